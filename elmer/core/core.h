@@ -1,0 +1,254 @@
+/* core.h - the scheduler as a pure function: core_step(state, event, actions).
+ *
+ * The core decides what happens to jobs; the shell around it (elmer/) makes it happen. It makes no system call, reads no
+ * clock, and draws randomness from a seed in its own state: the same events give the same actions, always. Time enters
+ * with each event. Actions are plain data, valid until actions_clear(), and are to be carried out in their order.
+ *
+ * Rules of the cluster: doc/02-scheduling; source: S. Turner, dissertation, Michigan State University 1995, chapter 6.
+ * The words job, processor, host, cluster, level, degree of multiprogramming, allocation are used as there.
+ */
+#ifndef ELMER_CORE_H
+#define ELMER_CORE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { CORE_MAX_LEVELS = 16, CORE_MAX_CPUS = 1024, CORE_NO_LEVEL = -1 };
+
+enum job_state { JOB_QUEUED, JOB_HELD, JOB_STARTING, JOB_RUNNING, JOB_ENDING, JOB_DONE, JOB_CANCELLED, JOB_STATE_COUNT };
+const char *job_state_name(enum job_state state);
+
+/* Why a queued job is not eligible (DESIGN rule 4), or why a job ended. Codes are stable words, shown to users and stored. */
+enum reason {
+    REASON_NONE,            /* "" */
+    REASON_WAITING,         /* queued: eligible, waits for the allocator or behind the head */
+    REASON_HELD,            /* queued: held by owner or administrator */
+    REASON_TOO_FEW_UP,      /* queued: more processors asked than are up and undrained now (or than --hosts leaves) */
+    REASON_EXITED,          /* done: the command ended by itself (see exit status and signal) */
+    REASON_KILLED,          /* done: ekill */
+    REASON_CANCELLED,       /* cancelled: ecancel */
+    REASON_HOST_LOST,       /* done: a host of its cluster went down */
+    REASON_START_FAILED,    /* done: command, directory, output file, group...: the text says which */
+    REASON_START_TIMEOUT,   /* done: not all hosts confirmed in time */
+    REASON_PVM_FAILED,      /* done: its virtual machine could not start, or a pvmd died */
+    REASON_LOST,            /* done: the host no longer knows the job (its supervisor was killed) */
+    REASON_COUNT
+};
+const char *reason_name(enum reason reason);
+
+enum core_allocator { ALLOCATOR_V1, ALLOCATOR_V2, ALLOCATOR_COUNT };
+/* Returns the allocator of that name ("v1", "v2"), or -1. */
+int core_allocator_by_name(const char *name);
+const char *core_allocator_name(enum core_allocator allocator);
+
+struct core_options {
+    int levels;                    /* D, 1..16 */
+    enum core_allocator allocator; /* default ALLOCATOR_V2 */
+    double threshold;              /* t of v2, 0 < t < 1 */
+    int64_t fresh_ms;              /* F: a report older than this does not count */
+    int64_t settle_ms;             /* S: the report's interval must begin this long after the processor's last change */
+    int64_t start_timeout_ms;      /* all hosts must have opened and the launch must be done by then */
+    int64_t resend_ms;             /* unconfirmed orders, opens and ends are sent again after this */
+    uint64_t seed;
+};
+/* D = 3, v2, t = 0.75, F = 6 s, S = 2 s, start 30 s, resend 2 s. */
+void core_options_default(struct core_options *options);
+
+struct core;
+/* Returns NULL when out of memory or an option is out of range. */
+struct core *core_create(const struct core_options *options);
+void core_destroy(struct core *core);
+
+/* Hosts are added once each, in the order of the configuration, before the first event or at run time; the index is their name in
+ * events and actions. They begin as not up. Returns the index or a negative errno. */
+int core_add_host(struct core *core, const char *name);
+int core_host_by_name(const struct core *core, const char *name); /* -1: unknown */
+
+/* ---- events ---- */
+enum event_type {
+    EVENT_SUBMIT,        /* client: a new job. Answered with ANSWER. */
+    EVENT_CANCEL,        /* client: remove a queued or held job. Answered. */
+    EVENT_KILL,          /* client: end a starting or running job. Answered. */
+    EVENT_HOLD,          /* client: Answered. */
+    EVENT_RELEASE,       /* client: Answered. */
+    EVENT_DRAIN,         /* administrator: host takes no new jobs. */
+    EVENT_UNDRAIN,
+    EVENT_HOST_UP,       /* an rsd has said hello: its cpus, what it has (jobs), its generation */
+    EVENT_HOST_DOWN,     /* the host is given up: its jobs end everywhere with REASON_HOST_LOST */
+    EVENT_REPORT,        /* utilisation of a host */
+    EVENT_ORDERED,       /* host has applied the order of this generation */
+    EVENT_OPENED,        /* host has made the job's group */
+    EVENT_OPEN_FAILED,   /* host could not (text says why) */
+    EVENT_LAUNCHED,      /* the shell has started all the job's processes */
+    EVENT_LAUNCH_FAILED, /* it could not (reason, text) */
+    EVENT_EXITED,        /* one of the job's processes (rank) ended */
+    EVENT_ABORT,         /* the shell: the job cannot go on (reason, text), e.g. a pvmd died */
+    EVENT_EMPTY,         /* host: the job's group is empty and removed */
+    EVENT_TICK,          /* the time asked for by ACTION_TIMER has come; harmless at any time */
+    EVENT_TYPE_COUNT
+};
+
+struct core_report {       /* pointers are read during the step only */
+    int64_t begin_ms;      /* monotonic, elmer's clock: when the interval began */
+    int64_t end_ms;        /* when it ended */
+    const double *busy;    /* [ncpus] busy share of each cpu of the host, 0..1, in the order of EVENT_HOST_UP */
+    const double *jobs;    /* [ncpus] of that, the share that Elmer's jobs used */
+    int ncpus;
+};
+
+struct core_holding {      /* what a host says it has when it comes up */
+    uint64_t job;
+    uint32_t attempt;
+};
+
+struct event {
+    enum event_type type;
+    int64_t now_ms;        /* monotonic; never runs backwards between events */
+    uint64_t request;      /* of the client; 0 where nobody waits; comes back in ANSWER */
+    uint64_t job;
+    uint32_t attempt;
+    int host;
+    union {
+        struct {
+            uint32_t uid;
+            uint32_t nprocs;
+            const int *hosts;      /* --hosts: indices allowed; NULL = all. Copied. */
+            int nhosts;
+            bool each;             /* a process on each processor: nprocs exits to come; else one */
+        } submit;
+        struct {                   /* CANCEL KILL HOLD RELEASE */
+            uint32_t uid;
+            bool admin;
+        } by;
+        struct {
+            const int *cpus;       /* [ncpus] CPU numbers on that host, increasing */
+            int ncpus;
+            uint64_t generation;   /* the host's last applied one; later orders go above it */
+            const struct core_holding *holdings;
+            int nholdings;
+        } up;
+        struct core_report report;
+        uint64_t generation;       /* ORDERED */
+        struct {
+            enum reason reason;
+            const char *text;      /* for people: what, why, what to do. Copied; may be NULL */
+        } failed;                  /* OPEN_FAILED LAUNCH_FAILED ABORT */
+        struct {
+            uint32_t rank;
+            int exit_status;       /* -1: died by signal */
+            int signal;            /* 0: exited */
+        } exited;
+    } u;
+};
+
+/* ---- actions ---- */
+enum action_type {
+    ACTION_ANSWER,   /* tell the client: result, job */
+    ACTION_PERSIST,  /* the job's row has changed: write what core_job() says now. Later ANSWER, OPEN and LAUNCH of the same step wait for the
+                        commit; ORDER and END do not. */
+    ACTION_ORDER,    /* host: the whole list, generation */
+    ACTION_OPEN,     /* host: make the job's group on these cpus; only when an order >= generation is applied */
+    ACTION_LAUNCH,   /* all hosts have opened: start the job's processes */
+    ACTION_END,      /* host: TERM, grace, kill; report EMPTY */
+    ACTION_TAKEN,    /* host: the exit of this rank is recorded, forget it (ACK) */
+    ACTION_TIMER,    /* send EVENT_TICK at at_ms (replaces an earlier one) */
+    ACTION_TYPE_COUNT
+};
+
+enum answer { ANSWER_OK, ANSWER_REFUSED_SIZE, ANSWER_REFUSED_HOSTS, ANSWER_NO_SUCH_JOB, ANSWER_WRONG_STATE, ANSWER_NOT_PERMITTED, ANSWER_NO_MEMORY, ANSWER_COUNT };
+
+struct order_entry {
+    uint64_t job;
+    uint32_t attempt;
+    int level;
+    bool lowest;          /* lowest on every processor that it holds on this host: SCHED_OTHER there */
+    const int *cpus;      /* [ncpus] CPU numbers on that host */
+    int ncpus;
+};
+
+struct action {
+    enum action_type type;
+    uint64_t request;
+    enum answer answer;
+    uint64_t job;
+    uint32_t attempt;
+    int host;
+    uint32_t rank;
+    uint64_t generation;             /* ORDER OPEN */
+    const struct order_entry *entries; /* ORDER, from the top level down; owned by the actions */
+    int nentries;
+    const int *cpus;                 /* OPEN */
+    int ncpus;
+    int64_t at_ms;                   /* TIMER */
+};
+
+struct actions {
+    struct action *items;
+    size_t count, capacity;
+    void *memory; /* what the items point to */
+};
+void actions_init(struct actions *actions);
+void actions_clear(struct actions *actions);
+void actions_fini(struct actions *actions);
+
+/* The one entry. Appends to actions. Returns 0, or -ENOMEM with state and actions unchanged, -EINVAL for an event that no shell may
+ * send (a bug of the caller). Events about jobs, attempts or generations that are past are ignored, or answered with what
+ * makes the sender stop (END, TAKEN). Never re-entered. */
+int core_step(struct core *core, const struct event *event, struct actions *actions);
+
+/* ---- looking at the state (pointers valid until the next step) ---- */
+struct core_processor {
+    int host;
+    int cpu;                       /* CPU number on the host */
+};
+
+struct core_job {
+    uint64_t id;
+    uint32_t attempt;              /* 0 while it was never allocated, then 1.. */
+    uint64_t allocation;           /* increasing over all allocations; 0 before */
+    uint32_t uid, nprocs;
+    bool each;
+    enum job_state state;
+    enum reason reason;
+    const char *text;              /* "" or for people */
+    int level;                     /* CORE_NO_LEVEL without a cluster */
+    const struct core_processor *processors; /* [nprocs] in rank order: hosts in the order of the configuration, then cpus; NULL without a cluster.
+                                                A DONE job keeps them. */
+    int exit_status;               /* -1 not known */
+    int signal;
+    uint32_t ahead;                /* eligible or not, jobs before it in the queue */
+    int64_t level_ms[CORE_MAX_LEVELS]; /* time spent at each level up to the last step */
+};
+/* Ended jobs are forgotten by core_forget() only. NULL: unknown. */
+const struct core_job *core_job(struct core *core, uint64_t id);
+/* Jobs in the order of ids; *cursor starts at 0. NULL at the end. */
+const struct core_job *core_next_job(struct core *core, uint64_t *cursor);
+/* Drop a DONE or CANCELLED job (its row is in the store). */
+void core_forget(struct core *core, uint64_t id);
+
+struct core_host {
+    const char *name;
+    bool up, drained;
+    const int *cpus;
+    int ncpus;
+    uint64_t generation;           /* of the last order sent */
+    uint64_t applied;              /* of the last one confirmed */
+};
+const struct core_host *core_host(const struct core *core, int host); /* NULL past the end */
+
+/* ---- restart (used by recovery; the shell feeds what the store holds before the first event) ---- */
+void core_set_next(struct core *core, uint64_t next_job, uint64_t next_allocation);
+uint64_t core_next_id(const struct core *core);
+/* Put back a queued, held, starting, running or ending job with its cluster. Returns 0, -EEXIST, -EINVAL, -ENOMEM. */
+struct core_saved_job {
+    struct core_job job;           /* processors as above; hosts[] restriction below */
+    const int *hosts;
+    int nhosts;
+};
+int core_restore_job(struct core *core, const struct core_saved_job *saved);
+
+/* ---- for tests: returns 0, or -1 with the broken rule in text ---- */
+int core_check(const struct core *core, char *text, size_t size);
+
+#endif
