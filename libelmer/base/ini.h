@@ -1,0 +1,23 @@
+/* ini.h - adapter of inih: a table of keys says what a file may contain. */
+#ifndef ELMER_BASE_INI_H
+#define ELMER_BASE_INI_H
+
+#include "libelmer/base/err.h"
+
+struct ini_key {
+    const char *section, *name; /* section "*": any section whose header is "host NAME": see ini_read */
+    /* Check and store the value; 0 or err_set(err, -EINVAL, "...") with what is wrong and what is allowed; file and line are put in front. */
+    int (*set)(void *config, const char *subsection, const char *value, struct err *err);
+};
+
+/* Read path. An unknown section or key: -EINVAL with file, line, the key, the value, and the nearest known key. A section "[host ws1]" matches keys of section "host" with
+ * subsection "ws1", else subsection is "". keys ends with a NULL name. -ENOENT: no such file (text set). Lines over 1 KiB, binary bytes, keys given twice: -EINVAL. */
+int ini_read(const char *path, const struct ini_key *keys, void *config, struct err *err);
+
+/* Parsers for values, with a sentence on failure. */
+int ini_parse_int(const char *value, long min, long max, long *out, struct err *err);
+int ini_parse_double(const char *value, double min_open, double max_open, double *out, struct err *err);
+int ini_parse_duration_ms(const char *value, long min_ms, long max_ms, long *out, struct err *err); /* 500ms 2s 5m 1h; a bare number is seconds */
+int ini_parse_bool(const char *value, int *out, struct err *err);                                   /* yes no true false on off 1 0 */
+
+#endif

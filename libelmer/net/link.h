@@ -1,0 +1,55 @@
+/* link.h - frames over a libuv stream (unix or TCP socket), hello included. The adapter of libuv streams; TLS comes under it later. */
+#ifndef ELMER_NET_LINK_H
+#define ELMER_NET_LINK_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+#include <uv.h>
+
+#include "libelmer/wire/wire.h"
+
+struct link;
+
+struct link_callbacks {
+    /* hellos exchanged and versions agreed; may be NULL. */
+    void (*on_ready)(struct link *link, void *data);
+    /* A message that the peer may send; it is freed afterwards unless taken over (set memory to NULL after a move). */
+    void (*on_message)(struct link *link, struct wire_message *message, void *data);
+    /* The link is gone, why in text (logged by the owner, once). Last callback; the link is freed after it. */
+    void (*on_close)(struct link *link, const char *text, void *data);
+};
+
+struct link_options {
+    const char *program;        /* in our hello */
+    unsigned peer;              /* WIRE_FROM_ bit: what the other side may send */
+    size_t out_max;             /* unsent bytes beyond which a peer that does not read is cut off */
+    unsigned hello_timeout_ms;  /* the peer's hello must have come by then */
+};
+
+/* Dial "HOST:PORT" or "/path" (addresses tried in turn, deadline timeout_ms for all). The link exists at once; on_ready or on_close follows. */
+int link_connect(uv_loop_t *loop, const char *address, unsigned timeout_ms, const struct link_options *options,
+                 const struct link_callbacks *callbacks, void *data, struct link **link, struct err *err);
+
+struct listener;
+/* Called for each accepted link before its hello; return the data for its callbacks, or NULL to refuse (closed). */
+typedef void *(*listener_accept)(struct link *link, void *data);
+/* Listen on "HOST:PORT" or "/path" (mode: of the socket file; a stale socket file is replaced, a live one is an error). max_links: further connections get an error message and are closed. */
+int listener_create(uv_loop_t *loop, const char *address, unsigned mode, unsigned max_links, const struct link_options *options,
+                    const struct link_callbacks *callbacks, listener_accept accept, void *data, struct listener **listener, struct err *err);
+/* Use a socket that systemd passed. */
+void listener_close(struct listener *listener);
+
+/* Frees nothing of the message. On failure the link closes itself later (on_close) and the error is returned. */
+int link_send(struct link *link, const struct wire_message *message);
+/* A raw frame's JSON (relay). */
+int link_send_json(struct link *link, const char *json, size_t size);
+void link_close(struct link *link, const char *text); /* after what is queued has been written, or 1 s; on_close follows */
+/* Peer credentials of a unix socket: 0, or -ENOTSUP. */
+int link_peer_cred(const struct link *link, uid_t *uid, gid_t *gid, pid_t *pid);
+/* Numeric addresses without port; "" for a unix socket. */
+const char *link_peer_address(const struct link *link);
+const char *link_local_address(const struct link *link);
+bool link_ready(const struct link *link);
+
+#endif

@@ -1,0 +1,42 @@
+/* channel.h - frames over a file descriptor for poll(2) loops (root half, supervisor, agent, blocking client). No libuv. */
+#ifndef ELMER_WIRE_CHANNEL_H
+#define ELMER_WIRE_CHANNEL_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "libelmer/wire/wire.h"
+
+/* Reassembles frames from bytes; used by channel.c and net/link.c. The length is checked before anything is allocated. */
+struct frame_reader { uint8_t *data; size_t size, capacity, max; };
+void frame_reader_init(struct frame_reader *reader, size_t max_frame);
+void frame_reader_fini(struct frame_reader *reader);
+int frame_reader_push(struct frame_reader *reader, const uint8_t *bytes, size_t size); /* -EMSGSIZE: a length over max or 0; -ENOMEM */
+/* 1: *json points to a whole frame (valid until the next call of push or next), 0: more bytes are needed. */
+int frame_reader_next(struct frame_reader *reader, const char **json, size_t *size);
+
+struct channel {
+    int fd;                /* non-blocking, owned */
+    unsigned minor;
+    unsigned peer;         /* WIRE_FROM_ bit of the other side: what it may send */
+    struct frame_reader in;
+    uint8_t *out;
+    size_t out_size, out_capacity, out_max;
+    bool dead;             /* broken: close it */
+};
+/* Takes over fd (made non-blocking, close-on-exec). */
+int channel_init(struct channel *channel, int fd, unsigned peer, size_t out_max);
+void channel_fini(struct channel *channel);
+/* Queue and try to write. -ENOBUFS: the peer does not read and out_max is reached (dead). -EPIPE.. (dead). */
+int channel_send(struct channel *channel, const struct wire_message *message, struct err *err);
+bool channel_wants_write(const struct channel *channel);
+int channel_flush(struct channel *channel);
+/* After POLLIN: read what is there. 0, or -EPIPE at end of file, or -errno (dead). */
+int channel_fill(struct channel *channel, struct err *err);
+/* 1: a message (fini it), 0: none complete, -EBADMSG..: undecodable or not allowed from the peer (dead). */
+int channel_next(struct channel *channel, struct wire_message *message, struct err *err);
+/* Blocking use with a deadline (CLOCK_MONOTONIC ms, absolute): 1 message, 0 deadline, negative error. */
+int channel_receive(struct channel *channel, struct wire_message *message, int64_t deadline_ms, struct err *err);
+int channel_send_all(struct channel *channel, const struct wire_message *message, int64_t deadline_ms, struct err *err);
+
+#endif

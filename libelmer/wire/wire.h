@@ -1,0 +1,83 @@
+/* wire.h - messages as C structs, and their JSON form. Everything comes from messages.def. */
+#ifndef ELMER_WIRE_H
+#define ELMER_WIRE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "libelmer/base/err.h"
+
+enum { WIRE_MAJOR = 1, WIRE_MINOR = 0, WIRE_MAX_FRAME = 1 << 20, WIRE_MAX_DEPTH = 8 };
+
+enum wire_sender { WIRE_FROM_CLIENT = 1, WIRE_FROM_ELMER = 2, WIRE_FROM_HOST = 4, WIRE_FROM_ROOT = 8, WIRE_FROM_SUPERVISOR = 16, WIRE_FROM_AGENT = 32, WIRE_FROM_ANY = 63 };
+
+/* Lists. Items belong to whoever filled them in; those of a decoded message to the message. */
+struct wire_strs { const char **items; size_t count; };
+struct wire_uints { uint64_t *items; size_t count; };
+struct wire_doubles { double *items; size_t count; };
+
+/* struct wire_NAME for each WIRE_STRUCT and WIRE_MESSAGE: BOOL bool, UINT uint64_t, INT int64_t, DOUBLE double, STR const char * (NULL encodes as ""; decoded: never
+ * NULL), STRS struct wire_strs, ..; L(x, m) is struct { struct wire_x *items; size_t count; } m. Empty messages have one unused member. */
+#define WIRE_C_BOOL bool
+#define WIRE_C_UINT uint64_t
+#define WIRE_C_INT int64_t
+#define WIRE_C_DOUBLE double
+#define WIRE_C_STR const char *
+#define WIRE_C_STRS struct wire_strs
+#define WIRE_C_UINTS struct wire_uints
+#define WIRE_C_DOUBLES struct wire_doubles
+#define F(kind, member, limit, since) WIRE_C_##kind member;
+#define L(type, member, limit, since) struct { struct wire_##type *items; size_t count; } member;
+#define WIRE_STRUCT(name, ...) struct wire_##name { __VA_ARGS__ };
+#define WIRE_MESSAGE(name, senders, ...) struct wire_##name { char unused_; __VA_ARGS__ };
+#include "libelmer/wire/messages.def"
+#undef WIRE_STRUCT
+#undef WIRE_MESSAGE
+
+enum wire_type {
+#define WIRE_STRUCT(name, ...)
+#define WIRE_MESSAGE(name, senders, ...) WIRE_##name,
+#include "libelmer/wire/messages.def"
+#undef WIRE_STRUCT
+#undef WIRE_MESSAGE
+    WIRE_TYPE_COUNT
+};
+
+struct wire_message {
+    enum wire_type type;
+    uint64_t id;
+    union {
+#define WIRE_STRUCT(name, ...)
+#define WIRE_MESSAGE(name, senders, ...) struct wire_##name name;
+#include "libelmer/wire/messages.def"
+#undef WIRE_STRUCT
+#undef WIRE_MESSAGE
+    } u;
+    void *memory; /* of a decoded message; NULL in one that was filled in */
+};
+#undef F
+#undef L
+
+/* Codes of the message error; shared by daemons and commands, which turn them into exit codes. */
+#define WIRE_CODE_REFUSED "refused"              /* exit 1 */
+#define WIRE_CODE_USAGE "usage"                  /* exit 2 */
+#define WIRE_CODE_NO_SUCH_JOB "no-such-job"      /* exit 3 */
+#define WIRE_CODE_WRONG_STATE "wrong-state"      /* exit 3 */
+#define WIRE_CODE_UNREACHABLE "unreachable"      /* exit 4: rsd has no link to elmer */
+#define WIRE_CODE_NOT_PERMITTED "not-permitted"  /* exit 5 */
+#define WIRE_CODE_VERSION "version"
+#define WIRE_CODE_BAD_MESSAGE "bad-message"      /* undecodable, unknown, or not allowed from this sender: the link is closed after it */
+
+const char *wire_type_name(enum wire_type type);
+bool wire_may_send(enum wire_type type, unsigned sender); /* sender: one WIRE_FROM_ bit */
+
+/* The JSON of a message, NUL-terminated, malloc'd; *size without the NUL. minor: what was negotiated. -EMSGSIZE beyond WIRE_MAX_FRAME or a field's limit (text says which). */
+int wire_encode(const struct wire_message *message, unsigned minor, char **json, size_t *size, struct err *err);
+/* The same with the 4-byte big-endian length in front. */
+int wire_encode_frame(const struct wire_message *message, unsigned minor, uint8_t **frame, size_t *size, struct err *err);
+/* Strict: unknown type or key, missing field, wrong type, over a limit, NUL or invalid UTF-8, too deep, trailing bytes: -EBADMSG and the reason. Free with wire_message_fini(). */
+int wire_decode(const char *json, size_t size, unsigned minor, struct wire_message *message, struct err *err);
+void wire_message_fini(struct wire_message *message);
+
+#endif
