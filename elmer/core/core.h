@@ -47,7 +47,7 @@ struct core_options {
     enum core_allocator allocator; /* default ALLOCATOR_V2 */
     double threshold;              /* t of v2, 0 < t < 1 */
     int64_t fresh_ms;              /* F: a report older than this does not count */
-    int64_t settle_ms;             /* S: the report's interval must begin this long after the processor's last change */
+    int64_t settle_ms;             /* S: the report's interval must begin this long after the processor's last change (launch, end, level) */
     int64_t start_timeout_ms;      /* all hosts must have opened and the launch must be done by then */
     int64_t resend_ms;             /* unconfirmed orders, opens and ends are sent again after this */
     uint64_t seed;
@@ -61,7 +61,7 @@ struct core *core_create(const struct core_options *options);
 void core_destroy(struct core *core);
 
 /* Hosts are added once each, in the order of the configuration, before the first event or at run time; the index is their name in
- * events and actions. They begin as not up. Returns the index or a negative errno. */
+ * events and actions. They begin as not up. Returns the index, -EEXIST, -EINVAL or -ENOMEM. */
 int core_add_host(struct core *core, const char *name);
 int core_host_by_name(const struct core *core, const char *name); /* -1: unknown */
 
@@ -72,29 +72,31 @@ enum event_type {
     EVENT_KILL,          /* client: end a starting or running job. Answered. */
     EVENT_HOLD,          /* client: Answered. */
     EVENT_RELEASE,       /* client: Answered. */
-    EVENT_DRAIN,         /* administrator: host takes no new jobs. */
-    EVENT_UNDRAIN,
-    EVENT_HOST_UP,       /* an rsd has said hello: its cpus, what it has (jobs), its generation */
-    EVENT_HOST_DOWN,     /* the host is given up: its jobs end everywhere with REASON_HOST_LOST */
+    EVENT_DRAIN,         /* administrator: host takes no new jobs. Answered. */
+    EVENT_UNDRAIN,       /* Answered. */
+    EVENT_HOST_UP,       /* an rsd has said hello: its cpus, what it has (jobs), its generation. On a host that is up: its rsd has
+                            reconnected; what the host no longer has is lost, what is not confirmed is sent again */
+    EVENT_HOST_DOWN,     /* the host is given up (not: its link was cut): its jobs end everywhere with REASON_HOST_LOST. Also
+                            after a restart for a host that does not come back */
     EVENT_REPORT,        /* utilisation of a host */
     EVENT_ORDERED,       /* host has applied the order of this generation */
     EVENT_OPENED,        /* host has made the job's group */
     EVENT_OPEN_FAILED,   /* host could not (text says why) */
     EVENT_LAUNCHED,      /* the shell has started all the job's processes */
     EVENT_LAUNCH_FAILED, /* it could not (reason, text) */
-    EVENT_EXITED,        /* one of the job's processes (rank) ended */
+    EVENT_EXITED,        /* one of the job's processes (rank) ended: with each the rank of its processor, else 0 */
     EVENT_ABORT,         /* the shell: the job cannot go on (reason, text), e.g. a pvmd died */
-    EVENT_EMPTY,         /* host: the job's group is empty and removed */
+    EVENT_EMPTY,         /* host: the job's group is empty and removed, or was never there. Unasked for a job that runs: it is lost */
     EVENT_TICK,          /* the time asked for by ACTION_TIMER has come; harmless at any time */
     EVENT_TYPE_COUNT
 };
 
 struct core_report {       /* pointers are read during the step only */
     int64_t begin_ms;      /* monotonic, elmer's clock: when the interval began */
-    int64_t end_ms;        /* when it ended */
+    int64_t end_ms;        /* when it ended. One that ends before it begins, in the future, or not after the one before is ignored */
     const double *busy;    /* [ncpus] busy share of each cpu of the host, 0..1, in the order of EVENT_HOST_UP */
     const double *jobs;    /* [ncpus] of that, the share that Elmer's jobs used */
-    int ncpus;
+    int ncpus;             /* as in EVENT_HOST_UP, else the report is ignored */
 };
 
 struct core_holding {      /* what a host says it has when it comes up */
@@ -104,8 +106,8 @@ struct core_holding {      /* what a host says it has when it comes up */
 
 struct event {
     enum event_type type;
-    int64_t now_ms;        /* monotonic; never runs backwards between events */
-    uint64_t request;      /* of the client; 0 where nobody waits; comes back in ANSWER */
+    int64_t now_ms;        /* monotonic, >= 0; never runs backwards between events */
+    uint64_t request;      /* of the client, comes back in ANSWER; 0: nobody waits, no ANSWER */
     uint64_t job;
     uint32_t attempt;
     int host;
@@ -113,7 +115,7 @@ struct event {
         struct {
             uint32_t uid;
             uint32_t nprocs;
-            const int *hosts;      /* --hosts: indices allowed; NULL = all. Copied. */
+            const int *hosts;      /* --hosts: indices allowed, in any order; NULL = all. Copied. */
             int nhosts;
             bool each;             /* a process on each processor: nprocs exits to come; else one */
         } submit;
@@ -145,13 +147,16 @@ struct event {
 /* ---- actions ---- */
 enum action_type {
     ACTION_ANSWER,   /* tell the client: result, job */
-    ACTION_PERSIST,  /* the job's row has changed: write what core_job() says now. Later ANSWER, OPEN and LAUNCH of the same step wait for the
-                        commit; ORDER and END do not. */
-    ACTION_ORDER,    /* host: the whole list, generation */
-    ACTION_OPEN,     /* host: make the job's group on these cpus; only when an order >= generation is applied */
-    ACTION_LAUNCH,   /* all hosts have opened: start the job's processes */
-    ACTION_END,      /* host: TERM, grace, kill; report EMPTY */
-    ACTION_TAKEN,    /* host: the exit of this rank is recorded, forget it (ACK) */
+    ACTION_PERSIST,  /* the job's row has changed: write what core_job() says now. ANSWER, OPEN, LAUNCH and TAKEN wait for the commit of
+                        every PERSIST before them, also of earlier steps; ORDER and END do not. */
+    ACTION_ORDER,    /* host: the whole list, generation. Answered by ORDERED; sent again until then */
+    ACTION_OPEN,     /* host: make the job's group on these cpus; only when an order >= generation is applied. Answered by OPENED or
+                        OPEN_FAILED, also when it is open already; sent again until then */
+    ACTION_LAUNCH,   /* all hosts have opened: start the job's processes. Once per attempt; after a restart of the core perhaps again,
+                        so start orders carry (job, attempt) and are idempotent */
+    ACTION_END,      /* host: TERM, grace, kill; report EMPTY. Also for a job that the core no longer knows, and for one that the host
+                        does not know: EMPTY at once. Sent again until EMPTY */
+    ACTION_TAKEN,    /* host: the exit of this rank is recorded, or of no interest: forget it (ACK) */
     ACTION_TIMER,    /* send EVENT_TICK at at_ms (replaces an earlier one) */
     ACTION_TYPE_COUNT
 };
@@ -173,7 +178,7 @@ struct action {
     enum answer answer;
     uint64_t job;
     uint32_t attempt;
-    int host;
+    int host;                        /* -1 where there is none */
     uint32_t rank;
     uint64_t generation;             /* ORDER OPEN */
     const struct order_entry *entries; /* ORDER, from the top level down; owned by the actions */
@@ -194,7 +199,9 @@ void actions_fini(struct actions *actions);
 
 /* The one entry. Appends to actions. Returns 0, or -ENOMEM with state and actions unchanged, -EINVAL for an event that no shell may
  * send (a bug of the caller). Events about jobs, attempts or generations that are past are ignored, or answered with what
- * makes the sender stop (END, TAKEN). Never re-entered. */
+ * makes the sender stop (END, TAKEN). Events of a host that is not up are ignored (it says everything again after its next HOST_UP).
+ * When memory runs out after the decision, the rest of the actions (never the ANSWER) come with a later step; a timer asks for one.
+ * Never re-entered. */
 int core_step(struct core *core, const struct event *event, struct actions *actions);
 
 /* ---- looking at the state (pointers valid until the next step) ---- */
@@ -215,10 +222,15 @@ struct core_job {
     int level;                     /* CORE_NO_LEVEL without a cluster */
     const struct core_processor *processors; /* [nprocs] in rank order: hosts in the order of the configuration, then cpus; NULL without a cluster.
                                                 A DONE job keeps them. */
-    int exit_status;               /* -1 not known */
-    int signal;
+    int exit_status;               /* -1: none yet, or died by signal. With each: of the lowest rank that failed so far, else 0 */
+    int signal;                    /* 0: exited */
+    uint32_t exits;                /* ranks that have exited ... */
+    const uint8_t *exited;         /* ... bit rank%8 of byte rank/8 (one rank unless each); NULL without a cluster */
+    uint32_t failed_rank;          /* that exit_status and signal belong to; UINT32_MAX: no rank has failed */
     uint32_t ahead;                /* eligible or not, jobs before it in the queue */
-    int64_t level_ms[CORE_MAX_LEVELS]; /* time spent at each level up to the last step */
+    const int *hosts;              /* --hosts, increasing; NULL: all */
+    int nhosts;
+    int64_t level_ms[CORE_MAX_LEVELS]; /* time from its allocation spent at each level, up to the last step */
 };
 /* Ended jobs are forgotten by core_forget() only. NULL: unknown. */
 const struct core_job *core_job(struct core *core, uint64_t id);
@@ -230,8 +242,11 @@ void core_forget(struct core *core, uint64_t id);
 struct core_host {
     const char *name;
     bool up, drained;
+    bool known;                    /* has been up since the core was made: its cpus are known */
+    bool awaited;                  /* has restored jobs and has been neither up nor down since */
     const int *cpus;
     int ncpus;
+    int leftovers;                 /* groups of past jobs that it has not reported empty; takes no new jobs until 0 */
     uint64_t generation;           /* of the last order sent */
     uint64_t applied;              /* of the last one confirmed */
 };
@@ -240,13 +255,11 @@ const struct core_host *core_host(const struct core *core, int host); /* NULL pa
 /* ---- restart (used by recovery; the shell feeds what the store holds before the first event) ---- */
 void core_set_next(struct core *core, uint64_t next_job, uint64_t next_allocation);
 uint64_t core_next_id(const struct core *core);
-/* Put back a queued, held, starting, running or ending job with its cluster. Returns 0, -EEXIST, -EINVAL, -ENOMEM. */
-struct core_saved_job {
-    struct core_job job;           /* processors as above; hosts[] restriction below */
-    const int *hosts;
-    int nhosts;
-};
-int core_restore_job(struct core *core, const struct core_saved_job *saved);
+/* Put back a queued, held, starting, running or ending job; everything is copied, text may be NULL. Those with a cluster (processors,
+ * attempt, allocation, exits as core_job said) come in the order of allocation; their level follows from it. Hosts that hold one are
+ * awaited: nothing is decided about them before EVENT_HOST_UP or EVENT_HOST_DOWN, and starting jobs launch (again) when all hosts have
+ * opened (again). Returns 0, -EEXIST, -EINVAL, -ENOMEM. */
+int core_restore_job(struct core *core, const struct core_job *saved, int64_t now_ms);
 
 /* ---- for tests: returns 0, or -1 with the broken rule in text ---- */
 int core_check(const struct core *core, char *text, size_t size);
