@@ -37,7 +37,9 @@ typedef void *(*listener_accept)(struct link *link, void *data);
 /* Listen on "HOST:PORT" or "/path" (mode: of the socket file; a stale socket file is replaced, a live one is an error). max_links: further connections get an error message and are closed. */
 int listener_create(uv_loop_t *loop, const char *address, unsigned mode, unsigned max_links, const struct link_options *options,
                     const struct link_callbacks *callbacks, listener_accept accept, void *data, struct listener **listener, struct err *err);
-/* Use a socket that systemd passed. */
+/* The same on a unix socket that is bound already (taken over): the one that rsd's root half made. */
+int listener_create_fd(uv_loop_t *loop, int fd, unsigned max_links, const struct link_options *options,
+                       const struct link_callbacks *callbacks, listener_accept accept, void *data, struct listener **listener, struct err *err);
 void listener_close(struct listener *listener);
 
 /* Frees nothing of the message. On failure the link closes itself later (on_close) and the error is returned. */

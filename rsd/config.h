@@ -1,0 +1,29 @@
+/* config.h - what rsd.conf says. Read once by the root half's main; both halves have a copy. */
+#ifndef RSD_CONFIG_H
+#define RSD_CONFIG_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "libelmer/base/err.h"
+
+enum rsd_mode { RSD_MODE_AUTO, RSD_MODE_RT, RSD_MODE_IDLE, RSD_MODE_NONE, RSD_MODE_COUNT };
+
+struct rsd_config {
+    char elmer[272];        /* HOST:PORT or /path of the queue daemon */
+    bool transport_plain;   /* transport = plain: needed for HOST:PORT */
+    char name[256];         /* of this host, as elmer.conf calls it */
+    enum rsd_mode mode;
+    uint32_t minimum_uid;   /* nothing is started for users below */
+    char cgroup_root[4096]; /* "": find it */
+    char user[64];          /* of the network half */
+    char rundir[80];        /* sup/ jobs/ rsd.sock are below it; the path of a job's tmpdir must leave room for PVM's sockets */
+    char proc_stat[4096];   /* the processors' times; another file in tests */
+};
+
+/* The values that hold without a file; name is the host's, up to the first dot. */
+void rsd_config_default(struct rsd_config *config);
+/* Read path over the defaults. missing_ok: no such file is no error. 0 or a negative errno with a sentence. */
+int rsd_config_read(struct rsd_config *config, const char *path, bool missing_ok, struct err *err);
+
+#endif
