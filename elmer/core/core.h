@@ -93,7 +93,7 @@ enum event_type {
 
 struct core_report {       /* pointers are read during the step only */
     int64_t begin_ms;      /* monotonic, elmer's clock: when the interval began */
-    int64_t end_ms;        /* when it ended. One that ends before it begins, in the future, or not after the one before is ignored */
+    int64_t end_ms;        /* when it ended. One that is empty, ends in the future, or not after the one before is ignored */
     const double *busy;    /* [ncpus] busy share of each cpu of the host, 0..1, in the order of EVENT_HOST_UP */
     const double *jobs;    /* [ncpus] of that, the share that Elmer's jobs used */
     int ncpus;             /* as in EVENT_HOST_UP, else the report is ignored */

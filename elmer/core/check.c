@@ -1,0 +1,308 @@
+/* check.c - the invariants of doc/02-scheduling, found out again in a plain way.
+ *
+ * The core keeps tables, counters and a place in the queue up to date with each event. Here levels, eligibility and what the allocator
+ * would say are computed from the list of jobs and their processors alone, by going through the jobs in the order of arrival; then what
+ * the core keeps is compared. Slow, for tests.
+ */
+#include "elmer/core/internal.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct check {
+    const struct core *core;
+    char *text;
+    size_t size;
+    size_t *first; /* [nhosts] where the host's processors begin in depth */
+    int *depth;    /* per processor: the greatest level on it, -1 without jobs */
+    int *starting; /* per processor: jobs on it that are starting */
+};
+
+static int broken(const struct check *check, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+static int broken(const struct check *check, const char *format, ...)
+{
+    va_list arguments;
+
+    va_start(arguments, format);
+    if (check->size > 0)
+        vsnprintf(check->text, check->size, format, arguments);
+    va_end(arguments);
+    return -1;
+}
+
+#define ID(job) ((unsigned long long)(job)->info.id)
+#define ACTIVE(node) LIST_ITEM(node, struct job, in_active)
+
+static size_t processor_at(const struct check *check, const struct core_processor *at)
+{
+    return check->first[at->host] + (size_t)at->cpu;
+}
+
+/* ---- rules 1 and 2: order and levels ---- */
+
+/* Deals the processors to the jobs again, one job after the other. */
+static int check_levels(const struct check *check)
+{
+    uint64_t last = 0;
+
+    LIST_FOR_EACH (node, &check->core->active) {
+        const struct job *job = ACTIVE(node);
+        int level = 0;
+
+        if (job->info.allocation <= last)
+            return broken(check, "job %llu: allocated earlier than the one before it", ID(job));
+        last = job->info.allocation;
+        for (uint32_t i = 0; i < job->info.nprocs; i++)
+            if (check->depth[processor_at(check, &job->processors[i])] + 1 > level)
+                level = check->depth[processor_at(check, &job->processors[i])] + 1;
+        if (level != job->info.level)
+            return broken(check, "rule 2: job %llu has level %d, should have %d", ID(job), job->info.level, level);
+        if (level >= check->core->levels_used)
+            return broken(check, "rule 5: job %llu has level %d of %d", ID(job), level, check->core->levels_used);
+        for (uint32_t i = 0; i < job->info.nprocs; i++) {
+            check->depth[processor_at(check, &job->processors[i])] = level;
+            check->starting[processor_at(check, &job->processors[i])] += job->info.state == JOB_STARTING;
+        }
+    }
+    return 0;
+}
+
+static bool has_processor(const struct job *job, int host, int cpu)
+{
+    for (uint32_t i = 0; i < job->info.nprocs; i++)
+        if (job->processors[i].host == host && job->processors[i].cpu == cpu)
+            return true;
+    return false;
+}
+
+static int check_row(const struct check *check, const struct host *host, int cpu, size_t *entries)
+{
+    const struct job *last = NULL;
+    size_t at = check->first[host->index] + (size_t)cpu;
+
+    for (int level = 0; level < CORE_MAX_LEVELS; level++) {
+        const struct job *job = host->table[(size_t)cpu * CORE_MAX_LEVELS + (size_t)level];
+        if (job == NULL)
+            continue;
+        ++*entries;
+        if (!job_has_cluster(job) || !has_processor(job, host->index, cpu))
+            return broken(check, "table: job %llu is on %s:%d but should not be", ID(job), host->name, cpu);
+        if (job->info.level != level)
+            return broken(check, "rule 2: job %llu of level %d is at level %d on %s:%d", ID(job), job->info.level,
+                          level, host->name, cpu);
+        if (last != NULL && last->info.allocation >= job->info.allocation)
+            return broken(check, "rule 1: job %llu is below the later job %llu on %s:%d", ID(job), ID(last),
+                          host->name, cpu);
+        last = job;
+    }
+    if (host->processors[cpu].next_level != check->depth[at] + 1)
+        return broken(check, "table: %s:%d would give level %d, not %d", host->name, cpu,
+                      host->processors[cpu].next_level, check->depth[at] + 1);
+    if (host->processors[cpu].starting != check->starting[at])
+        return broken(check, "table: %s:%d counts %d starting jobs, has %d", host->name, cpu,
+                      host->processors[cpu].starting, check->starting[at]);
+    return 0;
+}
+
+static int check_table(const struct check *check)
+{
+    size_t entries = 0, expected = 0;
+
+    for (int h = 0; h < check->core->nhosts; h++)
+        for (int cpu = 0; cpu < check->core->hosts[h]->nslots; cpu++)
+            if (check_row(check, check->core->hosts[h], cpu, &entries) != 0)
+                return -1;
+    LIST_FOR_EACH (node, &check->core->active)
+        expected += ACTIVE(node)->info.nprocs;
+    return entries == expected ? 0 : broken(check, "table: %zu entries, jobs have %zu processors", entries, expected);
+}
+
+/* ---- rule 4: the queue ---- */
+
+static bool allowed(const struct job *job, int host)
+{
+    if (job->hosts == NULL)
+        return true;
+    for (int i = 0; i < job->info.nhosts; i++)
+        if (job->hosts[i] == host)
+            return true;
+    return false;
+}
+
+static bool plainly_eligible(const struct core *core, const struct job *job)
+{
+    uint64_t cpus = 0;
+
+    for (int h = 0; h < core->nhosts; h++)
+        if (core->hosts[h]->info.up && !core->hosts[h]->info.drained && allowed(job, h))
+            cpus += (uint64_t)core->hosts[h]->info.ncpus;
+    return job->info.state == JOB_QUEUED && cpus >= job->info.nprocs;
+}
+
+/* The words of DESIGN on v2. */
+static bool report_admits(const struct check *check, const struct host *host, int cpu)
+{
+    const struct core *core = check->core;
+    const struct processor *processor = &host->processors[cpu];
+    size_t at = check->first[host->index] + (size_t)cpu;
+    bool fresh = host->reported && host->report_end_ms + core->options.fresh_ms >= core->now_ms;
+    bool settled = host->report_begin_ms - processor->changed_ms >= core->options.settle_ms && check->starting[at] == 0;
+
+    if (check->depth[at] < 0)
+        return fresh && processor->foreign <= core->options.threshold;
+    return fresh && settled && processor->busy <= core->options.threshold;
+}
+
+static bool plainly_fits(const struct check *check, const struct job *job)
+{
+    const struct core *core = check->core;
+    uint64_t count = 0;
+
+    for (int h = 0; h < core->nhosts; h++) {
+        const struct host *host = core->hosts[h];
+        if (!host->info.up || host->info.drained || host->info.leftovers > 0 || !allowed(job, h))
+            continue;
+        for (int i = 0; i < host->info.ncpus; i++)
+            count += check->depth[check->first[h] + (size_t)host->info.cpus[i]] + 1 < core->options.levels &&
+                     (core->options.allocator == ALLOCATOR_V1 || report_admits(check, host, host->info.cpus[i]));
+    }
+    return count >= job->info.nprocs;
+}
+
+static int check_queue(const struct check *check)
+{
+    const struct core *core = check->core;
+    const struct node *node = core->queue.jobs.head.next;
+    const struct job *head = NULL;
+
+    for (size_t i = 0; i < core->nindex; i++) {
+        const struct job *job = core->index[i].job;
+        if (job == NULL)
+            continue;
+        if (i > 0 && core->index[i - 1].id >= core->index[i].id)
+            return broken(check, "index: job %llu is out of order", ID(job));
+        if (job->info.state != JOB_QUEUED && job->info.state != JOB_HELD)
+            continue;
+        if (node != &job->in_queue)
+            return broken(check, "rule 4: job %llu does not have its place in the queue", ID(job));
+        node = node->next;
+        if (head == NULL && plainly_eligible(core, job))
+            head = job;
+    }
+    if (node != &core->queue.jobs.head)
+        return broken(check, "rule 4: somebody is queued who should not be");
+    if (head != NULL && plainly_fits(check, head))
+        return broken(check, "rule 4: job %llu waits though the allocator would take it", ID(head));
+    return 0;
+}
+
+/* ---- rule 6: parts ---- */
+
+static int check_parts(const struct check *check, const struct job *job)
+{
+    int unopened = 0, unempty = 0;
+    uint32_t processors = 0;
+
+    for (int i = 0; i < job->nparts; i++) {
+        const struct part *part = &job->parts[i];
+        unopened += part->state == PART_OPENING;
+        unempty += part->state != PART_EMPTY;
+        processors += (uint32_t)part->ncpus;
+        if (part->job != job || job_part(job, part->host->index) != part)
+            return broken(check, "job %llu: a part is not linked rightly", ID(job));
+        if (part->state == PART_EMPTY && job->info.state != JOB_ENDING)
+            return broken(check, "job %llu: empty on %s though it has not ended", ID(job), part->host->name);
+        if (!part->host->info.up && !part->host->info.awaited && part->state != PART_EMPTY)
+            return broken(check, "job %llu: goes on on %s, which is down", ID(job), part->host->name);
+    }
+    if (processors != job->info.nprocs)
+        return broken(check, "job %llu: parts have %u of %u processors", ID(job), processors, job->info.nprocs);
+    if (job->info.state == JOB_ENDING && (unempty == 0 || unempty != job->unempty))
+        return broken(check, "rule 6: job %llu is ending with %d hosts to wait for, counted %d", ID(job), unempty,
+                      job->unempty);
+    if (job->info.state == JOB_STARTING && unopened != job->unopened)
+        return broken(check, "job %llu: %d hosts to open, counted %d", ID(job), unopened, job->unopened);
+    if (job->info.state == JOB_RUNNING && (unopened > 0 || !job->launched))
+        return broken(check, "job %llu: running before all hosts have opened", ID(job));
+    return 0;
+}
+
+static int check_jobs(const struct check *check)
+{
+    size_t active = 0, persist = 0;
+
+    for (size_t i = 0; i < check->core->nindex; i++) {
+        const struct job *job = check->core->index[i].job;
+        if (job == NULL)
+            continue;
+        persist += node_linked(&job->in_persist);
+        if (job_has_cluster(job) != node_linked(&job->in_active) || job->in_heap)
+            return broken(check, "job %llu: is in a list that does not fit its state", ID(job));
+        if ((job->info.state == JOB_STARTING) != node_linked(&job->in_start))
+            return broken(check, "job %llu: has a deadline that does not fit its state", ID(job));
+        if (!job_has_cluster(job)) {
+            if (job->nparts != 0 || job->info.level != CORE_NO_LEVEL)
+                return broken(check, "job %llu: has parts or a level without a cluster", ID(job));
+            continue;
+        }
+        active++;
+        if (check_parts(check, job) != 0)
+            return -1;
+    }
+    if (active != check->core->nactive || active > check->core->heap_capacity || check->core->nheap != 0)
+        return broken(check, "the number of active jobs is wrong");
+    return persist == check->core->npersist ? 0 : broken(check, "the number of rows to write is wrong");
+}
+
+static int check_hosts(const struct check *check)
+{
+    const struct core *core = check->core;
+    uint64_t usable = 0, known = 0;
+    int unknown = 0;
+
+    for (int h = 0; h < core->nhosts; h++) {
+        const struct core_host *host = &core->hosts[h]->info;
+        usable += host->up && !host->drained ? (uint64_t)host->ncpus : 0;
+        known += host->known ? (uint64_t)host->ncpus : 0;
+        unknown += !host->known;
+        if (host->applied > host->generation)
+            return broken(check, "%s has confirmed an order that was not sent", host->name);
+        if (host->up && core->timer_ms == INT64_MAX && host->applied < host->generation)
+            return broken(check, "%s: an order is unconfirmed and nobody will look", host->name);
+    }
+    if (usable != core->usable_cpus || known != core->known_cpus || unknown != core->unknown_hosts)
+        return broken(check, "the numbers of processors are wrong");
+    return 0;
+}
+
+int core_check(const struct core *core, char *text, size_t size)
+{
+    struct check check = {.core = core, .text = text, .size = size};
+    size_t slots = 0;
+    int result = -1;
+
+    check.first = calloc((size_t)core->nhosts + 1, sizeof(*check.first));
+    if (check.first == NULL)
+        return broken(&check, "no memory to check");
+    for (int h = 0; h < core->nhosts; h++) {
+        check.first[h] = slots;
+        slots += (size_t)core->hosts[h]->nslots;
+    }
+    check.depth = malloc((slots + 1) * sizeof(*check.depth));
+    check.starting = calloc(slots + 1, sizeof(*check.starting));
+    if (check.depth == NULL || check.starting == NULL) {
+        broken(&check, "no memory to check");
+    } else {
+        memset(check.depth, 0xff, (slots + 1) * sizeof(*check.depth)); /* all -1 */
+        if (check_levels(&check) == 0 && check_table(&check) == 0 && check_queue(&check) == 0 &&
+            check_jobs(&check) == 0 && check_hosts(&check) == 0)
+            result = 0;
+    }
+    free(check.first);
+    free(check.depth);
+    free(check.starting);
+    return result;
+}

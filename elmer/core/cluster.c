@@ -1,0 +1,87 @@
+/* cluster.c - the D x P table. Each processor has a row of levels; an entry is the job that has this level there.
+ *
+ * On a processor levels grow with arrival (rule 1), so the last job of a row has the greatest level, and a new job gets the
+ * one after it. That is kept in next_level.
+ */
+#include "elmer/core/internal.h"
+
+#include <assert.h>
+
+struct job **cluster_row(const struct host *host, int cpu)
+{
+    return &host->table[(size_t)cpu * CORE_MAX_LEVELS];
+}
+
+static void find_next_level(struct host *host, int cpu)
+{
+    struct job **row = cluster_row(host, cpu);
+    int level = CORE_MAX_LEVELS;
+
+    while (level > 0 && row[level - 1] == NULL)
+        level--;
+    host->processors[cpu].next_level = (uint8_t)level;
+}
+
+/* Puts job, or nobody, at this level of all the job's processors. */
+static void set_entries(struct core *core, const struct job *job, int level, struct job *entry)
+{
+    for (uint32_t i = 0; i < job->info.nprocs; i++) {
+        const struct core_processor *at = &job->processors[i];
+        struct host *host = core->hosts[at->host];
+        struct job **row = cluster_row(host, at->cpu);
+
+        assert(row[level] == (entry == NULL ? job : NULL));
+        row[level] = entry;
+        find_next_level(host, at->cpu);
+    }
+}
+
+void cluster_enter(struct core *core, struct job *job, int level)
+{
+    job->info.level = level;
+    set_entries(core, job, level, job);
+}
+
+void cluster_leave(struct core *core, struct job *job)
+{
+    set_entries(core, job, job->info.level, NULL);
+}
+
+void cluster_change_level(struct core *core, struct job *job, int level)
+{
+    cluster_leave(core, job);
+    cluster_enter(core, job, level);
+}
+
+void cluster_touch(struct core *core, const struct job *job)
+{
+    for (uint32_t i = 0; i < job->info.nprocs; i++)
+        core->hosts[job->processors[i].host]->processors[job->processors[i].cpu].changed_ms = core->now_ms;
+}
+
+void cluster_count_starting(struct core *core, const struct job *job, int by)
+{
+    for (uint32_t i = 0; i < job->info.nprocs; i++)
+        core->hosts[job->processors[i].host]->processors[job->processors[i].cpu].starting += by;
+}
+
+struct job *cluster_above(const struct core *core, const struct job *job, const struct core_processor *at)
+{
+    struct job **row = cluster_row(core->hosts[at->host], at->cpu);
+
+    for (int level = job->info.level - 1; level >= 0; level--)
+        if (row[level] != NULL)
+            return row[level];
+    return NULL;
+}
+
+struct job *cluster_below(const struct core *core, const struct job *job, const struct core_processor *at)
+{
+    const struct host *host = core->hosts[at->host];
+    struct job **row = cluster_row(host, at->cpu);
+
+    for (int level = job->info.level + 1; level < host->processors[at->cpu].next_level; level++)
+        if (row[level] != NULL)
+            return row[level];
+    return NULL;
+}

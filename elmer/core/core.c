@@ -1,0 +1,235 @@
+/* core.c - the core as an object: options, birth and death, putting back what the store holds. */
+#include "elmer/core/internal.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+void core_options_default(struct core_options *options)
+{
+    *options = (struct core_options){
+        .levels = 3,
+        .allocator = ALLOCATOR_V2,
+        .threshold = 0.75,
+        .fresh_ms = 6000,
+        .settle_ms = 2000,
+        .start_timeout_ms = 30000,
+        .resend_ms = 2000,
+        .seed = 1,
+    };
+}
+
+static bool options_valid(const struct core_options *options)
+{
+    return options->levels >= 1 && options->levels <= CORE_MAX_LEVELS &&
+           (unsigned)options->allocator < ALLOCATOR_COUNT && options->threshold > 0 && options->threshold < 1 &&
+           options->fresh_ms > 0 && options->settle_ms >= 0 && options->start_timeout_ms > 0 && options->resend_ms > 0;
+}
+
+struct core *core_create(const struct core_options *options)
+{
+    struct core *core;
+
+    if (!options_valid(options))
+        return NULL;
+    core = calloc(1, sizeof(*core));
+    if (core == NULL)
+        return NULL;
+    core->options = *options;
+    core->random = options->seed;
+    core->levels_used = options->levels;
+    core->next_job = 1;
+    core->next_allocation = 1;
+    core->timer_ms = INT64_MAX;
+    queue_init(&core->queue);
+    list_init(&core->active);
+    list_init(&core->starting);
+    list_init(&core->persist);
+    list_init(&core->launch);
+    list_init(&core->work);
+    list_init(&core->waiting);
+    return core;
+}
+
+void core_destroy(struct core *core)
+{
+    if (core == NULL)
+        return;
+    for (size_t i = 0; i < core->nindex; i++)
+        job_destroy(core->index[i].job);
+    for (int i = 0; i < core->nhosts; i++)
+        host_destroy(core->hosts[i]);
+    free(core->hosts);
+    free(core->index);
+    free(core->heap);
+    free(core);
+}
+
+void core_set_next(struct core *core, uint64_t next_job, uint64_t next_allocation)
+{
+    if (next_job > core->next_job)
+        core->next_job = next_job;
+    if (next_allocation > core->next_allocation)
+        core->next_allocation = next_allocation;
+}
+
+uint64_t core_next_id(const struct core *core)
+{
+    return core->next_job;
+}
+
+/* ---- restart ---- */
+
+static bool has_cluster(const struct core_job *saved)
+{
+    return saved->state == JOB_STARTING || saved->state == JOB_RUNNING || saved->state == JOB_ENDING;
+}
+
+static bool processors_valid(const struct core *core, const struct core_job *saved)
+{
+    for (uint32_t i = 0; i < saved->nprocs; i++) {
+        const struct core_processor *at = &saved->processors[i], *last = i > 0 ? at - 1 : NULL;
+        if (at->host < 0 || at->host >= core->nhosts || at->cpu < 0 || at->cpu >= CORE_MAX_CPUS)
+            return false;
+        if (last != NULL && (at->host < last->host || (at->host == last->host && at->cpu <= last->cpu)))
+            return false;
+    }
+    return true;
+}
+
+static bool saved_valid(const struct core *core, const struct core_job *saved)
+{
+    const struct node *last = core->active.head.prev;
+
+    if (saved->id == 0 || saved->nprocs == 0 || saved->nhosts < 0 || (saved->hosts != NULL && saved->nhosts == 0))
+        return false;
+    for (int i = 0; saved->hosts != NULL && i < saved->nhosts; i++)
+        if (saved->hosts[i] < 0 || saved->hosts[i] >= core->nhosts || (i > 0 && saved->hosts[i] <= saved->hosts[i - 1]))
+            return false;
+    if (saved->state == JOB_QUEUED || saved->state == JOB_HELD)
+        return true;
+    if (!has_cluster(saved) || saved->attempt == 0 || saved->processors == NULL || saved->exited == NULL)
+        return false;
+    if (last != &core->active.head && LIST_ITEM(last, const struct job, in_active)->info.allocation >= saved->allocation)
+        return false;
+    return processors_valid(core, saved);
+}
+
+/* Rows for processors that their host has not told us of yet. */
+static int reserve_processors(struct core *core, const struct core_job *saved)
+{
+    for (uint32_t i = 0; i < saved->nprocs; i++) {
+        struct host *host = core->hosts[saved->processors[i].host];
+        if (host_reserve_slots(host, saved->processors[i].cpu + 1) != 0)
+            return -ENOMEM;
+    }
+    return 0;
+}
+
+static int level_of_restored(const struct core *core, const struct core_job *saved)
+{
+    int level = 0;
+
+    for (uint32_t i = 0; i < saved->nprocs; i++) {
+        const struct core_processor *at = &saved->processors[i];
+        int next = core->hosts[at->host]->processors[at->cpu].next_level;
+        if (next > level)
+            level = next;
+    }
+    return level;
+}
+
+static void restore_parts(struct job *job)
+{
+    static const enum part_state states[JOB_STATE_COUNT] = {
+        [JOB_STARTING] = PART_OPENING, [JOB_RUNNING] = PART_OPEN, [JOB_ENDING] = PART_ENDING};
+
+    for (int i = 0; i < job->nparts; i++) {
+        job->parts[i].state = states[job->info.state];
+        if (!job->parts[i].host->info.up)
+            job->parts[i].host->info.awaited = true;
+    }
+    job->unopened = job->info.state == JOB_STARTING ? job->nparts : 0;
+    job->unempty = job->nparts;
+    job->launched = job->info.state != JOB_STARTING;
+}
+
+static int restore_cluster(struct core *core, struct job *job, const struct core_job *saved, int level)
+{
+    size_t bytes = (job_ranks(job) + 7) / 8;
+    struct part *parts = NULL;
+    int nparts = -ENOMEM;
+
+    job->processors = calloc(saved->nprocs, sizeof(*job->processors));
+    job->exited = calloc(bytes, 1);
+    if (job->processors == NULL || job->exited == NULL || level_reserve(core) != 0)
+        return -ENOMEM;
+    memcpy(job->processors, saved->processors, saved->nprocs * sizeof(*job->processors));
+    memcpy(job->exited, saved->exited, bytes);
+    nparts = alloc_make_parts(core, job->processors, saved->nprocs, &parts);
+    if (nparts < 0)
+        return nparts;
+    life_link_cluster(core, job, parts, nparts);
+    cluster_enter(core, job, level);
+    cluster_touch(core, job);
+    restore_parts(job);
+    if (job->info.state == JOB_STARTING) {
+        job->deadline_ms = core->now_ms + core->options.start_timeout_ms;
+        list_append(&core->starting, &job->in_start);
+        cluster_count_starting(core, job, +1);
+    }
+    if (level >= core->levels_used)
+        core->levels_used = level + 1;
+    return 0;
+}
+
+static void copy_facts(struct job *job, const struct core_job *saved)
+{
+    job->info.attempt = saved->attempt;
+    job->info.allocation = saved->allocation;
+    job->info.state = saved->state;
+    job->info.reason = saved->reason;
+    job->info.exit_status = saved->exit_status;
+    job->info.signal = saved->signal;
+    job->info.exits = saved->exits;
+    job->info.failed_rank = saved->failed_rank;
+    memcpy(job->info.level_ms, saved->level_ms, sizeof(job->info.level_ms));
+}
+
+int core_restore_job(struct core *core, const struct core_job *saved, int64_t now_ms)
+{
+    struct job *job;
+    char *text;
+    int level = 0;
+
+    if (now_ms < core->now_ms || !saved_valid(core, saved))
+        return -EINVAL;
+    if (index_find(core, saved->id) != NULL)
+        return -EEXIST;
+    if (has_cluster(saved)) {
+        if (reserve_processors(core, saved) != 0)
+            return -ENOMEM;
+        level = level_of_restored(core, saved);
+        if (level >= CORE_MAX_LEVELS)
+            return -EINVAL;
+    }
+    if (index_reserve(core) != 0 || job_copy_text(saved->text, &text) != 0)
+        return -ENOMEM;
+    job = job_create(saved->id, saved->uid, saved->nprocs, saved->each, saved->hosts, saved->nhosts);
+    if (job == NULL) {
+        free(text);
+        return -ENOMEM;
+    }
+    job_set_text(job, text);
+    copy_facts(job, saved);
+    core->now_ms = now_ms;
+    if (has_cluster(saved) && restore_cluster(core, job, saved, level) != 0) {
+        job_destroy(job);
+        return -ENOMEM;
+    }
+    index_insert(core, job);
+    if (!has_cluster(saved))
+        queue_add(core, job);
+    core_set_next(core, saved->id + 1, saved->allocation + 1);
+    return 0;
+}

@@ -1,0 +1,415 @@
+/* host.c - workstations: up and down, what they hold, what they have confirmed.
+ *
+ * Each change of a host's list of jobs owes it an order with the next generation. What is not confirmed (the order, OPEN, END) is
+ * owed again when the host's turn in core->waiting comes, resend_ms after something was sent to it; since all of that is
+ * idempotent, resending a thing that was sent a moment ago does no harm, and one time per host is enough.
+ * EVENT_HOST_UP is always a reconciliation: what the host holds is compared with what it should hold, for a host that was down, for a
+ * reconnected one, and for one that the restarted core meets for the first time.
+ */
+#include "elmer/core/internal.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define PART(node) LIST_ITEM(node, struct part, on_host)
+#define WAITING(node) LIST_ITEM(node, struct host, in_waiting)
+
+int core_host_by_name(const struct core *core, const char *name)
+{
+    for (int i = 0; i < core->nhosts; i++)
+        if (strcmp(core->hosts[i]->name, name) == 0)
+            return i;
+    return -1;
+}
+
+const struct core_host *core_host(const struct core *core, int host)
+{
+    return host >= 0 && host < core->nhosts ? &core->hosts[host]->info : NULL;
+}
+
+void host_destroy(struct host *host)
+{
+    if (host == NULL)
+        return;
+    free(host->name);
+    free(host->cpus);
+    free(host->processors);
+    free(host->table);
+    free(host->leftovers);
+    free(host);
+}
+
+static int reserve_hosts(struct core *core)
+{
+    int capacity = core->hosts_capacity == 0 ? 16 : 2 * core->hosts_capacity;
+    struct host **hosts;
+
+    if (core->nhosts < core->hosts_capacity)
+        return 0;
+    hosts = realloc(core->hosts, (size_t)capacity * sizeof(struct host *));
+    if (hosts == NULL)
+        return -ENOMEM;
+    core->hosts = hosts;
+    core->hosts_capacity = capacity;
+    return 0;
+}
+
+int core_add_host(struct core *core, const char *name)
+{
+    struct host *host;
+
+    if (name == NULL || name[0] == '\0')
+        return -EINVAL;
+    if (core_host_by_name(core, name) >= 0)
+        return -EEXIST;
+    host = calloc(1, sizeof(*host));
+    if (host == NULL || reserve_hosts(core) != 0 || (host->name = strdup(name)) == NULL) {
+        host_destroy(host);
+        return -ENOMEM;
+    }
+    host->info.name = host->name;
+    host->index = core->nhosts;
+    list_init(&host->parts);
+    core->hosts[core->nhosts++] = host;
+    core->unknown_hosts++;
+    return host->index;
+}
+
+bool host_usable(const struct host *host)
+{
+    return host->info.up && !host->info.drained;
+}
+
+bool host_allocatable(const struct host *host)
+{
+    return host_usable(host) && host->info.leftovers == 0;
+}
+
+/* ---- what is owed ---- */
+
+void host_owe(struct core *core, struct host *host)
+{
+    if (!node_linked(&host->in_work))
+        list_append(&core->work, &host->in_work);
+}
+
+void host_owe_order(struct core *core, struct host *host)
+{
+    host->order = true;
+    host_owe(core, host);
+}
+
+static void owe_unconfirmed(struct core *core, struct host *host)
+{
+    bool any = false;
+
+    if (!host->info.up)
+        return;
+    if (host->info.applied < host->info.generation)
+        any = host->order_again = true;
+    LIST_FOR_EACH (node, &host->parts)
+        if (PART(node)->state == PART_OPENING || PART(node)->state == PART_ENDING)
+            any = PART(node)->send = true;
+    for (int i = 0; i < host->info.leftovers; i++)
+        any = host->leftovers[i].send = true;
+    if (any)
+        host_owe(core, host);
+}
+
+void host_check_confirmed(struct core *core)
+{
+    struct node *node;
+
+    while ((node = list_first(&core->waiting)) != NULL && WAITING(node)->check_ms <= core->now_ms) {
+        list_remove(node);
+        owe_unconfirmed(core, WAITING(node));
+    }
+}
+
+int host_ordered(struct core *core, const struct event *event)
+{
+    struct host *host = core->hosts[event->host];
+
+    if (host->info.up && event->u.generation <= host->info.generation && event->u.generation > host->info.applied)
+        host->info.applied = event->u.generation;
+    return 0;
+}
+
+/* ---- leftovers ---- */
+
+static int reserve_leftovers(struct host *host, int n)
+{
+    struct leftover *leftovers;
+
+    if (n <= host->leftovers_capacity)
+        return 0;
+    leftovers = realloc(host->leftovers, (size_t)n * sizeof(*leftovers));
+    if (leftovers == NULL)
+        return -ENOMEM;
+    host->leftovers = leftovers;
+    host->leftovers_capacity = n;
+    return 0;
+}
+
+int host_add_leftover(struct core *core, struct host *host, uint64_t job, uint32_t attempt)
+{
+    struct leftover *leftover = NULL;
+
+    for (int i = 0; i < host->info.leftovers; i++)
+        if (host->leftovers[i].what.job == job && host->leftovers[i].what.attempt == attempt)
+            leftover = &host->leftovers[i];
+    if (leftover == NULL) {
+        if (reserve_leftovers(host, host->info.leftovers + 1) != 0)
+            return -ENOMEM;
+        leftover = &host->leftovers[host->info.leftovers++];
+        leftover->what = (struct core_holding){.job = job, .attempt = attempt};
+    }
+    leftover->send = true;
+    host_owe(core, host);
+    return 0;
+}
+
+void host_drop_leftover(struct core *core, struct host *host, uint64_t job, uint32_t attempt)
+{
+    for (int i = 0; i < host->info.leftovers; i++) {
+        if (host->leftovers[i].what.job != job || host->leftovers[i].what.attempt != attempt)
+            continue;
+        host->leftovers[i] = host->leftovers[--host->info.leftovers];
+        if (host->info.leftovers == 0)
+            queue_changed_space(core, UINT32_MAX);
+        return;
+    }
+}
+
+/* ---- up ---- */
+
+static uint64_t count_usable(const struct host *host)
+{
+    return host_usable(host) ? (uint64_t)host->info.ncpus : 0;
+}
+
+int host_reserve_slots(struct host *host, int nslots)
+{
+    struct processor *processors;
+    struct job **table;
+    size_t row = CORE_MAX_LEVELS * sizeof(struct job *);
+
+    if (nslots <= host->nslots)
+        return 0;
+    processors = realloc(host->processors, (size_t)nslots * sizeof(*processors));
+    if (processors == NULL)
+        return -ENOMEM;
+    host->processors = processors;
+    table = realloc(host->table, (size_t)nslots * row);
+    if (table == NULL)
+        return -ENOMEM;
+    host->table = table;
+    memset(&processors[host->nslots], 0, (size_t)(nslots - host->nslots) * sizeof(*processors));
+    memset(&table[(size_t)host->nslots * CORE_MAX_LEVELS], 0, (size_t)(nslots - host->nslots) * row);
+    host->nslots = nslots;
+    return 0;
+}
+
+static void set_cpus(struct core *core, struct host *host, const int *cpus, int ncpus)
+{
+    core->usable_cpus -= count_usable(host);
+    if (host->info.known)
+        core->known_cpus -= (uint64_t)host->info.ncpus;
+    else
+        core->unknown_hosts--;
+    for (int i = 0; i < host->nslots; i++)
+        host->processors[i].present = false;
+    for (int i = 0; i < ncpus; i++) {
+        host->cpus[i] = cpus[i];
+        host->processors[cpus[i]].present = true;
+    }
+    host->info.cpus = host->cpus;
+    host->info.ncpus = ncpus;
+    host->info.known = true;
+    host->info.up = true;
+    core->known_cpus += (uint64_t)ncpus;
+    core->usable_cpus += count_usable(host);
+}
+
+static int compare_holdings(const void *a, const void *b) /* also of struct leftover, which begins with one */
+{
+    const struct core_holding *x = a, *y = b;
+
+    if (x->job != y->job)
+        return x->job < y->job ? -1 : 1;
+    return x->attempt < y->attempt ? -1 : x->attempt > y->attempt;
+}
+
+static bool cpus_present(const struct part *part)
+{
+    for (int i = 0; i < part->ncpus; i++)
+        if (!part->host->processors[part->job->processors[part->first + i].cpu].present)
+            return false;
+    return true;
+}
+
+static char *lost_text(const struct host *host, const char *what)
+{
+    char text[300], *copy;
+
+    snprintf(text, sizeof(text), "%.200s %s", host->name, what);
+    return job_copy_text(text, &copy) == 0 ? copy : NULL; /* without memory the reason must do */
+}
+
+static void reconcile_part(struct core *core, struct part *part, bool held)
+{
+    switch (part->state) {
+    case PART_OPENING:
+        part->send = true;
+        break;
+    case PART_OPEN:
+        if (!held)
+            life_end(core, part->job, REASON_LOST, lost_text(part->host, "no longer has the job"));
+        break;
+    case PART_ENDING:
+        if (held)
+            life_part_end_again(core, part);
+        else
+            life_part_empty(core, part);
+        return;
+    case PART_EMPTY:
+        if (held)
+            life_part_end_again(core, part);
+        return;
+    }
+    if (part->state != PART_ENDING && !cpus_present(part))
+        life_end(core, part->job, REASON_LOST, lost_text(part->host, "no longer offers the job's processors"));
+}
+
+/* Sorted and each once. Returns their number. */
+static int copy_holdings(struct leftover *to, const struct core_holding *holdings, int n)
+{
+    int kept = 0;
+
+    for (int i = 0; i < n; i++)
+        to[i] = (struct leftover){.what = holdings[i], .send = true};
+    if (n > 0)
+        qsort(to, (size_t)n, sizeof(*to), compare_holdings);
+    for (int i = 0; i < n; i++)
+        if (kept == 0 || compare_holdings(&to[kept - 1], &to[i]) != 0)
+            to[kept++] = to[i];
+    return kept;
+}
+
+/* Holdings become leftovers, and those that are rightly there are taken out again. Nothing here needs memory. */
+static void reconcile(struct core *core, struct host *host, const struct core_holding *holdings, int nholdings)
+{
+    int n = copy_holdings(host->leftovers, holdings, nholdings), kept = 0;
+
+    LIST_FOR_EACH_SAFE (node, &host->parts) {
+        struct part *part = PART(node);
+        struct core_holding key = {.job = part->job->info.id, .attempt = part->job->info.attempt};
+        struct leftover *found =
+            n == 0 ? NULL : bsearch(&key, host->leftovers, (size_t)n, sizeof(struct leftover), compare_holdings);
+        if (found != NULL)
+            found->send = false;
+        reconcile_part(core, part, found != NULL);
+    }
+    for (int i = 0; i < n; i++)
+        if (host->leftovers[i].send)
+            host->leftovers[kept++] = host->leftovers[i];
+    host->info.leftovers = kept;
+}
+
+static bool cpus_valid(const int *cpus, int ncpus)
+{
+    if (ncpus < 1 || ncpus > CORE_MAX_CPUS || cpus == NULL)
+        return false;
+    for (int i = 0; i < ncpus; i++)
+        if (cpus[i] < 0 || cpus[i] >= CORE_MAX_CPUS || (i > 0 && cpus[i] <= cpus[i - 1]))
+            return false;
+    return true;
+}
+
+int host_up(struct core *core, const struct event *event)
+{
+    struct host *host = core->hosts[event->host];
+    const int *cpus = event->u.up.cpus;
+    int ncpus = event->u.up.ncpus, *room;
+
+    if (!cpus_valid(cpus, ncpus) || event->u.up.nholdings < 0 || event->u.up.generation > UINT64_MAX / 2)
+        return -EINVAL;
+    if (host_reserve_slots(host, cpus[ncpus - 1] + 1) != 0 || reserve_leftovers(host, event->u.up.nholdings) != 0)
+        return -ENOMEM;
+    room = realloc(host->cpus, (size_t)(ncpus > host->info.ncpus ? ncpus : host->info.ncpus) * sizeof(*room));
+    if (room == NULL)
+        return -ENOMEM;
+    host->cpus = room;
+    set_cpus(core, host, cpus, ncpus);
+    if (event->u.up.generation > host->info.generation)
+        host->info.generation = event->u.up.generation;
+    host->info.applied = event->u.up.generation;
+    host->reported = false;
+    host->info.awaited = false;
+    reconcile(core, host, event->u.up.holdings, event->u.up.nholdings);
+    host_owe_order(core, host);
+    queue_changed_supply(core);
+    return 0;
+}
+
+/* ---- down, drain, report ---- */
+
+int host_down(struct core *core, const struct event *event)
+{
+    struct host *host = core->hosts[event->host];
+
+    if (!host->info.up && !host->info.awaited)
+        return 0;
+    core->usable_cpus -= count_usable(host);
+    host->info.up = host->info.awaited = host->reported = false;
+    host->info.leftovers = 0;
+    LIST_FOR_EACH_SAFE (node, &host->parts) {
+        struct part *part = PART(node);
+        if (part->job->info.state == JOB_ENDING)
+            life_part_empty(core, part);
+        else
+            life_end(core, part->job, REASON_HOST_LOST, lost_text(host, "is down"));
+    }
+    queue_changed_supply(core);
+    return 0;
+}
+
+int host_drain(struct core *core, const struct event *event)
+{
+    struct host *host = core->hosts[event->host];
+
+    core->usable_cpus -= count_usable(host);
+    host->info.drained = event->type == EVENT_DRAIN;
+    core->usable_cpus += count_usable(host);
+    queue_changed_supply(core);
+    core->reply.answered = true;
+    core->reply.answer = ANSWER_OK;
+    return 0;
+}
+
+int host_report(struct core *core, const struct event *event)
+{
+    struct host *host = core->hosts[event->host];
+    const struct core_report *report = &event->u.report;
+    uint32_t before, after;
+
+    if (!host->info.up || report->ncpus != host->info.ncpus || report->begin_ms >= report->end_ms ||
+        report->end_ms > core->now_ms || (host->reported && report->end_ms <= host->report_end_ms))
+        return 0;
+    before = alloc_count_host(core, host);
+    host->reported = true;
+    host->report_begin_ms = report->begin_ms;
+    host->report_end_ms = report->end_ms;
+    for (int i = 0; i < report->ncpus; i++) {
+        struct processor *processor = &host->processors[host->cpus[i]];
+        processor->busy = report->busy[i];
+        processor->foreign = report->busy[i] - report->jobs[i];
+    }
+    after = alloc_count_host(core, host);
+    if (after > before)
+        queue_changed_space(core, after - before);
+    return 0;
+}

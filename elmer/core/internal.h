@@ -1,0 +1,225 @@
+/* internal.h - the state of the core; for elmer/core and its tests only.
+ *
+ * Owners: the core owns hosts and jobs, a job its processors and parts, a host its table. A part links the two: the share
+ * of one host in a job. Everything that has to be sent is first marked as owed (on a job, a host, a part) and turned into
+ * actions at the end of the step (emit.c), so that a step sends each host one order however much has changed.
+ */
+#ifndef ELMER_CORE_INTERNAL_H
+#define ELMER_CORE_INTERNAL_H
+
+#include "elmer/core/core.h"
+#include "elmer/core/list.h"
+
+struct host;
+struct job;
+
+enum part_state {
+    PART_OPENING, /* OPEN is not confirmed */
+    PART_OPEN,    /* the host has made the group */
+    PART_ENDING,  /* END is not confirmed */
+    PART_EMPTY    /* the group is empty, or its host is down */
+};
+
+struct part {
+    struct job *job;
+    struct host *host;
+    int first, ncpus; /* job->processors[first .. first + ncpus - 1] */
+    enum part_state state;
+    bool send;           /* OPEN or END is owed */
+    struct node on_host; /* host->parts, in the order of allocation */
+};
+
+struct job {
+    struct core_job info; /* what core_job() shows; its pointers are owned here: */
+    struct core_processor *processors;
+    int *hosts;
+    char *text; /* NULL: "" */
+    uint8_t *exited;
+    struct part *parts; /* [nparts] in the order of hosts */
+    int nparts;
+    int unopened, unempty; /* parts not yet PART_OPEN, not yet PART_EMPTY */
+    bool launched;
+    int64_t level_since_ms;
+    int64_t deadline_ms;    /* STARTING */
+    uint64_t position;      /* in the queue, see queue.c */
+    struct node in_queue;   /* core->queue */
+    struct node in_active;  /* core->active */
+    struct node in_start;   /* core->starting */
+    struct node in_persist; /* core->persist */
+    struct node in_launch;  /* core->launch */
+    bool in_heap;
+};
+
+struct processor {
+    bool present;       /* one of the host's cpus now */
+    uint8_t next_level; /* that a new job would get: 1 + level of the last one, 0 without jobs */
+    int starting;       /* jobs on it that are not launched */
+    int64_t changed_ms; /* last launch, end or level change on it */
+    double busy, foreign;
+};
+
+struct leftover {
+    struct core_holding what;
+    bool send; /* END is owed */
+};
+
+struct host {
+    struct core_host info; /* what core_host() shows */
+    int index;
+    char *name;
+    int *cpus;
+    struct processor *processors; /* [nslots], by CPU number */
+    struct job **table;           /* [nslots][CORE_MAX_LEVELS]: who has this level on this processor */
+    int nslots;
+    struct list parts;
+    struct leftover *leftovers; /* [info.leftovers] */
+    int leftovers_capacity;
+    bool reported; /* the report below is valid */
+    int64_t report_begin_ms, report_end_ms;
+    bool order, order_again; /* a new order is owed; the last one is owed again */
+    struct node in_work;     /* core->work: something is owed to it */
+    struct node in_waiting;  /* core->waiting: something may be unconfirmed */
+    int64_t check_ms;        /* when to look */
+};
+
+/* The queue: QUEUED and HELD jobs in the order of ids, and where the search for the next job to allocate stands. */
+struct queue {
+    struct list jobs;
+    uint64_t next_position;
+    bool renumber;     /* positions have a gap inside */
+    struct job *cursor; /* all before it are not eligible; NULL: nobody is */
+    bool refused;      /* the cursor is eligible, the allocator refuses it and nothing has changed since */
+    uint32_t missing;  /* ... as so many processors were missing */
+};
+
+struct index_entry {
+    uint64_t id;
+    struct job *job; /* NULL: forgotten */
+};
+
+struct reply { /* what the step owes to the sender of its event */
+    bool answered, taken;
+    enum answer answer;
+    uint64_t job;
+};
+
+struct core {
+    struct core_options options;
+    uint64_t random;
+    int64_t now_ms;
+    uint64_t next_job, next_allocation;
+    int levels_used; /* D, or more where restored jobs sit deeper */
+
+    struct host **hosts;
+    int nhosts, hosts_capacity;
+    int unknown_hosts;     /* never up so far */
+    uint64_t known_cpus;   /* of all others */
+    uint64_t usable_cpus;  /* of those up and undrained */
+
+    struct index_entry *index; /* by id */
+    size_t nindex, index_capacity, nforgotten;
+
+    struct queue queue;
+    struct list active;   /* jobs with a cluster, in the order of allocation */
+    size_t nactive;
+    struct list starting; /* in the order of deadlines */
+    struct job **heap;    /* level.c; room for all active jobs */
+    size_t nheap, heap_capacity;
+
+    struct list persist, launch, work, waiting;
+    size_t npersist;
+    int64_t timer_ms; /* of the last ACTION_TIMER; INT64_MAX: none */
+    struct reply reply;
+};
+
+/* ---- job.c: one job, its moves, the index of ids ---- */
+struct job *job_create(uint64_t id, uint32_t uid, uint32_t nprocs, bool each, const int *hosts, int nhosts); /* NULL: memory */
+void job_destroy(struct job *job);
+/* Copies at most JOB_TEXT_MAX bytes; NULL and "" give NULL with 0. */
+enum { JOB_TEXT_MAX = 1000 };
+int job_copy_text(const char *text, char **copy);
+void job_set_text(struct job *job, char *text); /* takes text */
+/* The only way to change a state; asserts that the move is allowed. */
+void job_move(struct core *core, struct job *job, enum job_state state);
+bool job_may_move(enum job_state from, enum job_state to);
+bool job_has_cluster(const struct job *job);  /* its entries are in the table */
+uint32_t job_ranks(const struct job *job);    /* processes whose exits are to come in all */
+void job_account(struct job *job, int64_t now_ms); /* adds the time at its level */
+struct part *job_part(const struct job *job, int host); /* NULL: not there */
+struct job *index_find(const struct core *core, uint64_t id);
+int index_reserve(struct core *core);
+void index_insert(struct core *core, struct job *job); /* after index_reserve(); the id is not in it */
+
+/* ---- queue.c: who is next ---- */
+void queue_init(struct queue *queue);
+void queue_add(struct core *core, struct job *job);
+void queue_remove(struct core *core, struct job *job);
+bool queue_eligible(const struct core *core, const struct job *job);
+bool queue_could_ever(const struct core *core, uint32_t nprocs, const int *hosts, int nhosts);
+void queue_changed_job(struct core *core, struct job *job);   /* held or released */
+void queue_changed_supply(struct core *core);                 /* hosts up, down, drained, undrained */
+void queue_changed_space(struct core *core, uint32_t gained); /* the allocator might take this many processors more */
+void queue_run(struct core *core);
+uint32_t queue_ahead(struct core *core, const struct job *job);
+
+/* ---- cluster.c: the D x P table ---- */
+struct job **cluster_row(const struct host *host, int cpu); /* [CORE_MAX_LEVELS] */
+void cluster_enter(struct core *core, struct job *job, int level);
+void cluster_leave(struct core *core, struct job *job);
+void cluster_change_level(struct core *core, struct job *job, int level);
+void cluster_touch(struct core *core, const struct job *job); /* v2: now is the last change of its processors */
+void cluster_count_starting(struct core *core, const struct job *job, int by);
+struct job *cluster_above(const struct core *core, const struct job *job, const struct core_processor *at); /* NULL: none */
+struct job *cluster_below(const struct core *core, const struct job *job, const struct core_processor *at);
+
+/* ---- level.c ---- */
+int level_reserve(struct core *core); /* room for one more active job */
+int level_of(const struct core *core, const struct job *job); /* what rule 2 says */
+void level_close_gap(struct core *core, struct job *leaving); /* takes leaving out of the table, moves up all below */
+
+/* ---- alloc.c ---- */
+/* Gives the job a cluster and starts it. Returns 0, a positive number of missing processors (refused), or -ENOMEM. */
+int64_t alloc_try(struct core *core, struct job *job);
+uint32_t alloc_count_host(const struct core *core, const struct host *host); /* processors that would take a job now */
+bool alloc_processor_counts(const struct core *core, const struct host *host, int cpu);
+int alloc_make_parts(struct core *core, const struct core_processor *processors, uint32_t n, struct part **parts);
+
+/* ---- host.c ---- */
+void host_destroy(struct host *host);
+int host_reserve_slots(struct host *host, int nslots);
+void host_owe_order(struct core *core, struct host *host);
+void host_owe(struct core *core, struct host *host); /* something marked on its parts or leftovers */
+int host_up(struct core *core, const struct event *event);
+int host_down(struct core *core, const struct event *event);
+int host_drain(struct core *core, const struct event *event);
+int host_report(struct core *core, const struct event *event);
+int host_ordered(struct core *core, const struct event *event);
+bool host_usable(const struct host *host);      /* up and undrained */
+bool host_allocatable(const struct host *host); /* ... and without leftovers */
+int host_add_leftover(struct core *core, struct host *host, uint64_t job, uint32_t attempt); /* sends END until it is empty */
+void host_drop_leftover(struct core *core, struct host *host, uint64_t job, uint32_t attempt);
+void host_check_confirmed(struct core *core); /* marks what has waited too long as owed again */
+
+/* ---- life.c: from allocation to the end ---- */
+void life_start(struct core *core, struct job *job, struct core_processor *processors, struct part *parts, int nparts,
+                uint8_t *exited);
+void life_link_cluster(struct core *core, struct job *job, struct part *parts, int nparts);
+void life_end(struct core *core, struct job *job, enum reason reason, char *text); /* takes text */
+void life_part_opened(struct core *core, struct part *part);
+void life_part_empty(struct core *core, struct part *part);
+void life_part_end_again(struct core *core, struct part *part);
+void life_launched(struct core *core, struct job *job);
+void life_exited(struct core *core, struct job *job, uint32_t rank, int exit_status, int signal);
+void life_check_deadlines(struct core *core);
+
+/* ---- emit.c: owed things become actions ---- */
+void emit_owe_persist(struct core *core, struct job *job);
+int emit_reserve(struct core *core, struct actions *actions); /* room for what may not fail */
+void emit_all(struct core *core, const struct event *event, struct actions *actions);
+
+/* ---- actions.c ---- */
+int actions_reserve(struct actions *actions, size_t more);
+struct action *actions_push(struct actions *actions, enum action_type type); /* after actions_reserve() */
+void *actions_alloc(struct actions *actions, size_t size);                   /* NULL: memory */
+
+#endif

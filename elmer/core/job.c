@@ -1,0 +1,269 @@
+/* job.c - one job, the moves between its states, and the index by which jobs are found.
+ *
+ * The index is an array in the order of ids. Ids only grow, so new jobs are appended; a forgotten job leaves an empty entry, and
+ * when half of them are empty the array is packed.
+ */
+#include "elmer/core/internal.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char *const state_names[JOB_STATE_COUNT] = {
+    [JOB_QUEUED] = "queued", [JOB_HELD] = "held", [JOB_STARTING] = "starting",   [JOB_RUNNING] = "running",
+    [JOB_ENDING] = "ending", [JOB_DONE] = "done", [JOB_CANCELLED] = "cancelled",
+};
+
+const char *job_state_name(enum job_state state)
+{
+    return (unsigned)state < JOB_STATE_COUNT ? state_names[state] : "unknown";
+}
+
+static const char *const reason_names[REASON_COUNT] = {
+    [REASON_NONE] = "",
+    [REASON_WAITING] = "waiting",
+    [REASON_HELD] = "held",
+    [REASON_TOO_FEW_UP] = "too-few-up",
+    [REASON_EXITED] = "exited",
+    [REASON_KILLED] = "killed",
+    [REASON_CANCELLED] = "cancelled",
+    [REASON_HOST_LOST] = "host-lost",
+    [REASON_START_FAILED] = "start-failed",
+    [REASON_START_TIMEOUT] = "start-timeout",
+    [REASON_PVM_FAILED] = "pvm-failed",
+    [REASON_LOST] = "lost",
+};
+
+const char *reason_name(enum reason reason)
+{
+    return (unsigned)reason < REASON_COUNT ? reason_names[reason] : "unknown";
+}
+
+/* ---- moves ---- */
+
+#define TO(state) (1u << (state))
+static const unsigned allowed_moves[JOB_STATE_COUNT] = {
+    [JOB_QUEUED] = TO(JOB_HELD) | TO(JOB_STARTING) | TO(JOB_CANCELLED),
+    [JOB_HELD] = TO(JOB_QUEUED) | TO(JOB_CANCELLED),
+    [JOB_STARTING] = TO(JOB_RUNNING) | TO(JOB_ENDING),
+    [JOB_RUNNING] = TO(JOB_ENDING),
+    [JOB_ENDING] = TO(JOB_DONE),
+    [JOB_DONE] = 0,
+    [JOB_CANCELLED] = 0,
+};
+
+bool job_may_move(enum job_state from, enum job_state to)
+{
+    return (allowed_moves[from] & TO(to)) != 0;
+}
+
+void job_move(struct core *core, struct job *job, enum job_state state)
+{
+    assert(job_may_move(job->info.state, state));
+    job->info.state = state;
+    emit_owe_persist(core, job);
+}
+
+bool job_has_cluster(const struct job *job)
+{
+    return job->info.state == JOB_STARTING || job->info.state == JOB_RUNNING || job->info.state == JOB_ENDING;
+}
+
+/* ---- one job ---- */
+
+struct job *job_create(uint64_t id, uint32_t uid, uint32_t nprocs, bool each, const int *hosts, int nhosts)
+{
+    struct job *job = calloc(1, sizeof(*job));
+
+    if (job == NULL)
+        return NULL;
+    if (hosts != NULL) {
+        job->hosts = malloc((size_t)nhosts * sizeof(*hosts));
+        if (job->hosts == NULL) {
+            free(job);
+            return NULL;
+        }
+        memcpy(job->hosts, hosts, (size_t)nhosts * sizeof(*hosts));
+    }
+    job->info.id = id;
+    job->info.uid = uid;
+    job->info.nprocs = nprocs;
+    job->info.each = each;
+    job->info.hosts = job->hosts;
+    job->info.nhosts = hosts != NULL ? nhosts : 0;
+    job->info.state = JOB_QUEUED;
+    job->info.text = "";
+    job->info.level = CORE_NO_LEVEL;
+    job->info.exit_status = -1;
+    job->info.failed_rank = UINT32_MAX;
+    return job;
+}
+
+void job_destroy(struct job *job)
+{
+    if (job == NULL)
+        return;
+    free(job->processors);
+    free(job->hosts);
+    free(job->text);
+    free(job->exited);
+    free(job->parts);
+    free(job);
+}
+
+int job_copy_text(const char *text, char **copy)
+{
+    *copy = NULL;
+    if (text == NULL || text[0] == '\0')
+        return 0;
+    *copy = strndup(text, JOB_TEXT_MAX);
+    return *copy == NULL ? -ENOMEM : 0;
+}
+
+void job_set_text(struct job *job, char *text)
+{
+    free(job->text);
+    job->text = text;
+    job->info.text = text != NULL ? text : "";
+}
+
+uint32_t job_ranks(const struct job *job)
+{
+    return job->info.each ? job->info.nprocs : 1;
+}
+
+void job_account(struct job *job, int64_t now_ms)
+{
+    if (!job_has_cluster(job))
+        return;
+    job->info.level_ms[job->info.level] += now_ms - job->level_since_ms;
+    job->level_since_ms = now_ms;
+}
+
+struct part *job_part(const struct job *job, int host)
+{
+    int low = 0, high = job->nparts;
+
+    while (low < high) {
+        int middle = low + (high - low) / 2;
+        if (job->parts[middle].host->index < host)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < job->nparts && job->parts[low].host->index == host ? &job->parts[low] : NULL;
+}
+
+/* ---- the index ---- */
+
+/* The first entry whose id is at least this. */
+static size_t index_at(const struct core *core, uint64_t id)
+{
+    size_t low = 0, high = core->nindex;
+
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (core->index[middle].id < id)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+struct job *index_find(const struct core *core, uint64_t id)
+{
+    size_t at = index_at(core, id);
+
+    return at < core->nindex && core->index[at].id == id ? core->index[at].job : NULL;
+}
+
+int index_reserve(struct core *core)
+{
+    struct index_entry *index;
+    size_t capacity;
+
+    if (core->nindex < core->index_capacity)
+        return 0;
+    capacity = core->index_capacity == 0 ? 64 : 2 * core->index_capacity;
+    index = realloc(core->index, capacity * sizeof(*index));
+    if (index == NULL)
+        return -ENOMEM;
+    core->index = index;
+    core->index_capacity = capacity;
+    return 0;
+}
+
+void index_insert(struct core *core, struct job *job)
+{
+    size_t at = index_at(core, job->info.id);
+
+    if (at < core->nindex && core->index[at].id == job->info.id) { /* forgotten once, restored now */
+        assert(core->index[at].job == NULL);
+        core->index[at].job = job;
+        core->nforgotten--;
+        return;
+    }
+    assert(core->nindex < core->index_capacity);
+    memmove(&core->index[at + 1], &core->index[at], (core->nindex - at) * sizeof(*core->index));
+    core->index[at] = (struct index_entry){.id = job->info.id, .job = job};
+    core->nindex++;
+}
+
+static void index_pack(struct core *core)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < core->nindex; i++)
+        if (core->index[i].job != NULL)
+            core->index[kept++] = core->index[i];
+    core->nindex = kept;
+    core->nforgotten = 0;
+}
+
+/* ---- looking ---- */
+
+/* Brings what is computed late up to date. */
+static const struct core_job *look(struct core *core, struct job *job)
+{
+    job_account(job, core->now_ms);
+    job->info.ahead = 0;
+    if (job->info.state == JOB_QUEUED)
+        job->info.reason = queue_eligible(core, job) ? REASON_WAITING : REASON_TOO_FEW_UP;
+    if (node_linked(&job->in_queue))
+        job->info.ahead = queue_ahead(core, job);
+    return &job->info;
+}
+
+const struct core_job *core_job(struct core *core, uint64_t id)
+{
+    struct job *job = index_find(core, id);
+
+    return job != NULL ? look(core, job) : NULL;
+}
+
+const struct core_job *core_next_job(struct core *core, uint64_t *cursor)
+{
+    for (size_t at = index_at(core, *cursor + 1); at < core->nindex; at++) {
+        if (core->index[at].job == NULL)
+            continue;
+        *cursor = core->index[at].id;
+        return look(core, core->index[at].job);
+    }
+    return NULL;
+}
+
+void core_forget(struct core *core, uint64_t id)
+{
+    struct job *job = index_find(core, id);
+
+    if (job == NULL || (job->info.state != JOB_DONE && job->info.state != JOB_CANCELLED))
+        return;
+    if (node_linked(&job->in_persist)) /* memory ran out before its last row was told */
+        return;
+    core->index[index_at(core, id)].job = NULL;
+    job_destroy(job);
+    if (++core->nforgotten > 32 && core->nforgotten > core->nindex / 2)
+        index_pack(core);
+}

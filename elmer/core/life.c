@@ -1,0 +1,221 @@
+/* life.c - a job from its allocation to its end.
+ *
+ * Normal: life_start() enters it into the table and owes each of its hosts an order and an OPEN. When the last host has opened,
+ * LAUNCH is owed, once (life_part_opened). The shell says launched: RUNNING. The exit of its last process, or of its only one: ENDING,
+ * END is owed to each host (life_end). When the last host has reported its group empty: DONE; only then it leaves the table, all below it move up, and the
+ * queue is looked at again.
+ * Failures: whatever goes wrong before is the same way to ENDING with another reason; the first reason stays. A host that is down counts as
+ * empty; when it comes back with the group it is told END again. Until start_timeout_ms a job is RUNNING or ends.
+ * Invariant: unopened and unempty count the parts that they name; entries are in the table exactly while STARTING, RUNNING or ENDING.
+ */
+#include "elmer/core/internal.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define STARTING(node) LIST_ITEM(node, struct job, in_start)
+
+/* Enters the table; used for new and for restored jobs. The processors are set, in order. */
+void life_link_cluster(struct core *core, struct job *job, struct part *parts, int nparts)
+{
+    job->info.processors = job->processors;
+    job->info.exited = job->exited;
+    job->parts = parts;
+    job->nparts = nparts;
+    for (int i = 0; i < nparts; i++) {
+        parts[i].job = job;
+        list_append(&parts[i].host->parts, &parts[i].on_host);
+        host_owe_order(core, parts[i].host);
+    }
+    list_append(&core->active, &job->in_active);
+    core->nactive++;
+    job->level_since_ms = core->now_ms;
+}
+
+static int level_of_new(const struct core *core, const struct job *job)
+{
+    int level = 0;
+
+    for (uint32_t i = 0; i < job->info.nprocs; i++) {
+        const struct core_processor *at = &job->processors[i];
+        int next = core->hosts[at->host]->processors[at->cpu].next_level;
+        if (next > level)
+            level = next;
+    }
+    return level;
+}
+
+/* Takes processors, parts and exited. level_reserve() was done. */
+void life_start(struct core *core, struct job *job, struct core_processor *processors, struct part *parts, int nparts,
+                uint8_t *exited)
+{
+    queue_remove(core, job);
+    job->processors = processors;
+    job->exited = exited;
+    job->info.attempt++;
+    job->info.allocation = core->next_allocation++;
+    job->info.reason = REASON_NONE;
+    job->deadline_ms = core->now_ms + core->options.start_timeout_ms;
+    job->unopened = nparts;
+    job->unempty = nparts;
+    for (int i = 0; i < nparts; i++) {
+        parts[i].state = PART_OPENING;
+        parts[i].send = true;
+    }
+    job_move(core, job, JOB_STARTING);
+    life_link_cluster(core, job, parts, nparts);
+    list_append(&core->starting, &job->in_start);
+    cluster_enter(core, job, level_of_new(core, job));
+    cluster_count_starting(core, job, +1);
+    cluster_touch(core, job);
+}
+
+/* No longer STARTING: its load can show from now on. */
+static void leave_start(struct core *core, struct job *job)
+{
+    list_remove(&job->in_start);
+    list_remove(&job->in_launch);
+    cluster_count_starting(core, job, -1);
+    cluster_touch(core, job);
+}
+
+static void done(struct core *core, struct job *job)
+{
+    job_account(job, core->now_ms);
+    cluster_touch(core, job);
+    level_close_gap(core, job);
+    for (int i = 0; i < job->nparts; i++) {
+        host_owe_order(core, job->parts[i].host);
+        list_remove(&job->parts[i].on_host);
+    }
+    free(job->parts);
+    job->parts = NULL;
+    job->nparts = 0;
+    list_remove(&job->in_active);
+    core->nactive--;
+    job_move(core, job, JOB_DONE);
+    job->info.level = CORE_NO_LEVEL;
+    queue_changed_space(core, UINT32_MAX);
+}
+
+static void part_end(struct core *core, struct part *part)
+{
+    part->state = PART_ENDING;
+    part->send = true;
+    host_owe(core, part->host);
+}
+
+void life_end(struct core *core, struct job *job, enum reason reason, char *text)
+{
+    if (job->info.state == JOB_STARTING)
+        leave_start(core, job);
+    job_move(core, job, JOB_ENDING);
+    job->info.reason = reason;
+    job_set_text(job, text);
+    job->unempty = 0;
+    for (int i = 0; i < job->nparts; i++) {
+        struct part *part = &job->parts[i];
+        if (part->host->info.up || part->host->info.awaited) {
+            part_end(core, part);
+            job->unempty++;
+        } else {
+            part->state = PART_EMPTY;
+        }
+    }
+    if (job->unempty == 0)
+        done(core, job);
+}
+
+void life_part_opened(struct core *core, struct part *part)
+{
+    struct job *job = part->job;
+
+    part->state = PART_OPEN;
+    if (--job->unopened > 0 || job->launched)
+        return;
+    job->launched = true;
+    list_append(&core->launch, &job->in_launch);
+}
+
+/* ENDING: this host has nothing of the job any more. May make the job DONE, and then part is gone. */
+void life_part_empty(struct core *core, struct part *part)
+{
+    struct job *job = part->job;
+
+    if (part->state == PART_EMPTY)
+        return;
+    part->state = PART_EMPTY;
+    if (--job->unempty == 0)
+        done(core, job);
+}
+
+/* ENDING: the host has the group, whatever we believed. */
+void life_part_end_again(struct core *core, struct part *part)
+{
+    if (part->state == PART_EMPTY)
+        part->job->unempty++;
+    part_end(core, part);
+}
+
+void life_launched(struct core *core, struct job *job)
+{
+    leave_start(core, job);
+    job_move(core, job, JOB_RUNNING);
+}
+
+/* The status of a job is that of the lowest rank that failed, else 0. */
+void life_exited(struct core *core, struct job *job, uint32_t rank, int exit_status, int signal)
+{
+    uint8_t bit = (uint8_t)(1u << (rank % 8));
+    bool failed = exit_status != 0 || signal != 0;
+
+    if ((job->exited[rank / 8] & bit) != 0)
+        return;
+    job->exited[rank / 8] |= bit;
+    job->info.exits++;
+    if (failed && rank < job->info.failed_rank) {
+        job->info.failed_rank = rank;
+        job->info.exit_status = signal != 0 ? -1 : exit_status;
+        job->info.signal = signal;
+    } else if (job->info.failed_rank == UINT32_MAX) {
+        job->info.exit_status = 0;
+    }
+    emit_owe_persist(core, job);
+    if (job->info.exits == job_ranks(job) && job->info.state != JOB_ENDING)
+        life_end(core, job, REASON_EXITED, NULL);
+}
+
+static char *timeout_text(const struct core *core, const struct job *job)
+{
+    char text[400];
+    size_t used;
+    int n = snprintf(text, sizeof(text), "not started within %lld s, waited for:",
+                     (long long)(core->options.start_timeout_ms / 1000));
+    char *copy;
+
+    assert(n > 0 && (size_t)n < sizeof(text));
+    used = (size_t)n;
+    if (job->launched)
+        snprintf(text + used, sizeof(text) - used, " its processes");
+    for (int i = 0; i < job->nparts; i++) {
+        if (job->parts[i].state != PART_OPENING)
+            continue;
+        n = snprintf(text + used, sizeof(text) - used, " %s", job->parts[i].host->name);
+        if (n < 0 || (size_t)n >= sizeof(text) - used) {
+            text[used] = '\0'; /* as many names as fit */
+            break;
+        }
+        used += (size_t)n;
+    }
+    return job_copy_text(text, &copy) == 0 ? copy : NULL; /* without memory the reason must do */
+}
+
+void life_check_deadlines(struct core *core)
+{
+    struct node *node;
+
+    while ((node = list_first(&core->starting)) != NULL && STARTING(node)->deadline_ms <= core->now_ms)
+        life_end(core, STARTING(node), REASON_START_TIMEOUT, timeout_text(core, STARTING(node)));
+}

@@ -1,0 +1,159 @@
+/* queue.c - who is next: first come, first served among the eligible.
+ *
+ * The search keeps its place between steps. All jobs before the cursor are known to be not eligible; the cursor itself is eligible,
+ * and when `refused` is set the allocator has no room for it, so nobody behind it is looked at. Whatever changes one of these facts
+ * says so by queue_changed_*(), and queue_run() at the end of the step goes on from there. So a submission behind 100,000 others
+ * costs nothing, and neither does a report that frees nothing.
+ *
+ * Positions: jobs are numbered as they come; the number of jobs ahead is the distance to the first. Taking a job from the
+ * middle makes the numbers wrong, and they are given anew when somebody asks.
+ */
+#include "elmer/core/internal.h"
+
+#include <errno.h>
+
+#define QUEUED(node) LIST_ITEM(node, struct job, in_queue)
+
+void queue_init(struct queue *queue)
+{
+    list_init(&queue->jobs);
+    queue->next_position = 0;
+    queue->renumber = false;
+    queue->cursor = NULL;
+    queue->refused = false;
+    queue->missing = 0;
+}
+
+static struct job *next_of(struct core *core, const struct job *job)
+{
+    struct node *node = list_next(&core->queue.jobs, &job->in_queue);
+
+    return node != NULL ? QUEUED(node) : NULL;
+}
+
+static void set_cursor(struct core *core, struct job *job)
+{
+    core->queue.cursor = job;
+    core->queue.refused = false;
+}
+
+void queue_add(struct core *core, struct job *job)
+{
+    struct queue *queue = &core->queue;
+    struct node *before = &queue->jobs.head;
+
+    while (before->prev != &queue->jobs.head && QUEUED(before->prev)->info.id > job->info.id)
+        before = before->prev;
+    if (before != &queue->jobs.head)
+        queue->renumber = true;
+    list_insert(&job->in_queue, before);
+    job->position = queue->next_position++;
+    if (queue->cursor == NULL || queue->cursor->info.id > job->info.id)
+        set_cursor(core, job);
+}
+
+void queue_remove(struct core *core, struct job *job)
+{
+    struct queue *queue = &core->queue;
+
+    if (queue->cursor == job)
+        set_cursor(core, next_of(core, job));
+    if (list_first(&queue->jobs) != &job->in_queue)
+        queue->renumber = true;
+    list_remove(&job->in_queue);
+}
+
+uint32_t queue_ahead(struct core *core, const struct job *job)
+{
+    struct queue *queue = &core->queue;
+
+    if (queue->renumber) {
+        queue->next_position = 0;
+        LIST_FOR_EACH (node, &queue->jobs)
+            QUEUED(node)->position = queue->next_position++;
+        queue->renumber = false;
+    }
+    return (uint32_t)(job->position - QUEUED(list_first(&queue->jobs))->position);
+}
+
+/* Rule 4, in the present state. */
+bool queue_eligible(const struct core *core, const struct job *job)
+{
+    uint64_t cpus = 0;
+
+    if (job->info.state != JOB_QUEUED)
+        return false;
+    if (job->hosts == NULL)
+        return job->info.nprocs <= core->usable_cpus;
+    for (int i = 0; i < job->info.nhosts && cpus < job->info.nprocs; i++) {
+        const struct host *host = core->hosts[job->hosts[i]];
+        if (host_usable(host))
+            cpus += (uint64_t)host->info.ncpus;
+    }
+    return cpus >= job->info.nprocs;
+}
+
+/* Whether so many processors may exist on these hosts, as far as known. A host that has never been up may have any number up
+ * to CORE_MAX_CPUS; a core without any host waits for its first. */
+bool queue_could_ever(const struct core *core, uint32_t nprocs, const int *hosts, int nhosts)
+{
+    uint64_t cpus = 0;
+
+    if (hosts == NULL)
+        return core->nhosts == 0 || nprocs <= core->known_cpus + (uint64_t)core->unknown_hosts * CORE_MAX_CPUS;
+    for (int i = 0; i < nhosts; i++) {
+        const struct host *host = core->hosts[hosts[i]];
+        cpus += host->info.known ? (uint64_t)host->info.ncpus : CORE_MAX_CPUS;
+    }
+    return nprocs <= cpus;
+}
+
+void queue_changed_job(struct core *core, struct job *job)
+{
+    struct queue *queue = &core->queue;
+
+    if (queue->cursor == NULL || job->info.id <= queue->cursor->info.id)
+        set_cursor(core, job);
+}
+
+void queue_changed_supply(struct core *core)
+{
+    struct node *first = list_first(&core->queue.jobs);
+
+    set_cursor(core, first != NULL ? QUEUED(first) : NULL);
+}
+
+void queue_changed_space(struct core *core, uint32_t gained)
+{
+    struct queue *queue = &core->queue;
+
+    if (!queue->refused)
+        return;
+    if (gained >= queue->missing)
+        queue->refused = false;
+    else
+        queue->missing -= gained;
+}
+
+/* Memory that runs out leaves the cursor where it is: the next step tries again. */
+void queue_run(struct core *core)
+{
+    struct queue *queue = &core->queue;
+
+    while (queue->cursor != NULL && !queue->refused) {
+        struct job *job = queue->cursor;
+        int64_t missing;
+
+        if (!queue_eligible(core, job)) {
+            queue->cursor = next_of(core, job);
+            continue;
+        }
+        missing = alloc_try(core, job); /* takes it from the queue, which moves the cursor on */
+        if (missing == -ENOMEM)
+            return;
+        if (missing > 0) {
+            queue->refused = true;
+            queue->missing = missing > UINT32_MAX ? UINT32_MAX : (uint32_t)missing;
+        }
+    }
+}

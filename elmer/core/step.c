@@ -1,0 +1,351 @@
+/* step.c - the one entry. An event is checked, dispatched, the queue is looked at, and what is owed is written down.
+ *
+ * Events about hosts have a handler each. Events about jobs are decided by the table below for every state, and for jobs, attempts and
+ * hosts that do not belong together any more (PAST). A handler that needs memory takes it before it changes anything.
+ */
+#include "elmer/core/internal.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Part is that of the event's host, NULL for events of clients and of the shell. */
+typedef int job_handler(struct core *core, struct job *job, struct part *part, const struct event *event);
+
+static int answer(struct core *core, enum answer what)
+{
+    core->reply.answered = true;
+    core->reply.answer = what;
+    return 0;
+}
+
+/* ---- clients ---- */
+
+static int compare_ints(const void *a, const void *b)
+{
+    const int *x = a, *y = b;
+
+    return (*x > *y) - (*x < *y);
+}
+
+/* A sorted copy without doubles. */
+static int copy_hosts(const int *hosts, int n, int **copy)
+{
+    int kept = 0;
+
+    *copy = malloc((size_t)n * sizeof(**copy));
+    if (*copy == NULL)
+        return -ENOMEM;
+    memcpy(*copy, hosts, (size_t)n * sizeof(**copy));
+    qsort(*copy, (size_t)n, sizeof(**copy), compare_ints);
+    for (int i = 0; i < n; i++)
+        if (kept == 0 || (*copy)[kept - 1] != (*copy)[i])
+            (*copy)[kept++] = (*copy)[i];
+    return kept;
+}
+
+static int accept_job(struct core *core, const struct event *event, const int *hosts, int nhosts)
+{
+    struct job *job;
+
+    if (event->u.submit.nprocs == 0 || !queue_could_ever(core, event->u.submit.nprocs, NULL, 0))
+        return answer(core, ANSWER_REFUSED_SIZE);
+    if (hosts != NULL && !queue_could_ever(core, event->u.submit.nprocs, hosts, nhosts))
+        return answer(core, ANSWER_REFUSED_HOSTS);
+    if (index_reserve(core) != 0)
+        return -ENOMEM;
+    job = job_create(core->next_job, event->u.submit.uid, event->u.submit.nprocs, event->u.submit.each, hosts, nhosts);
+    if (job == NULL)
+        return -ENOMEM;
+    core->next_job++;
+    index_insert(core, job);
+    emit_owe_persist(core, job);
+    queue_add(core, job);
+    core->reply.job = job->info.id;
+    return answer(core, ANSWER_OK);
+}
+
+static int submit(struct core *core, const struct event *event)
+{
+    int *hosts = NULL, nhosts = 0, result;
+
+    if (event->u.submit.hosts != NULL) {
+        if (event->u.submit.nhosts < 0)
+            return -EINVAL;
+        for (int i = 0; i < event->u.submit.nhosts; i++)
+            if (event->u.submit.hosts[i] < 0 || event->u.submit.hosts[i] >= core->nhosts)
+                return -EINVAL;
+        if (event->u.submit.nhosts == 0)
+            return answer(core, ANSWER_REFUSED_HOSTS);
+        nhosts = copy_hosts(event->u.submit.hosts, event->u.submit.nhosts, &hosts);
+        if (nhosts < 0)
+            return nhosts;
+    }
+    result = accept_job(core, event, hosts, nhosts);
+    free(hosts);
+    return result;
+}
+
+static bool permitted(const struct job *job, const struct event *event)
+{
+    return event->u.by.admin || event->u.by.uid == job->info.uid;
+}
+
+static int not_known(struct core *core, struct job *job, struct part *part, const struct event *event)
+{
+    (void)job, (void)part, (void)event;
+    return answer(core, ANSWER_NO_SUCH_JOB);
+}
+
+static int wrong_state(struct core *core, struct job *job, struct part *part, const struct event *event)
+{
+    (void)part;
+    return answer(core, permitted(job, event) ? ANSWER_WRONG_STATE : ANSWER_NOT_PERMITTED);
+}
+
+/* What is asked for is so already. */
+static int already(struct core *core, struct job *job, struct part *part, const struct event *event)
+{
+    (void)part;
+    return answer(core, permitted(job, event) ? ANSWER_OK : ANSWER_NOT_PERMITTED);
+}
+
+static int cancel(struct core *core, struct job *job, struct part *part, const struct event *event)
+{
+    (void)part;
+    if (!permitted(job, event))
+        return answer(core, ANSWER_NOT_PERMITTED);
+    queue_remove(core, job);
+    job_move(core, job, JOB_CANCELLED);
+    job->info.reason = REASON_CANCELLED;
+    return answer(core, ANSWER_OK);
+}
+
+static int hold(struct core *core, struct job *job, struct part *part, const struct event *event)
+{
+    (void)part;
+    if (!permitted(job, event))
+        return answer(core, ANSWER_NOT_PERMITTED);
+    job_move(core, job, JOB_HELD);
+    job->info.reason = REASON_HELD;
+    queue_changed_job(core, job);
+    return answer(core, ANSWER_OK);
+}
+
+static int release(struct core *core, struct job *job, struct part *part, const struct event *event)
+{
+    (void)part;
+    if (!permitted(job, event))
+        return answer(core, ANSWER_NOT_PERMITTED);
+    job_move(core, job, JOB_QUEUED);
+    queue_changed_job(core, job);
+    return answer(core, ANSWER_OK);
+}
+
+static int kill_job(struct core *core, struct job *job, struct part *part, const struct event *event)
+{
+    (void)part;
+    if (!permitted(job, event))
+        return answer(core, ANSWER_NOT_PERMITTED);
+    life_end(core, job, REASON_KILLED, NULL);
+    return answer(core, ANSWER_OK);
+}
+
+/* ---- hosts and the shell, about jobs ---- */
+
+static int ignore(struct core *core, struct job *job, struct part *part, const struct event *event)
+{
+    (void)core, (void)job, (void)part, (void)event;
+    return 0;
+}
+
+static int opened(struct core *core, struct job *job, struct part *part, const struct event *event)
+{
+    (void)job, (void)event;
+    if (part->state == PART_OPENING)
+        life_part_opened(core, part);
+    return 0;
+}
+
+/* The host had reported it empty, or was down: it has it after all. */
+static int opened_late(struct core *core, struct job *job, struct part *part, const struct event *event)
+{
+    (void)job, (void)event;
+    if (part->state == PART_EMPTY)
+        life_part_end_again(core, part);
+    return 0;
+}
+
+static int opened_past(struct core *core, struct job *job, struct part *part, const struct event *event)
+{
+    (void)job, (void)part;
+    return host_add_leftover(core, core->hosts[event->host], event->job, event->attempt);
+}
+
+static int fail(struct core *core, struct job *job, struct part *part, const struct event *event)
+{
+    char *text;
+
+    (void)part;
+    if (job_copy_text(event->u.failed.text, &text) != 0)
+        return -ENOMEM;
+    life_end(core, job, event->u.failed.reason, text);
+    return 0;
+}
+
+static int open_failed(struct core *core, struct job *job, struct part *part, const struct event *event)
+{
+    return part->state == PART_OPENING ? fail(core, job, part, event) : 0;
+}
+
+static int launched(struct core *core, struct job *job, struct part *part, const struct event *event)
+{
+    (void)part, (void)event;
+    if (job->launched)
+        life_launched(core, job);
+    return 0;
+}
+
+static int exited(struct core *core, struct job *job, struct part *part, const struct event *event)
+{
+    uint32_t rank = event->u.exited.rank;
+
+    (void)part;
+    core->reply.taken = true;
+    if (rank < job_ranks(job) && job->processors[rank].host == event->host)
+        life_exited(core, job, rank, event->u.exited.exit_status, event->u.exited.signal);
+    return 0;
+}
+
+static int exited_past(struct core *core, struct job *job, struct part *part, const struct event *event)
+{
+    (void)job, (void)part, (void)event;
+    core->reply.taken = true;
+    return 0;
+}
+
+static int vanished(struct core *core, struct job *job, struct part *part, const struct event *event)
+{
+    char *text;
+
+    if (job_copy_text("the job's processes on a host are gone: its supervisor ended without being told to", &text) != 0)
+        return -ENOMEM;
+    (void)event;
+    life_end(core, job, REASON_LOST, text);
+    life_part_empty(core, part);
+    return 0;
+}
+
+static int emptied(struct core *core, struct job *job, struct part *part, const struct event *event)
+{
+    (void)job, (void)event;
+    life_part_empty(core, part);
+    return 0;
+}
+
+static int emptied_past(struct core *core, struct job *job, struct part *part, const struct event *event)
+{
+    (void)job, (void)part;
+    host_drop_leftover(core, core->hosts[event->host], event->job, event->attempt);
+    return 0;
+}
+
+/* ---- the table ---- */
+
+enum { PAST = JOB_STATE_COUNT };
+
+/* Without a cluster an attempt has no part on any host: that is PAST too, so columns of queued and ended jobs repeat it. */
+static job_handler *const decisions[EVENT_TYPE_COUNT][JOB_STATE_COUNT + 1] = {
+    /*                       QUEUED        HELD          STARTING     RUNNING      ENDING       DONE          CANCELLED     PAST */
+    [EVENT_CANCEL] =        {cancel,       cancel,       wrong_state, wrong_state, wrong_state, wrong_state,  wrong_state,  not_known},
+    [EVENT_KILL] =          {wrong_state,  wrong_state,  kill_job,    kill_job,    already,     wrong_state,  wrong_state,  not_known},
+    [EVENT_HOLD] =          {hold,         already,      wrong_state, wrong_state, wrong_state, wrong_state,  wrong_state,  not_known},
+    [EVENT_RELEASE] =       {already,      release,      wrong_state, wrong_state, wrong_state, wrong_state,  wrong_state,  not_known},
+    [EVENT_OPENED] =        {opened_past,  opened_past,  opened,      ignore,      opened_late, opened_past,  opened_past,  opened_past},
+    [EVENT_OPEN_FAILED] =   {ignore,       ignore,       open_failed, ignore,      ignore,      ignore,       ignore,       ignore},
+    [EVENT_LAUNCHED] =      {ignore,       ignore,       launched,    ignore,      ignore,      ignore,       ignore,       ignore},
+    [EVENT_LAUNCH_FAILED] = {ignore,       ignore,       fail,        fail,        ignore,      ignore,       ignore,       ignore},
+    [EVENT_EXITED] =        {exited_past,  exited_past,  exited,      exited,      exited,      exited_past,  exited_past,  exited_past},
+    [EVENT_ABORT] =         {ignore,       ignore,       fail,        fail,        ignore,      ignore,       ignore,       ignore},
+    [EVENT_EMPTY] =         {emptied_past, emptied_past, vanished,    vanished,    emptied,     emptied_past, emptied_past, emptied_past},
+};
+
+static bool by_client(enum event_type type)
+{
+    return type == EVENT_CANCEL || type == EVENT_KILL || type == EVENT_HOLD || type == EVENT_RELEASE;
+}
+
+static bool by_host(enum event_type type)
+{
+    return type == EVENT_OPENED || type == EVENT_OPEN_FAILED || type == EVENT_EXITED || type == EVENT_EMPTY;
+}
+
+static int decide(struct core *core, const struct event *event)
+{
+    struct job *job = index_find(core, event->job);
+    struct part *part = NULL;
+    int state;
+
+    if (by_host(event->type) && !core->hosts[event->host]->info.up)
+        return 0;
+    if (job != NULL && !by_client(event->type) && job->info.attempt != event->attempt)
+        job = NULL;
+    if (job != NULL && by_host(event->type)) {
+        part = job_part(job, event->host);
+        if (part == NULL)
+            job = NULL;
+    }
+    state = job != NULL ? (int)job->info.state : PAST;
+    core->reply.job = event->job;
+    return decisions[event->type][state](core, job, part, event);
+}
+
+static int tick(struct core *core, const struct event *event)
+{
+    (void)event;
+    core->timer_ms = INT64_MAX;
+    life_check_deadlines(core);
+    host_check_confirmed(core);
+    return 0;
+}
+
+static int (*const handlers[EVENT_TYPE_COUNT])(struct core *core, const struct event *event) = {
+    [EVENT_SUBMIT] = submit,         [EVENT_CANCEL] = decide,      [EVENT_KILL] = decide,      [EVENT_HOLD] = decide,
+    [EVENT_RELEASE] = decide,        [EVENT_DRAIN] = host_drain,   [EVENT_UNDRAIN] = host_drain,
+    [EVENT_HOST_UP] = host_up,       [EVENT_HOST_DOWN] = host_down, [EVENT_REPORT] = host_report,
+    [EVENT_ORDERED] = host_ordered,  [EVENT_OPENED] = decide,      [EVENT_OPEN_FAILED] = decide,
+    [EVENT_LAUNCHED] = decide,       [EVENT_LAUNCH_FAILED] = decide, [EVENT_EXITED] = decide,  [EVENT_ABORT] = decide,
+    [EVENT_EMPTY] = decide,          [EVENT_TICK] = tick,
+};
+
+static bool has_host(enum event_type type)
+{
+    return by_host(type) || type == EVENT_DRAIN || type == EVENT_UNDRAIN || type == EVENT_HOST_UP ||
+           type == EVENT_HOST_DOWN || type == EVENT_REPORT || type == EVENT_ORDERED;
+}
+
+static bool valid(const struct core *core, const struct event *event)
+{
+    if ((unsigned)event->type >= EVENT_TYPE_COUNT || event->now_ms < core->now_ms)
+        return false;
+    return !has_host(event->type) || (event->host >= 0 && event->host < core->nhosts);
+}
+
+int core_step(struct core *core, const struct event *event, struct actions *actions)
+{
+    int result;
+
+    if (!valid(core, event))
+        return -EINVAL;
+    if (emit_reserve(core, actions) != 0)
+        return -ENOMEM;
+    core->now_ms = event->now_ms;
+    memset(&core->reply, 0, sizeof(core->reply));
+    result = handlers[event->type](core, event);
+    if (result != 0)
+        return result;
+    queue_run(core);
+    emit_all(core, event, actions);
+    return 0;
+}
