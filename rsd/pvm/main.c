@@ -1,0 +1,83 @@
+/* elmer-pvm-agent - run by a job's supervisor as the user, on the first host of a job with PVM. Not for people.
+ * usage: elmer-pvm-agent [--wd DIR] [NAME[=IP]]...
+ * The names are the job's other hosts. Environment: PVMSOCK and PVM_TMP of the running master daemon. stdout: the job's
+ * output file, opened to append; stderr: its error file; descriptor 3: the link to the supervisor. */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <getopt.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "libelmer/base/str.h"
+#include "rsd/pvm/agent.h"
+#include "rsd/pvm/machine.h"
+
+enum { CONTROL_FD = 3 };
+
+static int usage(const char *what, const char *value)
+{
+    fprintf(stderr,
+            "elmer-pvm-agent: %s%s\nusage: elmer-pvm-agent [--wd DIR] [NAME[=IP]]..., run by Elmer's supervisor\n",
+            what, value);
+    return AGENT_EXIT_USAGE;
+}
+
+/* Split NAME[=IP] in place and check both: they become part of a line that PVM parses. */
+static int parse_host(char *text, struct agent_host *host)
+{
+    struct in_addr address;
+    char *equals = strchr(text, '=');
+    if (equals)
+        *equals = '\0';
+    host->name = text;
+    host->address = equals ? equals + 1 : NULL;
+    if (!str_valid_hostname(host->name))
+        return -EINVAL;
+    return host->address && inet_pton(AF_INET, host->address, &address) != 1 ? -EINVAL : 0;
+}
+
+/* libpvm3 writes what it thinks to stderr; the job's error file is not the place for it. Returns the real stderr. */
+static int divert_stderr(void)
+{
+    int kept = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, CONTROL_FD + 1);
+    int null = open("/dev/null", O_WRONLY | O_CLOEXEC);
+    if (kept < 0 || null < 0 || dup2(null, STDERR_FILENO) < 0)
+        return STDERR_FILENO;
+    close(null);
+    return kept;
+}
+
+int main(int argc, char **argv)
+{
+    static const struct option long_options[] = {{"wd", required_argument, NULL, 'w'}, {0}};
+    struct agent_options options = {.output_fd = STDOUT_FILENO, .control_fd = CONTROL_FD};
+
+    for (int c; (c = getopt_long(argc, argv, "+", long_options, NULL)) != -1;) {
+        if (c != 'w')
+            return usage("bad option", "");
+        options.dir = optarg;
+    }
+    int count = argc - optind;
+    if (count > MACHINE_HOSTS_MAX)
+        return usage("too many hosts", "");
+    struct agent_host *hosts = calloc((size_t)count + 1, sizeof *hosts);
+    if (!hosts)
+        return usage("no memory", "");
+    for (int i = 0; i < count; i++)
+        if (parse_host(argv[optind + i], &hosts[i]))
+            return usage("not a host NAME[=IPv4]: ", argv[optind + i]);
+    if (!getenv("PVMSOCK") || !getenv("PVM_TMP"))
+        return usage("PVMSOCK and PVM_TMP must name the master daemon's socket and directory", "");
+
+    options.hosts = hosts;
+    options.count = (size_t)count;
+    signal(SIGPIPE, SIG_IGN);
+    options.errors_fd = divert_stderr();
+    enum agent_exit status = agent_run(&options);
+    free(hosts);
+    return status;
+}
