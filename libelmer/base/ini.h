@@ -5,13 +5,14 @@
 #include "libelmer/base/err.h"
 
 struct ini_key {
-    const char *section, *name; /* section "*": any section whose header is "host NAME": see ini_read */
+    const char *section, *name; /* section "host *" is the header "[host NAME]" with subsection NAME; "elmer" is "[elmer]" with subsection "" */
     /* Check and store the value; 0 or err_set(err, -EINVAL, "...") with what is wrong and what is allowed; file and line are put in front. */
     int (*set)(void *config, const char *subsection, const char *value, struct err *err);
 };
 
-/* Read path. An unknown section or key: -EINVAL with file, line, the key, the value, and the nearest known key. A section "[host ws1]" matches keys of section "host" with
- * subsection "ws1", else subsection is "". keys ends with a NULL name. -ENOENT: no such file (text set). Lines over 1 KiB, binary bytes, keys given twice: -EINVAL. */
+/* Read path into config. An unknown section or key: -EINVAL with file, line, the key, the value, and the nearest known key. keys ends with a NULL name. -ENOENT: no such
+ * file (text set). Lines over 1 KiB, section headers over 48 bytes, control characters, invalid UTF-8, keys given twice: -EINVAL. Indentation means nothing; " ;" begins a
+ * comment, as does '#' or ';' at the beginning of a line. After an error config is half filled: throw it away. */
 int ini_read(const char *path, const struct ini_key *keys, void *config, struct err *err);
 
 /* Parsers for values, with a sentence on failure. */
