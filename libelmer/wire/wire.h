@@ -72,9 +72,12 @@ struct wire_message {
 const char *wire_type_name(enum wire_type type);
 bool wire_may_send(enum wire_type type, unsigned sender); /* sender: one WIRE_FROM_ bit */
 
-/* The JSON of a message, NUL-terminated, malloc'd; *size without the NUL. minor: what was negotiated. -EMSGSIZE beyond WIRE_MAX_FRAME or a field's limit (text says which). */
+/* The JSON of a message, NUL-terminated, malloc'd; *size without the NUL. minor: what was negotiated. The text names the field. -EMSGSIZE: beyond WIRE_MAX_FRAME or a
+ * field's limit; -EILSEQ: a string that is not UTF-8 (an environment may contain such; JSON cannot carry it); -ERANGE: a number beyond its limit or not finite. */
 int wire_encode(const struct wire_message *message, unsigned minor, char **json, size_t *size, struct err *err);
-/* The same with the 4-byte big-endian length in front. */
+/* The same with the 4-byte big-endian length in front; *size with it. */
+enum { WIRE_FRAME_HEADER = 4 };
+void wire_frame_header(uint8_t *header, size_t size);
 int wire_encode_frame(const struct wire_message *message, unsigned minor, uint8_t **frame, size_t *size, struct err *err);
 /* Strict: unknown type or key, missing field, wrong type, over a limit, NUL or invalid UTF-8, too deep, trailing bytes: -EBADMSG and the reason. Free with wire_message_fini(). */
 int wire_decode(const char *json, size_t size, unsigned minor, struct wire_message *message, struct err *err);
