@@ -25,16 +25,20 @@ struct link_options {
     unsigned peer;              /* WIRE_FROM_ bit: what the other side may send */
     size_t out_max;             /* unsent bytes beyond which a peer that does not read is cut off */
     unsigned hello_timeout_ms;  /* the peer's hello must have come by then */
+    bool no_hello;              /* both ends are of one build (socketpair; the other end may be a bare channel): ready in the next turn of the loop */
 };
 
 /* Dial "HOST:PORT" or "/path" (addresses tried in turn, deadline timeout_ms for all). The link exists at once; on_ready or on_close follows. */
 int link_connect(uv_loop_t *loop, const char *address, unsigned timeout_ms, const struct link_options *options,
                  const struct link_callbacks *callbacks, void *data, struct link **link, struct err *err);
 
+/* Take over a connected socket (also when it fails); see no_hello. */
+int link_open_fd(uv_loop_t *loop, int fd, const struct link_options *options, const struct link_callbacks *callbacks, void *data, struct link **link, struct err *err);
+
 struct listener;
-/* Called for each accepted link before its hello; return the data for its callbacks, or NULL to refuse (closed). */
+/* Called for each accepted link before its hello; return the data for its callbacks, or NULL to refuse (it gets an error message and is closed, without callbacks). */
 typedef void *(*listener_accept)(struct link *link, void *data);
-/* Listen on "HOST:PORT" or "/path" (mode: of the socket file; a stale socket file is replaced, a live one is an error). max_links: further connections get an error message and are closed. */
+/* Listen on "ADDRESS:PORT" (numeric, or * for all: a name may resolve to 127.0.1.1, which nobody else reaches) or "/path" (mode: of the socket file; a stale socket file is replaced, a live one is an error). max_links: further connections get an error message and are closed. */
 int listener_create(uv_loop_t *loop, const char *address, unsigned mode, unsigned max_links, const struct link_options *options,
                     const struct link_callbacks *callbacks, listener_accept accept, void *data, struct listener **listener, struct err *err);
 /* The same on a unix socket that is bound already (taken over): the one that rsd's root half made. */
@@ -42,11 +46,14 @@ int listener_create_fd(uv_loop_t *loop, int fd, unsigned max_links, const struct
                        const struct link_callbacks *callbacks, listener_accept accept, void *data, struct listener **listener, struct err *err);
 void listener_close(struct listener *listener);
 
-/* Frees nothing of the message. On failure the link closes itself later (on_close) and the error is returned. */
+/* Frees nothing of the message. -ENOTCONN: not ready yet or closing; -EMSGSIZE, -EILSEQ, -ERANGE: the message cannot be encoded (wire_encode() says why), the link
+ * stays. Otherwise (-ENOBUFS: the peer does not read, -ENOMEM) the link closes itself later (on_close) and the error is returned. */
 int link_send(struct link *link, const struct wire_message *message);
 /* A raw frame's JSON (relay). */
 int link_send_json(struct link *link, const char *json, size_t size);
-void link_close(struct link *link, const char *text); /* after what is queued has been written, or 1 s; on_close follows */
+/* After what is queued has been written and the peer has closed too, or 1 s; on_close follows with this text (NULL: ""), never from within this call. No more messages
+ * come. Does nothing on a link that is closing. */
+void link_close(struct link *link, const char *text);
 /* Peer credentials of a unix socket: 0, or -ENOTSUP. */
 int link_peer_cred(const struct link *link, uid_t *uid, gid_t *gid, pid_t *pid);
 /* Numeric addresses without port; "" for a unix socket. */
