@@ -137,7 +137,7 @@ static bool plainly_eligible(const struct core *core, const struct job *job)
     uint64_t cpus = 0;
 
     for (int h = 0; h < core->nhosts; h++)
-        if (core->hosts[h]->info.up && !core->hosts[h]->info.drained && allowed(job, h))
+        if (core->hosts[h]->info.up && !core->hosts[h]->info.silent && !core->hosts[h]->info.drained && allowed(job, h))
             cpus += (uint64_t)core->hosts[h]->info.ncpus;
     return job->info.state == JOB_QUEUED && cpus >= job->info.nprocs;
 }
@@ -163,7 +163,7 @@ static bool plainly_fits(const struct check *check, const struct job *job)
 
     for (int h = 0; h < core->nhosts; h++) {
         const struct host *host = core->hosts[h];
-        if (!host->info.up || host->info.drained || host->info.leftovers > 0 || !allowed(job, h))
+        if (!host->info.up || host->info.silent || host->info.drained || host->info.leftovers > 0 || !allowed(job, h))
             continue;
         for (int i = 0; i < host->info.ncpus; i++)
             count += check->depth[check->first[h] + (size_t)host->info.cpus[i]] + 1 < core->options.levels &&
@@ -265,7 +265,7 @@ static int check_hosts(const struct check *check)
 
     for (int h = 0; h < core->nhosts; h++) {
         const struct core_host *host = &core->hosts[h]->info;
-        usable += host->up && !host->drained ? (uint64_t)host->ncpus : 0;
+        usable += host->up && !host->silent && !host->drained ? (uint64_t)host->ncpus : 0;
         known += host->known ? (uint64_t)host->ncpus : 0;
         unknown += !host->known;
         if (host->applied > host->generation)

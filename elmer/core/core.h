@@ -76,6 +76,7 @@ enum event_type {
     EVENT_UNDRAIN,       /* Answered. */
     EVENT_HOST_UP,       /* an rsd has said hello: its cpus, what it has (jobs), its generation. On a host that is up: its rsd has
                             reconnected; what the host no longer has is lost, what is not confirmed is sent again */
+    EVENT_HOST_SILENT,   /* its link is cut, it is not given up yet: takes no new jobs until EVENT_HOST_UP, those that it has live on */
     EVENT_HOST_DOWN,     /* the host is given up (not: its link was cut): its jobs end everywhere with REASON_HOST_LOST. Also
                             after a restart for a host that does not come back */
     EVENT_REPORT,        /* utilisation of a host */
@@ -242,6 +243,7 @@ void core_forget(struct core *core, uint64_t id);
 struct core_host {
     const char *name;
     bool up, drained;
+    bool silent;                   /* up, but its link is cut */
     bool known;                    /* has been up since the core was made: its cpus are known */
     bool awaited;                  /* has restored jobs and has been neither up nor down since */
     const int *cpus;

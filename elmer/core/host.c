@@ -80,7 +80,7 @@ int core_add_host(struct core *core, const char *name)
 
 bool host_usable(const struct host *host)
 {
-    return host->info.up && !host->info.drained;
+    return host->info.up && !host->info.drained && !host->info.silent;
 }
 
 bool host_allocatable(const struct host *host)
@@ -230,6 +230,7 @@ static void set_cpus(struct core *core, struct host *host, const int *cpus, int 
     host->info.ncpus = ncpus;
     host->info.known = true;
     host->info.up = true;
+    host->info.silent = false;
     core->known_cpus += (uint64_t)ncpus;
     core->usable_cpus += count_usable(host);
 }
@@ -355,7 +356,20 @@ int host_up(struct core *core, const struct event *event)
     return 0;
 }
 
-/* ---- down, drain, report ---- */
+/* ---- silent, down, drain, report ---- */
+
+int host_silent(struct core *core, const struct event *event)
+{
+    struct host *host = core->hosts[event->host];
+
+    if (!host->info.up)
+        return 0;
+    core->usable_cpus -= count_usable(host);
+    host->info.silent = true;
+    host->reported = false;
+    queue_changed_supply(core);
+    return 0;
+}
 
 int host_down(struct core *core, const struct event *event)
 {
@@ -364,7 +378,7 @@ int host_down(struct core *core, const struct event *event)
     if (!host->info.up && !host->info.awaited)
         return 0;
     core->usable_cpus -= count_usable(host);
-    host->info.up = host->info.awaited = host->reported = false;
+    host->info.up = host->info.silent = host->info.awaited = host->reported = false;
     host->info.leftovers = 0;
     LIST_FOR_EACH_SAFE (node, &host->parts) {
         struct part *part = PART(node);

@@ -190,6 +190,7 @@ int host_reserve_slots(struct host *host, int nslots);
 void host_owe_order(struct core *core, struct host *host);
 void host_owe(struct core *core, struct host *host); /* something marked on its parts or leftovers */
 int host_up(struct core *core, const struct event *event);
+int host_silent(struct core *core, const struct event *event);
 int host_down(struct core *core, const struct event *event);
 int host_drain(struct core *core, const struct event *event);
 int host_report(struct core *core, const struct event *event);
