@@ -1,0 +1,131 @@
+#!/bin/bash
+# Strict order in the kernel, seen by an observer that cannot be starved.
+. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/jobs.sh"
+
+lab_up 2 --elmer 'allocator = v1' --elmer 'levels = 3'
+install_programs
+everywhere() { submit "$1" -o /dev/null --each 2 "${@:2}"; } # a process on each node
+
+next_id() { echo $(($(submit bob -w -o /dev/null 1 true) + 1)); }
+watch() { # FIRST-ID NUMBER: on both nodes
+    local i k groups=()
+    for ((i = $1; i < $1 + $2; i++)); do
+        for k in 1 2; do groups+=("j$i.ws$k=$(job_group "$k" "$i")"); done
+    done
+    observe "$tmp/seen" -t 120 "${groups[@]}"
+}
+
+# ---- three jobs, the first ends, the second moves up ----
+a=$(next_id)
+watch "$a" 3
+for user in alice bob alice; do everywhere "$user" /home/testjob 60 >/dev/null; done
+b=$((a + 1)) c=$((a + 2))
+for i in $a $b $c; do until_ok 10 running "$i"; done
+is 'three levels' "$(for i in $a $b $c; do field "$i" 'j["level"]'; done | xargs)" '0 1 2'
+ok 'the first is killed' as alice 1 ekill "$a"
+wait_for 5 'it ends' over "$a"
+wait_for 5 'the second is at level 0' test "$(field "$b" 'j["level"]')" = 0
+wait_for 5 'the third is at level 1' test "$(field "$c" 'j["level"]')" = 1
+as alice 1 ekill "$c"
+as bob 1 ekill "$b"
+for i in $b $c; do wait_for 5 "job $i ends" over "$i"; done
+observed
+python3 - "$tmp/seen" "$a" >"$tmp/verdict" <<'PY'
+import sys
+first = int(sys.argv[2])
+empty, events = {}, {}
+for line in open(sys.argv[1]):
+    if line.startswith("#"):
+        continue
+    ms, label, tid, cls, prio = line.split()
+    if cls == "empty":
+        empty.setdefault(label, float(ms))
+    elif cls != "gone":
+        events.setdefault(label, []).append((float(ms), cls, int(prio)))
+delays, before, after = [], set(), set()
+for ws in ("ws1", "ws2"):
+    end = max(empty[f"j{first}.{w}"] for w in ("ws1", "ws2"))
+    up = [e for e in events[f"j{first + 1}.{ws}"] if e[1] == "fifo"]
+    before.add(up[0][2])
+    after.add(up[-1][2])
+    delays.append(up[-1][0] - end if len({e[2] for e in up}) > 1 else 1e9)
+print("moved", before != after and len(before) == len(after) == 1 and min(after) > max(before))
+print("delay", max(delays))
+print("top", {e[2] for e in events[f"j{first}.ws1"] if e[1] == "fifo"} == after)
+print("last", {e[1] for e in events[f"j{first + 2}.ws1"]} <= {"other", "fifo"})
+PY
+diag "$(cat "$tmp/verdict")" "$(tail -n 1 "$tmp/seen")"
+is 'the second goes from FIFO of one level to FIFO of the level above' "$(sed -n 's/^moved //p' "$tmp/verdict")" True
+is 'which is the one that the first had' "$(sed -n 's/^top //p' "$tmp/verdict")" True
+ok 'on all hosts within 50 ms' python3 -c "import sys; sys.exit(not float('$(sed -n 's/^delay //p' "$tmp/verdict")') <= 50)"
+
+# ---- 200 threads that keep forking are in FIFO before the later job's first instruction ----
+a=$(next_id)
+watch "$a" 1
+everywhere alice /home/testjob --threads 200 --churn 30 >/dev/null
+wait_for 10 'the job with 200 threads runs' running "$a"
+until_ok 10 test "$(on 1 sh -c "cat /sys/fs/cgroup/$jobs_scope/$a.1/job/cgroup.threads | wc -l")" -ge 200
+as bob 1 rm -f stamp
+b=$(everywhere bob /home/testjob --stamp /home/bob/stamp 2)
+wait_for 20 'the later job runs' test "$(as bob 1 sh -c 'cat stamp | wc -l')" = 2
+as alice 1 ekill "$a"
+wait_for 5 'the first ends' over "$a"
+wait_for 10 'the later one too' over "$b"
+observed
+stamp=$(as bob 1 sort -n stamp | head -n 1)
+python3 - "$tmp/seen" "$stamp" >"$tmp/verdict" <<'PY'
+import sys
+start = int(sys.argv[2]) / 1e6
+now, late, peak = {}, [], 0
+for line in open(sys.argv[1]):
+    if line.startswith("#"):
+        continue
+    ms, label, tid, cls, prio = line.split()
+    key = (label, tid)
+    if float(ms) <= start:
+        if cls in ("gone", "empty"):
+            now.pop(key, None)
+        else:
+            now[key] = cls
+            peak = max(peak, len(now))
+    elif cls.startswith(("other", "batch", "idle")) and float(ms) < start + 1000:
+        late.append(line.strip())
+out = [k for k, v in now.items() if v.startswith(("other", "batch", "idle"))]
+print("threads", peak)
+print("outside", len(out) + len(late), out[:3], late[:3])
+PY
+diag "$(cat "$tmp/verdict")" "$(tail -n 1 "$tmp/seen")"
+ok 'the observer saw them all' test "$(sed -n 's/^threads //p' "$tmp/verdict")" -ge 400
+is 'each was in FIFO or RR, and stayed there' "$(awk '$1 == "outside" { print $2 }' "$tmp/verdict")" 0
+
+# ---- a job does not starve itself ----
+everywhere bob /home/testjob 20 >/dev/null # somebody above nobody: the next is not alone
+a=$(everywhere alice /home/testjob --threads 4 --report /home/alice/share-%r 6) || true
+as bob 1 ekill $((a - 1))
+b=$(everywhere bob /home/testjob 20)
+wait_for 30 'the job with more threads than processors ends' over "$a"
+as bob 1 ekill "$b"
+as alice 1 cat share-%r >"$tmp/share"
+diag "cpu seconds of its threads: $(cat "$tmp/share")"
+ok 'each thread got at least a tenth' python3 -c "import sys; v = [float(x) for x in open('$tmp/share').read().split()]; sys.exit(not (len(v) == 4 and min(v) >= sum(v) / 10))"
+
+# ---- ekill of a job that ignores TERM and spins, below one that spins ----
+first=$(everywhere alice /home/testjob 40)
+second=$(everywhere bob /home/testjob --ignore-term --threads 3 40)
+third=$(everywhere bob /home/testjob --ignore-term 40)
+for i in $first $second $third; do until_ok 10 running "$i"; done
+for i in $third $second; do
+    begin=$(now_ms)
+    ok "ekill $i" as bob 1 ekill "$i"
+    wait_for 5 'it ends below the one that spins' over "$i"
+    took=$(($(now_ms) - begin))
+    diag "after $took ms"
+    ok 'within two seconds' test $took -le 2000
+    is 'killed by KILL' "$(field "$i" '(j["reason_code"], j["signal"])')" "('killed', 9)"
+    wait_for 2 'nothing of it is left on any node' nothing_left "$i"
+done
+as alice 1 ekill "$first"
+wait_for 5 'the first ends too' over "$first"
+wait_for 5 'and leaves nothing' nothing_left "$first"
+done_testing

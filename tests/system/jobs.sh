@@ -1,0 +1,44 @@
+# shellcheck shell=bash
+# Sourced after lib.sh by the files that run jobs: submitting, asking, waiting, what is left.
+jobs_scope=elmer.slice/elmer-jobs.scope
+
+# The programs of the tests go where every node sees them.
+install_programs() {
+    on 1 sh -c 'cat >/home/testjob && chmod 755 /home/testjob' <"$build/tests/system/testjob"
+    wait_for 20 'all hosts are up' hosts_up "$nodes"
+}
+
+hosts_up() { # a job on N processors is allocated at once
+    local id
+    id=$(as bob 1 esubmit -o /dev/null "$1" true 2>"$tmp/hosts_up") || return 1
+    until_ok 10 over "$id" || { as bob 1 ecancel "$id"; return 1; }
+}
+
+# submit USER ARG..: id of the job; what esubmit says to people goes to $tmp/said
+submit() {
+    local user=$1
+    shift
+    as "$user" 1 esubmit "$@" 2>"$tmp/said"
+}
+
+field() { # ID PYTHON-EXPRESSION over j, the job's record
+    on 1 equery --json "$1" | python3 -c 'import json,sys
+j = json.load(sys.stdin)["jobs"][0]
+v = '"$2"'
+print("null" if v is None else v)'
+}
+
+state() { field "$1" 'j["state"]'; }
+is_state() { [ "$(state "$1")" = "$2" ]; }
+over() { case $(state "$1") in done | cancelled) ;; *) return 1 ;; esac; }
+running() { is_state "$1" running; }
+
+left_of() { # ID: processes, groups and directories of the job on all nodes
+    local k
+    for ((k = 1; k <= nodes; k++)); do
+        on "$k" sh -c 'ls -d /sys/fs/cgroup/'"$jobs_scope"'/$1.* /run/elmer-rsd/jobs/$1.* /run/elmer-rsd/sup/$1.* 2>/dev/null
+            grep -lz "^ELMER_JOB_ID=$1\$" /proc/[0-9]*/environ 2>/dev/null' - "$1"
+    done
+}
+nothing_left() { [ -z "$(left_of "$1")" ]; }
+job_group() { node_group "$1" "$jobs_scope/$2.1/job"; } # NODE ID
