@@ -1,0 +1,26 @@
+/* client.h - inside the client library: the connection and one request with its answers. */
+#ifndef ELMER_CLIENT_H
+#define ELMER_CLIENT_H
+
+#include "libelmer/elmer.h"
+#include "libelmer/wire/wire.h"
+
+/* Called for each answer with the request's id that is not an error. Returns 1 if more are to come, 0 after the last, -ENOMEM, -EPROTO.
+ * May move the message away (memory = NULL). */
+typedef int (*client_take)(struct wire_message *answer, void *data);
+/* The connection broke: forget what was taken, all of it comes again. */
+typedef void (*client_restart)(void *data);
+
+struct client_call {
+    client_take take;
+    client_restart restart; /* may be NULL */
+    void *data;
+    bool repeated;          /* out: the request was sent more than once */
+};
+
+/* Send and wait for the answer, connecting as often as needed. Fills in request->id. Returns an enum elmer_result. */
+int client_call(struct elmer *elmer, struct wire_message *request, struct client_call *call, int timeout_ms, struct elmer_error *error);
+/* Fill in the text and return result. */
+int client_error(struct elmer_error *error, int result, const char *format, ...) __attribute__((format(printf, 3, 4)));
+
+#endif

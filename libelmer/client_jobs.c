@@ -1,0 +1,298 @@
+/* client_jobs.c - asking for jobs: query, wait, and their answers as public structs. */
+#include "config.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "libelmer/client.h"
+#include "libelmer/wire/json_out.h"
+
+/* The answers as they came; the strings of the public view stay in them. */
+struct answers {
+    struct elmer_jobs jobs; /* first: what the caller sees */
+    struct wire_message *messages;
+    size_t nmessages;
+    const struct wire_job_view **views;
+    void **lists; /* arrays that the public view needs */
+    size_t nlists;
+    bool any, running, queued; /* which states are wanted */
+};
+
+static struct answers *answers_of(const struct elmer_jobs *jobs)
+{
+    return (struct answers *)(uintptr_t)jobs;
+}
+
+static void answers_clear(struct answers *answers)
+{
+    for (size_t i = 0; i < answers->nmessages; i++)
+        wire_message_fini(&answers->messages[i]);
+    answers->nmessages = 0;
+}
+
+void elmer_jobs_free(struct elmer_jobs *jobs)
+{
+    struct answers *answers = answers_of(jobs);
+
+    if (!answers)
+        return;
+    answers_clear(answers);
+    for (size_t i = 0; i < answers->nlists; i++)
+        free(answers->lists[i]);
+    free(answers->lists);
+    free(answers->messages);
+    free(answers->views);
+    free((void *)(uintptr_t)answers->jobs.items);
+    free(answers);
+}
+
+static int take_jobs(struct wire_message *answer, void *data)
+{
+    struct answers *answers = data;
+    struct wire_message *grown;
+
+    if (answer->type != WIRE_jobs)
+        return -EPROTO;
+    grown = reallocarray(answers->messages, answers->nmessages + 1, sizeof(*grown));
+    if (!grown)
+        return -ENOMEM;
+    answers->messages = grown;
+    grown[answers->nmessages++] = *answer;
+    answer->memory = NULL;
+    return grown[answers->nmessages - 1].u.jobs.more;
+}
+
+static void restart_jobs(void *data)
+{
+    answers_clear(data);
+}
+
+/* An array that lives as long as the answers; NULL when out of memory. */
+static void *keep(struct answers *answers, size_t count, size_t size)
+{
+    void **grown = reallocarray(answers->lists, answers->nlists + 1, sizeof(*grown));
+    void *list;
+
+    if (!grown)
+        return NULL;
+    answers->lists = grown;
+    list = calloc(count ? count : 1, size);
+    if (list)
+        grown[answers->nlists++] = list;
+    return list;
+}
+
+static int fill_processors(struct answers *answers, struct elmer_job *job, const struct wire_job_view *view)
+{
+    size_t count = view->processors.count;
+    struct elmer_processor *processors = keep(answers, count, sizeof(*processors));
+    const char **hosts = keep(answers, count, sizeof(*hosts));
+
+    if (!processors || !hosts)
+        return -ENOMEM;
+    for (size_t i = 0; i < count; i++) {
+        processors[i].host = view->processors.items[i].host;
+        processors[i].cpu = (unsigned)view->processors.items[i].cpu;
+        if (i == 0 || strcmp(processors[i - 1].host, processors[i].host) != 0)
+            hosts[job->nhosts++] = processors[i].host;
+    }
+    job->processors = processors;
+    job->nprocessors = count;
+    job->hosts = hosts;
+    return 0;
+}
+
+static int fill_usage(struct answers *answers, struct elmer_job *job, const struct wire_job_view *view)
+{
+    struct elmer_usage *usage = keep(answers, view->usage.count, sizeof(*usage));
+
+    if (!usage)
+        return -ENOMEM;
+    for (size_t i = 0; i < view->usage.count; i++) {
+        usage[i].host = view->usage.items[i].host;
+        usage[i].cpu_seconds = view->usage.items[i].cpu_seconds;
+        usage[i].memory_peak_bytes = view->usage.items[i].memory_peak_bytes;
+    }
+    job->usage = usage;
+    job->nusage = view->usage.count;
+    return 0;
+}
+
+static int fill_job(struct answers *answers, struct elmer_job *job, const struct wire_job_view *view)
+{
+    *job = (struct elmer_job){
+        .id = view->job,
+        .attempt = (uint32_t)view->attempt,
+        .uid = (uint32_t)view->uid,
+        .nprocs = (uint32_t)view->nprocs,
+        .name = view->name,
+        .user = view->user,
+        .dir = view->dir,
+        .state = view->state,
+        .level = (int)view->level,
+        .command = view->command.items,
+        .ncommand = view->command.count,
+        .submitted_ms = view->submitted_ms,
+        .started_ms = view->started_ms,
+        .ended_ms = view->ended_ms,
+        .exit_status = (int)view->exit_status,
+        .signal = (int)view->signal,
+        .reason_code = view->reason_code,
+        .reason = view->reason,
+        .ahead = (uint32_t)view->ahead,
+        .level_seconds = view->level_seconds.items,
+        .nlevels = view->level_seconds.count,
+    };
+    return fill_processors(answers, job, view) < 0 || fill_usage(answers, job, view) < 0 ? -ENOMEM : 0;
+}
+
+static bool wanted(const struct answers *answers, const struct wire_job_view *view)
+{
+    bool ended = strcmp(view->state, "done") == 0 || strcmp(view->state, "cancelled") == 0;
+    bool queued = strcmp(view->state, "queued") == 0 || strcmp(view->state, "held") == 0;
+
+    return answers->any || (!ended && (queued ? answers->queued : answers->running));
+}
+
+/* The public view of what has come. */
+static int present(struct answers *answers)
+{
+    struct elmer_job *items;
+    size_t count = 0, at = 0;
+
+    for (size_t i = 0; i < answers->nmessages; i++)
+        count += answers->messages[i].u.jobs.jobs.count;
+    answers->views = calloc(count ? count : 1, sizeof(struct wire_job_view *));
+    items = calloc(count ? count : 1, sizeof(*items));
+    answers->jobs.items = items;
+    if (!answers->views || !items)
+        return -ENOMEM;
+    for (size_t i = 0; i < answers->nmessages; i++) {
+        const struct wire_jobs *page = &answers->messages[i].u.jobs;
+
+        for (size_t j = 0; j < page->jobs.count; j++) {
+            if (!wanted(answers, &page->jobs.items[j]))
+                continue;
+            answers->views[at] = &page->jobs.items[j];
+            if (fill_job(answers, &items[at], answers->views[at]) < 0)
+                return -ENOMEM;
+            at++;
+        }
+    }
+    answers->jobs.count = at;
+    return 0;
+}
+
+static int ask(struct elmer *elmer, struct wire_message *request, const struct answers *filter, int timeout_ms, struct elmer_jobs **jobs, struct elmer_error *error)
+{
+    struct answers *answers = calloc(1, sizeof(*answers));
+    struct client_call call = {.take = take_jobs, .restart = restart_jobs, .data = answers};
+    int result;
+
+    *jobs = NULL;
+    if (!answers)
+        return client_error(error, ELMER_FAILED, "out of memory");
+    *answers = *filter;
+    result = client_call(elmer, request, &call, timeout_ms, error);
+    if (result == ELMER_OK && present(answers) < 0)
+        result = client_error(error, ELMER_FAILED, "out of memory");
+    if (result != ELMER_OK) {
+        elmer_jobs_free(&answers->jobs);
+        return result;
+    }
+    *jobs = &answers->jobs;
+    return ELMER_OK;
+}
+
+int elmer_query(struct elmer *elmer, bool running, bool queued, const uint64_t *ids, size_t nids, int timeout_ms, struct elmer_jobs **jobs, struct elmer_error *error)
+{
+    struct answers filter = {.running = running, .queued = queued, .any = nids > 0 && !running && !queued};
+    struct wire_message request = {.type = WIRE_query, .u.query = {.running = running || filter.any, .queued = queued || filter.any}};
+
+    request.u.query.jobs.items = (uint64_t *)(uintptr_t)ids; /* read only */
+    request.u.query.jobs.count = nids;
+    return ask(elmer, &request, &filter, timeout_ms, jobs, error);
+}
+
+int elmer_wait(struct elmer *elmer, uint64_t job, int timeout_ms, struct elmer_jobs **jobs, struct elmer_error *error)
+{
+    struct wire_message request = {.type = WIRE_wait, .u.wait = {.job = job}};
+    struct answers filter = {.any = true};
+    int margin = 2000 + timeout_ms / 4; /* for the answer to come */
+    int result;
+
+    if (margin > timeout_ms)
+        margin = timeout_ms;
+    request.u.wait.timeout_ms = (uint64_t)(timeout_ms - margin > 60000 ? 60000 : timeout_ms - margin);
+    result = ask(elmer, &request, &filter, timeout_ms, jobs, error);
+    if (result == ELMER_OK && (*jobs)->count != 1) {
+        elmer_jobs_free(*jobs);
+        *jobs = NULL;
+        return client_error(error, ELMER_NO_SUCH_JOB, "there is no job %llu", (unsigned long long)job);
+    }
+    return result;
+}
+
+bool elmer_job_ended(const struct elmer_job *job)
+{
+    return strcmp(job->state, "done") == 0 || strcmp(job->state, "cancelled") == 0;
+}
+
+char *elmer_jobs_json(const struct elmer_jobs *jobs)
+{
+    return json_out_jobs(answers_of(jobs)->views, jobs->count);
+}
+
+struct text { struct elmer_error *text; };
+
+static int take_done(struct wire_message *answer, void *data)
+{
+    struct text *text = data;
+
+    if (answer->type != WIRE_done)
+        return -EPROTO;
+    client_error(text->text, 0, "%s", answer->u.done.text);
+    return 0;
+}
+
+/* The first try may have done it although its answer was lost: then the second finds the job in a state that the first has made. */
+static bool was_done(struct elmer *elmer, uint64_t id, bool cancelled, int timeout_ms)
+{
+    struct elmer_jobs *jobs;
+    bool yes;
+
+    if (elmer_query(elmer, false, false, &id, 1, timeout_ms, &jobs, NULL) != ELMER_OK)
+        return false;
+    yes = jobs->count == 1 && (cancelled ? strcmp(jobs->items[0].state, "cancelled") == 0 : strcmp(jobs->items[0].reason_code, "killed") == 0);
+    elmer_jobs_free(jobs);
+    return yes;
+}
+
+static int end_job(struct elmer *elmer, struct wire_message *request, uint64_t job, bool cancel, int timeout_ms, struct elmer_error *text, struct elmer_error *error)
+{
+    struct text answer = {text};
+    struct client_call call = {.take = take_done, .data = &answer};
+    int result;
+
+    if (text)
+        text->text[0] = '\0';
+    result = client_call(elmer, request, &call, timeout_ms, error);
+    if (result == ELMER_WRONG_STATE && call.repeated && was_done(elmer, job, cancel, timeout_ms))
+        return ELMER_OK;
+    return result;
+}
+
+int elmer_cancel(struct elmer *elmer, uint64_t job, int timeout_ms, struct elmer_error *text, struct elmer_error *error)
+{
+    struct wire_message request = {.type = WIRE_cancel, .u.cancel = {.job = job}};
+
+    return end_job(elmer, &request, job, true, timeout_ms, text, error);
+}
+
+int elmer_kill(struct elmer *elmer, uint64_t job, int timeout_ms, struct elmer_error *text, struct elmer_error *error)
+{
+    struct wire_message request = {.type = WIRE_kill, .u.kill = {.job = job}};
+
+    return end_job(elmer, &request, job, false, timeout_ms, text, error);
+}

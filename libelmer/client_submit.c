@@ -1,0 +1,283 @@
+/* client_submit.c - check a submission, fill in its defaults, send it. */
+#include "config.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "libelmer/base/str.h"
+#include "libelmer/client.h"
+
+enum { NAME_MAX_BYTES = 64, PATH_MAX_BYTES = 4095, ARGS_MAX = 4096, NPROCS_MAX = 1000000 };
+
+/* What the library has made for one submission. */
+struct made {
+    char *dir;
+    char token[33];
+    char host[256];
+    char name[NAME_MAX_BYTES + 1];
+};
+
+struct answer {
+    struct elmer_submitted submitted; /* first: what the caller sees */
+    struct wire_message message;
+};
+
+static size_t list_count(const char *const *list)
+{
+    size_t count = 0;
+
+    while (list && list[count])
+        count++;
+    return count;
+}
+
+static bool has_control(const char *text)
+{
+    for (; *text; text++)
+        if ((unsigned char)*text < 32 || *text == 127)
+            return true;
+    return false;
+}
+
+static int check_text(const char *what, const char *text, struct elmer_error *error)
+{
+    if (!str_valid_utf8(text, strlen(text)))
+        return client_error(error, ELMER_USAGE, "%s is not valid UTF-8; Elmer carries only UTF-8", what);
+    return ELMER_OK;
+}
+
+static int check_list(const char *what, const char *const *list, struct elmer_error *error)
+{
+    size_t count = list_count(list);
+
+    if (count > ARGS_MAX)
+        return client_error(error, ELMER_USAGE, "%zu %ss are too many; at most %d are carried", count, what, ARGS_MAX);
+    for (size_t i = 0; i < count; i++)
+        if (!str_valid_utf8(list[i], strlen(list[i])))
+            return client_error(error, ELMER_USAGE, "%s number %zu is not valid UTF-8; Elmer carries only UTF-8", what, i + 1);
+    return ELMER_OK;
+}
+
+static int check_pattern(const char *what, const char *pattern, struct elmer_error *error)
+{
+    if (!*pattern)
+        return client_error(error, ELMER_USAGE, "the name of the %s file is empty", what);
+    if (strlen(pattern) > PATH_MAX_BYTES)
+        return client_error(error, ELMER_USAGE, "the name of the %s file is longer than %d bytes", what, PATH_MAX_BYTES);
+    if (!str_valid_utf8(pattern, strlen(pattern)))
+        return client_error(error, ELMER_USAGE, "the name of the %s file is not valid UTF-8; Elmer carries only UTF-8", what);
+    for (const char *p = strchr(pattern, '%'); p; p = strchr(p + 2, '%')) {
+        if (p[1] == '\0' || (unsigned char)p[1] < 32)
+            return client_error(error, ELMER_USAGE, "a '%%' without a letter in the name of the %s file; write %%%% for a percent sign", what);
+        if (!strchr("jurx%", p[1]))
+            return client_error(error, ELMER_USAGE,
+                                "unknown pattern '%%%c' in the name of the %s file; there are %%j (job id), %%u (user), %%x (job name), %%r (rank), %%%%",
+                                p[1], what);
+    }
+    return ELMER_OK;
+}
+
+static int check_name(const char *name, struct elmer_error *error)
+{
+    const char *wrong = !*name                               ? "is empty"
+                        : strlen(name) > NAME_MAX_BYTES      ? "is longer than 64 bytes"
+                        : strchr(name, '/')                  ? "has a '/'"
+                        : has_control(name)                  ? "has a control character"
+                        : !str_valid_utf8(name, strlen(name)) ? "is not valid UTF-8"
+                                                             : NULL;
+
+    if (wrong)
+        return client_error(error, ELMER_USAGE, "the job's name %s; choose another one", wrong);
+    return ELMER_OK;
+}
+
+/* The last part of the command's path, cut to what a name may have. */
+static void default_name(const char *command, char *name)
+{
+    size_t end = strlen(command), begin, length;
+
+    while (end > 1 && command[end - 1] == '/')
+        end--;
+    for (begin = end; begin > 0 && command[begin - 1] != '/';)
+        begin--;
+    length = end - begin;
+    if (length > NAME_MAX_BYTES)
+        for (length = NAME_MAX_BYTES; length > 0 && ((unsigned char)command[begin + length] & 0xC0) == 0x80;)
+            length--;
+    memcpy(name, command + begin, length);
+    name[length] = '\0';
+}
+
+static int check_command(const struct elmer_submission *s, struct elmer_error *error)
+{
+    if (s->nprocs < 1 || s->nprocs > NPROCS_MAX)
+        return client_error(error, ELMER_USAGE, "a job needs between 1 and %d processors", NPROCS_MAX);
+    if (!s->command || !s->command[0] || !*s->command[0])
+        return client_error(error, ELMER_USAGE, "the command is missing or empty");
+    return check_list("argument", s->command, error);
+}
+
+static int check_environment(const char *const *environment, struct elmer_error *error)
+{
+    int result = check_list("environment variable", environment, error);
+
+    for (size_t i = 0; result == ELMER_OK && environment && environment[i]; i++)
+        if (environment[i][0] == '=' || !strchr(environment[i], '='))
+            return client_error(error, ELMER_USAGE, "environment variable number %zu is not of the form NAME=VALUE", i + 1);
+    return result;
+}
+
+static int check_hosts(const char *const *hosts, struct elmer_error *error)
+{
+    if (list_count(hosts) > 1024)
+        return client_error(error, ELMER_USAGE, "more than 1024 hosts are named; leave the list out to allow all");
+    for (size_t i = 0; hosts && hosts[i]; i++)
+        if (!str_valid_hostname(hosts[i]))
+            return client_error(error, ELMER_USAGE, "host number %zu is not a host's name", i + 1);
+    return ELMER_OK;
+}
+
+static mode_t current_umask(void)
+{
+    mode_t mask = umask(077);
+
+    umask(mask);
+    return mask & 0777;
+}
+
+static int set_dir(struct wire_submit *submit, const char *dir, struct made *made, struct elmer_error *error)
+{
+    if (!dir) {
+        made->dir = get_current_dir_name(); /* $PWD where it is right: as the user knows it, not where an automounter put it */
+        if (!made->dir)
+            return client_error(error, ELMER_USAGE, "the current directory cannot be found (%s); name one", strerror(errno));
+        dir = made->dir;
+    }
+    if (dir[0] != '/')
+        return client_error(error, ELMER_USAGE, "the directory is not an absolute path");
+    if (strlen(dir) > PATH_MAX_BYTES)
+        return client_error(error, ELMER_USAGE, "the directory's path is longer than %d bytes", PATH_MAX_BYTES);
+    submit->dir = dir;
+    return check_text("the directory", dir, error);
+}
+
+static int set_files(struct wire_submit *submit, const struct elmer_submission *s, struct elmer_error *error)
+{
+    int result = ELMER_OK;
+
+    submit->output = s->output ? s->output : s->each ? "elmer-%j.%r.out" : "elmer-%j.out";
+    submit->errors = s->errors ? s->errors : "";
+    result = check_pattern("output", submit->output, error);
+    if (result == ELMER_OK && s->errors)
+        result = check_pattern("error", s->errors, error);
+    return result;
+}
+
+static int set_identity(struct wire_submit *submit, const struct elmer_submission *s, struct made *made, struct elmer_error *error)
+{
+    if (gethostname(made->host, sizeof(made->host) - 1) < 0 || !str_valid_utf8(made->host, strlen(made->host)))
+        made->host[0] = '\0';
+    submit->submit_host = made->host;
+    if (s->token && (!*s->token || strlen(s->token) > 64 || !str_valid_utf8(s->token, strlen(s->token))))
+        return client_error(error, ELMER_USAGE, "a token has 1 to 64 bytes of UTF-8");
+    if (!s->token && str_random_token(made->token) < 0)
+        return client_error(error, ELMER_FAILED, "no random numbers: %s", strerror(errno));
+    submit->token = s->token ? s->token : made->token;
+    if (!s->name)
+        default_name(s->command[0], made->name);
+    submit->name = s->name ? s->name : made->name;
+    return check_name(submit->name, error);
+}
+
+static struct wire_strs strs(const char *const *list)
+{
+    return (struct wire_strs){.items = (const char **)(uintptr_t)list, .count = list_count(list)};
+}
+
+static int fill(struct wire_submit *submit, const struct elmer_submission *s, struct made *made, struct elmer_error *error)
+{
+    int result = check_command(s, error);
+
+    if (result == ELMER_OK)
+        result = check_environment(s->environment, error);
+    if (result == ELMER_OK)
+        result = check_hosts(s->hosts, error);
+    if (result == ELMER_OK)
+        result = set_dir(submit, s->dir, made, error);
+    if (result == ELMER_OK)
+        result = set_files(submit, s, error);
+    if (result == ELMER_OK)
+        result = set_identity(submit, s, made, error);
+    if (result != ELMER_OK)
+        return result;
+    submit->nprocs = s->nprocs;
+    submit->each = s->each;
+    submit->pvm = s->pvm;
+    submit->command = strs(s->command);
+    submit->environment = strs(s->environment);
+    submit->hosts = strs(s->hosts);
+    submit->umask = s->umask >= 0 ? (uint64_t)(s->umask & 0777) : current_umask();
+    return ELMER_OK;
+}
+
+static int take_submitted(struct wire_message *message, void *data)
+{
+    struct answer *answer = data;
+    const char **hosts;
+    size_t count = 0;
+
+    if (message->type != WIRE_submitted)
+        return -EPROTO;
+    hosts = message->u.submitted.hosts.items;
+    for (size_t i = 0; i < message->u.submitted.hosts.count; i++) /* one per processor -> each once */
+        if (count == 0 || strcmp(hosts[count - 1], hosts[i]) != 0)
+            hosts[count++] = hosts[i];
+    answer->message = *message;
+    message->memory = NULL;
+    answer->submitted = (struct elmer_submitted){
+        .job = answer->message.u.submitted.job,
+        .state = answer->message.u.submitted.state,
+        .level = (int)answer->message.u.submitted.level,
+        .ahead = (uint32_t)answer->message.u.submitted.ahead,
+        .reason = answer->message.u.submitted.reason,
+        .hosts = hosts,
+        .nhosts = count,
+    };
+    return 0;
+}
+
+void elmer_submitted_free(struct elmer_submitted *submitted)
+{
+    struct answer *answer = (struct answer *)submitted;
+
+    if (!answer)
+        return;
+    wire_message_fini(&answer->message);
+    free(answer);
+}
+
+int elmer_submit(struct elmer *elmer, const struct elmer_submission *submission, int timeout_ms, struct elmer_submitted **submitted, struct elmer_error *error)
+{
+    struct wire_message request = {.type = WIRE_submit};
+    struct made made = {0};
+    struct answer *answer = calloc(1, sizeof(*answer));
+    struct client_call call = {.take = take_submitted, .data = answer};
+    int result;
+
+    *submitted = NULL;
+    if (!answer)
+        return client_error(error, ELMER_FAILED, "out of memory");
+    result = fill(&request.u.submit, submission, &made, error);
+    if (result == ELMER_OK)
+        result = client_call(elmer, &request, &call, timeout_ms, error);
+    free(made.dir);
+    if (result != ELMER_OK) {
+        elmer_submitted_free(&answer->submitted);
+        return result;
+    }
+    *submitted = &answer->submitted;
+    return ELMER_OK;
+}
