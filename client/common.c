@@ -1,0 +1,151 @@
+/* common.c - what the commands share. */
+#include "config.h"
+
+#include "client/common.h"
+
+#include <errno.h>
+#include <locale.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "libelmer/base/str.h"
+
+static const struct command *self;
+
+void command_begin(const struct command *command)
+{
+    self = command;
+    setlocale(LC_CTYPE, "");
+    opterr = 0;
+}
+
+void *must(void *memory)
+{
+    if (!memory) {
+        fprintf(stderr, "%s: out of memory\n", self->name);
+        exit(EXIT_REFUSED);
+    }
+    return memory;
+}
+
+char *printable(const char *text)
+{
+    size_t length = strlen(text), size = 4 * length + 1;
+    char *out = must(malloc(size));
+
+    return str_printable(out, size, text, length);
+}
+
+static void say_line(const char *hint, const char *format, va_list args)
+{
+    char *text = NULL, *clean;
+
+    if (vasprintf(&text, format, args) < 0)
+        text = NULL;
+    clean = printable(must(text));
+    fprintf(stderr, "%s: %s%s\n", self->name, clean, hint);
+    free(clean);
+    free(text);
+}
+
+void say(const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    say_line("", format, args);
+    va_end(args);
+}
+
+int usage_error(const char *format, ...)
+{
+    char hint[64];
+    va_list args;
+
+    snprintf(hint, sizeof(hint), "; see '%s --help'", self->name);
+    va_start(args, format);
+    say_line(hint, format, args);
+    va_end(args);
+    return EXIT_USAGE;
+}
+
+int common_option(int c, char **argv)
+{
+    const char *word = argv[optind > 0 ? optind - 1 : 0];
+
+    switch (c) {
+    case OPTION_HELP:
+        fputs(self->help, stdout);
+        return finish_output(EXIT_DONE);
+    case OPTION_VERSION:
+        printf("%s (Elmer) %s\n", self->name, PACKAGE_VERSION);
+        return finish_output(EXIT_DONE);
+    case ':':
+        return usage_error("option '%s' needs a value", word);
+    default:
+        if (optopt > 32 && optopt < 127)
+            return usage_error("unknown option '-%c'", optopt);
+        return usage_error("option '%s' is unknown, ambiguous, or takes no value", word);
+    }
+}
+
+int exit_code(int result)
+{
+    switch ((enum elmer_result)result) {
+    case ELMER_OK:
+        return EXIT_DONE;
+    case ELMER_USAGE:
+        return EXIT_USAGE;
+    case ELMER_NO_SUCH_JOB:
+    case ELMER_WRONG_STATE:
+        return EXIT_JOB;
+    case ELMER_UNREACHABLE:
+        return EXIT_UNREACHABLE;
+    case ELMER_NOT_PERMITTED:
+        return EXIT_PERMISSION;
+    case ELMER_REFUSED:
+    case ELMER_FAILED:
+        break;
+    }
+    return EXIT_REFUSED;
+}
+
+int say_result(int result, const struct elmer_error *error)
+{
+    if (result == ELMER_USAGE)
+        return usage_error("%s", error->text);
+    say("%s", error->text);
+    return exit_code(result);
+}
+
+struct elmer *open_elmer(void)
+{
+    const char *socket = getenv("ELMER_SOCKET");
+    struct elmer_options options = {.socket = socket && *socket ? socket : NULL};
+    struct elmer_error error = {{0}};
+    struct elmer *elmer;
+
+    if (elmer_open(&options, &elmer, &error) != ELMER_OK) {
+        say("%s", error.text);
+        return NULL;
+    }
+    return elmer;
+}
+
+bool parse_id(const char *text, uint64_t *id)
+{
+    if (str_to_u64(text, id) && *id > 0)
+        return true;
+    usage_error("'%s' is no job id; a job id is a number from 1 on, as esubmit printed it", text);
+    return false;
+}
+
+int finish_output(int code)
+{
+    if (fflush(stdout) == 0 && !ferror(stdout))
+        return code;
+    say("cannot write to standard output: %s", strerror(errno));
+    return EXIT_REFUSED;
+}

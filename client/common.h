@@ -1,0 +1,41 @@
+/* common.h - what the commands share: messages, exit codes, the connection. */
+#ifndef CLIENT_COMMON_H
+#define CLIENT_COMMON_H
+
+#include <getopt.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "libelmer/elmer.h"
+
+enum { EXIT_DONE = 0, EXIT_REFUSED = 1, EXIT_USAGE = 2, EXIT_JOB = 3, EXIT_UNREACHABLE = 4, EXIT_PERMISSION = 5, EXIT_ELMER = 125 };
+enum { ANSWER_MS = 30000 }; /* how long a command waits for an answer */
+enum { OPTION_HELP = 1000, OPTION_VERSION, OPTION_FIRST_FREE };
+
+#define COMMON_OPTIONS {"help", no_argument, NULL, OPTION_HELP}, {"version", no_argument, NULL, OPTION_VERSION}
+
+struct command {
+    const char *name, *help;
+};
+/* Call first. */
+void command_begin(const struct command *command);
+/* One line on stderr, "NAME: ...", control characters made printable. */
+void say(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* The same with a hint at --help; returns EXIT_USAGE. */
+int usage_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* What getopt_long has returned and the command does not know itself: help, version, errors. Returns the exit code. */
+int common_option(int c, char **argv);
+/* Say the error of a call and return the exit code for it. */
+int say_result(int result, const struct elmer_error *error);
+int exit_code(int result);
+/* The handle; ELMER_SOCKET in the environment names another socket. NULL: said why. */
+struct elmer *open_elmer(void);
+/* The id of a job; false: said what is wrong. */
+bool parse_id(const char *text, uint64_t *id);
+/* malloc'd copy without control characters; ends the program when out of memory, as the next ones. */
+char *printable(const char *text);
+void *must(void *memory);
+/* Flush stdout; EXIT_REFUSED (and said why) if what was printed did not arrive, else code. */
+int finish_output(int code);
+
+#endif

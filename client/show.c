@@ -1,0 +1,169 @@
+/* show.c - jobs as tables for people. */
+#include "config.h"
+
+#include "client/show.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "client/common.h"
+#include "client/table.h"
+
+static const struct table_column running_columns[] = {
+    {"JOB", true, false},    {"NAME", false, true},   {"USER", false, false}, {"STATE", false, false},
+    {"LEVEL", true, false},  {"NPROCS", true, false}, {"TIME", true, false},  {"HOSTS", false, false},
+};
+static const struct table_column queued_columns[] = {
+    {"JOB", true, false},    {"NAME", false, true},  {"USER", false, false},      {"STATE", false, false},
+    {"NPROCS", true, false}, {"AHEAD", true, false}, {"SUBMITTED", false, false}, {"REASON", false, false},
+};
+static const struct table_column ended_columns[] = {
+    {"JOB", true, false}, {"NAME", false, true}, {"USER", false, false},   {"STATE", false, false},  {"NPROCS", true, false},
+    {"TIME", true, false}, {"HOSTS", false, true}, {"ENDED", false, false}, {"RESULT", false, false}, {"REASON", false, false},
+};
+
+enum { CELLS_MAX = 10, SMALL = 64 };
+
+static const struct {
+    const struct table_column *columns;
+    size_t count;
+    const char *heading, *none;
+} lists[SHOW_COUNT] = {
+    [SHOW_RUNNING] = {running_columns, sizeof(running_columns) / sizeof(running_columns[0]), "Running jobs:", "No running jobs."},
+    [SHOW_QUEUED] = {queued_columns, sizeof(queued_columns) / sizeof(queued_columns[0]), "Queued jobs:", "No queued jobs."},
+    [SHOW_ENDED] = {ended_columns, sizeof(ended_columns) / sizeof(ended_columns[0]), "Ended jobs:", "No ended jobs."},
+};
+
+enum show_list show_list_of(const struct elmer_job *job)
+{
+    if (elmer_job_ended(job))
+        return SHOW_ENDED;
+    return strcmp(job->state, "queued") == 0 || strcmp(job->state, "held") == 0 ? SHOW_QUEUED : SHOW_RUNNING;
+}
+
+static const char *number(char *text, long long value)
+{
+    snprintf(text, SMALL, "%lld", value);
+    return text;
+}
+
+static const char *level(char *text, int value)
+{
+    return value >= 0 ? number(text, value) : "";
+}
+
+/* From start to end (-1: now), as 1:02:03 or 2d01:02:03. */
+static const char *duration(char *text, int64_t from_ms, int64_t to_ms, int64_t now_ms)
+{
+    long long s;
+
+    if (from_ms < 0)
+        return "";
+    s = ((to_ms >= 0 ? to_ms : now_ms) - from_ms) / 1000;
+    if (s < 0)
+        s = 0;
+    if (s >= 86400)
+        snprintf(text, SMALL, "%lldd%02lld:%02lld:%02lld", s / 86400, s / 3600 % 24, s / 60 % 60, s % 60);
+    else
+        snprintf(text, SMALL, "%lld:%02lld:%02lld", s / 3600, s / 60 % 60, s % 60);
+    return text;
+}
+
+static const char *local_time(char *text, int64_t ms)
+{
+    time_t seconds = (time_t)(ms / 1000);
+    struct tm tm;
+
+    if (ms < 0 || !localtime_r(&seconds, &tm) || strftime(text, SMALL, "%Y-%m-%d %H:%M:%S", &tm) == 0)
+        return "";
+    return text;
+}
+
+static const char *outcome(char *text, const struct elmer_job *job)
+{
+    if (job->signal > 0)
+        snprintf(text, SMALL, "signal %d", job->signal);
+    else if (job->exit_status >= 0)
+        snprintf(text, SMALL, "exit %d", job->exit_status);
+    else
+        return "";
+    return text;
+}
+
+/* "ws1 ws2*2": with the number of processors where it is more than one. malloc'd. */
+static char *hosts(const struct elmer_job *job)
+{
+    char *text = NULL;
+    size_t size;
+    FILE *out = must(open_memstream(&text, &size));
+
+    for (size_t i = 0; i < job->nprocessors;) {
+        size_t count = 1;
+
+        while (i + count < job->nprocessors && strcmp(job->processors[i].host, job->processors[i + count].host) == 0)
+            count++;
+        fprintf(out, "%s%s", i ? "," : "", job->processors[i].host);
+        if (count > 1)
+            fprintf(out, "*%zu", count);
+        i += count;
+    }
+    if (fclose(out) != 0)
+        must(NULL);
+    return text;
+}
+
+static const char *why(const struct elmer_job *job)
+{
+    return job->reason[0] ? job->reason : job->reason_code;
+}
+
+static void add_running(struct table *table, const struct elmer_job *job, int64_t now_ms)
+{
+    char id[SMALL], lev[SMALL], nprocs[SMALL], time[SMALL];
+    char *where = hosts(job);
+
+    table_add(table, (const char *[CELLS_MAX]){number(id, (long long)job->id), job->name, job->user, job->state, level(lev, job->level),
+                                               number(nprocs, job->nprocs), duration(time, job->started_ms, job->ended_ms, now_ms), where});
+    free(where);
+}
+
+static void add_queued(struct table *table, const struct elmer_job *job)
+{
+    char id[SMALL], nprocs[SMALL], ahead[SMALL], time[SMALL];
+
+    table_add(table, (const char *[CELLS_MAX]){number(id, (long long)job->id), job->name, job->user, job->state, number(nprocs, job->nprocs),
+                                               number(ahead, job->ahead), local_time(time, job->submitted_ms), why(job)});
+}
+
+static void add_ended(struct table *table, const struct elmer_job *job, int64_t now_ms)
+{
+    char id[SMALL], nprocs[SMALL], time[SMALL], ended[SMALL], result[SMALL];
+    char *where = hosts(job);
+
+    table_add(table, (const char *[CELLS_MAX]){number(id, (long long)job->id), job->name, job->user, job->state, number(nprocs, job->nprocs),
+                                               duration(time, job->started_ms, job->ended_ms, now_ms), where, local_time(ended, job->ended_ms),
+                                               outcome(result, job), why(job)});
+    free(where);
+}
+
+void show_jobs(FILE *out, const struct elmer_jobs *jobs, enum show_list list, size_t width, int64_t now_ms)
+{
+    struct table table;
+
+    table_init(&table, lists[list].columns, lists[list].count);
+    for (size_t i = 0; i < jobs->count; i++) {
+        if (show_list_of(&jobs->items[i]) != list)
+            continue;
+        if (list == SHOW_RUNNING)
+            add_running(&table, &jobs->items[i], now_ms);
+        else if (list == SHOW_QUEUED)
+            add_queued(&table, &jobs->items[i]);
+        else
+            add_ended(&table, &jobs->items[i], now_ms);
+    }
+    fprintf(out, "%s\n", table.nrows > 0 ? lists[list].heading : lists[list].none);
+    if (table.nrows > 0)
+        table_print(&table, out, width);
+    table_fini(&table);
+}

@@ -1,0 +1,184 @@
+/* table.c - aligned columns of text. */
+#include "config.h"
+
+#include "client/table.h"
+
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <wchar.h>
+
+#include "client/common.h"
+
+enum { GAP = 2, FLEXIBLE_MIN = 8, LAST_MIN = 20 };
+
+void table_init(struct table *table, const struct table_column *columns, size_t ncolumns)
+{
+    *table = (struct table){.columns = columns, .ncolumns = ncolumns};
+}
+
+void table_fini(struct table *table)
+{
+    for (size_t i = 0; i < table->nrows * table->ncolumns; i++)
+        free(table->cells[i]);
+    free(table->cells);
+    *table = (struct table){0};
+}
+
+void table_add(struct table *table, const char *const *cells)
+{
+    size_t at = table->nrows * table->ncolumns;
+
+    table->cells = must(reallocarray(table->cells, at + table->ncolumns, sizeof(char *)));
+    for (size_t i = 0; i < table->ncolumns; i++)
+        table->cells[at + i] = printable(cells[i][0] ? cells[i] : "-");
+    table->nrows++;
+}
+
+/* One character of valid UTF-8: its bytes, and the columns that it takes. */
+static size_t next_character(const char *text, size_t *columns)
+{
+    unsigned char first = (unsigned char)*text;
+    size_t bytes = first < 0x80 ? 1 : first < 0xE0 ? 2 : first < 0xF0 ? 3 : 4;
+    uint32_t code = first < 0x80 ? first : first & (0xFFu >> (bytes + 1));
+    int width;
+
+    for (size_t i = 1; i < bytes; i++) {
+        if (((unsigned char)text[i] & 0xC0) != 0x80) {
+            *columns = 1;
+            return i;
+        }
+        code = code << 6 | ((unsigned char)text[i] & 0x3Fu);
+    }
+    width = wcwidth((wchar_t)code);
+    *columns = width >= 0 ? (size_t)width : 1;
+    return bytes;
+}
+
+size_t table_text_width(const char *text)
+{
+    size_t width = 0, columns;
+
+    while (*text) {
+        text += next_character(text, &columns);
+        width += columns;
+    }
+    return width;
+}
+
+/* The bytes of text that fit into width columns. */
+static size_t fitting(const char *text, size_t width)
+{
+    const char *p = text;
+    size_t used = 0;
+
+    while (*p) {
+        size_t columns, bytes = next_character(p, &columns);
+
+        if (used + columns > width)
+            break;
+        used += columns;
+        p += bytes;
+    }
+    return (size_t)(p - text);
+}
+
+static void spaces(FILE *out, size_t count)
+{
+    fprintf(out, "%*s", (int)count, "");
+}
+
+static void put_cell(FILE *out, const struct table_column *column, const char *text, size_t width)
+{
+    size_t own = table_text_width(text);
+    size_t pad = own < width ? width - own : 0;
+
+    if (own > width) {
+        fprintf(out, "%.*s...", (int)fitting(text, width - 3), text);
+        return;
+    }
+    if (column->right)
+        spaces(out, pad);
+    fputs(text, out);
+    if (!column->right)
+        spaces(out, pad);
+}
+
+/* The last column: wrapped between words at width (0: never), the next lines begin below it. */
+static void put_last(FILE *out, const char *text, size_t indent, size_t width)
+{
+    while (width > 0 && table_text_width(text) > width) {
+        size_t bytes = fitting(text, width), cut = bytes;
+
+        while (cut > 0 && text[cut] != ' ')
+            cut--;
+        if (cut == 0)
+            cut = bytes > 0 ? bytes : strlen(text);
+        fprintf(out, "%.*s\n", (int)cut, text);
+        text += cut;
+        text += strspn(text, " ");
+        spaces(out, indent);
+    }
+    fprintf(out, "%s\n", text);
+}
+
+static void measure(const struct table *table, size_t *widths)
+{
+    for (size_t c = 0; c < table->ncolumns; c++) {
+        widths[c] = table_text_width(table->columns[c].title);
+        for (size_t r = 0; r < table->nrows; r++) {
+            size_t width = table_text_width(table->cells[r * table->ncolumns + c]);
+
+            if (width > widths[c])
+                widths[c] = width;
+        }
+    }
+}
+
+/* Take from the widest flexible column until the last one has room. Returns where the last column begins. */
+static size_t fit(const struct table *table, size_t *widths, size_t width)
+{
+    size_t last = table->ncolumns - 1, begin = 0;
+    size_t want = widths[last] < LAST_MIN ? widths[last] : LAST_MIN;
+
+    for (size_t c = 0; c < last; c++)
+        begin += widths[c] + GAP;
+    while (width > 0 && begin + want > width) {
+        size_t widest = last;
+
+        for (size_t c = 0; c < last; c++)
+            if (table->columns[c].flexible && widths[c] > FLEXIBLE_MIN && (widest == last || widths[c] > widths[widest]))
+                widest = c;
+        if (widest == last)
+            break;
+        widths[widest]--;
+        begin--;
+    }
+    return begin;
+}
+
+void table_print(const struct table *table, FILE *out, size_t width)
+{
+    size_t last = table->ncolumns - 1;
+    size_t *widths = must(calloc(table->ncolumns, sizeof(*widths)));
+    size_t begin, room;
+
+    measure(table, widths);
+    begin = fit(table, widths, width);
+    room = width == 0 ? 0 : width > begin + FLEXIBLE_MIN ? width - begin : FLEXIBLE_MIN;
+    for (size_t c = 0; c < last; c++) {
+        put_cell(out, &table->columns[c], table->columns[c].title, widths[c]);
+        spaces(out, GAP);
+    }
+    fprintf(out, "%s\n", table->columns[last].title);
+    for (size_t r = 0; r < table->nrows; r++) {
+        char **cells = &table->cells[r * table->ncolumns];
+
+        for (size_t c = 0; c < last; c++) {
+            put_cell(out, &table->columns[c], cells[c], widths[c]);
+            spaces(out, GAP);
+        }
+        put_last(out, cells[last], begin, room);
+    }
+    free(widths);
+}
