@@ -5,6 +5,7 @@
 
 lab_up 2 --elmer 'allocator = v1' --elmer 'levels = 3'
 install_programs
+outrank_jobs
 everywhere() { submit "$1" -o /dev/null --each 2 "${@:2}"; } # a process on each node
 
 next_id() { echo $(($(submit bob -w -o /dev/null 1 true) + 1)); }
@@ -101,12 +102,12 @@ is 'each was in FIFO or RR, and stayed there' "$(awk '$1 == "outside" { print $2
 
 # ---- a job does not starve itself ----
 everywhere bob /home/testjob 20 >/dev/null # somebody above nobody: the next is not alone
-a=$(everywhere alice /home/testjob --threads 4 --report /home/alice/share-%r 6) || true
+a=$(everywhere alice /home/testjob --threads 4 --report /home/alice/share 6) || true
 as bob 1 ekill $((a - 1))
 b=$(everywhere bob /home/testjob 20)
 wait_for 30 'the job with more threads than processors ends' over "$a"
 as bob 1 ekill "$b"
-as alice 1 cat share-%r >"$tmp/share"
+as alice 1 cat share >"$tmp/share"
 diag "cpu seconds of its threads: $(cat "$tmp/share")"
 ok 'each thread got at least a tenth' python3 -c "import sys; v = [float(x) for x in open('$tmp/share').read().split()]; sys.exit(not (len(v) == 4 and min(v) >= sum(v) / 10))"
 

@@ -1,0 +1,101 @@
+#!/bin/bash
+# Bad input on every socket: the daemons go on, and say it in one line.
+. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/jobs.sh"
+
+lab_up 2 --elmer 'allocator = v1'
+install_programs
+keeper=$(submit alice -o /dev/null 1 /home/testjob 120)
+
+on 1 sh -c 'cat >/home/hostile.py; chmod 644 /home/hostile.py' <<'EOF2'
+import os, socket, struct, sys, time
+where, what = sys.argv[1:]
+def connect():
+    if where.startswith("/"):
+        s = socket.socket(socket.AF_UNIX)
+        s.connect(where)
+    else:
+        host, port = where.split(":")
+        s = socket.create_connection((host, int(port)))
+    s.settimeout(10)
+    return s
+def frame(text):
+    return struct.pack(">I", len(text)) + text
+hello = frame(b'{"type":"hello","id":0,"program":"hostile","major":1,"minor":0,"capabilities":[]}')
+inputs = {
+    "garbage": os.urandom(4096),
+    "text": b"GET / HTTP/1.0\r\n\r\n",
+    "oversize": struct.pack(">I", 0xffffffff) + b"x" * 100000,
+    "just-too-large": struct.pack(">I", (1 << 20) + 1) + b"x" * 100000,
+    "empty-frame": struct.pack(">I", 0),
+    "not-json": frame(b"hello"),
+    "deep": frame(b"[" * 100000),
+    "unknown": hello + frame(b'{"type":"no-such-message","id":1}'),
+    "unknown-key": hello + frame(b'{"type":"query","id":1,"running":true,"queued":true,"jobs":[],"more":1}'),
+    "missing-key": hello + frame(b'{"type":"query","id":1}'),
+    "wrong-type": hello + frame(b'{"type":"kill","id":1,"job":"1"}'),
+    "not-mine": hello + frame(b'{"type":"order","id":0,"generation":999999,"entries":[]}'),
+    "not-utf8": hello + frame(b'{"type":"error","id":0,"code":"\xff\xfe","text":""}'),
+    "nul": hello + frame(b'{"type":"error","id":0,"code":"a\\u0000b","text":""}'),
+    "other-version": frame(b'{"type":"hello","id":0,"program":"hostile","major":99,"minor":0,"capabilities":[]}'),
+}
+def closed(s):
+    "True when the daemon ends the connection by itself"
+    try:
+        while s.recv(65536):
+            pass
+    except ConnectionError:
+        pass
+    except socket.timeout:
+        return False
+    return True
+if what == "half-open":
+    idle = [connect() for _ in range(20)]
+    idle[0].send(b"\0\0")
+    print(all(closed(s) for s in idle))
+elif what == "silent":      # a request whose answer nobody reads
+    s = connect()
+    s.send(hello)
+    try:
+        for _ in range(20000):
+            s.send(frame(b'{"type":"query","id":1,"running":true,"queued":true,"jobs":[]}'))
+        print("all taken")
+    except (ConnectionError, socket.timeout):
+        print("cut")
+else:
+    s = connect()
+    try:
+        s.sendall(inputs[what])
+    except ConnectionError:
+        pass
+    print(closed(s))
+EOF2
+
+serving() { as bob "$1" equery -r | grep -q running; }
+pids() { for u in elmer rsd; do on 1 systemctl show -P MainPID $u; done | xargs; }
+before=$(pids) before2=$(on 2 systemctl show -P MainPID rsd)
+lines() { on 1 journalctl -q -o cat --no-pager -u elmer -u rsd | wc -l; }
+attack() { # NAME NODE USER ADDRESS
+    local name=$1 what n lines
+    for what in garbage text oversize just-too-large empty-frame not-json deep unknown unknown-key missing-key wrong-type not-mine not-utf8 nul other-version half-open; do
+        lines=$(lines)
+        is "$name: $what is cut off" "$(as "$3" "$2" python3 /home/hostile.py "$4" "$what" 2>&1 | tail -n 1)" True
+        n=$(($(lines) - lines))
+        [ "$2" -ne 1 ] || ok "$name: $what is logged in one line, or a few for many connections" test $n -ge 1 -a $n -le 12
+    done
+    as "$3" "$2" python3 /home/hostile.py "$4" silent >/dev/null 2>&1
+    ok "$name: others are served meanwhile" serving 1
+}
+attack "elmer's socket for users" 1 bob /run/elmer/elmer.sock
+attack "rsd's socket for users" 1 bob /run/elmer-rsd/rsd.sock
+attack "rsd's socket on another host" 2 bob /run/elmer-rsd/rsd.sock
+attack "elmer's port for hosts" 2 bob ws1:7110
+as bob 1 python3 /home/hostile.py /run/elmer/elmer-host.sock garbage >/dev/null 2>"$tmp/err"
+like 'users do not reach the socket for the local rsd' "$(cat "$tmp/err")" 'Permission|Connection|Broken'
+attack "elmer's socket for the local rsd" 1 root /run/elmer/elmer-host.sock
+is 'no daemon was restarted' "$(pids) $(on 2 systemctl show -P MainPID rsd)" "$before $before2"
+is 'a job that ran meanwhile runs on' "$(state "$keeper")" running
+wait_for 20 'and others are started everywhere' hosts_up 2
+ok 'it can be killed' as alice 2 ekill "$keeper"
+wait_for 5 'and ends' over "$keeper"
+done_testing
