@@ -1,0 +1,44 @@
+#!/bin/bash
+# What make install gives is a running cluster: the services on the nodes, as an administrator meets them.
+. "$(dirname "$0")/lib.sh"
+
+lab_up 3
+ok 'the units are clean' on 1 systemd-analyze verify --man=no elmer.service rsd.service
+for unit in 1:elmer 1:rsd 2:rsd 3:rsd; do
+    is "${unit#*:} runs on node ${unit%:*}" "$(on "${unit%:*}" systemctl is-active "${unit#*:}")" active
+done
+[ "$failures" -eq 0 ] || bail_out 'the services do not run'
+is 'elmer runs on node 1 only' "$(on 2 systemctl is-active elmer)" inactive
+
+
+rank() { # NODE UNIT -> class and priority of the main process
+    on "$1" sh -c 'chrt -p "$(systemctl show -P MainPID "$1")"' - "$2" | sed 's/.*: //' | xargs
+}
+is 'elmer outranks every job' "$(rank 1 elmer)" 'SCHED_FIFO 60'
+is 'and so does rsd' "$(rank 2 rsd)" 'SCHED_FIFO 60'
+is 'elmer is not root' "$(on 1 sh -c 'stat -c %U /proc/$(systemctl show -P MainPID elmer)')" elmer
+
+main_pid() { on "$1" systemctl show -P MainPID "$2"; }
+back() { test "$(main_pid "$1" "$2")" -gt 0 && test "$(main_pid "$1" "$2")" != "$3" && on "$1" systemctl -q is-active "$2"; }
+for unit in 1:elmer 2:rsd; do
+    k=${unit%:*} unit=${unit#*:}
+    for _ in 1 2 3 4 5 6 7; do # more often than systemd's default limit
+        old=$(main_pid "$k" "$unit")
+        on "$k" systemctl kill --kill-whom=main -s KILL "$unit"
+        until_ok 20 back "$k" "$unit" "$old"
+    done
+    ok "$unit comes back however often it is killed" back "$k" "$unit" "$old"
+done
+
+bad_config() { # NODE UNIT FILE -> what the unit says about a key that does not exist
+    on "$1" sh -c 'cp "$2" "$2.good"; echo "no_such_key = 1" >>"$2"; systemctl restart "$1" 2>/dev/null
+        journalctl -u "$1" -o cat --no-pager -n 20; mv "$2.good" "$2"' - "$2" "$3"
+}
+for unit in 1:elmer 2:rsd; do
+    k=${unit%:*} unit=${unit#*:}
+    like "a wrong key stops $unit with file, line and key" "$(bad_config "$k" "$unit" "/etc/elmer/$unit.conf")" \
+        "/etc/elmer/$unit.conf:[0-9]+.*no_such_key"
+    is "and systemd does not try again" "$(on "$k" systemctl show -P ActiveState "$unit")" failed
+    ok "with the key gone $unit starts" on "$k" systemctl restart "$unit"
+done
+done_testing

@@ -1,0 +1,167 @@
+# shellcheck shell=bash
+# Sourced by tests/system/*.t: TAP, waiting for conditions, and the workstations.
+#
+#   . "$(dirname "$0")/lib.sh"
+#   lab_up 2 [--cpus 2]              fresh nodes for this file; removed again however it ends
+#   ok NAME CMD..                    passes if CMD succeeds
+#   is NAME GOT EXPECTED             passes if both are equal        like NAME GOT REGEX
+#   wait_for SECONDS NAME CMD..      passes as soon as CMD succeeds, fails after SECONDS
+#   until_ok SECONDS CMD..           the same without a test point
+#   on K CMD..                       as root on node K               as USER K CMD..   as USER, from a login shell
+#   now_ms                           monotonic milliseconds, the clock of the observer and of every node
+#   observe FILE LABEL=GROUP..       start the observer on groups of nodes; `observed` ends it (see observer.c)
+#   done_testing                     last line
+#
+# A failed point does not end the file. The journals of all nodes are kept beside the log when a point has failed.
+set -u
+here=$(cd "$(dirname "$0")" && pwd)
+top=${here%/tests/system}
+lab=$top/tests/lab/lab
+build=${LAB_BUILD:-$top/build}
+export LAB_BUILD=$build LAB_ID=${LAB_ID:-t-$$}
+points=0 failures=0 nodes=0 observer_pid='' finished=
+
+tmp=$(mktemp -d)
+
+leave() {
+    local rc=$?
+    trap '' INT TERM HUP
+    trap - EXIT
+    [ -z "$observer_pid" ] || kill -TERM "$observer_pid" 2>/dev/null
+    [ -n "$finished" ] || echo "Bail out! $(basename "$0") ended before its last line"
+    [ "$failures" -eq 0 ] && [ -n "$finished" ] || keep_journals
+    [ "$nodes" -eq 0 ] || "$lab" down
+    rm -rf "$tmp"
+    [ -n "$finished" ] && [ "$failures" -eq 0 ] || rc=1
+    exit $rc
+}
+trap leave EXIT
+trap 'exit 130' INT
+trap 'exit 143' TERM HUP
+
+keep_journals() {
+    local k
+    [ -n "${TEST_LOGS:-}" ] || return 0
+    for ((k = 1; k <= nodes; k++)); do
+        timeout 20 "$lab" log "$k" >"$TEST_LOGS/$(basename "$0" .t).ws$k.log" 2>&1
+    done
+}
+
+diag() { printf '%s\n' "$*" | sed 's/^/#   /'; }
+
+point() { # STATUS NAME
+    points=$((points + 1))
+    if [ "$1" -eq 0 ]; then
+        echo "ok $points - $2"
+    else
+        failures=$((failures + 1))
+        echo "not ok $points - $2"
+    fi
+    return "$1"
+}
+
+ok() {
+    local name=$1 out rc=0
+    shift
+    out=$("$@" 2>&1) || rc=$?
+    if [ $rc -eq 0 ]; then
+        point 0 "$name"
+    else
+        point 1 "$name"
+        diag "'$*' ended with $rc" "${out:0:2000}"
+    fi
+    return $rc
+}
+
+is() {
+    [ "$2" = "$3" ] && point 0 "$1" && return 0
+    point 1 "$1"
+    diag "got:      $2"
+    diag "expected: $3"
+    return 1
+}
+
+like() {
+    [[ $2 =~ $3 ]] && point 0 "$1" && return 0
+    point 1 "$1"
+    diag "got:              $2"
+    diag "does not match:   $3"
+    return 1
+}
+
+skip() { # NAME REASON
+    points=$((points + 1))
+    echo "ok $points - $1 # SKIP $2"
+}
+
+until_ok() { # poll every 20 ms
+    local deadline=$(($(now_ms) + $1 * 1000))
+    shift
+    until "$@" >/dev/null 2>&1; do
+        [ "$(now_ms)" -lt "$deadline" ] || return 1
+        read -rt 0.02 <>/dev/null || true
+    done
+}
+
+wait_for() {
+    local seconds=$1 name=$2
+    shift 2
+    if until_ok "$seconds" "$@"; then
+        point 0 "$name"
+    else
+        point 1 "$name"
+        diag "not within $seconds s: $*" "$("$@" 2>&1 | tail -n 20)"
+        return 1
+    fi
+}
+
+now_ms() { # /proc/uptime counts in 10 ms, this in 1; no process is started
+    local s
+    read -r s _ </proc/uptime
+    echo "$((10#${s%.*} * 1000 + 10#${s#*.} * 10))"
+}
+
+bail_out() {
+    echo "Bail out! $*"
+    finished=1 failures=1
+    exit 1
+}
+
+done_testing() {
+    echo "1..$points"
+    finished=1
+}
+
+lab_up() {
+    nodes=$1
+    "$lab" up "$@" || bail_out "the workstations do not come up"
+}
+
+on() {
+    local k=$1
+    shift
+    "$lab" exec "$k" "$@"
+}
+
+as() {
+    local user=$1 k=$2
+    shift 2
+    "$lab" login "$k" "$user" "$@"
+}
+
+# observe FILE [OPTION..] LABEL=GROUP..: GROUP is absolute; node_group K PATH gives that of a path inside a node.
+observe() {
+    local file=$1
+    shift
+    "$build/tests/system/observer" "$@" >"$file" &
+    observer_pid=$!
+    until_ok 10 grep -q '^# ready' "$file" || bail_out "the observer does not start"
+}
+
+observed() {
+    kill -TERM "$observer_pid"
+    wait "$observer_pid" || diag "the observer ended with $?"
+    observer_pid=
+}
+
+node_group() { echo "$("$lab" path group "$1")/${2#/}"; }
