@@ -1,5 +1,6 @@
 # shellcheck shell=bash
 # Sourced after lib.sh by the files that run jobs: submitting, asking, waiting, what is left.
+# shellcheck disable=SC2154 # variables of lib.sh
 jobs_scope=elmer.slice/elmer-jobs.scope
 
 # The programs of the tests go where every node sees them.
