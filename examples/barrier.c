@@ -9,6 +9,8 @@
  * slave gets one answer per phase; the iterations are steps of a generator whose state after n steps the master can
  * compute directly, so that nobody can have skipped one. If a task dies, the others are told by PVM and end.
  */
+#include "config.h"
+
 #include "examples/common.h"
 
 #include <math.h>

@@ -1,3 +1,5 @@
+#include "config.h"
+
 #include "examples/common.h"
 
 #include <errno.h>

@@ -1,3 +1,5 @@
+#include "config.h"
+
 #include "examples/ep_kernel.h"
 
 #include <math.h>

@@ -1,3 +1,5 @@
+#include "config.h"
+
 #include "libelmer/elmer_reg.h"
 
 #include <errno.h>
