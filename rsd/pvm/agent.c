@@ -16,6 +16,8 @@
  * Invariants: a host joins only if it was named on the command line. Between ADDING and the end only poll(2) waits.
  * libpvm3 is not called again once it has lost the master daemon (it would try to connect again).
  */
+#include "config.h"
+
 #include "rsd/pvm/agent.h"
 
 #include <assert.h>
@@ -284,6 +286,17 @@ static int add_hosts(struct agent *agent, struct err *err)
     return status;
 }
 
+/* From here on SIGTERM is an event. Before, it just ends us. */
+static int watch_signals(struct agent *agent, struct err *err)
+{
+    sigset_t signals;
+    sigemptyset(&signals);
+    sigaddset(&signals, SIGTERM);
+    if (sigprocmask(SIG_BLOCK, &signals, NULL) == 0)
+        agent->signal_fd = signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK);
+    return agent->signal_fd < 0 ? err_set(err, -errno, "cannot watch signals: %s", strerror(errno)) : 0;
+}
+
 static int start(struct agent *agent, struct err *err)
 {
     const struct machine_handlers handlers = {.context = agent,
@@ -297,6 +310,8 @@ static int start(struct agent *agent, struct err *err)
     move_to(agent, AGENT_ADDING);
     if (agent->options->count)
         status = add_hosts(agent, err);
+    if (status >= 0)
+        status = watch_signals(agent, err);
     return status < 0 ? status : control_send_ready(&agent->control, err);
 }
 
@@ -309,18 +324,6 @@ static void start_failed(struct agent *agent, const char *reason)
 }
 
 /* ---- collecting, until the end ---- */
-
-/* From here on SIGTERM is an event. Before, it just ends us. */
-static int watch_signals(void)
-{
-    sigset_t signals;
-    sigemptyset(&signals);
-    sigaddset(&signals, SIGTERM);
-    if (sigprocmask(SIG_BLOCK, &signals, NULL) < 0)
-        return -errno;
-    int fd = signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK);
-    return fd < 0 ? -errno : fd;
-}
 
 static void drain(struct agent *agent)
 {
@@ -419,8 +422,6 @@ static void live(struct agent *agent)
         AGENT_EXIT_FAILED);
     int status = start(agent, &err);
     guard_end();
-    if (status >= 0 && (agent->signal_fd = watch_signals()) < 0)
-        status = err_set(&err, agent->signal_fd, "cannot watch signals: %s", strerror(-agent->signal_fd));
     if (status < 0) {
         start_failed(agent, err.text);
         return;

@@ -1,3 +1,5 @@
+#include "config.h"
+
 #include "rsd/pvm/control.h"
 
 #include <errno.h>

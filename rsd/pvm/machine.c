@@ -6,6 +6,8 @@
  * that our own pvm_addhosts() causes is served while we are blocked in it. What is sent in a handler leaves when the
  * handler returns.
  */
+#include "config.h"
+
 #include "rsd/pvm/machine.h"
 
 #include <errno.h>

@@ -2,6 +2,8 @@
  * usage: elmer-pvm-agent [--wd DIR] [NAME[=IP]]...
  * The names are the job's other hosts. Environment: PVMSOCK and PVM_TMP of the running master daemon. stdout: the job's
  * output file, opened to append; stderr: its error file; descriptor 3: the link to the supervisor. */
+#include "config.h"
+
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>

@@ -1,3 +1,5 @@
+#include "config.h"
+
 #include "rsd/pvm/output.h"
 
 #include <errno.h>

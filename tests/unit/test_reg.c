@@ -1,4 +1,6 @@
 /* elmer_register() and elmer_hosts(): the list of the job's hosts. */
+#include "config.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
