@@ -148,10 +148,10 @@ static int slave(void)
     struct orders o;
     static int tids[EXAMPLE_TASKS_MAX];
     static char seen[EXAMPLE_TASKS_MAX];
-    int master = example_check(pvm_parent(), "pvm_parent");
+    int parent = example_check(pvm_parent(), "pvm_parent");
 
     pvm_setopt(PvmRoute, PvmRouteDirect);
-    example_check(pvm_notify(PvmTaskExit, EXAMPLE_TAG_GONE, 1, &master), "pvm_notify");
+    example_check(pvm_notify(PvmTaskExit, EXAMPLE_TAG_GONE, 1, &parent), "pvm_notify");
     receive_bytes(TAG_ORDERS, &o, sizeof o);
     if (o.slaves < 1 || o.slaves > EXAMPLE_TASKS_MAX)
         example_die("orders for %d slaves", o.slaves);
@@ -169,7 +169,7 @@ static int slave(void)
     r.seconds = example_now() - begin;
     r.cpu_seconds = example_cpu_seconds();
     free(buffer);
-    send_bytes(master, TAG_REPORT, &r, sizeof r);
+    send_bytes(parent, TAG_REPORT, &r, sizeof r);
     await_release();
     pvm_exit();
     return 0;

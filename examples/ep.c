@@ -65,8 +65,8 @@ struct run {
 
 static int task(void)
 {
-    int master = example_check(pvm_parent(), "pvm_parent");
-    example_check(pvm_notify(PvmTaskExit, EXAMPLE_TAG_GONE, 1, &master), "pvm_notify");
+    int parent = example_check(pvm_parent(), "pvm_parent");
+    example_check(pvm_notify(PvmTaskExit, EXAMPLE_TAG_GONE, 1, &parent), "pvm_notify");
     for (;;) {
         struct grant grant;
         int from, bytes;
@@ -84,7 +84,7 @@ static int task(void)
             ep_batch(grant.first + i, &sums);
             example_check(pvm_pkbyte((char *)&sums, sizeof sums, 1), "pvm_pkbyte");
         }
-        example_check(pvm_send(master, TAG_RESULT), "pvm_send");
+        example_check(pvm_send(parent, TAG_RESULT), "pvm_send");
     }
     pvm_exit();
     return 0;

@@ -36,8 +36,8 @@ static int sink(void)
 {
     int64_t expected = 0;
     int wrong = 0;
-    int master = example_check(pvm_parent(), "pvm_parent");
-    example_check(pvm_notify(PvmTaskExit, EXAMPLE_TAG_GONE, 1, &master), "pvm_notify");
+    int parent = example_check(pvm_parent(), "pvm_parent");
+    example_check(pvm_notify(PvmTaskExit, EXAMPLE_TAG_GONE, 1, &parent), "pvm_notify");
     for (;;) {
         int from, bytes;
         int tag = example_receive(&from, &bytes);
@@ -47,9 +47,9 @@ static int sink(void)
             break;
         wrong |= unpack_number() != expected;
         if (++expected % ACK_EVERY == 0)
-            send_number(master, TAG_ACK, expected);
+            send_number(parent, TAG_ACK, expected);
     }
-    send_number(master, TAG_COUNT, wrong ? -1 : expected);
+    send_number(parent, TAG_COUNT, wrong ? -1 : expected);
     pvm_exit();
     return 0;
 }

@@ -262,25 +262,33 @@ static int refuse(const struct agent *agent, const int *codes, struct err *err)
     return -EPROTO;
 }
 
+/* All of them at once, with the given lines for PVM. */
+static int add_specified(struct agent *agent, char **specifications, int *codes, struct err *err)
+{
+    size_t count = agent->options->count;
+    for (size_t i = 0; i < count; i++)
+        if (!(specifications[i] = specification(agent, &agent->options->hosts[i])))
+            return err_set(err, -ENOMEM, "no memory for %zu hosts", count);
+    int joined = machine_add_hosts(specifications, count, codes, err);
+    if (joined < 0)
+        return joined;
+    return (size_t)joined == count ? 0 : refuse(agent, codes, err);
+}
+
 static int add_hosts(struct agent *agent, struct err *err)
 {
     size_t count = agent->options->count;
     char **specifications = calloc(count, sizeof *specifications);
     int *codes = calloc(count, sizeof *codes);
-    int status = specifications && codes ? 0 : -ENOMEM;
-
-    for (size_t i = 0; i < count && !status; i++)
-        if (!(specifications[i] = specification(agent, &agent->options->hosts[i])))
-            status = -ENOMEM;
-    if (status) {
+    int status = -ENOMEM;
+    if (!specifications || !codes) {
         err_set(err, status, "no memory for %zu hosts", count);
-    } else {
-        status = machine_add_hosts(specifications, count, codes, err);
-        if (status >= 0)
-            status = (size_t)status == count ? 0 : refuse(agent, codes, err);
+        goto out;
     }
-    for (size_t i = 0; specifications && i < count; i++)
+    status = add_specified(agent, specifications, codes, err);
+    for (size_t i = 0; i < count; i++)
         free(specifications[i]);
+out:
     free(specifications);
     free(codes);
     return status;

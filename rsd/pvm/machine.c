@@ -199,6 +199,7 @@ int machine_enrol(const struct machine_handlers *wanted, struct err *err)
     int code = pvm_mytid();
     if (code < 0)
         return err_set(err, -EPROTO, "PVM's master daemon does not answer: %s", machine_error(code));
+    pvm_setopt(PvmNoReset, 1); /* the console's reset kills tasks, not us */
     return register_services(err);
 }
 

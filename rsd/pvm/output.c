@@ -71,11 +71,11 @@ static int reserve(struct output_stream *stream, size_t size)
         return 0;
     size_t capacity = need < 256 ? 256 : need + need / 2;
     char *line = realloc(stream->line, capacity);
-    if (!line)
-        return -ENOMEM;
-    stream->line = line;
-    stream->capacity = capacity;
-    return 0;
+    if (line) {
+        stream->line = line;
+        stream->capacity = capacity;
+    }
+    return line ? 0 : -ENOMEM;
 }
 
 /* Write the first size bytes of the stream, keep the rest. */

@@ -36,8 +36,8 @@ static int spawn_self(char **argv, int n, int *tids)
 static int parent(int n, char *lines, int catch)
 {
     int tids[CHILDREN_MAX];
-    char child[] = "child";
-    char *argv[] = {child, lines, NULL};
+    char mode[] = "child";
+    char *argv[] = {mode, lines, NULL};
     if (n < 1 || n > CHILDREN_MAX || (catch && pvm_catchout(stdout) < 0))
         return fail("pvm_catchout");
     if (spawn_self(argv, n, tids) != n || pvm_notify(PvmTaskExit, GONE, n, tids) < 0)
@@ -76,8 +76,8 @@ static int child(int lines)
 static int leave(void)
 {
     int tid;
-    char sleeper[] = "sleeper";
-    char *argv[] = {sleeper, NULL};
+    char mode[] = "sleeper";
+    char *argv[] = {mode, NULL};
     if (spawn_self(argv, 1, &tid) != 1)
         return fail("pvm_spawn");
     pvm_exit();
