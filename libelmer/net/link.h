@@ -1,4 +1,5 @@
-/* link.h - frames over a libuv stream (unix or TCP socket), hello included. The adapter of libuv streams; TLS comes under it later. */
+/* link.h - frames over a libuv stream (unix or TCP socket), hello included. The adapter of libuv streams; TLS comes under it later.
+ * libuv writes with write(2): a program that uses links ignores SIGPIPE. */
 #ifndef ELMER_NET_LINK_H
 #define ELMER_NET_LINK_H
 
@@ -14,7 +15,8 @@ struct link;
 struct link_callbacks {
     /* hellos exchanged and versions agreed; may be NULL. */
     void (*on_ready)(struct link *link, void *data);
-    /* A message that the peer may send; it is freed afterwards unless taken over (set memory to NULL after a move). */
+    /* A message that the peer may send; it is freed afterwards unless taken over (set memory to NULL after a move). An error with id 0 is not handed on: it
+     * closes the link, with its text in on_close. */
     void (*on_message)(struct link *link, struct wire_message *message, void *data);
     /* The link is gone, why in text (logged by the owner, once). Last callback; the link is freed after it. */
     void (*on_close)(struct link *link, const char *text, void *data);
@@ -44,7 +46,10 @@ int listener_create(uv_loop_t *loop, const char *address, unsigned mode, unsigne
 /* The same on a unix socket that is bound already (taken over): the one that rsd's root half made. */
 int listener_create_fd(uv_loop_t *loop, int fd, unsigned max_links, const struct link_options *options,
                        const struct link_callbacks *callbacks, listener_accept accept, void *data, struct listener **listener, struct err *err);
+/* The links that it accepted live on, and no callback comes from it any more. Removes its socket file. */
 void listener_close(struct listener *listener);
+/* The TCP port ("ADDRESS:0" takes a free one); 0 for a unix socket. */
+unsigned listener_port(const struct listener *listener);
 
 /* Frees nothing of the message. -ENOTCONN: not ready yet or closing; -EMSGSIZE, -EILSEQ, -ERANGE: the message cannot be encoded (wire_encode() says why), the link
  * stays. Otherwise (-ENOBUFS: the peer does not read, -ENOMEM) the link closes itself later (on_close) and the error is returned. */

@@ -1,0 +1,229 @@
+/* listener.c - accepts links. One listener outlives its links: it is freed when it is closed and the last of them has
+ * gone. Beyond max_links a connection gets an error message; beyond a few of those it is closed without one, so that a
+ * flood costs little. */
+#include "config.h"
+
+#include <errno.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "libelmer/base/log.h"
+#include "libelmer/net/address.h"
+#include "libelmer/net/link_internal.h"
+
+enum { BACKLOG = 512, REFUSED_MAX = 32 };
+
+struct listener {
+    uv_loop_t *loop;
+    union link_io io;
+    struct link_options options;
+    struct link_callbacks callbacks;
+    listener_accept accept;
+    void *data;
+    unsigned max_links, links, refused;
+    bool closing, gone;
+    bool stalled; /* a connection could not be accepted for want of memory; libuv waits for us */
+    struct log_limit limit;
+    char path[sizeof((struct sockaddr_un *)0)->sun_path + 1]; /* of a socket file that we made */
+    dev_t device;
+    ino_t inode;
+};
+
+static void free_if_done(struct listener *listener)
+{
+    if (listener->gone && listener->links == 0 && listener->refused == 0)
+        free(listener);
+}
+
+static void on_connection(uv_stream_t *server, int status);
+
+void listener_link_gone(struct listener *listener, bool refused)
+{
+    if (refused)
+        listener->refused--;
+    else
+        listener->links--;
+    if (listener->stalled)
+        on_connection(&listener->io.stream, 0);
+    free_if_done(listener);
+}
+
+/* Nobody's link: it says why it is refused, and goes. */
+static void turn_away(struct link *link, const char *code, const char *text)
+{
+    struct listener *listener = link->listener;
+
+    listener->links--;
+    listener->refused++;
+    link->refused = true;
+    link->callbacks = (struct link_callbacks){0};
+    if (listener->refused > REFUSED_MAX) {
+        link_drop(link, "%s", "");
+        return;
+    }
+    link_refuse(link, code, text);
+}
+
+static void offer(struct listener *listener, struct link *link)
+{
+    void *data;
+
+    link_note_addresses(link);
+    if (listener->links > listener->max_links) {
+        turn_away(link, WIRE_CODE_REFUSED, "too many connections; try again later");
+        return;
+    }
+    data = listener->accept(link, listener->data);
+    if (data == NULL) {
+        turn_away(link, WIRE_CODE_NOT_PERMITTED, "this connection is not accepted here");
+        return;
+    }
+    link->data = data;
+    if (link->state == LINK_HELLO)
+        link_begin(link);
+}
+
+static void on_connection(uv_stream_t *server, int status)
+{
+    struct listener *listener = server->data;
+    struct link *link;
+
+    if (listener->closing)
+        return;
+    if (status != 0) {
+        if (log_allowed(&listener->limit, 1, 60000))
+            log_warning("cannot accept a connection: %s", uv_strerror(status));
+        return;
+    }
+    link = link_create(listener->loop, LINK_HELLO, &listener->options, &listener->callbacks, NULL);
+    listener->stalled = link == NULL;
+    if (link == NULL)
+        return;
+    link->listener = listener;
+    listener->links++;
+    status = link_io_init(link, listener->io.handle.type == UV_NAMED_PIPE, -1);
+    if (status == 0)
+        status = uv_accept(server, &link->io.stream);
+    if (status != 0) {
+        link->callbacks = (struct link_callbacks){0};
+        link_drop(link, "%s", "");
+        return;
+    }
+    offer(listener, link);
+}
+
+static void on_listener_gone(uv_handle_t *handle)
+{
+    struct listener *listener = handle->data;
+
+    listener->gone = true;
+    free_if_done(listener);
+}
+
+/* Only the file that we made: another process may have put its own there. */
+static void remove_path(const struct listener *listener)
+{
+    struct stat st;
+
+    if (listener->path[0] != '\0' && lstat(listener->path, &st) == 0 && st.st_dev == listener->device &&
+        st.st_ino == listener->inode)
+        (void)unlink(listener->path);
+}
+
+void listener_close(struct listener *listener)
+{
+    if (listener == NULL || listener->closing)
+        return;
+    listener->closing = true;
+    remove_path(listener);
+    uv_close(&listener->io.handle, on_listener_gone);
+}
+
+static int open_stream(struct listener *listener, int fd, bool pipe)
+{
+    int code =
+        pipe ? uv_pipe_init(listener->loop, &listener->io.pipe, 0) : uv_tcp_init(listener->loop, &listener->io.tcp);
+
+    if (code != 0) {
+        (void)close(fd);
+        free(listener);
+        return code;
+    }
+    listener->io.handle.data = listener;
+    code = pipe ? uv_pipe_open(&listener->io.pipe, fd) : uv_tcp_open(&listener->io.tcp, fd);
+    if (code != 0)
+        (void)close(fd);
+    if (code == 0)
+        code = uv_listen(&listener->io.stream, BACKLOG, on_connection);
+    if (code != 0)
+        listener_close(listener);
+    return code;
+}
+
+int listener_create_fd(uv_loop_t *loop, int fd, unsigned max_links, const struct link_options *options,
+                       const struct link_callbacks *callbacks, listener_accept accept, void *data,
+                       struct listener **out, struct err *err)
+{
+    struct sockaddr_storage address = {0};
+    socklen_t size = sizeof address;
+    struct listener *listener = calloc(1, sizeof *listener);
+    int code;
+
+    if (listener == NULL || getsockname(fd, (struct sockaddr *)&address, &size) != 0) {
+        code = listener == NULL ? -ENOMEM : -errno;
+        free(listener);
+        (void)close(fd);
+        return err_set(err, code, "cannot listen on descriptor %d: %s", fd, strerror(-code));
+    }
+    listener->loop = loop;
+    listener->max_links = max_links;
+    listener->options = *options;
+    listener->callbacks = *callbacks;
+    listener->accept = accept;
+    listener->data = data;
+    code = open_stream(listener, fd, address.ss_family == AF_UNIX);
+    if (code != 0)
+        return err_set(err, code, "cannot listen: %s", uv_strerror(code));
+    *out = listener;
+    return 0;
+}
+
+int listener_create(uv_loop_t *loop, const char *address, unsigned mode, unsigned max_links,
+                    const struct link_options *options, const struct link_callbacks *callbacks, listener_accept accept,
+                    void *data, struct listener **out, struct err *err)
+{
+    struct stat st;
+    int fd, code = address_bind(address, mode, &fd, err);
+
+    if (code != 0)
+        return code;
+    code = listener_create_fd(loop, fd, max_links, options, callbacks, accept, data, out, err);
+    if (code != 0) {
+        err_prefix(err, "%s", address);
+        return code;
+    }
+    if (address[0] == '/' && lstat(address, &st) == 0) {
+        (void)snprintf((*out)->path, sizeof(*out)->path, "%s", address);
+        (*out)->device = st.st_dev;
+        (*out)->inode = st.st_ino;
+    }
+    return 0;
+}
+
+unsigned listener_port(const struct listener *listener)
+{
+    struct sockaddr_storage address;
+    int size = sizeof address;
+
+    if (listener->io.handle.type != UV_TCP ||
+        uv_tcp_getsockname(&listener->io.tcp, (struct sockaddr *)&address, &size) != 0)
+        return 0;
+    return ntohs(address.ss_family == AF_INET ? ((struct sockaddr_in *)(void *)&address)->sin_port
+                                              : ((struct sockaddr_in6 *)(void *)&address)->sin6_port);
+}
