@@ -244,18 +244,19 @@ static char *read_all(int fd)
     return text;
 }
 
-int fixture_chatter(struct fixture *f, char **printed, const char *const *argv)
+int fixture_run(struct fixture *f, const char *program, char **printed, const char *const *argv)
 {
     int fds[2];
-    char program[4096];
-    assert_non_null(realpath("tests/pvm/chatter", program));
+    char path[4096];
+    assert_non_null(realpath(program, path));
     assert_int_equal(pipe2(fds, O_CLOEXEC), 0);
     pid_t pid = fork();
     assert_true(pid >= 0);
     if (pid == 0) {
         enter_host(f, 1);
         dup2(fds[1], 1);
-        execv(program, (char *const *)(uintptr_t)argv);
+        dup2(fds[1], 2);
+        execv(path, (char *const *)(uintptr_t)argv);
         _exit(127);
     }
     close(fds[1]);

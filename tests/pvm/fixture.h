@@ -28,8 +28,9 @@ void fixture_start(struct fixture *f, int hosts);
 /* Answer the agent's requests until it is ready or has failed: returns the type of that message, *reason is malloc'd.
  * Requests for `refused` (may be NULL) are answered with `answer`. */
 enum wire_type fixture_serve(struct fixture *f, const char *refused, const char *answer, char **reason);
-/* Run chatter to its end with the machine's environment; its stdout comes back, malloc'd. Returns its exit status. */
-int fixture_chatter(struct fixture *f, char **printed, const char *const *argv);
+/* Run a program (a path in the build directory) to its end with the machine's environment, on the first host; its
+ * stdout and stderr come back together, malloc'd (printed may be NULL). Returns its exit status as fixture_wait(). */
+int fixture_run(struct fixture *f, const char *program, char **printed, const char *const *argv);
 /* Send agent_finish. */
 void fixture_finish(struct fixture *f);
 /* Wait for the end of a process; its exit status, 128 + signal, or -1 if it does not end in FIXTURE_WAIT_MS. */

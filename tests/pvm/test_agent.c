@@ -32,6 +32,11 @@ static int teardown(void **state)
     return 0;
 }
 
+static int chatter(char **printed, const char *const *argv)
+{
+    return fixture_run(&fixture, "tests/pvm/chatter", printed, argv);
+}
+
 static void start_ready(int hosts)
 {
     fixture_start(&fixture, hosts);
@@ -98,7 +103,7 @@ static void test_output_of_tasks_is_collected_in_whole_lines(void **state)
 {
     (void)state;
     start_ready(1);
-    assert_int_equal(fixture_chatter(&fixture, NULL, ARGV("parent", "6", "400")), 0);
+    assert_int_equal(chatter(NULL, ARGV("parent", "6", "400")), 0);
     fixture_finish(&fixture);
     assert_ends(0);
     char *text = fixture_output(&fixture);
@@ -112,7 +117,7 @@ static void test_catchout_goes_on_working(void **state)
     char *printed;
     (void)state;
     start_ready(1);
-    assert_int_equal(fixture_chatter(&fixture, &printed, ARGV("parent", "2", "5", "catch")), 0);
+    assert_int_equal(chatter(&printed, ARGV("parent", "2", "5", "catch")), 0);
     int ends = 0;
     for (char *at = printed; (at = strstr(at, " end\n")); at++)
         ends++;
@@ -131,7 +136,7 @@ static void test_several_hosts_become_one_machine(void **state)
     if (!have_network)
         skip();
     start_ready(FIXTURE_HOSTS);
-    assert_int_equal(fixture_chatter(&fixture, NULL, ARGV("parent", "6", "200")), 0);
+    assert_int_equal(chatter(NULL, ARGV("parent", "6", "200")), 0);
     fixture_finish(&fixture);
     assert_ends(0);
     char *text = fixture_output(&fixture);
@@ -149,7 +154,7 @@ static void test_a_foreign_host_is_refused(void **state)
     start_ready(2);
     for (size_t i = 0; i < sizeof foreign / sizeof *foreign; i++) {
         char *printed;
-        assert_int_equal(fixture_chatter(&fixture, &printed, ARGV("add", foreign[i])), 0);
+        assert_int_equal(chatter(&printed, ARGV("add", foreign[i])), 0);
         assert_string_equal(printed, "added 0 code -6\n"); /* PvmNoHost */
         free(printed);
     }
@@ -181,8 +186,8 @@ static void test_a_task_cannot_pose_as_a_daemon(void **state)
 {
     (void)state;
     start_ready(have_network ? 2 : 1);
-    assert_int_equal(fixture_chatter(&fixture, NULL, ARGV("forge", "40001")), 0);
-    assert_int_equal(fixture_chatter(&fixture, NULL, ARGV("parent", "1", "3")), 0);
+    assert_int_equal(chatter(NULL, ARGV("forge", "40001")), 0);
+    assert_int_equal(chatter(NULL, ARGV("parent", "1", "3")), 0);
     struct wire_message message;
     assert_int_equal(channel_receive(&fixture.link, &message, mono_ms(mono_now()) + 50, NULL), 0);
     fixture_finish(&fixture);
@@ -219,7 +224,7 @@ static void test_finish_does_not_wait_for_a_silent_task(void **state)
 {
     (void)state;
     start_ready(1);
-    assert_int_equal(fixture_chatter(&fixture, NULL, ARGV("leave")), 0);
+    assert_int_equal(chatter(NULL, ARGV("leave")), 0);
     int pid = sleeper_pid();
     assert_true(pid > 0);
     fixture_finish(&fixture);
@@ -249,7 +254,7 @@ static void test_a_dead_daemon_is_the_end(void **state)
 {
     (void)state;
     start_ready(1);
-    assert_int_equal(fixture_chatter(&fixture, NULL, ARGV("leave")), 0);
+    assert_int_equal(chatter(NULL, ARGV("leave")), 0);
     int pid = sleeper_pid();
     kill(fixture.daemon[0], SIGKILL);
     assert_ends(3);
