@@ -506,3 +506,8 @@ bool link_ready(const struct link *link)
 {
     return link->state == LINK_READY;
 }
+
+size_t link_unsent(const struct link *link)
+{
+    return link->io_open ? uv_stream_get_write_queue_size(&link->io.stream) : 0;
+}

@@ -65,5 +65,7 @@ int link_peer_cred(const struct link *link, uid_t *uid, gid_t *gid, pid_t *pid);
 const char *link_peer_address(const struct link *link);
 const char *link_local_address(const struct link *link);
 bool link_ready(const struct link *link);
+/* Bytes that have been sent but not yet taken by the kernel: whoever has much to say waits until they are few. */
+size_t link_unsent(const struct link *link);
 
 #endif
