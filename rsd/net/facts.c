@@ -1,0 +1,46 @@
+/* facts.c - what elmer wants to know about this host. */
+#include "config.h"
+
+#include "rsd/net/facts.h"
+
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <string.h>
+#include <unistd.h>
+
+void facts_boot(char *text, size_t size)
+{
+    int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
+    ssize_t n = fd >= 0 ? read(fd, text, size - 1) : -1;
+
+    if (fd >= 0)
+        close(fd);
+    text[n > 0 ? n : 0] = '\0';
+    text[strcspn(text, "\n")] = '\0';
+}
+
+bool facts_pvm(void)
+{
+#ifdef HAVE_PVM
+    return access("/usr/bin/pvmd", X_OK) == 0 || access("/usr/local/bin/pvmd", X_OK) == 0;
+#else
+    return false;
+#endif
+}
+
+bool facts_loopback(const struct addrinfo *info)
+{
+    bool any = false;
+
+    for (; info; info = info->ai_next) {
+        const struct sockaddr_in *in = (const struct sockaddr_in *)(const void *)info->ai_addr;
+
+        if (info->ai_family != AF_INET)
+            continue;
+        any = true;
+        if (ntohl(in->sin_addr.s_addr) >> 24 == 127)
+            return true;
+    }
+    return !any;
+}

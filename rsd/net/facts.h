@@ -1,0 +1,16 @@
+/* facts.h - what elmer wants to know about this host. */
+#ifndef RSD_FACTS_H
+#define RSD_FACTS_H
+
+#include <netdb.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+/* Changes with each boot; "" if the kernel does not say. */
+void facts_boot(char *text, size_t size);
+/* Built with PVM, and pvmd is installed. */
+bool facts_pvm(void);
+/* Is one of the IPv4 addresses that a name resolves to a loopback address, or is there none? */
+bool facts_loopback(const struct addrinfo *info);
+
+#endif

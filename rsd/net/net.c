@@ -1,0 +1,454 @@
+/* net.c - the network half of rsd: the dispatcher between elmer, the root half and local users.
+ *
+ * Each new link to elmer (uplink.c): we ask the root half to say everything again (resync). Its root_state and what we know ourselves
+ * become host_hello; what it says after root_state follows elmer's welcome. So nothing that happened while there was no link is lost, and nothing
+ * that was said for an older link is passed on: until root_state has come, the root half's events are dropped. While a link is READY, orders
+ * pass down, events pass up, unchanged; we look at them only to know which processors a job uses (usage.c). Local users' requests and their
+ * answers pass by clients.c. Each report interval the utilisation goes to elmer.
+ * SIGTERM or the end of the root half: everything is closed within a second or so, and we return. Jobs do not notice.
+ *
+ * We decide nothing and have no rights: what we pass down is checked again by the root half.
+ */
+#include "config.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "libelmer/base/log.h"
+#include "libelmer/base/str.h"
+#include "libelmer/net/link.h"
+#include "rsd/net/clients.h"
+#include "rsd/net/facts.h"
+#include "rsd/net/net.h"
+#include "rsd/net/uplink.h"
+#include "rsd/net/usage.h"
+
+enum {
+    ROOT_OUT_MAX = 64 << 20,
+    NAME_MS = 2000,       /* to find out how our own name resolves */
+    REPORT_MIN_MS = 50,
+    REPORT_FIRST_MS = 500, /* the first report of a link comes early: jobs may wait for it */
+    STOP_MS = 3000,
+    FILES = 4096,
+};
+
+struct net {
+    uv_loop_t loop;
+    const struct rsd_config *config;
+    struct link *root;
+    struct uplink *uplink;
+    struct clients *clients;
+    struct usage usage;
+    unsigned resyncs;              /* sent, and not answered yet */
+    struct wire_message state;     /* the last root_state of this link; memory NULL: not there */
+    uv_getaddrinfo_t name_request;
+    uv_timer_t name_timer, report_timer, stop_timer;
+    uv_signal_t term, interrupt;
+    bool name_busy, name_known, name_loopback;
+    bool stopping;
+    int result;
+    uint64_t report_ms;
+    struct log_limit limit;
+};
+
+static const bool passes_down[WIRE_TYPE_COUNT] = {
+    [WIRE_order] = true, [WIRE_open] = true,   [WIRE_start] = true,       [WIRE_taken] = true,
+    [WIRE_end] = true,   [WIRE_forget] = true, [WIRE_pvm_spawned] = true, [WIRE_pvm_finish] = true,
+};
+static const bool passes_up[WIRE_TYPE_COUNT] = {
+    [WIRE_ordered] = true, [WIRE_opened] = true, [WIRE_open_failed] = true, [WIRE_started] = true, [WIRE_start_failed] = true, [WIRE_line] = true,
+    [WIRE_exited] = true,  [WIRE_empty] = true,  [WIRE_lost] = true,        [WIRE_pvm_spawn] = true, [WIRE_pvm_ready] = true,  [WIRE_pvm_failed] = true,
+};
+
+static void stop(struct net *net, int result);
+
+/* ---- greeting ---- */
+
+static void drop_state(struct net *net)
+{
+    wire_message_fini(&net->state);
+    net->state.memory = NULL;
+}
+
+static void try_greet(struct net *net)
+{
+    const struct wire_root_state *state = &net->state.u.root_state;
+    struct wire_host_hello hello = {0};
+    char boot[65];
+
+    if (!net->state.memory || !net->name_known || uplink_state(net->uplink) != UPLINK_GREETING)
+        return;
+    facts_boot(boot, sizeof(boot));
+    hello.host = net->config->name;
+    hello.boot = boot;
+    hello.cpus = state->cpus;
+    hello.generation = state->generation;
+    hello.holdings.items = state->holdings.items;
+    hello.holdings.count = state->holdings.count;
+    hello.mode = state->mode;
+    hello.mode_reason = state->mode_reason;
+    hello.address = uplink_local_address(net->uplink);
+    hello.name_loopback = net->name_loopback;
+    hello.pvm = facts_pvm();
+    uplink_greet(net->uplink, &hello);
+}
+
+static void on_name(uv_getaddrinfo_t *request, int status, struct addrinfo *info)
+{
+    struct net *net = request->data;
+
+    net->name_busy = false;
+    net->name_known = true;
+    net->name_loopback = status != 0 || facts_loopback(info);
+    uv_freeaddrinfo(info);
+    if (!net->stopping)
+        try_greet(net);
+}
+
+/* Name services that hang: elmer is told to name addresses, which is always right. */
+static void on_name_timer(uv_timer_t *timer)
+{
+    struct net *net = timer->data;
+
+    if (net->name_known)
+        return;
+    net->name_known = net->name_loopback = true;
+    try_greet(net);
+}
+
+/* Again for each link: /etc/hosts may have been mended. */
+static void resolve_name(struct net *net)
+{
+    struct addrinfo hints = {.ai_family = AF_INET, .ai_socktype = SOCK_STREAM};
+
+    if (net->name_busy)
+        return;
+    net->name_request.data = net;
+    net->name_busy = uv_getaddrinfo(&net->loop, &net->name_request, on_name, net->config->name, NULL, &hints) == 0;
+    (void)uv_timer_start(&net->name_timer, on_name_timer, net->name_busy ? NAME_MS : 0, 0);
+}
+
+static int send_root(struct net *net, const struct wire_message *message)
+{
+    int code = link_send(net->root, message);
+
+    if (code != 0 && !net->stopping) {
+        log_error("the root half cannot be told %s (%s); rsd starts again", wire_type_name(message->type), strerror(-code));
+        stop(net, -EPIPE);
+    }
+    return code;
+}
+
+static void on_greeting(void *data)
+{
+    struct net *net = data;
+    struct wire_message resync = {.type = WIRE_resync};
+
+    drop_state(net);
+    resolve_name(net);
+    if (!link_ready(net->root)) /* on_root_ready() asks */
+        return;
+    if (send_root(net, &resync) == 0)
+        net->resyncs++;
+}
+
+static void on_root_ready(struct link *link, void *data)
+{
+    struct net *net = data;
+
+    (void)link;
+    if (uplink_state(net->uplink) == UPLINK_GREETING && net->resyncs == 0)
+        on_greeting(net);
+}
+
+static void take_state(struct net *net, struct wire_message *message)
+{
+    const struct wire_root_state *state = &message->u.root_state;
+
+    if (net->resyncs > 0)
+        net->resyncs--;
+    if (net->resyncs > 0 || uplink_state(net->uplink) != UPLINK_GREETING)
+        return; /* for a link that is gone */
+    if (usage_set_host(&net->usage, state->cpus.items, state->cpus.count, state->jobs_group) != 0) {
+        uplink_drop(net->uplink, "out of memory");
+        return;
+    }
+    for (size_t i = 0; i < state->holdings.count; i++)
+        usage_add_job(&net->usage, state->holdings.items[i].job, (uint32_t)state->holdings.items[i].attempt, NULL, 0, false);
+    drop_state(net);
+    net->state = *message;
+    message->memory = NULL;
+    try_greet(net);
+}
+
+/* ---- what passes ---- */
+
+static void note_order(struct net *net, const struct wire_order *order)
+{
+    for (size_t i = 0; i < order->entries.count; i++) {
+        const struct wire_order_entry *entry = &order->entries.items[i];
+
+        usage_add_job(&net->usage, entry->job, (uint32_t)entry->attempt, entry->cpus.items, entry->cpus.count, true);
+    }
+}
+
+static void on_elmer_message(struct wire_message *message, void *data)
+{
+    struct net *net = data;
+    char text[512];
+
+    if (message->type == WIRE_relayed) {
+        if (net->clients)
+            clients_relayed(net->clients, &message->u.relayed);
+        return;
+    }
+    if (passes_down[message->type]) {
+        if (message->type == WIRE_order)
+            note_order(net, &message->u.order);
+        if (message->type == WIRE_open)
+            usage_add_job(&net->usage, message->u.open.job, (uint32_t)message->u.open.attempt, message->u.open.cpus.items, message->u.open.cpus.count, true);
+        (void)send_root(net, message);
+        return;
+    }
+    if (message->type == WIRE_error) {
+        if (log_allowed(&net->limit, 10, 60000))
+            log_warning("elmer refuses something: %s", str_printable(text, sizeof(text), message->u.error.text, strlen(message->u.error.text)));
+        return;
+    }
+    if (message->type == WIRE_done)
+        return;
+    (void)snprintf(text, sizeof(text), "elmer sent %s, which is not for a host", wire_type_name(message->type));
+    uplink_drop(net->uplink, text);
+}
+
+static void on_root_message(struct link *link, struct wire_message *message, void *data)
+{
+    struct net *net = data;
+
+    (void)link;
+    if (message->type == WIRE_root_state) {
+        take_state(net, message);
+        return;
+    }
+    if (message->type == WIRE_empty)
+        usage_end_job(&net->usage, message->u.empty.job, (uint32_t)message->u.empty.attempt, message->u.empty.cpu_seconds);
+    if (!passes_up[message->type]) {
+        log_error("the root half sent %s, which is not for elmer", wire_type_name(message->type));
+        return;
+    }
+    if (net->state.memory) /* else it comes again after root_state */
+        (void)uplink_send(net->uplink, message);
+}
+
+static void on_root_close(struct link *link, const char *text, void *data)
+{
+    struct net *net = data;
+
+    (void)link;
+    net->root = NULL;
+    if (!net->stopping)
+        log_notice("the root half has gone: %s", text);
+    stop(net, 0);
+}
+
+/* ---- reports ---- */
+
+static void send_report(struct net *net)
+{
+    size_t count = net->usage.ncpus;
+    struct wire_message report = {.type = WIRE_report};
+    struct err err = ERR_INIT;
+    double *busy = calloc(2 * count + 1, sizeof(*busy));
+    int code = busy ? usage_sample(&net->usage, &report.u.report.interval_ms, busy, busy + count, &err) : -ENOMEM;
+
+    report.u.report.busy = (struct wire_doubles){busy, count};
+    report.u.report.jobs = (struct wire_doubles){busy + count, count};
+    if (code == 0)
+        (void)uplink_send(net->uplink, &report);
+    else if (code != -EAGAIN && log_allowed(&net->limit, 10, 60000))
+        log_warning("no report of the utilisation: %s", err.text);
+    free(busy);
+}
+
+static void on_report_timer(uv_timer_t *timer)
+{
+    send_report(timer->data);
+}
+
+static void on_ready(const struct wire_host_welcome *welcome, void *data)
+{
+    struct net *net = data;
+    struct err err = ERR_INIT;
+    uint64_t first;
+
+    net->report_ms = welcome->report_ms > REPORT_MIN_MS ? welcome->report_ms : REPORT_MIN_MS;
+    first = net->report_ms < REPORT_FIRST_MS ? net->report_ms : REPORT_FIRST_MS;
+    if (usage_begin(&net->usage, &err) != 0)
+        log_warning("the utilisation cannot be measured: %s", err.text);
+    (void)uv_timer_start(&net->report_timer, on_report_timer, first, net->report_ms);
+}
+
+static void on_offline(void *data)
+{
+    struct net *net = data;
+
+    drop_state(net);
+    (void)uv_timer_stop(&net->report_timer);
+    if (net->clients)
+        clients_offline(net->clients);
+}
+
+/* ---- local users ---- */
+
+static int send_for_client(const struct wire_message *message, void *data)
+{
+    struct net *net = data;
+
+    return uplink_state(net->uplink) == UPLINK_READY ? uplink_send(net->uplink, message) : -ENOTCONN;
+}
+
+static const char *why_offline(void *data)
+{
+    struct net *net = data;
+
+    return uplink_why(net->uplink);
+}
+
+/* ---- beginning and end ---- */
+
+static void on_stop_timer(uv_timer_t *timer)
+{
+    uv_stop(timer->loop);
+}
+
+static void close_handle(uv_handle_t *handle)
+{
+    if (!uv_is_closing(handle))
+        uv_close(handle, NULL);
+}
+
+static void stop(struct net *net, int result)
+{
+    if (net->stopping)
+        return;
+    net->stopping = true;
+    net->result = result;
+    if (net->uplink)
+        uplink_stop(net->uplink);
+    if (net->clients)
+        clients_stop(net->clients);
+    if (net->root)
+        link_close(net->root, "the network half ends");
+    if (net->name_busy)
+        (void)uv_cancel((uv_req_t *)&net->name_request);
+    close_handle((uv_handle_t *)&net->name_timer);
+    close_handle((uv_handle_t *)&net->report_timer);
+    close_handle((uv_handle_t *)&net->term);
+    close_handle((uv_handle_t *)&net->interrupt);
+    /* What does not end by itself (a name service that hangs) does not keep us. */
+    (void)uv_timer_start(&net->stop_timer, on_stop_timer, STOP_MS, 0);
+    uv_unref((uv_handle_t *)&net->stop_timer);
+}
+
+static void on_signal(uv_signal_t *handle, int number)
+{
+    log_notice("ends by %s", number == SIGTERM ? "SIGTERM" : "SIGINT");
+    stop(handle->data, 0);
+}
+
+static void raise_files(void)
+{
+    struct rlimit limit;
+
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= FILES)
+        return;
+    limit.rlim_cur = limit.rlim_max < FILES ? limit.rlim_max : FILES;
+    (void)setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+static int check_config(const struct rsd_config *config)
+{
+    if (config->elmer[0] == '/' || config->transport_plain)
+        return 0;
+    log_error("elmer = %s is reached by TCP, which is not encrypted yet: write transport = plain into rsd.conf if the network is yours alone, or name the path of a socket",
+              config->elmer);
+    return -EINVAL;
+}
+
+static void init_handles(struct net *net)
+{
+    uv_timer_t *timers[] = {&net->name_timer, &net->report_timer, &net->stop_timer};
+
+    for (size_t i = 0; i < sizeof(timers) / sizeof(timers[0]); i++) {
+        (void)uv_timer_init(&net->loop, timers[i]);
+        timers[i]->data = net;
+    }
+    (void)uv_signal_init(&net->loop, &net->term);
+    (void)uv_signal_init(&net->loop, &net->interrupt);
+    net->term.data = net->interrupt.data = net;
+    (void)uv_signal_start(&net->term, on_signal, SIGTERM);
+    (void)uv_signal_start(&net->interrupt, on_signal, SIGINT);
+}
+
+static int begin(struct net *net, int root_fd, int listen_fd, struct err *err)
+{
+    static const struct link_callbacks root_callbacks = {.on_ready = on_root_ready, .on_message = on_root_message, .on_close = on_root_close};
+    static const struct uplink_callbacks uplink_callbacks = {
+        .on_greeting = on_greeting, .on_ready = on_ready, .on_message = on_elmer_message, .on_offline = on_offline};
+    static const struct clients_callbacks clients_callbacks = {.send = send_for_client, .why = why_offline};
+    struct link_options root_options = {.program = "rsd", .peer = WIRE_FROM_ROOT, .out_max = ROOT_OUT_MAX, .no_hello = true};
+    int code;
+
+    init_handles(net);
+    usage_init(&net->usage, net->config->proc_stat);
+    net->uplink = uplink_create(&net->loop, net->config->elmer, &uplink_callbacks, net);
+    if (!net->uplink) {
+        close(root_fd);
+        if (listen_fd >= 0)
+            close(listen_fd);
+        return err_set(err, -ENOMEM, "out of memory");
+    }
+    code = link_open_fd(&net->loop, root_fd, &root_options, &root_callbacks, net, &net->root, err);
+    if (code == 0 && listen_fd >= 0)
+        code = clients_create(&net->loop, listen_fd, &clients_callbacks, net, &net->clients, err);
+    else if (listen_fd >= 0)
+        close(listen_fd);
+    return code;
+}
+
+int rsd_net_main(int root_fd, int listen_fd, const struct rsd_config *config)
+{
+    struct net net = {.config = config};
+    struct err err = ERR_INIT;
+    int code = check_config(config);
+
+    if (code == 0)
+        code = uv_loop_init(&net.loop);
+    if (code != 0) {
+        close(root_fd);
+        if (listen_fd >= 0)
+            close(listen_fd);
+        return code;
+    }
+    signal(SIGPIPE, SIG_IGN);
+    raise_files();
+    code = begin(&net, root_fd, listen_fd, &err);
+    if (code != 0) {
+        log_error("the network half cannot begin: %s", err.text);
+        stop(&net, code);
+    }
+    (void)uv_run(&net.loop, UV_RUN_DEFAULT);
+    close_handle((uv_handle_t *)&net.stop_timer);
+    (void)uv_run(&net.loop, UV_RUN_NOWAIT);
+    drop_state(&net);
+    if (uv_loop_close(&net.loop) == 0) { /* else a thread still holds something, and the process ends anyway */
+        clients_free(net.clients);
+        uplink_free(net.uplink);
+        usage_fini(&net.usage);
+    }
+    return net.result;
+}

@@ -1,0 +1,371 @@
+/* uplink.c - the life of the link to elmer.
+ *
+ *   OFFLINE --timer--> DIALING --hellos exchanged--> GREETING --host_welcome--> READY
+ *
+ * GREETING: the owner asks the root half for its state and calls uplink_greet(); elmer answers host_hello with host_welcome, or with an
+ * error: then it does not want this host, and the next try is late. What the owner sends meanwhile is kept and follows the welcome in its order.
+ * READY: a ping each heartbeat; nothing heard for three of them means that elmer or the way to it is gone.
+ * A failure in any state: the link is closed (CLOSING), from its last callback on we are OFFLINE, and a timer with a growing, random pause leads
+ * to the next try. Each reason is logged once, until it changes or a link was READY.
+ *
+ * Invariants: link is NULL exactly in OFFLINE; every state but CLOSING has a deadline of its own (link.c bounds DIALING and CLOSING).
+ */
+#include "config.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "libelmer/base/clock.h"
+#include "libelmer/base/log.h"
+#include "libelmer/base/str.h"
+#include "libelmer/net/link.h"
+#include "rsd/net/uplink.h"
+
+enum {
+    PAUSE_MIN_MS = 400,
+    PAUSE_MAX_MS = 5000,
+    PAUSE_REFUSED_MS = 10000,
+    DIAL_MS = 10000,
+    GREETING_MS = 15000,
+    HEARTBEAT_MIN_MS = 50,
+    MISSED_MAX = 3,
+    OUT_MAX = 64 << 20,
+    KEPT_MAX = 32 << 20,
+    HELLO_ID = 1,
+};
+
+struct kept {
+    char *json;
+    size_t size;
+};
+
+struct uplink {
+    uv_loop_t *loop;
+    char *address;
+    struct uplink_callbacks callbacks;
+    void *data;
+    enum uplink_state state;
+    struct link *link;
+    uv_timer_t timer;
+    unsigned pause_ms;
+    unsigned heartbeat_ms, missed;
+    bool greeted, refused, stopping;
+    struct kept *kept;
+    size_t nkept, kept_bytes;
+    char why[1024], logged[1024];
+    struct log_limit limit;
+};
+
+static void dial(struct uplink *u);
+static void on_timer(uv_timer_t *timer);
+
+static void move(struct uplink *u, enum uplink_state to)
+{
+    static const unsigned allowed[UPLINK_STATE_COUNT] = {
+        [UPLINK_OFFLINE] = 1u << UPLINK_DIALING,
+        [UPLINK_DIALING] = 1u << UPLINK_GREETING | 1u << UPLINK_CLOSING | 1u << UPLINK_OFFLINE,
+        [UPLINK_GREETING] = 1u << UPLINK_READY | 1u << UPLINK_CLOSING | 1u << UPLINK_OFFLINE,
+        [UPLINK_READY] = 1u << UPLINK_CLOSING | 1u << UPLINK_OFFLINE,
+        [UPLINK_CLOSING] = 1u << UPLINK_OFFLINE,
+    };
+
+    if ((allowed[u->state] & 1u << to) == 0)
+        abort();
+    u->state = to;
+}
+
+static void arm(struct uplink *u, uint64_t ms, uint64_t repeat_ms)
+{
+    if (u->stopping)
+        return;
+    uv_update_time(u->loop);
+    (void)uv_timer_start(&u->timer, on_timer, ms, repeat_ms);
+}
+
+static void drop_kept(struct uplink *u)
+{
+    for (size_t i = 0; i < u->nkept; i++)
+        free(u->kept[i].json);
+    free(u->kept);
+    u->kept = NULL;
+    u->nkept = u->kept_bytes = 0;
+}
+
+/* ---- the end of a link ---- */
+
+static void note_why(struct uplink *u, const char *text)
+{
+    if (u->stopping)
+        return;
+    (void)str_printable(u->why, sizeof(u->why), text, strlen(text));
+    if (strcmp(u->why, u->logged) == 0)
+        return;
+    memcpy(u->logged, u->why, sizeof(u->logged));
+    if (log_allowed(&u->limit, 10, 60000))
+        log_warning("elmer=%s no link: %s; trying again", u->address, u->why);
+}
+
+/* GREETING or READY ends; once for each. */
+static void leave(struct uplink *u, const char *text)
+{
+    bool told = u->state == UPLINK_GREETING || u->state == UPLINK_READY;
+
+    if (u->state == UPLINK_CLOSING)
+        return;
+    note_why(u, text[0] ? text : "the link was closed");
+    (void)uv_timer_stop(&u->timer);
+    drop_kept(u);
+    move(u, UPLINK_CLOSING);
+    if (told && !u->stopping)
+        u->callbacks.on_offline(u->data);
+}
+
+/* Somewhere between half of it and all of it, so that the hosts of a cluster do not come back in one moment. */
+static unsigned with_jitter(unsigned ms)
+{
+    return ms / 2 + (unsigned)random() % (ms / 2 + 1);
+}
+
+static void schedule_dial(struct uplink *u)
+{
+    unsigned pause = u->refused ? PAUSE_REFUSED_MS : u->pause_ms;
+
+    u->pause_ms = u->pause_ms * 2 < PAUSE_MAX_MS ? u->pause_ms * 2 : PAUSE_MAX_MS;
+    arm(u, with_jitter(pause), 0);
+}
+
+static void on_close(struct link *link, const char *text, void *data)
+{
+    struct uplink *u = data;
+
+    (void)link;
+    /* elmer shows us the door with a sentence; it did not just go away. */
+    if (u->state == UPLINK_GREETING && u->greeted && strcmp(text, "the other side closed the connection") != 0)
+        u->refused = true;
+    leave(u, text);
+    u->link = NULL;
+    move(u, UPLINK_OFFLINE);
+    schedule_dial(u);
+}
+
+void uplink_drop(struct uplink *u, const char *text)
+{
+    if (u->state != UPLINK_DIALING && u->state != UPLINK_GREETING && u->state != UPLINK_READY)
+        return;
+    leave(u, text);
+    link_close(u->link, text);
+}
+
+/* ---- the beginning of a link ---- */
+
+static void on_ready(struct link *link, void *data)
+{
+    struct uplink *u = data;
+
+    (void)link;
+    if (u->state != UPLINK_DIALING)
+        return;
+    move(u, UPLINK_GREETING);
+    u->greeted = u->refused = false;
+    arm(u, GREETING_MS, 0);
+    u->callbacks.on_greeting(u->data);
+}
+
+void uplink_greet(struct uplink *u, const struct wire_host_hello *hello)
+{
+    struct wire_message message = {.type = WIRE_host_hello, .id = HELLO_ID, .u.host_hello = *hello};
+    int code;
+
+    if (u->state != UPLINK_GREETING || u->greeted)
+        return;
+    code = link_send(u->link, &message);
+    if (code == 0)
+        u->greeted = true;
+    else
+        uplink_drop(u, "host_hello cannot be sent");
+}
+
+static int keep(struct uplink *u, const struct wire_message *message)
+{
+    struct kept *grown, item;
+    int code = wire_encode(message, WIRE_MINOR, &item.json, &item.size, NULL);
+
+    if (code != 0)
+        return code;
+    grown = u->kept_bytes + item.size > KEPT_MAX ? NULL : reallocarray(u->kept, u->nkept + 1, sizeof(*grown));
+    if (!grown) {
+        free(item.json);
+        uplink_drop(u, "too much to tell before elmer has said welcome");
+        return -ENOBUFS;
+    }
+    u->kept = grown;
+    u->kept[u->nkept++] = item;
+    u->kept_bytes += item.size;
+    return 0;
+}
+
+int uplink_send(struct uplink *u, const struct wire_message *message)
+{
+    if (u->state == UPLINK_GREETING)
+        return keep(u, message);
+    return u->state == UPLINK_READY ? link_send(u->link, message) : -ENOTCONN;
+}
+
+static void take_welcome(struct uplink *u, const struct wire_host_welcome *welcome)
+{
+    move(u, UPLINK_READY);
+    log_notice("elmer=%s linked", u->address);
+    u->why[0] = u->logged[0] = '\0';
+    u->pause_ms = PAUSE_MIN_MS;
+    u->missed = 0;
+    u->heartbeat_ms = welcome->heartbeat_ms > HEARTBEAT_MIN_MS ? (unsigned)welcome->heartbeat_ms : HEARTBEAT_MIN_MS;
+    arm(u, u->heartbeat_ms, u->heartbeat_ms);
+    for (size_t i = 0; i < u->nkept; i++)
+        if (link_send_json(u->link, u->kept[i].json, u->kept[i].size) != 0)
+            break; /* the link closes itself, and everything is said again on the next one */
+    drop_kept(u);
+    u->callbacks.on_ready(welcome, u->data);
+}
+
+/* ---- messages ---- */
+
+static void take_greeting_answer(struct uplink *u, const struct wire_message *message)
+{
+    if (message->type == WIRE_host_welcome && u->greeted) {
+        take_welcome(u, &message->u.host_welcome);
+    } else if (message->type == WIRE_error) {
+        u->refused = true;
+        uplink_drop(u, message->u.error.text);
+    } else {
+        char text[100];
+
+        (void)snprintf(text, sizeof(text), "elmer sent %s before welcome", wire_type_name(message->type));
+        uplink_drop(u, text);
+    }
+}
+
+static void on_message(struct link *link, struct wire_message *message, void *data)
+{
+    struct uplink *u = data;
+
+    u->missed = 0;
+    if (message->type == WIRE_pong)
+        return;
+    if (message->type == WIRE_ping) {
+        struct wire_message pong = {.type = WIRE_pong, .id = message->id};
+
+        (void)link_send(link, &pong);
+    } else if (u->state == UPLINK_GREETING) {
+        take_greeting_answer(u, message);
+    } else if (u->state == UPLINK_READY) {
+        u->callbacks.on_message(message, u->data);
+    }
+}
+
+/* ---- time ---- */
+
+static void heartbeat(struct uplink *u)
+{
+    struct wire_message ping = {.type = WIRE_ping};
+
+    if (u->missed++ < MISSED_MAX) {
+        (void)link_send(u->link, &ping);
+        return;
+    }
+    uplink_drop(u, "elmer has been silent for three heartbeats");
+}
+
+static void on_timer(uv_timer_t *timer)
+{
+    struct uplink *u = timer->data;
+
+    switch (u->state) {
+    case UPLINK_OFFLINE:
+        dial(u);
+        break;
+    case UPLINK_GREETING:
+        uplink_drop(u, u->greeted ? "elmer does not answer host_hello" : "the root half of rsd did not say its state in time");
+        break;
+    case UPLINK_READY:
+        heartbeat(u);
+        break;
+    case UPLINK_DIALING: /* bounded by link.c */
+    case UPLINK_CLOSING:
+    case UPLINK_STATE_COUNT:
+        break;
+    }
+}
+
+static void dial(struct uplink *u)
+{
+    static const struct link_callbacks callbacks = {.on_ready = on_ready, .on_message = on_message, .on_close = on_close};
+    struct link_options options = {.program = "rsd", .peer = WIRE_FROM_ELMER, .out_max = OUT_MAX, .hello_timeout_ms = DIAL_MS};
+    struct err err = ERR_INIT;
+
+    if (link_connect(u->loop, u->address, DIAL_MS, &options, &callbacks, u, &u->link, &err) == 0) {
+        move(u, UPLINK_DIALING);
+        return;
+    }
+    u->link = NULL;
+    note_why(u, err.text);
+    schedule_dial(u);
+}
+
+/* ---- the handle ---- */
+
+struct uplink *uplink_create(uv_loop_t *loop, const char *address, const struct uplink_callbacks *callbacks, void *data)
+{
+    struct uplink *u = calloc(1, sizeof(*u));
+
+    if (!u)
+        return NULL;
+    u->address = strdup(address);
+    if (!u->address) {
+        free(u);
+        return NULL;
+    }
+    u->loop = loop;
+    u->callbacks = *callbacks;
+    u->data = data;
+    u->pause_ms = PAUSE_MIN_MS;
+    srandom((unsigned)mono_now().ns ^ (unsigned)uv_os_getpid() << 16);
+    (void)uv_timer_init(loop, &u->timer);
+    u->timer.data = u;
+    arm(u, 0, 0);
+    return u;
+}
+
+void uplink_stop(struct uplink *u)
+{
+    if (u->stopping)
+        return;
+    u->stopping = true;
+    uplink_drop(u, "rsd ends");
+    uv_close((uv_handle_t *)&u->timer, NULL);
+}
+
+void uplink_free(struct uplink *u)
+{
+    if (!u)
+        return;
+    drop_kept(u);
+    free(u->address);
+    free(u);
+}
+
+enum uplink_state uplink_state(const struct uplink *u)
+{
+    return u->state;
+}
+
+const char *uplink_why(const struct uplink *u)
+{
+    return u->why;
+}
+
+const char *uplink_local_address(const struct uplink *u)
+{
+    return u->link ? link_local_address(u->link) : "";
+}

@@ -1,0 +1,41 @@
+/* uplink.h - the link to elmer: dials, greets, keeps alive, tries again. */
+#ifndef RSD_UPLINK_H
+#define RSD_UPLINK_H
+
+#include <stdbool.h>
+#include <uv.h>
+
+#include "libelmer/wire/wire.h"
+
+enum uplink_state { UPLINK_OFFLINE, UPLINK_DIALING, UPLINK_GREETING, UPLINK_READY, UPLINK_CLOSING, UPLINK_STATE_COUNT };
+
+struct uplink_callbacks {
+    /* A new link: gather what host_hello says and call uplink_greet(), now or later. */
+    void (*on_greeting)(void *data);
+    void (*on_ready)(const struct wire_host_welcome *welcome, void *data);
+    /* READY only: a message of elmer other than heartbeats; as in link.h. */
+    void (*on_message)(struct wire_message *message, void *data);
+    /* GREETING or READY is over; see uplink_why(). */
+    void (*on_offline)(void *data);
+};
+
+struct uplink;
+/* Begins to dial at once. NULL: out of memory. */
+struct uplink *uplink_create(uv_loop_t *loop, const char *address, const struct uplink_callbacks *callbacks, void *data);
+/* Closes everything; no callback comes any more. Free it after the loop has ended. */
+void uplink_stop(struct uplink *uplink);
+void uplink_free(struct uplink *uplink);
+
+enum uplink_state uplink_state(const struct uplink *uplink);
+/* GREETING: send host_hello. Ignored in other states. */
+void uplink_greet(struct uplink *uplink, const struct wire_host_hello *hello);
+/* READY: send. GREETING: keep until READY. 0, -ENOTCONN, or as link_send(). */
+int uplink_send(struct uplink *uplink, const struct wire_message *message);
+/* Give this link up and dial again. */
+void uplink_drop(struct uplink *uplink, const char *text);
+/* Why there is no link, printable; "" when there is one or before the first try has ended. */
+const char *uplink_why(const struct uplink *uplink);
+/* Our address on the link; "" by unix socket. */
+const char *uplink_local_address(const struct uplink *uplink);
+
+#endif
