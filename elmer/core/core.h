@@ -156,7 +156,8 @@ enum action_type {
     ACTION_LAUNCH,   /* all hosts have opened: start the job's processes. Once per attempt; after a restart of the core perhaps again,
                         so start orders carry (job, attempt) and are idempotent */
     ACTION_END,      /* host: TERM, grace, kill; report EMPTY. Also for a job that the core no longer knows, and for one that the host
-                        does not know: EMPTY at once. Sent again until EMPTY */
+                        does not know: EMPTY at once. Final on that host: an OPEN of the same attempt that arrives later is answered EMPTY.
+                        Sent again until EMPTY */
     ACTION_TAKEN,    /* host: the exit of this rank is recorded, or of no interest: forget it (ACK) */
     ACTION_TIMER,    /* send EVENT_TICK at at_ms (replaces an earlier one) */
     ACTION_TYPE_COUNT
