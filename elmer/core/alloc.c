@@ -1,8 +1,8 @@
 /* alloc.c - the allocators: which processors a job gets.
  *
- * v1 (Turner 1995, 6.3): at the first level i where at least n processors would give a new job level i or better, n of them at random.
- * v2: the same, but a processor counts only if its CPU utilisation is at most the threshold. The two differ in that one question only, so
- * the table below has one function each.
+ * v1 (Turner 1995, 6.3): at the first level i where at least n processors would give a new job level i or better, n of
+ * them at random. v2: the same, but a processor counts only if its CPU utilisation is at most the threshold. The two
+ * differ in that one question only, so the table below has one function each.
  */
 #include "elmer/core/internal.h"
 
@@ -16,8 +16,8 @@ static bool v1_counts(const struct core *core, const struct host *host, int cpu)
     return true;
 }
 
-/* An empty processor is judged by foreign load alone, so an old interval does no harm and the processor is free at once after a job. One
- * with jobs is judged by all of its load, and only when all of them have had time to show theirs. */
+/* An empty processor is judged by foreign load alone, so an old interval does no harm and the processor is free at once
+ * after a job. One with jobs is judged by all of its load, and only when all of them have had time to show theirs. */
 static bool v2_counts(const struct core *core, const struct host *host, int cpu)
 {
     const struct processor *processor = &host->processors[cpu];
@@ -111,7 +111,8 @@ static uint64_t random_below(struct core *core, uint64_t n)
     return x % n;
 }
 
-/* Selection sampling (Knuth, The Art of Computer Programming 2, 3.4.2 S): each set of nprocs is equally likely, and they come in order. */
+/* Selection sampling (Knuth, The Art of Computer Programming 2, 3.4.2 S): each set of nprocs is equally likely, and
+ * they come in order. */
 static void choose(struct core *core, const struct job *job, int level, uint64_t count,
                    struct core_processor *processors)
 {
@@ -177,7 +178,7 @@ int64_t alloc_try(struct core *core, struct job *job)
     uint64_t counts[CORE_MAX_LEVELS], count = 0;
 
     count_levels(core, job, counts);
-    for (int level = 0; level < core->options.levels; level++) {
+    for (int level = 0; level < CORE_MAX_LEVELS; level++) {
         count += counts[level];
         if (count >= job->info.nprocs)
             return take(core, job, level, count);

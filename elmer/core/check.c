@@ -1,8 +1,8 @@
 /* check.c - the invariants of doc/02-scheduling, found out again in a plain way.
  *
- * The core keeps tables, counters and a place in the queue up to date with each event. Here levels, eligibility and what the allocator
- * would say are computed from the list of jobs and their processors alone, by going through the jobs in the order of arrival; then what
- * the core keeps is compared. Slow, for tests.
+ * The core keeps tables, counters and a place in the queue up to date with each event. Here levels, eligibility and
+ * what the allocator would say are computed from the list of jobs and their processors alone, by going through the jobs
+ * in the order of arrival; then what the core keeps is compared. Slow, for tests.
  */
 #include "elmer/core/internal.h"
 
@@ -33,7 +33,7 @@ static int broken(const struct check *check, const char *format, ...)
     return -1;
 }
 
-#define ID(job) ((unsigned long long)(job)->info.id)
+#define ID(job)      ((unsigned long long)(job)->info.id)
 #define ACTIVE(node) LIST_ITEM(node, struct job, in_active)
 
 static size_t processor_at(const struct check *check, const struct core_processor *at)
@@ -48,7 +48,8 @@ static int check_levels(const struct check *check)
 {
     uint64_t last = 0;
 
-    LIST_FOR_EACH (node, &check->core->active) {
+    LIST_FOR_EACH(node, &check->core->active)
+    {
         const struct job *job = ACTIVE(node);
         int level = 0;
 
@@ -94,8 +95,8 @@ static int check_row(const struct check *check, const struct host *host, int cpu
             return broken(check, "rule 2: job %llu of level %d is at level %d on %s:%d", ID(job), job->info.level,
                           level, host->name, cpu);
         if (last != NULL && last->info.allocation >= job->info.allocation)
-            return broken(check, "rule 1: job %llu is below the later job %llu on %s:%d", ID(job), ID(last),
-                          host->name, cpu);
+            return broken(check, "rule 1: job %llu is below the later job %llu on %s:%d", ID(job), ID(last), host->name,
+                          cpu);
         last = job;
     }
     if (host->processors[cpu].next_level != check->depth[at] + 1)
@@ -115,8 +116,8 @@ static int check_table(const struct check *check)
         for (int cpu = 0; cpu < check->core->hosts[h]->nslots; cpu++)
             if (check_row(check, check->core->hosts[h], cpu, &entries) != 0)
                 return -1;
-    LIST_FOR_EACH (node, &check->core->active)
-        expected += ACTIVE(node)->info.nprocs;
+    LIST_FOR_EACH(node, &check->core->active)
+    expected += ACTIVE(node)->info.nprocs;
     return entries == expected ? 0 : broken(check, "table: %zu entries, jobs have %zu processors", entries, expected);
 }
 

@@ -1,7 +1,7 @@
 /* cluster.c - the D x P table. Each processor has a row of levels; an entry is the job that has this level there.
  *
- * On a processor levels grow with arrival (rule 1), so the last job of a row has the greatest level, and a new job gets the
- * one after it. That is kept in next_level.
+ * On a processor levels grow with arrival (rule 1), so the last job of a row has the greatest level, and a new job gets
+ * the one after it. That is kept in next_level.
  */
 #include "elmer/core/internal.h"
 

@@ -110,7 +110,8 @@ static bool saved_valid(const struct core *core, const struct core_job *saved)
         return true;
     if (!has_cluster(saved) || saved->attempt == 0 || saved->processors == NULL || saved->exited == NULL)
         return false;
-    if (last != &core->active.head && LIST_ITEM(last, const struct job, in_active)->info.allocation >= saved->allocation)
+    if (last != &core->active.head &&
+        LIST_ITEM(last, const struct job, in_active)->info.allocation >= saved->allocation)
         return false;
     return processors_valid(core, saved);
 }

@@ -1,9 +1,9 @@
-/* emit.c - what a step owes becomes actions, in this order: rows to write; for each host its order, then its OPENs and ENDs; launches; the
- * answer to the sender of the event; the timer.
+/* emit.c - what a step owes becomes actions, in this order: rows to write; for each host its order, then its OPENs and
+ * ENDs; launches; the answer to the sender of the event; the timer.
  *
- * Decisions are made by then and must not be undone, so memory that runs out here only postpones: what is owed stays marked, and a
- * timer asks for another step. Room for what may not be postponed (the rows owed so far, that of the event's own job, the answer, the
- * timer) is reserved before the decision.
+ * Decisions are made by then and must not be undone, so memory that runs out here only postpones: what is owed stays
+ * marked, and a timer asks for another step. Room for what may not be postponed (the rows owed so far, that of the
+ * event's own job, the answer, the timer) is reserved before the decision.
  */
 #include "elmer/core/internal.h"
 
@@ -78,7 +78,8 @@ static bool emit_order(struct core *core, struct host *host, struct actions *act
     struct action *action;
     int *cpus, n = 0;
 
-    LIST_FOR_EACH (node, &host->parts) {
+    LIST_FOR_EACH(node, &host->parts)
+    {
         nentries++;
         ncpus += (size_t)PART(node)->ncpus;
     }
@@ -87,11 +88,11 @@ static bool emit_order(struct core *core, struct host *host, struct actions *act
     if (entries == NULL || cpus == NULL || (action = push(actions, ACTION_ORDER, NULL)) == NULL)
         return false;
     for (int level = 0; level < core->levels_used; level++)
-        LIST_FOR_EACH (node, &host->parts)
-            if (PART(node)->job->info.level == level) {
-                fill_entry(PART(node), &entries[n++], cpus);
-                cpus += PART(node)->ncpus;
-            }
+        LIST_FOR_EACH(node, &host->parts)
+    if (PART(node)->job->info.level == level) {
+        fill_entry(PART(node), &entries[n++], cpus);
+        cpus += PART(node)->ncpus;
+    }
     assert((size_t)n == nentries);
     if (host->order)
         host->info.generation++;
@@ -131,7 +132,8 @@ static bool emit_end(struct part *part, struct actions *actions)
 
 static bool emit_parts(struct host *host, struct actions *actions)
 {
-    LIST_FOR_EACH (node, &host->parts) {
+    LIST_FOR_EACH(node, &host->parts)
+    {
         struct part *part = PART(node);
         if (!part->send)
             continue;

@@ -1,10 +1,10 @@
 /* host.c - workstations: up and down, what they hold, what they have confirmed.
  *
- * Each change of a host's list of jobs owes it an order with the next generation. What is not confirmed (the order, OPEN, END) is
- * owed again when the host's turn in core->waiting comes, resend_ms after something was sent to it; since all of that is
- * idempotent, resending a thing that was sent a moment ago does no harm, and one time per host is enough.
- * EVENT_HOST_UP is always a reconciliation: what the host holds is compared with what it should hold, for a host that was down, for a
- * reconnected one, and for one that the restarted core meets for the first time.
+ * Each change of a host's list of jobs owes it an order with the next generation. What is not confirmed (the order,
+ * OPEN, END) is owed again when the host's turn in core->waiting comes, resend_ms after something was sent to it; since
+ * all of that is idempotent, resending a thing that was sent a moment ago does no harm, and one time per host is
+ * enough. EVENT_HOST_UP is always a reconciliation: what the host holds is compared with what it should hold, for a
+ * host that was down, for a reconnected one, and for one that the restarted core meets for the first time.
  */
 #include "elmer/core/internal.h"
 
@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define PART(node) LIST_ITEM(node, struct part, on_host)
+#define PART(node)    LIST_ITEM(node, struct part, on_host)
 #define WAITING(node) LIST_ITEM(node, struct host, in_waiting)
 
 int core_host_by_name(const struct core *core, const char *name)
@@ -110,9 +110,9 @@ static void owe_unconfirmed(struct core *core, struct host *host)
         return;
     if (host->info.applied < host->info.generation)
         any = host->order_again = true;
-    LIST_FOR_EACH (node, &host->parts)
-        if (PART(node)->state == PART_OPENING || PART(node)->state == PART_ENDING)
-            any = PART(node)->send = true;
+    LIST_FOR_EACH(node, &host->parts)
+    if (PART(node)->state == PART_OPENING || PART(node)->state == PART_ENDING)
+        any = PART(node)->send = true;
     for (int i = 0; i < host->info.leftovers; i++)
         any = host->leftovers[i].send = true;
     if (any)
@@ -305,7 +305,8 @@ static void reconcile(struct core *core, struct host *host, const struct core_ho
 {
     int n = copy_holdings(host->leftovers, holdings, nholdings), kept = 0;
 
-    LIST_FOR_EACH_SAFE (node, &host->parts) {
+    LIST_FOR_EACH_SAFE(node, &host->parts)
+    {
         struct part *part = PART(node);
         struct core_holding key = {.job = part->job->info.id, .attempt = part->job->info.attempt};
         struct leftover *found =
@@ -380,7 +381,8 @@ int host_down(struct core *core, const struct event *event)
     core->usable_cpus -= count_usable(host);
     host->info.up = host->info.silent = host->info.awaited = host->reported = false;
     host->info.leftovers = 0;
-    LIST_FOR_EACH_SAFE (node, &host->parts) {
+    LIST_FOR_EACH_SAFE(node, &host->parts)
+    {
         struct part *part = PART(node);
         if (part->job->info.state == JOB_ENDING)
             life_part_empty(core, part);

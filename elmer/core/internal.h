@@ -1,8 +1,9 @@
 /* internal.h - the state of the core; for elmer/core and its tests only.
  *
- * Owners: the core owns hosts and jobs, a job its processors and parts, a host its table. A part links the two: the share
- * of one host in a job. Everything that has to be sent is first marked as owed (on a job, a host, a part) and turned into
- * actions at the end of the step (emit.c), so that a step sends each host one order however much has changed.
+ * Owners: the core owns hosts and jobs, a job its processors and parts, a host its table. A part links the two: the
+ * share of one host in a job. Everything that has to be sent is first marked as owed (on a job, a host, a part) and
+ * turned into actions at the end of the step (emit.c), so that a step sends each host one order however much has
+ * changed.
  */
 #ifndef ELMER_CORE_INTERNAL_H
 #define ELMER_CORE_INTERNAL_H
@@ -86,10 +87,10 @@ struct host {
 struct queue {
     struct list jobs;
     uint64_t next_position;
-    bool renumber;     /* positions have a gap inside */
+    bool renumber;      /* positions have a gap inside */
     struct job *cursor; /* all before it are not eligible; NULL: nobody is */
-    bool refused;      /* the cursor is eligible, the allocator refuses it and nothing has changed since */
-    uint32_t missing;  /* ... as so many processors were missing */
+    bool refused;       /* the cursor is eligible, the allocator refuses it and nothing has changed since */
+    uint32_t missing;   /* ... as so many processors were missing */
 };
 
 struct index_entry {
@@ -112,15 +113,15 @@ struct core {
 
     struct host **hosts;
     int nhosts, hosts_capacity;
-    int unknown_hosts;     /* never up so far */
-    uint64_t known_cpus;   /* of all others */
-    uint64_t usable_cpus;  /* of those up and undrained */
+    int unknown_hosts;    /* never up so far */
+    uint64_t known_cpus;  /* of all others */
+    uint64_t usable_cpus; /* of those up and undrained */
 
     struct index_entry *index; /* by id */
     size_t nindex, index_capacity, nforgotten;
 
     struct queue queue;
-    struct list active;   /* jobs with a cluster, in the order of allocation */
+    struct list active; /* jobs with a cluster, in the order of allocation */
     size_t nactive;
     struct list starting; /* in the order of deadlines */
     struct job **heap;    /* level.c; room for all active jobs */
@@ -133,7 +134,8 @@ struct core {
 };
 
 /* ---- job.c: one job, its moves, the index of ids ---- */
-struct job *job_create(uint64_t id, uint32_t uid, uint32_t nprocs, bool each, const int *hosts, int nhosts); /* NULL: memory */
+struct job *job_create(uint64_t id, uint32_t uid, uint32_t nprocs, bool each, const int *hosts,
+                       int nhosts); /* NULL: memory */
 void job_destroy(struct job *job);
 /* Copies at most JOB_TEXT_MAX bytes; NULL and "" give NULL with 0. */
 enum { JOB_TEXT_MAX = 1000 };
@@ -142,9 +144,9 @@ void job_set_text(struct job *job, char *text); /* takes text */
 /* The only way to change a state; asserts that the move is allowed. */
 void job_move(struct core *core, struct job *job, enum job_state state);
 bool job_may_move(enum job_state from, enum job_state to);
-bool job_has_cluster(const struct job *job);  /* its entries are in the table */
-uint32_t job_ranks(const struct job *job);    /* processes whose exits are to come in all */
-void job_account(struct job *job, int64_t now_ms); /* adds the time at its level */
+bool job_has_cluster(const struct job *job);            /* its entries are in the table */
+uint32_t job_ranks(const struct job *job);              /* processes whose exits are to come in all */
+void job_account(struct job *job, int64_t now_ms);      /* adds the time at its level */
 struct part *job_part(const struct job *job, int host); /* NULL: not there */
 struct job *index_find(const struct core *core, uint64_t id);
 int index_reserve(struct core *core);
@@ -169,11 +171,12 @@ void cluster_leave(struct core *core, struct job *job);
 void cluster_change_level(struct core *core, struct job *job, int level);
 void cluster_touch(struct core *core, const struct job *job); /* v2: now is the last change of its processors */
 void cluster_count_starting(struct core *core, const struct job *job, int by);
-struct job *cluster_above(const struct core *core, const struct job *job, const struct core_processor *at); /* NULL: none */
+struct job *cluster_above(const struct core *core, const struct job *job,
+                          const struct core_processor *at); /* NULL: none */
 struct job *cluster_below(const struct core *core, const struct job *job, const struct core_processor *at);
 
 /* ---- level.c ---- */
-int level_reserve(struct core *core); /* room for one more active job */
+int level_reserve(struct core *core);                         /* room for one more active job */
 int level_of(const struct core *core, const struct job *job); /* what rule 2 says */
 void level_close_gap(struct core *core, struct job *leaving); /* takes leaving out of the table, moves up all below */
 
@@ -197,7 +200,8 @@ int host_report(struct core *core, const struct event *event);
 int host_ordered(struct core *core, const struct event *event);
 bool host_usable(const struct host *host);      /* up and undrained */
 bool host_allocatable(const struct host *host); /* ... and without leftovers */
-int host_add_leftover(struct core *core, struct host *host, uint64_t job, uint32_t attempt); /* sends END until it is empty */
+int host_add_leftover(struct core *core, struct host *host, uint64_t job,
+                      uint32_t attempt); /* sends END until it is empty */
 void host_drop_leftover(struct core *core, struct host *host, uint64_t job, uint32_t attempt);
 void host_check_confirmed(struct core *core); /* marks what has waited too long as owed again */
 

@@ -1,7 +1,7 @@
 /* job.c - one job, the moves between its states, and the index by which jobs are found.
  *
- * The index is an array in the order of ids. Ids only grow, so new jobs are appended; a forgotten job leaves an empty entry, and
- * when half of them are empty the array is packed.
+ * The index is an array in the order of ids. Ids only grow, so new jobs are appended; a forgotten job leaves an empty
+ * entry, and when half of them are empty the array is packed.
  */
 #include "elmer/core/internal.h"
 

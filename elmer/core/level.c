@@ -1,8 +1,8 @@
 /* level.c - the level of a job: one below the lowest of the earlier jobs that it shares a processor with (rule 2).
  *
- * When a job leaves, those right below it on its processors may move up, then those right below these, and so on. They are
- * visited in the order of allocation by a heap, so that all above a job have their final level when it is its turn, and each is
- * visited once. A job that stays does not disturb those below it.
+ * When a job leaves, those right below it on its processors may move up, then those right below these, and so on. They
+ * are visited in the order of allocation by a heap, so that all above a job have their final level when it is its turn,
+ * and each is visited once. A job that stays does not disturb those below it.
  */
 #include "elmer/core/internal.h"
 

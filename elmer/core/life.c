@@ -1,12 +1,13 @@
 /* life.c - a job from its allocation to its end.
  *
- * Normal: life_start() enters it into the table and owes each of its hosts an order and an OPEN. When the last host has opened,
- * LAUNCH is owed, once (life_part_opened). The shell says launched: RUNNING. The exit of its last process, or of its only one: ENDING,
- * END is owed to each host (life_end). When the last host has reported its group empty: DONE; only then it leaves the table, all below it move up, and the
- * queue is looked at again.
- * Failures: whatever goes wrong before is the same way to ENDING with another reason; the first reason stays. A host that is down counts as
- * empty; when it comes back with the group it is told END again. Until start_timeout_ms a job is RUNNING or ends.
- * Invariant: unopened and unempty count the parts that they name; entries are in the table exactly while STARTING, RUNNING or ENDING.
+ * Normal: life_start() enters it into the table and owes each of its hosts an order and an OPEN. When the last host has
+ * opened, LAUNCH is owed, once (life_part_opened). The shell says launched: RUNNING. The exit of its last process, or
+ * of its only one: ENDING, END is owed to each host (life_end). When the last host has reported its group empty: DONE;
+ * only then it leaves the table, all below it move up, and the queue is looked at again. Failures: whatever goes wrong
+ * before is the same way to ENDING with another reason; the first reason stays. A host that is down counts as empty;
+ * when it comes back with the group it is told END again. Until start_timeout_ms a job is RUNNING or ends. Invariant:
+ * unopened and unempty count the parts that they name; entries are in the table exactly while STARTING, RUNNING or
+ * ENDING.
  */
 #include "elmer/core/internal.h"
 
@@ -191,8 +192,8 @@ static char *timeout_text(const struct core *core, const struct job *job)
 {
     char text[400];
     size_t used;
-    int n = snprintf(text, sizeof(text), "not started within %lld s, waited for:",
-                     (long long)(core->options.start_timeout_ms / 1000));
+    int n = snprintf(text, sizeof(text),
+                     "not started within %lld s, waited for:", (long long)(core->options.start_timeout_ms / 1000));
     char *copy;
 
     assert(n > 0 && (size_t)n < sizeof(text));

@@ -1,4 +1,5 @@
-/* list.h - intrusive doubly linked lists. A node is on one list at most; list_remove() of a node on none does nothing. */
+/* list.h - intrusive doubly linked lists. A node is on one list at most; list_remove() of a node on none does nothing.
+ */
 #ifndef ELMER_CORE_LIST_H
 #define ELMER_CORE_LIST_H
 
@@ -14,7 +15,7 @@ struct list {
 };
 
 #define LIST_ITEM(node_ptr, type, member) ((type *)(void *)((char *)(node_ptr)-offsetof(type, member)))
-#define LIST_FOR_EACH(n, list) for (struct node *n = (list)->head.next; n != &(list)->head; n = n->next)
+#define LIST_FOR_EACH(n, list)            for (struct node *n = (list)->head.next; n != &(list)->head; n = n->next)
 /* The body may remove n. */
 #define LIST_FOR_EACH_SAFE(n, list)                                                                                    \
     for (struct node *n = (list)->head.next, *n##_next = n->next; n != &(list)->head; n = n##_next, n##_next = n->next)

@@ -1,12 +1,12 @@
 /* queue.c - who is next: first come, first served among the eligible.
  *
- * The search keeps its place between steps. All jobs before the cursor are known to be not eligible; the cursor itself is eligible,
- * and when `refused` is set the allocator has no room for it, so nobody behind it is looked at. Whatever changes one of these facts
- * says so by queue_changed_*(), and queue_run() at the end of the step goes on from there. So a submission behind 100,000 others
- * costs nothing, and neither does a report that frees nothing.
+ * The search keeps its place between steps. All jobs before the cursor are known to be not eligible; the cursor itself
+ * is eligible, and when `refused` is set the allocator has no room for it, so nobody behind it is looked at. Whatever
+ * changes one of these facts says so by queue_changed_*(), and queue_run() at the end of the step goes on from there.
+ * So a submission behind 100,000 others costs nothing, and neither does a report that frees nothing.
  *
- * Positions: jobs are numbered as they come; the number of jobs ahead is the distance to the first. Taking a job from the
- * middle makes the numbers wrong, and they are given anew when somebody asks.
+ * Positions: jobs are numbered as they come; the number of jobs ahead is the distance to the first. Taking a job from
+ * the middle makes the numbers wrong, and they are given anew when somebody asks.
  */
 #include "elmer/core/internal.h"
 
@@ -69,8 +69,8 @@ uint32_t queue_ahead(struct core *core, const struct job *job)
 
     if (queue->renumber) {
         queue->next_position = 0;
-        LIST_FOR_EACH (node, &queue->jobs)
-            QUEUED(node)->position = queue->next_position++;
+        LIST_FOR_EACH(node, &queue->jobs)
+        QUEUED(node)->position = queue->next_position++;
         queue->renumber = false;
     }
     return (uint32_t)(job->position - QUEUED(list_first(&queue->jobs))->position);
@@ -93,8 +93,8 @@ bool queue_eligible(const struct core *core, const struct job *job)
     return cpus >= job->info.nprocs;
 }
 
-/* Whether so many processors may exist on these hosts, as far as known. A host that has never been up may have any number up
- * to CORE_MAX_CPUS; a core without any host waits for its first. */
+/* Whether so many processors may exist on these hosts, as far as known. A host that has never been up may have any
+ * number up to CORE_MAX_CPUS; a core without any host waits for its first. */
 bool queue_could_ever(const struct core *core, uint32_t nprocs, const int *hosts, int nhosts)
 {
     uint64_t cpus = 0;

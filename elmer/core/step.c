@@ -1,7 +1,8 @@
 /* step.c - the one entry. An event is checked, dispatched, the queue is looked at, and what is owed is written down.
  *
- * Events about hosts have a handler each. Events about jobs are decided by the table below for every state, and for jobs, attempts and
- * hosts that do not belong together any more (PAST). A handler that needs memory takes it before it changes anything.
+ * Events about hosts have a handler each. Events about jobs are decided by the table below for every state, and for
+ * jobs, attempts and hosts that do not belong together any more (PAST). A handler that needs memory takes it before it
+ * changes anything.
  */
 #include "elmer/core/internal.h"
 
@@ -255,7 +256,9 @@ static int emptied_past(struct core *core, struct job *job, struct part *part, c
 
 enum { PAST = JOB_STATE_COUNT };
 
-/* Without a cluster an attempt has no part on any host: that is PAST too, so columns of queued and ended jobs repeat it. */
+/* Without a cluster an attempt has no part on any host: that is PAST too, so columns of queued and ended jobs repeat
+ * it. */
+/* clang-format off */
 static job_handler *const decisions[EVENT_TYPE_COUNT][JOB_STATE_COUNT + 1] = {
     /*                       QUEUED        HELD          STARTING     RUNNING      ENDING       DONE          CANCELLED     PAST */
     [EVENT_CANCEL] =        {cancel,       cancel,       wrong_state, wrong_state, wrong_state, wrong_state,  wrong_state,  not_known},
@@ -270,6 +273,7 @@ static job_handler *const decisions[EVENT_TYPE_COUNT][JOB_STATE_COUNT + 1] = {
     [EVENT_ABORT] =         {ignore,       ignore,       fail,        fail,        ignore,      ignore,       ignore,       ignore},
     [EVENT_EMPTY] =         {emptied_past, emptied_past, vanished,    vanished,    emptied,     emptied_past, emptied_past, emptied_past},
 };
+/* clang-format on */
 
 static bool by_client(enum event_type type)
 {
@@ -311,13 +315,13 @@ static int tick(struct core *core, const struct event *event)
 }
 
 static int (*const handlers[EVENT_TYPE_COUNT])(struct core *core, const struct event *event) = {
-    [EVENT_SUBMIT] = submit,         [EVENT_CANCEL] = decide,      [EVENT_KILL] = decide,      [EVENT_HOLD] = decide,
-    [EVENT_RELEASE] = decide,        [EVENT_DRAIN] = host_drain,   [EVENT_UNDRAIN] = host_drain,
-    [EVENT_HOST_UP] = host_up,       [EVENT_HOST_SILENT] = host_silent,
-    [EVENT_HOST_DOWN] = host_down, [EVENT_REPORT] = host_report,
-    [EVENT_ORDERED] = host_ordered,  [EVENT_OPENED] = decide,      [EVENT_OPEN_FAILED] = decide,
-    [EVENT_LAUNCHED] = decide,       [EVENT_LAUNCH_FAILED] = decide, [EVENT_EXITED] = decide,  [EVENT_ABORT] = decide,
-    [EVENT_EMPTY] = decide,          [EVENT_TICK] = tick,
+    [EVENT_SUBMIT] = submit,        [EVENT_CANCEL] = decide,      [EVENT_KILL] = decide,
+    [EVENT_HOLD] = decide,          [EVENT_RELEASE] = decide,     [EVENT_DRAIN] = host_drain,
+    [EVENT_UNDRAIN] = host_drain,   [EVENT_HOST_UP] = host_up,    [EVENT_HOST_SILENT] = host_silent,
+    [EVENT_HOST_DOWN] = host_down,  [EVENT_REPORT] = host_report, [EVENT_ORDERED] = host_ordered,
+    [EVENT_OPENED] = decide,        [EVENT_OPEN_FAILED] = decide, [EVENT_LAUNCHED] = decide,
+    [EVENT_LAUNCH_FAILED] = decide, [EVENT_EXITED] = decide,      [EVENT_ABORT] = decide,
+    [EVENT_EMPTY] = decide,         [EVENT_TICK] = tick,
 };
 
 static bool has_host(enum event_type type)
