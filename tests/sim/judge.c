@@ -1,0 +1,586 @@
+/* judge.c - follows the core from outside and knows the rules of doc/02-scheduling by itself.
+ *
+ * It sees what any shell sees: events, actions and core_job(). From the jobs before and after a step it finds who was
+ * allocated, and deals the processors again one job after the other to see whether that was right.
+ */
+#include "tests/sim/world.h"
+
+#include <string.h>
+
+#define ID(job) ((unsigned long long)(job)->id)
+
+static bool has_cluster(enum job_state state)
+{
+    return state == JOB_STARTING || state == JOB_RUNNING || state == JOB_ENDING;
+}
+
+static struct seen_job *find(struct world *world, uint64_t job)
+{
+    int low = 0, high = world->nseen;
+
+    while (low < high) {
+        int middle = (low + high) / 2;
+        if (world->seen[middle].id < job)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < world->nseen && world->seen[low].id == job ? &world->seen[low] : NULL;
+}
+
+const struct seen_job *judge_find(const struct world *world, uint64_t job)
+{
+    return find((struct world *)world, job);
+}
+
+/* ---- what hosts have said ---- */
+
+static void hear_report(struct world *world, const struct event *event)
+{
+    struct seen_host *host = &world->seen_hosts[event->host];
+    const struct core_report *report = &event->u.report;
+
+    if (!host->up || report->ncpus != host->ncpus || report->begin_ms >= report->end_ms ||
+        report->end_ms > event->now_ms || (host->reported && report->end_ms <= host->report_end_ms))
+        return;
+    host->reported = true;
+    host->report_begin_ms = report->begin_ms;
+    host->report_end_ms = report->end_ms;
+    for (int i = 0; i < report->ncpus; i++) {
+        host->busy[i] = report->busy[i];
+        host->foreign[i] = report->busy[i] - report->jobs[i];
+    }
+}
+
+static bool belongs(struct world *world, uint64_t job, uint32_t attempt, int host)
+{
+    const struct seen_job *seen = find(world, job);
+
+    if (seen == NULL || seen->attempt != attempt || !has_cluster(seen->state))
+        return false;
+    for (uint32_t i = 0; i < seen->nprocs; i++)
+        if (seen->processors[i].host == host)
+            return true;
+    return false;
+}
+
+static void add_dirty(struct seen_host *host, uint64_t job, uint32_t attempt)
+{
+    for (int i = 0; i < host->ndirty; i++)
+        if (host->dirty[i].job == job && host->dirty[i].attempt == attempt)
+            return;
+    if (host->ndirty < SIM_GROUPS)
+        host->dirty[host->ndirty++] = (struct core_holding){.job = job, .attempt = attempt};
+}
+
+static void hear_up(struct world *world, const struct event *event)
+{
+    struct seen_host *host = &world->seen_hosts[event->host];
+
+    host->up = true;
+    host->silent = host->reported = false;
+    host->ncpus = event->u.up.ncpus;
+    memcpy(host->cpus, event->u.up.cpus, (size_t)host->ncpus * sizeof(int));
+    host->ndirty = 0;
+    for (int i = 0; i < event->u.up.nholdings; i++)
+        if (!belongs(world, event->u.up.holdings[i].job, event->u.up.holdings[i].attempt, event->host))
+            add_dirty(host, event->u.up.holdings[i].job, event->u.up.holdings[i].attempt);
+}
+
+static void hear_opened(struct world *world, const struct event *event)
+{
+    struct seen_host *host = &world->seen_hosts[event->host];
+
+    if (!host->up)
+        return;
+    if (belongs(world, event->job, event->attempt, event->host))
+        find(world, event->job)->opened |= 1u << event->host;
+    else
+        add_dirty(host, event->job, event->attempt);
+}
+
+static void hear_empty(struct seen_host *host, const struct event *event)
+{
+    for (int i = 0; i < host->ndirty; i++)
+        if (host->dirty[i].job == event->job && host->dirty[i].attempt == event->attempt)
+            host->dirty[i--] = host->dirty[--host->ndirty];
+}
+
+void judge_before(struct world *world, const struct event *event)
+{
+    struct seen_host *host = &world->seen_hosts[event->host >= 0 ? event->host : 0];
+
+    switch ((int)event->type) {
+    case EVENT_REPORT:
+        hear_report(world, event);
+        break;
+    case EVENT_HOST_UP:
+        hear_up(world, event);
+        break;
+    case EVENT_HOST_SILENT:
+        host->silent = host->up;
+        host->reported = false;
+        break;
+    case EVENT_HOST_DOWN:
+        host->up = host->silent = host->reported = false;
+        host->ndirty = 0;
+        break;
+    case EVENT_DRAIN:
+        host->drained = true;
+        break;
+    case EVENT_UNDRAIN:
+        host->drained = false;
+        break;
+    case EVENT_OPENED:
+        hear_opened(world, event);
+        break;
+    case EVENT_EMPTY:
+        hear_empty(host, event);
+        break;
+    default:
+        break;
+    }
+}
+
+static void forget_ended(struct world *world)
+{
+    int kept = 0;
+
+    for (int i = 0; i < world->nseen; i++) {
+        if (world->seen[i].state == JOB_DONE || world->seen[i].state == JOB_CANCELLED)
+            core_forget(world->core, world->seen[i].id);
+        else if (kept++ != i)
+            world->seen[kept - 1] = world->seen[i];
+    }
+    world->nseen = kept;
+}
+
+void judge_restart(struct world *world)
+{
+    forget_ended(world); /* they are not restored */
+    for (int h = 0; h < world->nhosts; h++) {
+        struct seen_host *host = &world->seen_hosts[h];
+        host->up = host->silent = host->reported = host->drained = false;
+        world->seen_hosts[h].ndirty = 0;
+        world->seen_hosts[h].last = (struct sim_order){.generation = 0};
+    }
+    for (int i = 0; i < world->nseen; i++) {
+        struct seen_job *job = &world->seen[i];
+        job->opened = 0;
+        job->launches = 0;
+        job->timed = false;
+        for (uint32_t k = 0; has_cluster(job->state) && k < job->nprocs; k++)
+            world->seen_hosts[job->processors[k].host].changed_ms[job->processors[k].cpu] = world->now_ms;
+    }
+}
+
+/* ---- orders and what follows them ---- */
+
+static unsigned cpus_on(const struct core_job *job, int host)
+{
+    unsigned cpus = 0;
+
+    for (uint32_t i = 0; i < job->nprocs; i++)
+        if (job->processors[i].host == host)
+            cpus |= 1u << job->processors[i].cpu;
+    return cpus;
+}
+
+/* The list that this host should have, from the jobs as they are. */
+static void expected_order(struct world *world, int host, struct sim_order *order)
+{
+    const struct core_job *job;
+    uint64_t cursor = 0;
+    uint64_t allocations[SIM_ENTRIES];
+
+    order->n = 0;
+    while ((job = core_next_job(world->core, &cursor)) != NULL) {
+        unsigned cpus = has_cluster(job->state) ? cpus_on(job, host) : 0;
+        int at;
+        if (cpus == 0)
+            continue;
+        if (order->n == SIM_ENTRIES) {
+            world_fail(world, "more jobs on host %d than levels", host);
+            return;
+        }
+        for (at = order->n++; at > 0; at--) { /* by level, then arrival */
+            if (order->entries[at - 1].level < job->level ||
+                (order->entries[at - 1].level == job->level && allocations[at - 1] < job->allocation))
+                break;
+            order->entries[at] = order->entries[at - 1];
+            allocations[at] = allocations[at - 1];
+        }
+        allocations[at] = job->allocation;
+        order->entries[at] = (struct sim_entry){
+            .job = job->id, .attempt = job->attempt, .level = job->level, .lowest = true, .cpus = cpus};
+    }
+    for (int i = 0; i < order->n; i++)
+        for (int k = 0; k < order->n; k++)
+            if (order->entries[k].level > order->entries[i].level &&
+                (order->entries[k].cpus & order->entries[i].cpus) != 0)
+                order->entries[i].lowest = false;
+}
+
+static bool same_entries(const struct sim_order *a, const struct sim_order *b)
+{
+    if (a->n != b->n)
+        return false;
+    for (int i = 0; i < a->n; i++) {
+        const struct sim_entry *x = &a->entries[i], *y = &b->entries[i];
+        if (x->job != y->job || x->attempt != y->attempt || x->level != y->level || x->lowest != y->lowest ||
+            x->cpus != y->cpus)
+            return false;
+    }
+    return true;
+}
+
+static void judge_order(struct world *world, const struct action *action)
+{
+    struct sim_order *last = &world->seen_hosts[action->host].last;
+    struct sim_order order = {.generation = action->generation, .n = action->nentries}, expected;
+
+    if (action->nentries > SIM_ENTRIES) {
+        world_fail(world, "an order of %d entries", action->nentries);
+        return;
+    }
+    for (int i = 0; i < order.n; i++) {
+        const struct order_entry *from = &action->entries[i];
+        order.entries[i] = (struct sim_entry){
+            .job = from->job, .attempt = from->attempt, .level = from->level, .lowest = from->lowest};
+        for (int k = 0; k < from->ncpus; k++)
+            order.entries[i].cpus |= 1u << from->cpus[k];
+    }
+    expected_order(world, action->host, &expected);
+    if (!same_entries(&order, &expected))
+        world_fail(world, "the order of host %d is not its part of the table", action->host);
+    if (order.generation < last->generation || (order.generation == last->generation && !same_entries(&order, last)))
+        world_fail(world, "host %d: generation %llu does not grow", action->host, (unsigned long long)order.generation);
+    *last = order;
+}
+
+static void judge_open(struct world *world, const struct action *action)
+{
+    const struct sim_order *last = &world->seen_hosts[action->host].last;
+    unsigned cpus = 0;
+
+    for (int i = 0; i < action->ncpus; i++)
+        cpus |= 1u << action->cpus[i];
+    for (int i = 0; i < last->n; i++)
+        if (last->entries[i].job == action->job && last->entries[i].attempt == action->attempt &&
+            last->entries[i].cpus == cpus && last->generation == action->generation)
+            return;
+    world_fail(world, "job %llu: OPEN on host %d without an order that has it", (unsigned long long)action->job,
+               action->host);
+}
+
+static void judge_launch(struct world *world, const struct action *action)
+{
+    struct seen_job *seen = find(world, action->job);
+
+    if (seen == NULL || seen->attempt != action->attempt || seen->state != JOB_STARTING) {
+        world_fail(world, "job %llu: LAUNCH though it is not starting", (unsigned long long)action->job);
+        return;
+    }
+    if (++seen->launches > 1)
+        world_fail(world, "job %llu: launched twice", (unsigned long long)action->job);
+    for (uint32_t i = 0; i < seen->nprocs; i++)
+        if ((seen->opened & 1u << seen->processors[i].host) == 0)
+            world_fail(world, "job %llu: LAUNCH before host %d has opened", (unsigned long long)action->job,
+                       seen->processors[i].host);
+}
+
+static void judge_end(struct world *world, const struct action *action)
+{
+    const struct core_job *job = core_job(world->core, action->job);
+
+    if (job != NULL && job->attempt == action->attempt && (job->state == JOB_STARTING || job->state == JOB_RUNNING) &&
+        cpus_on(job, action->host) != 0)
+        world_fail(world, "job %llu: END though it is %s", (unsigned long long)action->job, job_state_name(job->state));
+}
+
+void judge_action(struct world *world, const struct action *action)
+{
+    switch ((int)action->type) {
+    case ACTION_ORDER:
+        judge_order(world, action);
+        break;
+    case ACTION_OPEN:
+        judge_open(world, action);
+        break;
+    case ACTION_LAUNCH:
+        judge_launch(world, action);
+        break;
+    case ACTION_END:
+        judge_end(world, action);
+        break;
+    case ACTION_TAKEN:
+        world->taken++;
+        break;
+    case ACTION_ANSWER:
+        world->answered++;
+        break;
+    default:
+        break;
+    }
+}
+
+/* ---- allocations ---- */
+
+static bool usable(const struct seen_host *host)
+{
+    return host->up && !host->silent && !host->drained;
+}
+
+static bool eligible(const struct world *world, const struct seen_job *job)
+{
+    uint32_t cpus = 0;
+
+    for (int h = 0; h < world->nhosts; h++)
+        if (usable(&world->seen_hosts[h]) && (!job->restricted || (job->hosts & 1u << h) != 0))
+            cpus += (uint32_t)world->seen_hosts[h].ncpus;
+    return cpus >= job->nprocs;
+}
+
+/* What a new job would get on this processor after the jobs that were allocated before `before`; D or more: it may not.
+ */
+static int level_there(const struct world *world, const struct seen_job *before, int h, int position)
+{
+    const struct seen_host *host = &world->seen_hosts[h];
+    int cpu = host->cpus[position], level = 0;
+    bool starting = false;
+
+    for (int i = 0; i < world->nseen; i++) {
+        const struct seen_job *job = &world->seen[i];
+        if (!has_cluster(job->state) || job->allocation >= before->allocation)
+            continue;
+        for (uint32_t k = 0; k < job->nprocs; k++) {
+            if (job->processors[k].host != h || job->processors[k].cpu != cpu)
+                continue;
+            starting |= job->state == JOB_STARTING;
+            if (job->level >= level)
+                level = job->level + 1;
+        }
+    }
+    if (world->options.allocator == ALLOCATOR_V1)
+        return level;
+    if (!host->reported || world->now_ms - host->report_end_ms > world->options.fresh_ms)
+        return CORE_MAX_LEVELS;
+    if (level == 0)
+        return host->foreign[position] <= world->options.threshold ? 0 : CORE_MAX_LEVELS;
+    if (starting || host->report_begin_ms < host->changed_ms[cpu] + world->options.settle_ms ||
+        host->busy[position] > world->options.threshold)
+        return CORE_MAX_LEVELS;
+    return level;
+}
+
+static bool is_on(const struct seen_job *job, int host, int cpu)
+{
+    for (uint32_t i = 0; i < job->nprocs; i++)
+        if (job->processors[i].host == host && job->processors[i].cpu == cpu)
+            return true;
+    return false;
+}
+
+static void judge_processors(struct world *world, const struct seen_job *job)
+{
+    uint32_t counts[CORE_MAX_LEVELS + 1] = {0}, count = 0, mine = 0;
+    int level = 0;
+
+    for (int h = 0; h < world->nhosts; h++) {
+        const struct seen_host *host = &world->seen_hosts[h];
+        bool may = usable(host) && host->ndirty == 0 && (!job->restricted || (job->hosts & 1u << h) != 0);
+        for (int i = 0; i < host->ncpus; i++) {
+            int there = may ? level_there(world, job, h, i) : CORE_MAX_LEVELS;
+            counts[there]++;
+            if (!is_on(job, h, host->cpus[i]))
+                continue;
+            mine++;
+            if (there > job->level)
+                world_fail(world, "job %llu: allocated at level %d on host %d cpu %d, which gives %d", ID(job),
+                           job->level, h, host->cpus[i], there);
+        }
+    }
+    if (mine != job->nprocs)
+        world_fail(world, "job %llu: has processors that do not exist", ID(job));
+    for (level = 0; level < world->options.levels; level++)
+        if ((count += counts[level]) >= job->nprocs)
+            break;
+    if (level != job->level)
+        world_fail(world, "job %llu: allocated at level %d, the first with enough processors is %d", ID(job),
+                   job->level, level);
+}
+
+static void judge_allocation(struct world *world, const struct seen_job *job)
+{
+    for (int i = 0; i < world->nseen && world->seen[i].id < job->id; i++)
+        if (world->seen[i].state == JOB_QUEUED && eligible(world, &world->seen[i]))
+            world_fail(world, "job %llu overtakes the eligible job %llu", ID(job), ID(&world->seen[i]));
+    judge_processors(world, job);
+    world->coverage->shared += job->level > 0;
+}
+
+/* ---- jobs before and after ---- */
+
+static void touch(struct world *world, const struct seen_job *job)
+{
+    for (uint32_t i = 0; i < job->nprocs; i++)
+        world->seen_hosts[job->processors[i].host].changed_ms[job->processors[i].cpu] = world->now_ms;
+}
+
+static void remember(struct seen_job *seen, const struct core_job *job)
+{
+    seen->id = job->id;
+    seen->attempt = job->attempt;
+    seen->allocation = job->allocation;
+    seen->state = job->state;
+    seen->level = job->level;
+    seen->nprocs = job->nprocs;
+    seen->each = job->each;
+    seen->restricted = job->hosts != NULL;
+    seen->hosts = 0;
+    for (int i = 0; i < job->nhosts; i++)
+        seen->hosts |= 1u << job->hosts[i];
+    if (has_cluster(job->state))
+        memcpy(seen->processors, job->processors, job->nprocs * sizeof(job->processors[0]));
+}
+
+static bool may_move(enum job_state from, enum job_state to)
+{
+    static const char *const moves[JOB_STATE_COUNT] = {
+        [JOB_QUEUED] = "held starting cancelled",
+        [JOB_HELD] = "queued cancelled starting",
+        [JOB_STARTING] = "running ending done",
+        [JOB_RUNNING] = "ending done",
+        [JOB_ENDING] = "done",
+        [JOB_DONE] = "",
+        [JOB_CANCELLED] = "",
+    };
+
+    return from == to || strstr(moves[from], job_state_name(to)) != NULL;
+}
+
+static void judge_time(struct world *world, const struct seen_job *seen, const struct core_job *job)
+{
+    int64_t sum = 0;
+
+    for (int i = 0; i < CORE_MAX_LEVELS; i++)
+        sum += job->level_ms[i];
+    if (seen->timed && sum != world->now_ms - seen->allocated_ms)
+        world_fail(world, "job %llu: %lld ms at its levels, lived %lld", ID(job), (long long)sum,
+                   (long long)(world->now_ms - seen->allocated_ms));
+}
+
+static void judge_change(struct world *world, struct seen_job *seen, const struct core_job *job)
+{
+    bool had = has_cluster(seen->state), has = has_cluster(job->state);
+
+    if (!may_move(seen->state, job->state))
+        world_fail(world, "job %llu: moved from %s to %s", ID(job), job_state_name(seen->state),
+                   job_state_name(job->state));
+    if (had && has && job->level > seen->level)
+        world_fail(world, "rule 3: job %llu got worse: level %d, was %d", ID(job), job->level, seen->level);
+    if (had && memcmp(seen->processors, job->processors, job->nprocs * sizeof(job->processors[0])) != 0)
+        world_fail(world, "job %llu: its processors have changed", ID(job));
+    if (had && has && job->level < seen->level) {
+        world->coverage->moves_up++;
+        world->coverage->moves_up_far += job->level < seen->level - 1;
+    }
+    if (had && (!has || job->level != seen->level || (seen->state == JOB_STARTING) != (job->state == JOB_STARTING)))
+        touch(world, seen);
+    if (had)
+        judge_time(world, seen, job);
+    if (job->state == JOB_DONE && seen->state != JOB_DONE)
+        world->coverage->reasons[job->reason]++;
+}
+
+static void judge_new(struct world *world, const bool *fresh)
+{
+    for (;;) {
+        struct seen_job *next = NULL;
+        for (int i = 0; i < world->nseen; i++)
+            if (fresh[i] && !world->seen[i].judged && (next == NULL || world->seen[i].allocation < next->allocation))
+                next = &world->seen[i];
+        if (next == NULL)
+            return;
+        next->judged = true;
+        next->timed = true;
+        next->allocated_ms = world->now_ms;
+        next->opened = 0;
+        next->launches = 0;
+        judge_allocation(world, next);
+        touch(world, next);
+    }
+}
+
+static void look_at_jobs(struct world *world)
+{
+    bool fresh[SEEN_JOBS], any = false;
+    const struct core_job *job;
+    uint64_t cursor = 0;
+    int n = 0;
+
+    while ((job = core_next_job(world->core, &cursor)) != NULL && !world_failed(world)) {
+        struct seen_job *seen = &world->seen[n];
+        if (n == world->nseen) {
+            if (n == SEEN_JOBS) {
+                world_fail(world, "too many jobs");
+                return;
+            }
+            memset(seen, 0, sizeof(*seen));
+            *seen =
+                (struct seen_job){.id = job->id, .state = JOB_QUEUED, .level = CORE_NO_LEVEL, .nprocs = job->nprocs};
+            world->nseen++;
+        } else if (seen->id != job->id) {
+            world_fail(world, "job %llu has gone", ID(seen));
+            return;
+        }
+        fresh[n] = !has_cluster(seen->state) && has_cluster(job->state);
+        any |= fresh[n];
+        judge_change(world, seen, job);
+        if (world->on_change != NULL && (seen->state != job->state || seen->level != job->level))
+            world->on_change(world, seen, job);
+        remember(seen, job);
+        seen->judged = !fresh[n];
+        n++;
+    }
+    if (n != world->nseen)
+        world_fail(world, "jobs have gone");
+    if (any && !world_failed(world))
+        judge_new(world, fresh);
+}
+
+void judge_after(struct world *world, const struct event *event)
+{
+    bool client = event->type <= EVENT_UNDRAIN;
+    bool exited = event->type == EVENT_EXITED && world->seen_hosts[event->host].up;
+
+    if (world->answered != (client ? 1 : 0) || world->taken != (exited ? 1 : 0))
+        world_fail(world, "event %d: %d answers, %d exits taken", (int)event->type, world->answered, world->taken);
+    world->answered = world->taken = 0;
+    look_at_jobs(world);
+    if (!world->keep_ended && (world->nseen > SEEN_JOBS / 2 || world_chance(world, 100)))
+        forget_ended(world);
+}
+
+void judge_quiet(struct world *world)
+{
+    for (int h = 0; h < world->nhosts && !world_failed(world); h++) {
+        const struct sim_host *host = &world->hosts[h];
+        const struct core_host *info = core_host(world->core, h);
+        struct sim_order expected;
+        expected_order(world, h, &expected);
+        if (!same_entries(&host->order, &expected) || host->order.generation != info->generation)
+            world_fail(world, "quiet, but the order that %s has applied is not the table", host->name);
+        if (info->applied != info->generation || info->leftovers != 0)
+            world_fail(world, "quiet, but %s has not confirmed all, or has %d leftovers", host->name, info->leftovers);
+        if (host->ngroups != expected.n)
+            world_fail(world, "quiet, but %s has %d groups, the table %d", host->name, host->ngroups, expected.n);
+        for (int i = 0; i < host->ngroups; i++)
+            if (!belongs(world, host->groups[i].job, host->groups[i].attempt, h))
+                world_fail(world, "quiet, but %s has a group of job %llu", host->name,
+                           (unsigned long long)host->groups[i].job);
+    }
+    for (int i = 0; i < world->nseen; i++)
+        if (world->seen[i].state == JOB_STARTING || world->seen[i].state == JOB_ENDING)
+            world_fail(world, "quiet, but job %llu is %s", ID(&world->seen[i]), job_state_name(world->seen[i].state));
+}

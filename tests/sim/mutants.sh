@@ -1,0 +1,59 @@
+#!/bin/bash
+# mutants.sh - break the core on purpose, one rule at a time, and see that the simulation notices.
+# Each tests/sim/mutants/NN-name.sed begins with "# FILE: what it breaks" and must change exactly one place of that file of elmer/core.
+set -u
+src=${srcdir:-.}
+cc=${CC:-cc}
+work=$(mktemp -d "${TMPDIR:-/tmp}/elmer-mutants.XXXXXX") || exit 99
+trap 'rm -rf "$work"' EXIT
+trap 'exit 130' HUP INT TERM
+mapfile -t mutants < <(ls "$src"/tests/sim/mutants/*.sed)
+# shellcheck disable=SC2086 # CC may carry options
+compile() { $cc -std=gnu11 -O1 -D_GNU_SOURCE -I"$src" -c -o "$2" "$1"; }
+# shellcheck disable=SC2086
+link() { $cc -o "$1" "${@:2}"; }
+run() { timeout 300 "$1" short >"$1.log" 2>&1; }
+
+echo "1..$((${#mutants[@]} + 1))"
+sim=() core=()
+for f in "$src"/tests/sim/*.c; do
+    o=$work/sim_$(basename "$f" .c).o
+    compile "$f" "$o" || { echo 'Bail out! the simulation does not compile'; exit 1; }
+    sim+=("$o")
+done
+for f in "$src"/elmer/core/*.c; do
+    o=$work/$(basename "$f" .c).o
+    compile "$f" "$o" || { echo 'Bail out! the core does not compile'; exit 1; }
+    core+=("$o")
+done
+
+bad=0 n=1
+link "$work/sim" "${sim[@]}" "${core[@]}"
+if run "$work/sim"; then
+    echo 'ok 1 - the core as it is passes'
+else
+    echo 'not ok 1 - the core as it is passes'
+    bad=1
+fi
+for m in "${mutants[@]}"; do
+    n=$((n + 1))
+    name=$(basename "$m" .sed)
+    file=$(sed -n '1s/^# \([a-z]*\)\.c: .*/\1/p' "$m")
+    what=$(sed -n '1s/^# //p' "$m")
+    sed -f "$m" "$src/elmer/core/$file.c" >"$work/$file.c"
+    changed=$(diff "$src/elmer/core/$file.c" "$work/$file.c" | grep -c '^[0-9]')
+    if [ "$changed" -ne 1 ]; then
+        echo "not ok $n - $name ($what): changes $changed places, not one"
+        bad=1
+    elif ! compile "$work/$file.c" "$work/mutant.o"; then
+        echo "not ok $n - $name ($what): does not compile"
+        bad=1
+    elif link "$work/mutant" "${core[@]/"$work/$file.o"/"$work/mutant.o"}" "${sim[@]}" && run "$work/mutant"; then
+        echo "not ok $n - $name ($what): nobody noticed"
+        bad=1
+    else
+        echo "ok $n - $name ($what)"
+        grep -m 1 -E '^#? *sim walk|^not ok|Assertion' "$work/mutant.log" | sed 's/^#* */#   /'
+    fi
+done
+exit $bad

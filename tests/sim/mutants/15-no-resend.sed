@@ -1,0 +1,2 @@
+# host.c: a lost END is not sent again
+s/ || PART(node)->state == PART_ENDING)$/)/

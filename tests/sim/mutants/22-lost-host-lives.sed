@@ -1,0 +1,2 @@
+# host.c: a host that returns without a job keeps it running
+s/^        if (!held)$/        if (false)/

@@ -1,0 +1,551 @@
+/* scenario.c - named scenarios: a readable script is played in a world without faults and chance, and what happens is
+ * told as a timeline, which is compared with a golden text beside the script.
+ *
+ * One command a line, 10 ms apart; '#' begins a comment, which is repeated in the timeline:
+ *   levels D | allocator v1|v2 | settle MS | fresh MS | start-timeout MS     before hosts
+ *   hosts NAME:CPUS...                  they are up at once
+ *   verbose                             tell the actions for hosts too
+ *   submit JOB N [each] [on HOST...]    kill|hold|release|cancel JOB
+ *   exit JOB [rank N] [status N | signal N]
+ *   drain|undrain HOST    off|cut HOST [given up after MS]    up HOST
+ *   deaf|hears HOST       does not answer OPEN, does again
+ *   stubborn|yields HOST  its groups do not end, do again
+ *   report HOST BUSY... [of-jobs SHARE...]   in percent, one for each CPU, of the last 2 s
+ *   wait MS               table           levels, queue
+ */
+#include "tests/sim/world.h"
+
+#include <glob.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MAX_WORDS = 24, MAX_JOBS = 32, STEP_MS = 10 };
+
+struct play {
+    struct world world;
+    struct core_options options;
+    struct sim_coverage coverage;
+    bool begun, verbose;
+    char names[MAX_JOBS][16]; /* of job i + 1 */
+    FILE *out;
+    char *words[MAX_WORDS];
+    int nwords;
+    const char *error;
+};
+
+/* ---- telling ---- */
+
+static const char *job_name(const struct play *play, uint64_t job)
+{
+    return job >= 1 && job <= MAX_JOBS ? play->names[job - 1] : "?";
+}
+
+static void tell_processors(struct play *play, const struct core_job *job)
+{
+    for (uint32_t i = 0; i < job->nprocs; i++)
+        fprintf(play->out, " %s:%d", play->world.hosts[job->processors[i].host].name, job->processors[i].cpu);
+}
+
+static void tell_end(struct play *play, const struct core_job *job, const char *how)
+{
+    fprintf(play->out, "%s: %s", how, reason_name(job->reason));
+    if (job->signal != 0)
+        fprintf(play->out, ", signal %d", job->signal);
+    else if (job->exit_status >= 0)
+        fprintf(play->out, ", status %d", job->exit_status);
+    if (job->text[0] != '\0')
+        fprintf(play->out, " (%s)", job->text);
+}
+
+static void tell_change(struct world *world, const struct seen_job *before, const struct core_job *now)
+{
+    struct play *play = world->user;
+
+    fprintf(play->out, "%7" PRId64 "    %s ", world->now_ms, job_name(play, now->id));
+    if (before->state == now->state) {
+        fprintf(play->out, "moves up from level %d to level %d\n", before->level, now->level);
+        return;
+    }
+    switch (now->state) {
+    case JOB_QUEUED:
+        fprintf(play->out, "is released");
+        break;
+    case JOB_HELD:
+        fprintf(play->out, "is held");
+        break;
+    case JOB_STARTING:
+        fprintf(play->out, "starts at level %d on", now->level);
+        tell_processors(play, now);
+        break;
+    case JOB_RUNNING:
+        fprintf(play->out, "runs");
+        break;
+    case JOB_ENDING:
+        tell_end(play, now, "is ending");
+        break;
+    case JOB_DONE:
+        tell_end(play, now, "is done");
+        break;
+    case JOB_CANCELLED:
+        fprintf(play->out, "is cancelled");
+        break;
+    case JOB_STATE_COUNT:
+        break;
+    }
+    fprintf(play->out, "\n");
+}
+
+static void tell_action(struct world *world, const struct action *action)
+{
+    struct play *play = world->user;
+    static const char *const names[ACTION_TYPE_COUNT] = {
+        [ACTION_ORDER] = "order", [ACTION_OPEN] = "open", [ACTION_END] = "end", [ACTION_LAUNCH] = "launch"};
+
+    if (!play->verbose || names[action->type] == NULL)
+        return;
+    fprintf(play->out, "%7" PRId64 "      -> %s %s", world->now_ms,
+            action->host >= 0 ? world->hosts[action->host].name : "all", names[action->type]);
+    if (action->type == ACTION_ORDER)
+        fprintf(play->out, " %" PRIu64 ":", action->generation);
+    else
+        fprintf(play->out, " %s", job_name(play, action->job));
+    for (int i = 0; i < action->nentries; i++)
+        fprintf(play->out, " %s/%d%s", job_name(play, action->entries[i].job), action->entries[i].level,
+                action->entries[i].lowest ? "*" : "");
+    fprintf(play->out, "\n");
+}
+
+static const struct core_job *job_at(struct play *play, int host, int cpu, int level)
+{
+    uint64_t cursor = 0;
+    const struct core_job *job;
+
+    while ((job = core_next_job(play->world.core, &cursor)) != NULL)
+        if (job->level == level)
+            for (uint32_t i = 0; i < job->nprocs; i++)
+                if (job->processors[i].host == host && job->processors[i].cpu == cpu)
+                    return job;
+    return NULL;
+}
+
+static void tell_queue(struct play *play)
+{
+    uint64_t cursor = 0;
+    const struct core_job *job;
+
+    fprintf(play->out, "          queue:");
+    while ((job = core_next_job(play->world.core, &cursor)) != NULL)
+        if (job->state == JOB_QUEUED || job->state == JOB_HELD)
+            fprintf(play->out, " %s (%s)", job_name(play, job->id), reason_name(job->reason));
+    fprintf(play->out, "\n");
+}
+
+static void tell_table(struct play *play)
+{
+    const struct world *world = &play->world;
+
+    fprintf(play->out, "          level");
+    for (int h = 0; h < world->nhosts; h++)
+        for (int i = 0; i < world->hosts[h].ncpus; i++)
+            fprintf(play->out, " %s:%d", world->hosts[h].name, world->hosts[h].cpus[i]);
+    for (int level = 0; level < play->options.levels; level++) {
+        fprintf(play->out, "\n            %d  ", level);
+        for (int h = 0; h < world->nhosts; h++)
+            for (int i = 0; i < world->hosts[h].ncpus; i++) {
+                const struct core_job *job = job_at(play, h, world->hosts[h].cpus[i], level);
+                fprintf(play->out, " %-5s", job != NULL ? job_name(play, job->id) : ".");
+            }
+    }
+    fprintf(play->out, "\n");
+    tell_queue(play);
+}
+
+/* ---- commands ---- */
+
+static const char *word(const struct play *play, int i)
+{
+    return i < play->nwords ? play->words[i] : "";
+}
+
+static bool is(const struct play *play, int i, const char *text)
+{
+    return strcmp(word(play, i), text) == 0;
+}
+
+static int number(struct play *play, int i)
+{
+    char *end;
+    long n = strtol(word(play, i), &end, 10);
+
+    if (word(play, i)[0] == '\0' || *end != '\0' || n < 0 || n > 1000000) {
+        play->error = "a number is missing";
+        return 0;
+    }
+    return (int)n;
+}
+
+static int host_of(struct play *play, int i)
+{
+    for (int h = 0; h < play->world.nhosts; h++)
+        if (strcmp(play->world.hosts[h].name, word(play, i)) == 0)
+            return h;
+    play->error = "no such host";
+    return 0;
+}
+
+static uint64_t job_of(struct play *play, int i)
+{
+    for (uint64_t id = 1; id <= MAX_JOBS; id++)
+        if (play->names[id - 1][0] != '\0' && strcmp(play->names[id - 1], word(play, i)) == 0)
+            return id;
+    play->error = "no such job";
+    return 0;
+}
+
+static void set_option(struct play *play)
+{
+    struct core_options *options = &play->options;
+    int allocator = core_allocator_by_name(word(play, 1));
+
+    if (play->begun)
+        play->error = "options come before hosts";
+    else if (is(play, 0, "levels"))
+        options->levels = number(play, 1);
+    else if (is(play, 0, "settle"))
+        options->settle_ms = number(play, 1);
+    else if (is(play, 0, "fresh"))
+        options->fresh_ms = number(play, 1);
+    else if (is(play, 0, "start-timeout"))
+        options->start_timeout_ms = number(play, 1);
+    else if (allocator >= 0)
+        options->allocator = (enum core_allocator)allocator;
+    else
+        play->error = "no such allocator";
+}
+
+static void begin(struct play *play)
+{
+    char name[16];
+    int cpus;
+
+    if (world_init(&play->world, &play->options, 1, &play->coverage) != 0) {
+        play->error = "the options are out of range";
+        return;
+    }
+    play->begun = true;
+    play->world.user = play;
+    play->world.keep_ended = true;
+    play->world.on_change = tell_change;
+    play->world.on_action = tell_action;
+    for (int i = 1; i < play->nwords; i++) {
+        if (sscanf(play->words[i], "%15[^:]:%d", name, &cpus) != 2 || cpus < 1 || cpus > SIM_CPUS) {
+            play->error = "NAME:CPUS is needed";
+            return;
+        }
+        world_add_host(&play->world, name, cpus, 0);
+    }
+    for (int h = 0; h < play->world.nhosts; h++)
+        world_connect(&play->world, h);
+}
+
+static void submit(struct play *play)
+{
+    struct event event = {.type = EVENT_SUBMIT, .host = -1};
+    int hosts[SIM_HOSTS], n = 0, i = 3;
+    uint64_t next = core_next_id(play->world.core);
+    const struct core_job *job;
+
+    event.u.submit.uid = 1;
+    event.u.submit.nprocs = (uint32_t)number(play, 2);
+    if (next > MAX_JOBS) {
+        play->error = "too many jobs";
+        return;
+    }
+    if (is(play, i, "each")) {
+        event.u.submit.each = true;
+        i++;
+    }
+    if (is(play, i, "on"))
+        while (++i < play->nwords && n < SIM_HOSTS)
+            hosts[n++] = host_of(play, i);
+    event.u.submit.hosts = n > 0 ? hosts : NULL;
+    event.u.submit.nhosts = n;
+    snprintf(play->names[next - 1], sizeof(play->names[0]), "%s", word(play, 1));
+    world_step(&play->world, &event);
+    job = core_job(play->world.core, next);
+    if (job == NULL)
+        play->names[next - 1][0] = '\0';
+    else if (job->state == JOB_QUEUED)
+        fprintf(play->out, "%7" PRId64 "    %s waits, %u ahead (%s)\n", play->world.now_ms, word(play, 1), job->ahead,
+                reason_name(job->reason));
+}
+
+static void client(struct play *play)
+{
+    struct event event = {.type = is(play, 0, "kill")      ? EVENT_KILL
+                                  : is(play, 0, "hold")    ? EVENT_HOLD
+                                  : is(play, 0, "release") ? EVENT_RELEASE
+                                                           : EVENT_CANCEL};
+
+    event.host = -1;
+    event.job = job_of(play, 1);
+    event.u.by.uid = 1;
+    world_step(&play->world, &event);
+}
+
+static void end_process(struct play *play)
+{
+    int status = 0, signal = 0;
+    uint32_t rank = 0;
+
+    for (int i = 2; i < play->nwords; i += 2) {
+        if (is(play, i, "rank"))
+            rank = (uint32_t)number(play, i + 1);
+        else if (is(play, i, "status"))
+            status = number(play, i + 1);
+        else if (is(play, i, "signal"))
+            signal = number(play, i + 1);
+        else
+            play->error = "rank, status or signal";
+    }
+    world_end_process(&play->world, job_of(play, 1), rank, signal != 0 ? -1 : status, signal);
+}
+
+static void host_command(struct play *play)
+{
+    struct world *world = &play->world;
+    int h = host_of(play, 1);
+    struct event event = {.type = is(play, 0, "drain") ? EVENT_DRAIN : EVENT_UNDRAIN, .host = h};
+    int64_t given_up = play->nwords > 2 ? number(play, 2) : -1;
+
+    if (is(play, 0, "drain") || is(play, 0, "undrain"))
+        world_step(world, &event);
+    else if (is(play, 0, "off"))
+        world_power_off(world, h, given_up);
+    else if (is(play, 0, "cut"))
+        world_cut(world, h, given_up);
+    else if (is(play, 0, "up"))
+        world_connect(world, h);
+    else if (is(play, 0, "deaf") || is(play, 0, "hears"))
+        world->hosts[h].deaf = is(play, 0, "deaf");
+    else
+        world->hosts[h].stubborn = is(play, 0, "stubborn");
+}
+
+static void report(struct play *play)
+{
+    double busy[SIM_CPUS] = {0}, jobs[SIM_CPUS] = {0};
+    int h = host_of(play, 1), n = play->world.hosts[h].ncpus;
+
+    for (int i = 0; i < n; i++)
+        busy[i] = number(play, 2 + i) / 100.0;
+    if (is(play, 2 + n, "of-jobs"))
+        for (int i = 0; i < n; i++)
+            jobs[i] = number(play, 3 + n + i) / 100.0;
+    world_report(&play->world, h, busy, jobs, 2000);
+}
+
+static void wait_for(struct play *play)
+{
+    world_run_until(&play->world, play->world.now_ms + number(play, 1) - STEP_MS);
+}
+
+static void make_verbose(struct play *play)
+{
+    play->verbose = true;
+}
+
+static const struct {
+    const char *name;
+    void (*command)(struct play *play);
+    bool before_hosts;
+} commands[] = {
+    {"levels", set_option, true},    {"allocator", set_option, true},     {"settle", set_option, true},
+    {"fresh", set_option, true},     {"start-timeout", set_option, true}, {"hosts", begin, true},
+    {"verbose", make_verbose, true}, {"submit", submit, false},           {"kill", client, false},
+    {"hold", client, false},         {"release", client, false},          {"cancel", client, false},
+    {"exit", end_process, false},    {"drain", host_command, false},      {"undrain", host_command, false},
+    {"off", host_command, false},    {"cut", host_command, false},        {"up", host_command, false},
+    {"deaf", host_command, false},   {"hears", host_command, false},      {"stubborn", host_command, false},
+    {"yields", host_command, false}, {"report", report, false},           {"wait", wait_for, false},
+    {"table", tell_table, false},
+};
+
+static void run_command(struct play *play)
+{
+    static const char *const answers[ANSWER_COUNT] = {"",
+                                                      "refused: more processors than exist",
+                                                      "refused: more processors than its hosts have",
+                                                      "no such job",
+                                                      "wrong state",
+                                                      "not permitted",
+                                                      "no memory"};
+
+    for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++) {
+        if (!is(play, 0, commands[i].name))
+            continue;
+        if (!play->begun && !commands[i].before_hosts) {
+            play->error = "hosts come first";
+            return;
+        }
+        play->world.answer = ANSWER_OK;
+        commands[i].command(play);
+        if (play->begun && play->world.answer != ANSWER_OK)
+            fprintf(play->out, "%7" PRId64 "    %s\n", play->world.now_ms, answers[play->world.answer]);
+        return;
+    }
+    play->error = "no such command";
+}
+
+static void split(struct play *play, char *line)
+{
+    char *rest = line, *token;
+
+    play->nwords = 0;
+    while ((token = strsep(&rest, " \n")) != NULL && play->nwords < MAX_WORDS)
+        if (token[0] != '\0')
+            play->words[play->nwords++] = token;
+}
+
+static void run_line(struct play *play, char *line)
+{
+    if (line[0] == '#') {
+        fputs(line, play->out);
+        return;
+    }
+    if (line[strspn(line, " \n")] == '\0') {
+        fputs("\n", play->out);
+        return;
+    }
+    if (play->begun && strncmp(line, "table", 5) != 0)
+        fprintf(play->out, "%7" PRId64 "  %s", play->world.now_ms, line);
+    split(play, line);
+    run_command(play);
+    if (play->begun && !is(play, 0, "table"))
+        world_run_until(&play->world, play->world.now_ms + STEP_MS);
+    if (play->begun && world_failed(&play->world))
+        play->error = play->world.error;
+}
+
+/* Plays the script into out. Returns 0, or -1 with the error told. */
+static int play_script(const char *path, FILE *out)
+{
+    struct play *play = calloc(1, sizeof(*play));
+    FILE *script = fopen(path, "r");
+    char line[512];
+    int n = 0, result;
+
+    if (play == NULL || script == NULL) {
+        fprintf(out, "%s: cannot be read\n", path);
+        free(play);
+        if (script != NULL)
+            fclose(script);
+        return -1;
+    }
+    core_options_default(&play->options);
+    play->options.allocator = ALLOCATOR_V1;
+    play->out = out;
+    while (play->error == NULL && fgets(line, sizeof(line), script) != NULL) {
+        n++;
+        run_line(play, line);
+    }
+    if (play->error != NULL)
+        fprintf(out, "line %d: %s\n", n, play->error);
+    result = play->error == NULL ? 0 : -1;
+    if (play->begun)
+        world_fini(&play->world);
+    fclose(script);
+    free(play);
+    return result;
+}
+
+/* ---- comparing ---- */
+
+static char *read_all(const char *path)
+{
+    FILE *file = fopen(path, "r");
+    char *text = NULL;
+    size_t size = 0;
+
+    if (file == NULL)
+        return NULL;
+    if (getdelim(&text, &size, '\0', file) < 0) {
+        free(text);
+        text = NULL;
+    }
+    fclose(file);
+    return text;
+}
+
+static void show_difference(const char *expected, const char *got)
+{
+    int line = 1;
+    const char *from = expected, *instead = got;
+
+    for (size_t i = 0; expected[i] != '\0' && expected[i] == got[i]; i++)
+        if (expected[i] == '\n') {
+            line++;
+            from = expected + i + 1;
+            instead = got + i + 1;
+        }
+    printf("#   line %d\n#   expected: %.*s\n#   got:      %.*s\n", line, (int)strcspn(from, "\n"), from,
+           (int)strcspn(instead, "\n"), instead);
+}
+
+static bool compare(const char *script)
+{
+    char path[1024], *expected, *got = NULL;
+    size_t size = 0;
+    FILE *out = open_memstream(&got, &size);
+    bool same;
+
+    if (out == NULL)
+        return false;
+    snprintf(path, sizeof(path), "%.*s.expected", (int)strlen(script) - 4, script);
+    expected = read_all(path);
+    same = play_script(script, out) == 0;
+    fclose(out);
+    same = same && expected != NULL && strcmp(expected, got) == 0;
+    if (!same)
+        show_difference(expected != NULL ? expected : "(no such file)", got);
+    free(expected);
+    free(got);
+    return same;
+}
+
+static const char *base_of(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+
+    return slash != NULL ? slash + 1 : path;
+}
+
+int scenario_tests(const char *folder, int first_test, bool *good)
+{
+    char pattern[1024];
+    glob_t found;
+    int n = 0;
+
+    snprintf(pattern, sizeof(pattern), "%s/*.txt", folder);
+    if (glob(pattern, 0, NULL, &found) != 0)
+        return 0;
+    for (size_t i = 0; i < found.gl_pathc; i++) {
+        const char *name = base_of(found.gl_pathv[i]);
+        bool same = compare(found.gl_pathv[i]);
+        printf("%s %d - scenario %.*s\n", same ? "ok" : "not ok", first_test + n++, (int)strlen(name) - 4, name);
+        *good &= same;
+    }
+    globfree(&found);
+    return n;
+}
+
+int scenario_main(int argc, char **argv)
+{
+    int result = argc == 0;
+
+    for (int i = 0; i < argc; i++)
+        result |= play_script(argv[i], stdout) != 0;
+    return result;
+}

@@ -1,0 +1,509 @@
+/* walk.c - random walks. A walk draws a cluster (hosts, CPUs, D, allocator, faults), disturbs it by a number of
+ * stimuli, then leaves it in peace: first processes do not end, and every host must come to have exactly what the table
+ * says; then they end, and so must every job.
+ */
+#include "tests/sim/world.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { KINDS = 8 }; /* D = 1..4 with each allocator; a seed has always the same */
+
+struct walk_options {
+    uint64_t seed, walks, events;
+    bool hash, trace;
+};
+
+static const char *const event_names[EVENT_TYPE_COUNT] = {
+    "submit",   "cancel",        "kill",      "hold",   "release", "drain",  "undrain",
+    "host-up",  "host-silent",   "host-down", "report", "ordered", "opened", "open-failed",
+    "launched", "launch-failed", "exited",    "abort",  "empty",   "tick"};
+static const char *const action_names[ACTION_TYPE_COUNT] = {"answer", "persist", "order", "open",
+                                                            "launch", "end",     "taken", "timer"};
+static const char *const answer_names[ANSWER_COUNT] = {"ok",          "refused-size",  "refused-hosts", "no-such-job",
+                                                       "wrong-state", "not-permitted", "no-memory"};
+
+/* ---- stimuli ---- */
+
+static void submit(struct world *world)
+{
+    struct event event = {.type = EVENT_SUBMIT, .host = -1};
+    int hosts[SIM_HOSTS], n = 0;
+
+    event.u.submit.uid = 1 + world_random(world, 3);
+    event.u.submit.nprocs = 1 + world_random(world, world_chance(world, 900) ? 4 : 12);
+    event.u.submit.each = world_chance(world, 300);
+    if (world_chance(world, 250)) {
+        for (int h = world->nhosts - 1; h >= 0; h--) /* not in order, some twice */
+            for (uint32_t k = world_random(world, 3); k > 0 && n < SIM_HOSTS; k--)
+                hosts[n++] = h;
+        event.u.submit.hosts = hosts;
+        event.u.submit.nhosts = n;
+    }
+    world_step(world, &event);
+}
+
+/* Of a job that exists mostly, seldom of one that does not. */
+static void by_client(struct world *world, enum event_type type)
+{
+    struct event event = {.type = type, .host = -1};
+
+    event.job = world->nseen > 0 && world_chance(world, 980)
+                    ? world->seen[world_random(world, (uint32_t)world->nseen)].id
+                    : world_random(world, 1000);
+    event.u.by.uid = 1 + world_random(world, 3);
+    event.u.by.admin = world_chance(world, 700);
+    world_step(world, &event);
+}
+
+static void drain(struct world *world, bool drained)
+{
+    struct event event = {.type = drained ? EVENT_DRAIN : EVENT_UNDRAIN};
+
+    event.host = (int)world_random(world, (uint32_t)world->nhosts);
+    world->hosts[event.host].drained = drained;
+    world_step(world, &event);
+}
+
+static void report(struct world *world)
+{
+    int h = (int)world_random(world, (uint32_t)world->nhosts);
+    double busy[SIM_CPUS], jobs[SIM_CPUS];
+
+    for (int i = 0; i < SIM_CPUS; i++) {
+        busy[i] = world_random(world, 101) / 100.0;
+        jobs[i] = busy[i] * world_random(world, 101) / 100.0;
+    }
+    world_report(world, h, busy, jobs, 500 + (int64_t)world_random(world, 2000));
+}
+
+static void lose_host(struct world *world)
+{
+    int h = (int)world_random(world, (uint32_t)world->nhosts);
+    int64_t give_up = world_chance(world, 800) ? (int64_t)world_random(world, 4000) : -1;
+
+    if (!world->hosts[h].connected)
+        return;
+    if (world_chance(world, 500))
+        world_power_off(world, h, give_up);
+    else
+        world_cut(world, h, give_up);
+}
+
+/* Also a reconnect of a host that is up. Seldom it comes with other CPUs. */
+static void bring_host(struct world *world)
+{
+    int h = (int)world_random(world, (uint32_t)world->nhosts);
+    struct sim_host *host = &world->hosts[h];
+
+    if (!host->powered && world_chance(world, 100)) {
+        host->ncpus = 1 + (int)world_random(world, SIM_CPUS);
+        for (int i = 0; i < host->ncpus; i++)
+            host->cpus[i] = i + 2 * (int)world_random(world, 2) * (i + 1 == host->ncpus);
+    }
+    if (host->connected)
+        world_cut(world, h, -1);
+    world_connect(world, h);
+}
+
+static void end_process(struct world *world)
+{
+    uint32_t rank;
+    const struct seen_job *job;
+
+    if (world->nseen == 0)
+        return;
+    job = &world->seen[world_random(world, (uint32_t)world->nseen)];
+    rank = job->each ? world_random(world, job->nprocs) : 0;
+    world_end_process(world, job->id, rank, world_chance(world, 700) ? 0 : 3, 0);
+}
+
+static void lose_group(struct world *world)
+{
+    int h = (int)world_random(world, (uint32_t)world->nhosts);
+
+    if (world->hosts[h].ngroups > 0 && !world->hosts[h].groups[0].ending)
+        world_lose_group(world, h, 0);
+}
+
+static void abort_job(struct world *world)
+{
+    struct event event = {.type = EVENT_ABORT, .host = -1};
+
+    if (world->nseen == 0)
+        return;
+    event.job = world->seen[world_random(world, (uint32_t)world->nseen)].id;
+    event.attempt = judge_find(world, event.job)->attempt;
+    event.u.failed.reason = REASON_PVM_FAILED;
+    event.u.failed.text = "a pvmd died";
+    world_step(world, &event);
+}
+
+/* Of things that are past or never were, as a confused host could send them. */
+static void stray(struct world *world)
+{
+    static const enum event_type types[] = {EVENT_OPENED,      EVENT_EXITED, EVENT_ORDERED, EVENT_TICK,
+                                            EVENT_OPEN_FAILED, EVENT_EMPTY,  EVENT_LAUNCHED};
+    struct event event = {.type = types[world_random(world, sizeof(types) / sizeof(types[0]))]};
+
+    event.host = (int)world_random(world, (uint32_t)world->nhosts);
+    event.job = 1 + world_random(world, 60);
+    event.attempt = 7; /* what a host says of a live job must be true, so: of one that never was */
+    if (event.type == EVENT_ORDERED) {
+        event.job = 0;
+        event.u.generation = world_random(world, 3) == 0 ? UINT64_MAX : 0;
+    } else if (event.type == EVENT_EXITED) {
+        event.attempt = 1;
+        event.u.exited.rank = 1000 + world_random(world, 3);
+    }
+    world_step(world, &event);
+}
+
+static void stimulate(struct world *world)
+{
+    uint32_t dice = world_random(world, 1000);
+
+    world->coverage->stimuli++;
+    if (dice < 260)
+        submit(world);
+    else if (dice < 480)
+        report(world);
+    else if (dice < 600)
+        end_process(world);
+    else if (dice < 650)
+        by_client(world, EVENT_KILL);
+    else if (dice < 700)
+        by_client(world, EVENT_HOLD);
+    else if (dice < 760)
+        by_client(world, EVENT_RELEASE);
+    else if (dice < 790)
+        by_client(world, EVENT_CANCEL);
+    else if (dice < 810)
+        drain(world, true);
+    else if (dice < 850)
+        drain(world, false);
+    else if (dice < 885)
+        lose_host(world);
+    else if (dice < 955)
+        bring_host(world);
+    else if (dice < 965)
+        lose_group(world);
+    else if (dice < 975)
+        abort_job(world);
+    else if (dice < 996)
+        stray(world);
+    else
+        world_restart_core(world);
+}
+
+/* ---- for a look at a failing seed ---- */
+
+static void show_event(struct world *world, const struct event *event)
+{
+    printf("%7" PRId64 " %s", world->now_ms, event_names[event->type]);
+    if (event->host >= 0 && event->type != EVENT_TICK)
+        printf(" ws%d", event->host + 1);
+    if (event->job != 0)
+        printf(" job %" PRIu64 ".%u", event->job, event->attempt);
+    printf("\n");
+}
+
+static void show_action(struct world *world, const struct action *action)
+{
+    (void)world;
+    printf("        -> %s", action_names[action->type]);
+    if (action->host >= 0)
+        printf(" ws%d", action->host + 1);
+    if (action->job != 0)
+        printf(" job %" PRIu64 ".%u", action->job, action->attempt);
+    if (action->generation != 0)
+        printf(" generation %" PRIu64, action->generation);
+    for (int i = 0; i < action->nentries; i++)
+        printf(" %" PRIu64 "/%d%s", action->entries[i].job, action->entries[i].level,
+               action->entries[i].lowest ? "*" : "");
+    if (action->type == ACTION_ANSWER)
+        printf(" %s", answer_names[action->answer]);
+    printf("\n");
+}
+
+static void show_change(struct world *world, const struct seen_job *before, const struct core_job *now)
+{
+    (void)world;
+    printf("        == job %" PRIu64 " %s/%d -> %s/%d %s\n", now->id, job_state_name(before->state), before->level,
+           job_state_name(now->state), now->level, reason_name(now->reason));
+}
+
+/* ---- a walk ---- */
+
+static void draw_options(struct core_options *options, uint64_t seed, uint64_t walk)
+{
+    core_options_default(options);
+    options->levels = 1 + (int)(walk % KINDS) % 4;
+    options->allocator = walk % KINDS < 4 ? ALLOCATOR_V1 : ALLOCATOR_V2;
+    options->seed = seed;
+    options->fresh_ms = 3000 + (int64_t)(seed % 5000);
+    options->settle_ms = (int64_t)(seed / 7 % 1500);
+    options->start_timeout_ms = 4000;
+    options->resend_ms = 500 + (int64_t)(seed / 11 % 2000);
+}
+
+static void draw_world(struct world *world)
+{
+    int nhosts = 1 + (int)world_random(world, 5);
+    char name[16];
+
+    for (int h = 0; h < nhosts; h++) {
+        snprintf(name, sizeof(name), "ws%d", h + 1);
+        world_add_host(world, name, 1 + (int)world_random(world, SIM_CPUS), (int)world_random(world, 3));
+    }
+    world->run_ms = 4000;
+    world->faults = (struct sim_faults){.lost = (int)world_random(world, 150),
+                                        .doubled = (int)world_random(world, 100),
+                                        .open_fails = (int)world_random(world, 20),
+                                        .launch_fails = (int)world_random(world, 20),
+                                        .never_launched = (int)world_random(world, 10),
+                                        .delay_ms = 1 + (int)world_random(world, 400)};
+}
+
+/* No new faults, all hosts there, nobody held. */
+static void make_peace(struct world *world)
+{
+    struct event event = {.host = -1};
+    const struct core_job *job;
+
+    world->faults = (struct sim_faults){.delay_ms = 20};
+    world->frozen = true;
+    for (int h = 0; h < world->nhosts; h++) {
+        if (!world->hosts[h].connected)
+            world_connect(world, h);
+        event.type = EVENT_UNDRAIN;
+        event.host = h;
+        world->hosts[h].drained = false;
+        world_step(world, &event);
+    }
+    event = (struct event){.type = EVENT_RELEASE, .host = -1};
+    event.u.by.admin = true;
+    while ((job = core_next_job(world->core, &event.job)) != NULL)
+        if (job->state == JOB_HELD)
+            world_step(world, &event);
+    world_start_idle_reports(world);
+}
+
+/* Jobs that ask more than all hosts have wait for ever, rightly. */
+static void cancel_hopeless(struct world *world)
+{
+    struct event event = {.type = EVENT_CANCEL, .host = -1};
+    const struct core_job *job;
+
+    event.u.by.admin = true;
+    while ((job = core_next_job(world->core, &event.job)) != NULL)
+        if (job->state == JOB_QUEUED && job->reason == REASON_TOO_FEW_UP)
+            world_step(world, &event);
+}
+
+/* NULL: all have ended. */
+static const struct seen_job *not_ended(const struct world *world)
+{
+    for (int i = 0; i < world->nseen; i++)
+        if (world->seen[i].state != JOB_DONE && world->seen[i].state != JOB_CANCELLED)
+            return &world->seen[i];
+    return NULL;
+}
+
+static void end_all(struct world *world)
+{
+    world->frozen = false;
+    world->run_ms = 100;
+    cancel_hopeless(world);
+    for (int i = 0; i < 2000 && not_ended(world) != NULL && !world_failed(world); i++)
+        world_run_until(world, world->now_ms + 500);
+    if (not_ended(world) != NULL)
+        world_fail(world, "quiet for 1000 s, but job %" PRIu64 " is %s", not_ended(world)->id,
+                   job_state_name(not_ended(world)->state));
+    world_run_until(world, world->now_ms + 5000);
+    judge_quiet(world);
+}
+
+/* Returns the hash of the walk; sets error. */
+static uint64_t walk(const struct walk_options *options, uint64_t number, struct sim_coverage *coverage,
+                     char error[512])
+{
+    static struct world world; /* large */
+    struct core_options core;
+    uint64_t seed = (options->seed + number) * 0x9e3779b97f4a7c15u, hash;
+
+    draw_options(&core, seed >> 8, options->seed + number);
+    if (world_init(&world, &core, seed, coverage) != 0)
+        abort();
+    draw_world(&world);
+    if (options->trace) {
+        world.on_event = show_event;
+        world.on_action = show_action;
+        world.on_change = show_change;
+    }
+    for (int h = 0; h < world.nhosts; h++)
+        if (world_chance(&world, 850))
+            world_connect(&world, h);
+    for (uint64_t i = 0; i < options->events && !world_failed(&world); i++) {
+        world_run_until(&world, world.now_ms + (int64_t)world_random(&world, world_chance(&world, 800) ? 100 : 3000));
+        stimulate(&world);
+    }
+    make_peace(&world);
+    world_run_until(&world, world.now_ms + 15000);
+    judge_quiet(&world);
+    end_all(&world);
+    coverage->walks++;
+    hash = world.hash;
+    snprintf(error, 512, "%s", world.error);
+    world_fini(&world);
+    return hash;
+}
+
+/* ---- the program ---- */
+
+static void print_counts(const char *what, const char *const *names, const uint64_t *counts, int n)
+{
+    printf("# %s:", what);
+    for (int i = 0; i < n; i++)
+        printf(" %s %" PRIu64, names[i], counts[i]);
+    printf("\n");
+}
+
+static void print_coverage(const struct sim_coverage *coverage)
+{
+    int pairs = 0;
+    const char *reasons[REASON_COUNT];
+
+    for (int e = 0; e < EVENT_TYPE_COUNT; e++)
+        for (int s = 0; s < SIM_STATES; s++)
+            pairs += coverage->pairs[e][s] > 0;
+    for (int i = 0; i < REASON_COUNT; i++)
+        reasons[i] = i == 0 ? "none" : reason_name((enum reason)i);
+    printf("# walks %" PRIu64 ", stimuli %" PRIu64 ", events %" PRIu64 " (each followed by all checks)\n",
+           coverage->walks, coverage->stimuli, coverage->steps);
+    print_counts("events", event_names, coverage->events, EVENT_TYPE_COUNT);
+    print_counts("actions", action_names, coverage->actions, ACTION_TYPE_COUNT);
+    print_counts("answers", answer_names, coverage->answers, ANSWER_COUNT);
+    print_counts("jobs ended", reasons, coverage->reasons, REASON_COUNT);
+    printf("# messages lost %" PRIu64 ", doubled %" PRIu64 "; restarts of the core %" PRIu64
+           "; jobs below others %" PRIu64 ", moves up %" PRIu64 ", of them by several levels %" PRIu64
+           "; (event, state) pairs met %d\n",
+           coverage->lost, coverage->doubled, coverage->restarts, coverage->shared, coverage->moves_up,
+           coverage->moves_up_far, pairs);
+}
+
+/* A walk that never loses, shares or moves up proves nothing. */
+static bool vacuous(const struct sim_coverage *coverage)
+{
+    for (int i = 0; i < EVENT_TYPE_COUNT; i++)
+        if (coverage->events[i] == 0)
+            return true;
+    for (int i = 0; i < ACTION_TYPE_COUNT; i++)
+        if (coverage->actions[i] == 0)
+            return true;
+    return coverage->lost == 0 || coverage->doubled == 0 || coverage->shared == 0 || coverage->moves_up_far == 0;
+}
+
+static int usage(void)
+{
+    fprintf(stderr, "usage: sim walk [--seed S] [--walks N] [--events M] [--hash] [--trace]\n");
+    return 2;
+}
+
+static int parse(int argc, char **argv, struct walk_options *options)
+{
+    for (int i = 0; i < argc; i++) {
+        uint64_t *number = strcmp(argv[i], "--seed") == 0     ? &options->seed
+                           : strcmp(argv[i], "--walks") == 0  ? &options->walks
+                           : strcmp(argv[i], "--events") == 0 ? &options->events
+                                                              : NULL;
+        char *end;
+        if (strcmp(argv[i], "--hash") == 0 || strcmp(argv[i], "--trace") == 0) {
+            *(argv[i][2] == 'h' ? &options->hash : &options->trace) = true;
+            continue;
+        }
+        if (number == NULL || ++i == argc)
+            return -1;
+        *number = strtoull(argv[i], &end, 10);
+        if (*end != '\0' || end == argv[i])
+            return -1;
+    }
+    return 0;
+}
+
+/* The walks with number % step == first. Returns their hash; *failed tells whether one broke a rule. */
+static uint64_t run_walks(const struct walk_options *options, uint64_t first, uint64_t step,
+                          struct sim_coverage *coverage, bool *failed)
+{
+    uint64_t hash = 0;
+    char error[512];
+
+    *failed = false;
+    for (uint64_t i = first; i < options->walks && !*failed; i += step) {
+        hash = hash * 31 + walk(options, i, coverage, error);
+        if (error[0] == '\0')
+            continue;
+        printf("# sim walk --walks 1 --seed %" PRIu64 " --events %" PRIu64 ": %s\n", options->seed + i, options->events,
+               error);
+        *failed = true;
+    }
+    return hash;
+}
+
+static bool report_case(bool good, int test)
+{
+    printf("%s %d - ", good ? "ok" : "not ok", test);
+    return good;
+}
+
+/* A kind of cluster after the other, then what all walks together have met, then that a seed repeats. */
+bool walk_tests(uint64_t walks, uint64_t events, int first_test)
+{
+    static struct sim_coverage coverage, again;
+    struct walk_options options = {.seed = 1, .walks = walks, .events = events};
+    struct walk_options short_run = {.seed = 77, .walks = 40, .events = events};
+    bool good = true, failed;
+    uint64_t hashes[3];
+    int test = first_test;
+
+    for (uint64_t kind = 0; kind < KINDS; kind++) {
+        struct core_options core;
+        uint64_t before = coverage.walks;
+        run_walks(&options, kind, KINDS, &coverage, &failed);
+        draw_options(&core, 1, options.seed + kind);
+        good &= report_case(!failed, test++);
+        printf("%" PRIu64 " walks, D = %d, %s\n", coverage.walks - before, core.levels,
+               core_allocator_name(core.allocator));
+    }
+    print_coverage(&coverage);
+    good &= report_case(walks < 500 || !vacuous(&coverage), test++);
+    printf("the walks meet everything\n");
+    for (int i = 0; i < 3; i++) {
+        short_run.seed = i == 2 ? 78 : 77;
+        hashes[i] = run_walks(&short_run, 0, 1, &again, &failed);
+    }
+    good &= report_case(hashes[0] == hashes[1], test++);
+    printf("a seed repeats its run exactly (%016" PRIx64 ")\n", hashes[0]);
+    good &= report_case(hashes[0] != hashes[2], test++);
+    printf("another seed is another run (%016" PRIx64 ")\n", hashes[2]);
+    return good;
+}
+
+int walk_main(int argc, char **argv)
+{
+    static struct sim_coverage coverage;
+    struct walk_options options = {.seed = 1, .walks = 100, .events = 200};
+    uint64_t hash;
+    bool failed;
+
+    if (parse(argc, argv, &options) != 0)
+        return usage();
+    hash = run_walks(&options, 0, 1, &coverage, &failed);
+    if (options.hash)
+        printf("%016" PRIx64 "\n", hash);
+    else
+        print_coverage(&coverage);
+    return failed;
+}

@@ -1,0 +1,237 @@
+/* world.h - a cluster in one process: the real core, model hosts and links that lose, delay and double messages, in
+ * virtual time.
+ *
+ * The world plays the shell: it carries out the core's actions by messages to the model hosts, and turns their messages
+ * into events. After every step it runs core_check() and its own judge (judge.c), which follows the core from outside.
+ * Everything random comes from one seed, so a run can be repeated exactly.
+ */
+#ifndef ELMER_SIM_WORLD_H
+#define ELMER_SIM_WORLD_H
+
+#include "elmer/core/core.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum {
+    SIM_HOSTS = 8,
+    SIM_CPUS = 4,
+    SIM_PROCS = SIM_HOSTS * SIM_CPUS,
+    SIM_ENTRIES = SIM_CPUS * CORE_MAX_LEVELS,
+    SIM_GROUPS = 128
+};
+enum { SIM_STATES = JOB_STATE_COUNT + 1 }; /* of a job that an event is about; the last: unknown */
+
+struct sim_entry { /* of an order, as a host keeps it */
+    uint64_t job;
+    uint32_t attempt;
+    int level;
+    bool lowest;
+    unsigned cpus; /* bit per CPU number */
+};
+
+struct sim_order {
+    uint64_t generation;
+    int n;
+    struct sim_entry entries[SIM_ENTRIES];
+};
+
+struct sim_rank {
+    uint32_t rank;
+    bool exited, taken;
+    int status, signal;
+};
+
+struct sim_group { /* a job's group and supervisor on a host */
+    uint64_t job;
+    uint32_t attempt;
+    bool ending;
+    int nranks;
+    struct sim_rank ranks[SIM_CPUS];
+};
+
+struct sim_open { /* waits for its order */
+    uint64_t job;
+    uint32_t attempt;
+    uint64_t generation;
+};
+
+struct sim_host {
+    struct core_holding
+        ended[SIM_GROUPS]; /* END came and the order still has the job: an OPEN that arrives now is late */
+    int nended;
+    char name[16];
+    int cpus[SIM_CPUS], ncpus;
+    bool powered, connected, drained;
+    bool deaf;      /* scenario: does not answer OPEN */
+    bool stubborn;  /* scenario: groups do not end */
+    uint32_t epoch; /* of its link; messages of earlier ones are lost */
+    struct sim_order order;
+    struct sim_group groups[SIM_GROUPS];
+    int ngroups;
+    struct sim_open opens[SIM_GROUPS];
+    int nopens;
+};
+
+enum message_kind {
+    TO_HOST_ORDER,
+    TO_HOST_OPEN,
+    TO_HOST_END,
+    TO_HOST_TAKEN,
+    TO_CORE_ORDERED,
+    TO_CORE_OPENED,
+    TO_CORE_OPEN_FAILED,
+    TO_CORE_EXITED,
+    TO_CORE_EMPTY,
+    TO_CORE_REPORT,
+    SHELL_START,
+    SHELL_LAUNCHED,
+    SHELL_TICK,
+    SHELL_GIVE_UP,
+    HOST_PROCESS_ENDS,
+    HOST_EXIT_AGAIN,
+    HOST_GROUP_GONE,
+    HOST_IDLE_REPORT
+};
+
+struct message {
+    int64_t at_ms;
+    uint64_t sequence; /* breaks ties */
+    enum message_kind kind;
+    int host;
+    uint32_t epoch;
+    uint64_t job;
+    uint32_t attempt;
+    uint64_t generation;
+    uint32_t rank;
+    int status, signal;
+    struct sim_order *order; /* owned */
+    int64_t begin_ms, end_ms;
+    double busy[SIM_CPUS], jobs[SIM_CPUS];
+    int ncpus;
+};
+
+struct sim_faults { /* in 1/1000 */
+    int lost, doubled, open_fails, launch_fails, never_launched, vanishes;
+    int delay_ms; /* messages take 1..delay_ms */
+};
+
+struct sim_coverage {
+    uint64_t walks, stimuli, steps;
+    uint64_t events[EVENT_TYPE_COUNT], actions[ACTION_TYPE_COUNT];
+    uint64_t pairs[EVENT_TYPE_COUNT][SIM_STATES];
+    uint64_t reasons[REASON_COUNT], answers[ANSWER_COUNT];
+    uint64_t lost, doubled, restarts, moves_up, moves_up_far, shared, owners_refused;
+};
+
+/* What the judge remembers of a job between steps. */
+struct seen_job {
+    uint64_t id;
+    uint32_t attempt;
+    uint64_t allocation;
+    enum job_state state;
+    int level;
+    uint32_t nprocs;
+    struct core_processor processors[SIM_PROCS];
+    bool restricted;
+    unsigned hosts;  /* bit per host of --hosts */
+    unsigned opened; /* bit per host that has said so */
+    bool each;
+    uint32_t launches;
+    bool judged; /* its allocation was looked at */
+    bool timed;  /* lived under this core since allocated_ms */
+    int64_t allocated_ms;
+};
+
+struct seen_host {
+    bool up, silent, drained;
+    int ncpus, cpus[SIM_CPUS];
+    bool reported;
+    int64_t report_begin_ms, report_end_ms;
+    double busy[SIM_CPUS], foreign[SIM_CPUS]; /* by position in cpus */
+    int64_t changed_ms[32];                   /* by CPU number */
+    struct core_holding dirty[SIM_GROUPS];    /* leftovers that it has not reported empty */
+    int ndirty;
+    struct sim_order last; /* the last order sent */
+};
+
+enum { SEEN_JOBS = 512 };
+
+struct world {
+    struct core_options options;
+    struct core *core;
+    struct actions actions;
+    int64_t now_ms;
+    uint64_t random;
+    struct sim_faults faults;
+    struct sim_host hosts[SIM_HOSTS];
+    int nhosts;
+    bool frozen;    /* processes do not end by themselves */
+    int64_t run_ms; /* they end within this; 0: only when told to */
+    int64_t timer_ms;
+    struct message *heap;
+    int nheap, heap_capacity;
+    uint64_t sequence, requests;
+    struct seen_job seen[SEEN_JOBS]; /* in the order of ids */
+    int nseen;
+    struct seen_host seen_hosts[SIM_HOSTS];
+    uint64_t hash; /* of all events and actions so far */
+    struct sim_coverage *coverage;
+    int answered, taken; /* in this step */
+    enum answer answer;  /* the last one */
+    uint64_t answer_job;
+    char error[512]; /* "" or the first rule that was broken */
+    bool keep_ended; /* do not forget ended jobs */
+    /* called if not NULL */
+    void (*on_event)(struct world *world, const struct event *event);
+    void (*on_action)(struct world *world, const struct action *action);
+    void (*on_change)(struct world *world, const struct seen_job *before, const struct core_job *now);
+    void *user;
+};
+
+/* Returns 0, or -1 without memory. */
+int world_init(struct world *world, const struct core_options *options, uint64_t seed, struct sim_coverage *coverage);
+void world_fini(struct world *world);
+void world_add_host(struct world *world, const char *name, int ncpus, int first_cpu);
+void world_fail(struct world *world, const char *format, ...) __attribute__((format(printf, 2, 3)));
+bool world_failed(const struct world *world);
+uint32_t world_random(struct world *world, uint32_t n); /* 0..n-1 */
+bool world_chance(struct world *world, int per_mille);
+
+/* Sends the event now. Clients' events get a request. */
+void world_step(struct world *world, struct event *event);
+/* Delivers what is due until then, and makes that the time. */
+void world_run_until(struct world *world, int64_t at_ms);
+
+void world_connect(struct world *world, int host);
+void world_cut(struct world *world, int host, int64_t give_up_after_ms); /* the link; -1: never given up */
+void world_power_off(struct world *world, int host, int64_t give_up_after_ms);
+void world_report(struct world *world, int host, const double *busy, const double *jobs, int64_t interval_ms);
+void world_restart_core(struct world *world);
+void world_end_process(struct world *world, uint64_t job, uint32_t rank, int status, int signal);
+void world_lose_group(struct world *world, int host, int group);
+void world_start_idle_reports(struct world *world);
+
+/* model.c: the host's side */
+void model_deliver(struct world *world, const struct message *message); /* TO_HOST_* and HOST_* */
+struct sim_group *model_group(struct sim_host *host, uint64_t job, uint32_t attempt);
+bool model_start(struct world *world, const struct core_job *job);            /* all processes; false: a host cannot */
+void world_post(struct world *world, struct message *message, int64_t at_ms); /* sure */
+void world_send(struct world *world, struct message *message);                /* over the host's link */
+
+/* judge.c */
+void judge_before(struct world *world, const struct event *event);
+void judge_action(struct world *world, const struct action *action);
+void judge_after(struct world *world, const struct event *event);
+void judge_restart(struct world *world);
+void judge_quiet(struct world *world); /* nothing is under way: hosts equal the table */
+const struct seen_job *judge_find(const struct world *world, uint64_t job);
+
+/* walk.c, scenario.c: the commands, which return the exit status, and the tests, which print TAP from first_test on */
+enum { WALK_TESTS = 8 + 1 + 2 };
+int walk_main(int argc, char **argv);
+bool walk_tests(uint64_t walks, uint64_t events, int first_test);
+int scenario_main(int argc, char **argv);
+int scenario_tests(const char *folder, int first_test, bool *good); /* returns how many */
+
+#endif
