@@ -19,7 +19,6 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -28,8 +27,9 @@
 #include "libelmer/base/str.h"
 #include "libelmer/wire/channel.h"
 #include "rsd/net/net.h"
+#include "tests/unit/peer.h"
 
-enum { DEADLINE_MS = 10000, HEARTBEAT_MS = 150, REPORT_MS = 100, LINE = 4096 };
+enum { HEARTBEAT_MS = 150, REPORT_MS = 100, LINE = 4096 };
 
 struct world {
     char dir[64];
@@ -38,11 +38,6 @@ struct world {
     struct channel root, elmer; /* our ends */
     struct rsd_config config;
 };
-
-static int64_t soon(void)
-{
-    return mono_ms(mono_now()) + DEADLINE_MS;
-}
 
 /* ---- files and sockets ---- */
 
@@ -66,105 +61,27 @@ static void write_file(const struct world *w, const char *name, const char *text
     assert_int_equal(rename(draft, path), 0);
 }
 
-static struct sockaddr_un address_of(const struct world *w, const char *name)
-{
-    struct sockaddr_un address = {.sun_family = AF_UNIX};
-
-    path_in(w, name, address.sun_path);
-    return address;
-}
-
 static int listen_at(const struct world *w, const char *name)
 {
-    struct sockaddr_un address = address_of(w, name);
-    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    char path[108];
 
-    assert_true(fd >= 0);
-    assert_int_equal(bind(fd, (struct sockaddr *)&address, sizeof(address)), 0);
-    assert_int_equal(listen(fd, 64), 0);
-    return fd;
+    path_in(w, name, path);
+    return peer_listen(path);
 }
 
 static int connect_to(const struct world *w, const char *name)
 {
-    struct sockaddr_un address = address_of(w, name);
-    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    char path[108];
 
-    assert_true(fd >= 0);
-    assert_int_equal(connect(fd, (struct sockaddr *)&address, sizeof(address)), 0);
-    return fd;
-}
-
-/* ---- messages ---- */
-
-static void send_to(struct channel *channel, const struct wire_message *message)
-{
-    struct err err = ERR_INIT;
-
-    if (channel_send_all(channel, message, soon(), &err) != 0)
-        fail_msg("%s: %s", wire_type_name(message->type), err.text);
-}
-
-/* The next message of that type; heartbeats are answered, reports are skipped unless wanted. */
-static struct wire_message expect(struct channel *channel, enum wire_type type)
-{
-    for (;;) {
-        struct wire_message message;
-        struct err err = ERR_INIT;
-        int code = channel_receive(channel, &message, soon(), &err);
-
-        if (code != 1)
-            fail_msg("%s did not come: %s", wire_type_name(type), code == 0 ? "deadline" : err.text);
-        if (message.type == type)
-            return message;
-        if (message.type == WIRE_ping) {
-            struct wire_message pong = {.type = WIRE_pong, .id = message.id};
-
-            send_to(channel, &pong);
-        } else if (message.type != WIRE_report) {
-            fail_msg("%s came instead of %s", wire_type_name(message.type), wire_type_name(type));
-        }
-        wire_message_fini(&message);
-    }
-}
-
-static void expect_gone(struct channel *channel, enum wire_type type)
-{
-    struct wire_message message = expect(channel, type);
-
-    wire_message_fini(&message);
-}
-
-/* The other side closes; what it still says is thrown away. */
-static void expect_end(struct channel *channel)
-{
-    for (;;) {
-        struct wire_message message;
-        struct err err = ERR_INIT;
-        int code = channel_receive(channel, &message, soon(), &err);
-
-        if (code == 0)
-            fail_msg("the link was not closed");
-        if (code < 0)
-            return;
-        wire_message_fini(&message);
-    }
+    path_in(w, name, path);
+    return peer_connect(path);
 }
 
 /* ---- the greeting, step by step ---- */
 
 static void accept_elmer(struct world *w)
 {
-    struct pollfd pollfd = {.fd = w->elmer_listen, .events = POLLIN};
-    struct err err = ERR_INIT;
-    int fd;
-
-    assert_int_equal(poll(&pollfd, 1, DEADLINE_MS), 1);
-    fd = accept4(w->elmer_listen, NULL, NULL, SOCK_CLOEXEC);
-    assert_true(fd >= 0);
-    assert_int_equal(channel_init(&w->elmer, fd, WIRE_FROM_HOST, 1 << 24), 0);
-    if (channel_hello(&w->elmer, "elmer", soon(), &err) != 0)
-        fail_msg("%s", err.text);
+    peer_accept(w->elmer_listen, &w->elmer, WIRE_FROM_HOST);
 }
 
 static void say_state(struct world *w)
@@ -181,22 +98,22 @@ static void say_state(struct world *w)
     state.u.root_state.holdings.count = 1;
     state.u.root_state.mode = "rt";
     state.u.root_state.jobs_group = group;
-    send_to(&w->root, &state);
+    peer_send(&w->root, &state);
 }
 
 static void say_welcome(struct world *w)
 {
     struct wire_message welcome = {.type = WIRE_host_welcome, .u.host_welcome = {.report_ms = REPORT_MS, .heartbeat_ms = HEARTBEAT_MS}};
 
-    send_to(&w->elmer, &welcome);
+    peer_send(&w->elmer, &welcome);
 }
 
 static void greet(struct world *w)
 {
     accept_elmer(w);
-    expect_gone(&w->root, WIRE_resync);
+    peer_expect_gone(&w->root, WIRE_resync);
     say_state(w);
-    expect_gone(&w->elmer, WIRE_host_hello);
+    peer_expect_gone(&w->elmer, WIRE_host_hello);
     say_welcome(w);
 }
 
@@ -246,7 +163,7 @@ static int set_up(void **data)
 /* The exit status, -1 if it does not end in time. */
 static int wait_for_rsd(struct world *w)
 {
-    int64_t deadline = soon();
+    int64_t deadline = peer_soon();
     int status;
     pid_t pid;
 
@@ -296,7 +213,7 @@ static void client_connect(struct world *w, struct channel *client)
     struct err err = ERR_INIT;
 
     assert_int_equal(channel_init(client, connect_to(w, "rsd.sock"), WIRE_FROM_ELMER, 1 << 24), 0);
-    if (channel_hello(client, "test", soon(), &err) != 0)
+    if (channel_hello(client, "test", peer_soon(), &err) != 0)
         fail_msg("%s", err.text);
 }
 
@@ -304,12 +221,12 @@ static void client_kill(struct channel *client, uint64_t id, uint64_t job)
 {
     struct wire_message message = {.type = WIRE_kill, .id = id, .u.kill = {.job = job}};
 
-    send_to(client, &message);
+    peer_send(client, &message);
 }
 
 static void expect_error(struct channel *client, uint64_t id, const char *code)
 {
-    struct wire_message message = expect(client, WIRE_error);
+    struct wire_message message = peer_expect(client, WIRE_error);
 
     assert_int_equal(message.id, id);
     assert_string_equal(message.u.error.code, code);
@@ -320,7 +237,7 @@ static void expect_error(struct channel *client, uint64_t id, const char *code)
 /* The request of a local program as elmer gets it; returns the program's number. */
 static uint64_t expect_relay(struct world *w, uint64_t id, uint64_t job)
 {
-    struct wire_message relay = expect(&w->elmer, WIRE_relay), inner;
+    struct wire_message relay = peer_expect(&w->elmer, WIRE_relay), inner;
     struct err err = ERR_INIT;
     uint64_t client = relay.u.relay.client;
     const struct passwd *passwd = getpwuid(geteuid());
@@ -347,7 +264,7 @@ static void answer_relay(struct world *w, uint64_t client, const struct wire_mes
     assert_int_equal(wire_encode(inner, WIRE_MINOR, &json, &size, NULL), 0);
     relayed.u.relayed.client = client;
     relayed.u.relayed.frame = json;
-    send_to(&w->elmer, &relayed);
+    peer_send(&w->elmer, &relayed);
     free(json);
 }
 
@@ -362,12 +279,12 @@ static void check_request(struct world *w)
     client_kill(&client, 77, 42);
     number = expect_relay(w, 77, 42);
     answer_relay(w, number, &done);
-    answer = expect(&client, WIRE_done);
+    answer = peer_expect(&client, WIRE_done);
     assert_int_equal(answer.id, 77);
     assert_string_equal(answer.u.done.text, "it ends");
     wire_message_fini(&answer);
     channel_fini(&client);
-    answer = expect(&w->elmer, WIRE_relay_closed);
+    answer = peer_expect(&w->elmer, WIRE_relay_closed);
     assert_int_equal(answer.u.relay_closed.client, number);
     wire_message_fini(&answer);
 }
@@ -378,7 +295,7 @@ static void exited(struct world *w, uint64_t job)
 {
     struct wire_message message = {.type = WIRE_exited, .u.exited = {.job = job, .attempt = 1, .role = "command"}};
 
-    send_to(&w->root, &message);
+    peer_send(&w->root, &message);
 }
 
 static void test_greeting(void **data)
@@ -387,11 +304,11 @@ static void test_greeting(void **data)
     struct wire_message message;
 
     accept_elmer(w);
-    expect_gone(&w->root, WIRE_resync);
+    peer_expect_gone(&w->root, WIRE_resync);
     exited(w, 1); /* said before root_state: comes again by the rules, so it is not passed on */
     say_state(w);
     exited(w, 2); /* said again after it: waits for the welcome */
-    message = expect(&w->elmer, WIRE_host_hello);
+    message = peer_expect(&w->elmer, WIRE_host_hello);
     assert_string_equal(message.u.host_hello.host, "localhost");
     assert_int_equal(message.u.host_hello.cpus.count, 2);
     assert_int_equal(message.u.host_hello.generation, 11);
@@ -403,7 +320,7 @@ static void test_greeting(void **data)
     assert_true(strlen(message.u.host_hello.boot) > 8);
     wire_message_fini(&message);
     say_welcome(w);
-    message = expect(&w->elmer, WIRE_exited);
+    message = peer_expect(&w->elmer, WIRE_exited);
     assert_int_equal(message.u.exited.job, 2);
     wire_message_fini(&message);
 }
@@ -420,14 +337,14 @@ static void test_passing(void **data)
     greet(w);
     order.u.order.entries.items = &entry;
     order.u.order.entries.count = 1;
-    send_to(&w->elmer, &order);
-    message = expect(&w->root, WIRE_order);
+    peer_send(&w->elmer, &order);
+    message = peer_expect(&w->root, WIRE_order);
     assert_int_equal(message.u.order.generation, 12);
     assert_int_equal(message.u.order.entries.count, 1);
     assert_int_equal(message.u.order.entries.items[0].cpus.items[0], 1);
     wire_message_fini(&message);
-    send_to(&w->root, &ordered);
-    message = expect(&w->elmer, WIRE_ordered);
+    peer_send(&w->root, &ordered);
+    message = peer_expect(&w->elmer, WIRE_ordered);
     assert_int_equal(message.u.ordered.generation, 12);
     wire_message_fini(&message);
 }
@@ -455,14 +372,14 @@ static void test_relay_pages(void **data)
     answer_relay(w, number, &jobs);
     jobs.u.jobs.more = false;
     answer_relay(w, number, &jobs);
-    expect_gone(&client, WIRE_jobs);
-    expect_gone(&client, WIRE_jobs);
+    peer_expect_gone(&client, WIRE_jobs);
+    peer_expect_gone(&client, WIRE_jobs);
     answer_relay(w, number, &jobs); /* nobody waits for it any more */
     client_kill(&client, 6, 1);
     (void)expect_relay(w, 6, 1);
     jobs.id = 6;
     answer_relay(w, number, &jobs);
-    jobs = expect(&client, WIRE_jobs);
+    jobs = peer_expect(&client, WIRE_jobs);
     assert_int_equal(jobs.id, 6);
     wire_message_fini(&jobs);
     channel_fini(&client);
@@ -492,18 +409,18 @@ static void test_reconnect(void **data)
     greet(w);
     channel_fini(&w->elmer);
     accept_elmer(w);
-    expect_gone(&w->root, WIRE_resync);
+    peer_expect_gone(&w->root, WIRE_resync);
     channel_fini(&w->elmer); /* lost again before the root half has answered */
     accept_elmer(w);
-    expect_gone(&w->root, WIRE_resync);
+    peer_expect_gone(&w->root, WIRE_resync);
     exited(w, 8);
     say_state(w); /* for the lost one */
     exited(w, 9);
     say_state(w);
     exited(w, 10);
-    expect_gone(&w->elmer, WIRE_host_hello);
+    peer_expect_gone(&w->elmer, WIRE_host_hello);
     say_welcome(w);
-    message = expect(&w->elmer, WIRE_exited);
+    message = peer_expect(&w->elmer, WIRE_exited);
     assert_int_equal(message.u.exited.job, 10);
     wire_message_fini(&message);
     check_request(w);
@@ -518,9 +435,9 @@ static void test_heartbeat(void **data)
 
     greet(w);
     for (int i = 0; i < 8; i++) /* longer than three heartbeats: answered, so it stays */
-        expect_gone(&w->elmer, WIRE_ping), send_to(&w->elmer, &(struct wire_message){.type = WIRE_pong});
+        peer_expect_gone(&w->elmer, WIRE_ping), peer_send(&w->elmer, &(struct wire_message){.type = WIRE_pong});
     began = mono_ms(mono_now());
-    while (channel_receive(&w->elmer, &message, soon(), &err) == 1)
+    while (channel_receive(&w->elmer, &message, peer_soon(), &err) == 1)
         wire_message_fini(&message);
     assert_true(w->elmer.dead);
     assert_true(mono_ms(mono_now()) - began >= 3 * HEARTBEAT_MS - HEARTBEAT_MS / 2);
@@ -536,18 +453,18 @@ static void test_refused_host(void **data)
     struct channel client;
 
     accept_elmer(w);
-    expect_gone(&w->root, WIRE_resync);
+    peer_expect_gone(&w->root, WIRE_resync);
     say_state(w);
-    hello = expect(&w->elmer, WIRE_host_hello);
+    hello = peer_expect(&w->elmer, WIRE_host_hello);
     error.id = hello.id;
     wire_message_fini(&hello);
-    send_to(&w->elmer, &error);
-    expect_end(&w->elmer);
+    peer_send(&w->elmer, &error);
+    peer_expect_end(&w->elmer);
     channel_fini(&w->elmer);
     assert_int_equal(poll(&pollfd, 1, 1500), 0); /* no storm of tries */
     client_connect(w, &client);
     client_kill(&client, 1, 1);
-    hello = expect(&client, WIRE_error);
+    hello = peer_expect(&client, WIRE_error);
     assert_non_null(strstr(hello.u.error.text, "names no host localhost"));
     wire_message_fini(&hello);
     channel_fini(&client);
@@ -559,12 +476,12 @@ static void test_wrong_message_of_elmer(void **data)
     struct wire_message jobs = {.type = WIRE_jobs};
 
     greet(w);
-    send_to(&w->elmer, &jobs);
-    expect_end(&w->elmer);
+    peer_send(&w->elmer, &jobs);
+    peer_expect_end(&w->elmer);
     channel_fini(&w->elmer);
     greet(w);
     assert_int_equal(write(w->elmer.fd, "\0\0\0\4nope", 8), 8);
-    expect_end(&w->elmer);
+    peer_expect_end(&w->elmer);
     channel_fini(&w->elmer);
     greet(w);
     check_request(w);
@@ -580,7 +497,7 @@ static void abuse(struct world *w, const char *bytes, size_t size)
 
     assert_int_equal(write(fd, bytes, size), size);
     do {
-        assert_int_equal(poll(&pollfd, 1, DEADLINE_MS), 1);
+        assert_int_equal(poll(&pollfd, 1, PEER_DEADLINE_MS), 1);
         n = read(fd, buffer, sizeof(buffer));
     } while (n > 0);
     close(fd);
@@ -601,17 +518,17 @@ static void test_garbage(void **data)
     abuse(w, "\0\0\0\42{\"type\":\"nonsense\",\"id\":1,\"x\":\"y\"}", 38);
     abuse(w, "\0\0\0\2{}", 6);
     client_connect(w, &client); /* a known message that is no request */
-    send_to(&client, &done);
+    peer_send(&client, &done);
     expect_error(&client, 0, WIRE_CODE_BAD_MESSAGE);
-    expect_end(&client);
+    peer_expect_end(&client);
     channel_fini(&client);
     client_connect(w, &client); /* an id twice */
-    send_to(&client, &again);
+    peer_send(&client, &again);
     (void)expect_relay(w, 9, 1);
-    send_to(&client, &again);
-    expect_end(&client);
+    peer_send(&client, &again);
+    peer_expect_end(&client);
     channel_fini(&client);
-    expect_gone(&w->elmer, WIRE_relay_closed);
+    peer_expect_gone(&w->elmer, WIRE_relay_closed);
     check_request(w);
     close(half_open);
 }
@@ -636,7 +553,7 @@ static void test_too_many_requests(void **data)
 static struct wire_message report_with(struct world *w, bool job)
 {
     for (int i = 0; i < 100; i++) {
-        struct wire_message report = expect(&w->elmer, WIRE_report);
+        struct wire_message report = peer_expect(&w->elmer, WIRE_report);
 
         assert_int_equal(report.u.report.busy.count, 2);
         assert_int_equal(report.u.report.jobs.count, 2);
@@ -657,22 +574,22 @@ static void test_reports(void **data)
     struct wire_message report;
 
     greet(w);
-    expect_gone(&w->elmer, WIRE_report);
+    peer_expect_gone(&w->elmer, WIRE_report);
     write_file(w, "stat", "cpu0 160 10 5 325 0 0 0 0 0 0\ncpu1 200 0 0 300 0 0 0 0 0 0\n");
     report = report_with(w, false);
     assert_true(fabs(report.u.report.busy.items[0] - 0.75) < 1e-6); /* 75 of 100 ticks */
     assert_true(report.u.report.busy.items[1] < 1e-6);
     assert_true(report.u.report.interval_ms >= REPORT_MS / 2);
     wire_message_fini(&report);
-    send_to(&w->elmer, &open);
-    expect_gone(&w->root, WIRE_open);
+    peer_send(&w->elmer, &open);
+    peer_expect_gone(&w->root, WIRE_open);
     write_file(w, "jobs/7.1/job/cpu.stat", "usage_usec 30000\nuser_usec 20000\n");
     report = report_with(w, true);
     assert_true(fabs(report.u.report.jobs.items[1] * (double)report.u.report.interval_ms - 30) < 1.5);
     assert_true(report.u.report.jobs.items[0] < 1e-6);
     wire_message_fini(&report);
-    send_to(&w->root, &empty); /* its last 20 ms */
-    expect_gone(&w->elmer, WIRE_empty);
+    peer_send(&w->root, &empty); /* its last 20 ms */
+    peer_expect_gone(&w->elmer, WIRE_empty);
     report = report_with(w, true);
     assert_true(fabs(report.u.report.jobs.items[1] * (double)report.u.report.interval_ms - 20) < 1.5);
     wire_message_fini(&report);
@@ -687,7 +604,7 @@ static void test_end(void **data)
     client_connect(w, &client);
     kill(w->rsd, SIGTERM);
     assert_int_equal(wait_for_rsd(w), 0);
-    expect_end(&client);
+    peer_expect_end(&client);
     channel_fini(&client);
 }
 

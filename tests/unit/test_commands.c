@@ -1,0 +1,660 @@
+/* test_commands.c - the real commands against an elmer that the test plays: requests, outputs, exit codes. */
+#include "config.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* */
+#include <cmocka.h>
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "libelmer/base/clock.h"
+#include "tests/unit/peer.h"
+
+enum { OUTPUT_MAX = 65536, RUN_MS = 20000 };
+
+struct world {
+    char dir[64], socket[108], out[108], err[108];
+    int listening;
+    pid_t pid;
+    struct channel elmer;
+    char stdout_text[OUTPUT_MAX], stderr_text[OUTPUT_MAX];
+};
+
+/* ---- running a command ---- */
+
+/* words: the command below client/ and its arguments. */
+static void run(struct world *w, const char *const *words)
+{
+    char path[256];
+
+    (void)snprintf(path, sizeof(path), "client/%s", words[0]);
+    w->pid = fork();
+    assert_true(w->pid >= 0);
+    if (w->pid == 0) {
+        int out = open(w->out, O_WRONLY | O_CREAT | O_TRUNC, 0600), err = open(w->err, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+
+        if (dup2(out, 1) < 0 || dup2(err, 2) < 0)
+            _exit(99);
+        execv(path, (char **)(uintptr_t)words);
+        _exit(99);
+    }
+}
+#define RUN(w, ...) run(w, (const char *const[]){__VA_ARGS__, NULL})
+
+static void read_back(const char *path, char *text)
+{
+    int fd = open(path, O_RDONLY);
+    ssize_t n = fd >= 0 ? read(fd, text, OUTPUT_MAX - 1) : 0;
+
+    if (fd >= 0)
+        close(fd);
+    text[n > 0 ? n : 0] = '\0';
+}
+
+/* The exit status (128+n for a signal), both outputs read. */
+static int finish(struct world *w)
+{
+    int64_t deadline = mono_ms(mono_now()) + RUN_MS;
+    int status;
+    pid_t pid;
+
+    while ((pid = waitpid(w->pid, &status, WNOHANG)) == 0 && mono_ms(mono_now()) < deadline)
+        poll(NULL, 0, 2);
+    if (pid == 0) {
+        kill(w->pid, SIGKILL);
+        waitpid(w->pid, NULL, 0);
+    }
+    w->pid = 0;
+    read_back(w->out, w->stdout_text);
+    read_back(w->err, w->stderr_text);
+    if (pid == 0)
+        fail_msg("the command did not end; stderr: %s", w->stderr_text);
+    return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+}
+
+static void accept_command(struct world *w)
+{
+    if (w->elmer.fd >= 0)
+        channel_fini(&w->elmer);
+    peer_accept(w->listening, &w->elmer, WIRE_FROM_CLIENT);
+}
+
+static int set_up(void **data)
+{
+    struct world *w = calloc(1, sizeof(*w));
+
+    assert_non_null(w);
+    signal(SIGPIPE, SIG_IGN);
+    (void)snprintf(w->dir, sizeof(w->dir), "/tmp/commands.XXXXXX");
+    assert_non_null(mkdtemp(w->dir));
+    (void)snprintf(w->socket, sizeof(w->socket), "%s/elmer.sock", w->dir);
+    (void)snprintf(w->out, sizeof(w->out), "%s/out", w->dir);
+    (void)snprintf(w->err, sizeof(w->err), "%s/err", w->dir);
+    w->listening = peer_listen(w->socket);
+    w->elmer.fd = -1;
+    setenv("ELMER_SOCKET", w->socket, 1);
+    setenv("TZ", "UTC", 1);
+    setenv("LC_ALL", "C.UTF-8", 1);
+    *data = w;
+    return 0;
+}
+
+static int tear_down(void **data)
+{
+    struct world *w = *data;
+
+    if (w->pid > 0) {
+        kill(w->pid, SIGKILL);
+        waitpid(w->pid, NULL, 0);
+    }
+    if (w->elmer.fd >= 0)
+        channel_fini(&w->elmer);
+    close(w->listening);
+    unlink(w->socket);
+    unlink(w->out);
+    unlink(w->err);
+    rmdir(w->dir);
+    free(w);
+    return 0;
+}
+
+/* ---- what elmer says ---- */
+
+static void answer_submitted(struct world *w, uint64_t id, const char *state, int level, uint64_t ahead, const char *reason)
+{
+    const char *hosts[] = {"ws1", "ws1", "ws2"};
+    struct wire_message message = {.type = WIRE_submitted, .id = id};
+
+    message.u.submitted.job = 42;
+    message.u.submitted.state = state;
+    message.u.submitted.level = level;
+    message.u.submitted.ahead = ahead;
+    message.u.submitted.reason = reason;
+    if (level >= 0)
+        message.u.submitted.hosts = (struct wire_strs){hosts, 3};
+    peer_send(&w->elmer, &message);
+}
+
+static void answer_error(struct world *w, uint64_t id, const char *code, const char *text)
+{
+    struct wire_message message = {.type = WIRE_error, .id = id, .u.error = {.code = code, .text = text}};
+
+    peer_send(&w->elmer, &message);
+}
+
+/* Accept, take the submission, answer that it runs. */
+static void take_submission(struct world *w)
+{
+    struct wire_message submit;
+
+    accept_command(w);
+    submit = peer_expect(&w->elmer, WIRE_submit);
+    answer_submitted(w, submit.id, "starting", 0, 0, "");
+    wire_message_fini(&submit);
+}
+
+static struct wire_processor processors[] = {{"ws1", 0}, {"ws1", 1}, {"ws2", 0}};
+static const char *words[] = {"./prog", "-x", "a b"};
+static double levels[] = {1.5, 0};
+static struct wire_usage usages[] = {{"ws1", 2.25, 1048576}, {"ws2", -1, -1}};
+
+static struct wire_job_view view_of(uint64_t id, const char *name, const char *state)
+{
+    struct wire_job_view view = {.job = id, .attempt = 1, .name = name, .user = "alice", .uid = 2001, .state = state, .level = -1, .nprocs = 3,
+                                 .dir = "/home/alice", .submitted_ms = 1767225600000, .started_ms = -1, .ended_ms = -1, .exit_status = -1,
+                                 .signal = -1, .reason_code = "", .reason = ""};
+
+    view.command = (struct wire_strs){words, 3};
+    return view;
+}
+
+static struct wire_job_view done_view(uint64_t id, int exit_status, int number, const char *code, const char *reason)
+{
+    struct wire_job_view view = view_of(id, "prog", "done");
+
+    view.exit_status = exit_status;
+    view.signal = number;
+    view.reason_code = code;
+    view.reason = reason;
+    view.started_ms = view.submitted_ms + 250;
+    view.ended_ms = view.started_ms + 3723000;
+    view.processors.items = processors;
+    view.processors.count = 3;
+    view.usage.items = usages;
+    view.usage.count = 2;
+    view.level_seconds = (struct wire_doubles){levels, 2};
+    return view;
+}
+
+static void answer_jobs(struct world *w, uint64_t id, struct wire_job_view *views, size_t count, bool more)
+{
+    struct wire_message message = {.type = WIRE_jobs, .id = id, .u.jobs = {.more = more}};
+
+    message.u.jobs.jobs.items = views;
+    message.u.jobs.jobs.count = count;
+    peer_send(&w->elmer, &message);
+}
+
+/* The next wait is answered with this. */
+static void answer_wait(struct world *w, struct wire_job_view view)
+{
+    struct wire_message wait = peer_expect(&w->elmer, WIRE_wait);
+
+    assert_int_equal(wait.u.wait.job, view.job);
+    assert_true(wait.u.wait.timeout_ms > 0);
+    answer_jobs(w, wait.id, &view, 1, false);
+    wire_message_fini(&wait);
+}
+
+/* ---- esubmit ---- */
+
+static bool has(const struct wire_strs *list, const char *text)
+{
+    for (size_t i = 0; i < list->count; i++)
+        if (strcmp(list->items[i], text) == 0)
+            return true;
+    return false;
+}
+
+static bool has_name(const struct wire_strs *list, const char *name)
+{
+    for (size_t i = 0; i < list->count; i++)
+        if (strncmp(list->items[i], name, strlen(name)) == 0 && list->items[i][strlen(name)] == '=')
+            return true;
+    return false;
+}
+
+static void test_submission(void **data)
+{
+    struct world *w = *data;
+    struct wire_message message;
+    const struct wire_submit *submit = &message.u.submit;
+
+    setenv("COPIED", "here", 1);
+    setenv("PATH", "/usr/bin:/bin", 1);
+    umask(027);
+    RUN(w, "esubmit", "-J", "my job", "-o", "o.%j.%u.%x.%r.%%", "-e", "/dev/null", "-D", "/srv/x", "-v", "COPIED", "-v", "SET=a=b", "-v", "SET=second",
+        "--hosts", "ws1,ws2,ws1", "--each", "--pvm", "3", "prog", "-o", "--version", "");
+    umask(022);
+    accept_command(w);
+    message = peer_expect(&w->elmer, WIRE_submit);
+    assert_int_equal(submit->nprocs, 3);
+    assert_true(submit->each && submit->pvm);
+    assert_string_equal(submit->name, "my job");
+    assert_string_equal(submit->output, "o.%j.%u.%x.%r.%%");
+    assert_string_equal(submit->errors, "/dev/null");
+    assert_string_equal(submit->dir, "/srv/x");
+    assert_int_equal(submit->umask, 027);
+    assert_int_equal(submit->command.count, 4);
+    assert_string_equal(submit->command.items[1], "-o");
+    assert_string_equal(submit->command.items[3], "");
+    assert_int_equal(submit->hosts.count, 2);
+    assert_true(has(&submit->environment, "COPIED=here") && has(&submit->environment, "SET=second"));
+    assert_true(has(&submit->environment, "PATH=/usr/bin:/bin") && has(&submit->environment, "LC_ALL=C.UTF-8"));
+    assert_false(has_name(&submit->environment, "HOME") || has_name(&submit->environment, "ELMER_SOCKET") || has(&submit->environment, "SET=a=b"));
+    assert_true(strlen(submit->token) >= 16);
+    answer_submitted(w, message.id, "starting", 1, 0, "");
+    wire_message_fini(&message);
+    assert_int_equal(finish(w), 0);
+    assert_string_equal(w->stdout_text, "42\n");
+    assert_string_equal(w->stderr_text, "job 42 allocated ws1 ws2 at level 1\n");
+}
+
+static void test_defaults(void **data)
+{
+    struct world *w = *data;
+    struct wire_message message;
+    char here[4096];
+
+    unsetenv("PATH");
+    RUN(w, "esubmit", "1", "/opt/some/tool.sh");
+    setenv("PATH", "/usr/bin:/bin", 1);
+    accept_command(w);
+    message = peer_expect(&w->elmer, WIRE_submit);
+    assert_string_equal(message.u.submit.name, "tool.sh");
+    assert_string_equal(message.u.submit.output, "elmer-%j.out");
+    assert_string_equal(message.u.submit.errors, "");
+    assert_string_equal(message.u.submit.dir, getcwd(here, sizeof(here)));
+    assert_int_equal(message.u.submit.hosts.count, 0);
+    assert_true(has_name(&message.u.submit.environment, "PATH"));
+    answer_submitted(w, message.id, "queued", -1, 2, "");
+    wire_message_fini(&message);
+    assert_int_equal(finish(w), 0);
+    assert_string_equal(w->stderr_text, "job 42 queued: 2 ahead\n");
+    RUN(w, "esubmit", "--each", "-D", "sub", "1", "x");
+    accept_command(w);
+    message = peer_expect(&w->elmer, WIRE_submit);
+    assert_string_equal(message.u.submit.output, "elmer-%j.%r.out");
+    assert_string_equal(message.u.submit.dir + strlen(message.u.submit.dir) - 4, "/sub");
+    assert_int_equal(message.u.submit.dir[0], '/');
+    answer_submitted(w, message.id, "queued", -1, 0, "too few \033[31mprocessors");
+    wire_message_fini(&message);
+    assert_int_equal(finish(w), 0);
+    assert_string_equal(w->stderr_text, "job 42 queued: 0 ahead; too few \\x1B[31mprocessors\n");
+}
+
+static void test_same_token(void **data)
+{
+    struct world *w = *data;
+    struct wire_message first, second;
+
+    RUN(w, "esubmit", "1", "x");
+    accept_command(w);
+    first = peer_expect(&w->elmer, WIRE_submit);
+    accept_command(w); /* the first connection is lost before the answer */
+    second = peer_expect(&w->elmer, WIRE_submit);
+    assert_string_equal(first.u.submit.token, second.u.submit.token);
+    answer_error(w, second.id, WIRE_CODE_UNREACHABLE, "no link to elmer");
+    wire_message_fini(&second);
+    second = peer_expect(&w->elmer, WIRE_submit); /* again, on the same connection */
+    assert_string_equal(first.u.submit.token, second.u.submit.token);
+    answer_submitted(w, second.id, "running", 0, 0, "");
+    wire_message_fini(&first);
+    wire_message_fini(&second);
+    assert_int_equal(finish(w), 0);
+    assert_string_equal(w->stdout_text, "42\n");
+}
+
+static void test_refusals(void **data)
+{
+    static const struct { const char *code; int exit; } table[] = {
+        {WIRE_CODE_REFUSED, 1}, {WIRE_CODE_USAGE, 2}, {WIRE_CODE_NOT_PERMITTED, 5}, {WIRE_CODE_BAD_MESSAGE, 1}};
+    struct world *w = *data;
+
+    for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
+        struct wire_message message;
+
+        RUN(w, "esubmit", "9", "x");
+        accept_command(w);
+        message = peer_expect(&w->elmer, WIRE_submit);
+        answer_error(w, message.id, table[i].code, "asks for 9 processors, there are 4");
+        wire_message_fini(&message);
+        assert_int_equal(finish(w), table[i].exit);
+        assert_string_equal(w->stdout_text, "");
+        assert_non_null(strstr(w->stderr_text, "esubmit: asks for 9 processors, there are 4"));
+    }
+}
+
+static void test_unreachable(void **data)
+{
+    struct world *w = *data;
+
+    close(w->listening);
+    unlink(w->socket);
+    RUN(w, "equery");
+    assert_int_equal(finish(w), 4);
+    assert_non_null(strstr(w->stderr_text, w->socket));
+    assert_non_null(strstr(w->stderr_text, "No such file"));
+    w->listening = peer_listen(w->socket);
+}
+
+static void test_usage(void **data)
+{
+    static const char *const wrong[][6] = {
+        {"esubmit"}, {"esubmit", "1"}, {"esubmit", "0", "x"}, {"esubmit", "+1", "x"}, {"esubmit", "1x", "x"}, {"esubmit", "", "x"}, {"esubmit", "1000001", "x"},
+        {"esubmit", "-J", "a/b", "1", "x"}, {"esubmit", "-J", "a\nb", "1", "x"}, {"esubmit", "-J", "", "1", "x"}, {"esubmit", "-o", "%q", "1", "x"},
+        {"esubmit", "-e", "x%", "1", "x"}, {"esubmit", "-o", "", "1", "x"}, {"esubmit", "-v", "NO_SUCH_VARIABLE", "1", "x"}, {"esubmit", "-v", "=x", "1", "x"},
+        {"esubmit", "-v", "HOME=/", "1", "x"}, {"esubmit", "--hosts", "ws1,,ws2", "1", "x"}, {"esubmit", "--hosts=", "1", "x"}, {"esubmit", "--nonsense", "1", "x"},
+        {"esubmit", "-z", "1", "x"}, {"esubmit", "-o"}, {"esubmit", "1", ""}, {"esubmit", "1", "\xff"}, {"esubmit", "--each=1", "1", "x"}, {"esubmit", "-D", "", "1", "x"},
+        {"equery", "x"}, {"equery", "-1"}, {"equery", "0"}, {"equery", "18446744073709551616"}, {"equery", "--jsonx"}, {"ekill"}, {"ekill", "1", "x"}, {"ecancel"}, {"ecancel", "-r"}};
+    static const char *const commands[] = {"esubmit", "equery", "ekill", "ecancel"};
+    struct world *w = *data;
+
+    for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+        const char *newline;
+
+        run(w, wrong[i]);
+        if (finish(w) != 2)
+            fail_msg("%s %s: not exit 2; %s", wrong[i][0], wrong[i][1] ? wrong[i][1] : "", w->stderr_text);
+        assert_string_equal(w->stdout_text, "");
+        newline = strchr(w->stderr_text, '\n'); /* one line */
+        assert_non_null(newline);
+        assert_int_equal(newline[1], '\0');
+        assert_int_equal(strncmp(w->stderr_text, wrong[i][0], strlen(wrong[i][0])), 0);
+    }
+    for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++) {
+        RUN(w, commands[i], "--help");
+        assert_int_equal(finish(w), 0);
+        assert_int_equal(strncmp(w->stdout_text, "Usage: ", 7), 0);
+        RUN(w, commands[i], "--version");
+        assert_int_equal(finish(w), 0);
+        assert_non_null(strstr(w->stdout_text, PACKAGE_VERSION));
+        assert_string_equal(w->stderr_text, "");
+    }
+}
+
+/* ---- esubmit -w ---- */
+
+static void test_wait_status(void **data)
+{
+    static const struct { int status, signal; const char *code, *reason; int exit; const char *said; } table[] = {
+        {0, 0, "exited", "", 0, NULL},
+        {3, 0, "exited", "", 3, NULL},
+        {-1, 11, "exited", "", 139, "job 42 died by signal 11"},
+        {-1, 15, "killed", "ekill by alice", 143, "ekill by alice"},
+        {-1, 0, "host-lost", "host ws2 went down", 125, "host ws2 went down"},
+        {-1, 0, "start-failed", "prog: no such file", 125, "prog: no such file"},
+        {-1, 9, "host-lost", "host ws2 went down", 125, "host ws2 went down"},
+    };
+    struct world *w = *data;
+
+    for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
+        RUN(w, "esubmit", "-w", "1", "x");
+        take_submission(w);
+        answer_wait(w, view_of(42, "x", "running")); /* the round ended before the job */
+        answer_wait(w, done_view(42, table[i].status, table[i].signal, table[i].code, table[i].reason));
+        assert_int_equal(finish(w), table[i].exit);
+        assert_string_equal(w->stdout_text, "42\n");
+        if (table[i].said)
+            assert_non_null(strstr(w->stderr_text, table[i].said));
+        else
+            assert_string_equal(w->stderr_text, "job 42 allocated ws1 ws2 at level 0\n");
+    }
+}
+
+static void test_wait_cancelled(void **data)
+{
+    struct world *w = *data;
+    struct wire_job_view view = view_of(42, "x", "cancelled");
+
+    RUN(w, "esubmit", "-w", "1", "x");
+    take_submission(w);
+    view.reason_code = "cancelled";
+    answer_wait(w, view);
+    assert_int_equal(finish(w), 125);
+    assert_non_null(strstr(w->stderr_text, "job 42 was cancelled"));
+}
+
+static void test_wait_reconnects(void **data)
+{
+    struct world *w = *data;
+
+    RUN(w, "esubmit", "-w", "1", "x");
+    take_submission(w);
+    peer_expect_gone(&w->elmer, WIRE_wait);
+    accept_command(w); /* closes the first connection; the command comes again */
+    answer_wait(w, done_view(42, 7, 0, "exited", ""));
+    assert_int_equal(finish(w), 7);
+}
+
+static void test_wait_interrupted(void **data)
+{
+    struct world *w = *data;
+
+    RUN(w, "esubmit", "-w", "1", "x");
+    take_submission(w);
+    peer_expect_gone(&w->elmer, WIRE_wait);
+    kill(w->pid, SIGINT);
+    assert_int_equal(finish(w), 130);
+    assert_non_null(strstr(w->stderr_text, "job 42 goes on"));
+    assert_non_null(strstr(w->stderr_text, "ekill 42"));
+}
+
+/* ---- equery ---- */
+
+static void test_tables(void **data)
+{
+    struct world *w = *data;
+    struct wire_job_view views[3] = {view_of(7, "a very long name that nobody would cut", "ending"), view_of(123, "x", "queued"), view_of(124, "y", "held")};
+    struct wire_message query;
+
+    views[0].level = 2;
+    views[0].processors.items = processors;
+    views[0].processors.count = 3;
+    views[0].started_ms = 1767225600000;
+    views[0].ended_ms = 1767225600000 + 90061000;
+    views[1].reason = "asks for 9 processors, 4 are up";
+    views[2].ahead = 1;
+    views[2].reason_code = "held";
+    RUN(w, "equery");
+    accept_command(w);
+    query = peer_expect(&w->elmer, WIRE_query);
+    assert_true(query.u.query.running && query.u.query.queued);
+    answer_jobs(w, query.id, views, 2, true); /* in two pages */
+    answer_jobs(w, query.id, views + 2, 1, false);
+    wire_message_fini(&query);
+    assert_int_equal(finish(w), 0);
+    assert_string_equal(w->stderr_text, "");
+    assert_string_equal(w->stdout_text, "Running jobs:\n"
+                                        "JOB  NAME                                    USER   STATE   LEVEL  NPROCS        TIME  HOSTS\n"
+                                        "  7  a very long name that nobody would cut  alice  ending      2       3  1d01:01:01  ws1*2,ws2\n"
+                                        "\n"
+                                        "Queued jobs:\n"
+                                        "JOB  NAME  USER   STATE   NPROCS  AHEAD  SUBMITTED            REASON\n"
+                                        "123  x     alice  queued       3      0  2026-01-01 00:00:00  asks for 9 processors, 4 are up\n"
+                                        "124  y     alice  held         3      1  2026-01-01 00:00:00  held\n");
+}
+
+static void test_lists(void **data)
+{
+    struct world *w = *data;
+    struct wire_message query;
+
+    RUN(w, "equery", "-r");
+    accept_command(w);
+    query = peer_expect(&w->elmer, WIRE_query);
+    assert_true(query.u.query.running && !query.u.query.queued);
+    answer_jobs(w, query.id, NULL, 0, false);
+    wire_message_fini(&query);
+    assert_int_equal(finish(w), 0);
+    assert_string_equal(w->stdout_text, "No running jobs.\n");
+    RUN(w, "equery", "-q");
+    accept_command(w);
+    query = peer_expect(&w->elmer, WIRE_query);
+    assert_true(!query.u.query.running && query.u.query.queued);
+    answer_jobs(w, query.id, NULL, 0, false);
+    wire_message_fini(&query);
+    assert_int_equal(finish(w), 0);
+    assert_string_equal(w->stdout_text, "No queued jobs.\n");
+}
+
+static void test_ids(void **data)
+{
+    struct world *w = *data;
+    struct wire_job_view view = done_view(5, 1, 0, "start-failed", "/no/such/dir: No such file or directory\033");
+    struct wire_message query;
+
+    RUN(w, "equery", "5", "99");
+    accept_command(w);
+    query = peer_expect(&w->elmer, WIRE_query);
+    assert_int_equal(query.u.query.jobs.count, 2);
+    assert_int_equal(query.u.query.jobs.items[1], 99);
+    answer_jobs(w, query.id, &view, 1, false);
+    wire_message_fini(&query);
+    assert_int_equal(finish(w), 3);
+    assert_non_null(strstr(w->stderr_text, "equery: there is no job 99"));
+    assert_string_equal(w->stdout_text, "Ended jobs:\n"
+                                        "JOB  NAME  USER   STATE  NPROCS     TIME  HOSTS      ENDED                RESULT  REASON\n"
+                                        "  5  prog  alice  done        3  1:02:03  ws1*2,ws2  2026-01-01 01:02:03  exit 1  /no/such/dir: No such file or directory\\x1B\n");
+}
+
+static void test_json(void **data)
+{
+    struct world *w = *data;
+    struct wire_job_view views[2] = {done_view(5, -1, 9, "killed", ""), view_of(6, "x\"y", "queued")};
+    struct wire_message query;
+
+    views[1].attempt = 0;
+    views[1].dir = "";
+    RUN(w, "equery", "--json", "5", "6");
+    accept_command(w);
+    query = peer_expect(&w->elmer, WIRE_query);
+    answer_jobs(w, query.id, views, 2, false);
+    wire_message_fini(&query);
+    assert_int_equal(finish(w), 0);
+    assert_string_equal(
+        w->stdout_text,
+        "{\"schema\":\"elmer.jobs/1\",\"jobs\":[{\"id\":5,\"attempt\":1,\"name\":\"prog\",\"user\":\"alice\",\"uid\":2001,\"state\":\"done\",\"level\":null,\"nprocs\":3,"
+        "\"hosts\":[\"ws1\",\"ws2\"],\"processors\":[{\"host\":\"ws1\",\"cpu\":0},{\"host\":\"ws1\",\"cpu\":1},{\"host\":\"ws2\",\"cpu\":0}],"
+        "\"command\":[\"./prog\",\"-x\",\"a b\"],\"dir\":\"/home/alice\",\"submitted\":\"2026-01-01T00:00:00.000Z\",\"started\":\"2026-01-01T00:00:00.250Z\","
+        "\"ended\":\"2026-01-01T01:02:03.250Z\",\"exit_status\":null,\"signal\":9,\"reason_code\":\"killed\",\"reason\":null,"
+        "\"usage\":[{\"host\":\"ws1\",\"cpu_seconds\":2.25,\"memory_peak_bytes\":1048576},{\"host\":\"ws2\",\"cpu_seconds\":null,\"memory_peak_bytes\":null}],"
+        "\"level_seconds\":[1.5,0.0]},"
+        "{\"id\":6,\"attempt\":0,\"name\":\"x\\\"y\",\"user\":\"alice\",\"uid\":2001,\"state\":\"queued\",\"level\":null,\"nprocs\":3,\"hosts\":[],\"processors\":[],"
+        "\"command\":[\"./prog\",\"-x\",\"a b\"],\"dir\":null,\"submitted\":\"2026-01-01T00:00:00.000Z\",\"started\":null,\"ended\":null,\"exit_status\":null,"
+        "\"signal\":null,\"reason_code\":null,\"reason\":null,\"usage\":[],\"level_seconds\":[]}]}\n");
+}
+
+static void test_full_output(void **data)
+{
+    struct world *w = *data;
+    struct wire_message query;
+
+    if (access("/dev/full", W_OK) != 0)
+        skip();
+    (void)snprintf(w->out, sizeof(w->out), "/dev/full");
+    RUN(w, "equery");
+    accept_command(w);
+    query = peer_expect(&w->elmer, WIRE_query);
+    answer_jobs(w, query.id, NULL, 0, false);
+    wire_message_fini(&query);
+    (void)snprintf(w->out, sizeof(w->out), "%s/out", w->dir);
+    assert_int_equal(finish(w), 1);
+    assert_non_null(strstr(w->stderr_text, "No space left"));
+}
+
+/* ---- ekill, ecancel ---- */
+
+static void test_many_ids(void **data)
+{
+    struct world *w = *data;
+    struct wire_message message, done = {.type = WIRE_done, .u.done = {.text = "job 1 is being ended"}};
+
+    RUN(w, "ekill", "1", "2", "3", "4");
+    accept_command(w);
+    for (uint64_t job = 1; job <= 4; job++) {
+        message = peer_expect(&w->elmer, WIRE_kill);
+        assert_int_equal(message.u.kill.job, job);
+        done.id = message.id;
+        if (job == 2)
+            answer_error(w, message.id, WIRE_CODE_NOT_PERMITTED, "job 2 belongs to bob");
+        else if (job == 3)
+            answer_error(w, message.id, WIRE_CODE_NO_SUCH_JOB, "there is no job 3");
+        else
+            peer_send(&w->elmer, &done);
+        wire_message_fini(&message);
+    }
+    assert_int_equal(finish(w), 5);
+    assert_non_null(strstr(w->stderr_text, "job 2 belongs to bob"));
+    assert_non_null(strstr(w->stderr_text, "there is no job 3"));
+    assert_string_equal(w->stdout_text, "");
+}
+
+static void test_wrong_state(void **data)
+{
+    struct world *w = *data;
+    struct wire_message message;
+
+    RUN(w, "ecancel", "8");
+    accept_command(w);
+    message = peer_expect(&w->elmer, WIRE_cancel);
+    answer_error(w, message.id, WIRE_CODE_WRONG_STATE, "job 8 is running: use ekill");
+    wire_message_fini(&message);
+    assert_int_equal(finish(w), 3);
+    assert_string_equal(w->stderr_text, "ecancel: job 8 is running: use ekill\n");
+}
+
+/* The answer of the first request was lost: that the job is cancelled already is what was wanted. */
+static void test_cancel_twice(void **data)
+{
+    struct world *w = *data;
+    struct wire_job_view view = view_of(8, "x", "cancelled");
+    struct wire_message message;
+
+    RUN(w, "ecancel", "8");
+    accept_command(w);
+    peer_expect_gone(&w->elmer, WIRE_cancel);
+    accept_command(w);
+    message = peer_expect(&w->elmer, WIRE_cancel);
+    answer_error(w, message.id, WIRE_CODE_WRONG_STATE, "job 8 is cancelled");
+    wire_message_fini(&message);
+    message = peer_expect(&w->elmer, WIRE_query);
+    answer_jobs(w, message.id, &view, 1, false);
+    wire_message_fini(&message);
+    assert_int_equal(finish(w), 0);
+}
+
+int main(void)
+{
+#define WITH_ELMER(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
+    const struct CMUnitTest tests[] = {
+        WITH_ELMER(test_submission),  WITH_ELMER(test_defaults),       WITH_ELMER(test_same_token),       WITH_ELMER(test_refusals),
+        WITH_ELMER(test_unreachable), WITH_ELMER(test_usage),          WITH_ELMER(test_wait_status),      WITH_ELMER(test_wait_cancelled),
+        WITH_ELMER(test_wait_reconnects), WITH_ELMER(test_wait_interrupted), WITH_ELMER(test_tables),     WITH_ELMER(test_lists),
+        WITH_ELMER(test_ids),         WITH_ELMER(test_json),           WITH_ELMER(test_full_output),      WITH_ELMER(test_many_ids),
+        WITH_ELMER(test_wrong_state), WITH_ELMER(test_cancel_twice),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
