@@ -17,7 +17,7 @@
 #include "libelmer/net/address.h"
 #include "libelmer/net/link_internal.h"
 
-enum { BACKLOG = 512, REFUSED_MAX = 32 };
+enum { BACKLOG = 512, REFUSED_MAX = 32, RETRY_MS = 100 };
 
 struct listener {
     uv_loop_t *loop;
@@ -27,8 +27,9 @@ struct listener {
     listener_accept accept;
     void *data;
     unsigned max_links, links, refused;
-    bool closing, gone;
-    bool stalled; /* a connection could not be accepted for want of memory; libuv waits for us */
+    uv_timer_t retry; /* libuv accepts nothing more until we have taken what there is, and there was no memory */
+    unsigned handles;
+    bool closing;
     struct log_limit limit;
     char path[sizeof((struct sockaddr_un *)0)->sun_path + 1]; /* of a socket file that we made */
     dev_t device;
@@ -37,11 +38,9 @@ struct listener {
 
 static void free_if_done(struct listener *listener)
 {
-    if (listener->gone && listener->links == 0 && listener->refused == 0)
+    if (listener->handles == 0 && listener->links == 0 && listener->refused == 0)
         free(listener);
 }
-
-static void on_connection(uv_stream_t *server, int status);
 
 void listener_link_gone(struct listener *listener, bool refused)
 {
@@ -49,8 +48,6 @@ void listener_link_gone(struct listener *listener, bool refused)
         listener->refused--;
     else
         listener->links--;
-    if (listener->stalled)
-        on_connection(&listener->io.stream, 0);
     free_if_done(listener);
 }
 
@@ -89,6 +86,15 @@ static void offer(struct listener *listener, struct link *link)
         link_begin(link);
 }
 
+static void on_connection(uv_stream_t *server, int status);
+
+static void on_retry(uv_timer_t *timer)
+{
+    struct listener *listener = timer->data;
+
+    on_connection(&listener->io.stream, 0);
+}
+
 static void on_connection(uv_stream_t *server, int status)
 {
     struct listener *listener = server->data;
@@ -102,9 +108,10 @@ static void on_connection(uv_stream_t *server, int status)
         return;
     }
     link = link_create(listener->loop, LINK_HELLO, &listener->options, &listener->callbacks, NULL);
-    listener->stalled = link == NULL;
-    if (link == NULL)
+    if (link == NULL) {
+        (void)uv_timer_start(&listener->retry, on_retry, RETRY_MS, 0);
         return;
+    }
     link->listener = listener;
     listener->links++;
     status = link_io_init(link, listener->io.handle.type == UV_NAMED_PIPE, -1);
@@ -122,7 +129,7 @@ static void on_listener_gone(uv_handle_t *handle)
 {
     struct listener *listener = handle->data;
 
-    listener->gone = true;
+    listener->handles--;
     free_if_done(listener);
 }
 
@@ -142,6 +149,7 @@ void listener_close(struct listener *listener)
         return;
     listener->closing = true;
     remove_path(listener);
+    uv_close((uv_handle_t *)&listener->retry, on_listener_gone);
     uv_close(&listener->io.handle, on_listener_gone);
 }
 
@@ -155,7 +163,10 @@ static int open_stream(struct listener *listener, int fd, bool pipe)
         free(listener);
         return code;
     }
+    (void)uv_timer_init(listener->loop, &listener->retry);
+    listener->retry.data = listener;
     listener->io.handle.data = listener;
+    listener->handles = 2;
     code = pipe ? uv_pipe_open(&listener->io.pipe, fd) : uv_tcp_open(&listener->io.tcp, fd);
     if (code != 0)
         (void)close(fd);

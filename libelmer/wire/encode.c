@@ -151,6 +151,7 @@ static json_t *encode_root(struct encoder *e, const struct wire_message *message
 struct sink {
     uint8_t *data;
     size_t size, capacity;
+    bool failed; /* jansson does not stop at every failure of its callback */
 };
 
 static int sink_put(const char *bytes, size_t size, void *data)
@@ -161,8 +162,10 @@ static int sink_put(const char *bytes, size_t size, void *data)
         size_t capacity = 2 * sink->capacity + size + 1;
         uint8_t *grown = realloc(sink->data, capacity);
 
-        if (grown == NULL)
+        if (grown == NULL) {
+            sink->failed = true;
             return -1;
+        }
         sink->data = grown;
         sink->capacity = capacity;
     }
@@ -178,7 +181,7 @@ static int dump(const json_t *root, size_t prefix, struct sink *sink)
     sink->data = malloc(sink->capacity);
     if (sink->data == NULL)
         return -ENOMEM;
-    if (json_dump_callback(root, sink_put, sink, JSON_COMPACT | JSON_REAL_PRECISION(17)) != 0) {
+    if (json_dump_callback(root, sink_put, sink, JSON_COMPACT | JSON_REAL_PRECISION(17)) != 0 || sink->failed) {
         free(sink->data);
         return -ENOMEM;
     }
