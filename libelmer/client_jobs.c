@@ -11,6 +11,7 @@
 /* The answers as they came; the strings of the public view stay in them. */
 struct answers {
     struct elmer_jobs jobs; /* first: what the caller sees */
+    struct elmer_job *items;
     struct wire_message *messages;
     size_t nmessages;
     const struct wire_job_view **views;
@@ -43,7 +44,7 @@ void elmer_jobs_free(struct elmer_jobs *jobs)
     free(answers->lists);
     free(answers->messages);
     free(answers->views);
-    free((void *)(uintptr_t)answers->jobs.items);
+    free(answers->items);
     free(answers);
 }
 
@@ -158,15 +159,14 @@ static bool wanted(const struct answers *answers, const struct wire_job_view *vi
 /* The public view of what has come. */
 static int present(struct answers *answers)
 {
-    struct elmer_job *items;
     size_t count = 0, at = 0;
 
     for (size_t i = 0; i < answers->nmessages; i++)
         count += answers->messages[i].u.jobs.jobs.count;
     answers->views = calloc(count ? count : 1, sizeof(struct wire_job_view *));
-    items = calloc(count ? count : 1, sizeof(*items));
-    answers->jobs.items = items;
-    if (!answers->views || !items)
+    answers->items = calloc(count ? count : 1, sizeof(*answers->items));
+    answers->jobs.items = answers->items;
+    if (!answers->views || !answers->items)
         return -ENOMEM;
     for (size_t i = 0; i < answers->nmessages; i++) {
         const struct wire_jobs *page = &answers->messages[i].u.jobs;
@@ -175,7 +175,7 @@ static int present(struct answers *answers)
             if (!wanted(answers, &page->jobs.items[j]))
                 continue;
             answers->views[at] = &page->jobs.items[j];
-            if (fill_job(answers, &items[at], answers->views[at]) < 0)
+            if (fill_job(answers, &answers->items[at], answers->views[at]) < 0)
                 return -ENOMEM;
             at++;
         }
@@ -226,7 +226,7 @@ int elmer_wait(struct elmer *elmer, uint64_t job, int timeout_ms, struct elmer_j
         margin = timeout_ms;
     request.u.wait.timeout_ms = (uint64_t)(timeout_ms - margin > 60000 ? 60000 : timeout_ms - margin);
     result = ask(elmer, &request, &filter, timeout_ms, jobs, error);
-    if (result == ELMER_OK && (*jobs)->count != 1) {
+    if (result == ELMER_OK && *jobs && (*jobs)->count != 1) {
         elmer_jobs_free(*jobs);
         *jobs = NULL;
         return client_error(error, ELMER_NO_SUCH_JOB, "there is no job %llu", (unsigned long long)job);
@@ -262,7 +262,7 @@ static bool was_done(struct elmer *elmer, uint64_t id, bool cancelled, int timeo
     struct elmer_jobs *jobs;
     bool yes;
 
-    if (elmer_query(elmer, false, false, &id, 1, timeout_ms, &jobs, NULL) != ELMER_OK)
+    if (elmer_query(elmer, false, false, &id, 1, timeout_ms, &jobs, NULL) != ELMER_OK || !jobs)
         return false;
     yes = jobs->count == 1 && (cancelled ? strcmp(jobs->items[0].state, "cancelled") == 0 : strcmp(jobs->items[0].reason_code, "killed") == 0);
     elmer_jobs_free(jobs);

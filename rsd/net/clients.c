@@ -179,16 +179,21 @@ static void look_up(uv_work_t *work)
         memcpy(c->user, found->pw_name, strlen(found->pw_name) + 1);
 }
 
-static void free_client(struct client *c)
+static void destroy(struct client *c)
 {
-    for (struct client **at = &c->all->first; *at; at = &(*at)->next)
-        if (*at == c) {
-            *at = c->next;
-            break;
-        }
     for (unsigned i = 0; i < c->nheld; i++)
         free(c->held[i].frame);
     free(c);
+}
+
+static void remove_client(struct client *c)
+{
+    struct client **at = &c->all->first;
+
+    while (*at != c)
+        at = &(*at)->next;
+    *at = c->next;
+    destroy(c);
 }
 
 static void on_looked_up(uv_work_t *work, int status)
@@ -200,7 +205,7 @@ static void on_looked_up(uv_work_t *work, int status)
     c->nheld = 0;
     if (!c->link) {
         c->nheld = nheld;
-        free_client(c);
+        remove_client(c);
         return;
     }
     if (status != 0 || c->user[0] == '\0')
@@ -232,7 +237,7 @@ static void on_close(struct link *link, const char *text, void *data)
         (void)all->callbacks.send(&closed, all->data);
     }
     if (!c->looking)
-        free_client(c);
+        remove_client(c);
 }
 
 static unsigned count_user(const struct clients *all, uid_t uid)
@@ -365,7 +370,9 @@ void clients_free(struct clients *all)
 {
     if (!all)
         return;
-    while (all->first)
-        free_client(all->first);
+    for (struct client *c = all->first, *next; c; c = next) {
+        next = c->next;
+        destroy(c);
+    }
     free(all);
 }
