@@ -6,7 +6,7 @@ jobs_scope=elmer.slice/elmer-jobs.scope
 # The programs of the tests go where every node sees them.
 install_programs() {
     on 1 sh -c 'cat >/home/testjob && chmod 755 /home/testjob' <"$build/tests/system/testjob"
-    wait_for 20 'all hosts are up' hosts_up "$nodes"
+    wait_for 20 'all hosts are up' hosts_up "$nodes" || bail_out 'Elmer runs no job on these nodes'
 }
 
 # From here on this shell and what it starts rank above every job, as a person at another machine would: a node whose CPU is spun away by a
