@@ -227,6 +227,12 @@ int wire_encode(const struct wire_message *message, unsigned minor, char **json,
     return code;
 }
 
+void wire_frame_header(uint8_t *header, size_t size)
+{
+    for (int i = 0; i < WIRE_FRAME_HEADER; i++)
+        header[i] = (uint8_t)(size >> (8 * (WIRE_FRAME_HEADER - 1 - i)));
+}
+
 int wire_encode_frame(const struct wire_message *message, unsigned minor, uint8_t **frame, size_t *size,
                       struct err *err)
 {

@@ -10,12 +10,6 @@
 
 enum { KEEP_BYTES = 64 * 1024 /* a larger buffer is given back once it is empty */ };
 
-void wire_frame_header(uint8_t *header, size_t size)
-{
-    for (int i = 0; i < WIRE_FRAME_HEADER; i++)
-        header[i] = (uint8_t)(size >> (8 * (WIRE_FRAME_HEADER - 1 - i)));
-}
-
 static size_t header_length(const uint8_t *header)
 {
     return (size_t)header[0] << 24 | (size_t)header[1] << 16 | (size_t)header[2] << 8 | header[3];

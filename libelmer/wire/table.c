@@ -21,14 +21,14 @@
     static const struct wire_object object_##name = {#name, sizeof(struct wire_##name), senders, fields_##name};
 #define WIRE_STRUCT(name, ...)           DESCRIBE(name, 0, __VA_ARGS__)
 #define WIRE_MESSAGE(name, senders, ...) DESCRIBE(name, senders, __VA_ARGS__)
-#include "libelmer/wire/messages.def"
+#include WIRE_MESSAGES
 #undef WIRE_STRUCT
 #undef WIRE_MESSAGE
 
 static const struct wire_object *const messages[] = {
 #define WIRE_STRUCT(name, ...)
 #define WIRE_MESSAGE(name, senders, ...) &object_##name,
-#include "libelmer/wire/messages.def"
+#include WIRE_MESSAGES
 #undef WIRE_STRUCT
 #undef WIRE_MESSAGE
 };
@@ -36,7 +36,7 @@ static const struct wire_object *const messages[] = {
 static const struct wire_object *const structs[] = {
 #define WIRE_STRUCT(name, ...) &object_##name,
 #define WIRE_MESSAGE(name, senders, ...)
-#include "libelmer/wire/messages.def"
+#include WIRE_MESSAGES
 #undef WIRE_STRUCT
 #undef WIRE_MESSAGE
     NULL};

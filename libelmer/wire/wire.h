@@ -12,6 +12,11 @@ enum { WIRE_MAJOR = 1, WIRE_MINOR = 0, WIRE_MAX_FRAME = 1 << 20, WIRE_MAX_DEPTH 
 
 enum wire_sender { WIRE_FROM_CLIENT = 1, WIRE_FROM_ELMER = 2, WIRE_FROM_HOST = 4, WIRE_FROM_ROOT = 8, WIRE_FROM_SUPERVISOR = 16, WIRE_FROM_AGENT = 32, WIRE_FROM_ANY = 63 };
 
+/* A test of versions brings a table with a history. */
+#ifndef WIRE_MESSAGES
+#define WIRE_MESSAGES "libelmer/wire/messages.def"
+#endif
+
 /* Lists. Items belong to whoever filled them in; those of a decoded message to the message. */
 struct wire_strs { const char **items; size_t count; };
 struct wire_uints { uint64_t *items; size_t count; };
@@ -31,14 +36,14 @@ struct wire_doubles { double *items; size_t count; };
 #define L(type, member, limit, since) struct { struct wire_##type *items; size_t count; } member;
 #define WIRE_STRUCT(name, ...) struct wire_##name { __VA_ARGS__ };
 #define WIRE_MESSAGE(name, senders, ...) struct wire_##name { char unused_; __VA_ARGS__ };
-#include "libelmer/wire/messages.def"
+#include WIRE_MESSAGES
 #undef WIRE_STRUCT
 #undef WIRE_MESSAGE
 
 enum wire_type {
 #define WIRE_STRUCT(name, ...)
 #define WIRE_MESSAGE(name, senders, ...) WIRE_##name,
-#include "libelmer/wire/messages.def"
+#include WIRE_MESSAGES
 #undef WIRE_STRUCT
 #undef WIRE_MESSAGE
     WIRE_TYPE_COUNT
@@ -50,7 +55,7 @@ struct wire_message {
     union {
 #define WIRE_STRUCT(name, ...)
 #define WIRE_MESSAGE(name, senders, ...) struct wire_##name name;
-#include "libelmer/wire/messages.def"
+#include WIRE_MESSAGES
 #undef WIRE_STRUCT
 #undef WIRE_MESSAGE
     } u;
