@@ -203,10 +203,10 @@ int core_restore_job(struct core *core, const struct core_job *saved, int64_t no
     char *text;
     int level = 0;
 
-    if (now_ms < core->now_ms || !saved_valid(core, saved))
-        return -EINVAL;
     if (index_find(core, saved->id) != NULL)
         return -EEXIST;
+    if (now_ms < core->now_ms || !saved_valid(core, saved))
+        return -EINVAL;
     if (has_cluster(saved)) {
         if (reserve_processors(core, saved) != 0)
             return -ENOMEM;
