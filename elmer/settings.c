@@ -1,0 +1,385 @@
+#include "config.h"
+
+#include "elmer/settings.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "elmer/mem.h"
+#include "libelmer/base/ini.h"
+#include "libelmer/base/str.h"
+
+#ifndef ELMER_RSD_RUNDIR
+#define ELMER_RSD_RUNDIR "/run/elmer-rsd"
+#endif
+
+enum { MAX_HOSTS = 65535, MAX_PATH = 4000 };
+
+static void replace(char **text, const char *value)
+{
+    char *copy = mem_strdup(value);
+    free(*text);
+    *text = copy;
+}
+
+/* ---- values ---- */
+
+#define LONG_KEY(key, member, parser, min, max)                                                                        \
+    static int set_##key(void *config, const char *sub, const char *value, struct err *err)                            \
+    {                                                                                                                  \
+        struct settings *s = config;                                                                                   \
+        (void)sub;                                                                                                     \
+        return parser(value, min, max, &s->member, err);                                                               \
+    }
+LONG_KEY(report_interval, report_ms, ini_parse_duration_ms, 100, 3600000)
+LONG_KEY(heartbeat, heartbeat_ms, ini_parse_duration_ms, 100, 3600000)
+LONG_KEY(host_timeout, host_timeout_ms, ini_parse_duration_ms, 500, 86400000)
+LONG_KEY(kill_grace, kill_grace_ms, ini_parse_duration_ms, 0, 3600000)
+LONG_KEY(fresh_intervals, fresh_intervals, ini_parse_int, 1, 1000)
+LONG_KEY(max_nprocs, max_nprocs, ini_parse_int, 1, 65536)
+LONG_KEY(minimum_uid, minimum_uid, ini_parse_int, 1, 4294967294)
+
+#define CORE_MS_KEY(key, min, max)                                                                                     \
+    static int set_##key(void *config, const char *sub, const char *value, struct err *err)                            \
+    {                                                                                                                  \
+        struct settings *s = config;                                                                                   \
+        long ms;                                                                                                       \
+        (void)sub;                                                                                                     \
+        int code = ini_parse_duration_ms(value, min, max, &ms, err);                                                   \
+        if (!code)                                                                                                     \
+            s->core.key##_ms = ms;                                                                                     \
+        return code;                                                                                                   \
+    }
+CORE_MS_KEY(settle, 0, 3600000)
+CORE_MS_KEY(start_timeout, 100, 86400000)
+CORE_MS_KEY(resend, 50, 3600000)
+
+#define PATH_KEY(key)                                                                                                  \
+    static int set_##key(void *config, const char *sub, const char *value, struct err *err)                            \
+    {                                                                                                                  \
+        struct settings *s = config;                                                                                   \
+        (void)sub;                                                                                                     \
+        if (*value != '/' || strlen(value) > MAX_PATH)                                                                 \
+            return err_set(err, -EINVAL, "a path must begin with '/' and have at most %d bytes", MAX_PATH);            \
+        replace(&s->key, value);                                                                                       \
+        return 0;                                                                                                      \
+    }
+PATH_KEY(store)
+PATH_KEY(jobs_dir)
+PATH_KEY(agent)
+
+static int set_socket_path(char **path, const char *value, struct err *err)
+{
+    if (*value != '/' || strlen(value) > 107)
+        return err_set(err, -EINVAL, "the path of a socket must begin with '/' and have at most 107 bytes");
+    replace(path, value);
+    return 0;
+}
+
+static int set_socket(void *config, const char *sub, const char *value, struct err *err)
+{
+    (void)sub;
+    return set_socket_path(&((struct settings *)config)->socket, value, err);
+}
+
+static int set_host_socket(void *config, const char *sub, const char *value, struct err *err)
+{
+    (void)sub;
+    return set_socket_path(&((struct settings *)config)->host_socket, value, err);
+}
+
+static int set_word(char **word, const char *value, const char *what, struct err *err)
+{
+    if (!*value || strlen(value) > 255 || strpbrk(value, " \t:/"))
+        return err_set(err, -EINVAL, "%s is one word", what);
+    replace(word, value);
+    return 0;
+}
+
+static int set_host_user(void *config, const char *sub, const char *value, struct err *err)
+{
+    (void)sub;
+    return set_word(&((struct settings *)config)->host_user, value, "the name of a user", err);
+}
+
+static int set_admin_group(void *config, const char *sub, const char *value, struct err *err)
+{
+    (void)sub;
+    return set_word(&((struct settings *)config)->admin_group, value, "the name of a group", err);
+}
+
+static int set_name(void *config, const char *sub, const char *value, struct err *err)
+{
+    (void)sub;
+    if (!str_valid_hostname(value))
+        return err_set(err, -EINVAL, "not the name of a host: letters, digits, '-' and '.'");
+    replace(&((struct settings *)config)->name, value);
+    return 0;
+}
+
+static int set_listen(void *config, const char *sub, const char *value, struct err *err)
+{
+    (void)sub;
+    const char *colon = strrchr(value, ':');
+    uint64_t port;
+    if (!colon || colon == value || strlen(value) > 300 || !str_to_u64(colon + 1, &port) || port < 1 || port > 65535)
+        return err_set(err, -EINVAL, "want HOST:PORT, for example listen = 0.0.0.0:6500");
+    replace(&((struct settings *)config)->listen, value);
+    return 0;
+}
+
+static int set_transport(void *config, const char *sub, const char *value, struct err *err)
+{
+    (void)sub;
+    if (strcmp(value, "plain"))
+        return err_set(err, -EINVAL, "only \"plain\" is known: links are plain TCP until TLS is there");
+    replace(&((struct settings *)config)->transport, value);
+    return 0;
+}
+
+static int set_levels(void *config, const char *sub, const char *value, struct err *err)
+{
+    (void)sub;
+    long levels;
+    int code = ini_parse_int(value, 1, CORE_MAX_LEVELS, &levels, err);
+    if (!code)
+        ((struct settings *)config)->core.levels = (int)levels;
+    return code;
+}
+
+static int set_allocator(void *config, const char *sub, const char *value, struct err *err)
+{
+    (void)sub;
+    int allocator = core_allocator_by_name(value);
+    if (allocator < 0)
+        return err_set(err, -EINVAL, "unknown allocator: v1 and v2 are known");
+    ((struct settings *)config)->core.allocator = (enum core_allocator)allocator;
+    return 0;
+}
+
+static int set_threshold(void *config, const char *sub, const char *value, struct err *err)
+{
+    (void)sub;
+    return ini_parse_double(value, 0, 1, &((struct settings *)config)->core.threshold, err);
+}
+
+static int set_seed(void *config, const char *sub, const char *value, struct err *err)
+{
+    (void)sub;
+    if (!str_to_u64(value, &((struct settings *)config)->core.seed))
+        return err_set(err, -EINVAL, "want a number from 0 to 2^64-1; 0 takes another one at each start");
+    return 0;
+}
+
+/* ---- hosts ---- */
+
+static struct settings_host *find_host(struct settings *s, const char *name)
+{
+    for (size_t i = 0; i < s->nhosts; i++)
+        if (!strcmp(s->hosts[i].name, name))
+            return &s->hosts[i];
+    return NULL;
+}
+
+static struct settings_host *add_host(struct settings *s, const char *name)
+{
+    size_t capacity = s->nhosts;
+    s->hosts = mem_grow(s->hosts, &capacity, s->nhosts + 1, sizeof(*s->hosts));
+    s->hosts[s->nhosts] = (struct settings_host){.name = mem_strdup(name)};
+    return &s->hosts[s->nhosts++];
+}
+
+/* "hosts" says which there are and in which order; a section "host NAME" may come before it, so its values wait in a list of their own. */
+struct loading {
+    struct settings settings; /* first: the setters above take it for the whole */
+    struct settings sections;
+    bool hosts_given;
+};
+
+static int set_hosts(void *config, const char *sub, const char *value, struct err *err)
+{
+    (void)sub;
+    struct loading *loading = config;
+    char *words = mem_strdup(value), *rest = words;
+    int code = 0;
+    for (char *word; !code && (word = strsep(&rest, " \t,"));) {
+        if (!*word)
+            continue;
+        if (!str_valid_hostname(word))
+            code = err_set(err, -EINVAL, "\"%s\" is not the name of a host: letters, digits, '-' and '.'", word);
+        else if (find_host(&loading->settings, word))
+            code = err_set(err, -EINVAL, "host \"%s\" is named twice", word);
+        else if (loading->settings.nhosts == MAX_HOSTS)
+            code = err_set(err, -EINVAL, "more than %d hosts", MAX_HOSTS);
+        else
+            add_host(&loading->settings, word);
+    }
+    free(words);
+    if (!code && !loading->settings.nhosts)
+        code = err_set(err, -EINVAL, "no host named; leave the key out to manage the local host alone");
+    loading->hosts_given = true;
+    return code;
+}
+
+static struct settings_host *section(void *config, const char *name)
+{
+    struct settings *s = &((struct loading *)config)->sections;
+    struct settings_host *host = find_host(s, name);
+    return host ? host : add_host(s, name);
+}
+
+static int set_host_address(void *config, const char *sub, const char *value, struct err *err)
+{
+    if (!*value || strlen(value) > 64 || strpbrk(value, " \t="))
+        return err_set(err, -EINVAL, "want one numeric address");
+    replace(&section(config, sub)->address, value);
+    return 0;
+}
+
+static int set_host_cpus(void *config, const char *sub, const char *value, struct err *err)
+{
+    struct settings_host *host = section(config, sub);
+    size_t capacity = 0;
+    int count = 0, *cpus = NULL, code = 0;
+    char *words = mem_strdup(value), *rest = words;
+    for (char *word; !code && (word = strsep(&rest, ", \t"));) {
+        uint64_t first, last;
+        if (!*word)
+            continue;
+        char *dash = strchr(word, '-');
+        if (dash)
+            *dash++ = 0;
+        if (!str_to_u64(word, &first) || !str_to_u64(dash ? dash : word, &last) || first > last || last > 65535)
+            code = err_set(err, -EINVAL, "want CPU numbers, for example 0,1 or 0-3");
+        else if (count && first <= (uint64_t)cpus[count - 1])
+            code = err_set(err, -EINVAL, "CPU numbers must increase");
+        else if ((uint64_t)count + last - first + 1 > CORE_MAX_CPUS)
+            code = err_set(err, -EINVAL, "more than %d CPUs", CORE_MAX_CPUS);
+        for (; !code && first <= last; first++) {
+            cpus = mem_grow(cpus, &capacity, (size_t)count + 1, sizeof(*cpus));
+            cpus[count++] = (int)first;
+        }
+    }
+    free(words);
+    if (!code && !count)
+        code = err_set(err, -EINVAL, "no CPU named; leave the key out to use all of them");
+    if (code) {
+        free(cpus);
+        return code;
+    }
+    free(host->cpus);
+    host->cpus = cpus;
+    host->ncpus = count;
+    return 0;
+}
+
+#define KEY(name) { "elmer", #name, set_##name }
+static const struct ini_key keys[] = {
+    KEY(listen), KEY(transport), KEY(hosts), KEY(name), KEY(levels), KEY(allocator), KEY(threshold),
+    KEY(report_interval), KEY(fresh_intervals), KEY(settle), KEY(start_timeout), KEY(resend), KEY(kill_grace),
+    KEY(host_timeout), KEY(heartbeat), KEY(minimum_uid), KEY(max_nprocs), KEY(seed), KEY(store), KEY(socket),
+    KEY(host_socket), KEY(host_user), KEY(admin_group), KEY(jobs_dir), KEY(agent),
+    { "host *", "cpus", set_host_cpus }, { "host *", "address", set_host_address },
+    { NULL, NULL, NULL },
+};
+
+/* ---- the whole ---- */
+
+static int set_defaults(struct settings *s, struct err *err)
+{
+    char name[256] = "";
+    core_options_default(&s->core);
+    if (gethostname(name, sizeof(name) - 1))
+        return err_set(err, -errno, "this host has no name: %s", strerror(errno));
+    name[strcspn(name, ".")] = 0;
+    replace(&s->name, name);
+    replace(&s->store, ELMER_STATEDIR "/elmer.db");
+    replace(&s->socket, ELMER_RUNDIR "/elmer.sock");
+    replace(&s->host_socket, ELMER_RUNDIR "/elmer-host.sock");
+    replace(&s->host_user, "elmer-rsd");
+    replace(&s->admin_group, "elmer-admin");
+    replace(&s->jobs_dir, ELMER_RSD_RUNDIR "/jobs");
+    replace(&s->agent, ELMER_LIBEXECDIR "/elmer-pvm-agent");
+    s->report_ms = 2000;
+    s->heartbeat_ms = 5000;
+    s->host_timeout_ms = 30000;
+    s->kill_grace_ms = 1000;
+    s->fresh_intervals = 3;
+    s->max_nprocs = 65536;
+    s->minimum_uid = 1000;
+    return 0;
+}
+
+static int merge_sections(struct loading *loading, const char *path, struct err *err)
+{
+    for (size_t i = 0; i < loading->sections.nhosts; i++) {
+        struct settings_host *from = &loading->sections.hosts[i], *to = find_host(&loading->settings, from->name);
+        if (!to)
+            return err_set(err, -EINVAL, "%s: section [host %s]: no such host: %s", path, from->name,
+                           loading->hosts_given ? "add it to \"hosts = ...\" in section [elmer], or remove the section"
+                                                : "without \"hosts = ...\" there is only the local host");
+        to->cpus = from->cpus;
+        to->ncpus = from->ncpus;
+        to->address = from->address;
+        from->cpus = NULL;
+        from->address = NULL;
+    }
+    return 0;
+}
+
+static int check_whole(struct settings *s, const char *path, struct err *err)
+{
+    if (s->listen && !s->transport)
+        return err_set(err, -EINVAL, "%s: listen = %s needs \"transport = plain\" beside it: links over TCP are not encrypted yet (TLS comes later), "
+                       "so say that the network may be trusted, or leave out \"listen\"", path, s->listen);
+    if (s->host_timeout_ms < 2 * s->heartbeat_ms)
+        return err_set(err, -EINVAL, "%s: host_timeout (%ld ms) must be at least twice the heartbeat (%ld ms)", path, s->host_timeout_ms, s->heartbeat_ms);
+    s->core.fresh_ms = (int64_t)s->fresh_intervals * s->report_ms;
+    return 0;
+}
+
+int settings_load(struct settings *settings, const char *path, bool required, struct err *err)
+{
+    struct loading loading = {0};
+    struct err missing = ERR_INIT;
+    int code = set_defaults(&loading.settings, err);
+    if (!code) {
+        code = ini_read(path, keys, &loading, &missing);
+        if (code == -ENOENT && !required)
+            code = 0;
+        else if (code)
+            err_set(err, code, "%s", missing.text);
+    }
+    if (!code && !loading.hosts_given) {
+        if (!str_valid_hostname(loading.settings.name))
+            code = err_set(err, -EINVAL, "the name of this host, \"%s\", cannot be used: set \"name = ...\" in section [elmer] of %s", loading.settings.name, path);
+        else
+            add_host(&loading.settings, loading.settings.name);
+    }
+    if (!code)
+        code = merge_sections(&loading, path, err);
+    if (!code)
+        code = check_whole(&loading.settings, path, err);
+    settings_fini(&loading.sections);
+    if (code)
+        settings_fini(&loading.settings);
+    else
+        *settings = loading.settings;
+    return code;
+}
+
+void settings_fini(struct settings *s)
+{
+    for (size_t i = 0; i < s->nhosts; i++) {
+        free(s->hosts[i].name);
+        free(s->hosts[i].address);
+        free(s->hosts[i].cpus);
+    }
+    free(s->hosts);
+    char **texts[] = { &s->listen, &s->transport, &s->name, &s->store, &s->socket, &s->host_socket, &s->host_user, &s->admin_group, &s->jobs_dir, &s->agent };
+    for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++)
+        free(*texts[i]);
+    *s = (struct settings){0};
+}

@@ -1,0 +1,40 @@
+/* settings.h - what elmer.conf says, with defaults for everything. */
+#ifndef ELMER_DAEMON_SETTINGS_H
+#define ELMER_DAEMON_SETTINGS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "elmer/core/core.h"
+#include "libelmer/base/err.h"
+
+struct settings_host {
+    char *name;
+    char *address; /* of the host as its peers see it; NULL: as its rsd says */
+    int *cpus;     /* [ncpus] increasing: those that Elmer may use; NULL: all that its rsd has */
+    int ncpus;
+};
+
+struct settings {
+    struct core_options core;
+    struct settings_host *hosts; /* [nhosts] in the order of the file */
+    size_t nhosts;
+    char *listen;        /* HOST:PORT for the rsds of other hosts; NULL: none */
+    char *transport;     /* NULL or "plain" */
+    char *name;          /* of the host that elmer runs on */
+    char *store;         /* file */
+    char *socket;        /* of the clients */
+    char *host_socket;   /* of the local rsd */
+    char *host_user;     /* who beside root may be the local rsd */
+    char *admin_group;
+    char *jobs_dir;      /* where the rsds make the jobs' directories */
+    char *agent;         /* program elmer-pvm-agent */
+    long report_ms, heartbeat_ms, host_timeout_ms, kill_grace_ms, fresh_intervals, max_nprocs, minimum_uid;
+};
+
+/* Reads path. A file that is not there means the defaults unless required. 0 or negative with the text of err. */
+int settings_load(struct settings *settings, const char *path, bool required, struct err *err);
+void settings_fini(struct settings *settings);
+
+#endif
