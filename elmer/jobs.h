@@ -1,0 +1,68 @@
+/* jobs.h - what the core does not know about a job: its submission, its user, wall-clock times, usage, its launch. */
+#ifndef ELMER_DAEMON_JOBS_H
+#define ELMER_DAEMON_JOBS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "elmer/map.h"
+#include "elmer/record.h"
+#include "libelmer/wire/wire.h"
+
+struct launch;
+
+struct job {
+    uint64_t id;
+    uint32_t uid;
+    char *user;
+    struct wire_message submission; /* type submit, owned */
+    char name[65];                  /* when the submission had none */
+    bool stored;                    /* its submission has been given to the store */
+    bool refused;                   /* its submission could not be stored: the token means nothing */
+    int64_t submitted_ms, started_ms, ended_ms; /* Unix time; -1: not yet */
+    struct record_usage *usage;     /* host: the name in the core */
+    size_t nusage, usage_capacity;
+    struct launch *launch;          /* NULL: nothing to do */
+    uint64_t put;                   /* number of its last write */
+    bool ended;                     /* DONE or CANCELLED has been put */
+    enum job_state logged;
+    struct request *waiting;        /* for its end; the list of requests.c */
+    struct job *same_token;         /* next with this hash */
+    struct job *next_ended;
+};
+static inline const struct wire_submit *job_submit(const struct job *job)
+{
+    return &job->submission.u.submit;
+}
+
+enum { JOBS_ENDED_KEPT = 1000 }; /* ended ones beyond are dropped from memory and read from the store */
+
+struct jobs {
+    struct map by_id, by_token;
+    struct map dropped;             /* hashes of the tokens of jobs that are in the store only */
+    uint64_t salt;
+    struct job *ended, **last_ended; /* in the order of their end */
+    size_t nended;
+};
+
+void jobs_init(struct jobs *jobs);
+void jobs_fini(struct jobs *jobs);
+/* Takes over submission (moved) and copies user. */
+struct job *jobs_add(struct jobs *jobs, uint64_t id, uint32_t uid, const char *user, struct wire_message *submission);
+void jobs_remove(struct jobs *jobs, struct job *job); /* as if it had never been */
+struct job *jobs_find(const struct jobs *jobs, uint64_t id);
+struct job *jobs_by_token(const struct jobs *jobs, uint32_t uid, const char *token);
+/* The token may belong to a job that is in the store only. */
+bool jobs_token_dropped(const struct jobs *jobs, uint32_t uid, const char *token);
+void jobs_note_dropped(struct jobs *jobs, uint32_t uid, const char *token);
+/* The job has ended (once per job). */
+void jobs_note_ended(struct jobs *jobs, struct job *job);
+/* The oldest ended job beyond those that are kept, or NULL. jobs_drop() takes it from memory. */
+struct job *jobs_oldest(const struct jobs *jobs, size_t kept);
+void jobs_drop(struct jobs *jobs, struct job *job);
+/* Record usage on a host; replaces that of the same attempt there. */
+void job_set_usage(struct job *job, const char *host, uint32_t attempt, double cpu_seconds, int64_t memory_peak_bytes);
+/* All that is kept of it. with_json: the submission for the store. */
+struct record *job_record(struct core *core, struct job *job, const struct core_job *state, bool with_json);
+
+#endif

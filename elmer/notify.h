@@ -1,0 +1,14 @@
+/* notify.h - the adapter of libsystemd: ready, status, watchdog. All of it does nothing outside systemd. */
+#ifndef ELMER_DAEMON_NOTIFY_H
+#define ELMER_DAEMON_NOTIFY_H
+
+#include "elmer/deadline.h"
+
+struct notify;
+/* status() writes a line about the present state; it is asked now and then. */
+struct notify *notify_create(struct deadlines *deadlines, void (*status)(char *text, size_t size, void *data), void *data);
+void notify_ready(struct notify *notify);
+void notify_stopping(struct notify *notify);
+void notify_destroy(struct notify *notify);
+
+#endif

@@ -1,0 +1,133 @@
+#include "config.h"
+
+#include "elmer/view.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "libelmer/base/str.h"
+
+/* ---- reasons ---- */
+
+static const char *exit_text(const struct record *r, char *text, size_t size)
+{
+    char rank[40] = "";
+    if (r->submit && r->submit->each && r->failed_rank != UINT32_MAX)
+        snprintf(rank, sizeof(rank), " in rank %" PRIu32, r->failed_rank);
+    if (r->signal)
+        snprintf(text, size, "the command was ended by signal %d (%s)%s", r->signal, strsignal(r->signal), rank);
+    else
+        snprintf(text, size, "the command ended with status %d%s", r->exit_status, rank);
+    return text;
+}
+
+static const char *waiting_text(const struct record *r, char *text, size_t size)
+{
+    if (r->ahead)
+        snprintf(text, size, "waits: %" PRIu32 " ahead", r->ahead);
+    else
+        snprintf(text, size, "waits for %" PRIu64 " processors that may take it: too many are full, or too busy", r->submit ? r->submit->nprocs : 0);
+    return text;
+}
+
+const char *view_reason(const struct record *r, char *text, size_t size)
+{
+    if (*r->text)
+        return r->text;
+    switch (r->reason) {
+    case REASON_WAITING: return waiting_text(r, text, size);
+    case REASON_HELD: return "held: it stays in the queue until it is released";
+    case REASON_TOO_FEW_UP: return "asks for more processors than are up and not drained now (or than --hosts leaves): it waits for them";
+    case REASON_EXITED: return exit_text(r, text, size);
+    case REASON_KILLED: return "ended by ekill";
+    case REASON_CANCELLED: return "removed from the queue by ecancel";
+    case REASON_HOST_LOST: return "a host of the job went down";
+    case REASON_START_FAILED: return "it could not be started";
+    case REASON_START_TIMEOUT: return "not all of its hosts were ready in time";
+    case REASON_PVM_FAILED: return "its virtual machine failed";
+    case REASON_LOST: return "a host has lost the job's processes";
+    case REASON_NONE:
+    case REASON_COUNT: break;
+    }
+    return "";
+}
+
+/* ---- the view ---- */
+
+static size_t shown_levels(const struct record *r, int levels)
+{
+    size_t count = (size_t)levels;
+    for (size_t i = count; i < CORE_MAX_LEVELS; i++)
+        if (r->level_ms[i])
+            count = i + 1;
+    return r->attempt ? count : 0;
+}
+
+static void add_usage(const struct record *r, struct arena *memory, struct wire_job_view *view)
+{
+    view->usage.items = arena_array(memory, r->nusage, sizeof(*view->usage.items));
+    for (size_t i = 0; i < r->nusage; i++)
+        if (r->usage[i].attempt == r->attempt)
+            view->usage.items[view->usage.count++] = (struct wire_usage){r->usage[i].host, r->usage[i].cpu_seconds, r->usage[i].memory_peak_bytes};
+}
+
+void view_of(const struct record *r, int levels, struct arena *memory, struct wire_job_view *view)
+{
+    const struct wire_submit *submit = r->submit;
+    char text[VIEW_TEXT];
+    bool exited = r->exits > 0;
+    *view = (struct wire_job_view){
+        .job = r->id, .attempt = r->attempt, .name = submit->name, .user = r->user, .uid = r->uid, .state = job_state_name(r->state), .level = r->level,
+        .nprocs = submit->nprocs, .command = submit->command, .dir = submit->dir, .submitted_ms = r->submitted_ms, .started_ms = r->started_ms,
+        .ended_ms = r->ended_ms, .exit_status = exited ? r->exit_status : -1, .signal = exited && r->signal ? r->signal : -1, .reason_code = reason_name(r->reason), .ahead = r->ahead,
+    };
+    const char *reason = view_reason(r, text, sizeof(text));
+    char printable[VIEW_TEXT];
+    view->reason = arena_strdup(memory, str_printable(printable, sizeof(printable), reason, strlen(reason)));
+    view->processors.items = arena_array(memory, r->nprocessors, sizeof(*view->processors.items));
+    for (uint32_t i = 0; i < r->nprocessors; i++)
+        view->processors.items[i] = (struct wire_processor){r->processors[i].host, (uint64_t)r->processors[i].cpu};
+    view->processors.count = r->nprocessors;
+    add_usage(r, memory, view);
+    view->level_seconds.count = shown_levels(r, levels);
+    view->level_seconds.items = arena_array(memory, view->level_seconds.count, sizeof(double));
+    for (size_t i = 0; i < view->level_seconds.count; i++)
+        view->level_seconds.items[i] = (double)r->level_ms[i] / 1000;
+    /* So large that no frame could carry it: better less of it than no answer. */
+    if (view_cost(view) > VIEW_PAGE_COST)
+        view->usage.count = 0;
+    if (view_cost(view) > VIEW_PAGE_COST)
+        view->processors.count = 0;
+}
+
+struct wire_strs view_hosts(const struct record *r, struct arena *memory)
+{
+    struct wire_strs hosts = {arena_array(memory, r->nprocessors, sizeof(char *)), 0};
+    for (uint32_t i = 0; i < r->nprocessors; i++)
+        if (!hosts.count || strcmp(hosts.items[hosts.count - 1], r->processors[i].host))
+            hosts.items[hosts.count++] = r->processors[i].host;
+    return hosts;
+}
+
+/* ---- sizes ---- */
+
+size_t view_cost_of_text(const char *text)
+{
+    size_t cost = 10;
+    for (const unsigned char *c = (const unsigned char *)text; *c; c++)
+        cost += *c < 0x20 || *c == 0x7f ? 7 : *c == '"' || *c == '\\' ? 4 : *c >= 0x80 ? 4 : 1;
+    return cost;
+}
+
+size_t view_cost(const struct wire_job_view *view)
+{
+    size_t cost = 800 + view_cost_of_text(view->name) + view_cost_of_text(view->user) + view_cost_of_text(view->dir) + view_cost_of_text(view->reason);
+    for (size_t i = 0; i < view->command.count; i++)
+        cost += view_cost_of_text(view->command.items[i]);
+    for (size_t i = 0; i < view->processors.count; i++)
+        cost += 40 + view_cost_of_text(view->processors.items[i].host);
+    for (size_t i = 0; i < view->usage.count; i++)
+        cost += 110 + view_cost_of_text(view->usage.items[i].host);
+    return cost + view->level_seconds.count * 25;
+}

@@ -1,0 +1,657 @@
+/* test_elmer.c - the queue daemon as a process, with scripted rsds and clients. */
+#include "config.h"
+
+#include "elmer_lab.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define LOCAL "name = ws1\nresend = 1s\nheartbeat = 1s\nhost_timeout = 3s\nsettle = 0\nallocator = v1\n"
+
+static const struct wire_job_view *only(const struct wire_message *jobs)
+{
+    return &jobs->u.jobs.jobs.items[0];
+}
+
+static const char *find(const struct wire_strs *environment, const char *name)
+{
+    const char *value = NULL;
+    for (size_t i = 0; i < environment->count; i++)
+        if (!strncmp(environment->items[i], name, strlen(name)) && environment->items[i][strlen(name)] == '=') {
+            assert_null(value); /* only once */
+            value = environment->items[i] + strlen(name) + 1;
+        }
+    return value ? value : "(none)";
+}
+
+/* Through order and open; the start that comes is the caller's. */
+static void open_job(struct fake *host, uint64_t job, uint32_t attempt, struct wire_message *start)
+{
+    struct wire_message order, open;
+    fake_expect(host, WIRE_open, &open);
+    assert_int_equal(open.u.open.job, job);
+    assert_int_equal(open.u.open.attempt, attempt);
+    fake_expect(host, WIRE_order, &order);
+    while (order.u.order.generation < open.u.open.generation) { /* an earlier one */
+        wire_message_fini(&order);
+        fake_expect(host, WIRE_order, &order);
+    }
+    host_ordered(host, order.u.order.generation);
+    host_event(host, WIRE_opened, job, attempt);
+    wire_message_fini(&order);
+    wire_message_fini(&open);
+    if (start)
+        fake_expect(host, WIRE_start, start);
+}
+
+static void end_job(struct fake *host, uint64_t job, uint32_t attempt, double cpu_seconds)
+{
+    struct wire_message end, forget;
+    fake_expect(host, WIRE_end, &end);
+    assert_int_equal(end.u.end.job, job);
+    assert_int_equal(end.u.end.grace_ms, 1000);
+    host_empty(host, job, attempt, cpu_seconds);
+    fake_expect(host, WIRE_forget, &forget);
+    assert_int_equal(forget.u.forget.job, job);
+    wire_message_fini(&end);
+    wire_message_fini(&forget);
+}
+
+/* From hello to done; every step seen, and the view at the end. */
+static void test_life(void **state)
+{
+    struct lab lab;
+    struct fake host;
+    struct wire_message start, taken, jobs, submission = lab_submission("t1", 2);
+    char answered[16];
+    (void)state;
+    lab_create(&lab, LOCAL, false);
+    lab_start(&lab);
+    host_open(&host, &lab, "host.sock", "ws1", 2, NULL);
+
+    assert_int_equal(lab_submit(&host, &submission, answered, sizeof(answered)), 1);
+    assert_string_equal(answered, "starting");
+    open_job(&host, 1, 1, &start);
+    const struct wire_start *s = &start.u.start;
+    assert_int_equal(s->process, 0);
+    assert_string_equal(s->role, "command");
+    assert_int_equal(s->argv.count, 2);
+    assert_string_equal(s->argv.items[1], "arg");
+    assert_string_equal(s->output, "elmer-1.out");
+    assert_string_equal(s->errors, "elmer-1.out");
+    assert_string_equal(s->dir, "/home/alice");
+    assert_int_equal(s->umask, 022);
+    assert_int_equal(s->cpus.count, 2);
+    assert_string_equal(find(&s->environment, "PATH"), "/usr/bin:/bin");
+    assert_string_equal(find(&s->environment, "ELMER_RANK"), "0");
+    assert_string_equal(find(&s->environment, "ELMER_HOSTS"), "ws1:ws1");
+    assert_string_equal(find(&s->environment, "ELMER_NPROCS"), "2");
+    assert_string_equal(find(&s->environment, "ELMER_JOB_NAME"), "prog");
+    assert_string_equal(find(&s->environment, "ELMER_SUBMIT_HOST"), "ws1");
+    assert_string_equal(find(&s->environment, "ELMER_TMPDIR"), "/tmp/jobs/1.1");
+    assert_string_equal(find(&s->environment, "PVM_TMP"), "(none)");
+    wire_message_fini(&start);
+
+    host_started(&host, 1, 1, 0);
+    lab_query_until(&host, 1, "running", &jobs);
+    assert_int_equal(only(&jobs)->level, 0);
+    assert_true(only(&jobs)->started_ms >= only(&jobs)->submitted_ms);
+    assert_int_equal(only(&jobs)->exit_status, -1);
+    wire_message_fini(&jobs);
+
+    host_exited(&host, 1, 1, 0, "command", 3, 0);
+    fake_expect(&host, WIRE_taken, &taken);
+    assert_int_equal(taken.u.taken.process, 0);
+    wire_message_fini(&taken);
+    end_job(&host, 1, 1, 1.5);
+    lab_query_until(&host, 1, "done", &jobs);
+    const struct wire_job_view *v = only(&jobs);
+    assert_string_equal(v->user, "alice");
+    assert_int_equal(v->uid, 2001);
+    assert_int_equal(v->exit_status, 3);
+    assert_int_equal(v->signal, -1);
+    assert_string_equal(v->reason_code, "exited");
+    assert_string_equal(v->reason, "the command ended with status 3");
+    assert_int_equal(v->processors.count, 2);
+    assert_int_equal(v->usage.count, 1);
+    assert_true(v->usage.items[0].cpu_seconds > 1.4 && v->usage.items[0].cpu_seconds < 1.6);
+    assert_true(v->ended_ms >= v->started_ms && v->started_ms > 0);
+    assert_int_equal(v->level_seconds.count, 3);
+    wire_message_fini(&jobs);
+    fake_close(&host);
+    lab_destroy(&lab);
+}
+
+/* The same token: the same id, also after kill -9 right behind the answer, and after the job has left the memory of a new elmer. */
+static void test_token_and_kill(void **state)
+{
+    struct lab lab;
+    struct fake host;
+    struct wire_message jobs, start, submission = lab_submission("t1", 1), second = lab_submission("t2", 1), held;
+    char answered[16];
+    (void)state;
+    lab_create(&lab, LOCAL "levels = 1\n", false);
+    lab_start(&lab);
+    host_open(&host, &lab, "host.sock", "ws1", 1, NULL);
+    assert_int_equal(lab_submit(&host, &submission, NULL, 0), 1);
+    assert_int_equal(lab_submit(&host, &submission, NULL, 0), 1);
+    /* another user may use the same token */
+    host_relay(&host, 9, 2002, "bob", &submission);
+    host_expect_relayed(&host, 9, WIRE_submitted, &held);
+    assert_int_equal(held.u.submitted.job, 2);
+    assert_string_equal(held.u.submitted.state, "queued");
+    wire_message_fini(&held);
+    open_job(&host, 1, 1, &start);
+    wire_message_fini(&start);
+    assert_int_equal(lab_submit(&host, &second, answered, sizeof(answered)), 3);
+    assert_string_equal(answered, "queued");
+    lab_stop(&lab, SIGKILL);
+    fake_close(&host);
+
+    lab_start(&lab);
+    struct wire_holding holding = {1, 1};
+    struct host_options options = {.generation = 5, .holdings = &holding, .nholdings = 1};
+    host_open(&host, &lab, "host.sock", "ws1", 1, &options);
+    assert_int_equal(lab_submit(&host, &second, answered, sizeof(answered)), 3);
+    assert_string_equal(answered, "queued");
+    lab_query(&host, 2, &jobs);
+    assert_string_equal(only(&jobs)->state, "queued");
+    assert_string_equal(only(&jobs)->user, "bob");
+    assert_int_equal(only(&jobs)->ahead, 0);
+    wire_message_fini(&jobs);
+    /* job 1 was starting: it is opened and started again, with the same attempt */
+    open_job(&host, 1, 1, &start);
+    assert_int_equal(start.u.start.attempt, 1);
+    wire_message_fini(&start);
+    host_started(&host, 1, 1, 0);
+    host_exited(&host, 1, 1, 0, "command", 0, 0);
+    end_job(&host, 1, 1, 0.1);
+    lab_query_until(&host, 1, "done", &jobs);
+    wire_message_fini(&jobs);
+    lab_stop(&lab, SIGTERM);
+    fake_close(&host);
+
+    lab_start(&lab);
+    options.nholdings = 0;
+    host_open(&host, &lab, "host.sock", "ws1", 1, &options);
+    assert_int_equal(lab_submit(&host, &submission, answered, sizeof(answered)), 1);
+    assert_string_equal(answered, "done");
+    lab_query(&host, 1, &jobs);
+    assert_string_equal(only(&jobs)->state, "done");
+    assert_string_equal(only(&jobs)->command.items[0], "/bin/prog");
+    wire_message_fini(&jobs);
+    fake_close(&host);
+    lab_destroy(&lab);
+}
+
+/* A job that runs while elmer is restarted goes on, and its exit is taken. */
+static void test_restart_running(void **state)
+{
+    struct lab lab;
+    struct fake host;
+    struct wire_message jobs, start, submission = lab_submission("t1", 1);
+    (void)state;
+    lab_create(&lab, LOCAL, false);
+    lab_start(&lab);
+    host_open(&host, &lab, "host.sock", "ws1", 1, NULL);
+    lab_submit(&host, &submission, NULL, 0);
+    open_job(&host, 1, 1, &start);
+    wire_message_fini(&start);
+    host_started(&host, 1, 1, 0);
+    lab_query_until(&host, 1, "running", &jobs);
+    int64_t started = only(&jobs)->started_ms;
+    wire_message_fini(&jobs);
+    lab_stop(&lab, SIGTERM);
+    fake_close(&host);
+    lab_start(&lab);
+    struct wire_holding holding = {1, 1};
+    struct host_options options = {.generation = 3, .holdings = &holding, .nholdings = 1};
+    host_open(&host, &lab, "host.sock", "ws1", 1, &options);
+    lab_query(&host, 1, &jobs);
+    assert_string_equal(only(&jobs)->state, "running");
+    assert_int_equal(only(&jobs)->started_ms, started);
+    wire_message_fini(&jobs);
+    fake_expect_none(&host, WIRE_start, 200);
+    host_exited(&host, 1, 1, 0, "command", -1, SIGSEGV);
+    end_job(&host, 1, 1, 0.1);
+    lab_query_until(&host, 1, "done", &jobs);
+    assert_int_equal(only(&jobs)->signal, SIGSEGV);
+    assert_int_equal(only(&jobs)->exit_status, -1);
+    wire_message_fini(&jobs);
+    fake_close(&host);
+    lab_destroy(&lab);
+}
+
+static void refused(struct fake *host, uint32_t uid, struct wire_message *submission, const char *code, const char *words)
+{
+    struct wire_message answer;
+    host_relay(host, 7, uid, "alice", submission);
+    host_expect_relayed(host, 7, WIRE_error, &answer);
+    assert_int_equal(answer.id, submission->id);
+    assert_string_equal(answer.u.error.code, code);
+    if (!strstr(answer.u.error.text, words))
+        fail_msg("\"%s\" does not contain \"%s\"", answer.u.error.text, words);
+    wire_message_fini(&answer);
+}
+
+static void test_refused(void **state)
+{
+    static const char *bad_environment[] = {"PATH=/bin", "NOVALUE"}, *hosts[] = {"ws1", "nowhere"}, *empty[] = {""};
+    struct lab lab;
+    struct fake host;
+    struct wire_message m = lab_submission("t", 1);
+    (void)state;
+    lab_create(&lab, LOCAL "hosts = ws1\nmax_nprocs = 1000\n", false);
+    lab_start(&lab);
+    host_open(&host, &lab, "host.sock", "ws1", 2, &(struct host_options){.no_pvm = true});
+    m.u.submit.nprocs = 3;
+    refused(&host, 2001, &m, WIRE_CODE_REFUSED, "3 processors are asked for, and the cluster has only 2");
+    m.u.submit.nprocs = 0;
+    refused(&host, 2001, &m, WIRE_CODE_REFUSED, "at least one");
+    m.u.submit.nprocs = 1001;
+    refused(&host, 2001, &m, WIRE_CODE_REFUSED, "max_nprocs");
+    m.u.submit.nprocs = 1;
+    refused(&host, 0, &m, WIRE_CODE_NOT_PERMITTED, "root runs no jobs");
+    refused(&host, 999, &m, WIRE_CODE_NOT_PERMITTED, "minimum_uid");
+    m.u.submit.hosts = (struct wire_strs){hosts, 2};
+    refused(&host, 2001, &m, WIRE_CODE_REFUSED, "no host \"nowhere\"");
+    m.u.submit.hosts.count = 0;
+    m.u.submit.pvm = true;
+    refused(&host, 2001, &m, WIRE_CODE_REFUSED, "with PVM");
+    m.u.submit.pvm = false;
+    m.u.submit.dir = "relative";
+    refused(&host, 2001, &m, WIRE_CODE_REFUSED, "not absolute");
+    m.u.submit.dir = "/";
+    m.u.submit.output = "out.%q";
+    refused(&host, 2001, &m, WIRE_CODE_REFUSED, "unknown pattern");
+    m.u.submit.output = "";
+    m.u.submit.name = "a/b";
+    refused(&host, 2001, &m, WIRE_CODE_REFUSED, "leave out '/'");
+    m.u.submit.name = "a\033b";
+    refused(&host, 2001, &m, WIRE_CODE_REFUSED, "control");
+    m.u.submit.name = "";
+    m.u.submit.environment = (struct wire_strs){bad_environment, 2};
+    refused(&host, 2001, &m, WIRE_CODE_REFUSED, "\"NOVALUE\" is not of the form");
+    m.u.submit.environment.count = 1;
+    m.u.submit.command = (struct wire_strs){empty, 1};
+    refused(&host, 2001, &m, WIRE_CODE_REFUSED, "no command");
+    char *large = calloc(1, 300001);
+    const char *command[] = {"x", large};
+    memset(large, 'y', 300000);
+    m.u.submit.command = (struct wire_strs){command, 2};
+    refused(&host, 2001, &m, WIRE_CODE_REFUSED, "too large");
+    free(large);
+    fake_close(&host);
+    lab_destroy(&lab);
+}
+
+static void verb(struct fake *host, enum wire_type type, uint32_t uid, uint64_t job, enum wire_type want, const char *code)
+{
+    struct wire_message m = {.type = type, .u.cancel.job = job}, answer;
+    host_relay(host, 7, uid, "somebody", &m);
+    host_expect_relayed(host, 7, want, &answer);
+    assert_int_equal(answer.id, m.id);
+    if (code)
+        assert_string_equal(answer.u.error.code, code);
+    wire_message_fini(&answer);
+}
+
+/* Who may do what to which job, and wait. */
+static void test_verbs(void **state)
+{
+    struct lab lab;
+    struct fake host;
+    struct wire_message start, jobs, a = lab_submission("a", 1), b = lab_submission("b", 1), c = lab_submission("c", 1);
+    (void)state;
+    lab_create(&lab, LOCAL "levels = 1\n", false);
+    lab_start(&lab);
+    host_open(&host, &lab, "host.sock", "ws1", 1, NULL);
+    lab_submit(&host, &a, NULL, 0);
+    lab_submit(&host, &b, NULL, 0);
+    lab_submit(&host, &c, NULL, 0);
+    open_job(&host, 1, 1, &start);
+    wire_message_fini(&start);
+    host_started(&host, 1, 1, 0);
+    verb(&host, WIRE_cancel, 2001, 99, WIRE_error, WIRE_CODE_NO_SUCH_JOB);
+    verb(&host, WIRE_cancel, 2001, 0, WIRE_error, WIRE_CODE_NO_SUCH_JOB);
+    verb(&host, WIRE_cancel, 2002, 2, WIRE_error, WIRE_CODE_NOT_PERMITTED);
+    verb(&host, WIRE_cancel, 2001, 1, WIRE_error, WIRE_CODE_WRONG_STATE);
+    verb(&host, WIRE_kill, 2001, 2, WIRE_error, WIRE_CODE_WRONG_STATE);
+    verb(&host, WIRE_hold, 2001, 2, WIRE_done, NULL);
+    lab_query(&host, 2, &jobs);
+    assert_string_equal(only(&jobs)->state, "held");
+    wire_message_fini(&jobs);
+    verb(&host, WIRE_release, 2001, 2, WIRE_done, NULL);
+    verb(&host, WIRE_cancel, 0, 3, WIRE_done, NULL); /* root on the queue host */
+    verb(&host, WIRE_cancel, 2001, 3, WIRE_error, WIRE_CODE_WRONG_STATE);
+
+    struct wire_message wait = {.type = WIRE_wait, .u.wait = {.job = 1, .timeout_ms = 50}}, drain = {.type = WIRE_drain, .u.drain = {.host = "ws1", .drained = true}};
+    host_relay(&host, 5, 2002, "bob", &wait);
+    host_expect_relayed(&host, 5, WIRE_jobs, &jobs);
+    assert_string_equal(only(&jobs)->state, "running");
+    wire_message_fini(&jobs);
+    host_relay(&host, 5, 2002, "bob", &drain);
+    host_expect_relayed(&host, 5, WIRE_error, &jobs);
+    assert_string_equal(jobs.u.error.code, WIRE_CODE_NOT_PERMITTED);
+    wire_message_fini(&jobs);
+    wait.u.wait.timeout_ms = 60000;
+    host_relay(&host, 5, 2002, "bob", &wait);
+    verb(&host, WIRE_kill, 2001, 1, WIRE_done, NULL);
+    host_exited(&host, 1, 1, 0, "command", -1, SIGTERM);
+    end_job(&host, 1, 1, 0.1);
+    host_expect_relayed(&host, 5, WIRE_jobs, &jobs);
+    assert_int_equal(jobs.id, wait.id);
+    assert_string_equal(only(&jobs)->state, "done");
+    assert_string_equal(only(&jobs)->reason_code, "killed");
+    assert_int_equal(only(&jobs)->signal, SIGTERM);
+    wire_message_fini(&jobs);
+    open_job(&host, 2, 1, &start); /* its turn */
+    wire_message_fini(&start);
+    fake_close(&host);
+    lab_destroy(&lab);
+}
+
+/* Processes that cannot be started end the job with a reason that a query shows. */
+static void test_start_failed(void **state)
+{
+    struct lab lab;
+    struct fake host;
+    struct wire_message start, jobs, submission = lab_submission("t1", 2);
+    (void)state;
+    submission.u.submit.each = true;
+    submission.u.submit.output = "%x-%u-%j.%r%%";
+    lab_create(&lab, LOCAL, false);
+    lab_start(&lab);
+    host_open(&host, &lab, "host.sock", "ws1", 2, NULL);
+    lab_submit(&host, &submission, NULL, 0);
+    open_job(&host, 1, 1, &start);
+    assert_string_equal(start.u.start.output, "prog-alice-1.0%");
+    assert_int_equal(start.u.start.cpus.count, 1);
+    assert_int_equal(start.u.start.cpus.items[0], 0);
+    wire_message_fini(&start);
+    fake_expect(&host, WIRE_start, &start);
+    assert_int_equal(start.u.start.process, 1);
+    assert_int_equal(start.u.start.cpus.items[0], 1);
+    assert_string_equal(start.u.start.output, "prog-alice-1.1%");
+    assert_string_equal(find(&start.u.start.environment, "ELMER_RANK"), "1");
+    wire_message_fini(&start);
+    host_started(&host, 1, 1, 0);
+    struct wire_message failed = {.type = WIRE_start_failed, .u.start_failed = {.job = 1, .attempt = 1, .process = 1, .text = "/bin/prog: no such file"}};
+    fake_send(&host, &failed);
+    end_job(&host, 1, 1, 0);
+    lab_query_until(&host, 1, "done", &jobs);
+    assert_string_equal(only(&jobs)->reason_code, "start-failed");
+    assert_string_equal(only(&jobs)->reason, "ws1: /bin/prog: no such file");
+    wire_message_fini(&jobs);
+    fake_close(&host);
+    lab_destroy(&lab);
+}
+
+/* A host that is gone for longer than host_timeout, and one that comes back in time. */
+static void test_host_lost(void **state)
+{
+    struct lab lab;
+    struct fake ws1, ws2;
+    struct wire_message start, jobs, submission = lab_submission("t1", 1);
+    static const char *hosts[] = {"ws2"};
+    (void)state;
+    submission.u.submit.hosts = (struct wire_strs){hosts, 1};
+    lab_create(&lab, LOCAL "hosts = ws1 ws2\n", true);
+    lab_start(&lab);
+    host_open(&ws1, &lab, "host.sock", "ws1", 1, NULL);
+    host_open(&ws2, &lab, "tcp", "ws2", 1, NULL);
+    lab_submit(&ws1, &submission, NULL, 0);
+    open_job(&ws2, 1, 1, &start);
+    wire_message_fini(&start);
+    host_started(&ws2, 1, 1, 0);
+    lab_query_until(&ws1, 1, "running", &jobs);
+    wire_message_fini(&jobs);
+    fake_close(&ws2);
+    struct wire_holding holding = {1, 1};
+    host_open(&ws2, &lab, "tcp", "ws2", 1, &(struct host_options){.generation = 2, .holdings = &holding, .nholdings = 1});
+    lab_query(&ws1, 1, &jobs);
+    assert_string_equal(only(&jobs)->state, "running");
+    wire_message_fini(&jobs);
+    fake_close(&ws2);
+    lab_query_until(&ws1, 1, "done", &jobs);
+    assert_string_equal(only(&jobs)->reason_code, "host-lost");
+    wire_message_fini(&jobs);
+    fake_close(&ws1);
+    lab_destroy(&lab);
+}
+
+/* Who may be a host. */
+static void test_host_identity(void **state)
+{
+    struct lab lab;
+    struct fake ws1, second, stranger;
+    struct wire_message hello = {.type = WIRE_host_hello, .u.host_hello = {.host = "ws9", .boot = "b", .mode = "rt"}}, error;
+    uint64_t cpu = 0;
+    (void)state;
+    hello.u.host_hello.cpus = (struct wire_uints){&cpu, 1};
+    lab_create(&lab, "name = ws1\nhosts = ws1 ws2\nheartbeat = 15s\n[host ws2]\ncpus = 0,3\n", true);
+    lab_start(&lab);
+    fake_open(&stranger, &lab, "tcp");
+    fake_send(&stranger, &hello);
+    fake_expect(&stranger, WIRE_error, &error);
+    assert_non_null(strstr(error.u.error.text, "elmer.conf"));
+    assert_true(fake_closed(&stranger));
+    wire_message_fini(&error);
+    fake_close(&stranger);
+    hello.u.host_hello.host = "ws2"; /* through the socket of ws1 */
+    fake_open(&stranger, &lab, "host.sock");
+    fake_send(&stranger, &hello);
+    assert_true(fake_closed(&stranger));
+    fake_close(&stranger);
+    /* another boot while the first answers pings: refused; the first lives on */
+    host_open(&ws1, &lab, "host.sock", "ws1", 1, NULL);
+    hello.u.host_hello.host = "ws1";
+    fake_open(&second, &lab, "tcp");
+    fake_send(&second, &hello);
+    fake_await_ping(&ws1);
+    assert_true(fake_closed(&second));
+    fake_close(&second);
+    /* another boot and the first is silent: it takes its place */
+    host_open(&second, &lab, "tcp", "ws1", 1, &(struct host_options){.boot = "other"});
+    assert_true(fake_closed(&ws1));
+    fake_close(&ws1);
+    /* the same boot: at once */
+    host_open(&ws1, &lab, "host.sock", "ws1", 1, &(struct host_options){.boot = "other"});
+    assert_true(fake_closed(&second));
+    fake_close(&second);
+    /* CPUs that do not fit: linked, but no jobs; its users may ask */
+    host_open(&second, &lab, "tcp", "ws2", 2, NULL);
+    struct wire_message query = {.type = WIRE_query, .u.query.queued = true}, jobs, submission = lab_submission("x", 2);
+    host_relay(&second, 3, 2001, "alice", &query);
+    host_expect_relayed(&second, 3, WIRE_jobs, &jobs);
+    assert_int_equal(jobs.u.jobs.jobs.count, 0);
+    wire_message_fini(&jobs);
+    char answered[16];
+    lab_submit(&second, &submission, answered, sizeof(answered));
+    assert_string_equal(answered, "queued");
+    fake_close(&second);
+    fake_close(&ws1);
+    lab_destroy(&lab);
+}
+
+/* ---- lists ---- */
+
+static void test_pages(void **state)
+{
+    enum { JOBS = 600 };
+    struct lab lab;
+    struct fake host;
+    struct wire_message query = {.type = WIRE_query, .u.query.queued = true}, answer, m;
+    (void)state;
+    lab_create(&lab, LOCAL "levels = 1\nhosts = ws1\n", false);
+    lab_start(&lab);
+    host_open(&host, &lab, "host.sock", "ws1", 1, NULL);
+    for (int i = 0; i < JOBS; i++) { /* many outstanding at once */
+        char token[20];
+        snprintf(token, sizeof(token), "t%d", i);
+        m = lab_submission(token, 1);
+        host_relay(&host, (uint64_t)i % 10, 2001, "alice", &m);
+    }
+    for (int i = 0; i < JOBS; i++) {
+        host_expect_relayed(&host, (uint64_t)i % 10, WIRE_submitted, &answer);
+        wire_message_fini(&answer);
+    }
+    host_relay(&host, 1, 2001, "alice", &query);
+    size_t count = 0;
+    uint64_t last = 1; /* job 1 runs */
+    for (bool more = true; more; wire_message_fini(&answer)) {
+        host_expect_relayed(&host, 1, WIRE_jobs, &answer);
+        assert_true(answer.u.jobs.jobs.count <= 256);
+        for (size_t i = 0; i < answer.u.jobs.jobs.count; i++)
+            assert_int_equal(answer.u.jobs.jobs.items[i].job, ++last);
+        count += answer.u.jobs.jobs.count;
+        more = answer.u.jobs.more;
+    }
+    assert_int_equal(count, JOBS - 1);
+    /* large ones: pages by size */
+    char *word = calloc(1, 100001);
+    memset(word, '"', 60000);
+    const char *command[] = {"/bin/x", word};
+    for (int i = 0; i < 10; i++) {
+        char token[20];
+        snprintf(token, sizeof(token), "large%d", i);
+        m = lab_submission(token, 1);
+        m.u.submit.command = (struct wire_strs){command, 2};
+        lab_submit(&host, &m, NULL, 0);
+    }
+    uint64_t ids[12];
+    for (uint64_t i = 0; i < 12; i++)
+        ids[i] = 599 + i; /* 599..610 */
+    struct wire_message by_id = {.type = WIRE_query, .u.query.jobs = {ids, 12}};
+    host_relay(&host, 1, 2001, "alice", &by_id);
+    int pages = 0;
+    count = 0;
+    for (bool more = true; more; pages++, wire_message_fini(&answer)) {
+        host_expect_relayed(&host, 1, WIRE_jobs, &answer);
+        count += answer.u.jobs.jobs.count;
+        more = answer.u.jobs.more;
+    }
+    assert_int_equal(count, 12);
+    assert_true(pages > 3);
+    free(word);
+    fake_close(&host);
+    lab_destroy(&lab);
+}
+
+/* ---- bad input ---- */
+
+static void garbage(struct lab *lab, const char *socket_name, const void *bytes, size_t size)
+{
+    char buffer[65536];
+    int fd = lab_connect(lab, socket_name);
+    struct timeval timeout = {.tv_sec = 15};
+    assert_true(fd >= 0);
+    setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof(timeout));
+    assert_true(send(fd, bytes, size, MSG_NOSIGNAL) > 0);
+    ssize_t got;
+    while ((got = read(fd, buffer, sizeof(buffer))) > 0)
+        ;
+    assert_true(got == 0); /* closed by elmer, not by our patience */
+    close(fd);
+}
+
+static void test_bad_input(void **state)
+{
+    static const char *const sockets[] = {"elmer.sock", "host.sock", "tcp"};
+    static const uint8_t oversize[] = {0x7f, 0xff, 0xff, 0xff, '{'}, zero[] = {0, 0, 0, 0}, text[] = "\0\0\0\7garbage";
+    struct lab lab;
+    struct fake fake, host;
+    struct wire_message m = {.type = WIRE_order}, jobs, answer;
+    (void)state;
+    lab_create(&lab, LOCAL, true);
+    lab_start(&lab);
+    int idle = lab_connect(&lab, "tcp"); /* half-open: never says anything */
+    for (size_t i = 0; i < 3; i++) {
+        garbage(&lab, sockets[i], oversize, sizeof(oversize));
+        garbage(&lab, sockets[i], zero, sizeof(zero));
+        garbage(&lab, sockets[i], text, sizeof(text) - 1);
+        fake_open(&fake, &lab, sockets[i]); /* a message that this side may not send */
+        fake_send(&fake, &m);
+        assert_true(fake_closed(&fake));
+        fake_close(&fake);
+    }
+    host_open(&host, &lab, "host.sock", "ws1", 1, NULL);
+    struct wire_message relay = {.type = WIRE_relay, .u.relay = {.client = 3, .uid = 2001, .user = "alice", .frame = "{\"type\":\"nonsense\",\"id\":1}"}};
+    fake_send(&host, &relay);
+    host_expect_relayed(&host, 3, WIRE_error, &answer);
+    assert_string_equal(answer.u.error.code, WIRE_CODE_BAD_MESSAGE);
+    wire_message_fini(&answer);
+    relay.u.relay.frame = "{\"type\":\"report\",\"id\":1,\"interval_ms\":1,\"busy\":[],\"jobs\":[]}"; /* a host's message from a client */
+    fake_send(&host, &relay);
+    host_expect_relayed(&host, 3, WIRE_error, &answer);
+    wire_message_fini(&answer);
+    /* reports about jobs and processes that are not there */
+    host_event(&host, WIRE_opened, 77, 1);
+    host_started(&host, 77, 1, 0);
+    host_exited(&host, 77, 1, 0, "command", 0, 0);
+    host_line(&host, 0, 0, 0, "x");
+    host_empty(&host, 77, 1, 3);
+    fake_expect(&host, WIRE_taken, &answer);
+    wire_message_fini(&answer);
+    fake_expect(&host, WIRE_forget, &answer);
+    wire_message_fini(&answer);
+    struct wire_message report = {.type = WIRE_report, .u.report.interval_ms = 1000};
+    fake_send(&host, &report); /* no CPUs in it */
+    struct wire_message query = {.type = WIRE_query, .u.query.running = true};
+    host_relay(&host, 3, 2001, "alice", &query);
+    host_expect_relayed(&host, 3, WIRE_jobs, &jobs);
+    wire_message_fini(&jobs);
+    close(idle);
+    fake_close(&host);
+    lab_destroy(&lab);
+}
+
+/* A client on elmer's own socket: the kernel says who it is. */
+static void test_own_socket(void **state)
+{
+    struct lab lab;
+    struct fake client;
+    struct wire_message m = lab_submission("t", 1), answer, query = {.type = WIRE_query, .u.query.queued = true};
+    (void)state;
+    lab_create(&lab, LOCAL, false);
+    lab_start(&lab);
+    fake_open(&client, &lab, "elmer.sock");
+    fake_send(&client, &query);
+    fake_expect(&client, WIRE_jobs, &answer);
+    assert_int_equal(answer.id, query.id);
+    wire_message_fini(&answer);
+    fake_send(&client, &m);
+    if (geteuid() == 0) {
+        fake_expect(&client, WIRE_error, &answer);
+        assert_string_equal(answer.u.error.code, WIRE_CODE_NOT_PERMITTED);
+        wire_message_fini(&answer);
+    }
+    /* pipelined, and gone before the answers */
+    struct wire_message wait = {.type = WIRE_wait, .u.wait = {.job = 1, .timeout_ms = 60000}};
+    for (int i = 0; i < 50; i++) {
+        fake_send(&client, &query);
+        fake_send(&client, &wait);
+    }
+    fake_close(&client);
+    fake_open(&client, &lab, "elmer.sock");
+    fake_send(&client, &query);
+    fake_expect(&client, WIRE_jobs, &answer);
+    wire_message_fini(&answer);
+    fake_close(&client);
+    lab_destroy(&lab);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_life),        cmocka_unit_test(test_token_and_kill), cmocka_unit_test(test_restart_running), cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_verbs),       cmocka_unit_test(test_start_failed),   cmocka_unit_test(test_host_lost),       cmocka_unit_test(test_host_identity),
+        cmocka_unit_test(test_pages),       cmocka_unit_test(test_bad_input),      cmocka_unit_test(test_own_socket),
+    };
+    signal(SIGPIPE, SIG_IGN);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
