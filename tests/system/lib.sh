@@ -47,7 +47,7 @@ keep_journals() {
     done
 }
 
-diag() { printf '%s\n' "$*" | sed 's/^/#   /'; }
+diag() { printf '%s\n' "$@" | sed 's/^/#   /'; }
 
 point() { # STATUS NAME
     points=$((points + 1))

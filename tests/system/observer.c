@@ -11,6 +11,10 @@
  * CLASS is other, batch, idle, fifo, rr or deadline, followed by +reset if children do not inherit it. MILLISECONDS are CLOCK_MONOTONIC,
  * the same on all nodes of one machine. "# ready" comes first; the last line tells how good the eyes were:
  *     # looks N longest_gap_ms X lost N
+ * after one line for each time of more than 5 ms without a look, by its end and its length:
+ *     # gap MILLISECONDS LENGTH_MS
+ * Nothing in the machine can cause these. On a virtual machine whose owner limits its CPU time all processors stand still together for tens
+ * of milliseconds, jobs and daemons included: a test of times may subtract them.
  *
  * It must not be starved by what it watches: it runs in SCHED_DEADLINE, which ranks above SCHED_FIFO and which the throttling of
  * real-time tasks does not touch. Its reservation, 60 % of one CPU at most, is also the hard bound on what it can take from others, and
@@ -33,7 +37,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { MAX_GROUPS = 64, MAX_THREADS = 8192, MAX_EVENTS = 400000, CLASS_GONE = 100, CLASS_EMPTY = 101 };
+enum { MAX_GROUPS = 64, MAX_THREADS = 8192, MAX_EVENTS = 400000, MAX_GAPS = 4096, CLASS_GONE = 100, CLASS_EMPTY = 101 };
 
 #define POLICY_DEADLINE 6
 #define FLAG_RESET_ON_FORK 1u
@@ -68,7 +72,10 @@ struct event {
 
 static struct group groups[MAX_GROUPS];
 static struct event *events;
-static size_t group_count, event_count, lost;
+static struct gap {
+    int64_t end_ns, length_ns;
+} gaps[MAX_GAPS];
+static size_t group_count, event_count, gap_count, lost;
 static struct thread *fresh;
 static char *text;
 static const size_t text_max = (size_t)MAX_THREADS * 12;
@@ -184,6 +191,11 @@ static const char *class_name(uint32_t policy)
     return policy < sizeof names / sizeof *names ? names[policy] : "?";
 }
 
+static void print_ms(const char *before, int64_t time_ns)
+{
+    printf("%s%" PRId64 ".%03d", before, time_ns / 1000000, (int)(time_ns / 1000 % 1000));
+}
+
 static void print_events(void)
 {
     for (size_t i = 0; i < event_count; i++) {
@@ -191,8 +203,8 @@ static void print_events(void)
         char tid[16] = "-";
         if (e->thread.tid != 0)
             snprintf(tid, sizeof tid, "%d", e->thread.tid);
-        printf("%" PRId64 ".%03d %s %s %s%s %u\n", e->time_ns / 1000000, (int)(e->time_ns / 1000 % 1000), e->group->label, tid,
-               class_name(e->thread.policy), e->thread.reset ? "+reset" : "", e->thread.priority);
+        print_ms("", e->time_ns);
+        printf(" %s %s %s%s %u\n", e->group->label, tid, class_name(e->thread.policy), e->thread.reset ? "+reset" : "", e->thread.priority);
     }
 }
 
@@ -221,15 +233,31 @@ static void sleep_until(int64_t time_ns)
     clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &t, NULL); /* a signal ends it early, which is what we want */
 }
 
+static void print_gaps(uint64_t looks)
+{
+    int64_t longest = 0;
+
+    for (size_t i = 0; i < gap_count; i++) {
+        print_ms("# gap ", gaps[i].end_ns);
+        print_ms(" ", gaps[i].length_ns);
+        putchar('\n');
+        if (gaps[i].length_ns > longest)
+            longest = gaps[i].length_ns;
+    }
+    printf("# looks %" PRIu64, looks);
+    print_ms(" longest_gap_ms ", longest);
+    printf(" lost %zu\n", lost);
+}
+
 static void watch(int64_t interval_ns, int64_t end_ns)
 {
-    int64_t last = now_ns(), longest = 0;
+    int64_t last = now_ns();
     uint64_t looks = 0;
 
     while (!stop && last < end_ns) {
         int64_t start = now_ns();
-        if (start - last > longest)
-            longest = start - last;
+        if (start - last > 5000000 && gap_count < MAX_GAPS)
+            gaps[gap_count++] = (struct gap){start, start - last};
         last = start;
         for (size_t i = 0; i < group_count; i++) {
             size_t n = look_at(&groups[i]);
@@ -239,7 +267,7 @@ static void watch(int64_t interval_ns, int64_t end_ns)
         sleep_until(start + interval_ns);
     }
     print_events();
-    printf("# looks %" PRIu64 " longest_gap_ms %" PRId64 ".%03d lost %zu\n", looks, longest / 1000000, (int)(longest / 1000 % 1000), lost);
+    print_gaps(looks);
 }
 
 static void *must_alloc(size_t count, size_t size)
