@@ -122,7 +122,7 @@ static void answer_record(struct request *request, const struct record *record)
     message.u.submitted.level = record->level;
     message.u.submitted.hosts = view_hosts(record, &memory);
     message.u.submitted.ahead = record->ahead;
-    message.u.submitted.reason = view_reason(record, text, sizeof(text));
+    message.u.submitted.reason = record->reason == REASON_WAITING ? "" : view_reason(record, text, sizeof(text)); /* eligible: `ahead` says all */
     request_send(request, &message);
     arena_fini(&memory);
     request_end(request);
