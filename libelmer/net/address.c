@@ -130,33 +130,63 @@ static int bind_tcp(const char *text, const struct addrinfo *info, int *out, str
     return err_set(err, code, "%s: cannot listen there: %s", text, strerror(-code));
 }
 
+static bool is_loopback(const struct sockaddr *address)
+{
+    char name[64];
+
+    address_name(address, name, sizeof name);
+    return strncmp(name, "127.", 4) == 0 || strcmp(name, "::1") == 0;
+}
+
+/* The address of a name that other hosts reach: Debian gives a host's own name 127.0.1.1. */
+static const struct addrinfo *choose(const struct addrinfo *list, bool any_will_do)
+{
+    if (any_will_do)
+        return list;
+    while (list != NULL && is_loopback(list->ai_addr))
+        list = list->ai_next;
+    return list;
+}
+
+static int bind_host(const char *text, const char *host, const char *port, int flags, int *fd, struct err *err)
+{
+    struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE | AI_NUMERICSERV | flags};
+    struct addrinfo *list;
+    const struct addrinfo *chosen;
+    int code = getaddrinfo(host, port, &hints, &list);
+
+    if (code != 0 && flags == 0)
+        return err_set(err, -EINVAL, "cannot find the address of %s: %s", text, gai_strerror(code));
+    if (code != 0)
+        return -EINVAL;
+    chosen = choose(list, flags != 0 || strcmp(host, "localhost") == 0);
+    if (chosen != NULL)
+        code = bind_tcp(text, chosen, fd, err);
+    else
+        code =
+            err_set(err, -EADDRNOTAVAIL,
+                    "%s: the name %s stands for a loopback address on this host (see /etc/hosts), which no other host "
+                    "reaches; write the address itself, or *:%s for all",
+                    text, host, port);
+    freeaddrinfo(list);
+    return code;
+}
+
 int address_bind(const char *text, unsigned mode, int *fd, struct err *err)
 {
-    struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE | AI_NUMERICHOST | AI_NUMERICSERV};
-    struct addrinfo *info;
     struct address address;
-    struct err ignored = ERR_INIT;
-    bool any;
     int code = address_parse(text, &address, err);
 
     if (code != 0)
         return code;
     if (address.path)
         return bind_path(text, mode, fd, err);
-    any = strcmp(address.host, "*") == 0;
-    if (getaddrinfo(any ? "::" : address.host, address.port, &hints, &info) != 0)
-        return err_set(
-            err, -EINVAL,
-            "\"%.200s\": the address to listen on must be numeric (such as 192.0.2.1:7700 or [::]:7700), or *:PORT",
-            text);
-    code = bind_tcp(text, info, fd, any ? &ignored : err);
-    freeaddrinfo(info);
-    if (code == 0 || !any)
-        return code;
-    /* No IPv6 on this host. */
-    if (getaddrinfo("0.0.0.0", address.port, &hints, &info) != 0)
-        return err_set(err, -EINVAL, "\"%.200s\": not an address", text);
-    code = bind_tcp(text, info, fd, err);
-    freeaddrinfo(info);
-    return code;
+    if (strcmp(address.host, "*") == 0) {
+        if (bind_host(text, "::", address.port, AI_NUMERICHOST, fd, NULL) == 0)
+            return 0;
+        return bind_host(text, "0.0.0.0", address.port, AI_NUMERICHOST, fd, err); /* no IPv6 on this host */
+    }
+    code = bind_host(text, address.host, address.port, AI_NUMERICHOST, fd, err);
+    /* A name: asked once, when a daemon starts and nobody waits for it yet; the resolver has its own bound. */
+    return code == -EINVAL ? bind_host(text, address.host, address.port, 0, fd, err) : code;
 }
