@@ -105,7 +105,7 @@ static void print_tables(const struct request *request, const struct elmer_jobs 
         if (!first)
             putchar('\n');
         first = false;
-        show_jobs(stdout, jobs, list, terminal_width(), wall_now().ms);
+        show_jobs(stdout, jobs, list, request->nids == 0, terminal_width(), wall_now().ms);
     }
 }
 

@@ -147,7 +147,7 @@ static void add_ended(struct table *table, const struct elmer_job *job, int64_t 
     free(where);
 }
 
-void show_jobs(FILE *out, const struct elmer_jobs *jobs, enum show_list list, size_t width, int64_t now_ms)
+void show_jobs(FILE *out, const struct elmer_jobs *jobs, enum show_list list, bool heading, size_t width, int64_t now_ms)
 {
     struct table table;
 
@@ -162,7 +162,8 @@ void show_jobs(FILE *out, const struct elmer_jobs *jobs, enum show_list list, si
         else
             add_ended(&table, &jobs->items[i], now_ms);
     }
-    fprintf(out, "%s\n", table.nrows > 0 ? lists[list].heading : lists[list].none);
+    if (heading)
+        fprintf(out, "%s\n", table.nrows > 0 ? lists[list].heading : lists[list].none);
     if (table.nrows > 0)
         table_print(&table, out, width);
     table_fini(&table);

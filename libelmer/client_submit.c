@@ -2,6 +2,7 @@
 #include "config.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -85,6 +86,7 @@ static int check_name(const char *name, struct elmer_error *error)
     const char *wrong = !*name                               ? "is empty"
                         : strlen(name) > NAME_MAX_BYTES      ? "is longer than 64 bytes"
                         : strchr(name, '/')                  ? "has a '/'"
+                        : strspn(name, ".") == strlen(name) && strlen(name) < 3 ? "is not a file's name"
                         : has_control(name)                  ? "has a control character"
                         : !str_valid_utf8(name, strlen(name)) ? "is not valid UTF-8"
                                                              : NULL;
@@ -140,12 +142,23 @@ static int check_hosts(const char *const *hosts, struct elmer_error *error)
     return ELMER_OK;
 }
 
+/* From /proc, because umask(2) can only be read by changing it, for all threads; without /proc so after all. */
 static mode_t current_umask(void)
 {
-    mode_t mask = umask(077);
+    FILE *status = fopen("/proc/self/status", "re");
+    char line[256];
+    unsigned mask = 0;
+    bool found = false;
 
-    umask(mask);
-    return mask & 0777;
+    while (status && !found && fgets(line, sizeof(line), status))
+        found = sscanf(line, "Umask: %o", &mask) == 1;
+    if (status)
+        fclose(status);
+    if (!found) {
+        mask = umask(077);
+        umask((mode_t)mask);
+    }
+    return (mode_t)mask & 0777;
 }
 
 static int set_dir(struct wire_submit *submit, const char *dir, struct made *made, struct elmer_error *error)

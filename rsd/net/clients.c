@@ -30,6 +30,8 @@ enum {
     FRAME_MAX = 786432,
     OUT_MAX = 64 << 20,
     HELLO_MS = 5000,
+    LOG_BURST = 10,
+    LOG_WINDOW_MS = 10000,
 };
 
 struct client {
@@ -229,7 +231,7 @@ static void on_close(struct link *link, const char *text, void *data)
     (void)link;
     c->link = NULL;
     /* A closed connection is how a program ends; anything else is a fact to know. */
-    if (!all->stopping && strcmp(text, "the other side closed the connection") != 0 && log_allowed(&all->limit, 10, 60000))
+    if (!all->stopping && strcmp(text, "the other side closed the connection") != 0 && log_allowed(&all->limit, LOG_BURST, LOG_WINDOW_MS))
         log_warning("uid=%lu connection of a local program ended: %s", (unsigned long)c->uid, text);
     if (c->heard_of && !all->stopping) {
         struct wire_message closed = {.type = WIRE_relay_closed, .u.relay_closed = {.client = c->id}};
@@ -261,7 +263,7 @@ static void *on_accept(struct link *link, void *data)
         return NULL;
     }
     if (c->uid != 0 && count_user(all, c->uid) >= CLIENTS_PER_USER) {
-        if (log_allowed(&all->limit, 10, 60000))
+        if (log_allowed(&all->limit, LOG_BURST, LOG_WINDOW_MS))
             log_warning("uid=%lu refused: has %d connections already", (unsigned long)c->uid, CLIENTS_PER_USER);
         free(c);
         return NULL;
@@ -300,7 +302,7 @@ void clients_relayed(struct clients *all, const struct wire_relayed *relayed)
     if (!c) /* it has left */
         return;
     if (wire_decode(relayed->frame, strlen(relayed->frame), WIRE_MINOR, &answer, &err) != 0) {
-        if (log_allowed(&all->limit, 10, 60000))
+        if (log_allowed(&all->limit, LOG_BURST, LOG_WINDOW_MS))
             log_error("an answer of elmer to a local program cannot be decoded: %s", err.text);
         return;
     }

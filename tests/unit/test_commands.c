@@ -534,8 +534,7 @@ static void test_ids(void **data)
     wire_message_fini(&query);
     assert_int_equal(finish(w), 3);
     assert_non_null(strstr(w->stderr_text, "equery: there is no job 99"));
-    assert_string_equal(w->stdout_text, "Ended jobs:\n"
-                                        "JOB  NAME  USER   STATE  NPROCS     TIME  HOSTS      ENDED                RESULT  REASON\n"
+    assert_string_equal(w->stdout_text, "JOB  NAME  USER   STATE  NPROCS     TIME  HOSTS      ENDED                RESULT  REASON\n"
                                         "  5  prog  alice  done        3  1:02:03  ws1*2,ws2  2026-01-01 01:02:03  exit 1  /no/such/dir: No such file or directory\\x1B\n");
 }
 
