@@ -36,17 +36,10 @@ static const struct sim_entry *entry_of(const struct sim_host *host, uint64_t jo
 
 static bool has_ended(const struct sim_host *host, uint64_t job, uint32_t attempt)
 {
-    for (int i = 0; i < host->nended; i++)
+    for (int i = 0; i < host->nended && i < SIM_GROUPS; i++)
         if (host->ended[i].job == job && host->ended[i].attempt == attempt)
             return true;
     return false;
-}
-
-static void forget_ended(struct sim_host *host)
-{
-    for (int i = 0; i < host->nended; i++)
-        if (entry_of(host, host->ended[i].job, host->ended[i].attempt) == NULL)
-            host->ended[i--] = host->ended[--host->nended];
 }
 
 /* A job that was ended, or that an order that is new enough no longer has, is past, and nothing is made. */
@@ -98,7 +91,6 @@ static void handle_order(struct world *world, const struct message *message)
         host->order.n = message->order->n;
         memcpy(host->order.entries, message->order->entries,
                (size_t)message->order->n * sizeof(message->order->entries[0]));
-        forget_ended(host);
     }
     say(world, message->host, TO_CORE_ORDERED, 0, 0);
     memcpy(waiting, host->opens, (size_t)n * sizeof(waiting[0]));
@@ -236,8 +228,9 @@ static void handle_end(struct world *world, const struct message *message)
     for (int i = 0; i < host->nopens; i++)
         if (host->opens[i].job == message->job && host->opens[i].attempt == message->attempt)
             host->opens[i--] = host->opens[--host->nopens];
-    if (!has_ended(host, message->job, message->attempt) && host->nended < SIM_GROUPS)
-        host->ended[host->nended++] = (struct core_holding){.job = message->job, .attempt = message->attempt};
+    if (!has_ended(host, message->job, message->attempt))
+        host->ended[host->nended++ % SIM_GROUPS] =
+            (struct core_holding){.job = message->job, .attempt = message->attempt};
     if (group == NULL) {
         say(world, message->host, TO_CORE_EMPTY, message->job, message->attempt);
         return;

@@ -251,20 +251,21 @@ static void draw_options(struct core_options *options, uint64_t seed, uint64_t w
 
 static void draw_world(struct world *world)
 {
-    int nhosts = 1 + (int)world_random(world, 5);
+    int nhosts = 1 + (int)world_random(world, 5), ncpus;
     char name[16];
 
     for (int h = 0; h < nhosts; h++) {
         snprintf(name, sizeof(name), "ws%d", h + 1);
-        world_add_host(world, name, 1 + (int)world_random(world, SIM_CPUS), (int)world_random(world, 3));
+        ncpus = 1 + (int)world_random(world, SIM_CPUS); /* not in the call: the order of drawing must be defined */
+        world_add_host(world, name, ncpus, (int)world_random(world, 3));
     }
     world->run_ms = 4000;
-    world->faults = (struct sim_faults){.lost = (int)world_random(world, 150),
-                                        .doubled = (int)world_random(world, 100),
-                                        .open_fails = (int)world_random(world, 20),
-                                        .launch_fails = (int)world_random(world, 20),
-                                        .never_launched = (int)world_random(world, 10),
-                                        .delay_ms = 1 + (int)world_random(world, 400)};
+    world->faults.lost = (int)world_random(world, 150);
+    world->faults.doubled = (int)world_random(world, 100);
+    world->faults.open_fails = (int)world_random(world, 20);
+    world->faults.launch_fails = (int)world_random(world, 20);
+    world->faults.never_launched = (int)world_random(world, 10);
+    world->faults.delay_ms = 1 + (int)world_random(world, 400);
 }
 
 /* No new faults, all hosts there, nobody held. */

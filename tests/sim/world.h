@@ -57,8 +57,7 @@ struct sim_open { /* waits for its order */
 };
 
 struct sim_host {
-    struct core_holding
-        ended[SIM_GROUPS]; /* END came and the order still has the job: an OPEN that arrives now is late */
+    struct core_holding ended[SIM_GROUPS]; /* the last ones that END came for: an OPEN that arrives now is late */
     int nended;
     char name[16];
     int cpus[SIM_CPUS], ncpus;
