@@ -127,7 +127,17 @@ bail_out() {
     exit 1
 }
 
+sanitizers_said() {
+    local k
+    for ((k = 1; k <= nodes; k++)); do
+        "$lab" exec "$k" journalctl --no-pager -o cat 2>/dev/null | grep -E 'ERROR: [A-Za-z]*Sanitizer|runtime error:'
+    done
+}
+
 done_testing() {
+    if [ "$nodes" -gt 0 ] && grep -q enable-sanitizers "$build/config.status"; then
+        is 'no sanitizer has found anything in the daemons' "$(sanitizers_said | sort | uniq -c | head -n 5)" ''
+    fi
     echo "1..$points"
     finished=1
 }
