@@ -1,0 +1,323 @@
+/* group.c - cgroup2 as files. Only the core of cgroup2 is needed; controllers are used where they are. */
+#include "config.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <linux/sched.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "rsd/root/group.h"
+
+static int write_at(int dir, const char *name, const char *text)
+{
+    int fd = openat(dir, name, O_WRONLY | O_CLOEXEC);
+    int result = 0;
+    if (fd < 0)
+        return -errno;
+    if (write(fd, text, strlen(text)) < 0)
+        result = -errno;
+    close(fd);
+    return result;
+}
+
+/* The start of a small file, as a string. */
+static int read_at(int dir, const char *name, char *text, size_t size)
+{
+    int fd = openat(dir, name, O_RDONLY | O_CLOEXEC);
+    ssize_t got;
+    if (fd < 0)
+        return -errno;
+    got = read(fd, text, size - 1);
+    if (got < 0)
+        got = -errno;
+    else
+        text[got] = 0;
+    close(fd);
+    return got < 0 ? (int)got : 0;
+}
+
+static int open_dir(int dir, const char *name)
+{
+    int fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    return fd < 0 ? -errno : fd;
+}
+
+/* ---- making and removing ---- */
+
+/* memory: the peak; cpuset: users cannot widen their mask. Others stay off: cpu forbids RT on kernels with RT_GROUP_SCHED. */
+static void enable_controllers(int dir)
+{
+    write_at(dir, "cgroup.subtree_control", "+memory");
+    write_at(dir, "cgroup.subtree_control", "+cpuset");
+}
+
+int group_open_root(const char *path, struct err *err)
+{
+    int fd;
+    if (mkdir(path, 0755) < 0 && errno != EEXIST)
+        return err_set(err, -errno, "cannot make the group %s: %s; set cgroup_root in rsd.conf to a place in cgroup2 where root may", path,
+                       strerror(errno));
+    fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0)
+        return err_set(err, -errno, "cannot open the group %s: %s", path, strerror(errno));
+    if (faccessat(fd, "cgroup.procs", F_OK, 0) < 0) {
+        close(fd);
+        return err_set(err, -EINVAL, "%s is not in a cgroup2 hierarchy: set cgroup_root in rsd.conf to a directory that is", path);
+    }
+    enable_controllers(fd);
+    return fd;
+}
+
+static int make_dir(int dir, const char *name, bool make)
+{
+    if (make && mkdirat(dir, name, 0755) < 0 && errno != EEXIST)
+        return -errno;
+    return open_dir(dir, name);
+}
+
+int group_open(int root_fd, const char *name, bool make, struct cgroup *group, struct err *err)
+{
+    int dir, result = 0;
+    *group = (struct cgroup)CGROUP_INIT;
+    dir = make_dir(root_fd, name, make);
+    if (dir < 0)
+        return err_set(err, dir, "cannot make the job's group %s: %s", name, strerror(-dir));
+    if (make)
+        enable_controllers(dir);
+    group->sup_fd = make_dir(dir, "sup", make);
+    group->job_fd = make_dir(dir, "job", make);
+    if (group->sup_fd < 0)
+        result = group->sup_fd;
+    else if (group->job_fd < 0)
+        result = group->job_fd;
+    else
+        group->events_fd = openat(group->job_fd, "cgroup.events", O_RDONLY | O_CLOEXEC);
+    if (result == 0 && group->events_fd < 0)
+        result = -errno;
+    close(dir);
+    if (result == 0)
+        return 0;
+    group_close(group);
+    if (make)
+        group_remove(root_fd, name);
+    return err_set(err, result, "cannot make the leaves of the job's group %s: %s", name, strerror(-result));
+}
+
+void group_close(struct cgroup *group)
+{
+    if (group->job_fd >= 0)
+        close(group->job_fd);
+    if (group->sup_fd >= 0)
+        close(group->sup_fd);
+    if (group->events_fd >= 0)
+        close(group->events_fd);
+    *group = (struct cgroup)CGROUP_INIT;
+}
+
+int group_remove(int root_fd, const char *name)
+{
+    static const char *const leaves[] = {"job", "sup"};
+    int dir = open_dir(root_fd, name);
+    int result = 0;
+    if (dir < 0)
+        return dir == -ENOENT ? 0 : dir;
+    for (size_t i = 0; i < 2; i++) {
+        if (unlinkat(dir, leaves[i], AT_REMOVEDIR) < 0 && errno != ENOENT)
+            result = -errno;
+    }
+    close(dir);
+    if (result == 0 && unlinkat(root_fd, name, AT_REMOVEDIR) < 0 && errno != ENOENT)
+        result = -errno;
+    return result;
+}
+
+/* ---- processes ---- */
+
+static pid_t fork_and_move(int leaf_fd, int *pidfd)
+{
+    pid_t pid = fork();
+    if (pid < 0)
+        return -errno;
+    if (pid == 0) {
+        if (write_at(leaf_fd, "cgroup.procs", "0") < 0)
+            _exit(127);
+        return 0;
+    }
+    *pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
+    return pid;
+}
+
+pid_t group_fork(int leaf_fd, int *pidfd)
+{
+    struct clone_args args = {0};
+    long pid;
+    *pidfd = -1;
+    args.flags = (uint64_t)CLONE_INTO_CGROUP | CLONE_PIDFD;
+    args.pidfd = (uint64_t)(uintptr_t)pidfd;
+    args.exit_signal = SIGCHLD;
+    args.cgroup = (uint64_t)(unsigned)leaf_fd;
+    pid = syscall(SYS_clone3, &args, sizeof args);
+    if (pid < 0 && (errno == ENOSYS || errno == E2BIG)) /* old kernel, or a filter around us */
+        return fork_and_move(leaf_fd, pidfd);
+    return pid < 0 ? (pid_t)-errno : (pid_t)pid;
+}
+
+static int pids_add(struct group_pids *pids, pid_t pid)
+{
+    if (pids->count == pids->capacity) {
+        size_t capacity = pids->capacity ? pids->capacity * 2 : 64;
+        pid_t *items = reallocarray(pids->items, capacity, sizeof *items);
+        if (!items)
+            return -ENOMEM;
+        pids->items = items;
+        pids->capacity = capacity;
+    }
+    pids->items[pids->count++] = pid;
+    return 0;
+}
+
+int group_pids(int leaf_fd, struct group_pids *pids)
+{
+    char buffer[4096];
+    int fd = openat(leaf_fd, "cgroup.procs", O_RDONLY | O_CLOEXEC);
+    int result = 0;
+    pid_t pid = 0;
+    ssize_t got;
+    pids->count = 0;
+    if (fd < 0)
+        return -errno;
+    while (result == 0 && (got = read(fd, buffer, sizeof buffer)) > 0) {
+        for (ssize_t i = 0; i < got && result == 0; i++) {
+            if (buffer[i] >= '0' && buffer[i] <= '9') {
+                pid = pid * 10 + (buffer[i] - '0');
+                continue;
+            }
+            if (pid > 0) /* 0: of another PID namespace */
+                result = pids_add(pids, pid);
+            pid = 0;
+        }
+    }
+    if (result == 0 && got < 0)
+        result = -errno;
+    close(fd);
+    return result;
+}
+
+void group_pids_fini(struct group_pids *pids)
+{
+    free(pids->items);
+    *pids = (struct group_pids){0};
+}
+
+static bool events_say(const struct cgroup *group, const char *what)
+{
+    char text[256];
+    ssize_t got;
+    if (group->events_fd < 0)
+        return false;
+    got = pread(group->events_fd, text, sizeof text - 1, 0);
+    if (got <= 0)
+        return false;
+    text[got] = 0;
+    return strstr(text, what) != NULL;
+}
+
+bool group_populated(const struct cgroup *group)
+{
+    return events_say(group, "populated 1");
+}
+
+bool group_frozen(const struct cgroup *group)
+{
+    return events_say(group, "frozen 1");
+}
+
+static int compare_pids(const void *a, const void *b)
+{
+    pid_t x = *(const pid_t *)a, y = *(const pid_t *)b;
+    return (x > y) - (x < y);
+}
+
+enum { SIGNAL_BATCH = 128 };
+
+/* A pid may be taken by another process between reading and signalling it: hold a handful, look again, signal those that are still in. */
+static void signal_batch(const struct cgroup *group, const pid_t *pids, size_t count, int signal)
+{
+    struct group_pids now = {0};
+    int fds[SIGNAL_BATCH];
+    for (size_t i = 0; i < count; i++)
+        fds[i] = (int)syscall(SYS_pidfd_open, pids[i], 0);
+    if (group_pids(group->job_fd, &now) == 0 && now.count > 0) {
+        qsort(now.items, now.count, sizeof *now.items, compare_pids);
+        for (size_t i = 0; i < count; i++) {
+            if (fds[i] >= 0 && bsearch(&pids[i], now.items, now.count, sizeof *now.items, compare_pids))
+                (void)syscall(SYS_pidfd_send_signal, fds[i], signal, NULL, 0);
+        }
+    }
+    for (size_t i = 0; i < count; i++) {
+        if (fds[i] >= 0)
+            close(fds[i]);
+    }
+    group_pids_fini(&now);
+}
+
+int group_signal(const struct cgroup *group, int signal)
+{
+    struct group_pids pids = {0};
+    int result = group_pids(group->job_fd, &pids);
+    for (size_t i = 0; result == 0 && i < pids.count; i += SIGNAL_BATCH) {
+        size_t left = pids.count - i;
+        signal_batch(group, pids.items + i, left < SIGNAL_BATCH ? left : SIGNAL_BATCH, signal);
+    }
+    group_pids_fini(&pids);
+    return result;
+}
+
+int group_kill(const struct cgroup *group)
+{
+    int result = write_at(group->job_fd, "cgroup.kill", "1");
+    return result == -ENOENT ? group_signal(group, SIGKILL) : result;
+}
+
+int group_freeze(const struct cgroup *group, bool frozen)
+{
+    return write_at(group->job_fd, "cgroup.freeze", frozen ? "1" : "0");
+}
+
+void group_usage(const struct cgroup *group, double *cpu_seconds, int64_t *memory_peak_bytes)
+{
+    char text[1024];
+    uint64_t usec;
+    int64_t peak;
+    const char *at;
+    *cpu_seconds = -1;
+    *memory_peak_bytes = -1;
+    if (group->job_fd < 0)
+        return;
+    if (read_at(group->job_fd, "cpu.stat", text, sizeof text) == 0) {
+        at = strstr(text, "usage_usec ");
+        if (at && sscanf(at, "usage_usec %" SCNu64, &usec) == 1)
+            *cpu_seconds = (double)usec / 1e6;
+    }
+    if (read_at(group->job_fd, "memory.peak", text, sizeof text) == 0 && sscanf(text, "%" SCNd64, &peak) == 1)
+        *memory_peak_bytes = peak;
+}
+
+void group_confine(const struct cgroup *group, const uint64_t *cpus, size_t count)
+{
+    char text[4096];
+    size_t used = 0;
+    for (size_t i = 0; i < count && used + 24 < sizeof text; i++)
+        used += (size_t)snprintf(text + used, sizeof text - used, "%s%" PRIu64, i ? "," : "", cpus[i]);
+    if (count > 0)
+        write_at(group->job_fd, "cpuset.cpus", text);
+}

@@ -1,0 +1,52 @@
+/* group.h - cgroup2 groups: GROUPROOT/JOB.ATTEMPT with the leaves `sup` (the supervisor) and `job` (everything else). */
+#ifndef RSD_GROUP_H
+#define RSD_GROUP_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "libelmer/base/err.h"
+
+/* Where groups can be made, from PROC/self/mountinfo and PROC/self/cgroup: the mount of cgroup2 joined with group (as in a `0::` line or a unit's ControlGroup; NULL: the own one). */
+int group_locate(const char *proc, const char *group, char *path, size_t size, struct err *err);
+/* The group of a process, as in its `0::` line. */
+int group_of(const char *proc, pid_t pid, char *group, size_t size);
+
+struct cgroup {
+    int job_fd;    /* directory of the leaf job; -1: no group */
+    int sup_fd;
+    int events_fd; /* job/cgroup.events: POLLPRI when it becomes empty */
+};
+#define CGROUP_INIT { -1, -1, -1 }
+
+/* Open GROUPROOT, made if missing, and hand the controllers that we use to the groups below it where there are any. Returns a descriptor. */
+int group_open_root(const char *path, struct err *err);
+/* Make (or, if make is false, open) the group `name` and its leaves. On failure nothing is left behind. */
+int group_open(int root_fd, const char *name, bool make, struct cgroup *group, struct err *err);
+void group_close(struct cgroup *group);
+/* Remove leaves and group. -EBUSY: a process is in it. A missing group is no error. */
+int group_remove(int root_fd, const char *name);
+
+/* fork(2) into the group. Returns 0 in the child, the pid in the parent with *pidfd (close-on-exec), or -errno. */
+pid_t group_fork(int leaf_fd, int *pidfd);
+
+struct group_pids { pid_t *items; size_t count, capacity; };
+/* The processes in the leaf now. */
+int group_pids(int leaf_fd, struct group_pids *pids);
+void group_pids_fini(struct group_pids *pids);
+/* false also when the group is gone. */
+bool group_populated(const struct cgroup *group);
+/* cgroup.kill; kernels before 5.14: SIGKILL to each process in it now, so repeat until it is empty. */
+int group_kill(const struct cgroup *group);
+int group_freeze(const struct cgroup *group, bool frozen);
+bool group_frozen(const struct cgroup *group); /* every thread has stopped */
+/* Send signal to each process that is still in the leaf when it is sent. */
+int group_signal(const struct cgroup *group, int signal);
+/* Seconds of CPU and the peak of memory; -1 where not known. */
+void group_usage(const struct cgroup *group, double *cpu_seconds, int64_t *memory_peak_bytes);
+/* Keep the leaf's processes to these CPUs, where the controller cpuset is there (else nothing happens). */
+void group_confine(const struct cgroup *group, const uint64_t *cpus, size_t count);
+
+#endif

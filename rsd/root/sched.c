@@ -1,0 +1,198 @@
+/* sched.c - walk over the threads of a group and set what is not as it should be.
+ *
+ * Class and mask are inherited, so once every living thread is right, new ones are born right. But one clean walk does not
+ * prove that everybody is: a fork that was under way when its parent was set right takes the old class along and shows up
+ * later, and a process that vanishes before we look may have left a child. A chain of processes that fork and exit (seen:
+ * all the time) would so run away from us. Therefore, after a change, the next walk waits until such forks are through
+ * (SETTLE_MS), and a walk is clean only if nothing was changed and nobody vanished. A group that forks too fast for that
+ * is frozen: when cgroup.events says frozen, no thread is in a fork, and one clean walk is a proof. Freezing interrupts
+ * system calls (epoll_wait(2) returns EINTR), so it is not done to groups that behave. What is still missed (the fork of
+ * a process that waits behind a higher job) is found by the sweeps that follow each order.
+ */
+#include "config.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "libelmer/base/clock.h"
+#include "rsd/root/cpus.h"
+#include "rsd/root/sched.h"
+
+enum { SETTLE_MS = 1, FREEZE_AFTER_PASSES = 12, FREEZE_AFTER_MS = 30, RESET_ON_FORK = 1 };
+
+/* struct sched_attr of the kernel; the C library has it only since 2.41, and then clashes with the kernel's header. */
+struct attr {
+    uint32_t size, policy;
+    uint64_t flags;
+    int32_t nice;
+    uint32_t priority;
+    uint64_t runtime, deadline, period;
+};
+
+static int attr_get(pid_t tid, struct attr *attr)
+{
+    *attr = (struct attr){0};
+    return syscall(SYS_sched_getattr, tid, attr, (unsigned)sizeof *attr, 0U) < 0 ? -errno : 0;
+}
+
+static bool policy_is_rt(uint32_t policy)
+{
+    return policy == SCHED_FIFO || policy == SCHED_RR;
+}
+
+bool sched_is_rt(pid_t tid)
+{
+    struct attr attr;
+    return attr_get(tid, &attr) == 0 && policy_is_rt(attr.policy);
+}
+
+/* SCHED_BATCH is a user's own choice within SCHED_OTHER, and so is being nicer: both are left to him. */
+static bool attr_fits(const struct attr *attr, struct order_rank rank, bool reset)
+{
+    if (((attr->flags & RESET_ON_FORK) != 0) != reset)
+        return false;
+    if (rank.policy == SCHED_OTHER && rank.priority == 0)
+        return attr->policy == SCHED_OTHER || attr->policy == SCHED_BATCH;
+    if (attr->policy != (uint32_t)rank.policy)
+        return false;
+    if (policy_is_rt(attr->policy))
+        return attr->priority == (uint32_t)rank.priority;
+    return rank.policy == SCHED_IDLE || attr->nice == rank.priority;
+}
+
+int sched_rank(pid_t tid, struct order_rank rank, bool reset_on_fork)
+{
+    struct attr attr;
+    bool rt = policy_is_rt((uint32_t)rank.policy);
+    int result = attr_get(tid, &attr);
+    if (result < 0)
+        return result;
+    if (attr_fits(&attr, rank, reset_on_fork))
+        return 0;
+    attr = (struct attr){.size = sizeof attr,
+                         .policy = (uint32_t)rank.policy,
+                         .flags = reset_on_fork ? RESET_ON_FORK : 0,
+                         .nice = rt ? 0 : rank.priority,
+                         .priority = rt ? (uint32_t)rank.priority : 0};
+    return syscall(SYS_sched_setattr, tid, &attr, 0U) < 0 ? -errno : 1;
+}
+
+/* A process may be kept to fewer CPUs than the job has (a rank of --each), never to others. */
+static int confine(pid_t tid, const cpu_set_t *cpus)
+{
+    cpu_set_t now, both;
+    if (sched_getaffinity(tid, sizeof now, &now) < 0)
+        return -errno;
+    if (cpus_within(&now, cpus))
+        return 0;
+    CPU_AND(&both, &now, cpus);
+    if (CPU_COUNT(&both) == 0)
+        both = *cpus;
+    return sched_setaffinity(tid, sizeof both, &both) < 0 ? -errno : 1;
+}
+
+static void count_result(struct sched_count *count, int result)
+{
+    if (result == 1)
+        count->changed++;
+    else if (result == -ESRCH)
+        count->vanished++;
+    else if (result < 0)
+        count->refused++;
+}
+
+static void fix_thread(pid_t tid, const struct sched_target *target, bool helper, struct sched_count *count)
+{
+    if (!helper)
+        count->threads++;
+    if (!target->no_rank) {
+        struct order_rank rank = helper ? target->ranks.helper : target->ranks.task;
+        bool rt = policy_is_rt((uint32_t)rank.policy);
+        if (!helper && rt)
+            rank.policy = target->crowded ? SCHED_RR : SCHED_FIFO;
+        count_result(count, sched_rank(tid, rank, helper && rt));
+    }
+    if (target->cpus)
+        count_result(count, confine(tid, target->cpus));
+}
+
+static bool is_helper(pid_t pid, const struct sched_target *target)
+{
+    for (size_t i = 0; i < target->helper_count; i++) {
+        if (target->helpers[i] == pid)
+            return true;
+    }
+    return false;
+}
+
+void sched_process(pid_t pid, struct sched_target *target, struct sched_count *count)
+{
+    char path[64];
+    bool helper = is_helper(pid, target);
+    struct dirent *entry;
+    DIR *dir;
+    snprintf(path, sizeof path, "/proc/%d/task", (int)pid);
+    dir = opendir(path);
+    if (!dir) {
+        count->vanished++;
+        return;
+    }
+    while ((entry = readdir(dir))) {
+        int tid = atoi(entry->d_name);
+        if (tid > 0)
+            fix_thread(tid, target, helper, count);
+    }
+    closedir(dir);
+}
+
+int sched_pass(const struct cgroup *group, struct sched_target *target, struct sched_count *count)
+{
+    struct group_pids pids = {0};
+    int result = group_pids(group->job_fd, &pids);
+    *count = (struct sched_count){0};
+    for (size_t i = 0; result == 0 && i < pids.count; i++)
+        sched_process(pids.items[i], target, count);
+    group_pids_fini(&pids);
+    if (result == 0 && !target->crowded && count->threads > target->ncpus) {
+        target->crowded = true;
+        count->changed += policy_is_rt((uint32_t)target->ranks.task.policy); /* not clean: they become RR in the next walk */
+    }
+    return result;
+}
+
+int sched_apply(const struct cgroup *group, struct sched_target *target, int64_t limit_ms, struct sched_count *count)
+{
+    int64_t start = mono_ms(mono_now()), passed = 0;
+    bool freezing = false, frozen = false;
+    int result = -ETIME;
+    for (unsigned pass = 1; passed < limit_ms; pass++) {
+        int walked;
+        frozen = freezing && group_frozen(group);
+        walked = sched_pass(group, target, count);
+        if (walked < 0 || (count->changed == 0 && count->vanished == 0 && frozen == freezing)) {
+            result = walked;
+            break;
+        }
+        passed = mono_ms(mono_now()) - start;
+        if (!freezing && (pass >= FREEZE_AFTER_PASSES || passed >= FREEZE_AFTER_MS))
+            freezing = group_freeze(group, true) == 0;
+        poll(NULL, 0, SETTLE_MS);
+    }
+    if (freezing)
+        group_freeze(group, false);
+    return result;
+}
+
+void sched_let_die(const struct cgroup *group, bool rt)
+{
+    struct order_rank rank = rt ? (struct order_rank){SCHED_FIFO, ORDER_DYING} : (struct order_rank){SCHED_OTHER, 0};
+    struct sched_target target = {.ranks = {.task = rank, .helper = rank}};
+    struct sched_count count;
+    sched_pass(group, &target, &count);
+}

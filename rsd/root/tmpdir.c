@@ -1,0 +1,119 @@
+/* tmpdir.c - made by root for the user, and removed by root although a user could put anything into it.
+ *
+ * Removal descends by descriptors and O_NOFOLLOW, so that a link leads nowhere, and unmounts what the user has mounted
+ * (FUSE). A tree deeper than DEPTH is flattened: the directory at the limit is moved to the top and comes later.
+ */
+#include "config.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "rsd/root/tmpdir.h"
+
+enum { DEPTH = 48, ROUNDS = 100000 };
+
+int tmpdir_make(const char *path, uid_t uid, gid_t gid, struct err *err)
+{
+    int fd, result = 0;
+    if (mkdir(path, 0700) < 0)
+        return err_set(err, -errno, "cannot make the job's temporary directory %s: %s", path, strerror(errno));
+    fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (fd < 0 || fchown(fd, uid, gid) < 0)
+        result = err_set(err, -errno, "cannot give the job's temporary directory %s to uid %u: %s", path, (unsigned)uid, strerror(errno));
+    if (fd >= 0)
+        close(fd);
+    if (result < 0)
+        rmdir(path);
+    return result;
+}
+
+struct removal {
+    int top_fd;
+    dev_t device;
+    unsigned moved;
+    bool again;
+};
+
+static int open_below(int dir, const char *name)
+{
+    return openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+}
+
+static void unmount(int dir, const char *name)
+{
+    char path[64 + NAME_MAX];
+    snprintf(path, sizeof path, "/proc/self/fd/%d/%s", dir, name);
+    umount2(path, MNT_DETACH | UMOUNT_NOFOLLOW);
+}
+
+static void remove_directory(struct removal *removal, int dir, const char *name, int depth);
+
+static void remove_entry(struct removal *removal, int dir, const char *name, int depth)
+{
+    char moved[32];
+    if (unlinkat(dir, name, 0) == 0 || errno == ENOENT)
+        return;
+    if (errno == EBUSY)
+        unmount(dir, name);
+    if (unlinkat(dir, name, AT_REMOVEDIR) == 0)
+        return;
+    if (depth < DEPTH) {
+        remove_directory(removal, dir, name, depth);
+        return;
+    }
+    snprintf(moved, sizeof moved, ".elmer-%u", removal->moved++);
+    if (renameat(dir, name, removal->top_fd, moved) == 0)
+        removal->again = true;
+}
+
+static void remove_directory(struct removal *removal, int dir, const char *name, int depth)
+{
+    struct stat st;
+    struct dirent *entry;
+    int fd = open_below(dir, name);
+    DIR *stream = fd < 0 ? NULL : fdopendir(fd);
+    if (!stream) {
+        if (fd >= 0)
+            close(fd);
+        return;
+    }
+    if (fstat(fd, &st) == 0 && st.st_dev == removal->device) {
+        while ((entry = readdir(stream))) {
+            if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
+                remove_entry(removal, fd, entry->d_name, depth + 1);
+        }
+    }
+    closedir(stream);
+    unlinkat(dir, name, AT_REMOVEDIR);
+}
+
+int tmpdir_remove(int parent_fd, const char *name)
+{
+    struct removal removal = {.again = true};
+    struct stat st;
+    if (unlinkat(parent_fd, name, AT_REMOVEDIR) == 0 || errno == ENOENT)
+        return 0;
+    unmount(parent_fd, name);
+    if (fstat(parent_fd, &st) < 0)
+        return -errno;
+    removal.device = st.st_dev;
+    removal.top_fd = open_below(parent_fd, name);
+    if (removal.top_fd < 0)
+        return errno == ENOENT ? 0 : -errno;
+    for (unsigned round = 0; removal.again && round < ROUNDS; round++) {
+        removal.again = false;
+        remove_directory(&removal, parent_fd, name, 0);
+    }
+    close(removal.top_fd);
+    if (unlinkat(parent_fd, name, AT_REMOVEDIR) < 0 && errno != ENOENT)
+        return -errno;
+    return 0;
+}
