@@ -1,0 +1,214 @@
+/* child.c - from fork to exec.
+ *
+ * Born in the job's leaf by clone3. First as root: session, signals, limits, CPUs; then it becomes the user completely and
+ * for good; only then does it touch a path: directory, output, hosts' file, command. Its rank comes last, so that it gets
+ * to exec even while a higher job spins; until then it is at ORDER_BIRTH, just below the supervisor. A user may lower his
+ * rank without any right, but not change from FIFO to RR: so the class is set while it is root.
+ * Everything was prepared before the fork; nothing here allocates except exec's search in PATH.
+ */
+#include "config.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "rsd/root/sched.h"
+#include "rsd/sup/sup.h"
+
+enum { PVM_FILES = 1024, CLOSE_ON_EXEC = 4 /* CLOSE_RANGE_CLOEXEC */ };
+
+static _Noreturn void fail(const struct child_plan *plan, enum child_stage stage)
+{
+    struct child_report report = {.stage = stage, .error = errno};
+    ssize_t sent = write(plan->report_fd, &report, sizeof report);
+    _exit(sent == (ssize_t)sizeof report ? 126 : 127);
+}
+
+static void reset_signals(void)
+{
+    struct sigaction standard = {.sa_handler = SIG_DFL};
+    sigset_t none;
+    for (int i = 1; i < NSIG; i++)
+        sigaction(i, &standard, NULL);
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, NULL);
+}
+
+/* rsd may be protected from the OOM killer; jobs are not. */
+static void reset_oom(void)
+{
+    int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
+    if (fd < 0)
+        return;
+    (void)!write(fd, "0", 1);
+    close(fd);
+}
+
+static void limit_files(const struct child_plan *plan)
+{
+    struct rlimit limit;
+    if (!plan->few_files || getrlimit(RLIMIT_NOFILE, &limit) < 0)
+        return;
+    if (limit.rlim_max > PVM_FILES) /* pvmd closes all descriptors up to the limit at each spawn, and cannot use more */
+        limit.rlim_max = PVM_FILES;
+    limit.rlim_cur = limit.rlim_max;
+    setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+static void set_birth_rank(const struct child_plan *plan)
+{
+    bool rr = plan->rank.policy == SCHED_RR;
+    if (plan->rt)
+        sched_rank(0, (struct order_rank){rr ? SCHED_RR : SCHED_FIFO, ORDER_BIRTH}, false);
+}
+
+static void become_user(const struct child_plan *plan)
+{
+    const struct user *user = plan->user;
+    uid_t real, effective, saved;
+    if (setgroups((size_t)user->group_count, user->groups) < 0 || setresgid(user->gid, user->gid, user->gid) < 0)
+        fail(plan, STAGE_GROUPS);
+    if (setresuid(user->uid, user->uid, user->uid) < 0 || getresuid(&real, &effective, &saved) < 0)
+        fail(plan, STAGE_USER);
+    if (real != user->uid || effective != user->uid || saved != user->uid || setuid(0) == 0) {
+        errno = EPERM;
+        fail(plan, STAGE_USER);
+    }
+}
+
+static int open_output(const struct child_plan *plan, const char *path)
+{
+    int flags = O_WRONLY | O_APPEND | O_CREAT | O_NOCTTY | O_NONBLOCK | O_CLOEXEC; /* NONBLOCK: a FIFO without a reader is an error */
+    int fd = path[0] ? open(path, flags | (plan->truncate ? O_TRUNC : 0), 0666) : open("/dev/null", O_WRONLY | O_CLOEXEC);
+    if (fd >= 0 && path[0])
+        fcntl(fd, F_SETFL, O_APPEND);
+    return fd;
+}
+
+static void put_fd(const struct child_plan *plan, int fd, int at, enum child_stage stage)
+{
+    if (fd < 0 || dup2(fd, at) < 0)
+        fail(plan, stage);
+}
+
+static void open_files(const struct child_plan *plan)
+{
+    put_fd(plan, open("/dev/null", O_RDONLY | O_CLOEXEC), 0, STAGE_OUTPUT);
+    put_fd(plan, plan->stdout_fd >= 0 ? plan->stdout_fd : open_output(plan, plan->output), 1, STAGE_OUTPUT);
+    if (plan->stdout_fd < 0 && strcmp(plan->output, plan->errors) == 0)
+        put_fd(plan, 1, 2, STAGE_ERRORS);
+    else
+        put_fd(plan, open_output(plan, plan->errors), 2, STAGE_ERRORS);
+    if (plan->agent_fd >= 0)
+        put_fd(plan, plan->agent_fd, 3, STAGE_SESSION);
+    (void)syscall(SYS_close_range, plan->agent_fd >= 0 ? 4U : 3U, ~0U, (unsigned)CLOSE_ON_EXEC);
+}
+
+/* ELMER_HOSTS is names joined by ':'; the file has one per line. Written aside and renamed: processes start side by side. */
+static void write_hostfile(const struct child_plan *plan)
+{
+    char name[160], text[4096];
+    size_t used = 0;
+    int fd;
+    if (!plan->hosts || access(plan->hostfile, F_OK) == 0)
+        return;
+    snprintf(name, sizeof name, "%s.%d", plan->hostfile, (int)getpid());
+    fd = open(name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    if (fd < 0)
+        fail(plan, STAGE_HOSTFILE);
+    for (const char *at = plan->hosts;; at++) {
+        text[used++] = *at == ':' || *at == 0 ? '\n' : *at;
+        if ((*at == 0 || used == sizeof text) && write(fd, text, used) != (ssize_t)used)
+            fail(plan, STAGE_HOSTFILE);
+        if (*at == 0)
+            break;
+        if (used == sizeof text)
+            used = 0;
+    }
+    close(fd);
+    if (rename(name, plan->hostfile) < 0)
+        fail(plan, STAGE_HOSTFILE);
+}
+
+_Noreturn void child_run(const struct child_plan *plan)
+{
+    reset_signals();
+    set_birth_rank(plan);
+    if (setsid() < 0)
+        fail(plan, STAGE_SESSION);
+    reset_oom();
+    limit_files(plan);
+    if (sched_setaffinity(0, sizeof *plan->cpus, plan->cpus) < 0)
+        fail(plan, STAGE_CPUS);
+    become_user(plan);
+    umask(plan->umask);
+    if (chdir(plan->dir) < 0)
+        fail(plan, STAGE_DIR);
+    write_hostfile(plan);
+    open_files(plan);
+    environ = (char **)plan->environment; /* execvp searches in the job's PATH */
+    if (sched_rank(0, plan->rank, plan->reset_on_fork) < 0)
+        fail(plan, STAGE_RANK);
+    execvp(plan->argv[0], plan->argv);
+    fail(plan, STAGE_EXEC);
+}
+
+static void explain_exec(int error, const struct wire_start *start, char *text, size_t size)
+{
+    const char *command = start->argv.items[0];
+    bool path = strchr(command, '/') != NULL;
+    if (error == ENOENT && path)
+        snprintf(text, size, "command not found: there is no %s on this host, or not the interpreter that its first line names; check the path, and that the host sees the same files", command);
+    else if (error == ENOENT)
+        snprintf(text, size, "command not found: %s is in no directory of PATH on this host; give its path, or pass another PATH with -v PATH=...", command);
+    else if (error == EACCES)
+        snprintf(text, size, "command %s may not be executed: %s; is it a program, and has it the x permission?", command, strerror(error));
+    else if (error == E2BIG)
+        snprintf(text, size, "command %s: its arguments and environment are too long; shorten them", command);
+    else
+        snprintf(text, size, "command %s cannot be executed on this host: %s", command, strerror(error));
+}
+
+void child_explain(const struct child_report *report, const struct wire_start *start, const char *user, char *text, size_t size)
+{
+    const char *why = strerror(report->error);
+    switch ((enum child_stage)report->stage) {
+    case STAGE_DIR:
+        snprintf(text, size, "directory %s cannot be entered by %s: %s; it must be on every host, or choose another with -D", start->dir, user, why);
+        break;
+    case STAGE_OUTPUT:
+        snprintf(text, size, "output file %s cannot be written by %s in %s: %s; choose another with -o", start->output, user, start->dir, why);
+        break;
+    case STAGE_ERRORS:
+        snprintf(text, size, "error file %s cannot be written by %s in %s: %s; choose another with -e", start->errors, user, start->dir, why);
+        break;
+    case STAGE_EXEC:
+        explain_exec(report->error, start, text, size);
+        break;
+    case STAGE_HOSTFILE:
+        snprintf(text, size, "the list of hosts cannot be written to the job's temporary directory: %s; is its disk full?", why);
+        break;
+    case STAGE_CPUS:
+        snprintf(text, size, "the process cannot be put on its processors: %s; has one been taken off line?", why);
+        break;
+    case STAGE_RANK:
+        snprintf(text, size, "the process cannot get its scheduling class: %s", why);
+        break;
+    case STAGE_SESSION:
+    case STAGE_GROUPS:
+    case STAGE_USER:
+        snprintf(text, size, "the process cannot become user %s: %s", user, why);
+        break;
+    default:
+        snprintf(text, size, "the process ended before its command was executed");
+        break;
+    }
+}

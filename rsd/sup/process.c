@@ -1,0 +1,430 @@
+/* process.c - life of one process: BORN between fork and exec, RUNNING, EXITED until somebody has taken its status, then
+ * TAKEN for good; or FAILED with a sentence. A number is started once: asked again, the same answers are given again. */
+#include "config.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "libelmer/base/clock.h"
+#include "libelmer/base/log.h"
+#include "libelmer/base/str.h"
+#include "rsd/root/cpus.h"
+#include "rsd/root/group.h"
+#include "rsd/root/sched.h"
+#include "rsd/sup/sup.h"
+
+enum { AGENT_OUT_MAX = 4 << 20, PUSHES_FAST = 100, PUSH_SLOW_MS = 200, DRAIN_READS = 64 };
+
+static const char *const role_names[] = {"command", "pvmd", "agent"};
+
+const char *process_role_name(enum process_role role)
+{
+    return role_names[role];
+}
+
+static enum process_role role_of(const char *name)
+{
+    return strcmp(name, "pvmd") == 0 ? PROCESS_PVMD : strcmp(name, "agent") == 0 ? PROCESS_AGENT : PROCESS_COMMAND;
+}
+
+struct process *process_find(const struct sup *sup, uint32_t number)
+{
+    for (size_t i = 0; i < sup->count; i++) {
+        if (sup->processes[i]->number == number)
+            return sup->processes[i];
+    }
+    return NULL;
+}
+
+/* ---- what is told ---- */
+
+static void tell_started(struct sup *sup, const struct process *process)
+{
+    struct wire_message message = {.type = WIRE_started, .id = process->request};
+    message.u.started.job = sup->job;
+    message.u.started.attempt = sup->attempt;
+    message.u.started.process = process->number;
+    message.u.started.pid = (uint64_t)process->pid;
+    sup_tell(sup, &message);
+}
+
+static void tell_failed(struct sup *sup, uint32_t number, uint64_t request, const char *text)
+{
+    struct wire_message message = {.type = WIRE_start_failed, .id = request};
+    char safe[1000];
+    message.u.start_failed.job = sup->job;
+    message.u.start_failed.attempt = sup->attempt;
+    message.u.start_failed.process = number;
+    message.u.start_failed.text = str_printable(safe, sizeof safe, text, strlen(text));
+    sup_tell(sup, &message);
+}
+
+static void tell_line(struct sup *sup, const struct process *process)
+{
+    struct wire_message message = {.type = WIRE_line};
+    char safe[SUP_LINE + 1];
+    message.u.line.job = sup->job;
+    message.u.line.attempt = sup->attempt;
+    message.u.line.process = process->number;
+    message.u.line.line = str_printable(safe, sizeof safe, process->line, process->line_size);
+    sup_tell(sup, &message);
+}
+
+/* Not kept while nobody listens: the table has it, and tells the next root half. */
+void process_tell_exited(struct sup *sup, const struct process *process)
+{
+    struct wire_message message = {.type = WIRE_exited};
+    if (!sup->connected)
+        return;
+    message.u.exited.job = sup->job;
+    message.u.exited.attempt = sup->attempt;
+    message.u.exited.process = process->number;
+    message.u.exited.role = process_role_name(process->role);
+    message.u.exited.exit_status = process->exit_status;
+    message.u.exited.signal = process->signal;
+    sup_tell(sup, &message);
+}
+
+static void tell_again(struct sup *sup, struct process *process)
+{
+    switch (process->state) {
+    case PROCESS_BORN:
+        return; /* the answer will come */
+    case PROCESS_FAILED:
+        tell_failed(sup, process->number, process->request, process->failure ? process->failure : "it could not be started");
+        return;
+    case PROCESS_RUNNING:
+    case PROCESS_EXITED:
+    case PROCESS_TAKEN:
+        break;
+    }
+    tell_started(sup, process);
+    if (process->line_sent)
+        tell_line(sup, process);
+    if (process->has_agent)
+        agent_resend(sup, process);
+    if (process->state == PROCESS_EXITED)
+        process_tell_exited(sup, process);
+}
+
+/* ---- birth ---- */
+
+static bool is_variable(const char *entry, const char *name)
+{
+    size_t length = strlen(name);
+    return strncmp(entry, name, length) == 0 && entry[length] == '=';
+}
+
+static const char *variable(const struct wire_strs *environment, const char *name)
+{
+    for (size_t i = 0; i < environment->count; i++) {
+        if (is_variable(environment->items[i], name))
+            return environment->items[i] + strlen(name) + 1;
+    }
+    return NULL;
+}
+
+/* What is only known on this host goes over what came with the job. */
+struct setting { const char *name, *value; };
+enum { SETTINGS = 8 };
+
+static size_t settings_of(const struct sup *sup, const struct wire_strs *environment, const char *hostfile, struct setting *settings)
+{
+    size_t count = 0;
+    settings[count++] = (struct setting){"HOME", sup->user.home};
+    settings[count++] = (struct setting){"USER", sup->user.name};
+    settings[count++] = (struct setting){"LOGNAME", sup->user.name};
+    settings[count++] = (struct setting){"SHELL", sup->user.shell};
+    settings[count++] = (struct setting){"ELMER_TMPDIR", sup->tmpdir};
+    settings[count++] = (struct setting){"ELMER_HOSTFILE", hostfile};
+    if (variable(environment, "PVM_TMP"))
+        settings[count++] = (struct setting){"PVM_TMP", sup->tmpdir};
+    if (!variable(environment, "PATH"))
+        settings[count++] = (struct setting){"PATH", "/usr/local/bin:/usr/bin:/bin"};
+    return count;
+}
+
+static void environment_free(char **environment)
+{
+    for (size_t i = 0; environment && environment[i]; i++)
+        free(environment[i]);
+    free(environment);
+}
+
+static char **environment_make(const struct sup *sup, const struct wire_strs *given, const char *hostfile)
+{
+    struct setting settings[SETTINGS];
+    size_t count = settings_of(sup, given, hostfile, settings), used = 0;
+    char **environment = calloc(given->count + count + 1, sizeof(char *));
+    bool full = environment != NULL;
+    for (size_t i = 0; full && i < given->count; i++) {
+        bool ours = false;
+        for (size_t k = 0; k < count; k++)
+            ours |= is_variable(given->items[i], settings[k].name);
+        if (!ours)
+            full = (environment[used++] = strdup(given->items[i])) != NULL;
+    }
+    for (size_t k = 0; full && k < count; k++)
+        full = (environment[used++] = str_format("%s=%s", settings[k].name, settings[k].value)) != NULL;
+    if (full)
+        return environment;
+    environment_free(environment);
+    return NULL;
+}
+
+static char **argv_make(const struct wire_strs *given)
+{
+    char **argv = calloc(given->count + 1, sizeof(char *));
+    for (size_t i = 0; argv && i < given->count; i++)
+        argv[i] = (char *)given->items[i];
+    return argv;
+}
+
+struct birth { int report[2], capture[2], agent[2]; };
+
+static void close_pair(int *pair)
+{
+    for (int i = 0; i < 2; i++) {
+        if (pair[i] >= 0)
+            close(pair[i]);
+        pair[i] = -1;
+    }
+}
+
+static int birth_open(struct birth *birth, const struct wire_start *start, enum process_role role)
+{
+    *birth = (struct birth){{-1, -1}, {-1, -1}, {-1, -1}};
+    if (pipe2(birth->report, O_CLOEXEC | O_NONBLOCK) < 0)
+        return -errno;
+    if (start->capture && pipe2(birth->capture, O_CLOEXEC) < 0)
+        return -errno;
+    if (role == PROCESS_AGENT && socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, birth->agent) < 0)
+        return -errno;
+    return 0;
+}
+
+static struct order_rank rank_of(const struct sup *sup, const struct process *process)
+{
+    return process->role == PROCESS_COMMAND ? sup->ranks.task : sup->ranks.helper;
+}
+
+/* pvmds must not give their rank to the tasks that they fork. */
+static bool resets(const struct sup *sup, const struct process *process)
+{
+    struct order_rank rank = rank_of(sup, process);
+    return process->role != PROCESS_COMMAND && (rank.policy == SCHED_FIFO || rank.policy == SCHED_RR);
+}
+
+static int give_birth(struct sup *sup, struct process *process, const struct wire_start *start)
+{
+    char hostfile[160];
+    cpu_set_t cpus;
+    struct birth birth;
+    char **argv = argv_make(&start->argv), **environment;
+    int pidfd = -1, result = birth_open(&birth, start, process->role);
+    snprintf(hostfile, sizeof hostfile, "%s/hostfile", sup->tmpdir);
+    environment = environment_make(sup, &start->environment, hostfile);
+    if (result == 0 && (!argv || !environment))
+        result = -ENOMEM;
+    if (result == 0 && !cpus_from_list(start->cpus.items, start->cpus.count, &cpus))
+        result = -EINVAL;
+    if (result == 0) {
+        struct child_plan plan = {.user = &sup->user, .argv = argv, .environment = environment, .dir = start->dir, .output = start->output, .errors = start->errors,
+                                  .hosts = variable(&start->environment, "ELMER_HOSTS"), .hostfile = hostfile, .truncate = start->truncate, .rt = sup->rt,
+                                  .reset_on_fork = resets(sup, process), .few_files = process->role != PROCESS_COMMAND, .umask = (mode_t)start->umask, .cpus = &cpus,
+                                  .rank = rank_of(sup, process), .stdout_fd = birth.capture[1], .agent_fd = birth.agent[1], .report_fd = birth.report[1]};
+        pid_t pid = group_fork(sup->job_fd, &pidfd);
+        if (pid == 0)
+            child_run(&plan);
+        process->pid = pid;
+        result = pid < 0 ? pid : 0;
+    }
+    if (pidfd >= 0)
+        close(pidfd);
+    if (result == 0) {
+        process->report_fd = birth.report[0];
+        process->capture_fd = birth.capture[0];
+        birth.report[0] = birth.capture[0] = -1;
+        if (birth.agent[0] >= 0 && channel_init(&process->agent, birth.agent[0], WIRE_FROM_AGENT, AGENT_OUT_MAX) == 0) {
+            process->has_agent = true;
+            birth.agent[0] = -1;
+        }
+    }
+    close_pair(birth.report);
+    close_pair(birth.capture);
+    close_pair(birth.agent);
+    free(argv);
+    environment_free(environment);
+    return result;
+}
+
+static struct process *process_add(struct sup *sup, uint32_t number)
+{
+    struct process *process = sup->count < SUP_MAX_PROCESSES ? calloc(1, sizeof *process) : NULL;
+    struct process **more;
+    if (!process)
+        return NULL;
+    more = reallocarray(sup->processes, sup->count + 1, sizeof(struct process *));
+    if (!more) {
+        free(process);
+        return NULL;
+    }
+    sup->processes = more;
+    more[sup->count++] = process;
+    process->number = number;
+    process->report_fd = process->capture_fd = process->agent.fd = -1;
+    return process;
+}
+
+static void failed(struct sup *sup, struct process *process, const char *text)
+{
+    process->state = PROCESS_FAILED;
+    process->failure = strdup(text);
+    wire_message_fini(&process->start);
+    process->start = (struct wire_message){0};
+    tell_failed(sup, process->number, process->request, text);
+}
+
+void process_start(struct sup *sup, struct wire_message *message)
+{
+    const struct wire_start *start = &message->u.start;
+    struct process *process = process_find(sup, (uint32_t)start->process);
+    char text[200];
+    int result;
+    if (process) {
+        process->request = message->id;
+        tell_again(sup, process);
+        return;
+    }
+    process = sup->begun && !sup->quit ? process_add(sup, (uint32_t)start->process) : NULL;
+    if (!process) {
+        tell_failed(sup, (uint32_t)start->process, message->id, sup->quit ? "the job is ending on this host" : "too many processes of the job on this host");
+        return;
+    }
+    process->role = role_of(start->role);
+    process->request = message->id;
+    process->state = PROCESS_BORN;
+    process->push_ms = mono_ms(mono_now()) + SUP_PUSH_MS;
+    result = give_birth(sup, process, start);
+    if (result < 0) {
+        snprintf(text, sizeof text, "a process cannot be started on this host: %s; are limits on processes or memory reached?", strerror(-result));
+        failed(sup, process, text);
+        return;
+    }
+    process->start = *message; /* its strings are needed until exec */
+    message->memory = NULL;
+}
+
+/* ---- life ---- */
+
+void process_push(const struct sup *sup, struct process *process, int64_t now)
+{
+    struct order_rank rank = rank_of(sup, process);
+    if (process->state != PROCESS_BORN || now < process->push_ms)
+        return;
+    process->pushes++;
+    process->push_ms = now + (process->pushes < PUSHES_FAST ? SUP_PUSH_MS : PUSH_SLOW_MS);
+    if (sup->rt)
+        sched_rank(process->pid, (struct order_rank){rank.policy == SCHED_RR ? SCHED_RR : SCHED_FIFO, ORDER_BIRTH}, false);
+}
+
+void process_report(struct sup *sup, struct process *process)
+{
+    struct child_report report = {.stage = -1};
+    char text[1000];
+    ssize_t got = read(process->report_fd, &report, sizeof report);
+    if (got < 0 && (errno == EAGAIN || errno == EINTR))
+        return;
+    close(process->report_fd);
+    process->report_fd = -1;
+    if (got != 0) {
+        child_explain(&report, &process->start.u.start, sup->user.name, text, sizeof text);
+        failed(sup, process, text);
+        return;
+    }
+    process->state = PROCESS_RUNNING;
+    sched_rank(process->pid, rank_of(sup, process), resets(sup, process)); /* it may have been pushed, or the order changed */
+    wire_message_fini(&process->start);
+    process->start = (struct wire_message){0};
+    tell_started(sup, process);
+}
+
+static void line_done(struct sup *sup, struct process *process)
+{
+    if (process->line_sent)
+        return;
+    process->line_sent = true;
+    tell_line(sup, process);
+}
+
+/* The first line is told, the rest is read and dropped, so that the writer does not stand still. */
+void process_capture(struct sup *sup, struct process *process)
+{
+    char buffer[4096];
+    ssize_t got = read(process->capture_fd, buffer, sizeof buffer);
+    if (got < 0 && (errno == EAGAIN || errno == EINTR))
+        return;
+    for (ssize_t i = 0; i < got && !process->line_sent; i++) {
+        if (buffer[i] != '\n')
+            process->line[process->line_size++] = buffer[i];
+        if (buffer[i] == '\n' || process->line_size == SUP_LINE)
+            line_done(sup, process);
+    }
+    if (got > 0)
+        return;
+    if (process->line_size > 0)
+        line_done(sup, process);
+    close(process->capture_fd);
+    process->capture_fd = -1;
+}
+
+/* What it had written before its end is told before its end. */
+static void drain(struct sup *sup, struct process *process)
+{
+    for (int i = 0; i < DRAIN_READS && process->capture_fd >= 0 && !process->line_sent; i++) {
+        int waiting = 0;
+        if (ioctl(process->capture_fd, FIONREAD, &waiting) < 0 || waiting == 0)
+            break;
+        process_capture(sup, process);
+    }
+    if (!process->line_sent && process->line_size > 0)
+        line_done(sup, process);
+    if (process->has_agent) {
+        agent_read(sup, process);
+        channel_fini(&process->agent);
+        process->has_agent = false;
+    }
+}
+
+void process_reaped(struct sup *sup, pid_t pid, int status)
+{
+    for (size_t i = 0; i < sup->count; i++) {
+        struct process *process = sup->processes[i];
+        if (process->pid != pid || (process->state != PROCESS_BORN && process->state != PROCESS_RUNNING))
+            continue;
+        if (process->state == PROCESS_BORN && process->report_fd >= 0)
+            process_report(sup, process);
+        if (process->state != PROCESS_RUNNING)
+            return;
+        drain(sup, process);
+        process->state = PROCESS_EXITED;
+        process->exit_status = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+        process->signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+        process_tell_exited(sup, process);
+        return;
+    } /* an orphan of the job: nobody asks for its status */
+}
+
+void process_taken(struct sup *sup, uint32_t number)
+{
+    struct process *process = process_find(sup, number);
+    if (process && process->state == PROCESS_EXITED)
+        process->state = PROCESS_TAKEN;
+}

@@ -1,0 +1,365 @@
+/* supervisor.c - elmer-supervisor: holds the processes of one job on one host, longer than rsd lives.
+ *
+ * Started by the root half with a channel on descriptor 3 and a listening socket on 4, as root, in SCHED_FIFO, in the leaf
+ * `sup` of the job's group. `begin`: it looks the user up, makes his directory and answers `adopted`, or `error`. Then
+ * `rank` and `start`; it reports started, start_failed, line, exited. When the root half dies it goes on; a new one
+ * connects to the socket and says `adopt`: adopted and every exit not yet taken are its answer, then what was kept in
+ * between. `quit`, when the job's leaf is empty: what has died is reaped and told, then it ends.
+ * It reaps the orphans of the job too (PR_SET_CHILD_SUBREAPER). With --keeper it does nothing for ever: it keeps
+ * elmer-jobs.scope alive.
+ */
+#include "config.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "libelmer/base/clock.h"
+#include "libelmer/base/log.h"
+#include "rsd/root/sched.h"
+#include "rsd/root/tmpdir.h"
+#include "rsd/sup/sup.h"
+
+enum { FD_CHANNEL = 3, FD_LISTEN = 4, ROOT_OUT_MAX = 8 << 20, REAPS_PER_TURN = 1000, FLUSH_MS = 500, FIXED_FDS = 3, FDS_PER_PROCESS = 3 };
+
+/* ---- to the root half ---- */
+
+static void keep(struct sup *sup, const struct wire_message *message)
+{
+    struct err err = ERR_INIT;
+    char *json;
+    size_t size;
+    if (sup->pending_count == SUP_MAX_PENDING || wire_encode(message, WIRE_MINOR, &json, &size, &err) < 0)
+        return;
+    sup->pending[sup->pending_count++] = json;
+}
+
+static void disconnect(struct sup *sup)
+{
+    if (sup->connected)
+        channel_fini(&sup->root);
+    sup->connected = false;
+}
+
+void sup_tell(struct sup *sup, const struct wire_message *message)
+{
+    struct err err = ERR_INIT;
+    if (sup->connected && channel_send(&sup->root, message, &err) < 0)
+        log_warning("job=%llu: cannot tell rsd %s: %s", (unsigned long long)sup->job, wire_type_name(message->type), err.text);
+    else if (!sup->connected)
+        keep(sup, message);
+}
+
+static void tell_kept(struct sup *sup)
+{
+    for (size_t i = 0; i < sup->pending_count; i++) {
+        struct wire_message message;
+        if (wire_decode(sup->pending[i], strlen(sup->pending[i]), WIRE_MINOR, &message, NULL) == 0) {
+            sup_tell(sup, &message);
+            wire_message_fini(&message);
+        }
+        free(sup->pending[i]);
+    }
+    sup->pending_count = 0;
+}
+
+static void tell_adopted(struct sup *sup)
+{
+    struct wire_message message = {.type = WIRE_adopted};
+    uint64_t helpers[64];
+    message.u.adopted.job = sup->job;
+    message.u.adopted.attempt = sup->attempt;
+    message.u.adopted.uid = sup->user.uid;
+    message.u.adopted.helpers.items = helpers;
+    for (size_t i = 0; i < sup->count; i++) {
+        const struct process *process = sup->processes[i];
+        if (process->role != PROCESS_COMMAND && process->state == PROCESS_RUNNING && message.u.adopted.helpers.count < 64)
+            helpers[message.u.adopted.helpers.count++] = (uint64_t)process->pid;
+    }
+    sup_tell(sup, &message);
+}
+
+/* ---- from the root half ---- */
+
+static int begin(struct sup *sup, const struct wire_begin *begin, struct err *err)
+{
+    char path[4200];
+    int result;
+    sup->job = begin->job;
+    sup->attempt = (uint32_t)begin->attempt;
+    snprintf(sup->tmpdir, sizeof sup->tmpdir, "%s", begin->tmpdir);
+    snprintf(path, sizeof path, "%s/job", begin->group);
+    sup->job_fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (sup->job_fd < 0)
+        return err_set(err, -errno, "cannot open the job's group %s: %s", path, strerror(errno));
+    result = user_lookup(&sup->user, begin->user, (uid_t)begin->uid, err);
+    return result < 0 ? result : tmpdir_make(sup->tmpdir, sup->user.uid, sup->user.gid, err);
+}
+
+static void hear_begin(struct sup *sup, const struct wire_message *message)
+{
+    struct err err = ERR_INIT;
+    if (sup->begun)
+        return;
+    if (begin(sup, &message->u.begin, &err) == 0) {
+        sup->begun = true;
+        tell_adopted(sup);
+        return;
+    }
+    struct wire_message error = {.type = WIRE_error};
+    error.u.error.code = WIRE_CODE_REFUSED;
+    error.u.error.text = err.text;
+    sup_tell(sup, &error);
+}
+
+static void hear_adopt(struct sup *sup)
+{
+    tell_adopted(sup);
+    for (size_t i = 0; i < sup->count; i++) {
+        if (sup->processes[i]->state == PROCESS_EXITED)
+            process_tell_exited(sup, sup->processes[i]);
+    }
+    tell_kept(sup);
+}
+
+static void hear_rank(struct sup *sup, const struct wire_rank *rank)
+{
+    sup->ranks.task = (struct order_rank){(int)rank->policy, (int)rank->priority};
+    sup->ranks.helper = (struct order_rank){(int)rank->helper_policy, (int)rank->helper_priority};
+}
+
+static void hear(struct sup *sup, struct wire_message *message)
+{
+    switch ((int)message->type) {
+    case WIRE_begin:
+        hear_begin(sup, message);
+        break;
+    case WIRE_adopt:
+        if (sup->begun)
+            hear_adopt(sup);
+        break;
+    case WIRE_rank:
+        hear_rank(sup, &message->u.rank);
+        break;
+    case WIRE_start:
+        process_start(sup, message);
+        break;
+    case WIRE_taken:
+        process_taken(sup, (uint32_t)message->u.taken.process);
+        break;
+    case WIRE_pvm_spawned:
+    case WIRE_pvm_finish:
+        agent_hear_root(sup, message);
+        break;
+    case WIRE_quit:
+        sup->quit = true;
+        break;
+    default:
+        log_warning("job=%llu: rsd sent %s, which a supervisor does not know", (unsigned long long)sup->job, wire_type_name(message->type));
+        break;
+    }
+}
+
+static void root_read(struct sup *sup)
+{
+    struct err err = ERR_INIT;
+    struct wire_message message;
+    int filled = channel_fill(&sup->root, &err), got = 0;
+    while (sup->connected && (got = channel_next(&sup->root, &message, &err)) > 0) {
+        hear(sup, &message);
+        wire_message_fini(&message);
+    }
+    if (filled >= 0 && got >= 0)
+        return;
+    if (filled != -EPIPE)
+        log_warning("job=%llu: lost rsd: %s", (unsigned long long)sup->job, err.text);
+    disconnect(sup);
+}
+
+/* A new root half. Only root reaches the socket; the kernel says so once more. */
+static void root_accept(struct sup *sup)
+{
+    struct ucred peer;
+    socklen_t length = sizeof peer;
+    int fd = accept4(sup->listen_fd, NULL, NULL, SOCK_CLOEXEC);
+    if (fd < 0)
+        return;
+    if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &length) < 0 || peer.uid != geteuid()) {
+        close(fd);
+        return;
+    }
+    disconnect(sup);
+    if (channel_init(&sup->root, fd, WIRE_FROM_ROOT, ROOT_OUT_MAX) < 0)
+        close(fd);
+    else
+        sup->connected = true;
+}
+
+/* ---- the loop ---- */
+
+static void reap(struct sup *sup)
+{
+    struct signalfd_siginfo info;
+    int status;
+    while (read(sup->signal_fd, &info, sizeof info) > 0) {
+    }
+    for (int i = 0; i < REAPS_PER_TURN; i++) {
+        pid_t pid = waitpid(-1, &status, WNOHANG);
+        if (pid <= 0)
+            return;
+        process_reaped(sup, pid, status);
+    }
+    raise(SIGCHLD); /* more than one turn's worth */
+}
+
+static nfds_t fill_fds(const struct sup *sup, struct pollfd *fds, int *timeout)
+{
+    int64_t now = mono_ms(mono_now()), next = INT64_MAX;
+    nfds_t count = FIXED_FDS;
+    fds[0] = (struct pollfd){.fd = sup->connected ? sup->root.fd : -1, .events = (short)(POLLIN | (sup->connected && channel_wants_write(&sup->root) ? POLLOUT : 0))};
+    fds[1] = (struct pollfd){.fd = sup->listen_fd, .events = POLLIN};
+    fds[2] = (struct pollfd){.fd = sup->signal_fd, .events = POLLIN};
+    for (size_t i = 0; i < sup->count; i++) {
+        const struct process *process = sup->processes[i];
+        fds[count++] = (struct pollfd){.fd = process->report_fd, .events = POLLIN};
+        fds[count++] = (struct pollfd){.fd = process->capture_fd, .events = POLLIN};
+        fds[count++] = (struct pollfd){.fd = process->has_agent ? process->agent.fd : -1,
+                                       .events = (short)(POLLIN | (process->has_agent && channel_wants_write(&process->agent) ? POLLOUT : 0))};
+        if (process->state == PROCESS_BORN && process->push_ms < next)
+            next = process->push_ms;
+    }
+    *timeout = next == INT64_MAX ? (sup->begun ? -1 : SUP_BEGIN_MS) : next <= now ? 0 : (int)(next - now);
+    return count;
+}
+
+static void process_events(struct sup *sup, struct process *process, const struct pollfd *fds)
+{
+    if (fds[0].revents && process->report_fd >= 0)
+        process_report(sup, process);
+    if (fds[1].revents && process->capture_fd >= 0)
+        process_capture(sup, process);
+    if ((fds[2].revents & POLLOUT) && process->has_agent)
+        channel_flush(&process->agent);
+    if ((fds[2].revents & (POLLIN | POLLHUP | POLLERR)) && process->has_agent)
+        agent_read(sup, process);
+    process_push(sup, process, mono_ms(mono_now()));
+}
+
+/* Ends (false) after quit, or when nobody has begun in time. */
+static bool turn(struct sup *sup, struct pollfd *fds)
+{
+    size_t processes = sup->count;
+    int timeout, ready;
+    nfds_t count = fill_fds(sup, fds, &timeout);
+    ready = poll(fds, count, timeout);
+    if (ready < 0)
+        return errno == EINTR;
+    if (!sup->begun && (ready == 0 || !sup->connected))
+        return false;
+    for (size_t i = 0; i < processes; i++)
+        process_events(sup, sup->processes[i], &fds[FIXED_FDS + FDS_PER_PROCESS * i]);
+    if (fds[2].revents)
+        reap(sup);
+    if (fds[1].revents)
+        root_accept(sup);
+    if (sup->connected && fds[0].fd == sup->root.fd) {
+        if (fds[0].revents & POLLOUT)
+            channel_flush(&sup->root);
+        if (fds[0].revents & (POLLIN | POLLHUP | POLLERR))
+            root_read(sup);
+    }
+    if (sup->connected && sup->root.dead)
+        disconnect(sup);
+    return !sup->quit;
+}
+
+/* Give the root half what it has not read, but not for ever. */
+static void flush(struct sup *sup)
+{
+    int64_t deadline = mono_ms(mono_now()) + FLUSH_MS;
+    reap(sup);
+    while (sup->connected && channel_wants_write(&sup->root) && mono_ms(mono_now()) < deadline) {
+        struct pollfd fd = {.fd = sup->root.fd, .events = POLLOUT};
+        poll(&fd, 1, FLUSH_MS);
+        channel_flush(&sup->root);
+    }
+}
+
+static int loop(struct sup *sup)
+{
+    struct pollfd *fds = NULL;
+    size_t capacity = 0;
+    bool on = true;
+    while (on) {
+        size_t need = FIXED_FDS + FDS_PER_PROCESS * (sup->count + 1);
+        if (need > capacity) {
+            struct pollfd *more = reallocarray(fds, need * 2, sizeof *fds);
+            if (!more)
+                return 1;
+            fds = more;
+            capacity = need * 2;
+        }
+        on = turn(sup, fds);
+    }
+    flush(sup);
+    free(fds);
+    return 0;
+}
+
+static int signals_open(void)
+{
+    struct sigaction ignore = {.sa_handler = SIG_IGN};
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, SIGCHLD);
+    sigaction(SIGPIPE, &ignore, NULL);
+    sigprocmask(SIG_BLOCK, &set, NULL);
+    return signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
+}
+
+static int supervise(void)
+{
+    struct sup sup = {.root = {.fd = -1}, .listen_fd = FD_LISTEN, .job_fd = -1};
+    struct stat channel, listener;
+    if (fstat(FD_CHANNEL, &channel) < 0 || fstat(FD_LISTEN, &listener) < 0 || !S_ISSOCK(channel.st_mode) || !S_ISSOCK(listener.st_mode)) {
+        fprintf(stderr, "elmer-supervisor: started by hand; rsd starts it for each job\n");
+        return 2;
+    }
+    fcntl(FD_LISTEN, F_SETFD, FD_CLOEXEC);
+    sup.signal_fd = signals_open();
+    sup.rt = sched_is_rt(0);
+    if (sup.signal_fd < 0 || prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) < 0 || channel_init(&sup.root, FD_CHANNEL, WIRE_FROM_ROOT, ROOT_OUT_MAX) < 0) {
+        log_error("cannot begin: %s", strerror(errno));
+        return 1;
+    }
+    sup.connected = true;
+    return loop(&sup);
+}
+
+static _Noreturn void keeper(void)
+{
+    for (;;)
+        pause();
+}
+
+int main(int argc, char **argv)
+{
+    log_open("elmer-supervisor", LOG_LEVEL_INFO);
+    if (argc == 2 && strcmp(argv[1], "--keeper") == 0)
+        keeper();
+    if (argc != 1) {
+        fprintf(stderr, "usage: elmer-supervisor: rsd starts it for each job\n");
+        return 2;
+    }
+    return supervise();
+}
