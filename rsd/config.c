@@ -1,0 +1,171 @@
+/* config.c - the keys of rsd.conf. */
+#include <config.h>
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "libelmer/base/ini.h"
+#include "libelmer/base/str.h"
+#include "rsd/config.h"
+
+/* RUNDIR/jobs/JOB.ATTEMPT is PVM_TMP, which may have 92 bytes. */
+enum { RUNDIR_MAX = 55 };
+
+static const char *const mode_names[RSD_MODE_COUNT] = {"auto", "rt", "idle", "none"};
+
+const char *rsd_mode_name(enum rsd_mode mode)
+{
+    return mode < RSD_MODE_COUNT ? mode_names[mode] : "?";
+}
+
+void rsd_config_default(struct rsd_config *config)
+{
+    *config = (struct rsd_config){.mode = RSD_MODE_AUTO, .minimum_uid = 1000};
+    snprintf(config->elmer, sizeof config->elmer, "%s/elmer-host.sock", ELMER_RUNDIR);
+    snprintf(config->user, sizeof config->user, "elmer-rsd");
+    snprintf(config->rundir, sizeof config->rundir, "%s", ELMER_RSD_RUNDIR);
+    snprintf(config->proc_stat, sizeof config->proc_stat, "/proc/stat");
+    snprintf(config->supervisor, sizeof config->supervisor, "%s/elmer-supervisor", ELMER_LIBEXECDIR);
+    if (gethostname(config->name, sizeof config->name) < 0)
+        config->name[0] = 0;
+    config->name[sizeof config->name - 1] = 0;
+    config->name[strcspn(config->name, ".")] = 0;
+}
+
+static int set_text(char *out, size_t size, const char *value, struct err *err)
+{
+    if (!value[0])
+        return err_set(err, -EINVAL, "it is empty: give it a value or leave the line out");
+    if (strlen(value) >= size)
+        return err_set(err, -EINVAL, "it is longer than %zu bytes", size - 1);
+    snprintf(out, size, "%s", value);
+    return 0;
+}
+
+static int set_path(char *out, size_t size, const char *value, struct err *err)
+{
+    if (value[0] != '/')
+        return err_set(err, -EINVAL, "a path that begins with / is needed");
+    return set_text(out, size, value, err);
+}
+
+/* HOST:PORT (also [ADDRESS]:PORT) or /path. */
+static int set_elmer(void *data, const char *subsection, const char *value, struct err *err)
+{
+    struct rsd_config *config = data;
+    const char *colon = strrchr(value, ':');
+    uint64_t port;
+    (void)subsection;
+    if (value[0] != '/' && (!colon || colon == value || !str_to_u64(colon + 1, &port) || port == 0 || port > 65535))
+        return err_set(err, -EINVAL, "HOST:PORT of the queue daemon is needed, or the path of its socket");
+    return set_text(config->elmer, sizeof config->elmer, value, err);
+}
+
+static int set_transport(void *data, const char *subsection, const char *value, struct err *err)
+{
+    struct rsd_config *config = data;
+    (void)subsection;
+    if (strcmp(value, "plain") != 0)
+        return err_set(err, -EINVAL, "only plain is there yet (nothing is encrypted or authenticated: for a trusted network); TLS comes later");
+    config->transport_plain = true;
+    return 0;
+}
+
+static int set_name(void *data, const char *subsection, const char *value, struct err *err)
+{
+    struct rsd_config *config = data;
+    (void)subsection;
+    if (!str_valid_hostname(value))
+        return err_set(err, -EINVAL, "a host name is needed: letters, digits, '-' and '.'");
+    return set_text(config->name, sizeof config->name, value, err);
+}
+
+static int set_mode(void *data, const char *subsection, const char *value, struct err *err)
+{
+    struct rsd_config *config = data;
+    (void)subsection;
+    for (int i = 0; i < RSD_MODE_COUNT; i++) {
+        if (strcmp(value, mode_names[i]) == 0) {
+            config->mode = (enum rsd_mode)i;
+            return 0;
+        }
+    }
+    return err_set(err, -EINVAL, "auto, rt, idle or none is needed");
+}
+
+static int set_minimum_uid(void *data, const char *subsection, const char *value, struct err *err)
+{
+    struct rsd_config *config = data;
+    long number = 0;
+    int result = ini_parse_int(value, 0, UINT32_MAX - 1, &number, err);
+    (void)subsection;
+    if (result == 0)
+        config->minimum_uid = (uint32_t)number;
+    return result;
+}
+
+static int set_cgroup_root(void *data, const char *subsection, const char *value, struct err *err)
+{
+    struct rsd_config *config = data;
+    (void)subsection;
+    return set_path(config->cgroup_root, sizeof config->cgroup_root, value, err);
+}
+
+static int set_user(void *data, const char *subsection, const char *value, struct err *err)
+{
+    struct rsd_config *config = data;
+    (void)subsection;
+    return set_text(config->user, sizeof config->user, value, err);
+}
+
+static int set_rundir(void *data, const char *subsection, const char *value, struct err *err)
+{
+    struct rsd_config *config = data;
+    (void)subsection;
+    if (strlen(value) > RUNDIR_MAX)
+        return err_set(err, -EINVAL, "at most %d bytes are possible: the paths of sockets below it are limited", RUNDIR_MAX);
+    return set_path(config->rundir, sizeof config->rundir, value, err);
+}
+
+static int set_proc_stat(void *data, const char *subsection, const char *value, struct err *err)
+{
+    struct rsd_config *config = data;
+    (void)subsection;
+    return set_path(config->proc_stat, sizeof config->proc_stat, value, err);
+}
+
+static int set_supervisor(void *data, const char *subsection, const char *value, struct err *err)
+{
+    struct rsd_config *config = data;
+    (void)subsection;
+    return set_path(config->supervisor, sizeof config->supervisor, value, err);
+}
+
+static const struct ini_key keys[] = {
+    {"rsd", "elmer", set_elmer},
+    {"rsd", "transport", set_transport},
+    {"rsd", "name", set_name},
+    {"rsd", "mode", set_mode},
+    {"rsd", "minimum_uid", set_minimum_uid},
+    {"rsd", "cgroup_root", set_cgroup_root},
+    {"rsd", "user", set_user},
+    {"rsd", "rundir", set_rundir},
+    {"rsd", "proc_stat", set_proc_stat},
+    {"rsd", "supervisor", set_supervisor},
+    {NULL, NULL, NULL},
+};
+
+int rsd_config_read(struct rsd_config *config, const char *path, bool missing_ok, struct err *err)
+{
+    struct err missing = ERR_INIT;
+    int result = ini_read(path, keys, config, &missing);
+    if (result < 0 && !(result == -ENOENT && missing_ok))
+        return err_set(err, result, "%s", missing.text);
+    if (config->elmer[0] != '/' && !config->transport_plain)
+        return err_set(err, -EINVAL, "%s: elmer = %s is reached over the network: say transport = plain, and know that nothing is encrypted or authenticated", path, config->elmer);
+    if (!str_valid_hostname(config->name))
+        return err_set(err, -EINVAL, "%s: this host has no usable name: say name = ...", path);
+    return 0;
+}

@@ -1,0 +1,235 @@
+/* main.c - rsd: options, run directories, the socket for users, and the fork into its two halves. */
+#include <config.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <getopt.h>
+#include <grp.h>
+#include <poll.h>
+#include <pwd.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "libelmer/base/log.h"
+#include "rsd/config.h"
+#include "rsd/net/net.h"
+#include "rsd/root/order.h"
+#include "rsd/root/root.h"
+#include "rsd/root/sched.h"
+
+enum { EXIT_CONFIG = 2, BACKLOG = 128 };
+
+static const char usage[] = "usage: rsd [-c FILE] [--version] [--help]\n"
+                            "The rescheduling daemon of a workstation: runs the jobs that elmer sends, in strict order. Runs as root, usually as a service.\n"
+                            "  -c, --config FILE   read FILE instead of " ELMER_SYSCONFDIR "/rsd.conf\n"
+                            "  -V, --version       print the version\n"
+                            "  -h, --help          print this\n";
+
+/* ---- what needs root before the fork ---- */
+
+static int make_dir(const char *parent, const char *name, mode_t mode, struct err *err)
+{
+    char path[200];
+    struct stat st;
+    snprintf(path, sizeof path, "%s%s", parent, name);
+    if (mkdir(path, mode) < 0 && errno != EEXIST)
+        return err_set(err, -errno, "cannot make %s: %s", path, strerror(errno));
+    if (lstat(path, &st) < 0 || !S_ISDIR(st.st_mode) || st.st_uid != 0)
+        return err_set(err, -EPERM, "%s is not a directory of root: remove it and start again", path);
+    if (chmod(path, mode) < 0)
+        return err_set(err, -errno, "cannot set the mode of %s: %s", path, strerror(errno));
+    return 0;
+}
+
+static int make_dirs(const struct rsd_config *config, struct err *err)
+{
+    int result = make_dir(config->rundir, "", 0755, err);
+    if (result == 0)
+        result = make_dir(config->rundir, "/sup", 0700, err);
+    if (result == 0)
+        result = make_dir(config->rundir, "/jobs", 0711, err);
+    return result;
+}
+
+/* Bound here, because only root writes to the directory; served by the network half. */
+static int bind_users_socket(const struct rsd_config *config, struct err *err)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    snprintf(address.sun_path, sizeof address.sun_path, "%s/rsd.sock", config->rundir);
+    if (fd < 0)
+        return err_set(err, -errno, "cannot make a socket: %s", strerror(errno));
+    if (connect(fd, (struct sockaddr *)&address, sizeof address) == 0) {
+        close(fd);
+        return err_set(err, -EADDRINUSE, "another rsd listens at %s: stop it first", address.sun_path);
+    }
+    close(fd);
+    fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    unlink(address.sun_path);
+    if (fd < 0 || bind(fd, (struct sockaddr *)&address, sizeof address) < 0 || chmod(address.sun_path, 0666) < 0 || listen(fd, BACKLOG) < 0) {
+        int result = err_set(err, -errno, "cannot listen at %s: %s", address.sun_path, strerror(errno));
+        if (fd >= 0)
+            close(fd);
+        return result;
+    }
+    return fd;
+}
+
+/* Found while we are root: afterwards nothing depends on the name service. */
+static int find_user(const struct rsd_config *config, uid_t *uid, gid_t *gid, struct err *err)
+{
+    const struct passwd *entry = getpwnam(config->user);
+    if (!entry)
+        return err_set(err, -ENOENT, "there is no user %s for the network half: run systemd-sysusers, or set user in rsd.conf", config->user);
+    if (entry->pw_uid == 0)
+        return err_set(err, -EPERM, "user = %s is root: the network half must not be", config->user);
+    *uid = entry->pw_uid;
+    *gid = entry->pw_gid;
+    return 0;
+}
+
+/* ---- the network half ---- */
+
+static void keep_only(int *a, int *b)
+{
+    int x = fcntl(*a, F_DUPFD_CLOEXEC, 10), y = fcntl(*b, F_DUPFD_CLOEXEC, 10);
+    dup3(x, 3, O_CLOEXEC);
+    dup3(y, 4, O_CLOEXEC);
+    (void)syscall(SYS_close_range, 5U, ~0U, 0U);
+    *a = 3;
+    *b = 4;
+}
+
+static int drop(uid_t uid, gid_t gid)
+{
+    if (setgroups(0, NULL) < 0 || setresgid(gid, gid, gid) < 0 || setresuid(uid, uid, uid) < 0 || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
+        return -errno;
+    if (setuid(0) == 0 || setgid(0) == 0)
+        return -EPERM;
+    return 0;
+}
+
+static _Noreturn void network_half(int fd_root, int fd_listen, pid_t parent, uid_t uid, gid_t gid, const struct rsd_config *config)
+{
+    int result;
+    log_open("rsd-net", LOG_LEVEL_INFO);
+    keep_only(&fd_root, &fd_listen);
+    result = drop(uid, gid);
+    if (result < 0) {
+        log_error("cannot become user %s: %s", config->user, strerror(-result));
+        exit(1);
+    }
+    prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0); /* after the change of user, which clears it */
+    if (getppid() != parent)
+        exit(1);
+    umask(077);
+    exit(rsd_net_main(fd_root, fd_listen, config) < 0 ? 1 : 0);
+}
+
+/* ---- main ---- */
+
+/* Descriptors for many jobs; supervisors get the limit that we were given. */
+static void raise_files(void)
+{
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) == 0) {
+        limit.rlim_cur = limit.rlim_max;
+        setrlimit(RLIMIT_NOFILE, &limit);
+    }
+}
+
+static int run(const struct rsd_config *config, struct err *err)
+{
+    int pair[2], listener, result;
+    pid_t parent = getpid(), net;
+    uid_t uid = 0;
+    gid_t gid = 0;
+    result = find_user(config, &uid, &gid, err);
+    if (result == 0)
+        result = make_dirs(config, err);
+    if (result < 0)
+        return result;
+    listener = bind_users_socket(config, err);
+    if (listener < 0)
+        return listener;
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
+        return err_set(err, -errno, "cannot make a socket: %s", strerror(errno));
+    sched_rank(0, (struct order_rank){SCHED_FIFO, ORDER_DAEMON}, false); /* where it is refused, probe.c says why */
+    net = fork();
+    if (net < 0)
+        return err_set(err, -errno, "cannot fork: %s", strerror(errno));
+    if (net == 0)
+        network_half(pair[1], listener, parent, uid, gid, config);
+    close(pair[1]);
+    close(listener);
+    raise_files();
+    return rsd_root_main(pair[0], net, config);
+}
+
+static int configure(int argc, char **argv, struct rsd_config *config)
+{
+    static const struct option options[] = {{"config", required_argument, NULL, 'c'}, {"version", no_argument, NULL, 'V'}, {"help", no_argument, NULL, 'h'}, {NULL, 0, NULL, 0}};
+    const char *file = ELMER_SYSCONFDIR "/rsd.conf";
+    struct err err = ERR_INIT;
+    bool given = false;
+    int option;
+    while ((option = getopt_long(argc, argv, "c:Vh", options, NULL)) >= 0) {
+        switch (option) {
+        case 'c':
+            file = optarg;
+            given = true;
+            break;
+        case 'V':
+            printf("rsd %s\n", PACKAGE_VERSION);
+            exit(0);
+        case 'h':
+            fputs(usage, stdout);
+            exit(0);
+        default:
+            fputs(usage, stderr);
+            return EXIT_CONFIG;
+        }
+    }
+    if (optind < argc) {
+        fputs(usage, stderr);
+        return EXIT_CONFIG;
+    }
+    rsd_config_default(config);
+    if (rsd_config_read(config, file, !given, &err) < 0) {
+        log_error("%s", err.text);
+        return EXIT_CONFIG;
+    }
+    return 0;
+}
+
+int main(int argc, char **argv)
+{
+    static struct rsd_config config;
+    struct err err = ERR_INIT;
+    int status;
+    log_open("rsd", LOG_LEVEL_INFO);
+    status = configure(argc, argv, &config);
+    if (status != 0)
+        return status;
+    if (geteuid() != 0) {
+        log_error("rsd must be started by root, because it starts processes of all users: systemctl start rsd");
+        return 1;
+    }
+    umask(022);
+    status = run(&config, &err);
+    if (status < 0) {
+        log_error("%s", err.text);
+        return 1;
+    }
+    return status;
+}

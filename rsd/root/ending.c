@@ -1,0 +1,211 @@
+/* ending.c - how a job opens up for processes, and how it ends.
+ *
+ * `end`: TERM to each process at the job's own rank (a job that may refuse to go is never raised) -> TERMINATING. When
+ * the grace is over: cgroup.kill, then what is left is raised above all jobs so that it can die -> KILLING; a signal is
+ * delivered only when its thread gets a CPU, so without that it would wait behind the job above for ever. Both are
+ * repeated with growing pauses until cgroup.events says that the leaf is empty; a process in an uninterruptible wait can
+ * hold that up, which is said once. Empty -> CLOSING: usage is read, the supervisor told to quit, and the directory is
+ * removed by a process of its own. All three done -> EMPTY, and `empty` goes up if `end` was asked.
+ * A job whose supervisor died goes the same way without TERM; it is reported lost, and `empty` waits for `end`. A job that
+ * could not be opened goes the same way and is then forgotten.
+ */
+#include "config.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "libelmer/base/clock.h"
+#include "libelmer/base/log.h"
+#include "rsd/root/internal.h"
+#include "rsd/root/tmpdir.h"
+
+enum { BACKOFF_FIRST_MS = 2, BACKOFF_MAX_MS = 1000, STUCK_MS = 5000 };
+
+void job_try_opened(struct root *root, struct job *job)
+{
+    if (!job->open_asked || !job->ready || root->order.generation < job->open_generation)
+        return;
+    if (job->state != JOB_OPENING && job->state != JOB_OPEN)
+        return;
+    if (job->state == JOB_OPENING)
+        job_move(job, JOB_OPEN);
+    job->open_asked = false;
+    tell_simple(root, WIRE_opened, job, job->open_id);
+}
+
+/* In its own process: a user can put any number of files there, or mount something that does not answer. */
+static void remover_start(struct root *root, struct job *job)
+{
+    pid_t pid = fork();
+    if (pid == 0) {
+        struct sched_param param = {0};
+        sched_setscheduler(0, SCHED_OTHER, &param);
+        dup2(root->tmp_fd, 3);
+        (void)syscall(SYS_close_range, 4U, ~0U, 0U); /* nobody must take us for the root half */
+        _exit(tmpdir_remove(3, job->name) < 0);
+    }
+    if (pid < 0)
+        log_error("job=%s: cannot start the removal of its directory: %s", job->name, strerror(errno));
+    job->remover = pid < 0 ? -1 : pid;
+    job->remove_deadline_ms = mono_ms(mono_now()) + REMOVE_MS;
+}
+
+/* Most directories are empty or hold nothing but files: that is done at once. */
+static void remove_directory(struct root *root, struct job *job)
+{
+    if (unlinkat(root->tmp_fd, job->name, AT_REMOVEDIR) == 0 || errno == ENOENT)
+        job->remover = -1;
+    else
+        remover_start(root, job);
+}
+
+static void closing_begin(struct root *root, struct job *job, int64_t now)
+{
+    struct wire_message quit = {.type = WIRE_quit};
+    group_usage(&job->group, &job->cpu_seconds, &job->memory_peak_bytes);
+    job_move(job, JOB_CLOSING);
+    job->deadline_ms = now + QUIT_MS;
+    tell_supervisor(job, &quit);
+    remove_directory(root, job);
+    ending_step(root, job, now);
+}
+
+static void killing_begin(struct job *job, int64_t now)
+{
+    job_move(job, JOB_KILLING);
+    job->backoff_ms = BACKOFF_FIRST_MS;
+    job->retry_ms = now;
+    job->deadline_ms = now + STUCK_MS;
+}
+
+void ending_begin(struct root *root, struct job *job, int64_t grace_ms)
+{
+    int64_t now = mono_ms(mono_now());
+    if (job->state >= JOB_TERMINATING)
+        return;
+    if (!group_populated(&job->group)) {
+        closing_begin(root, job, now);
+        return;
+    }
+    if (grace_ms <= 0) {
+        killing_begin(job, now);
+    } else {
+        job_move(job, JOB_TERMINATING);
+        job->deadline_ms = now + grace_ms;
+        group_signal(&job->group, SIGTERM);
+        group_signal(&job->group, SIGCONT); /* a stopped process takes TERM only then */
+    }
+    ending_step(root, job, now);
+}
+
+/* Kill and raise, and say when again. */
+static void kill_again(struct root *root, struct job *job, int64_t now)
+{
+    int result = group_kill(&job->group);
+    if (result < 0 && !job->stuck_logged)
+        log_error("job=%s: cannot kill its group: %s", job->name, strerror(-result));
+    sched_let_die(&job->group, root->mode == ORDER_MODE_RT);
+    job->retry_ms = now + job->backoff_ms;
+    job->backoff_ms = job->backoff_ms * 2 > BACKOFF_MAX_MS ? BACKOFF_MAX_MS : job->backoff_ms * 2;
+    if (now >= job->deadline_ms && !job->stuck_logged) {
+        job->stuck_logged = true;
+        log_warning("job=%s: processes live on %d s after SIGKILL, probably waiting for a disk or a file server; trying again until they are gone", job->name,
+                    STUCK_MS / 1000);
+    }
+}
+
+/* -EBUSY: a process that the supervisor had just started is in it (kill it), or the supervisor has not quite ended. */
+static bool group_gone(struct root *root, struct job *job, int64_t now)
+{
+    int result;
+    if (job->group.job_fd < 0)
+        return true;
+    if (now < job->retry_ms)
+        return false;
+    if (group_populated(&job->group)) {
+        group_kill(&job->group);
+        sched_let_die(&job->group, root->mode == ORDER_MODE_RT);
+        result = -EBUSY;
+    } else {
+        result = group_remove(root->groups_fd, job->name);
+    }
+    if (result == 0) {
+        group_close(&job->group);
+        return true;
+    }
+    job->backoff_ms = job->backoff_ms == 0 ? 1 : job->backoff_ms * 2 > BACKOFF_MAX_MS ? BACKOFF_MAX_MS : job->backoff_ms * 2;
+    job->retry_ms = now + job->backoff_ms;
+    return false;
+}
+
+static void end_done(struct root *root, struct job *job)
+{
+    char path[200];
+    snprintf(path, sizeof path, "%s/sup/%s", root->config->rundir, job->name);
+    unlink(path);
+    job_move(job, JOB_EMPTY);
+    log_info("job=%s: ended here, %.3f s of CPU time", job->name, job->cpu_seconds);
+    if (job->end_asked)
+        tell_empty(root, job->id, job->attempt, 0, job->cpu_seconds, job->memory_peak_bytes);
+    if (job->discard)
+        job_drop(root, job);
+}
+
+static void closing_step(struct root *root, struct job *job, int64_t now)
+{
+    if (!job->supervisor_gone && now >= job->deadline_ms) {
+        log_warning("job=%s: its supervisor does not quit: killed", job->name);
+        if (job->supervisor_pidfd >= 0)
+            (void)syscall(SYS_pidfd_send_signal, job->supervisor_pidfd, SIGKILL, NULL, 0);
+        job->deadline_ms = now + QUIT_MS;
+    }
+    if (job->remover > 0 && now >= job->remove_deadline_ms) {
+        kill(job->remover, SIGKILL); /* a child not yet reaped */
+        job->remove_deadline_ms = INT64_MAX;
+    }
+    if (job->supervisor_gone && group_gone(root, job, now) && job->remover == -1)
+        end_done(root, job);
+}
+
+void ending_step(struct root *root, struct job *job, int64_t now)
+{
+    if ((job->state == JOB_TERMINATING || job->state == JOB_KILLING) && !group_populated(&job->group)) {
+        closing_begin(root, job, now);
+        return;
+    }
+    switch (job->state) {
+    case JOB_TERMINATING:
+        if (now >= job->deadline_ms) {
+            killing_begin(job, now);
+            kill_again(root, job, now);
+        }
+        break;
+    case JOB_KILLING:
+        if (now >= job->retry_ms)
+            kill_again(root, job, now);
+        break;
+    case JOB_CLOSING:
+        closing_step(root, job, now);
+        break;
+    case JOB_OPENING:
+    case JOB_OPEN:
+    case JOB_EMPTY:
+    case JOB_STATE_COUNT:
+        break;
+    }
+}
+
+void ending_remover_done(struct root *root, struct job *job)
+{
+    job->remover = -1;
+    if (faccessat(root->tmp_fd, job->name, F_OK, AT_SYMLINK_NOFOLLOW) == 0)
+        log_warning("job=%s: its directory %s/jobs/%s could not be removed completely: remove it by hand", job->name, root->config->rundir, job->name);
+    ending_step(root, job, mono_ms(mono_now()));
+}

@@ -1,0 +1,190 @@
+/* jobs.c - the table of jobs on this host and the moves between their states. */
+#include "config.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "libelmer/base/str.h"
+#include "rsd/root/internal.h"
+
+static const char *const state_names[JOB_STATE_COUNT] = {"opening", "open", "terminating", "killing", "closing", "empty"};
+static const char *const role_names[ROLE_COUNT] = {"command", "pvmd", "agent"};
+
+/* may[from] has the bit of each state that may follow. */
+#define TO(state) (1U << (state))
+static const unsigned may[JOB_STATE_COUNT] = {
+    [JOB_OPENING] = TO(JOB_OPEN) | TO(JOB_TERMINATING) | TO(JOB_KILLING) | TO(JOB_CLOSING),
+    [JOB_OPEN] = TO(JOB_TERMINATING) | TO(JOB_KILLING) | TO(JOB_CLOSING),
+    [JOB_TERMINATING] = TO(JOB_KILLING) | TO(JOB_CLOSING),
+    [JOB_KILLING] = TO(JOB_CLOSING),
+    [JOB_CLOSING] = TO(JOB_EMPTY),
+    [JOB_EMPTY] = 0,
+};
+
+const char *job_state_name(enum job_state state)
+{
+    return state < JOB_STATE_COUNT ? state_names[state] : "?";
+}
+
+bool role_by_name(const char *name, enum job_role *role)
+{
+    for (int i = 0; i < ROLE_COUNT; i++) {
+        if (strcmp(name, role_names[i]) == 0) {
+            *role = (enum job_role)i;
+            return true;
+        }
+    }
+    return false;
+}
+
+const char *role_name(enum job_role role)
+{
+    return role < ROLE_COUNT ? role_names[role] : "?";
+}
+
+void job_move(struct job *job, enum job_state to)
+{
+    assert(may[job->state] & TO(to));
+    job->state = to;
+    job->deadline_ms = 0;
+    job->retry_ms = 0;
+    job->backoff_ms = 0;
+}
+
+struct job *job_find(const struct root *root, uint64_t id, uint32_t attempt)
+{
+    for (size_t i = 0; i < root->job_count; i++) {
+        if (root->jobs[i]->id == id && root->jobs[i]->attempt == attempt)
+            return root->jobs[i];
+    }
+    return NULL;
+}
+
+size_t job_count_live(const struct root *root)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < root->job_count; i++)
+        count += root->jobs[i]->state != JOB_EMPTY;
+    return count;
+}
+
+static void limit_tombstones(struct root *root)
+{
+    if (root->job_count - job_count_live(root) <= MAX_TOMBSTONES)
+        return;
+    for (size_t i = 0; i < root->job_count; i++) {
+        if (root->jobs[i]->state == JOB_EMPTY) {
+            job_drop(root, root->jobs[i]);
+            return;
+        }
+    }
+}
+
+struct job *job_add(struct root *root, uint64_t id, uint32_t attempt)
+{
+    struct job *job;
+    limit_tombstones(root);
+    if (root->job_count == root->job_capacity) {
+        size_t capacity = root->job_capacity ? root->job_capacity * 2 : 16;
+        struct job **jobs = reallocarray(root->jobs, capacity, sizeof(struct job *));
+        if (!jobs)
+            return NULL;
+        root->jobs = jobs;
+        root->job_capacity = capacity;
+    }
+    job = calloc(1, sizeof *job);
+    if (!job)
+        return NULL;
+    job->id = id;
+    job->attempt = attempt;
+    snprintf(job->name, sizeof job->name, "%" PRIu64 ".%" PRIu32, id, attempt);
+    job->state = JOB_OPENING;
+    job->group = (struct cgroup)CGROUP_INIT;
+    job->supervisor.fd = -1;
+    job->supervisor_pidfd = -1;
+    job->cpu_seconds = -1;
+    job->memory_peak_bytes = -1;
+    root->jobs[root->job_count++] = job;
+    return job;
+}
+
+void job_drop(struct root *root, struct job *job)
+{
+    size_t i = 0;
+    while (i < root->job_count && root->jobs[i] != job)
+        i++;
+    assert(i < root->job_count);
+    memmove(&root->jobs[i], &root->jobs[i + 1], (root->job_count - i - 1) * sizeof(struct job *));
+    root->job_count--;
+    group_close(&job->group);
+    if (job->connected)
+        channel_fini(&job->supervisor);
+    if (job->supervisor_pidfd >= 0)
+        close(job->supervisor_pidfd);
+    free(job->processes);
+    group_pids_fini(&job->seen);
+    free(job);
+}
+
+struct job_process *job_process(struct job *job, uint32_t number, bool make)
+{
+    struct job_process *processes;
+    for (size_t i = 0; i < job->process_count; i++) {
+        if (job->processes[i].number == number)
+            return &job->processes[i];
+    }
+    if (!make || job->process_count >= MAX_PROCESSES)
+        return NULL;
+    processes = reallocarray(job->processes, job->process_count + 1, sizeof *processes);
+    if (!processes)
+        return NULL;
+    job->processes = processes;
+    processes[job->process_count] = (struct job_process){.number = number};
+    return &processes[job->process_count++];
+}
+
+void job_helper_add(struct job *job, pid_t pid)
+{
+    for (size_t i = 0; i < job->helper_count; i++) {
+        if (job->helpers[i] == pid)
+            return;
+    }
+    if (job->helper_count == MAX_HELPERS)
+        return;
+    job->helpers[job->helper_count] = pid;
+    job->helper_cpu_ns[job->helper_count++] = -1;
+}
+
+void job_helper_remove(struct job *job, pid_t pid)
+{
+    for (size_t i = 0; i < job->helper_count; i++) {
+        if (job->helpers[i] != pid)
+            continue;
+        job->helper_count--;
+        job->helpers[i] = job->helpers[job->helper_count];
+        job->helper_cpu_ns[i] = job->helper_cpu_ns[job->helper_count];
+        return;
+    }
+}
+
+bool job_name_parse(const char *name, uint64_t *id, uint32_t *attempt)
+{
+    char copy[48];
+    uint64_t number;
+    char *dot;
+    if (snprintf(copy, sizeof copy, "%s", name) >= (int)sizeof copy)
+        return false;
+    dot = strchr(copy, '.');
+    if (!dot)
+        return false;
+    *dot++ = 0;
+    if (!str_to_u64(copy, id) || !str_to_u64(dot, &number) || number > UINT32_MAX)
+        return false;
+    *attempt = (uint32_t)number;
+    return true;
+}

@@ -1,0 +1,269 @@
+/* ranks.c - from the order to the threads: who has which rank now, the sweeps, and the boost of starved pvmds. */
+#include "config.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "libelmer/base/clock.h"
+#include "libelmer/base/log.h"
+#include "rsd/root/cpus.h"
+#include "rsd/root/internal.h"
+
+static bool is_live(const struct job *job)
+{
+    return job->state == JOB_OPENING || job->state == JOB_OPEN || job->state == JOB_TERMINATING;
+}
+
+static bool boosted(const struct job *job)
+{
+    return job->boost_until_ms > mono_ms(mono_now());
+}
+
+static struct sched_target target_of(const struct root *root, const struct job *job)
+{
+    return (struct sched_target){
+        .ranks = order_ranks(root->mode, job->level, job->lowest, job->crowded, boosted(job)),
+        .no_rank = root->mode == ORDER_MODE_NONE || !job->ranked,
+        .cpus = job->ncpus ? &job->cpus : NULL,
+        .ncpus = job->ncpus,
+        .helpers = job->helpers,
+        .helper_count = job->helper_count,
+        .crowded = job->crowded,
+    };
+}
+
+void ranks_tell(struct root *root, struct job *job)
+{
+    struct order_ranks ranks = order_ranks(root->mode, job->level, job->lowest, job->crowded, boosted(job));
+    struct wire_message message = {.type = WIRE_rank};
+    if (!job->connected || !job->ranked || (job->told_any && memcmp(&job->told, &ranks, sizeof ranks) == 0))
+        return;
+    message.u.rank.policy = (uint64_t)ranks.task.policy;
+    message.u.rank.priority = (uint64_t)ranks.task.priority;
+    message.u.rank.helper_policy = (uint64_t)ranks.helper.policy;
+    message.u.rank.helper_priority = (uint64_t)ranks.helper.priority;
+    tell_supervisor(job, &message);
+    job->told = ranks;
+    job->told_any = true;
+}
+
+/* Take what the order says of the job. A job that it does not name is ending or not yet ordered: its rank stays. */
+static void take_item(struct root *root, struct job *job)
+{
+    const struct order_item *item = order_find(&root->order, job->id, job->attempt);
+    cpu_set_t cpus;
+    if (!item)
+        return;
+    job->ranked = true;
+    job->level = item->level;
+    job->lowest = item->lowest;
+    if (item->ncpus > 0 && cpus_from_list(item->cpus, item->ncpus, &cpus)) {
+        job->cpus = cpus;
+        job->ncpus = item->ncpus;
+    }
+}
+
+static void apply_ranked(struct root *root, struct job *job, int64_t limit_ms)
+{
+    struct sched_target target = target_of(root, job);
+    struct sched_count count;
+    int result = sched_apply(&job->group, &target, limit_ms, &count);
+    bool was = job->crowded;
+    job->crowded = target.crowded;
+    if (was != job->crowded)
+        ranks_tell(root, job);
+    if (result == -ETIME && limit_ms == APPLY_MS)
+        log_warning("job=%s: %zu threads kept changing for %d ms while they got their rank; the sweep goes on with it", job->name, count.threads, APPLY_MS);
+    else if (result < 0 && result != -ETIME)
+        log_warning("job=%s: cannot walk its group: %s", job->name, strerror(-result));
+    else if (count.refused > 0 && !job->refusal_logged)
+        log_warning("job=%s: the kernel refused rank or CPUs for %zu of its threads", job->name, count.refused);
+    job->refusal_logged |= count.refused > 0;
+}
+
+void ranks_apply(struct root *root, struct job *job)
+{
+    if (!is_live(job))
+        return;
+    take_item(root, job);
+    ranks_tell(root, job);
+    apply_ranked(root, job, APPLY_MS);
+}
+
+/* From the top down, so that nobody is above a job that was ordered above him. */
+void ranks_apply_all(struct root *root)
+{
+    for (size_t i = 0; i < root->order.count; i++) {
+        struct job *job = job_find(root, root->order.items[i].job, root->order.items[i].attempt);
+        if (job)
+            ranks_apply(root, job);
+    }
+    root->sweep_ms = mono_ms(mono_now()) + SWEEP_SOON_MS; /* for what was in the middle of a fork for long: see sched.c */
+    root->sweep_step_ms = SWEEP_SOON_MS;
+}
+
+void ranks_process(struct root *root, struct job *job, pid_t pid)
+{
+    struct sched_target target = target_of(root, job);
+    struct sched_count count = {0};
+    if (is_live(job))
+        sched_process(pid, &target, &count);
+}
+
+void ranks_boost(struct root *root, struct job *job, int64_t ms)
+{
+    if (root->mode != ORDER_MODE_RT)
+        return;
+    job->boost_until_ms = mono_ms(mono_now()) + ms;
+    ranks_tell(root, job);
+    for (size_t i = 0; i < job->helper_count; i++)
+        ranks_process(root, job, job->helpers[i]);
+}
+
+static void boost_end(struct root *root, struct job *job, int64_t now)
+{
+    if (job->boost_until_ms == 0 || now < job->boost_until_ms)
+        return;
+    job->boost_until_ms = 0;
+    ranks_tell(root, job);
+    for (size_t i = 0; i < job->helper_count; i++)
+        ranks_process(root, job, job->helpers[i]);
+}
+
+/* A helper that wants to run (state R) and has got nothing since the last look. */
+static bool starved(pid_t pid, int64_t *last_ns)
+{
+    char path[64], text[512];
+    const char *state;
+    struct timespec used;
+    clockid_t clock;
+    int64_t ns, before = *last_ns;
+    FILE *file;
+    if (clock_getcpuclockid(pid, &clock) != 0 || clock_gettime(clock, &used) < 0)
+        return false;
+    ns = (int64_t)used.tv_sec * 1000000000 + used.tv_nsec;
+    *last_ns = ns;
+    if (ns != before)
+        return false;
+    snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
+    file = fopen(path, "re");
+    if (!file)
+        return false;
+    state = fgets(text, sizeof text, file) ? strrchr(text, ')') : NULL;
+    fclose(file);
+    return state && strncmp(state, ") R", 3) == 0;
+}
+
+static void boost_starved(struct root *root)
+{
+    for (size_t i = 0; i < root->job_count; i++) {
+        struct job *job = root->jobs[i];
+        bool any = false;
+        if (job->state != JOB_OPEN || !job->ranked)
+            continue;
+        for (size_t k = 0; k < job->helper_count; k++)
+            any |= starved(job->helpers[k], &job->helper_cpu_ns[k]);
+        if (any)
+            ranks_boost(root, job, BOOST_MS);
+    }
+}
+
+static bool has_new_tasks_to_lower(const struct root *root, const struct job *job)
+{
+    return root->mode == ORDER_MODE_RT && job->state == JOB_OPEN && job->ranked && !job->lowest && job->helper_count > 0;
+}
+
+static int compare_pids(const void *a, const void *b)
+{
+    pid_t x = *(const pid_t *)a, y = *(const pid_t *)b;
+    return (x > y) - (x < y);
+}
+
+/* pvmds are born with SCHED_RESET_ON_FORK, so their tasks begin in SCHED_OTHER: only new processes are looked at, which is cheap. */
+static void sweep_new_tasks(struct root *root, struct job *job)
+{
+    struct group_pids pids = {0};
+    if (group_pids(job->group.job_fd, &pids) < 0)
+        return;
+    if (pids.count > 0)
+        qsort(pids.items, pids.count, sizeof *pids.items, compare_pids);
+    for (size_t i = 0; i < pids.count; i++) {
+        if (job->seen.count == 0 || !bsearch(&pids.items[i], job->seen.items, job->seen.count, sizeof *pids.items, compare_pids))
+            ranks_process(root, job, pids.items[i]);
+    }
+    group_pids_fini(&job->seen);
+    job->seen = pids;
+}
+
+/* An adopted supervisor names its helpers only once: drop those that have left the group, their pids may come again. */
+static void prune_helpers(struct job *job)
+{
+    struct group_pids pids = {0};
+    if (job->helper_count == 0 || group_pids(job->group.job_fd, &pids) < 0)
+        return;
+    for (size_t i = job->helper_count; i-- > 0;) {
+        size_t k = 0;
+        while (k < pids.count && pids.items[k] != job->helpers[i])
+            k++;
+        if (k == pids.count)
+            job_helper_remove(job, job->helpers[i]);
+    }
+    group_pids_fini(&pids);
+}
+
+static void sweep(struct root *root, struct job *job)
+{
+    struct sched_target target;
+    struct sched_count count;
+    if (!is_live(job))
+        return;
+    prune_helpers(job);
+    target = target_of(root, job);
+    if (sched_pass(&job->group, &target, &count) < 0)
+        return;
+    if (target.crowded != job->crowded) {
+        job->crowded = target.crowded;
+        ranks_tell(root, job);
+    } else if (count.changed == 0) {
+        return;
+    }
+    apply_ranked(root, job, SWEEP_APPLY_MS);
+}
+
+void ranks_sweep(struct root *root, int64_t now)
+{
+    for (size_t i = 0; i < root->job_count; i++) {
+        struct job *job = root->jobs[i];
+        boost_end(root, job, now);
+        if (now >= root->sweep_ms)
+            sweep(root, job);
+        else if (now >= root->pvm_sweep_ms && has_new_tasks_to_lower(root, job))
+            sweep_new_tasks(root, job);
+    }
+    if (now >= root->boost_ms) {
+        boost_starved(root);
+        root->boost_ms = now + BOOST_EVERY_MS;
+    }
+    if (now >= root->sweep_ms) {
+        root->sweep_step_ms = root->sweep_step_ms * 4 < SWEEP_MS ? root->sweep_step_ms * 4 : SWEEP_MS;
+        root->sweep_ms = now + root->sweep_step_ms;
+    }
+    if (now >= root->pvm_sweep_ms)
+        root->pvm_sweep_ms = now + PVM_SWEEP_MS;
+}
+
+int64_t ranks_next(const struct root *root)
+{
+    int64_t next = root->sweep_ms;
+    for (size_t i = 0; i < root->job_count; i++) {
+        const struct job *job = root->jobs[i];
+        if (has_new_tasks_to_lower(root, job) && root->pvm_sweep_ms < next)
+            next = root->pvm_sweep_ms;
+        if (job->boost_until_ms > 0 && job->boost_until_ms < next)
+            next = job->boost_until_ms;
+    }
+    return next < root->boost_ms ? next : root->boost_ms;
+}

@@ -1,0 +1,318 @@
+/* root.c - the root half of rsd: one loop over poll(2).
+ *
+ * It acts on verbs from the network half (verbs.c), messages of supervisors (supervisors.c), empty groups (ending.c) and
+ * deadlines. Nothing here waits: no disk, no D-Bus after the start, no name service, no process in SCHED_OTHER; it runs
+ * in SCHED_FIFO above every job. It acts only on jobs that it has opened or adopted, by (job, attempt); groups, sockets
+ * and directories are named by it alone, never by a message.
+ *
+ * Start: place for the groups, probe of the classes, adoption of what an earlier root half has left, READY=1.
+ * End: SIGTERM, or the network half has gone or talked garbage (status 1, systemd starts both again). Jobs live on.
+ */
+#include "config.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+#include <systemd/sd-daemon.h>
+#include <unistd.h>
+
+#include "libelmer/base/clock.h"
+#include "libelmer/base/log.h"
+#include "rsd/root/internal.h"
+#include "rsd/root/probe.h"
+#include "rsd/root/root.h"
+#include "rsd/root/scope.h"
+
+enum { NET_OUT_MAX = 64 << 20, FIXED_FDS = 2 };
+
+static void stop(struct root *root, int status)
+{
+    root->stop = true;
+    root->status = status;
+}
+
+/* ---- start ---- */
+
+static int signals_open(void)
+{
+    sigset_t set;
+    struct sigaction ignore = {.sa_handler = SIG_IGN};
+    sigemptyset(&set);
+    sigaddset(&set, SIGCHLD);
+    sigaddset(&set, SIGTERM);
+    sigaddset(&set, SIGINT);
+    sigaction(SIGPIPE, &ignore, NULL);
+    sigaction(SIGHUP, &ignore, NULL);
+    sigprocmask(SIG_BLOCK, &set, NULL);
+    return signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
+}
+
+static int open_tmp(const struct rsd_config *config)
+{
+    char path[200];
+    snprintf(path, sizeof path, "%s/jobs", config->rundir);
+    return open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+}
+
+static int root_init(struct root *root, int fd_net, pid_t net_pid, const struct rsd_config *config, struct err *err)
+{
+    int64_t now = mono_ms(mono_now());
+    int result;
+    *root = (struct root){.config = config, .net_pid = net_pid, .net = {.fd = -1}, .signal_fd = -1, .groups_fd = -1, .tmp_fd = -1};
+    root->sweep_ms = root->pvm_sweep_ms = root->boost_ms = now;
+    root->sweep_step_ms = SWEEP_MS;
+    result = channel_init(&root->net, fd_net, WIRE_FROM_HOST, NET_OUT_MAX);
+    if (result < 0)
+        return err_set(err, result, "cannot use the channel of the network half: %s", strerror(-result));
+    if (sched_getaffinity(0, sizeof root->cpus, &root->cpus) < 0)
+        return err_set(err, -errno, "cannot read the processors of this host: %s", strerror(errno));
+    root->signal_fd = signals_open();
+    if (root->signal_fd < 0)
+        return err_set(err, -errno, "cannot open a signalfd: %s", strerror(errno));
+    root->tmp_fd = open_tmp(config);
+    if (root->tmp_fd < 0)
+        return err_set(err, -errno, "cannot open %s/jobs: %s", config->rundir, strerror(errno));
+    root->groups_fd = scope_open(config, root->groups, sizeof root->groups, err);
+    if (root->groups_fd < 0)
+        return root->groups_fd;
+    return probe_mode(config->mode, root->groups_fd, &root->mode, root->mode_reason, sizeof root->mode_reason, err);
+}
+
+static void root_fini(struct root *root)
+{
+    while (root->job_count > 0)
+        job_drop(root, root->jobs[0]);
+    free(root->jobs);
+    order_fini(&root->order);
+    channel_fini(&root->net);
+    if (root->signal_fd >= 0)
+        close(root->signal_fd);
+    if (root->tmp_fd >= 0)
+        close(root->tmp_fd);
+    if (root->groups_fd >= 0)
+        close(root->groups_fd);
+}
+
+static void say_ready(struct root *root)
+{
+    if (root->mode_reason[0])
+        log_notice("mode %s: %s", order_mode_name(root->mode), root->mode_reason);
+    else
+        log_info("mode %s, groups of jobs in %s", order_mode_name(root->mode), root->groups);
+    sd_notifyf(0, "READY=1\nSTATUS=mode %s%s%s", order_mode_name(root->mode), root->mode_reason[0] ? ": " : "", root->mode_reason);
+    if (sd_watchdog_enabled(0, &root->watchdog_us) <= 0)
+        root->watchdog_us = 0;
+}
+
+/* ---- events ---- */
+
+static void net_read(struct root *root)
+{
+    struct err err = ERR_INIT;
+    struct wire_message message;
+    int filled = channel_fill(&root->net, &err), got = 0;
+    while (!root->stop && (got = channel_next(&root->net, &message, &err)) > 0) {
+        verbs_run(root, &message);
+        wire_message_fini(&message);
+    }
+    if (root->stop || (filled >= 0 && got >= 0))
+        return;
+    log_error("the network half %s: %s; stopping, jobs live on", filled == -EPIPE ? "has ended" : "is out of order", err.text);
+    stop(root, 1);
+}
+
+static void child_ended(struct root *root, pid_t pid)
+{
+    if (root->net_pid > 0 && pid == root->net_pid) {
+        root->net_pid = 0;
+        if (!root->stop) {
+            log_error("the network half has ended; stopping, jobs live on");
+            stop(root, 1);
+        }
+        return;
+    }
+    for (size_t i = 0; i < root->job_count; i++) {
+        if (root->jobs[i]->remover == pid) {
+            ending_remover_done(root, root->jobs[i]);
+            return;
+        }
+    } /* supervisors are missed when their socket ends: what they have said before is read first */
+}
+
+static void signals_read(struct root *root)
+{
+    struct signalfd_siginfo info;
+    pid_t pid;
+    while (read(root->signal_fd, &info, sizeof info) == (ssize_t)sizeof info) {
+        if (info.ssi_signo != SIGCHLD)
+            stop(root, 0);
+    }
+    while ((pid = waitpid(-1, NULL, WNOHANG)) > 0)
+        child_ended(root, pid);
+}
+
+static void job_events(struct root *root, struct job *job, const struct pollfd *supervisor)
+{
+    uint64_t id = job->id;
+    uint32_t attempt = job->attempt;
+    if (job->connected && supervisor->fd == job->supervisor.fd) {
+        if (supervisor->revents & POLLOUT)
+            channel_flush(&job->supervisor);
+        if (supervisor->revents & (POLLIN | POLLHUP | POLLERR))
+            supervisor_read(root, job);
+    }
+    job = job_find(root, id, attempt);
+    if (job && job->connected && job->supervisor.dead)
+        supervisor_lost(root, job);
+    job = job_find(root, id, attempt);
+    if (job)
+        ending_step(root, job, mono_ms(mono_now()));
+}
+
+static void opening_deadline(struct root *root, struct job *job, int64_t now)
+{
+    if (job->state != JOB_OPENING || job->deadline_ms == 0 || now < job->deadline_ms)
+        return;
+    log_error("job=%s: its supervisor has not answered in %d s", job->name, OPEN_MS / 1000);
+    supervisor_lost(root, job);
+}
+
+/* ---- the loop ---- */
+
+static int64_t job_next(const struct job *job)
+{
+    int64_t next = INT64_MAX;
+    switch (job->state) {
+    case JOB_OPENING:
+    case JOB_TERMINATING:
+        if (job->deadline_ms > 0)
+            next = job->deadline_ms;
+        break;
+    case JOB_CLOSING:
+        if (!job->supervisor_gone)
+            next = job->deadline_ms;
+        if (job->remover > 0 && job->remove_deadline_ms < next)
+            next = job->remove_deadline_ms;
+        break;
+    case JOB_KILLING:
+    case JOB_OPEN:
+    case JOB_EMPTY:
+    case JOB_STATE_COUNT:
+        break;
+    }
+    if (job->retry_ms > 0 && job->retry_ms < next)
+        next = job->retry_ms;
+    return next;
+}
+
+static int timeout_ms(const struct root *root)
+{
+    int64_t now = mono_ms(mono_now()), next = ranks_next(root);
+    if (root->watchdog_us > 0 && root->watchdog_ms < next)
+        next = root->watchdog_ms;
+    for (size_t i = 0; i < root->job_count; i++) {
+        int64_t due = job_next(root->jobs[i]);
+        if (due < next)
+            next = due;
+    }
+    return next <= now + 1 ? 1 : next - now > 1000 ? 1000 : (int)(next - now); /* never 0: we are above everybody */
+}
+
+static void watchdog(struct root *root, int64_t now)
+{
+    if (root->watchdog_us == 0 || now < root->watchdog_ms)
+        return;
+    sd_notify(0, "WATCHDOG=1");
+    root->watchdog_ms = now + (int64_t)(root->watchdog_us / 3000);
+}
+
+/* Two entries per job: its supervisor, and its group while it ends. */
+static nfds_t fill_fds(const struct root *root, struct pollfd *fds)
+{
+    nfds_t count = FIXED_FDS;
+    fds[0] = (struct pollfd){.fd = root->net.fd, .events = (short)(POLLIN | (channel_wants_write(&root->net) ? POLLOUT : 0))};
+    fds[1] = (struct pollfd){.fd = root->signal_fd, .events = POLLIN};
+    for (size_t i = 0; i < root->job_count; i++) {
+        const struct job *job = root->jobs[i];
+        bool ending = job->state == JOB_TERMINATING || job->state == JOB_KILLING;
+        fds[count++] = (struct pollfd){.fd = job->connected ? job->supervisor.fd : -1,
+                                       .events = (short)(POLLIN | (job->connected && channel_wants_write(&job->supervisor) ? POLLOUT : 0))};
+        fds[count++] = (struct pollfd){.fd = ending ? job->group.events_fd : -1, .events = POLLPRI};
+    }
+    return count;
+}
+
+static int turn(struct root *root, struct pollfd *fds)
+{
+    size_t jobs = root->job_count;
+    nfds_t count = fill_fds(root, fds);
+    int64_t now;
+    if (poll(fds, count, timeout_ms(root)) < 0 && errno != EINTR)
+        return -errno;
+    now = mono_ms(mono_now());
+    watchdog(root, now);
+    if (fds[1].revents)
+        signals_read(root);
+    for (size_t i = jobs < root->job_count ? jobs : root->job_count; i-- > 0;) { /* backwards: a job may be dropped */
+        struct job *job = root->jobs[i];
+        const struct pollfd *entry = &fds[FIXED_FDS + 2 * i];
+        opening_deadline(root, job, now);
+        if (i < root->job_count && root->jobs[i] == job)
+            job_events(root, job, entry);
+    }
+    if (fds[0].revents & POLLOUT)
+        channel_flush(&root->net);
+    if (fds[0].revents & (POLLIN | POLLHUP | POLLERR))
+        net_read(root);
+    ranks_sweep(root, now);
+    return 0;
+}
+
+static int loop(struct root *root)
+{
+    struct pollfd *fds = NULL;
+    size_t capacity = 0;
+    while (!root->stop) {
+        size_t need = FIXED_FDS + 2 * root->job_count;
+        int result;
+        if (need > capacity) {
+            struct pollfd *more = reallocarray(fds, need * 2, sizeof *fds);
+            if (!more)
+                break;
+            fds = more;
+            capacity = need * 2;
+        }
+        result = turn(root, fds);
+        if (result < 0) {
+            log_error("poll: %s", strerror(-result));
+            stop(root, 1);
+        }
+    }
+    free(fds);
+    return root->status;
+}
+
+int rsd_root_main(int fd_net, pid_t net_pid, const struct rsd_config *config)
+{
+    struct err err = ERR_INIT;
+    struct root root;
+    int status;
+    if (root_init(&root, fd_net, net_pid, config, &err) < 0) {
+        log_error("%s", err.text);
+        root_fini(&root);
+        return 1;
+    }
+    supervisors_adopt(&root);
+    say_ready(&root);
+    status = loop(&root);
+    sd_notify(0, "STOPPING=1");
+    root_fini(&root);
+    return status;
+}

@@ -1,0 +1,422 @@
+/* supervisors.c - start a supervisor, adopt those of an earlier root half, and hear what they say.
+ *
+ * Start: the listening socket RUNDIR/sup/JOB.ATTEMPT is made here, so that a restarted root half can always connect, even
+ * if we die in the next moment; the supervisor gets it and a socketpair, and is born in its leaf. It answers `begin` with
+ * `adopted` when it has looked the user up and made his directory, or with `error`.
+ * Adopt: every name in sup/ and every group is tried. A supervisor that answers brings its job back as OPEN. A group
+ * without one is lost if processes are in it, else it is a leftover and is removed.
+ * A supervisor whose socket ends has died, whatever the reason: its job cannot go on here.
+ */
+#include "config.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "libelmer/base/clock.h"
+#include "libelmer/base/log.h"
+#include "rsd/root/cpus.h"
+#include "rsd/root/internal.h"
+#include "rsd/root/root.h"
+
+enum { OUT_MAX = 8 << 20 };
+
+static int socket_path(const struct root *root, const struct job *job, struct sockaddr_un *address)
+{
+    *address = (struct sockaddr_un){.sun_family = AF_UNIX};
+    return snprintf(address->sun_path, sizeof address->sun_path, "%s/sup/%s", root->config->rundir, job->name) < (int)sizeof address->sun_path ? 0 : -ENAMETOOLONG;
+}
+
+static int listen_at(const struct root *root, const struct job *job, struct err *err)
+{
+    struct sockaddr_un address;
+    int fd, result = socket_path(root, job, &address);
+    if (result < 0)
+        return err_set(err, result, "rundir is too long for the supervisors' sockets");
+    fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (fd < 0)
+        return err_set(err, -errno, "cannot make a socket: %s", strerror(errno));
+    unlink(address.sun_path);
+    if (bind(fd, (struct sockaddr *)&address, sizeof address) < 0 || listen(fd, 4) < 0) {
+        result = err_set(err, -errno, "cannot listen at %s: %s", address.sun_path, strerror(errno));
+        close(fd);
+        return result;
+    }
+    return fd;
+}
+
+static _Noreturn void supervisor_exec(const char *program, int channel, int listener)
+{
+    char journal[128];
+    char *argv[] = {(char *)"elmer-supervisor", NULL};
+    char *envp[] = {(char *)"PATH=/usr/sbin:/usr/bin:/sbin:/bin", (char *)"SYSTEMD_NSS_DYNAMIC_BYPASS=1", NULL, NULL};
+    const char *stream = getenv("JOURNAL_STREAM");
+    struct sigaction ignore = {.sa_handler = SIG_IGN};
+    sigset_t none;
+    int null;
+    if (stream && snprintf(journal, sizeof journal, "JOURNAL_STREAM=%s", stream) < (int)sizeof journal)
+        envp[2] = journal;
+    channel = fcntl(channel, F_DUPFD, 10);
+    listener = fcntl(listener, F_DUPFD, 10);
+    null = open("/dev/null", O_RDWR);
+    dup2(null, 0);
+    dup2(2, 1);
+    dup2(channel, 3);
+    dup2(listener, 4);
+    (void)syscall(SYS_close_range, 5U, ~0U, 0U);
+    sigaction(SIGHUP, &ignore, NULL);
+    sigaction(SIGINT, &ignore, NULL);
+    sigaction(SIGQUIT, &ignore, NULL);
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, NULL);
+    setsid();
+    execve(program, argv, envp);
+    _exit(127);
+}
+
+static void send_begin(struct root *root, struct job *job, const char *user)
+{
+    char group[4300], tmpdir[200];
+    struct wire_message begin = {.type = WIRE_begin};
+    snprintf(group, sizeof group, "%s/%s", root->groups, job->name);
+    snprintf(tmpdir, sizeof tmpdir, "%s/jobs/%s", root->config->rundir, job->name);
+    begin.u.begin.job = job->id;
+    begin.u.begin.attempt = job->attempt;
+    begin.u.begin.uid = job->uid;
+    begin.u.begin.user = user;
+    begin.u.begin.group = group;
+    begin.u.begin.tmpdir = tmpdir;
+    tell_supervisor(job, &begin);
+}
+
+int supervisor_start(struct root *root, struct job *job, const char *user, struct err *err)
+{
+    int pair[2] = {-1, -1}, listener = -1, result = 0;
+    pid_t pid;
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
+        return err_set(err, -errno, "cannot make a socket: %s", strerror(errno));
+    listener = listen_at(root, job, err);
+    if (listener < 0) {
+        close(pair[0]);
+        close(pair[1]);
+        return listener;
+    }
+    pid = group_fork(job->group.sup_fd, &job->supervisor_pidfd);
+    if (pid == 0)
+        supervisor_exec(root->config->supervisor, pair[1], listener);
+    close(pair[1]);
+    close(listener);
+    if (pid < 0) {
+        result = err_set(err, pid, "cannot start a supervisor: %s", strerror(-pid));
+        close(pair[0]);
+    } else {
+        job->supervisor_pid = pid;
+        result = channel_init(&job->supervisor, pair[0], WIRE_FROM_SUPERVISOR, OUT_MAX);
+        job->connected = result == 0;
+        send_begin(root, job, user);
+    }
+    return result;
+}
+
+/* ---- what they say ---- */
+
+static void heard_adopted(struct root *root, struct job *job, const struct wire_adopted *adopted)
+{
+    job->ready = true;
+    job->uid = (uid_t)adopted->uid;
+    for (size_t i = 0; i < adopted->helpers.count; i++)
+        job_helper_add(job, (pid_t)adopted->helpers.items[i]);
+    job->deadline_ms = 0;
+    job_try_opened(root, job);
+}
+
+static void fail_open(struct root *root, struct job *job, const char *text)
+{
+    log_warning("job=%s: cannot be opened here: %s", job->name, text);
+    if (job->open_asked)
+        tell_open_failed(root, job->id, job->attempt, job->open_id, text);
+    job->open_asked = false;
+    job->discard = true;
+    ending_begin(root, job, 0);
+}
+
+static void heard_error(struct root *root, struct job *job, const struct wire_error *error)
+{
+    if (job->state == JOB_OPENING)
+        fail_open(root, job, error->text);
+    else
+        log_warning("job=%s: its supervisor says: %s", job->name, error->text);
+}
+
+static void heard_started(struct root *root, struct job *job, const struct wire_message *message)
+{
+    struct job_process *process = job_process(job, (uint32_t)message->u.started.process, true);
+    if (process) {
+        process->pid = (pid_t)message->u.started.pid;
+        if (process->role != ROLE_COMMAND)
+            job_helper_add(job, process->pid);
+        ranks_process(root, job, process->pid); /* an order may have come while it was being born */
+    }
+    tell(root, message);
+}
+
+static void heard_exited(struct root *root, struct job *job, const struct wire_exited *exited)
+{
+    struct job_process *process = job_process(job, (uint32_t)exited->process, true);
+    if (!process || process->taken)
+        return;
+    if (process->pid > 0)
+        job_helper_remove(job, process->pid);
+    role_by_name(exited->role, &process->role);
+    process->pid = 0;
+    process->exited = true;
+    process->exit_status = (int)exited->exit_status;
+    process->signal = (int)exited->signal;
+    tell_exited(root, job, process);
+}
+
+static bool names_job(const struct job *job, const struct wire_message *message)
+{
+    switch ((int)message->type) { /* all begin with job and attempt */
+    case WIRE_adopted: return message->u.adopted.job == job->id && message->u.adopted.attempt == job->attempt;
+    case WIRE_started: return message->u.started.job == job->id && message->u.started.attempt == job->attempt;
+    case WIRE_start_failed: return message->u.start_failed.job == job->id && message->u.start_failed.attempt == job->attempt;
+    case WIRE_line: return message->u.line.job == job->id && message->u.line.attempt == job->attempt;
+    case WIRE_exited: return message->u.exited.job == job->id && message->u.exited.attempt == job->attempt;
+    case WIRE_pvm_spawn: return message->u.pvm_spawn.job == job->id && message->u.pvm_spawn.attempt == job->attempt;
+    case WIRE_pvm_ready: return message->u.pvm_ready.job == job->id && message->u.pvm_ready.attempt == job->attempt;
+    case WIRE_pvm_failed: return message->u.pvm_failed.job == job->id && message->u.pvm_failed.attempt == job->attempt;
+    case WIRE_error: return true;
+    default: return false;
+    }
+}
+
+static void hear(struct root *root, struct job *job, const struct wire_message *message)
+{
+    if (!names_job(job, message)) {
+        log_warning("job=%s: its supervisor sent %s out of place", job->name, wire_type_name(message->type));
+        return;
+    }
+    switch ((int)message->type) {
+    case WIRE_adopted:
+        heard_adopted(root, job, &message->u.adopted);
+        break;
+    case WIRE_error:
+        heard_error(root, job, &message->u.error);
+        break;
+    case WIRE_started:
+        heard_started(root, job, message);
+        break;
+    case WIRE_exited:
+        heard_exited(root, job, &message->u.exited);
+        break;
+    case WIRE_pvm_ready:
+        ranks_boost(root, job, 0);
+        tell(root, message);
+        break;
+    default:
+        tell(root, message);
+        break;
+    }
+}
+
+void supervisor_lost(struct root *root, struct job *job)
+{
+    if (job->connected) {
+        channel_fini(&job->supervisor);
+        job->connected = false;
+    }
+    if (job->supervisor_gone)
+        return;
+    job->supervisor_gone = true;
+    if (job->supervisor_pidfd >= 0)
+        (void)syscall(SYS_pidfd_send_signal, job->supervisor_pidfd, SIGKILL, NULL, 0); /* if only its socket has ended */
+    switch (job->state) {
+    case JOB_OPENING:
+        fail_open(root, job, "the job's supervisor ended before it was ready: look into the journal of rsd, and whether elmer-supervisor is installed");
+        break;
+    case JOB_OPEN:
+        snprintf(job->lost, sizeof job->lost, "the supervisor of job %" PRIu64 " was killed: its processes here cannot be watched any more and are ended", job->id);
+        log_error("job=%s: its supervisor has died: ending the job here", job->name);
+        tell_lost(root, job);
+        ending_begin(root, job, 0);
+        break;
+    case JOB_TERMINATING:
+    case JOB_KILLING:
+    case JOB_CLOSING:
+        ending_step(root, job, mono_ms(mono_now()));
+        break;
+    case JOB_EMPTY:
+    case JOB_STATE_COUNT:
+        break;
+    }
+}
+
+void supervisor_read(struct root *root, struct job *job)
+{
+    struct err err = ERR_INIT;
+    struct wire_message message;
+    int filled = channel_fill(&job->supervisor, &err), got = 0;
+    uint64_t id = job->id;
+    uint32_t attempt = job->attempt;
+    while (job->connected && (got = channel_next(&job->supervisor, &message, &err)) > 0) {
+        hear(root, job, &message);
+        wire_message_fini(&message);
+        job = job_find(root, id, attempt); /* a job that could not be opened is dropped at once */
+        if (!job)
+            return;
+    }
+    if (got < 0)
+        log_error("job=%s: its supervisor sent garbage: %s", job->name, err.text);
+    if (filled < 0 || got < 0)
+        supervisor_lost(root, job);
+}
+
+/* ---- adopting ---- */
+
+static void connect_to(struct root *root, struct job *job)
+{
+    struct sockaddr_un address;
+    struct wire_message adopt = {.type = WIRE_adopt};
+    struct ucred peer;
+    socklen_t length = sizeof peer;
+    int fd;
+    if (socket_path(root, job, &address) < 0)
+        return;
+    fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (fd < 0)
+        return;
+    if (connect(fd, (struct sockaddr *)&address, sizeof address) < 0 || getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &length) < 0 ||
+        peer.uid != getuid() || channel_init(&job->supervisor, fd, WIRE_FROM_SUPERVISOR, OUT_MAX) < 0) {
+        close(fd);
+        return;
+    }
+    job->connected = true;
+    tell_supervisor(job, &adopt);
+}
+
+static void find_supervisor_pid(struct job *job)
+{
+    struct group_pids pids = {0};
+    if (group_pids(job->group.sup_fd, &pids) == 0 && pids.count > 0) {
+        job->supervisor_pid = pids.items[0];
+        job->supervisor_pidfd = (int)syscall(SYS_pidfd_open, pids.items[0], 0);
+    }
+    group_pids_fini(&pids);
+}
+
+static void adopt_one(struct root *root, const char *name)
+{
+    struct err err = ERR_INIT;
+    struct job *job;
+    uint64_t id;
+    uint32_t attempt;
+    if (!job_name_parse(name, &id, &attempt) || job_find(root, id, attempt))
+        return;
+    job = job_add(root, id, attempt);
+    if (!job)
+        return;
+    if (group_open(root->groups_fd, name, false, &job->group, &err) == 0) {
+        group_freeze(&job->group, false); /* we may have died in sched_apply() */
+        find_supervisor_pid(job);
+    }
+    job_move(job, JOB_OPEN);
+    connect_to(root, job);
+}
+
+static void adopt_names(struct root *root, DIR *dir)
+{
+    struct dirent *entry;
+    if (!dir)
+        return;
+    while ((entry = readdir(dir)) && root->job_count < MAX_JOBS)
+        adopt_one(root, entry->d_name);
+    closedir(dir);
+}
+
+static DIR *open_stream(int dir_fd, const char *name)
+{
+    int fd = openat(dir_fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+    if (!dir && fd >= 0)
+        close(fd);
+    return dir;
+}
+
+/* All answers are waited for together: what we hold must be known before elmer asks. */
+static void wait_for_answers(struct root *root)
+{
+    int64_t deadline = mono_ms(mono_now()) + ADOPT_MS;
+    struct pollfd fds[MAX_JOBS];
+    for (;;) {
+        nfds_t count = 0;
+        int64_t left = deadline - mono_ms(mono_now());
+        for (size_t i = 0; i < root->job_count && i < MAX_JOBS; i++) {
+            struct job *job = root->jobs[i];
+            if (job->connected && !job->supervisor.dead && !job->ready)
+                fds[count++] = (struct pollfd){.fd = job->supervisor.fd, .events = POLLIN};
+        }
+        if (count == 0 || left <= 0 || (poll(fds, count, (int)left) < 0 && errno != EINTR))
+            return;
+        for (nfds_t k = 0; k < count; k++) {
+            for (size_t i = 0; fds[k].revents && i < root->job_count; i++) {
+                struct job *job = root->jobs[i];
+                if (job->connected && job->supervisor.fd == fds[k].fd) {
+                    supervisor_read(root, job);
+                    break;
+                }
+            }
+        }
+    }
+}
+
+/* Nobody watches it: with processes it is lost, without it is what an interrupted open or end has left. */
+static void adopt_failed(struct root *root, struct job *job)
+{
+    if (group_populated(&job->group)) {
+        supervisor_lost(root, job);
+        return;
+    }
+    log_notice("job=%s: what an earlier rsd has left of it is removed", job->name);
+    if (job->connected)
+        channel_fini(&job->supervisor);
+    job->connected = false;
+    job->supervisor_gone = true;
+    job->discard = true;
+    if (job->supervisor_pidfd >= 0)
+        (void)syscall(SYS_pidfd_send_signal, job->supervisor_pidfd, SIGKILL, NULL, 0);
+    ending_begin(root, job, 0);
+}
+
+void supervisors_adopt(struct root *root)
+{
+    char path[200];
+    size_t adopted = 0;
+    snprintf(path, sizeof path, "%s/sup", root->config->rundir);
+    adopt_names(root, open_stream(AT_FDCWD, path));
+    adopt_names(root, open_stream(root->groups_fd, "."));
+    adopt_names(root, open_stream(root->tmp_fd, "."));
+    wait_for_answers(root);
+    for (size_t i = root->job_count; i-- > 0;) {
+        struct job *job = root->jobs[i];
+        if (job->state != JOB_OPEN)
+            continue;
+        if (job->ready)
+            adopted++;
+        else
+            adopt_failed(root, job);
+    }
+    if (adopted > 0)
+        log_notice("%zu jobs of before are adopted", adopted);
+}
