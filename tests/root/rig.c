@@ -1,0 +1,401 @@
+#include "config.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "libelmer/base/clock.h"
+#include "libelmer/base/log.h"
+#include "rsd/root/cpus.h"
+#include "rsd/root/group.h"
+#include "rsd/root/root.h"
+#include "rsd/root/sched.h"
+#include "tests/root/rig.h"
+
+enum { NOBODY = 65534, WAIT_MS = 5000 };
+
+int64_t rig_now_ms(void)
+{
+    return mono_ms(mono_now());
+}
+
+int rig_possible(void)
+{
+    struct err err = ERR_INIT;
+    char own[4096], probe[4200];
+    if (geteuid() != 0) {
+        fprintf(stderr, "skipped: only root can test the root half\n");
+        return 77;
+    }
+    if (group_locate("/proc", NULL, own, sizeof own, &err) < 0) {
+        fprintf(stderr, "skipped: %s\n", err.text);
+        return 77;
+    }
+    snprintf(probe, sizeof probe, "%s/elmer-probe-%d", own, (int)getpid());
+    if (mkdir(probe, 0755) < 0) {
+        fprintf(stderr, "skipped: cannot make groups in %s: %s\n", own, strerror(errno));
+        return 77;
+    }
+    rmdir(probe);
+    if (sched_rank(0, (struct order_rank){SCHED_FIFO, 61}, true) < 0) { /* above the root half, and not inherited */
+        fprintf(stderr, "skipped: real-time scheduling is refused here\n");
+        return 77;
+    }
+    return 0;
+}
+
+/* The user nobody must be able to execute it, wherever the tree is. */
+static void copy_helper(const struct rig *rig)
+{
+    char path[128], buffer[65536];
+    int in = open("/proc/self/exe", O_RDONLY), out;
+    ssize_t got;
+    snprintf(path, sizeof path, "%s/helper", rig->dir);
+    out = open(path, O_WRONLY | O_CREAT, 0755);
+    assert_true(in >= 0 && out >= 0);
+    while ((got = read(in, buffer, sizeof buffer)) > 0)
+        assert_int_equal(write(out, buffer, (size_t)got), got);
+    close(in);
+    close(out);
+}
+
+static void make(const char *dir, const char *name, mode_t mode, uid_t uid)
+{
+    char path[200];
+    snprintf(path, sizeof path, "%s/%s", dir, name);
+    assert_int_equal(mkdir(path, mode), 0);
+    assert_int_equal(chown(path, uid, uid), 0);
+}
+
+void rig_up(struct rig *rig)
+{
+    struct err err = ERR_INIT;
+    char own[4000];
+    cpu_set_t mine;
+    uint64_t list[CPU_SETSIZE];
+    *rig = (struct rig){.dir = "/tmp/elmer-rig-XXXXXX", .channel = {.fd = -1}};
+    assert_non_null(mkdtemp(rig->dir));
+    assert_int_equal(chmod(rig->dir, 0755), 0);
+    make(rig->dir, "run", 0755, 0);
+    make(rig->dir, "run/sup", 0700, 0);
+    make(rig->dir, "run/jobs", 0711, 0);
+    make(rig->dir, "work", 0700, NOBODY);
+    copy_helper(rig);
+    assert_int_equal(group_locate("/proc", NULL, own, sizeof own, &err), 0);
+    snprintf(rig->groups, sizeof rig->groups, "%s/elmer-rig-%d", own, (int)getpid());
+    assert_int_equal(sched_getaffinity(0, sizeof mine, &mine), 0);
+    rig->cpu = list[cpus_to_list(&mine, list) - 1];
+    rig->cpu = list[0];
+    rig_root_start(rig);
+}
+
+static void root_half(const struct rig *rig, int fd)
+{
+    static struct rsd_config config;
+    char cwd[2048];
+    prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+    rsd_config_default(&config);
+    snprintf(config.name, sizeof config.name, "testhost");
+    snprintf(config.rundir, sizeof config.rundir, "%s/run", rig->dir);
+    snprintf(config.cgroup_root, sizeof config.cgroup_root, "%s", rig->groups);
+    assert_non_null(getcwd(cwd, sizeof cwd));
+    snprintf(config.supervisor, sizeof config.supervisor, "%s/elmer-supervisor", getenv("BUILDDIR") ? getenv("BUILDDIR") : cwd);
+    sched_rank(0, (struct order_rank){SCHED_FIFO, 60}, false);
+    log_open("rsd", LOG_LEVEL_WARNING);
+    _exit(rsd_root_main(fd, 0, &config));
+}
+
+void rig_root_start(struct rig *rig)
+{
+    int pair[2];
+    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair), 0);
+    rig->root_half = fork();
+    assert_true(rig->root_half >= 0);
+    if (rig->root_half == 0) {
+        close(pair[0]);
+        root_half(rig, pair[1]);
+    }
+    close(pair[1]);
+    assert_int_equal(channel_init(&rig->channel, pair[0], WIRE_FROM_ROOT, 1 << 20), 0);
+}
+
+void rig_root_kill(struct rig *rig, int signal)
+{
+    kill(rig->root_half, signal);
+    waitpid(rig->root_half, NULL, 0);
+    rig->root_half = 0;
+    channel_fini(&rig->channel);
+}
+
+int rig_root_wait(struct rig *rig)
+{
+    int status = 0;
+    for (int i = 0; i < WAIT_MS; i++) {
+        if (waitpid(rig->root_half, &status, WNOHANG) == rig->root_half) {
+            rig->root_half = 0;
+            channel_fini(&rig->channel);
+            return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+        }
+        poll(NULL, 0, 1);
+    }
+    fail_msg("the root half does not end");
+    return -1;
+}
+
+/* Whatever a failed test has left: all of it is in our groups and below our directory. */
+static void kill_groups(const struct rig *rig)
+{
+    char path[4400];
+    struct dirent *entry;
+    for (int attempt = 0; attempt < 200; attempt++) {
+        DIR *dir;
+        snprintf(path, sizeof path, "%s/cgroup.kill", rig->groups);
+        int fd = open(path, O_WRONLY);
+        if (fd >= 0) {
+            assert_int_equal(write(fd, "1", 1), 1);
+            close(fd);
+        }
+        dir = opendir(rig->groups);
+        while (dir && (entry = readdir(dir))) {
+            int root = dirfd(dir);
+            if (entry->d_type == DT_DIR && entry->d_name[0] != '.')
+                group_remove(root, entry->d_name);
+        }
+        if (dir)
+            closedir(dir);
+        if (rmdir(rig->groups) == 0 || errno == ENOENT)
+            return;
+        poll(NULL, 0, 10);
+    }
+    fail_msg("%s cannot be removed", rig->groups);
+}
+
+void rig_down(struct rig *rig)
+{
+    char command[200];
+    if (rig->root_half > 0)
+        rig_root_kill(rig, SIGKILL);
+    kill_groups(rig);
+    snprintf(command, sizeof command, "rm -rf --one-file-system %s", rig->dir);
+    assert_int_equal(system(command), 0);
+}
+
+/* ---- messages ---- */
+
+void rig_send(struct rig *rig, const struct wire_message *message)
+{
+    struct err err = ERR_INIT;
+    if (channel_send_all(&rig->channel, message, rig_now_ms() + WAIT_MS, &err) < 0)
+        fail_msg("send: %s", err.text);
+}
+
+static bool receive(struct rig *rig, enum wire_type type, int ms, struct wire_message *message)
+{
+    int64_t deadline = rig_now_ms() + ms;
+    struct err err = ERR_INIT;
+    int got;
+    while ((got = channel_receive(&rig->channel, message, deadline, &err)) > 0) {
+        if (message->type == type)
+            return true;
+        if (message->type == WIRE_start_failed)
+            print_message("start_failed: %s\n", message->u.start_failed.text);
+        if (message->type == WIRE_open_failed)
+            print_message("open_failed: %s\n", message->u.open_failed.text);
+        wire_message_fini(message);
+    }
+    if (got < 0)
+        fail_msg("waiting for %s: %s", wire_type_name(type), err.text);
+    return false;
+}
+
+void rig_expect(struct rig *rig, enum wire_type type, int ms, struct wire_message *message)
+{
+    if (!receive(rig, type, ms, message))
+        fail_msg("no %s in %d ms", wire_type_name(type), ms);
+}
+
+void rig_expect_none(struct rig *rig, enum wire_type type, int ms)
+{
+    struct wire_message message;
+    if (receive(rig, type, ms, &message))
+        fail_msg("%s was not expected", wire_type_name(type));
+}
+
+void rig_order(struct rig *rig, uint64_t generation, const struct level *levels, size_t count)
+{
+    struct wire_order_entry entries[16] = {{0}};
+    struct wire_message message = {.type = WIRE_order}, answer;
+    assert_true(count <= 16);
+    for (size_t i = 0; i < count; i++) {
+        entries[i].job = levels[i].job;
+        entries[i].attempt = 1;
+        entries[i].level = levels[i].level;
+        entries[i].lowest = levels[i].lowest;
+        entries[i].cpus.items = &rig->cpu;
+        entries[i].cpus.count = 1;
+    }
+    message.u.order.generation = generation;
+    message.u.order.entries.items = entries;
+    message.u.order.entries.count = count;
+    rig_send(rig, &message);
+    rig_expect(rig, WIRE_ordered, WAIT_MS, &answer);
+    assert_int_equal(answer.u.ordered.generation, generation);
+    wire_message_fini(&answer);
+}
+
+void rig_open(struct rig *rig, uint64_t job, uint64_t generation)
+{
+    struct wire_message message = {.type = WIRE_open}, answer;
+    message.u.open.job = job;
+    message.u.open.attempt = 1;
+    message.u.open.generation = generation;
+    message.u.open.uid = NOBODY;
+    message.u.open.user = "nobody";
+    message.u.open.cpus.items = &rig->cpu;
+    message.u.open.cpus.count = 1;
+    rig_send(rig, &message);
+    rig_expect(rig, WIRE_opened, WAIT_MS, &answer);
+    assert_int_equal(answer.u.opened.job, job);
+    wire_message_fini(&answer);
+}
+
+void rig_start(struct rig *rig, uint64_t job, uint32_t process, const char *role, const char *const *argv)
+{
+    struct wire_message message = {.type = WIRE_start};
+    struct wire_start *start = &message.u.start;
+    const char *environment[] = {"PATH=/usr/bin:/bin", "ELMER_HOSTS=one:two", "PVM_TMP=/x"};
+    char dir[100];
+    snprintf(dir, sizeof dir, "%s/work", rig->dir);
+    start->job = job;
+    start->attempt = 1;
+    start->process = process;
+    start->role = role;
+    start->argv.items = (const char **)argv;
+    while (argv[start->argv.count])
+        start->argv.count++;
+    start->environment.items = environment;
+    start->environment.count = 3;
+    start->dir = dir;
+    start->output = "out";
+    start->errors = "out";
+    start->capture = strcmp(role, "pvmd") == 0;
+    start->umask = 022;
+    start->cpus.items = &rig->cpu;
+    start->cpus.count = 1;
+    rig_send(rig, &message);
+}
+
+pid_t rig_started(struct rig *rig)
+{
+    struct wire_message answer;
+    pid_t pid;
+    rig_expect(rig, WIRE_started, WAIT_MS, &answer);
+    pid = (pid_t)answer.u.started.pid;
+    wire_message_fini(&answer);
+    return pid;
+}
+
+void rig_run(struct rig *rig, uint64_t job, const char *const *argv)
+{
+    rig_start(rig, job, 0, "command", argv);
+    rig_started(rig);
+}
+
+void rig_end(struct rig *rig, uint64_t job, unsigned grace_ms)
+{
+    struct wire_message message = {.type = WIRE_end};
+    message.u.end.job = job;
+    message.u.end.attempt = 1;
+    message.u.end.grace_ms = grace_ms;
+    rig_send(rig, &message);
+}
+
+double rig_empty(struct rig *rig, uint64_t job, int ms)
+{
+    struct wire_message answer;
+    char path[200];
+    double seconds;
+    rig_expect(rig, WIRE_empty, ms, &answer);
+    assert_int_equal(answer.u.empty.job, job);
+    seconds = answer.u.empty.cpu_seconds;
+    wire_message_fini(&answer);
+    assert_false(rig_exists(rig, job));
+    snprintf(path, sizeof path, "%s/run/jobs/%" PRIu64 ".1", rig->dir, job);
+    assert_int_not_equal(access(path, F_OK), 0);
+    snprintf(path, sizeof path, "%s/run/sup/%" PRIu64 ".1", rig->dir, job);
+    assert_int_not_equal(access(path, F_OK), 0);
+    return seconds;
+}
+
+/* ---- what the kernel says ---- */
+
+bool rig_exists(const struct rig *rig, uint64_t job)
+{
+    char path[4300];
+    snprintf(path, sizeof path, "%s/%" PRIu64 ".1", rig->groups, job);
+    return access(path, F_OK) == 0;
+}
+
+size_t rig_pids(const struct rig *rig, uint64_t job, const char *leaf, pid_t *pids, size_t max)
+{
+    char path[4300];
+    struct group_pids found = {0};
+    size_t count;
+    int fd;
+    snprintf(path, sizeof path, "%s/%" PRIu64 ".1/%s", rig->groups, job, leaf);
+    fd = open(path, O_RDONLY | O_DIRECTORY);
+    assert_true(fd >= 0);
+    assert_int_equal(group_pids(fd, &found), 0);
+    close(fd);
+    count = found.count < max ? found.count : max;
+    if (count > 0)
+        memcpy(pids, found.items, count * sizeof *pids);
+    group_pids_fini(&found);
+    return count;
+}
+
+size_t rig_wrong(const struct rig *rig, uint64_t job, int policy, int priority, size_t *threads)
+{
+    static pid_t pids[4096];
+    size_t count = rig_pids(rig, job, "job", pids, 4096), wrong = 0;
+    *threads = 0;
+    for (size_t i = 0; i < count; i++) {
+        char path[64];
+        struct dirent *entry;
+        DIR *dir;
+        snprintf(path, sizeof path, "/proc/%d/task", (int)pids[i]);
+        dir = opendir(path);
+        while (dir && (entry = readdir(dir))) {
+            pid_t tid = atoi(entry->d_name);
+            struct sched_param param = {0};
+            int now = tid > 0 ? sched_getscheduler(tid) : -1;
+            if (now < 0 || sched_getparam(tid, &param) < 0)
+                continue;
+            ++*threads;
+            now &= ~SCHED_RESET_ON_FORK;
+            if (param.sched_priority != priority || (policy >= 0 && now != policy) || (policy < 0 && now != SCHED_FIFO && now != SCHED_RR))
+                wrong++;
+        }
+        if (dir)
+            closedir(dir);
+    }
+    return wrong;
+}
