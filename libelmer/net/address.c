@@ -132,63 +132,61 @@ static int bind_tcp(const char *text, const struct addrinfo *info, int *out, str
 
 static bool is_loopback(const struct sockaddr *address)
 {
-    const struct sockaddr_in6 *in6 = (const struct sockaddr_in6 *)(const void *)address;
+    char name[64];
 
-    if (address->sa_family == AF_INET)
-        return ntohl(((const struct sockaddr_in *)(const void *)address)->sin_addr.s_addr) >> 24 == IN_LOOPBACKNET;
-    return address->sa_family == AF_INET6 && IN6_IS_ADDR_LOOPBACK(&in6->sin6_addr);
+    address_name(address, name, sizeof name);
+    return strncmp(name, "127.", 4) == 0 || strcmp(name, "::1") == 0;
 }
 
-/* Names are resolved once, here, where a daemon starts and may block. A host's own name that /etc/hosts gives 127.0.1.1 (Debian does so)
- * would listen where no other host reaches it: refused, unless the address is written as a number or as localhost. */
-static int resolve_to_bind(const char *text, const struct address *address, struct addrinfo **info, struct err *err)
+/* The address of a name that other hosts reach: Debian gives a host's own name 127.0.1.1. */
+static const struct addrinfo *choose(const struct addrinfo *list, bool any_will_do)
 {
-    struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE | AI_NUMERICHOST | AI_NUMERICSERV};
-    int code = getaddrinfo(address->host, address->port, &hints, info);
+    if (any_will_do)
+        return list;
+    while (list != NULL && is_loopback(list->ai_addr))
+        list = list->ai_next;
+    return list;
+}
 
-    if (code == 0)
-        return 0;
-    hints.ai_flags &= ~AI_NUMERICHOST;
-    code = getaddrinfo(address->host, address->port, &hints, info);
+static int bind_host(const char *text, const char *host, const char *port, int flags, int *fd, struct err *err)
+{
+    struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE | AI_NUMERICSERV | flags};
+    struct addrinfo *list;
+    const struct addrinfo *chosen;
+    int code = getaddrinfo(host, port, &hints, &list);
+
+    if (code != 0 && flags == 0)
+        return err_set(err, -EINVAL, "cannot find the address of %s: %s", text, gai_strerror(code));
     if (code != 0)
-        return err_set(err, -EINVAL, "\"%.200s\": cannot resolve this name to listen on it: %s; write an address, or *:PORT", text,
-                       gai_strerror(code));
-    if (!is_loopback((*info)->ai_addr) || strcmp(address->host, "localhost") == 0)
-        return 0;
-    freeaddrinfo(*info);
-    return err_set(err, -EINVAL,
-                   "\"%.200s\": this name resolves to a loopback address, which no other host reaches; correct /etc/hosts, or write the "
-                   "address that the others see, or *:PORT",
-                   text);
+        return -EINVAL;
+    chosen = choose(list, flags != 0 || strcmp(host, "localhost") == 0);
+    if (chosen != NULL)
+        code = bind_tcp(text, chosen, fd, err);
+    else
+        code =
+            err_set(err, -EADDRNOTAVAIL,
+                    "%s: the name %s stands for a loopback address on this host (see /etc/hosts), which no other host "
+                    "reaches; write the address itself, or *:%s for all",
+                    text, host, port);
+    freeaddrinfo(list);
+    return code;
 }
 
 int address_bind(const char *text, unsigned mode, int *fd, struct err *err)
 {
-    struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE | AI_NUMERICHOST | AI_NUMERICSERV};
-    struct addrinfo *info;
     struct address address;
-    struct err ignored = ERR_INIT;
-    bool any;
     int code = address_parse(text, &address, err);
 
     if (code != 0)
         return code;
     if (address.path)
         return bind_path(text, mode, fd, err);
-    any = strcmp(address.host, "*") == 0;
-    if (any)
-        memcpy(address.host, "::", sizeof "::");
-    code = resolve_to_bind(text, &address, &info, err);
-    if (code != 0)
-        return code;
-    code = bind_tcp(text, info, fd, any ? &ignored : err);
-    freeaddrinfo(info);
-    if (code == 0 || !any)
-        return code;
-    /* No IPv6 on this host. */
-    if (getaddrinfo("0.0.0.0", address.port, &hints, &info) != 0)
-        return err_set(err, -EINVAL, "\"%.200s\": not an address", text);
-    code = bind_tcp(text, info, fd, err);
-    freeaddrinfo(info);
-    return code;
+    if (strcmp(address.host, "*") == 0) {
+        if (bind_host(text, "::", address.port, AI_NUMERICHOST, fd, NULL) == 0)
+            return 0;
+        return bind_host(text, "0.0.0.0", address.port, AI_NUMERICHOST, fd, err); /* no IPv6 on this host */
+    }
+    code = bind_host(text, address.host, address.port, AI_NUMERICHOST, fd, err);
+    /* A name: asked once, when a daemon starts and nobody waits for it yet; the resolver has its own bound. */
+    return code == -EINVAL ? bind_host(text, address.host, address.port, 0, fd, err) : code;
 }

@@ -23,7 +23,7 @@ struct link_callbacks {
 };
 
 struct link_options {
-    const char *program;        /* in our hello */
+    const char *program;        /* in our hello; kept, not copied */
     unsigned peer;              /* WIRE_FROM_ bit: what the other side may send */
     size_t out_max;             /* unsent bytes beyond which a peer that does not read is cut off */
     unsigned hello_timeout_ms;  /* the peer's hello must have come by then */
@@ -40,7 +40,7 @@ int link_open_fd(uv_loop_t *loop, int fd, const struct link_options *options, co
 struct listener;
 /* Called for each accepted link before its hello; return the data for its callbacks, or NULL to refuse (it gets an error message and is closed, without callbacks). */
 typedef void *(*listener_accept)(struct link *link, void *data);
-/* Listen on "ADDRESS:PORT" (see address_bind) or "/path" (mode: of the socket file; a stale socket file is replaced, a live one is an error). max_links: further connections get an error message and are closed. */
+/* Listen on "ADDRESS:PORT" (* for all; a name is resolved at once, and refused if it stands for a loopback address only, as a host's own name on Debian) or "/path" (mode: of the socket file; a stale socket file is replaced, a live one is an error). max_links: further connections get an error message and are closed. */
 int listener_create(uv_loop_t *loop, const char *address, unsigned mode, unsigned max_links, const struct link_options *options,
                     const struct link_callbacks *callbacks, listener_accept accept, void *data, struct listener **listener, struct err *err);
 /* The same on a unix socket that is bound already (taken over): the one that rsd's root half made. */
