@@ -46,6 +46,7 @@ int main(int argc, char **argv)
     struct err err = ERR_INIT;
     log_open("elmer", LOG_LEVEL_INFO);
     signal(SIGPIPE, SIG_IGN);
+    signal(SIGXFSZ, SIG_IGN); /* a limit of file sizes is an error like a full disk */
     if (settings_load(&settings, path ? path : ELMER_SYSCONFDIR "/elmer.conf", path != NULL, &err)) {
         log_error("%s", err.text);
         return EXIT_CONFIG;

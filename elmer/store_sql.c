@@ -37,7 +37,8 @@ static int fail(sqlite3 *db, int code, const char *what, struct err *err)
         return err_set(err, -ENOSPC, "%s: no space left; free some on its file system", what);
     if (code == SQLITE_CORRUPT || code == SQLITE_NOTADB)
         return err_set(err, -EUCLEAN, "%s: %s", what, sqlite3_errmsg(db));
-    return err_set(err, -EIO, "%s: %s (error %d)", what, sqlite3_errmsg(db), sqlite3_extended_errcode(db));
+    int system = code == SQLITE_IOERR ? sqlite3_system_errno(db) : 0;
+    return err_set(err, -EIO, "%s: %s%s%s (error %d)", what, sqlite3_errmsg(db), system ? ": " : "", system ? strerror(system) : "", sqlite3_extended_errcode(db));
 }
 
 static int execute(sqlite3 *db, const char *sql, struct err *err)

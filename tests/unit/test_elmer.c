@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -478,6 +479,48 @@ static void test_host_identity(void **state)
     lab_destroy(&lab);
 }
 
+/* A store that cannot be written refuses new jobs with a reason, harms none of the others, and recovers by itself. */
+static void test_full_disk(void **state)
+{
+    struct lab lab;
+    struct fake host;
+    struct wire_message start, m, jobs, running = lab_submission("r", 1), refused_one = lab_submission("x", 1);
+    struct rlimit old, tight;
+    (void)state;
+    lab_create(&lab, LOCAL "levels = 2\n", false);
+    lab_start(&lab);
+    host_open(&host, &lab, "host.sock", "ws1", 1, NULL);
+    lab_submit(&host, &running, NULL, 0);
+    open_job(&host, 1, 1, &start);
+    wire_message_fini(&start);
+    host_started(&host, 1, 1, 0);
+    lab_query_until(&host, 1, "running", &jobs);
+    wire_message_fini(&jobs);
+    assert_int_equal(prlimit(lab.pid, RLIMIT_FSIZE, NULL, &old), 0);
+    tight = (struct rlimit){.rlim_cur = 1, .rlim_max = old.rlim_max};
+    assert_int_equal(prlimit(lab.pid, RLIMIT_FSIZE, &tight, NULL), 0);
+    refused(&host, 2001, &refused_one, WIRE_CODE_REFUSED, "store cannot be written"); /* begun, and undone */
+    refused(&host, 2001, &refused_one, WIRE_CODE_REFUSED, "store cannot be written"); /* at once */
+    fake_expect_none(&host, WIRE_open, 100);
+    struct wire_message kill_it = {.type = WIRE_kill, .u.kill.job = 1};
+    host_relay(&host, 7, 2001, "alice", &kill_it);
+    fake_expect(&host, WIRE_end, &m); /* a kill does not wait for the disk */
+    wire_message_fini(&m);
+    assert_int_equal(prlimit(lab.pid, RLIMIT_FSIZE, &old, NULL), 0);
+    host_expect_relayed(&host, 7, WIRE_done, &m);
+    wire_message_fini(&m);
+    host_empty(&host, 1, 1, 1);
+    lab_query_until(&host, 1, "done", &jobs);
+    wire_message_fini(&jobs);
+    host_empty(&host, 2, 1, -1);
+    lab_query_until(&host, 2, "done", &jobs);
+    assert_string_equal(only(&jobs)->reason_code, "killed");
+    wire_message_fini(&jobs);
+    assert_int_equal(lab_submit(&host, &refused_one, NULL, 0), 3); /* the same token, a new job */
+    fake_close(&host);
+    lab_destroy(&lab);
+}
+
 /* ---- lists ---- */
 
 static void test_pages(void **state)
@@ -651,6 +694,7 @@ int main(void)
         cmocka_unit_test(test_life),        cmocka_unit_test(test_token_and_kill), cmocka_unit_test(test_restart_running), cmocka_unit_test(test_refused),
         cmocka_unit_test(test_verbs),       cmocka_unit_test(test_start_failed),   cmocka_unit_test(test_host_lost),       cmocka_unit_test(test_host_identity),
         cmocka_unit_test(test_pages),       cmocka_unit_test(test_bad_input),      cmocka_unit_test(test_own_socket),
+        cmocka_unit_test(test_full_disk),
     };
     signal(SIGPIPE, SIG_IGN);
     return cmocka_run_group_tests(tests, NULL, NULL);
