@@ -6,6 +6,7 @@
  */
 #include "elmer/core/internal.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -137,6 +138,7 @@ int alloc_make_parts(struct core *core, const struct core_processor *processors,
 {
     int count = 0;
 
+    assert(n > 0);
     for (uint32_t i = 0; i < n; i++)
         count += i == 0 || processors[i].host != processors[i - 1].host;
     *parts = calloc((size_t)count, sizeof(**parts));

@@ -195,10 +195,15 @@ int host_reserve_slots(struct host *host, int nslots)
 {
     struct processor *processors;
     struct job **table;
+    int *cpus;
     size_t row = CORE_MAX_LEVELS * sizeof(struct job *);
 
     if (nslots <= host->nslots)
         return 0;
+    cpus = realloc(host->cpus, (size_t)nslots * sizeof(*cpus));
+    if (cpus == NULL)
+        return -ENOMEM;
+    host->info.cpus = host->cpus = cpus;
     processors = realloc(host->processors, (size_t)nslots * sizeof(*processors));
     if (processors == NULL)
         return -ENOMEM;
@@ -226,7 +231,6 @@ static void set_cpus(struct core *core, struct host *host, const int *cpus, int 
         host->cpus[i] = cpus[i];
         host->processors[cpus[i]].present = true;
     }
-    host->info.cpus = host->cpus;
     host->info.ncpus = ncpus;
     host->info.known = true;
     host->info.up = true;
@@ -335,16 +339,12 @@ int host_up(struct core *core, const struct event *event)
 {
     struct host *host = core->hosts[event->host];
     const int *cpus = event->u.up.cpus;
-    int ncpus = event->u.up.ncpus, *room;
+    int ncpus = event->u.up.ncpus;
 
     if (!cpus_valid(cpus, ncpus) || event->u.up.nholdings < 0 || event->u.up.generation > UINT64_MAX / 2)
         return -EINVAL;
     if (host_reserve_slots(host, cpus[ncpus - 1] + 1) != 0 || reserve_leftovers(host, event->u.up.nholdings) != 0)
         return -ENOMEM;
-    room = realloc(host->cpus, (size_t)(ncpus > host->info.ncpus ? ncpus : host->info.ncpus) * sizeof(*room));
-    if (room == NULL)
-        return -ENOMEM;
-    host->cpus = room;
     set_cpus(core, host, cpus, ncpus);
     if (event->u.up.generation > host->info.generation)
         host->info.generation = event->u.up.generation;

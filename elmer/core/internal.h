@@ -68,7 +68,7 @@ struct host {
     struct core_host info; /* what core_host() shows */
     int index;
     char *name;
-    int *cpus;
+    int *cpus;                    /* [info.ncpus], room for nslots */
     struct processor *processors; /* [nslots], by CPU number */
     struct job **table;           /* [nslots][CORE_MAX_LEVELS]: who has this level on this processor */
     int nslots;

@@ -73,7 +73,7 @@ uint32_t queue_ahead(struct core *core, const struct job *job)
         QUEUED(node)->position = queue->next_position++;
         queue->renumber = false;
     }
-    return (uint32_t)(job->position - QUEUED(list_first(&queue->jobs))->position);
+    return (uint32_t)(job->position - QUEUED(queue->jobs.head.next)->position); /* the queue has job at least */
 }
 
 /* Rule 4, in the present state. */

@@ -226,15 +226,15 @@ static int exited_past(struct core *core, struct job *job, struct part *part, co
     return 0;
 }
 
+/* END goes to this host too: an OPEN that was sent again may still be under way, and END is final. */
 static int vanished(struct core *core, struct job *job, struct part *part, const struct event *event)
 {
     char *text;
 
+    (void)part, (void)event;
     if (job_copy_text("the job's processes on a host are gone: its supervisor ended without being told to", &text) != 0)
         return -ENOMEM;
-    (void)event;
     life_end(core, job, REASON_LOST, text);
-    life_part_empty(core, part);
     return 0;
 }
 

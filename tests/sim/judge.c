@@ -514,7 +514,7 @@ static void judge_new(struct world *world, const bool *fresh)
 
 static void look_at_jobs(struct world *world)
 {
-    bool fresh[SEEN_JOBS], any = false;
+    bool fresh[SEEN_JOBS] = {false}, any = false;
     const struct core_job *job;
     uint64_t cursor = 0;
     int n = 0;

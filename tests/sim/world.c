@@ -486,7 +486,7 @@ static int by_allocation(const void *a, const void *b)
 static struct core *restored_core(struct world *world)
 {
     struct core *core = core_create(&world->options);
-    const struct core_job *jobs[SEEN_JOBS], *job;
+    const struct core_job *jobs[SEEN_JOBS] = {NULL}, *job;
     uint64_t cursor = 0;
     int n = 0;
 
