@@ -9,6 +9,7 @@
  *   exit JOB [rank N] [status N | signal N]
  *   drain|undrain HOST    off|cut HOST [given up after MS]    up HOST
  *   deaf|hears HOST       does not answer OPEN, does again
+ *   lose HOST             the supervisor of its first group is killed
  *   stubborn|yields HOST  its groups do not end, do again
  *   report HOST BUSY... [of-jobs SHARE...]   in percent, one for each CPU, of the last 2 s
  *   wait MS               table           levels, queue
@@ -347,6 +348,16 @@ static void report(struct play *play)
     world_report(&play->world, h, busy, jobs, 2000);
 }
 
+static void lose_group(struct play *play)
+{
+    int h = host_of(play, 1);
+
+    if (play->world.hosts[h].ngroups > 0)
+        world_lose_group(&play->world, h, 0);
+    else
+        play->error = "it has none";
+}
+
 static void wait_for(struct play *play)
 {
     world_run_until(&play->world, play->world.now_ms + number(play, 1) - STEP_MS);
@@ -369,7 +380,8 @@ static const struct {
     {"exit", end_process, false},    {"drain", host_command, false},      {"undrain", host_command, false},
     {"off", host_command, false},    {"cut", host_command, false},        {"up", host_command, false},
     {"deaf", host_command, false},   {"hears", host_command, false},      {"stubborn", host_command, false},
-    {"yields", host_command, false}, {"report", report, false},           {"wait", wait_for, false},
+    {"yields", host_command, false}, {"report", report, false},           {"lose", lose_group, false},
+    {"wait", wait_for, false},
     {"table", tell_table, false},
 };
 
