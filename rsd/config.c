@@ -68,7 +68,9 @@ static int set_transport(void *data, const char *subsection, const char *value, 
     struct rsd_config *config = data;
     (void)subsection;
     if (strcmp(value, "plain") != 0)
-        return err_set(err, -EINVAL, "only plain is there yet (nothing is encrypted or authenticated: for a trusted network); TLS comes later");
+        return err_set(
+            err, -EINVAL,
+            "only plain is there yet (nothing is encrypted or authenticated: for a trusted network); TLS comes later");
     config->transport_plain = true;
     return 0;
 }
@@ -125,7 +127,8 @@ static int set_rundir(void *data, const char *subsection, const char *value, str
     struct rsd_config *config = data;
     (void)subsection;
     if (strlen(value) > RUNDIR_MAX)
-        return err_set(err, -EINVAL, "at most %d bytes are possible: the paths of sockets below it are limited", RUNDIR_MAX);
+        return err_set(err, -EINVAL, "at most %d bytes are possible: the paths of sockets below it are limited",
+                       RUNDIR_MAX);
     return set_path(config->rundir, sizeof config->rundir, value, err);
 }
 
@@ -164,7 +167,10 @@ int rsd_config_read(struct rsd_config *config, const char *path, bool missing_ok
     if (result < 0 && !(result == -ENOENT && missing_ok))
         return err_set(err, result, "%s", missing.text);
     if (config->elmer[0] != '/' && !config->transport_plain)
-        return err_set(err, -EINVAL, "%s: elmer = %s is reached over the network: say transport = plain, and know that nothing is encrypted or authenticated", path, config->elmer);
+        return err_set(err, -EINVAL,
+                       "%s: elmer = %s is reached over the network: say transport = plain, and know that nothing is "
+                       "encrypted or authenticated",
+                       path, config->elmer);
     if (!str_valid_hostname(config->name))
         return err_set(err, -EINVAL, "%s: this host has no usable name: say name = ...", path);
     return 0;

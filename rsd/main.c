@@ -30,7 +30,8 @@
 enum { EXIT_CONFIG = 2, BACKLOG = 128 };
 
 static const char usage[] = "usage: rsd [-c FILE] [--version] [--help]\n"
-                            "The rescheduling daemon of a workstation: runs the jobs that elmer sends, in strict order. Runs as root, usually as a service.\n"
+                            "The rescheduling daemon of a workstation: runs the jobs that elmer sends, in strict "
+                            "order. Runs as root, usually as a service.\n"
                             "  -c, --config FILE   read FILE instead of " ELMER_SYSCONFDIR "/rsd.conf\n"
                             "  -V, --version       print the version\n"
                             "  -h, --help          print this\n";
@@ -76,7 +77,8 @@ static int bind_users_socket(const struct rsd_config *config, struct err *err)
     close(fd);
     fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     unlink(address.sun_path);
-    if (fd < 0 || bind(fd, (struct sockaddr *)&address, sizeof address) < 0 || chmod(address.sun_path, 0666) < 0 || listen(fd, BACKLOG) < 0) {
+    if (fd < 0 || bind(fd, (struct sockaddr *)&address, sizeof address) < 0 || chmod(address.sun_path, 0666) < 0 ||
+        listen(fd, BACKLOG) < 0) {
         int result = err_set(err, -errno, "cannot listen at %s: %s", address.sun_path, strerror(errno));
         if (fd >= 0)
             close(fd);
@@ -90,7 +92,9 @@ static int find_user(const struct rsd_config *config, uid_t *uid, gid_t *gid, st
 {
     const struct passwd *entry = getpwnam(config->user);
     if (!entry)
-        return err_set(err, -ENOENT, "there is no user %s for the network half: run systemd-sysusers, or set user in rsd.conf", config->user);
+        return err_set(err, -ENOENT,
+                       "there is no user %s for the network half: run systemd-sysusers, or set user in rsd.conf",
+                       config->user);
     if (entry->pw_uid == 0)
         return err_set(err, -EPERM, "user = %s is root: the network half must not be", config->user);
     *uid = entry->pw_uid;
@@ -112,14 +116,16 @@ static void keep_only(int *a, int *b)
 
 static int drop(uid_t uid, gid_t gid)
 {
-    if (setgroups(0, NULL) < 0 || setresgid(gid, gid, gid) < 0 || setresuid(uid, uid, uid) < 0 || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
+    if (setgroups(0, NULL) < 0 || setresgid(gid, gid, gid) < 0 || setresuid(uid, uid, uid) < 0 ||
+        prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
         return -errno;
     if (setuid(0) == 0 || setgid(0) == 0)
         return -EPERM;
     return 0;
 }
 
-static _Noreturn void network_half(int fd_root, int fd_listen, pid_t parent, uid_t uid, gid_t gid, const struct rsd_config *config)
+static _Noreturn void network_half(int fd_root, int fd_listen, pid_t parent, uid_t uid, gid_t gid,
+                                   const struct rsd_config *config)
 {
     int result;
     log_open("rsd-net", LOG_LEVEL_INFO);
@@ -178,7 +184,10 @@ static int run(const struct rsd_config *config, struct err *err)
 
 static int configure(int argc, char **argv, struct rsd_config *config)
 {
-    static const struct option options[] = {{"config", required_argument, NULL, 'c'}, {"version", no_argument, NULL, 'V'}, {"help", no_argument, NULL, 'h'}, {NULL, 0, NULL, 0}};
+    static const struct option options[] = {{"config", required_argument, NULL, 'c'},
+                                            {"version", no_argument, NULL, 'V'},
+                                            {"help", no_argument, NULL, 'h'},
+                                            {NULL, 0, NULL, 0}};
     const char *file = ELMER_SYSCONFDIR "/rsd.conf";
     struct err err = ERR_INIT;
     bool given = false;

@@ -3,11 +3,11 @@
  * `end`: TERM to each process at the job's own rank (a job that may refuse to go is never raised) -> TERMINATING. When
  * the grace is over: cgroup.kill, then what is left is raised above all jobs so that it can die -> KILLING; a signal is
  * delivered only when its thread gets a CPU, so without that it would wait behind the job above for ever. Both are
- * repeated with growing pauses until cgroup.events says that the leaf is empty; a process in an uninterruptible wait can
- * hold that up, which is said once. Empty -> CLOSING: usage is read, the supervisor told to quit, and the directory is
- * removed by a process of its own. All three done -> EMPTY, and `empty` goes up if `end` was asked.
- * A job whose supervisor died goes the same way without TERM; it is reported lost, and `empty` waits for `end`. A job that
- * could not be opened goes the same way and is then forgotten.
+ * repeated with growing pauses until cgroup.events says that the leaf is empty; a process in an uninterruptible wait
+ * can hold that up, which is said once. Empty -> CLOSING: usage is read, the supervisor told to quit, and the directory
+ * is removed by a process of its own. All three done -> EMPTY, and `empty` goes up if `end` was asked. A job whose
+ * supervisor died goes the same way without TERM; it is reported lost, and `empty` waits for `end`. A job that could
+ * not be opened goes the same way and is then forgotten.
  */
 #include "config.h"
 
@@ -116,8 +116,9 @@ static void kill_again(struct root *root, struct job *job, int64_t now)
     job->backoff_ms = job->backoff_ms * 2 > BACKOFF_MAX_MS ? BACKOFF_MAX_MS : job->backoff_ms * 2;
     if (now >= job->deadline_ms && !job->stuck_logged) {
         job->stuck_logged = true;
-        log_warning("job=%s: processes live on %d s after SIGKILL, probably waiting for a disk or a file server; trying again until they are gone", job->name,
-                    STUCK_MS / 1000);
+        log_warning("job=%s: processes live on %d s after SIGKILL, probably waiting for a disk or a file server; "
+                    "trying again until they are gone",
+                    job->name, STUCK_MS / 1000);
     }
 }
 
@@ -140,7 +141,9 @@ static bool group_gone(struct root *root, struct job *job, int64_t now)
         group_close(&job->group);
         return true;
     }
-    job->backoff_ms = job->backoff_ms == 0 ? 1 : job->backoff_ms * 2 > BACKOFF_MAX_MS ? BACKOFF_MAX_MS : job->backoff_ms * 2;
+    job->backoff_ms = job->backoff_ms == 0                   ? 1
+                      : job->backoff_ms * 2 > BACKOFF_MAX_MS ? BACKOFF_MAX_MS
+                                                             : job->backoff_ms * 2;
     job->retry_ms = now + job->backoff_ms;
     return false;
 }
@@ -206,6 +209,7 @@ void ending_remover_done(struct root *root, struct job *job)
 {
     job->remover = -1;
     if (faccessat(root->tmp_fd, job->name, F_OK, AT_SYMLINK_NOFOLLOW) == 0)
-        log_warning("job=%s: its directory %s/jobs/%s could not be removed completely: remove it by hand", job->name, root->config->rundir, job->name);
+        log_warning("job=%s: its directory %s/jobs/%s could not be removed completely: remove it by hand", job->name,
+                    root->config->rundir, job->name);
     ending_step(root, job, mono_ms(mono_now()));
 }

@@ -53,7 +53,8 @@ static int open_dir(int dir, const char *name)
 
 /* ---- making and removing ---- */
 
-/* memory: the peak; cpuset: users cannot widen their mask. Others stay off: cpu forbids RT on kernels with RT_GROUP_SCHED. */
+/* memory: the peak; cpuset: users cannot widen their mask. Others stay off: cpu forbids RT on kernels with
+ * RT_GROUP_SCHED. */
 static void enable_controllers(int dir)
 {
     write_at(dir, "cgroup.subtree_control", "+memory");
@@ -64,14 +65,16 @@ int group_open_root(const char *path, struct err *err)
 {
     int fd;
     if (mkdir(path, 0755) < 0 && errno != EEXIST)
-        return err_set(err, -errno, "cannot make the group %s: %s; set cgroup_root in rsd.conf to a place in cgroup2 where root may", path,
-                       strerror(errno));
+        return err_set(err, -errno,
+                       "cannot make the group %s: %s; set cgroup_root in rsd.conf to a place in cgroup2 where root may",
+                       path, strerror(errno));
     fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (fd < 0)
         return err_set(err, -errno, "cannot open the group %s: %s", path, strerror(errno));
     if (faccessat(fd, "cgroup.procs", F_OK, 0) < 0) {
         close(fd);
-        return err_set(err, -EINVAL, "%s is not in a cgroup2 hierarchy: set cgroup_root in rsd.conf to a directory that is", path);
+        return err_set(err, -EINVAL,
+                       "%s is not in a cgroup2 hierarchy: set cgroup_root in rsd.conf to a directory that is", path);
     }
     enable_controllers(fd);
     return fd;
@@ -249,7 +252,8 @@ static int compare_pids(const void *a, const void *b)
 
 enum { SIGNAL_BATCH = 128 };
 
-/* A pid may be taken by another process between reading and signalling it: hold a handful, look again, signal those that are still in. */
+/* A pid may be taken by another process between reading and signalling it: hold a handful, look again, signal those
+ * that are still in. */
 static void signal_batch(const struct cgroup *group, const pid_t *pids, size_t count, int signal)
 {
     struct group_pids now = {0};

@@ -1,4 +1,5 @@
-/* group.h - cgroup2 groups: GROUPROOT/JOB.ATTEMPT with the leaves `sup` (the supervisor) and `job` (everything else). */
+/* group.h - cgroup2 groups: GROUPROOT/JOB.ATTEMPT with the leaves `sup` (the supervisor) and `job` (everything else).
+ */
 #ifndef RSD_GROUP_H
 #define RSD_GROUP_H
 
@@ -9,19 +10,24 @@
 
 #include "libelmer/base/err.h"
 
-/* Where groups can be made, from PROC/self/mountinfo and PROC/self/cgroup: the mount of cgroup2 joined with group (as in a `0::` line or a unit's ControlGroup; NULL: the own one). */
+/* Where groups can be made, from PROC/self/mountinfo and PROC/self/cgroup: the mount of cgroup2 joined with group (as
+ * in a `0::` line or a unit's ControlGroup; NULL: the own one). */
 int group_locate(const char *proc, const char *group, char *path, size_t size, struct err *err);
 /* The group of a process, as in its `0::` line. */
 int group_of(const char *proc, pid_t pid, char *group, size_t size);
 
 struct cgroup {
-    int job_fd;    /* directory of the leaf job; -1: no group */
+    int job_fd; /* directory of the leaf job; -1: no group */
     int sup_fd;
     int events_fd; /* job/cgroup.events: POLLPRI when it becomes empty */
 };
-#define CGROUP_INIT { -1, -1, -1 }
+#define CGROUP_INIT                                                                                                    \
+    {                                                                                                                  \
+        -1, -1, -1                                                                                                     \
+    }
 
-/* Open GROUPROOT, made if missing, and hand the controllers that we use to the groups below it where there are any. Returns a descriptor. */
+/* Open GROUPROOT, made if missing, and hand the controllers that we use to the groups below it where there are any.
+ * Returns a descriptor. */
 int group_open_root(const char *path, struct err *err);
 /* Make (or, if make is false, open) the group `name` and its leaves. On failure nothing is left behind. */
 int group_open(int root_fd, const char *name, bool make, struct cgroup *group, struct err *err);
@@ -32,7 +38,10 @@ int group_remove(int root_fd, const char *name);
 /* fork(2) into the group. Returns 0 in the child, the pid in the parent with *pidfd (close-on-exec), or -errno. */
 pid_t group_fork(int leaf_fd, int *pidfd);
 
-struct group_pids { pid_t *items; size_t count, capacity; };
+struct group_pids {
+    pid_t *items;
+    size_t count, capacity;
+};
 /* The processes in the leaf now. */
 int group_pids(int leaf_fd, struct group_pids *pids);
 void group_pids_fini(struct group_pids *pids);

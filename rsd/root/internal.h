@@ -15,25 +15,28 @@
 #include "rsd/root/sched.h"
 
 enum {
-    MAX_JOBS = 1024,            /* with groups */
-    MAX_TOMBSTONES = 4096,      /* ended, not forgotten: the oldest goes */
-    MAX_PROCESSES = 4096,       /* of a job on this host, ever */
-    MAX_HELPERS = 64,           /* of a job on this host: more than one pvmd and one agent are not expected */
-    OPEN_MS = 10000,            /* a supervisor must have answered (it looks the user up) */
+    MAX_JOBS = 1024,       /* with groups */
+    MAX_TOMBSTONES = 4096, /* ended, not forgotten: the oldest goes */
+    MAX_PROCESSES = 4096,  /* of a job on this host, ever */
+    MAX_HELPERS = 64,      /* of a job on this host: more than one pvmd and one agent are not expected */
+    OPEN_MS = 10000,       /* a supervisor must have answered (it looks the user up) */
     ADOPT_MS = 3000,
-    QUIT_MS = 1000,             /* and have quit */
-    REMOVE_MS = 30000,          /* a job's directory must be gone, or it is left behind with a line */
+    QUIT_MS = 1000,    /* and have quit */
+    REMOVE_MS = 30000, /* a job's directory must be gone, or it is left behind with a line */
     APPLY_MS = 2000,
     SWEEP_MS = 1000,
-    SWEEP_SOON_MS = 8,          /* after an order, then four times as long each time, up to SWEEP_MS */
+    SWEEP_SOON_MS = 8, /* after an order, then four times as long each time, up to SWEEP_MS */
     SWEEP_APPLY_MS = 20,
     PVM_SWEEP_MS = 20,
-    BOOST_MS = 10, BOOST_EVERY_MS = 10000, PVM_BOOST_MS = 3000
+    BOOST_MS = 10,
+    BOOST_EVERY_MS = 10000,
+    PVM_BOOST_MS = 3000
 };
 
-/* OPENING: group made, supervisor started, one of its answer and the order of open's generation is missing. OPEN: processes may start. TERMINATING: TERM is sent, the
- * grace runs. KILLING: cgroup.kill is sent, what is left is raised, again and again. CLOSING: no process is left; the supervisor quits, group and directory go.
- * EMPTY: only usage and exits are left, until forget. */
+/* OPENING: group made, supervisor started, one of its answer and the order of open's generation is missing. OPEN:
+ * processes may start. TERMINATING: TERM is sent, the grace runs. KILLING: cgroup.kill is sent, what is left is raised,
+ * again and again. CLOSING: no process is left; the supervisor quits, group and directory go. EMPTY: only usage and
+ * exits are left, until forget. */
 enum job_state { JOB_OPENING, JOB_OPEN, JOB_TERMINATING, JOB_KILLING, JOB_CLOSING, JOB_EMPTY, JOB_STATE_COUNT };
 const char *job_state_name(enum job_state state);
 
@@ -44,7 +47,7 @@ const char *role_name(enum job_role role);
 struct job_process {
     uint32_t number;
     enum job_role role;
-    pid_t pid;              /* 0: not running */
+    pid_t pid; /* 0: not running */
     bool exited, taken;
     int exit_status, signal;
 };
@@ -52,32 +55,32 @@ struct job_process {
 struct job {
     uint64_t id;
     uint32_t attempt;
-    char name[48];          /* ID.ATTEMPT: of its group, socket and directory */
+    char name[48]; /* ID.ATTEMPT: of its group, socket and directory */
     enum job_state state;
     uid_t uid;
     bool pvm;
 
-    bool open_asked;        /* an open waits for its answer */
+    bool open_asked; /* an open waits for its answer */
     uint64_t open_id, open_generation;
-    bool end_asked;         /* empty is due when it is EMPTY; without: it is lost or could not be opened */
-    bool discard;           /* could not be opened: forget it when it is EMPTY */
-    char lost[256];         /* why it cannot go on; "": it can */
+    bool end_asked; /* empty is due when it is EMPTY; without: it is lost or could not be opened */
+    bool discard;   /* could not be opened: forget it when it is EMPTY */
+    char lost[256]; /* why it cannot go on; "": it can */
 
     struct cgroup group;
     struct channel supervisor;
-    bool connected, ready;  /* ready: the supervisor has answered begin or adopt */
+    bool connected, ready; /* ready: the supervisor has answered begin or adopt */
     pid_t supervisor_pid;
     int supervisor_pidfd;
     bool supervisor_gone;
-    pid_t remover;          /* process that removes the directory; 0: none yet, -1: done */
+    pid_t remover; /* process that removes the directory; 0: none yet, -1: done */
 
     struct job_process *processes;
     size_t process_count;
-    pid_t helpers[MAX_HELPERS]; /* processes of pvmds and the agent */
+    pid_t helpers[MAX_HELPERS];         /* processes of pvmds and the agent */
     int64_t helper_cpu_ns[MAX_HELPERS]; /* at the last look for starved ones */
     size_t helper_count;
 
-    bool ranked;            /* an order has named it */
+    bool ranked; /* an order has named it */
     unsigned level;
     bool lowest, crowded;
     cpu_set_t cpus;
@@ -87,7 +90,7 @@ struct job {
     int64_t boost_until_ms;
     struct group_pids seen; /* by the sweep of new tasks */
 
-    int64_t deadline_ms;    /* of the state; 0: none */
+    int64_t deadline_ms; /* of the state; 0: none */
     int64_t retry_ms, backoff_ms, remove_deadline_ms;
     bool stuck_logged, refusal_logged;
     double cpu_seconds;
@@ -98,18 +101,18 @@ struct root {
     const struct rsd_config *config;
     enum order_mode mode;
     char mode_reason[1024];
-    cpu_set_t cpus;         /* of this host that rsd may use */
+    cpu_set_t cpus; /* of this host that rsd may use */
     struct order order;
-    struct job **jobs;      /* in order of their opening */
+    struct job **jobs; /* in order of their opening */
     size_t job_count, job_capacity;
     struct channel net;
     pid_t net_pid;
     int signal_fd;
-    int groups_fd;          /* directory of the jobs' groups */
+    int groups_fd; /* directory of the jobs' groups */
     char groups[4096];
-    int tmp_fd;             /* RUNDIR/jobs */
+    int tmp_fd; /* RUNDIR/jobs */
     int64_t sweep_ms, sweep_step_ms, pvm_sweep_ms, boost_ms, watchdog_ms;
-    uint64_t watchdog_us;   /* 0: none */
+    uint64_t watchdog_us; /* 0: none */
     bool stop;
     int status;
 };
@@ -133,7 +136,8 @@ void tell_open_failed(struct root *root, uint64_t job, uint32_t attempt, uint64_
 void tell_start_failed(struct root *root, const struct wire_message *start, const char *text);
 void tell_exited(struct root *root, const struct job *job, const struct job_process *process);
 void tell_lost(struct root *root, const struct job *job);
-void tell_empty(struct root *root, uint64_t job, uint32_t attempt, uint64_t id, double cpu_seconds, int64_t memory_peak_bytes);
+void tell_empty(struct root *root, uint64_t job, uint32_t attempt, uint64_t id, double cpu_seconds,
+                int64_t memory_peak_bytes);
 void tell_state(struct root *root, uint64_t id);
 void tell_supervisor(struct job *job, const struct wire_message *message);
 
@@ -157,7 +161,8 @@ void ranks_boost(struct root *root, struct job *job, int64_t ms);
 
 /* ending.c: from end to EMPTY */
 void ending_begin(struct root *root, struct job *job, int64_t grace_ms);
-void ending_step(struct root *root, struct job *job, int64_t now); /* after events and deadlines; does nothing if nothing is due */
+void ending_step(struct root *root, struct job *job,
+                 int64_t now); /* after events and deadlines; does nothing if nothing is due */
 void ending_remover_done(struct root *root, struct job *job);
 void job_try_opened(struct root *root, struct job *job);
 

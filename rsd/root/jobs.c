@@ -12,7 +12,8 @@
 #include "libelmer/base/str.h"
 #include "rsd/root/internal.h"
 
-static const char *const state_names[JOB_STATE_COUNT] = {"opening", "open", "terminating", "killing", "closing", "empty"};
+static const char *const state_names[JOB_STATE_COUNT] = {"opening", "open",    "terminating",
+                                                         "killing", "closing", "empty"};
 static const char *const role_names[ROLE_COUNT] = {"command", "pvmd", "agent"};
 
 /* may[from] has the bit of each state that may follow. */

@@ -13,7 +13,8 @@ static void unescape(char *text)
 {
     char *out = text;
     for (const char *in = text; *in; in++) {
-        if (in[0] == '\\' && in[1] >= '0' && in[1] <= '3' && in[2] >= '0' && in[2] <= '7' && in[3] >= '0' && in[3] <= '7') {
+        if (in[0] == '\\' && in[1] >= '0' && in[1] <= '3' && in[2] >= '0' && in[2] <= '7' && in[3] >= '0' &&
+            in[3] <= '7') {
             *out++ = (char)((in[1] - '0') * 64 + (in[2] - '0') * 8 + (in[3] - '0'));
             in += 3;
         } else {
@@ -88,7 +89,9 @@ int group_locate(const char *proc, const char *group, char *path, size_t size, s
     if (!group) {
         result = group_of(proc, 0, own, sizeof own);
         if (result < 0)
-            return err_set(err, result, "%s/self/cgroup has no cgroup2 line (0::): Elmer needs cgroup2; boot with it or mount it", proc);
+            return err_set(err, result,
+                           "%s/self/cgroup has no cgroup2 line (0::): Elmer needs cgroup2; boot with it or mount it",
+                           proc);
         group = own;
     }
     snprintf(name, sizeof name, "%s/self/mountinfo", proc);
@@ -103,7 +106,9 @@ int group_locate(const char *proc, const char *group, char *path, size_t size, s
     free(line);
     fclose(file);
     if (result < 0)
-        return err_set(err, result, "no cgroup2 mount in %s shows the group %s: mount cgroup2 (on /sys/fs/cgroup) or set cgroup_root in rsd.conf",
+        return err_set(err, result,
+                       "no cgroup2 mount in %s shows the group %s: mount cgroup2 (on /sys/fs/cgroup) or set "
+                       "cgroup_root in rsd.conf",
                        name, group);
     return 0;
 }

@@ -3,14 +3,14 @@
  *   SCHED_FIFO 60          elmer, rsd, supervisors
  *              59          a new process between fork and exec
  *              55          what is dying after cgroup.kill
- *              52          helpers (pvmd, agent) of a virtual machine that starts or ends, or that have starved: briefly
- *              50 - 3 L    helpers of level L
- *              49 - 3 L    tasks of level L: FIFO, or RR where the job has more threads than processors
- *   SCHED_OTHER            tasks of the job that is lowest on all of its processors here: not taxed by RT throttling
+ *              52          helpers (pvmd, agent) of a virtual machine that starts or ends, or that have starved:
+ * briefly 50 - 3 L    helpers of level L 49 - 3 L    tasks of level L: FIFO, or RR where the job has more threads than
+ * processors SCHED_OTHER            tasks of the job that is lowest on all of its processors here: not taxed by RT
+ * throttling
  *
  * So helpers are above their own tasks and below the tasks of the level above: a later job's pvmd cannot steal from an
- * earlier job. 16 levels end at 4. Where RT is refused (mode idle) the classes below SCHED_OTHER take its place: level 0
- * is untouched, the lowest is SCHED_IDLE, those between are nice.
+ * earlier job. 16 levels end at 4. Where RT is refused (mode idle) the classes below SCHED_OTHER take its place: level
+ * 0 is untouched, the lowest is SCHED_IDLE, those between are nice.
  */
 #include "config.h"
 
@@ -82,8 +82,11 @@ static void items_free(struct order_item *items, size_t count)
 
 static int item_copy(struct order_item *item, const struct wire_order_entry *entry)
 {
-    *item = (struct order_item){.job = entry->job, .attempt = (uint32_t)entry->attempt, .level = (unsigned)entry->level,
-                                .lowest = entry->lowest, .ncpus = entry->cpus.count};
+    *item = (struct order_item){.job = entry->job,
+                                .attempt = (uint32_t)entry->attempt,
+                                .level = (unsigned)entry->level,
+                                .lowest = entry->lowest,
+                                .ncpus = entry->cpus.count};
     item->cpus = calloc(entry->cpus.count + 1, sizeof *item->cpus);
     if (!item->cpus)
         return -ENOMEM;
@@ -92,7 +95,8 @@ static int item_copy(struct order_item *item, const struct wire_order_entry *ent
     return 0;
 }
 
-/* elmer sends the list sorted; that the top comes first must not depend on it. Few items: insertion keeps equals in place. */
+/* elmer sends the list sorted; that the top comes first must not depend on it. Few items: insertion keeps equals in
+ * place. */
 static void items_sort(struct order_item *items, size_t count)
 {
     for (size_t i = 1; i < count; i++) {

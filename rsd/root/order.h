@@ -1,4 +1,5 @@
-/* order.h - which rank a job's processes have on this host. Pure: no system call; the one table of priorities is in order.c. */
+/* order.h - which rank a job's processes have on this host. Pure: no system call; the one table of priorities is in
+ * order.c. */
 #ifndef RSD_ORDER_H
 #define RSD_ORDER_H
 
@@ -19,18 +20,34 @@ enum {
 };
 
 /* priority: 1..99 of SCHED_FIFO and SCHED_RR; of SCHED_OTHER it is the nice value; 0 of SCHED_IDLE. */
-struct order_rank { int policy, priority; };
-struct order_ranks { struct order_rank task, helper; };
+struct order_rank {
+    int policy, priority;
+};
+struct order_ranks {
+    struct order_rank task, helper;
+};
 
 /* crowded: the job has more threads than processors on this host. boosted: its helpers are. */
 struct order_ranks order_ranks(enum order_mode mode, unsigned level, bool lowest, bool crowded, bool boosted);
 const char *order_mode_name(enum order_mode mode); /* rt idle none */
 
 /* The whole list of this host, as last ordered. */
-struct order_item { uint64_t job; uint32_t attempt; unsigned level; bool lowest; uint64_t *cpus; size_t ncpus; };
-struct order { uint64_t generation; struct order_item *items; size_t count; };
+struct order_item {
+    uint64_t job;
+    uint32_t attempt;
+    unsigned level;
+    bool lowest;
+    uint64_t *cpus;
+    size_t ncpus;
+};
+struct order {
+    uint64_t generation;
+    struct order_item *items;
+    size_t count;
+};
 
-/* Take the list over the old one, sorted from the top down. 1: taken; 0: not newer than what we have, nothing changed; -ENOMEM. */
+/* Take the list over the old one, sorted from the top down. 1: taken; 0: not newer than what we have, nothing changed;
+ * -ENOMEM. */
 int order_replace(struct order *order, const struct wire_order *message);
 const struct order_item *order_find(const struct order *order, uint64_t job, uint32_t attempt);
 void order_fini(struct order *order);

@@ -25,7 +25,7 @@ static int try_rt(int leaf_fd)
     if (pid < 0)
         return -pid;
     if (pid == 0) {
-        struct sched_param param = {.sched_priority = 1};
+        struct sched_param param = {.sched_priority = ORDER_DAEMON}; /* lower would wait behind the jobs that run */
         _exit(sched_setscheduler(0, SCHED_FIFO, &param) < 0 ? errno : 0);
     }
     if (pidfd >= 0) {
@@ -86,15 +86,23 @@ static void explain(int error, char *why, size_t size)
     char value[512], group[2048];
     v1_cpu_group(group, sizeof group);
     if (group[0])
-        snprintf(why, size, "real-time scheduling is refused (%s) in the cpu group %s: give it cpu.rt_runtime_us, or start rsd outside of it",
+        snprintf(why, size,
+                 "real-time scheduling is refused (%s) in the cpu group %s: give it cpu.rt_runtime_us, or start rsd "
+                 "outside of it",
                  strerror(error), group);
     else if (status_value("CapEff", value, sizeof value) && !(strtoull(value, NULL, 16) >> CAP_SYS_NICE_BIT & 1))
-        snprintf(why, size, "real-time scheduling is refused (%s): rsd has no CAP_SYS_NICE; let its unit or container have it", strerror(error));
+        snprintf(why, size,
+                 "real-time scheduling is refused (%s): rsd has no CAP_SYS_NICE; let its unit or container have it",
+                 strerror(error));
     else if (status_value("Seccomp", value, sizeof value) && strcmp(value, "0") != 0)
-        snprintf(why, size, "real-time scheduling is refused (%s) by a system call filter: look for RestrictRealtime= or SystemCallFilter= in the unit",
+        snprintf(why, size,
+                 "real-time scheduling is refused (%s) by a system call filter: look for RestrictRealtime= or "
+                 "SystemCallFilter= in the unit",
                  strerror(error));
     else
-        snprintf(why, size, "real-time scheduling is refused (%s): check the limits of the container or kernel that rsd runs in", strerror(error));
+        snprintf(why, size,
+                 "real-time scheduling is refused (%s): check the limits of the container or kernel that rsd runs in",
+                 strerror(error));
 }
 
 int probe_mode(enum rsd_mode wanted, int leaf_fd, enum order_mode *mode, char *why, size_t size, struct err *err)

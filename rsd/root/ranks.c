@@ -76,7 +76,8 @@ static void apply_ranked(struct root *root, struct job *job, int64_t limit_ms)
     if (was != job->crowded)
         ranks_tell(root, job);
     if (result == -ETIME && limit_ms == APPLY_MS)
-        log_warning("job=%s: %zu threads kept changing for %d ms while they got their rank; the sweep goes on with it", job->name, count.threads, APPLY_MS);
+        log_warning("job=%s: %zu threads kept changing for %d ms while they got their rank; the sweep goes on with it",
+                    job->name, count.threads, APPLY_MS);
     else if (result < 0 && result != -ETIME)
         log_warning("job=%s: cannot walk its group: %s", job->name, strerror(-result));
     else if (count.refused > 0 && !job->refusal_logged)
@@ -101,7 +102,8 @@ void ranks_apply_all(struct root *root)
         if (job)
             ranks_apply(root, job);
     }
-    root->sweep_ms = mono_ms(mono_now()) + SWEEP_SOON_MS; /* for what was in the middle of a fork for long: see sched.c */
+    root->sweep_ms =
+        mono_ms(mono_now()) + SWEEP_SOON_MS; /* for what was in the middle of a fork for long: see sched.c */
     root->sweep_step_ms = SWEEP_SOON_MS;
 }
 
@@ -173,7 +175,8 @@ static void boost_starved(struct root *root)
 
 static bool has_new_tasks_to_lower(const struct root *root, const struct job *job)
 {
-    return root->mode == ORDER_MODE_RT && job->state == JOB_OPEN && job->ranked && !job->lowest && job->helper_count > 0;
+    return root->mode == ORDER_MODE_RT && job->state == JOB_OPEN && job->ranked && !job->lowest &&
+           job->helper_count > 0;
 }
 
 static int compare_pids(const void *a, const void *b)
@@ -182,7 +185,8 @@ static int compare_pids(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* pvmds are born with SCHED_RESET_ON_FORK, so their tasks begin in SCHED_OTHER: only new processes are looked at, which is cheap. */
+/* pvmds are born with SCHED_RESET_ON_FORK, so their tasks begin in SCHED_OTHER: only new processes are looked at, which
+ * is cheap. */
 static void sweep_new_tasks(struct root *root, struct job *job)
 {
     struct group_pids pids = {0};
@@ -191,7 +195,8 @@ static void sweep_new_tasks(struct root *root, struct job *job)
     if (pids.count > 0)
         qsort(pids.items, pids.count, sizeof *pids.items, compare_pids);
     for (size_t i = 0; i < pids.count; i++) {
-        if (job->seen.count == 0 || !bsearch(&pids.items[i], job->seen.items, job->seen.count, sizeof *pids.items, compare_pids))
+        if (job->seen.count == 0 ||
+            !bsearch(&pids.items[i], job->seen.items, job->seen.count, sizeof *pids.items, compare_pids))
             ranks_process(root, job, pids.items[i]);
     }
     group_pids_fini(&job->seen);

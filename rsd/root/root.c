@@ -1,9 +1,9 @@
 /* root.c - the root half of rsd: one loop over poll(2).
  *
- * It acts on verbs from the network half (verbs.c), messages of supervisors (supervisors.c), empty groups (ending.c) and
- * deadlines. Nothing here waits: no disk, no D-Bus after the start, no name service, no process in SCHED_OTHER; it runs
- * in SCHED_FIFO above every job. It acts only on jobs that it has opened or adopted, by (job, attempt); groups, sockets
- * and directories are named by it alone, never by a message.
+ * It acts on verbs from the network half (verbs.c), messages of supervisors (supervisors.c), empty groups (ending.c)
+ * and deadlines. Nothing here waits: no disk, no D-Bus after the start, no name service, no process in SCHED_OTHER; it
+ * runs in SCHED_FIFO above every job. It acts only on jobs that it has opened or adopted, by (job, attempt); groups,
+ * sockets and directories are named by it alone, never by a message.
  *
  * Start: place for the groups, probe of the classes, adoption of what an earlier root half has left, READY=1.
  * End: SIGTERM, or the network half has gone or talked garbage (status 1, systemd starts both again). Jobs live on.
@@ -65,7 +65,8 @@ static int root_init(struct root *root, int fd_net, pid_t net_pid, const struct 
 {
     int64_t now = mono_ms(mono_now());
     int result;
-    *root = (struct root){.config = config, .net_pid = net_pid, .net = {.fd = -1}, .signal_fd = -1, .groups_fd = -1, .tmp_fd = -1};
+    *root = (struct root){
+        .config = config, .net_pid = net_pid, .net = {.fd = -1}, .signal_fd = -1, .groups_fd = -1, .tmp_fd = -1};
     root->sweep_ms = root->pvm_sweep_ms = root->boost_ms = now;
     root->sweep_step_ms = SWEEP_MS;
     result = channel_init(&root->net, fd_net, WIRE_FROM_HOST, NET_OUT_MAX);
@@ -106,7 +107,8 @@ static void say_ready(struct root *root)
         log_notice("mode %s: %s", order_mode_name(root->mode), root->mode_reason);
     else
         log_info("mode %s, groups of jobs in %s", order_mode_name(root->mode), root->groups);
-    sd_notifyf(0, "READY=1\nSTATUS=mode %s%s%s", order_mode_name(root->mode), root->mode_reason[0] ? ": " : "", root->mode_reason);
+    sd_notifyf(0, "READY=1\nSTATUS=mode %s%s%s", order_mode_name(root->mode), root->mode_reason[0] ? ": " : "",
+               root->mode_reason);
     if (sd_watchdog_enabled(0, &root->watchdog_us) <= 0)
         root->watchdog_us = 0;
 }
@@ -124,7 +126,8 @@ static void net_read(struct root *root)
     }
     if (root->stop || (filled >= 0 && got >= 0))
         return;
-    log_error("the network half %s: %s; stopping, jobs live on", filled == -EPIPE ? "has ended" : "is out of order", err.text);
+    log_error("the network half %s: %s; stopping, jobs live on", filled == -EPIPE ? "has ended" : "is out of order",
+              err.text);
     stop(root, 1);
 }
 
@@ -237,13 +240,15 @@ static void watchdog(struct root *root, int64_t now)
 static nfds_t fill_fds(const struct root *root, struct pollfd *fds)
 {
     nfds_t count = FIXED_FDS;
-    fds[0] = (struct pollfd){.fd = root->net.fd, .events = (short)(POLLIN | (channel_wants_write(&root->net) ? POLLOUT : 0))};
+    fds[0] = (struct pollfd){.fd = root->net.fd,
+                             .events = (short)(POLLIN | (channel_wants_write(&root->net) ? POLLOUT : 0))};
     fds[1] = (struct pollfd){.fd = root->signal_fd, .events = POLLIN};
     for (size_t i = 0; i < root->job_count; i++) {
         const struct job *job = root->jobs[i];
         bool ending = job->state == JOB_TERMINATING || job->state == JOB_KILLING;
-        fds[count++] = (struct pollfd){.fd = job->connected ? job->supervisor.fd : -1,
-                                       .events = (short)(POLLIN | (job->connected && channel_wants_write(&job->supervisor) ? POLLOUT : 0))};
+        fds[count++] = (struct pollfd){
+            .fd = job->connected ? job->supervisor.fd : -1,
+            .events = (short)(POLLIN | (job->connected && channel_wants_write(&job->supervisor) ? POLLOUT : 0))};
         fds[count++] = (struct pollfd){.fd = ending ? job->group.events_fd : -1, .events = POLLPRI};
     }
     return count;

@@ -1,13 +1,13 @@
 /* sched.c - walk over the threads of a group and set what is not as it should be.
  *
- * Class and mask are inherited, so once every living thread is right, new ones are born right. But one clean walk does not
- * prove that everybody is: a fork that was under way when its parent was set right takes the old class along and shows up
- * later, and a process that vanishes before we look may have left a child. A chain of processes that fork and exit (seen:
- * all the time) would so run away from us. Therefore, after a change, the next walk waits until such forks are through
- * (SETTLE_MS), and a walk is clean only if nothing was changed and nobody vanished. A group that forks too fast for that
- * is frozen: when cgroup.events says frozen, no thread is in a fork, and one clean walk is a proof. Freezing interrupts
- * system calls (epoll_wait(2) returns EINTR), so it is not done to groups that behave. What is still missed (the fork of
- * a process that waits behind a higher job) is found by the sweeps that follow each order.
+ * Class and mask are inherited, so once every living thread is right, new ones are born right. But one clean walk does
+ * not prove that everybody is: a fork that was under way when its parent was set right takes the old class along and
+ * shows up later, and a process that vanishes before we look may have left a child. A chain of processes that fork and
+ * exit (seen: all the time) would so run away from us. Therefore, after a change, the next walk waits until such forks
+ * are through (SETTLE_MS), and a walk is clean only if nothing was changed and nobody vanished. A group that forks too
+ * fast for that is frozen: when cgroup.events says frozen, no thread is in a fork, and one clean walk is a proof.
+ * Freezing interrupts system calls (epoll_wait(2) returns EINTR), so it is not done to groups that behave. What is
+ * still missed (the fork of a process that waits behind a higher job) is found by the sweeps that follow each order.
  */
 #include "config.h"
 
@@ -161,7 +161,8 @@ int sched_pass(const struct cgroup *group, struct sched_target *target, struct s
     group_pids_fini(&pids);
     if (result == 0 && !target->crowded && count->threads > target->ncpus) {
         target->crowded = true;
-        count->changed += policy_is_rt((uint32_t)target->ranks.task.policy); /* not clean: they become RR in the next walk */
+        count->changed +=
+            policy_is_rt((uint32_t)target->ranks.task.policy); /* not clean: they become RR in the next walk */
     }
     return result;
 }

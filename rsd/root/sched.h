@@ -20,15 +20,18 @@ struct sched_target {
     bool no_rank;             /* leave classes alone, only the mask */
     const cpu_set_t *cpus;    /* no thread runs elsewhere; NULL: leave masks alone */
     size_t ncpus;
-    const pid_t *helpers;     /* processes that have the rank of helpers, with SCHED_RESET_ON_FORK */
+    const pid_t *helpers; /* processes that have the rank of helpers, with SCHED_RESET_ON_FORK */
     size_t helper_count;
-    bool crowded;             /* in, out: has ever had more task threads than ncpus */
+    bool crowded; /* in, out: has ever had more task threads than ncpus */
 };
-struct sched_count { size_t threads, changed, vanished, refused; };
+struct sched_count {
+    size_t threads, changed, vanished, refused;
+};
 
 /* One walk over all threads of the group. */
 int sched_pass(const struct cgroup *group, struct sched_target *target, struct sched_count *count);
-/* Walk until a walk changes nothing; a group that keeps forking is frozen for some milliseconds in between. -ETIME: not clean after limit_ms. */
+/* Walk until a walk changes nothing; a group that keeps forking is frozen for some milliseconds in between. -ETIME: not
+ * clean after limit_ms. */
 int sched_apply(const struct cgroup *group, struct sched_target *target, int64_t limit_ms, struct sched_count *count);
 /* The threads of one process. */
 void sched_process(pid_t pid, struct sched_target *target, struct sched_count *count);

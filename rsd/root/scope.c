@@ -1,9 +1,9 @@
 /* scope.c - elmer-jobs.scope.
  *
- * A unit that keeps jobs in its own group cannot be restarted while they live once controllers are enabled there (EBUSY,
- * 219/CGROUP), so the groups are below a transient scope with Delegate=yes. A scope lives as long as a process is in it:
- * the keeper, which does nothing, in a leaf of its own, so that controllers can be handed down. A restarted rsd finds the
- * scope and takes it as it is. systemd's private socket is tried first: it is there without a bus.
+ * A unit that keeps jobs in its own group cannot be restarted while they live once controllers are enabled there
+ * (EBUSY, 219/CGROUP), so the groups are below a transient scope with Delegate=yes. A scope lives as long as a process
+ * is in it: the keeper, which does nothing, in a leaf of its own, so that controllers can be handed down. A restarted
+ * rsd finds the scope and takes it as it is. systemd's private socket is tried first: it is there without a bus.
  */
 #include "config.h"
 
@@ -29,7 +29,7 @@
 #include "rsd/root/group.h"
 #include "rsd/root/scope.h"
 
-#define SCOPE "elmer-jobs.scope"
+#define SCOPE   "elmer-jobs.scope"
 #define MANAGER "org.freedesktop.systemd1", "/org/freedesktop/systemd1", "org.freedesktop.systemd1.Manager"
 enum { BUS_MS = 5000 };
 
@@ -61,7 +61,8 @@ static int scope_group(sd_bus *bus, char *group, size_t size)
     if (result >= 0)
         result = sd_bus_message_read(reply, "o", &object);
     if (result >= 0)
-        result = sd_bus_get_property_string(bus, "org.freedesktop.systemd1", object, "org.freedesktop.systemd1.Scope", "ControlGroup", NULL, &value);
+        result = sd_bus_get_property_string(bus, "org.freedesktop.systemd1", object, "org.freedesktop.systemd1.Scope",
+                                            "ControlGroup", NULL, &value);
     if (result >= 0)
         result = value[0] && snprintf(group, size, "%s", value) < (int)size ? 0 : -ENOENT;
     else
@@ -186,14 +187,17 @@ static int scope_create(sd_bus *bus, const char *program, char *group, size_t si
         return err_set(err, *keeper, "cannot start the keeper of " SCOPE ": %s", strerror(-*keeper));
     result = scope_request(bus, *keeper, &error);
     if (result < 0)
-        err_set(err, result, "systemd refused " SCOPE ": %s; look into its journal, or set cgroup_root in rsd.conf", error.message ? error.message : strerror(-result));
+        err_set(err, result, "systemd refused " SCOPE ": %s; look into its journal, or set cgroup_root in rsd.conf",
+                error.message ? error.message : strerror(-result));
     else
         result = wait_for_group(*keeper, group, size);
     sd_bus_error_free(&error);
     if (result == -ECHILD)
         err_set(err, result, "the keeper of " SCOPE " ended at once: is %s installed?", program);
     else if (result < 0)
-        err_set(err, result, "systemd has not made " SCOPE " in %d ms; look into its journal, or set cgroup_root in rsd.conf", BUS_MS);
+        err_set(err, result,
+                "systemd has not made " SCOPE " in %d ms; look into its journal, or set cgroup_root in rsd.conf",
+                BUS_MS);
     if (result < 0) {
         kill(*keeper, SIGKILL);
         waitpid(*keeper, NULL, 0);
@@ -225,7 +229,8 @@ static int systemd_scope(const char *program, char *path, size_t size, struct er
     if (keeper > 0) {
         result = keeper_to_leaf(fd, keeper);
         if (result < 0)
-            log_warning("the keeper of " SCOPE " is not in its leaf, so no controllers for jobs: %s", strerror(-result));
+            log_warning("the keeper of " SCOPE " is not in its leaf, so no controllers for jobs: %s",
+                        strerror(-result));
         close(fd);
         fd = group_open_root(path, err); /* again: now the controllers can be handed down */
     }

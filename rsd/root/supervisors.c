@@ -1,11 +1,11 @@
 /* supervisors.c - start a supervisor, adopt those of an earlier root half, and hear what they say.
  *
- * Start: the listening socket RUNDIR/sup/JOB.ATTEMPT is made here, so that a restarted root half can always connect, even
- * if we die in the next moment; the supervisor gets it and a socketpair, and is born in its leaf. It answers `begin` with
- * `adopted` when it has looked the user up and made his directory, or with `error`.
- * Adopt: every name in sup/ and every group is tried. A supervisor that answers brings its job back as OPEN. A group
- * without one is lost if processes are in it, else it is a leftover and is removed.
- * A supervisor whose socket ends has died, whatever the reason: its job cannot go on here.
+ * Start: the listening socket RUNDIR/sup/JOB.ATTEMPT is made here, so that a restarted root half can always connect,
+ * even if we die in the next moment; the supervisor gets it and a socketpair, and is born in its leaf. It answers
+ * `begin` with `adopted` when it has looked the user up and made his directory, or with `error`. Adopt: every name in
+ * sup/ and every group is tried. A supervisor that answers brings its job back as OPEN. A group without one is lost if
+ * processes are in it, else it is a leftover and is removed. A supervisor whose socket ends has died, whatever the
+ * reason: its job cannot go on here.
  */
 #include "config.h"
 
@@ -35,7 +35,10 @@ enum { OUT_MAX = 8 << 20 };
 static int socket_path(const struct root *root, const struct job *job, struct sockaddr_un *address)
 {
     *address = (struct sockaddr_un){.sun_family = AF_UNIX};
-    return snprintf(address->sun_path, sizeof address->sun_path, "%s/sup/%s", root->config->rundir, job->name) < (int)sizeof address->sun_path ? 0 : -ENAMETOOLONG;
+    return snprintf(address->sun_path, sizeof address->sun_path, "%s/sup/%s", root->config->rundir, job->name) <
+                   (int)sizeof address->sun_path
+               ? 0
+               : -ENAMETOOLONG;
 }
 
 static int listen_at(const struct root *root, const struct job *job, struct err *err)
@@ -189,16 +192,26 @@ static void heard_exited(struct root *root, struct job *job, const struct wire_e
 static bool names_job(const struct job *job, const struct wire_message *message)
 {
     switch ((int)message->type) { /* all begin with job and attempt */
-    case WIRE_adopted: return message->u.adopted.job == job->id && message->u.adopted.attempt == job->attempt;
-    case WIRE_started: return message->u.started.job == job->id && message->u.started.attempt == job->attempt;
-    case WIRE_start_failed: return message->u.start_failed.job == job->id && message->u.start_failed.attempt == job->attempt;
-    case WIRE_line: return message->u.line.job == job->id && message->u.line.attempt == job->attempt;
-    case WIRE_exited: return message->u.exited.job == job->id && message->u.exited.attempt == job->attempt;
-    case WIRE_pvm_spawn: return message->u.pvm_spawn.job == job->id && message->u.pvm_spawn.attempt == job->attempt;
-    case WIRE_pvm_ready: return message->u.pvm_ready.job == job->id && message->u.pvm_ready.attempt == job->attempt;
-    case WIRE_pvm_failed: return message->u.pvm_failed.job == job->id && message->u.pvm_failed.attempt == job->attempt;
-    case WIRE_error: return true;
-    default: return false;
+    case WIRE_adopted:
+        return message->u.adopted.job == job->id && message->u.adopted.attempt == job->attempt;
+    case WIRE_started:
+        return message->u.started.job == job->id && message->u.started.attempt == job->attempt;
+    case WIRE_start_failed:
+        return message->u.start_failed.job == job->id && message->u.start_failed.attempt == job->attempt;
+    case WIRE_line:
+        return message->u.line.job == job->id && message->u.line.attempt == job->attempt;
+    case WIRE_exited:
+        return message->u.exited.job == job->id && message->u.exited.attempt == job->attempt;
+    case WIRE_pvm_spawn:
+        return message->u.pvm_spawn.job == job->id && message->u.pvm_spawn.attempt == job->attempt;
+    case WIRE_pvm_ready:
+        return message->u.pvm_ready.job == job->id && message->u.pvm_ready.attempt == job->attempt;
+    case WIRE_pvm_failed:
+        return message->u.pvm_failed.job == job->id && message->u.pvm_failed.attempt == job->attempt;
+    case WIRE_error:
+        return true;
+    default:
+        return false;
     }
 }
 
@@ -241,13 +254,19 @@ void supervisor_lost(struct root *root, struct job *job)
         return;
     job->supervisor_gone = true;
     if (job->supervisor_pidfd >= 0)
-        (void)syscall(SYS_pidfd_send_signal, job->supervisor_pidfd, SIGKILL, NULL, 0); /* if only its socket has ended */
+        (void)syscall(SYS_pidfd_send_signal, job->supervisor_pidfd, SIGKILL, NULL,
+                      0); /* if only its socket has ended */
     switch (job->state) {
     case JOB_OPENING:
-        fail_open(root, job, "the job's supervisor ended before it was ready: look into the journal of rsd, and whether elmer-supervisor is installed");
+        fail_open(root, job,
+                  "the job's supervisor ended before it was ready: look into the journal of rsd, and whether "
+                  "elmer-supervisor is installed");
         break;
     case JOB_OPEN:
-        snprintf(job->lost, sizeof job->lost, "the supervisor of job %" PRIu64 " was killed: its processes here cannot be watched any more and are ended", job->id);
+        snprintf(job->lost, sizeof job->lost,
+                 "the supervisor of job %" PRIu64
+                 " was killed: its processes here cannot be watched any more and are ended",
+                 job->id);
         log_error("job=%s: its supervisor has died: ending the job here", job->name);
         tell_lost(root, job);
         ending_begin(root, job, 0);
@@ -297,8 +316,9 @@ static void connect_to(struct root *root, struct job *job)
     fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (fd < 0)
         return;
-    if (connect(fd, (struct sockaddr *)&address, sizeof address) < 0 || getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &length) < 0 ||
-        peer.uid != getuid() || channel_init(&job->supervisor, fd, WIRE_FROM_SUPERVISOR, OUT_MAX) < 0) {
+    if (connect(fd, (struct sockaddr *)&address, sizeof address) < 0 ||
+        getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &length) < 0 || peer.uid != getuid() ||
+        channel_init(&job->supervisor, fd, WIRE_FROM_SUPERVISOR, OUT_MAX) < 0) {
         close(fd);
         return;
     }

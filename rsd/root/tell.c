@@ -70,7 +70,8 @@ void tell_lost(struct root *root, const struct job *job)
     tell(root, &message);
 }
 
-void tell_empty(struct root *root, uint64_t job, uint32_t attempt, uint64_t id, double cpu_seconds, int64_t memory_peak_bytes)
+void tell_empty(struct root *root, uint64_t job, uint32_t attempt, uint64_t id, double cpu_seconds,
+                int64_t memory_peak_bytes)
 {
     struct wire_message message = {.type = WIRE_empty, .id = id};
     message.u.empty.job = job;
@@ -107,6 +108,7 @@ void tell_supervisor(struct job *job, const struct wire_message *message)
     struct err err = ERR_INIT;
     if (!job->connected)
         return;
-    if (channel_send(&job->supervisor, message, &err) < 0) /* if it is dead, the loop sees that and calls the job lost */
+    if (channel_send(&job->supervisor, message, &err) <
+        0) /* if it is dead, the loop sees that and calls the job lost */
         log_error("job=%s: cannot send %s to its supervisor: %s", job->name, wire_type_name(message->type), err.text);
 }

@@ -27,7 +27,8 @@ int tmpdir_make(const char *path, uid_t uid, gid_t gid, struct err *err)
         return err_set(err, -errno, "cannot make the job's temporary directory %s: %s", path, strerror(errno));
     fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (fd < 0 || fchown(fd, uid, gid) < 0)
-        result = err_set(err, -errno, "cannot give the job's temporary directory %s to uid %u: %s", path, (unsigned)uid, strerror(errno));
+        result = err_set(err, -errno, "cannot give the job's temporary directory %s to uid %u: %s", path, (unsigned)uid,
+                         strerror(errno));
     if (fd >= 0)
         close(fd);
     if (result < 0)

@@ -1,4 +1,5 @@
-/* verbs.c - what the network half may ask for: one table. Everything in a message is checked here as if a stranger had sent it, because the network half may have been taken over. */
+/* verbs.c - what the network half may ask for: one table. Everything in a message is checked here as if a stranger had
+ * sent it, because the network half may have been taken over. */
 #include "config.h"
 
 #include <inttypes.h>
@@ -24,7 +25,8 @@ static void verb_order(struct root *root, const struct wire_message *message)
     int64_t begin = mono_ms(mono_now());
     if (order_replace(&root->order, &message->u.order) > 0) {
         ranks_apply_all(root);
-        log_debug("order %" PRIu64 " of %zu jobs is applied in %" PRId64 " ms", root->order.generation, root->order.count, mono_ms(mono_now()) - begin);
+        log_debug("order %" PRIu64 " of %zu jobs is applied in %" PRId64 " ms", root->order.generation,
+                  root->order.count, mono_ms(mono_now()) - begin);
     }
     tell_ordered(root, message->id);
     for (size_t i = 0; i < root->job_count; i++)
@@ -40,12 +42,15 @@ static bool cpus_are_ours(const struct root *root, const struct wire_uints *list
 static bool open_is_fine(const struct root *root, const struct wire_open *open, cpu_set_t *cpus, struct err *err)
 {
     if (open->uid < root->config->minimum_uid)
-        err_set(err, -1, "uid %" PRIu64 " (%s) may not run jobs on %s, where minimum_uid is %" PRIu32 "; its administrator can change that in rsd.conf", open->uid, open->user,
-                root->config->name, root->config->minimum_uid);
+        err_set(err, -1,
+                "uid %" PRIu64 " (%s) may not run jobs on %s, where minimum_uid is %" PRIu32
+                "; its administrator can change that in rsd.conf",
+                open->uid, open->user, root->config->name, root->config->minimum_uid);
     else if (open->uid >= UINT32_MAX || !open->user[0] || open->job == 0)
         err_set(err, -1, "the job has no user or no number: this is a fault of elmer");
     else if (!cpus_are_ours(root, &open->cpus, cpus))
-        err_set(err, -1, "the job's processors are not processors of %s: elmer.conf and the host disagree", root->config->name);
+        err_set(err, -1, "the job's processors are not processors of %s: elmer.conf and the host disagree",
+                root->config->name);
     else if (job_count_live(root) >= MAX_JOBS)
         err_set(err, -1, "%s has %d jobs already", root->config->name, MAX_JOBS);
     else
@@ -115,11 +120,13 @@ static void verb_open(struct root *root, const struct wire_message *message)
         return;
     }
     if (job->state > JOB_OPEN) {
-        tell_open_failed(root, job->id, job->attempt, message->id, job->state == JOB_EMPTY ? "the job has ended here" : "the job is ending here");
+        tell_open_failed(root, job->id, job->attempt, message->id,
+                         job->state == JOB_EMPTY ? "the job has ended here" : "the job is ending here");
         return;
     }
     if (job->uid != open->uid && job->state == JOB_OPEN) {
-        tell_open_failed(root, job->id, job->attempt, message->id, "this job is open here for another user: this is a fault of elmer");
+        tell_open_failed(root, job->id, job->attempt, message->id,
+                         "this job is open here for another user: this is a fault of elmer");
         return;
     }
     if (cpus_are_ours(root, &open->cpus, &cpus)) { /* an adopted job has none yet */
@@ -140,11 +147,14 @@ static void verb_start(struct root *root, const struct wire_message *message)
     enum job_role role;
     cpu_set_t cpus;
     if (!job || job->state != JOB_OPEN) {
-        tell_start_failed(root, message, job ? "the job is not open on this host (any more)" : "the job is not known on this host: rsd or its supervisor was killed");
+        tell_start_failed(root, message,
+                          job ? "the job is not open on this host (any more)"
+                              : "the job is not known on this host: rsd or its supervisor was killed");
     } else if (!role_by_name(start->role, &role) || start->argv.count == 0) {
         tell_start_failed(root, message, "no such role, or no command: this is a fault of elmer");
     } else if (!cpus_are_ours(root, &start->cpus, &cpus) || (job->ncpus > 0 && !cpus_within(&cpus, &job->cpus))) {
-        tell_start_failed(root, message, "the process's processors are not processors of its job: this is a fault of elmer");
+        tell_start_failed(root, message,
+                          "the process's processors are not processors of its job: this is a fault of elmer");
     } else if (!(process = job_process(job, (uint32_t)start->process, true))) {
         tell_start_failed(root, message, "the job has started too many processes on this host");
     } else {
@@ -229,8 +239,9 @@ static const struct verb {
     enum wire_type type;
     void (*run)(struct root *root, const struct wire_message *message);
 } verbs[] = {
-    {WIRE_order, verb_order},   {WIRE_open, verb_open},     {WIRE_start, verb_start},      {WIRE_taken, verb_taken},     {WIRE_end, verb_end},
-    {WIRE_forget, verb_forget}, {WIRE_resync, verb_resync}, {WIRE_pvm_spawned, verb_pvm},  {WIRE_pvm_finish, verb_pvm},  {WIRE_ping, verb_ping},
+    {WIRE_order, verb_order},    {WIRE_open, verb_open},     {WIRE_start, verb_start},   {WIRE_taken, verb_taken},
+    {WIRE_end, verb_end},        {WIRE_forget, verb_forget}, {WIRE_resync, verb_resync}, {WIRE_pvm_spawned, verb_pvm},
+    {WIRE_pvm_finish, verb_pvm}, {WIRE_ping, verb_ping},
 };
 
 void verbs_run(struct root *root, const struct wire_message *message)

@@ -1,10 +1,10 @@
 /* child.c - from fork to exec.
  *
- * Born in the job's leaf by clone3. First as root: session, signals, limits, CPUs; then it becomes the user completely and
- * for good; only then does it touch a path: directory, output, hosts' file, command. Its rank comes last, so that it gets
- * to exec even while a higher job spins; until then it is at ORDER_BIRTH, just below the supervisor. A user may lower his
- * rank without any right, but not change from FIFO to RR: so the class is set while it is root.
- * Everything was prepared before the fork; nothing here allocates except exec's search in PATH.
+ * Born in the job's leaf by clone3. First as root: session, signals, limits, CPUs; then it becomes the user completely
+ * and for good; only then does it touch a path: directory, output, hosts' file, command. Its rank comes last, so that
+ * it gets to exec even while a higher job spins; until then it is at ORDER_BIRTH, just below the supervisor. A user may
+ * lower his rank without any right, but not change from FIFO to RR: so the class is set while it is root. Everything
+ * was prepared before the fork; nothing here allocates except exec's search in PATH.
  */
 #include "config.h"
 
@@ -86,8 +86,10 @@ static void become_user(const struct child_plan *plan)
 
 static int open_output(const struct child_plan *plan, const char *path)
 {
-    int flags = O_WRONLY | O_APPEND | O_CREAT | O_NOCTTY | O_NONBLOCK | O_CLOEXEC; /* NONBLOCK: a FIFO without a reader is an error */
-    int fd = path[0] ? open(path, flags | (plan->truncate ? O_TRUNC : 0), 0666) : open("/dev/null", O_WRONLY | O_CLOEXEC);
+    int flags = O_WRONLY | O_APPEND | O_CREAT | O_NOCTTY | O_NONBLOCK |
+                O_CLOEXEC; /* NONBLOCK: a FIFO without a reader is an error */
+    int fd =
+        path[0] ? open(path, flags | (plan->truncate ? O_TRUNC : 0), 0666) : open("/dev/null", O_WRONLY | O_CLOEXEC);
     if (fd >= 0 && path[0])
         fcntl(fd, F_SETFL, O_APPEND);
     return fd;
@@ -112,7 +114,8 @@ static void open_files(const struct child_plan *plan)
     (void)syscall(SYS_close_range, plan->agent_fd >= 0 ? 4U : 3U, ~0U, (unsigned)CLOSE_ON_EXEC);
 }
 
-/* ELMER_HOSTS is names joined by ':'; the file has one per line. Written aside and renamed: processes start side by side. */
+/* ELMER_HOSTS is names joined by ':'; the file has one per line. Written aside and renamed: processes start side by
+ * side. */
 static void write_hostfile(const struct child_plan *plan)
 {
     char name[160], text[4096];
@@ -166,35 +169,48 @@ static void explain_exec(int error, const struct wire_start *start, char *text, 
     const char *command = start->argv.items[0];
     bool path = strchr(command, '/') != NULL;
     if (error == ENOENT && path)
-        snprintf(text, size, "command not found: there is no %s on this host, or not the interpreter that its first line names; check the path, and that the host sees the same files", command);
+        snprintf(text, size,
+                 "command not found: there is no %s on this host, or not the interpreter that its first line names; "
+                 "check the path, and that the host sees the same files",
+                 command);
     else if (error == ENOENT)
-        snprintf(text, size, "command not found: %s is in no directory of PATH on this host; give its path, or pass another PATH with -v PATH=...", command);
+        snprintf(text, size,
+                 "command not found: %s is in no directory of PATH on this host; give its path, or pass another PATH "
+                 "with -v PATH=...",
+                 command);
     else if (error == EACCES)
-        snprintf(text, size, "command %s may not be executed: %s; is it a program, and has it the x permission?", command, strerror(error));
+        snprintf(text, size, "command %s may not be executed: %s; is it a program, and has it the x permission?",
+                 command, strerror(error));
     else if (error == E2BIG)
         snprintf(text, size, "command %s: its arguments and environment are too long; shorten them", command);
     else
         snprintf(text, size, "command %s cannot be executed on this host: %s", command, strerror(error));
 }
 
-void child_explain(const struct child_report *report, const struct wire_start *start, const char *user, char *text, size_t size)
+void child_explain(const struct child_report *report, const struct wire_start *start, const char *user, char *text,
+                   size_t size)
 {
     const char *why = strerror(report->error);
     switch ((enum child_stage)report->stage) {
     case STAGE_DIR:
-        snprintf(text, size, "directory %s cannot be entered by %s: %s; it must be on every host, or choose another with -D", start->dir, user, why);
+        snprintf(text, size,
+                 "directory %s cannot be entered by %s: %s; it must be on every host, or choose another with -D",
+                 start->dir, user, why);
         break;
     case STAGE_OUTPUT:
-        snprintf(text, size, "output file %s cannot be written by %s in %s: %s; choose another with -o", start->output, user, start->dir, why);
+        snprintf(text, size, "output file %s cannot be written by %s in %s: %s; choose another with -o", start->output,
+                 user, start->dir, why);
         break;
     case STAGE_ERRORS:
-        snprintf(text, size, "error file %s cannot be written by %s in %s: %s; choose another with -e", start->errors, user, start->dir, why);
+        snprintf(text, size, "error file %s cannot be written by %s in %s: %s; choose another with -e", start->errors,
+                 user, start->dir, why);
         break;
     case STAGE_EXEC:
         explain_exec(report->error, start, text, size);
         break;
     case STAGE_HOSTFILE:
-        snprintf(text, size, "the list of hosts cannot be written to the job's temporary directory: %s; is its disk full?", why);
+        snprintf(text, size,
+                 "the list of hosts cannot be written to the job's temporary directory: %s; is its disk full?", why);
         break;
     case STAGE_CPUS:
         snprintf(text, size, "the process cannot be put on its processors: %s; has one been taken off line?", why);

@@ -1,5 +1,6 @@
-/* process.c - life of one process: BORN between fork and exec, RUNNING, EXITED until somebody has taken its status, then
- * TAKEN for good; or FAILED with a sentence. A number is started once: asked again, the same answers are given again. */
+/* process.c - life of one process: BORN between fork and exec, RUNNING, EXITED until somebody has taken its status,
+ * then TAKEN for good; or FAILED with a sentence. A number is started once: asked again, the same answers are given
+ * again. */
 #include "config.h"
 
 #include <errno.h>
@@ -98,7 +99,8 @@ static void tell_again(struct sup *sup, struct process *process)
     case PROCESS_BORN:
         return; /* the answer will come */
     case PROCESS_FAILED:
-        tell_failed(sup, process->number, process->request, process->failure ? process->failure : "it could not be started");
+        tell_failed(sup, process->number, process->request,
+                    process->failure ? process->failure : "it could not be started");
         return;
     case PROCESS_RUNNING:
     case PROCESS_EXITED:
@@ -132,10 +134,13 @@ static const char *variable(const struct wire_strs *environment, const char *nam
 }
 
 /* What is only known on this host goes over what came with the job. */
-struct setting { const char *name, *value; };
+struct setting {
+    const char *name, *value;
+};
 enum { SETTINGS = 8 };
 
-static size_t settings_of(const struct sup *sup, const struct wire_strs *environment, const char *hostfile, struct setting *settings)
+static size_t settings_of(const struct sup *sup, const struct wire_strs *environment, const char *hostfile,
+                          struct setting *settings)
 {
     size_t count = 0;
     settings[count++] = (struct setting){"HOME", sup->user.home};
@@ -187,7 +192,9 @@ static char **argv_make(const struct wire_strs *given)
     return argv;
 }
 
-struct birth { int report[2], capture[2], agent[2]; };
+struct birth {
+    int report[2], capture[2], agent[2];
+};
 
 static void close_pair(int *pair)
 {
@@ -236,10 +243,24 @@ static int give_birth(struct sup *sup, struct process *process, const struct wir
     if (result == 0 && !cpus_from_list(start->cpus.items, start->cpus.count, &cpus))
         result = -EINVAL;
     if (result == 0) {
-        struct child_plan plan = {.user = &sup->user, .argv = argv, .environment = environment, .dir = start->dir, .output = start->output, .errors = start->errors,
-                                  .hosts = variable(&start->environment, "ELMER_HOSTS"), .hostfile = hostfile, .truncate = start->truncate, .rt = sup->rt,
-                                  .reset_on_fork = resets(sup, process), .few_files = process->role != PROCESS_COMMAND, .umask = (mode_t)start->umask, .cpus = &cpus,
-                                  .rank = rank_of(sup, process), .stdout_fd = birth.capture[1], .agent_fd = birth.agent[1], .report_fd = birth.report[1]};
+        struct child_plan plan = {.user = &sup->user,
+                                  .argv = argv,
+                                  .environment = environment,
+                                  .dir = start->dir,
+                                  .output = start->output,
+                                  .errors = start->errors,
+                                  .hosts = variable(&start->environment, "ELMER_HOSTS"),
+                                  .hostfile = hostfile,
+                                  .truncate = start->truncate,
+                                  .rt = sup->rt,
+                                  .reset_on_fork = resets(sup, process),
+                                  .few_files = process->role != PROCESS_COMMAND,
+                                  .umask = (mode_t)start->umask,
+                                  .cpus = &cpus,
+                                  .rank = rank_of(sup, process),
+                                  .stdout_fd = birth.capture[1],
+                                  .agent_fd = birth.agent[1],
+                                  .report_fd = birth.report[1]};
         pid_t pid = group_fork(sup->job_fd, &pidfd);
         if (pid == 0)
             child_run(&plan);
@@ -283,6 +304,19 @@ static struct process *process_add(struct sup *sup, uint32_t number)
     return process;
 }
 
+void process_free(struct process *process)
+{
+    if (process->report_fd >= 0)
+        close(process->report_fd);
+    if (process->capture_fd >= 0)
+        close(process->capture_fd);
+    if (process->has_agent)
+        channel_fini(&process->agent);
+    wire_message_fini(&process->start);
+    free(process->failure);
+    free(process);
+}
+
 static void failed(struct sup *sup, struct process *process, const char *text)
 {
     process->state = PROCESS_FAILED;
@@ -305,7 +339,8 @@ void process_start(struct sup *sup, struct wire_message *message)
     }
     process = sup->begun && !sup->quit ? process_add(sup, (uint32_t)start->process) : NULL;
     if (!process) {
-        tell_failed(sup, (uint32_t)start->process, message->id, sup->quit ? "the job is ending on this host" : "too many processes of the job on this host");
+        tell_failed(sup, (uint32_t)start->process, message->id,
+                    sup->quit ? "the job is ending on this host" : "too many processes of the job on this host");
         return;
     }
     process->role = role_of(start->role);
@@ -314,7 +349,9 @@ void process_start(struct sup *sup, struct wire_message *message)
     process->push_ms = mono_ms(mono_now()) + SUP_PUSH_MS;
     result = give_birth(sup, process, start);
     if (result < 0) {
-        snprintf(text, sizeof text, "a process cannot be started on this host: %s; are limits on processes or memory reached?", strerror(-result));
+        snprintf(text, sizeof text,
+                 "a process cannot be started on this host: %s; are limits on processes or memory reached?",
+                 strerror(-result));
         failed(sup, process, text);
         return;
     }
@@ -332,7 +369,8 @@ void process_push(const struct sup *sup, struct process *process, int64_t now)
     process->pushes++;
     process->push_ms = now + (process->pushes < PUSHES_FAST ? SUP_PUSH_MS : PUSH_SLOW_MS);
     if (sup->rt)
-        sched_rank(process->pid, (struct order_rank){rank.policy == SCHED_RR ? SCHED_RR : SCHED_FIFO, ORDER_BIRTH}, false);
+        sched_rank(process->pid, (struct order_rank){rank.policy == SCHED_RR ? SCHED_RR : SCHED_FIFO, ORDER_BIRTH},
+                   false);
 }
 
 void process_report(struct sup *sup, struct process *process)
@@ -350,7 +388,8 @@ void process_report(struct sup *sup, struct process *process)
         return;
     }
     process->state = PROCESS_RUNNING;
-    sched_rank(process->pid, rank_of(sup, process), resets(sup, process)); /* it may have been pushed, or the order changed */
+    sched_rank(process->pid, rank_of(sup, process),
+               resets(sup, process)); /* it may have been pushed, or the order changed */
     wire_message_fini(&process->start);
     process->start = (struct wire_message){0};
     tell_started(sup, process);

@@ -13,30 +13,31 @@
 
 enum {
     SUP_MAX_PROCESSES = 4096,
-    SUP_MAX_PENDING = 256,   /* messages kept while no root half is there */
-    SUP_MAX_SPAWNS = 4096,   /* requests of an agent, ever */
+    SUP_MAX_PENDING = 256, /* messages kept while no root half is there */
+    SUP_MAX_SPAWNS = 4096, /* requests of an agent, ever */
     SUP_LINE = 1000,
     SUP_BEGIN_MS = 10000,
-    SUP_PUSH_MS = 5          /* a new process that has not got to exec by then waits behind a higher job: it is pushed */
+    SUP_PUSH_MS = 5 /* a new process that has not got to exec by then waits behind a higher job: it is pushed */
 };
 
 enum process_role { PROCESS_COMMAND, PROCESS_PVMD, PROCESS_AGENT };
-/* BORN: between fork and exec. FAILED: never got to exec. EXITED: kept until taken. TAKEN: kept so that it is never started twice. */
+/* BORN: between fork and exec. FAILED: never got to exec. EXITED: kept until taken. TAKEN: kept so that it is never
+ * started twice. */
 enum process_state { PROCESS_BORN, PROCESS_RUNNING, PROCESS_FAILED, PROCESS_EXITED, PROCESS_TAKEN };
 
 struct process {
     uint32_t number;
     enum process_role role;
     enum process_state state;
-    uint64_t request;        /* id of the start */
+    uint64_t request; /* id of the start */
     pid_t pid;
-    int report_fd;           /* end of file: exec has succeeded; else struct child_report */
+    int report_fd; /* end of file: exec has succeeded; else struct child_report */
     int64_t push_ms;
     unsigned pushes;
     int exit_status, signal;
-    char *failure;           /* FAILED: why */
+    char *failure;             /* FAILED: why */
     struct wire_message start; /* while BORN: for the words of a failure */
-    int capture_fd;          /* stdout of the process */
+    int capture_fd;            /* stdout of the process */
     bool line_sent;
     char line[SUP_LINE + 1];
     size_t line_size;
@@ -63,7 +64,7 @@ struct sup {
     struct user user;
     char tmpdir[128];
     struct order_ranks ranks;
-    bool rt;                 /* we are in a real-time class */
+    bool rt; /* we are in a real-time class */
     struct process **processes;
     size_t count;
     char *pending[SUP_MAX_PENDING]; /* JSON */
@@ -76,8 +77,9 @@ void user_fini(struct user *user);
 
 /* process.c: life of one process */
 void process_start(struct sup *sup, struct wire_message *message); /* takes the message over, if it needs it longer */
-void process_report(struct sup *sup, struct process *process);  /* report_fd is readable */
-void process_capture(struct sup *sup, struct process *process); /* capture_fd is readable */
+void process_report(struct sup *sup, struct process *process);     /* report_fd is readable */
+void process_capture(struct sup *sup, struct process *process);    /* capture_fd is readable */
+void process_free(struct process *process);
 void process_push(const struct sup *sup, struct process *process, int64_t now);
 void process_reaped(struct sup *sup, pid_t pid, int status);
 void process_taken(struct sup *sup, uint32_t number);
@@ -94,8 +96,21 @@ void sup_tell(struct sup *sup, const struct wire_message *message); /* to the ro
 const char *process_role_name(enum process_role role);
 
 /* child.c: from fork to exec */
-enum child_stage { STAGE_SESSION, STAGE_CPUS, STAGE_GROUPS, STAGE_USER, STAGE_DIR, STAGE_OUTPUT, STAGE_ERRORS, STAGE_HOSTFILE, STAGE_RANK, STAGE_EXEC };
-struct child_report { int stage, error; };
+enum child_stage {
+    STAGE_SESSION,
+    STAGE_CPUS,
+    STAGE_GROUPS,
+    STAGE_USER,
+    STAGE_DIR,
+    STAGE_OUTPUT,
+    STAGE_ERRORS,
+    STAGE_HOSTFILE,
+    STAGE_RANK,
+    STAGE_EXEC
+};
+struct child_report {
+    int stage, error;
+};
 struct child_plan {
     const struct user *user;
     char *const *argv, *const *environment;
@@ -108,6 +123,7 @@ struct child_plan {
 };
 _Noreturn void child_run(const struct child_plan *plan);
 /* A sentence: what failed, why, what to do. */
-void child_explain(const struct child_report *report, const struct wire_start *start, const char *user, char *text, size_t size);
+void child_explain(const struct child_report *report, const struct wire_start *start, const char *user, char *text,
+                   size_t size);
 
 #endif

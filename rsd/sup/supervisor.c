@@ -1,12 +1,12 @@
 /* supervisor.c - elmer-supervisor: holds the processes of one job on one host, longer than rsd lives.
  *
- * Started by the root half with a channel on descriptor 3 and a listening socket on 4, as root, in SCHED_FIFO, in the leaf
- * `sup` of the job's group. `begin`: it looks the user up, makes his directory and answers `adopted`, or `error`. Then
- * `rank` and `start`; it reports started, start_failed, line, exited. When the root half dies it goes on; a new one
- * connects to the socket and says `adopt`: adopted and every exit not yet taken are its answer, then what was kept in
- * between. `quit`, when the job's leaf is empty: what has died is reaped and told, then it ends.
- * It reaps the orphans of the job too (PR_SET_CHILD_SUBREAPER). With --keeper it does nothing for ever: it keeps
- * elmer-jobs.scope alive.
+ * Started by the root half with a channel on descriptor 3 and a listening socket on 4, as root, in SCHED_FIFO, in the
+ * leaf `sup` of the job's group. `begin`: it looks the user up, makes his directory and answers `adopted`, or `error`.
+ * Then `rank` and `start`; it reports started, start_failed, line, exited. When the root half dies it goes on; a new
+ * one connects to the socket and says `adopt`: adopted and every exit not yet taken are its answer, then what was kept
+ * in between. `quit`, when the job's leaf is empty: what has died is reaped and told, then it ends. It reaps the
+ * orphans of the job too (PR_SET_CHILD_SUBREAPER). With --keeper it does nothing for ever: it keeps elmer-jobs.scope
+ * alive.
  */
 #include "config.h"
 
@@ -30,7 +30,15 @@
 #include "rsd/root/tmpdir.h"
 #include "rsd/sup/sup.h"
 
-enum { FD_CHANNEL = 3, FD_LISTEN = 4, ROOT_OUT_MAX = 8 << 20, REAPS_PER_TURN = 1000, FLUSH_MS = 500, FIXED_FDS = 3, FDS_PER_PROCESS = 3 };
+enum {
+    FD_CHANNEL = 3,
+    FD_LISTEN = 4,
+    ROOT_OUT_MAX = 8 << 20,
+    REAPS_PER_TURN = 1000,
+    FLUSH_MS = 500,
+    FIXED_FDS = 3,
+    FDS_PER_PROCESS = 3
+};
 
 /* ---- to the root half ---- */
 
@@ -55,7 +63,8 @@ void sup_tell(struct sup *sup, const struct wire_message *message)
 {
     struct err err = ERR_INIT;
     if (sup->connected && channel_send(&sup->root, message, &err) < 0)
-        log_warning("job=%llu: cannot tell rsd %s: %s", (unsigned long long)sup->job, wire_type_name(message->type), err.text);
+        log_warning("job=%llu: cannot tell rsd %s: %s", (unsigned long long)sup->job, wire_type_name(message->type),
+                    err.text);
     else if (!sup->connected)
         keep(sup, message);
 }
@@ -83,7 +92,8 @@ static void tell_adopted(struct sup *sup)
     message.u.adopted.helpers.items = helpers;
     for (size_t i = 0; i < sup->count; i++) {
         const struct process *process = sup->processes[i];
-        if (process->role != PROCESS_COMMAND && process->state == PROCESS_RUNNING && message.u.adopted.helpers.count < 64)
+        if (process->role != PROCESS_COMMAND && process->state == PROCESS_RUNNING &&
+            message.u.adopted.helpers.count < 64)
             helpers[message.u.adopted.helpers.count++] = (uint64_t)process->pid;
     }
     sup_tell(sup, &message);
@@ -165,7 +175,8 @@ static void hear(struct sup *sup, struct wire_message *message)
         sup->quit = true;
         break;
     default:
-        log_warning("job=%llu: rsd sent %s, which a supervisor does not know", (unsigned long long)sup->job, wire_type_name(message->type));
+        log_warning("job=%llu: rsd sent %s, which a supervisor does not know", (unsigned long long)sup->job,
+                    wire_type_name(message->type));
         break;
     }
 }
@@ -226,15 +237,18 @@ static nfds_t fill_fds(const struct sup *sup, struct pollfd *fds, int *timeout)
 {
     int64_t now = mono_ms(mono_now()), next = INT64_MAX;
     nfds_t count = FIXED_FDS;
-    fds[0] = (struct pollfd){.fd = sup->connected ? sup->root.fd : -1, .events = (short)(POLLIN | (sup->connected && channel_wants_write(&sup->root) ? POLLOUT : 0))};
+    fds[0] =
+        (struct pollfd){.fd = sup->connected ? sup->root.fd : -1,
+                        .events = (short)(POLLIN | (sup->connected && channel_wants_write(&sup->root) ? POLLOUT : 0))};
     fds[1] = (struct pollfd){.fd = sup->listen_fd, .events = POLLIN};
     fds[2] = (struct pollfd){.fd = sup->signal_fd, .events = POLLIN};
     for (size_t i = 0; i < sup->count; i++) {
         const struct process *process = sup->processes[i];
         fds[count++] = (struct pollfd){.fd = process->report_fd, .events = POLLIN};
         fds[count++] = (struct pollfd){.fd = process->capture_fd, .events = POLLIN};
-        fds[count++] = (struct pollfd){.fd = process->has_agent ? process->agent.fd : -1,
-                                       .events = (short)(POLLIN | (process->has_agent && channel_wants_write(&process->agent) ? POLLOUT : 0))};
+        fds[count++] = (struct pollfd){
+            .fd = process->has_agent ? process->agent.fd : -1,
+            .events = (short)(POLLIN | (process->has_agent && channel_wants_write(&process->agent) ? POLLOUT : 0))};
         if (process->state == PROCESS_BORN && process->push_ms < next)
             next = process->push_ms;
     }
@@ -295,6 +309,17 @@ static void flush(struct sup *sup)
     }
 }
 
+static void fini(struct sup *sup)
+{
+    for (size_t i = 0; i < sup->count; i++)
+        process_free(sup->processes[i]);
+    free(sup->processes);
+    for (size_t i = 0; i < sup->pending_count; i++)
+        free(sup->pending[i]);
+    user_fini(&sup->user);
+    disconnect(sup);
+}
+
 static int loop(struct sup *sup)
 {
     struct pollfd *fds = NULL;
@@ -331,19 +356,24 @@ static int supervise(void)
 {
     struct sup sup = {.root = {.fd = -1}, .listen_fd = FD_LISTEN, .job_fd = -1};
     struct stat channel, listener;
-    if (fstat(FD_CHANNEL, &channel) < 0 || fstat(FD_LISTEN, &listener) < 0 || !S_ISSOCK(channel.st_mode) || !S_ISSOCK(listener.st_mode)) {
+    int result;
+    if (fstat(FD_CHANNEL, &channel) < 0 || fstat(FD_LISTEN, &listener) < 0 || !S_ISSOCK(channel.st_mode) ||
+        !S_ISSOCK(listener.st_mode)) {
         fprintf(stderr, "elmer-supervisor: started by hand; rsd starts it for each job\n");
         return 2;
     }
     fcntl(FD_LISTEN, F_SETFD, FD_CLOEXEC);
     sup.signal_fd = signals_open();
     sup.rt = sched_is_rt(0);
-    if (sup.signal_fd < 0 || prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) < 0 || channel_init(&sup.root, FD_CHANNEL, WIRE_FROM_ROOT, ROOT_OUT_MAX) < 0) {
+    if (sup.signal_fd < 0 || prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) < 0 ||
+        channel_init(&sup.root, FD_CHANNEL, WIRE_FROM_ROOT, ROOT_OUT_MAX) < 0) {
         log_error("cannot begin: %s", strerror(errno));
         return 1;
     }
     sup.connected = true;
-    return loop(&sup);
+    result = loop(&sup);
+    fini(&sup);
+    return result;
 }
 
 static _Noreturn void keeper(void)

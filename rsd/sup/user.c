@@ -53,11 +53,15 @@ int user_lookup(struct user *user, const char *name, uid_t uid, struct err *err)
         return err_set(err, -ENOMEM, "out of memory");
     result = getpwnam_r(name, &entry, buffer, BUFFER, &found);
     if (!found)
-        result = err_set(err, -ENOENT, "user %s is not known on this host%s%s: the same users with the same uids are needed on all hosts", name, result ? ": " : "",
-                         result ? strerror(result) : "");
+        result =
+            err_set(err, -ENOENT,
+                    "user %s is not known on this host%s%s: the same users with the same uids are needed on all hosts",
+                    name, result ? ": " : "", result ? strerror(result) : "");
     else if (entry.pw_uid != uid)
-        result = err_set(err, -EPERM, "user %s has uid %u on this host but uid %u where the job was submitted: make the hosts' user databases agree", name,
-                         (unsigned)entry.pw_uid, (unsigned)uid);
+        result = err_set(err, -EPERM,
+                         "user %s has uid %u on this host but uid %u where the job was submitted: make the hosts' user "
+                         "databases agree",
+                         name, (unsigned)entry.pw_uid, (unsigned)uid);
     else
         result = copy_user(user, &entry, err);
     if (result == 0)

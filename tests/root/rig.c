@@ -117,7 +117,8 @@ static void root_half(const struct rig *rig, int fd)
     snprintf(config.rundir, sizeof config.rundir, "%s/run", rig->dir);
     snprintf(config.cgroup_root, sizeof config.cgroup_root, "%s", rig->groups);
     assert_non_null(getcwd(cwd, sizeof cwd));
-    snprintf(config.supervisor, sizeof config.supervisor, "%s/elmer-supervisor", getenv("BUILDDIR") ? getenv("BUILDDIR") : cwd);
+    snprintf(config.supervisor, sizeof config.supervisor, "%s/elmer-supervisor",
+             getenv("BUILDDIR") ? getenv("BUILDDIR") : cwd);
     sched_rank(0, (struct order_rank){SCHED_FIFO, 60}, false);
     log_open("rsd", LOG_LEVEL_WARNING);
     _exit(rsd_root_main(fd, 0, &config));
@@ -165,7 +166,7 @@ static void kill_groups(const struct rig *rig)
 {
     char path[4400];
     struct dirent *entry;
-    for (int attempt = 0; attempt < 200; attempt++) {
+    for (int attempt = 0; attempt < 1000; attempt++) {
         DIR *dir;
         snprintf(path, sizeof path, "%s/cgroup.kill", rig->groups);
         int fd = open(path, O_WRONLY);
@@ -391,7 +392,8 @@ size_t rig_wrong(const struct rig *rig, uint64_t job, int policy, int priority, 
                 continue;
             ++*threads;
             now &= ~SCHED_RESET_ON_FORK;
-            if (param.sched_priority != priority || (policy >= 0 && now != policy) || (policy < 0 && now != SCHED_FIFO && now != SCHED_RR))
+            if (param.sched_priority != priority || (policy >= 0 && now != policy) ||
+                (policy < 0 && now != SCHED_FIFO && now != SCHED_RR))
                 wrong++;
         }
         if (dir)

@@ -1,4 +1,5 @@
-/* rig.h - a real root half behind a socketpair, with groups, directories and processes of its own; see test_root_half.c. */
+/* rig.h - a real root half behind a socketpair, with groups, directories and processes of its own; see
+ * test_root_half.c. */
 #ifndef TESTS_ROOT_RIG_H
 #define TESTS_ROOT_RIG_H
 
@@ -9,12 +10,12 @@
 #include "libelmer/wire/channel.h"
 
 struct rig {
-    char dir[64];     /* temporary: run/ work/ helper */
+    char dir[64]; /* temporary: run/ work/ helper */
     char groups[4096];
     struct channel channel;
     pid_t root_half;
     char cpus[16];
-    uint64_t cpu;     /* the one that all jobs share */
+    uint64_t cpu; /* the one that all jobs share */
 };
 
 /* 0, or 77 with the reason on stderr: this machine cannot run these tests. */
@@ -31,7 +32,11 @@ void rig_expect(struct rig *rig, enum wire_type type, int ms, struct wire_messag
 /* Nothing of that type comes within ms. */
 void rig_expect_none(struct rig *rig, enum wire_type type, int ms);
 
-struct level { uint64_t job; unsigned level; bool lowest; };
+struct level {
+    uint64_t job;
+    unsigned level;
+    bool lowest;
+};
 void rig_order(struct rig *rig, uint64_t generation, const struct level *levels, size_t count); /* waits for ordered */
 void rig_open(struct rig *rig, uint64_t job, uint64_t generation);                              /* waits for opened */
 void rig_start(struct rig *rig, uint64_t job, uint32_t process, const char *role, const char *const *argv);
@@ -41,7 +46,8 @@ void rig_end(struct rig *rig, uint64_t job, unsigned grace_ms);
 double rig_empty(struct rig *rig, uint64_t job, int ms); /* and nothing is left of it */
 
 size_t rig_pids(const struct rig *rig, uint64_t job, const char *leaf, pid_t *pids, size_t max);
-/* How many threads of the job are not in that class and priority (policy -1: not in SCHED_FIFO or SCHED_RR at priority). */
+/* How many threads of the job are not in that class and priority (policy -1: not in SCHED_FIFO or SCHED_RR at
+ * priority). */
 size_t rig_wrong(const struct rig *rig, uint64_t job, int policy, int priority, size_t *threads);
 bool rig_exists(const struct rig *rig, uint64_t job);
 int64_t rig_now_ms(void);
