@@ -17,7 +17,7 @@ give_up() {
 # Run CMD with its own session, so that a signal to us is seen at once and all that it started can be ended.
 run() {
     local rc=0
-    setsid "$@" &
+    setsid env --default-signal=INT,QUIT "$@" & # bash makes its background ignore them
     child=$!
     wait "$child" || rc=$?
     child=

@@ -496,7 +496,8 @@ static struct core *restored_core(struct world *world)
     while (core != NULL && n < SEEN_JOBS && (job = core_next_job(world->core, &cursor)) != NULL)
         if (job->state != JOB_DONE && job->state != JOB_CANCELLED)
             jobs[n++] = job;
-    qsort(jobs, (size_t)n, sizeof(jobs[0]), by_allocation);
+    if (n > 1)
+        qsort(jobs, (size_t)n, sizeof(jobs[0]), by_allocation);
     for (int i = 0; i < n; i++)
         if (core_restore_job(core, jobs[i], world->now_ms) != 0)
             world_fail(world, "restart: job %llu is not restored", (unsigned long long)jobs[i]->id);
