@@ -10,7 +10,7 @@
 
 #include "client/common.h"
 
-enum { GAP = 2, FLEXIBLE_MIN = 8, LAST_MIN = 20 };
+enum { GAP = 2, FLEXIBLE_MIN = 8, LAST_MIN = 10, LAST_COMFORTABLE = 40, BELOW = 5 };
 
 void table_init(struct table *table, const struct table_column *columns, size_t ncolumns)
 {
@@ -104,10 +104,10 @@ static void put_cell(FILE *out, const struct table_column *column, const char *t
         spaces(out, pad);
 }
 
-/* The last column: wrapped between words at width (0: never), the next lines begin below it. */
-static void put_last(FILE *out, const char *text, size_t indent, size_t width)
+/* Wrapped between words at width; the next lines begin at indent. */
+static void put_wrapped(FILE *out, const char *text, size_t indent, size_t width)
 {
-    while (width > 0 && table_text_width(text) > width) {
+    while (table_text_width(text) > width) {
         size_t bytes = fitting(text, width), cut = bytes;
 
         while (cut > 0 && text[cut] != ' ')
@@ -120,6 +120,22 @@ static void put_last(FILE *out, const char *text, size_t indent, size_t width)
         spaces(out, indent);
     }
     fprintf(out, "%s\n", text);
+}
+
+/* The last column begins at begin. Where little room is left for a long text, it goes below its row. */
+static void put_last(FILE *out, const char *text, size_t begin, size_t width)
+{
+    size_t room = width > begin ? width - begin : 0;
+
+    if (width == 0 || table_text_width(text) <= (room > LAST_MIN ? room : LAST_MIN)) {
+        fprintf(out, "%s\n", text);
+    } else if (room >= LAST_COMFORTABLE) {
+        put_wrapped(out, text, begin, room);
+    } else {
+        fputc('\n', out);
+        spaces(out, BELOW);
+        put_wrapped(out, text, BELOW, width > LAST_COMFORTABLE + BELOW ? width - BELOW : LAST_COMFORTABLE);
+    }
 }
 
 static void measure(const struct table *table, size_t *widths)
@@ -161,11 +177,10 @@ void table_print(const struct table *table, FILE *out, size_t width)
 {
     size_t last = table->ncolumns - 1;
     size_t *widths = must(calloc(table->ncolumns, sizeof(*widths)));
-    size_t begin, room;
+    size_t begin;
 
     measure(table, widths);
     begin = fit(table, widths, width);
-    room = width == 0 ? 0 : width > begin + FLEXIBLE_MIN ? width - begin : FLEXIBLE_MIN;
     for (size_t c = 0; c < last; c++) {
         put_cell(out, &table->columns[c], table->columns[c].title, widths[c]);
         spaces(out, GAP);
@@ -178,7 +193,7 @@ void table_print(const struct table *table, FILE *out, size_t width)
             put_cell(out, &table->columns[c], cells[c], widths[c]);
             spaces(out, GAP);
         }
-        put_last(out, cells[last], begin, room);
+        put_last(out, cells[last], begin, width);
     }
     free(widths);
 }

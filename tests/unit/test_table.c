@@ -48,12 +48,23 @@ static void test_whole(void **data)
 static void test_fitted(void **data)
 {
     (void)data;
-    check(rows, 2, 40,
+    check(rows, 2, 74,
+          "  ID  NAME                        WHY\n"
+          "   1  short                       -\n"
+          "1000  a name of twenty-six bytes  waits behind two other jobs that came\n"
+          "                                  before it\n");
+    check(rows, 2, 45,
+          "  ID  NAME                        WHY\n"
+          "   1  short                       -\n"
+          "1000  a name of twenty-six bytes  \n"
+          "     waits behind two other jobs that came\n"
+          "     before it\n");
+    check(rows, 2, 30,
           "  ID  NAME          WHY\n"
           "   1  short         -\n"
-          "1000  a name of...  waits behind two\n"
-          "                    other jobs that came\n"
-          "                    before it\n");
+          "1000  a name of...  \n"
+          "     waits behind two other jobs that came\n"
+          "     before it\n");
 }
 
 static void test_unicode(void **data)
