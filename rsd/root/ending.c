@@ -5,7 +5,9 @@
  * delivered only when its thread gets a CPU, so without that it would wait behind the job above for ever. Both are
  * repeated with growing pauses until cgroup.events says that the leaf is empty; a process in an uninterruptible wait
  * can hold that up, which is said once. Empty -> CLOSING: usage is read, the supervisor told to quit, and the directory
- * is removed by a process of its own. All three done -> EMPTY, and `empty` goes up if `end` was asked. A job whose
+ * is swept. Supervisor and group gone -> EMPTY, and `empty` goes up if `end` was asked. A directory that cannot be swept at once is
+ * removed by a process of its own, in SCHED_OTHER and for a bounded time, for which hardly anybody waits: behind a job that spins in FIFO it
+ * may take seconds, and the jobs below are to move up now. A job whose
  * supervisor died goes the same way without TERM; it is reported lost, and `empty` waits for `end`. A job that could
  * not be opened goes the same way and is then forgotten.
  */
@@ -47,22 +49,21 @@ static void remover_start(struct root *root, struct job *job)
     if (pid == 0) {
         struct sched_param param = {0};
         sched_setscheduler(0, SCHED_OTHER, &param);
+        alarm(REMOVE_S);
         dup2(root->tmp_fd, 3);
         (void)syscall(SYS_close_range, 4U, ~0U, 0U); /* nobody must take us for the root half */
         _exit(tmpdir_remove(3, job->name) < 0);
     }
     if (pid < 0)
         log_error("job=%s: cannot start the removal of its directory: %s", job->name, strerror(errno));
-    job->remover = pid < 0 ? -1 : pid;
-    job->remove_deadline_ms = mono_ms(mono_now()) + REMOVE_MS;
+    job->remover = pid < 0 ? 0 : pid;
+    job->remove_wait_ms = mono_ms(mono_now()) + REMOVE_WAIT_MS;
 }
 
-/* Most directories are empty or hold nothing but files: that is done at once. */
+/* Most directories hold nothing but a few files: that is done at once. */
 static void remove_directory(struct root *root, struct job *job)
 {
-    if (unlinkat(root->tmp_fd, job->name, AT_REMOVEDIR) == 0 || errno == ENOENT)
-        job->remover = -1;
-    else
+    if (tmpdir_sweep(root->tmp_fd, job->name) < 0)
         remover_start(root, job);
 }
 
@@ -169,11 +170,7 @@ static void closing_step(struct root *root, struct job *job, int64_t now)
             (void)syscall(SYS_pidfd_send_signal, job->supervisor_pidfd, SIGKILL, NULL, 0);
         job->deadline_ms = now + QUIT_MS;
     }
-    if (job->remover > 0 && now >= job->remove_deadline_ms) {
-        kill(job->remover, SIGKILL); /* a child not yet reaped */
-        job->remove_deadline_ms = INT64_MAX;
-    }
-    if (job->supervisor_gone && group_gone(root, job, now) && job->remover == -1)
+    if (job->supervisor_gone && group_gone(root, job, now) && (job->remover == 0 || now >= job->remove_wait_ms))
         end_done(root, job);
 }
 
@@ -207,7 +204,7 @@ void ending_step(struct root *root, struct job *job, int64_t now)
 
 void ending_remover_done(struct root *root, struct job *job)
 {
-    job->remover = -1;
+    job->remover = 0;
     if (faccessat(root->tmp_fd, job->name, F_OK, AT_SYMLINK_NOFOLLOW) == 0)
         log_warning("job=%s: its directory %s/jobs/%s could not be removed completely: remove it by hand", job->name,
                     root->config->rundir, job->name);

@@ -22,7 +22,8 @@ enum {
     OPEN_MS = 10000,       /* a supervisor must have answered (it looks the user up) */
     ADOPT_MS = 3000,
     QUIT_MS = 1000,    /* and have quit */
-    REMOVE_MS = 30000, /* a job's directory must be gone, or it is left behind with a line */
+    REMOVE_S = 30,     /* a job's directory must be gone, or it is left behind with a line ... */
+    REMOVE_WAIT_MS = 20, /* ... but the job's end waits for it no longer than this */
     APPLY_MS = 2000,
     SWEEP_MS = 1000,
     SWEEP_SOON_MS = 8, /* after an order, then four times as long each time, up to SWEEP_MS */
@@ -72,7 +73,7 @@ struct job {
     pid_t supervisor_pid;
     int supervisor_pidfd;
     bool supervisor_gone;
-    pid_t remover; /* process that removes the directory; 0: none yet, -1: done */
+    pid_t remover; /* process that removes the directory; 0: none */
 
     struct job_process *processes;
     size_t process_count;
@@ -91,7 +92,7 @@ struct job {
     struct group_pids seen; /* by the sweep of new tasks */
 
     int64_t deadline_ms; /* of the state; 0: none */
-    int64_t retry_ms, backoff_ms, remove_deadline_ms;
+    int64_t retry_ms, backoff_ms, remove_wait_ms;
     bool stuck_logged, refusal_logged;
     double cpu_seconds;
     int64_t memory_peak_bytes;

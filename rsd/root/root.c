@@ -201,8 +201,8 @@ static int64_t job_next(const struct job *job)
     case JOB_CLOSING:
         if (!job->supervisor_gone)
             next = job->deadline_ms;
-        if (job->remover > 0 && job->remove_deadline_ms < next)
-            next = job->remove_deadline_ms;
+        if (job->remover > 0 && job->remove_wait_ms < next)
+            next = job->remove_wait_ms;
         break;
     case JOB_KILLING:
     case JOB_OPEN:

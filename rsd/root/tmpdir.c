@@ -18,7 +18,7 @@
 
 #include "rsd/root/tmpdir.h"
 
-enum { DEPTH = 48, ROUNDS = 100000 };
+enum { DEPTH = 48, ROUNDS = 100000, SWEEP_ENTRIES = 64 };
 
 int tmpdir_make(const char *path, uid_t uid, gid_t gid, struct err *err)
 {
@@ -117,4 +117,36 @@ int tmpdir_remove(int parent_fd, const char *name)
     if (unlinkat(parent_fd, name, AT_REMOVEDIR) < 0 && errno != ENOENT)
         return -errno;
     return 0;
+}
+
+/* Entries are unlinked and never opened: a mount point says EBUSY without asking whoever serves it. Takes fd. */
+static void sweep_entries(int fd, dev_t device)
+{
+    struct stat st;
+    struct dirent *entry;
+    DIR *stream = fstat(fd, &st) == 0 && st.st_dev == device ? fdopendir(fd) : NULL;
+    if (!stream) {
+        close(fd);
+        return;
+    }
+    for (int i = 0; i < SWEEP_ENTRIES && (entry = readdir(stream)); i++) {
+        if (unlinkat(fd, entry->d_name, 0) < 0 && errno == EISDIR)
+            unlinkat(fd, entry->d_name, AT_REMOVEDIR);
+    }
+    closedir(stream);
+}
+
+int tmpdir_sweep(int parent_fd, const char *name)
+{
+    struct stat parent, st;
+    int fd;
+    if (unlinkat(parent_fd, name, AT_REMOVEDIR) == 0 || errno == ENOENT)
+        return 0;
+    if (fstat(parent_fd, &parent) < 0 || fstatat(parent_fd, name, &st, AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT) < 0 ||
+        st.st_dev != parent.st_dev)
+        return -ENOTEMPTY;
+    fd = open_below(parent_fd, name);
+    if (fd >= 0)
+        sweep_entries(fd, parent.st_dev);
+    return unlinkat(parent_fd, name, AT_REMOVEDIR) == 0 || errno == ENOENT ? 0 : -ENOTEMPTY;
 }
