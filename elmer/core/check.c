@@ -271,7 +271,7 @@ static int check_hosts(const struct check *check)
         unknown += !host->known;
         if (host->applied > host->generation)
             return broken(check, "%s has confirmed an order that was not sent", host->name);
-        if (host->up && core->timer_ms == INT64_MAX && host->applied < host->generation)
+        if (host->up && !host->silent && core->timer_ms == INT64_MAX && host->applied < host->generation)
             return broken(check, "%s: an order is unconfirmed and nobody will look", host->name);
     }
     if (usable != core->usable_cpus || known != core->known_cpus || unknown != core->unknown_hosts)

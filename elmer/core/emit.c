@@ -159,14 +159,14 @@ static bool emit_parts(struct host *host, struct actions *actions)
     return true;
 }
 
-/* To a host that is not up nothing is sent: its next EVENT_HOST_UP owes it all again. */
+/* To a host that is not up, or silent, nothing is sent: its next EVENT_HOST_UP owes it all again. */
 static bool emit_hosts(struct core *core, struct actions *actions)
 {
     struct node *node;
 
     while ((node = list_first(&core->work)) != NULL) {
         struct host *host = LIST_ITEM(node, struct host, in_work);
-        if (host->info.up) {
+        if (host->info.up && !host->info.silent) {
             if ((host->order || host->order_again) && !emit_order(core, host, actions))
                 return false;
             if (!emit_parts(host, actions))

@@ -106,7 +106,7 @@ static void owe_unconfirmed(struct core *core, struct host *host)
 {
     bool any = false;
 
-    if (!host->info.up)
+    if (!host->info.up || host->info.silent)
         return;
     if (host->info.applied < host->info.generation)
         any = host->order_again = true;

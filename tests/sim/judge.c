@@ -300,6 +300,10 @@ static void judge_end(struct world *world, const struct action *action)
 
 void judge_action(struct world *world, const struct action *action)
 {
+    const struct seen_host *host = action->host >= 0 ? &world->seen_hosts[action->host] : NULL;
+
+    if (host != NULL && (!host->up || host->silent) && action->type != ACTION_ANSWER)
+        world_fail(world, "action %d for host %d, which cannot hear it", (int)action->type, action->host);
     switch ((int)action->type) {
     case ACTION_ORDER:
         judge_order(world, action);

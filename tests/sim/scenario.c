@@ -381,8 +381,7 @@ static const struct {
     {"off", host_command, false},    {"cut", host_command, false},        {"up", host_command, false},
     {"deaf", host_command, false},   {"hears", host_command, false},      {"stubborn", host_command, false},
     {"yields", host_command, false}, {"report", report, false},           {"lose", lose_group, false},
-    {"wait", wait_for, false},
-    {"table", tell_table, false},
+    {"wait", wait_for, false},       {"table", tell_table, false},
 };
 
 static void run_command(struct play *play)

@@ -149,6 +149,8 @@ static void stray(struct world *world)
     struct event event = {.type = types[world_random(world, sizeof(types) / sizeof(types[0]))]};
 
     event.host = (int)world_random(world, (uint32_t)world->nhosts);
+    if (!world->hosts[event.host].connected)
+        return;
     event.job = 1 + world_random(world, 60);
     event.attempt = 7; /* what a host says of a live job must be true, so: of one that never was */
     if (event.type == EVENT_ORDERED) {
