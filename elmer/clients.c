@@ -10,14 +10,23 @@
 #include "libelmer/base/log.h"
 #include "libelmer/base/str.h"
 
-enum { MAX_LINKS = 2048, MAX_LINKS_PER_UID = 512, MAX_RELAYED = 4096, OUT_MAX = 16 << 20, CONGESTED = 1 << 20, HELLO_MS = 10000, LOG_BURST = 10, LOG_WINDOW_MS = 10000 };
+enum {
+    MAX_LINKS = 2048,
+    MAX_LINKS_PER_UID = 512,
+    MAX_RELAYED = 4096,
+    OUT_MAX = 16 << 20,
+    CONGESTED = 1 << 20,
+    HELLO_MS = 10000,
+    LOG_BURST = 10,
+    LOG_WINDOW_MS = 10000
+};
 
 struct clients {
     struct daemon *daemon;
     struct clients_callbacks callbacks;
     struct listener *listener;
-    struct client *own;       /* with a link */
-    struct map *relayed;      /* [nhosts] by the rsd's number */
+    struct client *own;  /* with a link */
+    struct map *relayed; /* [nhosts] by the rsd's number */
     struct log_limit limit;
     bool closing;
 };
@@ -48,7 +57,8 @@ void client_send(struct client *client, const struct wire_message *message)
     size_t size;
     if (wire_encode(message, WIRE_MINOR, &json, &size, &err)) {
         log_error("an answer to a client cannot be encoded: %s", err.text);
-        client_error(client, message->id, WIRE_CODE_REFUSED, "elmer could not put its answer into a message; its log says more");
+        client_error(client, message->id, WIRE_CODE_REFUSED,
+                     "elmer could not put its answer into a message; its log says more");
         return;
     }
     struct wire_message relayed = {.type = WIRE_relayed, .u.relayed = {.client = client->relay, .frame = json}};
@@ -67,7 +77,8 @@ void client_error(struct client *client, uint64_t id, const char *code, const ch
 
 bool client_congested(const struct client *client)
 {
-    return client->link ? link_unsent(client->link) > CONGESTED : hosts_congested(client->clients->daemon->hosts, client->host);
+    return client->link ? link_unsent(client->link) > CONGESTED
+                        : hosts_congested(client->clients->daemon->hosts, client->host);
 }
 
 static void on_any_message(struct client *client, struct wire_message *message)
@@ -75,7 +86,8 @@ static void on_any_message(struct client *client, struct wire_message *message)
     if (message->type == WIRE_ping) {
         struct wire_message pong = {.type = WIRE_pong, .id = message->id};
         client_send(client, &pong);
-    } else if (message->type != WIRE_pong && message->type != WIRE_error && message->type != WIRE_done && message->type != WIRE_hello) {
+    } else if (message->type != WIRE_pong && message->type != WIRE_error && message->type != WIRE_done &&
+               message->type != WIRE_hello) {
         client->clients->callbacks.on_request(client, message);
     }
 }
@@ -109,7 +121,8 @@ static void on_close(struct link *link, const char *text, void *data)
         client->next->place = client->place;
     /* The end of a command is nothing to tell; a broken peer is. */
     if (!clients->closing && *text && !quiet_end(text) && log_allowed(&clients->limit, LOG_BURST, LOG_WINDOW_MS))
-        log_info("uid=%" PRIu32 " link of a client ended: %s", client->uid, str_printable(printable, sizeof(printable), text, strlen(text)));
+        log_info("uid=%" PRIu32 " link of a client ended: %s", client->uid,
+                 str_printable(printable, sizeof(printable), text, strlen(text)));
     free(client);
 }
 
@@ -135,7 +148,13 @@ static void *on_accept(struct link *link, void *data)
         return NULL;
     }
     struct client *client = mem_zalloc(sizeof(*client));
-    *client = (struct client){.clients = clients, .link = link, .uid = uid, .queue_host = true, .host = -1, .next = clients->own, .place = &clients->own};
+    *client = (struct client){.clients = clients,
+                              .link = link,
+                              .uid = uid,
+                              .queue_host = true,
+                              .host = -1,
+                              .next = clients->own,
+                              .place = &clients->own};
     if (clients->own)
         clients->own->place = &client->next;
     clients->own = client;
@@ -154,7 +173,8 @@ static void drop_relayed(struct client *client)
 static bool user_valid(const char *user)
 {
     char printable[256];
-    return *user && strlen(user) < 256 && !strpbrk(user, "/: ") && !strcmp(str_printable(printable, sizeof(printable), user, strlen(user)), user);
+    return *user && strlen(user) < 256 && !strpbrk(user, "/: ") &&
+           !strcmp(str_printable(printable, sizeof(printable), user, strlen(user)), user);
 }
 
 static struct client *find_relayed(struct clients *clients, int host, bool queue_host, const struct wire_relay *relay)
@@ -168,7 +188,11 @@ static struct client *find_relayed(struct clients *clients, int host, bool queue
     if (!user_valid(relay->user) || map->count >= MAX_RELAYED)
         return NULL;
     client = mem_zalloc(sizeof(*client));
-    *client = (struct client){.clients = clients, .uid = (uint32_t)relay->uid, .queue_host = queue_host, .host = host, .relay = relay->client};
+    *client = (struct client){.clients = clients,
+                              .uid = (uint32_t)relay->uid,
+                              .queue_host = queue_host,
+                              .host = host,
+                              .relay = relay->client};
     snprintf(client->user, sizeof(client->user), "%s", relay->user);
     map_put(map, relay->client, client);
     return client;
@@ -195,7 +219,8 @@ void clients_relay(struct clients *clients, int host, bool queue_host, struct wi
     const struct wire_relay *relay = &message->u.relay;
     struct client *client = find_relayed(clients, host, queue_host, relay);
     if (!client) {
-        refuse_relay(clients, host, relay->client, WIRE_CODE_REFUSED, "too many clients on this host, or a user name that cannot be used");
+        refuse_relay(clients, host, relay->client, WIRE_CODE_REFUSED,
+                     "too many clients on this host, or a user name that cannot be used");
         return;
     }
     struct err err = ERR_INIT;
@@ -221,16 +246,19 @@ void clients_host_cut(struct clients *clients, int host)
 
 /* ---- begin and end ---- */
 
-int clients_create(struct daemon *daemon, const struct clients_callbacks *callbacks, struct clients **out, struct err *err)
+int clients_create(struct daemon *daemon, const struct clients_callbacks *callbacks, struct clients **out,
+                   struct err *err)
 {
-    static const struct link_options options = {.program = "elmer", .peer = WIRE_FROM_CLIENT, .out_max = OUT_MAX, .hello_timeout_ms = HELLO_MS};
+    static const struct link_options options = {
+        .program = "elmer", .peer = WIRE_FROM_CLIENT, .out_max = OUT_MAX, .hello_timeout_ms = HELLO_MS};
     static const struct link_callbacks links = {.on_message = on_message, .on_close = on_close};
     struct clients *clients = mem_zalloc(sizeof(*clients));
     clients->daemon = daemon;
     clients->callbacks = *callbacks;
     clients->relayed = mem_array(daemon->settings->nhosts, sizeof(*clients->relayed));
     *out = clients;
-    return listener_create(daemon->loop, daemon->settings->socket, 0666, MAX_LINKS, &options, &links, on_accept, clients, &clients->listener, err);
+    return listener_create(daemon->loop, daemon->settings->socket, 0666, MAX_LINKS, &options, &links, on_accept,
+                           clients, &clients->listener, err);
 }
 
 void clients_close(struct clients *clients)

@@ -1,5 +1,5 @@
-/* clients.h - who asks: local users on elmer's own socket and those that the rsds relay, behind one interface. Who a client is comes from the
- * transport: the kernel, or the rsd that vouches for it. */
+/* clients.h - who asks: local users on elmer's own socket and those that the rsds relay, behind one interface. Who a
+ * client is comes from the transport: the kernel, or the rsd that vouches for it. */
 #ifndef ELMER_DAEMON_CLIENTS_H
 #define ELMER_DAEMON_CLIENTS_H
 
@@ -10,12 +10,12 @@
 struct client {
     struct clients *clients;
     uint32_t uid;
-    char user[256];            /* "": not known yet (own socket) */
-    bool queue_host;           /* it runs on the host that elmer runs on */
-    struct request *requests;  /* outstanding; the list of requests.c */
+    char user[256];           /* "": not known yet (own socket) */
+    bool queue_host;          /* it runs on the host that elmer runs on */
+    struct request *requests; /* outstanding; the list of requests.c */
     size_t nrequests;
     /* clients.c's own */
-    struct link *link;         /* NULL: relayed */
+    struct link *link; /* NULL: relayed */
     int host;
     uint64_t relay;
     bool closing;
@@ -27,7 +27,8 @@ struct clients_callbacks {
     void (*on_gone)(struct client *client);                                  /* drop what it has outstanding */
 };
 
-int clients_create(struct daemon *daemon, const struct clients_callbacks *callbacks, struct clients **clients, struct err *err);
+int clients_create(struct daemon *daemon, const struct clients_callbacks *callbacks, struct clients **clients,
+                   struct err *err);
 void clients_close(struct clients *clients);
 void clients_destroy(struct clients *clients);
 

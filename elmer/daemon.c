@@ -1,11 +1,12 @@
 /* daemon.c - the dispatcher.
  *
- * An event comes in (daemon_event) -> core_step() -> its actions are carried out in their order: ORDER and END go out at once, PERSIST puts the
- * job's row to the store, and what has to be true after a crash before anybody acts on it (ANSWER OPEN LAUNCH TAKEN, and what the shell adds) waits
- * in the deferred list until everything put before it is on disk. on_commit() then goes on with them, in order.
- * A step is never entered again: an event that arises while actions are carried out waits until they are done.
- * The store cannot be written: submissions that wait are refused and undone (their rows, when they can be written, say cancelled); everything
- * else waits; orders and ends go on. New submissions are refused until it works again. */
+ * An event comes in (daemon_event) -> core_step() -> its actions are carried out in their order: ORDER and END go out
+ * at once, PERSIST puts the job's row to the store, and what has to be true after a crash before anybody acts on it
+ * (ANSWER OPEN LAUNCH TAKEN, and what the shell adds) waits in the deferred list until everything put before it is on
+ * disk. on_commit() then goes on with them, in order. A step is never entered again: an event that arises while actions
+ * are carried out waits until they are done. The store cannot be written: submissions that wait are refused and undone
+ * (their rows, when they can be written, say cancelled); everything else waits; orders and ends go on. New submissions
+ * are refused until it works again. */
 #include "config.h"
 
 #include "elmer/daemon.h"
@@ -19,6 +20,7 @@
 #include <sys/random.h>
 
 #include "elmer/hosts.h"
+#include "elmer/later.h"
 #include "elmer/launch.h"
 #include "elmer/notify.h"
 #include "elmer/recover.h"
@@ -33,167 +35,9 @@ struct pending_event {
     char *text;
 };
 
-enum wait_kind { WAIT_ANSWER, WAIT_OPEN, WAIT_LAUNCH, WAIT_TAKEN, WAIT_SUBMITTED, WAIT_FORGET, WAIT_SETTLED };
-
-struct deferred {
-    struct deferred *next;
-    uint64_t number; /* of the last write before it */
-    enum wait_kind kind;
-    enum answer answer;
-    uint64_t request, job, generation;
-    uint32_t attempt, rank;
-    int host;
-    uint64_t *cpus;  /* OPEN */
-    size_t ncpus;
-};
-
 int64_t daemon_now_ms(void)
 {
     return mono_ms(mono_now());
-}
-
-/* ---- what waits for the store ---- */
-
-static bool job_is(struct daemon *d, uint64_t id, uint32_t attempt, enum job_state state)
-{
-    const struct core_job *job = core_job(d->core, id);
-    return job && job->attempt == attempt && job->state == state;
-}
-
-static void send_open(struct daemon *d, const struct deferred *w)
-{
-    const struct job *job = jobs_find(&d->jobs, w->job);
-    if (!job || !job_is(d, w->job, w->attempt, JOB_STARTING))
-        return; /* it has been ended meanwhile */
-    struct wire_message message = {.type = WIRE_open};
-    message.u.open.job = w->job;
-    message.u.open.attempt = w->attempt;
-    message.u.open.generation = w->generation;
-    message.u.open.uid = job->uid;
-    message.u.open.user = job->user;
-    message.u.open.cpus = (struct wire_uints){w->cpus, w->ncpus};
-    message.u.open.pvm = job_submit(job)->pvm;
-    hosts_send(d->hosts, w->host, &message);
-}
-
-static void send_taken(struct daemon *d, const struct deferred *w)
-{
-    struct wire_message message = {.type = WIRE_taken, .u.taken = {.job = w->job, .attempt = w->attempt, .process = w->rank}};
-    hosts_send(d->hosts, w->host, &message);
-}
-
-static void send_forget(struct daemon *d, const struct deferred *w)
-{
-    struct wire_message message = {.type = WIRE_forget, .u.forget = {.job = w->job, .attempt = w->attempt}};
-    hosts_send(d->hosts, w->host, &message);
-}
-
-static void settled(struct daemon *d, uint64_t id)
-{
-    struct job *job = jobs_find(&d->jobs, id);
-    waits_release(d, job);
-    jobs_note_ended(&d->jobs, job);
-    if (jobs_oldest(&d->jobs, JOBS_ENDED_KEPT))
-        daemon_tidy_soon(d);
-}
-
-static void go_on(struct daemon *d, const struct deferred *w)
-{
-    struct job *job = jobs_find(&d->jobs, w->job);
-    switch (w->kind) {
-    case WAIT_ANSWER: requests_answered(d->requests, w->request, w->answer, w->job); break;
-    case WAIT_SUBMITTED: requests_submitted(d->requests, w->request); break;
-    case WAIT_OPEN: send_open(d, w); break;
-    case WAIT_TAKEN: send_taken(d, w); break;
-    case WAIT_FORGET: send_forget(d, w); break;
-    case WAIT_SETTLED: settled(d, w->job); break;
-    case WAIT_LAUNCH:
-        if (job)
-            launch_begin(d, job);
-        break;
-    }
-}
-
-static void defer(struct daemon *d, const struct deferred *wait)
-{
-    uint64_t number = d->last_put;
-    if (!d->deferred && store_committed(d->store) >= number) {
-        go_on(d, wait);
-        return;
-    }
-    struct deferred *copy = mem_zalloc(sizeof(*copy));
-    *copy = *wait;
-    copy->number = number;
-    copy->next = NULL;
-    if (wait->ncpus)
-        copy->cpus = memcpy(mem_array(wait->ncpus, sizeof(uint64_t)), wait->cpus, wait->ncpus * sizeof(uint64_t));
-    *d->last_deferred = copy;
-    d->last_deferred = &copy->next;
-}
-
-static void deferred_free(struct deferred *wait)
-{
-    free(wait->cpus);
-    free(wait);
-}
-
-static void run_events(struct daemon *d);
-
-static void on_commit(uint64_t number, void *data)
-{
-    struct daemon *d = data;
-    d->stepping = true; /* what arises from one waits until the next has gone out */
-    while (d->deferred && d->deferred->number <= number) {
-        struct deferred *wait = d->deferred;
-        d->deferred = wait->next;
-        if (!d->deferred)
-            d->last_deferred = &d->deferred;
-        go_on(d, wait);
-        deferred_free(wait);
-    }
-    d->stepping = false;
-    run_events(d);
-}
-
-void daemon_later(struct daemon *d, enum later what, uint64_t request, int host, uint64_t job, uint32_t attempt)
-{
-    struct deferred wait = {.kind = what == LATER_SUBMITTED ? WAIT_SUBMITTED : WAIT_FORGET, .request = request, .host = host, .job = job, .attempt = attempt};
-    defer(d, &wait);
-}
-
-/* ---- the store fails ---- */
-
-static void undo(struct daemon *d, uint64_t id)
-{
-    struct job *job = jobs_find(&d->jobs, id);
-    const struct core_job *state = core_job(d->core, id);
-    if (!job || !state || job->refused)
-        return;
-    job->refused = true;
-    bool queued = state->state == JOB_QUEUED || state->state == JOB_HELD;
-    struct event event = {.type = queued ? EVENT_CANCEL : EVENT_KILL, .job = id, .u.by = {.uid = job->uid, .admin = true}};
-    daemon_event(d, &event);
-}
-
-static void on_store_failure(const char *text, void *data)
-{
-    struct daemon *d = data;
-    if (!text || !d->store_failure || strcmp(text, d->store_failure)) {
-        if (text)
-            log_error("the store cannot be written: %s; new jobs are refused until it can", text);
-        else
-            log_notice("the store can be written again");
-    }
-    free(d->store_failure);
-    d->store_failure = text ? mem_format("elmer's store cannot be written: %s", text) : NULL;
-    if (!text)
-        return;
-    for (struct deferred *wait = d->deferred; wait; wait = wait->next) {
-        if (wait->kind != WAIT_ANSWER && wait->kind != WAIT_SUBMITTED)
-            continue;
-        if (requests_store_failed(d->requests, wait->request, d->store_failure))
-            undo(d, wait->job);
-    }
 }
 
 /* ---- persist ---- */
@@ -211,8 +55,10 @@ static void note_times(struct job *job, const struct core_job *state)
 static void log_change(const struct job *job, const struct core_job *state)
 {
     if (state->state != job->logged) {
-        const char *reason = state->state == JOB_ENDING || state->state == JOB_CANCELLED ? reason_name(state->reason) : "";
-        log_info("job=%" PRIu64 " user=%s %s%s%s", job->id, job->user, job_state_name(state->state), *reason ? ": " : "", reason);
+        const char *reason =
+            state->state == JOB_ENDING || state->state == JOB_CANCELLED ? reason_name(state->reason) : "";
+        log_info("job=%" PRIu64 " user=%s %s%s%s", job->id, job->user, job_state_name(state->state),
+                 *reason ? ": " : "", reason);
     }
 }
 
@@ -259,7 +105,7 @@ static void persist(struct daemon *d, uint64_t id)
         return;
     job->ended = true;
     struct deferred wait = {.kind = WAIT_SETTLED, .job = id};
-    defer(d, &wait);
+    later_put(d, &wait);
 }
 
 /* ---- actions ---- */
@@ -274,7 +120,11 @@ static void send_order(struct daemon *d, const struct action *action)
         uint64_t *cpus = arena_array(&memory, (size_t)from->ncpus, sizeof(*cpus));
         for (int j = 0; j < from->ncpus; j++)
             cpus[j] = (uint64_t)from->cpus[j];
-        entries[i] = (struct wire_order_entry){.job = from->job, .attempt = from->attempt, .level = (uint64_t)from->level, .lowest = from->lowest, .cpus = {cpus, (size_t)from->ncpus}};
+        entries[i] = (struct wire_order_entry){.job = from->job,
+                                               .attempt = from->attempt,
+                                               .level = (uint64_t)from->level,
+                                               .lowest = from->lowest,
+                                               .cpus = {cpus, (size_t)from->ncpus}};
     }
     message.u.order.generation = action->generation;
     message.u.order.entries.items = entries;
@@ -285,34 +135,65 @@ static void send_order(struct daemon *d, const struct action *action)
 
 static void send_end(struct daemon *d, const struct action *action)
 {
-    struct wire_message message = {.type = WIRE_end, .u.end = {.job = action->job, .attempt = action->attempt, .grace_ms = (uint64_t)d->settings->kill_grace_ms}};
+    struct wire_message message = {
+        .type = WIRE_end,
+        .u.end = {.job = action->job, .attempt = action->attempt, .grace_ms = (uint64_t)d->settings->kill_grace_ms}};
     hosts_send(d->hosts, action->host, &message);
 }
 
 static void wait_open(struct daemon *d, const struct action *action)
 {
-    struct deferred wait = {.kind = WAIT_OPEN, .job = action->job, .attempt = action->attempt, .host = action->host, .generation = action->generation};
+    struct deferred wait = {.kind = WAIT_OPEN,
+                            .job = action->job,
+                            .attempt = action->attempt,
+                            .host = action->host,
+                            .generation = action->generation};
     wait.cpus = mem_array((size_t)action->ncpus, sizeof(uint64_t));
     wait.ncpus = (size_t)action->ncpus;
     for (int i = 0; i < action->ncpus; i++)
         wait.cpus[i] = (uint64_t)action->cpus[i];
-    defer(d, &wait);
+    later_put(d, &wait);
     free(wait.cpus);
 }
 
 static void carry_out(struct daemon *d, const struct action *action)
 {
-    struct deferred wait = {.request = action->request, .answer = action->answer, .job = action->job, .attempt = action->attempt, .host = action->host, .rank = action->rank};
+    struct deferred wait = {.request = action->request,
+                            .answer = action->answer,
+                            .job = action->job,
+                            .attempt = action->attempt,
+                            .host = action->host,
+                            .rank = action->rank};
     switch (action->type) {
-    case ACTION_ORDER: send_order(d, action); break;
-    case ACTION_END: send_end(d, action); break;
-    case ACTION_PERSIST: persist(d, action->job); break;
-    case ACTION_TIMER: deadline_set(&d->deadlines, &d->tick, action->at_ms); break;
-    case ACTION_OPEN: wait_open(d, action); break;
-    case ACTION_ANSWER: wait.kind = WAIT_ANSWER; defer(d, &wait); break;
-    case ACTION_LAUNCH: wait.kind = WAIT_LAUNCH; defer(d, &wait); break;
-    case ACTION_TAKEN: wait.kind = WAIT_TAKEN; defer(d, &wait); break;
-    case ACTION_TYPE_COUNT: break;
+    case ACTION_ORDER:
+        send_order(d, action);
+        break;
+    case ACTION_END:
+        send_end(d, action);
+        break;
+    case ACTION_PERSIST:
+        persist(d, action->job);
+        break;
+    case ACTION_TIMER:
+        deadline_set(&d->deadlines, &d->tick, action->at_ms);
+        break;
+    case ACTION_OPEN:
+        wait_open(d, action);
+        break;
+    case ACTION_ANSWER:
+        wait.kind = WAIT_ANSWER;
+        later_put(d, &wait);
+        break;
+    case ACTION_LAUNCH:
+        wait.kind = WAIT_LAUNCH;
+        later_put(d, &wait);
+        break;
+    case ACTION_TAKEN:
+        wait.kind = WAIT_TAKEN;
+        later_put(d, &wait);
+        break;
+    case ACTION_TYPE_COUNT:
+        break;
     }
 }
 
@@ -334,7 +215,7 @@ static int step(struct daemon *d, struct event *event)
     return code;
 }
 
-static void run_events(struct daemon *d)
+void daemon_run_events(struct daemon *d)
 {
     for (struct pending_event *next; !d->stepping && (next = d->events);) {
         d->events = next->next;
@@ -355,7 +236,7 @@ int daemon_event(struct daemon *d, struct event *event)
 {
     if (!d->stepping) {
         int code = step(d, event);
-        run_events(d);
+        daemon_run_events(d);
         return code;
     }
     assert(event->type != EVENT_SUBMIT && event->type != EVENT_HOST_UP && event->type != EVENT_REPORT);
@@ -379,11 +260,13 @@ static void on_tick(struct deadline *deadline)
 
 static void on_opened(struct daemon *d, int host, const struct wire_message *m)
 {
-    struct event event = {.type = EVENT_OPENED, .host = host, .job = m->u.opened.job, .attempt = (uint32_t)m->u.opened.attempt};
+    struct event event = {
+        .type = EVENT_OPENED, .host = host, .job = m->u.opened.job, .attempt = (uint32_t)m->u.opened.attempt};
     daemon_event(d, &event);
 }
 
-static void on_failed(struct daemon *d, int host, enum event_type type, uint64_t job, uint64_t attempt, enum reason reason, const char *text)
+static void on_failed(struct daemon *d, int host, enum event_type type, uint64_t job, uint64_t attempt,
+                      enum reason reason, const char *text)
 {
     char *full = mem_format("%s: %.900s", core_host(d->core, host)->name, text);
     struct event event = {.type = type, .host = host, .job = job, .attempt = (uint32_t)attempt};
@@ -400,7 +283,8 @@ static void on_empty(struct daemon *d, int host, const struct wire_empty *empty)
     const struct core_job *state = core_job(d->core, empty->job);
     bool known = job && state && state->attempt == empty->attempt && empty->cpu_seconds >= 0;
     if (known)
-        job_set_usage(job, core_host(d->core, host)->name, (uint32_t)empty->attempt, empty->cpu_seconds, empty->memory_peak_bytes);
+        job_set_usage(job, core_host(d->core, host)->name, (uint32_t)empty->attempt, empty->cpu_seconds,
+                      empty->memory_peak_bytes);
     struct event event = {.type = EVENT_EMPTY, .host = host, .job = empty->job, .attempt = (uint32_t)empty->attempt};
     uint64_t before = job ? job->put : 0;
     if (daemon_event(d, &event))
@@ -413,13 +297,22 @@ static void on_empty(struct daemon *d, int host, const struct wire_empty *empty)
 static void on_job(struct daemon *d, int host, struct wire_message *m)
 {
     switch ((int)m->type) {
-    case WIRE_opened: on_opened(d, host, m); break;
-    case WIRE_open_failed:
-        on_failed(d, host, EVENT_OPEN_FAILED, m->u.open_failed.job, m->u.open_failed.attempt, REASON_START_FAILED, m->u.open_failed.text);
+    case WIRE_opened:
+        on_opened(d, host, m);
         break;
-    case WIRE_lost: on_failed(d, host, EVENT_ABORT, m->u.lost.job, m->u.lost.attempt, REASON_LOST, m->u.lost.text); break;
-    case WIRE_empty: on_empty(d, host, &m->u.empty); break;
-    default: launch_message(d, host, m); break;
+    case WIRE_open_failed:
+        on_failed(d, host, EVENT_OPEN_FAILED, m->u.open_failed.job, m->u.open_failed.attempt, REASON_START_FAILED,
+                  m->u.open_failed.text);
+        break;
+    case WIRE_lost:
+        on_failed(d, host, EVENT_ABORT, m->u.lost.job, m->u.lost.attempt, REASON_LOST, m->u.lost.text);
+        break;
+    case WIRE_empty:
+        on_empty(d, host, &m->u.empty);
+        break;
+    default:
+        launch_message(d, host, m);
+        break;
     }
 }
 
@@ -445,7 +338,8 @@ static void on_tidy(struct deadline *deadline)
 {
     struct daemon *d = (struct daemon *)((char *)deadline - offsetof(struct daemon, tidy));
     launch_sweep(d);
-    for (struct job *job; (job = jobs_oldest(&d->jobs, JOBS_ENDED_KEPT)) && daemon_job_settled(d, job) && !job->waiting;) {
+    for (struct job *job;
+         (job = jobs_oldest(&d->jobs, JOBS_ENDED_KEPT)) && daemon_job_settled(d, job) && !job->waiting;) {
         core_forget(d->core, job->id);
         jobs_drop(&d->jobs, job);
     }
@@ -454,8 +348,8 @@ static void on_tidy(struct deadline *deadline)
 static void describe(char *text, size_t size, void *data)
 {
     struct daemon *d = data;
-    snprintf(text, size, "%zu of %zu hosts up, %zu jobs%s", hosts_count_linked(d->hosts), d->settings->nhosts, d->jobs.by_id.count - d->jobs.nended,
-             d->store_failure ? ", THE STORE CANNOT BE WRITTEN" : "");
+    snprintf(text, size, "%zu of %zu hosts up, %zu jobs%s", hosts_count_linked(d->hosts), d->settings->nhosts,
+             d->jobs.by_id.count - d->jobs.nended, d->store_failure ? ", THE STORE CANNOT BE WRITTEN" : "");
 }
 
 static void stop(struct daemon *d)
@@ -494,8 +388,9 @@ static int make_core(struct daemon *d, struct err *err)
 
 static int open_all(struct daemon *d, struct err *err)
 {
-    static const struct store_callbacks store = {on_commit, on_store_failure};
-    static const struct hosts_callbacks hosts = {.on_up = launch_host_up, .on_cut = on_cut, .on_job = on_job, .on_relay = on_relay};
+    static const struct store_callbacks store = {later_commit, later_store_failure};
+    static const struct hosts_callbacks hosts = {
+        .on_up = launch_host_up, .on_cut = on_cut, .on_job = on_job, .on_relay = on_relay};
     static const struct clients_callbacks clients = {requests_begin, requests_client_gone};
     int code = make_core(d, err);
     if (!code)
@@ -514,11 +409,7 @@ static int open_all(struct daemon *d, struct err *err)
 
 static void free_all(struct daemon *d)
 {
-    while (d->deferred) {
-        struct deferred *wait = d->deferred;
-        d->deferred = wait->next;
-        deferred_free(wait);
-    }
+    later_fini(d);
     for (struct pending_event *event; (event = d->events);) {
         d->events = event->next;
         free(event->text);
@@ -560,7 +451,8 @@ int daemon_run(const struct settings *settings, struct err *err)
         uv_signal_start(&d.interrupt, on_signal, SIGINT);
         d.notify = notify_create(&d.deadlines, describe, &d);
         notify_ready(d.notify);
-        log_notice("ready: %zu hosts, %zu jobs, allocator %s, %d levels", settings->nhosts, d.jobs.by_id.count, core_allocator_name(settings->core.allocator), settings->core.levels);
+        log_notice("ready: %zu hosts, %zu jobs, allocator %s, %d levels", settings->nhosts, d.jobs.by_id.count,
+                   core_allocator_name(settings->core.allocator), settings->core.levels);
     }
     uv_run(&loop, UV_RUN_DEFAULT);
     free_all(&d);

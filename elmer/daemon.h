@@ -1,7 +1,8 @@
-/* daemon.h - where the parts of elmer meet: the dispatcher owns the core, feeds it one event after the other and carries out its actions.
+/* daemon.h - where the parts of elmer meet: the dispatcher owns the core, feeds it one event after the other and
+ * carries out its actions.
  *
- * hosts.c and launch.c turn what happened into an event or ask for one of the services below, clients.c hands requests up to requests.c; what
- * belongs to two of them meets in daemon.c. */
+ * hosts.c and launch.c turn what happened into an event or ask for one of the services below, clients.c hands requests
+ * up to requests.c; what belongs to two of them meets in daemon.c. */
 #ifndef ELMER_DAEMON_DAEMON_H
 #define ELMER_DAEMON_DAEMON_H
 
@@ -26,14 +27,14 @@ struct daemon {
     struct clients *clients;
     struct requests *requests;
     struct users *users;
-    char *store_failure;           /* why the store cannot be written; NULL: it can */
+    char *store_failure; /* why the store cannot be written; NULL: it can */
     /* daemon.c's own */
     struct pending_event *events, **last_event;
-    uint64_t last_put;             /* number of the last write */
+    uint64_t last_put; /* number of the last write */
     bool stepping;
     struct deferred *deferred, **last_deferred;
     struct deadline tick, tidy;
-    struct launch *dead_launches;  /* launch.c's */
+    struct launch *dead_launches; /* launch.c's */
     struct notify *notify;
     uv_signal_t terminate, interrupt;
     bool stopping;
@@ -43,9 +44,11 @@ struct daemon {
 int daemon_run(const struct settings *settings, struct err *err);
 
 int64_t daemon_now_ms(void);
-/* Feed the core; now_ms is filled in. While a step is being carried out the event waits for its end (then pointers in it, except
- * failed.text, are not allowed). Returns what core_step() returned, 0 when it waits. */
+/* Feed the core; now_ms is filled in. While a step is being carried out the event waits for its end (then pointers in
+ * it, except failed.text, are not allowed). Returns what core_step() returned, 0 when it waits. */
 int daemon_event(struct daemon *daemon, struct event *event);
+/* Those that have waited; nothing while a step is being carried out. */
+void daemon_run_events(struct daemon *daemon);
 /* Write the job's row as it is now. Returns the number of the write. */
 uint64_t daemon_persist(struct daemon *daemon, struct job *job);
 /* Call when all that has been put to the store is on disk, after what already waits: at once if it is. */

@@ -21,6 +21,6 @@ void deadlines_init(struct deadlines *deadlines, uv_loop_t *loop);
 /* Forgets all of them; the timer's handle is closed by the next turns of the loop. */
 void deadlines_fini(struct deadlines *deadlines);
 void deadline_set(struct deadlines *deadlines, struct deadline *deadline, int64_t at_ms); /* also moves an armed one */
-void deadline_clear(struct deadlines *deadlines, struct deadline *deadline);              /* nothing when it is not armed */
+void deadline_clear(struct deadlines *deadlines, struct deadline *deadline); /* nothing when it is not armed */
 
 #endif

@@ -7,7 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The kernel takes no string of more than 128 KiB (MAX_ARG_STRLEN). A cluster whose names need more finds them in the host file only. */
+/* The kernel takes no string of more than 128 KiB (MAX_ARG_STRLEN). A cluster whose names need more finds them in the
+ * host file only. */
 enum { MAX_OURS = 24, MAX_STRING = 120 << 10, PVM_LOG_BYTES = 1000000 };
 
 struct list {
@@ -60,8 +61,12 @@ static bool named(const char *item, const char *name)
 /* Ours, whoever sets them. */
 static bool reserved(const char *item, bool pvm)
 {
-    static const char *const always[] = {"ELMER_JOB_ID", "ELMER_JOB_NAME", "ELMER_NPROCS", "ELMER_RANK", "ELMER_HOSTS", "ELMER_HOSTFILE", "ELMER_SUBMIT_HOST", "ELMER_SUBMIT_DIR", "ELMER_TMPDIR"};
-    static const char *const of_pvm[] = {"PVM_TMP", "PVM_WD", "PVM_RSH", "PVMDLOGMAX", "PVMSOCK", "PVM_VMID", "PVMTMPDIR", "PVMNETSOCKPORT", "PVM_HOSTER", "PVM_TASKER", "PVM_RM"};
+    static const char *const always[] = {"ELMER_JOB_ID",      "ELMER_JOB_NAME",   "ELMER_NPROCS",
+                                         "ELMER_RANK",        "ELMER_HOSTS",      "ELMER_HOSTFILE",
+                                         "ELMER_SUBMIT_HOST", "ELMER_SUBMIT_DIR", "ELMER_TMPDIR"};
+    static const char *const of_pvm[] = {"PVM_TMP",    "PVM_WD",     "PVM_RSH",   "PVMDLOGMAX",
+                                         "PVMSOCK",    "PVM_VMID",   "PVMTMPDIR", "PVMNETSOCKPORT",
+                                         "PVM_HOSTER", "PVM_TASKER", "PVM_RM"};
     for (size_t i = 0; i < sizeof(always) / sizeof(*always); i++)
         if (named(item, always[i]))
             return true;

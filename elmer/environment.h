@@ -11,9 +11,9 @@ struct environment_facts {
     const struct wire_submit *submit;
     uint64_t job;
     uint32_t rank;
-    const char *const *ranks;   /* [nprocs] host of each processor */
-    const char *tmpdir;         /* of the job, on the host of the process */
-    const char *pvmsock;        /* NULL: not known, or no PVM */
+    const char *const *ranks; /* [nprocs] host of each processor */
+    const char *tmpdir;       /* of the job, on the host of the process */
+    const char *pvmsock;      /* NULL: not known, or no PVM */
 };
 
 /* The user's own variables, but for those that are Elmer's, and then Elmer's. */

@@ -31,9 +31,9 @@ void hosts_await(struct hosts *hosts);
 
 struct host_facts {
     const char *name;
-    const char *address;  /* IPv4 as its peers see it; "": not known */
+    const char *address; /* IPv4 as its peers see it; "": not known */
     bool linked;
-    bool known;           /* has said hello since elmer was started */
+    bool known; /* has said hello since elmer was started */
     bool pvm;
     bool name_loopback;   /* it resolves its own name to a loopback address */
     const char *unusable; /* why it gets no jobs though it is linked; NULL */

@@ -71,7 +71,13 @@ void jobs_note_dropped(struct jobs *jobs, uint32_t uid, const char *token)
 struct job *jobs_add(struct jobs *jobs, uint64_t id, uint32_t uid, const char *user, struct wire_message *submission)
 {
     struct job *job = mem_zalloc(sizeof(*job));
-    *job = (struct job){.id = id, .uid = uid, .user = mem_strdup(user), .submission = *submission, .submitted_ms = -1, .started_ms = -1, .ended_ms = -1};
+    *job = (struct job){.id = id,
+                        .uid = uid,
+                        .user = mem_strdup(user),
+                        .submission = *submission,
+                        .submitted_ms = -1,
+                        .started_ms = -1,
+                        .ended_ms = -1};
     submission->memory = NULL;
     assert(!map_get(&jobs->by_id, id));
     map_put(&jobs->by_id, id, job);
@@ -138,7 +144,8 @@ static void copy_cluster(struct core *core, struct record *record, const struct 
     if (state->processors) {
         struct record_processor *processors = arena_array(&record->memory, state->nprocs, sizeof(*processors));
         for (uint32_t i = 0; i < state->nprocs; i++)
-            processors[i] = (struct record_processor){core_host(core, state->processors[i].host)->name, state->processors[i].cpu};
+            processors[i] =
+                (struct record_processor){core_host(core, state->processors[i].host)->name, state->processors[i].cpu};
         record->processors = processors;
         record->nprocessors = state->nprocs;
     }
@@ -161,7 +168,8 @@ struct record *job_record(struct core *core, struct job *job, const struct core_
     r->id = job->id;
     r->uid = job->uid;
     r->user = arena_strdup(&r->memory, job->user);
-    r->token = job->refused ? arena_format(&r->memory, "refused %llu", (unsigned long long)job->id) : arena_strdup(&r->memory, job_submit(job)->token);
+    r->token = job->refused ? arena_format(&r->memory, "refused %llu", (unsigned long long)job->id)
+                            : arena_strdup(&r->memory, job_submit(job)->token);
     r->submitted_ms = job->submitted_ms;
     r->started_ms = job->started_ms;
     r->ended_ms = job->ended_ms;
@@ -180,7 +188,8 @@ struct record *job_record(struct core *core, struct job *job, const struct core_
     memcpy(r->level_ms, state->level_ms, sizeof(r->level_ms));
     copy_cluster(core, r, state);
     if (job->nusage) {
-        r->usage = memcpy(arena_array(&r->memory, job->nusage, sizeof(*job->usage)), job->usage, job->nusage * sizeof(*job->usage));
+        r->usage = memcpy(arena_array(&r->memory, job->nusage, sizeof(*job->usage)), job->usage,
+                          job->nusage * sizeof(*job->usage));
         r->nusage = job->nusage;
     }
     if (with_json) {

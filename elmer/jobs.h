@@ -15,19 +15,19 @@ struct job {
     uint64_t id;
     uint32_t uid;
     char *user;
-    struct wire_message submission; /* type submit, owned */
-    char name[65];                  /* when the submission had none */
-    bool stored;                    /* its submission has been given to the store */
-    bool refused;                   /* its submission could not be stored: the token means nothing */
+    struct wire_message submission;             /* type submit, owned */
+    char name[65];                              /* when the submission had none */
+    bool stored;                                /* its submission has been given to the store */
+    bool refused;                               /* its submission could not be stored: the token means nothing */
     int64_t submitted_ms, started_ms, ended_ms; /* Unix time; -1: not yet */
-    struct record_usage *usage;     /* host: the name in the core */
+    struct record_usage *usage;                 /* host: the name in the core */
     size_t nusage, usage_capacity;
-    struct launch *launch;          /* NULL: nothing to do */
-    uint64_t put;                   /* number of its last write */
-    bool ended;                     /* DONE or CANCELLED has been put */
+    struct launch *launch; /* NULL: nothing to do */
+    uint64_t put;          /* number of its last write */
+    bool ended;            /* DONE or CANCELLED has been put */
     enum job_state logged;
-    struct request *waiting;        /* for its end; the list of requests.c */
-    struct job *same_token;         /* next with this hash */
+    struct request *waiting; /* for its end; the list of requests.c */
+    struct job *same_token;  /* next with this hash */
     struct job *next_ended;
 };
 static inline const struct wire_submit *job_submit(const struct job *job)
@@ -39,7 +39,7 @@ enum { JOBS_ENDED_KEPT = 1000 }; /* ended ones beyond are dropped from memory an
 
 struct jobs {
     struct map by_id, by_token;
-    struct map dropped;             /* hashes of the tokens of jobs that are in the store only */
+    struct map dropped; /* hashes of the tokens of jobs that are in the store only */
     uint64_t salt;
     struct job *ended, **last_ended; /* in the order of their end */
     size_t nended;

@@ -1,20 +1,21 @@
 /* launch.c - a job's processes, from the moment when all its hosts have opened.
  *
- * Plain: COMMAND (start sent: one process on the first host, or one on each processor) -> all started -> LAUNCHED, EVENT_LAUNCHED -> their exits are
- * handed to the core.
- * PVM: MASTER (master pvmd on the first host; its first line is its socket) -> AGENT (started) -> SLAVES (the agent asks for a daemon on each of the
- * other hosts: started there, the first line is the answer) -> pvm_ready -> COMMAND -> LAUNCHED -> the last exit: FINISHING (the agent is told to
- * drain the tasks' output) -> agent has exited, or 2 s -> the core gets that exit.
- * Failures: what cannot be started ends the job with EVENT_LAUNCH_FAILED; an agent or a daemon that exits on the way, a job whose supervisor is lost, with
+ * Plain: COMMAND (start sent: one process on the first host, or one on each processor) -> all started -> LAUNCHED,
+ * EVENT_LAUNCHED -> their exits are handed to the core. PVM: MASTER (master pvmd on the first host; its first line is
+ * its socket) -> AGENT (started) -> SLAVES (the agent asks for a daemon on each of the other hosts: started there, the
+ * first line is the answer) -> pvm_ready -> COMMAND -> LAUNCHED -> the last exit: FINISHING (the agent is told to drain
+ * the tasks' output) -> agent has exited, or 2 s -> the core gets that exit. Failures: what cannot be started ends the
+ * job with EVENT_LAUNCH_FAILED; an agent or a daemon that exits on the way, a job whose supervisor is lost, with
  * EVENT_ABORT. Time: start_timeout of the core bounds everything before LAUNCHED, FINISH_MS the finish.
  * A host that links again is sent again what it has not confirmed; starts are idempotent by (job, attempt, process).
  *
- * Numbers of processes: ranks 0..nprocs-1, then the master, the agent, and for the i-th host of the job (i > 0) its pvmd.
- * Invariants: a launch belongs to one attempt; OVER begins nothing and sends nothing but acknowledgements. A launch that has been ended is
- * freed in a later turn of the loop, because the event that ended it may have come from within its own functions. */
+ * Numbers of processes: ranks 0..nprocs-1, then the master, the agent, and for the i-th host of the job (i > 0) its
+ * pvmd. Invariants: a launch belongs to one attempt; OVER begins nothing and sends nothing but acknowledgements. A
+ * launch that has been ended is freed in a later turn of the loop, because the event that ended it may have come from
+ * within its own functions. */
 #include "config.h"
 
-#include "elmer/launch.h"
+#include "elmer/launch_internal.h"
 
 #include <assert.h>
 #include <inttypes.h>
@@ -28,9 +29,8 @@
 #include "libelmer/base/log.h"
 #include "libelmer/base/str.h"
 
-enum { FINISH_MS = 2000, MAX_SPAWN_WORDS = 64 };
+enum { FINISH_MS = 2000 };
 
-enum launch_state { LAUNCH_MASTER, LAUNCH_AGENT, LAUNCH_SLAVES, LAUNCH_COMMAND, LAUNCH_LAUNCHED, LAUNCH_FINISHING, LAUNCH_OVER, LAUNCH_STATE_COUNT };
 #define TO(state) (1u << (state))
 static const unsigned moves[LAUNCH_STATE_COUNT] = {
     [LAUNCH_MASTER] = TO(LAUNCH_AGENT) | TO(LAUNCH_OVER),
@@ -40,59 +40,18 @@ static const unsigned moves[LAUNCH_STATE_COUNT] = {
     [LAUNCH_LAUNCHED] = TO(LAUNCH_FINISHING) | TO(LAUNCH_OVER),
     [LAUNCH_FINISHING] = TO(LAUNCH_OVER),
 };
-static const char *const state_names[LAUNCH_STATE_COUNT] = {"master", "agent", "slaves", "command", "launched", "finishing", "over"};
+static const char *const state_names[LAUNCH_STATE_COUNT] = {"master",   "agent",     "slaves", "command",
+                                                            "launched", "finishing", "over"};
 
-struct slave {
-    bool asked, answered;
-    uint32_t request;
-    char *command;
-};
-
-struct launch {
-    struct daemon *daemon;
-    struct job *job;
-    uint32_t attempt;
-    enum launch_state state;
-    struct arena memory;
-    uint32_t nprocs, ranks;           /* ranks: processes of the command */
-    struct core_processor *processors; /* [nprocs] */
-    const char **names;               /* [nprocs] */
-    int *hosts;                       /* [nhosts] distinct, in rank order */
-    int nhosts;
-    struct slave *slaves;             /* [nhosts]; 0 is not used */
-    const char *tmpdir;
-    const char *pvmsock;
-    bool *started, *exited;           /* [ranks] */
-    uint32_t nstarted, nexited;
-    struct event last_exit;           /* FINISHING: for the core */
-    struct deadline deadline;
-    struct launch *next_dead;
-};
-
-static void move(struct launch *l, enum launch_state state)
+void launch_move(struct launch *l, enum launch_state state)
 {
     assert(moves[l->state] & TO(state));
     log_debug("job=%" PRIu64 " launch %s -> %s", l->job->id, state_names[l->state], state_names[state]);
     l->state = state;
 }
 
-static uint32_t master_of(const struct launch *l)
-{
-    return l->nprocs;
-}
-
-static uint32_t agent_of(const struct launch *l)
-{
-    return l->nprocs + 1;
-}
-
-static uint32_t slave_of(const struct launch *l, int place)
-{
-    return l->nprocs + 1 + (uint32_t)place;
-}
-
 /* The job's host of that index, -1: not one of its hosts. */
-static int place_of(const struct launch *l, int host)
+int launch_place(const struct launch *l, int host)
 {
     for (int i = 0; i < l->nhosts; i++)
         if (l->hosts[i] == host)
@@ -100,7 +59,7 @@ static int place_of(const struct launch *l, int host)
     return -1;
 }
 
-static const char *host_name(const struct launch *l, int place)
+const char *launch_host(const struct launch *l, int place)
 {
     return core_host(l->daemon->core, l->hosts[place])->name;
 }
@@ -110,16 +69,15 @@ static bool is_at(const struct launch *l, uint64_t process, int host)
 {
     if (process < l->nprocs)
         return process < l->ranks && l->processors[process].host == host;
-    if (process == master_of(l) || process == agent_of(l))
+    if (process == pvm_master(l) || process == pvm_agent(l))
         return host == l->hosts[0];
-    int place = place_of(l, host);
-    return place > 0 && process == slave_of(l, place);
+    int place = launch_place(l, host);
+    return place > 0 && process == pvm_slave(l, place);
 }
 
 /* ---- failing ---- */
 
-static void fail(struct launch *l, enum event_type type, enum reason reason, const char *format, ...) __attribute__((format(printf, 4, 5)));
-static void fail(struct launch *l, enum event_type type, enum reason reason, const char *format, ...)
+void launch_fail(struct launch *l, enum event_type type, enum reason reason, const char *format, ...)
 {
     char text[1000];
     va_list list;
@@ -131,22 +89,11 @@ static void fail(struct launch *l, enum event_type type, enum reason reason, con
     event.u.failed.text = text;
     log_notice("job=%" PRIu64 " cannot go on: %s", l->job->id, text);
     if (l->state != LAUNCH_OVER)
-        move(l, LAUNCH_OVER);
+        launch_move(l, LAUNCH_OVER);
     daemon_event(l->daemon, &event);
 }
 
 /* ---- starting processes ---- */
-
-struct process {
-    uint32_t number;
-    const char *role;
-    int place;
-    struct wire_strs argv;
-    const char *output, *errors;
-    bool capture;
-    const char *pvmsock;
-    uint32_t rank;
-};
 
 static void cpus_of(const struct launch *l, int place, struct arena *memory, struct wire_uints *cpus)
 {
@@ -156,10 +103,15 @@ static void cpus_of(const struct launch *l, int place, struct arena *memory, str
             cpus->items[cpus->count++] = (uint64_t)l->processors[i].cpu;
 }
 
-static void start(struct launch *l, const struct process *p, struct arena *memory)
+void launch_start(struct launch *l, const struct process *p, struct arena *memory)
 {
     const struct wire_submit *submit = job_submit(l->job);
-    struct environment_facts facts = {.submit = submit, .job = l->job->id, .rank = p->rank, .ranks = l->names, .tmpdir = l->tmpdir, .pvmsock = p->pvmsock};
+    struct environment_facts facts = {.submit = submit,
+                                      .job = l->job->id,
+                                      .rank = p->rank,
+                                      .ranks = l->names,
+                                      .tmpdir = l->tmpdir,
+                                      .pvmsock = p->pvmsock};
     struct wire_message message = {.type = WIRE_start};
     struct wire_start *s = &message.u.start;
     s->job = l->job->id;
@@ -183,25 +135,28 @@ static void start(struct launch *l, const struct process *p, struct arena *memor
     hosts_send(l->daemon->hosts, l->hosts[p->place], &message); /* no link: again in launch_host_up() */
 }
 
-static bool files_of(struct launch *l, uint32_t rank, struct arena *memory, const char **output, const char **errors)
+bool launch_files(struct launch *l, uint32_t rank, struct arena *memory, const char **output, const char **errors)
 {
     const struct wire_submit *submit = job_submit(l->job);
     const char *pattern = *submit->output ? submit->output : submit->each ? PATH_DEFAULT_EACH : PATH_DEFAULT;
     *output = path_expand(memory, pattern, l->job->id, l->job->user, submit->name, rank);
-    *errors = *submit->errors ? path_expand(memory, submit->errors, l->job->id, l->job->user, submit->name, rank) : *output;
+    *errors =
+        *submit->errors ? path_expand(memory, submit->errors, l->job->id, l->job->user, submit->name, rank) : *output;
     if (*output && *errors)
         return true;
-    fail(l, EVENT_LAUNCH_FAILED, REASON_START_FAILED, "the name of its output file is too long: give a shorter one with -o and -e");
+    launch_fail(l, EVENT_LAUNCH_FAILED, REASON_START_FAILED,
+                "the name of its output file is too long: give a shorter one with -o and -e");
     return false;
 }
 
 static void start_rank(struct launch *l, uint32_t rank)
 {
     struct arena memory = {0};
-    struct process p = {.number = rank, .rank = rank, .role = "command", .argv = job_submit(l->job)->command, .pvmsock = l->pvmsock};
-    p.place = place_of(l, l->processors[rank].host);
-    if (files_of(l, rank, &memory, &p.output, &p.errors))
-        start(l, &p, &memory);
+    struct process p = {
+        .number = rank, .rank = rank, .role = "command", .argv = job_submit(l->job)->command, .pvmsock = l->pvmsock};
+    p.place = launch_place(l, l->processors[rank].host);
+    if (launch_files(l, rank, &memory, &p.output, &p.errors))
+        launch_start(l, &p, &memory);
     arena_fini(&memory);
 }
 
@@ -212,117 +167,18 @@ static void start_commands(struct launch *l, int only_place)
             start_rank(l, rank);
 }
 
-/* ---- PVM ---- */
-
-/* The address of a job's host as the others see it; the queue host's own rsd has no TCP link, but the others see elmer there. */
-static const char *address_of(const struct launch *l, int place)
-{
-    struct host_facts facts = hosts_facts(l->daemon->hosts, l->hosts[place]);
-    const char *address = facts.address;
-    if (!*address && !strcmp(facts.name, l->daemon->settings->name))
-        for (int i = 0; i < l->nhosts && !*address; i++)
-            address = hosts_local_address(l->daemon->hosts, l->hosts[i]);
-    return strncmp(address, "127.", 4) ? address : "";
-}
-
-static void start_master(struct launch *l)
-{
-    struct arena memory = {0};
-    struct host_facts facts = hosts_facts(l->daemon->hosts, l->hosts[0]);
-    const char *address = address_of(l, 0);
-    const char **argv = arena_array(&memory, 2, sizeof(char *));
-    argv[0] = "pvmd";
-    /* With a loopback address for its own name a master cannot reach its slaves: then it must be told the address. */
-    argv[1] = arena_format(&memory, "-n%s", l->nhosts > 1 && facts.name_loopback && *address ? address : facts.name);
-    struct process p = {.number = master_of(l), .role = "pvmd", .argv = {argv, 2}, .output = "", .errors = "", .capture = true};
-    start(l, &p, &memory);
-    arena_fini(&memory);
-}
-
-static void start_agent(struct launch *l)
-{
-    struct arena memory = {0};
-    const char **argv = arena_array(&memory, (size_t)l->nhosts + 3, sizeof(char *));
-    size_t count = 0;
-    argv[count++] = l->daemon->settings->agent;
-    argv[count++] = "--wd";
-    argv[count++] = job_submit(l->job)->dir;
-    for (int i = 1; i < l->nhosts; i++) {
-        const char *address = address_of(l, i);
-        argv[count++] = *address ? arena_format(&memory, "%s=%s", host_name(l, i), address) : host_name(l, i);
-    }
-    struct process p = {.number = agent_of(l), .role = "agent", .argv = {argv, count}, .pvmsock = l->pvmsock};
-    if (files_of(l, 0, &memory, &p.output, &p.errors))
-        start(l, &p, &memory);
-    arena_fini(&memory);
-}
-
-static void spawned(struct launch *l, uint32_t request, const char *line)
-{
-    struct wire_message message = {.type = WIRE_pvm_spawned};
-    message.u.pvm_spawned.job = l->job->id;
-    message.u.pvm_spawned.attempt = l->attempt;
-    message.u.pvm_spawned.request = request;
-    message.u.pvm_spawned.line = line;
-    hosts_send(l->daemon->hosts, l->hosts[0], &message);
-}
-
-/* The command is a line of words without quotes, made by the master: "pvmd -s -d0x0 -nws2 ...". */
-static void start_slave(struct launch *l, int place)
-{
-    struct arena memory = {0};
-    struct slave *slave = &l->slaves[place];
-    const char **argv = arena_array(&memory, MAX_SPAWN_WORDS + 2, sizeof(char *));
-    size_t count = 0;
-    char *rest = arena_strdup(&memory, slave->command);
-    for (char *word; (word = strsep(&rest, " \t")) && count < MAX_SPAWN_WORDS;)
-        if (*word)
-            argv[count++] = word;
-    argv[count++] = "-f"; /* stay our child */
-    struct process p = {.number = slave_of(l, place), .role = "pvmd", .place = place, .argv = {argv, count}, .output = "", .errors = "", .capture = true};
-    start(l, &p, &memory);
-    arena_fini(&memory);
-}
-
-static void on_spawn(struct launch *l, const struct wire_pvm_spawn *spawn)
-{
-    int place = place_of(l, core_host_by_name(l->daemon->core, spawn->host));
-    const char *command = spawn->command + strspn(spawn->command, " \t");
-    if (place < 1) {
-        spawned(l, (uint32_t)spawn->request, place < 0 ? "PvmNoHost" : "PvmDupHost");
-    } else if (!*command || l->state != LAUNCH_SLAVES) {
-        spawned(l, (uint32_t)spawn->request, "PvmCantStart");
-    } else if (l->slaves[place].asked && l->slaves[place].request != spawn->request) {
-        spawned(l, (uint32_t)spawn->request, "PvmDupHost");
-    } else if (!l->slaves[place].asked) {
-        l->slaves[place] = (struct slave){.asked = true, .request = (uint32_t)spawn->request, .command = arena_strdup(&l->memory, command)};
-        start_slave(l, place);
-    }
-}
-
-static bool pvm_everywhere(struct launch *l)
-{
-    for (int i = 0; i < l->nhosts; i++) {
-        if (hosts_facts(l->daemon->hosts, l->hosts[i]).pvm)
-            continue;
-        fail(l, EVENT_LAUNCH_FAILED, REASON_PVM_FAILED, "host %s has no PVM: install it there, or leave the host out with --hosts", host_name(l, i));
-        return false;
-    }
-    return true;
-}
-
 /* ---- the normal way ---- */
 
 static void launched(struct launch *l)
 {
     struct event event = {.type = EVENT_LAUNCHED, .job = l->job->id, .attempt = l->attempt, .host = -1};
-    move(l, LAUNCH_LAUNCHED);
+    launch_move(l, LAUNCH_LAUNCHED);
     daemon_event(l->daemon, &event);
 }
 
 static void command(struct launch *l)
 {
-    move(l, LAUNCH_COMMAND);
+    launch_move(l, LAUNCH_COMMAND);
     start_commands(l, -1);
 }
 
@@ -339,43 +195,47 @@ static void on_started(struct launch *l, const struct wire_started *started)
 {
     if (started->process < l->ranks)
         on_started_rank(l, (uint32_t)started->process);
-    else if (started->process == agent_of(l) && l->state == LAUNCH_AGENT)
-        move(l, LAUNCH_SLAVES);
+    else if (started->process == pvm_agent(l) && l->state == LAUNCH_AGENT)
+        launch_move(l, LAUNCH_SLAVES);
 }
 
 static void on_start_failed(struct launch *l, int host, const struct wire_start_failed *failed)
 {
-    int place = place_of(l, host);
+    int place = launch_place(l, host);
     for (int i = 1; i < l->nhosts && l->state == LAUNCH_SLAVES; i++)
-        if (failed->process == slave_of(l, i) && l->slaves[i].asked && !l->slaves[i].answered) {
+        if (failed->process == pvm_slave(l, i) && l->slaves[i].asked && !l->slaves[i].answered) {
             l->slaves[i].answered = true;
-            fail(l, EVENT_LAUNCH_FAILED, REASON_PVM_FAILED, "%s: its PVM daemon could not be started: %s", host_name(l, i), failed->text);
+            launch_fail(l, EVENT_LAUNCH_FAILED, REASON_PVM_FAILED, "%s: its PVM daemon could not be started: %s",
+                        launch_host(l, i), failed->text);
             return;
         }
     if (failed->process < l->ranks && l->state == LAUNCH_COMMAND)
-        fail(l, EVENT_LAUNCH_FAILED, REASON_START_FAILED, "%s: %s", host_name(l, place), failed->text);
-    else if ((failed->process == master_of(l) && l->state == LAUNCH_MASTER) || (failed->process == agent_of(l) && l->state == LAUNCH_AGENT))
-        fail(l, EVENT_LAUNCH_FAILED, REASON_PVM_FAILED, "%s: its virtual machine could not be started: %s", host_name(l, place), failed->text);
+        launch_fail(l, EVENT_LAUNCH_FAILED, REASON_START_FAILED, "%s: %s", launch_host(l, place), failed->text);
+    else if ((failed->process == pvm_master(l) && l->state == LAUNCH_MASTER) ||
+             (failed->process == pvm_agent(l) && l->state == LAUNCH_AGENT))
+        launch_fail(l, EVENT_LAUNCH_FAILED, REASON_PVM_FAILED, "%s: its virtual machine could not be started: %s",
+                    launch_host(l, place), failed->text);
 }
 
 static void on_line(struct launch *l, const struct wire_line *line)
 {
-    if (line->process == master_of(l) && l->state == LAUNCH_MASTER) {
+    if (line->process == pvm_master(l) && l->state == LAUNCH_MASTER) {
         if (*line->line != '/') {
             char text[300];
-            fail(l, EVENT_LAUNCH_FAILED, REASON_PVM_FAILED, "%s: its PVM daemon said \"%s\" instead of the name of its socket", host_name(l, 0),
-                 str_printable(text, sizeof(text), line->line, strlen(line->line)));
+            launch_fail(l, EVENT_LAUNCH_FAILED, REASON_PVM_FAILED,
+                        "%s: its PVM daemon said \"%s\" instead of the name of its socket", launch_host(l, 0),
+                        str_printable(text, sizeof(text), line->line, strlen(line->line)));
             return;
         }
         l->pvmsock = arena_strdup(&l->memory, line->line);
-        move(l, LAUNCH_AGENT);
-        start_agent(l);
+        launch_move(l, LAUNCH_AGENT);
+        pvm_start_agent(l);
         return;
     }
     for (int i = 1; i < l->nhosts; i++)
-        if (line->process == slave_of(l, i) && l->slaves[i].asked && !l->slaves[i].answered) {
+        if (line->process == pvm_slave(l, i) && l->slaves[i].asked && !l->slaves[i].answered) {
             l->slaves[i].answered = true;
-            spawned(l, l->slaves[i].request, line->line);
+            pvm_spawned(l, l->slaves[i].request, line->line);
         }
 }
 
@@ -383,7 +243,8 @@ static void on_line(struct launch *l, const struct wire_line *line)
 
 static void taken(struct daemon *daemon, int host, const struct wire_exited *exited)
 {
-    struct wire_message message = {.type = WIRE_taken, .u.taken = {.job = exited->job, .attempt = exited->attempt, .process = exited->process}};
+    struct wire_message message = {
+        .type = WIRE_taken, .u.taken = {.job = exited->job, .attempt = exited->attempt, .process = exited->process}};
     hosts_send(daemon->hosts, host, &message);
 }
 
@@ -391,7 +252,7 @@ static void finish(struct launch *l)
 {
     struct event event = l->last_exit;
     deadline_clear(&l->daemon->deadlines, &l->deadline);
-    move(l, LAUNCH_OVER);
+    launch_move(l, LAUNCH_OVER);
     daemon_event(l->daemon, &event);
 }
 
@@ -406,7 +267,7 @@ static void begin_finish(struct launch *l, const struct event *last)
 {
     struct wire_message message = {.type = WIRE_pvm_finish, .u.pvm_finish = {.job = l->job->id, .attempt = l->attempt}};
     l->last_exit = *last;
-    move(l, LAUNCH_FINISHING);
+    launch_move(l, LAUNCH_FINISHING);
     deadline_set(&l->daemon->deadlines, &l->deadline, daemon_now_ms() + FINISH_MS);
     hosts_send(l->daemon->hosts, l->hosts[0], &message);
 }
@@ -449,14 +310,16 @@ static const char *how(const struct wire_exited *exited, char *text, size_t size
 static void on_helper_exited(struct launch *l, int host, const struct wire_exited *exited)
 {
     char text[60];
-    bool agent = exited->process == agent_of(l);
-    int place = place_of(l, host);
+    bool agent = exited->process == pvm_agent(l);
+    int place = launch_place(l, host);
     if (l->state == LAUNCH_FINISHING) {
         if (agent)
             finish(l);
     } else if (l->state != LAUNCH_OVER) {
-        fail(l, EVENT_ABORT, REASON_PVM_FAILED, "%s: %s %s, and without it the job's virtual machine is gone", host_name(l, place),
-             agent ? "the agent of its virtual machine" : "its PVM daemon", how(exited, text, sizeof(text)));
+        launch_fail(l, EVENT_ABORT, REASON_PVM_FAILED, "%s: %s %s, and without it the job's virtual machine is gone%s",
+                    launch_host(l, place), agent ? "the agent of its virtual machine" : "its PVM daemon",
+                    how(exited, text, sizeof(text)),
+                    l->state == LAUNCH_MASTER ? "; does the host know its own name and address?" : "");
     }
 }
 
@@ -485,11 +348,12 @@ static void on_pvm(struct launch *l, int host, struct wire_message *message)
     if (host != l->hosts[0] || !job_submit(l->job)->pvm)
         return; /* the agent lives on the first host */
     if (message->type == WIRE_pvm_spawn)
-        on_spawn(l, &message->u.pvm_spawn);
+        pvm_spawn(l, &message->u.pvm_spawn);
     else if (message->type == WIRE_pvm_ready && l->state == LAUNCH_SLAVES)
         command(l);
     else if (message->type == WIRE_pvm_failed && l->state != LAUNCH_OVER && l->state != LAUNCH_FINISHING)
-        fail(l, l->state < LAUNCH_LAUNCHED ? EVENT_LAUNCH_FAILED : EVENT_ABORT, REASON_PVM_FAILED, "its virtual machine failed: %s", message->u.pvm_failed.reason);
+        launch_fail(l, l->state < LAUNCH_LAUNCHED ? EVENT_LAUNCH_FAILED : EVENT_ABORT, REASON_PVM_FAILED,
+                    "its virtual machine failed: %s", message->u.pvm_failed.reason);
 }
 
 /* ---- dispatch ---- */
@@ -498,12 +362,21 @@ static void on_pvm(struct launch *l, int host, struct wire_message *message)
 static struct launch *launch_of(struct daemon *daemon, int host, const struct wire_message *m)
 {
     uint64_t id = 0, attempt = 0, process = UINT64_MAX;
-#define OF(type) case WIRE_##type: id = m->u.type.job; attempt = m->u.type.attempt; break;
-#define OF_PROCESS(type) case WIRE_##type: id = m->u.type.job; attempt = m->u.type.attempt; process = m->u.type.process; break;
+#define OF(type)                                                                                                       \
+    case WIRE_##type:                                                                                                  \
+        id = m->u.type.job;                                                                                            \
+        attempt = m->u.type.attempt;                                                                                   \
+        break;
+#define OF_PROCESS(type)                                                                                               \
+    case WIRE_##type:                                                                                                  \
+        id = m->u.type.job;                                                                                            \
+        attempt = m->u.type.attempt;                                                                                   \
+        process = m->u.type.process;                                                                                   \
+        break;
     switch ((int)m->type) {
-    OF_PROCESS(started) OF_PROCESS(start_failed) OF_PROCESS(line) OF_PROCESS(exited)
-    OF(pvm_spawn) OF(pvm_ready) OF(pvm_failed)
-    default: break;
+        OF_PROCESS(started)
+        OF_PROCESS(start_failed)
+        OF_PROCESS(line) OF_PROCESS(exited) OF(pvm_spawn) OF(pvm_ready) OF(pvm_failed) default : break;
     }
     struct job *job = jobs_find(&daemon->jobs, id);
     struct launch *l = job ? job->launch : NULL;
@@ -521,11 +394,21 @@ void launch_message(struct daemon *daemon, int host, struct wire_message *messag
         return;
     }
     switch ((int)message->type) {
-    case WIRE_started: on_started(l, &message->u.started); break;
-    case WIRE_start_failed: on_start_failed(l, host, &message->u.start_failed); break;
-    case WIRE_line: on_line(l, &message->u.line); break;
-    case WIRE_exited: on_exited(l, host, &message->u.exited); break;
-    default: on_pvm(l, host, message); break;
+    case WIRE_started:
+        on_started(l, &message->u.started);
+        break;
+    case WIRE_start_failed:
+        on_start_failed(l, host, &message->u.start_failed);
+        break;
+    case WIRE_line:
+        on_line(l, &message->u.line);
+        break;
+    case WIRE_exited:
+        on_exited(l, host, &message->u.exited);
+        break;
+    default:
+        on_pvm(l, host, message);
+        break;
     }
 }
 
@@ -534,15 +417,15 @@ static void send_again(struct launch *l, int place)
     switch (l->state) {
     case LAUNCH_MASTER:
         if (place == 0)
-            start_master(l);
+            pvm_start_master(l);
         break;
     case LAUNCH_AGENT:
         if (place == 0)
-            start_agent(l);
+            pvm_start_agent(l);
         break;
     case LAUNCH_SLAVES:
         if (place > 0 && l->slaves[place].asked && !l->slaves[place].answered)
-            start_slave(l, place);
+            pvm_start_slave(l, place);
         break;
     case LAUNCH_COMMAND:
         start_commands(l, place);
@@ -559,7 +442,7 @@ void launch_host_up(struct daemon *daemon, int host)
 {
     size_t cursor = 0;
     for (struct job *job; (job = map_next(&daemon->jobs.by_id, &cursor));) {
-        int place = job->launch ? place_of(job->launch, host) : -1;
+        int place = job->launch ? launch_place(job->launch, host) : -1;
         if (place >= 0)
             send_again(job->launch, place);
     }
@@ -586,12 +469,15 @@ static void copy_cluster(struct launch *l, const struct core_job *state)
     l->exited = arena_array(&l->memory, l->ranks, sizeof(bool));
 }
 
-static struct launch *create(struct daemon *daemon, struct job *job, const struct core_job *state, enum launch_state first)
+static struct launch *create(struct daemon *daemon, struct job *job, const struct core_job *state,
+                             enum launch_state first)
 {
     struct launch *l = mem_zalloc(sizeof(*l));
-    *l = (struct launch){.daemon = daemon, .job = job, .attempt = state->attempt, .state = first, .deadline.fire = on_deadline};
+    *l = (struct launch){
+        .daemon = daemon, .job = job, .attempt = state->attempt, .state = first, .deadline.fire = on_deadline};
     copy_cluster(l, state);
-    l->tmpdir = arena_format(&l->memory, "%s/%" PRIu64 ".%" PRIu32, daemon->settings->jobs_dir, job->id, state->attempt);
+    l->tmpdir =
+        arena_format(&l->memory, "%s/%" PRIu64 ".%" PRIu32, daemon->settings->jobs_dir, job->id, state->attempt);
     job->launch = l;
     return l;
 }
@@ -609,7 +495,7 @@ void launch_begin(struct daemon *daemon, struct job *job)
     if (!pvm)
         start_commands(l, -1);
     else if (pvm_everywhere(l))
-        start_master(l);
+        pvm_start_master(l);
 }
 
 void launch_restore(struct daemon *daemon, struct job *job)
@@ -632,7 +518,7 @@ void launch_end(struct daemon *daemon, struct job *job)
     if (l->state == LAUNCH_FINISHING)
         finish(l); /* the status is worth having, whatever ends the job now */
     if (l->state != LAUNCH_OVER)
-        move(l, LAUNCH_OVER);
+        launch_move(l, LAUNCH_OVER);
     deadline_clear(&daemon->deadlines, &l->deadline);
     job->launch = NULL;
     l->next_dead = daemon->dead_launches;

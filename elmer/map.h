@@ -10,10 +10,11 @@ struct map {
     size_t capacity, count; /* capacity: a power of two, or 0 */
 };
 
-void *map_get(const struct map *map, uint64_t key);         /* NULL: not there */
-void map_put(struct map *map, uint64_t key, void *value);   /* replaces; value is not NULL */
-void *map_remove(struct map *map, uint64_t key);            /* what was there, or NULL */
-void *map_next(const struct map *map, size_t *cursor);      /* all values in no order, cursor from 0; the map must not change meanwhile */
-void map_fini(struct map *map);                             /* the values are the caller's */
+void *map_get(const struct map *map, uint64_t key);       /* NULL: not there */
+void map_put(struct map *map, uint64_t key, void *value); /* replaces; value is not NULL */
+void *map_remove(struct map *map, uint64_t key);          /* what was there, or NULL */
+void *map_next(const struct map *map,
+               size_t *cursor); /* all values in no order, cursor from 0; the map must not change meanwhile */
+void map_fini(struct map *map); /* the values are the caller's */
 
 #endif

@@ -1,5 +1,5 @@
-/* mem.h - memory of the queue daemon. Small allocations of its own do not fail: out of memory elmer stops with a line, systemd starts it
- * again, and it goes on from its store. What a peer can make large is bounded before it gets here. */
+/* mem.h - memory of the queue daemon. Small allocations of its own do not fail: out of memory elmer stops with a line,
+ * systemd starts it again, and it goes on from its store. What a peer can make large is bounded before it gets here. */
 #ifndef ELMER_DAEMON_MEM_H
 #define ELMER_DAEMON_MEM_H
 
@@ -7,7 +7,8 @@
 
 void *mem_zalloc(size_t size);
 void *mem_array(size_t count, size_t size); /* zeroed; never NULL */
-void *mem_grow(void *old, size_t *capacity, size_t needed, size_t size); /* old or a larger copy with room for needed items */
+void *mem_grow(void *old, size_t *capacity, size_t needed,
+               size_t size); /* old or a larger copy with room for needed items */
 char *mem_strdup(const char *text);
 char *mem_format(const char *format, ...) __attribute__((format(printf, 1, 2)));
 

@@ -39,10 +39,15 @@ static void on_status(struct deadline *deadline)
     deadline_set(n->deadlines, deadline, mono_ms(mono_now()) + STATUS_MS);
 }
 
-struct notify *notify_create(struct deadlines *deadlines, void (*status)(char *text, size_t size, void *data), void *data)
+struct notify *notify_create(struct deadlines *deadlines, void (*status)(char *text, size_t size, void *data),
+                             void *data)
 {
     struct notify *n = mem_zalloc(sizeof(*n));
-    *n = (struct notify){.deadlines = deadlines, .describe = status, .data = data, .watchdog.fire = on_watchdog, .status.fire = on_status};
+    *n = (struct notify){.deadlines = deadlines,
+                         .describe = status,
+                         .data = data,
+                         .watchdog.fire = on_watchdog,
+                         .status.fire = on_status};
     uint64_t usec;
     if (sd_watchdog_enabled(0, &usec) > 0)
         n->watchdog_ms = (int64_t)(usec / 1000 / 3);

@@ -6,7 +6,8 @@
 
 struct notify;
 /* status() writes a line about the present state; it is asked now and then. */
-struct notify *notify_create(struct deadlines *deadlines, void (*status)(char *text, size_t size, void *data), void *data);
+struct notify *notify_create(struct deadlines *deadlines, void (*status)(char *text, size_t size, void *data),
+                             void *data);
 void notify_ready(struct notify *notify);
 void notify_stopping(struct notify *notify);
 void notify_destroy(struct notify *notify);

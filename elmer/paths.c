@@ -17,12 +17,16 @@ int path_check(const char *pattern, const char *what, struct err *err)
             continue;
         c++;
         if (!*c || !strchr("juxr%", *c))
-            return err_set(err, -1, "the file name for %s contains an unknown pattern: known are %%j job id, %%u user, %%x job name, %%r rank, %%%% percent sign", what);
+            return err_set(err, -1,
+                           "the file name for %s contains an unknown pattern: known are %%j job id, %%u user, %%x job "
+                           "name, %%r rank, %%%% percent sign",
+                           what);
     }
     return 0;
 }
 
-const char *path_expand(struct arena *memory, const char *pattern, uint64_t job, const char *user, const char *name, uint32_t rank)
+const char *path_expand(struct arena *memory, const char *pattern, uint64_t job, const char *user, const char *name,
+                        uint32_t rank)
 {
     char path[PATH_BYTES];
     size_t used = 0;
@@ -31,11 +35,20 @@ const char *path_expand(struct arena *memory, const char *pattern, uint64_t job,
         const char *piece = number;
         if (*c == '%') {
             switch (*++c) {
-            case 'j': snprintf(number, sizeof(number), "%" PRIu64, job); break;
-            case 'r': snprintf(number, sizeof(number), "%" PRIu32, rank); break;
-            case 'u': piece = user; break;
-            case 'x': piece = name; break;
-            default: break; /* %% */
+            case 'j':
+                snprintf(number, sizeof(number), "%" PRIu64, job);
+                break;
+            case 'r':
+                snprintf(number, sizeof(number), "%" PRIu32, rank);
+                break;
+            case 'u':
+                piece = user;
+                break;
+            case 'x':
+                piece = name;
+                break;
+            default:
+                break; /* %% */
             }
         }
         size_t length = strlen(piece);

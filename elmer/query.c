@@ -1,10 +1,11 @@
 /* query.c - lists of jobs, and waiting for the end of one.
  *
- * A query is answered in slices of up to 256 jobs, one slice in a turn of the loop, and only while the client (or its host) takes what was sent:
- * else it goes on a little later. A slice becomes one or more pages, none too large for a frame, all but the very last with `more`.
- * Jobs named by id that are no longer in memory are read from the store between two slices. A list without ids walks the core by id and so keeps nothing:
- * a job that changes or ends meanwhile is shown as it is when its turn comes.
- * A wait hangs on its job until the end is on disk, or until its timeout. */
+ * A query is answered in slices of up to 256 jobs, one slice in a turn of the loop, and only while the client (or its
+ * host) takes what was sent: else it goes on a little later. A slice becomes one or more pages, none too large for a
+ * frame, all but the very last with `more`. Jobs named by id that are no longer in memory are read from the store
+ * between two slices. A list without ids walks the core by id and so keeps nothing: a job that changes or ends
+ * meanwhile is shown as it is when its turn comes. A wait hangs on its job until the end is on disk, or until its
+ * timeout. */
 #include "config.h"
 
 #include <inttypes.h>
@@ -82,9 +83,11 @@ static void list_slice(struct request *request)
     struct record *records[SLICE];
     size_t count = 0;
     const struct core_job *state = NULL;
-    for (int scanned = 0; count < SLICE && scanned < SCAN && (state = core_next_job(daemon->core, &request->cursor)); scanned++) {
+    for (int scanned = 0; count < SLICE && scanned < SCAN && (state = core_next_job(daemon->core, &request->cursor));
+         scanned++) {
         struct job *job = jobs_find(&daemon->jobs, state->id);
-        enum job_state shown = job && state->state == JOB_DONE && !daemon_job_settled(daemon, job) ? JOB_ENDING : state->state;
+        enum job_state shown =
+            job && state->state == JOB_DONE && !daemon_job_settled(daemon, job) ? JOB_ENDING : state->state;
         if (job && wanted(&request->message.u.query, shown))
             records[count++] = daemon_record(daemon, job);
     }
@@ -201,7 +204,8 @@ static void on_waited(struct record **records, size_t count, const char *error, 
     struct request *request = data;
     request->holder = HOLDER_NONE;
     if (error || !count) {
-        request_error(request, error ? WIRE_CODE_REFUSED : WIRE_CODE_NO_SUCH_JOB, "job %" PRIu64 " cannot be found: %s", request->job, error ? error : "it is not in the store");
+        request_error(request, error ? WIRE_CODE_REFUSED : WIRE_CODE_NO_SUCH_JOB, "job %" PRIu64 " cannot be found: %s",
+                      request->job, error ? error : "it is not in the store");
     } else {
         send_records(request, records, 1, false);
         request_end(request);
@@ -228,7 +232,8 @@ void wait_begin(struct request *request)
             job->waiting->waiting_place = &request->next_waiting;
         job->waiting = request;
         request->deadline.fire = on_timeout;
-        deadline_set(&daemon->deadlines, &request->deadline, daemon_now_ms() + (int64_t)request->message.u.wait.timeout_ms);
+        deadline_set(&daemon->deadlines, &request->deadline,
+                     daemon_now_ms() + (int64_t)request->message.u.wait.timeout_ms);
     }
 }
 

@@ -1,4 +1,5 @@
-/* record.h - all that is kept of a job, as plain data: what the store writes and reads, and what the views of users are made of. */
+/* record.h - all that is kept of a job, as plain data: what the store writes and reads, and what the views of users are
+ * made of. */
 #ifndef ELMER_DAEMON_RECORD_H
 #define ELMER_DAEMON_RECORD_H
 
@@ -27,30 +28,30 @@ struct record {
     /* the submission: never changes */
     uint32_t uid;
     const char *user, *token;
-    int64_t submitted_ms;            /* Unix time, as all below; -1: not yet */
+    int64_t submitted_ms;             /* Unix time, as all below; -1: not yet */
     const struct wire_submit *submit; /* NULL in one that goes to the store */
-    struct wire_message submission;  /* owned, of one that was read */
-    const char *json;                /* the same for the store; NULL: has been written before */
+    struct wire_message submission;   /* owned, of one that was read */
+    const char *json;                 /* the same for the store; NULL: has been written before */
     /* facts and decisions */
     enum job_state state;
     enum reason reason;
     const char *text;
     uint32_t attempt;
     uint64_t allocation;
-    int level;                       /* CORE_NO_LEVEL */
+    int level; /* CORE_NO_LEVEL */
     const struct record_processor *processors;
     uint32_t nprocessors;
-    const char *const *hosts;        /* those that it may use; nhosts 0: all */
+    const char *const *hosts; /* those that it may use; nhosts 0: all */
     uint32_t nhosts;
     int exit_status, signal;
     uint32_t exits, failed_rank;
-    const uint8_t *exited;           /* as in struct core_job; NULL */
+    const uint8_t *exited; /* as in struct core_job; NULL */
     size_t exited_size;
     int64_t started_ms, ended_ms;
     int64_t level_ms[CORE_MAX_LEVELS];
     const struct record_usage *usage;
     size_t nusage;
-    uint32_t ahead;                  /* of queued ones; not stored */
+    uint32_t ahead; /* of queued ones; not stored */
 };
 
 struct record *record_create(void);

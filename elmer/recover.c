@@ -1,8 +1,8 @@
 /* recover.c - what the store holds goes back into the core.
  *
- * Queued and held jobs come back in the order of ids, those with a cluster in the order of their allocation. Hosts of the latter are awaited: nothing
- * is decided about such a job before its host says hello, or does not come within host_timeout. A job on a host that is no longer in the configuration
- * is done, host-lost. */
+ * Queued and held jobs come back in the order of ids, those with a cluster in the order of their allocation. Hosts of
+ * the latter are awaited: nothing is decided about such a job before its host says hello, or does not come within
+ * host_timeout. A job on a host that is no longer in the configuration is done, host-lost. */
 #include "config.h"
 
 #include "elmer/recover.h"
@@ -57,7 +57,8 @@ static void restore_shell(struct daemon *daemon, struct record *r)
     for (size_t i = 0; i < r->nusage; i++) {
         int host = core_host_by_name(daemon->core, r->usage[i].host);
         if (host >= 0)
-            job_set_usage(job, core_host(daemon->core, host)->name, r->usage[i].attempt, r->usage[i].cpu_seconds, r->usage[i].memory_peak_bytes);
+            job_set_usage(job, core_host(daemon->core, host)->name, r->usage[i].attempt, r->usage[i].cpu_seconds,
+                          r->usage[i].memory_peak_bytes);
     }
     if (r->state == JOB_RUNNING)
         launch_restore(daemon, job);
@@ -80,7 +81,8 @@ static const char *fill_cluster(struct daemon *daemon, struct record *r, struct 
 {
     struct core_processor *processors = arena_array(&r->memory, r->nprocessors, sizeof(*processors));
     for (uint32_t i = 0; i < r->nprocessors; i++) {
-        processors[i] = (struct core_processor){core_host_by_name(daemon->core, r->processors[i].host), r->processors[i].cpu};
+        processors[i] =
+            (struct core_processor){core_host_by_name(daemon->core, r->processors[i].host), r->processors[i].cpu};
         if (processors[i].host < 0)
             return r->processors[i].host;
     }
@@ -104,8 +106,20 @@ static void fill_hosts(struct daemon *daemon, struct record *r, struct core_job 
 static int restore(struct daemon *daemon, struct record *r, struct err *err)
 {
     struct core_job job = {
-        .id = r->id, .attempt = r->attempt, .allocation = r->allocation, .uid = r->uid, .nprocs = (uint32_t)r->submit->nprocs, .each = r->submit->each, .state = r->state,
-        .reason = r->reason, .text = r->text, .level = r->level, .exit_status = r->exit_status, .signal = r->signal, .exits = r->exits, .failed_rank = r->failed_rank,
+        .id = r->id,
+        .attempt = r->attempt,
+        .allocation = r->allocation,
+        .uid = r->uid,
+        .nprocs = (uint32_t)r->submit->nprocs,
+        .each = r->submit->each,
+        .state = r->state,
+        .reason = r->reason,
+        .text = r->text,
+        .level = r->level,
+        .exit_status = r->exit_status,
+        .signal = r->signal,
+        .exits = r->exits,
+        .failed_rank = r->failed_rank,
     };
     memcpy(job.level_ms, r->level_ms, sizeof(job.level_ms));
     fill_hosts(daemon, r, &job);
@@ -116,7 +130,9 @@ static int restore(struct daemon *daemon, struct record *r, struct err *err)
     }
     int code = core_restore_job(daemon->core, &job, daemon_now_ms());
     if (code)
-        err_set(err, code, "job %" PRIu64 " (%s) of the store does not fit into the configuration (%s): put back the configuration it was started with, \"levels\" above all, until it has ended",
+        err_set(err, code,
+                "job %" PRIu64 " (%s) of the store does not fit into the configuration (%s): put back the "
+                "configuration it was started with, \"levels\" above all, until it has ended",
                 r->id, job_state_name(r->state), strerror(-code));
     else
         restore_shell(daemon, r);

@@ -1,9 +1,10 @@
 /* requests.c - from the message to the answer.
  *
- * Normal: a message of a client -> a request with a number -> who the user is, where that matters (users.c, perhaps later) -> an event
- * with the number -> the core's ANSWER, after the commit -> the client. Queries and waits are in query.c, submissions in submit.c.
- * A client that goes away leaves requests without client: they go on, and their answers are dropped; queries and waits end at once.
- * Invariant: a request is in the table by number until request_end(), and in its client's list while there is one. */
+ * Normal: a message of a client -> a request with a number -> who the user is, where that matters (users.c, perhaps
+ * later) -> an event with the number -> the core's ANSWER, after the commit -> the client. Queries and waits are in
+ * query.c, submissions in submit.c. A client that goes away leaves requests without client: they go on, and their
+ * answers are dropped; queries and waits end at once. Invariant: a request is in the table by number until
+ * request_end(), and in its client's list while there is one. */
 #include "config.h"
 
 #include "elmer/requests.h"
@@ -130,9 +131,11 @@ static void explain_state(struct request *request, const struct verb *verb)
     else if (verb->event == EVENT_KILL && (state == JOB_QUEUED || state == JOB_HELD))
         advice = "; remove it with ecancel";
     if (state == JOB_DONE || state == JOB_CANCELLED)
-        request_error(request, WIRE_CODE_WRONG_STATE, "job %" PRIu64 " has ended already: it cannot be %s", request->job, verb->name);
+        request_error(request, WIRE_CODE_WRONG_STATE, "job %" PRIu64 " has ended already: it cannot be %s",
+                      request->job, verb->name);
     else
-        request_error(request, WIRE_CODE_WRONG_STATE, "job %" PRIu64 " is %s: it cannot be %s%s", request->job, job_state_name(state), verb->name, advice);
+        request_error(request, WIRE_CODE_WRONG_STATE, "job %" PRIu64 " is %s: it cannot be %s%s", request->job,
+                      job_state_name(state), verb->name, advice);
 }
 
 static void explain_refusal(struct request *request, enum answer answer)
@@ -141,8 +144,9 @@ static void explain_refusal(struct request *request, enum answer answer)
     const struct verb *verb = verb_of(request->type);
     const struct job *job = jobs_find(&daemon->jobs, request->job);
     if (answer == ANSWER_NOT_PERMITTED)
-        request_error(request, WIRE_CODE_NOT_PERMITTED, "job %" PRIu64 " belongs to %s: only its owner, and administrators (group %s), may do this", request->job,
-                      job ? job->user : "another user", daemon->settings->admin_group);
+        request_error(request, WIRE_CODE_NOT_PERMITTED,
+                      "job %" PRIu64 " belongs to %s: only its owner, and administrators (group %s), may do this",
+                      request->job, job ? job->user : "another user", daemon->settings->admin_group);
     else if (answer == ANSWER_NO_SUCH_JOB && (!request->job || request->job >= core_next_id(daemon->core)))
         request_error(request, WIRE_CODE_NO_SUCH_JOB, "there is no job %" PRIu64, request->job);
     else if (verb && (answer == ANSWER_NO_SUCH_JOB || answer == ANSWER_WRONG_STATE))
@@ -157,7 +161,8 @@ static void answer_verb(struct request *request, enum answer answer)
     if (answer != ANSWER_OK)
         explain_refusal(request, answer);
     else if (!verb)
-        request_done(request, "host %s %s", request->message.u.drain.host, request->message.u.drain.drained ? "takes no new jobs" : "takes jobs again");
+        request_done(request, "host %s %s", request->message.u.drain.host,
+                     request->message.u.drain.drained ? "takes no new jobs" : "takes jobs again");
     else
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wformat-nonliteral"
@@ -179,9 +184,11 @@ static void run_drain(struct request *request, bool admin)
 {
     const struct wire_drain *drain = &request->message.u.drain;
     int host = core_host_by_name(request->daemon->core, drain->host);
-    struct event event = {.type = drain->drained ? EVENT_DRAIN : EVENT_UNDRAIN, .request = request->number, .host = host};
+    struct event event = {
+        .type = drain->drained ? EVENT_DRAIN : EVENT_UNDRAIN, .request = request->number, .host = host};
     if (!admin) {
-        request_error(request, WIRE_CODE_NOT_PERMITTED, "only administrators (group %s) may drain hosts", request->daemon->settings->admin_group);
+        request_error(request, WIRE_CODE_NOT_PERMITTED, "only administrators (group %s) may drain hosts",
+                      request->daemon->settings->admin_group);
     } else if (host < 0) {
         request_error(request, WIRE_CODE_REFUSED, "there is no host %s in the cluster", drain->host);
     } else {
@@ -196,23 +203,39 @@ static void run_drain(struct request *request, bool admin)
 static uint64_t job_of(const struct wire_message *message)
 {
     switch ((int)message->type) {
-    case WIRE_cancel: return message->u.cancel.job;
-    case WIRE_kill: return message->u.kill.job;
-    case WIRE_hold: return message->u.hold.job;
-    case WIRE_release: return message->u.release.job;
-    case WIRE_wait: return message->u.wait.job;
-    default: return 0;
+    case WIRE_cancel:
+        return message->u.cancel.job;
+    case WIRE_kill:
+        return message->u.kill.job;
+    case WIRE_hold:
+        return message->u.hold.job;
+    case WIRE_release:
+        return message->u.release.job;
+    case WIRE_wait:
+        return message->u.wait.job;
+    default:
+        return 0;
     }
 }
 
 static void dispatch(struct request *request, bool admin)
 {
     switch ((int)request->type) {
-    case WIRE_submit: submit_begin(request); break;
-    case WIRE_query: query_begin(request); break;
-    case WIRE_wait: wait_begin(request); break;
-    case WIRE_drain: run_drain(request, admin); break;
-    default: run_verb(request, admin); break;
+    case WIRE_submit:
+        submit_begin(request);
+        break;
+    case WIRE_query:
+        query_begin(request);
+        break;
+    case WIRE_wait:
+        wait_begin(request);
+        break;
+    case WIRE_drain:
+        run_drain(request, admin);
+        break;
+    default:
+        run_verb(request, admin);
+        break;
     }
 }
 
@@ -250,13 +273,22 @@ void requests_begin(struct client *client, struct wire_message *message)
 {
     struct daemon *daemon = clients_daemon(client->clients);
     if (!known_request(message->type) || client->nrequests >= MAX_OUTSTANDING) {
-        client_error(client, message->id, WIRE_CODE_REFUSED, known_request(message->type) ? "too many requests without answer on one link; wait for answers" : "elmer has no answer to this message");
+        client_error(client, message->id, WIRE_CODE_REFUSED,
+                     known_request(message->type) ? "too many requests without answer on one link; wait for answers"
+                                                  : "elmer has no answer to this message");
         return;
     }
     struct requests *requests = daemon->requests;
     struct request *request = mem_zalloc(sizeof(*request));
-    *request = (struct request){.daemon = daemon, .number = requests->next++, .client = client, .message = *message, .type = message->type, .id = message->id,
-                                .job = job_of(message), .next = client->requests, .place = &client->requests};
+    *request = (struct request){.daemon = daemon,
+                                .number = requests->next++,
+                                .client = client,
+                                .message = *message,
+                                .type = message->type,
+                                .id = message->id,
+                                .job = job_of(message),
+                                .next = client->requests,
+                                .place = &client->requests};
     message->memory = NULL;
     if (client->requests)
         client->requests->place = &request->next;

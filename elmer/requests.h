@@ -8,20 +8,20 @@ enum request_holder { HOLDER_NONE, HOLDER_USERS, HOLDER_CORE, HOLDER_STORE, HOLD
 
 struct request {
     struct daemon *daemon;
-    uint64_t number;            /* in the core's events */
-    struct client *client;      /* NULL: gone */
+    uint64_t number;             /* in the core's events */
+    struct client *client;       /* NULL: gone */
     struct wire_message message; /* owned; empty after a submission became a job */
     enum wire_type type;
-    uint64_t id;                /* the client's */
+    uint64_t id; /* the client's */
     uint64_t job;
-    enum request_holder holder; /* who will come back to it */
+    enum request_holder holder;    /* who will come back to it */
     struct request *next, **place; /* of the client */
-    char name[65];              /* submit.c: a name made from the command */
+    char name[65];                 /* submit.c: a name made from the command */
     /* query.c */
     struct deadline deadline;
-    uint64_t cursor;            /* last job looked at */
-    size_t next_id;             /* of message.u.query.jobs */
-    struct record **found;      /* from memory, while the store is asked for the others */
+    uint64_t cursor;       /* last job looked at */
+    size_t next_id;        /* of message.u.query.jobs */
+    struct record **found; /* from memory, while the store is asked for the others */
     size_t nfound;
     struct request *next_waiting, **waiting_place; /* of the job */
 };
@@ -43,7 +43,8 @@ bool requests_store_failed(struct requests *requests, uint64_t number, const cha
 /* Send and end the request. */
 void request_send(struct request *request, const struct wire_message *message); /* does not end it */
 void request_end(struct request *request);
-void request_error(struct request *request, const char *code, const char *format, ...) __attribute__((format(printf, 3, 4)));
+void request_error(struct request *request, const char *code, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
 void request_done(struct request *request, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* submit.c: the message submit; its answer. */

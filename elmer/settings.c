@@ -191,7 +191,8 @@ static struct settings_host *add_host(struct settings *s, const char *name)
     return &s->hosts[s->nhosts++];
 }
 
-/* "hosts" says which there are and in which order; a section "host NAME" may come before it, so its values wait in a list of their own. */
+/* "hosts" says which there are and in which order; a section "host NAME" may come before it, so its values wait in a
+ * list of their own. */
 struct loading {
     struct settings settings; /* first: the setters above take it for the whole */
     struct settings sections;
@@ -275,14 +276,39 @@ static int set_host_cpus(void *config, const char *sub, const char *value, struc
     return 0;
 }
 
-#define KEY(name) { "elmer", #name, set_##name }
+#define KEY(name)                                                                                                      \
+    {                                                                                                                  \
+        "elmer", #name, set_##name                                                                                     \
+    }
 static const struct ini_key keys[] = {
-    KEY(listen), KEY(transport), KEY(hosts), KEY(name), KEY(levels), KEY(allocator), KEY(threshold),
-    KEY(report_interval), KEY(fresh_intervals), KEY(settle), KEY(start_timeout), KEY(resend), KEY(kill_grace),
-    KEY(host_timeout), KEY(heartbeat), KEY(minimum_uid), KEY(max_nprocs), KEY(seed), KEY(store), KEY(socket),
-    KEY(host_socket), KEY(host_user), KEY(admin_group), KEY(jobs_dir), KEY(agent),
-    { "host *", "cpus", set_host_cpus }, { "host *", "address", set_host_address },
-    { NULL, NULL, NULL },
+    KEY(listen),
+    KEY(transport),
+    KEY(hosts),
+    KEY(name),
+    KEY(levels),
+    KEY(allocator),
+    KEY(threshold),
+    KEY(report_interval),
+    KEY(fresh_intervals),
+    KEY(settle),
+    KEY(start_timeout),
+    KEY(resend),
+    KEY(kill_grace),
+    KEY(host_timeout),
+    KEY(heartbeat),
+    KEY(minimum_uid),
+    KEY(max_nprocs),
+    KEY(seed),
+    KEY(store),
+    KEY(socket),
+    KEY(host_socket),
+    KEY(host_user),
+    KEY(admin_group),
+    KEY(jobs_dir),
+    KEY(agent),
+    {"host *", "cpus", set_host_cpus},
+    {"host *", "address", set_host_address},
+    {NULL, NULL, NULL},
 };
 
 /* ---- the whole ---- */
@@ -332,10 +358,14 @@ static int merge_sections(struct loading *loading, const char *path, struct err 
 static int check_whole(struct settings *s, const char *path, struct err *err)
 {
     if (s->listen && !s->transport)
-        return err_set(err, -EINVAL, "%s: listen = %s needs \"transport = plain\" beside it: links over TCP are not encrypted yet (TLS comes later), "
-                       "so say that the network may be trusted, or leave out \"listen\"", path, s->listen);
+        return err_set(err, -EINVAL,
+                       "%s: listen = %s needs \"transport = plain\" beside it: links over TCP are not encrypted yet "
+                       "(TLS comes later), "
+                       "so say that the network may be trusted, or leave out \"listen\"",
+                       path, s->listen);
     if (s->host_timeout_ms < 2 * s->heartbeat_ms)
-        return err_set(err, -EINVAL, "%s: host_timeout (%ld ms) must be at least twice the heartbeat (%ld ms)", path, s->host_timeout_ms, s->heartbeat_ms);
+        return err_set(err, -EINVAL, "%s: host_timeout (%ld ms) must be at least twice the heartbeat (%ld ms)", path,
+                       s->host_timeout_ms, s->heartbeat_ms);
     s->core.fresh_ms = (int64_t)s->fresh_intervals * s->report_ms;
     return 0;
 }
@@ -354,7 +384,9 @@ int settings_load(struct settings *settings, const char *path, bool required, st
     }
     if (!code && !loading.hosts_given) {
         if (!str_valid_hostname(loading.settings.name))
-            code = err_set(err, -EINVAL, "the name of this host, \"%s\", cannot be used: set \"name = ...\" in section [elmer] of %s", loading.settings.name, path);
+            code = err_set(err, -EINVAL,
+                           "the name of this host, \"%s\", cannot be used: set \"name = ...\" in section [elmer] of %s",
+                           loading.settings.name, path);
         else
             add_host(&loading.settings, loading.settings.name);
     }
@@ -378,7 +410,8 @@ void settings_fini(struct settings *s)
         free(s->hosts[i].cpus);
     }
     free(s->hosts);
-    char **texts[] = { &s->listen, &s->transport, &s->name, &s->store, &s->socket, &s->host_socket, &s->host_user, &s->admin_group, &s->jobs_dir, &s->agent };
+    char **texts[] = {&s->listen,      &s->transport, &s->name,        &s->store,    &s->socket,
+                      &s->host_socket, &s->host_user, &s->admin_group, &s->jobs_dir, &s->agent};
     for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++)
         free(*texts[i]);
     *s = (struct settings){0};

@@ -20,16 +20,16 @@ struct settings {
     struct core_options core;
     struct settings_host *hosts; /* [nhosts] in the order of the file */
     size_t nhosts;
-    char *listen;        /* HOST:PORT for the rsds of other hosts; NULL: none */
-    char *transport;     /* NULL or "plain" */
-    char *name;          /* of the host that elmer runs on */
-    char *store;         /* file */
-    char *socket;        /* of the clients */
-    char *host_socket;   /* of the local rsd */
-    char *host_user;     /* who beside root may be the local rsd */
+    char *listen;      /* HOST:PORT for the rsds of other hosts; NULL: none */
+    char *transport;   /* NULL or "plain" */
+    char *name;        /* of the host that elmer runs on */
+    char *store;       /* file */
+    char *socket;      /* of the clients */
+    char *host_socket; /* of the local rsd */
+    char *host_user;   /* who beside root may be the local rsd */
     char *admin_group;
-    char *jobs_dir;      /* where the rsds make the jobs' directories */
-    char *agent;         /* program elmer-pvm-agent */
+    char *jobs_dir; /* where the rsds make the jobs' directories */
+    char *agent;    /* program elmer-pvm-agent */
     long report_ms, heartbeat_ms, host_timeout_ms, kill_grace_ms, fresh_intervals, max_nprocs, minimum_uid;
 };
 

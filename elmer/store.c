@@ -1,10 +1,11 @@
 /* store.c - who writes and who reads.
  *
- * Life of a record: store_put() gives it a number and queues it -> the writer thread takes all that is queued as one batch and writes it in
- * one transaction -> the loop is woken and told the highest number on disk. While a batch is being written the next one gathers: that is the
- * whole of the group commit. A batch that fails stays at the head and is tried again each second, together with what has come meanwhile, so the
- * order of commits is that of store_put().
- * Reads: one at a time in a worker thread of libuv, on a connection of their own (WAL: they do not wait for the writer). */
+ * Life of a record: store_put() gives it a number and queues it -> the writer thread takes all that is queued as one
+ * batch and writes it in one transaction -> the loop is woken and told the highest number on disk. While a batch is
+ * being written the next one gathers: that is the whole of the group commit. A batch that fails stays at the head and
+ * is tried again each second, together with what has come meanwhile, so the order of commits is that of store_put().
+ * Reads: one at a time in a worker thread of libuv, on a connection of their own (WAL: they do not wait for the
+ * writer). */
 #include "config.h"
 
 #include "elmer/store.h"
@@ -139,7 +140,8 @@ static void writer(void *data)
         struct err err = ERR_INIT;
         int code = sql_write(s->writer, batch.items, batch.count, &err);
         if (!report(s, number, code, &err)) {
-            log_error("the store could not be written before the end: %s; the last %zu changes are lost", err.text, batch.count);
+            log_error("the store could not be written before the end: %s; the last %zu changes are lost", err.text,
+                      batch.count);
             break;
         }
         if (!code)
@@ -190,7 +192,10 @@ static int lock_file(const char *path, int *lock, struct err *err)
     char *name = mem_format("%s.lock", path);
     int code = 0, fd = open(name, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (fd < 0)
-        code = err_set(err, -errno, "cannot make %s: %s; the directory of the store must be there and belong to the user that elmer runs as (or set \"store = ...\")", name, strerror(errno));
+        code = err_set(err, -errno,
+                       "cannot make %s: %s; the directory of the store must be there and belong to the user that elmer "
+                       "runs as (or set \"store = ...\")",
+                       name, strerror(errno));
     else if (flock(fd, LOCK_EX | LOCK_NB))
         code = err_set(err, -EBUSY, "the store %s is in use by another elmer: stop that one first", path);
     free(name);
@@ -210,7 +215,8 @@ static void close_files(struct store *s)
         close(s->lock);
 }
 
-int store_open(uv_loop_t *loop, const char *path, const struct store_callbacks *callbacks, void *data, struct store **store, struct err *err)
+int store_open(uv_loop_t *loop, const char *path, const struct store_callbacks *callbacks, void *data,
+               struct store **store, struct err *err)
 {
     struct store *s = mem_zalloc(sizeof(*s));
     *s = (struct store){.loop = loop, .callbacks = *callbacks, .data = data, .lock = -1};
@@ -372,13 +378,15 @@ void store_find(struct store *s, uint32_t uid, const char *token, store_answer a
 
 /* ---- at start ---- */
 
-int store_load(struct store *s, void (*each)(struct record *record, void *data), void *data, uint64_t *next_job, uint64_t *next_allocation, struct err *err)
+int store_load(struct store *s, void (*each)(struct record *record, void *data), void *data, uint64_t *next_job,
+               uint64_t *next_allocation, struct err *err)
 {
     int code = sql_counters(s->reader, next_job, next_allocation, err);
     return code ? code : sql_read(s->reader, SQL_UNFINISHED, 0, NULL, each, data, err);
 }
 
-int store_load_tokens(struct store *s, void (*each)(uint32_t uid, const char *token, void *data), void *data, struct err *err)
+int store_load_tokens(struct store *s, void (*each)(uint32_t uid, const char *token, void *data), void *data,
+                      struct err *err)
 {
     return sql_tokens(s->reader, each, data, err);
 }

@@ -20,37 +20,43 @@ static const char *const migrations[STORE_SCHEMA] = {
     "CREATE TABLE meta(key TEXT PRIMARY KEY, value INTEGER NOT NULL) STRICT, WITHOUT ROWID;"
     "INSERT INTO meta VALUES('next_job', 1), ('next_allocation', 1);"
     /* the submission, as the client sent it: JSON of the message submit in the given minor version */
-    "CREATE TABLE job(id INTEGER PRIMARY KEY, uid INTEGER NOT NULL, user TEXT NOT NULL, token TEXT NOT NULL, submitted_ms INTEGER NOT NULL,"
+    "CREATE TABLE job(id INTEGER PRIMARY KEY, uid INTEGER NOT NULL, user TEXT NOT NULL, token TEXT NOT NULL, "
+    "submitted_ms INTEGER NOT NULL,"
     " minor INTEGER NOT NULL, submission TEXT NOT NULL, UNIQUE(uid, token)) STRICT;"
     /* what was decided about it and what has happened; words as in core.h; processors \"HOST:CPU ...\" in rank order */
-    "CREATE TABLE state(job INTEGER PRIMARY KEY REFERENCES job(id), state TEXT NOT NULL, reason TEXT NOT NULL, text TEXT NOT NULL, hosts TEXT,"
-    " attempt INTEGER NOT NULL, allocation INTEGER NOT NULL, level INTEGER, processors TEXT, exit_status INTEGER NOT NULL, signal INTEGER NOT NULL,"
-    " exits INTEGER NOT NULL, failed_rank INTEGER NOT NULL, exited BLOB, started_ms INTEGER, ended_ms INTEGER, level_ms TEXT NOT NULL) STRICT;"
+    "CREATE TABLE state(job INTEGER PRIMARY KEY REFERENCES job(id), state TEXT NOT NULL, reason TEXT NOT NULL, text "
+    "TEXT NOT NULL, hosts TEXT,"
+    " attempt INTEGER NOT NULL, allocation INTEGER NOT NULL, level INTEGER, processors TEXT, exit_status INTEGER NOT "
+    "NULL, signal INTEGER NOT NULL,"
+    " exits INTEGER NOT NULL, failed_rank INTEGER NOT NULL, exited BLOB, started_ms INTEGER, ended_ms INTEGER, "
+    "level_ms TEXT NOT NULL) STRICT;"
     "CREATE INDEX state_unfinished ON state(job) WHERE state NOT IN ('done', 'cancelled');"
-    "CREATE TABLE usage(job INTEGER NOT NULL REFERENCES job(id), attempt INTEGER NOT NULL, host TEXT NOT NULL, cpu_seconds REAL NOT NULL,"
+    "CREATE TABLE usage(job INTEGER NOT NULL REFERENCES job(id), attempt INTEGER NOT NULL, host TEXT NOT NULL, "
+    "cpu_seconds REAL NOT NULL,"
     " memory_peak_bytes INTEGER, PRIMARY KEY(job, attempt, host)) STRICT, WITHOUT ROWID;",
 };
 
-static int fail(sqlite3 *db, int code, const char *what, struct err *err)
+int sql_fail(sqlite3 *db, int code, const char *what, struct err *err)
 {
     if (code == SQLITE_FULL)
         return err_set(err, -ENOSPC, "%s: no space left; free some on its file system", what);
     if (code == SQLITE_CORRUPT || code == SQLITE_NOTADB)
         return err_set(err, -EUCLEAN, "%s: %s", what, sqlite3_errmsg(db));
     int system = code == SQLITE_IOERR ? sqlite3_system_errno(db) : 0;
-    return err_set(err, -EIO, "%s: %s%s%s (error %d)", what, sqlite3_errmsg(db), system ? ": " : "", system ? strerror(system) : "", sqlite3_extended_errcode(db));
+    return err_set(err, -EIO, "%s: %s%s%s (error %d)", what, sqlite3_errmsg(db), system ? ": " : "",
+                   system ? strerror(system) : "", sqlite3_extended_errcode(db));
 }
 
 static int execute(sqlite3 *db, const char *sql, struct err *err)
 {
     int code = sqlite3_exec(db, sql, NULL, NULL, NULL);
-    return code == SQLITE_OK ? 0 : fail(db, code & 0xff, "the store", err);
+    return code == SQLITE_OK ? 0 : sql_fail(db, code & 0xff, "the store", err);
 }
 
-static int prepare(sqlite3 *db, const char *sql, sqlite3_stmt **statement, struct err *err)
+int sql_statement(sqlite3 *db, const char *sql, sqlite3_stmt **statement, struct err *err)
 {
     int code = sqlite3_prepare_v3(db, sql, -1, SQLITE_PREPARE_PERSISTENT, statement, NULL);
-    return code == SQLITE_OK ? 0 : fail(db, code & 0xff, "the store", err);
+    return code == SQLITE_OK ? 0 : sql_fail(db, code & 0xff, "the store", err);
 }
 
 int sql_open(const char *path, bool writer, sqlite3 **db, struct err *err)
@@ -59,8 +65,10 @@ int sql_open(const char *path, bool writer, sqlite3 **db, struct err *err)
     int code = sqlite3_open_v2(path, db, flags, NULL);
     if (code != SQLITE_OK) {
         int error = *db ? sqlite3_system_errno(*db) : ENOMEM;
-        err_set(err, error ? -error : -EIO, "cannot open the store %s: %s; its directory must be there and belong to the user that elmer runs as (or set \"store = ...\")", path,
-                error ? strerror(error) : sqlite3_errstr(code));
+        err_set(err, error ? -error : -EIO,
+                "cannot open the store %s: %s; its directory must be there and belong to the user that elmer runs as "
+                "(or set \"store = ...\")",
+                path, error ? strerror(error) : sqlite3_errstr(code));
         sqlite3_close(*db);
         *db = NULL;
         return error ? -error : -EIO;
@@ -70,10 +78,10 @@ int sql_open(const char *path, bool writer, sqlite3 **db, struct err *err)
     return 0;
 }
 
-static int integer(sqlite3 *db, const char *sql, int64_t *value, struct err *err)
+int sql_integer(sqlite3 *db, const char *sql, int64_t *value, struct err *err)
 {
     sqlite3_stmt *statement = NULL;
-    int code = prepare(db, sql, &statement, err);
+    int code = sql_statement(db, sql, &statement, err);
     if (code)
         return code;
     int step = sqlite3_step(statement);
@@ -82,7 +90,7 @@ static int integer(sqlite3 *db, const char *sql, int64_t *value, struct err *err
     else if (step == SQLITE_DONE)
         *value = 0;
     else
-        code = fail(db, step & 0xff, "the store", err);
+        code = sql_fail(db, step & 0xff, "the store", err);
     sqlite3_finalize(statement);
     return code;
 }
@@ -90,13 +98,13 @@ static int integer(sqlite3 *db, const char *sql, int64_t *value, struct err *err
 static int check_sound(sqlite3 *db, struct err *err)
 {
     sqlite3_stmt *statement = NULL;
-    int code = prepare(db, "PRAGMA quick_check(1)", &statement, err);
+    int code = sql_statement(db, "PRAGMA quick_check(1)", &statement, err);
     if (code)
         return code;
     int step = sqlite3_step(statement);
     const char *text = step == SQLITE_ROW ? (const char *)sqlite3_column_text(statement, 0) : NULL;
     if (step != SQLITE_ROW)
-        code = fail(db, step & 0xff, "check", err);
+        code = sql_fail(db, step & 0xff, "check", err);
     else if (!text || strcmp(text, "ok"))
         code = err_set(err, -EUCLEAN, "%s", text ? text : "check failed");
     sqlite3_finalize(statement);
@@ -109,7 +117,9 @@ static int migrate(sqlite3 *db, int64_t version, struct err *err)
     int code = execute(db, "BEGIN IMMEDIATE", err);
     for (; !code && version < STORE_SCHEMA; version++) {
         code = execute(db, migrations[version], err);
-        snprintf(sql, sizeof(sql), "INSERT INTO migration VALUES(%" PRId64 ", %" PRId64 "); PRAGMA user_version = %" PRId64, version + 1, wall_now().ms, version + 1);
+        snprintf(sql, sizeof(sql),
+                 "INSERT INTO migration VALUES(%" PRId64 ", %" PRId64 "); PRAGMA user_version = %" PRId64, version + 1,
+                 wall_now().ms, version + 1);
         if (!code)
             code = execute(db, sql, err);
     }
@@ -126,8 +136,11 @@ static int migrate(sqlite3 *db, int64_t version, struct err *err)
 static int explain(const char *path, int code, struct err *err, const char *text)
 {
     if (code == -EUCLEAN)
-        return err_set(err, code, "the store %s is damaged (%s): elmer does not touch it. Put a backup in its place (with the files -wal and -shm beside it removed), "
-                       "try \"sqlite3 %s .recover\", or move it away to begin with an empty queue", path, text, path);
+        return err_set(err, code,
+                       "the store %s is damaged (%s): elmer does not touch it. Put a backup in its place (with the "
+                       "files -wal and -shm beside it removed), "
+                       "try \"sqlite3 %s .recover\", or move it away to begin with an empty queue",
+                       path, text, path);
     return err_set(err, code, "cannot use the store %s: %s", path, text);
 }
 
@@ -135,17 +148,21 @@ int sql_prepare(sqlite3 *db, const char *path, struct err *err)
 {
     int64_t application = 0, version = 0, tables = 0;
     struct err inner = ERR_INIT;
-    int code = integer(db, "PRAGMA application_id", &application, &inner);
+    int code = sql_integer(db, "PRAGMA application_id", &application, &inner);
     if (!code)
-        code = integer(db, "PRAGMA user_version", &version, &inner);
+        code = sql_integer(db, "PRAGMA user_version", &version, &inner);
     if (!code)
-        code = integer(db, "SELECT count(*) FROM sqlite_schema", &tables, &inner);
+        code = sql_integer(db, "SELECT count(*) FROM sqlite_schema", &tables, &inner);
     if (code)
         return explain(path, code, err, inner.text);
     if (application != APPLICATION_ID && (tables || application || version))
-        return err_set(err, -EPROTO, "%s is a database of another program: set \"store = ...\" to a file of elmer's own", path);
+        return err_set(err, -EPROTO,
+                       "%s is a database of another program: set \"store = ...\" to a file of elmer's own", path);
     if (version > STORE_SCHEMA)
-        return err_set(err, -EPROTO, "the store %s has schema %" PRId64 " and this elmer knows schemas up to %d: start the newer elmer that wrote it, or put back the backup from before the upgrade",
+        return err_set(err, -EPROTO,
+                       "the store %s has schema %" PRId64
+                       " and this elmer knows schemas up to %d: start the newer elmer that wrote it, or put back the "
+                       "backup from before the upgrade",
                        path, version, STORE_SCHEMA);
     if (tables)
         code = check_sound(db, &inner);
@@ -179,7 +196,7 @@ int sql_writer_create(sqlite3 *db, struct sql_writer **writer, struct err *err)
     struct sql_writer *w = mem_zalloc(sizeof(*w));
     w->db = db;
     for (int i = 0; i < STATEMENTS; i++) {
-        int code = prepare(db, statements[i], &w->statements[i], err);
+        int code = sql_statement(db, statements[i], &w->statements[i], err);
         if (code) {
             sql_writer_destroy(w);
             return code;
@@ -201,7 +218,7 @@ static int run(struct sql_writer *w, int which, struct err *err)
     int code = sqlite3_step(w->statements[which]);
     sqlite3_reset(w->statements[which]);
     sqlite3_clear_bindings(w->statements[which]);
-    return code == SQLITE_DONE ? 0 : fail(w->db, code & 0xff, "writing", err);
+    return code == SQLITE_DONE ? 0 : sql_fail(w->db, code & 0xff, "writing", err);
 }
 
 static void bind_text(sqlite3_stmt *s, int at, const char *text)
@@ -330,181 +347,5 @@ int sql_write(struct sql_writer *w, struct record *const *records, size_t count,
         code = run(w, COMMIT, err);
     if (code)
         sqlite3_exec(w->db, "ROLLBACK", NULL, NULL, NULL);
-    return code;
-}
-
-/* ---- reading ---- */
-
-#define COLUMNS                                                                                                        \
-    "SELECT id, uid, user, token, submitted_ms, minor, submission, state, reason, text, hosts, attempt, allocation, level, processors," \
-    " exit_status, signal, exits, failed_rank, exited, started_ms, ended_ms, level_ms FROM job JOIN state ON state.job = job.id "
-static const char *const queries[] = {
-    [SQL_UNFINISHED] = COLUMNS "WHERE state NOT IN ('done', 'cancelled') ORDER BY id",
-    [SQL_BY_ID] = COLUMNS "WHERE id = ?",
-    [SQL_BY_TOKEN] = COLUMNS "WHERE uid = ? AND token = ?",
-};
-
-static const char *text_of(sqlite3_stmt *s, struct arena *memory, int column)
-{
-    const char *text = (const char *)sqlite3_column_text(s, column);
-    return arena_strdup(memory, text ? text : "");
-}
-
-static int64_t known(sqlite3_stmt *s, int column)
-{
-    return sqlite3_column_type(s, column) == SQLITE_NULL ? -1 : sqlite3_column_int64(s, column);
-}
-
-/* Cut text at blanks; *words has room for all of them. */
-static size_t split(struct arena *memory, char *text, char ***words)
-{
-    size_t room = 1, count = 0;
-    for (const char *c = text; *c; c++)
-        room += *c == ' ';
-    *words = arena_array(memory, room, sizeof(char *));
-    for (char *word; (word = strsep(&text, " "));)
-        if (*word)
-            (*words)[count++] = word;
-    return count;
-}
-
-static int read_processors(struct record *r, char *text)
-{
-    char **words;
-    size_t count = split(&r->memory, text, &words);
-    struct record_processor *processors = arena_array(&r->memory, count, sizeof(*processors));
-    for (size_t i = 0; i < count; i++) {
-        char *colon = strrchr(words[i], ':');
-        uint64_t cpu;
-        if (!colon || !str_to_u64(colon + 1, &cpu) || cpu > 65535)
-            return -EBADMSG;
-        *colon = 0;
-        processors[i] = (struct record_processor){words[i], (int)cpu};
-    }
-    r->processors = processors;
-    r->nprocessors = (uint32_t)count;
-    return 0;
-}
-
-static int read_words(sqlite3_stmt *s, struct record *r)
-{
-    char *text = arena_strdup(&r->memory, text_of(s, &r->memory, 10)), **words;
-    r->nhosts = (uint32_t)split(&r->memory, text, &words);
-    r->hosts = (const char *const *)words;
-    const char *state = text_of(s, &r->memory, 7), *reason = text_of(s, &r->memory, 8);
-    for (r->state = 0; r->state < JOB_STATE_COUNT && strcmp(state, job_state_name(r->state));)
-        r->state++;
-    for (r->reason = 0; r->reason < REASON_COUNT && strcmp(reason, reason_name(r->reason));)
-        r->reason++;
-    char *levels = arena_strdup(&r->memory, text_of(s, &r->memory, 22));
-    for (int i = 0; i < CORE_MAX_LEVELS && *levels; i++)
-        r->level_ms[i] = strtoll(levels, &levels, 10);
-    return r->state == JOB_STATE_COUNT || r->reason == REASON_COUNT ? -EBADMSG : 0;
-}
-
-static int read_usage(sqlite3 *db, struct record *r, struct err *err)
-{
-    sqlite3_stmt *s = NULL;
-    int code = prepare(db, "SELECT attempt, host, cpu_seconds, memory_peak_bytes FROM usage WHERE job = ? ORDER BY attempt, host", &s, err), step = SQLITE_DONE;
-    struct record_usage *list = NULL;
-    size_t capacity = 0;
-    if (code)
-        return code;
-    sqlite3_bind_int64(s, 1, (int64_t)r->id);
-    while ((step = sqlite3_step(s)) == SQLITE_ROW) {
-        list = mem_grow(list, &capacity, r->nusage + 1, sizeof(*list));
-        list[r->nusage++] = (struct record_usage){.attempt = (uint32_t)sqlite3_column_int64(s, 0), .host = text_of(s, &r->memory, 1),
-                                                  .cpu_seconds = sqlite3_column_double(s, 2), .memory_peak_bytes = known(s, 3)};
-    }
-    if (step != SQLITE_DONE)
-        code = fail(db, step & 0xff, "reading", err);
-    struct record_usage *copy = arena_array(&r->memory, r->nusage, sizeof(*copy));
-    if (r->nusage)
-        memcpy(copy, list, r->nusage * sizeof(*copy));
-    r->usage = copy;
-    free(list);
-    sqlite3_finalize(s);
-    return code;
-}
-
-static int read_row(sqlite3 *db, sqlite3_stmt *s, struct record *r, struct err *err)
-{
-    struct err inner = ERR_INIT;
-    r->id = (uint64_t)sqlite3_column_int64(s, 0);
-    r->uid = (uint32_t)sqlite3_column_int64(s, 1);
-    r->user = text_of(s, &r->memory, 2);
-    r->token = text_of(s, &r->memory, 3);
-    r->submitted_ms = sqlite3_column_int64(s, 4);
-    const char *json = text_of(s, &r->memory, 6);
-    r->text = text_of(s, &r->memory, 9);
-    r->attempt = (uint32_t)sqlite3_column_int64(s, 11);
-    r->allocation = (uint64_t)sqlite3_column_int64(s, 12);
-    r->level = sqlite3_column_type(s, 13) == SQLITE_NULL ? CORE_NO_LEVEL : sqlite3_column_int(s, 13);
-    r->exit_status = sqlite3_column_int(s, 15);
-    r->signal = sqlite3_column_int(s, 16);
-    r->exits = (uint32_t)sqlite3_column_int64(s, 17);
-    r->failed_rank = (uint32_t)sqlite3_column_int64(s, 18);
-    r->exited_size = (size_t)sqlite3_column_bytes(s, 19);
-    if (r->exited_size)
-        r->exited = memcpy(arena_alloc(&r->memory, r->exited_size), sqlite3_column_blob(s, 19), r->exited_size);
-    r->started_ms = known(s, 20);
-    r->ended_ms = known(s, 21);
-    int code = wire_decode(json, strlen(json), (unsigned)sqlite3_column_int(s, 5), &r->submission, &inner);
-    if (!code && r->submission.type != WIRE_submit)
-        code = -EBADMSG;
-    r->submit = &r->submission.u.submit;
-    if (!code)
-        code = read_words(s, r);
-    if (!code)
-        code = read_processors(r, arena_strdup(&r->memory, text_of(s, &r->memory, 14)));
-    if (code)
-        return err_set(err, -EUCLEAN, "the row of job %" PRIu64 " makes no sense: %s", r->id, inner.text);
-    return read_usage(db, r, err);
-}
-
-int sql_read(sqlite3 *db, enum sql_which which, uint64_t id, const char *token, void (*each)(struct record *record, void *data), void *data, struct err *err)
-{
-    sqlite3_stmt *s = NULL;
-    int code = prepare(db, queries[which], &s, err), step = SQLITE_DONE;
-    if (code)
-        return code;
-    if (which != SQL_UNFINISHED)
-        sqlite3_bind_int64(s, 1, (int64_t)id);
-    if (which == SQL_BY_TOKEN)
-        bind_text(s, 2, token);
-    while (!code && (step = sqlite3_step(s)) == SQLITE_ROW) {
-        struct record *record = record_create();
-        code = read_row(db, s, record, err);
-        if (code)
-            record_destroy(record);
-        else
-            each(record, data);
-    }
-    if (!code && step != SQLITE_DONE)
-        code = fail(db, step & 0xff, "reading", err);
-    sqlite3_finalize(s);
-    return code;
-}
-
-int sql_counters(sqlite3 *db, uint64_t *next_job, uint64_t *next_allocation, struct err *err)
-{
-    int64_t job = 1, allocation = 1;
-    int code = integer(db, "SELECT max(value, (SELECT coalesce(max(id), 0) + 1 FROM job)) FROM meta WHERE key = 'next_job'", &job, err);
-    if (!code)
-        code = integer(db, "SELECT value FROM meta WHERE key = 'next_allocation'", &allocation, err);
-    *next_job = (uint64_t)job;
-    *next_allocation = (uint64_t)allocation;
-    return code;
-}
-
-int sql_tokens(sqlite3 *db, void (*each)(uint32_t uid, const char *token, void *data), void *data, struct err *err)
-{
-    sqlite3_stmt *s = NULL;
-    int code = prepare(db, "SELECT uid, token FROM job JOIN state ON state.job = job.id WHERE state IN ('done', 'cancelled')", &s, err), step = SQLITE_DONE;
-    while (!code && (step = sqlite3_step(s)) == SQLITE_ROW)
-        each((uint32_t)sqlite3_column_int64(s, 0), (const char *)sqlite3_column_text(s, 1), data);
-    if (!code && step != SQLITE_DONE)
-        code = fail(db, step & 0xff, "reading", err);
-    sqlite3_finalize(s);
     return code;
 }

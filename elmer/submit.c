@@ -1,9 +1,9 @@
 /* submit.c - a submission, from its checks to its answer.
  *
- * Normal: checks -> a token that is not known -> the core's EVENT_SUBMIT, the job's row goes to the store -> committed -> answer.
- * The token of a job in memory: the answer of that job, when it is on disk. The token of a job that is in the store only: its row is read first.
- * Refused by a check or by the core: nothing has happened, the error says what and why. The store cannot be written: refused, and what the core
- * has begun is undone (daemon.c). */
+ * Normal: checks -> a token that is not known -> the core's EVENT_SUBMIT, the job's row goes to the store -> committed
+ * -> answer. The token of a job in memory: the answer of that job, when it is on disk. The token of a job that is in
+ * the store only: its row is read first. Refused by a check or by the core: nothing has happened, the error says what
+ * and why. The store cannot be written: refused, and what the core has begun is undone (daemon.c). */
 #include "config.h"
 
 #include "elmer/requests.h"
@@ -40,21 +40,25 @@ static int check_environment(const struct wire_strs *environment, struct err *er
         for (const char *c = item; good && c < equals; c++)
             good = *c > ' ' && *c < 0x7f;
         if (!good)
-            return err_set(err, -1, "environment: \"%s\" is not of the form NAME=VALUE", str_printable(printable, sizeof(printable), item, strlen(item)));
+            return err_set(err, -1, "environment: \"%s\" is not of the form NAME=VALUE",
+                           str_printable(printable, sizeof(printable), item, strlen(item)));
     }
     return 0;
 }
 
 static int check_size(const struct wire_submit *submit, struct err *err)
 {
-    size_t command = 0, all = view_cost_of_text(submit->dir) + view_cost_of_text(submit->output) + view_cost_of_text(submit->errors);
+    size_t command = 0,
+           all = view_cost_of_text(submit->dir) + view_cost_of_text(submit->output) + view_cost_of_text(submit->errors);
     for (size_t i = 0; i < submit->command.count; i++)
         command += view_cost_of_text(submit->command.items[i]);
     for (size_t i = 0; i < submit->environment.count; i++)
         all += view_cost_of_text(submit->environment.items[i]);
     if (command > VIEW_COMMAND_COST || command + all > START_COST)
-        return err_set(err, -1, "the command and its environment are too large (about %zu bytes of at most %d): put them into a script or a file", command + all,
-                       command > VIEW_COMMAND_COST ? VIEW_COMMAND_COST : START_COST);
+        return err_set(err, -1,
+                       "the command and its environment are too large (about %zu bytes of at most %d): put them into a "
+                       "script or a file",
+                       command + all, command > VIEW_COMMAND_COST ? VIEW_COMMAND_COST : START_COST);
     return 0;
 }
 
@@ -63,7 +67,9 @@ static int check_submission(const struct daemon *daemon, const struct wire_submi
     if (!submit->nprocs)
         return err_set(err, -1, "a job needs at least one processor");
     if (submit->nprocs > (uint64_t)daemon->settings->max_nprocs)
-        return err_set(err, -1, "%" PRIu64 " processors are asked for, and the configuration allows %ld for a job (max_nprocs)", submit->nprocs, daemon->settings->max_nprocs);
+        return err_set(err, -1,
+                       "%" PRIu64 " processors are asked for, and the configuration allows %ld for a job (max_nprocs)",
+                       submit->nprocs, daemon->settings->max_nprocs);
     if (!submit->command.count || !*submit->command.items[0])
         return err_set(err, -1, "there is no command: name a program");
     if (*submit->dir != '/')
@@ -87,11 +93,14 @@ static bool check_user(struct request *request)
     const struct client *client = request->client;
     long minimum = request->daemon->settings->minimum_uid;
     if (!*client->user)
-        request_error(request, WIRE_CODE_NOT_PERMITTED, "uid %" PRIu32 " has no name on this host: a job belongs to a user with a name", client->uid);
+        request_error(request, WIRE_CODE_NOT_PERMITTED,
+                      "uid %" PRIu32 " has no name on this host: a job belongs to a user with a name", client->uid);
     else if (client->uid == 0)
         request_error(request, WIRE_CODE_NOT_PERMITTED, "root runs no jobs: submit as an ordinary user");
     else if (client->uid < (uint64_t)minimum)
-        request_error(request, WIRE_CODE_NOT_PERMITTED, "user %s (uid %" PRIu32 ") runs no jobs: they are for uids from %ld on (minimum_uid)", client->user, client->uid, minimum);
+        request_error(request, WIRE_CODE_NOT_PERMITTED,
+                      "user %s (uid %" PRIu32 ") runs no jobs: they are for uids from %ld on (minimum_uid)",
+                      client->user, client->uid, minimum);
     else
         return true;
     return false;
@@ -122,7 +131,9 @@ static void answer_record(struct request *request, const struct record *record)
     message.u.submitted.level = record->level;
     message.u.submitted.hosts = view_hosts(record, &memory);
     message.u.submitted.ahead = record->ahead;
-    message.u.submitted.reason = record->reason == REASON_WAITING ? "" : view_reason(record, text, sizeof(text)); /* eligible: `ahead` says all */
+    message.u.submitted.reason = record->reason == REASON_WAITING
+                                     ? ""
+                                     : view_reason(record, text, sizeof(text)); /* eligible: `ahead` says all */
     request_send(request, &message);
     arena_fini(&memory);
     request_end(request);
@@ -132,7 +143,10 @@ void submit_answer(struct request *request, uint64_t id)
 {
     struct job *job = jobs_find(&request->daemon->jobs, id);
     if (!job) { /* it has ended, and a thousand others since */
-        struct wire_message message = {.type = WIRE_submitted, .id = request->id, .u.submitted = {.job = id, .state = job_state_name(JOB_DONE), .level = CORE_NO_LEVEL}};
+        struct wire_message message = {
+            .type = WIRE_submitted,
+            .id = request->id,
+            .u.submitted = {.job = id, .state = job_state_name(JOB_DONE), .level = CORE_NO_LEVEL}};
         request_send(request, &message);
         request_end(request);
         return;
@@ -169,7 +183,8 @@ static int count_host(struct daemon *daemon, int index, bool pvm, struct allowed
     return 0;
 }
 
-static int choose_hosts(struct daemon *daemon, const struct wire_submit *submit, struct allowed *allowed, struct err *err)
+static int choose_hosts(struct daemon *daemon, const struct wire_submit *submit, struct allowed *allowed,
+                        struct err *err)
 {
     int all = (int)daemon->settings->nhosts;
     size_t named = submit->hosts.count;
@@ -178,7 +193,9 @@ static int choose_hosts(struct daemon *daemon, const struct wire_submit *submit,
         int index = core_host_by_name(daemon->core, submit->hosts.items[i]);
         char printable[260];
         if (index < 0)
-            return err_set(err, -1, "there is no host \"%s\" in the cluster", str_printable(printable, sizeof(printable), submit->hosts.items[i], strlen(submit->hosts.items[i])));
+            return err_set(
+                err, -1, "there is no host \"%s\" in the cluster",
+                str_printable(printable, sizeof(printable), submit->hosts.items[i], strlen(submit->hosts.items[i])));
         bool twice = false;
         for (int j = 0; j < allowed->count; j++)
             twice = twice || allowed->hosts[j] == index;
@@ -194,7 +211,8 @@ static int choose_hosts(struct daemon *daemon, const struct wire_submit *submit,
         }
         return 0;
     }
-    return err_set(err, -1, "%" PRIu64 " processors are asked for, and %s%s only %" PRIu64 ": ask for fewer%s", submit->nprocs, named ? "the hosts of --hosts have" : "the cluster has",
+    return err_set(err, -1, "%" PRIu64 " processors are asked for, and %s%s only %" PRIu64 ": ask for fewer%s",
+                   submit->nprocs, named ? "the hosts of --hosts have" : "the cluster has",
                    allowed->without_pvm ? ", with PVM," : "", allowed->processors, named ? ", or name more hosts" : "");
 }
 
@@ -235,7 +253,9 @@ static void submit_new(struct request *request)
     if (code)
         request_error(request, WIRE_CODE_REFUSED, "elmer is out of memory; try again later");
     else
-        request_error(request, WIRE_CODE_REFUSED, "%" PRIu64 " processors are asked for, and the hosts that it may use have fewer: ask for fewer", nprocs);
+        request_error(request, WIRE_CODE_REFUSED,
+                      "%" PRIu64 " processors are asked for, and the hosts that it may use have fewer: ask for fewer",
+                      nprocs);
 }
 
 static void on_found(struct record **records, size_t count, const char *error, void *data)
@@ -245,7 +265,8 @@ static void on_found(struct record **records, size_t count, const char *error, v
     if (!request->client)
         request_end(request);
     else if (error)
-        request_error(request, WIRE_CODE_REFUSED, "elmer cannot read its store: %s; try again with the same token", error);
+        request_error(request, WIRE_CODE_REFUSED, "elmer cannot read its store: %s; try again with the same token",
+                      error);
     else if (count)
         answer_record(request, records[0]);
     else

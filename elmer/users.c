@@ -21,16 +21,16 @@ struct question {
 
 struct entry {
     struct user user;
-    int64_t until_ms;               /* 0: not asked yet */
+    int64_t until_ms; /* 0: not asked yet */
     struct question *questions, **last;
-    struct entry *next;             /* of those to be asked */
+    struct entry *next; /* of those to be asked */
 };
 
 struct users {
     uv_loop_t *loop;
     char *group;
-    struct map entries;             /* by uid */
-    struct entry *asking, **last;   /* the first is being asked */
+    struct map entries;           /* by uid */
+    struct entry *asking, **last; /* the first is being asked */
     uv_work_t work;
     struct user result;
     bool closing;
@@ -106,7 +106,8 @@ static void ask(uv_work_t *work)
     struct passwd passwd, *found = NULL;
     users->result.name[0] = 0;
     users->result.admin = false;
-    if (getpwuid_r(users->result.uid, &passwd, buffer, sizeof(buffer), &found) || !found || strlen(passwd.pw_name) >= sizeof(users->result.name))
+    if (getpwuid_r(users->result.uid, &passwd, buffer, sizeof(buffer), &found) || !found ||
+        strlen(passwd.pw_name) >= sizeof(users->result.name))
         return;
     memcpy(users->result.name, passwd.pw_name, strlen(passwd.pw_name) + 1);
     users->result.admin = in_group(&passwd, users->group);

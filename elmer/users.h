@@ -1,5 +1,5 @@
-/* users.h - who a uid is on this host, and whether an administrator. Name services may be slow: they are asked in a worker thread, one question at a
- * time, and answers are kept for a minute. */
+/* users.h - who a uid is on this host, and whether an administrator. Name services may be slow: they are asked in a
+ * worker thread, one question at a time, and answers are kept for a minute. */
 #ifndef ELMER_DAEMON_USERS_H
 #define ELMER_DAEMON_USERS_H
 

@@ -27,7 +27,7 @@ static const char *waiting_text(const struct record *r, char *text, size_t size)
     if (r->ahead)
         snprintf(text, size, "waits: %" PRIu32 " ahead", r->ahead);
     else
-        snprintf(text, size, "waits for %" PRIu64 " processors that may take it: too many are full, or too busy", r->submit ? r->submit->nprocs : 0);
+        snprintf(text, size, "waits for processors: too many are full, or too busy to take a job");
     return text;
 }
 
@@ -36,19 +36,31 @@ const char *view_reason(const struct record *r, char *text, size_t size)
     if (*r->text)
         return r->text;
     switch (r->reason) {
-    case REASON_WAITING: return waiting_text(r, text, size);
-    case REASON_HELD: return "held: it stays in the queue until it is released";
-    case REASON_TOO_FEW_UP: return "asks for more processors than are up and not drained now (or than --hosts leaves): it waits for them";
-    case REASON_EXITED: return exit_text(r, text, size);
-    case REASON_KILLED: return "ended by ekill";
-    case REASON_CANCELLED: return "removed from the queue by ecancel";
-    case REASON_HOST_LOST: return "a host of the job went down";
-    case REASON_START_FAILED: return "it could not be started";
-    case REASON_START_TIMEOUT: return "not all of its hosts were ready in time";
-    case REASON_PVM_FAILED: return "its virtual machine failed";
-    case REASON_LOST: return "a host has lost the job's processes";
+    case REASON_WAITING:
+        return waiting_text(r, text, size);
+    case REASON_HELD:
+        return "held: it stays in the queue until it is released";
+    case REASON_TOO_FEW_UP:
+        return "asks for more processors than are up and not drained now (or than --hosts leaves): it waits for them";
+    case REASON_EXITED:
+        return exit_text(r, text, size);
+    case REASON_KILLED:
+        return "ended by ekill";
+    case REASON_CANCELLED:
+        return "removed from the queue by ecancel";
+    case REASON_HOST_LOST:
+        return "a host of the job went down";
+    case REASON_START_FAILED:
+        return "it could not be started";
+    case REASON_START_TIMEOUT:
+        return "not all of its hosts were ready in time";
+    case REASON_PVM_FAILED:
+        return "its virtual machine failed";
+    case REASON_LOST:
+        return "a host has lost the job's processes";
     case REASON_NONE:
-    case REASON_COUNT: break;
+    case REASON_COUNT:
+        break;
     }
     return "";
 }
@@ -69,7 +81,8 @@ static void add_usage(const struct record *r, struct arena *memory, struct wire_
     view->usage.items = arena_array(memory, r->nusage, sizeof(*view->usage.items));
     for (size_t i = 0; i < r->nusage; i++)
         if (r->usage[i].attempt == r->attempt)
-            view->usage.items[view->usage.count++] = (struct wire_usage){r->usage[i].host, r->usage[i].cpu_seconds, r->usage[i].memory_peak_bytes};
+            view->usage.items[view->usage.count++] =
+                (struct wire_usage){r->usage[i].host, r->usage[i].cpu_seconds, r->usage[i].memory_peak_bytes};
 }
 
 void view_of(const struct record *r, int levels, struct arena *memory, struct wire_job_view *view)
@@ -78,9 +91,23 @@ void view_of(const struct record *r, int levels, struct arena *memory, struct wi
     char text[VIEW_TEXT];
     bool exited = r->exits > 0;
     *view = (struct wire_job_view){
-        .job = r->id, .attempt = r->attempt, .name = submit->name, .user = r->user, .uid = r->uid, .state = job_state_name(r->state), .level = r->level,
-        .nprocs = submit->nprocs, .command = submit->command, .dir = submit->dir, .submitted_ms = r->submitted_ms, .started_ms = r->started_ms,
-        .ended_ms = r->ended_ms, .exit_status = exited ? r->exit_status : -1, .signal = exited && r->signal ? r->signal : -1, .reason_code = reason_name(r->reason), .ahead = r->ahead,
+        .job = r->id,
+        .attempt = r->attempt,
+        .name = submit->name,
+        .user = r->user,
+        .uid = r->uid,
+        .state = job_state_name(r->state),
+        .level = r->level,
+        .nprocs = submit->nprocs,
+        .command = submit->command,
+        .dir = submit->dir,
+        .submitted_ms = r->submitted_ms,
+        .started_ms = r->started_ms,
+        .ended_ms = r->ended_ms,
+        .exit_status = exited ? r->exit_status : -1,
+        .signal = exited && r->signal ? r->signal : -1,
+        .reason_code = reason_name(r->reason),
+        .ahead = r->ahead,
     };
     const char *reason = view_reason(r, text, sizeof(text));
     char printable[VIEW_TEXT];
@@ -122,7 +149,8 @@ size_t view_cost_of_text(const char *text)
 
 size_t view_cost(const struct wire_job_view *view)
 {
-    size_t cost = 800 + view_cost_of_text(view->name) + view_cost_of_text(view->user) + view_cost_of_text(view->dir) + view_cost_of_text(view->reason);
+    size_t cost = 800 + view_cost_of_text(view->name) + view_cost_of_text(view->user) + view_cost_of_text(view->dir) +
+                  view_cost_of_text(view->reason);
     for (size_t i = 0; i < view->command.count; i++)
         cost += view_cost_of_text(view->command.items[i]);
     for (size_t i = 0; i < view->processors.count; i++)

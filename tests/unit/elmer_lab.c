@@ -56,7 +56,10 @@ static void write_config(const struct lab *lab)
     snprintf(path, sizeof(path), "%s/elmer.conf", lab->dir);
     FILE *out = fopen(path, "w");
     assert_non_null(out);
-    fprintf(out, "[elmer]\nstore = %s/elmer.db\nsocket = %s/elmer.sock\nhost_socket = %s/host.sock\njobs_dir = /tmp/jobs\nseed = 1\n", lab->dir, lab->dir, lab->dir);
+    fprintf(out,
+            "[elmer]\nstore = %s/elmer.db\nsocket = %s/elmer.sock\nhost_socket = %s/host.sock\njobs_dir = "
+            "/tmp/jobs\nseed = 1\n",
+            lab->dir, lab->dir, lab->dir);
     if (lab->port)
         fprintf(out, "listen = 127.0.0.1:%u\ntransport = plain\n", lab->port);
     fputs(lab->config, out);
@@ -94,7 +97,8 @@ int lab_connect(const struct lab *lab, const char *socket_name)
 {
     int fd;
     if (!strcmp(socket_name, "tcp")) {
-        struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons((uint16_t)lab->port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+        struct sockaddr_in address = {
+            .sin_family = AF_INET, .sin_port = htons((uint16_t)lab->port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
         fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
         if (!connect(fd, (struct sockaddr *)&address, sizeof(address)))
             return fd;
@@ -192,7 +196,9 @@ void fake_send(struct fake *fake, struct wire_message *message)
 
 void fake_open(struct fake *fake, const struct lab *lab, const char *socket_name)
 {
-    struct wire_message hello = {.type = WIRE_hello, .u.hello = {.program = "test", .major = WIRE_MAJOR, .minor = WIRE_MINOR}}, answer;
+    struct wire_message hello = {.type = WIRE_hello,
+                                 .u.hello = {.program = "test", .major = WIRE_MAJOR, .minor = WIRE_MINOR}},
+                        answer;
     int fd = lab_connect(lab, socket_name);
     *fake = (struct fake){0};
     assert_true(fd >= 0);
@@ -263,14 +269,16 @@ static int receive(struct fake *fake, int64_t deadline_ms)
     return 1;
 }
 
-static void expect_kind(struct fake *fake, bool relayed, uint64_t client, enum wire_type type, struct wire_message *message)
+static void expect_kind(struct fake *fake, bool relayed, uint64_t client, enum wire_type type,
+                        struct wire_message *message)
 {
     int64_t deadline = now_ms() + LAB_WAIT_MS;
     while (!take(fake, relayed, client, type, message)) {
         if (receive(fake, deadline) == 1)
             continue;
         for (struct backlog *entry = fake->backlog; entry; entry = entry->next)
-            print_message("instead: %s %s\n", wire_type_name(entry->message.type), entry->message.type == WIRE_error ? entry->message.u.error.text : "");
+            print_message("instead: %s %s\n", wire_type_name(entry->message.type),
+                          entry->message.type == WIRE_error ? entry->message.u.error.text : "");
         fail_msg("%s has not come", wire_type_name(type));
     }
 }
@@ -309,7 +317,8 @@ bool fake_closed(struct fake *fake)
 
 /* ---- hosts ---- */
 
-void host_open(struct fake *host, const struct lab *lab, const char *socket_name, const char *name, unsigned ncpus, const struct host_options *options)
+void host_open(struct fake *host, const struct lab *lab, const char *socket_name, const char *name, unsigned ncpus,
+               const struct host_options *options)
 {
     static const struct host_options plain = {0};
     uint64_t cpus[64];
@@ -366,25 +375,33 @@ void host_event(struct fake *host, enum wire_type type, uint64_t job, uint32_t a
 
 void host_started(struct fake *host, uint64_t job, uint32_t attempt, uint64_t process)
 {
-    struct wire_message message = {.type = WIRE_started, .u.started = {.job = job, .attempt = attempt, .process = process, .pid = 4711}};
+    struct wire_message message = {.type = WIRE_started,
+                                   .u.started = {.job = job, .attempt = attempt, .process = process, .pid = 4711}};
     send_raw(host, &message);
 }
 
 void host_line(struct fake *host, uint64_t job, uint32_t attempt, uint64_t process, const char *line)
 {
-    struct wire_message message = {.type = WIRE_line, .u.line = {.job = job, .attempt = attempt, .process = process, .line = line}};
+    struct wire_message message = {.type = WIRE_line,
+                                   .u.line = {.job = job, .attempt = attempt, .process = process, .line = line}};
     send_raw(host, &message);
 }
 
-void host_exited(struct fake *host, uint64_t job, uint32_t attempt, uint64_t process, const char *role, int status, int signal)
+void host_exited(struct fake *host, uint64_t job, uint32_t attempt, uint64_t process, const char *role, int status,
+                 int signal)
 {
-    struct wire_message message = {.type = WIRE_exited, .u.exited = {.job = job, .attempt = attempt, .process = process, .role = role, .exit_status = status, .signal = signal}};
+    struct wire_message message = {
+        .type = WIRE_exited,
+        .u.exited = {
+            .job = job, .attempt = attempt, .process = process, .role = role, .exit_status = status, .signal = signal}};
     send_raw(host, &message);
 }
 
 void host_empty(struct fake *host, uint64_t job, uint32_t attempt, double cpu_seconds)
 {
-    struct wire_message message = {.type = WIRE_empty, .u.empty = {.job = job, .attempt = attempt, .cpu_seconds = cpu_seconds, .memory_peak_bytes = -1}};
+    struct wire_message message = {
+        .type = WIRE_empty,
+        .u.empty = {.job = job, .attempt = attempt, .cpu_seconds = cpu_seconds, .memory_peak_bytes = -1}};
     send_raw(host, &message);
 }
 

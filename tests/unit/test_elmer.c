@@ -127,7 +127,8 @@ static void test_life(void **state)
     lab_destroy(&lab);
 }
 
-/* The same token: the same id, also after kill -9 right behind the answer, and after the job has left the memory of a new elmer. */
+/* The same token: the same id, also after kill -9 right behind the answer, and after the job has left the memory of a
+ * new elmer. */
 static void test_token_and_kill(void **state)
 {
     struct lab lab;
@@ -227,7 +228,8 @@ static void test_restart_running(void **state)
     lab_destroy(&lab);
 }
 
-static void refused(struct fake *host, uint32_t uid, struct wire_message *submission, const char *code, const char *words)
+static void refused(struct fake *host, uint32_t uid, struct wire_message *submission, const char *code,
+                    const char *words)
 {
     struct wire_message answer;
     host_relay(host, 7, uid, "alice", submission);
@@ -290,7 +292,8 @@ static void test_refused(void **state)
     lab_destroy(&lab);
 }
 
-static void verb(struct fake *host, enum wire_type type, uint32_t uid, uint64_t job, enum wire_type want, const char *code)
+static void verb(struct fake *host, enum wire_type type, uint32_t uid, uint64_t job, enum wire_type want,
+                 const char *code)
 {
     struct wire_message m = {.type = type, .u.cancel.job = job}, answer;
     host_relay(host, 7, uid, "somebody", &m);
@@ -330,7 +333,8 @@ static void test_verbs(void **state)
     verb(&host, WIRE_cancel, 0, 3, WIRE_done, NULL); /* root on the queue host */
     verb(&host, WIRE_cancel, 2001, 3, WIRE_error, WIRE_CODE_WRONG_STATE);
 
-    struct wire_message wait = {.type = WIRE_wait, .u.wait = {.job = 1, .timeout_ms = 50}}, drain = {.type = WIRE_drain, .u.drain = {.host = "ws1", .drained = true}};
+    struct wire_message wait = {.type = WIRE_wait, .u.wait = {.job = 1, .timeout_ms = 50}},
+                        drain = {.type = WIRE_drain, .u.drain = {.host = "ws1", .drained = true}};
     host_relay(&host, 5, 2002, "bob", &wait);
     host_expect_relayed(&host, 5, WIRE_jobs, &jobs);
     assert_string_equal(only(&jobs)->state, "running");
@@ -381,7 +385,9 @@ static void test_start_failed(void **state)
     assert_string_equal(find(&start.u.start.environment, "ELMER_RANK"), "1");
     wire_message_fini(&start);
     host_started(&host, 1, 1, 0);
-    struct wire_message failed = {.type = WIRE_start_failed, .u.start_failed = {.job = 1, .attempt = 1, .process = 1, .text = "/bin/prog: no such file"}};
+    struct wire_message failed = {
+        .type = WIRE_start_failed,
+        .u.start_failed = {.job = 1, .attempt = 1, .process = 1, .text = "/bin/prog: no such file"}};
     fake_send(&host, &failed);
     end_job(&host, 1, 1, 0);
     lab_query_until(&host, 1, "done", &jobs);
@@ -413,7 +419,8 @@ static void test_host_lost(void **state)
     wire_message_fini(&jobs);
     fake_close(&ws2);
     struct wire_holding holding = {1, 1};
-    host_open(&ws2, &lab, "tcp", "ws2", 1, &(struct host_options){.generation = 2, .holdings = &holding, .nholdings = 1});
+    host_open(&ws2, &lab, "tcp", "ws2", 1,
+              &(struct host_options){.generation = 2, .holdings = &holding, .nholdings = 1});
     lab_query(&ws1, 1, &jobs);
     assert_string_equal(only(&jobs)->state, "running");
     wire_message_fini(&jobs);
@@ -430,7 +437,8 @@ static void test_host_identity(void **state)
 {
     struct lab lab;
     struct fake ws1, second, stranger;
-    struct wire_message hello = {.type = WIRE_host_hello, .u.host_hello = {.host = "ws9", .boot = "b", .mode = "rt"}}, error;
+    struct wire_message hello = {.type = WIRE_host_hello, .u.host_hello = {.host = "ws9", .boot = "b", .mode = "rt"}},
+                        error;
     uint64_t cpu = 0;
     (void)state;
     hello.u.host_hello.cpus = (struct wire_uints){&cpu, 1};
@@ -623,12 +631,15 @@ static void test_bad_input(void **state)
         fake_close(&fake);
     }
     host_open(&host, &lab, "host.sock", "ws1", 1, NULL);
-    struct wire_message relay = {.type = WIRE_relay, .u.relay = {.client = 3, .uid = 2001, .user = "alice", .frame = "{\"type\":\"nonsense\",\"id\":1}"}};
+    struct wire_message relay = {
+        .type = WIRE_relay,
+        .u.relay = {.client = 3, .uid = 2001, .user = "alice", .frame = "{\"type\":\"nonsense\",\"id\":1}"}};
     fake_send(&host, &relay);
     host_expect_relayed(&host, 3, WIRE_error, &answer);
     assert_string_equal(answer.u.error.code, WIRE_CODE_BAD_MESSAGE);
     wire_message_fini(&answer);
-    relay.u.relay.frame = "{\"type\":\"report\",\"id\":1,\"interval_ms\":1,\"busy\":[],\"jobs\":[]}"; /* a host's message from a client */
+    relay.u.relay.frame =
+        "{\"type\":\"report\",\"id\":1,\"interval_ms\":1,\"busy\":[],\"jobs\":[]}"; /* a host's message from a client */
     fake_send(&host, &relay);
     host_expect_relayed(&host, 3, WIRE_error, &answer);
     wire_message_fini(&answer);
@@ -691,10 +702,10 @@ static void test_own_socket(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_life),        cmocka_unit_test(test_token_and_kill), cmocka_unit_test(test_restart_running), cmocka_unit_test(test_refused),
-        cmocka_unit_test(test_verbs),       cmocka_unit_test(test_start_failed),   cmocka_unit_test(test_host_lost),       cmocka_unit_test(test_host_identity),
-        cmocka_unit_test(test_pages),       cmocka_unit_test(test_bad_input),      cmocka_unit_test(test_own_socket),
-        cmocka_unit_test(test_full_disk),
+        cmocka_unit_test(test_life),      cmocka_unit_test(test_token_and_kill), cmocka_unit_test(test_restart_running),
+        cmocka_unit_test(test_refused),   cmocka_unit_test(test_verbs),          cmocka_unit_test(test_start_failed),
+        cmocka_unit_test(test_host_lost), cmocka_unit_test(test_host_identity),  cmocka_unit_test(test_pages),
+        cmocka_unit_test(test_bad_input), cmocka_unit_test(test_own_socket),     cmocka_unit_test(test_full_disk),
     };
     signal(SIGPIPE, SIG_IGN);
     return cmocka_run_group_tests(tests, NULL, NULL);

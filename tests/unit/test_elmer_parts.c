@@ -60,8 +60,12 @@ static void test_settings(void **state)
     settings_fini(&s);
     assert_int_equal(settings_load(&s, "/nonexistent/elmer.conf", true, &err), -ENOENT);
 
-    assert_int_equal(load("[host b]\ncpus = 0-2,5\naddress = 10.0.0.2\n[elmer]\nhosts = a b, c\nlisten = 0.0.0.0:6500\ntransport = plain\nlevels = 4\nallocator = v1\n"
-                          "threshold = 0.5\nreport_interval = 500ms\nfresh_intervals = 4\nsettle = 1s\nkill_grace = 0\n", &s, &err), 0);
+    assert_int_equal(
+        load("[host b]\ncpus = 0-2,5\naddress = 10.0.0.2\n[elmer]\nhosts = a b, c\nlisten = 0.0.0.0:6500\ntransport = "
+             "plain\nlevels = 4\nallocator = v1\n"
+             "threshold = 0.5\nreport_interval = 500ms\nfresh_intervals = 4\nsettle = 1s\nkill_grace = 0\n",
+             &s, &err),
+        0);
     assert_int_equal(s.nhosts, 3);
     assert_string_equal(s.hosts[1].name, "b");
     assert_int_equal(s.hosts[1].ncpus, 4);

@@ -1,4 +1,5 @@
-/* test_elmer_pvm.c - the launch of a job with PVM, with scripted rsds: master, agent, slaves, command, finish; and what goes wrong on the way. */
+/* test_elmer_pvm.c - the launch of a job with PVM, with scripted rsds: master, agent, slaves, command, finish; and what
+ * goes wrong on the way. */
 #include "config.h"
 
 #include "elmer_lab.h"
@@ -7,7 +8,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#define CONFIG "name = ws1\nhosts = ws1 ws2\nheartbeat = 5s\nhost_timeout = 10s\nallocator = v1\nagent = /opt/agent\n[host ws1]\naddress = 10.0.0.1\n"
+#define CONFIG                                                                                                         \
+    "name = ws1\nhosts = ws1 ws2\nheartbeat = 5s\nhost_timeout = 10s\nallocator = v1\nagent = /opt/agent\n[host "      \
+    "ws1]\naddress = 10.0.0.1\n"
 
 struct pair {
     struct lab lab;
@@ -105,7 +108,9 @@ static void to_agent(struct pair *p)
 
 static void spawn(struct pair *p, uint32_t request, const char *host, const char *command)
 {
-    struct wire_message m = {.type = WIRE_pvm_spawn, .u.pvm_spawn = {.job = 1, .attempt = 1, .request = request, .host = host, .command = command}};
+    struct wire_message m = {
+        .type = WIRE_pvm_spawn,
+        .u.pvm_spawn = {.job = 1, .attempt = 1, .request = request, .host = host, .command = command}};
     fake_send(&p->ws1, &m);
 }
 
@@ -246,7 +251,9 @@ static void test_slave_fails(void **state)
     spawn(p, 1, "ws2", "pvmd -s");
     fake_expect(&p->ws2, WIRE_start, &m);
     wire_message_fini(&m);
-    struct wire_message failed = {.type = WIRE_start_failed, .u.start_failed = {.job = 1, .attempt = 1, .process = 4, .text = "pvmd: command not found"}};
+    struct wire_message failed = {
+        .type = WIRE_start_failed,
+        .u.start_failed = {.job = 1, .attempt = 1, .process = 4, .text = "pvmd: command not found"}};
     fake_send(&p->ws2, &failed);
     expect_done(p, "pvm-failed", "ws2: its PVM daemon could not be started: pvmd: command not found", -1);
 }
@@ -255,7 +262,8 @@ static void test_agent_gives_up(void **state)
 {
     struct pair *p = *state;
     to_agent(p);
-    struct wire_message failed = {.type = WIRE_pvm_failed, .u.pvm_failed = {.job = 1, .attempt = 1, .reason = "the master does not answer"}};
+    struct wire_message failed = {.type = WIRE_pvm_failed,
+                                  .u.pvm_failed = {.job = 1, .attempt = 1, .reason = "the master does not answer"}};
     fake_send(&p->ws2, &failed); /* not from where the agent is */
     fake_expect_none(&p->ws1, WIRE_end, 50);
     fake_send(&p->ws1, &failed);
@@ -270,7 +278,8 @@ static void test_relink(void **state)
     struct wire_holding holding = {1, 1};
     to_master(p);
     fake_close(&p->ws1);
-    host_open(&p->ws1, &p->lab, "host.sock", "ws1", 1, &(struct host_options){.generation = 9, .holdings = &holding, .nholdings = 1});
+    host_open(&p->ws1, &p->lab, "host.sock", "ws1", 1,
+              &(struct host_options){.generation = 9, .holdings = &holding, .nholdings = 1});
     fake_expect(&p->ws1, WIRE_start, &start);
     assert_int_equal(start.u.start.process, 2);
     assert_int_equal(start.u.start.attempt, 1);
@@ -281,7 +290,8 @@ static void test_lost(void **state)
 {
     struct pair *p = *state;
     to_running(p);
-    struct wire_message lost = {.type = WIRE_lost, .u.lost = {.job = 1, .attempt = 1, .text = "its supervisor was killed"}};
+    struct wire_message lost = {.type = WIRE_lost,
+                                .u.lost = {.job = 1, .attempt = 1, .text = "its supervisor was killed"}};
     fake_send(&p->ws2, &lost);
     expect_done(p, "lost", "ws2: its supervisor was killed", -1);
 }
@@ -290,8 +300,15 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
 #define CASE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-        CASE(test_whole), CASE(test_agent_hangs), CASE(test_kill_in_finish), CASE(test_pvmd_dies), CASE(test_master_says_nonsense),
-        CASE(test_slave_fails), CASE(test_agent_gives_up), CASE(test_relink), CASE(test_lost),
+        CASE(test_whole),
+        CASE(test_agent_hangs),
+        CASE(test_kill_in_finish),
+        CASE(test_pvmd_dies),
+        CASE(test_master_says_nonsense),
+        CASE(test_slave_fails),
+        CASE(test_agent_gives_up),
+        CASE(test_relink),
+        CASE(test_lost),
     };
     signal(SIGPIPE, SIG_IGN);
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,4 +1,5 @@
-/* test_store.c - the store: what goes in comes out, in order, also after a crash between; and which files it refuses. */
+/* test_store.c - the store: what goes in comes out, in order, also after a crash between; and which files it refuses.
+ */
 #include "config.h"
 
 #include <setjmp.h>
@@ -115,7 +116,9 @@ static struct record *make(uint64_t id, uint32_t uid, const char *token, enum jo
     r->hosts = hosts;
     r->nhosts = 2;
     if (first) {
-        struct wire_message m = {.type = WIRE_submit, .u.submit = {.token = token, .nprocs = 2, .each = true, .name = "x", .dir = "/d", .command = {command, 2}}};
+        struct wire_message m = {
+            .type = WIRE_submit,
+            .u.submit = {.token = token, .nprocs = 2, .each = true, .name = "x", .dir = "/d", .command = {command, 2}}};
         struct err err = ERR_INIT;
         char *json;
         size_t size;
@@ -171,7 +174,8 @@ static void test_round(void **state)
     store_put(bed->store, make(1, 5, "one", JOB_RUNNING, true));
     store_put(bed->store, make(2, 5, "two", JOB_QUEUED, true));
     store_put(bed->store, make(3, 5, "three", JOB_RUNNING, true));
-    assert_int_equal(store_put(bed->store, make(3, 5, "three", JOB_DONE, false)), 4); /* replaces, keeps the submission */
+    assert_int_equal(store_put(bed->store, make(3, 5, "three", JOB_DONE, false)),
+                     4); /* replaces, keeps the submission */
     await(bed, 4);
     assert_int_equal(store_committed(bed->store), 4);
     close_store(bed);

@@ -1,0 +1,76 @@
+/* hosts_internal.h - what hosts.c and hosts_hello.c share. */
+#ifndef ELMER_DAEMON_HOSTS_INTERNAL_H
+#define ELMER_DAEMON_HOSTS_INTERNAL_H
+
+#include "elmer/hosts.h"
+#include "libelmer/base/log.h"
+#include "libelmer/net/link.h"
+
+enum {
+    HELLO_MS = 10000,
+    CHALLENGE_MS = 2000,
+    OUT_MAX = 64 << 20,
+    CONGESTED = 256 << 10,
+    LOG_BURST = 10,
+    LOG_WINDOW_MS = 10000
+};
+
+enum host_state { HOST_AWAITED, HOST_DOWN, HOST_UP, HOST_CUT, HOST_UNUSABLE, HOST_STATE_COUNT };
+struct peer {
+    struct hosts *hosts;
+    struct link *link;
+    struct host *host;         /* NULL before its hello is accepted */
+    struct host *challenged;   /* whose place it wants */
+    struct wire_message hello; /* of a challenger */
+    struct deadline deadline;  /* for the hello, or for the challenge */
+    bool local, closing;
+    struct peer *next, **link_of_list;
+};
+
+struct host {
+    struct hosts *hosts;
+    const struct settings_host *settings;
+    int index;
+    enum host_state state;
+    struct peer *peer, *challenger;
+    int64_t heard_ms;
+    struct deadline deadline; /* UP, UNUSABLE: next heartbeat; CUT, AWAITED: give up */
+    bool known, pvm, name_loopback;
+    char boot[65], address[65];
+    char *unusable;
+    int *cpus;   /* [ncpus] those that Elmer uses */
+    int *places; /* [ncpus] their index in the host's reports */
+    int ncpus;
+    size_t reported; /* CPUs in a report */
+};
+
+struct hosts {
+    struct daemon *daemon;
+    struct hosts_callbacks callbacks;
+    struct listener *unix_listener, *tcp_listener;
+    struct host *hosts;
+    int nhosts;
+    struct peer *peers;
+    uid_t host_uid; /* of the local rsd beside root */
+    uint64_t pings;
+    struct log_limit limit;
+    bool closing;
+};
+
+void host_move(struct host *host, enum host_state state);
+void host_arm(struct host *host, int64_t at_ms);
+void host_tell_down(struct host *host);
+void peer_ping(struct peer *peer);
+void peer_drop(struct peer *peer, const char *text);
+/* Log, send an error, close. */
+void peer_refuse(struct peer *peer, uint64_t id, const char *code, const char *text);
+bool hosts_may_log(struct hosts *hosts);
+
+/* hosts_hello.c: a peer says who it is; a challenger takes the host's place, or the old link has shown that it lives;
+ * the old link is closed. */
+void hello_received(struct peer *peer, struct wire_message *message);
+void hello_accept_challenger(struct host *host);
+void hello_fend_off(struct host *host);
+void hello_replace(struct host *host);
+
+#endif

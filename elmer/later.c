@@ -1,0 +1,180 @@
+/* later.c - answers, opens, starts and acknowledgements wait here for the commit of what they follow from, in order. */
+#include "config.h"
+
+#include "elmer/later.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "elmer/hosts.h"
+#include "elmer/launch.h"
+#include "elmer/requests.h"
+#include "libelmer/base/log.h"
+
+static bool job_is(struct daemon *d, uint64_t id, uint32_t attempt, enum job_state state)
+{
+    const struct core_job *job = core_job(d->core, id);
+    return job && job->attempt == attempt && job->state == state;
+}
+
+static void send_open(struct daemon *d, const struct deferred *w)
+{
+    const struct job *job = jobs_find(&d->jobs, w->job);
+    if (!job || !job_is(d, w->job, w->attempt, JOB_STARTING))
+        return; /* it has been ended meanwhile */
+    struct wire_message message = {.type = WIRE_open};
+    message.u.open.job = w->job;
+    message.u.open.attempt = w->attempt;
+    message.u.open.generation = w->generation;
+    message.u.open.uid = job->uid;
+    message.u.open.user = job->user;
+    message.u.open.cpus = (struct wire_uints){w->cpus, w->ncpus};
+    message.u.open.pvm = job_submit(job)->pvm;
+    hosts_send(d->hosts, w->host, &message);
+}
+
+static void send_taken(struct daemon *d, const struct deferred *w)
+{
+    struct wire_message message = {.type = WIRE_taken,
+                                   .u.taken = {.job = w->job, .attempt = w->attempt, .process = w->rank}};
+    hosts_send(d->hosts, w->host, &message);
+}
+
+static void send_forget(struct daemon *d, const struct deferred *w)
+{
+    struct wire_message message = {.type = WIRE_forget, .u.forget = {.job = w->job, .attempt = w->attempt}};
+    hosts_send(d->hosts, w->host, &message);
+}
+
+static void settled(struct daemon *d, uint64_t id)
+{
+    struct job *job = jobs_find(&d->jobs, id);
+    waits_release(d, job);
+    jobs_note_ended(&d->jobs, job);
+    if (jobs_oldest(&d->jobs, JOBS_ENDED_KEPT))
+        daemon_tidy_soon(d);
+}
+
+static void go_on(struct daemon *d, const struct deferred *w)
+{
+    struct job *job = jobs_find(&d->jobs, w->job);
+    switch (w->kind) {
+    case WAIT_ANSWER:
+        requests_answered(d->requests, w->request, w->answer, w->job);
+        break;
+    case WAIT_SUBMITTED:
+        requests_submitted(d->requests, w->request);
+        break;
+    case WAIT_OPEN:
+        send_open(d, w);
+        break;
+    case WAIT_TAKEN:
+        send_taken(d, w);
+        break;
+    case WAIT_FORGET:
+        send_forget(d, w);
+        break;
+    case WAIT_SETTLED:
+        settled(d, w->job);
+        break;
+    case WAIT_LAUNCH:
+        if (job)
+            launch_begin(d, job);
+        break;
+    }
+}
+
+void later_put(struct daemon *d, const struct deferred *wait)
+{
+    uint64_t number = d->last_put;
+    if (!d->deferred && store_committed(d->store) >= number) {
+        go_on(d, wait);
+        return;
+    }
+    struct deferred *copy = mem_zalloc(sizeof(*copy));
+    *copy = *wait;
+    copy->number = number;
+    copy->next = NULL;
+    if (wait->ncpus)
+        copy->cpus = memcpy(mem_array(wait->ncpus, sizeof(uint64_t)), wait->cpus, wait->ncpus * sizeof(uint64_t));
+    *d->last_deferred = copy;
+    d->last_deferred = &copy->next;
+}
+
+static void deferred_free(struct deferred *wait)
+{
+    free(wait->cpus);
+    free(wait);
+}
+
+void later_commit(uint64_t number, void *data)
+{
+    struct daemon *d = data;
+    d->stepping = true; /* what arises from one waits until the next has gone out */
+    while (d->deferred && d->deferred->number <= number) {
+        struct deferred *wait = d->deferred;
+        d->deferred = wait->next;
+        if (!d->deferred)
+            d->last_deferred = &d->deferred;
+        go_on(d, wait);
+        deferred_free(wait);
+    }
+    d->stepping = false;
+    daemon_run_events(d);
+}
+
+void daemon_later(struct daemon *d, enum later what, uint64_t request, int host, uint64_t job, uint32_t attempt)
+{
+    struct deferred wait = {.kind = what == LATER_SUBMITTED ? WAIT_SUBMITTED : WAIT_FORGET,
+                            .request = request,
+                            .host = host,
+                            .job = job,
+                            .attempt = attempt};
+    later_put(d, &wait);
+}
+
+/* ---- the store fails ---- */
+
+static void undo(struct daemon *d, uint64_t id)
+{
+    struct job *job = jobs_find(&d->jobs, id);
+    const struct core_job *state = core_job(d->core, id);
+    if (!job || !state || job->refused)
+        return;
+    job->refused = true;
+    bool queued = state->state == JOB_QUEUED || state->state == JOB_HELD;
+    struct event event = {
+        .type = queued ? EVENT_CANCEL : EVENT_KILL, .job = id, .u.by = {.uid = job->uid, .admin = true}};
+    daemon_event(d, &event);
+}
+
+void later_store_failure(const char *text, void *data)
+{
+    struct daemon *d = data;
+    if (!text || !d->store_failure || strcmp(text, d->store_failure)) {
+        if (text)
+            log_error("the store cannot be written: %s; new jobs are refused until it can", text);
+        else
+            log_notice("the store can be written again");
+    }
+    free(d->store_failure);
+    d->store_failure = text ? mem_format("elmer's store cannot be written: %s", text) : NULL;
+    if (!text)
+        return;
+    for (struct deferred *wait = d->deferred; wait; wait = wait->next) {
+        if (wait->kind != WAIT_ANSWER && wait->kind != WAIT_SUBMITTED)
+            continue;
+        if (requests_store_failed(d->requests, wait->request, d->store_failure))
+            undo(d, wait->job);
+    }
+}
+
+void later_fini(struct daemon *d)
+{
+    while (d->deferred) {
+        struct deferred *wait = d->deferred;
+        d->deferred = wait->next;
+        deferred_free(wait);
+    }
+}
