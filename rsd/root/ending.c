@@ -5,11 +5,11 @@
  * delivered only when its thread gets a CPU, so without that it would wait behind the job above for ever. Both are
  * repeated with growing pauses until cgroup.events says that the leaf is empty; a process in an uninterruptible wait
  * can hold that up, which is said once. Empty -> CLOSING: usage is read, the supervisor told to quit, and the directory
- * is swept. Supervisor and group gone -> EMPTY, and `empty` goes up if `end` was asked. A directory that cannot be swept at once is
- * removed by a process of its own, in SCHED_OTHER and for a bounded time, for which hardly anybody waits: behind a job that spins in FIFO it
- * may take seconds, and the jobs below are to move up now. A job whose
- * supervisor died goes the same way without TERM; it is reported lost, and `empty` waits for `end`. A job that could
- * not be opened goes the same way and is then forgotten.
+ * is swept. Supervisor and group gone -> EMPTY, and `empty` goes up if `end` was asked. A directory that cannot be
+ * swept at once is removed by a process of its own, for a bounded time, for which nobody waits longer than
+ * REMOVE_WAIT_MS: a large one goes on in SCHED_OTHER, where it may take seconds behind a job that spins, and the jobs
+ * below are to move up now. A job whose supervisor died goes the same way without TERM; it is reported lost, and
+ * `empty` waits for `end`. A job that could not be opened goes the same way and is then forgotten.
  */
 #include "config.h"
 
@@ -28,7 +28,7 @@
 #include "rsd/root/internal.h"
 #include "rsd/root/tmpdir.h"
 
-enum { BACKOFF_FIRST_MS = 2, BACKOFF_MAX_MS = 1000, STUCK_MS = 5000 };
+enum { BACKOFF_FIRST_MS = 2, BACKOFF_MAX_MS = 1000, STUCK_MS = 5000, REMOVE_PATIENCE = 2000 };
 
 void job_try_opened(struct root *root, struct job *job)
 {
@@ -47,12 +47,10 @@ static void remover_start(struct root *root, struct job *job)
 {
     pid_t pid = fork();
     if (pid == 0) {
-        struct sched_param param = {0};
-        sched_setscheduler(0, SCHED_OTHER, &param);
         alarm(REMOVE_S);
         dup2(root->tmp_fd, 3);
         (void)syscall(SYS_close_range, 4U, ~0U, 0U); /* nobody must take us for the root half */
-        _exit(tmpdir_remove(3, job->name) < 0);
+        _exit(tmpdir_remove(3, job->name, REMOVE_PATIENCE) < 0);
     }
     if (pid < 0)
         log_error("job=%s: cannot start the removal of its directory: %s", job->name, strerror(errno));

@@ -21,8 +21,8 @@ enum {
     MAX_HELPERS = 64,      /* of a job on this host: more than one pvmd and one agent are not expected */
     OPEN_MS = 10000,       /* a supervisor must have answered (it looks the user up) */
     ADOPT_MS = 3000,
-    QUIT_MS = 1000,    /* and have quit */
-    REMOVE_S = 30,     /* a job's directory must be gone, or it is left behind with a line ... */
+    QUIT_MS = 1000,      /* and have quit */
+    REMOVE_S = 30,       /* a job's directory must be gone, or it is left behind with a line ... */
     REMOVE_WAIT_MS = 20, /* ... but the job's end waits for it no longer than this */
     APPLY_MS = 2000,
     SWEEP_MS = 1000,

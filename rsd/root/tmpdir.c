@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <sched.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
@@ -39,9 +40,18 @@ int tmpdir_make(const char *path, uid_t uid, gid_t gid, struct err *err)
 struct removal {
     int top_fd;
     dev_t device;
-    unsigned moved;
+    unsigned moved, seen, patience;
     bool again;
 };
+
+/* A tree of usual size is gone before anybody waits for the CPU; a large one must not hold up what is ranked below us.
+ */
+static void count_entry(struct removal *removal)
+{
+    struct sched_param param = {0};
+    if (++removal->seen == removal->patience)
+        sched_setscheduler(0, SCHED_OTHER, &param);
+}
 
 static int open_below(int dir, const char *name)
 {
@@ -60,6 +70,7 @@ static void remove_directory(struct removal *removal, int dir, const char *name,
 static void remove_entry(struct removal *removal, int dir, const char *name, int depth)
 {
     char moved[32];
+    count_entry(removal);
     if (unlinkat(dir, name, 0) == 0 || errno == ENOENT)
         return;
     if (errno == EBUSY)
@@ -96,9 +107,9 @@ static void remove_directory(struct removal *removal, int dir, const char *name,
     unlinkat(dir, name, AT_REMOVEDIR);
 }
 
-int tmpdir_remove(int parent_fd, const char *name)
+int tmpdir_remove(int parent_fd, const char *name, unsigned patience)
 {
-    struct removal removal = {.again = true};
+    struct removal removal = {.again = true, .patience = patience};
     struct stat st;
     if (unlinkat(parent_fd, name, AT_REMOVEDIR) == 0 || errno == ENOENT)
         return 0;

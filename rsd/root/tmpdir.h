@@ -12,7 +12,7 @@ int tmpdir_make(const char *path, uid_t uid, gid_t gid, struct err *err);
  * tmpdir_remove(). Never waits for a file system that a user has mounted. */
 int tmpdir_sweep(int parent_fd, const char *name);
 /* Remove name in parent_fd with everything below, never following a link nor leaving the file system. May take long:
- * run it in a process of its own. 0 also if it is not there. */
-int tmpdir_remove(int parent_fd, const char *name);
+ * run it in a process of its own, which goes to SCHED_OTHER after `patience` entries. 0 also if it is not there. */
+int tmpdir_remove(int parent_fd, const char *name, unsigned patience);
 
 #endif
