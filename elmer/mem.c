@@ -69,7 +69,7 @@ struct arena_chunk {
     alignas(max_align_t) char bytes[];
 };
 
-enum { CHUNK = 4096 };
+enum { CHUNK = 1024 };
 
 void *arena_alloc(struct arena *arena, size_t size)
 {

@@ -50,7 +50,7 @@ static unsigned free_port(void)
     return ntohs(address.sin_port);
 }
 
-static void write_config(const struct lab *lab)
+void lab_configure(const struct lab *lab)
 {
     char path[100];
     snprintf(path, sizeof(path), "%s/elmer.conf", lab->dir);
@@ -72,7 +72,7 @@ void lab_create(struct lab *lab, const char *config, bool tcp)
     snprintf(lab->dir, sizeof(lab->dir), "/tmp/elmer-test-XXXXXX");
     assert_non_null(mkdtemp(lab->dir));
     snprintf(lab->config, sizeof(lab->config), "%s", config);
-    write_config(lab);
+    lab_configure(lab);
 }
 
 static void spawn(struct lab *lab, int out)

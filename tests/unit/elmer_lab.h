@@ -23,6 +23,7 @@ struct lab {
 
 /* Make the directory; config: more lines for elmer.conf (section [elmer] is open). tcp: listen on a free port. */
 void lab_create(struct lab *lab, const char *config, bool tcp);
+void lab_configure(const struct lab *lab);            /* write its elmer.conf again */
 void lab_start(struct lab *lab);                      /* returns when both sockets are there */
 int lab_run(struct lab *lab, char *out, size_t size); /* until it ends by itself: its exit status; what it wrote */
 void lab_stop(struct lab *lab, int signal);           /* and wait for its end */

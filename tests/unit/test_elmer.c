@@ -529,6 +529,45 @@ static void test_full_disk(void **state)
     lab_destroy(&lab);
 }
 
+static void no_start(struct lab *lab, int status, const char *words)
+{
+    char out[4096];
+    assert_int_equal(lab_run(lab, out, sizeof(out)), status);
+    if (!strstr(out, words))
+        fail_msg("\"%s\" does not contain \"%s\"", out, words);
+}
+
+/* What stops it at the start, and how it says so. */
+static void test_no_start(void **state)
+{
+    struct lab first, second;
+    char path[100];
+    (void)state;
+    lab_create(&second, "levls = 3\n", false);
+    no_start(&second, 2, "levels"); /* the nearest known key */
+    lab_destroy(&second);
+    lab_create(&first, LOCAL, true);
+    lab_start(&first);
+    second = first; /* the same store, the same sockets */
+    no_start(&second, 1, "another elmer");
+    lab_stop(&first, SIGTERM);
+    snprintf(path, sizeof(path), "%s/elmer.db", first.dir);
+    FILE *out = fopen(path, "r+");
+    assert_non_null(out);
+    fputs("no database", out);
+    fclose(out);
+    no_start(&first, 2, "damaged");
+    lab_destroy(&first);
+    lab_create(&first, LOCAL, true);
+    lab_start(&first);
+    lab_create(&second, LOCAL, false);
+    second.port = first.port; /* the address is taken */
+    lab_configure(&second);
+    no_start(&second, 1, "in use");
+    lab_destroy(&second);
+    lab_destroy(&first);
+}
+
 /* ---- lists ---- */
 
 static void test_pages(void **state)
@@ -706,6 +745,7 @@ int main(void)
         cmocka_unit_test(test_refused),   cmocka_unit_test(test_verbs),          cmocka_unit_test(test_start_failed),
         cmocka_unit_test(test_host_lost), cmocka_unit_test(test_host_identity),  cmocka_unit_test(test_pages),
         cmocka_unit_test(test_bad_input), cmocka_unit_test(test_own_socket),     cmocka_unit_test(test_full_disk),
+        cmocka_unit_test(test_no_start),
     };
     signal(SIGPIPE, SIG_IGN);
     return cmocka_run_group_tests(tests, NULL, NULL);
