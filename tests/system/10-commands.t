@@ -68,7 +68,7 @@ exit_of() { # NAME STATUS REGEX CMD..
     is "$name: nothing on stdout" "$(cat "$tmp/out")" ''
 }
 exit_of 'more processors than exist' 1 '3.*2' as alice 1 esubmit 3 true
-exit_of 'more than --hosts leaves' 1 'ws2' as alice 1 esubmit --hosts ws2 2 true
+exit_of 'more than --hosts leaves' 1 'only 1' as alice 1 esubmit --hosts ws2 2 true
 exit_of 'an unknown host' 1 'ws9' as alice 1 esubmit --hosts ws9 1 true
 exit_of 'root runs nothing' 5 'root' on 1 esubmit 1 true
 exit_of 'no processors' 2 "'0'" as alice 1 esubmit 0 true
