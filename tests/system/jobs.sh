@@ -9,9 +9,13 @@ install_programs() {
     wait_for 20 'all hosts are up' hosts_up "$nodes" || bail_out 'Elmer runs no job on these nodes'
 }
 
-# From here on this shell and what it starts rank above every job and below the daemons, as a person at another machine would: a node whose CPU is spun away by a
-# first job leaves 50 ms of each second to a shell in SCHED_OTHER. Not before a `lab start`: the node would inherit it.
-outrank_jobs() { chrt -f -p 58 $$; }
+# From here on this shell and what it runs on the nodes rank above every job and below the daemons, as a person at another machine
+# would: a node whose CPU is spun away by a first job leaves 50 ms of each second to a shell in SCHED_OTHER. Not before a `lab
+# start`: the node would inherit it.
+outrank_jobs() {
+    chrt -f -p 58 $$
+    export LAB_FIFO=58
+}
 
 hosts_up() { # a job on N processors is allocated at once
     local id
