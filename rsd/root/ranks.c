@@ -66,23 +66,34 @@ static void take_item(struct root *root, struct job *job)
     }
 }
 
-static void apply_ranked(struct root *root, struct job *job, int64_t limit_ms)
+/* What came out of the walks over a job's threads. */
+static void take_walk(struct root *root, struct job *job, const struct sched_walk *walk, bool say)
 {
-    struct sched_target target = target_of(root, job);
-    struct sched_count count;
-    int result = sched_apply(&job->group, &target, limit_ms, &count);
-    bool was = job->crowded;
-    job->crowded = target.crowded;
-    if (was != job->crowded)
+    if (walk->target.crowded != job->crowded) {
+        job->crowded = walk->target.crowded;
         ranks_tell(root, job);
-    if (result == -ETIME && limit_ms == APPLY_MS)
+    }
+    if (walk->result == -ETIME && say)
         log_warning("job=%s: %zu threads kept changing for %d ms while they got their rank; the sweep goes on with it",
-                    job->name, count.threads, APPLY_MS);
-    else if (result < 0 && result != -ETIME)
-        log_warning("job=%s: cannot walk its group: %s", job->name, strerror(-result));
-    else if (count.refused > 0 && !job->refusal_logged)
-        log_warning("job=%s: the kernel refused rank or CPUs for %zu of its threads", job->name, count.refused);
-    job->refusal_logged |= count.refused > 0;
+                    job->name, walk->count.threads, APPLY_MS);
+    else if (walk->result < 0 && walk->result != -ETIME)
+        log_warning("job=%s: cannot walk its group: %s", job->name, strerror(-walk->result));
+    else if (walk->count.refused > 0 && !job->refusal_logged) {
+        log_warning("job=%s: the kernel refused rank or CPUs for %zu of its threads", job->name, walk->count.refused);
+        job->refusal_logged = true;
+    }
+}
+
+static struct sched_walk walk_of(const struct root *root, const struct job *job)
+{
+    return (struct sched_walk){.group = &job->group, .target = target_of(root, job)};
+}
+
+static void apply_one(struct root *root, struct job *job, int64_t limit_ms)
+{
+    struct sched_walk walk = walk_of(root, job);
+    sched_apply(&walk, 1, limit_ms);
+    take_walk(root, job, &walk, limit_ms == APPLY_MS);
 }
 
 void ranks_apply(struct root *root, struct job *job)
@@ -91,17 +102,33 @@ void ranks_apply(struct root *root, struct job *job)
         return;
     take_item(root, job);
     ranks_tell(root, job);
-    apply_ranked(root, job, APPLY_MS);
+    apply_one(root, job, APPLY_MS);
 }
 
-/* From the top down, so that nobody is above a job that was ordered above him. */
+/* All jobs together, from the top down, so that nobody is above a job that was ordered above him, and that the pauses
+ * of the walks are taken once and not for each. */
 void ranks_apply_all(struct root *root)
 {
-    for (size_t i = 0; i < root->order.count; i++) {
+    size_t count = 0;
+    struct job **jobs = calloc(root->order.count + 1, sizeof(struct job *));
+    struct sched_walk *walks = calloc(root->order.count + 1, sizeof *walks);
+    for (size_t i = 0; jobs && walks && i < root->order.count; i++) {
         struct job *job = job_find(root, root->order.items[i].job, root->order.items[i].attempt);
-        if (job)
-            ranks_apply(root, job);
+        if (!job || !is_live(job))
+            continue;
+        take_item(root, job);
+        ranks_tell(root, job);
+        walks[count] = walk_of(root, job);
+        jobs[count++] = job;
     }
+    for (size_t i = 0; !(jobs && walks) && i < root->job_count; i++)
+        ranks_apply(root, root->jobs[i]); /* out of memory: it works without, only slower */
+    if (count > 0)
+        sched_apply(walks, count, APPLY_MS);
+    for (size_t i = 0; i < count; i++)
+        take_walk(root, jobs[i], &walks[i], true);
+    free(walks);
+    free(jobs);
     root->sweep_ms =
         mono_ms(mono_now()) + SWEEP_SOON_MS; /* for what was in the middle of a fork for long: see sched.c */
     root->sweep_step_ms = SWEEP_SOON_MS;
@@ -235,7 +262,7 @@ static void sweep(struct root *root, struct job *job)
     } else if (count.changed == 0) {
         return;
     }
-    apply_ranked(root, job, SWEEP_APPLY_MS);
+    apply_one(root, job, SWEEP_APPLY_MS);
 }
 
 void ranks_sweep(struct root *root, int64_t now)

@@ -30,9 +30,17 @@ struct sched_count {
 
 /* One walk over all threads of the group. */
 int sched_pass(const struct cgroup *group, struct sched_target *target, struct sched_count *count);
-/* Walk until a walk changes nothing; a group that keeps forking is frozen for some milliseconds in between. -ETIME: not
- * clean after limit_ms. */
-int sched_apply(const struct cgroup *group, struct sched_target *target, int64_t limit_ms, struct sched_count *count);
+/* Several groups, walked in their order again and again until walks change nothing; one that keeps forking is frozen
+ * for some milliseconds in between. Result of each: 0; -ETIME: not clean after limit_ms; -errno. */
+struct sched_walk {
+    const struct cgroup *group;
+    struct sched_target target;
+    struct sched_count count; /* of the last walk */
+    int result;
+    unsigned passes, clean, needed; /* these are of sched_apply() */
+    bool freezing, done;
+};
+void sched_apply(struct sched_walk *walks, size_t count, int64_t limit_ms);
 /* The threads of one process. */
 void sched_process(pid_t pid, struct sched_target *target, struct sched_count *count);
 /* What is left after cgroup.kill: above all jobs, so that it can die. */

@@ -564,6 +564,86 @@ static void test_garbage_stops_it(void **state)
     assert_int_equal(kill(pid, 0), 0);
 }
 
+/* What a network half that was taken over could send: well-formed, and wrong. Nothing happens, and the root half goes
+ * on. */
+static void test_strange_verbs(void **state)
+{
+    const char *const argv[] = {"sleep", "9", NULL};
+    const struct level alone = {1, 0, true};
+    struct wire_message message;
+    uint64_t everywhere[1024], here = rig.cpu;
+    (void)state;
+    for (size_t i = 0; i < 1024; i++)
+        everywhere[i] = i;
+    rig_order(&rig, 1, &alone, 1);
+    rig_open(&rig, 1, 1);
+    rig_start(&rig, 2, 0, "command", argv);
+    expect_start_failed(0, "not known on this host");
+    rig_start(&rig, 1, 0, "root", argv);
+    expect_start_failed(0, "no such role");
+    rig.cpu = 1023;
+    rig_start(&rig, 1, 0, "command", argv);
+    expect_start_failed(0, "not processors of its job");
+    rig.cpu = here;
+    open_refused(0, 65534, "nobody", here, "no number");
+    open_refused(9, UINT32_MAX, "nobody", here, "no user");
+    open_refused(9, 65534, "", here, "no user");
+    open_refused(9, 65534, "../../etc", here, "not known on this host");
+    for (enum wire_type type = WIRE_taken; type <= WIRE_forget;
+         type = type == WIRE_taken ? WIRE_forget : WIRE_TYPE_COUNT) {
+        message = (struct wire_message){.type = type};
+        message.u.taken.job = 77;
+        rig_send(&rig, &message);
+        message.u.taken.job = 1;
+        message.u.taken.attempt = 1;
+        message.u.taken.process = type == WIRE_taken ? 4000 : 0;
+        rig_send(&rig, &message); /* forget of a job that is open: it stays */
+    }
+    message = (struct wire_message){.type = WIRE_pvm_spawned};
+    message.u.pvm_spawned.job = 1;
+    message.u.pvm_spawned.attempt = 1;
+    message.u.pvm_spawned.line = "nobody has asked";
+    rig_send(&rig, &message);
+    message = (struct wire_message){.type = WIRE_pvm_finish};
+    message.u.pvm_finish.job = 55;
+    rig_send(&rig, &message);
+    struct wire_order_entry entry = {.job = 1, .attempt = 1, .level = 15, .lowest = true, .cpus = {everywhere, 1024}};
+    message = (struct wire_message){.type = WIRE_order};
+    message.u.order.generation = INT64_MAX;
+    message.u.order.entries.items = &entry;
+    message.u.order.entries.count = 1;
+    rig_send(&rig, &message);
+    rig_run(&rig, 1, argv);
+    rig_end(&rig, 1, UINT32_MAX / 2000);
+    rig_empty(&rig, 1, 3000);
+}
+
+/* The root half may die while it holds a group frozen: the next one lets it go. */
+static void test_frozen_job_is_thawed(void **state)
+{
+    const char *const argv[] = {"sh", "-c", "sleep 0.2; exit 4", NULL};
+    const struct level alone = {1, 0, true};
+    struct wire_message message;
+    char path[4300];
+    int fd;
+    (void)state;
+    rig_order(&rig, 1, &alone, 1);
+    rig_open(&rig, 1, 1);
+    rig_run(&rig, 1, argv);
+    rig_root_kill(&rig, SIGKILL);
+    snprintf(path, sizeof path, "%s/1.1/job/cgroup.freeze", rig.groups);
+    fd = open(path, O_WRONLY);
+    assert_true(fd >= 0);
+    assert_int_equal(write(fd, "1", 1), 1);
+    close(fd);
+    rig_root_start(&rig);
+    resync(&message);
+    wire_message_fini(&message);
+    expect_exit(0, 4, 0);
+    rig_end(&rig, 1, 0);
+    rig_empty(&rig, 1, 3000);
+}
+
 static void test_helpers(void **state)
 {
     const char *const argv[] = {helper_path, "daemon", NULL};
@@ -603,6 +683,8 @@ int main(int argc, char **argv)
         TEST(test_said_twice),
         TEST(test_open_waits_for_its_order),
         TEST(test_move_up),
+        TEST(test_strange_verbs),
+        TEST(test_frozen_job_is_thawed),
         TEST(test_helpers),
         TEST(test_adoption),
         TEST(test_supervisor_killed),
