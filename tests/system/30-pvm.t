@@ -5,6 +5,7 @@
 
 lab_up 2 --elmer 'allocator = v1'
 install_programs
+outrank_jobs
 examples=/usr/libexec/elmer/examples
 pvm() { submit "$1" --pvm "${@:2}"; }
 kind() { # NODE ID NAME -> pids in the job's group with that name, as the node numbers them
@@ -16,7 +17,7 @@ rank_of() { on "$1" sh -c 'chrt -p "$1"' - "$2" | sed 's/.*: //' | xargs; }
 id=$(pvm alice -w -o /home/alice/ep.out 2 "$examples/ep" -P 2 -c S)
 is 'ep of class S verifies' "$(field "$id" 'j["exit_status"]')" 0
 like 'and says so in the output file' "$(as alice 1 cat ep.out)" 'verified|VERIFIED'
-is 'it ran on both nodes' "$(field "$id" '[u["host"] for u in j["usage"] if u["cpu_seconds"] > 0.1]')" "['ws1', 'ws2']"
+is 'it ran on both nodes' "$(field "$id" 'sorted(u["host"] for u in j["usage"] if u["cpu_seconds"] > 0.1)')" "['ws1', 'ws2']"
 ok 'nothing of it is left' until_ok 5 nothing_left "$id"
 is 'no pvmd on any node' "$(for k in 1 2; do on $k pgrep -x pvmd; done)" ''
 is 'no file of PVM in /tmp' "$(for k in 1 2; do on $k sh -c 'ls /tmp | grep pvm'; done)" ''
@@ -42,8 +43,8 @@ is 'from both hosts' "$(grep -o 'on ws[12]' "$tmp/tasks" | sort -u | xargs)" 'on
 is 'no line is broken' "$(grep -vcE "^(task of $id on ws[12] line [0-9]+|no newline at the end)\$" "$tmp/tasks")" 0
 
 # ---- two jobs of one user at once ----
-a=$(pvm alice -o /home/alice/a.out 2 "$examples/barrier" -P 2 -v 3 -f 8)
-b=$(pvm alice -o /home/alice/b.out 2 "$examples/barrier" -P 2 -v 3 -f 8)
+a=$(pvm alice -o /home/alice/a.out 2 "$examples/barrier" -P 2 -v 3 -f 10)
+b=$(pvm alice -o /home/alice/b.out 2 "$examples/barrier" -P 2 -v 3 -f 10)
 for i in $a $b; do wait_for 10 "PVM job $i of one user runs" running "$i"; done
 both_there() { for k in 1 2; do [ -n "$(kind $k "$a" pvmd)" ] && [ -n "$(kind $k "$b" pvmd)" ] && [ -n "$(kind $k "$a" barrier)" ] && [ -n "$(kind $k "$b" barrier)" ] || return 1; done; }
 wait_for 10 'each with its own daemons and tasks on both nodes' both_there
