@@ -17,7 +17,7 @@ enum {
     OUT_MAX = 16 << 20,
     CONGESTED = 1 << 20,
     HELLO_MS = 10000,
-    LOG_BURST = 10,
+    LOG_BURST = 30,
     LOG_WINDOW_MS = 10000
 };
 

@@ -2,7 +2,7 @@
  *
  * Normal: an rsd connects (TCP, or the unix socket on the queue host), the link's hellos agree on a version, host_hello
  * says who it is and what it has -> checked -> host_welcome, EVENT_HOST_UP: UP. Its messages become events. A ping goes
- * out every heartbeat. Its link ends: CUT, the core knows nothing yet, jobs run on. It links again: UP, and the core
+ * out every heartbeat. Its link ends: CUT, EVENT_HOST_SILENT, jobs run on and no new ones come. It links again: UP, and the core
  * reconciles. It does not within host_timeout of its last sign of life: DOWN, EVENT_HOST_DOWN. A link that is open but
  * silent for host_timeout is closed: DOWN. A hello that fails a check of who it is gets an error and its link is
  * closed. One whose processors do not fit to the configuration stays linked, so that its users can ask, but gets no
@@ -98,10 +98,15 @@ bool hosts_congested(const struct hosts *hosts, int index)
 
 /* ---- up and down ---- */
 
+static void tell(struct host *host, enum event_type type)
+{
+    struct event event = {.type = type, .host = host->index};
+    daemon_event(host->hosts->daemon, &event);
+}
+
 void host_tell_down(struct host *host)
 {
-    struct event event = {.type = EVENT_HOST_DOWN, .host = host->index};
-    daemon_event(host->hosts->daemon, &event);
+    tell(host, EVENT_HOST_DOWN);
 }
 
 static void give_up(struct host *host)
@@ -123,6 +128,7 @@ static void cut(struct host *host)
     } else if (host->state == HOST_UP) {
         host_move(host, HOST_CUT);
         host_arm(host, host->heard_ms + host->hosts->daemon->settings->host_timeout_ms);
+        tell(host, EVENT_HOST_SILENT);
     }
     if (host->challenger)
         hello_accept_challenger(host);

@@ -11,7 +11,7 @@ enum {
     CHALLENGE_MS = 2000,
     OUT_MAX = 64 << 20,
     CONGESTED = 256 << 10,
-    LOG_BURST = 10,
+    LOG_BURST = 30,
     LOG_WINDOW_MS = 10000
 };
 

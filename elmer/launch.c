@@ -6,7 +6,8 @@
  * first line is the answer) -> pvm_ready -> COMMAND -> LAUNCHED -> the last exit: FINISHING (the agent is told to drain
  * the tasks' output) -> agent has exited, or 2 s -> the core gets that exit. Failures: what cannot be started ends the
  * job with EVENT_LAUNCH_FAILED; an agent or a daemon that exits on the way, a job whose supervisor is lost, with
- * EVENT_ABORT. Time: start_timeout of the core bounds everything before LAUNCHED, FINISH_MS the finish.
+ * EVENT_ABORT. One that ends by itself while the command runs may have been halted by it, as programs do as their last act
+ * (pvm_halt): HALTED, and only if the command has not ended within HALT_MS it is a failure. Time: start_timeout of the core bounds everything before LAUNCHED, FINISH_MS the finish.
  * A host that links again is sent again what it has not confirmed; starts are idempotent by (job, attempt, process).
  *
  * Numbers of processes: ranks 0..nprocs-1, then the master, the agent, and for the i-th host of the job (i > 0) its
@@ -29,7 +30,7 @@
 #include "libelmer/base/log.h"
 #include "libelmer/base/str.h"
 
-enum { FINISH_MS = 2000 };
+enum { FINISH_MS = 2000, HALT_MS = 1000 };
 
 #define TO(state) (1u << (state))
 static const unsigned moves[LAUNCH_STATE_COUNT] = {
@@ -37,11 +38,12 @@ static const unsigned moves[LAUNCH_STATE_COUNT] = {
     [LAUNCH_AGENT] = TO(LAUNCH_SLAVES) | TO(LAUNCH_OVER),
     [LAUNCH_SLAVES] = TO(LAUNCH_COMMAND) | TO(LAUNCH_OVER),
     [LAUNCH_COMMAND] = TO(LAUNCH_LAUNCHED) | TO(LAUNCH_OVER),
-    [LAUNCH_LAUNCHED] = TO(LAUNCH_FINISHING) | TO(LAUNCH_OVER),
+    [LAUNCH_LAUNCHED] = TO(LAUNCH_FINISHING) | TO(LAUNCH_HALTED) | TO(LAUNCH_OVER),
+    [LAUNCH_HALTED] = TO(LAUNCH_OVER),
     [LAUNCH_FINISHING] = TO(LAUNCH_OVER),
 };
 static const char *const state_names[LAUNCH_STATE_COUNT] = {"master",   "agent",     "slaves", "command",
-                                                            "launched", "finishing", "over"};
+                                                            "launched", "halted", "finishing", "over"};
 
 void launch_move(struct launch *l, enum launch_state state)
 {
@@ -259,6 +261,10 @@ static void finish(struct launch *l)
 static void on_deadline(struct deadline *deadline)
 {
     struct launch *l = (struct launch *)((char *)deadline - offsetof(struct launch, deadline));
+    if (l->state == LAUNCH_HALTED) {
+        launch_fail(l, EVENT_ABORT, REASON_PVM_FAILED, "%s, and without it the job's virtual machine is gone", l->halted);
+        return;
+    }
     log_info("job=%" PRIu64 " its agent has not ended in time", l->job->id);
     finish(l);
 }
@@ -315,7 +321,12 @@ static void on_helper_exited(struct launch *l, int host, const struct wire_exite
     if (l->state == LAUNCH_FINISHING) {
         if (agent)
             finish(l);
-    } else if (l->state != LAUNCH_OVER) {
+    } else if (l->state == LAUNCH_LAUNCHED && exited->signal <= 0) {
+        snprintf(l->halted, sizeof(l->halted), "%s: %s %s", launch_host(l, place),
+                 agent ? "the agent of its virtual machine" : "its PVM daemon", how(exited, text, sizeof(text)));
+        launch_move(l, LAUNCH_HALTED);
+        deadline_set(&l->daemon->deadlines, &l->deadline, daemon_now_ms() + HALT_MS);
+    } else if (l->state != LAUNCH_OVER && l->state != LAUNCH_HALTED) {
         launch_fail(l, EVENT_ABORT, REASON_PVM_FAILED, "%s: %s %s, and without it the job's virtual machine is gone%s",
                     launch_host(l, place), agent ? "the agent of its virtual machine" : "its PVM daemon",
                     how(exited, text, sizeof(text)),
@@ -431,6 +442,7 @@ static void send_again(struct launch *l, int place)
         start_commands(l, place);
         break;
     case LAUNCH_LAUNCHED:
+    case LAUNCH_HALTED:
     case LAUNCH_FINISHING: /* two seconds: the deadline does it */
     case LAUNCH_OVER:
     case LAUNCH_STATE_COUNT:

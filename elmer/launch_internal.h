@@ -10,6 +10,7 @@ enum launch_state {
     LAUNCH_SLAVES,
     LAUNCH_COMMAND,
     LAUNCH_LAUNCHED,
+    LAUNCH_HALTED,
     LAUNCH_FINISHING,
     LAUNCH_OVER,
     LAUNCH_STATE_COUNT
@@ -38,6 +39,7 @@ struct launch {
     bool *started, *exited; /* [ranks] */
     uint32_t nstarted, nexited;
     struct event last_exit; /* FINISHING: for the core */
+    char halted[300]; /* HALTED: what has ended, should the command not follow */
     struct deadline deadline;
     struct launch *next_dead;
 };

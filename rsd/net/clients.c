@@ -30,7 +30,7 @@ enum {
     FRAME_MAX = 786432,
     OUT_MAX = 64 << 20,
     HELLO_MS = 5000,
-    LOG_BURST = 10,
+    LOG_BURST = 30,
     LOG_WINDOW_MS = 10000,
 };
 

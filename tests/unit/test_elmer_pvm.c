@@ -235,6 +235,27 @@ static void test_pvmd_dies(void **state)
     expect_done(p, "pvm-failed", "ws2: its PVM daemon ended by signal 9", -1);
 }
 
+/* A program that halts its virtual machine as its last act has not failed. */
+static void test_halted_by_the_command(void **state)
+{
+    struct pair *p = *state;
+    to_running(p);
+    host_exited(&p->ws1, 1, 1, 3, "agent", 3, 0);
+    host_exited(&p->ws1, 1, 1, 2, "pvmd", 0, 0);
+    fake_expect_none(&p->ws1, WIRE_end, 100);
+    host_exited(&p->ws1, 1, 1, 0, "command", 4, 0);
+    expect_done(p, "exited", "status 4", 4);
+}
+
+/* One that goes on without it has. */
+static void test_halted_and_goes_on(void **state)
+{
+    struct pair *p = *state;
+    to_running(p);
+    host_exited(&p->ws1, 1, 1, 2, "pvmd", 0, 0);
+    expect_done(p, "pvm-failed", "ws1: its PVM daemon ended with status 0", -1);
+}
+
 static void test_master_says_nonsense(void **state)
 {
     struct pair *p = *state;
@@ -303,7 +324,7 @@ int main(void)
         CASE(test_whole),
         CASE(test_agent_hangs),
         CASE(test_kill_in_finish),
-        CASE(test_pvmd_dies),
+        CASE(test_pvmd_dies), CASE(test_halted_by_the_command), CASE(test_halted_and_goes_on),
         CASE(test_master_says_nonsense),
         CASE(test_slave_fails),
         CASE(test_agent_gives_up),
