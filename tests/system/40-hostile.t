@@ -5,7 +5,7 @@
 
 lab_up 2 --elmer 'allocator = v1'
 install_programs
-keeper=$(submit alice -o /dev/null 1 /home/testjob 120)
+keeper=$(submit alice -o /dev/null 1 /home/testjob 400)
 
 on 1 sh -c 'cat >/home/hostile.py; chmod 644 /home/hostile.py' <<'EOF2'
 import os, socket, struct, sys, time
@@ -73,10 +73,15 @@ EOF2
 
 serving() { as bob "$1" equery -r | grep -q running; }
 pids() { for u in elmer rsd; do on 1 systemctl show -P MainPID $u; done | xargs; }
+quiet() { # lines that peers cause are limited: 30 in 10 s. Wait for a new window.
+    local until=$((SECONDS + 11))
+    until_ok 12 eval "[ \$SECONDS -ge $until ]"
+}
 before=$(pids) before2=$(on 2 systemctl show -P MainPID rsd)
 lines() { on 1 journalctl -q -o cat --no-pager -u elmer -u rsd | wc -l; }
 attack() { # NAME NODE USER ADDRESS
     local name=$1 what n lines
+    quiet
     for what in garbage text oversize just-too-large empty-frame not-json deep unknown unknown-key missing-key wrong-type not-mine not-utf8 nul other-version half-open; do
         lines=$(lines)
         is "$name: $what is cut off" "$(as "$3" "$2" python3 /home/hostile.py "$4" "$what" 2>&1 | tail -n 1)" True
@@ -90,8 +95,7 @@ attack "elmer's socket for users" 1 bob /run/elmer/elmer.sock
 attack "rsd's socket for users" 1 bob /run/elmer-rsd/rsd.sock
 attack "rsd's socket on another host" 2 bob /run/elmer-rsd/rsd.sock
 attack "elmer's port for hosts" 2 bob ws1:7110
-as bob 1 python3 /home/hostile.py /run/elmer/elmer-host.sock garbage >/dev/null 2>"$tmp/err"
-like 'users do not reach the socket for the local rsd' "$(cat "$tmp/err")" 'Permission|Connection|Broken'
+is 'users are cut off from the socket for the local rsd' "$(as bob 1 python3 /home/hostile.py /run/elmer/elmer-host.sock other-version 2>&1 | tail -n 1)" True
 attack "elmer's socket for the local rsd" 1 root /run/elmer/elmer-host.sock
 is 'no daemon was restarted' "$(pids) $(on 2 systemctl show -P MainPID rsd)" "$before $before2"
 is 'a job that ran meanwhile runs on' "$(state "$keeper")" running
