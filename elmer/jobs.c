@@ -185,6 +185,7 @@ struct record *job_record(struct core *core, struct job *job, const struct core_
     r->exits = state->exits;
     r->failed_rank = state->failed_rank;
     r->ahead = state->ahead;
+    r->refused = core_survey(core, job->id, &r->survey);
     memcpy(r->level_ms, state->level_ms, sizeof(r->level_ms));
     copy_cluster(core, r, state);
     if (job->nusage) {

@@ -51,7 +51,9 @@ struct record {
     int64_t level_ms[CORE_MAX_LEVELS];
     const struct record_usage *usage;
     size_t nusage;
-    uint32_t ahead; /* of queued ones; not stored */
+    uint32_t ahead; /* of queued ones; not stored, as the next two */
+    bool refused;   /* it is next, and the allocator refuses it ... */
+    struct core_survey survey; /* ... as these processors take no job now */
 };
 
 struct record *record_create(void);

@@ -131,9 +131,9 @@ static void answer_record(struct request *request, const struct record *record)
     message.u.submitted.level = record->level;
     message.u.submitted.hosts = view_hosts(record, &memory);
     message.u.submitted.ahead = record->ahead;
-    message.u.submitted.reason = record->reason == REASON_WAITING
-                                     ? ""
-                                     : view_reason(record, text, sizeof(text)); /* eligible: `ahead` says all */
+    message.u.submitted.reason = record->reason == REASON_WAITING && !record->refused
+                                     ? "" /* behind others: `ahead` says all */
+                                     : view_reason(record, text, sizeof(text));
     request_send(request, &message);
     arena_fini(&memory);
     request_end(request);

@@ -24,10 +24,24 @@ static const char *exit_text(const struct record *r, char *text, size_t size)
 
 static const char *waiting_text(const struct record *r, char *text, size_t size)
 {
-    if (r->ahead)
+    const struct core_survey *s = &r->survey;
+    FILE *out;
+    if (!r->refused && r->ahead) {
         snprintf(text, size, "waits: %" PRIu32 " ahead", r->ahead);
-    else
-        snprintf(text, size, "waits for processors: too many are full, or too busy to take a job");
+        return text;
+    }
+    out = r->refused ? fmemopen(text, size, "w") : NULL;
+    if (!out)
+        return "waits for processors";
+    fprintf(out, "waits for %" PRIu64 " processor%s: of %" PRIu32 " that it may use", r->submit->nprocs,
+            r->submit->nprocs > 1 ? "s" : "", s->up);
+    if (s->full)
+        fprintf(out, ", %" PRIu32 " full", s->full);
+    if (s->busy)
+        fprintf(out, ", %" PRIu32 " too busy", s->busy);
+    if (s->unmeasured)
+        fprintf(out, ", %" PRIu32 " not measured since the last change there", s->unmeasured);
+    fclose(out);
     return text;
 }
 

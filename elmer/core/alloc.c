@@ -1,8 +1,8 @@
 /* alloc.c - the allocators: which processors a job gets.
  *
  * v1 (Turner 1995, 6.3): at the first level i where at least n processors would give a new job level i or better, n of
- * them at random. v2: the same, but a processor counts only if its CPU utilisation is at most the threshold. The two
- * differ in that one question only, so the table below has one function each.
+ * them at random. v2: the same, but a processor counts only if its CPU utilisation is at most the threshold. They
+ * differ in that one question only, which the table below asks in two parts: is it known, and is it low.
  */
 #include "elmer/core/internal.h"
 
@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static bool v1_counts(const struct core *core, const struct host *host, int cpu)
+static bool always(const struct core *core, const struct host *host, int cpu)
 {
     (void)core, (void)host, (void)cpu;
     return true;
@@ -19,25 +19,35 @@ static bool v1_counts(const struct core *core, const struct host *host, int cpu)
 
 /* An empty processor is judged by foreign load alone, so an old interval does no harm and the processor is free at once
  * after a job. One with jobs is judged by all of its load, and only when all of them have had time to show theirs. */
-static bool v2_counts(const struct core *core, const struct host *host, int cpu)
+static bool v2_measured(const struct core *core, const struct host *host, int cpu)
 {
     const struct processor *processor = &host->processors[cpu];
 
     if (!host->reported || core->now_ms - host->report_end_ms > core->options.fresh_ms)
         return false;
     if (processor->next_level == 0)
-        return processor->foreign <= core->options.threshold;
+        return true;
     if (processor->starting > 0 || host->report_begin_ms < processor->changed_ms + core->options.settle_ms)
         return false;
+    return true;
+}
+
+static bool v2_idle(const struct core *core, const struct host *host, int cpu)
+{
+    const struct processor *processor = &host->processors[cpu];
+
+    if (processor->next_level == 0)
+        return processor->foreign <= core->options.threshold;
     return processor->busy <= core->options.threshold;
 }
 
 static const struct {
     const char *name;
-    bool (*counts)(const struct core *core, const struct host *host, int cpu);
+    bool (*measured)(const struct core *core, const struct host *host, int cpu);
+    bool (*idle)(const struct core *core, const struct host *host, int cpu); /* asked of one that is measured */
 } allocators[ALLOCATOR_COUNT] = {
-    [ALLOCATOR_V1] = {"v1", v1_counts},
-    [ALLOCATOR_V2] = {"v2", v2_counts},
+    [ALLOCATOR_V1] = {"v1", always, always},
+    [ALLOCATOR_V2] = {"v2", v2_measured, v2_idle},
 };
 
 int core_allocator_by_name(const char *name)
@@ -57,7 +67,8 @@ const char *core_allocator_name(enum core_allocator allocator)
 bool alloc_processor_counts(const struct core *core, const struct host *host, int cpu)
 {
     return host->processors[cpu].next_level < core->options.levels &&
-           allocators[core->options.allocator].counts(core, host, cpu);
+           allocators[core->options.allocator].measured(core, host, cpu) &&
+           allocators[core->options.allocator].idle(core, host, cpu);
 }
 
 uint32_t alloc_count_host(const struct core *core, const struct host *host)
@@ -186,4 +197,29 @@ int64_t alloc_try(struct core *core, struct job *job)
             return take(core, job, level, count);
     }
     return (int64_t)(job->info.nprocs - count);
+}
+
+static void survey_processor(const struct core *core, const struct host *host, int cpu, struct core_survey *survey)
+{
+    survey->up++;
+    if (host->processors[cpu].next_level >= core->options.levels)
+        survey->full++;
+    else if (!allocators[core->options.allocator].measured(core, host, cpu))
+        survey->unmeasured++;
+    else if (!allocators[core->options.allocator].idle(core, host, cpu))
+        survey->busy++;
+}
+
+bool core_survey(const struct core *core, uint64_t id, struct core_survey *survey)
+{
+    const struct job *job = index_find(core, id);
+    const struct host *host;
+
+    *survey = (struct core_survey){0};
+    if (job == NULL || job != core->queue.cursor || !core->queue.refused)
+        return false;
+    for (int i = 0; (host = allowed_host(core, job, i)) != NULL; i++)
+        for (int k = 0; host_allocatable(host) && k < host->info.ncpus; k++)
+            survey_processor(core, host, host->cpus[k], survey);
+    return true;
 }

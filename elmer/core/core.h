@@ -241,6 +241,13 @@ const struct core_job *core_next_job(struct core *core, uint64_t *cursor);
 /* Drop a DONE or CANCELLED job (its row is in the store). */
 void core_forget(struct core *core, uint64_t id);
 
+struct core_survey { /* the processors that a job may use, and why they take none now */
+    uint32_t up, full;
+    uint32_t busy, unmeasured; /* v2: above the threshold; no report that counts yet */
+};
+/* Whether the job is the head of the eligible and the allocator refuses it; then survey says why. */
+bool core_survey(const struct core *core, uint64_t id, struct core_survey *survey);
+
 struct core_host {
     const char *name;
     bool up, drained;

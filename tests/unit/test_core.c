@@ -473,6 +473,32 @@ static void test_settle_counts_from_launch(void **state)
     fixture_fini(&f);
 }
 
+static void test_survey_says_why_the_head_waits(void **state)
+{
+    const int ncpus[] = {1, 1, 1, 1};
+    struct core_survey survey;
+    struct fixture f;
+    uint64_t sharer, behind;
+
+    (void)state;
+    fixture_init(&f, ALLOCATOR_V2, 1, ncpus, 4, true);
+    fixture_report(&f, 0, 0, 0, 100);
+    sharer = fixture_submit(&f, 1, NULL, 0, false); /* ws1 is full */
+    fixture_report(&f, 1, 0.9, 0, 100);             /* ws2 is too busy */
+    fixture_report(&f, 2, 0.1, 0, 100);             /* ws3 would do; ws4 has not reported */
+    assert_false(core_survey(f.core, sharer, &survey));
+    sharer = fixture_submit(&f, 2, NULL, 0, false);
+    behind = fixture_submit(&f, 1, NULL, 0, false);
+    assert_true(core_survey(f.core, sharer, &survey));
+    assert_int_equal(survey.up, 4);
+    assert_int_equal(survey.full, 1);
+    assert_int_equal(survey.busy, 1);
+    assert_int_equal(survey.unmeasured, 1);
+    assert_false(core_survey(f.core, behind, &survey));
+    assert_false(core_survey(f.core, 99, &survey));
+    fixture_fini(&f);
+}
+
 /* ---- the allocator's choice ---- */
 
 static void test_choice_is_even(void **state)
@@ -768,6 +794,7 @@ int main(void)
         cmocka_unit_test(test_down_hosts_are_not_heard),
         cmocka_unit_test(test_reports),
         cmocka_unit_test(test_settle_counts_from_launch),
+        cmocka_unit_test(test_survey_says_why_the_head_waits),
         cmocka_unit_test(test_choice_is_even),
         cmocka_unit_test(test_forget),
         cmocka_unit_test(test_restore),
