@@ -136,7 +136,7 @@ struct elmer *open_elmer(void)
 
 bool parse_id(const char *text, uint64_t *id)
 {
-    if (str_to_u64(text, id) && *id > 0)
+    if (str_to_u64(text, id) && *id > 0 && *id <= INT64_MAX) /* no message carries more */
         return true;
     usage_error("'%s' is no job id; a job id is a number from 1 on, as esubmit printed it", text);
     return false;

@@ -125,7 +125,7 @@ static int set_listen(void *config, const char *sub, const char *value, struct e
     const char *colon = strrchr(value, ':');
     uint64_t port;
     if (!colon || colon == value || strlen(value) > 300 || !str_to_u64(colon + 1, &port) || port < 1 || port > 65535)
-        return err_set(err, -EINVAL, "want HOST:PORT, for example listen = 0.0.0.0:6500");
+        return err_set(err, -EINVAL, "want HOST:PORT, for example listen = *:7110");
     replace(&((struct settings *)config)->listen, value);
     return 0;
 }

@@ -36,7 +36,7 @@ int address_parse(const char *text, struct address *address, struct err *err)
     *address = (struct address){0};
     if (colon == NULL || colon == text || !str_to_u64(colon + 1, &port) || port > 65535 || strlen(colon + 1) > 5)
         return err_set(err, -EINVAL,
-                       "\"%.200s\" is not an address: write HOST:PORT (such as ws1:7700), or /path of a socket", text);
+                       "\"%.200s\" is not an address: write HOST:PORT (such as ws1:7110), or /path of a socket", text);
     length = (size_t)(colon - text);
     if (host[0] == '[' && length > 2 && host[length - 1] == ']') {
         host++;

@@ -367,7 +367,7 @@ static void test_usage(void **data)
         {"esubmit", "-e", "x%", "1", "x"}, {"esubmit", "-o", "", "1", "x"}, {"esubmit", "-v", "NO_SUCH_VARIABLE", "1", "x"}, {"esubmit", "-v", "=x", "1", "x"},
         {"esubmit", "-v", "HOME=/", "1", "x"}, {"esubmit", "--hosts", "ws1,,ws2", "1", "x"}, {"esubmit", "--hosts=", "1", "x"}, {"esubmit", "--nonsense", "1", "x"},
         {"esubmit", "-z", "1", "x"}, {"esubmit", "-o"}, {"esubmit", "1", ""}, {"esubmit", "1", "\xff"}, {"esubmit", "--each=1", "1", "x"}, {"esubmit", "-D", "", "1", "x"},
-        {"equery", "x"}, {"equery", "-1"}, {"equery", "0"}, {"equery", "18446744073709551616"}, {"equery", "--jsonx"}, {"ekill"}, {"ekill", "1", "x"}, {"ecancel"}, {"ecancel", "-r"}};
+        {"equery", "x"}, {"equery", "-1"}, {"equery", "0"}, {"equery", "18446744073709551616"}, {"ekill", "9223372036854775808"}, {"equery", "--jsonx"}, {"ekill"}, {"ekill", "1", "x"}, {"ecancel"}, {"ecancel", "-r"}};
     static const char *const commands[] = {"esubmit", "equery", "ekill", "ecancel"};
     struct world *w = *data;
 
