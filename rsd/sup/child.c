@@ -141,6 +141,21 @@ static void write_hostfile(const struct child_plan *plan)
         fail(plan, STAGE_HOSTFILE);
 }
 
+/* An order may have changed our class since the plan was made, and then we, the user now, may not have the one of the plan (from OTHER to
+ * FIFO, from FIFO to RR). So be nobody's rival until the supervisor, which sees the exec, gives us the right one. */
+static void set_final_rank(const struct child_plan *plan)
+{
+    int result = sched_rank(0, plan->rank, plan->reset_on_fork);
+    if (result == -EPERM) {
+        sched_rank(0, (struct order_rank){SCHED_OTHER, 0}, plan->reset_on_fork);
+        return;
+    }
+    if (result < 0) {
+        errno = -result;
+        fail(plan, STAGE_RANK);
+    }
+}
+
 _Noreturn void child_run(const struct child_plan *plan)
 {
     reset_signals();
@@ -158,8 +173,7 @@ _Noreturn void child_run(const struct child_plan *plan)
     write_hostfile(plan);
     open_files(plan);
     environ = (char **)plan->environment; /* execvp searches in the job's PATH */
-    if (sched_rank(0, plan->rank, plan->reset_on_fork) < 0)
-        fail(plan, STAGE_RANK);
+    set_final_rank(plan);
     execvp(plan->argv[0], plan->argv);
     fail(plan, STAGE_EXEC);
 }

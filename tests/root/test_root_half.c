@@ -412,6 +412,31 @@ static void test_move_up(void **state)
     rig_empty(&rig, 3, 3000);
 }
 
+/* Orders that come between fork and exec change the class of a process that has its own on the way. */
+static void test_starts_among_orders(void **state)
+{
+    enum { STARTS = 40, LINE = 2 };
+    const char *const argv[] = {"echo", "x", NULL};
+    const struct level top[] = {{1, 0, false}, {2, 1, true}}, alone[] = {{1, 0, true}};
+    char text[1000] = "";
+    int64_t deadline;
+    (void)state;
+    rig_order(&rig, 1, top, 2);
+    rig_open(&rig, 1, 1);
+    for (uint32_t i = 0; i < STARTS; i++) {
+        rig_start(&rig, 1, i, i % 2 ? "agent" : "command", argv);
+        rig_order(&rig, 2 + i, i % 2 ? top : alone, i % 2 ? 2 : 1);
+    }
+    deadline = rig_now_ms() + 5000;
+    while (rig_now_ms() < deadline && strlen(text) < STARTS * LINE) {
+        poll(NULL, 0, 20);
+        read_output(text, sizeof text);
+    }
+    assert_int_equal(strlen(text), STARTS * LINE); /* each of them has started */
+    rig_end(&rig, 1, 500);
+    rig_empty(&rig, 1, 3000);
+}
+
 static void test_kill_below_a_spinner(void **state)
 {
     const char *const argv[] = {helper_path, "spin", NULL};
@@ -683,6 +708,7 @@ int main(int argc, char **argv)
         TEST(test_said_twice),
         TEST(test_open_waits_for_its_order),
         TEST(test_move_up),
+        TEST(test_starts_among_orders),
         TEST(test_strange_verbs),
         TEST(test_frozen_job_is_thawed),
         TEST(test_helpers),
