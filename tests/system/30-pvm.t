@@ -50,7 +50,7 @@ for k in 1 2; do
     for i in $a $b; do wait_for 10 "job $i has daemons and tasks of its own on ws$k" there $k "$i"; done
 done
 ranks() { # NODE ID NAME -> class and priority of the first such process, e.g. "fifo 50"
-    rank_of "$1" "$(kind "$1" "$2" "$3" | head -n 1)" | sed 's/|SCHED_RESET_ON_FORK//; s/SCHED_//' | tr A-Z a-z
+    rank_of "$1" "$(kind "$1" "$2" "$3" | head -n 1)" | sed 's/|SCHED_RESET_ON_FORK//; s/SCHED_//' | tr '[:upper:]' '[:lower:]'
 }
 in_order() { # the priorities of the first job's daemon and task, and of the later job's daemon, fall; its task is not in real time
     local first_daemon first_task later_daemon
