@@ -11,8 +11,8 @@
 #include "libelmer/base/str.h"
 
 enum {
-    MAX_LINKS = 2048,
-    MAX_LINKS_PER_UID = 512,
+    MAX_LINKS = 4096,
+    MAX_LINKS_PER_UID = 1024,
     MAX_RELAYED = 4096,
     OUT_MAX = 16 << 20,
     CONGESTED = 1 << 20,

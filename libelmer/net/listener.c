@@ -78,7 +78,7 @@ static void offer(struct listener *listener, struct link *link)
     }
     data = listener->accept(link, listener->data);
     if (data == NULL) {
-        turn_away(link, WIRE_CODE_NOT_PERMITTED, "this connection is not accepted here");
+        turn_away(link, WIRE_CODE_NOT_PERMITTED, "this connection is not accepted here: the user is a wrong one, or has too many already; end some (esubmit -w), or try again later");
         return;
     }
     link->data = data;

@@ -24,8 +24,8 @@
 #include "rsd/net/clients.h"
 
 enum {
-    CLIENTS_MAX = 1024,
-    CLIENTS_PER_USER = 256,
+    CLIENTS_MAX = 4096,
+    CLIENTS_PER_USER = 1024,
     REQUESTS_MAX = 64, /* outstanding, of one client */
     FRAME_MAX = 786432,
     OUT_MAX = 64 << 20,
