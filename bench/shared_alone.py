@@ -5,14 +5,13 @@ Runs, in each round: barrier alone, ep alone, one after the other, both at once 
 their spread (min..max), and the ratio of barrier's turnaround shared : alone. Every figure comes from `equery --json`, times of Elmer's
 own records; nothing is kept between runs.
 
-usage: shared_alone.py [--rounds N] [--nprocs N] [--json FILE]
+usage: shared_alone.py [--rounds N] [--nprocs N] [--factor F] [--ep-class C] [--json FILE]
 The lab must be up, with the allocator v1 (v2 would keep the second job waiting until the first leaves its processors half idle).
 """
 import argparse
 import datetime
 import json
 import os
-import shlex
 import statistics
 import subprocess
 import sys
@@ -23,70 +22,95 @@ EP = ["/usr/libexec/elmer/examples/ep"]
 DEADLINE_S = 300  # of one job; a hung one fails the experiment
 
 
-def login(command, **options):
-    """Run a shell command as alice on ws1; raise with its messages when it fails."""
-    done = subprocess.run([LAB, "login", "1", "alice", "sh", "-c", command], capture_output=True, text=True, timeout=DEADLINE_S, **options)
+def login(*command):
+    """The words of a command to run as alice on ws1, from a login shell."""
+    return [LAB, "login", "1", "alice", *command]
+
+
+def output(*command):
+    done = subprocess.run(login(*command), capture_output=True, text=True, timeout=DEADLINE_S, check=False)
     if done.returncode != 0:
-        sys.exit(f"shared_alone: '{command}' ended with {done.returncode}: {done.stderr.strip()}")
-    return done
+        sys.exit(f"shared_alone: {' '.join(command)}: {done.stderr.strip()}")
+    return done.stdout
 
 
-def submit(options, command, nprocs, log):
-    done = login("esubmit " + shlex.join(options + [str(nprocs)] + command))
-    log(done.stderr.strip())
-    return int(done.stdout)
+class Job:
+    """A submitted job; esubmit -w waits for its end, so that nothing has to poll while the figures are made."""
+
+    def __init__(self, options, command, nprocs, log):
+        words = login("esubmit", "-w", *options, str(nprocs), *command)
+        self.waiting = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        line = self.waiting.stdout.readline()
+        said = self.waiting.stderr.readline()
+        if not line.strip().isdigit():
+            sys.exit(f"shared_alone: esubmit: {said.strip()}")
+        self.id = int(line)
+        log(said.strip())
+
+    def wait(self):
+        """Returns the job's record."""
+        _, errors = self.waiting.communicate(timeout=DEADLINE_S)
+        record = json.loads(output("equery", "--json", str(self.id)))["jobs"][0]
+        if self.waiting.returncode != 0 or record["exit_status"] != 0:
+            sys.exit(f"shared_alone: job {self.id} ({record['name']}) failed: {record['reason']} {errors.strip()}")
+        return record
 
 
 def seconds(stamp):
     return datetime.datetime.fromisoformat(stamp.replace("Z", "+00:00")).timestamp()
 
 
-def wait(ids, nprocs):
-    """Wait for the jobs to end (esubmit's own wait, by a query with a deadline) and return their records in order of ids."""
-    text = " ".join(map(str, ids))
-    poll = f"i=0; while equery --json {text} | grep -q '\"ended\": *null'; do i=$((i+1)); [ $i -lt {DEADLINE_S * 10} ] || exit 9; sleep 0.1; done; equery --json {text}"
-    jobs = {job["id"]: job for job in json.loads(login(poll).stdout)["jobs"]}
-    for number in ids:
-        job = jobs[number]
-        if job["exit_status"] != 0:
-            sys.exit(f"shared_alone: job {number} ({job['name']}) ended with {job['exit_status']}, {job['reason']}; output in its directory on ws1")
-    return [jobs[number] for number in ids]
-
-
 def turnaround(job):
     return seconds(job["ended"]) - seconds(job["submitted"])
+
+
+def makespan(jobs):
+    return max(seconds(job["ended"]) for job in jobs) - min(seconds(job["submitted"]) for job in jobs)
 
 
 class Round:
     """One pass over the four cases."""
 
     def __init__(self, arguments, log):
+        processes = ["-P", str(arguments.nprocs)]
         self.nprocs, self.log = arguments.nprocs, log
-        self.barrier = (["--pvm", "-J", "barrier"], BARRIER + ["-P", str(arguments.nprocs), "-f", str(arguments.factor)])
-        self.ep = (["--pvm", "-J", "ep"], EP + ["-P", str(arguments.nprocs), "-m", str(arguments.size)])
+        self.barrier = (["--pvm", "-J", "barrier"], BARRIER + processes + ["-f", str(arguments.factor)])
+        self.ep = (["--pvm", "-J", "ep"], EP + processes + ["-c", arguments.ep_class])
 
-    def one(self, job):
-        return wait([submit(*job, self.nprocs, self.log)], self.nprocs)[0]
+    def submit(self, job):
+        return Job(*job, self.nprocs, self.log)
+
+    def alone(self, job):
+        return self.submit(job).wait()
+
+    def shared(self):
+        first, second = self.submit(self.barrier), self.submit(self.ep)
+        self.log(output("equery", "-r"))
+        barrier = first.wait()
+        self.log(f"job {first.id} has ended: job {second.id} moves up")
+        self.log(output("equery", "-r"))
+        return barrier, second.wait()
 
     def run(self):
-        alone_barrier, alone_ep = self.one(self.barrier), self.one(self.ep)
-        first, second = self.one(self.barrier), self.one(self.ep)
-        ids = [submit(*self.barrier, self.nprocs, self.log), submit(*self.ep, self.nprocs, self.log)]
-        if self.log is not None:
-            self.log(login("equery").stdout.rstrip())
-        shared = wait(ids, self.nprocs)
+        self.log("\nbarrier alone:")
+        barrier = self.alone(self.barrier)
+        self.log("\nep alone:")
+        ep = self.alone(self.ep)
+        self.log("\none after the other:")
+        after = self.alone(self.barrier), self.alone(self.ep)
+        self.log("\nboth at once, barrier first:")
+        shared = self.shared()
         return {
-            "barrier alone": turnaround(alone_barrier),
-            "ep alone": turnaround(alone_ep),
-            "one after the other: barrier": turnaround(first),
-            "one after the other: ep": turnaround(second),
-            "one after the other: makespan": seconds(second["ended"]) - seconds(first["submitted"]),
+            "barrier alone": turnaround(barrier),
+            "ep alone": turnaround(ep),
+            "one after the other: barrier": turnaround(after[0]),
+            "one after the other: ep": turnaround(after[1]),
+            "one after the other: makespan": makespan(after),
             "both at once: barrier": turnaround(shared[0]),
             "both at once: ep": turnaround(shared[1]),
-            "both at once: makespan": max(seconds(job["ended"]) for job in shared) - seconds(shared[0]["submitted"]),
-            "barrier shared : alone": turnaround(shared[0]) / turnaround(alone_barrier),
-            "makespan shared : one after the other": (max(seconds(job["ended"]) for job in shared) - seconds(shared[0]["submitted"]))
-            / (seconds(second["ended"]) - seconds(first["submitted"])),
+            "both at once: makespan": makespan(shared),
+            "barrier, shared : alone": turnaround(shared[0]) / turnaround(barrier),
+            "makespan, shared : one after the other": makespan(shared) / makespan(after),
         }
 
 
@@ -105,22 +129,22 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--nprocs", type=int, default=2)
-    parser.add_argument("--factor", type=float, default=5, help="of the work of barrier v3")
-    parser.add_argument("--size", type=int, default=28, help="ep: 2^SIZE pairs")
+    parser.add_argument("--factor", type=float, default=6, help="of the work of barrier v3")
+    parser.add_argument("--ep-class", default="B", help="size of ep, as in the NAS benchmarks")
     parser.add_argument("--json", help="write every round's figures to this file")
     arguments = parser.parse_args()
     rounds = []
     for number in range(arguments.rounds):
         print(f"round {number + 1} of {arguments.rounds}", flush=True)
-        talk = (lambda text: print("  " + text.replace("\n", "\n  "), flush=True)) if number == 0 else (lambda text: None)
+        talk = (lambda text: print(text.rstrip(), flush=True)) if number == 0 else (lambda text: None)
         rounds.append(Round(arguments, talk).run())
     print()
     table(rounds)
     if arguments.json:
         with open(arguments.json, "w", encoding="utf-8") as file:
             json.dump(rounds, file, indent=1)
-    shared = statistics.median(figures["barrier shared : alone"] for figures in rounds)
-    makespan = statistics.median(figures["makespan shared : one after the other"] for figures in rounds)
+    shared = statistics.median(figures["barrier, shared : alone"] for figures in rounds)
+    makespan = statistics.median(figures["makespan, shared : one after the other"] for figures in rounds)
     print()
     print(f"The first job pays {100 * (shared - 1):+.1f} % for the second one; both together take {100 * makespan:.0f} % of the time of one after the other.")
 
