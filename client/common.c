@@ -4,19 +4,35 @@
 #include "client/common.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <locale.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "libelmer/base/str.h"
 
 static const struct command *self;
 
+/* A descriptor that is closed must not become the connection to elmer, with our output in it. Not writable: an id that
+ * nobody can read is an error. */
+static void fill_standard_files(void)
+{
+    int fd;
+
+    do
+        fd = open("/dev/null", O_RDONLY);
+    while (fd >= 0 && fd <= STDERR_FILENO);
+    if (fd >= 0)
+        close(fd);
+}
+
 void command_begin(const struct command *command)
 {
     self = command;
+    fill_standard_files();
     setlocale(LC_CTYPE, "");
     opterr = 0;
 }

@@ -251,10 +251,10 @@ static int try_call(struct elmer *e, struct wire_message *request, struct client
     rc = channel_send_all(&e->channel, request, deadline_ms, &err);
     if (rc == -EMSGSIZE)
         return client_error(error, ELMER_REFUSED, "the request is too long to be sent: %s", err.text);
-    if (rc < 0)
+    if (rc < 0 && rc != -EPIPE && rc != -ECONNRESET)
         return client_error(error, TRY_AGAIN, "elmer is not reachable: the connection to %s broke (%s); see the log of its daemon", e->sockets[e->at], err.text);
-    result = receive_answers(e, request->id, call, deadline_ms, error);
-    *sent = result == TRY_AGAIN;
+    result = receive_answers(e, request->id, call, deadline_ms, error); /* a peer that has refused us: its reason can still be read */
+    *sent = rc == 0 && result == TRY_AGAIN;
     return result;
 }
 

@@ -59,6 +59,8 @@ int link_send_json(struct link *link, const char *json, size_t size);
 /* After what is queued has been written and the peer has closed too, or 1 s; on_close follows with this text (NULL: ""), never from within this call. No more messages
  * come. Does nothing on a link that is closing. */
 void link_close(struct link *link, const char *text);
+/* Send an error message, also before the hellos are exchanged, and close in order. */
+void link_refuse(struct link *link, const char *code, const char *text);
 /* Peer credentials of a unix socket: 0, or -ENOTSUP. */
 int link_peer_cred(const struct link *link, uid_t *uid, gid_t *gid, pid_t *pid);
 /* Numeric addresses without port; "" for a unix socket. */

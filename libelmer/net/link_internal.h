@@ -55,8 +55,6 @@ struct link *link_create(uv_loop_t *loop, enum link_state state, const struct li
 void link_move(struct link *link, enum link_state to);
 /* The stream is connected: exchange hellos. */
 void link_begin(struct link *link);
-/* Send an error message and close in order. */
-void link_refuse(struct link *link, const char *code, const char *text);
 /* Close at once, with nothing more written. */
 void link_drop(struct link *link, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void link_timer(struct link *link, int64_t ms);

@@ -81,6 +81,10 @@ static void refuse(struct client *c, uint64_t id, const char *code, const char *
 {
     if (!c->link)
         return;
+    if (id == 0) { /* perhaps before the peer's hello, when nothing else may be sent */
+        link_refuse(c->link, code, text);
+        return;
+    }
     send_error(c, id, code, text);
     link_close(c->link, text);
 }

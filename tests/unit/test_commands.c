@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -27,6 +28,7 @@ struct world {
     char dir[64], socket[108], out[108], err[108];
     int listening;
     pid_t pid;
+    bool closed; /* run the next command without standard files */
     struct channel elmer;
     char stdout_text[OUTPUT_MAX], stderr_text[OUTPUT_MAX];
 };
@@ -46,6 +48,8 @@ static void run(struct world *w, const char *const *words)
 
         if (dup2(out, 1) < 0 || dup2(err, 2) < 0)
             _exit(99);
+        if (w->closed)
+            close_range(0, 2, 0);
         execv(path, (char **)(uintptr_t)words);
         _exit(99);
     }
@@ -302,6 +306,23 @@ static void test_defaults(void **data)
     wire_message_fini(&message);
     assert_int_equal(finish(w), 0);
     assert_string_equal(w->stderr_text, "job 42 queued: 0 ahead; too few \\x1B[31mprocessors\n");
+}
+
+/* Descriptor 1 must not become the connection: the id would go into it. */
+static void test_closed_output(void **data)
+{
+    struct world *w = *data;
+    struct wire_message message;
+    char byte;
+
+    w->closed = true;
+    RUN(w, "esubmit", "1", "x");
+    accept_command(w);
+    message = peer_expect(&w->elmer, WIRE_submit);
+    answer_submitted(w, message.id, "queued", -1, 2, "");
+    wire_message_fini(&message);
+    assert_int_equal(finish(w), 1);
+    assert_int_equal(recv(w->elmer.fd, &byte, 1, 0), 0);
 }
 
 static void test_same_token(void **data)
@@ -648,7 +669,7 @@ int main(void)
 {
 #define WITH_ELMER(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
     const struct CMUnitTest tests[] = {
-        WITH_ELMER(test_submission),  WITH_ELMER(test_defaults),       WITH_ELMER(test_same_token),       WITH_ELMER(test_refusals),
+        WITH_ELMER(test_submission),  WITH_ELMER(test_defaults),       WITH_ELMER(test_closed_output),   WITH_ELMER(test_same_token),       WITH_ELMER(test_refusals),
         WITH_ELMER(test_unreachable), WITH_ELMER(test_usage),          WITH_ELMER(test_wait_status),      WITH_ELMER(test_wait_cancelled),
         WITH_ELMER(test_wait_reconnects), WITH_ELMER(test_wait_interrupted), WITH_ELMER(test_tables),     WITH_ELMER(test_lists),
         WITH_ELMER(test_ids),         WITH_ELMER(test_json),           WITH_ELMER(test_full_output),      WITH_ELMER(test_many_ids),
