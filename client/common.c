@@ -33,7 +33,8 @@ void command_begin(const struct command *command)
 {
     self = command;
     fill_standard_files();
-    setlocale(LC_CTYPE, "");
+    if (!setlocale(LC_CTYPE, "") || MB_CUR_MAX == 1) /* names are UTF-8 in every locale, and so are their widths */
+        setlocale(LC_CTYPE, "C.UTF-8");
     opterr = 0;
 }
 
