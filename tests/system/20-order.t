@@ -43,7 +43,7 @@ for line in open(sys.argv[1]):
     ms, label, tid, cls, prio = line.split()
     if cls == "empty":
         empty.setdefault(label, float(ms))
-    elif cls != "gone" and int(prio) < 60: # at 60 it is still the supervisor's child on its way to the command
+    elif cls != "gone" and int(prio) < 59: # above, it is still on its way from the supervisor to the command
         events.setdefault(label, []).append((float(ms), cls, int(prio)))
 delays, before, after = [], set(), set()
 for ws in ("ws1", "ws2"):
@@ -117,8 +117,11 @@ ok 'each thread got at least a tenth' python3 -c "import sys; v = [float(x) for 
 first=$(next_id)
 watch "$first" 3
 everywhere alice /home/testjob 60 >/dev/null
-everywhere bob /home/testjob --ignore-term --threads 3 60 >/dev/null
-everywhere bob /home/testjob --ignore-term 60 >/dev/null
+deaf() { [ "$(as bob 1 sh -c 'cat "$1" | wc -l' - "$1")" = 2 ]; } # it ignores TERM from its first stamp on
+everywhere bob /home/testjob --ignore-term --stamp /home/bob/deaf2 --threads 3 60 >/dev/null
+wait_for 20 'the second ignores TERM on both nodes' deaf deaf2
+everywhere bob /home/testjob --ignore-term --stamp /home/bob/deaf3 60 >/dev/null
+wait_for 20 'the third too' deaf deaf3
 second=$((first + 1)) third=$((first + 2))
 for i in $first $second $third; do until_ok 10 running "$i"; done
 : >"$tmp/asked"
