@@ -1,13 +1,16 @@
 /* order.c - the one table of ranks.
  *
- *   SCHED_FIFO 60          elmer, rsd, supervisors
- *              59          a new process between fork and exec
- *              55          what is dying after cgroup.kill
- *              52          helpers (pvmd, agent) of a virtual machine that starts or ends, or that have starved:
- * briefly 50 - 3 L    helpers of level L 49 - 3 L    tasks of level L: FIFO, or RR where the job has more threads than
- * processors SCHED_OTHER            tasks of the job that is lowest on all of its processors here: not taxed by RT
- * throttling
+ *   SCHED_FIFO 60        elmer, rsd, supervisors
+ *              59        a new process between fork and exec
+ *              55        what is dying after cgroup.kill
+ *              52        helpers (pvmd, agent) of a virtual machine that starts or ends, or that have starved: briefly
+ *              50 - 3 L  helpers of level L
+ *              49 - 3 L  tasks of level L: FIFO, or RR where the job has more threads than processors
+ *   SCHED_OTHER -5       helpers ...
+ *   SCHED_OTHER  0       ... and tasks of the job that is lowest on all of its processors here
  *
+ * The lowest is outside the real-time classes with its helpers too: what runs in them adds up, and at 95 % of a CPU the kernel throttles them
+ * all, the first job as well (a later job that flooded its pvmd cost it 4.7 %).
  * So helpers are above their own tasks and below the tasks of the level above: a later job's pvmd cannot steal from an
  * earlier job. 16 levels end at 4. Where RT is refused (mode idle) the classes below SCHED_OTHER take its place: level
  * 0 is untouched, the lowest is SCHED_IDLE, those between are nice.
@@ -21,7 +24,7 @@
 
 #include "rsd/root/order.h"
 
-enum { TOP_HELPER = 50, BAND = 3, NICE_FIRST = 10, NICE_STEP = 3, NICE_MAX = 19 };
+enum { TOP_HELPER = 50, BAND = 3, NICE_FIRST = 10, NICE_STEP = 3, NICE_MAX = 19, NICE_HELPER = -5 };
 
 static struct order_ranks ranks_rt(unsigned level, bool lowest, bool crowded, bool boosted)
 {
@@ -30,8 +33,11 @@ static struct order_ranks ranks_rt(unsigned level, bool lowest, bool crowded, bo
         .task = {crowded ? SCHED_RR : SCHED_FIFO, helper - 1},
         .helper = {SCHED_FIFO, boosted ? ORDER_BOOST : helper},
     };
-    if (lowest)
+    if (lowest) {
         ranks.task = (struct order_rank){SCHED_OTHER, 0};
+        if (!boosted)
+            ranks.helper = (struct order_rank){SCHED_OTHER, NICE_HELPER};
+    }
     return ranks;
 }
 
@@ -65,6 +71,11 @@ struct order_ranks order_ranks(enum order_mode mode, unsigned level, bool lowest
         break;
     }
     return none;
+}
+
+bool order_is_raised(struct order_rank rank)
+{
+    return rank.policy == SCHED_FIFO || rank.policy == SCHED_RR || (rank.policy == SCHED_OTHER && rank.priority < 0);
 }
 
 const char *order_mode_name(enum order_mode mode)

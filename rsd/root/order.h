@@ -26,6 +26,8 @@ struct order_rank {
 struct order_ranks {
     struct order_rank task, helper;
 };
+/* Above an ordinary process: what forks children must not give it to them. */
+bool order_is_raised(struct order_rank rank);
 
 /* crowded: the job has more threads than processors on this host. boosted: its helpers are. */
 struct order_ranks order_ranks(enum order_mode mode, unsigned level, bool lowest, bool crowded, bool boosted);

@@ -42,9 +42,9 @@ void ranks_tell(struct root *root, struct job *job)
     if (!job->connected || !job->ranked || (job->told_any && memcmp(&job->told, &ranks, sizeof ranks) == 0))
         return;
     message.u.rank.policy = (uint64_t)ranks.task.policy;
-    message.u.rank.priority = (uint64_t)ranks.task.priority;
+    message.u.rank.priority = ranks.task.priority;
     message.u.rank.helper_policy = (uint64_t)ranks.helper.policy;
-    message.u.rank.helper_priority = (uint64_t)ranks.helper.priority;
+    message.u.rank.helper_priority = ranks.helper.priority;
     tell_supervisor(job, &message);
     job->told = ranks;
     job->told_any = true;

@@ -124,7 +124,7 @@ static void fix_thread(pid_t tid, const struct sched_target *target, bool helper
         bool rt = policy_is_rt((uint32_t)rank.policy);
         if (!helper && rt)
             rank.policy = target->crowded ? SCHED_RR : SCHED_FIFO;
-        count_result(count, sched_rank(tid, rank, helper && rt));
+        count_result(count, sched_rank(tid, rank, helper && order_is_raised(rank)));
     }
     if (target->cpus)
         count_result(count, confine(tid, target->cpus));

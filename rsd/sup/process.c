@@ -225,8 +225,7 @@ static struct order_rank rank_of(const struct sup *sup, const struct process *pr
 /* pvmds must not give their rank to the tasks that they fork. */
 static bool resets(const struct sup *sup, const struct process *process)
 {
-    struct order_rank rank = rank_of(sup, process);
-    return process->role != PROCESS_COMMAND && (rank.policy == SCHED_FIFO || rank.policy == SCHED_RR);
+    return process->role != PROCESS_COMMAND && order_is_raised(rank_of(sup, process));
 }
 
 static int give_birth(struct sup *sup, struct process *process, const struct wire_start *start)

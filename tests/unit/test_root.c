@@ -37,8 +37,9 @@ static void test_ranks_are_strict(void **state)
         assert_int_equal(crowded.task.policy, SCHED_RR);
         assert_int_equal(crowded.task.priority, fifo.task.priority);
         assert_int_equal(lowest.task.policy, SCHED_OTHER);
-        assert_int_equal(lowest.helper.policy, SCHED_FIFO);
-        assert_int_equal(lowest.helper.priority, fifo.helper.priority);
+        assert_int_equal(lowest.helper.policy, SCHED_OTHER); /* real time adds up to the throttle: none of it for the lowest */
+        assert_true(lowest.helper.priority < 0 && order_is_raised(lowest.helper));
+        assert_false(order_is_raised(lowest.task));
         assert_true(fifo.helper.priority > fifo.task.priority && fifo.helper.priority < above);
         assert_true(fifo.task.priority > 0);
         above = fifo.task.priority;
