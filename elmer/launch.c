@@ -6,7 +6,7 @@
  * first line is the answer) -> pvm_ready -> COMMAND -> LAUNCHED -> the last exit: FINISHING (the agent is told to drain
  * the tasks' output) -> agent has exited, or 2 s -> the core gets that exit. Failures: what cannot be started ends the
  * job with EVENT_LAUNCH_FAILED; an agent or a daemon that exits on the way, a job whose supervisor is lost, with
- * EVENT_ABORT. One that ends by itself while the command runs may have been halted by it, as programs do as their last act
+ * EVENT_ABORT; a daemon that dies by a signal also when the command has followed it already. One that ends by itself while the command runs may have been halted by it, as programs do as their last act
  * (pvm_halt): HALTED, and only if the command has not ended within HALT_MS it is a failure. Time: start_timeout of the core bounds everything before LAUNCHED, FINISH_MS the finish.
  * A host that links again is sent again what it has not confirmed; starts are idempotent by (job, attempt, process).
  *
@@ -30,7 +30,7 @@
 #include "libelmer/base/log.h"
 #include "libelmer/base/str.h"
 
-enum { FINISH_MS = 2000, HALT_MS = 1000 };
+enum { FINISH_MS = 2000, HALT_MS = 1000, VERDICT_MS = 200 };
 
 #define TO(state) (1u << (state))
 static const unsigned moves[LAUNCH_STATE_COUNT] = {
@@ -318,9 +318,13 @@ static void on_helper_exited(struct launch *l, int host, const struct wire_exite
     char text[60];
     bool agent = exited->process == pvm_agent(l);
     int place = launch_place(l, host);
-    if (l->state == LAUNCH_FINISHING) {
-        if (agent)
+    if (l->state == LAUNCH_FINISHING && agent) {
+        if (exited->signal <= 0 && exited->exit_status == 0)
             finish(l);
+        else /* the machine was gone; did a daemon die, and the command of that? */
+            deadline_set(&l->daemon->deadlines, &l->deadline, daemon_now_ms() + VERDICT_MS);
+    } else if (l->state == LAUNCH_FINISHING && exited->signal <= 0) {
+        return;
     } else if (l->state == LAUNCH_LAUNCHED && exited->signal <= 0) {
         snprintf(l->halted, sizeof(l->halted), "%s: %s %s", launch_host(l, place),
                  agent ? "the agent of its virtual machine" : "its PVM daemon", how(exited, text, sizeof(text)));

@@ -235,6 +235,17 @@ static void test_pvmd_dies(void **state)
     expect_done(p, "pvm-failed", "ws2: its PVM daemon ended by signal 9", -1);
 }
 
+/* The command notices before we do, and its exit comes first. */
+static void test_pvmd_dies_and_the_command_of_it(void **state)
+{
+    struct pair *p = *state;
+    to_running(p);
+    host_exited(&p->ws1, 1, 1, 0, "command", 1, 0);
+    host_exited(&p->ws1, 1, 1, 3, "agent", 3, 0);
+    host_exited(&p->ws1, 1, 1, 2, "pvmd", -1, SIGKILL);
+    expect_done(p, "pvm-failed", "ws1: its PVM daemon ended by signal 9", -1);
+}
+
 /* A program that halts its virtual machine as its last act has not failed. */
 static void test_halted_by_the_command(void **state)
 {
@@ -324,7 +335,7 @@ int main(void)
         CASE(test_whole),
         CASE(test_agent_hangs),
         CASE(test_kill_in_finish),
-        CASE(test_pvmd_dies), CASE(test_halted_by_the_command), CASE(test_halted_and_goes_on),
+        CASE(test_pvmd_dies), CASE(test_pvmd_dies_and_the_command_of_it), CASE(test_halted_by_the_command), CASE(test_halted_and_goes_on),
         CASE(test_master_says_nonsense),
         CASE(test_slave_fails),
         CASE(test_agent_gives_up),
