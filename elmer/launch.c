@@ -4,10 +4,12 @@
  * EVENT_LAUNCHED -> their exits are handed to the core. PVM: MASTER (master pvmd on the first host; its first line is
  * its socket) -> AGENT (started) -> SLAVES (the agent asks for a daemon on each of the other hosts: started there, the
  * first line is the answer) -> pvm_ready -> COMMAND -> LAUNCHED -> the last exit: FINISHING (the agent is told to drain
- * the tasks' output) -> agent has exited, or 2 s -> the core gets that exit. Failures: what cannot be started ends the
- * job with EVENT_LAUNCH_FAILED; an agent or a daemon that exits on the way, a job whose supervisor is lost, with
- * EVENT_ABORT; a daemon that dies by a signal also when the command has followed it already. One that ends by itself while the command runs may have been halted by it, as programs do as their last act
- * (pvm_halt): HALTED, and only if the command has not ended within HALT_MS it is a failure. Time: start_timeout of the core bounds everything before LAUNCHED, FINISH_MS the finish.
+ * the tasks' output) -> agent and master have exited, or 2 s -> the core gets that exit. Failures: what cannot be
+ * started ends the job with EVENT_LAUNCH_FAILED; an agent or a daemon that exits on the way, a job whose supervisor is
+ * lost, with EVENT_ABORT; a daemon that dies by a signal also when the command has followed it already. One that ends by
+ * itself while the command runs may have been halted by it, as programs do as their last act (pvm_halt): HALTED, and only
+ * if the command has not ended within HALT_MS it is a failure. Time: start_timeout of the core bounds everything before
+ * LAUNCHED, FINISH_MS the finish.
  * A host that links again is sent again what it has not confirmed; starts are idempotent by (job, attempt, process).
  *
  * Numbers of processes: ranks 0..nprocs-1, then the master, the agent, and for the i-th host of the job (i > 0) its
@@ -265,7 +267,8 @@ static void on_deadline(struct deadline *deadline)
         launch_fail(l, EVENT_ABORT, REASON_PVM_FAILED, "%s, and without it the job's virtual machine is gone", l->halted);
         return;
     }
-    log_info("job=%" PRIu64 " its agent has not ended in time", l->job->id);
+    if (!l->agent_gone)
+        log_info("job=%" PRIu64 " its agent has not ended in time", l->job->id);
     finish(l);
 }
 
@@ -318,13 +321,13 @@ static void on_helper_exited(struct launch *l, int host, const struct wire_exite
     char text[60];
     bool agent = exited->process == pvm_agent(l);
     int place = launch_place(l, host);
-    if (l->state == LAUNCH_FINISHING && agent) {
-        if (exited->signal <= 0 && exited->exit_status == 0)
+    l->agent_gone |= agent;
+    l->master_gone |= exited->process == pvm_master(l);
+    if (l->state == LAUNCH_FINISHING && (agent || exited->signal <= 0)) {
+        if (l->agent_gone && l->master_gone)
             finish(l);
-        else /* the machine was gone; did a daemon die, and the command of that? */
+        else if (agent) /* its output is there; how the master ends says whether the command ended of that */
             deadline_set(&l->daemon->deadlines, &l->deadline, daemon_now_ms() + VERDICT_MS);
-    } else if (l->state == LAUNCH_FINISHING && exited->signal <= 0) {
-        return;
     } else if (l->state == LAUNCH_LAUNCHED && exited->signal <= 0) {
         snprintf(l->halted, sizeof(l->halted), "%s: %s %s", launch_host(l, place),
                  agent ? "the agent of its virtual machine" : "its PVM daemon", how(exited, text, sizeof(text)));

@@ -39,6 +39,7 @@ struct launch {
     bool *started, *exited; /* [ranks] */
     uint32_t nstarted, nexited;
     struct event last_exit; /* FINISHING: for the core */
+    bool agent_gone, master_gone;
     char halted[300]; /* HALTED: what has ended, should the command not follow */
     struct deadline deadline;
     struct launch *next_dead;

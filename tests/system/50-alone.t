@@ -6,7 +6,7 @@
 lab_up 1 --cpus 2
 on 1 sh -c 'rm -f /etc/elmer/*.conf; systemctl restart elmer rsd'
 install_programs
-is 'nothing listens on the network' "$(on 1 ss -Hltn | grep -v '127.0.0' | wc -l)" 0
+is 'nothing listens on the network' "$(on 1 ss -Hltn | grep -vc '127.0.0')" 0
 
 # ---- --each pins ----
 id=$(submit alice -w -D /home/alice --each 2 sh -c 'echo "$ELMER_RANK $(grep Cpus_allowed_list: /proc/self/status | cut -f2) $ELMER_HOSTS"')
@@ -33,7 +33,7 @@ wait_for 15 'then the second runs' over "$second"
 first=$(submit alice -o /dev/null 2 /home/testjob --work-us 1000 --wait-us 20000 40)
 second=$(submit bob -o /dev/null 2 true)
 wait_for 25 'a job that mostly waits shares its processors, once that has been measured' over "$second"
-is 'below it' "$(field "$second" 'len(j["level_seconds"]) > 1 and j["state"]')" done
+is 'below it' "$(field "$second" 'len(j["level_seconds"])')" 2
 as alice 1 ekill "$first"
 wait_for 5 'the first ends too' over "$first"
 wait_for 5 'nothing is left' nothing_left "$first"
