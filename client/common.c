@@ -122,6 +122,8 @@ int exit_code(int result)
         return EXIT_UNREACHABLE;
     case ELMER_NOT_PERMITTED:
         return EXIT_PERMISSION;
+    case ELMER_UNAVAILABLE:
+        return EXIT_UNAVAILABLE;
     case ELMER_REFUSED:
     case ELMER_FAILED:
         break;
@@ -137,10 +139,29 @@ int say_result(int result, const struct elmer_error *error)
     return exit_code(result);
 }
 
+static bool waiting_said;
+
+/* A call that is made again and again says it once. */
+static void say_waiting(const char *why, void *data)
+{
+    (void)data;
+    if (!waiting_said)
+        say("%s; waiting for it", why);
+    waiting_said = true;
+}
+
+bool waiting_was_said(void)
+{
+    bool said = waiting_said;
+
+    waiting_said = false;
+    return said;
+}
+
 struct elmer *open_elmer(void)
 {
     const char *socket = getenv("ELMER_SOCKET");
-    struct elmer_options options = {.socket = socket && *socket ? socket : NULL};
+    struct elmer_options options = {.socket = socket && *socket ? socket : NULL, .on_wait = say_waiting};
     struct elmer_error error = {{0}};
     struct elmer *elmer;
 

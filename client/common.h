@@ -8,7 +8,7 @@
 
 #include "libelmer/elmer.h"
 
-enum { EXIT_DONE = 0, EXIT_REFUSED = 1, EXIT_USAGE = 2, EXIT_JOB = 3, EXIT_UNREACHABLE = 4, EXIT_PERMISSION = 5, EXIT_ELMER = 125 };
+enum { EXIT_DONE = 0, EXIT_REFUSED = 1, EXIT_USAGE = 2, EXIT_JOB = 3, EXIT_UNREACHABLE = 4, EXIT_PERMISSION = 5, EXIT_UNAVAILABLE = 6, EXIT_ELMER = 125 };
 enum { ANSWER_MS = 30000 }; /* how long a command waits for an answer */
 enum { OPTION_HELP = 1000, OPTION_VERSION, OPTION_FIRST_FREE };
 
@@ -30,6 +30,8 @@ int say_result(int result, const struct elmer_error *error);
 int exit_code(int result);
 /* The handle; ELMER_SOCKET in the environment names another socket. NULL: said why. */
 struct elmer *open_elmer(void);
+/* Whether such a message has been said since the last call of this: elmer has been away. */
+bool waiting_was_said(void);
 /* The id of a job; false: said what is wrong. */
 bool parse_id(const char *text, uint64_t *id);
 /* malloc'd copy without control characters; ends the program when out of memory, as the next ones. */

@@ -10,14 +10,19 @@
 #include "client/common.h"
 #include "client/show.h"
 #include "libelmer/base/clock.h"
+#include "libelmer/base/str.h"
 
 static const struct command command = {
     "equery",
     "Usage: equery [-r] [-q] [--json] [ID...]\n"
+    "       equery --history [-n COUNT] [-u USER] [--json]\n"
     "Show running and queued jobs, or those with the ids given, also if they have ended.\n"
     "\n"
     "  -r          running jobs (starting, running, ending)\n"
     "  -q          queued jobs (queued, held); without -r and -q: both\n"
+    "  --history   ended jobs, with the CPU time used and the time at each level\n"
+    "  -n COUNT    the last COUNT of them; 0: all (default 100)\n"
+    "  -u USER     those of USER\n"
     "  --json      JSON, schema elmer.jobs/1\n"
     "  --help      print this and exit\n"
     "  --version   print the version and exit\n"
@@ -25,29 +30,61 @@ static const struct command command = {
     "Exit status: 0 done, 1 refused, 2 usage, 3 no such job, 4 elmer not reachable, 5 not permitted.\n",
 };
 
-enum { OPTION_JSON = OPTION_FIRST_FREE };
+enum { OPTION_JSON = OPTION_FIRST_FREE, OPTION_HISTORY };
+enum { HISTORY_COUNT = 100 };
 
 struct request {
-    bool running, queued, json;
+    bool running, queued, json, history;
+    const char *count_text, *user; /* of the history; NULL: not given */
+    uint64_t count;
     uint64_t *ids;
     size_t nids;
 };
 
+/* The options that only the history has, and those that it has not. */
+static int check_history(struct request *request, int rest)
+{
+    if (!request->history && (request->count_text || request->user)) {
+        say("-n and -u belong to --history");
+        return EXIT_USAGE;
+    }
+    if (request->history && (request->running || request->queued || rest > 0)) {
+        say("--history shows ended jobs: it takes neither -r, -q nor ids; equery ID shows one job, also an ended one");
+        return EXIT_USAGE;
+    }
+    request->count = HISTORY_COUNT;
+    if (request->count_text && (!str_to_u64(request->count_text, &request->count) || request->count > UINT32_MAX)) {
+        say("-n %s: want a number of jobs, 0 for all", request->count_text);
+        return EXIT_USAGE;
+    }
+    return -1;
+}
+
 static int parse(struct request *request, int argc, char **argv)
 {
-    static const struct option options[] = {{"json", no_argument, NULL, OPTION_JSON}, COMMON_OPTIONS, {NULL, 0, NULL, 0}};
+    static const struct option options[] = {
+        {"json", no_argument, NULL, OPTION_JSON}, {"history", no_argument, NULL, OPTION_HISTORY}, COMMON_OPTIONS, {NULL, 0, NULL, 0}};
     int c;
 
-    while ((c = getopt_long(argc, argv, "+:rq", options, NULL)) != -1) {
+    while ((c = getopt_long(argc, argv, "+:rqn:u:", options, NULL)) != -1) {
         if (c == 'r')
             request->running = true;
         else if (c == 'q')
             request->queued = true;
+        else if (c == 'n')
+            request->count_text = optarg;
+        else if (c == 'u')
+            request->user = optarg;
         else if (c == OPTION_JSON)
             request->json = true;
+        else if (c == OPTION_HISTORY)
+            request->history = true;
         else
             return common_option(c, argv);
     }
+    c = check_history(request, argc - optind);
+    if (c >= 0)
+        return c;
     request->ids = must(calloc((size_t)(argc - optind) + 1, sizeof(*request->ids)));
     for (; optind < argc; optind++)
         if (!parse_id(argv[optind], &request->ids[request->nids++]))
@@ -96,10 +133,10 @@ static bool any(const struct elmer_jobs *jobs, enum show_list list)
 
 static void print_tables(const struct request *request, const struct elmer_jobs *jobs)
 {
-    const bool wanted[SHOW_COUNT] = {[SHOW_RUNNING] = request->running, [SHOW_QUEUED] = request->queued};
+    const bool wanted[SHOW_ENDED + 1] = {[SHOW_RUNNING] = request->running, [SHOW_QUEUED] = request->queued};
     bool first = true;
 
-    for (enum show_list list = 0; list < SHOW_COUNT; list++) {
+    for (enum show_list list = 0; list <= SHOW_ENDED; list++) {
         if (request->nids > 0 ? !any(jobs, list) : !wanted[list])
             continue;
         if (!first)
@@ -118,7 +155,12 @@ static int query(const struct request *request)
 
     if (!elmer)
         return EXIT_REFUSED;
-    result = elmer_query(elmer, request->running, request->queued, request->ids, request->nids, ANSWER_MS, &jobs, &error);
+    if (request->history)
+        result = elmer_history(elmer, request->user, request->count, ANSWER_MS, &jobs, &error);
+    else if (request->nids == 0 && !request->json)
+        result = elmer_list(elmer, request->running, request->queued, ANSWER_MS, &jobs, &error);
+    else
+        result = elmer_query(elmer, request->running, request->queued, request->ids, request->nids, ANSWER_MS, &jobs, &error);
     elmer_close(elmer);
     if (result != ELMER_OK)
         return say_result(result, &error);
@@ -128,6 +170,8 @@ static int query(const struct request *request)
 
         puts(text);
         free(text);
+    } else if (request->history) {
+        show_jobs(stdout, jobs, SHOW_HISTORY, true, terminal_width(), wall_now().ms);
     } else {
         print_tables(request, jobs);
     }

@@ -26,11 +26,13 @@ static const struct command command = {
     "  --hosts LIST      only on these hosts, separated by commas\n"
     "  --each            run COMMAND on each processor, not once on the first\n"
     "  --pvm             give the job a PVM virtual machine of its own\n"
+    "  --requeue         run it again, from its beginning, if a host is lost\n"
     "  -w                wait, and exit with the job's status\n"
     "  --help            print this and exit\n"
     "  --version         print the version and exit\n"
     "\n"
-    "Exit status: 0 done, 1 refused, 2 usage, 4 elmer not reachable, 5 not permitted. With -w that of the\n"
+    "Exit status: 0 done, 1 refused, 2 usage, 4 elmer not reachable, 5 not permitted, 6 not\n"
+    "possible now (elmer's disk is full): try again later. With -w that of the\n"
     "job, 128+N if it died by signal N, 125 if Elmer could not run it to its end.\n",
 };
 
@@ -43,7 +45,7 @@ struct request {
     bool wait;
 };
 
-enum { OPTION_HOSTS = OPTION_FIRST_FREE, OPTION_EACH, OPTION_PVM };
+enum { OPTION_HOSTS = OPTION_FIRST_FREE, OPTION_EACH, OPTION_PVM, OPTION_REQUEUE };
 
 static bool set_dir(struct request *request, const char *dir)
 {
@@ -129,6 +131,9 @@ static int take_option(struct request *request, int c, char **argv)
     case OPTION_PVM:
         s->pvm = true;
         return -1;
+    case OPTION_REQUEUE:
+        s->requeue = true;
+        return -1;
     default:
         return common_option(c, argv);
     }
@@ -154,6 +159,7 @@ static int parse(struct request *request, int argc, char **argv)
     static const struct option options[] = {{"hosts", required_argument, NULL, OPTION_HOSTS},
                                             {"each", no_argument, NULL, OPTION_EACH},
                                             {"pvm", no_argument, NULL, OPTION_PVM},
+                                            {"requeue", no_argument, NULL, OPTION_REQUEUE},
                                             COMMON_OPTIONS,
                                             {NULL, 0, NULL, 0}};
     int c, code = -1;

@@ -23,7 +23,12 @@ static const struct table_column ended_columns[] = {
     {"TIME", true, false}, {"HOSTS", false, true}, {"ENDED", false, false}, {"RESULT", false, false}, {"REASON", false, false},
 };
 
-enum { CELLS_MAX = 10, SMALL = 64 };
+static const struct table_column history_columns[] = {
+    {"JOB", true, false},  {"NAME", false, true},   {"USER", false, false},   {"NPROCS", true, false}, {"TIME", true, false},     {"CPU", true, false},
+    {"LEVELS", false, false}, {"HOSTS", false, true}, {"ENDED", false, false}, {"RESULT", false, false}, {"REASON", false, false},
+};
+
+enum { CELLS_MAX = 11, SMALL = 64, LEVELS_MAX = 16 * 24 };
 
 static const struct {
     const struct table_column *columns;
@@ -33,6 +38,7 @@ static const struct {
     [SHOW_RUNNING] = {running_columns, sizeof(running_columns) / sizeof(running_columns[0]), "Running jobs:", "No running jobs."},
     [SHOW_QUEUED] = {queued_columns, sizeof(queued_columns) / sizeof(queued_columns[0]), "Queued jobs:", "No queued jobs."},
     [SHOW_ENDED] = {ended_columns, sizeof(ended_columns) / sizeof(ended_columns[0]), "Ended jobs:", "No ended jobs."},
+    [SHOW_HISTORY] = {history_columns, sizeof(history_columns) / sizeof(history_columns[0]), "Ended jobs:", "No ended jobs."},
 };
 
 enum show_list show_list_of(const struct elmer_job *job)
@@ -70,13 +76,35 @@ static const char *duration(char *text, int64_t from_ms, int64_t to_ms, int64_t 
     return text;
 }
 
+/* Many jobs of a list were submitted within one minute, and its name takes longer to make than all else of a row. */
 static const char *local_time(char *text, int64_t ms)
 {
+    static char minute_text[SMALL];
+    static int64_t minute = -1;
     time_t seconds = (time_t)(ms / 1000);
     struct tm tm;
 
-    if (ms < 0 || !localtime_r(&seconds, &tm) || strftime(text, SMALL, "%Y-%m-%d %H:%M:%S", &tm) == 0)
+    if (ms < 0)
         return "";
+    if (ms / 60000 == minute) {
+        snprintf(text, SMALL, "%.*s%02d", SMALL - 4, minute_text, (int)(seconds % 60));
+        return text;
+    }
+    if (!localtime_r(&seconds, &tm) || strftime(text, SMALL, "%Y-%m-%d %H:%M:%S", &tm) == 0)
+        return "";
+    if (tm.tm_sec == seconds % 60) { /* not so where clocks count leap seconds */
+        minute = ms / 60000;
+        snprintf(minute_text, sizeof(minute_text), "%.*s", (int)strlen(text) - 2, text);
+    }
+    return text;
+}
+
+/* "running (2)": the second attempt. */
+static const char *state(char *text, const struct elmer_job *job)
+{
+    if (job->attempt < 2)
+        return job->state;
+    snprintf(text, SMALL, "%.20s (%u)", job->state, job->attempt);
     return text;
 }
 
@@ -118,12 +146,17 @@ static const char *why(const struct elmer_job *job)
     return job->reason[0] ? job->reason : job->reason_code;
 }
 
+static const char *name(const struct elmer_job *job)
+{
+    return job->hidden ? "-" : job->name;
+}
+
 static void add_running(struct table *table, const struct elmer_job *job, int64_t now_ms)
 {
-    char id[SMALL], lev[SMALL], nprocs[SMALL], time[SMALL];
+    char id[SMALL], now[SMALL], lev[SMALL], nprocs[SMALL], time[SMALL];
     char *where = hosts(job);
 
-    table_add(table, (const char *[CELLS_MAX]){number(id, (long long)job->id), job->name, job->user, job->state, level(lev, job->level),
+    table_add(table, (const char *[CELLS_MAX]){number(id, (long long)job->id), name(job), job->user, state(now, job), level(lev, job->level),
                                                number(nprocs, job->nprocs), duration(time, job->started_ms, job->ended_ms, now_ms), where});
     free(where);
 }
@@ -132,18 +165,59 @@ static void add_queued(struct table *table, const struct elmer_job *job)
 {
     char id[SMALL], nprocs[SMALL], ahead[SMALL], time[SMALL];
 
-    table_add(table, (const char *[CELLS_MAX]){number(id, (long long)job->id), job->name, job->user, job->state, number(nprocs, job->nprocs),
+    table_add(table, (const char *[CELLS_MAX]){number(id, (long long)job->id), name(job), job->user, job->state, number(nprocs, job->nprocs),
                                                number(ahead, job->ahead), local_time(time, job->submitted_ms), why(job)});
 }
 
 static void add_ended(struct table *table, const struct elmer_job *job, int64_t now_ms)
 {
-    char id[SMALL], nprocs[SMALL], time[SMALL], ended[SMALL], result[SMALL];
+    char id[SMALL], now[SMALL], nprocs[SMALL], time[SMALL], ended[SMALL], result[SMALL];
     char *where = hosts(job);
 
-    table_add(table, (const char *[CELLS_MAX]){number(id, (long long)job->id), job->name, job->user, job->state, number(nprocs, job->nprocs),
+    table_add(table, (const char *[CELLS_MAX]){number(id, (long long)job->id), name(job), job->user, state(now, job), number(nprocs, job->nprocs),
                                                duration(time, job->started_ms, job->ended_ms, now_ms), where, local_time(ended, job->ended_ms),
                                                outcome(result, job), why(job)});
+    free(where);
+}
+
+/* CPU time on all hosts, in seconds; "" when no host has told. */
+static const char *cpu_time(char *text, const struct elmer_job *job)
+{
+    double sum = 0;
+    bool known = false;
+
+    for (size_t i = 0; i < job->nusage; i++) {
+        if (job->usage[i].cpu_seconds < 0)
+            continue;
+        known = true;
+        sum += job->usage[i].cpu_seconds;
+    }
+    if (!known)
+        return "";
+    snprintf(text, SMALL, "%.2fs", sum);
+    return text;
+}
+
+/* "0:1.5s 1:20.0s": the time at each level where it has been. */
+static const char *levels(char *text, const struct elmer_job *job)
+{
+    size_t at = 0;
+
+    text[0] = '\0';
+    for (size_t i = 0; i < job->nlevels && at < LEVELS_MAX; i++)
+        if (job->level_seconds[i] > 0)
+            at += (size_t)snprintf(text + at, LEVELS_MAX - at, "%s%zu:%.1fs", at ? " " : "", i, job->level_seconds[i]);
+    return text;
+}
+
+static void add_history(struct table *table, const struct elmer_job *job, int64_t now_ms)
+{
+    char id[SMALL], nprocs[SMALL], time[SMALL], cpu[SMALL], at[LEVELS_MAX], ended[SMALL], result[SMALL];
+    char *where = hosts(job);
+
+    table_add(table, (const char *[CELLS_MAX]){number(id, (long long)job->id), job->name, job->user, number(nprocs, job->nprocs),
+                                               duration(time, job->started_ms, job->ended_ms, now_ms), cpu_time(cpu, job), levels(at, job), where,
+                                               local_time(ended, job->ended_ms), outcome(result, job), why(job)});
     free(where);
 }
 
@@ -153,12 +227,14 @@ void show_jobs(FILE *out, const struct elmer_jobs *jobs, enum show_list list, bo
 
     table_init(&table, lists[list].columns, lists[list].count);
     for (size_t i = 0; i < jobs->count; i++) {
-        if (show_list_of(&jobs->items[i]) != list)
+        if (show_list_of(&jobs->items[i]) != (list == SHOW_HISTORY ? SHOW_ENDED : list))
             continue;
         if (list == SHOW_RUNNING)
             add_running(&table, &jobs->items[i], now_ms);
         else if (list == SHOW_QUEUED)
             add_queued(&table, &jobs->items[i]);
+        else if (list == SHOW_HISTORY)
+            add_history(&table, &jobs->items[i], now_ms);
         else
             add_ended(&table, &jobs->items[i], now_ms);
     }

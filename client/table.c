@@ -29,7 +29,10 @@ void table_add(struct table *table, const char *const *cells)
 {
     size_t at = table->nrows * table->ncolumns;
 
-    table->cells = must(reallocarray(table->cells, at + table->ncolumns, sizeof(char *)));
+    if (table->nrows == table->room) {
+        table->room = 2 * table->room + 16;
+        table->cells = must(reallocarray(table->cells, table->room * table->ncolumns, sizeof(char *)));
+    }
     for (size_t i = 0; i < table->ncolumns; i++)
         table->cells[at + i] = printable(cells[i][0] ? cells[i] : "-");
     table->nrows++;
@@ -60,6 +63,11 @@ size_t table_text_width(const char *text)
     size_t width = 0, columns;
 
     while (*text) {
+        if (*text >= 0x20 && *text < 0x7F) {
+            text++;
+            width++;
+            continue;
+        }
         text += next_character(text, &columns);
         width += columns;
     }
@@ -85,7 +93,8 @@ static size_t fitting(const char *text, size_t width)
 
 static void spaces(FILE *out, size_t count)
 {
-    fprintf(out, "%*s", (int)count, "");
+    while (count-- > 0)
+        putc_unlocked(' ', out);
 }
 
 static void put_cell(FILE *out, const struct table_column *column, const char *text, size_t width)

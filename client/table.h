@@ -16,7 +16,7 @@ struct table {
     const struct table_column *columns;
     size_t ncolumns;
     char **cells; /* row by row, printable */
-    size_t nrows;
+    size_t nrows, room; /* in rows */
 };
 
 /* columns must outlive the table. */

@@ -1,7 +1,8 @@
 /* wait.c - esubmit -w: stay until the job has ended.
  *
- * Each round asks elmer to answer when the job has ended, at the latest after half a minute. A connection that is lost (a daemon
- * restarts, a cable is out) is said once; the rounds go on until elmer is back, for as long as it takes: the job is on elmer's disk.
+ * Each round asks elmer to answer when the job has ended, at the latest after half a minute. A connection that is lost
+ * (a daemon restarts, a cable is out) is said once; the rounds go on until elmer is back, for as long as it takes: the
+ * job is on elmer's disk.
  */
 #include "config.h"
 
@@ -35,8 +36,10 @@ void wait_catch_signals(uint64_t job)
     struct sigaction action = {.sa_handler = on_signal};
     unsigned long long id = job;
 
-    snprintf(farewell, sizeof(farewell), "esubmit: no longer waiting; job %llu goes on: 'equery %llu' shows it, 'ekill %llu' ends it ('ecancel %llu' while it is queued)\n", id,
-             id, id, id);
+    snprintf(farewell, sizeof(farewell),
+             "esubmit: no longer waiting; job %llu goes on: 'equery %llu' shows it, 'ekill %llu' ends it ('ecancel "
+             "%llu' while it is queued)\n",
+             id, id, id, id);
     sigemptyset(&action.sa_mask);
     for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++) {
         struct sigaction old;
@@ -53,7 +56,8 @@ static void say_reason(const struct elmer_job *job)
     if (strcmp(job->state, "cancelled") == 0)
         say("job %llu was cancelled%s%s", id, job->reason[0] ? ": " : "", job->reason);
     else
-        say("job %llu has ended (%s)%s%s", id, job->reason_code[0] ? job->reason_code : "no reason known", job->reason[0] ? ": " : "", job->reason);
+        say("job %llu has ended (%s)%s%s", id, job->reason_code[0] ? job->reason_code : "no reason known",
+            job->reason[0] ? ": " : "", job->reason);
 }
 
 int wait_status(const struct elmer_job *job)
@@ -87,8 +91,6 @@ static void pace(int64_t began_ms)
 
 int wait_for_job(struct elmer *elmer, uint64_t job)
 {
-    bool away = false;
-
     for (;;) {
         struct elmer_error error = {{0}};
         struct elmer_jobs *jobs;
@@ -101,14 +103,9 @@ int wait_for_job(struct elmer *elmer, uint64_t job)
             elmer_jobs_free(jobs);
             if (code >= 0)
                 return code;
-            if (away)
+            if (waiting_was_said())
                 say("elmer is back, still waiting for job %llu", (unsigned long long)job);
-            away = false;
-        } else if (result == ELMER_UNREACHABLE) {
-            if (!away)
-                say("%s; waiting for it to come back", error.text);
-            away = true;
-        } else {
+        } else if (result != ELMER_UNREACHABLE) { /* that has been said already */
             say("job %llu can no longer be followed: %s", (unsigned long long)job, error.text);
             return EXIT_ELMER;
         }

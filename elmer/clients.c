@@ -7,13 +7,16 @@
 #include <string.h>
 
 #include "elmer/hosts.h"
+#include "elmer/limits.h"
+#include "elmer/users.h"
 #include "libelmer/base/log.h"
 #include "libelmer/base/str.h"
 
 enum {
-    MAX_LINKS = 4096,
-    MAX_LINKS_PER_UID = 1024,
+    MAX_LINKS = 8192,
+    CROWDED_LINKS = MAX_LINKS * 3 / 4,
     MAX_RELAYED = 4096,
+    CROWDED_RELAYED = MAX_RELAYED * 3 / 4,
     OUT_MAX = 16 << 20,
     CONGESTED = 1 << 20,
     HELLO_MS = 10000,
@@ -25,7 +28,9 @@ struct clients {
     struct daemon *daemon;
     struct clients_callbacks callbacks;
     struct listener *listener;
-    struct client *own;  /* with a link */
+    struct limits *limits;
+    struct client *own; /* with a link */
+    unsigned nown;
     struct map *relayed; /* [nhosts] by the rsd's number */
     struct log_limit limit;
     bool closing;
@@ -55,7 +60,7 @@ void client_send(struct client *client, const struct wire_message *message)
     struct err err = ERR_INIT;
     char *json = NULL;
     size_t size;
-    if (wire_encode(message, WIRE_MINOR, &json, &size, &err)) {
+    if (wire_encode(message, hosts_minor(client->clients->daemon->hosts, client->host), &json, &size, &err)) {
         log_error("an answer to a client cannot be encoded: %s", err.text);
         client_error(client, message->id, WIRE_CODE_REFUSED,
                      "elmer could not put its answer into a message; its log says more");
@@ -81,8 +86,33 @@ bool client_congested(const struct client *client)
                         : hosts_congested(client->clients->daemon->hosts, client->host);
 }
 
+/* Root of this host, and administrators as far as they are known without asking, must be able to help. */
+static bool is_exempt(const struct clients *clients, uint32_t uid, bool queue_host)
+{
+    return (uid == 0 && queue_host) || users_known_admin(clients->daemon->users, uid);
+}
+
+static bool is_within_limits(struct client *client, const struct wire_message *message)
+{
+    struct clients *clients = client->clients;
+    char text[LIMITS_TEXT];
+    if (is_exempt(clients, client->uid, client->queue_host))
+        return true;
+    enum limits_verdict verdict = limits_request(clients->limits, client->uid, message->bytes, text);
+    if (verdict == LIMITS_FINE)
+        return true;
+    if (log_allowed(&clients->limit, LOG_BURST, LOG_WINDOW_MS))
+        log_warning("uid=%" PRIu32 " request refused: %s", client->uid, text);
+    client_error(client, message->id, WIRE_CODE_REFUSED, text);
+    if (verdict == LIMITS_CUT && client->link) /* a relayed one is cut by its rsd */
+        link_close(client->link, text);
+    return false;
+}
+
 static void on_any_message(struct client *client, struct wire_message *message)
 {
+    if (!is_within_limits(client, message))
+        return;
     if (message->type == WIRE_ping) {
         struct wire_message pong = {.type = WIRE_pong, .id = message->id};
         client_send(client, &pong);
@@ -108,6 +138,13 @@ static bool quiet_end(const char *text)
     return strstr(text, "closed the connection") || strstr(text, "reset by peer") || strstr(text, "broken pipe");
 }
 
+static void uncount(struct client *client)
+{
+    if (client->counted)
+        limits_disconnect(client->clients->limits, client->uid);
+    client->counted = false;
+}
+
 static void on_close(struct link *link, const char *text, void *data)
 {
     struct client *client = data;
@@ -116,6 +153,8 @@ static void on_close(struct link *link, const char *text, void *data)
     (void)link;
     client->closing = true;
     clients->callbacks.on_gone(client);
+    uncount(client);
+    clients->nown--;
     *client->place = client->next;
     if (client->next)
         client->next->place = client->place;
@@ -126,14 +165,6 @@ static void on_close(struct link *link, const char *text, void *data)
     free(client);
 }
 
-static size_t links_of(const struct clients *clients, uid_t uid)
-{
-    size_t count = 0;
-    for (const struct client *client = clients->own; client; client = client->next)
-        count += client->uid == uid;
-    return count;
-}
-
 static void *on_accept(struct link *link, void *data)
 {
     struct clients *clients = data;
@@ -142,16 +173,21 @@ static void *on_accept(struct link *link, void *data)
     pid_t pid;
     if (clients->closing || link_peer_cred(link, &uid, &gid, &pid))
         return NULL;
-    if (links_of(clients, uid) >= MAX_LINKS_PER_UID) {
+    char text[LIMITS_TEXT];
+    bool exempt = is_exempt(clients, uid, true);
+    if (!exempt && limits_connect(clients->limits, uid, clients->nown >= CROWDED_LINKS, text) != LIMITS_FINE) {
         if (log_allowed(&clients->limit, LOG_BURST, LOG_WINDOW_MS))
-            log_warning("uid=%u has %d links already: another is refused", (unsigned)uid, MAX_LINKS_PER_UID);
+            log_warning("uid=%u connection refused: %s", (unsigned)uid, text);
+        link_refuse(link, WIRE_CODE_REFUSED, text);
         return NULL;
     }
+    clients->nown++;
     struct client *client = mem_zalloc(sizeof(*client));
     *client = (struct client){.clients = clients,
                               .link = link,
                               .uid = uid,
                               .queue_host = true,
+                              .counted = !exempt,
                               .host = -1,
                               .next = clients->own,
                               .place = &clients->own};
@@ -167,6 +203,7 @@ static void drop_relayed(struct client *client)
 {
     client->closing = true;
     client->clients->callbacks.on_gone(client);
+    uncount(client);
     free(client);
 }
 
@@ -177,20 +214,29 @@ static bool user_valid(const char *user)
            !strcmp(str_printable(printable, sizeof(printable), user, strlen(user)), user);
 }
 
-static struct client *find_relayed(struct clients *clients, int host, bool queue_host, const struct wire_relay *relay)
+/* The client that sends this; NULL with the text why not. */
+static struct client *find_relayed(struct clients *clients, int host, bool queue_host, const struct wire_relay *relay,
+                                   char *text)
 {
+    bool exempt = is_exempt(clients, (uint32_t)relay->uid, queue_host);
     struct map *map = &clients->relayed[host];
     struct client *client = map_get(map, relay->client);
     if (client && client->uid == relay->uid && !strcmp(client->user, relay->user))
         return client;
     if (client)
         drop_relayed(map_remove(map, relay->client));
-    if (!user_valid(relay->user) || map->count >= MAX_RELAYED)
+    if (!user_valid(relay->user) || map->count >= MAX_RELAYED) {
+        snprintf(text, LIMITS_TEXT, "too many clients on this host, or a user name that cannot be used");
+        return NULL;
+    }
+    if (!exempt &&
+        limits_connect(clients->limits, (uint32_t)relay->uid, map->count >= CROWDED_RELAYED, text) != LIMITS_FINE)
         return NULL;
     client = mem_zalloc(sizeof(*client));
     *client = (struct client){.clients = clients,
                               .uid = (uint32_t)relay->uid,
                               .queue_host = queue_host,
+                              .counted = !exempt,
                               .host = host,
                               .relay = relay->client};
     snprintf(client->user, sizeof(client->user), "%s", relay->user);
@@ -217,15 +263,15 @@ void clients_relay(struct clients *clients, int host, bool queue_host, struct wi
         return;
     }
     const struct wire_relay *relay = &message->u.relay;
-    struct client *client = find_relayed(clients, host, queue_host, relay);
+    char text[LIMITS_TEXT];
+    struct client *client = find_relayed(clients, host, queue_host, relay, text);
     if (!client) {
-        refuse_relay(clients, host, relay->client, WIRE_CODE_REFUSED,
-                     "too many clients on this host, or a user name that cannot be used");
+        refuse_relay(clients, host, relay->client, WIRE_CODE_REFUSED, text);
         return;
     }
     struct err err = ERR_INIT;
     struct wire_message inner = {0};
-    if (wire_decode(relay->frame, strlen(relay->frame), WIRE_MINOR, &inner, &err))
+    if (wire_decode(relay->frame, strlen(relay->frame), hosts_minor(clients->daemon->hosts, host), &inner, &err))
         refuse_relay(clients, host, relay->client, WIRE_CODE_BAD_MESSAGE, err.text);
     else if (!wire_may_send(inner.type, WIRE_FROM_CLIENT))
         refuse_relay(clients, host, relay->client, WIRE_CODE_BAD_MESSAGE, "a client may not send this message");
@@ -255,6 +301,7 @@ int clients_create(struct daemon *daemon, const struct clients_callbacks *callba
     struct clients *clients = mem_zalloc(sizeof(*clients));
     clients->daemon = daemon;
     clients->callbacks = *callbacks;
+    clients->limits = limits_create(daemon->settings);
     clients->relayed = mem_array(daemon->settings->nhosts, sizeof(*clients->relayed));
     *out = clients;
     return listener_create(daemon->loop, daemon->settings->socket, 0666, MAX_LINKS, &options, &links, on_accept,
@@ -278,7 +325,9 @@ void clients_close(struct clients *clients)
 
 void clients_destroy(struct clients *clients)
 {
-    if (clients)
-        free(clients->relayed);
+    if (!clients)
+        return;
+    limits_destroy(clients->limits);
+    free(clients->relayed);
     free(clients);
 }

@@ -19,6 +19,7 @@ struct client {
     int host;
     uint64_t relay;
     bool closing;
+    bool counted; /* in limits.c */
     struct client *next, **place;
 };
 

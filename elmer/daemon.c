@@ -19,15 +19,21 @@
 #include <string.h>
 #include <sys/random.h>
 
+#include "elmer/certificates.h"
 #include "elmer/hosts.h"
+#include "elmer/join.h"
 #include "elmer/later.h"
 #include "elmer/launch.h"
 #include "elmer/notify.h"
 #include "elmer/recover.h"
+#include "elmer/renewals.h"
 #include "elmer/requests.h"
 #include "elmer/users.h"
+#include "libelmer/net/tls.h"
 #include "libelmer/base/clock.h"
 #include "libelmer/base/log.h"
+
+enum { TRIM_MS = 60000 };
 
 struct pending_event {
     struct pending_event *next;
@@ -45,21 +51,29 @@ int64_t daemon_now_ms(void)
 static void note_times(struct job *job, const struct core_job *state)
 {
     int64_t now = wall_now().ms;
+    if (state->state == JOB_QUEUED)
+        job->started_ms = -1; /* of an earlier attempt */
     bool ended = state->state == JOB_DONE || state->state == JOB_CANCELLED;
     if (job->started_ms < 0 && (state->state == JOB_RUNNING || state->exits > 0))
         job->started_ms = now;
     if (job->ended_ms < 0 && ended)
-        job->ended_ms = now;
+        job->ended_ms = now > job->started_ms ? now : job->started_ms; /* the clock may have been set back */
 }
 
 static void log_change(const struct job *job, const struct core_job *state)
 {
-    if (state->state != job->logged) {
-        const char *reason =
-            state->state == JOB_ENDING || state->state == JOB_CANCELLED ? reason_name(state->reason) : "";
-        log_info("job=%" PRIu64 " user=%s %s%s%s", job->id, job->user, job_state_name(state->state),
-                 *reason ? ": " : "", reason);
-    }
+    const char *reason = state->state == JOB_ENDING || state->state == JOB_CANCELLED ? reason_name(state->reason) : "";
+    if (state->state == job->logged)
+        return;
+    log_info("job=%" PRIu64 " user=%s %s%s%s", job->id, job->user, job_state_name(state->state), *reason ? ": " : "",
+             reason);
+    if (state->state == JOB_QUEUED && state->attempt)
+        log_notice("job=%" PRIu64 " user=%s goes back into the queue after attempt %" PRIu32 ": %s", job->id, job->user,
+                   state->attempt, state->text);
+    if (state->state == JOB_STARTING && state->requeue && !state->lease_ms)
+        log_notice("job=%" PRIu64 " user=%s cannot be requeued in this attempt: the rsd of one of its hosts is too old "
+                   "to hold a lease; upgrade it",
+                   job->id, job->user);
 }
 
 uint64_t daemon_persist(struct daemon *d, struct job *job)
@@ -147,7 +161,8 @@ static void wait_open(struct daemon *d, const struct action *action)
                             .job = action->job,
                             .attempt = action->attempt,
                             .host = action->host,
-                            .generation = action->generation};
+                            .generation = action->generation,
+                            .lease_ms = action->lease_ms};
     wait.cpus = mem_array((size_t)action->ncpus, sizeof(uint64_t));
     wait.ncpus = (size_t)action->ncpus;
     for (int i = 0; i < action->ncpus; i++)
@@ -199,18 +214,32 @@ static void carry_out(struct daemon *d, const struct action *action)
 
 /* ---- events ---- */
 
+/* For bench/overhead.py and bench/scale.py, with ELMER_LOG=debug. */
+static void trace(const struct event *event, int64_t begin_ns, int64_t decided_ns)
+{
+    static const char *const names[EVENT_TYPE_COUNT] = {
+        [EVENT_SUBMIT] = "submit", [EVENT_OPENED] = "opened", [EVENT_EMPTY] = "empty", [EVENT_ORDERED] = "ordered"};
+    if (names[event->type])
+        log_debug("at %" PRId64 " us: %s job=%" PRIu64 " host=%d, decided in %" PRId64 " us, done in %" PRId64 " us",
+                  begin_ns / 1000, names[event->type], event->job, event->host, (decided_ns - begin_ns) / 1000,
+                  (mono_now().ns - begin_ns) / 1000);
+}
+
 static int step(struct daemon *d, struct event *event)
 {
     struct actions actions;
+    int64_t begin_ns = mono_now().ns;
     actions_init(&actions);
     event->now_ms = daemon_now_ms();
     int code = core_step(d->core, event, &actions);
+    int64_t decided_ns = mono_now().ns;
     if (code)
         log_error("an event (%d) could not be handled: %s", (int)event->type, strerror(-code));
     d->stepping = true;
     for (size_t i = 0; i < actions.count; i++)
         carry_out(d, &actions.items[i]);
     d->stepping = false;
+    trace(event, begin_ns, decided_ns);
     actions_fini(&actions);
     return code;
 }
@@ -285,6 +314,7 @@ static void on_empty(struct daemon *d, int host, const struct wire_empty *empty)
     if (known)
         job_set_usage(job, core_host(d->core, host)->name, (uint32_t)empty->attempt, empty->cpu_seconds,
                       empty->memory_peak_bytes);
+    launch_emptied(d, empty->job, empty->attempt);
     struct event event = {.type = EVENT_EMPTY, .host = host, .job = empty->job, .attempt = (uint32_t)empty->attempt};
     uint64_t before = job ? job->put : 0;
     if (daemon_event(d, &event))
@@ -321,6 +351,21 @@ static void on_relay(struct daemon *d, int host, bool queue_host, struct wire_me
     clients_relay(d->clients, host, queue_host, message);
 }
 
+static void on_certificate(struct daemon *d, struct peer *peer, int host, struct wire_message *message)
+{
+    joins_begin(d->joins, peer, host, message);
+}
+
+static int judge(struct daemon *d, const struct tls_peer *peer, struct err *err)
+{
+    return certificates_judge(d->certificates, peer->name, peer->serial, err);
+}
+
+static void on_peer_gone(struct daemon *d, struct peer *peer)
+{
+    joins_peer_gone(d->joins, peer);
+}
+
 static void on_cut(struct daemon *d, int host)
 {
     clients_host_cut(d->clients, host);
@@ -345,6 +390,15 @@ static void on_tidy(struct deadline *deadline)
     }
 }
 
+/* Every minute: the limits of the history. */
+static void on_trim(struct deadline *deadline)
+{
+    struct daemon *d = (struct daemon *)((char *)deadline - offsetof(struct daemon, trim));
+    struct store_limits limits = {d->settings->history_jobs, d->settings->history_age_ms};
+    store_trim(d->store, &limits);
+    deadline_set(&d->deadlines, &d->trim, daemon_now_ms() + TRIM_MS);
+}
+
 static void describe(char *text, size_t size, void *data)
 {
     struct daemon *d = data;
@@ -361,6 +415,8 @@ static void stop(struct daemon *d)
     clients_close(d->clients);
     hosts_close(d->hosts);
     users_destroy(d->users);
+    renewals_close(d->renewals);
+    joins_close(d->joins);
     store_close(d->store); /* writes what waits */
     notify_destroy(d->notify);
     deadlines_fini(&d->deadlines);
@@ -372,6 +428,13 @@ static void on_signal(uv_signal_t *signal, int number)
 {
     log_notice("ends after %s", number == SIGINT ? "SIGINT" : "SIGTERM");
     stop(signal->data);
+}
+
+static void on_damage(const char *text, void *data)
+{
+    struct daemon *d = data;
+    d->fatal_code = err_set(d->fatal, -EUCLEAN, "%s", text);
+    stop(d);
 }
 
 static int make_core(struct daemon *d, struct err *err)
@@ -388,22 +451,35 @@ static int make_core(struct daemon *d, struct err *err)
 
 static int open_all(struct daemon *d, struct err *err)
 {
-    static const struct store_callbacks store = {later_commit, later_store_failure};
+    static const struct store_callbacks store = {later_commit, later_store_failure, on_damage};
     static const struct hosts_callbacks hosts = {
-        .on_up = launch_host_up, .on_cut = on_cut, .on_job = on_job, .on_relay = on_relay};
+        .on_up = launch_host_up,
+        .on_cut = on_cut,
+        .on_job = on_job,
+        .on_relay = on_relay,
+        .on_certificate = on_certificate,
+        .on_peer_gone = on_peer_gone,
+        .judge = judge,
+    };
     static const struct clients_callbacks clients = {requests_begin, requests_client_gone};
     int code = make_core(d, err);
     if (!code)
         code = store_open(d->loop, d->settings->store, &store, d, &d->store, err);
     if (!code)
         code = recover(d, err);
+    if (!code)
+        code = certificates_create(d, &d->certificates, err);
     if (code)
         return code;
     d->requests = requests_create(d);
     d->users = users_create(d->loop, d->settings->admin_group);
+    d->joins = joins_create(d);
+    d->renewals = renewals_create(d); /* before hosts.c reads what it may complete */
     code = hosts_create(d, &hosts, &d->hosts, err);
-    if (!code)
+    if (!code) {
         hosts_await(d->hosts);
+        on_tick(&d->tick); /* arms the timers of what was restored */
+    }
     return code ? code : clients_create(d, &clients, &d->clients, err);
 }
 
@@ -422,6 +498,9 @@ static void free_all(struct daemon *d)
     requests_destroy(d->requests);
     clients_destroy(d->clients);
     hosts_destroy(d->hosts);
+    joins_destroy(d->joins);
+    renewals_destroy(d->renewals);
+    certificates_destroy(d->certificates);
     jobs_fini(&d->jobs);
     core_destroy(d->core);
     free(d->store_failure);
@@ -430,11 +509,12 @@ static void free_all(struct daemon *d)
 int daemon_run(const struct settings *settings, struct err *err)
 {
     uv_loop_t loop;
-    struct daemon d = {.loop = &loop, .settings = settings};
+    struct daemon d = {.loop = &loop, .settings = settings, .fatal = err};
     d.last_event = &d.events;
     d.last_deferred = &d.deferred;
     d.tick.fire = on_tick;
     d.tidy.fire = on_tidy;
+    d.trim.fire = on_trim;
     int code = uv_loop_init(&loop);
     if (code)
         return err_set(err, code, "no event loop: %s", uv_strerror(code));
@@ -451,6 +531,8 @@ int daemon_run(const struct settings *settings, struct err *err)
         uv_signal_start(&d.interrupt, on_signal, SIGINT);
         d.notify = notify_create(&d.deadlines, describe, &d);
         notify_ready(d.notify);
+        store_check(d.store);
+        on_trim(&d.trim);
         log_notice("ready: %zu hosts, %zu jobs, allocator %s, %d levels", settings->nhosts, d.jobs.by_id.count,
                    core_allocator_name(settings->core.allocator), settings->core.levels);
     }
@@ -458,5 +540,5 @@ int daemon_run(const struct settings *settings, struct err *err)
     free_all(&d);
     if (uv_loop_close(&loop))
         log_error("handles were left open: a bug");
-    return code;
+    return code ? code : d.fatal_code;
 }

@@ -14,6 +14,7 @@
 #include "elmer/record.h"
 #include "elmer/settings.h"
 #include "elmer/store.h"
+#include "libelmer/base/err.h"
 #include "libelmer/wire/wire.h"
 
 struct daemon {
@@ -27,20 +28,26 @@ struct daemon {
     struct clients *clients;
     struct requests *requests;
     struct users *users;
+    struct certificates *certificates;
+    struct joins *joins;
+    struct renewals *renewals;
     char *store_failure; /* why the store cannot be written; NULL: it can */
     /* daemon.c's own */
     struct pending_event *events, **last_event;
     uint64_t last_put; /* number of the last write */
     bool stepping;
     struct deferred *deferred, **last_deferred;
-    struct deadline tick, tidy;
+    struct deadline tick, tidy, trim;
     struct launch *dead_launches; /* launch.c's */
     struct notify *notify;
     uv_signal_t terminate, interrupt;
     bool stopping;
+    struct err *fatal; /* daemon_run()'s: why it ended by itself */
+    int fatal_code;
 };
 
-/* Run until SIGTERM or SIGINT. 0, or negative with the text of err when it could not start. */
+/* Run until SIGTERM or SIGINT. 0, or negative with the text of err when it could not start or go on (-EUCLEAN: the
+ * store is damaged). */
 int daemon_run(const struct settings *settings, struct err *err);
 
 int64_t daemon_now_ms(void);
@@ -52,7 +59,8 @@ void daemon_run_events(struct daemon *daemon);
 /* Write the job's row as it is now. Returns the number of the write. */
 uint64_t daemon_persist(struct daemon *daemon, struct job *job);
 /* Call when all that has been put to the store is on disk, after what already waits: at once if it is. */
-enum later { LATER_SUBMITTED /* request */, LATER_FORGET /* host, job, attempt */, LATER_COUNT };
+enum later { LATER_SUBMITTED /* request */, LATER_FORGET /* host, job, attempt */,
+             LATER_CERTIFICATE /* request: of join.c */, LATER_REMOVED /* request */, LATER_COUNT };
 void daemon_later(struct daemon *daemon, enum later what, uint64_t request, int host, uint64_t job, uint32_t attempt);
 
 /* Free what is no longer needed, in a later turn of the loop. */

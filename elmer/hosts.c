@@ -2,14 +2,16 @@
  *
  * Normal: an rsd connects (TCP, or the unix socket on the queue host), the link's hellos agree on a version, host_hello
  * says who it is and what it has -> checked -> host_welcome, EVENT_HOST_UP: UP. Its messages become events. A ping goes
- * out every heartbeat. Its link ends: CUT, EVENT_HOST_SILENT, jobs run on and no new ones come. It links again: UP, and the core
- * reconciles. It does not within host_timeout of its last sign of life: DOWN, EVENT_HOST_DOWN. A link that is open but
- * silent for host_timeout is closed: DOWN. A hello that fails a check of who it is gets an error and its link is
- * closed. One whose processors do not fit to the configuration stays linked, so that its users can ask, but gets no
- * jobs: UNUSABLE. A second link of a host: the same boot means that its rsd has been restarted, so the newer wins at
- * once. Another boot may be a reboot behind a dead link, or a second machine with the same name: the old link is
- * pinged, and only if it says nothing for 2 s the new one takes its place. After a start of elmer, hosts are AWAITED
- * until host_timeout. Invariant: a peer with a host is that host's peer; a challenger has none yet. */
+ * out every heartbeat; nothing heard for SUSPECT_BEATS of them: EVENT_HOST_SILENT, and EVENT_HOST_HEARD when it says
+ * something again. Its link ends: CUT, EVENT_HOST_SILENT, jobs run on and no new ones come. It links again: UP, and
+ * the core reconciles. It does not within host_timeout of its last sign of life: DOWN, EVENT_HOST_DOWN. A link that is
+ * open but silent for host_timeout is closed: DOWN. A hello that fails a check of who it is gets an error and its link
+ * is closed. One whose processors do not fit to the configuration is UP, too, so that its users can ask and what runs
+ * there goes on, but closed to new jobs: unusable says why. A second link of a host: the same boot means that its rsd
+ * has been restarted, so the newer wins at once. Another boot may be a reboot behind a dead link, or a second machine
+ * with the same name: the old link is pinged, and only if it says nothing for 2 s the new one takes its place. After a
+ * start of elmer, hosts are AWAITED until host_timeout. Invariant: a peer with a host is that host's peer; a challenger
+ * has none yet. */
 #include "config.h"
 
 #include "elmer/hosts_internal.h"
@@ -24,14 +26,14 @@
 
 #include "libelmer/base/clock.h"
 #include "libelmer/base/str.h"
+#include "libelmer/net/tls.h"
 
 #define TO(state) (1u << (state))
 static const unsigned moves[HOST_STATE_COUNT] = {
-    [HOST_AWAITED] = TO(HOST_UP) | TO(HOST_UNUSABLE) | TO(HOST_DOWN),
-    [HOST_DOWN] = TO(HOST_UP) | TO(HOST_UNUSABLE),
-    [HOST_UP] = TO(HOST_UP) | TO(HOST_CUT) | TO(HOST_UNUSABLE) | TO(HOST_DOWN),
-    [HOST_CUT] = TO(HOST_UP) | TO(HOST_UNUSABLE) | TO(HOST_DOWN),
-    [HOST_UNUSABLE] = TO(HOST_UP) | TO(HOST_UNUSABLE) | TO(HOST_DOWN),
+    [HOST_AWAITED] = TO(HOST_UP) | TO(HOST_DOWN),
+    [HOST_DOWN] = TO(HOST_UP),
+    [HOST_UP] = TO(HOST_UP) | TO(HOST_CUT) | TO(HOST_DOWN),
+    [HOST_CUT] = TO(HOST_UP) | TO(HOST_DOWN),
 };
 
 void host_move(struct host *host, enum host_state state)
@@ -84,16 +86,16 @@ void peer_ping(struct peer *peer)
     link_send(peer->link, &message);
 }
 
-bool hosts_send(struct hosts *hosts, int index, const struct wire_message *message)
-{
-    struct host *host = &hosts->hosts[index];
-    return host->peer && !host->peer->closing && !link_send(host->peer->link, message);
-}
-
 bool hosts_congested(const struct hosts *hosts, int index)
 {
     const struct peer *peer = hosts->hosts[index].peer;
-    return peer && link_unsent(peer->link) > CONGESTED;
+    return peer && (hosts->hosts[index].waiting || link_unsent(peer->link) > CONGESTED);
+}
+
+unsigned hosts_minor(const struct hosts *hosts, int index)
+{
+    const struct peer *peer = hosts->hosts[index].peer;
+    return peer ? link_minor(peer->link) : 0;
 }
 
 /* ---- up and down ---- */
@@ -106,7 +108,9 @@ static void tell(struct host *host, enum event_type type)
 
 void host_tell_down(struct host *host)
 {
-    tell(host, EVENT_HOST_DOWN);
+    struct event event = {
+        .type = EVENT_HOST_DOWN, .host = host->index, .u.down.silence_ms = daemon_now_ms() - host->heard_ms};
+    daemon_event(host->hosts->daemon, &event);
 }
 
 static void give_up(struct host *host)
@@ -118,14 +122,13 @@ static void give_up(struct host *host)
     host_tell_down(host);
 }
 
-static void cut(struct host *host)
+void host_cut(struct host *host)
 {
     host->peer = NULL;
+    host->suspect = false;
+    hosts_pace_drop(host);
     host->hosts->callbacks.on_cut(host->hosts->daemon, host->index);
-    if (host->state == HOST_UNUSABLE) {
-        deadline_clear(&host->hosts->daemon->deadlines, &host->deadline);
-        host_move(host, HOST_DOWN);
-    } else if (host->state == HOST_UP) {
+    if (host->state == HOST_UP) {
         host_move(host, HOST_CUT);
         host_arm(host, host->heard_ms + host->hosts->daemon->settings->host_timeout_ms);
         tell(host, EVENT_HOST_SILENT);
@@ -142,19 +145,36 @@ static void on_heartbeat(struct host *host)
         struct peer *peer = host->peer;
         peer->host = NULL;
         peer_drop(peer, "silent for too long");
-        cut(host);
+        host_cut(host);
         if (host->state == HOST_CUT)
             give_up(host);
         return;
+    }
+    if (host->state == HOST_UP && !host->suspect && now - host->heard_ms >= SUSPECT_BEATS * settings->heartbeat_ms) {
+        log_notice("host=%s says nothing: it gets no new jobs until it is heard", host->settings->name);
+        host->suspect = true;
+        tell(host, EVENT_HOST_SILENT);
     }
     peer_ping(host->peer);
     host_arm(host, now + settings->heartbeat_ms);
 }
 
+static void heard(struct host *host)
+{
+    host->heard_ms = daemon_now_ms();
+    if (host->challenger)
+        hello_fend_off(host);
+    if (!host->suspect)
+        return;
+    log_notice("host=%s is heard again", host->settings->name);
+    host->suspect = false;
+    tell(host, EVENT_HOST_HEARD);
+}
+
 static void on_host_deadline(struct deadline *deadline)
 {
     struct host *host = (struct host *)((char *)deadline - offsetof(struct host, deadline));
-    if (host->state == HOST_UP || host->state == HOST_UNUSABLE)
+    if (host->state == HOST_UP)
         on_heartbeat(host);
     else
         give_up(host);
@@ -191,6 +211,8 @@ static void on_host_message(struct host *host, struct wire_message *message)
     if (message->type == WIRE_relay || message->type == WIRE_relay_closed) {
         bool here = !strcmp(host->settings->name, hosts->daemon->settings->name);
         hosts->callbacks.on_relay(hosts->daemon, host->index, here, message);
+    } else if (message->type == WIRE_renew) {
+        hosts->callbacks.on_certificate(hosts->daemon, host->peer, host->index, message);
     } else if (host->state != HOST_UP) {
         return;
     } else if (message->type == WIRE_report) {
@@ -210,16 +232,17 @@ static void on_message(struct link *link, struct wire_message *message, void *da
     (void)link;
     if (peer->closing)
         return;
-    if (peer->host) {
-        peer->host->heard_ms = daemon_now_ms();
-        if (peer->host->challenger)
-            hello_fend_off(peer->host);
-    }
+    if (peer->host)
+        heard(peer->host);
     if (message->type == WIRE_ping) {
-        struct wire_message pong = {.type = WIRE_pong, .id = message->id};
+        /* with its id it is a contact, from which the host's leases count: as if the core had answered */
+        bool up = peer->host && peer->host->state == HOST_UP;
+        struct wire_message pong = {.type = WIRE_pong, .id = up ? message->id : 0};
         link_send(peer->link, &pong);
     } else if (message->type == WIRE_pong || message->type == WIRE_error || message->type == WIRE_done) {
         return;
+    } else if (message->type == WIRE_join && !peer->host && !hosts_peer_serial(peer)) {
+        peer->hosts->callbacks.on_certificate(peer->hosts->daemon, peer, -1, message);
     } else if (message->type == WIRE_host_hello && !peer->host && !peer->challenged) {
         hello_received(peer, message);
     } else if (!peer->host || message->type == WIRE_host_hello) {
@@ -249,8 +272,8 @@ static void on_close(struct link *link, const char *text, void *data)
     struct peer *peer = data;
     struct hosts *hosts = peer->hosts;
     struct host *host = peer->host;
+    const char *from = host ? "" : link_peer_address(link);
     char printable[300];
-    (void)link;
     deadline_clear(&hosts->daemon->deadlines, &peer->deadline);
     *peer->link_of_list = peer->next;
     if (peer->next)
@@ -258,13 +281,15 @@ static void on_close(struct link *link, const char *text, void *data)
     if (peer->challenged)
         peer->challenged->challenger = NULL;
     wire_message_fini(&peer->hello);
+    hosts->callbacks.on_peer_gone(hosts->daemon, peer);
     bool log = !hosts->closing && !peer->closing && hosts_may_log(hosts);
     free(peer);
     str_printable(printable, sizeof(printable), text, strlen(text));
     if (log)
-        log_notice("%s%s link ended: %s", host ? "host=" : "a host's", host ? host->settings->name : "", printable);
+        log_notice("%s%s link%s%s ended: %s", host ? "host=" : "a host's", host ? host->settings->name : "",
+                   *from ? " from " : "", from, printable);
     if (host && !hosts->closing)
-        cut(host);
+        host_cut(host);
 }
 
 static bool local_peer_allowed(struct hosts *hosts, struct link *link)
@@ -303,12 +328,19 @@ static void *on_accept_unix(struct link *link, void *data)
 
 static void *on_accept_tcp(struct link *link, void *data)
 {
-    return accept_peer(link, data, false);
+    struct hosts *hosts = data;
+    const char *name = link_peer_name(link);
+    if (!name || !hosts_too_many(hosts, name))
+        return accept_peer(link, hosts, false);
+    if (hosts_may_log(hosts))
+        log_warning("host=%s link refused: it has too many already (from %s)", name, link_peer_address(link));
+    link_refuse(link, WIRE_CODE_REFUSED, "this host has too many links already: is more than one rsd running on it?");
+    return NULL;
 }
 
 int hosts_create(struct daemon *daemon, const struct hosts_callbacks *callbacks, struct hosts **out, struct err *err)
 {
-    static const struct link_options options = {
+    struct link_options options = {
         .program = "elmer", .peer = WIRE_FROM_HOST, .out_max = OUT_MAX, .hello_timeout_ms = HELLO_MS};
     static const struct link_callbacks links = {.on_message = on_message, .on_close = on_close};
     const struct settings *settings = daemon->settings;
@@ -316,6 +348,8 @@ int hosts_create(struct daemon *daemon, const struct hosts_callbacks *callbacks,
     hosts->daemon = daemon;
     hosts->callbacks = *callbacks;
     hosts->nhosts = (int)settings->nhosts;
+    hosts->last_paced = &hosts->paced;
+    hosts->pace.fire = hosts_pace_go_on;
     hosts->hosts = mem_array(settings->nhosts, sizeof(*hosts->hosts));
     for (int i = 0; i < hosts->nhosts; i++) {
         hosts->hosts[i] =
@@ -328,9 +362,14 @@ int hosts_create(struct daemon *daemon, const struct hosts_callbacks *callbacks,
     unsigned room = (unsigned)settings->nhosts * 2 + 16;
     int code = listener_create(daemon->loop, settings->host_socket, 0666, room, &options, &links, on_accept_unix, hosts,
                                &hosts->unix_listener, err);
+    if (!code)
+        code = hosts_make_tls(hosts, err);
+    options.tls = hosts->tls;
     if (!code && settings->listen)
         code = listener_create(daemon->loop, settings->listen, 0, room, &options, &links, on_accept_tcp, hosts,
                                &hosts->tcp_listener, err);
+    if (code == -EPERM) /* plain TCP on another address than the loopback: starting again would not help */
+        code = -EUCLEAN;
     return code;
 }
 
@@ -357,17 +396,21 @@ void hosts_close(struct hosts *hosts)
         peer_drop(peer, "elmer stops");
     for (int i = 0; i < hosts->nhosts; i++)
         deadline_clear(&hosts->daemon->deadlines, &hosts->hosts[i].deadline);
+    deadline_clear(&hosts->daemon->deadlines, &hosts->pace);
 }
 
 void hosts_destroy(struct hosts *hosts)
 {
     for (int i = 0; hosts && i < hosts->nhosts; i++) {
+        hosts_pace_drop(&hosts->hosts[i]);
         free(hosts->hosts[i].unusable);
         free(hosts->hosts[i].cpus);
         free(hosts->hosts[i].places);
     }
-    if (hosts)
+    if (hosts) {
+        tls_context_unref(hosts->tls);
         free(hosts->hosts);
+    }
     free(hosts);
 }
 

@@ -7,30 +7,44 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "elmer/certificates.h"
+#include "libelmer/base/clock.h"
 #include "libelmer/base/str.h"
 
-/* Which of the host's CPUs are used. Returns why it is unusable (malloc'd), or NULL. */
+/* Far beyond what counting from 1 reaches; the orders to come must fit into a message. */
+#define GENERATION_MAX ((uint64_t)INT64_MAX / 2)
+
+static void use_cpu(struct host *host, const struct wire_uints *cpus, size_t place)
+{
+    host->cpus[host->ncpus] = (int)cpus->items[place];
+    host->places[host->ncpus++] = (int)place;
+}
+
+/* Which of the host's CPUs are used. Returns why it takes no new jobs (malloc'd), or NULL; then all of them are, so
+ * that jobs which run there go on if their CPUs are still there. */
 static char *choose_cpus(struct host *host, const struct wire_uints *cpus)
 {
     const struct settings_host *settings = host->settings;
-    int wanted = settings->cpus ? settings->ncpus : (int)cpus->count;
+    char *unusable = NULL;
     free(host->cpus);
     free(host->places);
-    host->cpus = mem_array((size_t)wanted, sizeof(int));
-    host->places = mem_array((size_t)wanted, sizeof(int));
+    host->cpus = mem_array(cpus->count, sizeof(int));
+    host->places = mem_array(cpus->count, sizeof(int));
     host->ncpus = 0;
     host->reported = cpus->count;
-    for (size_t i = 0; i < cpus->count; i++) {
-        if (settings->cpus && (host->ncpus == wanted || (uint64_t)settings->cpus[host->ncpus] != cpus->items[i]))
-            continue;
-        host->cpus[host->ncpus] = (int)cpus->items[i];
-        host->places[host->ncpus++] = (int)i;
-    }
-    if (host->ncpus < wanted)
-        return mem_format("the configuration gives it CPU %d, which the host does not have or may not use: correct "
-                          "cpus in section [host %s]",
-                          settings->cpus[host->ncpus], settings->name);
-    return NULL;
+    for (size_t i = 0; settings->cpus && i < cpus->count && host->ncpus < settings->ncpus; i++)
+        if ((uint64_t)settings->cpus[host->ncpus] == cpus->items[i])
+            use_cpu(host, cpus, i);
+    if (settings->cpus && host->ncpus == settings->ncpus)
+        return NULL;
+    if (settings->cpus)
+        unusable = mem_format("the configuration gives it CPU %d, which the host does not have or may not use: correct "
+                              "cpus in section [host %s]",
+                              settings->cpus[host->ncpus], settings->name);
+    host->ncpus = 0;
+    for (size_t i = 0; i < cpus->count; i++)
+        use_cpu(host, cpus, i);
+    return unusable;
 }
 
 static const char *check_cpus(const struct wire_uints *cpus)
@@ -51,7 +65,7 @@ static void note_address(struct host *host, struct peer *peer, const struct wire
     snprintf(host->address, sizeof(host->address), "%s", strchr(address, ':') ? "" : address);
 }
 
-static int tell_up(struct host *host, const struct wire_host_hello *hello)
+static int tell_up(struct host *host, const struct wire_host_hello *hello, bool rebooted)
 {
     struct core_holding *holdings = mem_array(hello->holdings.count, sizeof(*holdings));
     for (size_t i = 0; i < hello->holdings.count; i++)
@@ -62,6 +76,9 @@ static int tell_up(struct host *host, const struct wire_host_hello *hello)
     event.u.up.generation = hello->generation;
     event.u.up.holdings = holdings;
     event.u.up.nholdings = (int)hello->holdings.count;
+    event.u.up.rebooted = rebooted;
+    event.u.up.closed = host->unusable != NULL;
+    event.u.up.no_lease = link_minor(host->peer->link) < WIRE_LEASE_MINOR;
     int code = daemon_event(host->hosts->daemon, &event);
     free(holdings);
     return code;
@@ -72,7 +89,7 @@ static void log_up(struct host *host, const struct wire_host_hello *hello)
     char printable[600];
     str_printable(printable, sizeof(printable), hello->mode_reason, strlen(hello->mode_reason));
     if (host->unusable)
-        log_warning("host=%s is linked but gets no jobs: %s", host->settings->name, host->unusable);
+        log_warning("host=%s is linked but gets no new jobs: %s", host->settings->name, host->unusable);
     else
         log_notice("host=%s is up: %d processors, mode %s%s%s, PVM %s, %zu jobs there", host->settings->name,
                    host->ncpus, strcmp(hello->mode, "rt") ? strcmp(hello->mode, "idle") ? "none" : "idle" : "rt",
@@ -92,26 +109,31 @@ static void welcome(struct peer *peer, uint64_t id)
 static void take_place(struct host *host, struct peer *peer, const struct wire_message *message)
 {
     const struct wire_host_hello *hello = &message->u.host_hello;
-    bool was_up = host->state == HOST_UP || host->state == HOST_CUT || host->state == HOST_AWAITED;
+    const char *serial = hosts_peer_serial(peer);
+    bool rebooted = *host->boot && strcmp(host->boot, hello->boot);
     deadline_clear(&host->hosts->daemon->deadlines, &peer->deadline);
     peer->host = host;
     host->peer = peer;
     host->heard_ms = daemon_now_ms();
+    host->suspect = false;
     host->known = true;
     host->pvm = hello->pvm;
     host->name_loopback = hello->name_loopback;
+    host->linked_ms = wall_now().ms;
+    snprintf(host->mode, sizeof(host->mode), "%s",
+             strcmp(hello->mode, "rt") ? strcmp(hello->mode, "idle") ? "none" : "idle" : "rt");
+    str_printable(host->mode_reason, sizeof(host->mode_reason), hello->mode_reason, strlen(hello->mode_reason));
     snprintf(host->boot, sizeof(host->boot), "%s", hello->boot);
     note_address(host, peer, hello);
+    if (serial)
+        certificates_shown(host->hosts->daemon->certificates, serial);
     free(host->unusable);
     host->unusable = choose_cpus(host, &hello->cpus);
     log_up(host, hello);
     welcome(peer, message->id);
-    host_move(host, host->unusable ? HOST_UNUSABLE : HOST_UP);
+    host_move(host, HOST_UP);
     host_arm(host, host->heard_ms + host->hosts->daemon->settings->heartbeat_ms);
-    if (host->unusable) {
-        if (was_up)
-            host_tell_down(host);
-    } else if (tell_up(host, hello)) {
+    if (tell_up(host, hello, rebooted)) {
         peer_drop(peer, "elmer could not take the host in; try again");
     } else {
         host->hosts->callbacks.on_up(host->hosts->daemon, host->index);
@@ -136,6 +158,7 @@ void hello_replace(struct host *host)
     old->host = NULL;
     peer_drop(old, "the host has linked again");
     host->peer = NULL;
+    hosts_pace_drop(host);
     host->hosts->callbacks.on_cut(host->hosts->daemon, host->index);
 }
 
@@ -172,6 +195,8 @@ static const char *check_identity(struct peer *peer, const struct wire_host_hell
     if (peer->local && strcmp(hello->host, hosts->daemon->settings->name))
         return "the unix socket is for the host that elmer runs on, and that has another name (name = ... in "
                "elmer.conf and rsd.conf)";
+    if (hello->generation > GENERATION_MAX)
+        return "the generation of its order is beyond any that elmer has given: restart rsd on it";
     *found = &hosts->hosts[index];
     return check_cpus(&hello->cpus);
 }
@@ -179,11 +204,13 @@ static const char *check_identity(struct peer *peer, const struct wire_host_hell
 void hello_received(struct peer *peer, struct wire_message *message)
 {
     struct host *host = NULL;
-    const char *wrong = check_identity(peer, &message->u.host_hello, &host);
+    char *wrong_name = hosts_wrong_name(peer, message->u.host_hello.host);
+    const char *wrong = wrong_name ? wrong_name : check_identity(peer, &message->u.host_hello, &host);
     if (wrong) {
         char *text = mem_format("host \"%s\": %s", message->u.host_hello.host, wrong);
         peer_refuse(peer, message->id, WIRE_CODE_REFUSED, text);
         free(text);
+        free(wrong_name);
         return;
     }
     if (host->peer && strcmp(host->boot, message->u.host_hello.boot)) {

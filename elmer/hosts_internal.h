@@ -12,10 +12,11 @@ enum {
     OUT_MAX = 64 << 20,
     CONGESTED = 256 << 10,
     LOG_BURST = 30,
-    LOG_WINDOW_MS = 10000
+    LOG_WINDOW_MS = 10000,
+    SUSPECT_BEATS = 2 /* heartbeats without an answer */
 };
 
-enum host_state { HOST_AWAITED, HOST_DOWN, HOST_UP, HOST_CUT, HOST_UNUSABLE, HOST_STATE_COUNT };
+enum host_state { HOST_AWAITED, HOST_DOWN, HOST_UP, HOST_CUT, HOST_STATE_COUNT };
 struct peer {
     struct hosts *hosts;
     struct link *link;
@@ -34,32 +35,43 @@ struct host {
     enum host_state state;
     struct peer *peer, *challenger;
     int64_t heard_ms;
-    struct deadline deadline; /* UP, UNUSABLE: next heartbeat; CUT, AWAITED: give up */
+    bool suspect;             /* UP, but nothing heard for SUSPECT_BEATS: the core knows it as silent */
+    struct deadline deadline; /* UP: next heartbeat; CUT, AWAITED: give up */
     bool known, pvm, name_loopback;
-    char boot[65], address[65];
+    char boot[65], address[65], mode[9], mode_reason[600];
+    int64_t linked_ms; /* wall clock */
     char *unusable;
     int *cpus;   /* [ncpus] those that Elmer uses */
     int *places; /* [ncpus] their index in the host's reports */
     int ncpus;
     size_t reported; /* CPUs in a report */
+    struct waiting *waiting, **last_waiting; /* hosts_pace.c: what goes to it in the next turns */
+    struct host *next_paced;
+    bool paced; /* in the list of those */
 };
 
 struct hosts {
     struct daemon *daemon;
     struct hosts_callbacks callbacks;
     struct listener *unix_listener, *tcp_listener;
+    struct tls_context *tls; /* NULL: TCP is plain, or not served */
     struct host *hosts;
     int nhosts;
     struct peer *peers;
     uid_t host_uid; /* of the local rsd beside root */
     uint64_t pings;
+    struct host *paced, **last_paced; /* those for which something waits, or did before their link was cut */
+    struct deadline pace;
+    uint64_t turn; /* of the loop, */
+    int sent;      /* and messages in it */
     struct log_limit limit;
     bool closing;
 };
 
 void host_move(struct host *host, enum host_state state);
 void host_arm(struct host *host, int64_t at_ms);
-void host_tell_down(struct host *host);
+void host_tell_down(struct host *host); /* and for how long nothing was heard */
+void host_cut(struct host *host);       /* its link is gone */
 void peer_ping(struct peer *peer);
 void peer_drop(struct peer *peer, const char *text);
 /* Log, send an error, close. */
@@ -72,5 +84,15 @@ void hello_received(struct peer *peer, struct wire_message *message);
 void hello_accept_challenger(struct host *host);
 void hello_fend_off(struct host *host);
 void hello_replace(struct host *host);
+
+/* hosts_pace.c: what waits goes out, as much of it as a turn may; it is dropped with the host's link. */
+void hosts_pace_go_on(struct deadline *deadline);
+void hosts_pace_drop(struct host *host);
+
+/* hosts_tls.c: read the certificates if TCP is served with TLS; this name has enough links without host_hello; why a
+ * peer may not be the host (malloc'd, the rest of a sentence), NULL: it may. */
+int hosts_make_tls(struct hosts *hosts, struct err *err);
+bool hosts_too_many(struct hosts *hosts, const char *name);
+char *hosts_wrong_name(const struct peer *peer, const char *name);
 
 #endif

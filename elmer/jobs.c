@@ -32,7 +32,10 @@ void jobs_fini(struct jobs *jobs)
         job_free(job);
     map_fini(&jobs->by_id);
     map_fini(&jobs->by_token);
-    map_fini(&jobs->dropped);
+    cursor = 0;
+    for (void *bytes; (bytes = map_next(&jobs->bytes, &cursor));)
+        free(bytes);
+    map_fini(&jobs->bytes);
 }
 
 static uint64_t hash(const struct jobs *jobs, uint32_t uid, const char *token)
@@ -58,14 +61,26 @@ struct job *jobs_by_token(const struct jobs *jobs, uint32_t uid, const char *tok
     return job;
 }
 
-bool jobs_token_dropped(const struct jobs *jobs, uint32_t uid, const char *token)
+static size_t *bytes_of(struct jobs *jobs, uint32_t uid)
 {
-    return map_get(&jobs->dropped, hash(jobs, uid, token)) != NULL;
+    size_t *bytes = map_get(&jobs->bytes, uid);
+    if (!bytes) {
+        bytes = mem_zalloc(sizeof(*bytes));
+        map_put(&jobs->bytes, uid, bytes);
+    }
+    return bytes;
 }
 
-void jobs_note_dropped(struct jobs *jobs, uint32_t uid, const char *token)
+size_t jobs_bytes(const struct jobs *jobs, uint32_t uid)
 {
-    map_put(&jobs->dropped, hash(jobs, uid, token), jobs);
+    const size_t *bytes = map_get(&jobs->bytes, uid);
+    return bytes ? *bytes : 0;
+}
+
+static void uncount(struct jobs *jobs, struct job *job)
+{
+    *bytes_of(jobs, job->uid) -= job->bytes;
+    job->bytes = 0;
 }
 
 struct job *jobs_add(struct jobs *jobs, uint64_t id, uint32_t uid, const char *user, struct wire_message *submission)
@@ -79,6 +94,8 @@ struct job *jobs_add(struct jobs *jobs, uint64_t id, uint32_t uid, const char *u
                         .started_ms = -1,
                         .ended_ms = -1};
     submission->memory = NULL;
+    job->bytes = job->submission.bytes;
+    *bytes_of(jobs, uid) += job->bytes;
     assert(!map_get(&jobs->by_id, id));
     map_put(&jobs->by_id, id, job);
     uint64_t key = hash(jobs, uid, job_submit(job)->token);
@@ -89,6 +106,7 @@ struct job *jobs_add(struct jobs *jobs, uint64_t id, uint32_t uid, const char *u
 
 void jobs_remove(struct jobs *jobs, struct job *job)
 {
+    uncount(jobs, job);
     uint64_t key = hash(jobs, job->uid, job_submit(job)->token);
     struct job *first = map_get(&jobs->by_token, key);
     map_remove(&jobs->by_id, job->id);
@@ -105,6 +123,7 @@ void jobs_remove(struct jobs *jobs, struct job *job)
 
 void jobs_note_ended(struct jobs *jobs, struct job *job)
 {
+    uncount(jobs, job);
     *jobs->last_ended = job;
     jobs->last_ended = &job->next_ended;
     jobs->nended++;
@@ -122,8 +141,6 @@ void jobs_drop(struct jobs *jobs, struct job *job)
     if (!jobs->ended)
         jobs->last_ended = &jobs->ended;
     jobs->nended--;
-    if (!job->refused)
-        jobs_note_dropped(jobs, job->uid, job_submit(job)->token);
     jobs_remove(jobs, job);
 }
 
@@ -137,6 +154,15 @@ void job_set_usage(struct job *job, const char *host, uint32_t attempt, double c
         }
     job->usage = mem_grow(job->usage, &job->usage_capacity, job->nusage + 1, sizeof(*job->usage));
     job->usage[job->nusage++] = usage;
+}
+
+void job_name_lost(struct core *core, const struct core_job *state, struct arena *memory, struct record *record)
+{
+    const char **lost = arena_array(memory, (size_t)state->nlost, sizeof(*lost));
+    for (int i = 0; i < state->nlost; i++)
+        lost[i] = state->lost[i] < 0 ? RECORD_UNKNOWN_HOST : core_host(core, state->lost[i])->name;
+    record->lost = lost;
+    record->nlost = (uint32_t)state->nlost;
 }
 
 static void copy_cluster(struct core *core, struct record *record, const struct core_job *state)
@@ -162,31 +188,43 @@ static void copy_cluster(struct core *core, struct record *record, const struct 
     }
 }
 
+void job_glance(struct core *core, struct job *job, const struct core_job *state, struct record *r)
+{
+    *r = (struct record){.id = job->id,
+                         .uid = job->uid,
+                         .user = job->user,
+                         .token = job_submit(job)->token,
+                         .submitted_ms = job->submitted_ms,
+                         .started_ms = job->started_ms,
+                         .ended_ms = job->ended_ms,
+                         .submit = job_submit(job),
+                         .state = state->state,
+                         .reason = state->reason,
+                         .text = state->text ? state->text : "",
+                         .attempt = state->attempt,
+                         .allocation = state->allocation,
+                         .level = state->level,
+                         .exit_status = state->exit_status,
+                         .signal = state->signal,
+                         .exits = state->exits,
+                         .failed_rank = state->failed_rank,
+                         .ahead = state->ahead,
+                         .launched = state->launched,
+                         .lease_ms = state->lease_ms,
+                         .lost_ms = state->lost_ms};
+    r->refused = core_survey(core, job->id, &r->survey);
+    memcpy(r->level_ms, state->level_ms, sizeof(r->level_ms));
+}
+
 struct record *job_record(struct core *core, struct job *job, const struct core_job *state, bool with_json)
 {
     struct record *r = record_create();
-    r->id = job->id;
-    r->uid = job->uid;
-    r->user = arena_strdup(&r->memory, job->user);
+    job_glance(core, job, state, r);
+    r->user = arena_strdup(&r->memory, r->user);
     r->token = job->refused ? arena_format(&r->memory, "refused %llu", (unsigned long long)job->id)
-                            : arena_strdup(&r->memory, job_submit(job)->token);
-    r->submitted_ms = job->submitted_ms;
-    r->started_ms = job->started_ms;
-    r->ended_ms = job->ended_ms;
-    r->submit = job_submit(job);
-    r->state = state->state;
-    r->reason = state->reason;
-    r->text = arena_strdup(&r->memory, state->text ? state->text : "");
-    r->attempt = state->attempt;
-    r->allocation = state->allocation;
-    r->level = state->level;
-    r->exit_status = state->exit_status;
-    r->signal = state->signal;
-    r->exits = state->exits;
-    r->failed_rank = state->failed_rank;
-    r->ahead = state->ahead;
-    r->refused = core_survey(core, job->id, &r->survey);
-    memcpy(r->level_ms, state->level_ms, sizeof(r->level_ms));
+                            : arena_strdup(&r->memory, r->token);
+    r->text = arena_strdup(&r->memory, r->text);
+    job_name_lost(core, state, &r->memory, r);
     copy_cluster(core, r, state);
     if (job->nusage) {
         r->usage = memcpy(arena_array(&r->memory, job->nusage, sizeof(*job->usage)), job->usage,

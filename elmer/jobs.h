@@ -24,6 +24,7 @@ struct job {
     size_t nusage, usage_capacity;
     struct launch *launch; /* NULL: nothing to do */
     uint64_t put;          /* number of its last write */
+    size_t bytes;          /* of the submission, counted for its user until it has ended */
     bool ended;            /* DONE or CANCELLED has been put */
     enum job_state logged;
     struct request *waiting; /* for its end; the list of requests.c */
@@ -39,7 +40,7 @@ enum { JOBS_ENDED_KEPT = 1000 }; /* ended ones beyond are dropped from memory an
 
 struct jobs {
     struct map by_id, by_token;
-    struct map dropped; /* hashes of the tokens of jobs that are in the store only */
+    struct map bytes; /* by uid, see jobs_bytes() */
     uint64_t salt;
     struct job *ended, **last_ended; /* in the order of their end */
     size_t nended;
@@ -49,12 +50,11 @@ void jobs_init(struct jobs *jobs);
 void jobs_fini(struct jobs *jobs);
 /* Takes over submission (moved) and copies user. */
 struct job *jobs_add(struct jobs *jobs, uint64_t id, uint32_t uid, const char *user, struct wire_message *submission);
+/* Of the submissions of the user's jobs that have not ended. */
+size_t jobs_bytes(const struct jobs *jobs, uint32_t uid);
 void jobs_remove(struct jobs *jobs, struct job *job); /* as if it had never been */
 struct job *jobs_find(const struct jobs *jobs, uint64_t id);
 struct job *jobs_by_token(const struct jobs *jobs, uint32_t uid, const char *token);
-/* The token may belong to a job that is in the store only. */
-bool jobs_token_dropped(const struct jobs *jobs, uint32_t uid, const char *token);
-void jobs_note_dropped(struct jobs *jobs, uint32_t uid, const char *token);
 /* The job has ended (once per job). */
 void jobs_note_ended(struct jobs *jobs, struct job *job);
 /* The oldest ended job beyond those that are kept, or NULL. jobs_drop() takes it from memory. */
@@ -62,6 +62,11 @@ struct job *jobs_oldest(const struct jobs *jobs, size_t kept);
 void jobs_drop(struct jobs *jobs, struct job *job);
 /* Record usage on a host; replaces that of the same attempt there. */
 void job_set_usage(struct job *job, const char *host, uint32_t attempt, double cpu_seconds, int64_t memory_peak_bytes);
+/* A record without memory of its own, for a short look: it points into the job and the state, and has neither processors,
+ * hosts nor usage. */
+void job_glance(struct core *core, struct job *job, const struct core_job *state, struct record *record);
+/* The lost hosts that may still have it, into the record. */
+void job_name_lost(struct core *core, const struct core_job *state, struct arena *memory, struct record *record);
 /* All that is kept of it. with_json: the submission for the store. */
 struct record *job_record(struct core *core, struct job *job, const struct core_job *state, bool with_json);
 

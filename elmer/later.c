@@ -1,4 +1,5 @@
-/* later.c - answers, opens, starts and acknowledgements wait here for the commit of what they follow from, in order. */
+/* later.c - answers, opens, starts and acknowledgements wait here for the commit of what they follow from, in order,
+ * but the answers of a commit go first. */
 #include "config.h"
 
 #include "elmer/later.h"
@@ -8,6 +9,7 @@
 #include <string.h>
 
 #include "elmer/hosts.h"
+#include "elmer/join.h"
 #include "elmer/launch.h"
 #include "elmer/requests.h"
 #include "libelmer/base/log.h"
@@ -18,11 +20,30 @@ static bool job_is(struct daemon *d, uint64_t id, uint32_t attempt, enum job_sta
     return job && job->attempt == attempt && job->state == state;
 }
 
+/* It has come back with another rsd since that was decided. */
+static void refuse_lease(struct daemon *d, const struct deferred *w)
+{
+    char text[400];
+    snprintf(
+        text, sizeof(text),
+        "%s: its rsd speaks version %d.%u and cannot hold the lease of a job with --requeue, which came with %d.%d: "
+        "upgrade it",
+        core_host(d->core, w->host)->name, WIRE_MAJOR, hosts_minor(d->hosts, w->host), WIRE_MAJOR, WIRE_LEASE_MINOR);
+    struct event event = {.type = EVENT_OPEN_FAILED, .host = w->host, .job = w->job, .attempt = w->attempt};
+    event.u.failed.reason = REASON_START_FAILED;
+    event.u.failed.text = text;
+    daemon_event(d, &event);
+}
+
 static void send_open(struct daemon *d, const struct deferred *w)
 {
     const struct job *job = jobs_find(&d->jobs, w->job);
     if (!job || !job_is(d, w->job, w->attempt, JOB_STARTING))
         return; /* it has been ended meanwhile */
+    if (w->lease_ms && hosts_facts(d->hosts, w->host).linked && hosts_minor(d->hosts, w->host) < WIRE_LEASE_MINOR) {
+        refuse_lease(d, w);
+        return;
+    }
     struct wire_message message = {.type = WIRE_open};
     message.u.open.job = w->job;
     message.u.open.attempt = w->attempt;
@@ -31,6 +52,7 @@ static void send_open(struct daemon *d, const struct deferred *w)
     message.u.open.user = job->user;
     message.u.open.cpus = (struct wire_uints){w->cpus, w->ncpus};
     message.u.open.pvm = job_submit(job)->pvm;
+    message.u.open.lease_ms = (uint64_t)w->lease_ms;
     hosts_send(d->hosts, w->host, &message);
 }
 
@@ -78,6 +100,12 @@ static void go_on(struct daemon *d, const struct deferred *w)
     case WAIT_SETTLED:
         settled(d, w->job);
         break;
+    case WAIT_CERTIFICATE:
+        joins_committed(d->joins, w->request);
+        break;
+    case WAIT_REMOVED:
+        requests_removed(d->requests, w->request);
+        break;
     case WAIT_LAUNCH:
         if (job)
             launch_begin(d, job);
@@ -108,29 +136,46 @@ static void deferred_free(struct deferred *wait)
     free(wait);
 }
 
+static bool is_answer(const struct deferred *wait)
+{
+    return wait->kind == WAIT_ANSWER || wait->kind == WAIT_SUBMITTED;
+}
+
+/* Take it out of the list, and do it. */
+static void take(struct daemon *d, struct deferred **place)
+{
+    struct deferred *wait = *place;
+    *place = wait->next;
+    if (!*place)
+        d->last_deferred = place;
+    go_on(d, wait);
+    deferred_free(wait);
+}
+
+/* Answers first: people wait for them, and the start of a job on many hosts takes a while to be sent. */
 void later_commit(uint64_t number, void *data)
 {
     struct daemon *d = data;
     d->stepping = true; /* what arises from one waits until the next has gone out */
-    while (d->deferred && d->deferred->number <= number) {
-        struct deferred *wait = d->deferred;
-        d->deferred = wait->next;
-        if (!d->deferred)
-            d->last_deferred = &d->deferred;
-        go_on(d, wait);
-        deferred_free(wait);
+    for (struct deferred **place = &d->deferred; *place && (*place)->number <= number;) {
+        if (is_answer(*place))
+            take(d, place);
+        else
+            place = &(*place)->next;
     }
+    while (d->deferred && d->deferred->number <= number)
+        take(d, &d->deferred);
     d->stepping = false;
     daemon_run_events(d);
 }
 
 void daemon_later(struct daemon *d, enum later what, uint64_t request, int host, uint64_t job, uint32_t attempt)
 {
-    struct deferred wait = {.kind = what == LATER_SUBMITTED ? WAIT_SUBMITTED : WAIT_FORGET,
-                            .request = request,
-                            .host = host,
-                            .job = job,
-                            .attempt = attempt};
+    static const enum wait_kind kinds[LATER_COUNT] = {[LATER_SUBMITTED] = WAIT_SUBMITTED,
+                                                      [LATER_FORGET] = WAIT_FORGET,
+                                                      [LATER_CERTIFICATE] = WAIT_CERTIFICATE,
+                                                      [LATER_REMOVED] = WAIT_REMOVED};
+    struct deferred wait = {.kind = kinds[what], .request = request, .host = host, .job = job, .attempt = attempt};
     later_put(d, &wait);
 }
 

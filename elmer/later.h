@@ -4,7 +4,7 @@
 
 #include "elmer/daemon.h"
 
-enum wait_kind { WAIT_ANSWER, WAIT_OPEN, WAIT_LAUNCH, WAIT_TAKEN, WAIT_SUBMITTED, WAIT_FORGET, WAIT_SETTLED };
+enum wait_kind { WAIT_ANSWER, WAIT_OPEN, WAIT_LAUNCH, WAIT_TAKEN, WAIT_SUBMITTED, WAIT_FORGET, WAIT_SETTLED, WAIT_CERTIFICATE, WAIT_REMOVED };
 
 struct deferred {
     struct deferred *next;
@@ -14,8 +14,9 @@ struct deferred {
     uint64_t request, job, generation;
     uint32_t attempt, rank;
     int host;
-    uint64_t *cpus; /* OPEN */
+    uint64_t *cpus; /* OPEN, as the next */
     size_t ncpus;
+    int64_t lease_ms;
 };
 
 /* Carry it out, now or when the store is that far; it is copied. */

@@ -6,11 +6,12 @@
  * first line is the answer) -> pvm_ready -> COMMAND -> LAUNCHED -> the last exit: FINISHING (the agent is told to drain
  * the tasks' output) -> agent and master have exited, or 2 s -> the core gets that exit. Failures: what cannot be
  * started ends the job with EVENT_LAUNCH_FAILED; an agent or a daemon that exits on the way, a job whose supervisor is
- * lost, with EVENT_ABORT; a daemon that dies by a signal also when the command has followed it already. One that ends by
- * itself while the command runs may have been halted by it, as programs do as their last act (pvm_halt): HALTED, and only
- * if the command has not ended within HALT_MS it is a failure. Time: start_timeout of the core bounds everything before
- * LAUNCHED, FINISH_MS the finish.
- * A host that links again is sent again what it has not confirmed; starts are idempotent by (job, attempt, process).
+ * lost, with EVENT_ABORT; a daemon that dies by a signal also when the command has followed it already. One that ends
+ * by itself while the command runs may have been halted by it, as programs do as their last act (pvm_halt): HALTED, and
+ * only if the command has not ended within HALT_MS it is a failure; if it has, FINISHING gives the death of a daemon
+ * VERDICT_MS to be told, because its sockets are closed, and noticed, before. Time: start_timeout of the core bounds
+ * everything before LAUNCHED, FINISH_MS the finish. A host that links again is sent again what it has not confirmed;
+ * starts are idempotent by (job, attempt, process).
  *
  * Numbers of processes: ranks 0..nprocs-1, then the master, the agent, and for the i-th host of the job (i > 0) its
  * pvmd. Invariants: a launch belongs to one attempt; OVER begins nothing and sends nothing but acknowledgements. A
@@ -22,6 +23,7 @@
 
 #include <assert.h>
 #include <inttypes.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -41,10 +43,10 @@ static const unsigned moves[LAUNCH_STATE_COUNT] = {
     [LAUNCH_SLAVES] = TO(LAUNCH_COMMAND) | TO(LAUNCH_OVER),
     [LAUNCH_COMMAND] = TO(LAUNCH_LAUNCHED) | TO(LAUNCH_OVER),
     [LAUNCH_LAUNCHED] = TO(LAUNCH_FINISHING) | TO(LAUNCH_HALTED) | TO(LAUNCH_OVER),
-    [LAUNCH_HALTED] = TO(LAUNCH_OVER),
+    [LAUNCH_HALTED] = TO(LAUNCH_FINISHING) | TO(LAUNCH_OVER),
     [LAUNCH_FINISHING] = TO(LAUNCH_OVER),
 };
-static const char *const state_names[LAUNCH_STATE_COUNT] = {"master",   "agent",     "slaves", "command",
+static const char *const state_names[LAUNCH_STATE_COUNT] = {"master",   "agent",  "slaves",    "command",
                                                             "launched", "halted", "finishing", "over"};
 
 void launch_move(struct launch *l, enum launch_state state)
@@ -264,7 +266,8 @@ static void on_deadline(struct deadline *deadline)
 {
     struct launch *l = (struct launch *)((char *)deadline - offsetof(struct launch, deadline));
     if (l->state == LAUNCH_HALTED) {
-        launch_fail(l, EVENT_ABORT, REASON_PVM_FAILED, "%s, and without it the job's virtual machine is gone", l->halted);
+        launch_fail(l, EVENT_ABORT, REASON_PVM_FAILED, "%s, and without it the job's virtual machine is gone",
+                    l->halted);
         return;
     }
     if (!l->agent_gone)
@@ -279,6 +282,15 @@ static void begin_finish(struct launch *l, const struct event *last)
     launch_move(l, LAUNCH_FINISHING);
     deadline_set(&l->daemon->deadlines, &l->deadline, daemon_now_ms() + FINISH_MS);
     hosts_send(l->daemon->hosts, l->hosts[0], &message);
+}
+
+/* A helper and then the command have ended: of a daemon's death, which takes longer to be told than its sockets take to
+ * be closed? */
+static void await_verdict(struct launch *l, const struct event *last)
+{
+    l->last_exit = *last;
+    launch_move(l, LAUNCH_FINISHING);
+    deadline_set(&l->daemon->deadlines, &l->deadline, daemon_now_ms() + VERDICT_MS);
 }
 
 static struct event exit_event(int host, const struct wire_exited *exited)
@@ -301,15 +313,25 @@ static void on_rank_exited(struct launch *l, int host, const struct wire_exited 
         l->exited[rank] = true;
         l->nexited++;
     }
-    if (job_submit(l->job)->pvm && l->state == LAUNCH_LAUNCHED && l->nexited == l->ranks)
+    bool last = job_submit(l->job)->pvm && l->nexited == l->ranks;
+    if (last && l->state == LAUNCH_LAUNCHED)
         begin_finish(l, &event);
+    else if (last && l->state == LAUNCH_HALTED && !(l->agent_gone && l->master_gone))
+        await_verdict(l, &event);
     else
         daemon_event(l->daemon, &event);
 }
 
+static bool stops(int64_t signal)
+{
+    return signal == SIGSTOP || signal == SIGTSTP || signal == SIGTTIN || signal == SIGTTOU;
+}
+
 static const char *how(const struct wire_exited *exited, char *text, size_t size)
 {
-    if (exited->signal > 0)
+    if (stops(exited->signal))
+        snprintf(text, size, "was stopped by signal %d", (int)exited->signal);
+    else if (exited->signal > 0)
         snprintf(text, size, "ended by signal %d", (int)exited->signal);
     else
         snprintf(text, size, "ended with status %d", (int)exited->exit_status);
@@ -333,7 +355,7 @@ static void on_helper_exited(struct launch *l, int host, const struct wire_exite
                  agent ? "the agent of its virtual machine" : "its PVM daemon", how(exited, text, sizeof(text)));
         launch_move(l, LAUNCH_HALTED);
         deadline_set(&l->daemon->deadlines, &l->deadline, daemon_now_ms() + HALT_MS);
-    } else if (l->state != LAUNCH_OVER && l->state != LAUNCH_HALTED) {
+    } else if (l->state != LAUNCH_OVER && (l->state != LAUNCH_HALTED || exited->signal > 0)) {
         launch_fail(l, EVENT_ABORT, REASON_PVM_FAILED, "%s: %s %s, and without it the job's virtual machine is gone%s",
                     launch_host(l, place), agent ? "the agent of its virtual machine" : "its PVM daemon",
                     how(exited, text, sizeof(text)),
@@ -501,6 +523,18 @@ static struct launch *create(struct daemon *daemon, struct job *job, const struc
     return l;
 }
 
+/* Known from before a restart: not to be started again. */
+static void note_exited(struct launch *l, const struct core_job *state)
+{
+    for (uint32_t rank = 0; rank < l->ranks; rank++) {
+        if (!state->exited || !(state->exited[rank / 8] & (1u << (rank % 8))))
+            continue;
+        l->started[rank] = l->exited[rank] = true;
+        l->nstarted++;
+        l->nexited++;
+    }
+}
+
 void launch_begin(struct daemon *daemon, struct job *job)
 {
     const struct core_job *state = core_job(daemon->core, job->id);
@@ -511,6 +545,7 @@ void launch_begin(struct daemon *daemon, struct job *job)
     launch_end(daemon, job);
     bool pvm = job_submit(job)->pvm;
     struct launch *l = create(daemon, job, state, pvm ? LAUNCH_MASTER : LAUNCH_COMMAND);
+    note_exited(l, state);
     if (!pvm)
         start_commands(l, -1);
     else if (pvm_everywhere(l))
@@ -521,11 +556,8 @@ void launch_restore(struct daemon *daemon, struct job *job)
 {
     const struct core_job *state = core_job(daemon->core, job->id);
     struct launch *l = create(daemon, job, state, LAUNCH_LAUNCHED);
-    for (uint32_t rank = 0; rank < l->ranks; rank++) {
-        l->started[rank] = true;
-        l->exited[rank] = state->exited && state->exited[rank / 8] & (1u << (rank % 8));
-        l->nexited += l->exited[rank];
-    }
+    note_exited(l, state);
+    memset(l->started, true, l->ranks * sizeof(bool));
     l->nstarted = l->ranks;
 }
 
@@ -543,6 +575,14 @@ void launch_end(struct daemon *daemon, struct job *job)
     l->next_dead = daemon->dead_launches;
     daemon->dead_launches = l;
     daemon_tidy_soon(daemon);
+}
+
+void launch_emptied(struct daemon *daemon, uint64_t job, uint64_t attempt)
+{
+    struct job *found = jobs_find(&daemon->jobs, job);
+    struct launch *l = found ? found->launch : NULL;
+    if (l && l->attempt == attempt && l->state == LAUNCH_FINISHING)
+        finish(l); /* after a restart: the END that was sent before the exit was on disk has reached the host */
 }
 
 void launch_sweep(struct daemon *daemon)

@@ -14,6 +14,8 @@ void launch_restore(struct daemon *daemon, struct job *job);
 void launch_end(struct daemon *daemon, struct job *job);
 /* started start_failed line exited pvm_* of a host. */
 void launch_message(struct daemon *daemon, int host, struct wire_message *message);
+/* A host has nothing of the attempt any more: an exit that is still kept goes to the core before that does. */
+void launch_emptied(struct daemon *daemon, uint64_t job, uint64_t attempt);
 /* The host has linked again: what it has not confirmed is sent again. */
 void launch_host_up(struct daemon *daemon, int host);
 

@@ -1,10 +1,10 @@
-/* query.c - lists of jobs, and waiting for the end of one.
+/* query.c - lists of jobs, the history, and waiting for the end of one.
  *
  * A query is answered in slices of up to 256 jobs, one slice in a turn of the loop, and only while the client (or its
  * host) takes what was sent: else it goes on a little later. A slice becomes one or more pages, none too large for a
  * frame, all but the very last with `more`. Jobs named by id that are no longer in memory are read from the store
  * between two slices. A list without ids walks the core by id and so keeps nothing: a job that changes or ends
- * meanwhile is shown as it is when its turn comes. A wait hangs on its job until the end is on disk, or until its
+ * meanwhile is shown as it is when its turn comes. The history is read from the store, slice by slice. A wait hangs on its job until the end is on disk, or until its
  * timeout. */
 #include "config.h"
 
@@ -15,7 +15,7 @@
 #include "elmer/requests.h"
 #include "elmer/view.h"
 
-enum { SLICE = 256, SCAN = 20000, RETRY_MS = 5 };
+enum { SLICE = QUERY_SLICE, SCAN = 20000, RETRY_MS = 5 };
 
 static void step(struct request *request);
 
@@ -49,7 +49,8 @@ static void send_records(struct request *request, struct record *const *records,
     struct wire_job_view *views = arena_array(&memory, count, sizeof(*views));
     size_t first = 0, cost = 0;
     for (size_t i = 0; i < count; i++) {
-        view_of(records[i], request->daemon->settings->core.levels, &memory, &views[i]);
+        view_of(records[i], request->daemon->settings->core.levels, request_sees(request, records[i]->uid), &memory,
+                &views[i]);
         size_t this = view_cost(&views[i]);
         if (i > first && cost + this > VIEW_PAGE_COST) {
             send_page(request, views + first, i - first, true);
@@ -70,31 +71,53 @@ static void free_records(struct record **records, size_t count)
 
 /* ---- lists ---- */
 
-static bool wanted(const struct wire_query *query, enum job_state state)
+/* As users see it now: a final state is not shown before it is on disk. */
+static bool wanted(const struct request *request, const struct job *job, const struct core_job *state)
 {
-    if (state == JOB_QUEUED || state == JOB_HELD)
-        return query->queued;
-    return query->running && (state == JOB_STARTING || state == JOB_RUNNING || state == JOB_ENDING);
+    const bool lines = request->type == WIRE_query_lines;
+    const bool queued = lines ? request->message.u.query_lines.queued : request->message.u.query.queued;
+    const bool running = lines ? request->message.u.query_lines.running : request->message.u.query.running;
+    if (state->state == JOB_QUEUED || state->state == JOB_HELD)
+        return queued;
+    if (state->state == JOB_DONE)
+        return running && !daemon_job_settled(request->daemon, job);
+    return running && (state->state == JOB_STARTING || state->state == JOB_RUNNING || state->state == JOB_ENDING);
+}
+
+/* The next jobs that are wanted; *more: there may be others. */
+static size_t next_jobs(struct request *request, struct job **jobs, bool *more)
+{
+    struct daemon *daemon = request->daemon;
+    const struct core_job *state = NULL;
+    size_t count = 0;
+    for (int scanned = 0; count < SLICE && scanned < SCAN && (state = core_next_job(daemon->core, &request->cursor));
+         scanned++) {
+        struct job *job = jobs_find(&daemon->jobs, state->id);
+        if (job && wanted(request, job, state))
+            jobs[count++] = job;
+    }
+    *more = state != NULL;
+    return count;
+}
+
+static void send_jobs(struct request *request, struct job *const *jobs, size_t count, bool more)
+{
+    struct record *records[SLICE] = {0};
+    for (size_t i = 0; i < count; i++)
+        records[i] = daemon_record(request->daemon, jobs[i]);
+    send_records(request, records, count, more);
+    free_records(records, count);
 }
 
 static void list_slice(struct request *request)
 {
-    struct daemon *daemon = request->daemon;
-    struct record *records[SLICE];
-    size_t count = 0;
-    const struct core_job *state = NULL;
-    for (int scanned = 0; count < SLICE && scanned < SCAN && (state = core_next_job(daemon->core, &request->cursor));
-         scanned++) {
-        struct job *job = jobs_find(&daemon->jobs, state->id);
-        enum job_state shown =
-            job && state->state == JOB_DONE && !daemon_job_settled(daemon, job) ? JOB_ENDING : state->state;
-        if (job && wanted(&request->message.u.query, shown))
-            records[count++] = daemon_record(daemon, job);
-    }
-    bool more = state != NULL;
-    if (count || !more)
-        send_records(request, records, count, more);
-    free_records(records, count);
+    struct job *jobs[SLICE];
+    bool more;
+    size_t count = next_jobs(request, jobs, &more);
+    if ((count || !more) && request->type == WIRE_query_lines)
+        lines_send(request, jobs, count, more);
+    else if (count || !more)
+        send_jobs(request, jobs, count, more);
     if (more)
         go_on(request, 0);
     else
@@ -156,11 +179,45 @@ static void ids_slice(struct request *request)
     store_read(daemon->store, missing, nmissing, on_read, request);
 }
 
+/* ---- history ---- */
+
+static void on_history(struct record **records, size_t count, const char *error, void *data)
+{
+    struct request *request = data;
+    uint64_t left = request->message.u.history.count;
+    request->holder = HOLDER_NONE;
+    if (!request->client || error) {
+        request_error(request, WIRE_CODE_REFUSED, "elmer cannot read its store: %s; try again", error ? error : "");
+    } else {
+        bool more = count == SLICE && left != SLICE;
+        send_records(request, records, count, more);
+        if (more) {
+            request->cursor = records[count - 1]->id;
+            request->message.u.history.count = left ? left - count : 0;
+            go_on(request, 0);
+        } else {
+            request_end(request);
+        }
+    }
+    free_records(records, count);
+}
+
+static void history_slice(struct request *request)
+{
+    const struct wire_history *history = &request->message.u.history;
+    size_t count = history->count && history->count < SLICE ? (size_t)history->count : SLICE;
+    request->holder = HOLDER_STORE;
+    store_read_history(request->daemon->store, request->cursor ? request->cursor : INT64_MAX, history->user, count,
+                       on_history, request);
+}
+
 static void step(struct request *request)
 {
     if (client_congested(request->client))
         go_on(request, RETRY_MS);
-    else if (request->message.u.query.jobs.count)
+    else if (request->type == WIRE_history)
+        history_slice(request);
+    else if (request->type == WIRE_query && request->message.u.query.jobs.count)
         ids_slice(request);
     else
         list_slice(request);

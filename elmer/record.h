@@ -10,6 +10,8 @@
 #include "elmer/mem.h"
 #include "libelmer/wire/wire.h"
 
+#define RECORD_UNKNOWN_HOST "?" /* among those that are lost: was taken out of the configuration */
+
 struct record_processor {
     const char *host;
     int cpu;
@@ -43,6 +45,10 @@ struct record {
     uint32_t nprocessors;
     const char *const *hosts; /* those that it may use; nhosts 0: all */
     uint32_t nhosts;
+    bool launched;
+    int64_t lease_ms;        /* of the attempt; 0: none */
+    const char *const *lost; /* hosts that may still have it, also such as are no longer in the configuration */
+    uint32_t nlost;
     int exit_status, signal;
     uint32_t exits, failed_rank;
     const uint8_t *exited; /* as in struct core_job; NULL */
@@ -51,7 +57,8 @@ struct record {
     int64_t level_ms[CORE_MAX_LEVELS];
     const struct record_usage *usage;
     size_t nusage;
-    uint32_t ahead; /* of queued ones; not stored, as the next two */
+    int64_t lost_ms; /* as in struct core_job; not stored, as all below */
+    uint32_t ahead;  /* of queued ones */
     bool refused;   /* it is next, and the allocator refuses it ... */
     struct core_survey survey; /* ... as these processors take no job now */
 };

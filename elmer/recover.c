@@ -2,7 +2,8 @@
  *
  * Queued and held jobs come back in the order of ids, those with a cluster in the order of their allocation. Hosts of
  * the latter are awaited: nothing is decided about such a job before its host says hello, or does not come within
- * host_timeout. A job on a host that is no longer in the configuration is done, host-lost. */
+ * host_timeout. A job on a host that is no longer in the configuration is done, host-lost, or goes back into the queue
+ * if it was submitted so. */
 #include "config.h"
 
 #include "elmer/recover.h"
@@ -13,6 +14,7 @@
 #include <string.h>
 
 #include "elmer/launch.h"
+#include "elmer/view.h"
 #include "libelmer/base/clock.h"
 #include "libelmer/base/log.h"
 
@@ -26,11 +28,6 @@ static void collect(struct record *record, void *data)
     struct found *found = data;
     found->records = mem_grow(found->records, &found->capacity, found->count + 1, sizeof(*found->records));
     found->records[found->count++] = record;
-}
-
-static void note_token(uint32_t uid, const char *token, void *data)
-{
-    jobs_note_dropped(data, uid, token);
 }
 
 static bool has_cluster(const struct record *record)
@@ -64,11 +61,36 @@ static void restore_shell(struct daemon *daemon, struct record *r)
         launch_restore(daemon, job);
 }
 
+/* What the core would decide if it could have such a host: see lease_goes_again(). */
+static bool goes_again(const struct record *r)
+{
+    return r->submit->requeue && r->lease_ms > 0 && r->attempt < CORE_MAX_ATTEMPTS &&
+           (r->state != JOB_ENDING || r->reason == REASON_HOST_LOST || r->reason == REASON_LOST);
+}
+
+/* Back into the queue: all of its hosts may still have the attempt. Those that are left are told to end it when they
+ * come, because it is not theirs any more. */
+static void put_back(struct record *r, const char *host)
+{
+    log_warning("job=%" PRIu64
+                " was on host %s, which is not in the configuration any more: it goes back into the queue",
+                r->id, host);
+    struct wire_strs hosts = view_hosts(r, &r->memory);
+    r->lost = hosts.items;
+    r->nlost = (uint32_t)hosts.count;
+    r->state = JOB_QUEUED;
+    r->nprocessors = 0;
+    r->exits = 0;
+    r->exit_status = -1;
+    r->signal = 0;
+    r->failed_rank = UINT32_MAX;
+    r->launched = false;
+}
+
 /* Its host is not in the configuration any more. */
 static void give_up(struct daemon *daemon, struct record *r, const char *host)
 {
     log_warning("job=%" PRIu64 " was on host %s, which is not in the configuration any more: it is lost", r->id, host);
-    jobs_note_dropped(&daemon->jobs, r->uid, r->token);
     r->state = JOB_DONE;
     r->reason = REASON_HOST_LOST;
     r->text = arena_format(&r->memory, "its host %s was taken out of the configuration", host);
@@ -102,8 +124,16 @@ static void fill_hosts(struct daemon *daemon, struct record *r, struct core_job 
     job->hosts = job->nhosts ? hosts : NULL;
 }
 
-/* Takes over the record. */
-static int restore(struct daemon *daemon, struct record *r, struct err *err)
+static void fill_lost(struct daemon *daemon, struct record *r, struct core_job *job)
+{
+    int *lost = arena_array(&r->memory, r->nlost, sizeof(*lost));
+    for (uint32_t i = 0; i < r->nlost; i++)
+        lost[i] = core_host_by_name(daemon->core, r->lost[i]); /* -1: not there any more */
+    job->lost = lost;
+    job->nlost = (int)r->nlost;
+}
+
+static struct core_job core_job_of(const struct record *r)
 {
     struct core_job job = {
         .id = r->id,
@@ -112,6 +142,9 @@ static int restore(struct daemon *daemon, struct record *r, struct err *err)
         .uid = r->uid,
         .nprocs = (uint32_t)r->submit->nprocs,
         .each = r->submit->each,
+        .requeue = r->submit->requeue,
+        .launched = r->launched,
+        .lease_ms = r->lease_ms,
         .state = r->state,
         .reason = r->reason,
         .text = r->text,
@@ -122,12 +155,25 @@ static int restore(struct daemon *daemon, struct record *r, struct err *err)
         .failed_rank = r->failed_rank,
     };
     memcpy(job.level_ms, r->level_ms, sizeof(job.level_ms));
-    fill_hosts(daemon, r, &job);
+    return job;
+}
+
+/* Takes over the record. */
+static int restore(struct daemon *daemon, struct record *r, struct err *err)
+{
+    struct core_job job = core_job_of(r);
     const char *missing = has_cluster(r) ? fill_cluster(daemon, r, &job) : NULL;
-    if (missing) {
+    bool again = missing && goes_again(r);
+    if (missing && !again) {
         give_up(daemon, r, missing);
         return 0;
     }
+    if (again) {
+        put_back(r, missing);
+        job = core_job_of(r);
+    }
+    fill_hosts(daemon, r, &job);
+    fill_lost(daemon, r, &job);
     int code = core_restore_job(daemon->core, &job, daemon_now_ms());
     if (code)
         err_set(err, code,
@@ -136,6 +182,8 @@ static int restore(struct daemon *daemon, struct record *r, struct err *err)
                 r->id, job_state_name(r->state), strerror(-code));
     else
         restore_shell(daemon, r);
+    if (!code && again)
+        daemon_persist(daemon, jobs_find(&daemon->jobs, r->id));
     record_destroy(r);
     return code;
 }
@@ -145,8 +193,6 @@ int recover(struct daemon *daemon, struct err *err)
     struct found found = {0};
     uint64_t next_job = 1, next_allocation = 1;
     int code = store_load(daemon->store, collect, &found, &next_job, &next_allocation, err);
-    if (!code)
-        code = store_load_tokens(daemon->store, note_token, &daemon->jobs, err);
     if (!code)
         core_set_next(daemon->core, next_job, next_allocation);
     if (found.count)

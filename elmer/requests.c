@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "elmer/admin.h"
 #include "elmer/hosts.h"
 #include "elmer/users.h"
 
@@ -170,23 +171,23 @@ static void answer_verb(struct request *request, enum answer answer)
 #pragma GCC diagnostic pop
 }
 
-static void run_verb(struct request *request, bool admin)
+static void run_verb(struct request *request)
 {
     struct event event = {.type = verb_of(request->type)->event, .request = request->number, .job = request->job};
-    event.u.by.uid = request->client->uid;
-    event.u.by.admin = admin;
+    event.u.by.uid = request->uid;
+    event.u.by.admin = request->admin;
     request->holder = HOLDER_CORE;
     if (daemon_event(request->daemon, &event))
         request_error(request, WIRE_CODE_REFUSED, "elmer is out of memory; try again later");
 }
 
-static void run_drain(struct request *request, bool admin)
+static void run_drain(struct request *request)
 {
     const struct wire_drain *drain = &request->message.u.drain;
     int host = core_host_by_name(request->daemon->core, drain->host);
     struct event event = {
         .type = drain->drained ? EVENT_DRAIN : EVENT_UNDRAIN, .request = request->number, .host = host};
-    if (!admin) {
+    if (!request->admin) {
         request_error(request, WIRE_CODE_NOT_PERMITTED, "only administrators (group %s) may drain hosts",
                       request->daemon->settings->admin_group);
     } else if (host < 0) {
@@ -218,23 +219,31 @@ static uint64_t job_of(const struct wire_message *message)
     }
 }
 
-static void dispatch(struct request *request, bool admin)
+static void dispatch(struct request *request)
 {
     switch ((int)request->type) {
     case WIRE_submit:
         submit_begin(request);
         break;
     case WIRE_query:
+    case WIRE_query_lines:
+    case WIRE_history:
         query_begin(request);
         break;
     case WIRE_wait:
         wait_begin(request);
         break;
+    case WIRE_query_hosts:
+        admin_query_hosts(request);
+        break;
+    case WIRE_remove_host:
+        admin_remove_host(request);
+        break;
     case WIRE_drain:
-        run_drain(request, admin);
+        run_drain(request);
         break;
     default:
-        run_verb(request, admin);
+        run_verb(request);
         break;
     }
 }
@@ -248,25 +257,41 @@ static void on_user(const struct user *user, void *data)
         request_end(request);
         return;
     }
+    char text[700];
     if (!*client->user)
         snprintf(client->user, sizeof(client->user), "%s", user->name);
-    dispatch(request, user->admin || (client->uid == 0 && client->queue_host));
+    if (users_conflict(user, client->user, client_host_name(client), text, sizeof(text))) {
+        request_error(request, WIRE_CODE_NOT_PERMITTED, "%s", text);
+        return;
+    }
+    request->admin = request->admin || user->admin;
+    dispatch(request);
 }
 
-/* An owner needs no look at the groups; a submission on our own socket needs the user's name. */
+/* An owner needs no look at the groups, so that he can end his jobs whatever name services do. For a submission the
+ * name is needed, and must belong to the uid. */
 static bool needs_user(const struct request *request)
 {
     const struct job *job = jobs_find(&request->daemon->jobs, request->job);
     if (request->type == WIRE_submit)
-        return !*request->client->user;
-    if (request->type == WIRE_query || request->type == WIRE_wait)
+        return true;
+    if (request->admin || request->type == WIRE_query_hosts)
         return false;
+    if (request->type == WIRE_query || request->type == WIRE_query_lines || request->type == WIRE_history ||
+        request->type == WIRE_wait)
+        return request->daemon->settings->private_jobs;
     return !job || job->uid != request->client->uid;
+}
+
+bool request_sees(const struct request *request, uint32_t owner)
+{
+    return !request->daemon->settings->private_jobs || request->admin || request->uid == owner;
 }
 
 static bool known_request(enum wire_type type)
 {
-    return type == WIRE_submit || type == WIRE_query || type == WIRE_wait || type == WIRE_drain || verb_of(type);
+    return type == WIRE_submit || type == WIRE_query || type == WIRE_query_lines || type == WIRE_history || type == WIRE_wait ||
+           type == WIRE_drain || type == WIRE_query_hosts || type == WIRE_remove_host || verb_of(type);
 }
 
 void requests_begin(struct client *client, struct wire_message *message)
@@ -283,6 +308,8 @@ void requests_begin(struct client *client, struct wire_message *message)
     *request = (struct request){.daemon = daemon,
                                 .number = requests->next++,
                                 .client = client,
+                                .uid = client->uid,
+                                .admin = client->uid == 0 && client->queue_host,
                                 .message = *message,
                                 .type = message->type,
                                 .id = message->id,
@@ -296,11 +323,11 @@ void requests_begin(struct client *client, struct wire_message *message)
     client->nrequests++;
     map_put(&requests->by_number, request->number, request);
     if (!needs_user(request)) {
-        dispatch(request, client->uid == 0 && client->queue_host);
+        dispatch(request);
         return;
     }
     request->holder = HOLDER_USERS;
-    users_ask(daemon->users, client->uid, on_user, request);
+    users_ask(daemon->users, client->uid, client->user, on_user, request);
 }
 
 void requests_client_gone(struct client *client)
@@ -332,11 +359,18 @@ void requests_submitted(struct requests *requests, uint64_t number)
         submit_answer(request, request->job);
 }
 
+void requests_removed(struct requests *requests, uint64_t number)
+{
+    struct request *request = map_get(&requests->by_number, number);
+    if (request)
+        admin_removed(request);
+}
+
 bool requests_store_failed(struct requests *requests, uint64_t number, const char *text)
 {
     struct request *request = map_get(&requests->by_number, number);
     if (!request || request->type != WIRE_submit)
         return false;
-    request_error(request, WIRE_CODE_REFUSED, "the job is not accepted: %s", text);
+    request_error(request, WIRE_CODE_UNAVAILABLE, "the job is not accepted: %s", text);
     return true;
 }

@@ -10,6 +10,8 @@ struct request {
     struct daemon *daemon;
     uint64_t number;             /* in the core's events */
     struct client *client;       /* NULL: gone */
+    uint32_t uid;                /* of the client */
+    bool admin;                  /* an administrator; only known when it matters */
     struct wire_message message; /* owned; empty after a submission became a job */
     enum wire_type type;
     uint64_t id; /* the client's */
@@ -37,6 +39,8 @@ void requests_client_gone(struct client *client);
 void requests_answered(struct requests *requests, uint64_t number, enum answer answer, uint64_t job);
 /* LATER_SUBMITTED. */
 void requests_submitted(struct requests *requests, uint64_t number);
+/* LATER_REMOVED. */
+void requests_removed(struct requests *requests, uint64_t number);
 /* A submission that waits for the store: it cannot be written. False when the number is of something else. */
 bool requests_store_failed(struct requests *requests, uint64_t number, const char *text);
 
@@ -47,9 +51,15 @@ void request_error(struct request *request, const char *code, const char *format
     __attribute__((format(printf, 3, 4)));
 void request_done(struct request *request, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
+/* The one who asks may know everything about a job of this user. */
+bool request_sees(const struct request *request, uint32_t owner);
+
 /* submit.c: the message submit; its answer. */
 void submit_begin(struct request *request);
 void submit_answer(struct request *request, uint64_t job);
+/* lines.c: the jobs of a slice as one or more messages `lines`, at least one; count <= QUERY_SLICE. */
+enum { QUERY_SLICE = 256 };
+void lines_send(struct request *request, struct job *const *jobs, size_t count, bool more);
 /* query.c: query and wait; a request that loses its client; the end of a job. */
 void query_begin(struct request *request);
 void wait_begin(struct request *request);

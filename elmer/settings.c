@@ -3,6 +3,7 @@
 #include "elmer/settings.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -10,11 +11,13 @@
 #include "elmer/mem.h"
 #include "libelmer/base/ini.h"
 #include "libelmer/base/str.h"
+#include "libelmer/wire/wire.h"
 
 #ifndef ELMER_RSD_RUNDIR
 #define ELMER_RSD_RUNDIR "/run/elmer-rsd"
 #endif
 
+enum { LEASE_MS = 120000, LEASE_BEATS = 3, MIN_LEASE_MS = 5000 };
 enum { MAX_HOSTS = 65535, MAX_PATH = 4000 };
 
 static void replace(char **text, const char *value)
@@ -39,7 +42,15 @@ LONG_KEY(host_timeout, host_timeout_ms, ini_parse_duration_ms, 500, 86400000)
 LONG_KEY(kill_grace, kill_grace_ms, ini_parse_duration_ms, 0, 3600000)
 LONG_KEY(fresh_intervals, fresh_intervals, ini_parse_int, 1, 1000)
 LONG_KEY(max_nprocs, max_nprocs, ini_parse_int, 1, 65536)
-LONG_KEY(minimum_uid, minimum_uid, ini_parse_int, 1, 4294967294)
+LONG_KEY(history_jobs, history_jobs, ini_parse_int, 0, 1000000000)
+LONG_KEY(history_age, history_age_ms, ini_parse_duration_ms, 0, 3153600000000)
+LONG_KEY(minimum_uid, minimum_uid, ini_parse_int, 0, 4294967294)
+LONG_KEY(user_queued, user_queued, ini_parse_int, 1, 100000000)
+LONG_KEY(user_memory, user_memory, ini_parse_int, 1, 1048576)
+LONG_KEY(user_connections, user_connections, ini_parse_int, 1, 1000000)
+LONG_KEY(user_request_bytes, user_request_bytes, ini_parse_int, 4096, WIRE_MAX_FRAME)
+LONG_KEY(user_requests, user_requests, ini_parse_int, 1, 1000000)
+LONG_KEY(user_requests_burst, user_requests_burst, ini_parse_int, 10, 100000000)
 
 #define CORE_MS_KEY(key, min, max)                                                                                     \
     static int set_##key(void *config, const char *sub, const char *value, struct err *err)                            \
@@ -55,6 +66,17 @@ LONG_KEY(minimum_uid, minimum_uid, ini_parse_int, 1, 4294967294)
 CORE_MS_KEY(settle, 0, 3600000)
 CORE_MS_KEY(start_timeout, 100, 86400000)
 CORE_MS_KEY(resend, 50, 3600000)
+CORE_MS_KEY(lease, MIN_LEASE_MS, 86400000)
+
+static int set_user_running(void *config, const char *sub, const char *value, struct err *err)
+{
+    long count;
+    (void)sub;
+    int code = ini_parse_int(value, 0, 1000000, &count, err);
+    if (!code)
+        ((struct settings *)config)->core.user_running = (uint32_t)count;
+    return code;
+}
 
 #define PATH_KEY(key)                                                                                                  \
     static int set_##key(void *config, const char *sub, const char *value, struct err *err)                            \
@@ -68,6 +90,7 @@ CORE_MS_KEY(resend, 50, 3600000)
     }
 PATH_KEY(store)
 PATH_KEY(jobs_dir)
+PATH_KEY(pki)
 PATH_KEY(agent)
 
 static int set_socket_path(char **path, const char *value, struct err *err)
@@ -82,6 +105,12 @@ static int set_socket(void *config, const char *sub, const char *value, struct e
 {
     (void)sub;
     return set_socket_path(&((struct settings *)config)->socket, value, err);
+}
+
+static int set_signer(void *config, const char *sub, const char *value, struct err *err)
+{
+    (void)sub;
+    return set_socket_path(&((struct settings *)config)->signer, value, err);
 }
 
 static int set_host_socket(void *config, const char *sub, const char *value, struct err *err)
@@ -134,7 +163,8 @@ static int set_transport(void *config, const char *sub, const char *value, struc
 {
     (void)sub;
     if (strcmp(value, "plain"))
-        return err_set(err, -EINVAL, "only \"plain\" is known: links are plain TCP until TLS is there");
+        return err_set(err, -EINVAL,
+                       "only \"plain\" is known, for loopback addresses; links are encrypted when it is not there");
     replace(&((struct settings *)config)->transport, value);
     return 0;
 }
@@ -163,6 +193,16 @@ static int set_threshold(void *config, const char *sub, const char *value, struc
 {
     (void)sub;
     return ini_parse_double(value, 0, 1, &((struct settings *)config)->core.threshold, err);
+}
+
+static int set_private_jobs(void *config, const char *sub, const char *value, struct err *err)
+{
+    (void)sub;
+    int yes;
+    int code = ini_parse_bool(value, &yes, err);
+    if (!code)
+        ((struct settings *)config)->private_jobs = yes;
+    return code;
 }
 
 static int set_seed(void *config, const char *sub, const char *value, struct err *err)
@@ -283,6 +323,7 @@ static int set_host_cpus(void *config, const char *sub, const char *value, struc
 static const struct ini_key keys[] = {
     KEY(listen),
     KEY(transport),
+    KEY(pki),
     KEY(hosts),
     KEY(name),
     KEY(levels),
@@ -295,13 +336,25 @@ static const struct ini_key keys[] = {
     KEY(resend),
     KEY(kill_grace),
     KEY(host_timeout),
+    KEY(lease),
     KEY(heartbeat),
     KEY(minimum_uid),
     KEY(max_nprocs),
+    KEY(history_jobs),
+    KEY(history_age),
+    KEY(private_jobs),
+    KEY(user_running),
+    KEY(user_queued),
+    KEY(user_memory),
+    KEY(user_connections),
+    KEY(user_request_bytes),
+    KEY(user_requests),
+    KEY(user_requests_burst),
     KEY(seed),
     KEY(store),
     KEY(socket),
     KEY(host_socket),
+    KEY(signer),
     KEY(host_user),
     KEY(admin_group),
     KEY(jobs_dir),
@@ -317,17 +370,27 @@ static int set_defaults(struct settings *s, struct err *err)
 {
     char name[256] = "";
     core_options_default(&s->core);
+    s->core.lease_ms = 0; /* check_whole() */
     if (gethostname(name, sizeof(name) - 1))
         return err_set(err, -errno, "this host has no name: %s", strerror(errno));
     name[strcspn(name, ".")] = 0;
     replace(&s->name, name);
     replace(&s->store, ELMER_STATEDIR "/elmer.db");
+    replace(&s->pki, ELMER_STATEDIR "/pki");
     replace(&s->socket, ELMER_RUNDIR "/elmer.sock");
     replace(&s->host_socket, ELMER_RUNDIR "/elmer-host.sock");
+    replace(&s->signer, "/run/elmer-ca/sign.sock");
     replace(&s->host_user, "elmer-rsd");
     replace(&s->admin_group, "elmer-admin");
     replace(&s->jobs_dir, ELMER_RSD_RUNDIR "/jobs");
     replace(&s->agent, ELMER_LIBEXECDIR "/elmer-pvm-agent");
+    s->private_jobs = true;
+    s->user_queued = 200000;
+    s->user_memory = 256;
+    s->user_connections = 1024;
+    s->user_request_bytes = 786432; /* as much as a relayed one may have */
+    s->user_requests = 2000;
+    s->user_requests_burst = 100000;
     s->report_ms = 2000;
     s->heartbeat_ms = 5000;
     s->host_timeout_ms = 30000;
@@ -335,17 +398,33 @@ static int set_defaults(struct settings *s, struct err *err)
     s->fresh_intervals = 3;
     s->max_nprocs = 65536;
     s->minimum_uid = 1000;
+    s->history_jobs = 100000;
+    s->history_age_ms = 365 * 86400000L;
     return 0;
 }
 
-static int merge_sections(struct loading *loading, const char *path, struct err *err)
+static int use_local_host(struct loading *loading, struct err *err)
+{
+    struct settings *s = &loading->settings;
+    if (!str_valid_hostname(s->name))
+        return err_set(err, -EINVAL,
+                       "the name of this host, \"%s\", cannot be used: set \"name = ...\" in section [elmer]", s->name);
+    add_host(s, s->name);
+    return 0;
+}
+
+static int merge_sections(struct loading *loading, struct ini_reading *reading, struct err *err)
 {
     for (size_t i = 0; i < loading->sections.nhosts; i++) {
         struct settings_host *from = &loading->sections.hosts[i], *to = find_host(&loading->settings, from->name);
-        if (!to)
-            return err_set(err, -EINVAL, "%s: section [host %s]: no such host: %s", path, from->name,
+        char section[300];
+        snprintf(section, sizeof(section), "host %s", from->name);
+        if (!to) {
+            (void)(ini_blame(reading, section, "cpus") || ini_blame(reading, section, "address"));
+            return err_set(err, -EINVAL, "section [%s]: no such host: %s", section,
                            loading->hosts_given ? "add it to \"hosts = ...\" in section [elmer], or remove the section"
                                                 : "without \"hosts = ...\" there is only the local host");
+        }
         to->cpus = from->cpus;
         to->ncpus = from->ncpus;
         to->address = from->address;
@@ -355,17 +434,28 @@ static int merge_sections(struct loading *loading, const char *path, struct err 
     return 0;
 }
 
-static int check_whole(struct settings *s, const char *path, struct err *err)
+/* The checks that need more than one key; reading is NULL when there is no file. */
+static int check_whole(void *config, struct ini_reading *reading, struct err *err)
 {
-    if (s->listen && !s->transport)
-        return err_set(err, -EINVAL,
-                       "%s: listen = %s needs \"transport = plain\" beside it: links over TCP are not encrypted yet "
-                       "(TLS comes later), "
-                       "so say that the network may be trusted, or leave out \"listen\"",
-                       path, s->listen);
-    if (s->host_timeout_ms < 2 * s->heartbeat_ms)
-        return err_set(err, -EINVAL, "%s: host_timeout (%ld ms) must be at least twice the heartbeat (%ld ms)", path,
+    struct loading *loading = config;
+    struct settings *s = &loading->settings;
+    int code = loading->hosts_given ? 0 : use_local_host(loading, err);
+    if (!code)
+        code = merge_sections(loading, reading, err);
+    if (code)
+        return code;
+    if (s->host_timeout_ms < 2 * s->heartbeat_ms) {
+        (void)(ini_blame(reading, "elmer", "host_timeout") || ini_blame(reading, "elmer", "heartbeat"));
+        return err_set(err, -EINVAL, "host_timeout (%ld ms) must be at least twice the heartbeat (%ld ms)",
                        s->host_timeout_ms, s->heartbeat_ms);
+    }
+    if (!s->core.lease_ms)
+        s->core.lease_ms = s->heartbeat_ms > LEASE_MS / LEASE_BEATS ? s->heartbeat_ms * LEASE_BEATS : LEASE_MS;
+    if (s->core.lease_ms < LEASE_BEATS * s->heartbeat_ms) {
+        (void)(ini_blame(reading, "elmer", "lease") || ini_blame(reading, "elmer", "heartbeat"));
+        return err_set(err, -EINVAL, "lease (%ld ms) must be at least three times the heartbeat (%ld ms)",
+                       (long)s->core.lease_ms, s->heartbeat_ms);
+    }
     s->core.fresh_ms = (int64_t)s->fresh_intervals * s->report_ms;
     return 0;
 }
@@ -376,24 +466,12 @@ int settings_load(struct settings *settings, const char *path, bool required, st
     struct err missing = ERR_INIT;
     int code = set_defaults(&loading.settings, err);
     if (!code) {
-        code = ini_read(path, keys, &loading, &missing);
+        code = ini_read(path, keys, check_whole, &loading, &missing);
         if (code == -ENOENT && !required)
-            code = 0;
+            code = check_whole(&loading, NULL, err);
         else if (code)
             err_set(err, code, "%s", missing.text);
     }
-    if (!code && !loading.hosts_given) {
-        if (!str_valid_hostname(loading.settings.name))
-            code = err_set(err, -EINVAL,
-                           "the name of this host, \"%s\", cannot be used: set \"name = ...\" in section [elmer] of %s",
-                           loading.settings.name, path);
-        else
-            add_host(&loading.settings, loading.settings.name);
-    }
-    if (!code)
-        code = merge_sections(&loading, path, err);
-    if (!code)
-        code = check_whole(&loading.settings, path, err);
     settings_fini(&loading.sections);
     if (code)
         settings_fini(&loading.settings);
@@ -410,8 +488,8 @@ void settings_fini(struct settings *s)
         free(s->hosts[i].cpus);
     }
     free(s->hosts);
-    char **texts[] = {&s->listen,      &s->transport, &s->name,        &s->store,    &s->socket,
-                      &s->host_socket, &s->host_user, &s->admin_group, &s->jobs_dir, &s->agent};
+    char **texts[] = {&s->listen, &s->transport,   &s->pki,       &s->name,        &s->store,    &s->socket,
+                      &s->signer, &s->host_socket, &s->host_user, &s->admin_group, &s->jobs_dir, &s->agent};
     for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++)
         free(*texts[i]);
     *s = (struct settings){0};

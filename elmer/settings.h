@@ -21,7 +21,8 @@ struct settings {
     struct settings_host *hosts; /* [nhosts] in the order of the file */
     size_t nhosts;
     char *listen;      /* HOST:PORT for the rsds of other hosts; NULL: none */
-    char *transport;   /* NULL or "plain" */
+    char *transport;   /* NULL: TLS; "plain": without, on loopback addresses only */
+    char *pki;         /* directory of ca.crt, host.crt, host.key */
     char *name;        /* of the host that elmer runs on */
     char *store;       /* file */
     char *socket;      /* of the clients */
@@ -29,8 +30,13 @@ struct settings {
     char *host_user;   /* who beside root may be the local rsd */
     char *admin_group;
     char *jobs_dir; /* where the rsds make the jobs' directories */
+    char *signer;   /* socket of elmer-signer */
     char *agent;    /* program elmer-pvm-agent */
+    /* for each user, see limits.h and submit.c */
+    long user_queued, user_memory, user_connections, user_request_bytes, user_requests, user_requests_burst;
+    bool private_jobs; /* other users are not shown what a job is */
     long report_ms, heartbeat_ms, host_timeout_ms, kill_grace_ms, fresh_intervals, max_nprocs, minimum_uid;
+    long history_jobs, history_age_ms; /* ended jobs beyond either are forgotten */
 };
 
 /* Reads path. A file that is not there means the defaults unless required. 0 or negative with the text of err. */

@@ -4,43 +4,56 @@
  * batch and writes it in one transaction -> the loop is woken and told the highest number on disk. While a batch is
  * being written the next one gathers: that is the whole of the group commit. A batch that fails stays at the head and
  * is tried again each second, together with what has come meanwhile, so the order of commits is that of store_put().
- * Reads: one at a time in a worker thread of libuv, on a connection of their own (WAL: they do not wait for the
- * writer). */
+ * Reads: one at a time, or some looks for tokens together, in a worker thread of libuv, on a connection of their own
+ * (WAL: they do not wait for the writer). */
 #include "config.h"
 
 #include "elmer/store.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "elmer/map.h"
+#include "elmer/store_file.h"
 #include "elmer/store_sql.h"
+#include "libelmer/base/clock.h"
 #include "libelmer/base/log.h"
+
+enum { TOGETHER = 64 };
 
 struct batch {
     struct record **items;
     size_t count, capacity;
     struct map places; /* job -> index + 1 */
+    struct certificate *certificates;
+    size_t ncertificates, room;
 };
 
 struct read {
     struct read *next;
     struct store *store;
-    uint64_t *ids; /* NULL: by token */
+    enum sql_which which;
+    uint64_t *ids; /* SQL_BY_ID */
     size_t nids;
-    uint32_t uid;
-    char *token;
+    uint64_t id; /* see sql_read() */
+    char *text;
+    size_t limit;
     struct record **records;
     size_t count, capacity;
     struct err err;
     int code;
     store_answer answer;
     void *data;
+};
+
+/* Has a connection of its own, and may outlive a store that is closed. */
+struct check {
+    struct store *store; /* NULL: closed meanwhile */
+    char *path;
+    struct err err;
+    int code;
     uv_work_t work;
 };
 
@@ -48,8 +61,9 @@ struct store {
     uv_loop_t *loop;
     struct store_callbacks callbacks;
     void *data;
-    int lock;
-    sqlite3 *db, *reader;
+    struct store_file file;
+    sqlite3 *db;
+    struct sql_reader reader; /* of the worker, or of the loop before it runs */
     struct sql_writer *writer;
     uint64_t put, committed; /* loop only */
     /* shared with the thread, under mutex */
@@ -59,10 +73,16 @@ struct store {
     uv_thread_t thread;
     struct batch waiting;
     uint64_t waiting_number, written_number;
-    bool stop, failing, news;
+    bool stop, failing, news, trim;
+    struct store_limits limits;
     struct err failure;
     bool was_failing; /* loop only */
-    struct read *reads, **last_read;
+    char *path;
+    bool checked;
+    struct check *check;             /* the one that runs */
+    struct read *reads, **last_read; /* that wait */
+    struct read *running;            /* that the worker has */
+    uv_work_t work;
     bool closing;
 };
 
@@ -85,8 +105,21 @@ static void batch_add(struct batch *batch, struct record *record)
     map_put(&batch->places, record->id, (void *)(uintptr_t)batch->count);
 }
 
+static void batch_add_certificate(struct batch *batch, const struct certificate *certificate)
+{
+    batch->certificates =
+        mem_grow(batch->certificates, &batch->room, batch->ncertificates + 1, sizeof(*batch->certificates));
+    batch->certificates[batch->ncertificates++] = *certificate;
+}
+
+static bool batch_empty(const struct batch *batch)
+{
+    return !batch->count && !batch->ncertificates;
+}
+
 static void batch_clear(struct batch *batch)
 {
+    free(batch->certificates);
     for (size_t i = 0; i < batch->count; i++)
         record_destroy(batch->items[i]);
     free(batch->items);
@@ -94,19 +127,38 @@ static void batch_clear(struct batch *batch)
     *batch = (struct batch){0};
 }
 
-/* Take what waits into batch (behind what a failure has left there). Returns the number of the last one, 0: stop. */
-static uint64_t take(struct store *s, struct batch *batch)
+/* Take what waits into batch (behind what a failure has left there), or the wish to trim when nothing does. Returns the
+ * number of the last one, 0: stop or trim. */
+static uint64_t take(struct store *s, struct batch *batch, bool *trim)
 {
     uv_mutex_lock(&s->mutex);
-    while (!s->stop && !s->waiting.count && !batch->count)
+    while (!s->stop && !s->trim && batch_empty(&s->waiting) && batch_empty(batch))
         uv_cond_wait(&s->wake, &s->mutex);
     for (size_t i = 0; i < s->waiting.count; i++)
         batch_add(batch, s->waiting.items[i]);
-    s->waiting.count = 0;
+    for (size_t i = 0; i < s->waiting.ncertificates; i++)
+        batch_add_certificate(batch, &s->waiting.certificates[i]);
+    s->waiting.count = s->waiting.ncertificates = 0;
     map_fini(&s->waiting.places);
-    uint64_t number = batch->count ? s->waiting_number : 0;
+    uint64_t number = batch_empty(batch) ? 0 : s->waiting_number;
+    *trim = !number && !s->stop;
     uv_mutex_unlock(&s->mutex);
     return number;
+}
+
+/* One bite; the next one comes when what waits has been written. */
+static void trim_history(struct store *s)
+{
+    struct err err = ERR_INIT;
+    bool more = false;
+    uv_mutex_lock(&s->mutex);
+    struct store_limits limits = s->limits;
+    uv_mutex_unlock(&s->mutex);
+    if (sql_trim(s->db, &limits, wall_now().ms, &more, &err))
+        log_warning("old jobs could not be removed from the history: %s", err.text);
+    uv_mutex_lock(&s->mutex);
+    s->trim = more;
+    uv_mutex_unlock(&s->mutex);
 }
 
 /* Tell the loop; after a failure wait a second. Returns false when the thread is to give up. */
@@ -136,9 +188,17 @@ static void writer(void *data)
     struct store *s = data;
     struct batch batch = {0};
     uint64_t number;
-    while ((number = take(s, &batch)) != 0) {
+    bool trim;
+    while ((number = take(s, &batch, &trim)) != 0 || trim) {
         struct err err = ERR_INIT;
-        int code = sql_write(s->writer, batch.items, batch.count, &err);
+        if (trim) {
+            trim_history(s);
+            continue;
+        }
+        int code = sql_write(s->writer, batch.items, batch.count, batch.certificates, batch.ncertificates,
+                             s->file.commits + 1, &err);
+        if (!code)
+            store_file_committed(&s->file);
         if (!report(s, number, code, &err)) {
             log_error("the store could not be written before the end: %s; the last %zu changes are lost", err.text,
                       batch.count);
@@ -169,15 +229,28 @@ static void on_async(uv_async_t *async)
     s->was_failing = failing;
 }
 
-uint64_t store_put(struct store *s, struct record *record)
+/* With the mutex, which it gives back. */
+static uint64_t put_done(struct store *s)
 {
-    uv_mutex_lock(&s->mutex);
-    batch_add(&s->waiting, record);
     s->waiting_number = ++s->put;
     if (!s->failing)
         uv_cond_signal(&s->wake);
     uv_mutex_unlock(&s->mutex);
     return s->put;
+}
+
+uint64_t store_put(struct store *s, struct record *record)
+{
+    uv_mutex_lock(&s->mutex);
+    batch_add(&s->waiting, record);
+    return put_done(s);
+}
+
+uint64_t store_put_certificate(struct store *s, const struct certificate *certificate)
+{
+    uv_mutex_lock(&s->mutex);
+    batch_add_certificate(&s->waiting, certificate);
+    return put_done(s);
 }
 
 uint64_t store_committed(const struct store *s)
@@ -187,56 +260,39 @@ uint64_t store_committed(const struct store *s)
 
 /* ---- open and close ---- */
 
-static int lock_file(const char *path, int *lock, struct err *err)
-{
-    char *name = mem_format("%s.lock", path);
-    int code = 0, fd = open(name, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-    if (fd < 0)
-        code = err_set(err, -errno,
-                       "cannot make %s: %s; the directory of the store must be there and belong to the user that elmer "
-                       "runs as (or set \"store = ...\")",
-                       name, strerror(errno));
-    else if (flock(fd, LOCK_EX | LOCK_NB))
-        code = err_set(err, -EBUSY, "the store %s is in use by another elmer: stop that one first", path);
-    free(name);
-    if (code && fd >= 0)
-        close(fd);
-    else
-        *lock = fd;
-    return code;
-}
-
 static void close_files(struct store *s)
 {
     sql_writer_destroy(s->writer);
-    sqlite3_close(s->reader);
+    sql_reader_close(&s->reader);
     sqlite3_close(s->db);
-    if (s->lock >= 0)
-        close(s->lock);
+    store_file_unlock(&s->file);
 }
 
 int store_open(uv_loop_t *loop, const char *path, const struct store_callbacks *callbacks, void *data,
                struct store **store, struct err *err)
 {
     struct store *s = mem_zalloc(sizeof(*s));
-    *s = (struct store){.loop = loop, .callbacks = *callbacks, .data = data, .lock = -1};
+    *s = (struct store){.loop = loop, .callbacks = *callbacks, .data = data};
     s->last_read = &s->reads;
     mode_t mask = umask(077); /* submissions contain environments */
-    int code = lock_file(path, &s->lock, err);
+    int code = store_file_lock(path, &s->file, err);
     if (!code)
         code = sql_open(path, true, &s->db, err);
     if (!code)
-        code = sql_prepare(s->db, path, err);
+        code = sql_prepare(s->db, path, &s->checked, err);
+    if (!code)
+        code = store_file_check(path, &s->file, s->db, err);
     if (!code)
         code = sql_writer_create(s->db, &s->writer, err);
     if (!code)
-        code = sql_open(path, false, &s->reader, err);
+        code = sql_open(path, false, &s->reader.db, err);
     umask(mask);
     if (code) {
         close_files(s);
         free(s);
         return code;
     }
+    s->path = mem_strdup(path);
     uv_mutex_init(&s->mutex);
     uv_cond_init(&s->wake);
     uv_async_init(loop, &s->async, on_async);
@@ -255,13 +311,14 @@ static void on_closed(uv_handle_t *handle)
     struct store *s = handle->data;
     uv_mutex_destroy(&s->mutex);
     uv_cond_destroy(&s->wake);
+    free(s->path);
     free(s);
 }
 
 static void close_when_idle(struct store *s)
 {
-    if (s->reads)
-        return; /* the one that runs comes back here */
+    if (s->running)
+        return; /* it comes back here */
     close_files(s);
     uv_close((uv_handle_t *)&s->async, on_closed);
 }
@@ -269,7 +326,7 @@ static void close_when_idle(struct store *s)
 static void read_free(struct read *read)
 {
     free(read->ids);
-    free(read->token);
+    free(read->text);
     free(read->records);
     free(read);
 }
@@ -285,13 +342,13 @@ void store_close(struct store *s)
     uv_thread_join(&s->thread);
     batch_clear(&s->waiting);
     s->closing = true;
-    struct read *running = s->reads;
-    for (struct read *read = running ? running->next : NULL, *next; read; read = next) {
-        next = read->next;
+    if (s->check)
+        s->check->store = NULL;
+    for (struct read *read; (read = s->reads);) {
+        s->reads = read->next;
         read_free(read);
     }
-    if (running)
-        running->next = NULL;
+    s->last_read = &s->reads;
     close_when_idle(s);
 }
 
@@ -304,76 +361,161 @@ static void collect(struct record *record, void *data)
     read->records[read->count++] = record;
 }
 
+static void read_one(struct read *read)
+{
+    struct sql_reader *reader = &read->store->reader;
+    if (read->which != SQL_BY_ID)
+        read->code = sql_read(reader, read->which, read->id, read->text, read->limit, collect, read, &read->err);
+    for (size_t i = 0; i < read->nids && !read->code; i++)
+        read->code = sql_read(reader, SQL_BY_ID, read->ids[i], NULL, 0, collect, read, &read->err);
+}
+
 static void read_work(uv_work_t *work)
 {
-    struct read *read = work->data;
-    if (!read->ids)
-        read->code = sql_read(read->store->reader, SQL_BY_TOKEN, read->uid, read->token, collect, read, &read->err);
-    for (size_t i = 0; i < read->nids && !read->code; i++)
-        read->code = sql_read(read->store->reader, SQL_BY_ID, read->ids[i], NULL, collect, read, &read->err);
+    struct store *s = work->data;
+    for (struct read *read = s->running; read; read = read->next)
+        read_one(read);
+}
+
+static void drop_records(struct read *read)
+{
+    for (size_t i = 0; i < read->count; i++)
+        record_destroy(read->records[i]);
+    read->count = 0;
 }
 
 static void read_next(struct store *s);
 
 static void read_done(uv_work_t *work, int status)
 {
-    struct read *read = work->data;
-    struct store *s = read->store;
+    struct store *s = work->data;
+    struct read *done = s->running;
+    bool closing = s->closing; /* an answer may close it */
     (void)status;
-    s->reads = read->next;
-    if (!s->reads)
-        s->last_read = &s->reads;
-    if (s->closing || read->code) {
-        for (size_t i = 0; i < read->count; i++)
-            record_destroy(read->records[i]);
-        read->count = 0;
-    }
-    if (s->closing) {
+    s->running = NULL;
+    if (!closing)
+        read_next(s);
+    for (struct read *read; (read = done);) {
+        done = read->next;
+        if (s->closing || read->code)
+            drop_records(read);
+        if (!s->closing)
+            read->answer(read->records, read->count, read->code ? read->err.text : NULL, read->data);
         read_free(read);
-        close_when_idle(s);
-        return;
     }
-    read_next(s);
-    read->answer(read->records, read->count, read->code ? read->err.text : NULL, read->data);
-    read_free(read);
+    if (closing)
+        close_when_idle(s);
 }
 
+/* A look for a token is short and each submission needs one, so many go together. */
 static void read_next(struct store *s)
 {
-    if (s->reads)
-        uv_queue_work(s->loop, &s->reads->work, read_work, read_done);
+    struct read **end = &s->reads;
+    if (s->running || !s->reads)
+        return;
+    for (int i = 0;
+         *end && (i == 0 || (s->reads->which == SQL_BY_TOKEN && (*end)->which == SQL_BY_TOKEN && i < TOGETHER)); i++)
+        end = &(*end)->next;
+    s->running = s->reads;
+    s->reads = *end;
+    *end = NULL;
+    if (!s->reads)
+        s->last_read = &s->reads;
+    s->work.data = s;
+    uv_queue_work(s->loop, &s->work, read_work, read_done);
 }
 
-static struct read *read_queue(struct store *s, store_answer answer, void *data)
+/* Fill it in and then begin it. */
+static struct read *read_create(struct store *s, enum sql_which which, store_answer answer, void *data)
 {
     struct read *read = mem_zalloc(sizeof(*read));
-    *read = (struct read){.store = s, .answer = answer, .data = data};
-    read->work.data = read;
+    *read = (struct read){.store = s, .which = which, .answer = answer, .data = data};
+    return read;
+}
+
+static void read_begin(struct read *read)
+{
+    struct store *s = read->store;
     *s->last_read = read;
     s->last_read = &read->next;
-    return read;
+    read_next(s);
 }
 
 void store_read(struct store *s, const uint64_t *ids, size_t count, store_answer answer, void *data)
 {
-    bool idle = !s->reads;
-    struct read *read = read_queue(s, answer, data);
+    struct read *read = read_create(s, SQL_BY_ID, answer, data);
     read->ids = mem_array(count, sizeof(*ids));
     if (count)
         memcpy(read->ids, ids, count * sizeof(*ids));
     read->nids = count;
-    if (idle)
-        read_next(s);
+    read_begin(read);
 }
 
 void store_find(struct store *s, uint32_t uid, const char *token, store_answer answer, void *data)
 {
-    bool idle = !s->reads;
-    struct read *read = read_queue(s, answer, data);
-    read->uid = uid;
-    read->token = mem_strdup(token);
-    if (idle)
-        read_next(s);
+    struct read *read = read_create(s, SQL_BY_TOKEN, answer, data);
+    read->id = uid;
+    read->text = mem_strdup(token);
+    read_begin(read);
+}
+
+void store_read_history(struct store *s, uint64_t before, const char *user, size_t count, store_answer answer,
+                        void *data)
+{
+    struct read *read = read_create(s, SQL_HISTORY, answer, data);
+    read->id = before;
+    read->text = mem_strdup(user);
+    read->limit = count;
+    read_begin(read);
+}
+
+/* ---- care for the history ---- */
+
+void store_trim(struct store *s, const struct store_limits *limits)
+{
+    uv_mutex_lock(&s->mutex);
+    s->limits = *limits;
+    s->trim = true;
+    uv_cond_signal(&s->wake);
+    uv_mutex_unlock(&s->mutex);
+}
+
+static void check_work(uv_work_t *work)
+{
+    struct check *check = work->data;
+    struct err inner = ERR_INIT;
+    sqlite3 *db = NULL;
+    int code = sql_open(check->path, false, &db, &check->err);
+    if (!code && (code = sql_check(db, &inner)))
+        sql_explain(check->path, code, &check->err, inner.text);
+    check->code = code;
+    sqlite3_close(db);
+}
+
+static void check_done(uv_work_t *work, int status)
+{
+    struct check *check = work->data;
+    struct store *s = check->store;
+    (void)status;
+    if (s)
+        s->check = NULL;
+    if (s && check->code == -EUCLEAN)
+        s->callbacks.on_damage(check->err.text, s->data);
+    else if (check->code)
+        log_warning("the store could not be checked: %s", check->err.text);
+    free(check->path);
+    free(check);
+}
+
+void store_check(struct store *s)
+{
+    if (s->checked)
+        return;
+    s->checked = true;
+    s->check = mem_zalloc(sizeof(*s->check));
+    *s->check = (struct check){.store = s, .path = mem_strdup(s->path), .err = ERR_INIT};
+    s->check->work.data = s->check;
+    uv_queue_work(s->loop, &s->check->work, check_work, check_done);
 }
 
 /* ---- at start ---- */
@@ -381,12 +523,12 @@ void store_find(struct store *s, uint32_t uid, const char *token, store_answer a
 int store_load(struct store *s, void (*each)(struct record *record, void *data), void *data, uint64_t *next_job,
                uint64_t *next_allocation, struct err *err)
 {
-    int code = sql_counters(s->reader, next_job, next_allocation, err);
-    return code ? code : sql_read(s->reader, SQL_UNFINISHED, 0, NULL, each, data, err);
+    int code = sql_counters(s->reader.db, next_job, next_allocation, err);
+    return code ? code : sql_read(&s->reader, SQL_UNFINISHED, 0, NULL, 0, each, data, err);
 }
 
-int store_load_tokens(struct store *s, void (*each)(uint32_t uid, const char *token, void *data), void *data,
-                      struct err *err)
+int store_load_certificates(struct store *s, void (*each)(const struct certificate *certificate, void *data),
+                            void *data, struct err *err)
 {
-    return sql_tokens(s->reader, each, data, err);
+    return sql_certificates(s->reader.db, each, data, err);
 }

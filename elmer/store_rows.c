@@ -13,12 +13,16 @@
 #define COLUMNS                                                                                                        \
     "SELECT id, uid, user, token, submitted_ms, minor, submission, state, reason, text, hosts, attempt, allocation, "  \
     "level, processors,"                                                                                               \
-    " exit_status, signal, exits, failed_rank, exited, started_ms, ended_ms, level_ms FROM job JOIN state ON "         \
-    "state.job = job.id "
+    " exit_status, signal, exits, failed_rank, exited, started_ms, ended_ms, level_ms, launched, lease_ms, lost FROM " \
+    "job JOIN state ON state.job = job.id "
 static const char *const queries[] = {
     [SQL_UNFINISHED] = COLUMNS "WHERE state NOT IN ('done', 'cancelled') ORDER BY id",
-    [SQL_BY_ID] = COLUMNS "WHERE id = ?",
-    [SQL_BY_TOKEN] = COLUMNS "WHERE uid = ? AND token = ?",
+    [SQL_BY_ID] = COLUMNS "WHERE id = ?1",
+    [SQL_BY_TOKEN] = COLUMNS "WHERE uid = ?1 AND token = ?2",
+    [SQL_HISTORY] =
+        COLUMNS "WHERE id < ?1 AND state IN ('done', 'cancelled') AND (?2 = '' OR user = ?2) ORDER BY id DESC LIMIT ?3",
+    [SQL_USAGE] =
+        "SELECT attempt, host, cpu_seconds, memory_peak_bytes FROM usage WHERE job = ? ORDER BY attempt, host",
 };
 
 static const char *text_of(sqlite3_stmt *s, struct arena *memory, int column)
@@ -65,9 +69,11 @@ static int read_processors(struct record *r, char *text)
 
 static int read_words(sqlite3_stmt *s, struct record *r)
 {
-    char *text = arena_strdup(&r->memory, text_of(s, &r->memory, 10)), **words;
-    r->nhosts = (uint32_t)split(&r->memory, text, &words);
+    char **words;
+    r->nhosts = (uint32_t)split(&r->memory, arena_strdup(&r->memory, text_of(s, &r->memory, 10)), &words);
     r->hosts = (const char *const *)words;
+    r->nlost = (uint32_t)split(&r->memory, arena_strdup(&r->memory, text_of(s, &r->memory, 25)), &words);
+    r->lost = (const char *const *)words;
     const char *state = text_of(s, &r->memory, 7), *reason = text_of(s, &r->memory, 8);
     for (r->state = 0; r->state < JOB_STATE_COUNT && strcmp(state, job_state_name(r->state));)
         r->state++;
@@ -79,13 +85,27 @@ static int read_words(sqlite3_stmt *s, struct record *r)
     return r->state == JOB_STATE_COUNT || r->reason == REASON_COUNT ? -EBADMSG : 0;
 }
 
-static int read_usage(sqlite3 *db, struct record *r, struct err *err)
+void sql_reader_close(struct sql_reader *reader)
+{
+    for (int i = 0; i < SQL_WHICH_COUNT; i++)
+        sqlite3_finalize(reader->statements[i]);
+    sqlite3_close(reader->db);
+    *reader = (struct sql_reader){0};
+}
+
+/* Ready for its parameters; sqlite3_reset() it afterwards. */
+static int begin(struct sql_reader *reader, enum sql_which which, sqlite3_stmt **statement, struct err *err)
+{
+    int code =
+        reader->statements[which] ? 0 : sql_statement(reader->db, queries[which], &reader->statements[which], err);
+    *statement = reader->statements[which];
+    return code;
+}
+
+static int read_usage(struct sql_reader *reader, struct record *r, struct err *err)
 {
     sqlite3_stmt *s = NULL;
-    int code = sql_statement(
-            db, "SELECT attempt, host, cpu_seconds, memory_peak_bytes FROM usage WHERE job = ? ORDER BY attempt, host",
-            &s, err),
-        step = SQLITE_DONE;
+    int code = begin(reader, SQL_USAGE, &s, err), step = SQLITE_DONE;
     struct record_usage *list = NULL;
     size_t capacity = 0;
     if (code)
@@ -99,17 +119,17 @@ static int read_usage(sqlite3 *db, struct record *r, struct err *err)
                                                   .memory_peak_bytes = known(s, 3)};
     }
     if (step != SQLITE_DONE)
-        code = sql_fail(db, step & 0xff, "reading", err);
+        code = sql_fail(reader->db, step & 0xff, "reading", err);
     struct record_usage *copy = arena_array(&r->memory, r->nusage, sizeof(*copy));
     if (r->nusage)
         memcpy(copy, list, r->nusage * sizeof(*copy));
     r->usage = copy;
     free(list);
-    sqlite3_finalize(s);
+    sqlite3_reset(s);
     return code;
 }
 
-static int read_row(sqlite3 *db, sqlite3_stmt *s, struct record *r, struct err *err)
+static int read_row(struct sql_reader *reader, sqlite3_stmt *s, struct record *r, struct err *err)
 {
     struct err inner = ERR_INIT;
     r->id = (uint64_t)sqlite3_column_int64(s, 0);
@@ -131,6 +151,8 @@ static int read_row(sqlite3 *db, sqlite3_stmt *s, struct record *r, struct err *
         r->exited = memcpy(arena_alloc(&r->memory, r->exited_size), sqlite3_column_blob(s, 19), r->exited_size);
     r->started_ms = known(s, 20);
     r->ended_ms = known(s, 21);
+    r->launched = sqlite3_column_int(s, 23) != 0;
+    r->lease_ms = sqlite3_column_int64(s, 24);
     int code = wire_decode(json, strlen(json), (unsigned)sqlite3_column_int(s, 5), &r->submission, &inner);
     if (!code && r->submission.type != WIRE_submit)
         code = -EBADMSG;
@@ -141,31 +163,34 @@ static int read_row(sqlite3 *db, sqlite3_stmt *s, struct record *r, struct err *
         code = read_processors(r, arena_strdup(&r->memory, text_of(s, &r->memory, 14)));
     if (code)
         return err_set(err, -EUCLEAN, "the row of job %" PRIu64 " makes no sense: %s", r->id, inner.text);
-    return read_usage(db, r, err);
+    return read_usage(reader, r, err);
 }
 
-int sql_read(sqlite3 *db, enum sql_which which, uint64_t id, const char *token,
+int sql_read(struct sql_reader *reader, enum sql_which which, uint64_t id, const char *text, size_t count,
              void (*each)(struct record *record, void *data), void *data, struct err *err)
 {
     sqlite3_stmt *s = NULL;
-    int code = sql_statement(db, queries[which], &s, err), step = SQLITE_DONE;
+    int code = begin(reader, which, &s, err), step = SQLITE_DONE;
     if (code)
         return code;
     if (which != SQL_UNFINISHED)
         sqlite3_bind_int64(s, 1, (int64_t)id);
-    if (which == SQL_BY_TOKEN)
-        sqlite3_bind_text(s, 2, token, -1, SQLITE_STATIC);
+    if (which == SQL_BY_TOKEN || which == SQL_HISTORY)
+        sqlite3_bind_text(s, 2, text, -1, SQLITE_STATIC);
+    if (which == SQL_HISTORY)
+        sqlite3_bind_int64(s, 3, (int64_t)count);
     while (!code && (step = sqlite3_step(s)) == SQLITE_ROW) {
         struct record *record = record_create();
-        code = read_row(db, s, record, err);
+        code = read_row(reader, s, record, err);
         if (code)
             record_destroy(record);
         else
             each(record, data);
     }
     if (!code && step != SQLITE_DONE)
-        code = sql_fail(db, step & 0xff, "reading", err);
-    sqlite3_finalize(s);
+        code = sql_fail(reader->db, step & 0xff, "reading", err);
+    sqlite3_reset(s);
+    sqlite3_clear_bindings(s);
     return code;
 }
 
@@ -182,17 +207,23 @@ int sql_counters(sqlite3 *db, uint64_t *next_job, uint64_t *next_allocation, str
     return code;
 }
 
-int sql_tokens(sqlite3 *db, void (*each)(uint32_t uid, const char *token, void *data), void *data, struct err *err)
+int sql_certificates(sqlite3 *db, void (*each)(const struct certificate *certificate, void *data), void *data,
+                     struct err *err)
 {
     sqlite3_stmt *s = NULL;
-    int code = sql_statement(
-            db, "SELECT uid, token FROM job JOIN state ON state.job = job.id WHERE state IN ('done', 'cancelled')", &s,
-            err),
-        step = SQLITE_DONE;
-    while (!code && (step = sqlite3_step(s)) == SQLITE_ROW)
-        each((uint32_t)sqlite3_column_int64(s, 0), (const char *)sqlite3_column_text(s, 1), data);
+    int step = SQLITE_DONE,
+        code = sql_statement(db, "SELECT serial, host, issued_ms, end_ms, revoked_ms FROM certificate", &s, err);
+    while (!code && (step = sqlite3_step(s)) == SQLITE_ROW) {
+        struct certificate c = {.issued_ms = sqlite3_column_int64(s, 2),
+                                .end_ms = sqlite3_column_int64(s, 3),
+                                .revoked_ms = sqlite3_column_int64(s, 4)};
+        const char *serial = (const char *)sqlite3_column_text(s, 0), *host = (const char *)sqlite3_column_text(s, 1);
+        snprintf(c.serial, sizeof(c.serial), "%s", serial ? serial : "");
+        snprintf(c.host, sizeof(c.host), "%s", host ? host : "");
+        each(&c, data);
+    }
     if (!code && step != SQLITE_DONE)
-        code = sql_fail(db, step & 0xff, "reading", err);
+        code = sql_fail(db, step & 0xff, "the store", err);
     sqlite3_finalize(s);
     return code;
 }

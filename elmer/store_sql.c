@@ -12,7 +12,7 @@
 #include "libelmer/base/clock.h"
 #include "libelmer/base/str.h"
 
-enum { APPLICATION_ID = 0x454c4d52 /* "ELMR" */ };
+enum { APPLICATION_ID = 0x454c4d52 /* "ELMR" */, SMALL_BYTES = 8 << 20 };
 
 /* Step i brings schema i to i+1. Never change one that has been released: add another. */
 static const char *const migrations[STORE_SCHEMA] = {
@@ -34,17 +34,32 @@ static const char *const migrations[STORE_SCHEMA] = {
     "CREATE TABLE usage(job INTEGER NOT NULL REFERENCES job(id), attempt INTEGER NOT NULL, host TEXT NOT NULL, "
     "cpu_seconds REAL NOT NULL,"
     " memory_peak_bytes INTEGER, PRIMARY KEY(job, attempt, host)) STRICT, WITHOUT ROWID;",
+    /* history: the newest first, and the oldest for its limits */
+    "CREATE INDEX state_ended ON state(ended_ms) WHERE ended_ms IS NOT NULL;",
+    /* every certificate that was passed on to a host; revoked_ms NULL: it counts */
+    "CREATE TABLE certificate(serial TEXT PRIMARY KEY, host TEXT NOT NULL, issued_ms INTEGER NOT NULL, end_ms INTEGER "
+    "NOT NULL, revoked_ms INTEGER) STRICT, WITHOUT ROWID;",
+    /* launched: the attempt may have run, of a starting job of earlier times too; lease_ms: its lease, 0: none; lost:
+     * names of hosts that may still have it */
+    "ALTER TABLE state ADD COLUMN launched INTEGER NOT NULL DEFAULT 0;"
+    "ALTER TABLE state ADD COLUMN lease_ms INTEGER NOT NULL DEFAULT 0;"
+    "ALTER TABLE state ADD COLUMN lost TEXT;"
+    "UPDATE state SET launched = 1 WHERE state = 'starting';",
 };
 
-int sql_fail(sqlite3 *db, int code, const char *what, struct err *err)
+static int fail_with(sqlite3 *db, int code, int system, const char *what, struct err *err)
 {
     if (code == SQLITE_FULL)
         return err_set(err, -ENOSPC, "%s: no space left; free some on its file system", what);
     if (code == SQLITE_CORRUPT || code == SQLITE_NOTADB)
         return err_set(err, -EUCLEAN, "%s: %s", what, sqlite3_errmsg(db));
-    int system = code == SQLITE_IOERR ? sqlite3_system_errno(db) : 0;
     return err_set(err, -EIO, "%s: %s%s%s (error %d)", what, sqlite3_errmsg(db), system ? ": " : "",
                    system ? strerror(system) : "", sqlite3_extended_errcode(db));
+}
+
+int sql_fail(sqlite3 *db, int code, const char *what, struct err *err)
+{
+    return fail_with(db, code, code == SQLITE_IOERR ? sqlite3_system_errno(db) : 0, what, err);
 }
 
 static int execute(sqlite3 *db, const char *sql, struct err *err)
@@ -95,7 +110,7 @@ int sql_integer(sqlite3 *db, const char *sql, int64_t *value, struct err *err)
     return code;
 }
 
-static int check_sound(sqlite3 *db, struct err *err)
+int sql_check(sqlite3 *db, struct err *err)
 {
     sqlite3_stmt *statement = NULL;
     int code = sql_statement(db, "PRAGMA quick_check(1)", &statement, err);
@@ -133,18 +148,26 @@ static int migrate(sqlite3 *db, int64_t version, struct err *err)
     return code;
 }
 
-static int explain(const char *path, int code, struct err *err, const char *text)
+/* A store of this size is checked in some 20 ms; a larger one, which is mostly history, while elmer runs. */
+static bool is_small(sqlite3 *db)
+{
+    int64_t pages = 0, size = 0;
+    return !sql_integer(db, "PRAGMA page_count", &pages, NULL) && !sql_integer(db, "PRAGMA page_size", &size, NULL) &&
+           pages * size <= SMALL_BYTES;
+}
+
+int sql_explain(const char *path, int code, struct err *err, const char *text)
 {
     if (code == -EUCLEAN)
         return err_set(err, code,
                        "the store %s is damaged (%s): elmer does not touch it. Put a backup in its place (with the "
-                       "files -wal and -shm beside it removed), "
-                       "try \"sqlite3 %s .recover\", or move it away to begin with an empty queue",
+                       "files -wal, -shm and .lock beside it removed), try \"sqlite3 %s .recover\", remove the .lock alone "
+                       "to go on with what is left, or move the store away to begin with an empty queue",
                        path, text, path);
     return err_set(err, code, "cannot use the store %s: %s", path, text);
 }
 
-int sql_prepare(sqlite3 *db, const char *path, struct err *err)
+int sql_prepare(sqlite3 *db, const char *path, bool *checked, struct err *err)
 {
     int64_t application = 0, version = 0, tables = 0;
     struct err inner = ERR_INIT;
@@ -154,7 +177,7 @@ int sql_prepare(sqlite3 *db, const char *path, struct err *err)
     if (!code)
         code = sql_integer(db, "SELECT count(*) FROM sqlite_schema", &tables, &inner);
     if (code)
-        return explain(path, code, err, inner.text);
+        return sql_explain(path, code, err, inner.text);
     if (application != APPLICATION_ID && (tables || application || version))
         return err_set(err, -EPROTO,
                        "%s is a database of another program: set \"store = ...\" to a file of elmer's own", path);
@@ -164,26 +187,30 @@ int sql_prepare(sqlite3 *db, const char *path, struct err *err)
                        " and this elmer knows schemas up to %d: start the newer elmer that wrote it, or put back the "
                        "backup from before the upgrade",
                        path, version, STORE_SCHEMA);
-    if (tables)
-        code = check_sound(db, &inner);
+    *checked = is_small(db);
+    if (tables && *checked)
+        code = sql_check(db, &inner);
     if (!code)
         code = execute(db, "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON", &inner);
     if (!code && version < STORE_SCHEMA)
         code = migrate(db, version, &inner);
-    return code ? explain(path, code, err, inner.text) : 0;
+    return code ? sql_explain(path, code, err, inner.text) : 0;
 }
 
 /* ---- writing ---- */
 
-enum { PUT_JOB, PUT_STATE, PUT_USAGE, PUT_META, BEGIN, COMMIT, ROLLBACK, STATEMENTS };
+enum { PUT_JOB, PUT_STATE, PUT_USAGE, PUT_CERTIFICATE, PUT_META, BEGIN, COMMIT, STATEMENTS };
 static const char *const statements[STATEMENTS] = {
     [PUT_JOB] = "INSERT INTO job VALUES(?, ?, ?, ?, ?, ?, ?) ON CONFLICT(id) DO NOTHING",
-    [PUT_STATE] = "INSERT OR REPLACE INTO state VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-    [PUT_USAGE] = "INSERT OR REPLACE INTO usage VALUES(?, ?, ?, ?, ?)",
-    [PUT_META] = "UPDATE meta SET value = max(value, ?) WHERE key = ?",
+    /* news of a job that is no longer in the history are dropped */
+    [PUT_STATE] = "INSERT OR REPLACE INTO state SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, "
+                  "?15, ?16, ?17, ?18, ?19, ?20 WHERE EXISTS (SELECT 1 FROM job WHERE id = ?1)",
+    [PUT_USAGE] =
+        "INSERT OR REPLACE INTO usage SELECT ?1, ?2, ?3, ?4, ?5 WHERE EXISTS (SELECT 1 FROM job WHERE id = ?1)",
+    [PUT_CERTIFICATE] = "INSERT OR REPLACE INTO certificate VALUES(?, ?, ?, ?, ?)",
+    [PUT_META] = "INSERT INTO meta VALUES(?2, ?1) ON CONFLICT(key) DO UPDATE SET value = max(value, ?1)",
     [BEGIN] = "BEGIN IMMEDIATE",
     [COMMIT] = "COMMIT",
-    [ROLLBACK] = "ROLLBACK",
 };
 
 struct sql_writer {
@@ -215,10 +242,15 @@ void sql_writer_destroy(struct sql_writer *writer)
 
 static int run(struct sql_writer *w, int which, struct err *err)
 {
+    errno = 0; /* SQLite does not note that of a commit */
     int code = sqlite3_step(w->statements[which]);
+    if (code != SQLITE_DONE)
+        code = fail_with(w->db, code & 0xff, (code & 0xff) == SQLITE_IOERR ? errno : 0, "writing", err);
+    else
+        code = 0;
     sqlite3_reset(w->statements[which]);
     sqlite3_clear_bindings(w->statements[which]);
-    return code == SQLITE_DONE ? 0 : sql_fail(w->db, code & 0xff, "writing", err);
+    return code;
 }
 
 static void bind_text(sqlite3_stmt *s, int at, const char *text)
@@ -278,6 +310,7 @@ static int put_state(struct sql_writer *w, const struct record *r, struct err *e
     for (size_t i = 0, at = 0; i < CORE_MAX_LEVELS; i++)
         at += (size_t)snprintf(levels + at, sizeof(levels) - at, "%s%" PRId64, i ? " " : "", r->level_ms[i]);
     char *processors = join_processors(r), *hosts = join_words(r->hosts, r->nhosts);
+    char *lost = join_words(r->lost, r->nlost);
     sqlite3_bind_int64(s, 1, (int64_t)r->id);
     bind_text(s, 2, job_state_name(r->state));
     bind_text(s, 3, reason_name(r->reason));
@@ -296,9 +329,13 @@ static int put_state(struct sql_writer *w, const struct record *r, struct err *e
     bind_known(s, 15, r->started_ms);
     bind_known(s, 16, r->ended_ms);
     bind_text(s, 17, levels);
+    sqlite3_bind_int(s, 18, r->launched);
+    sqlite3_bind_int64(s, 19, r->lease_ms);
+    bind_text(s, 20, lost);
     int code = run(w, PUT_STATE, err);
     free(processors);
     free(hosts);
+    free(lost);
     return code;
 }
 
@@ -317,6 +354,18 @@ static int put_usage(struct sql_writer *w, const struct record *r, struct err *e
     return code;
 }
 
+static int put_certificate(struct sql_writer *w, const struct certificate *c, struct err *err)
+{
+    sqlite3_stmt *s = w->statements[PUT_CERTIFICATE];
+    bind_text(s, 1, c->serial);
+    bind_text(s, 2, c->host);
+    sqlite3_bind_int64(s, 3, c->issued_ms);
+    sqlite3_bind_int64(s, 4, c->end_ms);
+    if (c->revoked_ms)
+        sqlite3_bind_int64(s, 5, c->revoked_ms);
+    return run(w, PUT_CERTIFICATE, err);
+}
+
 static int put_meta(struct sql_writer *w, const char *key, uint64_t next, struct err *err)
 {
     sqlite3_stmt *s = w->statements[PUT_META];
@@ -325,7 +374,8 @@ static int put_meta(struct sql_writer *w, const char *key, uint64_t next, struct
     return run(w, PUT_META, err);
 }
 
-int sql_write(struct sql_writer *w, struct record *const *records, size_t count, struct err *err)
+int sql_write(struct sql_writer *w, struct record *const *records, size_t count, const struct certificate *certificates,
+              size_t ncertificates, uint64_t commits, struct err *err)
 {
     uint64_t job = 0, allocation = 0;
     int code = run(w, BEGIN, err);
@@ -339,13 +389,58 @@ int sql_write(struct sql_writer *w, struct record *const *records, size_t count,
         job = r->id > job ? r->id : job;
         allocation = r->allocation > allocation ? r->allocation : allocation;
     }
+    for (size_t i = 0; !code && i < ncertificates; i++)
+        code = put_certificate(w, &certificates[i], err);
     if (!code)
         code = put_meta(w, "next_job", job + 1, err);
     if (!code)
         code = put_meta(w, "next_allocation", allocation + 1, err);
     if (!code)
+        code = put_meta(w, "commits", commits, err);
+    if (!code)
         code = run(w, COMMIT, err);
     if (code)
         sqlite3_exec(w->db, "ROLLBACK", NULL, NULL, NULL);
+    return code;
+}
+
+/* ---- the limits of the history ---- */
+
+enum { TRIM_JOBS = 200 };
+
+/* Some of those that are beyond a limit, into the temporary table doomed. A clock that is set far ahead must not cost
+ * the whole history: age counts from the last end, at most. */
+static int choose_doomed(sqlite3 *db, const struct store_limits *limits, int64_t now_ms, struct err *err)
+{
+    int64_t newest = 0;
+    char sql[400];
+    int code = sql_integer(db, "SELECT max(ended_ms) FROM state WHERE ended_ms IS NOT NULL", &newest, err);
+    snprintf(sql, sizeof(sql),
+             "INSERT INTO doomed SELECT job FROM state WHERE ended_ms IS NOT NULL ORDER BY ended_ms DESC, job DESC "
+             "LIMIT %d OFFSET %" PRId64 ";"
+             "INSERT OR IGNORE INTO doomed SELECT job FROM state WHERE ended_ms IS NOT NULL AND ended_ms < %" PRId64
+             " LIMIT %d",
+             TRIM_JOBS, limits->jobs, (now_ms < newest ? now_ms : newest) - limits->age_ms, TRIM_JOBS);
+    return code ? code : execute(db, sql, err);
+}
+
+int sql_trim(sqlite3 *db, const struct store_limits *limits, int64_t now_ms, bool *more, struct err *err)
+{
+    int64_t count = 0;
+    int code = execute(db, "BEGIN IMMEDIATE; CREATE TEMP TABLE IF NOT EXISTS doomed(job INTEGER PRIMARY KEY)", err);
+    if (!code)
+        code = choose_doomed(db, limits, now_ms, err);
+    if (!code)
+        code = sql_integer(db, "SELECT count(*) FROM doomed", &count, err);
+    if (!code)
+        code = execute(db,
+                       "DELETE FROM usage WHERE job IN (SELECT job FROM doomed);"
+                       "DELETE FROM state WHERE job IN (SELECT job FROM doomed);"
+                       "DELETE FROM job WHERE id IN (SELECT job FROM doomed);"
+                       "DELETE FROM doomed; COMMIT",
+                       err);
+    if (code)
+        sqlite3_exec(db, "ROLLBACK", NULL, NULL, NULL);
+    *more = !code && count >= TRIM_JOBS;
     return code;
 }

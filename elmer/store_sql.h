@@ -5,25 +5,40 @@
 
 #include <sqlite3.h>
 
-#include "elmer/record.h"
+#include "elmer/store.h"
 #include "libelmer/base/err.h"
 
 int sql_open(const char *path, bool writer, sqlite3 **db, struct err *err);
-/* Check whose file it is, that it is sound, and bring the schema to this version. */
-int sql_prepare(sqlite3 *db, const char *path, struct err *err);
+/* Check whose file it is and bring the schema to this version. checked: it was small enough to be checked whole too. */
+int sql_prepare(sqlite3 *db, const char *path, bool *checked, struct err *err);
+/* -EUCLEAN: the file is damaged somewhere. Time is proportional to its size. */
+int sql_check(sqlite3 *db, struct err *err);
+/* What is wrong with the store at path and what to do, from the text of one of the others. Returns code. */
+int sql_explain(const char *path, int code, struct err *err, const char *text);
 
 struct sql_writer;
 int sql_writer_create(sqlite3 *db, struct sql_writer **writer, struct err *err);
 void sql_writer_destroy(struct sql_writer *writer);
-/* All of them or none. */
-int sql_write(struct sql_writer *writer, struct record *const *records, size_t count, struct err *err);
+/* All of them or none; commits: how many there are then. */
+int sql_write(struct sql_writer *writer, struct record *const *records, size_t count,
+              const struct certificate *certificates, size_t ncertificates, uint64_t commits, struct err *err);
+/* Take some of the jobs that are beyond the limits out of the history. more: there may be others. */
+int sql_trim(sqlite3 *db, const struct store_limits *limits, int64_t now_ms, bool *more, struct err *err);
 
-/* Rows of WHERE, with its parameters bound by bind (may be NULL). */
-enum sql_which { SQL_UNFINISHED, SQL_BY_ID, SQL_BY_TOKEN };
-int sql_read(sqlite3 *db, enum sql_which which, uint64_t id, const char *token,
+/* A connection for reading, and its statements, each made when it is first needed. */
+enum sql_which { SQL_UNFINISHED, SQL_BY_ID, SQL_BY_TOKEN, SQL_HISTORY, SQL_USAGE, SQL_WHICH_COUNT };
+struct sql_reader {
+    sqlite3 *db;
+    sqlite3_stmt *statements[SQL_WHICH_COUNT];
+};
+void sql_reader_close(struct sql_reader *reader);
+/* SQL_BY_ID: id; SQL_BY_TOKEN: id is the uid, text the token; SQL_HISTORY: ended jobs with smaller ids, the latest
+ * first, of the user text ("": of all), count at most. */
+int sql_read(struct sql_reader *reader, enum sql_which which, uint64_t id, const char *text, size_t count,
              void (*each)(struct record *record, void *data), void *data, struct err *err);
+int sql_certificates(sqlite3 *db, void (*each)(const struct certificate *certificate, void *data), void *data,
+                     struct err *err);
 int sql_counters(sqlite3 *db, uint64_t *next_job, uint64_t *next_allocation, struct err *err);
-int sql_tokens(sqlite3 *db, void (*each)(uint32_t uid, const char *token, void *data), void *data, struct err *err);
 
 /* For store_sql.c and store_rows.c: the error in words; a statement; the first column of the first row, 0 without one.
  */

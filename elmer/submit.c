@@ -95,12 +95,38 @@ static bool check_user(struct request *request)
     if (!*client->user)
         request_error(request, WIRE_CODE_NOT_PERMITTED,
                       "uid %" PRIu32 " has no name on this host: a job belongs to a user with a name", client->uid);
-    else if (client->uid == 0)
-        request_error(request, WIRE_CODE_NOT_PERMITTED, "root runs no jobs: submit as an ordinary user");
+    else if (client->uid == 0 && minimum > 0)
+        request_error(request, WIRE_CODE_NOT_PERMITTED,
+                      "root runs no jobs: submit as an ordinary user (only minimum_uid = 0 in elmer.conf, and in "
+                      "rsd.conf of each host, would allow it)");
     else if (client->uid < (uint64_t)minimum)
         request_error(request, WIRE_CODE_NOT_PERMITTED,
                       "user %s (uid %" PRIu32 ") runs no jobs: they are for uids from %ld on (minimum_uid)",
                       client->user, client->uid, minimum);
+    else
+        return true;
+    return false;
+}
+
+/* Of what he has already. Administrators may submit whatever others have left. */
+static bool check_room(struct request *request)
+{
+    const struct daemon *daemon = request->daemon;
+    const struct settings *s = daemon->settings;
+    uint32_t queued = core_user(daemon->core, request->uid).queued;
+    size_t bytes = jobs_bytes(&daemon->jobs, request->uid);
+    if (request->admin)
+        return true;
+    if (queued >= (uint64_t)s->user_queued)
+        request_error(request, WIRE_CODE_REFUSED,
+                      "user %s has %" PRIu32 " jobs in the queue, and may have %ld (user_queued in elmer.conf): wait "
+                      "until some have started, or cancel some",
+                      request->client->user, queued, s->user_queued);
+    else if (bytes + request->message.bytes > (size_t)s->user_memory << 20)
+        request_error(request, WIRE_CODE_REFUSED,
+                      "the commands and environments of user %s's jobs take %zu MiB of elmer's memory, and may take "
+                      "%ld (user_memory in elmer.conf): wait until some have ended, or put environments into files",
+                      request->client->user, bytes >> 20, s->user_memory);
     else
         return true;
     return false;
@@ -224,6 +250,8 @@ static void submit_new(struct request *request)
     struct err err = ERR_INIT;
     struct allowed allowed = {0};
     struct wire_submit *submit = &request->message.u.submit;
+    if (!check_room(request))
+        return;
     if (choose_hosts(daemon, submit, &allowed, &err)) {
         free(allowed.hosts);
         request_error(request, WIRE_CODE_REFUSED, "%s", err.text);
@@ -233,6 +261,7 @@ static void submit_new(struct request *request)
     event.u.submit.uid = request->client->uid;
     event.u.submit.nprocs = (uint32_t)submit->nprocs;
     event.u.submit.each = submit->each;
+    event.u.submit.requeue = submit->requeue;
     event.u.submit.hosts = allowed.hosts;
     event.u.submit.nhosts = allowed.count;
     uint64_t id = core_next_id(daemon->core), number = request->number, nprocs = submit->nprocs;
@@ -258,6 +287,19 @@ static void submit_new(struct request *request)
                       nprocs);
 }
 
+/* A retry of a submission whose job is in memory. */
+static bool answer_repeated(struct request *request)
+{
+    struct daemon *daemon = request->daemon;
+    struct job *job = jobs_by_token(&daemon->jobs, request->client->uid, request->message.u.submit.token);
+    if (!job)
+        return false;
+    request->job = job->id;
+    request->holder = HOLDER_CORE;
+    daemon_later(daemon, LATER_SUBMITTED, request->number, -1, job->id, 0);
+    return true;
+}
+
 static void on_found(struct record **records, size_t count, const char *error, void *data)
 {
     struct request *request = data;
@@ -269,7 +311,7 @@ static void on_found(struct record **records, size_t count, const char *error, v
                       error);
     else if (count)
         answer_record(request, records[0]);
-    else
+    else if (!answer_repeated(request)) /* it may have come twice meanwhile */
         submit_new(request);
     for (size_t i = 0; i < count; i++)
         record_destroy(records[i]);
@@ -279,7 +321,6 @@ void submit_begin(struct request *request)
 {
     struct daemon *daemon = request->daemon;
     struct wire_submit *submit = &request->message.u.submit;
-    uint32_t uid = request->client->uid;
     struct err err = ERR_INIT;
     if (!check_user(request))
         return;
@@ -290,17 +331,12 @@ void submit_begin(struct request *request)
     if (!*submit->name)
         default_name(submit, request->name, sizeof(request->name));
     submit->submit_host = client_host_name(request->client);
-    struct job *job = jobs_by_token(&daemon->jobs, uid, submit->token);
-    if (job) {
-        request->job = job->id;
-        request->holder = HOLDER_CORE;
-        daemon_later(daemon, LATER_SUBMITTED, request->number, -1, job->id, 0);
-    } else if (daemon->store_failure) {
-        request_error(request, WIRE_CODE_REFUSED, "the job is not accepted: %s", daemon->store_failure);
-    } else if (jobs_token_dropped(&daemon->jobs, uid, submit->token)) {
-        request->holder = HOLDER_STORE;
-        store_find(daemon->store, uid, submit->token, on_found, request);
-    } else {
-        submit_new(request);
+    if (answer_repeated(request))
+        return;
+    if (daemon->store_failure) {
+        request_error(request, WIRE_CODE_UNAVAILABLE, "the job is not accepted: %s", daemon->store_failure);
+        return;
     }
+    request->holder = HOLDER_STORE;
+    store_find(daemon->store, request->client->uid, submit->token, on_found, request);
 }

@@ -3,7 +3,9 @@
 #include "elmer/users.h"
 
 #include <grp.h>
+#include <inttypes.h>
 #include <pwd.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -105,10 +107,14 @@ static void ask(uv_work_t *work)
     char buffer[16384];
     struct passwd passwd, *found = NULL;
     users->result.name[0] = 0;
-    users->result.admin = false;
+    users->result.admin = users->result.another = false;
     if (getpwuid_r(users->result.uid, &passwd, buffer, sizeof(buffer), &found) || !found ||
-        strlen(passwd.pw_name) >= sizeof(users->result.name))
+        strlen(passwd.pw_name) >= sizeof(users->result.name)) {
+        if (*users->result.vouched)
+            users->result.another =
+                !getpwnam_r(users->result.vouched, &passwd, buffer, sizeof(buffer), &found) && found;
         return;
+    }
     memcpy(users->result.name, passwd.pw_name, strlen(passwd.pw_name) + 1);
     users->result.admin = in_group(&passwd, users->group);
 }
@@ -121,7 +127,7 @@ static void ask_next(struct users *users)
 {
     if (!users->asking)
         return;
-    users->result.uid = users->asking->user.uid;
+    users->result = users->asking->user;
     uv_queue_work(users->loop, &users->work, ask, asked);
 }
 
@@ -165,10 +171,37 @@ static void forget_idle(struct users *users)
     users->entries = kept;
 }
 
-void users_ask(struct users *users, uint32_t uid, users_answer answer, void *data)
+/* What is kept answers it: for a uid that is known here any name will do. */
+static bool is_answer(const struct entry *entry, const char *vouched)
+{
+    return !entry->questions && mono_ms(mono_now()) < entry->until_ms &&
+           (!*vouched || *entry->user.name || !strcmp(entry->user.vouched, vouched));
+}
+
+bool users_known_admin(const struct users *users, uint32_t uid)
+{
+    const struct entry *entry = map_get(&users->entries, uid);
+    return entry && entry->user.admin;
+}
+
+const char *users_conflict(const struct user *user, const char *name, const char *host, char *text, size_t size)
+{
+    static const char advice[] = "make the users of the hosts and of the queue host agree";
+    if (*user->name && strcmp(user->name, name))
+        snprintf(text, size, "user %s has uid %" PRIu32 " on %s, which is the uid of %s on the queue host: %s", name,
+                 user->uid, host, user->name, advice);
+    else if (!*user->name && user->another && !strcmp(user->vouched, name))
+        snprintf(text, size, "user %s has uid %" PRIu32 " on %s, and another one on the queue host: %s", name,
+                 user->uid, host, advice);
+    else
+        return NULL;
+    return text;
+}
+
+void users_ask(struct users *users, uint32_t uid, const char *vouched, users_answer answer, void *data)
 {
     struct entry *entry = map_get(&users->entries, uid);
-    if (entry && !entry->questions && mono_ms(mono_now()) < entry->until_ms) {
+    if (entry && is_answer(entry, vouched)) {
         struct user user = entry->user;
         answer(&user, data);
         return;
@@ -181,8 +214,10 @@ void users_ask(struct users *users, uint32_t uid, users_answer answer, void *dat
         map_put(&users->entries, uid, entry);
     }
     bool first = !entry->questions;
-    if (first)
+    if (first) {
         entry->last = &entry->questions;
+        snprintf(entry->user.vouched, sizeof(entry->user.vouched), "%s", vouched);
+    }
     struct question *question = mem_zalloc(sizeof(*question));
     *question = (struct question){.answer = answer, .data = data};
     *entry->last = question;

@@ -8,6 +8,8 @@
 
 #include "libelmer/base/str.h"
 
+enum { LOST_SHOWN = 3 };
+
 /* ---- reasons ---- */
 
 static const char *exit_text(const struct record *r, char *text, size_t size)
@@ -45,17 +47,38 @@ static const char *waiting_text(const struct record *r, char *text, size_t size)
     return text;
 }
 
-const char *view_reason(const struct record *r, char *text, size_t size)
+static const char *lease_text(const struct record *r, char *text, size_t size)
 {
-    if (*r->text)
-        return r->text;
+    FILE *out = fmemopen(text, size, "w");
+    if (!out)
+        return "";
+    fprintf(out, "attempt %" PRIu32 " may still run on ", r->attempt);
+    for (uint32_t i = 0; i < r->nlost && i < LOST_SHOWN; i++)
+        fprintf(out, "%s%s", i ? " " : "", strcmp(r->lost[i], RECORD_UNKNOWN_HOST) ? r->lost[i] : "a removed host");
+    if (r->nlost > LOST_SHOWN)
+        fprintf(out, " and %" PRIu32 " more", r->nlost - LOST_SHOWN);
+    if (r->lost_ms >= 0)
+        fprintf(out, ", until its lease is over: the next one waits, at most %" PRId64 " s", (r->lost_ms + 999) / 1000);
+    else
+        fprintf(out, ", where it is being ended: the next one waits for that");
+    fclose(out);
+    return text;
+}
+
+/* Without what is known of this one case, which may quote the command, its directory or its files. */
+static const char *common_reason(const struct record *r, char *text, size_t size)
+{
     switch (r->reason) {
     case REASON_WAITING:
         return waiting_text(r, text, size);
     case REASON_HELD:
         return "held: it stays in the queue until it is released";
+    case REASON_AT_LIMIT:
+        return "its user has as many jobs running as he may (user_running): it keeps its place";
     case REASON_TOO_FEW_UP:
         return "asks for more processors than are up and not drained now (or than --hosts leaves): it waits for them";
+    case REASON_LEASE:
+        return lease_text(r, text, size);
     case REASON_EXITED:
         return exit_text(r, text, size);
     case REASON_KILLED:
@@ -79,6 +102,13 @@ const char *view_reason(const struct record *r, char *text, size_t size)
     return "";
 }
 
+const char *view_reason(const struct record *r, char *text, size_t size)
+{
+    bool waits = r->state == JOB_QUEUED || r->state == JOB_HELD; /* then it tells how an attempt was lost */
+
+    return *r->text && !waits ? r->text : common_reason(r, text, size);
+}
+
 /* ---- the view ---- */
 
 static size_t shown_levels(const struct record *r, int levels)
@@ -99,22 +129,35 @@ static void add_usage(const struct record *r, struct arena *memory, struct wire_
                 (struct wire_usage){r->usage[i].host, r->usage[i].cpu_seconds, r->usage[i].memory_peak_bytes};
 }
 
-void view_of(const struct record *r, int levels, struct arena *memory, struct wire_job_view *view)
+static struct wire_processor *processors_of(const struct record *r, struct arena *memory)
+{
+    struct wire_processor *processors = arena_array(memory, r->nprocessors, sizeof(*processors));
+    for (uint32_t i = 0; i < r->nprocessors; i++)
+        processors[i] = (struct wire_processor){r->processors[i].host, (uint64_t)r->processors[i].cpu};
+    return processors;
+}
+
+static const char *shown_reason(const struct record *r, bool all, struct arena *memory)
+{
+    char text[VIEW_TEXT], printable[VIEW_TEXT];
+    const char *reason = all ? view_reason(r, text, sizeof(text)) : common_reason(r, text, sizeof(text));
+    return arena_strdup(memory, str_printable(printable, sizeof(printable), reason, strlen(reason)));
+}
+
+void view_of(const struct record *r, int levels, bool all, struct arena *memory, struct wire_job_view *view)
 {
     const struct wire_submit *submit = r->submit;
-    char text[VIEW_TEXT];
     bool exited = r->exits > 0;
     *view = (struct wire_job_view){
         .job = r->id,
         .attempt = r->attempt,
-        .name = submit->name,
+        .name = all ? submit->name : "",
         .user = r->user,
         .uid = r->uid,
         .state = job_state_name(r->state),
         .level = r->level,
         .nprocs = submit->nprocs,
-        .command = submit->command,
-        .dir = submit->dir,
+        .dir = all ? submit->dir : "",
         .submitted_ms = r->submitted_ms,
         .started_ms = r->started_ms,
         .ended_ms = r->ended_ms,
@@ -122,13 +165,12 @@ void view_of(const struct record *r, int levels, struct arena *memory, struct wi
         .signal = exited && r->signal ? r->signal : -1,
         .reason_code = reason_name(r->reason),
         .ahead = r->ahead,
+        .hidden = !all,
     };
-    const char *reason = view_reason(r, text, sizeof(text));
-    char printable[VIEW_TEXT];
-    view->reason = arena_strdup(memory, str_printable(printable, sizeof(printable), reason, strlen(reason)));
-    view->processors.items = arena_array(memory, r->nprocessors, sizeof(*view->processors.items));
-    for (uint32_t i = 0; i < r->nprocessors; i++)
-        view->processors.items[i] = (struct wire_processor){r->processors[i].host, (uint64_t)r->processors[i].cpu};
+    if (all)
+        view->command = submit->command;
+    view->reason = shown_reason(r, all, memory);
+    view->processors.items = processors_of(r, memory);
     view->processors.count = r->nprocessors;
     add_usage(r, memory, view);
     view->level_seconds.count = shown_levels(r, levels);
@@ -140,6 +182,36 @@ void view_of(const struct record *r, int levels, struct arena *memory, struct wi
         view->usage.count = 0;
     if (view_cost(view) > VIEW_PAGE_COST)
         view->processors.count = 0;
+}
+
+void view_running(const struct record *r, bool all, struct arena *memory, struct wire_running_line *line)
+{
+    *line = (struct wire_running_line){.job = r->id,
+                                       .attempt = r->attempt,
+                                       .name = all ? r->submit->name : "",
+                                       .user = r->user,
+                                       .state = job_state_name(r->state),
+                                       .level = r->level,
+                                       .nprocs = r->submit->nprocs,
+                                       .processors = {processors_of(r, memory), r->nprocessors},
+                                       .started_ms = r->started_ms,
+                                       .ended_ms = r->ended_ms,
+                                       .hidden = !all};
+    if (view_cost_running(line) > VIEW_PAGE_COST)
+        line->processors.count = 0;
+}
+
+void view_queued(const struct record *r, bool all, struct arena *memory, struct wire_queued_line *line)
+{
+    *line = (struct wire_queued_line){.job = r->id,
+                                      .name = all ? r->submit->name : "",
+                                      .user = r->user,
+                                      .held = r->state == JOB_HELD,
+                                      .nprocs = r->submit->nprocs,
+                                      .ahead = r->ahead,
+                                      .submitted_ms = r->submitted_ms,
+                                      .reason = shown_reason(r, all, memory),
+                                      .hidden = !all};
 }
 
 struct wire_strs view_hosts(const struct record *r, struct arena *memory)
@@ -172,4 +244,18 @@ size_t view_cost(const struct wire_job_view *view)
     for (size_t i = 0; i < view->usage.count; i++)
         cost += 110 + view_cost_of_text(view->usage.items[i].host);
     return cost + view->level_seconds.count * 25;
+}
+
+/* Short texts: seven times their length is bound enough. */
+size_t view_cost_running(const struct wire_running_line *line)
+{
+    size_t cost = 400 + 7 * (strlen(line->name) + strlen(line->user));
+    for (size_t i = 0; i < line->processors.count; i++)
+        cost += 40 + view_cost_of_text(line->processors.items[i].host);
+    return cost;
+}
+
+size_t view_cost_queued(const struct wire_queued_line *line)
+{
+    return 400 + 7 * (strlen(line->name) + strlen(line->user) + strlen(line->reason));
 }

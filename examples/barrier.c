@@ -3,7 +3,9 @@
  * The master spawns P slaves, sends each its orders and sleeps in pvm_recv. A slave computes its share of w iterations,
  * sends a token of t bytes to slave 0 and waits for the answer; slave 0 answers when it has computed too and holds the
  * tokens of all. After p phases each slave reports to the master, which releases them when it has all reports. So slave
- * 0 is almost always busy and the others wait; the smaller w is, the more they wait.
+ * 0 is almost always busy and the others wait; the smaller w is, the more they wait. Version 4 is ours: the slaves
+ * compute in turn, one in each phase, so that each of P processors is idle for about (P-1)/P of the time whatever
+ * messages cost.
  *
  * What is verified: slave 0 sees exactly one token of each slave in each phase, with the right phase in it, and each
  * slave gets one answer per phase; the iterations are steps of a generator whose state after n steps the master can
@@ -26,7 +28,8 @@ enum tag { TAG_ORDERS = 1, TAG_TOKEN, TAG_ANSWER, TAG_REPORT, TAG_RELEASE };
 struct orders {
     int index;
     int slaves;
-    int64_t iterations; /* of this slave in each phase */
+    int64_t iterations; /* of this slave in each phase, or in each that is its turn */
+    int64_t turns;      /* 1: in each phase one slave computes and the others wait for it */
     int64_t phases;
     int64_t token_bytes;
     int barrier_tid; /* slave 0 */
@@ -38,6 +41,7 @@ struct report {
     int64_t tokens; /* slave 0: good tokens received; others: good answers */
     double seconds; /* wall time from the first iteration to the last answer */
     double cpu_seconds;
+    char host[65];
 };
 
 /* The head of a token or an answer, filled up to token_bytes. */
@@ -48,8 +52,8 @@ struct token {
 };
 
 static const struct version {
-    int64_t iterations, phases;
-} versions[] = {{1350000, 830}, {890000, 1250}, {445000, 2500}};
+    int64_t iterations, phases, turns;
+} versions[] = {{1350000, 830, 0}, {890000, 1250, 0}, {445000, 2500, 0}, {445000, 2500, 1}};
 
 #define MULTIPLIER UINT64_C(6364136223846793005)
 #define INCREMENT  UINT64_C(1442695040888963407)
@@ -122,6 +126,12 @@ static int64_t hold_barrier(const struct orders *o, const int *tids, int64_t pha
     return good;
 }
 
+/* What the slave has to compute in this phase. */
+static int64_t work_of(const struct orders *o, int64_t phase)
+{
+    return !o->turns || phase % o->slaves == o->index ? o->iterations : 0;
+}
+
 /* The other slaves: send the token and sleep until the answer. Returns 1 if it was a good one. */
 static int64_t wait_barrier(const struct orders *o, int64_t phase, char *buffer)
 {
@@ -161,9 +171,10 @@ static int slave(void)
         example_die("no memory for a token of %lld bytes", (long long)o.token_bytes);
 
     struct report r = {.index = o.index, .state = seed_of(o.index)};
+    gethostname(r.host, sizeof r.host - 1);
     double begin = example_now();
     for (int64_t phase = 0; phase < o.phases; phase++) {
-        r.state = compute(r.state, o.iterations);
+        r.state = compute(r.state, work_of(&o, phase));
         r.tokens += o.index == 0 ? hold_barrier(&o, tids, phase, buffer, seen) : wait_barrier(&o, phase, buffer);
     }
     r.seconds = example_now() - begin;
@@ -176,20 +187,28 @@ static int slave(void)
 }
 
 struct options {
-    int slaves;
-    int64_t iterations, phases, token_bytes;
+    int slaves, barrier;
+    int64_t iterations, phases, turns, token_bytes;
     double factor;
 };
 
 static int64_t share(const struct options *opt, int index)
 {
+    if (opt->turns)
+        return opt->iterations;
     return opt->iterations / opt->slaves + (index < opt->iterations % opt->slaves);
+}
+
+/* The phases in which the slave computes. */
+static int64_t phases_of(const struct options *opt, int index)
+{
+    return opt->turns ? opt->phases / opt->slaves + (index < opt->phases % opt->slaves) : opt->phases;
 }
 
 /* Is the report of a slave what it must be? Says on stderr what is wrong. */
 static int report_good(const struct options *opt, const struct report *r)
 {
-    uint64_t steps = (uint64_t)share(opt, r->index) * (uint64_t)opt->phases;
+    uint64_t steps = (uint64_t)share(opt, r->index) * (uint64_t)phases_of(opt, r->index);
     int64_t tokens = opt->phases * (r->index == 0 ? opt->slaves - 1 : 1);
     if (r->tokens != tokens) {
         fprintf(stderr, "barrier: slave %d counted %lld tokens, expected %lld\n", r->index, (long long)r->tokens,
@@ -204,7 +223,7 @@ static int report_good(const struct options *opt, const struct report *r)
 }
 
 /* Sleep until every slave has reported. Returns the number of good reports, fills times of slave 0 and CPU of all. */
-static int collect_reports(const struct options *opt, double *seconds, double *cpu_seconds)
+static int collect_reports(const struct options *opt, double *seconds, double *cpu_seconds, char *host)
 {
     static char reported[EXAMPLE_TASKS_MAX];
     int good = 0;
@@ -223,8 +242,10 @@ static int collect_reports(const struct options *opt, double *seconds, double *c
         reported[r.index] = 1;
         good += report_good(opt, &r);
         *cpu_seconds += r.cpu_seconds;
-        if (r.index == 0)
+        if (r.index == 0) {
             *seconds = r.seconds;
+            memcpy(host, r.host, sizeof r.host);
+        }
         n++;
     }
     return good;
@@ -232,38 +253,44 @@ static int collect_reports(const struct options *opt, double *seconds, double *c
 
 static int master(const struct options *opt)
 {
-    static int tids[EXAMPLE_TASKS_MAX];
+    static int spawned[EXAMPLE_TASKS_MAX], tids[EXAMPLE_TASKS_MAX];
     double begin = example_now(), seconds = 0, cpu_seconds = 0;
+    char host[sizeof((struct report *)NULL)->host] = "";
 
-    example_spawn(opt->slaves, tids);
+    example_spawn(opt->slaves, spawned);
+    for (int i = 0; i < opt->slaves; i++)
+        tids[i] = spawned[(i + opt->barrier) % opt->slaves];
     for (int i = 0; i < opt->slaves; i++) {
         struct orders o = {.index = i,
                            .slaves = opt->slaves,
                            .iterations = share(opt, i),
                            .phases = opt->phases,
+                           .turns = opt->turns,
                            .token_bytes = opt->token_bytes,
                            .barrier_tid = tids[0]};
         send_bytes(tids[i], TAG_ORDERS, &o, sizeof o);
         send_bytes(tids[i], TAG_ORDERS, tids, (int64_t)sizeof *tids * opt->slaves);
     }
-    int good = collect_reports(opt, &seconds, &cpu_seconds);
+    int good = collect_reports(opt, &seconds, &cpu_seconds, host);
     for (int i = 0; i < opt->slaves; i++)
         send_bytes(tids[i], TAG_RELEASE, "", 1);
     example_release();
     pvm_exit();
     int verified = good == opt->slaves;
     printf("barrier: %s slaves=%d iterations=%lld phases=%lld token_bytes=%lld tokens=%lld cpu_seconds=%.3f "
-           "seconds=%.3f elapsed=%.3f\n",
+           "seconds=%.3f elapsed=%.3f barrier_host=%s\n",
            verified ? "verified" : "NOT verified", opt->slaves, (long long)opt->iterations, (long long)opt->phases,
            (long long)opt->token_bytes, (long long)(opt->phases * (opt->slaves - 1)), cpu_seconds, seconds,
-           example_now() - begin);
+           example_now() - begin, host);
     return verified && fflush(stdout) == 0 ? 0 : 1;
 }
 
 static void usage(void)
 {
-    fputs("usage: barrier [-P slaves] [-v 1|2|3] [-f factor] [-w iterations] [-p phases] [-t token_bytes]\n"
+    fputs("usage: barrier [-P slaves] [-v 1|2|3|4] [-b task] [-f factor] [-w iterations] [-p phases] [-t token_bytes]\n"
           "  -v 1: w=1350000 p=830   -v 2: w=890000 p=1250   -v 3 (default): w=445000 p=2500   t=800\n"
+          "  -v 4: as 3, but in each phase one slave computes all of w, in turn, and the others wait for it\n"
+          "  -b: which of the spawned tasks, from 0, is slave 0, which implements the barrier\n"
           "  -f makes it longer or shorter (more or fewer phases); -P is 2 unless ELMER_NPROCS says otherwise\n",
           stderr);
     exit(2);
@@ -277,13 +304,16 @@ static void parse(int argc, char **argv, struct options *opt)
     *opt = (struct options){.slaves = nprocs ? (int)example_integer('P', nprocs, 1, EXAMPLE_TASKS_MAX) : 2,
                             .token_bytes = 800,
                             .factor = 1};
-    for (int c; (c = getopt(argc, argv, "P:v:f:w:p:t:")) != -1;) {
+    for (int c; (c = getopt(argc, argv, "P:v:b:f:w:p:t:")) != -1;) {
         switch (c) {
         case 'P':
             opt->slaves = (int)example_integer('P', optarg, 1, EXAMPLE_TASKS_MAX);
             break;
         case 'v':
-            v = &versions[example_integer('v', optarg, 1, 3) - 1];
+            v = &versions[example_integer('v', optarg, 1, 4) - 1];
+            break;
+        case 'b':
+            opt->barrier = (int)example_integer('b', optarg, 0, EXAMPLE_TASKS_MAX - 1);
             break;
         case 'f':
             opt->factor = example_real('f', optarg, 1e-6, 1e6);
@@ -304,6 +334,7 @@ static void parse(int argc, char **argv, struct options *opt)
     if (optind != argc)
         usage();
     opt->iterations = iterations ? iterations : v->iterations;
+    opt->turns = v->turns;
     opt->phases = llround((double)(phases ? phases : v->phases) * opt->factor);
     if (opt->phases < 1)
         opt->phases = 1;

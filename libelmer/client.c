@@ -27,12 +27,14 @@ enum {
     PATIENCE_MS = 5000,
     HELLO_MS = 5000,
     PAUSE_MIN_MS = 50,
+    TELL_MS = 500,
     PAUSE_MAX_MS = 1000,
     OUT_MAX = 2 * WIRE_MAX_FRAME,
     /* Inside a call, beside enum elmer_result: */
     TRY_AGAIN = -1,  /* the connection failed */
     NOT_LINKED = -2, /* rsd has no link to elmer now */
     GO_ON = -3,      /* more answers are to come */
+    TOO_OLD = -4,    /* the other side, or elmer behind it, does not know the request */
 };
 
 struct elmer {
@@ -40,6 +42,8 @@ struct elmer {
     size_t nsockets;
     char *own_socket;
     int patience_ms;
+    void (*on_wait)(const char *why, void *data);
+    void *data;
     struct channel channel;
     bool connected;
     size_t at; /* index of the socket in use */
@@ -66,6 +70,8 @@ int elmer_open(const struct elmer_options *options, struct elmer **elmer, struct
     if (!e)
         return client_error(error, ELMER_FAILED, "out of memory");
     e->patience_ms = options && options->patience_ms > 0 ? options->patience_ms : PATIENCE_MS;
+    e->on_wait = options ? options->on_wait : NULL;
+    e->data = options ? options->data : NULL;
     if (options && options->socket) {
         if (strlen(options->socket) >= sizeof(((struct sockaddr_un *)0)->sun_path)) {
             free(e);
@@ -187,6 +193,7 @@ static int result_of_code(const char *code)
         {WIRE_CODE_REFUSED, ELMER_REFUSED},         {WIRE_CODE_USAGE, ELMER_USAGE},
         {WIRE_CODE_NO_SUCH_JOB, ELMER_NO_SUCH_JOB}, {WIRE_CODE_WRONG_STATE, ELMER_WRONG_STATE},
         {WIRE_CODE_UNREACHABLE, NOT_LINKED},        {WIRE_CODE_NOT_PERMITTED, ELMER_NOT_PERMITTED},
+        {WIRE_CODE_UNAVAILABLE, ELMER_UNAVAILABLE}, {WIRE_CODE_VERSION, TOO_OLD},
     };
 
     for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++)
@@ -248,9 +255,13 @@ static int try_call(struct elmer *e, struct wire_message *request, struct client
     if (result != ELMER_OK)
         return result;
     request->id = ++e->next_id;
+    if (wire_check_said(request, e->channel.minor, &err) != 0)
+        return client_error(error, TOO_OLD, "%s", err.text);
     rc = channel_send_all(&e->channel, request, deadline_ms, &err);
     if (rc == -EMSGSIZE)
         return client_error(error, ELMER_REFUSED, "the request is too long to be sent: %s", err.text);
+    if (rc == -EPROTONOSUPPORT)
+        return client_error(error, TOO_OLD, "%s", err.text);
     if (rc < 0 && rc != -EPIPE && rc != -ECONNRESET)
         return client_error(error, TRY_AGAIN, "elmer is not reachable: the connection to %s broke (%s); see the log of its daemon", e->sockets[e->at], err.text);
     result = receive_answers(e, request->id, call, deadline_ms, error); /* a peer that has refused us: its reason can still be read */
@@ -262,6 +273,7 @@ int client_call(struct elmer *e, struct wire_message *request, struct client_cal
 {
     int64_t deadline = mono_ms(mono_now()) + (timeout_ms > 0 ? timeout_ms : 0), missing_since = -1;
     int pause = PAUSE_MIN_MS;
+    bool told = false;
 
     call->repeated = false;
     for (;;) {
@@ -271,8 +283,9 @@ int client_call(struct elmer *e, struct wire_message *request, struct client_cal
 
         if (result == TRY_AGAIN || result == ELMER_UNREACHABLE || result == ELMER_FAILED)
             disconnect(e);
+        call->too_old = result == TOO_OLD;
         if (result != TRY_AGAIN && result != NOT_LINKED)
-            return result;
+            return call->too_old ? ELMER_FAILED : result;
         call->repeated |= sent;
         if (call->restart)
             call->restart(call->data);
@@ -280,6 +293,10 @@ int client_call(struct elmer *e, struct wire_message *request, struct client_cal
             missing_since = now;
         if (now + pause >= deadline || now - missing_since >= e->patience_ms)
             return ELMER_UNREACHABLE;
+        if (!told && e->on_wait && now - missing_since >= TELL_MS) {
+            told = true;
+            e->on_wait(error ? error->text : "", e->data);
+        }
         poll(NULL, 0, pause);
         pause = pause * 2 < PAUSE_MAX_MS ? pause * 2 : PAUSE_MAX_MS;
     }

@@ -16,6 +16,7 @@ struct client_call {
     client_restart restart; /* may be NULL */
     void *data;
     bool repeated;          /* out: the request was sent more than once */
+    bool too_old;           /* out, with ELMER_FAILED: somebody on the way to elmer, or elmer itself, does not know this request yet */
 };
 
 /* Send and wait for the answer, connecting as often as needed. Fills in request->id. Returns an enum elmer_result. */

@@ -18,6 +18,8 @@ struct answers {
     void **lists; /* arrays that the public view needs */
     size_t nlists;
     bool any, running, queued; /* which states are wanted */
+    bool latest_first;         /* came so; shown the other way round */
+    bool lines;                /* asked for; messages are `lines`, and there are no views */
 };
 
 static struct answers *answers_of(const struct elmer_jobs *jobs)
@@ -53,7 +55,7 @@ static int take_jobs(struct wire_message *answer, void *data)
     struct answers *answers = data;
     struct wire_message *grown;
 
-    if (answer->type != WIRE_jobs)
+    if (answer->type != (answers->lines ? WIRE_lines : WIRE_jobs))
         return -EPROTO;
     grown = reallocarray(answers->messages, answers->nmessages + 1, sizeof(*grown));
     if (!grown)
@@ -61,7 +63,7 @@ static int take_jobs(struct wire_message *answer, void *data)
     answers->messages = grown;
     grown[answers->nmessages++] = *answer;
     answer->memory = NULL;
-    return grown[answers->nmessages - 1].u.jobs.more;
+    return answers->lines ? grown[answers->nmessages - 1].u.lines.more : grown[answers->nmessages - 1].u.jobs.more;
 }
 
 static void restart_jobs(void *data)
@@ -84,17 +86,16 @@ static void *keep(struct answers *answers, size_t count, size_t size)
     return list;
 }
 
-static int fill_processors(struct answers *answers, struct elmer_job *job, const struct wire_job_view *view)
+static int fill_processors(struct answers *answers, struct elmer_job *job, const struct wire_processor *from, size_t count)
 {
-    size_t count = view->processors.count;
     struct elmer_processor *processors = keep(answers, count, sizeof(*processors));
     const char **hosts = keep(answers, count, sizeof(*hosts));
 
     if (!processors || !hosts)
         return -ENOMEM;
     for (size_t i = 0; i < count; i++) {
-        processors[i].host = view->processors.items[i].host;
-        processors[i].cpu = (unsigned)view->processors.items[i].cpu;
+        processors[i].host = from[i].host;
+        processors[i].cpu = (unsigned)from[i].cpu;
         if (i == 0 || strcmp(processors[i - 1].host, processors[i].host) != 0)
             hosts[job->nhosts++] = processors[i].host;
     }
@@ -144,8 +145,54 @@ static int fill_job(struct answers *answers, struct elmer_job *job, const struct
         .ahead = (uint32_t)view->ahead,
         .level_seconds = view->level_seconds.items,
         .nlevels = view->level_seconds.count,
+        .hidden = view->hidden,
     };
-    return fill_processors(answers, job, view) < 0 || fill_usage(answers, job, view) < 0 ? -ENOMEM : 0;
+    return fill_processors(answers, job, view->processors.items, view->processors.count) < 0 || fill_usage(answers, job, view) < 0 ? -ENOMEM : 0;
+}
+
+static int fill_running(struct answers *answers, struct elmer_job *job, const struct wire_running_line *line)
+{
+    *job = (struct elmer_job){
+        .id = line->job,
+        .attempt = (uint32_t)line->attempt,
+        .nprocs = (uint32_t)line->nprocs,
+        .name = line->name,
+        .user = line->user,
+        .dir = "",
+        .state = line->state,
+        .level = (int)line->level,
+        .submitted_ms = -1,
+        .started_ms = line->started_ms,
+        .ended_ms = line->ended_ms,
+        .exit_status = -1,
+        .signal = -1,
+        .reason_code = "",
+        .reason = "",
+        .hidden = line->hidden,
+    };
+    return fill_processors(answers, job, line->processors.items, line->processors.count);
+}
+
+static void fill_queued(struct elmer_job *job, const struct wire_queued_line *line)
+{
+    *job = (struct elmer_job){
+        .id = line->job,
+        .nprocs = (uint32_t)line->nprocs,
+        .name = line->name,
+        .user = line->user,
+        .dir = "",
+        .state = line->held ? "held" : "queued",
+        .level = -1,
+        .submitted_ms = line->submitted_ms,
+        .started_ms = -1,
+        .ended_ms = -1,
+        .exit_status = -1,
+        .signal = -1,
+        .reason_code = "",
+        .reason = line->reason,
+        .ahead = (uint32_t)line->ahead,
+        .hidden = line->hidden,
+    };
 }
 
 static bool wanted(const struct answers *answers, const struct wire_job_view *view)
@@ -154,6 +201,20 @@ static bool wanted(const struct answers *answers, const struct wire_job_view *vi
     bool queued = strcmp(view->state, "queued") == 0 || strcmp(view->state, "held") == 0;
 
     return answers->any || (!ended && (queued ? answers->queued : answers->running));
+}
+
+static void turn_round(struct answers *answers)
+{
+    for (size_t i = 0, j = answers->jobs.count; i + 1 < j; i++) {
+        struct elmer_job item = answers->items[i];
+        const struct wire_job_view *view = answers->views[i];
+
+        j--;
+        answers->items[i] = answers->items[j];
+        answers->items[j] = item;
+        answers->views[i] = answers->views[j];
+        answers->views[j] = view;
+    }
 }
 
 /* The public view of what has come. */
@@ -181,8 +242,35 @@ static int present(struct answers *answers)
         }
     }
     answers->jobs.count = at;
+    if (answers->latest_first)
+        turn_round(answers);
     return 0;
 }
+
+/* The same of lines, which need no list of views. */
+static int present_lines(struct answers *answers)
+{
+    size_t count = 0, at = 0;
+
+    for (size_t i = 0; i < answers->nmessages; i++)
+        count += answers->messages[i].u.lines.running.count + answers->messages[i].u.lines.queued.count;
+    answers->jobs.items = answers->items = calloc(count ? count : 1, sizeof(*answers->items));
+    if (!answers->items)
+        return -ENOMEM;
+    for (size_t i = 0; i < answers->nmessages; i++) {
+        const struct wire_lines *page = &answers->messages[i].u.lines;
+
+        for (size_t j = 0; j < page->running.count; j++)
+            if (fill_running(answers, &answers->items[at++], &page->running.items[j]) < 0)
+                return -ENOMEM;
+        for (size_t j = 0; j < page->queued.count; j++)
+            fill_queued(&answers->items[at++], &page->queued.items[j]);
+    }
+    answers->jobs.count = at;
+    return 0;
+}
+
+enum { TOO_OLD = -1 }; /* beside the values of enum elmer_result, of a request for lines */
 
 static int ask(struct elmer *elmer, struct wire_message *request, const struct answers *filter, int timeout_ms, struct elmer_jobs **jobs, struct elmer_error *error)
 {
@@ -195,11 +283,11 @@ static int ask(struct elmer *elmer, struct wire_message *request, const struct a
         return client_error(error, ELMER_FAILED, "out of memory");
     *answers = *filter;
     result = client_call(elmer, request, &call, timeout_ms, error);
-    if (result == ELMER_OK && present(answers) < 0)
+    if (result == ELMER_OK && (answers->lines ? present_lines(answers) : present(answers)) < 0)
         result = client_error(error, ELMER_FAILED, "out of memory");
     if (result != ELMER_OK) {
         elmer_jobs_free(&answers->jobs);
-        return result;
+        return call.too_old && filter->lines ? TOO_OLD : result;
     }
     *jobs = &answers->jobs;
     return ELMER_OK;
@@ -212,6 +300,23 @@ int elmer_query(struct elmer *elmer, bool running, bool queued, const uint64_t *
 
     request.u.query.jobs.items = (uint64_t *)(uintptr_t)ids; /* read only */
     request.u.query.jobs.count = nids;
+    return ask(elmer, &request, &filter, timeout_ms, jobs, error);
+}
+
+int elmer_list(struct elmer *elmer, bool running, bool queued, int timeout_ms, struct elmer_jobs **jobs, struct elmer_error *error)
+{
+    struct answers filter = {.lines = true};
+    struct wire_message request = {.type = WIRE_query_lines, .u.query_lines = {.running = running, .queued = queued}};
+    int result = ask(elmer, &request, &filter, timeout_ms, jobs, error);
+
+    return result == TOO_OLD ? elmer_query(elmer, running, queued, NULL, 0, timeout_ms, jobs, error) : result;
+}
+
+int elmer_history(struct elmer *elmer, const char *user, size_t count, int timeout_ms, struct elmer_jobs **jobs, struct elmer_error *error)
+{
+    struct answers filter = {.any = true, .latest_first = true};
+    struct wire_message request = {.type = WIRE_history, .u.history = {.user = user ? user : "", .count = count > UINT32_MAX ? UINT32_MAX : count}};
+
     return ask(elmer, &request, &filter, timeout_ms, jobs, error);
 }
 
@@ -241,7 +346,7 @@ bool elmer_job_ended(const struct elmer_job *job)
 
 char *elmer_jobs_json(const struct elmer_jobs *jobs)
 {
-    return json_out_jobs(answers_of(jobs)->views, jobs->count);
+    return answers_of(jobs)->lines ? NULL : json_out_jobs(answers_of(jobs)->views, jobs->count);
 }
 
 struct text { struct elmer_error *text; };

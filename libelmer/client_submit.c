@@ -229,6 +229,7 @@ static int fill(struct wire_submit *submit, const struct elmer_submission *s, st
     submit->nprocs = s->nprocs;
     submit->each = s->each;
     submit->pvm = s->pvm;
+    submit->requeue = s->requeue;
     submit->command = strs(s->command);
     submit->environment = strs(s->environment);
     submit->hosts = strs(s->hosts);

@@ -24,7 +24,8 @@ enum elmer_result {
     ELMER_UNREACHABLE = 4,   /* no daemon, or no answer in time */
     ELMER_NOT_PERMITTED = 5, /* not the job's owner, and no administrator */
     ELMER_WRONG_STATE = 6,   /* the job is there, but not in a state for that */
-    ELMER_FAILED = 7         /* out of memory, another version, a malformed answer */
+    ELMER_FAILED = 7,        /* out of memory, another version, a malformed answer */
+    ELMER_UNAVAILABLE = 8    /* elmer cannot do that now (its disk is full, it is short of memory): try again later */
 };
 
 /* For people: what, why, what to do. May hold bytes that came from elsewhere: make them printable before they reach a terminal. */
@@ -33,6 +34,8 @@ struct elmer_error { char text[1024]; };
 struct elmer_options {
     const char *socket; /* NULL: that of the local rsd, or elmer's own where there is no rsd */
     int patience_ms;    /* how long a call looks for a daemon that is not there; 0: 5000 */
+    void (*on_wait)(const char *why, void *data); /* a call has found no daemon for half a second and goes on looking; once a call. NULL: none */
+    void *data;
 };
 
 struct elmer;
@@ -53,6 +56,7 @@ struct elmer_submission {
     const char *const *hosts;       /* only these; NULL: all */
     int umask;                      /* -1: that of the calling process */
     const char *token;              /* NULL: the call makes one. The same token always means the same job */
+    bool requeue;                   /* when a host is lost, back into the queue and run it again, from its beginning */
 };
 struct elmer_submitted {
     uint64_t job;
@@ -94,6 +98,7 @@ struct elmer_job {
     size_t nusage;
     const double *level_seconds;    /* [nlevels] time at each level */
     size_t nlevels;
+    bool hidden;                    /* of another user: name, dir and command are empty */
 };
 struct elmer_jobs {
     const struct elmer_job *items;
@@ -102,6 +107,11 @@ struct elmer_jobs {
 /* running: starting, running and ending jobs; queued: queued and held ones. With ids (nids > 0) only those, and with neither running nor queued in any state,
  * also ended. Ids of unknown jobs are left out. Free the answer. */
 int elmer_query(struct elmer *elmer, bool running, bool queued, const uint64_t *ids, size_t nids, int timeout_ms, struct elmer_jobs **jobs, struct elmer_error *error);
+/* The same without ids, and of each job only what a list of jobs shows: id, name, user, state, level, nprocs, hosts, processors, times, ahead, reason and hidden; the rest
+ * is empty, -1 or 0, and elmer_jobs_json() has no text for it. Costs a tenth where the queue is long. Free the answer. */
+int elmer_list(struct elmer *elmer, bool running, bool queued, int timeout_ms, struct elmer_jobs **jobs, struct elmer_error *error);
+/* Ended jobs of the user (NULL: of all), the latest of at most count (0: all), in the order of their ids. Free the answer. */
+int elmer_history(struct elmer *elmer, const char *user, size_t count, int timeout_ms, struct elmer_jobs **jobs, struct elmer_error *error);
 /* Until the job has ended, or the timeout: then it returns ELMER_OK too, with the job as it is. Free the answer. */
 int elmer_wait(struct elmer *elmer, uint64_t job, int timeout_ms, struct elmer_jobs **jobs, struct elmer_error *error);
 void elmer_jobs_free(struct elmer_jobs *jobs);

@@ -22,8 +22,12 @@ const char *rsd_mode_name(enum rsd_mode mode)
 
 void rsd_config_default(struct rsd_config *config)
 {
-    *config = (struct rsd_config){.mode = RSD_MODE_AUTO, .minimum_uid = 1000};
+    *config = (struct rsd_config){.mode = RSD_MODE_AUTO, .minimum_uid = 1000,
+                                  .user_connections = 1024,
+                                  .user_requests = 2000,
+                                  .user_requests_burst = 100000};
     snprintf(config->elmer, sizeof config->elmer, "%s/elmer-host.sock", ELMER_RUNDIR);
+    snprintf(config->pki, sizeof config->pki, "%s/pki", ELMER_RSD_STATEDIR);
     snprintf(config->user, sizeof config->user, "elmer-rsd");
     snprintf(config->rundir, sizeof config->rundir, "%s", ELMER_RSD_RUNDIR);
     snprintf(config->proc_stat, sizeof config->proc_stat, "/proc/stat");
@@ -68,9 +72,8 @@ static int set_transport(void *data, const char *subsection, const char *value, 
     struct rsd_config *config = data;
     (void)subsection;
     if (strcmp(value, "plain") != 0)
-        return err_set(
-            err, -EINVAL,
-            "only plain is there yet (nothing is encrypted or authenticated: for a trusted network); TLS comes later");
+        return err_set(err, -EINVAL,
+                       "only plain is known, for loopback addresses; links are encrypted when it is not there");
     config->transport_plain = true;
     return 0;
 }
@@ -108,6 +111,17 @@ static int set_minimum_uid(void *data, const char *subsection, const char *value
     return result;
 }
 
+#define LIMIT_KEY(key, min, max)                                                                                       \
+    static int set_##key(void *data, const char *subsection, const char *value, struct err *err)                       \
+    {                                                                                                                  \
+        struct rsd_config *config = data;                                                                              \
+        (void)subsection;                                                                                              \
+        return ini_parse_int(value, min, max, &config->key, err);                                                      \
+    }
+LIMIT_KEY(user_connections, 1, 1000000)
+LIMIT_KEY(user_requests, 1, 1000000)
+LIMIT_KEY(user_requests_burst, 10, 100000000)
+
 static int set_cgroup_root(void *data, const char *subsection, const char *value, struct err *err)
 {
     struct rsd_config *config = data;
@@ -139,6 +153,13 @@ static int set_proc_stat(void *data, const char *subsection, const char *value, 
     return set_path(config->proc_stat, sizeof config->proc_stat, value, err);
 }
 
+static int set_pki(void *data, const char *subsection, const char *value, struct err *err)
+{
+    struct rsd_config *config = data;
+    (void)subsection;
+    return set_path(config->pki, sizeof config->pki, value, err);
+}
+
 static int set_supervisor(void *data, const char *subsection, const char *value, struct err *err)
 {
     struct rsd_config *config = data;
@@ -149,9 +170,13 @@ static int set_supervisor(void *data, const char *subsection, const char *value,
 static const struct ini_key keys[] = {
     {"rsd", "elmer", set_elmer},
     {"rsd", "transport", set_transport},
+    {"rsd", "pki", set_pki},
     {"rsd", "name", set_name},
     {"rsd", "mode", set_mode},
     {"rsd", "minimum_uid", set_minimum_uid},
+    {"rsd", "user_connections", set_user_connections},
+    {"rsd", "user_requests", set_user_requests},
+    {"rsd", "user_requests_burst", set_user_requests_burst},
     {"rsd", "cgroup_root", set_cgroup_root},
     {"rsd", "user", set_user},
     {"rsd", "rundir", set_rundir},
@@ -160,18 +185,21 @@ static const struct ini_key keys[] = {
     {NULL, NULL, NULL},
 };
 
+/* The checks that need more than one key; reading is NULL when there is no file. */
+static int check_whole(void *data, struct ini_reading *reading, struct err *err)
+{
+    const struct rsd_config *config = data;
+    (void)reading;
+    if (!str_valid_hostname(config->name))
+        return err_set(err, -EINVAL, "this host has no usable name: say name = ...");
+    return 0;
+}
+
 int rsd_config_read(struct rsd_config *config, const char *path, bool missing_ok, struct err *err)
 {
     struct err missing = ERR_INIT;
-    int result = ini_read(path, keys, config, &missing);
-    if (result < 0 && !(result == -ENOENT && missing_ok))
-        return err_set(err, result, "%s", missing.text);
-    if (config->elmer[0] != '/' && !config->transport_plain)
-        return err_set(err, -EINVAL,
-                       "%s: elmer = %s is reached over the network: say transport = plain, and know that nothing is "
-                       "encrypted or authenticated",
-                       path, config->elmer);
-    if (!str_valid_hostname(config->name))
-        return err_set(err, -EINVAL, "%s: this host has no usable name: say name = ...", path);
-    return 0;
+    int result = ini_read(path, keys, check_whole, config, &missing);
+    if (result == -ENOENT && missing_ok)
+        return check_whole(config, NULL, err);
+    return result < 0 ? err_set(err, result, "%s", missing.text) : 0;
 }

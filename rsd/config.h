@@ -11,10 +11,13 @@ enum rsd_mode { RSD_MODE_AUTO, RSD_MODE_RT, RSD_MODE_IDLE, RSD_MODE_NONE, RSD_MO
 
 struct rsd_config {
     char elmer[272];        /* HOST:PORT or /path of the queue daemon */
-    bool transport_plain;   /* transport = plain: needed for HOST:PORT */
+    bool transport_plain;   /* transport = plain: HOST:PORT without TLS, for a loopback address */
+    char pki[4000];         /* directory of ca.crt, host.crt, host.key */
     char name[256];         /* of this host, as elmer.conf calls it */
     enum rsd_mode mode;
     uint32_t minimum_uid;   /* nothing is started for users below */
+    /* of one user, by the socket for commands: connections; requests in a second, and at once */
+    long user_connections, user_requests, user_requests_burst;
     char cgroup_root[4096]; /* "": find it */
     char user[64];          /* of the network half */
     char rundir[80];        /* sup/ jobs/ rsd.sock are below it; the path of a job's tmpdir must leave room for PVM's sockets */

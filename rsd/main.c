@@ -22,7 +22,10 @@
 
 #include "libelmer/base/log.h"
 #include "rsd/config.h"
+#include "rsd/join.h"
 #include "rsd/net/net.h"
+#include "rsd/root/caps.h"
+#include "rsd/root/limits.h"
 #include "rsd/root/order.h"
 #include "rsd/root/root.h"
 #include "rsd/root/sched.h"
@@ -30,9 +33,15 @@
 enum { EXIT_CONFIG = 2, BACKLOG = 128 };
 
 static const char usage[] = "usage: rsd [-c FILE] [--version] [--help]\n"
+                            "       rsd --join HOST:PORT TOKEN [--name NAME] [--force] [-c FILE]\n"
                             "The rescheduling daemon of a workstation: runs the jobs that elmer sends, in strict "
                             "order. Runs as root, usually as a service.\n"
                             "  -c, --config FILE   read FILE instead of " ELMER_SYSCONFDIR "/rsd.conf\n"
+                            "      --join HOST:PORT TOKEN\n"
+                            "                      let this host join the cluster of the elmer there, with a token "
+                            "of `eadmin token`; - reads it from the standard input\n"
+                            "      --name NAME     join under this name, not the host's\n"
+                            "      --force         join although FILE names another elmer\n"
                             "  -V, --version       print the version\n"
                             "  -h, --help          print this\n";
 
@@ -116,8 +125,9 @@ static void keep_only(int *a, int *b)
 
 static int drop(uid_t uid, gid_t gid)
 {
-    if (setgroups(0, NULL) < 0 || setresgid(gid, gid, gid) < 0 || setresuid(uid, uid, uid) < 0 ||
-        prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
+    if (caps_empty_bounding_set() < 0 || setgroups(0, NULL) < 0 || setresgid(gid, gid, gid) < 0 || setresuid(uid, uid, uid) < 0 ||
+        caps_keep(CAPS_NOTHING) < 0 || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 ||
+        prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0)
         return -errno;
     if (setuid(0) == 0 || setgid(0) == 0)
         return -EPERM;
@@ -128,7 +138,9 @@ static _Noreturn void network_half(int fd_root, int fd_listen, pid_t parent, uid
                                    const struct rsd_config *config)
 {
     int result;
+    struct limits given;
     log_open("rsd-net", LOG_LEVEL_INFO);
+    limits_of_daemon(&given);
     keep_only(&fd_root, &fd_listen);
     result = drop(uid, gid);
     if (result < 0) {
@@ -143,16 +155,6 @@ static _Noreturn void network_half(int fd_root, int fd_listen, pid_t parent, uid
 }
 
 /* ---- main ---- */
-
-/* Descriptors for many jobs; supervisors get the limit that we were given. */
-static void raise_files(void)
-{
-    struct rlimit limit;
-    if (getrlimit(RLIMIT_NOFILE, &limit) == 0) {
-        limit.rlim_cur = limit.rlim_max;
-        setrlimit(RLIMIT_NOFILE, &limit);
-    }
-}
 
 static int run(const struct rsd_config *config, struct err *err)
 {
@@ -178,58 +180,85 @@ static int run(const struct rsd_config *config, struct err *err)
         network_half(pair[1], listener, parent, uid, gid, config);
     close(pair[1]);
     close(listener);
-    raise_files();
     return rsd_root_main(pair[0], net, config);
 }
 
-static int configure(int argc, char **argv, struct rsd_config *config)
+enum { OPT_JOIN = 256, OPT_NAME, OPT_FORCE, GO_ON = -1 };
+
+/* Others see the arguments of a process. */
+static const char *hide(char *argument)
+{
+    static char copy[256]; /* longer than every token */
+    snprintf(copy, sizeof copy, "%s", argument);
+    if (strcmp(argument, "-") != 0)
+        memset(argument, 'x', strlen(argument));
+    return copy;
+}
+
+/* Returns GO_ON or the exit status; join->elmer NULL: not to join. */
+static int parse(int argc, char **argv, struct rsd_join *join)
 {
     static const struct option options[] = {{"config", required_argument, NULL, 'c'},
+                                            {"join", required_argument, NULL, OPT_JOIN},
+                                            {"name", required_argument, NULL, OPT_NAME},
+                                            {"force", no_argument, NULL, OPT_FORCE},
                                             {"version", no_argument, NULL, 'V'},
                                             {"help", no_argument, NULL, 'h'},
                                             {NULL, 0, NULL, 0}};
-    const char *file = ELMER_SYSCONFDIR "/rsd.conf";
-    struct err err = ERR_INIT;
-    bool given = false;
     int option;
+    *join = (struct rsd_join){.config = ELMER_SYSCONFDIR "/rsd.conf"};
     while ((option = getopt_long(argc, argv, "c:Vh", options, NULL)) >= 0) {
         switch (option) {
         case 'c':
-            file = optarg;
-            given = true;
+            join->config = optarg;
+            join->config_given = true;
+            break;
+        case OPT_JOIN:
+            join->elmer = optarg;
+            break;
+        case OPT_NAME:
+            join->name = optarg;
+            break;
+        case OPT_FORCE:
+            join->force = true;
             break;
         case 'V':
             printf("rsd %s\n", PACKAGE_VERSION);
-            exit(0);
+            return 0;
         case 'h':
             fputs(usage, stdout);
-            exit(0);
+            return 0;
         default:
             fputs(usage, stderr);
             return EXIT_CONFIG;
         }
     }
-    if (optind < argc) {
+    if (join->elmer && optind < argc)
+        join->token = hide(argv[optind++]);
+    if (optind < argc || !join->elmer != !join->token || (!join->elmer && (join->name || join->force))) {
         fputs(usage, stderr);
         return EXIT_CONFIG;
     }
-    rsd_config_default(config);
-    if (rsd_config_read(config, file, !given, &err) < 0) {
-        log_error("%s", err.text);
-        return EXIT_CONFIG;
-    }
-    return 0;
+    return GO_ON;
 }
 
 int main(int argc, char **argv)
 {
     static struct rsd_config config;
+    struct rsd_join join;
     struct err err = ERR_INIT;
     int status;
     log_open("rsd", LOG_LEVEL_INFO);
-    status = configure(argc, argv, &config);
-    if (status != 0)
+    status = parse(argc, argv, &join);
+    if (status != GO_ON)
         return status;
+    if (join.elmer)
+        return rsd_join_main(&join);
+    rsd_config_default(&config);
+    if (rsd_config_read(&config, join.config, !join.config_given, &err) < 0) {
+        log_error("%s", err.text);
+        return EXIT_CONFIG;
+    }
     if (geteuid() != 0) {
         log_error("rsd must be started by root, because it starts processes of all users: systemctl start rsd");
         return 1;

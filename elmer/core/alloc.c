@@ -175,6 +175,10 @@ static int take(struct core *core, struct job *job, int level, uint64_t count)
     if (processors != NULL && exited != NULL && level_reserve(core) == 0) {
         choose(core, job, level, count, processors);
         nparts = alloc_make_parts(core, processors, job->info.nprocs, &parts);
+        if (nparts > 0 && lease_reserve(job, nparts) != 0) {
+            free(parts);
+            nparts = -ENOMEM;
+        }
     }
     if (nparts < 0) {
         core->random = random;

@@ -133,14 +133,39 @@ static bool allowed(const struct job *job, int host)
     return false;
 }
 
+static struct core_user plainly_has(const struct core *core, uint32_t uid)
+{
+    struct core_user has = {0};
+
+    for (size_t i = 0; i < core->nindex; i++) {
+        const struct job *job = core->index[i].job;
+        if (job == NULL || job->info.uid != uid)
+            continue;
+        has.running += job_has_cluster(job);
+        has.queued += job->info.state == JOB_QUEUED || job->info.state == JOB_HELD;
+    }
+    return has;
+}
+
+static bool plainly_at_limit(const struct core *core, const struct job *job)
+{
+    return core->options.user_running > 0 && plainly_has(core, job->info.uid).running >= core->options.user_running;
+}
+
+static bool plainly_usable(const struct host *host)
+{
+    return host->info.up && !host->info.silent && !host->info.drained && !host->info.closed;
+}
+
 static bool plainly_eligible(const struct core *core, const struct job *job)
 {
     uint64_t cpus = 0;
 
     for (int h = 0; h < core->nhosts; h++)
-        if (core->hosts[h]->info.up && !core->hosts[h]->info.silent && !core->hosts[h]->info.drained && allowed(job, h))
+        if (plainly_usable(core->hosts[h]) && allowed(job, h))
             cpus += (uint64_t)core->hosts[h]->info.ncpus;
-    return job->info.state == JOB_QUEUED && cpus >= job->info.nprocs;
+    return job->info.state == JOB_QUEUED && job->info.nlost == 0 && !plainly_at_limit(core, job) &&
+           cpus >= job->info.nprocs;
 }
 
 /* The words of DESIGN on v2. */
@@ -164,13 +189,25 @@ static bool plainly_fits(const struct check *check, const struct job *job)
 
     for (int h = 0; h < core->nhosts; h++) {
         const struct host *host = core->hosts[h];
-        if (!host->info.up || host->info.silent || host->info.drained || host->info.leftovers > 0 || !allowed(job, h))
+        if (!plainly_usable(host) || host->info.leftovers > 0 || !allowed(job, h))
             continue;
         for (int i = 0; i < host->info.ncpus; i++)
             count += check->depth[check->first[h] + (size_t)host->info.cpus[i]] + 1 < core->options.levels &&
                      (core->options.allocator == ALLOCATOR_V1 || report_admits(check, host, host->info.cpus[i]));
     }
     return count >= job->info.nprocs;
+}
+
+static int check_users(const struct check *check)
+{
+    for (size_t i = 0; i < check->core->nusers; i++) {
+        const struct user *user = check->core->users[i];
+        struct core_user plain = plainly_has(check->core, user->uid);
+        if (plain.queued != user->has.queued || plain.running != user->has.running)
+            return broken(check, "user %u: has %u jobs queued and %u running, counted as %u and %u", user->uid,
+                          plain.queued, plain.running, user->has.queued, user->has.running);
+    }
+    return 0;
 }
 
 static int check_queue(const struct check *check)
@@ -231,6 +268,30 @@ static int check_parts(const struct check *check, const struct job *job)
     return 0;
 }
 
+/* ---- leases ---- */
+
+static int check_claims(const struct check *check, const struct job *job)
+{
+    bool waits = job->info.state == JOB_QUEUED || job->info.state == JOB_HELD;
+
+    if ((job->info.nlost > 0) != node_linked(&job->in_leases))
+        return broken(check, "job %llu: has claims and is not looked at, or the other way round", ID(job));
+    if (job->info.nlost > 0 && !waits && !lease_goes_again(job))
+        return broken(check, "job %llu: is %s and has claims", ID(job), job_state_name(job->info.state));
+    for (int i = 0; i < job->info.nlost; i++) {
+        const struct claim *claim = &job->claims[i];
+        bool up = claim->host != NULL && claim->host->info.up;
+        if (claim->until_ms == INT64_MAX && (!waits || !up || claim->host->info.leftovers == 0))
+            return broken(check, "job %llu: waits for ever for %s", ID(job),
+                          claim->host != NULL ? claim->host->name : "?");
+        if (claim->until_ms != INT64_MAX && up)
+            return broken(check, "job %llu: waits for %s, which is up", ID(job), claim->host->name);
+        if (claim->until_ms < check->core->lease_check_ms)
+            return broken(check, "job %llu: nobody will see that its lease is over", ID(job));
+    }
+    return 0;
+}
+
 static int check_jobs(const struct check *check)
 {
     size_t active = 0, persist = 0;
@@ -244,6 +305,8 @@ static int check_jobs(const struct check *check)
             return broken(check, "job %llu: is in a list that does not fit its state", ID(job));
         if ((job->info.state == JOB_STARTING) != node_linked(&job->in_start))
             return broken(check, "job %llu: has a deadline that does not fit its state", ID(job));
+        if (check_claims(check, job) != 0)
+            return -1;
         if (!job_has_cluster(job)) {
             if (job->nparts != 0 || job->info.level != CORE_NO_LEVEL)
                 return broken(check, "job %llu: has parts or a level without a cluster", ID(job));
@@ -266,7 +329,7 @@ static int check_hosts(const struct check *check)
 
     for (int h = 0; h < core->nhosts; h++) {
         const struct core_host *host = &core->hosts[h]->info;
-        usable += host->up && !host->silent && !host->drained ? (uint64_t)host->ncpus : 0;
+        usable += plainly_usable(core->hosts[h]) ? (uint64_t)host->ncpus : 0;
         known += host->known ? (uint64_t)host->ncpus : 0;
         unknown += !host->known;
         if (host->applied > host->generation)
@@ -274,6 +337,8 @@ static int check_hosts(const struct check *check)
         if (host->up && !host->silent && core->timer_ms == INT64_MAX && host->applied < host->generation)
             return broken(check, "%s: an order is unconfirmed and nobody will look", host->name);
     }
+    if (core->timer_ms > core->lease_check_ms)
+        return broken(check, "a lease runs out and nobody will look");
     if (usable != core->usable_cpus || known != core->known_cpus || unknown != core->unknown_hosts)
         return broken(check, "the numbers of processors are wrong");
     return 0;
@@ -299,7 +364,7 @@ int core_check(const struct core *core, char *text, size_t size)
     } else {
         memset(check.depth, 0xff, (slots + 1) * sizeof(*check.depth)); /* all -1 */
         if (check_levels(&check) == 0 && check_table(&check) == 0 && check_queue(&check) == 0 &&
-            check_jobs(&check) == 0 && check_hosts(&check) == 0)
+            check_users(&check) == 0 && check_jobs(&check) == 0 && check_hosts(&check) == 0)
             result = 0;
     }
     free(check.first);

@@ -15,6 +15,7 @@ void core_options_default(struct core_options *options)
         .settle_ms = 2000,
         .start_timeout_ms = 30000,
         .resend_ms = 2000,
+        .lease_ms = 120000,
         .seed = 1,
     };
 }
@@ -23,7 +24,8 @@ static bool options_valid(const struct core_options *options)
 {
     return options->levels >= 1 && options->levels <= CORE_MAX_LEVELS &&
            (unsigned)options->allocator < ALLOCATOR_COUNT && options->threshold > 0 && options->threshold < 1 &&
-           options->fresh_ms > 0 && options->settle_ms >= 0 && options->start_timeout_ms > 0 && options->resend_ms > 0;
+           options->fresh_ms > 0 && options->settle_ms >= 0 && options->start_timeout_ms > 0 &&
+           options->resend_ms > 0 && options->lease_ms > 0;
 }
 
 struct core *core_create(const struct core_options *options)
@@ -48,6 +50,8 @@ struct core *core_create(const struct core_options *options)
     list_init(&core->launch);
     list_init(&core->work);
     list_init(&core->waiting);
+    list_init(&core->leases);
+    core->lease_check_ms = INT64_MAX;
     return core;
 }
 
@@ -61,6 +65,7 @@ void core_destroy(struct core *core)
         host_destroy(core->hosts[i]);
     free(core->hosts);
     free(core->index);
+    users_free(core);
     free(core->heap);
     free(core);
 }
@@ -106,6 +111,11 @@ static bool saved_valid(const struct core *core, const struct core_job *saved)
     for (int i = 0; saved->hosts != NULL && i < saved->nhosts; i++)
         if (saved->hosts[i] < 0 || saved->hosts[i] >= core->nhosts || (i > 0 && saved->hosts[i] <= saved->hosts[i - 1]))
             return false;
+    for (int i = 0; i < saved->nlost; i++)
+        if (saved->lost[i] < -1 || saved->lost[i] >= core->nhosts)
+            return false;
+    if (saved->nlost < 0 || saved->lease_ms < 0 || (saved->nlost > 0 && !saved->requeue))
+        return false;
     if (saved->state == JOB_QUEUED || saved->state == JOB_HELD)
         return true;
     if (!has_cluster(saved) || saved->attempt == 0 || saved->processors == NULL || saved->exited == NULL)
@@ -153,6 +163,7 @@ static void restore_parts(struct job *job)
     job->unopened = job->info.state == JOB_STARTING ? job->nparts : 0;
     job->unempty = job->nparts;
     job->launched = job->info.state != JOB_STARTING;
+    job->restored = true;
 }
 
 static int restore_cluster(struct core *core, struct job *job, const struct core_job *saved, int level)
@@ -170,6 +181,10 @@ static int restore_cluster(struct core *core, struct job *job, const struct core
     nparts = alloc_make_parts(core, job->processors, saved->nprocs, &parts);
     if (nparts < 0)
         return nparts;
+    if (lease_reserve(job, nparts) != 0) {
+        free(parts);
+        return -ENOMEM;
+    }
     life_link_cluster(core, job, parts, nparts);
     cluster_enter(core, job, level);
     cluster_touch(core, job);
@@ -194,11 +209,23 @@ static void copy_facts(struct job *job, const struct core_job *saved)
     job->info.signal = saved->signal;
     job->info.exits = saved->exits;
     job->info.failed_rank = saved->failed_rank;
+    job->info.requeue = saved->requeue;
+    job->info.launched = saved->launched;
+    job->info.lease_ms = saved->lease_ms;
     memcpy(job->info.level_ms, saved->level_ms, sizeof(job->info.level_ms));
+}
+
+/* When the last contact was is not known, but it was before the restart. A job that is ending has its parts instead. */
+static void restore_claims(struct core *core, struct job *job, const struct core_job *saved)
+{
+    for (int i = 0; i < saved->nlost; i++)
+        lease_claim(core, job, saved->lost[i] >= 0 ? core->hosts[saved->lost[i]] : NULL,
+                    core->now_ms + core_lease_wait_ms(saved->lease_ms));
 }
 
 int core_restore_job(struct core *core, const struct core_job *saved, int64_t now_ms)
 {
+    struct user *user;
     struct job *job;
     char *text;
     int level = 0;
@@ -214,23 +241,28 @@ int core_restore_job(struct core *core, const struct core_job *saved, int64_t no
         if (level >= CORE_MAX_LEVELS)
             return -EINVAL;
     }
-    if (index_reserve(core) != 0 || job_copy_text(saved->text, &text) != 0)
+    user = user_get(core, saved->uid);
+    if (user == NULL || index_reserve(core) != 0 || job_copy_text(saved->text, &text) != 0)
         return -ENOMEM;
     job = job_create(saved->id, saved->uid, saved->nprocs, saved->each, saved->hosts, saved->nhosts);
     if (job == NULL) {
         free(text);
         return -ENOMEM;
     }
+    job->user = user;
     job_set_text(job, text);
     copy_facts(job, saved);
     core->now_ms = now_ms;
-    if (has_cluster(saved) && restore_cluster(core, job, saved, level) != 0) {
+    if (lease_reserve(job, saved->nlost) != 0 ||
+        (has_cluster(saved) && restore_cluster(core, job, saved, level) != 0)) {
         job_destroy(job);
         return -ENOMEM;
     }
     index_insert(core, job);
-    if (!has_cluster(saved))
+    if (!has_cluster(saved)) {
         queue_add(core, job);
+        restore_claims(core, job, saved);
+    }
     core_set_next(core, saved->id + 1, saved->allocation + 1);
     return 0;
 }

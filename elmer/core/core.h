@@ -15,6 +15,9 @@
 #include <stdint.h>
 
 enum { CORE_MAX_LEVELS = 16, CORE_MAX_CPUS = 1024, CORE_NO_LEVEL = -1 };
+/* Of a job with requeue: when this one has lost a host, the job is done. A job that takes its hosts with it must not go
+ * round the cluster for ever. */
+enum { CORE_MAX_ATTEMPTS = 10 };
 
 enum job_state { JOB_QUEUED, JOB_HELD, JOB_STARTING, JOB_RUNNING, JOB_ENDING, JOB_DONE, JOB_CANCELLED, JOB_STATE_COUNT };
 const char *job_state_name(enum job_state state);
@@ -24,7 +27,9 @@ enum reason {
     REASON_NONE,            /* "" */
     REASON_WAITING,         /* queued: eligible, waits for the allocator or behind the head */
     REASON_HELD,            /* queued: held by owner or administrator */
+    REASON_AT_LIMIT,        /* queued: its user has as many jobs in clusters as he may (core_options.user_running) */
     REASON_TOO_FEW_UP,      /* queued: more processors asked than are up and undrained now (or than --hosts leaves) */
+    REASON_LEASE,           /* queued: a lost host may still run the last attempt; see core_job.lost */
     REASON_EXITED,          /* done: the command ended by itself (see exit status and signal) */
     REASON_KILLED,          /* done: ekill */
     REASON_CANCELLED,       /* cancelled: ecancel */
@@ -50,10 +55,15 @@ struct core_options {
     int64_t settle_ms;             /* S: the report's interval must begin this long after the processor's last change (launch, end, level) */
     int64_t start_timeout_ms;      /* all hosts must have opened and the launch must be done by then */
     int64_t resend_ms;             /* unconfirmed orders, opens and ends are sent again after this */
+    uint32_t user_running;         /* jobs of one user that may have clusters at a time; 0: any number */
+    int64_t lease_ms;              /* a host without contact for so long ends what runs there of a job with requeue */
     uint64_t seed;
 };
-/* D = 3, v2, t = 0.75, F = 6 s, S = 2 s, start 30 s, resend 2 s. */
+/* D = 3, v2, t = 0.75, F = 6 s, S = 2 s, start 30 s, resend 2 s, lease 120 s. */
 void core_options_default(struct core_options *options);
+/* From the last contact with a lost host to the next attempt: the lease and a margin, for clocks that run unevenly (together less
+ * than a tenth) and for the end itself. */
+int64_t core_lease_wait_ms(int64_t lease_ms);
 
 struct core;
 /* Returns NULL when out of memory or an option is out of range. */
@@ -76,9 +86,11 @@ enum event_type {
     EVENT_UNDRAIN,       /* Answered. */
     EVENT_HOST_UP,       /* an rsd has said hello: its cpus, what it has (jobs), its generation. On a host that is up: its rsd has
                             reconnected; what the host no longer has is lost, what is not confirmed is sent again */
-    EVENT_HOST_SILENT,   /* its link is cut, it is not given up yet: takes no new jobs until EVENT_HOST_UP, those that it has live on */
-    EVENT_HOST_DOWN,     /* the host is given up (not: its link was cut): its jobs end everywhere with REASON_HOST_LOST. Also
-                            after a restart for a host that does not come back */
+    EVENT_HOST_SILENT,   /* suspect: its link is cut, or says nothing; it is not given up yet. Takes no new jobs until EVENT_HOST_UP or
+                            EVENT_HOST_HEARD, those that it has live on. Nothing is sent to it */
+    EVENT_HOST_HEARD,    /* a silent host is heard again over the same link */
+    EVENT_HOST_DOWN,     /* the host is given up (not: its link was cut): its jobs end everywhere with REASON_HOST_LOST, those with
+                            requeue go back into the queue. Also after a restart for a host that does not come back */
     EVENT_REPORT,        /* utilisation of a host */
     EVENT_ORDERED,       /* host has applied the order of this generation */
     EVENT_OPENED,        /* host has made the job's group */
@@ -119,6 +131,7 @@ struct event {
             const int *hosts;      /* --hosts: indices allowed, in any order; NULL = all. Copied. */
             int nhosts;
             bool each;             /* a process on each processor: nprocs exits to come; else one */
+            bool requeue;          /* a lost host puts it back into the queue, with the next attempt */
         } submit;
         struct {                   /* CANCEL KILL HOLD RELEASE */
             uint32_t uid;
@@ -130,7 +143,13 @@ struct event {
             uint64_t generation;   /* the host's last applied one; later orders go above it */
             const struct core_holding *holdings;
             int nholdings;
+            bool rebooted;         /* known to have been started again since it was last up: nothing of before runs there */
+            bool closed;           /* takes no new jobs, those that it has go on */
+            bool no_lease;         /* its rsd cannot hold one: an attempt that uses it has none, and no other follows it */
         } up;
+        struct {
+            int64_t silence_ms;    /* since the last contact: no later message of the host was answered */
+        } down;
         struct core_report report;
         uint64_t generation;       /* ORDERED */
         struct {
@@ -153,8 +172,8 @@ enum action_type {
     ACTION_ORDER,    /* host: the whole list, generation. Answered by ORDERED; sent again until then */
     ACTION_OPEN,     /* host: make the job's group on these cpus; only when an order >= generation is applied. Answered by OPENED or
                         OPEN_FAILED, also when it is open already; sent again until then */
-    ACTION_LAUNCH,   /* all hosts have opened: start the job's processes. Once per attempt; after a restart of the core perhaps again,
-                        so start orders carry (job, attempt) and are idempotent */
+    ACTION_LAUNCH,   /* all hosts have opened: start the job's processes, those that core_job() does not count as exited. Once per attempt;
+                        after a restart of the core perhaps again, so start orders carry (job, attempt) and are idempotent */
     ACTION_END,      /* host: TERM, grace, kill; report EMPTY. Also for a job that the core no longer knows, and for one that the host
                         does not know: EMPTY at once. Final on that host: an OPEN of the same attempt that arrives later is answered EMPTY.
                         Sent again until EMPTY */
@@ -187,6 +206,7 @@ struct action {
     int nentries;
     const int *cpus;                 /* OPEN */
     int ncpus;
+    int64_t lease_ms;                /* OPEN: 0: none */
     int64_t at_ms;                   /* TIMER */
 };
 
@@ -217,7 +237,8 @@ struct core_job {
     uint32_t attempt;              /* 0 while it was never allocated, then 1.. */
     uint64_t allocation;           /* increasing over all allocations; 0 before */
     uint32_t uid, nprocs;
-    bool each;
+    bool each, requeue;
+    bool launched;                 /* LAUNCH was decided for this attempt: it may have run */
     enum job_state state;
     enum reason reason;
     const char *text;              /* "" or for people */
@@ -232,6 +253,11 @@ struct core_job {
     uint32_t ahead;                /* eligible or not, jobs before it in the queue */
     const int *hosts;              /* --hosts, increasing; NULL: all */
     int nhosts;
+    int64_t lease_ms;              /* that the hosts of this attempt were granted; 0: none */
+    const int *lost;               /* lost hosts that may still have this attempt: the next one waits for them. -1: one that is no
+                                      longer in the configuration */
+    int nlost;
+    int64_t lost_ms;               /* from now until it cannot any more, at the latest; -1: until a host that is up has ended it */
     int64_t level_ms[CORE_MAX_LEVELS]; /* time from its allocation spent at each level, up to the last step */
 };
 /* Ended jobs are forgotten by core_forget() only. NULL: unknown. */
@@ -240,6 +266,12 @@ const struct core_job *core_job(struct core *core, uint64_t id);
 const struct core_job *core_next_job(struct core *core, uint64_t *cursor);
 /* Drop a DONE or CANCELLED job (its row is in the store). */
 void core_forget(struct core *core, uint64_t id);
+
+struct core_user {   /* jobs of one user */
+    uint32_t queued;  /* queued and held */
+    uint32_t running; /* with a cluster: starting, running, ending */
+};
+struct core_user core_user(const struct core *core, uint32_t uid);
 
 struct core_survey { /* the processors that a job may use, and why they take none now */
     uint32_t up, full;
@@ -251,8 +283,10 @@ bool core_survey(const struct core *core, uint64_t id, struct core_survey *surve
 struct core_host {
     const char *name;
     bool up, drained;
-    bool silent;                   /* up, but its link is cut */
+    bool silent;                   /* up, but suspect: its link is cut or says nothing */
+    bool closed;                   /* came up so */
     bool known;                    /* has been up since the core was made: its cpus are known */
+    bool no_lease;                 /* as it said when it came up */
     bool awaited;                  /* has restored jobs and has been neither up nor down since */
     const int *cpus;
     int ncpus;
@@ -265,10 +299,11 @@ const struct core_host *core_host(const struct core *core, int host); /* NULL pa
 /* ---- restart (used by recovery; the shell feeds what the store holds before the first event) ---- */
 void core_set_next(struct core *core, uint64_t next_job, uint64_t next_allocation);
 uint64_t core_next_id(const struct core *core);
-/* Put back a queued, held, starting, running or ending job; everything is copied, text may be NULL. Those with a cluster (processors,
+/* Put back a queued, held, starting, running or ending job; everything is copied, text may be NULL. Leases count from now_ms; timers
+ * are armed by the first event, so send EVENT_TICK when all are back. Those with a cluster (processors,
  * attempt, allocation, exits as core_job said) come in the order of allocation; their level follows from it. Hosts that hold one are
  * awaited: nothing is decided about them before EVENT_HOST_UP or EVENT_HOST_DOWN, and starting jobs launch (again) when all hosts have
- * opened (again). Returns 0, -EEXIST, -EINVAL, -ENOMEM. */
+ * opened (again), one that was launched only if they still have it. Returns 0, -EEXIST, -EINVAL, -ENOMEM. */
 int core_restore_job(struct core *core, const struct core_job *saved, int64_t now_ms);
 
 /* ---- for tests: returns 0, or -1 with the broken rule in text ---- */

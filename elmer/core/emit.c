@@ -117,6 +117,7 @@ static bool emit_open(struct part *part, struct actions *actions)
     action->generation = part->host->info.generation;
     action->cpus = cpus;
     action->ncpus = part->ncpus;
+    action->lease_ms = part->job->info.lease_ms;
     return true;
 }
 
@@ -221,6 +222,8 @@ static void emit_timer(struct core *core, struct actions *actions, bool all)
         at_ms = LIST_ITEM(waiting, struct host, in_waiting)->check_ms;
     if (starting != NULL && LIST_ITEM(starting, struct job, in_start)->deadline_ms < at_ms)
         at_ms = LIST_ITEM(starting, struct job, in_start)->deadline_ms;
+    if (core->lease_check_ms < at_ms)
+        at_ms = core->lease_check_ms;
     if (at_ms >= core->timer_ms)
         return;
     core->timer_ms = at_ms;

@@ -80,7 +80,7 @@ int core_add_host(struct core *core, const char *name)
 
 bool host_usable(const struct host *host)
 {
-    return host->info.up && !host->info.drained && !host->info.silent;
+    return host->info.up && !host->info.drained && !host->info.silent && !host->info.closed;
 }
 
 bool host_allocatable(const struct host *host)
@@ -102,11 +102,12 @@ void host_owe_order(struct core *core, struct host *host)
     host_owe(core, host);
 }
 
+/* Of a silent host it is only noted, for the time when it is heard again. */
 static void owe_unconfirmed(struct core *core, struct host *host)
 {
     bool any = false;
 
-    if (!host->info.up || host->info.silent)
+    if (!host->info.up)
         return;
     if (host->info.applied < host->info.generation)
         any = host->order_again = true;
@@ -218,7 +219,7 @@ int host_reserve_slots(struct host *host, int nslots)
     return 0;
 }
 
-static void set_cpus(struct core *core, struct host *host, const int *cpus, int ncpus)
+static void set_cpus(struct core *core, struct host *host, const int *cpus, int ncpus, bool closed)
 {
     core->usable_cpus -= count_usable(host);
     if (host->info.known)
@@ -235,6 +236,7 @@ static void set_cpus(struct core *core, struct host *host, const int *cpus, int 
     host->info.known = true;
     host->info.up = true;
     host->info.silent = false;
+    host->info.closed = closed;
     core->known_cpus += (uint64_t)ncpus;
     core->usable_cpus += count_usable(host);
 }
@@ -256,6 +258,8 @@ static bool cpus_present(const struct part *part)
     return true;
 }
 
+enum holds { HOLDS_IT, HOLDS_NOT, HOLDS_REBOOTED }; /* what a host that comes up has of a part */
+
 static char *lost_text(const struct host *host, const char *what)
 {
     char text[300], *copy;
@@ -264,16 +268,38 @@ static char *lost_text(const struct host *host, const char *what)
     return job_copy_text(text, &copy) == 0 ? copy : NULL; /* without memory the reason must do */
 }
 
-static void reconcile_part(struct core *core, struct part *part, bool held)
+/* Every process that the job had there has exited, and that may have been known to us before a restart. */
+static bool all_exited(const struct part *part)
 {
+    return part->job->restored && (uint32_t)part->first < job_ranks(part->job) && life_part_exited(part);
+}
+
+static void reconcile_live(struct core *core, struct part *part, enum holds holds)
+{
+    bool opening = part->state == PART_OPENING;
+
+    if (opening && (holds == HOLDS_IT || !part->job->info.launched))
+        part->send = true;
+    else if (holds == HOLDS_REBOOTED)
+        life_end(core, part->job, REASON_HOST_LOST, lost_text(part->host, "was started again"));
+    else if (holds == HOLDS_NOT && !all_exited(part))
+        life_end(core, part->job, REASON_LOST, lost_text(part->host, "no longer has the job"));
+    else if (opening)
+        life_part_opened(core, part);
+    if (part->state != PART_ENDING && !cpus_present(part))
+        life_end(core, part->job, REASON_LOST, lost_text(part->host, "no longer offers the job's processors"));
+}
+
+/* May end the job, and then part is gone. */
+static void reconcile_part(struct core *core, struct part *part, enum holds holds)
+{
+    bool held = holds == HOLDS_IT;
+
     switch (part->state) {
     case PART_OPENING:
-        part->send = true;
-        break;
     case PART_OPEN:
-        if (!held)
-            life_end(core, part->job, REASON_LOST, lost_text(part->host, "no longer has the job"));
-        break;
+        reconcile_live(core, part, holds);
+        return;
     case PART_ENDING:
         if (held)
             life_part_end_again(core, part);
@@ -285,8 +311,6 @@ static void reconcile_part(struct core *core, struct part *part, bool held)
             life_part_end_again(core, part);
         return;
     }
-    if (part->state != PART_ENDING && !cpus_present(part))
-        life_end(core, part->job, REASON_LOST, lost_text(part->host, "no longer offers the job's processors"));
 }
 
 /* Sorted and each once. Returns their number. */
@@ -304,22 +328,43 @@ static int copy_holdings(struct leftover *to, const struct core_holding *holding
     return kept;
 }
 
-/* Holdings become leftovers, and those that are rightly there are taken out again. Nothing here needs memory. */
-static void reconcile(struct core *core, struct host *host, const struct core_holding *holdings, int nholdings)
+static struct leftover *find_holding(const struct host *host, const struct job *job)
 {
-    int n = copy_holdings(host->leftovers, holdings, nholdings), kept = 0;
+    struct core_holding key = {.job = job->info.id, .attempt = job->info.attempt};
+
+    return host->info.leftovers == 0 ? NULL
+                                     : bsearch(&key, host->leftovers, (size_t)host->info.leftovers,
+                                               sizeof(struct leftover), compare_holdings);
+}
+
+static bool still_held(const struct host *host, const struct job *job)
+{
+    return find_holding(host, job) != NULL;
+}
+
+static enum holds what_holds(const struct leftover *found, bool rebooted)
+{
+    return found != NULL ? HOLDS_IT : rebooted ? HOLDS_REBOOTED : HOLDS_NOT;
+}
+
+/* Holdings become leftovers, and those that are rightly there are taken out again. Nothing here needs memory. */
+static void reconcile(struct core *core, struct host *host, const struct event *event)
+{
+    int kept = 0;
+
+    host->info.leftovers = copy_holdings(host->leftovers, event->u.up.holdings, event->u.up.nholdings);
+    lease_host_up(core, host, still_held);
 
     LIST_FOR_EACH_SAFE(node, &host->parts)
     {
         struct part *part = PART(node);
-        struct core_holding key = {.job = part->job->info.id, .attempt = part->job->info.attempt};
-        struct leftover *found =
-            n == 0 ? NULL : bsearch(&key, host->leftovers, (size_t)n, sizeof(struct leftover), compare_holdings);
+        struct leftover *found = find_holding(host, part->job);
+        enum holds holds = what_holds(found, event->u.up.rebooted);
         if (found != NULL)
             found->send = false;
-        reconcile_part(core, part, found != NULL);
+        reconcile_part(core, part, holds);
     }
-    for (int i = 0; i < n; i++)
+    for (int i = 0; i < host->info.leftovers; i++)
         if (host->leftovers[i].send)
             host->leftovers[kept++] = host->leftovers[i];
     host->info.leftovers = kept;
@@ -345,13 +390,14 @@ int host_up(struct core *core, const struct event *event)
         return -EINVAL;
     if (host_reserve_slots(host, cpus[ncpus - 1] + 1) != 0 || reserve_leftovers(host, event->u.up.nholdings) != 0)
         return -ENOMEM;
-    set_cpus(core, host, cpus, ncpus);
+    set_cpus(core, host, cpus, ncpus, event->u.up.closed);
     if (event->u.up.generation > host->info.generation)
         host->info.generation = event->u.up.generation;
     host->info.applied = event->u.up.generation;
     host->reported = false;
     host->info.awaited = false;
-    reconcile(core, host, event->u.up.holdings, event->u.up.nholdings);
+    host->info.no_lease = event->u.up.no_lease;
+    reconcile(core, host, event);
     host_owe_order(core, host);
     queue_changed_supply(core);
     return 0;
@@ -372,6 +418,26 @@ int host_silent(struct core *core, const struct event *event)
     return 0;
 }
 
+int host_heard(struct core *core, const struct event *event)
+{
+    struct host *host = core->hosts[event->host];
+
+    if (!host->info.silent)
+        return 0;
+    host->info.silent = false;
+    core->usable_cpus += count_usable(host);
+    host_owe(core, host); /* all that was marked meanwhile */
+    queue_changed_supply(core);
+    return 0;
+}
+
+static int64_t silence_of(const struct core *core, const struct event *event)
+{
+    int64_t silence_ms = event->u.down.silence_ms;
+
+    return silence_ms < 0 ? 0 : silence_ms > core->now_ms ? core->now_ms : silence_ms;
+}
+
 int host_down(struct core *core, const struct event *event)
 {
     struct host *host = core->hosts[event->host];
@@ -379,13 +445,15 @@ int host_down(struct core *core, const struct event *event)
     if (!host->info.up && !host->info.awaited)
         return 0;
     core->usable_cpus -= count_usable(host);
-    host->info.up = host->info.silent = host->info.awaited = host->reported = false;
+    host->info.up = host->info.silent = host->info.closed = host->info.awaited = host->reported = false;
     host->info.leftovers = 0;
+    host->contact_ms = core->now_ms - silence_of(core, event);
+    lease_host_down(core, host);
     LIST_FOR_EACH_SAFE(node, &host->parts)
     {
         struct part *part = PART(node);
         if (part->job->info.state == JOB_ENDING)
-            life_part_empty(core, part);
+            life_part_lost(core, part);
         else
             life_end(core, part->job, REASON_HOST_LOST, lost_text(host, "is down"));
     }

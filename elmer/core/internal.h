@@ -30,16 +30,32 @@ struct part {
     struct node on_host; /* host->parts, in the order of allocation */
 };
 
+struct user {
+    uint32_t uid;
+    struct core_user has;
+};
+
+/* A lost host that may still have the last attempt of a job, see lease.c. */
+struct claim {
+    struct host *host; /* NULL: not in the configuration any more */
+    int64_t until_ms;  /* INT64_MAX: it is up, and its EMPTY is waited for */
+};
+
 struct job {
     struct core_job info; /* what core_job() shows; its pointers are owned here: */
     struct core_processor *processors;
     int *hosts;
     char *text; /* NULL: "" */
     uint8_t *exited;
+    struct user *user;  /* the core's */
     struct part *parts; /* [nparts] in the order of hosts */
     int nparts;
+    struct claim *claims; /* [info.nlost] */
+    int *lost;            /* their hosts, for info.lost */
+    int claims_capacity;
     int unopened, unempty; /* parts not yet PART_OPEN, not yet PART_EMPTY */
-    bool launched;
+    bool launched;         /* by this core */
+    bool restored; /* an earlier core may have known more of it than was on disk */
     int64_t level_since_ms;
     int64_t deadline_ms;    /* STARTING */
     uint64_t position;      /* in the queue, see queue.c */
@@ -48,6 +64,7 @@ struct job {
     struct node in_start;   /* core->starting */
     struct node in_persist; /* core->persist */
     struct node in_launch;  /* core->launch */
+    struct node in_leases;  /* core->leases */
     bool in_heap;
 };
 
@@ -81,6 +98,7 @@ struct host {
     struct node in_work;     /* core->work: something is owed to it */
     struct node in_waiting;  /* core->waiting: something may be unconfirmed */
     int64_t check_ms;        /* when to look */
+    int64_t contact_ms;      /* the last one before it went down */
 };
 
 /* The queue: QUEUED and HELD jobs in the order of ids, and where the search for the next job to allocate stands. */
@@ -120,6 +138,9 @@ struct core {
     struct index_entry *index; /* by id */
     size_t nindex, index_capacity, nforgotten;
 
+    struct user **users; /* by uid */
+    size_t nusers, users_capacity;
+
     struct queue queue;
     struct list active; /* jobs with a cluster, in the order of allocation */
     size_t nactive;
@@ -129,13 +150,15 @@ struct core {
 
     struct list persist, launch, work, waiting;
     size_t npersist;
-    int64_t timer_ms; /* of the last ACTION_TIMER; INT64_MAX: none */
+    struct list leases;     /* jobs with claims */
+    int64_t lease_check_ms; /* no claim ends earlier */
+    int64_t timer_ms;       /* of the last ACTION_TIMER; INT64_MAX: none */
     struct reply reply;
 };
 
 /* ---- job.c: one job, its moves, the index of ids ---- */
-struct job *job_create(uint64_t id, uint32_t uid, uint32_t nprocs, bool each, const int *hosts,
-                       int nhosts); /* NULL: memory */
+/* NULL: memory. */
+struct job *job_create(uint64_t id, uint32_t uid, uint32_t nprocs, bool each, const int *hosts, int nhosts);
 void job_destroy(struct job *job);
 /* Copies at most JOB_TEXT_MAX bytes; NULL and "" give NULL with 0. */
 enum { JOB_TEXT_MAX = 1000 };
@@ -154,15 +177,24 @@ void index_insert(struct core *core, struct job *job); /* after index_reserve();
 
 /* ---- queue.c: who is next ---- */
 void queue_init(struct queue *queue);
-void queue_add(struct core *core, struct job *job);
+void queue_add(struct core *core, struct job *job);      /* looks for its place from the end */
+void queue_put_back(struct core *core, struct job *job); /* looks from the beginning */
 void queue_remove(struct core *core, struct job *job);
 bool queue_eligible(const struct core *core, const struct job *job);
+enum reason queue_reason(const struct core *core, const struct job *job); /* why a QUEUED one is still there */
 bool queue_could_ever(const struct core *core, uint32_t nprocs, const int *hosts, int nhosts);
-void queue_changed_job(struct core *core, struct job *job);   /* held or released */
+void queue_changed_job(struct core *core, struct job *job);   /* held, released, or without a claim */
 void queue_changed_supply(struct core *core);                 /* hosts up, down, drained, undrained */
 void queue_changed_space(struct core *core, uint32_t gained); /* the allocator might take this many processors more */
 void queue_run(struct core *core);
 uint32_t queue_ahead(struct core *core, const struct job *job);
+
+/* ---- user.c: what a user has ---- */
+struct user *user_get(struct core *core, uint32_t uid); /* NULL: memory */
+void users_free(struct core *core);
+bool user_at_limit(const struct core *core, const struct user *user);
+void user_takes(struct user *user);                    /* one of his jobs gets a cluster */
+void user_gives(struct core *core, struct user *user); /* ... has it no more */
 
 /* ---- cluster.c: the D x P table ---- */
 struct job **cluster_row(const struct host *host, int cpu); /* [CORE_MAX_LEVELS] */
@@ -194,6 +226,7 @@ void host_owe_order(struct core *core, struct host *host);
 void host_owe(struct core *core, struct host *host); /* something marked on its parts or leftovers */
 int host_up(struct core *core, const struct event *event);
 int host_silent(struct core *core, const struct event *event);
+int host_heard(struct core *core, const struct event *event);
 int host_down(struct core *core, const struct event *event);
 int host_drain(struct core *core, const struct event *event);
 int host_report(struct core *core, const struct event *event);
@@ -212,10 +245,27 @@ void life_link_cluster(struct core *core, struct job *job, struct part *parts, i
 void life_end(struct core *core, struct job *job, enum reason reason, char *text); /* takes text */
 void life_part_opened(struct core *core, struct part *part);
 void life_part_empty(struct core *core, struct part *part);
+void life_part_lost(struct core *core, struct part *part);
 void life_part_end_again(struct core *core, struct part *part);
 void life_launched(struct core *core, struct job *job);
 void life_exited(struct core *core, struct job *job, uint32_t rank, int exit_status, int signal);
+bool life_part_exited(const struct part *part); /* every rank of the job there; also where there is none */
 void life_check_deadlines(struct core *core);
+
+/* ---- lease.c: what lost hosts may still have ---- */
+int64_t lease_for(const struct core *core, const struct job *job, const struct part *parts, int nparts); /* 0: none */
+int64_t lease_left_ms(const struct core *core, const struct job *job); /* for core_job.lost_ms */
+bool lease_goes_again(const struct job *job);    /* ENDING, and back into the queue then */
+int lease_reserve(struct job *job, int nclaims); /* room; nothing for a job without requeue */
+void lease_claim(struct core *core, struct job *job, struct host *host, int64_t until_ms); /* after lease_reserve() */
+void lease_claim_lost(struct core *core, struct part *part);                               /* its host has gone down */
+void lease_drop(struct core *core, struct job *job, const struct host *host);              /* if there is one */
+void lease_drop_all(struct job *job);                                                      /* no next attempt */
+void lease_host_up(struct core *core, const struct host *host,
+                   bool (*held)(const struct host *host, const struct job *job));
+void lease_host_down(struct core *core, const struct host *host);
+void lease_opened_past(struct core *core, struct job *job, struct host *host); /* it has it after all */
+void lease_check(struct core *core);                                           /* ends those whose time has come */
 
 /* ---- emit.c: owed things become actions ---- */
 void emit_owe_persist(struct core *core, struct job *job);

@@ -24,7 +24,9 @@ static const char *const reason_names[REASON_COUNT] = {
     [REASON_NONE] = "",
     [REASON_WAITING] = "waiting",
     [REASON_HELD] = "held",
+    [REASON_AT_LIMIT] = "at-limit",
     [REASON_TOO_FEW_UP] = "too-few-up",
+    [REASON_LEASE] = "lease",
     [REASON_EXITED] = "exited",
     [REASON_KILLED] = "killed",
     [REASON_CANCELLED] = "cancelled",
@@ -48,7 +50,7 @@ static const unsigned allowed_moves[JOB_STATE_COUNT] = {
     [JOB_HELD] = TO(JOB_QUEUED) | TO(JOB_CANCELLED),
     [JOB_STARTING] = TO(JOB_RUNNING) | TO(JOB_ENDING),
     [JOB_RUNNING] = TO(JOB_ENDING),
-    [JOB_ENDING] = TO(JOB_DONE),
+    [JOB_ENDING] = TO(JOB_DONE) | TO(JOB_QUEUED),
     [JOB_DONE] = 0,
     [JOB_CANCELLED] = 0,
 };
@@ -109,6 +111,8 @@ void job_destroy(struct job *job)
     free(job->text);
     free(job->exited);
     free(job->parts);
+    free(job->claims);
+    free(job->lost);
     free(job);
 }
 
@@ -230,7 +234,11 @@ static const struct core_job *look(struct core *core, struct job *job)
     job_account(job, core->now_ms);
     job->info.ahead = 0;
     if (job->info.state == JOB_QUEUED)
-        job->info.reason = queue_eligible(core, job) ? REASON_WAITING : REASON_TOO_FEW_UP;
+        job->info.reason = queue_reason(core, job);
+    for (int i = 0; i < job->info.nlost; i++)
+        job->lost[i] = job->claims[i].host != NULL ? job->claims[i].host->index : -1;
+    job->info.lost = job->info.nlost > 0 ? job->lost : NULL;
+    job->info.lost_ms = lease_left_ms(core, job);
     if (node_linked(&job->in_queue))
         job->info.ahead = queue_ahead(core, job);
     return &job->info;

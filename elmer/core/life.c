@@ -1,13 +1,14 @@
 /* life.c - a job from its allocation to its end.
  *
  * Normal: life_start() enters it into the table and owes each of its hosts an order and an OPEN. When the last host has
- * opened, LAUNCH is owed, once (life_part_opened). The shell says launched: RUNNING. The exit of its last process, or
- * of its only one: ENDING, END is owed to each host (life_end). When the last host has reported its group empty: DONE;
- * only then it leaves the table, all below it move up, and the queue is looked at again. Failures: whatever goes wrong
- * before is the same way to ENDING with another reason; the first reason stays. A host that is down counts as empty;
- * when it comes back with the group it is told END again. Until start_timeout_ms a job is RUNNING or ends. Invariant:
- * unopened and unempty count the parts that they name; entries are in the table exactly while STARTING, RUNNING or
- * ENDING.
+ * opened, LAUNCH is owed, once (life_part_opened), and that it was is stored before it goes out. The shell says
+ * launched: RUNNING. The exit of its last process, or of its only one: ENDING, END is owed to each host (life_end).
+ * When the last host has reported its group empty: DONE; only then it leaves the table, all below it move up, and the
+ * queue is looked at again. Failures: whatever goes wrong before is the same way to ENDING with another reason; the
+ * first reason stays. A host that is down counts as empty; when it comes back with the group it is told END again.
+ * Until start_timeout_ms a job is RUNNING or ends. Invariant: unopened and unempty count the parts that they name;
+ * entries are in the table exactly while STARTING, RUNNING or ENDING. A job with requeue that a host took away goes
+ * from ENDING back to QUEUED instead (put_back, lease.c).
  */
 #include "elmer/core/internal.h"
 
@@ -32,6 +33,7 @@ void life_link_cluster(struct core *core, struct job *job, struct part *parts, i
     }
     list_append(&core->active, &job->in_active);
     core->nactive++;
+    user_takes(job->user);
     job->level_since_ms = core->now_ms;
 }
 
@@ -58,6 +60,10 @@ void life_start(struct core *core, struct job *job, struct core_processor *proce
     job->info.attempt++;
     job->info.allocation = core->next_allocation++;
     job->info.reason = REASON_NONE;
+    job->info.launched = false;
+    job->info.lease_ms = lease_for(core, job, parts, nparts);
+    memset(job->info.level_ms, 0, sizeof(job->info.level_ms));
+    job_set_text(job, NULL);
     job->deadline_ms = core->now_ms + core->options.start_timeout_ms;
     job->unopened = nparts;
     job->unempty = nparts;
@@ -82,7 +88,7 @@ static void leave_start(struct core *core, struct job *job)
     cluster_touch(core, job);
 }
 
-static void done(struct core *core, struct job *job)
+static void leave_cluster(struct core *core, struct job *job)
 {
     job_account(job, core->now_ms);
     cluster_touch(core, job);
@@ -96,9 +102,40 @@ static void done(struct core *core, struct job *job)
     job->nparts = 0;
     list_remove(&job->in_active);
     core->nactive--;
-    job_move(core, job, JOB_DONE);
-    job->info.level = CORE_NO_LEVEL;
+    user_gives(core, job->user);
     queue_changed_space(core, UINT32_MAX);
+}
+
+/* As it was before this attempt, except for the attempt's number and what lost hosts may still have of it. */
+static void put_back(struct core *core, struct job *job)
+{
+    free(job->processors);
+    free(job->exited);
+    job->processors = NULL;
+    job->exited = NULL;
+    job->info.processors = NULL;
+    job->info.exited = NULL;
+    job->info.exits = 0;
+    job->info.exit_status = -1;
+    job->info.signal = 0;
+    job->info.failed_rank = UINT32_MAX;
+    job->launched = job->info.launched = job->restored = false;
+    job_move(core, job, JOB_QUEUED);
+    queue_put_back(core, job);
+}
+
+static void all_empty(struct core *core, struct job *job)
+{
+    bool again = lease_goes_again(job);
+
+    leave_cluster(core, job);
+    job->info.level = CORE_NO_LEVEL;
+    if (again) {
+        put_back(core, job);
+    } else {
+        lease_drop_all(job);
+        job_move(core, job, JOB_DONE);
+    }
 }
 
 static void part_end(struct core *core, struct part *part)
@@ -123,10 +160,12 @@ void life_end(struct core *core, struct job *job, enum reason reason, char *text
             job->unempty++;
         } else {
             part->state = PART_EMPTY;
+            if (lease_goes_again(job))
+                lease_claim_lost(core, part);
         }
     }
     if (job->unempty == 0)
-        done(core, job);
+        all_empty(core, job);
 }
 
 void life_part_opened(struct core *core, struct part *part)
@@ -137,6 +176,9 @@ void life_part_opened(struct core *core, struct part *part)
     if (--job->unopened > 0 || job->launched)
         return;
     job->launched = true;
+    if (!job->info.launched)
+        emit_owe_persist(core, job);
+    job->info.launched = true;
     list_append(&core->launch, &job->in_launch);
 }
 
@@ -149,7 +191,15 @@ void life_part_empty(struct core *core, struct part *part)
         return;
     part->state = PART_EMPTY;
     if (--job->unempty == 0)
-        done(core, job);
+        all_empty(core, job);
+}
+
+/* ENDING: its host is given up. As life_part_empty(), but nobody knows whether it is. */
+void life_part_lost(struct core *core, struct part *part)
+{
+    if (lease_goes_again(part->job) && part->state != PART_EMPTY)
+        lease_claim_lost(core, part);
+    life_part_empty(core, part);
 }
 
 /* ENDING: the host has the group, whatever we believed. */
@@ -157,6 +207,7 @@ void life_part_end_again(struct core *core, struct part *part)
 {
     if (part->state == PART_EMPTY)
         part->job->unempty++;
+    lease_drop(core, part->job, part->host);
     part_end(core, part);
 }
 
@@ -188,6 +239,17 @@ void life_exited(struct core *core, struct job *job, uint32_t rank, int exit_sta
         life_end(core, job, REASON_EXITED, NULL);
 }
 
+bool life_part_exited(const struct part *part)
+{
+    const struct job *job = part->job;
+    uint32_t first = (uint32_t)part->first, end = first + (uint32_t)part->ncpus;
+
+    for (uint32_t rank = first; rank < end && rank < job_ranks(job); rank++)
+        if ((job->exited[rank / 8] & (1u << (rank % 8))) == 0)
+            return false;
+    return true;
+}
+
 static char *timeout_text(const struct core *core, const struct job *job)
 {
     char text[400];
@@ -213,10 +275,20 @@ static char *timeout_text(const struct core *core, const struct job *job)
     return job_copy_text(text, &copy) == 0 ? copy : NULL; /* without memory the reason must do */
 }
 
+/* A start that waits for a silent host is not the job's fault: with requeue it goes again. */
+static bool waits_for_suspect(const struct job *job)
+{
+    for (int i = 0; i < job->nparts; i++)
+        if (job->info.lease_ms > 0 && (job->parts[i].host->info.silent || job->parts[i].host->info.awaited))
+            return true;
+    return false;
+}
+
 void life_check_deadlines(struct core *core)
 {
     struct node *node;
 
     while ((node = list_first(&core->starting)) != NULL && STARTING(node)->deadline_ms <= core->now_ms)
-        life_end(core, STARTING(node), REASON_START_TIMEOUT, timeout_text(core, STARTING(node)));
+        life_end(core, STARTING(node), waits_for_suspect(STARTING(node)) ? REASON_HOST_LOST : REASON_START_TIMEOUT,
+                 timeout_text(core, STARTING(node)));
 }

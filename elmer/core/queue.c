@@ -37,6 +37,19 @@ static void set_cursor(struct core *core, struct job *job)
     core->queue.refused = false;
 }
 
+static void insert(struct core *core, struct job *job, struct node *before)
+{
+    struct queue *queue = &core->queue;
+
+    if (before != &queue->jobs.head)
+        queue->renumber = true;
+    list_insert(&job->in_queue, before);
+    job->user->has.queued++;
+    job->position = queue->next_position++;
+    if (queue->cursor == NULL || queue->cursor->info.id > job->info.id)
+        set_cursor(core, job);
+}
+
 void queue_add(struct core *core, struct job *job)
 {
     struct queue *queue = &core->queue;
@@ -44,12 +57,17 @@ void queue_add(struct core *core, struct job *job)
 
     while (before->prev != &queue->jobs.head && QUEUED(before->prev)->info.id > job->info.id)
         before = before->prev;
-    if (before != &queue->jobs.head)
-        queue->renumber = true;
-    list_insert(&job->in_queue, before);
-    job->position = queue->next_position++;
-    if (queue->cursor == NULL || queue->cursor->info.id > job->info.id)
-        set_cursor(core, job);
+    insert(core, job, before);
+}
+
+void queue_put_back(struct core *core, struct job *job)
+{
+    struct queue *queue = &core->queue;
+    struct node *before = queue->jobs.head.next;
+
+    while (before != &queue->jobs.head && QUEUED(before)->info.id < job->info.id)
+        before = before->next;
+    insert(core, job, before);
 }
 
 void queue_remove(struct core *core, struct job *job)
@@ -61,6 +79,7 @@ void queue_remove(struct core *core, struct job *job)
     if (list_first(&queue->jobs) != &job->in_queue)
         queue->renumber = true;
     list_remove(&job->in_queue);
+    job->user->has.queued--;
 }
 
 uint32_t queue_ahead(struct core *core, const struct job *job)
@@ -76,13 +95,11 @@ uint32_t queue_ahead(struct core *core, const struct job *job)
     return (uint32_t)(job->position - QUEUED(queue->jobs.head.next)->position); /* the queue has job at least */
 }
 
-/* Rule 4, in the present state. */
-bool queue_eligible(const struct core *core, const struct job *job)
+/* So many processors are up and undrained. */
+static bool has_supply(const struct core *core, const struct job *job)
 {
     uint64_t cpus = 0;
 
-    if (job->info.state != JOB_QUEUED)
-        return false;
     if (job->hosts == NULL)
         return job->info.nprocs <= core->usable_cpus;
     for (int i = 0; i < job->info.nhosts && cpus < job->info.nprocs; i++) {
@@ -91,6 +108,22 @@ bool queue_eligible(const struct core *core, const struct job *job)
             cpus += (uint64_t)host->info.ncpus;
     }
     return cpus >= job->info.nprocs;
+}
+
+/* Rule 4, in the present state. */
+bool queue_eligible(const struct core *core, const struct job *job)
+{
+    return job->info.state == JOB_QUEUED && job->info.nlost == 0 && !user_at_limit(core, job->user) &&
+           has_supply(core, job);
+}
+
+enum reason queue_reason(const struct core *core, const struct job *job)
+{
+    if (job->info.nlost > 0)
+        return REASON_LEASE;
+    if (!has_supply(core, job))
+        return REASON_TOO_FEW_UP;
+    return user_at_limit(core, job->user) ? REASON_AT_LIMIT : REASON_WAITING;
 }
 
 /* Whether so many processors may exist on these hosts, as far as known. A host that has never been up may have any

@@ -48,17 +48,21 @@ static int copy_hosts(const int *hosts, int n, int **copy)
 
 static int accept_job(struct core *core, const struct event *event, const int *hosts, int nhosts)
 {
+    struct user *user;
     struct job *job;
 
     if (event->u.submit.nprocs == 0 || !queue_could_ever(core, event->u.submit.nprocs, NULL, 0))
         return answer(core, ANSWER_REFUSED_SIZE);
     if (hosts != NULL && !queue_could_ever(core, event->u.submit.nprocs, hosts, nhosts))
         return answer(core, ANSWER_REFUSED_HOSTS);
-    if (index_reserve(core) != 0)
+    user = user_get(core, event->u.submit.uid);
+    if (user == NULL || index_reserve(core) != 0)
         return -ENOMEM;
     job = job_create(core->next_job, event->u.submit.uid, event->u.submit.nprocs, event->u.submit.each, hosts, nhosts);
     if (job == NULL)
         return -ENOMEM;
+    job->user = user;
+    job->info.requeue = event->u.submit.requeue;
     core->next_job++;
     index_insert(core, job);
     emit_owe_persist(core, job);
@@ -118,6 +122,8 @@ static int cancel(struct core *core, struct job *job, struct part *part, const s
     if (!permitted(job, event))
         return answer(core, ANSWER_NOT_PERMITTED);
     queue_remove(core, job);
+    lease_drop_all(job);
+    job_set_text(job, NULL);
     job_move(core, job, JOB_CANCELLED);
     job->info.reason = REASON_CANCELLED;
     return answer(core, ANSWER_OK);
@@ -153,6 +159,18 @@ static int kill_job(struct core *core, struct job *job, struct part *part, const
     return answer(core, ANSWER_OK);
 }
 
+/* It is ending already; if it was to go again, it is not any more. */
+static int kill_ending(struct core *core, struct job *job, struct part *part, const struct event *event)
+{
+    if (permitted(job, event) && lease_goes_again(job)) {
+        job->info.reason = REASON_KILLED;
+        job_set_text(job, NULL);
+        lease_drop_all(job);
+        emit_owe_persist(core, job);
+    }
+    return already(core, job, part, event);
+}
+
 /* ---- hosts and the shell, about jobs ---- */
 
 static int ignore(struct core *core, struct job *job, struct part *part, const struct event *event)
@@ -180,8 +198,13 @@ static int opened_late(struct core *core, struct job *job, struct part *part, co
 
 static int opened_past(struct core *core, struct job *job, struct part *part, const struct event *event)
 {
+    struct job *waiting = index_find(core, event->job);
+    int result = host_add_leftover(core, core->hosts[event->host], event->job, event->attempt);
+
     (void)job, (void)part;
-    return host_add_leftover(core, core->hosts[event->host], event->job, event->attempt);
+    if (result == 0 && waiting != NULL && waiting->info.attempt == event->attempt)
+        lease_opened_past(core, waiting, core->hosts[event->host]);
+    return result;
 }
 
 static int fail(struct core *core, struct job *job, struct part *part, const struct event *event)
@@ -195,9 +218,23 @@ static int fail(struct core *core, struct job *job, struct part *part, const str
     return 0;
 }
 
+/* Launched before a restart, and this host has nothing more to do in it: the end that it was told was not on disk. Also
+ * where none of its processes was: what became of them is known elsewhere. */
+static bool has_ended_before(const struct part *part)
+{
+    const struct job *job = part->job;
+
+    return job->restored && job->info.launched && life_part_exited(part);
+}
+
 static int open_failed(struct core *core, struct job *job, struct part *part, const struct event *event)
 {
-    return part->state == PART_OPENING ? fail(core, job, part, event) : 0;
+    if (part->state != PART_OPENING)
+        return 0;
+    if (!has_ended_before(part))
+        return fail(core, job, part, event);
+    life_part_opened(core, part);
+    return 0;
 }
 
 static int launched(struct core *core, struct job *job, struct part *part, const struct event *event)
@@ -226,12 +263,20 @@ static int exited_past(struct core *core, struct job *job, struct part *part, co
     return 0;
 }
 
-/* END goes to this host too: an OPEN that was sent again may still be under way, and END is final. */
+/* END goes to this host too: an OPEN that was sent again may still be under way, and END is final. But after a restart
+ * it may have been told END by us, because the last process of the job had exited: that is sent at once, and the
+ * exit may not have been on disk. The host where it was tells us again. */
 static int vanished(struct core *core, struct job *job, struct part *part, const struct event *event)
 {
     char *text;
 
-    (void)part, (void)event;
+    (void)event;
+    if (job->restored && job->info.state == JOB_RUNNING && life_part_exited(part))
+        return 0;
+    if (part->state == PART_OPENING && has_ended_before(part)) {
+        life_part_opened(core, part);
+        return 0;
+    }
     if (job_copy_text("the job's processes on a host are gone: its supervisor ended without being told to", &text) != 0)
         return -ENOMEM;
     life_end(core, job, REASON_LOST, text);
@@ -247,8 +292,12 @@ static int emptied(struct core *core, struct job *job, struct part *part, const 
 
 static int emptied_past(struct core *core, struct job *job, struct part *part, const struct event *event)
 {
+    struct job *waiting = index_find(core, event->job);
+
     (void)job, (void)part;
     host_drop_leftover(core, core->hosts[event->host], event->job, event->attempt);
+    if (waiting != NULL && waiting->info.attempt == event->attempt)
+        lease_drop(core, waiting, core->hosts[event->host]);
     return 0;
 }
 
@@ -262,7 +311,7 @@ enum { PAST = JOB_STATE_COUNT };
 static job_handler *const decisions[EVENT_TYPE_COUNT][JOB_STATE_COUNT + 1] = {
     /*                       QUEUED        HELD          STARTING     RUNNING      ENDING       DONE          CANCELLED     PAST */
     [EVENT_CANCEL] =        {cancel,       cancel,       wrong_state, wrong_state, wrong_state, wrong_state,  wrong_state,  not_known},
-    [EVENT_KILL] =          {wrong_state,  wrong_state,  kill_job,    kill_job,    already,     wrong_state,  wrong_state,  not_known},
+    [EVENT_KILL] =          {wrong_state,  wrong_state,  kill_job,    kill_job,    kill_ending, wrong_state,  wrong_state,  not_known},
     [EVENT_HOLD] =          {hold,         already,      wrong_state, wrong_state, wrong_state, wrong_state,  wrong_state,  not_known},
     [EVENT_RELEASE] =       {already,      release,      wrong_state, wrong_state, wrong_state, wrong_state,  wrong_state,  not_known},
     [EVENT_OPENED] =        {opened_past,  opened_past,  opened,      ignore,      opened_late, opened_past,  opened_past,  opened_past},
@@ -310,24 +359,26 @@ static int tick(struct core *core, const struct event *event)
     (void)event;
     core->timer_ms = INT64_MAX;
     life_check_deadlines(core);
+    lease_check(core);
     host_check_confirmed(core);
     return 0;
 }
 
 static int (*const handlers[EVENT_TYPE_COUNT])(struct core *core, const struct event *event) = {
-    [EVENT_SUBMIT] = submit,        [EVENT_CANCEL] = decide,      [EVENT_KILL] = decide,
-    [EVENT_HOLD] = decide,          [EVENT_RELEASE] = decide,     [EVENT_DRAIN] = host_drain,
-    [EVENT_UNDRAIN] = host_drain,   [EVENT_HOST_UP] = host_up,    [EVENT_HOST_SILENT] = host_silent,
-    [EVENT_HOST_DOWN] = host_down,  [EVENT_REPORT] = host_report, [EVENT_ORDERED] = host_ordered,
-    [EVENT_OPENED] = decide,        [EVENT_OPEN_FAILED] = decide, [EVENT_LAUNCHED] = decide,
-    [EVENT_LAUNCH_FAILED] = decide, [EVENT_EXITED] = decide,      [EVENT_ABORT] = decide,
-    [EVENT_EMPTY] = decide,         [EVENT_TICK] = tick,
+    [EVENT_SUBMIT] = submit,         [EVENT_CANCEL] = decide,        [EVENT_KILL] = decide,
+    [EVENT_HOLD] = decide,           [EVENT_RELEASE] = decide,       [EVENT_DRAIN] = host_drain,
+    [EVENT_UNDRAIN] = host_drain,    [EVENT_HOST_UP] = host_up,      [EVENT_HOST_SILENT] = host_silent,
+    [EVENT_HOST_HEARD] = host_heard, [EVENT_HOST_DOWN] = host_down,  [EVENT_REPORT] = host_report,
+    [EVENT_ORDERED] = host_ordered,  [EVENT_OPENED] = decide,        [EVENT_OPEN_FAILED] = decide,
+    [EVENT_LAUNCHED] = decide,       [EVENT_LAUNCH_FAILED] = decide, [EVENT_EXITED] = decide,
+    [EVENT_ABORT] = decide,          [EVENT_EMPTY] = decide,         [EVENT_TICK] = tick,
 };
 
 static bool has_host(enum event_type type)
 {
     return by_host(type) || type == EVENT_DRAIN || type == EVENT_UNDRAIN || type == EVENT_HOST_UP ||
-           type == EVENT_HOST_SILENT || type == EVENT_HOST_DOWN || type == EVENT_REPORT || type == EVENT_ORDERED;
+           type == EVENT_HOST_SILENT || type == EVENT_HOST_HEARD || type == EVENT_HOST_DOWN || type == EVENT_REPORT ||
+           type == EVENT_ORDERED;
 }
 
 static bool valid(const struct core *core, const struct event *event)

@@ -21,6 +21,14 @@ struct wall wall_now(void)
     return (struct wall){.ms = (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000};
 }
 
+int64_t boot_ms(void)
+{
+    struct timespec now;
+
+    (void)clock_gettime(CLOCK_BOOTTIME, &now);
+    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
 void wall_format(struct wall t, char *text, unsigned size)
 {
     int64_t ms = t.ms % 1000;

@@ -20,15 +20,23 @@
 
 #include "libelmer/base/str.h"
 
-enum { LINE_BYTES = 1024, SECTION_BYTES = 48 /* inih cuts longer ones */ };
+enum {
+#ifdef FUZZING_BUILD_MODE_UNSAFE_FOR_PRODUCTION
+    LINE_BYTES = 1024, /* to map a large one takes longer than all the rest, and its end would never be reached */
+#else
+    LINE_BYTES = 256 * 1024, /* a line may name thousands of hosts */
+#endif
+    SECTION_BYTES = 48 /* inih cuts longer ones */
+};
 
 struct seen {
     int line;
     char key[]; /* section and name */
 };
 
-struct reading {
+struct ini_reading {
     FILE *file;
+    char *text; /* [LINE_BYTES + 1] the line being read */
     const struct ini_key *keys;
     void *config;
     void *seen; /* tsearch(3) tree of struct seen */
@@ -36,7 +44,7 @@ struct reading {
     int line, code;
 };
 
-static int fail(struct reading *reading, int code)
+static int fail(struct ini_reading *reading, int code)
 {
     if (reading->code == 0)
         reading->code = code;
@@ -61,8 +69,8 @@ static const char *check_line(char *text, size_t length)
 /* One line into buffer, without indentation; NULL at the end of the file or after an error. */
 static char *read_line(char *buffer, int size, void *stream)
 {
-    struct reading *reading = stream;
-    char line[LINE_BYTES + 1];
+    struct ini_reading *reading = stream;
+    char *line = reading->text;
     size_t length = 0, limit = size - 3 < LINE_BYTES ? (size_t)(size - 3) : LINE_BYTES, indent;
     const char *wrong;
     int c;
@@ -96,16 +104,26 @@ static int compare_seen(const void *a, const void *b)
     return strcmp(((const struct seen *)a)->key, ((const struct seen *)b)->key);
 }
 
-static int note_seen(struct reading *reading, const char *section, const char *name)
+static struct seen *make_seen(const char *section, const char *name)
 {
-    size_t size = strlen(section) + strlen(name) + 3;
+    size_t size = strlen(section) + strlen(name) + 3, word = strcspn(section, " \t");
     struct seen *seen = malloc(sizeof *seen + size);
+    const char *subsection = section + word + strspn(section + word, " \t");
+
+    if (seen != NULL)
+        (void)snprintf(seen->key, size, "%.*s%s%s]%s", (int)word, section, *subsection == '\0' ? "" : " ", subsection,
+                       name);
+    return seen;
+}
+
+static int note_seen(struct ini_reading *reading, const char *section, const char *name)
+{
+    struct seen *seen = make_seen(section, name);
     struct seen **node;
 
     if (seen == NULL)
         return err_set(reading->err, -ENOMEM, "out of memory");
     seen->line = reading->line;
-    (void)snprintf(seen->key, size, "%s]%s", section, name);
     node = tsearch(seen, &reading->seen, compare_seen);
     if (node == NULL || *node != seen) {
         int line = node == NULL ? 0 : (*node)->line;
@@ -117,6 +135,17 @@ static int note_seen(struct reading *reading, const char *section, const char *n
                        section, line);
     }
     return 0;
+}
+
+bool ini_blame(struct ini_reading *reading, const char *section, const char *name)
+{
+    struct seen *key = reading == NULL ? NULL : make_seen(section, name);
+    struct seen **node = key == NULL ? NULL : tfind(key, &reading->seen, compare_seen);
+
+    if (node != NULL)
+        reading->line = (*node)->line;
+    free(key);
+    return node != NULL;
 }
 
 /* Does the header match a table's section ("elmer", or "host *" for "[host NAME]")? */
@@ -131,7 +160,7 @@ static bool match_section(const char *known, const char *header, const char **su
     return (known[word] != '\0') == (**subsection != '\0');
 }
 
-static int unknown_section(struct reading *reading, const char *header)
+static int unknown_section(struct ini_reading *reading, const char *header)
 {
     size_t best = SIZE_MAX;
     const char *nearest = "";
@@ -149,7 +178,7 @@ static int unknown_section(struct reading *reading, const char *header)
     return err_set(reading->err, -EINVAL, "unknown section [%s]; the nearest known one is [%s]", header, nearest);
 }
 
-static int unknown_key(struct reading *reading, const char *header, const char *name, const char *value)
+static int unknown_key(struct ini_reading *reading, const char *header, const char *name, const char *value)
 {
     size_t best = SIZE_MAX;
     const char *nearest = "", *subsection;
@@ -168,7 +197,7 @@ static int unknown_key(struct reading *reading, const char *header, const char *
 
 static int handle(void *user, const char *section, const char *name, const char *value)
 {
-    struct reading *reading = user;
+    struct ini_reading *reading = user;
     const char *subsection;
     bool known = false;
     int code;
@@ -204,32 +233,58 @@ static void tune_inih(void)
 #endif
 }
 
-int ini_read(const char *path, const struct ini_key *keys, void *config, struct err *err)
+static int open_file(struct ini_reading *reading, const char *path)
 {
-    struct reading reading = {.keys = keys, .config = config, .err = err};
-    int syntax;
+    int code = 0;
+
+    reading->text = malloc(LINE_BYTES + 1);
+    if (reading->text == NULL)
+        return err_set(reading->err, -ENOMEM, "%s: out of memory", path);
+    reading->file = fopen(path, "re");
+    if (reading->file == NULL) {
+        code = -errno;
+        (void)err_set(reading->err, code, "%s: %s", path, strerror(-code));
+        free(reading->text);
+    }
+    return code;
+}
+
+static void read_all(struct ini_reading *reading)
+{
+    int syntax = ini_parse_stream(read_line, reading, handle, reading);
+
+    if (reading->code == 0 && ferror(reading->file))
+        reading->code = err_set(reading->err, -EIO, "cannot be read");
+    if (syntax > 0 && (reading->code == 0 || syntax < reading->line)) {
+        err_clear(reading->err);
+        reading->line = syntax;
+        reading->code = err_set(reading->err, -EINVAL, "neither [section] nor key = value nor a comment (#)");
+    } else if (syntax < 0 && reading->code == 0) {
+        reading->code = err_set(reading->err, -ENOMEM, "out of memory");
+    }
+}
+
+int ini_read(const char *path, const struct ini_key *keys, ini_check check, void *config, struct err *err)
+{
+    struct ini_reading reading = {.keys = keys, .config = config, .err = err};
+    int code;
 
     err_clear(err);
-    reading.file = fopen(path, "re");
-    if (reading.file == NULL) {
-        int code = -errno;
-
-        return err_set(err, code, "%s: %s", path, strerror(-code));
-    }
+    code = open_file(&reading, path);
+    if (code != 0)
+        return code;
     tune_inih();
-    syntax = ini_parse_stream(read_line, &reading, handle, &reading);
-    if (reading.code == 0 && ferror(reading.file))
-        reading.code = err_set(err, -EIO, "cannot be read");
-    if (syntax > 0 && (reading.code == 0 || syntax < reading.line)) {
-        err_clear(err);
-        reading.line = syntax;
-        reading.code = err_set(err, -EINVAL, "neither [section] nor key = value nor a comment (#)");
-    } else if (syntax < 0 && reading.code == 0) {
-        reading.code = err_set(err, -ENOMEM, "out of memory");
+    read_all(&reading);
+    if (reading.code == 0 && check != NULL) {
+        reading.line = 0;
+        reading.code = check(config, &reading, err);
     }
-    if (reading.code != 0)
+    if (reading.code != 0 && reading.line > 0)
         err_prefix(err, "%s:%d", path, reading.line);
+    else if (reading.code != 0)
+        err_prefix(err, "%s", path);
     (void)fclose(reading.file);
+    free(reading.text);
     tdestroy(reading.seen, free);
     return reading.code;
 }

@@ -44,7 +44,9 @@ static long unit_ms(const char *unit)
         return 1000;
     if (strcmp(unit, "m") == 0)
         return 60 * 1000;
-    return strcmp(unit, "h") == 0 ? 60 * 60 * 1000 : 0;
+    if (strcmp(unit, "h") == 0)
+        return 60 * 60 * 1000;
+    return strcmp(unit, "d") == 0 ? 24 * 60 * 60 * 1000 : 0;
 }
 
 int ini_parse_duration_ms(const char *value, long min_ms, long max_ms, long *out, struct err *err)
@@ -56,7 +58,7 @@ int ini_parse_duration_ms(const char *value, long min_ms, long max_ms, long *out
     ms = round(number * (double)unit_ms(end));
     if (*value < '0' || *value > '9' || strspn(value, "0123456789.") != (size_t)(end - value) || unit_ms(end) == 0 ||
         ms < (double)min_ms || ms > (double)max_ms)
-        return err_set(err, -EINVAL, "must be a time from %ld ms to %ld ms, such as 500ms, 2s, 5m or 1h", min_ms,
+        return err_set(err, -EINVAL, "must be a time from %ld ms to %ld ms, such as 500ms, 2s, 5m, 1h or 7d", min_ms,
                        max_ms);
     *out = (long)ms;
     return 0;

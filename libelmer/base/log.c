@@ -41,9 +41,10 @@ void log_open(const char *program, enum log_level max)
 {
     struct stat st;
     bool known = fstat(STDERR_FILENO, &st) == 0;
+    const char *wanted = getenv("ELMER_LOG");
 
     log_state.program = program;
-    log_state.max = max;
+    log_state.max = wanted != NULL && strcmp(wanted, "debug") == 0 ? LOG_LEVEL_DEBUG : max;
     log_state.socket = known && S_ISSOCK(st.st_mode);
     log_state.journal = known && stderr_is_journal(&st);
 }

@@ -6,7 +6,7 @@
 
 enum log_level { LOG_LEVEL_ERROR = 3, LOG_LEVEL_WARNING = 4, LOG_LEVEL_NOTICE = 5, LOG_LEVEL_INFO = 6, LOG_LEVEL_DEBUG = 7 };
 
-/* Call once, first; program is kept. Lines above max are dropped. Never blocks: a line that stderr does not take at once is dropped and counted. */
+/* Call once, first; program is kept. Lines above max are dropped; ELMER_LOG=debug in the environment lets all through. Never blocks: a line that stderr does not take at once is dropped and counted. */
 void log_open(const char *program, enum log_level max);
 void log_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void log_warning(const char *format, ...) __attribute__((format(printf, 1, 2)));

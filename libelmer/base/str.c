@@ -81,8 +81,15 @@ char *str_printable(char *out, size_t size, const char *text, size_t length)
         return out;
     while (length > 0) {
         char piece[12];
-        size_t n = utf8_length(s, length), p = 0;
+        size_t n, p = 0;
 
+        if (s[0] >= 0x20 && s[0] < 0x7F && used + 5 < size) { /* nearly all; "..." still fits behind it */
+            out[used++] = (char)*s++;
+            keep = used;
+            length--;
+            continue;
+        }
+        n = utf8_length(s, length);
         if (n == 0 || is_control(s, n)) {
             n = n == 0 ? 1 : n;
             for (size_t i = 0; i < n; i++)

@@ -63,7 +63,7 @@ static void on_connect(uv_connect_t *request, int status)
         return;
     }
     dial_cancel(link);
-    link_move(link, LINK_HELLO);
+    link_move(link, link_first_state(&link->options));
     link_note_addresses(link);
     link_begin(link);
 }
@@ -85,6 +85,10 @@ static void try_next(struct link *link)
 
     if (info == NULL || left <= 0) {
         link_drop(link, "cannot connect to %s: %s", link->target, uv_strerror(link->last_error));
+        return;
+    }
+    if (link->options.tls == NULL && !address_is_loopback(info->ai_addr)) {
+        link_drop(link, "cannot connect to %s: without TLS only loopback addresses are allowed", link->target);
         return;
     }
     link_timer(link, left / count(info) + 1);

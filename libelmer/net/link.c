@@ -1,12 +1,12 @@
 /* link.c - a link's life:
  *
- *   RESOLVING -> CONNECTING (dial.c) -> HELLO -> READY -> DRAINING -> CLOSED -> freed
+ *   RESOLVING -> CONNECTING (dial.c) -> SECURING (link_tls.c) -> HELLO -> READY -> DRAINING -> CLOSED -> freed
  *
- * An accepted link and one around a given socket begin in HELLO. Both ends send their hello at once; the first frame
- * that comes must be a hello (or an error: the peer refuses us). In READY each frame is decoded, checked against what
- * the peer may send, and handed to the owner. link_close() drains: what is queued is written, then our side is shut
- * down, and what still comes is thrown away until the peer closes, because closing a TCP socket with unread bytes would
- * destroy our last message on its way. A second bounds this.
+ * An accepted link and one around a given socket begin in SECURING, or in HELLO when there is no TLS. Both ends send
+ * their hello at once; the first frame that comes must be a hello (or an error: the peer refuses us). In READY each
+ * frame is decoded, checked against what the peer may send, and handed to the owner. link_close() drains: what is
+ * queued is written, then our side is shut down, and what still comes is thrown away until the peer closes, because
+ * closing a TCP socket with unread bytes would destroy our last message on its way. A second bounds this.
  *
  * Failures: an undecodable frame, a frame that the peer may not send, a missing or wrong hello: an error message, then
  * DRAINING. End of file, a broken socket, a peer that does not read (out_max): CLOSED at once.
@@ -32,14 +32,15 @@ enum { DRAIN_MS = 1000 };
 struct sending {
     uv_write_t request;
     struct link *link;
-    uint8_t *frame;
+    uint8_t *bytes;
 };
 
 void link_move(struct link *link, enum link_state to)
 {
     static const unsigned allowed[LINK_STATE_COUNT] = {
         [LINK_RESOLVING] = 1u << LINK_CONNECTING | 1u << LINK_CLOSED,
-        [LINK_CONNECTING] = 1u << LINK_HELLO | 1u << LINK_CLOSED,
+        [LINK_CONNECTING] = 1u << LINK_SECURING | 1u << LINK_HELLO | 1u << LINK_CLOSED,
+        [LINK_SECURING] = 1u << LINK_HELLO | 1u << LINK_DRAINING | 1u << LINK_CLOSED,
         [LINK_HELLO] = 1u << LINK_READY | 1u << LINK_DRAINING | 1u << LINK_CLOSED,
         [LINK_READY] = 1u << LINK_DRAINING | 1u << LINK_CLOSED,
         [LINK_DRAINING] = 1u << LINK_CLOSED,
@@ -50,7 +51,7 @@ void link_move(struct link *link, enum link_state to)
     link->state = to;
 }
 
-static bool is_open(const struct link *link)
+bool link_is_open(const struct link *link)
 {
     return link->state == LINK_HELLO || link->state == LINK_READY;
 }
@@ -67,8 +68,10 @@ void link_handle_gone(struct link *link)
     if (link->callbacks.on_close != NULL)
         link->callbacks.on_close(link, link->text, link->data);
     if (link->listener != NULL)
-        listener_link_gone(link->listener, link->refused);
+        listener_link_gone(link);
     frame_reader_fini(&link->in);
+    tls_destroy(link->tls);
+    tls_context_unref(link->options.tls);
     free(link);
 }
 
@@ -115,10 +118,19 @@ void link_close(struct link *link, const char *text)
     if (link->state == LINK_DRAINING || link->state == LINK_CLOSED)
         return;
     set_text(link, text);
-    if (!is_open(link)) {
+    if (!link_is_open(link)) {
         link_drop(link, "%s", "");
         return;
     }
+    if (link->tls != NULL)
+        link_tls_goodbye(link);
+    if (link_is_open(link)) /* else the goodbye could not be written */
+        link_drain(link, NULL);
+}
+
+void link_drain(struct link *link, const char *text)
+{
+    set_text(link, text);
     link_move(link, LINK_DRAINING);
     link_timer(link, DRAIN_MS);
     (void)uv_read_start(&link->io.stream, on_alloc, on_read); /* the end of the stream must be seen; -EALREADY mostly */
@@ -134,39 +146,44 @@ static void on_written(uv_write_t *request, int status)
     struct sending *sending = (struct sending *)request;
     struct link *link = sending->link;
 
-    free(sending->frame);
+    free(sending->bytes);
     free(sending);
     if (status < 0)
         link_drop(link, "writing failed: %s", uv_strerror(status));
 }
 
-/* Takes over frame. */
-static int send_frame(struct link *link, uint8_t *frame, size_t size)
+int link_write(struct link *link, uint8_t *bytes, size_t size)
 {
-    uv_buf_t buf = uv_buf_init((char *)frame, (unsigned)size);
+    uv_buf_t buf = uv_buf_init((char *)bytes, (unsigned)size);
     size_t waiting = uv_stream_get_write_queue_size(&link->io.stream);
     struct sending *sending;
     int code;
 
     if (waiting + size > link->options.out_max) {
-        free(frame);
+        free(bytes);
         link_drop(link, "the other side does not read: %zu bytes are waiting for it", waiting + size);
         return -ENOBUFS;
     }
     sending = malloc(sizeof *sending);
     if (sending == NULL) {
-        free(frame);
+        free(bytes);
         link_drop(link, "out of memory");
         return -ENOMEM;
     }
-    *sending = (struct sending){.link = link, .frame = frame};
+    *sending = (struct sending){.link = link, .bytes = bytes};
     code = uv_write(&sending->request, &link->io.stream, &buf, 1, on_written);
     if (code != 0) {
-        free(frame);
+        free(bytes);
         free(sending);
         link_drop(link, "writing failed: %s", uv_strerror(code));
     }
     return code;
+}
+
+/* Takes over frame. */
+static int send_frame(struct link *link, uint8_t *frame, size_t size)
+{
+    return link->tls != NULL ? link_tls_send(link, frame, size) : link_write(link, frame, size);
 }
 
 static int send_message(struct link *link, const struct wire_message *message)
@@ -183,6 +200,15 @@ static int send_message(struct link *link, const struct wire_message *message)
 int link_send(struct link *link, const struct wire_message *message)
 {
     return link->state == LINK_READY ? send_message(link, message) : -ENOTCONN;
+}
+
+int link_offer(struct link *link, const struct wire_message *message)
+{
+    uint8_t *frame;
+    size_t size;
+    int code = link->state == LINK_READY ? wire_encode_frame(message, link->minor, &frame, &size, NULL) : -ENOTCONN;
+
+    return code != 0 ? code : send_frame(link, frame, size);
 }
 
 int link_send_json(struct link *link, const char *json, size_t size)
@@ -210,14 +236,14 @@ void link_refuse(struct link *link, const char *code, const char *text)
 
     message.u.error.code = code;
     message.u.error.text = str_printable(shown, sizeof shown, text, strlen(text));
-    if (is_open(link))
+    if (link_is_open(link))
         (void)send_message(link, &message);
     link_close(link, shown);
 }
 
 /* ---- reading ---- */
 
-static int start_reading(struct link *link)
+int link_start_reading(struct link *link)
 {
     int code = uv_read_start(&link->io.stream, on_alloc, on_read);
 
@@ -229,7 +255,7 @@ static int start_reading(struct link *link)
 static void become_ready(struct link *link)
 {
     (void)uv_timer_stop(&link->timer);
-    if (link->options.no_hello && start_reading(link) != 0)
+    if (link->options.no_hello && link_start_reading(link) != 0)
         return;
     link_move(link, LINK_READY);
     if (link->callbacks.on_ready != NULL)
@@ -259,6 +285,7 @@ static void take_message(struct link *link, struct wire_message *message)
     char text[100];
 
     if (message->type == WIRE_error && message->id == 0) {
+        link->was_refused = true;
         link_close(link, message->u.error.text[0] == '\0' ? "refused by the other side" : message->u.error.text);
     } else if (link->state == LINK_HELLO) {
         take_hello(link, message);
@@ -274,14 +301,15 @@ static void take_frames(struct link *link)
 {
     const char *json;
     size_t size;
+    int got;
 
-    while (is_open(link) && frame_reader_next(&link->in, &json, &size) == 1) {
+    while (link_is_open(link) && (got = frame_reader_next(&link->in, &json, &size)) > 0) {
         struct wire_message message;
         struct err err = ERR_INIT;
-        int code = wire_decode(json, size, link->minor, &message, &err);
+        int code = got == 1 ? wire_decode(json, size, link->minor, &message, &err) : -ENOMEM;
 
         if (code == -ENOMEM) {
-            link_drop(link, "out of memory");
+            link_no_memory(link, json, size);
         } else if (code != 0) {
             link_refuse(link, WIRE_CODE_BAD_MESSAGE, err.text);
         } else {
@@ -301,28 +329,43 @@ static void on_alloc(uv_handle_t *handle, size_t suggested, uv_buf_t *buf)
     *buf = uv_buf_init(bytes, sizeof bytes);
 }
 
+static const char *end_text(const struct link *link)
+{
+    return link->options.tls != NULL ? link_tls_end_text(link) : "the other side closed the connection";
+}
+
 static void on_read(uv_stream_t *stream, ssize_t nread, const uv_buf_t *buf)
 {
     struct link *link = stream->data;
-    int code;
 
     if (link->state == LINK_CLOSED || nread == 0)
         return;
-    if (nread < 0) {
-        link_drop(link, "%s", nread == UV_EOF ? "the other side closed the connection" : uv_strerror((int)nread));
+    if (nread < 0)
+        link_drop(link, "%s", nread == UV_EOF ? end_text(link) : uv_strerror((int)nread));
+    else if (link->tls != NULL || link->state == LINK_SECURING)
+        link_tls_input(link, (const uint8_t *)buf->base, (size_t)nread);
+    else
+        link_take_bytes(link, (const uint8_t *)buf->base, (size_t)nread);
+}
+
+void link_take_bytes(struct link *link, const uint8_t *bytes, size_t size)
+{
+    char text[100];
+    int code;
+
+    if (!link_is_open(link))
         return;
-    }
-    if (!is_open(link))
-        return;
-    code = frame_reader_push(&link->in, (const uint8_t *)buf->base, (size_t)nread);
+    code = frame_reader_push(&link->in, bytes, size);
     if (code == -ENOMEM) {
         link_drop(link, "out of memory");
         return;
     }
     take_frames(link);
-    if (code != 0 && is_open(link))
-        link_refuse(link, WIRE_CODE_BAD_MESSAGE,
-                    "not Elmer's protocol: a frame has a length of 4 bytes and at most 1 MiB");
+    if (code != 0 && link_is_open(link)) {
+        (void)snprintf(text, sizeof text, "not Elmer's protocol: a frame has a length of 4 bytes and at most %zu KiB",
+                       link->in.max / 1024);
+        link_refuse(link, WIRE_CODE_BAD_MESSAGE, text);
+    }
 }
 
 /* ---- the beginning ---- */
@@ -336,6 +379,9 @@ static void on_timer(uv_timer_t *timer)
     case LINK_RESOLVING:
     case LINK_CONNECTING:
         dial_timeout(link);
+        break;
+    case LINK_SECURING:
+        link_drop(link, "the TLS handshake was not done within %u ms", link->options.hello_timeout_ms);
         break;
     case LINK_HELLO:
         if (link->options.no_hello) {
@@ -374,25 +420,41 @@ struct link *link_create(uv_loop_t *loop, enum link_state state, const struct li
     if (callbacks != NULL)
         link->callbacks = *callbacks;
     link->data = data;
+    if (options->tls != NULL)
+        (void)tls_context_ref(options->tls);
     link->minor = options->no_hello ? WIRE_MINOR : 0;
     frame_reader_init(&link->in, WIRE_MAX_FRAME);
+    link->in.may_lose = true;
     (void)uv_timer_init(loop, &link->timer);
     link->timer.data = link;
     link->handles = 1;
     return link;
 }
 
+enum link_state link_first_state(const struct link_options *options)
+{
+    return options->tls != NULL ? LINK_SECURING : LINK_HELLO;
+}
+
 void link_begin(struct link *link)
 {
-    struct wire_message hello;
-
     if (link->options.no_hello) {
         link_timer(link, 0);
         return;
     }
-    if (start_reading(link) != 0)
+    if (link_start_reading(link) != 0)
         return;
     link_timer(link, link->options.hello_timeout_ms);
+    if (link->state == LINK_SECURING)
+        link_tls_begin(link);
+    else
+        link_say_hello(link);
+}
+
+void link_say_hello(struct link *link)
+{
+    struct wire_message hello;
+
     wire_hello_fill(&hello, link->options.program);
     (void)send_message(link, &hello);
 }
@@ -410,7 +472,7 @@ int link_open_fd(uv_loop_t *loop, int fd, const struct link_options *options, co
         (void)close(fd);
         return err_set(err, code, "not a socket: %s", strerror(-code));
     }
-    link = link_create(loop, LINK_HELLO, options, callbacks, data);
+    link = link_create(loop, link_first_state(options), options, callbacks, data);
     if (link == NULL) {
         (void)close(fd);
         return err_set(err, -ENOMEM, "out of memory");

@@ -82,9 +82,38 @@ const char *link_local_address(const struct link *link)
     return link->local;
 }
 
+const char *link_peer_name(const struct link *link)
+{
+    const struct tls_peer *peer = link->tls != NULL ? tls_peer(link->tls) : NULL;
+
+    return peer != NULL ? peer->name : NULL;
+}
+
+const char *link_peer_serial(const struct link *link)
+{
+    const struct tls_peer *peer = link->tls != NULL ? tls_peer(link->tls) : NULL;
+
+    return peer != NULL ? peer->serial : NULL;
+}
+
+const char *link_ca_pem(const struct link *link)
+{
+    return link->tls != NULL ? tls_ca_pem(link->tls) : NULL;
+}
+
+bool link_was_refused(const struct link *link)
+{
+    return link->was_refused;
+}
+
 bool link_ready(const struct link *link)
 {
     return link->state == LINK_READY;
+}
+
+unsigned link_minor(const struct link *link)
+{
+    return link->minor;
 }
 
 size_t link_unsent(const struct link *link)

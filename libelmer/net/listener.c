@@ -1,6 +1,11 @@
 /* listener.c - accepts links. One listener outlives its links: it is freed when it is closed and the last of them has
  * gone. Beyond max_links a connection gets an error message; beyond a few of those it is closed without one, so that a
- * flood costs little. */
+ * flood costs little.
+ *
+ * With TLS an accepted link is WAITING until its handshake is done. A verified certificate makes it OWNED: offered to
+ * the owner, one of max_links. One without a certificate is JOINING: offered too, but still a stranger. A refused one
+ * is TURNED_AWAY. Strangers (WAITING and JOINING) are few of one address and bounded in all, and where there are too
+ * many, the oldest goes: so idle connections, however many, neither keep a host out nor use up descriptors. */
 #include "config.h"
 
 #include <errno.h>
@@ -17,7 +22,17 @@
 #include "libelmer/net/address.h"
 #include "libelmer/net/link_internal.h"
 
-enum { BACKLOG = 512, REFUSED_MAX = 32, RETRY_MS = 100 };
+enum {
+    BACKLOG = 512,
+    REFUSED_MAX = 32,
+    RETRY_MS = 100,
+    STRANGERS_MIN = 1024,
+    STRANGERS_OF_ADDRESS = 64,
+    BUCKETS = 1024, /* of addresses; two in one share their allowance */
+    STRANGER_FRAME_MAX = 16 * 1024,
+    LOG_BURST = 30,
+    LOG_WINDOW_MS = 10000,
+};
 
 struct listener {
     uv_loop_t *loop;
@@ -27,10 +42,12 @@ struct listener {
     listener_accept accept;
     void *data;
     unsigned max_links, links, refused;
+    struct link *oldest, *newest; /* strangers */
+    unsigned strangers, of_bucket[BUCKETS];
     uv_timer_t retry; /* libuv accepts nothing more until we have taken what there is, and there was no memory */
     unsigned handles;
     bool closing;
-    struct log_limit limit;
+    struct log_limit limit, stranger_limit;
     char path[sizeof((struct sockaddr_un *)0)->sun_path + 1]; /* of a socket file that we made */
     dev_t device;
     ino_t inode;
@@ -38,27 +55,114 @@ struct listener {
 
 static void free_if_done(struct listener *listener)
 {
-    if (listener->handles == 0 && listener->links == 0 && listener->refused == 0)
-        free(listener);
+    if (listener->handles > 0 || listener->links > 0 || listener->refused > 0 || listener->strangers > 0)
+        return;
+    tls_context_unref(listener->options.tls);
+    free(listener);
 }
 
-void listener_link_gone(struct listener *listener, bool refused)
+/* ---- strangers ---- */
+
+static unsigned bucket(const struct link *link)
 {
-    if (refused)
-        listener->refused--;
+    unsigned hash = 5381;
+
+    for (const char *c = link->peer; *c != '\0'; c++)
+        hash = hash * 33 + (unsigned char)*c;
+    return hash % BUCKETS;
+}
+
+static void log_stranger(struct listener *listener, const struct link *link, const char *text)
+{
+    if (!listener->closing && log_allowed(&listener->stranger_limit, LOG_BURST, LOG_WINDOW_MS))
+        log_warning("connection from %s refused: %s", link->peer, text);
+}
+
+static void add_stranger(struct listener *listener, struct link *link)
+{
+    link->place = LINK_WAITING;
+    link->older = listener->newest;
+    if (listener->newest != NULL)
+        listener->newest->newer = link;
     else
+        listener->oldest = link;
+    listener->newest = link;
+    listener->strangers++;
+    listener->of_bucket[bucket(link)]++;
+}
+
+static void remove_stranger(struct listener *listener, struct link *link)
+{
+    *(link->older != NULL ? &link->older->newer : &listener->oldest) = link->newer;
+    *(link->newer != NULL ? &link->newer->older : &listener->newest) = link->older;
+    link->older = link->newer = NULL;
+    listener->strangers--;
+    listener->of_bucket[bucket(link)]--;
+}
+
+/* The oldest of those that are not being closed, and of the address's bucket if there is one. */
+static void drop_oldest(struct listener *listener, const struct link *like)
+{
+    for (struct link *link = listener->oldest; link != NULL; link = link->newer) {
+        if (link->state == LINK_CLOSED || (like != NULL && bucket(link) != bucket(like)))
+            continue;
+        link_drop(link, "too many connections %swithout a certificate; this was the oldest",
+                  like != NULL ? "of this address " : "");
+        remove_stranger(listener, link); /* it is as good as gone: the next one must not find it */
+        listener->refused++;
+        log_stranger(listener, link, link->text);
+        if (link->place == LINK_WAITING)
+            link->callbacks = (struct link_callbacks){0};
+        link->place = LINK_TURNED_AWAY;
+        return;
+    }
+}
+
+static void limit_strangers(struct listener *listener, const struct link *newcomer)
+{
+    unsigned max = listener->max_links > STRANGERS_MIN ? listener->max_links : STRANGERS_MIN;
+
+    if (listener->of_bucket[bucket(newcomer)] >= STRANGERS_OF_ADDRESS)
+        drop_oldest(listener, newcomer);
+    else if (listener->strangers >= max)
+        drop_oldest(listener, NULL);
+}
+
+void listener_link_gone(struct link *link)
+{
+    struct listener *listener = link->listener;
+
+    switch (link->place) {
+    case LINK_OWNED:
         listener->links--;
+        break;
+    case LINK_TURNED_AWAY:
+        listener->refused--;
+        break;
+    case LINK_WAITING:
+        log_stranger(listener, link, link->text);
+        remove_stranger(listener, link);
+        break;
+    case LINK_JOINING:
+        remove_stranger(listener, link);
+        break;
+    }
     free_if_done(listener);
 }
+
+/* ---- offering ---- */
 
 /* Nobody's link: it says why it is refused, and goes. */
 static void turn_away(struct link *link, const char *code, const char *text)
 {
     struct listener *listener = link->listener;
 
-    listener->links--;
+    if (link->place == LINK_OWNED)
+        listener->links--;
+    else
+        remove_stranger(listener, link);
     listener->refused++;
-    link->refused = true;
+    link->place = LINK_TURNED_AWAY;
     link->callbacks = (struct link_callbacks){0};
     if (listener->refused > REFUSED_MAX) {
         link_drop(link, "%s", "");
@@ -71,19 +175,43 @@ static void offer(struct listener *listener, struct link *link)
 {
     void *data;
 
-    link_note_addresses(link);
     if (listener->links > listener->max_links) {
         turn_away(link, WIRE_CODE_REFUSED, "too many connections; try again later");
         return;
     }
     data = listener->accept(link, listener->data);
     if (data == NULL) {
-        turn_away(link, WIRE_CODE_NOT_PERMITTED, "this connection is not accepted here: the user is a wrong one, or has too many already; end some (esubmit -w), or try again later");
+        turn_away(link, WIRE_CODE_NOT_PERMITTED,
+                  "this connection is not accepted here: the user is a wrong one, or has too many already; end some "
+                  "(esubmit -w), or try again later");
         return;
     }
     link->data = data;
-    if (link->state == LINK_HELLO)
-        link_begin(link);
+    link->callbacks = listener->callbacks;
+}
+
+void listener_link_secured(struct link *link)
+{
+    struct listener *listener = link->listener;
+    const char *refusal = tls_refusal(link->tls);
+
+    if (refusal != NULL) {
+        log_stranger(listener, link, refusal);
+        turn_away(link, WIRE_CODE_NOT_PERMITTED, refusal);
+        return;
+    }
+    if (link_peer_name(link) != NULL) {
+        remove_stranger(listener, link);
+        link->place = LINK_OWNED;
+        listener->links++;
+        link->in.max = WIRE_MAX_FRAME;
+    } else {
+        link->place = LINK_JOINING;
+        link->options.peer = WIRE_FROM_JOINER;
+    }
+    offer(listener, link);
+    if (link_is_open(link))
+        link_say_hello(link);
 }
 
 static void on_connection(uv_stream_t *server, int status);
@@ -93,6 +221,14 @@ static void on_retry(uv_timer_t *timer)
     struct listener *listener = timer->data;
 
     on_connection(&listener->io.stream, 0);
+}
+
+static void meet_stranger(struct listener *listener, struct link *link)
+{
+    limit_strangers(listener, link);
+    listener->links--;
+    add_stranger(listener, link);
+    link->in.max = STRANGER_FRAME_MAX;
 }
 
 static void on_connection(uv_stream_t *server, int status)
@@ -107,7 +243,7 @@ static void on_connection(uv_stream_t *server, int status)
             log_warning("cannot accept a connection: %s", uv_strerror(status));
         return;
     }
-    link = link_create(listener->loop, LINK_HELLO, &listener->options, &listener->callbacks, NULL);
+    link = link_create(listener->loop, link_first_state(&listener->options), &listener->options, NULL, NULL);
     if (link == NULL) {
         (void)uv_timer_start(&listener->retry, on_retry, RETRY_MS, 0);
         return;
@@ -118,11 +254,16 @@ static void on_connection(uv_stream_t *server, int status)
     if (status == 0)
         status = uv_accept(server, &link->io.stream);
     if (status != 0) {
-        link->callbacks = (struct link_callbacks){0};
         link_drop(link, "%s", "");
         return;
     }
-    offer(listener, link);
+    link_note_addresses(link);
+    if (listener->options.tls != NULL)
+        meet_stranger(listener, link);
+    else
+        offer(listener, link);
+    if (link->state == LINK_SECURING || link->state == LINK_HELLO)
+        link_begin(link);
 }
 
 static void on_listener_gone(uv_handle_t *handle)
@@ -149,6 +290,9 @@ void listener_close(struct listener *listener)
         return;
     listener->closing = true;
     remove_path(listener);
+    for (struct link *link = listener->oldest; link != NULL; link = link->newer)
+        if (link->place == LINK_WAITING)
+            link_drop(link, "%s", "the listener closes");
     uv_close((uv_handle_t *)&listener->retry, on_listener_gone);
     uv_close(&listener->io.handle, on_listener_gone);
 }
@@ -160,7 +304,7 @@ static int open_stream(struct listener *listener, int fd, bool pipe)
 
     if (code != 0) {
         (void)close(fd);
-        free(listener);
+        free_if_done(listener);
         return code;
     }
     (void)uv_timer_init(listener->loop, &listener->retry);
@@ -192,9 +336,16 @@ int listener_create_fd(uv_loop_t *loop, int fd, unsigned max_links, const struct
         (void)close(fd);
         return err_set(err, code, "cannot listen on descriptor %d: %s", fd, strerror(-code));
     }
+    if (address.ss_family != AF_UNIX && options->tls == NULL && !address_is_loopback((struct sockaddr *)&address)) {
+        free(listener);
+        (void)close(fd);
+        return err_set(err, -EPERM, "cannot listen: without TLS only loopback addresses are allowed");
+    }
     listener->loop = loop;
     listener->max_links = max_links;
     listener->options = *options;
+    if (options->tls != NULL)
+        (void)tls_context_ref(options->tls);
     listener->callbacks = *callbacks;
     listener->accept = accept;
     listener->data = data;

@@ -22,7 +22,7 @@ int channel_init(struct channel *channel, int fd, unsigned peer, size_t out_max)
 
     if (flags < 0 || fcntl(fd, F_SETFL, flags | O_NONBLOCK) < 0 || fcntl(fd, F_SETFD, FD_CLOEXEC) < 0)
         return -errno;
-    *channel = (struct channel){.fd = fd, .minor = WIRE_MINOR, .peer = peer, .out_max = out_max};
+    *channel = (struct channel){.fd = fd, .minor = WIRE_MINOR_LASTING, .peer = peer, .out_max = out_max};
     frame_reader_init(&channel->in, WIRE_MAX_FRAME);
     return 0;
 }
@@ -267,7 +267,6 @@ int channel_hello(struct channel *channel, const char *program, int64_t deadline
     struct err ignored = ERR_INIT;
     int code;
 
-    channel->minor = 0;
     wire_hello_fill(&message, program);
     /* A peer that refuses may have closed already; its reason can still be read. */
     (void)channel_send_all(channel, &message, deadline_ms, &ignored);

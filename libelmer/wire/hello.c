@@ -30,3 +30,14 @@ int wire_hello_check(const struct wire_hello *hello, struct err *err)
             WIRE_MAJOR);
     return (int)(hello->minor < ours ? hello->minor : ours);
 }
+
+int wire_check_said(const struct wire_message *message, unsigned minor, struct err *err)
+{
+    if (message->type != WIRE_submit || !message->u.submit.requeue || minor >= WIRE_LEASE_MINOR)
+        return 0;
+    return err_set(
+        err, -EPROTONOSUPPORT,
+        "--requeue: the other side speaks version %d.%u of Elmer's protocol, and this option came with %d.%d: "
+        "install the newer Elmer there too",
+        WIRE_MAJOR, minor, WIRE_MAJOR, WIRE_LEASE_MINOR);
+}

@@ -137,7 +137,7 @@ static json_t *job_object(const struct wire_job_view *view)
         return NULL;
     bad |= set(job, "id", json_integer((json_int_t)view->job));
     bad |= set(job, "attempt", json_integer((json_int_t)view->attempt));
-    bad |= set(job, "name", json_string(view->name));
+    bad |= set(job, "name", view->hidden ? json_null() : json_string(view->name));
     bad |= set(job, "user", json_string(view->user));
     bad |= set(job, "uid", json_integer((json_int_t)view->uid));
     bad |= set(job, "state", json_string(view->state));
@@ -145,7 +145,7 @@ static json_t *job_object(const struct wire_job_view *view)
     bad |= set(job, "nprocs", json_integer((json_int_t)view->nprocs));
     bad |= set(job, "hosts", hosts_array(view));
     bad |= set(job, "processors", processors_array(view));
-    bad |= set(job, "command", command_array(view));
+    bad |= set(job, "command", view->hidden ? json_null() : command_array(view));
     bad |= set(job, "dir", text_or_null(view->dir));
     bad |= set(job, "submitted", time_or_null(view->submitted_ms));
     bad |= set(job, "started", time_or_null(view->started_ms));

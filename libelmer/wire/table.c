@@ -10,7 +10,7 @@
     {#member, WIRE_KIND_##kind, offsetof(self, member), (uint64_t)(limit), since, NULL},
 #define L(type, member, limit, since)                                                                                  \
     {#member, WIRE_KIND_LIST, offsetof(self, member), (uint64_t)(limit), since, &object_##type},
-#define DESCRIBE(name, senders, ...)                                                                                   \
+#define DESCRIBE(name, since, senders, ...)                                                                            \
     static const struct wire_field *fields_##name(void)                                                                \
     {                                                                                                                  \
         typedef struct wire_##name self;                                                                               \
@@ -18,27 +18,27 @@
                                                                                                                        \
         return fields;                                                                                                 \
     }                                                                                                                  \
-    static const struct wire_object object_##name = {#name, sizeof(struct wire_##name), senders, fields_##name};
-#define WIRE_STRUCT(name, ...)           DESCRIBE(name, 0, __VA_ARGS__)
-#define WIRE_MESSAGE(name, senders, ...) DESCRIBE(name, senders, __VA_ARGS__)
+    static const struct wire_object object_##name = {#name, sizeof(struct wire_##name), since, senders, fields_##name};
+#define WIRE_STRUCT(name, ...)                        DESCRIBE(name, 0, 0, __VA_ARGS__)
+#define WIRE_MESSAGE_SINCE(since, name, senders, ...) DESCRIBE(name, since, senders, __VA_ARGS__)
 #include WIRE_MESSAGES
 #undef WIRE_STRUCT
-#undef WIRE_MESSAGE
+#undef WIRE_MESSAGE_SINCE
 
 static const struct wire_object *const messages[] = {
 #define WIRE_STRUCT(name, ...)
-#define WIRE_MESSAGE(name, senders, ...) &object_##name,
+#define WIRE_MESSAGE_SINCE(since, name, senders, ...) &object_##name,
 #include WIRE_MESSAGES
 #undef WIRE_STRUCT
-#undef WIRE_MESSAGE
+#undef WIRE_MESSAGE_SINCE
 };
 
 static const struct wire_object *const structs[] = {
 #define WIRE_STRUCT(name, ...) &object_##name,
-#define WIRE_MESSAGE(name, senders, ...)
+#define WIRE_MESSAGE_SINCE(since, name, senders, ...)
 #include WIRE_MESSAGES
 #undef WIRE_STRUCT
-#undef WIRE_MESSAGE
+#undef WIRE_MESSAGE_SINCE
     NULL};
 
 const struct wire_object *wire_table_message(enum wire_type type)

@@ -34,7 +34,7 @@ struct wire_field {
 struct wire_object {
     const char *name;
     size_t size; /* of the C struct */
-    unsigned senders;
+    unsigned since, senders;
     const struct wire_field *(*fields)(void);
 };
 

@@ -8,9 +8,13 @@
 
 #include "libelmer/base/err.h"
 
-enum { WIRE_MAJOR = 1, WIRE_MINOR = 0, WIRE_MAX_FRAME = 1 << 20, WIRE_MAX_DEPTH = 8 };
+enum { WIRE_MAJOR = 1, WIRE_MINOR = 2, WIRE_MAX_FRAME = 1 << 20, WIRE_MAX_DEPTH = 8 };
 
-enum wire_sender { WIRE_FROM_CLIENT = 1, WIRE_FROM_ELMER = 2, WIRE_FROM_HOST = 4, WIRE_FROM_ROOT = 8, WIRE_FROM_SUPERVISOR = 16, WIRE_FROM_AGENT = 32, WIRE_FROM_ANY = 63 };
+enum { WIRE_LEASE_MINOR = 2 }; /* an rsd of this one can hold a lease, and a client ask for --requeue */
+
+enum wire_sender { WIRE_FROM_CLIENT = 1, WIRE_FROM_ELMER = 2, WIRE_FROM_HOST = 4, WIRE_FROM_ROOT = 8, WIRE_FROM_SUPERVISOR = 16, WIRE_FROM_AGENT = 32, WIRE_FROM_ANY = 63,
+                   WIRE_FROM_JOINER = 64 /* has no certificate: not even part of ANY, it may say hello and what names it */,
+                   WIRE_FROM_SIGNER = 128 /* elmer-signer, nothing but its answer */ };
 
 /* A test of versions brings a table with a history. */
 #ifndef WIRE_MESSAGES
@@ -34,18 +38,19 @@ struct wire_doubles { double *items; size_t count; };
 #define WIRE_C_DOUBLES struct wire_doubles
 #define F(kind, member, limit, since) WIRE_C_##kind member;
 #define L(type, member, limit, since) struct { struct wire_##type *items; size_t count; } member;
+#define WIRE_MESSAGE(name, senders, ...) WIRE_MESSAGE_SINCE(0, name, senders, __VA_ARGS__)
 #define WIRE_STRUCT(name, ...) struct wire_##name { __VA_ARGS__ };
-#define WIRE_MESSAGE(name, senders, ...) struct wire_##name { char unused_; __VA_ARGS__ };
+#define WIRE_MESSAGE_SINCE(since, name, senders, ...) struct wire_##name { char unused_; __VA_ARGS__ };
 #include WIRE_MESSAGES
 #undef WIRE_STRUCT
-#undef WIRE_MESSAGE
+#undef WIRE_MESSAGE_SINCE
 
 enum wire_type {
 #define WIRE_STRUCT(name, ...)
-#define WIRE_MESSAGE(name, senders, ...) WIRE_##name,
+#define WIRE_MESSAGE_SINCE(since, name, senders, ...) WIRE_##name,
 #include WIRE_MESSAGES
 #undef WIRE_STRUCT
-#undef WIRE_MESSAGE
+#undef WIRE_MESSAGE_SINCE
     WIRE_TYPE_COUNT
 };
 
@@ -54,11 +59,12 @@ struct wire_message {
     uint64_t id;
     union {
 #define WIRE_STRUCT(name, ...)
-#define WIRE_MESSAGE(name, senders, ...) struct wire_##name name;
+#define WIRE_MESSAGE_SINCE(since, name, senders, ...) struct wire_##name name;
 #include WIRE_MESSAGES
 #undef WIRE_STRUCT
-#undef WIRE_MESSAGE
+#undef WIRE_MESSAGE_SINCE
     } u;
+    size_t bytes; /* of the JSON of a decoded message */
     void *memory; /* of a decoded message; NULL in one that was filled in */
 };
 #undef F
@@ -71,6 +77,7 @@ struct wire_message {
 #define WIRE_CODE_WRONG_STATE "wrong-state"      /* exit 3 */
 #define WIRE_CODE_UNREACHABLE "unreachable"      /* exit 4: rsd has no link to elmer */
 #define WIRE_CODE_NOT_PERMITTED "not-permitted"  /* exit 5 */
+#define WIRE_CODE_UNAVAILABLE "unavailable"      /* exit 6: not now, for a reason that passes, such as a full disk */
 #define WIRE_CODE_VERSION "version"
 #define WIRE_CODE_BAD_MESSAGE "bad-message"      /* undecodable, unknown, or not allowed from this sender: the link is closed after it */
 
@@ -78,14 +85,20 @@ const char *wire_type_name(enum wire_type type);
 bool wire_may_send(enum wire_type type, unsigned sender); /* sender: one WIRE_FROM_ bit */
 
 /* The JSON of a message, NUL-terminated, malloc'd; *size without the NUL. minor: what was negotiated. The text names the field. -EMSGSIZE: beyond WIRE_MAX_FRAME or a
- * field's limit; -EILSEQ: a string that is not UTF-8 (an environment may contain such; JSON cannot carry it); -ERANGE: a number beyond its limit or not finite. */
+ * field's limit; -EILSEQ: a string that is not UTF-8 (an environment may contain such; JSON cannot carry it); -ERANGE: a number beyond its limit or not finite;
+ * -EPROTONOSUPPORT: a peer of this minor does not know the message yet. */
 int wire_encode(const struct wire_message *message, unsigned minor, char **json, size_t *size, struct err *err);
 /* The same with the 4-byte big-endian length in front; *size with it. */
 enum { WIRE_FRAME_HEADER = 4 };
 void wire_frame_header(uint8_t *header, size_t size);
 int wire_encode_frame(const struct wire_message *message, unsigned minor, uint8_t **frame, size_t *size, struct err *err);
+/* What the message asks for was not known in that minor, and encoding would leave it out: -EPROTONOSUPPORT and the reason. */
+int wire_check_said(const struct wire_message *message, unsigned minor, struct err *err);
 /* Strict: unknown type or key, missing field, wrong type, over a limit, NUL or invalid UTF-8, too deep, trailing bytes: -EBADMSG and the reason. Free with wire_message_fini(). */
 int wire_decode(const char *json, size_t size, unsigned minor, struct wire_message *message, struct err *err);
 void wire_message_fini(struct wire_message *message);
+/* What somebody who passes a message on must know of it: -EBADMSG unless it is JSON and has a known type and an id. The rest is for whoever decodes it. */
+struct wire_head { enum wire_type type; uint64_t id; bool more; /* is the field of that name there and true? */ };
+int wire_decode_head(const char *json, size_t size, unsigned minor, struct wire_head *head, struct err *err);
 
 #endif

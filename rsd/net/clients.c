@@ -1,7 +1,7 @@
 /* clients.c - programs of local users.
  *
  * A connection: the kernel names the user (SO_PEERCRED), a worker thread finds his name meanwhile (name services may be slow, the loop
- * must not be), each request is decoded, encoded anew and sent to elmer inside relay; the answer comes back inside relayed. We remember the
+ * must not be), each request is decoded, encoded anew and sent to elmer inside relay; the answer comes back inside relayed, and goes on as it is. We remember the
  * ids that wait for an answer: when the link to elmer is lost, each gets an error `unreachable` and may ask again.
  * Failures: no link to elmer: `unreachable` at once. A user without a name, garbage, a message that is no request, an id twice: an error, and
  * the connection ends. Too many connections or requests: an error.
@@ -18,6 +18,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "libelmer/base/bucket.h"
+#include "libelmer/base/clock.h"
 #include "libelmer/base/log.h"
 #include "libelmer/base/str.h"
 #include "libelmer/net/link.h"
@@ -25,17 +27,28 @@
 
 enum {
     CLIENTS_MAX = 4096,
-    CLIENTS_PER_USER = 1024,
+    CROWDED = CLIENTS_MAX * 3 / 4, /* then nobody gets many: */
+    CROWDED_PER_USER = 64,
     REQUESTS_MAX = 64, /* outstanding, of one client */
     FRAME_MAX = 786432,
     OUT_MAX = 64 << 20,
     HELLO_MS = 5000,
+    BYTES_OF_ONE = 16 << 10, /* a large request counts as several: it costs more to read */
     LOG_BURST = 30,
     LOG_WINDOW_MS = 10000,
 };
 
+/* A local user who is connected, or has been. */
+struct account {
+    struct account *next;
+    uid_t uid;
+    long connections;
+    struct bucket requests;
+};
+
 struct client {
     struct clients *all;
+    struct account *account;
     struct client *next;
     struct link *link; /* NULL: gone */
     uint64_t id;
@@ -46,10 +59,7 @@ struct client {
     bool heard_of; /* by elmer, on the present link */
     uint64_t requests[REQUESTS_MAX];
     unsigned nrequests;
-    struct held {
-        uint64_t id;
-        char *frame;
-    } held[REQUESTS_MAX]; /* until the user has a name */
+    struct wire_message *held[REQUESTS_MAX]; /* until the user has a name */
     unsigned nheld;
 };
 
@@ -57,17 +67,21 @@ struct clients {
     uv_loop_t *loop;
     struct clients_callbacks callbacks;
     void *data;
+    struct clients_limits limits;
     struct listener *listener;
     struct client *first;
+    struct account *accounts;
+    unsigned count;
     uint64_t next_id;
     struct log_limit limit;
     bool stopping;
 };
 
-static const bool relayable[WIRE_TYPE_COUNT] = {
-    [WIRE_submit] = true, [WIRE_cancel] = true, [WIRE_kill] = true, [WIRE_hold] = true,
-    [WIRE_release] = true, [WIRE_drain] = true, [WIRE_query] = true, [WIRE_wait] = true,
-};
+/* What users may say and not everybody: so a new request needs no list here. */
+static bool is_request(enum wire_type type)
+{
+    return wire_may_send(type, WIRE_FROM_CLIENT) && !wire_may_send(type, WIRE_FROM_AGENT);
+}
 
 static void send_error(struct client *c, uint64_t id, const char *code, const char *text)
 {
@@ -116,53 +130,148 @@ static void forget_request(struct client *c, uint64_t id)
             c->requests[i--] = c->requests[--c->nrequests];
 }
 
-static void send_relay(struct client *c, uint64_t id, const char *frame)
+/* It is one JSON string inside another message, and for a link that speaks another minor version perhaps than our client. */
+static int send_relay(struct client *c, const struct wire_message *message, struct err *err)
 {
-    struct wire_message relay = {.type = WIRE_relay, .u.relay = {.client = c->id, .uid = c->uid, .user = c->user, .frame = frame}};
-    int code = c->all->callbacks.send(&relay, c->all->data);
+    struct clients *all = c->all;
+    struct wire_message relay = {.type = WIRE_relay, .u.relay = {.client = c->id, .uid = c->uid, .user = c->user}};
+    char *frame;
+    size_t size;
+    int minor = all->callbacks.minor(all->data);
+    int code = minor < 0 ? minor : wire_check_said(message, (unsigned)minor, err);
+
+    if (code == 0)
+        code = wire_encode(message, (unsigned)minor, &frame, &size, err);
+    if (code != 0)
+        return code;
+    relay.u.relay.frame = frame;
+    code = size > FRAME_MAX ? -EMSGSIZE : all->callbacks.send(&relay, all->data);
+    free(frame);
+    return code;
+}
+
+static void relay_request(struct client *c, const struct wire_message *message)
+{
+    struct err err = ERR_INIT;
+    int code = send_relay(c, message, &err);
 
     if (code == 0) {
         c->heard_of = true;
         return;
     }
-    forget_request(c, id);
+    forget_request(c, message->id);
     if (code == -ENOTCONN || code == -ENOBUFS)
-        send_unreachable(c, id);
+        send_unreachable(c, message->id);
+    else if (code == -EPROTONOSUPPORT)
+        send_error(c, message->id, WIRE_CODE_VERSION, err.text);
+    else if (code == -ENOMEM)
+        send_error(c, message->id, WIRE_CODE_UNAVAILABLE, "the rsd of this host has no memory for this request now; try again later");
     else
-        send_error(c, id, WIRE_CODE_REFUSED, "the request is too long; use a shorter command, fewer or shorter variables");
+        send_error(c, message->id, WIRE_CODE_REFUSED, "the request is too long; use a shorter command, fewer or shorter variables");
 }
 
-/* Every request fits or is refused: it is one JSON string inside another message. */
-static void take_request(struct client *c, const struct wire_message *message)
+static void free_held(struct wire_message *held)
 {
-    char *frame = NULL;
-    size_t size;
+    wire_message_fini(held);
+    free(held);
+}
 
-    if (wire_encode(message, WIRE_MINOR, &frame, &size, NULL) != 0 || size > FRAME_MAX) {
-        send_error(c, message->id, WIRE_CODE_REFUSED, "the request is too long; use a shorter command, fewer or shorter variables");
-        free(frame);
-        return;
-    }
+static void take_request(struct client *c, struct wire_message *message)
+{
     c->requests[c->nrequests++] = message->id;
     if (c->named) {
-        send_relay(c, message->id, frame);
-        free(frame);
+        relay_request(c, message);
     } else {
-        c->held[c->nheld++] = (struct held){message->id, frame};
+        struct wire_message *held = malloc(sizeof(*held));
+
+        if (!held) {
+            forget_request(c, message->id);
+            send_error(c, message->id, WIRE_CODE_REFUSED, "out of memory; try again later");
+            return;
+        }
+        *held = *message;
+        message->memory = NULL;
+        c->held[c->nheld++] = held;
     }
+}
+
+/* ---- limits ---- */
+
+static enum bucket_state state_of(const struct clients *all, struct account *account, double cost)
+{
+    return bucket_take(&account->requests, mono_ms(mono_now()), (double)all->limits.requests, (double)all->limits.burst, cost);
+}
+
+static const char *too_often(const struct clients *all, char *text, size_t size)
+{
+    (void)snprintf(text, size, "too many requests: a user may send %ld in a second (user_requests in rsd.conf) and %ld at once (user_requests_burst); send fewer, or wait a little",
+                   all->limits.requests, all->limits.burst);
+    return text;
+}
+
+static void log_refusal(struct clients *all, uid_t uid, const char *text)
+{
+    if (log_allowed(&all->limit, LOG_BURST, LOG_WINDOW_MS))
+        log_warning("uid=%lu refused: %s", (unsigned long)uid, text);
+}
+
+static bool is_within_limits(struct client *c, const struct wire_message *message)
+{
+    enum bucket_state state = c->uid == 0 ? BUCKET_ENOUGH : state_of(c->all, c->account, 1 + (double)(message->bytes / BYTES_OF_ONE));
+    char text[300];
+
+    if (state == BUCKET_ENOUGH)
+        return true;
+    log_refusal(c->all, c->uid, too_often(c->all, text, sizeof(text)));
+    send_error(c, message->id, WIRE_CODE_REFUSED, text);
+    if (state == BUCKET_OVERDRAWN)
+        link_close(c->link, text);
+    return false;
+}
+
+/* NULL: memory. */
+static struct account *account_of(struct clients *all, uid_t uid)
+{
+    struct account *account = all->accounts;
+
+    while (account && account->uid != uid)
+        account = account->next;
+    if (!account && (account = calloc(1, sizeof(*account)))) {
+        account->uid = uid;
+        account->next = all->accounts;
+        all->accounts = account;
+    }
+    return account;
+}
+
+/* Why this user gets no connection now; NULL: he does. */
+static const char *why_not(struct clients *all, struct account *account, char *text, size_t size)
+{
+    if (account->uid == 0)
+        return NULL;
+    if (state_of(all, account, 0) == BUCKET_OVERDRAWN)
+        return too_often(all, text, size);
+    if (account->connections >= all->limits.connections)
+        (void)snprintf(text, size, "too many connections: a user may have %ld (user_connections in rsd.conf); end some of them, such as esubmit -w, or try again later",
+                       all->limits.connections);
+    else if (all->count >= CROWDED && account->connections >= CROWDED_PER_USER)
+        (void)snprintf(text, size, "too many connections: rsd has few places left, and while this is so a user may have %d; try again later", CROWDED_PER_USER);
+    else
+        return NULL;
+    return text;
 }
 
 static void on_message(struct link *link, struct wire_message *message, void *data)
 {
     struct client *c = data;
 
-    if (message->type == WIRE_pong)
+    if (!is_within_limits(c, message) || message->type == WIRE_pong)
         return;
     if (message->type == WIRE_ping) {
         struct wire_message pong = {.type = WIRE_pong, .id = message->id};
 
         (void)link_send(link, &pong);
-    } else if (!relayable[message->type]) {
+    } else if (!is_request(message->type)) {
         refuse(c, message->id, WIRE_CODE_BAD_MESSAGE, "this message is no request; the connection ends");
     } else if (message->id == 0 || is_outstanding(c, message->id)) {
         refuse(c, message->id, WIRE_CODE_BAD_MESSAGE, "each request needs an id of its own, from 1 on; the connection ends");
@@ -188,7 +297,7 @@ static void look_up(uv_work_t *work)
 static void destroy(struct client *c)
 {
     for (unsigned i = 0; i < c->nheld; i++)
-        free(c->held[i].frame);
+        free_held(c->held[i]);
     free(c);
 }
 
@@ -199,6 +308,8 @@ static void remove_client(struct client *c)
     while (*at != c)
         at = &(*at)->next;
     *at = c->next;
+    c->account->connections--;
+    c->all->count--;
     destroy(c);
 }
 
@@ -220,8 +331,8 @@ static void on_looked_up(uv_work_t *work, int status)
         c->named = true;
     for (unsigned i = 0; i < nheld; i++) {
         if (c->named)
-            send_relay(c, c->held[i].id, c->held[i].frame);
-        free(c->held[i].frame);
+            relay_request(c, c->held[i]);
+        free_held(c->held[i]);
     }
 }
 
@@ -246,19 +357,12 @@ static void on_close(struct link *link, const char *text, void *data)
         remove_client(c);
 }
 
-static unsigned count_user(const struct clients *all, uid_t uid)
-{
-    unsigned count = 0;
-
-    for (const struct client *c = all->first; c; c = c->next)
-        count += c->uid == uid;
-    return count;
-}
-
 static void *on_accept(struct link *link, void *data)
 {
     struct clients *all = data;
     struct client *c = calloc(1, sizeof(*c));
+    const char *why;
+    char text[300];
     gid_t gid;
     pid_t pid;
 
@@ -266,9 +370,11 @@ static void *on_accept(struct link *link, void *data)
         free(c);
         return NULL;
     }
-    if (c->uid != 0 && count_user(all, c->uid) >= CLIENTS_PER_USER) {
-        if (log_allowed(&all->limit, LOG_BURST, LOG_WINDOW_MS))
-            log_warning("uid=%lu refused: has %d connections already", (unsigned long)c->uid, CLIENTS_PER_USER);
+    c->account = account_of(all, c->uid);
+    why = c->account ? why_not(all, c->account, text, sizeof(text)) : "out of memory; try again later";
+    if (why) {
+        log_refusal(all, c->uid, why);
+        link_refuse(link, WIRE_CODE_REFUSED, why);
         free(c);
         return NULL;
     }
@@ -283,6 +389,8 @@ static void *on_accept(struct link *link, void *data)
     }
     c->next = all->first;
     all->first = c;
+    c->account->connections++;
+    all->count++;
     return c;
 }
 
@@ -297,25 +405,43 @@ static struct client *find(struct clients *all, uint64_t id)
     return c;
 }
 
+/* As it came if the program speaks the minor of the link to elmer; it is the one who decodes it. */
+static int pass_on(struct client *c, const char *frame, size_t size, unsigned minor, struct err *err)
+{
+    struct wire_message answer;
+    int code;
+
+    if (link_minor(c->link) == minor) {
+        (void)link_send_json(c->link, frame, size);
+        return 0;
+    }
+    code = wire_decode(frame, size, minor, &answer, err);
+    if (code != 0)
+        return code;
+    (void)link_send(c->link, &answer);
+    wire_message_fini(&answer);
+    return 0;
+}
+
 void clients_relayed(struct clients *all, const struct wire_relayed *relayed)
 {
     struct client *c = find(all, relayed->client);
-    struct wire_message answer;
+    const int minor = all->callbacks.minor(all->data);
+    size_t size = strlen(relayed->frame);
+    struct wire_head head;
     struct err err = ERR_INIT;
+    int code;
 
-    if (!c) /* it has left */
+    if (!c || minor < 0) /* it has left, or what it waits for has been answered */
         return;
-    if (wire_decode(relayed->frame, strlen(relayed->frame), WIRE_MINOR, &answer, &err) != 0) {
-        if (log_allowed(&all->limit, LOG_BURST, LOG_WINDOW_MS))
-            log_error("an answer of elmer to a local program cannot be decoded: %s", err.text);
-        return;
+    code = wire_decode_head(relayed->frame, size, (unsigned)minor, &head, &err);
+    if (code == 0 && wire_may_send(head.type, WIRE_FROM_ELMER) && (head.id == 0 || is_outstanding(c, head.id))) {
+        if (!head.more)
+            forget_request(c, head.id);
+        code = pass_on(c, relayed->frame, size, (unsigned)minor, &err);
     }
-    if (wire_may_send(answer.type, WIRE_FROM_ELMER) && (answer.id == 0 || is_outstanding(c, answer.id))) {
-        if (answer.type != WIRE_jobs || !answer.u.jobs.more)
-            forget_request(c, answer.id);
-        (void)link_send(c->link, &answer);
-    }
-    wire_message_fini(&answer);
+    if (code != 0 && log_allowed(&all->limit, LOG_BURST, LOG_WINDOW_MS))
+        log_error("an answer of elmer to a local program cannot be decoded: %s", err.text);
 }
 
 void clients_offline(struct clients *all)
@@ -334,7 +460,8 @@ void clients_offline(struct clients *all)
 
 /* ---- the whole ---- */
 
-int clients_create(uv_loop_t *loop, int listen_fd, const struct clients_callbacks *callbacks, void *data, struct clients **out, struct err *err)
+int clients_create(uv_loop_t *loop, int listen_fd, const struct clients_limits *limits, const struct clients_callbacks *callbacks, void *data,
+                   struct clients **out, struct err *err)
 {
     static const struct link_callbacks link_callbacks = {.on_message = on_message, .on_close = on_close};
     struct link_options options = {.program = "rsd", .peer = WIRE_FROM_CLIENT, .out_max = OUT_MAX, .hello_timeout_ms = HELLO_MS};
@@ -346,6 +473,7 @@ int clients_create(uv_loop_t *loop, int listen_fd, const struct clients_callback
         return err_set(err, -ENOMEM, "out of memory");
     }
     all->loop = loop;
+    all->limits = *limits;
     all->callbacks = *callbacks;
     all->data = data;
     all->next_id = 1;
@@ -379,6 +507,10 @@ void clients_free(struct clients *all)
     for (struct client *c = all->first, *next; c; c = next) {
         next = c->next;
         destroy(c);
+    }
+    for (struct account *account = all->accounts, *next; account; account = next) {
+        next = account->next;
+        free(account);
     }
     free(all);
 }

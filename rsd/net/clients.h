@@ -12,11 +12,19 @@ struct clients_callbacks {
     int (*send)(const struct wire_message *message, void *data);
     /* Why there is no link. */
     const char *(*why)(void *data);
+    /* The minor version of that link: a relayed message is encoded for it. -ENOTCONN: no link now. */
+    int (*minor)(void *data);
+};
+
+/* Of each user but root. */
+struct clients_limits {
+    long connections;
+    long requests, burst; /* in a second; at once */
 };
 
 struct clients;
 /* listen_fd is taken over. */
-int clients_create(uv_loop_t *loop, int listen_fd, const struct clients_callbacks *callbacks, void *data, struct clients **clients, struct err *err);
+int clients_create(uv_loop_t *loop, int listen_fd, const struct clients_limits *limits, const struct clients_callbacks *callbacks, void *data, struct clients **clients, struct err *err);
 void clients_stop(struct clients *clients);
 /* After the loop has ended. */
 void clients_free(struct clients *clients);

@@ -21,9 +21,11 @@
 #include "libelmer/base/log.h"
 #include "libelmer/base/str.h"
 #include "libelmer/net/link.h"
+#include "libelmer/pki/renewal.h"
 #include "rsd/net/clients.h"
 #include "rsd/net/facts.h"
 #include "rsd/net/net.h"
+#include "rsd/net/renew.h"
 #include "rsd/net/uplink.h"
 #include "rsd/net/usage.h"
 
@@ -33,7 +35,7 @@ enum {
     REPORT_MIN_MS = 50,
     REPORT_FIRST_MS = 500, /* the first report of a link comes early: jobs may wait for it */
     STOP_MS = 3000,
-    FILES = 4096,
+    FILES = 8192,
 };
 
 struct net {
@@ -41,6 +43,7 @@ struct net {
     const struct rsd_config *config;
     struct link *root;
     struct uplink *uplink;
+    struct renewal *renewal; /* NULL: links have no certificates */
     struct clients *clients;
     struct usage usage;
     unsigned resyncs;              /* sent, and not answered yet */
@@ -201,6 +204,8 @@ static void on_elmer_message(struct wire_message *message, void *data)
     struct net *net = data;
     char text[512];
 
+    if (net->renewal && renewal_message(net->renewal, message))
+        return;
     if (message->type == WIRE_relayed) {
         if (net->clients)
             clients_relayed(net->clients, &message->u.relayed);
@@ -292,6 +297,14 @@ static void on_ready(const struct wire_host_welcome *welcome, void *data)
     (void)uv_timer_start(&net->report_timer, on_report_timer, first, net->report_ms);
 }
 
+/* Before anything else that elmer says after it: a job with a lease may be opened then. */
+static void on_contact(int64_t said_ms, void *data)
+{
+    struct wire_message contact = {.type = WIRE_contact, .u.contact.said_ms = (uint64_t)said_ms};
+
+    (void)send_root(data, &contact);
+}
+
 static void on_offline(void *data)
 {
     struct net *net = data;
@@ -308,6 +321,8 @@ static int send_for_client(const struct wire_message *message, void *data)
 {
     struct net *net = data;
 
+    if (message->type == WIRE_relay)
+        return uplink_offer(net->uplink, message);
     return uplink_state(net->uplink) == UPLINK_READY ? uplink_send(net->uplink, message) : -ENOTCONN;
 }
 
@@ -316,6 +331,13 @@ static const char *why_offline(void *data)
     struct net *net = data;
 
     return uplink_why(net->uplink);
+}
+
+static int minor_of_elmer(void *data)
+{
+    struct net *net = data;
+
+    return uplink_state(net->uplink) == UPLINK_READY ? (int)uplink_minor(net->uplink) : -ENOTCONN;
 }
 
 /* ---- beginning and end ---- */
@@ -339,6 +361,8 @@ static void stop(struct net *net, int result)
     net->result = result;
     if (net->uplink)
         uplink_stop(net->uplink);
+    renewal_close(net->renewal);
+    net->renewal = NULL;
     if (net->clients)
         clients_stop(net->clients);
     if (net->root)
@@ -370,15 +394,6 @@ static void raise_files(void)
     (void)setrlimit(RLIMIT_NOFILE, &limit);
 }
 
-static int check_config(const struct rsd_config *config)
-{
-    if (config->elmer[0] == '/' || config->transport_plain)
-        return 0;
-    log_error("elmer = %s is reached by TCP, which is not encrypted yet: write transport = plain into rsd.conf if the network is yours alone, or name the path of a socket",
-              config->elmer);
-    return -EINVAL;
-}
-
 static void init_handles(struct net *net)
 {
     uv_timer_t *timers[] = {&net->name_timer, &net->report_timer, &net->stop_timer};
@@ -394,27 +409,48 @@ static void init_handles(struct net *net)
     (void)uv_signal_start(&net->interrupt, on_signal, SIGINT);
 }
 
+static int send_renewal(const struct wire_message *message, void *data)
+{
+    struct net *net = data;
+
+    return uplink_send(net->uplink, message);
+}
+
+static void prepare_renewal(struct net *net, const char *pki)
+{
+    static const struct renewal_callbacks callbacks = {send_renewal};
+    struct pki_certificate facts;
+
+    if (!pki)
+        return;
+    (void)pki_renewal_recover(pki, &facts, NULL); /* what is wrong with the pair, the uplink says */
+    net->renewal = renewal_create(&net->loop, pki, &callbacks, net);
+}
+
 static int begin(struct net *net, int root_fd, int listen_fd, struct err *err)
 {
     static const struct link_callbacks root_callbacks = {.on_ready = on_root_ready, .on_message = on_root_message, .on_close = on_root_close};
     static const struct uplink_callbacks uplink_callbacks = {
-        .on_greeting = on_greeting, .on_ready = on_ready, .on_message = on_elmer_message, .on_offline = on_offline};
-    static const struct clients_callbacks clients_callbacks = {.send = send_for_client, .why = why_offline};
+        .on_greeting = on_greeting, .on_ready = on_ready, .on_message = on_elmer_message, .on_contact = on_contact, .on_offline = on_offline};
+    static const struct clients_callbacks clients_callbacks = {.send = send_for_client, .why = why_offline, .minor = minor_of_elmer};
+    const struct clients_limits limits = {net->config->user_connections, net->config->user_requests, net->config->user_requests_burst};
     struct link_options root_options = {.program = "rsd", .peer = WIRE_FROM_ROOT, .out_max = ROOT_OUT_MAX, .no_hello = true};
+    const char *pki = net->config->elmer[0] == '/' || net->config->transport_plain ? NULL : net->config->pki;
     int code;
 
     init_handles(net);
     usage_init(&net->usage, net->config->proc_stat);
-    net->uplink = uplink_create(&net->loop, net->config->elmer, &uplink_callbacks, net);
+    net->uplink = uplink_create(&net->loop, net->config->elmer, pki, &uplink_callbacks, net);
     if (!net->uplink) {
         close(root_fd);
         if (listen_fd >= 0)
             close(listen_fd);
         return err_set(err, -ENOMEM, "out of memory");
     }
+    prepare_renewal(net, pki);
     code = link_open_fd(&net->loop, root_fd, &root_options, &root_callbacks, net, &net->root, err);
     if (code == 0 && listen_fd >= 0)
-        code = clients_create(&net->loop, listen_fd, &clients_callbacks, net, &net->clients, err);
+        code = clients_create(&net->loop, listen_fd, &limits, &clients_callbacks, net, &net->clients, err);
     else if (listen_fd >= 0)
         close(listen_fd);
     return code;
@@ -424,10 +460,8 @@ int rsd_net_main(int root_fd, int listen_fd, const struct rsd_config *config)
 {
     struct net net = {.config = config};
     struct err err = ERR_INIT;
-    int code = check_config(config);
+    int code = uv_loop_init(&net.loop);
 
-    if (code == 0)
-        code = uv_loop_init(&net.loop);
     if (code != 0) {
         close(root_fd);
         if (listen_fd >= 0)

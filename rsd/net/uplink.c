@@ -5,6 +5,8 @@
  * GREETING: the owner asks the root half for its state and calls uplink_greet(); elmer answers host_hello with host_welcome, or with an
  * error: then it does not want this host, and the next try is late. What the owner sends meanwhile is kept and follows the welcome in its order.
  * READY: a ping each heartbeat; nothing heard for three of them means that elmer or the way to it is gone.
+ * A contact, from which leases count: elmer's answer to a ping, whose id is the moment when it was sent (it answers with another id while it does not
+ * count us as up), and the first order of a link, which is an answer to host_hello.
  * A failure in any state: the link is closed (CLOSING), from its last callback on we are OFFLINE, and a timer with a growing, random pause leads
  * to the next try. Each reason is logged once, until it changes or a link was READY.
  *
@@ -21,6 +23,7 @@
 #include "libelmer/base/log.h"
 #include "libelmer/base/str.h"
 #include "libelmer/net/link.h"
+#include "libelmer/net/tls.h"
 #include "rsd/net/uplink.h"
 
 enum {
@@ -43,7 +46,7 @@ struct kept {
 
 struct uplink {
     uv_loop_t *loop;
-    char *address;
+    char *address, *pki;
     struct uplink_callbacks callbacks;
     void *data;
     enum uplink_state state;
@@ -52,6 +55,7 @@ struct uplink {
     unsigned pause_ms;
     unsigned heartbeat_ms, missed;
     bool greeted, refused, stopping;
+    int64_t hello_ms; /* host_hello was sent, and no order has come since; 0: not so. CLOCK_BOOTTIME */
     struct kept *kept;
     size_t nkept, kept_bytes;
     char why[1024], logged[1024];
@@ -140,9 +144,7 @@ static void on_close(struct link *link, const char *text, void *data)
 {
     struct uplink *u = data;
 
-    (void)link;
-    /* elmer shows us the door with a sentence; it did not just go away. */
-    if (u->state == UPLINK_GREETING && u->greeted && strcmp(text, "the other side closed the connection") != 0)
+    if (link_was_refused(link)) /* elmer shows us the door with a sentence; it did not just go away */
         u->refused = true;
     leave(u, text);
     u->link = NULL;
@@ -180,6 +182,7 @@ void uplink_greet(struct uplink *u, const struct wire_host_hello *hello)
 
     if (u->state != UPLINK_GREETING || u->greeted)
         return;
+    u->hello_ms = boot_ms();
     code = link_send(u->link, &message);
     if (code == 0)
         u->greeted = true;
@@ -211,6 +214,11 @@ int uplink_send(struct uplink *u, const struct wire_message *message)
     if (u->state == UPLINK_GREETING)
         return keep(u, message);
     return u->state == UPLINK_READY ? link_send(u->link, message) : -ENOTCONN;
+}
+
+int uplink_offer(struct uplink *u, const struct wire_message *message)
+{
+    return u->state == UPLINK_READY ? link_offer(u->link, message) : -ENOTCONN;
 }
 
 static void take_welcome(struct uplink *u, const struct wire_host_welcome *welcome)
@@ -246,13 +254,28 @@ static void take_greeting_answer(struct uplink *u, const struct wire_message *me
     }
 }
 
+static void take_pong(struct uplink *u, uint64_t said_ms)
+{
+    if (u->state == UPLINK_READY && said_ms > 0 && said_ms <= (uint64_t)boot_ms())
+        u->callbacks.on_contact((int64_t)said_ms, u->data);
+}
+
+static void take_order(struct uplink *u)
+{
+    if (u->hello_ms > 0)
+        u->callbacks.on_contact(u->hello_ms, u->data);
+    u->hello_ms = 0;
+}
+
 static void on_message(struct link *link, struct wire_message *message, void *data)
 {
     struct uplink *u = data;
 
     u->missed = 0;
-    if (message->type == WIRE_pong)
+    if (message->type == WIRE_pong) {
+        take_pong(u, message->id);
         return;
+    }
     if (message->type == WIRE_ping) {
         struct wire_message pong = {.type = WIRE_pong, .id = message->id};
 
@@ -260,6 +283,8 @@ static void on_message(struct link *link, struct wire_message *message, void *da
     } else if (u->state == UPLINK_GREETING) {
         take_greeting_answer(u, message);
     } else if (u->state == UPLINK_READY) {
+        if (message->type == WIRE_order)
+            take_order(u);
         u->callbacks.on_message(message, u->data);
     }
 }
@@ -268,7 +293,7 @@ static void on_message(struct link *link, struct wire_message *message, void *da
 
 static void heartbeat(struct uplink *u)
 {
-    struct wire_message ping = {.type = WIRE_ping};
+    struct wire_message ping = {.type = WIRE_ping, .id = (uint64_t)boot_ms()};
 
     if (u->missed++ < MISSED_MAX) {
         (void)link_send(u->link, &ping);
@@ -298,13 +323,30 @@ static void on_timer(uv_timer_t *timer)
     }
 }
 
+static int read_certificates(struct uplink *u, struct tls_context **tls, struct err *err)
+{
+    struct err why = ERR_INIT;
+    int code = u->pki ? tls_context_client(u->pki, tls, &why) : 0;
+
+    if (code == 0)
+        return 0;
+    return err_set(err, code,
+                   "this host's certificate cannot be used (%s): make a token on the queue host (eadmin token) and join "
+                   "the cluster here (rsd --join %s TOKEN)",
+                   why.text, u->address);
+}
+
 static void dial(struct uplink *u)
 {
     static const struct link_callbacks callbacks = {.on_ready = on_ready, .on_message = on_message, .on_close = on_close};
     struct link_options options = {.program = "rsd", .peer = WIRE_FROM_ELMER, .out_max = OUT_MAX, .hello_timeout_ms = DIAL_MS};
     struct err err = ERR_INIT;
+    int code = read_certificates(u, &options.tls, &err);
 
-    if (link_connect(u->loop, u->address, DIAL_MS, &options, &callbacks, u, &u->link, &err) == 0) {
+    if (code == 0)
+        code = link_connect(u->loop, u->address, DIAL_MS, &options, &callbacks, u, &u->link, &err);
+    tls_context_unref(options.tls); /* the link has its own reference */
+    if (code == 0) {
         move(u, UPLINK_DIALING);
         return;
     }
@@ -315,15 +357,16 @@ static void dial(struct uplink *u)
 
 /* ---- the handle ---- */
 
-struct uplink *uplink_create(uv_loop_t *loop, const char *address, const struct uplink_callbacks *callbacks, void *data)
+struct uplink *uplink_create(uv_loop_t *loop, const char *address, const char *pki, const struct uplink_callbacks *callbacks, void *data)
 {
     struct uplink *u = calloc(1, sizeof(*u));
 
     if (!u)
         return NULL;
     u->address = strdup(address);
-    if (!u->address) {
-        free(u);
+    u->pki = pki ? strdup(pki) : NULL;
+    if (!u->address || (pki && !u->pki)) {
+        uplink_free(u);
         return NULL;
     }
     u->loop = loop;
@@ -352,6 +395,7 @@ void uplink_free(struct uplink *u)
         return;
     drop_kept(u);
     free(u->address);
+    free(u->pki);
     free(u);
 }
 
@@ -363,6 +407,11 @@ enum uplink_state uplink_state(const struct uplink *u)
 const char *uplink_why(const struct uplink *u)
 {
     return u->why;
+}
+
+unsigned uplink_minor(const struct uplink *u)
+{
+    return u->link ? link_minor(u->link) : 0;
 }
 
 const char *uplink_local_address(const struct uplink *u)

@@ -15,13 +15,16 @@ struct uplink_callbacks {
     void (*on_ready)(const struct wire_host_welcome *welcome, void *data);
     /* READY only: a message of elmer other than heartbeats; as in link.h. */
     void (*on_message)(struct wire_message *message, void *data);
+    /* elmer has answered what we said at said_ms (CLOCK_BOOTTIME), and counts us as up. */
+    void (*on_contact)(int64_t said_ms, void *data);
     /* GREETING or READY is over; see uplink_why(). */
     void (*on_offline)(void *data);
 };
 
 struct uplink;
-/* Begins to dial at once. NULL: out of memory. */
-struct uplink *uplink_create(uv_loop_t *loop, const char *address, const struct uplink_callbacks *callbacks, void *data);
+/* Begins to dial at once. pki: directory of the certificates, read before each dial, so a new one counts from then on; NULL: without TLS.
+ * NULL: out of memory. */
+struct uplink *uplink_create(uv_loop_t *loop, const char *address, const char *pki, const struct uplink_callbacks *callbacks, void *data);
 /* Closes everything; no callback comes any more. Free it after the loop has ended. */
 void uplink_stop(struct uplink *uplink);
 void uplink_free(struct uplink *uplink);
@@ -31,10 +34,14 @@ enum uplink_state uplink_state(const struct uplink *uplink);
 void uplink_greet(struct uplink *uplink, const struct wire_host_hello *hello);
 /* READY: send. GREETING: keep until READY. 0, -ENOTCONN, or as link_send(). */
 int uplink_send(struct uplink *uplink, const struct wire_message *message);
+/* For what may stay unsent; see link_offer(). -ENOTCONN unless READY. */
+int uplink_offer(struct uplink *u, const struct wire_message *message);
 /* Give this link up and dial again. */
 void uplink_drop(struct uplink *uplink, const char *text);
 /* Why there is no link, printable; "" when there is one or before the first try has ended. */
 const char *uplink_why(const struct uplink *uplink);
+/* The minor version that the link speaks; 0 without one. */
+unsigned uplink_minor(const struct uplink *uplink);
 /* Our address on the link; "" by unix socket. */
 const char *uplink_local_address(const struct uplink *uplink);
 

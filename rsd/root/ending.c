@@ -1,11 +1,12 @@
 /* ending.c - how a job opens up for processes, and how it ends.
  *
  * `end`: TERM to each process at the job's own rank (a job that may refuse to go is never raised) -> TERMINATING. When
- * the grace is over: cgroup.kill, then what is left is raised above all jobs so that it can die -> KILLING; a signal is
- * delivered only when its thread gets a CPU, so without that it would wait behind the job above for ever. Both are
- * repeated with growing pauses until cgroup.events says that the leaf is empty; a process in an uninterruptible wait
- * can hold that up, which is said once. Empty -> CLOSING: usage is read, the supervisor told to quit, and the directory
- * is swept. Supervisor and group gone -> EMPTY, and `empty` goes up if `end` was asked. A directory that cannot be
+ * the grace is over, or all processes that are left ignore TERM, so that it would be of no use to them: cgroup.kill,
+ * then what is left is raised above all jobs so that it can die -> KILLING; a signal is delivered only when its thread
+ * gets a CPU, so without that it would wait behind the job above for ever. Both are repeated with growing pauses until
+ * cgroup.events says that the leaf is empty; a process in an uninterruptible wait can hold that up, which is said once.
+ * Empty -> CLOSING: usage is read and the supervisor told to quit. When it and the group are gone, nobody can make the
+ * directory any more, and it is swept -> EMPTY, and `empty` goes up if `end` was asked. A directory that cannot be
  * swept at once is removed by a process of its own, for a bounded time, for which nobody waits longer than
  * REMOVE_WAIT_MS: a large one goes on in SCHED_OTHER, where it may take seconds behind a job that spins, and the jobs
  * below are to move up now. A job whose supervisor died goes the same way without TERM; it is reported lost, and
@@ -25,10 +26,18 @@
 
 #include "libelmer/base/clock.h"
 #include "libelmer/base/log.h"
+#include "rsd/root/caps.h"
 #include "rsd/root/internal.h"
 #include "rsd/root/tmpdir.h"
 
-enum { BACKOFF_FIRST_MS = 2, BACKOFF_MAX_MS = 1000, STUCK_MS = 5000, REMOVE_PATIENCE = 2000 };
+enum {
+    BACKOFF_FIRST_MS = 2,
+    GRACE_LOOK_MS = 50,
+    LOOK_AGAIN_MS = 10,
+    BACKOFF_MAX_MS = 1000,
+    STUCK_MS = 5000,
+    REMOVE_PATIENCE = 2000
+};
 
 void job_try_opened(struct root *root, struct job *job)
 {
@@ -47,6 +56,7 @@ static void remover_start(struct root *root, struct job *job)
 {
     pid_t pid = fork();
     if (pid == 0) {
+        caps_take(CAPS_REMOVE);
         alarm(REMOVE_S);
         dup2(root->tmp_fd, 3);
         (void)syscall(SYS_close_range, 4U, ~0U, 0U); /* nobody must take us for the root half */
@@ -61,7 +71,11 @@ static void remover_start(struct root *root, struct job *job)
 /* Most directories hold nothing but a few files: that is done at once. */
 static void remove_directory(struct root *root, struct job *job)
 {
-    if (tmpdir_sweep(root->tmp_fd, job->name) < 0)
+    int result;
+    caps_take(CAPS_REMOVE);
+    result = tmpdir_sweep(root->tmp_fd, job->name);
+    caps_lay_down();
+    if (result < 0)
         remover_start(root, job);
 }
 
@@ -72,8 +86,22 @@ static void closing_begin(struct root *root, struct job *job, int64_t now)
     job_move(job, JOB_CLOSING);
     job->deadline_ms = now + QUIT_MS;
     tell_supervisor(job, &quit);
-    remove_directory(root, job);
     ending_step(root, job, now);
+}
+
+/* Nobody who is left heeds TERM. */
+static bool grace_is_useless(struct job *job, int64_t now)
+{
+    long heed;
+    if (look_end(&job->heeds, &heed, now)) {
+        job->retry_ms = now + job->backoff_ms;
+        job->backoff_ms *= 2;
+        return heed == 0;
+    }
+    if (job->heeds.fd < 0)
+        look_begin(&job->heeds, LOOK_HEEDS_TERM, job->group.job_fd, 1, 0, now);
+    job->retry_ms = now + LOOK_AGAIN_MS;
+    return false;
 }
 
 static void killing_begin(struct job *job, int64_t now)
@@ -98,6 +126,8 @@ void ending_begin(struct root *root, struct job *job, int64_t grace_ms)
     } else {
         job_move(job, JOB_TERMINATING);
         job->deadline_ms = now + grace_ms;
+        job->retry_ms = now;
+        job->backoff_ms = GRACE_LOOK_MS;
         group_signal(&job->group, SIGTERM);
         group_signal(&job->group, SIGCONT); /* a stopped process takes TERM only then */
     }
@@ -121,12 +151,11 @@ static void kill_again(struct root *root, struct job *job, int64_t now)
     }
 }
 
-/* -EBUSY: a process that the supervisor had just started is in it (kill it), or the supervisor has not quite ended. */
+/* Also of a group that could not be opened: an earlier rsd may have died while it made or removed it. -EBUSY: a process
+ * that the supervisor had just started is in it (kill it), or the supervisor has not quite ended. */
 static bool group_gone(struct root *root, struct job *job, int64_t now)
 {
     int result;
-    if (job->group.job_fd < 0)
-        return true;
     if (now < job->retry_ms)
         return false;
     if (group_populated(&job->group)) {
@@ -150,6 +179,7 @@ static bool group_gone(struct root *root, struct job *job, int64_t now)
 static void end_done(struct root *root, struct job *job)
 {
     char path[200];
+    lease_forget(root, job); /* before the socket: by that the next rsd finds both, should we die between */
     snprintf(path, sizeof path, "%s/sup/%s", root->config->rundir, job->name);
     unlink(path);
     job_move(job, JOB_EMPTY);
@@ -168,7 +198,12 @@ static void closing_step(struct root *root, struct job *job, int64_t now)
             (void)syscall(SYS_pidfd_send_signal, job->supervisor_pidfd, SIGKILL, NULL, 0);
         job->deadline_ms = now + QUIT_MS;
     }
-    if (job->supervisor_gone && group_gone(root, job, now) && (job->remover == 0 || now >= job->remove_wait_ms))
+    if (!job->supervisor_gone || !group_gone(root, job, now))
+        return;
+    if (!job->swept)
+        remove_directory(root, job);
+    job->swept = true;
+    if (job->remover == 0 || now >= job->remove_wait_ms)
         end_done(root, job);
 }
 
@@ -180,7 +215,7 @@ void ending_step(struct root *root, struct job *job, int64_t now)
     }
     switch (job->state) {
     case JOB_TERMINATING:
-        if (now >= job->deadline_ms) {
+        if (now >= job->deadline_ms || (now >= job->retry_ms && grace_is_useless(job, now))) {
             killing_begin(job, now);
             kill_again(root, job, now);
         }

@@ -188,10 +188,18 @@ static int pids_add(struct group_pids *pids, pid_t pid)
     return 0;
 }
 
-int group_pids(int leaf_fd, struct group_pids *pids)
+static int compare_pids(const void *a, const void *b)
+{
+    pid_t x = *(const pid_t *)a, y = *(const pid_t *)b;
+    return (x > y) - (x < y);
+}
+
+enum { PID_BOUND = 100000000 /* beyond every pid, and ten times this is still an int */ };
+
+static int read_ids(int leaf_fd, const char *name, struct group_pids *pids)
 {
     char buffer[4096];
-    int fd = openat(leaf_fd, "cgroup.procs", O_RDONLY | O_CLOEXEC);
+    int fd = openat(leaf_fd, name, O_RDONLY | O_CLOEXEC);
     int result = 0;
     pid_t pid = 0;
     ssize_t got;
@@ -201,7 +209,7 @@ int group_pids(int leaf_fd, struct group_pids *pids)
     while (result == 0 && (got = read(fd, buffer, sizeof buffer)) > 0) {
         for (ssize_t i = 0; i < got && result == 0; i++) {
             if (buffer[i] >= '0' && buffer[i] <= '9') {
-                pid = pid * 10 + (buffer[i] - '0');
+                pid = pid < PID_BOUND ? pid * 10 + (buffer[i] - '0') : PID_BOUND;
                 continue;
             }
             if (pid > 0) /* 0: of another PID namespace */
@@ -213,6 +221,27 @@ int group_pids(int leaf_fd, struct group_pids *pids)
         result = -errno;
     close(fd);
     return result;
+}
+
+int group_pids(int leaf_fd, struct group_pids *pids)
+{
+    return read_ids(leaf_fd, "cgroup.procs", pids);
+}
+
+int group_threads(int leaf_fd, struct group_pids *tids)
+{
+    return read_ids(leaf_fd, "cgroup.threads", tids);
+}
+
+void group_pids_sort(struct group_pids *pids)
+{
+    if (pids->count > 0)
+        qsort(pids->items, pids->count, sizeof *pids->items, compare_pids);
+}
+
+bool group_pids_have(const struct group_pids *pids, pid_t pid)
+{
+    return pids->count > 0 && bsearch(&pid, pids->items, pids->count, sizeof *pids->items, compare_pids);
 }
 
 void group_pids_fini(struct group_pids *pids)
@@ -242,12 +271,6 @@ bool group_populated(const struct cgroup *group)
 bool group_frozen(const struct cgroup *group)
 {
     return events_say(group, "frozen 1");
-}
-
-static int compare_pids(const void *a, const void *b)
-{
-    pid_t x = *(const pid_t *)a, y = *(const pid_t *)b;
-    return (x > y) - (x < y);
 }
 
 enum { SIGNAL_BATCH = 128 };

@@ -44,6 +44,9 @@ struct group_pids {
 };
 /* The processes in the leaf now. */
 int group_pids(int leaf_fd, struct group_pids *pids);
+int group_threads(int leaf_fd, struct group_pids *tids);
+void group_pids_sort(struct group_pids *pids);
+bool group_pids_have(const struct group_pids *pids, pid_t pid); /* sorted */
 void group_pids_fini(struct group_pids *pids);
 /* false also when the group is gone. */
 bool group_populated(const struct cgroup *group);

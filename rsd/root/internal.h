@@ -11,13 +11,17 @@
 #include "libelmer/wire/channel.h"
 #include "rsd/config.h"
 #include "rsd/root/group.h"
+#include "rsd/root/limits.h"
+#include "rsd/root/look.h"
 #include "rsd/root/order.h"
 #include "rsd/root/sched.h"
 
 enum {
     MAX_JOBS = 1024,       /* with groups */
     MAX_TOMBSTONES = 4096, /* ended, not forgotten: the oldest goes */
+    MAX_ORDER = 2 * MAX_JOBS, /* entries: also of jobs that are ending */
     MAX_PROCESSES = 4096,  /* of a job on this host, ever */
+    LEASE_MAX_MS = 86400000,
     MAX_HELPERS = 64,      /* of a job on this host: more than one pvmd and one agent are not expected */
     OPEN_MS = 10000,       /* a supervisor must have answered (it looks the user up) */
     ADOPT_MS = 3000,
@@ -66,6 +70,8 @@ struct job {
     bool end_asked; /* empty is due when it is EMPTY; without: it is lost or could not be opened */
     bool discard;   /* could not be opened: forget it when it is EMPTY */
     char lost[256]; /* why it cannot go on; "": it can */
+    int64_t lease_ms; /* 0: none */
+    bool lapsed;      /* its lease is over: it ends, and the exits that come of that are of no interest */
 
     struct cgroup group;
     struct channel supervisor;
@@ -73,6 +79,7 @@ struct job {
     pid_t supervisor_pid;
     int supervisor_pidfd;
     bool supervisor_gone;
+    bool swept;    /* the directory, or its remover is at it */
     pid_t remover; /* process that removes the directory; 0: none */
 
     struct job_process *processes;
@@ -84,6 +91,15 @@ struct job {
     bool ranked; /* an order has named it */
     unsigned level;
     bool lowest, crowded;
+    size_t threads; /* at the last sweep */
+    struct {
+        bool on, ended; /* ended: nice values of ours are still to be taken back */
+        unsigned looks; /* in a row that say otherwise */
+        struct look look;
+        int64_t look_ms, above_ms; /* above_ms: since when somebody is below it */
+        double cpu_seconds, share;
+    } flood; /* see flood.c */
+    struct look heeds; /* TERM: see ending.c */
     cpu_set_t cpus;
     size_t ncpus;
     struct order_ranks told; /* to the supervisor */
@@ -100,6 +116,7 @@ struct job {
 
 struct root {
     const struct rsd_config *config;
+    struct limits limits; /* as given to us: for supervisors */
     enum order_mode mode;
     char mode_reason[1024];
     cpu_set_t cpus; /* of this host that rsd may use */
@@ -108,10 +125,11 @@ struct root {
     size_t job_count, job_capacity;
     struct channel net;
     pid_t net_pid;
-    int signal_fd;
+    int signal_fd, reaper_fd;
     int groups_fd; /* directory of the jobs' groups */
     char groups[4096];
     int tmp_fd; /* RUNDIR/jobs */
+    int64_t contact_ms; /* CLOCK_BOOTTIME; 0: none yet */
     int64_t sweep_ms, sweep_step_ms, pvm_sweep_ms, boost_ms, watchdog_ms;
     uint64_t watchdog_us; /* 0: none */
     bool stop;
@@ -145,11 +163,23 @@ void tell_supervisor(struct job *job, const struct wire_message *message);
 /* verbs.c: what the network half may ask for */
 void verbs_run(struct root *root, const struct wire_message *message);
 
+/* open.c */
+void open_new(struct root *root, const struct wire_message *message, const cpu_set_t *cpus);
+
 /* supervisors.c: start, adopt, and what they say */
 int supervisor_start(struct root *root, struct job *job, const char *user, struct err *err);
 void supervisors_adopt(struct root *root);
 void supervisor_read(struct root *root, struct job *job);
 void supervisor_lost(struct root *root, struct job *job);
+
+/* lease.c */
+void lease_contact(struct root *root, uint64_t said_ms);           /* elmer has answered what was said then */
+bool lease_held(const struct root *root, int64_t lease_ms);        /* a job with such a lease may begin */
+void leases_check(struct root *root);                              /* ends those whose time has come */
+int64_t leases_next_ms(const struct root *root);                   /* until that is due; INT64_MAX: never */
+int lease_keep(const struct root *root, const struct job *job);    /* for the next root half */
+void lease_recall(const struct root *root, struct job *job);
+void lease_forget(const struct root *root, const struct job *job);
 
 /* ranks.c: the order on real threads */
 void ranks_apply_all(struct root *root);

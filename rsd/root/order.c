@@ -8,12 +8,14 @@
  *              49 - 3 L  tasks of level L: FIFO, or RR where the job has more threads than processors
  *   SCHED_OTHER -5       helpers ...
  *   SCHED_OTHER  0       ... and tasks of the job that is lowest on all of its processors here
+ *   SCHED_OTHER 19       tasks of a job that floods its processors, whatever its level: see flood.c
+ *   SCHED_IDLE           tasks of the jobs below that one
  *
- * The lowest is outside the real-time classes with its helpers too: what runs in them adds up, and at 95 % of a CPU the kernel throttles them
- * all, the first job as well (a later job that flooded its pvmd cost it 4.7 %).
- * So helpers are above their own tasks and below the tasks of the level above: a later job's pvmd cannot steal from an
- * earlier job. 16 levels end at 4. Where RT is refused (mode idle) the classes below SCHED_OTHER take its place: level
- * 0 is untouched, the lowest is SCHED_IDLE, those between are nice.
+ * The lowest is outside the real-time classes with its helpers too: what runs in them adds up, and at 95 % of a CPU the
+ * kernel throttles them all, the first job as well (a later job that flooded its pvmd cost it 4.7 %). So helpers are
+ * above their own tasks and below the tasks of the level above: a later job's pvmd cannot steal from an earlier job. 16
+ * levels end at 4. Where RT is refused (mode idle) the classes below SCHED_OTHER take its place: level 0 is untouched,
+ * the lowest is SCHED_IDLE, those between are nice.
  */
 #include "config.h"
 
@@ -71,6 +73,13 @@ struct order_ranks order_ranks(enum order_mode mode, unsigned level, bool lowest
         break;
     }
     return none;
+}
+
+struct order_ranks order_ranks_flood(bool below)
+{
+    if (below)
+        return (struct order_ranks){.task = {SCHED_IDLE, 0}, .helper = {SCHED_OTHER, NICE_MAX}};
+    return (struct order_ranks){.task = {SCHED_OTHER, NICE_MAX}, .helper = {SCHED_OTHER, 0}};
 }
 
 bool order_is_raised(struct order_rank rank)

@@ -31,6 +31,8 @@ bool order_is_raised(struct order_rank rank);
 
 /* crowded: the job has more threads than processors on this host. boosted: its helpers are. */
 struct order_ranks order_ranks(enum order_mode mode, unsigned level, bool lowest, bool crowded, bool boosted);
+/* Of a job that floods its processors, and (below) of one below it: see flood.c. */
+struct order_ranks order_ranks_flood(bool below);
 const char *order_mode_name(enum order_mode mode); /* rt idle none */
 
 /* The whole list of this host, as last ordered. */

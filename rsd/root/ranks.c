@@ -10,6 +10,7 @@
 #include "libelmer/base/clock.h"
 #include "libelmer/base/log.h"
 #include "rsd/root/cpus.h"
+#include "rsd/root/flood.h"
 #include "rsd/root/internal.h"
 
 static bool is_live(const struct job *job)
@@ -22,11 +23,20 @@ static bool boosted(const struct job *job)
     return job->boost_until_ms > mono_ms(mono_now());
 }
 
+static struct order_ranks ranks_of(const struct root *root, const struct job *job)
+{
+    bool floods = job->flood.on && root->mode != ORDER_MODE_NONE;
+    if (floods || (root->mode != ORDER_MODE_NONE && flood_above(root, job)))
+        return order_ranks_flood(!floods);
+    return order_ranks(root->mode, job->level, job->lowest, job->crowded, boosted(job));
+}
+
 static struct sched_target target_of(const struct root *root, const struct job *job)
 {
     return (struct sched_target){
-        .ranks = order_ranks(root->mode, job->level, job->lowest, job->crowded, boosted(job)),
+        .ranks = ranks_of(root, job),
         .no_rank = root->mode == ORDER_MODE_NONE || !job->ranked,
+        .exact = job->flood.ended,
         .cpus = job->ncpus ? &job->cpus : NULL,
         .ncpus = job->ncpus,
         .helpers = job->helpers,
@@ -37,7 +47,7 @@ static struct sched_target target_of(const struct root *root, const struct job *
 
 void ranks_tell(struct root *root, struct job *job)
 {
-    struct order_ranks ranks = order_ranks(root->mode, job->level, job->lowest, job->crowded, boosted(job));
+    struct order_ranks ranks = ranks_of(root, job);
     struct wire_message message = {.type = WIRE_rank};
     if (!job->connected || !job->ranked || (job->told_any && memcmp(&job->told, &ranks, sizeof ranks) == 0))
         return;
@@ -57,10 +67,12 @@ static void take_item(struct root *root, struct job *job)
     cpu_set_t cpus;
     if (!item)
         return;
+    if (!item->lowest && (job->lowest || !job->ranked))
+        flood_begin_above(job, mono_ms(mono_now()));
     job->ranked = true;
     job->level = item->level;
     job->lowest = item->lowest;
-    if (item->ncpus > 0 && cpus_from_list(item->cpus, item->ncpus, &cpus)) {
+    if (item->ncpus > 0 && cpus_from_list(item->cpus, item->ncpus, &cpus) && cpus_within(&cpus, &root->cpus)) {
         job->cpus = cpus;
         job->ncpus = item->ncpus;
     }
@@ -139,7 +151,7 @@ void ranks_process(struct root *root, struct job *job, pid_t pid)
     struct sched_target target = target_of(root, job);
     struct sched_count count = {0};
     if (is_live(job))
-        sched_process(pid, &target, &count);
+        sched_process(&job->group, pid, &target, &count);
 }
 
 void ranks_boost(struct root *root, struct job *job, int64_t ms)
@@ -256,23 +268,36 @@ static void sweep(struct root *root, struct job *job)
     target = target_of(root, job);
     if (sched_pass(&job->group, &target, &count) < 0)
         return;
+    job->threads = count.threads;
     if (target.crowded != job->crowded) {
         job->crowded = target.crowded;
         ranks_tell(root, job);
-    } else if (count.changed == 0) {
+    } else if (count.changed == 0 && !job->flood.ended) {
         return;
     }
     apply_one(root, job, SWEEP_APPLY_MS);
+    job->flood.ended = false;
+}
+
+/* Does it flood, or not any more? Then those below it have another rank too. */
+static bool sweep_flood(const struct root *root, struct job *job, int64_t now)
+{
+    return root->mode != ORDER_MODE_NONE && is_live(job) && job->ranked && flood_look(job, now);
 }
 
 void ranks_sweep(struct root *root, int64_t now)
 {
+    bool floods_changed = false;
     for (size_t i = 0; i < root->job_count; i++) {
         struct job *job = root->jobs[i];
         boost_end(root, job, now);
         if (now >= root->sweep_ms)
             sweep(root, job);
-        else if (now >= root->pvm_sweep_ms && has_new_tasks_to_lower(root, job))
+        if (now >= root->sweep_ms || job->flood.look.fd >= 0)
+            floods_changed |= sweep_flood(root, job, now);
+        if (now >= root->sweep_ms)
+            continue;
+        if (now >= root->pvm_sweep_ms && has_new_tasks_to_lower(root, job))
             sweep_new_tasks(root, job);
     }
     if (now >= root->boost_ms) {
@@ -283,6 +308,8 @@ void ranks_sweep(struct root *root, int64_t now)
         root->sweep_step_ms = root->sweep_step_ms * 4 < SWEEP_MS ? root->sweep_step_ms * 4 : SWEEP_MS;
         root->sweep_ms = now + root->sweep_step_ms;
     }
+    if (floods_changed)
+        ranks_apply_all(root);
     if (now >= root->pvm_sweep_ms)
         root->pvm_sweep_ms = now + PVM_SWEEP_MS;
 }
@@ -294,6 +321,8 @@ int64_t ranks_next(const struct root *root)
         const struct job *job = root->jobs[i];
         if (has_new_tasks_to_lower(root, job) && root->pvm_sweep_ms < next)
             next = root->pvm_sweep_ms;
+        if (job->flood.look.fd >= 0 && job->flood.look.lower_ms < next)
+            next = job->flood.look.lower_ms;
         if (job->boost_until_ms > 0 && job->boost_until_ms < next)
             next = job->boost_until_ms;
     }

@@ -5,6 +5,8 @@
  * runs in SCHED_FIFO above every job. It acts only on jobs that it has opened or adopted, by (job, attempt); groups,
  * sockets and directories are named by it alone, never by a message.
  *
+ * A job with a lease ends without a verb when elmer is not heard for too long (lease.c).
+ *
  * Start: place for the groups, probe of the classes, adoption of what an earlier root half has left, READY=1.
  * End: SIGTERM, or the network half has gone or talked garbage (status 1, systemd starts both again). Jobs live on.
  */
@@ -19,18 +21,20 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/signalfd.h>
-#include <sys/wait.h>
 #include <systemd/sd-daemon.h>
 #include <unistd.h>
 
 #include "libelmer/base/clock.h"
 #include "libelmer/base/log.h"
+#include "rsd/root/caps.h"
 #include "rsd/root/internal.h"
+#include "rsd/root/memory.h"
 #include "rsd/root/probe.h"
+#include "rsd/root/reaper.h"
 #include "rsd/root/root.h"
 #include "rsd/root/scope.h"
 
-enum { NET_OUT_MAX = 64 << 20, FIXED_FDS = 2 };
+enum { NET_OUT_MAX = 64 << 20, FIXED_FDS = 3 };
 
 static void stop(struct root *root, int status)
 {
@@ -45,7 +49,6 @@ static int signals_open(void)
     sigset_t set;
     struct sigaction ignore = {.sa_handler = SIG_IGN};
     sigemptyset(&set);
-    sigaddset(&set, SIGCHLD);
     sigaddset(&set, SIGTERM);
     sigaddset(&set, SIGINT);
     sigaction(SIGPIPE, &ignore, NULL);
@@ -65,13 +68,20 @@ static int root_init(struct root *root, int fd_net, pid_t net_pid, const struct 
 {
     int64_t now = mono_ms(mono_now());
     int result;
-    *root = (struct root){
-        .config = config, .net_pid = net_pid, .net = {.fd = -1}, .signal_fd = -1, .groups_fd = -1, .tmp_fd = -1};
+    *root = (struct root){.config = config,
+                          .net_pid = net_pid,
+                          .net = {.fd = -1},
+                          .signal_fd = -1,
+                          .reaper_fd = -1,
+                          .groups_fd = -1,
+                          .tmp_fd = -1};
     root->sweep_ms = root->pvm_sweep_ms = root->boost_ms = now;
     root->sweep_step_ms = SWEEP_MS;
+    limits_of_daemon(&root->limits);
     result = channel_init(&root->net, fd_net, WIRE_FROM_HOST, NET_OUT_MAX);
     if (result < 0)
         return err_set(err, result, "cannot use the channel of the network half: %s", strerror(-result));
+    root->net.minor = WIRE_MINOR; /* both halves are of one build */
     if (sched_getaffinity(0, sizeof root->cpus, &root->cpus) < 0)
         return err_set(err, -errno, "cannot read the processors of this host: %s", strerror(errno));
     root->signal_fd = signals_open();
@@ -83,7 +93,15 @@ static int root_init(struct root *root, int fd_net, pid_t net_pid, const struct 
     root->groups_fd = scope_open(config, root->groups, sizeof root->groups, err);
     if (root->groups_fd < 0)
         return root->groups_fd;
-    return probe_mode(config->mode, root->groups_fd, &root->mode, root->mode_reason, sizeof root->mode_reason, err);
+    result = caps_keep(CAPS_ROOT_HALF);
+    if (result < 0)
+        return err_set(err, result, "cannot lay down capabilities: %s", strerror(-result));
+    result = probe_mode(config->mode, root->groups_fd, &root->mode, root->mode_reason, sizeof root->mode_reason, err);
+    if (result < 0)
+        return result;
+    root->reaper_fd = reaper_start();
+    return root->reaper_fd < 0 ? err_set(err, root->reaper_fd, "cannot start a thread: %s", strerror(-root->reaper_fd))
+                               : 0;
 }
 
 static void root_fini(struct root *root)
@@ -95,6 +113,8 @@ static void root_fini(struct root *root)
     channel_fini(&root->net);
     if (root->signal_fd >= 0)
         close(root->signal_fd);
+    if (root->reaper_fd >= 0)
+        close(root->reaper_fd);
     if (root->tmp_fd >= 0)
         close(root->tmp_fd);
     if (root->groups_fd >= 0)
@@ -152,13 +172,16 @@ static void child_ended(struct root *root, pid_t pid)
 static void signals_read(struct root *root)
 {
     struct signalfd_siginfo info;
-    pid_t pid;
     while (read(root->signal_fd, &info, sizeof info) == (ssize_t)sizeof info) {
-        if (info.ssi_signo != SIGCHLD)
-            stop(root, 0);
+        stop(root, 0);
     }
-    while ((pid = waitpid(-1, NULL, WNOHANG)) > 0)
-        child_ended(root, pid);
+}
+
+static void reaper_read(struct root *root)
+{
+    struct reaped reaped;
+    while (read(root->reaper_fd, &reaped, sizeof reaped) == (ssize_t)sizeof reaped)
+        child_ended(root, reaped.pid);
 }
 
 static void job_events(struct root *root, struct job *job, const struct pollfd *supervisor)
@@ -217,7 +240,7 @@ static int64_t job_next(const struct job *job)
 
 static int timeout_ms(const struct root *root)
 {
-    int64_t now = mono_ms(mono_now()), next = ranks_next(root);
+    int64_t now = mono_ms(mono_now()), next = ranks_next(root), lease_ms = leases_next_ms(root);
     if (root->watchdog_us > 0 && root->watchdog_ms < next)
         next = root->watchdog_ms;
     for (size_t i = 0; i < root->job_count; i++) {
@@ -225,6 +248,8 @@ static int timeout_ms(const struct root *root)
         if (due < next)
             next = due;
     }
+    if (lease_ms < next - now)
+        next = now + lease_ms;
     return next <= now + 1 ? 1 : next - now > 1000 ? 1000 : (int)(next - now); /* never 0: we are above everybody */
 }
 
@@ -243,6 +268,7 @@ static nfds_t fill_fds(const struct root *root, struct pollfd *fds)
     fds[0] = (struct pollfd){.fd = root->net.fd,
                              .events = (short)(POLLIN | (channel_wants_write(&root->net) ? POLLOUT : 0))};
     fds[1] = (struct pollfd){.fd = root->signal_fd, .events = POLLIN};
+    fds[2] = (struct pollfd){.fd = root->reaper_fd, .events = POLLIN};
     for (size_t i = 0; i < root->job_count; i++) {
         const struct job *job = root->jobs[i];
         bool ending = job->state == JOB_TERMINATING || job->state == JOB_KILLING;
@@ -263,8 +289,11 @@ static int turn(struct root *root, struct pollfd *fds)
         return -errno;
     now = mono_ms(mono_now());
     watchdog(root, now);
+    leases_check(root); /* before anything is heard: what supervisors have to say may follow from it */
     if (fds[1].revents)
         signals_read(root);
+    if (fds[2].revents)
+        reaper_read(root);
     for (size_t i = jobs < root->job_count ? jobs : root->job_count; i-- > 0;) { /* backwards: a job may be dropped */
         struct job *job = root->jobs[i];
         const struct pollfd *entry = &fds[FIXED_FDS + 2 * i];
@@ -315,6 +344,8 @@ int rsd_root_main(int fd_net, pid_t net_pid, const struct rsd_config *config)
         return 1;
     }
     supervisors_adopt(&root);
+    memory_recall(config, &root.order);
+    ranks_apply_all(&root); /* what has been born meanwhile, or was in the middle of a move */
     say_ready(&root);
     status = loop(&root);
     sd_notify(0, "STOPPING=1");

@@ -12,7 +12,6 @@
  */
 #include "config.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <poll.h>
 #include <stdio.h>
@@ -61,11 +60,11 @@ bool sched_is_rt(pid_t tid)
 }
 
 /* SCHED_BATCH is a user's own choice within SCHED_OTHER, and so is being nicer: both are left to him. */
-static bool attr_fits(const struct attr *attr, struct order_rank rank, bool reset)
+static bool attr_fits(const struct attr *attr, struct order_rank rank, bool reset, bool exact)
 {
     if (((attr->flags & RESET_ON_FORK) != 0) != reset)
         return false;
-    if (rank.policy == SCHED_OTHER && rank.priority == 0)
+    if (rank.policy == SCHED_OTHER && rank.priority == 0 && !exact)
         return attr->policy == SCHED_OTHER || attr->policy == SCHED_BATCH;
     if (attr->policy != (uint32_t)rank.policy)
         return false;
@@ -74,14 +73,14 @@ static bool attr_fits(const struct attr *attr, struct order_rank rank, bool rese
     return rank.policy == SCHED_IDLE || attr->nice == rank.priority;
 }
 
-int sched_rank(pid_t tid, struct order_rank rank, bool reset_on_fork)
+static int set_rank(pid_t tid, struct order_rank rank, bool reset_on_fork, bool exact)
 {
     struct attr attr;
     bool rt = policy_is_rt((uint32_t)rank.policy);
     int result = attr_get(tid, &attr);
     if (result < 0)
         return result;
-    if (attr_fits(&attr, rank, reset_on_fork))
+    if (attr_fits(&attr, rank, reset_on_fork, exact))
         return 0;
     attr = (struct attr){.size = sizeof attr,
                          .policy = (uint32_t)rank.policy,
@@ -89,6 +88,11 @@ int sched_rank(pid_t tid, struct order_rank rank, bool reset_on_fork)
                          .nice = rt ? 0 : rank.priority,
                          .priority = rt ? (uint32_t)rank.priority : 0};
     return syscall(SYS_sched_setattr, tid, &attr, 0U) < 0 ? -errno : 1;
+}
+
+int sched_rank(pid_t tid, struct order_rank rank, bool reset_on_fork)
+{
+    return set_rank(tid, rank, reset_on_fork, false);
 }
 
 /* A process may be kept to fewer CPUs than the job has (a rank of --each), never to others. */
@@ -115,8 +119,20 @@ static void count_result(struct sched_count *count, int result)
         count->refused++;
 }
 
-static void fix_thread(pid_t tid, const struct sched_target *target, bool helper, struct sched_count *count)
+/* A thread has ended while we set it, and its number may already be a stranger's, who would now have a job's rank: he
+ * has just been born, so he gets what everybody is born with. */
+static void amend(pid_t tid)
 {
+    cpu_set_t all;
+    sched_rank(tid, (struct order_rank){SCHED_OTHER, 0}, false);
+    if (sched_getaffinity(0, sizeof all, &all) == 0)
+        sched_setaffinity(tid, sizeof all, &all);
+}
+
+/* Returns whether something was changed. */
+static bool fix_thread(pid_t tid, const struct sched_target *target, bool helper, struct sched_count *count)
+{
+    size_t changed = count->changed;
     if (!helper)
         count->threads++;
     if (!target->no_rank) {
@@ -124,12 +140,14 @@ static void fix_thread(pid_t tid, const struct sched_target *target, bool helper
         bool rt = policy_is_rt((uint32_t)rank.policy);
         if (!helper && rt)
             rank.policy = target->crowded ? SCHED_RR : SCHED_FIFO;
-        count_result(count, sched_rank(tid, rank, helper && order_is_raised(rank)));
+        count_result(count, set_rank(tid, rank, helper && order_is_raised(rank), target->exact));
     }
     if (target->cpus)
         count_result(count, confine(tid, target->cpus));
+    return count->changed > changed;
 }
 
+/* Helpers have one thread, so its number is theirs. */
 static bool is_helper(pid_t pid, const struct sched_target *target)
 {
     for (size_t i = 0; i < target->helper_count; i++) {
@@ -139,34 +157,48 @@ static bool is_helper(pid_t pid, const struct sched_target *target)
     return false;
 }
 
-void sched_process(pid_t pid, struct sched_target *target, struct sched_count *count)
+/* Threads that were in the group before they were changed; those that are not in it afterwards are amended. */
+static int amend_gone(const struct cgroup *group, const pid_t *changed, size_t count, struct sched_count *counted)
 {
-    char path[64];
-    bool helper = is_helper(pid, target);
-    struct dirent *entry;
-    DIR *dir;
-    snprintf(path, sizeof path, "/proc/%d/task", (int)pid);
-    dir = opendir(path);
-    if (!dir) {
-        count->vanished++;
-        return;
+    struct group_pids now = {0};
+    int result = group_threads(group->job_fd, &now);
+    group_pids_sort(&now);
+    for (size_t i = 0; i < count; i++) {
+        if (!group_pids_have(&now, changed[i])) {
+            amend(changed[i]);
+            counted->vanished++;
+        }
     }
-    while ((entry = readdir(dir))) {
-        int tid = atoi(entry->d_name);
-        if (tid > 0)
-            fix_thread(tid, target, helper, count);
-    }
-    closedir(dir);
+    group_pids_fini(&now);
+    return result;
 }
 
+void sched_process(const struct cgroup *group, pid_t pid, struct sched_target *target, struct sched_count *count)
+{
+    struct group_pids tids = {0};
+    group_threads(group->job_fd, &tids);
+    group_pids_sort(&tids);
+    if (!group_pids_have(&tids, pid))
+        count->vanished++;
+    else if (fix_thread(pid, target, is_helper(pid, target), count))
+        amend_gone(group, &pid, 1, count);
+    group_pids_fini(&tids);
+}
+
+/* Not through /proc: see look.c. */
 int sched_pass(const struct cgroup *group, struct sched_target *target, struct sched_count *count)
 {
-    struct group_pids pids = {0};
-    int result = group_pids(group->job_fd, &pids);
+    struct group_pids tids = {0};
+    size_t changed = 0;
+    int result = group_threads(group->job_fd, &tids);
     *count = (struct sched_count){0};
-    for (size_t i = 0; result == 0 && i < pids.count; i++)
-        sched_process(pids.items[i], target, count);
-    group_pids_fini(&pids);
+    for (size_t i = 0; result == 0 && i < tids.count; i++) {
+        if (fix_thread(tids.items[i], target, is_helper(tids.items[i], target), count))
+            tids.items[changed++] = tids.items[i];
+    }
+    if (changed > 0)
+        result = amend_gone(group, tids.items, changed, count);
+    group_pids_fini(&tids);
     if (result == 0 && !target->crowded && count->threads > target->ncpus) {
         target->crowded = true;
         count->changed +=

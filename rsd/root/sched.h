@@ -22,6 +22,7 @@ struct sched_target {
     size_t ncpus;
     const pid_t *helpers; /* processes that have the rank of helpers, with SCHED_RESET_ON_FORK */
     size_t helper_count;
+    bool exact;   /* a nicer value than that of the rank is not the user's choice but ours: take it back */
     bool crowded; /* in, out: has ever had more task threads than ncpus */
 };
 struct sched_count {
@@ -41,8 +42,8 @@ struct sched_walk {
     bool freezing, done;
 };
 void sched_apply(struct sched_walk *walks, size_t count, int64_t limit_ms);
-/* The threads of one process. */
-void sched_process(pid_t pid, struct sched_target *target, struct sched_count *count);
+/* A process with one thread (just born, or a helper), if it is in the group. */
+void sched_process(const struct cgroup *group, pid_t pid, struct sched_target *target, struct sched_count *count);
 /* What is left after cgroup.kill: above all jobs, so that it can die. */
 void sched_let_die(const struct cgroup *group, bool rt);
 

@@ -19,7 +19,6 @@
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
 #include <systemd/sd-bus.h>
 #include <systemd/sd-daemon.h>
 #include <unistd.h>
@@ -133,8 +132,9 @@ static pid_t keeper_start(const char *program)
 }
 
 /* The scope's group is made by systemd after its answer. */
-static int wait_for_group(pid_t keeper, char *group, size_t size)
+static int wait_for_group(pid_t keeper, int pidfd, char *group, size_t size)
 {
+    struct pollfd ended = {.fd = pidfd, .events = POLLIN};
     int64_t deadline = mono_ms(mono_now()) + BUS_MS;
     while (mono_ms(mono_now()) < deadline) {
         char of[4096];
@@ -144,9 +144,8 @@ static int wait_for_group(pid_t keeper, char *group, size_t size)
             if (length >= strlen(SCOPE) && strcmp(of + length - strlen(SCOPE), SCOPE) == 0)
                 return snprintf(group, size, "%s", of) < (int)size ? 0 : -ENAMETOOLONG;
         }
-        if (waitpid(keeper, NULL, WNOHANG) == keeper)
+        if (poll(&ended, 1, 1) > 0)
             return -ECHILD;
-        poll(NULL, 0, 1);
     }
     return -ETIME;
 }
@@ -181,16 +180,17 @@ static bool keeper_lives(int root_fd)
 static int scope_create(sd_bus *bus, const char *program, char *group, size_t size, pid_t *keeper, struct err *err)
 {
     sd_bus_error error = SD_BUS_ERROR_NULL;
-    int result;
+    int pidfd, result;
     *keeper = keeper_start(program);
     if (*keeper < 0)
         return err_set(err, *keeper, "cannot start the keeper of " SCOPE ": %s", strerror(-*keeper));
+    pidfd = (int)syscall(SYS_pidfd_open, *keeper, 0);
     result = scope_request(bus, *keeper, &error);
     if (result < 0)
         err_set(err, result, "systemd refused " SCOPE ": %s; look into its journal, or set cgroup_root in rsd.conf",
                 error.message ? error.message : strerror(-result));
     else
-        result = wait_for_group(*keeper, group, size);
+        result = wait_for_group(*keeper, pidfd, group, size);
     sd_bus_error_free(&error);
     if (result == -ECHILD)
         err_set(err, result, "the keeper of " SCOPE " ended at once: is %s installed?", program);
@@ -198,10 +198,10 @@ static int scope_create(sd_bus *bus, const char *program, char *group, size_t si
         err_set(err, result,
                 "systemd has not made " SCOPE " in %d ms; look into its journal, or set cgroup_root in rsd.conf",
                 BUS_MS);
-    if (result < 0) {
-        kill(*keeper, SIGKILL);
-        waitpid(*keeper, NULL, 0);
-    }
+    if (result < 0) /* by its pidfd: it may have been reaped already, see reaper.c */
+        (void)syscall(SYS_pidfd_send_signal, pidfd, SIGKILL, NULL, 0);
+    if (pidfd >= 0)
+        close(pidfd);
     return result < 0 ? result : 0;
 }
 

@@ -26,6 +26,7 @@
 
 #include "libelmer/base/clock.h"
 #include "libelmer/base/log.h"
+#include "libelmer/base/str.h"
 #include "rsd/root/cpus.h"
 #include "rsd/root/internal.h"
 #include "rsd/root/root.h"
@@ -59,15 +60,16 @@ static int listen_at(const struct root *root, const struct job *job, struct err 
     return fd;
 }
 
-static _Noreturn void supervisor_exec(const char *program, int channel, int listener)
+static _Noreturn void supervisor_exec(const struct root *root, const struct job *job, int channel, int listener)
 {
-    char journal[128];
-    char *argv[] = {(char *)"elmer-supervisor", NULL};
+    char journal[128], lease[80];
+    char *argv[] = {(char *)"elmer-supervisor", job->lease_ms > 0 ? lease : NULL, NULL};
     char *envp[] = {(char *)"PATH=/usr/sbin:/usr/bin:/sbin:/bin", (char *)"SYSTEMD_NSS_DYNAMIC_BYPASS=1", NULL, NULL};
     const char *stream = getenv("JOURNAL_STREAM");
     struct sigaction ignore = {.sa_handler = SIG_IGN};
     sigset_t none;
     int null;
+    snprintf(lease, sizeof lease, "--lease=%" PRId64 ",%" PRId64, job->lease_ms, root->contact_ms);
     if (stream && snprintf(journal, sizeof journal, "JOURNAL_STREAM=%s", stream) < (int)sizeof journal)
         envp[2] = journal;
     channel = fcntl(channel, F_DUPFD, 10);
@@ -84,7 +86,8 @@ static _Noreturn void supervisor_exec(const char *program, int channel, int list
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
     setsid();
-    execve(program, argv, envp);
+    limits_give_back(&root->limits);
+    execve(root->config->supervisor, argv, envp);
     _exit(127);
 }
 
@@ -115,9 +118,17 @@ int supervisor_start(struct root *root, struct job *job, const char *user, struc
         close(pair[1]);
         return listener;
     }
+    result = lease_keep(root, job);
+    if (result < 0) {
+        close(pair[0]);
+        close(pair[1]);
+        close(listener);
+        return err_set(err, result, "cannot keep the job's lease in %s/sup: %s", root->config->rundir,
+                       strerror(-result));
+    }
     pid = group_fork(job->group.sup_fd, &job->supervisor_pidfd);
     if (pid == 0)
-        supervisor_exec(root->config->supervisor, pair[1], listener);
+        supervisor_exec(root, job, pair[1], listener);
     close(pair[1]);
     close(listener);
     if (pid < 0) {
@@ -140,7 +151,8 @@ static void heard_adopted(struct root *root, struct job *job, const struct wire_
     job->uid = (uid_t)adopted->uid;
     for (size_t i = 0; i < adopted->helpers.count; i++)
         job_helper_add(job, (pid_t)adopted->helpers.items[i]);
-    job->deadline_ms = 0;
+    if (job->state == JOB_OPENING)
+        job->deadline_ms = 0;
     job_try_opened(root, job);
 }
 
@@ -154,12 +166,15 @@ static void fail_open(struct root *root, struct job *job, const char *text)
     ending_begin(root, job, 0);
 }
 
+/* Its text may hold what a user has named. */
 static void heard_error(struct root *root, struct job *job, const struct wire_error *error)
 {
+    char text[1024];
+    str_printable(text, sizeof text, error->text, strlen(error->text));
     if (job->state == JOB_OPENING)
-        fail_open(root, job, error->text);
+        fail_open(root, job, text);
     else
-        log_warning("job=%s: its supervisor says: %s", job->name, error->text);
+        log_warning("job=%s: its supervisor says: %s", job->name, text);
 }
 
 static void heard_started(struct root *root, struct job *job, const struct wire_message *message)
@@ -186,7 +201,9 @@ static void heard_exited(struct root *root, struct job *job, const struct wire_e
     process->exited = true;
     process->exit_status = (int)exited->exit_status;
     process->signal = (int)exited->signal;
-    tell_exited(root, job, process);
+    process->taken = job->lapsed; /* the attempt is lost, however its processes take that */
+    if (!job->lapsed)
+        tell_exited(root, job, process);
 }
 
 static bool names_job(const struct job *job, const struct wire_message *message)
@@ -244,12 +261,16 @@ static void hear(struct root *root, struct job *job, const struct wire_message *
     }
 }
 
-void supervisor_lost(struct root *root, struct job *job)
+static void disconnect(struct job *job)
 {
-    if (job->connected) {
+    if (job->connected)
         channel_fini(&job->supervisor);
-        job->connected = false;
-    }
+    job->connected = false;
+}
+
+static void lose(struct root *root, struct job *job)
+{
+    disconnect(job);
     if (job->supervisor_gone)
         return;
     job->supervisor_gone = true;
@@ -280,6 +301,14 @@ void supervisor_lost(struct root *root, struct job *job)
     case JOB_STATE_COUNT:
         break;
     }
+}
+
+void supervisor_lost(struct root *root, struct job *job)
+{
+    if (job->state == JOB_OPEN && !job->ready)
+        disconnect(job); /* it is being adopted, and may never have begun: adopt_failed() looks what there is */
+    else
+        lose(root, job);
 }
 
 void supervisor_read(struct root *root, struct job *job)
@@ -351,6 +380,7 @@ static void adopt_one(struct root *root, const char *name)
         group_freeze(&job->group, false); /* we may have died in sched_apply() */
         find_supervisor_pid(job);
     }
+    lease_recall(root, job);
     job_move(job, JOB_OPEN);
     connect_to(root, job);
 }
@@ -405,13 +435,11 @@ static void wait_for_answers(struct root *root)
 static void adopt_failed(struct root *root, struct job *job)
 {
     if (group_populated(&job->group)) {
-        supervisor_lost(root, job);
+        lose(root, job);
         return;
     }
     log_notice("job=%s: what an earlier rsd has left of it is removed", job->name);
-    if (job->connected)
-        channel_fini(&job->supervisor);
-    job->connected = false;
+    disconnect(job);
     job->supervisor_gone = true;
     job->discard = true;
     if (job->supervisor_pidfd >= 0)

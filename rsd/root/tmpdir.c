@@ -1,7 +1,9 @@
 /* tmpdir.c - made by root for the user, and removed by root although a user could put anything into it.
  *
- * Removal descends by descriptors and O_NOFOLLOW, so that a link leads nowhere, and unmounts what the user has mounted
- * (FUSE). A tree deeper than DEPTH is flattened: the directory at the limit is moved to the top and comes later.
+ * Removal descends by descriptors, never through a link or into something mounted (whoever serves that is not asked),
+ * and unmounts what the user has mounted (FUSE). Each directory is taken from the user before it is read, so that a
+ * process of his outside of the job cannot go on filling it. A tree deeper than DEPTH is flattened: the directory at
+ * the limit is moved to the top and comes later.
  */
 #include "config.h"
 
@@ -9,12 +11,14 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <linux/openat2.h>
 #include <sched.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "rsd/root/tmpdir.h"
@@ -39,7 +43,6 @@ int tmpdir_make(const char *path, uid_t uid, gid_t gid, struct err *err)
 
 struct removal {
     int top_fd;
-    dev_t device;
     unsigned moved, seen, patience;
     bool again;
 };
@@ -53,9 +56,22 @@ static void count_entry(struct removal *removal)
         sched_setscheduler(0, SCHED_OTHER, &param);
 }
 
+/* A directory of dir, not a link and not a mount. */
 static int open_below(int dir, const char *name)
 {
-    return openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    struct open_how how = {.flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC,
+                           .resolve = RESOLVE_NO_XDEV | RESOLVE_NO_SYMLINKS | RESOLVE_BENEATH};
+    return (int)syscall(SYS_openat2, dir, name, &how, sizeof how);
+}
+
+static int open_and_take(int dir, const char *name)
+{
+    int fd = open_below(dir, name);
+    if (fd >= 0 && (fchown(fd, 0, 0) < 0 || fchmod(fd, 0700) < 0)) {
+        close(fd);
+        return -1;
+    }
+    return fd;
 }
 
 static void unmount(int dir, const char *name)
@@ -88,20 +104,17 @@ static void remove_entry(struct removal *removal, int dir, const char *name, int
 
 static void remove_directory(struct removal *removal, int dir, const char *name, int depth)
 {
-    struct stat st;
     struct dirent *entry;
-    int fd = open_below(dir, name);
+    int fd = open_and_take(dir, name);
     DIR *stream = fd < 0 ? NULL : fdopendir(fd);
     if (!stream) {
         if (fd >= 0)
             close(fd);
         return;
     }
-    if (fstat(fd, &st) == 0 && st.st_dev == removal->device) {
-        while ((entry = readdir(stream))) {
-            if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
-                remove_entry(removal, fd, entry->d_name, depth + 1);
-        }
+    while ((entry = readdir(stream))) {
+        if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
+            remove_entry(removal, fd, entry->d_name, depth + 1);
     }
     closedir(stream);
     unlinkat(dir, name, AT_REMOVEDIR);
@@ -110,14 +123,10 @@ static void remove_directory(struct removal *removal, int dir, const char *name,
 int tmpdir_remove(int parent_fd, const char *name, unsigned patience)
 {
     struct removal removal = {.again = true, .patience = patience};
-    struct stat st;
     if (unlinkat(parent_fd, name, AT_REMOVEDIR) == 0 || errno == ENOENT)
         return 0;
     unmount(parent_fd, name);
-    if (fstat(parent_fd, &st) < 0)
-        return -errno;
-    removal.device = st.st_dev;
-    removal.top_fd = open_below(parent_fd, name);
+    removal.top_fd = open_and_take(parent_fd, name);
     if (removal.top_fd < 0)
         return errno == ENOENT ? 0 : -errno;
     for (unsigned round = 0; removal.again && round < ROUNDS; round++) {
@@ -131,11 +140,10 @@ int tmpdir_remove(int parent_fd, const char *name, unsigned patience)
 }
 
 /* Entries are unlinked and never opened: a mount point says EBUSY without asking whoever serves it. Takes fd. */
-static void sweep_entries(int fd, dev_t device)
+static void sweep_entries(int fd)
 {
-    struct stat st;
     struct dirent *entry;
-    DIR *stream = fstat(fd, &st) == 0 && st.st_dev == device ? fdopendir(fd) : NULL;
+    DIR *stream = fdopendir(fd);
     if (!stream) {
         close(fd);
         return;
@@ -149,15 +157,11 @@ static void sweep_entries(int fd, dev_t device)
 
 int tmpdir_sweep(int parent_fd, const char *name)
 {
-    struct stat parent, st;
     int fd;
     if (unlinkat(parent_fd, name, AT_REMOVEDIR) == 0 || errno == ENOENT)
         return 0;
-    if (fstat(parent_fd, &parent) < 0 || fstatat(parent_fd, name, &st, AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT) < 0 ||
-        st.st_dev != parent.st_dev)
-        return -ENOTEMPTY;
     fd = open_below(parent_fd, name);
     if (fd >= 0)
-        sweep_entries(fd, parent.st_dev);
+        sweep_entries(fd);
     return unlinkat(parent_fd, name, AT_REMOVEDIR) == 0 || errno == ENOENT ? 0 : -ENOTEMPTY;
 }

@@ -1,17 +1,97 @@
-/* verbs.c - what the network half may ask for: one table. Everything in a message is checked here as if a stranger had
- * sent it, because the network half may have been taken over. */
+/* verbs.c - what the network half may ask for: one table, at the end.
+ *
+ * The network half may have been taken over, so everything in a message is judged here as if a stranger had sent it.
+ * The decoder has held it to its types and limits (libelmer/wire/messages.def: numbers, lengths, UTF-8 without NUL) and
+ * takes only messages that elmer may send. Then, by the table: is the job that it names in a state in which the verb
+ * acts, are its arguments good. A verb that is refused says why, where it has an answer for that; else it does nothing.
+ * A job is only what this half has opened or adopted; no message names a group, a pid, a socket or a directory of ours.
+ * The paths of a `start` are passed on unread: only the process that has become the user opens them.
+ */
 #include "config.h"
 
+#include <ctype.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "libelmer/base/clock.h"
 #include "libelmer/base/log.h"
 #include "rsd/root/cpus.h"
 #include "rsd/root/internal.h"
-#include "rsd/root/scope.h"
+#include "rsd/root/memory.h"
+
+/* ---- arguments ---- */
+
+/* Of the host's CPUs, and at least one. */
+static bool cpus_are_ours(const struct root *root, const struct wire_uints *list, cpu_set_t *cpus)
+{
+    return list->count > 0 && cpus_from_list(list->items, list->count, cpus) && cpus_within(cpus, &root->cpus);
+}
+
+/* Goes to the name service and into the log. */
+static bool is_user_name(const char *name)
+{
+    if (!name[0] || name[0] == '-')
+        return false;
+    for (; *name; name++) {
+        if (iscntrl((unsigned char)*name) || *name == ':' || *name == '/')
+            return false;
+    }
+    return true;
+}
+
+/* CPUs that are not ours are left out when it is applied (ranks.c): they may have been ours when the job came. */
+static bool check_order(const struct root *root, const struct job *job, const struct wire_message *message,
+                        struct err *err)
+{
+    (void)root;
+    (void)job;
+    if (message->u.order.entries.count <= MAX_ORDER)
+        return true;
+    err_set(err, -1, "an order of %zu jobs, for a host that has at most %d", message->u.order.entries.count, MAX_JOBS);
+    return false;
+}
+
+static bool check_open(const struct root *root, const struct job *job, const struct wire_message *message,
+                       struct err *err)
+{
+    const struct wire_open *open = &message->u.open;
+    cpu_set_t cpus;
+    if (open->uid >= UINT32_MAX || open->job == 0 || !is_user_name(open->user))
+        err_set(err, -1, "the job has no user or no number: this is a fault of elmer");
+    else if (open->uid < root->config->minimum_uid)
+        err_set(err, -1,
+                "uid %" PRIu64 " (%s) may not run jobs on %s, where minimum_uid is %" PRIu32
+                "; its administrator can change that in rsd.conf",
+                open->uid, open->user, root->config->name, root->config->minimum_uid);
+    else if (job && job->uid != open->uid)
+        err_set(err, -1, "this job is open here for another user: this is a fault of elmer");
+    else if (!cpus_are_ours(root, &open->cpus, &cpus))
+        err_set(err, -1, "the job's processors are not processors of %s: elmer.conf and the host disagree",
+                root->config->name);
+    else if (!job && job_count_live(root) >= MAX_JOBS)
+        err_set(err, -1, "%s has %d jobs already", root->config->name, MAX_JOBS);
+    else
+        return true;
+    return false;
+}
+
+static bool check_start(const struct root *root, const struct job *job, const struct wire_message *message,
+                        struct err *err)
+{
+    const struct wire_start *start = &message->u.start;
+    enum job_role role;
+    cpu_set_t cpus;
+    if (!role_by_name(start->role, &role) || start->argv.count == 0)
+        err_set(err, -1, "no such role, or no command: this is a fault of elmer");
+    else if (!cpus_are_ours(root, &start->cpus, &cpus) || (job->ncpus > 0 && !cpus_within(&cpus, &job->cpus)))
+        err_set(err, -1, "the process's processors are not processors of its job: this is a fault of elmer");
+    else
+        return true;
+    return false;
+}
+
+/* ---- what they do ---- */
 
 static void tell_ordered(struct root *root, uint64_t id)
 {
@@ -20,164 +100,71 @@ static void tell_ordered(struct root *root, uint64_t id)
     tell(root, &message);
 }
 
-static void verb_order(struct root *root, const struct wire_message *message)
+static void do_order(struct root *root, struct job *job, const struct wire_message *message)
 {
-    int64_t begin = mono_ms(mono_now());
+    int64_t begin_ns = mono_now().ns;
+    (void)job;
     if (order_replace(&root->order, &message->u.order) > 0) {
         ranks_apply_all(root);
-        log_debug("order %" PRIu64 " of %zu jobs is applied in %" PRId64 " ms", root->order.generation,
-                  root->order.count, mono_ms(mono_now()) - begin);
+        memory_keep(root->config, &message->u.order);
+        log_debug("order %" PRIu64 " of %zu jobs is applied in %" PRId64 " us", root->order.generation,
+                  root->order.count, (mono_now().ns - begin_ns) / 1000);
     }
     tell_ordered(root, message->id);
     for (size_t i = 0; i < root->job_count; i++)
         job_try_opened(root, root->jobs[i]);
 }
 
-/* Of the host's CPUs, and at least one. */
-static bool cpus_are_ours(const struct root *root, const struct wire_uints *list, cpu_set_t *cpus)
-{
-    return list->count > 0 && cpus_from_list(list->items, list->count, cpus) && cpus_within(cpus, &root->cpus);
-}
-
-static bool open_is_fine(const struct root *root, const struct wire_open *open, cpu_set_t *cpus, struct err *err)
-{
-    if (open->uid < root->config->minimum_uid)
-        err_set(err, -1,
-                "uid %" PRIu64 " (%s) may not run jobs on %s, where minimum_uid is %" PRIu32
-                "; its administrator can change that in rsd.conf",
-                open->uid, open->user, root->config->name, root->config->minimum_uid);
-    else if (open->uid >= UINT32_MAX || !open->user[0] || open->job == 0)
-        err_set(err, -1, "the job has no user or no number: this is a fault of elmer");
-    else if (!cpus_are_ours(root, &open->cpus, cpus))
-        err_set(err, -1, "the job's processors are not processors of %s: elmer.conf and the host disagree",
-                root->config->name);
-    else if (job_count_live(root) >= MAX_JOBS)
-        err_set(err, -1, "%s has %d jobs already", root->config->name, MAX_JOBS);
-    else
-        return true;
-    return false;
-}
-
-/* The scope may have been stopped, or its keeper killed: then its directory is gone. */
-static int make_group(struct root *root, struct job *job, struct err *err)
-{
-    struct err again = ERR_INIT;
-    int fd, result = group_open(root->groups_fd, job->name, true, &job->group, err);
-    if (result == 0)
-        return 0;
-    fd = scope_open(root->config, root->groups, sizeof root->groups, &again);
-    if (fd < 0)
-        return result;
-    close(root->groups_fd);
-    root->groups_fd = fd;
-    err_clear(err);
-    return group_open(root->groups_fd, job->name, true, &job->group, err);
-}
-
-static void open_new(struct root *root, const struct wire_message *message, const cpu_set_t *cpus)
+static void do_open(struct root *root, struct job *job, const struct wire_message *message)
 {
     const struct wire_open *open = &message->u.open;
-    struct err err = ERR_INIT;
-    struct job *job = job_add(root, open->job, (uint32_t)open->attempt);
-    if (!job) {
-        tell_open_failed(root, open->job, (uint32_t)open->attempt, message->id, "out of memory");
-        return;
-    }
-    job->uid = (uid_t)open->uid;
-    job->pvm = open->pvm;
-    job->cpus = *cpus;
-    job->ncpus = open->cpus.count;
-    job->open_asked = true;
-    job->open_id = message->id;
-    job->open_generation = open->generation;
-    job->remover = 0;
-    if (make_group(root, job, &err) < 0 || supervisor_start(root, job, open->user, &err) < 0) {
-        tell_open_failed(root, job->id, job->attempt, message->id, err.text);
-        job->open_asked = false;
-        job->discard = true;
-        job->supervisor_gone = !job->connected;
-        ending_begin(root, job, 0);
-        return;
-    }
-    group_confine(&job->group, open->cpus.items, open->cpus.count);
-    job->deadline_ms = mono_ms(mono_now()) + OPEN_MS;
-    ranks_apply(root, job);
-    if (job->pvm)
-        ranks_boost(root, job, PVM_BOOST_MS);
-}
-
-static void verb_open(struct root *root, const struct wire_message *message)
-{
-    const struct wire_open *open = &message->u.open;
-    struct job *job = job_find(root, open->job, (uint32_t)open->attempt);
-    struct err err = ERR_INIT;
     cpu_set_t cpus;
+    cpus_from_list(open->cpus.items, open->cpus.count, &cpus);
+    if (!lease_held(root, (int64_t)open->lease_ms)) {
+        log_notice("job %" PRIu64 " is not opened now: there is no contact with elmer that its lease could count from",
+                   open->job);
+        return; /* it is sent again */
+    }
     if (!job) {
-        if (open_is_fine(root, open, &cpus, &err))
-            open_new(root, message, &cpus);
-        else
-            tell_open_failed(root, open->job, (uint32_t)open->attempt, message->id, err.text);
+        open_new(root, message, &cpus);
         return;
     }
-    if (job->state > JOB_OPEN) {
-        tell_open_failed(root, job->id, job->attempt, message->id,
-                         job->state == JOB_EMPTY ? "the job has ended here" : "the job is ending here");
-        return;
-    }
-    if (job->uid != open->uid && job->state == JOB_OPEN) {
-        tell_open_failed(root, job->id, job->attempt, message->id,
-                         "this job is open here for another user: this is a fault of elmer");
-        return;
-    }
-    if (cpus_are_ours(root, &open->cpus, &cpus)) { /* an adopted job has none yet */
-        job->cpus = cpus;
-        job->ncpus = open->cpus.count;
-    }
+    job->cpus = cpus; /* an adopted job has none yet */
+    job->ncpus = open->cpus.count;
     job->open_asked = true;
     job->open_id = message->id;
     job->open_generation = open->generation;
     job_try_opened(root, job);
 }
 
-static void verb_start(struct root *root, const struct wire_message *message)
+static void do_start(struct root *root, struct job *job, const struct wire_message *message)
 {
     const struct wire_start *start = &message->u.start;
-    struct job *job = job_find(root, start->job, (uint32_t)start->attempt);
-    struct job_process *process;
-    enum job_role role;
-    cpu_set_t cpus;
-    if (!job || job->state != JOB_OPEN) {
-        tell_start_failed(root, message,
-                          job ? "the job is not open on this host (any more)"
-                              : "the job is not known on this host: rsd or its supervisor was killed");
-    } else if (!role_by_name(start->role, &role) || start->argv.count == 0) {
-        tell_start_failed(root, message, "no such role, or no command: this is a fault of elmer");
-    } else if (!cpus_are_ours(root, &start->cpus, &cpus) || (job->ncpus > 0 && !cpus_within(&cpus, &job->cpus))) {
-        tell_start_failed(root, message,
-                          "the process's processors are not processors of its job: this is a fault of elmer");
-    } else if (!(process = job_process(job, (uint32_t)start->process, true))) {
+    struct job_process *process = job_process(job, (uint32_t)start->process, true);
+    enum job_role role = ROLE_COMMAND;
+    if (!process) {
         tell_start_failed(root, message, "the job has started too many processes on this host");
-    } else {
-        if (process->pid == 0 && !process->exited)
-            process->role = role;
-        tell_supervisor(job, message);
+        return;
     }
+    role_by_name(start->role, &role);
+    if (process->pid == 0 && !process->exited)
+        process->role = role;
+    tell_supervisor(job, message);
 }
 
-static void verb_taken(struct root *root, const struct wire_message *message)
+static void do_taken(struct root *root, struct job *job, const struct wire_message *message)
 {
-    struct job *job = job_find(root, message->u.taken.job, (uint32_t)message->u.taken.attempt);
-    struct job_process *process = job ? job_process(job, (uint32_t)message->u.taken.process, false) : NULL;
+    struct job_process *process = job_process(job, (uint32_t)message->u.taken.process, false);
+    (void)root;
     if (!process || !process->exited)
         return;
     process->taken = true;
     tell_supervisor(job, message);
 }
 
-static void verb_end(struct root *root, const struct wire_message *message)
+static void do_end(struct root *root, struct job *job, const struct wire_message *message)
 {
     const struct wire_end *end = &message->u.end;
-    struct job *job = job_find(root, end->job, (uint32_t)end->attempt);
     int64_t now = mono_ms(mono_now());
     if (!job) {
         tell_empty(root, end->job, (uint32_t)end->attempt, message->id, -1, -1);
@@ -193,28 +180,22 @@ static void verb_end(struct root *root, const struct wire_message *message)
         ending_begin(root, job, (int64_t)end->grace_ms);
 }
 
-static void verb_forget(struct root *root, const struct wire_message *message)
+static void do_forget(struct root *root, struct job *job, const struct wire_message *message)
 {
-    struct job *job = job_find(root, message->u.forget.job, (uint32_t)message->u.forget.attempt);
-    if (job && job->state == JOB_EMPTY)
-        job_drop(root, job);
+    (void)message;
+    job_drop(root, job);
 }
 
-static void verb_pvm(struct root *root, const struct wire_message *message)
+static void do_pvm(struct root *root, struct job *job, const struct wire_message *message)
 {
-    bool finish = message->type == WIRE_pvm_finish;
-    uint64_t id = finish ? message->u.pvm_finish.job : message->u.pvm_spawned.job;
-    uint64_t attempt = finish ? message->u.pvm_finish.attempt : message->u.pvm_spawned.attempt;
-    struct job *job = job_find(root, id, (uint32_t)attempt);
-    if (!job || (job->state != JOB_OPEN && job->state != JOB_TERMINATING))
-        return;
-    if (finish)
+    if (message->type == WIRE_pvm_finish)
         ranks_boost(root, job, PVM_BOOST_MS);
     tell_supervisor(job, message);
 }
 
-static void verb_resync(struct root *root, const struct wire_message *message)
+static void do_resync(struct root *root, struct job *none, const struct wire_message *message)
 {
+    (void)none;
     tell_state(root, message->id);
     for (size_t i = 0; i < root->job_count; i++) {
         const struct job *job = root->jobs[i];
@@ -229,26 +210,103 @@ static void verb_resync(struct root *root, const struct wire_message *message)
     }
 }
 
-static void verb_ping(struct root *root, const struct wire_message *message)
+static void do_contact(struct root *root, struct job *none, const struct wire_message *message)
+{
+    (void)none;
+    lease_contact(root, message->u.contact.said_ms);
+}
+
+static void do_ping(struct root *root, struct job *job, const struct wire_message *message)
 {
     struct wire_message pong = {.type = WIRE_pong, .id = message->id};
+    (void)job;
     tell(root, &pong);
 }
 
+/* ---- refusals ---- */
+
+static void refuse_order(struct root *root, const struct wire_message *message, const char *text)
+{
+    log_error("refused: %s", text);
+    tell_ordered(root, message->id); /* what holds is still the older one */
+}
+
+static void refuse_open(struct root *root, const struct wire_message *message, const char *text)
+{
+    tell_open_failed(root, message->u.open.job, (uint32_t)message->u.open.attempt, message->id, text);
+}
+
+/* ---- the table ---- */
+
+#define IN(state) (1U << (state))
+enum {
+    UNKNOWN = IN(JOB_STATE_COUNT), /* also a job that is not there */
+    ANY = IN(JOB_STATE_COUNT) - 1,
+    NO_JOB = 0 /* the verb names none */
+};
+
 static const struct verb {
     enum wire_type type;
-    void (*run)(struct root *root, const struct wire_message *message);
+    unsigned states; /* of the job that it names */
+    bool (*check)(const struct root *, const struct job *, const struct wire_message *, struct err *);
+    void (*act)(struct root *, struct job *, const struct wire_message *);
+    void (*refuse)(struct root *, const struct wire_message *, const char *text);
+    const char *unknown, *not_now; /* why not, if it is not in one of these states */
 } verbs[] = {
-    {WIRE_order, verb_order},    {WIRE_open, verb_open},     {WIRE_start, verb_start},   {WIRE_taken, verb_taken},
-    {WIRE_end, verb_end},        {WIRE_forget, verb_forget}, {WIRE_resync, verb_resync}, {WIRE_pvm_spawned, verb_pvm},
-    {WIRE_pvm_finish, verb_pvm}, {WIRE_ping, verb_ping},
+    {WIRE_order, NO_JOB, check_order, do_order, refuse_order, NULL, NULL},
+    {WIRE_open, UNKNOWN | IN(JOB_OPENING) | IN(JOB_OPEN), check_open, do_open, refuse_open, NULL,
+     "the job is ending or has ended here"},
+    {WIRE_start, IN(JOB_OPEN), check_start, do_start, tell_start_failed,
+     "the job is not known on this host: rsd or its supervisor was killed",
+     "the job is not open on this host (any more)"},
+    {WIRE_taken, ANY, NULL, do_taken, NULL, NULL, NULL},
+    {WIRE_end, UNKNOWN | ANY, NULL, do_end, NULL, NULL, NULL},
+    {WIRE_forget, IN(JOB_EMPTY), NULL, do_forget, NULL, NULL, NULL},
+    {WIRE_pvm_spawned, IN(JOB_OPEN) | IN(JOB_TERMINATING), NULL, do_pvm, NULL, NULL, NULL},
+    {WIRE_pvm_finish, IN(JOB_OPEN) | IN(JOB_TERMINATING), NULL, do_pvm, NULL, NULL, NULL},
+    {WIRE_resync, NO_JOB, NULL, do_resync, NULL, NULL, NULL},
+    {WIRE_contact, NO_JOB, NULL, do_contact, NULL, NULL, NULL},
+    {WIRE_ping, NO_JOB, NULL, do_ping, NULL, NULL, NULL},
 };
+
+static struct job *named(const struct root *root, const struct wire_message *message)
+{
+    switch ((int)message->type) {
+#define NAMES(verb)                                                                                                    \
+    case WIRE_##verb:                                                                                                  \
+        return job_find(root, message->u.verb.job, (uint32_t)message->u.verb.attempt)
+        NAMES(open);
+        NAMES(start);
+        NAMES(taken);
+        NAMES(end);
+        NAMES(forget);
+        NAMES(pvm_spawned);
+        NAMES(pvm_finish);
+#undef NAMES
+    default:
+        return NULL;
+    }
+}
+
+static void run(const struct verb *verb, struct root *root, const struct wire_message *message)
+{
+    struct err err = ERR_INIT;
+    struct job *job = named(root, message);
+    unsigned state = job ? IN(job->state) : UNKNOWN;
+    bool fits = verb->states == NO_JOB || (verb->states & state);
+    if (job && job->discard && message->type == WIRE_open)
+        return; /* what is left of it here is being removed, and elmer asks again for what is not confirmed */
+    if (fits && (!verb->check || verb->check(root, job, message, &err)))
+        verb->act(root, job, message);
+    else if (verb->refuse)
+        verb->refuse(root, message, fits ? err.text : job ? verb->not_now : verb->unknown);
+}
 
 void verbs_run(struct root *root, const struct wire_message *message)
 {
     for (size_t i = 0; i < sizeof verbs / sizeof verbs[0]; i++) {
         if (verbs[i].type == message->type) {
-            verbs[i].run(root, message);
+            run(&verbs[i], root, message);
             return;
         }
     }

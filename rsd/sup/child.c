@@ -1,10 +1,12 @@
 /* child.c - from fork to exec.
  *
- * Born in the job's leaf by clone3. First as root: session, signals, limits, CPUs; then it becomes the user completely
- * and for good; only then does it touch a path: directory, output, hosts' file, command. Its rank comes last, so that
- * it gets to exec even while a higher job spins; until then it is at ORDER_BIRTH, just below the supervisor. A user may
- * lower his rank without any right, but not change from FIFO to RR: so the class is set while it is root. Everything
- * was prepared before the fork; nothing here allocates except exec's search in PATH.
+ * Born in the job's leaf by clone3. First as root: session, signals, limits, CPUs, descriptors; then it becomes the
+ * user completely and for good; only then does it touch a path: directory, output, hosts' file, command. By then it
+ * holds no descriptor of the supervisor's that a path could lead to (/proc/self/fd) but the report's, a pipe of root
+ * that a user may not open: its end must be the exec. Its rank comes last, so that it gets to exec even while a higher
+ * job spins; until then it is at ORDER_BIRTH, just below the supervisor. A user may lower his rank without any right,
+ * but not change from FIFO to RR: so the class is set while it is root. Everything was prepared before the fork;
+ * nothing here allocates except exec's search in PATH.
  */
 #include "config.h"
 
@@ -20,24 +22,25 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "rsd/root/caps.h"
 #include "rsd/root/sched.h"
 #include "rsd/sup/sup.h"
 
-enum { PVM_FILES = 1024, CLOSE_ON_EXEC = 4 /* CLOSE_RANGE_CLOEXEC */ };
+enum { PVM_FILES = 1024, FD_AGENT = 3, FD_REPORT = 4, FD_ASIDE = 10 };
 
-static _Noreturn void fail(const struct child_plan *plan, enum child_stage stage)
+static _Noreturn void fail(enum child_stage stage)
 {
     struct child_report report = {.stage = stage, .error = errno};
-    ssize_t sent = write(plan->report_fd, &report, sizeof report);
+    ssize_t sent = write(FD_REPORT, &report, sizeof report);
     _exit(sent == (ssize_t)sizeof report ? 126 : 127);
 }
 
 static void reset_signals(void)
 {
-    struct sigaction standard = {.sa_handler = SIG_DFL};
+    const uint64_t standard[4] = {0}; /* the kernel's sigaction: the library's refuses its own two signals */
     sigset_t none;
     for (int i = 1; i < NSIG; i++)
-        sigaction(i, &standard, NULL);
+        (void)syscall(SYS_rt_sigaction, i, standard, NULL, (NSIG - 1) / 8);
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
 }
@@ -52,9 +55,10 @@ static void reset_oom(void)
     close(fd);
 }
 
-static void limit_files(const struct child_plan *plan)
+static void set_limits(const struct child_plan *plan)
 {
     struct rlimit limit;
+    limits_give_back(plan->limits);
     if (!plan->few_files || getrlimit(RLIMIT_NOFILE, &limit) < 0)
         return;
     if (limit.rlim_max > PVM_FILES) /* pvmd closes all descriptors up to the limit at each spawn, and cannot use more */
@@ -70,18 +74,30 @@ static void set_birth_rank(const struct child_plan *plan)
         sched_rank(0, (struct order_rank){rr ? SCHED_RR : SCHED_FIFO, ORDER_BIRTH}, false);
 }
 
+/* Not by libc, whose calls change the ids of all threads that the process had before clone3: it may wait for ever for
+ * one that is not here. */
+#ifdef SYS_setgroups32
+#define SYS_IDS(name) SYS_##name##32
+#else
+#define SYS_IDS(name) SYS_##name
+#endif
+
 static void become_user(const struct child_plan *plan)
 {
     const struct user *user = plan->user;
     uid_t real, effective, saved;
-    if (setgroups((size_t)user->group_count, user->groups) < 0 || setresgid(user->gid, user->gid, user->gid) < 0)
-        fail(plan, STAGE_GROUPS);
-    if (setresuid(user->uid, user->uid, user->uid) < 0 || getresuid(&real, &effective, &saved) < 0)
-        fail(plan, STAGE_USER);
-    if (real != user->uid || effective != user->uid || saved != user->uid || setuid(0) == 0) {
+    if (syscall(SYS_IDS(setgroups), user->group_count, user->groups) < 0 ||
+        syscall(SYS_IDS(setresgid), user->gid, user->gid, user->gid) < 0)
+        fail(STAGE_GROUPS);
+    if (syscall(SYS_IDS(setresuid), user->uid, user->uid, user->uid) < 0 || getresuid(&real, &effective, &saved) < 0)
+        fail(STAGE_USER);
+    if (real != user->uid || effective != user->uid || saved != user->uid ||
+        (user->uid != 0 && syscall(SYS_IDS(setuid), 0) == 0)) {
         errno = EPERM;
-        fail(plan, STAGE_USER);
+        fail(STAGE_USER);
     }
+    if (caps_keep(CAPS_NOTHING) < 0) /* also what a user does not lose by itself, such as inheritable ones */
+        fail(STAGE_USER);
 }
 
 static int open_output(const struct child_plan *plan, const char *path)
@@ -95,23 +111,39 @@ static int open_output(const struct child_plan *plan, const char *path)
     return fd;
 }
 
-static void put_fd(const struct child_plan *plan, int fd, int at, enum child_stage stage)
+/* 0 to 2 (the output of pvmd is a pipe), the agent's channel, the report: nothing else is left. */
+static void keep_descriptors(const struct child_plan *plan)
+{
+    int report = fcntl(plan->report_fd, F_DUPFD_CLOEXEC, FD_ASIDE);
+    int output = plan->stdout_fd >= 0 ? fcntl(plan->stdout_fd, F_DUPFD_CLOEXEC, FD_ASIDE) : -1;
+    int agent = plan->agent_fd >= 0 ? fcntl(plan->agent_fd, F_DUPFD_CLOEXEC, FD_ASIDE) : -1;
+    int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+    if (report < 0 || dup3(report, FD_REPORT, O_CLOEXEC) < 0)
+        _exit(127);
+    if (null < 0 || dup2(null, 0) < 0 || dup2(output >= 0 ? output : null, 1) < 0 || dup2(null, 2) < 0)
+        fail(STAGE_SESSION);
+    close(FD_AGENT);
+    if (plan->agent_fd >= 0 && dup2(agent, FD_AGENT) < 0)
+        fail(STAGE_SESSION);
+    (void)syscall(SYS_close_range, FD_REPORT + 1U, ~0U, 0U);
+}
+
+static void put_fd(int fd, int at, enum child_stage stage)
 {
     if (fd < 0 || dup2(fd, at) < 0)
-        fail(plan, stage);
+        fail(stage);
+    if (fd > 2)
+        close(fd);
 }
 
 static void open_files(const struct child_plan *plan)
 {
-    put_fd(plan, open("/dev/null", O_RDONLY | O_CLOEXEC), 0, STAGE_OUTPUT);
-    put_fd(plan, plan->stdout_fd >= 0 ? plan->stdout_fd : open_output(plan, plan->output), 1, STAGE_OUTPUT);
+    if (plan->stdout_fd < 0)
+        put_fd(open_output(plan, plan->output), 1, STAGE_OUTPUT);
     if (plan->stdout_fd < 0 && strcmp(plan->output, plan->errors) == 0)
-        put_fd(plan, 1, 2, STAGE_ERRORS);
+        put_fd(1, 2, STAGE_ERRORS);
     else
-        put_fd(plan, open_output(plan, plan->errors), 2, STAGE_ERRORS);
-    if (plan->agent_fd >= 0)
-        put_fd(plan, plan->agent_fd, 3, STAGE_SESSION);
-    (void)syscall(SYS_close_range, plan->agent_fd >= 0 ? 4U : 3U, ~0U, (unsigned)CLOSE_ON_EXEC);
+        put_fd(open_output(plan, plan->errors), 2, STAGE_ERRORS);
 }
 
 /* ELMER_HOSTS is names joined by ':'; the file has one per line. Written aside and renamed: processes start side by
@@ -126,11 +158,11 @@ static void write_hostfile(const struct child_plan *plan)
     snprintf(name, sizeof name, "%s.%d", plan->hostfile, (int)getpid());
     fd = open(name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
     if (fd < 0)
-        fail(plan, STAGE_HOSTFILE);
+        fail(STAGE_HOSTFILE);
     for (const char *at = plan->hosts;; at++) {
         text[used++] = *at == ':' || *at == 0 ? '\n' : *at;
         if ((*at == 0 || used == sizeof text) && write(fd, text, used) != (ssize_t)used)
-            fail(plan, STAGE_HOSTFILE);
+            fail(STAGE_HOSTFILE);
         if (*at == 0)
             break;
         if (used == sizeof text)
@@ -138,11 +170,12 @@ static void write_hostfile(const struct child_plan *plan)
     }
     close(fd);
     if (rename(name, plan->hostfile) < 0)
-        fail(plan, STAGE_HOSTFILE);
+        fail(STAGE_HOSTFILE);
 }
 
-/* An order may have changed our class since the plan was made, and then we, the user now, may not have the one of the plan (from OTHER to
- * FIFO, from FIFO to RR). So be nobody's rival until the supervisor, which sees the exec, gives us the right one. */
+/* An order may have changed our class since the plan was made, and then we, the user now, may not have the one of the
+ * plan (from OTHER to FIFO, from FIFO to RR). So be nobody's rival until the supervisor, which sees the exec, gives us
+ * the right one. */
 static void set_final_rank(const struct child_plan *plan)
 {
     int result = sched_rank(0, plan->rank, plan->reset_on_fork);
@@ -152,7 +185,7 @@ static void set_final_rank(const struct child_plan *plan)
     }
     if (result < 0) {
         errno = -result;
-        fail(plan, STAGE_RANK);
+        fail(STAGE_RANK);
     }
 }
 
@@ -160,22 +193,23 @@ _Noreturn void child_run(const struct child_plan *plan)
 {
     reset_signals();
     set_birth_rank(plan);
+    keep_descriptors(plan);
     if (setsid() < 0)
-        fail(plan, STAGE_SESSION);
+        fail(STAGE_SESSION);
     reset_oom();
-    limit_files(plan);
+    set_limits(plan);
     if (sched_setaffinity(0, sizeof *plan->cpus, plan->cpus) < 0)
-        fail(plan, STAGE_CPUS);
+        fail(STAGE_CPUS);
     become_user(plan);
     umask(plan->umask);
     if (chdir(plan->dir) < 0)
-        fail(plan, STAGE_DIR);
+        fail(STAGE_DIR);
     write_hostfile(plan);
     open_files(plan);
     environ = (char **)plan->environment; /* execvp searches in the job's PATH */
     set_final_rank(plan);
     execvp(plan->argv[0], plan->argv);
-    fail(plan, STAGE_EXEC);
+    fail(STAGE_EXEC);
 }
 
 static void explain_exec(int error, const struct wire_start *start, char *text, size_t size)

@@ -18,6 +18,7 @@
 #include "libelmer/base/str.h"
 #include "rsd/root/cpus.h"
 #include "rsd/root/group.h"
+#include "rsd/root/reaper.h"
 #include "rsd/root/sched.h"
 #include "rsd/sup/sup.h"
 
@@ -239,7 +240,7 @@ static int give_birth(struct sup *sup, struct process *process, const struct wir
     environment = environment_make(sup, &start->environment, hostfile);
     if (result == 0 && (!argv || !environment))
         result = -ENOMEM;
-    if (result == 0 && !cpus_from_list(start->cpus.items, start->cpus.count, &cpus))
+    if (result == 0 && (start->argv.count == 0 || !cpus_from_list(start->cpus.items, start->cpus.count, &cpus)))
         result = -EINVAL;
     if (result == 0) {
         struct child_plan plan = {.user = &sup->user,
@@ -255,6 +256,7 @@ static int give_birth(struct sup *sup, struct process *process, const struct wir
                                   .reset_on_fork = resets(sup, process),
                                   .few_files = process->role != PROCESS_COMMAND,
                                   .umask = (mode_t)start->umask,
+                                  .limits = &sup->limits,
                                   .cpus = &cpus,
                                   .rank = rank_of(sup, process),
                                   .stdout_fd = birth.capture[1],
@@ -441,21 +443,49 @@ static void drain(struct sup *sup, struct process *process)
     }
 }
 
+static void ended(struct sup *sup, struct process *process, int status)
+{
+    if (process->state == PROCESS_BORN && process->report_fd >= 0)
+        process_report(sup, process);
+    if (process->state != PROCESS_RUNNING)
+        return;
+    drain(sup, process);
+    process->state = PROCESS_EXITED;
+    process->exit_status = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+    process->signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+    process_tell_exited(sup, process);
+}
+
+/* A virtual machine hangs without a word where one of its daemons is stopped: as good as dead, and told as such. The
+ * end of the job wakes it up again. */
+static void peek_stopped(struct sup *sup, struct process *process)
+{
+    int signal = reaper_peek_stopped(process->pid);
+    if (signal == 0)
+        return;
+    log_warning("job=%llu: its %s is stopped (signal %d): as good as dead", (unsigned long long)sup->job,
+                process_role_name(process->role), signal);
+    ended(sup, process, signal);
+}
+
+void process_peek(struct sup *sup, struct process *process)
+{
+    int status;
+    if ((process->state == PROCESS_BORN || process->state == PROCESS_RUNNING) && reaper_peek(process->pid, &status))
+        ended(sup, process, status);
+    else if (process->role != PROCESS_COMMAND && process->state == PROCESS_RUNNING)
+        peek_stopped(sup, process);
+}
+
+/* Pids that are told later than they are free: the oldest process that had it is meant. */
 void process_reaped(struct sup *sup, pid_t pid, int status)
 {
     for (size_t i = 0; i < sup->count; i++) {
         struct process *process = sup->processes[i];
-        if (process->pid != pid || (process->state != PROCESS_BORN && process->state != PROCESS_RUNNING))
+        if (process->pid != pid || process->reaped)
             continue;
-        if (process->state == PROCESS_BORN && process->report_fd >= 0)
-            process_report(sup, process);
-        if (process->state != PROCESS_RUNNING)
-            return;
-        drain(sup, process);
-        process->state = PROCESS_EXITED;
-        process->exit_status = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-        process->signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
-        process_tell_exited(sup, process);
+        process->reaped = true;
+        ended(sup, process, status);
         return;
     } /* an orphan of the job: nobody asks for its status */
 }

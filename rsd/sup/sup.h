@@ -9,6 +9,7 @@
 #include <sys/types.h>
 
 #include "libelmer/wire/channel.h"
+#include "rsd/root/limits.h"
 #include "rsd/root/order.h"
 
 enum {
@@ -31,6 +32,7 @@ struct process {
     enum process_state state;
     uint64_t request; /* id of the start */
     pid_t pid;
+    bool reaped;   /* its pid may come again */
     int report_fd; /* end of file: exec has succeeded; else struct child_report */
     int64_t push_ms;
     unsigned pushes;
@@ -58,13 +60,16 @@ struct user {
 struct sup {
     struct channel root;
     bool connected, begun, quit;
-    int listen_fd, signal_fd, job_fd;
+    int listen_fd, signal_fd, reaper_fd, job_fd;
     uint64_t job;
     uint32_t attempt;
     struct user user;
     char tmpdir[128];
     struct order_ranks ranks;
-    bool rt; /* we are in a real-time class */
+    struct limits limits; /* of rsd's unit, for the job's processes */
+    bool rt;              /* we are in a real-time class */
+    int64_t lease_ms;     /* 0: none */
+    int64_t contact_ms;   /* CLOCK_BOOTTIME: when the last thing was said that elmer has answered */
     struct process **processes;
     size_t count;
     char *pending[SUP_MAX_PENDING]; /* JSON */
@@ -81,6 +86,7 @@ void process_report(struct sup *sup, struct process *process);     /* report_fd 
 void process_capture(struct sup *sup, struct process *process);    /* capture_fd is readable */
 void process_free(struct process *process);
 void process_push(const struct sup *sup, struct process *process, int64_t now);
+void process_peek(struct sup *sup, struct process *process); /* has it ended, or stopped? */
 void process_reaped(struct sup *sup, pid_t pid, int status);
 void process_taken(struct sup *sup, uint32_t number);
 struct process *process_find(const struct sup *sup, uint32_t number);
@@ -90,6 +96,13 @@ void process_tell_exited(struct sup *sup, const struct process *process);
 void agent_read(struct sup *sup, struct process *process);
 void agent_resend(struct sup *sup, struct process *process);
 void agent_hear_root(struct sup *sup, const struct wire_message *message);
+
+/* lease.c */
+bool lease_option(struct sup *sup, const char *option); /* --lease=MS,CONTACT; false: it is something else */
+void lease_contact(struct sup *sup, uint64_t said_ms);
+int lease_timeout(const struct sup *sup, int timeout); /* of poll(2), shortened to look at the lease in time */
+bool lease_over(const struct sup *sup);
+void lease_kill(struct sup *sup); /* returns when no process of the job is left */
 
 /* supervisor.c */
 void sup_tell(struct sup *sup, const struct wire_message *message); /* to the root half, or kept for the next one */
@@ -117,6 +130,7 @@ struct child_plan {
     const char *dir, *output, *errors, *hosts, *hostfile;
     bool truncate, rt, reset_on_fork, few_files;
     mode_t umask;
+    const struct limits *limits;
     const cpu_set_t *cpus;
     struct order_rank rank;
     int stdout_fd, agent_fd, report_fd; /* -1: none */

@@ -5,8 +5,8 @@
  * Then `rank` and `start`; it reports started, start_failed, line, exited. When the root half dies it goes on; a new
  * one connects to the socket and says `adopt`: adopted and every exit not yet taken are its answer, then what was kept
  * in between. `quit`, when the job's leaf is empty: what has died is reaped and told, then it ends. It reaps the
- * orphans of the job too (PR_SET_CHILD_SUBREAPER). With --keeper it does nothing for ever: it keeps elmer-jobs.scope
- * alive.
+ * orphans of the job too (PR_SET_CHILD_SUBREAPER). With --lease it ends a job by itself (lease.c). With --keeper it
+ * does nothing for ever: it keeps elmer-jobs.scope alive.
  */
 #include "config.h"
 
@@ -21,11 +21,13 @@
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "libelmer/base/clock.h"
 #include "libelmer/base/log.h"
+#include "rsd/root/caps.h"
+#include "rsd/root/limits.h"
+#include "rsd/root/reaper.h"
 #include "rsd/root/sched.h"
 #include "rsd/root/tmpdir.h"
 #include "rsd/sup/sup.h"
@@ -36,7 +38,7 @@ enum {
     ROOT_OUT_MAX = 8 << 20,
     REAPS_PER_TURN = 1000,
     FLUSH_MS = 500,
-    FIXED_FDS = 3,
+    FIXED_FDS = 4,
     FDS_PER_PROCESS = 3
 };
 
@@ -113,7 +115,14 @@ static int begin(struct sup *sup, const struct wire_begin *begin, struct err *er
     if (sup->job_fd < 0)
         return err_set(err, -errno, "cannot open the job's group %s: %s", path, strerror(errno));
     result = user_lookup(&sup->user, begin->user, (uid_t)begin->uid, err);
-    return result < 0 ? result : tmpdir_make(sup->tmpdir, sup->user.uid, sup->user.gid, err);
+    if (result == 0)
+        result = tmpdir_make(sup->tmpdir, sup->user.uid, sup->user.gid, err);
+    if (result < 0) { /* as if nothing had been said */
+        user_fini(&sup->user);
+        close(sup->job_fd);
+        sup->job_fd = -1;
+    }
+    return result;
 }
 
 static void hear_begin(struct sup *sup, const struct wire_message *message)
@@ -171,6 +180,9 @@ static void hear(struct sup *sup, struct wire_message *message)
     case WIRE_pvm_finish:
         agent_hear_root(sup, message);
         break;
+    case WIRE_ping:
+        lease_contact(sup, message->id);
+        break;
     case WIRE_quit:
         sup->quit = true;
         break;
@@ -221,16 +233,13 @@ static void root_accept(struct sup *sup)
 static void reap(struct sup *sup)
 {
     struct signalfd_siginfo info;
-    int status;
+    struct reaped reaped;
     while (read(sup->signal_fd, &info, sizeof info) > 0) {
     }
-    for (int i = 0; i < REAPS_PER_TURN; i++) {
-        pid_t pid = waitpid(-1, &status, WNOHANG);
-        if (pid <= 0)
-            return;
-        process_reaped(sup, pid, status);
-    }
-    raise(SIGCHLD); /* more than one turn's worth */
+    for (size_t i = 0; i < sup->count; i++)
+        process_peek(sup, sup->processes[i]);
+    for (int i = 0; i < REAPS_PER_TURN && read(sup->reaper_fd, &reaped, sizeof reaped) == (ssize_t)sizeof reaped; i++)
+        process_reaped(sup, reaped.pid, reaped.status);
 }
 
 static nfds_t fill_fds(const struct sup *sup, struct pollfd *fds, int *timeout)
@@ -242,6 +251,7 @@ static nfds_t fill_fds(const struct sup *sup, struct pollfd *fds, int *timeout)
                         .events = (short)(POLLIN | (sup->connected && channel_wants_write(&sup->root) ? POLLOUT : 0))};
     fds[1] = (struct pollfd){.fd = sup->listen_fd, .events = POLLIN};
     fds[2] = (struct pollfd){.fd = sup->signal_fd, .events = POLLIN};
+    fds[3] = (struct pollfd){.fd = sup->reaper_fd, .events = POLLIN};
     for (size_t i = 0; i < sup->count; i++) {
         const struct process *process = sup->processes[i];
         fds[count++] = (struct pollfd){.fd = process->report_fd, .events = POLLIN};
@@ -275,14 +285,14 @@ static bool turn(struct sup *sup, struct pollfd *fds)
     size_t processes = sup->count;
     int timeout, ready;
     nfds_t count = fill_fds(sup, fds, &timeout);
-    ready = poll(fds, count, timeout);
+    ready = poll(fds, count, lease_timeout(sup, timeout));
     if (ready < 0)
         return errno == EINTR;
-    if (!sup->begun && (ready == 0 || !sup->connected))
+    if (!sup->begun && ((ready == 0 && sup->lease_ms == 0) || !sup->connected))
         return false;
     for (size_t i = 0; i < processes; i++)
         process_events(sup, sup->processes[i], &fds[FIXED_FDS + FDS_PER_PROCESS * i]);
-    if (fds[2].revents)
+    if (fds[2].revents || fds[3].revents)
         reap(sup);
     if (fds[1].revents)
         root_accept(sup);
@@ -294,7 +304,11 @@ static bool turn(struct sup *sup, struct pollfd *fds)
     }
     if (sup->connected && sup->root.dead)
         disconnect(sup);
-    return !sup->quit;
+    if (sup->quit || !lease_over(sup))
+        return !sup->quit;
+    disconnect(sup); /* what the job's processes die of is not told */
+    lease_kill(sup);
+    return false;
 }
 
 /* Give the root half what it has not read, but not for ever. */
@@ -352,9 +366,8 @@ static int signals_open(void)
     return signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
 }
 
-static int supervise(void)
+static int supervise(struct sup sup)
 {
-    struct sup sup = {.root = {.fd = -1}, .listen_fd = FD_LISTEN, .job_fd = -1};
     struct stat channel, listener;
     int result;
     if (fstat(FD_CHANNEL, &channel) < 0 || fstat(FD_LISTEN, &listener) < 0 || !S_ISSOCK(channel.st_mode) ||
@@ -365,31 +378,36 @@ static int supervise(void)
     fcntl(FD_LISTEN, F_SETFD, FD_CLOEXEC);
     sup.signal_fd = signals_open();
     sup.rt = sched_is_rt(0);
-    if (sup.signal_fd < 0 || prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) < 0 ||
-        channel_init(&sup.root, FD_CHANNEL, WIRE_FROM_ROOT, ROOT_OUT_MAX) < 0) {
+    limits_of_daemon(&sup.limits);
+    if (caps_keep(CAPS_SUPERVISOR) < 0 || sup.signal_fd < 0 || prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) < 0 ||
+        (sup.reaper_fd = reaper_start()) < 0 || channel_init(&sup.root, FD_CHANNEL, WIRE_FROM_ROOT, ROOT_OUT_MAX) < 0) {
         log_error("cannot begin: %s", strerror(errno));
         return 1;
     }
     sup.connected = true;
     result = loop(&sup);
     fini(&sup);
+    reaper_end();
     return result;
 }
 
 static _Noreturn void keeper(void)
 {
+    caps_keep(CAPS_NOTHING);
+    prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
     for (;;)
         pause();
 }
 
 int main(int argc, char **argv)
 {
+    struct sup sup = {.root = {.fd = -1}, .listen_fd = FD_LISTEN, .reaper_fd = -1, .job_fd = -1};
     log_open("elmer-supervisor", LOG_LEVEL_INFO);
     if (argc == 2 && strcmp(argv[1], "--keeper") == 0)
         keeper();
-    if (argc != 1) {
+    if (argc > 2 || (argc == 2 && !lease_option(&sup, argv[1]))) {
         fprintf(stderr, "usage: elmer-supervisor: rsd starts it for each job\n");
         return 2;
     }
-    return supervise();
+    return supervise(sup);
 }

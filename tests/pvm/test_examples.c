@@ -70,6 +70,8 @@ static void test_barrier_counts_its_tokens(void **state)
     assert_run("examples/barrier", ARGV("barrier", "-P", "1", "-w", "1000", "-p", "100"), 0, "verified slaves=1 ");
     assert_run("examples/barrier", ARGV("barrier", "-P", "4", "-w", "1001", "-p", "200", "-t", "20000"), 0,
                "verified slaves=4 iterations=1001 phases=200 token_bytes=20000 tokens=600 ");
+    assert_run("examples/barrier", ARGV("barrier", "-v", "4", "-b", "2", "-P", "3", "-f", "0.1"), 0,
+               "verified slaves=3 ");
     assert_run("examples/barrier", ARGV("barrier", "-v", "2", "-f", "0.01"), 0,
                "iterations=890000 phases=13 token_bytes=800");
 }
@@ -86,7 +88,7 @@ static void test_bad_options_are_refused(void **state)
     assert_run("examples/ep", ARGV("ep", "-c", "Z"), 2, "usage: ep");
     assert_run("examples/ep", ARGV("ep", "-m", "15"), 2, "a number from 16 to 40");
     assert_run("examples/barrier", ARGV("barrier", "-P", "0"), 2, "a number from 1 to 1024");
-    assert_run("examples/barrier", ARGV("barrier", "-v", "4"), 2, "a number from 1 to 3");
+    assert_run("examples/barrier", ARGV("barrier", "-v", "5"), 2, "a number from 1 to 4");
     assert_run("examples/flood", ARGV("flood", "-s", "1e9"), 2, "a number from 0.01 to 600");
 }
 

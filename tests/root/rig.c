@@ -136,6 +136,7 @@ void rig_root_start(struct rig *rig)
     }
     close(pair[1]);
     assert_int_equal(channel_init(&rig->channel, pair[0], WIRE_FROM_ROOT, 1 << 20), 0);
+    rig->channel.minor = WIRE_MINOR;
 }
 
 void rig_root_kill(struct rig *rig, int signal)
@@ -177,8 +178,11 @@ static void kill_groups(const struct rig *rig)
         dir = opendir(rig->groups);
         while (dir && (entry = readdir(dir))) {
             int root = dirfd(dir);
-            if (entry->d_type == DT_DIR && entry->d_name[0] != '.')
-                group_remove(root, entry->d_name);
+            if (entry->d_type != DT_DIR || entry->d_name[0] == '.')
+                continue;
+            snprintf(path, sizeof path, "%s/%.60s/stays", rig->groups, entry->d_name); /* a test makes it */
+            rmdir(path);
+            group_remove(root, entry->d_name);
         }
         if (dir)
             closedir(dir);
@@ -262,9 +266,9 @@ void rig_order(struct rig *rig, uint64_t generation, const struct level *levels,
     wire_message_fini(&answer);
 }
 
-void rig_open(struct rig *rig, uint64_t job, uint64_t generation)
+void rig_ask_open(struct rig *rig, uint64_t job, uint64_t generation, uint64_t lease_ms)
 {
-    struct wire_message message = {.type = WIRE_open}, answer;
+    struct wire_message message = {.type = WIRE_open};
     message.u.open.job = job;
     message.u.open.attempt = 1;
     message.u.open.generation = generation;
@@ -272,19 +276,25 @@ void rig_open(struct rig *rig, uint64_t job, uint64_t generation)
     message.u.open.user = "nobody";
     message.u.open.cpus.items = &rig->cpu;
     message.u.open.cpus.count = 1;
+    message.u.open.lease_ms = lease_ms;
     rig_send(rig, &message);
+}
+
+void rig_open(struct rig *rig, uint64_t job, uint64_t generation)
+{
+    struct wire_message answer;
+    rig_ask_open(rig, job, generation, 0);
     rig_expect(rig, WIRE_opened, WAIT_MS, &answer);
     assert_int_equal(answer.u.opened.job, job);
     wire_message_fini(&answer);
 }
 
-void rig_start(struct rig *rig, uint64_t job, uint32_t process, const char *role, const char *const *argv)
+/* What every start has; rig->cpu, argv and environment (both end with NULL) must live until it is sent. */
+static struct wire_message start_message(struct rig *rig, uint64_t job, uint32_t process, const char *role,
+                                         const char *const *argv, const char *const *environment)
 {
     struct wire_message message = {.type = WIRE_start};
     struct wire_start *start = &message.u.start;
-    const char *environment[] = {"PATH=/usr/bin:/bin", "ELMER_HOSTS=one:two", "PVM_TMP=/x"};
-    char dir[100];
-    snprintf(dir, sizeof dir, "%s/work", rig->dir);
     start->job = job;
     start->attempt = 1;
     start->process = process;
@@ -292,15 +302,37 @@ void rig_start(struct rig *rig, uint64_t job, uint32_t process, const char *role
     start->argv.items = (const char **)argv;
     while (argv[start->argv.count])
         start->argv.count++;
-    start->environment.items = environment;
-    start->environment.count = 3;
-    start->dir = dir;
-    start->output = "out";
-    start->errors = "out";
-    start->capture = strcmp(role, "pvmd") == 0;
-    start->umask = 022;
+    start->environment.items = (const char **)environment;
+    while (environment[start->environment.count])
+        start->environment.count++;
     start->cpus.items = &rig->cpu;
     start->cpus.count = 1;
+    return message;
+}
+
+void rig_start(struct rig *rig, uint64_t job, uint32_t process, const char *role, const char *const *argv)
+{
+    const char *environment[] = {"PATH=/usr/bin:/bin", "ELMER_HOSTS=one:two", "PVM_TMP=/x", NULL};
+    struct wire_message message = start_message(rig, job, process, role, argv, environment);
+    char dir[100];
+    snprintf(dir, sizeof dir, "%s/work", rig->dir);
+    message.u.start.dir = dir;
+    message.u.start.output = "out";
+    message.u.start.errors = "out";
+    message.u.start.capture = strcmp(role, "pvmd") == 0;
+    message.u.start.umask = 022;
+    rig_send(rig, &message);
+}
+
+void rig_start_at(struct rig *rig, uint32_t process, const char *const *argv, const char *dir, const char *output,
+                  const char *errors, bool truncate)
+{
+    const char *environment[] = {"PATH=/usr/bin:/bin", NULL};
+    struct wire_message message = start_message(rig, 1, process, "command", argv, environment);
+    message.u.start.dir = dir;
+    message.u.start.output = output;
+    message.u.start.errors = errors;
+    message.u.start.truncate = truncate;
     rig_send(rig, &message);
 }
 

@@ -201,23 +201,8 @@ static void expect_start_failed(uint32_t process, const char *word)
 
 static void start_with(uint32_t process, const char *command, const char *dir, const char *output)
 {
-    struct wire_message message = {.type = WIRE_start};
-    const char *argv[] = {command};
-    const char *environment[] = {"PATH=/usr/bin:/bin"};
-    message.u.start.job = 1;
-    message.u.start.attempt = 1;
-    message.u.start.process = process;
-    message.u.start.role = "command";
-    message.u.start.argv.items = argv;
-    message.u.start.argv.count = 1;
-    message.u.start.environment.items = environment;
-    message.u.start.environment.count = 1;
-    message.u.start.dir = dir;
-    message.u.start.output = output;
-    message.u.start.errors = output;
-    message.u.start.cpus.items = &rig.cpu;
-    message.u.start.cpus.count = 1;
-    rig_send(&rig, &message);
+    const char *argv[] = {command, NULL};
+    rig_start_at(&rig, process, argv, dir, output, output, false);
 }
 
 static void test_failing_starts(void **state)
@@ -272,6 +257,23 @@ static void test_refused_opens(void **state)
     assert_false(rig_exists(&rig, 1) || rig_exists(&rig, 3) || rig_exists(&rig, 4));
 }
 
+/* The supervisor may make the directory when the job has long been told to end. */
+static void test_ended_while_it_opens(void **state)
+{
+    enum { TIMES = 40 };
+    unsigned late = 0;
+    (void)state;
+    for (uint64_t job = 1; job <= TIMES; job++) {
+        rig_ask_open(&rig, job, 0, 0);
+        poll(NULL, 0, (int)(job % 4));
+        int64_t begin = rig_now_ms();
+        rig_end(&rig, job, 0);
+        rig_empty(&rig, job, 5000);
+        late += rig_now_ms() - begin > 800;
+    }
+    assert_in_range(late, 0, TIMES / 4); /* supervisors end by themselves and are not killed, see QUIT_MS */
+}
+
 static void test_said_twice(void **state)
 {
     const char *const argv[] = {"sleep", "8", NULL};
@@ -311,22 +313,14 @@ static void test_said_twice(void **state)
 static void test_open_waits_for_its_order(void **state)
 {
     const struct level alone = {1, 0, true};
-    struct wire_message message = {.type = WIRE_open}, answer;
+    struct wire_message message = {.type = WIRE_order}, answer;
     (void)state;
-    message.u.open.job = 1;
-    message.u.open.attempt = 1;
-    message.u.open.generation = 9;
-    message.u.open.uid = 65534;
-    message.u.open.user = "nobody";
-    message.u.open.cpus.items = &rig.cpu;
-    message.u.open.cpus.count = 1;
-    rig_send(&rig, &message);
+    rig_ask_open(&rig, 1, 9, 0);
     rig_expect_none(&rig, WIRE_opened, 100);
     rig_order(&rig, 9, &alone, 1);
     rig_expect(&rig, WIRE_opened, 1000, &answer);
     wire_message_fini(&answer);
-    message = (struct wire_message){.type = WIRE_order}; /* older: dropped, answered with the newest */
-    message.u.order.generation = 3;
+    message.u.order.generation = 3; /* older: dropped, answered with the newest */
     rig_send(&rig, &message);
     rig_expect(&rig, WIRE_ordered, 1000, &answer);
     assert_int_equal(answer.u.ordered.generation, 9);
@@ -522,6 +516,36 @@ static void test_adoption(void **state)
     rig_empty(&rig, 1, 3000);
 }
 
+/* Elmer may be away for long: what the jobs do meanwhile has the rank of the last order. */
+static void test_ranks_outlive_it(void **state)
+{
+    const char *const argv[] = {"sh", "-c", "sleep 1; sleep 8 & sleep 8", NULL};
+    const struct level levels[] = {{1, 0, false}, {2, 1, true}};
+    struct sched_param lower = {0};
+    struct wire_message message;
+    size_t threads = 0, wrong = 1;
+    pid_t pid;
+    (void)state;
+    rig_order(&rig, 7, levels, 2);
+    rig_open(&rig, 1, 7);
+    rig_start(&rig, 1, 0, "command", argv);
+    pid = rig_started(&rig);
+    rig_root_kill(&rig, SIGKILL);
+    assert_int_equal(sched_setscheduler(pid, SCHED_OTHER, &lower), 0); /* as the tasks of a pvmd are born */
+    rig_root_start(&rig);
+    resync(&message);
+    assert_int_equal(message.u.root_state.generation, 0); /* every order of elmer is newer */
+    wire_message_fini(&message);
+    for (int i = 0; i < 300 && (threads < 3 || wrong > 0); i++) {
+        poll(NULL, 0, 10);
+        wrong = rig_wrong(&rig, 1, -1, 49, &threads);
+    }
+    assert_int_equal(threads, 3);
+    assert_int_equal(wrong, 0);
+    rig_end(&rig, 1, 0);
+    rig_empty(&rig, 1, 5000);
+}
+
 static void test_supervisor_killed(void **state)
 {
     const char *const argv[] = {"sleep", "9", NULL};
@@ -591,11 +615,28 @@ static void test_garbage_stops_it(void **state)
 
 /* What a network half that was taken over could send: well-formed, and wrong. Nothing happens, and the root half goes
  * on. */
+/* The answer is that an older one holds. */
+static void refuse_long_order(void)
+{
+    static struct wire_order_entry entries[2049];
+    struct wire_message message = {.type = WIRE_order};
+    for (size_t i = 0; i < 2049; i++)
+        entries[i] = (struct wire_order_entry){.job = i + 1, .attempt = 1, .lowest = true, .cpus = {&rig.cpu, 1}};
+    message.u.order.generation = INT64_MAX;
+    message.u.order.entries.items = entries;
+    message.u.order.entries.count = 2049;
+    rig_send(&rig, &message);
+    rig_expect(&rig, WIRE_ordered, 5000, &message);
+    assert_int_equal(message.u.ordered.generation, 1);
+    wire_message_fini(&message);
+}
+
 static void test_strange_verbs(void **state)
 {
     const char *const argv[] = {"sleep", "9", NULL};
     const struct level alone = {1, 0, true};
     struct wire_message message;
+    cpu_set_t cpus;
     uint64_t everywhere[1024], here = rig.cpu;
     (void)state;
     for (size_t i = 0; i < 1024; i++)
@@ -613,7 +654,7 @@ static void test_strange_verbs(void **state)
     open_refused(0, 65534, "nobody", here, "no number");
     open_refused(9, UINT32_MAX, "nobody", here, "no user");
     open_refused(9, 65534, "", here, "no user");
-    open_refused(9, 65534, "../../etc", here, "not known on this host");
+    open_refused(9, 65534, "../../etc", here, "no user");
     for (enum wire_type type = WIRE_taken; type <= WIRE_forget;
          type = type == WIRE_taken ? WIRE_forget : WIRE_TYPE_COUNT) {
         message = (struct wire_message){.type = type};
@@ -632,14 +673,49 @@ static void test_strange_verbs(void **state)
     message = (struct wire_message){.type = WIRE_pvm_finish};
     message.u.pvm_finish.job = 55;
     rig_send(&rig, &message);
+    open_refused(9, 65534, "nobody\nrsd: all is well", here, "no user");
+    open_refused(1, 65533, "nobody", here, "another user");
+    refuse_long_order();
     struct wire_order_entry entry = {.job = 1, .attempt = 1, .level = 15, .lowest = true, .cpus = {everywhere, 1024}};
     message = (struct wire_message){.type = WIRE_order};
     message.u.order.generation = INT64_MAX;
     message.u.order.entries.items = &entry;
     message.u.order.entries.count = 1;
     rig_send(&rig, &message);
-    rig_run(&rig, 1, argv);
+    rig_start(&rig, 1, 0, "command", argv);
+    assert_int_equal(sched_getaffinity(rig_started(&rig), sizeof cpus, &cpus), 0);
+    assert_int_equal(CPU_COUNT(&cpus), 1);
     rig_end(&rig, 1, UINT32_MAX / 2000);
+    rig_empty(&rig, 1, 3000);
+}
+
+/* It died while it opened the job, and what it left cannot be removed at once: the job is opened again when it can. */
+static void test_leftover_is_in_the_way(void **state)
+{
+    static const char *const made[] = {"", "/sup", "/job", "/stays"};
+    const struct level alone = {1, 0, true};
+    struct wire_message message;
+    char path[4300];
+    (void)state;
+    resync(&message); /* it is up */
+    wire_message_fini(&message);
+    rig_root_kill(&rig, SIGKILL);
+    for (size_t i = 0; i < sizeof made / sizeof made[0]; i++) {
+        snprintf(path, sizeof path, "%s/1.1%s", rig.groups, made[i]);
+        assert_int_equal(mkdir(path, 0755), 0);
+    }
+    rig_root_start(&rig);
+    resync(&message);
+    assert_int_equal(message.u.root_state.holdings.count, 0);
+    wire_message_fini(&message);
+    rig_order(&rig, 1, &alone, 1);
+    rig_ask_open(&rig, 1, 1, 0);
+    rig_expect_none(&rig, WIRE_open_failed, 300);
+    assert_int_equal(rmdir(path), 0);
+    for (int64_t deadline = rig_now_ms() + 5000; rig_exists(&rig, 1) && rig_now_ms() < deadline;)
+        poll(NULL, 0, 2);
+    rig_open(&rig, 1, 1); /* elmer asks again for what is not confirmed */
+    rig_end(&rig, 1, 0);
     rig_empty(&rig, 1, 3000);
 }
 
@@ -694,6 +770,8 @@ static void test_helpers(void **state)
     }
     assert_int_equal(threads, 4);
     assert_int_equal(wrong, 1); /* the pvmd itself */
+    assert_int_equal(kill(pid, SIGSTOP), 0);
+    expect_exit(1000, -1, SIGSTOP);
     rig_end(&rig, 2, 0);
     rig_empty(&rig, 2, 2000);
 }
@@ -705,6 +783,8 @@ int main(int argc, char **argv)
         TEST(test_whole_life),
         TEST(test_failing_starts),
         TEST(test_refused_opens),
+        TEST(test_ended_while_it_opens),
+        TEST(test_leftover_is_in_the_way),
         TEST(test_said_twice),
         TEST(test_open_waits_for_its_order),
         TEST(test_move_up),
@@ -713,6 +793,7 @@ int main(int argc, char **argv)
         TEST(test_frozen_job_is_thawed),
         TEST(test_helpers),
         TEST(test_adoption),
+        TEST(test_ranks_outlive_it),
         TEST(test_supervisor_killed),
         TEST(test_supervisor_killed_while_nobody_looks),
         TEST(test_garbage_stops_it),

@@ -79,6 +79,7 @@ static void hear_up(struct world *world, const struct event *event)
 
     host->up = true;
     host->silent = host->reported = false;
+    host->closed = event->u.up.closed;
     host->ncpus = event->u.up.ncpus;
     memcpy(host->cpus, event->u.up.cpus, (size_t)host->ncpus * sizeof(int));
     host->ndirty = 0;
@@ -121,6 +122,9 @@ void judge_before(struct world *world, const struct event *event)
         host->silent = host->up;
         host->reported = false;
         break;
+    case EVENT_HOST_HEARD:
+        host->silent = false;
+        break;
     case EVENT_HOST_DOWN:
         host->up = host->silent = host->reported = false;
         host->ndirty = 0;
@@ -155,9 +159,73 @@ static void forget_ended(struct world *world)
     world->nseen = kept;
 }
 
+/* What is on disk is what was accepted; a final state is there once and stays. */
+void judge_committed(struct world *world, const struct core_job *row)
+{
+    bool final = row->state == JOB_DONE || row->state == JOB_CANCELLED;
+
+    if (world->ended[row->id])
+        world_fail(world, "job %llu: has ended, and goes on as %s", ID(row), job_state_name(row->state));
+    world->coverage->accepted += world->rows[row->id] == NULL && !world->ended[row->id];
+    world->coverage->ended += final;
+    world->ended[row->id] = final;
+}
+
+void judge_all_ended(struct world *world)
+{
+    for (int id = 0; id < SIM_IDS; id++)
+        if (world->rows[id] != NULL)
+            world_fail(world, "job %d was accepted and has not ended", id);
+    if (world->coverage->accepted != world->coverage->ended && !world_failed(world))
+        world_fail(world, "%llu jobs accepted, %llu ended", (unsigned long long)world->coverage->accepted,
+                   (unsigned long long)world->coverage->ended);
+}
+
+/* Two attempts of a job must never have a group at the same time, wherever. */
+void judge_group(struct world *world, int host, uint64_t job, uint32_t attempt)
+{
+    for (int h = 0; h < world->nhosts; h++)
+        for (int i = 0; i < world->hosts[h].ngroups; i++) {
+            const struct sim_group *group = &world->hosts[h].groups[i];
+            if (group->job == job && group->attempt != attempt)
+                world_fail(world, "job %llu: attempt %u begins on %s, and attempt %u is still on %s",
+                           (unsigned long long)job, attempt, world->hosts[host].name, group->attempt,
+                           world->hosts[h].name);
+        }
+}
+
+/* Nothing runs twice, also not in a group that was made anew. */
+void judge_start(struct world *world, uint64_t job, uint32_t attempt, uint32_t rank)
+{
+    struct sim_ran *ran = &world->ran[job];
+
+    if (ran->attempt != attempt)
+        *ran = (struct sim_ran){.attempt = attempt > ran->attempt ? attempt : UINT32_MAX};
+    if (ran->attempt != attempt || (ran->ranks & 1ull << rank) != 0)
+        world_fail(world, "job %llu: rank %u of attempt %u runs a second time", (unsigned long long)job, rank, attempt);
+    ran->ranks |= 1ull << rank;
+}
+
+static void remember(struct seen_job *seen, const struct core_job *job);
+
+/* The jobs are those of the store now; some may not have got there. */
+static void look_again(struct world *world)
+{
+    const struct core_job *job;
+    uint64_t cursor = 0;
+
+    world->nseen = 0;
+    while ((job = core_next_job(world->core, &cursor)) != NULL) {
+        struct seen_job *seen = &world->seen[world->nseen++];
+        memset(seen, 0, sizeof(*seen));
+        remember(seen, job);
+        seen->judged = true;
+    }
+}
+
 void judge_restart(struct world *world)
 {
-    forget_ended(world); /* they are not restored */
+    look_again(world);
     for (int h = 0; h < world->nhosts; h++) {
         struct seen_host *host = &world->seen_hosts[h];
         host->up = host->silent = host->reported = host->drained = false;
@@ -166,9 +234,6 @@ void judge_restart(struct world *world)
     }
     for (int i = 0; i < world->nseen; i++) {
         struct seen_job *job = &world->seen[i];
-        job->opened = 0;
-        job->launches = 0;
-        job->timed = false;
         for (uint32_t k = 0; has_cluster(job->state) && k < job->nprocs; k++)
             world->seen_hosts[job->processors[k].host].changed_ms[job->processors[k].cpu] = world->now_ms;
     }
@@ -273,6 +338,18 @@ static void judge_open(struct world *world, const struct action *action)
                action->host);
 }
 
+/* Of an attempt that was launched before a restart: all that it had there has exited. */
+static bool over_there(struct world *world, const struct seen_job *seen, int host)
+{
+    const struct core_job *job = core_job(world->core, seen->id);
+    uint32_t ranks = 0;
+
+    for (uint32_t rank = 0; rank < (job->each ? job->nprocs : 1); rank++)
+        if (job->processors[rank].host == host && ++ranks > 0 && (job->exited[rank / 8] & (1u << (rank % 8))) == 0)
+            return false;
+    return ranks > 0 && job->launched && !seen->timed;
+}
+
 static void judge_launch(struct world *world, const struct action *action)
 {
     struct seen_job *seen = find(world, action->job);
@@ -284,7 +361,7 @@ static void judge_launch(struct world *world, const struct action *action)
     if (++seen->launches > 1)
         world_fail(world, "job %llu: launched twice", (unsigned long long)action->job);
     for (uint32_t i = 0; i < seen->nprocs; i++)
-        if ((seen->opened & 1u << seen->processors[i].host) == 0)
+        if ((seen->opened & 1u << seen->processors[i].host) == 0 && !over_there(world, seen, seen->processors[i].host))
             world_fail(world, "job %llu: LAUNCH before host %d has opened", (unsigned long long)action->job,
                        seen->processors[i].host);
 }
@@ -302,7 +379,7 @@ void judge_action(struct world *world, const struct action *action)
 {
     const struct seen_host *host = action->host >= 0 ? &world->seen_hosts[action->host] : NULL;
 
-    if (host != NULL && (!host->up || host->silent) && action->type != ACTION_ANSWER)
+    if (host != NULL && (!host->up || (host->silent && action->type != ACTION_TAKEN)) && action->type != ACTION_ANSWER)
         world_fail(world, "action %d for host %d, which cannot hear it", (int)action->type, action->host);
     switch ((int)action->type) {
     case ACTION_ORDER:
@@ -332,13 +409,31 @@ void judge_action(struct world *world, const struct action *action)
 
 static bool usable(const struct seen_host *host)
 {
-    return host->up && !host->silent && !host->drained;
+    return host->up && !host->silent && !host->drained && !host->closed;
 }
 
-static bool eligible(const struct world *world, const struct seen_job *job)
+/* Jobs of this user with clusters, without the one that has just got it. */
+static uint32_t running_before(const struct world *world, uint32_t uid, const struct seen_job *newest)
+{
+    uint32_t count = 0;
+
+    for (int i = 0; i < world->nseen; i++)
+        count += world->seen[i].uid == uid && has_cluster(world->seen[i].state) &&
+                 world->seen[i].allocation < newest->allocation;
+    return count;
+}
+
+static bool at_limit(const struct world *world, uint32_t uid, const struct seen_job *newest)
+{
+    return world->options.user_running > 0 && running_before(world, uid, newest) >= world->options.user_running;
+}
+
+static bool eligible(const struct world *world, const struct seen_job *job, const struct seen_job *newest)
 {
     uint32_t cpus = 0;
 
+    if (job->claimed || at_limit(world, job->uid, newest))
+        return false;
     for (int h = 0; h < world->nhosts; h++)
         if (usable(&world->seen_hosts[h]) && (!job->restricted || (job->hosts & 1u << h) != 0))
             cpus += (uint32_t)world->seen_hosts[h].ncpus;
@@ -417,8 +512,10 @@ static void judge_processors(struct world *world, const struct seen_job *job)
 static void judge_allocation(struct world *world, const struct seen_job *job)
 {
     for (int i = 0; i < world->nseen && world->seen[i].id < job->id; i++)
-        if (world->seen[i].state == JOB_QUEUED && eligible(world, &world->seen[i]))
+        if (world->seen[i].state == JOB_QUEUED && eligible(world, &world->seen[i], job))
             world_fail(world, "job %llu overtakes the eligible job %llu", ID(job), ID(&world->seen[i]));
+    if (at_limit(world, job->uid, job))
+        world_fail(world, "job %llu: its user had %u jobs with clusters already", ID(job), world->options.user_running);
     judge_processors(world, job);
     world->coverage->shared += job->level > 0;
 }
@@ -438,8 +535,11 @@ static void remember(struct seen_job *seen, const struct core_job *job)
     seen->allocation = job->allocation;
     seen->state = job->state;
     seen->level = job->level;
+    seen->uid = job->uid;
     seen->nprocs = job->nprocs;
     seen->each = job->each;
+    seen->requeue = job->requeue;
+    seen->claimed = job->nlost > 0;
     seen->restricted = job->hosts != NULL;
     seen->hosts = 0;
     for (int i = 0; i < job->nhosts; i++)
@@ -463,6 +563,25 @@ static bool may_move(enum job_state from, enum job_state to)
     return from == to || strstr(moves[from], job_state_name(to)) != NULL;
 }
 
+/* A job with requeue that a host took away: at least one host, and there is no other way back into the queue. */
+static bool goes_again(const struct seen_job *seen, const struct core_job *job)
+{
+    return job->requeue && has_cluster(seen->state) &&
+           (job->attempt != seen->attempt || job->state == JOB_QUEUED || job->state == JOB_HELD);
+}
+
+static void judge_again(struct world *world, const struct seen_job *seen, const struct core_job *job)
+{
+    world->coverage->again++;
+    world->coverage->lease_waits += job->nlost > 0;
+    touch(world, seen);
+    if (seen->killed)
+        world_fail(world, "job %llu: was killed and goes again", ID(job));
+    if (job->attempt != seen->attempt + (job->state == JOB_STARTING))
+        world_fail(world, "job %llu: attempt %u after %u, %s", ID(job), job->attempt, seen->attempt,
+                   job_state_name(job->state));
+}
+
 static void judge_time(struct world *world, const struct seen_job *seen, const struct core_job *job)
 {
     int64_t sum = 0;
@@ -478,6 +597,10 @@ static void judge_change(struct world *world, struct seen_job *seen, const struc
 {
     bool had = has_cluster(seen->state), has = has_cluster(job->state);
 
+    if (goes_again(seen, job)) {
+        judge_again(world, seen, job);
+        return;
+    }
     if (!may_move(seen->state, job->state))
         world_fail(world, "job %llu: moved from %s to %s", ID(job), job_state_name(seen->state),
                    job_state_name(job->state));
@@ -538,7 +661,7 @@ static void look_at_jobs(struct world *world)
             world_fail(world, "job %llu has gone", ID(seen));
             return;
         }
-        fresh[n] = !has_cluster(seen->state) && has_cluster(job->state);
+        fresh[n] = has_cluster(job->state) && (!has_cluster(seen->state) || job->attempt != seen->attempt);
         any |= fresh[n];
         judge_change(world, seen, job);
         if (world->on_change != NULL && (seen->state != job->state || seen->level != job->level))
@@ -561,9 +684,29 @@ void judge_after(struct world *world, const struct event *event)
     if (world->answered != (client ? 1 : 0) || world->taken != (exited ? 1 : 0))
         world_fail(world, "event %d: %d answers, %d exits taken", (int)event->type, world->answered, world->taken);
     world->answered = world->taken = 0;
+    if (event->type == EVENT_KILL && world->answer == ANSWER_OK)
+        find(world, event->job)->killed = true;
     look_at_jobs(world);
     if (!world->keep_ended && (world->nseen > SEEN_JOBS / 2 || world_chance(world, 100)))
         forget_ended(world);
+}
+
+/* Running jobs from before a restart of which nothing runs on this host any more: it may have no group of them, because
+ * the earlier core had seen the last exit, which was not on disk, and had told it to end them. */
+static int count_over(const struct world *world, int h, const struct sim_order *order)
+{
+    int over = 0;
+
+    for (int i = 0; i < order->n; i++) {
+        const struct core_job *job = core_job(world->core, order->entries[i].job);
+        const struct seen_job *seen = judge_find(world, order->entries[i].job);
+        uint32_t live = 0;
+
+        for (uint32_t rank = 0; rank < (job->each ? job->nprocs : 1); rank++)
+            live += job->processors[rank].host == h && (job->exited[rank / 8] & (1u << (rank % 8))) == 0;
+        over += job->state == JOB_RUNNING && live == 0 && seen != NULL && !seen->timed;
+    }
+    return over;
 }
 
 void judge_quiet(struct world *world)
@@ -577,7 +720,7 @@ void judge_quiet(struct world *world)
             world_fail(world, "quiet, but the order that %s has applied is not the table", host->name);
         if (info->applied != info->generation || info->leftovers != 0)
             world_fail(world, "quiet, but %s has not confirmed all, or has %d leftovers", host->name, info->leftovers);
-        if (host->ngroups != expected.n)
+        if (host->ngroups > expected.n || host->ngroups < expected.n - count_over(world, h, &expected))
             world_fail(world, "quiet, but %s has %d groups, the table %d", host->name, host->ngroups, expected.n);
         for (int i = 0; i < host->ngroups; i++)
             if (!belongs(world, host->groups[i].job, host->groups[i].attempt, h))

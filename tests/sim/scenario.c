@@ -2,12 +2,17 @@
  * told as a timeline, which is compared with a golden text beside the script.
  *
  * One command a line, 10 ms apart; '#' begins a comment, which is repeated in the timeline:
- *   levels D | allocator v1|v2 | settle MS | fresh MS | start-timeout MS     before hosts
+ *   levels D | allocator v1|v2 | settle MS | fresh MS | start-timeout MS | user-running N | lease MS    before hosts
  *   hosts NAME:CPUS...                  they are up at once
  *   verbose                             tell the actions for hosts too
- *   submit JOB N [each] [on HOST...]    kill|hold|release|cancel JOB
+ *   submit JOB N [each] [by UID] [requeue] [on HOST...]    kill|hold|release|cancel JOB
  *   exit JOB [rank N] [status N | signal N]
  *   drain|undrain HOST    off|cut HOST [given up after MS]    up HOST
+ *   half HOST MS          its link is cut and given up after MS, and it does not notice
+ *   suspect HOST MS       says nothing for so long
+ *   slow HOST RATE        its clock, in 1/1000
+ *   slow-launches         it takes two seconds until it is heard that a job's processes have been started
+ *   restart               elmer ends and begins again; hosts must link again (up)
  *   deaf|hears HOST       does not answer OPEN, does again
  *   lose HOST             the supervisor of its first group is killed
  *   stubborn|yields HOST  its groups do not end, do again
@@ -60,24 +65,45 @@ static void tell_end(struct play *play, const struct core_job *job, const char *
         fprintf(play->out, " (%s)", job->text);
 }
 
+static void tell_again(struct play *play, const struct core_job *job)
+{
+    fprintf(play->out, "goes back into the queue (%s)", job->text);
+    for (int i = 0; i < job->nlost; i++)
+        fprintf(play->out, "%s %s", i == 0 ? ", waits for the lease of" : "", play->world.hosts[job->lost[i]].name);
+}
+
+static void tell_lapse(struct world *world, int host, const struct sim_group *group)
+{
+    struct play *play = world->user;
+
+    fprintf(play->out, "%7" PRId64 "    %s ends %s by itself: no contact for the lease\n", world->now_ms,
+            world->hosts[host].name, job_name(play, group->job));
+}
+
 static void tell_change(struct world *world, const struct seen_job *before, const struct core_job *now)
 {
     struct play *play = world->user;
 
     fprintf(play->out, "%7" PRId64 "    %s ", world->now_ms, job_name(play, now->id));
-    if (before->state == now->state) {
+    if (before->state == now->state && before->attempt == now->attempt) {
         fprintf(play->out, "moves up from level %d to level %d\n", before->level, now->level);
         return;
     }
     switch (now->state) {
     case JOB_QUEUED:
-        fprintf(play->out, "is released");
+        if (before->state == JOB_HELD)
+            fprintf(play->out, "is released");
+        else
+            tell_again(play, now);
         break;
     case JOB_HELD:
         fprintf(play->out, "is held");
         break;
     case JOB_STARTING:
-        fprintf(play->out, "starts at level %d on", now->level);
+        fprintf(play->out, "starts");
+        if (now->attempt > 1)
+            fprintf(play->out, " attempt %u", now->attempt);
+        fprintf(play->out, " at level %d on", now->level);
         tell_processors(play, now);
         break;
     case JOB_RUNNING:
@@ -218,8 +244,12 @@ static void set_option(struct play *play)
         options->settle_ms = number(play, 1);
     else if (is(play, 0, "fresh"))
         options->fresh_ms = number(play, 1);
+    else if (is(play, 0, "lease"))
+        options->lease_ms = number(play, 1);
     else if (is(play, 0, "start-timeout"))
         options->start_timeout_ms = number(play, 1);
+    else if (is(play, 0, "user-running"))
+        options->user_running = (uint32_t)number(play, 1);
     else if (allocator >= 0)
         options->allocator = (enum core_allocator)allocator;
     else
@@ -240,6 +270,7 @@ static void begin(struct play *play)
     play->world.keep_ended = true;
     play->world.on_change = tell_change;
     play->world.on_action = tell_action;
+    play->world.on_lapse = tell_lapse;
     for (int i = 1; i < play->nwords; i++) {
         if (sscanf(play->words[i], "%15[^:]:%d", name, &cpus) != 2 || cpus < 1 || cpus > SIM_CPUS) {
             play->error = "NAME:CPUS is needed";
@@ -268,6 +299,14 @@ static void submit(struct play *play)
         event.u.submit.each = true;
         i++;
     }
+    if (is(play, i, "by")) {
+        event.u.submit.uid = (uint32_t)number(play, i + 1);
+        i += 2;
+    }
+    if (is(play, i, "requeue")) {
+        event.u.submit.requeue = true;
+        i++;
+    }
     if (is(play, i, "on"))
         while (++i < play->nwords && n < SIM_HOSTS)
             hosts[n++] = host_of(play, i);
@@ -293,6 +332,7 @@ static void client(struct play *play)
     event.host = -1;
     event.job = job_of(play, 1);
     event.u.by.uid = 1;
+    event.u.by.admin = true;
     world_step(&play->world, &event);
 }
 
@@ -327,6 +367,12 @@ static void host_command(struct play *play)
         world_power_off(world, h, given_up);
     else if (is(play, 0, "cut"))
         world_cut(world, h, given_up);
+    else if (is(play, 0, "half"))
+        world_cut_half(world, h, given_up);
+    else if (is(play, 0, "suspect"))
+        world_suspect(world, h, given_up);
+    else if (is(play, 0, "slow"))
+        world->hosts[h].rate = number(play, 2);
     else if (is(play, 0, "up"))
         world_connect(world, h);
     else if (is(play, 0, "deaf") || is(play, 0, "hears"))
@@ -358,6 +404,16 @@ static void lose_group(struct play *play)
         play->error = "it has none";
 }
 
+static void restart(struct play *play)
+{
+    world_restart_core(&play->world);
+}
+
+static void slow_launches(struct play *play)
+{
+    play->world.faults.late_launched = 1000;
+}
+
 static void wait_for(struct play *play)
 {
     world_run_until(&play->world, play->world.now_ms + number(play, 1) - STEP_MS);
@@ -373,15 +429,39 @@ static const struct {
     void (*command)(struct play *play);
     bool before_hosts;
 } commands[] = {
-    {"levels", set_option, true},    {"allocator", set_option, true},     {"settle", set_option, true},
-    {"fresh", set_option, true},     {"start-timeout", set_option, true}, {"hosts", begin, true},
-    {"verbose", make_verbose, true}, {"submit", submit, false},           {"kill", client, false},
-    {"hold", client, false},         {"release", client, false},          {"cancel", client, false},
-    {"exit", end_process, false},    {"drain", host_command, false},      {"undrain", host_command, false},
-    {"off", host_command, false},    {"cut", host_command, false},        {"up", host_command, false},
-    {"deaf", host_command, false},   {"hears", host_command, false},      {"stubborn", host_command, false},
-    {"yields", host_command, false}, {"report", report, false},           {"lose", lose_group, false},
-    {"wait", wait_for, false},       {"table", tell_table, false},
+    {"levels", set_option, true},
+    {"allocator", set_option, true},
+    {"settle", set_option, true},
+    {"fresh", set_option, true},
+    {"start-timeout", set_option, true},
+    {"user-running", set_option, true},
+    {"lease", set_option, true},
+    {"hosts", begin, true},
+    {"verbose", make_verbose, true},
+    {"submit", submit, false},
+    {"kill", client, false},
+    {"hold", client, false},
+    {"release", client, false},
+    {"cancel", client, false},
+    {"exit", end_process, false},
+    {"drain", host_command, false},
+    {"undrain", host_command, false},
+    {"off", host_command, false},
+    {"cut", host_command, false},
+    {"up", host_command, false},
+    {"deaf", host_command, false},
+    {"hears", host_command, false},
+    {"stubborn", host_command, false},
+    {"yields", host_command, false},
+    {"report", report, false},
+    {"lose", lose_group, false},
+    {"half", host_command, false},
+    {"suspect", host_command, false},
+    {"slow", host_command, false},
+    {"slow-launches", slow_launches, false},
+    {"restart", restart, false},
+    {"wait", wait_for, false},
+    {"table", tell_table, false},
 };
 
 static void run_command(struct play *play)

@@ -17,9 +17,9 @@ struct walk_options {
 };
 
 static const char *const event_names[EVENT_TYPE_COUNT] = {
-    "submit",   "cancel",        "kill",      "hold",   "release", "drain",  "undrain",
-    "host-up",  "host-silent",   "host-down", "report", "ordered", "opened", "open-failed",
-    "launched", "launch-failed", "exited",    "abort",  "empty",   "tick"};
+    "submit",      "cancel",      "kill",          "hold",      "release", "drain",   "undrain",
+    "host-up",     "host-silent", "host-heard",    "host-down", "report",  "ordered", "opened",
+    "open-failed", "launched",    "launch-failed", "exited",    "abort",   "empty",   "tick"};
 static const char *const action_names[ACTION_TYPE_COUNT] = {"answer", "persist", "order", "open",
                                                             "launch", "end",     "taken", "timer"};
 static const char *const answer_names[ANSWER_COUNT] = {"ok",          "refused-size",  "refused-hosts", "no-such-job",
@@ -35,6 +35,7 @@ static void submit(struct world *world)
     event.u.submit.uid = 1 + world_random(world, 3);
     event.u.submit.nprocs = 1 + world_random(world, world_chance(world, 900) ? 4 : 12);
     event.u.submit.each = world_chance(world, 300);
+    event.u.submit.requeue = world_chance(world, 500);
     if (world_chance(world, 250)) {
         for (int h = world->nhosts - 1; h >= 0; h--) /* not in order, some twice */
             for (uint32_t k = world_random(world, 3); k > 0 && n < SIM_HOSTS; k--)
@@ -86,13 +87,28 @@ static void lose_host(struct world *world)
 
     if (!world->hosts[h].connected)
         return;
-    if (world_chance(world, 500))
+    if (world_chance(world, 350))
         world_power_off(world, h, give_up);
+    else if (world_chance(world, 400))
+        world_cut_half(world, h, (int64_t)world_random(world, 4000));
     else
         world_cut(world, h, give_up);
 }
 
-/* Also a reconnect of a host that is up. Seldom it comes with other CPUs. */
+static void disturb_host(struct world *world)
+{
+    int h = (int)world_random(world, (uint32_t)world->nhosts);
+
+    if (!world->hosts[h].connected)
+        return;
+    if (world_chance(world, 500))
+        world_restart_rsd(world, h);
+    else
+        world_suspect(world, h, (int64_t)world_random(world, 2000));
+}
+
+/* Also a reconnect of a host that is up. Seldom it comes with other CPUs, or with such as the configuration does not
+ * have. */
 static void bring_host(struct world *world)
 {
     int h = (int)world_random(world, (uint32_t)world->nhosts);
@@ -103,6 +119,7 @@ static void bring_host(struct world *world)
         for (int i = 0; i < host->ncpus; i++)
             host->cpus[i] = i + 2 * (int)world_random(world, 2) * (i + 1 == host->ncpus);
     }
+    host->misfit = world_chance(world, 50);
     if (host->connected)
         world_cut(world, h, -1);
     world_connect(world, h);
@@ -188,8 +205,10 @@ static void stimulate(struct world *world)
         drain(world, false);
     else if (dice < 885)
         lose_host(world);
-    else if (dice < 955)
+    else if (dice < 945)
         bring_host(world);
+    else if (dice < 955)
+        disturb_host(world);
     else if (dice < 965)
         lose_group(world);
     else if (dice < 975)
@@ -248,7 +267,9 @@ static void draw_options(struct core_options *options, uint64_t seed, uint64_t w
     options->fresh_ms = 3000 + (int64_t)(seed % 5000);
     options->settle_ms = (int64_t)(seed / 7 % 1500);
     options->start_timeout_ms = 4000;
+    options->user_running = seed / 13 % 3 == 0 ? 1 + (uint32_t)(seed / 39 % 4) : 0;
     options->resend_ms = 500 + (int64_t)(seed / 11 % 2000);
+    options->lease_ms = 1500 + (int64_t)(seed / 13 % 3000);
 }
 
 static void draw_world(struct world *world)
@@ -260,14 +281,19 @@ static void draw_world(struct world *world)
         snprintf(name, sizeof(name), "ws%d", h + 1);
         ncpus = 1 + (int)world_random(world, SIM_CPUS); /* not in the call: the order of drawing must be defined */
         world_add_host(world, name, ncpus, (int)world_random(world, 3));
+        world->hosts[h].rate = 950 + (int)world_random(world, 101);
+        world->hosts[h].old = world_chance(world, 60);
     }
     world->run_ms = 4000;
     world->faults.lost = (int)world_random(world, 150);
     world->faults.doubled = (int)world_random(world, 100);
     world->faults.open_fails = (int)world_random(world, 20);
     world->faults.launch_fails = (int)world_random(world, 20);
+    world->faults.late_launched = (int)world_random(world, 300);
     world->faults.never_launched = (int)world_random(world, 10);
     world->faults.delay_ms = 1 + (int)world_random(world, 400);
+    world->faults.late = (int)world_random(world, 20);
+    world->faults.disk_ms = (int)world_random(world, 200);
 }
 
 /* No new faults, all hosts there, nobody held. */
@@ -279,6 +305,9 @@ static void make_peace(struct world *world)
     world->faults = (struct sim_faults){.delay_ms = 20};
     world->frozen = true;
     for (int h = 0; h < world->nhosts; h++) {
+        if (world->hosts[h].misfit && world->hosts[h].connected)
+            world_cut(world, h, -1);
+        world->hosts[h].misfit = false;
         if (!world->hosts[h].connected)
             world_connect(world, h);
         event.type = EVENT_UNDRAIN;
@@ -357,6 +386,7 @@ static uint64_t walk(const struct walk_options *options, uint64_t number, struct
     world_run_until(&world, world.now_ms + 15000);
     judge_quiet(&world);
     end_all(&world);
+    judge_all_ended(&world);
     coverage->walks++;
     hash = world.hash;
     snprintf(error, 512, "%s", world.error);
@@ -395,6 +425,11 @@ static void print_coverage(const struct sim_coverage *coverage)
            "; (event, state) pairs met %d\n",
            coverage->lost, coverage->doubled, coverage->restarts, coverage->shared, coverage->moves_up,
            coverage->moves_up_far, pairs);
+    printf("# jobs accepted %" PRIu64 ", ended %" PRIu64 "; put back %" PRIu64 ", of them to wait for a lease %" PRIu64
+           "; attempts ended by their host %" PRIu64 "; half-open links %" PRIu64 ", restarts of rsd %" PRIu64
+           ", reboots %" PRIu64 ", rows lost before the commit %" PRIu64 "\n",
+           coverage->accepted, coverage->ended, coverage->again, coverage->lease_waits, coverage->lapses,
+           coverage->half_open, coverage->rsd_restarts, coverage->reboots, coverage->undone);
 }
 
 /* A walk that never loses, shares or moves up proves nothing. */
@@ -406,6 +441,8 @@ static bool vacuous(const struct sim_coverage *coverage)
     for (int i = 0; i < ACTION_TYPE_COUNT; i++)
         if (coverage->actions[i] == 0)
             return true;
+    if (coverage->lease_waits == 0 || coverage->lapses == 0 || coverage->half_open == 0 || coverage->undone == 0)
+        return true;
     return coverage->lost == 0 || coverage->doubled == 0 || coverage->shared == 0 || coverage->moves_up_far == 0;
 }
 
@@ -450,6 +487,7 @@ static uint64_t run_walks(const struct walk_options *options, uint64_t first, ui
             continue;
         printf("# sim walk --walks 1 --seed %" PRIu64 " --events %" PRIu64 ": %s\n", options->seed + i, options->events,
                error);
+        coverage->ended = coverage->accepted; /* what it left undone is not the next one's fault */
         *failed = true;
     }
     return hash;

@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { LATE_LAUNCHED_MS = 2000 };
+
 /* ---- chance ---- */
 
 uint32_t world_random(struct world *world, uint32_t n)
@@ -123,15 +125,19 @@ static struct sim_order *copy_order(const struct sim_order *order)
 
 static int64_t delay(struct world *world)
 {
-    return 1 + (int64_t)world_random(world, (uint32_t)world->faults.delay_ms);
+    int64_t late = world_chance(world, world->faults.late) ? (int64_t)world_random(world, 8000) : 0;
+
+    return 1 + late + (int64_t)world_random(world, (uint32_t)world->faults.delay_ms);
 }
 
 void world_send(struct world *world, struct message *message)
 {
     struct sim_host *host = &world->hosts[message->host];
     struct message twin = *message;
+    bool stored = message->kind == TO_HOST_OPEN || message->kind == TO_HOST_TAKEN; /* what they say must be on disk */
+    int64_t from_ms = stored && world->commit_ms > world->now_ms ? world->commit_ms : world->now_ms;
 
-    message->epoch = twin.epoch = host->epoch;
+    message->epoch = twin.epoch = message->kind <= TO_HOST_CONTACT ? host->ear : host->epoch;
     if (!host->connected || world_chance(world, world->faults.lost)) {
         world->coverage->lost += host->connected;
         free(message->order);
@@ -141,9 +147,9 @@ void world_send(struct world *world, struct message *message)
         world->coverage->doubled++;
         if (message->order != NULL)
             twin.order = copy_order(message->order);
-        world_post(world, &twin, world->now_ms + delay(world));
+        world_post(world, &twin, from_ms + delay(world));
     }
-    world_post(world, message, world->now_ms + delay(world));
+    world_post(world, message, from_ms + delay(world));
 }
 
 /* ---- the shell ---- */
@@ -168,13 +174,73 @@ static void send_order(struct world *world, const struct action *action)
     world_send(world, &message);
 }
 
+static void *copy_of(const void *from, size_t size)
+{
+    void *copy = from != NULL ? malloc(size + 1) : NULL;
+
+    if (from != NULL && copy == NULL)
+        abort();
+    return from != NULL ? memcpy(copy, from, size) : NULL;
+}
+
+static void free_row(struct sim_row *row)
+{
+    if (row == NULL)
+        return;
+    free((void *)(uintptr_t)row->job.processors);
+    free((void *)(uintptr_t)row->job.exited);
+    free((void *)(uintptr_t)row->job.hosts);
+    free((void *)(uintptr_t)row->job.lost);
+    free(row);
+}
+
+/* One writer: rows are on disk in the order in which they were put. */
+static void persist(struct world *world, uint64_t id)
+{
+    const struct core_job *job = core_job(world->core, id);
+    struct message message = {.kind = SHELL_COMMITTED, .host = -1, .row = calloc(1, sizeof(struct sim_row))};
+    int64_t done_ms = world->now_ms;
+
+    if (message.row == NULL || job == NULL)
+        abort();
+    message.row->job = *job;
+    message.row->job.text = NULL;
+    message.row->job.processors = copy_of(job->processors, job->nprocs * sizeof(*job->processors));
+    message.row->job.exited = copy_of(job->exited, ((job->each ? job->nprocs : 1) + 7) / 8);
+    message.row->job.hosts = copy_of(job->hosts, (size_t)job->nhosts * sizeof(int));
+    message.row->job.lost = copy_of(job->lost, (size_t)job->nlost * sizeof(int));
+    if (world->faults.disk_ms > 0)
+        done_ms += (int64_t)world_random(world, (uint32_t)world->faults.disk_ms);
+    if (done_ms > world->commit_ms)
+        world->commit_ms = done_ms;
+    world_post(world, &message, world->commit_ms);
+}
+
+static void commit(struct world *world, struct message *message)
+{
+    uint64_t id = message->row->job.id;
+
+    if (id >= SIM_IDS) {
+        world_fail(world, "too many jobs");
+        return;
+    }
+    judge_committed(world, &message->row->job);
+    free_row(world->rows[id]);
+    world->rows[id] = NULL;
+    if (world->ended[id])
+        return;
+    world->rows[id] = message->row;
+    message->row = NULL;
+}
+
 static void act(struct world *world, const struct action *action)
 {
     struct message message = {.host = action->host,
                               .job = action->job,
                               .attempt = action->attempt,
                               .generation = action->generation,
-                              .rank = action->rank};
+                              .rank = action->rank,
+                              .lease_ms = action->lease_ms};
 
     switch (action->type) {
     case ACTION_ANSWER:
@@ -183,6 +249,7 @@ static void act(struct world *world, const struct action *action)
         world->coverage->answers[action->answer]++;
         break;
     case ACTION_PERSIST:
+        persist(world, action->job);
         break;
     case ACTION_ORDER:
         send_order(world, action);
@@ -194,7 +261,8 @@ static void act(struct world *world, const struct action *action)
     case ACTION_LAUNCH:
         message.kind = SHELL_START;
         if (!world_chance(world, world->faults.never_launched))
-            world_post(world, &message, world->now_ms + delay(world));
+            world_post(world, &message,
+                       (world->commit_ms > world->now_ms ? world->commit_ms : world->now_ms) + delay(world));
         break;
     case ACTION_END:
         message.kind = TO_HOST_END;
@@ -271,7 +339,9 @@ static void start_processes(struct world *world, const struct message *message)
         return;
     if (!world_chance(world, world->faults.launch_fails) && model_start(world, job)) {
         launched.kind = SHELL_LAUNCHED;
-        world_post(world, &launched, world->now_ms + delay(world));
+        world_post(world, &launched,
+                   world->now_ms + delay(world) +
+                       (world_chance(world, world->faults.late_launched) ? LATE_LAUNCHED_MS : 0));
         return;
     }
     failed.u.failed.reason = REASON_START_FAILED;
@@ -313,8 +383,36 @@ static void give_up(struct world *world, const struct message *message)
 {
     struct event event = {.type = EVENT_HOST_DOWN, .host = message->host};
 
+    event.u.down.silence_ms = world->now_ms - world->hosts[message->host].heard_ms;
     if (!world->hosts[message->host].connected && world->hosts[message->host].epoch == message->epoch)
         world_step(world, &event);
+}
+
+static void heard_again(struct world *world, const struct message *message)
+{
+    struct event event = {.type = EVENT_HOST_HEARD, .host = message->host};
+
+    if (world->hosts[message->host].connected && world->hosts[message->host].epoch == message->epoch)
+        world_step(world, &event);
+}
+
+static void lost(struct world *world, const struct message *message)
+{
+    struct event event = {.type = EVENT_ABORT, .job = message->job, .attempt = message->attempt, .host = -1};
+
+    event.u.failed.reason = REASON_LOST;
+    event.u.failed.text = "its lease ran out";
+    world_step(world, &event);
+}
+
+/* The answer goes to a host that is up only, after it is noted that the host was heard. */
+static void answer_contact(struct world *world, const struct message *message)
+{
+    struct message answer = *message;
+
+    answer.kind = TO_HOST_CONTACT;
+    if (core_host(world->core, message->host)->up)
+        world_send(world, &answer);
 }
 
 static void idle_report(struct world *world, struct message *message)
@@ -327,19 +425,33 @@ static void idle_report(struct world *world, struct message *message)
 
 static void deliver(struct world *world, struct message *message)
 {
-    const struct sim_host *host = message->host >= 0 ? &world->hosts[message->host] : NULL;
+    struct sim_host *host = message->host >= 0 ? &world->hosts[message->host] : NULL;
 
-    if (message->kind <= TO_CORE_REPORT && (!host->connected || host->epoch != message->epoch))
+    if (message->kind <= TO_HOST_CONTACT && (!host->powered || host->ear != message->epoch))
         return;
+    if (message->kind > TO_HOST_CONTACT && message->kind <= TO_CORE_REPORT) {
+        if (!host->connected || host->epoch != message->epoch)
+            return;
+        host->heard_ms = world->now_ms;
+    }
     switch (message->kind) {
     case TO_HOST_ORDER:
     case TO_HOST_OPEN:
     case TO_HOST_END:
     case TO_HOST_TAKEN:
+    case TO_HOST_CONTACT:
     case HOST_PROCESS_ENDS:
     case HOST_EXIT_AGAIN:
     case HOST_GROUP_GONE:
+    case HOST_CONTACT:
+    case HOST_LEASE:
         model_deliver(world, message);
+        break;
+    case TO_CORE_LOST:
+        lost(world, message);
+        break;
+    case TO_CORE_CONTACT:
+        answer_contact(world, message);
         break;
     case TO_CORE_ORDERED:
         step_message(world, message, EVENT_ORDERED);
@@ -374,6 +486,12 @@ static void deliver(struct world *world, struct message *message)
     case SHELL_GIVE_UP:
         give_up(world, message);
         break;
+    case SHELL_HEARD:
+        heard_again(world, message);
+        break;
+    case SHELL_COMMITTED:
+        commit(world, message);
+        break;
     case HOST_IDLE_REPORT:
         idle_report(world, message);
         break;
@@ -388,6 +506,7 @@ void world_run_until(struct world *world, int64_t at_ms)
             world->now_ms = message.at_ms;
         deliver(world, &message);
         free(message.order);
+        free_row(message.row);
     }
     if (at_ms > world->now_ms)
         world->now_ms = at_ms;
@@ -400,10 +519,15 @@ void world_connect(struct world *world, int index)
     struct sim_host *host = &world->hosts[index];
     struct core_holding holdings[SIM_GROUPS];
     struct event event = {.type = EVENT_HOST_UP, .host = index};
+    struct message contact = {.kind = TO_CORE_CONTACT, .host = index};
 
+    if (!host->powered)
+        host->boot++;
     host->powered = true;
     host->connected = true;
-    host->epoch++;
+    host->heard_ms = world->now_ms;
+    host->nopens = 0; /* what came over another link is not obeyed any more */
+    host->ear = ++host->epoch;
     for (int i = 0; i < host->ngroups; i++)
         holdings[i] = (struct core_holding){.job = host->groups[i].job, .attempt = host->groups[i].attempt};
     event.u.up.cpus = host->cpus;
@@ -411,7 +535,14 @@ void world_connect(struct world *world, int index)
     event.u.up.generation = host->order.generation;
     event.u.up.holdings = holdings;
     event.u.up.nholdings = host->ngroups;
+    event.u.up.rebooted = host->known_boot != 0 && host->known_boot != host->boot;
+    event.u.up.closed = host->misfit;
+    event.u.up.no_lease = host->old;
+    world->coverage->reboots += event.u.up.rebooted;
+    host->known_boot = host->boot;
     world_step(world, &event);
+    contact.said_ms = world->now_ms;
+    world_send(world, &contact);
 }
 
 void world_cut(struct world *world, int index, int64_t give_up_after_ms)
@@ -423,11 +554,42 @@ void world_cut(struct world *world, int index, int64_t give_up_after_ms)
 
     host->connected = false;
     host->nopens = 0;
-    message.epoch = ++host->epoch;
+    message.epoch = host->ear = ++host->epoch;
     if (noticed || give_up_after_ms >= 0)
         world_step(world, &silent);
     if (give_up_after_ms >= 0)
         world_post(world, &message, world->now_ms + give_up_after_ms);
+}
+
+void world_cut_half(struct world *world, int index, int64_t give_up_after_ms)
+{
+    struct sim_host *host = &world->hosts[index];
+    struct message message = {.kind = SHELL_GIVE_UP, .host = index};
+    struct event silent = {.type = EVENT_HOST_SILENT, .host = index};
+
+    host->connected = false; /* its ear stays */
+    message.epoch = ++host->epoch;
+    world->coverage->half_open++;
+    world_step(world, &silent);
+    world_post(world, &message, world->now_ms + give_up_after_ms);
+}
+
+void world_suspect(struct world *world, int index, int64_t heard_after_ms)
+{
+    struct event silent = {.type = EVENT_HOST_SILENT, .host = index};
+    struct message heard = {.kind = SHELL_HEARD, .host = index, .epoch = world->hosts[index].epoch};
+
+    world_step(world, &silent);
+    world_post(world, &heard, world->now_ms + heard_after_ms);
+}
+
+/* Groups run on under their supervisors; what it had not yet done is forgotten. */
+void world_restart_rsd(struct world *world, int index)
+{
+    world_cut(world, index, -1);
+    world->hosts[index].nended = 0;
+    world->coverage->rsd_restarts++;
+    world_connect(world, index);
 }
 
 void world_power_off(struct world *world, int index, int64_t give_up_after_ms)
@@ -437,6 +599,7 @@ void world_power_off(struct world *world, int index, int64_t give_up_after_ms)
     world_cut(world, index, give_up_after_ms);
     host->powered = false;
     host->ngroups = host->nended = 0;
+    host->contact_ms = INT32_MIN; /* never */
     memset(&host->order, 0, sizeof(host->order));
 }
 
@@ -486,16 +649,15 @@ static int by_allocation(const void *a, const void *b)
 static struct core *restored_core(struct world *world)
 {
     struct core *core = core_create(&world->options);
-    const struct core_job *jobs[SEEN_JOBS] = {NULL}, *job;
-    uint64_t cursor = 0;
+    const struct core_job *jobs[SEEN_JOBS] = {NULL};
     int n = 0;
 
     for (int h = 0; h < world->nhosts && core != NULL; h++)
         if (core_add_host(core, world->hosts[h].name) != h)
             world_fail(world, "restart: core_add_host() failed");
-    while (core != NULL && n < SEEN_JOBS && (job = core_next_job(world->core, &cursor)) != NULL)
-        if (job->state != JOB_DONE && job->state != JOB_CANCELLED)
-            jobs[n++] = job;
+    for (int id = 0; id < SIM_IDS && n < SEEN_JOBS; id++)
+        if (world->rows[id] != NULL)
+            jobs[n++] = &world->rows[id]->job;
     if (n > 1)
         qsort(jobs, (size_t)n, sizeof(jobs[0]), by_allocation);
     for (int i = 0; i < n; i++)
@@ -506,11 +668,33 @@ static struct core *restored_core(struct world *world)
     return core;
 }
 
+/* What was only in its memory is gone: rows not yet on disk, what waited for them, timers. */
+static void forget_shell(struct world *world)
+{
+    struct message *old = world->heap;
+    int n = world->nheap;
+
+    world->heap = NULL;
+    world->nheap = world->heap_capacity = 0;
+    for (int i = 0; i < n; i++) {
+        if (old[i].kind < SHELL_START || old[i].kind > SHELL_COMMITTED) {
+            world_post(world, &old[i], old[i].at_ms);
+            continue;
+        }
+        world->coverage->undone += old[i].kind == SHELL_COMMITTED;
+        free_row(old[i].row);
+    }
+    free(old);
+    world->commit_ms = world->now_ms;
+}
+
 void world_restart_core(struct world *world)
 {
-    struct core *core = restored_core(world);
-    char text[400];
+    struct core *core;
+    struct event tick = {.type = EVENT_TICK, .host = -1};
 
+    forget_shell(world);
+    core = restored_core(world);
     if (core == NULL)
         abort();
     core_destroy(world->core);
@@ -518,11 +702,13 @@ void world_restart_core(struct world *world)
     world->timer_ms = -1;
     world->coverage->restarts++;
     judge_restart(world);
-    if (core_check(core, text, sizeof(text)) != 0)
-        world_fail(world, "after a restart: %s", text);
+    world_step(world, &tick);
     for (int h = 0; h < world->nhosts; h++) {
         struct event event = {.type = EVENT_DRAIN, .host = h};
-        world_cut(world, h, 5000);
+        world->hosts[h].heard_ms = world->now_ms;
+        if (world_chance(world, 500))
+            world->hosts[h].known_boot = 0;
+        world_cut(world, h, 1000 + (int64_t)world_random(world, 4000));
         if (world->hosts[h].drained)
             world_step(world, &event);
     }
@@ -555,13 +741,17 @@ void world_add_host(struct world *world, const char *name, int ncpus, int first_
         host->cpus[i] = first_cpu + i;
     if (core_add_host(world->core, name) != world->nhosts)
         world_fail(world, "core_add_host(%s) failed", name);
-    world->nhosts++;
+    model_init(world, world->nhosts++);
 }
 
 void world_fini(struct world *world)
 {
-    for (int i = 0; i < world->nheap; i++)
+    for (int i = 0; i < world->nheap; i++) {
         free(world->heap[i].order);
+        free_row(world->heap[i].row);
+    }
+    for (int id = 0; id < SIM_IDS; id++)
+        free_row(world->rows[id]);
     free(world->heap);
     actions_fini(&world->actions);
     core_destroy(world->core);

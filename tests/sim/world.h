@@ -46,6 +46,8 @@ struct sim_group { /* a job's group and supervisor on a host */
     uint64_t job;
     uint32_t attempt;
     bool ending;
+    int64_t lease_ms; /* 0: none */
+    bool lapsed;      /* its lease has run out: it ends */
     int nranks;
     struct sim_rank ranks[SIM_CPUS];
 };
@@ -54,6 +56,7 @@ struct sim_open { /* waits for its order */
     uint64_t job;
     uint32_t attempt;
     uint64_t generation;
+    int64_t lease_ms;
 };
 
 struct sim_host {
@@ -62,9 +65,18 @@ struct sim_host {
     char name[16];
     int cpus[SIM_CPUS], ncpus;
     bool powered, connected, drained;
+    bool old;       /* its rsd knows no leases */
+    bool misfit;    /* its CPUs are not those of the configuration: it comes up closed */
     bool deaf;      /* scenario: does not answer OPEN */
     bool stubborn;  /* scenario: groups do not end */
     uint32_t epoch; /* of its link; messages of earlier ones are lost */
+    uint32_t ear;   /* of the link that it believes in: a half-open one may still bring late messages */
+    int64_t contact_ms; /* when it said the last thing that was answered */
+    int rate;           /* how fast its clock runs, in 1/1000 */
+    uint32_t boot;
+    /* what the shell knows */
+    int64_t heard_ms;
+    uint32_t known_boot; /* 0: none */
     struct sim_order order;
     struct sim_group groups[SIM_GROUPS];
     int ngroups;
@@ -77,20 +89,31 @@ enum message_kind {
     TO_HOST_OPEN,
     TO_HOST_END,
     TO_HOST_TAKEN,
+    TO_HOST_CONTACT,
     TO_CORE_ORDERED,
     TO_CORE_OPENED,
     TO_CORE_OPEN_FAILED,
     TO_CORE_EXITED,
     TO_CORE_EMPTY,
+    TO_CORE_LOST,
+    TO_CORE_CONTACT,
     TO_CORE_REPORT,
     SHELL_START,
     SHELL_LAUNCHED,
     SHELL_TICK,
     SHELL_GIVE_UP,
+    SHELL_HEARD,
+    SHELL_COMMITTED,
     HOST_PROCESS_ENDS,
     HOST_EXIT_AGAIN,
     HOST_GROUP_GONE,
+    HOST_CONTACT,
+    HOST_LEASE,
     HOST_IDLE_REPORT
+};
+
+struct sim_row { /* of the store; its pointers are owned */
+    struct core_job job;
 };
 
 struct message {
@@ -105,6 +128,8 @@ struct message {
     uint32_t rank;
     int status, signal;
     struct sim_order *order; /* owned */
+    struct sim_row *row;     /* owned */
+    int64_t lease_ms, said_ms;
     int64_t begin_ms, end_ms;
     double busy[SIM_CPUS], jobs[SIM_CPUS];
     int ncpus;
@@ -112,7 +137,10 @@ struct message {
 
 struct sim_faults { /* in 1/1000 */
     int lost, doubled, open_fails, launch_fails, never_launched, vanishes;
+    int late_launched; /* that its processes have been started is heard seconds later */
+    int late;          /* takes seconds */
     int delay_ms; /* messages take 1..delay_ms */
+    int disk_ms;  /* a commit takes 0..disk_ms */
 };
 
 struct sim_coverage {
@@ -121,12 +149,13 @@ struct sim_coverage {
     uint64_t pairs[EVENT_TYPE_COUNT][SIM_STATES];
     uint64_t reasons[REASON_COUNT], answers[ANSWER_COUNT];
     uint64_t lost, doubled, restarts, moves_up, moves_up_far, shared, owners_refused;
+    uint64_t accepted, ended, undone, again, lease_waits, lapses, half_open, rsd_restarts, reboots;
 };
 
 /* What the judge remembers of a job between steps. */
 struct seen_job {
     uint64_t id;
-    uint32_t attempt;
+    uint32_t attempt, uid;
     uint64_t allocation;
     enum job_state state;
     int level;
@@ -135,7 +164,8 @@ struct seen_job {
     bool restricted;
     unsigned hosts;  /* bit per host of --hosts */
     unsigned opened; /* bit per host that has said so */
-    bool each;
+    bool each, requeue, claimed;
+    bool killed; /* it was said that it is */
     uint32_t launches;
     bool judged; /* its allocation was looked at */
     bool timed;  /* lived under this core since allocated_ms */
@@ -143,7 +173,7 @@ struct seen_job {
 };
 
 struct seen_host {
-    bool up, silent, drained;
+    bool up, silent, drained, closed;
     int ncpus, cpus[SIM_CPUS];
     bool reported;
     int64_t report_begin_ms, report_end_ms;
@@ -154,7 +184,12 @@ struct seen_host {
     struct sim_order last; /* the last order sent */
 };
 
-enum { SEEN_JOBS = 512 };
+struct sim_ran { /* the last attempt that was started somewhere, and its ranks */
+    uint32_t attempt;
+    uint64_t ranks;
+};
+
+enum { SEEN_JOBS = 512, SIM_IDS = 4096 };
 
 struct world {
     struct core_options options;
@@ -174,6 +209,10 @@ struct world {
     struct seen_job seen[SEEN_JOBS]; /* in the order of ids */
     int nseen;
     struct seen_host seen_hosts[SIM_HOSTS];
+    struct sim_row *rows[SIM_IDS]; /* committed, by id; not of ended jobs */
+    bool ended[SIM_IDS];
+    struct sim_ran ran[SIM_IDS];
+    int64_t commit_ms; /* of the last row put */
     uint64_t hash; /* of all events and actions so far */
     struct sim_coverage *coverage;
     int answered, taken; /* in this step */
@@ -185,6 +224,7 @@ struct world {
     void (*on_event)(struct world *world, const struct event *event);
     void (*on_action)(struct world *world, const struct action *action);
     void (*on_change)(struct world *world, const struct seen_job *before, const struct core_job *now);
+    void (*on_lapse)(struct world *world, int host, const struct sim_group *group);
     void *user;
 };
 
@@ -205,6 +245,10 @@ void world_run_until(struct world *world, int64_t at_ms);
 void world_connect(struct world *world, int host);
 void world_cut(struct world *world, int host, int64_t give_up_after_ms); /* the link; -1: never given up */
 void world_power_off(struct world *world, int host, int64_t give_up_after_ms);
+/* The core's side closes the link and gives the host up; the host does not notice, and what is under way still comes. */
+void world_cut_half(struct world *world, int host, int64_t give_up_after_ms);
+void world_suspect(struct world *world, int host, int64_t heard_after_ms); /* the link says nothing for a while */
+void world_restart_rsd(struct world *world, int host);
 void world_report(struct world *world, int host, const double *busy, const double *jobs, int64_t interval_ms);
 void world_restart_core(struct world *world);
 void world_end_process(struct world *world, uint64_t job, uint32_t rank, int status, int signal);
@@ -212,6 +256,7 @@ void world_lose_group(struct world *world, int host, int group);
 void world_start_idle_reports(struct world *world);
 
 /* model.c: the host's side */
+void model_init(struct world *world, int host);
 void model_deliver(struct world *world, const struct message *message); /* TO_HOST_* and HOST_* */
 struct sim_group *model_group(struct sim_host *host, uint64_t job, uint32_t attempt);
 bool model_start(struct world *world, const struct core_job *job);            /* all processes; false: a host cannot */
@@ -222,6 +267,10 @@ void world_send(struct world *world, struct message *message);                /*
 void judge_before(struct world *world, const struct event *event);
 void judge_action(struct world *world, const struct action *action);
 void judge_after(struct world *world, const struct event *event);
+void judge_group(struct world *world, int host, uint64_t job, uint32_t attempt); /* it is made now */
+void judge_start(struct world *world, uint64_t job, uint32_t attempt, uint32_t rank); /* a process begins */
+void judge_committed(struct world *world, const struct core_job *row);
+void judge_all_ended(struct world *world); /* what was accepted */
 void judge_restart(struct world *world);
 void judge_quiet(struct world *world); /* nothing is under way: hosts equal the table */
 const struct seen_job *judge_find(const struct world *world, uint64_t job);

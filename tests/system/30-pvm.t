@@ -71,12 +71,13 @@ for i in 1 2; do
     is "PVM job $i of two at once ends well" $? 0
 done
 
-# ---- a daemon dies, on either host; ekill ----
-for k in 1 2; do
+# ---- a daemon dies or stops, on either host; ekill ----
+for how in 'KILL 1 dies' 'KILL 2 dies' 'STOP 1 stops' 'STOP 2 stops'; do
+    read -r signal k what <<<"$how"
     id=$(pvm alice -o /dev/null 2 "$examples/barrier" -P 2 -v 1 -f 50)
     until_ok 10 eval '[ -n "$(kind $k "$id" barrier)" ]'
-    on $k kill -KILL "$(kind $k "$id" pvmd | sort -n | head -n 1)" # the oldest: a task is called pvmd too until its exec
-    wait_for 2 "a pvmd that dies on ws$k ends the job within 2 s" over "$id"
+    on "$k" kill -"$signal" "$(kind "$k" "$id" pvmd | sort -n | head -n 1)" # the oldest: a task is called pvmd too until its exec
+    wait_for 2 "a pvmd that $what on ws$k ends the job within 2 s" over "$id"
     like 'with a reason' "$(field "$id" '(j["reason_code"], j["reason"])')" "pvm-failed.*ws$k"
     ok 'and nothing is left' until_ok 2 nothing_left "$id"
 done
@@ -88,26 +89,32 @@ ok 'on all nodes' until_ok 2 nothing_left "$id"
 
 # ---- a later job cannot disturb by flooding the daemons ----
 turnaround() { field "$1" '__import__("datetime").datetime.fromisoformat(j["ended"].replace("Z", "+00:00")).timestamp() - __import__("datetime").datetime.fromisoformat(j["started"].replace("Z", "+00:00")).timestamp()'; }
-: >"$tmp/alone"
-: >"$tmp/flooded"
-waiting() { as alice 1 esubmit --pvm -w -o /dev/null 2 "$examples/barrier" -P 2 -v 3 -f 2 2>/dev/null; } # esubmit waits, the shell does not poll
-for _ in 1 2 3 4 5; do
+waiting() { as alice 1 esubmit --pvm -w -o /dev/null 2 "$examples/barrier" -P 2 -v 3 -f 4 2>/dev/null; } # esubmit waits, the shell does not poll
+flood_pair() {
     turnaround "$(waiting)" >>"$tmp/alone"
+    : >"$tmp/id"
     waiting >"$tmp/id" &
     first=$!
     until_ok 10 test -s "$tmp/id"
-    flood=$(pvm bob -o /dev/null 2 "$examples/flood" -s 30)
+    flood=$(pvm bob -o /dev/null 2 "$examples/flood" -s 60)
     wait $first
     turnaround "$(cat "$tmp/id")" >>"$tmp/flooded"
     as bob 1 ekill "$flood"
     until_ok 5 over "$flood"
+}
+cheap() { # the medians of all pairs so far are at most 3 % apart
+    python3 -c "
+import statistics as s, sys
+a, f = (sorted(float(x) for x in open('$tmp/' + n)) for n in ('alone', 'flooded'))
+r = s.median(f) / s.median(a)
+print('flooded : alone', round(r, 4), 'alone', [round(x, 2) for x in a], 'flooded', [round(x, 2) for x in f])
+sys.exit(not r <= 1.03)" >"$tmp/ratio"
+}
+for ((pairs = 1; pairs <= 5; pairs++)); do flood_pair; done
+for (( ; pairs <= 11; pairs += 3)); do # the spread of a busy machine is larger than the cost: more pairs then
+    ! cheap || break
+    for _ in 1 2 3; do flood_pair; done
 done
-ratio=$(python3 -c "
-import statistics as s
-a, f = ([float(x) for x in open('$tmp/' + n)] for n in ('alone', 'flooded'))
-print(round(s.median(f) / s.median(a), 4), 'alone', sorted(a), 'flooded', sorted(f))")
-diag "$ratio"
-# 3 % are promised. Two seconds vary by more than that on a shared machine, so the bound here only tells an order of ranks that is wrong
-# (it nearly doubled the time); the figure above is the measurement.
-ok 'a flood of messages does not get above the first job' python3 -c "import sys; sys.exit(not ${ratio%% *} <= 1.25)"
+ok 'a flood of messages costs the first job at most 3 %' cheap
+diag "$(cat "$tmp/ratio")"
 done_testing

@@ -19,6 +19,8 @@ top=${here%/tests/system}
 lab=$top/tests/lab/lab
 build=${LAB_BUILD:-$top/build}
 export LAB_BUILD=$build LAB_ID=${LAB_ID:-t-$$}
+patience=1 # all waiting is so many times longer
+! grep -q enable-sanitizers "$build/config.status" 2>/dev/null || patience=${TEST_PATIENCE:-5}
 points=0 failures=0 nodes=0 observer_pid='' finished=
 
 tmp=$(mktemp -d)
@@ -95,7 +97,7 @@ skip() { # NAME REASON
 }
 
 until_ok() { # poll every 20 ms
-    local deadline=$(($(now_ms) + $1 * 1000))
+    local deadline=$(($(now_ms) + $1 * 1000 * patience))
     shift
     until "$@" >/dev/null 2>&1; do
         [ "$(now_ms)" -lt "$deadline" ] || return 1
@@ -110,7 +112,7 @@ wait_for() {
         point 0 "$name"
     else
         point 1 "$name"
-        diag "not within $seconds s: $*" "$("$@" 2>&1 | tail -n 20)"
+        diag "not within $((seconds * patience)) s: $*" "$("$@" 2>&1 | tail -n 20)"
         return 1
     fi
 }

@@ -1,6 +1,7 @@
 #include "config.h"
 
 #include "elmer_lab.h"
+#include "scratch.h"
 
 #include <arpa/inet.h>
 #include <dirent.h>
@@ -70,8 +71,9 @@ void lab_create(struct lab *lab, const char *config, bool tcp)
 {
     *lab = (struct lab){.port = tcp ? free_port() : 0};
     snprintf(lab->dir, sizeof(lab->dir), "/tmp/elmer-test-XXXXXX");
-    assert_non_null(mkdtemp(lab->dir));
+    assert_non_null(scratch_dir(lab->dir));
     snprintf(lab->config, sizeof(lab->config), "%s", config);
+    lab->minor = WIRE_MINOR;
     lab_configure(lab);
 }
 
@@ -197,12 +199,13 @@ void fake_send(struct fake *fake, struct wire_message *message)
 void fake_open(struct fake *fake, const struct lab *lab, const char *socket_name)
 {
     struct wire_message hello = {.type = WIRE_hello,
-                                 .u.hello = {.program = "test", .major = WIRE_MAJOR, .minor = WIRE_MINOR}},
+                                 .u.hello = {.program = "test", .major = WIRE_MAJOR, .minor = lab->minor}},
                         answer;
     int fd = lab_connect(lab, socket_name);
     *fake = (struct fake){0};
     assert_true(fd >= 0);
     assert_int_equal(channel_init(&fake->channel, fd, WIRE_FROM_ELMER, 4 << 20), 0);
+    fake->channel.minor = lab->minor;
     send_raw(fake, &hello);
     fake_expect(fake, WIRE_hello, &answer);
     assert_string_equal(answer.u.hello.program, "elmer");
@@ -259,7 +262,7 @@ static int receive(struct fake *fake, int64_t deadline_ms)
         fake->pings++;
     } else if (message.type == WIRE_relayed) {
         const struct wire_relayed *relayed = &message.u.relayed;
-        if (wire_decode(relayed->frame, strlen(relayed->frame), WIRE_MINOR, &inner, &err))
+        if (wire_decode(relayed->frame, strlen(relayed->frame), fake->channel.minor, &inner, &err))
             fail_msg("relayed: %s", err.text);
         keep(fake, true, relayed->client, &inner);
         wire_message_fini(&message);
@@ -349,7 +352,7 @@ void host_relay(struct fake *host, uint64_t client, uint32_t uid, const char *us
     char *json;
     size_t size;
     message->id = ++host->ids;
-    if (wire_encode(message, WIRE_MINOR, &json, &size, &err))
+    if (wire_encode(message, host->channel.minor, &json, &size, &err))
         fail_msg("relay: %s", err.text);
     relay.u.relay.frame = json;
     send_raw(host, &relay);
@@ -444,7 +447,7 @@ uint64_t lab_submit(struct fake *host, struct wire_message *submission, char *st
 void lab_query(struct fake *host, uint64_t job, struct wire_message *message)
 {
     struct wire_message query = {.type = WIRE_query, .u.query.jobs = {&job, 1}};
-    host_relay(host, 8, 2002, "bob", &query);
+    host_relay(host, 8, 2001, "alice", &query);
     host_expect_relayed(host, 8, WIRE_jobs, message);
     assert_int_equal(message->id, query.id);
     assert_int_equal(message->u.jobs.jobs.count, 1);

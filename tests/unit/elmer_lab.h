@@ -19,6 +19,7 @@ struct lab {
     char config[4096]; /* beyond the sockets and the store */
     unsigned port;     /* 0: no TCP */
     pid_t pid;
+    unsigned minor;    /* that the fakes speak; WIRE_MINOR unless changed */
 };
 
 /* Make the directory; config: more lines for elmer.conf (section [elmer] is open). tcp: listen on a free port. */
@@ -73,7 +74,7 @@ void host_ordered(struct fake *host, uint64_t generation);
 struct wire_message lab_submission(const char *token, uint64_t nprocs);
 /* Submit as alice (2001) through the host, and expect it to be taken; returns the id. */
 uint64_t lab_submit(struct fake *host, struct wire_message *submission, char *state, size_t size);
-/* The view of a job, by query. */
+/* The view of a job, as alice sees it. */
 void lab_query(struct fake *host, uint64_t job, struct wire_message *message);
 /* ... when it has this state. */
 void lab_query_until(struct fake *host, uint64_t job, const char *state, struct wire_message *message);

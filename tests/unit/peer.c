@@ -49,15 +49,22 @@ int peer_connect(const char *path)
     return fd;
 }
 
-void peer_accept(int listen_fd, struct channel *channel, unsigned from)
+int peer_accept_fd(int listen_fd)
 {
     struct pollfd pollfd = {.fd = listen_fd, .events = POLLIN};
-    struct err err = ERR_INIT;
     int fd;
 
     assert_int_equal(poll(&pollfd, 1, PEER_DEADLINE_MS), 1);
     fd = accept4(listen_fd, NULL, NULL, SOCK_CLOEXEC);
     assert_true(fd >= 0);
+    return fd;
+}
+
+void peer_accept(int listen_fd, struct channel *channel, unsigned from)
+{
+    struct err err = ERR_INIT;
+    int fd = peer_accept_fd(listen_fd);
+
     assert_int_equal(channel_init(channel, fd, from, 1 << 24), 0);
     if (channel_hello(channel, "peer", peer_soon(), &err) != 0)
         fail_msg("%s", err.text);
@@ -86,7 +93,7 @@ struct wire_message peer_expect(struct channel *channel, enum wire_type type)
             struct wire_message pong = {.type = WIRE_pong, .id = message.id};
 
             peer_send(channel, &pong);
-        } else if (message.type != WIRE_report) {
+        } else if (message.type != WIRE_report && message.type != WIRE_contact) {
             fail_msg("%s came instead of %s", wire_type_name(message.type), wire_type_name(type));
         }
         wire_message_fini(&message);

@@ -14,6 +14,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 
+#include "libelmer/base/bucket.h"
 #include "libelmer/base/clock.h"
 #include "libelmer/base/err.h"
 #include "libelmer/base/log.h"
@@ -255,9 +256,15 @@ static void lines_have_the_program_in_front(void **state)
     log_error("bad");
     log_warning("odd");
     log_debug("not shown");
+    assert_int_equal(setenv("ELMER_LOG", "debug", 1), 0);
+    log_open("elmer", LOG_LEVEL_INFO);
+    assert_int_equal(unsetenv("ELMER_LOG"), 0);
+    log_debug("asked for");
+    log_open("elmer", LOG_LEVEL_INFO);
+    log_debug("not shown");
     log_notice("two\nlines");
     assert_string_equal(captured(&capture, text, sizeof text),
-                        "elmer: job=5 done\nelmer: error: bad\nelmer: warning: odd\nelmer: two lines\n");
+                        "elmer: job=5 done\nelmer: error: bad\nelmer: warning: odd\nelmer: asked for\nelmer: two lines\n");
     memset(huge, 'x', sizeof huge - 1);
     huge[sizeof huge - 1] = '\0';
     log_info("%s", huge);
@@ -352,6 +359,24 @@ static void peers_cannot_flood_the_log(void **state)
     capture_end(&capture);
 }
 
+static void a_bucket_gives_what_comes_back(void **state)
+{
+    struct bucket bucket = {0};
+
+    (void)state;
+    for (int i = 0; i < 10; i++)
+        assert_int_equal(bucket_take(&bucket, 5000, 2, 10, 1), BUCKET_ENOUGH);
+    assert_int_equal(bucket_take(&bucket, 5000, 2, 10, 1), BUCKET_EMPTY);
+    assert_int_equal(bucket_take(&bucket, 6000, 2, 10, 1), BUCKET_ENOUGH); /* two came back, one was owed */
+    assert_int_equal(bucket_take(&bucket, 6000, 2, 10, 1), BUCKET_EMPTY);
+    assert_int_equal(bucket_take(&bucket, 6000, 2, 10, 1000), BUCKET_OVERDRAWN);
+    assert_int_equal(bucket_look(&bucket, 6499, 2, 10), BUCKET_EMPTY); /* never more than a burst is owed */
+    assert_int_equal(bucket_look(&bucket, 10999, 2, 10), BUCKET_EMPTY);
+    assert_int_equal(bucket_look(&bucket, 11000, 2, 10), BUCKET_ENOUGH);
+    assert_int_equal(bucket_take(&bucket, 1000000, 2, 10, 10), BUCKET_ENOUGH);
+    assert_int_equal(bucket_take(&bucket, 1000000, 2, 10, 1), BUCKET_EMPTY);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -370,6 +395,7 @@ int main(void)
         cmocka_unit_test(a_full_pipe_does_not_block),
         cmocka_unit_test(a_full_socket_does_not_block),
         cmocka_unit_test(peers_cannot_flood_the_log),
+        cmocka_unit_test(a_bucket_gives_what_comes_back),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

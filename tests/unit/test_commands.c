@@ -21,6 +21,7 @@
 
 #include "libelmer/base/clock.h"
 #include "tests/unit/peer.h"
+#include "tests/unit/scratch.h"
 
 enum { OUTPUT_MAX = 65536, RUN_MS = 20000 };
 
@@ -94,6 +95,23 @@ static void accept_command(struct world *w)
     peer_accept(w->listening, &w->elmer, WIRE_FROM_CLIENT);
 }
 
+/* The same as a daemon that speaks this minor. */
+static void accept_command_of_minor(struct world *w, unsigned minor)
+{
+    struct wire_message hello;
+    int fd;
+
+    if (w->elmer.fd >= 0)
+        channel_fini(&w->elmer);
+    fd = peer_accept_fd(w->listening);
+    assert_int_equal(channel_init(&w->elmer, fd, WIRE_FROM_CLIENT, 1 << 24), 0);
+    wire_hello_fill(&hello, "peer");
+    hello.u.hello.minor = minor;
+    peer_send(&w->elmer, &hello);
+    peer_expect_gone(&w->elmer, WIRE_hello);
+    w->elmer.minor = minor;
+}
+
 static int set_up(void **data)
 {
     struct world *w = calloc(1, sizeof(*w));
@@ -101,7 +119,7 @@ static int set_up(void **data)
     assert_non_null(w);
     signal(SIGPIPE, SIG_IGN);
     (void)snprintf(w->dir, sizeof(w->dir), "/tmp/commands.XXXXXX");
-    assert_non_null(mkdtemp(w->dir));
+    assert_non_null(scratch_dir(w->dir));
     (void)snprintf(w->socket, sizeof(w->socket), "%s/elmer.sock", w->dir);
     (void)snprintf(w->out, sizeof(w->out), "%s/out", w->dir);
     (void)snprintf(w->err, sizeof(w->err), "%s/err", w->dir);
@@ -249,12 +267,12 @@ static void test_submission(void **data)
     setenv("PATH", "/usr/bin:/bin", 1);
     umask(027);
     RUN(w, "esubmit", "-J", "my job", "-o", "o.%j.%u.%x.%r.%%", "-e", "/dev/null", "-D", "/srv/x", "-v", "COPIED", "-v", "SET=a=b", "-v", "SET=second",
-        "--hosts", "ws1,ws2,ws1", "--each", "--pvm", "3", "prog", "-o", "--version", "");
+        "--hosts", "ws1,ws2,ws1", "--each", "--pvm", "--requeue", "3", "prog", "-o", "--version", "");
     umask(022);
     accept_command(w);
     message = peer_expect(&w->elmer, WIRE_submit);
     assert_int_equal(submit->nprocs, 3);
-    assert_true(submit->each && submit->pvm);
+    assert_true(submit->each && submit->pvm && submit->requeue);
     assert_string_equal(submit->name, "my job");
     assert_string_equal(submit->output, "o.%j.%u.%x.%r.%%");
     assert_string_equal(submit->errors, "/dev/null");
@@ -291,6 +309,7 @@ static void test_defaults(void **data)
     assert_string_equal(message.u.submit.errors, "");
     assert_string_equal(message.u.submit.dir, getcwd(here, sizeof(here)));
     assert_int_equal(message.u.submit.hosts.count, 0);
+    assert_false(message.u.submit.requeue);
     assert_true(has_name(&message.u.submit.environment, "PATH"));
     answer_submitted(w, message.id, "queued", -1, 2, "");
     wire_message_fini(&message);
@@ -388,7 +407,8 @@ static void test_usage(void **data)
         {"esubmit", "-e", "x%", "1", "x"}, {"esubmit", "-o", "", "1", "x"}, {"esubmit", "-v", "NO_SUCH_VARIABLE", "1", "x"}, {"esubmit", "-v", "=x", "1", "x"},
         {"esubmit", "-v", "HOME=/", "1", "x"}, {"esubmit", "--hosts", "ws1,,ws2", "1", "x"}, {"esubmit", "--hosts=", "1", "x"}, {"esubmit", "--nonsense", "1", "x"},
         {"esubmit", "-z", "1", "x"}, {"esubmit", "-o"}, {"esubmit", "1", ""}, {"esubmit", "1", "\xff"}, {"esubmit", "--each=1", "1", "x"}, {"esubmit", "-D", "", "1", "x"},
-        {"equery", "x"}, {"equery", "-1"}, {"equery", "0"}, {"equery", "18446744073709551616"}, {"ekill", "9223372036854775808"}, {"equery", "--jsonx"}, {"ekill"}, {"ekill", "1", "x"}, {"ecancel"}, {"ecancel", "-r"}};
+        {"equery", "x"}, {"equery", "-1"}, {"equery", "0"}, {"equery", "18446744073709551616"}, {"ekill", "9223372036854775808"}, {"equery", "--jsonx"}, {"equery", "-n", "3"}, {"equery", "-u", "bob"}, {"equery", "--history", "-n", "x"}, {"equery", "--history", "-r"},
+        {"equery", "--history", "7"}, {"ekill"}, {"ekill", "1", "x"}, {"ecancel"}, {"ecancel", "-r"}};
     static const char *const commands[] = {"esubmit", "equery", "ekill", "ecancel"};
     struct world *w = *data;
 
@@ -484,37 +504,106 @@ static void test_wait_interrupted(void **data)
 
 /* ---- equery ---- */
 
-static void test_tables(void **data)
+/* What elmer says of the same jobs in lines. */
+static void answer_lines(struct world *w, uint64_t id, const struct wire_job_view *views, size_t count, bool more)
 {
-    struct world *w = *data;
-    struct wire_job_view views[3] = {view_of(7, "a very long name that nobody would cut", "ending"), view_of(123, "x", "queued"), view_of(124, "y", "held")};
-    struct wire_message query;
+    struct wire_running_line running[3];
+    struct wire_queued_line queued[3];
+    struct wire_message message = {.type = WIRE_lines, .id = id, .u.lines = {.running = {running, 0}, .queued = {queued, 0}, .more = more}};
 
+    assert_true(count <= 3);
+    for (size_t i = 0; i < count; i++) {
+        const struct wire_job_view *v = &views[i];
+        bool held = strcmp(v->state, "held") == 0;
+
+        if (held || strcmp(v->state, "queued") == 0)
+            queued[message.u.lines.queued.count++] = (struct wire_queued_line){
+                .job = v->job, .name = v->name, .user = v->user, .held = held, .nprocs = v->nprocs, .ahead = v->ahead, .submitted_ms = v->submitted_ms, .reason = v->reason, .hidden = v->hidden};
+        else
+            running[message.u.lines.running.count++] = (struct wire_running_line){.job = v->job,
+                                                                                  .attempt = v->attempt,
+                                                                                  .name = v->name,
+                                                                                  .user = v->user,
+                                                                                  .state = v->state,
+                                                                                  .level = v->level,
+                                                                                  .nprocs = v->nprocs,
+                                                                                  .processors = {v->processors.items, v->processors.count},
+                                                                                  .started_ms = v->started_ms,
+                                                                                  .ended_ms = v->ended_ms,
+                                                                                  .hidden = v->hidden};
+    }
+    peer_send(&w->elmer, &message);
+}
+
+static const char *const two_tables = "Running jobs:\n"
+                                      "JOB  NAME                                    USER   STATE       LEVEL  NPROCS        TIME  HOSTS\n"
+                                      "  7  a very long name that nobody would cut  alice  ending (2)      2       3  1d01:01:01  ws1*2,ws2\n"
+                                      "\n"
+                                      "Queued jobs:\n"
+                                      "JOB  NAME  USER   STATE   NPROCS  AHEAD  SUBMITTED            REASON\n"
+                                      "123  x     alice  queued       3      0  2026-01-01 00:00:00  asks for 9 processors, 4 are up\n"
+                                      "124  y     alice  held         3      1  2026-01-01 00:00:00  held\n";
+
+static void three_jobs(struct wire_job_view *views)
+{
+    views[0] = view_of(7, "a very long name that nobody would cut", "ending");
+    views[1] = view_of(123, "x", "queued");
+    views[2] = view_of(124, "y", "held");
     views[0].level = 2;
+    views[0].attempt = 2;
     views[0].processors.items = processors;
     views[0].processors.count = 3;
     views[0].started_ms = 1767225600000;
     views[0].ended_ms = 1767225600000 + 90061000;
     views[1].reason = "asks for 9 processors, 4 are up";
     views[2].ahead = 1;
-    views[2].reason_code = "held";
+    views[2].reason = "held";
+}
+
+static void test_tables(void **data)
+{
+    struct world *w = *data;
+    struct wire_job_view views[3];
+    struct wire_message query;
+
+    three_jobs(views);
     RUN(w, "equery");
     accept_command(w);
-    query = peer_expect(&w->elmer, WIRE_query);
-    assert_true(query.u.query.running && query.u.query.queued);
-    answer_jobs(w, query.id, views, 2, true); /* in two pages */
-    answer_jobs(w, query.id, views + 2, 1, false);
+    query = peer_expect(&w->elmer, WIRE_query_lines);
+    assert_true(query.u.query_lines.running && query.u.query_lines.queued);
+    answer_lines(w, query.id, views, 2, true); /* in two pages */
+    answer_lines(w, query.id, views + 2, 1, false);
     wire_message_fini(&query);
     assert_int_equal(finish(w), 0);
     assert_string_equal(w->stderr_text, "");
-    assert_string_equal(w->stdout_text, "Running jobs:\n"
-                                        "JOB  NAME                                    USER   STATE   LEVEL  NPROCS        TIME  HOSTS\n"
-                                        "  7  a very long name that nobody would cut  alice  ending      2       3  1d01:01:01  ws1*2,ws2\n"
-                                        "\n"
-                                        "Queued jobs:\n"
-                                        "JOB  NAME  USER   STATE   NPROCS  AHEAD  SUBMITTED            REASON\n"
-                                        "123  x     alice  queued       3      0  2026-01-01 00:00:00  asks for 9 processors, 4 are up\n"
-                                        "124  y     alice  held         3      1  2026-01-01 00:00:00  held\n");
+    assert_string_equal(w->stdout_text, two_tables);
+}
+
+/* An rsd, or an elmer behind it, that does not know lines is asked for the jobs, at once. */
+static void test_tables_of_old_daemons(void **data)
+{
+    struct world *w = *data;
+    struct wire_job_view views[3];
+    struct wire_message query, refusal = {.type = WIRE_error, .u.error = {.code = WIRE_CODE_VERSION, .text = "install the newer Elmer"}};
+
+    three_jobs(views);
+    for (unsigned minor = 1; minor <= WIRE_MINOR; minor++) {
+        RUN(w, "equery");
+        accept_command_of_minor(w, minor);
+        if (minor == WIRE_MINOR) {
+            query = peer_expect(&w->elmer, WIRE_query_lines);
+            refusal.id = query.id;
+            wire_message_fini(&query);
+            peer_send(&w->elmer, &refusal);
+        }
+        query = peer_expect(&w->elmer, WIRE_query);
+        assert_true(query.u.query.running && query.u.query.queued);
+        answer_jobs(w, query.id, views, 3, false);
+        wire_message_fini(&query);
+        assert_int_equal(finish(w), 0);
+        assert_string_equal(w->stderr_text, "");
+        assert_string_equal(w->stdout_text, two_tables);
+    }
 }
 
 static void test_lists(void **data)
@@ -524,17 +613,17 @@ static void test_lists(void **data)
 
     RUN(w, "equery", "-r");
     accept_command(w);
-    query = peer_expect(&w->elmer, WIRE_query);
-    assert_true(query.u.query.running && !query.u.query.queued);
-    answer_jobs(w, query.id, NULL, 0, false);
+    query = peer_expect(&w->elmer, WIRE_query_lines);
+    assert_true(query.u.query_lines.running && !query.u.query_lines.queued);
+    answer_lines(w, query.id, NULL, 0, false);
     wire_message_fini(&query);
     assert_int_equal(finish(w), 0);
     assert_string_equal(w->stdout_text, "No running jobs.\n");
     RUN(w, "equery", "-q");
     accept_command(w);
-    query = peer_expect(&w->elmer, WIRE_query);
-    assert_true(!query.u.query.running && query.u.query.queued);
-    answer_jobs(w, query.id, NULL, 0, false);
+    query = peer_expect(&w->elmer, WIRE_query_lines);
+    assert_true(!query.u.query_lines.running && query.u.query_lines.queued);
+    answer_lines(w, query.id, NULL, 0, false);
     wire_message_fini(&query);
     assert_int_equal(finish(w), 0);
     assert_string_equal(w->stdout_text, "No queued jobs.\n");
@@ -557,6 +646,37 @@ static void test_ids(void **data)
     assert_non_null(strstr(w->stderr_text, "equery: there is no job 99"));
     assert_string_equal(w->stdout_text, "JOB  NAME  USER   STATE  NPROCS     TIME  HOSTS      ENDED                RESULT  REASON\n"
                                         "  5  prog  alice  done        3  1:02:03  ws1*2,ws2  2026-01-01 01:02:03  exit 1  /no/such/dir: No such file or directory\\x1B\n");
+}
+
+/* It comes latest first, in pages, and is shown latest last. */
+static void test_history(void **data)
+{
+    struct world *w = *data;
+    struct wire_job_view views[2] = {done_view(9, 0, -1, "exited", ""), done_view(5, -1, 9, "killed", "by alice")};
+    struct wire_message history;
+
+    RUN(w, "equery", "--history", "-n", "2", "-u", "alice");
+    accept_command(w);
+    history = peer_expect(&w->elmer, WIRE_history);
+    assert_string_equal(history.u.history.user, "alice");
+    assert_int_equal(history.u.history.count, 2);
+    answer_jobs(w, history.id, views, 1, true);
+    answer_jobs(w, history.id, views + 1, 1, false);
+    wire_message_fini(&history);
+    assert_int_equal(finish(w), 0);
+    assert_string_equal(w->stdout_text, "Ended jobs:\n"
+                                        "JOB  NAME  USER   NPROCS     TIME    CPU  LEVELS  HOSTS      ENDED                RESULT    REASON\n"
+                                        "  5  prog  alice       3  1:02:03  2.25s  0:1.5s  ws1*2,ws2  2026-01-01 01:02:03  signal 9  by alice\n"
+                                        "  9  prog  alice       3  1:02:03  2.25s  0:1.5s  ws1*2,ws2  2026-01-01 01:02:03  exit 0    exited\n");
+    RUN(w, "equery", "--history", "--json");
+    accept_command(w);
+    history = peer_expect(&w->elmer, WIRE_history);
+    assert_string_equal(history.u.history.user, "");
+    assert_int_equal(history.u.history.count, 100);
+    answer_jobs(w, history.id, NULL, 0, false);
+    wire_message_fini(&history);
+    assert_int_equal(finish(w), 0);
+    assert_string_equal(w->stdout_text, "{\"schema\":\"elmer.jobs/1\",\"jobs\":[]}\n");
 }
 
 static void test_json(void **data)
@@ -586,6 +706,33 @@ static void test_json(void **data)
         "\"signal\":null,\"reason_code\":null,\"reason\":null,\"usage\":[],\"level_seconds\":[]}]}\n");
 }
 
+/* A dash for people, null for programs, where elmer shows less of another user's job. */
+static void test_hidden(void **data)
+{
+    struct world *w = *data;
+    struct wire_job_view view = view_of(9, "", "queued");
+    struct wire_message query;
+
+    view.hidden = true;
+    view.command.count = 0;
+    view.dir = "";
+    RUN(w, "equery", "-q");
+    accept_command(w);
+    query = peer_expect(&w->elmer, WIRE_query_lines);
+    answer_lines(w, query.id, &view, 1, false);
+    wire_message_fini(&query);
+    assert_int_equal(finish(w), 0);
+    assert_non_null(strstr(w->stdout_text, "\n  9  -     alice  queued"));
+    RUN(w, "equery", "-q", "--json");
+    accept_command(w);
+    query = peer_expect(&w->elmer, WIRE_query);
+    answer_jobs(w, query.id, &view, 1, false);
+    wire_message_fini(&query);
+    assert_int_equal(finish(w), 0);
+    assert_non_null(strstr(w->stdout_text, "\"name\":null,\"user\":\"alice\""));
+    assert_non_null(strstr(w->stdout_text, "\"command\":null,\"dir\":null,"));
+}
+
 static void test_full_output(void **data)
 {
     struct world *w = *data;
@@ -596,8 +743,8 @@ static void test_full_output(void **data)
     (void)snprintf(w->out, sizeof(w->out), "/dev/full");
     RUN(w, "equery");
     accept_command(w);
-    query = peer_expect(&w->elmer, WIRE_query);
-    answer_jobs(w, query.id, NULL, 0, false);
+    query = peer_expect(&w->elmer, WIRE_query_lines);
+    answer_lines(w, query.id, NULL, 0, false);
     wire_message_fini(&query);
     (void)snprintf(w->out, sizeof(w->out), "%s/out", w->dir);
     assert_int_equal(finish(w), 1);
@@ -665,14 +812,38 @@ static void test_cancel_twice(void **data)
     assert_int_equal(finish(w), 0);
 }
 
+/* A daemon that is being restarted: the command says that it waits, and goes on. */
+static void test_restart(void **data)
+{
+    struct world *w = *data;
+    struct wire_message query;
+    int64_t deadline = mono_ms(mono_now()) + RUN_MS;
+
+    close(w->listening);
+    unlink(w->socket);
+    RUN(w, "equery");
+    do {
+        poll(NULL, 0, 5);
+        read_back(w->err, w->stderr_text);
+        assert_true(mono_ms(mono_now()) < deadline);
+    } while (!strstr(w->stderr_text, "; waiting for it\n"));
+    w->listening = peer_listen(w->socket);
+    accept_command(w);
+    query = peer_expect(&w->elmer, WIRE_query_lines);
+    answer_lines(w, query.id, NULL, 0, false);
+    wire_message_fini(&query);
+    assert_int_equal(finish(w), 0);
+    assert_string_equal(w->stdout_text, "No running jobs.\n\nNo queued jobs.\n");
+}
+
 int main(void)
 {
 #define WITH_ELMER(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
     const struct CMUnitTest tests[] = {
         WITH_ELMER(test_submission),  WITH_ELMER(test_defaults),       WITH_ELMER(test_closed_output),   WITH_ELMER(test_same_token),       WITH_ELMER(test_refusals),
         WITH_ELMER(test_unreachable), WITH_ELMER(test_usage),          WITH_ELMER(test_wait_status),      WITH_ELMER(test_wait_cancelled),
-        WITH_ELMER(test_wait_reconnects), WITH_ELMER(test_wait_interrupted), WITH_ELMER(test_tables),     WITH_ELMER(test_lists),
-        WITH_ELMER(test_ids),         WITH_ELMER(test_json),           WITH_ELMER(test_full_output),      WITH_ELMER(test_many_ids),
+        WITH_ELMER(test_wait_reconnects), WITH_ELMER(test_wait_interrupted), WITH_ELMER(test_tables), WITH_ELMER(test_tables_of_old_daemons),WITH_ELMER(test_lists),
+        WITH_ELMER(test_ids), WITH_ELMER(test_history), WITH_ELMER(test_restart),         WITH_ELMER(test_json), WITH_ELMER(test_hidden),           WITH_ELMER(test_full_output),      WITH_ELMER(test_many_ids),
         WITH_ELMER(test_wrong_state), WITH_ELMER(test_cancel_twice),
     };
 

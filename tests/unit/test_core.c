@@ -380,9 +380,9 @@ static void test_unasked_empty(void **state)
 
     (void)state;
     fixture_init(&f, ALLOCATOR_V1, 3, one_each, 2, true);
-    job = fixture_submit(&f, 2, NULL, 0, false);
+    job = fixture_submit(&f, 2, NULL, 0, true);
     fixture_run(&f, job);
-    fixture_host(&f, EVENT_EMPTY, job, 1); /* its supervisor there was killed */
+    fixture_host(&f, EVENT_EMPTY, job, 1); /* with a rank that has not exited */
     assert_int_equal(fixture_state(&f, job), JOB_ENDING);
     assert_int_equal(core_job(f.core, job)->reason, REASON_LOST);
     assert_non_null(fixture_find(&f, ACTION_END, 0));
@@ -408,6 +408,127 @@ static void test_down_hosts_are_not_heard(void **state)
     assert_int_equal(f.actions.count, 0);
     fixture_host(&f, EVENT_EMPTY, job, 0);
     assert_int_equal(fixture_state(&f, job), JOB_DONE);
+    fixture_fini(&f);
+}
+
+/* ---- the lease ---- */
+
+/* A job of the store that lost hosts had: one of them has been taken out of the configuration, so only time helps. */
+static void test_restored_claims(void **state)
+{
+    struct fixture f;
+    int lost[] = {-1, 1};
+    struct core_job saved = {.id = 7,
+                             .attempt = 3,
+                             .allocation = 9,
+                             .nprocs = 1,
+                             .requeue = true,
+                             .lease_ms = 5000,
+                             .lost = lost,
+                             .nlost = 2,
+                             .exit_status = -1,
+                             .failed_rank = UINT32_MAX};
+    int64_t from_ms;
+
+    (void)state;
+    fixture_init(&f, ALLOCATOR_V1, 3, one_each, 2, true);
+    saved.requeue = false;
+    assert_int_equal(core_restore_job(f.core, &saved, f.now_ms), -EINVAL);
+    saved.requeue = true;
+    lost[1] = 2;
+    assert_int_equal(core_restore_job(f.core, &saved, f.now_ms), -EINVAL);
+    lost[1] = 1;
+    fixture_host(&f, EVENT_HOST_DOWN, 0, 1);
+    from_ms = f.now_ms;
+    assert_int_equal(core_restore_job(f.core, &saved, from_ms), 0);
+    assert_int_equal(core_job(f.core, 7)->reason, REASON_LEASE);
+    assert_int_equal(core_job(f.core, 7)->nlost, 2);
+    fixture_up(&f, 1, 1, 0, NULL, 0);
+    assert_int_equal(core_job(f.core, 7)->nlost, 1);
+    assert_int_equal(core_job(f.core, 7)->lost[0], -1);
+    f.now_ms = from_ms + core_lease_wait_ms(5000) - 1;
+    fixture_step(&f, (struct event){.type = EVENT_TICK});
+    assert_int_equal(fixture_state(&f, 7), JOB_QUEUED);
+    f.now_ms = from_ms + core_lease_wait_ms(5000);
+    fixture_step(&f, (struct event){.type = EVENT_TICK});
+    assert_int_equal(fixture_state(&f, 7), JOB_STARTING);
+    assert_int_equal(core_job(f.core, 7)->attempt, 4);
+    assert_int_equal(fixture_find(&f, ACTION_OPEN, -1)->lease_ms, 120000); /* the one of now */
+    fixture_fini(&f);
+}
+
+/* A host whose rsd cannot hold a lease takes the job, but then nobody knows when it cannot run there any more. */
+static void test_no_lease_no_next_attempt(void **state)
+{
+    static const int cpus[] = {0};
+
+    (void)state;
+    for (int old = 0; old < 2; old++) {
+        struct event up = {.type = EVENT_HOST_UP}, submit = {.type = EVENT_SUBMIT, .request = 1};
+        struct fixture f;
+
+        fixture_init(&f, ALLOCATOR_V1, 1, one_each, 1, false);
+        up.u.up.cpus = cpus;
+        up.u.up.ncpus = 1;
+        up.u.up.no_lease = old;
+        assert_int_equal(fixture_step(&f, up), 0);
+        submit.u.submit.uid = 2001;
+        submit.u.submit.nprocs = 1;
+        submit.u.submit.requeue = true;
+        assert_int_equal(fixture_step(&f, submit), 0);
+        assert_int_equal(fixture_find(&f, ACTION_OPEN, 0)->lease_ms, old ? 0 : 120000);
+        fixture_host(&f, EVENT_HOST_DOWN, 0, 0);
+        assert_int_equal(fixture_state(&f, 1), old ? JOB_DONE : JOB_QUEUED);
+        if (!old)
+            assert_int_equal(core_job(f.core, 1)->lost_ms, core_lease_wait_ms(120000));
+        fixture_fini(&f);
+    }
+}
+
+/* A job that takes its hosts with it ends after so many attempts. */
+static void test_last_attempt(void **state)
+{
+    struct fixture f;
+    uint32_t attempt = 0;
+    struct event submit = {.type = EVENT_SUBMIT, .request = 1};
+
+    (void)state;
+    fixture_init(&f, ALLOCATOR_V1, 1, one_each, 1, true);
+    submit.u.submit.uid = 2001;
+    submit.u.submit.nprocs = 1;
+    submit.u.submit.requeue = true;
+    assert_int_equal(fixture_step(&f, submit), 0);
+    while (fixture_state(&f, 1) == JOB_STARTING) {
+        assert_int_equal(core_job(f.core, 1)->attempt, ++attempt);
+        fixture_run(&f, 1);
+        fixture_host(&f, EVENT_HOST_DOWN, 0, 0);
+        fixture_up(&f, 0, 1, 0, NULL, 0);
+    }
+    assert_int_equal(attempt, CORE_MAX_ATTEMPTS);
+    assert_int_equal(fixture_state(&f, 1), JOB_DONE);
+    assert_int_equal(core_job(f.core, 1)->reason, REASON_HOST_LOST);
+    fixture_fini(&f);
+}
+
+/* A host that is up says that it has made an attempt which was thought to be over: the next one waits for its end. */
+static void test_opened_after_all(void **state)
+{
+    struct fixture f;
+    struct event event = {.type = EVENT_SUBMIT, .host = -1};
+
+    (void)state;
+    fixture_init(&f, ALLOCATOR_V1, 1, one_each, 2, true);
+    event.u.submit.nprocs = 2;
+    event.u.submit.requeue = true;
+    fixture_step(&f, event);
+    fixture_host(&f, EVENT_HOST_DOWN, 0, 1);
+    fixture_host(&f, EVENT_EMPTY, 1, 0);
+    fixture_host(&f, EVENT_OPENED, 1, 0);
+    assert_int_equal(core_job(f.core, 1)->nlost, 2);
+    fixture_up(&f, 1, 1, 0, NULL, 0);
+    assert_int_equal(core_job(f.core, 1)->reason, REASON_LEASE);
+    fixture_host(&f, EVENT_EMPTY, 1, 0);
+    assert_int_equal(fixture_state(&f, 1), JOB_STARTING);
     fixture_fini(&f);
 }
 
@@ -618,6 +739,67 @@ static void test_restore(void **state)
     fixture_fini(&f);
 }
 
+/* The last exit made us send END, and we died before any of it was written: the host where it was says so again. */
+static void test_restored_before_its_last_exit(void **state)
+{
+    for (int empty_comes = 0; empty_comes < 2; empty_comes++) {
+        struct fixture f, g;
+        uint64_t job;
+
+        (void)state;
+        fixture_init(&f, ALLOCATOR_V1, 2, one_each, 2, true);
+        job = fixture_submit(&f, 2, NULL, 0, true);
+        fixture_run(&f, job);
+        fixture_exited(&f, job, 0, 0, 3, 0);
+        fixture_init(&g, ALLOCATOR_V1, 2, one_each, 2, false);
+        assert_int_equal(core_restore_job(g.core, core_job(f.core, job), g.now_ms), 0);
+        fixture_up(&g, 0, 1, 3, &(struct core_holding){job, 1}, empty_comes);
+        if (empty_comes)
+            fixture_host(&g, EVENT_EMPTY, job, 0);
+        assert_int_equal(fixture_state(&g, job), JOB_RUNNING);
+        fixture_up(&g, 1, 1, 3, &(struct core_holding){job, 1}, 1);
+        fixture_exited(&g, job, 1, 1, 0, 0);
+        assert_int_equal(fixture_state(&g, job), JOB_ENDING);
+        fixture_empty(&g, job);
+        assert_int_equal(core_job(g.core, job)->reason, REASON_EXITED);
+        assert_int_equal(core_job(g.core, job)->exit_status, 3);
+        fixture_fini(&g);
+        fixture_fini(&f);
+    }
+}
+
+/* We died before even the launch was known to have worked, but after END: a host that had no process of the job ends it
+ * first. What became of the job is known where it ran. */
+static void test_restored_before_it_ran(void **state)
+{
+    struct fixture f, g;
+    struct core_job saved;
+    uint64_t job;
+
+    (void)state;
+    fixture_init(&f, ALLOCATOR_V1, 2, one_each, 2, true);
+    job = fixture_submit(&f, 2, NULL, 0, false);
+    fixture_host(&f, EVENT_OPENED, job, 0);
+    fixture_host(&f, EVENT_OPENED, job, 1);
+    assert_int_equal(fixture_count(&f, ACTION_LAUNCH), 1);
+    saved = *core_job(f.core, job);
+    assert_int_equal(saved.state, JOB_STARTING);
+    assert_true(saved.launched);
+    fixture_init(&g, ALLOCATOR_V1, 2, one_each, 2, false);
+    assert_int_equal(core_restore_job(g.core, &saved, g.now_ms), 0);
+    fixture_up(&g, 1, 1, 3, &(struct core_holding){job, 1}, 1);
+    fixture_host(&g, EVENT_EMPTY, job, 1);
+    assert_int_equal(fixture_state(&g, job), JOB_STARTING);
+    fixture_up(&g, 0, 1, 3, &(struct core_holding){job, 1}, 1);
+    fixture_exited(&g, job, 0, 0, 3, 0);
+    assert_int_equal(fixture_state(&g, job), JOB_ENDING);
+    fixture_empty(&g, job);
+    assert_int_equal(core_job(g.core, job)->reason, REASON_EXITED);
+    assert_int_equal(core_job(g.core, job)->exit_status, 3);
+    fixture_fini(&g);
+    fixture_fini(&f);
+}
+
 static void test_restored_host_stays_away(void **state)
 {
     struct fixture f, g;
@@ -792,12 +974,18 @@ int main(void)
         cmocka_unit_test(test_cpus_change),
         cmocka_unit_test(test_unasked_empty),
         cmocka_unit_test(test_down_hosts_are_not_heard),
+        cmocka_unit_test(test_restored_claims),
+        cmocka_unit_test(test_no_lease_no_next_attempt),
+        cmocka_unit_test(test_last_attempt),
+        cmocka_unit_test(test_opened_after_all),
         cmocka_unit_test(test_reports),
         cmocka_unit_test(test_settle_counts_from_launch),
         cmocka_unit_test(test_survey_says_why_the_head_waits),
         cmocka_unit_test(test_choice_is_even),
         cmocka_unit_test(test_forget),
         cmocka_unit_test(test_restore),
+        cmocka_unit_test(test_restored_before_its_last_exit),
+        cmocka_unit_test(test_restored_before_it_ran),
         cmocka_unit_test(test_restored_host_stays_away),
         cmocka_unit_test(test_timer),
         cmocka_unit_test(test_level_time),

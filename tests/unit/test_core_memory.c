@@ -87,6 +87,7 @@ static uint64_t digest(struct story *story)
         MIX(job->level);
         MIX(job->reason);
         MIX(job->exits);
+        MIX(job->nlost);
         for (uint32_t i = 0; job->processors != NULL && i < job->nprocs; i++)
             MIX(job->processors[i].host * 1000 + job->processors[i].cpu);
     }
@@ -167,6 +168,7 @@ static void submit(struct story *story, uint32_t nprocs, const int *hosts, int n
     event.u.submit.hosts = hosts;
     event.u.submit.nhosts = nhosts;
     event.u.submit.each = nprocs > 2;
+    event.u.submit.requeue = nprocs > 2;
     step(story, event);
 }
 

@@ -11,6 +11,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "libelmer/base/clock.h"
+
 #define LOCAL "name = ws1\nresend = 1s\nheartbeat = 1s\nhost_timeout = 3s\nsettle = 0\nallocator = v1\n"
 
 static const struct wire_job_view *only(const struct wire_message *jobs)
@@ -194,6 +196,192 @@ static void test_token_and_kill(void **state)
     lab_destroy(&lab);
 }
 
+static void query_as(struct fake *host, uint32_t uid, const char *user, uint64_t job, struct wire_message *answer)
+{
+    uint64_t ids[] = {job};
+    struct wire_message query = {.type = WIRE_query, .u.query = {.running = true, .queued = true, .jobs = {ids, 1}}};
+    host_relay(host, 100 + uid, uid, user, &query);
+    host_expect_relayed(host, 100 + uid, WIRE_jobs, answer);
+    assert_int_equal(answer->u.jobs.jobs.count, 1);
+}
+
+static void expect_hidden(const struct wire_job_view *v, bool hidden)
+{
+    assert_string_equal(v->user, "alice");
+    assert_string_equal(v->state, "held");
+    assert_int_equal(v->nprocs, 1);
+    assert_string_equal(v->name, hidden ? "" : "prog");
+    assert_string_equal(v->dir, hidden ? "" : "/home/alice");
+    assert_int_equal(v->command.count, hidden ? 0 : 2);
+    assert_int_equal(v->hidden, hidden);
+}
+
+/* Others do not see what a job is, unless the administrator allows it; the owner and root of the queue host do. */
+static void test_privacy(void **state)
+{
+    struct lab lab;
+    struct fake host, other;
+    struct wire_message jobs, done, hold = {.type = WIRE_hold, .u.hold = {.job = 1}},
+                                    wait = {.type = WIRE_wait, .u.wait = {.job = 1, .timeout_ms = 1}},
+                                    submission = lab_submission("t1", 1);
+    (void)state;
+    lab_create(&lab, LOCAL "levels = 1\nhosts = ws1 ws2\n", true);
+    lab_start(&lab);
+    host_open(&host, &lab, "host.sock", "ws1", 1, NULL);
+    host_open(&other, &lab, "tcp", "ws2", 1, NULL);
+    assert_int_equal(lab_submit(&host, &submission, NULL, 0), 1);
+    submission = lab_submission("t2", 2);
+    assert_int_equal(lab_submit(&host, &submission, NULL, 0), 2);
+    submission = lab_submission("t3", 1);
+    hold.u.hold.job = wait.u.wait.job = lab_submit(&host, &submission, NULL, 0);
+    host_relay(&host, 7, 2001, "alice", &hold);
+    host_expect_relayed(&host, 7, WIRE_done, &done);
+    wire_message_fini(&done);
+
+    query_as(&host, 2001, "alice", 3, &jobs);
+    expect_hidden(only(&jobs), false);
+    wire_message_fini(&jobs);
+    query_as(&host, 2002, "bob", 3, &jobs);
+    expect_hidden(only(&jobs), true);
+    wire_message_fini(&jobs);
+    host_relay(&host, 2102, 2002, "bob", &wait);
+    host_expect_relayed(&host, 2102, WIRE_jobs, &jobs);
+    expect_hidden(only(&jobs), true);
+    wire_message_fini(&jobs);
+    struct wire_message lines, query_lines = {.type = WIRE_query_lines, .u.query_lines.queued = true};
+    host_relay(&host, 2202, 2002, "bob", &query_lines);
+    host_expect_relayed(&host, 2202, WIRE_lines, &lines);
+    const struct wire_queued_line *third = lines.u.lines.queued.items;
+    while (third->job != 3)
+        third++;
+    assert_true(third->hidden && third->held);
+    assert_string_equal(third->name, "");
+    wire_message_fini(&lines);
+    query_as(&host, 0, "root", 3, &jobs);
+    expect_hidden(only(&jobs), false);
+    wire_message_fini(&jobs);
+    query_as(&other, 0, "root", 3, &jobs); /* root somewhere else is nobody here */
+    expect_hidden(only(&jobs), true);
+    wire_message_fini(&jobs);
+    lab_stop(&lab, SIGTERM);
+    fake_close(&host);
+    fake_close(&other);
+
+    snprintf(lab.config, sizeof(lab.config), "%s", LOCAL "levels = 1\nhosts = ws1 ws2\nprivate_jobs = no\n");
+    lab_configure(&lab);
+    lab_start(&lab);
+    host_open(&host, &lab, "host.sock", "ws1", 1, NULL);
+    query_as(&host, 2002, "bob", 3, &jobs);
+    expect_hidden(only(&jobs), false);
+    wire_message_fini(&jobs);
+    fake_close(&host);
+    lab_destroy(&lab);
+}
+
+/* Both wait for the same commit. */
+static void test_answer_before_opens(void **state)
+{
+    struct lab lab;
+    struct fake host;
+    struct wire_message m = lab_submission("t1", 1);
+    enum wire_type seen = WIRE_TYPE_COUNT;
+    (void)state;
+    lab_create(&lab, LOCAL, false);
+    lab_start(&lab);
+    host_open(&host, &lab, "host.sock", "ws1", 1, NULL);
+    host_relay(&host, 7, 2001, "alice", &m);
+    for (bool opened = false; !opened; wire_message_fini(&m)) {
+        struct err err = ERR_INIT;
+        if (channel_receive(&host.channel, &m, mono_ms(mono_now()) + 10000, &err) != 1)
+            fail_msg("no open: %s", err.text);
+        opened = m.type == WIRE_open;
+        seen = m.type == WIRE_relayed ? m.type : seen;
+    }
+    assert_int_equal(seen, WIRE_relayed);
+    fake_close(&host);
+    lab_destroy(&lab);
+}
+
+/* The next frame that is not about heartbeats. */
+static enum wire_type next_type(struct fake *host, struct wire_message *m)
+{
+    do {
+        struct err err = ERR_INIT;
+        if (channel_receive(&host->channel, m, mono_ms(mono_now()) + 20000, &err) != 1)
+            fail_msg("nothing comes: %s", err.text);
+        struct wire_message pong = {.type = WIRE_pong, .id = m->id};
+        if (m->type == WIRE_ping)
+            assert_int_equal(channel_send(&host->channel, &pong, NULL), 0);
+    } while (m->type == WIRE_ping || m->type == WIRE_pong);
+    return m->type;
+}
+
+/* More hosts than a turn has messages for: each gets all of its own, once and in order. */
+static void test_many_hosts(void **state)
+{
+    enum { HOSTS = 600 };
+    static struct fake hosts[HOSTS];
+    struct lab lab;
+    struct wire_message m, submission = lab_submission("t1", HOSTS);
+    char *names = calloc(HOSTS + 1, 8), *config = NULL;
+    (void)state;
+    assert_non_null(names);
+    for (int i = 0, at = 0; i < HOSTS; i++)
+        at += snprintf(names + at, (size_t)(8 * HOSTS - at), " h%d", i);
+    assert_true(asprintf(&config, "resend = 60s\nheartbeat = 20s\nhost_timeout = 60s\nsettle = 0\nallocator = v1\nhosts =%s\n", names) > 0);
+    lab_create(&lab, config, true);
+    lab_start(&lab);
+    for (int i = 0; i < HOSTS; i++) {
+        snprintf(names, 8, "h%d", i);
+        host_open(&hosts[i], &lab, "tcp", names, 1, NULL);
+    }
+    assert_int_equal(lab_submit(&hosts[0], &submission, NULL, 0), 1);
+    for (int i = 0; i < HOSTS; i++) {
+        uint64_t generation = 0;
+        if (i == 0) { /* some of its orders have been taken with the answer */
+            fake_expect(&hosts[0], WIRE_open, &m);
+        } else {
+            for (; next_type(&hosts[i], &m) == WIRE_order; wire_message_fini(&m)) {
+                assert_true(m.u.order.generation > generation);
+                generation = m.u.order.generation;
+            }
+            assert_int_equal(m.type, WIRE_open);
+            assert_int_equal(m.u.open.generation, generation);
+        }
+        wire_message_fini(&m);
+    }
+    for (int i = 0; i < HOSTS; i++)
+        fake_close(&hosts[i]);
+    free(names);
+    free(config);
+    lab_destroy(&lab);
+}
+
+/* An rsd of minor 0 has clients that are told no more than it knows, and its jobs run as ever. */
+static void test_older_rsd(void **state)
+{
+    struct lab lab;
+    struct fake host;
+    struct wire_message jobs, start, submission = lab_submission("t1", 1);
+    (void)state;
+    lab_create(&lab, LOCAL, false);
+    lab.minor = 0;
+    lab_start(&lab);
+    host_open(&host, &lab, "host.sock", "ws1", 1, NULL);
+    assert_int_equal(lab_submit(&host, &submission, NULL, 0), 1);
+    open_job(&host, 1, 1, &start);
+    wire_message_fini(&start);
+    host_started(&host, 1, 1, 0);
+    lab_query_until(&host, 1, "running", &jobs);
+    assert_string_equal(only(&jobs)->name, "prog");
+    wire_message_fini(&jobs);
+    query_as(&host, 2002, "bob", 1, &jobs);
+    assert_string_equal(only(&jobs)->name, "");
+    wire_message_fini(&jobs);
+    fake_close(&host);
+    lab_destroy(&lab);
+}
+
 /* A job that runs while elmer is restarted goes on, and its exit is taken. */
 static void test_restart_running(void **state)
 {
@@ -232,11 +420,47 @@ static void test_restart_running(void **state)
     lab_destroy(&lab);
 }
 
+/* elmer dies when the start is out and nothing has come back. The host still has it: started again, which is
+ * idempotent. It has not, because it was started again, too: the command may have run, so nothing is opened anew. */
+static void test_restart_launched(void **state)
+{
+    struct lab lab;
+    struct fake host;
+    struct wire_message jobs, start, submission = lab_submission("t1", 1);
+    struct wire_holding holding = {1, 1};
+    struct host_options holds = {.boot = "one", .generation = 3, .holdings = &holding, .nholdings = 1},
+                        rebooted = {.boot = "two"};
+    (void)state;
+    lab_create(&lab, LOCAL, false);
+    lab_start(&lab);
+    host_open(&host, &lab, "host.sock", "ws1", 1, &(struct host_options){.boot = "one"});
+    lab_submit(&host, &submission, NULL, 0);
+    open_job(&host, 1, 1, &start);
+    wire_message_fini(&start);
+    lab_stop(&lab, SIGKILL);
+    fake_close(&host);
+    lab_start(&lab);
+    host_open(&host, &lab, "host.sock", "ws1", 1, &holds);
+    open_job(&host, 1, 1, &start);
+    wire_message_fini(&start);
+    lab_stop(&lab, SIGKILL);
+    fake_close(&host);
+    lab_start(&lab);
+    host_open(&host, &lab, "host.sock", "ws1", 1, &rebooted);
+    end_job(&host, 1, 1, -1);
+    lab_query_until(&host, 1, "done", &jobs);
+    assert_string_equal(only(&jobs)->reason_code, "lost");
+    wire_message_fini(&jobs);
+    fake_expect_none(&host, WIRE_open, 200);
+    fake_close(&host);
+    lab_destroy(&lab);
+}
+
 static void refused(struct fake *host, uint32_t uid, struct wire_message *submission, const char *code,
                     const char *words)
 {
     struct wire_message answer;
-    host_relay(host, 7, uid, "alice", submission);
+    host_relay(host, 7, uid, uid ? "alice" : "root", submission);
     host_expect_relayed(host, 7, WIRE_error, &answer);
     assert_int_equal(answer.id, submission->id);
     assert_string_equal(answer.u.error.code, code);
@@ -402,6 +626,69 @@ static void test_start_failed(void **state)
     lab_destroy(&lab);
 }
 
+static void submit_to_ws2(struct fake *host, const char *token, char *status, size_t size)
+{
+    static const char *hosts[] = {"ws2"};
+    struct wire_message submission = lab_submission(token, 1);
+    submission.u.submit.hosts = (struct wire_strs){hosts, 1};
+    lab_submit(host, &submission, status, size);
+}
+
+/* Its link is open, but it says nothing: no new jobs until it does. */
+static void test_host_suspect(void **state)
+{
+    struct lab lab;
+    struct fake ws1, ws2;
+    struct wire_message start, jobs;
+    (void)state;
+    lab_create(&lab, "name = ws1\nresend = 1s\nheartbeat = 1s\nhost_timeout = 60s\nallocator = v1\nhosts = ws1 ws2\n",
+               true);
+    lab_start(&lab);
+    host_open(&ws1, &lab, "host.sock", "ws1", 1, NULL);
+    host_open(&ws2, &lab, "tcp", "ws2", 1, NULL);
+    for (int i = 0; i < 4; i++)
+        fake_await_ping(&ws1); /* ws2 answers none */
+    submit_to_ws2(&ws1, "t1", NULL, 0);
+    lab_query(&ws1, 1, &jobs);
+    assert_string_equal(only(&jobs)->state, "queued");
+    assert_string_equal(only(&jobs)->reason_code, "too-few-up");
+    wire_message_fini(&jobs);
+    open_job(&ws2, 1, 1, &start); /* answers them */
+    wire_message_fini(&start);
+    fake_close(&ws2);
+    fake_close(&ws1);
+    lab_destroy(&lab);
+}
+
+/* A host that is started again has nothing of what it had, which is known at once. */
+static void test_host_rebooted(void **state)
+{
+    struct lab lab;
+    struct fake ws1, ws2;
+    struct wire_message start, jobs;
+    (void)state;
+    lab_create(&lab, "name = ws1\nresend = 1s\nheartbeat = 1s\nhost_timeout = 60s\nallocator = v1\nhosts = ws1 ws2\n",
+               true);
+    lab_start(&lab);
+    host_open(&ws1, &lab, "host.sock", "ws1", 1, NULL);
+    host_open(&ws2, &lab, "tcp", "ws2", 1, NULL);
+    submit_to_ws2(&ws1, "t1", NULL, 0);
+    open_job(&ws2, 1, 1, &start);
+    wire_message_fini(&start);
+    host_started(&ws2, 1, 1, 0);
+    lab_query_until(&ws1, 1, "running", &jobs);
+    wire_message_fini(&jobs);
+    fake_close(&ws2);
+    host_open(&ws2, &lab, "tcp", "ws2", 1, &(struct host_options){.boot = "another boot"});
+    host_empty(&ws2, 1, 1, 0);
+    lab_query_until(&ws1, 1, "done", &jobs);
+    assert_string_equal(only(&jobs)->reason_code, "host-lost");
+    wire_message_fini(&jobs);
+    fake_close(&ws2);
+    fake_close(&ws1);
+    lab_destroy(&lab);
+}
+
 /* A host that is gone for longer than host_timeout, and one that comes back in time. */
 static void test_host_lost(void **state)
 {
@@ -491,6 +778,78 @@ static void test_host_identity(void **state)
     lab_destroy(&lab);
 }
 
+/* Its CPUs are not those of the configuration any more: what runs goes on if its CPUs are still there, what does not is
+ * ended, on the host too, and nothing new comes. */
+static void test_host_unusable(void **state)
+{
+    struct lab lab;
+    struct fake ws1, ws2;
+    struct wire_message start, jobs, all = lab_submission("all", 2), one = lab_submission("one", 1),
+                                     late = lab_submission("late", 1);
+    struct wire_holding holdings[] = {{1, 1}, {2, 1}};
+    struct host_options holds = {.generation = 9, .holdings = holdings, .nholdings = 2};
+    static const char *hosts[] = {"ws2"};
+    char answered[16];
+    (void)state;
+    all.u.submit.hosts = one.u.submit.hosts = late.u.submit.hosts = (struct wire_strs){hosts, 1};
+    lab_create(&lab, LOCAL "hosts = ws1 ws2\n[host ws2]\ncpus = 0\n", true);
+    lab_start(&lab);
+    host_open(&ws1, &lab, "host.sock", "ws1", 1, NULL);
+    host_open(&ws2, &lab, "tcp", "ws2", 2, NULL);
+    lab_submit(&ws1, &one, NULL, 0);
+    open_job(&ws2, 1, 1, &start);
+    wire_message_fini(&start);
+    host_started(&ws2, 1, 1, 0);
+    lab_query_until(&ws1, 1, "running", &jobs);
+    wire_message_fini(&jobs);
+    lab_stop(&lab, SIGTERM);
+    fake_close(&ws1);
+    fake_close(&ws2);
+    snprintf(lab.config, sizeof(lab.config), LOCAL "hosts = ws1 ws2\n");
+    lab_configure(&lab);
+    lab_start(&lab);
+    host_open(&ws1, &lab, "host.sock", "ws1", 1, NULL);
+    host_open(&ws2, &lab, "tcp", "ws2", 2,
+              &(struct host_options){.generation = 5, .holdings = holdings, .nholdings = 1});
+    lab_submit(&ws1, &all, NULL, 0);
+    open_job(&ws2, 2, 1, &start);
+    wire_message_fini(&start);
+    host_started(&ws2, 2, 1, 0);
+    lab_query_until(&ws1, 2, "running", &jobs);
+    wire_message_fini(&jobs);
+    lab_stop(&lab, SIGTERM);
+    fake_close(&ws1);
+    fake_close(&ws2);
+    snprintf(lab.config, sizeof(lab.config), LOCAL "hosts = ws1 ws2\n[host ws2]\ncpus = 0,1\n");
+    lab_configure(&lab);
+    lab_start(&lab);
+    host_open(&ws1, &lab, "host.sock", "ws1", 1, NULL);
+    host_open(&ws2, &lab, "tcp", "ws2", 1, &holds); /* CPU 1 is not there any more */
+    end_job(&ws2, 2, 1, 0.5);
+    lab_query_until(&ws1, 2, "done", &jobs);
+    assert_string_equal(only(&jobs)->reason_code, "lost");
+    assert_non_null(strstr(only(&jobs)->reason, "ws2 no longer offers the job's processors"));
+    wire_message_fini(&jobs);
+    lab_submit(&ws1, &late, answered, sizeof(answered));
+    assert_string_equal(answered, "queued");
+    lab_query(&ws1, 1, &jobs);
+    assert_string_equal(only(&jobs)->state, "running");
+    wire_message_fini(&jobs);
+    host_exited(&ws2, 1, 1, 0, "rank", 3, 0);
+    end_job(&ws2, 1, 1, 0.5);
+    lab_query_until(&ws1, 1, "done", &jobs);
+    assert_int_equal(only(&jobs)->exit_status, 3);
+    wire_message_fini(&jobs);
+    fake_close(&ws2);
+    holds.nholdings = 0;
+    host_open(&ws2, &lab, "tcp", "ws2", 2, &holds); /* it is right again */
+    open_job(&ws2, 3, 1, &start);
+    wire_message_fini(&start);
+    fake_close(&ws2);
+    fake_close(&ws1);
+    lab_destroy(&lab);
+}
+
 /* A store that cannot be written refuses new jobs with a reason, harms none of the others, and recovers by itself. */
 static void test_full_disk(void **state)
 {
@@ -511,8 +870,8 @@ static void test_full_disk(void **state)
     assert_int_equal(prlimit(lab.pid, RLIMIT_FSIZE, NULL, &old), 0);
     tight = (struct rlimit){.rlim_cur = 1, .rlim_max = old.rlim_max};
     assert_int_equal(prlimit(lab.pid, RLIMIT_FSIZE, &tight, NULL), 0);
-    refused(&host, 2001, &refused_one, WIRE_CODE_REFUSED, "store cannot be written"); /* begun, and undone */
-    refused(&host, 2001, &refused_one, WIRE_CODE_REFUSED, "store cannot be written"); /* at once */
+    refused(&host, 2001, &refused_one, WIRE_CODE_UNAVAILABLE, "store cannot be written"); /* begun, and undone */
+    refused(&host, 2001, &refused_one, WIRE_CODE_UNAVAILABLE, "store cannot be written"); /* at once */
     fake_expect_none(&host, WIRE_open, 100);
     struct wire_message kill_it = {.type = WIRE_kill, .u.kill.job = 1};
     host_relay(&host, 7, 2001, "alice", &kill_it);
@@ -549,6 +908,15 @@ static void test_no_start(void **state)
     (void)state;
     lab_create(&second, "levls = 3\n", false);
     no_start(&second, 2, "levels"); /* the nearest known key */
+    lab_destroy(&second);
+    lab_create(&second, "listen = *:0\n", false);
+    no_start(&second, 2, "HOST:PORT");
+    snprintf(second.config, sizeof(second.config), "listen = *:%u\npki = %s/pki\n", 7110U, second.dir);
+    lab_configure(&second);
+    no_start(&second, 2, "eadmin init"); /* and not without TLS instead */
+    snprintf(second.config, sizeof(second.config), "listen = *:%u\ntransport = plain\n", 7110U);
+    lab_configure(&second);
+    no_start(&second, 2, "without TLS only loopback");
     lab_destroy(&second);
     lab_create(&first, LOCAL, true);
     lab_start(&first);
@@ -606,6 +974,32 @@ static void test_pages(void **state)
         more = answer.u.jobs.more;
     }
     assert_int_equal(count, JOBS - 1);
+    /* the same as lines */
+    query = (struct wire_message){.type = WIRE_query_lines, .u.query_lines = {.running = true, .queued = true}};
+    host_relay(&host, 1, 2001, "alice", &query);
+    count = 0, last = 1;
+    for (bool more = true; more; wire_message_fini(&answer)) {
+        host_expect_relayed(&host, 1, WIRE_lines, &answer);
+        const struct wire_lines *lines = &answer.u.lines;
+        assert_int_equal(lines->running.count, count == 0);
+        if (count == 0) {
+            assert_int_equal(lines->running.items[0].job, 1);
+            assert_string_equal(lines->running.items[0].user, "alice");
+            assert_string_equal(lines->running.items[0].processors.items[0].host, "ws1");
+        }
+        for (size_t i = 0; i < lines->queued.count; i++) {
+            char reason[40];
+            assert_int_equal(lines->queued.items[i].job, ++last);
+            assert_int_equal(lines->queued.items[i].ahead, last - 2);
+            snprintf(reason, sizeof(reason), last == 2 ? "waits for 1 processor: " : "waits: %d ahead", (int)last - 2);
+            assert_non_null(strstr(lines->queued.items[i].reason, reason));
+            assert_false(lines->queued.items[i].held || lines->queued.items[i].hidden);
+        }
+        count += lines->queued.count;
+        more = lines->more;
+    }
+    assert_int_equal(count, JOBS - 1);
+    query = (struct wire_message){.type = WIRE_query, .u.query.queued = true};
     /* large ones: pages by size */
     char *word = calloc(1, 100001);
     memset(word, '"', 60000);
@@ -745,10 +1139,26 @@ static void test_own_socket(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_life),      cmocka_unit_test(test_token_and_kill), cmocka_unit_test(test_restart_running),
-        cmocka_unit_test(test_refused),   cmocka_unit_test(test_verbs),          cmocka_unit_test(test_start_failed),
-        cmocka_unit_test(test_host_lost), cmocka_unit_test(test_host_identity),  cmocka_unit_test(test_pages),
-        cmocka_unit_test(test_bad_input), cmocka_unit_test(test_own_socket),     cmocka_unit_test(test_full_disk),
+        cmocka_unit_test(test_life),
+        cmocka_unit_test(test_token_and_kill),
+        cmocka_unit_test(test_restart_running),
+        cmocka_unit_test(test_restart_launched),
+        cmocka_unit_test(test_privacy),
+        cmocka_unit_test(test_answer_before_opens),
+        cmocka_unit_test(test_many_hosts),
+        cmocka_unit_test(test_older_rsd),
+        cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_verbs),
+        cmocka_unit_test(test_start_failed),
+        cmocka_unit_test(test_host_lost),
+        cmocka_unit_test(test_host_unusable),
+        cmocka_unit_test(test_host_suspect),
+        cmocka_unit_test(test_host_rebooted),
+        cmocka_unit_test(test_host_identity),
+        cmocka_unit_test(test_pages),
+        cmocka_unit_test(test_bad_input),
+        cmocka_unit_test(test_own_socket),
+        cmocka_unit_test(test_full_disk),
         cmocka_unit_test(test_no_start),
     };
     signal(SIGPIPE, SIG_IGN);

@@ -258,6 +258,17 @@ static void test_halted_by_the_command(void **state)
     expect_done(p, "exited", "status 4", 4);
 }
 
+/* A daemon that is killed closes its sockets before its end is told: agent and command may be first. */
+static void test_pvmd_dies_last(void **state)
+{
+    struct pair *p = *state;
+    to_running(p);
+    host_exited(&p->ws1, 1, 1, 3, "agent", 1, 0);
+    host_exited(&p->ws1, 1, 1, 0, "command", 1, 0);
+    host_exited(&p->ws1, 1, 1, 2, "pvmd", -1, 9);
+    expect_done(p, "pvm-failed", "ws1: its PVM daemon ended by signal 9", -1);
+}
+
 /* One that goes on without it has. */
 static void test_halted_and_goes_on(void **state)
 {
@@ -318,6 +329,27 @@ static void test_relink(void **state)
     wire_message_fini(&start);
 }
 
+/* END had gone out, and elmer died before it was in the store that the command had ended: both are said again. */
+static void test_ended_before_a_restart(void **state)
+{
+    struct pair *p = *state;
+    struct wire_holding holding = {1, 1};
+    struct host_options holds = {.generation = 9, .holdings = &holding, .nholdings = 1};
+    struct wire_message m;
+    to_running(p);
+    lab_query_until(&p->ws1, 1, "running", &m);
+    wire_message_fini(&m);
+    lab_stop(&p->lab, SIGKILL);
+    fake_close(&p->ws1);
+    fake_close(&p->ws2);
+    lab_start(&p->lab);
+    host_open(&p->ws1, &p->lab, "host.sock", "ws1", 1, &holds);
+    host_open(&p->ws2, &p->lab, "tcp", "ws2", 1, &holds);
+    host_exited(&p->ws1, 1, 1, 0, "command", 5, 0);
+    host_empty(&p->ws1, 1, 1, 1);
+    expect_done(p, "exited", "status 5", 5);
+}
+
 static void test_lost(void **state)
 {
     struct pair *p = *state;
@@ -335,11 +367,12 @@ int main(void)
         CASE(test_whole),
         CASE(test_agent_hangs),
         CASE(test_kill_in_finish),
-        CASE(test_pvmd_dies), CASE(test_pvmd_dies_and_the_command_of_it), CASE(test_halted_by_the_command), CASE(test_halted_and_goes_on),
+        CASE(test_pvmd_dies), CASE(test_pvmd_dies_and_the_command_of_it), CASE(test_halted_by_the_command), CASE(test_halted_and_goes_on), CASE(test_pvmd_dies_last),
         CASE(test_master_says_nonsense),
         CASE(test_slave_fails),
         CASE(test_agent_gives_up),
         CASE(test_relink),
+        CASE(test_ended_before_a_restart),
         CASE(test_lost),
     };
     signal(SIGPIPE, SIG_IGN);

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 #include <cmocka.h>
 
@@ -20,6 +21,7 @@
 /* The linker sends these calls of our objects here (--wrap); those inside libuv and jansson stay. */
 static unsigned countdown; /* the call that fails; 0: none */
 static bool failed;
+static size_t largest; /* so much may be asked for at a time; 0: anything */
 
 static bool fails(void)
 {
@@ -39,7 +41,12 @@ static bool fails(void)
 
 WRAP(void *, malloc, NULL, (size_t size), (size))
 WRAP(void *, calloc, NULL, (size_t n, size_t size), (n, size))
-WRAP(void *, realloc, NULL, (void *old, size_t size), (old, size))
+void *__real_realloc(void *old, size_t size);
+void *__wrap_realloc(void *old, size_t size);
+void *__wrap_realloc(void *old, size_t size)
+{
+    return fails() || (largest > 0 && size > largest) ? NULL : __real_realloc(old, size);
+}
 WRAP(int, uv_write, UV_ENOMEM, (uv_write_t * r, uv_stream_t *s, const uv_buf_t *b, unsigned n, uv_write_cb cb),
      (r, s, b, n, cb))
 WRAP(int, uv_read_start, UV_EINVAL, (uv_stream_t * s, uv_alloc_cb a, uv_read_cb r), (s, a, r))
@@ -201,6 +208,133 @@ static void every_failing_call_is_survived(void **state)
     assert_int_equal(rmdir(path), 0);
 }
 
+/* ---- a large request and no memory for it ---- */
+
+struct talk {
+    struct link *near, *far;
+    unsigned queries, refusals, relayed, closed;
+    uint64_t refused, client;
+    char text[300];
+};
+
+static void hear(struct link *link, struct wire_message *message, void *data)
+{
+    struct talk *talk = data;
+    struct wire_message inner;
+
+    (void)link;
+    talk->queries += message->type == WIRE_query || message->type == WIRE_relay;
+    if (message->type == WIRE_relayed) {
+        talk->relayed++;
+        talk->client = message->u.relayed.client;
+        assert_int_equal(
+            wire_decode(message->u.relayed.frame, strlen(message->u.relayed.frame), WIRE_MINOR, &inner, NULL), 0);
+        hear(link, &inner, data);
+        wire_message_fini(&inner);
+    } else if (message->type == WIRE_error) {
+        talk->refusals++;
+        talk->refused = message->id;
+        assert_string_equal(message->u.error.code, WIRE_CODE_UNAVAILABLE);
+        (void)snprintf(talk->text, sizeof talk->text, "%s", message->u.error.text);
+    }
+}
+
+static void gone(struct link *link, const char *text, void *data)
+{
+    struct talk *talk = data;
+
+    (void)text;
+    talk->closed++;
+    if (link == talk->near)
+        talk->near = NULL;
+    else
+        talk->far = NULL;
+}
+
+static void open_talk(uv_loop_t *loop, struct talk *talk, unsigned peer)
+{
+    static const struct link_callbacks heard = {.on_message = hear, .on_close = gone};
+    struct link_options near = {.program = "near",
+                                .peer = WIRE_FROM_ELMER,
+                                .out_max = 4 << 20,
+                                .hello_timeout_ms = 3000},
+                        far = {.program = "elmer", .peer = peer, .out_max = 4 << 20, .hello_timeout_ms = 3000};
+    struct wire_message query = {.type = WIRE_query, .id = 1},
+                        relay = {.type = WIRE_relay, .u.relay = {.client = 1, .user = "alice", .frame = "{}"}};
+    int fds[2];
+
+    *talk = (struct talk){0};
+    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds), 0);
+    assert_int_equal(link_open_fd(loop, fds[0], &near, &heard, talk, &talk->near, NULL), 0);
+    assert_int_equal(link_open_fd(loop, fds[1], &far, &heard, talk, &talk->far, NULL), 0);
+    while (link_send(talk->near, peer == WIRE_FROM_HOST ? &relay : &query) == -ENOTCONN)
+        turn(loop);
+}
+
+static void close_talk(uv_loop_t *loop, struct talk *talk)
+{
+    link_close(talk->near, "end");
+    while (talk->near != NULL || talk->far != NULL)
+        turn(loop);
+}
+
+/* It is answered with its number, what came before and behind it is heard, and the link lives on; largest: what the far
+ * side may allocate at a time. */
+static void no_memory_for(unsigned peer, size_t most)
+{
+    static char big[300000];
+    const char *words[] = {big};
+    struct wire_message submit = {.type = WIRE_submit,
+                                  .id = 7,
+                                  .u.submit = {.token = "t", .dir = "/", .command = {words, 1}}},
+                        query = {.type = WIRE_query, .id = 8},
+                        relay = {.type = WIRE_relay, .u.relay = {.client = 12, .user = ""}};
+    struct wire_message *large = &submit;
+    int64_t deadline = mono_ms(mono_now()) + 3000;
+    struct talk talk;
+    uv_loop_t loop;
+    char *frame = NULL;
+    size_t size;
+
+    memset(big, 'x', sizeof big - 1);
+    assert_int_equal(uv_loop_init(&loop), 0);
+    open_talk(&loop, &talk, peer);
+    if (peer == WIRE_FROM_HOST) {
+        assert_int_equal(wire_encode(&submit, WIRE_MINOR, &frame, &size, NULL), 0);
+        relay.u.relay.frame = frame;
+        large = &relay;
+    }
+    assert_int_equal(link_send(talk.near, large), 0);
+    if (peer == WIRE_FROM_HOST)
+        relay.u.relay.frame = "{}";
+    assert_int_equal(link_send(talk.near, peer == WIRE_FROM_HOST ? &relay : &query), 0);
+    largest = most;
+    while (talk.queries < 2 && mono_ms(mono_now()) < deadline)
+        turn(&loop);
+    largest = 0;
+    while (talk.refusals < 1 && mono_ms(mono_now()) < deadline)
+        turn(&loop);
+    assert_int_equal(talk.queries, 2);
+    assert_int_equal(talk.refusals, 1);
+    assert_int_equal(talk.refused, 7);
+    assert_int_equal(talk.relayed, peer == WIRE_FROM_HOST);
+    assert_int_equal(talk.client, peer == WIRE_FROM_HOST ? 12 : 0);
+    assert_string_equal(talk.text, "elmer has no memory for this request (submit) now; try again later");
+    assert_int_equal(talk.closed, 0);
+    close_talk(&loop, &talk);
+    assert_int_equal(uv_loop_close(&loop), 0);
+    free(frame);
+}
+
+static void a_large_request_without_memory(void **state)
+{
+    (void)state;
+    for (size_t most = 1024; most < 300000; most *= 2) {
+        no_memory_for(WIRE_FROM_CLIENT, most);
+        no_memory_for(WIRE_FROM_HOST, most);
+    }
+}
+
 static void decoding_and_encoding_without_memory(void **state)
 {
     (void)state;
@@ -213,10 +347,10 @@ static void decoding_and_encoding_without_memory(void **state)
         int code;
 
         wire_fill(&in, type, 5u * type);
-        for (n = 1; countdown = n, (code = wire_encode(&in, 0, &json, &size, NULL)) != 0; n++)
+        for (n = 1; countdown = n, (code = wire_encode(&in, WIRE_MINOR, &json, &size, NULL)) != 0; n++)
             assert_int_equal(code, -ENOMEM);
         assert_true(n > 1);
-        for (n = 1; countdown = n, (code = wire_decode(json, size, 0, &out, &err)) != 0; n++) {
+        for (n = 1; countdown = n, (code = wire_decode(json, size, WIRE_MINOR, &out, &err)) != 0; n++) {
             if (code != -ENOMEM)
                 fail_msg("%s: %d: %s", wire_type_name(type), code, err.text);
             err_clear(&err);
@@ -234,6 +368,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_failing_call_is_survived),
+        cmocka_unit_test(a_large_request_without_memory),
         cmocka_unit_test(decoding_and_encoding_without_memory),
     };
 

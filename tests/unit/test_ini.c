@@ -15,7 +15,8 @@
 struct config {
     long levels;
     double threshold;
-    char hosts[1200], listen[64], host_cpus[64], host_name[64], address[64];
+    size_t hosts_length;
+    char hosts[64], listen[64], host_cpus[64], host_name[64], address[64];
 };
 
 static int set_levels(void *config, const char *subsection, const char *value, struct err *err)
@@ -34,6 +35,7 @@ static int set_hosts(void *config, const char *subsection, const char *value, st
 {
     (void)subsection;
     (void)err;
+    ((struct config *)config)->hosts_length = strlen(value);
     (void)snprintf(((struct config *)config)->hosts, sizeof((struct config *)config)->hosts, "%s", value);
     return 0;
 }
@@ -77,6 +79,25 @@ static const struct ini_key keys[] = {
 
 static char path[64];
 
+/* Two rules that need more than one key. */
+static int check(void *data, struct ini_reading *reading, struct err *err)
+{
+    const struct config *config = data;
+
+    if (config->levels == 2 && config->threshold > 0.9) {
+        assert_false(ini_blame(reading, "elmer", "listen"));
+        assert_true(ini_blame(reading, "elmer", "threshold"));
+        return err_set(err, -EINVAL, "two levels want a threshold of at most 0.9");
+    }
+    if (strcmp(config->host_name, "ghost") == 0) {
+        assert_true(ini_blame(reading, "host ghost", "cpus"));
+        return err_set(err, -EINVAL, "no such host");
+    }
+    if (config->levels == 7)
+        return err_set(err, -EINVAL, "about no line");
+    return 0;
+}
+
 static int read_bytes(const char *bytes, size_t size, struct config *config, struct err *err)
 {
     FILE *file = fopen(path, "w");
@@ -85,7 +106,7 @@ static int read_bytes(const char *bytes, size_t size, struct config *config, str
     assert_int_equal(fwrite(bytes, 1, size, file), size);
     assert_int_equal(fclose(file), 0);
     memset(config, 0, sizeof *config);
-    return ini_read(path, keys, config, err);
+    return ini_read(path, keys, check, config, err);
 }
 
 static void taken(const char *text, struct config *config)
@@ -138,20 +159,41 @@ static void files_are_read(void **state)
     assert_string_equal(config.host_name, "a");
 }
 
+static void errors_of_several_keys_have_the_line_of_one(void **state)
+{
+    struct config config;
+    struct err err = ERR_INIT;
+    char expected[100];
+    const char *text = "[elmer]\nlevels = 7\n";
+
+    (void)state;
+    taken("[elmer]\nlevels = 2\n\nthreshold = 0.8\n", &config);
+    refused("[elmer]\nlevels = 2\n\nthreshold = 0.95\nhosts = a\n", 4, "two levels want a threshold of at most 0.9");
+    refused("[elmer]\nlevels = 1\n[host  ghost]\n\ncpus = 1\n[host b]\n", 5, "no such host");
+    assert_int_equal(read_bytes(text, strlen(text), &config, &err), -EINVAL);
+    (void)snprintf(expected, sizeof expected, "%s: about no line", path);
+    assert_string_equal(err.text, expected);
+    assert_false(ini_blame(NULL, "elmer", "levels"));
+}
+
 static void long_lines_are_whole_or_refused(void **state)
 {
     struct config config;
-    char text[1200] = "[elmer]\nhosts = ";
-    size_t front = strlen(text);
+    enum { MAX = 256 * 1024 };
+    const char *front = "[elmer]\nhosts = ";
+    char *text = calloc(1, MAX + 100);
 
     (void)state;
     if (!HAVE_DECL_INI_MAX_LINE)
         skip(); /* this inih has the limit that it was built with */
-    memset(text + front, 'h', 1024 - strlen("hosts = "));
+    assert_non_null(text);
+    (void)snprintf(text, MAX + 100, "%s", front);
+    memset(text + strlen(front), 'h', MAX - strlen("hosts = "));
     taken(text, &config);
-    assert_int_equal(strlen(config.hosts), 1024 - strlen("hosts = "));
+    assert_int_equal(config.hosts_length, MAX - strlen("hosts = "));
     text[strlen(text)] = 'h';
-    refused(text, 2, "the line has more than 1024 bytes");
+    refused(text, 2, "the line has more than 262144 bytes");
+    free(text);
 }
 
 static void unknown_keys_name_the_nearest(void **state)
@@ -212,10 +254,10 @@ static void files_that_cannot_be_read(void **state)
     struct err err = ERR_INIT;
 
     (void)state;
-    assert_int_equal(ini_read("/nonexistent/elmer.conf", keys, &config, &err), -ENOENT);
+    assert_int_equal(ini_read("/nonexistent/elmer.conf", keys, NULL, &config, &err), -ENOENT);
     assert_string_equal(err.text, "/nonexistent/elmer.conf: No such file or directory");
-    assert_true(ini_read("/", keys, &config, &err) < 0);
-    assert_int_equal(ini_read("/nonexistent/elmer.conf", keys, &config, NULL), -ENOENT);
+    assert_true(ini_read("/", keys, NULL, &config, &err) < 0);
+    assert_int_equal(ini_read("/nonexistent/elmer.conf", keys, NULL, &config, NULL), -ENOENT);
 }
 
 static void values(void **state)
@@ -273,6 +315,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(files_are_read),
+        cmocka_unit_test(errors_of_several_keys_have_the_line_of_one),
         cmocka_unit_test(long_lines_are_whole_or_refused),
         cmocka_unit_test(unknown_keys_name_the_nearest),
         cmocka_unit_test(bad_values_are_explained),

@@ -21,6 +21,7 @@
 #include "libelmer/base/clock.h"
 #include "libelmer/net/link.h"
 #include "libelmer/wire/channel.h"
+#include "tests/unit/scratch.h"
 
 enum { DEADLINE_MS = 10000, SEEN_MAX = 64 };
 
@@ -108,7 +109,7 @@ static int setup(void **state)
     (void)signal(SIGPIPE, SIG_IGN);
     assert_int_equal(uv_loop_init(&world->loop), 0);
     (void)snprintf(world->dir, sizeof world->dir, "/tmp/elmer-link-XXXXXX");
-    assert_non_null(mkdtemp(world->dir));
+    assert_non_null(scratch_dir(world->dir));
     (void)snprintf(world->path, sizeof world->path, "%s/sock", world->dir);
     world->server_options = (struct link_options){
         .program = "server", .peer = WIRE_FROM_CLIENT, .out_max = 1 << 16, .hello_timeout_ms = 5000};
@@ -324,9 +325,29 @@ static void resolves_names(void **state)
 {
     struct world *world = *state;
 
-    listen_on(world, "*:0", 4);
+    listen_on(world, "localhost:0", 4);
     (void)snprintf(world->address, sizeof world->address, "localhost:%u", listener_port(world->listener));
     exchange(world);
+}
+
+static void without_tls_there_is_only_the_loopback(void **state)
+{
+    static const char *const addresses[] = {"*:0", "0.0.0.0:0", "[::]:0"};
+    struct world *world = *state;
+
+    for (size_t i = 0; i < sizeof addresses / sizeof *addresses; i++) {
+        struct err err = ERR_INIT;
+
+        assert_int_equal(listener_create(&world->loop, addresses[i], 0, 4, &world->server_options, &callbacks,
+                                         accept_link, world, &world->listener, &err),
+                         -EPERM);
+        assert_non_null(strstr(err.text, "without TLS only loopback"));
+        assert_null(world->listener);
+    }
+    (void)snprintf(world->address, sizeof world->address, "192.0.2.1:7110");
+    connect_link(world, 5000);
+    RUN_UNTIL(world, world->client.closed);
+    assert_non_null(strstr(world->client.text, "without TLS only loopback"));
 }
 
 static void another_major_version_is_refused(void **state)
@@ -602,7 +623,8 @@ static void an_owner_may_refuse(void **state)
     listen_on(world, world->path, 4);
     connect_link(world, 5000);
     RUN_UNTIL(world, world->client.closed);
-    assert_string_equal(world->client.text, "this connection is not accepted here: the user is a wrong one, or has too many already; end some (esubmit -w), or try again later");
+    assert_string_equal(world->client.text, "this connection is not accepted here: the user is a wrong one, or has too "
+                                            "many already; end some (esubmit -w), or try again later");
     assert_int_equal(world->client.ready, 0);
 }
 
@@ -771,6 +793,7 @@ static void a_bare_channel_needs_no_hello(void **state)
 
     assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds), 0);
     assert_int_equal(channel_init(&channel, fds[1], WIRE_FROM_ELMER, 1 << 16), 0);
+    channel.minor = WIRE_MINOR;
     assert_int_equal(channel_send(&channel, &pong, &err), 0); /* already there when the link begins */
     world->client_options.no_hello = true;
     assert_int_equal(link_open_fd(&world->loop, fds[0], &world->client_options, &callbacks, &world->client,
@@ -808,6 +831,7 @@ int main(void)
         LINK_TEST(talks_over_unix),
         LINK_TEST(talks_over_tcp),
         LINK_TEST(resolves_names),
+        LINK_TEST(without_tls_there_is_only_the_loopback),
         LINK_TEST(another_major_version_is_refused),
         LINK_TEST(a_later_minor_speaks_ours),
         LINK_TEST(silence_ends_after_the_hello_timeout),

@@ -13,10 +13,10 @@
 
 static void print_senders(FILE *out, unsigned senders)
 {
-    static const char *const names[] = {"client", "elmer", "host", "root half", "supervisor", "agent"};
+    static const char *const names[] = {"client", "elmer", "host", "root half", "supervisor", "agent", "joiner", "signer"};
     const char *comma = "";
 
-    if (senders == WIRE_FROM_ANY) {
+    if ((senders & WIRE_FROM_ANY) == WIRE_FROM_ANY) {
         fputs("anybody", out);
         return;
     }
@@ -71,6 +71,8 @@ static void print_object(FILE *out, const struct wire_object *object)
         print_senders(out, object->senders);
     else
         fputs("(inside others)", out);
+    if (object->since > 0)
+        fprintf(out, ", since 1.%u", object->since);
     fputs(" | ", out);
     for (; field->name != NULL; field++) {
         fprintf(out, "%s`%s`: ", field == object->fields() ? "" : "<br>", field->name);

@@ -37,7 +37,8 @@ static void test_ranks_are_strict(void **state)
         assert_int_equal(crowded.task.policy, SCHED_RR);
         assert_int_equal(crowded.task.priority, fifo.task.priority);
         assert_int_equal(lowest.task.policy, SCHED_OTHER);
-        assert_int_equal(lowest.helper.policy, SCHED_OTHER); /* real time adds up to the throttle: none of it for the lowest */
+        assert_int_equal(lowest.helper.policy,
+                         SCHED_OTHER); /* real time adds up to the throttle: none of it for the lowest */
         assert_true(lowest.helper.priority < 0 && order_is_raised(lowest.helper));
         assert_false(order_is_raised(lowest.task));
         assert_true(fifo.helper.priority > fifo.task.priority && fifo.helper.priority < above);
@@ -190,6 +191,10 @@ static void test_group_files(void **state)
     assert_int_equal(pids.items[0], 12);
     assert_int_equal(pids.items[1], 4194303);
     assert_int_equal(pids.items[2], 7);
+    put("5.1/job/cgroup.procs", "22222222222222222222\n3\n"); /* no kernel says that; no overflow if one does */
+    assert_int_equal(group_pids(group.job_fd, &pids), 0);
+    assert_int_equal(pids.items[1], 3);
+    put("5.1/job/cgroup.procs", "12\n4194303\n0\n7\n");
     group_usage(&group, &seconds, &peak);
     assert_true(seconds < 0 && peak == -1);
     put("5.1/job/cpu.stat", "usage_usec 2500000\nuser_usec 1\n");
@@ -303,8 +308,9 @@ static void test_configuration(void **state)
     (void)state;
     configure("[rsd]\nname = ws1\nmode = idle\nminimum_uid = 500\n", NULL);
     configure("[rsd]\nname = ws1\nelmer = queue.example:7777\ntransport = plain\n", NULL);
-    configure("[rsd]\nname = ws1\nelmer = queue.example:7777\n", "transport = plain");
-    configure("[rsd]\ntransport = tls\n", "TLS comes later");
+    configure("[rsd]\nname = ws1\nelmer = queue.example:7777\npki = /etc/elmer/pki\n", NULL);
+    configure("[rsd]\npki = pki\n", "begins with /");
+    configure("[rsd]\ntransport = tls\n", "only plain is known");
     configure("[rsd]\nmode = fast\n", "auto, rt, idle or none");
     configure("[rsd]\nmodus = rt\n", "mode");
     configure("[rsd]\nelmer = nowhere\n", "HOST:PORT");

@@ -28,6 +28,7 @@
 #include "libelmer/wire/channel.h"
 #include "rsd/net/net.h"
 #include "tests/unit/peer.h"
+#include "tests/unit/scratch.h"
 
 enum { HEARTBEAT_MS = 150, REPORT_MS = 100, LINE = 4096 };
 
@@ -121,7 +122,7 @@ static void greet(struct world *w)
 
 static const char *const stat_text = "cpu  300 0 0 500 0 0 0 0 0 0\ncpu0 100 0 0 300 0 0 0 0 0 0\ncpu1 200 0 0 200 0 0 0 0 0 0\nintr 1\n";
 
-static int set_up(void **data)
+static int set_up_with(void **data, const char *elmer)
 {
     struct world *w = calloc(1, sizeof(*w));
     char path[108];
@@ -130,7 +131,7 @@ static int set_up(void **data)
     assert_non_null(w);
     signal(SIGPIPE, SIG_IGN);
     (void)snprintf(w->dir, sizeof(w->dir), "/tmp/rsdnet.XXXXXX");
-    assert_non_null(mkdtemp(w->dir));
+    assert_non_null(scratch_dir(w->dir));
     write_file(w, "stat", stat_text);
     path_in(w, "jobs", path);
     assert_int_equal(mkdir(path, 0700), 0);
@@ -141,8 +142,14 @@ static int set_up(void **data)
     w->elmer_listen = listen_at(w, "elmer.sock");
     listening = listen_at(w, "rsd.sock");
     path_in(w, "elmer.sock", w->config.elmer);
+    if (elmer)
+        (void)snprintf(w->config.elmer, sizeof(w->config.elmer), "%s", elmer);
+    (void)snprintf(w->config.pki, sizeof(w->config.pki), "%.60s/pki", w->dir);
     path_in(w, "stat", w->config.proc_stat);
     (void)snprintf(w->config.name, sizeof(w->config.name), "localhost");
+    w->config.user_connections = 3;
+    w->config.user_requests = 1;
+    w->config.user_requests_burst = 10;
     assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair), 0);
     w->rsd = fork();
     assert_true(w->rsd >= 0);
@@ -155,9 +162,20 @@ static int set_up(void **data)
     close(pair[1]);
     close(listening);
     assert_int_equal(channel_init(&w->root, pair[0], WIRE_FROM_HOST, 1 << 24), 0);
+    w->root.minor = WIRE_MINOR;
     w->elmer.fd = -1;
     *data = w;
     return 0;
+}
+
+static int set_up(void **data)
+{
+    return set_up_with(data, NULL);
+}
+
+static int set_up_tcp(void **data)
+{
+    return set_up_with(data, "127.0.0.1:9");
 }
 
 /* The exit status, -1 if it does not end in time. */
@@ -349,6 +367,41 @@ static void test_passing(void **data)
     wire_message_fini(&message);
 }
 
+/* What leases count from: that elmer has answered, and when that was said which it has answered. */
+static void test_contacts(void **data)
+{
+    struct world *w = *data;
+    struct wire_message order = {.type = WIRE_order, .u.order = {.generation = 1}}, pong = {.type = WIRE_pong}, message;
+    int64_t begin_ms = boot_ms(), end_ms;
+    struct err err = ERR_INIT;
+
+    greet(w);
+    end_ms = boot_ms();
+    peer_send(&w->elmer, &order);
+    message = peer_expect(&w->root, WIRE_contact); /* before the order */
+    assert_in_range(message.u.contact.said_ms, begin_ms, end_ms);
+    wire_message_fini(&message);
+    peer_expect_gone(&w->root, WIRE_order);
+    for (int i = 0; i < 2; i++) {
+        message = peer_expect(&w->elmer, WIRE_ping);
+        assert_in_range(message.id, end_ms, boot_ms());
+        pong.id = message.id;
+        wire_message_fini(&message);
+        peer_send(&w->elmer, &pong);
+        message = peer_expect(&w->root, WIRE_contact);
+        assert_int_equal(message.u.contact.said_ms, pong.id);
+        wire_message_fini(&message);
+        pong.id = 0;
+        peer_expect_gone(&w->elmer, WIRE_ping); /* elmer answers, but does not count us as up: no contact */
+        peer_send(&w->elmer, &pong);
+    }
+    order.u.order.generation = 2;
+    peer_send(&w->elmer, &order); /* answers nothing */
+    assert_int_equal(channel_receive(&w->root, &message, peer_soon(), &err), 1);
+    assert_int_equal(message.type, WIRE_order);
+    wire_message_fini(&message);
+}
+
 static void test_relay(void **data)
 {
     struct world *w = *data;
@@ -382,6 +435,29 @@ static void test_relay_pages(void **data)
     jobs = peer_expect(&client, WIRE_jobs);
     assert_int_equal(jobs.id, 6);
     wire_message_fini(&jobs);
+    client_kill(&client, 7, 1); /* any answer may have pages */
+    (void)expect_relay(w, 7, 1);
+    jobs = (struct wire_message){.type = WIRE_hosts, .id = 7, .u.hosts = {.more = true}};
+    answer_relay(w, number, &jobs);
+    answer_relay(w, number, &jobs);
+    peer_expect_gone(&client, WIRE_hosts);
+    peer_expect_gone(&client, WIRE_hosts);
+    channel_fini(&client);
+}
+
+/* Every request there is, not only those of the first day. */
+static void test_administration(void **data)
+{
+    struct world *w = *data;
+    struct wire_message message = {.type = WIRE_query_hosts, .id = 9};
+    struct channel client;
+
+    greet(w);
+    client_connect(w, &client);
+    peer_send(&client, &message);
+    message = peer_expect(&w->elmer, WIRE_relay);
+    assert_non_null(strstr(message.u.relay.frame, "query_hosts"));
+    wire_message_fini(&message);
     channel_fini(&client);
 }
 
@@ -393,6 +469,8 @@ static void test_unreachable(void **data)
     client_connect(w, &client); /* before elmer has answered anything */
     client_kill(&client, 1, 42);
     expect_error(&client, 1, WIRE_CODE_UNREACHABLE);
+    peer_send(&client, &(struct wire_message){.type = WIRE_query_hosts, .id = 9}); /* not of the first version */
+    expect_error(&client, 9, WIRE_CODE_UNREACHABLE);
     greet(w);
     client_kill(&client, 2, 42);
     (void)expect_relay(w, 2, 42);
@@ -617,25 +695,139 @@ static void test_root_gone(void **data)
     assert_int_equal(wait_for_rsd(w), 0);
 }
 
-static void test_plain(void **data)
+/* Over TCP a host needs a certificate; its users are told how to get one. */
+static void test_no_certificate(void **data)
 {
-    struct rsd_config config = {.elmer = "127.0.0.1:9", .name = "ws1"};
-    int pair[2];
+    struct world *w = *data;
+    struct channel client;
 
-    (void)data;
-    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
-    assert_int_equal(rsd_net_main(pair[1], -1, &config), -EINVAL);
-    close(pair[0]);
+    client_connect(w, &client);
+    for (;;) {
+        struct wire_message message;
+        bool told;
+
+        client_kill(&client, 1, 42);
+        message = peer_expect(&client, WIRE_error);
+        assert_string_equal(message.u.error.code, WIRE_CODE_UNREACHABLE);
+        told = strstr(message.u.error.text, "rsd --join 127.0.0.1:9 TOKEN") != NULL;
+        wire_message_fini(&message);
+        if (told)
+            break;
+        poll(NULL, 0, 5); /* it may not have dialled yet; alarm(2) bounds this */
+    }
+    channel_fini(&client);
+}
+
+/* ---- limits ---- */
+
+/* As a user who is not root; his socket is the kernel's word for it. */
+static bool connect_as(struct world *w, uid_t uid, struct channel *client, struct err *err)
+{
+    int fd;
+
+    assert_int_equal(chmod(w->dir, 0755), 0);
+    assert_int_equal(seteuid(uid), 0);
+    fd = connect_to(w, "rsd.sock");
+    assert_int_equal(seteuid(0), 0);
+    assert_int_equal(channel_init(client, fd, WIRE_FROM_ELMER, 1 << 24), 0);
+    return channel_hello(client, "test", peer_soon(), err) == 0;
+}
+
+static void test_connections_of_a_user(void **data)
+{
+    struct world *w = *data;
+    struct channel clients[3], one_more;
+    struct err err = ERR_INIT;
+    char path[108];
+
+    if (geteuid() != 0)
+        skip();
+    path_in(w, "rsd.sock", path);
+    assert_int_equal(chmod(path, 0666), 0);
+    for (int i = 0; i < 3; i++)
+        assert_true(connect_as(w, 1, &clients[i], &err));
+    assert_false(connect_as(w, 1, &one_more, &err));
+    assert_string_equal(err.text, "too many connections: a user may have 3 (user_connections in rsd.conf); end some of them, such as esubmit -w, or try again later");
+    channel_fini(&one_more);
+    assert_true(connect_as(w, 2, &one_more, &err)); /* another user */
+    channel_fini(&one_more);
+    channel_fini(&clients[0]);
+    for (int64_t until = peer_soon(); err_clear(&err), !connect_as(w, 1, &one_more, &err); channel_fini(&one_more))
+        assert_true(mono_ms(mono_now()) < until);
+    channel_fini(&one_more);
+    channel_fini(&clients[1]);
+    channel_fini(&clients[2]);
+}
+
+static void go_on_until_cut_off(struct channel *client, uint64_t first_id)
+{
+    struct wire_message message;
+    struct err err = ERR_INIT;
+    int code;
+
+    for (uint64_t id = first_id; id < first_id + 30; id++)
+        if (channel_send_all(client, &(struct wire_message){.type = WIRE_kill, .id = id, .u.kill = {.job = 1}}, peer_soon(), &err) != 0)
+            break;
+    while ((code = channel_receive(client, &message, peer_soon(), &err)) > 0)
+        wire_message_fini(&message);
+    assert_true(code < 0); /* and not late */
+}
+
+static void test_requests_of_a_user(void **data)
+{
+    struct world *w = *data;
+    struct channel client, one_more;
+    struct err err = ERR_INIT;
+    char path[108];
+    unsigned tries = 0;
+
+    if (geteuid() != 0)
+        skip();
+    path_in(w, "rsd.sock", path);
+    assert_int_equal(chmod(path, 0666), 0);
+    assert_true(connect_as(w, 1, &client, &err));
+    for (uint64_t id = 1; id <= 10; id++) {
+        client_kill(&client, id, id);
+        expect_error(&client, id, WIRE_CODE_UNREACHABLE);
+    }
+    client_kill(&client, 11, 1);
+    expect_error(&client, 11, WIRE_CODE_REFUSED);
+    go_on_until_cut_off(&client, 12);
+    for (bool connected = true; connected && ++tries <= 20;) { /* on a slow machine one may be due again */
+        err_clear(&err);
+        connected = connect_as(w, 1, &one_more, &err);
+        if (connected)
+            go_on_until_cut_off(&one_more, 1);
+        channel_fini(&one_more);
+    }
+    assert_in_range(tries, 1, 20);
+    assert_non_null(strstr(err.text, "too many requests: a user may send 1 in a second (user_requests in rsd.conf) and 10 at once"));
+    channel_fini(&client);
 }
 
 int main(void)
 {
 #define WITH_RSD(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
     const struct CMUnitTest tests[] = {
-        WITH_RSD(test_greeting),     WITH_RSD(test_passing),      WITH_RSD(test_relay),       WITH_RSD(test_relay_pages),
-        WITH_RSD(test_unreachable),  WITH_RSD(test_reconnect),    WITH_RSD(test_heartbeat),   WITH_RSD(test_refused_host),
-        WITH_RSD(test_wrong_message_of_elmer), WITH_RSD(test_garbage), WITH_RSD(test_too_many_requests), WITH_RSD(test_reports),
-        WITH_RSD(test_end),          WITH_RSD(test_root_gone),    cmocka_unit_test(test_plain),
+        WITH_RSD(test_greeting),
+        WITH_RSD(test_passing),
+        WITH_RSD(test_relay),
+        WITH_RSD(test_relay_pages),
+        WITH_RSD(test_administration),
+        WITH_RSD(test_unreachable),
+        WITH_RSD(test_reconnect),
+        WITH_RSD(test_heartbeat),
+        WITH_RSD(test_contacts),
+        WITH_RSD(test_refused_host),
+        WITH_RSD(test_wrong_message_of_elmer),
+        WITH_RSD(test_garbage),
+        WITH_RSD(test_too_many_requests),
+        WITH_RSD(test_reports),
+        WITH_RSD(test_end),
+        WITH_RSD(test_root_gone),
+        cmocka_unit_test_setup_teardown(test_no_certificate, set_up_tcp, tear_down),
+        WITH_RSD(test_connections_of_a_user),
+        WITH_RSD(test_requests_of_a_user),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -13,18 +13,20 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "elmer/store.h"
+#include "tests/unit/scratch.h"
 
 struct bed {
     char dir[40], path[60];
     uv_loop_t loop;
     struct store *store;
     uint64_t committed;
-    struct record *found[16];
+    struct record *found[400];
     size_t nfound, answers;
-    char error[200];
+    char error[200], damage[600];
 };
 
 static void on_commit(uint64_t number, void *data)
@@ -40,9 +42,15 @@ static void on_failure(const char *text, void *data)
     fail_msg("store: %s", text);
 }
 
+static void on_damage(const char *text, void *data)
+{
+    struct bed *bed = data;
+    snprintf(bed->damage, sizeof(bed->damage), "%s", text);
+}
+
 static int open_store(struct bed *bed, struct err *err)
 {
-    static const struct store_callbacks callbacks = {on_commit, on_failure};
+    static const struct store_callbacks callbacks = {on_commit, on_failure, on_damage};
     *err = (struct err)ERR_INIT;
     bed->committed = 0;
     return store_open(&bed->loop, bed->path, &callbacks, bed, &bed->store, err);
@@ -59,7 +67,7 @@ static int setup(void **state)
     static struct bed bed;
     struct err err;
     bed = (struct bed){.dir = "/tmp/elmer-store-XXXXXX"};
-    assert_non_null(mkdtemp(bed.dir));
+    assert_non_null(scratch_dir(bed.dir));
     snprintf(bed.path, sizeof(bed.path), "%s/db", bed.dir);
     assert_int_equal(uv_loop_init(&bed.loop), 0);
     assert_int_equal(open_store(&bed, &err), 0);
@@ -87,6 +95,7 @@ static struct record *make(uint64_t id, uint32_t uid, const char *token, enum jo
     static const char *const hosts[] = {"ws1", "ws2"};
     static const struct record_processor processors[] = {{"ws1", 0}, {"ws2", 3}};
     static const struct record_usage usage[] = {{"ws1", 1, 1.25, 4096}, {"ws2", 1, 2.5, -1}};
+    static const char *const lost[] = {"ws2", "?"};
     static const uint8_t exited[] = {3};
     struct record *r = record_create();
     r->id = id;
@@ -109,12 +118,18 @@ static struct record *make(uint64_t id, uint32_t uid, const char *token, enum jo
         r->exit_status = 7;
         r->failed_rank = 1;
         r->started_ms = 2000;
+        r->launched = true;
+        r->lease_ms = 120000;
         r->level_ms[1] = 55;
         r->usage = usage;
         r->nusage = 2;
     }
     r->hosts = hosts;
     r->nhosts = 2;
+    if (state == JOB_QUEUED) {
+        r->lost = lost;
+        r->nlost = 2;
+    }
     if (first) {
         struct wire_message m = {
             .type = WIRE_submit,
@@ -138,7 +153,7 @@ static void await(struct bed *bed, uint64_t number)
 static void collect(struct record *record, void *data)
 {
     struct bed *bed = data;
-    assert_true(bed->nfound < 16);
+    assert_true(bed->nfound < sizeof(bed->found) / sizeof(*bed->found));
     bed->found[bed->nfound++] = record;
 }
 
@@ -156,14 +171,6 @@ static void answer(struct record **records, size_t count, const char *error, voi
     snprintf(bed->error, sizeof(bed->error), "%s", error ? error : "");
     for (size_t i = 0; i < count; i++)
         collect(records[i], bed);
-}
-
-static void tokens(uint32_t uid, const char *token, void *data)
-{
-    struct bed *bed = data;
-    assert_int_equal(uid, 5);
-    assert_string_equal(token, "three");
-    bed->answers++;
 }
 
 static void test_round(void **state)
@@ -219,9 +226,13 @@ static void test_round(void **state)
     assert_int_equal(bed->found[1]->state, JOB_QUEUED);
     assert_int_equal(bed->found[1]->level, CORE_NO_LEVEL);
     assert_int_equal(bed->found[1]->nprocessors, 0);
+    assert_true(r->launched);
+    assert_int_equal(r->lease_ms, 120000);
+    assert_int_equal(r->nlost, 0);
+    assert_false(bed->found[1]->launched);
+    assert_int_equal(bed->found[1]->nlost, 2);
+    assert_string_equal(bed->found[1]->lost[1], "?");
     drop_found(bed);
-    assert_int_equal(store_load_tokens(bed->store, tokens, bed, &err), 0);
-    assert_int_equal(bed->answers, 1);
     close_store(bed);
 }
 
@@ -248,6 +259,36 @@ static void test_read(void **state)
     store_read(bed->store, ids, 3, answer, bed);
     close_store(bed);
     assert_int_equal(bed->answers, 3);
+}
+
+/* Many looks at once are answered in their order, together with other reads between them, and what is closed is let go. */
+static void test_many_finds(void **state)
+{
+    enum { COUNT = 300 };
+    struct bed *bed = *state;
+    uint64_t second = 2;
+    char token[8];
+    store_put(bed->store, make(1, 5, "1", JOB_DONE, true));
+    store_put(bed->store, make(2, 5, "290", JOB_DONE, true));
+    await(bed, 2);
+    for (int i = 0; i < COUNT; i++) {
+        snprintf(token, sizeof(token), "%d", i);
+        store_find(bed->store, 5, token, answer, bed);
+        if (i == 100)
+            store_read(bed->store, &second, 1, answer, bed);
+    }
+    while (bed->answers < COUNT + 1)
+        uv_run(&bed->loop, UV_RUN_ONCE);
+    assert_string_equal(bed->error, "");
+    assert_int_equal(bed->nfound, 3);
+    assert_int_equal(bed->found[0]->id, 1);
+    assert_int_equal(bed->found[1]->id, 2); /* by its id */
+    assert_int_equal(bed->found[2]->id, 2);
+    drop_found(bed);
+    for (int i = 0; i < COUNT; i++)
+        store_find(bed->store, 5, "1", answer, bed);
+    close_store(bed);
+    assert_int_equal(bed->answers, COUNT + 1);
 }
 
 /* What was put is on disk after store_close(), without a turn of the loop. */
@@ -296,7 +337,7 @@ static void test_refused(void **state)
     close_store(bed);
     sql(bed, "PRAGMA user_version = 99");
     refused(bed, -EPROTO, "schema 99");
-    sql(bed, "PRAGMA user_version = 1; PRAGMA application_id = 7");
+    sql(bed, "PRAGMA user_version = 2; PRAGMA application_id = 7");
     refused(bed, -EPROTO, "another program");
     sql(bed, "PRAGMA application_id = 1162628434");
     sql(bed, "PRAGMA journal_mode = DELETE"); /* all of it in one file */
@@ -313,13 +354,236 @@ static void test_refused(void **state)
     snprintf(bed->path, sizeof(bed->path), "%s/db", bed->dir);
 }
 
+static char *beside(struct bed *bed, const char *end)
+{
+    static char path[300];
+    snprintf(path, sizeof(path), "%s%s", bed->path, end);
+    return path;
+}
+
+static void begin_anew(struct bed *bed)
+{
+    struct err err;
+    uint64_t next_job, next_allocation;
+    if (open_store(bed, &err))
+        fail_msg("%s", err.text);
+    assert_int_equal(store_load(bed->store, collect, bed, &next_job, &next_allocation, &err), 0);
+    close_store(bed);
+}
+
+/* Of what was committed something is missing: SQLite would begin with the rest and say nothing. */
+static void test_missing(void **state)
+{
+    struct bed *bed = *state;
+    char copy[300], command[700];
+    struct err err;
+    await(bed, store_put(bed->store, make(1, 5, "one", JOB_QUEUED, true)));
+    close_store(bed);
+    snprintf(copy, sizeof(copy), "%s/copy", bed->dir);
+    snprintf(command, sizeof(command), "cp %s %s", bed->path, copy);
+    assert_int_equal(system(command), 0);
+    if (open_store(bed, &err))
+        fail_msg("%s", err.text);
+    await(bed, store_put(bed->store, make(2, 5, "two", JOB_QUEUED, true)));
+    close_store(bed);
+    assert_int_equal(rename(copy, bed->path), 0); /* as if the log of the second had been lost */
+    refused(bed, -EUCLEAN, "its last 1 changes are missing");
+    assert_int_equal(unlink(beside(bed, ".lock")), 0); /* as it was told to */
+    begin_anew(bed);
+    assert_int_equal(bed->nfound, 1);
+    drop_found(bed);
+}
+
+static void test_odd_files(void **state)
+{
+    struct bed *bed = *state;
+    await(bed, store_put(bed->store, make(1, 5, "one", JOB_QUEUED, true)));
+    close_store(bed);
+    assert_int_equal(truncate(bed->path, 0), 0);
+    refused(bed, -EUCLEAN, "it is empty");
+    assert_int_equal(unlink(bed->path), 0);
+    assert_int_equal(mkdir(bed->path, 0700), 0);
+    refused(bed, -EUCLEAN, "not a file");
+    assert_int_equal(rmdir(bed->path), 0);
+    begin_anew(bed); /* moved away: an empty queue */
+    assert_int_equal(bed->nfound, 0);
+    assert_int_equal(truncate(bed->path, 0), 0);
+    begin_anew(bed); /* nothing was promised yet */
+}
+
+/* ---- history ---- */
+
+static struct record *make_ended(uint64_t id, int64_t ended_ms)
+{
+    char token[24];
+    snprintf(token, sizeof(token), "t%d", (int)id);
+    struct record *r = make(id, 5, token, JOB_DONE, true);
+    r->user = id % 10 ? "alice" : "bob";
+    r->ended_ms = ended_ms;
+    return r;
+}
+
+static size_t history(struct bed *bed, uint64_t before, const char *user, size_t count)
+{
+    size_t answers = bed->answers;
+    drop_found(bed);
+    store_read_history(bed->store, before, user, count, answer, bed);
+    while (bed->answers == answers)
+        uv_run(&bed->loop, UV_RUN_ONCE);
+    assert_string_equal(bed->error, "");
+    return bed->nfound;
+}
+
+/* The writer does it when it has nothing else to do: wait until the number of ended jobs is this, for 10 s. */
+static void await_history(struct bed *bed, size_t wanted)
+{
+    uint64_t deadline = uv_hrtime() + 10000000000u;
+    while (history(bed, INT64_MAX, "", 400) != wanted)
+        if (uv_hrtime() > deadline)
+            fail_msg("%zu jobs in the history, not %zu", bed->nfound, wanted);
+}
+
+static void test_history(void **state)
+{
+    struct bed *bed = *state;
+    const int64_t day = 86400000;
+    for (uint64_t id = 1; id <= 300; id++) /* 250 and 251 wait */
+        store_put(bed->store, id / 2 == 125 ? make(id, 5, id == 250 ? "a" : "b", JOB_QUEUED, true)
+                                            : make_ended(id, (int64_t)id * day));
+    await(bed, 300);
+    assert_int_equal(history(bed, INT64_MAX, "", 5), 5);
+    assert_int_equal(bed->found[0]->id, 300);
+    assert_int_equal(bed->found[4]->id, 296);
+    assert_int_equal(history(bed, 252, "", 2), 2); /* the two that wait are not in it */
+    assert_int_equal(bed->found[0]->id, 249);
+    assert_int_equal(history(bed, INT64_MAX, "bob", 400), 29);
+    assert_int_equal(bed->found[1]->id, 290);
+    assert_int_equal(bed->found[0]->nusage, 2);
+
+    store_trim(bed->store, &(struct store_limits){.jobs = 120, .age_ms = 1000 * day});
+    await_history(bed, 120);
+    assert_int_equal(bed->found[119]->id, 179);
+    /* by age, counted from the last end: the clock is decades ahead of it */
+    store_trim(bed->store, &(struct store_limits){.jobs = 1000, .age_ms = 9 * day});
+    await_history(bed, 10);
+    assert_int_equal(bed->found[9]->id, 291);
+    /* late news of a job that is gone change nothing, and the store goes on */
+    store_put(bed->store, make(3, 5, "t3", JOB_DONE, false));
+    store_put(bed->store, make(250, 5, "a", JOB_RUNNING, false));
+    await(bed, 302);
+    assert_int_equal(history(bed, INT64_MAX, "", 400), 10);
+    drop_found(bed);
+    close_store(bed);
+}
+
+static void test_older_schema(void **state)
+{
+    struct bed *bed = *state;
+    struct err err;
+    store_put(bed->store, make_ended(1, 5000));
+    await(bed, 1);
+    close_store(bed);
+    sql(bed,
+        "ALTER TABLE state DROP COLUMN launched; ALTER TABLE state DROP COLUMN lease_ms; ALTER TABLE state DROP "
+        "COLUMN lost; DROP INDEX state_ended; DROP TABLE certificate; DELETE FROM migration WHERE version > 1; PRAGMA "
+        "user_version = 1");
+    if (open_store(bed, &err))
+        fail_msg("%s", err.text);
+    assert_int_equal(history(bed, INT64_MAX, "", 5), 1);
+    drop_found(bed);
+    close_store(bed);
+}
+
+/* Of a job that was starting then, nobody knows whether it was launched: it may have been. */
+static void test_starting_in_an_older_schema(void **state)
+{
+    struct bed *bed = *state;
+    struct err err;
+    uint64_t next_job, next_allocation;
+    store_put(bed->store, make(1, 5, "one", JOB_STARTING, true));
+    store_put(bed->store, make(2, 5, "two", JOB_RUNNING, true));
+    await(bed, 2);
+    close_store(bed);
+    sql(bed, "ALTER TABLE state DROP COLUMN launched; ALTER TABLE state DROP COLUMN lease_ms; ALTER TABLE state DROP "
+             "COLUMN lost; DELETE FROM migration WHERE version > 3; PRAGMA user_version = 3");
+    if (open_store(bed, &err))
+        fail_msg("%s", err.text);
+    assert_int_equal(store_load(bed->store, collect, bed, &next_job, &next_allocation, &err), 0);
+    assert_int_equal(bed->nfound, 2);
+    assert_true(bed->found[0]->launched);
+    assert_false(bed->found[1]->launched);
+    assert_int_equal(bed->found[0]->lease_ms, 0);
+    drop_found(bed);
+    close_store(bed);
+}
+
+static void find_certificate(const struct certificate *certificate, void *data)
+{
+    struct certificate *wanted = data;
+    if (!strcmp(certificate->serial, wanted->serial))
+        *wanted = *certificate;
+}
+
+static void test_certificates(void **state)
+{
+    struct bed *bed = *state;
+    struct certificate one = {.serial = "0A01", .host = "ws2", .issued_ms = 1000, .end_ms = 9000}, found = one,
+                       other = {.serial = "0A02"};
+    struct err err = ERR_INIT;
+    store_put_certificate(bed->store, &one);
+    one.revoked_ms = 2000; /* what comes later counts */
+    await(bed, store_put_certificate(bed->store, &one));
+    close_store(bed);
+    if (open_store(bed, &err))
+        fail_msg("%s", err.text);
+    assert_int_equal(store_load_certificates(bed->store, find_certificate, &found, &err), 0);
+    assert_memory_equal(&found, &one, sizeof(one));
+    assert_int_equal(store_load_certificates(bed->store, find_certificate, &other, &err), 0);
+    assert_string_equal(other.host, "");
+    close_store(bed);
+}
+
+/* A large store opens at once; what is wrong with it is found while elmer runs. */
+static void test_damage_in_the_history(void **state)
+{
+    struct bed *bed = *state;
+    struct err err;
+    close_store(bed);
+    sql(bed, "CREATE TABLE ballast(x); WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 3000)"
+             " INSERT INTO ballast SELECT hex(zeroblob(2000)) FROM n; PRAGMA wal_checkpoint(TRUNCATE)");
+    assert_int_equal(open_store(bed, &err), 0);
+    store_check(bed->store);
+    uv_run(&bed->loop, UV_RUN_NOWAIT);
+    close_store(bed); /* while it is being checked */
+    assert_string_equal(bed->damage, "");
+    int fd = open(bed->path, O_WRONLY);
+    assert_true(fd >= 0);
+    for (off_t at = 500 * 4096; at < 520 * 4096; at += 512)
+        assert_int_equal(pwrite(fd, "garbagegarbage", 14, at), 14);
+    close(fd);
+    assert_int_equal(open_store(bed, &err), 0);
+    store_check(bed->store);
+    for (uint64_t deadline = uv_hrtime() + 10000000000u; !*bed->damage && uv_hrtime() < deadline;)
+        uv_run(&bed->loop, UV_RUN_NOWAIT);
+    assert_non_null(strstr(bed->damage, "damaged"));
+    close_store(bed);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_round, setup, teardown),
         cmocka_unit_test_setup_teardown(test_read, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_many_finds, setup, teardown),
         cmocka_unit_test_setup_teardown(test_close_writes, setup, teardown),
         cmocka_unit_test_setup_teardown(test_refused, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_missing, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_odd_files, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_history, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_older_schema, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_starting_in_an_older_schema, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_certificates, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_damage_in_the_history, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

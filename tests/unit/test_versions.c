@@ -75,12 +75,38 @@ static void what_an_old_peer_does_not_say_is_empty(void **state)
     wire_message_fini(&message);
 }
 
+static void a_later_message_is_neither_sent_nor_taken(void **state)
+{
+    struct wire_message message = {.type = WIRE_younger, .id = 1, .u.younger = {.number = 7}}, decoded;
+    struct err err = ERR_INIT;
+    uint8_t *frame;
+    char *json;
+    size_t size;
+
+    (void)state;
+    assert_int_equal(wire_encode(&message, 0, &json, &size, &err), -EPROTONOSUPPORT);
+    assert_string_equal(err.text,
+                        "younger: the other side speaks version 1.0 of Elmer's protocol, and this message came "
+                        "with 1.1: install the newer Elmer there too");
+    assert_int_equal(wire_encode_frame(&message, 0, &frame, &size, NULL), -EPROTONOSUPPORT);
+    assert_int_equal(wire_encode(&message, 1, &json, &size, NULL), 0);
+    assert_string_equal(json, "{\"type\":\"younger\",\"id\":1,\"number\":7}");
+    err_clear(&err);
+    assert_int_equal(wire_decode(json, size, 0, &decoded, &err), -EBADMSG);
+    assert_string_equal(err.text, "unknown message type \"younger\"");
+    wire_message_fini(&decoded);
+    assert_int_equal(wire_decode(json, size, 1, &decoded, NULL), 0);
+    wire_message_fini(&decoded);
+    free(json);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_sender_leaves_out_what_came_later),
         cmocka_unit_test(the_receiver_takes_exactly_its_minor),
         cmocka_unit_test(what_an_old_peer_does_not_say_is_empty),
+        cmocka_unit_test(a_later_message_is_neither_sent_nor_taken),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -10,7 +10,9 @@
 #include <string.h>
 #include <cmocka.h>
 
+#include "libelmer/wire/channel.h"
 #include "libelmer/wire/table.h"
+#include "tests/unit/reference_decode.h"
 #include "tests/unit/wire_fill.h"
 
 static void every_message_round_trips(void **state)
@@ -24,12 +26,12 @@ static void every_message_round_trips(void **state)
             size_t size, size_again;
 
             wire_fill(&in, type, seed * 7919u + type);
-            assert_int_equal(wire_encode(&in, 0, &json, &size, &err), 0);
+            assert_int_equal(wire_encode(&in, WIRE_MINOR, &json, &size, &err), 0);
             assert_int_equal(strlen(json), size);
-            assert_int_equal(wire_decode(json, size, 0, &out, &err), 0);
+            assert_int_equal(wire_decode(json, size, WIRE_MINOR, &out, &err), 0);
             assert_string_equal(err.text, "");
             wire_assert_same(&in, &out);
-            assert_int_equal(wire_encode(&out, 0, &again, &size_again, &err), 0);
+            assert_int_equal(wire_encode(&out, WIRE_MINOR, &again, &size_again, &err), 0);
             assert_string_equal(json, again);
             wire_message_fini(&out);
             wire_fill_free(&in);
@@ -41,12 +43,29 @@ static void every_message_round_trips(void **state)
 
 /* ---- refusals ---- */
 
+/* Both decoders take it, and understand alike, or neither does. Returns whether they do. */
+static bool agree(const char *json, size_t size)
+{
+    struct wire_message ours, theirs;
+    int code = wire_decode(json, size, WIRE_MINOR, &ours, NULL);
+
+    if (reference_decode(json, size, WIRE_MINOR, &theirs, NULL) != code)
+        fail_msg("%s only one decoder: %.*s", code == 0 ? "taken by" : "refused by", (int)size, json);
+    if (code != 0)
+        return false;
+    wire_assert_same(&ours, &theirs);
+    wire_message_fini(&ours);
+    reference_fini(&theirs);
+    return true;
+}
+
 static void refused_bytes(const char *json, size_t size, const char *why)
 {
     struct wire_message message;
     struct err err = ERR_INIT;
 
-    assert_int_equal(wire_decode(json, size, 0, &message, &err), -EBADMSG);
+    assert_false(agree(json, size));
+    assert_int_equal(wire_decode(json, size, WIRE_MINOR, &message, &err), -EBADMSG);
     if (strstr(err.text, why) == NULL)
         fail_msg("\"%s\" does not say \"%s\"", err.text, why);
     assert_null(message.memory);
@@ -63,8 +82,9 @@ static void accepted(const char *json)
     struct wire_message message;
     struct err err = ERR_INIT;
 
-    if (wire_decode(json, strlen(json), 0, &message, &err) != 0)
+    if (wire_decode(json, strlen(json), WIRE_MINOR, &message, &err) != 0)
         fail_msg("%s: %s", json, err.text);
+    assert_true(agree(json, strlen(json)));
     wire_message_fini(&message);
 }
 
@@ -78,6 +98,7 @@ static void what_is_not_json_is_refused(void **state)
     refused("{\"type\":\"ping\",\"id\":1}x", "not a JSON message");
     refused("{\"type\":\"ping\",\"id\":1}{}", "not a JSON message");
     refused_bytes("{\"type\":\"ping\",\"id\":1}\0", 23, "not a JSON message");
+    refused_bytes("{\"type\":\"ping\",\"id\":1\0}", 23, "not a JSON message");
     refused("{\"type\":\"ping\",\"type\":\"ping\",\"id\":1}", "not a JSON message"); /* duplicate key */
     refused("{\"type\":\"ping\",\"id\":1,\"id\":1}", "not a JSON message");
     refused("{\"type\":\"done\",\"id\":1,\"text\":\"a\\u0000b\"}", "not a JSON message");
@@ -85,6 +106,61 @@ static void what_is_not_json_is_refused(void **state)
     refused("{\"type\":\"done\",\"id\":1,\"text\":\"\xED\xA0\x80\"}", "not a JSON message");
     refused("{\"type\":\"done\",\"id\":1,\"text\":\"a\nb\"}", "not a JSON message");
     refused("{'type':'ping','id':1}", "not a JSON message");
+}
+
+static void json_is_read_as_others_read_it(void **state)
+{
+    static const char *const texts[] = {"\\b\\f\\n\\r\\t\\/\\\\\\\"", "\\u00e9\\u20AC\\ud83d\\ude00\\u001f\\u007F",
+                                        "\xF0\x9F\x98\x80\xEF\xBF\xBF"};
+    static const char *const wrong_texts[] = {
+        "\\x",     "\\u12", "\\u12g4",  "\\ud800",          "\\ud800x", "\\ud800\\u0041", "\\ude00", "\\ud83d\\ud83d",
+        "\\u0000", "\t",    "\x7F\x80", "\xF5\x80\x80\x80", "\\",       "\xF0\x9F\x98"};
+    static const char *const numbers[] = {"0",
+                                          "-0",
+                                          "-0.0",
+                                          "0.5",
+                                          "1e3",
+                                          "1E+3",
+                                          "12.5e-3",
+                                          "1e-400",
+                                          "-7",
+                                          "9223372036854775807",
+                                          "123456789012345.678901234567890123456789012345678901234567890"};
+    static const char *const wrong_numbers[] = {"01",  "-",     "+1",    ".5",  "1.",  "1.e3",  "1e",
+                                                "1e+", "0x1",   "--1",   "1-1", "-01", "1e400", "9223372036854775808",
+                                                "tru", "truex", "nulll", "1 2", "",    "[",     "}"};
+    char json[256];
+
+    (void)state;
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        (void)snprintf(json, sizeof json, "{\"type\":\"done\",\"id\":1,\"text\":\"%s\"}", texts[i]);
+        accepted(json);
+    }
+    for (size_t i = 0; i < sizeof wrong_texts / sizeof *wrong_texts; i++) {
+        (void)snprintf(json, sizeof json, "{\"type\":\"done\",\"id\":1,\"text\":\"%s\"}", wrong_texts[i]);
+        refused(json, "not a JSON message");
+    }
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+        (void)snprintf(json, sizeof json,
+                       "{\"type\":\"report\",\"id\":0,\"interval_ms\":1,\"busy\":[ %s\t],\"jobs\":[]}", numbers[i]);
+        accepted(json);
+    }
+    for (size_t i = 0; i < sizeof wrong_numbers / sizeof *wrong_numbers; i++) {
+        (void)snprintf(json, sizeof json,
+                       "{\"type\":\"report\",\"id\":0,\"interval_ms\":1,\"busy\":[1,%s],\"jobs\":[]}",
+                       wrong_numbers[i]);
+        refused(json, "not a JSON message");
+    }
+    /* any order, white space, keys written with escapes */
+    accepted(" { \"text\" : \"\" ,\n\"id\":1\t, \"type\"\r:\"done\" } ");
+    accepted("{\"t\\u0079pe\":\"done\",\"id\":1,\"te\\u0078t\":\"\"}");
+    refused("{\"t\\u0079pe\":\"done\",\"type\":\"done\",\"id\":1,\"text\":\"\"}", "not a JSON message");
+    refused("{\"type\":\"done\",\"id\":1,\"text\":\"\",}", "not a JSON message");
+    refused("{\"type\":\"done\",\"id\":1 \"text\":\"\"}", "not a JSON message");
+    refused("{\"type\":\"done\",\"id\":1,\"text\":\"\",\"text\":\"\"}", "not a JSON message");
+    refused("{\"type\":\"query\",\"id\":1,\"running\":true,\"queued\":true,\"jobs\":[1,]}", "not a JSON message");
+    refused("{\"type\":\"query\",\"id\":1,\"running\":true,\"queued\":true,\"jobs\":[1 1]}", "not a JSON message");
+    refused("{\"type\":\"query\",\"id\":1,\"running\":true,\"queued\":true,\"jobs\":[1}", "not a JSON message");
 }
 
 static void the_envelope_is_checked(void **state)
@@ -205,6 +281,40 @@ static void counts_are_limited(void **state)
     free(text);
 }
 
+static void head(const char *json, int code, enum wire_type type, uint64_t id, bool more)
+{
+    struct wire_head found;
+    struct err err = ERR_INIT;
+
+    assert_int_equal(wire_decode_head(json, strlen(json), WIRE_MINOR, &found, &err), code);
+    if (code != 0) {
+        assert_string_not_equal(err.text, "");
+        return;
+    }
+    assert_int_equal(found.type, type);
+    assert_int_equal(found.id, id);
+    assert_int_equal(found.more, more);
+}
+
+static void a_head_is_type_id_and_more(void **state)
+{
+    struct wire_head found;
+
+    (void)state;
+    head("{\"type\":\"jobs\",\"id\":7,\"jobs\":[{\"more\":false}],\"more\":true}", 0, WIRE_jobs, 7, true);
+    head("{\"type\":\"jobs\",\"id\":7,\"jobs\":[{\"more\":true}],\"more\":false}", 0, WIRE_jobs, 7, false);
+    head(" {\"more\":1,\"i\\u0064\":9, \"type\" : \"done\"}", 0, WIRE_done, 9, false);
+    head("{\"type\":\"done\",\"id\":0}", 0, WIRE_done, 0, false);
+    head("{\"type\":\"done\"}", -EBADMSG, 0, 0, false);
+    head("{\"type\":\"done\",\"id\":-1}", -EBADMSG, 0, 0, false);
+    head("{\"type\":\"nothing\",\"id\":1}", -EBADMSG, 0, 0, false);
+    head("{\"id\":1}", -EBADMSG, 0, 0, false);
+    head("[1]", -EBADMSG, 0, 0, false);
+    head("{\"type\":\"done\",\"id\":1", -EBADMSG, 0, 0, false);
+    head("{\"type\":\"done\",\"id\":1}}", -EBADMSG, 0, 0, false);
+    assert_int_equal(wire_decode_head("{\"type\":\"history\",\"id\":1}", 25, 0, &found, NULL), -EBADMSG);
+}
+
 static void size_and_depth_are_limited_before_parsing(void **state)
 {
     char *big = malloc(WIRE_MAX_FRAME + 1);
@@ -236,13 +346,13 @@ static void every_cut_is_refused(void **state)
         size_t size;
 
         wire_fill(&in, type, 99u + type);
-        assert_int_equal(wire_encode(&in, 0, &json, &size, NULL), 0);
+        assert_int_equal(wire_encode(&in, WIRE_MINOR, &json, &size, NULL), 0);
         for (size_t cut = 0; cut < size; cut++) {
             char *copy = malloc(cut + 1); /* so that a sanitizer sees a read beyond the cut */
 
             assert_non_null(copy);
             memcpy(copy, json, cut);
-            assert_int_equal(wire_decode(copy, cut, 0, &out, NULL), -EBADMSG);
+            assert_int_equal(wire_decode(copy, cut, WIRE_MINOR, &out, NULL), -EBADMSG);
             free(copy);
         }
         wire_fill_free(&in);
@@ -250,7 +360,7 @@ static void every_cut_is_refused(void **state)
     }
 }
 
-/* Bytes changed at random never crash the decoder, and what it takes is encoded again. */
+/* Bytes changed at random never crash the decoder, it takes the same as the other one, and that is encoded again. */
 static void random_changes_do_no_harm(void **state)
 {
     unsigned taken = 0;
@@ -263,12 +373,13 @@ static void random_changes_do_no_harm(void **state)
         size_t size;
 
         wire_fill(&in, turn % WIRE_TYPE_COUNT, turn);
-        assert_int_equal(wire_encode(&in, 0, &json, &size, NULL), 0);
+        assert_int_equal(wire_encode(&in, WIRE_MINOR, &json, &size, NULL), 0);
         for (int i = rand() % 3; i >= 0; i--)
             json[(size_t)rand() % size] = "0129-\"[]{},:ae\\\x7f\xff"[rand() % 17];
-        if (wire_decode(json, size, 0, &out, NULL) == 0) {
+        (void)agree(json, size);
+        if (wire_decode(json, size, WIRE_MINOR, &out, NULL) == 0) {
             taken++;
-            assert_int_equal(wire_encode(&out, 0, &again, &size, NULL), 0);
+            assert_int_equal(wire_encode(&out, WIRE_MINOR, &again, &size, NULL), 0);
             free(again);
             wire_message_fini(&out);
         }
@@ -286,7 +397,7 @@ static void not_encoded(const struct wire_message *message, int code, const char
     char *json;
     size_t size;
 
-    assert_int_equal(wire_encode(message, 0, &json, &size, &err), code);
+    assert_int_equal(wire_encode(message, WIRE_MINOR, &json, &size, &err), code);
     if (strstr(err.text, why) == NULL)
         fail_msg("\"%s\" does not say \"%s\"", err.text, why);
 }
@@ -338,10 +449,11 @@ static void null_is_an_empty_text(void **state)
     size_t size;
 
     (void)state;
-    assert_int_equal(wire_encode_frame(&in, 0, &frame, &size, NULL), 0);
+    assert_int_equal(wire_encode_frame(&in, WIRE_MINOR, &frame, &size, NULL), 0);
     assert_int_equal(frame[0] << 24 | frame[1] << 16 | frame[2] << 8 | frame[3], size - WIRE_FRAME_HEADER);
     assert_string_equal((char *)frame + WIRE_FRAME_HEADER, "{\"type\":\"done\",\"id\":5,\"text\":\"\"}");
-    assert_int_equal(wire_decode((char *)frame + WIRE_FRAME_HEADER, size - WIRE_FRAME_HEADER, 0, &out, NULL), 0);
+    assert_int_equal(wire_decode((char *)frame + WIRE_FRAME_HEADER, size - WIRE_FRAME_HEADER, WIRE_MINOR, &out, NULL),
+                     0);
     assert_string_equal(out.u.done.text, "");
     wire_message_fini(&out);
     free(frame);
@@ -349,7 +461,19 @@ static void null_is_an_empty_text(void **state)
 
 static void doubles_are_exact(void **state)
 {
-    const double values[] = {0.1, 1.0 / 3, -1e-300, 123456789.123456789, 999999999999999.9};
+    const double values[] = {0,
+                             -0.0,
+                             1,
+                             -3,
+                             0.1,
+                             1.0 / 3,
+                             -1e-300,
+                             123456789.123456789,
+                             999999999999999.9,
+                             1e15,
+                             -1e15,
+                             99999999999999,
+                             12345678901234.5};
 
     (void)state;
     for (size_t i = 0; i < sizeof values / sizeof *values; i++) {
@@ -357,8 +481,8 @@ static void doubles_are_exact(void **state)
         char *json;
         size_t size;
 
-        assert_int_equal(wire_encode(&in, 0, &json, &size, NULL), 0);
-        assert_int_equal(wire_decode(json, size, 0, &out, NULL), 0);
+        assert_int_equal(wire_encode(&in, WIRE_MINOR, &json, &size, NULL), 0);
+        assert_int_equal(wire_decode(json, size, WIRE_MINOR, &out, NULL), 0);
         assert_true(out.u.empty.cpu_seconds == values[i]);
         wire_message_fini(&out);
         free(json);
@@ -388,8 +512,12 @@ static void tables_describe_the_structs(void **state)
         const struct wire_object *object = wire_table_message(type);
 
         assert_int_equal(wire_table_find(object->name), type);
-        assert_true(object->senders != 0 && object->senders <= WIRE_FROM_ANY);
+        assert_true(object->senders != 0 && object->senders <= (WIRE_FROM_ANY | WIRE_FROM_JOINER | WIRE_FROM_SIGNER));
+        assert_true(object->since <= WIRE_MINOR);
+        if ((object->senders & (WIRE_FROM_SUPERVISOR | WIRE_FROM_AGENT)) != 0)
+            assert_true(object->since <= WIRE_MINOR_LASTING); /* else it could never be sent */
         for (const struct wire_field *field = object->fields(); field->name != NULL; field++) {
+            assert_true(field - object->fields() < 62); /* the decoder has a bit for each */
             assert_true(field->offset < object->size);
             assert_true(field->since <= WIRE_MINOR);
             assert_string_not_equal(field->name, "type");
@@ -398,15 +526,32 @@ static void tables_describe_the_structs(void **state)
     }
 }
 
+/* What would be left out in silence. */
+static void what_cannot_be_said_is_refused(void **state)
+{
+    struct wire_message submit = {.type = WIRE_submit}, query = {.type = WIRE_query};
+    struct err err = ERR_INIT;
+
+    (void)state;
+    assert_int_equal(wire_check_said(&query, 0, &err), 0);
+    assert_int_equal(wire_check_said(&submit, 0, &err), 0);
+    submit.u.submit.requeue = true;
+    assert_int_equal(wire_check_said(&submit, WIRE_LEASE_MINOR, &err), 0);
+    assert_int_equal(wire_check_said(&submit, WIRE_LEASE_MINOR - 1, &err), -EPROTONOSUPPORT);
+    assert_non_null(strstr(err.text, "--requeue: the other side speaks version 1.1"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_message_round_trips),
         cmocka_unit_test(what_is_not_json_is_refused),
+        cmocka_unit_test(json_is_read_as_others_read_it),
         cmocka_unit_test(the_envelope_is_checked),
         cmocka_unit_test(keys_are_exact),
         cmocka_unit_test(types_and_limits_are_checked),
         cmocka_unit_test(counts_are_limited),
+        cmocka_unit_test(a_head_is_type_id_and_more),
         cmocka_unit_test(size_and_depth_are_limited_before_parsing),
         cmocka_unit_test(every_cut_is_refused),
         cmocka_unit_test(random_changes_do_no_harm),
@@ -415,6 +560,7 @@ int main(void)
         cmocka_unit_test(doubles_are_exact),
         cmocka_unit_test(senders_are_known),
         cmocka_unit_test(tables_describe_the_structs),
+        cmocka_unit_test(what_cannot_be_said_is_refused),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

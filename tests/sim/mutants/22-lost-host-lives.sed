@@ -1,2 +1,2 @@
 # host.c: a host that returns without a job keeps it running
-s/^        if (!held)$/        if (false)/
+s/return found != NULL ? HOLDS_IT/return true ? HOLDS_IT/

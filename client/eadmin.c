@@ -1,0 +1,64 @@
+/* eadmin.c - for administrators: the cluster's CA, hosts, held jobs. */
+#include "config.h"
+
+#include "client/eadmin.h"
+
+#include <string.h>
+
+static const struct command command = {
+    "eadmin",
+    "Usage: eadmin init [--name NAME] [--address NAME|IP]... [-c FILE]\n"
+    "       eadmin token [--hosts NAME,..] [--valid TIME] [-c FILE]\n"
+    "       eadmin hosts [--json]\n"
+    "       eadmin remove|drain|resume HOST\n"
+    "       eadmin hold|release ID...\n"
+    "Look after the cluster. init and token are for root on the queue host.\n"
+    "\n"
+    "  init        make the cluster's CA and elmer's certificate; what is there stays\n"
+    "  token       print a word that lets one host join, with rsd --join\n"
+    "  hosts       show the hosts, their states and until when their certificates are good\n"
+    "  remove      revoke the certificates of a host and cut it off; its jobs end\n"
+    "  drain       give a host no new jobs; resume: give it some again\n"
+    "  hold        keep queued jobs from starting; release: let them\n"
+    "\n"
+    "  --name NAME          of the cluster, in its CA (default: the queue host's)\n"
+    "  --address NAME|IP    another name by which workstations reach elmer\n"
+    "  --hosts NAME,..      who may use the token (default: any host of the configuration)\n"
+    "  --valid TIME         how long it is good, such as 30m or 1d (default: 1h)\n"
+    "  --json               JSON, schema elmer.hosts/1\n"
+    "  -c, --config FILE    read FILE instead of " ELMER_SYSCONFDIR "/elmer.conf\n"
+    "  --help               print this and exit\n"
+    "  --version            print the version and exit\n"
+    "\n"
+    "Exit status: 0 done, 1 refused, 2 usage, 3 no such job, 4 elmer not reachable, 5 not permitted.\n",
+};
+
+static const struct verb {
+    const char *name;
+    int (*run)(int argc, char **argv);
+} verbs[] = {
+    {"init", eadmin_init},   {"token", eadmin_token},   {"hosts", eadmin_hosts}, {"remove", eadmin_remove},
+    {"drain", eadmin_drain}, {"resume", eadmin_resume}, {"hold", eadmin_hold},   {"release", eadmin_release},
+};
+
+int main(int argc, char **argv)
+{
+    static const struct option options[] = {COMMON_OPTIONS, {NULL, 0, NULL, 0}};
+    int c;
+
+    command_begin(&command);
+    c = getopt_long(argc, argv, "+:", options, NULL);
+    if (c != -1)
+        return common_option(c, argv);
+    if (optind == argc)
+        return usage_error("what is to be done is missing");
+    for (size_t i = 0; i < sizeof verbs / sizeof *verbs; i++) {
+        if (strcmp(argv[optind], verbs[i].name) == 0) {
+            int first = optind;
+
+            optind = 1;
+            return verbs[i].run(argc - first, argv + first);
+        }
+    }
+    return usage_error("'%s' is no verb of eadmin", argv[optind]);
+}

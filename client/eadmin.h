@@ -1,0 +1,18 @@
+/* eadmin.h - the verbs of eadmin. Each gets its own arguments and returns the exit code. */
+#ifndef CLIENT_EADMIN_H
+#define CLIENT_EADMIN_H
+
+#include "client/common.h"
+
+/* On the queue host, as root (eadmin_ca.c). */
+int eadmin_init(int argc, char **argv);
+int eadmin_token(int argc, char **argv);
+/* Of elmer, from anywhere (eadmin_ask.c). */
+int eadmin_hosts(int argc, char **argv);
+int eadmin_remove(int argc, char **argv);
+int eadmin_drain(int argc, char **argv);
+int eadmin_resume(int argc, char **argv);
+int eadmin_hold(int argc, char **argv);
+int eadmin_release(int argc, char **argv);
+
+#endif

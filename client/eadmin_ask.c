@@ -1,0 +1,278 @@
+/* eadmin_ask.c - hosts, remove, drain, resume, hold, release: what is asked of elmer. */
+#include "config.h"
+
+#include "client/eadmin.h"
+
+#include <errno.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "client/table.h"
+#include "libelmer/base/clock.h"
+#include "libelmer/base/str.h"
+#include "libelmer/client.h"
+
+enum { OPTION_JSON = OPTION_FIRST_FREE };
+
+/* ---- one request that is answered by done ---- */
+
+static int take_done(struct wire_message *answer, void *data)
+{
+    char **text = data;
+
+    if (answer->type != WIRE_done)
+        return -EPROTO;
+    free(*text);
+    *text = strdup(answer->u.done.text);
+    return *text ? 0 : -ENOMEM;
+}
+
+static int ask(struct elmer *elmer, struct wire_message *request)
+{
+    struct elmer_error error = {{0}};
+    char *text = NULL;
+    struct client_call call = {.take = take_done, .data = &text};
+    int result = client_call(elmer, request, &call, ANSWER_MS, &error);
+
+    if (result == ELMER_OK && text && *text)
+        say("%s", text);
+    free(text);
+    return result == ELMER_OK ? EXIT_DONE : say_result(result, &error);
+}
+
+/* No options but the common ones; -1: go on with argv[optind]... */
+static int parse_none(int argc, char **argv, const char *missing)
+{
+    static const struct option options[] = {COMMON_OPTIONS, {NULL, 0, NULL, 0}};
+    int c = getopt_long(argc, argv, "+:", options, NULL);
+
+    if (c != -1)
+        return common_option(c, argv);
+    return optind == argc ? usage_error("%s is missing", missing) : -1;
+}
+
+static int one_host(int argc, char **argv, const char **host)
+{
+    int code = parse_none(argc, argv, "the name of a host");
+
+    if (code >= 0)
+        return code;
+    if (argc - optind > 1)
+        return usage_error("one host at a time: '%s' is too many", argv[optind + 1]);
+    *host = argv[optind];
+    return str_valid_hostname(*host) ? -1 : usage_error("'%s' is not the name of a host", *host);
+}
+
+static int ask_once(struct wire_message *request)
+{
+    struct elmer *elmer = open_elmer();
+    int code = elmer ? ask(elmer, request) : EXIT_REFUSED;
+
+    elmer_close(elmer);
+    return code;
+}
+
+int eadmin_remove(int argc, char **argv)
+{
+    struct wire_message request = {.type = WIRE_remove_host};
+    int code = one_host(argc, argv, &request.u.remove_host.host);
+
+    return code < 0 ? ask_once(&request) : code;
+}
+
+static int drain(int argc, char **argv, bool drained)
+{
+    struct wire_message request = {.type = WIRE_drain, .u.drain = {.drained = drained}};
+    int code = one_host(argc, argv, &request.u.drain.host);
+
+    return code < 0 ? ask_once(&request) : code;
+}
+
+int eadmin_drain(int argc, char **argv)
+{
+    return drain(argc, argv, true);
+}
+
+int eadmin_resume(int argc, char **argv)
+{
+    return drain(argc, argv, false);
+}
+
+/* ---- jobs ---- */
+
+static struct wire_message job_request(bool hold, uint64_t id)
+{
+    struct wire_message request = {.type = hold ? WIRE_hold : WIRE_release};
+
+    if (hold)
+        request.u.hold.job = id;
+    else
+        request.u.release.job = id;
+    return request;
+}
+
+static int for_jobs(int argc, char **argv, bool hold)
+{
+    int code = parse_none(argc, argv, "the id of a job"), worst = EXIT_DONE;
+    struct elmer *elmer;
+    uint64_t id;
+
+    if (code >= 0)
+        return code;
+    for (int i = optind; i < argc; i++)
+        if (!parse_id(argv[i], &id))
+            return EXIT_USAGE;
+    elmer = open_elmer();
+    if (!elmer)
+        return EXIT_REFUSED;
+    for (int i = optind; i < argc && worst != EXIT_UNREACHABLE; i++) {
+        struct wire_message request = job_request(hold, parse_id(argv[i], &id) ? id : 0);
+
+        code = ask(elmer, &request);
+        worst = code > worst || code == EXIT_UNREACHABLE ? code : worst;
+    }
+    elmer_close(elmer);
+    return worst;
+}
+
+int eadmin_hold(int argc, char **argv)
+{
+    return for_jobs(argc, argv, true);
+}
+
+int eadmin_release(int argc, char **argv)
+{
+    return for_jobs(argc, argv, false);
+}
+
+/* ---- hosts ---- */
+
+struct hosts_answer {
+    struct wire_message *pages;
+    size_t count;
+};
+
+static void forget_pages(void *data)
+{
+    struct hosts_answer *hosts = data;
+
+    for (size_t i = 0; i < hosts->count; i++)
+        wire_message_fini(&hosts->pages[i]);
+    hosts->count = 0;
+}
+
+static int take_page(struct wire_message *answer, void *data)
+{
+    struct hosts_answer *hosts = data;
+
+    if (answer->type != WIRE_hosts)
+        return -EPROTO;
+    hosts->pages = must(reallocarray(hosts->pages, hosts->count + 1, sizeof *hosts->pages));
+    hosts->pages[hosts->count++] = *answer;
+    answer->memory = NULL;
+    return answer->u.hosts.more ? 1 : 0;
+}
+
+static void add_row(struct table *table, const struct wire_host_view *view)
+{
+    char processors[24], until[32] = "";
+    const char *cells[7] = {view->host, view->state, processors, view->mode, view->address, until, view->reason};
+
+    snprintf(processors, sizeof processors, "%llu", (unsigned long long)view->processors);
+    if (view->certificate)
+        wall_format((struct wall){view->valid_until_ms}, until, sizeof until);
+    until[view->certificate ? 16 : 0] = 0; /* minutes are enough */
+    if (until[0])
+        until[10] = ' ';
+    table_add(table, cells);
+}
+
+static size_t terminal_width(void)
+{
+    struct winsize size;
+
+    if (!isatty(STDOUT_FILENO))
+        return 0;
+    return ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
+}
+
+static void print_table(const struct hosts_answer *hosts)
+{
+    static const struct table_column columns[] = {{"HOST", false, true},     {"STATE", false, false},
+                                                  {"CPUS", true, false},     {"MODE", false, false},
+                                                  {"ADDRESS", false, false}, {"VALID UNTIL (UTC)", false, false},
+                                                  {"REASON", false, false}};
+    struct table table;
+
+    table_init(&table, columns, sizeof columns / sizeof *columns);
+    for (size_t i = 0; i < hosts->count; i++)
+        for (size_t k = 0; k < hosts->pages[i].u.hosts.hosts.count; k++)
+            add_row(&table, &hosts->pages[i].u.hosts.hosts.items[k]);
+    table_print(&table, stdout, terminal_width());
+    table_fini(&table);
+}
+
+static json_t *host_object(const struct wire_host_view *view)
+{
+    char until[32];
+
+    wall_format((struct wall){view->valid_until_ms}, until, sizeof until);
+    return must(json_pack("{s:s, s:s, s:I, s:s, s:s, s:o, s:s}", "host", view->host, "state", view->state, "processors",
+                          (json_int_t)view->processors, "mode", view->mode, "address", view->address, "valid_until",
+                          view->certificate ? json_string(until) : json_null(), "reason", view->reason));
+}
+
+static void print_json(const struct hosts_answer *hosts)
+{
+    json_t *list = must(json_array()), *top = must(json_pack("{s:s}", "schema", "elmer.hosts/1"));
+    char *text;
+
+    for (size_t i = 0; i < hosts->count; i++)
+        for (size_t k = 0; k < hosts->pages[i].u.hosts.hosts.count; k++)
+            json_array_append_new(list, host_object(&hosts->pages[i].u.hosts.hosts.items[k]));
+    json_object_set_new(top, "hosts", list);
+    text = must(json_dumps(top, JSON_COMPACT));
+    puts(text);
+    free(text);
+    json_decref(top);
+}
+
+static int query_hosts(bool json)
+{
+    struct wire_message request = {.type = WIRE_query_hosts};
+    struct hosts_answer hosts = {.count = 0};
+    struct client_call call = {.take = take_page, .restart = forget_pages, .data = &hosts};
+    struct elmer_error error = {{0}};
+    struct elmer *elmer = open_elmer();
+    int result = elmer ? client_call(elmer, &request, &call, ANSWER_MS, &error) : ELMER_FAILED;
+
+    elmer_close(elmer);
+    if (result == ELMER_OK && json)
+        print_json(&hosts);
+    else if (result == ELMER_OK)
+        print_table(&hosts);
+    forget_pages(&hosts);
+    free(hosts.pages);
+    if (!elmer)
+        return EXIT_REFUSED;
+    return result == ELMER_OK ? finish_output(EXIT_DONE) : say_result(result, &error);
+}
+
+int eadmin_hosts(int argc, char **argv)
+{
+    static const struct option options[] = {
+        {"json", no_argument, NULL, OPTION_JSON}, COMMON_OPTIONS, {NULL, 0, NULL, 0}};
+    bool json = false;
+    int c;
+
+    while ((c = getopt_long(argc, argv, "+:", options, NULL)) != -1) {
+        if (c != OPTION_JSON)
+            return common_option(c, argv);
+        json = true;
+    }
+    return optind < argc ? usage_error("unexpected argument '%s'", argv[optind]) : query_hosts(json);
+}

@@ -1,0 +1,425 @@
+/* eadmin_ca.c - init and token: what root on the queue host does with the CA's files.
+ *
+ * init: the CA, unless there is one -> elmer's key and a request, by a process that has become the user elmer and
+ * writes into elmer's directory, so that nothing in there can make root write elsewhere -> the CA signs -> that process
+ * writes the pair. Each step is skipped or done again when init is repeated. */
+#include "config.h"
+
+#include "client/eadmin.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <netdb.h>
+#include <pwd.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "elmer/settings.h"
+#include "libelmer/base/clock.h"
+#include "libelmer/base/file.h"
+#include "libelmer/base/ini.h"
+#include "libelmer/base/str.h"
+#include "libelmer/net/address.h"
+#include "libelmer/pki/ca.h"
+#include "libelmer/pki/pair.h"
+#include "libelmer/pki/token.h"
+#include "libelmer/pki/x509.h"
+
+enum { NAMES_MAX = 64, OPTION_NAME = OPTION_FIRST_FREE, OPTION_ADDRESS, OPTION_HOSTS, OPTION_VALID };
+
+#define CA_CONFIG    ELMER_SYSCONFDIR "/ca.conf"
+#define ELMER_USER   "elmer"
+#define TOKEN_MS     3600000L
+#define TOKEN_MAX_MS (30L * 86400000)
+
+static int need_root(void)
+{
+    if (geteuid() == 0)
+        return EXIT_DONE;
+    say("only root on the queue host may use the cluster's CA");
+    return EXIT_PERMISSION;
+}
+
+static int failed(const struct err *err)
+{
+    say("%s", err->text);
+    return EXIT_REFUSED;
+}
+
+static bool load_settings(const char *config, struct settings *settings)
+{
+    struct err err = ERR_INIT;
+
+    if (settings_load(settings, config ? config : ELMER_SYSCONFDIR "/elmer.conf", config != NULL, &err) == 0)
+        return true;
+    say("%s", err.text);
+    return false;
+}
+
+/* ---- the names of elmer's certificate ---- */
+
+struct names {
+    const char *items[NAMES_MAX];
+    size_t count;
+};
+
+static bool numeric(const char *name)
+{
+    unsigned char address[16];
+
+    return inet_pton(AF_INET, name, address) == 1 || inet_pton(AF_INET6, name, address) == 1;
+}
+
+static bool add_name(struct names *names, const char *name)
+{
+    for (size_t i = 0; i < names->count; i++)
+        if (strcmp(names->items[i], name) == 0)
+            return true;
+    if ((!numeric(name) && !str_valid_hostname(name)) || names->count == NAMES_MAX)
+        return false;
+    names->items[names->count++] = must(strdup(name));
+    return true;
+}
+
+/* As the name services say; nothing if they do not. */
+static void add_full_name(struct names *names, const char *host)
+{
+    struct addrinfo hints = {.ai_flags = AI_CANONNAME, .ai_socktype = SOCK_STREAM}, *found;
+
+    if (getaddrinfo(host, NULL, &hints, &found) != 0)
+        return;
+    if (found->ai_canonname && strchr(found->ai_canonname, '.') && !numeric(found->ai_canonname) &&
+        !strstr(found->ai_canonname, "localhost"))
+        add_name(names, found->ai_canonname);
+    freeaddrinfo(found);
+}
+
+static void add_own_names(struct names *names, const struct settings *settings)
+{
+    char host[256] = "";
+    struct address address;
+
+    add_name(names, settings->name);
+    if (gethostname(host, sizeof host - 1) == 0 && add_name(names, host))
+        add_full_name(names, host);
+    if (settings->listen && address_parse(settings->listen, &address, NULL) == 0 && strcmp(address.host, "*") != 0)
+        add_name(names, address.host);
+}
+
+static void names_fini(struct names *names)
+{
+    for (size_t i = 0; i < names->count; i++)
+        free((void *)(uintptr_t)names->items[i]);
+}
+
+/* ---- elmer's pair ---- */
+
+/* In a process that is about to end. */
+static int become(const struct passwd *user)
+{
+    if (setgroups(0, NULL) < 0 || setresgid(user->pw_gid, user->pw_gid, user->pw_gid) < 0 ||
+        setresuid(user->pw_uid, user->pw_uid, user->pw_uid) < 0) {
+        say("cannot become the user %s: %s", user->pw_name, strerror(errno));
+        return EXIT_REFUSED;
+    }
+    return EXIT_DONE;
+}
+
+static int write_pair(const char *pki, const char *key, const char *certificate, const char *ca)
+{
+    struct err err = ERR_INIT;
+    int dir = file_dir(pki, 0700, &err);
+    int code = dir < 0 ? dir : file_write(dir, "ca.crt", ca, 0644, &err);
+
+    if (code == 0)
+        code = pair_write(dir, key, certificate, &err);
+    if (dir >= 0)
+        close(dir);
+    return code < 0 ? failed(&err) : EXIT_DONE;
+}
+
+/* There is a pair of this CA: its certificate's facts. Read by root, and not believed further than that. */
+static bool present(const char *pki, const char *ca, struct pki_certificate *facts)
+{
+    char *certificate = NULL, *key = NULL;
+    int dir = open(pki, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    bool sound = dir >= 0 && file_read(dir, "host.crt", PKI_PEM_MAX, &certificate, NULL) == 0 &&
+                 file_read(dir, "host.key", PKI_PEM_MAX, &key, NULL) == 0 && pki_verify(certificate, ca, NULL) == 0 &&
+                 pki_key_fits(key, certificate, NULL) == 0 && pki_inspect(certificate, facts, NULL) == 0 &&
+                 facts->end_s > wall_now().ms / 1000;
+
+    if (dir >= 0)
+        close(dir);
+    free(certificate);
+    pki_key_free(key);
+    return sound;
+}
+
+static int as_user(const struct passwd *user, const char *pki, const char *key, const char *certificate, const char *ca)
+{
+    int status;
+    pid_t pid = fork();
+
+    if (pid == 0) {
+        int code = become(user);
+
+        _exit(code == EXIT_DONE ? write_pair(pki, key, certificate, ca) : code);
+    }
+    if (pid < 0 || waitpid(pid, &status, 0) < 0 || !WIFEXITED(status)) {
+        say("cannot start a process of the user %s: %s", user->pw_name, strerror(errno));
+        return EXIT_REFUSED;
+    }
+    return WEXITSTATUS(status);
+}
+
+/* systemd makes it when elmer starts, which comes later. */
+static int make_state_dir(const struct passwd *user)
+{
+    if (mkdir(ELMER_STATEDIR, 0700) == 0 && chown(ELMER_STATEDIR, user->pw_uid, user->pw_gid) == 0)
+        return EXIT_DONE;
+    if (errno == EEXIST)
+        return EXIT_DONE;
+    say("cannot make %s for the user %s: %s", ELMER_STATEDIR, user->pw_name, strerror(errno));
+    return EXIT_REFUSED;
+}
+
+static int issue_pair(struct ca *ca, const struct names *names, const char *pki)
+{
+    const struct passwd *user = getpwnam(ELMER_USER);
+    char *key = NULL, *request = NULL, *certificate = NULL;
+    struct err err = ERR_INIT;
+    int code;
+
+    if (!user || user->pw_uid == 0) {
+        say("there is no user " ELMER_USER ": run systemd-sysusers, then eadmin init again");
+        return EXIT_REFUSED;
+    }
+    code = pki_key_create(&key, &err);
+    if (code == 0)
+        code = pki_request_create(key, names->items[0], &request, &err);
+    if (code == 0)
+        code = ca_issue_elmer(ca, request, names->items, names->count, wall_now().ms, &certificate, &err);
+    code = code < 0 ? failed(&err) : make_state_dir(user);
+    if (code == EXIT_DONE)
+        code = as_user(user, pki, key, certificate, ca->certificate);
+    pki_key_free(key);
+    free(request);
+    free(certificate);
+    return code;
+}
+
+/* ---- init ---- */
+
+struct init {
+    const char *config, *name;
+    struct names given;
+};
+
+static int parse_init(struct init *init, int argc, char **argv)
+{
+    static const struct option options[] = {{"name", required_argument, NULL, OPTION_NAME},
+                                            {"address", required_argument, NULL, OPTION_ADDRESS},
+                                            {"config", required_argument, NULL, 'c'},
+                                            COMMON_OPTIONS,
+                                            {NULL, 0, NULL, 0}};
+    int c;
+
+    while ((c = getopt_long(argc, argv, "+:c:", options, NULL)) != -1) {
+        if (c == 'c')
+            init->config = optarg;
+        else if (c == OPTION_NAME && (str_valid_hostname(optarg) && strlen(optarg) <= 30))
+            init->name = optarg;
+        else if (c == OPTION_NAME)
+            return usage_error("'%s' is no name for a cluster: at most 30 letters, digits, '-' and '.'", optarg);
+        else if (c == OPTION_ADDRESS && !add_name(&init->given, optarg))
+            return usage_error("'%s' is neither a host name nor a numeric address", optarg);
+        else if (c != OPTION_ADDRESS)
+            return common_option(c, argv);
+    }
+    return optind < argc ? usage_error("unexpected argument '%s'", argv[optind]) : -1;
+}
+
+static void say_names(const struct names *names)
+{
+    char *all = must(strdup(names->items[0]));
+
+    for (size_t i = 1; i < names->count; i++) {
+        char *longer = must(str_format("%s, %s", all, names->items[i]));
+
+        free(all);
+        all = longer;
+    }
+    printf("Elmer has a certificate for %s.\n", all);
+    free(all);
+}
+
+static void say_next(const struct settings *settings)
+{
+    if (!settings->listen)
+        printf("Next: put \"listen = %s:7110\" and \"hosts = ...\" into section [elmer] of elmer.conf.\n",
+               settings->name);
+    puts("Next: systemctl enable elmer, and systemctl restart elmer, which also starts its signer.\n"
+         "Then for each workstation: eadmin token.");
+}
+
+static int init_pair(struct ca *ca, const struct init *init, const struct settings *settings)
+{
+    struct pki_certificate facts;
+    struct names names = {.count = 0};
+    int code = EXIT_DONE;
+
+    add_own_names(&names, settings);
+    for (size_t i = 0; i < init->given.count; i++)
+        add_name(&names, init->given.items[i]);
+    if (present(settings->pki, ca->certificate, &facts) && init->given.count == 0 &&
+        strcmp(facts.name, settings->name) == 0) {
+        puts("Elmer has its certificate already; it stays.");
+    } else {
+        code = issue_pair(ca, &names, settings->pki);
+        if (code == EXIT_DONE)
+            say_names(&names);
+    }
+    names_fini(&names);
+    return code;
+}
+
+static int init_all(const struct init *init, const struct settings *settings)
+{
+    struct ca ca = {0};
+    struct err err = ERR_INIT;
+    int made = ca_create(CA_DIR, init->name ? init->name : settings->name, wall_now().ms, &err), code;
+
+    if (made < 0 || ca_open(CA_DIR, &ca, &err) < 0 || ca_configure(&ca, CA_CONFIG, &err) < 0) {
+        ca_close(&ca);
+        return failed(&err);
+    }
+    printf(made == 0 ? "The CA is made: %s. Keep a copy of it in a safe place.\n"
+                     : "There is a CA already, in %s; it stays.\n",
+           CA_DIR);
+    code = init_pair(&ca, init, settings);
+    if (code == EXIT_DONE)
+        say_next(settings);
+    ca_close(&ca);
+    return code;
+}
+
+int eadmin_init(int argc, char **argv)
+{
+    struct init init = {.config = NULL};
+    struct settings settings = {0};
+    int code = parse_init(&init, argc, argv);
+
+    if (code < 0 && (code = need_root()) == EXIT_DONE)
+        code = load_settings(init.config, &settings) ? init_all(&init, &settings) : EXIT_REFUSED;
+    settings_fini(&settings);
+    names_fini(&init.given);
+    return code == EXIT_DONE ? finish_output(code) : code;
+}
+
+/* ---- token ---- */
+
+struct token_request {
+    const char *config;
+    const char **hosts;
+    size_t nhosts;
+    long valid_ms;
+};
+
+/* Splits value, which the caller keeps. */
+static bool parse_hosts(struct token_request *request, char *value)
+{
+    for (char *name; (name = strsep(&value, ", "));) {
+        if (!*name)
+            continue;
+        if (!str_valid_hostname(name)) {
+            usage_error("'%s' is not the name of a host", name);
+            return false;
+        }
+        request->hosts = must(reallocarray(request->hosts, request->nhosts + 1, sizeof *request->hosts));
+        request->hosts[request->nhosts++] = name;
+    }
+    if (request->nhosts == 0)
+        usage_error("option '--hosts' needs names");
+    return request->nhosts > 0;
+}
+
+static int parse_token(struct token_request *request, int argc, char **argv)
+{
+    static const struct option options[] = {{"hosts", required_argument, NULL, OPTION_HOSTS},
+                                            {"valid", required_argument, NULL, OPTION_VALID},
+                                            {"config", required_argument, NULL, 'c'},
+                                            COMMON_OPTIONS,
+                                            {NULL, 0, NULL, 0}};
+    struct err err = ERR_INIT;
+    int c;
+
+    while ((c = getopt_long(argc, argv, "+:c:", options, NULL)) != -1) {
+        if (c == 'c')
+            request->config = optarg;
+        else if (c == OPTION_HOSTS && !parse_hosts(request, optarg))
+            return EXIT_USAGE;
+        else if (c == OPTION_VALID && ini_parse_duration_ms(optarg, 1000, TOKEN_MAX_MS, &request->valid_ms, &err) < 0)
+            return usage_error("--valid %s: %s", optarg, err.text);
+        else if (c != OPTION_HOSTS && c != OPTION_VALID)
+            return common_option(c, argv);
+    }
+    return optind < argc ? usage_error("unexpected argument '%s'; say --hosts %s", argv[optind], argv[optind]) : -1;
+}
+
+static bool configured(const struct settings *settings, const char *name)
+{
+    for (size_t i = 0; i < settings->nhosts; i++)
+        if (strcmp(settings->hosts[i].name, name) == 0)
+            return true;
+    return false;
+}
+
+static const char *port_of(const char *listen)
+{
+    return listen ? strrchr(listen, ':') + 1 : "7110";
+}
+
+static int print_token(const struct token_request *request, const struct settings *settings)
+{
+    char text[TOKEN_TEXT_SIZE];
+    struct ca ca = {0};
+    struct err err = ERR_INIT;
+    int code = ca_open(CA_DIR, &ca, &err);
+
+    if (code == -ENOENT) {
+        say("there is no CA here (%s): this is not the queue host, or eadmin init was not run yet", CA_DIR);
+        return EXIT_REFUSED;
+    }
+    if (code == 0)
+        code = ca_token(&ca, request->hosts, request->nhosts, wall_now().ms, request->valid_ms, text, &err);
+    ca_close(&ca);
+    if (code < 0)
+        return failed(&err);
+    puts(text);
+    code = finish_output(EXIT_DONE);
+    for (size_t i = 0; i < request->nhosts; i++)
+        if (!configured(settings, request->hosts[i]))
+            say("%s is not in \"hosts = ...\" of elmer.conf yet: add it and restart elmer before the host joins",
+                request->hosts[i]);
+    fprintf(stderr, "On the workstation, as root: rsd --join %s:%s TOKEN\n", settings->name, port_of(settings->listen));
+    return code;
+}
+
+int eadmin_token(int argc, char **argv)
+{
+    struct token_request request = {.valid_ms = TOKEN_MS};
+    struct settings settings = {0};
+    int code = parse_token(&request, argc, argv);
+
+    if (code < 0 && (code = need_root()) == EXIT_DONE)
+        code = load_settings(request.config, &settings) ? print_token(&request, &settings) : EXIT_REFUSED;
+    settings_fini(&settings);
+    free(request.hosts);
+    return code;
+}

@@ -1,0 +1,25 @@
+/* join.h - rsd --join: this host gets its certificate, and rsd.conf says where elmer is. */
+#ifndef RSD_JOIN_H
+#define RSD_JOIN_H
+
+#include <stdbool.h>
+
+#include "libelmer/base/err.h"
+
+struct rsd_join {
+    const char *config; /* rsd.conf */
+    bool config_given;  /* then it must be there */
+    const char *elmer;  /* HOST:PORT */
+    const char *token;  /* "-": a line of the standard input */
+    const char *name;   /* NULL: as rsd.conf says, or the host's */
+    bool force;         /* also if rsd.conf names another elmer */
+};
+
+/* Returns the exit status; said why. */
+int rsd_join_main(const struct rsd_join *join);
+
+/* The text of an rsd.conf (NULL: there is none) with elmer = ELMER in section rsd, and name unless NULL, and without
+ * "transport"; everything else stays. malloc'd, NULL when out of memory. */
+char *join_conf_edit(const char *text, const char *elmer, const char *name);
+
+#endif

@@ -1,0 +1,180 @@
+/* enroll.c - from token to certificate.
+ *
+ * A key and a request are made -> elmer is dialled, which must show a chain from the CA that the token names (the TLS
+ * handshake fails else) -> join, with the proof that we have the token's secret -> joined -> the certificate must be of
+ * this CA, for our key and name -> written. An error message of elmer, or the end of the link, is the reason that is
+ * given. */
+#include "config.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <uv.h>
+
+#include "libelmer/base/clock.h"
+#include "libelmer/base/file.h"
+#include "libelmer/base/str.h"
+#include "libelmer/net/link.h"
+#include "libelmer/net/tls.h"
+#include "libelmer/pki/pair.h"
+#include "libelmer/pki/x509.h"
+#include "rsd/net/enroll.h"
+
+enum { DIAL_MS = 10000, ANSWER_MS = 30000, OUT_MAX = 64 * 1024, JOIN_ID = 1 };
+
+struct enrolment {
+    const char *elmer, *name;
+    const struct token *token;
+    char *key, *request, *ca, *certificate;
+    uv_loop_t loop;
+    uv_timer_t timer;
+    struct link *link;
+    int code; /* -ECONNABORTED: no answer yet */
+    struct err *err;
+};
+
+static void finish(struct enrolment *e, int code, const char *text)
+{
+    char printable[1000];
+
+    if (e->code != -ECONNABORTED)
+        return;
+    e->code = code;
+    if (code < 0)
+        err_set(e->err, code, "%s", str_printable(printable, sizeof(printable), text, strlen(text)));
+}
+
+static void on_ready(struct link *link, void *data)
+{
+    struct enrolment *e = data;
+    struct wire_message message = {.type = WIRE_join, .id = JOIN_ID};
+    char id[TOKEN_ID_SIZE], proof[PKI_PROOF_SIZE];
+    const char *ca = link_ca_pem(link);
+
+    e->ca = ca ? strdup(ca) : NULL;
+    token_id(e->token, id);
+    message.u.join.host = e->name;
+    message.u.join.token = id;
+    message.u.join.proof = proof;
+    message.u.join.request = e->request;
+    message.u.join.clock_ms = wall_now().ms;
+    if (!e->ca || pki_join_proof(e->token->secret, sizeof e->token->secret, e->name, e->request, proof, NULL) < 0 ||
+        link_send(link, &message) < 0) {
+        finish(e, -EIO, "the request to join could not be sent");
+        link_close(link, "");
+    }
+}
+
+static void on_message(struct link *link, struct wire_message *message, void *data)
+{
+    struct enrolment *e = data;
+
+    if (message->type == WIRE_ping) {
+        struct wire_message pong = {.type = WIRE_pong, .id = message->id};
+
+        (void)link_send(link, &pong);
+        return;
+    }
+    if (message->type == WIRE_joined && !e->certificate) {
+        e->certificate = strdup(message->u.joined.certificate);
+        finish(e, e->certificate ? 0 : -ENOMEM, "out of memory");
+    } else if (message->type == WIRE_error) {
+        finish(e, -EACCES, message->u.error.text);
+    } else {
+        finish(e, -EPROTO, "elmer sent something else than a certificate");
+    }
+    link_close(link, "");
+}
+
+static void on_close(struct link *link, const char *text, void *data)
+{
+    struct enrolment *e = data;
+
+    (void)link;
+    e->link = NULL;
+    finish(e, -ECONNRESET, text);
+    if (!uv_is_closing((uv_handle_t *)&e->timer))
+        uv_close((uv_handle_t *)&e->timer, NULL);
+}
+
+static void on_timer(uv_timer_t *timer)
+{
+    struct enrolment *e = timer->data;
+
+    finish(e, -ETIMEDOUT, "elmer does not answer");
+    if (e->link)
+        link_close(e->link, "");
+}
+
+/* Runs the loop until the link has ended. */
+static int talk(struct enrolment *e, struct tls_context *tls)
+{
+    static const struct link_callbacks callbacks = {on_ready, on_message, on_close};
+    struct link_options options = {
+        .program = "rsd", .peer = WIRE_FROM_ELMER, .out_max = OUT_MAX, .hello_timeout_ms = DIAL_MS, .tls = tls};
+    int code = uv_loop_init(&e->loop);
+
+    if (code < 0)
+        return err_set(e->err, code, "no event loop: %s", uv_strerror(code));
+    (void)uv_timer_init(&e->loop, &e->timer);
+    e->timer.data = e;
+    e->code = -ECONNABORTED;
+    code = link_connect(&e->loop, e->elmer, DIAL_MS, &options, &callbacks, e, &e->link, e->err);
+    if (code < 0) {
+        e->code = code;
+        uv_close((uv_handle_t *)&e->timer, NULL);
+    } else {
+        (void)uv_timer_start(&e->timer, on_timer, ANSWER_MS, 0);
+    }
+    (void)uv_run(&e->loop, UV_RUN_DEFAULT);
+    (void)uv_loop_close(&e->loop);
+    return e->code;
+}
+
+static int check(const struct enrolment *e)
+{
+    struct pki_certificate facts;
+    int code = pki_verify(e->certificate, e->ca, e->err);
+
+    if (code == 0)
+        code = pki_key_fits(e->key, e->certificate, e->err);
+    if (code == 0)
+        code = pki_inspect(e->certificate, &facts, e->err);
+    if (code == 0 && (strcmp(facts.name, e->name) != 0 || !facts.client))
+        code = err_set(e->err, -EPROTO, "elmer sent a certificate for %s", facts.name);
+    return code;
+}
+
+static int save(const struct enrolment *e, int dir)
+{
+    int code = file_write(dir, "ca.crt", e->ca, 0644, e->err);
+
+    return code == 0 ? pair_write(dir, e->key, e->certificate, e->err) : code;
+}
+
+int enroll(const char *elmer, const char *name, const struct token *token, const char *pki, struct err *err)
+{
+    struct enrolment e = {.elmer = elmer, .name = name, .token = token, .err = err};
+    struct tls_context *tls = NULL;
+    int dir = file_dir(pki, 0700, err), code = dir < 0 ? dir : pki_key_create(&e.key, err);
+
+    if (code == 0)
+        code = pki_request_create(e.key, name, &e.request, err);
+    if (code == 0)
+        code = tls_context_joiner(token->pin, &tls, err);
+    if (code == 0)
+        code = talk(&e, tls);
+    if (code == 0)
+        code = check(&e);
+    if (code == 0)
+        code = save(&e, dir);
+    tls_context_unref(tls);
+    pki_key_free(e.key);
+    free(e.request);
+    free(e.ca);
+    free(e.certificate);
+    if (dir >= 0)
+        close(dir);
+    return code;
+}

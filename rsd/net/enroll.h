@@ -1,0 +1,13 @@
+/* enroll.h - the talk with elmer by which a host gets its first certificate. */
+#ifndef RSD_NET_ENROLL_H
+#define RSD_NET_ENROLL_H
+
+#include "libelmer/base/err.h"
+#include "libelmer/pki/token.h"
+
+/* Make a key, ask elmer (HOST:PORT) for a certificate of this name, and write ca.crt, host.crt and host.key into the
+ * directory pki, which is made if it is not there and must belong to us. Blocks, with deadlines. 0, or negative with
+ * the text of err: what was there before stays. */
+int enroll(const char *elmer, const char *name, const struct token *token, const char *pki, struct err *err);
+
+#endif

@@ -1,0 +1,170 @@
+/* renew.c - renewal of this host's certificate.
+ *
+ *   IDLE --renew_wanted--> PREPARING --renew sent--> ASKING --renewed--> WRITING --> IDLE
+ *
+ * PREPARING: a thread reads the present pair, makes a key and a request, and signs that with the present key. WRITING:
+ * a thread checks what has come and writes the new pair; the next dial reads it, the link that is up keeps its session.
+ * An error of elmer, or of ours, is one line in the log and leads to IDLE: elmer asks again. renew_wanted while another
+ * one is under way begins anew in ASKING (the link may have been lost) and is ignored else. */
+#include "config.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "libelmer/base/log.h"
+#include "libelmer/base/str.h"
+#include "libelmer/pki/renewal.h"
+#include "rsd/net/renew.h"
+
+enum { RENEW_ID = 2 };
+enum renewal_state { RENEWAL_IDLE, RENEWAL_PREPARING, RENEWAL_ASKING, RENEWAL_WRITING };
+
+struct renewal {
+    uv_loop_t *loop;
+    struct renewal_callbacks callbacks;
+    void *data;
+    enum renewal_state state;
+    bool closed;
+    uv_work_t work;
+    /* of the thread while one works */
+    char *pki, *certificate;
+    struct pki_renewal made;
+    int code;
+    struct err err;
+};
+
+static void forget(struct renewal *r)
+{
+    pki_renewal_fini(&r->made);
+    free(r->certificate);
+    r->certificate = NULL;
+    r->state = RENEWAL_IDLE;
+}
+
+static void destroy(struct renewal *r)
+{
+    forget(r);
+    free(r->pki);
+    free(r);
+}
+
+static void fail(struct renewal *r, const char *text)
+{
+    char printable[1000];
+
+    log_warning("this host's certificate is not renewed yet: %s",
+                str_printable(printable, sizeof(printable), text, strlen(text)));
+    forget(r);
+}
+
+/* ---- PREPARING ---- */
+
+static void prepare_work(uv_work_t *work)
+{
+    struct renewal *r = work->data;
+
+    r->code = pki_renewal_prepare(r->pki, &r->made, &r->err);
+}
+
+static void prepare_done(uv_work_t *work, int status)
+{
+    struct renewal *r = work->data;
+    struct wire_message message = {.type = WIRE_renew, .id = RENEW_ID};
+
+    (void)status;
+    if (r->closed) {
+        destroy(r);
+        return;
+    }
+    if (r->code < 0) {
+        fail(r, r->err.text);
+        return;
+    }
+    message.u.renew.certificate = r->made.old;
+    message.u.renew.proof = r->made.proof;
+    message.u.renew.request = r->made.request;
+    r->state = RENEWAL_ASKING;
+    if (r->callbacks.send(&message, r->data) < 0)
+        forget(r); /* the link is gone; elmer asks again on the next one */
+}
+
+/* ---- WRITING ---- */
+
+static void save_work(uv_work_t *work)
+{
+    struct renewal *r = work->data;
+
+    r->code = pki_renewal_save(r->pki, &r->made, r->certificate, &r->err);
+}
+
+static void save_done(uv_work_t *work, int status)
+{
+    struct renewal *r = work->data;
+
+    (void)status;
+    if (r->closed) {
+        destroy(r);
+        return;
+    }
+    if (r->code < 0) {
+        fail(r, r->err.text);
+        return;
+    }
+    log_notice("this host's certificate is renewed");
+    forget(r);
+}
+
+/* ---- messages ---- */
+
+static void queue(struct renewal *r, enum renewal_state state, uv_work_cb work, uv_after_work_cb done)
+{
+    r->state = state;
+    err_clear(&r->err);
+    (void)uv_queue_work(r->loop, &r->work, work, done);
+}
+
+bool renewal_message(struct renewal *r, const struct wire_message *message)
+{
+    if (message->type == WIRE_renew_wanted) {
+        if (r->state == RENEWAL_ASKING)
+            forget(r);
+        if (r->state == RENEWAL_IDLE)
+            queue(r, RENEWAL_PREPARING, prepare_work, prepare_done);
+        return true;
+    }
+    if (message->type == WIRE_error && message->id == RENEW_ID && r->state == RENEWAL_ASKING) {
+        fail(r, message->u.error.text);
+        return true;
+    }
+    if (message->type != WIRE_renewed)
+        return false;
+    if (r->state == RENEWAL_ASKING && (r->certificate = strdup(message->u.renewed.certificate)) != NULL)
+        queue(r, RENEWAL_WRITING, save_work, save_done);
+    return true;
+}
+
+/* ---- the handle ---- */
+
+struct renewal *renewal_create(uv_loop_t *loop, const char *pki, const struct renewal_callbacks *callbacks, void *data)
+{
+    struct renewal *r = calloc(1, sizeof(*r));
+
+    if (!r)
+        return NULL;
+    *r = (struct renewal){.loop = loop, .callbacks = *callbacks, .data = data, .pki = strdup(pki)};
+    r->work.data = r;
+    if (r->pki)
+        return r;
+    free(r);
+    return NULL;
+}
+
+void renewal_close(struct renewal *r)
+{
+    if (!r)
+        return;
+    r->closed = true;
+    if (r->state == RENEWAL_IDLE || r->state == RENEWAL_ASKING)
+        destroy(r);
+}

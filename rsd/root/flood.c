@@ -1,0 +1,91 @@
+/* flood.c - jobs that flood their processors.
+ *
+ * A job floods when FLOOD_THREADS threads for each of its processors want to run at once, twice in a row, and, if it
+ * is not the lowest, it has used most of its processors for PATIENCE_MS. In real time such a job gains nothing (the
+ * kernel's throttle takes 5 % of it, and a program that waits never uses all of the CPU) and leaves 50 ms of each
+ * second to the whole host: no login, no ekill. Of 300 equals in SCHED_OTHER a login would get a 300th. So while it
+ * floods, its tasks are in SCHED_OTHER at nice 19, and the jobs below it on its processors in SCHED_IDLE: the order is
+ * kept (15 to 3 for each thread), and whoever just wants to log in is before all of them. When a job comes below it, it
+ * is in real time first: a build that starts many short processes is no flood, and whoever comes later begins below it.
+ *
+ * Where sessions share (sched_autogroup_enabled, outside of the controller cpu) a nice value counts within a session
+ * only, and a process may make a session for itself: there each session gets it too.
+ */
+#include "config.h"
+
+#include <string.h>
+
+#include "libelmer/base/log.h"
+#include "rsd/root/flood.h"
+
+enum { FLOOD_THREADS = 16, LOOK_MS = 100, LOOKS = 2, FLOOD_NICE = 19, PATIENCE_MS = 3000 };
+static const double much = 0.75; /* of its processors: where v2 would put nobody below it */
+
+/* Of what its processors could give since the last look. */
+static double share_used(struct job *job, int64_t now)
+{
+    int64_t peak, passed = now - job->flood.look_ms;
+    double before = job->flood.cpu_seconds;
+    group_usage(&job->group, &job->flood.cpu_seconds, &peak);
+    job->flood.look_ms = now;
+    return (job->flood.cpu_seconds - before) * 1000 / ((double)passed * (double)job->ncpus);
+}
+
+/* What a look has seen, or no look because there are too few threads. Returns whether job->flood.on has changed. */
+static bool judge(struct job *job, size_t running, size_t many, int64_t now)
+{
+    bool greedy = job->flood.share >= much && now - job->flood.above_ms >= PATIENCE_MS;
+    bool fits = running >= many && (job->flood.on || job->lowest || greedy);
+    if (fits == job->flood.on) {
+        job->flood.looks = 0;
+        return false;
+    }
+    if (++job->flood.looks < LOOKS)
+        return false;
+    job->flood.on = fits;
+    job->flood.looks = 0;
+    job->flood.ended = !fits;
+    if (fits)
+        log_notice("job=%s: %zu of its threads want to run at once on %zu processor(s): it gets them at nice %d",
+                   job->name, running, job->ncpus, FLOOD_NICE);
+    return true;
+}
+
+bool flood_look(struct job *job, int64_t now)
+{
+    size_t many = FLOOD_THREADS * job->ncpus / (job->flood.on ? 2 : 1); /* near the border it does not go to and fro */
+    long running;
+    if (job->ncpus == 0)
+        return false;
+    if (look_end(&job->flood.look, &running, now))
+        return running >= 0 && judge(job, (size_t)running, many, now);
+    if (job->flood.look.fd >= 0 || now - job->flood.look_ms < LOOK_MS)
+        return false;
+    job->flood.share = share_used(job, now);
+    if (job->threads < many)
+        return judge(job, 0, many, now);
+    look_begin(&job->flood.look, LOOK_RUNNING, job->group.job_fd, (long)many, job->flood.on ? FLOOD_NICE : 0, now);
+    return false;
+}
+
+void flood_begin_above(struct job *job, int64_t now)
+{
+    job->flood.ended |= job->flood.on;
+    job->flood.on = false;
+    job->flood.looks = 0;
+    job->flood.above_ms = now;
+}
+
+bool flood_above(const struct root *root, const struct job *job)
+{
+    for (size_t i = 0; i < root->job_count; i++) {
+        const struct job *other = root->jobs[i];
+        cpu_set_t both;
+        if (!other->flood.on || other == job || other->state >= JOB_KILLING || other->level >= job->level)
+            continue;
+        CPU_AND(&both, &other->cpus, &job->cpus);
+        if (CPU_COUNT(&both) > 0)
+            return true;
+    }
+    return false;
+}

@@ -1,0 +1,14 @@
+/* flood.h - jobs that flood their processors with threads that want to run; the reasons are in flood.c. */
+#ifndef RSD_FLOOD_H
+#define RSD_FLOOD_H
+
+#include "rsd/root/internal.h"
+
+/* From time to time. Returns whether job->flood.on has changed. */
+bool flood_look(struct job *job, int64_t now);
+/* Somebody has come below it: it is in real time from now on, and looked at anew. */
+void flood_begin_above(struct job *job, int64_t now);
+/* Above it on one of its processors is a job that floods. */
+bool flood_above(const struct root *root, const struct job *job);
+
+#endif

@@ -1,0 +1,61 @@
+/* open.c - a new job on this host: its groups and its supervisor. What is asked has been checked by verbs.c. */
+#include "config.h"
+
+#include <string.h>
+#include <unistd.h>
+
+#include "libelmer/base/clock.h"
+#include "rsd/root/caps.h"
+#include "rsd/root/internal.h"
+#include "rsd/root/scope.h"
+
+/* The scope may have been stopped, or its keeper killed: then its directory is gone. */
+static int make_group(struct root *root, struct job *job, struct err *err)
+{
+    struct err again = ERR_INIT;
+    int fd, result = group_open(root->groups_fd, job->name, true, &job->group, err);
+    if (result == 0)
+        return 0;
+    caps_take(CAPS_SYSTEMD);
+    fd = scope_open(root->config, root->groups, sizeof root->groups, &again);
+    caps_lay_down();
+    if (fd < 0)
+        return result;
+    close(root->groups_fd);
+    root->groups_fd = fd;
+    err_clear(err);
+    return group_open(root->groups_fd, job->name, true, &job->group, err);
+}
+
+void open_new(struct root *root, const struct wire_message *message, const cpu_set_t *cpus)
+{
+    const struct wire_open *open = &message->u.open;
+    struct err err = ERR_INIT;
+    struct job *job = job_add(root, open->job, (uint32_t)open->attempt);
+    if (!job) {
+        tell_open_failed(root, open->job, (uint32_t)open->attempt, message->id, "out of memory");
+        return;
+    }
+    job->uid = (uid_t)open->uid;
+    job->pvm = open->pvm;
+    job->lease_ms = (int64_t)open->lease_ms;
+    job->cpus = *cpus;
+    job->ncpus = open->cpus.count;
+    job->open_asked = true;
+    job->open_id = message->id;
+    job->open_generation = open->generation;
+    job->remover = 0;
+    if (make_group(root, job, &err) < 0 || supervisor_start(root, job, open->user, &err) < 0) {
+        tell_open_failed(root, job->id, job->attempt, message->id, err.text);
+        job->open_asked = false;
+        job->discard = true;
+        job->supervisor_gone = !job->connected;
+        ending_begin(root, job, 0);
+        return;
+    }
+    group_confine(&job->group, open->cpus.items, open->cpus.count);
+    job->deadline_ms = mono_ms(mono_now()) + OPEN_MS;
+    ranks_apply(root, job);
+    if (job->pvm)
+        ranks_boost(root, job, PVM_BOOST_MS);
+}

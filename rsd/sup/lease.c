@@ -1,0 +1,86 @@
+/* lease.c - the supervisor's part of a lease: the switch of a dead man.
+ *
+ * The root half ends a job with a lease by itself, with a grace, when elmer has not been heard for nearly as long as
+ * the lease (rsd/root/lease.c), and passes each contact on to us. When the whole lease has passed since the last one
+ * that we know of, it is dead or stands still: then the job's group is killed here, and we end without a word. A root
+ * half that lives takes that as what it is: the supervisor has gone, the job is lost.
+ */
+#include "config.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "libelmer/base/clock.h"
+#include "libelmer/base/log.h"
+#include "libelmer/base/str.h"
+#include "rsd/root/group.h"
+#include "rsd/root/sched.h"
+#include "rsd/sup/sup.h"
+
+enum { LOOK_MS = 1000, KILL_AGAIN_MS = 20, KILL_PAUSE_MAX_MS = 1000 };
+
+bool lease_option(struct sup *sup, const char *option)
+{
+    static const char name[] = "--lease=";
+    char text[64];
+    uint64_t lease_ms, contact_ms;
+    char *comma;
+    if (strncmp(option, name, sizeof name - 1) || strlen(option) >= sizeof text)
+        return false;
+    snprintf(text, sizeof text, "%s", option + sizeof name - 1);
+    comma = strchr(text, ',');
+    if (!comma)
+        return false;
+    *comma = 0;
+    if (!str_to_u64(text, &lease_ms) || !str_to_u64(comma + 1, &contact_ms) || lease_ms == 0 ||
+        lease_ms > INT64_MAX / 2 || contact_ms > INT64_MAX / 2)
+        return false;
+    sup->lease_ms = (int64_t)lease_ms;
+    sup->contact_ms = (int64_t)contact_ms;
+    return true;
+}
+
+void lease_contact(struct sup *sup, uint64_t said_ms)
+{
+    int64_t now = boot_ms(), said = said_ms < (uint64_t)now ? (int64_t)said_ms : now;
+    if (said > sup->contact_ms)
+        sup->contact_ms = said;
+}
+
+/* Never longer than LOOK_MS: poll(2) does not count the time that the machine sleeps. */
+int lease_timeout(const struct sup *sup, int timeout)
+{
+    int64_t left = sup->contact_ms + sup->lease_ms - boot_ms();
+    if (sup->lease_ms == 0)
+        return timeout;
+    if (left > LOOK_MS)
+        left = LOOK_MS;
+    return left <= 0 ? 0 : timeout >= 0 && timeout < left ? timeout : (int)left;
+}
+
+bool lease_over(const struct sup *sup)
+{
+    return sup->lease_ms > 0 && boot_ms() >= sup->contact_ms + sup->lease_ms;
+}
+
+/* Until nothing is left, however long a process may wait for its disk: as long as it lives, the attempt does. */
+void lease_kill(struct sup *sup)
+{
+    struct cgroup group = {sup->job_fd, -1, -1};
+    int pause_ms = KILL_AGAIN_MS;
+    log_warning("job=%llu: neither elmer nor rsd was heard for its lease of %lld s: killed here",
+                (unsigned long long)sup->job, (long long)sup->lease_ms / 1000);
+    if (sup->job_fd < 0)
+        return;
+    group.events_fd = openat(sup->job_fd, "cgroup.events", O_RDONLY | O_CLOEXEC);
+    do {
+        (void)group_kill(&group);
+        sched_let_die(&group, sup->rt);
+        poll(NULL, 0, pause_ms);
+        pause_ms = 2 * pause_ms < KILL_PAUSE_MAX_MS ? 2 * pause_ms : KILL_PAUSE_MAX_MS;
+    } while (group_populated(&group));
+    close(group.events_fd);
+}

@@ -1,0 +1,111 @@
+/* main.c - elmer-signer: signs one certificate, for the connection on its standard input.
+ *
+ * systemd starts one for each connection of elmer to /run/elmer-ca/sign.sock: as root, because only root reads the CA's
+ * key, and with nothing else that root can do. elmer is not trusted: tokens are checked here, and what a certificate
+ * says is decided here. */
+#include "config.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "libelmer/base/clock.h"
+#include "libelmer/base/log.h"
+#include "libelmer/wire/channel.h"
+#include "signer/sign.h"
+
+enum { EXIT_CONFIG = 2, DEADLINE_MS = 10000, OUT_MAX = 64 * 1024 };
+
+static const char usage[] = "Usage: elmer-signer [--ca DIR] [--config FILE]\n"
+                            "Sign one certificate for elmer, which is connected to the standard input. Started by "
+                            "elmer-signer.socket, see eadmin(8).\n"
+                            "\n"
+                            "      --ca DIR       the CA, instead of " CA_DIR "\n"
+                            "  -c, --config FILE  read FILE instead of " ELMER_SYSCONFDIR "/ca.conf\n"
+                            "  -V, --version      print the version and exit\n"
+                            "  -h, --help         print this and exit\n";
+
+static int receive(struct channel *channel, struct wire_message *request, int64_t deadline_ms, struct err *err)
+{
+    int code = channel_receive(channel, request, deadline_ms, err);
+
+    return code == 1 ? 0 : code < 0 ? code : err_set(err, -ETIMEDOUT, "no request came in time");
+}
+
+/* Whatever is wrong with the CA, elmer is told. */
+static int serve(const char *dir, const char *config, struct channel *channel, struct err *err)
+{
+    int64_t deadline = mono_ms(mono_now()) + DEADLINE_MS;
+    struct wire_message request = {0};
+    struct sign_answer answer = {0};
+    struct ca ca = {0};
+    int code = receive(channel, &request, deadline, err);
+
+    if (code < 0)
+        return code;
+    code = ca_open(dir, &ca, err);
+    if (code == 0)
+        code = ca_configure(&ca, config, err);
+    if (code == 0) {
+        sign(&ca, &request, wall_now().ms, &answer);
+    } else {
+        answer.message = (struct wire_message){.type = WIRE_error, .id = request.id};
+        answer.message.u.error.code = WIRE_CODE_REFUSED;
+        answer.message.u.error.text =
+            "the CA of the queue host cannot be used: the journal of elmer-signer there says why";
+    }
+    if (channel_send_all(channel, &answer.message, deadline, err) < 0 && code == 0)
+        code = -EPIPE;
+    sign_answer_fini(&answer);
+    wire_message_fini(&request);
+    ca_close(&ca);
+    return code;
+}
+
+int main(int argc, char **argv)
+{
+    static const struct option options[] = {{"ca", required_argument, NULL, 'a'},
+                                            {"config", required_argument, NULL, 'c'},
+                                            {"version", no_argument, NULL, 'V'},
+                                            {"help", no_argument, NULL, 'h'},
+                                            {NULL, 0, NULL, 0}};
+    const char *dir = CA_DIR, *config = ELMER_SYSCONFDIR "/ca.conf";
+    struct channel channel = {0};
+    struct err err = ERR_INIT;
+
+    log_open("elmer-signer", LOG_LEVEL_INFO);
+    for (int option; (option = getopt_long(argc, argv, "c:Vh", options, NULL)) != -1;) {
+        switch (option) {
+        case 'a':
+            dir = optarg;
+            break;
+        case 'c':
+            config = optarg;
+            break;
+        case 'V':
+            puts("elmer-signer " PACKAGE_VERSION);
+            return 0;
+        case 'h':
+            fputs(usage, stdout);
+            return 0;
+        default:
+            fputs(usage, stderr);
+            return EXIT_CONFIG;
+        }
+    }
+    umask(077);
+    signal(SIGPIPE, SIG_IGN);
+    if (channel_init(&channel, STDIN_FILENO, WIRE_FROM_ELMER, OUT_MAX) < 0) {
+        log_error("the standard input is no connection of elmer: this program is started by elmer-signer.socket");
+        return 1;
+    }
+    int code = serve(dir, config, &channel, &err);
+    channel_fini(&channel);
+    if (code < 0)
+        log_error("%s", err.text);
+    return code < 0 ? 1 : 0;
+}

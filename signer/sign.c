@@ -1,0 +1,67 @@
+#include "config.h"
+
+#include "signer/sign.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "libelmer/base/log.h"
+#include "libelmer/base/str.h"
+#include "libelmer/pki/x509.h"
+
+static int ask_ca(struct ca *ca, const struct wire_message *request, int64_t now_ms, struct sign_answer *answer)
+{
+    const struct wire_sign_join *join = &request->u.sign_join;
+    const struct wire_sign_renew *renew = &request->u.sign_renew;
+
+    if (request->type == WIRE_sign_join)
+        return ca_sign_join(ca, join->host, join->token, join->proof, join->request, now_ms, &answer->certificate,
+                            &answer->err);
+    if (request->type == WIRE_sign_renew)
+        return ca_sign_renew(ca, renew->certificate, renew->proof, renew->request, now_ms, &answer->certificate,
+                             &answer->err);
+    return err_set(&answer->err, -EINVAL, "%s is no request to sign", wire_type_name(request->type));
+}
+
+static void log_issued(const struct wire_message *request, const char *certificate)
+{
+    struct pki_certificate facts;
+
+    if (pki_inspect(certificate, &facts, NULL) == 0)
+        log_notice("host=%s certificate %s signed, %s", facts.name, facts.serial,
+                   request->type == WIRE_sign_join ? "for a token" : "to follow an older one");
+}
+
+static void log_refused(const struct wire_message *request, const char *text)
+{
+    const char *host = request->type == WIRE_sign_join ? request->u.sign_join.host : "";
+    char printable_host[100], printable[1100];
+
+    str_printable(printable_host, sizeof printable_host, host, strlen(host));
+    str_printable(printable, sizeof printable, text, strlen(text));
+    log_warning("%s%s%sno certificate: %s", *host ? "host=" : "", printable_host, *host ? " " : "", printable);
+}
+
+void sign(struct ca *ca, const struct wire_message *request, int64_t now_ms, struct sign_answer *answer)
+{
+    int code;
+
+    *answer = (struct sign_answer){.message = {.id = request->id}};
+    code = ask_ca(ca, request, now_ms, answer);
+    if (code == 0) {
+        answer->message.type = WIRE_issued;
+        answer->message.u.issued.certificate = answer->certificate;
+        log_issued(request, answer->certificate);
+        return;
+    }
+    answer->message.type = WIRE_error;
+    answer->message.u.error.code = code == -EACCES ? WIRE_CODE_NOT_PERMITTED : WIRE_CODE_REFUSED;
+    answer->message.u.error.text = answer->err.text;
+    log_refused(request, answer->err.text);
+}
+
+void sign_answer_fini(struct sign_answer *answer)
+{
+    free(answer->certificate);
+}

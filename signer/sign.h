@@ -1,0 +1,20 @@
+/* sign.h - what elmer-signer does with a request. */
+#ifndef ELMER_SIGNER_SIGN_H
+#define ELMER_SIGNER_SIGN_H
+
+#include <stdint.h>
+
+#include "libelmer/pki/ca.h"
+#include "libelmer/wire/wire.h"
+
+struct sign_answer {
+    struct wire_message message; /* issued, or error; its texts are the members below */
+    char *certificate;
+    struct err err;
+};
+
+/* sign_join or sign_renew; anything else is refused. Logs one line. */
+void sign(struct ca *ca, const struct wire_message *request, int64_t now_ms, struct sign_answer *answer);
+void sign_answer_fini(struct sign_answer *answer);
+
+#endif

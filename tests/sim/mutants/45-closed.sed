@@ -1,0 +1,2 @@
+# host.c: a host whose processors are not those of the configuration gets new jobs
+s/ && !host->info.closed;/;/

@@ -1,0 +1,58 @@
+#!/bin/bash
+# An upgrade with jobs running, in either order: the daemons of an earlier build, older than TLS, and of this one work
+# together. 65-versions-tls.t has one with TLS.
+. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/jobs.sh"
+. "$(dirname "$0")/versions.sh"
+earlier_build "$here/previous-commit"
+
+lab_up 1 --elmer 'allocator = v1'
+install_programs
+
+# One host, so that both daemons can do without anything that came later: TLS, or keys of the configuration.
+on 1 sh -c 'printf "[elmer]\nhosts = ws1\nallocator = v1\nlevels = 6\n" >/etc/elmer/elmer.conf; printf "[rsd]\n" >/etc/elmer/rsd.conf'
+keep_new
+
+on 1 systemctl stop rsd elmer
+on 1 sh -c 'rm -f /var/lib/elmer/elmer.db*' # an older elmer does not read the store of a newer one
+use previous elmer
+use previous rsd
+ready 'both of the earlier build'
+a=$(waiting_job a)
+wait_for 20 'a job of the earlier build runs' running "$a"
+a_pid=$(pids_of "$a")
+
+use new rsd
+ready 'this rsd, the earlier elmer'
+same a "$a" "$a_pid"
+b=$(waiting_job b)
+wait_for 20 'a job of the newer rsd runs' running "$b"
+b_pid=$(pids_of "$b")
+is 'the earlier elmer is asked by this equery' "$(state "$b")" running
+as alice 1 equery --history >"$tmp/out" 2>&1
+like 'what it does not know is refused with a sentence, or known' "$?:$(cat "$tmp/out")" '^(0:|1:.*version 1\.0)'
+
+use new elmer
+ready 'both of this build'
+same a "$a" "$a_pid"
+same b "$b" "$b_pid"
+c=$(waiting_job c)
+wait_for 20 'a job of this build runs' running "$c"
+c_pid=$(pids_of "$c")
+
+use previous rsd
+ready 'the earlier rsd, this elmer'
+same a "$a" "$a_pid"
+same b "$b" "$b_pid"
+same c "$c" "$c_pid"
+as bob 1 equery -r >"$tmp/out" 2>&1
+ok 'what the earlier rsd does not know is hidden all the same' sh -c '! grep -q " sh " "$1"' - "$tmp/out"
+ends_well a "$a"
+ends_well b "$b"
+
+use new rsd
+ready 'both of this build again'
+same c "$c" "$c_pid"
+ends_well c "$c"
+is 'no version was refused' "$(no_version_refused)" ''
+done_testing

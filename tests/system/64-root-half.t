@@ -1,0 +1,121 @@
+#!/bin/bash
+# The root half against users: what a job is born with, what its paths cannot do, and floods of processes on one CPU.
+. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/jobs.sh"
+
+lab_up 1 --elmer 'allocator = v1'
+install_programs
+on 1 sh -c 'cat >/home/bomb && chmod 755 /home/bomb' <"$build/tests/system/bomb"
+
+# ---- rsd's own processes -------------------------------------------------------------------------------------------
+
+rsd=$(on 1 systemctl show -P MainPID rsd)
+net=$(on 1 pgrep -P "$rsd" -x rsd)
+status_of() { on 1 sed -n "s/^$2:[[:space:]]*//p" "/proc/$1/status"; } # PID FIELD
+is 'the root half ranks and signals, no more' "$(status_of "$rsd" CapEff)" 0000000000800020
+is 'the network half has no capability' "$(for c in Eff Prm Inh Amb Bnd; do status_of "$net" Cap$c; done | sort -u)" 0000000000000000
+is 'and cannot get one' "$(status_of "$net" NoNewPrivs)" 1
+for pid in "$rsd" "$net"; do
+    is "a process above all jobs ends when it spins for 5 s ($pid)" "$(on 1 awk '/realtime timeout/ { print $4 }' "/proc/$pid/limits")" 5000000
+done
+
+# ---- what a job is born with ---------------------------------------------------------------------------------------
+
+out_of() { # SCRIPT: what it prints as a job of alice
+    local id
+    as alice 1 rm -f out
+    id=$(submit alice -o out -v NOTIFY_SOCKET=mine 1 sh -c "$1")
+    until_ok 20 over "$id" || diag "job $id: $(state "$id")"
+    as alice 1 cat out
+}
+is 'no capability in any set' "$(out_of 'grep -E "^Cap(Inh|Prm|Eff|Amb)" /proc/self/status | cut -f2 | sort -u')" 0000000000000000
+is 'set-user-id programs work as in a shell' "$(out_of 'grep NoNewPrivs /proc/self/status | cut -f2')" 0
+is 'the groups of a login' "$(out_of 'id -G')" "$(as alice 1 id -G)"
+is 'three descriptors' "$(out_of 'python3 -c "import os
+for f in range(200):
+    try:
+        os.fstat(f)
+        print(f)
+    except OSError:
+        pass"' | xargs)" '0 1 2'
+is 'a session of its own, without a terminal' "$(out_of 'set -- $(ps -o pid=,sid=,tty= $$); [ $1 = $2 ] && echo leads, $3')" 'leads, ?'
+is 'no signal blocked or ignored' "$(out_of 'grep -E "^Sig(Blk|Ign)" /proc/$$/status | cut -f2 | sort -u')" 0000000000000000
+is 'real time is not limited for it, descriptors are as in the unit' \
+    "$(out_of 'awk "/realtime timeout/ { print \$4 }" /proc/self/limits; ulimit -Sn' | xargs)" "unlimited $(on 1 systemctl show -P LimitNOFILESoft rsd)"
+is 'nothing of the environment of rsd' "$(out_of 'env | grep -E "^(INVOCATION_ID|JOURNAL_STREAM|WATCHDOG|NOTIFY_SOCKET|LISTEN)"')" NOTIFY_SOCKET=mine
+is 'what it preloads is loaded by itself alone' "$(as alice 1 sh -c 'LD_PRELOAD=/no/such.so esubmit -w -o preload 1 sh -c "exit 7" >/dev/null 2>&1; echo $?')" 7
+
+# ---- paths ---------------------------------------------------------------------------------------------------------
+
+as bob 1 sh -c 'echo whole >victim; chmod 644 victim; chmod 711 .'
+for how in 'ln -s' ln; do
+    as alice 1 sh -c "rm -f trap; $how ~bob/victim trap" 2>/dev/null # the kernel may refuse the hard link already
+    as alice 1 esubmit -w -o trap 1 echo hurt >/dev/null 2>&1
+    is "another user's file as output, by $how" "$(as bob 1 cat victim)" whole
+done
+as alice 1 sh -c 'rm -f trap; mkfifo trap'
+id=$(submit alice -o trap 1 echo hurt)
+wait_for 10 'a FIFO that nobody reads holds up nobody' over "$id"
+# a link that changes its aim all the time
+as alice 1 sh -c 'rm -f trap; (timeout 5 sh -c "while :; do ln -sfn ~bob/victim trap; ln -sfn mine trap; done") >/dev/null 2>&1 &'
+for _ in 1 2 3 4 5; do
+    as alice 1 esubmit -w -o trap 1 echo hurt >/dev/null 2>&1
+done
+is "a link that changes its aim: another user's file" "$(as bob 1 cat victim)" whole
+
+# ---- floods --------------------------------------------------------------------------------------------------------
+
+outrank_jobs # this shell; what is measured goes through `plain`
+plain() { chrt -o 0 env LAB_FIFO= "$lab" login "$@"; }
+flood() { # NAME JOB [SECONDS]: a login, and the end of the job from the typing of the command
+    local name=$1 job=$2 seconds=${3:-5} begin group typed
+    group=$(job_group 1 "$job")
+    is "$name: it has many processes" "$([ "$(wc -l <"$group/cgroup.procs")" -ge 17 ] && echo many)" many
+    begin=$(now_ms)
+    timeout 20 chrt -o 0 env LAB_FIFO= "$lab" login 1 bob true
+    took=$(($(now_ms) - begin))
+    ok "$name: a login is answered in $seconds s ($took ms)" test $took -le $((seconds * 1000))
+    plain 1 alice sh -c 'read -r up _ </proc/uptime; echo "$up" >typed; exec ekill '"$job" >/dev/null 2>&1 &
+    until_ok 20 eval '! grep -q "populated 1" "$group/cgroup.events" 2>/dev/null' || diag 'processes are left after 20 s'
+    begin=$(now_ms)
+    wait $!
+    read -r typed < <(as alice 1 cat typed)
+    took=$((begin - 10#${typed%.*} * 1000 - 10#${typed#*.} * 10))
+    ok "$name: ekill has ended it in 2 s ($took ms)" test $took -le 2000
+    wait_for 10 "$name: nothing is left" nothing_left "$job"
+}
+floods() { journal=$(on 1 journalctl -q -o cat --no-pager -u rsd); [[ $journal == *"job=$1.1: "*'want to run at once'* ]]; }
+
+for how in '' --sessions; do
+    # shellcheck disable=SC2086 # options
+    job=$(submit alice -o /dev/null 1 /home/bomb $how --ignore-term 300 25)
+    wait_for 10 "300 processes that spin${how:+, $how}: noticed" floods "$job"
+    flood "the only job${how:+, $how}" "$job"
+    # shellcheck disable=SC2086
+    job=$(submit alice -o /dev/null 1 /home/bomb $how --ignore-term 300 25)
+    below=$(submit alice -o /dev/null 1 /home/testjob 25)
+    # What is promised holds also where it is not: the look at 300 processes gets little of a CPU that they take in real time.
+    until_ok 10 floods "$job" || diag "as the first job${how:+, $how}: not noticed in 10 s"
+    flood "the first job${how:+, $how}" "$job"
+    wait_for 5 'the job below runs on' running "$below"
+    as alice 1 ekill "$below" >/dev/null 2>&1
+    wait_for 5 'and ends' over "$below"
+done
+# Below one that takes all in real time. The 300 sessions at nice 19 weigh as much as four logins, so it may have a fifth of the
+# 50 ms that the kernel leaves in a second: one to four seconds were seen.
+for how in '' --sessions; do
+    above=$(submit alice -o /dev/null 1 /home/testjob 25)
+    # shellcheck disable=SC2086
+    job=$(submit alice -o /dev/null 1 /home/bomb $how --ignore-term 300 25)
+    until_ok 10 floods "$job" || diag "below one that spins${how:+, $how}: not noticed in 10 s"
+    flood "below one that spins${how:+, $how}" "$job" "$([ -z "$how" ] && echo 5 || echo 8)"
+    as alice 1 ekill "$above" >/dev/null 2>&1
+    wait_for 5 'the first has ended' over "$above"
+done
+above=$(submit alice -o /dev/null 1 /home/testjob --work-us 3000 --wait-us 7000 25)
+job=$(submit alice -o /dev/null 1 /home/bomb --ignore-term 300 20)
+wait_for 10 'below a job that waits: noticed' floods "$job"
+flood 'the later job' "$job"
+as alice 1 ekill "$above" >/dev/null 2>&1
+wait_for 5 'the first has ended' over "$above"
+done_testing

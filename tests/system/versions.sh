@@ -1,0 +1,86 @@
+# shellcheck shell=bash
+# Sourced after jobs.sh by the files that run an earlier build's daemons beside this one's.
+#
+#   earlier_build FILE      make the build of the commit named in FILE, out of the repository's own history; LAB_PREVIOUS
+#                           (a directory) keeps it for the next time. Ends the test, skipped, where the history is not there.
+#   use new|previous DAEMON [K..]     put it on these nodes (1) and restart it
+#
+# shellcheck disable=SC2154 # variables of lib.sh
+earlier_build() {
+    commit=$(cat "$1")
+    previous=${LAB_PREVIOUS:-$tmp/previous}/$commit
+    if ! git -C "$top" cat-file -e "$commit^{commit}" 2>/dev/null; then
+        skip 'an earlier build' "its commit $commit is not in the history of this copy"
+        done_testing
+        exit 0
+    fi
+    (make_earlier) >"$tmp/previous.log" 2>&1 && return
+    diag "$(tail -n 20 "$tmp/previous.log")"
+    bail_out 'the earlier build fails'
+}
+make_earlier() {
+    [ ! -e "$previous/root/usr/sbin/rsd" ] || return 0
+    mkdir -p "$previous/source/build" && git -C "$top" archive "$commit" | tar -x -C "$previous/source" || return
+    cd "$previous/source" && autoreconf -fi && cd build || return
+    ../configure -q --prefix=/usr --sysconfdir=/etc --localstatedir=/var || return
+    make -s -j2 && make -s install DESTDIR="$previous/root"
+}
+
+programs() { # DAEMON: what belongs to it
+    case $1 in
+    rsd) echo sbin/rsd libexec/elmer/elmer-supervisor ;;
+    elmer) echo sbin/elmer ;;
+    esac
+}
+keep_new() {
+    local program
+    mkdir -p "$tmp/new/usr/sbin" "$tmp/new/usr/libexec/elmer"
+    for program in $(programs rsd) $(programs elmer); do
+        on 1 cat "/usr/$program" >"$tmp/new/usr/$program"
+    done
+}
+put() { # new|previous DAEMON K
+    local from=$tmp/new program
+    [ "$1" = new ] || from=$previous/root
+    for program in $(programs "$2"); do
+        on "$3" sh -c 'cat >"$1.new" && chmod 755 "$1.new" && mv -f "$1.new" "$1"' - "/usr/$program" <"$from/usr/$program"
+    done
+}
+use() {
+    local which=$1 daemon=$2 k
+    shift 2
+    for k in "${@:-1}"; do
+        put "$which" "$daemon" "$k"
+        on "$k" systemctl restart "$daemon"
+    done
+}
+ready() { wait_for 30 "$1: a new job runs to its end" hosts_up "$nodes"; }
+
+# A job that ends, with a status of its own, when its file is there.
+waiting_job() { # NAME [ARG..]
+    local name=$1
+    shift
+    submit alice -o /dev/null "${@:-1}" sh -c "while [ ! -e end-$name ]; do sleep 0.05; done; exit 7"
+}
+pids_of() { # JOB: of the oldest process on each node
+    local k
+    for ((k = 1; k <= nodes; k++)); do
+        on "$k" cat "/sys/fs/cgroup/$jobs_scope/$1.1/job/cgroup.procs" 2>/dev/null | sort -n | head -n 1
+    done | xargs
+}
+ends_well() { # NAME ID
+    as alice 1 touch "end-$1"
+    wait_for 20 "job $1 ends" over "$2"
+    is "job $1: its result is recorded" "$(field "$2" '[j["state"], j["exit_status"], j["reason_code"]]')" "['done', 7, 'exited']"
+    wait_for 20 "job $1: nothing is left of it" nothing_left "$2"
+}
+same() { # NAME ID PIDS
+    ok "job $1 goes on" running "$2"
+    is "job $1: its processes are the same" "$(pids_of "$2")" "$3"
+}
+no_version_refused() {
+    local k
+    for ((k = 1; k <= nodes; k++)); do
+        on "$k" journalctl -q -o cat --no-pager -u elmer -u rsd | grep -i 'install the same version' | head -n 3
+    done
+}

@@ -1,0 +1,44 @@
+#include "config.h"
+
+#include "scratch.h"
+
+#include <ftw.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { MAX_DIRS = 64, PATH_BYTES = 128 };
+
+static char dirs[MAX_DIRS][PATH_BYTES];
+static size_t count;
+static pid_t owner;
+
+static int remove_entry(const char *path, const struct stat *st, int type, struct FTW *at)
+{
+    (void)st;
+    (void)type;
+    (void)at;
+    (void)remove(path);
+    return 0;
+}
+
+static void remove_all(void)
+{
+    for (size_t i = 0; i < count && getpid() == owner; i++) /* not in a child that was forked */
+        (void)nftw(dirs[i], remove_entry, 8, FTW_DEPTH | FTW_PHYS | FTW_MOUNT);
+}
+
+char *scratch_dir(char *dir)
+{
+    if (!mkdtemp(dir))
+        return NULL;
+    if (count == 0) {
+        owner = getpid();
+        if (atexit(remove_all) != 0)
+            return dir;
+    }
+    if (count < MAX_DIRS && strlen(dir) < PATH_BYTES)
+        (void)snprintf(dirs[count++], PATH_BYTES, "%s", dir);
+    return dir;
+}
