@@ -1,0 +1,592 @@
+/* fuzz_elmer.c - the queue daemon, whole, with its real core: requests of clients on its own socket and relayed by
+ * hosts, messages of hosts, links that come and go, a store that commits later or fails, users that are unknown, time.
+ * Nothing is outside: links.c stands in for the network, this file for libuv, the store, the name services and
+ * libsystemd. The core's own check looks at every state. */
+#include "config.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "elmer/core/core.h"
+#include "elmer/daemon.h"
+#include "elmer/notify.h"
+#include "elmer/renewals.h"
+#include "elmer/signer.h"
+#include "elmer/users.h"
+#include "libelmer/base/clock.h"
+#include "tests/fuzz/links.h"
+
+enum { MAX_EVENTS = 200, QUESTIONS = 32, READS = 32, HOSTS = 3 };
+
+static struct {
+    struct input input;
+    int64_t now_ms;
+    uv_timer_cb timer;
+    uv_timer_t *timer_handle;
+    int64_t timer_ms; /* -1: not armed */
+    uv_signal_cb terminate;
+    uv_signal_t *terminate_handle;
+    bool stopped;
+} world;
+
+/* ---- time and libuv ---- */
+
+struct mono __wrap_mono_now(void);
+struct mono __wrap_mono_now(void)
+{
+    return (struct mono){.ns = world.now_ms * 1000000};
+}
+
+struct wall __wrap_wall_now(void);
+struct wall __wrap_wall_now(void)
+{
+    return (struct wall){.ms = 1700000000000 + world.now_ms};
+}
+
+int uv_loop_init(uv_loop_t *loop)
+{
+    memset(loop, 0, sizeof *loop);
+    return 0;
+}
+
+int uv_loop_close(uv_loop_t *loop)
+{
+    (void)loop;
+    return 0;
+}
+
+uint64_t uv_now(const uv_loop_t *loop)
+{
+    (void)loop;
+    return (uint64_t)mono_ms(mono_now());
+}
+
+void uv_update_time(uv_loop_t *loop)
+{
+    (void)loop;
+}
+
+int uv_timer_init(uv_loop_t *loop, uv_timer_t *timer)
+{
+    memset(timer, 0, sizeof *timer);
+    timer->loop = loop;
+    return 0;
+}
+
+int uv_timer_start(uv_timer_t *timer, uv_timer_cb callback, uint64_t timeout, uint64_t repeat)
+{
+    FUZZ_CHECK(repeat == 0 && (world.timer_handle == NULL || world.timer_handle == timer), "a second timer");
+    world.timer_handle = timer;
+    world.timer = callback;
+    world.timer_ms = world.now_ms + (int64_t)timeout;
+    return 0;
+}
+
+int uv_timer_stop(uv_timer_t *timer)
+{
+    (void)timer;
+    world.timer_ms = -1;
+    return 0;
+}
+
+int uv_signal_init(uv_loop_t *loop, uv_signal_t *handle)
+{
+    void *data = handle->data;
+
+    memset(handle, 0, sizeof *handle);
+    handle->loop = loop;
+    handle->data = data;
+    return 0;
+}
+
+int uv_signal_start(uv_signal_t *handle, uv_signal_cb callback, int number)
+{
+    if (number == SIGTERM) {
+        world.terminate = callback;
+        world.terminate_handle = handle;
+    }
+    return 0;
+}
+
+void uv_close(uv_handle_t *handle, uv_close_cb callback)
+{
+    if (handle == (uv_handle_t *)world.timer_handle)
+        world.timer_ms = -1;
+    if (callback != NULL)
+        callback(handle);
+}
+
+/* ---- in place of store.c ---- */
+
+struct read {
+    store_answer answer;
+    void *data;
+};
+
+struct store {
+    struct store_callbacks callbacks;
+    void *data;
+    uint64_t put, committed;
+    struct read reads[READS];
+    size_t nreads;
+};
+
+static struct store the_store;
+
+int store_open(uv_loop_t *loop, const char *path, const struct store_callbacks *callbacks, void *data,
+               struct store **store, struct err *err)
+{
+    (void)loop;
+    (void)path;
+    (void)err;
+    the_store = (struct store){.callbacks = *callbacks, .data = data};
+    *store = &the_store;
+    return 0;
+}
+
+void store_close(struct store *store)
+{
+    store->nreads = 0; /* never answered */
+}
+
+int store_load(struct store *store, void (*each)(struct record *record, void *data), void *data, uint64_t *next_job,
+               uint64_t *next_allocation, struct err *err)
+{
+    (void)store;
+    (void)each;
+    (void)data;
+    (void)err;
+    *next_job = *next_allocation = 1;
+    return 0;
+}
+
+uint64_t store_put(struct store *store, struct record *record)
+{
+    FUZZ_CHECK(record->id > 0, "a record without a job");
+    record_destroy(record);
+    return ++store->put;
+}
+
+uint64_t store_committed(const struct store *store)
+{
+    return store->committed;
+}
+
+static void add_read(struct store *store, store_answer answer, void *data)
+{
+    if (store->nreads == READS)
+        answer(NULL, 0, "too many reads", data);
+    else
+        store->reads[store->nreads++] = (struct read){answer, data};
+}
+
+void store_read(struct store *store, const uint64_t *ids, size_t count, store_answer answer, void *data)
+{
+    FUZZ_CHECK(ids != NULL && count > 0, "nothing to read");
+    add_read(store, answer, data);
+}
+
+void store_find(struct store *store, uint32_t uid, const char *token, store_answer answer, void *data)
+{
+    (void)uid;
+    FUZZ_CHECK(token[0] != '\0', "no token");
+    add_read(store, answer, data);
+}
+
+void store_read_history(struct store *store, uint64_t before, const char *user, size_t count, store_answer answer,
+                        void *data)
+{
+    (void)before;
+    (void)user;
+    FUZZ_CHECK(count > 0, "nothing to read");
+    add_read(store, answer, data);
+}
+
+void store_check(struct store *store)
+{
+    (void)store;
+}
+
+void store_trim(struct store *store, const struct store_limits *limits)
+{
+    (void)store;
+    (void)limits;
+}
+
+int store_load_certificates(struct store *store, void (*each)(const struct certificate *certificate, void *data),
+                            void *data, struct err *err)
+{
+    (void)store;
+    (void)each;
+    (void)data;
+    (void)err;
+    return 0;
+}
+
+uint64_t store_put_certificate(struct store *store, const struct certificate *certificate)
+{
+    FUZZ_CHECK(certificate->host[0] != '\0' && certificate->serial[0] != '\0', "a certificate of nobody");
+    return ++store->put;
+}
+
+static void commit(void)
+{
+    if (the_store.committed == the_store.put)
+        return;
+    the_store.committed = the_store.put;
+    the_store.callbacks.on_commit(the_store.put, the_store.data);
+}
+
+static void answer_read(bool fails)
+{
+    struct read read;
+
+    if (the_store.nreads == 0)
+        return;
+    read = the_store.reads[0];
+    memmove(the_store.reads, the_store.reads + 1, --the_store.nreads * sizeof read);
+    read.answer(NULL, 0, fails ? "cannot be read" : NULL, read.data);
+}
+
+/* ---- in place of signer.c and renewals.c ---- */
+
+struct signer_ask {
+    signer_answer answer;
+    void *data;
+};
+
+static struct signer_ask asks[4];
+
+struct signer_ask *signer_ask(struct daemon *daemon, const struct wire_message *request, signer_answer answer,
+                              void *data)
+{
+    (void)daemon;
+    FUZZ_CHECK(request->type == WIRE_sign_join || request->type == WIRE_sign_renew, "%s",
+               wire_type_name(request->type));
+    for (size_t i = 0; i < 4; i++) {
+        if (asks[i].answer != NULL)
+            continue;
+        asks[i] = (struct signer_ask){answer, data};
+        return &asks[i];
+    }
+    return NULL;
+}
+
+void signer_abandon(struct signer_ask *ask)
+{
+    if (ask != NULL)
+        ask->answer = NULL;
+}
+
+static void answer_signer(size_t which)
+{
+    struct signer_ask ask = asks[which % 4];
+
+    if (ask.answer == NULL)
+        return;
+    asks[which % 4].answer = NULL;
+    ask.answer(NULL, "the token is used up", ask.data);
+}
+
+struct renewals *renewals_create(struct daemon *daemon)
+{
+    (void)daemon;
+    return NULL;
+}
+
+void renewals_close(struct renewals *renewals)
+{
+    (void)renewals;
+}
+
+void renewals_destroy(struct renewals *renewals)
+{
+    (void)renewals;
+}
+
+/* ---- in place of users.c and notify.c ---- */
+
+struct question {
+    struct user user;
+    users_answer answer;
+    void *data;
+};
+
+static struct users {
+    struct question questions[QUESTIONS];
+    size_t count;
+} the_users;
+
+struct users *users_create(uv_loop_t *loop, const char *admin_group)
+{
+    (void)loop;
+    (void)admin_group;
+    the_users.count = 0;
+    return &the_users;
+}
+
+void users_destroy(struct users *users)
+{
+    if (users != NULL)
+        users->count = 0;
+}
+
+static struct user user_of(uint32_t uid)
+{
+    struct user user = {.uid = uid, .admin = uid == 2002};
+
+    (void)snprintf(user.name, sizeof user.name, "%s",
+                   uid == 2001   ? "alice"
+                   : uid == 2002 ? "bob"
+                   : uid == 0    ? "root"
+                                 : "");
+    return user;
+}
+
+void users_ask(struct users *users, uint32_t uid, const char *vouched, users_answer answer, void *data)
+{
+    struct user user = user_of(uid);
+
+    FUZZ_CHECK(strlen(vouched) < 256, "name %s", vouched);
+    if (users->count == QUESTIONS)
+        answer(&user, data);
+    else
+        users->questions[users->count++] = (struct question){user, answer, data};
+}
+
+bool users_known_admin(const struct users *users, uint32_t uid)
+{
+    (void)users;
+    return user_of(uid).admin;
+}
+
+const char *users_conflict(const struct user *user, const char *name, const char *host, char *text, size_t size)
+{
+    if (*name == '\0' || strcmp(user->name, name) == 0)
+        return NULL;
+    (void)snprintf(text, size, "uid %u is not %s of %s", (unsigned)user->uid, name, host);
+    return text;
+}
+
+static void answer_user(void)
+{
+    struct question question;
+
+    if (the_users.count == 0)
+        return;
+    question = the_users.questions[0];
+    memmove(the_users.questions, the_users.questions + 1, --the_users.count * sizeof question);
+    question.answer(&question.user, question.data);
+}
+
+struct notify {
+    int unused;
+};
+
+struct notify *notify_create(struct deadlines *deadlines, void (*status)(char *text, size_t size, void *data),
+                             void *data)
+{
+    static struct notify notify;
+    char text[256];
+
+    (void)deadlines;
+    status(text, sizeof text, data);
+    return &notify;
+}
+
+void notify_ready(struct notify *notify)
+{
+    (void)notify;
+}
+
+void notify_stopping(struct notify *notify)
+{
+    (void)notify;
+}
+
+void notify_destroy(struct notify *notify)
+{
+    (void)notify;
+}
+
+/* ---- what happens ---- */
+
+void links_heard(size_t link, const struct wire_message *message)
+{
+    struct wire_message inner;
+    struct err err = ERR_INIT;
+
+    (void)link;
+    if (message->type != WIRE_relayed)
+        return;
+    FUZZ_CHECK(wire_decode(message->u.relayed.frame, strlen(message->u.relayed.frame), WIRE_MINOR, &inner, &err) == 0,
+               "relays %s: %s", message->u.relayed.frame, err.text);
+    wire_message_fini(&inner);
+}
+
+static void connect_one(struct input *input)
+{
+    static const uid_t uids[] = {2001, 2002, 0, 3000};
+
+    (void)links_accept(input_below(input, 3), uids[input_below(input, 4)]);
+}
+
+static void a_client_says(struct input *input)
+{
+    size_t link = input_below(input, LINKS);
+    struct wire_message message;
+
+    input_message(input, input_type(input, WIRE_FROM_CLIENT), &message);
+    links_say(link, &message);
+}
+
+/* A hello that is accepted, or nearly. */
+static void hello_of(struct input *input, struct wire_message *message)
+{
+    static const char *const names[HOSTS] = {"ws1", "ws2", "ws3"};
+    static uint64_t cpus[] = {0, 1, 2, 3};
+
+    message->u.host_hello.host = names[input_below(input, HOSTS)];
+    message->u.host_hello.cpus = (struct wire_uints){cpus, 1 + input_below(input, 4)};
+    message->u.host_hello.boot = input_byte(input) < 200 ? "boot-1" : "boot-2";
+}
+
+/* A local user's request within a relay. */
+static void relay_of(struct input *input, struct wire_message *message, char **json)
+{
+    struct wire_message inner;
+    size_t size;
+
+    input_message(input, input_type(input, WIRE_FROM_CLIENT), &inner);
+    if (wire_encode(&inner, WIRE_MINOR, json, &size, NULL) == 0 && size <= 786432)
+        message->u.relay.frame = *json;
+    wire_message_fini(&inner);
+    message->u.relay.client = input_below(input, 4);
+    message->u.relay.user = input_byte(input) < 200 ? "alice" : "bob";
+}
+
+static void a_host_says(struct input *input)
+{
+    size_t link = input_below(input, LINKS);
+    uint8_t what = input_byte(input);
+    enum wire_type type = what < 0x30   ? WIRE_host_hello
+                          : what < 0x80 ? WIRE_relay
+                          : what < 0x90 ? WIRE_opened
+                          : what < 0x98 ? WIRE_report
+                                        : input_type(input, WIRE_FROM_HOST);
+    struct wire_message message;
+    char *json = NULL;
+
+    input_message(input, type, &message);
+    if (type == WIRE_host_hello)
+        hello_of(input, &message);
+    else if (type == WIRE_relay)
+        relay_of(input, &message, &json);
+    links_say(link, &message);
+    free(json);
+}
+
+static void time_passes(int64_t ms)
+{
+    world.now_ms += ms;
+    if (world.timer_ms >= 0 && world.now_ms >= world.timer_ms) {
+        world.timer_ms = -1;
+        world.timer(world.timer_handle);
+    }
+}
+
+static void happen(struct input *input)
+{
+    uint8_t what = input_byte(input);
+
+    if (what < 0x40)
+        a_client_says(input);
+    else if (what < 0x98)
+        a_host_says(input);
+    else if (what < 0xA8)
+        connect_one(input);
+    else if (what < 0xC0)
+        commit();
+    else if (what < 0xC8)
+        answer_user();
+    else if (what < 0xD0)
+        answer_read(input_byte(input) >= 0xE0);
+    else if (what < 0xE0)
+        time_passes(world.timer_ms > world.now_ms ? world.timer_ms - world.now_ms : 0);
+    else if (what < 0xE8)
+        time_passes(100 * (int64_t)input_byte(input));
+    else if (what < 0xF4)
+        links_cut(input_below(input, LINKS));
+    else if (what < 0xF8)
+        links_set_unsent(input_below(input, LINKS), (size_t)input_byte(input) << 16);
+    else if (what < 0xFC)
+        the_store.callbacks.on_failure(input_byte(input) & 1 ? "the disk is full" : NULL, the_store.data);
+    else if (what == 0xFC)
+        answer_signer(input_byte(input));
+    else
+        links_turn();
+}
+
+static void check_core(const struct daemon *daemon)
+{
+    char text[512] = "";
+
+    FUZZ_CHECK(core_check(daemon->core, text, sizeof text) == 0, "%s", text);
+}
+
+int uv_run(uv_loop_t *loop, uv_run_mode mode)
+{
+    (void)loop;
+    (void)mode;
+    if (world.terminate == NULL)
+        return 0; /* it could not start */
+    for (int i = 0; world.input.left > 0 && i < MAX_EVENTS; i++) {
+        happen(&world.input);
+        check_core(world.terminate_handle->data);
+    }
+    links_turn();
+    world.terminate(world.terminate_handle, SIGTERM);
+    links_end();
+    return 0;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    static char ws1[] = "ws1", ws2[] = "ws2", ws3[] = "ws3";
+    static struct settings_host hosts[HOSTS] = {{.name = ws1}, {.name = ws2}, {.name = ws3}};
+    static char none[] = "/fuzz/x", group[] = "elmer-admin", root[] = "root", address[] = "*:7110";
+    struct settings settings = {.hosts = hosts,
+                                .nhosts = HOSTS,
+                                .listen = address,
+                                .name = ws1,
+                                .store = none,
+                                .socket = none,
+                                .host_socket = none,
+                                .host_user = root,
+                                .admin_group = group,
+                                .jobs_dir = none,
+                                .agent = none,
+                                .report_ms = 2000,
+                                .heartbeat_ms = 5000,
+                                .host_timeout_ms = 30000,
+                                .kill_grace_ms = 1000,
+                                .fresh_intervals = 3,
+                                .max_nprocs = 64,
+                                .minimum_uid = 1000};
+    struct err err = ERR_INIT;
+
+    memset(&world, 0, sizeof world);
+    memset(asks, 0, sizeof asks);
+    world.input = (struct input){data, size};
+    world.now_ms = 1000000;
+    world.timer_ms = -1;
+    core_options_default(&settings.core);
+    settings.core.seed = 7;
+    settings.core.allocator = input_byte(&world.input) & 1 ? ALLOCATOR_V1 : ALLOCATOR_V2;
+    links_begin(WIRE_FROM_ELMER);
+    FUZZ_CHECK(daemon_run(&settings, &err) == 0, "%s", err.text);
+    return 0;
+}

@@ -1,0 +1,176 @@
+/* fuzz_hosts.c - lists of hosts: ELMER_HOSTS as elmer_register() reads it, and the arguments of esubmit, of which
+ * --hosts is one. The real main() of esubmit runs; what it would send is looked at instead. First line: ELMER_HOSTS;
+ * every further line is an argument. */
+#include "config.h"
+
+#include <getopt.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "client/common.h"
+#include "libelmer/base/str.h"
+#include "libelmer/elmer.h"
+#include "libelmer/elmer_reg.h"
+#include "tests/fuzz/fuzz.h"
+
+enum { MAX_ARGUMENTS = 24 };
+
+int esubmit_main(int argc, char **argv);
+
+static unsigned submitted;
+
+/* ---- in place of libclient and of client/common.c's words to people ---- */
+
+static void check_submission(const struct elmer_submission *submission)
+{
+    FUZZ_CHECK(submission->nprocs >= 1 && submission->nprocs <= 1000000, "%u processors", (unsigned)submission->nprocs);
+    FUZZ_CHECK(submission->command != NULL && submission->command[0] != NULL, "no command");
+    for (size_t i = 0; submission->hosts != NULL && submission->hosts[i] != NULL; i++) {
+        FUZZ_CHECK(str_valid_hostname(submission->hosts[i]), "host \"%s\"", submission->hosts[i]);
+        for (size_t k = 0; k < i; k++)
+            FUZZ_CHECK(strcmp(submission->hosts[i], submission->hosts[k]) != 0, "%s twice", submission->hosts[i]);
+    }
+    for (size_t i = 0; submission->environment != NULL && submission->environment[i] != NULL; i++)
+        FUZZ_CHECK(strchr(submission->environment[i], '=') > submission->environment[i], "environment");
+}
+
+struct elmer *open_elmer(void)
+{
+    return (struct elmer *)(void *)&submitted;
+}
+
+void elmer_close(struct elmer *elmer)
+{
+    (void)elmer;
+}
+
+void elmer_submitted_free(struct elmer_submitted *answer)
+{
+    (void)answer;
+}
+
+int elmer_submit(struct elmer *elmer, const struct elmer_submission *submission, int timeout_ms,
+                 struct elmer_submitted **answer, struct elmer_error *error)
+{
+    (void)elmer;
+    (void)timeout_ms;
+    (void)answer;
+    check_submission(submission);
+    submitted++;
+    (void)snprintf(error->text, sizeof error->text, "not sent");
+    return ELMER_REFUSED;
+}
+
+void command_begin(const struct command *command)
+{
+    FUZZ_CHECK(command->help[0] != '\0', "no help");
+    opterr = 0;
+}
+
+static void make_text(const char *format, va_list args) __attribute__((format(printf, 1, 0)));
+
+static void make_text(const char *format, va_list args)
+{
+    char *text = NULL;
+
+    FUZZ_CHECK(vasprintf(&text, format, args) > 0, "no text");
+    free(text);
+}
+
+void say(const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    make_text(format, args);
+    va_end(args);
+}
+
+int usage_error(const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    make_text(format, args);
+    va_end(args);
+    return EXIT_USAGE;
+}
+
+int common_option(int c, char **argv)
+{
+    (void)argv;
+    return c == OPTION_HELP || c == OPTION_VERSION ? EXIT_DONE : EXIT_USAGE;
+}
+
+int say_result(int result, const struct elmer_error *error)
+{
+    say("%s", error->text);
+    return result;
+}
+
+char *printable(const char *text)
+{
+    return must(strdup(text));
+}
+
+void *must(void *memory)
+{
+    FUZZ_CHECK(memory != NULL, "no memory");
+    return memory;
+}
+
+int finish_output(int code)
+{
+    return code;
+}
+
+void wait_catch_signals(uint64_t job)
+{
+    (void)job;
+}
+
+int wait_for_job(struct elmer *elmer, uint64_t job)
+{
+    (void)elmer;
+    return (int)job;
+}
+
+/* ---- the input ---- */
+
+static void check_register(const char *list)
+{
+    int n, again;
+    char **names;
+    size_t length = 0;
+
+    (void)setenv("ELMER_HOSTS", list, 1);
+    n = elmer_register();
+    if (n < 0)
+        return;
+    names = elmer_hosts(&again);
+    FUZZ_CHECK(n == again && n > 0 && names[n] == NULL, "%d names and %d", n, again);
+    for (int i = 0; i < n; i++)
+        length += strlen(names[i]) + 1;
+    FUZZ_CHECK(length == strlen(list) + 1, "%zu bytes of %s", length, list);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    struct input input = {data, size};
+    char *arguments[MAX_ARGUMENTS + 1] = {NULL};
+    char *list = input_line(&input);
+    int count = 0;
+
+    check_register(list);
+    free(list);
+    arguments[count++] = strdup("esubmit");
+    while (input.left > 0 && count < MAX_ARGUMENTS)
+        arguments[count++] = input_line(&input);
+    optind = 0; /* getopt begins anew */
+    FUZZ_CHECK(esubmit_main(count, arguments) >= 0, "a negative status");
+    for (int i = 0; i < MAX_ARGUMENTS; i++)
+        free(arguments[i]);
+    return 0;
+}

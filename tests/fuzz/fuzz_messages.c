@@ -1,0 +1,116 @@
+/* fuzz_messages.c - the decoder, with bytes as they may come from the network, for every minor that can be negotiated.
+ * What is decoded keeps its limits, and encodes again to what decodes equal; what is refused gets a sentence and leaves
+ * nothing behind. A second decoder, made with another library, says the same. A message of jobs also goes through the JSON for people's scripts. */
+#include "config.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "libelmer/base/str.h"
+#include "libelmer/wire/json_out.h"
+#include "tests/fuzz/fuzz.h"
+#include "tests/unit/reference_decode.h"
+
+static void check_refusal(const struct wire_message *message, int code, const struct err *err)
+{
+    FUZZ_CHECK(code < 0 && err->text[0] != '\0', "refused with %d and \"%s\"", code, err->text);
+    FUZZ_CHECK(message->memory == NULL, "a refused message has memory");
+    for (const char *c = err->text; *c != '\0'; c++)
+        FUZZ_CHECK((unsigned char)*c >= ' ' && *c != 0x7F, "control character in \"%s\"", err->text);
+}
+
+static void check_json_out(const struct wire_message *message)
+{
+    const struct wire_job_view *views[256];
+    char *text;
+
+    for (size_t i = 0; i < message->u.jobs.jobs.count; i++)
+        views[i] = &message->u.jobs.jobs.items[i];
+    text = json_out_jobs(views, message->u.jobs.jobs.count);
+    FUZZ_CHECK(text != NULL, "no JSON of %zu jobs", message->u.jobs.jobs.count);
+    /* cppcheck-suppress nullPointerRedundantCheck */
+    FUZZ_CHECK(str_valid_utf8(text, strlen(text)), "not UTF-8: %s", text);
+    for (const char *c = text; *c != '\0'; c++)
+        FUZZ_CHECK((unsigned char)*c >= ' ', "a control character is not escaped: %s", text);
+    free(text);
+}
+
+static void round_trip(const struct wire_message *message, unsigned minor)
+{
+    struct wire_message again;
+    struct err err = ERR_INIT;
+    char *json;
+    size_t size;
+    int code = wire_encode(message, minor, &json, &size, &err);
+
+    /* Escapes are longer than what they stand for, so a message near the limit may not fit any more. */
+    if (code != 0) {
+        FUZZ_CHECK(strstr(err.text, "a message has at most") != NULL, "cannot be encoded: %s", err.text);
+        return;
+    }
+    code = wire_decode(json, size, minor, &again, &err);
+    FUZZ_CHECK(code == 0, "%s: %s", json, err.text);
+    FUZZ_CHECK(wire_same(message, &again), "decodes to another message: %s", json);
+    wire_message_fini(&again);
+    free(json);
+}
+
+static void compare(const char *json, size_t size, unsigned minor, const struct wire_message *message, int code)
+{
+    struct wire_message other;
+    int other_code = reference_decode(json, size, minor, &other, NULL);
+
+    FUZZ_CHECK(code == other_code, "%d here, %d from the reference", code, other_code);
+    if (code != 0)
+        return;
+    FUZZ_CHECK(wire_same(message, &other), "decodes to something else");
+    reference_fini(&other);
+}
+
+/* Whoever passes a message on sees what its reader will see. */
+static void check_head(const char *json, size_t size, unsigned minor, const struct wire_message *message)
+{
+    struct wire_head head;
+    struct err err = ERR_INIT;
+    int code = wire_decode_head(json, size, minor, &head, &err);
+
+    FUZZ_CHECK(code == 0, "a good message has no head: %s", err.text);
+    FUZZ_CHECK(head.type == message->type && head.id == message->id, "another head");
+    FUZZ_CHECK(message->type != WIRE_jobs || head.more == message->u.jobs.more, "another end");
+}
+
+static void decode(const char *json, size_t size, unsigned minor)
+{
+    struct wire_message message;
+    struct err err = ERR_INIT;
+    int code = wire_decode(json, size, minor, &message, &err);
+    unsigned senders = 0;
+
+    compare(json, size, minor, &message, code);
+    if (code != 0) {
+        check_refusal(&message, code, &err);
+        return;
+    }
+    check_head(json, size, minor, &message);
+    for (unsigned sender = 1; sender <= WIRE_FROM_ANY; sender <<= 1)
+        senders |= wire_may_send(message.type, sender) ? sender : 0;
+    FUZZ_CHECK(senders != 0, "%s: nobody may send it", wire_type_name(message.type));
+    round_trip(&message, minor);
+    if (message.type == WIRE_jobs)
+        check_json_out(&message);
+    wire_message_fini(&message);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    char *json = malloc(size > 0 ? size : 1); /* not one byte behind it */
+
+    if (json == NULL)
+        abort();
+    if (size > 0)
+        memcpy(json, data, size);
+    for (unsigned minor = 0; minor <= WIRE_MINOR; minor++)
+        decode(json, size, minor);
+    free(json);
+    return 0;
+}

@@ -1,0 +1,470 @@
+/* fuzz_root.c - the root half of rsd, whole: verbs of a network half that has been taken over, supervisors that say
+ * anything or nothing, groups that fill and empty, children that end, calls that fail, time that passes. What is
+ * dangerous is replaced: groups, ranks, directories, the scope, and (world.c) sockets, processes and signals. */
+#include "config.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <systemd/sd-daemon.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "rsd/root/caps.h"
+#include "rsd/root/group.h"
+#include "rsd/root/internal.h"
+#include "rsd/root/limits.h"
+#include "rsd/root/look.h"
+#include "rsd/root/probe.h"
+#include "rsd/root/root.h"
+#include "rsd/root/scope.h"
+#include "rsd/root/tmpdir.h"
+#include "tests/fuzz/world.h"
+
+enum { MAX_TURNS = 300, CPUS = 4 };
+
+static bool populated[WORLD_FDS];
+static int net_fd, net_pid;
+static unsigned turns;
+
+/* ---- in place of group.c ---- */
+
+static bool *populated_of(int leaf_fd)
+{
+    FUZZ_CHECK(world_kind(leaf_fd) == WORLD_OTHER, "%d is no group", leaf_fd);
+    return &populated[leaf_fd - WORLD_FD];
+}
+
+int group_open(int root_fd, const char *name, bool make, struct cgroup *group, struct err *err)
+{
+    uint64_t id;
+    uint32_t attempt;
+
+    (void)make;
+    FUZZ_CHECK(job_name_parse(name, &id, &attempt), "a group with the name %s", name);
+    FUZZ_CHECK(world_kind(root_fd) == WORLD_OTHER, "no place for groups");
+    *group = (struct cgroup)CGROUP_INIT;
+    if (world_fails())
+        return err_set(err, -EACCES, "no group");
+    *group = (struct cgroup){world_open(WORLD_OTHER), world_open(WORLD_OTHER), world_open(WORLD_OTHER)};
+    if (group->events_fd < 0) {
+        group_close(group);
+        return err_set(err, -EMFILE, "no group");
+    }
+    *populated_of(group->job_fd) = false;
+    return 0;
+}
+
+void group_close(struct cgroup *group)
+{
+    int fds[] = {group->job_fd, group->sup_fd, group->events_fd};
+
+    for (size_t i = 0; i < 3; i++)
+        if (fds[i] >= 0)
+            close(fds[i]);
+    *group = (struct cgroup)CGROUP_INIT;
+}
+
+int group_remove(int root_fd, const char *name)
+{
+    (void)root_fd;
+    (void)name;
+    return world_fails() ? -EBUSY : 0;
+}
+
+pid_t group_fork(int leaf_fd, int *pidfd)
+{
+    (void)populated_of(leaf_fd);
+    *pidfd = world_fails() ? -1 : world_open(WORLD_OTHER);
+    return world_fails() ? (close(*pidfd), *pidfd = -1, -EAGAIN) : world_new_pid();
+}
+
+int group_pids(int leaf_fd, struct group_pids *pids)
+{
+    size_t count = input_below(world_input(), 4);
+
+    if (leaf_fd < 0) /* the group of an adopted job may be gone */
+        return -EBADF;
+    (void)populated_of(leaf_fd);
+    if (world_fails())
+        return -ENOENT;
+    free(pids->items);
+    pids->items = calloc(4, sizeof *pids->items);
+    FUZZ_CHECK(pids->items != NULL, "no memory");
+    pids->capacity = 4;
+    for (pids->count = 0; pids->count < count; pids->count++)
+        pids->items[pids->count] = 1 + (pid_t)input_byte(world_input());
+    return 0;
+}
+
+void group_pids_fini(struct group_pids *pids)
+{
+    free(pids->items);
+    *pids = (struct group_pids){0};
+}
+
+bool group_populated(const struct cgroup *group)
+{
+    return group->events_fd >= 0 && *populated_of(group->job_fd);
+}
+
+int group_kill(const struct cgroup *group)
+{
+    if (world_fails())
+        return -EPERM;
+    *populated_of(group->job_fd) = input_byte(world_input()) >= 0x80; /* a disk may hold it up */
+    return 0;
+}
+
+int group_freeze(const struct cgroup *group, bool frozen)
+{
+    (void)frozen;
+    (void)populated_of(group->job_fd);
+    return 0;
+}
+
+int group_signal(const struct cgroup *group, int number)
+{
+    FUZZ_CHECK(number == SIGTERM || number == SIGCONT || number == SIGKILL, "signal %d", number);
+    (void)populated_of(group->job_fd);
+    return 0;
+}
+
+void group_usage(const struct cgroup *group, double *cpu_seconds, int64_t *memory_peak_bytes)
+{
+    uint8_t byte = input_byte(world_input());
+
+    (void)group;
+    *cpu_seconds = byte < 0x80 ? byte : -1;
+    *memory_peak_bytes = byte < 0x40 ? byte : -1;
+}
+
+void group_confine(const struct cgroup *group, const uint64_t *cpus, size_t count)
+{
+    (void)populated_of(group->job_fd);
+    for (size_t i = 0; i < count; i++)
+        FUZZ_CHECK(cpus[i] < CPUS, "CPU %llu", (unsigned long long)cpus[i]);
+}
+
+/* ---- in place of sched.c, tmpdir.c, scope.c, probe.c and libsystemd ---- */
+
+static void check_rank(struct order_rank rank)
+{
+    bool rt = rank.policy == SCHED_FIFO || rank.policy == SCHED_RR;
+
+    FUZZ_CHECK(rt ? rank.priority >= 1 && rank.priority < ORDER_DYING : rank.priority >= -5 && rank.priority <= 19,
+               "policy %d priority %d", rank.policy, rank.priority);
+}
+
+static void check_target(const struct sched_target *target)
+{
+    check_rank(target->ranks.task);
+    check_rank(target->ranks.helper);
+    FUZZ_CHECK(target->cpus == NULL || CPU_COUNT(target->cpus) > 0, "no CPU");
+    FUZZ_CHECK(target->helper_count <= MAX_HELPERS, "%zu helpers", target->helper_count);
+}
+
+int sched_pass(const struct cgroup *group, struct sched_target *target, struct sched_count *count)
+{
+    check_target(target);
+    *count = (struct sched_count){.threads = 1, .changed = input_below(world_input(), 2)};
+    target->crowded = target->crowded || input_byte(world_input()) >= 0xC0;
+    return group->job_fd < 0 ? -ENOENT : 0;
+}
+
+void sched_apply(struct sched_walk *walks, size_t count, int64_t limit_ms)
+{
+    (void)limit_ms;
+    for (size_t i = 0; i < count; i++) {
+        check_target(&walks[i].target);
+        walks[i].result = world_fails() ? -ETIME : 0;
+        walks[i].count = (struct sched_count){.threads = 1, .refused = input_below(world_input(), 2)};
+    }
+}
+
+void sched_process(const struct cgroup *group, pid_t pid, struct sched_target *target, struct sched_count *count)
+{
+    (void)count;
+    (void)pid;
+    FUZZ_CHECK(group->job_fd < 0 || populated_of(group->job_fd) != NULL, "no group");
+    check_target(target);
+}
+
+void sched_let_die(const struct cgroup *group, bool rt)
+{
+    (void)rt;
+    (void)populated_of(group->job_fd);
+}
+
+void look_begin(struct look *look, enum look_at at, int leaf_fd, long enough, int nice, int64_t now)
+{
+    (void)at;
+    (void)enough;
+    (void)now;
+    FUZZ_CHECK(nice >= 0 && nice <= 19, "nice %d", nice);
+    if (leaf_fd >= 0 && look->fd < 0 && !world_fails())
+        look->fd = world_open(WORLD_OTHER);
+}
+
+bool look_end(struct look *look, long *count, int64_t now)
+{
+    (void)now;
+    if (look->fd < 0 || input_byte(world_input()) >= 0x80)
+        return false;
+    look_fini(look);
+    *count = (long)input_byte(world_input()) - 1;
+    return true;
+}
+
+void look_fini(struct look *look)
+{
+    if (look->fd >= 0)
+        close(look->fd);
+    *look = (struct look)LOOK_INIT;
+}
+
+int caps_keep(enum caps_of who)
+{
+    return who < CAPS_OF_COUNT ? 0 : -EINVAL;
+}
+
+static int errands;
+
+void caps_take(enum caps_errand errand)
+{
+    FUZZ_CHECK(errand < CAPS_ERRAND_COUNT && errands++ == 0, "one errand within another");
+}
+
+void caps_lay_down(void)
+{
+    FUZZ_CHECK(errands-- == 1, "no errand");
+}
+
+void limits_of_daemon(struct limits *given)
+{
+    *given = (struct limits){0};
+}
+
+void limits_give_back(const struct limits *given)
+{
+    FUZZ_CHECK(given == NULL, "a child in a fuzz target");
+}
+
+int tmpdir_sweep(int parent_fd, const char *name)
+{
+    uint64_t id;
+    uint32_t attempt;
+
+    FUZZ_CHECK(world_kind(parent_fd) == WORLD_OTHER && job_name_parse(name, &id, &attempt), "removes %s", name);
+    return world_fails() ? -ENOTEMPTY : 0;
+}
+
+int tmpdir_remove(int parent_fd, const char *name, unsigned patience)
+{
+    (void)patience;
+    return tmpdir_sweep(parent_fd, name);
+}
+
+int scope_open(const struct rsd_config *config, char *path, size_t size, struct err *err)
+{
+    (void)config;
+    (void)snprintf(path, size, "/fuzz/groups");
+    return world_fails() ? err_set(err, -EIO, "no scope") : world_open(WORLD_OTHER);
+}
+
+int probe_mode(enum rsd_mode wanted, int leaf_fd, enum order_mode *mode, char *why, size_t size, struct err *err)
+{
+    (void)wanted;
+    (void)leaf_fd;
+    (void)err;
+    *mode = (enum order_mode)input_below(world_input(), ORDER_MODE_COUNT);
+    (void)snprintf(why, size, "%s", *mode == ORDER_MODE_RT ? "" : "because");
+    return 0;
+}
+
+int sd_notify(int unset, const char *state)
+{
+    (void)unset;
+    (void)state;
+    return 0;
+}
+
+int sd_notifyf(int unset, const char *format, ...)
+{
+    (void)unset;
+    (void)format;
+    return 0;
+}
+
+int sd_watchdog_enabled(int unset, uint64_t *usec)
+{
+    (void)unset;
+    *usec = 10000000;
+    return 1;
+}
+
+int __wrap_sched_getaffinity(pid_t pid, size_t size, cpu_set_t *set);
+int __wrap_sched_getaffinity(pid_t pid, size_t size, cpu_set_t *set)
+{
+    (void)pid;
+    memset(set, 0, size);
+    for (size_t i = 0; i < CPUS; i++)
+        CPU_SET(i, set);
+    return 0;
+}
+
+int __wrap_clock_getcpuclockid(pid_t pid, clockid_t *clock);
+int __wrap_clock_getcpuclockid(pid_t pid, clockid_t *clock)
+{
+    (void)pid;
+    (void)clock;
+    return ESRCH;
+}
+
+int __wrap_faccessat(int dir, const char *path, int mode, int flags);
+int __wrap_faccessat(int dir, const char *path, int mode, int flags)
+{
+    (void)path;
+    (void)mode;
+    (void)flags;
+    return world_kind(dir) == WORLD_OTHER && !world_fails() ? 0 : -1;
+}
+
+/* ---- what happens ---- */
+
+static void from_net(struct input *input)
+{
+    static const enum wire_type verbs[] = {WIRE_order, WIRE_open,  WIRE_open,        WIRE_start,
+                                           WIRE_start, WIRE_taken, WIRE_end,         WIRE_forget,
+                                           WIRE_ping,  WIRE_order, WIRE_pvm_spawned, WIRE_pvm_finish,
+                                           WIRE_open,  WIRE_end,   WIRE_resync,      WIRE_TYPE_COUNT};
+    enum wire_type type = verbs[input_below(input, 16)];
+    struct wire_message message;
+
+    input_message(input, type == WIRE_TYPE_COUNT ? input_type(input, WIRE_FROM_ANY) : type, &message);
+    world_feed_message(net_fd, &message);
+    wire_message_fini(&message);
+}
+
+static int pick_supervisor(struct input *input)
+{
+    int fd = world_pick(WORLD_SOCKET, input_byte(input));
+
+    return fd == net_fd ? world_pick(WORLD_SOCKET, 1) : fd;
+}
+
+static void from_supervisor(struct input *input)
+{
+    int fd = pick_supervisor(input);
+    struct wire_message message;
+
+    input_message(input, input_type(input, WIRE_FROM_SUPERVISOR), &message);
+    if (fd != net_fd)
+        world_feed_message(fd, &message);
+    wire_message_fini(&message);
+}
+
+static void garbage(struct input *input)
+{
+    size_t size = input_below(input, 32);
+    int fd = world_pick(WORLD_SOCKET, input_byte(input));
+
+    size = size < input->left ? size : input->left;
+    world_feed(fd, input->at, size);
+    input->at += size;
+    input->left -= size;
+}
+
+static void group_changes(struct input *input)
+{
+    int fd = world_pick(WORLD_OTHER, input_byte(input));
+
+    if (fd >= WORLD_FD)
+        populated[fd - WORLD_FD] = !populated[fd - WORLD_FD];
+}
+
+static void terminate(void)
+{
+    struct signalfd_siginfo info = {.ssi_signo = SIGTERM};
+
+    world_feed(world_pick(WORLD_SIGNALS, 0), &info, sizeof info);
+}
+
+static void happen(struct input *input, int timeout_ms)
+{
+    uint8_t what = input_byte(input);
+
+    if (what < 0x60)
+        from_net(input);
+    else if (what < 0xA0)
+        from_supervisor(input);
+    else if (what < 0xC0)
+        world_pass_ms(timeout_ms);
+    else if (what < 0xD0)
+        world_pass_ms(200 * (int64_t)input_byte(input));
+    else if (what < 0xE0)
+        group_changes(input);
+    else if (what < 0xE8)
+        world_child_ends(1000 + (int)input_below(input, 32), 0, true);
+    else if (what < 0xF4)
+        world_feed_end(pick_supervisor(input));
+    else if (what < 0xF8)
+        world_clog(world_pick(WORLD_SOCKET, input_byte(input)), input_byte(input) & 1);
+    else if (what < 0xFC)
+        garbage(input);
+    else if (what == 0xFE)
+        terminate();
+    else
+        world_child_ends(net_pid, 0, true);
+}
+
+int world_poll(struct pollfd *fds, size_t count, int timeout_ms)
+{
+    int ready = 0;
+
+    FUZZ_CHECK(timeout_ms >= 0, "waits for ever");
+    if (world_input()->left > 0 && ++turns < MAX_TURNS) {
+        happen(world_input(), timeout_ms);
+    } else {
+        world_feed_end(net_fd);
+        world_pass_ms(timeout_ms);
+    }
+    for (size_t i = 0; i < count; i++) {
+        if ((fds[i].events & POLLIN) && fds[i].fd >= 0 && world_readable(fds[i].fd))
+            fds[i].revents |= POLLIN;
+        if (fds[i].events & (POLLOUT | POLLPRI))
+            fds[i].revents |= (short)(fds[i].events & (POLLOUT | POLLPRI));
+        ready += fds[i].revents != 0;
+    }
+    return ready;
+}
+
+void world_heard(int fd, const struct wire_message *message)
+{
+    if (message->type == WIRE_start)
+        FUZZ_CHECK(fd != net_fd, "a start for the network half");
+    if (message->type == WIRE_rank)
+        FUZZ_CHECK(message->u.rank.priority < ORDER_DYING && message->u.rank.helper_priority < ORDER_DYING, "a rank");
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    static struct rsd_config config;
+    struct input input = {data, size};
+
+    errands = 0;
+    rsd_config_default(&config);
+    (void)snprintf(config.rundir, sizeof config.rundir, "/fuzz");
+    (void)snprintf(config.name, sizeof config.name, "ws1");
+    world_begin(&input, WIRE_FROM_ROOT);
+    turns = 0;
+    net_fd = world_open(WORLD_SOCKET);
+    net_pid = world_new_pid();
+    (void)rsd_root_main(net_fd, net_pid, &config);
+    world_end();
+    return 0;
+}

@@ -1,0 +1,250 @@
+/* fuzz_supervisor.c - the supervisor of a job: what the root half (or one that has been restarted) says, what the agent
+ * of a virtual machine says as the user, what a process prints into its pipe, how it is born and ends. What is
+ * dangerous is replaced: the group, ranks, the look-up of users, directories, and (world.c) sockets, pipes, processes
+ * and signals. */
+#include "config.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#include "rsd/root/group.h"
+#include "rsd/root/sched.h"
+#include "rsd/root/tmpdir.h"
+#include "tests/fuzz/world.h"
+
+/* Its loop is private, and its main() is not for us. */
+int supervisor_main(int argc, char **argv);
+#define main supervisor_main
+#include "rsd/sup/supervisor.c"
+#undef main
+
+enum { MAX_TURNS = 300, FIRST_PID = 1000 };
+
+static unsigned turns, asked_to_quit;
+static int root_fd;
+static struct sup *self;
+
+/* ---- in place of group.c, sched.c, tmpdir.c, user.c ---- */
+
+pid_t group_fork(int leaf_fd, int *pidfd)
+{
+    FUZZ_CHECK(world_kind(leaf_fd) == WORLD_OTHER, "no group");
+    *pidfd = world_open(WORLD_OTHER);
+    return world_fails() ? -EAGAIN : world_new_pid();
+}
+
+int group_kill(const struct cgroup *group)
+{
+    (void)group;
+    return 0;
+}
+
+bool group_populated(const struct cgroup *group)
+{
+    (void)group;
+    return false;
+}
+
+void sched_let_die(const struct cgroup *group, bool rt)
+{
+    (void)group;
+    (void)rt;
+}
+
+int sched_rank(pid_t tid, struct order_rank rank, bool reset_on_fork)
+{
+    (void)rank;
+    (void)reset_on_fork;
+    FUZZ_CHECK(tid >= FIRST_PID, "the rank of %d", (int)tid);
+    return world_fails() ? -EPERM : 0;
+}
+
+bool sched_is_rt(pid_t tid)
+{
+    (void)tid;
+    return true;
+}
+
+int tmpdir_make(const char *path, uid_t uid, gid_t gid, struct err *err)
+{
+    (void)path;
+    FUZZ_CHECK(uid == gid, "another group");
+    return world_fails() ? err_set(err, -EEXIST, "it is there") : 0;
+}
+
+int user_lookup(struct user *user, const char *name, uid_t uid, struct err *err)
+{
+    if (world_fails())
+        return err_set(err, -ENOENT, "user %s is not known", name);
+    *user =
+        (struct user){.uid = uid, .gid = uid, .name = strdup(name), .home = strdup("/"), .shell = strdup("/bin/sh")};
+    FUZZ_CHECK(user->name != NULL && user->home != NULL && user->shell != NULL, "no memory");
+    return 0;
+}
+
+void user_fini(struct user *user)
+{
+    free(user->name);
+    free(user->home);
+    free(user->shell);
+    *user = (struct user){0};
+}
+
+int __wrap_ioctl(int fd, unsigned long request, int *waiting);
+int __wrap_ioctl(int fd, unsigned long request, int *waiting)
+{
+    (void)request;
+    *waiting = world_readable(fd);
+    return 0;
+}
+
+/* ---- what happens ---- */
+
+static void from_root(struct input *input)
+{
+    static const enum wire_type usual[] = {WIRE_begin,       WIRE_rank,       WIRE_start,     WIRE_start,
+                                           WIRE_start,       WIRE_start,      WIRE_taken,     WIRE_adopt,
+                                           WIRE_pvm_spawned, WIRE_pvm_finish, WIRE_TYPE_COUNT};
+    enum wire_type type = usual[input_below(input, 11)];
+    struct wire_message message;
+
+    input_message(input, type == WIRE_TYPE_COUNT ? input_type(input, WIRE_FROM_ROOT) : type, &message);
+    world_feed_message(root_fd, &message);
+    wire_message_fini(&message);
+}
+
+static void from_agent(struct input *input)
+{
+    int fd = world_pick(WORLD_SOCKET, input_byte(input));
+    struct wire_message message;
+
+    input_message(input, input_type(input, WIRE_FROM_AGENT), &message);
+    if (fd != root_fd)
+        world_feed_message(fd, &message);
+    wire_message_fini(&message);
+}
+
+static void bytes_into(struct input *input, enum world_kind kind)
+{
+    size_t size = input_below(input, 64);
+    int fd = world_pick(kind, input_byte(input));
+
+    size = size < input->left ? size : input->left;
+    world_feed(fd, input->at, size);
+    input->at += size;
+    input->left -= size;
+}
+
+/* Exec has failed, or not even that was reached. */
+static void birth_fails(struct input *input)
+{
+    struct child_report report = {.stage = (int)input_below(input, 12), .error = (int)input_below(input, 40)};
+
+    world_feed(world_pick(WORLD_PIPE, input_byte(input)), &report, sizeof report);
+}
+
+static void child_ends(struct input *input)
+{
+    static const int statuses[] = {0, 1 << 8, 255 << 8, 9, 15, 139, 19 << 8 | 0x7f}; /* the last: stopped */
+    int pid = FIRST_PID + (int)input_below(input, 16);
+
+    world_child_ends(pid, statuses[input_below(input, sizeof statuses / sizeof statuses[0])], input_byte(input) & 1);
+}
+
+static void connects(void)
+{
+    int fd = world_pick(WORLD_LISTENER, 0);
+
+    world_feed(fd, "c", 1);
+}
+
+static void happen(struct input *input, int timeout_ms)
+{
+    uint8_t what = input_byte(input);
+
+    if (what < 0x68)
+        from_root(input);
+    else if (what < 0x90)
+        from_agent(input);
+    else if (what < 0xA8)
+        world_feed_end(world_pick(WORLD_PIPE, input_byte(input))); /* exec, or the end of the output */
+    else if (what < 0xB8)
+        bytes_into(input, WORLD_PIPE);
+    else if (what < 0xC4)
+        child_ends(input);
+    else if (what < 0xCC)
+        birth_fails(input);
+    else if (what < 0xD8)
+        world_pass_ms(timeout_ms < 0 ? 1000 : timeout_ms);
+    else if (what < 0xE0)
+        connects();
+    else if (what < 0xEC)
+        world_feed_end(world_pick(WORLD_SOCKET, input_byte(input)));
+    else if (what < 0xF4)
+        bytes_into(input, WORLD_SOCKET);
+    else
+        world_clog(world_pick(WORLD_SOCKET, input_byte(input)), input_byte(input) & 1);
+}
+
+static void quit(void)
+{
+    const struct wire_message message = {.type = WIRE_quit};
+
+    self->quit = root_fd < 0 || ++asked_to_quit > 3; /* nobody is connected, or what came before was garbage */
+    world_feed_message(root_fd, &message);
+}
+
+int world_poll(struct pollfd *fds, size_t count, int timeout_ms)
+{
+    int ready = 0;
+
+    root_fd = self->connected ? self->root.fd : -1;
+    if (world_input()->left > 0 && ++turns < MAX_TURNS)
+        happen(world_input(), timeout_ms);
+    else if (timeout_ms >= 0)
+        world_pass_ms(timeout_ms);
+    if (world_input()->left == 0 || turns >= MAX_TURNS)
+        quit();
+    for (size_t i = 0; i < count; i++) {
+        if ((fds[i].events & POLLIN) && fds[i].fd >= 0 && world_readable(fds[i].fd))
+            fds[i].revents |= POLLIN;
+        if (fds[i].fd >= 0)
+            fds[i].revents |= (short)(fds[i].events & POLLOUT);
+        ready += fds[i].revents != 0;
+    }
+    return ready;
+}
+
+void world_heard(int fd, const struct wire_message *message)
+{
+    (void)fd;
+    if (message->type == WIRE_started)
+        FUZZ_CHECK(message->u.started.pid >= FIRST_PID, "pid %llu", (unsigned long long)message->u.started.pid);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    struct input input = {data, size};
+    struct sup sup = {.root = {.fd = -1}, .reaper_fd = -1, .job_fd = -1, .rt = true, .connected = true};
+
+    self = &sup;
+    turns = asked_to_quit = 0;
+    world_begin(&input, WIRE_FROM_SUPERVISOR);
+    sup.listen_fd = world_open(WORLD_LISTENER);
+    sup.signal_fd = signals_open();
+    sup.reaper_fd = reaper_start();
+    FUZZ_CHECK(channel_init(&sup.root, world_open(WORLD_SOCKET), WIRE_FROM_ROOT, ROOT_OUT_MAX) == 0, "no channel");
+    FUZZ_CHECK(loop(&sup) == 0, "no memory");
+    fini(&sup);
+    (void)close(sup.listen_fd);
+    (void)close(sup.signal_fd);
+    (void)close(sup.reaper_fd);
+    if (sup.job_fd >= 0)
+        (void)close(sup.job_fd);
+    world_end();
+    return 0;
+}

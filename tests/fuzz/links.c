@@ -1,0 +1,349 @@
+#include "config.h"
+
+#include "tests/fuzz/links.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "libelmer/net/tls.h"
+
+enum { LISTENERS = 4 };
+
+struct link {
+    bool open, closing, waits /* for links_answer() */, refused;
+    struct link_options options;
+    const struct link_callbacks *callbacks;
+    void *data;
+    uid_t uid;
+    size_t unsent;
+    char text[200];
+};
+
+struct listener {
+    bool open;
+    struct link_options options;
+    const struct link_callbacks *callbacks;
+    listener_accept accept;
+    void *data;
+};
+
+static struct link links[LINKS];
+static struct listener listeners[LISTENERS];
+static unsigned role;
+
+void links_begin(unsigned program)
+{
+    memset(links, 0, sizeof links);
+    memset(listeners, 0, sizeof listeners);
+    role = program;
+}
+
+void links_end(void)
+{
+    for (size_t i = 0; i < LISTENERS; i++)
+        FUZZ_CHECK(!listeners[i].open, "listener %zu was left open", i);
+    for (size_t i = 0; i < LINKS; i++)
+        FUZZ_CHECK(!links[i].open || links[i].closing, "link %zu was left open", i);
+    links_turn();
+}
+
+static void close_now(struct link *link, const char *text)
+{
+    const struct link_callbacks *callbacks = link->callbacks;
+    void *data = link->data;
+
+    callbacks->on_close(link, text, data);
+    link->open = false;
+}
+
+void links_turn(void)
+{
+    for (size_t i = 0; i < LINKS; i++)
+        if (links[i].open && links[i].closing)
+            close_now(&links[i], links[i].text);
+}
+
+int links_accept(size_t number, uid_t uid)
+{
+    struct listener *listener = &listeners[number % LISTENERS];
+    size_t at = 0;
+
+    while (at < LINKS && links[at].open)
+        at++;
+    if (!listener->open || at == LINKS)
+        return -1;
+    links[at] = (struct link){.open = true, .options = listener->options, .callbacks = listener->callbacks, .uid = uid};
+    links[at].data = listener->accept(&links[at], listener->data);
+    if (links[at].data == NULL) {
+        links[at].open = false;
+        return -1;
+    }
+    if (links[at].callbacks->on_ready != NULL)
+        links[at].callbacks->on_ready(&links[at], links[at].data);
+    return (int)at;
+}
+
+bool links_open(size_t number)
+{
+    return links[number % LINKS].open && !links[number % LINKS].closing;
+}
+
+void links_say(size_t number, struct wire_message *message)
+{
+    struct link *link = &links[number % LINKS];
+
+    if (!links_open(number) || link->waits || !wire_may_send(message->type, link->options.peer)) {
+        ;
+    } else if (message->type == WIRE_error && message->id == 0) {
+        link->refused = true;
+        link_close(link, "refused");
+    } else {
+        link->callbacks->on_message(link, message, link->data);
+    }
+    wire_message_fini(message);
+}
+
+int links_find(unsigned peer)
+{
+    for (int i = 0; i < LINKS; i++)
+        if (links[i].open && !links[i].closing && links[i].options.peer == peer)
+            return i;
+    return -1;
+}
+
+void links_answer(size_t number)
+{
+    struct link *link = &links[number % LINKS];
+
+    if (!links_open(number) || !link->waits)
+        return;
+    link->waits = false;
+    if (link->callbacks->on_ready != NULL)
+        link->callbacks->on_ready(link, link->data);
+}
+
+void links_cut(size_t number)
+{
+    struct link *link = &links[number % LINKS];
+
+    if (link->open)
+        close_now(link, link->closing ? link->text : "reset by peer");
+}
+
+void links_set_unsent(size_t number, size_t bytes)
+{
+    links[number % LINKS].unsent = bytes;
+}
+
+/* ---- link.h ---- */
+
+int listener_create(uv_loop_t *loop, const char *address, unsigned mode, unsigned max_links,
+                    const struct link_options *options, const struct link_callbacks *callbacks, listener_accept accept,
+                    void *data, struct listener **listener, struct err *err)
+{
+    (void)loop;
+    (void)mode;
+    (void)max_links;
+    for (size_t i = 0; i < LISTENERS; i++) {
+        if (listeners[i].open)
+            continue;
+        listeners[i] = (struct listener){true, *options, callbacks, accept, data};
+        *listener = &listeners[i];
+        return 0;
+    }
+    return err_set(err, -EMFILE, "%s: too many listeners", address);
+}
+
+int listener_create_fd(uv_loop_t *loop, int fd, unsigned max_links, const struct link_options *options,
+                       const struct link_callbacks *callbacks, listener_accept accept, void *data,
+                       struct listener **listener, struct err *err)
+{
+    (void)fd;
+    return listener_create(loop, "a socket", 0, max_links, options, callbacks, accept, data, listener, err);
+}
+
+static int open_waiting(const struct link_options *options, const struct link_callbacks *callbacks, void *data,
+                        struct link **link, struct err *err)
+{
+    for (size_t i = 0; i < LINKS; i++) {
+        if (links[i].open)
+            continue;
+        links[i] =
+            (struct link){.open = true, .waits = true, .options = *options, .callbacks = callbacks, .data = data};
+        *link = &links[i];
+        return 0;
+    }
+    return err_set(err, -EMFILE, "too many links");
+}
+
+int link_connect(uv_loop_t *loop, const char *address, unsigned timeout_ms, const struct link_options *options,
+                 const struct link_callbacks *callbacks, void *data, struct link **link, struct err *err)
+{
+    (void)loop;
+    (void)timeout_ms;
+    FUZZ_CHECK(address[0] != '\0', "dials nobody");
+    return open_waiting(options, callbacks, data, link, err);
+}
+
+int link_open_fd(uv_loop_t *loop, int fd, const struct link_options *options, const struct link_callbacks *callbacks,
+                 void *data, struct link **link, struct err *err)
+{
+    (void)loop;
+    (void)fd;
+    return open_waiting(options, callbacks, data, link, err);
+}
+
+bool link_was_refused(const struct link *link)
+{
+    return link->refused;
+}
+
+bool link_ready(const struct link *link)
+{
+    return link->open && !link->waits && !link->closing;
+}
+
+void listener_close(struct listener *listener)
+{
+    FUZZ_CHECK(listener->open, "closed twice");
+    listener->open = false;
+}
+
+static unsigned role_on(const struct link *link)
+{
+    return role == WIRE_FROM_HOST && link->options.peer == WIRE_FROM_CLIENT ? WIRE_FROM_ELMER : role;
+}
+
+int link_send_json(struct link *link, const char *json, size_t size)
+{
+    struct wire_message heard;
+    struct err err = ERR_INIT;
+
+    FUZZ_CHECK(link->open, "%.*s on a link that is gone", (int)size, json);
+    if (link->closing || link->waits)
+        return -ENOTCONN;
+    FUZZ_CHECK(wire_decode(json, size, WIRE_MINOR, &heard, &err) == 0, "sends %.*s: %s", (int)size, json, err.text);
+    FUZZ_CHECK(wire_may_send(heard.type, role_on(link)), "sends %s, which it may not", wire_type_name(heard.type));
+    links_heard((size_t)(link - links), &heard);
+    wire_message_fini(&heard);
+    return 0;
+}
+
+int link_send(struct link *link, const struct wire_message *message)
+{
+    struct err err = ERR_INIT;
+    char *json;
+    size_t size;
+    int code;
+
+    FUZZ_CHECK(link->open, "%s on a link that is gone", wire_type_name(message->type));
+    if (link->closing || link->waits)
+        return -ENOTCONN;
+    FUZZ_CHECK(wire_encode(message, WIRE_MINOR, &json, &size, &err) == 0, "cannot be encoded: %s", err.text);
+    code = link_send_json(link, json, size);
+    free(json);
+    return code;
+}
+
+int link_offer(struct link *link, const struct wire_message *message)
+{
+    return link_send(link, message);
+}
+
+void link_close(struct link *link, const char *text)
+{
+    FUZZ_CHECK(link->open, "a link that is gone");
+    if (link->closing)
+        return;
+    link->closing = true;
+    (void)snprintf(link->text, sizeof link->text, "%s", text != NULL ? text : "");
+}
+
+void link_refuse(struct link *link, const char *code, const char *text)
+{
+    struct wire_message message = {.type = WIRE_error, .u.error = {.code = code, .text = text}};
+
+    (void)link_send(link, &message);
+    link_close(link, text);
+}
+
+int link_peer_cred(const struct link *link, uid_t *uid, gid_t *gid, pid_t *pid)
+{
+    *uid = link->uid;
+    *gid = link->uid;
+    *pid = 1000;
+    return 0;
+}
+
+const char *link_peer_address(const struct link *link)
+{
+    return link->options.peer & WIRE_FROM_HOST ? "10.0.0.2" : "";
+}
+
+const char *link_local_address(const struct link *link)
+{
+    return link->options.peer & WIRE_FROM_HOST ? "10.0.0.1" : "";
+}
+
+/* Certificates are shown over TCP only, by most. */
+const char *link_peer_name(const struct link *link)
+{
+    static const char *const names[] = {"ws1", "ws2", "ws3", NULL};
+
+    return link->options.tls != NULL ? names[link->uid % 4] : NULL;
+}
+
+const char *link_peer_serial(const struct link *link)
+{
+    return link_peer_name(link) != NULL ? "0123456789ABCDEF" : NULL;
+}
+
+int tls_context_server(const char *dir, tls_judge judge, void *data, struct tls_context **context, struct err *err)
+{
+    (void)dir;
+    (void)judge;
+    (void)data;
+    (void)err;
+    *context = (struct tls_context *)(void *)links;
+    return 0;
+}
+
+int tls_context_client(const char *dir, struct tls_context **context, struct err *err)
+{
+    return tls_context_server(dir, NULL, NULL, context, err);
+}
+
+int tls_context_joiner(const uint8_t ca_sha256[TLS_PIN_BYTES], struct tls_context **context, struct err *err)
+{
+    (void)ca_sha256;
+    return tls_context_server(NULL, NULL, NULL, context, err);
+}
+
+const char *link_ca_pem(const struct link *link)
+{
+    (void)link;
+    return NULL;
+}
+
+int tls_context_reload(struct tls_context *context, struct err *err)
+{
+    (void)err;
+    return context != NULL ? 0 : -EINVAL;
+}
+
+void tls_context_unref(struct tls_context *context)
+{
+    (void)context;
+}
+
+unsigned link_minor(const struct link *link)
+{
+    (void)link;
+    return WIRE_MINOR;
+}
+
+size_t link_unsent(const struct link *link)
+{
+    return link->unsent;
+}
