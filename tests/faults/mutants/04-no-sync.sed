@@ -1,0 +1,2 @@
+# store_sql.c: the store is not synchronised
+s/PRAGMA synchronous = FULL/PRAGMA synchronous = OFF/

@@ -1,0 +1,2 @@
+# store_sql.c: commits are not synchronised, only checkpoints
+s/PRAGMA synchronous = FULL/PRAGMA synchronous = NORMAL/

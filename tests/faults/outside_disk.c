@@ -1,0 +1,234 @@
+/* outside_disk.c - a disk that is full or cannot be written, and a damaged store. */
+#include "config.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "tests/faults/outside.h"
+
+/* ---- the disk ---- */
+
+static unsigned fill(const char *path)
+{
+    static char block[4096];
+    unsigned written = 0;
+    int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
+    while (fd >= 0 && write(fd, block, sizeof(block)) > 0)
+        written++;
+    if (fd >= 0)
+        close(fd);
+    return written;
+}
+
+static int refused_for(struct world *world, const char *words)
+{
+    static char big[60000] = "BIG=";
+    int status = 0;
+    memset(big + 4, 'x', sizeof(big) - 5);
+    for (int i = 0; i < 20 && status == 0; i++) /* the log may have room for a few */
+        status = outside_submit_with(world, big, "true");
+    CHECK(status == UNAVAILABLE, "status %d: %s", status, out);
+    CHECK(strstr(out, words) && strstr(out, "not accepted"), "%s", out);
+    return 0;
+}
+
+int outside_disk_full(struct world *world, void *data)
+{
+    (void)data;
+    if (mount("small", WORLD "/store", "tmpfs", 0, "size=1m,mode=0700,uid=1,gid=1") < 0 || outside_begin(world))
+        return 1;
+    CHECK(fill(WORLD "/store/filler") > 0, "no room at the start");
+    if (refused_for(world, "no space left; free some"))
+        return 1;
+    outside_touch(WORLD "/work/end"); /* ends while nothing can be written */
+    CHECK(outside_await_file(world, WORLD "/work/over"), "the second job was harmed");
+    struct seen seen;
+    CHECK(outside_look(1, &seen) && !strcmp(seen.state, "running"), "%s", seen.state);
+    CHECK(outside_look(2, &seen) && strcmp(seen.state, "done") != 0, "an end was shown that was not on disk");
+    CHECK(unlink(WORLD "/store/filler") == 0, "filler");
+    return outside_goes_on(world);
+}
+
+int outside_disk_full_at_start(struct world *world, void *data)
+{
+    int status;
+    (void)data;
+    if (mount("small", WORLD "/store", "tmpfs", 0, "size=64k,mode=0700,uid=1,gid=1") < 0)
+        return 1;
+    fill(WORLD "/store/filler");
+    world_configure(world);
+    world_start_elmer(world);
+    CHECK(waitpid(world->elmer, &status, 0) == world->elmer && WIFEXITED(status) && WEXITSTATUS(status) == 1,
+          "status %x: systemd would not try again", (unsigned)status);
+    CHECK(world_logged("elmer", "no space left"), "no reason");
+    unlink(WORLD "/store/filler");
+    if (mount("small", WORLD "/store", "tmpfs", MS_REMOUNT, "size=4m") < 0)
+        return 1;
+    world->elmer_starts = 0;
+    return outside_begin(world) ? 1 : outside_goes_on(world);
+}
+
+int outside_read_only(struct world *world, void *data)
+{
+    (void)data;
+    if (outside_begin(world))
+        return 1;
+    world->control->store_error = EROFS;
+    if (refused_for(world, "Read-only file system"))
+        return 1;
+    outside_touch(WORLD "/work/end");
+    CHECK(outside_await_file(world, WORLD "/work/over"), "the second job was harmed");
+    world->control->store_error = 0;
+    return outside_goes_on(world);
+}
+
+int outside_read_only_at_start(struct world *world, void *data)
+{
+    int status;
+    (void)data;
+    if (outside_begin(world))
+        return 1;
+    world_stop_elmer(world, SIGTERM);
+    if (mount(WORLD "/store", WORLD "/store", NULL, MS_BIND, NULL) < 0 ||
+        mount(NULL, WORLD "/store", NULL, MS_REMOUNT | MS_BIND | MS_RDONLY, NULL) < 0)
+        return 1;
+    world_start_elmer(world);
+    CHECK(waitpid(world->elmer, &status, 0) == world->elmer && WIFEXITED(status) && WEXITSTATUS(status) == 1,
+          "status %x: systemd would not try again", (unsigned)status);
+    CHECK(world_logged("elmer", "Read-only file system"), "no reason");
+    if (umount(WORLD "/store") < 0)
+        return 1;
+    world_start_elmer(world);
+    world->elmer_starts = 1;
+    return outside_goes_on(world);
+}
+
+/* ---- a damaged store ---- */
+
+struct copy {
+    char *data;
+    size_t size;
+};
+
+static struct copy read_all(const char *path)
+{
+    struct copy copy = {0};
+    struct stat st;
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0 || fstat(fd, &st) < 0)
+        return copy;
+    copy.data = malloc((size_t)st.st_size + 1);
+    ssize_t got = copy.data ? read(fd, copy.data, (size_t)st.st_size) : -1;
+    copy.size = got > 0 ? (size_t)got : 0;
+    close(fd);
+    return copy;
+}
+
+static void write_all(const char *path, const char *data, size_t size)
+{
+    int fd = open(path, O_WRONLY | O_TRUNC | O_CLOEXEC);
+    if (fd < 0 || write(fd, data, size) != (ssize_t)size)
+        printf("# cannot write %s\n", path);
+    if (fd >= 0)
+        close(fd);
+}
+
+static size_t harm(struct copy *copy, enum damage damage)
+{
+    if (damage == DAMAGE_HEADER)
+        memset(copy->data, '!', 64);
+    if (damage == DAMAGE_MIDDLE) /* all tables are in here somewhere */
+        memset(copy->data + 4096, '!', copy->size - 2 * 4096);
+    if (damage == DAMAGE_NEWER)
+        copy->data[63] = 99; /* the last byte of user_version */
+    return damage == DAMAGE_TRUNCATED ? copy->size / 2 + 100 : damage == DAMAGE_EMPTY ? 0 : copy->size;
+}
+
+int outside_damaged(struct world *world, void *data)
+{
+    enum damage damage = *(enum damage *)data;
+    int status;
+    if (outside_begin(world))
+        return 1;
+    world_stop_elmer(world, SIGTERM);
+    struct copy good = read_all(WORLD_STORE), bad = read_all(WORLD_STORE);
+    CHECK(good.size > 8 * 4096, "the store has %zu bytes", good.size);
+    size_t size = harm(&bad, damage);
+    write_all(WORLD_STORE, bad.data, size);
+    world_start_elmer(world);
+    CHECK(waitpid(world->elmer, &status, 0) == world->elmer && WIFEXITED(status) && WEXITSTATUS(status) == 2,
+          "status %x: systemd would start it again and again", (unsigned)status);
+    CHECK(world_logged("elmer", "backup"), "it does not say what to do");
+    struct copy after = read_all(WORLD_STORE);
+    CHECK(after.size == size && memcmp(after.data, bad.data, size) == 0, "the store was touched");
+    struct seen seen;
+    CHECK(!outside_look(1, &seen), "it serves");
+    write_all(WORLD_STORE, good.data, good.size);
+    world_start_elmer(world);
+    world->elmer_starts = 1;
+    return outside_goes_on(world);
+}
+
+/* Ended with status 2, for a reason with these words; nobody is served. */
+static int refuses(struct world *world, const char *words)
+{
+    struct seen seen;
+    int status;
+    world_start_elmer(world);
+    CHECK(waitpid(world->elmer, &status, 0) == world->elmer && WIFEXITED(status) && WEXITSTATUS(status) == 2,
+          "status %x: systemd would start it again and again", (unsigned)status);
+    CHECK(world_logged("elmer", words), "it does not say what to do");
+    CHECK(!outside_look(1, &seen), "it serves");
+    return 0;
+}
+
+int outside_directory(struct world *world, void *data)
+{
+    (void)data;
+    if (outside_begin(world))
+        return 1;
+    world_stop_elmer(world, SIGTERM);
+    CHECK(rename(WORLD_STORE, WORLD_STORE ".good") == 0 && mkdir(WORLD_STORE, 0700) == 0, "the directory");
+    if (refuses(world, "is not a file"))
+        return 1;
+    CHECK(rmdir(WORLD_STORE) == 0 && rename(WORLD_STORE ".good", WORLD_STORE) == 0, "the store");
+    world_start_elmer(world);
+    world->elmer_starts = 1;
+    return outside_goes_on(world);
+}
+
+/* Killed, elmer leaves its commits in the log. They are not forgotten when a part of them cannot be read any more. */
+int outside_damaged_log(struct world *world, void *data)
+{
+    static const char log[] = WORLD_STORE "-wal";
+    enum log_damage damage = *(enum log_damage *)data;
+    if (outside_begin(world))
+        return 1;
+    world_stop_elmer(world, SIGKILL);
+    struct copy good = read_all(log), bad = read_all(log);
+    CHECK(good.size > 8 * 4096, "the log has %zu bytes", good.size);
+    struct copy store = read_all(WORLD_STORE);
+    memset(bad.data + bad.size / 2, '!', 100);
+    if (damage == LOG_GONE)
+        CHECK(unlink(log) == 0, "the log");
+    else
+        write_all(log, bad.data, damage == LOG_CUT ? bad.size / 2 : bad.size);
+    if (refuses(world, "changes are missing"))
+        return 1;
+    int fd = open(log, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+    CHECK(fd >= 0 && fchown(fd, WORLD_ELMER_USER, WORLD_ELMER_USER) == 0, "the log");
+    close(fd);
+    unlink(WORLD_STORE "-shm");
+    write_all(WORLD_STORE, store.data, store.size);
+    write_all(log, good.data, good.size); /* as from a backup: all of it is there again */
+    world_start_elmer(world);
+    world->elmer_starts = 1;
+    return outside_goes_on(world);
+}

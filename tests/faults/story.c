@@ -1,0 +1,321 @@
+/* story.c - see story.h.
+ *
+ * Four processors on two hosts, one level. `gang` takes three of them, `status` the last one; when they are over,
+ * `endless` runs and `late` waits, because it wants all four, and `after` behind it, which has one process, but
+ * processors on both hosts. The daemons are restarted. `late` is cancelled, `after` runs; `endless` is killed. `after` is
+ * submitted with requeue, and in its markers attempts stand for ranks: each may run once, and the second only where a
+ * supervisor has died. */
+#include "config.h"
+
+#include "tests/faults/story.h"
+
+#include <errno.h>
+#include <grp.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "libelmer/elmer.h"
+
+enum { PATIENCE_MS = 20000, STORY_MS = 40000, CLEAN_MS = 5000 };
+
+static const struct plan {
+    const char *name, *script;
+    uint32_t nprocs;
+    bool each;
+    const char *state, *reason;
+    int exit_status;
+    unsigned ranks; /* that run */
+} plans[STORY_JOBS] = {
+    [JOB_GANG] = {"gang", "echo gang.$ELMER_RANK >>markers; sleep 0.02", 3, true, "done", "exited", 0, 3},
+    [JOB_STATUS] = {"status", "echo status.0 >>markers; exit 3", 1, false, "done", "exited", 3, 1},
+    [JOB_ENDLESS] = {"endless", "echo endless.0 >>markers; exec sleep 60", 1, false, "done", "killed", -1, 1},
+    [JOB_LATE] = {"late", "echo late.$ELMER_RANK >>markers", 4, true, "cancelled", "cancelled", -1, 0},
+    [JOB_AFTER] = {"after", "echo after.$((${ELMER_TMPDIR##*.} - 1)) >>markers", 3, false, "done", "exited", 0, 1},
+};
+
+/* ---- the user ---- */
+
+struct user {
+    struct story *story;
+    struct elmer *elmer;
+    int64_t begin_ms;
+};
+
+/* For whoever reads the log of a failed point. */
+static void trace(const struct user *user, const char *what, enum story_job job)
+{
+    printf("# %5" PRId64 " ms: %s %s\n", world_now_ms() - user->begin_ms, what, plans[job].name);
+    fflush(stdout);
+}
+
+static _Noreturn void give_up(struct user *user, const char *what, const struct elmer_error *error)
+{
+    snprintf(user->story->problem, sizeof(user->story->problem), "%s: %.300s", what, error ? error->text : "too late");
+    _exit(1);
+}
+
+static void submit(struct user *user, enum story_job job)
+{
+    const char *command[] = {"/bin/sh", "-c", plans[job].script, NULL};
+    const char *environment[] = {"PATH=/usr/bin:/bin", NULL};
+    struct elmer_submission submission = {.nprocs = plans[job].nprocs,
+                                          .each = plans[job].each,
+                                          .requeue = job == JOB_AFTER,
+                                          .command = command,
+                                          .environment = environment,
+                                          .name = plans[job].name,
+                                          .dir = WORLD "/work",
+                                          .output = "/dev/null",
+                                          .token = plans[job].name,
+                                          .umask = 022};
+    struct elmer_submitted *submitted;
+    struct elmer_error error = {{0}};
+    if (elmer_submit(user->elmer, &submission, PATIENCE_MS, &submitted, &error) != ELMER_OK)
+        give_up(user, plans[job].name, &error);
+    user->story->jobs[job].id = submitted->job;
+    trace(user, "submitted", job);
+    elmer_submitted_free(submitted);
+}
+
+static void take(struct outcome *outcome, const struct elmer_job *job)
+{
+    snprintf(outcome->state, sizeof(outcome->state), "%s", job->state);
+    snprintf(outcome->reason, sizeof(outcome->reason), "%s", job->reason_code);
+    snprintf(outcome->text, sizeof(outcome->text), "%.199s", job->reason);
+    outcome->exit_status = job->exit_status;
+    outcome->signal = job->signal;
+}
+
+/* Until it has ended, or is in this state. */
+static void await(struct user *user, enum story_job job, const char *state)
+{
+    int64_t deadline = world_now_ms() + PATIENCE_MS;
+    struct outcome *outcome = &user->story->jobs[job];
+    struct elmer_error error = {{0}};
+    struct elmer_jobs *jobs;
+    for (bool ended = false; !ended;) {
+        int result = state ? elmer_query(user->elmer, false, false, &outcome->id, 1, PATIENCE_MS, &jobs, &error)
+                           : elmer_wait(user->elmer, outcome->id, PATIENCE_MS, &jobs, &error);
+        if (result != ELMER_OK)
+            give_up(user, plans[job].name, &error);
+        if (jobs->count != 1)
+            give_up(user, "an accepted job is not known", NULL);
+        take(outcome, &jobs->items[0]);
+        ended = elmer_job_ended(&jobs->items[0]) || (state && !strcmp(state, jobs->items[0].state));
+        elmer_jobs_free(jobs);
+        if (!ended && world_now_ms() > deadline)
+            give_up(user, plans[job].name, NULL);
+        if (!ended)
+            world_pause();
+    }
+    trace(user, outcome->state, job);
+}
+
+/* Asked again after a lost answer the job is no longer in the state for it: that is as good. */
+static void end(struct user *user, enum story_job job,
+                int (*call)(struct elmer *, uint64_t, int, struct elmer_error *, struct elmer_error *))
+{
+    struct elmer_error error = {{0}};
+    int result = call(user->elmer, user->story->jobs[job].id, PATIENCE_MS, NULL, &error);
+    if (result != ELMER_OK && result != ELMER_WRONG_STATE)
+        give_up(user, plans[job].name, &error);
+    trace(user, "told to end", job);
+}
+
+static void let_administrator(struct user *user)
+{
+    int64_t deadline = world_now_ms() + PATIENCE_MS;
+    user->story->turn++;
+    while (user->story->turn % 2 == 1 && world_now_ms() < deadline)
+        world_pause();
+}
+
+static _Noreturn void user_run(struct story *story)
+{
+    struct elmer_options options = {.socket = WORLD "/host-a/rsd.sock", .patience_ms = PATIENCE_MS};
+    struct user user = {.story = story, .begin_ms = world_now_ms()};
+    if (setgroups(0, NULL) < 0 || setresgid(WORLD_USER, WORLD_USER, WORLD_USER) < 0 ||
+        setresuid(WORLD_USER, WORLD_USER, WORLD_USER) < 0 || elmer_open(&options, &user.elmer, NULL) != ELMER_OK)
+        give_up(&user, "begin", NULL);
+    submit(&user, JOB_GANG);
+    submit(&user, JOB_STATUS);
+    submit(&user, JOB_ENDLESS);
+    submit(&user, JOB_LATE);
+    submit(&user, JOB_AFTER);
+    await(&user, JOB_GANG, NULL);
+    await(&user, JOB_STATUS, NULL);
+    await(&user, JOB_ENDLESS, "running");
+    let_administrator(&user);
+    end(&user, JOB_LATE, elmer_cancel);
+    await(&user, JOB_AFTER, NULL);
+    await(&user, JOB_LATE, NULL);
+    end(&user, JOB_ENDLESS, elmer_kill);
+    await(&user, JOB_ENDLESS, NULL);
+    _exit(0);
+}
+
+/* ---- the administrator ---- */
+
+static void restart(struct world *world)
+{
+    world_stop_elmer(world, SIGTERM);
+    world_start_elmer(world);
+    world_stop_rsd(world, 0, SIGTERM);
+    world_start_rsd(world, 0);
+}
+
+static bool watch(struct world *world, struct story *story)
+{
+    int64_t deadline = world_now_ms() + STORY_MS;
+    while (world->user) {
+        if (world_now_ms() > deadline)
+            return err_set(&world->err, -1, "the story does not end"), false;
+        if (!world_tend(world))
+            return false;
+        if (story->turn % 2 == 1) {
+            restart(world);
+            story->turn++;
+        }
+        world_pause();
+    }
+    if (world->user_status != 0)
+        err_set(&world->err, -1, "%s", story->problem[0] ? story->problem : "the user's program failed");
+    return world->user_status == 0;
+}
+
+static void count_markers(struct story *story)
+{
+    char line[100], name[100];
+    unsigned rank;
+    FILE *file = fopen(WORLD_MARKERS, "re");
+    while (file && fgets(line, sizeof(line), file))
+        for (int i = 0; i < STORY_JOBS; i++)
+            if (sscanf(line, "%99[a-z].%u", name, &rank) == 2 && !strcmp(name, plans[i].name) && rank < RANKS_MAX)
+                story->jobs[i].runs[rank]++;
+    if (file)
+        fclose(file);
+}
+
+/* ---- what is on disk ---- */
+
+static bool same_on_disk(struct world *world, const struct outcome *told, const struct elmer_job *job)
+{
+    struct outcome now = {0};
+    take(&now, job);
+    if (!strcmp(now.state, told->state) && !strcmp(now.reason, told->reason) && now.exit_status == told->exit_status &&
+        now.signal == told->signal)
+        return true;
+    err_set(&world->err, -1, "job %" PRIu64 ": the user was told %s/%s/%d, after a kill elmer says %s/%s/%d", job->id,
+            told->state, told->reason, told->exit_status, now.state, now.reason, now.exit_status);
+    return false;
+}
+
+/* elmer dies once more, the machine too if the pass says so; it measures the start, too. */
+static bool read_again(struct world *world, struct story *story)
+{
+    struct elmer_options options = {.socket = WORLD "/elmer/elmer.sock", .patience_ms = PATIENCE_MS};
+    struct elmer_error error = {{0}};
+    struct elmer_jobs *jobs;
+    struct elmer *elmer;
+    bool same = true;
+    world->control->target = 0;
+    world_stop_elmer(world, SIGUSR2);
+    int64_t begin = world_now_ms();
+    world_start_elmer(world);
+    if (!world_answers(world, PATIENCE_MS))
+        return err_set(&world->err, -1, "elmer does not answer after its last start"), false;
+    world->answer_ms = world_now_ms() - begin;
+    if (elmer_open(&options, &elmer, NULL) != ELMER_OK)
+        return false;
+    for (int i = 0; i < STORY_JOBS && same; i++) {
+        if (elmer_query(elmer, false, false, &story->jobs[i].id, 1, PATIENCE_MS, &jobs, &error) != ELMER_OK)
+            same = err_set(&world->err, -1, "%s", error.text) == 0;
+        else if (jobs->count != 1)
+            same = err_set(&world->err, -1, "job %" PRIu64 " (%s) is not in the store", story->jobs[i].id,
+                           plans[i].name) == 0;
+        else
+            same = same_on_disk(world, &story->jobs[i], &jobs->items[0]);
+        if (jobs)
+            elmer_jobs_free(jobs);
+        jobs = NULL;
+    }
+    elmer_close(elmer);
+    return same;
+}
+
+struct story *story_create(void)
+{
+    void *page = mmap(NULL, sizeof(struct story), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    return page == MAP_FAILED ? NULL : page;
+}
+
+bool story_play(struct world *world, struct story *story)
+{
+    fflush(NULL);
+    world->user = fork();
+    if (world->user == 0)
+        user_run(story);
+    bool fine = world->user > 0 && watch(world, story) && world_is_clean(world, CLEAN_MS);
+    count_markers(story);
+    return fine && read_again(world, story);
+}
+
+/* ---- judging ---- */
+
+static bool as_planned(const struct outcome *o, const struct plan *plan)
+{
+    for (unsigned rank = 0; rank < RANKS_MAX; rank++)
+        if (o->runs[rank] != (rank < plan->ranks))
+            return false;
+    return o->id && !strcmp(o->state, plan->state) && !strcmp(o->reason, plan->reason) &&
+           (plan->exit_status < 0 || o->exit_status == plan->exit_status);
+}
+
+static bool ran_once_or_not(const struct outcome *o)
+{
+    for (unsigned rank = 0; rank < RANKS_MAX; rank++)
+        if (o->runs[rank] > 1)
+            return false;
+    return true;
+}
+
+static const char *describe(const struct story *story, int job, char *out, size_t size)
+{
+    const struct outcome *o = &story->jobs[job];
+    snprintf(out, size, "%s (job %" PRIu64 "): %s, reason %s (%s), status %d, runs %u %u %u %u", plans[job].name, o->id,
+             o->state, o->reason, o->text, o->exit_status, o->runs[0], o->runs[1], o->runs[2], o->runs[3]);
+    return out;
+}
+
+const char *story_wrong(const struct story *story, enum kind died, char *out, size_t size)
+{
+    unsigned other = 0;
+    for (int i = 0; i < STORY_JOBS; i++) {
+        const struct outcome *o = &story->jobs[i];
+        if (as_planned(o, &plans[i]))
+            continue;
+        bool ended = o->id && (!strcmp(o->state, "done") || !strcmp(o->state, "cancelled"));
+        bool excused = died == KIND_SUPERVISOR && ended && ran_once_or_not(o) && o->reason[0];
+        if (died == KIND_ELMER && i == JOB_ENDLESS && ended && ran_once_or_not(o) && o->signal == SIGTERM)
+            continue;
+        if (!excused || (i != JOB_LATE && ++other > 1))
+            return describe(story, i, out, size);
+    }
+    return NULL;
+}
+
+void story_count(const struct story *story, unsigned *jobs, unsigned *lost, unsigned *doubled)
+{
+    for (int i = 0; i < STORY_JOBS; i++) {
+        const struct outcome *o = &story->jobs[i];
+        *jobs += o->id != 0;
+        *lost += o->id && strcmp(o->state, "done") != 0 && strcmp(o->state, "cancelled") != 0;
+        *doubled += !ran_once_or_not(o);
+    }
+}

@@ -1,0 +1,13 @@
+/* world_internal.h - between the files of the world. */
+#ifndef TESTS_FAULTS_WORLD_INTERNAL_H
+#define TESTS_FAULTS_WORLD_INTERNAL_H
+
+_Noreturn void world_must_fail(const char *what); /* ends the process with status 99, with errno */
+
+#define MUST(call)                                                                                                     \
+    do {                                                                                                               \
+        if ((call) < 0)                                                                                                \
+            world_must_fail(#call);                                                                                    \
+    } while (0)
+
+#endif
