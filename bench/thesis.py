@@ -1,0 +1,218 @@
+"""Chapters 5 and 6 of the dissertation on two workstations with a processor each.
+
+Programs alone; then pairs, one after the other (SS) and both submitted at once (TS), under strict order with real-time classes (mode rt),
+with the idle class for later jobs (idle), and with plain sharing (none). Turnaround from the records of Elmer, use of the CPU from the
+kernel.
+"""
+import datetime
+import os
+import re
+import time
+
+from harness import Failure, at_least, at_most
+
+NAME = "thesis"
+ABOUT = "what the first job pays, and what a pair gains"
+FIGURES = ["thesis.alone", "thesis.speedup", "thesis.idle", "thesis.first", "thesis.later", "thesis.makespan", "thesis.first_ratio",
+           "thesis.makespan_ratio", "thesis.later_cycles"]
+EXAMPLES = "/usr/libexec/elmer/examples"
+SCOPE = "elmer.slice/elmer-jobs.scope"
+BARRIERS = ["v1", "v2", "v3", "v4"]  # v4 is ours: it leaves about half of both processors
+# first, later, how: where the later job's barrier process is; subset: it has but one processor, not that of the first's barrier process
+PAIRS = [("v1", "ep", ""), ("v2", "ep", ""), ("v3", "ep", ""), ("v4", "ep", ""), ("v2", "v2", "same"), ("v2", "v3", "same"),
+         ("v3", "v3", "same"), ("v1", "v3", "same"), ("v2", "v3", "different"), ("v1", "v3", "different"), ("v1", "v3", "subset")]
+
+
+def stamp(text):
+    return datetime.datetime.fromisoformat(text.replace("Z", "+00:00")).timestamp()
+
+
+class Job:
+    """A job that was submitted; esubmit -w waits, so that nobody polls meanwhile."""
+
+    def __init__(self, lab, command, nprocs, hosts=None):
+        self.lab = lab
+        where = ("--hosts", hosts) if hosts else ()
+        self.waiting = lab.begin("alice", "esubmit", "-w", "--pvm", "-o", "/home/alice/thesis.%j", *where, str(nprocs), *command)
+        line = self.waiting.stdout.readline()
+        if not line.strip():
+            raise Failure(f"esubmit: {self.waiting.communicate()[1].strip()}")
+        self.id = int(line)
+
+    def finish(self):
+        """Its record, with the seconds worked out, and where its barrier process was."""
+        _, errors = self.waiting.communicate(timeout=600)
+        record = self.lab.jobs(self.id)[0]
+        said = self.lab.root("cat", f"/home/alice/thesis.{self.id}")
+        if self.waiting.returncode != 0 or not re.search("verified|plausible", said):  # sizes without a reference are judged by their statistics
+            raise Failure(f"job {self.id}: {record['reason']} {errors.strip()} {said.strip()}")
+        self.submitted, self.ended = stamp(record["submitted"]), stamp(record["ended"])
+        self.turnaround = self.ended - self.submitted
+        running = self.ended - stamp(record["started"])
+        self.idle = 1 - max(usage["cpu_seconds"] for usage in record["usage"]) / running
+        where = re.search(r"barrier_host=(\S+)", said)
+        self.barrier_host = where.group(1) if where else None
+        return self
+
+
+class Programs:
+    """Commands whose lengths are about equal on this machine."""
+
+    def __init__(self, bench, lab):
+        self.m, seconds = self.size_ep(lab, bench.size(6, 0.7))
+        self.factors = {}
+        for name in BARRIERS:
+            guess = bench.size(0.5, 0.05)
+            one = Job(lab, self.barrier(name, 2, guess), 2).finish().turnaround
+            self.factors[name] = max(guess * seconds / one, 0.001)
+        bench.say(f"thesis: ep of 2^{self.m} pairs takes {seconds:.2f} s, barriers are made about as long: " +
+                  " ".join(f"{name} x {factor:.2f}" for name, factor in self.factors.items()))
+
+    @staticmethod
+    def size_ep(lab, wanted_s):
+        """The smallest size that takes so long on two processors; its time. It grows by two."""
+        for m in range(24, 34):
+            seconds = Job(lab, Programs.ep(2, m), 2).finish().turnaround
+            if seconds >= wanted_s:
+                return m, seconds
+        raise Failure("ep is too short in all sizes")
+
+    @staticmethod
+    def ep(nprocs, m):
+        return [f"{EXAMPLES}/ep", "-P", str(nprocs), "-m", str(m)]
+
+    @staticmethod
+    def barrier(name, nprocs, factor, task=0):
+        return [f"{EXAMPLES}/barrier", "-P", str(nprocs), "-v", name[1:], "-f", f"{factor:.4f}", "-b", str(task)]
+
+    def command(self, name, nprocs=2, task=0):
+        return self.ep(nprocs, self.m) if name == "ep" else self.barrier(name, nprocs, self.factors[name], task)
+
+
+class Watch:
+    """Looks at the CPU time of two jobs while both run. In real time above them, or it would not be heard; it sleeps nearly always."""
+
+    def __init__(self, lab, first, later, nodes, interval_s):
+        self.paths = {node: [os.path.join(lab.group(node), SCOPE, f"{job.id}.1/job/cpu.stat") for job in (first, later)] for node in nodes}
+        self.interval_s, self.samples = interval_s, []
+
+    @staticmethod
+    def used(path):
+        with open(path, encoding="ascii") as file:
+            return int(file.readline().split()[1]) / 1e6
+
+    def look(self):
+        """False when the first job is gone; a later one that is not there yet is no sample."""
+        sample = {}
+        for node, (first, later) in self.paths.items():
+            try:
+                used = self.used(first)
+            except OSError:
+                return False
+            try:
+                sample[node] = (time.monotonic(), used, self.used(later))
+            except OSError:
+                return True
+        self.samples.append(sample)
+        return True
+
+    def run(self):
+        """Returns the share that the later job got of the cycles that the first one left, or None if it never ran beside it."""
+        before = os.sched_getscheduler(0), os.sched_getparam(0)
+        os.sched_setscheduler(0, os.SCHED_FIFO | os.SCHED_RESET_ON_FORK, os.sched_param(58))
+        try:
+            while self.look():
+                time.sleep(self.interval_s)
+        finally:
+            os.sched_setscheduler(0, *before)
+        if len(self.samples) < 2:
+            return None
+        begin, end = self.samples[0], self.samples[-1]
+        left = sum((end[n][0] - begin[n][0]) - (end[n][1] - begin[n][1]) for n in self.paths)
+        return sum(end[n][2] - begin[n][2] for n in self.paths) / left if left > 0 else None
+
+
+class Pair:
+    """One pair in one mode."""
+
+    def __init__(self, bench, lab, programs, names, how):
+        self.bench, self.lab, self.programs, self.how = bench, lab, programs, how
+        self.first_name, self.later_name = names
+        self.free_host = None  # without the first job's barrier process
+
+    def first(self):
+        return Job(self.lab, self.programs.command(self.first_name), 2)
+
+    def later(self):
+        if self.how == "subset":
+            return Job(self.lab, self.programs.command(self.later_name, 1), 1, self.free_host)
+        return Job(self.lab, self.programs.command(self.later_name, 2, 1 if self.how == "different" else 0), 2)
+
+    def check_places(self, first, later):
+        if self.how in ("same", "different") and (first.barrier_host == later.barrier_host) != (self.how == "same"):
+            raise Failure(f"barrier processes on {first.barrier_host} and {later.barrier_host}, not {self.how}")
+
+    def one_after_the_other(self):
+        first = self.first().finish()
+        self.free_host = "ws1" if first.barrier_host == "ws2" else "ws2"
+        return first, self.later().finish()
+
+    def both(self):
+        """Returns the jobs and what the later one got."""
+        first, later = self.first(), self.later()
+        nodes = [int(self.free_host[2:])] if self.how == "subset" else [1, 2]
+        share = Watch(self.lab, first, later, nodes, self.bench.size(0.2, 0.005)).run()
+        first.finish()
+        later.finish()
+        self.check_places(first, later)
+        return first, later, share
+
+    def run(self, mode, rounds, idle):
+        alone, shared = [], []
+        for _ in range(rounds):
+            alone.append(self.one_after_the_other())
+            shared.append(self.both())
+        self.report(alone, shared, mode, idle)
+
+    def report(self, alone, shared, mode, idle):
+        what = {"mode": mode, "first": self.first_name, "later": self.later_name}
+        if self.how:
+            what["places"] = self.how
+        makespans = {"SS": [a.turnaround + b.turnaround for a, b in alone],
+                     "TS": [max(a.ended, b.ended) - a.submitted for a, b, _ in shared]}
+        for how, pairs in (("SS", alone), ("TS", shared)):
+            self.bench.figure("thesis.first", [pair[0].turnaround for pair in pairs], "s", how=how, **what)
+            self.bench.figure("thesis.later", [pair[1].turnaround for pair in pairs], "s", how=how, **what)
+            self.bench.figure("thesis.makespan", makespans[how], "s", how=how, **what)
+        rt = mode == "rt"
+        ratios = [ts[0].turnaround / ss[0].turnaround for ss, ts in zip(alone, shared)]
+        self.bench.figure("thesis.first_ratio", ratios, "", at_most(1.01) if rt else None, **what)
+        limit = round(1 - 0.45 * idle[self.first_name] + 0.02, 3) if self.later_name == "ep" else 1.01
+        ratios = [ts / ss for ss, ts in zip(makespans["SS"], makespans["TS"])]
+        self.bench.figure("thesis.makespan_ratio", ratios, "", at_most(limit) if rt else None, **what)
+        shares = [share for _, _, share in shared if share is not None]
+        if self.later_name == "ep" and shares:
+            self.bench.figure("thesis.later_cycles", shares, "", at_least(0.9) if rt else None, **what)
+
+
+def programs_alone(bench, lab, programs, rounds):
+    """Returns how much of its busier processor each leaves on two."""
+    idle = {}
+    for name in [*BARRIERS, "ep"]:
+        runs = {nprocs: [Job(lab, programs.command(name, nprocs), nprocs).finish() for _ in range(rounds)] for nprocs in (1, 2)}
+        seconds = {nprocs: bench.figure("thesis.alone", [job.turnaround for job in jobs], "s", program=name, nprocs=nprocs) for nprocs, jobs in runs.items()}
+        bench.figure("thesis.speedup", [seconds[1] / seconds[2]], "", program=name, nprocs=2)
+        idle[name] = bench.figure("thesis.idle", [job.idle for job in runs[2]], "", program=name, nprocs=2)
+    return idle
+
+
+def run(bench):
+    programs, idle = None, {}
+    for mode in bench.size(["rt", "idle", "none"], ["rt"]):
+        rounds = bench.size(5 if mode == "rt" else 3, 1)
+        with bench.lab(2, rsd=(f"mode = {mode}",)) as lab:
+            if programs is None:
+                programs = Programs(bench, lab)
+                idle = programs_alone(bench, lab, programs, rounds)
+            for first, later, how in bench.size(PAIRS, [PAIRS[3], PAIRS[10]]):
+                Pair(bench, lab, programs, (first, later), how).run(mode, rounds, idle)
