@@ -8,6 +8,11 @@
  * kept (15 to 3 for each thread), and whoever just wants to log in is before all of them. When a job comes below it, it
  * is in real time first: a build that starts many short processes is no flood, and whoever comes later begins below it.
  *
+ * A job that spins in real time above it leaves those 50 ms only, and of 300 equals at nice 19 a login would still get
+ * a fifth of them (seen: 4 to 5 s). So then, in its shadow, the flood is in real time below that job: it gets nothing,
+ * and the throttle's rest belongs to the others. The job above pays the throttle anyway; as soon as it leaves more,
+ * which the flood then gets, the flood goes back to nice 19, because real time adds up and its throttle would hit both.
+ *
  * Where sessions share (sched_autogroup_enabled, outside of the controller cpu) a nice value counts within a session
  * only, and a process may make a session for itself: there each session gets it too.
  */
@@ -18,17 +23,20 @@
 #include "libelmer/base/log.h"
 #include "rsd/root/flood.h"
 
-enum { FLOOD_THREADS = 16, LOOK_MS = 100, LOOKS = 2, FLOOD_NICE = 19, PATIENCE_MS = 3000 };
+enum { FLOOD_THREADS = 16, LOOK_MS = 250, LOOKS = 2, SHARE_MS = 900, FLOOD_NICE = 19, PATIENCE_MS = 3000 };
 static const double much = 0.75; /* of its processors: where v2 would put nobody below it */
+static const double rest = 0.1;  /* more than the throttle leaves */
 
-/* Of what its processors could give since the last look. */
-static double share_used(struct job *job, int64_t now)
+/* Of what its processors could give. A shorter time than the throttle's second may have two of its gaps. */
+static void update_share(struct job *job, int64_t now)
 {
-    int64_t peak, passed = now - job->flood.look_ms;
+    int64_t peak, passed = now - job->flood.share_ms;
     double before = job->flood.cpu_seconds;
+    if (passed < SHARE_MS)
+        return;
     group_usage(&job->group, &job->flood.cpu_seconds, &peak);
-    job->flood.look_ms = now;
-    return (job->flood.cpu_seconds - before) * 1000 / ((double)passed * (double)job->ncpus);
+    job->flood.share = (job->flood.cpu_seconds - before) * 1000 / ((double)passed * (double)job->ncpus);
+    job->flood.share_ms = now;
 }
 
 /* What a look has seen, or no look because there are too few threads. Returns whether job->flood.on has changed. */
@@ -61,17 +69,45 @@ bool flood_look(struct job *job, int64_t now)
         return running >= 0 && judge(job, (size_t)running, many, now);
     if (job->flood.look.fd >= 0 || now - job->flood.look_ms < LOOK_MS)
         return false;
-    job->flood.share = share_used(job, now);
+    job->flood.look_ms = now;
+    update_share(job, now);
     if (job->threads < many)
         return judge(job, 0, many, now);
     look_begin(&job->flood.look, LOOK_RUNNING, job->group.job_fd, (long)many, job->flood.on ? FLOOD_NICE : 0, now);
     return false;
 }
 
+int64_t flood_next(const struct job *job)
+{
+    if (job->flood.look.fd >= 0)
+        return job->flood.look.again_ms;
+    return job->flood.looks > 0 ? job->flood.look_ms + LOOK_MS : INT64_MAX;
+}
+
+static bool takes_much(const struct job *job)
+{
+    return job->state < JOB_KILLING && job->ranked && !job->lowest && !job->flood.on && job->flood.share >= much;
+}
+
+bool flood_shadow(const struct root *root, struct job *job)
+{
+    cpu_set_t taken, both;
+    bool before = job->flood.shadowed;
+    CPU_ZERO(&taken);
+    for (size_t i = 0; root->mode == ORDER_MODE_RT && job->flood.on && i < root->job_count; i++) {
+        const struct job *other = root->jobs[i];
+        if (other->level < job->level && takes_much(other))
+            CPU_OR(&taken, &taken, &other->cpus);
+    }
+    CPU_AND(&both, &taken, &job->cpus);
+    job->flood.shadowed = job->flood.on && job->flood.share < rest && CPU_EQUAL(&both, &job->cpus);
+    return job->flood.shadowed != before;
+}
+
 void flood_begin_above(struct job *job, int64_t now)
 {
     job->flood.ended |= job->flood.on;
-    job->flood.on = false;
+    job->flood.on = job->flood.shadowed = false;
     job->flood.looks = 0;
     job->flood.above_ms = now;
 }

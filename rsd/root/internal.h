@@ -94,9 +94,10 @@ struct job {
     size_t threads; /* at the last sweep */
     struct {
         bool on, ended; /* ended: nice values of ours are still to be taken back */
+        bool shadowed;  /* nothing but the throttle's rest would be left to it */
         unsigned looks; /* in a row that say otherwise */
         struct look look;
-        int64_t look_ms, above_ms; /* above_ms: since when somebody is below it */
+        int64_t look_ms, share_ms, above_ms; /* above_ms: since when somebody is below it */
         double cpu_seconds, share;
     } flood; /* see flood.c */
     struct look heeds; /* TERM: see ending.c */

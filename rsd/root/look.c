@@ -21,7 +21,7 @@
 #include "rsd/root/members.h"
 #include "rsd/root/sched.h"
 
-enum { LOWER_MS = 300, LOOK_SECONDS = 10, FD_LEAF = 3, FD_ANSWER = 4, FD_ASIDE = 10 };
+enum { LOWER_MS = 300, AGAIN_MS = 10, LOOK_SECONDS = 10, FD_LEAF = 3, FD_ANSWER = 4, FD_ASIDE = 10 };
 
 struct found {
     long count, enough; /* no more need be counted */
@@ -126,6 +126,7 @@ void look_begin(struct look *look, enum look_at at, int leaf_fd, long enough, in
     close(pair[1]);
     look->fd = pair[0];
     look->lower_ms = now + LOWER_MS;
+    look->again_ms = now + AGAIN_MS;
 }
 
 bool look_end(struct look *look, long *count, int64_t now)
@@ -134,6 +135,7 @@ bool look_end(struct look *look, long *count, int64_t now)
     if (look->fd < 0)
         return false;
     if (got < 0 && errno == EAGAIN) {
+        look->again_ms = now + AGAIN_MS;
         if (now >= look->lower_ms)
             sched_rank(look->pid, (struct order_rank){SCHED_OTHER, 0}, false);
         return false;

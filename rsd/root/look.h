@@ -12,7 +12,7 @@ enum look_at { LOOK_RUNNING, LOOK_HEEDS_TERM };
 struct look {
     int fd; /* -1: none is under way */
     pid_t pid;
-    int64_t lower_ms;
+    int64_t lower_ms, again_ms; /* again_ms: when to ask for the end */
 };
 #define LOOK_INIT                                                                                                      \
     {                                                                                                                  \

@@ -26,6 +26,8 @@ static bool boosted(const struct job *job)
 static struct order_ranks ranks_of(const struct root *root, const struct job *job)
 {
     bool floods = job->flood.on && root->mode != ORDER_MODE_NONE;
+    if (floods && job->flood.shadowed)
+        return order_ranks(root->mode, job->level, false, job->crowded, boosted(job));
     if (floods || (root->mode != ORDER_MODE_NONE && flood_above(root, job)))
         return order_ranks_flood(!floods);
     return order_ranks(root->mode, job->level, job->lowest, job->crowded, boosted(job));
@@ -279,27 +281,37 @@ static void sweep(struct root *root, struct job *job)
     job->flood.ended = false;
 }
 
-/* Does it flood, or not any more? Then those below it have another rank too. */
-static bool sweep_flood(const struct root *root, struct job *job, int64_t now)
+static bool may_flood(const struct root *root, const struct job *job)
 {
-    return root->mode != ORDER_MODE_NONE && is_live(job) && job->ranked && flood_look(job, now);
+    return root->mode != ORDER_MODE_NONE && is_live(job) && job->ranked;
+}
+
+/* Who floods, and who does not any more? Then those below have another rank too. */
+static bool sweep_floods(struct root *root, int64_t now)
+{
+    bool changed = false;
+    for (size_t i = 0; i < root->job_count; i++) {
+        struct job *job = root->jobs[i];
+        if (may_flood(root, job) && (now >= root->sweep_ms || now >= flood_next(job)))
+            changed |= flood_look(job, now);
+    }
+    for (size_t i = 0; i < root->job_count; i++)
+        changed |= flood_shadow(root, root->jobs[i]);
+    return changed;
 }
 
 void ranks_sweep(struct root *root, int64_t now)
 {
-    bool floods_changed = false;
+    bool floods_changed;
     for (size_t i = 0; i < root->job_count; i++) {
         struct job *job = root->jobs[i];
         boost_end(root, job, now);
         if (now >= root->sweep_ms)
             sweep(root, job);
-        if (now >= root->sweep_ms || job->flood.look.fd >= 0)
-            floods_changed |= sweep_flood(root, job, now);
-        if (now >= root->sweep_ms)
-            continue;
-        if (now >= root->pvm_sweep_ms && has_new_tasks_to_lower(root, job))
+        else if (now >= root->pvm_sweep_ms && has_new_tasks_to_lower(root, job))
             sweep_new_tasks(root, job);
     }
+    floods_changed = sweep_floods(root, now);
     if (now >= root->boost_ms) {
         boost_starved(root);
         root->boost_ms = now + BOOST_EVERY_MS;
@@ -321,8 +333,8 @@ int64_t ranks_next(const struct root *root)
         const struct job *job = root->jobs[i];
         if (has_new_tasks_to_lower(root, job) && root->pvm_sweep_ms < next)
             next = root->pvm_sweep_ms;
-        if (job->flood.look.fd >= 0 && job->flood.look.lower_ms < next)
-            next = job->flood.look.lower_ms;
+        if (may_flood(root, job) && flood_next(job) < next)
+            next = flood_next(job);
         if (job->boost_until_ms > 0 && job->boost_until_ms < next)
             next = job->boost_until_ms;
     }
