@@ -11,8 +11,8 @@
 struct page {
     struct request *request;
     struct wire_running_line running[QUERY_SLICE];
-    struct wire_queued_line queued[QUERY_SLICE];
-    size_t nrunning, nqueued, cost;
+    struct queued_lines queued;
+    size_t nrunning, cost;
     struct record *records[QUERY_SLICE]; /* what the running lines point into */
     struct arena memory;
 };
@@ -22,13 +22,13 @@ static void send_page(struct page *page, bool more)
     struct wire_message message = {.type = WIRE_lines, .id = page->request->id};
     message.u.lines.running.items = page->running;
     message.u.lines.running.count = page->nrunning;
-    message.u.lines.queued.items = page->queued;
-    message.u.lines.queued.count = page->nqueued;
+    queued_lines_put(&page->queued, &message.u.lines);
     message.u.lines.more = more;
     request_send(page->request, &message);
     for (size_t i = 0; i < page->nrunning; i++)
         record_destroy(page->records[i]);
-    page->nrunning = page->nqueued = page->cost = 0;
+    page->nrunning = page->cost = 0;
+    queued_lines_clear(&page->queued);
 }
 
 /* A line that does not fit opens a page of its own. */
@@ -42,13 +42,13 @@ static void make_room(struct page *page, size_t cost)
 static void add_queued(struct page *page, struct job *job, const struct core_job *state)
 {
     struct record record;
-    struct wire_queued_line line;
+    struct queued_line line;
     job_glance(page->request->daemon->core, job, state, &record);
     if (state->nlost)
         job_name_lost(page->request->daemon->core, state, &page->memory, &record);
     view_queued(&record, request_sees(page->request, job->uid), &page->memory, &line);
     make_room(page, view_cost_queued(&line));
-    page->queued[page->nqueued++] = line;
+    queued_lines_add(&page->queued, &line);
 }
 
 static void add_running(struct page *page, struct job *job)

@@ -201,17 +201,18 @@ void view_running(const struct record *r, bool all, struct arena *memory, struct
         line->processors.count = 0;
 }
 
-void view_queued(const struct record *r, bool all, struct arena *memory, struct wire_queued_line *line)
+void view_queued(const struct record *r, bool all, struct arena *memory, struct queued_line *line)
 {
-    *line = (struct wire_queued_line){.job = r->id,
-                                      .name = all ? r->submit->name : "",
-                                      .user = r->user,
-                                      .held = r->state == JOB_HELD,
-                                      .nprocs = r->submit->nprocs,
-                                      .ahead = r->ahead,
-                                      .submitted_ms = r->submitted_ms,
-                                      .reason = shown_reason(r, all, memory),
-                                      .hidden = !all};
+    bool usual = r->reason == REASON_WAITING && !r->refused && r->ahead;
+    *line = (struct queued_line){.job = r->id,
+                                 .name = all ? r->submit->name : "",
+                                 .user = r->user,
+                                 .held = r->state == JOB_HELD,
+                                 .nprocs = r->submit->nprocs,
+                                 .ahead = r->ahead,
+                                 .submitted_ms = (uint64_t)r->submitted_ms,
+                                 .reason = usual ? "" : shown_reason(r, all, memory),
+                                 .hidden = !all};
 }
 
 struct wire_strs view_hosts(const struct record *r, struct arena *memory)
@@ -255,7 +256,7 @@ size_t view_cost_running(const struct wire_running_line *line)
     return cost;
 }
 
-size_t view_cost_queued(const struct wire_queued_line *line)
+size_t view_cost_queued(const struct queued_line *line)
 {
     return 400 + 7 * (strlen(line->name) + strlen(line->user) + strlen(line->reason));
 }

@@ -3,6 +3,7 @@
 #define ELMER_DAEMON_VIEW_H
 
 #include "elmer/record.h"
+#include "libelmer/wire/queued_lines.h"
 #include "libelmer/wire/wire.h"
 
 enum { VIEW_TEXT = 1024, VIEW_PAGE_COST = 600 << 10, VIEW_COMMAND_COST = 256 << 10 };
@@ -12,7 +13,7 @@ enum { VIEW_TEXT = 1024, VIEW_PAGE_COST = 600 << 10, VIEW_COMMAND_COST = 256 << 
 void view_of(const struct record *record, int levels, bool all, struct arena *memory, struct wire_job_view *view);
 /* The same for the lines of a list. */
 void view_running(const struct record *record, bool all, struct arena *memory, struct wire_running_line *line);
-void view_queued(const struct record *record, bool all, struct arena *memory, struct wire_queued_line *line);
+void view_queued(const struct record *record, bool all, struct arena *memory, struct queued_line *line);
 /* Why it is in its state, in a sentence; text or "". */
 const char *view_reason(const struct record *record, char *text, size_t size);
 /* The distinct hosts of its cluster in rank order. */
@@ -21,6 +22,6 @@ struct wire_strs view_hosts(const struct record *record, struct arena *memory);
 size_t view_cost_of_text(const char *text);
 size_t view_cost(const struct wire_job_view *view);
 size_t view_cost_running(const struct wire_running_line *line);
-size_t view_cost_queued(const struct wire_queued_line *line);
+size_t view_cost_queued(const struct queued_line *line);
 
 #endif

@@ -2,11 +2,13 @@
 #include "config.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "libelmer/client.h"
 #include "libelmer/wire/json_out.h"
+#include "libelmer/wire/queued_lines.h"
 
 /* The answers as they came; the strings of the public view stay in them. */
 struct answers {
@@ -17,6 +19,8 @@ struct answers {
     const struct wire_job_view **views;
     void **lists; /* arrays that the public view needs */
     size_t nlists;
+    char *text; /* the rest of the last array for small texts */
+    size_t room;
     bool any, running, queued; /* which states are wanted */
     bool latest_first;         /* came so; shown the other way round */
     bool lines;                /* asked for; messages are `lines`, and there are no views */
@@ -57,6 +61,8 @@ static int take_jobs(struct wire_message *answer, void *data)
 
     if (answer->type != (answers->lines ? WIRE_lines : WIRE_jobs))
         return -EPROTO;
+    if (answers->lines && !queued_lines_fit(&answer->u.lines))
+        return -EPROTO;
     grown = reallocarray(answers->messages, answers->nmessages + 1, sizeof(*grown));
     if (!grown)
         return -ENOMEM;
@@ -84,6 +90,22 @@ static void *keep(struct answers *answers, size_t count, size_t size)
     if (list)
         grown[answers->nlists++] = list;
     return list;
+}
+
+enum { WAITS_MAX = 40, TEXTS_BLOCK = 16 << 10 };
+
+/* Many small texts share an array. */
+static char *keep_text(struct answers *answers, size_t size)
+{
+    if (answers->room < size) {
+        answers->text = keep(answers, TEXTS_BLOCK, 1);
+        answers->room = answers->text ? TEXTS_BLOCK : 0;
+    }
+    if (!answers->text)
+        return NULL;
+    answers->text += size;
+    answers->room -= size;
+    return answers->text - size;
 }
 
 static int fill_processors(struct answers *answers, struct elmer_job *job, const struct wire_processor *from, size_t count)
@@ -173,8 +195,22 @@ static int fill_running(struct answers *answers, struct elmer_job *job, const st
     return fill_processors(answers, job, line->processors.items, line->processors.count);
 }
 
-static void fill_queued(struct elmer_job *job, const struct wire_queued_line *line)
+/* What view.c says in `jobs`. */
+static const char *waits(struct answers *answers, uint64_t ahead)
 {
+    char *text = keep_text(answers, WAITS_MAX);
+
+    if (text)
+        snprintf(text, WAITS_MAX, "waits: %llu ahead", (unsigned long long)ahead);
+    return text;
+}
+
+static int fill_queued(struct answers *answers, struct elmer_job *job, const struct queued_line *line)
+{
+    const char *reason = line->reason[0] || line->held ? line->reason : waits(answers, line->ahead);
+
+    if (!reason)
+        return -ENOMEM;
     *job = (struct elmer_job){
         .id = line->job,
         .nprocs = (uint32_t)line->nprocs,
@@ -183,16 +219,17 @@ static void fill_queued(struct elmer_job *job, const struct wire_queued_line *li
         .dir = "",
         .state = line->held ? "held" : "queued",
         .level = -1,
-        .submitted_ms = line->submitted_ms,
+        .submitted_ms = (int64_t)line->submitted_ms,
         .started_ms = -1,
         .ended_ms = -1,
         .exit_status = -1,
         .signal = -1,
         .reason_code = "",
-        .reason = line->reason,
+        .reason = reason,
         .ahead = (uint32_t)line->ahead,
         .hidden = line->hidden,
     };
+    return 0;
 }
 
 static bool wanted(const struct answers *answers, const struct wire_job_view *view)
@@ -253,7 +290,7 @@ static int present_lines(struct answers *answers)
     size_t count = 0, at = 0;
 
     for (size_t i = 0; i < answers->nmessages; i++)
-        count += answers->messages[i].u.lines.running.count + answers->messages[i].u.lines.queued.count;
+        count += answers->messages[i].u.lines.running.count + queued_lines_count(&answers->messages[i].u.lines);
     answers->jobs.items = answers->items = calloc(count ? count : 1, sizeof(*answers->items));
     if (!answers->items)
         return -ENOMEM;
@@ -263,8 +300,12 @@ static int present_lines(struct answers *answers)
         for (size_t j = 0; j < page->running.count; j++)
             if (fill_running(answers, &answers->items[at++], &page->running.items[j]) < 0)
                 return -ENOMEM;
-        for (size_t j = 0; j < page->queued.count; j++)
-            fill_queued(&answers->items[at++], &page->queued.items[j]);
+        for (size_t j = 0; j < queued_lines_count(page); j++) {
+            const struct queued_line line = queued_lines_at(page, j);
+
+            if (fill_queued(answers, &answers->items[at++], &line) < 0)
+                return -ENOMEM;
+        }
     }
     answers->jobs.count = at;
     return 0;

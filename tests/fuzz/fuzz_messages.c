@@ -8,6 +8,7 @@
 
 #include "libelmer/base/str.h"
 #include "libelmer/wire/json_out.h"
+#include "libelmer/wire/queued_lines.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/unit/reference_decode.h"
 
@@ -33,6 +34,19 @@ static void check_json_out(const struct wire_message *message)
     for (const char *c = text; *c != '\0'; c++)
         FUZZ_CHECK((unsigned char)*c >= ' ', "a control character is not escaped: %s", text);
     free(text);
+}
+
+/* What fits can be read. */
+static void check_lines(const struct wire_lines *message)
+{
+    size_t bytes = 0;
+
+    for (size_t i = 0; queued_lines_fit(message) && i < queued_lines_count(message); i++) {
+        const struct queued_line line = queued_lines_at(message, i);
+
+        bytes += strlen(line.name) + strlen(line.user) + strlen(line.reason);
+    }
+    FUZZ_CHECK(bytes <= 3 * (size_t)WIRE_MAX_FRAME * QUEUED_LINES_MAX, "%zu bytes of text", bytes);
 }
 
 static void round_trip(const struct wire_message *message, unsigned minor)
@@ -98,6 +112,8 @@ static void decode(const char *json, size_t size, unsigned minor)
     round_trip(&message, minor);
     if (message.type == WIRE_jobs)
         check_json_out(&message);
+    if (message.type == WIRE_lines)
+        check_lines(&message.u.lines);
     wire_message_fini(&message);
 }
 

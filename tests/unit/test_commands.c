@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #include "libelmer/base/clock.h"
+#include "libelmer/wire/queued_lines.h"
 #include "tests/unit/peer.h"
 #include "tests/unit/scratch.h"
 
@@ -507,18 +508,25 @@ static void test_wait_interrupted(void **data)
 /* What elmer says of the same jobs in lines. */
 static void answer_lines(struct world *w, uint64_t id, const struct wire_job_view *views, size_t count, bool more)
 {
-    struct wire_running_line running[3];
-    struct wire_queued_line queued[3];
-    struct wire_message message = {.type = WIRE_lines, .id = id, .u.lines = {.running = {running, 0}, .queued = {queued, 0}, .more = more}};
+    struct wire_running_line running[4];
+    struct queued_lines queued = {.count = 0};
+    struct wire_message message = {.type = WIRE_lines, .id = id, .u.lines = {.running = {running, 0}, .more = more}};
 
-    assert_true(count <= 3);
+    assert_true(count <= 4);
     for (size_t i = 0; i < count; i++) {
         const struct wire_job_view *v = &views[i];
         bool held = strcmp(v->state, "held") == 0;
 
         if (held || strcmp(v->state, "queued") == 0)
-            queued[message.u.lines.queued.count++] = (struct wire_queued_line){
-                .job = v->job, .name = v->name, .user = v->user, .held = held, .nprocs = v->nprocs, .ahead = v->ahead, .submitted_ms = v->submitted_ms, .reason = v->reason, .hidden = v->hidden};
+            queued_lines_add(&queued, &(struct queued_line){.job = v->job,
+                                                            .name = v->name,
+                                                            .user = v->user,
+                                                            .held = held,
+                                                            .nprocs = v->nprocs,
+                                                            .ahead = v->ahead,
+                                                            .submitted_ms = (uint64_t)v->submitted_ms,
+                                                            .reason = v->ahead && !held ? "" : v->reason,
+                                                            .hidden = v->hidden});
         else
             running[message.u.lines.running.count++] = (struct wire_running_line){.job = v->job,
                                                                                   .attempt = v->attempt,
@@ -532,6 +540,7 @@ static void answer_lines(struct world *w, uint64_t id, const struct wire_job_vie
                                                                                   .ended_ms = v->ended_ms,
                                                                                   .hidden = v->hidden};
     }
+    queued_lines_put(&queued, &message.u.lines);
     peer_send(&w->elmer, &message);
 }
 
@@ -542,9 +551,10 @@ static const char *const two_tables = "Running jobs:\n"
                                       "Queued jobs:\n"
                                       "JOB  NAME  USER   STATE   NPROCS  AHEAD  SUBMITTED            REASON\n"
                                       "123  x     alice  queued       3      0  2026-01-01 00:00:00  asks for 9 processors, 4 are up\n"
-                                      "124  y     alice  held         3      1  2026-01-01 00:00:00  held\n";
+                                      "124  y     alice  held         3      1  2026-01-01 00:00:00  held\n"
+                                      "125  y     alice  queued       3      2  2026-01-01 00:00:00  waits: 2 ahead\n";
 
-static void three_jobs(struct wire_job_view *views)
+static void four_jobs(struct wire_job_view *views)
 {
     views[0] = view_of(7, "a very long name that nobody would cut", "ending");
     views[1] = view_of(123, "x", "queued");
@@ -558,21 +568,24 @@ static void three_jobs(struct wire_job_view *views)
     views[1].reason = "asks for 9 processors, 4 are up";
     views[2].ahead = 1;
     views[2].reason = "held";
+    views[3] = view_of(125, "y", "queued");
+    views[3].ahead = 2;
+    views[3].reason = "waits: 2 ahead";
 }
 
 static void test_tables(void **data)
 {
     struct world *w = *data;
-    struct wire_job_view views[3];
+    struct wire_job_view views[4];
     struct wire_message query;
 
-    three_jobs(views);
+    four_jobs(views);
     RUN(w, "equery");
     accept_command(w);
     query = peer_expect(&w->elmer, WIRE_query_lines);
     assert_true(query.u.query_lines.running && query.u.query_lines.queued);
     answer_lines(w, query.id, views, 2, true); /* in two pages */
-    answer_lines(w, query.id, views + 2, 1, false);
+    answer_lines(w, query.id, views + 2, 2, false);
     wire_message_fini(&query);
     assert_int_equal(finish(w), 0);
     assert_string_equal(w->stderr_text, "");
@@ -583,10 +596,10 @@ static void test_tables(void **data)
 static void test_tables_of_old_daemons(void **data)
 {
     struct world *w = *data;
-    struct wire_job_view views[3];
+    struct wire_job_view views[4];
     struct wire_message query, refusal = {.type = WIRE_error, .u.error = {.code = WIRE_CODE_VERSION, .text = "install the newer Elmer"}};
 
-    three_jobs(views);
+    four_jobs(views);
     for (unsigned minor = 1; minor <= WIRE_MINOR; minor++) {
         RUN(w, "equery");
         accept_command_of_minor(w, minor);
@@ -598,11 +611,41 @@ static void test_tables_of_old_daemons(void **data)
         }
         query = peer_expect(&w->elmer, WIRE_query);
         assert_true(query.u.query.running && query.u.query.queued);
-        answer_jobs(w, query.id, views, 3, false);
+        answer_jobs(w, query.id, views, 4, false);
         wire_message_fini(&query);
         assert_int_equal(finish(w), 0);
         assert_string_equal(w->stderr_text, "");
         assert_string_equal(w->stdout_text, two_tables);
+    }
+}
+
+/* Columns that do not fit together are refused, and nothing beyond them is read. */
+static void test_lines_that_do_not_fit(void **data)
+{
+    struct world *w = *data;
+    struct wire_job_view views[4];
+    struct wire_message query, message;
+    struct queued_lines queued;
+
+    four_jobs(views);
+    for (int bad = 0; bad < 2; bad++) {
+        queued = (struct queued_lines){.count = 0};
+        queued_lines_add(&queued, &(struct queued_line){.job = 5, .nprocs = 1, .name = "x", .user = "alice", .reason = ""});
+        message = (struct wire_message){.type = WIRE_lines};
+        queued_lines_put(&queued, &message.u.lines);
+        if (bad == 0)
+            message.u.lines.queued_names.items[0] = message.u.lines.texts.count;
+        else
+            message.u.lines.queued_ahead.count = 0;
+        RUN(w, "equery", "-q");
+        accept_command(w);
+        query = peer_expect(&w->elmer, WIRE_query_lines);
+        message.id = query.id;
+        peer_send(&w->elmer, &message);
+        wire_message_fini(&query);
+        assert_int_not_equal(finish(w), 0);
+        assert_string_equal(w->stdout_text, "");
+        assert_string_not_equal(w->stderr_text, "");
     }
 }
 
@@ -842,7 +885,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         WITH_ELMER(test_submission),  WITH_ELMER(test_defaults),       WITH_ELMER(test_closed_output),   WITH_ELMER(test_same_token),       WITH_ELMER(test_refusals),
         WITH_ELMER(test_unreachable), WITH_ELMER(test_usage),          WITH_ELMER(test_wait_status),      WITH_ELMER(test_wait_cancelled),
-        WITH_ELMER(test_wait_reconnects), WITH_ELMER(test_wait_interrupted), WITH_ELMER(test_tables), WITH_ELMER(test_tables_of_old_daemons),WITH_ELMER(test_lists),
+        WITH_ELMER(test_wait_reconnects), WITH_ELMER(test_wait_interrupted), WITH_ELMER(test_tables), WITH_ELMER(test_tables_of_old_daemons),
+        WITH_ELMER(test_lines_that_do_not_fit), WITH_ELMER(test_lists),
         WITH_ELMER(test_ids), WITH_ELMER(test_history), WITH_ELMER(test_restart),         WITH_ELMER(test_json), WITH_ELMER(test_hidden),           WITH_ELMER(test_full_output),      WITH_ELMER(test_many_ids),
         WITH_ELMER(test_wrong_state), WITH_ELMER(test_cancel_twice),
     };

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "libelmer/base/clock.h"
+#include "libelmer/wire/queued_lines.h"
 
 #define LOCAL "name = ws1\nresend = 1s\nheartbeat = 1s\nhost_timeout = 3s\nsettle = 0\nallocator = v1\n"
 
@@ -251,11 +252,13 @@ static void test_privacy(void **state)
     struct wire_message lines, query_lines = {.type = WIRE_query_lines, .u.query_lines.queued = true};
     host_relay(&host, 2202, 2002, "bob", &query_lines);
     host_expect_relayed(&host, 2202, WIRE_lines, &lines);
-    const struct wire_queued_line *third = lines.u.lines.queued.items;
-    while (third->job != 3)
-        third++;
-    assert_true(third->hidden && third->held);
-    assert_string_equal(third->name, "");
+    struct queued_line third = {0};
+    assert_true(queued_lines_fit(&lines.u.lines));
+    for (size_t i = 0; i < queued_lines_count(&lines.u.lines) && third.job != 3; i++)
+        third = queued_lines_at(&lines.u.lines, i);
+    assert_int_equal(third.job, 3);
+    assert_true(third.hidden && third.held);
+    assert_string_equal(third.name, "");
     wire_message_fini(&lines);
     query_as(&host, 0, "root", 3, &jobs);
     expect_hidden(only(&jobs), false);
@@ -987,15 +990,18 @@ static void test_pages(void **state)
             assert_string_equal(lines->running.items[0].user, "alice");
             assert_string_equal(lines->running.items[0].processors.items[0].host, "ws1");
         }
-        for (size_t i = 0; i < lines->queued.count; i++) {
-            char reason[40];
-            assert_int_equal(lines->queued.items[i].job, ++last);
-            assert_int_equal(lines->queued.items[i].ahead, last - 2);
-            snprintf(reason, sizeof(reason), last == 2 ? "waits for 1 processor: " : "waits: %d ahead", (int)last - 2);
-            assert_non_null(strstr(lines->queued.items[i].reason, reason));
-            assert_false(lines->queued.items[i].held || lines->queued.items[i].hidden);
+        assert_true(queued_lines_fit(lines));
+        for (size_t i = 0; i < queued_lines_count(lines); i++) {
+            const struct queued_line line = queued_lines_at(lines, i);
+            assert_int_equal(line.job, ++last);
+            assert_int_equal(line.ahead, last - 2);
+            if (last == 2)
+                assert_non_null(strstr(line.reason, "waits for 1 processor: "));
+            else
+                assert_string_equal(line.reason, "");
+            assert_false(line.held || line.hidden);
         }
-        count += lines->queued.count;
+        count += queued_lines_count(lines);
         more = lines->more;
     }
     assert_int_equal(count, JOBS - 1);

@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "libelmer/wire/channel.h"
+#include "libelmer/wire/queued_lines.h"
 #include "libelmer/wire/table.h"
 #include "tests/unit/reference_decode.h"
 #include "tests/unit/wire_fill.h"
@@ -39,6 +40,76 @@ static void every_message_round_trips(void **state)
             free(again);
         }
     }
+}
+
+/* ---- queued lines ---- */
+
+static void queued_lines_are_columns(void **state)
+{
+    static struct queued_lines lines;
+    char names[QUEUED_LINES_MAX][16];
+    struct wire_message in = {.type = WIRE_lines}, out;
+    char *json;
+    size_t size;
+
+    (void)state;
+    for (size_t i = 0; i < QUEUED_LINES_MAX; i++) {
+        (void)snprintf(names[i], sizeof names[i], "job %zu", i);
+        queued_lines_add(&lines, &(struct queued_line){.job = i + 1,
+                                                       .nprocs = 2,
+                                                       .ahead = i,
+                                                       .submitted_ms = 1000 * i,
+                                                       .name = names[i],
+                                                       .user = i % 2 ? "alice" : "bob",
+                                                       .reason = i == 7 ? "held" : "",
+                                                       .held = i == 7,
+                                                       .hidden = i == 9});
+    }
+    queued_lines_put(&lines, &in.u.lines);
+    assert_int_equal(in.u.lines.texts.count, QUEUED_LINES_MAX + 4); /* names, two users, "", "held" */
+    assert_int_equal(wire_encode(&in, WIRE_MINOR, &json, &size, NULL), 0);
+    assert_int_equal(wire_decode(json, size, WIRE_MINOR, &out, NULL), 0);
+    assert_true(queued_lines_fit(&out.u.lines));
+    assert_int_equal(queued_lines_count(&out.u.lines), QUEUED_LINES_MAX);
+    for (size_t i = 0; i < QUEUED_LINES_MAX; i++) {
+        struct queued_line line = queued_lines_at(&out.u.lines, i);
+
+        assert_int_equal(line.job, i + 1);
+        assert_int_equal(line.nprocs, 2);
+        assert_int_equal(line.ahead, i);
+        assert_int_equal(line.submitted_ms, 1000 * i);
+        assert_string_equal(line.name, names[i]);
+        assert_string_equal(line.user, i % 2 ? "alice" : "bob");
+        assert_string_equal(line.reason, i == 7 ? "held" : "");
+        assert_int_equal(line.held, i == 7);
+        assert_int_equal(line.hidden, i == 9);
+    }
+    wire_message_fini(&out);
+    free(json);
+}
+
+/* Each column shorter than the others, each index and mark out of range. */
+static void queued_lines_must_fit(void **state)
+{
+    (void)state;
+    for (int bad = 0; bad < 12; bad++) {
+        struct queued_lines lines = {.count = 0};
+        struct wire_lines m = {.more = false};
+
+        queued_lines_add(&lines, &(struct queued_line){.job = 1, .nprocs = 1, .name = "n", .user = "u", .reason = ""});
+        queued_lines_put(&lines, &m);
+        struct wire_uints *const columns[] = {&m.queued_nprocs, &m.queued_ahead, &m.queued_submitted_ms, &m.queued_names,
+                                              &m.queued_users, &m.queued_reasons, &m.queued_marks, &m.queued_jobs};
+        assert_true(queued_lines_fit(&m));
+        if (bad < 8)
+            columns[bad]->count = 0;
+        else
+            columns[bad - 5]->items[0] = bad == 11 ? 4 : m.texts.count;
+        if (queued_lines_fit(&m))
+            fail_msg("case %d fits", bad);
+    }
+    struct wire_lines none = {.more = false};
+    assert_true(queued_lines_fit(&none));
 }
 
 /* ---- refusals ---- */
@@ -557,6 +628,8 @@ int main(void)
         cmocka_unit_test(random_changes_do_no_harm),
         cmocka_unit_test(invalid_messages_are_not_encoded),
         cmocka_unit_test(null_is_an_empty_text),
+        cmocka_unit_test(queued_lines_are_columns),
+        cmocka_unit_test(queued_lines_must_fit),
         cmocka_unit_test(doubles_are_exact),
         cmocka_unit_test(senders_are_known),
         cmocka_unit_test(tables_describe_the_structs),
