@@ -1,6 +1,6 @@
 #!/bin/bash
 # An upgrade with jobs running, in either order: the daemons of an earlier build, older than TLS, and of this one work
-# together. 65-versions-tls.t has one with TLS.
+# together; and an older elmer leaves a newer store alone. 65-versions-tls.t has one with TLS.
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/jobs.sh"
 . "$(dirname "$0")/versions.sh"
@@ -12,6 +12,21 @@ install_programs
 # One host, so that both daemons can do without anything that came later: TLS, or keys of the configuration.
 on 1 sh -c 'printf "[elmer]\nhosts = ws1\nallocator = v1\nlevels = 6\n" >/etc/elmer/elmer.conf; printf "[rsd]\n" >/etc/elmer/rsd.conf'
 keep_new
+
+# --- an older elmer, the store of a newer one
+store() { on 1 sh -c 'cd /var/lib/elmer && sha256sum elmer.db*'; }
+said_by_elmer() { on 1 journalctl -q -o cat --no-pager -u elmer | grep -q "$1"; }
+on 1 systemctl stop elmer
+before=$(store)
+put previous elmer 1
+on 1 systemctl start elmer 2>/dev/null
+wait_for 10 'an older elmer does not read the store of a newer one, and says what to do' \
+    said_by_elmer 'has schema .* and this elmer knows schemas up to .*start the newer elmer that wrote it, or put back the backup'
+is 'it does not run' "$(on 1 systemctl show -P MainPID elmer)" 0
+is 'and has not touched it' "$(store)" "$before"
+on 1 systemctl reset-failed elmer
+use new elmer
+ready 'the newer one goes on with it'
 
 on 1 systemctl stop rsd elmer
 on 1 sh -c 'rm -f /var/lib/elmer/elmer.db*' # an older elmer does not read the store of a newer one
