@@ -21,6 +21,8 @@ struct client_call {
 
 /* Send and wait for the answer, connecting as often as needed. Fills in request->id. Returns an enum elmer_result. */
 int client_call(struct elmer *elmer, struct wire_message *request, struct client_call *call, int timeout_ms, struct elmer_error *error);
+/* What elmer said of each of the jobs, in their order; NULL of a list of lines. */
+const struct wire_job_view *const *client_views(const struct elmer_jobs *jobs);
 /* Fill in the text and return result. */
 int client_error(struct elmer_error *error, int result, const char *format, ...) __attribute__((format(printf, 3, 4)));
 

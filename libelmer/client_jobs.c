@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "libelmer/client.h"
-#include "libelmer/wire/json_out.h"
 #include "libelmer/wire/queued_lines.h"
 
 /* The answers as they came; the strings of the public view stay in them. */
@@ -385,9 +384,9 @@ bool elmer_job_ended(const struct elmer_job *job)
     return strcmp(job->state, "done") == 0 || strcmp(job->state, "cancelled") == 0;
 }
 
-char *elmer_jobs_json(const struct elmer_jobs *jobs)
+const struct wire_job_view *const *client_views(const struct elmer_jobs *jobs)
 {
-    return answers_of(jobs)->lines ? NULL : json_out_jobs(answers_of(jobs)->views, jobs->count);
+    return answers_of(jobs)->lines ? NULL : answers_of(jobs)->views;
 }
 
 struct text { struct elmer_error *text; };
