@@ -30,7 +30,7 @@ enum {
     REMOVE_WAIT_MS = 20, /* ... but the job's end waits for it no longer than this */
     APPLY_MS = 2000,
     SWEEP_MS = 1000,
-    SWEEP_SOON_MS = 8, /* after an order, then four times as long each time, up to SWEEP_MS */
+    SWEEP_SOON_MS = 3, /* after an order, then four times as long each time, up to SWEEP_MS */
     SWEEP_APPLY_MS = 20,
     PVM_SWEEP_MS = 20,
     BOOST_MS = 10,

@@ -4,8 +4,8 @@
  * not prove that everybody is: a fork that was under way when its parent was set right takes the old class along and
  * shows up later, and a process that vanishes before we look may have left a child. A chain of processes that fork and
  * exit (seen: all the time) would so run away from us. Therefore, after a change, the next walk waits until such forks
- * are through (SETTLE_MS; the fork of a large process takes longer, so once more after SETTLE_AGAIN_MS), and a walk is
- * clean only if nothing was changed and nobody vanished. A group that forks too fast for that is frozen: when
+ * are through (SETTLE_MS; the fork of a large process takes longer: the sweep that follows an order finds it), and a
+ * walk is clean only if nothing was changed and nobody vanished. A group that forks too fast for that is frozen: when
  * cgroup.events says frozen, no thread is in a fork, and one clean walk is a proof. Freezing interrupts system calls
  * (epoll_wait(2) returns EINTR), so it is not done to groups that behave. What is still missed (the fork of a process
  * that waits behind a higher job) is found by the sweeps that follow each order.
@@ -24,14 +24,7 @@
 #include "rsd/root/cpus.h"
 #include "rsd/root/sched.h"
 
-enum {
-    SETTLE_MS = 1,
-    SETTLE_AGAIN_MS = 3,
-    CLEAN_AFTER_CHANGE = 2,
-    FREEZE_AFTER_PASSES = 12,
-    FREEZE_AFTER_MS = 30,
-    RESET_ON_FORK = 1
-};
+enum { SETTLE_MS = 1, FREEZE_AFTER_PASSES = 12, FREEZE_AFTER_MS = 30, RESET_ON_FORK = 1 };
 
 /* struct sched_attr of the kernel; the C library has it only since 2.41, and then clashes with the kernel's header. */
 struct attr {
@@ -210,46 +203,39 @@ int sched_pass(const struct cgroup *group, struct sched_target *target, struct s
 static void walk_once(struct sched_walk *walk, int64_t passed_ms)
 {
     const struct sched_count *count = &walk->count;
-    bool frozen = walk->freezing && group_frozen(walk->group);
+    bool clean, frozen = walk->freezing && group_frozen(walk->group);
     int result = sched_pass(walk->group, &walk->target, &walk->count);
     walk->passes++;
-    if (count->changed > 0)
-        walk->needed = CLEAN_AFTER_CHANGE;
-    walk->clean = count->changed == 0 && count->vanished == 0 && frozen == walk->freezing ? walk->clean + 1 : 0;
-    if (result < 0 || walk->clean >= walk->needed || (walk->clean > 0 && frozen)) {
+    clean = count->changed == 0 && count->vanished == 0 && frozen == walk->freezing;
+    if (result < 0 || clean) {
         walk->result = result;
         walk->done = true;
-    } else if (!walk->freezing && walk->clean == 0 &&
-               (walk->passes >= FREEZE_AFTER_PASSES || passed_ms >= FREEZE_AFTER_MS)) {
+    } else if (!walk->freezing && (walk->passes >= FREEZE_AFTER_PASSES || passed_ms >= FREEZE_AFTER_MS)) {
         walk->freezing = group_freeze(walk->group, true) == 0;
     }
     if (walk->done && walk->freezing)
         group_freeze(walk->group, false);
 }
 
-/* One round over those that are not done. Returns how long to wait before the next, 0 if there is none. */
-static int walk_all(struct sched_walk *walks, size_t count, int64_t passed_ms)
+/* One round over those that are not done. Returns whether another is needed. */
+static bool walk_all(struct sched_walk *walks, size_t count, int64_t passed_ms)
 {
-    int wait = 0;
+    bool again = false;
     for (size_t i = 0; i < count; i++) {
         if (!walks[i].done)
             walk_once(&walks[i], passed_ms);
-        if (!walks[i].done && wait != SETTLE_MS)
-            wait = walks[i].clean ? SETTLE_AGAIN_MS : SETTLE_MS;
+        again |= !walks[i].done;
     }
-    return wait;
+    return again;
 }
 
 void sched_apply(struct sched_walk *walks, size_t count, int64_t limit_ms)
 {
     int64_t start = mono_ms(mono_now()), passed = 0;
-    int wait;
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0; i < count; i++)
         walks[i].result = -ETIME;
-        walks[i].needed = 1;
-    }
-    while (passed < limit_ms && (wait = walk_all(walks, count, passed)) > 0) {
-        poll(NULL, 0, wait);
+    while (passed < limit_ms && walk_all(walks, count, passed)) {
+        poll(NULL, 0, SETTLE_MS);
         passed = mono_ms(mono_now()) - start;
     }
     for (size_t i = 0; i < count; i++) {

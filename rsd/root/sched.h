@@ -38,7 +38,7 @@ struct sched_walk {
     struct sched_target target;
     struct sched_count count; /* of the last walk */
     int result;
-    unsigned passes, clean, needed; /* these are of sched_apply() */
+    unsigned passes; /* these are of sched_apply() */
     bool freezing, done;
 };
 void sched_apply(struct sched_walk *walks, size_t count, int64_t limit_ms);
