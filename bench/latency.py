@@ -3,7 +3,7 @@ from harness import DRIVER, at_most, ms
 
 NAME = "latency"
 ABOUT = "from esubmit to the first instruction"
-FIGURES = ["latency.exec", "latency.esubmit", "latency.first", "latency.all", "latency.pvm"]
+FIGURES = ["latency.exec", "latency.queued", "latency.esubmit", "latency.first", "latency.all", "latency.pvm"]
 
 
 def first_instructions(lab, runs, name):
@@ -30,7 +30,16 @@ def pvm(bench, lab, nodes, count):
     bench.figure("latency.pvm", [delay[0] for delay in delays], "ms", at_most(60), nodes=nodes)
 
 
+def queued(bench, count):
+    """What a durable submission takes where nothing else is to be done: the job waits behind one that has the only processor."""
+    with bench.lab(1, elmer=("allocator = v1", "levels = 1")) as lab:
+        lab.output("alice", "esubmit", "-o", "/dev/null", "1", "sleep", "3600")
+        runs, _ = lab.spawn(count, "esubmit", "-o", "/dev/null", "1", "/bin/true")
+        bench.figure("latency.queued", [ms(end - begin) for begin, end, _ in runs], "ms", at_most(3), nodes=1)
+
+
 def run(bench):
+    queued(bench, bench.size(200, 10))
     sizes = bench.size([1, 2, 6], [1, 2])
     with bench.lab(max(sizes)) as lab:
         runs, _ = lab.spawn(bench.size(200, 20), "/bin/true")
