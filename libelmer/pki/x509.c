@@ -17,13 +17,13 @@
 
 int pki_fail(struct err *err, int code, const char *what)
 {
-    char reason[200] = "out of memory";
-    unsigned long number = ERR_get_error();
+    char reason[200] = "";
+    unsigned long number = ERR_get_error(); /* 0: it was our own look at it that failed */
 
     if (number)
         ERR_error_string_n(number, reason, sizeof reason);
     ERR_clear_error();
-    return err_set(err, code, "%s: %s", what, reason);
+    return err_set(err, code, "%s%s%s", what, number ? ": " : "", reason);
 }
 
 int pki_text(BIO *bio, bool written, char **text, struct err *err)

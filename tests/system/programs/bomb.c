@@ -3,7 +3,7 @@
  * bomb [--ignore-term] [--sessions] COUNT SECONDS
  *   --ignore-term  SIGTERM does nothing
  *   --sessions     each process in a session of its own, where the kernel's autogroups give it a share of its own
- * Writes "ready" when all of them spin. Each ends by an alarm, which nothing here catches.
+ * They begin to spin when all of them are there; then it writes "ready". Each ends by an alarm, which nothing here catches.
  */
 #define _GNU_SOURCE
 #include <getopt.h>
@@ -28,7 +28,7 @@ int main(int argc, char **argv)
 {
     static const struct option options[] = {{"ignore-term", 0, NULL, 'i'}, {"sessions", 0, NULL, 's'}, {NULL, 0, NULL, 0}};
     bool sessions = false;
-    int count, made = 1;
+    int count, made = 1, gate[2];
     unsigned seconds;
     for (int c; (c = getopt_long(argc, argv, "+", options, NULL)) != -1;) {
         if (c == 'i')
@@ -47,16 +47,22 @@ int main(int argc, char **argv)
         return 2;
     }
     alarm(seconds);
+    if (pipe(gate) < 0)
+        return 1;
     for (; made < count; made++) {
         pid_t pid = fork();
         if (pid < 0)
             break;
         if (pid == 0) {
+            char none;
+            close(gate[1]);
+            (void)!read(gate[0], &none, 1); /* until nobody can write any more */
             if (sessions)
                 setsid();
             spin(seconds);
         }
     }
+    close(gate[1]);
     printf("ready %d\n", made);
     fflush(stdout);
     spin(seconds);
