@@ -29,7 +29,7 @@ static const char *waiting_text(const struct record *r, char *text, size_t size)
     const struct core_survey *s = &r->survey;
     FILE *out;
     if (!r->refused && r->ahead) {
-        snprintf(text, size, "waits: %" PRIu32 " ahead", r->ahead);
+        snprintf(text, size, QUEUED_WAITS, (uint64_t)r->ahead);
         return text;
     }
     out = r->refused ? fmemopen(text, size, "w") : NULL;
@@ -210,7 +210,7 @@ void view_queued(const struct record *r, bool all, struct arena *memory, struct 
                                  .held = r->state == JOB_HELD,
                                  .nprocs = r->submit->nprocs,
                                  .ahead = r->ahead,
-                                 .submitted_ms = (uint64_t)r->submitted_ms,
+                                 .submitted_ms = r->submitted_ms > 0 ? (uint64_t)r->submitted_ms : 0,
                                  .reason = usual ? "" : shown_reason(r, all, memory),
                                  .hidden = !all};
 }

@@ -194,19 +194,18 @@ static int fill_running(struct answers *answers, struct elmer_job *job, const st
     return fill_processors(answers, job, line->processors.items, line->processors.count);
 }
 
-/* What view.c says in `jobs`. */
 static const char *waits(struct answers *answers, uint64_t ahead)
 {
     char *text = keep_text(answers, WAITS_MAX);
 
     if (text)
-        snprintf(text, WAITS_MAX, "waits: %llu ahead", (unsigned long long)ahead);
+        snprintf(text, WAITS_MAX, QUEUED_WAITS, ahead);
     return text;
 }
 
 static int fill_queued(struct answers *answers, struct elmer_job *job, const struct queued_line *line)
 {
-    const char *reason = line->reason[0] || line->held ? line->reason : waits(answers, line->ahead);
+    const char *reason = line->reason[0] || line->held || !line->ahead ? line->reason : waits(answers, line->ahead);
 
     if (!reason)
         return -ENOMEM;

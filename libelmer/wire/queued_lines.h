@@ -6,6 +6,7 @@
 #ifndef LIBELMER_WIRE_QUEUED_LINES_H
 #define LIBELMER_WIRE_QUEUED_LINES_H
 
+#include <inttypes.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -14,9 +15,12 @@
 
 enum { QUEUED_LINES_MAX = 256, QUEUED_COLUMNS = 8, QUEUED_TEXTS = 3, QUEUED_RECENT = 4 };
 
+/* The usual reason, of a uint64_t ahead. In `jobs` elmer says it, of a line the reader. */
+#define QUEUED_WAITS "waits: %" PRIu64 " ahead"
+
 struct queued_line {
     uint64_t job, nprocs, ahead, submitted_ms;
-    const char *name, *user, *reason; /* reason "" and not held: it waits for the jobs ahead */
+    const char *name, *user, *reason; /* reason "", not held and some ahead: QUEUED_WAITS */
     bool held, hidden;                /* hidden: of another user, the name is "" */
 };
 

@@ -649,6 +649,23 @@ static void test_lines_that_do_not_fit(void **data)
     }
 }
 
+/* Nothing is made up for a job of which elmer gives no reason. */
+static void test_line_without_reason(void **data)
+{
+    struct world *w = *data;
+    struct wire_job_view view = view_of(5, "x", "queued");
+    struct wire_message query;
+
+    RUN(w, "equery", "-q");
+    accept_command(w);
+    query = peer_expect(&w->elmer, WIRE_query_lines);
+    answer_lines(w, query.id, &view, 1, false);
+    wire_message_fini(&query);
+    assert_int_equal(finish(w), 0);
+    assert_non_null(strstr(w->stdout_text, "queued"));
+    assert_null(strstr(w->stdout_text, "waits"));
+}
+
 static void test_lists(void **data)
 {
     struct world *w = *data;
@@ -886,7 +903,7 @@ int main(void)
         WITH_ELMER(test_submission),  WITH_ELMER(test_defaults),       WITH_ELMER(test_closed_output),   WITH_ELMER(test_same_token),       WITH_ELMER(test_refusals),
         WITH_ELMER(test_unreachable), WITH_ELMER(test_usage),          WITH_ELMER(test_wait_status),      WITH_ELMER(test_wait_cancelled),
         WITH_ELMER(test_wait_reconnects), WITH_ELMER(test_wait_interrupted), WITH_ELMER(test_tables), WITH_ELMER(test_tables_of_old_daemons),
-        WITH_ELMER(test_lines_that_do_not_fit), WITH_ELMER(test_lists),
+        WITH_ELMER(test_lines_that_do_not_fit), WITH_ELMER(test_line_without_reason), WITH_ELMER(test_lists),
         WITH_ELMER(test_ids), WITH_ELMER(test_history), WITH_ELMER(test_restart),         WITH_ELMER(test_json), WITH_ELMER(test_hidden),           WITH_ELMER(test_full_output),      WITH_ELMER(test_many_ids),
         WITH_ELMER(test_wrong_state), WITH_ELMER(test_cancel_twice),
     };
