@@ -2,7 +2,7 @@
 # Sourced after jobs.sh by the files that run an earlier build's daemons beside this one's.
 #
 #   earlier_build FILE      make the build of the commit named in FILE, out of the repository's own history; LAB_PREVIOUS
-#                           (a directory) keeps it for the next time. Ends the test, skipped, where the history is not there.
+#                           (a directory) keeps it for the next time. Ends the test, skipped, in a copy without history.
 #   use new|previous DAEMON [K..]     put it on these nodes (1) and restart it
 #
 # shellcheck disable=SC2154 # variables of lib.sh
@@ -10,6 +10,8 @@ earlier_build() {
     commit=$(cat "$1")
     previous=${LAB_PREVIOUS:-$tmp/previous}/$commit
     if ! git -C "$top" cat-file -e "$commit^{commit}" 2>/dev/null; then
+        # Only a copy without the history may do without: a whole one that has lost the commit would never test it again.
+        [ "$(git -C "$top" rev-parse --is-shallow-repository 2>/dev/null)" != false ] || bail_out "the commit $commit of $1 is not in the history"
         skip 'an earlier build' "its commit $commit is not in the history of this copy"
         done_testing
         exit 0
