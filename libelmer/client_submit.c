@@ -196,7 +196,7 @@ static int set_identity(struct wire_submit *submit, const struct elmer_submissio
     submit->submit_host = made->host;
     if (s->token && (!*s->token || strlen(s->token) > 64 || !str_valid_utf8(s->token, strlen(s->token))))
         return client_error(error, ELMER_USAGE, "a token has 1 to 64 bytes of UTF-8");
-    if (!s->token && str_random_token(made->token) < 0)
+    if (!s->token && str_unique_token(made->token) < 0)
         return client_error(error, ELMER_FAILED, "no random numbers: %s", strerror(errno));
     submit->token = s->token ? s->token : made->token;
     if (!s->name)

@@ -3,10 +3,13 @@
 #include "libelmer/base/str.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
+
+#include "libelmer/base/clock.h"
 
 char *str_format(const char *format, ...)
 {
@@ -161,13 +164,14 @@ size_t str_distance(const char *a, const char *b)
     return row[n];
 }
 
-int str_random_token(char *out)
+int str_unique_token(char *out)
 {
-    unsigned char bytes[16];
+    unsigned char bytes[10];
 
     if (getrandom(bytes, sizeof bytes, GRND_NONBLOCK) != (ssize_t)sizeof bytes)
         return errno == 0 ? -EIO : -errno;
+    (void)snprintf(out, 13, "%012" PRIx64, (uint64_t)wall_now().ms & 0xffffffffffff);
     for (size_t i = 0; i < sizeof bytes; i++)
-        (void)snprintf(out + 2 * i, 3, "%02x", bytes[i]);
+        (void)snprintf(out + 12 + 2 * i, 3, "%02x", bytes[i]);
     return 0;
 }

@@ -184,15 +184,19 @@ static void distances(void **state)
     assert_int_equal(str_distance(long_a, long_b), 63); /* bounded */
 }
 
-static void tokens_differ(void **state)
+static void tokens_differ_and_are_in_order(void **state)
 {
-    char a[33], b[33];
+    char a[33], b[33], later[33];
 
     (void)state;
-    assert_int_equal(str_random_token(a), 0);
-    assert_int_equal(str_random_token(b), 0);
+    assert_int_equal(str_unique_token(a), 0);
+    assert_int_equal(str_unique_token(b), 0);
     assert_int_equal(strspn(a, "0123456789abcdef"), 32);
-    assert_string_not_equal(a, b);
+    assert_string_not_equal(a + 12, b + 12);
+    for (int64_t begin = wall_now().ms; wall_now().ms < begin + 2;)
+        ;
+    assert_int_equal(str_unique_token(later), 0);
+    assert_true(strcmp(a, later) < 0);
 }
 
 static void formatted_strings(void **state)
@@ -263,8 +267,9 @@ static void lines_have_the_program_in_front(void **state)
     log_open("elmer", LOG_LEVEL_INFO);
     log_debug("not shown");
     log_notice("two\nlines");
-    assert_string_equal(captured(&capture, text, sizeof text),
-                        "elmer: job=5 done\nelmer: error: bad\nelmer: warning: odd\nelmer: asked for\nelmer: two lines\n");
+    assert_string_equal(
+        captured(&capture, text, sizeof text),
+        "elmer: job=5 done\nelmer: error: bad\nelmer: warning: odd\nelmer: asked for\nelmer: two lines\n");
     memset(huge, 'x', sizeof huge - 1);
     huge[sizeof huge - 1] = '\0';
     log_info("%s", huge);
@@ -388,7 +393,7 @@ int main(void)
         cmocka_unit_test(host_names_are_checked),
         cmocka_unit_test(decimals_are_whole),
         cmocka_unit_test(distances),
-        cmocka_unit_test(tokens_differ),
+        cmocka_unit_test(tokens_differ_and_are_in_order),
         cmocka_unit_test(formatted_strings),
         cmocka_unit_test(lines_have_the_program_in_front),
         cmocka_unit_test(the_journal_gets_priorities),
