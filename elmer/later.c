@@ -113,6 +113,12 @@ static void go_on(struct daemon *d, const struct deferred *w)
     }
 }
 
+/* Nobody notices whether these come some milliseconds later, and then they are written together. */
+static bool may_linger(const struct deferred *wait)
+{
+    return wait->kind == WAIT_TAKEN || wait->kind == WAIT_FORGET || wait->kind == WAIT_SETTLED;
+}
+
 void later_put(struct daemon *d, const struct deferred *wait)
 {
     uint64_t number = d->last_put;
@@ -120,6 +126,8 @@ void later_put(struct daemon *d, const struct deferred *wait)
         go_on(d, wait);
         return;
     }
+    if (!may_linger(wait))
+        store_want(d->store, number);
     struct deferred *copy = mem_zalloc(sizeof(*copy));
     *copy = *wait;
     copy->number = number;

@@ -2,10 +2,10 @@
  *
  * Life of a record: store_put() gives it a number and queues it -> the writer thread takes all that is queued as one
  * batch and writes it in one transaction -> the loop is woken and told the highest number on disk. While a batch is
- * being written the next one gathers: that is the whole of the group commit. A batch that fails stays at the head and
- * is tried again each second, together with what has come meanwhile, so the order of commits is that of store_put().
- * Reads: one at a time, or some looks for tokens together, in a worker thread of libuv, on a connection of their own
- * (WAL: they do not wait for the writer). */
+ * being written the next one gathers, and a little longer where that keeps nobody waiting: see gather(). A batch that
+ * fails stays at the head and is tried again each second, together with what has come meanwhile, so the order of
+ * commits is that of store_put(). Reads: one at a time, or some looks for tokens together, in a worker thread of libuv,
+ * on a connection of their own (WAL: they do not wait for the writer). */
 #include "config.h"
 
 #include "elmer/store.h"
@@ -21,7 +21,9 @@
 #include "libelmer/base/clock.h"
 #include "libelmer/base/log.h"
 
-enum { TOGETHER = 64 };
+/* A batch of MANY shows that more will come soon: so long is waited for them, and no longer when there are FULL.
+ * LAZY_NS: what nobody waits for. */
+enum { TOGETHER = 64, MANY = 8, FULL = 256, GATHER_NS = 3000000, LAZY_NS = 5000000 };
 
 struct batch {
     struct record **items;
@@ -72,8 +74,8 @@ struct store {
     uv_async_t async;
     uv_thread_t thread;
     struct batch waiting;
-    uint64_t waiting_number, written_number;
-    bool stop, failing, news, trim;
+    uint64_t waiting_number, written_number, wanted; /* the last put, committed, that somebody waits for */
+    bool stop, failing, news, trim, gathering;
     struct store_limits limits;
     struct err failure;
     bool was_failing; /* loop only */
@@ -127,13 +129,31 @@ static void batch_clear(struct batch *batch)
     *batch = (struct batch){0};
 }
 
+/* With the mutex, when something waits. A batch writes the last page of each table again, and a sync costs the same for
+ * one record and for a hundred: so let more come, as long as nobody is kept waiting who would notice. */
+static void gather(struct store *s, bool many)
+{
+    uint64_t begin = uv_hrtime(), now = begin, end;
+    s->gathering = true;
+    do {
+        end = begin + (s->wanted <= s->written_number ? LAZY_NS : many ? GATHER_NS : 0);
+        if (s->stop || s->waiting.count >= FULL || now >= end)
+            break;
+        uv_cond_timedwait(&s->wake, &s->mutex, end - now);
+        now = uv_hrtime();
+    } while (true);
+    s->gathering = false;
+}
+
 /* Take what waits into batch (behind what a failure has left there), or the wish to trim when nothing does. Returns the
  * number of the last one, 0: stop or trim. */
-static uint64_t take(struct store *s, struct batch *batch, bool *trim)
+static uint64_t take(struct store *s, struct batch *batch, bool many, bool *trim)
 {
     uv_mutex_lock(&s->mutex);
     while (!s->stop && !s->trim && batch_empty(&s->waiting) && batch_empty(batch))
         uv_cond_wait(&s->wake, &s->mutex);
+    if (!batch_empty(&s->waiting) && batch_empty(batch))
+        gather(s, many);
     for (size_t i = 0; i < s->waiting.count; i++)
         batch_add(batch, s->waiting.items[i]);
     for (size_t i = 0; i < s->waiting.ncertificates; i++)
@@ -188,8 +208,8 @@ static void writer(void *data)
     struct store *s = data;
     struct batch batch = {0};
     uint64_t number;
-    bool trim;
-    while ((number = take(s, &batch, &trim)) != 0 || trim) {
+    bool trim, many = false; /* the last batch was large */
+    while ((number = take(s, &batch, many, &trim)) != 0 || trim) {
         struct err err = ERR_INIT;
         if (trim) {
             trim_history(s);
@@ -204,6 +224,7 @@ static void writer(void *data)
                       batch.count);
             break;
         }
+        many = !code && batch.count >= MANY;
         if (!code)
             batch_clear(&batch);
     }
@@ -233,7 +254,7 @@ static void on_async(uv_async_t *async)
 static uint64_t put_done(struct store *s)
 {
     s->waiting_number = ++s->put;
-    if (!s->failing)
+    if (!s->failing && (!s->gathering || s->waiting.count >= FULL))
         uv_cond_signal(&s->wake);
     uv_mutex_unlock(&s->mutex);
     return s->put;
@@ -251,6 +272,17 @@ uint64_t store_put_certificate(struct store *s, const struct certificate *certif
     uv_mutex_lock(&s->mutex);
     batch_add_certificate(&s->waiting, certificate);
     return put_done(s);
+}
+
+void store_want(struct store *s, uint64_t number)
+{
+    uv_mutex_lock(&s->mutex);
+    bool news = s->wanted <= s->written_number;
+    if (number > s->wanted)
+        s->wanted = number;
+    if (news && s->gathering)
+        uv_cond_signal(&s->wake);
+    uv_mutex_unlock(&s->mutex);
 }
 
 uint64_t store_committed(const struct store *s)

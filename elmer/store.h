@@ -49,10 +49,13 @@ void store_check(struct store *store);
 /* Remove what is beyond the limits, in the writer's thread when it has nothing else to do. */
 void store_trim(struct store *store, const struct store_limits *limits);
 
-/* Write the record (taken over); what still waits of the same job is replaced. Returns its number, counted from 1. */
+/* Write the record (taken over) within a few milliseconds; what still waits of the same job is replaced. Returns its
+ * number, counted from 1. */
 uint64_t store_put(struct store *store, struct record *record);
 /* The same of a certificate, which is copied. */
 uint64_t store_put_certificate(struct store *store, const struct certificate *certificate);
+/* Somebody waits for all up to this number: write it at once. */
+void store_want(struct store *store, uint64_t number);
 uint64_t store_committed(const struct store *store);
 
 /* Records of these jobs (in the order of ids; unknown ones left out), or of the job of (uid, token). The records belong

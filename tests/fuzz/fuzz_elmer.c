@@ -170,6 +170,11 @@ uint64_t store_put(struct store *store, struct record *record)
     return ++store->put;
 }
 
+void store_want(struct store *store, uint64_t number)
+{
+    FUZZ_CHECK(number <= store->put, "waited for what was never put");
+}
+
 uint64_t store_committed(const struct store *store)
 {
     return store->committed;

@@ -9,6 +9,7 @@
 #include <cmocka.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -261,7 +262,8 @@ static void test_read(void **state)
     assert_int_equal(bed->answers, 3);
 }
 
-/* Many looks at once are answered in their order, together with other reads between them, and what is closed is let go. */
+/* Many looks at once are answered in their order, together with other reads between them, and what is closed is let go.
+ */
 static void test_many_finds(void **state)
 {
     enum { COUNT = 300 };
@@ -289,6 +291,46 @@ static void test_many_finds(void **state)
         store_find(bed->store, 5, "1", answer, bed);
     close_store(bed);
     assert_int_equal(bed->answers, COUNT + 1);
+}
+
+/* As the store counts them, for its check after a crash. */
+static uint64_t commits(const struct bed *bed)
+{
+    char path[80];
+    uint64_t count = 0;
+    snprintf(path, sizeof(path), "%s.lock", bed->path);
+    FILE *file = fopen(path, "r");
+    assert_non_null(file);
+    assert_int_equal(fscanf(file, "commits %" SCNu64, &count), 1);
+    fclose(file);
+    return count;
+}
+
+/* What nobody waits for is written soon, but together; what somebody waits for takes the others along. */
+static void test_together(void **state)
+{
+    struct bed *bed = *state;
+    await(bed, store_put(bed->store, make(1, 5, "first", JOB_RUNNING, true)));
+    uint64_t before = commits(bed), last = 0;
+    for (uint64_t id = 1; id <= 300; id++) {
+        char token[32];
+        snprintf(token, sizeof(token), "%" PRIu64, id);
+        last = store_put(bed->store, make(id, 5, token, JOB_RUNNING, id > 1));
+    }
+    await(bed, last);
+    assert_true(commits(bed) > before);
+    assert_true(commits(bed) - before < 100);
+    before = commits(bed);
+    for (uint64_t id = 1; id <= 20; id++) {
+        store_put(bed->store, make(id, 5, "", JOB_RUNNING, false));
+        last = store_put(bed->store, make(id + 20, 5, "", JOB_RUNNING, false));
+        store_want(bed->store, last);
+        await(bed, last);
+    }
+    assert_true(commits(bed) - before <= 40);
+    store_want(bed->store, last); /* it is there */
+    await(bed, store_put(bed->store, make(1, 5, "", JOB_DONE, false)));
+    close_store(bed);
 }
 
 /* What was put is on disk after store_close(), without a turn of the loop. */
@@ -575,6 +617,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_round, setup, teardown),
         cmocka_unit_test_setup_teardown(test_read, setup, teardown),
         cmocka_unit_test_setup_teardown(test_many_finds, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_together, setup, teardown),
         cmocka_unit_test_setup_teardown(test_close_writes, setup, teardown),
         cmocka_unit_test_setup_teardown(test_refused, setup, teardown),
         cmocka_unit_test_setup_teardown(test_missing, setup, teardown),
