@@ -65,8 +65,10 @@ static void log_change(const struct job *job, const struct core_job *state)
     const char *reason = state->state == JOB_ENDING || state->state == JOB_CANCELLED ? reason_name(state->reason) : "";
     if (state->state == job->logged)
         return;
-    log_info("job=%" PRIu64 " user=%s %s%s%s", job->id, job->user, job_state_name(state->state), *reason ? ": " : "",
-             reason);
+    /* a job that goes well passes through these two in milliseconds, and each line costs as much as a commit */
+    bool passing = state->state == JOB_STARTING || (state->state == JOB_ENDING && state->reason == REASON_EXITED);
+    (passing ? log_debug : log_info)("job=%" PRIu64 " user=%s %s%s%s", job->id, job->user, job_state_name(state->state),
+                                     *reason ? ": " : "", reason);
     if (state->state == JOB_QUEUED && state->attempt)
         log_notice("job=%" PRIu64 " user=%s goes back into the queue after attempt %" PRIu32 ": %s", job->id, job->user,
                    state->attempt, state->text);
