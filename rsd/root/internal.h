@@ -32,7 +32,9 @@ enum {
     SWEEP_MS = 1000,
     SWEEP_SOON_MS = 3, /* after an order, then four times as long each time, up to SWEEP_MS */
     SWEEP_APPLY_MS = 20,
-    PVM_SWEEP_MS = 20,
+    PVM_SWEEP_MS = 20, /* at least between looks for new tasks */
+    PVM_SWEEP_MAX_MS = 200,
+    PVM_CALM_PART = 64,
     BOOST_MS = 10,
     BOOST_EVERY_MS = 10000,
     PVM_BOOST_MS = 3000
@@ -131,7 +133,7 @@ struct root {
     char groups[4096];
     int tmp_fd; /* RUNDIR/jobs */
     int64_t contact_ms; /* CLOCK_BOOTTIME; 0: none yet */
-    int64_t sweep_ms, sweep_step_ms, pvm_sweep_ms, boost_ms, watchdog_ms;
+    int64_t sweep_ms, sweep_step_ms, pvm_sweep_ms, pvm_news_ms, boost_ms, watchdog_ms;
     uint64_t watchdog_us; /* 0: none */
     bool stop;
     int status;

@@ -119,6 +119,16 @@ void ranks_apply(struct root *root, struct job *job)
     apply_one(root, job, APPLY_MS);
 }
 
+/* Each look interrupts the first job for some 40 us, and most spawn at their start only: the longer it has been calm,
+ * the longer it may be until the next look. On average a new task waits for 1 / PVM_CALM_PART of that time. */
+static void plan_new_tasks(struct root *root, int64_t now)
+{
+    int64_t step = (now - root->pvm_news_ms) / (PVM_CALM_PART / 2);
+    if (step < PVM_SWEEP_MS)
+        step = PVM_SWEEP_MS;
+    root->pvm_sweep_ms = now + (step < PVM_SWEEP_MAX_MS ? step : PVM_SWEEP_MAX_MS);
+}
+
 /* All jobs together, from the top down, so that nobody is above a job that was ordered above him, and that the pauses
  * of the walks are taken once and not for each. */
 void ranks_apply_all(struct root *root)
@@ -143,9 +153,11 @@ void ranks_apply_all(struct root *root)
         take_walk(root, jobs[i], &walks[i], true);
     free(walks);
     free(jobs);
-    root->sweep_ms =
-        mono_ms(mono_now()) + SWEEP_SOON_MS; /* for what was in the middle of a fork for long: see sched.c */
+    int64_t now = mono_ms(mono_now());
+    root->sweep_ms = now + SWEEP_SOON_MS; /* for what was in the middle of a fork for long: see sched.c */
     root->sweep_step_ms = SWEEP_SOON_MS;
+    root->pvm_news_ms = now;
+    plan_new_tasks(root, now);
 }
 
 void ranks_process(struct root *root, struct job *job, pid_t pid)
@@ -227,21 +239,25 @@ static int compare_pids(const void *a, const void *b)
 }
 
 /* pvmds are born with SCHED_RESET_ON_FORK, so their tasks begin in SCHED_OTHER: only new processes are looked at, which
- * is cheap. */
-static void sweep_new_tasks(struct root *root, struct job *job)
+ * is cheap. Returns whether there were any. */
+static bool sweep_new_tasks(struct root *root, struct job *job)
 {
     struct group_pids pids = {0};
+    bool any = false;
     if (group_pids(job->group.job_fd, &pids) < 0)
-        return;
+        return false;
     if (pids.count > 0)
         qsort(pids.items, pids.count, sizeof *pids.items, compare_pids);
     for (size_t i = 0; i < pids.count; i++) {
         if (job->seen.count == 0 ||
-            !bsearch(&pids.items[i], job->seen.items, job->seen.count, sizeof *pids.items, compare_pids))
+            !bsearch(&pids.items[i], job->seen.items, job->seen.count, sizeof *pids.items, compare_pids)) {
             ranks_process(root, job, pids.items[i]);
+            any = true;
+        }
     }
     group_pids_fini(&job->seen);
     job->seen = pids;
+    return any;
 }
 
 /* An adopted supervisor names its helpers only once: drop those that have left the group, their pids may come again. */
@@ -308,8 +324,8 @@ void ranks_sweep(struct root *root, int64_t now)
         boost_end(root, job, now);
         if (now >= root->sweep_ms)
             sweep(root, job);
-        else if (now >= root->pvm_sweep_ms && has_new_tasks_to_lower(root, job))
-            sweep_new_tasks(root, job);
+        else if (now >= root->pvm_sweep_ms && has_new_tasks_to_lower(root, job) && sweep_new_tasks(root, job))
+            root->pvm_news_ms = now;
     }
     floods_changed = sweep_floods(root, now);
     if (now >= root->boost_ms) {
@@ -323,7 +339,7 @@ void ranks_sweep(struct root *root, int64_t now)
     if (floods_changed)
         ranks_apply_all(root);
     if (now >= root->pvm_sweep_ms)
-        root->pvm_sweep_ms = now + PVM_SWEEP_MS;
+        plan_new_tasks(root, now);
 }
 
 int64_t ranks_next(const struct root *root)

@@ -75,7 +75,7 @@ static int root_init(struct root *root, int fd_net, pid_t net_pid, const struct 
                           .reaper_fd = -1,
                           .groups_fd = -1,
                           .tmp_fd = -1};
-    root->sweep_ms = root->pvm_sweep_ms = root->boost_ms = now;
+    root->sweep_ms = root->pvm_sweep_ms = root->pvm_news_ms = root->boost_ms = now;
     root->sweep_step_ms = SWEEP_MS;
     limits_of_daemon(&root->limits);
     result = channel_init(&root->net, fd_net, WIRE_FROM_HOST, NET_OUT_MAX);
