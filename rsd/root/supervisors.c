@@ -60,20 +60,30 @@ static int listen_at(const struct root *root, const struct job *job, struct err 
     return fd;
 }
 
-static _Noreturn void supervisor_exec(const struct root *root, const struct job *job, int channel, int listener)
+struct birth {
+    const struct root *root;
+    const struct job *job;
+    int channel, listener;
+};
+
+/* In the memory of the daemon: see group_spawn(). */
+static void supervisor_exec(void *data)
 {
+    const struct birth *birth = data;
+    const struct root *root = birth->root;
+    const struct job *job = birth->job;
     char journal[128], lease[80];
     char *argv[] = {(char *)"elmer-supervisor", job->lease_ms > 0 ? lease : NULL, NULL};
     char *envp[] = {(char *)"PATH=/usr/sbin:/usr/bin:/sbin:/bin", (char *)"SYSTEMD_NSS_DYNAMIC_BYPASS=1", NULL, NULL};
     const char *stream = getenv("JOURNAL_STREAM");
     struct sigaction ignore = {.sa_handler = SIG_IGN};
     sigset_t none;
-    int null;
+    int null, channel, listener;
     snprintf(lease, sizeof lease, "--lease=%" PRId64 ",%" PRId64, job->lease_ms, root->contact_ms);
     if (stream && snprintf(journal, sizeof journal, "JOURNAL_STREAM=%s", stream) < (int)sizeof journal)
         envp[2] = journal;
-    channel = fcntl(channel, F_DUPFD, 10);
-    listener = fcntl(listener, F_DUPFD, 10);
+    channel = fcntl(birth->channel, F_DUPFD, 10);
+    listener = fcntl(birth->listener, F_DUPFD, 10);
     null = open("/dev/null", O_RDWR);
     dup2(null, 0);
     dup2(2, 1);
@@ -109,6 +119,7 @@ static void send_begin(struct root *root, struct job *job, const char *user)
 int supervisor_start(struct root *root, struct job *job, const char *user, struct err *err)
 {
     int pair[2] = {-1, -1}, listener = -1, result = 0;
+    struct birth birth;
     pid_t pid;
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
         return err_set(err, -errno, "cannot make a socket: %s", strerror(errno));
@@ -126,9 +137,8 @@ int supervisor_start(struct root *root, struct job *job, const char *user, struc
         return err_set(err, result, "cannot keep the job's lease in %s/sup: %s", root->config->rundir,
                        strerror(-result));
     }
-    pid = group_fork(job->group.sup_fd, &job->supervisor_pidfd);
-    if (pid == 0)
-        supervisor_exec(root, job, pair[1], listener);
+    birth = (struct birth){root, job, pair[1], listener};
+    pid = group_spawn(job->group.sup_fd, &job->supervisor_pidfd, supervisor_exec, &birth);
     close(pair[1]);
     close(listener);
     if (pid < 0) {

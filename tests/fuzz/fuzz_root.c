@@ -83,6 +83,13 @@ pid_t group_fork(int leaf_fd, int *pidfd)
     return world_fails() ? (close(*pidfd), *pidfd = -1, -EAGAIN) : world_new_pid();
 }
 
+pid_t group_spawn(int leaf_fd, int *pidfd, void (*run)(void *data), void *data)
+{
+    (void)run;
+    (void)data;
+    return group_fork(leaf_fd, pidfd);
+}
+
 int group_pids(int leaf_fd, struct group_pids *pids)
 {
     size_t count = input_below(world_input(), 4);
