@@ -11,6 +11,7 @@ import resource
 import shutil
 import signal
 import sqlite3
+import statistics
 import subprocess
 import tempfile
 import time
@@ -179,7 +180,6 @@ def recompute(bench, cluster, rounds):
     steps = sorted(cluster.steps("empty", before), reverse=True)[:rounds]
     bench.figure("scale.recompute", [decided for decided, _ in steps], "ms", at_most(20) if n == 10000 else None, hosts=n, levels=LEVELS)
     bench.figure("scale.recompute_done", [done for _, done in steps], "ms", hosts=n, levels=LEVELS)
-    return bench.records[-2]["value"]
 
 
 def queue(bench, cluster, count):
@@ -204,19 +204,34 @@ def one_size(bench, hosts):
         share = 100 * (cluster.cpu_seconds() - cpu) / (time.monotonic() - begin)
         bench.figure("scale.rest_cpu", [share], "%", at_most(25) if hosts == 10000 else None, hosts=hosts, report_s=REPORT_S)
         allocate(bench, cluster, bench.size(5, 1))
-        value = recompute(bench, cluster, bench.size(5, 1))
+        recompute(bench, cluster, bench.size(5, 1))
         queue(bench, cluster, bench.size(100000 if hosts == 10000 else 10000, 200))
-        return value
     finally:
         with harness.undisturbed():
             cluster.close()
 
 
+def exponent(points):
+    """b of a x n^b, by least squares of the logarithms."""
+    x, y = ([math.log(value) for value in values] for values in zip(*points))
+    return statistics.linear_regression(x, y).slope
+
+
+def growth(bench, name, sizes):
+    """How a figure grows with the hosts; of jobs on all processors, where there are some. Over all sizes, and over the last two: small ones are partly what does
+    not grow, and from 10,000 on the hosts no longer fit into the processor's cache. The bar is what n log n would give."""
+    values = {record["parameters"]["hosts"]: max(record["value"], 1e-3) for record in bench.records
+              if record["name"] == name and record["parameters"].get("nprocs") in (None, record["parameters"]["hosts"])}
+    bar = at_most(round(exponent([(n, n * math.log(n)) for n in sizes]), 3)) if len(sizes) > 2 else None
+    bench.figure("scale.growth", [exponent([(n, values[n]) for n in sizes])], "exponent", bar, of=name, hosts=f"{sizes[0]}..{sizes[-1]}")
+
+
 def run(bench):
     sizes = bench.size([100, 1000, 10000], [20, 100])
     resource.setrlimit(resource.RLIMIT_NOFILE, (resource.getrlimit(resource.RLIMIT_NOFILE)[1],) * 2)
-    values = [(hosts, one_size(bench, hosts)) for hosts in sizes]
-    # the exponent of the last step; n log n from 1,000 to 10,000 would be 1.125
-    (n1, v1), (n2, v2) = values[-2:]
-    bench.figure("scale.growth", [math.log(max(v2, 1e-3) / max(v1, 1e-3)) / math.log(n2 / n1)], "exponent", at_most(1.13) if n2 == 10000 else None,
-                 of="scale.recompute", hosts=f"{n1}..{n2}")
+    for hosts in sizes:
+        one_size(bench, hosts)
+    for name in ("scale.allocate", "scale.recompute", "scale.rest_cpu", "scale.link"):
+        growth(bench, name, sizes)
+        if len(sizes) > 2:
+            growth(bench, name, sizes[-2:])

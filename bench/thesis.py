@@ -9,12 +9,12 @@ import os
 import re
 import time
 
-from harness import Failure, at_least, at_most
+from harness import Failure, at_least, at_most, cpu_seconds
 
 NAME = "thesis"
 ABOUT = "what the first job pays, and what a pair gains"
 FIGURES = ["thesis.alone", "thesis.speedup", "thesis.idle", "thesis.first", "thesis.later", "thesis.makespan", "thesis.first_ratio",
-           "thesis.makespan_ratio", "thesis.later_cycles"]
+           "thesis.first_cpu_ratio", "thesis.makespan_ratio", "thesis.later_cycles", "thesis.elmer_cycles"]
 EXAMPLES = "/usr/libexec/elmer/examples"
 SCOPE = "elmer.slice/elmer-jobs.scope"
 BARRIERS = ["v1", "v2", "v3", "v4"]  # v4 is ours: it leaves about half of both processors
@@ -49,7 +49,8 @@ class Job:
         self.submitted, self.ended = stamp(record["submitted"]), stamp(record["ended"])
         self.turnaround = self.ended - self.submitted
         running = self.ended - stamp(record["started"])
-        self.idle = 1 - max(usage["cpu_seconds"] for usage in record["usage"]) / running
+        used = [usage["cpu_seconds"] for usage in record["usage"]]
+        self.cpu_seconds, self.idle = sum(used), 1 - max(used) / running
         where = re.search(r"barrier_host=(\S+)", said)
         self.barrier_host = where.group(1) if where else None
         return self
@@ -59,7 +60,7 @@ class Programs:
     """Commands whose lengths are about equal on this machine."""
 
     def __init__(self, bench, lab):
-        self.m, seconds = self.size_ep(lab, bench.size(6, 0.7))
+        self.m, seconds = self.size_ep(lab, bench.size(5, 0.7))
         self.factors = {}
         for name in BARRIERS:
             guess = bench.size(0.5, 0.05)
@@ -90,34 +91,38 @@ class Programs:
 
 
 class Watch:
-    """Looks at the CPU time of two jobs while both run. In real time above them, or it would not be heard; it sleeps nearly always."""
+    """Looks at the CPU time of two jobs and of Elmer while both run. In real time above them, or it would not be heard; it sleeps nearly always."""
 
     def __init__(self, lab, first, later, nodes, interval_s):
-        self.paths = {node: [os.path.join(lab.group(node), SCOPE, f"{job.id}.1/job/cpu.stat") for job in (first, later)] for node in nodes}
+        self.groups = {node: (self.job(lab, node, first), self.job(lab, node, later), self.daemons(lab, node, first, later)) for node in nodes}
         self.interval_s, self.samples = interval_s, []
 
     @staticmethod
-    def used(path):
-        with open(path, encoding="ascii") as file:
-            return int(file.readline().split()[1]) / 1e6
+    def job(lab, node, job, leaf="job"):
+        return os.path.join(lab.group(node), SCOPE, f"{job.id}.1", leaf)
+
+    @classmethod
+    def daemons(cls, lab, node, first, later):
+        services = ("rsd", "elmer") if node == 1 else ("rsd",)
+        return [os.path.join(lab.group(node), f"system.slice/{name}.service") for name in services] + [cls.job(lab, node, job, "sup") for job in (first, later)]
 
     def look(self):
         """False when the first job is gone; a later one that is not there yet is no sample."""
-        sample = {}
-        for node, (first, later) in self.paths.items():
+        sample = []
+        for first, later, daemons in self.groups.values():
             try:
-                used = self.used(first)
+                used = cpu_seconds(first)
             except OSError:
                 return False
             try:
-                sample[node] = (time.monotonic(), used, self.used(later))
+                sample.append((time.monotonic(), used, cpu_seconds(later), sum(map(cpu_seconds, daemons))))
             except OSError:
                 return True
-        self.samples.append(sample)
+        self.samples.append([sum(column) for column in zip(*sample)])
         return True
 
     def run(self):
-        """Returns the share that the later job got of the cycles that the first one left, or None if it never ran beside it."""
+        """Returns the shares of the cycles that the first job left which the later job and Elmer's own processes got, or None if the later one never ran beside it."""
         before = os.sched_getscheduler(0), os.sched_getparam(0)
         os.sched_setscheduler(0, os.SCHED_FIFO | os.SCHED_RESET_ON_FORK, os.sched_param(58))
         try:
@@ -127,9 +132,8 @@ class Watch:
             os.sched_setscheduler(0, *before)
         if len(self.samples) < 2:
             return None
-        begin, end = self.samples[0], self.samples[-1]
-        left = sum((end[n][0] - begin[n][0]) - (end[n][1] - begin[n][1]) for n in self.paths)
-        return sum(end[n][2] - begin[n][2] for n in self.paths) / left if left > 0 else None
+        wall, first, later, daemons = (end - begin for begin, end in zip(self.samples[0], self.samples[-1]))
+        return (later / (wall - first), daemons / (wall - first)) if wall > first else None
 
 
 class Pair:
@@ -158,14 +162,14 @@ class Pair:
         return first, self.later().finish()
 
     def both(self):
-        """Returns the jobs and what the later one got."""
+        """Returns the jobs and what the later one and the daemons got."""
         first, later = self.first(), self.later()
         nodes = [int(self.free_host[2:])] if self.how == "subset" else [1, 2]
-        share = Watch(self.lab, first, later, nodes, self.bench.size(0.2, 0.005)).run()
+        shares = Watch(self.lab, first, later, nodes, self.bench.size(0.5, 0.005)).run()
         first.finish()
         later.finish()
         self.check_places(first, later)
-        return first, later, share
+        return first, later, shares
 
     def run(self, mode, rounds, idle):
         alone, shared = [], []
@@ -190,9 +194,11 @@ class Pair:
         limit = round(1 - 0.45 * idle[self.first_name] + 0.02, 3) if self.later_name == "ep" else 1.01
         ratios = [ts / ss for ss, ts in zip(makespans["SS"], makespans["TS"])]
         self.bench.figure("thesis.makespan_ratio", ratios, "", at_most(limit) if rt else None, **what)
-        shares = [share for _, _, share in shared if share is not None]
+        self.bench.figure("thesis.first_cpu_ratio", [ts[0].cpu_seconds / ss[0].cpu_seconds for ss, ts in zip(alone, shared)], "", **what)
+        shares = [both for _, _, both in shared if both is not None]
         if self.later_name == "ep" and shares:
-            self.bench.figure("thesis.later_cycles", shares, "", at_least(0.9) if rt else None, **what)
+            self.bench.figure("thesis.later_cycles", [later for later, _ in shares], "", at_least(0.9) if rt else None, **what)
+            self.bench.figure("thesis.elmer_cycles", [daemons for _, daemons in shares], "", **what)
 
 
 def programs_alone(bench, lab, programs, rounds):

@@ -54,11 +54,11 @@ class Processes:
 
 
 def rest(processes, seconds):
-    """(CPU in percent of one, wake-ups per second) over so long a time."""
-    cpu, wakeups, begin = processes.cpu_seconds(), processes.wakeups(), time.monotonic()
+    """(CPU in percent of one, wake-ups per second) of each over so long a time."""
+    begin = [(each.cpu_seconds(), each.wakeups(), time.monotonic()) for each in processes]
     time.sleep(seconds)
-    took = time.monotonic() - begin
-    return 100 * (processes.cpu_seconds() - cpu) / took, (processes.wakeups() - wakeups) / took
+    end = [(each.cpu_seconds(), each.wakeups(), time.monotonic()) for each in processes]
+    return [(100 * (cpu - cpu0) / (now - now0), (wakeups - wakeups0) / (now - now0)) for (cpu0, wakeups0, now0), (cpu, wakeups, now) in zip(begin, end)]
 
 
 def at_rest(bench, lab):
@@ -66,8 +66,8 @@ def at_rest(bench, lab):
     seconds, rounds = bench.size(20, 4.2), bench.size(5, 1)
     rsd = Processes(os.path.join(lab.group(2), "system.slice/rsd.service"))
     elmer = Processes(os.path.join(lab.group(1), "system.slice/elmer.service"))
-    for name, processes, bar in (("rsd", rsd, at_most(0.1)), ("elmer", elmer, None)):
-        values = [rest(processes, seconds) for _ in range(rounds)]
+    pauses = [rest([rsd, elmer], seconds) for _ in range(rounds)]
+    for name, values, bar in zip(("rsd", "elmer"), zip(*pauses), (at_most(0.1), None)):
         bench.figure(f"weight.{name}_cpu", [cpu for cpu, _ in values], "%", bar, report_s=2, seconds=seconds)
         bench.figure(f"weight.{name}_wakeups", [wakeups for _, wakeups in values], "1/s", report_s=2, seconds=seconds)
     bench.figure("weight.rsd_memory", [rsd.private_mb()], "MB", at_most(5), processes=len(rsd.pids))

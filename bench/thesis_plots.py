@@ -1,0 +1,90 @@
+"""Plots of the benchmark thesis, in the manner of the dissertation's figures 6.13 to 6.26: a panel for each pair, then ratios over all pairs."""
+COLORS = {"SS": "#bbbbbb", "rt": "#4477aa", "idle": "#ccbb44", "none": "#ee6677"}
+ROWS = [("thesis.first", "first"), ("thesis.later", "later"), ("thesis.makespan", "both")]
+RATIOS = {"thesis.first_ratio": "TS : SS of the first job", "thesis.makespan_ratio": "TS : SS of both together",
+          "thesis.first_cpu_ratio": "TS : SS of the first job's CPU time",
+          "thesis.later_cycles": "share of the left cycles that the later job got",
+          "thesis.elmer_cycles": "share of the left cycles that Elmer's own processes took"}
+
+
+def pair(record):
+    """What tells pairs apart, for people."""
+    p = record["parameters"]
+    return f"{p['first']} + {p['later']}" + (f", {p['places']}" if "places" in p else "")
+
+
+def way(record):
+    """Which bar of a group this is: one after the other, or both at once in one of the modes."""
+    p = record["parameters"]
+    return "SS" if p.get("how") == "SS" else p["mode"]
+
+
+def wanted(record):
+    """SS is the same in all modes but for noise: it is drawn once, from the first mode."""
+    return way(record) != "SS" or record["parameters"]["mode"] == "rt"
+
+
+def grouped(axes, records, group_of, groups):
+    """Bars in groups, one of each way; whiskers from the least to the greatest, a black line where the bar to meet is."""
+    ways = [name for name in COLORS if any(way(record) == name for record in records)]
+    width = 0.8 / len(ways)
+    for record in records:
+        x = groups.index(group_of(record)) + (ways.index(way(record)) - (len(ways) - 1) / 2) * width
+        reach = [[record["median"] - record["min"]], [record["max"] - record["median"]]]
+        axes.bar(x, record["median"], width, yerr=reach, capsize=2, color=COLORS[way(record)], error_kw={"linewidth": 0.8})
+        if "bar" in record:
+            limit = next(iter(record["bar"].values()))
+            axes.plot([x - width / 2, x + width / 2], [limit, limit], color="black", linewidth=1.5)
+    axes.spines[["top", "right"]].set_visible(False)
+
+
+def legend(figure, records):
+    ways = [name for name in COLORS if any(way(record) == name for record in records)]
+    from matplotlib.patches import Patch
+    names = {"SS": "one after the other (SS)", "rt": "both at once (TS), rt", "idle": "TS, idle", "none": "TS, none (no order)"}
+    figure.legend(handles=[Patch(color=COLORS[name], label=names[name]) for name in ways], loc="outside lower center", ncols=len(ways), frameon=False)
+
+
+def pairs(pyplot, records):
+    """Turnaround of each job and of both, a panel for each pair."""
+    records = [record for record in records if record["name"] in dict(ROWS) and wanted(record)]
+    names = list(dict.fromkeys(map(pair, records)))
+    columns = min(4, len(names))
+    rows = -(-len(names) // columns)
+    figure, panels = pyplot.subplots(rows, columns, figsize=(3.2 * columns, 2.4 * rows + 0.4), layout="constrained", sharey=True, squeeze=False)
+    for axes in panels.flat[len(names):]:
+        axes.set_visible(False)
+    for axes, name in zip(panels.flat, names):
+        grouped(axes, [record for record in records if pair(record) == name], lambda record: dict(ROWS)[record["name"]], [label for _, label in ROWS])
+        axes.set_xticks(range(len(ROWS)), [label for _, label in ROWS])
+        axes.set_title(name, fontsize=10)
+    for axes in panels[:, 0]:
+        axes.set_ylabel("s")
+    legend(figure, records)
+    return figure
+
+
+def ratios(pyplot, records, name):
+    """One ratio over all pairs and modes; the axis begins where differences can be seen."""
+    records = [record for record in records if record["name"] == name]
+    names = list(dict.fromkeys(map(pair, records)))
+    figure, axes = pyplot.subplots(figsize=(max(5, 1.1 * len(names) + 1.5), 3.4), layout="constrained")
+    grouped(axes, records, pair, names)
+    axes.set_xticks(range(len(names)), names, rotation=30, ha="right")
+    axes.set_ylim(bottom=max(0, min(record["min"] for record in records) - 0.05))
+    axes.set_title(f"{name}: {RATIOS[name]}", fontsize=10)
+    legend(figure, records)
+    return figure
+
+
+def figures(pyplot, records):
+    """All that there is something for."""
+    made = {record["name"] for record in records}
+    if made & set(dict(ROWS)):
+        yield pairs(pyplot, records)
+    for name in RATIOS:
+        if name in made:
+            yield ratios(pyplot, records, name)
+
+
+DRAWN = {*dict(ROWS), *RATIOS}
