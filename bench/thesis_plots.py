@@ -38,29 +38,29 @@ def grouped(axes, records, group_of, groups):
     axes.spines[["top", "right"]].set_visible(False)
 
 
-def legend(figure, records):
-    ways = [name for name in COLORS if any(way(record) == name for record in records)]
+def legend(axes, records, **where):
     from matplotlib.patches import Patch
     names = {"SS": "one after the other (SS)", "rt": "both at once (TS), rt", "idle": "TS, idle", "none": "TS, none (no order)"}
-    figure.legend(handles=[Patch(color=COLORS[name], label=names[name]) for name in ways], loc="outside lower center", ncols=len(ways), frameon=False)
+    ways = [name for name in COLORS if any(way(record) == name for record in records)]
+    axes.legend(handles=[Patch(color=COLORS[name], label=names[name]) for name in ways], frameon=False, fontsize=8, **where)
 
 
 def pairs(pyplot, records):
     """Turnaround of each job and of both, a panel for each pair."""
     records = [record for record in records if record["name"] in dict(ROWS) and wanted(record)]
     names = list(dict.fromkeys(map(pair, records)))
-    columns = min(4, len(names))
-    rows = -(-len(names) // columns)
+    columns = min(4, len(names) + 1)
+    rows = len(names) // columns + 1  # with room for the legend
     figure, panels = pyplot.subplots(rows, columns, figsize=(3.2 * columns, 2.4 * rows + 0.4), layout="constrained", sharey=True, squeeze=False)
     for axes in panels.flat[len(names):]:
-        axes.set_visible(False)
+        axes.axis("off")
     for axes, name in zip(panels.flat, names):
         grouped(axes, [record for record in records if pair(record) == name], lambda record: dict(ROWS)[record["name"]], [label for _, label in ROWS])
         axes.set_xticks(range(len(ROWS)), [label for _, label in ROWS])
         axes.set_title(name, fontsize=10)
     for axes in panels[:, 0]:
         axes.set_ylabel("s")
-    legend(figure, records)
+    legend(panels.flat[len(names)], records, loc="center")
     return figure
 
 
@@ -73,7 +73,7 @@ def ratios(pyplot, records, name):
     axes.set_xticks(range(len(names)), names, rotation=30, ha="right")
     axes.set_ylim(bottom=max(0, min(record["min"] for record in records) - 0.05))
     axes.set_title(f"{name}: {RATIOS[name]}", fontsize=10)
-    legend(figure, records)
+    legend(axes, records, loc="upper left", bbox_to_anchor=(1, 1))
     return figure
 
 
