@@ -3,8 +3,9 @@
  * Normal: the message is checked (the name is in the configuration; what is to be renewed is this host's and counts)
  * -> elmer-signer is asked, which checks token or proof -> the certificate is put to the store, which a join makes the
  * only one of its host -> on disk -> joined or renewed. Each failure is one sentence to the peer and, for a join, one
- * line in the log. A peer that goes away meanwhile leaves its request behind: what was signed is recorded all the same.
- * Joins are limited: every one starts a program. */
+ * line in the log. A peer that goes away while it is being signed leaves its request behind: what was signed is
+ * recorded all the same. Joins are limited, because every one starts a program: five begin in a second, eight are there
+ * at once, so that hosts which are joined one after the other by a script only wait. */
 #include "config.h"
 
 #include "elmer/join.h"
@@ -12,6 +13,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdarg.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -28,6 +30,7 @@ struct join {
     struct joins *joins;
     uint64_t number;
     struct peer *peer;           /* NULL: gone */
+    bool waits;                  /* for a second in which fewer have begun */
     struct wire_message message; /* join or renew */
     char *host;
     struct signer_ask *ask;
@@ -43,13 +46,17 @@ struct joins {
     uint64_t last;
     int64_t second; /* in which so many have begun */
     unsigned begun;
+    struct deadline pace;
     struct log_limit limit;
 };
+
+static void on_pace(struct deadline *deadline);
 
 struct joins *joins_create(struct daemon *daemon)
 {
     struct joins *joins = mem_zalloc(sizeof(*joins));
     joins->daemon = daemon;
+    joins->pace.fire = on_pace;
     return joins;
 }
 
@@ -75,6 +82,8 @@ void joins_close(struct joins *joins)
 {
     while (joins && joins->all)
         release(joins->all);
+    if (joins)
+        deadline_clear(&joins->daemon->deadlines, &joins->pace);
 }
 
 void joins_destroy(struct joins *joins)
@@ -193,13 +202,13 @@ static void on_answer(const char *certificate, const char *text, void *data)
 
 /* ---- the request ---- */
 
-static bool too_many(struct joins *joins)
+static bool may_begin(struct joins *joins)
 {
     int64_t second = daemon_now_ms() / 1000;
     if (second != joins->second)
         joins->begun = 0;
     joins->second = second;
-    return joins->count > MAX_JOINS || ++joins->begun > JOINS_PER_SECOND;
+    return joins->begun < JOINS_PER_SECOND && ++joins->begun;
 }
 
 static struct join *take(struct joins *joins, struct peer *peer, int host, struct wire_message *message)
@@ -210,6 +219,7 @@ static struct join *take(struct joins *joins, struct peer *peer, int host, struc
     *join = (struct join){.joins = joins,
                           .number = ++joins->last,
                           .peer = peer,
+                          .waits = true,
                           .message = *message,
                           .next = joins->all,
                           .place = &joins->all};
@@ -275,20 +285,52 @@ static void begin_renewal(struct join *join)
     }
 }
 
+/* The list has the latest first. */
+static struct join *first_waiting(const struct joins *joins)
+{
+    struct join *first = NULL;
+    for (struct join *join = joins->all; join; join = join->next)
+        if (join->waits)
+            first = join;
+    return first;
+}
+
+static void begin_waiting(struct joins *joins)
+{
+    for (struct join *join; (join = first_waiting(joins)) && may_begin(joins);) {
+        join->waits = false;
+        if (is_join(join))
+            begin_join(join);
+        else
+            begin_renewal(join);
+    }
+    if (first_waiting(joins))
+        deadline_set(&joins->daemon->deadlines, &joins->pace, (joins->second + 1) * 1000);
+}
+
+static void on_pace(struct deadline *deadline)
+{
+    begin_waiting((struct joins *)((char *)deadline - offsetof(struct joins, pace)));
+}
+
 void joins_begin(struct joins *joins, struct peer *peer, int host, struct wire_message *message)
 {
     struct join *join = take(joins, peer, host, message);
-    if (too_many(joins))
+    if (joins->count > MAX_JOINS) {
+        join->waits = false;
         refuse(join, "too many hosts join at once: try again in some seconds");
-    else if (is_join(join))
-        begin_join(join);
-    else
-        begin_renewal(join);
+    } else {
+        begin_waiting(joins);
+    }
 }
 
 void joins_peer_gone(struct joins *joins, struct peer *peer)
 {
-    for (struct join *join = joins->all; join; join = join->next)
-        if (join->peer == peer)
+    for (struct join *join = joins->all, *next; join; join = next) {
+        next = join->next;
+        if (join->peer == peer && join->waits)
+            release(join);
+        else if (join->peer == peer)
             join->peer = NULL;
+    }
 }
