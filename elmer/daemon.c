@@ -93,7 +93,7 @@ uint64_t daemon_persist(struct daemon *d, struct job *job)
 
 bool daemon_job_settled(const struct daemon *d, const struct job *job)
 {
-    return job->ended && store_committed(d->store) >= job->put;
+    return job->settled || (job->ended && store_committed(d->store) >= job->put);
 }
 
 struct record *daemon_record(struct daemon *d, struct job *job)

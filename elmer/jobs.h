@@ -26,6 +26,7 @@ struct job {
     uint64_t put;          /* number of its last write */
     size_t bytes;          /* of the submission, counted for its user until it has ended */
     bool ended;            /* DONE or CANCELLED has been put */
+    bool settled;          /* and is on disk; what comes later is usage */
     enum job_state logged;
     struct request *waiting; /* for its end; the list of requests.c */
     struct job *same_token;  /* next with this hash */

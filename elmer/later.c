@@ -72,6 +72,7 @@ static void send_forget(struct daemon *d, const struct deferred *w)
 static void settled(struct daemon *d, uint64_t id)
 {
     struct job *job = jobs_find(&d->jobs, id);
+    job->settled = true;
     waits_release(d, job);
     jobs_note_ended(&d->jobs, job);
     if (jobs_oldest(&d->jobs, JOBS_ENDED_KEPT))
@@ -114,9 +115,10 @@ static void go_on(struct daemon *d, const struct deferred *w)
 }
 
 /* Nobody notices whether these come some milliseconds later, and then they are written together. */
-static bool may_linger(const struct deferred *wait)
+static bool may_linger(struct daemon *d, const struct deferred *wait)
 {
-    return wait->kind == WAIT_TAKEN || wait->kind == WAIT_FORGET || wait->kind == WAIT_SETTLED;
+    const struct job *job = wait->kind == WAIT_SETTLED ? jobs_find(&d->jobs, wait->job) : NULL;
+    return wait->kind == WAIT_TAKEN || wait->kind == WAIT_FORGET || (job && !job->waiting);
 }
 
 void later_put(struct daemon *d, const struct deferred *wait)
@@ -126,7 +128,7 @@ void later_put(struct daemon *d, const struct deferred *wait)
         go_on(d, wait);
         return;
     }
-    if (!may_linger(wait))
+    if (!may_linger(d, wait))
         store_want(d->store, number);
     struct deferred *copy = mem_zalloc(sizeof(*copy));
     *copy = *wait;

@@ -4,8 +4,8 @@
  * host) takes what was sent: else it goes on a little later. A slice becomes one or more pages, none too large for a
  * frame, all but the very last with `more`. Jobs named by id that are no longer in memory are read from the store
  * between two slices. A list without ids walks the core by id and so keeps nothing: a job that changes or ends
- * meanwhile is shown as it is when its turn comes. The history is read from the store, slice by slice. A wait hangs on its job until the end is on disk, or until its
- * timeout. */
+ * meanwhile is shown as it is when its turn comes. The history is read from the store, slice by slice. A wait hangs on
+ * its job until the end is on disk, or until its timeout. */
 #include "config.h"
 
 #include <inttypes.h>
@@ -282,6 +282,8 @@ void wait_begin(struct request *request)
     } else if (daemon_job_settled(daemon, job)) {
         answer_wait(request, job);
     } else {
+        if (job->ended)
+            store_want(daemon->store, job->put);
         request->holder = HOLDER_WAIT;
         request->next_waiting = job->waiting;
         request->waiting_place = &job->waiting;

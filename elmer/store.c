@@ -131,12 +131,12 @@ static void batch_clear(struct batch *batch)
 
 /* With the mutex, when something waits. A batch writes the last page of each table again, and a sync costs the same for
  * one record and for a hundred: so let more come, as long as nobody is kept waiting who would notice. */
-static void gather(struct store *s, bool many)
+static void gather(struct store *s, uint64_t many_until)
 {
     uint64_t begin = uv_hrtime(), now = begin, end;
     s->gathering = true;
     do {
-        end = begin + (s->wanted <= s->written_number ? LAZY_NS : many ? GATHER_NS : 0);
+        end = begin + (s->wanted <= s->written_number ? LAZY_NS : begin < many_until ? GATHER_NS : 0);
         if (s->stop || s->waiting.count >= FULL || now >= end)
             break;
         uv_cond_timedwait(&s->wake, &s->mutex, end - now);
@@ -147,13 +147,13 @@ static void gather(struct store *s, bool many)
 
 /* Take what waits into batch (behind what a failure has left there), or the wish to trim when nothing does. Returns the
  * number of the last one, 0: stop or trim. */
-static uint64_t take(struct store *s, struct batch *batch, bool many, bool *trim)
+static uint64_t take(struct store *s, struct batch *batch, uint64_t many_until, bool *trim)
 {
     uv_mutex_lock(&s->mutex);
     while (!s->stop && !s->trim && batch_empty(&s->waiting) && batch_empty(batch))
         uv_cond_wait(&s->wake, &s->mutex);
     if (!batch_empty(&s->waiting) && batch_empty(batch))
-        gather(s, many);
+        gather(s, many_until);
     for (size_t i = 0; i < s->waiting.count; i++)
         batch_add(batch, s->waiting.items[i]);
     for (size_t i = 0; i < s->waiting.ncertificates; i++)
@@ -208,8 +208,9 @@ static void writer(void *data)
     struct store *s = data;
     struct batch batch = {0};
     uint64_t number;
-    bool trim, many = false; /* the last batch was large */
-    while ((number = take(s, &batch, many, &trim)) != 0 || trim) {
+    uint64_t many_until = 0; /* the last batch was large, and is not long ago */
+    bool trim;
+    while ((number = take(s, &batch, many_until, &trim)) != 0 || trim) {
         struct err err = ERR_INIT;
         if (trim) {
             trim_history(s);
@@ -224,7 +225,7 @@ static void writer(void *data)
                       batch.count);
             break;
         }
-        many = !code && batch.count >= MANY;
+        many_until = !code && batch.count >= MANY ? uv_hrtime() + GATHER_NS : 0;
         if (!code)
             batch_clear(&batch);
     }

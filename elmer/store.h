@@ -54,7 +54,7 @@ void store_trim(struct store *store, const struct store_limits *limits);
 uint64_t store_put(struct store *store, struct record *record);
 /* The same of a certificate, which is copied. */
 uint64_t store_put_certificate(struct store *store, const struct certificate *certificate);
-/* Somebody waits for all up to this number: write it at once. */
+/* Somebody waits for all up to this number: write it at once, or after a large batch within 3 ms. */
 void store_want(struct store *store, uint64_t number);
 uint64_t store_committed(const struct store *store);
 
