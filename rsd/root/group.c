@@ -183,6 +183,11 @@ static pid_t fork_and_run(int leaf_fd, int *pidfd, void (*run)(void *data), void
     return pid;
 }
 
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define __SANITIZE_ADDRESS__ 1
+#endif
+#endif
 #if defined(__x86_64__) && !defined(__SANITIZE_ADDRESS__)
 enum { SPAWN_STACK = 64 << 10 };
 

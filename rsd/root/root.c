@@ -1,9 +1,10 @@
 /* root.c - the root half of rsd: one loop over poll(2).
  *
  * It acts on verbs from the network half (verbs.c), messages of supervisors (supervisors.c), empty groups (ending.c)
- * and deadlines. Nothing here waits: no disk, no D-Bus after the start, no name service, no process in SCHED_OTHER; it
- * runs in SCHED_FIFO above every job. It acts only on jobs that it has opened or adopted, by (job, attempt); groups,
- * sockets and directories are named by it alone, never by a message.
+ * and deadlines. Nothing here waits: no disk but for the supervisor's program, which stays in memory because the keeper
+ * of the scope is one, no D-Bus after the start, no name service, no process in SCHED_OTHER; it runs in SCHED_FIFO
+ * above every job. It acts only on jobs that it has opened or adopted, by (job, attempt); groups, sockets and
+ * directories are named by it alone, never by a message.
  *
  * A job with a lease ends without a verb when elmer is not heard for too long (lease.c).
  *
