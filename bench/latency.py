@@ -3,7 +3,7 @@ from harness import DRIVER, at_most, ms
 
 NAME = "latency"
 ABOUT = "from esubmit to the first instruction"
-FIGURES = ["latency.exec", "latency.queued", "latency.esubmit", "latency.first", "latency.all", "latency.pvm"]
+FIGURES = ["latency.exec", "latency.queued", "latency.elsewhere", "latency.esubmit", "latency.first", "latency.all", "latency.pvm"]
 
 
 def first_instructions(lab, runs, name):
@@ -38,12 +38,19 @@ def queued(bench, count):
         bench.figure("latency.queued", [ms(end - begin) for begin, end, _ in runs], "ms", at_most(3), nodes=1)
 
 
+def elsewhere(bench, lab, count):
+    """What a submission takes where the job starts on another CPU than that of esubmit: of the start, only elmer's part is done above it."""
+    runs, _ = lab.spawn(count, "esubmit", "-o", "/dev/null", "--hosts", "ws2", "1", "/bin/true", options=("-w",))
+    bench.figure("latency.elsewhere", [ms(end - begin) for begin, end, _ in runs], "ms", at_most(3), nodes=1)
+
+
 def run(bench):
     queued(bench, bench.size(200, 10))
     sizes = bench.size([1, 2, 6], [1, 2])
     with bench.lab(max(sizes)) as lab:
         runs, _ = lab.spawn(bench.size(200, 20), "/bin/true")
         bench.figure("latency.exec", [ms(end - begin) for begin, end, _ in runs], "ms", command="/bin/true")
+        elsewhere(bench, lab, bench.size(200, 10))
         for nodes in sizes:
             plain(bench, lab, nodes, bench.size(200, 10))
         for nodes in sizes[1:]:

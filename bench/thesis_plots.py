@@ -71,7 +71,8 @@ def ratios(pyplot, records, name):
     figure, axes = pyplot.subplots(figsize=(max(5, 1.1 * len(names) + 1.5), 3.4), layout="constrained")
     grouped(axes, records, pair, names)
     axes.set_xticks(range(len(names)), names, rotation=30, ha="right")
-    axes.set_ylim(bottom=max(0, min(record["min"] for record in records) - 0.05))
+    lowest = [record["min"] for record in records] + [limit for record in records for limit in record.get("bar", {}).values()]
+    axes.set_ylim(bottom=max(0, min(lowest) - 0.05))
     axes.set_title(f"{name}: {RATIOS[name]}", fontsize=10)
     legend(axes, records, loc="upper left", bbox_to_anchor=(1, 1))
     return figure
