@@ -14,7 +14,8 @@
  * which the flood then gets, the flood goes back to nice 19, because real time adds up and its throttle would hit both.
  *
  * Where sessions share (sched_autogroup_enabled, outside of the controller cpu) a nice value counts within a session
- * only, and a process may make a session for itself: there each session gets it too.
+ * only, and so does SCHED_IDLE; and a process may make a session for itself. There each session gets the value too,
+ * also of the later jobs in mode idle, once in a second: without it they took half of the first job's CPU.
  */
 #include "config.h"
 
@@ -59,9 +60,19 @@ static bool judge(struct job *job, size_t running, size_t many, int64_t now)
     return true;
 }
 
-bool flood_look(struct job *job, int64_t now)
+/* Of each of its sessions. */
+static int session_nice(const struct root *root, const struct job *job)
+{
+    struct order_rank rank = order_ranks(root->mode, job->level, job->lowest, false, false).task;
+    if (job->flood.on || rank.policy == SCHED_IDLE)
+        return FLOOD_NICE;
+    return rank.policy == SCHED_OTHER ? rank.priority : 0;
+}
+
+bool flood_look(const struct root *root, struct job *job, int64_t now)
 {
     size_t many = FLOOD_THREADS * job->ncpus / (job->flood.on ? 2 : 1); /* near the border it does not go to and fro */
+    int nice = session_nice(root, job);
     long running;
     if (job->ncpus == 0)
         return false;
@@ -71,9 +82,10 @@ bool flood_look(struct job *job, int64_t now)
         return false;
     job->flood.look_ms = now;
     update_share(job, now);
-    if (job->threads < many)
+    if (job->threads < many && nice == 0 && job->flood.session_nice == 0)
         return judge(job, 0, many, now);
-    look_begin(&job->flood.look, LOOK_RUNNING, job->group.job_fd, (long)many, job->flood.on ? FLOOD_NICE : 0, now);
+    job->flood.session_nice = nice;
+    look_begin(&job->flood.look, LOOK_RUNNING, job->group.job_fd, (long)many, nice, now);
     return false;
 }
 

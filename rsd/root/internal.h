@@ -98,6 +98,7 @@ struct job {
         bool on, ended; /* ended: nice values of ours are still to be taken back */
         bool shadowed;  /* nothing but the throttle's rest would be left to it */
         unsigned looks; /* in a row that say otherwise */
+        int session_nice; /* that its sessions were given */
         struct look look;
         int64_t look_ms, share_ms, above_ms; /* above_ms: since when somebody is below it */
         double cpu_seconds, share;

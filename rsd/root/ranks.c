@@ -309,7 +309,7 @@ static bool sweep_floods(struct root *root, int64_t now)
     for (size_t i = 0; i < root->job_count; i++) {
         struct job *job = root->jobs[i];
         if (may_flood(root, job) && (now >= root->sweep_ms || now >= flood_next(job)))
-            changed |= flood_look(job, now);
+            changed |= flood_look(root, job, now);
     }
     for (size_t i = 0; i < root->job_count; i++)
         changed |= flood_shadow(root, root->jobs[i]);

@@ -146,4 +146,33 @@ PY
     diag "from ekill to the last process on the last node: $took ms"
     ok 'within two seconds' test "$took" -le 2000
 done
+
+# ---- mode idle, also where the kernel shares by session ----
+for k in 1 2; do on "$k" sh -c 'sed -i "s/^mode *=.*//; \$ a mode = idle" /etc/elmer/rsd.conf && systemctl restart rsd'; done
+idle_everywhere() { [ "$(as alice 1 eadmin hosts | grep -cw idle)" = 2 ]; }
+wait_for 20 'both hosts order by idle classes' idle_everywhere
+first=$(everywhere alice /home/testjob 60)
+second=$(everywhere bob /home/testjob 60)
+used() { sed -n 's/^usage_usec //p' "$(job_group 1 "$1")/cpu.stat"; }
+share_of_first() { # in percent, over a second
+    local a b c d
+    a=$(used "$first") b=$(used "$second")
+    sleep 1
+    c=$(used "$first") d=$(used "$second")
+    echo $((100 * (c - a) / (c - a + d - b + 1)))
+}
+mostly_first() { [ "$(share_of_first | tee "$tmp/share")" -ge 90 ]; }
+for i in $first $second; do until_ok 10 running "$i"; done
+wait_for 10 'the first gets nine tenths of the CPU' mostly_first
+diag "$(cat "$tmp/share") %"
+ok 'it ends' as alice 1 ekill "$first"
+wait_for 5 'over' over "$first"
+third=$(everywhere alice /home/testjob 60)
+until_ok 10 running "$third"
+first=$second second=$third
+wait_for 10 'the second has moved up: nine tenths are its own' mostly_first
+diag "$(cat "$tmp/share") %"
+as bob 1 ekill "$first"
+as alice 1 ekill "$second"
+for i in $first $second; do wait_for 5 "job $i ends" over "$i"; done
 done_testing
