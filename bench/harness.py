@@ -203,8 +203,8 @@ def cpu_seconds(group):
 class Bench:
     """A run: its size, its results."""
 
-    def __init__(self, quick, out=sys.stdout):
-        self.quick, self.out = quick, out
+    def __init__(self, quick, modes=None, out=sys.stdout):
+        self.quick, self.modes, self.out = quick, modes, out
         self.records = []
 
     def size(self, full, quick):

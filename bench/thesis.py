@@ -17,6 +17,7 @@ FIGURES = ["thesis.alone", "thesis.speedup", "thesis.idle", "thesis.first", "the
            "thesis.first_cpu_ratio", "thesis.makespan_ratio", "thesis.later_cycles", "thesis.elmer_cycles"]
 EXAMPLES = "/usr/libexec/elmer/examples"
 SCOPE = "elmer.slice/elmer-jobs.scope"
+MODES = ["rt", "idle", "none"]
 BARRIERS = ["v1", "v2", "v3", "v4"]  # v4 is ours: it leaves about half of both processors
 # first, later, how: where the later job's barrier process is; subset: it has but one processor, not that of the first's barrier process
 PAIRS = [("v1", "ep", ""), ("v2", "ep", ""), ("v3", "ep", ""), ("v4", "ep", ""), ("v2", "v2", "same"), ("v2", "v3", "same"),
@@ -213,8 +214,11 @@ def programs_alone(bench, lab, programs, rounds):
 
 
 def run(bench):
+    unknown = set(bench.modes or ()) - set(MODES)
+    if unknown:
+        raise Failure(f"there is no mode {unknown.pop()}: {' '.join(MODES)}")
     programs, idle = None, {}
-    for mode in bench.size(["rt", "idle", "none"], ["rt"]):
+    for mode in bench.modes or bench.size(MODES, ["rt"]):
         rounds = bench.size(5 if mode == "rt" else 3, 1)
         with bench.lab(2, rsd=(f"mode = {mode}",)) as lab:
             if programs is None:

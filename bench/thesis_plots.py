@@ -19,11 +19,6 @@ def way(record):
     return "SS" if p.get("how") == "SS" else p["mode"]
 
 
-def wanted(record):
-    """SS is the same in all modes but for noise: it is drawn once, from the first mode."""
-    return way(record) != "SS" or record["parameters"]["mode"] == "rt"
-
-
 def grouped(axes, records, group_of, groups):
     """Bars in groups, one of each way; whiskers from the least to the greatest, a black line where the bar to meet is."""
     ways = [name for name in COLORS if any(way(record) == name for record in records)]
@@ -47,7 +42,9 @@ def legend(axes, records, **where):
 
 def pairs(pyplot, records):
     """Turnaround of each job and of both, a panel for each pair."""
-    records = [record for record in records if record["name"] in dict(ROWS) and wanted(record)]
+    records = [record for record in records if record["name"] in dict(ROWS)]
+    once = records[0]["parameters"]["mode"]  # SS is the same in all modes but for noise: it is drawn once
+    records = [record for record in records if way(record) != "SS" or record["parameters"]["mode"] == once]
     names = list(dict.fromkeys(map(pair, records)))
     columns = min(4, len(names) + 1)
     rows = len(names) // columns + 1  # with room for the legend
