@@ -544,6 +544,21 @@ static void answer_lines(struct world *w, uint64_t id, const struct wire_job_vie
     peer_send(&w->elmer, &message);
 }
 
+/* A command that has been started asks for lines once, gets these, and ends well. Returns what it asked for. */
+static struct wire_query_lines serve_lines(struct world *w, const struct wire_job_view *views, size_t count)
+{
+    struct wire_message query;
+    struct wire_query_lines asked;
+
+    accept_command(w);
+    query = peer_expect(&w->elmer, WIRE_query_lines);
+    asked = query.u.query_lines;
+    answer_lines(w, query.id, views, count, false);
+    wire_message_fini(&query);
+    assert_int_equal(finish(w), 0);
+    return asked;
+}
+
 static const char *const two_tables = "Running jobs:\n"
                                       "JOB  NAME                                    USER   STATE       LEVEL  NPROCS        TIME  HOSTS\n"
                                       "  7  a very long name that nobody would cut  alice  ending (2)      2       3  1d01:01:01  ws1*2,ws2\n"
@@ -654,14 +669,9 @@ static void test_line_without_reason(void **data)
 {
     struct world *w = *data;
     struct wire_job_view view = view_of(5, "x", "queued");
-    struct wire_message query;
 
     RUN(w, "equery", "-q");
-    accept_command(w);
-    query = peer_expect(&w->elmer, WIRE_query_lines);
-    answer_lines(w, query.id, &view, 1, false);
-    wire_message_fini(&query);
-    assert_int_equal(finish(w), 0);
+    serve_lines(w, &view, 1);
     assert_non_null(strstr(w->stdout_text, "queued"));
     assert_null(strstr(w->stdout_text, "waits"));
 }
@@ -669,23 +679,15 @@ static void test_line_without_reason(void **data)
 static void test_lists(void **data)
 {
     struct world *w = *data;
-    struct wire_message query;
+    struct wire_query_lines asked;
 
     RUN(w, "equery", "-r");
-    accept_command(w);
-    query = peer_expect(&w->elmer, WIRE_query_lines);
-    assert_true(query.u.query_lines.running && !query.u.query_lines.queued);
-    answer_lines(w, query.id, NULL, 0, false);
-    wire_message_fini(&query);
-    assert_int_equal(finish(w), 0);
+    asked = serve_lines(w, NULL, 0);
+    assert_true(asked.running && !asked.queued);
     assert_string_equal(w->stdout_text, "No running jobs.\n");
     RUN(w, "equery", "-q");
-    accept_command(w);
-    query = peer_expect(&w->elmer, WIRE_query_lines);
-    assert_true(!query.u.query_lines.running && query.u.query_lines.queued);
-    answer_lines(w, query.id, NULL, 0, false);
-    wire_message_fini(&query);
-    assert_int_equal(finish(w), 0);
+    asked = serve_lines(w, NULL, 0);
+    assert_true(!asked.running && asked.queued);
     assert_string_equal(w->stdout_text, "No queued jobs.\n");
 }
 
@@ -777,11 +779,7 @@ static void test_hidden(void **data)
     view.command.count = 0;
     view.dir = "";
     RUN(w, "equery", "-q");
-    accept_command(w);
-    query = peer_expect(&w->elmer, WIRE_query_lines);
-    answer_lines(w, query.id, &view, 1, false);
-    wire_message_fini(&query);
-    assert_int_equal(finish(w), 0);
+    serve_lines(w, &view, 1);
     assert_non_null(strstr(w->stdout_text, "\n  9  -     alice  queued"));
     RUN(w, "equery", "-q", "--json");
     accept_command(w);
@@ -876,7 +874,6 @@ static void test_cancel_twice(void **data)
 static void test_restart(void **data)
 {
     struct world *w = *data;
-    struct wire_message query;
     int64_t deadline = mono_ms(mono_now()) + RUN_MS;
 
     close(w->listening);
@@ -888,11 +885,7 @@ static void test_restart(void **data)
         assert_true(mono_ms(mono_now()) < deadline);
     } while (!strstr(w->stderr_text, "; waiting for it\n"));
     w->listening = peer_listen(w->socket);
-    accept_command(w);
-    query = peer_expect(&w->elmer, WIRE_query_lines);
-    answer_lines(w, query.id, NULL, 0, false);
-    wire_message_fini(&query);
-    assert_int_equal(finish(w), 0);
+    serve_lines(w, NULL, 0);
     assert_string_equal(w->stdout_text, "No running jobs.\n\nNo queued jobs.\n");
 }
 
