@@ -57,6 +57,7 @@ wait_for 5 'the log says it' logged 'host=ws2 link refused: it has too many alre
 like 'of many joins at once most are told to come again' "$(hostile joins 30)" '^30 of 30: .*(not known here|certificate).* \| too many hosts join at once: try again in some seconds$'
 begun=$(new_lines | grep 'join refused' | grep -vc 'too many hosts join at once')
 ok "eight are looked at, five in a second ($begun of 30)" test "$begun" -ge 5 -a "$begun" -le 18
+like 'eight at once only wait for the next second' "$(hostile joins 8)" '^8 of 8: [^|]*(not known here|certificate)[^|]*$'
 is 'no daemon was restarted' "$(pids)" "$before"
 ok 'the hosts stayed linked' hosts_up 3
 
