@@ -154,24 +154,27 @@ wait_for 20 'both hosts order by idle classes' idle_everywhere
 first=$(everywhere alice /home/testjob 60)
 second=$(everywhere bob /home/testjob 60)
 used() { sed -n 's/^usage_usec //p' "$(job_group 1 "$1")/cpu.stat"; }
-share_of_first() { # in percent, over a second
-    local a b c d
-    a=$(used "$first") b=$(used "$second")
-    sleep 1
-    c=$(used "$first") d=$(used "$second")
-    echo $((100 * (c - a) / (c - a + d - b + 1)))
+begin_share() { used_first=$(used "$first") used_second=$(used "$second"); }
+mostly_first() { # of each second of CPU time that both have used
+    local a b
+    a=$(($(used "$first") - used_first)) b=$(($(used "$second") - used_second))
+    [ $((a + b)) -ge 1000000 ] || return 1
+    share=$((100 * a / (a + b)))
+    begin_share
+    [ "$share" -ge 90 ]
 }
-mostly_first() { [ "$(share_of_first | tee "$tmp/share")" -ge 90 ]; }
 for i in $first $second; do until_ok 10 running "$i"; done
+begin_share
 wait_for 10 'the first gets nine tenths of the CPU' mostly_first
-diag "$(cat "$tmp/share") %"
+diag "$share %"
 ok 'it ends' as alice 1 ekill "$first"
 wait_for 5 'over' over "$first"
 third=$(everywhere alice /home/testjob 60)
 until_ok 10 running "$third"
 first=$second second=$third
+begin_share
 wait_for 10 'the second has moved up: nine tenths are its own' mostly_first
-diag "$(cat "$tmp/share") %"
+diag "$share %"
 as bob 1 ekill "$first"
 as alice 1 ekill "$second"
 for i in $first $second; do wait_for 5 "job $i ends" over "$i"; done
