@@ -14,8 +14,8 @@
  * which the flood then gets, the flood goes back to nice 19, because real time adds up and its throttle would hit both.
  *
  * Where sessions share (sched_autogroup_enabled, outside of the controller cpu) a nice value counts within a session
- * only, and so does SCHED_IDLE; and a process may make a session for itself. There each session gets the value too,
- * also of the later jobs in mode idle, once in a second: without it they took half of the first job's CPU.
+ * only, and so does SCHED_IDLE; and a process may make a session for itself. There the looks give each session the
+ * value of its tasks too, whatever made them nice: a flood, one above, or mode idle.
  */
 #include "config.h"
 
@@ -60,19 +60,10 @@ static bool judge(struct job *job, size_t running, size_t many, int64_t now)
     return true;
 }
 
-/* Of each of its sessions. */
-static int session_nice(const struct root *root, const struct job *job)
-{
-    struct order_rank rank = order_ranks(root->mode, job->level, job->lowest, false, false).task;
-    if (job->flood.on || rank.policy == SCHED_IDLE)
-        return FLOOD_NICE;
-    return rank.policy == SCHED_OTHER ? rank.priority : 0;
-}
-
-bool flood_look(const struct root *root, struct job *job, int64_t now)
+bool flood_look(struct job *job, int session_nice, int64_t now)
 {
     size_t many = FLOOD_THREADS * job->ncpus / (job->flood.on ? 2 : 1); /* near the border it does not go to and fro */
-    int nice = session_nice(root, job);
+    int nice = job->flood.on ? FLOOD_NICE : session_nice; /* also in the shadow, which may end at any moment */
     long running;
     if (job->ncpus == 0)
         return false;

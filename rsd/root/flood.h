@@ -4,8 +4,9 @@
 
 #include "rsd/root/internal.h"
 
-/* With each sweep, and when flood_next says. Returns whether job->flood.on has changed. */
-bool flood_look(const struct root *root, struct job *job, int64_t now);
+/* With each sweep, and when flood_next says; its sessions get that nice value, or a flood's. Returns whether
+ * job->flood.on has changed. */
+bool flood_look(struct job *job, int session_nice, int64_t now);
 int64_t flood_next(const struct job *job); /* INT64_MAX: with the next sweep */
 /* After the looks at all jobs. Returns whether job->flood.shadowed has changed. */
 bool flood_shadow(const struct root *root, struct job *job);

@@ -34,7 +34,7 @@ enum {
     SWEEP_APPLY_MS = 20,
     PVM_SWEEP_MS = 20, /* at least between looks for new tasks */
     PVM_SWEEP_MAX_MS = 200,
-    PVM_CALM_PART = 64,
+    PVM_CALM_PART = 32, /* of the time without a new task, to the next look */
     BOOST_MS = 10,
     BOOST_EVERY_MS = 10000,
     PVM_BOOST_MS = 3000

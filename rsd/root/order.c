@@ -82,6 +82,13 @@ struct order_ranks order_ranks_flood(bool below)
     return (struct order_ranks){.task = {SCHED_OTHER, NICE_MAX}, .helper = {SCHED_OTHER, 0}};
 }
 
+int order_session_nice(struct order_rank task)
+{
+    if (task.policy == SCHED_IDLE)
+        return NICE_MAX;
+    return task.policy == SCHED_OTHER ? task.priority : 0;
+}
+
 bool order_is_raised(struct order_rank rank)
 {
     return rank.policy == SCHED_FIFO || rank.policy == SCHED_RR || (rank.policy == SCHED_OTHER && rank.priority < 0);

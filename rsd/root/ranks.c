@@ -120,10 +120,10 @@ void ranks_apply(struct root *root, struct job *job)
 }
 
 /* Each look interrupts the first job for some 40 us, and most spawn at their start only: the longer it has been calm,
- * the longer it may be until the next look. On average a new task waits for 1 / PVM_CALM_PART of that time. */
+ * the longer it may be until the next look. On average a new task waits for half of that part of it. */
 static void plan_new_tasks(struct root *root, int64_t now)
 {
-    int64_t step = (now - root->pvm_news_ms) / (PVM_CALM_PART / 2);
+    int64_t step = (now - root->pvm_news_ms) / PVM_CALM_PART;
     if (step < PVM_SWEEP_MS)
         step = PVM_SWEEP_MS;
     root->pvm_sweep_ms = now + (step < PVM_SWEEP_MAX_MS ? step : PVM_SWEEP_MAX_MS);
@@ -309,7 +309,7 @@ static bool sweep_floods(struct root *root, int64_t now)
     for (size_t i = 0; i < root->job_count; i++) {
         struct job *job = root->jobs[i];
         if (may_flood(root, job) && (now >= root->sweep_ms || now >= flood_next(job)))
-            changed |= flood_look(root, job, now);
+            changed |= flood_look(job, order_session_nice(ranks_of(root, job).task), now);
     }
     for (size_t i = 0; i < root->job_count; i++)
         changed |= flood_shadow(root, root->jobs[i]);
