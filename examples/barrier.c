@@ -13,6 +13,7 @@
  */
 #include "config.h"
 
+#include "examples/barrier.h"
 #include "examples/common.h"
 
 #include <math.h>
@@ -21,35 +22,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-enum tag { TAG_ORDERS = 1, TAG_TOKEN, TAG_ANSWER, TAG_REPORT, TAG_RELEASE };
-
-/* What the master tells a slave; sent as bytes, all hosts being alike. */
-struct orders {
-    int index;
-    int slaves;
-    int64_t iterations; /* of this slave in each phase, or in each that is its turn */
-    int64_t turns;      /* 1: in each phase one slave computes and the others wait for it */
-    int64_t phases;
-    int64_t token_bytes;
-    int barrier_tid; /* slave 0 */
-};
-
-struct report {
-    int index;
-    uint64_t state; /* of the generator after the last iteration */
-    int64_t tokens; /* slave 0: good tokens received; others: good answers */
-    double seconds; /* wall time from the first iteration to the last answer */
-    double cpu_seconds;
-    char host[65];
-};
-
-/* The head of a token or an answer, filled up to token_bytes. */
-struct token {
-    int32_t index;
-    int32_t reserved;
-    int64_t phase;
-};
 
 static const struct version {
     int64_t iterations, phases, turns;
@@ -92,16 +64,14 @@ static void send_bytes(int tid, int tag, const void *data, int64_t bytes)
     example_check(pvm_send(tid, tag), "pvm_send");
 }
 
-/* Receive a message of this tag and size. A message of another kind is the end of a peer, or nonsense: give up. */
+/* Receive a message of this tag and size; give up when a peer ends. */
 static void receive_bytes(int tag, void *data, int64_t bytes)
 {
     int from, length;
-    int got = example_receive(&from, &length);
-    if (got == EXAMPLE_TAG_GONE)
+    if (example_receive_tag(tag, &from, &length) == EXAMPLE_TAG_GONE)
         example_die("a task of the program ended too early");
-    if (got != tag || length != bytes)
-        example_die("message %d of %d bytes from t%x, expected message %d of %lld", got, length, (unsigned)from, tag,
-                    (long long)bytes);
+    if (length != bytes)
+        example_die("message %d of %d bytes from t%x, expected %lld", tag, length, (unsigned)from, (long long)bytes);
     example_check(pvm_upkbyte(data, (int)bytes, 1), "pvm_upkbyte");
 }
 

@@ -108,6 +108,25 @@ int example_receive(int *from, int *bytes)
     return tag;
 }
 
+/* For pvm_recvf(3): is this the tag, or the notice of an end? */
+static int match_tag_or_end(int buffer, int from, int tag)
+{
+    int got;
+    (void)from;
+    return pvm_bufinfo(buffer, NULL, &got, NULL) >= 0 && (got == tag || got == EXAMPLE_TAG_GONE);
+}
+
+int example_receive_tag(int tag, int *from, int *bytes)
+{
+    int got;
+    pvm_recvf(match_tag_or_end);
+    int buffer = pvm_recv(-1, tag);
+    pvm_recvf(NULL); /* as usual again */
+    example_check(buffer, "pvm_recv");
+    example_check(pvm_bufinfo(buffer, bytes, &got, from), "pvm_bufinfo");
+    return got;
+}
+
 static void bad_option(char option, const char *text, double min, double max)
 {
     fprintf(stderr, "%s: -%c %s: a number from %.15g to %.15g is wanted\n", program_name, option, text, min, max);

@@ -33,6 +33,10 @@ void example_spawn(int n, int *tids);
  * that was to be told of (EXAMPLE_TAG_GONE) is a message like others, with the peer's id packed in it. */
 int example_receive(int *from, int *bytes);
 
+/* As example_receive(), but a message of any other tag than this one and EXAMPLE_TAG_GONE waits until it is asked for:
+ * between two senders there is no order, and PVM sends a lost packet again a second later. */
+int example_receive_tag(int tag, int *from, int *bytes);
+
 /* End this program because of a peer or PVM; printf-like, exit status 1. Tasks named by example_spawn are killed. */
 void example_die(const char *format, ...) __attribute__((format(printf, 1, 2), noreturn));
 

@@ -76,6 +76,14 @@ static void test_barrier_counts_its_tokens(void **state)
                "iterations=890000 phases=13 token_bytes=800");
 }
 
+/* Messages of two senders come in any order: the token of a slave that is ahead waits for its turn. */
+static void test_barrier_takes_a_token_before_its_orders(void **state)
+{
+    (void)state;
+    assert_run("tests/pvm/early", ARGV("early", "examples/barrier"), 0,
+               "early: answer of slave 0 in phase 0, 1 tokens");
+}
+
 static void test_flood_loses_nothing(void **state)
 {
     (void)state;
@@ -108,6 +116,7 @@ int main(void)
         cmocka_unit_test(test_ep_verifies_with_any_number_of_tasks),
         cmocka_unit_test(test_ep_does_not_depend_on_the_distribution),
         cmocka_unit_test(test_barrier_counts_its_tokens),
+        cmocka_unit_test(test_barrier_takes_a_token_before_its_orders),
         cmocka_unit_test(test_flood_loses_nothing),
         cmocka_unit_test(test_bad_options_are_refused),
         cmocka_unit_test(test_without_pvm_there_is_a_sentence), /* last: ends the machine */
