@@ -4,7 +4,7 @@ import threading
 import time
 
 from rounds_judge import Deed
-from rounds_lab import MARKS, comm_of, kill_exactly, lab, start_of
+from rounds_lab import MARKS, OUTPUT, comm_of, kill_exactly, lab, start_of
 
 BARRIER = "/usr/libexec/elmer/examples/barrier"
 ANSWER_S = 60
@@ -31,7 +31,7 @@ class Deeds:
     def submit(self, job):
         """It may be refused because elmer cannot be reached, or end with its node; anything else is odd."""
         job = job._replace(requeue=job.requeue and self.cluster.requeue)
-        words = ["esubmit", "-J", job.name, "-o", "/dev/null", "-D", "/home/alice"]
+        words = ["esubmit", "-J", job.name, "-o", f"{OUTPUT}.{job.name}", "-D", "/home/alice"]
         words += {"each": ["--each"], "pvm": ["--pvm"]}.get(job.kind, []) + (["--requeue"] if job.requeue else [])
         words += [str(job.nprocs), "/home/marker", MARKS, job.name, str(job.ms), str(job.status)]
         if job.kind == "pvm":

@@ -10,6 +10,7 @@ import time
 HERE = os.path.dirname(os.path.abspath(__file__))
 LAB = os.path.join(os.path.dirname(HERE), "lab", "lab")
 MARKS = "/home/alice/marks"  # on the nodes; they share /home
+OUTPUT = f"{MARKS}/output"  # .NAME of the job
 HOST_TIMEOUT_S, LEASE_S = 6, 5
 SCOPE = "elmer.slice/elmer-jobs.scope"
 USER = 2001  # alice
@@ -199,9 +200,18 @@ class Cluster:
     def node(self, number):
         return self.nodes[number]
 
+    @staticmethod
+    def home(path):
+        """The text of a file below /home."""
+        return read(lab("path", "state").strip() + path)
+
     def marks(self):
         """The lines of all runs so far."""
-        return read(os.path.join(lab("path", "state").strip(), "home", "alice", "marks", "marks")).splitlines()
+        return self.home(f"{MARKS}/marks").splitlines()
+
+    def output(self, name):
+        """What the job's processes have printed."""
+        return self.home(f"{OUTPUT}.{name}").splitlines()
 
     def jobs(self, first, last):
         """{id: record} of the jobs that elmer knows."""
