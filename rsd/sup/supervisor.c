@@ -311,11 +311,32 @@ static bool turn(struct sup *sup, struct pollfd *fds)
     return false;
 }
 
+static bool all_ended(const struct sup *sup)
+{
+    for (size_t i = 0; i < sup->count; i++)
+        if (sup->processes[i]->state == PROCESS_BORN || sup->processes[i]->state == PROCESS_RUNNING)
+            return false;
+    return true;
+}
+
+/* The leaf is empty before the last process can be waited for, or while the reaper has its status but has not handed it
+ * on yet. An elmer that has forgotten in a crash that it ended the job has only the status to go by. */
+static void hear_the_last(struct sup *sup, int64_t deadline)
+{
+    struct pollfd fds[2] = {{.fd = sup->signal_fd, .events = POLLIN}, {.fd = sup->reaper_fd, .events = POLLIN}};
+    int64_t now;
+    reap(sup);
+    while (sup->connected && !all_ended(sup) && (now = mono_ms(mono_now())) < deadline) {
+        poll(fds, 2, (int)(deadline - now));
+        reap(sup);
+    }
+}
+
 /* Give the root half what it has not read, but not for ever. */
 static void flush(struct sup *sup)
 {
     int64_t deadline = mono_ms(mono_now()) + FLUSH_MS;
-    reap(sup);
+    hear_the_last(sup, deadline);
     while (sup->connected && channel_wants_write(&sup->root) && mono_ms(mono_now()) < deadline) {
         struct pollfd fd = {.fd = sup->root.fd, .events = POLLOUT};
         poll(&fd, 1, FLUSH_MS);

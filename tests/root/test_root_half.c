@@ -274,6 +274,27 @@ static void test_ended_while_it_opens(void **state)
     assert_in_range(late, 0, TIMES / 4); /* supervisors end by themselves and are not killed, see QUIT_MS */
 }
 
+/* An elmer that has forgotten its kill in a crash learns from the status what became of the job. The leaf is empty a
+ * moment before the process can be waited for. */
+static void test_status_before_empty(void **state)
+{
+    enum { TIMES = 40 };
+    const char *const argv[] = {"sleep", "8", NULL};
+    struct wire_message message;
+    (void)state;
+    for (uint64_t job = 1; job <= TIMES; job++) {
+        bool gently = job % 2;
+        rig_open(&rig, job, 0);
+        rig_run(&rig, job, argv);
+        rig_end(&rig, job, gently ? 1000 : 0);
+        rig_expect(&rig, WIRE_exited, 2000, &message);
+        assert_int_equal(message.u.exited.job, job);
+        assert_int_equal(message.u.exited.signal, gently ? SIGTERM : SIGKILL);
+        wire_message_fini(&message);
+        rig_empty(&rig, job, 5000);
+    }
+}
+
 static void test_said_twice(void **state)
 {
     const char *const argv[] = {"sleep", "8", NULL};
@@ -785,6 +806,7 @@ int main(int argc, char **argv)
         TEST(test_refused_opens),
         TEST(test_ended_while_it_opens),
         TEST(test_leftover_is_in_the_way),
+        TEST(test_status_before_empty),
         TEST(test_said_twice),
         TEST(test_open_waits_for_its_order),
         TEST(test_move_up),
