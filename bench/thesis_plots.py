@@ -1,5 +1,5 @@
 """Plots of the benchmark thesis, in the manner of the dissertation's figures 6.13 to 6.26: a panel for each pair, then ratios over all pairs."""
-COLORS = {"SS": "#bbbbbb", "rt": "#4477aa", "idle": "#ccbb44", "none": "#ee6677"}
+COLORS = {"SS": "#bbbbbb", "rt": "#4477aa", "idle": "#ccbb44", "none": "#ee6677", "sleeper": "#228833"}
 ROWS = [("thesis.first", "first"), ("thesis.later", "later"), ("thesis.makespan", "both")]
 RATIOS = {"thesis.first_ratio": "TS : SS of the first job", "thesis.makespan_ratio": "TS : SS of both together",
           "thesis.first_cpu_ratio": "TS : SS of the first job's CPU time",
@@ -35,7 +35,7 @@ def grouped(axes, records, group_of, groups):
 
 def legend(axes, records, **where):
     from matplotlib.patches import Patch
-    names = {"SS": "one after the other (SS)", "rt": "both at once (TS), rt", "idle": "TS, idle", "none": "TS, none (no order)"}
+    names = {"SS": "one after the other (SS)", "rt": "both at once (TS), rt", "idle": "TS, idle", "none": "TS, none (no order)", "sleeper": "TS, rt above a job that sleeps"}
     ways = [name for name in COLORS if any(way(record) == name for record in records)]
     axes.legend(handles=[Patch(color=COLORS[name], label=names[name]) for name in ways], frameon=False, fontsize=8, **where)
 
