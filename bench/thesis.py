@@ -164,13 +164,15 @@ class Pair:
             raise Failure(f"barrier processes on {first.barrier_host} and {later.barrier_host}, not {self.how}")
 
     @contextlib.contextmanager
-    def others(self):
-        """What runs below those that were submitted before."""
+    def above_a_sleeper(self):
+        """In mode sleeper, holds both processors below the jobs that were submitted before; else nothing."""
         if self.mode != SLEEPER:
             yield
             return
         waiting = self.lab.begin("alice", "esubmit", "-w", "-o", "/dev/null", "2", "sleep", "600")
         job = waiting.stdout.readline().strip()
+        if not job:
+            raise Failure(f"esubmit: {waiting.communicate(timeout=60)[1].strip()}")
         try:
             yield
         finally:
@@ -179,18 +181,18 @@ class Pair:
 
     def one_after_the_other(self):
         first = self.first()
-        with self.others():
+        with self.above_a_sleeper():
             first.finish()
         self.free_host = "ws1" if first.barrier_host == "ws2" else "ws2"
         later = self.later()
-        with self.others():
+        with self.above_a_sleeper():
             return first, later.finish()
 
     def both(self):
         """Returns the jobs and what the later one and the daemons got."""
         first, later = self.first(), self.later()
         nodes = [int(self.free_host[2:])] if self.how == "subset" else [1, 2]
-        with self.others():
+        with self.above_a_sleeper():
             shares = Watch(self.lab, first, later, nodes, self.bench.size(0.5, 0.005)).run()
             first.finish()
             later.finish()
