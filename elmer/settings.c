@@ -394,7 +394,7 @@ static int set_defaults(struct settings *s, struct err *err)
     s->report_ms = 2000;
     s->heartbeat_ms = 5000;
     s->host_timeout_ms = 30000;
-    s->kill_grace_ms = 1000;
+    s->kill_grace_ms = 500;
     s->fresh_intervals = 3;
     s->max_nprocs = 65536;
     s->minimum_uid = 1000;

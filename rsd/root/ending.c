@@ -1,8 +1,7 @@
 /* ending.c - how a job opens up for processes, and how it ends.
  *
  * `end`: TERM to each process at the job's own rank (a job that may refuse to go is never raised) -> TERMINATING. When
- * the grace is over, or all processes that are left ignore TERM, so that it would be of no use to them: cgroup.kill,
- * then what is left is raised above all jobs so that it can die -> KILLING; a signal is delivered only when its thread
+ * the grace is over: cgroup.kill, then what is left is raised above all jobs so that it can die -> KILLING; a signal is delivered only when its thread
  * gets a CPU, so without that it would wait behind the job above for ever. Both are repeated with growing pauses until
  * cgroup.events says that the leaf is empty; a process in an uninterruptible wait can hold that up, which is said once.
  * Empty -> CLOSING: usage is read and the supervisor told to quit. When it and the group are gone, nobody can make the
@@ -32,8 +31,6 @@
 
 enum {
     BACKOFF_FIRST_MS = 2,
-    GRACE_LOOK_MS = 50,
-    LOOK_AGAIN_MS = 10,
     BACKOFF_MAX_MS = 1000,
     STUCK_MS = 5000,
     REMOVE_PATIENCE = 2000
@@ -89,21 +86,6 @@ static void closing_begin(struct root *root, struct job *job, int64_t now)
     ending_step(root, job, now);
 }
 
-/* Nobody who is left heeds TERM. */
-static bool grace_is_useless(struct job *job, int64_t now)
-{
-    long heed;
-    if (look_end(&job->heeds, &heed, now)) {
-        job->retry_ms = now + job->backoff_ms;
-        job->backoff_ms *= 2;
-        return heed == 0;
-    }
-    if (job->heeds.fd < 0)
-        look_begin(&job->heeds, LOOK_HEEDS_TERM, job->group.job_fd, 1, 0, now);
-    job->retry_ms = now + LOOK_AGAIN_MS;
-    return false;
-}
-
 static void killing_begin(struct job *job, int64_t now)
 {
     job_move(job, JOB_KILLING);
@@ -126,8 +108,6 @@ void ending_begin(struct root *root, struct job *job, int64_t grace_ms)
     } else {
         job_move(job, JOB_TERMINATING);
         job->deadline_ms = now + grace_ms;
-        job->retry_ms = now;
-        job->backoff_ms = GRACE_LOOK_MS;
         group_signal(&job->group, SIGTERM);
         group_signal(&job->group, SIGCONT); /* a stopped process takes TERM only then */
     }
@@ -215,7 +195,7 @@ void ending_step(struct root *root, struct job *job, int64_t now)
     }
     switch (job->state) {
     case JOB_TERMINATING:
-        if (now >= job->deadline_ms || (now >= job->retry_ms && grace_is_useless(job, now))) {
+        if (now >= job->deadline_ms) {
             killing_begin(job, now);
             kill_again(root, job, now);
         }

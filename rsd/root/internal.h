@@ -12,7 +12,6 @@
 #include "rsd/config.h"
 #include "rsd/root/group.h"
 #include "rsd/root/limits.h"
-#include "rsd/root/look.h"
 #include "rsd/root/order.h"
 #include "rsd/root/sched.h"
 
@@ -93,17 +92,9 @@ struct job {
     bool ranked; /* an order has named it */
     unsigned level;
     bool lowest, crowded;
-    size_t threads; /* at the last sweep */
-    struct {
-        bool on, ended; /* ended: nice values of ours are still to be taken back */
-        bool shadowed;  /* nothing but the throttle's rest would be left to it */
-        unsigned looks; /* in a row that say otherwise */
-        int session_nice; /* that its sessions were given */
-        struct look look;
-        int64_t look_ms, share_ms, above_ms; /* above_ms: since when somebody is below it */
-        double cpu_seconds, share;
-    } flood; /* see flood.c */
-    struct look heeds; /* TERM: see ending.c */
+    bool renice;       /* mode idle: nice values of ours are to be taken back */
+    pid_t weigher;     /* process that gives its sessions their nice value (sessions.c); 0: none */
+    int session_nice;  /* that they were given last */
     cpu_set_t cpus;
     size_t ncpus;
     struct order_ranks told; /* to the supervisor */

@@ -108,7 +108,6 @@ struct job *job_add(struct root *root, uint64_t id, uint32_t attempt)
     job->group = (struct cgroup)CGROUP_INIT;
     job->supervisor.fd = -1;
     job->supervisor_pidfd = -1;
-    job->flood.look = job->heeds = (struct look)LOOK_INIT;
     job->cpu_seconds = -1;
     job->memory_peak_bytes = -1;
     root->jobs[root->job_count++] = job;
@@ -128,8 +127,6 @@ void job_drop(struct root *root, struct job *job)
         channel_fini(&job->supervisor);
     if (job->supervisor_pidfd >= 0)
         close(job->supervisor_pidfd);
-    look_fini(&job->flood.look);
-    look_fini(&job->heeds);
     free(job->processes);
     group_pids_fini(&job->seen);
     free(job);

@@ -8,8 +8,6 @@
  *              49 - 3 L  tasks of level L: FIFO, or RR where the job has more threads than processors
  *   SCHED_OTHER -5       helpers ...
  *   SCHED_OTHER  0       ... and tasks of the job that is lowest on all of its processors here
- *   SCHED_OTHER 19       tasks of a job that floods its processors, whatever its level: see flood.c
- *   SCHED_IDLE           tasks of the jobs below that one
  *
  * The lowest is outside the real-time classes with its helpers too: what runs in them adds up, and at 95 % of a CPU the
  * kernel throttles them all, the first job as well (a later job that flooded its pvmd cost it 4.7 %). So helpers are
@@ -73,13 +71,6 @@ struct order_ranks order_ranks(enum order_mode mode, unsigned level, bool lowest
         break;
     }
     return none;
-}
-
-struct order_ranks order_ranks_flood(bool below)
-{
-    if (below)
-        return (struct order_ranks){.task = {SCHED_IDLE, 0}, .helper = {SCHED_OTHER, NICE_MAX}};
-    return (struct order_ranks){.task = {SCHED_OTHER, NICE_MAX}, .helper = {SCHED_OTHER, 0}};
 }
 
 int order_session_nice(struct order_rank task)

@@ -31,8 +31,6 @@ bool order_is_raised(struct order_rank rank);
 
 /* crowded: the job has more threads than processors on this host. boosted: its helpers are. */
 struct order_ranks order_ranks(enum order_mode mode, unsigned level, bool lowest, bool crowded, bool boosted);
-/* Of a job that floods its processors, and (below) of one below it: see flood.c. */
-struct order_ranks order_ranks_flood(bool below);
 /* What a session of such tasks should have where the kernel shares by session; 0 in real time, where that does not count. */
 int order_session_nice(struct order_rank task);
 const char *order_mode_name(enum order_mode mode); /* rt idle none */

@@ -10,8 +10,8 @@
 #include "libelmer/base/clock.h"
 #include "libelmer/base/log.h"
 #include "rsd/root/cpus.h"
-#include "rsd/root/flood.h"
 #include "rsd/root/internal.h"
+#include "rsd/root/sessions.h"
 
 static bool is_live(const struct job *job)
 {
@@ -25,11 +25,6 @@ static bool boosted(const struct job *job)
 
 static struct order_ranks ranks_of(const struct root *root, const struct job *job)
 {
-    bool floods = job->flood.on && root->mode != ORDER_MODE_NONE;
-    if (floods && job->flood.shadowed)
-        return order_ranks(root->mode, job->level, false, job->crowded, boosted(job));
-    if (floods || (root->mode != ORDER_MODE_NONE && flood_above(root, job)))
-        return order_ranks_flood(!floods);
     return order_ranks(root->mode, job->level, job->lowest, job->crowded, boosted(job));
 }
 
@@ -38,7 +33,7 @@ static struct sched_target target_of(const struct root *root, const struct job *
     return (struct sched_target){
         .ranks = ranks_of(root, job),
         .no_rank = root->mode == ORDER_MODE_NONE || !job->ranked,
-        .exact = job->flood.ended,
+        .exact = job->renice,
         .cpus = job->ncpus ? &job->cpus : NULL,
         .ncpus = job->ncpus,
         .helpers = job->helpers,
@@ -69,8 +64,7 @@ static void take_item(struct root *root, struct job *job)
     cpu_set_t cpus;
     if (!item)
         return;
-    if (!item->lowest && (job->lowest || !job->ranked))
-        flood_begin_above(job, mono_ms(mono_now()));
+    job->renice |= root->mode == ORDER_MODE_IDLE && (item->level != job->level || item->lowest != job->lowest);
     job->ranked = true;
     job->level = item->level;
     job->lowest = item->lowest;
@@ -286,48 +280,41 @@ static void sweep(struct root *root, struct job *job)
     target = target_of(root, job);
     if (sched_pass(&job->group, &target, &count) < 0)
         return;
-    job->threads = count.threads;
     if (target.crowded != job->crowded) {
         job->crowded = target.crowded;
         ranks_tell(root, job);
-    } else if (count.changed == 0 && !job->flood.ended) {
+    } else if (count.changed == 0 && !job->renice) {
         return;
     }
     apply_one(root, job, SWEEP_APPLY_MS);
-    job->flood.ended = false;
+    job->renice = false;
 }
 
-static bool may_flood(const struct root *root, const struct job *job)
+/* Sessions that are made later begin at nice 0: so again with each sweep. */
+static void weigh_sessions(struct root *root, struct job *job)
 {
-    return root->mode != ORDER_MODE_NONE && is_live(job) && job->ranked;
-}
-
-/* Who floods, and who does not any more? Then those below have another rank too. */
-static bool sweep_floods(struct root *root, int64_t now)
-{
-    bool changed = false;
-    for (size_t i = 0; i < root->job_count; i++) {
-        struct job *job = root->jobs[i];
-        if (may_flood(root, job) && (now >= root->sweep_ms || now >= flood_next(job)))
-            changed |= flood_look(job, order_session_nice(ranks_of(root, job).task), now);
-    }
-    for (size_t i = 0; i < root->job_count; i++)
-        changed |= flood_shadow(root, root->jobs[i]);
-    return changed;
+    int nice = order_session_nice(ranks_of(root, job).task);
+    if (root->mode != ORDER_MODE_IDLE || !is_live(job) || !job->ranked || job->weigher > 0 ||
+        job->group.job_fd < 0)
+        return;
+    if ((nice == 0 && job->session_nice == 0) || !sessions_share(job->group.job_fd))
+        return;
+    job->weigher = sessions_weigh(job->group.job_fd, nice);
+    job->session_nice = job->weigher > 0 ? nice : job->session_nice;
 }
 
 void ranks_sweep(struct root *root, int64_t now)
 {
-    bool floods_changed;
     for (size_t i = 0; i < root->job_count; i++) {
         struct job *job = root->jobs[i];
         boost_end(root, job, now);
-        if (now >= root->sweep_ms)
+        if (now >= root->sweep_ms) {
             sweep(root, job);
-        else if (now >= root->pvm_sweep_ms && has_new_tasks_to_lower(root, job) && sweep_new_tasks(root, job))
+            weigh_sessions(root, job);
+        } else if (now >= root->pvm_sweep_ms && has_new_tasks_to_lower(root, job) && sweep_new_tasks(root, job)) {
             root->pvm_news_ms = now;
+        }
     }
-    floods_changed = sweep_floods(root, now);
     if (now >= root->boost_ms) {
         boost_starved(root);
         root->boost_ms = now + BOOST_EVERY_MS;
@@ -336,8 +323,6 @@ void ranks_sweep(struct root *root, int64_t now)
         root->sweep_step_ms = root->sweep_step_ms * 4 < SWEEP_MS ? root->sweep_step_ms * 4 : SWEEP_MS;
         root->sweep_ms = now + root->sweep_step_ms;
     }
-    if (floods_changed)
-        ranks_apply_all(root);
     if (now >= root->pvm_sweep_ms)
         plan_new_tasks(root, now);
 }
@@ -349,8 +334,6 @@ int64_t ranks_next(const struct root *root)
         const struct job *job = root->jobs[i];
         if (has_new_tasks_to_lower(root, job) && root->pvm_sweep_ms < next)
             next = root->pvm_sweep_ms;
-        if (may_flood(root, job) && flood_next(job) < next)
-            next = flood_next(job);
         if (job->boost_until_ms > 0 && job->boost_until_ms < next)
             next = job->boost_until_ms;
     }

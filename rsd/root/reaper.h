@@ -1,4 +1,4 @@
-/* reaper.h - a thread in SCHED_OTHER that reaps this process's children, for those that must not: see look.c. */
+/* reaper.h - a thread in SCHED_OTHER that reaps this process's children, for those that must not: see sessions.c. */
 #ifndef RSD_REAPER_H
 #define RSD_REAPER_H
 

@@ -163,6 +163,8 @@ static void child_ended(struct root *root, pid_t pid)
         return;
     }
     for (size_t i = 0; i < root->job_count; i++) {
+        if (root->jobs[i]->weigher == pid)
+            root->jobs[i]->weigher = 0;
         if (root->jobs[i]->remover == pid) {
             ending_remover_done(root, root->jobs[i]);
             return;

@@ -178,7 +178,7 @@ void sched_process(const struct cgroup *group, pid_t pid, struct sched_target *t
     group_pids_fini(&tids);
 }
 
-/* Not through /proc: see look.c. */
+/* Not through /proc: see sessions.c. */
 int sched_pass(const struct cgroup *group, struct sched_target *target, struct sched_count *count)
 {
     struct group_pids tids = {0};

@@ -18,10 +18,10 @@
 #include "rsd/root/group.h"
 #include "rsd/root/internal.h"
 #include "rsd/root/limits.h"
-#include "rsd/root/look.h"
 #include "rsd/root/probe.h"
 #include "rsd/root/root.h"
 #include "rsd/root/scope.h"
+#include "rsd/root/sessions.h"
 #include "rsd/root/tmpdir.h"
 #include "tests/fuzz/world.h"
 
@@ -207,31 +207,17 @@ void sched_let_die(const struct cgroup *group, bool rt)
     (void)populated_of(group->job_fd);
 }
 
-void look_begin(struct look *look, enum look_at at, int leaf_fd, long enough, int nice, int64_t now)
+bool sessions_share(int leaf_fd)
 {
-    (void)at;
-    (void)enough;
-    (void)now;
-    FUZZ_CHECK(nice >= 0 && nice <= 19, "nice %d", nice);
-    if (leaf_fd >= 0 && look->fd < 0 && !world_fails())
-        look->fd = world_open(WORLD_OTHER);
-}
-
-bool look_end(struct look *look, long *count, int64_t now)
-{
-    (void)now;
-    if (look->fd < 0 || input_byte(world_input()) >= 0x80)
-        return false;
-    look_fini(look);
-    *count = (long)input_byte(world_input()) - 1;
+    (void)populated_of(leaf_fd);
     return true;
 }
 
-void look_fini(struct look *look)
+pid_t sessions_weigh(int leaf_fd, int nice)
 {
-    if (look->fd >= 0)
-        close(look->fd);
-    *look = (struct look)LOOK_INIT;
+    (void)populated_of(leaf_fd);
+    FUZZ_CHECK(nice >= 0 && nice <= 19, "nice %d", nice);
+    return -EAGAIN;
 }
 
 int caps_keep(enum caps_of who)

@@ -352,75 +352,34 @@ static void test_a_stranger_with_a_known_pid_is_left_alone(void **state)
 
 /* ---- many processes that spin ---- */
 
-static bool all_have(uint64_t job, int policy, int nice)
-{
-    size_t threads;
-    pid_t pids[64];
-    size_t count = rig_pids(&rig, job, "job", pids, 64);
-    for (size_t i = 0; i < count; i++) {
-        if (getpriority(PRIO_PROCESS, (id_t)pids[i]) != nice)
-            return false;
-    }
-    return count > 0 && rig_wrong(&rig, job, policy, 0, &threads) == 0;
-}
-
-static void test_a_flood_leaves_real_time(void **state)
+/* However many they are: 16 and more for each processor were once taken out of real time. */
+static void test_many_that_spin_keep_their_rank(void **state)
 {
     const char *spin[] = {helper_path, "spinners", NULL}, *wait[] = {helper_path, "sleep", NULL};
     const struct level both[] = {{1, 0, false}, {2, 1, true}}, after[] = {{2, 0, true}};
-    bool fits = false, alone_fits = false;
-    size_t threads;
+    size_t threads, most = 0;
+    int64_t end;
     (void)state;
     rig_order(&rig, 1, &alone, 1);
     rig_open(&rig, 1, 1);
     rig_run(&rig, 1, spin);
-    for (int i = 0; i < 800 && !alone_fits; i++) {
-        poll(NULL, 0, 10);
-        alone_fits = all_have(1, SCHED_OTHER, 19);
-    }
-    assert_true(alone_fits);
-    rig_order(&rig, 2, both, 2); /* somebody comes below: at once, and for a while, it is in real time */
-    assert_int_equal(rig_wrong(&rig, 1, SCHED_RR, 49, &threads), 0);
+    rig_order(&rig, 2, both, 2);
     rig_open(&rig, 2, 1);
     rig_run(&rig, 2, wait);
-    assert_int_equal(rig_wrong(&rig, 2, SCHED_OTHER, 0, &threads), 0);
-    for (int i = 0; i < 800 && !fits; i++) {
-        poll(NULL, 0, 10);
-        fits = all_have(1, SCHED_OTHER, 19) && rig_wrong(&rig, 2, SCHED_IDLE, 0, &threads) == 0;
+    end = rig_now_ms() + 5000; /* longer than anything here needs to find out what a job does */
+    while (rig_now_ms() < end) {
+        assert_int_equal(rig_wrong(&rig, 1, SCHED_RR, 49, &threads), 0);
+        most = threads > most ? threads : most;
+        assert_int_equal(rig_wrong(&rig, 2, SCHED_OTHER, 0, &threads), 0);
+        poll(NULL, 0, 20);
     }
-    assert_true(fits);
+    assert_true(most >= 16);
     rig_end(&rig, 1, 0);
     rig_empty(&rig, 1, 5000);
     rig_order(&rig, 3, after, 1);
-    assert_true(all_have(2, SCHED_OTHER, 0));
+    assert_int_equal(rig_wrong(&rig, 2, SCHED_OTHER, 0, &threads), 0);
     rig_end(&rig, 2, 0);
     rig_empty(&rig, 2, 5000);
-}
-
-/* The grace is for those that can use it. */
-static void test_no_grace_for_who_ignores_it(void **state)
-{
-    const char *ignores[] = {"sh", "-c", "trap '' TERM; sleep 12 & sleep 12; exit 3", NULL};
-    const char *handles[] = {"sh", "-c", "trap '' TERM; sleep 12 & trap 'sleep 0.3; exit 5' TERM; wait", NULL};
-    const struct level both[] = {{1, 0, true}, {2, 0, true}};
-    struct wire_message message;
-    int64_t begin;
-    (void)state;
-    rig_order(&rig, 1, both, 2);
-    rig_open(&rig, 1, 1);
-    rig_open(&rig, 2, 1);
-    rig_run(&rig, 1, ignores);
-    rig_run(&rig, 2, handles);
-    poll(NULL, 0, 300); /* for the traps */
-    begin = rig_now_ms();
-    rig_end(&rig, 1, 5000);
-    rig_empty(&rig, 1, 5000);
-    assert_in_range(rig_now_ms() - begin, 0, 2000);
-    rig_end(&rig, 2, 5000);
-    rig_expect(&rig, WIRE_exited, 4000, &message);
-    assert_int_equal(message.u.exited.exit_status, 5); /* it had its time; what it leaves has none */
-    wire_message_fini(&message);
-    rig_empty(&rig, 2, 2000);
 }
 
 int main(int argc, char **argv)
@@ -434,8 +393,7 @@ int main(int argc, char **argv)
         TEST(test_output_files),
         TEST(test_directory_is_removed_whatever_is_in_it),
         TEST(test_a_stranger_with_a_known_pid_is_left_alone),
-        TEST(test_a_flood_leaves_real_time),
-        TEST(test_no_grace_for_who_ignores_it),
+        TEST(test_many_that_spin_keep_their_rank),
     };
     int possible;
     if (argc == 2)

@@ -61,7 +61,7 @@ static void end_job(struct fake *host, uint64_t job, uint32_t attempt, double cp
     struct wire_message end, forget;
     fake_expect(host, WIRE_end, &end);
     assert_int_equal(end.u.end.job, job);
-    assert_int_equal(end.u.end.grace_ms, 1000);
+    assert_int_equal(end.u.end.grace_ms, 500);
     host_empty(host, job, attempt, cpu_seconds);
     fake_expect(host, WIRE_forget, &forget);
     assert_int_equal(forget.u.forget.job, job);

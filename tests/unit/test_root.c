@@ -67,8 +67,6 @@ static void test_ranks_without_rt(void **state)
     assert_int_equal(order_session_nice(order_ranks(ORDER_MODE_IDLE, 1, false, false, false).task), 13);
     assert_int_equal(order_session_nice(order_ranks(ORDER_MODE_IDLE, 1, true, false, false).task), 19);
     assert_int_equal(order_session_nice(order_ranks(ORDER_MODE_RT, 1, false, false, false).task), 0);
-    assert_int_equal(order_session_nice(order_ranks_flood(false).task), 19);
-    assert_int_equal(order_session_nice(order_ranks_flood(true).task), 19);
 }
 
 static void test_order_is_sorted_and_only_newer(void **state)

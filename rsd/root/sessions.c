@@ -1,0 +1,81 @@
+/* sessions.c - where sessions share (sched_autogroup_enabled, outside of the controller cpu) a nice value counts within
+ * a session only, and so does SCHED_IDLE: mode idle would order nothing. There each session gets the nice value of its
+ * tasks too. Only /proc/PID/autogroup can do that, and whoever walks /proc/PID may be kept in a loop by the kernel until
+ * another task has done the same with that directory. If the other one waits for the CPU, in real time below us, it
+ * never gets it, and neither does anybody else: seen with a supervisor at the rank of daemons and a `grep` in /proc
+ * below it. So what is ranked above jobs does not walk there: a child does, in SCHED_OTHER. (Nor does it reap, for the
+ * same reason: reaper.c.)
+ */
+#include "config.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "rsd/root/caps.h"
+#include "rsd/root/members.h"
+#include "rsd/root/sched.h"
+#include "rsd/root/sessions.h"
+
+enum { WEIGH_SECONDS = 10, FD_LEAF = 3 };
+
+/* The start of a file, as a string; "" if it cannot be read. */
+static void read_text(int dir, const char *name, char *text, size_t size)
+{
+    int fd = openat(dir, name, O_RDONLY | O_CLOEXEC);
+    ssize_t got = fd < 0 ? 0 : read(fd, text, size - 1);
+    if (fd >= 0)
+        close(fd);
+    text[got > 0 ? got : 0] = 0;
+}
+
+bool sessions_share(int leaf_fd)
+{
+    char text[16];
+    read_text(AT_FDCWD, "/proc/sys/kernel/sched_autogroup_enabled", text, sizeof text);
+    return text[0] == '1' && faccessat(leaf_fd, "cpu.weight", F_OK, 0) < 0;
+}
+
+static void weigh(int proc_fd, pid_t pid, void *data)
+{
+    const int nice = *(const int *)data;
+    char text[64];
+    const char *now;
+    int fd;
+    (void)pid;
+    read_text(proc_fd, "autogroup", text, sizeof text);
+    now = strstr(text, "nice ");
+    if (!now || atoi(now + strlen("nice ")) == nice)
+        return;
+    fd = openat(proc_fd, "autogroup", O_WRONLY | O_CLOEXEC);
+    snprintf(text, sizeof text, "%d", nice);
+    if (fd >= 0) {
+        (void)!write(fd, text, strlen(text));
+        close(fd);
+    }
+}
+
+/* Nobody must take it for the root half: nothing of its is open. */
+static _Noreturn void child(int leaf_fd, int nice)
+{
+    size_t gone = 0;
+    sched_rank(0, (struct order_rank){SCHED_OTHER, 0}, false);
+    alarm(WEIGH_SECONDS);
+    if (dup2(leaf_fd, FD_LEAF) < 0)
+        _exit(1);
+    (void)syscall(SYS_close_range, FD_LEAF + 1U, ~0U, 0U);
+    caps_take(CAPS_AUTOGROUP);
+    _exit(members_each(FD_LEAF, weigh, &nice, &gone) < 0);
+}
+
+pid_t sessions_weigh(int leaf_fd, int nice)
+{
+    pid_t pid = fork();
+    if (pid == 0)
+        child(leaf_fd, nice);
+    return pid < 0 ? (pid_t)-errno : pid;
+}
