@@ -10,6 +10,7 @@
 
 #include "libelmer/wire/channel.h"
 #include "rsd/config.h"
+#include "rsd/root/boost.h"
 #include "rsd/root/group.h"
 #include "rsd/root/limits.h"
 #include "rsd/root/order.h"
@@ -33,10 +34,7 @@ enum {
     SWEEP_APPLY_MS = 20,
     PVM_SWEEP_MS = 20, /* at least between looks for new tasks */
     PVM_SWEEP_MAX_MS = 200,
-    PVM_CALM_PART = 32, /* of the time without a new task, to the next look */
-    BOOST_MS = 10,
-    BOOST_EVERY_MS = 10000,
-    PVM_BOOST_MS = 3000
+    PVM_CALM_PART = 32 /* of the time without a new task, to the next look */
 };
 
 /* OPENING: group made, supervisor started, one of its answer and the order of open's generation is missing. OPEN:
@@ -86,7 +84,8 @@ struct job {
     struct job_process *processes;
     size_t process_count;
     pid_t helpers[MAX_HELPERS];         /* processes of pvmds and the agent */
-    int64_t helper_cpu_ns[MAX_HELPERS]; /* at the last look for starved ones */
+    int64_t helper_cpu_ns[MAX_HELPERS];  /* when it was last charged to the boost */
+    int64_t helper_seen_ns[MAX_HELPERS]; /* at the last look for starved ones */
     size_t helper_count;
 
     bool ranked; /* an order has named it */
@@ -99,7 +98,7 @@ struct job {
     size_t ncpus;
     struct order_ranks told; /* to the supervisor */
     bool told_any;
-    int64_t boost_until_ms;
+    struct boost boost;
     struct group_pids seen; /* by the sweep of new tasks */
 
     int64_t deadline_ms; /* of the state; 0: none */
@@ -126,6 +125,7 @@ struct root {
     int tmp_fd; /* RUNDIR/jobs */
     int64_t contact_ms; /* CLOCK_BOOTTIME; 0: none yet */
     int64_t sweep_ms, sweep_step_ms, pvm_sweep_ms, pvm_news_ms, boost_ms, watchdog_ms;
+    struct boost_bucket boost_bucket; /* of all jobs that start or end */
     uint64_t watchdog_us; /* 0: none */
     bool stop;
     int status;
@@ -183,7 +183,6 @@ void ranks_tell(struct root *root, struct job *job); /* the supervisor: of proce
 void ranks_process(struct root *root, struct job *job, pid_t pid);
 void ranks_sweep(struct root *root, int64_t now);
 int64_t ranks_next(const struct root *root); /* when ranks_sweep has to be called next */
-void ranks_boost(struct root *root, struct job *job, int64_t ms);
 
 /* ending.c: from end to EMPTY */
 void ending_begin(struct root *root, struct job *job, int64_t grace_ms);

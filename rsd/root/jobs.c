@@ -158,7 +158,8 @@ void job_helper_add(struct job *job, pid_t pid)
     if (job->helper_count == MAX_HELPERS)
         return;
     job->helpers[job->helper_count] = pid;
-    job->helper_cpu_ns[job->helper_count++] = -1;
+    job->helper_cpu_ns[job->helper_count] = boost_cpu_ns(pid);
+    job->helper_seen_ns[job->helper_count++] = -1;
 }
 
 void job_helper_remove(struct job *job, pid_t pid)
@@ -169,6 +170,7 @@ void job_helper_remove(struct job *job, pid_t pid)
         job->helper_count--;
         job->helpers[i] = job->helpers[job->helper_count];
         job->helper_cpu_ns[i] = job->helper_cpu_ns[job->helper_count];
+        job->helper_seen_ns[i] = job->helper_seen_ns[job->helper_count];
         return;
     }
 }

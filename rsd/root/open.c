@@ -57,5 +57,5 @@ void open_new(struct root *root, const struct wire_message *message, const cpu_s
     job->deadline_ms = mono_ms(mono_now()) + OPEN_MS;
     ranks_apply(root, job);
     if (job->pvm)
-        ranks_boost(root, job, PVM_BOOST_MS);
+        boost_new(root, job);
 }

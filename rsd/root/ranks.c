@@ -1,11 +1,10 @@
-/* ranks.c - from the order to the threads: who has which rank now, the sweeps, and the boost of starved pvmds. */
+/* ranks.c - from the order to the threads: who has which rank now, and the sweeps. */
 #include "config.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "libelmer/base/clock.h"
 #include "libelmer/base/log.h"
@@ -18,14 +17,9 @@ static bool is_live(const struct job *job)
     return job->state == JOB_OPENING || job->state == JOB_OPEN || job->state == JOB_TERMINATING;
 }
 
-static bool boosted(const struct job *job)
-{
-    return job->boost_until_ms > mono_ms(mono_now());
-}
-
 static struct order_ranks ranks_of(const struct root *root, const struct job *job)
 {
-    return order_ranks(root->mode, job->level, job->lowest, job->crowded, boosted(job));
+    return order_ranks(root->mode, job->level, job->lowest, job->crowded, job->boost.on);
 }
 
 static struct sched_target target_of(const struct root *root, const struct job *job)
@@ -162,64 +156,6 @@ void ranks_process(struct root *root, struct job *job, pid_t pid)
         sched_process(&job->group, pid, &target, &count);
 }
 
-void ranks_boost(struct root *root, struct job *job, int64_t ms)
-{
-    if (root->mode != ORDER_MODE_RT)
-        return;
-    job->boost_until_ms = mono_ms(mono_now()) + ms;
-    ranks_tell(root, job);
-    for (size_t i = 0; i < job->helper_count; i++)
-        ranks_process(root, job, job->helpers[i]);
-}
-
-static void boost_end(struct root *root, struct job *job, int64_t now)
-{
-    if (job->boost_until_ms == 0 || now < job->boost_until_ms)
-        return;
-    job->boost_until_ms = 0;
-    ranks_tell(root, job);
-    for (size_t i = 0; i < job->helper_count; i++)
-        ranks_process(root, job, job->helpers[i]);
-}
-
-/* A helper that wants to run (state R) and has got nothing since the last look. */
-static bool starved(pid_t pid, int64_t *last_ns)
-{
-    char path[64], text[512];
-    const char *state;
-    struct timespec used;
-    clockid_t clock;
-    int64_t ns, before = *last_ns;
-    FILE *file;
-    if (clock_getcpuclockid(pid, &clock) != 0 || clock_gettime(clock, &used) < 0)
-        return false;
-    ns = (int64_t)used.tv_sec * 1000000000 + used.tv_nsec;
-    *last_ns = ns;
-    if (ns != before)
-        return false;
-    snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
-    file = fopen(path, "re");
-    if (!file)
-        return false;
-    state = fgets(text, sizeof text, file) ? strrchr(text, ')') : NULL;
-    fclose(file);
-    return state && strncmp(state, ") R", 3) == 0;
-}
-
-static void boost_starved(struct root *root)
-{
-    for (size_t i = 0; i < root->job_count; i++) {
-        struct job *job = root->jobs[i];
-        bool any = false;
-        if (job->state != JOB_OPEN || !job->ranked)
-            continue;
-        for (size_t k = 0; k < job->helper_count; k++)
-            any |= starved(job->helpers[k], &job->helper_cpu_ns[k]);
-        if (any)
-            ranks_boost(root, job, BOOST_MS);
-    }
-}
-
 static bool has_new_tasks_to_lower(const struct root *root, const struct job *job)
 {
     return root->mode == ORDER_MODE_RT && job->state == JOB_OPEN && job->ranked && !job->lowest &&
@@ -307,7 +243,6 @@ void ranks_sweep(struct root *root, int64_t now)
 {
     for (size_t i = 0; i < root->job_count; i++) {
         struct job *job = root->jobs[i];
-        boost_end(root, job, now);
         if (now >= root->sweep_ms) {
             sweep(root, job);
             weigh_sessions(root, job);
@@ -315,10 +250,7 @@ void ranks_sweep(struct root *root, int64_t now)
             root->pvm_news_ms = now;
         }
     }
-    if (now >= root->boost_ms) {
-        boost_starved(root);
-        root->boost_ms = now + BOOST_EVERY_MS;
-    }
+    boost_look(root, now);
     if (now >= root->sweep_ms) {
         root->sweep_step_ms = root->sweep_step_ms * 4 < SWEEP_MS ? root->sweep_step_ms * 4 : SWEEP_MS;
         root->sweep_ms = now + root->sweep_step_ms;
@@ -334,8 +266,7 @@ int64_t ranks_next(const struct root *root)
         const struct job *job = root->jobs[i];
         if (has_new_tasks_to_lower(root, job) && root->pvm_sweep_ms < next)
             next = root->pvm_sweep_ms;
-        if (job->boost_until_ms > 0 && job->boost_until_ms < next)
-            next = job->boost_until_ms;
     }
-    return next < root->boost_ms ? next : root->boost_ms;
+    int64_t boost = boost_next(root);
+    return next < boost ? next : boost;
 }

@@ -262,7 +262,7 @@ static void hear(struct root *root, struct job *job, const struct wire_message *
         heard_exited(root, job, &message->u.exited);
         break;
     case WIRE_pvm_ready:
-        ranks_boost(root, job, 0);
+        boost_stop(root, job);
         tell(root, message);
         break;
     default:

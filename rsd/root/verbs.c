@@ -189,7 +189,7 @@ static void do_forget(struct root *root, struct job *job, const struct wire_mess
 static void do_pvm(struct root *root, struct job *job, const struct wire_message *message)
 {
     if (message->type == WIRE_pvm_finish)
-        ranks_boost(root, job, PVM_BOOST_MS);
+        boost_finish(root, job);
     tell_supervisor(job, message);
 }
 

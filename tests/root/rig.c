@@ -277,6 +277,7 @@ void rig_ask_open(struct rig *rig, uint64_t job, uint64_t generation, uint64_t l
     message.u.open.cpus.items = &rig->cpu;
     message.u.open.cpus.count = 1;
     message.u.open.lease_ms = lease_ms;
+    message.u.open.pvm = rig->pvm;
     rig_send(rig, &message);
 }
 

@@ -16,6 +16,7 @@ struct rig {
     pid_t root_half;
     char cpus[16];
     uint64_t cpu; /* the one that all jobs share */
+    bool pvm;     /* jobs that are opened have virtual machines */
 };
 
 /* 0, or 77 with the reason on stderr: this machine cannot run these tests. */
