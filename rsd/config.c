@@ -13,6 +13,9 @@
 /* RUNDIR/jobs/JOB.ATTEMPT is PVM_TMP, which may have 92 bytes. */
 enum { RUNDIR_MAX = 55 };
 
+/* Less than 1 % is less than a login takes; a piece of less than 10 ms lets nothing be done in it. */
+enum { RESERVE_MIN = 1, RESERVE_MAX = 20, RESERVE_MS_MIN = 10, RESERVE_MS_MAX = 1000 };
+
 static const char *const mode_names[RSD_MODE_COUNT] = {"auto", "rt", "idle", "none"};
 
 const char *rsd_mode_name(enum rsd_mode mode)
@@ -22,7 +25,8 @@ const char *rsd_mode_name(enum rsd_mode mode)
 
 void rsd_config_default(struct rsd_config *config)
 {
-    *config = (struct rsd_config){.mode = RSD_MODE_AUTO, .minimum_uid = 1000,
+    *config = (struct rsd_config){.mode = RSD_MODE_AUTO,
+                                  .minimum_uid = 1000,
                                   .user_connections = 1024,
                                   .user_requests = 2000,
                                   .user_requests_burst = 100000};
@@ -100,6 +104,29 @@ static int set_mode(void *data, const char *subsection, const char *value, struc
     return err_set(err, -EINVAL, "auto, rt, idle or none is needed");
 }
 
+/* 5%, or 5% of 100ms. */
+static int set_rt_reserve(void *data, const char *subsection, const char *value, struct err *err)
+{
+    struct rsd_config *config = data;
+    unsigned percent = 0, ms = 0;
+    int share = 0, whole = 0, length = (int)strlen(value);
+    bool read;
+    (void)subsection;
+    read = strspn(value, "0123456789") > 0 &&
+           sscanf(value, "%3u %%%n of %4u ms%n", &percent, &share, &ms, &whole) >= 1 &&
+           (share == length || whole == length);
+    if (!read || percent < RESERVE_MIN || percent > RESERVE_MAX)
+        return err_set(err, -EINVAL,
+                       "a share of %d%% to %d%% is needed, such as 5%%, or 5%% of 100ms; leave the line out to leave "
+                       "the kernel as it is",
+                       RESERVE_MIN, RESERVE_MAX);
+    if (whole == length && (ms < RESERVE_MS_MIN || ms > RESERVE_MS_MAX))
+        return err_set(err, -EINVAL, "the share can be one of %dms to %dms", RESERVE_MS_MIN, RESERVE_MS_MAX);
+    config->rt_reserve = percent;
+    config->rt_reserve_ms = whole == length ? ms : 0;
+    return 0;
+}
+
 static int set_minimum_uid(void *data, const char *subsection, const char *value, struct err *err)
 {
     struct rsd_config *config = data;
@@ -173,6 +200,7 @@ static const struct ini_key keys[] = {
     {"rsd", "pki", set_pki},
     {"rsd", "name", set_name},
     {"rsd", "mode", set_mode},
+    {"rsd", "rt_reserve", set_rt_reserve},
     {"rsd", "minimum_uid", set_minimum_uid},
     {"rsd", "user_connections", set_user_connections},
     {"rsd", "user_requests", set_user_requests},

@@ -11,6 +11,7 @@
  *   SYS_ADMIN        remove                   what he has mounted there
  *                    systemd                  the scope of all jobs (systemd asks for it)
  *                    autogroup                its value for many sessions at once (others are held to ten a second)
+ *   (none)           rt_reserve               files of /proc/sys and debugfs that belong to root (reserve.c)
  *   SETGID, SETUID                x            becoming the user
  *   SYS_RESOURCE                  x            the child's oom_score_adj, so that no protection of rsd can be had back
  *

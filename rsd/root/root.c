@@ -32,6 +32,7 @@
 #include "rsd/root/memory.h"
 #include "rsd/root/probe.h"
 #include "rsd/root/reaper.h"
+#include "rsd/root/reserve.h"
 #include "rsd/root/root.h"
 #include "rsd/root/scope.h"
 
@@ -120,6 +121,26 @@ static void root_fini(struct root *root)
         close(root->tmp_fd);
     if (root->groups_fd >= 0)
         close(root->groups_fd);
+}
+
+/* Where it cannot be, rsd goes on without it and says so with its mode. */
+static void keep_reserve(struct root *root)
+{
+    const struct rsd_config *config = root->config;
+    struct reserve_kernel kernel = reserve_this_kernel();
+    char why[600];
+    size_t used = strlen(root->mode_reason);
+    if (reserve_keep(&kernel, config->rundir, (struct reserve){config->rt_reserve, config->rt_reserve_ms}, why,
+                     sizeof why) < 0)
+        snprintf(root->mode_reason + used, sizeof root->mode_reason - used, "%s%s", used ? "; " : "", why);
+    else if (config->rt_reserve > 0)
+        log_info("rt_reserve: %u %% of each processor's time is kept from what is in real time", config->rt_reserve);
+}
+
+static void put_reserve_back(const struct root *root)
+{
+    struct reserve_kernel kernel = reserve_this_kernel();
+    reserve_put_back(&kernel, root->config->rundir);
 }
 
 static void say_ready(struct root *root)
@@ -349,9 +370,12 @@ int rsd_root_main(int fd_net, pid_t net_pid, const struct rsd_config *config)
     supervisors_adopt(&root);
     memory_recall(config, &root.order);
     ranks_apply_all(&root); /* what has been born meanwhile, or was in the middle of a move */
+    keep_reserve(&root);
     say_ready(&root);
     status = loop(&root);
     sd_notify(0, "STOPPING=1");
+    if (status == 0) /* else systemd starts us again */
+        put_reserve_back(&root);
     root_fini(&root);
     return status;
 }

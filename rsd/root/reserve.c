@@ -1,0 +1,391 @@
+/* reserve.c - rt_reserve.
+ *
+ * Two parts of the kernel keep some of each processor's time from what is in real time. The throttle takes it away from
+ * the real-time classes (sched_rt_runtime_us of each sched_rt_period_us). From 6.12 on a fair server gives it to the
+ * others where they starve, for each CPU, and the throttle is there with RT_GROUP_SCHED only, where it has budgets for
+ * groups that are not ours to set.
+ *
+ * Normal path: what is there is read -> noted with what it will be in RUNDIR/reserve -> written and read again. If rsd
+ * dies, its next start finds the note, puts back what it says and begins anew, perhaps with another value or none; so
+ * does an orderly end. A value that is neither what was there nor what we wrote is an administrator's by now, and
+ * stays. If anything is refused, what has been written is put back, and the reason is said.
+ *
+ * The files belong to root, and that is all that writing them takes: no capability (see caps.c).
+ */
+#include "config.h"
+
+#include <assert.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include "libelmer/base/log.h"
+#include "rsd/root/reserve.h"
+
+enum { PATH_SIZE = 4096, FAIR_SERVER_MAJOR = 6, FAIR_SERVER_MINOR = 12 };
+
+struct setting {
+    char *path;
+    int64_t before, wanted;
+};
+struct settings {
+    struct setting *items;
+    size_t count;
+};
+
+struct reserve_kernel reserve_this_kernel(void)
+{
+    static struct utsname name;
+    if (uname(&name) < 0)
+        name.release[0] = 0;
+    return (struct reserve_kernel){"/proc/sys/kernel", "/sys/kernel/debug/sched", "/proc/self/mounts", name.release};
+}
+
+/* ---- numbers in files ---- */
+
+static int read_number(const char *path, int64_t *value)
+{
+    char text[64];
+    int fd = open(path, O_RDONLY | O_CLOEXEC), result = 0;
+    ssize_t got;
+    if (fd < 0)
+        return -errno;
+    got = read(fd, text, sizeof text - 1);
+    if (got < 0)
+        result = -errno;
+    close(fd);
+    if (result < 0)
+        return result;
+    text[got] = 0;
+    return sscanf(text, "%" SCNd64, value) == 1 ? 0 : -EINVAL;
+}
+
+static int write_number(const char *path, int64_t value)
+{
+    char text[32];
+    int length = snprintf(text, sizeof text, "%" PRId64 "\n", value), fd = open(path, O_WRONLY | O_CLOEXEC), result = 0;
+    int64_t now = 0;
+    if (fd < 0)
+        return -errno;
+    if (write(fd, text, (size_t)length) != length)
+        result = errno ? -errno : -EIO;
+    close(fd);
+    if (result == 0)
+        result = read_number(path, &now);
+    return result < 0 ? result : now == value ? 0 : -EINVAL;
+}
+
+/* ---- what is to be set ---- */
+
+static void settings_fini(struct settings *settings)
+{
+    for (size_t i = 0; i < settings->count; i++)
+        free(settings->items[i].path);
+    free(settings->items);
+    *settings = (struct settings){0};
+}
+
+static int settings_add(struct settings *settings, const char *path, int64_t before, int64_t wanted)
+{
+    struct setting *more = reallocarray(settings->items, settings->count + 1, sizeof *more);
+    char *copy = strdup(path);
+    if (more)
+        settings->items = more;
+    if (!more || !copy) {
+        free(copy);
+        return -ENOMEM;
+    }
+    settings->items[settings->count++] = (struct setting){copy, before, wanted};
+    return 0;
+}
+
+static int refuse(char *why, size_t size, int error, const char *path)
+{
+    const char *advice = "";
+    if (error == -EROFS)
+        advice = ": it is read-only here, as in a container; set it on the machine itself";
+    else if (error == -EPERM || error == -EACCES)
+        advice =
+            ": in a container set it on the machine itself; a kernel that is locked down (Secure Boot) lets nobody";
+    else if (error == -ENOENT)
+        advice = ": this kernel, or the container that rsd runs in, does not have it";
+    else if (error == -EINVAL || error == -EBUSY)
+        advice = ": budgets of groups (RT_GROUP_SCHED) or of tasks in SCHED_DEADLINE need more real time than this "
+                 "would leave";
+    snprintf(why, size, "rt_reserve is not in force: %s: %s%s", path, strerror(-error), advice);
+    return error;
+}
+
+/* share: the throttle is told what is for real time, the fair server what is for the others. The kernel
+ * refuses a runtime above the period at any moment, so what comes first depends; backwards the same order is right. */
+static int add_part(struct settings *settings, const char *runtime, const char *period, unsigned share,
+                    int64_t wanted_period, char *why, size_t size)
+{
+    int64_t before = 0, whole = 0, wanted;
+    bool period_first;
+    int result = read_number(period, &whole);
+    if (result < 0)
+        return refuse(why, size, result, period);
+    result = read_number(runtime, &before);
+    if (result < 0)
+        return refuse(why, size, result, runtime);
+    if (wanted_period == 0)
+        wanted_period = whole;
+    wanted = wanted_period / 100 * share;
+    period_first = wanted > whole;
+    if (period_first)
+        result = settings_add(settings, period, whole, wanted_period);
+    if (result == 0)
+        result = settings_add(settings, runtime, before, wanted);
+    if (result == 0 && !period_first && wanted_period != whole)
+        result = settings_add(settings, period, whole, wanted_period);
+    return result < 0 ? refuse(why, size, result, runtime) : 0;
+}
+
+static int add_throttle(const struct reserve_kernel *kernel, struct reserve wanted, struct settings *settings,
+                        char *why, size_t size)
+{
+    char runtime[PATH_SIZE], period[PATH_SIZE];
+    snprintf(runtime, sizeof runtime, "%s/sched_rt_runtime_us", kernel->sysctl);
+    snprintf(period, sizeof period, "%s/sched_rt_period_us", kernel->sysctl);
+    return add_part(settings, runtime, period, 100 - wanted.percent, (int64_t)wanted.period_ms * 1000, why, size);
+}
+
+static bool is_cpu(const char *name)
+{
+    return strncmp(name, "cpu", 3) == 0 && name[3] && strspn(name + 3, "0123456789") == strlen(name + 3);
+}
+
+static bool has_fair_server(const char *release)
+{
+    int major = 0, minor = 0;
+    return sscanf(release, "%d.%d", &major, &minor) == 2 &&
+           (major > FAIR_SERVER_MAJOR || (major == FAIR_SERVER_MAJOR && minor >= FAIR_SERVER_MINOR));
+}
+
+static int add_servers(const struct reserve_kernel *kernel, struct reserve wanted, struct settings *settings, char *why,
+                       size_t size)
+{
+    char path[PATH_SIZE], runtime[PATH_SIZE + 300], period[PATH_SIZE + 300];
+    struct dirent *entry;
+    size_t before = settings->count;
+    DIR *dir;
+    int result = 0;
+    snprintf(path, sizeof path, "%s/fair_server", kernel->sched);
+    dir = opendir(path);
+    if (!dir && errno == ENOENT && !has_fair_server(kernel->release))
+        return 0;
+    if (!dir && errno != ENOENT)
+        return refuse(why, size, -errno, path);
+    while (dir && result == 0 && (entry = readdir(dir))) {
+        if (!is_cpu(entry->d_name))
+            continue;
+        snprintf(runtime, sizeof runtime, "%s/%s/runtime", path, entry->d_name);
+        snprintf(period, sizeof period, "%s/%s/period", path, entry->d_name);
+        result = add_part(settings, runtime, period, wanted.percent, (int64_t)wanted.period_ms * 1000000, why, size);
+    }
+    if (dir)
+        closedir(dir);
+    if (result == 0 && settings->count == before) {
+        result = -ENOENT;
+        snprintf(why, size,
+                 "rt_reserve is not in force: this kernel (%s) has a fair server, and there is no %s to set it with: "
+                 "mount debugfs "
+                 "(systemctl start sys-kernel-debug.mount), and start rsd again",
+                 kernel->release, path);
+    }
+    return result;
+}
+
+/* With RT_GROUP_SCHED the throttle counts by the groups of the v1 hierarchy cpu, whatever the sysctl says: returns its
+ * mount point. */
+static bool has_v1_budgets(const struct reserve_kernel *kernel, char *where, size_t size)
+{
+    char line[PATH_SIZE], path[PATH_SIZE], type[64], options[512];
+    bool found = false;
+    FILE *file = fopen(kernel->mounts, "re");
+    if (!file)
+        return false;
+    while (!found && fgets(line, sizeof line, file)) {
+        char *word, *rest = options;
+        if (sscanf(line, "%*s %4095s %63s %511s", path, type, options) != 3 || strcmp(type, "cgroup") != 0)
+            continue;
+        while (!found && (word = strsep(&rest, ",")))
+            found = strcmp(word, "cpu") == 0;
+        if (found && snprintf(where, size, "%s/cpu.rt_runtime_us", path) < (int)size)
+            found = access(where, F_OK) == 0;
+    }
+    fclose(file);
+    return found;
+}
+
+static int find_settings(const struct reserve_kernel *kernel, struct reserve wanted, struct settings *settings,
+                         char *why, size_t size)
+{
+    char budget[PATH_SIZE + 32];
+    int result;
+    if (has_v1_budgets(kernel, budget, sizeof budget)) {
+        snprintf(why, size,
+                 "rt_reserve is not in force: this kernel counts real time by groups (RT_GROUP_SCHED), and the budget "
+                 "of all is %s: set "
+                 "that, and sched_rt_runtime_us, by hand",
+                 budget);
+        return -EOPNOTSUPP;
+    }
+    result = add_throttle(kernel, wanted, settings, why, size);
+    return result < 0 ? result : add_servers(kernel, wanted, settings, why, size);
+}
+
+/* ---- the note ---- */
+
+static void note_path(const char *rundir, const char *end, char *path, size_t size)
+{
+    snprintf(path, size, "%s/reserve%s", rundir, end);
+}
+
+/* Written aside and renamed, and gone when there is nothing to put back. */
+static int note_write(const char *rundir, const struct settings *settings)
+{
+    char path[PATH_SIZE], aside[PATH_SIZE];
+    int fd, result = 0;
+    FILE *file;
+    note_path(rundir, "", path, sizeof path);
+    note_path(rundir, ".new", aside, sizeof aside);
+    if (settings->count == 0)
+        return unlink(path) < 0 && errno != ENOENT ? -errno : 0;
+    fd = open(aside, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
+    file = fd < 0 ? NULL : fdopen(fd, "w");
+    if (!file) {
+        result = -errno;
+        if (fd >= 0)
+            close(fd);
+        return result;
+    }
+    for (size_t i = 0; i < settings->count; i++) {
+        const struct setting *setting = &settings->items[i];
+        fprintf(file, "%" PRId64 " %" PRId64 " %s\n", setting->before, setting->wanted, setting->path);
+    }
+    if (ferror(file))
+        result = -EIO;
+    if (fclose(file) != 0 && result == 0)
+        result = -errno;
+    if (result == 0 && rename(aside, path) < 0)
+        result = -errno;
+    return result;
+}
+
+static bool begins_with(const char *text, const char *start)
+{
+    return strncmp(text, start, strlen(start)) == 0 && text[strlen(start)] == '/';
+}
+
+/* Only what we would set ourselves: a note that is damaged must not name anything else. */
+static void note_read(const struct reserve_kernel *kernel, const char *rundir, struct settings *settings)
+{
+    char path[PATH_SIZE], line[PATH_SIZE + 64];
+    int64_t before, wanted;
+    FILE *file;
+    int fd, at;
+    note_path(rundir, "", path, sizeof path);
+    fd = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+    file = fd < 0 ? NULL : fdopen(fd, "r");
+    while (file && fgets(line, sizeof line, file)) {
+        line[strcspn(line, "\n")] = 0;
+        if (sscanf(line, "%" SCNd64 " %" SCNd64 " %n", &before, &wanted, &at) == 2 && !strstr(line + at, "..") &&
+            (begins_with(line + at, kernel->sysctl) || begins_with(line + at, kernel->sched)))
+            settings_add(settings, line + at, before, wanted);
+    }
+    if (file)
+        fclose(file);
+    else if (fd >= 0)
+        close(fd);
+}
+
+/* Backwards: see add_part(). Keeps in settings what could not be written. */
+static int undo(struct settings *settings)
+{
+    struct settings kept = {0};
+    int failed = 0;
+    for (size_t i = settings->count; i-- > 0;) {
+        const struct setting *setting = &settings->items[i];
+        int64_t now = 0;
+        int result = read_number(setting->path, &now);
+        if (result == 0 && now == setting->wanted && now != setting->before)
+            result = write_number(setting->path, setting->before);
+        else if (result == 0 && now != setting->before)
+            log_notice("%s was changed to %" PRId64 " meanwhile: rsd leaves it so", setting->path, now);
+        if (result == 0 || result == -ENOENT) /* gone: a CPU was taken out */
+            continue;
+        log_warning("cannot put %s back to %" PRId64 ": %s", setting->path, setting->before, strerror(-result));
+        failed = result;
+        settings_add(&kept, setting->path, setting->before, setting->wanted);
+    }
+    for (size_t i = 0; i < kept.count / 2; i++) { /* in the order of the note again */
+        struct setting swapped = kept.items[i];
+        kept.items[i] = kept.items[kept.count - 1 - i];
+        kept.items[kept.count - 1 - i] = swapped;
+    }
+    settings_fini(settings);
+    *settings = kept;
+    return failed;
+}
+
+int reserve_put_back(const struct reserve_kernel *kernel, const char *rundir)
+{
+    struct settings settings = {0};
+    int result;
+    note_read(kernel, rundir, &settings);
+    result = undo(&settings);
+    note_write(rundir, &settings);
+    settings_fini(&settings);
+    return result;
+}
+
+/* ---- all of it ---- */
+
+static int apply(const struct settings *settings, char *why, size_t size)
+{
+    for (size_t i = 0; i < settings->count; i++) {
+        int result = write_number(settings->items[i].path, settings->items[i].wanted);
+        if (result < 0)
+            return refuse(why, size, result, settings->items[i].path);
+    }
+    return 0;
+}
+
+int reserve_keep(const struct reserve_kernel *kernel, const char *rundir, struct reserve wanted, char *why, size_t size)
+{
+    struct settings settings = {0};
+    int result = reserve_put_back(kernel, rundir);
+    assert(wanted.percent < 100);
+    why[0] = 0;
+    if (wanted.percent == 0)
+        return 0;
+    if (result < 0) { /* the note must not lose what was there first */
+        snprintf(why, size, "rt_reserve is not in force: what an earlier rsd has set cannot be put back: %s",
+                 strerror(-result));
+        return result;
+    }
+    result = find_settings(kernel, wanted, &settings, why, size);
+    if (result == 0) {
+        result = note_write(rundir, &settings);
+        if (result < 0)
+            snprintf(why, size, "rt_reserve is not in force: what is there now cannot be noted in %s: %s", rundir,
+                     strerror(-result));
+    }
+    if (result == 0) {
+        result = apply(&settings, why, size);
+        if (result < 0)
+            reserve_put_back(kernel, rundir);
+    }
+    settings_fini(&settings);
+    return result;
+}
