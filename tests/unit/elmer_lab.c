@@ -393,6 +393,7 @@ void host_line(struct fake *host, uint64_t job, uint32_t attempt, uint64_t proce
 void host_exited(struct fake *host, uint64_t job, uint32_t attempt, uint64_t process, const char *role, int status,
                  int signal)
 {
+    assert_true(!strcmp(role, "command") || !strcmp(role, "pvmd") || !strcmp(role, "agent")); /* rsd knows no other */
     struct wire_message message = {
         .type = WIRE_exited,
         .u.exited = {

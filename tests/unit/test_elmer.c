@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "libelmer/base/clock.h"
@@ -838,7 +839,7 @@ static void test_host_unusable(void **state)
     lab_query(&ws1, 1, &jobs);
     assert_string_equal(only(&jobs)->state, "running");
     wire_message_fini(&jobs);
-    host_exited(&ws2, 1, 1, 0, "rank", 3, 0);
+    host_exited(&ws2, 1, 1, 0, "command", 3, 0);
     end_job(&ws2, 1, 1, 0.5);
     lab_query_until(&ws1, 1, "done", &jobs);
     assert_int_equal(only(&jobs)->exit_status, 3);
@@ -1107,12 +1108,30 @@ static void test_bad_input(void **state)
     lab_destroy(&lab);
 }
 
+/* A submission over elmer's own socket as that user: root may be anybody. */
+static void submit_as(const struct lab *lab, uid_t uid, enum wire_type expected, struct wire_message *answer)
+{
+    struct wire_message m = lab_submission("t", 1);
+    struct fake client;
+    const uid_t own = geteuid();
+    assert_int_equal(chmod(lab->dir, 0755), 0);
+    assert_int_equal(seteuid(uid), 0);
+    fake_open(&client, lab, "elmer.sock");
+    assert_int_equal(seteuid(own), 0);
+    fake_send(&client, &m);
+    fake_expect(&client, expected, answer);
+    assert_int_equal(answer->id, m.id);
+    fake_close(&client);
+}
+
 /* A client on elmer's own socket: the kernel says who it is. */
 static void test_own_socket(void **state)
 {
+    enum { NOBODY = 65534, MINIMUM_UID = 1000 };
     struct lab lab;
     struct fake client;
-    struct wire_message m = lab_submission("t", 1), answer, query = {.type = WIRE_query, .u.query.queued = true};
+    struct wire_message answer, query = {.type = WIRE_query, .u.query.queued = true};
+    const uid_t own = geteuid(), user = own == 0 ? NOBODY : own;
     (void)state;
     lab_create(&lab, LOCAL, false);
     lab_start(&lab);
@@ -1121,10 +1140,18 @@ static void test_own_socket(void **state)
     fake_expect(&client, WIRE_jobs, &answer);
     assert_int_equal(answer.id, query.id);
     wire_message_fini(&answer);
-    fake_send(&client, &m);
-    if (geteuid() == 0) {
-        fake_expect(&client, WIRE_error, &answer);
+    if (own < MINIMUM_UID) { /* root above all */
+        submit_as(&lab, own, WIRE_error, &answer);
         assert_string_equal(answer.u.error.code, WIRE_CODE_NOT_PERMITTED);
+        wire_message_fini(&answer);
+    }
+    if (user >= MINIMUM_UID) {
+        submit_as(&lab, user, WIRE_submitted, &answer);
+        wire_message_fini(&answer);
+        fake_send(&client, &query);
+        fake_expect(&client, WIRE_jobs, &answer);
+        assert_int_equal(answer.u.jobs.jobs.count, 1);
+        assert_int_equal(only(&answer)->uid, user);
         wire_message_fini(&answer);
     }
     /* pipelined, and gone before the answers */
