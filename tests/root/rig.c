@@ -30,7 +30,7 @@
 #include "rsd/root/sched.h"
 #include "tests/root/rig.h"
 
-enum { NOBODY = 65534, WAIT_MS = 5000 };
+enum { NOBODY = 65534, WAIT_MS = 5000, PATIENCE = 10 };
 
 int64_t rig_now_ms(void)
 {
@@ -91,7 +91,7 @@ void rig_up(struct rig *rig)
     char own[4000];
     cpu_set_t mine;
     uint64_t list[CPU_SETSIZE];
-    *rig = (struct rig){.dir = "/tmp/elmer-rig-XXXXXX", .channel = {.fd = -1}};
+    *rig = (struct rig){.dir = "/tmp/elmer-rig-XXXXXX", .channel = {.fd = -1}, .gate = -1};
     assert_non_null(mkdtemp(rig->dir));
     assert_int_equal(chmod(rig->dir, 0755), 0);
     make(rig->dir, "run", 0755, 0);
@@ -150,7 +150,7 @@ void rig_root_kill(struct rig *rig, int signal)
 int rig_root_wait(struct rig *rig)
 {
     int status = 0;
-    for (int i = 0; i < WAIT_MS; i++) {
+    for (int i = 0; i < WAIT_MS * PATIENCE; i++) {
         if (waitpid(rig->root_half, &status, WNOHANG) == rig->root_half) {
             rig->root_half = 0;
             channel_fini(&rig->channel);
@@ -198,6 +198,8 @@ void rig_down(struct rig *rig)
     char command[200];
     if (rig->root_half > 0)
         rig_root_kill(rig, SIGKILL);
+    if (rig->gate >= 0)
+        close(rig->gate);
     kill_groups(rig);
     snprintf(command, sizeof command, "rm -rf --one-file-system %s", rig->dir);
     assert_int_equal(system(command), 0);
@@ -208,7 +210,7 @@ void rig_down(struct rig *rig)
 void rig_send(struct rig *rig, const struct wire_message *message)
 {
     struct err err = ERR_INIT;
-    if (channel_send_all(&rig->channel, message, rig_now_ms() + WAIT_MS, &err) < 0)
+    if (channel_send_all(&rig->channel, message, rig_now_ms() + WAIT_MS * PATIENCE, &err) < 0)
         fail_msg("send: %s", err.text);
 }
 
@@ -233,8 +235,8 @@ static bool receive(struct rig *rig, enum wire_type type, int ms, struct wire_me
 
 void rig_expect(struct rig *rig, enum wire_type type, int ms, struct wire_message *message)
 {
-    if (!receive(rig, type, ms, message))
-        fail_msg("no %s in %d ms", wire_type_name(type), ms);
+    if (!receive(rig, type, ms * PATIENCE, message))
+        fail_msg("no %s in %d ms", wire_type_name(type), ms * PATIENCE);
 }
 
 void rig_expect_none(struct rig *rig, enum wire_type type, int ms)
@@ -404,6 +406,61 @@ size_t rig_pids(const struct rig *rig, uint64_t job, const char *leaf, pid_t *pi
         memcpy(pids, found.items, count * sizeof *pids);
     group_pids_fini(&found);
     return count;
+}
+
+static bool has_signal(pid_t pid, const char *set, int signal)
+{
+    char path[64], line[200];
+    unsigned long long mask = 0;
+    FILE *status;
+    snprintf(path, sizeof path, "/proc/%d/status", (int)pid);
+    status = fopen(path, "re");
+    while (status && fgets(line, sizeof line, status)) {
+        if (strncmp(line, set, strlen(set)) == 0 && line[strlen(set)] == ':')
+            mask = strtoull(line + strlen(set) + 1, NULL, 16);
+    }
+    if (status)
+        fclose(status);
+    return mask >> (signal - 1) & 1;
+}
+
+size_t rig_signals(const struct rig *rig, uint64_t job, const char *set, int signal)
+{
+    pid_t pids[64];
+    size_t count = rig_pids(rig, job, "job", pids, 64), found = 0;
+    for (size_t i = 0; i < count; i++)
+        found += has_signal(pids[i], set, signal);
+    return found;
+}
+
+bool rig_is_called(pid_t pid, const char *name)
+{
+    char path[64], comm[32] = "";
+    FILE *file;
+    snprintf(path, sizeof path, "/proc/%d/comm", (int)pid);
+    file = fopen(path, "re");
+    if (!file)
+        return false;
+    if (!fgets(comm, sizeof comm, file))
+        comm[0] = 0;
+    fclose(file);
+    comm[strcspn(comm, "\n")] = 0;
+    return strcmp(comm, name) == 0;
+}
+
+void rig_gate(struct rig *rig)
+{
+    char path[100];
+    snprintf(path, sizeof path, "%s/work/gate", rig->dir);
+    assert_int_equal(mkfifo(path, 0600), 0);
+    assert_int_equal(chown(path, NOBODY, NOBODY), 0);
+    rig->gate = open(path, O_RDWR | O_CLOEXEC); /* until the end: what is in a FIFO that nobody has open is lost */
+    assert_true(rig->gate >= 0);
+}
+
+void rig_gate_open(const struct rig *rig)
+{
+    assert_int_equal(write(rig->gate, "go\n", 3), 3);
 }
 
 size_t rig_wrong(const struct rig *rig, uint64_t job, int policy, int priority, size_t *threads)

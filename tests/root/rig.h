@@ -3,6 +3,7 @@
 #ifndef TESTS_ROOT_RIG_H
 #define TESTS_ROOT_RIG_H
 
+#include <poll.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -14,10 +15,23 @@ struct rig {
     char groups[4096];
     struct channel channel;
     pid_t root_half;
-    char cpus[16];
+    int gate; /* -1: none was made */
     uint64_t cpu; /* the one that all jobs share */
     bool pvm;     /* jobs that are opened have virtual machines */
 };
+
+enum { RIG_WAIT_MS = 20000 };
+
+/* Wait until the condition holds; fails the test after RIG_WAIT_MS. */
+#define rig_until(condition)                                              \
+    do {                                                                  \
+        const int64_t until_ms_ = rig_now_ms() + RIG_WAIT_MS;             \
+        while (!(condition)) {                                            \
+            if (rig_now_ms() > until_ms_)                                 \
+                fail_msg("not within %d ms: %s", RIG_WAIT_MS, #condition); \
+            poll(NULL, 0, 2);                                             \
+        }                                                                 \
+    } while (0)
 
 /* 0, or 77 with the reason on stderr: this machine cannot run these tests. */
 int rig_possible(void);
@@ -28,7 +42,8 @@ void rig_root_kill(struct rig *rig, int signal); /* and wait for it; returns whe
 int rig_root_wait(struct rig *rig);              /* its exit status */
 
 void rig_send(struct rig *rig, const struct wire_message *message);
-/* The next message of that type, others are skipped. Fails the test after ms. The caller frees it. */
+/* The next message of that type, others are skipped; the caller frees it. Fails the test after ms, ten times as long as on a quiet
+ * machine: a deadline, no bar. A bar is asserted beside it. */
 void rig_expect(struct rig *rig, enum wire_type type, int ms, struct wire_message *message);
 /* Nothing of that type comes within ms. */
 void rig_expect_none(struct rig *rig, enum wire_type type, int ms);
@@ -55,6 +70,12 @@ size_t rig_pids(const struct rig *rig, uint64_t job, const char *leaf, pid_t *pi
 /* How many threads of the job are not in that class and priority (policy -1: not in SCHED_FIFO or SCHED_RR at
  * priority). */
 size_t rig_wrong(const struct rig *rig, uint64_t job, int policy, int priority, size_t *threads);
+/* How many processes of the job have the signal in that set of their status: "SigIgn", "SigCgt". */
+size_t rig_signals(const struct rig *rig, uint64_t job, const char *set, int signal);
+bool rig_is_called(pid_t pid, const char *name); /* and so is beyond its exec */
+/* A FIFO work/gate: a job that reads a line of it waits until rig_gate_open(). */
+void rig_gate(struct rig *rig);
+void rig_gate_open(const struct rig *rig);
 bool rig_exists(const struct rig *rig, uint64_t job);
 int64_t rig_now_ms(void);
 

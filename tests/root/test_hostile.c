@@ -26,7 +26,7 @@
 
 #include "tests/root/rig.h"
 
-enum { NOBODY = 65534, SPINNERS = 40, SPIN_SECONDS = 12 };
+enum { NOBODY = 65534, SPINNERS = 40, SPIN_SECONDS = 60 };
 
 static struct rig rig;
 static char helper_path[100];
@@ -164,7 +164,7 @@ static bool fails(uint32_t process)
     bool failed = false;
     for (;;) {
         struct err err = ERR_INIT;
-        if (channel_receive(&rig.channel, &message, rig_now_ms() + 5000, &err) <= 0)
+        if (channel_receive(&rig.channel, &message, rig_now_ms() + RIG_WAIT_MS, &err) <= 0)
             fail_msg("process %u: neither started nor failed", process);
         failed = message.type == WIRE_start_failed;
         if (failed || message.type == WIRE_started)
@@ -259,7 +259,7 @@ static void test_directory_is_removed_whatever_is_in_it(void **state)
         "cd $ELMER_TMPDIR; mkdir -p deep closed/in sticky; touch sticky/f; chmod 1700 sticky; chmod 0 closed;"
         "ln -s / root; ln -s .. up; mkfifo pipe; for i in $(seq 70); do mkdir -p d/d; mv d x; mkdir d; mv x d/d; done",
         NULL};
-    char dir[200], root_file[120];
+    char dir[200], made[220], root_file[120];
     pid_t maker;
     (void)state;
     snprintf(root_file, sizeof root_file, "%s/victim", rig.dir);
@@ -272,11 +272,10 @@ static void test_directory_is_removed_whatever_is_in_it(void **state)
     maker = fork();
     if (maker == 0)
         make_files(dir);
-    poll(NULL, 0, 200);
+    snprintf(made, sizeof made, "%s/deep/0", dir);
+    rig_until(access(made, F_OK) == 0);
     rig_end(&rig, 1, 0);
-    for (int i = 0; i < 800 && access(dir, F_OK) == 0; i++)
-        poll(NULL, 0, 10);
-    assert_int_not_equal(access(dir, F_OK), 0);
+    rig_until(access(dir, F_OK) != 0);
     kill(maker, SIGKILL);
     waitpid(maker, NULL, 0);
     assert_int_equal(access(root_file, F_OK), 0);
@@ -288,13 +287,8 @@ static void test_directory_is_removed_whatever_is_in_it(void **state)
 static pid_t only_pid(uint64_t job, const char *leaf)
 {
     pid_t pids[4];
-    for (int i = 0; i < 500; i++) {
-        if (rig_pids(&rig, job, leaf, pids, 4) == 1)
-            return pids[0];
-        poll(NULL, 0, 10);
-    }
-    fail_msg("no process in %s", leaf);
-    return 0;
+    rig_until(rig_pids(&rig, job, leaf, pids, 4) == 1);
+    return pids[0];
 }
 
 /* A stranger's process with that pid, which must be free. It sleeps until it is killed. */
@@ -324,17 +318,13 @@ static void test_a_stranger_with_a_known_pid_is_left_alone(void **state)
     supervisor = only_pid(1, "sup");
     kill(supervisor, SIGSTOP);
     rig_start(&rig, 1, 0, "command", argv);
-    poll(NULL, 0, 100); /* it is passed on */
+    rig_order(&rig, 2, levels, 2); /* is answered when the start has been passed on */
     kill(rig.root_half, SIGSTOP);
     kill(supervisor, SIGCONT);
     pid = only_pid(1, "job");
-    poll(NULL, 0, 100); /* and told */
+    rig_until(rig_is_called(pid, "helper")); /* its birth is over, and told before its end */
     kill(pid, SIGKILL);
-    for (int i = 0; i < 500 && stranger < 0; i++) {
-        poll(NULL, 0, 10);
-        stranger = take_pid(pid);
-    }
-    assert_int_equal(stranger, pid);
+    rig_until((stranger = take_pid(pid)) == pid);
     assert_int_equal(sched_setscheduler(stranger, SCHED_OTHER, &(struct sched_param){0}), 0);
     assert_int_equal(sched_getaffinity(stranger, sizeof before, &before), 0);
     kill(rig.root_half, SIGCONT);
@@ -398,7 +388,7 @@ int main(int argc, char **argv)
     int possible;
     if (argc == 2)
         return helper(argv[1]);
-    alarm(180); /* whatever goes wrong: an end */
+    alarm(900); /* whatever goes wrong: an end */
     possible = rig_possible();
     if (possible != 0)
         return possible;
