@@ -16,9 +16,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "rsd/root/controllers.h"
 #include "rsd/root/group.h"
 
-static int write_at(int dir, const char *name, const char *text)
+int group_write(int dir, const char *name, const char *text)
 {
     int fd = openat(dir, name, O_WRONLY | O_CLOEXEC);
     int result = 0;
@@ -30,8 +31,7 @@ static int write_at(int dir, const char *name, const char *text)
     return result;
 }
 
-/* The start of a small file, as a string. */
-static int read_at(int dir, const char *name, char *text, size_t size)
+int group_read(int dir, const char *name, char *text, size_t size)
 {
     int fd = openat(dir, name, O_RDONLY | O_CLOEXEC);
     ssize_t got;
@@ -54,14 +54,6 @@ static int open_dir(int dir, const char *name)
 
 /* ---- making and removing ---- */
 
-/* memory: the peak; cpuset: users cannot widen their mask. Others stay off: cpu forbids RT on kernels with
- * RT_GROUP_SCHED. */
-static void enable_controllers(int dir)
-{
-    write_at(dir, "cgroup.subtree_control", "+memory");
-    write_at(dir, "cgroup.subtree_control", "+cpuset");
-}
-
 int group_open_root(const char *path, struct err *err)
 {
     int fd;
@@ -77,7 +69,6 @@ int group_open_root(const char *path, struct err *err)
         return err_set(err, -EINVAL,
                        "%s is not in a cgroup2 hierarchy: set cgroup_root in rsd.conf to a directory that is", path);
     }
-    enable_controllers(fd);
     return fd;
 }
 
@@ -96,7 +87,7 @@ int group_open(int root_fd, const char *name, bool make, struct cgroup *group, s
     if (dir < 0)
         return err_set(err, dir, "cannot make the job's group %s: %s", name, strerror(-dir));
     if (make)
-        enable_controllers(dir);
+        controllers_hand_down(dir, CONTROLLER_MEMORY | CONTROLLER_CPUSET); /* cpu: the group as a whole has a weight */
     group->sup_fd = make_dir(dir, "sup", make);
     group->job_fd = make_dir(dir, "job", make);
     if (group->sup_fd < 0)
@@ -152,7 +143,7 @@ static pid_t fork_and_move(int leaf_fd, int *pidfd)
     if (pid < 0)
         return -errno;
     if (pid == 0) {
-        if (write_at(leaf_fd, "cgroup.procs", "0") < 0)
+        if (group_write(leaf_fd, "cgroup.procs", "0") < 0)
             _exit(127);
         return 0;
     }
@@ -383,13 +374,13 @@ int group_signal(const struct cgroup *group, int signal)
 
 int group_kill(const struct cgroup *group)
 {
-    int result = write_at(group->job_fd, "cgroup.kill", "1");
+    int result = group_write(group->job_fd, "cgroup.kill", "1");
     return result == -ENOENT ? group_signal(group, SIGKILL) : result;
 }
 
 int group_freeze(const struct cgroup *group, bool frozen)
 {
-    return write_at(group->job_fd, "cgroup.freeze", frozen ? "1" : "0");
+    return group_write(group->job_fd, "cgroup.freeze", frozen ? "1" : "0");
 }
 
 void group_usage(const struct cgroup *group, double *cpu_seconds, int64_t *memory_peak_bytes)
@@ -402,13 +393,30 @@ void group_usage(const struct cgroup *group, double *cpu_seconds, int64_t *memor
     *memory_peak_bytes = -1;
     if (group->job_fd < 0)
         return;
-    if (read_at(group->job_fd, "cpu.stat", text, sizeof text) == 0) {
+    if (group_read(group->job_fd, "cpu.stat", text, sizeof text) == 0) {
         at = strstr(text, "usage_usec ");
         if (at && sscanf(at, "usage_usec %" SCNu64, &usec) == 1)
             *cpu_seconds = (double)usec / 1e6;
     }
-    if (read_at(group->job_fd, "memory.peak", text, sizeof text) == 0 && sscanf(text, "%" SCNd64, &peak) == 1)
+    if (group_read(group->job_fd, "memory.peak", text, sizeof text) == 0 && sscanf(text, "%" SCNd64, &peak) == 1)
         *memory_peak_bytes = peak;
+}
+
+int group_weigh_dir(int dir, unsigned weight)
+{
+    char text[16];
+    snprintf(text, sizeof text, "%u", weight);
+    return group_write(dir, "cpu.weight", text);
+}
+
+int group_weigh(const struct cgroup *group, unsigned weight)
+{
+    int result, dir = group->job_fd < 0 ? -ENOENT : open_dir(group->job_fd, "..");
+    if (dir < 0)
+        return dir;
+    result = group_weigh_dir(dir, weight);
+    close(dir);
+    return result;
 }
 
 void group_confine(const struct cgroup *group, const uint64_t *cpus, size_t count)
@@ -418,5 +426,5 @@ void group_confine(const struct cgroup *group, const uint64_t *cpus, size_t coun
     for (size_t i = 0; i < count && used + 24 < sizeof text; i++)
         used += (size_t)snprintf(text + used, sizeof text - used, "%s%" PRIu64, i ? "," : "", cpus[i]);
     if (count > 0)
-        write_at(group->job_fd, "cpuset.cpus", text);
+        group_write(group->job_fd, "cpuset.cpus", text);
 }

@@ -26,8 +26,11 @@ struct cgroup {
         -1, -1, -1                                                                                                     \
     }
 
-/* Open GROUPROOT, made if missing, and hand the controllers that we use to the groups below it where there are any.
- * Returns a descriptor. */
+/* A small file of the group. */
+int group_write(int dir, const char *name, const char *text);
+int group_read(int dir, const char *name, char *text, size_t size); /* the start of it, as a string */
+
+/* Open GROUPROOT, made if missing. Returns a descriptor. */
 int group_open_root(const char *path, struct err *err);
 /* Make (or, if make is false, open) the group `name` and its leaves. On failure nothing is left behind. */
 int group_open(int root_fd, const char *name, bool make, struct cgroup *group, struct err *err);
@@ -62,6 +65,10 @@ bool group_frozen(const struct cgroup *group); /* every thread has stopped */
 int group_signal(const struct cgroup *group, int signal);
 /* Seconds of CPU and the peak of memory; -1 where not known. */
 void group_usage(const struct cgroup *group, double *cpu_seconds, int64_t *memory_peak_bytes);
+/* What the job as a whole (its supervisor too) weighs against other jobs, 1 to 10000, 100 being everybody's. -ENOENT: there
+ * is no controller cpu. */
+int group_weigh(const struct cgroup *group, unsigned weight);
+int group_weigh_dir(int dir, unsigned weight);
 /* Keep the leaf's processes to these CPUs, where the controller cpuset is there (else nothing happens). */
 void group_confine(const struct cgroup *group, const uint64_t *cpus, size_t count);
 

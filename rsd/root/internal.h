@@ -122,6 +122,7 @@ struct root {
     int signal_fd, reaper_fd;
     int groups_fd; /* directory of the jobs' groups */
     char groups[4096];
+    unsigned controllers; /* that the jobs' groups have: see controllers.h */
     int tmp_fd; /* RUNDIR/jobs */
     int64_t contact_ms; /* CLOCK_BOOTTIME; 0: none yet */
     int64_t sweep_ms, sweep_step_ms, pvm_sweep_ms, pvm_news_ms, boost_ms, watchdog_ms;
@@ -157,6 +158,13 @@ void tell_supervisor(struct job *job, const struct wire_message *message);
 
 /* verbs.c: what the network half may ask for */
 void verbs_run(struct root *root, const struct wire_message *message);
+
+/* place.c: groups_fd, groups and controllers, made or found. The errno with which real time is refused there, 0; or
+ * negative, and nothing has changed. */
+int place_open(struct root *root, struct err *err);
+/* What all jobs together weigh against the rest of the host, 100 being everybody's: of the slice, or of the group that
+ * stands beside others. systemd may set it back (a change to the slice): say it again. -ENOENT: no controller cpu. */
+int place_weigh(const struct root *root, unsigned weight);
 
 /* open.c */
 void open_new(struct root *root, const struct wire_message *message, const cpu_set_t *cpus);

@@ -7,22 +7,23 @@
 #include "libelmer/base/clock.h"
 #include "rsd/root/caps.h"
 #include "rsd/root/internal.h"
-#include "rsd/root/scope.h"
 
-/* The scope may have been stopped, or its keeper killed: then its directory is gone. */
+/* The scope may have been stopped, or its keeper killed: then its directory is gone, or will be. */
+static int place_again(struct root *root, struct err *err)
+{
+    int result;
+    caps_take(CAPS_SYSTEMD);
+    result = place_open(root, err);
+    caps_lay_down();
+    return result;
+}
+
 static int make_group(struct root *root, struct job *job, struct err *err)
 {
     struct err again = ERR_INIT;
-    int fd, result = group_open(root->groups_fd, job->name, true, &job->group, err);
-    if (result == 0)
-        return 0;
-    caps_take(CAPS_SYSTEMD);
-    fd = scope_open(root->config, root->groups, sizeof root->groups, &again);
-    caps_lay_down();
-    if (fd < 0)
+    int result = group_open(root->groups_fd, job->name, true, &job->group, err);
+    if (result == 0 || place_again(root, &again) < 0)
         return result;
-    close(root->groups_fd);
-    root->groups_fd = fd;
     err_clear(err);
     return group_open(root->groups_fd, job->name, true, &job->group, err);
 }
@@ -31,7 +32,8 @@ void open_new(struct root *root, const struct wire_message *message, const cpu_s
 {
     const struct wire_open *open = &message->u.open;
     struct err err = ERR_INIT;
-    struct job *job = job_add(root, open->job, (uint32_t)open->attempt);
+    struct job *job;
+    job = job_add(root, open->job, (uint32_t)open->attempt);
     if (!job) {
         tell_open_failed(root, open->job, (uint32_t)open->attempt, message->id, "out of memory");
         return;

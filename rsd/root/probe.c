@@ -1,6 +1,7 @@
 #include "config.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
@@ -8,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -17,13 +19,12 @@
 
 enum { PROBE_MS = 3000 };
 
-/* 0, or the errno with which a process in the jobs' groups is refused. */
 static int try_rt(int leaf_fd)
 {
     int pidfd, status = 0;
     pid_t pid = group_fork(leaf_fd, &pidfd);
     if (pid < 0)
-        return -pid;
+        return pid;
     if (pid == 0) {
         struct sched_param param = {.sched_priority = ORDER_DAEMON}; /* lower would wait behind the jobs that run */
         _exit(sched_setscheduler(0, SCHED_FIFO, &param) < 0 ? errno : 0);
@@ -37,6 +38,23 @@ static int try_rt(int leaf_fd)
     while (waitpid(pid, &status, 0) < 0 && errno == EINTR) {
     }
     return WIFEXITED(status) ? WEXITSTATUS(status) : ETIME;
+}
+
+/* Not in root_fd itself: a group that hands memory down takes no process (EBUSY). A new leaf each time, because nothing
+ * is born alive where cgroup.kill has struck. */
+int probe_rt(int root_fd)
+{
+    int leaf, result;
+    unlinkat(root_fd, "probe", AT_REMOVEDIR);
+    if (mkdirat(root_fd, "probe", 0755) < 0 && errno != EEXIST)
+        return -errno;
+    leaf = openat(root_fd, "probe", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (leaf < 0)
+        return -errno;
+    result = try_rt(leaf);
+    close(leaf);
+    unlinkat(root_fd, "probe", AT_REMOVEDIR);
+    return result;
 }
 
 /* The value behind a key of /proc/self/status, as text. */
@@ -105,9 +123,8 @@ static void explain(int error, char *why, size_t size)
                  strerror(error));
 }
 
-int probe_mode(enum rsd_mode wanted, int leaf_fd, enum order_mode *mode, char *why, size_t size, struct err *err)
+int probe_mode(enum rsd_mode wanted, int refusal, enum order_mode *mode, char *why, size_t size, struct err *err)
 {
-    int error;
     why[0] = 0;
     *mode = ORDER_MODE_RT;
     switch (wanted) {
@@ -124,10 +141,9 @@ int probe_mode(enum rsd_mode wanted, int leaf_fd, enum order_mode *mode, char *w
     case RSD_MODE_COUNT:
         break;
     }
-    error = try_rt(leaf_fd);
-    if (error == 0)
+    if (refusal == 0)
         return 0;
-    explain(error, why, size);
+    explain(refusal, why, size);
     if (wanted == RSD_MODE_RT)
         return err_set(err, -EPERM, "mode = rt, but %s; or set mode = auto", why);
     *mode = ORDER_MODE_IDLE;

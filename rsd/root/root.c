@@ -34,7 +34,6 @@
 #include "rsd/root/reaper.h"
 #include "rsd/root/reserve.h"
 #include "rsd/root/root.h"
-#include "rsd/root/scope.h"
 
 enum { NET_OUT_MAX = 64 << 20, FIXED_FDS = 3 };
 
@@ -69,7 +68,7 @@ static int open_tmp(const struct rsd_config *config)
 static int root_init(struct root *root, int fd_net, pid_t net_pid, const struct rsd_config *config, struct err *err)
 {
     int64_t now = mono_ms(mono_now());
-    int result;
+    int result, refusal;
     *root = (struct root){.config = config,
                           .net_pid = net_pid,
                           .net = {.fd = -1},
@@ -92,13 +91,13 @@ static int root_init(struct root *root, int fd_net, pid_t net_pid, const struct 
     root->tmp_fd = open_tmp(config);
     if (root->tmp_fd < 0)
         return err_set(err, -errno, "cannot open %s/jobs: %s", config->rundir, strerror(errno));
-    root->groups_fd = scope_open(config, root->groups, sizeof root->groups, err);
-    if (root->groups_fd < 0)
-        return root->groups_fd;
+    refusal = place_open(root, err);
+    if (refusal < 0)
+        return refusal;
     result = caps_keep(CAPS_ROOT_HALF);
     if (result < 0)
         return err_set(err, result, "cannot lay down capabilities: %s", strerror(-result));
-    result = probe_mode(config->mode, root->groups_fd, &root->mode, root->mode_reason, sizeof root->mode_reason, err);
+    result = probe_mode(config->mode, refusal, &root->mode, root->mode_reason, sizeof root->mode_reason, err);
     if (result < 0)
         return result;
     root->reaper_fd = reaper_start();

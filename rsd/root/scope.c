@@ -1,9 +1,13 @@
 /* scope.c - elmer-jobs.scope.
  *
  * A unit that keeps jobs in its own group cannot be restarted while they live once controllers are enabled there
- * (EBUSY, 219/CGROUP), so the groups are below a transient scope with Delegate=yes. A scope lives as long as a process
+ * (EBUSY, 219/CGROUP), so the groups are below a transient scope with Delegate=. A scope lives as long as a process
  * is in it: the keeper, which does nothing, in a leaf of its own, so that controllers can be handed down. A restarted
  * rsd finds the scope and takes it as it is. systemd's private socket is tried first: it is there without a bus.
+ *
+ * Steps, each of which may be the last: a keeper is started, which ends by itself unless it is told to stay; systemd
+ * makes the scope around it; it is told to stay; it is moved to its leaf; controllers are handed down (controllers.c).
+ * The next start finds no scope, or one whose keeper is in the scope itself, in the leaf, or gone.
  */
 #include "config.h"
 
@@ -16,7 +20,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <systemd/sd-bus.h>
@@ -25,7 +29,9 @@
 
 #include "libelmer/base/clock.h"
 #include "libelmer/base/log.h"
+#include "rsd/root/controllers.h"
 #include "rsd/root/group.h"
+#include "rsd/root/sched.h"
 #include "rsd/root/scope.h"
 
 #define SCOPE   "elmer-jobs.scope"
@@ -50,25 +56,31 @@ static int bus_open(sd_bus **bus)
     return result;
 }
 
+static int unit_string(sd_bus *bus, const char *object, const char *interface, const char *property, char *out,
+                       size_t size)
+{
+    char *value = NULL;
+    int result = sd_bus_get_property_string(bus, "org.freedesktop.systemd1", object, interface, property, NULL, &value);
+    if (result >= 0)
+        result = snprintf(out, size, "%s", value) < (int)size ? 0 : -ENAMETOOLONG;
+    free(value);
+    return result;
+}
+
 /* The group of the scope, e.g. /elmer.slice/elmer-jobs.scope; -ENOENT: it is not there (yet). */
 static int scope_group(sd_bus *bus, char *group, size_t size)
 {
     sd_bus_message *reply = NULL;
     const char *object;
-    char *value = NULL;
     int result = sd_bus_call_method(bus, MANAGER, "GetUnit", NULL, &reply, "s", SCOPE);
     if (result >= 0)
         result = sd_bus_message_read(reply, "o", &object);
     if (result >= 0)
-        result = sd_bus_get_property_string(bus, "org.freedesktop.systemd1", object, "org.freedesktop.systemd1.Scope",
-                                            "ControlGroup", NULL, &value);
-    if (result >= 0)
-        result = value[0] && snprintf(group, size, "%s", value) < (int)size ? 0 : -ENOENT;
-    else
-        result = -ENOENT;
-    free(value);
+        result = unit_string(bus, object, "org.freedesktop.systemd1.Scope", "ControlGroup", group, size);
     sd_bus_message_unref(reply);
-    return result;
+    if (result < 0 || !group[0])
+        return -ENOENT;
+    return 0;
 }
 
 static int append_string(sd_bus_message *m, const char *name, const char *value)
@@ -91,7 +103,7 @@ static int scope_request(sd_bus *bus, pid_t keeper, sd_bus_error *error)
     if (result >= 0)
         result = append_string(m, "CollectMode", "inactive-or-failed");
     if (result >= 0)
-        result = sd_bus_message_append(m, "(sv)", "Delegate", "b", 1);
+        result = sd_bus_message_append(m, "(sv)", "DelegateControllers", "as", 3, "cpu", "cpuset", "memory");
     if (result >= 0)
         result = sd_bus_message_append(m, "(sv)", "TasksMax", "t", UINT64_MAX);
     if (result >= 0)
@@ -107,28 +119,87 @@ static int scope_request(sd_bus *bus, pid_t keeper, sd_bus_error *error)
     return result;
 }
 
-/* In SCHED_OTHER, without our descriptors: it lives longer than we do. */
-static pid_t keeper_start(const char *program)
-{
-    pid_t pid = fork();
-    if (pid == 0) {
-        struct sched_param param = {0};
-        char *argv[] = {(char *)"elmer-supervisor", (char *)"--keeper", NULL};
-        char *envp[] = {NULL};
-        int null = open("/dev/null", O_RDWR);
-        sigset_t none;
-        sched_setscheduler(0, SCHED_OTHER, &param);
-        sigemptyset(&none);
-        sigprocmask(SIG_SETMASK, &none, NULL);
-        setsid();
-        dup2(null, 0);
-        dup2(null, 1);
-        dup2(null, 2);
-        syscall(SYS_close_range, 3U, ~0U, 0U);
-        execve(program, argv, envp);
-        _exit(127);
+struct keeper {
+    pid_t pid;
+    int pidfd, line; /* line: closed before it was told to stay, it ends */
+};
+#define KEEPER_INIT                                                                                                    \
+    {                                                                                                                  \
+        0, -1, -1                                                                                                      \
     }
-    return pid < 0 ? -errno : pid;
+
+/* Without our descriptors: it lives longer than we do. */
+static _Noreturn void keeper_run(const char *program, int line)
+{
+    char *argv[] = {(char *)"elmer-supervisor", (char *)"--keeper", NULL};
+    char *envp[] = {NULL};
+    char word;
+    int null = open("/dev/null", O_RDWR);
+    sigset_t none;
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, NULL);
+    setsid();
+    dup2(null, 0);
+    dup2(null, 1);
+    dup2(null, 2);
+    dup3(line, 3, O_CLOEXEC);
+    (void)syscall(SYS_close_range, 4U, ~0U, 0U);
+    if (read(3, &word, 1) != 1)
+        _exit(0);
+    execve(program, argv, envp);
+    word = (char)errno;
+    (void)!write(3, &word, 1);
+    _exit(127);
+}
+
+/* In SCHED_OTHER, because a group may refuse others. leaf_fd -1: in our own group. */
+static int keeper_start(struct keeper *keeper, const char *program, int leaf_fd)
+{
+    struct sched_param param = {0};
+    int pair[2];
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
+        return -errno;
+    if (leaf_fd >= 0) {
+        keeper->pid = group_fork(leaf_fd, &keeper->pidfd);
+    } else {
+        keeper->pid = fork();
+        keeper->pid = keeper->pid < 0 ? -errno : keeper->pid;
+    }
+    if (keeper->pid == 0)
+        keeper_run(program, pair[1]);
+    close(pair[1]);
+    keeper->line = pair[0];
+    if (keeper->pid < 0)
+        return keeper->pid;
+    if (keeper->pidfd < 0)
+        keeper->pidfd = (int)syscall(SYS_pidfd_open, keeper->pid, 0);
+    sched_setscheduler(keeper->pid, SCHED_OTHER, &param);
+    return 0;
+}
+
+/* Above all jobs from here on, where that can be: it must end at once when the scope is stopped. */
+static int keeper_stay(struct keeper *keeper, const char *program, struct err *err)
+{
+    struct pollfd answer = {.fd = keeper->line, .events = POLLIN}, ended = {.fd = keeper->pidfd, .events = POLLIN};
+    char word = 0;
+    sched_rank(keeper->pid, (struct order_rank){SCHED_FIFO, ORDER_DAEMON}, false);
+    if (send(keeper->line, &word, 1, MSG_NOSIGNAL) != 1 || poll(&answer, 1, BUS_MS) <= 0)
+        return err_set(err, -ECHILD, "the keeper of " SCOPE " does not answer");
+    if (read(keeper->line, &word, 1) > 0 || poll(&ended, 1, 0) > 0)
+        return err_set(err, -ECHILD, "the keeper of " SCOPE " has not become %s: %s; is it installed?", program,
+                       strerror(word ? word : ECHILD));
+    return 0;
+}
+
+static void keeper_fini(struct keeper *keeper, bool stays)
+{
+    if (!stays && keeper->pidfd >= 0) /* by its pidfd: it may have been reaped already, see reaper.c */
+        (void)syscall(SYS_pidfd_send_signal, keeper->pidfd, SIGKILL, NULL, 0);
+    if (keeper->pidfd >= 0)
+        close(keeper->pidfd);
+    if (keeper->line >= 0)
+        close(keeper->line);
+    *keeper = (struct keeper)KEEPER_INIT;
 }
 
 /* The scope's group is made by systemd after its answer. */
@@ -150,108 +221,131 @@ static int wait_for_group(pid_t keeper, int pidfd, char *group, size_t size)
     return -ETIME;
 }
 
-static int keeper_to_leaf(int root_fd, pid_t keeper)
+bool scope_holds(int root_fd)
 {
-    char text[32];
-    int fd, result = 0;
+    char text[256];
+    if (faccessat(root_fd, "keeper", F_OK, 0) < 0 && errno == ENOENT)
+        return faccessat(root_fd, "cgroup.procs", F_OK, 0) == 0; /* a place without a keeper */
+    return group_read(root_fd, "keeper/cgroup.events", text, sizeof text) == 0 && strstr(text, "populated 1");
+}
+
+/* Jobs have kept the scope alive without it. A new leaf: nothing is born alive where cgroup.kill has struck. */
+static int keeper_again(int root_fd, const char *program, struct err *err)
+{
+    struct keeper keeper = KEEPER_INIT;
+    int leaf, result;
+    unlinkat(root_fd, "keeper", AT_REMOVEDIR);
     if (mkdirat(root_fd, "keeper", 0755) < 0 && errno != EEXIST)
-        return -errno;
-    fd = openat(root_fd, "keeper/cgroup.procs", O_WRONLY | O_CLOEXEC);
-    if (fd < 0)
-        return -errno;
-    snprintf(text, sizeof text, "%d", (int)keeper);
-    if (write(fd, text, strlen(text)) < 0)
-        result = -errno;
-    close(fd);
+        return err_set(err, -errno, "cannot make the keeper's group in " SCOPE ": %s", strerror(errno));
+    leaf = openat(root_fd, "keeper", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (leaf < 0)
+        return err_set(err, -errno, "cannot open the keeper's group in " SCOPE ": %s", strerror(errno));
+    result = keeper_start(&keeper, program, leaf);
+    if (result < 0)
+        err_set(err, result, "cannot start the keeper of " SCOPE ": %s", strerror(-result));
+    else
+        result = keeper_stay(&keeper, program, err);
+    keeper_fini(&keeper, result == 0);
+    close(leaf);
     return result;
 }
 
-static bool keeper_lives(int root_fd)
-{
-    struct group_pids pids = {0};
-    int leaf = openat(root_fd, "keeper", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    bool lives = leaf >= 0 && group_pids(leaf, &pids) == 0 && pids.count > 0;
-    group_pids_fini(&pids);
-    if (leaf >= 0)
-        close(leaf);
-    return lives;
-}
-
-static int scope_create(sd_bus *bus, const char *program, char *group, size_t size, pid_t *keeper, struct err *err)
+static int scope_create(sd_bus *bus, const char *program, char *group, size_t size, struct err *err)
 {
     sd_bus_error error = SD_BUS_ERROR_NULL;
-    int pidfd, result;
-    *keeper = keeper_start(program);
-    if (*keeper < 0)
-        return err_set(err, *keeper, "cannot start the keeper of " SCOPE ": %s", strerror(-*keeper));
-    pidfd = (int)syscall(SYS_pidfd_open, *keeper, 0);
-    result = scope_request(bus, *keeper, &error);
+    struct keeper keeper = KEEPER_INIT;
+    int result = keeper_start(&keeper, program, -1);
+    if (result < 0) {
+        keeper_fini(&keeper, false);
+        return err_set(err, result, "cannot start the keeper of " SCOPE ": %s", strerror(-result));
+    }
+    result = scope_request(bus, keeper.pid, &error);
     if (result < 0)
         err_set(err, result, "systemd refused " SCOPE ": %s; look into its journal, or set cgroup_root in rsd.conf",
                 error.message ? error.message : strerror(-result));
     else
-        result = wait_for_group(*keeper, pidfd, group, size);
+        result = wait_for_group(keeper.pid, keeper.pidfd, group, size);
     sd_bus_error_free(&error);
-    if (result == -ECHILD)
-        err_set(err, result, "the keeper of " SCOPE " ended at once: is %s installed?", program);
-    else if (result < 0)
+    if (result < 0) /* the first error wins */
         err_set(err, result,
                 "systemd has not made " SCOPE " in %d ms; look into its journal, or set cgroup_root in rsd.conf",
                 BUS_MS);
-    if (result < 0) /* by its pidfd: it may have been reaped already, see reaper.c */
-        (void)syscall(SYS_pidfd_send_signal, pidfd, SIGKILL, NULL, 0);
-    if (pidfd >= 0)
-        close(pidfd);
+    else
+        result = keeper_stay(&keeper, program, err);
+    keeper_fini(&keeper, result >= 0);
     return result < 0 ? result : 0;
 }
 
-static int systemd_scope(const char *program, char *path, size_t size, struct err *err)
+/* The group of the scope, which systemd makes if it is not there. */
+static int scope_find(const char *program, char *path, size_t size, struct err *err)
 {
-    char group[4096];
+    char group[4096] = "";
     sd_bus *bus = NULL;
-    pid_t keeper = 0;
-    int fd, result = bus_open(&bus);
+    int result = bus_open(&bus);
     if (result < 0)
         return err_set(err, result, "cannot reach systemd for " SCOPE ": %s", strerror(-result));
     result = scope_group(bus, group, sizeof group);
     if (result < 0)
-        result = scope_create(bus, program, group, sizeof group, &keeper, err);
+        result = scope_create(bus, program, group, sizeof group, err);
     sd_bus_flush_close_unref(bus);
-    if (result == 0)
-        result = group_locate("/proc", group, path, size, err);
+    return result == 0 ? group_locate("/proc", group, path, size, err) : result;
+}
+
+static int systemd_scope(const char *program, char *path, size_t size, struct err *err)
+{
+    int fd, result = scope_find(program, path, size, err);
     if (result < 0)
         return result;
     fd = group_open_root(path, err);
     if (fd < 0)
         return fd;
-    if (keeper == 0 && !keeper_lives(fd))
-        keeper = keeper_start(program); /* jobs have kept the scope alive without it */
-    if (keeper > 0) {
-        result = keeper_to_leaf(fd, keeper);
-        if (result < 0)
-            log_warning("the keeper of " SCOPE " is not in its leaf, so no controllers for jobs: %s",
-                        strerror(-result));
-        close(fd);
-        fd = group_open_root(path, err); /* again: now the controllers can be handed down */
-    }
+    result = controllers_settle(fd);
+    if (result < 0)
+        log_warning("the processes in " SCOPE " itself cannot be moved to a leaf: %s", strerror(-result));
+    result = scope_holds(fd) ? 0 : keeper_again(fd, program, err);
+    if (result == 0)
+        return fd;
+    close(fd);
+    return result;
+}
+
+/* Without systemd nobody else gives the first groups their controllers. */
+static void lend(int fd)
+{
+    int parent = sd_booted() > 0 ? -1 : openat(fd, "..", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (parent >= 0 && faccessat(parent, "cgroup.procs", F_OK, 0) == 0 && faccessat(parent, "cgroup.type", F_OK, 0) < 0)
+        controllers_hand_down(parent, CONTROLLERS_ALL);
+    if (parent >= 0)
+        close(parent);
+}
+
+static int plain_group(const struct rsd_config *config, char *path, size_t size, struct err *err)
+{
+    char own[4096];
+    int fd, result = config->cgroup_root[0] ? 0 : group_locate("/proc", NULL, own, sizeof own, err);
+    if (result < 0)
+        return result;
+    if (config->cgroup_root[0])
+        result = snprintf(path, size, "%s", config->cgroup_root);
+    else
+        result = snprintf(path, size, "%s/elmer-jobs", own);
+    if (result >= (int)size)
+        return err_set(err, -ENAMETOOLONG, "the path of the group for jobs is too long: set cgroup_root in rsd.conf");
+    fd = group_open_root(path, err);
+    if (fd < 0)
+        return fd;
+    lend(fd);
+    if (!config->cgroup_root[0]) /* others' processes in a group that is not ours stay there */
+        (void)controllers_settle(fd);
     return fd;
 }
 
 int scope_open(const struct rsd_config *config, char *path, size_t size, struct err *err)
 {
-    char own[4096];
-    int result;
-    if (config->cgroup_root[0]) {
-        if (snprintf(path, size, "%s", config->cgroup_root) >= (int)size)
-            return err_set(err, -ENAMETOOLONG, "cgroup_root is too long");
-        return group_open_root(path, err);
-    }
-    if (sd_booted() > 0)
-        return systemd_scope(config->supervisor, path, size, err);
-    result = group_locate("/proc", NULL, own, sizeof own, err);
-    if (result < 0)
-        return result;
-    if (snprintf(path, size, "%s/elmer-jobs", own) >= (int)size)
-        return err_set(err, -ENAMETOOLONG, "the path of the own group is too long: set cgroup_root in rsd.conf");
-    return group_open_root(path, err);
+    int fd;
+    if (!config->cgroup_root[0] && sd_booted() > 0)
+        fd = systemd_scope(config->supervisor, path, size, err);
+    else
+        fd = plain_group(config, path, size, err);
+    return fd;
 }

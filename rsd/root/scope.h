@@ -3,6 +3,7 @@
 #ifndef RSD_SCOPE_H
 #define RSD_SCOPE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "rsd/config.h"
@@ -10,7 +11,10 @@
 /* Find or make the directory below which each job gets its group:
  * cgroup_root of the configuration, if it is set;
  * with systemd: the delegated transient scope elmer-jobs.scope in elmer.slice, kept alive by a process of its own that
- * outlives rsd; else: the group elmer-jobs below the own one. Returns a descriptor and its path. */
+ * outlives rsd; else: the group elmer-jobs below the own one. Returns a descriptor and its path; -EBUSY: the scope is
+ * being stopped. Controllers are not handed down yet. */
 int scope_open(const struct rsd_config *config, char *path, size_t size, struct err *err);
+/* false: the place has gone, or its keeper has, which is how a scope that is being stopped begins to go. */
+bool scope_holds(int root_fd);
 
 #endif

@@ -262,17 +262,29 @@ int tmpdir_remove(int parent_fd, const char *name, unsigned patience)
     return tmpdir_sweep(parent_fd, name);
 }
 
-int scope_open(const struct rsd_config *config, char *path, size_t size, struct err *err)
+int place_open(struct root *root, struct err *err)
 {
-    (void)config;
-    (void)snprintf(path, size, "/fuzz/groups");
-    return world_fails() ? err_set(err, -EIO, "no scope") : world_open(WORLD_OTHER);
+    int fd = world_fails() ? err_set(err, world_fails() ? -EBUSY : -EIO, "no scope") : world_open(WORLD_OTHER);
+
+    if (fd < 0)
+        return fd;
+    if (root->groups_fd >= 0)
+        (void)close(root->groups_fd);
+    root->groups_fd = fd;
+    (void)snprintf(root->groups, sizeof root->groups, "/fuzz/groups");
+    return 0;
 }
 
-int probe_mode(enum rsd_mode wanted, int leaf_fd, enum order_mode *mode, char *why, size_t size, struct err *err)
+bool scope_holds(int root_fd)
+{
+    FUZZ_CHECK(world_kind(root_fd) == WORLD_OTHER, "asks whether %d holds", root_fd);
+    return !world_fails();
+}
+
+int probe_mode(enum rsd_mode wanted, int refusal, enum order_mode *mode, char *why, size_t size, struct err *err)
 {
     (void)wanted;
-    (void)leaf_fd;
+    (void)refusal;
     (void)err;
     *mode = (enum order_mode)input_below(world_input(), ORDER_MODE_COUNT);
     (void)snprintf(why, size, "%s", *mode == ORDER_MODE_RT ? "" : "because");

@@ -17,10 +17,12 @@
 #include <unistd.h>
 
 #include "rsd/config.h"
+#include "rsd/root/controllers.h"
 #include "rsd/root/cpus.h"
 #include "rsd/root/group.h"
 #include "rsd/root/internal.h"
 #include "rsd/root/order.h"
+#include "rsd/root/scope.h"
 #include "rsd/root/tmpdir.h"
 
 /* ---- ranks ---- */
@@ -214,6 +216,107 @@ static void test_group_files(void **state)
     close(dir);
 }
 
+/* ---- controllers: files that look like a group; the kernel's part is tried in tests/system ---- */
+
+static bool holds(const char *name, const char *expected)
+{
+    char path[200], text[200] = "";
+    FILE *file;
+    snprintf(path, sizeof path, "%s/%s", root, name);
+    file = fopen(path, "r");
+    assert_non_null(file);
+    if (!fgets(text, sizeof text, file))
+        text[0] = 0;
+    fclose(file);
+    return strcmp(text, expected) == 0;
+}
+
+static int make_group_files(const char *type, const char *there, const char *procs)
+{
+    put("cgroup.type", type);
+    put("cgroup.controllers", there);
+    put("cgroup.procs", procs);
+    put("cgroup.subtree_control", "");
+    return open(root, O_RDONLY | O_DIRECTORY);
+}
+
+static void test_controllers_are_handed_down(void **state)
+{
+    int dir = make_group_files("domain\n", "cpuset cpu io memory hugetlb pids\n", "");
+    (void)state;
+    controllers_hand_down(dir, CONTROLLER_MEMORY);
+    assert_true(holds("cgroup.subtree_control", "+memory"));
+    put("cgroup.subtree_control", "");
+    controllers_hand_down(dir, CONTROLLER_CPUSET | CONTROLLER_MEMORY);
+    assert_true(holds("cgroup.subtree_control", "+cpuset")); /* the last of them */
+    put("cgroup.subtree_control", "cpuset memory cpu\n");
+    put("cgroup.controllers", "cpu\n");
+    assert_int_equal(controllers_hand_down(dir, CONTROLLER_CPUSET), CONTROLLERS_ALL);
+    assert_true(holds("cgroup.subtree_control", "cpuset memory cpu\n")); /* it is not to be had: not asked for */
+    put("cgroup.subtree_control", "pids cpuacct\n");
+    assert_int_equal(controllers_hand_down(dir, 0), 0); /* no part of a name */
+    close(dir);
+}
+
+static void test_no_controllers_beside_processes(void **state)
+{
+    int dir = make_group_files("domain\n", "cpuset cpu memory\n", "12\n");
+    (void)state;
+    assert_int_equal(controllers_hand_down(dir, CONTROLLERS_ALL), 0);
+    assert_true(holds("cgroup.subtree_control", ""));
+    assert_int_equal(unlinkat(dir, "cgroup.type", 0), 0); /* the root may have both */
+    put("cgroup.controllers", "memory\n");
+    controllers_hand_down(dir, CONTROLLERS_ALL);
+    assert_true(holds("cgroup.subtree_control", "+memory"));
+    close(dir);
+}
+
+static void test_what_turns_the_group_is_taken_back(void **state)
+{
+    int dir = make_group_files("domain threaded\n", "cpuset\n", "");
+    (void)state;
+    controllers_hand_down(dir, CONTROLLERS_ALL);
+    assert_true(holds("cgroup.subtree_control", "-cpuset"));
+    close(dir);
+}
+
+static void test_settling_moves_processes(void **state)
+{
+    int dir = make_group_files("domain\n", "cpuset memory\n", "12\n13\n");
+    (void)state;
+    make("keeper");
+    put("keeper/cgroup.procs", "");
+    assert_int_equal(controllers_settle(dir), -EBUSY); /* these files keep what was moved */
+    assert_true(holds("keeper/cgroup.procs", "13"));
+    put("cgroup.procs", "");
+    put("cgroup.subtree_control", "memory\n");
+    assert_int_equal(controllers_settle(dir), 0);
+    assert_true(holds("cgroup.subtree_control", "memory\n")); /* what is right stays */
+    put("cgroup.type", "domain threaded\n");
+    put("cgroup.subtree_control", "cpuset\n");
+    make("7.1");
+    put("7.1/cgroup.subtree_control", "memory\n");
+    assert_int_equal(controllers_settle(dir), -EOPNOTSUPP);
+    assert_true(holds("cgroup.subtree_control", "-cpuset"));
+    assert_true(holds("7.1/cgroup.subtree_control", "-memory"));
+    close(dir);
+}
+
+static void test_place_holds_with_its_keeper(void **state)
+{
+    int dir = make_group_files("domain\n", "", "");
+    (void)state;
+    assert_true(scope_holds(dir)); /* cgroup_root has none */
+    make("keeper");
+    put("keeper/cgroup.events", "populated 1\nfrozen 0\n");
+    assert_true(scope_holds(dir));
+    put("keeper/cgroup.events", "populated 0\nfrozen 0\n");
+    assert_false(scope_holds(dir));
+    assert_int_equal(unlinkat(dir, "keeper/cgroup.events", 0), 0);
+    assert_false(scope_holds(dir));
+    close(dir);
+}
+
 /* ---- directories ---- */
 
 static void test_removal_follows_nothing(void **state)
@@ -367,6 +470,11 @@ int main(void)
         cmocka_unit_test(test_order_is_sorted_and_only_newer),
         cmocka_unit_test_setup_teardown(test_locate, make_root, remove_root),
         cmocka_unit_test_setup_teardown(test_group_files, make_root, remove_root),
+        cmocka_unit_test_setup_teardown(test_controllers_are_handed_down, make_root, remove_root),
+        cmocka_unit_test_setup_teardown(test_no_controllers_beside_processes, make_root, remove_root),
+        cmocka_unit_test_setup_teardown(test_what_turns_the_group_is_taken_back, make_root, remove_root),
+        cmocka_unit_test_setup_teardown(test_settling_moves_processes, make_root, remove_root),
+        cmocka_unit_test_setup_teardown(test_place_holds_with_its_keeper, make_root, remove_root),
         cmocka_unit_test_setup_teardown(test_removal_follows_nothing, make_root, remove_root),
         cmocka_unit_test(test_names),
         cmocka_unit_test(test_cpus),
