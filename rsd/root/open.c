@@ -1,12 +1,16 @@
 /* open.c - a new job on this host: its groups and its supervisor. What is asked has been checked by verbs.c. */
 #include "config.h"
 
+#include <errno.h>
+#include <inttypes.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "libelmer/base/clock.h"
+#include "libelmer/base/log.h"
 #include "rsd/root/caps.h"
 #include "rsd/root/internal.h"
+#include "rsd/root/scope.h"
 
 /* The scope may have been stopped, or its keeper killed: then its directory is gone, or will be. */
 static int place_again(struct root *root, struct err *err)
@@ -16,6 +20,19 @@ static int place_again(struct root *root, struct err *err)
     result = place_open(root, err);
     caps_lay_down();
     return result;
+}
+
+/* While the keeper is gone the scope may be about to be killed, with what would be born there. */
+static bool place_is_there(struct root *root, const struct wire_message *message)
+{
+    struct err err = ERR_INIT;
+    const struct wire_open *open = &message->u.open;
+    int result = scope_holds(root->groups_fd) ? 0 : place_again(root, &err);
+    if (result == -EBUSY)
+        log_notice("job %" PRIu64 " is not opened now: %s", open->job, err.text); /* it is sent again */
+    else if (result < 0)
+        tell_open_failed(root, open->job, (uint32_t)open->attempt, message->id, err.text);
+    return result >= 0;
 }
 
 static int make_group(struct root *root, struct job *job, struct err *err)
@@ -33,6 +50,8 @@ void open_new(struct root *root, const struct wire_message *message, const cpu_s
     const struct wire_open *open = &message->u.open;
     struct err err = ERR_INIT;
     struct job *job;
+    if (!place_is_there(root, message))
+        return;
     job = job_add(root, open->job, (uint32_t)open->attempt);
     if (!job) {
         tell_open_failed(root, open->job, (uint32_t)open->attempt, message->id, "out of memory");

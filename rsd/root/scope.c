@@ -8,6 +8,11 @@
  * Steps, each of which may be the last: a keeper is started, which ends by itself unless it is told to stay; systemd
  * makes the scope around it; it is told to stay; it is moved to its leaf; controllers are handed down (controllers.c).
  * The next start finds no scope, or one whose keeper is in the scope itself, in the leaf, or gone.
+ *
+ * The scope is ordered before rsd.service: at a shutdown rsd stops first and starts nothing into a scope that is being
+ * stopped. (After= in rsd.service would do that too, but keeps a scope that was stopped loaded, and systemd does not
+ * make a transient unit that is loaded.) Who stops the scope by hand ends the keeper first of all, because nothing
+ * delays it: while it is gone nothing is started (scope_holds).
  */
 #include "config.h"
 
@@ -67,20 +72,24 @@ static int unit_string(sd_bus *bus, const char *object, const char *interface, c
     return result;
 }
 
-/* The group of the scope, e.g. /elmer.slice/elmer-jobs.scope; -ENOENT: it is not there (yet). */
+/* The group of the scope, e.g. /elmer.slice/elmer-jobs.scope; -ENOENT: it is not there (yet); -EBUSY: it is being
+ * stopped. */
 static int scope_group(sd_bus *bus, char *group, size_t size)
 {
     sd_bus_message *reply = NULL;
     const char *object;
+    char state[32] = "";
     int result = sd_bus_call_method(bus, MANAGER, "GetUnit", NULL, &reply, "s", SCOPE);
     if (result >= 0)
         result = sd_bus_message_read(reply, "o", &object);
+    if (result >= 0)
+        result = unit_string(bus, object, "org.freedesktop.systemd1.Unit", "ActiveState", state, sizeof state);
     if (result >= 0)
         result = unit_string(bus, object, "org.freedesktop.systemd1.Scope", "ControlGroup", group, size);
     sd_bus_message_unref(reply);
     if (result < 0 || !group[0])
         return -ENOENT;
-    return 0;
+    return strcmp(state, "deactivating") == 0 ? -EBUSY : 0;
 }
 
 static int append_string(sd_bus_message *m, const char *name, const char *value)
@@ -104,6 +113,8 @@ static int scope_request(sd_bus *bus, pid_t keeper, sd_bus_error *error)
         result = append_string(m, "CollectMode", "inactive-or-failed");
     if (result >= 0)
         result = sd_bus_message_append(m, "(sv)", "DelegateControllers", "as", 3, "cpu", "cpuset", "memory");
+    if (result >= 0)
+        result = sd_bus_message_append(m, "(sv)", "Before", "as", 1, "rsd.service");
     if (result >= 0)
         result = sd_bus_message_append(m, "(sv)", "TasksMax", "t", UINT64_MAX);
     if (result >= 0)
@@ -250,6 +261,14 @@ static int keeper_again(int root_fd, const char *program, struct err *err)
     return result;
 }
 
+/* The machine is being shut down, or the scope of before is not quite gone. */
+static bool is_on_its_way(const sd_bus_error *error)
+{
+    return sd_bus_error_has_name(error, "org.freedesktop.systemd1.TransactionIsDestructive") ||
+           sd_bus_error_has_name(error, "org.freedesktop.systemd1.ShuttingDown") ||
+           sd_bus_error_has_name(error, "org.freedesktop.systemd1.UnitExists");
+}
+
 static int scope_create(sd_bus *bus, const char *program, char *group, size_t size, struct err *err)
 {
     sd_bus_error error = SD_BUS_ERROR_NULL;
@@ -260,7 +279,9 @@ static int scope_create(sd_bus *bus, const char *program, char *group, size_t si
         return err_set(err, result, "cannot start the keeper of " SCOPE ": %s", strerror(-result));
     }
     result = scope_request(bus, keeper.pid, &error);
-    if (result < 0)
+    if (result < 0 && is_on_its_way(&error))
+        result = err_set(err, -EBUSY, "systemd makes no " SCOPE " now: %s", error.message);
+    else if (result < 0)
         err_set(err, result, "systemd refused " SCOPE ": %s; look into its journal, or set cgroup_root in rsd.conf",
                 error.message ? error.message : strerror(-result));
     else
@@ -285,7 +306,9 @@ static int scope_find(const char *program, char *path, size_t size, struct err *
     if (result < 0)
         return err_set(err, result, "cannot reach systemd for " SCOPE ": %s", strerror(-result));
     result = scope_group(bus, group, sizeof group);
-    if (result < 0)
+    if (result == -EBUSY)
+        err_set(err, result, SCOPE " is being stopped: nothing is started until it is gone");
+    else if (result < 0)
         result = scope_create(bus, program, group, sizeof group, err);
     sd_bus_flush_close_unref(bus);
     return result == 0 ? group_locate("/proc", group, path, size, err) : result;
