@@ -307,6 +307,14 @@ static void on_failed(struct daemon *d, int host, enum event_type type, uint64_t
     free(full);
 }
 
+/* The end that this host was told is not on disk, and another host, which is not linked yet, knows why: until then this
+ * one must not forget that it has had the job, or it would be lost when its rsd is restarted. It is told END again. */
+static bool awaits_ends(const struct daemon *d, uint64_t id, uint32_t attempt)
+{
+    const struct core_job *state = core_job(d->core, id);
+    return state && state->attempt == attempt && (state->state == JOB_STARTING || state->state == JOB_RUNNING);
+}
+
 /* The usage is worth an event of its own: the core may have nothing to write yet. */
 static void on_empty(struct daemon *d, int host, const struct wire_empty *empty)
 {
@@ -323,7 +331,8 @@ static void on_empty(struct daemon *d, int host, const struct wire_empty *empty)
         return; /* it comes again */
     if (known && job->put == before)
         daemon_persist(d, job);
-    daemon_later(d, LATER_FORGET, 0, host, empty->job, (uint32_t)empty->attempt);
+    if (!awaits_ends(d, empty->job, (uint32_t)empty->attempt))
+        daemon_later(d, LATER_FORGET, 0, host, empty->job, (uint32_t)empty->attempt);
 }
 
 static void on_job(struct daemon *d, int host, struct wire_message *m)

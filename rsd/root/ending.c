@@ -4,8 +4,9 @@
  * the grace is over: cgroup.kill, then what is left is raised above all jobs so that it can die -> KILLING; a signal is delivered only when its thread
  * gets a CPU, so without that it would wait behind the job above for ever. Both are repeated with growing pauses until
  * cgroup.events says that the leaf is empty; a process in an uninterruptible wait can hold that up, which is said once.
- * Empty -> CLOSING: usage is read and the supervisor told to quit. When it and the group are gone, nobody can make the
- * directory any more, and it is swept -> EMPTY, and `empty` goes up if `end` was asked. A directory that cannot be
+ * Empty -> CLOSING: usage is read and the supervisor told to quit. It says the last ends of processes, and `done`; the
+ * result is put down for the next root half (result.c), and it is told to quit again. When it and the group are gone,
+ * nobody can make the directory any more, and it is swept -> EMPTY, and `empty` goes up if `end` was asked. A directory that cannot be
  * swept at once is removed by a process of its own, for a bounded time, for which nobody waits longer than
  * REMOVE_WAIT_MS: a large one goes on in SCHED_OTHER, where it may take seconds behind a job that spins, and the jobs
  * below are to move up now. A job whose supervisor died goes the same way without TERM; it is reported lost, and
@@ -86,6 +87,22 @@ static void closing_begin(struct root *root, struct job *job, int64_t now)
     ending_step(root, job, now);
 }
 
+void ending_told(struct root *root, struct job *job)
+{
+    struct wire_message quit = {.type = WIRE_quit};
+    if (job->state != JOB_CLOSING)
+        return; /* said to a root half that has died */
+    if (!job->discard)
+        result_keep(root, job);
+    tell_supervisor(job, &quit);
+}
+
+void ending_resume(struct root *root, struct job *job)
+{
+    job_move(job, JOB_CLOSING);
+    ending_step(root, job, mono_ms(mono_now()));
+}
+
 static void killing_begin(struct job *job, int64_t now)
 {
     job_move(job, JOB_KILLING);
@@ -159,6 +176,10 @@ static bool group_gone(struct root *root, struct job *job, int64_t now)
 static void end_done(struct root *root, struct job *job)
 {
     char path[200];
+    if (job->discard)
+        result_drop(root, job);
+    else if (!job->kept) /* its supervisor has died, or is of an older rsd */
+        result_keep(root, job);
     lease_forget(root, job); /* before the socket: by that the next rsd finds both, should we die between */
     snprintf(path, sizeof path, "%s/sup/%s", root->config->rundir, job->name);
     unlink(path);

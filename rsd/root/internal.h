@@ -18,7 +18,7 @@
 
 enum {
     MAX_JOBS = 1024,       /* with groups */
-    MAX_TOMBSTONES = 4096, /* ended, not forgotten: the oldest goes */
+    MAX_TOMBSTONES = 4096, /* ended, not forgotten: at so many no job is opened any more */
     MAX_ORDER = 2 * MAX_JOBS, /* entries: also of jobs that are ending */
     MAX_PROCESSES = 4096,  /* of a job on this host, ever */
     LEASE_MAX_MS = 86400000,
@@ -39,8 +39,8 @@ enum {
 
 /* OPENING: group made, supervisor started, one of its answer and the order of open's generation is missing. OPEN:
  * processes may start. TERMINATING: TERM is sent, the grace runs. KILLING: cgroup.kill is sent, what is left is raised,
- * again and again. CLOSING: no process is left; the supervisor quits, group and directory go. EMPTY: only usage and
- * exits are left, until forget. */
+ * again and again. CLOSING: no process is left; the supervisor tells the last ends and quits, group and directory go.
+ * EMPTY: only usage and exits are left, until forget, in a file too (result.c). */
 enum job_state { JOB_OPENING, JOB_OPEN, JOB_TERMINATING, JOB_KILLING, JOB_CLOSING, JOB_EMPTY, JOB_STATE_COUNT };
 const char *job_state_name(enum job_state state);
 
@@ -70,6 +70,7 @@ struct job {
     bool discard;   /* could not be opened: forget it when it is EMPTY */
     char lost[256]; /* why it cannot go on; "": it can */
     int64_t lease_ms; /* 0: none */
+    bool kept;        /* its result has been written down */
     bool lapsed;      /* its lease is over: it ends, and the exits that come of that are of no interest */
 
     struct cgroup group;
@@ -140,6 +141,8 @@ void job_move(struct job *job, enum job_state to); /* aborts on a move that the 
 size_t job_count_live(const struct root *root);
 /* The record of a process; made if it is not there. NULL: too many. */
 struct job_process *job_process(struct job *job, uint32_t number, bool make);
+/* It has exited: behind all that have before. Other pointers to records are stale then. Returns where it is now. */
+struct job_process *job_process_last(struct job *job, struct job_process *process);
 void job_helper_add(struct job *job, pid_t pid);
 void job_helper_remove(struct job *job, pid_t pid);
 bool job_name_parse(const char *name, uint64_t *id, uint32_t *attempt);
@@ -184,6 +187,14 @@ int lease_keep(const struct root *root, const struct job *job);    /* for the ne
 void lease_recall(const struct root *root, struct job *job);
 void lease_forget(const struct root *root, const struct job *job);
 
+/* result.c: what became of a job, for the next root half */
+int result_reserve(const struct root *root, const struct job *job); /* room for it; or a negative errno */
+void result_keep(const struct root *root, struct job *job);
+void result_drop(const struct root *root, const struct job *job);
+/* Of a job that no supervisor answers for: false: nothing was kept, or it cannot be read and has been removed. */
+bool result_recall(const struct root *root, struct job *job);
+void results_recall(struct root *root); /* all others, as EMPTY jobs */
+
 /* ranks.c: the order on real threads */
 void ranks_apply_all(struct root *root);
 void ranks_apply(struct root *root, struct job *job);
@@ -196,6 +207,9 @@ int64_t ranks_next(const struct root *root); /* when ranks_sweep has to be calle
 void ending_begin(struct root *root, struct job *job, int64_t grace_ms);
 void ending_step(struct root *root, struct job *job,
                  int64_t now); /* after events and deadlines; does nothing if nothing is due */
+void ending_told(struct root *root, struct job *job); /* its supervisor has said all that it knows */
+/* An earlier root half has put its result down, and perhaps not removed all of it: EMPTY follows. */
+void ending_resume(struct root *root, struct job *job);
 void ending_remover_done(struct root *root, struct job *job);
 void job_try_opened(struct root *root, struct job *job);
 

@@ -74,22 +74,9 @@ size_t job_count_live(const struct root *root)
     return count;
 }
 
-static void limit_tombstones(struct root *root)
-{
-    if (root->job_count - job_count_live(root) <= MAX_TOMBSTONES)
-        return;
-    for (size_t i = 0; i < root->job_count; i++) {
-        if (root->jobs[i]->state == JOB_EMPTY) {
-            job_drop(root, root->jobs[i]);
-            return;
-        }
-    }
-}
-
 struct job *job_add(struct root *root, uint64_t id, uint32_t attempt)
 {
     struct job *job;
-    limit_tombstones(root);
     if (root->job_count == root->job_capacity) {
         size_t capacity = root->job_capacity ? root->job_capacity * 2 : 16;
         struct job **jobs = reallocarray(root->jobs, capacity, sizeof(struct job *));
@@ -147,6 +134,15 @@ struct job_process *job_process(struct job *job, uint32_t number, bool make)
     job->processes = processes;
     processes[job->process_count] = (struct job_process){.number = number};
     return &processes[job->process_count++];
+}
+
+struct job_process *job_process_last(struct job *job, struct job_process *process)
+{
+    struct job_process copy = *process, *last = &job->processes[job->process_count - 1];
+    assert(process >= job->processes && process <= last);
+    memmove(process, process + 1, (size_t)(last - process) * sizeof copy);
+    *last = copy;
+    return last;
 }
 
 void job_helper_add(struct job *job, pid_t pid)

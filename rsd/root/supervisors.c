@@ -3,8 +3,8 @@
  * Start: the listening socket RUNDIR/sup/JOB.ATTEMPT is made here, so that a restarted root half can always connect,
  * even if we die in the next moment; the supervisor gets it and a socketpair, and is born in its leaf. It answers
  * `begin` with `adopted` when it has looked the user up and made his directory, or with `error`. Adopt: every name in
- * sup/ and every group is tried. A supervisor that answers brings its job back as OPEN. A group without one is lost if
- * processes are in it, else it is a leftover and is removed. A supervisor whose socket ends has died, whatever the
+ * sup/ and every group is tried. A supervisor that answers brings its job back as OPEN. One whose result was put down
+ * is EMPTY. A group without either is lost if processes are in it, else it is a leftover and is removed. A supervisor whose socket ends has died, whatever the
  * reason: its job cannot go on here.
  */
 #include "config.h"
@@ -137,6 +137,14 @@ int supervisor_start(struct root *root, struct job *job, const char *user, struc
         return err_set(err, result, "cannot keep the job's lease in %s/sup: %s", root->config->rundir,
                        strerror(-result));
     }
+    result = result_reserve(root, job);
+    if (result < 0) {
+        close(pair[0]);
+        close(pair[1]);
+        close(listener);
+        return err_set(err, result, "cannot make room for the job's result in %s/sup: %s; what fills its file system?",
+                       root->config->rundir, strerror(-result));
+    }
     birth = (struct birth){root, job, pair[1], listener};
     pid = group_spawn(job->group.sup_fd, &job->supervisor_pidfd, supervisor_exec, &birth);
     close(pair[1]);
@@ -199,6 +207,12 @@ static void heard_started(struct root *root, struct job *job, const struct wire_
     tell(root, message);
 }
 
+/* Helpers end when the job is ended, and that says nothing about it. */
+static bool says_nothing(const struct job *job, const struct job_process *process)
+{
+    return job->lapsed || (job->end_asked && process->role != ROLE_COMMAND);
+}
+
 static void heard_exited(struct root *root, struct job *job, const struct wire_exited *exited)
 {
     struct job_process *process = job_process(job, (uint32_t)exited->process, true);
@@ -208,11 +222,13 @@ static void heard_exited(struct root *root, struct job *job, const struct wire_e
         job_helper_remove(job, process->pid);
     role_by_name(exited->role, &process->role);
     process->pid = 0;
+    if (!process->exited)
+        process = job_process_last(job, process); /* they are told again in the order in which they came */
     process->exited = true;
     process->exit_status = (int)exited->exit_status;
     process->signal = (int)exited->signal;
-    process->taken = job->lapsed; /* the attempt is lost, however its processes take that */
-    if (!job->lapsed)
+    process->taken = says_nothing(job, process);
+    if (!process->taken)
         tell_exited(root, job, process);
 }
 
@@ -236,6 +252,7 @@ static bool names_job(const struct job *job, const struct wire_message *message)
     case WIRE_pvm_failed:
         return message->u.pvm_failed.job == job->id && message->u.pvm_failed.attempt == job->attempt;
     case WIRE_error:
+    case WIRE_done:
         return true;
     default:
         return false;
@@ -254,6 +271,9 @@ static void hear(struct root *root, struct job *job, const struct wire_message *
         break;
     case WIRE_error:
         heard_error(root, job, &message->u.error);
+        break;
+    case WIRE_done:
+        ending_told(root, job);
         break;
     case WIRE_started:
         heard_started(root, job, message);
@@ -457,6 +477,16 @@ static void adopt_failed(struct root *root, struct job *job)
     ending_begin(root, job, 0);
 }
 
+/* The root half died when the result was here, and something of the job is still to be removed. */
+static void resume(struct root *root, struct job *job)
+{
+    disconnect(job);
+    job->supervisor_gone = true;
+    if (job->supervisor_pidfd >= 0)
+        (void)syscall(SYS_pidfd_send_signal, job->supervisor_pidfd, SIGKILL, NULL, 0);
+    ending_resume(root, job);
+}
+
 void supervisors_adopt(struct root *root)
 {
     char path[200];
@@ -472,9 +502,12 @@ void supervisors_adopt(struct root *root)
             continue;
         if (job->ready)
             adopted++;
+        else if (result_recall(root, job))
+            resume(root, job);
         else
             adopt_failed(root, job);
     }
+    results_recall(root);
     if (adopted > 0)
         log_notice("%zu jobs of before are adopted", adopted);
 }

@@ -453,6 +453,7 @@ static void ended(struct sup *sup, struct process *process, int status)
     process->state = PROCESS_EXITED;
     process->exit_status = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
     process->signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+    process->end = ++sup->ends;
     process_tell_exited(sup, process);
 }
 

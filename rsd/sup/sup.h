@@ -37,6 +37,7 @@ struct process {
     int64_t push_ms;
     unsigned pushes;
     int exit_status, signal;
+    uint32_t end;              /* EXITED: the how-manieth of the job's here */
     char *failure;             /* FAILED: why */
     struct wire_message start; /* while BORN: for the words of a failure */
     int capture_fd;            /* stdout of the process */
@@ -60,6 +61,8 @@ struct user {
 struct sup {
     struct channel root;
     bool connected, begun, quit;
+    bool may_end; /* told to quit again: the root half has put down what it was told */
+    uint32_t ends; /* of processes, so far */
     int listen_fd, signal_fd, reaper_fd, job_fd;
     uint64_t job;
     uint32_t attempt;

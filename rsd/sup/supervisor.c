@@ -4,8 +4,9 @@
  * leaf `sup` of the job's group. `begin`: it looks the user up, makes his directory and answers `adopted`, or `error`.
  * Then `rank` and `start`; it reports started, start_failed, line, exited. When the root half dies it goes on; a new
  * one connects to the socket and says `adopt`: adopted and every exit not yet taken are its answer, then what was kept
- * in between. `quit`, when the job's leaf is empty: what has died is reaped and told, then it ends. It reaps the
- * orphans of the job too (PR_SET_CHILD_SUBREAPER). With --lease it ends a job by itself (lease.c). With --keeper it
+ * in between. `quit`, when the job's leaf is empty: what has died is reaped and told, and `done`. Only when the root half
+ * has put that down and says `quit` again it ends; if that dies before, all goes on as if nothing had been said, because
+ * nobody else knows how the processes have ended. It reaps the orphans of the job too (PR_SET_CHILD_SUBREAPER). With --lease it ends a job by itself (lease.c). With --keeper it
  * does nothing for ever: it keeps elmer-jobs.scope alive.
  */
 #include "config.h"
@@ -141,13 +142,30 @@ static void hear_begin(struct sup *sup, const struct wire_message *message)
     sup_tell(sup, &error);
 }
 
+static int compare_ends(const void *a, const void *b)
+{
+    const struct process *const *x = a, *const *y = b;
+    return ((*x)->end > (*y)->end) - ((*x)->end < (*y)->end);
+}
+
+/* In the order in which they came: which daemon ended before the command, and which of its end, matters to elmer. */
+static void tell_ends(struct sup *sup)
+{
+    const struct process *ends[SUP_MAX_PROCESSES];
+    size_t count = 0;
+    for (size_t i = 0; i < sup->count; i++) {
+        if (sup->processes[i]->state == PROCESS_EXITED)
+            ends[count++] = sup->processes[i];
+    }
+    qsort(ends, count, sizeof ends[0], compare_ends);
+    for (size_t i = 0; i < count; i++)
+        process_tell_exited(sup, ends[i]);
+}
+
 static void hear_adopt(struct sup *sup)
 {
     tell_adopted(sup);
-    for (size_t i = 0; i < sup->count; i++) {
-        if (sup->processes[i]->state == PROCESS_EXITED)
-            process_tell_exited(sup, sup->processes[i]);
-    }
+    tell_ends(sup);
     tell_kept(sup);
 }
 
@@ -184,6 +202,7 @@ static void hear(struct sup *sup, struct wire_message *message)
         lease_contact(sup, message->id);
         break;
     case WIRE_quit:
+        sup->may_end = sup->quit;
         sup->quit = true;
         break;
     default:
@@ -332,16 +351,27 @@ static void hear_the_last(struct sup *sup, int64_t deadline)
     }
 }
 
-/* Give the root half what it has not read, but not for ever. */
-static void flush(struct sup *sup)
+/* False: the root half has died, and the next one will have to be told. One that does not answer kills us. */
+static bool take_leave(struct sup *sup)
 {
-    int64_t deadline = mono_ms(mono_now()) + FLUSH_MS;
-    hear_the_last(sup, deadline);
-    while (sup->connected && channel_wants_write(&sup->root) && mono_ms(mono_now()) < deadline) {
-        struct pollfd fd = {.fd = sup->root.fd, .events = POLLOUT};
-        poll(&fd, 1, FLUSH_MS);
-        channel_flush(&sup->root);
+    struct wire_message done = {.type = WIRE_done, .u.done.text = ""};
+    hear_the_last(sup, mono_ms(mono_now()) + FLUSH_MS);
+    if (sup->connected)
+        sup_tell(sup, &done);
+    while (sup->connected && !sup->may_end) {
+        struct pollfd fd = {.fd = sup->root.fd,
+                            .events = (short)(POLLIN | (channel_wants_write(&sup->root) ? POLLOUT : 0))};
+        if (poll(&fd, 1, -1) < 0 && errno != EINTR)
+            break;
+        if (fd.revents & POLLOUT)
+            channel_flush(&sup->root);
+        if (fd.revents & (POLLIN | POLLHUP | POLLERR))
+            root_read(sup);
+        if (sup->connected && sup->root.dead)
+            disconnect(sup);
     }
+    sup->quit = sup->may_end;
+    return sup->may_end;
 }
 
 static void fini(struct sup *sup)
@@ -370,8 +400,9 @@ static int loop(struct sup *sup)
             capacity = need * 2;
         }
         on = turn(sup, fds);
+        if (!on && sup->quit && sup->begun)
+            on = !take_leave(sup);
     }
-    flush(sup);
     free(fds);
     return 0;
 }

@@ -27,6 +27,7 @@ struct seen {
     char state[16], reason[32];
     int exit_status;
     int64_t started_ms, ended_ms;
+    double usage; /* CPU seconds */
 };
 
 /* esubmit, with a variable NAME=VALUE for the job; its exit status. */
@@ -50,6 +51,9 @@ int outside_disk_full(struct world *world, void *data);
 int outside_disk_full_at_start(struct world *world, void *data);
 int outside_read_only(struct world *world, void *data);
 int outside_read_only_at_start(struct world *world, void *data);
+/* Who is ended when jobs have ended that the store does not know of. */
+enum way { WAY_HOSTS_FIRST, WAY_ELMER_FIRST, WAY_HOSTS_TWICE, WAY_ORDERLY, WAY_COUNT };
+int outside_result_kept(struct world *world, void *data); /* data: an enum way */
 int outside_damaged(struct world *world, void *data); /* data: an enum damage */
 int outside_directory(struct world *world, void *data);
 enum log_damage { LOG_CUT, LOG_OVERWRITTEN, LOG_GONE };

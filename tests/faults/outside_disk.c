@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -107,6 +108,86 @@ int outside_read_only_at_start(struct world *world, void *data)
         return 1;
     world_start_elmer(world);
     world->elmer_starts = 1;
+    return outside_goes_on(world);
+}
+
+/* ---- results that nobody could write down ---- */
+
+static int submit_script(struct world *world, const char *option, const char *nprocs, const char *script)
+{
+    const char *argv[] = {"esubmit", option, "-o", "/dev/null", nprocs, "/bin/sh", "-c", script, NULL};
+    return world_command(world, false, out, sizeof(out), argv);
+}
+
+/* On each of its hosts, or with 1 on the one that it is on. */
+static bool await_ended(struct world *world, uint64_t id, int hosts)
+{
+    char text[60];
+    int64_t deadline = world_now_ms() + WAIT_MS;
+    snprintf(text, sizeof(text), "job=%" PRIu64 ".1: ended here", id);
+    while (world_now_ms() < deadline && world_tend(world)) {
+        if (world_logged("rsd-a", text) + world_logged("rsd-b", text) == hosts)
+            return true;
+        world_pause();
+    }
+    return false;
+}
+
+static int has_result(struct world *world, uint64_t id, int exit_status)
+{
+    struct seen seen;
+    CHECK(outside_await_state(world, id, "done") && outside_look(id, &seen), "%s", seen.state);
+    CHECK(!strcmp(seen.reason, "exited") && seen.exit_status == exit_status, "job %" PRIu64 ": %s, status %d", id,
+          seen.reason, seen.exit_status);
+    CHECK(seen.usage > 0, "job %" PRIu64 " has used no CPU", id);
+    return 0;
+}
+
+static void restart_hosts(struct world *world, int signal)
+{
+    for (int i = 0; i < HOSTS; i++) {
+        world_stop_rsd(world, i, signal);
+        world_start_rsd(world, i);
+    }
+}
+
+/* The jobs end while the disk is full, and then those who know how are ended, in the order of the way. */
+int outside_result_kept(struct world *world, void *data)
+{
+    static const char waits[] = "echo begin >>marks; until [ -e end ]; do sleep 0.05; done; echo end >>marks; exit 3";
+    enum way way = *(enum way *)data;
+    char marks[40] = "";
+    world->settings = "levels = 4\n";
+    if (mount("small", WORLD "/store", "tmpfs", 0, "size=2m,mode=0700,uid=1,gid=1") < 0 || outside_begin(world))
+        return 1;
+    CHECK(submit_script(world, "--requeue", "1", waits) == 0 && outside_submitted() == 3, "%s", out);
+    CHECK(submit_script(world, "--each", "4", "until [ -e end ]; do sleep 0.05; done; exit $ELMER_RANK") == 0 &&
+              outside_submitted() == 4,
+          "%s", out);
+    CHECK(outside_await_state(world, 3, "running") && outside_await_state(world, 4, "running"), "not running");
+    fill(WORLD "/store/filler");
+    if (refused_for(world, "no space left; free some"))
+        return 1;
+    outside_touch(WORLD "/work/end");
+    CHECK(await_ended(world, 2, 1) && await_ended(world, 3, 1) && await_ended(world, 4, HOSTS), "the jobs do not end");
+    if (way == WAY_ELMER_FIRST)
+        world_stop_elmer(world, SIGKILL);
+    restart_hosts(world, way == WAY_ORDERLY ? SIGTERM : SIGKILL);
+    if (way == WAY_HOSTS_TWICE) { /* and the second has linked, so that elmer has told it what it thinks */
+        CHECK(world_await_log(world, "rsd-a", "jobs have ended here", WAIT_MS), "nothing was kept");
+        restart_hosts(world, SIGKILL);
+    }
+    world_stop_elmer(world, way == WAY_ORDERLY ? SIGTERM : SIGKILL);
+    CHECK(unlink(WORLD "/store/filler") == 0, "filler");
+    world_start_elmer(world);
+    if (has_result(world, 2, 7) || has_result(world, 3, 3) || has_result(world, 4, 1))
+        return 1;
+    int fd = open(WORLD "/work/marks", O_RDONLY | O_CLOEXEC);
+    CHECK(fd >= 0 && read(fd, marks, sizeof(marks) - 1) > 0, "no marks");
+    close(fd);
+    CHECK(!strcmp(marks, "begin\nend\n"), "it has run more than once: %s", marks);
+    world->elmer_starts = 1;
+    world->rsd_starts = HOSTS;
     return outside_goes_on(world);
 }
 

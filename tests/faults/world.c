@@ -57,11 +57,13 @@ void world_pause(void)
 
 static bool find_programs(void)
 {
-    const char *build = getenv("BUILDDIR"), *elmer = getenv("FAULTS_ELMER");
+    const char *build = getenv("BUILDDIR"), *elmer = getenv("FAULTS_ELMER"), *rsd = getenv("FAULTS_RSD");
     for (int i = 0; i < PROGRAMS; i++) {
         snprintf(found[i], sizeof(found[i]), "%s/%s", build ? build : ".", programs[i][0]);
         if (i == 0 && elmer)
             snprintf(found[i], sizeof(found[i]), "%s", elmer);
+        if (i == 1 && rsd)
+            snprintf(found[i], sizeof(found[i]), "%s", rsd);
         if (access(found[i], X_OK) < 0) {
             fprintf(stderr, "no %s: %s; build first, and set BUILDDIR\n", found[i], strerror(errno));
             return false;

@@ -194,7 +194,8 @@ static void quit(void)
 {
     const struct wire_message message = {.type = WIRE_quit};
 
-    self->quit = root_fd < 0 || ++asked_to_quit > 3; /* nobody is connected, or what came before was garbage */
+    /* nobody is connected, or what came before was garbage */
+    self->quit = self->may_end = root_fd < 0 || ++asked_to_quit > 3;
     world_feed_message(root_fd, &message);
 }
 
