@@ -41,7 +41,7 @@ void pvm_start_agent(struct launch *l)
     struct arena memory = {0};
     const char **argv = arena_array(&memory, (size_t)l->nhosts + 3, sizeof(char *));
     size_t count = 0;
-    argv[count++] = l->daemon->settings->agent;
+    argv[count++] = ELMER_LIBEXECDIR "/elmer-pvm-agent"; /* a host starts its own, wherever that is */
     argv[count++] = "--wd";
     argv[count++] = job_submit(l->job)->dir;
     for (int i = 1; i < l->nhosts; i++) {

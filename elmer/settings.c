@@ -91,7 +91,6 @@ static int set_user_running(void *config, const char *sub, const char *value, st
 PATH_KEY(store)
 PATH_KEY(jobs_dir)
 PATH_KEY(pki)
-PATH_KEY(agent)
 
 static int set_socket_path(char **path, const char *value, struct err *err)
 {
@@ -358,7 +357,6 @@ static const struct ini_key keys[] = {
     KEY(host_user),
     KEY(admin_group),
     KEY(jobs_dir),
-    KEY(agent),
     {"host *", "cpus", set_host_cpus},
     {"host *", "address", set_host_address},
     {NULL, NULL, NULL},
@@ -383,7 +381,6 @@ static int set_defaults(struct settings *s, struct err *err)
     replace(&s->host_user, "elmer-rsd");
     replace(&s->admin_group, "elmer-admin");
     replace(&s->jobs_dir, ELMER_RSD_RUNDIR "/jobs");
-    replace(&s->agent, ELMER_LIBEXECDIR "/elmer-pvm-agent");
     s->private_jobs = true;
     s->user_queued = 200000;
     s->user_memory = 256;
@@ -489,7 +486,7 @@ void settings_fini(struct settings *s)
     }
     free(s->hosts);
     char **texts[] = {&s->listen, &s->transport,   &s->pki,       &s->name,        &s->store,    &s->socket,
-                      &s->signer, &s->host_socket, &s->host_user, &s->admin_group, &s->jobs_dir, &s->agent};
+                      &s->signer, &s->host_socket, &s->host_user, &s->admin_group, &s->jobs_dir};
     for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++)
         free(*texts[i]);
     *s = (struct settings){0};

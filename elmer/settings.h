@@ -31,7 +31,6 @@ struct settings {
     char *admin_group;
     char *jobs_dir; /* where the rsds make the jobs' directories */
     char *signer;   /* socket of elmer-signer */
-    char *agent;    /* program elmer-pvm-agent */
     /* for each user, see limits.h and submit.c */
     long user_queued, user_memory, user_connections, user_request_bytes, user_requests, user_requests_burst;
     bool private_jobs; /* other users are not shown what a job is */

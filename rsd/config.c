@@ -36,6 +36,8 @@ void rsd_config_default(struct rsd_config *config)
     snprintf(config->rundir, sizeof config->rundir, "%s", ELMER_RSD_RUNDIR);
     snprintf(config->proc_stat, sizeof config->proc_stat, "/proc/stat");
     snprintf(config->supervisor, sizeof config->supervisor, "%s/elmer-supervisor", ELMER_LIBEXECDIR);
+    snprintf(config->pvmd, sizeof config->pvmd, "%s", ELMER_PVMD);
+    snprintf(config->agent, sizeof config->agent, "%s/elmer-pvm-agent", ELMER_LIBEXECDIR);
     if (gethostname(config->name, sizeof config->name) < 0)
         config->name[0] = 0;
     config->name[sizeof config->name - 1] = 0;
@@ -194,6 +196,20 @@ static int set_supervisor(void *data, const char *subsection, const char *value,
     return set_path(config->supervisor, sizeof config->supervisor, value, err);
 }
 
+static int set_pvmd(void *data, const char *subsection, const char *value, struct err *err)
+{
+    struct rsd_config *config = data;
+    (void)subsection;
+    return set_path(config->pvmd, sizeof config->pvmd, value, err);
+}
+
+static int set_agent(void *data, const char *subsection, const char *value, struct err *err)
+{
+    struct rsd_config *config = data;
+    (void)subsection;
+    return set_path(config->agent, sizeof config->agent, value, err);
+}
+
 static const struct ini_key keys[] = {
     {"rsd", "elmer", set_elmer},
     {"rsd", "transport", set_transport},
@@ -210,6 +226,8 @@ static const struct ini_key keys[] = {
     {"rsd", "rundir", set_rundir},
     {"rsd", "proc_stat", set_proc_stat},
     {"rsd", "supervisor", set_supervisor},
+    {"rsd", "pvmd", set_pvmd},
+    {"rsd", "agent", set_agent},
     {NULL, NULL, NULL},
 };
 

@@ -25,6 +25,7 @@ struct rsd_config {
     char rundir[80];        /* sup/ jobs/ rsd.sock are below it; the path of a job's tmpdir must leave room for PVM's sockets */
     char proc_stat[4096];   /* the processors' times; another file in tests */
     char supervisor[4096];  /* the program elmer-supervisor; the build's own in tests */
+    char pvmd[1024], agent[1024]; /* PVM's daemon, and elmer-pvm-agent */
 };
 
 /* The values that hold without a file; name is the host's, up to the first dot. */

@@ -20,11 +20,12 @@ void facts_boot(char *text, size_t size)
     text[strcspn(text, "\n")] = '\0';
 }
 
-bool facts_pvm(void)
+bool facts_pvm(const char *pvmd)
 {
 #ifdef HAVE_PVM
-    return access("/usr/bin/pvmd", X_OK) == 0 || access("/usr/local/bin/pvmd", X_OK) == 0;
+    return access(pvmd, X_OK) == 0;
 #else
+    (void)pvmd;
     return false;
 #endif
 }

@@ -96,7 +96,7 @@ static void try_greet(struct net *net)
     hello.mode_reason = state->mode_reason;
     hello.address = uplink_local_address(net->uplink);
     hello.name_loopback = net->name_loopback;
-    hello.pvm = facts_pvm();
+    hello.pvm = facts_pvm(net->config->pvmd);
     uplink_greet(net->uplink, &hello);
 }
 

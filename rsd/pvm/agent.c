@@ -175,6 +175,12 @@ static void on_spawn(void *context, struct machine_spawn *spawns, size_t count)
     struct agent *agent = context;
     struct control_spawn *asked = calloc(count, sizeof *asked);
     size_t n = 0;
+    if (agent->state != AGENT_ADDING) { /* the supervisor hears of each host once, and before we are ready */
+        for (size_t i = 0; i < count; i++)
+            set_answer(&spawns[i], host_index(agent, spawns[i].host) < 0 ? "PvmNoHost" : "PvmCantStart");
+        free(asked);
+        return;
+    }
     for (size_t i = 0; i < count; i++) {
         long host = host_index(agent, spawns[i].host);
         set_answer(&spawns[i], asked ? "PvmNoHost" : "PvmNoMem");

@@ -72,16 +72,19 @@ static void supervisor_exec(void *data)
     const struct birth *birth = data;
     const struct root *root = birth->root;
     const struct job *job = birth->job;
-    char journal[128], lease[80];
+    char journal[128], lease[80], pvmd[sizeof root->config->pvmd + 20], agent[sizeof root->config->agent + 20];
     char *argv[] = {(char *)"elmer-supervisor", job->lease_ms > 0 ? lease : NULL, NULL};
-    char *envp[] = {(char *)"PATH=/usr/sbin:/usr/bin:/sbin:/bin", (char *)"SYSTEMD_NSS_DYNAMIC_BYPASS=1", NULL, NULL};
+    char *envp[] = {(char *)"PATH=/usr/sbin:/usr/bin:/sbin:/bin", (char *)"SYSTEMD_NSS_DYNAMIC_BYPASS=1", pvmd, agent, NULL,
+                    NULL};
     const char *stream = getenv("JOURNAL_STREAM");
     struct sigaction ignore = {.sa_handler = SIG_IGN};
     sigset_t none;
     int null, channel, listener;
     snprintf(lease, sizeof lease, "--lease=%" PRId64 ",%" PRId64, job->lease_ms, root->contact_ms);
     if (stream && snprintf(journal, sizeof journal, "JOURNAL_STREAM=%s", stream) < (int)sizeof journal)
-        envp[2] = journal;
+        envp[4] = journal;
+    snprintf(pvmd, sizeof pvmd, "ELMER_PVMD=%s", root->config->pvmd);
+    snprintf(agent, sizeof agent, "ELMER_PVM_AGENT=%s", root->config->agent);
     channel = fcntl(birth->channel, F_DUPFD, 10);
     listener = fcntl(birth->listener, F_DUPFD, 10);
     null = open("/dev/null", O_RDWR);

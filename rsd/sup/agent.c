@@ -2,8 +2,10 @@
  * the supervisor puts the job's number on. */
 #include "config.h"
 
+#include <errno.h>
 #include <string.h>
 
+#include "libelmer/base/clock.h"
 #include "libelmer/base/log.h"
 #include "rsd/sup/sup.h"
 
@@ -35,24 +37,39 @@ static void tell_spawn(struct sup *sup, const struct wire_agent_spawn *spawn)
     sup_tell(sup, &message);
 }
 
-static bool agent_said(struct sup *sup, struct process *process, const struct wire_message *message)
+/* What may follow what: a request for each host, then ready; or failed, and nothing more. So a job with n hosts makes
+ * at most n + 1 messages of it, however often it is said. */
+enum verdict { SAID, SAID_LAST, OUT_OF_ORDER };
+
+static enum verdict agent_said(struct sup *sup, struct process *process, const struct wire_message *message)
 {
+    if (process->pvm_ready)
+        return OUT_OF_ORDER;
     switch ((int)message->type) {
     case WIRE_agent_spawn:
-        if (++process->spawns > SUP_MAX_SPAWNS)
-            return false;
+        if (process->may_spawn == 0)
+            return OUT_OF_ORDER;
+        process->may_spawn--;
         tell_spawn(sup, &message->u.agent_spawn);
-        return true;
+        return SAID;
     case WIRE_agent_ready:
         process->pvm_ready = true;
         tell_ready(sup);
-        return true;
+        return SAID;
     case WIRE_agent_failed:
         tell_failed(sup, message->u.agent_failed.reason);
-        return true;
+        return SAID_LAST;
     default:
-        return false;
+        return OUT_OF_ORDER;
     }
+}
+
+/* One that sends its messages bit by bit makes us look no oftener than this. */
+static const struct pace_limit agent_limit = {32, 100};
+
+int64_t agent_wait_ms(const struct process *process, int64_t now)
+{
+    return process->has_agent ? pace_wait_ms(&process->agent_pace, &agent_limit, now) : 0;
 }
 
 void agent_read(struct sup *sup, struct process *process)
@@ -60,14 +77,17 @@ void agent_read(struct sup *sup, struct process *process)
     struct err err = ERR_INIT;
     struct wire_message message;
     int filled = channel_fill(&process->agent, &err), got = 0;
-    bool fine = true;
-    while (fine && (got = channel_next(&process->agent, &message, &err)) > 0) {
-        fine = agent_said(sup, process, &message);
+    enum verdict verdict = SAID;
+    pace_take(&process->agent_pace, &agent_limit, mono_ms(mono_now()));
+    while (verdict == SAID && (got = channel_next(&process->agent, &message, &err)) > 0) {
+        verdict = agent_said(sup, process, &message);
+        if (verdict == OUT_OF_ORDER)
+            err_set(&err, -EPROTO, "%s was not to be said now", wire_type_name(message.type));
         wire_message_fini(&message);
     }
-    if (filled >= 0 && got >= 0 && fine)
+    if (filled >= 0 && got >= 0 && verdict == SAID)
         return;
-    if (filled >= 0) { /* not just its end, which its exit tells */
+    if (verdict == OUT_OF_ORDER || got < 0 || filled == -EMSGSIZE) { /* not its end, which its exit tells */
         log_warning("job=%llu: its agent is out of order: %s", (unsigned long long)sup->job, err.text);
         tell_failed(sup, "the agent of the job's virtual machine sent what it may not: was it changed?");
     }

@@ -20,9 +20,13 @@
 #include "rsd/root/group.h"
 #include "rsd/root/reaper.h"
 #include "rsd/root/sched.h"
+#include "rsd/sup/environment.h"
 #include "rsd/sup/sup.h"
 
-enum { AGENT_OUT_MAX = 4 << 20, PUSHES_FAST = 100, PUSH_SLOW_MS = 200, DRAIN_READS = 64 };
+enum { AGENT_OUT_MAX = 4 << 20, PUSHES_FAST = 100, PUSH_SLOW_MS = 200, DRAIN_READS = 64, CAPTURE_BYTES = 64 << 10 };
+
+/* A daemon says one line. One that floods its output waits in its pipe. */
+static const struct pace_limit capture_limit = {8, 100};
 
 static const char *const role_names[] = {"command", "pvmd", "agent"};
 
@@ -119,72 +123,6 @@ static void tell_again(struct sup *sup, struct process *process)
 
 /* ---- birth ---- */
 
-static bool is_variable(const char *entry, const char *name)
-{
-    size_t length = strlen(name);
-    return strncmp(entry, name, length) == 0 && entry[length] == '=';
-}
-
-static const char *variable(const struct wire_strs *environment, const char *name)
-{
-    for (size_t i = 0; i < environment->count; i++) {
-        if (is_variable(environment->items[i], name))
-            return environment->items[i] + strlen(name) + 1;
-    }
-    return NULL;
-}
-
-/* What is only known on this host goes over what came with the job. */
-struct setting {
-    const char *name, *value;
-};
-enum { SETTINGS = 8 };
-
-static size_t settings_of(const struct sup *sup, const struct wire_strs *environment, const char *hostfile,
-                          struct setting *settings)
-{
-    size_t count = 0;
-    settings[count++] = (struct setting){"HOME", sup->user.home};
-    settings[count++] = (struct setting){"USER", sup->user.name};
-    settings[count++] = (struct setting){"LOGNAME", sup->user.name};
-    settings[count++] = (struct setting){"SHELL", sup->user.shell};
-    settings[count++] = (struct setting){"ELMER_TMPDIR", sup->tmpdir};
-    settings[count++] = (struct setting){"ELMER_HOSTFILE", hostfile};
-    if (variable(environment, "PVM_TMP"))
-        settings[count++] = (struct setting){"PVM_TMP", sup->tmpdir};
-    if (!variable(environment, "PATH"))
-        settings[count++] = (struct setting){"PATH", "/usr/local/bin:/usr/bin:/bin"};
-    return count;
-}
-
-static void environment_free(char **environment)
-{
-    for (size_t i = 0; environment && environment[i]; i++)
-        free(environment[i]);
-    free(environment);
-}
-
-static char **environment_make(const struct sup *sup, const struct wire_strs *given, const char *hostfile)
-{
-    struct setting settings[SETTINGS];
-    size_t count = settings_of(sup, given, hostfile, settings), used = 0;
-    char **environment = calloc(given->count + count + 1, sizeof(char *));
-    bool full = environment != NULL;
-    for (size_t i = 0; full && i < given->count; i++) {
-        bool ours = false;
-        for (size_t k = 0; k < count; k++)
-            ours |= is_variable(given->items[i], settings[k].name);
-        if (!ours)
-            full = (environment[used++] = strdup(given->items[i])) != NULL;
-    }
-    for (size_t k = 0; full && k < count; k++)
-        full = (environment[used++] = str_format("%s=%s", settings[k].name, settings[k].value)) != NULL;
-    if (full)
-        return environment;
-    environment_free(environment);
-    return NULL;
-}
-
 static char **argv_make(const struct wire_strs *given)
 {
     char **argv = calloc(given->count + 1, sizeof(char *));
@@ -237,7 +175,7 @@ static int give_birth(struct sup *sup, struct process *process, const struct wir
     char **argv = argv_make(&start->argv), **environment;
     int pidfd = -1, result = birth_open(&birth, start, process->role);
     snprintf(hostfile, sizeof hostfile, "%s/hostfile", sup->tmpdir);
-    environment = environment_make(sup, &start->environment, hostfile);
+    environment = environment_make(sup, process->role, &start->environment, hostfile);
     if (result == 0 && (!argv || !environment))
         result = -ENOMEM;
     if (result == 0 && (start->argv.count == 0 || !cpus_from_list(start->cpus.items, start->cpus.count, &cpus)))
@@ -249,7 +187,7 @@ static int give_birth(struct sup *sup, struct process *process, const struct wir
                                   .dir = start->dir,
                                   .output = start->output,
                                   .errors = start->errors,
-                                  .hosts = variable(&start->environment, "ELMER_HOSTS"),
+                                  .hosts = environment_value(&start->environment, "ELMER_HOSTS"),
                                   .hostfile = hostfile,
                                   .truncate = start->truncate,
                                   .rt = sup->rt,
@@ -276,6 +214,7 @@ static int give_birth(struct sup *sup, struct process *process, const struct wir
         birth.report[0] = birth.capture[0] = -1;
         if (birth.agent[0] >= 0 && channel_init(&process->agent, birth.agent[0], WIRE_FROM_AGENT, AGENT_OUT_MAX) == 0) {
             process->has_agent = true;
+            process->agent.in.max = SUP_AGENT_FRAME;
             birth.agent[0] = -1;
         }
     }
@@ -327,6 +266,18 @@ static void failed(struct sup *sup, struct process *process, const char *text)
     tell_failed(sup, process->number, process->request, text);
 }
 
+/* Helpers are those of this host, whatever elmer or, for a slave, the user's agent calls them, and found in no PATH:
+ * they may rank above the jobs. */
+static void helper_prepare(const struct sup *sup, struct process *process, struct wire_start *start)
+{
+    if (process->role == PROCESS_COMMAND || start->argv.count == 0)
+        return;
+    start->argv.items[0] = process->role == PROCESS_PVMD ? sup->pvmd : sup->agent;
+    process->may_spawn = start->argv.count - 1;
+    if (start->argv.count > 1 && strcmp(start->argv.items[1], "--wd") == 0)
+        process->may_spawn -= start->argv.count > 2 ? 2 : 1;
+}
+
 void process_start(struct sup *sup, struct wire_message *message)
 {
     const struct wire_start *start = &message->u.start;
@@ -347,6 +298,7 @@ void process_start(struct sup *sup, struct wire_message *message)
     process->role = role_of(start->role);
     process->request = message->id;
     process->state = PROCESS_BORN;
+    helper_prepare(sup, process, &message->u.start);
     process->push_ms = mono_ms(mono_now()) + SUP_PUSH_MS;
     result = give_birth(sup, process, start);
     if (result < 0) {
@@ -404,10 +356,15 @@ static void line_done(struct sup *sup, struct process *process)
     tell_line(sup, process);
 }
 
-/* The first line is told, the rest is read and dropped, so that the writer does not stand still. */
+int64_t process_capture_wait_ms(const struct process *process, int64_t now)
+{
+    return pace_wait_ms(&process->capture_pace, &capture_limit, now);
+}
+
+/* The first line is told, the rest is read and dropped, so that the writer does not stand still for good. */
 void process_capture(struct sup *sup, struct process *process)
 {
-    char buffer[4096];
+    static char buffer[CAPTURE_BYTES];
     ssize_t got = read(process->capture_fd, buffer, sizeof buffer);
     if (got < 0 && (errno == EAGAIN || errno == EINTR))
         return;
@@ -417,8 +374,10 @@ void process_capture(struct sup *sup, struct process *process)
         if (buffer[i] == '\n' || process->line_size == SUP_LINE)
             line_done(sup, process);
     }
-    if (got > 0)
+    if (got > 0) {
+        pace_take(&process->capture_pace, &capture_limit, mono_ms(mono_now()));
         return;
+    }
     if (process->line_size > 0)
         line_done(sup, process);
     close(process->capture_fd);

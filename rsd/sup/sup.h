@@ -11,11 +11,12 @@
 #include "libelmer/wire/channel.h"
 #include "rsd/root/limits.h"
 #include "rsd/root/order.h"
+#include "rsd/sup/pace.h"
 
 enum {
     SUP_MAX_PROCESSES = 4096,
     SUP_MAX_PENDING = 256, /* messages kept while no root half is there */
-    SUP_MAX_SPAWNS = 4096, /* requests of an agent, ever */
+    SUP_AGENT_FRAME = 16 << 10, /* nothing that an agent says is longer */
     SUP_LINE = 1000,
     SUP_BEGIN_MS = 10000,
     SUP_PUSH_MS = 5 /* a new process that has not got to exec by then waits behind a higher job: it is pushed */
@@ -41,12 +42,13 @@ struct process {
     char *failure;             /* FAILED: why */
     struct wire_message start; /* while BORN: for the words of a failure */
     int capture_fd;            /* stdout of the process */
+    struct pace capture_pace, agent_pace;
     bool line_sent;
     char line[SUP_LINE + 1];
     size_t line_size;
     struct channel agent;
     bool has_agent, pvm_ready;
-    unsigned spawns;
+    size_t may_spawn; /* the hosts that it has to ask for */
 };
 
 /* The user, looked up once. */
@@ -64,10 +66,12 @@ struct sup {
     bool may_end; /* told to quit again: the root half has put down what it was told */
     uint32_t ends; /* of processes, so far */
     int listen_fd, signal_fd, reaper_fd, job_fd;
+    struct pace reap_pace;
     uint64_t job;
     uint32_t attempt;
     struct user user;
     char tmpdir[128];
+    const char *pvmd, *agent; /* paths of the helpers' programs */
     struct order_ranks ranks;
     struct limits limits; /* of rsd's unit, for the job's processes */
     bool rt;              /* we are in a real-time class */
@@ -87,6 +91,7 @@ void user_fini(struct user *user);
 void process_start(struct sup *sup, struct wire_message *message); /* takes the message over, if it needs it longer */
 void process_report(struct sup *sup, struct process *process);     /* report_fd is readable */
 void process_capture(struct sup *sup, struct process *process);    /* capture_fd is readable */
+int64_t process_capture_wait_ms(const struct process *process, int64_t now); /* until it may be read again */
 void process_free(struct process *process);
 void process_push(const struct sup *sup, struct process *process, int64_t now);
 void process_peek(struct sup *sup, struct process *process); /* has it ended, or stopped? */
@@ -97,6 +102,7 @@ void process_tell_exited(struct sup *sup, const struct process *process);
 
 /* agent.c: the agent of a virtual machine and its messages */
 void agent_read(struct sup *sup, struct process *process);
+int64_t agent_wait_ms(const struct process *process, int64_t now); /* until it may be read again */
 void agent_resend(struct sup *sup, struct process *process);
 void agent_hear_root(struct sup *sup, const struct wire_message *message);
 

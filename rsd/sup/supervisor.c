@@ -43,6 +43,9 @@ enum {
     FDS_PER_PROCESS = 3
 };
 
+/* Each end or stop of a process of the job, and of its orphans, wakes us: as many as a user likes. */
+static const struct pace_limit reap_limit = {32, 20};
+
 /* ---- to the root half ---- */
 
 static void keep(struct sup *sup, const struct wire_message *message)
@@ -253,6 +256,7 @@ static void reap(struct sup *sup)
 {
     struct signalfd_siginfo info;
     struct reaped reaped;
+    pace_take(&sup->reap_pace, &reap_limit, mono_ms(mono_now()));
     while (read(sup->signal_fd, &info, sizeof info) > 0) {
     }
     for (size_t i = 0; i < sup->count; i++)
@@ -261,23 +265,37 @@ static void reap(struct sup *sup)
         process_reaped(sup, reaped.pid, reaped.status);
 }
 
+/* A descriptor, or none while it must wait; *next: when that is over. */
+static int paced(int fd, int64_t wait_ms, int64_t now, int64_t *next)
+{
+    if (fd < 0 || wait_ms == 0)
+        return fd;
+    if (now + wait_ms < *next)
+        *next = now + wait_ms;
+    return -1;
+}
+
 static nfds_t fill_fds(const struct sup *sup, struct pollfd *fds, int *timeout)
 {
-    int64_t now = mono_ms(mono_now()), next = INT64_MAX;
+    int64_t now = mono_ms(mono_now()), next = INT64_MAX, reap_wait = pace_wait_ms(&sup->reap_pace, &reap_limit, now);
     nfds_t count = FIXED_FDS;
     fds[0] =
         (struct pollfd){.fd = sup->connected ? sup->root.fd : -1,
                         .events = (short)(POLLIN | (sup->connected && channel_wants_write(&sup->root) ? POLLOUT : 0))};
     fds[1] = (struct pollfd){.fd = sup->listen_fd, .events = POLLIN};
-    fds[2] = (struct pollfd){.fd = sup->signal_fd, .events = POLLIN};
-    fds[3] = (struct pollfd){.fd = sup->reaper_fd, .events = POLLIN};
+    fds[2] = (struct pollfd){.fd = paced(sup->signal_fd, reap_wait, now, &next), .events = POLLIN};
+    fds[3] = (struct pollfd){.fd = paced(sup->reaper_fd, reap_wait, now, &next), .events = POLLIN};
     for (size_t i = 0; i < sup->count; i++) {
         const struct process *process = sup->processes[i];
+        int agent_fd = process->has_agent ? process->agent.fd : -1;
+        int agent_in = paced(agent_fd, agent_wait_ms(process, now), now, &next);
+        bool agent_out = process->has_agent && channel_wants_write(&process->agent);
         fds[count++] = (struct pollfd){.fd = process->report_fd, .events = POLLIN};
-        fds[count++] = (struct pollfd){.fd = process->capture_fd, .events = POLLIN};
-        fds[count++] = (struct pollfd){
-            .fd = process->has_agent ? process->agent.fd : -1,
-            .events = (short)(POLLIN | (process->has_agent && channel_wants_write(&process->agent) ? POLLOUT : 0))};
+        fds[count++] =
+            (struct pollfd){.fd = paced(process->capture_fd, process_capture_wait_ms(process, now), now, &next),
+                            .events = POLLIN};
+        fds[count++] = (struct pollfd){.fd = agent_out ? agent_fd : agent_in,
+                                       .events = (short)((agent_in >= 0 ? POLLIN : 0) | (agent_out ? POLLOUT : 0))};
         if (process->state == PROCESS_BORN && process->push_ms < next)
             next = process->push_ms;
     }
@@ -454,6 +472,12 @@ static _Noreturn void keeper(void)
 int main(int argc, char **argv)
 {
     struct sup sup = {.root = {.fd = -1}, .listen_fd = FD_LISTEN, .reaper_fd = -1, .job_fd = -1};
+    sup.pvmd = getenv("ELMER_PVMD"); /* our environment is rsd's, none of it reaches the job */
+    sup.agent = getenv("ELMER_PVM_AGENT");
+    if (!sup.pvmd)
+        sup.pvmd = ELMER_PVMD;
+    if (!sup.agent)
+        sup.agent = ELMER_LIBEXECDIR "/elmer-pvm-agent";
     log_open("elmer-supervisor", LOG_LEVEL_INFO);
     if (argc == 2 && strcmp(argv[1], "--keeper") == 0)
         keeper();

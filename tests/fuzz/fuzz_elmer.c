@@ -573,7 +573,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                                 .host_user = root,
                                 .admin_group = group,
                                 .jobs_dir = none,
-                                .agent = none,
                                 .report_ms = 2000,
                                 .heartbeat_ms = 5000,
                                 .host_timeout_ms = 30000,

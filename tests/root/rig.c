@@ -119,6 +119,8 @@ static void root_half(const struct rig *rig, int fd)
     assert_non_null(getcwd(cwd, sizeof cwd));
     snprintf(config.supervisor, sizeof config.supervisor, "%s/elmer-supervisor",
              getenv("BUILDDIR") ? getenv("BUILDDIR") : cwd);
+    snprintf(config.pvmd, sizeof config.pvmd, "%s/helper", rig->dir);
+    snprintf(config.agent, sizeof config.agent, "%s/helper", rig->dir);
     sched_rank(0, (struct order_rank){SCHED_FIFO, 60}, false);
     log_open("rsd", LOG_LEVEL_WARNING);
     _exit(rsd_root_main(fd, 0, &config));
@@ -315,7 +317,7 @@ static struct wire_message start_message(struct rig *rig, uint64_t job, uint32_t
 
 void rig_start(struct rig *rig, uint64_t job, uint32_t process, const char *role, const char *const *argv)
 {
-    const char *environment[] = {"PATH=/usr/bin:/bin", "ELMER_HOSTS=one:two", "PVM_TMP=/x", NULL};
+    const char *environment[] = {"PATH=/usr/bin:/bin", "ELMER_HOSTS=one:two", "PVM_TMP=/x", "LD_LIBRARY_PATH=/x", NULL};
     struct wire_message message = start_message(rig, job, process, role, argv, environment);
     char dir[100];
     snprintf(dir, sizeof dir, "%s/work", rig->dir);

@@ -57,6 +57,7 @@ void rig_order(struct rig *rig, uint64_t generation, const struct level *levels,
 /* Asked only; lease_ms 0: none. */
 void rig_ask_open(struct rig *rig, uint64_t job, uint64_t generation, uint64_t lease_ms);
 void rig_open(struct rig *rig, uint64_t job, uint64_t generation);                              /* waits for opened */
+/* The program of a pvmd or an agent is always DIR/helper. */
 void rig_start(struct rig *rig, uint64_t job, uint32_t process, const char *role, const char *const *argv);
 /* A command of job 1 with nothing but a PATH, at these paths. */
 void rig_start_at(struct rig *rig, uint32_t process, const char *const *argv, const char *dir, const char *output,

@@ -15,12 +15,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "tests/root/rig.h"
 
-enum { HELPER_SECONDS = 30, RT_SECONDS = 5, PVMD = 1000, AGENT = 1001 };
+enum { HELPER_SECONDS = 30, RT_SECONDS = 5, PVMD = 1000, AGENT = 1001, WORDS = 300 };
 
 /* ---- the programs that the jobs run: this binary, as DIR/helper ---- */
 
@@ -37,9 +38,112 @@ static _Noreturn void spin(void)
     }
 }
 
+/* One line as a pvmd, then as much as the pipe takes. */
+static _Noreturn void flood(void)
+{
+    static char text[65536];
+    puts("/tmp/socket");
+    fflush(stdout);
+    for (;;)
+        (void)!write(STDOUT_FILENO, text, sizeof text);
+}
+
+static _Noreturn void drip(void)
+{
+    for (;;)
+        (void)!write(STDOUT_FILENO, "x", 1);
+}
+
+static int last_words(void)
+{
+    for (int i = 0; i < WORDS; i++)
+        (void)!write(STDOUT_FILENO, "x", 1);
+    return write(STDOUT_FILENO, "\n", 1) == 1 ? 7 : 1;
+}
+
+/* As an agent: says that forever, whole or byte by byte. */
+static _Noreturn void say(const struct wire_message *message, size_t piece)
+{
+    uint8_t *frame;
+    size_t size, at = 0;
+    signal(SIGPIPE, SIG_IGN);
+    if (wire_encode_frame(message, WIRE_MINOR_LASTING, &frame, &size, NULL) < 0)
+        _exit(1);
+    for (;;) {
+        size_t next = piece < size - at ? piece : size - at;
+        if (write(3, frame + at, next) < 0)
+            poll(NULL, 0, 10);
+        else
+            at = (at + next) % size;
+    }
+}
+
+static _Noreturn void long_frame_in_bytes(void)
+{
+    uint8_t header[4] = {0, 0, 0x30, 0};
+    (void)!write(3, header, sizeof header);
+    for (;;)
+        if (write(3, " ", 1) < 0)
+            poll(NULL, 0, 10);
+}
+
+static _Noreturn void stop_and_go(void)
+{
+    pid_t parent = getpid();
+    if (fork() == 0) {
+        for (;;) {
+            kill(parent, SIGSTOP);
+            kill(parent, SIGCONT);
+        }
+    }
+    for (;;)
+        pause();
+}
+
+/* Each is the supervisor's to reap. */
+static _Noreturn void orphans(void)
+{
+    for (;;) {
+        pid_t pid = fork();
+        if (pid == 0) {
+            fork();
+            _exit(0);
+        }
+        waitpid(pid, NULL, 0);
+    }
+}
+
+static int print_environment(void)
+{
+    printf("%s|%s|%s\n", getenv("LD_LIBRARY_PATH") ? "loader" : "bare", getenv("PVM_PATH") ? getenv("PVM_PATH") : "",
+           getenv("PVM_EXPORT") ? getenv("PVM_EXPORT") : "");
+    return 0;
+}
+
 static int helper(const char *what)
 {
+    const struct wire_message ready = {.type = WIRE_agent_ready};
+    const struct wire_message spawn = {.type = WIRE_agent_spawn,
+                                       .u.agent_spawn = {.request = 1, .host = "x", .command = "y"}};
     bound_self();
+    if (strcmp(what, "flood") == 0)
+        flood();
+    if (strcmp(what, "drip") == 0)
+        drip();
+    if (strcmp(what, "words") == 0)
+        return last_words();
+    if (strcmp(what, "ready") == 0)
+        say(&ready, 4096);
+    if (strcmp(what, "spawn") == 0)
+        say(&spawn, 4096);
+    if (strcmp(what, "bytes") == 0)
+        long_frame_in_bytes();
+    if (strcmp(what, "stops") == 0)
+        stop_and_go();
+    if (strcmp(what, "orphans") == 0)
+        orphans();
+    if (strcmp(what, "environment") == 0)
+        return print_environment();
     if (strcmp(what, "spin") == 0)
         spin();
     return 1;
@@ -54,6 +158,20 @@ static double cpu_ms(pid_t pid)
     assert_int_equal(clock_getcpuclockid(pid, &clock), 0);
     assert_int_equal(clock_gettime(clock, &used), 0);
     return (double)used.tv_sec * 1e3 + (double)used.tv_nsec / 1e6;
+}
+
+/* Of its first thread: the one that reaps is in SCHED_OTHER, and costs nobody above. */
+static double ranked_ms(pid_t pid)
+{
+    char path[64];
+    double ns = 0;
+    FILE *file;
+    snprintf(path, sizeof path, "/proc/%d/task/%d/schedstat", (int)pid, (int)pid);
+    file = fopen(path, "r");
+    assert_non_null(file);
+    assert_int_equal(fscanf(file, "%lf", &ns), 1);
+    fclose(file);
+    return ns / 1e6;
 }
 
 /* ---- tests ---- */
@@ -146,12 +264,178 @@ static void test_boosts_of_many_jobs(void **state)
     rig_empty(&rig, 1, 2000);
 }
 
+/* ---- what the supervisor and the root half do for them ---- */
+
+static const struct level alone = {1, 0, true};
+enum { MEASURED_MS = 2000, ONE_PERCENT = MEASURED_MS / 100 };
+
+static pid_t begin_alone(uint32_t process, const char *role, const char *what)
+{
+    const char *const argv[] = {"/bin/false", what, NULL}; /* of helpers not the path that is asked for is started */
+    const char *const own[] = {helper_path, what, NULL};
+    rig_order(&rig, 1, &alone, 1);
+    rig_open(&rig, 1, 1);
+    rig_start(&rig, 1, process, role, strcmp(role, "command") == 0 ? own : argv);
+    return rig_started(&rig);
+}
+
+static void end_alone(void)
+{
+    rig_end(&rig, 1, 0);
+    rig_empty(&rig, 1, 5000);
+}
+
+/* At most 1 % of a CPU, of all that ranks above jobs. */
+static void expect_cheap(const char *what)
+{
+    pid_t supervisor;
+    double used;
+    assert_int_equal(rig_pids(&rig, 1, "sup", &supervisor, 1), 1);
+    used = -ranked_ms(supervisor) - ranked_ms(rig.root_half);
+    poll(NULL, 0, MEASURED_MS);
+    used += ranked_ms(supervisor) + ranked_ms(rig.root_half);
+    print_message("%s: supervisor and root half used %.1f ms of %d\n", what, used, MEASURED_MS);
+    assert_true(used <= ONE_PERCENT);
+}
+
+static void expect_line(const char *text)
+{
+    struct wire_message message;
+    rig_expect(&rig, WIRE_line, 2000, &message);
+    assert_string_equal(message.u.line.line, text);
+    wire_message_fini(&message);
+}
+
+static void test_flood_of_output(void **state)
+{
+    (void)state;
+    begin_alone(PVMD, "pvmd", "flood");
+    expect_line("/tmp/socket");
+    expect_cheap("a flood of output");
+    end_alone();
+}
+
+static void test_bytes_of_output(void **state)
+{
+    (void)state;
+    begin_alone(PVMD, "pvmd", "drip");
+    expect_cheap("output byte by byte");
+    end_alone();
+}
+
+/* Paced or not, what it had written before its end is told before its end. */
+static void test_last_words(void **state)
+{
+    char text[WORDS + 1];
+    struct wire_message message;
+    (void)state;
+    memset(text, 'x', WORDS);
+    text[WORDS] = 0;
+    begin_alone(PVMD, "pvmd", "words");
+    expect_line(text);
+    rig_expect(&rig, WIRE_exited, 2000, &message);
+    assert_int_equal(message.u.exited.exit_status, 7);
+    wire_message_fini(&message);
+    end_alone();
+}
+
+static void expect_failed(void)
+{
+    struct wire_message message;
+    rig_expect(&rig, WIRE_pvm_failed, 2000, &message);
+    assert_non_null(strstr(message.u.pvm_failed.reason, "sent what it may not"));
+    wire_message_fini(&message);
+}
+
+static void test_ready_without_end(void **state)
+{
+    struct wire_message message;
+    (void)state;
+    begin_alone(AGENT, "agent", "ready");
+    rig_expect(&rig, WIRE_pvm_ready, 2000, &message);
+    wire_message_fini(&message);
+    expect_failed();
+    expect_cheap("an agent that says ready without end");
+    rig_expect_none(&rig, WIRE_pvm_ready, 100);
+    end_alone();
+}
+
+/* Its command line names one host. */
+static void test_spawns_without_end(void **state)
+{
+    struct wire_message message;
+    (void)state;
+    begin_alone(AGENT, "agent", "spawn");
+    rig_expect(&rig, WIRE_pvm_spawn, 2000, &message);
+    wire_message_fini(&message);
+    expect_failed();
+    rig_expect_none(&rig, WIRE_pvm_spawn, 100);
+    end_alone();
+}
+
+static void test_bytes_of_a_message(void **state)
+{
+    (void)state;
+    begin_alone(AGENT, "agent", "bytes");
+    expect_cheap("a message byte by byte");
+    end_alone();
+}
+
+static void test_stops_without_end(void **state)
+{
+    (void)state;
+    begin_alone(0, "command", "stops");
+    expect_cheap("a command that is stopped and continued without end");
+    end_alone();
+}
+
+static void test_orphans_without_end(void **state)
+{
+    (void)state;
+    begin_alone(0, "command", "orphans");
+    expect_cheap("orphans without end");
+    end_alone();
+}
+
+static void test_nothing_of_the_users_is_loaded(void **state)
+{
+    char expected[200], text[200] = "", path[100];
+    FILE *file;
+    (void)state;
+    begin_alone(PVMD, "pvmd", "environment");
+    snprintf(expected, sizeof expected, "bare|$HOME/pvm3/bin/$PVM_ARCH:$PVM_ROOT/bin/$PVM_ARCH:%s|", rig.dir);
+    expect_line(expected);
+    rig_start(&rig, 1, 0, "command", (const char *const[]){helper_path, "environment", NULL});
+    rig_started(&rig);
+    struct wire_message message;
+    for (uint32_t process = PVMD; process != 0; wire_message_fini(&message)) {
+        rig_expect(&rig, WIRE_exited, 2000, &message);
+        process = (uint32_t)message.u.exited.process;
+    }
+    snprintf(path, sizeof path, "%s/work/out", rig.dir);
+    file = fopen(path, "r");
+    assert_non_null(file);
+    assert_non_null(fgets(text, sizeof text, file));
+    fclose(file);
+    assert_string_equal(text, "loader||LD_LIBRARY_PATH\n"); /* its tasks see it */
+    end_alone();
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, up, down)
         TEST(test_boost_of_a_job),
         TEST(test_boosts_of_many_jobs),
+        TEST(test_flood_of_output),
+        TEST(test_bytes_of_output),
+        TEST(test_last_words),
+        TEST(test_ready_without_end),
+        TEST(test_spawns_without_end),
+        TEST(test_bytes_of_a_message),
+        TEST(test_stops_without_end),
+        TEST(test_orphans_without_end),
+        TEST(test_nothing_of_the_users_is_loaded),
     };
     int possible;
     if (argc == 2)

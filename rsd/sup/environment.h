@@ -1,0 +1,17 @@
+/* environment.h - the environment of a job's process on this host. */
+#ifndef RSD_SUP_ENVIRONMENT_H
+#define RSD_SUP_ENVIRONMENT_H
+
+#include <stdbool.h>
+
+#include "libelmer/wire/wire.h"
+#include "rsd/sup/sup.h"
+
+/* Of a variable, NULL if it is not there. */
+const char *environment_value(const struct wire_strs *environment, const char *name);
+/* What came with the job, with what only this host knows; NULL: no memory. For free with environment_free(). */
+char **environment_make(const struct sup *sup, enum process_role role, const struct wire_strs *given,
+                        const char *hostfile);
+void environment_free(char **environment);
+
+#endif
