@@ -5,12 +5,14 @@ Runs, in each round: barrier alone, ep alone, one after the other, both at once 
 their spread (min..max), and the ratio of barrier's turnaround shared : alone. Every figure comes from `equery --json`, times of Elmer's
 own records; nothing is kept between runs.
 
-usage: shared_alone.py [--rounds N] [--nprocs N] [--factor F] [--ep-class C] [--json FILE]
-The lab must be up, with the allocator v1 (v2 would keep the second job waiting until the first leaves its processors half idle).
+usage: shared_alone.py [--rounds N] [--nprocs N] [--factor F] [--ep-class C] [--json FILE] [--first-at-most R] [--both-at-most R]
+The exit status is 0 only if every job has ended well, every figure was made of two jobs that really shared, and the medians of the two
+ratios are within these bounds (1.1 and 1: without order the first job pays half of its time and more). The lab must be up, with the allocator v1 (v2 would keep the second job waiting until the first leaves its processors half idle).
 """
 import argparse
 import datetime
 import json
+import math
 import os
 import statistics
 import subprocess
@@ -57,6 +59,8 @@ class Job:
 
 
 def seconds(stamp):
+    if not stamp:
+        sys.exit("shared_alone: a job's record lacks a time that a figure is made of")
     return datetime.datetime.fromisoformat(stamp.replace("Z", "+00:00")).timestamp()
 
 
@@ -89,7 +93,10 @@ class Round:
         barrier = first.wait()
         self.log(f"job {first.id} has ended: job {second.id} moves up")
         self.log(output("equery", "-r"))
-        return barrier, second.wait()
+        ep = second.wait()
+        if sum(ep["level_seconds"][1:]) <= 0:
+            sys.exit(f"shared_alone: job {second.id} has never been below job {first.id}: nothing was shared")
+        return barrier, ep
 
     def run(self):
         self.log("\nbarrier alone:")
@@ -125,6 +132,17 @@ def table(rounds):
         print(f"{name:{width}}  {cells}")
 
 
+def missed(rounds, bounds):
+    """What is wrong with the figures, as lines."""
+    for name in rounds[0]:
+        if not all(math.isfinite(figures[name]) and figures[name] > 0 for figures in rounds):
+            yield f"{name}: a figure is missing"
+    for name, limit in bounds.items():
+        median = statistics.median(figures[name] for figures in rounds)
+        if not median <= limit:
+            yield f"{name}: {median:.3f}, and at most {limit:g} is promised"
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rounds", type=int, default=5)
@@ -132,7 +150,11 @@ def main():
     parser.add_argument("--factor", type=float, default=6, help="of the work of barrier v3")
     parser.add_argument("--ep-class", default="B", help="size of ep, as in the NAS benchmarks")
     parser.add_argument("--json", help="write every round's figures to this file")
+    parser.add_argument("--first-at-most", type=float, default=1.1, metavar="R", help="bound of barrier's turnaround, shared : alone")
+    parser.add_argument("--both-at-most", type=float, default=1, metavar="R", help="bound of the makespan, shared : one after the other")
     arguments = parser.parse_args()
+    if arguments.rounds < 1:
+        parser.error("at least one round is needed")
     rounds = []
     for number in range(arguments.rounds):
         print(f"round {number + 1} of {arguments.rounds}", flush=True)
@@ -146,7 +168,12 @@ def main():
     shared = statistics.median(figures["barrier, shared : alone"] for figures in rounds)
     makespan = statistics.median(figures["makespan, shared : one after the other"] for figures in rounds)
     print()
+    wrong = list(missed(rounds, {"barrier, shared : alone": arguments.first_at_most,
+                                 "makespan, shared : one after the other": arguments.both_at_most}))
+    for line in wrong:
+        print(f"shared_alone: {line}", file=sys.stderr)
     print(f"The first job pays {100 * (shared - 1):+.1f} % for the second one; both together take {100 * makespan:.0f} % of the time of one after the other.")
+    sys.exit(1 if wrong else 0)
 
 
 if __name__ == "__main__":
