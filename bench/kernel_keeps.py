@@ -1,0 +1,65 @@
+"""What the kernel of this machine keeps from real time, for as long as something is measured: what rsd does for rt_reserve, for nodes that
+may not. A machine with RT_GROUP_SCHED has a budget for the root group as well, where the v1 hierarchy is mounted."""
+import contextlib
+import glob
+
+from harness import Failure, undisturbed
+
+SYSCTL = "/proc/sys/kernel/sched_rt_{}_us"
+SERVERS = "/sys/kernel/debug/sched/fair_server/cpu*"
+
+
+def number(path):
+    with open(path, encoding="ascii") as file:
+        return int(file.read())
+
+
+def group_budget():
+    """The pattern of the root group's two files, or None."""
+    with open("/proc/self/mounts", encoding="utf-8") as file:
+        for line in file:
+            _, where, kind, options, *_ = line.split()
+            if kind == "cgroup" and "cpu" in options.split(",") and glob.glob(f"{where}/cpu.rt_runtime_us"):
+                return where + "/cpu.rt_{}_us"
+    return None
+
+
+def wanted(percent, period_ms):
+    """[(path, value)] in an order in which no runtime is above its period and no group above the whole, if the period does not grow."""
+    period = period_ms * 1000
+    parts = [part for part in (group_budget(), SYSCTL) if part]
+    if period == number(SYSCTL.format("period")) and period // 100 * (100 - percent) > number(SYSCTL.format("runtime")):
+        parts.reverse()  # more for real time: the whole first. (With a shorter period the share is small until that is set.)
+    settings = [(part.format("runtime"), period // 100 * (100 - percent)) for part in parts]
+    settings += [(part.format("period"), period) for part in reversed(parts)]
+    for server in glob.glob(SERVERS):
+        settings += [(f"{server}/runtime", period * 1000 // 100 * percent), (f"{server}/period", period * 1000)]
+    return settings
+
+
+def put(path, value):
+    try:
+        with open(path, "w", encoding="ascii") as file:
+            file.write(str(value))
+    except OSError as error:
+        raise Failure(f"{path} cannot be set to {value}: {error.strerror}") from None
+
+
+@contextlib.contextmanager
+def kernel_keeps(percent, period_ms):
+    """A context manager; its value says what was set. What cannot be read is left out: a fair server that is locked keeps its 5 % of a second."""
+    done = []
+    try:
+        for path, value in wanted(percent, period_ms):
+            try:
+                before = number(path)
+            except OSError:
+                continue
+            if before != value:
+                put(path, value)
+                done.append((path, before))
+        yield ", ".join(f"{path} {number(path)}" for path, _ in done) or "nothing: it is so"
+    finally:
+        with undisturbed():
+            for path, before in reversed(done):
+                put(path, before)
