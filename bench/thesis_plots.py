@@ -1,10 +1,14 @@
 """Plots of the benchmark thesis, in the manner of the dissertation's figures 6.13 to 6.26: a panel for each pair, then ratios over all pairs."""
-COLORS = {"SS": "#bbbbbb", "rt": "#4477aa", "idle": "#ccbb44", "none": "#ee6677", "sleeper": "#228833"}
+import textwrap
+
+COLORS = {"SS": "#bbbbbb", "rt": "#4477aa", "idle": "#ccbb44", "none": "#ee6677", "sleeper": "#228833", "reserve-5%": "#66ccee", "reserve-5%-of-100ms": "#aa3377", "reserve-1%": "#332288"}
 ROWS = [("thesis.first", "first"), ("thesis.later", "later"), ("thesis.makespan", "both")]
 RATIOS = {"thesis.first_ratio": "TS : SS of the first job", "thesis.makespan_ratio": "TS : SS of both together",
           "thesis.first_cpu_ratio": "TS : SS of the first job's CPU time",
           "thesis.later_cycles": "share of the left cycles that the later job got",
           "thesis.elmer_cycles": "share of the left cycles that Elmer's own processes took"}
+
+OF_EP = {"thesis.later_cycles", "thesis.elmer_cycles"}  # shares, of pairs whose later job is EP
 
 
 def pair(record):
@@ -21,7 +25,7 @@ def way(record):
 
 def grouped(axes, records, group_of, groups):
     """Bars in groups, one of each way; whiskers from the least to the greatest, a black line where the bar to meet is."""
-    ways = [name for name in COLORS if any(way(record) == name for record in records)]
+    ways = ways_of(records)
     width = 0.8 / len(ways)
     for record in records:
         x = groups.index(group_of(record)) + (ways.index(way(record)) - (len(ways) - 1) / 2) * width
@@ -36,7 +40,8 @@ def grouped(axes, records, group_of, groups):
 def legend(axes, records, **where):
     from matplotlib.patches import Patch
     names = {"SS": "one after the other (SS)", "rt": "both at once (TS), rt", "idle": "TS, idle", "none": "TS, none (no order)", "sleeper": "TS, rt above a job that sleeps"}
-    ways = [name for name in COLORS if any(way(record) == name for record in records)]
+    names |= {name: f"TS, rt, the kernel keeps {name[8:].replace('-', ' ')}" for name in COLORS if name.startswith("reserve-")}
+    ways = ways_of(records)
     axes.legend(handles=[Patch(color=COLORS[name], label=names[name]) for name in ways], frameon=False, fontsize=8, **where)
 
 
@@ -61,16 +66,51 @@ def pairs(pyplot, records):
     return figure
 
 
+def ways_of(records):
+    return [name for name in COLORS if any(way(record) == name for record in records)]
+
+
+def dots(axes, records, names):
+    """Points with whiskers around a line at 1: a ratio has no length, and a bar that does not begin at 0 would make 1 % look like half."""
+    ways = ways_of(records)
+    width = 0.8 / len(ways)
+    axes.axhline(1, color="#666", linewidth=1)
+    seen = [record[end] for record in records for end in ("min", "max")]
+    for record in records:
+        x = names.index(pair(record)) + (ways.index(way(record)) - (len(ways) - 1) / 2) * width
+        whiskers = [[record["median"] - record["min"]], [record["max"] - record["median"]]]
+        axes.errorbar(x, record["median"], yerr=whiskers, fmt="o", markersize=4, capsize=2, linewidth=0.8, color=COLORS[way(record)])
+        if "bar" in record:
+            limit = next(iter(record["bar"].values()))
+            axes.plot([x - width / 2, x + width / 2], [limit, limit], color="black", linewidth=1.5)
+            seen.append(limit)
+    axes.set_ylim(min(0.9, 1 - 1.1 * (1 - min(seen))), max(1.1, 1 + 1.1 * (max(seen) - 1)))  # or noise would fill the picture
+    axes.set_xlim(-0.5, len(names) - 0.5)
+    axes.spines[["top", "right"]].set_visible(False)
+
+
+def missing(records, name):
+    """Pairs and modes that were run and of which this figure is not there."""
+    made = {(pair(record), way(record)) for record in records if record["name"] == name}
+    run = {(pair(record), way(record)) for record in records if "later" in record["parameters"] and way(record) != "SS"
+           and (name not in OF_EP or record["parameters"]["later"] == "ep")}
+    return [f"{pair_name} ({mode})" for pair_name, mode in sorted(run - made)]
+
+
 def ratios(pyplot, records, name):
-    """One ratio over all pairs and modes; the axis begins where differences can be seen."""
+    """One ratio over all pairs and modes; the share of something is a bar from 0."""
+    absent = missing(records, name)
     records = [record for record in records if record["name"] == name]
     names = list(dict.fromkeys(map(pair, records)))
     figure, axes = pyplot.subplots(figsize=(max(5, 1.1 * len(names) + 1.5), 3.4), layout="constrained")
-    grouped(axes, records, pair, names)
+    if name in OF_EP:
+        grouped(axes, records, pair, names)
+        axes.set_ylim(bottom=0)
+    else:
+        dots(axes, records, names)
     axes.set_xticks(range(len(names)), names, rotation=30, ha="right")
-    lowest = [record["min"] for record in records] + [limit for record in records for limit in record.get("bar", {}).values()]
-    axes.set_ylim(bottom=max(0, min(lowest) - 0.05))
-    axes.set_title(f"{name}: {RATIOS[name]}", fontsize=10)
+    said = textwrap.wrap(f"not measured: {', '.join(absent)}", 70) if absent else []
+    axes.set_title("\n".join([*textwrap.wrap(f"{name}: {RATIOS[name]}", 70), *said]), fontsize=10, loc="left")
     legend(axes, records, loc="upper left", bbox_to_anchor=(1, 1))
     return figure
 
