@@ -216,14 +216,84 @@ static void print_table(const struct hosts_answer *hosts)
     table_fini(&table);
 }
 
+/* ---- what hosts lack: each thing once, below the table, with those that lack it ---- */
+
+enum { NAMED = 8 /* hosts; of more only the number is told */ };
+
+struct lack {
+    const char *text;
+    const char *hosts[NAMED];
+    size_t count;
+};
+struct lacks {
+    struct lack *items;
+    size_t count, hosts; /* hosts: that are linked */
+};
+
+static void add_lack(struct lacks *lacks, const char *text, const char *host)
+{
+    size_t i = 0;
+
+    while (i < lacks->count && strcmp(lacks->items[i].text, text) != 0)
+        i++;
+    if (i == lacks->count) {
+        lacks->items = must(reallocarray(lacks->items, lacks->count + 1, sizeof *lacks->items));
+        lacks->items[lacks->count++] = (struct lack){.text = text};
+    }
+    if (lacks->items[i].count < NAMED)
+        lacks->items[i].hosts[lacks->items[i].count] = host;
+    lacks->items[i].count++;
+}
+
+static void print_lack(const struct lack *lack, size_t hosts)
+{
+    char *text = printable(lack->text);
+
+    printf("%s (", text);
+    if (lack->count == hosts && hosts > 1)
+        fputs("all hosts", stdout);
+    else if (lack->count > NAMED)
+        printf("%zu hosts", lack->count);
+    else
+        for (size_t i = 0; i < lack->count; i++)
+            printf("%s%s", i > 0 ? ", " : "", lack->hosts[i]);
+    puts(")");
+    free(text);
+}
+
+static void print_lacks(const struct hosts_answer *hosts)
+{
+    struct lacks lacks = {.count = 0};
+
+    for (size_t i = 0; i < hosts->count; i++)
+        for (size_t k = 0; k < hosts->pages[i].u.hosts.hosts.count; k++) {
+            const struct wire_host_view *view = &hosts->pages[i].u.hosts.hosts.items[k];
+
+            lacks.hosts += strcmp(view->state, "never-seen") != 0;
+            for (size_t n = 0; n < view->lacks.count; n++)
+                add_lack(&lacks, view->lacks.items[n], view->host);
+        }
+    for (size_t i = 0; i < lacks.count; i++) {
+        if (i == 0)
+            putchar('\n');
+        print_lack(&lacks.items[i], lacks.hosts);
+    }
+    free(lacks.items);
+}
+
 static json_t *host_object(const struct wire_host_view *view)
 {
     char until[32];
+    json_t *lacks;
 
     wall_format((struct wall){view->valid_until_ms}, until, sizeof until);
-    return must(json_pack("{s:s, s:s, s:I, s:s, s:s, s:o, s:s}", "host", view->host, "state", view->state, "processors",
-                          (json_int_t)view->processors, "mode", view->mode, "address", view->address, "valid_until",
-                          view->certificate ? json_string(until) : json_null(), "reason", view->reason));
+    lacks = must(json_array());
+    for (size_t i = 0; i < view->lacks.count; i++)
+        json_array_append_new(lacks, must(json_string(view->lacks.items[i])));
+    return must(json_pack("{s:s, s:s, s:I, s:s, s:s, s:o, s:s, s:o}", "host", view->host, "state", view->state,
+                          "processors", (json_int_t)view->processors, "mode", view->mode, "address", view->address,
+                          "valid_until", view->certificate ? json_string(until) : json_null(), "reason", view->reason,
+                          "lacks", lacks));
 }
 
 static void print_json(const struct hosts_answer *hosts)
@@ -251,10 +321,12 @@ static int query_hosts(bool json)
     int result = elmer ? client_call(elmer, &request, &call, ANSWER_MS, &error) : ELMER_FAILED;
 
     elmer_close(elmer);
-    if (result == ELMER_OK && json)
+    if (result == ELMER_OK && json) {
         print_json(&hosts);
-    else if (result == ELMER_OK)
+    } else if (result == ELMER_OK) {
         print_table(&hosts);
+        print_lacks(&hosts);
+    }
     forget_pages(&hosts);
     free(hosts.pages);
     if (!elmer)

@@ -122,7 +122,7 @@ static const char *state_name(const struct host *host, const struct core_host *c
 
 void hosts_view(const struct hosts *hosts, int index, struct wire_host_view *view)
 {
-    const struct host *host = &hosts->hosts[index];
+    struct host *host = &hosts->hosts[index];
     const struct core_host *core = core_host(hosts->daemon->core, index);
     const struct certificate *certificate = certificates_newest(hosts->daemon->certificates, index);
     *view = (struct wire_host_view){.host = host->settings->name,
@@ -137,5 +137,6 @@ void hosts_view(const struct hosts *hosts, int index, struct wire_host_view *vie
                                               : host->suspect                ? "nothing is heard over its link"
                                               : host->unusable && host->peer ? host->unusable
                                               : core->drained                ? "drained: it takes no new jobs"
-                                                                             : host->mode_reason};
+                                                                             : host->mode_reason,
+                                    .lacks = {(const char **)host->lacks, host->nlacks}};
 }

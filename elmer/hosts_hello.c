@@ -84,6 +84,17 @@ static int tell_up(struct host *host, const struct wire_host_hello *hello, bool 
     return code;
 }
 
+static void note_lacks(struct host *host, const struct wire_strs *lacks)
+{
+    while (host->nlacks > 0)
+        free(host->lacks[--host->nlacks]);
+    for (size_t i = 0; i < lacks->count && i < LACKS; i++) {
+        char text[LACK_SIZE];
+        str_printable(text, sizeof(text), lacks->items[i], strlen(lacks->items[i]));
+        host->lacks[host->nlacks++] = mem_strdup(text);
+    }
+}
+
 static void log_up(struct host *host, const struct wire_host_hello *hello)
 {
     char printable[600];
@@ -127,6 +138,7 @@ static void take_place(struct host *host, struct peer *peer, const struct wire_m
     note_address(host, peer, hello);
     if (serial)
         certificates_shown(host->hosts->daemon->certificates, serial);
+    note_lacks(host, &hello->lacks);
     free(host->unusable);
     host->unusable = choose_cpus(host, &hello->cpus);
     log_up(host, hello);

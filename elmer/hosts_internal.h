@@ -13,7 +13,9 @@ enum {
     CONGESTED = 256 << 10,
     LOG_BURST = 30,
     LOG_WINDOW_MS = 10000,
-    SUSPECT_BEATS = 2 /* heartbeats without an answer */
+    SUSPECT_BEATS = 2, /* heartbeats without an answer */
+    LACKS = 4,         /* of what a host says, each up to ... */
+    LACK_SIZE = 120    /* ... because they are shown for all hosts together */
 };
 
 enum host_state { HOST_AWAITED, HOST_DOWN, HOST_UP, HOST_CUT, HOST_STATE_COUNT };
@@ -41,6 +43,8 @@ struct host {
     char boot[65], address[65], mode[9], mode_reason[600];
     int64_t linked_ms; /* wall clock */
     char *unusable;
+    char *lacks[LACKS]; /* [nlacks] what jobs have to do without there */
+    size_t nlacks;
     int *cpus;   /* [ncpus] those that Elmer uses */
     int *places; /* [ncpus] their index in the host's reports */
     int ncpus;

@@ -97,6 +97,7 @@ static void try_greet(struct net *net)
     hello.address = uplink_local_address(net->uplink);
     hello.name_loopback = net->name_loopback;
     hello.pvm = facts_pvm(net->config->pvmd);
+    hello.lacks = state->lacks;
     uplink_greet(net->uplink, &hello);
 }
 

@@ -28,8 +28,12 @@ enum { MOVE_ROUNDS = 100 };
 static const struct {
     const char *name;
     unsigned bit;
-} controllers[] = {{"memory", CONTROLLER_MEMORY}, {"cpuset", CONTROLLER_CPUSET}, {"cpu", CONTROLLER_CPU}};
-enum { COUNT = sizeof controllers / sizeof controllers[0] };
+    const char *without;
+} controllers[CONTROLLER_COUNT] = {
+    {"memory", CONTROLLER_MEMORY, "no controller memory: no memory figures"},
+    {"cpuset", CONTROLLER_CPUSET, "no controller cpuset: a job can widen its CPU mask (set back once a second)"},
+    {"cpu", CONTROLLER_CPU, "no controller cpu: a bomb makes logins slow"},
+};
 
 /* Of a file that lists names, as cgroup.controllers. */
 static unsigned read_set(int dir, const char *file)
@@ -39,7 +43,7 @@ static unsigned read_set(int dir, const char *file)
     if (group_read(dir, file, text, sizeof text) < 0)
         return 0;
     while ((word = strsep(&rest, " \n")) != NULL) {
-        for (size_t i = 0; i < COUNT; i++)
+        for (size_t i = 0; i < CONTROLLER_COUNT; i++)
             set |= strcmp(word, controllers[i].name) == 0 ? controllers[i].bit : 0;
     }
     return set;
@@ -75,7 +79,7 @@ static void put(int dir, char sign, const char *name)
 
 void controllers_take_back(int dir, unsigned which)
 {
-    for (size_t i = COUNT; i-- > 0;) {
+    for (size_t i = CONTROLLER_COUNT; i-- > 0;) {
         if (which & controllers[i].bit)
             put(dir, '-', controllers[i].name);
     }
@@ -84,7 +88,7 @@ void controllers_take_back(int dir, unsigned which)
 unsigned controllers_hand_down(int dir, unsigned wanted)
 {
     unsigned there = read_set(dir, "cgroup.controllers");
-    for (size_t i = 0; i < COUNT; i++) {
+    for (size_t i = 0; i < CONTROLLER_COUNT; i++) {
         if (!(wanted & there & controllers[i].bit) || (!is_root(dir) && has_processes(dir)))
             continue;
         put(dir, '+', controllers[i].name);
@@ -92,6 +96,16 @@ unsigned controllers_hand_down(int dir, unsigned wanted)
             put(dir, '-', controllers[i].name);
     }
     return read_set(dir, "cgroup.subtree_control");
+}
+
+size_t controllers_lacking(unsigned there, const char *lacks[CONTROLLER_COUNT])
+{
+    size_t count = 0;
+    for (size_t i = 0; i < CONTROLLER_COUNT; i++) {
+        if (!(there & controllers[i].bit))
+            lacks[count++] = controllers[i].without;
+    }
+    return count;
 }
 
 /* ---- making it fit ---- */

@@ -3,13 +3,14 @@
 #ifndef RSD_CONTROLLERS_H
 #define RSD_CONTROLLERS_H
 
-#include <stdbool.h>
+#include <stddef.h>
 
 enum {
     CONTROLLER_MEMORY = 1, /* how much a job used */
     CONTROLLER_CPUSET = 2, /* a job cannot widen its CPU mask */
     CONTROLLER_CPU = 4,    /* what jobs weigh against everybody else */
-    CONTROLLERS_ALL = 7
+    CONTROLLERS_ALL = 7,
+    CONTROLLER_COUNT = 3
 };
 
 /* Make the group dir fit for handing controllers down: whatever is in it goes to the leaf keeper, and controllers are
@@ -20,5 +21,7 @@ int controllers_settle(int dir);
  * Returns all that are handed down now. */
 unsigned controllers_hand_down(int dir, unsigned wanted);
 void controllers_take_back(int dir, unsigned which);
+/* Those that are not among these, each with what follows from it. Returns how many. */
+size_t controllers_lacking(unsigned controllers, const char *lacks[CONTROLLER_COUNT]);
 
 #endif

@@ -165,6 +165,8 @@ void verbs_run(struct root *root, const struct wire_message *message);
 /* place.c: groups_fd, groups and controllers, made or found. The errno with which real time is refused there, 0; or
  * negative, and nothing has changed. */
 int place_open(struct root *root, struct err *err);
+/* Into log and status: what jobs have to do without. */
+void place_say(const struct root *root);
 /* What all jobs together weigh against the rest of the host, 100 being everybody's: of the slice, or of the group that
  * stands beside others. systemd may set it back (a change to the slice): say it again. -ENOENT: no controller cpu. */
 int place_weigh(const struct root *root, unsigned weight);

@@ -19,6 +19,8 @@ static int place_again(struct root *root, struct err *err)
     caps_take(CAPS_SYSTEMD);
     result = place_open(root, err);
     caps_lay_down();
+    if (result >= 0)
+        place_say(root);
     return result;
 }
 

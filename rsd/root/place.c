@@ -3,7 +3,9 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
+#include <systemd/sd-daemon.h>
 #include <unistd.h>
 
 #include "libelmer/base/log.h"
@@ -52,6 +54,21 @@ int place_open(struct root *root, struct err *err)
         close(root->groups_fd);
     root->groups_fd = fd;
     return refusal;
+}
+
+void place_say(const struct root *root)
+{
+    const char *lacks[CONTROLLER_COUNT];
+    size_t count = controllers_lacking(root->controllers, lacks), used;
+    char status[2048];
+    used = (size_t)snprintf(status, sizeof status, "mode %s%s%s", order_mode_name(root->mode),
+                            root->mode_reason[0] ? ": " : "", root->mode_reason);
+    for (size_t i = 0; i < count; i++) {
+        log_notice("%s", lacks[i]);
+        if (used < sizeof status)
+            used += (size_t)snprintf(status + used, sizeof status - used, "; %s", lacks[i]);
+    }
+    sd_notifyf(0, "STATUS=%s", status);
 }
 
 /* The scope is alone in its slice; it is the slice that has sisters. */

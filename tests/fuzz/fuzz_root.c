@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "rsd/root/caps.h"
+#include "rsd/root/controllers.h"
 #include "rsd/root/group.h"
 #include "rsd/root/internal.h"
 #include "rsd/root/limits.h"
@@ -273,6 +274,18 @@ int place_open(struct root *root, struct err *err)
     root->groups_fd = fd;
     (void)snprintf(root->groups, sizeof root->groups, "/fuzz/groups");
     return 0;
+}
+
+size_t controllers_lacking(unsigned controllers, const char *lacks[CONTROLLER_COUNT])
+{
+    (void)controllers;
+    lacks[0] = "no controller";
+    return input_below(world_input(), 2);
+}
+
+void place_say(const struct root *root)
+{
+    FUZZ_CHECK(root->groups_fd >= 0, "says what is missing in no place");
 }
 
 bool scope_holds(int root_fd)

@@ -339,6 +339,7 @@ void host_open(struct fake *host, const struct lab *lab, const char *socket_name
     h->holdings.count = options->nholdings;
     h->mode = "rt";
     h->pvm = !options->no_pvm;
+    h->lacks = (struct wire_strs){options->lacks, options->nlacks};
     fake_send(host, &hello);
     fake_expect(host, WIRE_host_welcome, &welcome);
     assert_int_equal(welcome.id, hello.id);

@@ -57,6 +57,8 @@ struct host_options {
     bool no_pvm;
     struct wire_holding *holdings;
     size_t nholdings;
+    const char **lacks;
+    size_t nlacks;
 };
 void host_open(struct fake *host, const struct lab *lab, const char *socket, const char *name, unsigned ncpus,
                const struct host_options *options);

@@ -592,6 +592,40 @@ static void test_verbs(void **state)
     lab_destroy(&lab);
 }
 
+/* What a host lacks is told to everybody who asks, in plain text and no more than fits. */
+static void test_hosts_lack(void **state)
+{
+    const char *lacks[] = {"no bread", "no\033butter", "", "4", "5"}, *more = "nothing";
+    char long_text[1000];
+    struct lab lab;
+    struct fake host;
+    struct wire_message query = {.type = WIRE_query_hosts}, hosts;
+    (void)state;
+    lab_create(&lab, LOCAL, false);
+    lab_start(&lab);
+    memset(long_text, 'x', sizeof(long_text) - 1);
+    long_text[sizeof(long_text) - 1] = '\0';
+    lacks[2] = long_text;
+    host_open(&host, &lab, "host.sock", "ws1", 1, &(struct host_options){.lacks = lacks, .nlacks = 5});
+    host_relay(&host, 5, 2002, "bob", &query);
+    host_expect_relayed(&host, 5, WIRE_hosts, &hosts);
+    assert_int_equal(hosts.u.hosts.hosts.count, 1);
+    assert_int_equal(hosts.u.hosts.hosts.items[0].lacks.count, 4);
+    assert_string_equal(hosts.u.hosts.hosts.items[0].lacks.items[0], "no bread");
+    assert_null(strchr(hosts.u.hosts.hosts.items[0].lacks.items[1], '\033'));
+    assert_true(strlen(hosts.u.hosts.hosts.items[0].lacks.items[2]) < 200);
+    wire_message_fini(&hosts);
+    fake_close(&host);
+    host_open(&host, &lab, "host.sock", "ws1", 1, &(struct host_options){.lacks = &more, .nlacks = 1});
+    query.id = 0;
+    host_relay(&host, 5, 2002, "bob", &query);
+    host_expect_relayed(&host, 5, WIRE_hosts, &hosts);
+    assert_int_equal(hosts.u.hosts.hosts.items[0].lacks.count, 1);
+    wire_message_fini(&hosts);
+    fake_close(&host);
+    lab_destroy(&lab);
+}
+
 /* Processes that cannot be started end the job with a reason that a query shows. */
 static void test_start_failed(void **state)
 {
@@ -1182,6 +1216,7 @@ int main(void)
         cmocka_unit_test(test_older_rsd),
         cmocka_unit_test(test_refused),
         cmocka_unit_test(test_verbs),
+        cmocka_unit_test(test_hosts_lack),
         cmocka_unit_test(test_start_failed),
         cmocka_unit_test(test_host_lost),
         cmocka_unit_test(test_host_unusable),

@@ -90,6 +90,7 @@ static void say_state(struct world *w)
     uint64_t cpus[] = {0, 1};
     struct wire_holding holding = {.job = 3, .attempt = 1};
     struct wire_message state = {.type = WIRE_root_state};
+    const char *lacks[] = {"no bread", "no butter"};
     char group[108];
 
     path_in(w, "jobs", group);
@@ -99,6 +100,7 @@ static void say_state(struct world *w)
     state.u.root_state.holdings.count = 1;
     state.u.root_state.mode = "rt";
     state.u.root_state.jobs_group = group;
+    state.u.root_state.lacks = (struct wire_strs){lacks, 2};
     peer_send(&w->root, &state);
 }
 
@@ -335,6 +337,8 @@ static void test_greeting(void **data)
     assert_string_equal(message.u.host_hello.mode, "rt");
     assert_string_equal(message.u.host_hello.address, "");
     assert_true(message.u.host_hello.name_loopback);
+    assert_int_equal(message.u.host_hello.lacks.count, 2);
+    assert_string_equal(message.u.host_hello.lacks.items[1], "no butter");
     assert_true(strlen(message.u.host_hello.boot) > 8);
     wire_message_fini(&message);
     say_welcome(w);
