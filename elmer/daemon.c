@@ -124,6 +124,14 @@ static void persist(struct daemon *d, uint64_t id)
     later_put(d, &wait);
 }
 
+static void persist_host(struct daemon *d, int host)
+{
+    const struct core_host *state = core_host(d->core, host);
+    struct host_row row = {.row = state->row};
+    snprintf(row.name, sizeof(row.name), "%s", state->name);
+    d->last_put = store_put_host(d->store, &row);
+}
+
 /* ---- actions ---- */
 
 static void send_order(struct daemon *d, const struct action *action)
@@ -190,6 +198,9 @@ static void carry_out(struct daemon *d, const struct action *action)
         break;
     case ACTION_PERSIST:
         persist(d, action->job);
+        break;
+    case ACTION_PERSIST_HOST:
+        persist_host(d, action->host);
         break;
     case ACTION_TIMER:
         deadline_set(&d->deadlines, &d->tick, action->at_ms);

@@ -1,9 +1,9 @@
 /* recover.c - what the store holds goes back into the core.
  *
  * Queued and held jobs come back in the order of ids, those with a cluster in the order of their allocation. Hosts of
- * the latter are awaited: nothing is decided about such a job before its host says hello, or does not come within
- * host_timeout. A job on a host that is no longer in the configuration is done, host-lost, or goes back into the queue
- * if it was submitted so. */
+ * the latter, and those that were up, are awaited: nothing is decided about such a job before its host says hello, or
+ * does not come within host_timeout. A job on a host that is no longer in the configuration is done, host-lost, or goes
+ * back into the queue if it was submitted so. */
 #include "config.h"
 
 #include "elmer/recover.h"
@@ -188,11 +188,22 @@ static int restore(struct daemon *daemon, struct record *r, struct err *err)
     return code;
 }
 
+/* One that is not in the configuration keeps its row: a drained one is drained when it comes back. */
+static void restore_host(const struct host_row *host, void *data)
+{
+    struct daemon *daemon = data;
+    int index = core_host_by_name(daemon->core, host->name);
+    if (index >= 0 && core_restore_host(daemon->core, index, &host->row, daemon_now_ms()))
+        log_error("host=%s what the store says of it cannot be used: a bug", host->name);
+}
+
 int recover(struct daemon *daemon, struct err *err)
 {
     struct found found = {0};
     uint64_t next_job = 1, next_allocation = 1;
-    int code = store_load(daemon->store, collect, &found, &next_job, &next_allocation, err);
+    int code = store_load_hosts(daemon->store, restore_host, daemon, err);
+    if (!code)
+        code = store_load(daemon->store, collect, &found, &next_job, &next_allocation, err);
     if (!code)
         core_set_next(daemon->core, next_job, next_allocation);
     if (found.count)

@@ -31,6 +31,8 @@ struct batch {
     struct map places; /* job -> index + 1 */
     struct certificate *certificates;
     size_t ncertificates, room;
+    struct host_row *hosts;
+    size_t nhosts, hosts_room;
 };
 
 struct read {
@@ -114,14 +116,28 @@ static void batch_add_certificate(struct batch *batch, const struct certificate 
     batch->certificates[batch->ncertificates++] = *certificate;
 }
 
+/* A host that comes and goes while nothing can be written has one row all the same. */
+static void batch_add_host(struct batch *batch, const struct host_row *host)
+{
+    size_t place = 0;
+    while (place < batch->nhosts && strcmp(batch->hosts[place].name, host->name))
+        place++;
+    if (place == batch->nhosts) {
+        batch->hosts = mem_grow(batch->hosts, &batch->hosts_room, batch->nhosts + 1, sizeof(*batch->hosts));
+        batch->nhosts++;
+    }
+    batch->hosts[place] = *host;
+}
+
 static bool batch_empty(const struct batch *batch)
 {
-    return !batch->count && !batch->ncertificates;
+    return !batch->count && !batch->ncertificates && !batch->nhosts;
 }
 
 static void batch_clear(struct batch *batch)
 {
     free(batch->certificates);
+    free(batch->hosts);
     for (size_t i = 0; i < batch->count; i++)
         record_destroy(batch->items[i]);
     free(batch->items);
@@ -158,7 +174,9 @@ static uint64_t take(struct store *s, struct batch *batch, uint64_t many_until, 
         batch_add(batch, s->waiting.items[i]);
     for (size_t i = 0; i < s->waiting.ncertificates; i++)
         batch_add_certificate(batch, &s->waiting.certificates[i]);
-    s->waiting.count = s->waiting.ncertificates = 0;
+    for (size_t i = 0; i < s->waiting.nhosts; i++)
+        batch_add_host(batch, &s->waiting.hosts[i]);
+    s->waiting.count = s->waiting.ncertificates = s->waiting.nhosts = 0;
     map_fini(&s->waiting.places);
     uint64_t number = batch_empty(batch) ? 0 : s->waiting_number;
     *trim = !number && !s->stop;
@@ -216,8 +234,9 @@ static void writer(void *data)
             trim_history(s);
             continue;
         }
-        int code = sql_write(s->writer, batch.items, batch.count, batch.certificates, batch.ncertificates,
-                             s->file.commits + 1, &err);
+        struct sql_rows rows = {batch.items,         batch.count, batch.certificates,
+                                batch.ncertificates, batch.hosts, batch.nhosts};
+        int code = sql_write(s->writer, &rows, s->file.commits + 1, &err);
         if (!code)
             store_file_committed(&s->file);
         if (!report(s, number, code, &err)) {
@@ -272,6 +291,13 @@ uint64_t store_put_certificate(struct store *s, const struct certificate *certif
 {
     uv_mutex_lock(&s->mutex);
     batch_add_certificate(&s->waiting, certificate);
+    return put_done(s);
+}
+
+uint64_t store_put_host(struct store *s, const struct host_row *host)
+{
+    uv_mutex_lock(&s->mutex);
+    batch_add_host(&s->waiting, host);
     return put_done(s);
 }
 
@@ -558,6 +584,12 @@ int store_load(struct store *s, void (*each)(struct record *record, void *data),
 {
     int code = sql_counters(s->reader.db, next_job, next_allocation, err);
     return code ? code : sql_read(&s->reader, SQL_UNFINISHED, 0, NULL, 0, each, data, err);
+}
+
+int store_load_hosts(struct store *s, void (*each)(const struct host_row *host, void *data), void *data,
+                     struct err *err)
+{
+    return sql_hosts(s->reader.db, each, data, err);
 }
 
 int store_load_certificates(struct store *s, void (*each)(const struct certificate *certificate, void *data),

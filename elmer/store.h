@@ -1,4 +1,4 @@
-/* store.h - the jobs, and the certificates of the hosts, on disk. The only user of SQLite.
+/* store.h - the jobs, the hosts and their certificates, on disk. The only user of SQLite.
  *
  * Writing: records are queued and written by a thread of the store's own, all that wait in one transaction (WAL,
  * synchronous=FULL). Reading while elmer runs goes through the loop's worker threads and a connection of its own.
@@ -9,10 +9,11 @@
 #include <uv.h>
 
 #include "elmer/certificate.h"
+#include "elmer/host_row.h"
 #include "elmer/record.h"
 #include "libelmer/base/err.h"
 
-enum { STORE_SCHEMA = 4 };
+enum { STORE_SCHEMA = 5 };
 
 /* Of the history: ended jobs beyond either are removed, the oldest first. */
 struct store_limits {
@@ -44,6 +45,9 @@ int store_load(struct store *store, void (*each)(struct record *record, void *da
 /* All certificates; blocking, before the loop runs. */
 int store_load_certificates(struct store *store, void (*each)(const struct certificate *certificate, void *data),
                             void *data, struct err *err);
+/* All hosts that were ever written; blocking, before the loop runs. */
+int store_load_hosts(struct store *store, void (*each)(const struct host_row *host, void *data), void *data,
+                     struct err *err);
 /* Check what store_open() had no time for, in a worker thread; a small store has been checked. */
 void store_check(struct store *store);
 /* Remove what is beyond the limits, in the writer's thread when it has nothing else to do. */
@@ -54,6 +58,8 @@ void store_trim(struct store *store, const struct store_limits *limits);
 uint64_t store_put(struct store *store, struct record *record);
 /* The same of a certificate, which is copied. */
 uint64_t store_put_certificate(struct store *store, const struct certificate *certificate);
+/* The same of a host. */
+uint64_t store_put_host(struct store *store, const struct host_row *host);
 /* Somebody waits for all up to this number: write it at once, or after a large batch within 3 ms. */
 void store_want(struct store *store, uint64_t number);
 uint64_t store_committed(const struct store *store);

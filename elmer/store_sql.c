@@ -45,6 +45,9 @@ static const char *const migrations[STORE_SCHEMA] = {
     "ALTER TABLE state ADD COLUMN lease_ms INTEGER NOT NULL DEFAULT 0;"
     "ALTER TABLE state ADD COLUMN lost TEXT;"
     "UPDATE state SET launched = 1 WHERE state = 'starting';",
+    /* up: was up and not given up, with so many processors for new jobs; drained: by an administrator */
+    "CREATE TABLE host(name TEXT PRIMARY KEY, up INTEGER NOT NULL, cpus INTEGER NOT NULL, drained INTEGER NOT NULL) "
+    "STRICT, WITHOUT ROWID;",
 };
 
 static int fail_with(sqlite3 *db, int code, int system, const char *what, struct err *err)
@@ -199,7 +202,7 @@ int sql_prepare(sqlite3 *db, const char *path, bool *checked, struct err *err)
 
 /* ---- writing ---- */
 
-enum { PUT_JOB, PUT_STATE, PUT_USAGE, PUT_CERTIFICATE, PUT_META, BEGIN, COMMIT, STATEMENTS };
+enum { PUT_JOB, PUT_STATE, PUT_USAGE, PUT_CERTIFICATE, PUT_HOST, PUT_META, BEGIN, COMMIT, STATEMENTS };
 static const char *const statements[STATEMENTS] = {
     [PUT_JOB] = "INSERT INTO job VALUES(?, ?, ?, ?, ?, ?, ?) ON CONFLICT(id) DO NOTHING",
     /* news of a job that is no longer in the history are dropped */
@@ -208,6 +211,7 @@ static const char *const statements[STATEMENTS] = {
     [PUT_USAGE] =
         "INSERT OR REPLACE INTO usage SELECT ?1, ?2, ?3, ?4, ?5 WHERE EXISTS (SELECT 1 FROM job WHERE id = ?1)",
     [PUT_CERTIFICATE] = "INSERT OR REPLACE INTO certificate VALUES(?, ?, ?, ?, ?)",
+    [PUT_HOST] = "INSERT OR REPLACE INTO host VALUES(?, ?, ?, ?)",
     [PUT_META] = "INSERT INTO meta VALUES(?2, ?1) ON CONFLICT(key) DO UPDATE SET value = max(value, ?1)",
     [BEGIN] = "BEGIN IMMEDIATE",
     [COMMIT] = "COMMIT",
@@ -366,6 +370,24 @@ static int put_certificate(struct sql_writer *w, const struct certificate *c, st
     return run(w, PUT_CERTIFICATE, err);
 }
 
+static int put_host(struct sql_writer *w, const struct host_row *h, struct err *err)
+{
+    sqlite3_stmt *s = w->statements[PUT_HOST];
+    bind_text(s, 1, h->name);
+    sqlite3_bind_int(s, 2, h->row.up);
+    sqlite3_bind_int(s, 3, h->row.ncpus);
+    sqlite3_bind_int(s, 4, h->row.drained);
+    return run(w, PUT_HOST, err);
+}
+
+static int write_record(struct sql_writer *w, const struct record *r, struct err *err)
+{
+    int code = r->json ? put_job(w, r, err) : 0;
+    if (!code)
+        code = put_state(w, r, err);
+    return code ? code : put_usage(w, r, err);
+}
+
 static int put_meta(struct sql_writer *w, const char *key, uint64_t next, struct err *err)
 {
     sqlite3_stmt *s = w->statements[PUT_META];
@@ -374,23 +396,20 @@ static int put_meta(struct sql_writer *w, const char *key, uint64_t next, struct
     return run(w, PUT_META, err);
 }
 
-int sql_write(struct sql_writer *w, struct record *const *records, size_t count, const struct certificate *certificates,
-              size_t ncertificates, uint64_t commits, struct err *err)
+int sql_write(struct sql_writer *w, const struct sql_rows *rows, uint64_t commits, struct err *err)
 {
     uint64_t job = 0, allocation = 0;
     int code = run(w, BEGIN, err);
-    for (size_t i = 0; !code && i < count; i++) {
-        const struct record *r = records[i];
-        code = r->json ? put_job(w, r, err) : 0;
-        if (!code)
-            code = put_state(w, r, err);
-        if (!code)
-            code = put_usage(w, r, err);
+    for (size_t i = 0; !code && i < rows->nhosts; i++)
+        code = put_host(w, &rows->hosts[i], err);
+    for (size_t i = 0; !code && i < rows->count; i++) {
+        const struct record *r = rows->records[i];
+        code = write_record(w, r, err);
         job = r->id > job ? r->id : job;
         allocation = r->allocation > allocation ? r->allocation : allocation;
     }
-    for (size_t i = 0; !code && i < ncertificates; i++)
-        code = put_certificate(w, &certificates[i], err);
+    for (size_t i = 0; !code && i < rows->ncertificates; i++)
+        code = put_certificate(w, &rows->certificates[i], err);
     if (!code)
         code = put_meta(w, "next_job", job + 1, err);
     if (!code)

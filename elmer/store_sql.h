@@ -19,9 +19,16 @@ int sql_explain(const char *path, int code, struct err *err, const char *text);
 struct sql_writer;
 int sql_writer_create(sqlite3 *db, struct sql_writer **writer, struct err *err);
 void sql_writer_destroy(struct sql_writer *writer);
+struct sql_rows {
+    struct record *const *records;
+    size_t count;
+    const struct certificate *certificates;
+    size_t ncertificates;
+    const struct host_row *hosts;
+    size_t nhosts;
+};
 /* All of them or none; commits: how many there are then. */
-int sql_write(struct sql_writer *writer, struct record *const *records, size_t count,
-              const struct certificate *certificates, size_t ncertificates, uint64_t commits, struct err *err);
+int sql_write(struct sql_writer *writer, const struct sql_rows *rows, uint64_t commits, struct err *err);
 /* Take some of the jobs that are beyond the limits out of the history. more: there may be others. */
 int sql_trim(sqlite3 *db, const struct store_limits *limits, int64_t now_ms, bool *more, struct err *err);
 
@@ -38,6 +45,7 @@ int sql_read(struct sql_reader *reader, enum sql_which which, uint64_t id, const
              void (*each)(struct record *record, void *data), void *data, struct err *err);
 int sql_certificates(sqlite3 *db, void (*each)(const struct certificate *certificate, void *data), void *data,
                      struct err *err);
+int sql_hosts(sqlite3 *db, void (*each)(const struct host_row *host, void *data), void *data, struct err *err);
 int sql_counters(sqlite3 *db, uint64_t *next_job, uint64_t *next_allocation, struct err *err);
 
 /* For store_sql.c and store_rows.c: the error in words; a statement; the first column of the first row, 0 without one.

@@ -41,6 +41,8 @@ static const char *waiting_text(const struct record *r, char *text, size_t size)
         fprintf(out, ", %" PRIu32 " full", s->full);
     if (s->busy)
         fprintf(out, ", %" PRIu32 " too busy", s->busy);
+    if (s->unheard)
+        fprintf(out, ", %" PRIu32 " on hosts that are not heard now and not yet given up", s->unheard);
     if (s->unmeasured)
         fprintf(out, ", %" PRIu32 " not measured since the last change there", s->unmeasured);
     fclose(out);
@@ -77,6 +79,8 @@ static const char *common_reason(const struct record *r, char *text, size_t size
         return "its user has as many jobs running as he may (user_running): it keeps its place";
     case REASON_TOO_FEW_UP:
         return "asks for more processors than are up and not drained now (or than --hosts leaves): it waits for them";
+    case REASON_AWAITING_HOSTS:
+        return "waiting for hosts that were up before the restart of elmer (for at most ten seconds)";
     case REASON_LEASE:
         return lease_text(r, text, size);
     case REASON_EXITED:

@@ -222,8 +222,12 @@ bool core_survey(const struct core *core, uint64_t id, struct core_survey *surve
     *survey = (struct core_survey){0};
     if (job == NULL || job != core->queue.cursor || !core->queue.refused)
         return false;
-    for (int i = 0; (host = allowed_host(core, job, i)) != NULL; i++)
+    for (int i = 0; (host = allowed_host(core, job, i)) != NULL; i++) {
         for (int k = 0; host_allocatable(host) && k < host->info.ncpus; k++)
             survey_processor(core, host, host->cpus[k], survey);
+        if (!host_usable(host))
+            survey->unheard += (uint32_t)host_supply(host);
+    }
+    survey->up += survey->unheard;
     return true;
 }

@@ -157,13 +157,31 @@ static bool plainly_usable(const struct host *host)
     return host->info.up && !host->info.silent && !host->info.drained && !host->info.closed;
 }
 
+/* What may be waited for: also hosts that are suspect, or awaited after a restart. */
+static uint64_t plain_supply(const struct host *host)
+{
+    if (host->info.drained || host->info.closed || (!host->info.up && !host->info.awaited))
+        return 0;
+    return (uint64_t)(host->info.up ? host->info.ncpus : host->expected_cpus < 0 ? 0 : host->expected_cpus);
+}
+
+static bool plainly_gathering(const struct core *core)
+{
+    bool any = false;
+
+    for (int h = 0; h < core->nhosts; h++)
+        any = any ||
+              (core->hosts[h]->info.awaited && !core->hosts[h]->info.drained && core->hosts[h]->expected_cpus != 0);
+    return any && core->now_ms < core->gather_until_ms;
+}
+
 static bool plainly_eligible(const struct core *core, const struct job *job)
 {
     uint64_t cpus = 0;
 
     for (int h = 0; h < core->nhosts; h++)
-        if (plainly_usable(core->hosts[h]) && allowed(job, h))
-            cpus += (uint64_t)core->hosts[h]->info.ncpus;
+        if (allowed(job, h))
+            cpus += plain_supply(core->hosts[h]);
     return job->info.state == JOB_QUEUED && job->info.nlost == 0 && !plainly_at_limit(core, job) &&
            cpus >= job->info.nprocs;
 }
@@ -232,7 +250,7 @@ static int check_queue(const struct check *check)
     }
     if (node != &core->queue.jobs.head)
         return broken(check, "rule 4: somebody is queued who should not be");
-    if (head != NULL && plainly_fits(check, head))
+    if (head != NULL && !plainly_gathering(core) && plainly_fits(check, head))
         return broken(check, "rule 4: job %llu waits though the allocator would take it", ID(head));
     return 0;
 }
@@ -324,14 +342,20 @@ static int check_jobs(const struct check *check)
 static int check_hosts(const struct check *check)
 {
     const struct core *core = check->core;
-    uint64_t usable = 0, known = 0;
+    uint64_t supply = 0, known = 0;
+    size_t rows = 0;
     int unknown = 0;
 
     for (int h = 0; h < core->nhosts; h++) {
         const struct core_host *host = &core->hosts[h]->info;
-        usable += plainly_usable(core->hosts[h]) ? (uint64_t)host->ncpus : 0;
+        supply += plain_supply(core->hosts[h]);
+        rows += node_linked(&core->hosts[h]->in_rows);
         known += host->known ? (uint64_t)host->ncpus : 0;
         unknown += !host->known;
+        if (host->up && host->awaited)
+            return broken(check, "%s is up and awaited", host->name);
+        if (host->row.up != (host->up || host->awaited) || host->row.drained != host->drained)
+            return broken(check, "%s: its row says something else", host->name);
         if (host->applied > host->generation)
             return broken(check, "%s has confirmed an order that was not sent", host->name);
         if (host->up && !host->silent && core->timer_ms == INT64_MAX && host->applied < host->generation)
@@ -339,7 +363,13 @@ static int check_hosts(const struct check *check)
     }
     if (core->timer_ms > core->lease_check_ms)
         return broken(check, "a lease runs out and nobody will look");
-    if (usable != core->usable_cpus || known != core->known_cpus || unknown != core->unknown_hosts)
+    if (plainly_gathering(core) != host_gathering(core))
+        return broken(check, "allocations wait for hosts, or the other way round");
+    if (plainly_gathering(core) && core->timer_ms > core->gather_until_ms)
+        return broken(check, "allocations wait for hosts and nobody will see the end of it");
+    if (rows != core->nrows)
+        return broken(check, "the number of hosts' rows to write is wrong");
+    if (supply != core->supply_cpus || known != core->known_cpus || unknown != core->unknown_hosts)
         return broken(check, "the numbers of processors are wrong");
     return 0;
 }

@@ -16,6 +16,7 @@ void core_options_default(struct core_options *options)
         .start_timeout_ms = 30000,
         .resend_ms = 2000,
         .lease_ms = 120000,
+        .gather_ms = 10000,
         .seed = 1,
     };
 }
@@ -25,7 +26,7 @@ static bool options_valid(const struct core_options *options)
     return options->levels >= 1 && options->levels <= CORE_MAX_LEVELS &&
            (unsigned)options->allocator < ALLOCATOR_COUNT && options->threshold > 0 && options->threshold < 1 &&
            options->fresh_ms > 0 && options->settle_ms >= 0 && options->start_timeout_ms > 0 &&
-           options->resend_ms > 0 && options->lease_ms > 0;
+           options->resend_ms > 0 && options->lease_ms > 0 && options->gather_ms >= 0;
 }
 
 struct core *core_create(const struct core_options *options)
@@ -51,6 +52,7 @@ struct core *core_create(const struct core_options *options)
     list_init(&core->work);
     list_init(&core->waiting);
     list_init(&core->leases);
+    list_init(&core->rows);
     core->lease_check_ms = INT64_MAX;
     return core;
 }
@@ -150,15 +152,14 @@ static int level_of_restored(const struct core *core, const struct core_job *sav
     return level;
 }
 
-static void restore_parts(struct job *job)
+static void restore_parts(struct core *core, struct job *job)
 {
     static const enum part_state states[JOB_STATE_COUNT] = {
         [JOB_STARTING] = PART_OPENING, [JOB_RUNNING] = PART_OPEN, [JOB_ENDING] = PART_ENDING};
 
     for (int i = 0; i < job->nparts; i++) {
         job->parts[i].state = states[job->info.state];
-        if (!job->parts[i].host->info.up)
-            job->parts[i].host->info.awaited = true;
+        host_await(core, job->parts[i].host);
     }
     job->unopened = job->info.state == JOB_STARTING ? job->nparts : 0;
     job->unempty = job->nparts;
@@ -188,7 +189,7 @@ static int restore_cluster(struct core *core, struct job *job, const struct core
     life_link_cluster(core, job, parts, nparts);
     cluster_enter(core, job, level);
     cluster_touch(core, job);
-    restore_parts(job);
+    restore_parts(core, job);
     if (job->info.state == JOB_STARTING) {
         job->deadline_ms = core->now_ms + core->options.start_timeout_ms;
         list_append(&core->starting, &job->in_start);

@@ -24,20 +24,22 @@ const char *job_state_name(enum job_state state);
 
 /* Why a queued job is not eligible (DESIGN rule 4), or why a job ended. Codes are stable words, shown to users and stored. */
 enum reason {
-    REASON_NONE,            /* "" */
-    REASON_WAITING,         /* queued: eligible, waits for the allocator or behind the head */
-    REASON_HELD,            /* queued: held by owner or administrator */
-    REASON_AT_LIMIT,        /* queued: its user has as many jobs in clusters as he may (core_options.user_running) */
-    REASON_TOO_FEW_UP,      /* queued: more processors asked than are up and undrained now (or than --hosts leaves) */
-    REASON_LEASE,           /* queued: a lost host may still run the last attempt; see core_job.lost */
-    REASON_EXITED,          /* done: the command ended by itself (see exit status and signal) */
-    REASON_KILLED,          /* done: ekill */
-    REASON_CANCELLED,       /* cancelled: ecancel */
-    REASON_HOST_LOST,       /* done: a host of its cluster went down */
-    REASON_START_FAILED,    /* done: command, directory, output file, group...: the text says which */
-    REASON_START_TIMEOUT,   /* done: not all hosts confirmed in time */
-    REASON_PVM_FAILED,      /* done: its virtual machine could not start, or a pvmd died */
-    REASON_LOST,            /* done: the host no longer knows the job (its supervisor was killed) */
+    REASON_NONE,           /* "" */
+    REASON_WAITING,        /* queued: eligible, waits for the allocator or behind the head */
+    REASON_HELD,           /* queued: held by owner or administrator */
+    REASON_AT_LIMIT,       /* queued: its user has as many jobs in clusters as he may (core_options.user_running) */
+    REASON_TOO_FEW_UP,     /* queued: more processors asked than are up and undrained now (or than --hosts leaves) */
+    REASON_LEASE,          /* queued: a lost host may still run the last attempt; see core_job.lost */
+    REASON_AWAITING_HOSTS, /* queued: the core was restarted, and nothing is allocated before the hosts of before are
+                              back; see gather_ms */
+    REASON_EXITED,         /* done: the command ended by itself (see exit status and signal) */
+    REASON_KILLED,         /* done: ekill */
+    REASON_CANCELLED,      /* cancelled: ecancel */
+    REASON_HOST_LOST,      /* done: a host of its cluster went down */
+    REASON_START_FAILED,   /* done: command, directory, output file, group...: the text says which */
+    REASON_START_TIMEOUT,  /* done: not all hosts confirmed in time */
+    REASON_PVM_FAILED,     /* done: its virtual machine could not start, or a pvmd died */
+    REASON_LOST,           /* done: the host no longer knows the job (its supervisor was killed) */
     REASON_COUNT
 };
 const char *reason_name(enum reason reason);
@@ -57,9 +59,11 @@ struct core_options {
     int64_t resend_ms;             /* unconfirmed orders, opens and ends are sent again after this */
     uint32_t user_running;         /* jobs of one user that may have clusters at a time; 0: any number */
     int64_t lease_ms;              /* a host without contact for so long ends what runs there of a job with requeue */
+    int64_t gather_ms; /* after a restart: so long nothing is allocated while hosts that were up before are awaited; 0:
+                          at once */
     uint64_t seed;
 };
-/* D = 3, v2, t = 0.75, F = 6 s, S = 2 s, start 30 s, resend 2 s, lease 120 s. */
+/* D = 3, v2, t = 0.75, F = 6 s, S = 2 s, start 30 s, resend 2 s, lease 120 s, gather 10 s. */
 void core_options_default(struct core_options *options);
 /* From the last contact with a lost host to the next attempt: the lease and a margin, for clocks that run unevenly (together less
  * than a tenth) and for the end itself. */
@@ -77,20 +81,22 @@ int core_host_by_name(const struct core *core, const char *name); /* -1: unknown
 
 /* ---- events ---- */
 enum event_type {
-    EVENT_SUBMIT,        /* client: a new job. Answered with ANSWER. */
-    EVENT_CANCEL,        /* client: remove a queued or held job. Answered. */
-    EVENT_KILL,          /* client: end a starting or running job. Answered. */
-    EVENT_HOLD,          /* client: Answered. */
-    EVENT_RELEASE,       /* client: Answered. */
-    EVENT_DRAIN,         /* administrator: host takes no new jobs. Answered. */
-    EVENT_UNDRAIN,       /* Answered. */
-    EVENT_HOST_UP,       /* an rsd has said hello: its cpus, what it has (jobs), its generation. On a host that is up: its rsd has
-                            reconnected; what the host no longer has is lost, what is not confirmed is sent again */
-    EVENT_HOST_SILENT,   /* suspect: its link is cut, or says nothing; it is not given up yet. Takes no new jobs until EVENT_HOST_UP or
-                            EVENT_HOST_HEARD, those that it has live on. Nothing is sent to it */
+    EVENT_SUBMIT,  /* client: a new job. Answered with ANSWER. */
+    EVENT_CANCEL,  /* client: remove a queued or held job. Answered. */
+    EVENT_KILL,    /* client: end a starting or running job. Answered. */
+    EVENT_HOLD,    /* client: Answered. */
+    EVENT_RELEASE, /* client: Answered. */
+    EVENT_DRAIN,   /* administrator: host takes no new jobs. Answered. */
+    EVENT_UNDRAIN, /* Answered. */
+    EVENT_HOST_UP, /* an rsd has said hello: its cpus, what it has (jobs), its generation. On a host that is up: its rsd
+                      has reconnected; what the host no longer has is lost, what is not confirmed is sent again */
+    EVENT_HOST_SILENT,   /* suspect: its link is cut, or says nothing; it is not given up yet. Takes no new jobs until
+                            EVENT_HOST_UP or   EVENT_HOST_HEARD, those that it has live on, and who needs it keeps his turn.
+                            Nothing is sent to it */
     EVENT_HOST_HEARD,    /* a silent host is heard again over the same link */
-    EVENT_HOST_DOWN,     /* the host is given up (not: its link was cut): its jobs end everywhere with REASON_HOST_LOST, those with
-                            requeue go back into the queue. Also after a restart for a host that does not come back */
+    EVENT_HOST_DOWN,     /* the host is given up (not: its link was cut): its jobs end everywhere with REASON_HOST_LOST,
+                            those with     requeue go back into the queue. Also after a restart for a host that does not come
+                            back */
     EVENT_REPORT,        /* utilisation of a host */
     EVENT_ORDERED,       /* host has applied the order of this generation */
     EVENT_OPENED,        /* host has made the job's group */
@@ -99,8 +105,9 @@ enum event_type {
     EVENT_LAUNCH_FAILED, /* it could not (reason, text) */
     EVENT_EXITED,        /* one of the job's processes (rank) ended: with each the rank of its processor, else 0 */
     EVENT_ABORT,         /* the shell: the job cannot go on (reason, text), e.g. a pvmd died */
-    EVENT_EMPTY,         /* host: the job's group is empty and removed, or was never there. Unasked for a job that runs: it is lost */
-    EVENT_TICK,          /* the time asked for by ACTION_TIMER has come; harmless at any time */
+    EVENT_EMPTY, /* host: the job's group is empty and removed, or was never there. Unasked for a job that runs: it is
+                    lost */
+    EVENT_TICK,  /* the time asked for by ACTION_TIMER has come; harmless at any time */
     EVENT_TYPE_COUNT
 };
 
@@ -166,19 +173,21 @@ struct event {
 
 /* ---- actions ---- */
 enum action_type {
-    ACTION_ANSWER,   /* tell the client: result, job */
-    ACTION_PERSIST,  /* the job's row has changed: write what core_job() says now. ANSWER, OPEN, LAUNCH and TAKEN wait for the commit of
-                        every PERSIST before them, also of earlier steps; ORDER and END do not. */
-    ACTION_ORDER,    /* host: the whole list, generation. Answered by ORDERED; sent again until then */
-    ACTION_OPEN,     /* host: make the job's group on these cpus; only when an order >= generation is applied. Answered by OPENED or
-                        OPEN_FAILED, also when it is open already; sent again until then */
-    ACTION_LAUNCH,   /* all hosts have opened: start the job's processes, those that core_job() does not count as exited. Once per attempt;
-                        after a restart of the core perhaps again, so start orders carry (job, attempt) and are idempotent */
-    ACTION_END,      /* host: TERM, grace, kill; report EMPTY. Also for a job that the core no longer knows, and for one that the host
-                        does not know: EMPTY at once. Final on that host: an OPEN of the same attempt that arrives later is answered EMPTY.
-                        Sent again until EMPTY */
-    ACTION_TAKEN,    /* host: the exit of this rank is recorded, or of no interest: forget it (ACK) */
-    ACTION_TIMER,    /* send EVENT_TICK at at_ms (replaces an earlier one) */
+    ACTION_ANSWER,  /* tell the client: result, job */
+    ACTION_PERSIST, /* the job's row has changed: write what core_job() says now. ANSWER, OPEN, LAUNCH and TAKEN wait
+                       for the commit of every PERSIST before them, also of earlier steps; ORDER and END do not. */
+    ACTION_PERSIST_HOST, /* the host's row has changed: write core_host()->row. Counts as a PERSIST */
+    ACTION_ORDER,        /* host: the whole list, generation. Answered by ORDERED; sent again until then */
+    ACTION_OPEN,   /* host: make the job's group on these cpus; only when an order >= generation is applied. Answered by
+                      OPENED or   OPEN_FAILED, also when it is open already; sent again until then */
+    ACTION_LAUNCH, /* all hosts have opened: start the job's processes, those that core_job() does not count as exited.
+                      Once per attempt; after a restart of the core perhaps again, so start orders carry (job, attempt)
+                      and are idempotent */
+    ACTION_END, /* host: TERM, grace, kill; report EMPTY. Also for a job that the core no longer knows, and for one that
+                   the host does not know: EMPTY at once. Final on that host: an OPEN of the same attempt that arrives
+                   later is answered EMPTY. Sent again until EMPTY */
+    ACTION_TAKEN, /* host: the exit of this rank is recorded, or of no interest: forget it (ACK) */
+    ACTION_TIMER, /* send EVENT_TICK at at_ms (replaces an earlier one) */
     ACTION_TYPE_COUNT
 };
 
@@ -275,19 +284,27 @@ struct core_user core_user(const struct core *core, uint32_t uid);
 
 struct core_survey { /* the processors that a job may use, and why they take none now */
     uint32_t up, full;
+    uint32_t unheard;          /* their host is suspect, or was up before a restart */
     uint32_t busy, unmeasured; /* v2: above the threshold; no report that counts yet */
 };
 /* Whether the job is the head of the eligible and the allocator refuses it; then survey says why. */
 bool core_survey(const struct core *core, uint64_t id, struct core_survey *survey);
 
+struct core_host_row { /* what a restarted core must know of a host */
+    bool up;           /* up or suspect, not given up: it is expected to come back */
+    bool drained;
+    int ncpus; /* with up: that new jobs may use when it comes */
+};
+
 struct core_host {
     const char *name;
+    struct core_host_row row; /* to be stored; changes are told by ACTION_PERSIST_HOST */
     bool up, drained;
     bool silent;                   /* up, but suspect: its link is cut or says nothing */
     bool closed;                   /* came up so */
     bool known;                    /* has been up since the core was made: its cpus are known */
     bool no_lease;                 /* as it said when it came up */
-    bool awaited;                  /* has restored jobs and has been neither up nor down since */
+    bool awaited; /* was up before a restart, or has restored jobs, and has been neither up nor down since */
     const int *cpus;
     int ncpus;
     int leftovers;                 /* groups of past jobs that it has not reported empty; takes no new jobs until 0 */
@@ -299,6 +316,11 @@ const struct core_host *core_host(const struct core *core, int host); /* NULL pa
 /* ---- restart (used by recovery; the shell feeds what the store holds before the first event) ---- */
 void core_set_next(struct core *core, uint64_t next_job, uint64_t next_allocation);
 uint64_t core_next_id(const struct core *core);
+/* Put back what the store holds of a host; before its first event and its first job. One that was up is awaited: it
+ * counts as supply until EVENT_HOST_UP or EVENT_HOST_DOWN, and until no host is awaited, or gather_ms have passed since
+ * now_ms, nothing is allocated: else who comes later and asks for less would pass while hosts come back one by one.
+ * Returns 0 or -EINVAL. */
+int core_restore_host(struct core *core, int host, const struct core_host_row *saved, int64_t now_ms);
 /* Put back a queued, held, starting, running or ending job; everything is copied, text may be NULL. Leases count from now_ms; timers
  * are armed by the first event, so send EVENT_TICK when all are back. Those with a cluster (processors,
  * attempt, allocation, exits as core_job said) come in the order of allocation; their level follows from it. Hosts that hold one are

@@ -1,5 +1,5 @@
-/* emit.c - what a step owes becomes actions, in this order: rows to write; for each host its order, then its OPENs and
- * ENDs; launches; the answer to the sender of the event; the timer.
+/* emit.c - what a step owes becomes actions, in this order: rows to write, of hosts and of jobs; for each host its
+ * order, then its OPENs and ENDs; launches; the answer to the sender of the event; the timer.
  *
  * Decisions are made by then and must not be undone, so memory that runs out here only postpones: what is owed stays
  * marked, and a timer asks for another step. Room for what may not be postponed (the rows owed so far, that of the
@@ -21,9 +21,18 @@ void emit_owe_persist(struct core *core, struct job *job)
     core->npersist++;
 }
 
+void emit_owe_row(struct core *core, struct host *host)
+{
+    if (node_linked(&host->in_rows))
+        return;
+    list_append(&core->rows, &host->in_rows);
+    core->nrows++;
+}
+
+/* An event that is answered changes one row of its own, a job's or a host's. */
 int emit_reserve(struct core *core, struct actions *actions)
 {
-    return actions_reserve(actions, core->npersist + 1 + TAIL);
+    return actions_reserve(actions, core->nrows + core->npersist + 1 + TAIL);
 }
 
 /* One action more that leaves room for the tail; NULL: memory. */
@@ -39,6 +48,21 @@ static struct action *push(struct actions *actions, enum action_type type, const
         action->attempt = job->info.attempt;
     }
     return action;
+}
+
+static bool emit_rows(struct core *core, struct actions *actions)
+{
+    struct node *node;
+
+    while ((node = list_first(&core->rows)) != NULL) {
+        struct action *action = push(actions, ACTION_PERSIST_HOST, NULL);
+        if (action == NULL)
+            return false;
+        action->host = LIST_ITEM(node, struct host, in_rows)->index;
+        list_remove(node);
+        core->nrows--;
+    }
+    return true;
 }
 
 static bool emit_jobs(struct core *core, struct actions *actions)
@@ -224,6 +248,8 @@ static void emit_timer(struct core *core, struct actions *actions, bool all)
         at_ms = LIST_ITEM(starting, struct job, in_start)->deadline_ms;
     if (core->lease_check_ms < at_ms)
         at_ms = core->lease_check_ms;
+    if (host_gathering(core) && core->gather_until_ms < at_ms)
+        at_ms = core->gather_until_ms;
     if (at_ms >= core->timer_ms)
         return;
     core->timer_ms = at_ms;
@@ -232,7 +258,8 @@ static void emit_timer(struct core *core, struct actions *actions, bool all)
 
 void emit_all(struct core *core, const struct event *event, struct actions *actions)
 {
-    bool all = emit_jobs(core, actions) && emit_hosts(core, actions) && emit_launches(core, actions);
+    bool all = emit_rows(core, actions) && emit_jobs(core, actions) && emit_hosts(core, actions) &&
+               emit_launches(core, actions);
 
     emit_reply(core, event, actions);
     emit_timer(core, actions, all);

@@ -78,6 +78,16 @@ int core_add_host(struct core *core, const char *name)
     return host->index;
 }
 
+/* A host that is cut or silent comes back mostly within a second: who needs it keeps his turn until it is given up. */
+uint64_t host_supply(const struct host *host)
+{
+    if (host->info.drained || host->info.closed)
+        return 0;
+    if (host->info.up)
+        return (uint64_t)host->info.ncpus;
+    return host->info.awaited && host->expected_cpus > 0 ? (uint64_t)host->expected_cpus : 0;
+}
+
 bool host_usable(const struct host *host)
 {
     return host->info.up && !host->info.drained && !host->info.silent && !host->info.closed;
@@ -86,6 +96,73 @@ bool host_usable(const struct host *host)
 bool host_allocatable(const struct host *host)
 {
     return host_usable(host) && host->info.leftovers == 0;
+}
+
+/* ---- what is counted and stored of it ---- */
+
+/* One that had nothing for new jobs is not waited for. */
+static bool delays_allocations(const struct host *host)
+{
+    return host->info.awaited && !host->info.drained && host->expected_cpus != 0;
+}
+
+/* Around each change of what these look at. */
+static void take_out(struct core *core, const struct host *host)
+{
+    core->supply_cpus -= host_supply(host);
+    core->nawaited -= delays_allocations(host);
+}
+
+static void put_in(struct core *core, struct host *host)
+{
+    struct core_host_row row = {.drained = host->info.drained, .up = host->info.up || host->info.awaited};
+
+    core->supply_cpus += host_supply(host);
+    core->nawaited += delays_allocations(host);
+    if (row.up && !host->info.closed)
+        row.ncpus = host->info.up ? host->info.ncpus : host->expected_cpus > 0 ? host->expected_cpus : 0;
+    if (row.up == host->info.row.up && row.drained == host->info.row.drained && row.ncpus == host->info.row.ncpus)
+        return;
+    host->info.row = row;
+    emit_owe_row(core, host);
+}
+
+bool host_gathering(const struct core *core)
+{
+    return core->nawaited > 0 && core->now_ms < core->gather_until_ms;
+}
+
+static void await(struct core *core, struct host *host, int expected_cpus)
+{
+    take_out(core, host);
+    host->info.awaited = true;
+    host->expected_cpus = expected_cpus;
+    put_in(core, host);
+    if (core->gather_until_ms == 0)
+        core->gather_until_ms = core->now_ms + core->options.gather_ms;
+}
+
+void host_await(struct core *core, struct host *host)
+{
+    if (!host->info.up && !host->info.awaited)
+        await(core, host, -1);
+}
+
+int core_restore_host(struct core *core, int index, const struct core_host_row *saved, int64_t now_ms)
+{
+    struct host *host;
+
+    if (index < 0 || index >= core->nhosts || now_ms < core->now_ms || saved->ncpus < 0 || saved->ncpus > CORE_MAX_CPUS)
+        return -EINVAL;
+    host = core->hosts[index];
+    if (host->info.known || host->info.awaited)
+        return -EINVAL;
+    core->now_ms = now_ms;
+    host->info.row = *saved;
+    host->info.drained = saved->drained; /* nothing of it is counted yet */
+    if (saved->up)
+        await(core, host, saved->ncpus);
+    return 0;
 }
 
 /* ---- what is owed ---- */
@@ -187,11 +264,6 @@ void host_drop_leftover(struct core *core, struct host *host, uint64_t job, uint
 
 /* ---- up ---- */
 
-static uint64_t count_usable(const struct host *host)
-{
-    return host_usable(host) ? (uint64_t)host->info.ncpus : 0;
-}
-
 int host_reserve_slots(struct host *host, int nslots)
 {
     struct processor *processors;
@@ -221,7 +293,7 @@ int host_reserve_slots(struct host *host, int nslots)
 
 static void set_cpus(struct core *core, struct host *host, const int *cpus, int ncpus, bool closed)
 {
-    core->usable_cpus -= count_usable(host);
+    take_out(core, host);
     if (host->info.known)
         core->known_cpus -= (uint64_t)host->info.ncpus;
     else
@@ -235,10 +307,10 @@ static void set_cpus(struct core *core, struct host *host, const int *cpus, int 
     host->info.ncpus = ncpus;
     host->info.known = true;
     host->info.up = true;
-    host->info.silent = false;
+    host->info.silent = host->info.awaited = false;
     host->info.closed = closed;
     core->known_cpus += (uint64_t)ncpus;
-    core->usable_cpus += count_usable(host);
+    put_in(core, host);
 }
 
 static int compare_holdings(const void *a, const void *b) /* also of struct leftover, which begins with one */
@@ -395,7 +467,6 @@ int host_up(struct core *core, const struct event *event)
         host->info.generation = event->u.up.generation;
     host->info.applied = event->u.up.generation;
     host->reported = false;
-    host->info.awaited = false;
     host->info.no_lease = event->u.up.no_lease;
     reconcile(core, host, event);
     host_owe_order(core, host);
@@ -411,10 +482,8 @@ int host_silent(struct core *core, const struct event *event)
 
     if (!host->info.up)
         return 0;
-    core->usable_cpus -= count_usable(host);
     host->info.silent = true;
     host->reported = false;
-    queue_changed_supply(core);
     return 0;
 }
 
@@ -425,9 +494,8 @@ int host_heard(struct core *core, const struct event *event)
     if (!host->info.silent)
         return 0;
     host->info.silent = false;
-    core->usable_cpus += count_usable(host);
     host_owe(core, host); /* all that was marked meanwhile */
-    queue_changed_supply(core);
+    queue_changed_space(core, UINT32_MAX);
     return 0;
 }
 
@@ -444,8 +512,9 @@ int host_down(struct core *core, const struct event *event)
 
     if (!host->info.up && !host->info.awaited)
         return 0;
-    core->usable_cpus -= count_usable(host);
+    take_out(core, host);
     host->info.up = host->info.silent = host->info.closed = host->info.awaited = host->reported = false;
+    put_in(core, host);
     host->info.leftovers = 0;
     host->contact_ms = core->now_ms - silence_of(core, event);
     lease_host_down(core, host);
@@ -465,9 +534,9 @@ int host_drain(struct core *core, const struct event *event)
 {
     struct host *host = core->hosts[event->host];
 
-    core->usable_cpus -= count_usable(host);
+    take_out(core, host);
     host->info.drained = event->type == EVENT_DRAIN;
-    core->usable_cpus += count_usable(host);
+    put_in(core, host);
     queue_changed_supply(core);
     core->reply.answered = true;
     core->reply.answer = ANSWER_OK;

@@ -97,6 +97,8 @@ struct host {
     bool order, order_again; /* a new order is owed; the last one is owed again */
     struct node in_work;     /* core->work: something is owed to it */
     struct node in_waiting;  /* core->waiting: something may be unconfirmed */
+    struct node in_rows;     /* core->rows: info.row is to be written */
+    int expected_cpus;       /* awaited: that it had before the restart for new jobs; -1: not known */
     int64_t check_ms;        /* when to look */
     int64_t contact_ms;      /* the last one before it went down */
 };
@@ -133,7 +135,9 @@ struct core {
     int nhosts, hosts_capacity;
     int unknown_hosts;    /* never up so far */
     uint64_t known_cpus;  /* of all others */
-    uint64_t usable_cpus; /* of those up and undrained */
+    uint64_t supply_cpus; /* of those that count for who may wait for them */
+    int nawaited;         /* hosts for which an allocation waits after a restart ... */
+    int64_t gather_until_ms; /* ... until then */
 
     struct index_entry *index; /* by id */
     size_t nindex, index_capacity, nforgotten;
@@ -148,8 +152,8 @@ struct core {
     struct job **heap;    /* level.c; room for all active jobs */
     size_t nheap, heap_capacity;
 
-    struct list persist, launch, work, waiting;
-    size_t npersist;
+    struct list persist, launch, work, waiting, rows;
+    size_t npersist, nrows;
     struct list leases;     /* jobs with claims */
     int64_t lease_check_ms; /* no claim ends earlier */
     int64_t timer_ms;       /* of the last ACTION_TIMER; INT64_MAX: none */
@@ -231,7 +235,11 @@ int host_down(struct core *core, const struct event *event);
 int host_drain(struct core *core, const struct event *event);
 int host_report(struct core *core, const struct event *event);
 int host_ordered(struct core *core, const struct event *event);
-bool host_usable(const struct host *host);      /* up and undrained */
+uint64_t
+host_supply(const struct host *host);      /* processors that a job may wait for: up or suspect or awaited, undrained */
+bool host_usable(const struct host *host); /* up, heard and undrained */
+void host_await(struct core *core, struct host *host); /* after a restart; nothing for one that is up */
+bool host_gathering(const struct core *core);          /* nothing is allocated yet */
 bool host_allocatable(const struct host *host); /* ... and without leftovers */
 int host_add_leftover(struct core *core, struct host *host, uint64_t job,
                       uint32_t attempt); /* sends END until it is empty */
@@ -269,6 +277,7 @@ void lease_check(struct core *core);                                           /
 
 /* ---- emit.c: owed things become actions ---- */
 void emit_owe_persist(struct core *core, struct job *job);
+void emit_owe_row(struct core *core, struct host *host);
 int emit_reserve(struct core *core, struct actions *actions); /* room for what may not fail */
 void emit_all(struct core *core, const struct event *event, struct actions *actions);
 

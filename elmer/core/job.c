@@ -27,6 +27,7 @@ static const char *const reason_names[REASON_COUNT] = {
     [REASON_AT_LIMIT] = "at-limit",
     [REASON_TOO_FEW_UP] = "too-few-up",
     [REASON_LEASE] = "lease",
+    [REASON_AWAITING_HOSTS] = "awaiting-hosts",
     [REASON_EXITED] = "exited",
     [REASON_KILLED] = "killed",
     [REASON_CANCELLED] = "cancelled",

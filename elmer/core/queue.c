@@ -95,18 +95,15 @@ uint32_t queue_ahead(struct core *core, const struct job *job)
     return (uint32_t)(job->position - QUEUED(queue->jobs.head.next)->position); /* the queue has job at least */
 }
 
-/* So many processors are up and undrained. */
+/* So many processors are up, or may be again in a moment, and undrained. */
 static bool has_supply(const struct core *core, const struct job *job)
 {
     uint64_t cpus = 0;
 
     if (job->hosts == NULL)
-        return job->info.nprocs <= core->usable_cpus;
-    for (int i = 0; i < job->info.nhosts && cpus < job->info.nprocs; i++) {
-        const struct host *host = core->hosts[job->hosts[i]];
-        if (host_usable(host))
-            cpus += (uint64_t)host->info.ncpus;
-    }
+        return job->info.nprocs <= core->supply_cpus;
+    for (int i = 0; i < job->info.nhosts && cpus < job->info.nprocs; i++)
+        cpus += host_supply(core->hosts[job->hosts[i]]);
     return cpus >= job->info.nprocs;
 }
 
@@ -123,7 +120,9 @@ enum reason queue_reason(const struct core *core, const struct job *job)
         return REASON_LEASE;
     if (!has_supply(core, job))
         return REASON_TOO_FEW_UP;
-    return user_at_limit(core, job->user) ? REASON_AT_LIMIT : REASON_WAITING;
+    if (user_at_limit(core, job->user))
+        return REASON_AT_LIMIT;
+    return host_gathering(core) ? REASON_AWAITING_HOSTS : REASON_WAITING;
 }
 
 /* Whether so many processors may exist on these hosts, as far as known. A host that has never been up may have any
@@ -168,11 +167,14 @@ void queue_changed_space(struct core *core, uint32_t gained)
         queue->missing -= gained;
 }
 
-/* Memory that runs out leaves the cursor where it is: the next step tries again. */
+/* Memory that runs out leaves the cursor where it is: the next step tries again. The same while hosts are gathered:
+ * what the cursor says stays true. */
 void queue_run(struct core *core)
 {
     struct queue *queue = &core->queue;
 
+    if (host_gathering(core))
+        return;
     while (queue->cursor != NULL && !queue->refused) {
         struct job *job = queue->cursor;
         int64_t missing;

@@ -78,7 +78,7 @@ static void hear_up(struct world *world, const struct event *event)
     struct seen_host *host = &world->seen_hosts[event->host];
 
     host->up = true;
-    host->silent = host->reported = false;
+    host->silent = host->reported = host->awaited = false;
     host->closed = event->u.up.closed;
     host->ncpus = event->u.up.ncpus;
     memcpy(host->cpus, event->u.up.cpus, (size_t)host->ncpus * sizeof(int));
@@ -126,7 +126,7 @@ void judge_before(struct world *world, const struct event *event)
         host->silent = false;
         break;
     case EVENT_HOST_DOWN:
-        host->up = host->silent = host->reported = false;
+        host->up = host->silent = host->reported = host->awaited = host->closed = false;
         host->ndirty = 0;
         break;
     case EVENT_DRAIN:
@@ -226,16 +226,23 @@ static void look_again(struct world *world)
 void judge_restart(struct world *world)
 {
     look_again(world);
+    world->restarted_ms = world->now_ms;
     for (int h = 0; h < world->nhosts; h++) {
         struct seen_host *host = &world->seen_hosts[h];
-        host->up = host->silent = host->reported = host->drained = false;
+        host->up = host->silent = host->reported = host->closed = false;
+        host->drained = world->host_rows[h].drained; /* who drained it was answered when that was on disk */
+        host->awaited = world->host_rows[h].up;
+        host->expected = world->host_rows[h].up ? world->host_rows[h].ncpus : -1;
+        world->hosts[h].drained = host->drained;
         world->seen_hosts[h].ndirty = 0;
         world->seen_hosts[h].last = (struct sim_order){.generation = 0};
     }
     for (int i = 0; i < world->nseen; i++) {
         struct seen_job *job = &world->seen[i];
-        for (uint32_t k = 0; has_cluster(job->state) && k < job->nprocs; k++)
+        for (uint32_t k = 0; has_cluster(job->state) && k < job->nprocs; k++) {
             world->seen_hosts[job->processors[k].host].changed_ms[job->processors[k].cpu] = world->now_ms;
+            world->seen_hosts[job->processors[k].host].awaited = true;
+        }
     }
 }
 
@@ -379,7 +386,8 @@ void judge_action(struct world *world, const struct action *action)
 {
     const struct seen_host *host = action->host >= 0 ? &world->seen_hosts[action->host] : NULL;
 
-    if (host != NULL && (!host->up || (host->silent && action->type != ACTION_TAKEN)) && action->type != ACTION_ANSWER)
+    if (host != NULL && (!host->up || (host->silent && action->type != ACTION_TAKEN)) &&
+        action->type != ACTION_ANSWER && action->type != ACTION_PERSIST_HOST)
         world_fail(world, "action %d for host %d, which cannot hear it", (int)action->type, action->host);
     switch ((int)action->type) {
     case ACTION_ORDER:
@@ -412,6 +420,24 @@ static bool usable(const struct seen_host *host)
     return host->up && !host->silent && !host->drained && !host->closed;
 }
 
+/* What a job may wait for: also a host that is suspect, or was up before a restart, until it is given up. */
+static uint32_t supply(const struct seen_host *host)
+{
+    if (host->drained || host->closed || (!host->up && !host->awaited))
+        return 0;
+    return host->up ? (uint32_t)host->ncpus : host->expected > 0 ? (uint32_t)host->expected : 0;
+}
+
+static bool gathering(const struct world *world)
+{
+    for (int h = 0; h < world->nhosts; h++) {
+        const struct seen_host *host = &world->seen_hosts[h];
+        if (host->awaited && !host->drained && host->expected != 0)
+            return world->now_ms < world->restarted_ms + world->options.gather_ms;
+    }
+    return false;
+}
+
 /* Jobs of this user with clusters, without the one that has just got it. */
 static uint32_t running_before(const struct world *world, uint32_t uid, const struct seen_job *newest)
 {
@@ -435,8 +461,8 @@ static bool eligible(const struct world *world, const struct seen_job *job, cons
     if (job->claimed || at_limit(world, job->uid, newest))
         return false;
     for (int h = 0; h < world->nhosts; h++)
-        if (usable(&world->seen_hosts[h]) && (!job->restricted || (job->hosts & 1u << h) != 0))
-            cpus += (uint32_t)world->seen_hosts[h].ncpus;
+        if (!job->restricted || (job->hosts & 1u << h) != 0)
+            cpus += supply(&world->seen_hosts[h]);
     return cpus >= job->nprocs;
 }
 
@@ -511,6 +537,8 @@ static void judge_processors(struct world *world, const struct seen_job *job)
 
 static void judge_allocation(struct world *world, const struct seen_job *job)
 {
+    if (gathering(world))
+        world_fail(world, "job %llu is allocated while hosts that were up before the restart are awaited", ID(job));
     for (int i = 0; i < world->nseen && world->seen[i].id < job->id; i++)
         if (world->seen[i].state == JOB_QUEUED && eligible(world, &world->seen[i], job))
             world_fail(world, "job %llu overtakes the eligible job %llu", ID(job), ID(&world->seen[i]));

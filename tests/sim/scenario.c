@@ -2,7 +2,8 @@
  * told as a timeline, which is compared with a golden text beside the script.
  *
  * One command a line, 10 ms apart; '#' begins a comment, which is repeated in the timeline:
- *   levels D | allocator v1|v2 | settle MS | fresh MS | start-timeout MS | user-running N | lease MS    before hosts
+ *   levels D | allocator v1|v2 | settle MS | fresh MS | start-timeout MS | user-running N | lease MS | gather MS
+ *                                       before hosts
  *   hosts NAME:CPUS...                  they are up at once
  *   verbose                             tell the actions for hosts too
  *   submit JOB N [each] [by UID] [requeue] [on HOST...]    kill|hold|release|cancel JOB
@@ -246,6 +247,8 @@ static void set_option(struct play *play)
         options->fresh_ms = number(play, 1);
     else if (is(play, 0, "lease"))
         options->lease_ms = number(play, 1);
+    else if (is(play, 0, "gather"))
+        options->gather_ms = number(play, 1);
     else if (is(play, 0, "start-timeout"))
         options->start_timeout_ms = number(play, 1);
     else if (is(play, 0, "user-running"))
@@ -436,6 +439,7 @@ static const struct {
     {"start-timeout", set_option, true},
     {"user-running", set_option, true},
     {"lease", set_option, true},
+    {"gather", set_option, true},
     {"hosts", begin, true},
     {"verbose", make_verbose, true},
     {"submit", submit, false},

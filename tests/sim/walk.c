@@ -20,8 +20,8 @@ static const char *const event_names[EVENT_TYPE_COUNT] = {
     "submit",      "cancel",      "kill",          "hold",      "release", "drain",   "undrain",
     "host-up",     "host-silent", "host-heard",    "host-down", "report",  "ordered", "opened",
     "open-failed", "launched",    "launch-failed", "exited",    "abort",   "empty",   "tick"};
-static const char *const action_names[ACTION_TYPE_COUNT] = {"answer", "persist", "order", "open",
-                                                            "launch", "end",     "taken", "timer"};
+static const char *const action_names[ACTION_TYPE_COUNT] = {"answer", "persist", "persist-host", "order", "open",
+                                                            "launch", "end",     "taken",        "timer"};
 static const char *const answer_names[ANSWER_COUNT] = {"ok",          "refused-size",  "refused-hosts", "no-such-job",
                                                        "wrong-state", "not-permitted", "no-memory"};
 
@@ -270,6 +270,7 @@ static void draw_options(struct core_options *options, uint64_t seed, uint64_t w
     options->user_running = seed / 13 % 3 == 0 ? 1 + (uint32_t)(seed / 39 % 4) : 0;
     options->resend_ms = 500 + (int64_t)(seed / 11 % 2000);
     options->lease_ms = 1500 + (int64_t)(seed / 13 % 3000);
+    options->gather_ms = (int64_t)(seed / 17 % 6000);
 }
 
 static void draw_world(struct world *world)

@@ -195,11 +195,21 @@ static void free_row(struct sim_row *row)
 }
 
 /* One writer: rows are on disk in the order in which they were put. */
+static void put(struct world *world, struct message *message)
+{
+    int64_t done_ms = world->now_ms;
+
+    if (world->faults.disk_ms > 0)
+        done_ms += (int64_t)world_random(world, (uint32_t)world->faults.disk_ms);
+    if (done_ms > world->commit_ms)
+        world->commit_ms = done_ms;
+    world_post(world, message, world->commit_ms);
+}
+
 static void persist(struct world *world, uint64_t id)
 {
     const struct core_job *job = core_job(world->core, id);
     struct message message = {.kind = SHELL_COMMITTED, .host = -1, .row = calloc(1, sizeof(struct sim_row))};
-    int64_t done_ms = world->now_ms;
 
     if (message.row == NULL || job == NULL)
         abort();
@@ -209,17 +219,25 @@ static void persist(struct world *world, uint64_t id)
     message.row->job.exited = copy_of(job->exited, ((job->each ? job->nprocs : 1) + 7) / 8);
     message.row->job.hosts = copy_of(job->hosts, (size_t)job->nhosts * sizeof(int));
     message.row->job.lost = copy_of(job->lost, (size_t)job->nlost * sizeof(int));
-    if (world->faults.disk_ms > 0)
-        done_ms += (int64_t)world_random(world, (uint32_t)world->faults.disk_ms);
-    if (done_ms > world->commit_ms)
-        world->commit_ms = done_ms;
-    world_post(world, &message, world->commit_ms);
+    put(world, &message);
+}
+
+static void persist_host(struct world *world, int host)
+{
+    struct message message = {.kind = SHELL_COMMITTED, .host = host, .host_row = core_host(world->core, host)->row};
+
+    put(world, &message);
 }
 
 static void commit(struct world *world, struct message *message)
 {
-    uint64_t id = message->row->job.id;
+    uint64_t id;
 
+    if (message->row == NULL) {
+        world->host_rows[message->host] = message->host_row;
+        return;
+    }
+    id = message->row->job.id;
     if (id >= SIM_IDS) {
         world_fail(world, "too many jobs");
         return;
@@ -250,6 +268,9 @@ static void act(struct world *world, const struct action *action)
         break;
     case ACTION_PERSIST:
         persist(world, action->job);
+        break;
+    case ACTION_PERSIST_HOST:
+        persist_host(world, action->host);
         break;
     case ACTION_ORDER:
         send_order(world, action);
@@ -655,6 +676,8 @@ static struct core *restored_core(struct world *world)
     for (int h = 0; h < world->nhosts && core != NULL; h++)
         if (core_add_host(core, world->hosts[h].name) != h)
             world_fail(world, "restart: core_add_host() failed");
+        else if (core_restore_host(core, h, &world->host_rows[h], world->now_ms) != 0)
+            world_fail(world, "restart: core_restore_host() failed");
     for (int id = 0; id < SIM_IDS && n < SEEN_JOBS; id++)
         if (world->rows[id] != NULL)
             jobs[n++] = &world->rows[id]->job;
@@ -704,13 +727,10 @@ void world_restart_core(struct world *world)
     judge_restart(world);
     world_step(world, &tick);
     for (int h = 0; h < world->nhosts; h++) {
-        struct event event = {.type = EVENT_DRAIN, .host = h};
         world->hosts[h].heard_ms = world->now_ms;
         if (world_chance(world, 500))
             world->hosts[h].known_boot = 0;
         world_cut(world, h, 1000 + (int64_t)world_random(world, 4000));
-        if (world->hosts[h].drained)
-            world_step(world, &event);
     }
 }
 
@@ -723,7 +743,7 @@ int world_init(struct world *world, const struct core_options *options, uint64_t
     world->random = seed;
     world->coverage = coverage;
     world->faults.delay_ms = 1;
-    world->timer_ms = -1;
+    world->timer_ms = world->restarted_ms = -1;
     world->hash = 0xcbf29ce484222325u;
     world->core = core_create(options);
     actions_init(&world->actions);

@@ -131,6 +131,7 @@ struct message {
     struct sim_row *row;     /* owned */
     int64_t lease_ms, said_ms;
     int64_t begin_ms, end_ms;
+    struct core_host_row host_row; /* SHELL_COMMITTED with a host */
     double busy[SIM_CPUS], jobs[SIM_CPUS];
     int ncpus;
 };
@@ -174,6 +175,8 @@ struct seen_job {
 
 struct seen_host {
     bool up, silent, drained, closed;
+    bool awaited; /* since the last restart */
+    int expected; /* processors of an awaited one; -1: not known */
     int ncpus, cpus[SIM_CPUS];
     bool reported;
     int64_t report_begin_ms, report_end_ms;
@@ -210,6 +213,8 @@ struct world {
     int nseen;
     struct seen_host seen_hosts[SIM_HOSTS];
     struct sim_row *rows[SIM_IDS]; /* committed, by id; not of ended jobs */
+    struct core_host_row host_rows[SIM_HOSTS]; /* committed */
+    int64_t restarted_ms;                      /* -1: never */
     bool ended[SIM_IDS];
     struct sim_ran ran[SIM_IDS];
     int64_t commit_ms; /* of the last row put */

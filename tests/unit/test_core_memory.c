@@ -305,9 +305,12 @@ static void test_restore_fails(void **state)
     struct core *core;
     struct core_options options;
     const struct core_job *job;
+    struct event tick = {.type = EVENT_TICK, .now_ms = 2000};
+    struct actions actions;
     bool done = false;
 
     (void)state;
+    actions_init(&actions);
     fail_at = 1000000;
     begin(&story);
     up(&story, 0, 2, NULL, 0);
@@ -329,11 +332,14 @@ static void test_restore_fails(void **state)
         assert_true(done == (core_job(core, 1) != NULL));
         if (!done) /* and then it works */
             assert_int_equal(core_restore_job(core, job, 2000), 0);
+        assert_int_equal(core_step(core, &tick, &actions), 0);
+        actions_clear(&actions);
         if (core_check(core, text, sizeof(text)) != 0)
             fail_msg("%s", text);
         core_destroy(core);
         assert_in_range(i, 1, 30);
     }
+    actions_fini(&actions);
     core_destroy(story.core);
 }
 

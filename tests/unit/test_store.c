@@ -525,10 +525,10 @@ static void test_older_schema(void **state)
     store_put(bed->store, make_ended(1, 5000));
     await(bed, 1);
     close_store(bed);
-    sql(bed,
-        "ALTER TABLE state DROP COLUMN launched; ALTER TABLE state DROP COLUMN lease_ms; ALTER TABLE state DROP "
-        "COLUMN lost; DROP INDEX state_ended; DROP TABLE certificate; DELETE FROM migration WHERE version > 1; PRAGMA "
-        "user_version = 1");
+    sql(bed, "ALTER TABLE state DROP COLUMN launched; ALTER TABLE state DROP COLUMN lease_ms; ALTER TABLE state DROP "
+             "COLUMN lost; DROP TABLE host; DROP INDEX state_ended; DROP TABLE certificate; DELETE FROM migration "
+             "WHERE version > 1; PRAGMA "
+             "user_version = 1");
     if (open_store(bed, &err))
         fail_msg("%s", err.text);
     assert_int_equal(history(bed, INT64_MAX, "", 5), 1);
@@ -547,7 +547,7 @@ static void test_starting_in_an_older_schema(void **state)
     await(bed, 2);
     close_store(bed);
     sql(bed, "ALTER TABLE state DROP COLUMN launched; ALTER TABLE state DROP COLUMN lease_ms; ALTER TABLE state DROP "
-             "COLUMN lost; DELETE FROM migration WHERE version > 3; PRAGMA user_version = 3");
+             "COLUMN lost; DROP TABLE host; DELETE FROM migration WHERE version > 3; PRAGMA user_version = 3");
     if (open_store(bed, &err))
         fail_msg("%s", err.text);
     assert_int_equal(store_load(bed->store, collect, bed, &next_job, &next_allocation, &err), 0);
@@ -556,6 +556,35 @@ static void test_starting_in_an_older_schema(void **state)
     assert_false(bed->found[1]->launched);
     assert_int_equal(bed->found[0]->lease_ms, 0);
     drop_found(bed);
+    close_store(bed);
+}
+
+static void count_host(const struct host_row *host, void *data)
+{
+    struct bed *bed = data;
+    bed->answers++;
+    if (!strcmp(host->name, "ws1"))
+        assert_true(host->row.up && !host->row.drained && host->row.ncpus == 4);
+    else
+        assert_true(!strcmp(host->name, "ws2") && !host->row.up && host->row.drained && host->row.ncpus == 0);
+}
+
+/* The last row of each host counts. */
+static void test_hosts(void **state)
+{
+    struct bed *bed = *state;
+    struct err err;
+    struct host_row ws1 = {.name = "ws1", .row = {.up = true, .ncpus = 4}}, ws2 = {.name = "ws2", .row = ws1.row};
+    store_put_host(bed->store, &ws1);
+    store_put_host(bed->store, &ws2);
+    ws2.row = (struct core_host_row){.drained = true};
+    store_put_host(bed->store, &ws2);
+    await(bed, 3);
+    close_store(bed);
+    assert_int_equal(open_store(bed, &err), 0);
+    bed->answers = 0;
+    assert_int_equal(store_load_hosts(bed->store, count_host, bed, &err), 0);
+    assert_int_equal(bed->answers, 2);
     close_store(bed);
 }
 
@@ -623,6 +652,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_missing, setup, teardown),
         cmocka_unit_test_setup_teardown(test_odd_files, setup, teardown),
         cmocka_unit_test_setup_teardown(test_history, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_hosts, setup, teardown),
         cmocka_unit_test_setup_teardown(test_older_schema, setup, teardown),
         cmocka_unit_test_setup_teardown(test_starting_in_an_older_schema, setup, teardown),
         cmocka_unit_test_setup_teardown(test_certificates, setup, teardown),
