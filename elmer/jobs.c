@@ -7,6 +7,8 @@
 #include <string.h>
 #include <sys/random.h>
 
+#include "elmer/boot.h"
+#include "libelmer/base/clock.h"
 #include "libelmer/base/log.h"
 
 void jobs_init(struct jobs *jobs)
@@ -214,6 +216,9 @@ void job_glance(struct core *core, struct job *job, const struct core_job *state
                          .lost_ms = state->lost_ms};
     r->refused = core_survey(core, job->id, &r->survey);
     memcpy(r->level_ms, state->level_ms, sizeof(r->level_ms));
+    r->accounted_mono_ms = state->level_until_ms;
+    r->accounted_ms = wall_now().ms - (mono_ms(mono_now()) - state->level_until_ms);
+    r->boot = boot_number();
 }
 
 struct record *job_record(struct core *core, struct job *job, const struct core_job *state, bool with_json)

@@ -9,6 +9,7 @@ struct record *record_create(void)
     struct record *record = mem_zalloc(sizeof(*record));
     record->level = CORE_NO_LEVEL;
     record->submitted_ms = record->started_ms = record->ended_ms = -1;
+    record->accounted_ms = record->accounted_mono_ms = -1;
     record->user = record->token = record->text = "";
     return record;
 }

@@ -54,7 +54,9 @@ struct record {
     const uint8_t *exited; /* as in struct core_job; NULL */
     size_t exited_size;
     int64_t started_ms, ended_ms;
-    int64_t level_ms[CORE_MAX_LEVELS];
+    int64_t level_ms[CORE_MAX_LEVELS];       /* up to ... */
+    int64_t accounted_ms, accounted_mono_ms; /* ... then: Unix time, and the monotonic clock of ... */
+    int64_t boot;                            /* ... this boot; 0: not known */
     const struct record_usage *usage;
     size_t nusage;
     int64_t lost_ms; /* as in struct core_job; not stored, as all below */

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "elmer/boot.h"
 #include "elmer/launch.h"
 #include "elmer/view.h"
 #include "libelmer/base/clock.h"
@@ -158,6 +159,18 @@ static struct core_job core_job_of(const struct record *r)
     return job;
 }
 
+/* Its level was the same while elmer was away. Within one start of the machine that is exact; after another one the
+ * wall clock must do, and one that was set back takes nothing away. */
+static void account_absence(const struct record *r, struct core_job *job)
+{
+    bool same_boot = r->boot && r->boot == boot_number();
+    int64_t since_ms = same_boot              ? daemon_now_ms() - r->accounted_mono_ms
+                       : r->accounted_ms >= 0 ? wall_now().ms - r->accounted_ms
+                                              : 0;
+    if (since_ms > 0 && r->level >= 0 && r->level < CORE_MAX_LEVELS)
+        job->level_ms[r->level] += since_ms;
+}
+
 /* Takes over the record. */
 static int restore(struct daemon *daemon, struct record *r, struct err *err)
 {
@@ -172,6 +185,8 @@ static int restore(struct daemon *daemon, struct record *r, struct err *err)
         put_back(r, missing);
         job = core_job_of(r);
     }
+    if (has_cluster(r))
+        account_absence(r, &job);
     fill_hosts(daemon, r, &job);
     fill_lost(daemon, r, &job);
     int code = core_restore_job(daemon->core, &job, daemon_now_ms());

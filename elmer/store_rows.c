@@ -13,7 +13,8 @@
 #define COLUMNS                                                                                                        \
     "SELECT id, uid, user, token, submitted_ms, minor, submission, state, reason, text, hosts, attempt, allocation, "  \
     "level, processors,"                                                                                               \
-    " exit_status, signal, exits, failed_rank, exited, started_ms, ended_ms, level_ms, launched, lease_ms, lost FROM " \
+    " exit_status, signal, exits, failed_rank, exited, started_ms, ended_ms, level_ms, launched, lease_ms, lost, "     \
+    "accounted_ms, accounted_mono_ms, boot FROM "                                                                      \
     "job JOIN state ON state.job = job.id "
 static const char *const queries[] = {
     [SQL_UNFINISHED] = COLUMNS "WHERE state NOT IN ('done', 'cancelled') ORDER BY id",
@@ -153,6 +154,9 @@ static int read_row(struct sql_reader *reader, sqlite3_stmt *s, struct record *r
     r->ended_ms = known(s, 21);
     r->launched = sqlite3_column_int(s, 23) != 0;
     r->lease_ms = sqlite3_column_int64(s, 24);
+    r->accounted_ms = known(s, 26);
+    r->accounted_mono_ms = known(s, 27);
+    r->boot = sqlite3_column_int64(s, 28);
     int code = wire_decode(json, strlen(json), (unsigned)sqlite3_column_int(s, 5), &r->submission, &inner);
     if (!code && r->submission.type != WIRE_submit)
         code = -EBADMSG;

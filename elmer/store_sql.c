@@ -45,9 +45,13 @@ static const char *const migrations[STORE_SCHEMA] = {
     "ALTER TABLE state ADD COLUMN lease_ms INTEGER NOT NULL DEFAULT 0;"
     "ALTER TABLE state ADD COLUMN lost TEXT;"
     "UPDATE state SET launched = 1 WHERE state = 'starting';",
-    /* up: was up and not given up, with so many processors for new jobs; drained: by an administrator */
+    /* up: was up and not given up, with so many processors for new jobs; drained: by an administrator. level_ms counts
+     * up to accounted_ms (Unix time), accounted_mono_ms of the boot with that number */
     "CREATE TABLE host(name TEXT PRIMARY KEY, up INTEGER NOT NULL, cpus INTEGER NOT NULL, drained INTEGER NOT NULL) "
-    "STRICT, WITHOUT ROWID;",
+    "STRICT, WITHOUT ROWID;"
+    "ALTER TABLE state ADD COLUMN accounted_ms INTEGER;"
+    "ALTER TABLE state ADD COLUMN accounted_mono_ms INTEGER;"
+    "ALTER TABLE state ADD COLUMN boot INTEGER;",
 };
 
 static int fail_with(sqlite3 *db, int code, int system, const char *what, struct err *err)
@@ -207,7 +211,7 @@ static const char *const statements[STATEMENTS] = {
     [PUT_JOB] = "INSERT INTO job VALUES(?, ?, ?, ?, ?, ?, ?) ON CONFLICT(id) DO NOTHING",
     /* news of a job that is no longer in the history are dropped */
     [PUT_STATE] = "INSERT OR REPLACE INTO state SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, "
-                  "?15, ?16, ?17, ?18, ?19, ?20 WHERE EXISTS (SELECT 1 FROM job WHERE id = ?1)",
+                  "?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23 WHERE EXISTS (SELECT 1 FROM job WHERE id = ?1)",
     [PUT_USAGE] =
         "INSERT OR REPLACE INTO usage SELECT ?1, ?2, ?3, ?4, ?5 WHERE EXISTS (SELECT 1 FROM job WHERE id = ?1)",
     [PUT_CERTIFICATE] = "INSERT OR REPLACE INTO certificate VALUES(?, ?, ?, ?, ?)",
@@ -336,6 +340,9 @@ static int put_state(struct sql_writer *w, const struct record *r, struct err *e
     sqlite3_bind_int(s, 18, r->launched);
     sqlite3_bind_int64(s, 19, r->lease_ms);
     bind_text(s, 20, lost);
+    bind_known(s, 21, r->accounted_ms);
+    bind_known(s, 22, r->accounted_mono_ms);
+    sqlite3_bind_int64(s, 23, r->boot);
     int code = run(w, PUT_STATE, err);
     free(processors);
     free(hosts);

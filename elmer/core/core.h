@@ -267,7 +267,8 @@ struct core_job {
                                       longer in the configuration */
     int nlost;
     int64_t lost_ms;               /* from now until it cannot any more, at the latest; -1: until a host that is up has ended it */
-    int64_t level_ms[CORE_MAX_LEVELS]; /* time from its allocation spent at each level, up to the last step */
+    int64_t level_ms[CORE_MAX_LEVELS]; /* time from its allocation spent at each level ... */
+    int64_t level_until_ms;            /* ... up to then, the last step */
 };
 /* Ended jobs are forgotten by core_forget() only. NULL: unknown. */
 const struct core_job *core_job(struct core *core, uint64_t id);

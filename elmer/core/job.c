@@ -233,6 +233,7 @@ static void index_pack(struct core *core)
 static const struct core_job *look(struct core *core, struct job *job)
 {
     job_account(job, core->now_ms);
+    job->info.level_until_ms = core->now_ms;
     job->info.ahead = 0;
     if (job->info.state == JOB_QUEUED)
         job->info.reason = queue_reason(core, job);

@@ -241,6 +241,56 @@ static void test_drain_stays(void **state)
     lab_destroy(&lab);
 }
 
+static double level_seconds(struct fake *host, uint64_t job, const char *state)
+{
+    struct wire_message jobs;
+    double sum = 0;
+    lab_query_until(host, job, state, &jobs);
+    for (size_t i = 0; i < only(&jobs)->level_seconds.count; i++)
+        sum += only(&jobs)->level_seconds.items[i];
+    wire_message_fini(&jobs);
+    return sum;
+}
+
+/* The time at a level: killed and started again elmer knows as much as one that went on. */
+static void test_level_time_goes_on(void **state)
+{
+    struct lab lab;
+    struct fake ws1;
+    struct wire_holding holding = {1, 1};
+    struct host_options holds = {.generation = 9, .holdings = &holding, .nholdings = 1};
+    double shown = 0;
+    (void)state;
+    lab_create(&lab, "name = ws1\nresend = 1s\nheartbeat = 100ms\nhost_timeout = 60s\nallocator = v1\nlevels = 2\n",
+               false);
+    lab_start(&lab);
+    host_open(&ws1, &lab, "host.sock", "ws1", 1, NULL);
+    int64_t before = now_ms();
+    submit(&ws1, "a", 1, NULL);
+    int64_t after = now_ms();
+    run_on(&ws1, 1);
+    for (int i = 0; i < 2; i++) {
+        while (level_seconds(&ws1, 1, "running") < shown + 0.5) /* it counts to the last step, so make some */
+            host_ordered(&ws1, 1);
+        shown = level_seconds(&ws1, 1, "running");
+        lab_stop(&lab, SIGKILL);
+        fake_close(&ws1);
+        lab_start(&lab);
+        host_open(&ws1, &lab, "host.sock", "ws1", 1, &holds);
+        double now = level_seconds(&ws1, 1, "running");
+        if (now < shown)
+            fail_msg("it fell from %.3f s to %.3f s", shown, now);
+    }
+    int64_t least = now_ms() - after;
+    end_on(&ws1, 1, true);
+    double all = level_seconds(&ws1, 1, "done");
+    int64_t most = now_ms() - before;
+    if (all < (double)least / 1000 - 0.002 || all > (double)most / 1000 + 0.002)
+        fail_msg("%.3f s, lived between %.3f and %.3f s", all, (double)least / 1000, (double)most / 1000);
+    fake_close(&ws1);
+    lab_destroy(&lab);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -248,6 +298,7 @@ int main(void)
         cmocka_unit_test(test_cut_link_keeps_the_order),
         cmocka_unit_test(test_one_host),
         cmocka_unit_test(test_drain_stays),
+        cmocka_unit_test(test_level_time_goes_on),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -526,8 +526,10 @@ static void test_older_schema(void **state)
     await(bed, 1);
     close_store(bed);
     sql(bed, "ALTER TABLE state DROP COLUMN launched; ALTER TABLE state DROP COLUMN lease_ms; ALTER TABLE state DROP "
-             "COLUMN lost; DROP TABLE host; DROP INDEX state_ended; DROP TABLE certificate; DELETE FROM migration "
-             "WHERE version > 1; PRAGMA "
+             "COLUMN lost; ALTER TABLE state DROP COLUMN accounted_ms; ALTER TABLE state DROP COLUMN "
+             "accounted_mono_ms; ALTER "
+             "TABLE state DROP COLUMN boot; DROP TABLE host; DROP INDEX state_ended; DROP TABLE certificate; DELETE "
+             "FROM migration WHERE version > 1; PRAGMA "
              "user_version = 1");
     if (open_store(bed, &err))
         fail_msg("%s", err.text);
@@ -547,7 +549,10 @@ static void test_starting_in_an_older_schema(void **state)
     await(bed, 2);
     close_store(bed);
     sql(bed, "ALTER TABLE state DROP COLUMN launched; ALTER TABLE state DROP COLUMN lease_ms; ALTER TABLE state DROP "
-             "COLUMN lost; DROP TABLE host; DELETE FROM migration WHERE version > 3; PRAGMA user_version = 3");
+             "COLUMN lost; ALTER TABLE state DROP COLUMN accounted_ms; ALTER TABLE state DROP COLUMN "
+             "accounted_mono_ms; ALTER "
+             "TABLE state DROP COLUMN boot; DROP TABLE host; DELETE FROM migration WHERE version > 3; PRAGMA "
+             "user_version = 3");
     if (open_store(bed, &err))
         fail_msg("%s", err.text);
     assert_int_equal(store_load(bed->store, collect, bed, &next_job, &next_allocation, &err), 0);
