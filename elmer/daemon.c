@@ -5,7 +5,7 @@
  * (ANSWER OPEN LAUNCH TAKEN, and what the shell adds) waits in the deferred list until everything put before it is on
  * disk. on_commit() then goes on with them, in order. A step is never entered again: an event that arises while actions
  * are carried out waits until they are done. The store cannot be written: submissions that wait are refused and undone
- * (their rows, when they can be written, say cancelled); everything else waits; orders and ends go on. New submissions
+ * (nothing of them stays in the store); everything else waits; orders and ends go on. New submissions
  * are refused until it works again. */
 #include "config.h"
 
@@ -86,9 +86,16 @@ uint64_t daemon_persist(struct daemon *d, struct job *job)
     log_change(job, state);
     job->logged = state->state;
     struct record *record = job_record(d->core, job, state, !job->stored);
-    job->stored = true;
     job->put = d->last_put = store_put(d->store, record);
+    if (!job->stored)
+        job->first_put = job->put;
+    job->stored = true;
     return job->put;
+}
+
+bool daemon_job_accepted(const struct daemon *d, const struct job *job)
+{
+    return job->stored && store_committed(d->store) >= job->first_put;
 }
 
 bool daemon_job_settled(const struct daemon *d, const struct job *job)

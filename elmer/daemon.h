@@ -65,6 +65,8 @@ void daemon_later(struct daemon *daemon, enum later what, uint64_t request, int 
 
 /* Free what is no longer needed, in a later turn of the loop. */
 void daemon_tidy_soon(struct daemon *daemon);
+/* Its submission is on disk. */
+bool daemon_job_accepted(const struct daemon *daemon, const struct job *job);
 /* The job's last state is on disk. */
 bool daemon_job_settled(const struct daemon *daemon, const struct job *job);
 /* All that is known of a job that is in memory, to be shown; belongs to the caller. */

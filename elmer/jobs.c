@@ -226,8 +226,8 @@ struct record *job_record(struct core *core, struct job *job, const struct core_
     struct record *r = record_create();
     job_glance(core, job, state, r);
     r->user = arena_strdup(&r->memory, r->user);
-    r->token = job->refused ? arena_format(&r->memory, "refused %llu", (unsigned long long)job->id)
-                            : arena_strdup(&r->memory, r->token);
+    r->token = arena_strdup(&r->memory, r->token);
+    r->dropped = job->refused;
     r->text = arena_strdup(&r->memory, r->text);
     job_name_lost(core, state, &r->memory, r);
     copy_cluster(core, r, state);

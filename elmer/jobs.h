@@ -24,6 +24,7 @@ struct job {
     size_t nusage, usage_capacity;
     struct launch *launch; /* NULL: nothing to do */
     uint64_t put;          /* number of its last write */
+    uint64_t first_put;    /* and of its first: it is accepted when that is on disk; 0: before elmer was started */
     size_t bytes;          /* of the submission, counted for its user until it has ended */
     bool ended;            /* DONE or CANCELLED has been put */
     bool settled;          /* and is on disk; what comes later is usage */

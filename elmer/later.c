@@ -195,7 +195,7 @@ static void undo(struct daemon *d, uint64_t id)
 {
     struct job *job = jobs_find(&d->jobs, id);
     const struct core_job *state = core_job(d->core, id);
-    if (!job || !state || job->refused)
+    if (!job || !state || job->refused || daemon_job_accepted(d, job))
         return;
     job->refused = true;
     bool queued = state->state == JOB_QUEUED || state->state == JOB_HELD;
@@ -207,12 +207,10 @@ static void undo(struct daemon *d, uint64_t id)
 void later_store_failure(const char *text, void *data)
 {
     struct daemon *d = data;
-    if (!text || !d->store_failure || strcmp(text, d->store_failure)) {
-        if (text)
-            log_error("the store cannot be written: %s; new jobs are refused until it can", text);
-        else
-            log_notice("the store can be written again");
-    }
+    if (text && !d->store_failure) /* once, however often it is tried again */
+        log_error("the store cannot be written: %s; new jobs are refused until it can", text);
+    else if (!text && d->store_failure)
+        log_notice("the store can be written again");
     free(d->store_failure);
     d->store_failure = text ? mem_format("elmer's store cannot be written: %s", text) : NULL;
     if (!text)
@@ -220,7 +218,10 @@ void later_store_failure(const char *text, void *data)
     for (struct deferred *wait = d->deferred; wait; wait = wait->next) {
         if (wait->kind != WAIT_ANSWER && wait->kind != WAIT_SUBMITTED)
             continue;
-        if (requests_store_failed(d->requests, wait->request, d->store_failure))
+        struct job *job = jobs_find(&d->jobs, wait->job);
+        if (job && daemon_job_accepted(d, job)) /* what fails is something else */
+            requests_submitted(d->requests, wait->request);
+        else if (requests_store_failed(d->requests, wait->request, d->store_failure))
             undo(d, wait->job);
     }
 }

@@ -74,6 +74,8 @@ static void free_records(struct record **records, size_t count)
 /* As users see it now: a final state is not shown before it is on disk. */
 static bool wanted(const struct request *request, const struct job *job, const struct core_job *state)
 {
+    if (job->refused) /* there is no such job */
+        return false;
     const bool lines = request->type == WIRE_query_lines;
     const bool queued = lines ? request->message.u.query_lines.queued : request->message.u.query.queued;
     const bool running = lines ? request->message.u.query_lines.running : request->message.u.query.running;
@@ -166,7 +168,7 @@ static void ids_slice(struct request *request)
     for (; request->next_id < end; request->next_id++) {
         uint64_t id = ids->items[request->next_id];
         struct job *job = jobs_find(&daemon->jobs, id);
-        if (job)
+        if (job && !job->refused)
             request->found[request->nfound++] = daemon_record(daemon, job);
         else if (id && id < core_next_id(daemon->core))
             missing[nmissing++] = id;
@@ -274,6 +276,8 @@ void wait_begin(struct request *request)
 {
     struct daemon *daemon = request->daemon;
     struct job *job = jobs_find(&daemon->jobs, request->job);
+    if (job && job->refused)
+        job = NULL;
     if (!job && request->job && request->job < core_next_id(daemon->core)) {
         request->holder = HOLDER_STORE;
         store_read(daemon->store, &request->job, 1, on_waited, request);

@@ -57,6 +57,7 @@ struct record {
     int64_t level_ms[CORE_MAX_LEVELS];       /* up to ... */
     int64_t accounted_ms, accounted_mono_ms; /* ... then: Unix time, and the monotonic clock of ... */
     int64_t boot;                            /* ... this boot; 0: not known */
+    bool dropped;                            /* its submission was refused: nothing of it stays in the store */
     const struct record_usage *usage;
     size_t nusage;
     int64_t lost_ms; /* as in struct core_job; not stored, as all below */

@@ -206,7 +206,20 @@ int sql_prepare(sqlite3 *db, const char *path, bool *checked, struct err *err)
 
 /* ---- writing ---- */
 
-enum { PUT_JOB, PUT_STATE, PUT_USAGE, PUT_CERTIFICATE, PUT_HOST, PUT_META, BEGIN, COMMIT, STATEMENTS };
+enum {
+    PUT_JOB,
+    PUT_STATE,
+    PUT_USAGE,
+    PUT_CERTIFICATE,
+    PUT_HOST,
+    PUT_META,
+    DROP_USAGE,
+    DROP_STATE,
+    DROP_JOB,
+    BEGIN,
+    COMMIT,
+    STATEMENTS
+};
 static const char *const statements[STATEMENTS] = {
     [PUT_JOB] = "INSERT INTO job VALUES(?, ?, ?, ?, ?, ?, ?) ON CONFLICT(id) DO NOTHING",
     /* news of a job that is no longer in the history are dropped */
@@ -216,6 +229,9 @@ static const char *const statements[STATEMENTS] = {
         "INSERT OR REPLACE INTO usage SELECT ?1, ?2, ?3, ?4, ?5 WHERE EXISTS (SELECT 1 FROM job WHERE id = ?1)",
     [PUT_CERTIFICATE] = "INSERT OR REPLACE INTO certificate VALUES(?, ?, ?, ?, ?)",
     [PUT_HOST] = "INSERT OR REPLACE INTO host VALUES(?, ?, ?, ?)",
+    [DROP_USAGE] = "DELETE FROM usage WHERE job = ?",
+    [DROP_STATE] = "DELETE FROM state WHERE job = ?",
+    [DROP_JOB] = "DELETE FROM job WHERE id = ?",
     [PUT_META] = "INSERT INTO meta VALUES(?2, ?1) ON CONFLICT(key) DO UPDATE SET value = max(value, ?1)",
     [BEGIN] = "BEGIN IMMEDIATE",
     [COMMIT] = "COMMIT",
@@ -387,8 +403,20 @@ static int put_host(struct sql_writer *w, const struct host_row *h, struct err *
     return run(w, PUT_HOST, err);
 }
 
+static int drop_job(struct sql_writer *w, const struct record *r, struct err *err)
+{
+    int code = 0;
+    for (int which = DROP_USAGE; !code && which <= DROP_JOB; which++) {
+        sqlite3_bind_int64(w->statements[which], 1, (int64_t)r->id);
+        code = run(w, which, err);
+    }
+    return code;
+}
+
 static int write_record(struct sql_writer *w, const struct record *r, struct err *err)
 {
+    if (r->dropped)
+        return drop_job(w, r, err);
     int code = r->json ? put_job(w, r, err) : 0;
     if (!code)
         code = put_state(w, r, err);

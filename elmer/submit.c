@@ -295,6 +295,10 @@ static bool answer_repeated(struct request *request)
     if (!job)
         return false;
     request->job = job->id;
+    if (daemon_job_accepted(daemon, job)) {
+        submit_answer(request, job->id);
+        return true;
+    }
     request->holder = HOLDER_CORE;
     daemon_later(daemon, LATER_SUBMITTED, request->number, -1, job->id, 0);
     return true;

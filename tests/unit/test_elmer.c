@@ -3,6 +3,7 @@
 
 #include "elmer_lab.h"
 
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -890,15 +891,60 @@ static void test_host_unusable(void **state)
 }
 
 /* A store that cannot be written refuses new jobs with a reason, harms none of the others, and recovers by itself. */
+static void expect_not_there(struct fake *host, uint64_t job)
+{
+    struct wire_message query = {.type = WIRE_query, .u.query.jobs = {&job, 1}};
+    struct wire_message history = {.type = WIRE_history, .u.history.user = ""}, answer;
+    host_relay(host, 8, 2001, "alice", &query);
+    host_expect_relayed(host, 8, WIRE_jobs, &answer);
+    assert_int_equal(answer.u.jobs.jobs.count, 0);
+    wire_message_fini(&answer);
+    host_relay(host, 8, 2001, "alice", &history);
+    host_expect_relayed(host, 8, WIRE_jobs, &answer);
+    for (size_t i = 0; i < answer.u.jobs.jobs.count; i++)
+        assert_int_not_equal(answer.u.jobs.jobs.items[i].job, job);
+    wire_message_fini(&answer);
+}
+
+/* Start elmer, whose log goes into a pipe (not a file: the tests limit those). Returns the end to read. */
+static int start_with_log(struct lab *lab)
+{
+    int ends[2], kept = dup(STDERR_FILENO);
+    assert_true(kept >= 0 && pipe2(ends, O_CLOEXEC) == 0);
+    assert_true(dup2(ends[1], STDERR_FILENO) >= 0);
+    close(ends[1]);
+    lab_start(lab);
+    dup2(kept, STDERR_FILENO);
+    close(kept);
+    return ends[0];
+}
+
+/* To be asked when elmer has ended. */
+static void expect_once_each(int log, const char *const *words, size_t count)
+{
+    char text[65536];
+    size_t size = 0;
+    for (ssize_t n; (n = read(log, text + size, sizeof(text) - 1 - size)) > 0;)
+        size += (size_t)n;
+    text[size] = '\0';
+    close(log);
+    for (size_t i = 0; i < count; i++) {
+        const char *first = strstr(text, words[i]);
+        if (!first || strstr(first + 1, words[i]))
+            fail_msg("\"%s\" is not there once: %s", words[i], text);
+    }
+}
+
 static void test_full_disk(void **state)
 {
     struct lab lab;
     struct fake host;
+    int log;
     struct wire_message start, m, jobs, running = lab_submission("r", 1), refused_one = lab_submission("x", 1);
     struct rlimit old, tight;
     (void)state;
     lab_create(&lab, LOCAL "levels = 2\n", false);
-    lab_start(&lab);
+    log = start_with_log(&lab);
     host_open(&host, &lab, "host.sock", "ws1", 1, NULL);
     lab_submit(&host, &running, NULL, 0);
     open_job(&host, 1, 1, &start);
@@ -911,7 +957,11 @@ static void test_full_disk(void **state)
     assert_int_equal(prlimit(lab.pid, RLIMIT_FSIZE, &tight, NULL), 0);
     refused(&host, 2001, &refused_one, WIRE_CODE_UNAVAILABLE, "store cannot be written"); /* begun, and undone */
     refused(&host, 2001, &refused_one, WIRE_CODE_UNAVAILABLE, "store cannot be written"); /* at once */
-    fake_expect_none(&host, WIRE_open, 100);
+    assert_int_equal(lab_submit(&host, &running, NULL, 0), 1); /* what was accepted before is, and goes on */
+    lab_query(&host, 1, &jobs);
+    assert_string_equal(only(&jobs)->state, "running");
+    wire_message_fini(&jobs);
+    fake_expect_none(&host, WIRE_open, 2500); /* it is tried each second */
     struct wire_message kill_it = {.type = WIRE_kill, .u.kill.job = 1};
     host_relay(&host, 7, 2001, "alice", &kill_it);
     fake_expect(&host, WIRE_end, &m); /* a kill does not wait for the disk */
@@ -923,10 +973,14 @@ static void test_full_disk(void **state)
     lab_query_until(&host, 1, "done", &jobs);
     wire_message_fini(&jobs);
     host_empty(&host, 2, 1, -1);
-    lab_query_until(&host, 2, "done", &jobs);
-    assert_string_equal(only(&jobs)->reason_code, "killed");
-    wire_message_fini(&jobs);
     assert_int_equal(lab_submit(&host, &refused_one, NULL, 0), 3); /* the same token, a new job */
+    expect_not_there(&host, 2);
+    lab_stop(&lab, SIGKILL);
+    expect_once_each(log, (const char *[]){"the store cannot be written", "the store can be written again"}, 2);
+    fake_close(&host);
+    lab_start(&lab);
+    host_open(&host, &lab, "host.sock", "ws1", 1, NULL);
+    expect_not_there(&host, 2);
     fake_close(&host);
     lab_destroy(&lab);
 }

@@ -593,6 +593,35 @@ static void test_hosts(void **state)
     close_store(bed);
 }
 
+/* A submission that was refused after all leaves nothing behind, also when it was written meanwhile; its token is free.
+ */
+static void test_dropped(void **state)
+{
+    struct bed *bed = *state;
+    struct record *dropped;
+    struct err err;
+    uint64_t next_job, next_allocation;
+    for (uint64_t id = 1; id < 3; id++) {
+        if (id == 2)
+            await(bed, store_put(bed->store, make(2, 5, "one", JOB_RUNNING, true)));
+        else
+            store_put(bed->store, make(1, 5, "one", JOB_RUNNING, true));
+        dropped = make(id, 5, "one", JOB_DONE, false);
+        dropped->dropped = true;
+        store_put(bed->store, dropped);
+    }
+    await(bed, store_put(bed->store, make(3, 5, "one", JOB_QUEUED, true)));
+    close_store(bed);
+    assert_int_equal(open_store(bed, &err), 0);
+    assert_int_equal(store_load(bed->store, collect, bed, &next_job, &next_allocation, &err), 0);
+    assert_int_equal(bed->nfound, 1);
+    assert_int_equal(bed->found[0]->id, 3);
+    assert_int_equal(next_job, 4);
+    drop_found(bed);
+    assert_int_equal(history(bed, INT64_MAX, "", 5), 0);
+    close_store(bed);
+}
+
 static void find_certificate(const struct certificate *certificate, void *data)
 {
     struct certificate *wanted = data;
@@ -658,6 +687,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_odd_files, setup, teardown),
         cmocka_unit_test_setup_teardown(test_history, setup, teardown),
         cmocka_unit_test_setup_teardown(test_hosts, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_dropped, setup, teardown),
         cmocka_unit_test_setup_teardown(test_older_schema, setup, teardown),
         cmocka_unit_test_setup_teardown(test_starting_in_an_older_schema, setup, teardown),
         cmocka_unit_test_setup_teardown(test_certificates, setup, teardown),
