@@ -4,7 +4,7 @@
  * batch and writes it in one transaction -> the loop is woken and told the highest number on disk. While a batch is
  * being written the next one gathers, and a little longer where that keeps nobody waiting: see gather(). A batch that
  * fails stays at the head and is tried again each second, together with what has come meanwhile, so the order of
- * commits is that of store_put(). Reads: one at a time, or some looks for tokens together, in a worker thread of libuv,
+ * commits is that of store_put(). After a batch has been reported the log is looked after, see shrink_log(). Reads: one at a time, or some looks for tokens together, in a worker thread of libuv,
  * on a connection of their own (WAL: they do not wait for the writer). */
 #include "config.h"
 
@@ -184,6 +184,18 @@ static uint64_t take(struct store *s, struct batch *batch, uint64_t many_until, 
     return number;
 }
 
+/* SQLite leaves the log as it is until it has 4 MB, which a small disk does not have; then no batch could be written
+ * any more, whatever else is freed. So it is put into the store earlier where there is little room, and then cut. */
+static void shrink_log(struct store *s)
+{
+    struct err err = ERR_INIT;
+    int pages = sql_log_pages(s->writer), limit;
+    if (pages < STORE_LOG_PAGES_MIN || pages < (limit = store_file_log_pages(s->path)))
+        return;
+    if (sql_checkpoint(s->writer, limit < STORE_LOG_PAGES, &err))
+        log_debug("the log of the store is not shorter: %s", err.text); /* it is tried again with the next batch */
+}
+
 /* One bite; the next one comes when what waits has been written. */
 static void trim_history(struct store *s)
 {
@@ -194,6 +206,7 @@ static void trim_history(struct store *s)
     uv_mutex_unlock(&s->mutex);
     if (sql_trim(s->db, &limits, wall_now().ms, &more, &err))
         log_warning("old jobs could not be removed from the history: %s", err.text);
+    shrink_log(s);
     uv_mutex_lock(&s->mutex);
     s->trim = more;
     uv_mutex_unlock(&s->mutex);
@@ -221,32 +234,57 @@ static bool report(struct store *s, uint64_t number, int code, const struct err 
     return again;
 }
 
+static int write_once(struct store *s, const struct batch *batch, struct err *err)
+{
+    struct sql_rows rows = {batch->items,         batch->count, batch->certificates,
+                            batch->ncertificates, batch->hosts, batch->nhosts};
+    return sql_write(s->writer, &rows, s->file.commits + 1, err);
+}
+
+/* On a full disk the log holds what the batch needs, once it is in the store. What fails has made the log as long as
+ * the disk allows, and nothing but a checkpoint takes that back, which itself needs room for pages that are new in the
+ * store. So after a failure the checkpoint comes first: it gets what has been freed meanwhile. */
+static int write_batch(struct store *s, const struct batch *batch, bool *full, struct err *err)
+{
+    struct err other = ERR_INIT;
+    int code;
+    if (*full)
+        (void)sql_checkpoint(s->writer, true, &other); /* writing says what is wrong */
+    code = write_once(s, batch, err);
+    if (code == -ENOSPC && !*full && !sql_checkpoint(s->writer, true, &other)) {
+        err_clear(err);
+        code = write_once(s, batch, err);
+    }
+    *full = code == -ENOSPC;
+    if (!code)
+        store_file_committed(&s->file);
+    return code;
+}
+
 static void writer(void *data)
 {
     struct store *s = data;
     struct batch batch = {0};
     uint64_t number;
     uint64_t many_until = 0; /* the last batch was large, and is not long ago */
-    bool trim;
+    bool trim, full = false;
     while ((number = take(s, &batch, many_until, &trim)) != 0 || trim) {
         struct err err = ERR_INIT;
         if (trim) {
             trim_history(s);
             continue;
         }
-        struct sql_rows rows = {batch.items,         batch.count, batch.certificates,
-                                batch.ncertificates, batch.hosts, batch.nhosts};
-        int code = sql_write(s->writer, &rows, s->file.commits + 1, &err);
-        if (!code)
-            store_file_committed(&s->file);
+        int code = write_batch(s, &batch, &full, &err);
         if (!report(s, number, code, &err)) {
             log_error("the store could not be written before the end: %s; the last %zu changes are lost", err.text,
                       batch.count);
             break;
         }
         many_until = !code && batch.count >= MANY ? uv_hrtime() + GATHER_NS : 0;
-        if (!code)
+        if (!code) {
             batch_clear(&batch);
+            shrink_log(s);
+        }
     }
     batch_clear(&batch);
 }

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "elmer/mem.h"
@@ -94,6 +95,21 @@ int store_file_check(const char *path, struct store_file *file, sqlite3 *db, str
              "its last %" PRIu64 " changes are missing: %s-wal is damaged or gone, or this is an old copy",
              file->noted - file->commits, strrchr(path, '/') ? strrchr(path, '/') + 1 : path);
     return sql_explain(path, -EUCLEAN, err, text);
+}
+
+/* Its pages can be new ones of the store, which then has to grow by as many while they are still in the log: of a full
+ * disk the log must leave something. */
+int store_file_log_pages(const char *path)
+{
+    struct statvfs disk;
+    struct stat st;
+    char *name = mem_format("%s-wal", path);
+    uint64_t pages = STORE_LOG_PAGES;
+    if (statvfs(path, &disk) == 0)
+        pages = ((uint64_t)disk.f_bavail * disk.f_frsize + (stat(name, &st) == 0 ? (uint64_t)st.st_size : 0)) / 4 /
+                STORE_PAGE;
+    free(name);
+    return pages > STORE_LOG_PAGES ? STORE_LOG_PAGES : pages < STORE_LOG_PAGES_MIN ? STORE_LOG_PAGES_MIN : (int)pages;
 }
 
 /* What cannot be noted is not missed either. */

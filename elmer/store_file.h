@@ -11,6 +11,8 @@
 
 #include "libelmer/base/err.h"
 
+enum { STORE_PAGE = 4096, STORE_LOG_PAGES_MIN = 32, STORE_LOG_PAGES = 1000 };
+
 struct store_file {
     int lock;         /* descriptor + 1, so that zeros are a file that is not open */
     uint64_t commits; /* of the store */
@@ -22,6 +24,9 @@ int store_file_lock(const char *path, struct store_file *file, struct err *err);
 void store_file_unlock(struct store_file *file);
 /* -EUCLEAN: commits are missing. After sql_prepare(). */
 int store_file_check(const char *path, struct store_file *file, sqlite3 *db, struct err *err);
+/* The most pages that the log (-wal) may have before it is put into the store: a quarter of what it can have on its file
+ * system, but at least STORE_LOG_PAGES_MIN and at most STORE_LOG_PAGES. */
+int store_file_log_pages(const char *path);
 /* Another commit, with number commits + 1, is on disk. */
 void store_file_committed(struct store_file *file);
 

@@ -12,7 +12,7 @@
 #include "libelmer/base/clock.h"
 #include "libelmer/base/str.h"
 
-enum { APPLICATION_ID = 0x454c4d52 /* "ELMR" */, SMALL_BYTES = 8 << 20 };
+enum { APPLICATION_ID = 0x454c4d52 /* "ELMR" */, SMALL_BYTES = 8 << 20, BUSY_MS = 5000 };
 
 /* Step i brings schema i to i+1. Never change one that has been released: add another. */
 static const char *const migrations[STORE_SCHEMA] = {
@@ -95,7 +95,7 @@ int sql_open(const char *path, bool writer, sqlite3 **db, struct err *err)
         *db = NULL;
         return error ? -error : -EIO;
     }
-    sqlite3_busy_timeout(*db, 5000);
+    sqlite3_busy_timeout(*db, BUSY_MS);
     sqlite3_limit(*db, SQLITE_LIMIT_LENGTH, 64 << 20);
     return 0;
 }
@@ -198,7 +198,10 @@ int sql_prepare(sqlite3 *db, const char *path, bool *checked, struct err *err)
     if (tables && *checked)
         code = sql_check(db, &inner);
     if (!code)
-        code = execute(db, "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON", &inner);
+        code = execute(db,
+                       "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON;"
+                       "PRAGMA journal_size_limit = 4194304", /* STORE_LOG_PAGES; what one large batch took is given back */
+                       &inner);
     if (!code && version < STORE_SCHEMA)
         code = migrate(db, version, &inner);
     return code ? sql_explain(path, code, err, inner.text) : 0;
@@ -239,13 +242,42 @@ static const char *const statements[STATEMENTS] = {
 
 struct sql_writer {
     sqlite3 *db;
+    int log_pages;
     sqlite3_stmt *statements[STATEMENTS];
 };
+
+/* In the place of SQLite's own checkpoints, which would come within a commit that somebody waits for. */
+static int on_log(void *data, sqlite3 *db, const char *name, int pages)
+{
+    struct sql_writer *w = data;
+    (void)db;
+    (void)name;
+    w->log_pages = pages;
+    return SQLITE_OK;
+}
+
+int sql_log_pages(const struct sql_writer *writer)
+{
+    return writer->log_pages;
+}
+
+int sql_checkpoint(struct sql_writer *writer, bool cut, struct err *err)
+{
+    int pages = 0;
+    sqlite3_busy_timeout(writer->db, 0);
+    int code = sqlite3_wal_checkpoint_v2(writer->db, NULL, cut ? SQLITE_CHECKPOINT_TRUNCATE : SQLITE_CHECKPOINT_PASSIVE,
+                                         &pages, NULL);
+    sqlite3_busy_timeout(writer->db, BUSY_MS);
+    if (code == SQLITE_OK && cut)
+        writer->log_pages = 0;
+    return code == SQLITE_OK || code == SQLITE_BUSY ? 0 : sql_fail(writer->db, code & 0xff, "the log of the store", err);
+}
 
 int sql_writer_create(sqlite3 *db, struct sql_writer **writer, struct err *err)
 {
     struct sql_writer *w = mem_zalloc(sizeof(*w));
     w->db = db;
+    sqlite3_wal_hook(db, on_log, w);
     for (int i = 0; i < STATEMENTS; i++) {
         int code = sql_statement(db, statements[i], &w->statements[i], err);
         if (code) {

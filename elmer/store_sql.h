@@ -29,6 +29,11 @@ struct sql_rows {
 };
 /* All of them or none; commits: how many there are then. */
 int sql_write(struct sql_writer *writer, const struct sql_rows *rows, uint64_t commits, struct err *err);
+/* Pages in the log after the last commit. */
+int sql_log_pages(const struct sql_writer *writer);
+/* Put what is in the log into the store, as far as nobody reads it; waits for no reader. cut: and if that was all of
+ * it, let the log have no space on the disk. */
+int sql_checkpoint(struct sql_writer *writer, bool cut, struct err *err);
 /* Take some of the jobs that are beyond the limits out of the history. more: there may be others. */
 int sql_trim(sqlite3 *db, const struct store_limits *limits, int64_t now_ms, bool *more, struct err *err);
 

@@ -422,6 +422,7 @@ static const struct test {
     void *data;
 } tests[] = {
     {"the disk of the store is full", outside_disk_full, NULL},
+    {"the disk of the store is small, filled and freed again and again", outside_small_disk, NULL},
     {"the disk is full when elmer starts", outside_disk_full_at_start, NULL},
     {"the store cannot be written any more", outside_read_only, NULL},
     {"the store cannot be written when elmer starts", outside_read_only_at_start, NULL},

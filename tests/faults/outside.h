@@ -48,6 +48,7 @@ int outside_goes_on(struct world *world);
 /* ---- outside_disk.c ---- */
 enum damage { DAMAGE_HEADER, DAMAGE_MIDDLE, DAMAGE_TRUNCATED, DAMAGE_EMPTY, DAMAGE_NEWER, DAMAGE_COUNT };
 int outside_disk_full(struct world *world, void *data);
+int outside_small_disk(struct world *world, void *data);
 int outside_disk_full_at_start(struct world *world, void *data);
 int outside_read_only(struct world *world, void *data);
 int outside_read_only_at_start(struct world *world, void *data);

@@ -57,6 +57,60 @@ int outside_disk_full(struct world *world, void *data)
     return outside_goes_on(world);
 }
 
+static int64_t size_of(const char *path)
+{
+    struct stat st;
+    return stat(path, &st) == 0 ? (int64_t)st.st_size : 0;
+}
+
+/* Accepted within 5 s, and no more than that was asked. */
+static int accepts_again(struct world *world, int64_t *worst_ms)
+{
+    int64_t begin_ms = world_now_ms(), ms;
+    int status;
+    while ((status = outside_submit(world, "true")) == UNAVAILABLE && world_now_ms() < begin_ms + 5000)
+        world_pause();
+    CHECK(status == 0, "status %d: %s; the log has %" PRId64 " kB, the store %" PRId64, status, out, size_of(WORLD_STORE "-wal") >> 10, size_of(WORLD_STORE) >> 10);
+    ms = world_now_ms() - begin_ms;
+    *worst_ms = ms > *worst_ms ? ms : *worst_ms;
+    return 0;
+}
+
+/* A disk of 1 MiB serves for good: the log of the store does not take it up, and when there is room again, be it only
+ * 128 KiB, that is enough. */
+int outside_small_disk(struct world *world, void *data)
+{
+    enum { ROUNDS = 6, JOBS = 25, DISK = 1 << 20, BATCH = 64 << 10, GIVEN = 128 << 10 };
+    int64_t log = 0, worst_ms = 0;
+    (void)data;
+    world->settings = "levels = 4\n";
+    if (mount("small", WORLD "/store", "tmpfs", 0, "size=1m,mode=0700,uid=1,gid=1") < 0 || outside_begin(world))
+        return 1;
+    for (int round = 0; round < ROUNDS; round++) {
+        for (int i = 0; i < JOBS; i++) {
+            CHECK(outside_submit(world, "true") == 0, "round %d, job %d: %s", round, i, out);
+            log = size_of(WORLD_STORE "-wal") > log ? size_of(WORLD_STORE "-wal") : log;
+        }
+        CHECK(outside_await_state(world, outside_submitted(), "done"), "round %d", round);
+        int64_t left = fill(WORLD "/store/filler") * 4096L;
+        CHECK(left > 0, "no room in round %d", round);
+        if (refused_for(world, "no space left; free some"))
+            return 1;
+        if (round % 2)
+            CHECK(unlink(WORLD "/store/filler") == 0, "filler");
+        else
+            CHECK(truncate(WORLD "/store/filler", left - GIVEN) == 0, "filler");
+        if (accepts_again(world, &worst_ms))
+            return 1;
+        unlink(WORLD "/store/filler");
+        log = size_of(WORLD_STORE "-wal") > log ? size_of(WORLD_STORE "-wal") : log;
+    }
+    printf("# the log had %" PRId64 " kB at most beside %" PRId64 " kB of jobs; writable again after %" PRId64 " ms at most\n",
+           log >> 10, size_of(WORLD_STORE) >> 10, worst_ms);
+    CHECK(log <= DISK / 4 + BATCH, "the log takes up the disk");
+    return outside_goes_on(world);
+}
+
 int outside_disk_full_at_start(struct world *world, void *data)
 {
     int status;

@@ -648,6 +648,55 @@ static void test_certificates(void **state)
     close_store(bed);
 }
 
+static off_t log_size(const struct bed *bed)
+{
+    char path[80];
+    struct stat st;
+    snprintf(path, sizeof(path), "%s-wal", bed->path);
+    return stat(path, &st) == 0 ? st.st_size : 0;
+}
+
+/* The log is put into the store when it has 4 MB, without a commit that waits for that, and is not longer than that and
+ * one batch; what a large batch took is given back. (On a small disk: tests/faults, outside_small_disk.) */
+static void test_log(void **state)
+{
+    enum { ROUNDS = 120, JOBS = 100, LARGE = 100, LOG = 4 << 20, BATCH = 1 << 20 };
+    struct bed *bed = *state;
+    off_t longest = 0, longest_large;
+    uint64_t id = 0, number = 0;
+    char token[24], *text = calloc(1, 60001);
+    assert_non_null(text);
+    memset(text, 'x', 60000);
+    for (int round = 0; round < ROUNDS; round++) {
+        for (int i = 0; i < JOBS; i++) {
+            snprintf(token, sizeof(token), "%" PRIu64, ++id);
+            number = store_put(bed->store, make(id, 5, token, JOB_RUNNING, true));
+        }
+        store_want(bed->store, number);
+        await(bed, number);
+        longest = log_size(bed) > longest ? log_size(bed) : longest;
+    }
+    assert_in_range(longest, LOG / 2, LOG + BATCH);
+    for (int i = 0; i < LARGE; i++) {
+        struct record *record;
+        snprintf(token, sizeof(token), "%" PRIu64, ++id);
+        record = make(id, 5, token, JOB_RUNNING, true);
+        record->text = arena_strdup(&record->memory, text);
+        number = store_put(bed->store, record);
+    }
+    await(bed, number);
+    longest_large = log_size(bed);
+    assert_true(longest_large > LOG + BATCH);
+    for (int round = 0; round < 3; round++) { /* the first may come before the log is in the store */
+        number = store_put(bed->store, make(id, 5, token, JOB_RUNNING, false));
+        store_want(bed->store, number);
+        await(bed, number);
+    }
+    assert_in_range(log_size(bed), 0, LOG);
+    close_store(bed);
+    free(text);
+}
+
 /* A large store opens at once; what is wrong with it is found while elmer runs. */
 static void test_damage_in_the_history(void **state)
 {
@@ -691,6 +740,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_older_schema, setup, teardown),
         cmocka_unit_test_setup_teardown(test_starting_in_an_older_schema, setup, teardown),
         cmocka_unit_test_setup_teardown(test_certificates, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_log, setup, teardown),
         cmocka_unit_test_setup_teardown(test_damage_in_the_history, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
