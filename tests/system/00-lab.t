@@ -2,6 +2,7 @@
 # The workstations themselves: what every other file here relies on.
 . "$(dirname "$0")/lib.sh"
 
+only_on_nodes 'it is about the nodes themselves'
 lab_up 3
 group=${LAB_ID:?}
 

@@ -2,6 +2,7 @@
 # The observer that the tests of order rely on: it sees each change in time, also while every CPU spins in real time.
 . "$(dirname "$0")/lib.sh"
 
+only_on_nodes 'it looks at groups of the nodes from outside'
 lab_up 2 --cpus 2
 group=/sys/fs/cgroup/watched
 on 1 mkdir $group

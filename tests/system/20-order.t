@@ -3,6 +3,7 @@
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/jobs.sh"
 
+only_on_nodes 'the observer looks from outside'
 lab_up 2 --elmer 'allocator = v1' --elmer 'levels = 3'
 install_programs
 outrank_jobs

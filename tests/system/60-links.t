@@ -3,6 +3,7 @@
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/jobs.sh"
 
+only_on_nodes "it changes the nodes' files and network from outside"
 lab_up 3 --elmer 'allocator = v1'
 install_programs
 elmer=10.213.77.1:7110

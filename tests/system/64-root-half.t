@@ -3,6 +3,7 @@
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/jobs.sh"
 
+only_on_nodes 'it looks at groups of the nodes from outside'
 lab_up 1 --elmer 'allocator = v1'
 install_programs
 on 1 sh -c 'cat >/home/bomb && chmod 755 /home/bomb' <"$build/tests/system/bomb"

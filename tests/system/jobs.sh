@@ -5,7 +5,10 @@ jobs_scope=elmer.slice/elmer-jobs.scope
 
 # The programs of the tests go where every node sees them.
 install_programs() {
-    on 1 sh -c 'cat >/home/testjob && chmod 755 /home/testjob' <"$build/tests/system/testjob"
+    local k
+    for ((k = 1; k <= nodes; k++)); do
+        on "$k" sh -c 'cat >/home/testjob && chmod 755 /home/testjob' <"$build/tests/system/testjob"
+    done
     wait_for 20 'all hosts are up' hosts_up "$nodes" || bail_out 'Elmer runs no job on these nodes'
 }
 
@@ -13,7 +16,7 @@ install_programs() {
 # would: a node whose CPU is spun away by a first job leaves 50 ms of each second to a shell in SCHED_OTHER. Not before a `lab
 # start`: the node would inherit it.
 outrank_jobs() {
-    chrt -f -p 58 $$
+    [ "$LAB" != lab ] || chrt -f -p 58 $$ # in a machine it is enough that the command has the rank
     export LAB_FIFO=58
 }
 
@@ -51,3 +54,27 @@ left_of() { # ID: processes, groups and directories of the job on all nodes
 }
 nothing_left() { [ -z "$(left_of "$1")" ]; }
 job_group() { node_group "$1" "$jobs_scope/$2.1/job"; } # NODE ID
+
+# ---- what the kernel says, asked inside the node or machine ----
+
+# ranks_of NODE ID..: job, process, thread, class, real-time priority and command of each thread
+ranks_of() {
+    local k=$1
+    shift
+    on "$k" sh -c 'for i; do
+        procs=$(paste -sd, "/sys/fs/cgroup/'"$jobs_scope"'/$i.1/job/cgroup.procs" 2>/dev/null)
+        [ -z "$procs" ] || ps -L -o pid=,tid=,cls=,rtprio=,comm= -p "$procs" | sed "s/^/$i /"
+    done' - "$@" | tr -s ' ' | sort
+}
+rank_in() { ranks_of "$1" "$2" | awk '{ print $4, $5 }' | sort -u | xargs; } # NODE ID -> e.g. "FF 49", "TS -"
+
+up_again() { [ "$(on 1 eadmin hosts | grep -cE '^ws[0-9]+ +up ')" = "$nodes" ]; }
+
+# How much more CPU time it takes there to start a program than here: 1 on nodes, about 10 in an emulated machine.
+slowness() { # NODE
+    local loop='i=0; while [ $i -lt 200 ]; do /bin/true; i=$((i + 1)); done; times'
+    [ "$LAB" != lab ] || { echo 1 && return; }
+    { sh -c "$loop"; on "$1" sh -c "$loop"; } | python3 -c 'import re, sys
+seconds = [sum(int(m) * 60 + float(s) for m, s in re.findall(r"(\d+)m([\d.]+)s", line)) for line in sys.stdin]
+print(max(1, round((seconds[2] + seconds[3]) / (seconds[0] + seconds[1]), 1)))'
+}

@@ -2,7 +2,8 @@
 # Sourced by tests/system/*.t: TAP, waiting for conditions, and the workstations.
 #
 #   . "$(dirname "$0")/lib.sh"
-#   lab_up 2 [--cpus 2]              fresh nodes for this file; removed again however it ends
+#   lab_up 2 [--cpus 2]              fresh nodes for this file; removed again however it ends. With LAB_STANDING=N in the environment a
+#                                    set of N is up already, and stays: it gets the configuration that the file asks for
 #   ok NAME CMD..                    passes if CMD succeeds
 #   is NAME GOT EXPECTED             passes if both are equal        like NAME GOT REGEX
 #   wait_for SECONDS NAME CMD..      passes as soon as CMD succeeds, fails after SECONDS
@@ -10,17 +11,22 @@
 #   on K CMD..                       as root on node K               as USER K CMD..   as USER, from a login shell
 #   now_ms                           monotonic milliseconds, the clock of the observer and of every node
 #   observe FILE LABEL=GROUP..       start the observer on groups of nodes; `observed` ends it (see observer.c)
+#   only_on_nodes REASON             the file cannot run on virtual machines
 #   done_testing                     last line
+#
+# With LAB=vm in the environment the same file runs on virtual machines (tests/vm/vm), where that is possible.
 #
 # A failed point does not end the file. The journals of all nodes are kept beside the log when a point has failed.
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
 top=${here%/tests/system}
-lab=$top/tests/lab/lab
+LAB=${LAB:-lab} # or vm: machines instead of nodes
+lab=$top/tests/$LAB/$LAB
 build=${LAB_BUILD:-$top/build}
-export LAB_BUILD=$build LAB_ID=${LAB_ID:-t-$$}
+export LAB LAB_BUILD=$build LAB_ID=${LAB_ID:-t-$$}
 patience=1 # all waiting is so many times longer
 ! grep -q enable-sanitizers "$build/config.status" 2>/dev/null || patience=${TEST_PATIENCE:-5}
+[ "$LAB" = lab ] || patience=${TEST_PATIENCE:-10}
 points=0 failures=0 nodes=0 observer_pid='' finished=
 
 tmp=$(mktemp -d)
@@ -32,7 +38,7 @@ leave() {
     [ -z "$observer_pid" ] || kill -TERM "$observer_pid" 2>/dev/null
     [ -n "$finished" ] || echo "Bail out! $(basename "$0") ended before its last line"
     [ "$failures" -eq 0 ] && [ -n "$finished" ] || keep_journals
-    [ "$nodes" -eq 0 ] || "$lab" down
+    [ "$nodes" -eq 0 ] || [ -n "${LAB_STANDING:-}" ] || "$lab" down
     rm -rf "$tmp"
     [ -n "$finished" ] && [ "$failures" -eq 0 ] || rc=1
     exit $rc
@@ -145,9 +151,45 @@ done_testing() {
     finished=1
 }
 
+only_on_nodes() {
+    [ "$LAB" = lab ] || skip_file "on nodes only: $1"
+}
+
 lab_up() {
     nodes=$1
+    if [ -n "${LAB_STANDING:-}" ]; then
+        reconfigure "$@"
+        return
+    fi
     "$lab" up "$@" || bail_out "the workstations do not come up"
+}
+
+# A cluster that stands (71-install.t has made it) gets other lines in its configuration, in place of those of the file before.
+reconfigure() { # N [--elmer LINE].. [--rsd LINE]..
+    local n=$1 k elmer_lines='' rsd_lines='# of this test'
+    [ "$n" -le "$LAB_STANDING" ] || { skip_file "it needs $n, and $LAB_STANDING are up"; }
+    shift
+    while [ $# -gt 0 ]; do
+        case $1 in
+        --bare) return 0 ;;
+        --elmer) elmer_lines+=$2$'\n' ;;
+        --rsd) rsd_lines+=$'\n'$2 ;;
+        *) skip_file "it needs $1 $2, and what is up is as it is" ;;
+        esac
+        shift 2
+    done
+    printf '[elmer]\nlisten = ws1:7110\nhosts =%s\n%s' "$(seq -f ' ws%g' -s '' "$n")" "$elmer_lines" | on 1 tee /etc/elmer/elmer.conf >/dev/null
+    for ((k = 1; k <= n; k++)); do
+        printf '%s\n' "$rsd_lines" |
+            on "$k" sh -c 'cd /etc/elmer; grep -qs "^\[rsd\]" rsd.conf || echo "[rsd]" >rsd.conf; sed -i "/^# of this test/,\$ d" rsd.conf; cat >>rsd.conf; systemctl restart rsd'
+    done
+    on 1 systemctl restart elmer || bail_out "elmer does not take the configuration of this file"
+}
+
+skip_file() {
+    echo "1..0 # SKIP $1"
+    nodes=0 finished=1
+    exit 0
 }
 
 on() {
