@@ -15,7 +15,7 @@ enum {
     LOG_WINDOW_MS = 10000,
     SUSPECT_BEATS = 2, /* heartbeats without an answer */
     LACKS = 4,         /* of what a host says, each up to ... */
-    LACK_SIZE = 120    /* ... because they are shown for all hosts together */
+    LACK_SIZE = 200    /* ... because they are shown for all hosts together */
 };
 
 enum host_state { HOST_AWAITED, HOST_DOWN, HOST_UP, HOST_CUT, HOST_STATE_COUNT };

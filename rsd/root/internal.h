@@ -10,6 +10,7 @@
 
 #include "libelmer/wire/channel.h"
 #include "rsd/config.h"
+#include "rsd/root/controllers.h"
 #include "rsd/root/boost.h"
 #include "rsd/root/group.h"
 #include "rsd/root/limits.h"
@@ -17,6 +18,7 @@
 #include "rsd/root/sched.h"
 
 enum {
+    MAX_LACKS = CONTROLLER_COUNT + 1,
     MAX_JOBS = 1024,       /* with groups */
     MAX_TOMBSTONES = 4096, /* ended, not forgotten: at so many no job is opened any more */
     MAX_ORDER = 2 * MAX_JOBS, /* entries: also of jobs that are ending */
@@ -114,6 +116,7 @@ struct root {
     struct limits limits; /* as given to us: for supervisors */
     enum order_mode mode;
     char mode_reason[1024];
+    char reserve_refused[600]; /* why rt_reserve is not in force; "": it is, or is not wanted */
     cpu_set_t cpus; /* of this host that rsd may use */
     struct order order;
     struct job **jobs; /* in order of their opening */
@@ -165,7 +168,9 @@ void verbs_run(struct root *root, const struct wire_message *message);
 /* place.c: groups_fd, groups and controllers, made or found. The errno with which real time is refused there, 0; or
  * negative, and nothing has changed. */
 int place_open(struct root *root, struct err *err);
-/* Into log and status: what jobs have to do without. */
+/* What jobs have to do without, each with what follows from it. Returns how many. */
+size_t place_lacks(const struct root *root, const char *lacks[MAX_LACKS]);
+/* The same into log and status. */
 void place_say(const struct root *root);
 /* What all jobs together weigh against the rest of the host, 100 being everybody's: of the slice, or of the group that
  * stands beside others. systemd may set it back (a change to the slice): say it again. -ENOENT: no controller cpu. */

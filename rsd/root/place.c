@@ -56,10 +56,18 @@ int place_open(struct root *root, struct err *err)
     return refusal;
 }
 
+size_t place_lacks(const struct root *root, const char *lacks[MAX_LACKS])
+{
+    size_t count = controllers_lacking(root->controllers, lacks);
+    if (root->reserve_refused[0])
+        lacks[count++] = root->reserve_refused;
+    return count;
+}
+
 void place_say(const struct root *root)
 {
-    const char *lacks[CONTROLLER_COUNT];
-    size_t count = controllers_lacking(root->controllers, lacks), used;
+    const char *lacks[MAX_LACKS];
+    size_t count = place_lacks(root, lacks), used;
     char status[2048];
     used = (size_t)snprintf(status, sizeof status, "mode %s%s%s", order_mode_name(root->mode),
                             root->mode_reason[0] ? ": " : "", root->mode_reason);

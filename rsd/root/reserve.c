@@ -111,15 +111,11 @@ static int refuse(char *why, size_t size, int error, const char *path)
 {
     const char *advice = "";
     if (error == -EROFS)
-        advice = ": it is read-only here, as in a container; set it on the machine itself";
+        advice = ", as in a container: set it outside";
     else if (error == -EPERM || error == -EACCES)
-        advice =
-            ": in a container set it on the machine itself; a kernel that is locked down (Secure Boot) lets nobody";
-    else if (error == -ENOENT)
-        advice = ": this kernel, or the container that rsd runs in, does not have it";
+        advice = ", by a container, or a kernel that is locked down";
     else if (error == -EINVAL || error == -EBUSY)
-        advice = ": budgets of groups (RT_GROUP_SCHED) or of tasks in SCHED_DEADLINE need more real time than this "
-                 "would leave";
+        advice = ": groups (RT_GROUP_SCHED) or SCHED_DEADLINE need more";
     snprintf(why, size, "rt_reserve is not in force: %s: %s%s", path, strerror(-error), advice);
     return error;
 }
@@ -156,6 +152,8 @@ static int add_throttle(const struct reserve_kernel *kernel, struct reserve want
     char runtime[PATH_SIZE], period[PATH_SIZE];
     snprintf(runtime, sizeof runtime, "%s/sched_rt_runtime_us", kernel->sysctl);
     snprintf(period, sizeof period, "%s/sched_rt_period_us", kernel->sysctl);
+    if (access(runtime, W_OK) < 0) /* a container should not be told to mount debugfs */
+        return refuse(why, size, -errno, runtime);
     return add_part(settings, runtime, period, 100 - wanted.percent, (int64_t)wanted.period_ms * 1000, why, size);
 }
 
@@ -196,11 +194,7 @@ static int add_servers(const struct reserve_kernel *kernel, struct reserve wante
         closedir(dir);
     if (result == 0 && settings->count == before) {
         result = -ENOENT;
-        snprintf(why, size,
-                 "rt_reserve is not in force: this kernel (%s) has a fair server, and there is no %s to set it with: "
-                 "mount debugfs "
-                 "(systemctl start sys-kernel-debug.mount), and start rsd again",
-                 kernel->release, path);
+        snprintf(why, size, "rt_reserve is not in force: no %s: mount debugfs and restart rsd", path);
     }
     return result;
 }
@@ -234,9 +228,7 @@ static int find_settings(const struct reserve_kernel *kernel, struct reserve wan
     int result;
     if (has_v1_budgets(kernel, budget, sizeof budget)) {
         snprintf(why, size,
-                 "rt_reserve is not in force: this kernel counts real time by groups (RT_GROUP_SCHED), and the budget "
-                 "of all is %s: set "
-                 "that, and sched_rt_runtime_us, by hand",
+                 "rt_reserve is not in force: with RT_GROUP_SCHED %s decides: set that and sched_rt_runtime_us by hand",
                  budget);
         return -EOPNOTSUPP;
     }

@@ -122,17 +122,14 @@ static void root_fini(struct root *root)
         close(root->groups_fd);
 }
 
-/* Where it cannot be, rsd goes on without it and says so with its mode. */
+/* Where it cannot be, rsd goes on without it and says so. */
 static void keep_reserve(struct root *root)
 {
     const struct rsd_config *config = root->config;
     struct reserve_kernel kernel = reserve_this_kernel();
-    char why[600];
-    size_t used = strlen(root->mode_reason);
-    if (reserve_keep(&kernel, config->rundir, (struct reserve){config->rt_reserve, config->rt_reserve_ms}, why,
-                     sizeof why) < 0)
-        snprintf(root->mode_reason + used, sizeof root->mode_reason - used, "%s%s", used ? "; " : "", why);
-    else if (config->rt_reserve > 0)
+    struct reserve wanted = {config->rt_reserve, config->rt_reserve_ms};
+    if (reserve_keep(&kernel, config->rundir, wanted, root->reserve_refused, sizeof root->reserve_refused) == 0 &&
+        wanted.percent > 0)
         log_info("rt_reserve: %u %% of each processor's time is kept from what is in real time", config->rt_reserve);
 }
 

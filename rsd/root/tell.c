@@ -88,7 +88,7 @@ void tell_state(struct root *root, uint64_t id)
     struct wire_root_state *state = &message.u.root_state;
     static struct wire_holding holdings[MAX_JOBS + MAX_TOMBSTONES + 1];
     uint64_t cpus[CPU_SETSIZE];
-    const char *lacks[CONTROLLER_COUNT];
+    const char *lacks[MAX_LACKS];
     for (size_t i = 0; i < root->job_count && i < sizeof holdings / sizeof holdings[0]; i++) {
         const struct job *job = root->jobs[i];
         if (job->discard)
@@ -102,7 +102,7 @@ void tell_state(struct root *root, uint64_t id)
     state->mode = order_mode_name(root->mode);
     state->mode_reason = root->mode_reason;
     state->jobs_group = root->groups;
-    state->lacks = (struct wire_strs){lacks, controllers_lacking(root->controllers, lacks)};
+    state->lacks = (struct wire_strs){lacks, place_lacks(root, lacks)};
     tell(root, &message);
 }
 

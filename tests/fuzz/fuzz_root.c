@@ -276,9 +276,9 @@ int place_open(struct root *root, struct err *err)
     return 0;
 }
 
-size_t controllers_lacking(unsigned controllers, const char *lacks[CONTROLLER_COUNT])
+size_t place_lacks(const struct root *root, const char *lacks[MAX_LACKS])
 {
-    (void)controllers;
+    (void)root;
     lacks[0] = "no controller";
     return input_below(world_input(), 2);
 }

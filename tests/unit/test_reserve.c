@@ -191,7 +191,7 @@ static void test_no_sysctl(void **state)
 {
     (void)state;
     clear("kernel/*");
-    refused(10, "sched_rt_period_us");
+    refused(10, "sched_rt_runtime_us: No such file");
 }
 
 /* What is written by then is put back. */
