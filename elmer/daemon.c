@@ -33,7 +33,7 @@
 #include "libelmer/base/clock.h"
 #include "libelmer/base/log.h"
 
-enum { TRIM_MS = 60000 };
+enum { TRIM_MS = 60000, BEAT_MS = 1000 };
 
 struct pending_event {
     struct pending_event *next;
@@ -419,6 +419,25 @@ static void on_tidy(struct deadline *deadline)
     }
 }
 
+static void on_beat(struct deadline *deadline)
+{
+    struct daemon *d = (struct daemon *)((char *)deadline - offsetof(struct daemon, beat));
+    deadline_set(&d->deadlines, &d->beat, daemon_now_ms() + BEAT_MS);
+}
+
+/* What hosts have said in that time is still to be read, and what they should have been asked was not. */
+static void on_stalled(struct deadlines *deadlines, int64_t ms)
+{
+    struct daemon *d = (struct daemon *)((char *)deadlines - offsetof(struct daemon, deadlines));
+    struct event event = {.type = EVENT_TICK, .u.stalled_ms = ms};
+    if (d->stopping || !d->hosts)
+        return;
+    log_warning("elmer did not run for %" PRId64 ".%" PRId64 " s: nobody's silence is counted for that time", ms / 1000,
+                ms % 1000 / 100);
+    hosts_stalled(d->hosts, ms);
+    daemon_event(d, &event);
+}
+
 /* Every minute: the limits of the history. */
 static void on_trim(struct deadline *deadline)
 {
@@ -544,6 +563,7 @@ int daemon_run(const struct settings *settings, struct err *err)
     d.tick.fire = on_tick;
     d.tidy.fire = on_tidy;
     d.trim.fire = on_trim;
+    d.beat.fire = on_beat;
     int code = uv_loop_init(&loop);
     if (code)
         return err_set(err, code, "no event loop: %s", uv_strerror(code));
@@ -562,6 +582,8 @@ int daemon_run(const struct settings *settings, struct err *err)
         notify_ready(d.notify);
         store_check(d.store);
         on_trim(&d.trim);
+        d.deadlines.stalled = on_stalled; /* not for the start, which may take long */
+        on_beat(&d.beat);
         log_notice("ready: %zu hosts, %zu jobs, allocator %s, %d levels", settings->nhosts, d.jobs.by_id.count,
                    core_allocator_name(settings->core.allocator), settings->core.levels);
     }

@@ -38,6 +38,7 @@ struct daemon {
     bool stepping;
     struct deferred *deferred, **last_deferred;
     struct deadline tick, tidy, trim;
+    struct deadline beat;         /* each second: so a stall is noticed within one */
     struct launch *dead_launches; /* launch.c's */
     struct notify *notify;
     uv_signal_t terminate, interrupt;

@@ -44,9 +44,31 @@ static void rearm(struct deadlines *d)
     uv_timer_start(&d->timer, on_timer, in > 0 ? (uint64_t)in : 0, 0);
 }
 
+/* How much later than it should this runs. */
+static int64_t lateness(const struct deadlines *d, int64_t now)
+{
+    int64_t due = d->count ? d->heap[1]->at_ms : now;
+    return now - (due > d->ran_ms ? due : d->ran_ms);
+}
+
+/* Timers come before sockets: let those be read first. Once for each stall. */
+static bool put_off(struct deadlines *d)
+{
+    int64_t now = mono_ms(mono_now()), late = lateness(d, now);
+    d->ran_ms = now;
+    if (late < DEADLINE_LATE_MS || !d->stalled)
+        return false;
+    d->stalled(d, late);
+    uv_update_time(d->timer.loop);
+    uv_timer_start(&d->timer, on_timer, 1, 0); /* not 0, which would be in this turn */
+    return true;
+}
+
 static void on_timer(uv_timer_t *timer)
 {
     struct deadlines *d = timer->data;
+    if (put_off(d))
+        return;
     /* Those that arm themselves again for now wait for the next turn, so that none can hold the loop. */
     int64_t now = mono_ms(mono_now());
     for (size_t bound = d->count; bound && d->count && d->heap[1]->at_ms <= now; bound--) {

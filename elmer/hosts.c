@@ -10,8 +10,9 @@
  * there goes on, but closed to new jobs: unusable says why. A second link of a host: the same boot means that its rsd
  * has been restarted, so the newer wins at once. Another boot may be a reboot behind a dead link, or a second machine
  * with the same name: the old link is pinged, and only if it says nothing for 2 s the new one takes its place. After a
- * start of elmer, hosts are AWAITED until host_timeout. Invariant: a peer with a host is that host's peer; a challenger
- * has none yet. */
+ * start of elmer, hosts are AWAITED until host_timeout. While elmer itself does not run (it is stopped, or starved)
+ * nobody's silence counts: hosts_stalled(). Invariant: a peer with a host is that host's peer; a challenger has none
+ * yet. */
 #include "config.h"
 
 #include "elmer/hosts_internal.h"
@@ -130,7 +131,7 @@ void host_cut(struct host *host)
     host->hosts->callbacks.on_cut(host->hosts->daemon, host->index);
     if (host->state == HOST_UP) {
         host_move(host, HOST_CUT);
-        host_arm(host, host->heard_ms + host->hosts->daemon->settings->host_timeout_ms);
+        host_arm(host, host->silent_since_ms + host->hosts->daemon->settings->host_timeout_ms);
         tell(host, EVENT_HOST_SILENT);
     }
     if (host->challenger)
@@ -141,7 +142,7 @@ static void on_heartbeat(struct host *host)
 {
     const struct settings *settings = host->hosts->daemon->settings;
     int64_t now = daemon_now_ms();
-    if (now - host->heard_ms >= settings->host_timeout_ms) {
+    if (now - host->silent_since_ms >= settings->host_timeout_ms) {
         struct peer *peer = host->peer;
         peer->host = NULL;
         peer_drop(peer, "silent for too long");
@@ -150,7 +151,8 @@ static void on_heartbeat(struct host *host)
             give_up(host);
         return;
     }
-    if (host->state == HOST_UP && !host->suspect && now - host->heard_ms >= SUSPECT_BEATS * settings->heartbeat_ms) {
+    if (host->state == HOST_UP && !host->suspect &&
+        now - host->silent_since_ms >= SUSPECT_BEATS * settings->heartbeat_ms) {
         log_notice("host=%s says nothing: it gets no new jobs until it is heard", host->settings->name);
         host->suspect = true;
         tell(host, EVENT_HOST_SILENT);
@@ -159,9 +161,24 @@ static void on_heartbeat(struct host *host)
     host_arm(host, now + settings->heartbeat_ms);
 }
 
+/* The deadlines of hosts that are up are heartbeats, which ask and then judge by what is set here. */
+void hosts_stalled(struct hosts *hosts, int64_t ms)
+{
+    int64_t now = daemon_now_ms();
+    for (int i = 0; i < hosts->nhosts; i++) {
+        struct host *host = &hosts->hosts[i];
+        host->silent_since_ms = now - host->silent_since_ms > ms ? host->silent_since_ms + ms : now;
+        if (host->deadline.slot && host->state != HOST_UP)
+            host_arm(host, host->deadline.at_ms + ms);
+    }
+    for (struct peer *peer = hosts->peers; peer; peer = peer->next)
+        if (peer->deadline.slot)
+            deadline_set(&hosts->daemon->deadlines, &peer->deadline, peer->deadline.at_ms + ms);
+}
+
 static void heard(struct host *host)
 {
-    host->heard_ms = daemon_now_ms();
+    host->heard_ms = host->silent_since_ms = daemon_now_ms();
     if (host->challenger)
         hello_fend_off(host);
     if (!host->suspect)
@@ -354,6 +371,7 @@ int hosts_create(struct daemon *daemon, const struct hosts_callbacks *callbacks,
     for (int i = 0; i < hosts->nhosts; i++) {
         hosts->hosts[i] =
             (struct host){.hosts = hosts, .settings = &settings->hosts[i], .index = i, .heard_ms = daemon_now_ms()};
+        hosts->hosts[i].silent_since_ms = hosts->hosts[i].heard_ms;
         hosts->hosts[i].deadline.fire = on_host_deadline;
     }
     const struct passwd *passwd = getpwnam(settings->host_user); /* at start, once */

@@ -39,7 +39,9 @@ bool hosts_congested(const struct hosts *hosts, int host);
 unsigned hosts_minor(const struct hosts *hosts, int host);
 /* elmer's own certificate is a new one: for links from now on. On failure the old one stays. */
 int hosts_reload_tls(struct hosts *hosts, struct err *err);
-/* A host with restored jobs that does not come within host_timeout is given up. */
+/* elmer did not run for so long: nobody's silence is counted for that time. */
+void hosts_stalled(struct hosts *hosts, int64_t ms);
+/* A host that was up, or has restored jobs, and does not come within host_timeout is given up. */
 void hosts_await(struct hosts *hosts);
 
 struct host_facts {

@@ -125,7 +125,7 @@ static void take_place(struct host *host, struct peer *peer, const struct wire_m
     deadline_clear(&host->hosts->daemon->deadlines, &peer->deadline);
     peer->host = host;
     host->peer = peer;
-    host->heard_ms = daemon_now_ms();
+    host->heard_ms = host->silent_since_ms = daemon_now_ms();
     host->suspect = false;
     host->known = true;
     host->pvm = hello->pvm;

@@ -37,6 +37,7 @@ struct host {
     enum host_state state;
     struct peer *peer, *challenger;
     int64_t heard_ms;
+    int64_t silent_since_ms;  /* the same, later by the time in which elmer did not run */
     bool suspect;             /* UP, but nothing heard for SUSPECT_BEATS: the core knows it as silent */
     struct deadline deadline; /* UP: next heartbeat; CUT, AWAITED: give up */
     bool known, pvm, name_loopback;

@@ -159,6 +159,8 @@ struct event {
         } down;
         struct core_report report;
         uint64_t generation;       /* ORDERED */
+        int64_t stalled_ms; /* TICK: for so long until now the shell has neither heard nor told anybody: starts have
+                               that much longer, and so have the hosts of before a restart; 0 mostly */
         struct {
             enum reason reason;
             const char *text;      /* for people: what, why, what to do. Copied; may be NULL */

@@ -258,6 +258,7 @@ void life_part_end_again(struct core *core, struct part *part);
 void life_launched(struct core *core, struct job *job);
 void life_exited(struct core *core, struct job *job, uint32_t rank, int exit_status, int signal);
 bool life_part_exited(const struct part *part); /* every rank of the job there; also where there is none */
+void life_put_off(struct core *core, int64_t ms); /* the deadlines of starts */
 void life_check_deadlines(struct core *core);
 
 /* ---- lease.c: what lost hosts may still have ---- */

@@ -356,8 +356,13 @@ static int decide(struct core *core, const struct event *event)
 
 static int tick(struct core *core, const struct event *event)
 {
-    (void)event;
+    int64_t stalled_ms = event->u.stalled_ms;
+
     core->timer_ms = INT64_MAX;
+    if (stalled_ms > 0) {
+        life_put_off(core, stalled_ms);
+        core->gather_until_ms += stalled_ms;
+    }
     life_check_deadlines(core);
     lease_check(core);
     host_check_confirmed(core);
@@ -384,6 +389,8 @@ static bool has_host(enum event_type type)
 static bool valid(const struct core *core, const struct event *event)
 {
     if ((unsigned)event->type >= EVENT_TYPE_COUNT || event->now_ms < core->now_ms)
+        return false;
+    if (event->type == EVENT_TICK && (event->u.stalled_ms < 0 || event->u.stalled_ms > event->now_ms))
         return false;
     return !has_host(event->type) || (event->host >= 0 && event->host < core->nhosts);
 }

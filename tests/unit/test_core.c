@@ -45,6 +45,49 @@ static void test_options(void **state)
     REFUSED(settle_ms, -1);
     REFUSED(start_timeout_ms, 0);
     REFUSED(resend_ms, 0);
+    REFUSED(gather_ms, -1);
+}
+
+/* The time in which the shell could neither hear nor tell is not a job's. */
+static void test_stall(void **state)
+{
+    struct fixture f;
+    uint64_t job;
+
+    (void)state;
+    fixture_init(&f, ALLOCATOR_V1, 1, one_each, 1, true);
+    job = fixture_submit(&f, 1, NULL, 0, false);
+    f.now_ms += 40000;
+    assert_int_equal(fixture_step(&f, (struct event){.type = EVENT_TICK, .u.stalled_ms = 39000}), 0);
+    assert_int_equal(fixture_state(&f, job), JOB_STARTING);
+    f.now_ms += 28000;
+    assert_int_equal(fixture_step(&f, (struct event){.type = EVENT_TICK}), 0);
+    assert_int_equal(fixture_state(&f, job), JOB_STARTING);
+    f.now_ms += 1500;
+    assert_int_equal(fixture_step(&f, (struct event){.type = EVENT_TICK}), 0);
+    assert_int_equal(fixture_state(&f, job), JOB_ENDING);
+    assert_int_equal(fixture_step(&f, (struct event){.type = EVENT_TICK, .u.stalled_ms = -1}), -EINVAL);
+    fixture_fini(&f);
+}
+
+/* What the store says of hosts: each once, before all else. */
+static void test_restore_host(void **state)
+{
+    struct core_options options;
+    struct core *core;
+    struct core_host_row row = {.up = true, .ncpus = 2}, bad = {.up = true, .ncpus = CORE_MAX_CPUS + 1};
+
+    (void)state;
+    core_options_default(&options);
+    core = core_create(&options);
+    assert_int_equal(core_add_host(core, "ws1"), 0);
+    assert_int_equal(core_restore_host(core, 1, &row, 0), -EINVAL);
+    assert_int_equal(core_restore_host(core, 0, &bad, 0), -EINVAL);
+    assert_int_equal(core_restore_host(core, 0, &row, 5), 0);
+    assert_true(core_host(core, 0)->awaited);
+    assert_int_equal(core_host(core, 0)->row.ncpus, 2);
+    assert_int_equal(core_restore_host(core, 0, &row, 5), -EINVAL);
+    core_destroy(core);
 }
 
 static void test_names(void **state)
@@ -961,6 +1004,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_options),
         cmocka_unit_test(test_names),
+        cmocka_unit_test(test_stall),
+        cmocka_unit_test(test_restore_host),
         cmocka_unit_test(test_hosts),
         cmocka_unit_test(test_refused),
         cmocka_unit_test(test_down_hosts_count_as_existing),

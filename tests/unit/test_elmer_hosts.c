@@ -10,6 +10,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 #include "elmer_lab.h"
 #include "libelmer/base/clock.h"
@@ -291,6 +292,51 @@ static void test_level_time_goes_on(void **state)
     lab_destroy(&lab);
 }
 
+static void nap_ms(long ms)
+{
+    nanosleep(&(struct timespec){.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000}, NULL);
+}
+
+/* elmer is stopped for longer than host_timeout. One host has said something meanwhile, one says nothing before it is
+ * asked, the link of one was cut and comes back: none of them is down, and no job has lost its host. */
+static void test_own_stall(void **state)
+{
+    struct lab lab;
+    struct fake hosts[3];
+    static const char *const names[] = {"ws1", "ws2", "ws3"};
+    struct wire_holding holding = {3, 1};
+    struct host_options holds = {.generation = 9, .holdings = &holding, .nholdings = 1};
+    struct wire_message jobs;
+    (void)state;
+    lab_create(
+        &lab,
+        "name = ws1\nresend = 1s\nheartbeat = 1s\nhost_timeout = 2s\nsettle = 0\nallocator = v1\nlevels = 1\nhosts = "
+        "ws1 ws2 ws3\n",
+        true);
+    lab_start(&lab);
+    for (size_t i = 0; i < 3; i++) {
+        host_open(&hosts[i], &lab, i ? "tcp" : "host.sock", names[i], 1, NULL);
+        submit(&hosts[i], names[i], 1, names[i]);
+        run_on(&hosts[i], i + 1);
+    }
+    assert_int_equal(kill(lab.pid, SIGSTOP), 0);
+    fake_close(&hosts[2]);
+    nap_ms(3500); /* this is the stall */
+    host_ordered(&hosts[0], 1);
+    assert_int_equal(kill(lab.pid, SIGCONT), 0);
+    host_open(&hosts[2], &lab, "tcp", "ws3", 1, &holds);
+    for (size_t i = 0; i < 3; i++)
+        fake_await_ping(&hosts[i]);
+    for (uint64_t job = 1; job <= 3; job++) {
+        lab_query(&hosts[0], job, &jobs);
+        assert_string_equal(only(&jobs)->state, "running");
+        wire_message_fini(&jobs);
+    }
+    for (size_t i = 0; i < 3; i++)
+        fake_close(&hosts[i]);
+    lab_destroy(&lab);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -299,6 +345,7 @@ int main(void)
         cmocka_unit_test(test_one_host),
         cmocka_unit_test(test_drain_stays),
         cmocka_unit_test(test_level_time_goes_on),
+        cmocka_unit_test(test_own_stall),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
