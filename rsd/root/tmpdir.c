@@ -14,6 +14,7 @@
 #include <linux/openat2.h>
 #include <sched.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mount.h>
@@ -23,7 +24,8 @@
 
 #include "rsd/root/tmpdir.h"
 
-enum { DEPTH = 48, ROUNDS = 100000, SWEEP_ENTRIES = 64 };
+/* Freeing a large file takes the kernel long, and its caller's rank. */
+enum { DEPTH = 48, ROUNDS = 100000, SWEEP_ENTRIES = 64, LARGE_BYTES = 1 << 20 };
 
 int tmpdir_make(const char *path, uid_t uid, gid_t gid, struct err *err)
 {
@@ -44,16 +46,38 @@ int tmpdir_make(const char *path, uid_t uid, gid_t gid, struct err *err)
 struct removal {
     int top_fd;
     unsigned moved, seen, patience;
+    int64_t bytes;
     bool again;
 };
 
+/* Of what it takes in memory or on disk. A mount point is not asked, and counts as nothing. */
+static int64_t size_of(int dir, const char *name)
+{
+    struct open_how how = {.flags = O_PATH | O_NOFOLLOW | O_CLOEXEC,
+                           .resolve = RESOLVE_NO_XDEV | RESOLVE_NO_SYMLINKS | RESOLVE_BENEATH};
+    struct stat entry;
+    int64_t bytes = 0;
+    int fd = (int)syscall(SYS_openat2, dir, name, &how, sizeof how);
+    if (fd < 0)
+        return 0;
+    if (fstat(fd, &entry) == 0 && S_ISREG(entry.st_mode))
+        bytes = (int64_t)entry.st_blocks * 512;
+    close(fd);
+    return bytes;
+}
+
 /* A tree of usual size is gone before anybody waits for the CPU; a large one must not hold up what is ranked below us.
  */
-static void count_entry(struct removal *removal)
+static void count_entry(struct removal *removal, int dir, const char *name)
 {
     struct sched_param param = {0};
-    if (++removal->seen == removal->patience)
+    if (removal->seen >= removal->patience)
+        return;
+    removal->bytes += size_of(dir, name);
+    if (++removal->seen == removal->patience || removal->bytes > LARGE_BYTES) {
+        removal->seen = removal->patience;
         sched_setscheduler(0, SCHED_OTHER, &param);
+    }
 }
 
 /* A directory of dir, not a link and not a mount. */
@@ -86,7 +110,7 @@ static void remove_directory(struct removal *removal, int dir, const char *name,
 static void remove_entry(struct removal *removal, int dir, const char *name, int depth)
 {
     char moved[32];
-    count_entry(removal);
+    count_entry(removal, dir, name);
     if (unlinkat(dir, name, 0) == 0 || errno == ENOENT)
         return;
     if (errno == EBUSY)
@@ -143,12 +167,16 @@ int tmpdir_remove(int parent_fd, const char *name, unsigned patience)
 static void sweep_entries(int fd)
 {
     struct dirent *entry;
+    int64_t bytes = 0;
     DIR *stream = fdopendir(fd);
     if (!stream) {
         close(fd);
         return;
     }
     for (int i = 0; i < SWEEP_ENTRIES && (entry = readdir(stream)); i++) {
+        bytes += size_of(fd, entry->d_name);
+        if (bytes > LARGE_BYTES)
+            break;
         if (unlinkat(fd, entry->d_name, 0) < 0 && errno == EISDIR)
             unlinkat(fd, entry->d_name, AT_REMOVEDIR);
     }

@@ -352,6 +352,36 @@ static void test_removal_follows_nothing(void **state)
     close(dir);
 }
 
+static void put_large(const char *name)
+{
+    char path[4096];
+    int fd;
+    snprintf(path, sizeof path, "%s/%s", root, name);
+    fd = open(path, O_WRONLY | O_CREAT, 0600);
+    assert_int_equal(posix_fallocate(fd, 0, 4 << 20), 0);
+    close(fd);
+}
+
+/* What takes the kernel long is not freed at the rank of daemons. */
+static void test_removal_of_large_files(void **state)
+{
+    struct sched_param param = {.sched_priority = 1};
+    int dir = open(root, O_RDONLY | O_DIRECTORY);
+    (void)state;
+    make("8.1");
+    put("8.1/small", "x");
+    assert_int_equal(tmpdir_sweep(dir, "8.1"), 0);
+    make("8.1");
+    put_large("8.1/large");
+    assert_int_equal(tmpdir_sweep(dir, "8.1"), -ENOTEMPTY);
+    if (sched_setscheduler(0, SCHED_FIFO, &param) == 0) { /* as root */
+        assert_int_equal(tmpdir_remove(dir, "8.1", 100), 0);
+        assert_int_equal(sched_getscheduler(0), SCHED_OTHER);
+    }
+    assert_int_equal(tmpdir_remove(dir, "8.1", 100), 0);
+    close(dir);
+}
+
 /* ---- names, CPUs, configuration ---- */
 
 static void test_names(void **state)
@@ -476,6 +506,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_settling_moves_processes, make_root, remove_root),
         cmocka_unit_test_setup_teardown(test_place_holds_with_its_keeper, make_root, remove_root),
         cmocka_unit_test_setup_teardown(test_removal_follows_nothing, make_root, remove_root),
+        cmocka_unit_test_setup_teardown(test_removal_of_large_files, make_root, remove_root),
         cmocka_unit_test(test_names),
         cmocka_unit_test(test_cpus),
         cmocka_unit_test_setup_teardown(test_configuration, make_root, remove_root),
