@@ -72,20 +72,26 @@ void example_enrol(void)
                     pvm_text(tid));
 }
 
-void example_spawn(int n, int *tids)
+/* This program's path, for pvm_spawn. */
+static char *own_path(void)
 {
-    char self[4096];
-    char task[] = EXAMPLE_TASK;
-    char *args[] = {task, NULL};
-    static char anywhere[] = "";
-
+    static char self[4096];
     ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
     if (length < 0)
         example_die("cannot read /proc/self/exe, so the tasks cannot be started");
     self[length] = '\0';
-    int started = pvm_spawn(self, args, PvmTaskDefault, anywhere, n, tids);
+    return self;
+}
+
+static void spawn_at(int flag, char *where, int n, int *tids)
+{
+    char task[] = EXAMPLE_TASK;
+    char *args[] = {task, NULL};
+    char *self = own_path();
+
+    int started = pvm_spawn(self, args, flag, where, n, tids);
     for (int i = 0; i < n && started > 0; i++)
-        if (tids[i] > 0)
+        if (tids[i] > 0 && nspawned < EXAMPLE_TASKS_MAX)
             spawned[nspawned++] = tids[i];
     if (started < 0)
         example_die("cannot spawn %s: %s", self, pvm_text(started));
@@ -93,6 +99,19 @@ void example_spawn(int n, int *tids)
         example_die("only %d of %d tasks started (%s): is %s on every host of the virtual machine?", started, n,
                     pvm_text(tids[started]), self);
     example_check(pvm_notify(PvmTaskExit, EXAMPLE_TAG_GONE, n, tids), "pvm_notify");
+}
+
+void example_spawn(int n, int *tids)
+{
+    static char anywhere[] = "";
+    spawn_at(PvmTaskDefault, anywhere, n, tids);
+}
+
+int example_spawn_on(char *host)
+{
+    int tid;
+    spawn_at(PvmTaskHost, host, 1, &tid);
+    return tid;
 }
 
 void example_release(void)

@@ -29,6 +29,9 @@ void example_enrol(void);
  */
 void example_spawn(int n, int *tids);
 
+/* Spawn one on this host of the virtual machine; returns its id. */
+int example_spawn_on(char *host);
+
 /* Block until a message comes, from anyone. Returns its tag; fills the sender and the length. The end of a peer
  * that was to be told of (EXAMPLE_TAG_GONE) is a message like others, with the peer's id packed in it. */
 int example_receive(int *from, int *bytes);

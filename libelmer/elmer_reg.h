@@ -13,7 +13,8 @@ extern "C" {
 #endif
 
 /* Read ELMER_HOSTS ("ws1:ws2", one name per processor) and keep the names for elmer_hosts().
- * Returns the number of processors of the job, or 0 outside Elmer (ELMER_HOSTS not set; nothing is kept then).
+ * Returns the number of processors of the job, or 0 outside Elmer (ELMER_HOSTS not set; nothing is kept then), also if
+ * a PVM daemon of the user's own runs: none is asked, its hosts are pvm_config(3)'s to tell.
  * Returns -1 with errno EINVAL if the value is malformed, ENOMEM if there is no memory; what an earlier call has
  * kept stays then. */
 int elmer_register(void);
