@@ -133,8 +133,10 @@ static void test_catchout_goes_on_working(void **state)
 static void test_several_hosts_become_one_machine(void **state)
 {
     (void)state;
-    if (!have_network)
+    if (!have_network) {
+        print_message("skipped: no network namespace to give hosts addresses in\n");
         skip();
+    }
     start_ready(FIXTURE_HOSTS);
     assert_int_equal(chatter(NULL, ARGV("parent", "6", "200")), 0);
     fixture_finish(&fixture);
@@ -149,8 +151,10 @@ static void test_a_foreign_host_is_refused(void **state)
 {
     static const char *const foreign[] = {"no-such-host.invalid", "ws9 ip=10.213.99.9", "ws2 ip=10.213.99.9"};
     (void)state;
-    if (!have_network)
+    if (!have_network) {
+        print_message("skipped: no network namespace to give hosts addresses in\n");
         skip();
+    }
     start_ready(2);
     for (size_t i = 0; i < sizeof foreign / sizeof *foreign; i++) {
         char *printed;
@@ -166,8 +170,10 @@ static void test_a_refused_host_fails_the_start(void **state)
 {
     static const char *const answers[] = {"PvmCantStart", "the disk of ws3 is full", ""};
     (void)state;
-    if (!have_network)
+    if (!have_network) {
+        print_message("skipped: no network namespace to give hosts addresses in\n");
         skip();
+    }
     for (size_t i = 0; i < sizeof answers / sizeof *answers; i++) {
         char *reason = NULL;
         fixture_start(&fixture, FIXTURE_HOSTS);

@@ -180,8 +180,10 @@ static void test_connections(void **state)
     struct wire_message query = {.type = WIRE_query, .u.query = {.queued = true}};
     struct err err = ERR_INIT;
     (void)state;
-    if (geteuid() != 0)
+    if (geteuid() != 0) {
+        print_message("skipped: only root can connect as somebody else\n");
         skip();
+    }
     begin(&p, LOCAL "user_connections = 2\n");
     assert_true(connect_as(&p.lab, 1, &first, &err));
     assert_true(connect_as(&p.lab, 1, &second, &err));
