@@ -12,7 +12,7 @@
 
 #include "tests/faults/outside.h"
 
-enum { ENDED = 100000, WAITING = 10000, PART = 10000, START_MS = 30000 };
+enum { ENDED = 100000, WAITING = 10000, PART = 10000, START_MS = 30000, COST_MS = 2000 };
 
 static bool execute(struct world *world, sqlite3 *db, const char *sql)
 {
@@ -57,6 +57,20 @@ static bool fill(struct world *world, uint64_t ended, uint64_t waiting)
     return done;
 }
 
+/* CPU time of its main thread. */
+static int64_t cost_ms(pid_t pid)
+{
+    char path[60];
+    long long ns = -1;
+    snprintf(path, sizeof(path), "/proc/%d/task/%d/schedstat", (int)pid, (int)pid);
+    FILE *file = fopen(path, "re");
+    if (file && fscanf(file, "%lld", &ns) != 1)
+        ns = -1;
+    if (file)
+        fclose(file);
+    return ns / 1000000;
+}
+
 int outside_many_jobs(struct world *world, void *data)
 {
     const char *argv[] = {"esubmit", "-o", "/dev/null", "4", "true", NULL};
@@ -73,8 +87,10 @@ int outside_many_jobs(struct world *world, void *data)
     int64_t begin = world_now_ms();
     world_start_elmer(world);
     CHECK(world_answers(world, START_MS), "no answer");
-    printf("# elmer's first answer with %d jobs queued and %d in its history: %" PRId64 " ms\n", WAITING + 1, ENDED,
-           world_now_ms() - begin);
+    int64_t cost = cost_ms(world->elmer);
+    printf("# elmer's first answer with %d jobs queued and %d in its history: %" PRId64 " ms, %" PRId64 " ms of CPU time\n",
+           WAITING + 1, ENDED, world_now_ms() - begin, cost);
+    CHECK(cost > 0 && cost <= COST_MS, "the start takes too long");
     CHECK(outside_look(1000 + ENDED + WAITING - 1, &seen) && !strcmp(seen.state, "queued"), "%s", seen.state);
     CHECK(outside_look(1000 + ENDED - 1, &seen) && !strcmp(seen.state, "done"), "%s", seen.state);
     CHECK(outside_look(1, &seen) && !strcmp(seen.state, "running"), "%s", seen.state);

@@ -7,7 +7,9 @@
 #include <stdint.h>
 #include <cmocka.h>
 #include <signal.h>
+#include <sqlite3.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "elmer_lab.h"
@@ -146,12 +148,100 @@ static void test_limit(void **state)
     lab_destroy(&lab);
 }
 
+/* The start's own CPU time: that of its main thread, which what it does beside (the check of a large store) is not in. */
+static double start_seconds(struct lab *lab)
+{
+    char path[60];
+    unsigned long long ns = 0;
+    struct fake host;
+    uint64_t first, last;
+    lab_start(lab);
+    host_open(&host, lab, "host.sock", "ws1", 1, NULL);
+    assert_int_equal(ask(&host, "nobody", 1, &first, &last), 0);
+    snprintf(path, sizeof(path), "/proc/%d/task/%d/schedstat", (int)lab->pid, (int)lab->pid);
+    FILE *file = fopen(path, "re");
+    assert_non_null(file);
+    assert_int_equal(fscanf(file, "%llu", &ns), 1);
+    fclose(file);
+    fake_close(&host);
+    lab_stop(lab, SIGKILL);
+    return (double)ns / 1e9;
+}
+
+static int compare(const void *a, const void *b)
+{
+    const double *x = a, *y = b;
+    return (*x > *y) - (*x < *y);
+}
+
+/* The rows of ended job 2, many times; without asking what columns there are. */
+static void make_history(const struct lab *lab, unsigned count)
+{
+    static const char *const tables[][2] = {{"job", "id"}, {"state", "job"}};
+    char path[100], sql[800], *text = NULL;
+    sqlite3 *db = NULL;
+    snprintf(path, sizeof(path), "%s/elmer.db", lab->dir);
+    assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+    assert_int_equal(sqlite3_exec(db, "PRAGMA temp_store = MEMORY; PRAGMA synchronous = OFF", NULL, NULL, NULL), SQLITE_OK);
+    for (int t = 0; t < 2; t++) {
+        snprintf(sql, sizeof(sql),
+                 "CREATE TEMP TABLE one AS SELECT * FROM main.%s WHERE %s = 2;"
+                 "CREATE TEMP TABLE many AS WITH RECURSIVE n(i) AS (SELECT 1000 UNION ALL SELECT i + 1 FROM n WHERE i < %u)"
+                 " SELECT n.i AS n, one.* FROM n, one; UPDATE many SET %s = n;%s ALTER TABLE many DROP COLUMN n;"
+                 "INSERT INTO main.%s SELECT * FROM many; DROP TABLE one; DROP TABLE many",
+                 tables[t][0], tables[t][1], count + 999, tables[t][1],
+                 t == 0 ? "UPDATE many SET token = 'copy-' || n;" : "", tables[t][0]);
+        if (sqlite3_exec(db, sql, NULL, NULL, &text) != SQLITE_OK)
+            fail_msg("%s", text);
+    }
+    assert_int_equal(sqlite3_close(db), SQLITE_OK);
+}
+
+/* What a start costs does not grow with what has ended: with 40,000 jobs at most half more than an empty one. */
+static void test_start_with_much(void **state)
+{
+    enum { STARTS = 7, ENDED = 40000 };
+    struct lab lab[2];
+    double seconds[2][STARTS];
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        struct fake host;
+        lab_create(&lab[i], LOCAL, false);
+        lab_start(&lab[i]);
+        host_open(&host, &lab[i], "host.sock", "ws1", 1, NULL);
+        for (int job = 1; job <= 2; job++) {
+            struct wire_message m = lab_submission(job == 1 ? "t1" : "t2", 1), answer;
+            lab_submit(&host, &m, NULL, 0);
+            m = (struct wire_message){.type = WIRE_cancel, .u.cancel.job = (uint64_t)job};
+            host_relay(&host, 2, 2001, "alice", &m);
+            if (job == 2) {
+                host_expect_relayed(&host, 2, WIRE_done, &answer);
+                wire_message_fini(&answer);
+            }
+        }
+        fake_close(&host);
+        lab_stop(&lab[i], SIGTERM);
+    }
+    make_history(&lab[1], ENDED);
+    for (int n = 0; n < STARTS; n++)
+        for (int i = 0; i < 2; i++)
+            seconds[i][n] = start_seconds(&lab[i]);
+    for (int i = 0; i < 2; i++)
+        qsort(seconds[i], STARTS, sizeof(double), compare);
+    double empty = seconds[0][STARTS / 2], much = seconds[1][STARTS / 2];
+    print_message("a start costs %.1f ms of CPU time, with %d ended jobs %.1f ms\n", empty * 1000, ENDED, much * 1000);
+    assert_true(much <= 1.5 * empty);
+    for (int i = 0; i < 2; i++)
+        lab_destroy(&lab[i]);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_lists),
         cmocka_unit_test(test_one_token_at_once),
         cmocka_unit_test(test_limit),
+        cmocka_unit_test(test_start_with_much),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

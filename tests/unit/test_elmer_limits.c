@@ -5,7 +5,9 @@
 
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -205,6 +207,63 @@ static void test_connections(void **state)
     end(&p);
 }
 
+/* Asks as much as is taken, and reads nothing. */
+static void ask_and_not_read(struct fake *fake, bool host, unsigned times)
+{
+    struct err err = ERR_INIT;
+    for (unsigned i = 0; i < times && !fake->channel.dead; i++) {
+        struct wire_message query = {.type = WIRE_query, .id = ++fake->ids, .u.query = {.running = true, .queued = true}};
+        struct wire_message relay = {.type = WIRE_relay, .u.relay = {.client = 7, .uid = 2003, .user = "carol"}};
+        char *json = NULL;
+        size_t size;
+        if (channel_wants_write(&fake->channel) && channel_flush(&fake->channel) == 0 &&
+            channel_wants_write(&fake->channel))
+            return; /* elmer takes no more of it */
+        assert_int_equal(wire_encode(&query, fake->channel.minor, &json, &size, &err), 0);
+        relay.u.relay.frame = json;
+        (void)channel_send(&fake->channel, host ? &relay : &query, &err);
+        free(json);
+    }
+}
+
+static bool unread(const struct fake *fake)
+{
+    int bytes = 0;
+    return fake->channel.dead || (ioctl(fake->channel.fd, FIONREAD, &bytes) == 0 && bytes > 0);
+}
+
+/* One that does not read, a client or a workstation, keeps nobody else waiting: asked while it goes on asking. */
+static void test_deaf_peers(void **state)
+{
+    enum { JOBS = 300, ROUNDS = 100, ASKS = 200 };
+    struct pair p;
+    struct fake client;
+    struct wire_message jobs;
+    int64_t worst = 0;
+    (void)state;
+    begin(&p, LOCAL);
+    for (int i = 1; i <= JOBS; i++) {
+        char token[8];
+        snprintf(token, sizeof(token), "t%d", i);
+        submit(&p.host, 2001, "alice", token, 1);
+        taken(&p.host, 2001);
+    }
+    fake_open(&client, &p.lab, "elmer.sock");
+    for (int round = 0; round < ROUNDS; round++) {
+        ask_and_not_read(&client, false, ASKS);
+        ask_and_not_read(&p.other, true, ASKS);
+        int64_t begin_ms = mono_ms(mono_now());
+        lab_query(&p.host, JOBS, &jobs); /* within LAB_WAIT_MS, or the test fails */
+        assert_int_equal(jobs.u.jobs.jobs.count, 1);
+        wire_message_fini(&jobs);
+        assert_true(round == 0 || (unread(&client) && unread(&p.other))); /* what they have been answered */
+        worst = mono_ms(mono_now()) - begin_ms > worst ? mono_ms(mono_now()) - begin_ms : worst;
+    }
+    print_message("others were answered in %d ms at most, beside %d questions of each\n", (int)worst, (int)client.ids);
+    fake_close(&client);
+    end(&p);
+}
+
 /* The uid counts, and the name must be the one that the queue host has for it, if it has any. */
 static void test_names(void **state)
 {
@@ -241,7 +300,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_queued),          cmocka_unit_test(test_running),     cmocka_unit_test(test_memory),
         cmocka_unit_test(test_requests),        cmocka_unit_test(test_connections), cmocka_unit_test(test_names),
-        cmocka_unit_test(test_root_if_allowed),
+        cmocka_unit_test(test_root_if_allowed), cmocka_unit_test(test_deaf_peers),
     };
     signal(SIGPIPE, SIG_IGN);
     return cmocka_run_group_tests(tests, NULL, NULL);
