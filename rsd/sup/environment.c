@@ -16,6 +16,8 @@
 #include "libelmer/base/str.h"
 #include "rsd/sup/environment.h"
 
+enum { EXPORT_BYTES = 1024 };
+
 static bool is_variable(const char *entry, const char *name)
 {
     size_t length = strlen(name);
@@ -46,32 +48,25 @@ static bool loads_something(const char *entry)
     return false;
 }
 
-static bool listed(const char *list, const char *name, size_t length)
-{
-    while (list && *list) {
-        size_t item = strcspn(list, ":");
-        if (item == length && strncmp(list, name, length) == 0)
-            return true;
-        list += item + (list[item] == ':');
-    }
-    return false;
-}
-
-/* PVM_EXPORT with the names of what the daemons go without; NULL: no memory. */
+/* PVM_EXPORT with the names of what the daemons go without; NULL: no memory. A name that is there already does no harm
+ * twice. A user may send any number of them, and we rank above jobs: so no more than can be meant. */
 static char *exports(const struct wire_strs *given)
 {
     const char *own = environment_value(given, "PVM_EXPORT");
-    char *list = strdup(own ? own : "");
-    for (size_t i = 0; list && i < given->count; i++) {
+    char names[EXPORT_BYTES];
+    size_t used = 0;
+    for (size_t i = 0; i < given->count; i++) {
         const char *entry = given->items[i];
         size_t length = strcspn(entry, "=");
-        if (!loads_something(entry) || listed(list, entry, length))
+        if (!loads_something(entry) || used + length + 1 >= sizeof names)
             continue;
-        char *more = str_format("%s%s%.*s", list, *list ? ":" : "", (int)length, entry);
-        free(list);
-        list = more;
+        names[used++] = ':';
+        memcpy(names + used, entry, length);
+        used += length;
     }
-    return list;
+    bool alone = !own || !*own;
+    size_t skipped = alone && used > 0; /* the first ':' */
+    return str_format("%s%.*s", alone ? "" : own, (int)(used - skipped), names + skipped);
 }
 
 /* The user's own places first, as PVM has them. */

@@ -1,0 +1,121 @@
+/* test_environment.c - what a job's process finds in its environment on its host. */
+#include "config.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "rsd/sup/environment.h"
+
+static char home[] = "/home/a", name[] = "a", shell[] = "/bin/sh";
+static const struct sup sup = {
+    .user = {.home = home, .name = name, .shell = shell}, .tmpdir = "/t", .pvmd = "/opt/p/pvmd"};
+
+static const char *value(char **environment, const char *variable)
+{
+    size_t length = strlen(variable);
+    for (; *environment; environment++)
+        if (strncmp(*environment, variable, length) == 0 && (*environment)[length] == '=')
+            return *environment + length + 1;
+    return NULL;
+}
+
+static char **make(enum process_role role, const char *const *given)
+{
+    struct wire_strs strs = {.items = (const char **)given};
+    while (given[strs.count])
+        strs.count++;
+    char **environment = environment_make(&sup, role, &strs, "/t/hostfile");
+    assert_non_null(environment);
+    return environment;
+}
+
+static const char *const pvm_job[] = {
+    "PVM_TMP=/x", "PATH=/mine:/bin", "LD_PRELOAD=/evil.so", "GCONV_PATH=/evil", "BASH_ENV=/evil", "OTHER=1", NULL};
+
+static void test_helpers_load_nothing(void **state)
+{
+    static const enum process_role helpers[] = {PROCESS_PVMD, PROCESS_AGENT};
+    (void)state;
+    for (size_t i = 0; i < 2; i++) {
+        char **environment = make(helpers[i], pvm_job);
+        assert_null(value(environment, "LD_PRELOAD"));
+        assert_null(value(environment, "GCONV_PATH"));
+        assert_null(value(environment, "BASH_ENV"));
+        assert_string_equal(value(environment, "OTHER"), "1");
+        assert_string_equal(value(environment, "PVM_TMP"), "/t");
+        environment_free(environment);
+    }
+}
+
+static void test_tasks_get_it_back(void **state)
+{
+    const char *const own[] = {"PVM_TMP=/x", "LD_LIBRARY_PATH=/l", "PVM_EXPORT=MINE", NULL};
+    const char *const none[] = {"PVM_TMP=/x", NULL}, *const plain[] = {"LD_LIBRARY_PATH=/l", NULL};
+    char **environment = make(PROCESS_COMMAND, pvm_job);
+    (void)state;
+    assert_string_equal(value(environment, "LD_PRELOAD"), "/evil.so");
+    assert_string_equal(value(environment, "PVM_EXPORT"), "LD_PRELOAD:GCONV_PATH:BASH_ENV");
+    environment_free(environment);
+    environment = make(PROCESS_COMMAND, own);
+    assert_string_equal(value(environment, "PVM_EXPORT"), "MINE:LD_LIBRARY_PATH");
+    environment_free(environment);
+    environment = make(PROCESS_COMMAND, none);
+    assert_null(value(environment, "PVM_EXPORT"));
+    environment_free(environment);
+    environment = make(PROCESS_COMMAND, plain); /* a job without PVM */
+    assert_null(value(environment, "PVM_EXPORT"));
+    environment_free(environment);
+}
+
+static void test_where_programs_are_found(void **state)
+{
+    const char *const own[] = {"PVM_TMP=/x", "PVM_PATH=/a:/b", NULL};
+    char **environment = make(PROCESS_PVMD, pvm_job);
+    (void)state;
+    assert_string_equal(value(environment, "PVM_PATH"), "$HOME/pvm3/bin/$PVM_ARCH:$PVM_ROOT/bin/$PVM_ARCH:/opt/p");
+    environment_free(environment);
+    environment = make(PROCESS_PVMD, own);
+    assert_string_equal(value(environment, "PVM_PATH"), "/a:/b:/opt/p");
+    environment_free(environment);
+}
+
+/* It is made at the rank of daemons: the largest environment that can come must not cost its square. */
+static void test_a_large_one_is_cheap(void **state)
+{
+    enum { VARIABLES = 60000 };
+    static char text[VARIABLES][12];
+    static const char *given[VARIABLES + 2];
+    struct timespec begin, end;
+    (void)state;
+    given[0] = "PVM_TMP=/x";
+    for (int i = 0; i < VARIABLES; i++) {
+        snprintf(text[i], sizeof text[i], "LD_%05d=", i);
+        given[i + 1] = text[i];
+    }
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &begin);
+    char **environment = make(PROCESS_COMMAND, given);
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &end);
+    double seconds = (double)(end.tv_sec - begin.tv_sec) + (double)(end.tv_nsec - begin.tv_nsec) / 1e9;
+    print_message("%d variables: %.1f ms\n", VARIABLES, seconds * 1e3);
+    assert_true(strlen(value(environment, "PVM_EXPORT")) < 1024);
+    assert_true(seconds < 0.3);
+    environment_free(environment);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_helpers_load_nothing),
+        cmocka_unit_test(test_tasks_get_it_back),
+        cmocka_unit_test(test_where_programs_are_found),
+        cmocka_unit_test(test_a_large_one_is_cheap),
+    };
+    return cmocka_run_group_tests_name("environment", tests, NULL, NULL);
+}
