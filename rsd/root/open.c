@@ -52,6 +52,7 @@ void open_new(struct root *root, const struct wire_message *message, const cpu_s
     const struct wire_open *open = &message->u.open;
     struct err err = ERR_INIT;
     struct job *job;
+    int result;
     if (!place_is_there(root, message))
         return;
     job = job_add(root, open->job, (uint32_t)open->attempt);
@@ -68,7 +69,12 @@ void open_new(struct root *root, const struct wire_message *message, const cpu_s
     job->open_id = message->id;
     job->open_generation = open->generation;
     job->remover = 0;
-    if (make_group(root, job, &err) < 0 || supervisor_start(root, job, open->user, &err) < 0) {
+    result = make_group(root, job, &err);
+    if (result == 0) { /* before anything can be born there, should this be our last step */
+        group_confine(&job->group, open->cpus.items, open->cpus.count);
+        result = supervisor_start(root, job, open->user, &err);
+    }
+    if (result < 0) {
         tell_open_failed(root, job->id, job->attempt, message->id, err.text);
         job->open_asked = false;
         job->discard = true;
@@ -76,7 +82,6 @@ void open_new(struct root *root, const struct wire_message *message, const cpu_s
         ending_begin(root, job, 0);
         return;
     }
-    group_confine(&job->group, open->cpus.items, open->cpus.count);
     job->deadline_ms = mono_ms(mono_now()) + OPEN_MS;
     ranks_apply(root, job);
     if (job->pvm)
