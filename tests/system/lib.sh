@@ -51,7 +51,7 @@ keep_journals() {
     local k
     [ -n "${TEST_LOGS:-}" ] || return 0
     for ((k = 1; k <= nodes; k++)); do
-        timeout 20 "$lab" log "$k" >"$TEST_LOGS/$(basename "$0" .t).ws$k.log" 2>&1
+        timeout $((20 * patience)) "$lab" log "$k" >"$TEST_LOGS/$(basename "$0" .t).ws$k.log" 2>&1
     done
 }
 
