@@ -81,9 +81,15 @@ void peer_refuse(struct peer *peer, uint64_t id, const char *code, const char *t
     peer_drop(peer, text);
 }
 
+void peer_asked(struct peer *peer, uint64_t id)
+{
+    peer->asked[peer->nasked++ % ASKED_KEPT] = (struct asked){id, boot_ms()};
+}
+
 void peer_ping(struct peer *peer)
 {
     struct wire_message message = {.type = WIRE_ping, .id = ++peer->hosts->pings};
+    peer_asked(peer, message.id);
     link_send(peer->link, &message);
 }
 
@@ -199,10 +205,27 @@ static void on_host_deadline(struct deadline *deadline)
 
 /* ---- messages ---- */
 
+/* How long ago the interval ended, at most: the host heard that ping after it was sent. So however long the ping or the
+ * report was under way, the report is no newer than it is taken for. -1: nobody knows. */
+static int64_t age_of(const struct peer *peer, const struct wire_report *report)
+{
+    if (link_minor(peer->link) < WIRE_AGE_MINOR)
+        return 0;
+    for (unsigned i = 0; i < ASKED_KEPT; i++) {
+        const struct asked *asked = &peer->asked[i];
+        if (asked->sent_ms == 0 || asked->id != report->heard)
+            continue;
+        int64_t age_ms = boot_ms() - asked->sent_ms - (int64_t)report->since_heard_ms;
+        return age_ms > 0 ? age_ms : 0;
+    }
+    return -1;
+}
+
 static void on_report(struct host *host, const struct wire_report *report)
 {
     struct hosts *hosts = host->hosts;
-    if (report->busy.count != host->reported || report->jobs.count != host->reported || report->interval_ms == 0)
+    int64_t age_ms = age_of(host->peer, report);
+    if (age_ms < 0 || report->busy.count != host->reported || report->jobs.count != host->reported || report->interval_ms == 0)
         return;
     double *busy = mem_array((size_t)host->ncpus, sizeof(*busy)), *jobs = mem_array((size_t)host->ncpus, sizeof(*jobs));
     for (int i = 0; i < host->ncpus; i++) {
@@ -210,10 +233,10 @@ static void on_report(struct host *host, const struct wire_report *report)
         busy[i] = all >= 0 ? all <= 1 ? all : 1 : 0;
         jobs[i] = ours >= 0 ? ours <= busy[i] ? ours : busy[i] : 0;
     }
-    int64_t now = daemon_now_ms();
+    int64_t end_ms = daemon_now_ms() - age_ms;
     struct event event = {.type = EVENT_REPORT, .host = host->index};
-    event.u.report = (struct core_report){.begin_ms = now - (int64_t)report->interval_ms,
-                                          .end_ms = now,
+    event.u.report = (struct core_report){.begin_ms = end_ms - (int64_t)report->interval_ms,
+                                          .end_ms = end_ms,
                                           .busy = busy,
                                           .jobs = jobs,
                                           .ncpus = host->ncpus};

@@ -113,6 +113,7 @@ static void welcome(struct peer *peer, uint64_t id)
     struct wire_message message = {.type = WIRE_host_welcome, .id = id};
     message.u.host_welcome.report_ms = (uint64_t)settings->report_ms;
     message.u.host_welcome.heartbeat_ms = (uint64_t)settings->heartbeat_ms;
+    peer_asked(peer, 0);
     link_send(peer->link, &message);
 }
 

@@ -18,6 +18,13 @@ enum {
     LACK_SIZE = 200    /* ... because they are shown for all hosts together */
 };
 
+/* The last ones that were sent over a link, by id; id 0 is host_welcome. */
+enum { ASKED_KEPT = 16 };
+struct asked {
+    uint64_t id;
+    int64_t sent_ms; /* CLOCK_BOOTTIME; 0: not used */
+};
+
 enum host_state { HOST_AWAITED, HOST_DOWN, HOST_UP, HOST_CUT, HOST_STATE_COUNT };
 struct peer {
     struct hosts *hosts;
@@ -26,6 +33,8 @@ struct peer {
     struct host *challenged;   /* whose place it wants */
     struct wire_message hello; /* of a challenger */
     struct deadline deadline;  /* for the hello, or for the challenge */
+    struct asked asked[ASKED_KEPT];
+    unsigned nasked;
     bool local, closing;
     struct peer *next, **link_of_list;
 };
@@ -78,6 +87,7 @@ void host_arm(struct host *host, int64_t at_ms);
 void host_tell_down(struct host *host); /* and for how long nothing was heard */
 void host_cut(struct host *host);       /* its link is gone */
 void peer_ping(struct peer *peer);
+void peer_asked(struct peer *peer, uint64_t id); /* now */
 void peer_drop(struct peer *peer, const char *text);
 /* Log, send an error, close. */
 void peer_refuse(struct peer *peer, uint64_t id, const char *code, const char *text);

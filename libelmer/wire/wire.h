@@ -10,6 +10,7 @@
 
 enum { WIRE_MAJOR = 1, WIRE_MINOR = 3, WIRE_MAX_FRAME = 1 << 20, WIRE_MAX_DEPTH = 8 };
 
+enum { WIRE_AGE_MINOR = 3 };   /* an rsd of this one says how old a report is */
 enum { WIRE_LEASE_MINOR = 2 }; /* an rsd of this one can hold a lease, and a client ask for --requeue */
 
 enum wire_sender { WIRE_FROM_CLIENT = 1, WIRE_FROM_ELMER = 2, WIRE_FROM_HOST = 4, WIRE_FROM_ROOT = 8, WIRE_FROM_SUPERVISOR = 16, WIRE_FROM_AGENT = 32, WIRE_FROM_ANY = 63,

@@ -269,7 +269,10 @@ static void send_report(struct net *net)
     struct wire_message report = {.type = WIRE_report};
     struct err err = ERR_INIT;
     double *busy = calloc(2 * count + 1, sizeof(*busy));
-    int code = busy ? usage_sample(&net->usage, &report.u.report.interval_ms, busy, busy + count, &err) : -ENOMEM;
+    int code;
+
+    uplink_heard(net->uplink, &report.u.report.heard, &report.u.report.since_heard_ms); /* before: rather too old than too new */
+    code = busy ? usage_sample(&net->usage, &report.u.report.interval_ms, busy, busy + count, &err) : -ENOMEM;
 
     report.u.report.busy = (struct wire_doubles){busy, count};
     report.u.report.jobs = (struct wire_doubles){busy + count, count};

@@ -55,6 +55,8 @@ struct uplink {
     unsigned pause_ms;
     unsigned heartbeat_ms, missed;
     bool greeted, refused, stopping;
+    uint64_t heard_ping; /* its id, 0: welcome; and when */
+    int64_t heard_ms;    /* CLOCK_BOOTTIME */
     int64_t hello_ms; /* host_hello was sent, and no order has come since; 0: not so. CLOCK_BOOTTIME */
     struct kept *kept;
     size_t nkept, kept_bytes;
@@ -228,6 +230,8 @@ static void take_welcome(struct uplink *u, const struct wire_host_welcome *welco
     u->why[0] = u->logged[0] = '\0';
     u->pause_ms = PAUSE_MIN_MS;
     u->missed = 0;
+    u->heard_ping = 0;
+    u->heard_ms = boot_ms();
     u->heartbeat_ms = welcome->heartbeat_ms > HEARTBEAT_MIN_MS ? (unsigned)welcome->heartbeat_ms : HEARTBEAT_MIN_MS;
     arm(u, u->heartbeat_ms, u->heartbeat_ms);
     for (size_t i = 0; i < u->nkept; i++)
@@ -279,6 +283,8 @@ static void on_message(struct link *link, struct wire_message *message, void *da
     if (message->type == WIRE_ping) {
         struct wire_message pong = {.type = WIRE_pong, .id = message->id};
 
+        u->heard_ping = message->id;
+        u->heard_ms = boot_ms();
         (void)link_send(link, &pong);
     } else if (u->state == UPLINK_GREETING) {
         take_greeting_answer(u, message);
@@ -287,6 +293,14 @@ static void on_message(struct link *link, struct wire_message *message, void *da
             take_order(u);
         u->callbacks.on_message(message, u->data);
     }
+}
+
+void uplink_heard(const struct uplink *u, uint64_t *ping, uint64_t *since_ms)
+{
+    int64_t since = boot_ms() - u->heard_ms;
+
+    *ping = u->heard_ping;
+    *since_ms = since < 0 ? 0 : since > UINT32_MAX ? UINT32_MAX : (uint64_t)since;
 }
 
 /* ---- time ---- */

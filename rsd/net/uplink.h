@@ -38,6 +38,8 @@ int uplink_send(struct uplink *uplink, const struct wire_message *message);
 int uplink_offer(struct uplink *u, const struct wire_message *message);
 /* Give this link up and dial again. */
 void uplink_drop(struct uplink *uplink, const char *text);
+/* The last ping of elmer that was heard, 0: none since its welcome, and how long ago that was. Nothing without a link. */
+void uplink_heard(const struct uplink *uplink, uint64_t *ping, uint64_t *since_ms);
 /* Why there is no link, printable; "" when there is one or before the first try has ended. */
 const char *uplink_why(const struct uplink *uplink);
 /* The minor version that the link speaks; 0 without one. */

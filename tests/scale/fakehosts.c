@@ -29,6 +29,7 @@ struct fake {
     struct link *link;
     bool welcomed;
     uint64_t report_ms, next_report_ms;
+    uint64_t heard, heard_ms; /* the last ping (0: welcome), and when */
 };
 
 static struct {
@@ -144,6 +145,8 @@ static void say_report(struct fake *fake)
     double busy = 0.01, jobs = 0;
     struct wire_message message = {.type = WIRE_report};
     message.u.report = (struct wire_report){.interval_ms = fake->report_ms, .busy = {&busy, 1}, .jobs = {&jobs, 1}};
+    message.u.report.heard = fake->heard;
+    message.u.report.since_heard_ms = uv_now(&all.loop) - fake->heard_ms;
     say(fake, &message);
 }
 
@@ -153,6 +156,8 @@ static void answer(struct fake *fake, const struct wire_message *m)
     switch ((int)m->type) {
     case WIRE_ping:
         out.type = WIRE_pong;
+        fake->heard = m->id;
+        fake->heard_ms = uv_now(&all.loop);
         break;
     case WIRE_order:
         out.type = WIRE_ordered;
@@ -197,6 +202,8 @@ static void on_message(struct link *link, struct wire_message *message, void *da
         return;
     }
     fake->report_ms = message->u.host_welcome.report_ms;
+    fake->heard = 0;
+    fake->heard_ms = uv_now(&all.loop);
     fake->next_report_ms = uv_now(&all.loop) + (uint64_t)random() % fake->report_ms;
     if (fake->welcomed)
         return;

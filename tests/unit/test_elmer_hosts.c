@@ -297,6 +297,44 @@ static void nap_ms(long ms)
     nanosleep(&(struct timespec){.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000}, NULL);
 }
 
+/* Idle, of an interval that ended at_ms after the welcome. */
+static void report(struct fake *host, int64_t at_ms)
+{
+    double share = 0;
+    struct wire_message m = {.type = WIRE_report};
+    m.u.report = (struct wire_report){
+        .interval_ms = 100, .busy = {&share, 1}, .jobs = {&share, 1}, .since_heard_ms = (uint64_t)at_ms};
+    fake_send(host, &m);
+}
+
+/* A report that was under way for longer than settle is as old as it is: it has not seen the job that was started
+ * meanwhile. */
+static void test_late_report(void **state)
+{
+    struct lab lab;
+    struct fake ws1;
+    (void)state;
+    lab_create(
+        &lab, "name = ws1\nresend = 1s\nheartbeat = 30s\nhost_timeout = 60s\nsettle = 1s\nallocator = v2\nlevels = 2\n",
+        false);
+    lab_start(&lab);
+    host_open(&ws1, &lab, "host.sock", "ws1", 1, NULL);
+    int64_t welcome = now_ms();
+    submit(&ws1, "a", 1, NULL);
+    report(&ws1, now_ms() - welcome);
+    run_on(&ws1, 1);
+    submit(&ws1, "b", 1, NULL);
+    int64_t measured = now_ms() - welcome;
+    nap_ms(1500); /* this is the delay */
+    report(&ws1, measured);
+    fake_expect_none(&ws1, WIRE_open, 200);
+    expect_reason(&ws1, 2, "waiting", "not measured since the last change");
+    report(&ws1, now_ms() - welcome);
+    open_on(&ws1, 2);
+    fake_close(&ws1);
+    lab_destroy(&lab);
+}
+
 /* elmer is stopped for longer than host_timeout. One host has said something meanwhile, one says nothing before it is
  * asked, the link of one was cut and comes back: none of them is down, and no job has lost its host. */
 static void test_own_stall(void **state)
@@ -346,6 +384,7 @@ int main(void)
         cmocka_unit_test(test_drain_stays),
         cmocka_unit_test(test_level_time_goes_on),
         cmocka_unit_test(test_own_stall),
+        cmocka_unit_test(test_late_report),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -677,6 +677,38 @@ static void test_reports(void **data)
     wire_message_fini(&report);
 }
 
+/* A report says which ping was heard last, and how long before the end of its interval. */
+static void test_age_of_reports(void **data)
+{
+    struct world *w = *data;
+    struct wire_message ping = {.type = WIRE_ping, .id = 4711}, report;
+    int64_t welcome_ms, asked_ms = 0;
+    int seen = 0;
+
+    welcome_ms = mono_ms(mono_now());
+    greet(w);
+    for (int i = 0; i < 200 && seen < 2; i++) {
+        int64_t now_ms, since_ms;
+
+        report = peer_expect(&w->elmer, WIRE_report);
+        now_ms = mono_ms(mono_now());
+        since_ms = (int64_t)report.u.report.since_heard_ms;
+        if (seen == 0) {
+            assert_int_equal(report.u.report.heard, 0);
+            assert_true(since_ms <= now_ms - welcome_ms);
+            asked_ms = now_ms;
+            peer_send(&w->elmer, &ping);
+            peer_expect_gone(&w->elmer, WIRE_pong);
+            seen++;
+        } else if (report.u.report.heard == 4711) {
+            assert_true(since_ms <= now_ms - asked_ms);
+            seen++;
+        }
+        wire_message_fini(&report);
+    }
+    assert_int_equal(seen, 2);
+}
+
 static void test_end(void **data)
 {
     struct world *w = *data;
@@ -831,6 +863,7 @@ int main(void)
         WITH_RSD(test_garbage),
         WITH_RSD(test_too_many_requests),
         WITH_RSD(test_reports),
+        WITH_RSD(test_age_of_reports),
         WITH_RSD(test_end),
         WITH_RSD(test_root_gone),
         cmocka_unit_test_setup_teardown(test_no_certificate, set_up_tcp, tear_down),
