@@ -160,7 +160,8 @@ static void tell_ends(struct sup *sup)
         if (sup->processes[i]->state == PROCESS_EXITED)
             ends[count++] = sup->processes[i];
     }
-    qsort(ends, count, sizeof ends[0], compare_ends);
+    if (count > 1)
+        qsort(ends, count, sizeof ends[0], compare_ends);
     for (size_t i = 0; i < count; i++)
         process_tell_exited(sup, ends[i]);
 }
