@@ -461,6 +461,62 @@ static void test_restart_launched(void **state)
     lab_destroy(&lab);
 }
 
+static void forgotten(struct fake *host)
+{
+    struct wire_message forget;
+    fake_expect(host, WIRE_forget, &forget);
+    assert_int_equal(forget.u.forget.job, 1);
+    wire_message_fini(&forget);
+}
+
+/* elmer is killed when a job has ended everywhere and nothing of it is on disk. The host that had none of its processes
+ * is there first: it is not told to forget the job, which another start of its rsd would make lost. */
+static void test_result_in_pieces(void **state)
+{
+    struct lab lab;
+    struct fake first, other;
+    struct wire_message jobs, message, submission = lab_submission("t1", 2);
+    struct wire_holding holding = {1, 1};
+    struct host_options holds = {.boot = "one", .generation = 3, .holdings = &holding, .nholdings = 1};
+    (void)state;
+    lab_create(&lab, "name = ws1\nhosts = ws1 ws2\nresend = 1s\nheartbeat = 1s\nhost_timeout = 5s\nallocator = v1\n"
+                     "kill_grace = 500ms\n", true);
+    lab_start(&lab);
+    host_open(&first, &lab, "host.sock", "ws1", 1, &(struct host_options){.boot = "one"});
+    host_open(&other, &lab, "tcp", "ws2", 1, &(struct host_options){.boot = "one"});
+    lab_submit(&first, &submission, NULL, 0);
+    open_job(&first, 1, 1, NULL);
+    open_job(&other, 1, 1, NULL);
+    fake_expect(&first, WIRE_start, &message);
+    wire_message_fini(&message);
+    host_started(&first, 1, 1, 0);
+    lab_query_until(&first, 1, "running", &jobs);
+    wire_message_fini(&jobs);
+    lab_stop(&lab, SIGKILL);
+    fake_close(&first);
+    fake_close(&other);
+    lab_start(&lab);
+    host_open(&other, &lab, "tcp", "ws2", 1, &holds);
+    host_empty(&other, 1, 1, 0.5);
+    fake_expect_none(&other, WIRE_forget, 300);
+    host_open(&first, &lab, "host.sock", "ws1", 1, &holds);
+    host_exited(&first, 1, 1, 0, "command", 7, 0);
+    host_empty(&first, 1, 1, 1.5);
+    forgotten(&first);
+    fake_expect(&other, WIRE_end, &message);
+    wire_message_fini(&message);
+    host_empty(&other, 1, 1, 0.5);
+    forgotten(&other);
+    lab_query_until(&first, 1, "done", &jobs);
+    assert_string_equal(only(&jobs)->reason_code, "exited");
+    assert_int_equal(only(&jobs)->exit_status, 7);
+    assert_int_equal(only(&jobs)->usage.count, 2);
+    wire_message_fini(&jobs);
+    fake_close(&first);
+    fake_close(&other);
+    lab_destroy(&lab);
+}
+
 static void refused(struct fake *host, uint32_t uid, struct wire_message *submission, const char *code,
                     const char *words)
 {
@@ -1265,6 +1321,7 @@ int main(void)
         cmocka_unit_test(test_token_and_kill),
         cmocka_unit_test(test_restart_running),
         cmocka_unit_test(test_restart_launched),
+        cmocka_unit_test(test_result_in_pieces),
         cmocka_unit_test(test_privacy),
         cmocka_unit_test(test_answer_before_opens),
         cmocka_unit_test(test_many_hosts),
