@@ -18,6 +18,7 @@
  * as probe_rt(). */
 static int hand_down(int fd, unsigned *controllers)
 {
+    unsigned lent;
     int refusal;
     *controllers = controllers_hand_down(fd, CONTROLLER_MEMORY | CONTROLLER_CPUSET);
     refusal = probe_rt(fd);
@@ -29,9 +30,11 @@ static int hand_down(int fd, unsigned *controllers)
     }
     if (refusal < 0 || (*controllers & CONTROLLER_CPU))
         return refusal;
+    lent = scope_lend(fd, CONTROLLER_CPU);
     *controllers = controllers_hand_down(fd, CONTROLLER_CPU);
     if (refusal == 0 && (*controllers & CONTROLLER_CPU) && probe_rt(fd) != 0) {
         controllers_take_back(fd, CONTROLLER_CPU);
+        scope_lend_no_more(fd, lent);
         *controllers = controllers_hand_down(fd, 0);
     }
     return refusal;

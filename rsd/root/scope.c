@@ -332,14 +332,26 @@ static int systemd_scope(const char *program, char *path, size_t size, struct er
     return result;
 }
 
-/* Without systemd nobody else gives the first groups their controllers. */
-static void lend(int fd)
+unsigned scope_lend(int root_fd, unsigned wanted)
 {
-    int parent = sd_booted() > 0 ? -1 : openat(fd, "..", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (parent >= 0 && faccessat(parent, "cgroup.procs", F_OK, 0) == 0 && faccessat(parent, "cgroup.type", F_OK, 0) < 0)
-        controllers_hand_down(parent, CONTROLLERS_ALL);
-    if (parent >= 0)
-        close(parent);
+    int parent = sd_booted() > 0 ? -1 : openat(root_fd, "..", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    unsigned before, after = 0;
+    if (parent < 0)
+        return 0;
+    before = controllers_hand_down(parent, 0);
+    if (faccessat(parent, "cgroup.procs", F_OK, 0) == 0 && faccessat(parent, "cgroup.type", F_OK, 0) < 0)
+        after = controllers_hand_down(parent, wanted);
+    close(parent);
+    return after & ~before;
+}
+
+void scope_lend_no_more(int root_fd, unsigned lent)
+{
+    int parent = lent ? openat(root_fd, "..", O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+    if (parent < 0)
+        return;
+    controllers_take_back(parent, lent);
+    close(parent);
 }
 
 static int plain_group(const struct rsd_config *config, char *path, size_t size, struct err *err)
@@ -357,7 +369,7 @@ static int plain_group(const struct rsd_config *config, char *path, size_t size,
     fd = group_open_root(path, err);
     if (fd < 0)
         return fd;
-    lend(fd);
+    scope_lend(fd, CONTROLLER_MEMORY | CONTROLLER_CPUSET);
     if (!config->cgroup_root[0]) /* others' processes in a group that is not ours stay there */
         (void)controllers_settle(fd);
     return fd;

@@ -14,6 +14,10 @@
  * outlives rsd; else: the group elmer-jobs below the own one. Returns a descriptor and its path; -EBUSY: the scope is
  * being stopped. Controllers are not handed down yet. */
 int scope_open(const struct rsd_config *config, char *path, size_t size, struct err *err);
+/* Without systemd nobody else gives the first groups of the hierarchy their controllers. Returns those that it has not
+ * given before; nothing happens where systemd runs, or the place is not one of the first groups. */
+unsigned scope_lend(int root_fd, unsigned wanted);
+void scope_lend_no_more(int root_fd, unsigned lent);
 /* false: the place has gone, or its keeper has, which is how a scope that is being stopped begins to go. */
 bool scope_holds(int root_fd);
 

@@ -271,6 +271,33 @@ static void test_no_controllers_beside_processes(void **state)
     close(dir);
 }
 
+static void test_weights(void **state)
+{
+    struct cgroup group = CGROUP_INIT;
+    int dir = open(root, O_RDONLY | O_DIRECTORY);
+    (void)state;
+    assert_int_equal(group_weigh(&group, 1), -ENOENT);
+    make("5.1");
+    make("5.1/job");
+    group.job_fd = openat(dir, "5.1/job", O_RDONLY | O_DIRECTORY);
+    assert_int_equal(group_weigh(&group, 1), -ENOENT); /* no controller cpu */
+    put("5.1/cpu.weight", "100");
+    assert_int_equal(group_weigh(&group, 250), 0);
+    assert_true(holds("5.1/cpu.weight", "250"));
+    group_close(&group);
+    close(dir);
+}
+
+static void test_what_is_lacking(void **state)
+{
+    const char *lacks[CONTROLLER_COUNT];
+    (void)state;
+    assert_int_equal(controllers_lacking(CONTROLLERS_ALL, lacks), 0);
+    assert_int_equal(controllers_lacking(CONTROLLER_CPUSET, lacks), 2);
+    assert_string_equal(lacks[0], "no controller memory: no memory figures");
+    assert_non_null(strstr(lacks[1], "cpu:"));
+}
+
 static void test_what_turns_the_group_is_taken_back(void **state)
 {
     int dir = make_group_files("domain threaded\n", "cpuset\n", "");
@@ -502,6 +529,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_group_files, make_root, remove_root),
         cmocka_unit_test_setup_teardown(test_controllers_are_handed_down, make_root, remove_root),
         cmocka_unit_test_setup_teardown(test_no_controllers_beside_processes, make_root, remove_root),
+        cmocka_unit_test_setup_teardown(test_weights, make_root, remove_root),
+        cmocka_unit_test(test_what_is_lacking),
         cmocka_unit_test_setup_teardown(test_what_turns_the_group_is_taken_back, make_root, remove_root),
         cmocka_unit_test_setup_teardown(test_settling_moves_processes, make_root, remove_root),
         cmocka_unit_test_setup_teardown(test_place_holds_with_its_keeper, make_root, remove_root),
