@@ -1,4 +1,10 @@
-/* usage.c - the interval between two samples: ticks of each processor from /proc/stat, CPU time of each job from its group. */
+/* usage.c - the interval between two samples: ticks of each processor from /proc/stat, CPU time of each job from its group.
+ *
+ * The kernel says how much a job has used in all, not where. It can have used a processor of its own only as far as that was busy, so its
+ * time is laid where its processors were busy, as evenly as that allows; the rest of what was busy is foreign. A job that uses one of its
+ * eight processors alone leaves nothing foreign there, which a share of an eighth each would. Where a job and somebody foreign use different
+ * processors of the same job, nobody can tell who was where: then the load counts as the job's as far as the job's time goes.
+ */
 #include "config.h"
 
 #include "rsd/net/usage.h"
@@ -17,6 +23,9 @@ struct usage_job {
     uint64_t job;
     uint32_t attempt;
     bool known;       /* used_us is what it had used when the interval began */
+    bool ended;       /* in this interval, used_now_us is final */
+    double used_now_us; /* in this interval */
+    double slack_us;    /* see charge_jobs() */
     uint64_t used_us;
     size_t *indices;  /* of its processors in cpus */
     size_t nindices;
@@ -32,11 +41,11 @@ static void clear_host(struct usage *usage)
     free(usage->jobs_group);
     free(usage->cpus);
     free(usage->ticks);
-    free(usage->ended_us);
+    free(usage->busy_us);
     usage->jobs_group = NULL;
     usage->cpus = NULL;
     usage->ticks = NULL;
-    usage->ended_us = NULL;
+    usage->busy_us = NULL;
     usage->ncpus = 0;
     usage->begin.ns = 0;
 }
@@ -73,8 +82,8 @@ int usage_set_host(struct usage *usage, const uint64_t *cpus, size_t ncpus, cons
     usage->jobs_group = strdup(jobs_group);
     usage->cpus = calloc(count, sizeof(*usage->cpus));
     usage->ticks = calloc(count, sizeof(*usage->ticks));
-    usage->ended_us = calloc(count, sizeof(*usage->ended_us));
-    if (!usage->jobs_group || !usage->cpus || !usage->ticks || !usage->ended_us) {
+    usage->busy_us = calloc(count, sizeof(*usage->busy_us));
+    if (!usage->jobs_group || !usage->cpus || !usage->ticks || !usage->busy_us) {
         clear_host(usage);
         return -ENOMEM;
     }
@@ -148,22 +157,53 @@ void usage_add_job(struct usage *usage, uint64_t job, uint32_t attempt, const ui
         usage->njobs++;
 }
 
-static void charge(const struct usage_job *job, double used_us, double *shares)
+/* Water into basins of different depth, the job's processors: busy_us less what is in them already. All get the same, but none
+ * more than it holds. What finds no room (ticks are coarse) is spread evenly. */
+static void charge(const struct usage_job *job, double used_us, const double *busy_us, double *shares)
 {
-    for (size_t i = 0; i < job->nindices; i++)
-        shares[job->indices[i]] += used_us / (double)job->nindices;
+    double left_us = used_us;
+
+    for (size_t round = 0; round < job->nindices && left_us > 0; round++) {
+        size_t open = 0;
+        double each_us, before_us = left_us;
+
+        for (size_t i = 0; i < job->nindices; i++)
+            open += busy_us[job->indices[i]] > shares[job->indices[i]];
+        if (open == 0)
+            break;
+        each_us = before_us / (double)open;
+        for (size_t i = 0; i < job->nindices; i++) {
+            double room_us = busy_us[job->indices[i]] - shares[job->indices[i]];
+            double part_us = room_us <= 0 ? 0 : room_us < each_us ? room_us : each_us;
+
+            shares[job->indices[i]] += part_us;
+            left_us -= part_us;
+        }
+        if (before_us - left_us >= each_us * (double)open * (1 - 1e-9))
+            return; /* all of it had room */
+    }
+    for (size_t i = 0; i < job->nindices && left_us > 0; i++)
+        shares[job->indices[i]] += left_us / (double)job->nindices;
+}
+
+static void remove_job(struct usage *usage, struct usage_job *entry)
+{
+    free(entry->indices);
+    *entry = usage->jobs[--usage->njobs];
 }
 
 void usage_end_job(struct usage *usage, uint64_t job, uint32_t attempt, double cpu_seconds)
 {
     struct usage_job *entry = find(usage, job, attempt);
 
-    if (!entry)
+    if (!entry || entry->ended)
         return;
-    if (entry->known && cpu_seconds * 1e6 > (double)entry->used_us && usage->begin.ns != 0)
-        charge(entry, cpu_seconds * 1e6 - (double)entry->used_us, usage->ended_us);
-    free(entry->indices);
-    *entry = usage->jobs[--usage->njobs];
+    if (entry->known && cpu_seconds * 1e6 > (double)entry->used_us && usage->begin.ns != 0) {
+        entry->used_now_us = cpu_seconds * 1e6 - (double)entry->used_us; /* laid out with the sample, when it is known what was busy */
+        entry->ended = true;
+        return;
+    }
+    remove_job(usage, entry);
 }
 
 /* ---- reading ---- */
@@ -253,22 +293,55 @@ static bool read_used(const struct usage *usage, const struct usage_job *job, ui
 
 /* ---- the interval ---- */
 
-/* Adds what running jobs have used since the interval began to shares (NULL: only note where they are). */
-static void read_jobs(struct usage *usage, double *shares)
+/* What running jobs have used since the interval began, and where they are now. */
+static void read_jobs(struct usage *usage)
 {
-    if (!usage->jobs_group[0])
-        return;
     for (size_t i = 0; i < usage->njobs; i++) {
         struct usage_job *job = &usage->jobs[i];
         uint64_t used;
 
-        if (!read_used(usage, job, &used))
+        if (job->ended)
             continue;
-        if (job->known && shares && used > job->used_us)
-            charge(job, (double)(used - job->used_us), shares);
+        job->used_now_us = 0;
+        if (!usage->jobs_group[0] || !read_used(usage, job, &used))
+            continue;
+        if (job->known && used > job->used_us)
+            job->used_now_us = (double)(used - job->used_us);
         job->used_us = used;
         job->known = true;
     }
+}
+
+/* How much more than it has used was busy on its processors. */
+static double slack_of(const struct usage_job *job, const double *busy_us)
+{
+    double slack_us = -job->used_now_us;
+
+    for (size_t i = 0; i < job->nindices; i++)
+        slack_us += busy_us[job->indices[i]];
+    return slack_us;
+}
+
+static int by_slack(const void *a, const void *b)
+{
+    const struct usage_job *x = a, *y = b;
+
+    return (x->slack_us > y->slack_us) - (x->slack_us < y->slack_us);
+}
+
+/* Those with the least choice first. And those that have ended go. */
+static void charge_jobs(struct usage *usage, const double *busy_us, double *shares)
+{
+    for (size_t i = 0; i < usage->njobs; i++)
+        usage->jobs[i].slack_us = slack_of(&usage->jobs[i], busy_us);
+    if (usage->njobs > 1)
+        qsort(usage->jobs, usage->njobs, sizeof(*usage->jobs), by_slack);
+    for (size_t i = 0; i < usage->njobs; i++)
+        if (usage->jobs[i].used_now_us > 0)
+            charge(&usage->jobs[i], usage->jobs[i].used_now_us, busy_us, shares);
+    for (size_t i = usage->njobs; i-- > 0;)
+        if (usage->jobs[i].ended)
+            remove_job(usage, &usage->jobs[i]);
 }
 
 static double clamp(double share)
@@ -295,8 +368,10 @@ int usage_begin(struct usage *usage, struct err *err)
     code = read_ticks(usage, usage->ticks, err);
     if (code != 0)
         return code;
-    read_jobs(usage, NULL);
-    memset(usage->ended_us, 0, usage->ncpus * sizeof(*usage->ended_us));
+    read_jobs(usage);
+    for (size_t i = usage->njobs; i-- > 0;)
+        if (usage->jobs[i].ended)
+            remove_job(usage, &usage->jobs[i]);
     usage->begin = mono_now();
     return 0;
 }
@@ -320,13 +395,15 @@ int usage_sample(struct usage *usage, uint64_t *interval_ms, double *busy, doubl
         free(ticks);
         return code;
     }
-    memcpy(jobs, usage->ended_us, usage->ncpus * sizeof(*jobs));
-    read_jobs(usage, jobs);
+    read_jobs(usage);
     for (size_t i = 0; i < usage->ncpus; i++) {
         busy[i] = busy_share(&usage->ticks[i], &ticks[i]);
-        jobs[i] = clamp(jobs[i] * 1000 / (double)length_ns);
-        usage->ended_us[i] = 0;
+        usage->busy_us[i] = busy[i] * (double)length_ns / 1000;
+        jobs[i] = 0;
     }
+    charge_jobs(usage, usage->busy_us, jobs);
+    for (size_t i = 0; i < usage->ncpus; i++)
+        jobs[i] = clamp(jobs[i] * 1000 / (double)length_ns);
     free(usage->ticks);
     usage->ticks = ticks;
     usage->begin = now;

@@ -19,7 +19,7 @@ struct usage {
     size_t ncpus;
     struct mono begin;          /* of the interval; ns 0: not begun */
     struct usage_ticks *ticks;  /* [ncpus] at its beginning */
-    double *ended_us;           /* [ncpus] used in it by jobs that have ended since */
+    double *busy_us;            /* [ncpus] scratch: how long each was busy */
     struct usage_job *jobs;
     size_t njobs, capacity;
 };
