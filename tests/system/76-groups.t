@@ -30,7 +30,7 @@ is 'and in its log' "$(on 1 journalctl -u rsd -o cat --no-pager -b | said | sort
 # ---- figures ----
 usage() { field "$1" 'j["usage"][0]["'"$2"'"]'; }
 used() { # SCRIPT: submitted by alice, ended; its id
-    submit alice -w -o /dev/null 1 sh -c "$1"
+    submit alice --hosts ws1 -w -o /dev/null 1 sh -c "$1"
 }
 small=$(used true)
 large=$(used 'head -c 300M /dev/zero | tail -c 300M >/dev/null')
@@ -46,14 +46,14 @@ else
 fi
 
 # ---- what an rsd that dies leaves half made, below a job that runs ----
-job=$(submit alice -o /dev/null 1 /home/testjob 600)
+job=$(submit alice --hosts ws1 -o /dev/null 1 /home/testjob 600)
 wait_for 10 'a job runs' running "$job"
 processes() { at "xargs <$job.1/job/cgroup.procs"; }
 before=$(processes)
 unchanged() { [ "$(processes)" = "$before" ] && running "$job"; }
 serves() { # another job runs to its end
     local id
-    id=$(submit bob -w -o /dev/null 1 true) && [ "$(field "$id" '(j["reason_code"], j["exit_status"])')" = "('exited', 0)" ]
+    id=$(submit bob --hosts ws1 -w -o /dev/null 1 true) && [ "$(field "$id" '(j["reason_code"], j["exit_status"])')" = "('exited', 0)" ]
 }
 mended() { # NAME COMMANDS: rsd stopped, these done in the scope, rsd started
     on 1 systemctl stop rsd
@@ -92,7 +92,7 @@ else
 fi
 
 # ---- the scope stopped by hand, and something in it that does not heed it ----
-stopped=$(submit alice -o /dev/null 1 sh -c 'trap "" TERM; while :; do sleep 1; done')
+stopped=$(submit alice --hosts ws1 -o /dev/null 1 sh -c 'trap "" TERM; while :; do sleep 1; done')
 wait_for 10 'a job runs that ignores SIGTERM' running "$stopped"
 wait_for 10 'it ignores it' at "grep -l '^SigIgn:.*[4-7c-f]...\$' \$(sed 's|.*|/proc/&/status|' $stopped.1/job/cgroup.procs)"
 on 1 sh -c 'mkdir "$1/stray"; (trap "" TERM; exec sleep 600 >/dev/null 2>&1 </dev/null) & echo $! >"$1/stray/cgroup.procs"' - "$scope"
@@ -102,7 +102,7 @@ wait_for 10 'its scope is being stopped' stopping
 wait_for 20 'the job is ended' over "$stopped"
 is 'as one that was lost' "$(field "$stopped" 'j["reason_code"]')" lost
 wait_for 10 'nothing of it is left' nothing_left "$stopped"
-late=$(submit bob -o /dev/null 1 true)
+late=$(submit bob --hosts ws1 -o /dev/null 1 true)
 held_off() { on 1 journalctl -u rsd -o cat --no-pager -b | grep "job $late is not opened now"; }
 wait_for 20 'nothing is started there' held_off
 is 'a new job waits' "$(state "$late")" starting
