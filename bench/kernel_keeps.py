@@ -2,8 +2,13 @@
 may not. A machine with RT_GROUP_SCHED has a budget for the root group as well, where the v1 hierarchy is mounted."""
 import contextlib
 import glob
+import os
+import re
+import signal
+import sys
 
-from harness import Failure, undisturbed
+sys.dont_write_bytecode = True
+from harness import Failure, undisturbed  # noqa: E402
 
 SYSCTL = "/proc/sys/kernel/sched_rt_{}_us"
 SERVERS = "/sys/kernel/debug/sched/fair_server/cpu*"
@@ -24,6 +29,16 @@ def group_budget():
     return None
 
 
+def servers():
+    """Directories of those that can be read: a kernel that is locked down lets nobody."""
+    for server in glob.glob(SERVERS):
+        try:
+            number(f"{server}/runtime")
+        except OSError:
+            continue
+        yield server
+
+
 def wanted(percent, period_ms):
     """[(path, value)] in an order in which no runtime is above its period and no group above the whole, if the period does not grow."""
     period = period_ms * 1000
@@ -32,7 +47,7 @@ def wanted(percent, period_ms):
         parts.reverse()  # more for real time: the whole first. (With a shorter period the share is small until that is set.)
     settings = [(part.format("runtime"), period // 100 * (100 - percent)) for part in parts]
     settings += [(part.format("period"), period) for part in reversed(parts)]
-    for server in glob.glob(SERVERS):
+    for server in servers():
         settings += [(f"{server}/runtime", period * 1000 // 100 * percent), (f"{server}/period", period * 1000)]
     return settings
 
@@ -47,14 +62,11 @@ def put(path, value):
 
 @contextlib.contextmanager
 def kernel_keeps(percent, period_ms):
-    """A context manager; its value says what was set. What cannot be read is left out: a fair server that is locked keeps its 5 % of a second."""
+    """A context manager; its value says what was set. A fair server that is locked keeps its 5 % of a second."""
     done = []
     try:
         for path, value in wanted(percent, period_ms):
-            try:
-                before = number(path)
-            except OSError:
-                continue
+            before = number(path)
             if before != value:
                 put(path, value)
                 done.append((path, before))
@@ -63,3 +75,27 @@ def kernel_keeps(percent, period_ms):
         with undisturbed():
             for path, before in reversed(done):
                 put(path, before)
+
+
+def works():
+    """Whether what can be set here decides: from 6.12 on a kernel has a throttle for groups only, and else the fair server."""
+    major, minor = (int(word) for word in re.match(r"(\d+)\.(\d+)", os.uname().release).groups())
+    return (major, minor) < (6, 12) or group_budget() is not None or any(servers())
+
+
+def main():
+    """kernel_keeps.py PERCENT MS: set it, say so, and put it back at the end of the standard input."""
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    try:
+        if not works():
+            raise Failure("this kernel's fair server cannot be set here")
+        with kernel_keeps(int(sys.argv[1]), int(sys.argv[2])) as said:
+            print(said, flush=True)
+            sys.stdin.read()
+    except Failure as failure:
+        print(f"refused: {failure}", flush=True)
+        sys.exit(1)
+
+
+if __name__ == "__main__":
+    main()
