@@ -383,8 +383,10 @@ int usage_sample(struct usage *usage, uint64_t *interval_ms, double *busy, doubl
     struct usage_ticks *ticks;
     int code;
 
-    if (!usage->cpus || usage->begin.ns == 0)
-        return err_set(err, -EINVAL, "no interval has begun");
+    if (usage->begin.ns == 0) { /* the first look has failed: this is the first one */
+        code = usage_begin(usage, err);
+        return code != 0 ? code : -EAGAIN;
+    }
     if (length_ns < 1000000)
         return -EAGAIN;
     ticks = calloc(usage->ncpus + 1, sizeof(*ticks));

@@ -709,6 +709,27 @@ static void test_age_of_reports(void **data)
     assert_int_equal(seen, 2);
 }
 
+/* What cannot be read for a moment must not keep the host from reporting for ever: v2 would never use it. */
+static void test_reports_after_a_failed_look(void **data)
+{
+    struct world *w = *data;
+    struct channel client;
+    struct wire_message report;
+    char path[108];
+
+    path_in(w, "stat", path);
+    assert_int_equal(unlink(path), 0);
+    greet(w);
+    client_connect(w, &client);
+    client_kill(&client, 1, 1);
+    (void)expect_relay(w, 1, 1); /* so it has taken the welcome, and looked */
+    write_file(w, "stat", stat_text);
+    report = peer_expect(&w->elmer, WIRE_report);
+    assert_int_equal(report.u.report.busy.count, 2);
+    wire_message_fini(&report);
+    channel_fini(&client);
+}
+
 static void test_end(void **data)
 {
     struct world *w = *data;
@@ -864,6 +885,7 @@ int main(void)
         WITH_RSD(test_too_many_requests),
         WITH_RSD(test_reports),
         WITH_RSD(test_age_of_reports),
+        WITH_RSD(test_reports_after_a_failed_look),
         WITH_RSD(test_end),
         WITH_RSD(test_root_gone),
         cmocka_unit_test_setup_teardown(test_no_certificate, set_up_tcp, tear_down),
