@@ -13,12 +13,13 @@ pids() { on 1 systemctl show -P MainPID elmer; on 2 systemctl show -P MainPID rs
 hostile() { timeout 120 nsenter -t "$hub" -n python3 "$here/programs/hostile_links.py" "$elmer" "$@" 2>&1; }
 log_of() { on "$1" journalctl -q -o cat --no-pager -u "$2"; }
 new_lines() { log_of 1 elmer | tail -n "+$((seen + 1))"; }
+between() { [ "$1" -le "$2" ] && [ "$2" -le "$3" ]; }
 logged() { new_lines | grep -qE -- "$1"; }
 refused() { # NAME WORDS-TO-HIM WORDS-IN-THE-LOG WHAT..
     local name=$1 him=$2 us=$3 n
     shift 3
     seen=$(log_of 1 elmer | wc -l)
-    like "$name: is told" "$(hostile "$@")" "$him"
+    like "$name: is told" "$(hostile "$@")" "^($him)\$"
     wait_for 5 "$name: the log says it" logged "$us"
     n=$(new_lines | wc -l)
     is "$name: in one line" "$n" 1 || diag "$(new_lines)"
@@ -37,14 +38,14 @@ like 'eadmin lists them' "$(on 1 eadmin hosts 2>&1)" 'ws2.*ws3'
 before=$(pids)
 keeper=$(submit alice -o /dev/null 1 /home/testjob 400)
 
-refused 'TLS 1.2' 'version' 'TLS 1.3 is needed' old-version
-refused 'garbage' '' 'does not speak TLS|TLS is broken' garbage
-refused 'HTTP' '' 'does not speak TLS' http
-refused 'Elmer without TLS' 'speaks without TLS' 'from 10.213.77.254 refused: the other side speaks without TLS' plain
-refused 'no certificate, and not to join' 'host_hello: not a message that you may send' 'host_hello: not a message' stranger
+refused 'TLS 1.2' '.*version.*' 'TLS 1.3 is needed' old-version
+refused 'garbage' 'an alert|closed' 'does not speak TLS|TLS is broken' garbage
+refused 'HTTP' 'an alert|closed' 'does not speak TLS' http
+refused 'Elmer without TLS' '.*speaks without TLS.*' 'from 10.213.77.254 refused: the other side speaks without TLS' plain
+refused 'no certificate, and not to join' 'host_hello: not a message that you may send.*' 'host_hello: not a message' stranger
 make_foreign
-refused "a certificate of another CA" "not signed by this cluster's CA" "not signed by this cluster's CA" certificate "$tmp/foreign"
-refused "a host with another's name" 'its certificate is that of "ws2"' 'host "ws3": its certificate is that of "ws2"' name "$ws2_pki" ws3
+refused "a certificate of another CA" ".*not signed by this cluster's CA.*" "not signed by this cluster's CA" certificate "$tmp/foreign"
+refused "a host with another's name" '.*its certificate is that of "ws2".*' 'host "ws3": its certificate is that of "ws2"' name "$ws2_pki" ws3
 seen=$(log_of 1 elmer | wc -l)
 is 'the bytes of a recorded session get nothing' "$(hostile replay "$ws2_pki")" 'nothing was served'
 wait_for 5 'the log says it' logged 'from 10.213.77.254 refused: TLS is broken'
@@ -100,7 +101,7 @@ on 2 systemctl restart rsd
 wait_for 10 'a host gets in meanwhile' hosts_up 3
 ok 'and runs a job' as bob 2 esubmit -w -o /dev/null --hosts ws2 1 true
 seen=0
-ok 'the log is short' test "$(new_lines | grep -c 'too many connections')" -le 200
+ok 'the log says it, and is short' between 1 "$(new_lines | grep -c 'too many connections')" 200
 exec 7>&-
 wait $crowd
 like 'few of them were kept' "$(tail -n 1 "$tmp/idle")" '^open [0-9]{1,3}$|^open 10[0-9]{2}$'

@@ -70,8 +70,19 @@ refused 'a name that is not configured' 'ws77 is not in the configuration' 'host
 refused "the queue host's name" 'ws1 is the queue host' 'host=ws1 join refused' "$good" --name ws1
 is 'none of that has changed the certificate' "$(state_of ws3)" up
 
-on 3 sh -c "rsd --join 10.213.77.99:7110 $good --force & sleep 1; tr '\\0' ' ' </proc/\$!/cmdline; kill \$!" >"$tmp/ps" 2>/dev/null
-ok 'the arguments of a process do not show the token' grep -q 'rsd --join 10.213.77.99:7110 xxxxxxxxxx' "$tmp/ps"
+on 2 systemd-run -q --collect --unit mute nc -lk 7999 # takes connections, and says nothing
+mute_listens() { on 2 ss -Hltn | grep -q :7999; }
+until_ok 10 mute_listens
+on 3 rsd --join ws2:7999 "$good" --force >/dev/null 2>&1 &
+joining=$!
+seen_in_ps() { # once it has dialled
+    on 3 sh -c 'ss -Htn state established | grep -qF 10.213.77.2:7999 && tr "\0" " " <"/proc/$(pgrep -f "[r]sd --join ws2")/cmdline"' >"$tmp/ps"
+}
+wait_for 10 'a join with the token among its arguments is under way' seen_in_ps
+is 'the arguments of a process do not show the token' "$(cat "$tmp/ps")" "rsd --join ws2:7999 ${good//?/x} --force "
+on 3 pkill -f '[r]sd --join ws2'
+wait "$joining"
+on 2 systemctl stop mute
 
 # --- joining again
 like 'a host that has joined can join again' "$(join_as 3 "$good")" 'ws3 has joined'

@@ -79,3 +79,24 @@ slowness() { # NODE
 seconds = [sum(int(m) * 60 + float(s) for m, s in re.findall(r"(\d+)m([\d.]+)s", line)) for line in sys.stdin]
 print(min(20, max(1, round((seconds[2] + seconds[3]) / (seconds[0] + seconds[1]), 1))))'
 }
+
+# Let v2 see the nodes' own work only, not what else this machine does: for nodes with one CPU and `--rsd 'proc_stat = /run/stat'`.
+see_own_work() {
+    local k
+    for ((k = 1; k <= nodes; k++)); do
+        on "$k" sh -c 'cat >/run/stat.py && systemd-run -q --collect -p CPUSchedulingPolicy=fifo -p CPUSchedulingPriority=57 python3 /run/stat.py' <<'END'
+import os, time
+cpu = min(os.sched_getaffinity(0))
+stat = os.open("/run/stat", os.O_WRONLY | os.O_CREAT, 0o644)
+while True:
+    used = next(int(line.split()[1]) for line in open("/sys/fs/cgroup/cpu.stat") if line.startswith("usage_usec"))
+    busy, ticks = used // 10000, time.monotonic_ns() // 10000000
+    os.pwrite(stat, b"cpu%d %12d 0 0 %12d 0 0 0 0\n" % (cpu, busy, ticks - busy), 0)
+    time.sleep(0.02)
+END
+    done
+}
+why_queued() { # ID: what equery -q says, without what is known from the submission
+    on 1 equery -q | sed -n "s/^ *$1 .*waits for/waits for/p"
+}
+says_why() { [[ $(why_queued "$1") =~ ^$2$ ]]; } # ID REGEX

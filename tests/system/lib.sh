@@ -9,6 +9,7 @@
 #   wait_for SECONDS NAME CMD..      passes as soon as CMD succeeds, fails after SECONDS
 #   until_ok SECONDS CMD..           the same without a test point
 #   on K CMD..                       as root on node K               as USER K CMD..   as USER, from a login shell
+#   quiet                            whether this machine has no other work; for the few cases that need it
 #   now_ms                           monotonic milliseconds, the clock of the observer and of every node
 #   observe FILE LABEL=GROUP..       start the observer on groups of nodes; `observed` ends it (see observer.c)
 #   only_on_nodes REASON             the file cannot run on virtual machines
@@ -101,6 +102,10 @@ skip() { # NAME REASON
     points=$((points + 1))
     echo "ok $points - $1 # SKIP $2"
 }
+
+# 0 if this machine has no other work. What was measured is in $quiet: skip NAME "not quiet: $quiet".
+# shellcheck disable=SC2034
+quiet() { quiet=$("$top/tests/lab/quiet"); }
 
 exec {never}<> <(:) # nothing ever comes: to pause without a process
 until_ok() { # poll every 20 ms

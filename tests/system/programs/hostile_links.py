@@ -59,8 +59,12 @@ def read_all(s):
 
 
 def said(data):
-    "the text of the last error message, or all of it"
+    "the text of the last error message, or what came instead"
     at = data.rfind(b'{"type":"error"')
+    if not data:
+        return "closed"
+    if data[:2] == b"\x15\x03" and len(data) < 50:
+        return "an alert"
     return json.loads(data[at:data.index(b"}", at) + 1])["text"] if at >= 0 else data[-300:].decode("latin1")
 
 
@@ -138,8 +142,7 @@ def truncated(directory):
     r.tls.write(host_hello("ws2"))
     r.s.sendall(r.outgoing.read()[:50])
     r.s.shutdown(socket.SHUT_WR)
-    read_all(r.s)
-    return "closed"
+    return "still open" if b"STILL OPEN" in read_all(r.s) else "closed"
 
 
 def slow():
