@@ -20,17 +20,27 @@ earlier_build() {
     diag "$(tail -n 20 "$tmp/previous.log")"
     bail_out 'the earlier build fails'
 }
-make_earlier() {
+make_earlier() { # of what is put onto nodes
+    local program
     [ ! -e "$previous/root/usr/sbin/rsd" ] || return 0
     mkdir -p "$previous/source/build" && git -C "$top" archive "$commit" | tar -x -C "$previous/source" || return
     cd "$previous/source" && autoreconf -fi && cd build || return
-    ../configure -q --prefix=/usr --sysconfdir=/etc --localstatedir=/var || return
-    make -s -j2 && make -s install DESTDIR="$previous/root"
+    ../configure -q --prefix=/usr --sysconfdir=/etc --localstatedir=/var CFLAGS=-O1 || return
+    make -s -j2 elmer/elmer elmer-supervisor rsd/rsd || return
+    for program in $(programs elmer) $(programs rsd); do # rsd's own last: it says that all is there
+        mkdir -p "$previous/root/usr/${program%/*}" && ./libtool --mode=install cp "$(built "$program")" "$previous/root/usr/$program" || return
+    done
+}
+built() { # PROGRAM: its place in the build directory
+    case $1 in
+    sbin/*) echo "${1#sbin/}/${1#sbin/}" ;;
+    *) basename "$1" ;;
+    esac
 }
 
 programs() { # DAEMON: what belongs to it
     case $1 in
-    rsd) echo sbin/rsd libexec/elmer/elmer-supervisor ;;
+    rsd) echo libexec/elmer/elmer-supervisor sbin/rsd ;;
     elmer) echo sbin/elmer ;;
     esac
 }
