@@ -1,12 +1,12 @@
 /* ending.c - how a job opens up for processes, and how it ends.
  *
  * `end`: TERM to each process at the job's own rank (a job that may refuse to go is never raised) -> TERMINATING. When
- * the grace is over: cgroup.kill, then what is left is raised above all jobs so that it can die -> KILLING; a signal is delivered only when its thread
- * gets a CPU, so without that it would wait behind the job above for ever. Both are repeated with growing pauses until
- * cgroup.events says that the leaf is empty; a process in an uninterruptible wait can hold that up, which is said once.
- * Empty -> CLOSING: usage is read and the supervisor told to quit. It says the last ends of processes, and `done`; the
- * result is put down for the next root half (result.c), and it is told to quit again. When it and the group are gone,
- * nobody can make the directory any more, and it is swept -> EMPTY, and `empty` goes up if `end` was asked. A directory that cannot be
+ * the grace is over: cgroup.kill -> KILLING; a signal is delivered only when its thread gets a CPU, so those that are
+ * left are helped to one (death.c), again and again until cgroup.events says that the leaf is empty; a process in an
+ * uninterruptible wait can hold that up, which is said once. Empty -> CLOSING: usage is read and the supervisor told to
+ * quit. It says the last ends of processes, and `done`; the result is put down for the next root half (result.c), and
+ * it is told to quit again. When it and the group are gone, nobody can make the directory any more, and it is swept ->
+ * EMPTY, and `empty` goes up if `end` was asked. A directory that cannot be
  * swept at once is removed by a process of its own, for a bounded time, for which nobody waits longer than
  * REMOVE_WAIT_MS: a large one goes on in SCHED_OTHER, where it may take seconds behind a job that spins, and the jobs
  * below are to move up now. A job whose supervisor died goes the same way without TERM; it is reported lost, and
@@ -31,7 +31,6 @@
 #include "rsd/root/tmpdir.h"
 
 enum {
-    BACKOFF_FIRST_MS = 2,
     BACKOFF_MAX_MS = 1000,
     STUCK_MS = 5000,
     REMOVE_PATIENCE = 2000
@@ -39,7 +38,7 @@ enum {
 
 void job_try_opened(struct root *root, struct job *job)
 {
-    if (!job->open_asked || !job->ready || root->order.generation < job->open_generation)
+    if (!job->open_asked || !job->ready || root->applied < job->open_generation)
         return;
     if (job->state != JOB_OPENING && job->state != JOB_OPEN)
         return;
@@ -82,6 +81,7 @@ static void closing_begin(struct root *root, struct job *job, int64_t now)
     struct wire_message quit = {.type = WIRE_quit};
     group_usage(&job->group, &job->cpu_seconds, &job->memory_peak_bytes);
     job_move(job, JOB_CLOSING);
+    death_begin(job, now);
     job->deadline_ms = now + QUIT_MS;
     tell_supervisor(job, &quit);
     ending_step(root, job, now);
@@ -106,7 +106,8 @@ void ending_resume(struct root *root, struct job *job)
 static void killing_begin(struct job *job, int64_t now)
 {
     job_move(job, JOB_KILLING);
-    job->backoff_ms = BACKOFF_FIRST_MS;
+    death_begin(job, now);
+    walk_begin(job, WALK_SWEEP); /* they die at another rank */
     job->retry_ms = now;
     job->deadline_ms = now + STUCK_MS;
 }
@@ -125,21 +126,17 @@ void ending_begin(struct root *root, struct job *job, int64_t grace_ms)
     } else {
         job_move(job, JOB_TERMINATING);
         job->deadline_ms = now + grace_ms;
-        group_signal(&job->group, SIGTERM);
-        group_signal(&job->group, SIGCONT); /* a stopped process takes TERM only then */
+        death_signal(root, job);
     }
     ending_step(root, job, now);
 }
 
-/* Kill and raise, and say when again. */
+/* And say when again. */
 static void kill_again(struct root *root, struct job *job, int64_t now)
 {
-    int result = group_kill(&job->group);
+    int result = death_step(root, job, now, &job->retry_ms);
     if (result < 0 && !job->stuck_logged)
         log_error("job=%s: cannot kill its group: %s", job->name, strerror(-result));
-    sched_let_die(&job->group, root->mode == ORDER_MODE_RT);
-    job->retry_ms = now + job->backoff_ms;
-    job->backoff_ms = job->backoff_ms * 2 > BACKOFF_MAX_MS ? BACKOFF_MAX_MS : job->backoff_ms * 2;
     if (now >= job->deadline_ms && !job->stuck_logged) {
         job->stuck_logged = true;
         log_warning("job=%s: processes live on %d s after SIGKILL, probably waiting for a disk or a file server; "
@@ -156,13 +153,12 @@ static bool group_gone(struct root *root, struct job *job, int64_t now)
     if (now < job->retry_ms)
         return false;
     if (group_populated(&job->group)) {
-        group_kill(&job->group);
-        sched_let_die(&job->group, root->mode == ORDER_MODE_RT);
-        result = -EBUSY;
-    } else {
-        result = group_remove(root->groups_fd, job->name);
+        death_step(root, job, now, &job->retry_ms);
+        return false;
     }
+    result = group_remove(root->groups_fd, job->name);
     if (result == 0) {
+        walk_stop(job);
         group_close(&job->group);
         return true;
     }

@@ -237,7 +237,7 @@ pid_t group_spawn(int leaf_fd, int *pidfd, void (*run)(void *data), void *data)
 }
 #endif
 
-static int pids_add(struct group_pids *pids, pid_t pid)
+int group_pids_add(struct group_pids *pids, pid_t pid)
 {
     if (pids->count == pids->capacity) {
         size_t capacity = pids->capacity ? pids->capacity * 2 : 64;
@@ -259,41 +259,56 @@ static int compare_pids(const void *a, const void *b)
 
 enum { PID_BOUND = 100000000 /* beyond every pid, and ten times this is still an int */ };
 
-static int read_ids(int leaf_fd, const char *name, struct group_pids *pids)
+int group_reader_open(struct group_reader *reader, int leaf_fd, bool threads)
 {
-    char buffer[4096];
-    int fd = openat(leaf_fd, name, O_RDONLY | O_CLOEXEC);
-    int result = 0;
-    pid_t pid = 0;
-    ssize_t got;
-    pids->count = 0;
-    if (fd < 0)
+    *reader = (struct group_reader){.fd = openat(leaf_fd, threads ? "cgroup.threads" : "cgroup.procs", O_RDONLY | O_CLOEXEC)};
+    return reader->fd < 0 ? -errno : 0;
+}
+
+void group_reader_close(struct group_reader *reader)
+{
+    if (reader->fd >= 0)
+        close(reader->fd);
+    reader->fd = -1;
+}
+
+int group_reader_next(struct group_reader *reader, struct group_pids *ids)
+{
+    char buffer[512];
+    ssize_t got = read(reader->fd, buffer, sizeof buffer);
+    if (got < 0)
         return -errno;
-    while (result == 0 && (got = read(fd, buffer, sizeof buffer)) > 0) {
-        for (ssize_t i = 0; i < got && result == 0; i++) {
-            if (buffer[i] >= '0' && buffer[i] <= '9') {
-                pid = pid < PID_BOUND ? pid * 10 + (buffer[i] - '0') : PID_BOUND;
-                continue;
-            }
-            if (pid > 0) /* 0: of another PID namespace */
-                result = pids_add(pids, pid);
-            pid = 0;
+    for (ssize_t i = 0; i < got; i++) {
+        if (buffer[i] >= '0' && buffer[i] <= '9') {
+            reader->part = reader->part < PID_BOUND ? reader->part * 10 + (buffer[i] - '0') : PID_BOUND;
+            continue;
         }
+        if (reader->part > 0 && group_pids_add(ids, reader->part) < 0) /* 0: of another PID namespace */
+            return -ENOMEM;
+        reader->part = 0;
     }
-    if (result == 0 && got < 0)
-        result = -errno;
-    close(fd);
+    return got > 0;
+}
+
+static int read_ids(int leaf_fd, bool threads, struct group_pids *ids)
+{
+    struct group_reader reader;
+    int result = group_reader_open(&reader, leaf_fd, threads);
+    ids->count = 0;
+    while (result >= 0 && (result = group_reader_next(&reader, ids)) > 0) {
+    }
+    group_reader_close(&reader);
     return result;
 }
 
 int group_pids(int leaf_fd, struct group_pids *pids)
 {
-    return read_ids(leaf_fd, "cgroup.procs", pids);
+    return read_ids(leaf_fd, false, pids);
 }
 
 int group_threads(int leaf_fd, struct group_pids *tids)
 {
-    return read_ids(leaf_fd, "cgroup.threads", tids);
+    return read_ids(leaf_fd, true, tids);
 }
 
 void group_pids_sort(struct group_pids *pids)
@@ -336,7 +351,7 @@ bool group_frozen(const struct cgroup *group)
     return events_say(group, "frozen 1");
 }
 
-enum { SIGNAL_BATCH = 128 };
+enum { SIGNAL_BATCH = 512 };
 
 /* A pid may be taken by another process between reading and signalling it: hold a handful, look again, signal those
  * that are still in. */

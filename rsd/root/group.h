@@ -52,6 +52,17 @@ struct group_pids {
 /* The processes in the leaf now. */
 int group_pids(int leaf_fd, struct group_pids *pids);
 int group_threads(int leaf_fd, struct group_pids *tids);
+/* The same in pieces of a hundred or so, because a large group takes milliseconds. Members that come meanwhile are seen,
+ * too. */
+struct group_reader {
+    int fd; /* -1: nothing is open */
+    pid_t part; /* of a number */
+};
+int group_reader_open(struct group_reader *reader, int leaf_fd, bool threads);
+/* Appends to ids. 1: there may be more; 0: that was all; -errno. */
+int group_reader_next(struct group_reader *reader, struct group_pids *ids);
+void group_reader_close(struct group_reader *reader);
+int group_pids_add(struct group_pids *pids, pid_t pid);
 void group_pids_sort(struct group_pids *pids);
 bool group_pids_have(const struct group_pids *pids, pid_t pid); /* sorted */
 void group_pids_fini(struct group_pids *pids);

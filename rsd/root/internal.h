@@ -12,6 +12,7 @@
 #include "rsd/config.h"
 #include "rsd/root/controllers.h"
 #include "rsd/root/boost.h"
+#include "rsd/root/budget.h"
 #include "rsd/root/group.h"
 #include "rsd/root/limits.h"
 #include "rsd/root/order.h"
@@ -24,16 +25,15 @@ enum {
     MAX_ORDER = 2 * MAX_JOBS, /* entries: also of jobs that are ending */
     MAX_PROCESSES = 4096,  /* of a job on this host, ever */
     LEASE_MAX_MS = 86400000,
+    MAX_RAISED = 16,
     MAX_HELPERS = 64,      /* of a job on this host: more than one pvmd and one agent are not expected */
     OPEN_MS = 10000,       /* a supervisor must have answered (it looks the user up) */
     ADOPT_MS = 3000,
     QUIT_MS = 1000,      /* and have quit */
     REMOVE_S = 30,       /* a job's directory must be gone, or it is left behind with a line ... */
     REMOVE_WAIT_MS = 20, /* ... but the job's end waits for it no longer than this */
-    APPLY_MS = 2000,
     SWEEP_MS = 1000,
     SWEEP_SOON_MS = 3, /* after an order, then four times as long each time, up to SWEEP_MS */
-    SWEEP_APPLY_MS = 20,
     PVM_SWEEP_MS = 20, /* at least between looks for new tasks */
     PVM_SWEEP_MAX_MS = 200,
     PVM_CALM_PART = 32 /* of the time without a new task, to the next look */
@@ -49,6 +49,16 @@ const char *job_state_name(enum job_state state);
 enum job_role { ROLE_COMMAND, ROLE_PVMD, ROLE_AGENT, ROLE_COUNT };
 bool role_by_name(const char *name, enum job_role *role);
 const char *role_name(enum job_role role);
+
+/* A walk over a job's threads: see walks.c. WALK_ORDER: the order is not applied before it is done. */
+enum walk_why { WALK_NONE, WALK_SWEEP, WALK_ORDER };
+struct walk {
+    enum walk_why why;
+    struct sched_pass pass;
+    bool in_pass, freezing, frozen; /* frozen: it was when the pass began */
+    unsigned passes;
+    int64_t due_ms, limit_ms, used_ns;
+};
 
 struct job_process {
     uint32_t number;
@@ -94,6 +104,9 @@ struct job {
     bool ranked; /* an order has named it */
     unsigned level;
     bool lowest, crowded;
+    struct walk walk;
+    int64_t since_ms;  /* it is here */
+    bool walked;       /* an order has been applied to all of its threads */
     bool renice;       /* mode idle: nice values of ours are to be taken back */
     pid_t weigher;     /* process that gives its sessions their nice value (sessions.c); 0: none */
     int session_nice;  /* that they were given last */
@@ -103,6 +116,12 @@ struct job {
     bool told_any;
     struct boost boost;
     struct group_pids seen; /* by the sweep of new tasks */
+
+    int errand_fd; /* its pidfd, or -1 */
+    pid_t errand; /* process that signals or kills its many; 0: none. These are of death.c */
+    pid_t raised[MAX_RAISED];
+    size_t raised_count;
+    int64_t lower_ms, raised_used_ns, kill_ms, kill_here_ms;
 
     int64_t deadline_ms; /* of the state; 0: none */
     int64_t retry_ms, backoff_ms, remove_wait_ms;
@@ -119,6 +138,10 @@ struct root {
     char reserve_refused[600]; /* why rt_reserve is not in force; "": it is, or is not wanted */
     cpu_set_t cpus; /* of this host that rsd may use */
     struct order order;
+    uint64_t applied; /* generation whose walks are done */
+    bool order_asked; /* an answer to order_id is due then */
+    uint64_t order_id;
+    struct budget walking, dying;
     struct job **jobs; /* in order of their opening */
     size_t job_count, job_capacity;
     struct channel net;
@@ -152,6 +175,7 @@ bool job_name_parse(const char *name, uint64_t *id, uint32_t *attempt);
 
 /* tell.c: messages to the network half and to a supervisor */
 void tell(struct root *root, const struct wire_message *message);
+void tell_ordered(struct root *root, uint64_t id); /* which order holds */
 void tell_simple(struct root *root, enum wire_type type, const struct job *job, uint64_t id); /* opened */
 void tell_open_failed(struct root *root, uint64_t job, uint32_t attempt, uint64_t id, const char *text);
 void tell_start_failed(struct root *root, const struct wire_message *start, const char *text);
@@ -204,11 +228,31 @@ void results_recall(struct root *root); /* all others, as EMPTY jobs */
 
 /* ranks.c: the order on real threads */
 void ranks_apply_all(struct root *root);
-void ranks_apply(struct root *root, struct job *job);
+void ranks_new(struct root *root, struct job *job);
+void ranks_settle(struct root *root); /* when the walks of an order are done: say so, and open what waits for it */
+struct sched_target ranks_target(const struct root *root, const struct job *job);
 void ranks_tell(struct root *root, struct job *job); /* the supervisor: of processes to come */
 void ranks_process(struct root *root, struct job *job, pid_t pid);
 void ranks_sweep(struct root *root, int64_t now);
 int64_t ranks_next(const struct root *root); /* when ranks_sweep has to be called next */
+
+/* walks.c: walks over threads within a budget */
+void walks_init(struct root *root);
+void walk_begin(struct job *job, enum walk_why why); /* anew, but a sweep does not disturb what is under way */
+void walk_stop(struct job *job);
+void walks_run(struct root *root); /* what is due, for some milliseconds at most */
+bool walks_of_order(const struct root *root);
+int64_t walks_next(const struct root *root);
+
+/* death.c: signals and death of many */
+void death_init(struct root *root);
+bool death_at_own_rank(const struct root *root, const struct job *job);
+void death_signal(struct root *root, struct job *job); /* TERM */
+void death_begin(struct job *job, int64_t now);
+/* Kill, raise, lower what is due. The result is that of the kill; *again_ms: when next, as long as any are left. */
+int death_step(struct root *root, struct job *job, int64_t now, int64_t *again_ms);
+void death_errand_forget(struct job *job);
+void death_errand_done(struct job *job, int64_t now);
 
 /* ending.c: from end to EMPTY */
 void ending_begin(struct root *root, struct job *job, int64_t grace_ms);

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "libelmer/base/clock.h"
 #include "libelmer/base/str.h"
 #include "rsd/root/internal.h"
 
@@ -92,8 +93,10 @@ struct job *job_add(struct root *root, uint64_t id, uint32_t attempt)
     job->attempt = attempt;
     snprintf(job->name, sizeof job->name, "%" PRIu64 ".%" PRIu32, id, attempt);
     job->state = JOB_OPENING;
+    job->since_ms = mono_ms(mono_now());
     job->group = (struct cgroup)CGROUP_INIT;
-    job->supervisor.fd = -1;
+    job->supervisor.fd = job->errand_fd = -1;
+    job->walk.pass = (struct sched_pass)SCHED_PASS_INIT;
     job->supervisor_pidfd = -1;
     job->cpu_seconds = -1;
     job->memory_peak_bytes = -1;
@@ -109,6 +112,8 @@ void job_drop(struct root *root, struct job *job)
     assert(i < root->job_count);
     memmove(&root->jobs[i], &root->jobs[i + 1], (root->job_count - i - 1) * sizeof(struct job *));
     root->job_count--;
+    walk_stop(job);
+    death_errand_forget(job);
     group_close(&job->group);
     if (job->connected)
         channel_fini(&job->supervisor);

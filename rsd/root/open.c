@@ -83,7 +83,7 @@ void open_new(struct root *root, const struct wire_message *message, const cpu_s
         return;
     }
     job->deadline_ms = mono_ms(mono_now()) + OPEN_MS;
-    ranks_apply(root, job);
+    ranks_new(root, job);
     if (job->pvm)
         boost_new(root, job);
 }

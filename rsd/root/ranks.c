@@ -22,8 +22,10 @@ static struct order_ranks ranks_of(const struct root *root, const struct job *jo
     return order_ranks(root->mode, job->level, job->lowest, job->crowded, job->boost.on);
 }
 
-static struct sched_target target_of(const struct root *root, const struct job *job)
+struct sched_target ranks_target(const struct root *root, const struct job *job)
 {
+    if (!is_live(job) && !death_at_own_rank(root, job)) /* in SCHED_OTHER: see death.c */
+        return (struct sched_target){.ncpus = job->ncpus, .crowded = job->crowded};
     return (struct sched_target){
         .ranks = ranks_of(root, job),
         .no_rank = root->mode == ORDER_MODE_NONE || !job->ranked,
@@ -68,92 +70,78 @@ static void take_item(struct root *root, struct job *job)
     }
 }
 
-/* What came out of the walks over a job's threads. */
-static void take_walk(struct root *root, struct job *job, const struct sched_walk *walk, bool say)
+/* Of a new job, in which nobody is yet. */
+void ranks_new(struct root *root, struct job *job)
 {
-    if (walk->target.crowded != job->crowded) {
-        job->crowded = walk->target.crowded;
-        ranks_tell(root, job);
-    }
-    if (walk->result == -ETIME && say)
-        log_warning("job=%s: %zu threads kept changing for %d ms while they got their rank; the sweep goes on with it",
-                    job->name, walk->count.threads, APPLY_MS);
-    else if (walk->result < 0 && walk->result != -ETIME)
-        log_warning("job=%s: cannot walk its group: %s", job->name, strerror(-walk->result));
-    else if (walk->count.refused > 0 && !job->refusal_logged) {
-        log_warning("job=%s: the kernel refused rank or CPUs for %zu of its threads", job->name, walk->count.refused);
-        job->refusal_logged = true;
-    }
-}
-
-static struct sched_walk walk_of(const struct root *root, const struct job *job)
-{
-    return (struct sched_walk){.group = &job->group, .target = target_of(root, job)};
-}
-
-static void apply_one(struct root *root, struct job *job, int64_t limit_ms)
-{
-    struct sched_walk walk = walk_of(root, job);
-    sched_apply(&walk, 1, limit_ms);
-    take_walk(root, job, &walk, limit_ms == APPLY_MS);
-}
-
-void ranks_apply(struct root *root, struct job *job)
-{
-    if (!is_live(job))
-        return;
     take_item(root, job);
     ranks_tell(root, job);
-    apply_one(root, job, APPLY_MS);
 }
 
 /* Each look interrupts the first job for some 40 us, and most spawn at their start only: the longer it has been calm,
  * the longer it may be until the next look. On average a new task waits for half of that part of it. */
 static void plan_new_tasks(struct root *root, int64_t now)
 {
-    int64_t step = (now - root->pvm_news_ms) / PVM_CALM_PART;
+    int64_t step = (now - root->pvm_news_ms) / PVM_CALM_PART, paid = budget_when(&root->walking, 0);
     if (step < PVM_SWEEP_MS)
         step = PVM_SWEEP_MS;
     root->pvm_sweep_ms = now + (step < PVM_SWEEP_MAX_MS ? step : PVM_SWEEP_MAX_MS);
+    if (root->pvm_sweep_ms < paid)
+        root->pvm_sweep_ms = paid;
 }
 
-/* All jobs together, from the top down, so that nobody is above a job that was ordered above him, and that the pauses
- * of the walks are taken once and not for each. */
+static bool same_target(const struct sched_target *a, const struct sched_target *b)
+{
+    return memcmp(&a->ranks, &b->ranks, sizeof a->ranks) == 0 && a->no_rank == b->no_rank && a->exact == b->exact;
+}
+
+/* All jobs together, from the top down, so that nobody is above a job that was ordered above him. A job whose rank and
+ * CPUs are as they were needs no walk: the sweeps that follow find whoever is not as he should be. */
 void ranks_apply_all(struct root *root)
 {
-    size_t count = 0;
-    struct job **jobs = calloc(root->order.count + 1, sizeof(struct job *));
-    struct sched_walk *walks = calloc(root->order.count + 1, sizeof *walks);
-    for (size_t i = 0; jobs && walks && i < root->order.count; i++) {
+    int64_t now = mono_ms(mono_now()), begin = budget_own_ns();
+    for (size_t i = 0; i < root->order.count; i++) {
         struct job *job = job_find(root, root->order.items[i].job, root->order.items[i].attempt);
+        struct sched_target before, after;
+        cpu_set_t cpus;
         if (!job || !is_live(job))
             continue;
+        before = ranks_target(root, job);
+        cpus = job->cpus;
         take_item(root, job);
         ranks_tell(root, job);
-        walks[count] = walk_of(root, job);
-        jobs[count++] = job;
+        after = ranks_target(root, job);
+        if (!same_target(&before, &after) || !CPU_EQUAL(&cpus, &job->cpus) ||
+            (!job->walked && job->walk.why != WALK_ORDER))
+            walk_begin(job, WALK_ORDER);
     }
-    for (size_t i = 0; !(jobs && walks) && i < root->job_count; i++)
-        ranks_apply(root, root->jobs[i]); /* out of memory: it works without, only slower */
-    if (count > 0)
-        sched_apply(walks, count, APPLY_MS);
-    for (size_t i = 0; i < count; i++)
-        take_walk(root, jobs[i], &walks[i], true);
-    free(walks);
-    free(jobs);
-    int64_t now = mono_ms(mono_now());
-    root->sweep_ms = now + SWEEP_SOON_MS; /* for what was in the middle of a fork for long: see sched.c */
+    budget_charge(&root->walking, budget_own_ns() - begin, now);
+    walks_run(root);
+    root->sweep_ms = now + SWEEP_SOON_MS; /* for what was in the middle of a fork for long: see walks.c */
     root->sweep_step_ms = SWEEP_SOON_MS;
     root->pvm_news_ms = now;
     plan_new_tasks(root, now);
 }
 
+void ranks_settle(struct root *root)
+{
+    if (walks_of_order(root) || (root->applied == root->order.generation && !root->order_asked))
+        return;
+    root->applied = root->order.generation;
+    if (root->order_asked)
+        tell_ordered(root, root->order_id);
+    root->order_asked = false;
+    for (size_t i = 0; i < root->job_count; i++)
+        job_try_opened(root, root->jobs[i]);
+}
+
 void ranks_process(struct root *root, struct job *job, pid_t pid)
 {
-    struct sched_target target = target_of(root, job);
+    struct sched_target target = ranks_target(root, job);
     struct sched_count count = {0};
+    int64_t before = budget_own_ns();
     if (is_live(job))
         sched_process(&job->group, pid, &target, &count);
+    budget_charge(&root->walking, budget_own_ns() - before, mono_ms(mono_now()));
 }
 
 static bool has_new_tasks_to_lower(const struct root *root, const struct job *job)
@@ -162,31 +150,23 @@ static bool has_new_tasks_to_lower(const struct root *root, const struct job *jo
            job->helper_count > 0;
 }
 
-static int compare_pids(const void *a, const void *b)
-{
-    pid_t x = *(const pid_t *)a, y = *(const pid_t *)b;
-    return (x > y) - (x < y);
-}
-
-/* pvmds are born with SCHED_RESET_ON_FORK, so their tasks begin in SCHED_OTHER: only new processes are looked at, which
- * is cheap. Returns whether there were any. */
+/* pvmds are born with SCHED_RESET_ON_FORK, so their tasks begin in SCHED_OTHER. Is any process new? Then all are
+ * walked. */
 static bool sweep_new_tasks(struct root *root, struct job *job)
 {
     struct group_pids pids = {0};
     bool any = false;
+    int64_t before = budget_own_ns();
     if (group_pids(job->group.job_fd, &pids) < 0)
         return false;
-    if (pids.count > 0)
-        qsort(pids.items, pids.count, sizeof *pids.items, compare_pids);
-    for (size_t i = 0; i < pids.count; i++) {
-        if (job->seen.count == 0 ||
-            !bsearch(&pids.items[i], job->seen.items, job->seen.count, sizeof *pids.items, compare_pids)) {
-            ranks_process(root, job, pids.items[i]);
-            any = true;
-        }
-    }
+    group_pids_sort(&pids);
+    for (size_t i = 0; i < pids.count && !any; i++)
+        any = !group_pids_have(&job->seen, pids.items[i]);
     group_pids_fini(&job->seen);
     job->seen = pids;
+    if (any)
+        walk_begin(job, WALK_SWEEP);
+    budget_charge(&root->walking, budget_own_ns() - before, mono_ms(mono_now()));
     return any;
 }
 
@@ -208,22 +188,13 @@ static void prune_helpers(struct job *job)
 
 static void sweep(struct root *root, struct job *job)
 {
-    struct sched_target target;
-    struct sched_count count;
-    if (!is_live(job))
+    int64_t before = budget_own_ns();
+    if (!is_live(job) && job->state != JOB_KILLING)
         return;
-    prune_helpers(job);
-    target = target_of(root, job);
-    if (sched_pass(&job->group, &target, &count) < 0)
-        return;
-    if (target.crowded != job->crowded) {
-        job->crowded = target.crowded;
-        ranks_tell(root, job);
-    } else if (count.changed == 0 && !job->renice) {
-        return;
-    }
-    apply_one(root, job, SWEEP_APPLY_MS);
-    job->renice = false;
+    if (job->walk.why == WALK_NONE)
+        prune_helpers(job);
+    budget_charge(&root->walking, budget_own_ns() - before, mono_ms(mono_now()));
+    walk_begin(job, WALK_SWEEP);
 }
 
 /* Sessions that are made later begin at nice 0: so again with each sweep. */
@@ -257,11 +228,15 @@ void ranks_sweep(struct root *root, int64_t now)
     }
     if (now >= root->pvm_sweep_ms)
         plan_new_tasks(root, now);
+    walks_run(root);
+    ranks_settle(root);
 }
 
 int64_t ranks_next(const struct root *root)
 {
-    int64_t next = root->sweep_ms;
+    int64_t next = root->sweep_ms, walk = walks_next(root);
+    if (walk < next)
+        next = walk;
     for (size_t i = 0; i < root->job_count; i++) {
         const struct job *job = root->jobs[i];
         if (has_new_tasks_to_lower(root, job) && root->pvm_sweep_ms < next)

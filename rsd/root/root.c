@@ -85,6 +85,8 @@ static int root_init(struct root *root, int fd_net, pid_t net_pid, const struct 
     root->net.minor = WIRE_MINOR; /* both halves are of one build */
     if (sched_getaffinity(0, sizeof root->cpus, &root->cpus) < 0)
         return err_set(err, -errno, "cannot read the processors of this host: %s", strerror(errno));
+    walks_init(root);
+    death_init(root);
     root->signal_fd = signals_open();
     if (root->signal_fd < 0)
         return err_set(err, -errno, "cannot open a signalfd: %s", strerror(errno));
@@ -182,6 +184,8 @@ static void child_ended(struct root *root, pid_t pid)
     for (size_t i = 0; i < root->job_count; i++) {
         if (root->jobs[i]->weigher == pid)
             root->jobs[i]->weigher = 0;
+        if (root->jobs[i]->errand == pid)
+            death_errand_done(root->jobs[i], mono_ms(mono_now()));
         if (root->jobs[i]->remover == pid) {
             ending_remover_done(root, root->jobs[i]);
             return;

@@ -2,29 +2,22 @@
  *
  * Class and mask are inherited, so once every living thread is right, new ones are born right. But one clean walk does
  * not prove that everybody is: a fork that was under way when its parent was set right takes the old class along and
- * shows up later, and a process that vanishes before we look may have left a child. A chain of processes that fork and
- * exit (seen: all the time) would so run away from us. Therefore, after a change, the next walk waits until such forks
- * are through (SETTLE_MS; the fork of a large process takes longer: the sweep that follows an order finds it), and a
- * walk is clean only if nothing was changed and nobody vanished. A group that forks too fast for that is frozen: when
- * cgroup.events says frozen, no thread is in a fork, and one clean walk is a proof. Freezing interrupts system calls
- * (epoll_wait(2) returns EINTR), so it is not done to groups that behave. What is still missed (the fork of a process
- * that waits behind a higher job) is found by the sweeps that follow each order.
+ * shows up later, and a process that vanishes before we look may have left a child. So walks are repeated: see walks.c.
+ * A large group takes milliseconds, so a walk is done in slices of a hundred threads, each read from the group just
+ * before it is set.
  */
 #include "config.h"
 
 #include <errno.h>
-#include <poll.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "libelmer/base/clock.h"
 #include "rsd/root/cpus.h"
 #include "rsd/root/sched.h"
 
-enum { SETTLE_MS = 1, FREEZE_AFTER_PASSES = 12, FREEZE_AFTER_MS = 30, RESET_ON_FORK = 1 };
+enum { RESET_ON_FORK = 1 };
 
 /* struct sched_attr of the kernel; the C library has it only since 2.41, and then clashes with the kernel's header. */
 struct attr {
@@ -112,13 +105,26 @@ static void count_result(struct sched_count *count, int result)
         count->refused++;
 }
 
-/* A thread has ended while we set it, and its number may already be a stranger's, who would now have a job's rank: he
- * has just been born, so he gets what everybody is born with. */
-static void amend(pid_t tid)
+static bool has_rank(const struct attr *attr, struct order_rank rank)
 {
-    cpu_set_t all;
-    sched_rank(tid, (struct order_rank){SCHED_OTHER, 0}, false);
-    if (sched_getaffinity(0, sizeof all, &all) == 0)
+    if (policy_is_rt((uint32_t)rank.policy))
+        return policy_is_rt(attr->policy) && attr->priority == (uint32_t)rank.priority;
+    return attr->policy == (uint32_t)rank.policy && (rank.policy == SCHED_IDLE || attr->nice == rank.priority);
+}
+
+/* A thread has ended while we set it, and its number may already be a stranger's, who would now have a job's rank or
+ * CPUs: he has just been born, so he gets what everybody is born with. Who has another rank has not got it from us. */
+static void amend(pid_t tid, const struct sched_target *target)
+{
+    const struct order_rank ordinary = {SCHED_OTHER, 0};
+    struct attr attr;
+    cpu_set_t all, now;
+    if (attr_get(tid, &attr) < 0)
+        return;
+    if (!target->no_rank && (has_rank(&attr, target->ranks.task) || has_rank(&attr, target->ranks.helper)))
+        set_rank(tid, ordinary, false, true);
+    if (target->cpus && sched_getaffinity(tid, sizeof now, &now) == 0 && CPU_EQUAL(&now, target->cpus) &&
+        sched_getaffinity(0, sizeof all, &all) == 0)
         sched_setaffinity(tid, sizeof all, &all);
 }
 
@@ -150,104 +156,114 @@ static bool is_helper(pid_t pid, const struct sched_target *target)
     return false;
 }
 
-/* Threads that were in the group before they were changed; those that are not in it afterwards are amended. */
-static int amend_gone(const struct cgroup *group, const pid_t *changed, size_t count, struct sched_count *counted)
-{
-    struct group_pids now = {0};
-    int result = group_threads(group->job_fd, &now);
-    group_pids_sort(&now);
-    for (size_t i = 0; i < count; i++) {
-        if (!group_pids_have(&now, changed[i])) {
-            amend(changed[i]);
-            counted->vanished++;
-        }
-    }
-    group_pids_fini(&now);
-    return result;
-}
-
 void sched_process(const struct cgroup *group, pid_t pid, struct sched_target *target, struct sched_count *count)
 {
     struct group_pids tids = {0};
     group_threads(group->job_fd, &tids);
     group_pids_sort(&tids);
-    if (!group_pids_have(&tids, pid))
+    if (!group_pids_have(&tids, pid)) {
         count->vanished++;
-    else if (fix_thread(pid, target, is_helper(pid, target), count))
-        amend_gone(group, &pid, 1, count);
+    } else if (fix_thread(pid, target, is_helper(pid, target), count)) {
+        group_threads(group->job_fd, &tids);
+        group_pids_sort(&tids);
+        if (!group_pids_have(&tids, pid)) {
+            amend(pid, target);
+            count->vanished++;
+        }
+    }
     group_pids_fini(&tids);
 }
 
-/* Not through /proc: see sessions.c. */
-int sched_pass(const struct cgroup *group, struct sched_target *target, struct sched_count *count)
+/* ---- a walk in slices ---- */
+
+int sched_pass_begin(struct sched_pass *pass, const struct cgroup *group)
 {
-    struct group_pids tids = {0};
-    size_t changed = 0;
-    int result = group_threads(group->job_fd, &tids);
-    *count = (struct sched_count){0};
-    for (size_t i = 0; result == 0 && i < tids.count; i++) {
-        if (fix_thread(tids.items[i], target, is_helper(tids.items[i], target), count))
-            tids.items[changed++] = tids.items[i];
+    sched_pass_end(pass);
+    pass->count = (struct sched_count){0};
+    pass->verifying = false;
+    return group_reader_open(&pass->reader, group->job_fd, true);
+}
+
+void sched_pass_end(struct sched_pass *pass)
+{
+    group_reader_close(&pass->reader);
+    group_pids_fini(&pass->members);
+    group_pids_fini(&pass->changed);
+}
+
+/* Threads that were in the group before they were changed; those that are not in it afterwards are amended. */
+static void amend_gone(struct sched_pass *pass, const struct sched_target *target)
+{
+    group_pids_sort(&pass->members);
+    for (size_t i = 0; i < pass->changed.count; i++) {
+        if (group_pids_have(&pass->members, pass->changed.items[i]))
+            continue;
+        amend(pass->changed.items[i], target);
+        pass->count.vanished++;
     }
-    if (changed > 0)
-        result = amend_gone(group, tids.items, changed, count);
-    group_pids_fini(&tids);
-    if (result == 0 && !target->crowded && count->threads > target->ncpus) {
+}
+
+static int fix_slice(struct sched_pass *pass, const struct sched_target *target)
+{
+    struct group_pids *tids = &pass->members;
+    int more;
+    tids->count = 0;
+    more = group_reader_next(&pass->reader, tids);
+    for (size_t i = 0; i < tids->count; i++) {
+        bool helper = is_helper(tids->items[i], target);
+        int result = fix_thread(tids->items[i], target, helper, &pass->count) ? group_pids_add(&pass->changed, tids->items[i]) : 0;
+        if (result < 0)
+            return result;
+    }
+    return more;
+}
+
+int sched_pass_step(struct sched_pass *pass, const struct cgroup *group, struct sched_target *target)
+{
+    int more = pass->verifying ? group_reader_next(&pass->reader, &pass->members) : fix_slice(pass, target);
+    if (more != 0)
+        return more;
+    if (!pass->verifying && pass->changed.count > 0) {
+        pass->verifying = true;
+        pass->members.count = 0;
+        group_reader_close(&pass->reader);
+        more = group_reader_open(&pass->reader, group->job_fd, true);
+        return more < 0 ? more : 1;
+    }
+    if (pass->verifying)
+        amend_gone(pass, target);
+    if (!target->crowded && pass->count.threads > target->ncpus) {
         target->crowded = true;
-        count->changed +=
+        pass->count.changed +=
             policy_is_rt((uint32_t)target->ranks.task.policy); /* not clean: they become RR in the next walk */
     }
-    return result;
+    return 0;
 }
 
-static void walk_once(struct sched_walk *walk, int64_t passed_ms)
+/* ---- those who must die ---- */
+
+size_t sched_raise_some(const struct cgroup *group, pid_t *tids, size_t max)
 {
-    const struct sched_count *count = &walk->count;
-    bool clean, frozen = walk->freezing && group_frozen(walk->group);
-    int result = sched_pass(walk->group, &walk->target, &walk->count);
-    walk->passes++;
-    clean = count->changed == 0 && count->vanished == 0 && frozen == walk->freezing;
-    if (result < 0 || clean) {
-        walk->result = result;
-        walk->done = true;
-    } else if (!walk->freezing && (walk->passes >= FREEZE_AFTER_PASSES || passed_ms >= FREEZE_AFTER_MS)) {
-        walk->freezing = group_freeze(walk->group, true) == 0;
+    const struct order_rank dying = {SCHED_FIFO, ORDER_DYING};
+    struct group_reader reader;
+    struct group_pids found = {0};
+    size_t raised = 0;
+    if (group_reader_open(&reader, group->job_fd, true) == 0)
+        (void)group_reader_next(&reader, &found);
+    for (size_t i = 0; i < found.count && raised < max; i++) {
+        if (sched_rank(found.items[i], dying, false) >= 0)
+            tids[raised++] = found.items[i];
     }
-    if (walk->done && walk->freezing)
-        group_freeze(walk->group, false);
+    group_reader_close(&reader);
+    group_pids_fini(&found);
+    return raised;
 }
 
-/* One round over those that are not done. Returns whether another is needed. */
-static bool walk_all(struct sched_walk *walks, size_t count, int64_t passed_ms)
+void sched_lower(const pid_t *tids, size_t count)
 {
-    bool again = false;
     for (size_t i = 0; i < count; i++) {
-        if (!walks[i].done)
-            walk_once(&walks[i], passed_ms);
-        again |= !walks[i].done;
+        struct attr attr;
+        if (attr_get(tids[i], &attr) == 0 && attr.policy == SCHED_FIFO && attr.priority == ORDER_DYING)
+            sched_rank(tids[i], (struct order_rank){SCHED_OTHER, 0}, false);
     }
-    return again;
-}
-
-void sched_apply(struct sched_walk *walks, size_t count, int64_t limit_ms)
-{
-    int64_t start = mono_ms(mono_now()), passed = 0;
-    for (size_t i = 0; i < count; i++)
-        walks[i].result = -ETIME;
-    while (passed < limit_ms && walk_all(walks, count, passed)) {
-        poll(NULL, 0, SETTLE_MS);
-        passed = mono_ms(mono_now()) - start;
-    }
-    for (size_t i = 0; i < count; i++) {
-        if (!walks[i].done && walks[i].freezing)
-            group_freeze(walks[i].group, false);
-    }
-}
-
-void sched_let_die(const struct cgroup *group, bool rt)
-{
-    struct order_rank rank = rt ? (struct order_rank){SCHED_FIFO, ORDER_DYING} : (struct order_rank){SCHED_OTHER, 0};
-    struct sched_target target = {.ranks = {.task = rank, .helper = rank}};
-    struct sched_count count;
-    sched_pass(group, &target, &count);
 }

@@ -26,25 +26,32 @@ struct sched_target {
     bool crowded; /* in, out: has ever had more task threads than ncpus */
 };
 struct sched_count {
-    size_t threads, changed, vanished, refused;
+    size_t threads, changed, vanished, refused; /* threads: without helpers */
 };
 
-/* One walk over all threads of the group. */
-int sched_pass(const struct cgroup *group, struct sched_target *target, struct sched_count *count);
-/* Several groups, walked in their order again and again until walks change nothing; one that keeps forking is frozen
- * for some milliseconds in between. Result of each: 0; -ETIME: not clean after limit_ms; -errno. */
-struct sched_walk {
-    const struct cgroup *group;
-    struct sched_target target;
-    struct sched_count count; /* of the last walk */
-    int result;
-    unsigned passes; /* these are of sched_apply() */
-    bool freezing, done;
+/* One walk over all threads of a group, in slices. */
+struct sched_pass {
+    struct group_reader reader;
+    bool verifying; /* all are set: are those that were changed still in the group? */
+    struct sched_count count;
+    struct group_pids changed, members;
 };
-void sched_apply(struct sched_walk *walks, size_t count, int64_t limit_ms);
+#define SCHED_PASS_INIT                                                                                                \
+    {                                                                                                                  \
+        .reader = {.fd = -1 }                                                                                          \
+    }
+/* 0 or -errno. Ends the one before. */
+int sched_pass_begin(struct sched_pass *pass, const struct cgroup *group);
+/* A slice of it. 1: there is more; 0: count is that of the whole walk; -errno. */
+int sched_pass_step(struct sched_pass *pass, const struct cgroup *group, struct sched_target *target);
+void sched_pass_end(struct sched_pass *pass); /* frees it, at any moment */
+
 /* A process with one thread (just born, or a helper), if it is in the group. */
 void sched_process(const struct cgroup *group, pid_t pid, struct sched_target *target, struct sched_count *count);
-/* What is left after cgroup.kill: above all jobs, so that it can die. */
-void sched_let_die(const struct cgroup *group, bool rt);
+
+/* Of what is left after cgroup.kill, raise up to max threads above all jobs, so that they can die, and lower those that
+ * have not done so. For a moment only: it is CPU time of everybody else's. */
+size_t sched_raise_some(const struct cgroup *group, pid_t *tids, size_t max);
+void sched_lower(const pid_t *tids, size_t count);
 
 #endif

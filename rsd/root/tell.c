@@ -23,6 +23,13 @@ void tell(struct root *root, const struct wire_message *message)
     }
 }
 
+void tell_ordered(struct root *root, uint64_t id)
+{
+    struct wire_message message = {.type = WIRE_ordered, .id = id};
+    message.u.ordered.generation = root->applied;
+    tell(root, &message);
+}
+
 void tell_simple(struct root *root, enum wire_type type, const struct job *job, uint64_t id)
 {
     struct wire_message message = {.type = type, .id = id};

@@ -96,26 +96,18 @@ static bool check_start(const struct root *root, const struct job *job, const st
 
 /* ---- what they do ---- */
 
-static void tell_ordered(struct root *root, uint64_t id)
-{
-    struct wire_message message = {.type = WIRE_ordered, .id = id};
-    message.u.ordered.generation = root->order.generation;
-    tell(root, &message);
-}
-
 static void do_order(struct root *root, struct job *job, const struct wire_message *message)
 {
-    int64_t begin_ns = mono_now().ns;
     (void)job;
+    if (root->order_asked)
+        tell_ordered(root, root->order_id); /* the one before is still being applied, or has been overtaken */
+    root->order_asked = true;
+    root->order_id = message->id;
     if (order_replace(&root->order, &message->u.order) > 0) {
         ranks_apply_all(root);
         memory_keep(root->config, &message->u.order);
-        log_debug("order %" PRIu64 " of %zu jobs is applied in %" PRId64 " us", root->order.generation,
-                  root->order.count, (mono_now().ns - begin_ns) / 1000);
     }
-    tell_ordered(root, message->id);
-    for (size_t i = 0; i < root->job_count; i++)
-        job_try_opened(root, root->jobs[i]);
+    ranks_settle(root);
 }
 
 static void do_open(struct root *root, struct job *job, const struct wire_message *message)

@@ -20,7 +20,7 @@
 #include "rsd/root/sched.h"
 #include "rsd/sup/sup.h"
 
-enum { LOOK_MS = 1000, KILL_AGAIN_MS = 20, KILL_PAUSE_MAX_MS = 1000 };
+enum { LOOK_MS = 1000, KILL_AGAIN_MS = 500, SLICE_PAUSE_MS = 20, RAISED = 8, RAISED_MS = 2 };
 
 bool lease_option(struct sup *sup, const char *option)
 {
@@ -66,11 +66,31 @@ bool lease_over(const struct sup *sup)
     return sup->lease_ms > 0 && boot_ms() >= sup->contact_ms + sup->lease_ms;
 }
 
+/* As death.c does it: they die in SCHED_OTHER, a few at a time above all jobs. */
+static void let_die(const struct cgroup *group)
+{
+    struct sched_target target = {.crowded = true};
+    struct sched_pass pass = SCHED_PASS_INIT;
+    int more = sched_pass_begin(&pass, group) < 0 ? 0 : 1;
+    while (more > 0) {
+        more = sched_pass_step(&pass, group, &target);
+        poll(NULL, 0, SLICE_PAUSE_MS);
+    }
+    sched_pass_end(&pass);
+}
+
+static void raise_some(const struct cgroup *group)
+{
+    pid_t raised[RAISED];
+    size_t count = sched_raise_some(group, raised, RAISED);
+    poll(NULL, 0, RAISED_MS);
+    sched_lower(raised, count);
+}
+
 /* Until nothing is left, however long a process may wait for its disk: as long as it lives, the attempt does. */
 void lease_kill(struct sup *sup)
 {
     struct cgroup group = {sup->job_fd, -1, -1};
-    int pause_ms = KILL_AGAIN_MS;
     log_warning("job=%llu: neither elmer nor rsd was heard for its lease of %lld s: killed here",
                 (unsigned long long)sup->job, (long long)sup->lease_ms / 1000);
     if (sup->job_fd < 0)
@@ -78,9 +98,10 @@ void lease_kill(struct sup *sup)
     group.events_fd = openat(sup->job_fd, "cgroup.events", O_RDONLY | O_CLOEXEC);
     do {
         (void)group_kill(&group);
-        sched_let_die(&group, sup->rt);
-        poll(NULL, 0, pause_ms);
-        pause_ms = 2 * pause_ms < KILL_PAUSE_MAX_MS ? 2 * pause_ms : KILL_PAUSE_MAX_MS;
+        if (sup->rt)
+            raise_some(&group);
+        let_die(&group);
+        poll(NULL, 0, group_populated(&group) ? KILL_AGAIN_MS : 0);
     } while (group_populated(&group));
     close(group.events_fd);
 }

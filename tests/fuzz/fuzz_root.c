@@ -176,22 +176,33 @@ static void check_target(const struct sched_target *target)
     FUZZ_CHECK(target->helper_count <= MAX_HELPERS, "%zu helpers", target->helper_count);
 }
 
-int sched_pass(const struct cgroup *group, struct sched_target *target, struct sched_count *count)
+int sched_rank(pid_t tid, struct order_rank rank, bool reset_on_fork)
 {
-    check_target(target);
-    *count = (struct sched_count){.threads = 1, .changed = input_below(world_input(), 2)};
-    target->crowded = target->crowded || input_byte(world_input()) >= 0xC0;
-    return group->job_fd < 0 ? -ENOENT : 0;
+    FUZZ_CHECK(tid == 0 && !reset_on_fork, "the rank of %d", (int)tid); /* of a child of ours */
+    check_rank(rank);
+    return 0;
 }
 
-void sched_apply(struct sched_walk *walks, size_t count, int64_t limit_ms)
+int sched_pass_begin(struct sched_pass *pass, const struct cgroup *group)
 {
-    (void)limit_ms;
-    for (size_t i = 0; i < count; i++) {
-        check_target(&walks[i].target);
-        walks[i].result = world_fails() ? -ETIME : 0;
-        walks[i].count = (struct sched_count){.threads = 1, .refused = input_below(world_input(), 2)};
-    }
+    pass->count = (struct sched_count){0};
+    return group->job_fd < 0 || world_fails() ? -ENOENT : 0;
+}
+
+int sched_pass_step(struct sched_pass *pass, const struct cgroup *group, struct sched_target *target)
+{
+    check_target(target);
+    (void)populated_of(group->job_fd);
+    pass->count = (struct sched_count){.threads = 1,
+                                       .changed = input_below(world_input(), 2),
+                                       .refused = input_below(world_input(), 2)};
+    target->crowded = target->crowded || input_byte(world_input()) >= 0xC0;
+    return (int)input_below(world_input(), 2);
+}
+
+void sched_pass_end(struct sched_pass *pass)
+{
+    (void)pass;
 }
 
 void sched_process(const struct cgroup *group, pid_t pid, struct sched_target *target, struct sched_count *count)
@@ -202,10 +213,53 @@ void sched_process(const struct cgroup *group, pid_t pid, struct sched_target *t
     check_target(target);
 }
 
-void sched_let_die(const struct cgroup *group, bool rt)
+size_t sched_raise_some(const struct cgroup *group, pid_t *tids, size_t max)
 {
-    (void)rt;
     (void)populated_of(group->job_fd);
+    tids[0] = 1;
+    return input_below(world_input(), 2) < max ? 1 : 0;
+}
+
+void sched_lower(const pid_t *tids, size_t count)
+{
+    FUZZ_CHECK(count > 0 && tids[0] == 1, "%zu raised", count);
+}
+
+int group_reader_open(struct group_reader *reader, int leaf_fd, bool threads)
+{
+    (void)threads;
+    (void)populated_of(leaf_fd);
+    *reader = (struct group_reader){.fd = -1};
+    return world_fails() ? -ENOENT : 0;
+}
+
+int group_reader_next(struct group_reader *reader, struct group_pids *ids)
+{
+    (void)reader;
+    (void)ids;
+    return 0;
+}
+
+void group_reader_close(struct group_reader *reader)
+{
+    (void)reader;
+}
+
+bool group_frozen(const struct cgroup *group)
+{
+    (void)populated_of(group->job_fd);
+    return true;
+}
+
+void group_pids_sort(struct group_pids *pids)
+{
+    (void)pids;
+}
+
+bool group_pids_have(const struct group_pids *pids, pid_t pid)
+{
+    (void)pid;
+    return pids->count > 0;
 }
 
 bool sessions_share(int leaf_fd)

@@ -49,10 +49,36 @@ bool group_populated(const struct cgroup *group)
     return false;
 }
 
-void sched_let_die(const struct cgroup *group, bool rt)
+int sched_pass_begin(struct sched_pass *pass, const struct cgroup *group)
+{
+    (void)pass;
+    (void)group;
+    return world_fails() ? -ENOENT : 0;
+}
+
+int sched_pass_step(struct sched_pass *pass, const struct cgroup *group, struct sched_target *target)
+{
+    (void)pass;
+    (void)group;
+    FUZZ_CHECK(target->ranks.task.policy == SCHED_OTHER, "rank %d", target->ranks.task.policy);
+    return 0;
+}
+
+void sched_pass_end(struct sched_pass *pass)
+{
+    (void)pass;
+}
+
+size_t sched_raise_some(const struct cgroup *group, pid_t *tids, size_t max)
 {
     (void)group;
-    (void)rt;
+    tids[0] = FIRST_PID;
+    return max > 0;
+}
+
+void sched_lower(const pid_t *tids, size_t count)
+{
+    FUZZ_CHECK(count == 1 && tids[0] == FIRST_PID, "%zu raised", count);
 }
 
 int sched_rank(pid_t tid, struct order_rank rank, bool reset_on_fork)

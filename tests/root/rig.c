@@ -248,10 +248,10 @@ void rig_expect_none(struct rig *rig, enum wire_type type, int ms)
         fail_msg("%s was not expected", wire_type_name(type));
 }
 
-void rig_order(struct rig *rig, uint64_t generation, const struct level *levels, size_t count)
+void rig_ask_order(struct rig *rig, uint64_t generation, const struct level *levels, size_t count)
 {
     struct wire_order_entry entries[16] = {{0}};
-    struct wire_message message = {.type = WIRE_order}, answer;
+    struct wire_message message = {.type = WIRE_order};
     assert_true(count <= 16);
     for (size_t i = 0; i < count; i++) {
         entries[i].job = levels[i].job;
@@ -265,6 +265,12 @@ void rig_order(struct rig *rig, uint64_t generation, const struct level *levels,
     message.u.order.entries.items = entries;
     message.u.order.entries.count = count;
     rig_send(rig, &message);
+}
+
+void rig_order(struct rig *rig, uint64_t generation, const struct level *levels, size_t count)
+{
+    struct wire_message answer;
+    rig_ask_order(rig, generation, levels, count);
     rig_expect(rig, WIRE_ordered, WAIT_MS, &answer);
     assert_int_equal(answer.u.ordered.generation, generation);
     wire_message_fini(&answer);

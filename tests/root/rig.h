@@ -53,6 +53,7 @@ struct level {
     unsigned level;
     bool lowest;
 };
+void rig_ask_order(struct rig *rig, uint64_t generation, const struct level *levels, size_t count); /* asked only */
 void rig_order(struct rig *rig, uint64_t generation, const struct level *levels, size_t count); /* waits for ordered */
 /* Asked only; lease_ms 0: none. */
 void rig_ask_open(struct rig *rig, uint64_t job, uint64_t generation, uint64_t lease_ms);

@@ -1,0 +1,43 @@
+#include "config.h"
+
+#include <assert.h>
+#include <time.h>
+
+#include "rsd/root/budget.h"
+
+enum { DEBT_MAX = 10 };
+
+void budget_init(struct budget *budget, int64_t full_us, int64_t per_second_us, int64_t now_ms)
+{
+    assert(full_us > 0 && per_second_us > 0);
+    *budget = (struct budget){full_us * 1000, full_us * 1000, per_second_us * 1000, now_ms};
+}
+
+void budget_charge(struct budget *budget, int64_t spent_ns, int64_t now_ms)
+{
+    const int64_t passed = now_ms - budget->filled_ms, missing = budget->full_ns - budget->left_ns;
+    assert(budget->per_second_ns > 0 && spent_ns >= 0);
+    if (passed > 0) {
+        const int64_t fills_ms = missing / budget->per_second_ns * 1000 + 1000; /* no overflow, however long it was */
+        budget->left_ns += (passed < fills_ms ? passed : fills_ms) * budget->per_second_ns / 1000;
+        budget->filled_ms = now_ms;
+    }
+    if (budget->left_ns > budget->full_ns)
+        budget->left_ns = budget->full_ns;
+    budget->left_ns -= spent_ns;
+    if (budget->left_ns < -DEBT_MAX * budget->full_ns)
+        budget->left_ns = -DEBT_MAX * budget->full_ns;
+}
+
+int64_t budget_when(const struct budget *budget, int64_t least_ns)
+{
+    const int64_t missing = least_ns + 1 - budget->left_ns;
+    return missing <= 0 ? budget->filled_ms : budget->filled_ms + missing * 1000 / budget->per_second_ns + 1;
+}
+
+int64_t budget_own_ns(void)
+{
+    struct timespec used = {0};
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
+    return (int64_t)used.tv_sec * 1000000000 + used.tv_nsec;
+}

@@ -1,0 +1,201 @@
+/* death.c - how the processes of a job are signalled and killed, whatever their number.
+ *
+ * A signal is delivered only when its thread gets a CPU, and whoever dies needs 0.1 ms of it and more: a job of 4,000
+ * processes half a second. None of that may be taken from the jobs above. So the job that is first dies at its own
+ * rank, where nobody is above it. The others die in SCHED_OTHER: that gets what the kernel keeps from real time, and a
+ * real-time rank below a job that spins gets nothing at all. Beside that some are raised above all jobs, for RAISED_MS,
+ * within a budget (DYING_FULL_US, and DYING_US in each second): so that a few die at once, and that all do where
+ * nothing is kept. What was used is read from the group's cpu.stat, and what we use ourselves is charged too.
+ *
+ * To signal or kill more than FEW processes takes milliseconds by itself: a child does it, at the rank at which they
+ * die. If it has not come to that in INLINE_MS, it is done here. Nobody is raised before he is killed, because he might
+ * refuse to go.
+ */
+#include "config.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "libelmer/base/clock.h"
+#include "libelmer/base/log.h"
+#include "rsd/root/internal.h"
+
+enum {
+    DYING_FULL_US = 1000,
+    DYING_US = 1000,
+    RAISED_MS = 2,
+    FEW = 200,
+    ERRAND_S = 20,
+    KILL_AGAIN_MS = 1000,
+    INLINE_MS = 5000,
+    FD_LEAF = 3
+};
+
+void death_init(struct root *root)
+{
+    budget_init(&root->dying, DYING_FULL_US, DYING_US, mono_ms(mono_now()));
+}
+
+bool death_at_own_rank(const struct root *root, const struct job *job)
+{
+    return root->mode == ORDER_MODE_RT && job->ranked && job->level == 0;
+}
+
+static bool has_more_than(const struct cgroup *group, size_t few)
+{
+    struct group_reader reader;
+    struct group_pids pids = {0};
+    bool more = group_reader_open(&reader, group->job_fd, false) == 0;
+    while (more && pids.count <= few)
+        more = group_reader_next(&reader, &pids) > 0;
+    more = pids.count > few;
+    group_reader_close(&reader);
+    group_pids_fini(&pids);
+    return more;
+}
+
+static struct order_rank errand_rank(const struct root *root, const struct job *job)
+{
+    if (death_at_own_rank(root, job))
+        return order_ranks(root->mode, job->level, job->lowest, job->crowded, false).helper;
+    return (struct order_rank){SCHED_OTHER, 0};
+}
+
+static void signal_all(const struct cgroup *group)
+{
+    group_signal(group, SIGTERM);
+    group_signal(group, SIGCONT); /* a stopped process takes TERM only then */
+}
+
+/* Nobody must take it for the root half: nothing of its is open. */
+static _Noreturn void errand_child(const struct root *root, const struct job *job, bool kill)
+{
+    struct cgroup group = {.job_fd = FD_LEAF, .sup_fd = -1, .events_fd = -1};
+    sched_rank(0, errand_rank(root, job), false);
+    alarm(ERRAND_S);
+    if (dup2(job->group.job_fd, group.job_fd) < 0)
+        _exit(1);
+    (void)syscall(SYS_close_range, FD_LEAF + 1U, ~0U, 0U);
+    if (kill)
+        _exit(group_kill(&group) < 0);
+    signal_all(&group);
+    _exit(0);
+}
+
+/* false: it has to be done here. */
+static bool errand_start(const struct root *root, struct job *job, bool kill)
+{
+    pid_t pid;
+    if (!has_more_than(&job->group, FEW))
+        return false;
+    pid = fork();
+    if (pid == 0)
+        errand_child(root, job, kill);
+    if (pid < 0)
+        return false;
+    job->errand = pid;
+    job->errand_fd = (int)syscall(SYS_pidfd_open, pid, 0);
+    return true;
+}
+
+void death_errand_forget(struct job *job)
+{
+    if (job->errand_fd >= 0)
+        close(job->errand_fd);
+    job->errand_fd = -1;
+    job->errand = 0;
+}
+
+void death_signal(struct root *root, struct job *job)
+{
+    int64_t before = budget_own_ns();
+    if (!errand_start(root, job, false))
+        signal_all(&job->group);
+    budget_charge(&root->walking, budget_own_ns() - before, mono_ms(mono_now()));
+}
+
+void death_begin(struct job *job, int64_t now)
+{
+    if (job->errand_fd >= 0) /* one that sends TERM would only take their CPU */
+        (void)syscall(SYS_pidfd_send_signal, job->errand_fd, SIGKILL, NULL, 0);
+    death_errand_forget(job);
+    job->raised_count = 0;
+    job->kill_ms = now;
+    job->kill_here_ms = now + INLINE_MS;
+    walk_stop(job);
+}
+
+static int kill_all(struct root *root, struct job *job, int64_t now)
+{
+    int64_t before = budget_own_ns();
+    int result = 0;
+    job->kill_ms = now + KILL_AGAIN_MS;
+    if (now >= job->kill_here_ms || (job->errand == 0 && !errand_start(root, job, true)))
+        result = group_kill(&job->group);
+    if (now >= job->kill_here_ms)
+        job->kill_here_ms = now + INLINE_MS;
+    budget_charge(&root->walking, budget_own_ns() - before, mono_ms(mono_now()));
+    return result;
+}
+
+static int64_t used_ns(const struct job *job)
+{
+    double seconds;
+    int64_t peak;
+    group_usage(&job->group, &seconds, &peak);
+    return seconds < 0 ? 0 : (int64_t)(seconds * 1e9);
+}
+
+static void lower(struct root *root, struct job *job, int64_t now)
+{
+    int64_t begin = budget_own_ns(), used = used_ns(job) - job->raised_used_ns;
+    sched_lower(job->raised, job->raised_count);
+    job->raised_count = 0;
+    budget_charge(&root->dying, budget_own_ns() - begin + (used > 0 ? used : 0), now);
+}
+
+/* On one CPU they run one after the other; on several each is on its own, so there is one. */
+static void raise_some(struct root *root, struct job *job, int64_t now)
+{
+    int64_t begin = budget_own_ns();
+    budget_charge(&root->dying, 0, now);
+    if (budget_when(&root->dying, 0) > now)
+        return;
+    job->raised_used_ns = used_ns(job);
+    job->raised_count = sched_raise_some(&job->group, job->raised, job->ncpus == 1 ? MAX_RAISED : 1);
+    job->lower_ms = now + RAISED_MS;
+    budget_charge(&root->dying, budget_own_ns() - begin, now);
+}
+
+int death_step(struct root *root, struct job *job, int64_t now, int64_t *again_ms)
+{
+    int result = 0;
+    if (job->raised_count > 0 && now < job->lower_ms) {
+        *again_ms = job->lower_ms;
+        return 0;
+    }
+    if (job->raised_count > 0)
+        lower(root, job, now);
+    if (now >= job->kill_ms)
+        result = kill_all(root, job, now);
+    if (root->mode == ORDER_MODE_RT && !death_at_own_rank(root, job) && job->errand == 0)
+        raise_some(root, job, now);
+    *again_ms = job->kill_ms;
+    if (job->raised_count > 0)
+        *again_ms = job->lower_ms;
+    else if (root->mode == ORDER_MODE_RT && budget_when(&root->dying, 0) < *again_ms)
+        *again_ms = budget_when(&root->dying, 0);
+    if (*again_ms <= now)
+        *again_ms = now + 1;
+    return result;
+}
+
+void death_errand_done(struct job *job, int64_t now)
+{
+    death_errand_forget(job);
+    job->retry_ms = job->state == JOB_KILLING ? now : job->retry_ms;
+}

@@ -1,0 +1,198 @@
+/* walks.c - the walks over the jobs' threads that orders, sweeps and ends ask for, within a budget.
+ *
+ * Whoever walks is ranked above all jobs, so what a walk costs is taken from the first. A user decides how many threads
+ * there are, how often they change, and how often a later job of his comes and goes. So walks are done in slices, from
+ * the top level down, as long as the budget lasts (WALK_FULL_US, and WALK_US in each second), and then they wait. Who
+ * pays is the job below: it is opened when the walks that its order needs are done. A sweep leaves half of the budget
+ * to orders. As long as no job here has run for SHORT_MS, orders need no budget: hundreds of short jobs in a second are
+ * nobody's first job.
+ *
+ * A walk is repeated, SETTLE_MS after a change, until one has changed nothing and nobody has vanished: forks that were
+ * under way are through by then (that of a large process takes longer: the next sweep finds it). A chain of processes
+ * that fork and exit (seen: all the time) would so run away from us. A group that forks too fast is frozen: when
+ * cgroup.events says frozen, no thread is in a fork, and one clean walk is a proof. Freezing interrupts system calls
+ * (epoll_wait(2) returns EINTR), so it is not done to groups that behave. What is still missed (the fork of a process
+ * that waits behind a higher job) is found by the sweeps that follow each order.
+ */
+#include "config.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "libelmer/base/clock.h"
+#include "libelmer/base/log.h"
+#include "rsd/root/internal.h"
+
+enum {
+    WALK_FULL_US = 5000,
+    WALK_US = 3000,
+    TURN_MS = 3, /* then the loop looks for what else there is */
+    SETTLE_MS = 1,
+    SHORT_MS = 5000,
+    FREEZE_AFTER_PASSES = 12,
+    FREEZE_AFTER_US = 15000, /* of large groups, after a third walk that was not clean */
+    ORDER_LIMIT_MS = 10000,
+    SWEEP_LIMIT_MS = 20
+};
+
+void walks_init(struct root *root)
+{
+    budget_init(&root->walking, WALK_FULL_US, WALK_US, mono_ms(mono_now()));
+}
+
+void walk_stop(struct job *job)
+{
+    struct walk *walk = &job->walk;
+    sched_pass_end(&walk->pass);
+    if (walk->freezing)
+        group_freeze(&job->group, false);
+    walk->freezing = walk->in_pass = false;
+    walk->why = WALK_NONE;
+}
+
+void walk_begin(struct job *job, enum walk_why why)
+{
+    struct walk *walk = &job->walk;
+    int64_t now = mono_ms(mono_now());
+    if (job->group.job_fd < 0 || (why == WALK_SWEEP && walk->why != WALK_NONE))
+        return;
+    walk_stop(job);
+    walk->why = why;
+    walk->passes = 0;
+    walk->used_ns = 0;
+    job->walked &= why != WALK_ORDER;
+    walk->due_ms = now;
+    walk->limit_ms = now + (why == WALK_ORDER ? ORDER_LIMIT_MS : SWEEP_LIMIT_MS);
+}
+
+static void say(struct job *job, int result)
+{
+    const struct sched_count *count = &job->walk.pass.count;
+    if (result == -ETIME && job->walk.why == WALK_ORDER)
+        log_warning("job=%s: %zu threads kept changing for %d s while they got their rank; the sweep goes on with it",
+                    job->name, count->threads, ORDER_LIMIT_MS / 1000);
+    else if (result < 0 && result != -ETIME && job->walk.why == WALK_ORDER)
+        log_warning("job=%s: cannot walk its group: %s", job->name, strerror(-result));
+    else if (count->refused > 0 && !job->refusal_logged) {
+        log_warning("job=%s: the kernel refused rank or CPUs for %zu of its threads", job->name, count->refused);
+        job->refusal_logged = true;
+    }
+}
+
+static bool should_freeze(const struct walk *walk)
+{
+    return walk->why == WALK_ORDER && !walk->freezing &&
+           (walk->passes >= FREEZE_AFTER_PASSES || (walk->passes >= 3 && walk->used_ns >= FREEZE_AFTER_US * 1000));
+}
+
+static void pass_done(struct job *job, int result)
+{
+    struct walk *walk = &job->walk;
+    const struct sched_count *count = &walk->pass.count;
+    int64_t now = mono_ms(mono_now());
+    bool clean = count->changed == 0 && (count->vanished == 0 || walk->why != WALK_ORDER);
+    walk->in_pass = false;
+    walk->passes++;
+    if (walk->freezing)
+        clean = clean && walk->frozen;
+    if (result == 0 && !clean && now >= walk->limit_ms)
+        result = -ETIME;
+    if (result < 0 || clean) {
+        say(job, result);
+        job->renice = false;
+        job->walked |= walk->why == WALK_ORDER;
+        walk_stop(job);
+        return;
+    }
+    if (should_freeze(walk))
+        walk->freezing = group_freeze(&job->group, true) == 0;
+    walk->due_ms = now + SETTLE_MS;
+}
+
+static void step(struct root *root, struct job *job)
+{
+    struct walk *walk = &job->walk;
+    struct sched_target target = ranks_target(root, job);
+    int result = 0;
+    if (!walk->in_pass) {
+        walk->frozen = walk->freezing && group_frozen(&job->group);
+        result = sched_pass_begin(&walk->pass, &job->group);
+        walk->in_pass = true;
+    }
+    if (result == 0)
+        result = sched_pass_step(&walk->pass, &job->group, &target);
+    if (result == 1)
+        return;
+    if (target.crowded != job->crowded) {
+        job->crowded = target.crowded;
+        ranks_tell(root, job);
+    }
+    pass_done(job, result);
+}
+
+/* Of the budget, before this walk goes on. */
+static int64_t least_ns(const struct walk *walk)
+{
+    return walk->why == WALK_ORDER ? 0 : WALK_FULL_US * 1000 / 2;
+}
+
+/* Where all jobs are short, nobody needs protection from the orders that each of them brings. */
+static bool is_free(const struct root *root, const struct walk *walk, int64_t now)
+{
+    if (walk->why != WALK_ORDER)
+        return false;
+    for (size_t i = 0; i < root->job_count; i++) {
+        if (root->jobs[i]->state == JOB_OPEN && now - root->jobs[i]->since_ms >= SHORT_MS)
+            return false;
+    }
+    return true;
+}
+
+static struct job *next_due(const struct root *root, int64_t now)
+{
+    struct job *top = NULL;
+    for (size_t i = 0; i < root->job_count; i++) {
+        struct job *job = root->jobs[i];
+        if (job->walk.why != WALK_NONE && job->walk.due_ms <= now &&
+            (budget_when(&root->walking, least_ns(&job->walk)) <= now || is_free(root, &job->walk, now)) && (!top || job->level < top->level))
+            top = job;
+    }
+    return top;
+}
+
+void walks_run(struct root *root)
+{
+    int64_t now = mono_ms(mono_now()), end = now + TURN_MS;
+    struct job *job;
+    budget_charge(&root->walking, 0, now);
+    while (now < end && (job = next_due(root, now))) {
+        int64_t before = budget_own_ns(), used;
+        step(root, job);
+        used = budget_own_ns() - before;
+        now = mono_ms(mono_now());
+        job->walk.used_ns += used;
+        budget_charge(&root->walking, used, now);
+    }
+}
+
+bool walks_of_order(const struct root *root)
+{
+    for (size_t i = 0; i < root->job_count; i++) {
+        if (root->jobs[i]->walk.why == WALK_ORDER)
+            return true;
+    }
+    return false;
+}
+
+int64_t walks_next(const struct root *root)
+{
+    int64_t next = INT64_MAX, now = mono_ms(mono_now());
+    for (size_t i = 0; i < root->job_count; i++) {
+        const struct walk *walk = &root->jobs[i]->walk;
+        int64_t paid = budget_when(&root->walking, least_ns(walk));
+        int64_t due = walk->due_ms > paid || is_free(root, walk, now) ? walk->due_ms : paid;
+        if (walk->why != WALK_NONE && due < next)
+            next = due;
+    }
+    return next;
+}

@@ -1,0 +1,243 @@
+/* test_bounds.c - what a user's later job may cost the first by what the root half and the supervisors do for it, above
+ * all jobs: many processes, and children that die all the time. At most 1 % of a CPU over any
+ * second, counted in CPU time. */
+#include "config.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "tests/root/rig.h"
+
+enum {
+    HELPER_SECONDS = 120,
+    RT_SECONDS = 60,
+    MANY = 3000,
+    SAMPLE_MS = 100,
+    WINDOW = 1000 / SAMPLE_MS,
+    MAX_SAMPLES = 2000,
+    BOUND_MS = 10,
+    END_MS = 60000
+};
+
+/* ---- the programs that the jobs run: this binary, as DIR/helper ---- */
+
+static void bound_self(void)
+{
+    struct rlimit rt = {RT_SECONDS * 1000000L, RT_SECONDS * 1000000L};
+    setrlimit(RLIMIT_RTTIME, &rt);
+    alarm(HELPER_SECONDS);
+}
+
+static _Noreturn void many_that_sleep(void)
+{
+    signal(SIGTERM, SIG_IGN);
+    for (int i = 1; i < MANY; i++) {
+        if (fork() == 0)
+            break;
+    }
+    alarm(HELPER_SECONDS);
+    for (;;)
+        pause();
+}
+
+/* Each child leaves an orphan, so that it is the supervisor that is told of the deaths. */
+static _Noreturn void orphans_that_die(void)
+{
+    signal(SIGCHLD, SIG_IGN);
+    for (;;) {
+        if (fork() == 0) {
+            (void)!fork();
+            _exit(0);
+        }
+    }
+}
+
+static int helper(const char *what)
+{
+    bound_self();
+    if (strcmp(what, "many") == 0)
+        many_that_sleep();
+    if (strcmp(what, "orphans") == 0)
+        orphans_that_die();
+    for (;;) {
+    }
+}
+
+/* ---- what it costs ---- */
+
+static struct rig rig;
+static char helper_path[100];
+
+static double cpu_ms(pid_t pid)
+{
+    struct timespec used = {0};
+    clockid_t clock;
+    if (clock_getcpuclockid(pid, &clock) != 0 || clock_gettime(clock, &used) < 0)
+        return 0;
+    return (double)used.tv_sec * 1e3 + (double)used.tv_nsec / 1e6;
+}
+
+static struct {
+    pid_t root_half, supervisor, first;
+    double root_ms[MAX_SAMPLES], supervisor_ms[MAX_SAMPLES], first_ms[MAX_SAMPLES];
+    int64_t at_ms[MAX_SAMPLES];
+    size_t count;
+} seen;
+
+static void look_at(pid_t first, pid_t supervisor)
+{
+    seen.root_half = rig.root_half;
+    seen.first = first;
+    seen.supervisor = supervisor;
+    seen.count = 0;
+}
+
+static void sample(void)
+{
+    size_t i = seen.count;
+    double supervisor = cpu_ms(seen.supervisor);
+    if (i == MAX_SAMPLES)
+        return;
+    seen.at_ms[i] = rig_now_ms();
+    seen.root_ms[i] = cpu_ms(seen.root_half);
+    seen.first_ms[i] = cpu_ms(seen.first);
+    seen.supervisor_ms[i] = i > 0 && supervisor < seen.supervisor_ms[i - 1] ? seen.supervisor_ms[i - 1] : supervisor;
+    seen.count++;
+}
+
+static void sample_for(int ms)
+{
+    int64_t end = rig_now_ms() + ms;
+    while (rig_now_ms() < end) {
+        sample();
+        poll(NULL, 0, SAMPLE_MS);
+    }
+    sample();
+}
+
+/* Most in any window of a second, for each millisecond of it. */
+static double most(const double *values)
+{
+    double worst = 0;
+    for (size_t i = WINDOW; i < seen.count; i++) {
+        double used = (values[i] - values[i - WINDOW]) * 1000 / (double)(seen.at_ms[i] - seen.at_ms[i - WINDOW]);
+        worst = used > worst ? used : worst;
+    }
+    return worst;
+}
+
+/* The first job's, of each second, over all of it: the gaps of the throttle do not come at equal distances. */
+static double share(void)
+{
+    size_t last = seen.count - 1;
+    return (seen.first_ms[last] - seen.first_ms[0]) * 1000 / (double)(seen.at_ms[last] - seen.at_ms[0]);
+}
+
+static void judge(const char *when)
+{
+    print_message("%s, in any second: rsd %.1f ms, supervisor %.1f ms; the first job got %.0f ms\n", when,
+                  most(seen.root_ms), most(seen.supervisor_ms), share());
+    assert_true(most(seen.root_ms) <= BOUND_MS);
+    assert_true(most(seen.supervisor_ms) <= BOUND_MS);
+}
+
+/* ---- tests ---- */
+
+static const struct level two[] = {{1, 0, false}, {2, 1, true}};
+
+static int up(void **state)
+{
+    (void)state;
+    rig_up(&rig);
+    snprintf(helper_path, sizeof helper_path, "%s/helper", rig.dir);
+    return 0;
+}
+
+static int down(void **state)
+{
+    (void)state;
+    rig_down(&rig);
+    return 0;
+}
+
+/* The later one first, so that it is there at all, then the first, which spins on the only CPU. */
+static void begin(const char *what)
+{
+    const char *const later[] = {helper_path, what, NULL}, *const spin[] = {helper_path, "spin", NULL};
+    pid_t supervisor, first;
+    rig_order(&rig, 1, two, 2);
+    rig_open(&rig, 2, 1);
+    rig_run(&rig, 2, later);
+    assert_int_equal(rig_pids(&rig, 2, "sup", &supervisor, 1), 1);
+    if (strcmp(what, "many") == 0) {
+        static pid_t pids[MANY];
+        int64_t end = rig_now_ms() + END_MS;
+        while (rig_pids(&rig, 2, "job", pids, MANY) < MANY && rig_now_ms() < end)
+            poll(NULL, 0, 20);
+        assert_true(rig_now_ms() < end);
+    }
+    rig_open(&rig, 1, 1);
+    rig_start(&rig, 1, 0, "command", spin);
+    first = rig_started(&rig);
+    poll(NULL, 0, 1000); /* what the start has cost is not meant */
+    look_at(first, supervisor);
+}
+
+static void finish(void)
+{
+    rig_end(&rig, 1, 0);
+    rig_empty(&rig, 1, 5000);
+}
+
+static void test_sweeps_over_many(void **state)
+{
+    (void)state;
+    begin("many");
+    sample_for(4000);
+    judge("sweeps over 3,000 processes");
+    rig_end(&rig, 2, 0);
+    rig_empty(&rig, 2, END_MS);
+    finish();
+}
+
+static void test_orphans(void **state)
+{
+    (void)state;
+    begin("orphans");
+    sample_for(3000);
+    judge("orphans that die below a job that spins");
+    rig_end(&rig, 2, 0);
+    rig_empty(&rig, 2, END_MS);
+    finish();
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+#define TEST(name) cmocka_unit_test_setup_teardown(name, up, down)
+        TEST(test_sweeps_over_many),
+        TEST(test_orphans),
+    };
+    int possible;
+    if (argc == 2)
+        return helper(argv[1]);
+    alarm(400); /* whatever goes wrong: an end */
+    possible = rig_possible();
+    if (possible != 0)
+        return possible;
+    return cmocka_run_group_tests_name("bounds", tests, NULL, NULL);
+}
