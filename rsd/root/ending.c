@@ -30,11 +30,7 @@
 #include "rsd/root/internal.h"
 #include "rsd/root/tmpdir.h"
 
-enum {
-    BACKOFF_MAX_MS = 1000,
-    STUCK_MS = 5000,
-    REMOVE_PATIENCE = 2000
-};
+enum { BACKOFF_MAX_MS = 1000, STUCK_MS = 5000, REMOVE_PATIENCE = 2000 };
 
 void job_try_opened(struct root *root, struct job *job)
 {
@@ -103,11 +99,12 @@ void ending_resume(struct root *root, struct job *job)
     ending_step(root, job, mono_ms(mono_now()));
 }
 
-static void killing_begin(struct job *job, int64_t now)
+static void killing_begin(struct root *root, struct job *job, int64_t now)
 {
     job_move(job, JOB_KILLING);
     death_begin(job, now);
     walk_begin(job, WALK_SWEEP); /* they die at another rank */
+    weights_apply(root, false);
     job->retry_ms = now;
     job->deadline_ms = now + STUCK_MS;
 }
@@ -122,7 +119,7 @@ void ending_begin(struct root *root, struct job *job, int64_t grace_ms)
         return;
     }
     if (grace_ms <= 0) {
-        killing_begin(job, now);
+        killing_begin(root, job, now);
     } else {
         job_move(job, JOB_TERMINATING);
         job->deadline_ms = now + grace_ms;
@@ -213,7 +210,7 @@ void ending_step(struct root *root, struct job *job, int64_t now)
     switch (job->state) {
     case JOB_TERMINATING:
         if (now >= job->deadline_ms) {
-            killing_begin(job, now);
+            killing_begin(root, job, now);
             kill_again(root, job, now);
         }
         break;

@@ -261,7 +261,8 @@ enum { PID_BOUND = 100000000 /* beyond every pid, and ten times this is still an
 
 int group_reader_open(struct group_reader *reader, int leaf_fd, bool threads)
 {
-    *reader = (struct group_reader){.fd = openat(leaf_fd, threads ? "cgroup.threads" : "cgroup.procs", O_RDONLY | O_CLOEXEC)};
+    *reader =
+        (struct group_reader){.fd = openat(leaf_fd, threads ? "cgroup.threads" : "cgroup.procs", O_RDONLY | O_CLOEXEC)};
     return reader->fd < 0 ? -errno : 0;
 }
 

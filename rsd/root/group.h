@@ -40,9 +40,9 @@ int group_remove(int root_fd, const char *name);
 
 /* fork(2) into the group. Returns 0 in the child, the pid in the parent with *pidfd (close-on-exec), or -errno. */
 pid_t group_fork(int leaf_fd, int *pidfd);
-/* The same for a child that only gets ready for execve(2), as vfork(2) does it where that can be: run() has the memory of
- * the caller, who sleeps meanwhile, so it leaves no trace there, and it does not return. To copy the page tables of a
- * daemon with many libraries takes longer than all the rest. */
+/* The same for a child that only gets ready for execve(2), as vfork(2) does it where that can be: run() has the memory
+ * of the caller, who sleeps meanwhile, so it leaves no trace there, and it does not return. To copy the page tables of
+ * a daemon with many libraries takes longer than all the rest. */
 pid_t group_spawn(int leaf_fd, int *pidfd, void (*run)(void *data), void *data);
 
 struct group_pids {
@@ -52,10 +52,10 @@ struct group_pids {
 /* The processes in the leaf now. */
 int group_pids(int leaf_fd, struct group_pids *pids);
 int group_threads(int leaf_fd, struct group_pids *tids);
-/* The same in pieces of a hundred or so, because a large group takes milliseconds. Members that come meanwhile are seen,
- * too. */
+/* The same in pieces of a hundred or so, because a large group takes milliseconds. Members that come meanwhile are
+ * seen, too. */
 struct group_reader {
-    int fd; /* -1: nothing is open */
+    int fd;     /* -1: nothing is open */
     pid_t part; /* of a number */
 };
 int group_reader_open(struct group_reader *reader, int leaf_fd, bool threads);
@@ -76,8 +76,8 @@ bool group_frozen(const struct cgroup *group); /* every thread has stopped */
 int group_signal(const struct cgroup *group, int signal);
 /* Seconds of CPU and the peak of memory; -1 where not known. */
 void group_usage(const struct cgroup *group, double *cpu_seconds, int64_t *memory_peak_bytes);
-/* What the job as a whole (its supervisor too) weighs against other jobs, 1 to 10000, 100 being everybody's. -ENOENT: there
- * is no controller cpu. */
+/* What the job as a whole (its supervisor too) weighs against other jobs, 1 to 10000, 100 being everybody's. -ENOENT:
+ * there is no controller cpu. */
 int group_weigh(const struct cgroup *group, unsigned weight);
 int group_weigh_dir(int dir, unsigned weight);
 /* Keep the leaf's processes to these CPUs, where the controller cpuset is there (else nothing happens). */

@@ -104,6 +104,7 @@ struct job {
     bool ranked; /* an order has named it */
     unsigned level;
     bool lowest, crowded;
+    unsigned weight;   /* of its group; 0: not set */
     struct walk walk;
     int64_t since_ms;  /* it is here */
     bool walked;       /* an order has been applied to all of its threads */
@@ -142,6 +143,7 @@ struct root {
     bool order_asked; /* an answer to order_id is due then */
     uint64_t order_id;
     struct budget walking, dying;
+    unsigned weight; /* of all jobs together; 0: not set */
     struct job **jobs; /* in order of their opening */
     size_t job_count, job_capacity;
     struct channel net;
@@ -243,6 +245,10 @@ void walk_stop(struct job *job);
 void walks_run(struct root *root); /* what is due, for some milliseconds at most */
 bool walks_of_order(const struct root *root);
 int64_t walks_next(const struct root *root);
+
+/* weights.c: the controller cpu, where it is there */
+void weights_apply(struct root *root, bool again); /* again: somebody may have changed what was set */
+void weights_give_back(struct root *root);
 
 /* death.c: signals and death of many */
 void death_init(struct root *root);

@@ -73,6 +73,21 @@ struct order_ranks order_ranks(enum order_mode mode, unsigned level, bool lowest
     return none;
 }
 
+unsigned order_weight(enum order_mode mode, unsigned level, bool lowest)
+{
+    static const unsigned idle[] = {10000, 500, 25}; /* below the controller nice values count within a job only */
+    switch (mode) {
+    case ORDER_MODE_RT:
+        return lowest && level > 0 ? 1 : 100;
+    case ORDER_MODE_IDLE:
+        return level == 0 || (!lowest && level < sizeof idle / sizeof idle[0]) ? idle[level] : 1;
+    case ORDER_MODE_NONE:
+    case ORDER_MODE_COUNT:
+        break;
+    }
+    return 100;
+}
+
 int order_session_nice(struct order_rank task)
 {
     if (task.policy == SCHED_IDLE)

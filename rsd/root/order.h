@@ -31,7 +31,10 @@ bool order_is_raised(struct order_rank rank);
 
 /* crowded: the job has more threads than processors on this host. boosted: its helpers are. */
 struct order_ranks order_ranks(enum order_mode mode, unsigned level, bool lowest, bool crowded, bool boosted);
-/* What a session of such tasks should have where the kernel shares by session; 0 in real time, where that does not count. */
+/* What its group weighs in the controller cpu, 100 being everybody's. */
+unsigned order_weight(enum order_mode mode, unsigned level, bool lowest);
+/* What a session of such tasks should have where the kernel shares by session; 0 in real time, where that does not
+ * count. */
 int order_session_nice(struct order_rank task);
 const char *order_mode_name(enum order_mode mode); /* rt idle none */
 

@@ -75,6 +75,7 @@ void ranks_new(struct root *root, struct job *job)
 {
     take_item(root, job);
     ranks_tell(root, job);
+    weights_apply(root, false);
 }
 
 /* Each look interrupts the first job for some 40 us, and most spawn at their start only: the longer it has been calm,
@@ -114,6 +115,7 @@ void ranks_apply_all(struct root *root)
             (!job->walked && job->walk.why != WALK_ORDER))
             walk_begin(job, WALK_ORDER);
     }
+    weights_apply(root, false);
     budget_charge(&root->walking, budget_own_ns() - begin, now);
     walks_run(root);
     root->sweep_ms = now + SWEEP_SOON_MS; /* for what was in the middle of a fork for long: see walks.c */
@@ -201,8 +203,7 @@ static void sweep(struct root *root, struct job *job)
 static void weigh_sessions(struct root *root, struct job *job)
 {
     int nice = order_session_nice(ranks_of(root, job).task);
-    if (root->mode != ORDER_MODE_IDLE || !is_live(job) || !job->ranked || job->weigher > 0 ||
-        job->group.job_fd < 0)
+    if (root->mode != ORDER_MODE_IDLE || !is_live(job) || !job->ranked || job->weigher > 0 || job->group.job_fd < 0)
         return;
     if ((nice == 0 && job->session_nice == 0) || !sessions_share(job->group.job_fd))
         return;
@@ -223,6 +224,7 @@ void ranks_sweep(struct root *root, int64_t now)
     }
     boost_look(root, now);
     if (now >= root->sweep_ms) {
+        weights_apply(root, true);
         root->sweep_step_ms = root->sweep_step_ms * 4 < SWEEP_MS ? root->sweep_step_ms * 4 : SWEEP_MS;
         root->sweep_ms = now + root->sweep_step_ms;
     }

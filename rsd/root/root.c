@@ -373,6 +373,7 @@ int rsd_root_main(int fd_net, pid_t net_pid, const struct rsd_config *config)
     keep_reserve(&root);
     say_ready(&root);
     status = loop(&root);
+    weights_give_back(&root);
     sd_notify(0, "STOPPING=1");
     if (status == 0) /* else systemd starts us again */
         put_reserve_back(&root);

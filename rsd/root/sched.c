@@ -211,7 +211,9 @@ static int fix_slice(struct sched_pass *pass, const struct sched_target *target)
     more = group_reader_next(&pass->reader, tids);
     for (size_t i = 0; i < tids->count; i++) {
         bool helper = is_helper(tids->items[i], target);
-        int result = fix_thread(tids->items[i], target, helper, &pass->count) ? group_pids_add(&pass->changed, tids->items[i]) : 0;
+        int result = fix_thread(tids->items[i], target, helper, &pass->count)
+                         ? group_pids_add(&pass->changed, tids->items[i])
+                         : 0;
         if (result < 0)
             return result;
     }

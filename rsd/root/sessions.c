@@ -1,8 +1,8 @@
 /* sessions.c - where sessions share (sched_autogroup_enabled, outside of the controller cpu) a nice value counts within
  * a session only, and so does SCHED_IDLE: mode idle would order nothing. There each session gets the nice value of its
- * tasks too. Only /proc/PID/autogroup can do that, and whoever walks /proc/PID may be kept in a loop by the kernel until
- * another task has done the same with that directory. If the other one waits for the CPU, in real time below us, it
- * never gets it, and neither does anybody else: seen with a supervisor at the rank of daemons and a `grep` in /proc
+ * tasks too. Only /proc/PID/autogroup can do that, and whoever walks /proc/PID may be kept in a loop by the kernel
+ * until another task has done the same with that directory. If the other one waits for the CPU, in real time below us,
+ * it never gets it, and neither does anybody else: seen with a supervisor at the rank of daemons and a `grep` in /proc
  * below it. So what is ranked above jobs does not walk there: a child does, in SCHED_OTHER. (Nor does it reap, for the
  * same reason: reaper.c.)
  */

@@ -70,8 +70,10 @@ static bool check_open(const struct root *root, const struct job *job, const str
         err_set(err, -1, "the job's processors are not processors of %s: elmer.conf and the host disagree",
                 root->config->name);
     else if (!job && root->job_count - job_count_live(root) >= MAX_TOMBSTONES)
-        err_set(err, -1, "%s keeps the results of %d jobs that elmer has not on its disk yet: see why its store cannot be "
-                "written", root->config->name, MAX_TOMBSTONES);
+        err_set(err, -1,
+                "%s keeps the results of %d jobs that elmer has not on its disk yet: see why its store cannot be "
+                "written",
+                root->config->name, MAX_TOMBSTONES);
     else if (!job && job_count_live(root) >= MAX_JOBS)
         err_set(err, -1, "%s has %d jobs already", root->config->name, MAX_JOBS);
     else

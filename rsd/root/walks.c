@@ -24,7 +24,7 @@
 #include "rsd/root/internal.h"
 
 enum {
-    WALK_FULL_US = 5000,
+    WALK_FULL_US = 3000,
     WALK_US = 3000,
     TURN_MS = 3, /* then the loop looks for what else there is */
     SETTLE_MS = 1,
@@ -154,7 +154,8 @@ static struct job *next_due(const struct root *root, int64_t now)
     for (size_t i = 0; i < root->job_count; i++) {
         struct job *job = root->jobs[i];
         if (job->walk.why != WALK_NONE && job->walk.due_ms <= now &&
-            (budget_when(&root->walking, least_ns(&job->walk)) <= now || is_free(root, &job->walk, now)) && (!top || job->level < top->level))
+            (budget_when(&root->walking, least_ns(&job->walk)) <= now || is_free(root, &job->walk, now)) &&
+            (!top || job->level < top->level))
             top = job;
     }
     return top;

@@ -317,6 +317,19 @@ int tmpdir_remove(int parent_fd, const char *name, unsigned patience)
     return tmpdir_sweep(parent_fd, name);
 }
 
+int group_weigh(const struct cgroup *group, unsigned weight)
+{
+    FUZZ_CHECK(weight >= 1 && weight <= 10000, "weight %u", weight);
+    (void)populated_of(group->job_fd);
+    return world_fails() ? -ENOENT : 0;
+}
+
+int place_weigh(const struct root *root, unsigned weight)
+{
+    FUZZ_CHECK(root->groups_fd >= 0 && (weight == 1 || weight == 100), "weight %u", weight);
+    return 0;
+}
+
 int place_open(struct root *root, struct err *err)
 {
     int fd = world_fails() ? err_set(err, world_fails() ? -EBUSY : -EIO, "no scope") : world_open(WORLD_OTHER);

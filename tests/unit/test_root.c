@@ -71,6 +71,19 @@ static void test_ranks_without_rt(void **state)
     assert_int_equal(order_session_nice(order_ranks(ORDER_MODE_RT, 1, false, false, false).task), 0);
 }
 
+static void test_weights_by_level(void **state)
+{
+    (void)state;
+    assert_int_equal(order_weight(ORDER_MODE_RT, 0, true), 100); /* alone: as everybody else on the host */
+    assert_int_equal(order_weight(ORDER_MODE_RT, 0, false), 100);
+    assert_int_equal(order_weight(ORDER_MODE_RT, 1, true), 1);
+    assert_int_equal(order_weight(ORDER_MODE_NONE, 3, true), 100);
+    for (unsigned level = 1; level < ORDER_LEVELS; level++) {
+        assert_true(order_weight(ORDER_MODE_IDLE, level, false) <= order_weight(ORDER_MODE_IDLE, level - 1, false));
+        assert_true(20 * order_weight(ORDER_MODE_IDLE, level, true) <= order_weight(ORDER_MODE_IDLE, 0, false));
+    }
+}
+
 static void test_order_is_sorted_and_only_newer(void **state)
 {
     struct order order = {0};
@@ -524,6 +537,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_ranks_are_strict),
         cmocka_unit_test(test_ranks_without_rt),
+        cmocka_unit_test(test_weights_by_level),
         cmocka_unit_test(test_order_is_sorted_and_only_newer),
         cmocka_unit_test_setup_teardown(test_locate, make_root, remove_root),
         cmocka_unit_test_setup_teardown(test_group_files, make_root, remove_root),
