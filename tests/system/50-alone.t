@@ -5,7 +5,7 @@
 
 lab_up 1 --cpus 2
 on 1 sh -c 'rm -f /etc/elmer/*.conf'
-quiet || on 1 sh -c 'printf "[elmer]\nthreshold = 1\n" >/etc/elmer/elmer.conf' # or the machine's other work lets no job in
+quiet || on 1 sh -c 'printf "[elmer]\nallocator = v1\n" >/etc/elmer/elmer.conf' # the other work of the machine lets v2 let no job in
 on 1 systemctl restart elmer rsd
 install_programs
 is 'nothing listens on the network' "$(on 1 ss -Hltn | grep -vc '127.0.0')" 0

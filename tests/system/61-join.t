@@ -75,8 +75,10 @@ mute_listens() { on 2 ss -Hltn | grep -q :7999; }
 until_ok 10 mute_listens
 on 3 rsd --join ws2:7999 "$good" --force >/dev/null 2>&1 &
 joining=$!
-seen_in_ps() { # once it has dialled
-    on 3 sh -c 'ss -Htn state established | grep -qF 10.213.77.2:7999 && tr "\0" " " <"/proc/$(pgrep -f "[r]sd --join ws2")/cmdline"' >"$tmp/ps"
+seen_in_ps() { # both of its processes, once it has dialled
+    on 3 sh -c 'ss -Htn state established | grep -qF 10.213.77.2:7999 || exit
+        for p in $(pgrep -f "[r]sd --join ws2"); do tr "\0" " " <"/proc/$p/cmdline"; echo; done' | sort -u >"$tmp/ps"
+    [ -s "$tmp/ps" ]
 }
 wait_for 10 'a join with the token among its arguments is under way' seen_in_ps
 is 'the arguments of a process do not show the token' "$(cat "$tmp/ps")" "rsd --join ws2:7999 ${good//?/x} --force "
