@@ -1,8 +1,9 @@
 /* testjob.c - a job for the system tests: bounded in time by itself, whatever happens to it.
  *
- * testjob [--stamp FILE] [--ignore-term] [--threads N] [--churn] [--work-us N --wait-us N] [--report FILE] SECONDS
+ * testjob [--stamp FILE] [--ignore-term] [--threads N] [--processes N | --sessions N] [--churn] [--work-us N --wait-us N] [--report FILE] SECONDS
  *   --stamp FILE    first of all, write the monotonic clock in nanoseconds to FILE
  *   --threads N     N threads instead of one
+ *   --processes N   N processes instead of one, --sessions N: each in a session of its own
  *   --churn         each thread keeps making short threads and processes (each is awaited), as a build does
  *   --work-us/--wait-us  alternate work and sleep instead of spinning
  *   --report FILE   at the end one line: cpu seconds of each thread, in the order of their numbers
@@ -28,6 +29,8 @@ enum { MAX_THREADS = 1024 };
 static int64_t deadline_ns, work_ns, wait_ns;
 static bool churn;
 static double cpu_seconds[MAX_THREADS];
+static long processes = 1;
+static bool sessions;
 
 static int64_t now_ns(clockid_t clock)
 {
@@ -100,6 +103,24 @@ static int usage(void)
     return 2;
 }
 
+/* From here on there are so many of us. Whoever forked them waits for nobody: all end at the same time. */
+static void multiply(void)
+{
+    signal(SIGCHLD, SIG_IGN);
+    for (long i = 1; i < processes; i++) {
+        pid_t pid = fork();
+        if (pid < 0) {
+            fprintf(stderr, "testjob: only %ld processes: %s\n", i, strerror(errno));
+            exit(1);
+        }
+        if (pid == 0) {
+            if (sessions)
+                setsid();
+            return;
+        }
+    }
+}
+
 static long number_of(const char *text, long max)
 {
     char *end;
@@ -115,7 +136,8 @@ int main(int argc, char **argv)
 {
     static const struct option options[] = {{"stamp", 1, NULL, 's'},   {"ignore-term", 0, NULL, 'i'}, {"threads", 1, NULL, 't'},
                                             {"churn", 0, NULL, 'c'},   {"work-us", 1, NULL, 'w'},     {"wait-us", 1, NULL, 'p'},
-                                            {"report", 1, NULL, 'r'},  {NULL, 0, NULL, 0}};
+                                            {"report", 1, NULL, 'r'},  {"processes", 1, NULL, 'n'},   {"sessions", 1, NULL, 'S'},
+                                            {NULL, 0, NULL, 0}};
     const char *report = NULL;
     long threads = 1;
     for (int c; (c = getopt_long(argc, argv, "+", options, NULL)) != -1;) {
@@ -124,6 +146,8 @@ int main(int argc, char **argv)
         case 'i': signal(SIGTERM, SIG_IGN); break;
         case 't': threads = number_of(optarg, MAX_THREADS); break;
         case 'c': churn = true; break;
+        case 'S': sessions = true; /* fall through */
+        case 'n': processes = number_of(optarg, MAX_THREADS); break;
         case 'w': work_ns = number_of(optarg, 900000) * 1000; break;
         case 'p': wait_ns = number_of(optarg, 900000) * 1000; break;
         case 'r': report = optarg; break;
@@ -133,6 +157,7 @@ int main(int argc, char **argv)
     if (optind != argc - 1 || threads < 1)
         return usage();
     deadline_ns = now_ns(CLOCK_MONOTONIC) + number_of(argv[optind], 600) * 1000000000;
+    multiply();
     pthread_t ids[MAX_THREADS];
     long made = 0;
     for (; made < threads - 1; made++)

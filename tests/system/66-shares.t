@@ -1,0 +1,99 @@
+#!/bin/bash
+# Shares: whatever the first job is made of, and whatever the later one, the later one gets what the first leaves and the 5 %
+# that the kernel keeps from real time, and no more. In CPU seconds of their groups, so that it holds wherever it runs.
+. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/jobs.sh"
+
+lab_up 1 --elmer 'allocator = v1'
+install_programs
+outrank_jobs
+
+window=2 # seconds
+members() { on 1 sh -c "wc -l </sys/fs/cgroup/$jobs_scope/$1.1/job/cgroup.threads"; }
+has_members() { [ "$(members "$1")" -ge "$2" ]; }
+usage() { # ID..: what each has used, in microseconds, and the time, read together
+    on 1 sh -c 'for id; do sed -n "s/^usage_usec //p" "/sys/fs/cgroup/'"$jobs_scope"'/$id.1/job/cpu.stat"; done
+        cut -d" " -f1 /proc/uptime' - "$@" | xargs
+}
+kind() { # NUMBER KIND: options of testjob
+    [ "$1" -eq 1 ] || echo "--$2 $1"
+}
+at_level() { [ "$(field "$1" 'j["level"]')" = "$2" ]; }
+passed() { # MS: since $since
+    [ $(($(now_ms) - since)) -ge "$1" ]
+}
+
+# The first leaves nothing, or, if it is a single thread that waits, a fifth.
+shares() { # NAME-OF-FIRST FIRST LEAVES-PERCENT NAME-OF-LATER ID-OF-LATER
+    local before after verdict
+    since=$(now_ms)
+    before=$(usage "$2" "$5")
+    until_ok 60 passed $((window * 1000))
+    after=$(usage "$2" "$5")
+    verdict=$(python3 -c '
+import sys
+a, b = ([float(x) for x in s.split()] for s in sys.argv[1:3])
+leaves, wall = float(sys.argv[3]) / 100, b[2] - a[2]
+first, later = ((y - x) / 1e6 for x, y in zip(a[:2], b[:2]))
+# a window that begins with a gap of the throttle, 50 ms, has one more of them; and uptime counts in 10 ms
+bound = wall * (leaves + 0.05) + 0.05 + 0.02
+print("ok" if later <= bound else "too much", f"first {first / wall:.1%} later {later / wall:.1%} of {wall:.2f} s, at most {bound / wall:.1%}")
+' "$before" "$after" "$3")
+    like "$1, and below it $4: ${verdict#* }" "$verdict" '^ok '
+}
+
+below() { # NAME FIRST LEAVES COUNT KIND..: a later job of each kind
+    local name=$1 first=$2 leaves=$3 count=$4 what later
+    shift 4
+    for what; do
+        # shellcheck disable=SC2046 # options
+        later=$(submit bob -o /dev/null 1 /home/testjob $(kind "$count" "$what") 200)
+        until_ok 30 running "$later" || diag "job $later: $(state "$later")"
+        is "$name: job $later is below it" "$(field "$later" 'j["level"]')" 1
+        # as many as there can be: beside one that leaves nothing they are made in what the kernel keeps
+        until_ok 20 has_members "$later" "$count" || diag "$(members "$later") of $count $what in 20 s"
+        shares "$name" "$first" "$leaves" "$count $what" "$later"
+        as bob 1 ekill "$later" >/dev/null 2>&1
+        wait_for 20 "$name: job $later ends" over "$later"
+    done
+}
+
+first() { # COUNT KIND spin|wait LATER-COUNT LATER-KIND..
+    local count=$1 what=$2 how=$3 later=$4 id name leaves=0 options=
+    shift 4
+    if [ "$how" = wait ]; then
+        options='--work-us 8000 --wait-us 2000'
+        [ "$count" -gt 1 ] || leaves=20
+    fi
+    name="$count $what that ${how}"
+    # shellcheck disable=SC2046,SC2086 # options
+    id=$(submit alice -o /dev/null 1 /home/testjob $(kind "$count" "$what") $options 300)
+    until_ok 20 running "$id" || diag "job $id: $(state "$id")"
+    until_ok 20 has_members "$id" "$count" || diag "only $(members "$id") of $count $what"
+    below "$name" "$id" "$leaves" "$later" "$@"
+    as alice 1 ekill "$id" >/dev/null 2>&1
+    wait_for 10 "$name: it ends" over "$id"
+}
+
+if [ -n "${ELMER_TEST_FULL:-}" ]; then
+    for how in spin wait; do
+        for later in 1 20 200; do
+            [ $later -eq 1 ] && kinds='processes' || kinds='threads processes sessions'
+            # shellcheck disable=SC2086 # words
+            first 1 processes $how $later $kinds
+            for count in 20 200; do
+                for what in threads processes sessions; do
+                    # shellcheck disable=SC2086
+                    first $count $what $how $later $kinds
+                done
+            done
+        done
+    done
+else
+    first 1 processes spin 200 sessions threads
+    first 1 processes wait 200 sessions
+    first 20 threads spin 1 processes
+    first 20 processes spin 200 sessions
+    first 200 sessions wait 20 processes
+fi
+done_testing
