@@ -31,7 +31,7 @@ enum {
     FEW = 200,
     ERRAND_S = 20,
     KILL_AGAIN_MS = 1000,
-    INLINE_MS = 5000,
+    INLINE_MS = 15000, /* one such kill takes up to 15 ms: no more often than that */
     FD_LEAF = 3
 };
 
