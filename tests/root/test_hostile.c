@@ -147,7 +147,7 @@ static void test_session_signals_limits(void **state)
              (unsigned long long)files.rlim_cur, NOBODY);
     assert_memory_equal(text, expect, strlen(expect));
     assert_string_equal(text + strlen(expect),
-                        "ELMER_HOSTFILE ELMER_HOSTS ELMER_TMPDIR HOME LOGNAME PATH PVM_TMP PWD SHELL USER\n");
+                        "ELMER_HOSTFILE ELMER_HOSTS ELMER_TMPDIR HOME LD_LIBRARY_PATH LOGNAME PATH PVM_EXPORT PVM_TMP PWD SHELL USER\n");
 }
 
 /* ---- paths ---- */

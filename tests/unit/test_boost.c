@@ -22,6 +22,7 @@ static int up(void **state)
 {
     (void)state;
     root = (struct root){.mode = ORDER_MODE_RT};
+    walks_init(&root);
     helper = fork();
     if (helper == 0) {
         for (;;)
