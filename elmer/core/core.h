@@ -91,11 +91,11 @@ enum event_type {
     EVENT_HOST_UP, /* an rsd has said hello: its cpus, what it has (jobs), its generation. On a host that is up: its rsd
                       has reconnected; what the host no longer has is lost, what is not confirmed is sent again */
     EVENT_HOST_SILENT,   /* suspect: its link is cut, or says nothing; it is not given up yet. Takes no new jobs until
-                            EVENT_HOST_UP or   EVENT_HOST_HEARD, those that it has live on, and who needs it keeps his turn.
+                            EVENT_HOST_UP or EVENT_HOST_HEARD, those that it has live on, and who needs it keeps his turn.
                             Nothing is sent to it */
     EVENT_HOST_HEARD,    /* a silent host is heard again over the same link */
     EVENT_HOST_DOWN,     /* the host is given up (not: its link was cut): its jobs end everywhere with REASON_HOST_LOST,
-                            those with     requeue go back into the queue. Also after a restart for a host that does not come
+                            those with requeue go back into the queue. Also after a restart for a host that does not come
                             back */
     EVENT_REPORT,        /* utilisation of a host */
     EVENT_ORDERED,       /* host has applied the order of this generation */
@@ -181,7 +181,7 @@ enum action_type {
     ACTION_PERSIST_HOST, /* the host's row has changed: write core_host()->row. Counts as a PERSIST */
     ACTION_ORDER,        /* host: the whole list, generation. Answered by ORDERED; sent again until then */
     ACTION_OPEN,   /* host: make the job's group on these cpus; only when an order >= generation is applied. Answered by
-                      OPENED or   OPEN_FAILED, also when it is open already; sent again until then */
+                      OPENED or OPEN_FAILED, also when it is open already; sent again until then */
     ACTION_LAUNCH, /* all hosts have opened: start the job's processes, those that core_job() does not count as exited.
                       Once per attempt; after a restart of the core perhaps again, so start orders carry (job, attempt)
                       and are idempotent */
