@@ -63,10 +63,11 @@ same c "$c" "$c_pid"
 as bob 1 equery -r >"$tmp/out" 2>&1
 is 'what the earlier rsd does not know is hidden all the same' "$(grep -cE ' - +alice +running' "$tmp/out") $(grep -c ' sh ' "$tmp/out")" '3 0'
 ends_well a "$a"
-ends_well b "$b"
+ends_well b "$b" only_result_left
 
 use new rsd
 ready 'both of this build again'
+wait_for 20 'job b: nothing is left of it' nothing_left "$b"
 same c "$c" "$c_pid"
 ends_well c "$c"
 is 'no version was refused' "$(no_version_refused)" ''

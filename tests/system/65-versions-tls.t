@@ -49,10 +49,11 @@ same a "$a" "$a_pids"
 same b "$b" "$b_pids"
 same c "$c" "$c_pids"
 ends_well a "$a"
-ends_well b "$b"
+ends_well b "$b" only_result_left
 
 use new rsd 1 2
 ready 'both of this build again'
+wait_for 20 'job b: nothing is left of it' nothing_left "$b"
 same c "$c" "$c_pids"
 ends_well c "$c"
 is 'no version was refused' "$(no_version_refused)" ''
