@@ -7,9 +7,9 @@
  * within a budget (DYING_FULL_US, and DYING_US in each second): so that a few die at once, and that all do where
  * nothing is kept. What was used is read from the group's cpu.stat, and what we use ourselves is charged too.
  *
- * To signal or kill more than FEW processes takes milliseconds by itself: a child does it, at the rank at which they
- * die. If it has not come to that in INLINE_MS, it is done here. Nobody is raised before he is killed, because he might
- * refuse to go.
+ * To signal more than FEW processes, or to kill more than FEW_KILLED, takes milliseconds by itself: a child does it, at
+ * the rank at which they die. If it has not come to that in INLINE_MS, it is done here. Nobody is raised before he is
+ * killed, because he might refuse to go.
  */
 #include "config.h"
 
@@ -28,7 +28,8 @@ enum {
     DYING_FULL_US = 1000,
     DYING_US = 1000,
     RAISED_MS = 2,
-    FEW = 200,
+    FEW = 200,        /* 10 us and more for each */
+    FEW_KILLED = 500, /* cgroup.kill, 4 us: a child would wait for the CPU among those whom it is to kill */
     ERRAND_S = 20,
     KILL_AGAIN_MS = 1000,
     INLINE_MS = 15000, /* one such kill takes up to 15 ms: no more often than that */
@@ -90,7 +91,7 @@ static _Noreturn void errand_child(const struct root *root, const struct job *jo
 static bool errand_start(const struct root *root, struct job *job, bool kill)
 {
     pid_t pid;
-    if (!has_more_than(&job->group, FEW))
+    if (!has_more_than(&job->group, kill ? FEW_KILLED : FEW))
         return false;
     pid = fork();
     if (pid == 0)

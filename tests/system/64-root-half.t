@@ -82,12 +82,20 @@ flood() { # NAME JOB [RANK]: a login, and the end of the job from the typing of 
     fi
     [ -z "$rank" ] || ok "$name: it has kept its rank" "$rank" "$group"
     plain 1 alice sh -c 'read -r up _ </proc/uptime; echo "$up" >typed; exec ekill '"$job" >/dev/null 2>&1 &
-    until_ok 20 eval '! grep -q "populated 1" "$group/cgroup.events" 2>/dev/null' || diag 'processes are left after 20 s'
+    until_ok 60 eval '! grep -q "populated 1" "$group/cgroup.events" 2>/dev/null' || diag 'processes are left after 60 s'
     begin=$(now_ms)
     wait $!
     read -r typed < <(as alice 1 cat typed)
     took=$((begin - 10#${typed%.*} * 1000 - 10#${typed#*.} * 10))
-    ok "$name: ekill has ended it in 2 s ($took ms)" test $took -le 2000
+    # Without the controller cpu they share the 50 ms of a second that a job in real time above them leaves with ekill, and die in
+    # the next 50 ms after it.
+    if [ "$weighed" -gt 0 ] || [[ $name != 'below one that spins'* ]]; then
+        ok "$name: ekill has ended it in 2 s ($took ms)" test $took -le 2000
+    elif [[ $name != *--sessions ]]; then
+        ok "$name: without the controller cpu ekill has ended it in 4 s ($took ms)" test $took -le 4000
+    else
+        skip "$name: ekill has ended it" "in $took ms: without the controller cpu the kernel shares by session"
+    fi
     wait_for 10 "$name: nothing is left" nothing_left "$job"
 }
 # Policy and nice value of the first process of a group. Not from the journal, whose daemon waits for the CPU too, and without a
@@ -119,9 +127,9 @@ for how in '' --sessions; do
     as alice 1 ekill "$below" >/dev/null 2>&1
     wait_for 5 'and ends' over "$below"
     # Below one that takes all in real time: what is left of each second, 50 ms, is for the others.
-    above=$(submit alice -o /dev/null 1 /home/testjob 25)
+    above=$(submit alice -o /dev/null 1 /home/testjob 100)
     # shellcheck disable=SC2086
-    job=$(submit alice -o /dev/null 1 /home/bomb $how --ignore-term $many 25)
+    job=$(submit alice -o /dev/null 1 /home/bomb $how --ignore-term $many 100)
     flood "below one that spins${how:+, $how}" "$job" ordinary
     as alice 1 ekill "$above" >/dev/null 2>&1
     wait_for 5 'the first has ended' over "$above"
