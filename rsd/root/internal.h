@@ -142,6 +142,7 @@ struct root {
     uint64_t applied; /* generation whose walks are done */
     bool order_asked; /* an answer to order_id is due then */
     uint64_t order_id;
+    int64_t ordered_ns; /* when the newest came */
     struct budget walking, dying;
     unsigned weight; /* of all jobs together; 0: not set */
     struct job **jobs; /* in order of their opening */

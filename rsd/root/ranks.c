@@ -2,6 +2,7 @@
 #include "config.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -129,8 +130,11 @@ void ranks_settle(struct root *root)
     if (walks_of_order(root) || (root->applied == root->order.generation && !root->order_asked))
         return;
     root->applied = root->order.generation;
-    if (root->order_asked)
+    if (root->order_asked) {
+        log_debug("order %" PRIu64 " of %zu jobs is applied in %" PRId64 " us", root->applied, root->order.count,
+                  (mono_now().ns - root->ordered_ns) / 1000);
         tell_ordered(root, root->order_id);
+    }
     root->order_asked = false;
     for (size_t i = 0; i < root->job_count; i++)
         job_try_opened(root, root->jobs[i]);

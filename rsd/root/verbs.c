@@ -106,6 +106,7 @@ static void do_order(struct root *root, struct job *job, const struct wire_messa
     root->order_asked = true;
     root->order_id = message->id;
     if (order_replace(&root->order, &message->u.order) > 0) {
+        root->ordered_ns = mono_now().ns;
         ranks_apply_all(root);
         memory_keep(root->config, &message->u.order);
     }

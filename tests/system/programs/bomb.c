@@ -42,8 +42,8 @@ int main(int argc, char **argv)
         return 2;
     count = atoi(argv[optind]);
     seconds = (unsigned)atoi(argv[optind + 1]);
-    if (count < 1 || count > 2000 || seconds < 1 || seconds > 30) {
-        fputs("bomb: 1..2000 processes, 1..30 seconds\n", stderr);
+    if (count < 1 || count > 2000 || seconds < 1 || seconds > 600) {
+        fputs("bomb: 1..2000 processes, 1..600 seconds\n", stderr);
         return 2;
     }
     alarm(seconds);
