@@ -103,7 +103,8 @@ static int settings_add(struct settings *settings, const char *path, int64_t bef
         free(copy);
         return -ENOMEM;
     }
-    settings->items[settings->count++] = (struct setting){copy, before, wanted};
+    settings->items[settings->count] = (struct setting){.path = copy, .before = before, .wanted = wanted};
+    settings->count++;
     return 0;
 }
 

@@ -102,7 +102,7 @@ void rig_up(struct rig *rig)
     assert_int_equal(group_locate("/proc", NULL, own, sizeof own, &err), 0);
     snprintf(rig->groups, sizeof rig->groups, "%s/elmer-rig-%d", own, (int)getpid());
     assert_int_equal(sched_getaffinity(0, sizeof mine, &mine), 0);
-    rig->cpu = list[cpus_to_list(&mine, list) - 1];
+    assert_true(cpus_to_list(&mine, list) > 0);
     rig->cpu = list[0];
     rig_root_start(rig);
 }
