@@ -94,7 +94,8 @@ flood() { # NAME JOB [RANK]: a login, and the end of the job from the typing of 
     elif [[ $name != *--sessions ]]; then
         ok "$name: without the controller cpu ekill has ended it in 4 s ($took ms)" test $took -le 4000
     else
-        skip "$name: ekill has ended it" "in $took ms: without the controller cpu the kernel shares by session"
+        [ $took -ge 0 ] && took="in $took ms" || took='it had ended by itself before ekill had got a CPU'
+        skip "$name: ekill has ended it" "$took: without the controller cpu the kernel shares by session"
     fi
     wait_for 10 "$name: nothing is left" nothing_left "$job"
 }

@@ -51,7 +51,7 @@ below() { # NAME FIRST LEAVES COUNT KIND..: a later job of each kind
         until_ok 30 running "$later" || diag "job $later: $(state "$later")"
         is "$name: job $later is below it" "$(field "$later" 'j["level"]')" 1
         # as many as there can be: beside one that leaves nothing they are made in what the kernel keeps
-        until_ok 20 has_members "$later" "$count" || diag "$(members "$later") of $count $what in 20 s"
+        until_ok 10 has_members "$later" "$count" || diag "$(members "$later") of $count $what, by what the kernel keeps"
         shares "$name" "$first" "$leaves" "$count $what" "$later"
         as bob 1 ekill "$later" >/dev/null 2>&1
         wait_for 20 "$name: job $later ends" over "$later"
