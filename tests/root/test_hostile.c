@@ -356,6 +356,8 @@ static void test_many_that_spin_keep_their_rank(void **state)
     rig_order(&rig, 2, both, 2);
     rig_open(&rig, 2, 1);
     rig_run(&rig, 2, wait);
+    /* in FIFO until a sweep has seen that they are many */
+    rig_until(rig_wrong(&rig, 1, SCHED_RR, 49, &threads) == 0 && threads >= 16);
     end = rig_now_ms() + 5000; /* longer than anything here needs to find out what a job does */
     while (rig_now_ms() < end) {
         assert_int_equal(rig_wrong(&rig, 1, SCHED_RR, 49, &threads), 0);
