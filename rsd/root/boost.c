@@ -20,6 +20,7 @@
 
 #include "libelmer/base/clock.h"
 #include "rsd/root/boost.h"
+#include "rsd/root/budget.h"
 #include "rsd/root/internal.h"
 
 enum {
@@ -43,13 +44,6 @@ int64_t boost_cpu_ns(pid_t pid)
     clockid_t clock;
     if (clock_getcpuclockid(pid, &clock) != 0 || clock_gettime(clock, &used) < 0)
         return 0;
-    return (int64_t)used.tv_sec * 1000 * MS_NS + used.tv_nsec;
-}
-
-static int64_t own_cpu_ns(void)
-{
-    struct timespec used = {0};
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
     return (int64_t)used.tv_sec * 1000 * MS_NS + used.tv_nsec;
 }
 
@@ -108,14 +102,14 @@ static void begin(struct root *root, struct job *job, bool starved, int64_t now)
 static void charge(struct root *root, struct job *job)
 {
     struct boost *boost = &job->boost;
-    int64_t before = own_cpu_ns(), used = 0;
+    int64_t before = budget_own_ns(), used = 0;
     for (size_t i = 0; i < job->helper_count; i++) {
         int64_t now_ns = boost_cpu_ns(job->helpers[i]);
         if (now_ns > job->helper_cpu_ns[i])
             used += now_ns - job->helper_cpu_ns[i];
         job->helper_cpu_ns[i] = now_ns;
     }
-    used += own_cpu_ns() - before;
+    used += budget_own_ns() - before;
     boost->allowed_ns -= used;
     boost->bucket.left_ns -= used;
     if (!boost->starved)
