@@ -8,11 +8,23 @@
 
 #include "libelmer/elmer.h"
 
-enum { EXIT_DONE = 0, EXIT_REFUSED = 1, EXIT_USAGE = 2, EXIT_JOB = 3, EXIT_UNREACHABLE = 4, EXIT_PERMISSION = 5, EXIT_UNAVAILABLE = 6, EXIT_ELMER = 125 };
+enum {
+    EXIT_DONE = 0,
+    EXIT_REFUSED = 1,
+    EXIT_USAGE = 2,
+    EXIT_JOB = 3,
+    EXIT_UNREACHABLE = 4,
+    EXIT_PERMISSION = 5,
+    EXIT_UNAVAILABLE = 6,
+    EXIT_ELMER = 125
+};
 enum { ANSWER_MS = 30000 }; /* how long a command waits for an answer */
 enum { OPTION_HELP = 1000, OPTION_VERSION, OPTION_FIRST_FREE };
 
+/* initializers, not statements */
+/* clang-format off */
 #define COMMON_OPTIONS {"help", no_argument, NULL, OPTION_HELP}, {"version", no_argument, NULL, OPTION_VERSION}
+/* clang-format on */
 
 struct command {
     const char *name, *help;

@@ -4,7 +4,8 @@
 
 #include "client/common.h"
 
-typedef int (*end_call)(struct elmer *elmer, uint64_t job, int timeout_ms, struct elmer_error *text, struct elmer_error *error);
+typedef int (*end_call)(struct elmer *elmer, uint64_t job, int timeout_ms, struct elmer_error *text,
+                        struct elmer_error *error);
 
 /* Parse the arguments, handle each id; the exit code of the command: the greatest of its ids. */
 int end_main(const struct command *command, end_call call, int argc, char **argv);

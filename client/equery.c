@@ -62,8 +62,10 @@ static int check_history(struct request *request, int rest)
 
 static int parse(struct request *request, int argc, char **argv)
 {
-    static const struct option options[] = {
-        {"json", no_argument, NULL, OPTION_JSON}, {"history", no_argument, NULL, OPTION_HISTORY}, COMMON_OPTIONS, {NULL, 0, NULL, 0}};
+    static const struct option options[] = {{"json", no_argument, NULL, OPTION_JSON},
+                                            {"history", no_argument, NULL, OPTION_HISTORY},
+                                            COMMON_OPTIONS,
+                                            {NULL, 0, NULL, 0}};
     int c;
 
     while ((c = getopt_long(argc, argv, "+:rqn:u:", options, NULL)) != -1) {
@@ -106,8 +108,8 @@ static int check_ids(const struct request *request, const struct elmer_jobs *job
             found = jobs->items[j].id == request->ids[i];
         if (found)
             continue;
-        say("there is no job %llu%s; equery without an id shows those that run or wait", (unsigned long long)request->ids[i],
-            request->running || request->queued ? " in the list asked for" : "");
+        say("there is no job %llu%s; equery without an id shows those that run or wait",
+            (unsigned long long)request->ids[i], request->running || request->queued ? " in the list asked for" : "");
         code = EXIT_JOB;
     }
     return code;
@@ -160,7 +162,8 @@ static int query(const struct request *request)
     else if (request->nids == 0 && !request->json)
         result = elmer_list(elmer, request->running, request->queued, ANSWER_MS, &jobs, &error);
     else
-        result = elmer_query(elmer, request->running, request->queued, request->ids, request->nids, ANSWER_MS, &jobs, &error);
+        result = elmer_query(elmer, request->running, request->queued, request->ids, request->nids, ANSWER_MS, &jobs,
+                             &error);
     elmer_close(elmer);
     if (result != ELMER_OK)
         return say_result(result, &error);

@@ -146,7 +146,8 @@ static int take_operands(struct request *request, int argc, char **argv)
     if (optind == argc)
         return usage_error("NPROCS, the number of processors, and COMMAND are missing");
     if (!str_to_u64(argv[optind], &nprocs) || nprocs < 1 || nprocs > 1000000)
-        return usage_error("'%s' is no number of processors; give a whole number from 1 to 1000000 before the command", argv[optind]);
+        return usage_error("'%s' is no number of processors; give a whole number from 1 to 1000000 before the command",
+                           argv[optind]);
     if (optind + 1 == argc)
         return usage_error("COMMAND is missing behind the number of processors");
     request->submission.nprocs = (uint32_t)nprocs;

@@ -11,21 +11,23 @@
 #include "client/table.h"
 
 static const struct table_column running_columns[] = {
-    {"JOB", true, false},    {"NAME", false, true},   {"USER", false, false}, {"STATE", false, false},
-    {"LEVEL", true, false},  {"NPROCS", true, false}, {"TIME", true, false},  {"HOSTS", false, false},
+    {"JOB", true, false},   {"NAME", false, true},   {"USER", false, false}, {"STATE", false, false},
+    {"LEVEL", true, false}, {"NPROCS", true, false}, {"TIME", true, false},  {"HOSTS", false, false},
 };
 static const struct table_column queued_columns[] = {
     {"JOB", true, false},    {"NAME", false, true},  {"USER", false, false},      {"STATE", false, false},
     {"NPROCS", true, false}, {"AHEAD", true, false}, {"SUBMITTED", false, false}, {"REASON", false, false},
 };
 static const struct table_column ended_columns[] = {
-    {"JOB", true, false}, {"NAME", false, true}, {"USER", false, false},   {"STATE", false, false},  {"NPROCS", true, false},
-    {"TIME", true, false}, {"HOSTS", false, true}, {"ENDED", false, false}, {"RESULT", false, false}, {"REASON", false, false},
+    {"JOB", true, false},     {"NAME", false, true},    {"USER", false, false}, {"STATE", false, false},
+    {"NPROCS", true, false},  {"TIME", true, false},    {"HOSTS", false, true}, {"ENDED", false, false},
+    {"RESULT", false, false}, {"REASON", false, false},
 };
 
 static const struct table_column history_columns[] = {
-    {"JOB", true, false},  {"NAME", false, true},   {"USER", false, false},   {"NPROCS", true, false}, {"TIME", true, false},     {"CPU", true, false},
-    {"LEVELS", false, false}, {"HOSTS", false, true}, {"ENDED", false, false}, {"RESULT", false, false}, {"REASON", false, false},
+    {"JOB", true, false},    {"NAME", false, true},    {"USER", false, false},   {"NPROCS", true, false},
+    {"TIME", true, false},   {"CPU", true, false},     {"LEVELS", false, false}, {"HOSTS", false, true},
+    {"ENDED", false, false}, {"RESULT", false, false}, {"REASON", false, false},
 };
 
 enum { CELLS_MAX = 11, SMALL = 64, LEVELS_MAX = 16 * 24 };
@@ -35,10 +37,13 @@ static const struct {
     size_t count;
     const char *heading, *none;
 } lists[SHOW_COUNT] = {
-    [SHOW_RUNNING] = {running_columns, sizeof(running_columns) / sizeof(running_columns[0]), "Running jobs:", "No running jobs."},
-    [SHOW_QUEUED] = {queued_columns, sizeof(queued_columns) / sizeof(queued_columns[0]), "Queued jobs:", "No queued jobs."},
+    [SHOW_RUNNING] = {running_columns, sizeof(running_columns) / sizeof(running_columns[0]),
+                      "Running jobs:", "No running jobs."},
+    [SHOW_QUEUED] = {queued_columns, sizeof(queued_columns) / sizeof(queued_columns[0]),
+                     "Queued jobs:", "No queued jobs."},
     [SHOW_ENDED] = {ended_columns, sizeof(ended_columns) / sizeof(ended_columns[0]), "Ended jobs:", "No ended jobs."},
-    [SHOW_HISTORY] = {history_columns, sizeof(history_columns) / sizeof(history_columns[0]), "Ended jobs:", "No ended jobs."},
+    [SHOW_HISTORY] = {history_columns, sizeof(history_columns) / sizeof(history_columns[0]),
+                      "Ended jobs:", "No ended jobs."},
 };
 
 enum show_list show_list_of(const struct elmer_job *job)
@@ -156,8 +161,9 @@ static void add_running(struct table *table, const struct elmer_job *job, int64_
     char id[SMALL], now[SMALL], lev[SMALL], nprocs[SMALL], time[SMALL];
     char *where = hosts(job);
 
-    table_add(table, (const char *[CELLS_MAX]){number(id, (long long)job->id), name(job), job->user, state(now, job), level(lev, job->level),
-                                               number(nprocs, job->nprocs), duration(time, job->started_ms, job->ended_ms, now_ms), where});
+    table_add(table, (const char *[CELLS_MAX]){number(id, (long long)job->id), name(job), job->user, state(now, job),
+                                               level(lev, job->level), number(nprocs, job->nprocs),
+                                               duration(time, job->started_ms, job->ended_ms, now_ms), where});
     free(where);
 }
 
@@ -165,8 +171,9 @@ static void add_queued(struct table *table, const struct elmer_job *job)
 {
     char id[SMALL], nprocs[SMALL], ahead[SMALL], time[SMALL];
 
-    table_add(table, (const char *[CELLS_MAX]){number(id, (long long)job->id), name(job), job->user, job->state, number(nprocs, job->nprocs),
-                                               number(ahead, job->ahead), local_time(time, job->submitted_ms), why(job)});
+    table_add(table, (const char *[CELLS_MAX]){number(id, (long long)job->id), name(job), job->user, job->state,
+                                               number(nprocs, job->nprocs), number(ahead, job->ahead),
+                                               local_time(time, job->submitted_ms), why(job)});
 }
 
 static void add_ended(struct table *table, const struct elmer_job *job, int64_t now_ms)
@@ -174,9 +181,10 @@ static void add_ended(struct table *table, const struct elmer_job *job, int64_t 
     char id[SMALL], now[SMALL], nprocs[SMALL], time[SMALL], ended[SMALL], result[SMALL];
     char *where = hosts(job);
 
-    table_add(table, (const char *[CELLS_MAX]){number(id, (long long)job->id), name(job), job->user, state(now, job), number(nprocs, job->nprocs),
-                                               duration(time, job->started_ms, job->ended_ms, now_ms), where, local_time(ended, job->ended_ms),
-                                               outcome(result, job), why(job)});
+    table_add(table, (const char *[CELLS_MAX]){number(id, (long long)job->id), name(job), job->user, state(now, job),
+                                               number(nprocs, job->nprocs),
+                                               duration(time, job->started_ms, job->ended_ms, now_ms), where,
+                                               local_time(ended, job->ended_ms), outcome(result, job), why(job)});
     free(where);
 }
 
@@ -215,13 +223,15 @@ static void add_history(struct table *table, const struct elmer_job *job, int64_
     char id[SMALL], nprocs[SMALL], time[SMALL], cpu[SMALL], at[LEVELS_MAX], ended[SMALL], result[SMALL];
     char *where = hosts(job);
 
-    table_add(table, (const char *[CELLS_MAX]){number(id, (long long)job->id), job->name, job->user, number(nprocs, job->nprocs),
-                                               duration(time, job->started_ms, job->ended_ms, now_ms), cpu_time(cpu, job), levels(at, job), where,
-                                               local_time(ended, job->ended_ms), outcome(result, job), why(job)});
+    table_add(table, (const char *[CELLS_MAX]){
+                         number(id, (long long)job->id), job->name, job->user, number(nprocs, job->nprocs),
+                         duration(time, job->started_ms, job->ended_ms, now_ms), cpu_time(cpu, job), levels(at, job),
+                         where, local_time(ended, job->ended_ms), outcome(result, job), why(job)});
     free(where);
 }
 
-void show_jobs(FILE *out, const struct elmer_jobs *jobs, enum show_list list, bool heading, size_t width, int64_t now_ms)
+void show_jobs(FILE *out, const struct elmer_jobs *jobs, enum show_list list, bool heading, size_t width,
+               int64_t now_ms)
 {
     struct table table;
 

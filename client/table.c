@@ -172,7 +172,8 @@ static size_t fit(const struct table *table, size_t *widths, size_t width)
         size_t widest = last;
 
         for (size_t c = 0; c < last; c++)
-            if (table->columns[c].flexible && widths[c] > FLEXIBLE_MIN && (widest == last || widths[c] > widths[widest]))
+            if (table->columns[c].flexible && widths[c] > FLEXIBLE_MIN &&
+                (widest == last || widths[c] > widths[widest]))
                 widest = c;
         if (widest == last)
             break;

@@ -15,7 +15,7 @@ struct table_column {
 struct table {
     const struct table_column *columns;
     size_t ncolumns;
-    char **cells; /* row by row, printable */
+    char **cells;       /* row by row, printable */
     size_t nrows, room; /* in rows */
 };
 
@@ -24,8 +24,8 @@ void table_init(struct table *table, const struct table_column *columns, size_t 
 void table_fini(struct table *table);
 /* ncolumns cells, copied and made printable; "" prints as "-". */
 void table_add(struct table *table, const char *const *cells);
-/* width 0: as wide as it needs, nothing cut. Else flexible columns are cut, and the last column is wrapped between words, below its row where
- * it has little room. */
+/* width 0: as wide as it needs, nothing cut. Else flexible columns are cut, and the last column is wrapped between
+ * words, below its row where it has little room. */
 void table_print(const struct table *table, FILE *out, size_t width);
 /* Columns that text takes on a terminal. */
 size_t table_text_width(const char *text);

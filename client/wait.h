@@ -8,7 +8,8 @@
 
 /* From now on an interruption (INT, TERM, HUP) says that the job goes on and how to end it. */
 void wait_catch_signals(uint64_t job);
-/* Wait, also over lost connections. Returns the exit code of esubmit: the job's status, 128+signal, or EXIT_ELMER (said why). */
+/* Wait, also over lost connections. Returns the exit code of esubmit: the job's status, 128+signal, or EXIT_ELMER (said
+ * why). */
 int wait_for_job(struct elmer *elmer, uint64_t job);
 /* The exit code for a job that has ended; says what is not plain. */
 int wait_status(const struct elmer_job *job);

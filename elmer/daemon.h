@@ -60,8 +60,13 @@ void daemon_run_events(struct daemon *daemon);
 /* Write the job's row as it is now. Returns the number of the write. */
 uint64_t daemon_persist(struct daemon *daemon, struct job *job);
 /* Call when all that has been put to the store is on disk, after what already waits: at once if it is. */
-enum later { LATER_SUBMITTED /* request */, LATER_FORGET /* host, job, attempt */,
-             LATER_CERTIFICATE /* request: of join.c */, LATER_REMOVED /* request */, LATER_COUNT };
+enum later {
+    LATER_SUBMITTED /* request */,
+    LATER_FORGET /* host, job, attempt */,
+    LATER_CERTIFICATE /* request: of join.c */,
+    LATER_REMOVED /* request */,
+    LATER_COUNT
+};
 void daemon_later(struct daemon *daemon, enum later what, uint64_t request, int host, uint64_t job, uint32_t attempt);
 
 /* Free what is no longer needed, in a later turn of the loop. */

@@ -225,7 +225,8 @@ static void on_report(struct host *host, const struct wire_report *report)
 {
     struct hosts *hosts = host->hosts;
     int64_t age_ms = age_of(host->peer, report);
-    if (age_ms < 0 || report->busy.count != host->reported || report->jobs.count != host->reported || report->interval_ms == 0)
+    if (age_ms < 0 || report->busy.count != host->reported || report->jobs.count != host->reported ||
+        report->interval_ms == 0)
         return;
     double *busy = mem_array((size_t)host->ncpus, sizeof(*busy)), *jobs = mem_array((size_t)host->ncpus, sizeof(*jobs));
     for (int i = 0; i < host->ncpus; i++) {

@@ -58,7 +58,7 @@ struct host {
     int *cpus;   /* [ncpus] those that Elmer uses */
     int *places; /* [ncpus] their index in the host's reports */
     int ncpus;
-    size_t reported; /* CPUs in a report */
+    size_t reported;                         /* CPUs in a report */
     struct waiting *waiting, **last_waiting; /* hosts_pace.c: what goes to it in the next turns */
     struct host *next_paced;
     bool paced; /* in the list of those */

@@ -64,8 +64,8 @@ struct job *jobs_oldest(const struct jobs *jobs, size_t kept);
 void jobs_drop(struct jobs *jobs, struct job *job);
 /* Record usage on a host; replaces that of the same attempt there. */
 void job_set_usage(struct job *job, const char *host, uint32_t attempt, double cpu_seconds, int64_t memory_peak_bytes);
-/* A record without memory of its own, for a short look: it points into the job and the state, and has neither processors,
- * hosts nor usage. */
+/* A record without memory of its own, for a short look: it points into the job and the state, and has neither
+ * processors, hosts nor usage. */
 void job_glance(struct core *core, struct job *job, const struct core_job *state, struct record *record);
 /* The lost hosts that may still have it, into the record. */
 void job_name_lost(struct core *core, const struct core_job *state, struct arena *memory, struct record *record);

@@ -4,7 +4,17 @@
 
 #include "elmer/daemon.h"
 
-enum wait_kind { WAIT_ANSWER, WAIT_OPEN, WAIT_LAUNCH, WAIT_TAKEN, WAIT_SUBMITTED, WAIT_FORGET, WAIT_SETTLED, WAIT_CERTIFICATE, WAIT_REMOVED };
+enum wait_kind {
+    WAIT_ANSWER,
+    WAIT_OPEN,
+    WAIT_LAUNCH,
+    WAIT_TAKEN,
+    WAIT_SUBMITTED,
+    WAIT_FORGET,
+    WAIT_SETTLED,
+    WAIT_CERTIFICATE,
+    WAIT_REMOVED
+};
 
 struct deferred {
     struct deferred *next;

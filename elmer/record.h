@@ -60,9 +60,9 @@ struct record {
     bool dropped;                            /* its submission was refused: nothing of it stays in the store */
     const struct record_usage *usage;
     size_t nusage;
-    int64_t lost_ms; /* as in struct core_job; not stored, as all below */
-    uint32_t ahead;  /* of queued ones */
-    bool refused;   /* it is next, and the allocator refuses it ... */
+    int64_t lost_ms;           /* as in struct core_job; not stored, as all below */
+    uint32_t ahead;            /* of queued ones */
+    bool refused;              /* it is next, and the allocator refuses it ... */
     struct core_survey survey; /* ... as these processors take no job now */
 };
 

@@ -290,8 +290,9 @@ bool request_sees(const struct request *request, uint32_t owner)
 
 static bool known_request(enum wire_type type)
 {
-    return type == WIRE_submit || type == WIRE_query || type == WIRE_query_lines || type == WIRE_history || type == WIRE_wait ||
-           type == WIRE_drain || type == WIRE_query_hosts || type == WIRE_remove_host || verb_of(type);
+    return type == WIRE_submit || type == WIRE_query || type == WIRE_query_lines || type == WIRE_history ||
+           type == WIRE_wait || type == WIRE_drain || type == WIRE_query_hosts || type == WIRE_remove_host ||
+           verb_of(type);
 }
 
 void requests_begin(struct client *client, struct wire_message *message)

@@ -485,7 +485,7 @@ void settings_fini(struct settings *s)
         free(s->hosts[i].cpus);
     }
     free(s->hosts);
-    char **texts[] = {&s->listen, &s->transport,   &s->pki,       &s->name,        &s->store,    &s->socket,
+    char **texts[] = {&s->listen, &s->transport,   &s->pki,       &s->name,        &s->store,   &s->socket,
                       &s->signer, &s->host_socket, &s->host_user, &s->admin_group, &s->jobs_dir};
     for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++)
         free(*texts[i]);

@@ -24,8 +24,8 @@ int store_file_lock(const char *path, struct store_file *file, struct err *err);
 void store_file_unlock(struct store_file *file);
 /* -EUCLEAN: commits are missing. After sql_prepare(). */
 int store_file_check(const char *path, struct store_file *file, sqlite3 *db, struct err *err);
-/* The most pages that the log (-wal) may have before it is put into the store: a quarter of what it can have on its file
- * system, but at least STORE_LOG_PAGES_MIN and at most STORE_LOG_PAGES. */
+/* The most pages that the log (-wal) may have before it is put into the store: a quarter of what it can have on its
+ * file system, but at least STORE_LOG_PAGES_MIN and at most STORE_LOG_PAGES. */
 int store_file_log_pages(const char *path);
 /* Another commit, with number commits + 1, is on disk. */
 void store_file_committed(struct store_file *file);

@@ -18,13 +18,13 @@
 #define OF "FROM job JOIN state ON state.job = job.id "
 static const char *const queries[] = {
     [SQL_UNFINISHED] = COLUMNS
-        /* by this index and in this order, or all of the history is read at each start */
-        "FROM state INDEXED BY state_unfinished CROSS JOIN job ON job.id = state.job"
-        " WHERE state NOT IN ('done', 'cancelled') ORDER BY state.job",
+    /* by this index and in this order, or all of the history is read at each start */
+    "FROM state INDEXED BY state_unfinished CROSS JOIN job ON job.id = state.job"
+    " WHERE state NOT IN ('done', 'cancelled') ORDER BY state.job",
     [SQL_BY_ID] = COLUMNS OF "WHERE id = ?1",
     [SQL_BY_TOKEN] = COLUMNS OF "WHERE uid = ?1 AND token = ?2",
-    [SQL_HISTORY] =
-        COLUMNS OF "WHERE id < ?1 AND state IN ('done', 'cancelled') AND (?2 = '' OR user = ?2) ORDER BY id DESC LIMIT ?3",
+    [SQL_HISTORY] = COLUMNS OF
+    "WHERE id < ?1 AND state IN ('done', 'cancelled') AND (?2 = '' OR user = ?2) ORDER BY id DESC LIMIT ?3",
     [SQL_USAGE] =
         "SELECT attempt, host, cpu_seconds, memory_peak_bytes FROM usage WHERE job = ? ORDER BY attempt, host",
 };

@@ -166,11 +166,12 @@ static bool is_small(sqlite3 *db)
 int sql_explain(const char *path, int code, struct err *err, const char *text)
 {
     if (code == -EUCLEAN)
-        return err_set(err, code,
-                       "the store %s is damaged (%s): elmer does not touch it. Put a backup in its place (with the "
-                       "files -wal, -shm and .lock beside it removed), try \"sqlite3 %s .recover\", remove the .lock alone "
-                       "to go on with what is left, or move the store away to begin with an empty queue",
-                       path, text, path);
+        return err_set(
+            err, code,
+            "the store %s is damaged (%s): elmer does not touch it. Put a backup in its place (with the "
+            "files -wal, -shm and .lock beside it removed), try \"sqlite3 %s .recover\", remove the .lock alone "
+            "to go on with what is left, or move the store away to begin with an empty queue",
+            path, text, path);
     return err_set(err, code, "cannot use the store %s: %s", path, text);
 }
 
@@ -198,10 +199,11 @@ int sql_prepare(sqlite3 *db, const char *path, bool *checked, struct err *err)
     if (tables && *checked)
         code = sql_check(db, &inner);
     if (!code)
-        code = execute(db,
-                       "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON;"
-                       "PRAGMA journal_size_limit = 4194304", /* STORE_LOG_PAGES; what one large batch took is given back */
-                       &inner);
+        code = execute(
+            db,
+            "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON;"
+            "PRAGMA journal_size_limit = 4194304", /* STORE_LOG_PAGES; what one large batch took is given back */
+            &inner);
     if (!code && version < STORE_SCHEMA)
         code = migrate(db, version, &inner);
     return code ? sql_explain(path, code, err, inner.text) : 0;
@@ -270,7 +272,8 @@ int sql_checkpoint(struct sql_writer *writer, bool cut, struct err *err)
     sqlite3_busy_timeout(writer->db, BUSY_MS);
     if (code == SQLITE_OK && cut)
         writer->log_pages = 0;
-    return code == SQLITE_OK || code == SQLITE_BUSY ? 0 : sql_fail(writer->db, code & 0xff, "the log of the store", err);
+    return code == SQLITE_OK || code == SQLITE_BUSY ? 0
+                                                    : sql_fail(writer->db, code & 0xff, "the log of the store", err);
 }
 
 int sql_writer_create(sqlite3 *db, struct sql_writer **writer, struct err *err)

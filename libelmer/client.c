@@ -1,10 +1,10 @@
 /* client.c - the blocking connection of a program to Elmer.
  *
- * A call: connect (the local rsd's socket, elmer's own where nobody serves that one), exchange hellos, send the request, take the answers
- * with its id. The connection stays for the next call.
- * What fails before an answer (nobody listens, the link breaks, rsd says that it has no link to elmer) is tried again after a pause, with the same
- * request: all requests may be repeated. That ends with the call's deadline, or when nobody has been there for the handle's patience.
- * What elmer answers, an error too, ends the call.
+ * A call: connect (the local rsd's socket, elmer's own where nobody serves that one), exchange hellos, send the
+ * request, take the answers with its id. The connection stays for the next call. What fails before an answer (nobody
+ * listens, the link breaks, rsd says that it has no link to elmer) is tried again after a pause, with the same request:
+ * all requests may be repeated. That ends with the call's deadline, or when nobody has been there for the handle's
+ * patience. What elmer answers, an error too, ends the call.
  */
 #include "config.h"
 
@@ -75,7 +75,8 @@ int elmer_open(const struct elmer_options *options, struct elmer **elmer, struct
     if (options && options->socket) {
         if (strlen(options->socket) >= sizeof(((struct sockaddr_un *)0)->sun_path)) {
             free(e);
-            return client_error(error, ELMER_USAGE, "the path of the socket is too long (%zu bytes; a socket may have 107)",
+            return client_error(error, ELMER_USAGE,
+                                "the path of the socket is too long (%zu bytes; a socket may have 107)",
                                 strlen(options->socket));
         }
         e->own_socket = strdup(options->socket);
@@ -140,10 +141,12 @@ static int dial_any(struct elmer *e, struct elmer_error *error)
     }
     e->at = 0;
     if (e->nsockets == 1)
-        client_error(error, 0, "elmer is not reachable: nobody answers at %s (%s); is the daemon running?", e->sockets[0], strerror(-codes[0]));
+        client_error(error, 0, "elmer is not reachable: nobody answers at %s (%s); is the daemon running?",
+                     e->sockets[0], strerror(-codes[0]));
     else
         client_error(error, 0,
-                     "elmer is not reachable: nobody answers at %s (%s) nor at %s (%s); start rsd on this host (systemctl start rsd), or see why it stopped (systemctl status rsd)",
+                     "elmer is not reachable: nobody answers at %s (%s) nor at %s (%s); start rsd on this host "
+                     "(systemctl start rsd), or see why it stopped (systemctl status rsd)",
                      e->sockets[0], strerror(-codes[0]), e->sockets[1], strerror(-codes[1]));
     return -ENOTCONN;
 }
@@ -163,7 +166,10 @@ static int exchange_hello(struct elmer *e, int64_t deadline_ms, struct elmer_err
     if (code == -EPROTONOSUPPORT || code == -EBADMSG)
         return client_error(error, ELMER_FAILED, "%s cannot be talked to: %s", e->sockets[e->at], err.text);
     if (code == -ETIMEDOUT)
-        return client_error(error, TRY_AGAIN, "elmer is not reachable: %s accepts connections but does not answer; see the log of its daemon", e->sockets[e->at]);
+        return client_error(
+            error, TRY_AGAIN,
+            "elmer is not reachable: %s accepts connections but does not answer; see the log of its daemon",
+            e->sockets[e->at]);
     return client_error(error, TRY_AGAIN, "elmer is not reachable by %s: %s", e->sockets[e->at], err.text);
 }
 
@@ -189,7 +195,10 @@ static int connect_once(struct elmer *e, int64_t deadline_ms, struct elmer_error
 
 static int result_of_code(const char *code)
 {
-    static const struct { const char *code; int result; } table[] = {
+    static const struct {
+        const char *code;
+        int result;
+    } table[] = {
         {WIRE_CODE_REFUSED, ELMER_REFUSED},         {WIRE_CODE_USAGE, ELMER_USAGE},
         {WIRE_CODE_NO_SUCH_JOB, ELMER_NO_SUCH_JOB}, {WIRE_CODE_WRONG_STATE, ELMER_WRONG_STATE},
         {WIRE_CODE_UNREACHABLE, NOT_LINKED},        {WIRE_CODE_NOT_PERMITTED, ELMER_NOT_PERMITTED},
@@ -203,7 +212,8 @@ static int result_of_code(const char *code)
 }
 
 /* One message. ELMER_OK: it was the last answer. */
-static int take_message(struct elmer *e, uint64_t id, struct wire_message *message, struct client_call *call, struct elmer_error *error)
+static int take_message(struct elmer *e, uint64_t id, struct wire_message *message, struct client_call *call,
+                        struct elmer_error *error)
 {
     int rc;
 
@@ -220,12 +230,13 @@ static int take_message(struct elmer *e, uint64_t id, struct wire_message *messa
     if (rc == -ENOMEM)
         return client_error(error, ELMER_FAILED, "out of memory");
     if (rc < 0)
-        return client_error(error, ELMER_FAILED, "unexpected answer (%s) from %s; use programs of one release", wire_type_name(message->type),
-                            e->sockets[e->at]);
+        return client_error(error, ELMER_FAILED, "unexpected answer (%s) from %s; use programs of one release",
+                            wire_type_name(message->type), e->sockets[e->at]);
     return rc > 0 ? GO_ON : ELMER_OK;
 }
 
-static int receive_answers(struct elmer *e, uint64_t id, struct client_call *call, int64_t deadline_ms, struct elmer_error *error)
+static int receive_answers(struct elmer *e, uint64_t id, struct client_call *call, int64_t deadline_ms,
+                           struct elmer_error *error)
 {
     for (;;) {
         struct wire_message message = {0};
@@ -233,10 +244,14 @@ static int receive_answers(struct elmer *e, uint64_t id, struct client_call *cal
         int result, rc = channel_receive(&e->channel, &message, deadline_ms, &err);
 
         if (rc == 0)
-            return client_error(error, ELMER_UNREACHABLE, "elmer has not answered in time (by %s); whether the request was carried out is not known: see equery",
-                                e->sockets[e->at]);
+            return client_error(
+                error, ELMER_UNREACHABLE,
+                "elmer has not answered in time (by %s); whether the request was carried out is not known: see equery",
+                e->sockets[e->at]);
         if (rc < 0)
-            return client_error(error, TRY_AGAIN, "elmer is not reachable: the connection to %s broke (%s); see the log of its daemon", e->sockets[e->at], err.text);
+            return client_error(error, TRY_AGAIN,
+                                "elmer is not reachable: the connection to %s broke (%s); see the log of its daemon",
+                                e->sockets[e->at], err.text);
         result = take_message(e, id, &message, call, error);
         wire_message_fini(&message);
         if (result != GO_ON)
@@ -245,7 +260,8 @@ static int receive_answers(struct elmer *e, uint64_t id, struct client_call *cal
 }
 
 /* One try; *sent: it failed after the request may have arrived. */
-static int try_call(struct elmer *e, struct wire_message *request, struct client_call *call, int64_t deadline_ms, bool *sent, struct elmer_error *error)
+static int try_call(struct elmer *e, struct wire_message *request, struct client_call *call, int64_t deadline_ms,
+                    bool *sent, struct elmer_error *error)
 {
     struct err err = ERR_INIT;
     int result = connect_once(e, deadline_ms, error);
@@ -263,13 +279,17 @@ static int try_call(struct elmer *e, struct wire_message *request, struct client
     if (rc == -EPROTONOSUPPORT)
         return client_error(error, TOO_OLD, "%s", err.text);
     if (rc < 0 && rc != -EPIPE && rc != -ECONNRESET)
-        return client_error(error, TRY_AGAIN, "elmer is not reachable: the connection to %s broke (%s); see the log of its daemon", e->sockets[e->at], err.text);
-    result = receive_answers(e, request->id, call, deadline_ms, error); /* a peer that has refused us: its reason can still be read */
+        return client_error(error, TRY_AGAIN,
+                            "elmer is not reachable: the connection to %s broke (%s); see the log of its daemon",
+                            e->sockets[e->at], err.text);
+    result = receive_answers(e, request->id, call, deadline_ms,
+                             error); /* a peer that has refused us: its reason can still be read */
     *sent = rc == 0 && result == TRY_AGAIN;
     return result;
 }
 
-int client_call(struct elmer *e, struct wire_message *request, struct client_call *call, int timeout_ms, struct elmer_error *error)
+int client_call(struct elmer *e, struct wire_message *request, struct client_call *call, int timeout_ms,
+                struct elmer_error *error)
 {
     int64_t deadline = mono_ms(mono_now()) + (timeout_ms > 0 ? timeout_ms : 0), missing_since = -1;
     int pause = PAUSE_MIN_MS;

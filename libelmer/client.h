@@ -5,8 +5,8 @@
 #include "libelmer/elmer.h"
 #include "libelmer/wire/wire.h"
 
-/* Called for each answer with the request's id that is not an error. Returns 1 if more are to come, 0 after the last, -ENOMEM, -EPROTO.
- * May move the message away (memory = NULL). */
+/* Called for each answer with the request's id that is not an error. Returns 1 if more are to come, 0 after the last,
+ * -ENOMEM, -EPROTO. May move the message away (memory = NULL). */
 typedef int (*client_take)(struct wire_message *answer, void *data);
 /* The connection broke: forget what was taken, all of it comes again. */
 typedef void (*client_restart)(void *data);
@@ -15,12 +15,14 @@ struct client_call {
     client_take take;
     client_restart restart; /* may be NULL */
     void *data;
-    bool repeated;          /* out: the request was sent more than once */
-    bool too_old;           /* out, with ELMER_FAILED: somebody on the way to elmer, or elmer itself, does not know this request yet */
+    bool repeated; /* out: the request was sent more than once */
+    bool too_old;  /* out, with ELMER_FAILED: somebody on the way to elmer, or elmer itself, does not know this request
+                      yet */
 };
 
 /* Send and wait for the answer, connecting as often as needed. Fills in request->id. Returns an enum elmer_result. */
-int client_call(struct elmer *elmer, struct wire_message *request, struct client_call *call, int timeout_ms, struct elmer_error *error);
+int client_call(struct elmer *elmer, struct wire_message *request, struct client_call *call, int timeout_ms,
+                struct elmer_error *error);
 /* What elmer said of each of the jobs, in their order; NULL of a list of lines. */
 const struct wire_job_view *const *client_views(const struct elmer_jobs *jobs);
 /* Fill in the text and return result. */

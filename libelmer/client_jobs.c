@@ -107,7 +107,8 @@ static char *keep_text(struct answers *answers, size_t size)
     return answers->text - size;
 }
 
-static int fill_processors(struct answers *answers, struct elmer_job *job, const struct wire_processor *from, size_t count)
+static int fill_processors(struct answers *answers, struct elmer_job *job, const struct wire_processor *from,
+                           size_t count)
 {
     struct elmer_processor *processors = keep(answers, count, sizeof(*processors));
     const char **hosts = keep(answers, count, sizeof(*hosts));
@@ -168,7 +169,10 @@ static int fill_job(struct answers *answers, struct elmer_job *job, const struct
         .nlevels = view->level_seconds.count,
         .hidden = view->hidden,
     };
-    return fill_processors(answers, job, view->processors.items, view->processors.count) < 0 || fill_usage(answers, job, view) < 0 ? -ENOMEM : 0;
+    return fill_processors(answers, job, view->processors.items, view->processors.count) < 0 ||
+                   fill_usage(answers, job, view) < 0
+               ? -ENOMEM
+               : 0;
 }
 
 static int fill_running(struct answers *answers, struct elmer_job *job, const struct wire_running_line *line)
@@ -311,7 +315,8 @@ static int present_lines(struct answers *answers)
 
 enum { TOO_OLD = -1 }; /* beside the values of enum elmer_result, of a request for lines */
 
-static int ask(struct elmer *elmer, struct wire_message *request, const struct answers *filter, int timeout_ms, struct elmer_jobs **jobs, struct elmer_error *error)
+static int ask(struct elmer *elmer, struct wire_message *request, const struct answers *filter, int timeout_ms,
+               struct elmer_jobs **jobs, struct elmer_error *error)
 {
     struct answers *answers = calloc(1, sizeof(*answers));
     struct client_call call = {.take = take_jobs, .restart = restart_jobs, .data = answers};
@@ -332,17 +337,20 @@ static int ask(struct elmer *elmer, struct wire_message *request, const struct a
     return ELMER_OK;
 }
 
-int elmer_query(struct elmer *elmer, bool running, bool queued, const uint64_t *ids, size_t nids, int timeout_ms, struct elmer_jobs **jobs, struct elmer_error *error)
+int elmer_query(struct elmer *elmer, bool running, bool queued, const uint64_t *ids, size_t nids, int timeout_ms,
+                struct elmer_jobs **jobs, struct elmer_error *error)
 {
     struct answers filter = {.running = running, .queued = queued, .any = nids > 0 && !running && !queued};
-    struct wire_message request = {.type = WIRE_query, .u.query = {.running = running || filter.any, .queued = queued || filter.any}};
+    struct wire_message request = {.type = WIRE_query,
+                                   .u.query = {.running = running || filter.any, .queued = queued || filter.any}};
 
     request.u.query.jobs.items = (uint64_t *)(uintptr_t)ids; /* read only */
     request.u.query.jobs.count = nids;
     return ask(elmer, &request, &filter, timeout_ms, jobs, error);
 }
 
-int elmer_list(struct elmer *elmer, bool running, bool queued, int timeout_ms, struct elmer_jobs **jobs, struct elmer_error *error)
+int elmer_list(struct elmer *elmer, bool running, bool queued, int timeout_ms, struct elmer_jobs **jobs,
+               struct elmer_error *error)
 {
     struct answers filter = {.lines = true};
     struct wire_message request = {.type = WIRE_query_lines, .u.query_lines = {.running = running, .queued = queued}};
@@ -351,10 +359,13 @@ int elmer_list(struct elmer *elmer, bool running, bool queued, int timeout_ms, s
     return result == TOO_OLD ? elmer_query(elmer, running, queued, NULL, 0, timeout_ms, jobs, error) : result;
 }
 
-int elmer_history(struct elmer *elmer, const char *user, size_t count, int timeout_ms, struct elmer_jobs **jobs, struct elmer_error *error)
+int elmer_history(struct elmer *elmer, const char *user, size_t count, int timeout_ms, struct elmer_jobs **jobs,
+                  struct elmer_error *error)
 {
     struct answers filter = {.any = true, .latest_first = true};
-    struct wire_message request = {.type = WIRE_history, .u.history = {.user = user ? user : "", .count = count > UINT32_MAX ? UINT32_MAX : count}};
+    struct wire_message request = {
+        .type = WIRE_history,
+        .u.history = {.user = user ? user : "", .count = count > UINT32_MAX ? UINT32_MAX : count}};
 
     return ask(elmer, &request, &filter, timeout_ms, jobs, error);
 }
@@ -388,7 +399,9 @@ const struct wire_job_view *const *client_views(const struct elmer_jobs *jobs)
     return answers_of(jobs)->lines ? NULL : answers_of(jobs)->views;
 }
 
-struct text { struct elmer_error *text; };
+struct text {
+    struct elmer_error *text;
+};
 
 static int take_done(struct wire_message *answer, void *data)
 {
@@ -400,7 +413,8 @@ static int take_done(struct wire_message *answer, void *data)
     return 0;
 }
 
-/* The first try may have done it although its answer was lost: then the second finds the job in a state that the first has made. */
+/* The first try may have done it although its answer was lost: then the second finds the job in a state that the first
+ * has made. */
 static bool was_done(struct elmer *elmer, uint64_t id, bool cancelled, int timeout_ms)
 {
     struct elmer_jobs *jobs;
@@ -408,12 +422,14 @@ static bool was_done(struct elmer *elmer, uint64_t id, bool cancelled, int timeo
 
     if (elmer_query(elmer, false, false, &id, 1, timeout_ms, &jobs, NULL) != ELMER_OK || !jobs)
         return false;
-    yes = jobs->count == 1 && (cancelled ? strcmp(jobs->items[0].state, "cancelled") == 0 : strcmp(jobs->items[0].reason_code, "killed") == 0);
+    yes = jobs->count == 1 && (cancelled ? strcmp(jobs->items[0].state, "cancelled") == 0
+                                         : strcmp(jobs->items[0].reason_code, "killed") == 0);
     elmer_jobs_free(jobs);
     return yes;
 }
 
-static int end_job(struct elmer *elmer, struct wire_message *request, uint64_t job, bool cancel, int timeout_ms, struct elmer_error *text, struct elmer_error *error)
+static int end_job(struct elmer *elmer, struct wire_message *request, uint64_t job, bool cancel, int timeout_ms,
+                   struct elmer_error *text, struct elmer_error *error)
 {
     struct text answer = {text};
     struct client_call call = {.take = take_done, .data = &answer};

@@ -1,4 +1,5 @@
-/* client_json.c - jobs as JSON. A file of its own: who does not call it does not load the library that it is made with, which a command that takes 2 ms feels. */
+/* client_json.c - jobs as JSON. A file of its own: who does not call it does not load the library that it is made with,
+ * which a command that takes 2 ms feels. */
 #include "config.h"
 
 #include "libelmer/client.h"

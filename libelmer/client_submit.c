@@ -58,7 +58,8 @@ static int check_list(const char *what, const char *const *list, struct elmer_er
         return client_error(error, ELMER_USAGE, "%zu %ss are too many; at most %d are carried", count, what, ARGS_MAX);
     for (size_t i = 0; i < count; i++)
         if (!str_valid_utf8(list[i], strlen(list[i])))
-            return client_error(error, ELMER_USAGE, "%s number %zu is not valid UTF-8; Elmer carries only UTF-8", what, i + 1);
+            return client_error(error, ELMER_USAGE, "%s number %zu is not valid UTF-8; Elmer carries only UTF-8", what,
+                                i + 1);
     return ELMER_OK;
 }
 
@@ -67,15 +68,20 @@ static int check_pattern(const char *what, const char *pattern, struct elmer_err
     if (!*pattern)
         return client_error(error, ELMER_USAGE, "the name of the %s file is empty", what);
     if (strlen(pattern) > PATH_MAX_BYTES)
-        return client_error(error, ELMER_USAGE, "the name of the %s file is longer than %d bytes", what, PATH_MAX_BYTES);
+        return client_error(error, ELMER_USAGE, "the name of the %s file is longer than %d bytes", what,
+                            PATH_MAX_BYTES);
     if (!str_valid_utf8(pattern, strlen(pattern)))
-        return client_error(error, ELMER_USAGE, "the name of the %s file is not valid UTF-8; Elmer carries only UTF-8", what);
+        return client_error(error, ELMER_USAGE, "the name of the %s file is not valid UTF-8; Elmer carries only UTF-8",
+                            what);
     for (const char *p = strchr(pattern, '%'); p; p = strchr(p + 2, '%')) {
         if (p[1] == '\0' || (unsigned char)p[1] < 32)
-            return client_error(error, ELMER_USAGE, "a '%%' without a letter in the name of the %s file; write %%%% for a percent sign", what);
+            return client_error(error, ELMER_USAGE,
+                                "a '%%' without a letter in the name of the %s file; write %%%% for a percent sign",
+                                what);
         if (!strchr("jurx%", p[1]))
             return client_error(error, ELMER_USAGE,
-                                "unknown pattern '%%%c' in the name of the %s file; there are %%j (job id), %%u (user), %%x (job name), %%r (rank), %%%%",
+                                "unknown pattern '%%%c' in the name of the %s file; there are %%j (job id), %%u "
+                                "(user), %%x (job name), %%r (rank), %%%%",
                                 p[1], what);
     }
     return ELMER_OK;
@@ -83,13 +89,13 @@ static int check_pattern(const char *what, const char *pattern, struct elmer_err
 
 static int check_name(const char *name, struct elmer_error *error)
 {
-    const char *wrong = !*name                               ? "is empty"
-                        : strlen(name) > NAME_MAX_BYTES      ? "is longer than 64 bytes"
-                        : strchr(name, '/')                  ? "has a '/'"
+    const char *wrong = !*name                                                  ? "is empty"
+                        : strlen(name) > NAME_MAX_BYTES                         ? "is longer than 64 bytes"
+                        : strchr(name, '/')                                     ? "has a '/'"
                         : strspn(name, ".") == strlen(name) && strlen(name) < 3 ? "is not a file's name"
-                        : has_control(name)                  ? "has a control character"
-                        : !str_valid_utf8(name, strlen(name)) ? "is not valid UTF-8"
-                                                             : NULL;
+                        : has_control(name)                                     ? "has a control character"
+                        : !str_valid_utf8(name, strlen(name))                   ? "is not valid UTF-8"
+                                                                                : NULL;
 
     if (wrong)
         return client_error(error, ELMER_USAGE, "the job's name %s; choose another one", wrong);
@@ -128,7 +134,8 @@ static int check_environment(const char *const *environment, struct elmer_error 
 
     for (size_t i = 0; result == ELMER_OK && environment && environment[i]; i++)
         if (environment[i][0] == '=' || !strchr(environment[i], '='))
-            return client_error(error, ELMER_USAGE, "environment variable number %zu is not of the form NAME=VALUE", i + 1);
+            return client_error(error, ELMER_USAGE, "environment variable number %zu is not of the form NAME=VALUE",
+                                i + 1);
     return result;
 }
 
@@ -164,9 +171,11 @@ static mode_t current_umask(void)
 static int set_dir(struct wire_submit *submit, const char *dir, struct made *made, struct elmer_error *error)
 {
     if (!dir) {
-        made->dir = get_current_dir_name(); /* $PWD where it is right: as the user knows it, not where an automounter put it */
+        made->dir =
+            get_current_dir_name(); /* $PWD where it is right: as the user knows it, not where an automounter put it */
         if (!made->dir)
-            return client_error(error, ELMER_USAGE, "the current directory cannot be found (%s); name one", strerror(errno));
+            return client_error(error, ELMER_USAGE, "the current directory cannot be found (%s); name one",
+                                strerror(errno));
         dir = made->dir;
     }
     if (dir[0] != '/')
@@ -189,7 +198,8 @@ static int set_files(struct wire_submit *submit, const struct elmer_submission *
     return result;
 }
 
-static int set_identity(struct wire_submit *submit, const struct elmer_submission *s, struct made *made, struct elmer_error *error)
+static int set_identity(struct wire_submit *submit, const struct elmer_submission *s, struct made *made,
+                        struct elmer_error *error)
 {
     if (gethostname(made->host, sizeof(made->host) - 1) < 0 || !str_valid_utf8(made->host, strlen(made->host)))
         made->host[0] = '\0';
@@ -210,7 +220,8 @@ static struct wire_strs strs(const char *const *list)
     return (struct wire_strs){.items = (const char **)(uintptr_t)list, .count = list_count(list)};
 }
 
-static int fill(struct wire_submit *submit, const struct elmer_submission *s, struct made *made, struct elmer_error *error)
+static int fill(struct wire_submit *submit, const struct elmer_submission *s, struct made *made,
+                struct elmer_error *error)
 {
     int result = check_command(s, error);
 
@@ -273,7 +284,8 @@ void elmer_submitted_free(struct elmer_submitted *submitted)
     free(answer);
 }
 
-int elmer_submit(struct elmer *elmer, const struct elmer_submission *submission, int timeout_ms, struct elmer_submitted **submitted, struct elmer_error *error)
+int elmer_submit(struct elmer *elmer, const struct elmer_submission *submission, int timeout_ms,
+                 struct elmer_submitted **submitted, struct elmer_error *error)
 {
     struct wire_message request = {.type = WIRE_submit};
     struct made made = {0};

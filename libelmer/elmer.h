@@ -1,8 +1,9 @@
 /* elmer.h - submit, query, cancel, kill and wait for jobs of Elmer from a program.
  *
- * Calls block, but never beyond their timeout. They print nothing, end nothing, and install no signal handlers. A call whose
- * connection breaks connects and asks again while time remains; a submission that is sent twice makes one job, because it carries a token.
- * Strings are UTF-8. One struct elmer belongs to one thread at a time. Link with `pkg-config --libs elmer`.
+ * Calls block, but never beyond their timeout. They print nothing, end nothing, and install no signal handlers. A call
+ * whose connection breaks connects and asks again while time remains; a submission that is sent twice makes one job,
+ * because it carries a token. Strings are UTF-8. One struct elmer belongs to one thread at a time. Link with
+ * `pkg-config --libs elmer`.
  */
 #ifndef ELMER_H
 #define ELMER_H
@@ -18,8 +19,8 @@ extern "C" {
 /* What a call returns. */
 enum elmer_result {
     ELMER_OK = 0,
-    ELMER_REFUSED = 1,       /* elmer does not do that */
-    ELMER_USAGE = 2,         /* a value that no elmer would accept */
+    ELMER_REFUSED = 1, /* elmer does not do that */
+    ELMER_USAGE = 2,   /* a value that no elmer would accept */
     ELMER_NO_SUCH_JOB = 3,
     ELMER_UNREACHABLE = 4,   /* no daemon, or no answer in time */
     ELMER_NOT_PERMITTED = 5, /* not the job's owner, and no administrator */
@@ -28,18 +29,24 @@ enum elmer_result {
     ELMER_UNAVAILABLE = 8    /* elmer cannot do that now (its disk is full, it is short of memory): try again later */
 };
 
-/* For people: what, why, what to do. May hold bytes that came from elsewhere: make them printable before they reach a terminal. */
-struct elmer_error { char text[1024]; };
+/* For people: what, why, what to do. May hold bytes that came from elsewhere: make them printable before they reach a
+ * terminal. */
+struct elmer_error {
+    char text[1024];
+};
 
 struct elmer_options {
     const char *socket; /* NULL: that of the local rsd, or elmer's own where there is no rsd */
     int patience_ms;    /* how long a call looks for a daemon that is not there; 0: 5000 */
-    void (*on_wait)(const char *why, void *data); /* a call has found no daemon for half a second and goes on looking; once a call. NULL: none */
+    void (*on_wait)(
+        const char *why,
+        void *data); /* a call has found no daemon for half a second and goes on looking; once a call. NULL: none */
     void *data;
 };
 
 struct elmer;
-/* Connects at the first call that needs it. options may be NULL. Returns ELMER_OK, ELMER_USAGE or ELMER_FAILED. error may be NULL, here and below. */
+/* Connects at the first call that needs it. options may be NULL. Returns ELMER_OK, ELMER_USAGE or ELMER_FAILED. error
+ * may be NULL, here and below. */
 int elmer_open(const struct elmer_options *options, struct elmer **elmer, struct elmer_error *error);
 void elmer_close(struct elmer *elmer);
 
@@ -51,7 +58,8 @@ struct elmer_submission {
     bool pvm;                       /* with a private PVM virtual machine */
     const char *name;               /* NULL: the last part of the command's path */
     const char *dir;                /* absolute; NULL: the current directory */
-    const char *output, *errors;    /* patterns with %j %u %x %r %%, relative to dir; NULL: elmer-%j.out (each: elmer-%j.%r.out); errors NULL: as output */
+    const char *output, *errors;    /* patterns with %j %u %x %r %%, relative to dir; NULL: elmer-%j.out (each:
+                                       elmer-%j.%r.out); errors NULL: as output */
     const char *const *environment; /* NAME=VALUE; NULL: none */
     const char *const *hosts;       /* only these; NULL: all */
     int umask;                      /* -1: that of the calling process */
@@ -60,58 +68,67 @@ struct elmer_submission {
 };
 struct elmer_submitted {
     uint64_t job;
-    const char *state;              /* as in struct elmer_job */
-    int level;                      /* -1: none yet */
-    uint32_t ahead;                 /* jobs before it in the queue */
-    const char *reason;             /* why it waits, for people; may be "" */
-    const char *const *hosts;       /* allocated, each once */
+    const char *state;        /* as in struct elmer_job */
+    int level;                /* -1: none yet */
+    uint32_t ahead;           /* jobs before it in the queue */
+    const char *reason;       /* why it waits, for people; may be "" */
+    const char *const *hosts; /* allocated, each once */
     size_t nhosts;
 };
 /* The job is on elmer's disk when this returns ELMER_OK. Free the answer. */
-int elmer_submit(struct elmer *elmer, const struct elmer_submission *submission, int timeout_ms, struct elmer_submitted **submitted, struct elmer_error *error);
+int elmer_submit(struct elmer *elmer, const struct elmer_submission *submission, int timeout_ms,
+                 struct elmer_submitted **submitted, struct elmer_error *error);
 void elmer_submitted_free(struct elmer_submitted *submitted);
 
-struct elmer_processor { const char *host; unsigned cpu; };
+struct elmer_processor {
+    const char *host;
+    unsigned cpu;
+};
 struct elmer_usage {
     const char *host;
-    double cpu_seconds;             /* -1: not known */
-    int64_t memory_peak_bytes;      /* -1: not known */
+    double cpu_seconds;        /* -1: not known */
+    int64_t memory_peak_bytes; /* -1: not known */
 };
 struct elmer_job {
     uint64_t id;
     uint32_t attempt, uid, nprocs;
     const char *name, *user, *dir;
-    const char *state;              /* queued held starting running ending done cancelled */
-    int level;                      /* -1: none */
-    const char *const *hosts;       /* each once, in the order of the ranks */
+    const char *state;        /* queued held starting running ending done cancelled */
+    int level;                /* -1: none */
+    const char *const *hosts; /* each once, in the order of the ranks */
     size_t nhosts;
     const struct elmer_processor *processors; /* by rank */
     size_t nprocessors;
     const char *const *command;
     size_t ncommand;
     int64_t submitted_ms, started_ms, ended_ms; /* Unix time; -1: not known */
-    int exit_status, signal;        /* -1: none; signal is 0 or -1 for a job that did not die by one */
-    const char *reason_code;        /* a stable word: why it waits or ended */
-    const char *reason;             /* the same for people */
-    uint32_t ahead;                 /* jobs before it in the queue */
+    int exit_status, signal;                    /* -1: none; signal is 0 or -1 for a job that did not die by one */
+    const char *reason_code;                    /* a stable word: why it waits or ended */
+    const char *reason;                         /* the same for people */
+    uint32_t ahead;                             /* jobs before it in the queue */
     const struct elmer_usage *usage;
     size_t nusage;
-    const double *level_seconds;    /* [nlevels] time at each level */
+    const double *level_seconds; /* [nlevels] time at each level */
     size_t nlevels;
-    bool hidden;                    /* of another user: name, dir and command are empty */
+    bool hidden; /* of another user: name, dir and command are empty */
 };
 struct elmer_jobs {
     const struct elmer_job *items;
     size_t count;
 };
-/* running: starting, running and ending jobs; queued: queued and held ones. With ids (nids > 0) only those, and with neither running nor queued in any state,
- * also ended. Ids of unknown jobs are left out. Free the answer. */
-int elmer_query(struct elmer *elmer, bool running, bool queued, const uint64_t *ids, size_t nids, int timeout_ms, struct elmer_jobs **jobs, struct elmer_error *error);
-/* The same without ids, and of each job only what a list of jobs shows: id, name, user, state, level, nprocs, hosts, processors, times, ahead, reason and hidden; the rest
- * is empty, -1 or 0, and elmer_jobs_json() has no text for it. Costs a tenth where the queue is long. Free the answer. */
-int elmer_list(struct elmer *elmer, bool running, bool queued, int timeout_ms, struct elmer_jobs **jobs, struct elmer_error *error);
-/* Ended jobs of the user (NULL: of all), the latest of at most count (0: all), in the order of their ids. Free the answer. */
-int elmer_history(struct elmer *elmer, const char *user, size_t count, int timeout_ms, struct elmer_jobs **jobs, struct elmer_error *error);
+/* running: starting, running and ending jobs; queued: queued and held ones. With ids (nids > 0) only those, and with
+ * neither running nor queued in any state, also ended. Ids of unknown jobs are left out. Free the answer. */
+int elmer_query(struct elmer *elmer, bool running, bool queued, const uint64_t *ids, size_t nids, int timeout_ms,
+                struct elmer_jobs **jobs, struct elmer_error *error);
+/* The same without ids, and of each job only what a list of jobs shows: id, name, user, state, level, nprocs, hosts,
+ * processors, times, ahead, reason and hidden; the rest is empty, -1 or 0, and elmer_jobs_json() has no text for it.
+ * Costs a tenth where the queue is long. Free the answer. */
+int elmer_list(struct elmer *elmer, bool running, bool queued, int timeout_ms, struct elmer_jobs **jobs,
+               struct elmer_error *error);
+/* Ended jobs of the user (NULL: of all), the latest of at most count (0: all), in the order of their ids. Free the
+ * answer. */
+int elmer_history(struct elmer *elmer, const char *user, size_t count, int timeout_ms, struct elmer_jobs **jobs,
+                  struct elmer_error *error);
 /* Until the job has ended, or the timeout: then it returns ELMER_OK too, with the job as it is. Free the answer. */
 int elmer_wait(struct elmer *elmer, uint64_t job, int timeout_ms, struct elmer_jobs **jobs, struct elmer_error *error);
 void elmer_jobs_free(struct elmer_jobs *jobs);
@@ -121,7 +138,8 @@ bool elmer_job_ended(const struct elmer_job *job);
 char *elmer_jobs_json(const struct elmer_jobs *jobs);
 
 /* Remove a job that has not started. text (may be NULL) receives elmer's answer for people. */
-int elmer_cancel(struct elmer *elmer, uint64_t job, int timeout_ms, struct elmer_error *text, struct elmer_error *error);
+int elmer_cancel(struct elmer *elmer, uint64_t job, int timeout_ms, struct elmer_error *text,
+                 struct elmer_error *error);
 /* End a job that has. It is on its way to its end when this returns. */
 int elmer_kill(struct elmer *elmer, uint64_t job, int timeout_ms, struct elmer_error *text, struct elmer_error *error);
 

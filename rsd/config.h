@@ -10,10 +10,10 @@
 enum rsd_mode { RSD_MODE_AUTO, RSD_MODE_RT, RSD_MODE_IDLE, RSD_MODE_NONE, RSD_MODE_COUNT };
 
 struct rsd_config {
-    char elmer[272];        /* HOST:PORT or /path of the queue daemon */
-    bool transport_plain;   /* transport = plain: HOST:PORT without TLS, for a loopback address */
-    char pki[4000];         /* directory of ca.crt, host.crt, host.key */
-    char name[256];         /* of this host, as elmer.conf calls it */
+    char elmer[272];      /* HOST:PORT or /path of the queue daemon */
+    bool transport_plain; /* transport = plain: HOST:PORT without TLS, for a loopback address */
+    char pki[4000];       /* directory of ca.crt, host.crt, host.key */
+    char name[256];       /* of this host, as elmer.conf calls it */
     enum rsd_mode mode;
     unsigned rt_reserve;    /* percent of the time that the kernel keeps from real time; 0: as it has it */
     unsigned rt_reserve_ms; /* of each so many milliseconds; 0: as it has it */
@@ -22,9 +22,10 @@ struct rsd_config {
     long user_connections, user_requests, user_requests_burst;
     char cgroup_root[4096]; /* "": find it */
     char user[64];          /* of the network half */
-    char rundir[80];        /* sup/ jobs/ rsd.sock are below it; the path of a job's tmpdir must leave room for PVM's sockets */
-    char proc_stat[4096];   /* the processors' times; another file in tests */
-    char supervisor[4096];  /* the program elmer-supervisor; the build's own in tests */
+    char
+        rundir[80]; /* sup/ jobs/ rsd.sock are below it; the path of a job's tmpdir must leave room for PVM's sockets */
+    char proc_stat[4096];         /* the processors' times; another file in tests */
+    char supervisor[4096];        /* the program elmer-supervisor; the build's own in tests */
     char pvmd[1024], agent[1024]; /* PVM's daemon, and elmer-pvm-agent */
 };
 

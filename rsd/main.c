@@ -125,8 +125,8 @@ static void keep_only(int *a, int *b)
 
 static int drop(uid_t uid, gid_t gid)
 {
-    if (caps_empty_bounding_set() < 0 || setgroups(0, NULL) < 0 || setresgid(gid, gid, gid) < 0 || setresuid(uid, uid, uid) < 0 ||
-        caps_keep(CAPS_NOTHING) < 0 || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 ||
+    if (caps_empty_bounding_set() < 0 || setgroups(0, NULL) < 0 || setresgid(gid, gid, gid) < 0 ||
+        setresuid(uid, uid, uid) < 0 || caps_keep(CAPS_NOTHING) < 0 || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 ||
         prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0)
         return -errno;
     if (setuid(0) == 0 || setgid(0) == 0)

@@ -48,8 +48,7 @@ static int check_levels(const struct check *check)
 {
     uint64_t last = 0;
 
-    LIST_FOR_EACH(node, &check->core->active)
-    {
+    LIST_FOR_EACH (node, &check->core->active) {
         const struct job *job = ACTIVE(node);
         int level = 0;
 
@@ -116,8 +115,8 @@ static int check_table(const struct check *check)
         for (int cpu = 0; cpu < check->core->hosts[h]->nslots; cpu++)
             if (check_row(check, check->core->hosts[h], cpu, &entries) != 0)
                 return -1;
-    LIST_FOR_EACH(node, &check->core->active)
-    expected += ACTIVE(node)->info.nprocs;
+    LIST_FOR_EACH (node, &check->core->active)
+        expected += ACTIVE(node)->info.nprocs;
     return entries == expected ? 0 : broken(check, "table: %zu entries, jobs have %zu processors", entries, expected);
 }
 

@@ -1,8 +1,9 @@
 /* core.h - the scheduler as a pure function: core_step(state, event, actions).
  *
- * The core decides what happens to jobs; the shell around it (elmer/) makes it happen. It makes no system call, reads no
- * clock, and draws randomness from a seed in its own state: the same events give the same actions, always. Time enters
- * with each event. Actions are plain data, valid until actions_clear(), and are to be carried out in their order.
+ * The core decides what happens to jobs; the shell around it (elmer/) makes it happen. It makes no system call, reads
+ * no clock, and draws randomness from a seed in its own state: the same events give the same actions, always. Time
+ * enters with each event. Actions are plain data, valid until actions_clear(), and are to be carried out in their
+ * order.
  *
  * Rules of the cluster: doc/02-scheduling; source: S. Turner, dissertation, Michigan State University 1995, chapter 6.
  * The words job, processor, host, cluster, level, degree of multiprogramming, allocation are used as there.
@@ -19,10 +20,20 @@ enum { CORE_MAX_LEVELS = 16, CORE_MAX_CPUS = 1024, CORE_NO_LEVEL = -1 };
  * round the cluster for ever. */
 enum { CORE_MAX_ATTEMPTS = 10 };
 
-enum job_state { JOB_QUEUED, JOB_HELD, JOB_STARTING, JOB_RUNNING, JOB_ENDING, JOB_DONE, JOB_CANCELLED, JOB_STATE_COUNT };
+enum job_state {
+    JOB_QUEUED,
+    JOB_HELD,
+    JOB_STARTING,
+    JOB_RUNNING,
+    JOB_ENDING,
+    JOB_DONE,
+    JOB_CANCELLED,
+    JOB_STATE_COUNT
+};
 const char *job_state_name(enum job_state state);
 
-/* Why a queued job is not eligible (DESIGN rule 4), or why a job ended. Codes are stable words, shown to users and stored. */
+/* Why a queued job is not eligible (DESIGN rule 4), or why a job ended. Codes are stable words, shown to users and
+ * stored. */
 enum reason {
     REASON_NONE,           /* "" */
     REASON_WAITING,        /* queued: eligible, waits for the allocator or behind the head */
@@ -54,19 +65,20 @@ struct core_options {
     enum core_allocator allocator; /* default ALLOCATOR_V2 */
     double threshold;              /* t of v2, 0 < t < 1 */
     int64_t fresh_ms;              /* F: a report older than this does not count */
-    int64_t settle_ms;             /* S: the report's interval must begin this long after the processor's last change (launch, end, level) */
-    int64_t start_timeout_ms;      /* all hosts must have opened and the launch must be done by then */
-    int64_t resend_ms;             /* unconfirmed orders, opens and ends are sent again after this */
-    uint32_t user_running;         /* jobs of one user that may have clusters at a time; 0: any number */
-    int64_t lease_ms;              /* a host without contact for so long ends what runs there of a job with requeue */
+    int64_t settle_ms; /* S: the report's interval must begin this long after the processor's last change (launch, end,
+                          level) */
+    int64_t start_timeout_ms; /* all hosts must have opened and the launch must be done by then */
+    int64_t resend_ms;        /* unconfirmed orders, opens and ends are sent again after this */
+    uint32_t user_running;    /* jobs of one user that may have clusters at a time; 0: any number */
+    int64_t lease_ms;         /* a host without contact for so long ends what runs there of a job with requeue */
     int64_t gather_ms; /* after a restart: so long nothing is allocated while hosts that were up before are awaited; 0:
                           at once */
     uint64_t seed;
 };
 /* D = 3, v2, t = 0.75, F = 6 s, S = 2 s, start 30 s, resend 2 s, lease 120 s, gather 10 s. */
 void core_options_default(struct core_options *options);
-/* From the last contact with a lost host to the next attempt: the lease and a margin, for clocks that run unevenly (together less
- * than a tenth) and for the end itself. */
+/* From the last contact with a lost host to the next attempt: the lease and a margin, for clocks that run unevenly
+ * (together less than a tenth) and for the end itself. */
 int64_t core_lease_wait_ms(int64_t lease_ms);
 
 struct core;
@@ -74,8 +86,8 @@ struct core;
 struct core *core_create(const struct core_options *options);
 void core_destroy(struct core *core);
 
-/* Hosts are added once each, in the order of the configuration, before the first event or at run time; the index is their name in
- * events and actions. They begin as not up. Returns the index, -EEXIST, -EINVAL or -ENOMEM. */
+/* Hosts are added once each, in the order of the configuration, before the first event or at run time; the index is
+ * their name in events and actions. They begin as not up. Returns the index, -EEXIST, -EINVAL or -ENOMEM. */
 int core_add_host(struct core *core, const char *name);
 int core_host_by_name(const struct core *core, const char *name); /* -1: unknown */
 
@@ -111,23 +123,23 @@ enum event_type {
     EVENT_TYPE_COUNT
 };
 
-struct core_report {       /* pointers are read during the step only */
-    int64_t begin_ms;      /* monotonic, elmer's clock: when the interval began */
-    int64_t end_ms;        /* when it ended. One that is empty, ends in the future, or not after the one before is ignored */
-    const double *busy;    /* [ncpus] busy share of each cpu of the host, 0..1, in the order of EVENT_HOST_UP */
-    const double *jobs;    /* [ncpus] of that, the share that Elmer's jobs used */
-    int ncpus;             /* as in EVENT_HOST_UP, else the report is ignored */
+struct core_report {  /* pointers are read during the step only */
+    int64_t begin_ms; /* monotonic, elmer's clock: when the interval began */
+    int64_t end_ms;   /* when it ended. One that is empty, ends in the future, or not after the one before is ignored */
+    const double *busy; /* [ncpus] busy share of each cpu of the host, 0..1, in the order of EVENT_HOST_UP */
+    const double *jobs; /* [ncpus] of that, the share that Elmer's jobs used */
+    int ncpus;          /* as in EVENT_HOST_UP, else the report is ignored */
 };
 
-struct core_holding {      /* what a host says it has when it comes up */
+struct core_holding { /* what a host says it has when it comes up */
     uint64_t job;
     uint32_t attempt;
 };
 
 struct event {
     enum event_type type;
-    int64_t now_ms;        /* monotonic, >= 0; never runs backwards between events */
-    uint64_t request;      /* of the client, comes back in ANSWER; 0: nobody waits, no ANSWER */
+    int64_t now_ms;   /* monotonic, >= 0; never runs backwards between events */
+    uint64_t request; /* of the client, comes back in ANSWER; 0: nobody waits, no ANSWER */
     uint64_t job;
     uint32_t attempt;
     int host;
@@ -135,40 +147,40 @@ struct event {
         struct {
             uint32_t uid;
             uint32_t nprocs;
-            const int *hosts;      /* --hosts: indices allowed, in any order; NULL = all. Copied. */
+            const int *hosts; /* --hosts: indices allowed, in any order; NULL = all. Copied. */
             int nhosts;
-            bool each;             /* a process on each processor: nprocs exits to come; else one */
-            bool requeue;          /* a lost host puts it back into the queue, with the next attempt */
+            bool each;    /* a process on each processor: nprocs exits to come; else one */
+            bool requeue; /* a lost host puts it back into the queue, with the next attempt */
         } submit;
-        struct {                   /* CANCEL KILL HOLD RELEASE */
+        struct { /* CANCEL KILL HOLD RELEASE */
             uint32_t uid;
             bool admin;
         } by;
         struct {
-            const int *cpus;       /* [ncpus] CPU numbers on that host, increasing */
+            const int *cpus; /* [ncpus] CPU numbers on that host, increasing */
             int ncpus;
-            uint64_t generation;   /* the host's last applied one; later orders go above it */
+            uint64_t generation; /* the host's last applied one; later orders go above it */
             const struct core_holding *holdings;
             int nholdings;
-            bool rebooted;         /* known to have been started again since it was last up: nothing of before runs there */
-            bool closed;           /* takes no new jobs, those that it has go on */
-            bool no_lease;         /* its rsd cannot hold one: an attempt that uses it has none, and no other follows it */
+            bool rebooted; /* known to have been started again since it was last up: nothing of before runs there */
+            bool closed;   /* takes no new jobs, those that it has go on */
+            bool no_lease; /* its rsd cannot hold one: an attempt that uses it has none, and no other follows it */
         } up;
         struct {
-            int64_t silence_ms;    /* since the last contact: no later message of the host was answered */
+            int64_t silence_ms; /* since the last contact: no later message of the host was answered */
         } down;
         struct core_report report;
-        uint64_t generation;       /* ORDERED */
-        int64_t stalled_ms; /* TICK: for so long until now the shell has neither heard nor told anybody: starts have
-                               that much longer, and so have the hosts of before a restart; 0 mostly */
+        uint64_t generation; /* ORDERED */
+        int64_t stalled_ms;  /* TICK: for so long until now the shell has neither heard nor told anybody: starts have
+                                that much longer, and so have the hosts of before a restart; 0 mostly */
         struct {
             enum reason reason;
-            const char *text;      /* for people: what, why, what to do. Copied; may be NULL */
-        } failed;                  /* OPEN_FAILED LAUNCH_FAILED ABORT */
+            const char *text; /* for people: what, why, what to do. Copied; may be NULL */
+        } failed;             /* OPEN_FAILED LAUNCH_FAILED ABORT */
         struct {
             uint32_t rank;
-            int exit_status;       /* -1: died by signal */
-            int signal;            /* 0: exited */
+            int exit_status; /* -1: died by signal */
+            int signal;      /* 0: exited */
         } exited;
     } u;
 };
@@ -193,14 +205,23 @@ enum action_type {
     ACTION_TYPE_COUNT
 };
 
-enum answer { ANSWER_OK, ANSWER_REFUSED_SIZE, ANSWER_REFUSED_HOSTS, ANSWER_NO_SUCH_JOB, ANSWER_WRONG_STATE, ANSWER_NOT_PERMITTED, ANSWER_NO_MEMORY, ANSWER_COUNT };
+enum answer {
+    ANSWER_OK,
+    ANSWER_REFUSED_SIZE,
+    ANSWER_REFUSED_HOSTS,
+    ANSWER_NO_SUCH_JOB,
+    ANSWER_WRONG_STATE,
+    ANSWER_NOT_PERMITTED,
+    ANSWER_NO_MEMORY,
+    ANSWER_COUNT
+};
 
 struct order_entry {
     uint64_t job;
     uint32_t attempt;
     int level;
-    bool lowest;          /* lowest on every processor that it holds on this host: SCHED_OTHER there */
-    const int *cpus;      /* [ncpus] CPU numbers on that host */
+    bool lowest;     /* lowest on every processor that it holds on this host: SCHED_OTHER there */
+    const int *cpus; /* [ncpus] CPU numbers on that host */
     int ncpus;
 };
 
@@ -210,15 +231,15 @@ struct action {
     enum answer answer;
     uint64_t job;
     uint32_t attempt;
-    int host;                        /* -1 where there is none */
+    int host; /* -1 where there is none */
     uint32_t rank;
-    uint64_t generation;             /* ORDER OPEN */
+    uint64_t generation;               /* ORDER OPEN */
     const struct order_entry *entries; /* ORDER, from the top level down; owned by the actions */
     int nentries;
-    const int *cpus;                 /* OPEN */
+    const int *cpus; /* OPEN */
     int ncpus;
-    int64_t lease_ms;                /* OPEN: 0: none */
-    int64_t at_ms;                   /* TIMER */
+    int64_t lease_ms; /* OPEN: 0: none */
+    int64_t at_ms;    /* TIMER */
 };
 
 struct actions {
@@ -230,45 +251,45 @@ void actions_init(struct actions *actions);
 void actions_clear(struct actions *actions);
 void actions_fini(struct actions *actions);
 
-/* The one entry. Appends to actions. Returns 0, or -ENOMEM with state and actions unchanged, -EINVAL for an event that no shell may
- * send (a bug of the caller). Events about jobs, attempts or generations that are past are ignored, or answered with what
- * makes the sender stop (END, TAKEN). Events of a host that is not up are ignored (it says everything again after its next HOST_UP).
- * When memory runs out after the decision, the rest of the actions (never the ANSWER) come with a later step; a timer asks for one.
- * Never re-entered. */
+/* The one entry. Appends to actions. Returns 0, or -ENOMEM with state and actions unchanged, -EINVAL for an event that
+ * no shell may send (a bug of the caller). Events about jobs, attempts or generations that are past are ignored, or
+ * answered with what makes the sender stop (END, TAKEN). Events of a host that is not up are ignored (it says
+ * everything again after its next HOST_UP). When memory runs out after the decision, the rest of the actions (never the
+ * ANSWER) come with a later step; a timer asks for one. Never re-entered. */
 int core_step(struct core *core, const struct event *event, struct actions *actions);
 
 /* ---- looking at the state (pointers valid until the next step) ---- */
 struct core_processor {
     int host;
-    int cpu;                       /* CPU number on the host */
+    int cpu; /* CPU number on the host */
 };
 
 struct core_job {
     uint64_t id;
-    uint32_t attempt;              /* 0 while it was never allocated, then 1.. */
-    uint64_t allocation;           /* increasing over all allocations; 0 before */
+    uint32_t attempt;    /* 0 while it was never allocated, then 1.. */
+    uint64_t allocation; /* increasing over all allocations; 0 before */
     uint32_t uid, nprocs;
     bool each, requeue;
-    bool launched;                 /* LAUNCH was decided for this attempt: it may have run */
+    bool launched; /* LAUNCH was decided for this attempt: it may have run */
     enum job_state state;
     enum reason reason;
-    const char *text;              /* "" or for people */
-    int level;                     /* CORE_NO_LEVEL without a cluster */
-    const struct core_processor *processors; /* [nprocs] in rank order: hosts in the order of the configuration, then cpus; NULL without a cluster.
-                                                A DONE job keeps them. */
-    int exit_status;               /* -1: none yet, or died by signal. With each: of the lowest rank that failed so far, else 0 */
-    int signal;                    /* 0: exited */
-    uint32_t exits;                /* ranks that have exited ... */
-    const uint8_t *exited;         /* ... bit rank%8 of byte rank/8 (one rank unless each); NULL without a cluster */
-    uint32_t failed_rank;          /* that exit_status and signal belong to; UINT32_MAX: no rank has failed */
-    uint32_t ahead;                /* eligible or not, jobs before it in the queue */
-    const int *hosts;              /* --hosts, increasing; NULL: all */
+    const char *text;                        /* "" or for people */
+    int level;                               /* CORE_NO_LEVEL without a cluster */
+    const struct core_processor *processors; /* [nprocs] in rank order: hosts in the order of the configuration, then
+                                                cpus; NULL without a cluster. A DONE job keeps them. */
+    int exit_status; /* -1: none yet, or died by signal. With each: of the lowest rank that failed so far, else 0 */
+    int signal;      /* 0: exited */
+    uint32_t exits;  /* ranks that have exited ... */
+    const uint8_t *exited; /* ... bit rank%8 of byte rank/8 (one rank unless each); NULL without a cluster */
+    uint32_t failed_rank;  /* that exit_status and signal belong to; UINT32_MAX: no rank has failed */
+    uint32_t ahead;        /* eligible or not, jobs before it in the queue */
+    const int *hosts;      /* --hosts, increasing; NULL: all */
     int nhosts;
-    int64_t lease_ms;              /* that the hosts of this attempt were granted; 0: none */
-    const int *lost;               /* lost hosts that may still have this attempt: the next one waits for them. -1: one that is no
-                                      longer in the configuration */
+    int64_t lease_ms; /* that the hosts of this attempt were granted; 0: none */
+    const int *lost;  /* lost hosts that may still have this attempt: the next one waits for them. -1: one that is no
+                         longer in the configuration */
     int nlost;
-    int64_t lost_ms;               /* from now until it cannot any more, at the latest; -1: until a host that is up has ended it */
+    int64_t lost_ms; /* from now until it cannot any more, at the latest; -1: until a host that is up has ended it */
     int64_t level_ms[CORE_MAX_LEVELS]; /* time from its allocation spent at each level ... */
     int64_t level_until_ms;            /* ... up to then, the last step */
 };
@@ -279,7 +300,7 @@ const struct core_job *core_next_job(struct core *core, uint64_t *cursor);
 /* Drop a DONE or CANCELLED job (its row is in the store). */
 void core_forget(struct core *core, uint64_t id);
 
-struct core_user {   /* jobs of one user */
+struct core_user {    /* jobs of one user */
     uint32_t queued;  /* queued and held */
     uint32_t running; /* with a cluster: starting, running, ending */
 };
@@ -303,16 +324,16 @@ struct core_host {
     const char *name;
     struct core_host_row row; /* to be stored; changes are told by ACTION_PERSIST_HOST */
     bool up, drained;
-    bool silent;                   /* up, but suspect: its link is cut or says nothing */
-    bool closed;                   /* came up so */
-    bool known;                    /* has been up since the core was made: its cpus are known */
-    bool no_lease;                 /* as it said when it came up */
-    bool awaited; /* was up before a restart, or has restored jobs, and has been neither up nor down since */
+    bool silent;   /* up, but suspect: its link is cut or says nothing */
+    bool closed;   /* came up so */
+    bool known;    /* has been up since the core was made: its cpus are known */
+    bool no_lease; /* as it said when it came up */
+    bool awaited;  /* was up before a restart, or has restored jobs, and has been neither up nor down since */
     const int *cpus;
     int ncpus;
-    int leftovers;                 /* groups of past jobs that it has not reported empty; takes no new jobs until 0 */
-    uint64_t generation;           /* of the last order sent */
-    uint64_t applied;              /* of the last one confirmed */
+    int leftovers;       /* groups of past jobs that it has not reported empty; takes no new jobs until 0 */
+    uint64_t generation; /* of the last order sent */
+    uint64_t applied;    /* of the last one confirmed */
 };
 const struct core_host *core_host(const struct core *core, int host); /* NULL past the end */
 
@@ -324,11 +345,12 @@ uint64_t core_next_id(const struct core *core);
  * now_ms, nothing is allocated: else who comes later and asks for less would pass while hosts come back one by one.
  * Returns 0 or -EINVAL. */
 int core_restore_host(struct core *core, int host, const struct core_host_row *saved, int64_t now_ms);
-/* Put back a queued, held, starting, running or ending job; everything is copied, text may be NULL. Leases count from now_ms; timers
- * are armed by the first event, so send EVENT_TICK when all are back. Those with a cluster (processors,
- * attempt, allocation, exits as core_job said) come in the order of allocation; their level follows from it. Hosts that hold one are
- * awaited: nothing is decided about them before EVENT_HOST_UP or EVENT_HOST_DOWN, and starting jobs launch (again) when all hosts have
- * opened (again), one that was launched only if they still have it. Returns 0, -EEXIST, -EINVAL, -ENOMEM. */
+/* Put back a queued, held, starting, running or ending job; everything is copied, text may be NULL. Leases count from
+ * now_ms; timers are armed by the first event, so send EVENT_TICK when all are back. Those with a cluster (processors,
+ * attempt, allocation, exits as core_job said) come in the order of allocation; their level follows from it. Hosts that
+ * hold one are awaited: nothing is decided about them before EVENT_HOST_UP or EVENT_HOST_DOWN, and starting jobs launch
+ * (again) when all hosts have opened (again), one that was launched only if they still have it. Returns 0, -EEXIST,
+ * -EINVAL, -ENOMEM. */
 int core_restore_job(struct core *core, const struct core_job *saved, int64_t now_ms);
 
 /* ---- for tests: returns 0, or -1 with the broken rule in text ---- */

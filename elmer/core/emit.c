@@ -102,8 +102,7 @@ static bool emit_order(struct core *core, struct host *host, struct actions *act
     struct action *action;
     int *cpus, n = 0;
 
-    LIST_FOR_EACH(node, &host->parts)
-    {
+    LIST_FOR_EACH (node, &host->parts) {
         nentries++;
         ncpus += (size_t)PART(node)->ncpus;
     }
@@ -112,11 +111,11 @@ static bool emit_order(struct core *core, struct host *host, struct actions *act
     if (entries == NULL || cpus == NULL || (action = push(actions, ACTION_ORDER, NULL)) == NULL)
         return false;
     for (int level = 0; level < core->levels_used; level++)
-        LIST_FOR_EACH(node, &host->parts)
-    if (PART(node)->job->info.level == level) {
-        fill_entry(PART(node), &entries[n++], cpus);
-        cpus += PART(node)->ncpus;
-    }
+        LIST_FOR_EACH (node, &host->parts)
+            if (PART(node)->job->info.level == level) {
+                fill_entry(PART(node), &entries[n++], cpus);
+                cpus += PART(node)->ncpus;
+            }
     assert((size_t)n == nentries);
     if (host->order)
         host->info.generation++;
@@ -157,8 +156,7 @@ static bool emit_end(struct part *part, struct actions *actions)
 
 static bool emit_parts(struct host *host, struct actions *actions)
 {
-    LIST_FOR_EACH(node, &host->parts)
-    {
+    LIST_FOR_EACH (node, &host->parts) {
         struct part *part = PART(node);
         if (!part->send)
             continue;

@@ -188,9 +188,9 @@ static void owe_unconfirmed(struct core *core, struct host *host)
         return;
     if (host->info.applied < host->info.generation)
         any = host->order_again = true;
-    LIST_FOR_EACH(node, &host->parts)
-    if (PART(node)->state == PART_OPENING || PART(node)->state == PART_ENDING)
-        any = PART(node)->send = true;
+    LIST_FOR_EACH (node, &host->parts)
+        if (PART(node)->state == PART_OPENING || PART(node)->state == PART_ENDING)
+            any = PART(node)->send = true;
     for (int i = 0; i < host->info.leftovers; i++)
         any = host->leftovers[i].send = true;
     if (any)
@@ -427,8 +427,7 @@ static void reconcile(struct core *core, struct host *host, const struct event *
     host->info.leftovers = copy_holdings(host->leftovers, event->u.up.holdings, event->u.up.nholdings);
     lease_host_up(core, host, still_held);
 
-    LIST_FOR_EACH_SAFE(node, &host->parts)
-    {
+    LIST_FOR_EACH_SAFE (node, &host->parts) {
         struct part *part = PART(node);
         struct leftover *found = find_holding(host, part->job);
         enum holds holds = what_holds(found, event->u.up.rebooted);
@@ -518,8 +517,7 @@ int host_down(struct core *core, const struct event *event)
     host->info.leftovers = 0;
     host->contact_ms = core->now_ms - silence_of(core, event);
     lease_host_down(core, host);
-    LIST_FOR_EACH_SAFE(node, &host->parts)
-    {
+    LIST_FOR_EACH_SAFE (node, &host->parts) {
         struct part *part = PART(node);
         if (part->job->info.state == JOB_ENDING)
             life_part_lost(core, part);

@@ -55,7 +55,7 @@ struct job {
     int claims_capacity;
     int unopened, unempty; /* parts not yet PART_OPEN, not yet PART_EMPTY */
     bool launched;         /* by this core */
-    bool restored; /* an earlier core may have known more of it than was on disk */
+    bool restored;         /* an earlier core may have known more of it than was on disk */
     int64_t level_since_ms;
     int64_t deadline_ms;    /* STARTING */
     uint64_t position;      /* in the queue, see queue.c */
@@ -133,10 +133,10 @@ struct core {
 
     struct host **hosts;
     int nhosts, hosts_capacity;
-    int unknown_hosts;    /* never up so far */
-    uint64_t known_cpus;  /* of all others */
-    uint64_t supply_cpus; /* of those that count for who may wait for them */
-    int nawaited;         /* hosts for which an allocation waits after a restart ... */
+    int unknown_hosts;       /* never up so far */
+    uint64_t known_cpus;     /* of all others */
+    uint64_t supply_cpus;    /* of those that count for who may wait for them */
+    int nawaited;            /* hosts for which an allocation waits after a restart ... */
     int64_t gather_until_ms; /* ... until then */
 
     struct index_entry *index; /* by id */
@@ -240,7 +240,7 @@ host_supply(const struct host *host);      /* processors that a job may wait for
 bool host_usable(const struct host *host); /* up, heard and undrained */
 void host_await(struct core *core, struct host *host); /* after a restart; nothing for one that is up */
 bool host_gathering(const struct core *core);          /* nothing is allocated yet */
-bool host_allocatable(const struct host *host); /* ... and without leftovers */
+bool host_allocatable(const struct host *host);        /* ... and without leftovers */
 int host_add_leftover(struct core *core, struct host *host, uint64_t job,
                       uint32_t attempt); /* sends END until it is empty */
 void host_drop_leftover(struct core *core, struct host *host, uint64_t job, uint32_t attempt);
@@ -257,15 +257,15 @@ void life_part_lost(struct core *core, struct part *part);
 void life_part_end_again(struct core *core, struct part *part);
 void life_launched(struct core *core, struct job *job);
 void life_exited(struct core *core, struct job *job, uint32_t rank, int exit_status, int signal);
-bool life_part_exited(const struct part *part); /* every rank of the job there; also where there is none */
+bool life_part_exited(const struct part *part);   /* every rank of the job there; also where there is none */
 void life_put_off(struct core *core, int64_t ms); /* the deadlines of starts */
 void life_check_deadlines(struct core *core);
 
 /* ---- lease.c: what lost hosts may still have ---- */
 int64_t lease_for(const struct core *core, const struct job *job, const struct part *parts, int nparts); /* 0: none */
 int64_t lease_left_ms(const struct core *core, const struct job *job); /* for core_job.lost_ms */
-bool lease_goes_again(const struct job *job);    /* ENDING, and back into the queue then */
-int lease_reserve(struct job *job, int nclaims); /* room; nothing for a job without requeue */
+bool lease_goes_again(const struct job *job);                          /* ENDING, and back into the queue then */
+int lease_reserve(struct job *job, int nclaims);                       /* room; nothing for a job without requeue */
 void lease_claim(struct core *core, struct job *job, struct host *host, int64_t until_ms); /* after lease_reserve() */
 void lease_claim_lost(struct core *core, struct part *part);                               /* its host has gone down */
 void lease_drop(struct core *core, struct job *job, const struct host *host);              /* if there is one */

@@ -132,8 +132,7 @@ void lease_drop_all(struct job *job)
 void lease_host_up(struct core *core, const struct host *host,
                    bool (*held)(const struct host *host, const struct job *job))
 {
-    LIST_FOR_EACH_SAFE(node, &core->leases)
-    {
+    LIST_FOR_EACH_SAFE (node, &core->leases) {
         struct claim *claim = find(LEASING(node), host);
         if (claim == NULL)
             continue;
@@ -146,8 +145,7 @@ void lease_host_up(struct core *core, const struct host *host,
 
 void lease_host_down(struct core *core, const struct host *host)
 {
-    LIST_FOR_EACH(node, &core->leases)
-    {
+    LIST_FOR_EACH (node, &core->leases) {
         struct claim *claim = find(LEASING(node), host);
         if (claim != NULL)
             set_end(core, claim, host->contact_ms + core_lease_wait_ms(LEASING(node)->info.lease_ms));
@@ -168,8 +166,7 @@ void lease_check(struct core *core)
     if (core->lease_check_ms > core->now_ms)
         return;
     core->lease_check_ms = INT64_MAX;
-    LIST_FOR_EACH_SAFE(node, &core->leases)
-    {
+    LIST_FOR_EACH_SAFE (node, &core->leases) {
         struct job *job = LEASING(node);
         for (int i = job->info.nlost - 1; i >= 0; i--) {
             int64_t until_ms = job->claims[i].until_ms;

@@ -286,8 +286,8 @@ static bool waits_for_suspect(const struct job *job)
 
 void life_put_off(struct core *core, int64_t ms)
 {
-    LIST_FOR_EACH(node, &core->starting)
-    STARTING(node)->deadline_ms += ms;
+    LIST_FOR_EACH (node, &core->starting)
+        STARTING(node)->deadline_ms += ms;
 }
 
 void life_check_deadlines(struct core *core)

@@ -88,8 +88,8 @@ uint32_t queue_ahead(struct core *core, const struct job *job)
 
     if (queue->renumber) {
         queue->next_position = 0;
-        LIST_FOR_EACH(node, &queue->jobs)
-        QUEUED(node)->position = queue->next_position++;
+        LIST_FOR_EACH (node, &queue->jobs)
+            QUEUED(node)->position = queue->next_position++;
         queue->renumber = false;
     }
     return (uint32_t)(job->position - QUEUED(queue->jobs.head.next)->position); /* the queue has job at least */

@@ -4,10 +4,18 @@
 
 #include <stdarg.h>
 
-struct err { char text[1024]; };
-#define ERR_INIT { { 0 } }
+struct err {
+    char text[1024];
+};
+#define ERR_INIT                                                                                                       \
+    {                                                                                                                  \
+        {                                                                                                              \
+            0                                                                                                          \
+        }                                                                                                              \
+    }
 
-/* Fill in the text unless there is one (err may be NULL); returns code, so that `return err_set(err, -EINVAL, "...")` works. */
+/* Fill in the text unless there is one (err may be NULL); returns code, so that `return err_set(err, -EINVAL, "...")`
+ * works. */
 int err_set(struct err *err, int code, const char *format, ...) __attribute__((format(printf, 3, 4)));
 /* Put "prefix: " before the text. */
 void err_prefix(struct err *err, const char *format, ...) __attribute__((format(printf, 2, 3)));

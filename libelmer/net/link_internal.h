@@ -40,10 +40,10 @@ struct link {
     struct frame_reader in;
     struct tls *tls; /* NULL: none, or the first byte of an accepted link has not come */
     unsigned minor;
-    bool was_refused; /* by the peer, in words */
-    struct listener *listener; /* that accepted it, or NULL */
+    bool was_refused;                                                                   /* by the peer, in words */
+    struct listener *listener;                                                          /* that accepted it, or NULL */
     enum link_place { LINK_OWNED, LINK_WAITING, LINK_JOINING, LINK_TURNED_AWAY } place; /* see listener.c */
-    struct link *older, *newer; /* WAITING, JOINING */
+    struct link *older, *newer;                                                         /* WAITING, JOINING */
     char peer[64], local[64];
     char text[512]; /* why it closes */
     /* dial.c */
@@ -85,13 +85,15 @@ void link_handle_gone(struct link *link);
 /* dial.c: the deadline has passed, or the link closes. */
 void dial_timeout(struct link *link);
 void dial_cancel(struct link *link);
-/* link_tls.c: begin the handshake; bytes have come; encrypt and write (takes frame over); say goodbye; why the stream ended. */
+/* link_tls.c: begin the handshake; bytes have come; encrypt and write (takes frame over); say goodbye; why the stream
+ * ended. */
 void link_tls_begin(struct link *link);
 void link_tls_input(struct link *link, const uint8_t *bytes, size_t size);
 int link_tls_send(struct link *link, uint8_t *frame, size_t size);
 void link_tls_goodbye(struct link *link);
 const char *link_tls_end_text(const struct link *link);
-/* link_memory.c: there is no memory for this message, of which json is the beginning at least: answer, or drop the link. */
+/* link_memory.c: there is no memory for this message, of which json is the beginning at least: answer, or drop the
+ * link. */
 void link_no_memory(struct link *link, const char *json, size_t size);
 /* listener.c: an accepted link is gone, or its handshake is done. */
 void listener_link_gone(struct link *link);

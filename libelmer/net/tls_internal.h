@@ -37,7 +37,8 @@ struct tls {
     struct err refusal;
 };
 
-/* tls_verify.c: OpenSSL's hook for the other side's chain. A server lets all pass and keeps the error, so that the peer can be told in words. */
+/* tls_verify.c: OpenSSL's hook for the other side's chain. A server lets all pass and keeps the error, so that the peer
+ * can be told in words. */
 int tls_verify_chain(X509_STORE_CTX *store, void *unused);
 /* Fill in the peer of a server's session, or its refusal. */
 void tls_note_peer(struct tls *tls);

@@ -6,7 +6,8 @@
 
 #include "libelmer/wire/wire.h"
 
-/* {"schema":"elmer.jobs/1","jobs":[..]}, malloc'd, NUL-terminated, without a newline at its end; NULL when out of memory. What is not known is null. */
+/* {"schema":"elmer.jobs/1","jobs":[..]}, malloc'd, NUL-terminated, without a newline at its end; NULL when out of
+ * memory. What is not known is null. */
 char *json_out_jobs(const struct wire_job_view *const *views, size_t count);
 
 #endif

@@ -1,13 +1,14 @@
 /* clients.c - programs of local users.
  *
- * A connection: the kernel names the user (SO_PEERCRED), a worker thread finds his name meanwhile (name services may be slow, the loop
- * must not be), each request is decoded, encoded anew and sent to elmer inside relay; the answer comes back inside relayed, and goes on as it is. We remember the
- * ids that wait for an answer: when the link to elmer is lost, each gets an error `unreachable` and may ask again.
- * Failures: no link to elmer: `unreachable` at once. A user without a name, garbage, a message that is no request, an id twice: an error, and
- * the connection ends. Too many connections or requests: an error.
+ * A connection: the kernel names the user (SO_PEERCRED), a worker thread finds his name meanwhile (name services may be
+ * slow, the loop must not be), each request is decoded, encoded anew and sent to elmer inside relay; the answer comes
+ * back inside relayed, and goes on as it is. We remember the ids that wait for an answer: when the link to elmer is
+ * lost, each gets an error `unreachable` and may ask again. Failures: no link to elmer: `unreachable` at once. A user
+ * without a name, garbage, a message that is no request, an id twice: an error, and the connection ends. Too many
+ * connections or requests: an error.
  *
- * Invariants: elmer hears relay_closed for each client that it has heard of on the present link; a client is freed when both its link and
- * its worker have ended.
+ * Invariants: elmer hears relay_closed for each client that it has heard of on the present link; a client is freed when
+ * both its link and its worker have ended.
  */
 #include "config.h"
 
@@ -108,7 +109,8 @@ static void send_unreachable(struct client *c, uint64_t id)
     const char *why = c->all->callbacks.why(c->all->data);
     char text[1024];
 
-    (void)snprintf(text, sizeof(text), "the rsd of this host has no link to elmer (%.700s); see that elmer runs, and elmer = in rsd.conf",
+    (void)snprintf(text, sizeof(text),
+                   "the rsd of this host has no link to elmer (%.700s); see that elmer runs, and elmer = in rsd.conf",
                    why[0] ? why : "not yet");
     send_error(c, id, WIRE_CODE_UNREACHABLE, text);
 }
@@ -130,7 +132,8 @@ static void forget_request(struct client *c, uint64_t id)
             c->requests[i--] = c->requests[--c->nrequests];
 }
 
-/* It is one JSON string inside another message, and for a link that speaks another minor version perhaps than our client. */
+/* It is one JSON string inside another message, and for a link that speaks another minor version perhaps than our
+ * client. */
 static int send_relay(struct client *c, const struct wire_message *message, struct err *err)
 {
     struct clients *all = c->all;
@@ -165,9 +168,11 @@ static void relay_request(struct client *c, const struct wire_message *message)
     else if (code == -EPROTONOSUPPORT)
         send_error(c, message->id, WIRE_CODE_VERSION, err.text);
     else if (code == -ENOMEM)
-        send_error(c, message->id, WIRE_CODE_UNAVAILABLE, "the rsd of this host has no memory for this request now; try again later");
+        send_error(c, message->id, WIRE_CODE_UNAVAILABLE,
+                   "the rsd of this host has no memory for this request now; try again later");
     else
-        send_error(c, message->id, WIRE_CODE_REFUSED, "the request is too long; use a shorter command, fewer or shorter variables");
+        send_error(c, message->id, WIRE_CODE_REFUSED,
+                   "the request is too long; use a shorter command, fewer or shorter variables");
 }
 
 static void free_held(struct wire_message *held)
@@ -199,12 +204,15 @@ static void take_request(struct client *c, struct wire_message *message)
 
 static enum bucket_state state_of(const struct clients *all, struct account *account, double cost)
 {
-    return bucket_take(&account->requests, mono_ms(mono_now()), (double)all->limits.requests, (double)all->limits.burst, cost);
+    return bucket_take(&account->requests, mono_ms(mono_now()), (double)all->limits.requests, (double)all->limits.burst,
+                       cost);
 }
 
 static const char *too_often(const struct clients *all, char *text, size_t size)
 {
-    (void)snprintf(text, size, "too many requests: a user may send %ld in a second (user_requests in rsd.conf) and %ld at once (user_requests_burst); send fewer, or wait a little",
+    (void)snprintf(text, size,
+                   "too many requests: a user may send %ld in a second (user_requests in rsd.conf) and %ld at once "
+                   "(user_requests_burst); send fewer, or wait a little",
                    all->limits.requests, all->limits.burst);
     return text;
 }
@@ -217,7 +225,8 @@ static void log_refusal(struct clients *all, uid_t uid, const char *text)
 
 static bool is_within_limits(struct client *c, const struct wire_message *message)
 {
-    enum bucket_state state = c->uid == 0 ? BUCKET_ENOUGH : state_of(c->all, c->account, 1 + (double)(message->bytes / BYTES_OF_ONE));
+    enum bucket_state state =
+        c->uid == 0 ? BUCKET_ENOUGH : state_of(c->all, c->account, 1 + (double)(message->bytes / BYTES_OF_ONE));
     char text[300];
 
     if (state == BUCKET_ENOUGH)
@@ -252,10 +261,15 @@ static const char *why_not(struct clients *all, struct account *account, char *t
     if (state_of(all, account, 0) == BUCKET_OVERDRAWN)
         return too_often(all, text, size);
     if (account->connections >= all->limits.connections)
-        (void)snprintf(text, size, "too many connections: a user may have %ld (user_connections in rsd.conf); end some of them, such as esubmit -w, or try again later",
+        (void)snprintf(text, size,
+                       "too many connections: a user may have %ld (user_connections in rsd.conf); end some of them, "
+                       "such as esubmit -w, or try again later",
                        all->limits.connections);
     else if (all->count >= CROWDED && account->connections >= CROWDED_PER_USER)
-        (void)snprintf(text, size, "too many connections: rsd has few places left, and while this is so a user may have %d; try again later", CROWDED_PER_USER);
+        (void)snprintf(
+            text, size,
+            "too many connections: rsd has few places left, and while this is so a user may have %d; try again later",
+            CROWDED_PER_USER);
     else
         return NULL;
     return text;
@@ -274,7 +288,8 @@ static void on_message(struct link *link, struct wire_message *message, void *da
     } else if (!is_request(message->type)) {
         refuse(c, message->id, WIRE_CODE_BAD_MESSAGE, "this message is no request; the connection ends");
     } else if (message->id == 0 || is_outstanding(c, message->id)) {
-        refuse(c, message->id, WIRE_CODE_BAD_MESSAGE, "each request needs an id of its own, from 1 on; the connection ends");
+        refuse(c, message->id, WIRE_CODE_BAD_MESSAGE,
+               "each request needs an id of its own, from 1 on; the connection ends");
     } else if (c->nrequests == REQUESTS_MAX) {
         send_error(c, message->id, WIRE_CODE_REFUSED, "too many requests at once on this connection; wait for answers");
     } else {
@@ -290,7 +305,8 @@ static void look_up(uv_work_t *work)
     struct passwd passwd, *found = NULL;
     char buffer[16384];
 
-    if (getpwuid_r(c->uid, &passwd, buffer, sizeof(buffer), &found) == 0 && found && strlen(found->pw_name) < sizeof(c->user))
+    if (getpwuid_r(c->uid, &passwd, buffer, sizeof(buffer), &found) == 0 && found &&
+        strlen(found->pw_name) < sizeof(c->user))
         memcpy(c->user, found->pw_name, strlen(found->pw_name) + 1);
 }
 
@@ -346,7 +362,8 @@ static void on_close(struct link *link, const char *text, void *data)
     (void)link;
     c->link = NULL;
     /* A closed connection is how a program ends; anything else is a fact to know. */
-    if (!all->stopping && strcmp(text, "the other side closed the connection") != 0 && log_allowed(&all->limit, LOG_BURST, LOG_WINDOW_MS))
+    if (!all->stopping && strcmp(text, "the other side closed the connection") != 0 &&
+        log_allowed(&all->limit, LOG_BURST, LOG_WINDOW_MS))
         log_warning("uid=%lu connection of a local program ended: %s", (unsigned long)c->uid, text);
     if (c->heard_of && !all->stopping) {
         struct wire_message closed = {.type = WIRE_relay_closed, .u.relay_closed = {.client = c->id}};
@@ -460,11 +477,12 @@ void clients_offline(struct clients *all)
 
 /* ---- the whole ---- */
 
-int clients_create(uv_loop_t *loop, int listen_fd, const struct clients_limits *limits, const struct clients_callbacks *callbacks, void *data,
-                   struct clients **out, struct err *err)
+int clients_create(uv_loop_t *loop, int listen_fd, const struct clients_limits *limits,
+                   const struct clients_callbacks *callbacks, void *data, struct clients **out, struct err *err)
 {
     static const struct link_callbacks link_callbacks = {.on_message = on_message, .on_close = on_close};
-    struct link_options options = {.program = "rsd", .peer = WIRE_FROM_CLIENT, .out_max = OUT_MAX, .hello_timeout_ms = HELLO_MS};
+    struct link_options options = {
+        .program = "rsd", .peer = WIRE_FROM_CLIENT, .out_max = OUT_MAX, .hello_timeout_ms = HELLO_MS};
     struct clients *all = calloc(1, sizeof(*all));
     int code;
 
@@ -477,7 +495,8 @@ int clients_create(uv_loop_t *loop, int listen_fd, const struct clients_limits *
     all->callbacks = *callbacks;
     all->data = data;
     all->next_id = 1;
-    code = listener_create_fd(loop, listen_fd, CLIENTS_MAX, &options, &link_callbacks, on_accept, all, &all->listener, err);
+    code = listener_create_fd(loop, listen_fd, CLIENTS_MAX, &options, &link_callbacks, on_accept, all, &all->listener,
+                              err);
     if (code != 0) {
         free(all);
         return code;

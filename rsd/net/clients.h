@@ -24,7 +24,8 @@ struct clients_limits {
 
 struct clients;
 /* listen_fd is taken over. */
-int clients_create(uv_loop_t *loop, int listen_fd, const struct clients_limits *limits, const struct clients_callbacks *callbacks, void *data, struct clients **clients, struct err *err);
+int clients_create(uv_loop_t *loop, int listen_fd, const struct clients_limits *limits,
+                   const struct clients_callbacks *callbacks, void *data, struct clients **clients, struct err *err);
 void clients_stop(struct clients *clients);
 /* After the loop has ended. */
 void clients_free(struct clients *clients);

@@ -1,11 +1,12 @@
 /* net.c - the network half of rsd: the dispatcher between elmer, the root half and local users.
  *
- * Each new link to elmer (uplink.c): we ask the root half to say everything again (resync). Its root_state and what we know ourselves
- * become host_hello; what it says after root_state follows elmer's welcome. So nothing that happened while there was no link is lost, and nothing
- * that was said for an older link is passed on: until root_state has come, the root half's events are dropped. While a link is READY, orders
- * pass down, events pass up, unchanged; we look at them only to know which processors a job uses (usage.c). Local users' requests and their
- * answers pass by clients.c. Each report interval the utilisation goes to elmer.
- * SIGTERM or the end of the root half: everything is closed within a second or so, and we return. Jobs do not notice.
+ * Each new link to elmer (uplink.c): we ask the root half to say everything again (resync). Its root_state and what we
+ * know ourselves become host_hello; what it says after root_state follows elmer's welcome. So nothing that happened
+ * while there was no link is lost, and nothing that was said for an older link is passed on: until root_state has come,
+ * the root half's events are dropped. While a link is READY, orders pass down, events pass up, unchanged; we look at
+ * them only to know which processors a job uses (usage.c). Local users' requests and their answers pass by clients.c.
+ * Each report interval the utilisation goes to elmer. SIGTERM or the end of the root half: everything is closed within
+ * a second or so, and we return. Jobs do not notice.
  *
  * We decide nothing and have no rights: what we pass down is checked again by the root half.
  */
@@ -31,7 +32,7 @@
 
 enum {
     ROOT_OUT_MAX = 64 << 20,
-    NAME_MS = 2000,       /* to find out how our own name resolves */
+    NAME_MS = 2000, /* to find out how our own name resolves */
     REPORT_MIN_MS = 50,
     REPORT_FIRST_MS = 500, /* the first report of a link comes early: jobs may wait for it */
     STOP_MS = 3000,
@@ -46,8 +47,8 @@ struct net {
     struct renewal *renewal; /* NULL: links have no certificates */
     struct clients *clients;
     struct usage usage;
-    unsigned resyncs;              /* sent, and not answered yet */
-    struct wire_message state;     /* the last root_state of this link; memory NULL: not there */
+    unsigned resyncs;          /* sent, and not answered yet */
+    struct wire_message state; /* the last root_state of this link; memory NULL: not there */
     uv_getaddrinfo_t name_request;
     uv_timer_t name_timer, report_timer, stop_timer;
     uv_signal_t term, interrupt;
@@ -63,8 +64,9 @@ static const bool passes_down[WIRE_TYPE_COUNT] = {
     [WIRE_end] = true,   [WIRE_forget] = true, [WIRE_pvm_spawned] = true, [WIRE_pvm_finish] = true,
 };
 static const bool passes_up[WIRE_TYPE_COUNT] = {
-    [WIRE_ordered] = true, [WIRE_opened] = true, [WIRE_open_failed] = true, [WIRE_started] = true, [WIRE_start_failed] = true, [WIRE_line] = true,
-    [WIRE_exited] = true,  [WIRE_empty] = true,  [WIRE_lost] = true,        [WIRE_pvm_spawn] = true, [WIRE_pvm_ready] = true,  [WIRE_pvm_failed] = true,
+    [WIRE_ordered] = true,      [WIRE_opened] = true,    [WIRE_open_failed] = true, [WIRE_started] = true,
+    [WIRE_start_failed] = true, [WIRE_line] = true,      [WIRE_exited] = true,      [WIRE_empty] = true,
+    [WIRE_lost] = true,         [WIRE_pvm_spawn] = true, [WIRE_pvm_ready] = true,   [WIRE_pvm_failed] = true,
 };
 
 static void stop(struct net *net, int result);
@@ -141,7 +143,8 @@ static int send_root(struct net *net, const struct wire_message *message)
     int code = link_send(net->root, message);
 
     if (code != 0 && !net->stopping) {
-        log_error("the root half cannot be told %s (%s); rsd starts again", wire_type_name(message->type), strerror(-code));
+        log_error("the root half cannot be told %s (%s); rsd starts again", wire_type_name(message->type),
+                  strerror(-code));
         stop(net, -EPIPE);
     }
     return code;
@@ -182,7 +185,8 @@ static void take_state(struct net *net, struct wire_message *message)
         return;
     }
     for (size_t i = 0; i < state->holdings.count; i++)
-        usage_add_job(&net->usage, state->holdings.items[i].job, (uint32_t)state->holdings.items[i].attempt, NULL, 0, false);
+        usage_add_job(&net->usage, state->holdings.items[i].job, (uint32_t)state->holdings.items[i].attempt, NULL, 0,
+                      false);
     drop_state(net);
     net->state = *message;
     message->memory = NULL;
@@ -216,13 +220,15 @@ static void on_elmer_message(struct wire_message *message, void *data)
         if (message->type == WIRE_order)
             note_order(net, &message->u.order);
         if (message->type == WIRE_open)
-            usage_add_job(&net->usage, message->u.open.job, (uint32_t)message->u.open.attempt, message->u.open.cpus.items, message->u.open.cpus.count, true);
+            usage_add_job(&net->usage, message->u.open.job, (uint32_t)message->u.open.attempt,
+                          message->u.open.cpus.items, message->u.open.cpus.count, true);
         (void)send_root(net, message);
         return;
     }
     if (message->type == WIRE_error) {
         if (log_allowed(&net->limit, 10, 60000))
-            log_warning("elmer refuses something: %s", str_printable(text, sizeof(text), message->u.error.text, strlen(message->u.error.text)));
+            log_warning("elmer refuses something: %s",
+                        str_printable(text, sizeof(text), message->u.error.text, strlen(message->u.error.text)));
         return;
     }
     if (message->type == WIRE_done)
@@ -241,7 +247,8 @@ static void on_root_message(struct link *link, struct wire_message *message, voi
         return;
     }
     if (message->type == WIRE_empty)
-        usage_end_job(&net->usage, message->u.empty.job, (uint32_t)message->u.empty.attempt, message->u.empty.cpu_seconds);
+        usage_end_job(&net->usage, message->u.empty.job, (uint32_t)message->u.empty.attempt,
+                      message->u.empty.cpu_seconds);
     if (!passes_up[message->type]) {
         log_error("the root half sent %s, which is not for elmer", wire_type_name(message->type));
         return;
@@ -271,7 +278,8 @@ static void send_report(struct net *net)
     double *busy = calloc(2 * count + 1, sizeof(*busy));
     int code;
 
-    uplink_heard(net->uplink, &report.u.report.heard, &report.u.report.since_heard_ms); /* before: rather too old than too new */
+    uplink_heard(net->uplink, &report.u.report.heard,
+                 &report.u.report.since_heard_ms); /* before: rather too old than too new */
     code = busy ? usage_sample(&net->usage, &report.u.report.interval_ms, busy, busy + count, &err) : -ENOMEM;
 
     report.u.report.busy = (struct wire_doubles){busy, count};
@@ -433,12 +441,19 @@ static void prepare_renewal(struct net *net, const char *pki)
 
 static int begin(struct net *net, int root_fd, int listen_fd, struct err *err)
 {
-    static const struct link_callbacks root_callbacks = {.on_ready = on_root_ready, .on_message = on_root_message, .on_close = on_root_close};
-    static const struct uplink_callbacks uplink_callbacks = {
-        .on_greeting = on_greeting, .on_ready = on_ready, .on_message = on_elmer_message, .on_contact = on_contact, .on_offline = on_offline};
-    static const struct clients_callbacks clients_callbacks = {.send = send_for_client, .why = why_offline, .minor = minor_of_elmer};
-    const struct clients_limits limits = {net->config->user_connections, net->config->user_requests, net->config->user_requests_burst};
-    struct link_options root_options = {.program = "rsd", .peer = WIRE_FROM_ROOT, .out_max = ROOT_OUT_MAX, .no_hello = true};
+    static const struct link_callbacks root_callbacks = {
+        .on_ready = on_root_ready, .on_message = on_root_message, .on_close = on_root_close};
+    static const struct uplink_callbacks uplink_callbacks = {.on_greeting = on_greeting,
+                                                             .on_ready = on_ready,
+                                                             .on_message = on_elmer_message,
+                                                             .on_contact = on_contact,
+                                                             .on_offline = on_offline};
+    static const struct clients_callbacks clients_callbacks = {
+        .send = send_for_client, .why = why_offline, .minor = minor_of_elmer};
+    const struct clients_limits limits = {net->config->user_connections, net->config->user_requests,
+                                          net->config->user_requests_burst};
+    struct link_options root_options = {
+        .program = "rsd", .peer = WIRE_FROM_ROOT, .out_max = ROOT_OUT_MAX, .no_hello = true};
     const char *pki = net->config->elmer[0] == '/' || net->config->transport_plain ? NULL : net->config->pki;
     int code;
 

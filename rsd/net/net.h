@@ -4,8 +4,9 @@
 
 #include "rsd/config.h"
 
-/* Run until SIGTERM or until the root half is gone. root_fd: socketpair to the root half (channel.h on its side, no hello); listen_fd: bound unix
- * socket for local users, -1: none. Both are taken over. Returns 0 after SIGTERM, or -errno after having logged why. */
+/* Run until SIGTERM or until the root half is gone. root_fd: socketpair to the root half (channel.h on its side, no
+ * hello); listen_fd: bound unix socket for local users, -1: none. Both are taken over. Returns 0 after SIGTERM, or
+ * -errno after having logged why. */
 int rsd_net_main(int root_fd, int listen_fd, const struct rsd_config *config);
 
 #endif

@@ -2,15 +2,17 @@
  *
  *   OFFLINE --timer--> DIALING --hellos exchanged--> GREETING --host_welcome--> READY
  *
- * GREETING: the owner asks the root half for its state and calls uplink_greet(); elmer answers host_hello with host_welcome, or with an
- * error: then it does not want this host, and the next try is late. What the owner sends meanwhile is kept and follows the welcome in its order.
- * READY: a ping each heartbeat; nothing heard for three of them means that elmer or the way to it is gone.
- * A contact, from which leases count: elmer's answer to a ping, whose id is the moment when it was sent (it answers with another id while it does not
- * count us as up), and the first order of a link, which is an answer to host_hello.
- * A failure in any state: the link is closed (CLOSING), from its last callback on we are OFFLINE, and a timer with a growing, random pause leads
- * to the next try. Each reason is logged once, until it changes or a link was READY.
+ * GREETING: the owner asks the root half for its state and calls uplink_greet(); elmer answers host_hello with
+ * host_welcome, or with an error: then it does not want this host, and the next try is late. What the owner sends
+ * meanwhile is kept and follows the welcome in its order. READY: a ping each heartbeat; nothing heard for three of them
+ * means that elmer or the way to it is gone. A contact, from which leases count: elmer's answer to a ping, whose id is
+ * the moment when it was sent (it answers with another id while it does not count us as up), and the first order of a
+ * link, which is an answer to host_hello. A failure in any state: the link is closed (CLOSING), from its last callback
+ * on we are OFFLINE, and a timer with a growing, random pause leads to the next try. Each reason is logged once, until
+ * it changes or a link was READY.
  *
- * Invariants: link is NULL exactly in OFFLINE; every state but CLOSING has a deadline of its own (link.c bounds DIALING and CLOSING).
+ * Invariants: link is NULL exactly in OFFLINE; every state but CLOSING has a deadline of its own (link.c bounds DIALING
+ * and CLOSING).
  */
 #include "config.h"
 
@@ -57,7 +59,7 @@ struct uplink {
     bool greeted, refused, stopping;
     uint64_t heard_ping; /* its id, 0: welcome; and when */
     int64_t heard_ms;    /* CLOCK_BOOTTIME */
-    int64_t hello_ms; /* host_hello was sent, and no order has come since; 0: not so. CLOCK_BOOTTIME */
+    int64_t hello_ms;    /* host_hello was sent, and no order has come since; 0: not so. CLOCK_BOOTTIME */
     struct kept *kept;
     size_t nkept, kept_bytes;
     char why[1024], logged[1024];
@@ -325,7 +327,8 @@ static void on_timer(uv_timer_t *timer)
         dial(u);
         break;
     case UPLINK_GREETING:
-        uplink_drop(u, u->greeted ? "elmer does not answer host_hello" : "the root half of rsd did not say its state in time");
+        uplink_drop(u, u->greeted ? "elmer does not answer host_hello"
+                                  : "the root half of rsd did not say its state in time");
         break;
     case UPLINK_READY:
         heartbeat(u);
@@ -344,16 +347,19 @@ static int read_certificates(struct uplink *u, struct tls_context **tls, struct 
 
     if (code == 0)
         return 0;
-    return err_set(err, code,
-                   "this host's certificate cannot be used (%s): make a token on the queue host (eadmin token) and join "
-                   "the cluster here (rsd --join %s TOKEN)",
-                   why.text, u->address);
+    return err_set(
+        err, code,
+        "this host's certificate cannot be used (%s): make a token on the queue host (eadmin token) and join "
+        "the cluster here (rsd --join %s TOKEN)",
+        why.text, u->address);
 }
 
 static void dial(struct uplink *u)
 {
-    static const struct link_callbacks callbacks = {.on_ready = on_ready, .on_message = on_message, .on_close = on_close};
-    struct link_options options = {.program = "rsd", .peer = WIRE_FROM_ELMER, .out_max = OUT_MAX, .hello_timeout_ms = DIAL_MS};
+    static const struct link_callbacks callbacks = {
+        .on_ready = on_ready, .on_message = on_message, .on_close = on_close};
+    struct link_options options = {
+        .program = "rsd", .peer = WIRE_FROM_ELMER, .out_max = OUT_MAX, .hello_timeout_ms = DIAL_MS};
     struct err err = ERR_INIT;
     int code = read_certificates(u, &options.tls, &err);
 
@@ -371,7 +377,8 @@ static void dial(struct uplink *u)
 
 /* ---- the handle ---- */
 
-struct uplink *uplink_create(uv_loop_t *loop, const char *address, const char *pki, const struct uplink_callbacks *callbacks, void *data)
+struct uplink *uplink_create(uv_loop_t *loop, const char *address, const char *pki,
+                             const struct uplink_callbacks *callbacks, void *data)
 {
     struct uplink *u = calloc(1, sizeof(*u));
 

@@ -22,9 +22,10 @@ struct uplink_callbacks {
 };
 
 struct uplink;
-/* Begins to dial at once. pki: directory of the certificates, read before each dial, so a new one counts from then on; NULL: without TLS.
- * NULL: out of memory. */
-struct uplink *uplink_create(uv_loop_t *loop, const char *address, const char *pki, const struct uplink_callbacks *callbacks, void *data);
+/* Begins to dial at once. pki: directory of the certificates, read before each dial, so a new one counts from then on;
+ * NULL: without TLS. NULL: out of memory. */
+struct uplink *uplink_create(uv_loop_t *loop, const char *address, const char *pki,
+                             const struct uplink_callbacks *callbacks, void *data);
 /* Closes everything; no callback comes any more. Free it after the loop has ended. */
 void uplink_stop(struct uplink *uplink);
 void uplink_free(struct uplink *uplink);
@@ -38,7 +39,8 @@ int uplink_send(struct uplink *uplink, const struct wire_message *message);
 int uplink_offer(struct uplink *u, const struct wire_message *message);
 /* Give this link up and dial again. */
 void uplink_drop(struct uplink *uplink, const char *text);
-/* The last ping of elmer that was heard, 0: none since its welcome, and how long ago that was. Nothing without a link. */
+/* The last ping of elmer that was heard, 0: none since its welcome, and how long ago that was. Nothing without a link.
+ */
 void uplink_heard(const struct uplink *uplink, uint64_t *ping, uint64_t *since_ms);
 /* Why there is no link, printable; "" when there is one or before the first try has ended. */
 const char *uplink_why(const struct uplink *uplink);

@@ -1,9 +1,11 @@
-/* usage.c - the interval between two samples: ticks of each processor from /proc/stat, CPU time of each job from its group.
+/* usage.c - the interval between two samples: ticks of each processor from /proc/stat, CPU time of each job from its
+ * group.
  *
- * The kernel says how much a job has used in all, not where. It can have used a processor of its own only as far as that was busy, so its
- * time is laid where its processors were busy, as evenly as that allows; the rest of what was busy is foreign. A job that uses one of its
- * eight processors alone leaves nothing foreign there, which a share of an eighth each would. Where a job and somebody foreign use different
- * processors of the same job, nobody can tell who was where: then the load counts as the job's as far as the job's time goes.
+ * The kernel says how much a job has used in all, not where. It can have used a processor of its own only as far as
+ * that was busy, so its time is laid where its processors were busy, as evenly as that allows; the rest of what was
+ * busy is foreign. A job that uses one of its eight processors alone leaves nothing foreign there, which a share of an
+ * eighth each would. Where a job and somebody foreign use different processors of the same job, nobody can tell who was
+ * where: then the load counts as the job's as far as the job's time goes.
  */
 #include "config.h"
 
@@ -22,12 +24,12 @@ enum { STAT_MAX = 1 << 20, JOBS_MAX = 16384, CPU_FIELDS = 8 };
 struct usage_job {
     uint64_t job;
     uint32_t attempt;
-    bool known;       /* used_us is what it had used when the interval began */
-    bool ended;       /* in this interval, used_now_us is final */
+    bool known;         /* used_us is what it had used when the interval began */
+    bool ended;         /* in this interval, used_now_us is final */
     double used_now_us; /* in this interval */
     double slack_us;    /* see charge_jobs() */
     uint64_t used_us;
-    size_t *indices;  /* of its processors in cpus */
+    size_t *indices; /* of its processors in cpus */
     size_t nindices;
 };
 
@@ -157,8 +159,8 @@ void usage_add_job(struct usage *usage, uint64_t job, uint32_t attempt, const ui
         usage->njobs++;
 }
 
-/* Water into basins of different depth, the job's processors: busy_us less what is in them already. All get the same, but none
- * more than it holds. What finds no room (ticks are coarse) is spread evenly. */
+/* Water into basins of different depth, the job's processors: busy_us less what is in them already. All get the same,
+ * but none more than it holds. What finds no room (ticks are coarse) is spread evenly. */
 static void charge(const struct usage_job *job, double used_us, const double *busy_us, double *shares)
 {
     double left_us = used_us;
@@ -199,7 +201,8 @@ void usage_end_job(struct usage *usage, uint64_t job, uint32_t attempt, double c
     if (!entry || entry->ended)
         return;
     if (entry->known && cpu_seconds * 1e6 > (double)entry->used_us && usage->begin.ns != 0) {
-        entry->used_now_us = cpu_seconds * 1e6 - (double)entry->used_us; /* laid out with the sample, when it is known what was busy */
+        entry->used_now_us =
+            cpu_seconds * 1e6 - (double)entry->used_us; /* laid out with the sample, when it is known what was busy */
         entry->ended = true;
         return;
     }
@@ -244,8 +247,10 @@ static bool parse_cpu(const char *line, uint64_t *cpu, struct usage_ticks *ticks
 {
     uint64_t v[CPU_FIELDS] = {0};
 
-    if (sscanf(line, "cpu%" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64, cpu, &v[0],
-               &v[1], &v[2], &v[3], &v[4], &v[5], &v[6], &v[7]) < 5)
+    if (sscanf(line,
+               "cpu%" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64
+               " %" SCNu64,
+               cpu, &v[0], &v[1], &v[2], &v[3], &v[4], &v[5], &v[6], &v[7]) < 5)
         return false;
     *ticks = (struct usage_ticks){.busy = v[0] + v[1] + v[2] + v[5] + v[6] + v[7], .seen = true};
     ticks->total = ticks->busy + v[3] + v[4];
@@ -259,7 +264,8 @@ static int read_ticks(const struct usage *usage, struct usage_ticks *ticks, stru
     if (!text)
         return err_set(err, -EIO, "%s cannot be read: %s", usage->proc_stat, strerror(errno));
     memset(ticks, 0, usage->ncpus * sizeof(*ticks));
-    for (const char *line = text; line && strncmp(line, "cpu", 3) == 0; line = strchr(line, '\n'), line = line ? line + 1 : NULL) {
+    for (const char *line = text; line && strncmp(line, "cpu", 3) == 0;
+         line = strchr(line, '\n'), line = line ? line + 1 : NULL) {
         struct usage_ticks found;
         uint64_t cpu;
 
@@ -280,7 +286,8 @@ static bool read_used(const struct usage *usage, const struct usage_job *job, ui
     char *text, *at;
     bool ok;
 
-    if (snprintf(path, sizeof(path), "%s/%" PRIu64 ".%" PRIu32 "/job/cpu.stat", usage->jobs_group, job->job, job->attempt) >= (int)sizeof(path))
+    if (snprintf(path, sizeof(path), "%s/%" PRIu64 ".%" PRIu32 "/job/cpu.stat", usage->jobs_group, job->job,
+                 job->attempt) >= (int)sizeof(path))
         return false;
     text = read_file(path, 8192);
     if (!text)

@@ -10,16 +10,19 @@
 #include "libelmer/base/err.h"
 
 struct usage_job;
-struct usage_ticks { uint64_t busy, total; bool seen; };
+struct usage_ticks {
+    uint64_t busy, total;
+    bool seen;
+};
 
 struct usage {
     const char *proc_stat; /* not owned */
     char *jobs_group;      /* below it JOB.ATTEMPT/job/cpu.stat; "" or NULL: none */
     uint64_t *cpus;
     size_t ncpus;
-    struct mono begin;          /* of the interval; ns 0: not begun */
-    struct usage_ticks *ticks;  /* [ncpus] at its beginning */
-    double *busy_us;            /* [ncpus] scratch: how long each was busy */
+    struct mono begin;         /* of the interval; ns 0: not begun */
+    struct usage_ticks *ticks; /* [ncpus] at its beginning */
+    double *busy_us;           /* [ncpus] scratch: how long each was busy */
     struct usage_job *jobs;
     size_t njobs, capacity;
 };
@@ -28,13 +31,15 @@ void usage_init(struct usage *usage, const char *proc_stat);
 void usage_fini(struct usage *usage);
 /* The processors that reports are about, in this order, and the directory of the jobs' groups. 0 or -ENOMEM. */
 int usage_set_host(struct usage *usage, const uint64_t *cpus, size_t ncpus, const char *jobs_group);
-/* A job and its processors here. fresh: its group has just been asked for, nothing is used yet; else what it has used so far does not count. */
+/* A job and its processors here. fresh: its group has just been asked for, nothing is used yet; else what it has used
+ * so far does not count. */
 void usage_add_job(struct usage *usage, uint64_t job, uint32_t attempt, const uint64_t *cpus, size_t ncpus, bool fresh);
 /* It has ended, having used cpu_seconds in all (negative: not known). */
 void usage_end_job(struct usage *usage, uint64_t job, uint32_t attempt, double cpu_seconds);
 /* Begin an interval now. */
 int usage_begin(struct usage *usage, struct err *err);
-/* End it, fill in the shares 0..1 of each processor, and begin the next. 0; -EAGAIN: it has no length yet; -errno with a sentence. */
+/* End it, fill in the shares 0..1 of each processor, and begin the next. 0; -EAGAIN: it has no length yet; -errno with
+ * a sentence. */
 int usage_sample(struct usage *usage, uint64_t *interval_ms, double *busy, double *jobs, struct err *err);
 
 #endif

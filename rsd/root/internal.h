@@ -20,14 +20,14 @@
 
 enum {
     MAX_LACKS = CONTROLLER_COUNT + 1,
-    MAX_JOBS = 1024,       /* with groups */
-    MAX_TOMBSTONES = 4096, /* ended, not forgotten: at so many no job is opened any more */
+    MAX_JOBS = 1024,          /* with groups */
+    MAX_TOMBSTONES = 4096,    /* ended, not forgotten: at so many no job is opened any more */
     MAX_ORDER = 2 * MAX_JOBS, /* entries: also of jobs that are ending */
-    MAX_PROCESSES = 4096,  /* of a job on this host, ever */
+    MAX_PROCESSES = 4096,     /* of a job on this host, ever */
     LEASE_MAX_MS = 86400000,
     MAX_RAISED = 16,
-    MAX_HELPERS = 64,      /* of a job on this host: more than one pvmd and one agent are not expected */
-    OPEN_MS = 10000,       /* a supervisor must have answered (it looks the user up) */
+    MAX_HELPERS = 64, /* of a job on this host: more than one pvmd and one agent are not expected */
+    OPEN_MS = 10000,  /* a supervisor must have answered (it looks the user up) */
     ADOPT_MS = 3000,
     QUIT_MS = 1000,      /* and have quit */
     REMOVE_S = 30,       /* a job's directory must be gone, or it is left behind with a line ... */
@@ -78,9 +78,9 @@ struct job {
 
     bool open_asked; /* an open waits for its answer */
     uint64_t open_id, open_generation;
-    bool end_asked; /* empty is due when it is EMPTY; without: it is lost or could not be opened */
-    bool discard;   /* could not be opened: forget it when it is EMPTY */
-    char lost[256]; /* why it cannot go on; "": it can */
+    bool end_asked;   /* empty is due when it is EMPTY; without: it is lost or could not be opened */
+    bool discard;     /* could not be opened: forget it when it is EMPTY */
+    char lost[256];   /* why it cannot go on; "": it can */
     int64_t lease_ms; /* 0: none */
     bool kept;        /* its result has been written down */
     bool lapsed;      /* its lease is over: it ends, and the exits that come of that are of no interest */
@@ -96,7 +96,7 @@ struct job {
 
     struct job_process *processes;
     size_t process_count;
-    pid_t helpers[MAX_HELPERS];         /* processes of pvmds and the agent */
+    pid_t helpers[MAX_HELPERS];          /* processes of pvmds and the agent */
     int64_t helper_cpu_ns[MAX_HELPERS];  /* when it was last charged to the boost */
     int64_t helper_seen_ns[MAX_HELPERS]; /* at the last look for starved ones */
     size_t helper_count;
@@ -104,13 +104,13 @@ struct job {
     bool ranked; /* an order has named it */
     unsigned level;
     bool lowest, crowded;
-    unsigned weight;   /* of its group; 0: not set */
+    unsigned weight; /* of its group; 0: not set */
     struct walk walk;
-    int64_t since_ms;  /* it is here */
-    bool walked;       /* an order has been applied to all of its threads */
-    bool renice;       /* mode idle: nice values of ours are to be taken back */
-    pid_t weigher;     /* process that gives its sessions their nice value (sessions.c); 0: none */
-    int session_nice;  /* that they were given last */
+    int64_t since_ms; /* it is here */
+    bool walked;      /* an order has been applied to all of its threads */
+    bool renice;      /* mode idle: nice values of ours are to be taken back */
+    pid_t weigher;    /* process that gives its sessions their nice value (sessions.c); 0: none */
+    int session_nice; /* that they were given last */
     cpu_set_t cpus;
     size_t ncpus;
     struct order_ranks told; /* to the supervisor */
@@ -119,7 +119,7 @@ struct job {
     struct group_pids seen; /* by the sweep of new tasks */
 
     int errand_fd; /* its pidfd, or -1 */
-    pid_t errand; /* process that signals or kills its many; 0: none. These are of death.c */
+    pid_t errand;  /* process that signals or kills its many; 0: none. These are of death.c */
     pid_t raised[MAX_RAISED];
     size_t raised_count;
     int64_t lower_ms, raised_used_ns, kill_ms, kill_here_ms;
@@ -137,14 +137,14 @@ struct root {
     enum order_mode mode;
     char mode_reason[1024];
     char reserve_refused[600]; /* why rt_reserve is not in force; "": it is, or is not wanted */
-    cpu_set_t cpus; /* of this host that rsd may use */
+    cpu_set_t cpus;            /* of this host that rsd may use */
     struct order order;
     uint64_t applied; /* generation whose walks are done */
     bool order_asked; /* an answer to order_id is due then */
     uint64_t order_id;
     int64_t ordered_ns; /* when the newest came */
     struct budget walking, dying;
-    unsigned weight; /* of all jobs together; 0: not set */
+    unsigned weight;   /* of all jobs together; 0: not set */
     struct job **jobs; /* in order of their opening */
     size_t job_count, job_capacity;
     struct channel net;
@@ -153,11 +153,11 @@ struct root {
     int groups_fd; /* directory of the jobs' groups */
     char groups[4096];
     unsigned controllers; /* that the jobs' groups have: see controllers.h */
-    int tmp_fd; /* RUNDIR/jobs */
-    int64_t contact_ms; /* CLOCK_BOOTTIME; 0: none yet */
+    int tmp_fd;           /* RUNDIR/jobs */
+    int64_t contact_ms;   /* CLOCK_BOOTTIME; 0: none yet */
     int64_t sweep_ms, sweep_step_ms, pvm_sweep_ms, pvm_news_ms, boost_ms, watchdog_ms;
     struct boost_bucket boost_bucket; /* of all jobs that start or end */
-    uint64_t watchdog_us; /* 0: none */
+    uint64_t watchdog_us;             /* 0: none */
     bool stop;
     int status;
 };
@@ -178,7 +178,7 @@ bool job_name_parse(const char *name, uint64_t *id, uint32_t *attempt);
 
 /* tell.c: messages to the network half and to a supervisor */
 void tell(struct root *root, const struct wire_message *message);
-void tell_ordered(struct root *root, uint64_t id); /* which order holds */
+void tell_ordered(struct root *root, uint64_t id);                                            /* which order holds */
 void tell_simple(struct root *root, enum wire_type type, const struct job *job, uint64_t id); /* opened */
 void tell_open_failed(struct root *root, uint64_t job, uint32_t attempt, uint64_t id, const char *text);
 void tell_start_failed(struct root *root, const struct wire_message *start, const char *text);
@@ -213,11 +213,11 @@ void supervisor_read(struct root *root, struct job *job);
 void supervisor_lost(struct root *root, struct job *job);
 
 /* lease.c */
-void lease_contact(struct root *root, uint64_t said_ms);           /* elmer has answered what was said then */
-bool lease_held(const struct root *root, int64_t lease_ms);        /* a job with such a lease may begin */
-void leases_check(struct root *root);                              /* ends those whose time has come */
-int64_t leases_next_ms(const struct root *root);                   /* until that is due; INT64_MAX: never */
-int lease_keep(const struct root *root, const struct job *job);    /* for the next root half */
+void lease_contact(struct root *root, uint64_t said_ms);        /* elmer has answered what was said then */
+bool lease_held(const struct root *root, int64_t lease_ms);     /* a job with such a lease may begin */
+void leases_check(struct root *root);                           /* ends those whose time has come */
+int64_t leases_next_ms(const struct root *root);                /* until that is due; INT64_MAX: never */
+int lease_keep(const struct root *root, const struct job *job); /* for the next root half */
 void lease_recall(const struct root *root, struct job *job);
 void lease_forget(const struct root *root, const struct job *job);
 
@@ -264,7 +264,7 @@ void death_errand_done(struct job *job, int64_t now);
 /* ending.c: from end to EMPTY */
 void ending_begin(struct root *root, struct job *job, int64_t grace_ms);
 void ending_step(struct root *root, struct job *job,
-                 int64_t now); /* after events and deadlines; does nothing if nothing is due */
+                 int64_t now);                        /* after events and deadlines; does nothing if nothing is due */
 void ending_told(struct root *root, struct job *job); /* its supervisor has said all that it knows */
 /* An earlier root half has put its result down, and perhaps not removed all of it: EMPTY follows. */
 void ending_resume(struct root *root, struct job *job);

@@ -4,11 +4,12 @@
  * file is made, and its room taken, when the supervisor is started, so that a job is rather not opened than its result
  * lost because users have filled the file system. Until the job's leaf is empty its supervisor knows the ends of its
  * processes; told to quit it says the last of them and `done`, and lives until it is told to quit again, which is when
- * they are here (ending.c). So at every moment one of the two has them, and a supervisor that answers is right, whatever
- * is here: a write that was cut short can only be found together with one. It is written once and then only removed.
+ * they are here (ending.c). So at every moment one of the two has them, and a supervisor that answers is right,
+ * whatever is here: a write that was cut short can only be found together with one. It is written once and then only
+ * removed.
  *
- * Bounds: a page for a job of up to some 400 processes here; MAX_TOMBSTONES jobs that have ended. At that bound no job is
- * opened any more (verbs.c), rather than that an older one's result is dropped. They do not outlive a reboot: then
+ * Bounds: a page for a job of up to some 400 processes here; MAX_TOMBSTONES jobs that have ended. At that bound no job
+ * is opened any more (verbs.c), rather than that an older one's result is dropped. They do not outlive a reboot: then
  * such a job is one of a host that was lost.
  */
 #include "config.h"

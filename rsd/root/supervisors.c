@@ -4,8 +4,8 @@
  * even if we die in the next moment; the supervisor gets it and a socketpair, and is born in its leaf. It answers
  * `begin` with `adopted` when it has looked the user up and made his directory, or with `error`. Adopt: every name in
  * sup/ and every group is tried. A supervisor that answers brings its job back as OPEN. One whose result was put down
- * is EMPTY. A group without either is lost if processes are in it, else it is a leftover and is removed. A supervisor whose socket ends has died, whatever the
- * reason: its job cannot go on here.
+ * is EMPTY. A group without either is lost if processes are in it, else it is a leftover and is removed. A supervisor
+ * whose socket ends has died, whatever the reason: its job cannot go on here.
  */
 #include "config.h"
 
@@ -74,8 +74,8 @@ static void supervisor_exec(void *data)
     const struct job *job = birth->job;
     char journal[128], lease[80], pvmd[sizeof root->config->pvmd + 20], agent[sizeof root->config->agent + 20];
     char *argv[] = {(char *)"elmer-supervisor", job->lease_ms > 0 ? lease : NULL, NULL};
-    char *envp[] = {(char *)"PATH=/usr/sbin:/usr/bin:/sbin:/bin", (char *)"SYSTEMD_NSS_DYNAMIC_BYPASS=1", pvmd, agent, NULL,
-                    NULL};
+    char *envp[] = {
+        (char *)"PATH=/usr/sbin:/usr/bin:/sbin:/bin", (char *)"SYSTEMD_NSS_DYNAMIC_BYPASS=1", pvmd, agent, NULL, NULL};
     const char *stream = getenv("JOURNAL_STREAM");
     struct sigaction ignore = {.sa_handler = SIG_IGN};
     sigset_t none;

@@ -15,7 +15,7 @@
 
 enum {
     SUP_MAX_PROCESSES = 4096,
-    SUP_MAX_PENDING = 256, /* messages kept while no root half is there */
+    SUP_MAX_PENDING = 256,      /* messages kept while no root half is there */
     SUP_AGENT_FRAME = 16 << 10, /* nothing that an agent says is longer */
     SUP_LINE = 1000,
     SUP_BEGIN_MS = 10000,
@@ -63,7 +63,7 @@ struct user {
 struct sup {
     struct channel root;
     bool connected, begun, quit;
-    bool may_end; /* told to quit again: the root half has put down what it was told */
+    bool may_end;  /* told to quit again: the root half has put down what it was told */
     uint32_t ends; /* of processes, so far */
     int listen_fd, signal_fd, reaper_fd, job_fd;
     struct pace reap_pace;

@@ -4,10 +4,11 @@
  * leaf `sup` of the job's group. `begin`: it looks the user up, makes his directory and answers `adopted`, or `error`.
  * Then `rank` and `start`; it reports started, start_failed, line, exited. When the root half dies it goes on; a new
  * one connects to the socket and says `adopt`: adopted and every exit not yet taken are its answer, then what was kept
- * in between. `quit`, when the job's leaf is empty: what has died is reaped and told, and `done`. Only when the root half
- * has put that down and says `quit` again it ends; if that dies before, all goes on as if nothing had been said, because
- * nobody else knows how the processes have ended. It reaps the orphans of the job too (PR_SET_CHILD_SUBREAPER). With --lease it ends a job by itself (lease.c). With --keeper it
- * does nothing for ever: it keeps elmer-jobs.scope alive.
+ * in between. `quit`, when the job's leaf is empty: what has died is reaped and told, and `done`. Only when the root
+ * half has put that down and says `quit` again it ends; if that dies before, all goes on as if nothing had been said,
+ * because nobody else knows how the processes have ended. It reaps the orphans of the job too (PR_SET_CHILD_SUBREAPER).
+ * With --lease it ends a job by itself (lease.c). With --keeper it does nothing for ever: it keeps elmer-jobs.scope
+ * alive.
  */
 #include "config.h"
 
@@ -292,9 +293,8 @@ static nfds_t fill_fds(const struct sup *sup, struct pollfd *fds, int *timeout)
         int agent_in = paced(agent_fd, agent_wait_ms(process, now), now, &next);
         bool agent_out = process->has_agent && channel_wants_write(&process->agent);
         fds[count++] = (struct pollfd){.fd = process->report_fd, .events = POLLIN};
-        fds[count++] =
-            (struct pollfd){.fd = paced(process->capture_fd, process_capture_wait_ms(process, now), now, &next),
-                            .events = POLLIN};
+        fds[count++] = (struct pollfd){
+            .fd = paced(process->capture_fd, process_capture_wait_ms(process, now), now, &next), .events = POLLIN};
         fds[count++] = (struct pollfd){.fd = agent_out ? agent_fd : agent_in,
                                        .events = (short)((agent_in >= 0 ? POLLIN : 0) | (agent_out ? POLLOUT : 0))};
         if (process->state == PROCESS_BORN && process->push_ms < next)

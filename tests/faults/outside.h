@@ -55,7 +55,7 @@ int outside_read_only_at_start(struct world *world, void *data);
 /* Who is ended when jobs have ended that the store does not know of. */
 enum way { WAY_HOSTS_FIRST, WAY_ELMER_FIRST, WAY_HOSTS_TWICE, WAY_ORDERLY, WAY_COUNT };
 int outside_result_kept(struct world *world, void *data); /* data: an enum way */
-int outside_damaged(struct world *world, void *data); /* data: an enum damage */
+int outside_damaged(struct world *world, void *data);     /* data: an enum damage */
 int outside_directory(struct world *world, void *data);
 enum log_damage { LOG_CUT, LOG_OVERWRITTEN, LOG_GONE };
 int outside_damaged_log(struct world *world, void *data); /* data: an enum log_damage */

@@ -70,7 +70,8 @@ static int accepts_again(struct world *world, int64_t *worst_ms)
     int status;
     while ((status = outside_submit(world, "true")) == UNAVAILABLE && world_now_ms() < begin_ms + 5000)
         world_pause();
-    CHECK(status == 0, "status %d: %s; the log has %" PRId64 " kB, the store %" PRId64, status, out, size_of(WORLD_STORE "-wal") >> 10, size_of(WORLD_STORE) >> 10);
+    CHECK(status == 0, "status %d: %s; the log has %" PRId64 " kB, the store %" PRId64, status, out,
+          size_of(WORLD_STORE "-wal") >> 10, size_of(WORLD_STORE) >> 10);
     ms = world_now_ms() - begin_ms;
     *worst_ms = ms > *worst_ms ? ms : *worst_ms;
     return 0;
@@ -105,7 +106,8 @@ int outside_small_disk(struct world *world, void *data)
         unlink(WORLD "/store/filler");
         log = size_of(WORLD_STORE "-wal") > log ? size_of(WORLD_STORE "-wal") : log;
     }
-    printf("# the log had %" PRId64 " kB at most beside %" PRId64 " kB of jobs; writable again after %" PRId64 " ms at most\n",
+    printf("# the log had %" PRId64 " kB at most beside %" PRId64 " kB of jobs; writable again after %" PRId64
+           " ms at most\n",
            log >> 10, size_of(WORLD_STORE) >> 10, worst_ms);
     CHECK(log <= DISK / 4 + BATCH, "the log takes up the disk");
     return outside_goes_on(world);

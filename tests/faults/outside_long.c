@@ -88,7 +88,8 @@ int outside_many_jobs(struct world *world, void *data)
     world_start_elmer(world);
     CHECK(world_answers(world, START_MS), "no answer");
     int64_t cost = cost_ms(world->elmer);
-    printf("# elmer's first answer with %d jobs queued and %d in its history: %" PRId64 " ms, %" PRId64 " ms of CPU time\n",
+    printf("# elmer's first answer with %d jobs queued and %d in its history: %" PRId64 " ms, %" PRId64
+           " ms of CPU time\n",
            WAITING + 1, ENDED, world_now_ms() - begin, cost);
     CHECK(cost > 0 && cost <= COST_MS, "the start takes too long");
     CHECK(outside_look(1000 + ENDED + WAITING - 1, &seen) && !strcmp(seen.state, "queued"), "%s", seen.state);

@@ -2,9 +2,9 @@
  *
  * Four processors on two hosts, one level. `gang` takes three of them, `status` the last one; when they are over,
  * `endless` runs and `late` waits, because it wants all four, and `after` behind it, which has one process, but
- * processors on both hosts. The daemons are restarted. `late` is cancelled, `after` runs; `endless` is killed. `after` is
- * submitted with requeue, and in its markers attempts stand for ranks: each may run once, and the second only where a
- * supervisor has died. */
+ * processors on both hosts. The daemons are restarted. `late` is cancelled, `after` runs; `endless` is killed. `after`
+ * is submitted with requeue, and in its markers attempts stand for ranks: each may run once, and the second only where
+ * a supervisor has died. */
 #include "config.h"
 
 #include "tests/faults/story.h"

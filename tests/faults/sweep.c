@@ -84,7 +84,8 @@ static int play(struct world *world, void *data)
     world->control->kind = (int)point->kind;
     world->control->target = point->target;
     /* every other time on a small disk, where the log of the store is put into the store and cut again and again */
-    bool disk = point->target % 2 == 0 || mount("small", WORLD "/store", "tmpfs", 0, "size=512k,mode=0700,uid=1,gid=1") == 0;
+    bool disk =
+        point->target % 2 == 0 || mount("small", WORLD "/store", "tmpfs", 0, "size=512k,mode=0700,uid=1,gid=1") == 0;
     bool fine = story && disk && world_start(world) && story_play(world, story);
     point->reached = world->control->fired;
     point->at = world->control->fired_at;

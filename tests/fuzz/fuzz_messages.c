@@ -1,6 +1,7 @@
 /* fuzz_messages.c - the decoder, with bytes as they may come from the network, for every minor that can be negotiated.
  * What is decoded keeps its limits, and encodes again to what decodes equal; what is refused gets a sentence and leaves
- * nothing behind. A second decoder, made with another library, says the same. A message of jobs also goes through the JSON for people's scripts. */
+ * nothing behind. A second decoder, made with another library, says the same. A message of jobs also goes through the
+ * JSON for people's scripts. */
 #include "config.h"
 
 #include <stdlib.h>

@@ -193,9 +193,8 @@ int sched_pass_step(struct sched_pass *pass, const struct cgroup *group, struct 
 {
     check_target(target);
     (void)populated_of(group->job_fd);
-    pass->count = (struct sched_count){.threads = 1,
-                                       .changed = input_below(world_input(), 2),
-                                       .refused = input_below(world_input(), 2)};
+    pass->count = (struct sched_count){
+        .threads = 1, .changed = input_below(world_input(), 2), .refused = input_below(world_input(), 2)};
     target->crowded = target->crowded || input_byte(world_input()) >= 0xC0;
     return (int)input_below(world_input(), 2);
 }

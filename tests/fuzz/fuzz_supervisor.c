@@ -256,7 +256,13 @@ void world_heard(int fd, const struct wire_message *message)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct input input = {data, size};
-    struct sup sup = {.root = {.fd = -1}, .reaper_fd = -1, .job_fd = -1, .pvmd = "/fuzz/pvmd", .agent = "/fuzz/agent", .rt = true, .connected = true};
+    struct sup sup = {.root = {.fd = -1},
+                      .reaper_fd = -1,
+                      .job_fd = -1,
+                      .pvmd = "/fuzz/pvmd",
+                      .agent = "/fuzz/agent",
+                      .rt = true,
+                      .connected = true};
 
     self = &sup;
     turns = asked_to_quit = 0;

@@ -15,7 +15,7 @@ struct rig {
     char groups[4096];
     struct channel channel;
     pid_t root_half;
-    int gate; /* -1: none was made */
+    int gate;     /* -1: none was made */
     uint64_t cpu; /* the one that all jobs share */
     bool pvm;     /* jobs that are opened have virtual machines */
 };
@@ -23,14 +23,14 @@ struct rig {
 enum { RIG_WAIT_MS = 20000 };
 
 /* Wait until the condition holds; fails the test after RIG_WAIT_MS. */
-#define rig_until(condition)                                              \
-    do {                                                                  \
-        const int64_t until_ms_ = rig_now_ms() + RIG_WAIT_MS;             \
-        while (!(condition)) {                                            \
-            if (rig_now_ms() > until_ms_)                                 \
-                fail_msg("not within %d ms: %s", RIG_WAIT_MS, #condition); \
-            poll(NULL, 0, 2);                                             \
-        }                                                                 \
+#define rig_until(condition)                                                                                           \
+    do {                                                                                                               \
+        const int64_t until_ms_ = rig_now_ms() + RIG_WAIT_MS;                                                          \
+        while (!(condition)) {                                                                                         \
+            if (rig_now_ms() > until_ms_)                                                                              \
+                fail_msg("not within %d ms: %s", RIG_WAIT_MS, #condition);                                             \
+            poll(NULL, 0, 2);                                                                                          \
+        }                                                                                                              \
     } while (0)
 
 /* 0, or 77 with the reason on stderr: this machine cannot run these tests. */
@@ -42,8 +42,8 @@ void rig_root_kill(struct rig *rig, int signal); /* and wait for it; returns whe
 int rig_root_wait(struct rig *rig);              /* its exit status */
 
 void rig_send(struct rig *rig, const struct wire_message *message);
-/* The next message of that type, others are skipped; the caller frees it. Fails the test after ms, ten times as long as on a quiet
- * machine: a deadline, no bar. A bar is asserted beside it. */
+/* The next message of that type, others are skipped; the caller frees it. Fails the test after ms, ten times as long as
+ * on a quiet machine: a deadline, no bar. A bar is asserted beside it. */
 void rig_expect(struct rig *rig, enum wire_type type, int ms, struct wire_message *message);
 /* Nothing of that type comes within ms. */
 void rig_expect_none(struct rig *rig, enum wire_type type, int ms);
@@ -57,7 +57,7 @@ void rig_ask_order(struct rig *rig, uint64_t generation, const struct level *lev
 void rig_order(struct rig *rig, uint64_t generation, const struct level *levels, size_t count); /* waits for ordered */
 /* Asked only; lease_ms 0: none. */
 void rig_ask_open(struct rig *rig, uint64_t job, uint64_t generation, uint64_t lease_ms);
-void rig_open(struct rig *rig, uint64_t job, uint64_t generation);                              /* waits for opened */
+void rig_open(struct rig *rig, uint64_t job, uint64_t generation); /* waits for opened */
 /* The program of a pvmd or an agent is always DIR/helper. */
 void rig_start(struct rig *rig, uint64_t job, uint32_t process, const char *role, const char *const *argv);
 /* A command of job 1 with nothing but a PATH, at these paths. */

@@ -146,8 +146,8 @@ static void test_session_signals_limits(void **state)
              "unlimited us\n%d\n",
              (unsigned long long)files.rlim_cur, NOBODY);
     assert_memory_equal(text, expect, strlen(expect));
-    assert_string_equal(text + strlen(expect),
-                        "ELMER_HOSTFILE ELMER_HOSTS ELMER_TMPDIR HOME LD_LIBRARY_PATH LOGNAME PATH PVM_EXPORT PVM_TMP PWD SHELL USER\n");
+    assert_string_equal(text + strlen(expect), "ELMER_HOSTFILE ELMER_HOSTS ELMER_TMPDIR HOME LD_LIBRARY_PATH LOGNAME "
+                                               "PATH PVM_EXPORT PVM_TMP PWD SHELL USER\n");
 }
 
 /* ---- paths ---- */

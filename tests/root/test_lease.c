@@ -262,9 +262,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, up, down)
-        TEST(test_ends_by_itself), TEST(test_contacts_keep_it),      TEST(test_needs_a_contact),
-        TEST(test_no_lease_no_end), TEST(test_shortens_a_grace),     TEST(test_rsd_dead),
-        TEST(test_rsd_frozen),      TEST(test_adopted),              TEST(test_end_of_what_never_was),
+        TEST(test_ends_by_itself),  TEST(test_contacts_keep_it), TEST(test_needs_a_contact),
+        TEST(test_no_lease_no_end), TEST(test_shortens_a_grace), TEST(test_rsd_dead),
+        TEST(test_rsd_frozen),      TEST(test_adopted),          TEST(test_end_of_what_never_was),
     };
     int possible;
     alarm(900); /* whatever goes wrong: an end */

@@ -148,8 +148,7 @@ static void handle_open(struct world *world, const struct message *message)
     if (host->order.generation >= message->generation)
         open_group(world, message->host, message->job, message->attempt, lease_ms);
     else if (host->nopens < SIM_GROUPS)
-        host->opens[host->nopens++] =
-            (struct sim_open){message->job, message->attempt, message->generation, lease_ms};
+        host->opens[host->nopens++] = (struct sim_open){message->job, message->attempt, message->generation, lease_ms};
 }
 
 static void handle_order(struct world *world, const struct message *message)

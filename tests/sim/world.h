@@ -65,12 +65,12 @@ struct sim_host {
     char name[16];
     int cpus[SIM_CPUS], ncpus;
     bool powered, connected, drained;
-    bool old;       /* its rsd knows no leases */
-    bool misfit;    /* its CPUs are not those of the configuration: it comes up closed */
-    bool deaf;      /* scenario: does not answer OPEN */
-    bool stubborn;  /* scenario: groups do not end */
-    uint32_t epoch; /* of its link; messages of earlier ones are lost */
-    uint32_t ear;   /* of the link that it believes in: a half-open one may still bring late messages */
+    bool old;           /* its rsd knows no leases */
+    bool misfit;        /* its CPUs are not those of the configuration: it comes up closed */
+    bool deaf;          /* scenario: does not answer OPEN */
+    bool stubborn;      /* scenario: groups do not end */
+    uint32_t epoch;     /* of its link; messages of earlier ones are lost */
+    uint32_t ear;       /* of the link that it believes in: a half-open one may still bring late messages */
     int64_t contact_ms; /* when it said the last thing that was answered */
     int rate;           /* how fast its clock runs, in 1/1000 */
     uint32_t boot;
@@ -140,8 +140,8 @@ struct sim_faults { /* in 1/1000 */
     int lost, doubled, open_fails, launch_fails, never_launched, vanishes;
     int late_launched; /* that its processes have been started is heard seconds later */
     int late;          /* takes seconds */
-    int delay_ms; /* messages take 1..delay_ms */
-    int disk_ms;  /* a commit takes 0..disk_ms */
+    int delay_ms;      /* messages take 1..delay_ms */
+    int disk_ms;       /* a commit takes 0..disk_ms */
 };
 
 struct sim_coverage {
@@ -212,13 +212,13 @@ struct world {
     struct seen_job seen[SEEN_JOBS]; /* in the order of ids */
     int nseen;
     struct seen_host seen_hosts[SIM_HOSTS];
-    struct sim_row *rows[SIM_IDS]; /* committed, by id; not of ended jobs */
+    struct sim_row *rows[SIM_IDS];             /* committed, by id; not of ended jobs */
     struct core_host_row host_rows[SIM_HOSTS]; /* committed */
     int64_t restarted_ms;                      /* -1: never */
     bool ended[SIM_IDS];
     struct sim_ran ran[SIM_IDS];
     int64_t commit_ms; /* of the last row put */
-    uint64_t hash; /* of all events and actions so far */
+    uint64_t hash;     /* of all events and actions so far */
     struct sim_coverage *coverage;
     int answered, taken; /* in this step */
     enum answer answer;  /* the last one */
@@ -250,7 +250,8 @@ void world_run_until(struct world *world, int64_t at_ms);
 void world_connect(struct world *world, int host);
 void world_cut(struct world *world, int host, int64_t give_up_after_ms); /* the link; -1: never given up */
 void world_power_off(struct world *world, int host, int64_t give_up_after_ms);
-/* The core's side closes the link and gives the host up; the host does not notice, and what is under way still comes. */
+/* The core's side closes the link and gives the host up; the host does not notice, and what is under way still comes.
+ */
 void world_cut_half(struct world *world, int host, int64_t give_up_after_ms);
 void world_suspect(struct world *world, int host, int64_t heard_after_ms); /* the link says nothing for a while */
 void world_restart_rsd(struct world *world, int host);
@@ -272,7 +273,7 @@ void world_send(struct world *world, struct message *message);                /*
 void judge_before(struct world *world, const struct event *event);
 void judge_action(struct world *world, const struct action *action);
 void judge_after(struct world *world, const struct event *event);
-void judge_group(struct world *world, int host, uint64_t job, uint32_t attempt); /* it is made now */
+void judge_group(struct world *world, int host, uint64_t job, uint32_t attempt);      /* it is made now */
 void judge_start(struct world *world, uint64_t job, uint32_t attempt, uint32_t rank); /* a process begins */
 void judge_committed(struct world *world, const struct core_job *row);
 void judge_all_ended(struct world *world); /* what was accepted */

@@ -3,23 +3,22 @@
  *
  * usage: observer [-i INTERVAL_US] [-t SECONDS] LABEL=GROUP...
  *
- * GROUP is a directory of the cgroup2 tree; it need not exist yet and may go and come again. The groups are read in the order given,
- * once per interval (default 1000 us), until SIGTERM or SIGINT or for SECONDS (default 60). Then standard output gets, in order of time,
- *     MILLISECONDS LABEL TID CLASS PRIORITY      a thread seen for the first time, or changed since the last look
- *     MILLISECONDS LABEL TID gone 0              it is no longer there
- *     MILLISECONDS LABEL - empty 0               the group has no thread any more (or does not exist any more)
- * CLASS is other, batch, idle, fifo, rr or deadline, followed by +reset if children do not inherit it. MILLISECONDS are CLOCK_MONOTONIC,
- * the same on all nodes of one machine. "# ready" comes first; the last line tells how good the eyes were:
- *     # looks N longest_gap_ms X lost N
- * after one line for each time of more than 5 ms without a look, by its end and its length:
- *     # gap MILLISECONDS LENGTH_MS
- * Nothing in the machine can cause these. On a virtual machine whose owner limits its CPU time all processors stand still together for tens
- * of milliseconds, jobs and daemons included: a test of times may subtract them.
+ * GROUP is a directory of the cgroup2 tree; it need not exist yet and may go and come again. The groups are read in the
+ * order given, once per interval (default 1000 us), until SIGTERM or SIGINT or for SECONDS (default 60). Then standard
+ * output gets, in order of time, MILLISECONDS LABEL TID CLASS PRIORITY      a thread seen for the first time, or
+ * changed since the last look MILLISECONDS LABEL TID gone 0              it is no longer there MILLISECONDS LABEL -
+ * empty 0               the group has no thread any more (or does not exist any more) CLASS is other, batch, idle,
+ * fifo, rr or deadline, followed by +reset if children do not inherit it. MILLISECONDS are CLOCK_MONOTONIC, the same on
+ * all nodes of one machine. "# ready" comes first; the last line tells how good the eyes were: # looks N longest_gap_ms
+ * X lost N after one line for each time of more than 5 ms without a look, by its end and its length: # gap MILLISECONDS
+ * LENGTH_MS Nothing in the machine can cause these. On a virtual machine whose owner limits its CPU time all processors
+ * stand still together for tens of milliseconds, jobs and daemons included: a test of times may subtract them.
  *
- * It must not be starved by what it watches: it runs in SCHED_DEADLINE, which ranks above SCHED_FIFO and which the throttling of
- * real-time tasks does not touch. Its reservation, 60 % of one CPU at most, is also the hard bound on what it can take from others, and
- * alarm() ends it in any case. Where SCHED_DEADLINE is refused it takes SCHED_FIFO 99 and says so; gaps of 50 ms per second are
- * then to be expected behind tasks that spin. Nothing is written before the end, since writing may wait for a starved kernel thread.
+ * It must not be starved by what it watches: it runs in SCHED_DEADLINE, which ranks above SCHED_FIFO and which the
+ * throttling of real-time tasks does not touch. Its reservation, 60 % of one CPU at most, is also the hard bound on
+ * what it can take from others, and alarm() ends it in any case. Where SCHED_DEADLINE is refused it takes SCHED_FIFO 99
+ * and says so; gaps of 50 ms per second are then to be expected behind tasks that spin. Nothing is written before the
+ * end, since writing may wait for a starved kernel thread.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -39,7 +38,7 @@
 
 enum { MAX_GROUPS = 64, MAX_THREADS = 8192, MAX_EVENTS = 400000, MAX_GAPS = 4096, CLASS_GONE = 100, CLASS_EMPTY = 101 };
 
-#define POLICY_DEADLINE 6
+#define POLICY_DEADLINE    6
 #define FLAG_RESET_ON_FORK 1u
 
 /* the kernel's struct sched_attr, which glibc 2.36 does not declare */
@@ -59,8 +58,8 @@ struct thread {
 
 struct group {
     const char *label, *path;
-    int fd;        /* of cgroup.threads, -1 while the group does not exist */
-    size_t count;  /* known threads, ordered by tid */
+    int fd;       /* of cgroup.threads, -1 while the group does not exist */
+    size_t count; /* known threads, ordered by tid */
     struct thread *known;
 };
 
@@ -204,7 +203,8 @@ static void print_events(void)
         if (e->thread.tid != 0)
             snprintf(tid, sizeof tid, "%d", e->thread.tid);
         print_ms("", e->time_ns);
-        printf(" %s %s %s%s %u\n", e->group->label, tid, class_name(e->thread.policy), e->thread.reset ? "+reset" : "", e->thread.priority);
+        printf(" %s %s %s%s %u\n", e->group->label, tid, class_name(e->thread.policy), e->thread.reset ? "+reset" : "",
+               e->thread.priority);
     }
 }
 
@@ -220,7 +220,8 @@ static const char *take_rank(int64_t interval_ns)
 
     if (syscall(SYS_sched_setattr, 0, &a, 0u) == 0)
         return "deadline";
-    fprintf(stderr, "observer: SCHED_DEADLINE is refused (%s): taking SCHED_FIFO 99, see longest_gap_ms\n", strerror(errno));
+    fprintf(stderr, "observer: SCHED_DEADLINE is refused (%s): taking SCHED_FIFO 99, see longest_gap_ms\n",
+            strerror(errno));
     if (sched_setscheduler(0, SCHED_FIFO, &fifo) == 0)
         return "fifo";
     fprintf(stderr, "observer: SCHED_FIFO is refused too (%s): it needs CAP_SYS_NICE\n", strerror(errno));

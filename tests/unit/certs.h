@@ -14,12 +14,12 @@ struct certs_ca {
 
 /* What a certificate is to say; zero members have the usual value. */
 struct certs_wish {
-    const char *names;  /* subjectAltName as OpenSSL writes it, "DNS:ws1,IP:127.0.0.1"; NULL: none */
-    const char *use;    /* "serverAuth", "clientAuth"; NULL: no extendedKeyUsage */
-    long begins_s;      /* from now; 0: an hour ago */
-    long ends_s;        /* from now; 0: in a year */
-    long serial;        /* 0: 1 */
-    bool p256;          /* the key; else Ed25519 */
+    const char *names; /* subjectAltName as OpenSSL writes it, "DNS:ws1,IP:127.0.0.1"; NULL: none */
+    const char *use;   /* "serverAuth", "clientAuth"; NULL: no extendedKeyUsage */
+    long begins_s;     /* from now; 0: an hour ago */
+    long ends_s;       /* from now; 0: in a year */
+    long serial;       /* 0: 1 */
+    bool p256;         /* the key; else Ed25519 */
 };
 
 void certs_make_ca(struct certs_ca *ca, const char *name);

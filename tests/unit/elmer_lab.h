@@ -19,7 +19,7 @@ struct lab {
     char config[4096]; /* beyond the sockets and the store */
     unsigned port;     /* 0: no TCP */
     pid_t pid;
-    unsigned minor;    /* that the fakes speak; WIRE_MINOR unless changed */
+    unsigned minor; /* that the fakes speak; WIRE_MINOR unless changed */
 };
 
 /* Make the directory; config: more lines for elmer.conf (section [elmer] is open). tcp: listen on a free port. */

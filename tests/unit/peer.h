@@ -1,4 +1,5 @@
-/* peer.h - tests play the other end of a connection: sockets and messages with a deadline; what does not come fails the test. */
+/* peer.h - tests play the other end of a connection: sockets and messages with a deadline; what does not come fails the
+ * test. */
 #ifndef TESTS_PEER_H
 #define TESTS_PEER_H
 
@@ -16,7 +17,8 @@ int peer_accept_fd(int listen_fd);
 /* The next connection, hellos exchanged. from: WIRE_FROM_ bit of the other side. */
 void peer_accept(int listen_fd, struct channel *channel, unsigned from);
 void peer_send(struct channel *channel, const struct wire_message *message);
-/* The next message, which must be of that type; pings are answered, reports and contacts skipped unless wanted. The caller frees it. */
+/* The next message, which must be of that type; pings are answered, reports and contacts skipped unless wanted. The
+ * caller frees it. */
 struct wire_message peer_expect(struct channel *channel, enum wire_type type);
 void peer_expect_gone(struct channel *channel, enum wire_type type); /* and freed */
 /* The other side closes; what it still says is thrown away. */

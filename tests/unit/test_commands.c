@@ -46,7 +46,8 @@ static void run(struct world *w, const char *const *words)
     w->pid = fork();
     assert_true(w->pid >= 0);
     if (w->pid == 0) {
-        int out = open(w->out, O_WRONLY | O_CREAT | O_TRUNC, 0600), err = open(w->err, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+        int out = open(w->out, O_WRONLY | O_CREAT | O_TRUNC, 0600),
+            err = open(w->err, O_WRONLY | O_CREAT | O_TRUNC, 0600);
 
         if (dup2(out, 1) < 0 || dup2(err, 2) < 0)
             _exit(99);
@@ -154,7 +155,8 @@ static int tear_down(void **data)
 
 /* ---- what elmer says ---- */
 
-static void answer_submitted(struct world *w, uint64_t id, const char *state, int level, uint64_t ahead, const char *reason)
+static void answer_submitted(struct world *w, uint64_t id, const char *state, int level, uint64_t ahead,
+                             const char *reason)
 {
     const char *hosts[] = {"ws1", "ws1", "ws2"};
     struct wire_message message = {.type = WIRE_submitted, .id = id};
@@ -194,9 +196,22 @@ static struct wire_usage usages[] = {{"ws1", 2.25, 1048576}, {"ws2", -1, -1}};
 
 static struct wire_job_view view_of(uint64_t id, const char *name, const char *state)
 {
-    struct wire_job_view view = {.job = id, .attempt = 1, .name = name, .user = "alice", .uid = 2001, .state = state, .level = -1, .nprocs = 3,
-                                 .dir = "/home/alice", .submitted_ms = 1767225600000, .started_ms = -1, .ended_ms = -1, .exit_status = -1,
-                                 .signal = -1, .reason_code = "", .reason = ""};
+    struct wire_job_view view = {.job = id,
+                                 .attempt = 1,
+                                 .name = name,
+                                 .user = "alice",
+                                 .uid = 2001,
+                                 .state = state,
+                                 .level = -1,
+                                 .nprocs = 3,
+                                 .dir = "/home/alice",
+                                 .submitted_ms = 1767225600000,
+                                 .started_ms = -1,
+                                 .ended_ms = -1,
+                                 .exit_status = -1,
+                                 .signal = -1,
+                                 .reason_code = "",
+                                 .reason = ""};
 
     view.command = (struct wire_strs){words, 3};
     return view;
@@ -267,8 +282,9 @@ static void test_submission(void **data)
     setenv("COPIED", "here", 1);
     setenv("PATH", "/usr/bin:/bin", 1);
     umask(027);
-    RUN(w, "esubmit", "-J", "my job", "-o", "o.%j.%u.%x.%r.%%", "-e", "/dev/null", "-D", "/srv/x", "-v", "COPIED", "-v", "SET=a=b", "-v", "SET=second",
-        "--hosts", "ws1,ws2,ws1", "--each", "--pvm", "--requeue", "3", "prog", "-o", "--version", "");
+    RUN(w, "esubmit", "-J", "my job", "-o", "o.%j.%u.%x.%r.%%", "-e", "/dev/null", "-D", "/srv/x", "-v", "COPIED", "-v",
+        "SET=a=b", "-v", "SET=second", "--hosts", "ws1,ws2,ws1", "--each", "--pvm", "--requeue", "3", "prog", "-o",
+        "--version", "");
     umask(022);
     accept_command(w);
     message = peer_expect(&w->elmer, WIRE_submit);
@@ -285,7 +301,8 @@ static void test_submission(void **data)
     assert_int_equal(submit->hosts.count, 2);
     assert_true(has(&submit->environment, "COPIED=here") && has(&submit->environment, "SET=second"));
     assert_true(has(&submit->environment, "PATH=/usr/bin:/bin") && has(&submit->environment, "LC_ALL=C.UTF-8"));
-    assert_false(has_name(&submit->environment, "HOME") || has_name(&submit->environment, "ELMER_SOCKET") || has(&submit->environment, "SET=a=b"));
+    assert_false(has_name(&submit->environment, "HOME") || has_name(&submit->environment, "ELMER_SOCKET") ||
+                 has(&submit->environment, "SET=a=b"));
     assert_true(strlen(submit->token) >= 16);
     answer_submitted(w, message.id, "starting", 1, 0, "");
     wire_message_fini(&message);
@@ -369,7 +386,10 @@ static void test_same_token(void **data)
 
 static void test_refusals(void **data)
 {
-    static const struct { const char *code; int exit; } table[] = {
+    static const struct {
+        const char *code;
+        int exit;
+    } table[] = {
         {WIRE_CODE_REFUSED, 1}, {WIRE_CODE_USAGE, 2}, {WIRE_CODE_NOT_PERMITTED, 5}, {WIRE_CODE_BAD_MESSAGE, 1}};
     struct world *w = *data;
 
@@ -402,14 +422,46 @@ static void test_unreachable(void **data)
 
 static void test_usage(void **data)
 {
-    static const char *const wrong[][6] = {
-        {"esubmit"}, {"esubmit", "1"}, {"esubmit", "0", "x"}, {"esubmit", "+1", "x"}, {"esubmit", "1x", "x"}, {"esubmit", "", "x"}, {"esubmit", "1000001", "x"},
-        {"esubmit", "-J", "a/b", "1", "x"}, {"esubmit", "-J", "a\nb", "1", "x"}, {"esubmit", "-J", "", "1", "x"}, {"esubmit", "-o", "%q", "1", "x"},
-        {"esubmit", "-e", "x%", "1", "x"}, {"esubmit", "-o", "", "1", "x"}, {"esubmit", "-v", "NO_SUCH_VARIABLE", "1", "x"}, {"esubmit", "-v", "=x", "1", "x"},
-        {"esubmit", "-v", "HOME=/", "1", "x"}, {"esubmit", "--hosts", "ws1,,ws2", "1", "x"}, {"esubmit", "--hosts=", "1", "x"}, {"esubmit", "--nonsense", "1", "x"},
-        {"esubmit", "-z", "1", "x"}, {"esubmit", "-o"}, {"esubmit", "1", ""}, {"esubmit", "1", "\xff"}, {"esubmit", "--each=1", "1", "x"}, {"esubmit", "-D", "", "1", "x"},
-        {"equery", "x"}, {"equery", "-1"}, {"equery", "0"}, {"equery", "18446744073709551616"}, {"ekill", "9223372036854775808"}, {"equery", "--jsonx"}, {"equery", "-n", "3"}, {"equery", "-u", "bob"}, {"equery", "--history", "-n", "x"}, {"equery", "--history", "-r"},
-        {"equery", "--history", "7"}, {"ekill"}, {"ekill", "1", "x"}, {"ecancel"}, {"ecancel", "-r"}};
+    static const char *const wrong[][6] = {{"esubmit"},
+                                           {"esubmit", "1"},
+                                           {"esubmit", "0", "x"},
+                                           {"esubmit", "+1", "x"},
+                                           {"esubmit", "1x", "x"},
+                                           {"esubmit", "", "x"},
+                                           {"esubmit", "1000001", "x"},
+                                           {"esubmit", "-J", "a/b", "1", "x"},
+                                           {"esubmit", "-J", "a\nb", "1", "x"},
+                                           {"esubmit", "-J", "", "1", "x"},
+                                           {"esubmit", "-o", "%q", "1", "x"},
+                                           {"esubmit", "-e", "x%", "1", "x"},
+                                           {"esubmit", "-o", "", "1", "x"},
+                                           {"esubmit", "-v", "NO_SUCH_VARIABLE", "1", "x"},
+                                           {"esubmit", "-v", "=x", "1", "x"},
+                                           {"esubmit", "-v", "HOME=/", "1", "x"},
+                                           {"esubmit", "--hosts", "ws1,,ws2", "1", "x"},
+                                           {"esubmit", "--hosts=", "1", "x"},
+                                           {"esubmit", "--nonsense", "1", "x"},
+                                           {"esubmit", "-z", "1", "x"},
+                                           {"esubmit", "-o"},
+                                           {"esubmit", "1", ""},
+                                           {"esubmit", "1", "\xff"},
+                                           {"esubmit", "--each=1", "1", "x"},
+                                           {"esubmit", "-D", "", "1", "x"},
+                                           {"equery", "x"},
+                                           {"equery", "-1"},
+                                           {"equery", "0"},
+                                           {"equery", "18446744073709551616"},
+                                           {"ekill", "9223372036854775808"},
+                                           {"equery", "--jsonx"},
+                                           {"equery", "-n", "3"},
+                                           {"equery", "-u", "bob"},
+                                           {"equery", "--history", "-n", "x"},
+                                           {"equery", "--history", "-r"},
+                                           {"equery", "--history", "7"},
+                                           {"ekill"},
+                                           {"ekill", "1", "x"},
+                                           {"ecancel"},
+                                           {"ecancel", "-r"}};
     static const char *const commands[] = {"esubmit", "equery", "ekill", "ecancel"};
     struct world *w = *data;
 
@@ -440,7 +492,12 @@ static void test_usage(void **data)
 
 static void test_wait_status(void **data)
 {
-    static const struct { int status, signal; const char *code, *reason; int exit; const char *said; } table[] = {
+    static const struct {
+        int status, signal;
+        const char *code, *reason;
+        int exit;
+        const char *said;
+    } table[] = {
         {0, 0, "exited", "", 0, NULL},
         {3, 0, "exited", "", 3, NULL},
         {-1, 11, "exited", "", 139, "job 42 died by signal 11"},
@@ -528,17 +585,18 @@ static void answer_lines(struct world *w, uint64_t id, const struct wire_job_vie
                                                             .reason = v->ahead && !held ? "" : v->reason,
                                                             .hidden = v->hidden});
         else
-            running[message.u.lines.running.count++] = (struct wire_running_line){.job = v->job,
-                                                                                  .attempt = v->attempt,
-                                                                                  .name = v->name,
-                                                                                  .user = v->user,
-                                                                                  .state = v->state,
-                                                                                  .level = v->level,
-                                                                                  .nprocs = v->nprocs,
-                                                                                  .processors = {v->processors.items, v->processors.count},
-                                                                                  .started_ms = v->started_ms,
-                                                                                  .ended_ms = v->ended_ms,
-                                                                                  .hidden = v->hidden};
+            running[message.u.lines.running.count++] =
+                (struct wire_running_line){.job = v->job,
+                                           .attempt = v->attempt,
+                                           .name = v->name,
+                                           .user = v->user,
+                                           .state = v->state,
+                                           .level = v->level,
+                                           .nprocs = v->nprocs,
+                                           .processors = {v->processors.items, v->processors.count},
+                                           .started_ms = v->started_ms,
+                                           .ended_ms = v->ended_ms,
+                                           .hidden = v->hidden};
     }
     queued_lines_put(&queued, &message.u.lines);
     peer_send(&w->elmer, &message);
@@ -559,15 +617,16 @@ static struct wire_query_lines serve_lines(struct world *w, const struct wire_jo
     return asked;
 }
 
-static const char *const two_tables = "Running jobs:\n"
-                                      "JOB  NAME                                    USER   STATE       LEVEL  NPROCS        TIME  HOSTS\n"
-                                      "  7  a very long name that nobody would cut  alice  ending (2)      2       3  1d01:01:01  ws1*2,ws2\n"
-                                      "\n"
-                                      "Queued jobs:\n"
-                                      "JOB  NAME  USER   STATE   NPROCS  AHEAD  SUBMITTED            REASON\n"
-                                      "123  x     alice  queued       3      0  2026-01-01 00:00:00  asks for 9 processors, 4 are up\n"
-                                      "124  y     alice  held         3      1  2026-01-01 00:00:00  held\n"
-                                      "125  y     alice  queued       3      2  2026-01-01 00:00:00  waits: 2 ahead\n";
+static const char *const two_tables =
+    "Running jobs:\n"
+    "JOB  NAME                                    USER   STATE       LEVEL  NPROCS        TIME  HOSTS\n"
+    "  7  a very long name that nobody would cut  alice  ending (2)      2       3  1d01:01:01  ws1*2,ws2\n"
+    "\n"
+    "Queued jobs:\n"
+    "JOB  NAME  USER   STATE   NPROCS  AHEAD  SUBMITTED            REASON\n"
+    "123  x     alice  queued       3      0  2026-01-01 00:00:00  asks for 9 processors, 4 are up\n"
+    "124  y     alice  held         3      1  2026-01-01 00:00:00  held\n"
+    "125  y     alice  queued       3      2  2026-01-01 00:00:00  waits: 2 ahead\n";
 
 static void four_jobs(struct wire_job_view *views)
 {
@@ -612,7 +671,8 @@ static void test_tables_of_old_daemons(void **data)
 {
     struct world *w = *data;
     struct wire_job_view views[4];
-    struct wire_message query, refusal = {.type = WIRE_error, .u.error = {.code = WIRE_CODE_VERSION, .text = "install the newer Elmer"}};
+    struct wire_message query,
+        refusal = {.type = WIRE_error, .u.error = {.code = WIRE_CODE_VERSION, .text = "install the newer Elmer"}};
 
     four_jobs(views);
     for (unsigned minor = 1; minor <= WIRE_MINOR; minor++) {
@@ -639,7 +699,13 @@ static void answer_hosts(struct world *w)
     static const char *lacks[] = {"no controller cpu: slow", "no figures"};
     struct wire_host_view views[] = {
         {.host = "ws1", .state = "up", .processors = 2, .mode = "rt", .address = "", .reason = "", .lacks = {lacks, 2}},
-        {.host = "ws2", .state = "up", .processors = 16, .mode = "rt", .address = "", .reason = "", .lacks = {lacks, 1}},
+        {.host = "ws2",
+         .state = "up",
+         .processors = 16,
+         .mode = "rt",
+         .address = "",
+         .reason = "",
+         .lacks = {lacks, 1}},
         {.host = "ws3", .state = "never-seen", .mode = "", .address = "", .reason = ""}};
     struct wire_message query = peer_expect(&w->elmer, WIRE_query_hosts), hosts = {.type = WIRE_hosts, .id = query.id};
 
@@ -668,7 +734,8 @@ static void test_hosts(void **data)
     RUN(w, "eadmin", "hosts", "--json");
     accept_command(w);
     answer_hosts(w);
-    assert_non_null(strstr(w->stdout_text, "\"lacks\":[\"no controller cpu: slow\",\"no figures\"]},{\"host\":\"ws2\""));
+    assert_non_null(
+        strstr(w->stdout_text, "\"lacks\":[\"no controller cpu: slow\",\"no figures\"]},{\"host\":\"ws2\""));
     assert_non_null(strstr(w->stdout_text, "\"reason\":\"\",\"lacks\":[]}]}"));
 }
 
@@ -683,7 +750,8 @@ static void test_lines_that_do_not_fit(void **data)
     four_jobs(views);
     for (int bad = 0; bad < 2; bad++) {
         queued = (struct queued_lines){.count = 0};
-        queued_lines_add(&queued, &(struct queued_line){.job = 5, .nprocs = 1, .name = "x", .user = "alice", .reason = ""});
+        queued_lines_add(&queued,
+                         &(struct queued_line){.job = 5, .nprocs = 1, .name = "x", .user = "alice", .reason = ""});
         message = (struct wire_message){.type = WIRE_lines};
         queued_lines_put(&queued, &message.u.lines);
         if (bad == 0)
@@ -744,8 +812,10 @@ static void test_ids(void **data)
     wire_message_fini(&query);
     assert_int_equal(finish(w), 3);
     assert_non_null(strstr(w->stderr_text, "equery: there is no job 99"));
-    assert_string_equal(w->stdout_text, "JOB  NAME  USER   STATE  NPROCS     TIME  HOSTS      ENDED                RESULT  REASON\n"
-                                        "  5  prog  alice  done        3  1:02:03  ws1*2,ws2  2026-01-01 01:02:03  exit 1  /no/such/dir: No such file or directory\\x1B\n");
+    assert_string_equal(w->stdout_text,
+                        "JOB  NAME  USER   STATE  NPROCS     TIME  HOSTS      ENDED                RESULT  REASON\n"
+                        "  5  prog  alice  done        3  1:02:03  ws1*2,ws2  2026-01-01 01:02:03  exit 1  "
+                        "/no/such/dir: No such file or directory\\x1B\n");
 }
 
 /* It comes latest first, in pages, and is shown latest last. */
@@ -764,10 +834,12 @@ static void test_history(void **data)
     answer_jobs(w, history.id, views + 1, 1, false);
     wire_message_fini(&history);
     assert_int_equal(finish(w), 0);
-    assert_string_equal(w->stdout_text, "Ended jobs:\n"
-                                        "JOB  NAME  USER   NPROCS     TIME    CPU  LEVELS  HOSTS      ENDED                RESULT    REASON\n"
-                                        "  5  prog  alice       3  1:02:03  2.25s  0:1.5s  ws1*2,ws2  2026-01-01 01:02:03  signal 9  by alice\n"
-                                        "  9  prog  alice       3  1:02:03  2.25s  0:1.5s  ws1*2,ws2  2026-01-01 01:02:03  exit 0    exited\n");
+    assert_string_equal(
+        w->stdout_text,
+        "Ended jobs:\n"
+        "JOB  NAME  USER   NPROCS     TIME    CPU  LEVELS  HOSTS      ENDED                RESULT    REASON\n"
+        "  5  prog  alice       3  1:02:03  2.25s  0:1.5s  ws1*2,ws2  2026-01-01 01:02:03  signal 9  by alice\n"
+        "  9  prog  alice       3  1:02:03  2.25s  0:1.5s  ws1*2,ws2  2026-01-01 01:02:03  exit 0    exited\n");
     RUN(w, "equery", "--history", "--json");
     accept_command(w);
     history = peer_expect(&w->elmer, WIRE_history);
@@ -793,17 +865,26 @@ static void test_json(void **data)
     answer_jobs(w, query.id, views, 2, false);
     wire_message_fini(&query);
     assert_int_equal(finish(w), 0);
-    assert_string_equal(
-        w->stdout_text,
-        "{\"schema\":\"elmer.jobs/1\",\"jobs\":[{\"id\":5,\"attempt\":1,\"name\":\"prog\",\"user\":\"alice\",\"uid\":2001,\"state\":\"done\",\"level\":null,\"nprocs\":3,"
-        "\"hosts\":[\"ws1\",\"ws2\"],\"processors\":[{\"host\":\"ws1\",\"cpu\":0},{\"host\":\"ws1\",\"cpu\":1},{\"host\":\"ws2\",\"cpu\":0}],"
-        "\"command\":[\"./prog\",\"-x\",\"a b\"],\"dir\":\"/home/alice\",\"submitted\":\"2026-01-01T00:00:00.000Z\",\"started\":\"2026-01-01T00:00:00.250Z\","
-        "\"ended\":\"2026-01-01T01:02:03.250Z\",\"exit_status\":null,\"signal\":9,\"reason_code\":\"killed\",\"reason\":null,"
-        "\"usage\":[{\"host\":\"ws1\",\"cpu_seconds\":2.25,\"memory_peak_bytes\":1048576},{\"host\":\"ws2\",\"cpu_seconds\":null,\"memory_peak_bytes\":null}],"
-        "\"level_seconds\":[1.5,0.0]},"
-        "{\"id\":6,\"attempt\":0,\"name\":\"x\\\"y\",\"user\":\"alice\",\"uid\":2001,\"state\":\"queued\",\"level\":null,\"nprocs\":3,\"hosts\":[],\"processors\":[],"
-        "\"command\":[\"./prog\",\"-x\",\"a b\"],\"dir\":null,\"submitted\":\"2026-01-01T00:00:00.000Z\",\"started\":null,\"ended\":null,\"exit_status\":null,"
-        "\"signal\":null,\"reason_code\":null,\"reason\":null,\"usage\":[],\"level_seconds\":[]}]}\n");
+    assert_string_equal(w->stdout_text,
+                        "{\"schema\":\"elmer.jobs/"
+                        "1\",\"jobs\":[{\"id\":5,\"attempt\":1,\"name\":\"prog\",\"user\":\"alice\",\"uid\":2001,"
+                        "\"state\":\"done\",\"level\":null,\"nprocs\":3,"
+                        "\"hosts\":[\"ws1\",\"ws2\"],\"processors\":[{\"host\":\"ws1\",\"cpu\":0},{\"host\":\"ws1\","
+                        "\"cpu\":1},{\"host\":\"ws2\",\"cpu\":0}],"
+                        "\"command\":[\"./prog\",\"-x\",\"a "
+                        "b\"],\"dir\":\"/home/"
+                        "alice\",\"submitted\":\"2026-01-01T00:00:00.000Z\",\"started\":\"2026-01-01T00:00:00.250Z\","
+                        "\"ended\":\"2026-01-01T01:02:03.250Z\",\"exit_status\":null,\"signal\":9,\"reason_code\":"
+                        "\"killed\",\"reason\":null,"
+                        "\"usage\":[{\"host\":\"ws1\",\"cpu_seconds\":2.25,\"memory_peak_bytes\":1048576},{\"host\":"
+                        "\"ws2\",\"cpu_seconds\":null,\"memory_peak_bytes\":null}],"
+                        "\"level_seconds\":[1.5,0.0]},"
+                        "{\"id\":6,\"attempt\":0,\"name\":\"x\\\"y\",\"user\":\"alice\",\"uid\":2001,\"state\":"
+                        "\"queued\",\"level\":null,\"nprocs\":3,\"hosts\":[],\"processors\":[],"
+                        "\"command\":[\"./prog\",\"-x\",\"a "
+                        "b\"],\"dir\":null,\"submitted\":\"2026-01-01T00:00:00.000Z\",\"started\":null,\"ended\":null,"
+                        "\"exit_status\":null,"
+                        "\"signal\":null,\"reason_code\":null,\"reason\":null,\"usage\":[],\"level_seconds\":[]}]}\n");
 }
 
 /* A dash for people, null for programs, where elmer shows less of another user's job. */
@@ -933,12 +1014,32 @@ int main(void)
 {
 #define WITH_ELMER(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
     const struct CMUnitTest tests[] = {
-        WITH_ELMER(test_submission),  WITH_ELMER(test_defaults),       WITH_ELMER(test_closed_output),   WITH_ELMER(test_same_token),       WITH_ELMER(test_refusals),
-        WITH_ELMER(test_unreachable), WITH_ELMER(test_usage),          WITH_ELMER(test_wait_status),      WITH_ELMER(test_wait_cancelled),
-        WITH_ELMER(test_wait_reconnects), WITH_ELMER(test_wait_interrupted), WITH_ELMER(test_tables), WITH_ELMER(test_tables_of_old_daemons), WITH_ELMER(test_hosts),
-        WITH_ELMER(test_lines_that_do_not_fit), WITH_ELMER(test_line_without_reason), WITH_ELMER(test_lists),
-        WITH_ELMER(test_ids), WITH_ELMER(test_history), WITH_ELMER(test_restart),         WITH_ELMER(test_json), WITH_ELMER(test_hidden),           WITH_ELMER(test_full_output),      WITH_ELMER(test_many_ids),
-        WITH_ELMER(test_wrong_state), WITH_ELMER(test_cancel_twice),
+        WITH_ELMER(test_submission),
+        WITH_ELMER(test_defaults),
+        WITH_ELMER(test_closed_output),
+        WITH_ELMER(test_same_token),
+        WITH_ELMER(test_refusals),
+        WITH_ELMER(test_unreachable),
+        WITH_ELMER(test_usage),
+        WITH_ELMER(test_wait_status),
+        WITH_ELMER(test_wait_cancelled),
+        WITH_ELMER(test_wait_reconnects),
+        WITH_ELMER(test_wait_interrupted),
+        WITH_ELMER(test_tables),
+        WITH_ELMER(test_tables_of_old_daemons),
+        WITH_ELMER(test_hosts),
+        WITH_ELMER(test_lines_that_do_not_fit),
+        WITH_ELMER(test_line_without_reason),
+        WITH_ELMER(test_lists),
+        WITH_ELMER(test_ids),
+        WITH_ELMER(test_history),
+        WITH_ELMER(test_restart),
+        WITH_ELMER(test_json),
+        WITH_ELMER(test_hidden),
+        WITH_ELMER(test_full_output),
+        WITH_ELMER(test_many_ids),
+        WITH_ELMER(test_wrong_state),
+        WITH_ELMER(test_cancel_twice),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -333,7 +333,9 @@ static void test_many_hosts(void **state)
     assert_non_null(names);
     for (int i = 0, at = 0; i < HOSTS; i++)
         at += snprintf(names + at, (size_t)(8 * HOSTS - at), " h%d", i);
-    assert_true(asprintf(&config, "resend = 60s\nheartbeat = 20s\nhost_timeout = 60s\nsettle = 0\nallocator = v1\nhosts =%s\n", names) > 0);
+    assert_true(asprintf(&config,
+                         "resend = 60s\nheartbeat = 20s\nhost_timeout = 60s\nsettle = 0\nallocator = v1\nhosts =%s\n",
+                         names) > 0);
     lab_create(&lab, config, true);
     lab_start(&lab);
     for (int i = 0; i < HOSTS; i++) {
@@ -479,8 +481,10 @@ static void test_result_in_pieces(void **state)
     struct wire_holding holding = {1, 1};
     struct host_options holds = {.boot = "one", .generation = 3, .holdings = &holding, .nholdings = 1};
     (void)state;
-    lab_create(&lab, "name = ws1\nhosts = ws1 ws2\nresend = 1s\nheartbeat = 1s\nhost_timeout = 5s\nallocator = v1\n"
-                     "kill_grace = 500ms\n", true);
+    lab_create(&lab,
+               "name = ws1\nhosts = ws1 ws2\nresend = 1s\nheartbeat = 1s\nhost_timeout = 5s\nallocator = v1\n"
+               "kill_grace = 500ms\n",
+               true);
     lab_start(&lab);
     host_open(&first, &lab, "host.sock", "ws1", 1, &(struct host_options){.boot = "one"});
     host_open(&other, &lab, "tcp", "ws2", 1, &(struct host_options){.boot = "one"});

@@ -148,7 +148,8 @@ static void test_limit(void **state)
     lab_destroy(&lab);
 }
 
-/* The start's own CPU time: that of its main thread, which what it does beside (the check of a large store) is not in. */
+/* The start's own CPU time: that of its main thread, which what it does beside (the check of a large store) is not in.
+ */
 static double start_seconds(struct lab *lab)
 {
     char path[60];
@@ -182,15 +183,17 @@ static void make_history(const struct lab *lab, unsigned count)
     sqlite3 *db = NULL;
     snprintf(path, sizeof(path), "%s/elmer.db", lab->dir);
     assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
-    assert_int_equal(sqlite3_exec(db, "PRAGMA temp_store = MEMORY; PRAGMA synchronous = OFF", NULL, NULL, NULL), SQLITE_OK);
+    assert_int_equal(sqlite3_exec(db, "PRAGMA temp_store = MEMORY; PRAGMA synchronous = OFF", NULL, NULL, NULL),
+                     SQLITE_OK);
     for (int t = 0; t < 2; t++) {
-        snprintf(sql, sizeof(sql),
-                 "CREATE TEMP TABLE one AS SELECT * FROM main.%s WHERE %s = 2;"
-                 "CREATE TEMP TABLE many AS WITH RECURSIVE n(i) AS (SELECT 1000 UNION ALL SELECT i + 1 FROM n WHERE i < %u)"
-                 " SELECT n.i AS n, one.* FROM n, one; UPDATE many SET %s = n;%s ALTER TABLE many DROP COLUMN n;"
-                 "INSERT INTO main.%s SELECT * FROM many; DROP TABLE one; DROP TABLE many",
-                 tables[t][0], tables[t][1], count + 999, tables[t][1],
-                 t == 0 ? "UPDATE many SET token = 'copy-' || n;" : "", tables[t][0]);
+        snprintf(
+            sql, sizeof(sql),
+            "CREATE TEMP TABLE one AS SELECT * FROM main.%s WHERE %s = 2;"
+            "CREATE TEMP TABLE many AS WITH RECURSIVE n(i) AS (SELECT 1000 UNION ALL SELECT i + 1 FROM n WHERE i < %u)"
+            " SELECT n.i AS n, one.* FROM n, one; UPDATE many SET %s = n;%s ALTER TABLE many DROP COLUMN n;"
+            "INSERT INTO main.%s SELECT * FROM many; DROP TABLE one; DROP TABLE many",
+            tables[t][0], tables[t][1], count + 999, tables[t][1],
+            t == 0 ? "UPDATE many SET token = 'copy-' || n;" : "", tables[t][0]);
         if (sqlite3_exec(db, sql, NULL, NULL, &text) != SQLITE_OK)
             fail_msg("%s", text);
     }

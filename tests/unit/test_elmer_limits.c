@@ -212,7 +212,8 @@ static void ask_and_not_read(struct fake *fake, bool host, unsigned times)
 {
     struct err err = ERR_INIT;
     for (unsigned i = 0; i < times && !fake->channel.dead; i++) {
-        struct wire_message query = {.type = WIRE_query, .id = ++fake->ids, .u.query = {.running = true, .queued = true}};
+        struct wire_message query = {
+            .type = WIRE_query, .id = ++fake->ids, .u.query = {.running = true, .queued = true}};
         struct wire_message relay = {.type = WIRE_relay, .u.relay = {.client = 7, .uid = 2003, .user = "carol"}};
         char *json = NULL;
         size_t size;

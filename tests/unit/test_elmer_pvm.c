@@ -9,7 +9,7 @@
 #include <string.h>
 
 #define CONFIG                                                                                                         \
-    "name = ws1\nhosts = ws1 ws2\nheartbeat = 5s\nhost_timeout = 10s\nallocator = v1\n[host "      \
+    "name = ws1\nhosts = ws1 ws2\nheartbeat = 5s\nhost_timeout = 10s\nallocator = v1\n[host "                          \
     "ws1]\naddress = 10.0.0.1\n"
 
 struct pair {
@@ -367,7 +367,11 @@ int main(void)
         CASE(test_whole),
         CASE(test_agent_hangs),
         CASE(test_kill_in_finish),
-        CASE(test_pvmd_dies), CASE(test_pvmd_dies_and_the_command_of_it), CASE(test_halted_by_the_command), CASE(test_halted_and_goes_on), CASE(test_pvmd_dies_last),
+        CASE(test_pvmd_dies),
+        CASE(test_pvmd_dies_and_the_command_of_it),
+        CASE(test_halted_by_the_command),
+        CASE(test_halted_and_goes_on),
+        CASE(test_pvmd_dies_last),
         CASE(test_master_says_nonsense),
         CASE(test_slave_fails),
         CASE(test_agent_gives_up),

@@ -15,8 +15,9 @@
 #include "libelmer/base/clock.h"
 
 /* A lease of 5 s: the next attempt waits 6.5 s from the last contact. */
-#define COMMON "name = ws1\nresend = 1s\nheartbeat = 1s\nhost_timeout = 2s\nsettle = 0\nallocator = v1\nlevels = 1\nlease = 5s\n"
-#define TWO    COMMON "hosts = ws1 ws2\n"
+#define COMMON                                                                                                         \
+    "name = ws1\nresend = 1s\nheartbeat = 1s\nhost_timeout = 2s\nsettle = 0\nallocator = v1\nlevels = 1\nlease = 5s\n"
+#define TWO COMMON "hosts = ws1 ws2\n"
 
 enum { WAIT_MS = 6500, EARLY_MS = 500 /* the last contact may be older than the link's end */ };
 

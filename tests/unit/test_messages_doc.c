@@ -13,7 +13,8 @@
 
 static void print_senders(FILE *out, unsigned senders)
 {
-    static const char *const names[] = {"client", "elmer", "host", "root half", "supervisor", "agent", "joiner", "signer"};
+    static const char *const names[] = {"client",     "elmer", "host",   "root half",
+                                        "supervisor", "agent", "joiner", "signer"};
     const char *comma = "";
 
     if ((senders & WIRE_FROM_ANY) == WIRE_FROM_ANY) {

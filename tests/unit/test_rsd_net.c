@@ -106,7 +106,8 @@ static void say_state(struct world *w)
 
 static void say_welcome(struct world *w)
 {
-    struct wire_message welcome = {.type = WIRE_host_welcome, .u.host_welcome = {.report_ms = REPORT_MS, .heartbeat_ms = HEARTBEAT_MS}};
+    struct wire_message welcome = {.type = WIRE_host_welcome,
+                                   .u.host_welcome = {.report_ms = REPORT_MS, .heartbeat_ms = HEARTBEAT_MS}};
 
     peer_send(&w->elmer, &welcome);
 }
@@ -122,7 +123,8 @@ static void greet(struct world *w)
 
 /* ---- the world ---- */
 
-static const char *const stat_text = "cpu  300 0 0 500 0 0 0 0 0 0\ncpu0 100 0 0 300 0 0 0 0 0 0\ncpu1 200 0 0 200 0 0 0 0 0 0\nintr 1\n";
+static const char *const stat_text =
+    "cpu  300 0 0 500 0 0 0 0 0 0\ncpu0 100 0 0 300 0 0 0 0 0 0\ncpu1 200 0 0 200 0 0 0 0 0 0\nintr 1\n";
 
 static int set_up_with(void **data, const char *elmer)
 {
@@ -530,7 +532,9 @@ static void test_heartbeat(void **data)
 static void test_refused_host(void **data)
 {
     struct world *w = *data;
-    struct wire_message hello, error = {.type = WIRE_error, .u.error = {.code = WIRE_CODE_REFUSED, .text = "elmer.conf names no host localhost"}};
+    struct wire_message hello,
+        error = {.type = WIRE_error,
+                 .u.error = {.code = WIRE_CODE_REFUSED, .text = "elmer.conf names no host localhost"}};
     struct pollfd pollfd = {.fd = w->elmer_listen, .events = POLLIN};
     struct channel client;
 
@@ -652,7 +656,8 @@ static void test_reports(void **data)
     struct world *w = *data;
     uint64_t cpus[] = {1};
     struct wire_message open = {.type = WIRE_open, .u.open = {.job = 7, .attempt = 1, .user = "x", .cpus = {cpus, 1}}};
-    struct wire_message empty = {.type = WIRE_empty, .u.empty = {.job = 7, .attempt = 1, .cpu_seconds = 0.05, .memory_peak_bytes = -1}};
+    struct wire_message empty = {.type = WIRE_empty,
+                                 .u.empty = {.job = 7, .attempt = 1, .cpu_seconds = 0.05, .memory_peak_bytes = -1}};
     struct wire_message report;
 
     greet(w);
@@ -806,7 +811,8 @@ static void test_connections_of_a_user(void **data)
     for (int i = 0; i < 3; i++)
         assert_true(connect_as(w, 1, &clients[i], &err));
     assert_false(connect_as(w, 1, &one_more, &err));
-    assert_string_equal(err.text, "too many connections: a user may have 3 (user_connections in rsd.conf); end some of them, such as esubmit -w, or try again later");
+    assert_string_equal(err.text, "too many connections: a user may have 3 (user_connections in rsd.conf); end some of "
+                                  "them, such as esubmit -w, or try again later");
     channel_fini(&one_more);
     assert_true(connect_as(w, 2, &one_more, &err)); /* another user */
     channel_fini(&one_more);
@@ -825,7 +831,8 @@ static void go_on_until_cut_off(struct channel *client, uint64_t first_id)
     int code;
 
     for (uint64_t id = first_id; id < first_id + 30; id++)
-        if (channel_send_all(client, &(struct wire_message){.type = WIRE_kill, .id = id, .u.kill = {.job = 1}}, peer_soon(), &err) != 0)
+        if (channel_send_all(client, &(struct wire_message){.type = WIRE_kill, .id = id, .u.kill = {.job = 1}},
+                             peer_soon(), &err) != 0)
             break;
     while ((code = channel_receive(client, &message, peer_soon(), &err)) > 0)
         wire_message_fini(&message);
@@ -862,7 +869,8 @@ static void test_requests_of_a_user(void **data)
         channel_fini(&one_more);
     }
     assert_in_range(tries, 1, 20);
-    assert_non_null(strstr(err.text, "too many requests: a user may send 1 in a second (user_requests in rsd.conf) and 10 at once"));
+    assert_non_null(strstr(
+        err.text, "too many requests: a user may send 1 in a second (user_requests in rsd.conf) and 10 at once"));
     channel_fini(&client);
 }
 

@@ -34,7 +34,8 @@ static void check(const char *const (*rows)[3], size_t nrows, size_t width, cons
     table_fini(&table);
 }
 
-static const char *const rows[][3] = {{"1", "short", ""}, {"1000", "a name of twenty-six bytes", "waits behind two other jobs that came before it"}};
+static const char *const rows[][3] = {
+    {"1", "short", ""}, {"1000", "a name of twenty-six bytes", "waits behind two other jobs that came before it"}};
 
 static void test_whole(void **data)
 {
@@ -69,7 +70,8 @@ static void test_fitted(void **data)
 
 static void test_unicode(void **data)
 {
-    static const char *const words[][3] = {{"1", "gr\303\266\303\237e", "x"}, {"2", "\346\227\245\346\234\254", "y"}, {"3", "a\033b\xff", "z"}};
+    static const char *const words[][3] = {
+        {"1", "gr\303\266\303\237e", "x"}, {"2", "\346\227\245\346\234\254", "y"}, {"3", "a\033b\xff", "z"}};
 
     (void)data;
     check(words, 3, 0,
@@ -89,7 +91,8 @@ static void test_narrow(void **data)
 int main(void)
 {
     static const struct command command = {"test", ""};
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_whole), cmocka_unit_test(test_fitted), cmocka_unit_test(test_unicode), cmocka_unit_test(test_narrow)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_whole), cmocka_unit_test(test_fitted),
+                                       cmocka_unit_test(test_unicode), cmocka_unit_test(test_narrow)};
 
     setenv("LC_ALL", "C.UTF-8", 1);
     command_begin(&command);

@@ -104,7 +104,8 @@ static void expect_foreign(struct bed *bed, const double *foreign)
 {
     for (int i = 0; i < CPUS; i++)
         if (fabs(bed->busy[i] - fmin(bed->ours[i], bed->busy[i]) - foreign[i]) > 0.05)
-            fail_msg("cpu %d: busy %.3f, of jobs %.3f, foreign should be %.3f", i, bed->busy[i], bed->ours[i], foreign[i]);
+            fail_msg("cpu %d: busy %.3f, of jobs %.3f, foreign should be %.3f", i, bed->busy[i], bed->ours[i],
+                     foreign[i]);
 }
 
 static const uint64_t all[CPUS] = {0, 1, 2, 3, 4, 5, 6, 7};

@@ -98,8 +98,9 @@ static void queued_lines_must_fit(void **state)
 
         queued_lines_add(&lines, &(struct queued_line){.job = 1, .nprocs = 1, .name = "n", .user = "u", .reason = ""});
         queued_lines_put(&lines, &m);
-        struct wire_uints *const columns[] = {&m.queued_nprocs, &m.queued_ahead, &m.queued_submitted_ms, &m.queued_names,
-                                              &m.queued_users, &m.queued_reasons, &m.queued_marks, &m.queued_jobs};
+        struct wire_uints *const columns[] = {&m.queued_nprocs, &m.queued_ahead, &m.queued_submitted_ms,
+                                              &m.queued_names,  &m.queued_users, &m.queued_reasons,
+                                              &m.queued_marks,  &m.queued_jobs};
         assert_true(queued_lines_fit(&m));
         if (bad < 8)
             columns[bad]->count = 0;
@@ -213,12 +214,15 @@ static void json_is_read_as_others_read_it(void **state)
     }
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
         (void)snprintf(json, sizeof json,
-                       "{\"type\":\"report\",\"id\":0,\"interval_ms\":1,\"busy\":[ %s\t],\"jobs\":[],\"heard\":0,\"since_heard_ms\":0}", numbers[i]);
+                       "{\"type\":\"report\",\"id\":0,\"interval_ms\":1,\"busy\":[ "
+                       "%s\t],\"jobs\":[],\"heard\":0,\"since_heard_ms\":0}",
+                       numbers[i]);
         accepted(json);
     }
     for (size_t i = 0; i < sizeof wrong_numbers / sizeof *wrong_numbers; i++) {
         (void)snprintf(json, sizeof json,
-                       "{\"type\":\"report\",\"id\":0,\"interval_ms\":1,\"busy\":[1,%s],\"jobs\":[],\"heard\":0,\"since_heard_ms\":0}",
+                       "{\"type\":\"report\",\"id\":0,\"interval_ms\":1,\"busy\":[1,%s],\"jobs\":[],\"heard\":0,"
+                       "\"since_heard_ms\":0}",
                        wrong_numbers[i]);
         refused(json, "not a JSON message");
     }
@@ -260,9 +264,10 @@ static void keys_are_exact(void **state)
     refused("{\"type\":\"ping\",\"id\":1,\"unused_\":0}", "unknown key \"unused_\"");
     refused("{\"type\":\"relay_closed\",\"id\":1,\"client\":null}", "client");
     /* in objects of lists, too; there type and id are nothing special */
-    accepted("{\"type\":\"host_hello\",\"id\":0,\"host\":\"a\",\"boot\":\"b\",\"cpus\":[0],\"generation\":1,"
-             "\"holdings\":[{\"job\":1,\"attempt\":1}],"
-             "\"mode\":\"rt\",\"mode_reason\":\"\",\"address\":\"\",\"name_loopback\":false,\"pvm\":true,\"lacks\":[]}");
+    accepted(
+        "{\"type\":\"host_hello\",\"id\":0,\"host\":\"a\",\"boot\":\"b\",\"cpus\":[0],\"generation\":1,"
+        "\"holdings\":[{\"job\":1,\"attempt\":1}],"
+        "\"mode\":\"rt\",\"mode_reason\":\"\",\"address\":\"\",\"name_loopback\":false,\"pvm\":true,\"lacks\":[]}");
     refused("{\"type\":\"order\",\"id\":0,\"generation\":1,\"entries\":[{\"job\":1,\"attempt\":1,\"level\":0,"
             "\"lowest\":true,\"cpus\":[],\"id\":1}]}",
             "unknown key \"id\"");
@@ -317,7 +322,9 @@ static void types_and_limits_are_checked(void **state)
     refused("{\"type\":\"query\",\"id\":1,\"running\":true,\"queued\":true,\"jobs\":[-1]}", "jobs[0]");
     refused("{\"type\":\"hello\",\"id\":0,\"program\":\"a\",\"major\":1,\"minor\":0,\"capabilities\":[null]}",
             "capabilities[0]");
-    refused("{\"type\":\"report\",\"id\":0,\"interval_ms\":1,\"busy\":[true],\"jobs\":[],\"heard\":0,\"since_heard_ms\":0}", "busy[0]");
+    refused(
+        "{\"type\":\"report\",\"id\":0,\"interval_ms\":1,\"busy\":[true],\"jobs\":[],\"heard\":0,\"since_heard_ms\":0}",
+        "busy[0]");
 }
 
 /* "prefix" + item repeated + "suffix". */

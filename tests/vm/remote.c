@@ -2,15 +2,18 @@
  * remote - run a command as root in a test machine, with the standard streams and the exit status of the caller.
  *
  * usage: remote serve DEVICE PORT                       in the machine, for ever
- *        remote call ADDRESS PORT PID PRIORITY CMD..    on the host; PID is the machine's, PRIORITY its place in SCHED_FIFO or 0
+ *        remote call ADDRESS PORT PID PRIORITY CMD..    on the host; PID is the machine's, PRIORITY its place in
+ * SCHED_FIFO or 0
  *
- * The server ranks above everything in its machine, so that a command is begun beside jobs that spin in real time; the command itself
- * gets the rank that was asked for, a session of its own and no part of the server's environment. It serves on one network card only,
- * which has no other station than the host. A command whose caller is gone gets SIGTERM. What it leaves running in the background runs on,
- * but its output is dropped from the moment at which the command has ended.
+ * The server ranks above everything in its machine, so that a command is begun beside jobs that spin in real time; the
+ * command itself gets the rank that was asked for, a session of its own and no part of the server's environment. It
+ * serves on one network card only, which has no other station than the host. A command whose caller is gone gets
+ * SIGTERM. What it leaves running in the background runs on, but its output is dropped from the moment at which the
+ * command has ended.
  *
- * One connection for one command. The caller sends a length and as many bytes of strings that end with NUL: the priority, then CMD.
- * After that both sides send frames: a kind, a length, the bytes. A frame of kind INPUT without bytes is the end of the input.
+ * One connection for one command. The caller sends a length and as many bytes of strings that end with NUL: the
+ * priority, then CMD. After that both sides send frames: a kind, a length, the bytes. A frame of kind INPUT without
+ * bytes is the end of the input.
  *
  * The call ends with 255 and says so if the machine is not there, or goes (its PID ends) before the command does.
  */
@@ -111,8 +114,12 @@ struct command {
 /* In the child. */
 static _Noreturn void become(int priority, char **argv, const int in[2], const int out[2], const int err[2])
 {
-    static char *const environment[] = {"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME=/root", "USER=root", "TERM=dumb",
-        "LANG=C.UTF-8", NULL};
+    static char *const environment[] = {"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+                                        "HOME=/root",
+                                        "USER=root",
+                                        "TERM=dumb",
+                                        "LANG=C.UTF-8",
+                                        NULL};
     const struct sched_param rank = {.sched_priority = priority};
     const int adjust = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
     if (adjust >= 0)
@@ -180,7 +187,8 @@ static bool tell_end(int sock, struct command *c)
     if (waitid(P_PIDFD, (id_t)c->ended, &info, WEXITED) != 0)
         return false;
     const uint32_t status = (uint32_t)(info.si_code == CLD_EXITED ? info.si_status : 128 + info.si_status);
-    return drain(sock, OUTPUT, &c->out) && drain(sock, ERRORS, &c->err) && send_frame(sock, ENDED, &status, sizeof status);
+    return drain(sock, OUTPUT, &c->out) && drain(sock, ERRORS, &c->err) &&
+           send_frame(sock, ENDED, &status, sizeof status);
 }
 
 /* Input that the command has not yet taken. */
@@ -206,7 +214,8 @@ static void feed(struct command *c, struct input *left)
 static bool take_frame(int sock, struct command *c, struct input *left)
 {
     struct frame head;
-    if (!read_all(sock, &head, sizeof head) || head.kind != INPUT || head.length > CHUNK || !read_all(sock, left->bytes, head.length))
+    if (!read_all(sock, &head, sizeof head) || head.kind != INPUT || head.length > CHUNK ||
+        !read_all(sock, left->bytes, head.length))
         return false;
     left->at = 0;
     left->size = c->in >= 0 ? head.length : 0;
@@ -222,14 +231,18 @@ static bool relay(int sock, struct command *c)
     struct input left = {.size = 0};
     for (;;) {
         const bool fed = left.at == left.size;
-        struct pollfd fds[] = {{c->ended, POLLIN, 0}, {sock, fed ? POLLIN : POLLRDHUP, 0}, {fed ? -1 : c->in, POLLOUT, 0}, {c->out, POLLIN, 0},
-            {c->err, POLLIN, 0}};
+        struct pollfd fds[] = {{c->ended, POLLIN, 0},
+                               {sock, fed ? POLLIN : POLLRDHUP, 0},
+                               {fed ? -1 : c->in, POLLOUT, 0},
+                               {c->out, POLLIN, 0},
+                               {c->err, POLLIN, 0}};
         bool more;
         if (poll(fds, sizeof fds / sizeof *fds, -1) < 0 && errno != EINTR)
             return false;
         if (fds[0].revents != 0)
             return tell_end(sock, c);
-        if ((fds[1].revents != 0 && (!fed || !take_frame(sock, c, &left))) || (fds[3].revents != 0 && !pass_on(sock, OUTPUT, &c->out, &more)) ||
+        if ((fds[1].revents != 0 && (!fed || !take_frame(sock, c, &left))) ||
+            (fds[3].revents != 0 && !pass_on(sock, OUTPUT, &c->out, &more)) ||
             (fds[4].revents != 0 && !pass_on(sock, ERRORS, &c->err, &more)))
             return false;
         if (fds[2].revents != 0)
@@ -240,7 +253,8 @@ static bool relay(int sock, struct command *c)
 static bool take_request(int sock, char **bytes, size_t *size)
 {
     uint32_t length;
-    if (!read_all(sock, &length, sizeof length) || length == 0 || length > MAX_REQUEST || (*bytes = malloc(length)) == NULL)
+    if (!read_all(sock, &length, sizeof length) || length == 0 || length > MAX_REQUEST ||
+        (*bytes = malloc(length)) == NULL)
         return false;
     *size = length;
     return read_all(sock, *bytes, length) && (*bytes)[length - 1] == '\0';
@@ -341,7 +355,8 @@ static bool connect_within(int sock, const struct sockaddr_in *there, int machin
     if (connect(sock, (const struct sockaddr *)there, sizeof *there) != 0 && errno != EINPROGRESS)
         return false;
     struct pollfd fds[] = {{sock, POLLOUT, 0}, {machine, POLLIN, 0}};
-    if (poll(fds, 2, CALL_MS) <= 0 || fds[0].revents == 0 || getsockopt(sock, SOL_SOCKET, SO_ERROR, &error, &size) != 0 || error != 0)
+    if (poll(fds, 2, CALL_MS) <= 0 || fds[0].revents == 0 ||
+        getsockopt(sock, SOL_SOCKET, SO_ERROR, &error, &size) != 0 || error != 0)
         return false;
     fcntl(sock, F_SETFL, 0);
     return true;
@@ -358,7 +373,7 @@ static int call(const char *address, int port, pid_t pid, char **strings)
     if (!connect_within(sock, &there, machine))
         die("the machine takes no commands: it is booting, or hangs");
     put_request(sock, strings);
-    for (int status; ;) {
+    for (int status;;) {
         struct pollfd fds[] = {{sock, POLLIN, 0}, {machine, POLLIN, 0}, {input ? 0 : -1, POLLIN, 0}};
         if (poll(fds, 3, -1) < 0)
             continue;

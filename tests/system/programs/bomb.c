@@ -3,7 +3,8 @@
  * bomb [--ignore-term] [--sessions] COUNT SECONDS
  *   --ignore-term  SIGTERM does nothing
  *   --sessions     each process in a session of its own, where the kernel's autogroups give it a share of its own
- * They begin to spin when all of them are there; then it writes "ready". Each ends by an alarm, which nothing here catches.
+ * They begin to spin when all of them are there; then it writes "ready". Each ends by an alarm, which nothing here
+ * catches.
  */
 #define _GNU_SOURCE
 #include <getopt.h>
@@ -26,7 +27,8 @@ static _Noreturn void spin(unsigned seconds)
 
 int main(int argc, char **argv)
 {
-    static const struct option options[] = {{"ignore-term", 0, NULL, 'i'}, {"sessions", 0, NULL, 's'}, {NULL, 0, NULL, 0}};
+    static const struct option options[] = {
+        {"ignore-term", 0, NULL, 'i'}, {"sessions", 0, NULL, 's'}, {NULL, 0, NULL, 0}};
     bool sessions = false;
     int count, made = 1, gate[2];
     unsigned seconds;

@@ -1,6 +1,7 @@
 /* testjob.c - a job for the system tests: bounded in time by itself, whatever happens to it.
  *
- * testjob [--stamp FILE] [--ignore-term] [--threads N] [--processes N | --sessions N] [--churn] [--work-us N --wait-us N] [--report FILE] SECONDS
+ * testjob [--stamp FILE] [--ignore-term] [--threads N] [--processes N | --sessions N] [--churn] [--work-us N --wait-us
+ * N] [--report FILE] SECONDS
  *   --stamp FILE    first of all, write the monotonic clock in nanoseconds to FILE
  *   --threads N     N threads instead of one
  *   --processes N   N processes instead of one, --sessions N: each in a session of its own
@@ -99,7 +100,9 @@ static void stamp(const char *path)
 
 static int usage(void)
 {
-    fputs("usage: testjob [--stamp FILE] [--ignore-term] [--threads N] [--churn] [--work-us N --wait-us N] [--report FILE] SECONDS\n", stderr);
+    fputs("usage: testjob [--stamp FILE] [--ignore-term] [--threads N] [--churn] [--work-us N --wait-us N] [--report "
+          "FILE] SECONDS\n",
+          stderr);
     return 2;
 }
 
@@ -134,24 +137,43 @@ static long number_of(const char *text, long max)
 
 int main(int argc, char **argv)
 {
-    static const struct option options[] = {{"stamp", 1, NULL, 's'},   {"ignore-term", 0, NULL, 'i'}, {"threads", 1, NULL, 't'},
-                                            {"churn", 0, NULL, 'c'},   {"work-us", 1, NULL, 'w'},     {"wait-us", 1, NULL, 'p'},
-                                            {"report", 1, NULL, 'r'},  {"processes", 1, NULL, 'n'},   {"sessions", 1, NULL, 'S'},
-                                            {NULL, 0, NULL, 0}};
+    static const struct option options[] = {{"stamp", 1, NULL, 's'},    {"ignore-term", 0, NULL, 'i'},
+                                            {"threads", 1, NULL, 't'},  {"churn", 0, NULL, 'c'},
+                                            {"work-us", 1, NULL, 'w'},  {"wait-us", 1, NULL, 'p'},
+                                            {"report", 1, NULL, 'r'},   {"processes", 1, NULL, 'n'},
+                                            {"sessions", 1, NULL, 'S'}, {NULL, 0, NULL, 0}};
     const char *report = NULL;
     long threads = 1;
     for (int c; (c = getopt_long(argc, argv, "+", options, NULL)) != -1;) {
         switch (c) {
-        case 's': stamp(optarg); break;
-        case 'i': signal(SIGTERM, SIG_IGN); break;
-        case 't': threads = number_of(optarg, MAX_THREADS); break;
-        case 'c': churn = true; break;
-        case 'S': sessions = true; /* fall through */
-        case 'n': processes = number_of(optarg, MAX_THREADS); break;
-        case 'w': work_ns = number_of(optarg, 900000) * 1000; break;
-        case 'p': wait_ns = number_of(optarg, 900000) * 1000; break;
-        case 'r': report = optarg; break;
-        default: return usage();
+        case 's':
+            stamp(optarg);
+            break;
+        case 'i':
+            signal(SIGTERM, SIG_IGN);
+            break;
+        case 't':
+            threads = number_of(optarg, MAX_THREADS);
+            break;
+        case 'c':
+            churn = true;
+            break;
+        case 'S':
+            sessions = true; /* fall through */
+        case 'n':
+            processes = number_of(optarg, MAX_THREADS);
+            break;
+        case 'w':
+            work_ns = number_of(optarg, 900000) * 1000;
+            break;
+        case 'p':
+            wait_ns = number_of(optarg, 900000) * 1000;
+            break;
+        case 'r':
+            report = optarg;
+            break;
+        default:
+            return usage();
         }
     }
     if (optind != argc - 1 || threads < 1)
