@@ -12,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "libelmer/base/str.h"
+#include "lib/base/str.h"
 
 static const struct command *self;
 

@@ -12,8 +12,8 @@
 #include <unistd.h>
 
 #include "client/table.h"
-#include "libelmer/base/clock.h"
-#include "libelmer/base/str.h"
+#include "lib/base/clock.h"
+#include "lib/base/str.h"
 #include "libelmer/client.h"
 
 enum { OPTION_JSON = OPTION_FIRST_FREE };

@@ -21,15 +21,15 @@
 #include <unistd.h>
 
 #include "elmer/settings.h"
-#include "libelmer/base/clock.h"
-#include "libelmer/base/file.h"
-#include "libelmer/base/ini.h"
-#include "libelmer/base/str.h"
-#include "libelmer/net/address.h"
-#include "libelmer/pki/ca.h"
-#include "libelmer/pki/pair.h"
-#include "libelmer/pki/token.h"
-#include "libelmer/pki/x509.h"
+#include "lib/base/clock.h"
+#include "lib/base/file.h"
+#include "lib/config/ini.h"
+#include "lib/base/str.h"
+#include "lib/net/address.h"
+#include "lib/pki/ca.h"
+#include "lib/pki/pair.h"
+#include "lib/pki/token.h"
+#include "lib/pki/x509.h"
 
 enum { NAMES_MAX = 64, OPTION_NAME = OPTION_FIRST_FREE, OPTION_ADDRESS, OPTION_HOSTS, OPTION_VALID };
 

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "client/common.h"
-#include "libelmer/base/str.h"
+#include "lib/base/str.h"
 
 static const char *const safe[] = {"PATH", "LANG", "LANGUAGE", "TZ", NULL};
 /* Set on the host where the job runs, from its users and by Elmer: a value from here would be lost. */

@@ -9,8 +9,8 @@
 
 #include "client/common.h"
 #include "client/show.h"
-#include "libelmer/base/clock.h"
-#include "libelmer/base/str.h"
+#include "lib/base/clock.h"
+#include "lib/base/str.h"
 
 static const struct command command = {
     "equery",

@@ -9,7 +9,7 @@
 #include "client/common.h"
 #include "client/environment.h"
 #include "client/wait.h"
-#include "libelmer/base/str.h"
+#include "lib/base/str.h"
 
 static const struct command command = {
     "esubmit",

@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #include "client/common.h"
-#include "libelmer/base/clock.h"
+#include "lib/base/clock.h"
 
 enum { ROUND_MS = 30000, PAUSE_MS = 500 };
 

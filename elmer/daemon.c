@@ -19,19 +19,19 @@
 #include <string.h>
 #include <sys/random.h>
 
-#include "elmer/certificates.h"
-#include "elmer/hosts.h"
-#include "elmer/join.h"
-#include "elmer/later.h"
-#include "elmer/launch.h"
+#include "elmer/membership/certificates.h"
+#include "elmer/hosts/hosts.h"
+#include "elmer/membership/join.h"
+#include "elmer/engine/commit.h"
+#include "elmer/launch/launch.h"
 #include "elmer/notify.h"
-#include "elmer/recover.h"
-#include "elmer/renewals.h"
-#include "elmer/requests.h"
-#include "elmer/users.h"
-#include "libelmer/net/tls.h"
-#include "libelmer/base/clock.h"
-#include "libelmer/base/log.h"
+#include "elmer/engine/recover.h"
+#include "elmer/membership/renewals.h"
+#include "elmer/requests/requests.h"
+#include "elmer/requests/users.h"
+#include "lib/net/tls.h"
+#include "lib/base/clock.h"
+#include "lib/base/log.h"
 
 enum { TRIM_MS = 60000, BEAT_MS = 1000 };
 

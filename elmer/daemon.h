@@ -3,19 +3,19 @@
  *
  * hosts.c and launch.c turn what happened into an event or ask for one of the services below, clients.c hands requests
  * up to requests.c; what belongs to two of them meets in daemon.c. */
-#ifndef ELMER_DAEMON_DAEMON_H
-#define ELMER_DAEMON_DAEMON_H
+#ifndef ELMER_DAEMON_H
+#define ELMER_DAEMON_H
 
 #include <uv.h>
 
 #include "elmer/core/core.h"
-#include "elmer/deadline.h"
-#include "elmer/jobs.h"
-#include "elmer/record.h"
+#include "elmer/engine/deadline.h"
+#include "elmer/engine/jobs.h"
+#include "elmer/store/record.h"
 #include "elmer/settings.h"
-#include "elmer/store.h"
-#include "libelmer/base/err.h"
-#include "libelmer/wire/wire.h"
+#include "elmer/store/store.h"
+#include "lib/base/err.h"
+#include "lib/wire/wire.h"
 
 struct daemon {
     uv_loop_t *loop;

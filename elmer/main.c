@@ -7,7 +7,7 @@
 
 #include "config.h"
 #include "elmer/daemon.h"
-#include "libelmer/base/log.h"
+#include "lib/base/log.h"
 
 enum { EXIT_CONFIG = 2 /* also of a store that cannot be used: starting again would not help */ };
 

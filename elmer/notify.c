@@ -6,8 +6,8 @@
 #include <string.h>
 #include <systemd/sd-daemon.h>
 
-#include "elmer/mem.h"
-#include "libelmer/base/clock.h"
+#include "lib/memory/mem.h"
+#include "lib/base/clock.h"
 
 enum { STATUS_MS = 5000 };
 

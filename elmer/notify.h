@@ -1,8 +1,8 @@
 /* notify.h - the adapter of libsystemd: ready, status, watchdog. All of it does nothing outside systemd. */
-#ifndef ELMER_DAEMON_NOTIFY_H
-#define ELMER_DAEMON_NOTIFY_H
+#ifndef ELMER_NOTIFY_H
+#define ELMER_NOTIFY_H
 
-#include "elmer/deadline.h"
+#include "elmer/engine/deadline.h"
 
 struct notify;
 /* status() writes a line about the present state; it is asked now and then. */

@@ -8,10 +8,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "elmer/mem.h"
-#include "libelmer/base/ini.h"
-#include "libelmer/base/str.h"
-#include "libelmer/wire/wire.h"
+#include "lib/memory/mem.h"
+#include "lib/config/ini.h"
+#include "lib/base/str.h"
+#include "lib/wire/wire.h"
 
 #ifndef ELMER_RSD_RUNDIR
 #define ELMER_RSD_RUNDIR "/run/elmer-rsd"

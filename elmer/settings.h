@@ -1,13 +1,13 @@
 /* settings.h - what elmer.conf says, with defaults for everything. */
-#ifndef ELMER_DAEMON_SETTINGS_H
-#define ELMER_DAEMON_SETTINGS_H
+#ifndef ELMER_SETTINGS_H
+#define ELMER_SETTINGS_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "elmer/core/core.h"
-#include "libelmer/base/err.h"
+#include "lib/base/err.h"
 
 struct settings_host {
     char *name;

@@ -18,10 +18,10 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "libelmer/base/clock.h"
-#include "libelmer/base/str.h"
+#include "lib/base/clock.h"
+#include "lib/base/str.h"
 #include "libelmer/client.h"
-#include "libelmer/wire/channel.h"
+#include "lib/wire/channel.h"
 
 enum {
     PATIENCE_MS = 5000,

@@ -1,9 +1,9 @@
 /* client.h - inside the client library: the connection and one request with its answers. */
-#ifndef ELMER_CLIENT_H
-#define ELMER_CLIENT_H
+#ifndef LIBELMER_CLIENT_H
+#define LIBELMER_CLIENT_H
 
 #include "libelmer/elmer.h"
-#include "libelmer/wire/wire.h"
+#include "lib/wire/wire.h"
 
 /* Called for each answer with the request's id that is not an error. Returns 1 if more are to come, 0 after the last,
  * -ENOMEM, -EPROTO. May move the message away (memory = NULL). */

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "libelmer/client.h"
-#include "libelmer/wire/queued_lines.h"
+#include "lib/wire/queued_lines.h"
 
 /* The answers as they came; the strings of the public view stay in them. */
 struct answers {

@@ -3,7 +3,7 @@
 #include "config.h"
 
 #include "libelmer/client.h"
-#include "libelmer/wire/json_out.h"
+#include "lib/wire/json_out.h"
 
 char *elmer_jobs_json(const struct elmer_jobs *jobs)
 {

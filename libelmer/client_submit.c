@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "libelmer/base/str.h"
+#include "lib/base/str.h"
 #include "libelmer/client.h"
 
 enum { NAME_MAX_BYTES = 64, PATH_MAX_BYTES = 4095, ARGS_MAX = 4096, NPROCS_MAX = 1000000 };

@@ -5,8 +5,8 @@
  * because it carries a token. Strings are UTF-8. One struct elmer belongs to one thread at a time. Link with
  * `pkg-config --libs elmer`.
  */
-#ifndef ELMER_H
-#define ELMER_H
+#ifndef LIBELMER_ELMER_H
+#define LIBELMER_ELMER_H
 
 #include <stdbool.h>
 #include <stddef.h>

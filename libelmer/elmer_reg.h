@@ -5,8 +5,8 @@
  * Programs that leave the placing to PVM (PvmTaskDefault) need neither: a job's virtual machine has its hosts only.
  * The functions print nothing and are not meant to be called by several threads at once.
  */
-#ifndef ELMER_REG_H
-#define ELMER_REG_H
+#ifndef LIBELMER_ELMER_REG_H
+#define LIBELMER_ELMER_REG_H
 
 #ifdef __cplusplus
 extern "C" {

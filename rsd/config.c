@@ -6,8 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "libelmer/base/ini.h"
-#include "libelmer/base/str.h"
+#include "lib/config/ini.h"
+#include "lib/base/str.h"
 #include "rsd/config.h"
 
 /* RUNDIR/jobs/JOB.ATTEMPT is PVM_TMP, which may have 92 bytes. */

@@ -19,11 +19,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "libelmer/base/file.h"
-#include "libelmer/base/log.h"
-#include "libelmer/base/str.h"
-#include "libelmer/net/address.h"
-#include "libelmer/pki/token.h"
+#include "lib/base/file.h"
+#include "lib/base/log.h"
+#include "lib/base/str.h"
+#include "lib/net/address.h"
+#include "lib/pki/token.h"
 #include "rsd/config.h"
 #include "rsd/join.h"
 #include "rsd/net/enroll.h"

@@ -4,7 +4,7 @@
 
 #include <stdbool.h>
 
-#include "libelmer/base/err.h"
+#include "lib/base/err.h"
 
 struct rsd_join {
     const char *config; /* rsd.conf */

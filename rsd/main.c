@@ -20,7 +20,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "libelmer/base/log.h"
+#include "lib/base/log.h"
 #include "rsd/config.h"
 #include "rsd/join.h"
 #include "rsd/net/net.h"

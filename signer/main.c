@@ -13,9 +13,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "libelmer/base/clock.h"
-#include "libelmer/base/log.h"
-#include "libelmer/wire/channel.h"
+#include "lib/base/clock.h"
+#include "lib/base/log.h"
+#include "lib/wire/channel.h"
 #include "signer/sign.h"
 
 enum { EXIT_CONFIG = 2, DEADLINE_MS = 10000, OUT_MAX = 64 * 1024 };

@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "libelmer/base/log.h"
-#include "libelmer/base/str.h"
-#include "libelmer/pki/x509.h"
+#include "lib/base/log.h"
+#include "lib/base/str.h"
+#include "lib/pki/x509.h"
 
 static int ask_ca(struct ca *ca, const struct wire_message *request, int64_t now_ms, struct sign_answer *answer)
 {

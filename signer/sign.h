@@ -4,8 +4,8 @@
 
 #include <stdint.h>
 
-#include "libelmer/pki/ca.h"
-#include "libelmer/wire/wire.h"
+#include "lib/pki/ca.h"
+#include "lib/wire/wire.h"
 
 struct sign_answer {
     struct wire_message message; /* issued, or error; its texts are the members below */

@@ -8,8 +8,8 @@
  * Rules of the cluster: doc/02-scheduling; source: S. Turner, dissertation, Michigan State University 1995, chapter 6.
  * The words job, processor, host, cluster, level, degree of multiprogramming, allocation are used as there.
  */
-#ifndef ELMER_CORE_H
-#define ELMER_CORE_H
+#ifndef ELMER_CORE_CORE_H
+#define ELMER_CORE_CORE_H
 
 #include <stdbool.h>
 #include <stddef.h>

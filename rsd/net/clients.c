@@ -19,11 +19,11 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "libelmer/base/bucket.h"
-#include "libelmer/base/clock.h"
-#include "libelmer/base/log.h"
-#include "libelmer/base/str.h"
-#include "libelmer/net/link.h"
+#include "lib/quota/bucket.h"
+#include "lib/base/clock.h"
+#include "lib/base/log.h"
+#include "lib/base/str.h"
+#include "lib/net/link.h"
 #include "rsd/net/clients.h"
 
 enum {

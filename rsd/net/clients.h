@@ -4,8 +4,8 @@
 
 #include <uv.h>
 
-#include "libelmer/base/err.h"
-#include "libelmer/wire/wire.h"
+#include "lib/base/err.h"
+#include "lib/wire/wire.h"
 
 struct clients_callbacks {
     /* Send to elmer: 0, -ENOTCONN: no link now, other: this message cannot be sent. */

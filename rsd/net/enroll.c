@@ -12,13 +12,13 @@
 #include <unistd.h>
 #include <uv.h>
 
-#include "libelmer/base/clock.h"
-#include "libelmer/base/file.h"
-#include "libelmer/base/str.h"
-#include "libelmer/net/link.h"
-#include "libelmer/net/tls.h"
-#include "libelmer/pki/pair.h"
-#include "libelmer/pki/x509.h"
+#include "lib/base/clock.h"
+#include "lib/base/file.h"
+#include "lib/base/str.h"
+#include "lib/net/link.h"
+#include "lib/net/tls.h"
+#include "lib/pki/pair.h"
+#include "lib/pki/x509.h"
 #include "rsd/net/enroll.h"
 
 enum { DIAL_MS = 10000, ANSWER_MS = 30000, OUT_MAX = 64 * 1024, JOIN_ID = 1 };

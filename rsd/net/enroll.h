@@ -2,8 +2,8 @@
 #ifndef RSD_NET_ENROLL_H
 #define RSD_NET_ENROLL_H
 
-#include "libelmer/base/err.h"
-#include "libelmer/pki/token.h"
+#include "lib/base/err.h"
+#include "lib/pki/token.h"
 
 /* Make a key, ask elmer (HOST:PORT) for a certificate of this name, and write ca.crt, host.crt and host.key into the
  * directory pki, which is made if it is not there and must belong to us. Blocks, with deadlines. 0, or negative with

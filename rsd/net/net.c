@@ -19,10 +19,10 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "libelmer/base/log.h"
-#include "libelmer/base/str.h"
-#include "libelmer/net/link.h"
-#include "libelmer/pki/renewal.h"
+#include "lib/base/log.h"
+#include "lib/base/str.h"
+#include "lib/net/link.h"
+#include "lib/pki/renewal.h"
 #include "rsd/net/clients.h"
 #include "rsd/net/facts.h"
 #include "rsd/net/net.h"

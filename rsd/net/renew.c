@@ -12,9 +12,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "libelmer/base/log.h"
-#include "libelmer/base/str.h"
-#include "libelmer/pki/renewal.h"
+#include "lib/base/log.h"
+#include "lib/base/str.h"
+#include "lib/pki/renewal.h"
 #include "rsd/net/renew.h"
 
 enum { RENEW_ID = 2 };

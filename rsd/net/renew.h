@@ -4,7 +4,7 @@
 
 #include <uv.h>
 
-#include "libelmer/wire/wire.h"
+#include "lib/wire/wire.h"
 
 struct renewal;
 

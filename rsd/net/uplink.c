@@ -21,11 +21,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "libelmer/base/clock.h"
-#include "libelmer/base/log.h"
-#include "libelmer/base/str.h"
-#include "libelmer/net/link.h"
-#include "libelmer/net/tls.h"
+#include "lib/base/clock.h"
+#include "lib/base/log.h"
+#include "lib/base/str.h"
+#include "lib/net/link.h"
+#include "lib/net/tls.h"
 #include "rsd/net/uplink.h"
 
 enum {

@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <uv.h>
 
-#include "libelmer/wire/wire.h"
+#include "lib/wire/wire.h"
 
 enum uplink_state { UPLINK_OFFLINE, UPLINK_DIALING, UPLINK_GREETING, UPLINK_READY, UPLINK_CLOSING, UPLINK_STATE_COUNT };
 

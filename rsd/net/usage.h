@@ -6,8 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "libelmer/base/clock.h"
-#include "libelmer/base/err.h"
+#include "lib/base/clock.h"
+#include "lib/base/err.h"
 
 struct usage_job;
 struct usage_ticks {

@@ -34,9 +34,9 @@
 #include <sys/time.h>
 #include <unistd.h>
 
-#include "libelmer/base/clock.h"
-#include "libelmer/base/err.h"
-#include "libelmer/base/str.h"
+#include "lib/base/clock.h"
+#include "lib/base/err.h"
+#include "lib/base/str.h"
 #include "rsd/pvm/control.h"
 #include "rsd/pvm/machine.h"
 #include "rsd/pvm/output.h"

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "libelmer/base/clock.h"
-#include "libelmer/wire/wire.h"
+#include "lib/base/clock.h"
+#include "lib/wire/wire.h"
 
 enum { OUT_MAX_BYTES = 16 << 20, SEND_MS = 5000 };
 

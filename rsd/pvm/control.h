@@ -1,4 +1,4 @@
-/* control.h - the agent's side of its link to the job's supervisor (messages agent_* of libelmer/wire/messages.def). */
+/* control.h - the agent's side of its link to the job's supervisor (messages agent_* of lib/wire/messages.def). */
 #ifndef RSD_PVM_CONTROL_H
 #define RSD_PVM_CONTROL_H
 
@@ -6,8 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "libelmer/base/err.h"
-#include "libelmer/wire/channel.h"
+#include "lib/base/err.h"
+#include "lib/wire/channel.h"
 
 struct control {
     struct channel channel;

@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "libelmer/base/err.h"
+#include "lib/base/err.h"
 
 enum { MACHINE_HOSTS_MAX = 4094, MACHINE_ANSWER_MAX = 1024 };
 

@@ -14,7 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "libelmer/base/str.h"
+#include "lib/base/str.h"
 #include "rsd/pvm/agent.h"
 #include "rsd/pvm/machine.h"
 

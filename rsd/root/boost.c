@@ -18,7 +18,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "libelmer/base/clock.h"
+#include "lib/base/clock.h"
 #include "rsd/root/boost.h"
 #include "rsd/root/budget.h"
 #include "rsd/root/internal.h"

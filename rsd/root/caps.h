@@ -2,7 +2,7 @@
 #ifndef RSD_CAPS_H
 #define RSD_CAPS_H
 
-#include "libelmer/base/err.h"
+#include "lib/base/err.h"
 
 enum caps_of { CAPS_ROOT_HALF, CAPS_SUPERVISOR, CAPS_NOTHING, CAPS_OF_COUNT };
 /* What the root half takes up for one errand only. */

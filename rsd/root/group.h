@@ -8,7 +8,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "libelmer/base/err.h"
+#include "lib/base/err.h"
 
 /* Where groups can be made, from PROC/self/mountinfo and PROC/self/cgroup: the mount of cgroup2 joined with group (as
  * in a `0::` line or a unit's ControlGroup; NULL: the own one). */

@@ -8,7 +8,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "libelmer/wire/channel.h"
+#include "lib/wire/channel.h"
 #include "rsd/config.h"
 #include "rsd/root/controllers.h"
 #include "rsd/root/boost.h"

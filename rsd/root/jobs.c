@@ -9,8 +9,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "libelmer/base/clock.h"
-#include "libelmer/base/str.h"
+#include "lib/base/clock.h"
+#include "lib/base/str.h"
 #include "rsd/root/internal.h"
 
 static const char *const state_names[JOB_STATE_COUNT] = {"opening", "open",    "terminating",

@@ -17,9 +17,9 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "libelmer/base/clock.h"
-#include "libelmer/base/log.h"
-#include "libelmer/base/str.h"
+#include "lib/base/clock.h"
+#include "lib/base/log.h"
+#include "lib/base/str.h"
 #include "rsd/root/internal.h"
 
 enum { LEASE_GRACE_MS = 1000, LEASE_SPARE_MS = 500 };

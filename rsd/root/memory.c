@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "libelmer/base/log.h"
+#include "lib/base/log.h"
 #include "rsd/root/memory.h"
 
 enum { ORDER_SIZE = 1 << 20 };

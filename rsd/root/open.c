@@ -6,8 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "libelmer/base/clock.h"
-#include "libelmer/base/log.h"
+#include "lib/base/clock.h"
+#include "lib/base/log.h"
 #include "rsd/root/caps.h"
 #include "rsd/root/internal.h"
 #include "rsd/root/scope.h"

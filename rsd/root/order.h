@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "libelmer/wire/wire.h"
+#include "lib/wire/wire.h"
 
 enum order_mode { ORDER_MODE_RT, ORDER_MODE_IDLE, ORDER_MODE_NONE, ORDER_MODE_COUNT };
 

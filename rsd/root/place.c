@@ -8,7 +8,7 @@
 #include <systemd/sd-daemon.h>
 #include <unistd.h>
 
-#include "libelmer/base/log.h"
+#include "lib/base/log.h"
 #include "rsd/root/controllers.h"
 #include "rsd/root/internal.h"
 #include "rsd/root/probe.h"

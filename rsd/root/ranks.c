@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "libelmer/base/clock.h"
-#include "libelmer/base/log.h"
+#include "lib/base/clock.h"
+#include "lib/base/log.h"
 #include "rsd/root/cpus.h"
 #include "rsd/root/internal.h"
 #include "rsd/root/sessions.h"

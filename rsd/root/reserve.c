@@ -27,7 +27,7 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-#include "libelmer/base/log.h"
+#include "lib/base/log.h"
 #include "rsd/root/reserve.h"
 
 enum { PATH_SIZE = 4096, FAIR_SERVER_MAJOR = 6, FAIR_SERVER_MINOR = 12 };

@@ -23,7 +23,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "libelmer/base/log.h"
+#include "lib/base/log.h"
 #include "rsd/root/internal.h"
 
 enum { SPARE_EXITS = 16 };

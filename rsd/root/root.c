@@ -25,8 +25,8 @@
 #include <systemd/sd-daemon.h>
 #include <unistd.h>
 
-#include "libelmer/base/clock.h"
-#include "libelmer/base/log.h"
+#include "lib/base/clock.h"
+#include "lib/base/log.h"
 #include "rsd/root/caps.h"
 #include "rsd/root/internal.h"
 #include "rsd/root/memory.h"

@@ -32,8 +32,8 @@
 #include <systemd/sd-daemon.h>
 #include <unistd.h>
 
-#include "libelmer/base/clock.h"
-#include "libelmer/base/log.h"
+#include "lib/base/clock.h"
+#include "lib/base/log.h"
 #include "rsd/root/controllers.h"
 #include "rsd/root/group.h"
 #include "rsd/root/sched.h"

@@ -24,9 +24,9 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "libelmer/base/clock.h"
-#include "libelmer/base/log.h"
-#include "libelmer/base/str.h"
+#include "lib/base/clock.h"
+#include "lib/base/log.h"
+#include "lib/base/str.h"
 #include "rsd/root/cpus.h"
 #include "rsd/root/internal.h"
 #include "rsd/root/root.h"

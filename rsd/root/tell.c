@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "libelmer/base/log.h"
+#include "lib/base/log.h"
 #include "rsd/root/controllers.h"
 #include "rsd/root/cpus.h"
 #include "rsd/root/internal.h"

@@ -4,7 +4,7 @@
 
 #include <sys/types.h>
 
-#include "libelmer/base/err.h"
+#include "lib/base/err.h"
 
 /* Make it for the user below a directory that only root may write. -EEXIST: it is there. */
 int tmpdir_make(const char *path, uid_t uid, gid_t gid, struct err *err);

@@ -1,7 +1,7 @@
 /* verbs.c - what the network half may ask for: one table, at the end.
  *
  * The network half may have been taken over, so everything in a message is judged here as if a stranger had sent it.
- * The decoder has held it to its types and limits (libelmer/wire/messages.def: numbers, lengths, UTF-8 without NUL) and
+ * The decoder has held it to its types and limits (lib/wire/messages.def: numbers, lengths, UTF-8 without NUL) and
  * takes only messages that elmer may send. Then, by the table: is the job that it names in a state in which the verb
  * acts, are its arguments good. A verb that is refused says why, where it has an answer for that; else it does nothing.
  * A job is only what this half has opened or adopted; no message names a group, a pid, a socket or a directory of ours.
@@ -14,8 +14,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "libelmer/base/clock.h"
-#include "libelmer/base/log.h"
+#include "lib/base/clock.h"
+#include "lib/base/log.h"
 #include "rsd/root/cpus.h"
 #include "rsd/root/internal.h"
 #include "rsd/root/memory.h"

@@ -19,8 +19,8 @@
 #include <errno.h>
 #include <string.h>
 
-#include "libelmer/base/clock.h"
-#include "libelmer/base/log.h"
+#include "lib/base/clock.h"
+#include "lib/base/log.h"
 #include "rsd/root/internal.h"
 
 enum {

@@ -5,8 +5,8 @@
 #include <errno.h>
 #include <string.h>
 
-#include "libelmer/base/clock.h"
-#include "libelmer/base/log.h"
+#include "lib/base/clock.h"
+#include "lib/base/log.h"
 #include "rsd/sup/sup.h"
 
 static void tell_ready(struct sup *sup)

@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "libelmer/base/str.h"
+#include "lib/base/str.h"
 #include "rsd/sup/environment.h"
 
 enum { EXPORT_BYTES = 1024 };

@@ -4,7 +4,7 @@
 
 #include <stdbool.h>
 
-#include "libelmer/wire/wire.h"
+#include "lib/wire/wire.h"
 #include "rsd/sup/sup.h"
 
 /* Of a variable, NULL if it is not there. */

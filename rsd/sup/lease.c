@@ -13,9 +13,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "libelmer/base/clock.h"
-#include "libelmer/base/log.h"
-#include "libelmer/base/str.h"
+#include "lib/base/clock.h"
+#include "lib/base/log.h"
+#include "lib/base/str.h"
 #include "rsd/root/group.h"
 #include "rsd/root/sched.h"
 #include "rsd/sup/sup.h"

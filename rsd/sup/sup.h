@@ -8,7 +8,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "libelmer/wire/channel.h"
+#include "lib/wire/channel.h"
 #include "rsd/root/limits.h"
 #include "rsd/root/order.h"
 #include "rsd/sup/pace.h"

@@ -1,7 +1,7 @@
 #!/bin/bash
 # mutants.sh - break elmer's promises on purpose, one at a time, and see that sweep notices, or for rsd's the stories of
 # outside about results. Run in the build directory. Each tests/faults/mutants/NN-name.sed begins with
-# "# FILE: what it breaks" and changes exactly one place of that file (of elmer, or with its folder). The last one is no
+# "# FILE: what it breaks" and changes exactly one place of that file (with its folder). The last one is no
 # mutant: the shim lets no fsync work.
 set -u
 src=${srcdir:-.}
@@ -13,7 +13,7 @@ libs=$(pkg-config --cflags --libs libuv inih jansson sqlite3 openssl libsystemd)
 
 build() { # DAEMON FILE.c
     local parts=("$src/elmer/main.c" "$2" elmer/.libs/libelmerd.a elmer/core/libcore.a)
-    [ "$1" = elmer ] || parts=("$src"/rsd/{main,join,join_conf}.c "$2" rsd/.libs/lib{rsdroot,nethalf,host}.a libelmer/.libs/lib{net,pki,wire,base}.a)
+    [ "$1" = elmer ] || parts=("$src"/rsd/{main,join,join_conf}.c "$2" rsd/.libs/lib{rsdroot,nethalf,host}.a lib/.libs/lib{net,pki,config,quota,wire,base}.a)
     # shellcheck disable=SC2086 # many words
     ${CC:-cc} -std=gnu11 -O1 -w -D_GNU_SOURCE -I. -I"$src" -o "$work/$1" "${parts[@]}" -DELMER_SYSCONFDIR='"/etc/elmer"' \
         -DELMER_STATEDIR='"/var/lib/elmer"' -DELMER_RUNDIR='"/run/elmer"' $libs -lpthread -lm
@@ -42,7 +42,7 @@ for m in "${mutants[@]}"; do
     name=$(basename "$m" .sed)
     file=$(sed -n '1s/^# \([a-z_/]*\)\.c: .*/\1/p' "$m")
     what=$(sed -n '1s/^# //p' "$m")
-    case $file in */*) daemon=rsd from=$file.c ;; *) daemon=elmer from=elmer/$file.c ;; esac
+    daemon=${file%%/*} from=$file.c
     file=$(basename "$file")
     rm -f "$work/rsd" "$work/elmer"
     sed -f "$m" "$src/$from" >"$work/$file.c"

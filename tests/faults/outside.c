@@ -21,7 +21,7 @@
 #include <unistd.h>
 
 #include "libelmer/elmer.h"
-#include "libelmer/wire/channel.h"
+#include "lib/wire/channel.h"
 #include "tests/faults/outside.h"
 
 enum { WORLD_SECONDS = 90, QUIET_LOOKS = 100 /* in a row, 2 ms apart */ };

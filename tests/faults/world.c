@@ -26,7 +26,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "libelmer/base/clock.h"
+#include "lib/base/clock.h"
 #include "libelmer/elmer.h"
 #include "rsd/root/group.h"
 #include "tests/faults/world_internal.h"

@@ -10,7 +10,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "libelmer/base/err.h"
+#include "lib/base/err.h"
 #include "tests/faults/control.h"
 
 #define WORLD         "/mnt"

@@ -7,9 +7,9 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "libelmer/base/clock.h"
-#include "libelmer/base/file.h"
-#include "libelmer/pki/x509.h"
+#include "lib/base/clock.h"
+#include "lib/base/file.h"
+#include "lib/pki/x509.h"
 #include "tests/fuzz/fuzz.h"
 
 static const char *const files[] = {"ca.crt", "host.crt", "host.key"};

@@ -3,7 +3,7 @@
 #ifndef ELMER_TESTS_FUZZ_CLUSTER_H
 #define ELMER_TESTS_FUZZ_CLUSTER_H
 
-#include "libelmer/net/tls.h"
+#include "lib/net/tls.h"
 
 struct cluster {
     struct tls_context *server, *client, *joiner; /* ws1 is elmer's host, ws2 another */

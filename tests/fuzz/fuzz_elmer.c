@@ -13,10 +13,10 @@
 #include "elmer/core/core.h"
 #include "elmer/daemon.h"
 #include "elmer/notify.h"
-#include "elmer/renewals.h"
-#include "elmer/signer.h"
-#include "elmer/users.h"
-#include "libelmer/base/clock.h"
+#include "elmer/membership/renewals.h"
+#include "elmer/membership/signer.h"
+#include "elmer/requests/users.h"
+#include "lib/base/clock.h"
 #include "tests/fuzz/links.h"
 
 enum { MAX_EVENTS = 200, QUESTIONS = 32, READS = 32, HOSTS = 3 };

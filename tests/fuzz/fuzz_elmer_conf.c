@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "elmer/settings.h"
-#include "libelmer/base/str.h"
+#include "lib/base/str.h"
 #include "tests/fuzz/files.h"
 #include "tests/fuzz/fuzz.h"
 

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "libelmer/wire/channel.h"
+#include "lib/wire/channel.h"
 #include "tests/fuzz/fuzz.h"
 
 enum { MAX_FRAME = 300, PIECES = 8, ROOM_LEFT = 4096 };

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "client/common.h"
-#include "libelmer/base/str.h"
+#include "lib/base/str.h"
 #include "libelmer/elmer.h"
 #include "libelmer/elmer_reg.h"
 #include "tests/fuzz/fuzz.h"

@@ -12,8 +12,8 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "libelmer/net/link.h"
-#include "libelmer/wire/channel.h"
+#include "lib/net/link.h"
+#include "lib/wire/channel.h"
 #include "tests/fuzz/cluster.h"
 #include "tests/fuzz/fuzz.h"
 

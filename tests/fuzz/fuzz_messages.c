@@ -7,11 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "libelmer/base/str.h"
-#include "libelmer/wire/json_out.h"
-#include "libelmer/wire/queued_lines.h"
+#include "lib/base/str.h"
+#include "lib/wire/json_out.h"
+#include "lib/wire/queued_lines.h"
 #include "tests/fuzz/fuzz.h"
-#include "tests/unit/reference_decode.h"
+#include "tests/unit/lib/wire/reference_decode.h"
 
 static void check_refusal(const struct wire_message *message, int code, const struct err *err)
 {

@@ -12,7 +12,7 @@
 #include <string.h>
 #include <sys/resource.h>
 
-#include "libelmer/base/clock.h"
+#include "lib/base/clock.h"
 #include "rsd/net/net.h"
 #include "tests/fuzz/links.h"
 

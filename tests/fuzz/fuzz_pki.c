@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "libelmer/base/str.h"
-#include "libelmer/pki/x509.h"
+#include "lib/base/str.h"
+#include "lib/pki/x509.h"
 #include "tests/fuzz/pem.h"
 
 enum { BEGIN_S = 1700000000, END_S = BEGIN_S + 86400 };

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "libelmer/base/clock.h"
+#include "lib/base/clock.h"
 #include "rsd/net/usage.h"
 #include "rsd/root/group.h"
 #include "tests/fuzz/files.h"

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "libelmer/base/str.h"
+#include "lib/base/str.h"
 #include "rsd/config.h"
 #include "tests/fuzz/files.h"
 #include "tests/fuzz/fuzz.h"

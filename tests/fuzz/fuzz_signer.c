@@ -8,10 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "libelmer/base/str.h"
-#include "libelmer/pki/token.h"
-#include "libelmer/pki/tokens.h"
-#include "libelmer/pki/x509.h"
+#include "lib/base/str.h"
+#include "lib/pki/token.h"
+#include "lib/pki/tokens.h"
+#include "lib/pki/x509.h"
 #include "signer/sign.h"
 #include "tests/fuzz/pem.h"
 

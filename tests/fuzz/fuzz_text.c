@@ -8,10 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "libelmer/base/clock.h"
-#include "libelmer/base/ini.h"
-#include "libelmer/base/str.h"
-#include "libelmer/net/address.h"
+#include "lib/base/clock.h"
+#include "lib/config/ini.h"
+#include "lib/base/str.h"
+#include "lib/net/address.h"
 #include "rsd/root/internal.h"
 #include "tests/fuzz/fuzz.h"
 

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "libelmer/pki/token.h"
+#include "lib/pki/token.h"
 #include "tests/fuzz/fuzz.h"
 
 static void check_refusal(int code, const struct err *err)

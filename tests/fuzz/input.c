@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "libelmer/wire/table.h"
+#include "lib/wire/table.h"
 #include "tests/fuzz/fuzz.h"
 
 enum { LIST_ITEMS = 5, LONG_LIST = 70, RAW_TEXT = 40, LONG_TEXT = 300, LONGEST_TEXT = 5000 };

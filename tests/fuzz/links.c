@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "libelmer/net/tls.h"
+#include "lib/net/tls.h"
 
 enum { LISTENERS = 4 };
 

@@ -5,7 +5,7 @@
 
 #include <sys/types.h>
 
-#include "libelmer/net/link.h"
+#include "lib/net/link.h"
 #include "tests/fuzz/fuzz.h"
 
 enum { LINKS = 16 };

@@ -1,11 +1,11 @@
-/* quiet.c - in place of libelmer/base/log.c: every line is made, checked and thrown away. */
+/* quiet.c - in place of lib/base/log.c: every line is made, checked and thrown away. */
 #include "config.h"
 
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "libelmer/base/log.h"
+#include "lib/base/log.h"
 #include "tests/fuzz/fuzz.h"
 
 void log_open(const char *program, enum log_level max)

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "libelmer/wire/table.h"
+#include "lib/wire/table.h"
 #include "tests/fuzz/fuzz.h"
 
 static bool is_list(const struct wire_field *field)

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "libelmer/wire/table.h"
+#include "lib/wire/table.h"
 #include "tests/fuzz/fuzz.h"
 
 enum { SEEDS = 3, BYTES = 400 };

@@ -15,8 +15,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "libelmer/base/clock.h"
-#include "libelmer/wire/channel.h"
+#include "lib/base/clock.h"
+#include "lib/wire/channel.h"
 #include "rsd/root/reaper.h"
 
 enum { FIRST_PID = 1000 };

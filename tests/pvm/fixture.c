@@ -24,7 +24,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-#include "libelmer/base/clock.h"
+#include "lib/base/clock.h"
 
 static bool have_network;
 

@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <sys/types.h>
 
-#include "libelmer/wire/channel.h"
+#include "lib/wire/channel.h"
 
 enum { FIXTURE_HOSTS = 3, FIXTURE_WAIT_MS = 20000 };
 

@@ -16,7 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "libelmer/base/clock.h"
+#include "lib/base/clock.h"
 #include "tests/pvm/fixture.h"
 
 #define ARGV(...) ((const char *const[]){"chatter", __VA_ARGS__, NULL})

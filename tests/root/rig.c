@@ -22,8 +22,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "libelmer/base/clock.h"
-#include "libelmer/base/log.h"
+#include "lib/base/clock.h"
+#include "lib/base/log.h"
 #include "rsd/root/cpus.h"
 #include "rsd/root/group.h"
 #include "rsd/root/root.h"

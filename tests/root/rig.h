@@ -8,7 +8,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "libelmer/wire/channel.h"
+#include "lib/wire/channel.h"
 
 struct rig {
     char dir[64]; /* temporary: run/ work/ helper */

@@ -14,7 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "libelmer/base/clock.h"
+#include "lib/base/clock.h"
 #include "tests/root/rig.h"
 
 enum { LEASE_MS = 3000, LATE_MS = 1000 /* of a busy machine; elmer's margin is more */ };

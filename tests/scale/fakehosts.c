@@ -18,9 +18,9 @@
 #include <time.h>
 #include <uv.h>
 
-#include "libelmer/net/link.h"
-#include "libelmer/net/tls.h"
-#include "libelmer/pki/x509.h"
+#include "lib/net/link.h"
+#include "lib/net/tls.h"
+#include "lib/pki/x509.h"
 
 enum { IN_FLIGHT = 16, HOSTS_MAX = 20000, TEXT_MAX = 4096, TICK_MS = 50, ANSWER_MS = 60000 };
 

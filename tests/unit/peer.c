@@ -11,7 +11,7 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 
-#include "libelmer/base/clock.h"
+#include "lib/base/clock.h"
 #include "tests/unit/peer.h"
 
 int64_t peer_soon(void)

@@ -1,11 +1,11 @@
 /* peer.h - tests play the other end of a connection: sockets and messages with a deadline; what does not come fails the
  * test. */
-#ifndef TESTS_PEER_H
-#define TESTS_PEER_H
+#ifndef TESTS_UNIT_PEER_H
+#define TESTS_UNIT_PEER_H
 
 #include <stdint.h>
 
-#include "libelmer/wire/channel.h"
+#include "lib/wire/channel.h"
 
 enum { PEER_DEADLINE_MS = 10000 };
 

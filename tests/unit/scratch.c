@@ -1,6 +1,6 @@
 #include "config.h"
 
-#include "scratch.h"
+#include "tests/unit/scratch.h"
 
 #include <ftw.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* scratch.h - directories of a test, which are gone when its program ends, also after a failure. */
-#ifndef TESTS_SCRATCH_H
-#define TESTS_SCRATCH_H
+#ifndef TESTS_UNIT_SCRATCH_H
+#define TESTS_UNIT_SCRATCH_H
 
 /* As mkdtemp(3): dir ends with XXXXXX. NULL: errno. At most 64 in a program, then they are left to the test. */
 char *scratch_dir(char *dir);

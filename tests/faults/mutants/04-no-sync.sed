@@ -1,2 +1,2 @@
-# store_sql.c: the store is not synchronised
+# elmer/store/sql.c: the store is not synchronised
 s/PRAGMA synchronous = FULL/PRAGMA synchronous = OFF/

@@ -1,2 +1,2 @@
-# store_sql.c: commits are not synchronised, only checkpoints
+# elmer/store/sql.c: commits are not synchronised, only checkpoints
 s/PRAGMA synchronous = FULL/PRAGMA synchronous = NORMAL/

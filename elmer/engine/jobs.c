@@ -1,0 +1,249 @@
+#include "config.h"
+
+#include "elmer/engine/jobs.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include "elmer/store/boot.h"
+#include "lib/base/clock.h"
+#include "lib/base/log.h"
+
+void jobs_init(struct jobs *jobs)
+{
+    *jobs = (struct jobs){0};
+    jobs->last_ended = &jobs->ended;
+    if (getrandom(&jobs->salt, sizeof(jobs->salt), GRND_NONBLOCK) != sizeof(jobs->salt))
+        jobs->salt = (uint64_t)(uintptr_t)jobs;
+}
+
+static void job_free(struct job *job)
+{
+    wire_message_fini(&job->submission);
+    free(job->user);
+    free(job->usage);
+    free(job);
+}
+
+void jobs_fini(struct jobs *jobs)
+{
+    size_t cursor = 0;
+    for (struct job *job; (job = map_next(&jobs->by_id, &cursor));)
+        job_free(job);
+    map_fini(&jobs->by_id);
+    map_fini(&jobs->by_token);
+    cursor = 0;
+    for (void *bytes; (bytes = map_next(&jobs->bytes, &cursor));)
+        free(bytes);
+    map_fini(&jobs->bytes);
+}
+
+static uint64_t hash(const struct jobs *jobs, uint32_t uid, const char *token)
+{
+    uint64_t h = jobs->salt ^ (uid * 0x9e3779b97f4a7c15u);
+    for (; *token; token++) {
+        h = (h ^ (unsigned char)*token) * 0x100000001b3u;
+        h ^= h >> 29;
+    }
+    return h;
+}
+
+struct job *jobs_find(const struct jobs *jobs, uint64_t id)
+{
+    return map_get(&jobs->by_id, id);
+}
+
+struct job *jobs_by_token(const struct jobs *jobs, uint32_t uid, const char *token)
+{
+    struct job *job = map_get(&jobs->by_token, hash(jobs, uid, token));
+    while (job && (job->uid != uid || job->refused || strcmp(job_submit(job)->token, token)))
+        job = job->same_token;
+    return job;
+}
+
+static size_t *bytes_of(struct jobs *jobs, uint32_t uid)
+{
+    size_t *bytes = map_get(&jobs->bytes, uid);
+    if (!bytes) {
+        bytes = mem_zalloc(sizeof(*bytes));
+        map_put(&jobs->bytes, uid, bytes);
+    }
+    return bytes;
+}
+
+size_t jobs_bytes(const struct jobs *jobs, uint32_t uid)
+{
+    const size_t *bytes = map_get(&jobs->bytes, uid);
+    return bytes ? *bytes : 0;
+}
+
+static void uncount(struct jobs *jobs, struct job *job)
+{
+    *bytes_of(jobs, job->uid) -= job->bytes;
+    job->bytes = 0;
+}
+
+struct job *jobs_add(struct jobs *jobs, uint64_t id, uint32_t uid, const char *user, struct wire_message *submission)
+{
+    struct job *job = mem_zalloc(sizeof(*job));
+    *job = (struct job){.id = id,
+                        .uid = uid,
+                        .user = mem_strdup(user),
+                        .submission = *submission,
+                        .submitted_ms = -1,
+                        .started_ms = -1,
+                        .ended_ms = -1};
+    submission->memory = NULL;
+    job->bytes = job->submission.bytes;
+    *bytes_of(jobs, uid) += job->bytes;
+    assert(!map_get(&jobs->by_id, id));
+    map_put(&jobs->by_id, id, job);
+    uint64_t key = hash(jobs, uid, job_submit(job)->token);
+    job->same_token = map_get(&jobs->by_token, key);
+    map_put(&jobs->by_token, key, job);
+    return job;
+}
+
+void jobs_remove(struct jobs *jobs, struct job *job)
+{
+    uncount(jobs, job);
+    uint64_t key = hash(jobs, job->uid, job_submit(job)->token);
+    struct job *first = map_get(&jobs->by_token, key);
+    map_remove(&jobs->by_id, job->id);
+    if (first == job && job->same_token)
+        map_put(&jobs->by_token, key, job->same_token);
+    else if (first == job)
+        map_remove(&jobs->by_token, key);
+    else
+        for (; first; first = first->same_token)
+            if (first->same_token == job)
+                first->same_token = job->same_token;
+    job_free(job);
+}
+
+void jobs_note_ended(struct jobs *jobs, struct job *job)
+{
+    uncount(jobs, job);
+    *jobs->last_ended = job;
+    jobs->last_ended = &job->next_ended;
+    jobs->nended++;
+}
+
+struct job *jobs_oldest(const struct jobs *jobs, size_t kept)
+{
+    return jobs->nended > kept ? jobs->ended : NULL;
+}
+
+void jobs_drop(struct jobs *jobs, struct job *job)
+{
+    assert(job == jobs->ended);
+    jobs->ended = job->next_ended;
+    if (!jobs->ended)
+        jobs->last_ended = &jobs->ended;
+    jobs->nended--;
+    jobs_remove(jobs, job);
+}
+
+void job_set_usage(struct job *job, const char *host, uint32_t attempt, double cpu_seconds, int64_t memory_peak_bytes)
+{
+    struct record_usage usage = {host, attempt, cpu_seconds, memory_peak_bytes};
+    for (size_t i = 0; i < job->nusage; i++)
+        if (job->usage[i].attempt == attempt && !strcmp(job->usage[i].host, host)) {
+            job->usage[i] = usage;
+            return;
+        }
+    job->usage = mem_grow(job->usage, &job->usage_capacity, job->nusage + 1, sizeof(*job->usage));
+    job->usage[job->nusage++] = usage;
+}
+
+void job_name_lost(struct core *core, const struct core_job *state, struct arena *memory, struct record *record)
+{
+    const char **lost = arena_array(memory, (size_t)state->nlost, sizeof(*lost));
+    for (int i = 0; i < state->nlost; i++)
+        lost[i] = state->lost[i] < 0 ? RECORD_UNKNOWN_HOST : core_host(core, state->lost[i])->name;
+    record->lost = lost;
+    record->nlost = (uint32_t)state->nlost;
+}
+
+static void copy_cluster(struct core *core, struct record *record, const struct core_job *state)
+{
+    if (state->processors) {
+        struct record_processor *processors = arena_array(&record->memory, state->nprocs, sizeof(*processors));
+        for (uint32_t i = 0; i < state->nprocs; i++)
+            processors[i] =
+                (struct record_processor){core_host(core, state->processors[i].host)->name, state->processors[i].cpu};
+        record->processors = processors;
+        record->nprocessors = state->nprocs;
+    }
+    if (state->nhosts && state->hosts) {
+        const char **hosts = arena_array(&record->memory, (size_t)state->nhosts, sizeof(*hosts));
+        for (int i = 0; i < state->nhosts; i++)
+            hosts[i] = core_host(core, state->hosts[i])->name;
+        record->hosts = hosts;
+        record->nhosts = (uint32_t)state->nhosts;
+    }
+    if (state->exited) {
+        record->exited_size = ((size_t)(state->each ? state->nprocs : 1) + 7) / 8;
+        record->exited = memcpy(arena_alloc(&record->memory, record->exited_size), state->exited, record->exited_size);
+    }
+}
+
+void job_glance(struct core *core, struct job *job, const struct core_job *state, struct record *r)
+{
+    *r = (struct record){.id = job->id,
+                         .uid = job->uid,
+                         .user = job->user,
+                         .token = job_submit(job)->token,
+                         .submitted_ms = job->submitted_ms,
+                         .started_ms = job->started_ms,
+                         .ended_ms = job->ended_ms,
+                         .submit = job_submit(job),
+                         .state = state->state,
+                         .reason = state->reason,
+                         .text = state->text ? state->text : "",
+                         .attempt = state->attempt,
+                         .allocation = state->allocation,
+                         .level = state->level,
+                         .exit_status = state->exit_status,
+                         .signal = state->signal,
+                         .exits = state->exits,
+                         .failed_rank = state->failed_rank,
+                         .ahead = state->ahead,
+                         .launched = state->launched,
+                         .lease_ms = state->lease_ms,
+                         .lost_ms = state->lost_ms};
+    r->refused = core_survey(core, job->id, &r->survey);
+    memcpy(r->level_ms, state->level_ms, sizeof(r->level_ms));
+    r->accounted_mono_ms = state->level_until_ms;
+    r->accounted_ms = wall_now().ms - (mono_ms(mono_now()) - state->level_until_ms);
+    r->boot = boot_number();
+}
+
+struct record *job_record(struct core *core, struct job *job, const struct core_job *state, bool with_json)
+{
+    struct record *r = record_create();
+    job_glance(core, job, state, r);
+    r->user = arena_strdup(&r->memory, r->user);
+    r->token = arena_strdup(&r->memory, r->token);
+    r->dropped = job->refused;
+    r->text = arena_strdup(&r->memory, r->text);
+    job_name_lost(core, state, &r->memory, r);
+    copy_cluster(core, r, state);
+    if (job->nusage) {
+        r->usage = memcpy(arena_array(&r->memory, job->nusage, sizeof(*job->usage)), job->usage,
+                          job->nusage * sizeof(*job->usage));
+        r->nusage = job->nusage;
+    }
+    if (with_json) {
+        struct err err = ERR_INIT;
+        char *json = NULL;
+        size_t size;
+        if (wire_encode(&job->submission, WIRE_MINOR, &json, &size, &err))
+            log_error("job=%llu its submission cannot be encoded: %s", (unsigned long long)job->id, err.text);
+        r->json = arena_strdup(&r->memory, json ? json : "");
+        free(json);
+    }
+    return r;
+}

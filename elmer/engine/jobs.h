@@ -1,0 +1,75 @@
+/* jobs.h - what the core does not know about a job: its submission, its user, wall-clock times, usage, its launch. */
+#ifndef ELMER_ENGINE_JOBS_H
+#define ELMER_ENGINE_JOBS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "lib/memory/map.h"
+#include "elmer/store/record.h"
+#include "lib/wire/wire.h"
+
+struct launch;
+
+struct job {
+    uint64_t id;
+    uint32_t uid;
+    char *user;
+    struct wire_message submission;             /* type submit, owned */
+    char name[65];                              /* when the submission had none */
+    bool stored;                                /* its submission has been given to the store */
+    bool refused;                               /* its submission could not be stored: the token means nothing */
+    int64_t submitted_ms, started_ms, ended_ms; /* Unix time; -1: not yet */
+    struct record_usage *usage;                 /* host: the name in the core */
+    size_t nusage, usage_capacity;
+    struct launch *launch; /* NULL: nothing to do */
+    uint64_t put;          /* number of its last write */
+    uint64_t first_put;    /* and of its first: it is accepted when that is on disk; 0: before elmer was started */
+    size_t bytes;          /* of the submission, counted for its user until it has ended */
+    bool ended;            /* DONE or CANCELLED has been put */
+    bool settled;          /* and is on disk; what comes later is usage */
+    enum job_state logged;
+    struct request *waiting; /* for its end; the list of requests.c */
+    struct job *same_token;  /* next with this hash */
+    struct job *next_ended;
+};
+static inline const struct wire_submit *job_submit(const struct job *job)
+{
+    return &job->submission.u.submit;
+}
+
+enum { JOBS_ENDED_KEPT = 1000 }; /* ended ones beyond are dropped from memory and read from the store */
+
+struct jobs {
+    struct map by_id, by_token;
+    struct map bytes; /* by uid, see jobs_bytes() */
+    uint64_t salt;
+    struct job *ended, **last_ended; /* in the order of their end */
+    size_t nended;
+};
+
+void jobs_init(struct jobs *jobs);
+void jobs_fini(struct jobs *jobs);
+/* Takes over submission (moved) and copies user. */
+struct job *jobs_add(struct jobs *jobs, uint64_t id, uint32_t uid, const char *user, struct wire_message *submission);
+/* Of the submissions of the user's jobs that have not ended. */
+size_t jobs_bytes(const struct jobs *jobs, uint32_t uid);
+void jobs_remove(struct jobs *jobs, struct job *job); /* as if it had never been */
+struct job *jobs_find(const struct jobs *jobs, uint64_t id);
+struct job *jobs_by_token(const struct jobs *jobs, uint32_t uid, const char *token);
+/* The job has ended (once per job). */
+void jobs_note_ended(struct jobs *jobs, struct job *job);
+/* The oldest ended job beyond those that are kept, or NULL. jobs_drop() takes it from memory. */
+struct job *jobs_oldest(const struct jobs *jobs, size_t kept);
+void jobs_drop(struct jobs *jobs, struct job *job);
+/* Record usage on a host; replaces that of the same attempt there. */
+void job_set_usage(struct job *job, const char *host, uint32_t attempt, double cpu_seconds, int64_t memory_peak_bytes);
+/* A record without memory of its own, for a short look: it points into the job and the state, and has neither
+ * processors, hosts nor usage. */
+void job_glance(struct core *core, struct job *job, const struct core_job *state, struct record *record);
+/* The lost hosts that may still have it, into the record. */
+void job_name_lost(struct core *core, const struct core_job *state, struct arena *memory, struct record *record);
+/* All that is kept of it. with_json: the submission for the store. */
+struct record *job_record(struct core *core, struct job *job, const struct core_job *state, bool with_json);
+
+#endif

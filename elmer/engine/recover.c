@@ -1,0 +1,233 @@
+/* recover.c - what the store holds goes back into the core.
+ *
+ * Queued and held jobs come back in the order of ids, those with a cluster in the order of their allocation. Hosts of
+ * the latter, and those that were up, are awaited: nothing is decided about such a job before its host says hello, or
+ * does not come within host_timeout. A job on a host that is no longer in the configuration is done, host-lost, or goes
+ * back into the queue if it was submitted so. */
+#include "config.h"
+
+#include "elmer/engine/recover.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "elmer/store/boot.h"
+#include "elmer/launch/launch.h"
+#include "elmer/requests/view.h"
+#include "lib/base/clock.h"
+#include "lib/base/log.h"
+
+struct found {
+    struct record **records;
+    size_t count, capacity;
+};
+
+static void collect(struct record *record, void *data)
+{
+    struct found *found = data;
+    found->records = mem_grow(found->records, &found->capacity, found->count + 1, sizeof(*found->records));
+    found->records[found->count++] = record;
+}
+
+static bool has_cluster(const struct record *record)
+{
+    return record->state == JOB_STARTING || record->state == JOB_RUNNING || record->state == JOB_ENDING;
+}
+
+static int by_allocation(const void *a, const void *b)
+{
+    const struct record *x = *(struct record *const *)a, *y = *(struct record *const *)b;
+    uint64_t first = has_cluster(x) ? x->allocation : UINT64_MAX, second = has_cluster(y) ? y->allocation : UINT64_MAX;
+    if (first != second)
+        return first < second ? -1 : 1;
+    return x->id < y->id ? -1 : x->id > y->id;
+}
+
+static void restore_shell(struct daemon *daemon, struct record *r)
+{
+    struct job *job = jobs_add(&daemon->jobs, r->id, r->uid, r->user, &r->submission);
+    job->stored = true;
+    job->logged = r->state;
+    job->submitted_ms = r->submitted_ms;
+    job->started_ms = r->started_ms;
+    for (size_t i = 0; i < r->nusage; i++) {
+        int host = core_host_by_name(daemon->core, r->usage[i].host);
+        if (host >= 0)
+            job_set_usage(job, core_host(daemon->core, host)->name, r->usage[i].attempt, r->usage[i].cpu_seconds,
+                          r->usage[i].memory_peak_bytes);
+    }
+    if (r->state == JOB_RUNNING)
+        launch_restore(daemon, job);
+}
+
+/* What the core would decide if it could have such a host: see lease_goes_again(). */
+static bool goes_again(const struct record *r)
+{
+    return r->submit->requeue && r->lease_ms > 0 && r->attempt < CORE_MAX_ATTEMPTS &&
+           (r->state != JOB_ENDING || r->reason == REASON_HOST_LOST || r->reason == REASON_LOST);
+}
+
+/* Back into the queue: all of its hosts may still have the attempt. Those that are left are told to end it when they
+ * come, because it is not theirs any more. */
+static void put_back(struct record *r, const char *host)
+{
+    log_warning("job=%" PRIu64
+                " was on host %s, which is not in the configuration any more: it goes back into the queue",
+                r->id, host);
+    struct wire_strs hosts = view_hosts(r, &r->memory);
+    r->lost = hosts.items;
+    r->nlost = (uint32_t)hosts.count;
+    r->state = JOB_QUEUED;
+    r->nprocessors = 0;
+    r->exits = 0;
+    r->exit_status = -1;
+    r->signal = 0;
+    r->failed_rank = UINT32_MAX;
+    r->launched = false;
+}
+
+/* Its host is not in the configuration any more. */
+static void give_up(struct daemon *daemon, struct record *r, const char *host)
+{
+    log_warning("job=%" PRIu64 " was on host %s, which is not in the configuration any more: it is lost", r->id, host);
+    r->state = JOB_DONE;
+    r->reason = REASON_HOST_LOST;
+    r->text = arena_format(&r->memory, "its host %s was taken out of the configuration", host);
+    r->ended_ms = wall_now().ms;
+    r->level = CORE_NO_LEVEL;
+    daemon->last_put = store_put(daemon->store, r);
+}
+
+static const char *fill_cluster(struct daemon *daemon, struct record *r, struct core_job *job)
+{
+    struct core_processor *processors = arena_array(&r->memory, r->nprocessors, sizeof(*processors));
+    for (uint32_t i = 0; i < r->nprocessors; i++) {
+        processors[i] =
+            (struct core_processor){core_host_by_name(daemon->core, r->processors[i].host), r->processors[i].cpu};
+        if (processors[i].host < 0)
+            return r->processors[i].host;
+    }
+    job->processors = processors;
+    job->exited = r->exited;
+    return NULL;
+}
+
+static void fill_hosts(struct daemon *daemon, struct record *r, struct core_job *job)
+{
+    int *hosts = arena_array(&r->memory, r->nhosts, sizeof(*hosts));
+    for (uint32_t i = 0; i < r->nhosts; i++) {
+        int host = core_host_by_name(daemon->core, r->hosts[i]);
+        if (host >= 0)
+            hosts[job->nhosts++] = host;
+    }
+    job->hosts = job->nhosts ? hosts : NULL;
+}
+
+static void fill_lost(struct daemon *daemon, struct record *r, struct core_job *job)
+{
+    int *lost = arena_array(&r->memory, r->nlost, sizeof(*lost));
+    for (uint32_t i = 0; i < r->nlost; i++)
+        lost[i] = core_host_by_name(daemon->core, r->lost[i]); /* -1: not there any more */
+    job->lost = lost;
+    job->nlost = (int)r->nlost;
+}
+
+static struct core_job core_job_of(const struct record *r)
+{
+    struct core_job job = {
+        .id = r->id,
+        .attempt = r->attempt,
+        .allocation = r->allocation,
+        .uid = r->uid,
+        .nprocs = (uint32_t)r->submit->nprocs,
+        .each = r->submit->each,
+        .requeue = r->submit->requeue,
+        .launched = r->launched,
+        .lease_ms = r->lease_ms,
+        .state = r->state,
+        .reason = r->reason,
+        .text = r->text,
+        .level = r->level,
+        .exit_status = r->exit_status,
+        .signal = r->signal,
+        .exits = r->exits,
+        .failed_rank = r->failed_rank,
+    };
+    memcpy(job.level_ms, r->level_ms, sizeof(job.level_ms));
+    return job;
+}
+
+/* Its level was the same while elmer was away. Within one start of the machine that is exact; after another one the
+ * wall clock must do, and one that was set back takes nothing away. */
+static void account_absence(const struct record *r, struct core_job *job)
+{
+    bool same_boot = r->boot && r->boot == boot_number();
+    int64_t since_ms = same_boot              ? daemon_now_ms() - r->accounted_mono_ms
+                       : r->accounted_ms >= 0 ? wall_now().ms - r->accounted_ms
+                                              : 0;
+    if (since_ms > 0 && r->level >= 0 && r->level < CORE_MAX_LEVELS)
+        job->level_ms[r->level] += since_ms;
+}
+
+/* Takes over the record. */
+static int restore(struct daemon *daemon, struct record *r, struct err *err)
+{
+    struct core_job job = core_job_of(r);
+    const char *missing = has_cluster(r) ? fill_cluster(daemon, r, &job) : NULL;
+    bool again = missing && goes_again(r);
+    if (missing && !again) {
+        give_up(daemon, r, missing);
+        return 0;
+    }
+    if (again) {
+        put_back(r, missing);
+        job = core_job_of(r);
+    }
+    if (has_cluster(r))
+        account_absence(r, &job);
+    fill_hosts(daemon, r, &job);
+    fill_lost(daemon, r, &job);
+    int code = core_restore_job(daemon->core, &job, daemon_now_ms());
+    if (code)
+        err_set(err, code,
+                "job %" PRIu64 " (%s) of the store does not fit into the configuration (%s): put back the "
+                "configuration it was started with, \"levels\" above all, until it has ended",
+                r->id, job_state_name(r->state), strerror(-code));
+    else
+        restore_shell(daemon, r);
+    if (!code && again)
+        daemon_persist(daemon, jobs_find(&daemon->jobs, r->id));
+    record_destroy(r);
+    return code;
+}
+
+/* One that is not in the configuration keeps its row: a drained one is drained when it comes back. */
+static void restore_host(const struct host_row *host, void *data)
+{
+    struct daemon *daemon = data;
+    int index = core_host_by_name(daemon->core, host->name);
+    if (index >= 0 && core_restore_host(daemon->core, index, &host->row, daemon_now_ms()))
+        log_error("host=%s what the store says of it cannot be used: a bug", host->name);
+}
+
+int recover(struct daemon *daemon, struct err *err)
+{
+    struct found found = {0};
+    uint64_t next_job = 1, next_allocation = 1;
+    int code = store_load_hosts(daemon->store, restore_host, daemon, err);
+    if (!code)
+        code = store_load(daemon->store, collect, &found, &next_job, &next_allocation, err);
+    if (!code)
+        core_set_next(daemon->core, next_job, next_allocation);
+    if (found.count)
+        qsort(found.records, found.count, sizeof(*found.records), by_allocation);
+    size_t done = 0;
+    for (; done < found.count && !code; done++)
+        code = restore(daemon, found.records[done], err);
+    for (; done < found.count; done++)
+        record_destroy(found.records[done]);
+    free(found.records);
+    return code;
+}

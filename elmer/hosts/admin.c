@@ -1,0 +1,142 @@
+/* admin.c - what others do with links: answer a peer, cut a host off, show all of them. */
+#include "config.h"
+
+#include "elmer/hosts/internal.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "elmer/membership/certificates.h"
+
+/* ---- peers ---- */
+
+const char *hosts_peer_address(const struct peer *peer)
+{
+    return peer->local ? "the unix socket" : link_peer_address(peer->link);
+}
+
+const char *hosts_peer_serial(const struct peer *peer)
+{
+    return link_peer_serial(peer->link);
+}
+
+void hosts_peer_send(struct peer *peer, const struct wire_message *message)
+{
+    if (!peer->closing)
+        link_send(peer->link, message);
+}
+
+void hosts_peer_close(struct peer *peer)
+{
+    peer_drop(peer, "");
+}
+
+void hosts_peer_refuse(struct peer *peer, uint64_t id, const char *text)
+{
+    struct wire_message message = {.type = WIRE_error, .id = id};
+    message.u.error.code = WIRE_CODE_REFUSED;
+    message.u.error.text = text;
+    hosts_peer_send(peer, &message);
+    peer_drop(peer, text);
+}
+
+const char *hosts_serial(const struct hosts *hosts, int index, int64_t *linked_ms)
+{
+    const struct host *host = &hosts->hosts[index];
+    *linked_ms = host->linked_ms;
+    return host->peer ? hosts_peer_serial(host->peer) : NULL;
+}
+
+/* ---- cutting a host off ---- */
+
+/* A host that obeys ends them before it notices that it is cut off. */
+static void end_jobs(struct host *host)
+{
+    struct daemon *daemon = host->hosts->daemon;
+    const struct core_job *job;
+    uint64_t cursor = 0;
+    while ((job = core_next_job(daemon->core, &cursor))) {
+        bool here = false;
+        for (uint32_t i = 0; job->processors && i < job->nprocs && !here; i++)
+            here = job->processors[i].host == host->index;
+        if (!here || job->state == JOB_DONE)
+            continue;
+        struct wire_message message = {
+            .type = WIRE_end,
+            .u.end = {.job = job->id, .attempt = job->attempt, .grace_ms = (uint64_t)daemon->settings->kill_grace_ms}};
+        hosts_send(host->hosts, host->index, &message);
+    }
+}
+
+/* It was refused with the others. */
+static void forget_challenger(struct host *host)
+{
+    if (!host->challenger)
+        return;
+    wire_message_fini(&host->challenger->hello);
+    host->challenger->hello = (struct wire_message){0};
+    host->challenger->challenged = NULL;
+    host->challenger = NULL;
+}
+
+void hosts_cut_off(struct hosts *hosts, int index, bool give_up, const char *text)
+{
+    struct host *host = &hosts->hosts[index];
+    if (give_up)
+        end_jobs(host);
+    for (struct peer *peer = hosts->peers; peer; peer = peer->next) {
+        const char *name = link_peer_name(peer->link);
+        if (peer->closing || (peer != host->peer && (!name || strcmp(name, host->settings->name))))
+            continue;
+        if (peer->host)
+            peer->host = NULL;
+        hosts_peer_refuse(peer, 0, text);
+    }
+    forget_challenger(host);
+    if (host->peer)
+        host_cut(host);
+    if (give_up && (host->state == HOST_CUT || host->state == HOST_AWAITED)) {
+        log_warning("host=%s is given up: %s", host->settings->name, text);
+        deadline_clear(&hosts->daemon->deadlines, &host->deadline);
+        host_move(host, HOST_DOWN);
+        host_tell_down(host);
+    }
+}
+
+/* ---- looking ---- */
+
+static const char *state_name(const struct host *host, const struct core_host *core)
+{
+    switch (host->state) {
+    case HOST_UP:
+        return host->suspect ? "suspect" : host->unusable ? "unusable" : core->drained ? "drained" : "up";
+    case HOST_CUT:
+    case HOST_AWAITED:
+        return "suspect";
+    case HOST_DOWN:
+    case HOST_STATE_COUNT:
+        break;
+    }
+    return host->known ? "down" : "never-seen";
+}
+
+void hosts_view(const struct hosts *hosts, int index, struct wire_host_view *view)
+{
+    struct host *host = &hosts->hosts[index];
+    const struct core_host *core = core_host(hosts->daemon->core, index);
+    const struct certificate *certificate = certificates_newest(hosts->daemon->certificates, index);
+    *view = (struct wire_host_view){.host = host->settings->name,
+                                    .state = state_name(host, core),
+                                    .processors = (uint64_t)host->ncpus,
+                                    .mode = host->mode,
+                                    .address = host->address,
+                                    .certificate = certificate != NULL,
+                                    .valid_until_ms = certificate ? certificate->end_ms : -1,
+                                    .reason = host->state == HOST_AWAITED    ? "not heard of since elmer was started"
+                                              : host->state == HOST_CUT      ? "its link is cut"
+                                              : host->suspect                ? "nothing is heard over its link"
+                                              : host->unusable && host->peer ? host->unusable
+                                              : core->drained                ? "drained: it takes no new jobs"
+                                                                             : host->mode_reason,
+                                    .lacks = {(const char **)host->lacks, host->nlacks}};
+}

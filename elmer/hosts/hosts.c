@@ -1,0 +1,490 @@
+/* hosts.c - the links of the workstations' rsds, and what is up.
+ *
+ * Normal: an rsd connects (TCP, or the unix socket on the queue host), the link's hellos agree on a version, host_hello
+ * says who it is and what it has -> checked -> host_welcome, EVENT_HOST_UP: UP. Its messages become events. A ping goes
+ * out every heartbeat; nothing heard for SUSPECT_BEATS of them: EVENT_HOST_SILENT, and EVENT_HOST_HEARD when it says
+ * something again. Its link ends: CUT, EVENT_HOST_SILENT, jobs run on and no new ones come. It links again: UP, and
+ * the core reconciles. It does not within host_timeout of its last sign of life: DOWN, EVENT_HOST_DOWN. A link that is
+ * open but silent for host_timeout is closed: DOWN. A hello that fails a check of who it is gets an error and its link
+ * is closed. One whose processors do not fit to the configuration is UP, too, so that its users can ask and what runs
+ * there goes on, but closed to new jobs: unusable says why. A second link of a host: the same boot means that its rsd
+ * has been restarted, so the newer wins at once. Another boot may be a reboot behind a dead link, or a second machine
+ * with the same name: the old link is pinged, and only if it says nothing for 2 s the new one takes its place. After a
+ * start of elmer, hosts are AWAITED until host_timeout. While elmer itself does not run (it is stopped, or starved)
+ * nobody's silence counts: hosts_stalled(). Invariant: a peer with a host is that host's peer; a challenger has none
+ * yet. */
+#include "config.h"
+
+#include "elmer/hosts/internal.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <pwd.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "lib/base/clock.h"
+#include "lib/base/str.h"
+#include "lib/net/tls.h"
+
+#define TO(state) (1u << (state))
+static const unsigned moves[HOST_STATE_COUNT] = {
+    [HOST_AWAITED] = TO(HOST_UP) | TO(HOST_DOWN),
+    [HOST_DOWN] = TO(HOST_UP),
+    [HOST_UP] = TO(HOST_UP) | TO(HOST_CUT) | TO(HOST_DOWN),
+    [HOST_CUT] = TO(HOST_UP) | TO(HOST_DOWN),
+};
+
+void host_move(struct host *host, enum host_state state)
+{
+    assert(moves[host->state] & TO(state));
+    host->state = state;
+}
+
+void host_arm(struct host *host, int64_t at_ms)
+{
+    deadline_set(&host->hosts->daemon->deadlines, &host->deadline, at_ms);
+}
+
+bool hosts_may_log(struct hosts *hosts)
+{
+    return log_allowed(&hosts->limit, LOG_BURST, LOG_WINDOW_MS);
+}
+
+/* ---- sending ---- */
+
+static void send_error(struct peer *peer, uint64_t id, const char *code, const char *text)
+{
+    struct wire_message message = {.type = WIRE_error, .id = id, .u.error = {.code = code, .text = text}};
+    link_send(peer->link, &message);
+}
+
+void peer_drop(struct peer *peer, const char *text)
+{
+    if (peer->closing)
+        return;
+    peer->closing = true;
+    deadline_clear(&peer->hosts->daemon->deadlines, &peer->deadline);
+    link_close(peer->link, text);
+}
+
+void peer_refuse(struct peer *peer, uint64_t id, const char *code, const char *text)
+{
+    char printable[300];
+    if (hosts_may_log(peer->hosts))
+        log_warning("link of a host refused: %s (from %s)",
+                    str_printable(printable, sizeof(printable), text, strlen(text)),
+                    peer->local ? "the unix socket" : link_peer_address(peer->link));
+    send_error(peer, id, code, text);
+    peer_drop(peer, text);
+}
+
+void peer_asked(struct peer *peer, uint64_t id)
+{
+    peer->asked[peer->nasked++ % ASKED_KEPT] = (struct asked){id, boot_ms()};
+}
+
+void peer_ping(struct peer *peer)
+{
+    struct wire_message message = {.type = WIRE_ping, .id = ++peer->hosts->pings};
+    peer_asked(peer, message.id);
+    link_send(peer->link, &message);
+}
+
+bool hosts_congested(const struct hosts *hosts, int index)
+{
+    const struct peer *peer = hosts->hosts[index].peer;
+    return peer && (hosts->hosts[index].waiting || link_unsent(peer->link) > CONGESTED);
+}
+
+unsigned hosts_minor(const struct hosts *hosts, int index)
+{
+    const struct peer *peer = hosts->hosts[index].peer;
+    return peer ? link_minor(peer->link) : 0;
+}
+
+/* ---- up and down ---- */
+
+static void tell(struct host *host, enum event_type type)
+{
+    struct event event = {.type = type, .host = host->index};
+    daemon_event(host->hosts->daemon, &event);
+}
+
+void host_tell_down(struct host *host)
+{
+    struct event event = {
+        .type = EVENT_HOST_DOWN, .host = host->index, .u.down.silence_ms = daemon_now_ms() - host->heard_ms};
+    daemon_event(host->hosts->daemon, &event);
+}
+
+static void give_up(struct host *host)
+{
+    log_warning("host=%s is down: nothing heard for %" PRId64 " s; its jobs end", host->settings->name,
+                (daemon_now_ms() - host->heard_ms) / 1000);
+    deadline_clear(&host->hosts->daemon->deadlines, &host->deadline);
+    host_move(host, HOST_DOWN);
+    host_tell_down(host);
+}
+
+void host_cut(struct host *host)
+{
+    host->peer = NULL;
+    host->suspect = false;
+    hosts_pace_drop(host);
+    host->hosts->callbacks.on_cut(host->hosts->daemon, host->index);
+    if (host->state == HOST_UP) {
+        host_move(host, HOST_CUT);
+        host_arm(host, host->silent_since_ms + host->hosts->daemon->settings->host_timeout_ms);
+        tell(host, EVENT_HOST_SILENT);
+    }
+    if (host->challenger)
+        hello_accept_challenger(host);
+}
+
+static void on_heartbeat(struct host *host)
+{
+    const struct settings *settings = host->hosts->daemon->settings;
+    int64_t now = daemon_now_ms();
+    if (now - host->silent_since_ms >= settings->host_timeout_ms) {
+        struct peer *peer = host->peer;
+        peer->host = NULL;
+        peer_drop(peer, "silent for too long");
+        host_cut(host);
+        if (host->state == HOST_CUT)
+            give_up(host);
+        return;
+    }
+    if (host->state == HOST_UP && !host->suspect &&
+        now - host->silent_since_ms >= SUSPECT_BEATS * settings->heartbeat_ms) {
+        log_notice("host=%s says nothing: it gets no new jobs until it is heard", host->settings->name);
+        host->suspect = true;
+        tell(host, EVENT_HOST_SILENT);
+    }
+    peer_ping(host->peer);
+    host_arm(host, now + settings->heartbeat_ms);
+}
+
+/* The deadlines of hosts that are up are heartbeats, which ask and then judge by what is set here. */
+void hosts_stalled(struct hosts *hosts, int64_t ms)
+{
+    int64_t now = daemon_now_ms();
+    for (int i = 0; i < hosts->nhosts; i++) {
+        struct host *host = &hosts->hosts[i];
+        host->silent_since_ms = now - host->silent_since_ms > ms ? host->silent_since_ms + ms : now;
+        if (host->deadline.slot && host->state != HOST_UP)
+            host_arm(host, host->deadline.at_ms + ms);
+    }
+    for (struct peer *peer = hosts->peers; peer; peer = peer->next)
+        if (peer->deadline.slot)
+            deadline_set(&hosts->daemon->deadlines, &peer->deadline, peer->deadline.at_ms + ms);
+}
+
+static void heard(struct host *host)
+{
+    host->heard_ms = host->silent_since_ms = daemon_now_ms();
+    if (host->challenger)
+        hello_fend_off(host);
+    if (!host->suspect)
+        return;
+    log_notice("host=%s is heard again", host->settings->name);
+    host->suspect = false;
+    tell(host, EVENT_HOST_HEARD);
+}
+
+static void on_host_deadline(struct deadline *deadline)
+{
+    struct host *host = (struct host *)((char *)deadline - offsetof(struct host, deadline));
+    if (host->state == HOST_UP)
+        on_heartbeat(host);
+    else
+        give_up(host);
+}
+
+/* ---- messages ---- */
+
+/* How long ago the interval ended, at most: the host heard that ping after it was sent. So however long the ping or the
+ * report was under way, the report is no newer than it is taken for. -1: nobody knows. */
+static int64_t age_of(const struct peer *peer, const struct wire_report *report)
+{
+    if (link_minor(peer->link) < WIRE_AGE_MINOR)
+        return 0;
+    for (unsigned i = 0; i < ASKED_KEPT; i++) {
+        const struct asked *asked = &peer->asked[i];
+        if (asked->sent_ms == 0 || asked->id != report->heard)
+            continue;
+        int64_t age_ms = boot_ms() - asked->sent_ms - (int64_t)report->since_heard_ms;
+        return age_ms > 0 ? age_ms : 0;
+    }
+    return -1;
+}
+
+static void on_report(struct host *host, const struct wire_report *report)
+{
+    struct hosts *hosts = host->hosts;
+    int64_t age_ms = age_of(host->peer, report);
+    if (age_ms < 0 || report->busy.count != host->reported || report->jobs.count != host->reported ||
+        report->interval_ms == 0)
+        return;
+    double *busy = mem_array((size_t)host->ncpus, sizeof(*busy)), *jobs = mem_array((size_t)host->ncpus, sizeof(*jobs));
+    for (int i = 0; i < host->ncpus; i++) {
+        double all = report->busy.items[host->places[i]], ours = report->jobs.items[host->places[i]];
+        busy[i] = all >= 0 ? all <= 1 ? all : 1 : 0;
+        jobs[i] = ours >= 0 ? ours <= busy[i] ? ours : busy[i] : 0;
+    }
+    int64_t end_ms = daemon_now_ms() - age_ms;
+    struct event event = {.type = EVENT_REPORT, .host = host->index};
+    event.u.report = (struct core_report){.begin_ms = end_ms - (int64_t)report->interval_ms,
+                                          .end_ms = end_ms,
+                                          .busy = busy,
+                                          .jobs = jobs,
+                                          .ncpus = host->ncpus};
+    daemon_event(hosts->daemon, &event);
+    free(busy);
+    free(jobs);
+}
+
+static void on_host_message(struct host *host, struct wire_message *message)
+{
+    struct hosts *hosts = host->hosts;
+    if (message->type == WIRE_relay || message->type == WIRE_relay_closed) {
+        bool here = !strcmp(host->settings->name, hosts->daemon->settings->name);
+        hosts->callbacks.on_relay(hosts->daemon, host->index, here, message);
+    } else if (message->type == WIRE_renew) {
+        hosts->callbacks.on_certificate(hosts->daemon, host->peer, host->index, message);
+    } else if (host->state != HOST_UP) {
+        return;
+    } else if (message->type == WIRE_report) {
+        on_report(host, &message->u.report);
+    } else if (message->type == WIRE_ordered) {
+        struct event event = {
+            .type = EVENT_ORDERED, .host = host->index, .u.generation = message->u.ordered.generation};
+        daemon_event(hosts->daemon, &event);
+    } else {
+        hosts->callbacks.on_job(hosts->daemon, host->index, message);
+    }
+}
+
+static void on_message(struct link *link, struct wire_message *message, void *data)
+{
+    struct peer *peer = data;
+    (void)link;
+    if (peer->closing)
+        return;
+    if (peer->host)
+        heard(peer->host);
+    if (message->type == WIRE_ping) {
+        /* with its id it is a contact, from which the host's leases count: as if the core had answered */
+        bool up = peer->host && peer->host->state == HOST_UP;
+        struct wire_message pong = {.type = WIRE_pong, .id = up ? message->id : 0};
+        link_send(peer->link, &pong);
+    } else if (message->type == WIRE_pong || message->type == WIRE_error || message->type == WIRE_done) {
+        return;
+    } else if (message->type == WIRE_join && !peer->host && !hosts_peer_serial(peer)) {
+        peer->hosts->callbacks.on_certificate(peer->hosts->daemon, peer, -1, message);
+    } else if (message->type == WIRE_host_hello && !peer->host && !peer->challenged) {
+        hello_received(peer, message);
+    } else if (!peer->host || message->type == WIRE_host_hello) {
+        peer_refuse(peer, message->id, WIRE_CODE_BAD_MESSAGE,
+                    peer->host ? "a second host_hello" : "a host's first message must be host_hello");
+    } else {
+        on_host_message(peer->host, message);
+    }
+}
+
+/* ---- links ---- */
+
+static void on_peer_deadline(struct deadline *deadline)
+{
+    struct peer *peer = (struct peer *)((char *)deadline - offsetof(struct peer, deadline));
+    if (!peer->challenged) {
+        peer_refuse(peer, 0, WIRE_CODE_BAD_MESSAGE, "no host_hello in time");
+        return;
+    }
+    struct host *host = peer->challenged;
+    hello_replace(host);
+    hello_accept_challenger(host);
+}
+
+static void on_close(struct link *link, const char *text, void *data)
+{
+    struct peer *peer = data;
+    struct hosts *hosts = peer->hosts;
+    struct host *host = peer->host;
+    const char *from = host ? "" : link_peer_address(link);
+    char printable[300];
+    deadline_clear(&hosts->daemon->deadlines, &peer->deadline);
+    *peer->link_of_list = peer->next;
+    if (peer->next)
+        peer->next->link_of_list = peer->link_of_list;
+    if (peer->challenged)
+        peer->challenged->challenger = NULL;
+    wire_message_fini(&peer->hello);
+    hosts->callbacks.on_peer_gone(hosts->daemon, peer);
+    bool log = !hosts->closing && !peer->closing && hosts_may_log(hosts);
+    free(peer);
+    str_printable(printable, sizeof(printable), text, strlen(text));
+    if (log)
+        log_notice("%s%s link%s%s ended: %s", host ? "host=" : "a host's", host ? host->settings->name : "",
+                   *from ? " from " : "", from, printable);
+    if (host && !hosts->closing)
+        host_cut(host);
+}
+
+static bool local_peer_allowed(struct hosts *hosts, struct link *link)
+{
+    const struct settings *settings = hosts->daemon->settings;
+    uid_t uid = (uid_t)-1;
+    gid_t gid;
+    pid_t pid;
+    if (!link_peer_cred(link, &uid, &gid, &pid) && (uid == 0 || uid == hosts->host_uid || uid == geteuid()))
+        return true;
+    if (hosts_may_log(hosts))
+        log_warning("link on %s refused: from uid %u, neither root nor user %s", settings->host_socket, (unsigned)uid,
+                    settings->host_user);
+    return false;
+}
+
+static struct peer *accept_peer(struct link *link, struct hosts *hosts, bool local)
+{
+    if (hosts->closing)
+        return NULL;
+    struct peer *peer = mem_zalloc(sizeof(*peer));
+    *peer = (struct peer){
+        .hosts = hosts, .link = link, .local = local, .next = hosts->peers, .link_of_list = &hosts->peers};
+    peer->deadline.fire = on_peer_deadline;
+    if (hosts->peers)
+        hosts->peers->link_of_list = &peer->next;
+    hosts->peers = peer;
+    deadline_set(&hosts->daemon->deadlines, &peer->deadline, daemon_now_ms() + HELLO_MS);
+    return peer;
+}
+
+static void *on_accept_unix(struct link *link, void *data)
+{
+    return local_peer_allowed(data, link) ? accept_peer(link, data, true) : NULL;
+}
+
+static void *on_accept_tcp(struct link *link, void *data)
+{
+    struct hosts *hosts = data;
+    const char *name = link_peer_name(link);
+    if (!name || !hosts_too_many(hosts, name))
+        return accept_peer(link, hosts, false);
+    if (hosts_may_log(hosts))
+        log_warning("host=%s link refused: it has too many already (from %s)", name, link_peer_address(link));
+    link_refuse(link, WIRE_CODE_REFUSED, "this host has too many links already: is more than one rsd running on it?");
+    return NULL;
+}
+
+int hosts_create(struct daemon *daemon, const struct hosts_callbacks *callbacks, struct hosts **out, struct err *err)
+{
+    struct link_options options = {
+        .program = "elmer", .peer = WIRE_FROM_HOST, .out_max = OUT_MAX, .hello_timeout_ms = HELLO_MS};
+    static const struct link_callbacks links = {.on_message = on_message, .on_close = on_close};
+    const struct settings *settings = daemon->settings;
+    struct hosts *hosts = mem_zalloc(sizeof(*hosts));
+    hosts->daemon = daemon;
+    hosts->callbacks = *callbacks;
+    hosts->nhosts = (int)settings->nhosts;
+    hosts->last_paced = &hosts->paced;
+    hosts->pace.fire = hosts_pace_go_on;
+    hosts->hosts = mem_array(settings->nhosts, sizeof(*hosts->hosts));
+    for (int i = 0; i < hosts->nhosts; i++) {
+        hosts->hosts[i] =
+            (struct host){.hosts = hosts, .settings = &settings->hosts[i], .index = i, .heard_ms = daemon_now_ms()};
+        hosts->hosts[i].silent_since_ms = hosts->hosts[i].heard_ms;
+        hosts->hosts[i].deadline.fire = on_host_deadline;
+    }
+    const struct passwd *passwd = getpwnam(settings->host_user); /* at start, once */
+    hosts->host_uid = passwd ? passwd->pw_uid : 0;
+    *out = hosts;
+    unsigned room = (unsigned)settings->nhosts * 2 + 16;
+    int code = listener_create(daemon->loop, settings->host_socket, 0666, room, &options, &links, on_accept_unix, hosts,
+                               &hosts->unix_listener, err);
+    if (!code)
+        code = hosts_make_tls(hosts, err);
+    options.tls = hosts->tls;
+    if (!code && settings->listen)
+        code = listener_create(daemon->loop, settings->listen, 0, room, &options, &links, on_accept_tcp, hosts,
+                               &hosts->tcp_listener, err);
+    if (code == -EPERM) /* plain TCP on another address than the loopback: starting again would not help */
+        code = -EUCLEAN;
+    return code;
+}
+
+void hosts_await(struct hosts *hosts)
+{
+    for (int i = 0; i < hosts->nhosts; i++) {
+        const struct core_host *host = core_host(hosts->daemon->core, i);
+        hosts->hosts[i].state = host->awaited ? HOST_AWAITED : HOST_DOWN;
+        if (host->awaited)
+            host_arm(&hosts->hosts[i], daemon_now_ms() + hosts->daemon->settings->host_timeout_ms);
+    }
+}
+
+void hosts_close(struct hosts *hosts)
+{
+    if (!hosts)
+        return;
+    hosts->closing = true;
+    if (hosts->unix_listener)
+        listener_close(hosts->unix_listener);
+    if (hosts->tcp_listener)
+        listener_close(hosts->tcp_listener);
+    for (struct peer *peer = hosts->peers; peer; peer = peer->next)
+        peer_drop(peer, "elmer stops");
+    for (int i = 0; i < hosts->nhosts; i++)
+        deadline_clear(&hosts->daemon->deadlines, &hosts->hosts[i].deadline);
+    deadline_clear(&hosts->daemon->deadlines, &hosts->pace);
+}
+
+void hosts_destroy(struct hosts *hosts)
+{
+    for (int i = 0; hosts && i < hosts->nhosts; i++) {
+        hosts_pace_drop(&hosts->hosts[i]);
+        free(hosts->hosts[i].unusable);
+        while (hosts->hosts[i].nlacks > 0)
+            free(hosts->hosts[i].lacks[--hosts->hosts[i].nlacks]);
+        free(hosts->hosts[i].cpus);
+        free(hosts->hosts[i].places);
+    }
+    if (hosts) {
+        tls_context_unref(hosts->tls);
+        free(hosts->hosts);
+    }
+    free(hosts);
+}
+
+/* ---- looking ---- */
+
+struct host_facts hosts_facts(const struct hosts *hosts, int index)
+{
+    const struct host *host = &hosts->hosts[index];
+    return (struct host_facts){.name = host->settings->name,
+                               .address = host->address,
+                               .linked = host->peer != NULL,
+                               .known = host->known,
+                               .pvm = host->pvm,
+                               .name_loopback = host->name_loopback,
+                               .unusable = host->unusable};
+}
+
+const char *hosts_local_address(const struct hosts *hosts, int index)
+{
+    const struct peer *peer = hosts->hosts[index].peer;
+    const char *address = peer && !peer->local ? link_local_address(peer->link) : "";
+    if (!strncmp(address, "::ffff:", 7))
+        address += 7;
+    return strchr(address, ':') ? "" : address;
+}
+
+size_t hosts_count_linked(const struct hosts *hosts)
+{
+    size_t count = 0;
+    for (int i = 0; i < hosts->nhosts; i++)
+        count += hosts->hosts[i].state == HOST_UP;
+    return count;
+}

@@ -1,0 +1,113 @@
+/* internal.h - what hosts.c and hello.c share. */
+#ifndef ELMER_HOSTS_INTERNAL_H
+#define ELMER_HOSTS_INTERNAL_H
+
+#include "elmer/hosts/hosts.h"
+#include "lib/base/log.h"
+#include "lib/net/link.h"
+
+enum {
+    HELLO_MS = 10000,
+    CHALLENGE_MS = 2000,
+    OUT_MAX = 64 << 20,
+    CONGESTED = 256 << 10,
+    LOG_BURST = 30,
+    LOG_WINDOW_MS = 10000,
+    SUSPECT_BEATS = 2, /* heartbeats without an answer */
+    LACKS = 4,         /* of what a host says, each up to ... */
+    LACK_SIZE = 200    /* ... because they are shown for all hosts together */
+};
+
+/* The last ones that were sent over a link, by id; id 0 is host_welcome. */
+enum { ASKED_KEPT = 16 };
+struct asked {
+    uint64_t id;
+    int64_t sent_ms; /* CLOCK_BOOTTIME; 0: not used */
+};
+
+enum host_state { HOST_AWAITED, HOST_DOWN, HOST_UP, HOST_CUT, HOST_STATE_COUNT };
+struct peer {
+    struct hosts *hosts;
+    struct link *link;
+    struct host *host;         /* NULL before its hello is accepted */
+    struct host *challenged;   /* whose place it wants */
+    struct wire_message hello; /* of a challenger */
+    struct deadline deadline;  /* for the hello, or for the challenge */
+    struct asked asked[ASKED_KEPT];
+    unsigned nasked;
+    bool local, closing;
+    struct peer *next, **link_of_list;
+};
+
+struct host {
+    struct hosts *hosts;
+    const struct settings_host *settings;
+    int index;
+    enum host_state state;
+    struct peer *peer, *challenger;
+    int64_t heard_ms;
+    int64_t silent_since_ms;  /* the same, later by the time in which elmer did not run */
+    bool suspect;             /* UP, but nothing heard for SUSPECT_BEATS: the core knows it as silent */
+    struct deadline deadline; /* UP: next heartbeat; CUT, AWAITED: give up */
+    bool known, pvm, name_loopback;
+    char boot[65], address[65], mode[9], mode_reason[600];
+    int64_t linked_ms; /* wall clock */
+    char *unusable;
+    char *lacks[LACKS]; /* [nlacks] what jobs have to do without there */
+    size_t nlacks;
+    int *cpus;   /* [ncpus] those that Elmer uses */
+    int *places; /* [ncpus] their index in the host's reports */
+    int ncpus;
+    size_t reported;                         /* CPUs in a report */
+    struct waiting *waiting, **last_waiting; /* pace.c: what goes to it in the next turns */
+    struct host *next_paced;
+    bool paced; /* in the list of those */
+};
+
+struct hosts {
+    struct daemon *daemon;
+    struct hosts_callbacks callbacks;
+    struct listener *unix_listener, *tcp_listener;
+    struct tls_context *tls; /* NULL: TCP is plain, or not served */
+    struct host *hosts;
+    int nhosts;
+    struct peer *peers;
+    uid_t host_uid; /* of the local rsd beside root */
+    uint64_t pings;
+    struct host *paced, **last_paced; /* those for which something waits, or did before their link was cut */
+    struct deadline pace;
+    uint64_t turn; /* of the loop, */
+    int sent;      /* and messages in it */
+    struct log_limit limit;
+    bool closing;
+};
+
+void host_move(struct host *host, enum host_state state);
+void host_arm(struct host *host, int64_t at_ms);
+void host_tell_down(struct host *host); /* and for how long nothing was heard */
+void host_cut(struct host *host);       /* its link is gone */
+void peer_ping(struct peer *peer);
+void peer_asked(struct peer *peer, uint64_t id); /* now */
+void peer_drop(struct peer *peer, const char *text);
+/* Log, send an error, close. */
+void peer_refuse(struct peer *peer, uint64_t id, const char *code, const char *text);
+bool hosts_may_log(struct hosts *hosts);
+
+/* hello.c: a peer says who it is; a challenger takes the host's place, or the old link has shown that it lives;
+ * the old link is closed. */
+void hello_received(struct peer *peer, struct wire_message *message);
+void hello_accept_challenger(struct host *host);
+void hello_fend_off(struct host *host);
+void hello_replace(struct host *host);
+
+/* pace.c: what waits goes out, as much of it as a turn may; it is dropped with the host's link. */
+void hosts_pace_go_on(struct deadline *deadline);
+void hosts_pace_drop(struct host *host);
+
+/* tls.c: read the certificates if TCP is served with TLS; this name has enough links without host_hello; why a
+ * peer may not be the host (malloc'd, the rest of a sentence), NULL: it may. */
+int hosts_make_tls(struct hosts *hosts, struct err *err);
+bool hosts_too_many(struct hosts *hosts, const char *name);
+char *hosts_wrong_name(const struct peer *peer, const char *name);
+
+#endif

@@ -1,0 +1,152 @@
+/* certificates.c - one that elmer does not know is refused, although the CA has signed it: it may be of a store that
+ * was lost, and then nobody can say whether it was revoked. */
+#include "config.h"
+
+#include "elmer/membership/certificates.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/memory/map.h"
+#include "lib/base/clock.h"
+#include "lib/base/log.h"
+
+struct certificates {
+    struct daemon *daemon;
+    struct map by_serial;
+    struct certificate **newest; /* [nhosts] */
+    size_t nhosts;
+};
+
+/* Serials are random: their first digits tell them apart, and find() looks at all of them. */
+static uint64_t key_of(const char *serial)
+{
+    char digits[16] = "";
+    memcpy(digits, serial, strnlen(serial, sizeof(digits) - 1));
+    return strtoull(digits, NULL, 16);
+}
+
+const struct certificate *certificates_find(const struct certificates *c, const char *serial)
+{
+    const struct certificate *found = map_get(&c->by_serial, key_of(serial));
+    return found && !strcmp(found->serial, serial) ? found : NULL;
+}
+
+static void note_newest(struct certificates *c, struct certificate *certificate)
+{
+    int host = core_host_by_name(c->daemon->core, certificate->host);
+    if (host < 0 || certificate->revoked_ms)
+        return;
+    if (!c->newest[host] || c->newest[host]->end_ms <= certificate->end_ms)
+        c->newest[host] = certificate;
+}
+
+static void remember(const struct certificate *certificate, void *data)
+{
+    struct certificates *c = data;
+    struct certificate *copy = mem_zalloc(sizeof(*copy));
+    *copy = *certificate;
+    free(map_remove(&c->by_serial, key_of(copy->serial)));
+    map_put(&c->by_serial, key_of(copy->serial), copy);
+    note_newest(c, copy);
+}
+
+int certificates_create(struct daemon *daemon, struct certificates **out, struct err *err)
+{
+    struct certificates *c = mem_zalloc(sizeof(*c));
+    c->daemon = daemon;
+    c->nhosts = daemon->settings->nhosts;
+    c->newest = mem_array(c->nhosts, sizeof(*c->newest));
+    *out = c;
+    return store_load_certificates(daemon->store, remember, c, err);
+}
+
+void certificates_destroy(struct certificates *c)
+{
+    size_t cursor = 0;
+    if (!c)
+        return;
+    for (struct certificate *each; (each = map_next(&c->by_serial, &cursor));)
+        free(each);
+    map_fini(&c->by_serial);
+    free(c->newest);
+    free(c);
+}
+
+void certificates_add(struct certificates *c, const struct certificate *certificate)
+{
+    remember(certificate, c);
+    c->daemon->last_put = store_put_certificate(c->daemon->store, certificate);
+}
+
+static void find_newest(struct certificates *c, int host)
+{
+    size_t cursor = 0;
+    c->newest[host] = NULL;
+    for (struct certificate *each; (each = map_next(&c->by_serial, &cursor));)
+        if (core_host_by_name(c->daemon->core, each->host) == host)
+            note_newest(c, each);
+}
+
+static void revoke_one(struct certificates *c, struct certificate *certificate)
+{
+    certificate->revoked_ms = wall_now().ms;
+    c->daemon->last_put = store_put_certificate(c->daemon->store, certificate);
+}
+
+size_t certificates_revoke(struct certificates *c, const char *host, const char *except)
+{
+    size_t cursor = 0, count = 0;
+    int index = core_host_by_name(c->daemon->core, host);
+    for (struct certificate *each; (each = map_next(&c->by_serial, &cursor));) {
+        if (each->revoked_ms || strcmp(each->host, host) || (except && !strcmp(each->serial, except)))
+            continue;
+        revoke_one(c, each);
+        count++;
+    }
+    if (index >= 0)
+        find_newest(c, index);
+    return count;
+}
+
+void certificates_shown(struct certificates *c, const char *serial)
+{
+    const struct certificate *shown = certificates_find(c, serial);
+    size_t cursor = 0, count = 0;
+    if (!shown)
+        return;
+    for (struct certificate *each; (each = map_next(&c->by_serial, &cursor));) {
+        if (each->revoked_ms || strcmp(each->host, shown->host) || each->issued_ms >= shown->issued_ms)
+            continue;
+        revoke_one(c, each);
+        count++;
+    }
+    if (count)
+        log_notice("host=%s has linked with its new certificate: the one before counts no more", shown->host);
+    if (count && core_host_by_name(c->daemon->core, shown->host) >= 0)
+        find_newest(c, core_host_by_name(c->daemon->core, shown->host));
+}
+
+const struct certificate *certificates_newest(const struct certificates *c, int host)
+{
+    return c->newest[host];
+}
+
+int certificates_judge(const struct certificates *c, const char *host, const char *serial, struct err *err)
+{
+    const struct certificate *found = certificates_find(c, serial);
+    char when[32];
+    if (!found || strcmp(found->host, host))
+        return err_set(err, -EACCES,
+                       "the certificate of %s is not one that this elmer has passed on: join again, with a token of "
+                       "`eadmin token` on the queue host",
+                       host);
+    if (!found->revoked_ms)
+        return 0;
+    wall_format((struct wall){found->revoked_ms}, when, sizeof(when));
+    return err_set(err, -EACCES,
+                   "the certificate of %s was revoked at %s (the host was removed, joined again, or has shown a newer "
+                   "one): join again, with a token of `eadmin token` on the queue host",
+                   host, when);
+}

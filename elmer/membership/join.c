@@ -1,0 +1,336 @@
+/* join.c - from join or renew to the certificate.
+ *
+ * Normal: the message is checked (the name is in the configuration; what is to be renewed is this host's and counts)
+ * -> elmer-signer is asked, which checks token or proof -> the certificate is put to the store, which a join makes the
+ * only one of its host -> on disk -> joined or renewed. Each failure is one sentence to the peer and, for a join, one
+ * line in the log. A peer that goes away while it is being signed leaves its request behind: what was signed is
+ * recorded all the same. Joins are limited, because every one starts a program: five begin in a second, eight are there
+ * at once, so that hosts which are joined one after the other by a script only wait. */
+#include "config.h"
+
+#include "elmer/membership/join.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "elmer/membership/certificates.h"
+#include "elmer/hosts/hosts.h"
+#include "elmer/membership/signer.h"
+#include "lib/base/clock.h"
+#include "lib/base/log.h"
+#include "lib/base/str.h"
+
+enum { MAX_JOINS = 8, JOINS_PER_SECOND = 5, CLOCK_OFF_MS = 300000 };
+
+struct join {
+    struct joins *joins;
+    uint64_t number;
+    struct peer *peer;           /* NULL: gone */
+    bool waits;                  /* for a second in which fewer have begun */
+    struct wire_message message; /* join or renew */
+    char *host;
+    struct signer_ask *ask;
+    struct certificate facts;
+    char *certificate;
+    struct join *next, **place;
+};
+
+struct joins {
+    struct daemon *daemon;
+    struct join *all;
+    size_t count;
+    uint64_t last;
+    int64_t second; /* in which so many have begun */
+    unsigned begun;
+    struct deadline pace;
+    struct log_limit limit;
+};
+
+static void on_pace(struct deadline *deadline);
+
+struct joins *joins_create(struct daemon *daemon)
+{
+    struct joins *joins = mem_zalloc(sizeof(*joins));
+    joins->daemon = daemon;
+    joins->pace.fire = on_pace;
+    return joins;
+}
+
+static bool is_join(const struct join *join)
+{
+    return join->message.type == WIRE_join;
+}
+
+static void release(struct join *join)
+{
+    *join->place = join->next;
+    if (join->next)
+        join->next->place = join->place;
+    join->joins->count--;
+    signer_abandon(join->ask);
+    wire_message_fini(&join->message);
+    free(join->host);
+    free(join->certificate);
+    free(join);
+}
+
+void joins_close(struct joins *joins)
+{
+    while (joins && joins->all)
+        release(joins->all);
+    if (joins)
+        deadline_clear(&joins->daemon->deadlines, &joins->pace);
+}
+
+void joins_destroy(struct joins *joins)
+{
+    free(joins);
+}
+
+/* ---- answers ---- */
+
+/* Ends it. A joiner's link ends with it too. */
+static void refuse(struct join *join, const char *text)
+{
+    char printable[1024];
+    str_printable(printable, sizeof(printable), text, strlen(text));
+    if (log_allowed(&join->joins->limit, 30, 10000))
+        log_warning("host=%s %s refused (from %s): %s", join->host, is_join(join) ? "join" : "renewal",
+                    join->peer ? hosts_peer_address(join->peer) : "a link that is gone", printable);
+    if (join->peer && is_join(join)) {
+        hosts_peer_refuse(join->peer, join->message.id, printable);
+    } else if (join->peer) {
+        struct wire_message answer = {.type = WIRE_error, .id = join->message.id};
+        answer.u.error.code = WIRE_CODE_REFUSED;
+        answer.u.error.text = printable;
+        hosts_peer_send(join->peer, &answer);
+    }
+    release(join);
+}
+
+static void __attribute__((format(printf, 2, 3))) refuse_because(struct join *join, const char *format, ...)
+{
+    char text[1000];
+    va_list list;
+    va_start(list, format);
+    vsnprintf(text, sizeof(text), format, list);
+    va_end(list);
+    refuse(join, text);
+}
+
+static void log_given(const struct join *join)
+{
+    char end[32];
+    int64_t off = is_join(join) ? join->message.u.join.clock_ms - wall_now().ms : 0;
+    wall_format((struct wall){join->facts.end_ms}, end, sizeof(end));
+    log_notice("host=%s has %s (from %s); its certificate %s is good until %s", join->host,
+               is_join(join) ? "joined" : "renewed its certificate",
+               join->peer ? hosts_peer_address(join->peer) : "a link that is gone", join->facts.serial, end);
+    if (off > CLOCK_OFF_MS || off < -CLOCK_OFF_MS)
+        log_notice("host=%s its clock is %" PRId64 " minutes %s of this one; that does not matter to Elmer", join->host,
+                   (off < 0 ? -off : off) / 60000, off < 0 ? "behind" : "ahead");
+}
+
+void joins_committed(struct joins *joins, uint64_t number)
+{
+    struct join *join = joins->all;
+    while (join && join->number != number)
+        join = join->next;
+    if (!join)
+        return;
+    struct wire_message answer = {.type = is_join(join) ? WIRE_joined : WIRE_renewed, .id = join->message.id};
+    if (is_join(join))
+        answer.u.joined.certificate = join->certificate;
+    else
+        answer.u.renewed.certificate = join->certificate;
+    log_given(join);
+    if (join->peer)
+        hosts_peer_send(join->peer, &answer);
+    if (join->peer && is_join(join))
+        hosts_peer_close(join->peer); /* its next link has the certificate */
+    release(join);
+}
+
+/* ---- the signer's answer ---- */
+
+static int read_facts(struct join *join, const char *text, struct err *err)
+{
+    struct pki_certificate facts;
+    int code = pki_inspect(text, &facts, err);
+    if (!code && (strcmp(facts.name, join->host) || !facts.client))
+        code = err_set(err, -EINVAL, "the signer made a certificate for \"%s\"", facts.name);
+    if (code)
+        return code;
+    join->facts = (struct certificate){.issued_ms = wall_now().ms, .end_ms = facts.end_s * 1000};
+    snprintf(join->facts.serial, sizeof(join->facts.serial), "%s", facts.serial);
+    snprintf(join->facts.host, sizeof(join->facts.host), "%s", facts.name);
+    return 0;
+}
+
+/* Who joins again is another machine, or has lost its key: what it had no longer counts. */
+static void replace_older(struct join *join)
+{
+    struct daemon *daemon = join->joins->daemon;
+    if (!certificates_revoke(daemon->certificates, join->host, join->facts.serial))
+        return;
+    log_notice("host=%s joins again: its older certificates are revoked", join->host);
+    hosts_cut_off(daemon->hosts, core_host_by_name(daemon->core, join->host), false,
+                  "a host has joined under this name with a new token: this certificate is revoked; if that was not "
+                  "you, `eadmin remove` it and join again");
+}
+
+static void on_answer(const char *certificate, const char *text, void *data)
+{
+    struct join *join = data;
+    struct daemon *daemon = join->joins->daemon;
+    struct err err = ERR_INIT;
+    join->ask = NULL;
+    if (!certificate || read_facts(join, certificate, &err)) {
+        refuse(join, certificate ? err.text : text);
+        return;
+    }
+    join->certificate = mem_strdup(certificate);
+    certificates_add(daemon->certificates, &join->facts);
+    if (is_join(join))
+        replace_older(join);
+    daemon_later(daemon, LATER_CERTIFICATE, join->number, -1, 0, 0);
+}
+
+/* ---- the request ---- */
+
+static bool may_begin(struct joins *joins)
+{
+    int64_t second = daemon_now_ms() / 1000;
+    if (second != joins->second)
+        joins->begun = 0;
+    joins->second = second;
+    return joins->begun < JOINS_PER_SECOND && ++joins->begun;
+}
+
+static struct join *take(struct joins *joins, struct peer *peer, int host, struct wire_message *message)
+{
+    struct join *join = mem_zalloc(sizeof(*join));
+    const char *name = host < 0 ? message->u.join.host : core_host(joins->daemon->core, host)->name;
+    char printable[300];
+    *join = (struct join){.joins = joins,
+                          .number = ++joins->last,
+                          .peer = peer,
+                          .waits = true,
+                          .message = *message,
+                          .next = joins->all,
+                          .place = &joins->all};
+    join->host = mem_strdup(str_printable(printable, sizeof(printable), name, strlen(name)));
+    message->memory = NULL;
+    if (joins->all)
+        joins->all->place = &join->next;
+    joins->all = join;
+    joins->count++;
+    return join;
+}
+
+static void ask(struct join *join, const struct wire_message *request)
+{
+    join->ask = signer_ask(join->joins->daemon, request, on_answer, join);
+    if (!join->ask)
+        refuse(join, "the queue host cannot sign certificates now: elmer's log there says why");
+}
+
+static void begin_join(struct join *join)
+{
+    const struct daemon *daemon = join->joins->daemon;
+    const struct wire_join *m = &join->message.u.join;
+    struct wire_message request = {.type = WIRE_sign_join};
+    if (!str_valid_hostname(m->host) || strlen(m->host) > PKI_NAME_MAX) {
+        refuse_because(join, "\"%.80s\" is no name for a host", join->host);
+    } else if (core_host_by_name(daemon->core, m->host) < 0) {
+        refuse_because(join,
+                       "%s is not in the configuration: add it to \"hosts = ...\" in elmer.conf on the queue host and "
+                       "restart elmer, or join under a name that is there (--name)",
+                       m->host);
+    } else if (!strcmp(m->host, daemon->settings->name)) {
+        refuse_because(
+            join,
+            "%s is the queue host: its rsd needs no certificate (leave \"elmer = ...\" out of its rsd.conf); "
+            "a workstation joins under its own name (--name)",
+            m->host);
+    } else {
+        request.u.sign_join.host = m->host;
+        request.u.sign_join.token = m->token;
+        request.u.sign_join.proof = m->proof;
+        request.u.sign_join.request = m->request;
+        ask(join, &request);
+    }
+}
+
+static void begin_renewal(struct join *join)
+{
+    const struct wire_renew *m = &join->message.u.renew;
+    struct wire_message request = {.type = WIRE_sign_renew};
+    struct pki_certificate facts;
+    struct err err = ERR_INIT;
+    if (!hosts_peer_serial(join->peer)) {
+        refuse(join, "a link without certificate has nothing to renew");
+    } else if (pki_inspect(m->certificate, &facts, &err) ||
+               certificates_judge(join->joins->daemon->certificates, join->host, facts.serial, &err)) {
+        refuse(join, err.text);
+    } else {
+        request.u.sign_renew.certificate = m->certificate;
+        request.u.sign_renew.proof = m->proof;
+        request.u.sign_renew.request = m->request;
+        ask(join, &request);
+    }
+}
+
+/* The list has the latest first. */
+static struct join *first_waiting(const struct joins *joins)
+{
+    struct join *first = NULL;
+    for (struct join *join = joins->all; join; join = join->next)
+        if (join->waits)
+            first = join;
+    return first;
+}
+
+static void begin_waiting(struct joins *joins)
+{
+    for (struct join *join; (join = first_waiting(joins)) && may_begin(joins);) {
+        join->waits = false;
+        if (is_join(join))
+            begin_join(join);
+        else
+            begin_renewal(join);
+    }
+    if (first_waiting(joins))
+        deadline_set(&joins->daemon->deadlines, &joins->pace, (joins->second + 1) * 1000);
+}
+
+static void on_pace(struct deadline *deadline)
+{
+    begin_waiting((struct joins *)((char *)deadline - offsetof(struct joins, pace)));
+}
+
+void joins_begin(struct joins *joins, struct peer *peer, int host, struct wire_message *message)
+{
+    struct join *join = take(joins, peer, host, message);
+    if (joins->count > MAX_JOINS) {
+        join->waits = false;
+        refuse(join, "too many hosts join at once: try again in some seconds");
+    } else {
+        begin_waiting(joins);
+    }
+}
+
+void joins_peer_gone(struct joins *joins, struct peer *peer)
+{
+    for (struct join *join = joins->all, *next; join; join = next) {
+        next = join->next;
+        if (join->peer == peer && join->waits)
+            release(join);
+        else if (join->peer == peer)
+            join->peer = NULL;
+    }
+}

@@ -1,0 +1,219 @@
+/* renewals.c - one look at everything every two seconds.
+ *
+ * A host: its newest certificate is two thirds over, or it has linked with an older one than that (a crash has cost it
+ * the newest) which is -> renew_wanted, again after a while until a newer one has been passed on (join.c does that).
+ * Only so many in one look: each renewal starts a program.
+ *
+ * Our own: IDLE -> PREPARING (a thread makes a key and a request) -> SIGNING (elmer-signer) -> WRITING (a thread
+ * replaces the pair) -> the TLS context is read again -> IDLE. Links that are up keep their sessions. A failure is
+ * logged and tried again later. */
+#include "config.h"
+
+#include "elmer/membership/renewals.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "elmer/membership/certificates.h"
+#include "elmer/hosts/hosts.h"
+#include "elmer/membership/signer.h"
+#include "lib/base/clock.h"
+#include "lib/base/log.h"
+#include "lib/base/str.h"
+#include "lib/pki/renewal.h"
+
+enum { LOOK_MS = 2000, PER_LOOK = 4, RETRY_MIN_MS = 2000, RETRY_MAX_MS = 3600000 };
+
+enum own_state { OWN_NONE, OWN_IDLE, OWN_PREPARING, OWN_SIGNING, OWN_WRITING };
+
+struct renewals {
+    struct daemon *daemon;
+    struct deadline look;
+    int64_t *asked_ms; /* [nhosts] wall clock */
+    bool closed;
+    /* our own */
+    enum own_state state;
+    struct pki_certificate facts;
+    int64_t tried_ms;
+    struct pki_renewal made;
+    struct signer_ask *ask;
+    char *certificate;
+    uv_work_t work;
+    int code;
+    struct err err;
+};
+
+static int64_t retry_ms(int64_t life_ms)
+{
+    int64_t part = life_ms / 12;
+    return part < RETRY_MIN_MS ? RETRY_MIN_MS : part > RETRY_MAX_MS ? RETRY_MAX_MS : part;
+}
+
+/* ---- hosts ---- */
+
+static bool due(const struct certificate *c, int64_t now_ms)
+{
+    return now_ms >= c->end_ms - (c->end_ms - c->issued_ms) / 3;
+}
+
+static bool host_due(struct renewals *r, int host, int64_t now_ms)
+{
+    int64_t linked_ms = 0;
+    const char *serial = hosts_serial(r->daemon->hosts, host, &linked_ms);
+    const struct certificate *newest = certificates_newest(r->daemon->certificates, host);
+    const struct certificate *shown = serial ? certificates_find(r->daemon->certificates, serial) : NULL;
+    if (!newest || !shown || now_ms - r->asked_ms[host] < retry_ms(newest->end_ms - newest->issued_ms))
+        return false;
+    return due(newest, now_ms) || (shown != newest && linked_ms > newest->issued_ms && due(shown, now_ms));
+}
+
+static void ask_hosts(struct renewals *r, int64_t now_ms)
+{
+    struct wire_message message = {.type = WIRE_renew_wanted};
+    int room = PER_LOOK;
+    for (int host = 0; host < (int)r->daemon->settings->nhosts && room; host++) {
+        if (!host_due(r, host, now_ms))
+            continue;
+        r->asked_ms[host] = now_ms;
+        hosts_send(r->daemon->hosts, host, &message);
+        room--;
+    }
+}
+
+/* ---- our own ---- */
+
+static void own_done(struct renewals *r, const char *problem)
+{
+    char printable[900], end[32];
+    pki_renewal_fini(&r->made);
+    free(r->certificate);
+    r->certificate = NULL;
+    r->state = OWN_IDLE;
+    wall_format((struct wall){r->facts.end_s * 1000}, end, sizeof(end));
+    if (problem)
+        log_error(
+            "elmer's own certificate is not renewed yet: %s; it ends at %s, and then no host can link until `eadmin "
+            "init` has made another",
+            str_printable(printable, sizeof(printable), problem, strlen(problem)), end);
+    else
+        log_notice("elmer's own certificate is renewed; the new one is good until %s", end);
+}
+
+static void save_work(uv_work_t *work)
+{
+    struct renewals *r = work->data;
+    r->code = pki_renewal_save(r->daemon->settings->pki, &r->made, r->certificate, &r->err);
+}
+
+static void save_done(uv_work_t *work, int status)
+{
+    struct renewals *r = work->data;
+    (void)status;
+    if (r->closed)
+        return;
+    if (!r->code)
+        r->code = pki_inspect(r->certificate, &r->facts, &r->err);
+    if (!r->code)
+        r->code = hosts_reload_tls(r->daemon->hosts, &r->err);
+    own_done(r, r->code ? r->err.text : NULL);
+}
+
+static void on_signed(const char *certificate, const char *text, void *data)
+{
+    struct renewals *r = data;
+    r->ask = NULL;
+    if (!certificate) {
+        own_done(r, text);
+        return;
+    }
+    r->certificate = mem_strdup(certificate);
+    r->state = OWN_WRITING;
+    uv_queue_work(r->daemon->loop, &r->work, save_work, save_done);
+}
+
+static void prepare_work(uv_work_t *work)
+{
+    struct renewals *r = work->data;
+    r->code = pki_renewal_prepare(r->daemon->settings->pki, &r->made, &r->err);
+}
+
+static void prepare_done(uv_work_t *work, int status)
+{
+    struct renewals *r = work->data;
+    struct wire_message request = {.type = WIRE_sign_renew};
+    (void)status;
+    if (r->closed)
+        return;
+    if (r->code) {
+        own_done(r, r->err.text);
+        return;
+    }
+    request.u.sign_renew.certificate = r->made.old;
+    request.u.sign_renew.proof = r->made.proof;
+    request.u.sign_renew.request = r->made.request;
+    r->state = OWN_SIGNING;
+    r->ask = signer_ask(r->daemon, &request, on_signed, r);
+    if (!r->ask)
+        own_done(r, "the signer cannot be asked");
+}
+
+static void renew_own(struct renewals *r, int64_t now_ms)
+{
+    int64_t life_ms = (r->facts.end_s - r->facts.begin_s - PKI_BACKDATE_S) * 1000;
+    if (r->state != OWN_IDLE || now_ms < pki_renewal_s(&r->facts) * 1000 || now_ms - r->tried_ms < retry_ms(life_ms))
+        return;
+    r->tried_ms = now_ms;
+    r->state = OWN_PREPARING;
+    err_clear(&r->err);
+    uv_queue_work(r->daemon->loop, &r->work, prepare_work, prepare_done);
+}
+
+/* ---- begin and end ---- */
+
+static void on_look(struct deadline *deadline)
+{
+    struct renewals *r = (struct renewals *)((char *)deadline - offsetof(struct renewals, look));
+    int64_t now_ms = wall_now().ms;
+    ask_hosts(r, now_ms);
+    renew_own(r, now_ms);
+    deadline_set(&r->daemon->deadlines, &r->look, daemon_now_ms() + LOOK_MS);
+}
+
+struct renewals *renewals_create(struct daemon *daemon)
+{
+    const struct settings *settings = daemon->settings;
+    struct renewals *r = mem_zalloc(sizeof(*r));
+    struct err err = ERR_INIT;
+    *r = (struct renewals){.daemon = daemon, .look = {.fire = on_look}};
+    r->work.data = r;
+    r->asked_ms = mem_array(settings->nhosts, sizeof(*r->asked_ms));
+    if (!settings->listen || settings->transport)
+        return r;
+    if (pki_renewal_recover(settings->pki, &r->facts, &err) == 0)
+        r->state = OWN_IDLE;
+    else
+        log_error("elmer's own certificate cannot be looked after: %s", err.text);
+    deadline_set(&daemon->deadlines, &r->look, daemon_now_ms() + LOOK_MS);
+    return r;
+}
+
+void renewals_close(struct renewals *r)
+{
+    if (!r)
+        return;
+    r->closed = true;
+    deadline_clear(&r->daemon->deadlines, &r->look);
+    signer_abandon(r->ask);
+    r->ask = NULL;
+}
+
+void renewals_destroy(struct renewals *r)
+{
+    if (!r)
+        return;
+    pki_renewal_fini(&r->made);
+    free(r->certificate);
+    free(r->asked_ms);
+    free(r);
+}

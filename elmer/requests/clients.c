@@ -1,0 +1,333 @@
+#include "config.h"
+
+#include "elmer/requests/clients.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "elmer/hosts/hosts.h"
+#include "elmer/requests/limits.h"
+#include "elmer/requests/users.h"
+#include "lib/base/log.h"
+#include "lib/base/str.h"
+
+enum {
+    MAX_LINKS = 8192,
+    CROWDED_LINKS = MAX_LINKS * 3 / 4,
+    MAX_RELAYED = 4096,
+    CROWDED_RELAYED = MAX_RELAYED * 3 / 4,
+    OUT_MAX = 16 << 20,
+    CONGESTED = 1 << 20,
+    HELLO_MS = 10000,
+    LOG_BURST = 30,
+    LOG_WINDOW_MS = 10000
+};
+
+struct clients {
+    struct daemon *daemon;
+    struct clients_callbacks callbacks;
+    struct listener *listener;
+    struct limits *limits;
+    struct client *own; /* with a link */
+    unsigned nown;
+    struct map *relayed; /* [nhosts] by the rsd's number */
+    struct log_limit limit;
+    bool closing;
+};
+
+struct daemon *clients_daemon(struct clients *clients)
+{
+    return clients->daemon;
+}
+
+const char *client_host_name(const struct client *client)
+{
+    const struct daemon *daemon = client->clients->daemon;
+    return client->link ? daemon->settings->name : hosts_facts(daemon->hosts, client->host).name;
+}
+
+/* ---- both kinds ---- */
+
+void client_send(struct client *client, const struct wire_message *message)
+{
+    if (client->closing)
+        return;
+    if (client->link) {
+        link_send(client->link, message);
+        return;
+    }
+    struct err err = ERR_INIT;
+    char *json = NULL;
+    size_t size;
+    if (wire_encode(message, hosts_minor(client->clients->daemon->hosts, client->host), &json, &size, &err)) {
+        log_error("an answer to a client cannot be encoded: %s", err.text);
+        client_error(client, message->id, WIRE_CODE_REFUSED,
+                     "elmer could not put its answer into a message; its log says more");
+        return;
+    }
+    struct wire_message relayed = {.type = WIRE_relayed, .u.relayed = {.client = client->relay, .frame = json}};
+    hosts_send(client->clients->daemon->hosts, client->host, &relayed);
+    free(json);
+}
+
+void client_error(struct client *client, uint64_t id, const char *code, const char *text)
+{
+    char printable[1024]; /* a text that was cut may end within a character */
+    struct wire_message message = {.type = WIRE_error, .id = id};
+    message.u.error.code = code;
+    message.u.error.text = str_printable(printable, sizeof(printable), text, strlen(text));
+    client_send(client, &message);
+}
+
+bool client_congested(const struct client *client)
+{
+    return client->link ? link_unsent(client->link) > CONGESTED
+                        : hosts_congested(client->clients->daemon->hosts, client->host);
+}
+
+/* Root of this host, and administrators as far as they are known without asking, must be able to help. */
+static bool is_exempt(const struct clients *clients, uint32_t uid, bool queue_host)
+{
+    return (uid == 0 && queue_host) || users_known_admin(clients->daemon->users, uid);
+}
+
+static bool is_within_limits(struct client *client, const struct wire_message *message)
+{
+    struct clients *clients = client->clients;
+    char text[LIMITS_TEXT];
+    if (is_exempt(clients, client->uid, client->queue_host))
+        return true;
+    enum limits_verdict verdict = limits_request(clients->limits, client->uid, message->bytes, text);
+    if (verdict == LIMITS_FINE)
+        return true;
+    if (log_allowed(&clients->limit, LOG_BURST, LOG_WINDOW_MS))
+        log_warning("uid=%" PRIu32 " request refused: %s", client->uid, text);
+    client_error(client, message->id, WIRE_CODE_REFUSED, text);
+    if (verdict == LIMITS_CUT && client->link) /* a relayed one is cut by its rsd */
+        link_close(client->link, text);
+    return false;
+}
+
+static void on_any_message(struct client *client, struct wire_message *message)
+{
+    if (!is_within_limits(client, message))
+        return;
+    if (message->type == WIRE_ping) {
+        struct wire_message pong = {.type = WIRE_pong, .id = message->id};
+        client_send(client, &pong);
+    } else if (message->type != WIRE_pong && message->type != WIRE_error && message->type != WIRE_done &&
+               message->type != WIRE_hello) {
+        client->clients->callbacks.on_request(client, message);
+    }
+}
+
+/* ---- own socket ---- */
+
+static void on_message(struct link *link, struct wire_message *message, void *data)
+{
+    struct client *client = data;
+    (void)link;
+    if (!client->closing)
+        on_any_message(client, message);
+}
+
+/* How the links of commands end that have what they wanted, or were interrupted. */
+static bool quiet_end(const char *text)
+{
+    return strstr(text, "closed the connection") || strstr(text, "reset by peer") || strstr(text, "broken pipe");
+}
+
+static void uncount(struct client *client)
+{
+    if (client->counted)
+        limits_disconnect(client->clients->limits, client->uid);
+    client->counted = false;
+}
+
+static void on_close(struct link *link, const char *text, void *data)
+{
+    struct client *client = data;
+    struct clients *clients = client->clients;
+    char printable[300];
+    (void)link;
+    client->closing = true;
+    clients->callbacks.on_gone(client);
+    uncount(client);
+    clients->nown--;
+    *client->place = client->next;
+    if (client->next)
+        client->next->place = client->place;
+    /* The end of a command is nothing to tell; a broken peer is. */
+    if (!clients->closing && *text && !quiet_end(text) && log_allowed(&clients->limit, LOG_BURST, LOG_WINDOW_MS))
+        log_info("uid=%" PRIu32 " link of a client ended: %s", client->uid,
+                 str_printable(printable, sizeof(printable), text, strlen(text)));
+    free(client);
+}
+
+static void *on_accept(struct link *link, void *data)
+{
+    struct clients *clients = data;
+    uid_t uid;
+    gid_t gid;
+    pid_t pid;
+    if (clients->closing || link_peer_cred(link, &uid, &gid, &pid))
+        return NULL;
+    char text[LIMITS_TEXT];
+    bool exempt = is_exempt(clients, uid, true);
+    if (!exempt && limits_connect(clients->limits, uid, clients->nown >= CROWDED_LINKS, text) != LIMITS_FINE) {
+        if (log_allowed(&clients->limit, LOG_BURST, LOG_WINDOW_MS))
+            log_warning("uid=%u connection refused: %s", (unsigned)uid, text);
+        link_refuse(link, WIRE_CODE_REFUSED, text);
+        return NULL;
+    }
+    clients->nown++;
+    struct client *client = mem_zalloc(sizeof(*client));
+    *client = (struct client){.clients = clients,
+                              .link = link,
+                              .uid = uid,
+                              .queue_host = true,
+                              .counted = !exempt,
+                              .host = -1,
+                              .next = clients->own,
+                              .place = &clients->own};
+    if (clients->own)
+        clients->own->place = &client->next;
+    clients->own = client;
+    return client;
+}
+
+/* ---- relayed ---- */
+
+static void drop_relayed(struct client *client)
+{
+    client->closing = true;
+    client->clients->callbacks.on_gone(client);
+    uncount(client);
+    free(client);
+}
+
+static bool user_valid(const char *user)
+{
+    char printable[256];
+    return *user && strlen(user) < 256 && !strpbrk(user, "/: ") &&
+           !strcmp(str_printable(printable, sizeof(printable), user, strlen(user)), user);
+}
+
+/* The client that sends this; NULL with the text why not. */
+static struct client *find_relayed(struct clients *clients, int host, bool queue_host, const struct wire_relay *relay,
+                                   char *text)
+{
+    bool exempt = is_exempt(clients, (uint32_t)relay->uid, queue_host);
+    struct map *map = &clients->relayed[host];
+    struct client *client = map_get(map, relay->client);
+    if (client && client->uid == relay->uid && !strcmp(client->user, relay->user))
+        return client;
+    if (client)
+        drop_relayed(map_remove(map, relay->client));
+    if (!user_valid(relay->user) || map->count >= MAX_RELAYED) {
+        snprintf(text, LIMITS_TEXT, "too many clients on this host, or a user name that cannot be used");
+        return NULL;
+    }
+    if (!exempt &&
+        limits_connect(clients->limits, (uint32_t)relay->uid, map->count >= CROWDED_RELAYED, text) != LIMITS_FINE)
+        return NULL;
+    client = mem_zalloc(sizeof(*client));
+    *client = (struct client){.clients = clients,
+                              .uid = (uint32_t)relay->uid,
+                              .queue_host = queue_host,
+                              .counted = !exempt,
+                              .host = host,
+                              .relay = relay->client};
+    snprintf(client->user, sizeof(client->user), "%s", relay->user);
+    map_put(map, relay->client, client);
+    return client;
+}
+
+static void refuse_relay(struct clients *clients, int host, uint64_t relay, const char *code, const char *text)
+{
+    struct client nobody = {.clients = clients, .host = host, .relay = relay};
+    char printable[300];
+    if (log_allowed(&clients->limit, LOG_BURST, LOG_WINDOW_MS))
+        log_warning("host=%s message of a relayed client refused: %s", hosts_facts(clients->daemon->hosts, host).name,
+                    str_printable(printable, sizeof(printable), text, strlen(text)));
+    client_error(&nobody, 0, code, text);
+}
+
+void clients_relay(struct clients *clients, int host, bool queue_host, struct wire_message *message)
+{
+    if (message->type == WIRE_relay_closed) {
+        struct client *gone = map_remove(&clients->relayed[host], message->u.relay_closed.client);
+        if (gone)
+            drop_relayed(gone);
+        return;
+    }
+    const struct wire_relay *relay = &message->u.relay;
+    char text[LIMITS_TEXT];
+    struct client *client = find_relayed(clients, host, queue_host, relay, text);
+    if (!client) {
+        refuse_relay(clients, host, relay->client, WIRE_CODE_REFUSED, text);
+        return;
+    }
+    struct err err = ERR_INIT;
+    struct wire_message inner = {0};
+    if (wire_decode(relay->frame, strlen(relay->frame), hosts_minor(clients->daemon->hosts, host), &inner, &err))
+        refuse_relay(clients, host, relay->client, WIRE_CODE_BAD_MESSAGE, err.text);
+    else if (!wire_may_send(inner.type, WIRE_FROM_CLIENT))
+        refuse_relay(clients, host, relay->client, WIRE_CODE_BAD_MESSAGE, "a client may not send this message");
+    else
+        on_any_message(client, &inner);
+    wire_message_fini(&inner);
+}
+
+void clients_host_cut(struct clients *clients, int host)
+{
+    struct map gone = clients->relayed[host];
+    size_t cursor = 0;
+    clients->relayed[host] = (struct map){0};
+    for (struct client *client; (client = map_next(&gone, &cursor));)
+        drop_relayed(client);
+    map_fini(&gone);
+}
+
+/* ---- begin and end ---- */
+
+int clients_create(struct daemon *daemon, const struct clients_callbacks *callbacks, struct clients **out,
+                   struct err *err)
+{
+    static const struct link_options options = {
+        .program = "elmer", .peer = WIRE_FROM_CLIENT, .out_max = OUT_MAX, .hello_timeout_ms = HELLO_MS};
+    static const struct link_callbacks links = {.on_message = on_message, .on_close = on_close};
+    struct clients *clients = mem_zalloc(sizeof(*clients));
+    clients->daemon = daemon;
+    clients->callbacks = *callbacks;
+    clients->limits = limits_create(daemon->settings);
+    clients->relayed = mem_array(daemon->settings->nhosts, sizeof(*clients->relayed));
+    *out = clients;
+    return listener_create(daemon->loop, daemon->settings->socket, 0666, MAX_LINKS, &options, &links, on_accept,
+                           clients, &clients->listener, err);
+}
+
+void clients_close(struct clients *clients)
+{
+    if (!clients)
+        return;
+    clients->closing = true;
+    if (clients->listener)
+        listener_close(clients->listener);
+    for (struct client *client = clients->own; client; client = client->next) {
+        client->closing = true;
+        link_close(client->link, "elmer stops");
+    }
+    for (size_t i = 0; i < clients->daemon->settings->nhosts; i++)
+        clients_host_cut(clients, (int)i);
+}
+
+void clients_destroy(struct clients *clients)
+{
+    if (!clients)
+        return;
+    limits_destroy(clients->limits);
+    free(clients->relayed);
+    free(clients);
+}

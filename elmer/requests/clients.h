@@ -1,0 +1,48 @@
+/* clients.h - who asks: local users on elmer's own socket and those that the rsds relay, behind one interface. Who a
+ * client is comes from the transport: the kernel, or the rsd that vouches for it. */
+#ifndef ELMER_REQUESTS_CLIENTS_H
+#define ELMER_REQUESTS_CLIENTS_H
+
+#include "elmer/daemon.h"
+#include "lib/base/err.h"
+#include "lib/net/link.h"
+
+struct client {
+    struct clients *clients;
+    uint32_t uid;
+    char user[256];           /* "": not known yet (own socket) */
+    bool queue_host;          /* it runs on the host that elmer runs on */
+    struct request *requests; /* outstanding; the list of requests.c */
+    size_t nrequests;
+    /* clients.c's own */
+    struct link *link; /* NULL: relayed */
+    int host;
+    uint64_t relay;
+    bool closing;
+    bool counted; /* in limits.c */
+    struct client *next, **place;
+};
+
+struct clients_callbacks {
+    void (*on_request)(struct client *client, struct wire_message *message); /* taken over by moving it */
+    void (*on_gone)(struct client *client);                                  /* drop what it has outstanding */
+};
+
+int clients_create(struct daemon *daemon, const struct clients_callbacks *callbacks, struct clients **clients,
+                   struct err *err);
+void clients_close(struct clients *clients);
+void clients_destroy(struct clients *clients);
+
+struct daemon *clients_daemon(struct clients *clients);
+/* The host that the client is on. */
+const char *client_host_name(const struct client *client);
+void client_send(struct client *client, const struct wire_message *message);
+void client_error(struct client *client, uint64_t id, const char *code, const char *text);
+/* So much waits for the client, or for its host, that it is better to go on later. */
+bool client_congested(const struct client *client);
+
+/* A message relay or relay_closed of a host. */
+void clients_relay(struct clients *clients, int host, bool queue_host, struct wire_message *message);
+void clients_host_cut(struct clients *clients, int host);
+
+#endif

@@ -1,0 +1,318 @@
+/* query.c - lists of jobs, the history, and waiting for the end of one.
+ *
+ * A query is answered in slices of up to 256 jobs, one slice in a turn of the loop, and only while the client (or its
+ * host) takes what was sent: else it goes on a little later. A slice becomes one or more pages, none too large for a
+ * frame, all but the very last with `more`. Jobs named by id that are no longer in memory are read from the store
+ * between two slices. A list without ids walks the core by id and so keeps nothing: a job that changes or ends
+ * meanwhile is shown as it is when its turn comes. The history is read from the store, slice by slice. A wait hangs on
+ * its job until the end is on disk, or until its timeout. */
+#include "config.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "elmer/requests/requests.h"
+#include "elmer/requests/view.h"
+
+enum { SLICE = QUERY_SLICE, SCAN = 20000, RETRY_MS = 5 };
+
+static void step(struct request *request);
+
+static void on_again(struct deadline *deadline)
+{
+    step((struct request *)((char *)deadline - offsetof(struct request, deadline)));
+}
+
+static void go_on(struct request *request, int64_t in_ms)
+{
+    request->holder = HOLDER_QUERY;
+    request->deadline.fire = on_again;
+    deadline_set(&request->daemon->deadlines, &request->deadline, daemon_now_ms() + in_ms);
+}
+
+/* ---- pages ---- */
+
+static void send_page(struct request *request, struct wire_job_view *views, size_t count, bool more)
+{
+    struct wire_message message = {.type = WIRE_jobs, .id = request->id};
+    message.u.jobs.jobs.items = views;
+    message.u.jobs.jobs.count = count;
+    message.u.jobs.more = more;
+    request_send(request, &message);
+}
+
+/* Sends at least one page. */
+static void send_records(struct request *request, struct record *const *records, size_t count, bool more)
+{
+    struct arena memory = {0};
+    struct wire_job_view *views = arena_array(&memory, count, sizeof(*views));
+    size_t first = 0, cost = 0;
+    for (size_t i = 0; i < count; i++) {
+        view_of(records[i], request->daemon->settings->core.levels, request_sees(request, records[i]->uid), &memory,
+                &views[i]);
+        size_t this = view_cost(&views[i]);
+        if (i > first && cost + this > VIEW_PAGE_COST) {
+            send_page(request, views + first, i - first, true);
+            first = i;
+            cost = 0;
+        }
+        cost += this;
+    }
+    send_page(request, views + first, count - first, more);
+    arena_fini(&memory);
+}
+
+static void free_records(struct record **records, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        record_destroy(records[i]);
+}
+
+/* ---- lists ---- */
+
+/* As users see it now: a final state is not shown before it is on disk. */
+static bool wanted(const struct request *request, const struct job *job, const struct core_job *state)
+{
+    if (job->refused) /* there is no such job */
+        return false;
+    const bool lines = request->type == WIRE_query_lines;
+    const bool queued = lines ? request->message.u.query_lines.queued : request->message.u.query.queued;
+    const bool running = lines ? request->message.u.query_lines.running : request->message.u.query.running;
+    if (state->state == JOB_QUEUED || state->state == JOB_HELD)
+        return queued;
+    if (state->state == JOB_DONE)
+        return running && !daemon_job_settled(request->daemon, job);
+    return running && (state->state == JOB_STARTING || state->state == JOB_RUNNING || state->state == JOB_ENDING);
+}
+
+/* The next jobs that are wanted; *more: there may be others. */
+static size_t next_jobs(struct request *request, struct job **jobs, bool *more)
+{
+    struct daemon *daemon = request->daemon;
+    const struct core_job *state = NULL;
+    size_t count = 0;
+    for (int scanned = 0; count < SLICE && scanned < SCAN && (state = core_next_job(daemon->core, &request->cursor));
+         scanned++) {
+        struct job *job = jobs_find(&daemon->jobs, state->id);
+        if (job && wanted(request, job, state))
+            jobs[count++] = job;
+    }
+    *more = state != NULL;
+    return count;
+}
+
+static void send_jobs(struct request *request, struct job *const *jobs, size_t count, bool more)
+{
+    struct record *records[SLICE] = {0};
+    for (size_t i = 0; i < count; i++)
+        records[i] = daemon_record(request->daemon, jobs[i]);
+    send_records(request, records, count, more);
+    free_records(records, count);
+}
+
+static void list_slice(struct request *request)
+{
+    struct job *jobs[SLICE];
+    bool more;
+    size_t count = next_jobs(request, jobs, &more);
+    if ((count || !more) && request->type == WIRE_query_lines)
+        lines_send(request, jobs, count, more);
+    else if (count || !more)
+        send_jobs(request, jobs, count, more);
+    if (more)
+        go_on(request, 0);
+    else
+        request_end(request);
+}
+
+/* ---- by id ---- */
+
+static void finish_ids(struct request *request)
+{
+    bool more = request->next_id < request->message.u.query.jobs.count;
+    struct record **records = request->found;
+    size_t count = request->nfound;
+    request->found = NULL;
+    request->nfound = 0;
+    send_records(request, records, count, more);
+    free_records(records, count);
+    free(records);
+    if (more)
+        go_on(request, 0);
+    else
+        request_end(request);
+}
+
+static void on_read(struct record **records, size_t count, const char *error, void *data)
+{
+    struct request *request = data;
+    request->holder = HOLDER_NONE;
+    if (!request->client || error) {
+        free_records(records, count);
+        request_error(request, WIRE_CODE_REFUSED, "elmer cannot read its store: %s; try again", error ? error : "");
+        return;
+    }
+    for (size_t i = 0; i < count; i++)
+        request->found[request->nfound++] = records[i];
+    finish_ids(request);
+}
+
+static void ids_slice(struct request *request)
+{
+    const struct wire_uints *ids = &request->message.u.query.jobs;
+    struct daemon *daemon = request->daemon;
+    uint64_t missing[SLICE];
+    size_t nmissing = 0, end = ids->count - request->next_id > SLICE ? request->next_id + SLICE : ids->count;
+    request->found = mem_array(SLICE, sizeof(struct record *));
+    for (; request->next_id < end; request->next_id++) {
+        uint64_t id = ids->items[request->next_id];
+        struct job *job = jobs_find(&daemon->jobs, id);
+        if (job && !job->refused)
+            request->found[request->nfound++] = daemon_record(daemon, job);
+        else if (id && id < core_next_id(daemon->core))
+            missing[nmissing++] = id;
+    }
+    if (!nmissing) {
+        finish_ids(request);
+        return;
+    }
+    request->holder = HOLDER_STORE;
+    store_read(daemon->store, missing, nmissing, on_read, request);
+}
+
+/* ---- history ---- */
+
+static void on_history(struct record **records, size_t count, const char *error, void *data)
+{
+    struct request *request = data;
+    uint64_t left = request->message.u.history.count;
+    request->holder = HOLDER_NONE;
+    if (!request->client || error) {
+        request_error(request, WIRE_CODE_REFUSED, "elmer cannot read its store: %s; try again", error ? error : "");
+    } else {
+        bool more = count == SLICE && left != SLICE;
+        send_records(request, records, count, more);
+        if (more) {
+            request->cursor = records[count - 1]->id;
+            request->message.u.history.count = left ? left - count : 0;
+            go_on(request, 0);
+        } else {
+            request_end(request);
+        }
+    }
+    free_records(records, count);
+}
+
+static void history_slice(struct request *request)
+{
+    const struct wire_history *history = &request->message.u.history;
+    size_t count = history->count && history->count < SLICE ? (size_t)history->count : SLICE;
+    request->holder = HOLDER_STORE;
+    store_read_history(request->daemon->store, request->cursor ? request->cursor : INT64_MAX, history->user, count,
+                       on_history, request);
+}
+
+static void step(struct request *request)
+{
+    if (client_congested(request->client))
+        go_on(request, RETRY_MS);
+    else if (request->type == WIRE_history)
+        history_slice(request);
+    else if (request->type == WIRE_query && request->message.u.query.jobs.count)
+        ids_slice(request);
+    else
+        list_slice(request);
+}
+
+void query_begin(struct request *request)
+{
+    request->holder = HOLDER_QUERY;
+    step(request);
+}
+
+/* ---- wait ---- */
+
+static void leave_job(struct request *request)
+{
+    if (!request->waiting_place)
+        return;
+    *request->waiting_place = request->next_waiting;
+    if (request->next_waiting)
+        request->next_waiting->waiting_place = request->waiting_place;
+    request->waiting_place = NULL;
+}
+
+static void answer_wait(struct request *request, struct job *job)
+{
+    struct record *record = daemon_record(request->daemon, job);
+    leave_job(request);
+    send_records(request, &record, 1, false);
+    record_destroy(record);
+    request_end(request);
+}
+
+static void on_timeout(struct deadline *deadline)
+{
+    struct request *request = (struct request *)((char *)deadline - offsetof(struct request, deadline));
+    answer_wait(request, jobs_find(&request->daemon->jobs, request->job));
+}
+
+static void on_waited(struct record **records, size_t count, const char *error, void *data)
+{
+    struct request *request = data;
+    request->holder = HOLDER_NONE;
+    if (error || !count) {
+        request_error(request, error ? WIRE_CODE_REFUSED : WIRE_CODE_NO_SUCH_JOB, "job %" PRIu64 " cannot be found: %s",
+                      request->job, error ? error : "it is not in the store");
+    } else {
+        send_records(request, records, 1, false);
+        request_end(request);
+    }
+    free_records(records, count);
+}
+
+void wait_begin(struct request *request)
+{
+    struct daemon *daemon = request->daemon;
+    struct job *job = jobs_find(&daemon->jobs, request->job);
+    if (job && job->refused)
+        job = NULL;
+    if (!job && request->job && request->job < core_next_id(daemon->core)) {
+        request->holder = HOLDER_STORE;
+        store_read(daemon->store, &request->job, 1, on_waited, request);
+    } else if (!job) {
+        request_error(request, WIRE_CODE_NO_SUCH_JOB, "there is no job %" PRIu64, request->job);
+    } else if (daemon_job_settled(daemon, job)) {
+        answer_wait(request, job);
+    } else {
+        if (job->ended)
+            store_want(daemon->store, job->put);
+        request->holder = HOLDER_WAIT;
+        request->next_waiting = job->waiting;
+        request->waiting_place = &job->waiting;
+        if (job->waiting)
+            job->waiting->waiting_place = &request->next_waiting;
+        job->waiting = request;
+        request->deadline.fire = on_timeout;
+        deadline_set(&daemon->deadlines, &request->deadline,
+                     daemon_now_ms() + (int64_t)request->message.u.wait.timeout_ms);
+    }
+}
+
+void waits_release(struct daemon *daemon, struct job *job)
+{
+    (void)daemon;
+    while (job->waiting)
+        answer_wait(job->waiting, job);
+}
+
+/* ---- the end of a request ---- */
+
+void query_abandon(struct request *request)
+{
+    deadline_clear(&request->daemon->deadlines, &request->deadline);
+    leave_job(request);
+    free_records(request->found, request->nfound);
+    free(request->found);
+}

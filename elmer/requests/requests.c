@@ -1,0 +1,377 @@
+/* requests.c - from the message to the answer.
+ *
+ * Normal: a message of a client -> a request with a number -> who the user is, where that matters (users.c, perhaps
+ * later) -> an event with the number -> the core's ANSWER, after the commit -> the client. Queries and waits are in
+ * query.c, submissions in submit.c. A client that goes away leaves requests without client: they go on, and their
+ * answers are dropped; queries and waits end at once. Invariant: a request is in the table by number until
+ * request_end(), and in its client's list while there is one. */
+#include "config.h"
+
+#include "elmer/requests/requests.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "elmer/requests/admin.h"
+#include "elmer/hosts/hosts.h"
+#include "elmer/requests/users.h"
+
+enum { MAX_OUTSTANDING = 256 };
+
+struct requests {
+    struct daemon *daemon;
+    struct map by_number;
+    uint64_t next;
+};
+
+struct requests *requests_create(struct daemon *daemon)
+{
+    struct requests *requests = mem_zalloc(sizeof(*requests));
+    requests->daemon = daemon;
+    requests->next = 1;
+    return requests;
+}
+
+static void leave_client(struct request *request)
+{
+    if (!request->client)
+        return;
+    request->client->nrequests--;
+    *request->place = request->next;
+    if (request->next)
+        request->next->place = request->place;
+    request->client = NULL;
+}
+
+static void release(struct request *request)
+{
+    leave_client(request);
+    query_abandon(request);
+    wire_message_fini(&request->message);
+    free(request);
+}
+
+void requests_destroy(struct requests *requests)
+{
+    size_t cursor = 0;
+    for (struct request *request; requests && (request = map_next(&requests->by_number, &cursor));)
+        release(request);
+    if (requests)
+        map_fini(&requests->by_number);
+    free(requests);
+}
+
+/* ---- answers ---- */
+
+void request_end(struct request *request)
+{
+    map_remove(&request->daemon->requests->by_number, request->number);
+    release(request);
+}
+
+void request_send(struct request *request, const struct wire_message *message)
+{
+    if (request->client)
+        client_send(request->client, message);
+}
+
+void request_error(struct request *request, const char *code, const char *format, ...)
+{
+    char text[1024];
+    va_list list;
+    va_start(list, format);
+    vsnprintf(text, sizeof(text), format, list);
+    va_end(list);
+    if (request->client)
+        client_error(request->client, request->id, code, text);
+    request_end(request);
+}
+
+void request_done(struct request *request, const char *format, ...)
+{
+    char text[1024];
+    va_list list;
+    va_start(list, format);
+    vsnprintf(text, sizeof(text), format, list);
+    va_end(list);
+    struct wire_message message = {.type = WIRE_done, .id = request->id, .u.done = {.text = text}};
+    request_send(request, &message);
+    request_end(request);
+}
+
+/* ---- cancel, kill, hold, release, drain ---- */
+
+static const struct verb {
+    enum wire_type type;
+    enum event_type event;
+    const char *name, *done;
+} verbs[] = {
+    {WIRE_cancel, EVENT_CANCEL, "cancelled", "job %" PRIu64 " is cancelled"},
+    {WIRE_kill, EVENT_KILL, "killed", "job %" PRIu64 " is being ended"},
+    {WIRE_hold, EVENT_HOLD, "held", "job %" PRIu64 " is held"},
+    {WIRE_release, EVENT_RELEASE, "released", "job %" PRIu64 " is released"},
+};
+
+static const struct verb *verb_of(enum wire_type type)
+{
+    for (size_t i = 0; i < sizeof(verbs) / sizeof(*verbs); i++)
+        if (verbs[i].type == type)
+            return &verbs[i];
+    return NULL;
+}
+
+static void explain_state(struct request *request, const struct verb *verb)
+{
+    const struct core_job *job = core_job(request->daemon->core, request->job);
+    enum job_state state = job ? job->state : JOB_DONE;
+    const char *advice = "";
+    if (verb->event == EVENT_CANCEL && (state == JOB_STARTING || state == JOB_RUNNING))
+        advice = "; end it with ekill";
+    else if (verb->event == EVENT_KILL && (state == JOB_QUEUED || state == JOB_HELD))
+        advice = "; remove it with ecancel";
+    if (state == JOB_DONE || state == JOB_CANCELLED)
+        request_error(request, WIRE_CODE_WRONG_STATE, "job %" PRIu64 " has ended already: it cannot be %s",
+                      request->job, verb->name);
+    else
+        request_error(request, WIRE_CODE_WRONG_STATE, "job %" PRIu64 " is %s: it cannot be %s%s", request->job,
+                      job_state_name(state), verb->name, advice);
+}
+
+static void explain_refusal(struct request *request, enum answer answer)
+{
+    const struct daemon *daemon = request->daemon;
+    const struct verb *verb = verb_of(request->type);
+    const struct job *job = jobs_find(&daemon->jobs, request->job);
+    if (answer == ANSWER_NOT_PERMITTED)
+        request_error(request, WIRE_CODE_NOT_PERMITTED,
+                      "job %" PRIu64 " belongs to %s: only its owner, and administrators (group %s), may do this",
+                      request->job, job ? job->user : "another user", daemon->settings->admin_group);
+    else if (answer == ANSWER_NO_SUCH_JOB && (!request->job || request->job >= core_next_id(daemon->core)))
+        request_error(request, WIRE_CODE_NO_SUCH_JOB, "there is no job %" PRIu64, request->job);
+    else if (verb && (answer == ANSWER_NO_SUCH_JOB || answer == ANSWER_WRONG_STATE))
+        explain_state(request, verb);
+    else
+        request_error(request, WIRE_CODE_REFUSED, "elmer cannot do this now (out of memory); try again later");
+}
+
+static void answer_verb(struct request *request, enum answer answer)
+{
+    const struct verb *verb = verb_of(request->type);
+    if (answer != ANSWER_OK)
+        explain_refusal(request, answer);
+    else if (!verb)
+        request_done(request, "host %s %s", request->message.u.drain.host,
+                     request->message.u.drain.drained ? "takes no new jobs" : "takes jobs again");
+    else
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wformat-nonliteral"
+        request_done(request, verb->done, request->job);
+#pragma GCC diagnostic pop
+}
+
+static void run_verb(struct request *request)
+{
+    struct event event = {.type = verb_of(request->type)->event, .request = request->number, .job = request->job};
+    event.u.by.uid = request->uid;
+    event.u.by.admin = request->admin;
+    request->holder = HOLDER_CORE;
+    if (daemon_event(request->daemon, &event))
+        request_error(request, WIRE_CODE_REFUSED, "elmer is out of memory; try again later");
+}
+
+static void run_drain(struct request *request)
+{
+    const struct wire_drain *drain = &request->message.u.drain;
+    int host = core_host_by_name(request->daemon->core, drain->host);
+    struct event event = {
+        .type = drain->drained ? EVENT_DRAIN : EVENT_UNDRAIN, .request = request->number, .host = host};
+    if (!request->admin) {
+        request_error(request, WIRE_CODE_NOT_PERMITTED, "only administrators (group %s) may drain hosts",
+                      request->daemon->settings->admin_group);
+    } else if (host < 0) {
+        request_error(request, WIRE_CODE_REFUSED, "there is no host %s in the cluster", drain->host);
+    } else {
+        request->holder = HOLDER_CORE;
+        if (daemon_event(request->daemon, &event))
+            request_error(request, WIRE_CODE_REFUSED, "elmer is out of memory; try again later");
+    }
+}
+
+/* ---- dispatch ---- */
+
+static uint64_t job_of(const struct wire_message *message)
+{
+    switch ((int)message->type) {
+    case WIRE_cancel:
+        return message->u.cancel.job;
+    case WIRE_kill:
+        return message->u.kill.job;
+    case WIRE_hold:
+        return message->u.hold.job;
+    case WIRE_release:
+        return message->u.release.job;
+    case WIRE_wait:
+        return message->u.wait.job;
+    default:
+        return 0;
+    }
+}
+
+static void dispatch(struct request *request)
+{
+    switch ((int)request->type) {
+    case WIRE_submit:
+        submit_begin(request);
+        break;
+    case WIRE_query:
+    case WIRE_query_lines:
+    case WIRE_history:
+        query_begin(request);
+        break;
+    case WIRE_wait:
+        wait_begin(request);
+        break;
+    case WIRE_query_hosts:
+        admin_query_hosts(request);
+        break;
+    case WIRE_remove_host:
+        admin_remove_host(request);
+        break;
+    case WIRE_drain:
+        run_drain(request);
+        break;
+    default:
+        run_verb(request);
+        break;
+    }
+}
+
+static void on_user(const struct user *user, void *data)
+{
+    struct request *request = data;
+    struct client *client = request->client;
+    request->holder = HOLDER_NONE;
+    if (!client) {
+        request_end(request);
+        return;
+    }
+    char text[700];
+    if (!*client->user)
+        snprintf(client->user, sizeof(client->user), "%s", user->name);
+    if (users_conflict(user, client->user, client_host_name(client), text, sizeof(text))) {
+        request_error(request, WIRE_CODE_NOT_PERMITTED, "%s", text);
+        return;
+    }
+    request->admin = request->admin || user->admin;
+    dispatch(request);
+}
+
+/* An owner needs no look at the groups, so that he can end his jobs whatever name services do. For a submission the
+ * name is needed, and must belong to the uid. */
+static bool needs_user(const struct request *request)
+{
+    const struct job *job = jobs_find(&request->daemon->jobs, request->job);
+    if (request->type == WIRE_submit)
+        return true;
+    if (request->admin || request->type == WIRE_query_hosts)
+        return false;
+    if (request->type == WIRE_query || request->type == WIRE_query_lines || request->type == WIRE_history ||
+        request->type == WIRE_wait)
+        return request->daemon->settings->private_jobs;
+    return !job || job->uid != request->client->uid;
+}
+
+bool request_sees(const struct request *request, uint32_t owner)
+{
+    return !request->daemon->settings->private_jobs || request->admin || request->uid == owner;
+}
+
+static bool known_request(enum wire_type type)
+{
+    return type == WIRE_submit || type == WIRE_query || type == WIRE_query_lines || type == WIRE_history ||
+           type == WIRE_wait || type == WIRE_drain || type == WIRE_query_hosts || type == WIRE_remove_host ||
+           verb_of(type);
+}
+
+void requests_begin(struct client *client, struct wire_message *message)
+{
+    struct daemon *daemon = clients_daemon(client->clients);
+    if (!known_request(message->type) || client->nrequests >= MAX_OUTSTANDING) {
+        client_error(client, message->id, WIRE_CODE_REFUSED,
+                     known_request(message->type) ? "too many requests without answer on one link; wait for answers"
+                                                  : "elmer has no answer to this message");
+        return;
+    }
+    struct requests *requests = daemon->requests;
+    struct request *request = mem_zalloc(sizeof(*request));
+    *request = (struct request){.daemon = daemon,
+                                .number = requests->next++,
+                                .client = client,
+                                .uid = client->uid,
+                                .admin = client->uid == 0 && client->queue_host,
+                                .message = *message,
+                                .type = message->type,
+                                .id = message->id,
+                                .job = job_of(message),
+                                .next = client->requests,
+                                .place = &client->requests};
+    message->memory = NULL;
+    if (client->requests)
+        client->requests->place = &request->next;
+    client->requests = request;
+    client->nrequests++;
+    map_put(&requests->by_number, request->number, request);
+    if (!needs_user(request)) {
+        dispatch(request);
+        return;
+    }
+    request->holder = HOLDER_USERS;
+    users_ask(daemon->users, client->uid, client->user, on_user, request);
+}
+
+void requests_client_gone(struct client *client)
+{
+    while (client->requests) {
+        struct request *request = client->requests;
+        leave_client(request);
+        if (request->holder == HOLDER_QUERY || request->holder == HOLDER_WAIT)
+            request_end(request);
+    }
+}
+
+void requests_answered(struct requests *requests, uint64_t number, enum answer answer, uint64_t job)
+{
+    struct request *request = map_get(&requests->by_number, number);
+    if (!request)
+        return;
+    if (request->type != WIRE_submit)
+        answer_verb(request, answer);
+    else if (answer == ANSWER_OK)
+        submit_answer(request, job);
+    /* else submit.c has seen it at once */
+}
+
+void requests_submitted(struct requests *requests, uint64_t number)
+{
+    struct request *request = map_get(&requests->by_number, number);
+    if (request)
+        submit_answer(request, request->job);
+}
+
+void requests_removed(struct requests *requests, uint64_t number)
+{
+    struct request *request = map_get(&requests->by_number, number);
+    if (request)
+        admin_removed(request);
+}
+
+bool requests_store_failed(struct requests *requests, uint64_t number, const char *text)
+{
+    struct request *request = map_get(&requests->by_number, number);
+    if (!request || request->type != WIRE_submit)
+        return false;
+    request_error(request, WIRE_CODE_UNAVAILABLE, "the job is not accepted: %s", text);
+    return true;
+}

@@ -1,0 +1,346 @@
+/* submit.c - a submission, from its checks to its answer.
+ *
+ * Normal: checks -> a token that is not known -> the core's EVENT_SUBMIT, the job's row goes to the store -> committed
+ * -> answer. The token of a job in memory: the answer of that job, when it is on disk. The token of a job that is in
+ * the store only: its row is read first. Refused by a check or by the core: nothing has happened, the error says what
+ * and why. The store cannot be written: refused, and what the core has begun is undone (daemon.c). */
+#include "config.h"
+
+#include "elmer/requests/requests.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "elmer/hosts/hosts.h"
+#include "elmer/launch/paths.h"
+#include "elmer/requests/view.h"
+#include "lib/base/clock.h"
+#include "lib/base/str.h"
+
+enum { START_COST = 500 << 10 };
+
+/* ---- checks: the text of what is wrong, with what to do ---- */
+
+static int check_printable(const char *what, const char *text, struct err *err)
+{
+    char printable[4 * 4096 + 16];
+    if (strcmp(str_printable(printable, sizeof(printable), text, strlen(text)), text))
+        return err_set(err, -1, "%s contains control characters: \"%.200s\"", what, printable);
+    return 0;
+}
+
+static int check_environment(const struct wire_strs *environment, struct err *err)
+{
+    for (size_t i = 0; i < environment->count; i++) {
+        const char *item = environment->items[i], *equals = strchr(item, '=');
+        char printable[100];
+        bool good = equals && equals != item;
+        for (const char *c = item; good && c < equals; c++)
+            good = *c > ' ' && *c < 0x7f;
+        if (!good)
+            return err_set(err, -1, "environment: \"%s\" is not of the form NAME=VALUE",
+                           str_printable(printable, sizeof(printable), item, strlen(item)));
+    }
+    return 0;
+}
+
+static int check_size(const struct wire_submit *submit, struct err *err)
+{
+    size_t command = 0,
+           all = view_cost_of_text(submit->dir) + view_cost_of_text(submit->output) + view_cost_of_text(submit->errors);
+    for (size_t i = 0; i < submit->command.count; i++)
+        command += view_cost_of_text(submit->command.items[i]);
+    for (size_t i = 0; i < submit->environment.count; i++)
+        all += view_cost_of_text(submit->environment.items[i]);
+    if (command > VIEW_COMMAND_COST || command + all > START_COST)
+        return err_set(err, -1,
+                       "the command and its environment are too large (about %zu bytes of at most %d): put them into a "
+                       "script or a file",
+                       command + all, command > VIEW_COMMAND_COST ? VIEW_COMMAND_COST : START_COST);
+    return 0;
+}
+
+static int check_submission(const struct daemon *daemon, const struct wire_submit *submit, struct err *err)
+{
+    if (!submit->nprocs)
+        return err_set(err, -1, "a job needs at least one processor");
+    if (submit->nprocs > (uint64_t)daemon->settings->max_nprocs)
+        return err_set(err, -1,
+                       "%" PRIu64 " processors are asked for, and the configuration allows %ld for a job (max_nprocs)",
+                       submit->nprocs, daemon->settings->max_nprocs);
+    if (!submit->command.count || !*submit->command.items[0])
+        return err_set(err, -1, "there is no command: name a program");
+    if (*submit->dir != '/')
+        return err_set(err, -1, "the directory \"%.200s\" is not absolute", submit->dir);
+    if (!*submit->token)
+        return err_set(err, -1, "the submission has no token");
+    if (strchr(submit->name, '/') || !strcmp(submit->name, ".") || !strcmp(submit->name, ".."))
+        return err_set(err, -1, "the name \"%.200s\" cannot be part of a file name: leave out '/'", submit->name);
+    int code = check_printable("the name", submit->name, err);
+    if (!code)
+        code = path_check(submit->output, "output", err);
+    if (!code)
+        code = path_check(submit->errors, "error output", err);
+    if (!code)
+        code = check_environment(&submit->environment, err);
+    return code ? code : check_size(submit, err);
+}
+
+static bool check_user(struct request *request)
+{
+    const struct client *client = request->client;
+    long minimum = request->daemon->settings->minimum_uid;
+    if (!*client->user)
+        request_error(request, WIRE_CODE_NOT_PERMITTED,
+                      "uid %" PRIu32 " has no name on this host: a job belongs to a user with a name", client->uid);
+    else if (client->uid == 0 && minimum > 0)
+        request_error(request, WIRE_CODE_NOT_PERMITTED,
+                      "root runs no jobs: submit as an ordinary user (only minimum_uid = 0 in elmer.conf, and in "
+                      "rsd.conf of each host, would allow it)");
+    else if (client->uid < (uint64_t)minimum)
+        request_error(request, WIRE_CODE_NOT_PERMITTED,
+                      "user %s (uid %" PRIu32 ") runs no jobs: they are for uids from %ld on (minimum_uid)",
+                      client->user, client->uid, minimum);
+    else
+        return true;
+    return false;
+}
+
+/* Of what he has already. Administrators may submit whatever others have left. */
+static bool check_room(struct request *request)
+{
+    const struct daemon *daemon = request->daemon;
+    const struct settings *s = daemon->settings;
+    uint32_t queued = core_user(daemon->core, request->uid).queued;
+    size_t bytes = jobs_bytes(&daemon->jobs, request->uid);
+    if (request->admin)
+        return true;
+    if (queued >= (uint64_t)s->user_queued)
+        request_error(request, WIRE_CODE_REFUSED,
+                      "user %s has %" PRIu32 " jobs in the queue, and may have %ld (user_queued in elmer.conf): wait "
+                      "until some have started, or cancel some",
+                      request->client->user, queued, s->user_queued);
+    else if (bytes + request->message.bytes > (size_t)s->user_memory << 20)
+        request_error(request, WIRE_CODE_REFUSED,
+                      "the commands and environments of user %s's jobs take %zu MiB of elmer's memory, and may take "
+                      "%ld (user_memory in elmer.conf): wait until some have ended, or put environments into files",
+                      request->client->user, bytes >> 20, s->user_memory);
+    else
+        return true;
+    return false;
+}
+
+/* The part after the last '/', cut to a name that is allowed. */
+static void default_name(struct wire_submit *submit, char *name, size_t size)
+{
+    const char *command = submit->command.items[0], *slash = strrchr(command, '/');
+    str_printable(name, size, slash && slash[1] ? slash + 1 : command, strlen(slash && slash[1] ? slash + 1 : command));
+    for (char *c = name; *c; c++)
+        if (*c == '/')
+            *c = '_';
+    if (!strcmp(name, ".") || !strcmp(name, ".."))
+        *name = '_';
+    submit->name = name;
+}
+
+/* ---- answers ---- */
+
+static void answer_record(struct request *request, const struct record *record)
+{
+    struct arena memory = {0};
+    char text[VIEW_TEXT];
+    struct wire_message message = {.type = WIRE_submitted, .id = request->id};
+    message.u.submitted.job = record->id;
+    message.u.submitted.state = job_state_name(record->state);
+    message.u.submitted.level = record->level;
+    message.u.submitted.hosts = view_hosts(record, &memory);
+    message.u.submitted.ahead = record->ahead;
+    message.u.submitted.reason = record->reason == REASON_WAITING && !record->refused
+                                     ? "" /* behind others: `ahead` says all */
+                                     : view_reason(record, text, sizeof(text));
+    request_send(request, &message);
+    arena_fini(&memory);
+    request_end(request);
+}
+
+void submit_answer(struct request *request, uint64_t id)
+{
+    struct job *job = jobs_find(&request->daemon->jobs, id);
+    if (!job) { /* it has ended, and a thousand others since */
+        struct wire_message message = {
+            .type = WIRE_submitted,
+            .id = request->id,
+            .u.submitted = {.job = id, .state = job_state_name(JOB_DONE), .level = CORE_NO_LEVEL}};
+        request_send(request, &message);
+        request_end(request);
+        return;
+    }
+    struct record *record = daemon_record(request->daemon, job);
+    answer_record(request, record);
+    record_destroy(record);
+}
+
+/* ---- hosts ---- */
+
+struct allowed {
+    int *hosts; /* NULL: all */
+    int count;
+    uint64_t processors, unknown; /* that exist on them, as far as known; hosts that have never said */
+    bool without_pvm;             /* some were left out */
+};
+
+static int count_host(struct daemon *daemon, int index, bool pvm, struct allowed *allowed)
+{
+    struct host_facts facts = hosts_facts(daemon->hosts, index);
+    const struct core_host *host = core_host(daemon->core, index);
+    if (pvm && facts.known && !facts.pvm) {
+        allowed->without_pvm = true;
+        return 0;
+    }
+    if (host->known)
+        allowed->processors += (uint64_t)host->ncpus;
+    else if (daemon->settings->hosts[index].cpus)
+        allowed->processors += (uint64_t)daemon->settings->hosts[index].ncpus;
+    else if (!facts.unusable)
+        allowed->unknown++;
+    allowed->hosts[allowed->count++] = index;
+    return 0;
+}
+
+static int choose_hosts(struct daemon *daemon, const struct wire_submit *submit, struct allowed *allowed,
+                        struct err *err)
+{
+    int all = (int)daemon->settings->nhosts;
+    size_t named = submit->hosts.count;
+    allowed->hosts = mem_array(named ? named : (size_t)all, sizeof(int));
+    for (size_t i = 0; i < named; i++) {
+        int index = core_host_by_name(daemon->core, submit->hosts.items[i]);
+        char printable[260];
+        if (index < 0)
+            return err_set(
+                err, -1, "there is no host \"%s\" in the cluster",
+                str_printable(printable, sizeof(printable), submit->hosts.items[i], strlen(submit->hosts.items[i])));
+        bool twice = false;
+        for (int j = 0; j < allowed->count; j++)
+            twice = twice || allowed->hosts[j] == index;
+        if (!twice)
+            count_host(daemon, index, submit->pvm, allowed);
+    }
+    for (int i = 0; !named && i < all; i++)
+        count_host(daemon, i, submit->pvm, allowed);
+    if (allowed->processors >= submit->nprocs || allowed->unknown) {
+        if (!named && !allowed->without_pvm) {
+            free(allowed->hosts);
+            allowed->hosts = NULL;
+        }
+        return 0;
+    }
+    return err_set(err, -1, "%" PRIu64 " processors are asked for, and %s%s only %" PRIu64 ": ask for fewer%s",
+                   submit->nprocs, named ? "the hosts of --hosts have" : "the cluster has",
+                   allowed->without_pvm ? ", with PVM," : "", allowed->processors, named ? ", or name more hosts" : "");
+}
+
+/* ---- the way of a submission ---- */
+
+static void submit_new(struct request *request)
+{
+    struct daemon *daemon = request->daemon;
+    struct err err = ERR_INIT;
+    struct allowed allowed = {0};
+    struct wire_submit *submit = &request->message.u.submit;
+    if (!check_room(request))
+        return;
+    if (choose_hosts(daemon, submit, &allowed, &err)) {
+        free(allowed.hosts);
+        request_error(request, WIRE_CODE_REFUSED, "%s", err.text);
+        return;
+    }
+    struct event event = {.type = EVENT_SUBMIT, .request = request->number};
+    event.u.submit.uid = request->client->uid;
+    event.u.submit.nprocs = (uint32_t)submit->nprocs;
+    event.u.submit.each = submit->each;
+    event.u.submit.requeue = submit->requeue;
+    event.u.submit.hosts = allowed.hosts;
+    event.u.submit.nhosts = allowed.count;
+    uint64_t id = core_next_id(daemon->core), number = request->number, nprocs = submit->nprocs;
+    struct job *job = jobs_add(&daemon->jobs, id, request->client->uid, request->client->user, &request->message);
+    if (job_submit(job)->name == request->name) {
+        snprintf(job->name, sizeof(job->name), "%s", request->name);
+        job->submission.u.submit.name = job->name;
+    }
+    job->submitted_ms = wall_now().ms;
+    request->job = id;
+    request->holder = HOLDER_CORE;
+    int code = daemon_event(daemon, &event);
+    free(allowed.hosts);
+    if (core_job(daemon->core, id))
+        return; /* the request may be gone already */
+    assert(request->number == number);
+    jobs_remove(&daemon->jobs, job);
+    if (code)
+        request_error(request, WIRE_CODE_REFUSED, "elmer is out of memory; try again later");
+    else
+        request_error(request, WIRE_CODE_REFUSED,
+                      "%" PRIu64 " processors are asked for, and the hosts that it may use have fewer: ask for fewer",
+                      nprocs);
+}
+
+/* A retry of a submission whose job is in memory. */
+static bool answer_repeated(struct request *request)
+{
+    struct daemon *daemon = request->daemon;
+    struct job *job = jobs_by_token(&daemon->jobs, request->client->uid, request->message.u.submit.token);
+    if (!job)
+        return false;
+    request->job = job->id;
+    if (daemon_job_accepted(daemon, job)) {
+        submit_answer(request, job->id);
+        return true;
+    }
+    request->holder = HOLDER_CORE;
+    daemon_later(daemon, LATER_SUBMITTED, request->number, -1, job->id, 0);
+    return true;
+}
+
+static void on_found(struct record **records, size_t count, const char *error, void *data)
+{
+    struct request *request = data;
+    request->holder = HOLDER_NONE;
+    if (!request->client)
+        request_end(request);
+    else if (error)
+        request_error(request, WIRE_CODE_REFUSED, "elmer cannot read its store: %s; try again with the same token",
+                      error);
+    else if (count)
+        answer_record(request, records[0]);
+    else if (!answer_repeated(request)) /* it may have come twice meanwhile */
+        submit_new(request);
+    for (size_t i = 0; i < count; i++)
+        record_destroy(records[i]);
+}
+
+void submit_begin(struct request *request)
+{
+    struct daemon *daemon = request->daemon;
+    struct wire_submit *submit = &request->message.u.submit;
+    struct err err = ERR_INIT;
+    if (!check_user(request))
+        return;
+    if (check_submission(daemon, submit, &err)) {
+        request_error(request, WIRE_CODE_REFUSED, "%s", err.text);
+        return;
+    }
+    if (!*submit->name)
+        default_name(submit, request->name, sizeof(request->name));
+    submit->submit_host = client_host_name(request->client);
+    if (answer_repeated(request))
+        return;
+    if (daemon->store_failure) {
+        request_error(request, WIRE_CODE_UNAVAILABLE, "the job is not accepted: %s", daemon->store_failure);
+        return;
+    }
+    request->holder = HOLDER_STORE;
+    store_find(daemon->store, request->client->uid, submit->token, on_found, request);
+}

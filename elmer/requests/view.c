@@ -1,0 +1,266 @@
+#include "config.h"
+
+#include "elmer/requests/view.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "lib/base/str.h"
+
+enum { LOST_SHOWN = 3 };
+
+/* ---- reasons ---- */
+
+static const char *exit_text(const struct record *r, char *text, size_t size)
+{
+    char rank[40] = "";
+    if (r->submit && r->submit->each && r->failed_rank != UINT32_MAX)
+        snprintf(rank, sizeof(rank), " in rank %" PRIu32, r->failed_rank);
+    if (r->signal)
+        snprintf(text, size, "the command was ended by signal %d (%s)%s", r->signal, strsignal(r->signal), rank);
+    else
+        snprintf(text, size, "the command ended with status %d%s", r->exit_status, rank);
+    return text;
+}
+
+static const char *waiting_text(const struct record *r, char *text, size_t size)
+{
+    const struct core_survey *s = &r->survey;
+    FILE *out;
+    if (!r->refused && r->ahead) {
+        snprintf(text, size, QUEUED_WAITS, (uint64_t)r->ahead);
+        return text;
+    }
+    out = r->refused ? fmemopen(text, size, "w") : NULL;
+    if (!out)
+        return "waits for processors";
+    fprintf(out, "waits for %" PRIu64 " processor%s: of %" PRIu32 " that it may use", r->submit->nprocs,
+            r->submit->nprocs > 1 ? "s" : "", s->up);
+    if (s->full)
+        fprintf(out, ", %" PRIu32 " full", s->full);
+    if (s->busy)
+        fprintf(out, ", %" PRIu32 " too busy", s->busy);
+    if (s->unheard)
+        fprintf(out, ", %" PRIu32 " on hosts that are not heard now and not yet given up", s->unheard);
+    if (s->unmeasured)
+        fprintf(out, ", %" PRIu32 " not measured since the last change there", s->unmeasured);
+    fclose(out);
+    return text;
+}
+
+static const char *lease_text(const struct record *r, char *text, size_t size)
+{
+    FILE *out = fmemopen(text, size, "w");
+    if (!out)
+        return "";
+    fprintf(out, "attempt %" PRIu32 " may still run on ", r->attempt);
+    for (uint32_t i = 0; i < r->nlost && i < LOST_SHOWN; i++)
+        fprintf(out, "%s%s", i ? " " : "", strcmp(r->lost[i], RECORD_UNKNOWN_HOST) ? r->lost[i] : "a removed host");
+    if (r->nlost > LOST_SHOWN)
+        fprintf(out, " and %" PRIu32 " more", r->nlost - LOST_SHOWN);
+    if (r->lost_ms >= 0)
+        fprintf(out, ", until its lease is over: the next one waits, at most %" PRId64 " s", (r->lost_ms + 999) / 1000);
+    else
+        fprintf(out, ", where it is being ended: the next one waits for that");
+    fclose(out);
+    return text;
+}
+
+/* Without what is known of this one case, which may quote the command, its directory or its files. */
+static const char *common_reason(const struct record *r, char *text, size_t size)
+{
+    switch (r->reason) {
+    case REASON_WAITING:
+        return waiting_text(r, text, size);
+    case REASON_HELD:
+        return "held: it stays in the queue until it is released";
+    case REASON_AT_LIMIT:
+        return "its user has as many jobs running as he may (user_running): it keeps its place";
+    case REASON_TOO_FEW_UP:
+        return "asks for more processors than are up and not drained now (or than --hosts leaves): it waits for them";
+    case REASON_AWAITING_HOSTS:
+        return "waiting for hosts that were up before the restart of elmer (for at most ten seconds)";
+    case REASON_LEASE:
+        return lease_text(r, text, size);
+    case REASON_EXITED:
+        return exit_text(r, text, size);
+    case REASON_KILLED:
+        return "ended by ekill";
+    case REASON_CANCELLED:
+        return "removed from the queue by ecancel";
+    case REASON_HOST_LOST:
+        return "a host of the job went down";
+    case REASON_START_FAILED:
+        return "it could not be started";
+    case REASON_START_TIMEOUT:
+        return "not all of its hosts were ready in time";
+    case REASON_PVM_FAILED:
+        return "its virtual machine failed";
+    case REASON_LOST:
+        return "a host has lost the job's processes";
+    case REASON_NONE:
+    case REASON_COUNT:
+        break;
+    }
+    return "";
+}
+
+const char *view_reason(const struct record *r, char *text, size_t size)
+{
+    bool waits = r->state == JOB_QUEUED || r->state == JOB_HELD; /* then it tells how an attempt was lost */
+
+    return *r->text && !waits ? r->text : common_reason(r, text, size);
+}
+
+/* ---- the view ---- */
+
+static size_t shown_levels(const struct record *r, int levels)
+{
+    size_t count = (size_t)levels;
+    for (size_t i = count; i < CORE_MAX_LEVELS; i++)
+        if (r->level_ms[i])
+            count = i + 1;
+    return r->attempt ? count : 0;
+}
+
+static void add_usage(const struct record *r, struct arena *memory, struct wire_job_view *view)
+{
+    view->usage.items = arena_array(memory, r->nusage, sizeof(*view->usage.items));
+    for (size_t i = 0; i < r->nusage; i++)
+        if (r->usage[i].attempt == r->attempt)
+            view->usage.items[view->usage.count++] =
+                (struct wire_usage){r->usage[i].host, r->usage[i].cpu_seconds, r->usage[i].memory_peak_bytes};
+}
+
+static struct wire_processor *processors_of(const struct record *r, struct arena *memory)
+{
+    struct wire_processor *processors = arena_array(memory, r->nprocessors, sizeof(*processors));
+    for (uint32_t i = 0; i < r->nprocessors; i++)
+        processors[i] = (struct wire_processor){r->processors[i].host, (uint64_t)r->processors[i].cpu};
+    return processors;
+}
+
+static const char *shown_reason(const struct record *r, bool all, struct arena *memory)
+{
+    char text[VIEW_TEXT], printable[VIEW_TEXT];
+    const char *reason = all ? view_reason(r, text, sizeof(text)) : common_reason(r, text, sizeof(text));
+    return arena_strdup(memory, str_printable(printable, sizeof(printable), reason, strlen(reason)));
+}
+
+void view_of(const struct record *r, int levels, bool all, struct arena *memory, struct wire_job_view *view)
+{
+    const struct wire_submit *submit = r->submit;
+    bool exited = r->exits > 0;
+    *view = (struct wire_job_view){
+        .job = r->id,
+        .attempt = r->attempt,
+        .name = all ? submit->name : "",
+        .user = r->user,
+        .uid = r->uid,
+        .state = job_state_name(r->state),
+        .level = r->level,
+        .nprocs = submit->nprocs,
+        .dir = all ? submit->dir : "",
+        .submitted_ms = r->submitted_ms,
+        .started_ms = r->started_ms,
+        .ended_ms = r->ended_ms,
+        .exit_status = exited ? r->exit_status : -1,
+        .signal = exited && r->signal ? r->signal : -1,
+        .reason_code = reason_name(r->reason),
+        .ahead = r->ahead,
+        .hidden = !all,
+    };
+    if (all)
+        view->command = submit->command;
+    view->reason = shown_reason(r, all, memory);
+    view->processors.items = processors_of(r, memory);
+    view->processors.count = r->nprocessors;
+    add_usage(r, memory, view);
+    view->level_seconds.count = shown_levels(r, levels);
+    view->level_seconds.items = arena_array(memory, view->level_seconds.count, sizeof(double));
+    for (size_t i = 0; i < view->level_seconds.count; i++)
+        view->level_seconds.items[i] = (double)r->level_ms[i] / 1000;
+    /* So large that no frame could carry it: better less of it than no answer. */
+    if (view_cost(view) > VIEW_PAGE_COST)
+        view->usage.count = 0;
+    if (view_cost(view) > VIEW_PAGE_COST)
+        view->processors.count = 0;
+}
+
+void view_running(const struct record *r, bool all, struct arena *memory, struct wire_running_line *line)
+{
+    *line = (struct wire_running_line){.job = r->id,
+                                       .attempt = r->attempt,
+                                       .name = all ? r->submit->name : "",
+                                       .user = r->user,
+                                       .state = job_state_name(r->state),
+                                       .level = r->level,
+                                       .nprocs = r->submit->nprocs,
+                                       .processors = {processors_of(r, memory), r->nprocessors},
+                                       .started_ms = r->started_ms,
+                                       .ended_ms = r->ended_ms,
+                                       .hidden = !all};
+    if (view_cost_running(line) > VIEW_PAGE_COST)
+        line->processors.count = 0;
+}
+
+void view_queued(const struct record *r, bool all, struct arena *memory, struct queued_line *line)
+{
+    bool usual = r->reason == REASON_WAITING && !r->refused && r->ahead;
+    *line = (struct queued_line){.job = r->id,
+                                 .name = all ? r->submit->name : "",
+                                 .user = r->user,
+                                 .held = r->state == JOB_HELD,
+                                 .nprocs = r->submit->nprocs,
+                                 .ahead = r->ahead,
+                                 .submitted_ms = r->submitted_ms > 0 ? (uint64_t)r->submitted_ms : 0,
+                                 .reason = usual ? "" : shown_reason(r, all, memory),
+                                 .hidden = !all};
+}
+
+struct wire_strs view_hosts(const struct record *r, struct arena *memory)
+{
+    struct wire_strs hosts = {arena_array(memory, r->nprocessors, sizeof(char *)), 0};
+    for (uint32_t i = 0; i < r->nprocessors; i++)
+        if (!hosts.count || strcmp(hosts.items[hosts.count - 1], r->processors[i].host))
+            hosts.items[hosts.count++] = r->processors[i].host;
+    return hosts;
+}
+
+/* ---- sizes ---- */
+
+size_t view_cost_of_text(const char *text)
+{
+    size_t cost = 10;
+    for (const unsigned char *c = (const unsigned char *)text; *c; c++)
+        cost += *c < 0x20 || *c == 0x7f ? 7 : *c == '"' || *c == '\\' ? 4 : *c >= 0x80 ? 4 : 1;
+    return cost;
+}
+
+size_t view_cost(const struct wire_job_view *view)
+{
+    size_t cost = 800 + view_cost_of_text(view->name) + view_cost_of_text(view->user) + view_cost_of_text(view->dir) +
+                  view_cost_of_text(view->reason);
+    for (size_t i = 0; i < view->command.count; i++)
+        cost += view_cost_of_text(view->command.items[i]);
+    for (size_t i = 0; i < view->processors.count; i++)
+        cost += 40 + view_cost_of_text(view->processors.items[i].host);
+    for (size_t i = 0; i < view->usage.count; i++)
+        cost += 110 + view_cost_of_text(view->usage.items[i].host);
+    return cost + view->level_seconds.count * 25;
+}
+
+/* Short texts: seven times their length is bound enough. */
+size_t view_cost_running(const struct wire_running_line *line)
+{
+    size_t cost = 400 + 7 * (strlen(line->name) + strlen(line->user));
+    for (size_t i = 0; i < line->processors.count; i++)
+        cost += 40 + view_cost_of_text(line->processors.items[i].host);
+    return cost;
+}
+
+size_t view_cost_queued(const struct queued_line *line)
+{
+    return 400 + 7 * (strlen(line->name) + strlen(line->user) + strlen(line->reason));
+}

@@ -1,0 +1,24 @@
+#include "config.h"
+
+#include "elmer/store/record.h"
+
+#include <stdlib.h>
+
+struct record *record_create(void)
+{
+    struct record *record = mem_zalloc(sizeof(*record));
+    record->level = CORE_NO_LEVEL;
+    record->submitted_ms = record->started_ms = record->ended_ms = -1;
+    record->accounted_ms = record->accounted_mono_ms = -1;
+    record->user = record->token = record->text = "";
+    return record;
+}
+
+void record_destroy(struct record *record)
+{
+    if (!record)
+        return;
+    arena_fini(&record->memory);
+    wire_message_fini(&record->submission);
+    free(record);
+}

@@ -1,0 +1,535 @@
+#include "config.h"
+
+#include "elmer/store/sql.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "elmer/store/store.h"
+#include "lib/base/clock.h"
+#include "lib/base/str.h"
+
+enum { APPLICATION_ID = 0x454c4d52 /* "ELMR" */, SMALL_BYTES = 8 << 20, BUSY_MS = 5000 };
+
+/* Step i brings schema i to i+1. Never change one that has been released: add another. */
+static const char *const migrations[STORE_SCHEMA] = {
+    "CREATE TABLE migration(version INTEGER PRIMARY KEY, applied_ms INTEGER NOT NULL) STRICT;"
+    "CREATE TABLE meta(key TEXT PRIMARY KEY, value INTEGER NOT NULL) STRICT, WITHOUT ROWID;"
+    "INSERT INTO meta VALUES('next_job', 1), ('next_allocation', 1);"
+    /* the submission, as the client sent it: JSON of the message submit in the given minor version */
+    "CREATE TABLE job(id INTEGER PRIMARY KEY, uid INTEGER NOT NULL, user TEXT NOT NULL, token TEXT NOT NULL, "
+    "submitted_ms INTEGER NOT NULL,"
+    " minor INTEGER NOT NULL, submission TEXT NOT NULL, UNIQUE(uid, token)) STRICT;"
+    /* what was decided about it and what has happened; words as in core.h; processors \"HOST:CPU ...\" in rank order */
+    "CREATE TABLE state(job INTEGER PRIMARY KEY REFERENCES job(id), state TEXT NOT NULL, reason TEXT NOT NULL, text "
+    "TEXT NOT NULL, hosts TEXT,"
+    " attempt INTEGER NOT NULL, allocation INTEGER NOT NULL, level INTEGER, processors TEXT, exit_status INTEGER NOT "
+    "NULL, signal INTEGER NOT NULL,"
+    " exits INTEGER NOT NULL, failed_rank INTEGER NOT NULL, exited BLOB, started_ms INTEGER, ended_ms INTEGER, "
+    "level_ms TEXT NOT NULL) STRICT;"
+    "CREATE INDEX state_unfinished ON state(job) WHERE state NOT IN ('done', 'cancelled');"
+    "CREATE TABLE usage(job INTEGER NOT NULL REFERENCES job(id), attempt INTEGER NOT NULL, host TEXT NOT NULL, "
+    "cpu_seconds REAL NOT NULL,"
+    " memory_peak_bytes INTEGER, PRIMARY KEY(job, attempt, host)) STRICT, WITHOUT ROWID;",
+    /* history: the newest first, and the oldest for its limits */
+    "CREATE INDEX state_ended ON state(ended_ms) WHERE ended_ms IS NOT NULL;",
+    /* every certificate that was passed on to a host; revoked_ms NULL: it counts */
+    "CREATE TABLE certificate(serial TEXT PRIMARY KEY, host TEXT NOT NULL, issued_ms INTEGER NOT NULL, end_ms INTEGER "
+    "NOT NULL, revoked_ms INTEGER) STRICT, WITHOUT ROWID;",
+    /* launched: the attempt may have run, of a starting job of earlier times too; lease_ms: its lease, 0: none; lost:
+     * names of hosts that may still have it */
+    "ALTER TABLE state ADD COLUMN launched INTEGER NOT NULL DEFAULT 0;"
+    "ALTER TABLE state ADD COLUMN lease_ms INTEGER NOT NULL DEFAULT 0;"
+    "ALTER TABLE state ADD COLUMN lost TEXT;"
+    "UPDATE state SET launched = 1 WHERE state = 'starting';",
+    /* up: was up and not given up, with so many processors for new jobs; drained: by an administrator. level_ms counts
+     * up to accounted_ms (Unix time), accounted_mono_ms of the boot with that number */
+    "CREATE TABLE host(name TEXT PRIMARY KEY, up INTEGER NOT NULL, cpus INTEGER NOT NULL, drained INTEGER NOT NULL) "
+    "STRICT, WITHOUT ROWID;"
+    "ALTER TABLE state ADD COLUMN accounted_ms INTEGER;"
+    "ALTER TABLE state ADD COLUMN accounted_mono_ms INTEGER;"
+    "ALTER TABLE state ADD COLUMN boot INTEGER;",
+};
+
+static int fail_with(sqlite3 *db, int code, int system, const char *what, struct err *err)
+{
+    if (code == SQLITE_FULL)
+        return err_set(err, -ENOSPC, "%s: no space left; free some on its file system", what);
+    if (code == SQLITE_CORRUPT || code == SQLITE_NOTADB)
+        return err_set(err, -EUCLEAN, "%s: %s", what, sqlite3_errmsg(db));
+    return err_set(err, -EIO, "%s: %s%s%s (error %d)", what, sqlite3_errmsg(db), system ? ": " : "",
+                   system ? strerror(system) : "", sqlite3_extended_errcode(db));
+}
+
+int sql_fail(sqlite3 *db, int code, const char *what, struct err *err)
+{
+    return fail_with(db, code, code == SQLITE_IOERR ? sqlite3_system_errno(db) : 0, what, err);
+}
+
+static int execute(sqlite3 *db, const char *sql, struct err *err)
+{
+    int code = sqlite3_exec(db, sql, NULL, NULL, NULL);
+    return code == SQLITE_OK ? 0 : sql_fail(db, code & 0xff, "the store", err);
+}
+
+int sql_statement(sqlite3 *db, const char *sql, sqlite3_stmt **statement, struct err *err)
+{
+    int code = sqlite3_prepare_v3(db, sql, -1, SQLITE_PREPARE_PERSISTENT, statement, NULL);
+    return code == SQLITE_OK ? 0 : sql_fail(db, code & 0xff, "the store", err);
+}
+
+int sql_open(const char *path, bool writer, sqlite3 **db, struct err *err)
+{
+    int flags = SQLITE_OPEN_NOMUTEX | (writer ? SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE : SQLITE_OPEN_READWRITE);
+    int code = sqlite3_open_v2(path, db, flags, NULL);
+    if (code != SQLITE_OK) {
+        int error = *db ? sqlite3_system_errno(*db) : ENOMEM;
+        err_set(err, error ? -error : -EIO,
+                "cannot open the store %s: %s; its directory must be there and belong to the user that elmer runs as "
+                "(or set \"store = ...\")",
+                path, error ? strerror(error) : sqlite3_errstr(code));
+        sqlite3_close(*db);
+        *db = NULL;
+        return error ? -error : -EIO;
+    }
+    sqlite3_busy_timeout(*db, BUSY_MS);
+    sqlite3_limit(*db, SQLITE_LIMIT_LENGTH, 64 << 20);
+    return 0;
+}
+
+int sql_integer(sqlite3 *db, const char *sql, int64_t *value, struct err *err)
+{
+    sqlite3_stmt *statement = NULL;
+    int code = sql_statement(db, sql, &statement, err);
+    if (code)
+        return code;
+    int step = sqlite3_step(statement);
+    if (step == SQLITE_ROW)
+        *value = sqlite3_column_int64(statement, 0);
+    else if (step == SQLITE_DONE)
+        *value = 0;
+    else
+        code = sql_fail(db, step & 0xff, "the store", err);
+    sqlite3_finalize(statement);
+    return code;
+}
+
+int sql_check(sqlite3 *db, struct err *err)
+{
+    sqlite3_stmt *statement = NULL;
+    int code = sql_statement(db, "PRAGMA quick_check(1)", &statement, err);
+    if (code)
+        return code;
+    int step = sqlite3_step(statement);
+    const char *text = step == SQLITE_ROW ? (const char *)sqlite3_column_text(statement, 0) : NULL;
+    if (step != SQLITE_ROW)
+        code = sql_fail(db, step & 0xff, "check", err);
+    else if (!text || strcmp(text, "ok"))
+        code = err_set(err, -EUCLEAN, "%s", text ? text : "check failed");
+    sqlite3_finalize(statement);
+    return code;
+}
+
+static int migrate(sqlite3 *db, int64_t version, struct err *err)
+{
+    char sql[160];
+    int code = execute(db, "BEGIN IMMEDIATE", err);
+    for (; !code && version < STORE_SCHEMA; version++) {
+        code = execute(db, migrations[version], err);
+        snprintf(sql, sizeof(sql),
+                 "INSERT INTO migration VALUES(%" PRId64 ", %" PRId64 "); PRAGMA user_version = %" PRId64, version + 1,
+                 wall_now().ms, version + 1);
+        if (!code)
+            code = execute(db, sql, err);
+    }
+    snprintf(sql, sizeof(sql), "PRAGMA application_id = %d", APPLICATION_ID);
+    if (!code)
+        code = execute(db, sql, err);
+    if (!code)
+        code = execute(db, "COMMIT", err);
+    if (code)
+        sqlite3_exec(db, "ROLLBACK", NULL, NULL, NULL);
+    return code;
+}
+
+/* A store of this size is checked in some 20 ms; a larger one, which is mostly history, while elmer runs. */
+static bool is_small(sqlite3 *db)
+{
+    int64_t pages = 0, size = 0;
+    return !sql_integer(db, "PRAGMA page_count", &pages, NULL) && !sql_integer(db, "PRAGMA page_size", &size, NULL) &&
+           pages * size <= SMALL_BYTES;
+}
+
+int sql_explain(const char *path, int code, struct err *err, const char *text)
+{
+    if (code == -EUCLEAN)
+        return err_set(
+            err, code,
+            "the store %s is damaged (%s): elmer does not touch it. Put a backup in its place (with the "
+            "files -wal, -shm and .lock beside it removed), try \"sqlite3 %s .recover\", remove the .lock alone "
+            "to go on with what is left, or move the store away to begin with an empty queue",
+            path, text, path);
+    return err_set(err, code, "cannot use the store %s: %s", path, text);
+}
+
+int sql_prepare(sqlite3 *db, const char *path, bool *checked, struct err *err)
+{
+    int64_t application = 0, version = 0, tables = 0;
+    struct err inner = ERR_INIT;
+    int code = sql_integer(db, "PRAGMA application_id", &application, &inner);
+    if (!code)
+        code = sql_integer(db, "PRAGMA user_version", &version, &inner);
+    if (!code)
+        code = sql_integer(db, "SELECT count(*) FROM sqlite_schema", &tables, &inner);
+    if (code)
+        return sql_explain(path, code, err, inner.text);
+    if (application != APPLICATION_ID && (tables || application || version))
+        return err_set(err, -EPROTO,
+                       "%s is a database of another program: set \"store = ...\" to a file of elmer's own", path);
+    if (version > STORE_SCHEMA)
+        return err_set(err, -EPROTO,
+                       "the store %s has schema %" PRId64
+                       " and this elmer knows schemas up to %d: start the newer elmer that wrote it, or put back the "
+                       "backup from before the upgrade",
+                       path, version, STORE_SCHEMA);
+    *checked = is_small(db);
+    if (tables && *checked)
+        code = sql_check(db, &inner);
+    if (!code)
+        code = execute(
+            db,
+            "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON;"
+            "PRAGMA journal_size_limit = 4194304", /* STORE_LOG_PAGES; what one large batch took is given back */
+            &inner);
+    if (!code && version < STORE_SCHEMA)
+        code = migrate(db, version, &inner);
+    return code ? sql_explain(path, code, err, inner.text) : 0;
+}
+
+/* ---- writing ---- */
+
+enum {
+    PUT_JOB,
+    PUT_STATE,
+    PUT_USAGE,
+    PUT_CERTIFICATE,
+    PUT_HOST,
+    PUT_META,
+    DROP_USAGE,
+    DROP_STATE,
+    DROP_JOB,
+    BEGIN,
+    COMMIT,
+    STATEMENTS
+};
+static const char *const statements[STATEMENTS] = {
+    [PUT_JOB] = "INSERT INTO job VALUES(?, ?, ?, ?, ?, ?, ?) ON CONFLICT(id) DO NOTHING",
+    /* news of a job that is no longer in the history are dropped */
+    [PUT_STATE] = "INSERT OR REPLACE INTO state SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, "
+                  "?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23 WHERE EXISTS (SELECT 1 FROM job WHERE id = ?1)",
+    [PUT_USAGE] =
+        "INSERT OR REPLACE INTO usage SELECT ?1, ?2, ?3, ?4, ?5 WHERE EXISTS (SELECT 1 FROM job WHERE id = ?1)",
+    [PUT_CERTIFICATE] = "INSERT OR REPLACE INTO certificate VALUES(?, ?, ?, ?, ?)",
+    [PUT_HOST] = "INSERT OR REPLACE INTO host VALUES(?, ?, ?, ?)",
+    [DROP_USAGE] = "DELETE FROM usage WHERE job = ?",
+    [DROP_STATE] = "DELETE FROM state WHERE job = ?",
+    [DROP_JOB] = "DELETE FROM job WHERE id = ?",
+    [PUT_META] = "INSERT INTO meta VALUES(?2, ?1) ON CONFLICT(key) DO UPDATE SET value = max(value, ?1)",
+    [BEGIN] = "BEGIN IMMEDIATE",
+    [COMMIT] = "COMMIT",
+};
+
+struct sql_writer {
+    sqlite3 *db;
+    int log_pages;
+    sqlite3_stmt *statements[STATEMENTS];
+};
+
+/* In the place of SQLite's own checkpoints, which would come within a commit that somebody waits for. */
+static int on_log(void *data, sqlite3 *db, const char *name, int pages)
+{
+    struct sql_writer *w = data;
+    (void)db;
+    (void)name;
+    w->log_pages = pages;
+    return SQLITE_OK;
+}
+
+int sql_log_pages(const struct sql_writer *writer)
+{
+    return writer->log_pages;
+}
+
+int sql_checkpoint(struct sql_writer *writer, bool cut, struct err *err)
+{
+    int pages = 0;
+    sqlite3_busy_timeout(writer->db, 0);
+    int code = sqlite3_wal_checkpoint_v2(writer->db, NULL, cut ? SQLITE_CHECKPOINT_TRUNCATE : SQLITE_CHECKPOINT_PASSIVE,
+                                         &pages, NULL);
+    sqlite3_busy_timeout(writer->db, BUSY_MS);
+    if (code == SQLITE_OK && cut)
+        writer->log_pages = 0;
+    return code == SQLITE_OK || code == SQLITE_BUSY ? 0
+                                                    : sql_fail(writer->db, code & 0xff, "the log of the store", err);
+}
+
+int sql_writer_create(sqlite3 *db, struct sql_writer **writer, struct err *err)
+{
+    struct sql_writer *w = mem_zalloc(sizeof(*w));
+    w->db = db;
+    sqlite3_wal_hook(db, on_log, w);
+    for (int i = 0; i < STATEMENTS; i++) {
+        int code = sql_statement(db, statements[i], &w->statements[i], err);
+        if (code) {
+            sql_writer_destroy(w);
+            return code;
+        }
+    }
+    *writer = w;
+    return 0;
+}
+
+void sql_writer_destroy(struct sql_writer *writer)
+{
+    for (int i = 0; writer && i < STATEMENTS; i++)
+        sqlite3_finalize(writer->statements[i]);
+    free(writer);
+}
+
+static int run(struct sql_writer *w, int which, struct err *err)
+{
+    errno = 0; /* SQLite does not note that of a commit */
+    int code = sqlite3_step(w->statements[which]);
+    if (code != SQLITE_DONE)
+        code = fail_with(w->db, code & 0xff, (code & 0xff) == SQLITE_IOERR ? errno : 0, "writing", err);
+    else
+        code = 0;
+    sqlite3_reset(w->statements[which]);
+    sqlite3_clear_bindings(w->statements[which]);
+    return code;
+}
+
+static void bind_text(sqlite3_stmt *s, int at, const char *text)
+{
+    sqlite3_bind_text(s, at, text, -1, SQLITE_STATIC); /* NULL binds NULL */
+}
+
+static void bind_known(sqlite3_stmt *s, int at, int64_t value)
+{
+    if (value >= 0)
+        sqlite3_bind_int64(s, at, value);
+}
+
+static int put_job(struct sql_writer *w, const struct record *r, struct err *err)
+{
+    sqlite3_stmt *s = w->statements[PUT_JOB];
+    sqlite3_bind_int64(s, 1, (int64_t)r->id);
+    sqlite3_bind_int64(s, 2, r->uid);
+    bind_text(s, 3, r->user);
+    bind_text(s, 4, r->token);
+    sqlite3_bind_int64(s, 5, r->submitted_ms);
+    sqlite3_bind_int(s, 6, WIRE_MINOR);
+    bind_text(s, 7, r->json);
+    return run(w, PUT_JOB, err);
+}
+
+static char *join_processors(const struct record *r)
+{
+    char *text = NULL;
+    size_t size = 0;
+    FILE *out = r->nprocessors ? open_memstream(&text, &size) : NULL;
+    if (!out)
+        return NULL;
+    for (uint32_t i = 0; i < r->nprocessors; i++)
+        fprintf(out, "%s%s:%d", i ? " " : "", r->processors[i].host, r->processors[i].cpu);
+    fclose(out);
+    return text;
+}
+
+static char *join_words(const char *const *words, size_t count)
+{
+    char *text = NULL;
+    size_t size = 0;
+    FILE *out = count ? open_memstream(&text, &size) : NULL;
+    if (!out)
+        return NULL;
+    for (size_t i = 0; i < count; i++)
+        fprintf(out, "%s%s", i ? " " : "", words[i]);
+    fclose(out);
+    return text;
+}
+
+static int put_state(struct sql_writer *w, const struct record *r, struct err *err)
+{
+    sqlite3_stmt *s = w->statements[PUT_STATE];
+    char levels[CORE_MAX_LEVELS * 21 + 1] = "";
+    for (size_t i = 0, at = 0; i < CORE_MAX_LEVELS; i++)
+        at += (size_t)snprintf(levels + at, sizeof(levels) - at, "%s%" PRId64, i ? " " : "", r->level_ms[i]);
+    char *processors = join_processors(r), *hosts = join_words(r->hosts, r->nhosts);
+    char *lost = join_words(r->lost, r->nlost);
+    sqlite3_bind_int64(s, 1, (int64_t)r->id);
+    bind_text(s, 2, job_state_name(r->state));
+    bind_text(s, 3, reason_name(r->reason));
+    bind_text(s, 4, r->text);
+    bind_text(s, 5, hosts);
+    sqlite3_bind_int64(s, 6, r->attempt);
+    sqlite3_bind_int64(s, 7, (int64_t)r->allocation);
+    bind_known(s, 8, r->level);
+    bind_text(s, 9, processors);
+    sqlite3_bind_int(s, 10, r->exit_status);
+    sqlite3_bind_int(s, 11, r->signal);
+    sqlite3_bind_int64(s, 12, r->exits);
+    sqlite3_bind_int64(s, 13, r->failed_rank);
+    if (r->exited)
+        sqlite3_bind_blob64(s, 14, r->exited, r->exited_size, SQLITE_STATIC);
+    bind_known(s, 15, r->started_ms);
+    bind_known(s, 16, r->ended_ms);
+    bind_text(s, 17, levels);
+    sqlite3_bind_int(s, 18, r->launched);
+    sqlite3_bind_int64(s, 19, r->lease_ms);
+    bind_text(s, 20, lost);
+    bind_known(s, 21, r->accounted_ms);
+    bind_known(s, 22, r->accounted_mono_ms);
+    sqlite3_bind_int64(s, 23, r->boot);
+    int code = run(w, PUT_STATE, err);
+    free(processors);
+    free(hosts);
+    free(lost);
+    return code;
+}
+
+static int put_usage(struct sql_writer *w, const struct record *r, struct err *err)
+{
+    int code = 0;
+    for (size_t i = 0; !code && i < r->nusage; i++) {
+        sqlite3_stmt *s = w->statements[PUT_USAGE];
+        sqlite3_bind_int64(s, 1, (int64_t)r->id);
+        sqlite3_bind_int64(s, 2, r->usage[i].attempt);
+        bind_text(s, 3, r->usage[i].host);
+        sqlite3_bind_double(s, 4, r->usage[i].cpu_seconds);
+        bind_known(s, 5, r->usage[i].memory_peak_bytes);
+        code = run(w, PUT_USAGE, err);
+    }
+    return code;
+}
+
+static int put_certificate(struct sql_writer *w, const struct certificate *c, struct err *err)
+{
+    sqlite3_stmt *s = w->statements[PUT_CERTIFICATE];
+    bind_text(s, 1, c->serial);
+    bind_text(s, 2, c->host);
+    sqlite3_bind_int64(s, 3, c->issued_ms);
+    sqlite3_bind_int64(s, 4, c->end_ms);
+    if (c->revoked_ms)
+        sqlite3_bind_int64(s, 5, c->revoked_ms);
+    return run(w, PUT_CERTIFICATE, err);
+}
+
+static int put_host(struct sql_writer *w, const struct host_row *h, struct err *err)
+{
+    sqlite3_stmt *s = w->statements[PUT_HOST];
+    bind_text(s, 1, h->name);
+    sqlite3_bind_int(s, 2, h->row.up);
+    sqlite3_bind_int(s, 3, h->row.ncpus);
+    sqlite3_bind_int(s, 4, h->row.drained);
+    return run(w, PUT_HOST, err);
+}
+
+static int drop_job(struct sql_writer *w, const struct record *r, struct err *err)
+{
+    int code = 0;
+    for (int which = DROP_USAGE; !code && which <= DROP_JOB; which++) {
+        sqlite3_bind_int64(w->statements[which], 1, (int64_t)r->id);
+        code = run(w, which, err);
+    }
+    return code;
+}
+
+static int write_record(struct sql_writer *w, const struct record *r, struct err *err)
+{
+    if (r->dropped)
+        return drop_job(w, r, err);
+    int code = r->json ? put_job(w, r, err) : 0;
+    if (!code)
+        code = put_state(w, r, err);
+    return code ? code : put_usage(w, r, err);
+}
+
+static int put_meta(struct sql_writer *w, const char *key, uint64_t next, struct err *err)
+{
+    sqlite3_stmt *s = w->statements[PUT_META];
+    sqlite3_bind_int64(s, 1, (int64_t)next);
+    bind_text(s, 2, key);
+    return run(w, PUT_META, err);
+}
+
+int sql_write(struct sql_writer *w, const struct sql_rows *rows, uint64_t commits, struct err *err)
+{
+    uint64_t job = 0, allocation = 0;
+    int code = run(w, BEGIN, err);
+    for (size_t i = 0; !code && i < rows->nhosts; i++)
+        code = put_host(w, &rows->hosts[i], err);
+    for (size_t i = 0; !code && i < rows->count; i++) {
+        const struct record *r = rows->records[i];
+        code = write_record(w, r, err);
+        job = r->id > job ? r->id : job;
+        allocation = r->allocation > allocation ? r->allocation : allocation;
+    }
+    for (size_t i = 0; !code && i < rows->ncertificates; i++)
+        code = put_certificate(w, &rows->certificates[i], err);
+    if (!code)
+        code = put_meta(w, "next_job", job + 1, err);
+    if (!code)
+        code = put_meta(w, "next_allocation", allocation + 1, err);
+    if (!code)
+        code = put_meta(w, "commits", commits, err);
+    if (!code)
+        code = run(w, COMMIT, err);
+    if (code)
+        sqlite3_exec(w->db, "ROLLBACK", NULL, NULL, NULL);
+    return code;
+}
+
+/* ---- the limits of the history ---- */
+
+enum { TRIM_JOBS = 200 };
+
+/* Some of those that are beyond a limit, into the temporary table doomed. A clock that is set far ahead must not cost
+ * the whole history: age counts from the last end, at most. */
+static int choose_doomed(sqlite3 *db, const struct store_limits *limits, int64_t now_ms, struct err *err)
+{
+    int64_t newest = 0;
+    char sql[400];
+    int code = sql_integer(db, "SELECT max(ended_ms) FROM state WHERE ended_ms IS NOT NULL", &newest, err);
+    snprintf(sql, sizeof(sql),
+             "INSERT INTO doomed SELECT job FROM state WHERE ended_ms IS NOT NULL ORDER BY ended_ms DESC, job DESC "
+             "LIMIT %d OFFSET %" PRId64 ";"
+             "INSERT OR IGNORE INTO doomed SELECT job FROM state WHERE ended_ms IS NOT NULL AND ended_ms < %" PRId64
+             " LIMIT %d",
+             TRIM_JOBS, limits->jobs, (now_ms < newest ? now_ms : newest) - limits->age_ms, TRIM_JOBS);
+    return code ? code : execute(db, sql, err);
+}
+
+int sql_trim(sqlite3 *db, const struct store_limits *limits, int64_t now_ms, bool *more, struct err *err)
+{
+    int64_t count = 0;
+    int code = execute(db, "BEGIN IMMEDIATE; CREATE TEMP TABLE IF NOT EXISTS doomed(job INTEGER PRIMARY KEY)", err);
+    if (!code)
+        code = choose_doomed(db, limits, now_ms, err);
+    if (!code)
+        code = sql_integer(db, "SELECT count(*) FROM doomed", &count, err);
+    if (!code)
+        code = execute(db,
+                       "DELETE FROM usage WHERE job IN (SELECT job FROM doomed);"
+                       "DELETE FROM state WHERE job IN (SELECT job FROM doomed);"
+                       "DELETE FROM job WHERE id IN (SELECT job FROM doomed);"
+                       "DELETE FROM doomed; COMMIT",
+                       err);
+    if (code)
+        sqlite3_exec(db, "ROLLBACK", NULL, NULL, NULL);
+    *more = !code && count >= TRIM_JOBS;
+    return code;
+}

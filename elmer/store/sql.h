@@ -1,0 +1,62 @@
+/* sql.h - SQL of the store: schema, migrations, rows to records and back. One connection belongs to one thread at
+ * a time. */
+#ifndef ELMER_STORE_SQL_H
+#define ELMER_STORE_SQL_H
+
+#include <sqlite3.h>
+
+#include "elmer/store/store.h"
+#include "lib/base/err.h"
+
+int sql_open(const char *path, bool writer, sqlite3 **db, struct err *err);
+/* Check whose file it is and bring the schema to this version. checked: it was small enough to be checked whole too. */
+int sql_prepare(sqlite3 *db, const char *path, bool *checked, struct err *err);
+/* -EUCLEAN: the file is damaged somewhere. Time is proportional to its size. */
+int sql_check(sqlite3 *db, struct err *err);
+/* What is wrong with the store at path and what to do, from the text of one of the others. Returns code. */
+int sql_explain(const char *path, int code, struct err *err, const char *text);
+
+struct sql_writer;
+int sql_writer_create(sqlite3 *db, struct sql_writer **writer, struct err *err);
+void sql_writer_destroy(struct sql_writer *writer);
+struct sql_rows {
+    struct record *const *records;
+    size_t count;
+    const struct certificate *certificates;
+    size_t ncertificates;
+    const struct host_row *hosts;
+    size_t nhosts;
+};
+/* All of them or none; commits: how many there are then. */
+int sql_write(struct sql_writer *writer, const struct sql_rows *rows, uint64_t commits, struct err *err);
+/* Pages in the log after the last commit. */
+int sql_log_pages(const struct sql_writer *writer);
+/* Put what is in the log into the store, as far as nobody reads it; waits for no reader. cut: and if that was all of
+ * it, let the log have no space on the disk. */
+int sql_checkpoint(struct sql_writer *writer, bool cut, struct err *err);
+/* Take some of the jobs that are beyond the limits out of the history. more: there may be others. */
+int sql_trim(sqlite3 *db, const struct store_limits *limits, int64_t now_ms, bool *more, struct err *err);
+
+/* A connection for reading, and its statements, each made when it is first needed. */
+enum sql_which { SQL_UNFINISHED, SQL_BY_ID, SQL_BY_TOKEN, SQL_HISTORY, SQL_USAGE, SQL_WHICH_COUNT };
+struct sql_reader {
+    sqlite3 *db;
+    sqlite3_stmt *statements[SQL_WHICH_COUNT];
+};
+void sql_reader_close(struct sql_reader *reader);
+/* SQL_BY_ID: id; SQL_BY_TOKEN: id is the uid, text the token; SQL_HISTORY: ended jobs with smaller ids, the latest
+ * first, of the user text ("": of all), count at most. */
+int sql_read(struct sql_reader *reader, enum sql_which which, uint64_t id, const char *text, size_t count,
+             void (*each)(struct record *record, void *data), void *data, struct err *err);
+int sql_certificates(sqlite3 *db, void (*each)(const struct certificate *certificate, void *data), void *data,
+                     struct err *err);
+int sql_hosts(sqlite3 *db, void (*each)(const struct host_row *host, void *data), void *data, struct err *err);
+int sql_counters(sqlite3 *db, uint64_t *next_job, uint64_t *next_allocation, struct err *err);
+
+/* For sql.c and rows.c: the error in words; a statement; the first column of the first row, 0 without one.
+ */
+int sql_fail(sqlite3 *db, int code, const char *what, struct err *err);
+int sql_statement(sqlite3 *db, const char *sql, sqlite3_stmt **statement, struct err *err);
+int sql_integer(sqlite3 *db, const char *sql, int64_t *value, struct err *err);
+
+#endif

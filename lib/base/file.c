@@ -1,0 +1,108 @@
+#include "config.h"
+
+#include "lib/base/file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+int file_dir(const char *path, mode_t mode, struct err *err)
+{
+    struct stat st;
+    int fd;
+
+    if (mode && mkdir(path, mode) < 0 && errno != EEXIST)
+        return err_set(err, -errno, "cannot make the directory %s: %s", path, strerror(errno));
+    fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (fd < 0)
+        return err_set(err, -errno, "cannot open the directory %s: %s", path, strerror(errno));
+    if (fstat(fd, &st) < 0 || st.st_uid != geteuid() || (st.st_mode & 022)) {
+        close(fd);
+        return err_set(err, -EPERM, "%s must belong to the user who uses it (uid %u) and be writable by nobody else",
+                       path, (unsigned)geteuid());
+    }
+    return fd;
+}
+
+static int write_all(int fd, const char *text)
+{
+    for (size_t left = strlen(text); left > 0;) {
+        ssize_t n = write(fd, text, left);
+
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return -errno;
+        text += n;
+        left -= (size_t)n;
+    }
+    return 0;
+}
+
+int file_write_new(int dir, const char *name, const char *text, mode_t mode)
+{
+    int code, fd;
+
+    unlinkat(dir, name, 0);
+    fd = openat(dir, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    if (fd < 0)
+        return -errno;
+    code = write_all(fd, text);
+    if (code == 0 && (fchmod(fd, mode) < 0 || fsync(fd) < 0))
+        code = -errno;
+    if (close(fd) < 0 && code == 0)
+        code = -errno;
+    if (code < 0)
+        unlinkat(dir, name, 0);
+    return code;
+}
+
+int file_move(int dir, const char *from, const char *to)
+{
+    return renameat(dir, from, dir, to) < 0 || fsync(dir) < 0 ? -errno : 0;
+}
+
+int file_write(int dir, const char *name, const char *text, mode_t mode, struct err *err)
+{
+    char temporary[300];
+    int code;
+
+    snprintf(temporary, sizeof temporary, ".%s.%d", name, (int)getpid());
+    code = file_write_new(dir, temporary, text, mode);
+    if (code == 0)
+        code = file_move(dir, temporary, name);
+    return code == 0 ? 0 : err_set(err, code, "cannot write %s: %s", name, strerror(-code));
+}
+
+int file_read(int dir, const char *name, size_t max, char **text, struct err *err)
+{
+    char *bytes = malloc(max + 1);
+    struct stat st;
+    size_t size = 0;
+    ssize_t n = -1;
+    int code, fd = openat(dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+
+    code = !bytes ? -ENOMEM : fd < 0 || fstat(fd, &st) < 0 ? -errno : !S_ISREG(st.st_mode) ? -EMEDIUMTYPE : 0;
+    while (code == 0 && size <= max && (n = read(fd, bytes + size, max + 1 - size)) != 0) {
+        if (n > 0)
+            size += (size_t)n;
+        else if (errno != EINTR)
+            code = -errno;
+    }
+    if (fd >= 0)
+        close(fd);
+    if (code == 0 && (size > max || memchr(bytes, 0, size)))
+        code = -EFBIG;
+    if (code < 0) {
+        free(bytes);
+        return err_set(err, code, "cannot read %s: %s", name,
+                       code == -EMEDIUMTYPE ? "it is no regular file" : strerror(-code));
+    }
+    bytes[size] = 0;
+    *text = bytes;
+    return 0;
+}

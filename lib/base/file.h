@@ -1,0 +1,21 @@
+/* file.h - small files that are there whole or not at all. */
+#ifndef LIB_BASE_FILE_H
+#define LIB_BASE_FILE_H
+
+#include <stddef.h>
+#include <sys/types.h>
+
+#include "lib/base/err.h"
+
+/* Open the directory, not through a link; with mode not 0 make it if it is not there. It must belong to us. Returns the
+ * descriptor or -errno. */
+int file_dir(const char *path, mode_t mode, struct err *err);
+/* Write beside, fsync, rename, fsync the directory. */
+int file_write(int dir, const char *name, const char *text, mode_t mode, struct err *err);
+/* Its halves: a whole file, on disk, under a name that nobody reads yet; and its move. 0 or -errno. */
+int file_write_new(int dir, const char *name, const char *text, mode_t mode);
+int file_move(int dir, const char *from, const char *to);
+/* The whole file, malloc'd: at most max bytes, no NUL, no device or pipe. -ENOENT and so on, with text. */
+int file_read(int dir, const char *name, size_t max, char **text, struct err *err);
+
+#endif

@@ -1,0 +1,147 @@
+/* log.c - the only file-scope state of the base library: a program has one stderr. */
+#include "config.h"
+
+#include "lib/base/log.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "lib/base/clock.h"
+
+/* A pipe that polls writable takes this much without blocking (PIPE_BUF). */
+enum { LINE_MAX_BYTES = 4096 };
+
+static struct {
+    const char *program;
+    enum log_level max;
+    bool journal, socket;
+    unsigned long lost;
+} log_state = {.program = "elmer", .max = LOG_LEVEL_INFO};
+
+/* systemd names device and inode of the stream that it gave us; a later redirection makes them differ. */
+static bool stderr_is_journal(const struct stat *st)
+{
+    const char *text = getenv("JOURNAL_STREAM");
+    unsigned long long device, inode;
+    char rest;
+
+    return text != NULL && sscanf(text, "%llu:%llu%c", &device, &inode, &rest) == 2 && st->st_dev == device &&
+           st->st_ino == inode;
+}
+
+void log_open(const char *program, enum log_level max)
+{
+    struct stat st;
+    bool known = fstat(STDERR_FILENO, &st) == 0;
+    const char *wanted = getenv("ELMER_LOG");
+
+    log_state.program = program;
+    log_state.max = wanted != NULL && strcmp(wanted, "debug") == 0 ? LOG_LEVEL_DEBUG : max;
+    log_state.socket = known && S_ISSOCK(st.st_mode);
+    log_state.journal = known && stderr_is_journal(&st);
+}
+
+/* stderr may be shared with others, so it is not made non-blocking: ask first instead. */
+static bool put(const char *line, size_t size)
+{
+    struct pollfd pfd = {.fd = STDERR_FILENO, .events = POLLOUT};
+    ssize_t n;
+
+    if (log_state.socket)
+        n = send(STDERR_FILENO, line, size, MSG_DONTWAIT | MSG_NOSIGNAL);
+    else if (poll(&pfd, 1, 0) == 1 && (pfd.revents & POLLOUT) != 0)
+        n = write(STDERR_FILENO, line, size);
+    else
+        n = -1;
+    return n == (ssize_t)size;
+}
+
+static const char *level_word(enum log_level level)
+{
+    return level <= LOG_LEVEL_ERROR ? "error: " : level == LOG_LEVEL_WARNING ? "warning: " : "";
+}
+
+static void emit(enum log_level level, const char *text)
+{
+    char line[LINE_MAX_BYTES];
+    int length;
+    size_t size;
+
+    if (log_state.journal)
+        length = snprintf(line, sizeof line - 1, "<%d>%s", (int)level, text);
+    else
+        length = snprintf(line, sizeof line - 1, "%s: %s%s", log_state.program, level_word(level), text);
+    if (length < 0)
+        return;
+    size = (size_t)length < sizeof line - 2 ? (size_t)length : sizeof line - 2;
+    for (size_t i = 0; i < size; i++)
+        if (line[i] == '\n' || line[i] == '\r')
+            line[i] = ' ';
+    line[size++] = '\n';
+    if (!put(line, size))
+        log_state.lost++;
+}
+
+static void log_va(enum log_level level, const char *format, va_list args) __attribute__((format(printf, 2, 0)));
+
+static void log_va(enum log_level level, const char *format, va_list args)
+{
+    int saved = errno;
+    char text[LINE_MAX_BYTES];
+
+    if (level > log_state.max)
+        return;
+    if (log_state.lost > 0) {
+        unsigned long lost = log_state.lost;
+
+        log_state.lost = 0;
+        (void)snprintf(text, sizeof text, "%lu log lines were lost here: stderr did not take them", lost);
+        emit(LOG_LEVEL_WARNING, text);
+        if (log_state.lost > 0)
+            log_state.lost = lost;
+    }
+    if (vsnprintf(text, sizeof text, format, args) >= 0)
+        emit(level, text);
+    errno = saved;
+}
+
+#define LOG_FUNCTION(name, level)                                                                                      \
+    void name(const char *format, ...)                                                                                 \
+    {                                                                                                                  \
+        va_list args;                                                                                                  \
+                                                                                                                       \
+        va_start(args, format);                                                                                        \
+        log_va(level, format, args);                                                                                   \
+        va_end(args);                                                                                                  \
+    }
+
+LOG_FUNCTION(log_error, LOG_LEVEL_ERROR)
+LOG_FUNCTION(log_warning, LOG_LEVEL_WARNING)
+LOG_FUNCTION(log_notice, LOG_LEVEL_NOTICE)
+LOG_FUNCTION(log_info, LOG_LEVEL_INFO)
+LOG_FUNCTION(log_debug, LOG_LEVEL_DEBUG)
+
+int log_allowed(struct log_limit *limit, unsigned burst, unsigned interval_ms)
+{
+    int64_t now = mono_ms(mono_now());
+
+    if (limit->count == 0 || now - limit->window_start_ms >= (int64_t)interval_ms) {
+        if (limit->swallowed > 0)
+            log_notice("%u similar lines were left out", limit->swallowed);
+        *limit = (struct log_limit){.window_start_ms = now};
+    }
+    if (limit->count >= burst) {
+        limit->swallowed++;
+        return 0;
+    }
+    limit->count++;
+    return 1;
+}

@@ -1,0 +1,34 @@
+/* log.h - one line per fact, to the journal (priority prefix <N>) when stderr is it, else to stderr with the program's
+ * name. */
+#ifndef LIB_BASE_LOG_H
+#define LIB_BASE_LOG_H
+
+#include <stdint.h>
+
+enum log_level {
+    LOG_LEVEL_ERROR = 3,
+    LOG_LEVEL_WARNING = 4,
+    LOG_LEVEL_NOTICE = 5,
+    LOG_LEVEL_INFO = 6,
+    LOG_LEVEL_DEBUG = 7
+};
+
+/* Call once, first; program is kept. Lines above max are dropped; ELMER_LOG=debug in the environment lets all through.
+ * Never blocks: a line that stderr does not take at once is dropped and counted. */
+void log_open(const char *program, enum log_level max);
+void log_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
+void log_warning(const char *format, ...) __attribute__((format(printf, 1, 2)));
+void log_notice(const char *format, ...) __attribute__((format(printf, 1, 2)));
+void log_info(const char *format, ...) __attribute__((format(printf, 1, 2)));
+void log_debug(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* For lines that a peer can cause: at most burst per interval; says once how many it swallowed. Control characters in
+ * arguments must have been made printable by the caller with str_printable(). Returns true if the line may be logged.
+ */
+struct log_limit {
+    int64_t window_start_ms;
+    unsigned count, swallowed;
+};
+int log_allowed(struct log_limit *limit, unsigned burst, unsigned interval_ms);
+
+#endif

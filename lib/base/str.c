@@ -1,0 +1,177 @@
+#include "config.h"
+
+#include "lib/base/str.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include "lib/base/clock.h"
+
+char *str_format(const char *format, ...)
+{
+    char *text;
+    va_list args;
+    int length;
+
+    va_start(args, format);
+    length = vasprintf(&text, format, args);
+    va_end(args);
+    return length < 0 ? NULL : text;
+}
+
+static bool continuation(const unsigned char *s, size_t left, size_t count)
+{
+    if (left <= count)
+        return false;
+    for (size_t i = 1; i <= count; i++)
+        if ((s[i] & 0xC0) != 0x80)
+            return false;
+    return true;
+}
+
+/* Length of the well-formed UTF-8 character at s (RFC 3629: no overlong forms, no surrogates), 0 if there is none. */
+static size_t utf8_length(const unsigned char *s, size_t left)
+{
+    if (left == 0)
+        return 0;
+    if (s[0] < 0x80)
+        return 1;
+    if (s[0] < 0xC2 || s[0] > 0xF4)
+        return 0;
+    if (s[0] < 0xE0)
+        return continuation(s, left, 1) ? 2 : 0;
+    if (s[0] < 0xF0) {
+        if (!continuation(s, left, 2) || (s[0] == 0xE0 && s[1] < 0xA0) || (s[0] == 0xED && s[1] > 0x9F))
+            return 0;
+        return 3;
+    }
+    if (!continuation(s, left, 3) || (s[0] == 0xF0 && s[1] < 0x90) || (s[0] == 0xF4 && s[1] > 0x8F))
+        return 0;
+    return 4;
+}
+
+bool str_valid_utf8(const char *text, size_t length)
+{
+    const unsigned char *s = (const unsigned char *)text;
+
+    while (length > 0) {
+        size_t n = utf8_length(s, length);
+
+        if (n == 0)
+            return false;
+        s += n;
+        length -= n;
+    }
+    return true;
+}
+
+/* C0, DEL, and C1 (which is two bytes in UTF-8): terminals act on them. */
+static bool is_control(const unsigned char *s, size_t n)
+{
+    return (n == 1 && (s[0] < 0x20 || s[0] == 0x7F)) || (n == 2 && s[0] == 0xC2 && s[1] < 0xA0);
+}
+
+char *str_printable(char *out, size_t size, const char *text, size_t length)
+{
+    const unsigned char *s = (const unsigned char *)text;
+    size_t used = 0, keep = 0; /* keep: where "..." still fits */
+
+    if (size == 0)
+        return out;
+    while (length > 0) {
+        char piece[12];
+        size_t n, p = 0;
+
+        if (s[0] >= 0x20 && s[0] < 0x7F && used + 5 < size) { /* nearly all; "..." still fits behind it */
+            out[used++] = (char)*s++;
+            keep = used;
+            length--;
+            continue;
+        }
+        n = utf8_length(s, length);
+        if (n == 0 || is_control(s, n)) {
+            n = n == 0 ? 1 : n;
+            for (size_t i = 0; i < n; i++)
+                p += (size_t)snprintf(piece + p, sizeof piece - p, "\\x%02X", s[i]);
+        } else {
+            memcpy(piece, s, n);
+            p = n;
+        }
+        if (used + p >= size) {
+            (void)snprintf(out + keep, size - keep, "...");
+            return out;
+        }
+        memcpy(out + used, piece, p);
+        used += p;
+        if (used + 4 <= size)
+            keep = used;
+        s += n;
+        length -= n;
+    }
+    out[used] = '\0';
+    return out;
+}
+
+bool str_valid_hostname(const char *name)
+{
+    static const char allowed[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-.";
+    size_t length = strlen(name);
+
+    return length > 0 && length <= 255 && name[0] != '-' && name[0] != '.' && strspn(name, allowed) == length;
+}
+
+bool str_to_u64(const char *text, uint64_t *out)
+{
+    uint64_t value = 0;
+
+    if (text == NULL || *text == '\0')
+        return false;
+    for (; *text != '\0'; text++) {
+        if (*text < '0' || *text > '9')
+            return false;
+        if (__builtin_mul_overflow(value, 10, &value) || __builtin_add_overflow(value, (uint64_t)(*text - '0'), &value))
+            return false;
+    }
+    *out = value;
+    return true;
+}
+
+enum { DISTANCE_MAX = 63 };
+
+size_t str_distance(const char *a, const char *b)
+{
+    size_t row[DISTANCE_MAX + 1];
+    size_t m = strnlen(a, DISTANCE_MAX), n = strnlen(b, DISTANCE_MAX);
+
+    for (size_t j = 0; j <= n; j++)
+        row[j] = j;
+    for (size_t i = 1; i <= m; i++) {
+        size_t diagonal = row[0];
+
+        row[0] = i;
+        for (size_t j = 1; j <= n; j++) {
+            size_t best = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
+
+            diagonal = row[j];
+            best = row[j] + 1 < best ? row[j] + 1 : best;
+            row[j] = row[j - 1] + 1 < best ? row[j - 1] + 1 : best;
+        }
+    }
+    return row[n];
+}
+
+int str_unique_token(char *out)
+{
+    unsigned char bytes[10];
+
+    if (getrandom(bytes, sizeof bytes, GRND_NONBLOCK) != (ssize_t)sizeof bytes)
+        return errno == 0 ? -EIO : -errno;
+    (void)snprintf(out, 13, "%012" PRIx64, (uint64_t)wall_now().ms & 0xffffffffffff);
+    for (size_t i = 0; i < sizeof bytes; i++)
+        (void)snprintf(out + 12 + 2 * i, 3, "%02x", bytes[i]);
+    return 0;
+}

@@ -1,0 +1,78 @@
+/* ini_values.c - parsers for configuration values. */
+#include "config.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/config/ini.h"
+
+int ini_parse_int(const char *value, long min, long max, long *out, struct err *err)
+{
+    char *end;
+    long number;
+
+    errno = 0;
+    number = strtol(value, &end, 10);
+    if (*value == '\0' || strchr(" \t+", *value) != NULL || *end != '\0' || errno != 0 || number < min || number > max)
+        return err_set(err, -EINVAL, "must be a whole number from %ld to %ld", min, max);
+    *out = number;
+    return 0;
+}
+
+int ini_parse_double(const char *value, double min_open, double max_open, double *out, struct err *err)
+{
+    char *end;
+    double number;
+
+    errno = 0;
+    number = strtod(value, &end);
+    /* strtod also takes hexadecimal numbers, inf and nan. */
+    if (*value == '\0' || strspn(value, "0123456789.eE+-") != strlen(value) || *end != '\0' || !isfinite(number) ||
+        number <= min_open || number >= max_open)
+        return err_set(err, -EINVAL, "must be a number greater than %g and less than %g", min_open, max_open);
+    *out = number;
+    return 0;
+}
+
+static long unit_ms(const char *unit)
+{
+    if (strcmp(unit, "ms") == 0)
+        return 1;
+    if (strcmp(unit, "s") == 0 || *unit == '\0')
+        return 1000;
+    if (strcmp(unit, "m") == 0)
+        return 60 * 1000;
+    if (strcmp(unit, "h") == 0)
+        return 60 * 60 * 1000;
+    return strcmp(unit, "d") == 0 ? 24 * 60 * 60 * 1000 : 0;
+}
+
+int ini_parse_duration_ms(const char *value, long min_ms, long max_ms, long *out, struct err *err)
+{
+    char *end;
+    double number, ms;
+
+    number = strtod(value, &end);
+    ms = round(number * (double)unit_ms(end));
+    if (*value < '0' || *value > '9' || strspn(value, "0123456789.") != (size_t)(end - value) || unit_ms(end) == 0 ||
+        ms < (double)min_ms || ms > (double)max_ms)
+        return err_set(err, -EINVAL, "must be a time from %ld ms to %ld ms, such as 500ms, 2s, 5m, 1h or 7d", min_ms,
+                       max_ms);
+    *out = (long)ms;
+    return 0;
+}
+
+int ini_parse_bool(const char *value, int *out, struct err *err)
+{
+    static const char *const words[] = {"no", "yes", "false", "true", "off", "on", "0", "1"};
+
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+        if (strcmp(value, words[i]) == 0) {
+            *out = (int)(i % 2);
+            return 0;
+        }
+    }
+    return err_set(err, -EINVAL, "must be yes or no");
+}

@@ -1,0 +1,121 @@
+#include "config.h"
+
+#include "lib/memory/mem.h"
+
+#include <stdarg.h>
+#include <stdalign.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/base/log.h"
+
+static void *checked(void *memory)
+{
+    if (!memory) {
+        log_error("out of memory: elmer stops; when it is started again it goes on from its store");
+        abort();
+    }
+    return memory;
+}
+
+void *mem_zalloc(size_t size)
+{
+    return checked(calloc(1, size ? size : 1));
+}
+
+void *mem_array(size_t count, size_t size)
+{
+    return checked(calloc(count ? count : 1, size));
+}
+
+void *mem_grow(void *old, size_t *capacity, size_t needed, size_t size)
+{
+    if (needed <= *capacity)
+        return old;
+    size_t larger = *capacity ? *capacity * 2 : 16;
+    if (larger < needed)
+        larger = needed;
+    *capacity = larger;
+    return checked(reallocarray(old, larger, size));
+}
+
+char *mem_strdup(const char *text)
+{
+    return checked(strdup(text));
+}
+
+static char *format_list(const char *format, va_list list)
+{
+    char *text = NULL;
+    if (vasprintf(&text, format, list) < 0)
+        text = NULL;
+    return checked(text);
+}
+
+char *mem_format(const char *format, ...)
+{
+    va_list list;
+    va_start(list, format);
+    char *text = format_list(format, list);
+    va_end(list);
+    return text;
+}
+
+struct arena_chunk {
+    struct arena_chunk *next;
+    size_t used, size;
+    alignas(max_align_t) char bytes[];
+};
+
+enum { CHUNK = 1024 };
+
+void *arena_alloc(struct arena *arena, size_t size)
+{
+    size = (size + alignof(max_align_t) - 1) & ~(alignof(max_align_t) - 1);
+    struct arena_chunk *chunk = arena->chunks;
+    if (!chunk || chunk->size - chunk->used < size) {
+        size_t room = size > CHUNK ? size : CHUNK;
+        chunk = mem_zalloc(sizeof(*chunk) + room);
+        chunk->size = room;
+        chunk->next = arena->chunks;
+        arena->chunks = chunk;
+    }
+    void *piece = chunk->bytes + chunk->used;
+    chunk->used += size;
+    return piece;
+}
+
+void *arena_array(struct arena *arena, size_t count, size_t size)
+{
+    if (size && count > SIZE_MAX / 2 / size)
+        checked(NULL);
+    return arena_alloc(arena, count * size);
+}
+
+char *arena_strdup(struct arena *arena, const char *text)
+{
+    size_t size = strlen(text) + 1;
+    return memcpy(arena_alloc(arena, size), text, size);
+}
+
+char *arena_format(struct arena *arena, const char *format, ...)
+{
+    va_list list;
+    va_start(list, format);
+    char *text = format_list(format, list);
+    va_end(list);
+    char *copy = arena_strdup(arena, text);
+    free(text);
+    return copy;
+}
+
+void arena_fini(struct arena *arena)
+{
+    while (arena->chunks) {
+        struct arena_chunk *next = arena->chunks->next;
+        free(arena->chunks);
+        arena->chunks = next;
+    }
+}

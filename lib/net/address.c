@@ -1,0 +1,192 @@
+#include "config.h"
+
+#include "lib/net/address.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "lib/base/str.h"
+
+static int parse_path(const char *text, struct address *address, struct err *err)
+{
+    struct sockaddr_un un;
+
+    if (strlen(text) >= sizeof un.sun_path)
+        return err_set(err, -EINVAL, "%s: the path of a socket has at most %zu bytes", text, sizeof un.sun_path - 1);
+    *address = (struct address){.path = true};
+    return 0;
+}
+
+int address_parse(const char *text, struct address *address, struct err *err)
+{
+    const char *colon = strrchr(text, ':'), *host = text;
+    size_t length;
+    uint64_t port;
+
+    if (text[0] == '/')
+        return parse_path(text, address, err);
+    *address = (struct address){0};
+    if (colon == NULL || colon == text || !str_to_u64(colon + 1, &port) || port > 65535 || strlen(colon + 1) > 5)
+        return err_set(err, -EINVAL,
+                       "\"%.200s\" is not an address: write HOST:PORT (such as ws1:7110), or /path of a socket", text);
+    length = (size_t)(colon - text);
+    if (host[0] == '[' && length > 2 && host[length - 1] == ']') {
+        host++;
+        length -= 2;
+    } else if (memchr(host, ':', length) != NULL) {
+        return err_set(err, -EINVAL, "\"%.200s\": write an IPv6 address in brackets: [%.*s]:%s", text, (int)length,
+                       host, colon + 1);
+    }
+    if (length >= sizeof address->host)
+        return err_set(err, -EINVAL, "the host name is longer than %zu bytes", sizeof address->host - 1);
+    memcpy(address->host, host, length);
+    memcpy(address->port, colon + 1, strlen(colon + 1));
+    return 0;
+}
+
+void address_name(const struct sockaddr *address, char *out, unsigned size)
+{
+    const struct sockaddr_in6 *in6 = (const struct sockaddr_in6 *)(const void *)address;
+
+    out[0] = '\0';
+    if (address->sa_family == AF_INET) {
+        (void)inet_ntop(AF_INET, &((const struct sockaddr_in *)(const void *)address)->sin_addr, out, size);
+    } else if (address->sa_family == AF_INET6) {
+        /* An IPv4 peer of a socket that takes both. */
+        if (IN6_IS_ADDR_V4MAPPED(&in6->sin6_addr))
+            (void)inet_ntop(AF_INET, &in6->sin6_addr.s6_addr[12], out, size);
+        else
+            (void)inet_ntop(AF_INET6, &in6->sin6_addr, out, size);
+    }
+}
+
+/* Does somebody accept on this socket file? */
+static bool path_is_live(const struct sockaddr_un *un)
+{
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    bool live;
+
+    if (fd < 0)
+        return true;
+    live = connect(fd, (const struct sockaddr *)un, sizeof *un) == 0 || errno != ECONNREFUSED;
+    (void)close(fd);
+    return live;
+}
+
+static int bind_once(int fd, const struct sockaddr_un *un)
+{
+    return bind(fd, (const struct sockaddr *)un, sizeof *un) == 0 ? 0 : -errno;
+}
+
+static int bind_path(const char *path, unsigned mode, int *out, struct err *err)
+{
+    struct sockaddr_un un = {.sun_family = AF_UNIX};
+    struct stat st;
+    int code, fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+
+    if (fd < 0)
+        return err_set(err, -errno, "%s: socket: %s", path, strerror(errno));
+    memcpy(un.sun_path, path, strlen(path));
+    code = bind_once(fd, &un);
+    if (code == -EADDRINUSE && lstat(path, &st) == 0 && S_ISSOCK(st.st_mode) && !path_is_live(&un)) {
+        (void)unlink(path);
+        code = bind_once(fd, &un);
+    }
+    /* Nobody can connect before listen(2), so the mode is right from the beginning. */
+    if (code == 0 && chmod(path, mode) != 0)
+        code = -errno;
+    if (code == 0) {
+        *out = fd;
+        return 0;
+    }
+    (void)close(fd);
+    if (code == -EADDRINUSE)
+        return err_set(err, code, "%s: another process serves this socket; stop it first", path);
+    return err_set(err, code, "%s: cannot make the socket: %s", path, strerror(-code));
+}
+
+static int bind_tcp(const char *text, const struct addrinfo *info, int *out, struct err *err)
+{
+    int one = 1, zero = 0, code;
+    int fd = socket(info->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+
+    if (fd >= 0 && setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one) == 0 &&
+        (info->ai_family != AF_INET6 || setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &zero, sizeof zero) == 0) &&
+        bind(fd, info->ai_addr, info->ai_addrlen) == 0) {
+        *out = fd;
+        return 0;
+    }
+    code = -errno;
+    if (fd >= 0)
+        (void)close(fd);
+    return err_set(err, code, "%s: cannot listen there: %s", text, strerror(-code));
+}
+
+bool address_is_loopback(const struct sockaddr *address)
+{
+    char name[64];
+
+    address_name(address, name, sizeof name);
+    return strncmp(name, "127.", 4) == 0 || strcmp(name, "::1") == 0;
+}
+
+/* The address of a name that other hosts reach: Debian gives a host's own name 127.0.1.1. */
+static const struct addrinfo *choose(const struct addrinfo *list, bool any_will_do)
+{
+    if (any_will_do)
+        return list;
+    while (list != NULL && address_is_loopback(list->ai_addr))
+        list = list->ai_next;
+    return list;
+}
+
+static int bind_host(const char *text, const char *host, const char *port, int flags, int *fd, struct err *err)
+{
+    struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE | AI_NUMERICSERV | flags};
+    struct addrinfo *list;
+    const struct addrinfo *chosen;
+    int code = getaddrinfo(host, port, &hints, &list);
+
+    if (code != 0 && flags == 0)
+        return err_set(err, -EINVAL, "cannot find the address of %s: %s", text, gai_strerror(code));
+    if (code != 0)
+        return -EINVAL;
+    chosen = choose(list, flags != 0 || strcmp(host, "localhost") == 0);
+    if (chosen != NULL)
+        code = bind_tcp(text, chosen, fd, err);
+    else
+        code =
+            err_set(err, -EADDRNOTAVAIL,
+                    "%s: the name %s stands for a loopback address on this host (see /etc/hosts), which no other host "
+                    "reaches; write the address itself, or *:%s for all",
+                    text, host, port);
+    freeaddrinfo(list);
+    return code;
+}
+
+int address_bind(const char *text, unsigned mode, int *fd, struct err *err)
+{
+    struct address address;
+    int code = address_parse(text, &address, err);
+
+    if (code != 0)
+        return code;
+    if (address.path)
+        return bind_path(text, mode, fd, err);
+    if (strcmp(address.host, "*") == 0) {
+        if (bind_host(text, "::", address.port, AI_NUMERICHOST, fd, NULL) == 0)
+            return 0;
+        return bind_host(text, "0.0.0.0", address.port, AI_NUMERICHOST, fd, err); /* no IPv6 on this host */
+    }
+    code = bind_host(text, address.host, address.port, AI_NUMERICHOST, fd, err);
+    /* A name: asked once, when a daemon starts and nobody waits for it yet; the resolver has its own bound. */
+    return code == -EINVAL ? bind_host(text, address.host, address.port, 0, fd, err) : code;
+}

@@ -1,0 +1,26 @@
+/* address.h - where to dial or listen: "HOST:PORT", "[IPV6]:PORT" or "/path". */
+#ifndef LIB_NET_ADDRESS_H
+#define LIB_NET_ADDRESS_H
+
+#include <netdb.h>
+#include <stdbool.h>
+
+#include "lib/base/err.h"
+
+struct address {
+    bool path;      /* the text is the path of a unix socket */
+    char host[256]; /* a name, a numeric address without brackets, or "*" */
+    char port[6];
+};
+
+/* -EINVAL with a sentence. A path that does not fit into a socket address is refused too. */
+int address_parse(const char *text, struct address *address, struct err *err);
+/* A listening socket, bound but not yet listening (close-on-exec, non-blocking). mode: of a socket file; a stale file
+ * is replaced, a live one is -EADDRINUSE. A name is resolved here and then, and must stand for an address that other
+ * hosts reach (or be localhost). */
+int address_bind(const char *text, unsigned mode, int *fd, struct err *err);
+bool address_is_loopback(const struct sockaddr *address);
+/* The numeric host of a socket address, "" if it is not an internet address. */
+void address_name(const struct sockaddr *address, char *out, unsigned size);
+
+#endif

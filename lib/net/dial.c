@@ -1,0 +1,192 @@
+/* dial.c - the way to a connected stream: the name is resolved in libuv's thread pool, then the addresses are tried in
+ * turn. Each attempt has an equal part of what is left of the deadline, so that one address that swallows everything
+ * does not use all of it. A failed attempt's handle must be closed before the next one begins. A resolution cannot be
+ * interrupted: it has a life of its own and finds its link gone. */
+#include "config.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/un.h>
+
+#include "lib/base/clock.h"
+#include "lib/net/address.h"
+#include "lib/net/link_internal.h"
+
+struct resolution {
+    uv_getaddrinfo_t request;
+    struct link *link; /* NULL: gone */
+};
+
+static void try_next(struct link *link);
+
+void dial_cancel(struct link *link)
+{
+    if (link->resolution != NULL) {
+        link->resolution->link = NULL;
+        (void)uv_cancel((uv_req_t *)&link->resolution->request);
+        link->resolution = NULL;
+    }
+    if (link->addresses != NULL) {
+        uv_freeaddrinfo(link->addresses);
+        link->addresses = NULL;
+        link->next = NULL;
+    }
+}
+
+static void on_attempt_gone(uv_handle_t *handle)
+{
+    struct link *link = handle->data;
+    bool closed = link->state == LINK_CLOSED;
+
+    link->io_open = false;
+    if (!closed)
+        try_next(link);
+    link_handle_gone(link);
+}
+
+static void end_attempt(struct link *link, int error)
+{
+    link->last_error = error;
+    uv_close(&link->io.handle, on_attempt_gone);
+}
+
+static void on_connect(uv_connect_t *request, int status)
+{
+    struct link *link = request->data;
+
+    if (link->state != LINK_CONNECTING || uv_is_closing(&link->io.handle))
+        return;
+    if (status != 0) {
+        end_attempt(link, status);
+        return;
+    }
+    dial_cancel(link);
+    link_move(link, link_first_state(&link->options));
+    link_note_addresses(link);
+    link_begin(link);
+}
+
+static unsigned count(const struct addrinfo *info)
+{
+    unsigned n = 0;
+
+    for (; info != NULL; info = info->ai_next)
+        n++;
+    return n;
+}
+
+static void try_next(struct link *link)
+{
+    struct addrinfo *info = link->next;
+    int64_t left = link->deadline_ms - mono_ms(mono_now());
+    int code;
+
+    if (info == NULL || left <= 0) {
+        link_drop(link, "cannot connect to %s: %s", link->target, uv_strerror(link->last_error));
+        return;
+    }
+    if (link->options.tls == NULL && !address_is_loopback(info->ai_addr)) {
+        link_drop(link, "cannot connect to %s: without TLS only loopback addresses are allowed", link->target);
+        return;
+    }
+    link_timer(link, left / count(info) + 1);
+    link->next = info->ai_next;
+    code = link_io_init(link, false, -1);
+    if (code != 0) {
+        link_drop(link, "cannot connect to %s: %s", link->target, uv_strerror(code));
+        return;
+    }
+    link->connect.data = link;
+    code = uv_tcp_connect(&link->connect, &link->io.tcp, info->ai_addr, on_connect);
+    if (code != 0)
+        end_attempt(link, code);
+}
+
+static void on_resolved(uv_getaddrinfo_t *request, int status, struct addrinfo *info)
+{
+    struct resolution *resolution = (struct resolution *)request;
+    struct link *link = resolution->link;
+
+    free(resolution);
+    if (link == NULL) {
+        uv_freeaddrinfo(info);
+        return;
+    }
+    link->resolution = NULL;
+    if (status != 0) {
+        link_drop(link, "cannot find the address of %s: %s", link->target, uv_strerror(status));
+        return;
+    }
+    link->addresses = info;
+    link->next = info;
+    link_move(link, LINK_CONNECTING);
+    try_next(link);
+}
+
+void dial_timeout(struct link *link)
+{
+    if (link->state == LINK_RESOLVING)
+        link_drop(link, "cannot find the address of %s: no answer in time", link->target);
+    else if (link->next == NULL)
+        link_drop(link, "cannot connect to %s: no answer in time", link->target);
+    else if (!uv_is_closing(&link->io.handle))
+        end_attempt(link, UV_ETIMEDOUT);
+}
+
+static int resolve(struct link *link, const struct address *address)
+{
+    struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICSERV};
+    struct resolution *resolution = calloc(1, sizeof *resolution);
+    int code;
+
+    if (resolution == NULL)
+        return -ENOMEM;
+    resolution->link = link;
+    code = uv_getaddrinfo(link->loop, &resolution->request, on_resolved, address->host, address->port, &hints);
+    if (code != 0)
+        free(resolution);
+    else
+        link->resolution = resolution;
+    return code;
+}
+
+static int connect_path(struct link *link, const char *path)
+{
+    int code;
+
+    link_move(link, LINK_CONNECTING);
+    code = link_io_init(link, true, -1);
+    if (code != 0)
+        return code;
+    link->connect.data = link;
+    uv_pipe_connect(&link->connect, &link->io.pipe, path, on_connect);
+    return 0;
+}
+
+int link_connect(uv_loop_t *loop, const char *text, unsigned timeout_ms, const struct link_options *options,
+                 const struct link_callbacks *callbacks, void *data, struct link **out, struct err *err)
+{
+    struct address address;
+    struct link *link;
+    int code = address_parse(text, &address, err);
+
+    if (code != 0)
+        return code;
+    link = link_create(loop, LINK_RESOLVING, options, callbacks, data);
+    if (link == NULL)
+        return err_set(err, -ENOMEM, "out of memory");
+    (void)snprintf(link->target, sizeof link->target, "%s", text);
+    link->last_error = UV_ETIMEDOUT;
+    link->deadline_ms = mono_ms(mono_now()) + timeout_ms;
+    link_timer(link, timeout_ms);
+    code = address.path ? connect_path(link, text) : resolve(link, &address);
+    if (code != 0) {
+        link->callbacks = (struct link_callbacks){0};
+        link_drop(link, "%s", "");
+        return err_set(err, code, "cannot connect to %s: %s", text, uv_strerror(code));
+    }
+    *out = link;
+    return 0;
+}

@@ -1,0 +1,490 @@
+/* link.c - a link's life:
+ *
+ *   RESOLVING -> CONNECTING (dial.c) -> SECURING (link_tls.c) -> HELLO -> READY -> DRAINING -> CLOSED -> freed
+ *
+ * An accepted link and one around a given socket begin in SECURING, or in HELLO when there is no TLS. Both ends send
+ * their hello at once; the first frame that comes must be a hello (or an error: the peer refuses us). In READY each
+ * frame is decoded, checked against what the peer may send, and handed to the owner. link_close() drains: what is
+ * queued is written, then our side is shut down, and what still comes is thrown away until the peer closes, because
+ * closing a TCP socket with unread bytes would destroy our last message on its way. A second bounds this.
+ *
+ * Failures: an undecodable frame, a frame that the peer may not send, a missing or wrong hello: an error message, then
+ * DRAINING. End of file, a broken socket, a peer that does not read (out_max): CLOSED at once.
+ *
+ * Invariants: on_close comes exactly once, last, and from libuv's close callback, so never from within a call of the
+ * owner; no callback of the owner comes in DRAINING or CLOSED; the link is freed when libuv has let go of its last
+ * handle. */
+#include "config.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "lib/base/str.h"
+#include "lib/net/link_internal.h"
+
+enum { DRAIN_MS = 1000 };
+
+struct sending {
+    uv_write_t request;
+    struct link *link;
+    uint8_t *bytes;
+};
+
+void link_move(struct link *link, enum link_state to)
+{
+    static const unsigned allowed[LINK_STATE_COUNT] = {
+        [LINK_RESOLVING] = 1u << LINK_CONNECTING | 1u << LINK_CLOSED,
+        [LINK_CONNECTING] = 1u << LINK_SECURING | 1u << LINK_HELLO | 1u << LINK_CLOSED,
+        [LINK_SECURING] = 1u << LINK_HELLO | 1u << LINK_DRAINING | 1u << LINK_CLOSED,
+        [LINK_HELLO] = 1u << LINK_READY | 1u << LINK_DRAINING | 1u << LINK_CLOSED,
+        [LINK_READY] = 1u << LINK_DRAINING | 1u << LINK_CLOSED,
+        [LINK_DRAINING] = 1u << LINK_CLOSED,
+    };
+
+    if ((allowed[link->state] & 1u << to) == 0)
+        abort();
+    link->state = to;
+}
+
+bool link_is_open(const struct link *link)
+{
+    return link->state == LINK_HELLO || link->state == LINK_READY;
+}
+
+static void on_alloc(uv_handle_t *handle, size_t suggested, uv_buf_t *buf);
+static void on_read(uv_stream_t *stream, ssize_t nread, const uv_buf_t *buf);
+
+/* ---- the end ---- */
+
+void link_handle_gone(struct link *link)
+{
+    if (--link->handles > 0)
+        return;
+    if (link->callbacks.on_close != NULL)
+        link->callbacks.on_close(link, link->text, link->data);
+    if (link->listener != NULL)
+        listener_link_gone(link);
+    frame_reader_fini(&link->in);
+    tls_destroy(link->tls);
+    tls_context_unref(link->options.tls);
+    free(link);
+}
+
+static void on_gone(uv_handle_t *handle)
+{
+    link_handle_gone(handle->data);
+}
+
+static void set_text(struct link *link, const char *text)
+{
+    if (link->text[0] == '\0' && text != NULL)
+        (void)str_printable(link->text, sizeof link->text, text, strlen(text));
+}
+
+void link_drop(struct link *link, const char *format, ...)
+{
+    char text[sizeof link->text];
+    va_list args;
+
+    if (link->state == LINK_CLOSED)
+        return;
+    va_start(args, format);
+    (void)vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    if (link->state != LINK_DRAINING) /* else the reason has been given */
+        set_text(link, text);
+    link_move(link, LINK_CLOSED);
+    dial_cancel(link);
+    uv_close((uv_handle_t *)&link->timer, on_gone);
+    if (link->io_open && !uv_is_closing(&link->io.handle))
+        uv_close(&link->io.handle, on_gone);
+}
+
+static void on_shutdown(uv_shutdown_t *request, int status)
+{
+    struct link *link = request->data;
+
+    if (link->state == LINK_DRAINING && status < 0)
+        link_drop(link, "%s", "");
+}
+
+void link_close(struct link *link, const char *text)
+{
+    if (link->state == LINK_DRAINING || link->state == LINK_CLOSED)
+        return;
+    set_text(link, text);
+    if (!link_is_open(link)) {
+        link_drop(link, "%s", "");
+        return;
+    }
+    if (link->tls != NULL)
+        link_tls_goodbye(link);
+    if (link_is_open(link)) /* else the goodbye could not be written */
+        link_drain(link, NULL);
+}
+
+void link_drain(struct link *link, const char *text)
+{
+    set_text(link, text);
+    link_move(link, LINK_DRAINING);
+    link_timer(link, DRAIN_MS);
+    (void)uv_read_start(&link->io.stream, on_alloc, on_read); /* the end of the stream must be seen; -EALREADY mostly */
+    link->shutdown.data = link;
+    if (uv_shutdown(&link->shutdown, &link->io.stream, on_shutdown) != 0)
+        link_drop(link, "%s", "");
+}
+
+/* ---- writing ---- */
+
+static void on_written(uv_write_t *request, int status)
+{
+    struct sending *sending = (struct sending *)request;
+    struct link *link = sending->link;
+
+    free(sending->bytes);
+    free(sending);
+    if (status < 0)
+        link_drop(link, "writing failed: %s", uv_strerror(status));
+}
+
+int link_write(struct link *link, uint8_t *bytes, size_t size)
+{
+    uv_buf_t buf = uv_buf_init((char *)bytes, (unsigned)size);
+    size_t waiting = uv_stream_get_write_queue_size(&link->io.stream);
+    struct sending *sending;
+    int code;
+
+    if (waiting + size > link->options.out_max) {
+        free(bytes);
+        link_drop(link, "the other side does not read: %zu bytes are waiting for it", waiting + size);
+        return -ENOBUFS;
+    }
+    sending = malloc(sizeof *sending);
+    if (sending == NULL) {
+        free(bytes);
+        link_drop(link, "out of memory");
+        return -ENOMEM;
+    }
+    *sending = (struct sending){.link = link, .bytes = bytes};
+    code = uv_write(&sending->request, &link->io.stream, &buf, 1, on_written);
+    if (code != 0) {
+        free(bytes);
+        free(sending);
+        link_drop(link, "writing failed: %s", uv_strerror(code));
+    }
+    return code;
+}
+
+/* Takes over frame. */
+static int send_frame(struct link *link, uint8_t *frame, size_t size)
+{
+    return link->tls != NULL ? link_tls_send(link, frame, size) : link_write(link, frame, size);
+}
+
+static int send_message(struct link *link, const struct wire_message *message)
+{
+    uint8_t *frame;
+    size_t size;
+    int code = wire_encode_frame(message, link->minor, &frame, &size, NULL);
+
+    if (code == -ENOMEM)
+        link_drop(link, "out of memory");
+    return code != 0 ? code : send_frame(link, frame, size);
+}
+
+int link_send(struct link *link, const struct wire_message *message)
+{
+    return link->state == LINK_READY ? send_message(link, message) : -ENOTCONN;
+}
+
+int link_offer(struct link *link, const struct wire_message *message)
+{
+    uint8_t *frame;
+    size_t size;
+    int code = link->state == LINK_READY ? wire_encode_frame(message, link->minor, &frame, &size, NULL) : -ENOTCONN;
+
+    return code != 0 ? code : send_frame(link, frame, size);
+}
+
+int link_send_json(struct link *link, const char *json, size_t size)
+{
+    uint8_t *frame;
+
+    if (link->state != LINK_READY)
+        return -ENOTCONN;
+    if (size == 0 || size > WIRE_MAX_FRAME)
+        return -EMSGSIZE;
+    frame = malloc(WIRE_FRAME_HEADER + size);
+    if (frame == NULL) {
+        link_drop(link, "out of memory");
+        return -ENOMEM;
+    }
+    wire_frame_header(frame, size);
+    memcpy(frame + WIRE_FRAME_HEADER, json, size);
+    return send_frame(link, frame, WIRE_FRAME_HEADER + size);
+}
+
+void link_refuse(struct link *link, const char *code, const char *text)
+{
+    char shown[sizeof link->text];
+    struct wire_message message = {.type = WIRE_error};
+
+    message.u.error.code = code;
+    message.u.error.text = str_printable(shown, sizeof shown, text, strlen(text));
+    if (link_is_open(link))
+        (void)send_message(link, &message);
+    link_close(link, shown);
+}
+
+/* ---- reading ---- */
+
+int link_start_reading(struct link *link)
+{
+    int code = uv_read_start(&link->io.stream, on_alloc, on_read);
+
+    if (code != 0)
+        link_drop(link, "reading failed: %s", uv_strerror(code));
+    return code;
+}
+
+static void become_ready(struct link *link)
+{
+    (void)uv_timer_stop(&link->timer);
+    if (link->options.no_hello && link_start_reading(link) != 0)
+        return;
+    link_move(link, LINK_READY);
+    if (link->callbacks.on_ready != NULL)
+        link->callbacks.on_ready(link, link->data);
+}
+
+static void take_hello(struct link *link, const struct wire_message *message)
+{
+    struct err err = ERR_INIT;
+    int minor;
+
+    if (message->type != WIRE_hello) {
+        link_refuse(link, WIRE_CODE_BAD_MESSAGE, "the first message must be hello");
+        return;
+    }
+    minor = wire_hello_check(&message->u.hello, &err);
+    if (minor < 0) {
+        link_refuse(link, WIRE_CODE_VERSION, err.text);
+        return;
+    }
+    link->minor = (unsigned)minor;
+    become_ready(link);
+}
+
+static void take_message(struct link *link, struct wire_message *message)
+{
+    char text[100];
+
+    if (message->type == WIRE_error && message->id == 0) {
+        link->was_refused = true;
+        link_close(link, message->u.error.text[0] == '\0' ? "refused by the other side" : message->u.error.text);
+    } else if (link->state == LINK_HELLO) {
+        take_hello(link, message);
+    } else if (message->type == WIRE_hello || !wire_may_send(message->type, link->options.peer)) {
+        (void)snprintf(text, sizeof text, "%s: not a message that you may send now", wire_type_name(message->type));
+        link_refuse(link, WIRE_CODE_BAD_MESSAGE, text);
+    } else if (link->callbacks.on_message != NULL) {
+        link->callbacks.on_message(link, message, link->data);
+    }
+}
+
+static void take_frames(struct link *link)
+{
+    const char *json;
+    size_t size;
+    int got;
+
+    while (link_is_open(link) && (got = frame_reader_next(&link->in, &json, &size)) > 0) {
+        struct wire_message message;
+        struct err err = ERR_INIT;
+        int code = got == 1 ? wire_decode(json, size, link->minor, &message, &err) : -ENOMEM;
+
+        if (code == -ENOMEM) {
+            link_no_memory(link, json, size);
+        } else if (code != 0) {
+            link_refuse(link, WIRE_CODE_BAD_MESSAGE, err.text);
+        } else {
+            take_message(link, &message);
+            wire_message_fini(&message);
+        }
+    }
+}
+
+/* libuv reads into it and calls on_read at once, so all streams of a thread can share it. */
+static void on_alloc(uv_handle_t *handle, size_t suggested, uv_buf_t *buf)
+{
+    static _Thread_local char bytes[64 * 1024];
+
+    (void)handle;
+    (void)suggested;
+    *buf = uv_buf_init(bytes, sizeof bytes);
+}
+
+static const char *end_text(const struct link *link)
+{
+    return link->options.tls != NULL ? link_tls_end_text(link) : "the other side closed the connection";
+}
+
+static void on_read(uv_stream_t *stream, ssize_t nread, const uv_buf_t *buf)
+{
+    struct link *link = stream->data;
+
+    if (link->state == LINK_CLOSED || nread == 0)
+        return;
+    if (nread < 0)
+        link_drop(link, "%s", nread == UV_EOF ? end_text(link) : uv_strerror((int)nread));
+    else if (link->tls != NULL || link->state == LINK_SECURING)
+        link_tls_input(link, (const uint8_t *)buf->base, (size_t)nread);
+    else
+        link_take_bytes(link, (const uint8_t *)buf->base, (size_t)nread);
+}
+
+void link_take_bytes(struct link *link, const uint8_t *bytes, size_t size)
+{
+    char text[100];
+    int code;
+
+    if (!link_is_open(link))
+        return;
+    code = frame_reader_push(&link->in, bytes, size);
+    if (code == -ENOMEM) {
+        link_drop(link, "out of memory");
+        return;
+    }
+    take_frames(link);
+    if (code != 0 && link_is_open(link)) {
+        (void)snprintf(text, sizeof text, "not Elmer's protocol: a frame has a length of 4 bytes and at most %zu KiB",
+                       link->in.max / 1024);
+        link_refuse(link, WIRE_CODE_BAD_MESSAGE, text);
+    }
+}
+
+/* ---- the beginning ---- */
+
+static void on_timer(uv_timer_t *timer)
+{
+    struct link *link = timer->data;
+    char text[100];
+
+    switch (link->state) {
+    case LINK_RESOLVING:
+    case LINK_CONNECTING:
+        dial_timeout(link);
+        break;
+    case LINK_SECURING:
+        link_drop(link, "the TLS handshake was not done within %u ms", link->options.hello_timeout_ms);
+        break;
+    case LINK_HELLO:
+        if (link->options.no_hello) {
+            become_ready(link);
+            break;
+        }
+        (void)snprintf(text, sizeof text, "no hello came within %u ms", link->options.hello_timeout_ms);
+        link_refuse(link, WIRE_CODE_BAD_MESSAGE, text);
+        break;
+    case LINK_DRAINING:
+        link_drop(link, "%s", "");
+        break;
+    case LINK_READY:
+    case LINK_CLOSED:
+    case LINK_STATE_COUNT:
+        break;
+    }
+}
+
+void link_timer(struct link *link, int64_t ms)
+{
+    uv_update_time(link->loop);
+    (void)uv_timer_start(&link->timer, on_timer, ms > 0 ? (uint64_t)ms : 0, 0);
+}
+
+struct link *link_create(uv_loop_t *loop, enum link_state state, const struct link_options *options,
+                         const struct link_callbacks *callbacks, void *data)
+{
+    struct link *link = calloc(1, sizeof *link);
+
+    if (link == NULL)
+        return NULL;
+    link->loop = loop;
+    link->state = state;
+    link->options = *options;
+    if (callbacks != NULL)
+        link->callbacks = *callbacks;
+    link->data = data;
+    if (options->tls != NULL)
+        (void)tls_context_ref(options->tls);
+    link->minor = options->no_hello ? WIRE_MINOR : 0;
+    frame_reader_init(&link->in, WIRE_MAX_FRAME);
+    link->in.may_lose = true;
+    (void)uv_timer_init(loop, &link->timer);
+    link->timer.data = link;
+    link->handles = 1;
+    return link;
+}
+
+enum link_state link_first_state(const struct link_options *options)
+{
+    return options->tls != NULL ? LINK_SECURING : LINK_HELLO;
+}
+
+void link_begin(struct link *link)
+{
+    if (link->options.no_hello) {
+        link_timer(link, 0);
+        return;
+    }
+    if (link_start_reading(link) != 0)
+        return;
+    link_timer(link, link->options.hello_timeout_ms);
+    if (link->state == LINK_SECURING)
+        link_tls_begin(link);
+    else
+        link_say_hello(link);
+}
+
+void link_say_hello(struct link *link)
+{
+    struct wire_message hello;
+
+    wire_hello_fill(&hello, link->options.program);
+    (void)send_message(link, &hello);
+}
+
+int link_open_fd(uv_loop_t *loop, int fd, const struct link_options *options, const struct link_callbacks *callbacks,
+                 void *data, struct link **out, struct err *err)
+{
+    struct sockaddr_storage address = {0};
+    socklen_t size = sizeof address;
+    struct link *link;
+    int code;
+
+    if (getsockname(fd, (struct sockaddr *)&address, &size) != 0) {
+        code = -errno;
+        (void)close(fd);
+        return err_set(err, code, "not a socket: %s", strerror(-code));
+    }
+    link = link_create(loop, link_first_state(options), options, callbacks, data);
+    if (link == NULL) {
+        (void)close(fd);
+        return err_set(err, -ENOMEM, "out of memory");
+    }
+    code = link_io_init(link, address.ss_family == AF_UNIX, fd);
+    if (code != 0) {
+        link->callbacks = (struct link_callbacks){0};
+        link_drop(link, "%s", "");
+        return err_set(err, code, "cannot use the socket: %s", uv_strerror(code));
+    }
+    link_note_addresses(link);
+    link_begin(link);
+    *out = link;
+    return 0;
+}

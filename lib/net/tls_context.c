@@ -1,0 +1,235 @@
+/* tls_context.c - from files to an SSL_CTX: what every session shares. */
+#include "config.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include <openssl/err.h>
+#include <openssl/pem.h>
+
+#include "lib/net/tls_internal.h"
+
+enum { CHAIN_BYTES_MAX = 16 * 1024, CHAIN_DEPTH_MAX = 1, PATH_BYTES = 4200 };
+
+struct files {
+    char ca_path[PATH_BYTES], cert_path[PATH_BYTES], key_path[PATH_BYTES];
+    X509 *ca, *cert;
+    EVP_PKEY *key;
+};
+
+static void files_fini(struct files *files)
+{
+    X509_free(files->ca);
+    X509_free(files->cert);
+    EVP_PKEY_free(files->key);
+}
+
+static int unusable(const char *path, const char *what, struct err *err)
+{
+    unsigned long code = ERR_get_error();
+    const char *why = ERR_reason_error_string(code);
+
+    ERR_clear_error();
+    return err_set(err, -EINVAL, "%s: %s%s%s", path, what, why != NULL ? ": " : "", why != NULL ? why : "");
+}
+
+static FILE *open_file(const char *path, struct err *err)
+{
+    FILE *file = fopen(path, "re");
+
+    if (file == NULL)
+        err_set(err, -errno, "%s: %s", path, strerror(errno));
+    return file;
+}
+
+static int read_certificate(const char *path, X509 **certificate, struct err *err)
+{
+    FILE *file = open_file(path, err);
+
+    if (file == NULL)
+        return -errno;
+    *certificate = PEM_read_X509(file, NULL, NULL, NULL);
+    (void)fclose(file);
+    return *certificate != NULL ? 0 : unusable(path, "not a certificate in PEM form", err);
+}
+
+/* A passphrase cannot be asked for. */
+static int no_passphrase(char *buf, int size, int writing, void *data)
+{
+    (void)buf;
+    (void)size;
+    (void)writing;
+    (void)data;
+    return -1;
+}
+
+static int read_key(const char *path, EVP_PKEY **key, struct err *err)
+{
+    FILE *file = open_file(path, err);
+    struct stat st;
+
+    if (file == NULL)
+        return -errno;
+    if (fstat(fileno(file), &st) != 0 || (st.st_mode & 077) != 0) {
+        (void)fclose(file);
+        return err_set(err, -EINVAL, "%s: others than its owner may read this key: chmod 600", path);
+    }
+    *key = PEM_read_PrivateKey(file, NULL, no_passphrase, NULL);
+    (void)fclose(file);
+    return *key != NULL ? 0 : unusable(path, "not a private key in PEM form", err);
+}
+
+/* Half of a renewal, or another cluster's file, is better found here than by each peer. */
+static int check_together(const struct files *files, bool server, struct err *err)
+{
+    EVP_PKEY *ca_key = X509_get0_pubkey(files->ca);
+
+    if (X509_check_private_key(files->cert, files->key) != 1)
+        return unusable(files->key_path, "this key does not belong to the certificate beside it", err);
+    if (ca_key == NULL || X509_verify(files->cert, ca_key) != 1)
+        return unusable(files->cert_path, "this certificate is not signed by the CA beside it", err);
+    if (!tls_has_use(files->cert, server))
+        return err_set(err, -EINVAL, "%s: this is not the certificate of a %s (its extended key usage lacks %s)",
+                       files->cert_path, server ? "queue host" : "workstation", server ? "serverAuth" : "clientAuth");
+    return 0;
+}
+
+static int read_files(const char *dir, bool server, struct files *files, struct err *err)
+{
+    int code;
+
+    *files = (struct files){.ca = NULL};
+    (void)snprintf(files->ca_path, sizeof files->ca_path, "%.4000s/ca.crt", dir);
+    (void)snprintf(files->cert_path, sizeof files->cert_path, "%.4000s/host.crt", dir);
+    (void)snprintf(files->key_path, sizeof files->key_path, "%.4000s/host.key", dir);
+    ERR_clear_error();
+    code = read_certificate(files->ca_path, &files->ca, err);
+    if (code == 0)
+        code = read_certificate(files->cert_path, &files->cert, err);
+    if (code == 0)
+        code = read_key(files->key_path, &files->key, err);
+    return code == 0 ? check_together(files, server, err) : code;
+}
+
+/* ---- the SSL_CTX ---- */
+
+/* An application's time is the server's own business (tls_verify.c): a workstation's clock may be a year off. */
+static bool set_rules(SSL_CTX *ssl)
+{
+    X509_VERIFY_PARAM *param = SSL_CTX_get0_param(ssl);
+
+    SSL_CTX_set_options(ssl, SSL_OP_NO_TICKET);
+    SSL_CTX_set_session_cache_mode(ssl, SSL_SESS_CACHE_OFF);
+    SSL_CTX_set_mode(ssl, SSL_MODE_RELEASE_BUFFERS | SSL_MODE_NO_AUTO_CHAIN);
+    SSL_CTX_set_max_cert_list(ssl, CHAIN_BYTES_MAX);
+    SSL_CTX_set_verify(ssl, SSL_VERIFY_PEER, NULL);
+    SSL_CTX_set_cert_verify_callback(ssl, tls_verify_chain, NULL);
+    X509_VERIFY_PARAM_set_depth(param, CHAIN_DEPTH_MAX);
+    return X509_VERIFY_PARAM_set_flags(param, X509_V_FLAG_NO_CHECK_TIME) == 1 && SSL_CTX_set_num_tickets(ssl, 0) == 1 &&
+           SSL_CTX_set_min_proto_version(ssl, TLS1_3_VERSION) == 1 &&
+           SSL_CTX_set_max_proto_version(ssl, TLS1_3_VERSION) == 1;
+}
+
+/* A server's chain has the CA certificate in it, for those who want to join. */
+static bool use_files(SSL_CTX *ssl, const struct files *files, bool server)
+{
+    return X509_STORE_add_cert(SSL_CTX_get_cert_store(ssl), files->ca) == 1 &&
+           SSL_CTX_use_certificate(ssl, files->cert) == 1 && SSL_CTX_use_PrivateKey(ssl, files->key) == 1 &&
+           (!server || SSL_CTX_add1_chain_cert(ssl, files->ca) == 1);
+}
+
+static int make_ssl(const struct tls_context *context, SSL_CTX **out, struct err *err)
+{
+    bool server = context->role == TLS_SERVER, good;
+    SSL_CTX *ssl = SSL_CTX_new(server ? TLS_server_method() : TLS_client_method());
+    struct files files = {.ca = NULL};
+    int code = 0;
+
+    good = ssl != NULL && set_rules(ssl);
+    if (good && context->dir != NULL) {
+        code = read_files(context->dir, server, &files, err);
+        good = code == 0 && use_files(ssl, &files, server);
+    }
+    files_fini(&files);
+    if (good) {
+        *out = ssl;
+        return 0;
+    }
+    SSL_CTX_free(ssl);
+    return code != 0 ? code : unusable(context->dir != NULL ? context->dir : "TLS", "OpenSSL refuses it", err);
+}
+
+static int create(enum tls_role role, const char *dir, struct tls_context **out, struct err *err)
+{
+    struct tls_context *context = calloc(1, sizeof *context);
+    int code;
+
+    if (context == NULL || (dir != NULL && (context->dir = strdup(dir)) == NULL)) {
+        free(context);
+        return err_set(err, -ENOMEM, "out of memory");
+    }
+    context->refs = 1;
+    context->role = role;
+    code = make_ssl(context, &context->ssl, err);
+    if (code != 0) {
+        tls_context_unref(context);
+        return code;
+    }
+    *out = context;
+    return 0;
+}
+
+int tls_context_server(const char *dir, tls_judge judge, void *data, struct tls_context **context, struct err *err)
+{
+    int code = create(TLS_SERVER, dir, context, err);
+
+    if (code == 0) {
+        (*context)->judge = judge;
+        (*context)->judge_data = data;
+    }
+    return code;
+}
+
+int tls_context_client(const char *dir, struct tls_context **context, struct err *err)
+{
+    return create(TLS_CLIENT, dir, context, err);
+}
+
+int tls_context_joiner(const uint8_t ca_sha256[TLS_PIN_BYTES], struct tls_context **context, struct err *err)
+{
+    int code = create(TLS_JOINER, NULL, context, err);
+
+    if (code == 0)
+        memcpy((*context)->pin, ca_sha256, TLS_PIN_BYTES);
+    return code;
+}
+
+int tls_context_reload(struct tls_context *context, struct err *err)
+{
+    SSL_CTX *ssl;
+    int code = make_ssl(context, &ssl, err);
+
+    if (code != 0)
+        return code;
+    SSL_CTX_free(context->ssl); /* sessions have references of their own */
+    context->ssl = ssl;
+    return 0;
+}
+
+struct tls_context *tls_context_ref(struct tls_context *context)
+{
+    context->refs++;
+    return context;
+}
+
+void tls_context_unref(struct tls_context *context)
+{
+    if (context == NULL || --context->refs > 0)
+        return;
+    SSL_CTX_free(context->ssl);
+    free(context->dir);
+    free(context);
+}

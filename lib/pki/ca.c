@@ -1,0 +1,193 @@
+#include "config.h"
+
+#include "lib/pki/ca.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "lib/base/clock.h"
+#include "lib/base/file.h"
+#include "lib/base/str.h"
+#include "lib/pki/tokens.h"
+#include "lib/pki/x509.h"
+
+#define YEAR_S INT64_C(31536000)
+
+enum { CA_YEARS = 25 };
+
+static int64_t seconds(int64_t ms)
+{
+    return ms / 1000;
+}
+
+/* ---- making and opening ---- */
+
+static int make_parts(int dir, struct err *err)
+{
+    static const char *const parts[] = {"tokens", "used"};
+
+    for (size_t i = 0; i < 2; i++)
+        if (mkdirat(dir, parts[i], 0700) < 0 && errno != EEXIST)
+            return err_set(err, -errno, "cannot make the CA's directory %s: %s", parts[i], strerror(errno));
+    return 0;
+}
+
+/* The key first: while ca.crt is not there nothing was signed, and the next try begins anew. */
+static int make_ca(int dir, const char *name, int64_t now_ms, struct err *err)
+{
+    char common[PKI_NAME_MAX + 1], *key = NULL, *certificate = NULL;
+    int64_t begin = seconds(now_ms) - PKI_BACKDATE_S;
+    int code;
+
+    snprintf(common, sizeof common, "Elmer CA of %.30s %" PRId64, name,
+             seconds(now_ms)); /* a CA that is made anew has another name */
+    code = pki_ca_create(common, begin, begin + CA_YEARS * YEAR_S, &key, &certificate, err);
+    if (code == 0)
+        code = make_parts(dir, err);
+    if (code == 0)
+        code = file_write(dir, "ca.key", key, 0600, err);
+    if (code == 0)
+        code = file_write(dir, "ca.crt", certificate, 0644, err);
+    pki_key_free(key);
+    free(certificate);
+    return code;
+}
+
+int ca_create(const char *path, const char *name, int64_t now_ms, struct err *err)
+{
+    int code, dir = file_dir(path, 0700, err);
+
+    if (dir < 0)
+        return dir;
+    code = fchmod(dir, 0700) < 0 ? err_set(err, -errno, "cannot set the mode of %s: %s", path, strerror(errno)) : 0;
+    if (code == 0 && faccessat(dir, "ca.crt", F_OK, AT_SYMLINK_NOFOLLOW) == 0)
+        code = 1;
+    else if (code == 0)
+        code = make_ca(dir, name, now_ms, err);
+    close(dir);
+    return code;
+}
+
+int ca_open(const char *path, struct ca *ca, struct err *err)
+{
+    struct stat st;
+    int code = 0;
+
+    *ca = (struct ca){.dir = file_dir(path, 0, err), .valid_ms = YEAR_S * 1000};
+    if (ca->dir < 0)
+        code = ca->dir;
+    else if (fstat(ca->dir, &st) < 0 || (st.st_mode & 077))
+        code = err_set(err, -EPERM, "%s is open to others: chmod 700 %s", path, path);
+    if (code == 0)
+        code = file_read(ca->dir, "ca.crt", PKI_PEM_MAX, &ca->certificate, err);
+    if (code == 0)
+        code = file_read(ca->dir, "ca.key", PKI_PEM_MAX, &ca->key, err);
+    if (code == 0)
+        code = pki_key_fits(ca->key, ca->certificate, err);
+    if (code < 0) {
+        if (err)
+            err_prefix(err, "%s", path);
+        ca_close(ca);
+    }
+    return code;
+}
+
+void ca_close(struct ca *ca)
+{
+    if (ca->valid_ms && ca->dir >= 0) /* else it was never opened */
+        close(ca->dir);
+    pki_key_free(ca->key);
+    free(ca->certificate);
+    *ca = (struct ca){.dir = -1};
+}
+
+/* ---- tokens ---- */
+
+int ca_token(struct ca *ca, const char *const *hosts, size_t count, int64_t now_ms, int64_t valid_ms, char *text,
+             struct err *err)
+{
+    struct token token = {0};
+    uint8_t pin[PKI_SHA256_BYTES];
+    int code = pki_sha256(ca->certificate, pin, err);
+
+    tokens_tidy(ca->dir, now_ms);
+    if (code == 0)
+        code = token_create(pin, &token, err);
+    if (code == 0)
+        code = tokens_put(ca->dir, &token, hosts, count, now_ms, now_ms + valid_ms, err);
+    if (code == 0)
+        token_encode(&token, text);
+    return code;
+}
+
+/* ---- signing ---- */
+
+static struct pki_terms terms_of(const struct ca *ca, bool server, const char *const *names, size_t count,
+                                 int64_t now_ms)
+{
+    return (struct pki_terms){.server = server,
+                              .names = names,
+                              .count = count,
+                              .begin_s = seconds(now_ms) - PKI_BACKDATE_S,
+                              .end_s = seconds(now_ms + ca->valid_ms)};
+}
+
+int ca_issue_elmer(struct ca *ca, const char *request, const char *const *names, size_t count, int64_t now_ms,
+                   char **certificate, struct err *err)
+{
+    struct pki_terms terms = terms_of(ca, true, names, count, now_ms);
+
+    return pki_issue(ca->key, ca->certificate, request, &terms, certificate, err);
+}
+
+int ca_sign_join(struct ca *ca, const char *host, const char *token, const char *proof, const char *request,
+                 int64_t now_ms, char **certificate, struct err *err)
+{
+    struct pki_terms terms = terms_of(ca, false, &host, 1, now_ms);
+    int code = str_valid_hostname(host) ? pki_request_check(request, host, err)
+                                        : err_set(err, -EINVAL, "this is not the name of a host");
+
+    if (code == 0)
+        code = tokens_use(ca->dir, token, host, request, proof, now_ms, err);
+    if (code == 0)
+        code = pki_issue(ca->key, ca->certificate, request, &terms, certificate, err);
+    return code;
+}
+
+static int check_dates(const struct pki_certificate *facts, int64_t now_ms, struct err *err)
+{
+    char now[32], end[32];
+
+    if (seconds(now_ms) < facts->end_s)
+        return 0;
+    wall_format((struct wall){now_ms}, now, sizeof now);
+    wall_format((struct wall){facts->end_s * 1000}, end, sizeof end);
+    return err_set(err, -EACCES,
+                   "the certificate of %s ended at %s (the queue host's clock says %s): it cannot be renewed, only a "
+                   "new token helps",
+                   facts->name, end, now);
+}
+
+int ca_sign_renew(struct ca *ca, const char *old, const char *proof, const char *request, int64_t now_ms,
+                  char **certificate, struct err *err)
+{
+    struct pki_certificate facts;
+    struct pki_terms terms = terms_of(ca, false, NULL, 0, now_ms);
+    int code = pki_inspect(old, &facts, err);
+
+    if (code == 0)
+        code = pki_verify(old, ca->certificate, err);
+    if (code == 0)
+        code = check_dates(&facts, now_ms, err);
+    if (code == 0)
+        code = pki_proof_check(old, request, proof, err);
+    if (code == 0)
+        code = pki_reissue(ca->key, ca->certificate, request, old, terms.begin_s, terms.end_s, certificate, err);
+    return code;
+}

@@ -1,0 +1,47 @@
+/* ca.h - the cluster's CA: its directory, its tokens, what it signs. For root on the queue host alone.
+ *
+ *   ca.key ca.crt     the CA
+ *   tokens/ID         a token that waits      used/ID    one that was used (moved before anything is signed)
+ */
+#ifndef LIB_PKI_CA_H
+#define LIB_PKI_CA_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "lib/base/err.h"
+
+#define CA_DIR "/var/lib/elmer-ca"
+
+struct ca {
+    int dir;
+    char *key, *certificate;
+    int64_t valid_ms; /* of the certificates that it signs; ca_open() sets a year */
+};
+
+/* A CA that is there is left alone: returns 1. 0: made. name: of the cluster or the queue host, for people. */
+int ca_create(const char *path, const char *name, int64_t now_ms, struct err *err);
+/* -ENOENT: there is none; -EPERM: its directory is not ours alone. */
+int ca_open(const char *path, struct ca *ca, struct err *err);
+/* What ca.conf says (it need not be there): section ca, certificate_valid. */
+int ca_configure(struct ca *ca, const char *path, struct err *err);
+void ca_close(struct ca *ca); /* also of zeros */
+
+/* A new token for these hosts (none: for any), as text of TOKEN_TEXT_SIZE. Forgets tokens that ended 30 days ago. */
+int ca_token(struct ca *ca, const char *const *hosts, size_t count, int64_t now_ms, int64_t valid_ms, char *text,
+             struct err *err);
+
+/* Elmer's own certificate: names as in pki_terms. */
+int ca_issue_elmer(struct ca *ca, const char *request, const char *const *names, size_t count, int64_t now_ms,
+                   char **certificate, struct err *err);
+/* A host's first: token is an id, proof as in token.h. The token is used up, on disk, before anything is signed.
+ * -EACCES with who, why and what to do. */
+int ca_sign_join(struct ca *ca, const char *host, const char *token, const char *proof, const char *request,
+                 int64_t now_ms, char **certificate, struct err *err);
+/* A further one, of a host or of elmer: the old one must be ours and not be over, and its key must have signed the
+ * request. */
+int ca_sign_renew(struct ca *ca, const char *old, const char *proof, const char *request, int64_t now_ms,
+                  char **certificate, struct err *err);
+
+#endif

@@ -1,0 +1,99 @@
+#include "config.h"
+
+#include "lib/pki/renewal.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "lib/base/file.h"
+#include "lib/pki/pair.h"
+
+void pki_renewal_fini(struct pki_renewal *renewal)
+{
+    pki_key_free(renewal->key);
+    free(renewal->old);
+    free(renewal->request);
+    *renewal = (struct pki_renewal){.old = NULL};
+}
+
+static int prepare(int dir, struct pki_renewal *r, struct err *err)
+{
+    struct pki_certificate facts;
+    char *old_key = NULL;
+    int code = file_read(dir, "host.crt", PKI_PEM_MAX, &r->old, err);
+
+    if (code == 0)
+        code = file_read(dir, "host.key", PKI_PEM_MAX, &old_key, err);
+    if (code == 0)
+        code = pki_inspect(r->old, &facts, err);
+    if (code == 0)
+        code = pki_key_create(&r->key, err);
+    if (code == 0)
+        code = pki_request_create(r->key, facts.name, &r->request, err);
+    if (code == 0)
+        code = pki_prove(old_key, r->request, r->proof, err);
+    pki_key_free(old_key);
+    return code;
+}
+
+int pki_renewal_prepare(const char *path, struct pki_renewal *renewal, struct err *err)
+{
+    struct pki_renewal made = {.old = NULL};
+    int dir = file_dir(path, 0, err), code = dir < 0 ? dir : prepare(dir, &made, err);
+
+    if (dir >= 0)
+        close(dir);
+    if (code == 0)
+        *renewal = made;
+    else
+        pki_renewal_fini(&made);
+    return code;
+}
+
+static int check(int dir, const struct pki_renewal *r, const char *certificate, struct err *err)
+{
+    struct pki_certificate old = {0}, facts = {0};
+    char *ca = NULL;
+    int code = file_read(dir, "ca.crt", PKI_PEM_MAX, &ca, err);
+
+    if (code == 0)
+        code = pki_verify(certificate, ca, err);
+    if (code == 0)
+        code = pki_key_fits(r->key, certificate, err);
+    if (code == 0)
+        code = pki_inspect(r->old, &old, err);
+    if (code == 0)
+        code = pki_inspect(certificate, &facts, err);
+    if (code == 0 && (strcmp(old.name, facts.name) != 0 || old.client != facts.client || old.server != facts.server))
+        code = err_set(err, -EACCES, "the new certificate is for %s and not the same use", facts.name);
+    free(ca);
+    return code;
+}
+
+int pki_renewal_save(const char *path, const struct pki_renewal *renewal, const char *certificate, struct err *err)
+{
+    int dir = file_dir(path, 0, err), code = dir < 0 ? dir : check(dir, renewal, certificate, err);
+
+    if (code == 0)
+        code = pair_write(dir, renewal->key, certificate, err);
+    if (dir >= 0)
+        close(dir);
+    return code;
+}
+
+int pki_renewal_recover(const char *path, struct pki_certificate *facts, struct err *err)
+{
+    char *certificate = NULL;
+    int dir = file_dir(path, 0, err), code = dir < 0 ? dir : pair_recover(dir, err);
+
+    if (code == 0)
+        code = file_read(dir, "host.crt", PKI_PEM_MAX, &certificate, err);
+    if (code == 0)
+        code = pki_inspect(certificate, facts, err);
+    free(certificate);
+    if (dir >= 0)
+        close(dir);
+    return code;
+}

@@ -1,0 +1,269 @@
+/* tokens.c - the life of a token.
+ *
+ * `eadmin token` writes tokens/ID: the secret, until when it is good, and for whom. A join comes: the proof is checked
+ * first, so that only whoever has the token learns anything about it; then time and host; then tokens/ID is moved to
+ * used/ID and the move is brought to disk. Of two joins at once the rename lets one through. Only then is anything
+ * signed: after a crash in between the token is lost, never used twice. used/ID then says by whom. */
+#include "config.h"
+
+#include "lib/pki/tokens.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "lib/base/clock.h"
+#include "lib/base/file.h"
+#include "lib/base/str.h"
+#include "lib/pki/x509.h"
+
+#define KEPT_MS (INT64_C(30) * 86400 * 1000)
+
+struct stored {
+    char *text; /* the lines, taken apart; the others point into it */
+    uint8_t secret[TOKEN_SECRET_BYTES];
+    int64_t end_ms, used_ms; /* used_ms 0: not known */
+    const char *hosts;       /* "a,b"; "": any */
+    const char *user;        /* who has used it */
+};
+
+static void stored_fini(struct stored *stored)
+{
+    pki_key_free(stored->text);
+}
+
+/* ---- files ---- */
+
+static int open_part(int ca_dir, const char *name)
+{
+    int fd = openat(ca_dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+
+    return fd < 0 ? -errno : fd;
+}
+
+static bool parse_number(const char *text, int64_t *out)
+{
+    uint64_t number;
+    bool valid = text && str_to_u64(text, &number) && number <= INT64_MAX;
+
+    *out = valid ? (int64_t)number : 0;
+    return valid;
+}
+
+/* Lines KEY VALUE: secret end hosts, and of a used one: used host. */
+static bool parse(struct stored *stored)
+{
+    const char *values[5] = {NULL};
+    static const char *const keys[5] = {"secret", "end", "hosts", "used", "host"};
+    char *rest = stored->text;
+
+    for (char *line; (line = strsep(&rest, "\n"));) {
+        char *space = strchr(line, ' ');
+
+        if (!space)
+            continue;
+        *space = 0;
+        for (size_t i = 0; i < 5; i++)
+            if (strcmp(line, keys[i]) == 0)
+                values[i] = space + 1;
+    }
+    stored->hosts = values[2];
+    stored->user = values[4];
+    parse_number(values[3], &stored->used_ms);
+    return values[0] && token_unhex(values[0], stored->secret, sizeof stored->secret) &&
+           parse_number(values[1], &stored->end_ms) && stored->hosts;
+}
+
+static int load(int dir, const char *id, struct stored *stored, struct err *err)
+{
+    int code = file_read(dir, id, PKI_PEM_MAX, &stored->text, err);
+
+    return code == 0 && !parse(stored) ? err_set(err, -EINVAL, "the file of token %s is damaged: remove it", id) : code;
+}
+
+static char *join_hosts(const char *const *hosts, size_t count)
+{
+    char *all = strdup("");
+
+    for (size_t i = 0; all && i < count; i++) {
+        char *longer = str_format("%s%s%s", all, i ? "," : "", hosts[i]);
+
+        free(all);
+        all = longer;
+    }
+    return all;
+}
+
+int tokens_put(int ca_dir, const struct token *token, const char *const *hosts, size_t count, int64_t now_ms,
+               int64_t end_ms, struct err *err)
+{
+    char id[TOKEN_ID_SIZE], secret[2 * TOKEN_SECRET_BYTES + 1], *all, *text;
+    int code = 0, dir = open_part(ca_dir, "tokens");
+
+    for (size_t i = 0; i < count && code == 0; i++)
+        if (!str_valid_hostname(hosts[i]))
+            code = err_set(err, -EINVAL, "\"%s\" is not the name of a host", hosts[i]);
+    token_id(token, id);
+    token_hex(token->secret, sizeof token->secret, secret);
+    all = join_hosts(hosts, count);
+    text = all ? str_format("secret %s\nmade %" PRId64 "\nend %" PRId64 "\nhosts %s\n", secret, now_ms, end_ms, all)
+               : NULL;
+    if (code == 0 && dir < 0)
+        code = err_set(err, dir, "the CA has no directory tokens: %s", strerror(-dir));
+    else if (code == 0 && (!text || strlen(text) > PKI_PEM_MAX))
+        code = err_set(err, -EINVAL, "too many hosts for one token: make several, or one for any host");
+    else if (code == 0)
+        code = file_write(dir, id, text, 0600, err);
+    free(all);
+    pki_key_free(text);
+    if (dir >= 0)
+        close(dir);
+    return code;
+}
+
+/* ---- using ---- */
+
+static bool named(const char *hosts, const char *host)
+{
+    size_t length = strlen(host);
+
+    for (const char *at = hosts; at; at = strchr(at, ',') ? strchr(at, ',') + 1 : NULL)
+        if (strncmp(at, host, length) == 0 && (at[length] == ',' || at[length] == 0))
+            return true;
+    return false;
+}
+
+#define AGAIN "make another with `eadmin token` on the queue host"
+
+static int check_terms(const struct stored *stored, const char *host, int64_t now_ms, struct err *err)
+{
+    char end[32], now[32];
+
+    wall_format((struct wall){stored->end_ms}, end, sizeof end);
+    wall_format((struct wall){now_ms}, now, sizeof now);
+    if (now_ms >= stored->end_ms)
+        return err_set(err, -EACCES, "the token expired at %s (the queue host's clock says %s): " AGAIN, end, now);
+    if (*stored->hosts && !named(stored->hosts, host))
+        return err_set(err, -EACCES,
+                       "the token is for %.200s, not for %s: " AGAIN " for that name, or join under another (--name)",
+                       stored->hosts, host);
+    return 0;
+}
+
+static int refuse_used(const struct stored *stored, struct err *err)
+{
+    char when[32];
+
+    wall_format((struct wall){stored->used_ms}, when, sizeof when);
+    if (!stored->user)
+        return err_set(err, -EACCES, "the token was used before, and is good for once: " AGAIN);
+    return err_set(
+        err, -EACCES,
+        "the token was used by %s at %s, and is good for once: if that was not you, `eadmin remove %s`; " AGAIN,
+        stored->user, when, stored->user);
+}
+
+/* From here on it is used, on disk. */
+static int move_to_used(int tokens, int used, const char *id, struct err *err)
+{
+    struct stored winner = {.user = NULL};
+
+    if (renameat(tokens, id, used, id) < 0)
+        return errno == ENOENT ? refuse_used(&winner, err)
+                               : err_set(err, -errno, "the token cannot be used up: %s", strerror(errno));
+    if (fsync(used) < 0 || fsync(tokens) < 0)
+        return err_set(err, -errno, "the token cannot be used up: %s", strerror(errno));
+    return 0;
+}
+
+static void note_user(int used, const char *id, const struct stored *stored, const char *host, int64_t now_ms)
+{
+    char secret[2 * TOKEN_SECRET_BYTES + 1], *text;
+
+    token_hex(stored->secret, sizeof stored->secret, secret);
+    text = str_format("secret %s\nend %" PRId64 "\nhosts %s\nused %" PRId64 "\nhost %s\n", secret, stored->end_ms,
+                      stored->hosts, now_ms, host);
+    if (text)
+        file_write(used, id, text, 0600, NULL);
+    pki_key_free(text);
+}
+
+static int use(int tokens, int used, const char *id, const char *host, const char *request, const char *proof,
+               int64_t now_ms, struct err *err)
+{
+    struct stored stored = {0};
+    bool waits = true;
+    int code = load(tokens, id, &stored, NULL);
+
+    if (code == -ENOENT) {
+        waits = false;
+        code = load(used, id, &stored, NULL);
+    }
+    if (code < 0 || !pki_join_proof_check(stored.secret, sizeof stored.secret, host, request, proof))
+        code =
+            err_set(err, -EACCES, "the token is not known here: it is not of this cluster, or it is long over; " AGAIN);
+    else if (!waits)
+        code = refuse_used(&stored, err);
+    else
+        code = check_terms(&stored, host, now_ms, err);
+    if (code == 0)
+        code = move_to_used(tokens, used, id, err);
+    if (code == 0)
+        note_user(used, id, &stored, host, now_ms);
+    stored_fini(&stored);
+    return code;
+}
+
+int tokens_use(int ca_dir, const char *id, const char *host, const char *request, const char *proof, int64_t now_ms,
+               struct err *err)
+{
+    uint8_t bytes[TOKEN_ID_BYTES];
+    int code, tokens = open_part(ca_dir, "tokens"), used = open_part(ca_dir, "used");
+
+    if (!token_unhex(id, bytes, sizeof bytes))
+        code = err_set(err, -EACCES, "this is not the id of a token");
+    else if (tokens < 0 || used < 0)
+        code = err_set(err, tokens < 0 ? tokens : used, "the CA has no directory of tokens");
+    else
+        code = use(tokens, used, id, host, request, proof, now_ms, err);
+    if (tokens >= 0)
+        close(tokens);
+    if (used >= 0)
+        close(used);
+    return code;
+}
+
+/* ---- forgetting ---- */
+
+static void tidy_part(int ca_dir, const char *name, int64_t now_ms)
+{
+    int fd = open_part(ca_dir, name);
+    DIR *list = fd >= 0 ? fdopendir(fd) : NULL;
+
+    if (!list) {
+        if (fd >= 0)
+            close(fd);
+        return;
+    }
+    for (const struct dirent *entry; (entry = readdir(list));) {
+        struct stored stored = {0};
+
+        if (strlen(entry->d_name) == TOKEN_ID_SIZE - 1 && load(fd, entry->d_name, &stored, NULL) == 0 &&
+            stored.end_ms + KEPT_MS < now_ms)
+            unlinkat(fd, entry->d_name, 0);
+        stored_fini(&stored);
+    }
+    closedir(list);
+}
+
+void tokens_tidy(int ca_dir, int64_t now_ms)
+{
+    tidy_part(ca_dir, "tokens", now_ms);
+    tidy_part(ca_dir, "used", now_ms);
+}

@@ -1,0 +1,21 @@
+/* tokens.h - the tokens that wait and those that were used, as files in the CA's directory. */
+#ifndef LIB_PKI_TOKENS_H
+#define LIB_PKI_TOKENS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "lib/base/err.h"
+#include "lib/pki/token.h"
+
+/* ca_dir: descriptor of the directory, with tokens/ and used/ in it. No hosts: any host may use it. */
+int tokens_put(int ca_dir, const struct token *token, const char *const *hosts, size_t count, int64_t now_ms,
+               int64_t end_ms, struct err *err);
+/* Check everything, then use it up: 0 once per token, and then it is on disk that it was used. -EACCES: the text says
+ * why not and what to do. */
+int tokens_use(int ca_dir, const char *id, const char *host, const char *request, const char *proof, int64_t now_ms,
+               struct err *err);
+/* Forget those whose time was over 30 days ago; until then it can be told why they are refused. */
+void tokens_tidy(int ca_dir, int64_t now_ms);
+
+#endif

@@ -1,0 +1,33 @@
+#include "config.h"
+
+#include "lib/quota/bucket.h"
+
+static enum bucket_state state_of(const struct bucket *bucket, double burst)
+{
+    if (bucket->missing <= burst)
+        return BUCKET_ENOUGH;
+    return bucket->missing < 2 * burst ? BUCKET_EMPTY : BUCKET_OVERDRAWN;
+}
+
+static void refill(struct bucket *bucket, int64_t now_ms, double rate)
+{
+    bucket->missing -= rate * (double)(now_ms - bucket->at_ms) / 1000;
+    if (bucket->missing < 0)
+        bucket->missing = 0;
+    bucket->at_ms = now_ms;
+}
+
+enum bucket_state bucket_take(struct bucket *bucket, int64_t now_ms, double rate, double burst, double cost)
+{
+    refill(bucket, now_ms, rate);
+    bucket->missing += cost;
+    if (bucket->missing > 2 * burst)
+        bucket->missing = 2 * burst;
+    return state_of(bucket, burst);
+}
+
+enum bucket_state bucket_look(struct bucket *bucket, int64_t now_ms, double rate, double burst)
+{
+    refill(bucket, now_ms, rate);
+    return state_of(bucket, burst);
+}

@@ -1,0 +1,24 @@
+/* bucket.h - how often something may happen: a token bucket. */
+#ifndef LIB_QUOTA_BUCKET_H
+#define LIB_QUOTA_BUCKET_H
+
+#include <stdint.h>
+
+struct bucket { /* zero-initialised is full */
+    double missing;
+    int64_t at_ms;
+};
+
+enum bucket_state {
+    BUCKET_ENOUGH,
+    BUCKET_EMPTY,    /* refuse it */
+    BUCKET_OVERDRAWN /* so much was refused that it is better not to listen any more */
+};
+
+/* Take cost, also when it is not there: refusing costs something too. rate per second come back, up to burst; no more
+ * than a burst is owed. now_ms is monotonic. */
+enum bucket_state bucket_take(struct bucket *bucket, int64_t now_ms, double rate, double burst, double cost);
+/* What it is now, without taking. */
+enum bucket_state bucket_look(struct bucket *bucket, int64_t now_ms, double rate, double burst);
+
+#endif

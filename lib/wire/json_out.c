@@ -1,0 +1,180 @@
+/* json_out.c - jobs as JSON for people's scripts. */
+#include "config.h"
+
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/base/clock.h"
+#include "lib/wire/json_out.h"
+
+/* jansson's *_new functions swallow a NULL value as an error, so that one check at the end of an object is enough. */
+static json_t *number_or_null(int64_t value, int64_t from)
+{
+    return value >= from ? json_integer((json_int_t)value) : json_null();
+}
+
+static json_t *text_or_null(const char *text)
+{
+    return text && *text ? json_string(text) : json_null();
+}
+
+static json_t *seconds_or_null(double value)
+{
+    return value >= 0 ? json_real(value) : json_null();
+}
+
+static json_t *time_or_null(int64_t ms)
+{
+    char text[40];
+
+    if (ms < 0)
+        return json_null();
+    wall_format((struct wall){.ms = ms}, text, sizeof(text));
+    return json_string(text);
+}
+
+static int set(json_t *object, const char *key, json_t *value)
+{
+    return json_object_set_new(object, key, value);
+}
+
+/* Each host once, in the order of the ranks; the processors of a host stand together. */
+static json_t *hosts_array(const struct wire_job_view *view)
+{
+    json_t *array = json_array();
+    const char *last = NULL;
+    int bad = 0;
+
+    for (size_t i = 0; array && i < view->processors.count; i++) {
+        const char *host = view->processors.items[i].host;
+
+        if (!last || strcmp(last, host) != 0)
+            bad |= json_array_append_new(array, json_string(host));
+        last = host;
+    }
+    if (bad) {
+        json_decref(array);
+        return NULL;
+    }
+    return array;
+}
+
+static json_t *processors_array(const struct wire_job_view *view)
+{
+    json_t *array = json_array();
+    int bad = 0;
+
+    for (size_t i = 0; array && i < view->processors.count; i++) {
+        json_t *item = json_object();
+
+        bad |= set(item, "host", json_string(view->processors.items[i].host));
+        bad |= set(item, "cpu", json_integer((json_int_t)view->processors.items[i].cpu));
+        bad |= json_array_append_new(array, item);
+    }
+    if (bad) {
+        json_decref(array);
+        return NULL;
+    }
+    return array;
+}
+
+static json_t *usage_array(const struct wire_job_view *view)
+{
+    json_t *array = json_array();
+    int bad = 0;
+
+    for (size_t i = 0; array && i < view->usage.count; i++) {
+        const struct wire_usage *usage = &view->usage.items[i];
+        json_t *item = json_object();
+
+        bad |= set(item, "host", json_string(usage->host));
+        bad |= set(item, "cpu_seconds", seconds_or_null(usage->cpu_seconds));
+        bad |= set(item, "memory_peak_bytes", number_or_null(usage->memory_peak_bytes, 0));
+        bad |= json_array_append_new(array, item);
+    }
+    if (bad) {
+        json_decref(array);
+        return NULL;
+    }
+    return array;
+}
+
+static json_t *command_array(const struct wire_job_view *view)
+{
+    json_t *array = json_array();
+    int bad = 0;
+
+    for (size_t i = 0; array && i < view->command.count; i++)
+        bad |= json_array_append_new(array, json_string(view->command.items[i]));
+    if (bad) {
+        json_decref(array);
+        return NULL;
+    }
+    return array;
+}
+
+static json_t *seconds_array(const struct wire_job_view *view)
+{
+    json_t *array = json_array();
+    int bad = 0;
+
+    for (size_t i = 0; array && i < view->level_seconds.count; i++)
+        bad |= json_array_append_new(array, json_real(view->level_seconds.items[i]));
+    if (bad) {
+        json_decref(array);
+        return NULL;
+    }
+    return array;
+}
+
+static json_t *job_object(const struct wire_job_view *view)
+{
+    json_t *job = json_object();
+    int bad = 0;
+
+    if (!job)
+        return NULL;
+    bad |= set(job, "id", json_integer((json_int_t)view->job));
+    bad |= set(job, "attempt", json_integer((json_int_t)view->attempt));
+    bad |= set(job, "name", view->hidden ? json_null() : json_string(view->name));
+    bad |= set(job, "user", json_string(view->user));
+    bad |= set(job, "uid", json_integer((json_int_t)view->uid));
+    bad |= set(job, "state", json_string(view->state));
+    bad |= set(job, "level", number_or_null(view->level, 0));
+    bad |= set(job, "nprocs", json_integer((json_int_t)view->nprocs));
+    bad |= set(job, "hosts", hosts_array(view));
+    bad |= set(job, "processors", processors_array(view));
+    bad |= set(job, "command", view->hidden ? json_null() : command_array(view));
+    bad |= set(job, "dir", text_or_null(view->dir));
+    bad |= set(job, "submitted", time_or_null(view->submitted_ms));
+    bad |= set(job, "started", time_or_null(view->started_ms));
+    bad |= set(job, "ended", time_or_null(view->ended_ms));
+    bad |= set(job, "exit_status", number_or_null(view->exit_status, 0));
+    bad |= set(job, "signal", number_or_null(view->signal, 1));
+    bad |= set(job, "reason_code", text_or_null(view->reason_code));
+    bad |= set(job, "reason", text_or_null(view->reason));
+    bad |= set(job, "usage", usage_array(view));
+    bad |= set(job, "level_seconds", seconds_array(view));
+    if (bad) {
+        json_decref(job);
+        return NULL;
+    }
+    return job;
+}
+
+char *json_out_jobs(const struct wire_job_view *const *views, size_t count)
+{
+    json_t *root = json_object(), *jobs = json_array();
+    char *text = NULL;
+    int bad = 0;
+
+    for (size_t i = 0; i < count && !bad; i++)
+        bad = json_array_append_new(jobs, job_object(views[i]));
+    bad |= set(root, "schema", json_string("elmer.jobs/1"));
+    bad |= set(root, "jobs", jobs);
+    if (!bad)
+        text = json_dumps(root, JSON_COMPACT | JSON_REAL_PRECISION(12));
+    json_decref(root);
+    return text;
+}

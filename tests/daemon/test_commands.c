@@ -1,0 +1,1046 @@
+/* test_commands.c - the real commands against an elmer that the test plays: requests, outputs, exit codes. */
+#include "config.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* */
+#include <cmocka.h>
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "lib/base/clock.h"
+#include "lib/wire/queued_lines.h"
+#include "tests/unit/peer.h"
+#include "tests/unit/scratch.h"
+
+enum { OUTPUT_MAX = 65536, RUN_MS = 20000 };
+
+struct world {
+    char dir[64], socket[108], out[108], err[108];
+    int listening;
+    pid_t pid;
+    bool closed; /* run the next command without standard files */
+    struct channel elmer;
+    char stdout_text[OUTPUT_MAX], stderr_text[OUTPUT_MAX];
+};
+
+/* ---- running a command ---- */
+
+/* words: the command below client/ and its arguments. */
+static void run(struct world *w, const char *const *words)
+{
+    char path[256];
+
+    (void)snprintf(path, sizeof(path), "client/%s", words[0]);
+    w->pid = fork();
+    assert_true(w->pid >= 0);
+    if (w->pid == 0) {
+        int out = open(w->out, O_WRONLY | O_CREAT | O_TRUNC, 0600),
+            err = open(w->err, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+
+        if (dup2(out, 1) < 0 || dup2(err, 2) < 0)
+            _exit(99);
+        if (w->closed)
+            close_range(0, 2, 0);
+        execv(path, (char **)(uintptr_t)words);
+        _exit(99);
+    }
+}
+#define RUN(w, ...) run(w, (const char *const[]){__VA_ARGS__, NULL})
+
+static void read_back(const char *path, char *text)
+{
+    int fd = open(path, O_RDONLY);
+    ssize_t n = fd >= 0 ? read(fd, text, OUTPUT_MAX - 1) : 0;
+
+    if (fd >= 0)
+        close(fd);
+    text[n > 0 ? n : 0] = '\0';
+}
+
+/* The exit status (128+n for a signal), both outputs read. */
+static int finish(struct world *w)
+{
+    int64_t deadline = mono_ms(mono_now()) + RUN_MS;
+    int status;
+    pid_t pid;
+
+    while ((pid = waitpid(w->pid, &status, WNOHANG)) == 0 && mono_ms(mono_now()) < deadline)
+        poll(NULL, 0, 2);
+    if (pid == 0) {
+        kill(w->pid, SIGKILL);
+        waitpid(w->pid, NULL, 0);
+    }
+    w->pid = 0;
+    read_back(w->out, w->stdout_text);
+    read_back(w->err, w->stderr_text);
+    if (pid == 0)
+        fail_msg("the command did not end; stderr: %s", w->stderr_text);
+    return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+}
+
+static void accept_command(struct world *w)
+{
+    if (w->elmer.fd >= 0)
+        channel_fini(&w->elmer);
+    peer_accept(w->listening, &w->elmer, WIRE_FROM_CLIENT);
+}
+
+/* The same as a daemon that speaks this minor. */
+static void accept_command_of_minor(struct world *w, unsigned minor)
+{
+    struct wire_message hello;
+    int fd;
+
+    if (w->elmer.fd >= 0)
+        channel_fini(&w->elmer);
+    fd = peer_accept_fd(w->listening);
+    assert_int_equal(channel_init(&w->elmer, fd, WIRE_FROM_CLIENT, 1 << 24), 0);
+    wire_hello_fill(&hello, "peer");
+    hello.u.hello.minor = minor;
+    peer_send(&w->elmer, &hello);
+    peer_expect_gone(&w->elmer, WIRE_hello);
+    w->elmer.minor = minor;
+}
+
+static int set_up(void **data)
+{
+    struct world *w = calloc(1, sizeof(*w));
+
+    assert_non_null(w);
+    signal(SIGPIPE, SIG_IGN);
+    (void)snprintf(w->dir, sizeof(w->dir), "/tmp/commands.XXXXXX");
+    assert_non_null(scratch_dir(w->dir));
+    (void)snprintf(w->socket, sizeof(w->socket), "%s/elmer.sock", w->dir);
+    (void)snprintf(w->out, sizeof(w->out), "%s/out", w->dir);
+    (void)snprintf(w->err, sizeof(w->err), "%s/err", w->dir);
+    w->listening = peer_listen(w->socket);
+    w->elmer.fd = -1;
+    setenv("ELMER_SOCKET", w->socket, 1);
+    setenv("TZ", "UTC", 1);
+    setenv("LC_ALL", "C.UTF-8", 1);
+    *data = w;
+    return 0;
+}
+
+static int tear_down(void **data)
+{
+    struct world *w = *data;
+
+    if (w->pid > 0) {
+        kill(w->pid, SIGKILL);
+        waitpid(w->pid, NULL, 0);
+    }
+    if (w->elmer.fd >= 0)
+        channel_fini(&w->elmer);
+    close(w->listening);
+    unlink(w->socket);
+    unlink(w->out);
+    unlink(w->err);
+    rmdir(w->dir);
+    free(w);
+    return 0;
+}
+
+/* ---- what elmer says ---- */
+
+static void answer_submitted(struct world *w, uint64_t id, const char *state, int level, uint64_t ahead,
+                             const char *reason)
+{
+    const char *hosts[] = {"ws1", "ws1", "ws2"};
+    struct wire_message message = {.type = WIRE_submitted, .id = id};
+
+    message.u.submitted.job = 42;
+    message.u.submitted.state = state;
+    message.u.submitted.level = level;
+    message.u.submitted.ahead = ahead;
+    message.u.submitted.reason = reason;
+    if (level >= 0)
+        message.u.submitted.hosts = (struct wire_strs){hosts, 3};
+    peer_send(&w->elmer, &message);
+}
+
+static void answer_error(struct world *w, uint64_t id, const char *code, const char *text)
+{
+    struct wire_message message = {.type = WIRE_error, .id = id, .u.error = {.code = code, .text = text}};
+
+    peer_send(&w->elmer, &message);
+}
+
+/* Accept, take the submission, answer that it runs. */
+static void take_submission(struct world *w)
+{
+    struct wire_message submit;
+
+    accept_command(w);
+    submit = peer_expect(&w->elmer, WIRE_submit);
+    answer_submitted(w, submit.id, "starting", 0, 0, "");
+    wire_message_fini(&submit);
+}
+
+static struct wire_processor processors[] = {{"ws1", 0}, {"ws1", 1}, {"ws2", 0}};
+static const char *words[] = {"./prog", "-x", "a b"};
+static double levels[] = {1.5, 0};
+static struct wire_usage usages[] = {{"ws1", 2.25, 1048576}, {"ws2", -1, -1}};
+
+static struct wire_job_view view_of(uint64_t id, const char *name, const char *state)
+{
+    struct wire_job_view view = {.job = id,
+                                 .attempt = 1,
+                                 .name = name,
+                                 .user = "alice",
+                                 .uid = 2001,
+                                 .state = state,
+                                 .level = -1,
+                                 .nprocs = 3,
+                                 .dir = "/home/alice",
+                                 .submitted_ms = 1767225600000,
+                                 .started_ms = -1,
+                                 .ended_ms = -1,
+                                 .exit_status = -1,
+                                 .signal = -1,
+                                 .reason_code = "",
+                                 .reason = ""};
+
+    view.command = (struct wire_strs){words, 3};
+    return view;
+}
+
+static struct wire_job_view done_view(uint64_t id, int exit_status, int number, const char *code, const char *reason)
+{
+    struct wire_job_view view = view_of(id, "prog", "done");
+
+    view.exit_status = exit_status;
+    view.signal = number;
+    view.reason_code = code;
+    view.reason = reason;
+    view.started_ms = view.submitted_ms + 250;
+    view.ended_ms = view.started_ms + 3723000;
+    view.processors.items = processors;
+    view.processors.count = 3;
+    view.usage.items = usages;
+    view.usage.count = 2;
+    view.level_seconds = (struct wire_doubles){levels, 2};
+    return view;
+}
+
+static void answer_jobs(struct world *w, uint64_t id, struct wire_job_view *views, size_t count, bool more)
+{
+    struct wire_message message = {.type = WIRE_jobs, .id = id, .u.jobs = {.more = more}};
+
+    message.u.jobs.jobs.items = views;
+    message.u.jobs.jobs.count = count;
+    peer_send(&w->elmer, &message);
+}
+
+/* The next wait is answered with this. */
+static void answer_wait(struct world *w, struct wire_job_view view)
+{
+    struct wire_message wait = peer_expect(&w->elmer, WIRE_wait);
+
+    assert_int_equal(wait.u.wait.job, view.job);
+    assert_true(wait.u.wait.timeout_ms > 0);
+    answer_jobs(w, wait.id, &view, 1, false);
+    wire_message_fini(&wait);
+}
+
+/* ---- esubmit ---- */
+
+static bool has(const struct wire_strs *list, const char *text)
+{
+    for (size_t i = 0; i < list->count; i++)
+        if (strcmp(list->items[i], text) == 0)
+            return true;
+    return false;
+}
+
+static bool has_name(const struct wire_strs *list, const char *name)
+{
+    for (size_t i = 0; i < list->count; i++)
+        if (strncmp(list->items[i], name, strlen(name)) == 0 && list->items[i][strlen(name)] == '=')
+            return true;
+    return false;
+}
+
+static void test_submission(void **data)
+{
+    struct world *w = *data;
+    struct wire_message message;
+    const struct wire_submit *submit = &message.u.submit;
+
+    setenv("COPIED", "here", 1);
+    setenv("PATH", "/usr/bin:/bin", 1);
+    umask(027);
+    RUN(w, "esubmit", "-J", "my job", "-o", "o.%j.%u.%x.%r.%%", "-e", "/dev/null", "-D", "/srv/x", "-v", "COPIED", "-v",
+        "SET=a=b", "-v", "SET=second", "--hosts", "ws1,ws2,ws1", "--each", "--pvm", "--requeue", "3", "prog", "-o",
+        "--version", "");
+    umask(022);
+    accept_command(w);
+    message = peer_expect(&w->elmer, WIRE_submit);
+    assert_int_equal(submit->nprocs, 3);
+    assert_true(submit->each && submit->pvm && submit->requeue);
+    assert_string_equal(submit->name, "my job");
+    assert_string_equal(submit->output, "o.%j.%u.%x.%r.%%");
+    assert_string_equal(submit->errors, "/dev/null");
+    assert_string_equal(submit->dir, "/srv/x");
+    assert_int_equal(submit->umask, 027);
+    assert_int_equal(submit->command.count, 4);
+    assert_string_equal(submit->command.items[1], "-o");
+    assert_string_equal(submit->command.items[3], "");
+    assert_int_equal(submit->hosts.count, 2);
+    assert_true(has(&submit->environment, "COPIED=here") && has(&submit->environment, "SET=second"));
+    assert_true(has(&submit->environment, "PATH=/usr/bin:/bin") && has(&submit->environment, "LC_ALL=C.UTF-8"));
+    assert_false(has_name(&submit->environment, "HOME") || has_name(&submit->environment, "ELMER_SOCKET") ||
+                 has(&submit->environment, "SET=a=b"));
+    assert_true(strlen(submit->token) >= 16);
+    answer_submitted(w, message.id, "starting", 1, 0, "");
+    wire_message_fini(&message);
+    assert_int_equal(finish(w), 0);
+    assert_string_equal(w->stdout_text, "42\n");
+    assert_string_equal(w->stderr_text, "job 42 allocated ws1 ws2 at level 1\n");
+}
+
+static void test_defaults(void **data)
+{
+    struct world *w = *data;
+    struct wire_message message;
+    char here[4096];
+
+    unsetenv("PATH");
+    RUN(w, "esubmit", "1", "/opt/some/tool.sh");
+    setenv("PATH", "/usr/bin:/bin", 1);
+    accept_command(w);
+    message = peer_expect(&w->elmer, WIRE_submit);
+    assert_string_equal(message.u.submit.name, "tool.sh");
+    assert_string_equal(message.u.submit.output, "elmer-%j.out");
+    assert_string_equal(message.u.submit.errors, "");
+    assert_string_equal(message.u.submit.dir, getcwd(here, sizeof(here)));
+    assert_int_equal(message.u.submit.hosts.count, 0);
+    assert_false(message.u.submit.requeue);
+    assert_true(has_name(&message.u.submit.environment, "PATH"));
+    answer_submitted(w, message.id, "queued", -1, 2, "");
+    wire_message_fini(&message);
+    assert_int_equal(finish(w), 0);
+    assert_string_equal(w->stderr_text, "job 42 queued: 2 ahead\n");
+    RUN(w, "esubmit", "--each", "-D", "sub", "1", "x");
+    accept_command(w);
+    message = peer_expect(&w->elmer, WIRE_submit);
+    assert_string_equal(message.u.submit.output, "elmer-%j.%r.out");
+    assert_string_equal(message.u.submit.dir + strlen(message.u.submit.dir) - 4, "/sub");
+    assert_int_equal(message.u.submit.dir[0], '/');
+    answer_submitted(w, message.id, "queued", -1, 0, "too few \033[31mprocessors");
+    wire_message_fini(&message);
+    assert_int_equal(finish(w), 0);
+    assert_string_equal(w->stderr_text, "job 42 queued: 0 ahead; too few \\x1B[31mprocessors\n");
+}
+
+/* Descriptor 1 must not become the connection: the id would go into it. */
+static void test_closed_output(void **data)
+{
+    struct world *w = *data;
+    struct wire_message message;
+    char byte;
+
+    w->closed = true;
+    RUN(w, "esubmit", "1", "x");
+    accept_command(w);
+    message = peer_expect(&w->elmer, WIRE_submit);
+    answer_submitted(w, message.id, "queued", -1, 2, "");
+    wire_message_fini(&message);
+    assert_int_equal(finish(w), 1);
+    assert_int_equal(recv(w->elmer.fd, &byte, 1, 0), 0);
+}
+
+static void test_same_token(void **data)
+{
+    struct world *w = *data;
+    struct wire_message first, second;
+
+    RUN(w, "esubmit", "1", "x");
+    accept_command(w);
+    first = peer_expect(&w->elmer, WIRE_submit);
+    accept_command(w); /* the first connection is lost before the answer */
+    second = peer_expect(&w->elmer, WIRE_submit);
+    assert_string_equal(first.u.submit.token, second.u.submit.token);
+    answer_error(w, second.id, WIRE_CODE_UNREACHABLE, "no link to elmer");
+    wire_message_fini(&second);
+    second = peer_expect(&w->elmer, WIRE_submit); /* again, on the same connection */
+    assert_string_equal(first.u.submit.token, second.u.submit.token);
+    answer_submitted(w, second.id, "running", 0, 0, "");
+    wire_message_fini(&first);
+    wire_message_fini(&second);
+    assert_int_equal(finish(w), 0);
+    assert_string_equal(w->stdout_text, "42\n");
+}
+
+static void test_refusals(void **data)
+{
+    static const struct {
+        const char *code;
+        int exit;
+    } table[] = {
+        {WIRE_CODE_REFUSED, 1}, {WIRE_CODE_USAGE, 2}, {WIRE_CODE_NOT_PERMITTED, 5}, {WIRE_CODE_BAD_MESSAGE, 1}};
+    struct world *w = *data;
+
+    for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
+        struct wire_message message;
+
+        RUN(w, "esubmit", "9", "x");
+        accept_command(w);
+        message = peer_expect(&w->elmer, WIRE_submit);
+        answer_error(w, message.id, table[i].code, "asks for 9 processors, there are 4");
+        wire_message_fini(&message);
+        assert_int_equal(finish(w), table[i].exit);
+        assert_string_equal(w->stdout_text, "");
+        assert_non_null(strstr(w->stderr_text, "esubmit: asks for 9 processors, there are 4"));
+    }
+}
+
+static void test_unreachable(void **data)
+{
+    struct world *w = *data;
+
+    close(w->listening);
+    unlink(w->socket);
+    RUN(w, "equery");
+    assert_int_equal(finish(w), 4);
+    assert_non_null(strstr(w->stderr_text, w->socket));
+    assert_non_null(strstr(w->stderr_text, "No such file"));
+    w->listening = peer_listen(w->socket);
+}
+
+static void test_usage(void **data)
+{
+    static const char *const wrong[][6] = {{"esubmit"},
+                                           {"esubmit", "1"},
+                                           {"esubmit", "0", "x"},
+                                           {"esubmit", "+1", "x"},
+                                           {"esubmit", "1x", "x"},
+                                           {"esubmit", "", "x"},
+                                           {"esubmit", "1000001", "x"},
+                                           {"esubmit", "-J", "a/b", "1", "x"},
+                                           {"esubmit", "-J", "a\nb", "1", "x"},
+                                           {"esubmit", "-J", "", "1", "x"},
+                                           {"esubmit", "-o", "%q", "1", "x"},
+                                           {"esubmit", "-e", "x%", "1", "x"},
+                                           {"esubmit", "-o", "", "1", "x"},
+                                           {"esubmit", "-v", "NO_SUCH_VARIABLE", "1", "x"},
+                                           {"esubmit", "-v", "=x", "1", "x"},
+                                           {"esubmit", "-v", "HOME=/", "1", "x"},
+                                           {"esubmit", "--hosts", "ws1,,ws2", "1", "x"},
+                                           {"esubmit", "--hosts=", "1", "x"},
+                                           {"esubmit", "--nonsense", "1", "x"},
+                                           {"esubmit", "-z", "1", "x"},
+                                           {"esubmit", "-o"},
+                                           {"esubmit", "1", ""},
+                                           {"esubmit", "1", "\xff"},
+                                           {"esubmit", "--each=1", "1", "x"},
+                                           {"esubmit", "-D", "", "1", "x"},
+                                           {"equery", "x"},
+                                           {"equery", "-1"},
+                                           {"equery", "0"},
+                                           {"equery", "18446744073709551616"},
+                                           {"ekill", "9223372036854775808"},
+                                           {"equery", "--jsonx"},
+                                           {"equery", "-n", "3"},
+                                           {"equery", "-u", "bob"},
+                                           {"equery", "--history", "-n", "x"},
+                                           {"equery", "--history", "-r"},
+                                           {"equery", "--history", "7"},
+                                           {"ekill"},
+                                           {"ekill", "1", "x"},
+                                           {"ecancel"},
+                                           {"ecancel", "-r"}};
+    static const char *const commands[] = {"esubmit", "equery", "ekill", "ecancel"};
+    struct world *w = *data;
+
+    for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+        const char *newline;
+
+        run(w, wrong[i]);
+        if (finish(w) != 2)
+            fail_msg("%s %s: not exit 2; %s", wrong[i][0], wrong[i][1] ? wrong[i][1] : "", w->stderr_text);
+        assert_string_equal(w->stdout_text, "");
+        newline = strchr(w->stderr_text, '\n'); /* one line */
+        assert_non_null(newline);
+        assert_int_equal(newline[1], '\0');
+        assert_int_equal(strncmp(w->stderr_text, wrong[i][0], strlen(wrong[i][0])), 0);
+    }
+    for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++) {
+        RUN(w, commands[i], "--help");
+        assert_int_equal(finish(w), 0);
+        assert_int_equal(strncmp(w->stdout_text, "Usage: ", 7), 0);
+        RUN(w, commands[i], "--version");
+        assert_int_equal(finish(w), 0);
+        assert_non_null(strstr(w->stdout_text, PACKAGE_VERSION));
+        assert_string_equal(w->stderr_text, "");
+    }
+}
+
+/* ---- esubmit -w ---- */
+
+static void test_wait_status(void **data)
+{
+    static const struct {
+        int status, signal;
+        const char *code, *reason;
+        int exit;
+        const char *said;
+    } table[] = {
+        {0, 0, "exited", "", 0, NULL},
+        {3, 0, "exited", "", 3, NULL},
+        {-1, 11, "exited", "", 139, "job 42 died by signal 11"},
+        {-1, 15, "killed", "ekill by alice", 143, "ekill by alice"},
+        {-1, 0, "host-lost", "host ws2 went down", 125, "host ws2 went down"},
+        {-1, 0, "start-failed", "prog: no such file", 125, "prog: no such file"},
+        {-1, 9, "host-lost", "host ws2 went down", 125, "host ws2 went down"},
+    };
+    struct world *w = *data;
+
+    for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
+        RUN(w, "esubmit", "-w", "1", "x");
+        take_submission(w);
+        answer_wait(w, view_of(42, "x", "running")); /* the round ended before the job */
+        answer_wait(w, done_view(42, table[i].status, table[i].signal, table[i].code, table[i].reason));
+        assert_int_equal(finish(w), table[i].exit);
+        assert_string_equal(w->stdout_text, "42\n");
+        if (table[i].said)
+            assert_non_null(strstr(w->stderr_text, table[i].said));
+        else
+            assert_string_equal(w->stderr_text, "job 42 allocated ws1 ws2 at level 0\n");
+    }
+}
+
+static void test_wait_cancelled(void **data)
+{
+    struct world *w = *data;
+    struct wire_job_view view = view_of(42, "x", "cancelled");
+
+    RUN(w, "esubmit", "-w", "1", "x");
+    take_submission(w);
+    view.reason_code = "cancelled";
+    answer_wait(w, view);
+    assert_int_equal(finish(w), 125);
+    assert_non_null(strstr(w->stderr_text, "job 42 was cancelled"));
+}
+
+static void test_wait_reconnects(void **data)
+{
+    struct world *w = *data;
+
+    RUN(w, "esubmit", "-w", "1", "x");
+    take_submission(w);
+    peer_expect_gone(&w->elmer, WIRE_wait);
+    accept_command(w); /* closes the first connection; the command comes again */
+    answer_wait(w, done_view(42, 7, 0, "exited", ""));
+    assert_int_equal(finish(w), 7);
+}
+
+static void test_wait_interrupted(void **data)
+{
+    struct world *w = *data;
+
+    RUN(w, "esubmit", "-w", "1", "x");
+    take_submission(w);
+    peer_expect_gone(&w->elmer, WIRE_wait);
+    kill(w->pid, SIGINT);
+    assert_int_equal(finish(w), 130);
+    assert_non_null(strstr(w->stderr_text, "job 42 goes on"));
+    assert_non_null(strstr(w->stderr_text, "ekill 42"));
+}
+
+/* ---- equery ---- */
+
+/* What elmer says of the same jobs in lines. */
+static void answer_lines(struct world *w, uint64_t id, const struct wire_job_view *views, size_t count, bool more)
+{
+    struct wire_running_line running[4];
+    struct queued_lines queued = {.count = 0};
+    struct wire_message message = {.type = WIRE_lines, .id = id, .u.lines = {.running = {running, 0}, .more = more}};
+
+    assert_true(count <= 4);
+    for (size_t i = 0; i < count; i++) {
+        const struct wire_job_view *v = &views[i];
+        bool held = strcmp(v->state, "held") == 0;
+
+        if (held || strcmp(v->state, "queued") == 0)
+            queued_lines_add(&queued, &(struct queued_line){.job = v->job,
+                                                            .name = v->name,
+                                                            .user = v->user,
+                                                            .held = held,
+                                                            .nprocs = v->nprocs,
+                                                            .ahead = v->ahead,
+                                                            .submitted_ms = (uint64_t)v->submitted_ms,
+                                                            .reason = v->ahead && !held ? "" : v->reason,
+                                                            .hidden = v->hidden});
+        else
+            running[message.u.lines.running.count++] =
+                (struct wire_running_line){.job = v->job,
+                                           .attempt = v->attempt,
+                                           .name = v->name,
+                                           .user = v->user,
+                                           .state = v->state,
+                                           .level = v->level,
+                                           .nprocs = v->nprocs,
+                                           .processors = {v->processors.items, v->processors.count},
+                                           .started_ms = v->started_ms,
+                                           .ended_ms = v->ended_ms,
+                                           .hidden = v->hidden};
+    }
+    queued_lines_put(&queued, &message.u.lines);
+    peer_send(&w->elmer, &message);
+}
+
+/* A command that has been started asks for lines once, gets these, and ends well. Returns what it asked for. */
+static struct wire_query_lines serve_lines(struct world *w, const struct wire_job_view *views, size_t count)
+{
+    struct wire_message query;
+    struct wire_query_lines asked;
+
+    accept_command(w);
+    query = peer_expect(&w->elmer, WIRE_query_lines);
+    asked = query.u.query_lines;
+    answer_lines(w, query.id, views, count, false);
+    wire_message_fini(&query);
+    assert_int_equal(finish(w), 0);
+    return asked;
+}
+
+static const char *const two_tables =
+    "Running jobs:\n"
+    "JOB  NAME                                    USER   STATE       LEVEL  NPROCS        TIME  HOSTS\n"
+    "  7  a very long name that nobody would cut  alice  ending (2)      2       3  1d01:01:01  ws1*2,ws2\n"
+    "\n"
+    "Queued jobs:\n"
+    "JOB  NAME  USER   STATE   NPROCS  AHEAD  SUBMITTED            REASON\n"
+    "123  x     alice  queued       3      0  2026-01-01 00:00:00  asks for 9 processors, 4 are up\n"
+    "124  y     alice  held         3      1  2026-01-01 00:00:00  held\n"
+    "125  y     alice  queued       3      2  2026-01-01 00:00:00  waits: 2 ahead\n";
+
+static void four_jobs(struct wire_job_view *views)
+{
+    views[0] = view_of(7, "a very long name that nobody would cut", "ending");
+    views[1] = view_of(123, "x", "queued");
+    views[2] = view_of(124, "y", "held");
+    views[0].level = 2;
+    views[0].attempt = 2;
+    views[0].processors.items = processors;
+    views[0].processors.count = 3;
+    views[0].started_ms = 1767225600000;
+    views[0].ended_ms = 1767225600000 + 90061000;
+    views[1].reason = "asks for 9 processors, 4 are up";
+    views[2].ahead = 1;
+    views[2].reason = "held";
+    views[3] = view_of(125, "y", "queued");
+    views[3].ahead = 2;
+    views[3].reason = "waits: 2 ahead";
+}
+
+static void test_tables(void **data)
+{
+    struct world *w = *data;
+    struct wire_job_view views[4];
+    struct wire_message query;
+
+    four_jobs(views);
+    RUN(w, "equery");
+    accept_command(w);
+    query = peer_expect(&w->elmer, WIRE_query_lines);
+    assert_true(query.u.query_lines.running && query.u.query_lines.queued);
+    answer_lines(w, query.id, views, 2, true); /* in two pages */
+    answer_lines(w, query.id, views + 2, 2, false);
+    wire_message_fini(&query);
+    assert_int_equal(finish(w), 0);
+    assert_string_equal(w->stderr_text, "");
+    assert_string_equal(w->stdout_text, two_tables);
+}
+
+/* An rsd, or an elmer behind it, that does not know lines is asked for the jobs, at once. */
+static void test_tables_of_old_daemons(void **data)
+{
+    struct world *w = *data;
+    struct wire_job_view views[4];
+    struct wire_message query,
+        refusal = {.type = WIRE_error, .u.error = {.code = WIRE_CODE_VERSION, .text = "install the newer Elmer"}};
+
+    four_jobs(views);
+    for (unsigned minor = 1; minor <= WIRE_MINOR; minor++) {
+        RUN(w, "equery");
+        accept_command_of_minor(w, minor);
+        if (minor >= 2) {
+            query = peer_expect(&w->elmer, WIRE_query_lines);
+            refusal.id = query.id;
+            wire_message_fini(&query);
+            peer_send(&w->elmer, &refusal);
+        }
+        query = peer_expect(&w->elmer, WIRE_query);
+        assert_true(query.u.query.running && query.u.query.queued);
+        answer_jobs(w, query.id, views, 4, false);
+        wire_message_fini(&query);
+        assert_int_equal(finish(w), 0);
+        assert_string_equal(w->stderr_text, "");
+        assert_string_equal(w->stdout_text, two_tables);
+    }
+}
+
+static void answer_hosts(struct world *w)
+{
+    static const char *lacks[] = {"no controller cpu: slow", "no figures"};
+    struct wire_host_view views[] = {
+        {.host = "ws1", .state = "up", .processors = 2, .mode = "rt", .address = "", .reason = "", .lacks = {lacks, 2}},
+        {.host = "ws2",
+         .state = "up",
+         .processors = 16,
+         .mode = "rt",
+         .address = "",
+         .reason = "",
+         .lacks = {lacks, 1}},
+        {.host = "ws3", .state = "never-seen", .mode = "", .address = "", .reason = ""}};
+    struct wire_message query = peer_expect(&w->elmer, WIRE_query_hosts), hosts = {.type = WIRE_hosts, .id = query.id};
+
+    hosts.u.hosts.hosts.items = views;
+    hosts.u.hosts.hosts.count = 3;
+    wire_message_fini(&query);
+    peer_send(&w->elmer, &hosts);
+    assert_int_equal(finish(w), 0);
+    assert_string_equal(w->stderr_text, "");
+}
+
+static void test_hosts(void **data)
+{
+    struct world *w = *data;
+
+    RUN(w, "eadmin", "hosts");
+    accept_command(w);
+    answer_hosts(w);
+    assert_string_equal(w->stdout_text, "HOST  STATE       CPUS  MODE  ADDRESS  VALID UNTIL (UTC)  REASON\n"
+                                        "ws1   up             2  rt    -        -                  -\n"
+                                        "ws2   up            16  rt    -        -                  -\n"
+                                        "ws3   never-seen     0  -     -        -                  -\n"
+                                        "\n"
+                                        "no controller cpu: slow (all hosts)\n"
+                                        "no figures (ws1)\n");
+    RUN(w, "eadmin", "hosts", "--json");
+    accept_command(w);
+    answer_hosts(w);
+    assert_non_null(
+        strstr(w->stdout_text, "\"lacks\":[\"no controller cpu: slow\",\"no figures\"]},{\"host\":\"ws2\""));
+    assert_non_null(strstr(w->stdout_text, "\"reason\":\"\",\"lacks\":[]}]}"));
+}
+
+/* Columns that do not fit together are refused, and nothing beyond them is read. */
+static void test_lines_that_do_not_fit(void **data)
+{
+    struct world *w = *data;
+    struct wire_job_view views[4];
+    struct wire_message query, message;
+    struct queued_lines queued;
+
+    four_jobs(views);
+    for (int bad = 0; bad < 2; bad++) {
+        queued = (struct queued_lines){.count = 0};
+        queued_lines_add(&queued,
+                         &(struct queued_line){.job = 5, .nprocs = 1, .name = "x", .user = "alice", .reason = ""});
+        message = (struct wire_message){.type = WIRE_lines};
+        queued_lines_put(&queued, &message.u.lines);
+        if (bad == 0)
+            message.u.lines.queued_names.items[0] = message.u.lines.texts.count;
+        else
+            message.u.lines.queued_ahead.count = 0;
+        RUN(w, "equery", "-q");
+        accept_command(w);
+        query = peer_expect(&w->elmer, WIRE_query_lines);
+        message.id = query.id;
+        peer_send(&w->elmer, &message);
+        wire_message_fini(&query);
+        assert_int_not_equal(finish(w), 0);
+        assert_string_equal(w->stdout_text, "");
+        assert_string_not_equal(w->stderr_text, "");
+    }
+}
+
+/* Nothing is made up for a job of which elmer gives no reason. */
+static void test_line_without_reason(void **data)
+{
+    struct world *w = *data;
+    struct wire_job_view view = view_of(5, "x", "queued");
+
+    RUN(w, "equery", "-q");
+    serve_lines(w, &view, 1);
+    assert_non_null(strstr(w->stdout_text, "queued"));
+    assert_null(strstr(w->stdout_text, "waits"));
+}
+
+static void test_lists(void **data)
+{
+    struct world *w = *data;
+    struct wire_query_lines asked;
+
+    RUN(w, "equery", "-r");
+    asked = serve_lines(w, NULL, 0);
+    assert_true(asked.running && !asked.queued);
+    assert_string_equal(w->stdout_text, "No running jobs.\n");
+    RUN(w, "equery", "-q");
+    asked = serve_lines(w, NULL, 0);
+    assert_true(!asked.running && asked.queued);
+    assert_string_equal(w->stdout_text, "No queued jobs.\n");
+}
+
+static void test_ids(void **data)
+{
+    struct world *w = *data;
+    struct wire_job_view view = done_view(5, 1, 0, "start-failed", "/no/such/dir: No such file or directory\033");
+    struct wire_message query;
+
+    RUN(w, "equery", "5", "99");
+    accept_command(w);
+    query = peer_expect(&w->elmer, WIRE_query);
+    assert_int_equal(query.u.query.jobs.count, 2);
+    assert_int_equal(query.u.query.jobs.items[1], 99);
+    answer_jobs(w, query.id, &view, 1, false);
+    wire_message_fini(&query);
+    assert_int_equal(finish(w), 3);
+    assert_non_null(strstr(w->stderr_text, "equery: there is no job 99"));
+    assert_string_equal(w->stdout_text,
+                        "JOB  NAME  USER   STATE  NPROCS     TIME  HOSTS      ENDED                RESULT  REASON\n"
+                        "  5  prog  alice  done        3  1:02:03  ws1*2,ws2  2026-01-01 01:02:03  exit 1  "
+                        "/no/such/dir: No such file or directory\\x1B\n");
+}
+
+/* It comes latest first, in pages, and is shown latest last. */
+static void test_history(void **data)
+{
+    struct world *w = *data;
+    struct wire_job_view views[2] = {done_view(9, 0, -1, "exited", ""), done_view(5, -1, 9, "killed", "by alice")};
+    struct wire_message history;
+
+    RUN(w, "equery", "--history", "-n", "2", "-u", "alice");
+    accept_command(w);
+    history = peer_expect(&w->elmer, WIRE_history);
+    assert_string_equal(history.u.history.user, "alice");
+    assert_int_equal(history.u.history.count, 2);
+    answer_jobs(w, history.id, views, 1, true);
+    answer_jobs(w, history.id, views + 1, 1, false);
+    wire_message_fini(&history);
+    assert_int_equal(finish(w), 0);
+    assert_string_equal(
+        w->stdout_text,
+        "Ended jobs:\n"
+        "JOB  NAME  USER   NPROCS     TIME    CPU  LEVELS  HOSTS      ENDED                RESULT    REASON\n"
+        "  5  prog  alice       3  1:02:03  2.25s  0:1.5s  ws1*2,ws2  2026-01-01 01:02:03  signal 9  by alice\n"
+        "  9  prog  alice       3  1:02:03  2.25s  0:1.5s  ws1*2,ws2  2026-01-01 01:02:03  exit 0    exited\n");
+    RUN(w, "equery", "--history", "--json");
+    accept_command(w);
+    history = peer_expect(&w->elmer, WIRE_history);
+    assert_string_equal(history.u.history.user, "");
+    assert_int_equal(history.u.history.count, 100);
+    answer_jobs(w, history.id, NULL, 0, false);
+    wire_message_fini(&history);
+    assert_int_equal(finish(w), 0);
+    assert_string_equal(w->stdout_text, "{\"schema\":\"elmer.jobs/1\",\"jobs\":[]}\n");
+}
+
+static void test_json(void **data)
+{
+    struct world *w = *data;
+    struct wire_job_view views[2] = {done_view(5, -1, 9, "killed", ""), view_of(6, "x\"y", "queued")};
+    struct wire_message query;
+
+    views[1].attempt = 0;
+    views[1].dir = "";
+    RUN(w, "equery", "--json", "5", "6");
+    accept_command(w);
+    query = peer_expect(&w->elmer, WIRE_query);
+    answer_jobs(w, query.id, views, 2, false);
+    wire_message_fini(&query);
+    assert_int_equal(finish(w), 0);
+    assert_string_equal(w->stdout_text,
+                        "{\"schema\":\"elmer.jobs/"
+                        "1\",\"jobs\":[{\"id\":5,\"attempt\":1,\"name\":\"prog\",\"user\":\"alice\",\"uid\":2001,"
+                        "\"state\":\"done\",\"level\":null,\"nprocs\":3,"
+                        "\"hosts\":[\"ws1\",\"ws2\"],\"processors\":[{\"host\":\"ws1\",\"cpu\":0},{\"host\":\"ws1\","
+                        "\"cpu\":1},{\"host\":\"ws2\",\"cpu\":0}],"
+                        "\"command\":[\"./prog\",\"-x\",\"a "
+                        "b\"],\"dir\":\"/home/"
+                        "alice\",\"submitted\":\"2026-01-01T00:00:00.000Z\",\"started\":\"2026-01-01T00:00:00.250Z\","
+                        "\"ended\":\"2026-01-01T01:02:03.250Z\",\"exit_status\":null,\"signal\":9,\"reason_code\":"
+                        "\"killed\",\"reason\":null,"
+                        "\"usage\":[{\"host\":\"ws1\",\"cpu_seconds\":2.25,\"memory_peak_bytes\":1048576},{\"host\":"
+                        "\"ws2\",\"cpu_seconds\":null,\"memory_peak_bytes\":null}],"
+                        "\"level_seconds\":[1.5,0.0]},"
+                        "{\"id\":6,\"attempt\":0,\"name\":\"x\\\"y\",\"user\":\"alice\",\"uid\":2001,\"state\":"
+                        "\"queued\",\"level\":null,\"nprocs\":3,\"hosts\":[],\"processors\":[],"
+                        "\"command\":[\"./prog\",\"-x\",\"a "
+                        "b\"],\"dir\":null,\"submitted\":\"2026-01-01T00:00:00.000Z\",\"started\":null,\"ended\":null,"
+                        "\"exit_status\":null,"
+                        "\"signal\":null,\"reason_code\":null,\"reason\":null,\"usage\":[],\"level_seconds\":[]}]}\n");
+}
+
+/* A dash for people, null for programs, where elmer shows less of another user's job. */
+static void test_hidden(void **data)
+{
+    struct world *w = *data;
+    struct wire_job_view view = view_of(9, "", "queued");
+    struct wire_message query;
+
+    view.hidden = true;
+    view.command.count = 0;
+    view.dir = "";
+    RUN(w, "equery", "-q");
+    serve_lines(w, &view, 1);
+    assert_non_null(strstr(w->stdout_text, "\n  9  -     alice  queued"));
+    RUN(w, "equery", "-q", "--json");
+    accept_command(w);
+    query = peer_expect(&w->elmer, WIRE_query);
+    answer_jobs(w, query.id, &view, 1, false);
+    wire_message_fini(&query);
+    assert_int_equal(finish(w), 0);
+    assert_non_null(strstr(w->stdout_text, "\"name\":null,\"user\":\"alice\""));
+    assert_non_null(strstr(w->stdout_text, "\"command\":null,\"dir\":null,"));
+}
+
+static void test_full_output(void **data)
+{
+    struct world *w = *data;
+    struct wire_message query;
+
+    if (access("/dev/full", W_OK) != 0) {
+        print_message("skipped: there is no /dev/full\n");
+        skip();
+    }
+    (void)snprintf(w->out, sizeof(w->out), "/dev/full");
+    RUN(w, "equery");
+    accept_command(w);
+    query = peer_expect(&w->elmer, WIRE_query_lines);
+    answer_lines(w, query.id, NULL, 0, false);
+    wire_message_fini(&query);
+    (void)snprintf(w->out, sizeof(w->out), "%s/out", w->dir);
+    assert_int_equal(finish(w), 1);
+    assert_non_null(strstr(w->stderr_text, "No space left"));
+}
+
+/* ---- ekill, ecancel ---- */
+
+static void test_many_ids(void **data)
+{
+    struct world *w = *data;
+    struct wire_message message, done = {.type = WIRE_done, .u.done = {.text = "job 1 is being ended"}};
+
+    RUN(w, "ekill", "1", "2", "3", "4");
+    accept_command(w);
+    for (uint64_t job = 1; job <= 4; job++) {
+        message = peer_expect(&w->elmer, WIRE_kill);
+        assert_int_equal(message.u.kill.job, job);
+        done.id = message.id;
+        if (job == 2)
+            answer_error(w, message.id, WIRE_CODE_NOT_PERMITTED, "job 2 belongs to bob");
+        else if (job == 3)
+            answer_error(w, message.id, WIRE_CODE_NO_SUCH_JOB, "there is no job 3");
+        else
+            peer_send(&w->elmer, &done);
+        wire_message_fini(&message);
+    }
+    assert_int_equal(finish(w), 5);
+    assert_non_null(strstr(w->stderr_text, "job 2 belongs to bob"));
+    assert_non_null(strstr(w->stderr_text, "there is no job 3"));
+    assert_string_equal(w->stdout_text, "");
+}
+
+static void test_wrong_state(void **data)
+{
+    struct world *w = *data;
+    struct wire_message message;
+
+    RUN(w, "ecancel", "8");
+    accept_command(w);
+    message = peer_expect(&w->elmer, WIRE_cancel);
+    answer_error(w, message.id, WIRE_CODE_WRONG_STATE, "job 8 is running: use ekill");
+    wire_message_fini(&message);
+    assert_int_equal(finish(w), 3);
+    assert_string_equal(w->stderr_text, "ecancel: job 8 is running: use ekill\n");
+}
+
+/* The answer of the first request was lost: that the job is cancelled already is what was wanted. */
+static void test_cancel_twice(void **data)
+{
+    struct world *w = *data;
+    struct wire_job_view view = view_of(8, "x", "cancelled");
+    struct wire_message message;
+
+    RUN(w, "ecancel", "8");
+    accept_command(w);
+    peer_expect_gone(&w->elmer, WIRE_cancel);
+    accept_command(w);
+    message = peer_expect(&w->elmer, WIRE_cancel);
+    answer_error(w, message.id, WIRE_CODE_WRONG_STATE, "job 8 is cancelled");
+    wire_message_fini(&message);
+    message = peer_expect(&w->elmer, WIRE_query);
+    answer_jobs(w, message.id, &view, 1, false);
+    wire_message_fini(&message);
+    assert_int_equal(finish(w), 0);
+}
+
+/* A daemon that is being restarted: the command says that it waits, and goes on. */
+static void test_restart(void **data)
+{
+    struct world *w = *data;
+    int64_t deadline = mono_ms(mono_now()) + RUN_MS;
+
+    close(w->listening);
+    unlink(w->socket);
+    RUN(w, "equery");
+    do {
+        poll(NULL, 0, 5);
+        read_back(w->err, w->stderr_text);
+        assert_true(mono_ms(mono_now()) < deadline);
+    } while (!strstr(w->stderr_text, "; waiting for it\n"));
+    w->listening = peer_listen(w->socket);
+    serve_lines(w, NULL, 0);
+    assert_string_equal(w->stdout_text, "No running jobs.\n\nNo queued jobs.\n");
+}
+
+int main(void)
+{
+#define WITH_ELMER(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
+    const struct CMUnitTest tests[] = {
+        WITH_ELMER(test_submission),
+        WITH_ELMER(test_defaults),
+        WITH_ELMER(test_closed_output),
+        WITH_ELMER(test_same_token),
+        WITH_ELMER(test_refusals),
+        WITH_ELMER(test_unreachable),
+        WITH_ELMER(test_usage),
+        WITH_ELMER(test_wait_status),
+        WITH_ELMER(test_wait_cancelled),
+        WITH_ELMER(test_wait_reconnects),
+        WITH_ELMER(test_wait_interrupted),
+        WITH_ELMER(test_tables),
+        WITH_ELMER(test_tables_of_old_daemons),
+        WITH_ELMER(test_hosts),
+        WITH_ELMER(test_lines_that_do_not_fit),
+        WITH_ELMER(test_line_without_reason),
+        WITH_ELMER(test_lists),
+        WITH_ELMER(test_ids),
+        WITH_ELMER(test_history),
+        WITH_ELMER(test_restart),
+        WITH_ELMER(test_json),
+        WITH_ELMER(test_hidden),
+        WITH_ELMER(test_full_output),
+        WITH_ELMER(test_many_ids),
+        WITH_ELMER(test_wrong_state),
+        WITH_ELMER(test_cancel_twice),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,308 @@
+/* test_elmer_limits.c - what one user may do, and who may be whom. */
+#include "config.h"
+
+#include "tests/daemon/elmer_lab.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "lib/base/clock.h"
+
+#define LOCAL "name = ws1\nhosts = ws1 ws2\nheartbeat = 1s\nhost_timeout = 3s\nallocator = v1\nlevels = 1\n"
+
+struct pair {
+    struct lab lab;
+    struct fake host, other;
+};
+
+static void begin(struct pair *p, const char *config)
+{
+    lab_create(&p->lab, config, true);
+    lab_start(&p->lab);
+    host_open(&p->host, &p->lab, "host.sock", "ws1", 1, NULL);
+    host_open(&p->other, &p->lab, "tcp", "ws2", 1, NULL);
+}
+
+static void end(struct pair *p)
+{
+    fake_close(&p->host);
+    fake_close(&p->other);
+    lab_destroy(&p->lab);
+}
+
+static void refused(struct fake *host, uint64_t client, const char *code, const char *words)
+{
+    struct wire_message answer;
+    host_expect_relayed(host, client, WIRE_error, &answer);
+    assert_string_equal(answer.u.error.code, code);
+    if (!strstr(answer.u.error.text, words))
+        fail_msg("\"%s\" does not contain \"%s\"", answer.u.error.text, words);
+    wire_message_fini(&answer);
+}
+
+static void submit(struct fake *host, uint32_t uid, const char *user, const char *token, uint64_t nprocs)
+{
+    struct wire_message submission = lab_submission(token, nprocs);
+    host_relay(host, uid, uid, user, &submission);
+}
+
+static void taken(struct fake *host, uint64_t client)
+{
+    struct wire_message answer;
+    host_expect_relayed(host, client, WIRE_submitted, &answer);
+    wire_message_fini(&answer);
+}
+
+static void test_queued(void **state)
+{
+    struct pair p;
+    struct wire_message done, cancel = {.type = WIRE_cancel, .u.cancel = {.job = 3}};
+    (void)state;
+    begin(&p, LOCAL "user_queued = 2\n");
+    for (int i = 1; i <= 3; i++) { /* one runs, two wait: for both processors, or behind that */
+        char token[8];
+        snprintf(token, sizeof(token), "t%d", i);
+        submit(&p.host, 2001, "alice", token, 2);
+        taken(&p.host, 2001);
+    }
+    submit(&p.other, 2001, "alice", "t4", 1); /* wherever he asks */
+    refused(&p.other, 2001, WIRE_CODE_REFUSED,
+            "user alice has 2 jobs in the queue, and may have 2 (user_queued in elmer.conf)");
+    submit(&p.other, 2001, "alice", "t3", 2); /* a retry is no new job */
+    taken(&p.other, 2001);
+    submit(&p.host, 2002, "bob", "t4", 1);
+    taken(&p.host, 2002);
+    host_relay(&p.host, 2001, 2001, "alice", &cancel);
+    host_expect_relayed(&p.host, 2001, WIRE_done, &done);
+    wire_message_fini(&done);
+    submit(&p.host, 2001, "alice", "t5", 1);
+    taken(&p.host, 2001);
+    end(&p);
+}
+
+static void test_running(void **state)
+{
+    struct pair p;
+    struct wire_message jobs;
+    (void)state;
+    begin(&p, LOCAL "user_running = 1\n");
+    submit(&p.host, 2001, "alice", "t1", 1);
+    taken(&p.host, 2001);
+    submit(&p.host, 2001, "alice", "t2", 1);
+    taken(&p.host, 2001);
+    submit(&p.host, 2002, "bob", "t1", 1);
+    taken(&p.host, 2002);
+    lab_query(&p.host, 2, &jobs);
+    assert_string_equal(jobs.u.jobs.jobs.items[0].state, "queued");
+    assert_string_equal(jobs.u.jobs.jobs.items[0].reason_code, "at-limit");
+    assert_non_null(strstr(jobs.u.jobs.jobs.items[0].reason, "user_running"));
+    wire_message_fini(&jobs);
+    lab_query(&p.host, 3, &jobs);
+    assert_string_equal(jobs.u.jobs.jobs.items[0].state, "starting");
+    wire_message_fini(&jobs);
+    end(&p);
+}
+
+static void test_memory(void **state)
+{
+    static char large[300 << 10];
+    struct pair p;
+    (void)state;
+    memset(large, 'x', sizeof(large) - 1);
+    memcpy(large, "X=", 2);
+    begin(&p, LOCAL "user_memory = 1\n");
+    for (int i = 1; i <= 4; i++) {
+        struct wire_message submission = lab_submission("t", 2);
+        const char *environment[] = {large};
+        char token[8];
+        snprintf(token, sizeof(token), "t%d", i);
+        submission.u.submit.token = token;
+        submission.u.submit.environment.items = environment;
+        submission.u.submit.environment.count = 1;
+        host_relay(&p.host, 2001, 2001, "alice", &submission);
+        if (i < 4)
+            taken(&p.host, 2001);
+    }
+    refused(&p.host, 2001, WIRE_CODE_REFUSED, "may take 1 (user_memory in elmer.conf)");
+    end(&p);
+}
+
+static void test_requests(void **state)
+{
+    struct pair p;
+    struct wire_message kill = {.type = WIRE_kill, .u.kill = {.job = 99}};
+    (void)state;
+    begin(&p, LOCAL "user_requests = 1\nuser_requests_burst = 10\nuser_request_bytes = 20000\n");
+    for (int i = 0; i < 5; i++) { /* over all hosts */
+        host_relay(&p.host, 1, 2001, "alice", &kill);
+        refused(&p.host, 1, WIRE_CODE_NO_SUCH_JOB, "99");
+        host_relay(&p.other, 1, 2001, "alice", &kill);
+        refused(&p.other, 1, WIRE_CODE_NO_SUCH_JOB, "99");
+    }
+    for (int i = 0; i < 3; i++)
+        host_relay(&p.host, 1, 2001, "alice", &kill);
+    refused(&p.host, 1, WIRE_CODE_REFUSED,
+            "a user may send 1 in a second (user_requests in elmer.conf) and 10 at once");
+    host_relay(&p.host, 2, 2002, "bob", &kill);
+    refused(&p.host, 2, WIRE_CODE_NO_SUCH_JOB, "99");
+    for (int i = 0; i < 50; i++) { /* root of this host may do what he likes */
+        host_relay(&p.host, 3, 0, "root", &kill);
+        refused(&p.host, 3, WIRE_CODE_NO_SUCH_JOB, "99");
+    }
+    struct wire_message submission = lab_submission("t", 1);
+    static char large[20000];
+    memset(large, 'x', sizeof(large) - 1);
+    const char *arguments[] = {"/bin/prog", large};
+    submission.u.submit.command.items = arguments;
+    host_relay(&p.host, 2, 2002, "bob", &submission);
+    refused(&p.host, 2, WIRE_CODE_REFUSED, "and may have 20000 (user_request_bytes in elmer.conf)");
+    end(&p);
+}
+
+/* A connection to elmer's own socket as a user who is not root. */
+static bool connect_as(const struct lab *lab, uid_t uid, struct channel *client, struct err *err)
+{
+    assert_int_equal(chmod(lab->dir, 0755), 0);
+    assert_int_equal(seteuid(uid), 0);
+    int fd = lab_connect(lab, "elmer.sock");
+    assert_int_equal(seteuid(0), 0);
+    assert_int_equal(channel_init(client, fd, WIRE_FROM_ELMER, 1 << 20), 0);
+    return channel_hello(client, "test", mono_ms(mono_now()) + LAB_WAIT_MS, err) == 0;
+}
+
+static void test_connections(void **state)
+{
+    struct pair p;
+    struct channel first, second, third;
+    struct wire_message query = {.type = WIRE_query, .u.query = {.queued = true}};
+    struct err err = ERR_INIT;
+    (void)state;
+    if (geteuid() != 0) {
+        print_message("skipped: only root can connect as somebody else\n");
+        skip();
+    }
+    begin(&p, LOCAL "user_connections = 2\n");
+    assert_true(connect_as(&p.lab, 1, &first, &err));
+    assert_true(connect_as(&p.lab, 1, &second, &err));
+    assert_false(connect_as(&p.lab, 1, &third, &err));
+    assert_non_null(strstr(err.text, "too many connections: a user may have 2 (user_connections in elmer.conf)"));
+    channel_fini(&third);
+    host_relay(&p.other, 5, 1, "daemon", &query); /* they count over all hosts */
+    refused(&p.other, 5, WIRE_CODE_REFUSED, "user_connections");
+    err_clear(&err);
+    assert_true(connect_as(&p.lab, 2, &third, &err));
+    channel_fini(&third);
+    for (int i = 0; i < 5; i++) {
+        struct fake root;
+        fake_open(&root, &p.lab, "elmer.sock");
+        fake_close(&root);
+    }
+    channel_fini(&first);
+    channel_fini(&second);
+    end(&p);
+}
+
+/* Asks as much as is taken, and reads nothing. */
+static void ask_and_not_read(struct fake *fake, bool host, unsigned times)
+{
+    struct err err = ERR_INIT;
+    for (unsigned i = 0; i < times && !fake->channel.dead; i++) {
+        struct wire_message query = {
+            .type = WIRE_query, .id = ++fake->ids, .u.query = {.running = true, .queued = true}};
+        struct wire_message relay = {.type = WIRE_relay, .u.relay = {.client = 7, .uid = 2003, .user = "carol"}};
+        char *json = NULL;
+        size_t size;
+        if (channel_wants_write(&fake->channel) && channel_flush(&fake->channel) == 0 &&
+            channel_wants_write(&fake->channel))
+            return; /* elmer takes no more of it */
+        assert_int_equal(wire_encode(&query, fake->channel.minor, &json, &size, &err), 0);
+        relay.u.relay.frame = json;
+        (void)channel_send(&fake->channel, host ? &relay : &query, &err);
+        free(json);
+    }
+}
+
+static bool unread(const struct fake *fake)
+{
+    int bytes = 0;
+    return fake->channel.dead || (ioctl(fake->channel.fd, FIONREAD, &bytes) == 0 && bytes > 0);
+}
+
+/* One that does not read, a client or a workstation, keeps nobody else waiting: asked while it goes on asking. */
+static void test_deaf_peers(void **state)
+{
+    enum { JOBS = 300, ROUNDS = 100, ASKS = 200 };
+    struct pair p;
+    struct fake client;
+    struct wire_message jobs;
+    int64_t worst = 0;
+    (void)state;
+    begin(&p, LOCAL);
+    for (int i = 1; i <= JOBS; i++) {
+        char token[8];
+        snprintf(token, sizeof(token), "t%d", i);
+        submit(&p.host, 2001, "alice", token, 1);
+        taken(&p.host, 2001);
+    }
+    fake_open(&client, &p.lab, "elmer.sock");
+    for (int round = 0; round < ROUNDS; round++) {
+        ask_and_not_read(&client, false, ASKS);
+        ask_and_not_read(&p.other, true, ASKS);
+        int64_t begin_ms = mono_ms(mono_now());
+        lab_query(&p.host, JOBS, &jobs); /* within LAB_WAIT_MS, or the test fails */
+        assert_int_equal(jobs.u.jobs.jobs.count, 1);
+        wire_message_fini(&jobs);
+        assert_true(round == 0 || (unread(&client) && unread(&p.other))); /* what they have been answered */
+        worst = mono_ms(mono_now()) - begin_ms > worst ? mono_ms(mono_now()) - begin_ms : worst;
+    }
+    print_message("others were answered in %d ms at most, beside %d questions of each\n", (int)worst, (int)client.ids);
+    fake_close(&client);
+    end(&p);
+}
+
+/* The uid counts, and the name must be the one that the queue host has for it, if it has any. */
+static void test_names(void **state)
+{
+    struct pair p;
+    (void)state;
+    begin(&p, LOCAL "minimum_uid = 1\n");
+    submit(&p.other, 1, "alice", "t1", 1);
+    refused(&p.other, 1, WIRE_CODE_NOT_PERMITTED,
+            "user alice has uid 1 on ws2, which is the uid of daemon on the queue host");
+    submit(&p.other, 2009, "daemon", "t1", 1);
+    refused(&p.other, 2009, WIRE_CODE_NOT_PERMITTED,
+            "user daemon has uid 2009 on ws2, and another one on the queue host");
+    submit(&p.other, 1, "daemon", "t1", 1);
+    taken(&p.other, 1);
+    submit(&p.other, 2009, "nobody-here", "t1", 1); /* unknown here: a host that knows him will run it */
+    taken(&p.other, 2009);
+    submit(&p.other, 0, "root", "t1", 1);
+    refused(&p.other, 0, WIRE_CODE_NOT_PERMITTED, "root runs no jobs");
+    end(&p);
+}
+
+static void test_root_if_allowed(void **state)
+{
+    struct pair p;
+    (void)state;
+    begin(&p, LOCAL "minimum_uid = 0\n");
+    submit(&p.other, 0, "root", "t1", 1);
+    taken(&p.other, 0);
+    end(&p);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_queued),          cmocka_unit_test(test_running),     cmocka_unit_test(test_memory),
+        cmocka_unit_test(test_requests),        cmocka_unit_test(test_connections), cmocka_unit_test(test_names),
+        cmocka_unit_test(test_root_if_allowed), cmocka_unit_test(test_deaf_peers),
+    };
+    signal(SIGPIPE, SIG_IGN);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,531 @@
+/* test_pki.c - keys, requests, certificates, tokens and the CA's directory. */
+#include "config.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "lib/pki/ca.h"
+#include "lib/pki/pair.h"
+#include "lib/pki/token.h"
+#include "lib/base/file.h"
+#include "lib/pki/x509.h"
+#include "tests/unit/scratch.h"
+
+enum { HOUR_MS = 3600000 };
+#define NOW    INT64_C(1800000000000) /* ms */
+#define YEAR_S INT64_C(31536000)
+
+struct rig {
+    char dir[64];
+    struct ca ca;
+    char *key, *request; /* of ws2 */
+};
+
+static int setup(void **state)
+{
+    struct rig *rig = calloc(1, sizeof *rig);
+    struct err err = ERR_INIT;
+
+    snprintf(rig->dir, sizeof rig->dir, "/tmp/test_pki.XXXXXX");
+    assert_non_null(scratch_dir(rig->dir));
+    assert_int_equal(ca_create(rig->dir, "ws1", NOW, &err), 0);
+    assert_int_equal(ca_open(rig->dir, &rig->ca, &err), 0);
+    assert_int_equal(pki_key_create(&rig->key, &err), 0);
+    assert_int_equal(pki_request_create(rig->key, "ws2", &rig->request, &err), 0);
+    *state = rig;
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    struct rig *rig = *state;
+
+    ca_close(&rig->ca);
+    pki_key_free(rig->key);
+    free(rig->request);
+    free(rig);
+    return 0;
+}
+
+static void assert_says(const struct err *err, const char *part)
+{
+    if (!strstr(err->text, part))
+        fail_msg("\"%s\" does not say \"%s\"", err->text, part);
+}
+
+static struct token new_token(struct rig *rig, const char *const *hosts, size_t count)
+{
+    char text[TOKEN_TEXT_SIZE];
+    struct token token;
+    struct err err = ERR_INIT;
+
+    assert_int_equal(ca_token(&rig->ca, hosts, count, NOW, HOUR_MS, text, &err), 0);
+    assert_int_equal(token_decode(text, strlen(text), &token, &err), 0);
+    return token;
+}
+
+static int join(struct rig *rig, const struct token *token, const char *host, int64_t now_ms, char **certificate,
+                struct err *err)
+{
+    char id[TOKEN_ID_SIZE], proof[PKI_PROOF_SIZE], *request = NULL;
+    int code;
+
+    *certificate = NULL;
+    err_clear(err);
+    token_id(token, id);
+    assert_int_equal(pki_request_create(rig->key, host, &request, err), 0);
+    assert_int_equal(pki_join_proof(token->secret, sizeof token->secret, host, request, proof, err), 0);
+    code = ca_sign_join(&rig->ca, host, id, proof, request, now_ms, certificate, err);
+    free(request);
+    return code;
+}
+
+/* ---- requests and certificates ---- */
+
+static void a_certificate_says_what_we_decide(void **state)
+{
+    struct rig *rig = *state;
+    const char *host[] = {"ws2"}, *elmer[] = {"ws2", "ws2.example.org", "10.0.0.2", "fd00::2"};
+    struct pki_terms terms = {.names = host, .count = 1, .begin_s = 1000, .end_s = 2000 + PKI_BACKDATE_S};
+    struct pki_certificate facts;
+    struct err err = ERR_INIT;
+    char *certificate;
+
+    assert_int_equal(pki_issue(rig->ca.key, rig->ca.certificate, rig->request, &terms, &certificate, &err), 0);
+    assert_int_equal(pki_inspect(certificate, &facts, &err), 0);
+    assert_string_equal(facts.name, "ws2");
+    assert_int_equal(strlen(facts.serial), 32);
+    assert_int_equal(facts.begin_s, 1000);
+    assert_int_equal(facts.end_s, 2000 + PKI_BACKDATE_S);
+    assert_true(facts.client && !facts.server && !facts.ca);
+    assert_int_equal(pki_renewal_s(&facts), facts.end_s - 1000 / 3);
+    assert_int_equal(pki_verify(certificate, rig->ca.certificate, &err), 0);
+    assert_int_equal(pki_key_fits(rig->key, certificate, &err), 0);
+    assert_int_equal(pki_key_fits(rig->ca.key, certificate, &err), -EACCES);
+    free(certificate);
+
+    terms = (struct pki_terms){.server = true, .names = elmer, .count = 4, .begin_s = 1000, .end_s = 2000};
+    assert_int_equal(pki_issue(rig->ca.key, rig->ca.certificate, rig->request, &terms, &certificate, &err), 0);
+    assert_int_equal(pki_inspect(certificate, &facts, &err), 0);
+    assert_true(!facts.client && facts.server && !facts.ca);
+    free(certificate);
+    assert_int_equal(pki_inspect(rig->ca.certificate, &facts, &err), 0);
+    assert_true(facts.ca && !facts.client && !facts.server);
+    assert_true(facts.end_s - NOW / 1000 > 24 * YEAR_S);
+}
+
+static void names_of_a_certificate_are_names(void **state)
+{
+    static const char *const wrong[][2] = {
+        {"ws2,DNS:ws1", NULL}, {"", NULL}, {"ws2", "a b"}, {"ws2", "ws3,IP:1.2.3.4"}, {"ws2", "*.org"}};
+    struct rig *rig = *state;
+
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        struct pki_terms terms = {.names = wrong[i], .count = wrong[i][1] ? 2 : 1, .begin_s = 1, .end_s = 2};
+        struct err err = ERR_INIT;
+        char *certificate = NULL;
+
+        assert_true(pki_issue(rig->ca.key, rig->ca.certificate, rig->request, &terms, &certificate, &err) < 0);
+        assert_null(certificate);
+    }
+}
+
+static void a_request_asks_for_one_name(void **state)
+{
+    struct rig *rig = *state;
+    struct err err = ERR_INIT;
+    char *changed;
+
+    assert_int_equal(pki_request_check(rig->request, "ws2", &err), 0);
+    assert_int_equal(pki_request_check(rig->request, "ws3", &err), -EINVAL);
+    assert_says(&err, "not for the name ws3");
+    err_clear(&err);
+    assert_int_equal(pki_request_check("", "ws2", &err), -EINVAL);
+    err_clear(&err);
+    assert_int_equal(pki_request_check(rig->ca.certificate, "ws2", &err), -EINVAL);
+
+    for (size_t at = 0; at < strlen(rig->request); at += 7) { /* no byte of it can be changed */
+        changed = strdup(rig->request);
+        changed[at] = changed[at] == 'A' ? 'B' : 'A';
+        if (strcmp(changed, rig->request) != 0)
+            assert_true(pki_request_check(changed, "ws2", NULL) < 0);
+        free(changed);
+    }
+    changed = malloc(strlen(rig->request) + 2);
+    snprintf(changed, strlen(rig->request) + 2, "%s\n", rig->request);
+    assert_true(pki_request_check(changed, "ws2", NULL) < 0);
+    free(changed);
+}
+
+/* Made by `openssl req -new`: with a subjectAltName of ws1, and with a key of RSA. */
+static const char *openssl_request(struct rig *rig, const char *arguments, char *text, size_t size)
+{
+    char command[600];
+    FILE *out;
+    size_t n;
+
+    snprintf(command, sizeof command, "openssl req -new -nodes -keyout %s/foreign.key -subj /CN=ws2 %s 2>/dev/null",
+             rig->dir, arguments);
+    out = popen(command, "r");
+    n = out ? fread(text, 1, size - 1, out) : 0;
+    text[n] = 0;
+    return out && pclose(out) == 0 ? text : NULL;
+}
+
+static void a_request_that_asks_for_more_is_refused(void **state)
+{
+    struct rig *rig = *state;
+    struct err err = ERR_INIT;
+    char text[8000];
+
+    if (!openssl_request(rig, "-newkey ed25519", text, sizeof text)) {
+        print_message("no openssl(1) here: only our own requests are looked at\n");
+        return;
+    }
+    assert_int_equal(pki_request_check(text, "ws2", &err), 0);
+    assert_non_null(openssl_request(rig, "-newkey ed25519 -addext subjectAltName=DNS:ws1", text, sizeof text));
+    assert_int_equal(pki_request_check(text, "ws2", &err), -EINVAL);
+    assert_says(&err, "more than its name");
+    err_clear(&err);
+    assert_non_null(openssl_request(rig, "-newkey rsa:2048", text, sizeof text));
+    assert_int_equal(pki_request_check(text, "ws2", &err), -EINVAL);
+    assert_says(&err, "Ed25519");
+    err_clear(&err);
+    assert_non_null(openssl_request(rig, "-newkey ed25519 -subj /CN=ws2/CN=ws1", text, sizeof text));
+    assert_int_equal(pki_request_check(text, "ws2", &err), -EINVAL);
+}
+
+/* ---- tokens ---- */
+
+static void a_token_is_one_word_that_shows_typing_errors(void **state)
+{
+    struct token token = {.id = {1, 2}, .secret = {3, 255}, .pin = {9}}, back;
+    char text[TOKEN_TEXT_SIZE], wrong[TOKEN_TEXT_SIZE + 1];
+    struct err err = ERR_INIT;
+
+    (void)state;
+    token_encode(&token, text);
+    assert_int_equal(strlen(text), TOKEN_TEXT_SIZE - 1);
+    assert_int_equal(strspn(text, "abcdefghijklmnopqrstuvwxyz0123456789"), strlen(text));
+    assert_int_equal(token_decode(text, strlen(text), &back, &err), 0);
+    assert_memory_equal(&back, &token, sizeof token);
+    for (size_t at = 0; at < strlen(text); at++) {
+        memcpy(wrong, text, sizeof text);
+        wrong[at] = wrong[at] == 'x' ? 'y' : 'x';
+        assert_int_equal(token_decode(wrong, strlen(wrong), &back, NULL), -EINVAL);
+        assert_int_equal(token_decode(text, at, &back, NULL), -EINVAL);
+    }
+    memcpy(wrong, text, sizeof text);
+    wrong[20] = text[21], wrong[21] = text[20];
+    if (text[20] != text[21])
+        assert_int_equal(token_decode(wrong, strlen(wrong), &back, NULL), -EINVAL);
+    snprintf(wrong, sizeof wrong, "%sa", text);
+    assert_int_equal(token_decode(wrong, strlen(wrong), &back, &err), -EINVAL);
+    assert_says(&err, "has 103 characters, not 102");
+    err_clear(&err);
+    assert_int_equal(token_decode("hello", 5, &back, &err), -EINVAL);
+    assert_says(&err, "begins with elmer1");
+    err_clear(&err);
+    assert_int_equal(token_decode("elmer2abc", 9, &back, &err), -EINVAL);
+    assert_says(&err, "another version");
+}
+
+static void a_token_works_once(void **state)
+{
+    struct rig *rig = *state;
+    struct token token = new_token(rig, NULL, 0);
+    struct pki_certificate facts;
+    struct err err = ERR_INIT;
+    char *certificate;
+
+    assert_int_equal(join(rig, &token, "ws2", NOW + 1000, &certificate, &err), 0);
+    assert_int_equal(pki_inspect(certificate, &facts, &err), 0);
+    assert_string_equal(facts.name, "ws2");
+    assert_true(facts.client && !facts.server);
+    assert_int_equal(facts.end_s, NOW / 1000 + 1 + YEAR_S);
+    assert_int_equal(facts.begin_s, NOW / 1000 + 1 - PKI_BACKDATE_S);
+    free(certificate);
+    assert_int_equal(join(rig, &token, "ws3", NOW + 2000, &certificate, &err), -EACCES);
+    assert_null(certificate);
+    assert_says(&err, "was used by ws2 at 2027-01-15T08:00:01.000Z");
+}
+
+static void of_many_joins_at_once_one_succeeds(void **state)
+{
+    enum { MANY = 12 };
+    struct rig *rig = *state;
+    struct token token = new_token(rig, NULL, 0);
+    int succeeded = 0, status;
+
+    for (int i = 0; i < MANY; i++) {
+        pid_t pid = fork();
+
+        assert_true(pid >= 0);
+        if (pid == 0) {
+            struct err err = ERR_INIT;
+            char *certificate;
+
+            _exit(join(rig, &token, "ws2", NOW, &certificate, &err) == 0 ? 0 : 1);
+        }
+    }
+    for (int i = 0; i < MANY; i++) {
+        assert_true(wait(&status) > 0 && WIFEXITED(status));
+        succeeded += WEXITSTATUS(status) == 0;
+    }
+    assert_int_equal(succeeded, 1);
+}
+
+static void bad_tokens_are_told_apart(void **state)
+{
+    static const char *const hosts[] = {"ws2", "ws22"};
+    struct rig *rig = *state;
+    struct token token = new_token(rig, hosts, 2), foreign = token;
+    struct err err = ERR_INIT;
+    char *certificate;
+
+    assert_int_equal(join(rig, &token, "ws3", NOW, &certificate, &err), -EACCES);
+    assert_says(&err, "is for ws2,ws22, not for ws3");
+    assert_int_equal(join(rig, &token, "ws", NOW, &certificate, &err), -EACCES);
+    assert_int_equal(join(rig, &token, "ws2", NOW + HOUR_MS, &certificate, &err), -EACCES);
+    assert_says(&err, "expired at 2027-01-15T09:00:00.000Z");
+    foreign.secret[0] ^= 1;
+    assert_int_equal(join(rig, &foreign, "ws2", NOW, &certificate, &err), -EACCES);
+    assert_says(&err, "not known here");
+    foreign.id[0] ^= 1;
+    assert_int_equal(join(rig, &foreign, "ws2", NOW, &certificate, &err), -EACCES);
+    assert_says(&err, "not known here");
+    assert_int_equal(join(rig, &token, "ws22", NOW + HOUR_MS - 1, &certificate, &err),
+                     0); /* none of these has used it up */
+    free(certificate);
+}
+
+static void a_proof_is_good_for_its_request_alone(void **state)
+{
+    struct rig *rig = *state;
+    struct token token = new_token(rig, NULL, 0);
+    char id[TOKEN_ID_SIZE], proof[PKI_PROOF_SIZE], *key, *request, *certificate = NULL;
+    struct err err = ERR_INIT;
+
+    token_id(&token, id);
+    assert_int_equal(pki_key_create(&key, &err), 0);
+    assert_int_equal(pki_request_create(key, "ws2", &request, &err), 0);
+    assert_int_equal(pki_join_proof(token.secret, sizeof token.secret, "ws2", rig->request, proof, &err), 0);
+    assert_int_equal(ca_sign_join(&rig->ca, "ws2", id, proof, request, NOW, &certificate, &err), -EACCES);
+    err_clear(&err);
+    assert_int_equal(ca_sign_join(&rig->ca, "ws3", id, proof, rig->request, NOW, &certificate, &err), -EINVAL);
+    err_clear(&err);
+    assert_int_equal(ca_sign_join(&rig->ca, "ws2", "../../ca.key", proof, rig->request, NOW, &certificate, &err),
+                     -EACCES);
+    err_clear(&err);
+    assert_int_equal(ca_sign_join(&rig->ca, "ws2", id, "", rig->request, NOW, &certificate, &err), -EACCES);
+    assert_null(certificate);
+    err_clear(&err);
+    assert_int_equal(ca_sign_join(&rig->ca, "ws2", id, proof, rig->request, NOW, &certificate, &err), 0);
+    free(certificate);
+    free(request);
+    pki_key_free(key);
+}
+
+static void old_tokens_are_forgotten(void **state)
+{
+    struct rig *rig = *state;
+    struct token token = new_token(rig, NULL, 0);
+    char text[TOKEN_TEXT_SIZE], *certificate;
+    struct err err = ERR_INIT;
+
+    assert_int_equal(ca_token(&rig->ca, NULL, 0, NOW + INT64_C(29) * 86400000, HOUR_MS, text, &err), 0);
+    assert_int_equal(join(rig, &token, "ws2", NOW + INT64_C(29) * 86400000, &certificate, &err), -EACCES);
+    assert_says(&err, "expired");
+    assert_int_equal(ca_token(&rig->ca, NULL, 0, NOW + INT64_C(31) * 86400000, HOUR_MS, text, &err), 0);
+    assert_int_equal(join(rig, &token, "ws2", NOW, &certificate, &err), -EACCES);
+    assert_says(&err, "not known");
+}
+
+/* ---- renewal ---- */
+
+static void renewal_needs_the_old_key(void **state)
+{
+    struct rig *rig = *state;
+    struct token token = new_token(rig, NULL, 0);
+    struct pki_certificate old, renewed;
+    char proof[PKI_PROOF_SIZE], *first, *key, *request, *other, *next = NULL;
+    struct err err = ERR_INIT;
+
+    assert_int_equal(join(rig, &token, "ws2", NOW, &first, &err), 0);
+    assert_int_equal(pki_inspect(first, &old, &err), 0);
+    assert_int_equal(pki_key_create(&key, &err), 0);
+    assert_int_equal(pki_request_create(key, "ws2", &request, &err), 0);
+    assert_int_equal(pki_request_create(key, "ws1", &other, &err), 0);
+    assert_int_equal(pki_prove(key, request, proof, &err), 0); /* by the new one */
+    assert_int_equal(ca_sign_renew(&rig->ca, first, proof, request, NOW, &next, &err), -EACCES);
+    err_clear(&err);
+    assert_int_equal(pki_prove(rig->key, other, proof, &err), 0); /* for another name */
+    assert_int_equal(ca_sign_renew(&rig->ca, first, proof, other, NOW, &next, &err), -EINVAL);
+    err_clear(&err);
+    assert_int_equal(pki_prove(rig->key, request, proof, &err), 0);
+    assert_int_equal(ca_sign_renew(&rig->ca, first, proof, other, NOW, &next, &err), -EACCES); /* for another request */
+    err_clear(&err);
+    assert_int_equal(ca_sign_renew(&rig->ca, first, proof, request, old.end_s * 1000, &next, &err), -EACCES);
+    assert_says(&err, "ended at 2028-01-15T08:00:00.000Z");
+    err_clear(&err);
+    assert_int_equal(ca_sign_renew(&rig->ca, rig->ca.certificate, proof, request, NOW, &next, &err), -EACCES);
+    err_clear(&err);
+    assert_null(next);
+    assert_int_equal(ca_sign_renew(&rig->ca, first, proof, request, old.end_s * 1000 - 1, &next, &err), 0);
+    assert_int_equal(pki_inspect(next, &renewed, &err), 0);
+    assert_string_equal(renewed.name, "ws2");
+    assert_true(renewed.client && !renewed.server);
+    assert_string_not_equal(renewed.serial, old.serial);
+    assert_int_equal(renewed.end_s, old.end_s - 1 + YEAR_S);
+    assert_int_equal(pki_key_fits(key, next, &err), 0);
+    free(first);
+    free(next);
+    free(request);
+    free(other);
+    pki_key_free(key);
+}
+
+static void elmers_renewal_keeps_its_names(void **state)
+{
+    static const char *const names[] = {"ws1", "ws1.example.org", "10.0.0.1"};
+    struct rig *rig = *state;
+    struct pki_certificate facts;
+    char proof[PKI_PROOF_SIZE], *request, *first, *next;
+    struct err err = ERR_INIT;
+
+    assert_int_equal(pki_request_create(rig->key, "ws1", &request, &err), 0);
+    assert_int_equal(ca_issue_elmer(&rig->ca, request, names, 3, NOW, &first, &err), 0);
+    assert_int_equal(pki_prove(rig->key, request, proof, &err), 0);
+    assert_int_equal(ca_sign_renew(&rig->ca, first, proof, request, NOW, &next, &err), 0);
+    assert_int_equal(pki_inspect(next, &facts, &err), 0);
+    assert_true(facts.server && !facts.client);
+    assert_string_equal(facts.name, "ws1");
+    free(request);
+    free(first);
+    free(next);
+}
+
+/* ---- files ---- */
+
+static void a_ca_is_made_once_and_for_us_alone(void **state)
+{
+    struct rig *rig = *state;
+    struct ca again;
+    struct stat st;
+    struct err err = ERR_INIT;
+    char path[100];
+
+    assert_int_equal(ca_create(rig->dir, "ws1", NOW, &err), 1);
+    assert_int_equal(ca_open(rig->dir, &again, &err), 0);
+    assert_string_equal(again.key, rig->ca.key);
+    ca_close(&again);
+    snprintf(path, sizeof path, "%s/ca.key", rig->dir);
+    assert_int_equal(stat(path, &st), 0);
+    assert_int_equal(st.st_mode & 0777, 0600);
+    assert_int_equal(chmod(rig->dir, 0711), 0);
+    assert_int_equal(ca_open(rig->dir, &again, &err), -EPERM);
+    assert_int_equal(chmod(rig->dir, 0700), 0);
+    assert_int_equal(ca_open("/nonexistent/ca", &again, &err), -ENOENT);
+    ca_close(&again);
+    ca_close(&again);
+}
+
+static char *content(int dir, const char *name)
+{
+    char *text = NULL;
+
+    return file_read(dir, name, PKI_PEM_MAX, &text, NULL) == 0 ? text : NULL;
+}
+
+static void assert_pair(int dir, const char *key, const char *certificate)
+{
+    char *k = content(dir, "host.key"), *c = content(dir, "host.crt");
+
+    assert_string_equal(k, key);
+    assert_string_equal(c, certificate);
+    free(k);
+    free(c);
+}
+
+static void key_and_certificate_change_together(void **state)
+{
+    struct rig *rig = *state;
+    struct err err = ERR_INIT;
+    int dir = file_dir(rig->dir, 0, &err);
+
+    assert_int_equal(pair_write(dir, "k1", "c1", &err), 0);
+    assert_pair(dir, "k1", "c1");
+    /* ended before both were written */
+    assert_int_equal(file_write(dir, "host.key.new", "k2", 0600, &err), 0);
+    assert_int_equal(pair_recover(dir, &err), 0);
+    assert_pair(dir, "k1", "c1");
+    /* before the first was moved */
+    assert_int_equal(file_write(dir, "host.crt.new", "c2", 0600, &err), 0);
+    assert_int_equal(pair_recover(dir, &err), 0);
+    assert_pair(dir, "k1", "c1");
+    assert_int_equal(faccessat(dir, "host.crt.new", F_OK, 0), -1);
+    /* between the two */
+    assert_int_equal(file_write(dir, "host.key", "k3", 0600, &err), 0);
+    assert_int_equal(file_write(dir, "host.crt.new", "c3", 0644, &err), 0);
+    assert_int_equal(pair_recover(dir, &err), 0);
+    assert_pair(dir, "k3", "c3");
+    assert_int_equal(pair_recover(dir, &err), 0);
+    assert_pair(dir, "k3", "c3");
+    close(dir);
+}
+
+static void files_are_not_followed(void **state)
+{
+    struct rig *rig = *state;
+    struct err err = ERR_INIT;
+    char *text, path[100];
+    int dir = file_dir(rig->dir, 0, &err);
+
+    assert_int_equal(symlinkat("ca.key", dir, "link"), 0);
+    assert_int_equal(file_read(dir, "link", PKI_PEM_MAX, &text, &err), -ELOOP);
+    assert_int_equal(mkfifoat(dir, "pipe", 0600), 0);
+    assert_true(file_read(dir, "pipe", PKI_PEM_MAX, &text, &err) < 0);
+    assert_true(file_read(dir, "host.key", 1, &text, &err) < 0);     /* longer than that, or not there */
+    assert_int_equal(file_write(dir, "link", "own", 0600, &err), 0); /* takes the place of the link */
+    text = content(dir, "ca.key");
+    assert_string_equal(text, rig->ca.key);
+    free(text);
+    snprintf(path, sizeof path, "%s/dir", rig->dir);
+    assert_int_equal(symlinkat(".", dir, "dir"), 0);
+    assert_true(file_dir(path, 0700, &err) < 0);
+    close(dir);
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+    const struct CMUnitTest tests[] = {
+        TEST(a_certificate_says_what_we_decide),
+        TEST(names_of_a_certificate_are_names),
+        TEST(a_request_asks_for_one_name),
+        TEST(a_request_that_asks_for_more_is_refused),
+        TEST(a_token_is_one_word_that_shows_typing_errors),
+        TEST(a_token_works_once),
+        TEST(of_many_joins_at_once_one_succeeds),
+        TEST(bad_tokens_are_told_apart),
+        TEST(a_proof_is_good_for_its_request_alone),
+        TEST(old_tokens_are_forgotten),
+        TEST(renewal_needs_the_old_key),
+        TEST(elmers_renewal_keeps_its_names),
+        TEST(a_ca_is_made_once_and_for_us_alone),
+        TEST(key_and_certificate_change_together),
+        TEST(files_are_not_followed),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
