@@ -214,7 +214,7 @@ static int set_seed(void *config, const char *sub, const char *value, struct err
 
 /* ---- hosts ---- */
 
-static struct settings_host *find_host(struct settings *s, const char *name)
+static struct host_settings *find_host(struct settings *s, const char *name)
 {
     for (size_t i = 0; i < s->nhosts; i++)
         if (!strcmp(s->hosts[i].name, name))
@@ -222,11 +222,11 @@ static struct settings_host *find_host(struct settings *s, const char *name)
     return NULL;
 }
 
-static struct settings_host *add_host(struct settings *s, const char *name)
+static struct host_settings *add_host(struct settings *s, const char *name)
 {
     size_t capacity = s->nhosts;
     s->hosts = mem_grow(s->hosts, &capacity, s->nhosts + 1, sizeof(*s->hosts));
-    s->hosts[s->nhosts] = (struct settings_host){.name = mem_strdup(name)};
+    s->hosts[s->nhosts] = (struct host_settings){.name = mem_strdup(name)};
     return &s->hosts[s->nhosts++];
 }
 
@@ -263,10 +263,10 @@ static int set_hosts(void *config, const char *sub, const char *value, struct er
     return code;
 }
 
-static struct settings_host *section(void *config, const char *name)
+static struct host_settings *section(void *config, const char *name)
 {
     struct settings *s = &((struct loading *)config)->sections;
-    struct settings_host *host = find_host(s, name);
+    struct host_settings *host = find_host(s, name);
     return host ? host : add_host(s, name);
 }
 
@@ -280,7 +280,7 @@ static int set_host_address(void *config, const char *sub, const char *value, st
 
 static int set_host_cpus(void *config, const char *sub, const char *value, struct err *err)
 {
-    struct settings_host *host = section(config, sub);
+    struct host_settings *host = section(config, sub);
     size_t capacity = 0;
     int count = 0, *cpus = NULL, code = 0;
     char *words = mem_strdup(value), *rest = words;
@@ -413,7 +413,7 @@ static int use_local_host(struct loading *loading, struct err *err)
 static int merge_sections(struct loading *loading, struct ini_reading *reading, struct err *err)
 {
     for (size_t i = 0; i < loading->sections.nhosts; i++) {
-        struct settings_host *from = &loading->sections.hosts[i], *to = find_host(&loading->settings, from->name);
+        struct host_settings *from = &loading->sections.hosts[i], *to = find_host(&loading->settings, from->name);
         char section[300];
         snprintf(section, sizeof(section), "host %s", from->name);
         if (!to) {

@@ -7,18 +7,12 @@
 #include <stdint.h>
 
 #include "elmer/core/core.h"
+#include "elmer/hosts/hosts.h"
 #include "lib/base/err.h"
-
-struct settings_host {
-    char *name;
-    char *address; /* of the host as its peers see it; NULL: as its rsd says */
-    int *cpus;     /* [ncpus] increasing: those that Elmer may use; NULL: all that its rsd has */
-    int ncpus;
-};
 
 struct settings {
     struct core_options core;
-    struct settings_host *hosts; /* [nhosts] in the order of the file */
+    struct host_settings *hosts; /* [nhosts] in the order of the file */
     size_t nhosts;
     char *listen;      /* HOST:PORT for the rsds of other hosts; NULL: none */
     char *transport;   /* NULL: TLS; "plain": without, on loopback addresses only */

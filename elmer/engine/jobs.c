@@ -3,6 +3,7 @@
 #include "elmer/engine/jobs.h"
 
 #include <assert.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
@@ -96,6 +97,8 @@ struct job *jobs_add(struct jobs *jobs, uint64_t id, uint32_t uid, const char *u
                         .started_ms = -1,
                         .ended_ms = -1};
     submission->memory = NULL;
+    snprintf(job->name, sizeof(job->name), "%s", job_submit(job)->name); /* one made for it lives with the request */
+    job->submission.u.submit.name = job->name;
     job->bytes = job->submission.bytes;
     *bytes_of(jobs, uid) += job->bytes;
     assert(!map_get(&jobs->by_id, id));

@@ -1,4 +1,4 @@
-/* jobs.h - what the core does not know about a job: its submission, its user, wall-clock times, usage, its launch. */
+/* jobs.h - what the core does not know about a job: its submission, its user, wall-clock times, usage. */
 #ifndef ELMER_ENGINE_JOBS_H
 #define ELMER_ENGINE_JOBS_H
 
@@ -9,28 +9,25 @@
 #include "elmer/store/record.h"
 #include "lib/wire/wire.h"
 
-struct launch;
-
 struct job {
     uint64_t id;
     uint32_t uid;
     char *user;
     struct wire_message submission;             /* type submit, owned */
-    char name[65];                              /* when the submission had none */
+    char name[65];                              /* of the submission, which points here */
     bool stored;                                /* its submission has been given to the store */
     bool refused;                               /* its submission could not be stored: the token means nothing */
     int64_t submitted_ms, started_ms, ended_ms; /* Unix time; -1: not yet */
     struct record_usage *usage;                 /* host: the name in the core */
     size_t nusage, usage_capacity;
-    struct launch *launch; /* NULL: nothing to do */
-    uint64_t put;          /* number of its last write */
-    uint64_t first_put;    /* and of its first: it is accepted when that is on disk; 0: before elmer was started */
-    size_t bytes;          /* of the submission, counted for its user until it has ended */
-    bool ended;            /* DONE or CANCELLED has been put */
-    bool settled;          /* and is on disk; what comes later is usage */
+    uint64_t put;       /* number of its last write */
+    uint64_t first_put; /* and of its first: it is accepted when that is on disk; 0: before elmer was started */
+    size_t bytes;       /* of the submission, counted for its user until it has ended */
+    bool ended;         /* DONE or CANCELLED has been put */
+    bool settled;       /* and is on disk; what comes later is usage */
     enum job_state logged;
-    struct request *waiting; /* for its end; the list of requests.c */
-    struct job *same_token;  /* next with this hash */
+    unsigned watchers;      /* who wait for its end, see engine_watch() */
+    struct job *same_token; /* next with this hash */
     struct job *next_ended;
 };
 static inline const struct wire_submit *job_submit(const struct job *job)

@@ -6,7 +6,7 @@
  * back into the queue if it was submitted so. */
 #include "config.h"
 
-#include "elmer/engine/recover.h"
+#include "elmer/engine/internal.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -14,8 +14,6 @@
 #include <string.h>
 
 #include "elmer/store/boot.h"
-#include "elmer/launch/launch.h"
-#include "elmer/requests/view.h"
 #include "lib/base/clock.h"
 #include "lib/base/log.h"
 
@@ -45,21 +43,19 @@ static int by_allocation(const void *a, const void *b)
     return x->id < y->id ? -1 : x->id > y->id;
 }
 
-static void restore_shell(struct daemon *daemon, struct record *r)
+static void restore_shell(struct engine *engine, struct record *r)
 {
-    struct job *job = jobs_add(&daemon->jobs, r->id, r->uid, r->user, &r->submission);
+    struct job *job = jobs_add(&engine->jobs, r->id, r->uid, r->user, &r->submission);
     job->stored = true;
     job->logged = r->state;
     job->submitted_ms = r->submitted_ms;
     job->started_ms = r->started_ms;
     for (size_t i = 0; i < r->nusage; i++) {
-        int host = core_host_by_name(daemon->core, r->usage[i].host);
+        int host = core_host_by_name(engine->core, r->usage[i].host);
         if (host >= 0)
-            job_set_usage(job, core_host(daemon->core, host)->name, r->usage[i].attempt, r->usage[i].cpu_seconds,
+            job_set_usage(job, core_host(engine->core, host)->name, r->usage[i].attempt, r->usage[i].cpu_seconds,
                           r->usage[i].memory_peak_bytes);
     }
-    if (r->state == JOB_RUNNING)
-        launch_restore(daemon, job);
 }
 
 /* What the core would decide if it could have such a host: see lease_goes_again(). */
@@ -76,7 +72,7 @@ static void put_back(struct record *r, const char *host)
     log_warning("job=%" PRIu64
                 " was on host %s, which is not in the configuration any more: it goes back into the queue",
                 r->id, host);
-    struct wire_strs hosts = view_hosts(r, &r->memory);
+    struct wire_strs hosts = record_cluster_hosts(r, &r->memory);
     r->lost = hosts.items;
     r->nlost = (uint32_t)hosts.count;
     r->state = JOB_QUEUED;
@@ -89,7 +85,7 @@ static void put_back(struct record *r, const char *host)
 }
 
 /* Its host is not in the configuration any more. */
-static void give_up(struct daemon *daemon, struct record *r, const char *host)
+static void give_up(struct engine *engine, struct record *r, const char *host)
 {
     log_warning("job=%" PRIu64 " was on host %s, which is not in the configuration any more: it is lost", r->id, host);
     r->state = JOB_DONE;
@@ -97,15 +93,15 @@ static void give_up(struct daemon *daemon, struct record *r, const char *host)
     r->text = arena_format(&r->memory, "its host %s was taken out of the configuration", host);
     r->ended_ms = wall_now().ms;
     r->level = CORE_NO_LEVEL;
-    daemon->last_put = store_put(daemon->store, r);
+    engine->last_put = store_put(engine->store, r);
 }
 
-static const char *fill_cluster(struct daemon *daemon, struct record *r, struct core_job *job)
+static const char *fill_cluster(struct engine *engine, struct record *r, struct core_job *job)
 {
     struct core_processor *processors = arena_array(&r->memory, r->nprocessors, sizeof(*processors));
     for (uint32_t i = 0; i < r->nprocessors; i++) {
         processors[i] =
-            (struct core_processor){core_host_by_name(daemon->core, r->processors[i].host), r->processors[i].cpu};
+            (struct core_processor){core_host_by_name(engine->core, r->processors[i].host), r->processors[i].cpu};
         if (processors[i].host < 0)
             return r->processors[i].host;
     }
@@ -114,22 +110,22 @@ static const char *fill_cluster(struct daemon *daemon, struct record *r, struct 
     return NULL;
 }
 
-static void fill_hosts(struct daemon *daemon, struct record *r, struct core_job *job)
+static void fill_hosts(struct engine *engine, struct record *r, struct core_job *job)
 {
     int *hosts = arena_array(&r->memory, r->nhosts, sizeof(*hosts));
     for (uint32_t i = 0; i < r->nhosts; i++) {
-        int host = core_host_by_name(daemon->core, r->hosts[i]);
+        int host = core_host_by_name(engine->core, r->hosts[i]);
         if (host >= 0)
             hosts[job->nhosts++] = host;
     }
     job->hosts = job->nhosts ? hosts : NULL;
 }
 
-static void fill_lost(struct daemon *daemon, struct record *r, struct core_job *job)
+static void fill_lost(struct engine *engine, struct record *r, struct core_job *job)
 {
     int *lost = arena_array(&r->memory, r->nlost, sizeof(*lost));
     for (uint32_t i = 0; i < r->nlost; i++)
-        lost[i] = core_host_by_name(daemon->core, r->lost[i]); /* -1: not there any more */
+        lost[i] = core_host_by_name(engine->core, r->lost[i]); /* -1: not there any more */
     job->lost = lost;
     job->nlost = (int)r->nlost;
 }
@@ -164,7 +160,7 @@ static struct core_job core_job_of(const struct record *r)
 static void account_absence(const struct record *r, struct core_job *job)
 {
     bool same_boot = r->boot && r->boot == boot_number();
-    int64_t since_ms = same_boot              ? daemon_now_ms() - r->accounted_mono_ms
+    int64_t since_ms = same_boot              ? engine_now_ms() - r->accounted_mono_ms
                        : r->accounted_ms >= 0 ? wall_now().ms - r->accounted_ms
                                               : 0;
     if (since_ms > 0 && r->level >= 0 && r->level < CORE_MAX_LEVELS)
@@ -172,13 +168,13 @@ static void account_absence(const struct record *r, struct core_job *job)
 }
 
 /* Takes over the record. */
-static int restore(struct daemon *daemon, struct record *r, struct err *err)
+static int restore(struct engine *engine, struct record *r, struct err *err)
 {
     struct core_job job = core_job_of(r);
-    const char *missing = has_cluster(r) ? fill_cluster(daemon, r, &job) : NULL;
+    const char *missing = has_cluster(r) ? fill_cluster(engine, r, &job) : NULL;
     bool again = missing && goes_again(r);
     if (missing && !again) {
-        give_up(daemon, r, missing);
+        give_up(engine, r, missing);
         return 0;
     }
     if (again) {
@@ -187,18 +183,18 @@ static int restore(struct daemon *daemon, struct record *r, struct err *err)
     }
     if (has_cluster(r))
         account_absence(r, &job);
-    fill_hosts(daemon, r, &job);
-    fill_lost(daemon, r, &job);
-    int code = core_restore_job(daemon->core, &job, daemon_now_ms());
+    fill_hosts(engine, r, &job);
+    fill_lost(engine, r, &job);
+    int code = core_restore_job(engine->core, &job, engine_now_ms());
     if (code)
         err_set(err, code,
                 "job %" PRIu64 " (%s) of the store does not fit into the configuration (%s): put back the "
                 "configuration it was started with, \"levels\" above all, until it has ended",
                 r->id, job_state_name(r->state), strerror(-code));
     else
-        restore_shell(daemon, r);
+        restore_shell(engine, r);
     if (!code && again)
-        daemon_persist(daemon, jobs_find(&daemon->jobs, r->id));
+        engine_persist(engine, jobs_find(&engine->jobs, r->id));
     record_destroy(r);
     return code;
 }
@@ -206,26 +202,26 @@ static int restore(struct daemon *daemon, struct record *r, struct err *err)
 /* One that is not in the configuration keeps its row: a drained one is drained when it comes back. */
 static void restore_host(const struct host_row *host, void *data)
 {
-    struct daemon *daemon = data;
-    int index = core_host_by_name(daemon->core, host->name);
-    if (index >= 0 && core_restore_host(daemon->core, index, &host->row, daemon_now_ms()))
+    struct engine *engine = data;
+    int index = core_host_by_name(engine->core, host->name);
+    if (index >= 0 && core_restore_host(engine->core, index, &host->row, engine_now_ms()))
         log_error("host=%s what the store says of it cannot be used: a bug", host->name);
 }
 
-int recover(struct daemon *daemon, struct err *err)
+int recover(struct engine *engine, struct err *err)
 {
     struct found found = {0};
     uint64_t next_job = 1, next_allocation = 1;
-    int code = store_load_hosts(daemon->store, restore_host, daemon, err);
+    int code = store_load_hosts(engine->store, restore_host, engine, err);
     if (!code)
-        code = store_load(daemon->store, collect, &found, &next_job, &next_allocation, err);
+        code = store_load(engine->store, collect, &found, &next_job, &next_allocation, err);
     if (!code)
-        core_set_next(daemon->core, next_job, next_allocation);
+        core_set_next(engine->core, next_job, next_allocation);
     if (found.count)
         qsort(found.records, found.count, sizeof(*found.records), by_allocation);
     size_t done = 0;
     for (; done < found.count && !code; done++)
-        code = restore(daemon, found.records[done], err);
+        code = restore(engine, found.records[done], err);
     for (; done < found.count; done++)
         record_destroy(found.records[done]);
     free(found.records);

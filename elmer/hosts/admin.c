@@ -6,8 +6,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "elmer/membership/certificates.h"
-
 /* ---- peers ---- */
 
 const char *hosts_peer_address(const struct peer *peer)
@@ -52,10 +50,10 @@ const char *hosts_serial(const struct hosts *hosts, int index, int64_t *linked_m
 /* A host that obeys ends them before it notices that it is cut off. */
 static void end_jobs(struct host *host)
 {
-    struct daemon *daemon = host->hosts->daemon;
+    struct hosts *hosts = host->hosts;
     const struct core_job *job;
     uint64_t cursor = 0;
-    while ((job = core_next_job(daemon->core, &cursor))) {
+    while ((job = core_next_job(engine_core(hosts->room.engine), &cursor))) {
         bool here = false;
         for (uint32_t i = 0; job->processors && i < job->nprocs && !here; i++)
             here = job->processors[i].host == host->index;
@@ -63,8 +61,8 @@ static void end_jobs(struct host *host)
             continue;
         struct wire_message message = {
             .type = WIRE_end,
-            .u.end = {.job = job->id, .attempt = job->attempt, .grace_ms = (uint64_t)daemon->settings->kill_grace_ms}};
-        hosts_send(host->hosts, host->index, &message);
+            .u.end = {.job = job->id, .attempt = job->attempt, .grace_ms = (uint64_t)hosts->settings->kill_grace_ms}};
+        hosts_send(hosts, host->index, &message);
     }
 }
 
@@ -97,7 +95,7 @@ void hosts_cut_off(struct hosts *hosts, int index, bool give_up, const char *tex
         host_cut(host);
     if (give_up && (host->state == HOST_CUT || host->state == HOST_AWAITED)) {
         log_warning("host=%s is given up: %s", host->settings->name, text);
-        deadline_clear(&hosts->daemon->deadlines, &host->deadline);
+        deadline_clear(hosts->room.deadlines, &host->deadline);
         host_move(host, HOST_DOWN);
         host_tell_down(host);
     }
@@ -123,15 +121,13 @@ static const char *state_name(const struct host *host, const struct core_host *c
 void hosts_view(const struct hosts *hosts, int index, struct wire_host_view *view)
 {
     struct host *host = &hosts->hosts[index];
-    const struct core_host *core = core_host(hosts->daemon->core, index);
-    const struct certificate *certificate = certificates_newest(hosts->daemon->certificates, index);
+    const struct core_host *core = core_host(engine_core(hosts->room.engine), index);
     *view = (struct wire_host_view){.host = host->settings->name,
                                     .state = state_name(host, core),
                                     .processors = (uint64_t)host->ncpus,
                                     .mode = host->mode,
                                     .address = host->address,
-                                    .certificate = certificate != NULL,
-                                    .valid_until_ms = certificate ? certificate->end_ms : -1,
+                                    .valid_until_ms = -1,
                                     .reason = host->state == HOST_AWAITED    ? "not heard of since elmer was started"
                                               : host->state == HOST_CUT      ? "its link is cut"
                                               : host->suspect                ? "nothing is heard over its link"

@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "elmer/membership/certificates.h"
 #include "lib/base/clock.h"
 #include "lib/base/str.h"
 
@@ -24,7 +23,7 @@ static void use_cpu(struct host *host, const struct wire_uints *cpus, size_t pla
  * that jobs which run there go on if their CPUs are still there. */
 static char *choose_cpus(struct host *host, const struct wire_uints *cpus)
 {
-    const struct settings_host *settings = host->settings;
+    const struct host_settings *settings = host->settings;
     char *unusable = NULL;
     free(host->cpus);
     free(host->places);
@@ -79,7 +78,7 @@ static int tell_up(struct host *host, const struct wire_host_hello *hello, bool 
     event.u.up.rebooted = rebooted;
     event.u.up.closed = host->unusable != NULL;
     event.u.up.no_lease = link_minor(host->peer->link) < WIRE_LEASE_MINOR;
-    int code = daemon_event(host->hosts->daemon, &event);
+    int code = engine_event(host->hosts->room.engine, &event);
     free(holdings);
     return code;
 }
@@ -109,7 +108,7 @@ static void log_up(struct host *host, const struct wire_host_hello *hello)
 
 static void welcome(struct peer *peer, uint64_t id)
 {
-    const struct settings *settings = peer->hosts->daemon->settings;
+    const struct hosts_settings *settings = peer->hosts->settings;
     struct wire_message message = {.type = WIRE_host_welcome, .id = id};
     message.u.host_welcome.report_ms = (uint64_t)settings->report_ms;
     message.u.host_welcome.heartbeat_ms = (uint64_t)settings->heartbeat_ms;
@@ -123,10 +122,10 @@ static void take_place(struct host *host, struct peer *peer, const struct wire_m
     const struct wire_host_hello *hello = &message->u.host_hello;
     const char *serial = hosts_peer_serial(peer);
     bool rebooted = *host->boot && strcmp(host->boot, hello->boot);
-    deadline_clear(&host->hosts->daemon->deadlines, &peer->deadline);
+    deadline_clear(host->hosts->room.deadlines, &peer->deadline);
     peer->host = host;
     host->peer = peer;
-    host->heard_ms = host->silent_since_ms = daemon_now_ms();
+    host->heard_ms = host->silent_since_ms = engine_now_ms();
     host->suspect = false;
     host->known = true;
     host->pvm = hello->pvm;
@@ -138,18 +137,18 @@ static void take_place(struct host *host, struct peer *peer, const struct wire_m
     snprintf(host->boot, sizeof(host->boot), "%s", hello->boot);
     note_address(host, peer, hello);
     if (serial)
-        certificates_shown(host->hosts->daemon->certificates, serial);
+        host->hosts->callbacks.on_shown(serial, host->hosts->data);
     note_lacks(host, &hello->lacks);
     free(host->unusable);
     host->unusable = choose_cpus(host, &hello->cpus);
     log_up(host, hello);
     welcome(peer, message->id);
     host_move(host, HOST_UP);
-    host_arm(host, host->heard_ms + host->hosts->daemon->settings->heartbeat_ms);
+    host_arm(host, host->heard_ms + host->hosts->settings->heartbeat_ms);
     if (tell_up(host, hello, rebooted)) {
         peer_drop(peer, "elmer could not take the host in; try again");
     } else {
-        host->hosts->callbacks.on_up(host->hosts->daemon, host->index);
+        host->hosts->callbacks.on_up(host->index, host->hosts->data);
     }
 }
 
@@ -172,7 +171,7 @@ void hello_replace(struct host *host)
     peer_drop(old, "the host has linked again");
     host->peer = NULL;
     hosts_pace_drop(host);
-    host->hosts->callbacks.on_cut(host->hosts->daemon, host->index);
+    host->hosts->callbacks.on_cut(host->index, host->hosts->data);
 }
 
 static void challenge(struct host *host, struct peer *peer, struct wire_message *message)
@@ -182,7 +181,7 @@ static void challenge(struct host *host, struct peer *peer, struct wire_message 
     peer->hello = *message;
     message->memory = NULL;
     peer_ping(host->peer);
-    deadline_set(&host->hosts->daemon->deadlines, &peer->deadline, daemon_now_ms() + CHALLENGE_MS);
+    deadline_set(host->hosts->room.deadlines, &peer->deadline, engine_now_ms() + CHALLENGE_MS);
 }
 
 /* The old link lives: there are two machines of this name. */
@@ -202,10 +201,10 @@ void hello_fend_off(struct host *host)
 static const char *check_identity(struct peer *peer, const struct wire_host_hello *hello, struct host **found)
 {
     struct hosts *hosts = peer->hosts;
-    int index = core_host_by_name(hosts->daemon->core, hello->host);
+    int index = core_host_by_name(engine_core(hosts->room.engine), hello->host);
     if (index < 0)
         return "this host is not in the configuration: add its name to \"hosts = ...\" in elmer.conf";
-    if (peer->local && strcmp(hello->host, hosts->daemon->settings->name))
+    if (peer->local && strcmp(hello->host, hosts->settings->queue_host))
         return "the unix socket is for the host that elmer runs on, and that has another name (name = ... in "
                "elmer.conf and rsd.conf)";
     if (hello->generation > GENERATION_MAX)

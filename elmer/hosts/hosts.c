@@ -45,7 +45,7 @@ void host_move(struct host *host, enum host_state state)
 
 void host_arm(struct host *host, int64_t at_ms)
 {
-    deadline_set(&host->hosts->daemon->deadlines, &host->deadline, at_ms);
+    deadline_set(host->hosts->room.deadlines, &host->deadline, at_ms);
 }
 
 bool hosts_may_log(struct hosts *hosts)
@@ -66,7 +66,7 @@ void peer_drop(struct peer *peer, const char *text)
     if (peer->closing)
         return;
     peer->closing = true;
-    deadline_clear(&peer->hosts->daemon->deadlines, &peer->deadline);
+    deadline_clear(peer->hosts->room.deadlines, &peer->deadline);
     link_close(peer->link, text);
 }
 
@@ -110,21 +110,21 @@ unsigned hosts_minor(const struct hosts *hosts, int index)
 static void tell(struct host *host, enum event_type type)
 {
     struct event event = {.type = type, .host = host->index};
-    daemon_event(host->hosts->daemon, &event);
+    engine_event(host->hosts->room.engine, &event);
 }
 
 void host_tell_down(struct host *host)
 {
     struct event event = {
-        .type = EVENT_HOST_DOWN, .host = host->index, .u.down.silence_ms = daemon_now_ms() - host->heard_ms};
-    daemon_event(host->hosts->daemon, &event);
+        .type = EVENT_HOST_DOWN, .host = host->index, .u.down.silence_ms = engine_now_ms() - host->heard_ms};
+    engine_event(host->hosts->room.engine, &event);
 }
 
 static void give_up(struct host *host)
 {
     log_warning("host=%s is down: nothing heard for %" PRId64 " s; its jobs end", host->settings->name,
-                (daemon_now_ms() - host->heard_ms) / 1000);
-    deadline_clear(&host->hosts->daemon->deadlines, &host->deadline);
+                (engine_now_ms() - host->heard_ms) / 1000);
+    deadline_clear(host->hosts->room.deadlines, &host->deadline);
     host_move(host, HOST_DOWN);
     host_tell_down(host);
 }
@@ -134,10 +134,10 @@ void host_cut(struct host *host)
     host->peer = NULL;
     host->suspect = false;
     hosts_pace_drop(host);
-    host->hosts->callbacks.on_cut(host->hosts->daemon, host->index);
+    host->hosts->callbacks.on_cut(host->index, host->hosts->data);
     if (host->state == HOST_UP) {
         host_move(host, HOST_CUT);
-        host_arm(host, host->silent_since_ms + host->hosts->daemon->settings->host_timeout_ms);
+        host_arm(host, host->silent_since_ms + host->hosts->settings->host_timeout_ms);
         tell(host, EVENT_HOST_SILENT);
     }
     if (host->challenger)
@@ -146,8 +146,8 @@ void host_cut(struct host *host)
 
 static void on_heartbeat(struct host *host)
 {
-    const struct settings *settings = host->hosts->daemon->settings;
-    int64_t now = daemon_now_ms();
+    const struct hosts_settings *settings = host->hosts->settings;
+    int64_t now = engine_now_ms();
     if (now - host->silent_since_ms >= settings->host_timeout_ms) {
         struct peer *peer = host->peer;
         peer->host = NULL;
@@ -170,7 +170,7 @@ static void on_heartbeat(struct host *host)
 /* The deadlines of hosts that are up are heartbeats, which ask and then judge by what is set here. */
 void hosts_stalled(struct hosts *hosts, int64_t ms)
 {
-    int64_t now = daemon_now_ms();
+    int64_t now = engine_now_ms();
     for (int i = 0; i < hosts->nhosts; i++) {
         struct host *host = &hosts->hosts[i];
         host->silent_since_ms = now - host->silent_since_ms > ms ? host->silent_since_ms + ms : now;
@@ -179,12 +179,12 @@ void hosts_stalled(struct hosts *hosts, int64_t ms)
     }
     for (struct peer *peer = hosts->peers; peer; peer = peer->next)
         if (peer->deadline.slot)
-            deadline_set(&hosts->daemon->deadlines, &peer->deadline, peer->deadline.at_ms + ms);
+            deadline_set(hosts->room.deadlines, &peer->deadline, peer->deadline.at_ms + ms);
 }
 
 static void heard(struct host *host)
 {
-    host->heard_ms = host->silent_since_ms = daemon_now_ms();
+    host->heard_ms = host->silent_since_ms = engine_now_ms();
     if (host->challenger)
         hello_fend_off(host);
     if (!host->suspect)
@@ -196,7 +196,7 @@ static void heard(struct host *host)
 
 static void on_host_deadline(struct deadline *deadline)
 {
-    struct host *host = (struct host *)((char *)deadline - offsetof(struct host, deadline));
+    struct host *host = CONTAINER_OF(deadline, struct host, deadline);
     if (host->state == HOST_UP)
         on_heartbeat(host);
     else
@@ -234,14 +234,14 @@ static void on_report(struct host *host, const struct wire_report *report)
         busy[i] = all >= 0 ? all <= 1 ? all : 1 : 0;
         jobs[i] = ours >= 0 ? ours <= busy[i] ? ours : busy[i] : 0;
     }
-    int64_t end_ms = daemon_now_ms() - age_ms;
+    int64_t end_ms = engine_now_ms() - age_ms;
     struct event event = {.type = EVENT_REPORT, .host = host->index};
     event.u.report = (struct core_report){.begin_ms = end_ms - (int64_t)report->interval_ms,
                                           .end_ms = end_ms,
                                           .busy = busy,
                                           .jobs = jobs,
                                           .ncpus = host->ncpus};
-    daemon_event(hosts->daemon, &event);
+    engine_event(hosts->room.engine, &event);
     free(busy);
     free(jobs);
 }
@@ -250,10 +250,10 @@ static void on_host_message(struct host *host, struct wire_message *message)
 {
     struct hosts *hosts = host->hosts;
     if (message->type == WIRE_relay || message->type == WIRE_relay_closed) {
-        bool here = !strcmp(host->settings->name, hosts->daemon->settings->name);
-        hosts->callbacks.on_relay(hosts->daemon, host->index, here, message);
+        bool here = !strcmp(host->settings->name, hosts->settings->queue_host);
+        hosts->callbacks.on_relay(host->index, here, message, hosts->data);
     } else if (message->type == WIRE_renew) {
-        hosts->callbacks.on_certificate(hosts->daemon, host->peer, host->index, message);
+        hosts->callbacks.on_certificate(host->peer, host->index, message, hosts->data);
     } else if (host->state != HOST_UP) {
         return;
     } else if (message->type == WIRE_report) {
@@ -261,9 +261,9 @@ static void on_host_message(struct host *host, struct wire_message *message)
     } else if (message->type == WIRE_ordered) {
         struct event event = {
             .type = EVENT_ORDERED, .host = host->index, .u.generation = message->u.ordered.generation};
-        daemon_event(hosts->daemon, &event);
+        engine_event(hosts->room.engine, &event);
     } else {
-        hosts->callbacks.on_job(hosts->daemon, host->index, message);
+        hosts_on_job(host, message);
     }
 }
 
@@ -283,7 +283,7 @@ static void on_message(struct link *link, struct wire_message *message, void *da
     } else if (message->type == WIRE_pong || message->type == WIRE_error || message->type == WIRE_done) {
         return;
     } else if (message->type == WIRE_join && !peer->host && !hosts_peer_serial(peer)) {
-        peer->hosts->callbacks.on_certificate(peer->hosts->daemon, peer, -1, message);
+        peer->hosts->callbacks.on_certificate(peer, -1, message, peer->hosts->data);
     } else if (message->type == WIRE_host_hello && !peer->host && !peer->challenged) {
         hello_received(peer, message);
     } else if (!peer->host || message->type == WIRE_host_hello) {
@@ -298,7 +298,7 @@ static void on_message(struct link *link, struct wire_message *message, void *da
 
 static void on_peer_deadline(struct deadline *deadline)
 {
-    struct peer *peer = (struct peer *)((char *)deadline - offsetof(struct peer, deadline));
+    struct peer *peer = CONTAINER_OF(deadline, struct peer, deadline);
     if (!peer->challenged) {
         peer_refuse(peer, 0, WIRE_CODE_BAD_MESSAGE, "no host_hello in time");
         return;
@@ -315,14 +315,14 @@ static void on_close(struct link *link, const char *text, void *data)
     struct host *host = peer->host;
     const char *from = host ? "" : link_peer_address(link);
     char printable[300];
-    deadline_clear(&hosts->daemon->deadlines, &peer->deadline);
+    deadline_clear(hosts->room.deadlines, &peer->deadline);
     *peer->link_of_list = peer->next;
     if (peer->next)
         peer->next->link_of_list = peer->link_of_list;
     if (peer->challenged)
         peer->challenged->challenger = NULL;
     wire_message_fini(&peer->hello);
-    hosts->callbacks.on_peer_gone(hosts->daemon, peer);
+    hosts->callbacks.on_peer_gone(peer, hosts->data);
     bool log = !hosts->closing && !peer->closing && hosts_may_log(hosts);
     free(peer);
     str_printable(printable, sizeof(printable), text, strlen(text));
@@ -335,7 +335,7 @@ static void on_close(struct link *link, const char *text, void *data)
 
 static bool local_peer_allowed(struct hosts *hosts, struct link *link)
 {
-    const struct settings *settings = hosts->daemon->settings;
+    const struct hosts_settings *settings = hosts->settings;
     uid_t uid = (uid_t)-1;
     gid_t gid;
     pid_t pid;
@@ -358,7 +358,7 @@ static struct peer *accept_peer(struct link *link, struct hosts *hosts, bool loc
     if (hosts->peers)
         hosts->peers->link_of_list = &peer->next;
     hosts->peers = peer;
-    deadline_set(&hosts->daemon->deadlines, &peer->deadline, daemon_now_ms() + HELLO_MS);
+    deadline_set(hosts->room.deadlines, &peer->deadline, engine_now_ms() + HELLO_MS);
     return peer;
 }
 
@@ -379,50 +379,56 @@ static void *on_accept_tcp(struct link *link, void *data)
     return NULL;
 }
 
-int hosts_create(struct daemon *daemon, const struct hosts_callbacks *callbacks, struct hosts **out, struct err *err)
+/* Those that were up before a restart, or have jobs of before. */
+static void await(struct hosts *hosts)
+{
+    for (int i = 0; i < hosts->nhosts; i++) {
+        const struct core_host *host = core_host(engine_core(hosts->room.engine), i);
+        hosts->hosts[i].state = host->awaited ? HOST_AWAITED : HOST_DOWN;
+        if (host->awaited)
+            host_arm(&hosts->hosts[i], engine_now_ms() + hosts->settings->host_timeout_ms);
+    }
+}
+
+int hosts_create(const struct room *room, const struct hosts_settings *settings,
+                 const struct hosts_callbacks *callbacks, void *data, struct hosts **out, struct err *err)
 {
     struct link_options options = {
         .program = "elmer", .peer = WIRE_FROM_HOST, .out_max = OUT_MAX, .hello_timeout_ms = HELLO_MS};
     static const struct link_callbacks links = {.on_message = on_message, .on_close = on_close};
-    const struct settings *settings = daemon->settings;
     struct hosts *hosts = mem_zalloc(sizeof(*hosts));
-    hosts->daemon = daemon;
+    hosts->room = *room;
+    hosts->settings = settings;
+    hosts->data = data;
     hosts->callbacks = *callbacks;
     hosts->nhosts = (int)settings->nhosts;
     hosts->last_paced = &hosts->paced;
     hosts->pace.fire = hosts_pace_go_on;
+    hosts_take_orders(hosts);
     hosts->hosts = mem_array(settings->nhosts, sizeof(*hosts->hosts));
     for (int i = 0; i < hosts->nhosts; i++) {
         hosts->hosts[i] =
-            (struct host){.hosts = hosts, .settings = &settings->hosts[i], .index = i, .heard_ms = daemon_now_ms()};
+            (struct host){.hosts = hosts, .settings = &settings->hosts[i], .index = i, .heard_ms = engine_now_ms()};
         hosts->hosts[i].silent_since_ms = hosts->hosts[i].heard_ms;
         hosts->hosts[i].deadline.fire = on_host_deadline;
     }
     const struct passwd *passwd = getpwnam(settings->host_user); /* at start, once */
     hosts->host_uid = passwd ? passwd->pw_uid : 0;
     *out = hosts;
-    unsigned room = (unsigned)settings->nhosts * 2 + 16;
-    int code = listener_create(daemon->loop, settings->host_socket, 0666, room, &options, &links, on_accept_unix, hosts,
-                               &hosts->unix_listener, err);
+    unsigned links_max = (unsigned)settings->nhosts * 2 + 16;
+    int code = listener_create(room->loop, settings->host_socket, 0666, links_max, &options, &links, on_accept_unix,
+                               hosts, &hosts->unix_listener, err);
     if (!code)
         code = hosts_make_tls(hosts, err);
     options.tls = hosts->tls;
     if (!code && settings->listen)
-        code = listener_create(daemon->loop, settings->listen, 0, room, &options, &links, on_accept_tcp, hosts,
+        code = listener_create(room->loop, settings->listen, 0, links_max, &options, &links, on_accept_tcp, hosts,
                                &hosts->tcp_listener, err);
     if (code == -EPERM) /* plain TCP on another address than the loopback: starting again would not help */
         code = -EUCLEAN;
+    if (!code)
+        await(hosts);
     return code;
-}
-
-void hosts_await(struct hosts *hosts)
-{
-    for (int i = 0; i < hosts->nhosts; i++) {
-        const struct core_host *host = core_host(hosts->daemon->core, i);
-        hosts->hosts[i].state = host->awaited ? HOST_AWAITED : HOST_DOWN;
-        if (host->awaited)
-            host_arm(&hosts->hosts[i], daemon_now_ms() + hosts->daemon->settings->host_timeout_ms);
-    }
 }
 
 void hosts_close(struct hosts *hosts)
@@ -437,8 +443,8 @@ void hosts_close(struct hosts *hosts)
     for (struct peer *peer = hosts->peers; peer; peer = peer->next)
         peer_drop(peer, "elmer stops");
     for (int i = 0; i < hosts->nhosts; i++)
-        deadline_clear(&hosts->daemon->deadlines, &hosts->hosts[i].deadline);
-    deadline_clear(&hosts->daemon->deadlines, &hosts->pace);
+        deadline_clear(hosts->room.deadlines, &hosts->hosts[i].deadline);
+    deadline_clear(hosts->room.deadlines, &hosts->pace);
 }
 
 void hosts_destroy(struct hosts *hosts)
@@ -469,7 +475,8 @@ struct host_facts hosts_facts(const struct hosts *hosts, int index)
                                .known = host->known,
                                .pvm = host->pvm,
                                .name_loopback = host->name_loopback,
-                               .unusable = host->unusable};
+                               .unusable = host->unusable,
+                               .configured_cpus = host->settings->cpus ? host->settings->ncpus : 0};
 }
 
 const char *hosts_local_address(const struct hosts *hosts, int index)

@@ -1,33 +1,62 @@
-/* hosts.h - the links of the workstations' rsds. */
+/* hosts.h - the links of the workstations' rsds: who is up, what goes to them, what they say. The contract of this
+ * room: hosts are known by their index in the core; texts that are handed out live until something happens to the host;
+ * a peer lives until on_peer_gone(). What they say of jobs becomes events here, what they say of processes and for
+ * users is handed on. */
 #ifndef ELMER_HOSTS_HOSTS_H
 #define ELMER_HOSTS_HOSTS_H
 
-#include "elmer/daemon.h"
+#include "elmer/engine/engine.h"
 #include "lib/base/err.h"
+#include "lib/wire/wire.h"
 
 struct hosts;
 struct tls_peer;
 struct peer; /* a link, of a host or of one that wants to be one */
 
-struct hosts_callbacks {
-    /* The host is up (again): the core has been told. */
-    void (*on_up)(struct daemon *daemon, int host);
-    /* Its link is gone; the clients that it relayed are, too. */
-    void (*on_cut)(struct daemon *daemon, int host);
-    /* started start_failed line exited lost opened open_failed empty pvm_* of a host that is up. */
-    void (*on_job)(struct daemon *daemon, int host, struct wire_message *message);
-    /* relay or relay_closed; on_queue_host: the host is the one that elmer runs on. Of any known host. */
-    void (*on_relay)(struct daemon *daemon, int host, bool on_queue_host, struct wire_message *message);
-    /* A certificate of our CA, for a configured host, valid now: 0, or negative with the sentence that its host gets
-     * (it was revoked). May be NULL. */
-    int (*judge)(struct daemon *daemon, const struct tls_peer *peer, struct err *err);
-    /* The message join of a peer without certificate (host -1), or renew of a host; move it away to keep it. */
-    void (*on_certificate)(struct daemon *daemon, struct peer *peer, int host, struct wire_message *message);
-    void (*on_peer_gone)(struct daemon *daemon, struct peer *peer);
+/* What the configuration says of a host. */
+struct host_settings {
+    char *name;
+    char *address; /* of the host as its peers see it; NULL: as its rsd says */
+    int *cpus;     /* [ncpus] increasing: those that Elmer may use; NULL: all that its rsd has */
+    int ncpus;
 };
 
-/* Open the sockets. The hosts are those of the core, in the order of the settings. */
-int hosts_create(struct daemon *daemon, const struct hosts_callbacks *callbacks, struct hosts **hosts, struct err *err);
+/* It must outlive the room. */
+struct hosts_settings {
+    const struct host_settings *hosts; /* [nhosts], in the order of the core's */
+    size_t nhosts;
+    const char *queue_host;  /* the name of the host that elmer runs on */
+    const char *listen;      /* HOST:PORT for the rsds of other hosts; NULL: none */
+    const char *transport;   /* NULL: TLS; "plain": without, on loopback addresses only */
+    const char *pki;         /* directory of ca.crt, host.crt, host.key */
+    const char *host_socket; /* of the local rsd */
+    const char *host_user;   /* who beside root may be the local rsd */
+    int64_t report_ms, heartbeat_ms, host_timeout_ms, kill_grace_ms;
+};
+
+struct hosts_callbacks {
+    /* The host is up (again): the core has been told. */
+    void (*on_up)(int host, void *data);
+    /* Its link is gone; the clients that it relayed are, too. */
+    void (*on_cut)(int host, void *data);
+    /* started start_failed line exited empty pvm_* of a host that is up. */
+    void (*on_process)(int host, struct wire_message *message, void *data);
+    /* relay or relay_closed; on_queue_host: the host is the one that elmer runs on. Of any known host. */
+    void (*on_relay)(int host, bool on_queue_host, struct wire_message *message, void *data);
+    /* A certificate of our CA, for a configured host, valid now: 0, or negative with the sentence that its host gets
+     * (it was revoked). May be NULL. */
+    int (*judge)(const struct tls_peer *peer, struct err *err, void *data);
+    /* The host has linked with the certificate of this serial. */
+    void (*on_shown)(const char *serial, void *data);
+    /* The message join of a peer without certificate (host -1), or renew of a host; move it away to keep it. */
+    void (*on_certificate)(struct peer *peer, int host, struct wire_message *message, void *data);
+    void (*on_peer_gone)(struct peer *peer, void *data);
+};
+
+/* Open the sockets, and take the engine's orders. The hosts that the core awaits are given up if they do not come
+ * within host_timeout. hosts_destroy() is right after a failure, too. */
+int hosts_create(const struct room *room, const struct hosts_settings *settings,
+                 const struct hosts_callbacks *callbacks, void *data, struct hosts **hosts, struct err *err);
 void hosts_close(struct hosts *hosts);   /* closes sockets and links; callbacks end */
 void hosts_destroy(struct hosts *hosts); /* after the loop has ended */
 /* Where there is much to say to many, in a later turn; what is said to one host stays in order. False when there is no
@@ -41,8 +70,6 @@ unsigned hosts_minor(const struct hosts *hosts, int host);
 int hosts_reload_tls(struct hosts *hosts, struct err *err);
 /* elmer did not run for so long: nobody's silence is counted for that time. */
 void hosts_stalled(struct hosts *hosts, int64_t ms);
-/* A host that was up, or has restored jobs, and does not come within host_timeout is given up. */
-void hosts_await(struct hosts *hosts);
 
 struct host_facts {
     const char *name;
@@ -52,11 +79,12 @@ struct host_facts {
     bool pvm;
     bool name_loopback;   /* it resolves its own name to a loopback address */
     const char *unusable; /* why it gets no new jobs though it is linked; NULL */
+    int configured_cpus;  /* that the configuration gives it; 0: all that it has */
 };
 struct host_facts hosts_facts(const struct hosts *hosts, int host);
 /* The address of the queue host as that host sees it, "": not known. */
 const char *hosts_local_address(const struct hosts *hosts, int host);
-/* For `eadmin hosts`; the texts live until something happens. */
+/* For `eadmin hosts`, without what is known of its certificate. */
 void hosts_view(const struct hosts *hosts, int host, struct wire_host_view *view);
 /* The serial of the certificate of its link, and since when there is that link (wall clock); NULL: none. */
 const char *hosts_serial(const struct hosts *hosts, int host, int64_t *linked_ms);

@@ -1,8 +1,9 @@
-/* internal.h - what hosts.c and hello.c share. */
+/* internal.h - what the files of this room share. */
 #ifndef ELMER_HOSTS_INTERNAL_H
 #define ELMER_HOSTS_INTERNAL_H
 
 #include "elmer/hosts/hosts.h"
+#include "lib/base/container.h"
 #include "lib/base/log.h"
 #include "lib/net/link.h"
 
@@ -41,7 +42,7 @@ struct peer {
 
 struct host {
     struct hosts *hosts;
-    const struct settings_host *settings;
+    const struct host_settings *settings;
     int index;
     enum host_state state;
     struct peer *peer, *challenger;
@@ -65,8 +66,10 @@ struct host {
 };
 
 struct hosts {
-    struct daemon *daemon;
+    struct room room;
+    const struct hosts_settings *settings;
     struct hosts_callbacks callbacks;
+    void *data; /* of the callbacks */
     struct listener *unix_listener, *tcp_listener;
     struct tls_context *tls; /* NULL: TCP is plain, or not served */
     struct host *hosts;
@@ -103,6 +106,10 @@ void hello_replace(struct host *host);
 /* pace.c: what waits goes out, as much of it as a turn may; it is dropped with the host's link. */
 void hosts_pace_go_on(struct deadline *deadline);
 void hosts_pace_drop(struct host *host);
+
+/* orders.c: the engine's orders are taken here. jobs.c: what a host that is up says of its jobs. */
+void hosts_take_orders(struct hosts *hosts);
+void hosts_on_job(struct host *host, struct wire_message *message);
 
 /* tls.c: read the certificates if TCP is served with TLS; this name has enough links without host_hello; why a
  * peer may not be the host (malloc'd, the rest of a sentence), NULL: it may. */

@@ -26,7 +26,7 @@ static bool is_linked(const struct host *host)
 /* The time of the loop tells one turn from another, well enough. While anybody waits, all do. */
 static bool may_send(struct hosts *hosts)
 {
-    uint64_t turn = uv_now(hosts->daemon->loop);
+    uint64_t turn = uv_now(hosts->room.loop);
     if (turn != hosts->turn) {
         hosts->turn = turn;
         hosts->sent = 0;
@@ -37,7 +37,7 @@ static bool may_send(struct hosts *hosts)
 static void go_on_soon(struct hosts *hosts)
 {
     if (!hosts->pace.slot && !hosts->closing)
-        deadline_set(&hosts->daemon->deadlines, &hosts->pace, daemon_now_ms());
+        deadline_set(hosts->room.deadlines, &hosts->pace, engine_now_ms());
 }
 
 static bool put(struct host *host, const struct wire_message *message)
@@ -92,7 +92,7 @@ static void send_waiting(struct host *host)
 
 void hosts_pace_go_on(struct deadline *deadline)
 {
-    struct hosts *hosts = (struct hosts *)((char *)deadline - offsetof(struct hosts, pace));
+    struct hosts *hosts = CONTAINER_OF(deadline, struct hosts, pace);
     struct host *host;
     for (int i = 0; i < TURN_SENDS && (host = hosts->paced); i++) {
         hosts->paced = host->next_paced;

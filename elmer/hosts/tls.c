@@ -16,17 +16,17 @@ enum { UNNAMED_MAX = 8 };
 static int judge(const struct tls_peer *peer, void *data, struct err *err)
 {
     struct hosts *hosts = data;
-    if (core_host_by_name(hosts->daemon->core, peer->name) < 0)
+    if (core_host_by_name(engine_core(hosts->room.engine), peer->name) < 0)
         return err_set(err, -EPERM,
                        "the certificate is that of %s, which is not in the configuration: add the name to \"hosts = "
                        "...\" in elmer.conf",
                        peer->name);
-    return hosts->callbacks.judge ? hosts->callbacks.judge(hosts->daemon, peer, err) : 0;
+    return hosts->callbacks.judge ? hosts->callbacks.judge(peer, err, hosts->data) : 0;
 }
 
 int hosts_make_tls(struct hosts *hosts, struct err *err)
 {
-    const struct settings *settings = hosts->daemon->settings;
+    const struct hosts_settings *settings = hosts->settings;
     struct err why = ERR_INIT;
     if (!settings->listen || settings->transport)
         return 0;

@@ -3,6 +3,7 @@
 #define ELMER_LAUNCH_INTERNAL_H
 
 #include "elmer/launch/launch.h"
+#include "lib/memory/map.h"
 
 enum launch_state {
     LAUNCH_MASTER,
@@ -22,8 +23,17 @@ struct slave {
     char *command;
 };
 
+struct launches {
+    struct room room;
+    const struct launch_settings *settings;
+    struct hosts *hosts;
+    struct map by_job;
+    struct launch *dead; /* to be freed in a later turn of the loop */
+    struct deadline sweep;
+};
+
 struct launch {
-    struct daemon *daemon;
+    struct launches *launches;
     struct job *job;
     uint32_t attempt;
     enum launch_state state;

@@ -29,8 +29,8 @@
 #include <string.h>
 
 #include "elmer/launch/environment.h"
-#include "elmer/hosts/hosts.h"
 #include "elmer/launch/paths.h"
+#include "lib/base/container.h"
 #include "lib/base/log.h"
 #include "lib/base/str.h"
 
@@ -67,7 +67,7 @@ int launch_place(const struct launch *l, int host)
 
 const char *launch_host(const struct launch *l, int place)
 {
-    return core_host(l->daemon->core, l->hosts[place])->name;
+    return engine_host_name(l->launches->room.engine, l->hosts[place]);
 }
 
 /* Only the host where a process is may speak about it. */
@@ -96,7 +96,7 @@ void launch_fail(struct launch *l, enum event_type type, enum reason reason, con
     log_notice("job=%" PRIu64 " cannot go on: %s", l->job->id, text);
     if (l->state != LAUNCH_OVER)
         launch_move(l, LAUNCH_OVER);
-    daemon_event(l->daemon, &event);
+    engine_event(l->launches->room.engine, &event);
 }
 
 /* ---- starting processes ---- */
@@ -138,7 +138,7 @@ void launch_start(struct launch *l, const struct process *p, struct arena *memor
     } else {
         cpus_of(l, p->place, memory, &s->cpus);
     }
-    hosts_send(l->daemon->hosts, l->hosts[p->place], &message); /* no link: again in launch_host_up() */
+    hosts_send(l->launches->hosts, l->hosts[p->place], &message); /* no link: again in launch_host_up() */
 }
 
 bool launch_files(struct launch *l, uint32_t rank, struct arena *memory, const char **output, const char **errors)
@@ -179,7 +179,7 @@ static void launched(struct launch *l)
 {
     struct event event = {.type = EVENT_LAUNCHED, .job = l->job->id, .attempt = l->attempt, .host = -1};
     launch_move(l, LAUNCH_LAUNCHED);
-    daemon_event(l->daemon, &event);
+    engine_event(l->launches->room.engine, &event);
 }
 
 static void command(struct launch *l)
@@ -247,24 +247,24 @@ static void on_line(struct launch *l, const struct wire_line *line)
 
 /* ---- exits ---- */
 
-static void taken(struct daemon *daemon, int host, const struct wire_exited *exited)
+static void taken(struct launches *launches, int host, const struct wire_exited *exited)
 {
     struct wire_message message = {
         .type = WIRE_taken, .u.taken = {.job = exited->job, .attempt = exited->attempt, .process = exited->process}};
-    hosts_send(daemon->hosts, host, &message);
+    hosts_send(launches->hosts, host, &message);
 }
 
 static void finish(struct launch *l)
 {
     struct event event = l->last_exit;
-    deadline_clear(&l->daemon->deadlines, &l->deadline);
+    deadline_clear(l->launches->room.deadlines, &l->deadline);
     launch_move(l, LAUNCH_OVER);
-    daemon_event(l->daemon, &event);
+    engine_event(l->launches->room.engine, &event);
 }
 
 static void on_deadline(struct deadline *deadline)
 {
-    struct launch *l = (struct launch *)((char *)deadline - offsetof(struct launch, deadline));
+    struct launch *l = CONTAINER_OF(deadline, struct launch, deadline);
     if (l->state == LAUNCH_HALTED) {
         launch_fail(l, EVENT_ABORT, REASON_PVM_FAILED, "%s, and without it the job's virtual machine is gone",
                     l->halted);
@@ -280,8 +280,8 @@ static void begin_finish(struct launch *l, const struct event *last)
     struct wire_message message = {.type = WIRE_pvm_finish, .u.pvm_finish = {.job = l->job->id, .attempt = l->attempt}};
     l->last_exit = *last;
     launch_move(l, LAUNCH_FINISHING);
-    deadline_set(&l->daemon->deadlines, &l->deadline, daemon_now_ms() + FINISH_MS);
-    hosts_send(l->daemon->hosts, l->hosts[0], &message);
+    deadline_set(l->launches->room.deadlines, &l->deadline, engine_now_ms() + FINISH_MS);
+    hosts_send(l->launches->hosts, l->hosts[0], &message);
 }
 
 /* A helper and then the command have ended: of a daemon's death, which takes longer to be told than its sockets take to
@@ -290,7 +290,7 @@ static void await_verdict(struct launch *l, const struct event *last)
 {
     l->last_exit = *last;
     launch_move(l, LAUNCH_FINISHING);
-    deadline_set(&l->daemon->deadlines, &l->deadline, daemon_now_ms() + VERDICT_MS);
+    deadline_set(l->launches->room.deadlines, &l->deadline, engine_now_ms() + VERDICT_MS);
 }
 
 static struct event exit_event(int host, const struct wire_exited *exited)
@@ -319,7 +319,7 @@ static void on_rank_exited(struct launch *l, int host, const struct wire_exited 
     else if (last && l->state == LAUNCH_HALTED && !(l->agent_gone && l->master_gone))
         await_verdict(l, &event);
     else
-        daemon_event(l->daemon, &event);
+        engine_event(l->launches->room.engine, &event);
 }
 
 static bool stops(int64_t signal)
@@ -349,12 +349,12 @@ static void on_helper_exited(struct launch *l, int host, const struct wire_exite
         if (l->agent_gone && l->master_gone)
             finish(l);
         else if (agent) /* its output is there; how the master ends says whether the command ended of that */
-            deadline_set(&l->daemon->deadlines, &l->deadline, daemon_now_ms() + VERDICT_MS);
+            deadline_set(l->launches->room.deadlines, &l->deadline, engine_now_ms() + VERDICT_MS);
     } else if (l->state == LAUNCH_LAUNCHED && exited->signal <= 0) {
         snprintf(l->halted, sizeof(l->halted), "%s: %s %s", launch_host(l, place),
                  agent ? "the agent of its virtual machine" : "its PVM daemon", how(exited, text, sizeof(text)));
         launch_move(l, LAUNCH_HALTED);
-        deadline_set(&l->daemon->deadlines, &l->deadline, daemon_now_ms() + HALT_MS);
+        deadline_set(l->launches->room.deadlines, &l->deadline, engine_now_ms() + HALT_MS);
     } else if (l->state != LAUNCH_OVER && (l->state != LAUNCH_HALTED || exited->signal > 0)) {
         launch_fail(l, EVENT_ABORT, REASON_PVM_FAILED, "%s: %s %s, and without it the job's virtual machine is gone%s",
                     launch_host(l, place), agent ? "the agent of its virtual machine" : "its PVM daemon",
@@ -364,13 +364,13 @@ static void on_helper_exited(struct launch *l, int host, const struct wire_exite
 }
 
 /* Of a job that has no launch (any more): only the core can say whether it matters. */
-static void on_exited_without(struct daemon *daemon, int host, const struct wire_exited *exited)
+static void on_exited_without(struct launches *launches, int host, const struct wire_exited *exited)
 {
     struct event event = exit_event(host, exited);
     if (strcmp(exited->role, "command"))
-        taken(daemon, host, exited);
+        taken(launches, host, exited);
     else
-        daemon_event(daemon, &event);
+        engine_event(launches->room.engine, &event);
 }
 
 static void on_exited(struct launch *l, int host, const struct wire_exited *exited)
@@ -379,7 +379,7 @@ static void on_exited(struct launch *l, int host, const struct wire_exited *exit
         on_rank_exited(l, host, exited);
         return;
     }
-    taken(l->daemon, host, exited);
+    taken(l->launches, host, exited);
     on_helper_exited(l, host, exited);
 }
 
@@ -396,10 +396,19 @@ static void on_pvm(struct launch *l, int host, struct wire_message *message)
                     "its virtual machine failed: %s", message->u.pvm_failed.reason);
 }
 
+/* The host has nothing of the attempt any more: an exit that is still kept goes to the core before that does. After a
+ * restart: the END that was sent before the exit was on disk has reached the host. */
+static void on_empty(struct launches *launches, const struct wire_empty *empty)
+{
+    struct launch *l = map_get(&launches->by_job, empty->job);
+    if (l && l->attempt == empty->attempt && l->state == LAUNCH_FINISHING)
+        finish(l);
+}
+
 /* ---- dispatch ---- */
 
 /* Whose message it is; NULL: of no launch that is, or not from where it could come. */
-static struct launch *launch_of(struct daemon *daemon, int host, const struct wire_message *m)
+static struct launch *launch_of(struct launches *launches, int host, const struct wire_message *m)
 {
     uint64_t id = 0, attempt = 0, process = UINT64_MAX;
 #define OF(type)                                                                                                       \
@@ -418,19 +427,22 @@ static struct launch *launch_of(struct daemon *daemon, int host, const struct wi
         OF_PROCESS(start_failed)
         OF_PROCESS(line) OF_PROCESS(exited) OF(pvm_spawn) OF(pvm_ready) OF(pvm_failed) default : break;
     }
-    struct job *job = jobs_find(&daemon->jobs, id);
-    struct launch *l = job ? job->launch : NULL;
+    struct launch *l = map_get(&launches->by_job, id);
     if (!l || l->attempt != attempt)
         return NULL;
     return process == UINT64_MAX || is_at(l, process, host) ? l : NULL;
 }
 
-void launch_message(struct daemon *daemon, int host, struct wire_message *message)
+void launches_message(struct launches *launches, int host, struct wire_message *message)
 {
-    struct launch *l = launch_of(daemon, host, message);
+    struct launch *l = launch_of(launches, host, message);
+    if (message->type == WIRE_empty) {
+        on_empty(launches, &message->u.empty);
+        return;
+    }
     if (!l) {
         if (message->type == WIRE_exited)
-            on_exited_without(daemon, host, &message->u.exited);
+            on_exited_without(launches, host, &message->u.exited);
         return;
     }
     switch ((int)message->type) {
@@ -479,14 +491,17 @@ static void send_again(struct launch *l, int place)
     }
 }
 
-void launch_host_up(struct daemon *daemon, int host)
+void launches_host_up(struct launches *launches, int host)
 {
-    size_t cursor = 0;
-    for (struct job *job; (job = map_next(&daemon->jobs.by_id, &cursor));) {
-        int place = job->launch ? launch_place(job->launch, host) : -1;
-        if (place >= 0)
-            send_again(job->launch, place);
-    }
+    size_t cursor = 0, count = 0;
+    struct launch **there =
+        mem_array(launches->by_job.count, sizeof(struct launch *)); /* sending may end one of them */
+    for (struct launch *l; (l = map_next(&launches->by_job, &cursor));)
+        if (launch_place(l, host) >= 0)
+            there[count++] = l;
+    for (size_t i = 0; i < count; i++)
+        send_again(there[i], launch_place(there[i], host));
+    free(there);
 }
 
 /* ---- begin and end ---- */
@@ -501,7 +516,7 @@ static void copy_cluster(struct launch *l, const struct core_job *state)
     l->hosts = arena_array(&l->memory, l->nprocs, sizeof(*l->hosts));
     for (uint32_t i = 0; i < l->nprocs; i++) {
         int host = l->processors[i].host;
-        l->names[i] = core_host(l->daemon->core, host)->name;
+        l->names[i] = engine_host_name(l->launches->room.engine, host);
         if (!l->nhosts || l->hosts[l->nhosts - 1] != host)
             l->hosts[l->nhosts++] = host;
     }
@@ -510,16 +525,16 @@ static void copy_cluster(struct launch *l, const struct core_job *state)
     l->exited = arena_array(&l->memory, l->ranks, sizeof(bool));
 }
 
-static struct launch *create(struct daemon *daemon, struct job *job, const struct core_job *state,
+static struct launch *create(struct launches *launches, struct job *job, const struct core_job *state,
                              enum launch_state first)
 {
     struct launch *l = mem_zalloc(sizeof(*l));
     *l = (struct launch){
-        .daemon = daemon, .job = job, .attempt = state->attempt, .state = first, .deadline.fire = on_deadline};
+        .launches = launches, .job = job, .attempt = state->attempt, .state = first, .deadline.fire = on_deadline};
     copy_cluster(l, state);
     l->tmpdir =
-        arena_format(&l->memory, "%s/%" PRIu64 ".%" PRIu32, daemon->settings->jobs_dir, job->id, state->attempt);
-    job->launch = l;
+        arena_format(&l->memory, "%s/%" PRIu64 ".%" PRIu32, launches->settings->jobs_dir, job->id, state->attempt);
+    map_put(&launches->by_job, job->id, l);
     return l;
 }
 
@@ -535,16 +550,57 @@ static void note_exited(struct launch *l, const struct core_job *state)
     }
 }
 
-void launch_begin(struct daemon *daemon, struct job *job)
+static void sweep(struct launches *launches)
 {
-    const struct core_job *state = core_job(daemon->core, job->id);
+    for (struct launch *l; (l = launches->dead);) {
+        launches->dead = l->next_dead;
+        arena_fini(&l->memory);
+        free(l);
+    }
+}
+
+static void on_sweep(struct deadline *deadline)
+{
+    sweep(CONTAINER_OF(deadline, struct launches, sweep));
+}
+
+static void end(struct launch *l)
+{
+    struct launches *launches = l->launches;
+    if (l->state == LAUNCH_FINISHING)
+        finish(l); /* the status is worth having, whatever ends the job now */
+    if (l->state != LAUNCH_OVER)
+        launch_move(l, LAUNCH_OVER);
+    deadline_clear(launches->room.deadlines, &l->deadline);
+    map_remove(&launches->by_job, l->job->id);
+    l->next_dead = launches->dead;
+    launches->dead = l;
+    if (!launches->sweep.slot)
+        deadline_set(launches->room.deadlines, &launches->sweep, engine_now_ms());
+}
+
+/* The job is ending or has ended: nothing more is started, nothing waited for. */
+static void on_end(struct job *job, void *data)
+{
+    struct launches *launches = data;
+    struct launch *l = map_get(&launches->by_job, job->id);
+    if (l)
+        end(l);
+}
+
+static void on_begin(struct job *job, void *data)
+{
+    struct launches *launches = data;
+    const struct core_job *state = core_job(engine_core(launches->room.engine), job->id);
+    struct launch *old = map_get(&launches->by_job, job->id);
     if (!state || state->state != JOB_STARTING || !state->processors)
         return;
-    if (job->launch && job->launch->attempt == state->attempt)
+    if (old && old->attempt == state->attempt)
         return;
-    launch_end(daemon, job);
+    if (old)
+        end(old);
     bool pvm = job_submit(job)->pvm;
-    struct launch *l = create(daemon, job, state, pvm ? LAUNCH_MASTER : LAUNCH_COMMAND);
+    struct launch *l = create(launches, job, state, pvm ? LAUNCH_MASTER : LAUNCH_COMMAND);
     note_exited(l, state);
     if (!pvm)
         start_commands(l, -1);
@@ -552,44 +608,39 @@ void launch_begin(struct daemon *daemon, struct job *job)
         pvm_start_master(l);
 }
 
-void launch_restore(struct daemon *daemon, struct job *job)
+/* A job that was running when elmer was restarted. */
+static void restore(struct launches *launches, struct job *job, const struct core_job *state)
 {
-    const struct core_job *state = core_job(daemon->core, job->id);
-    struct launch *l = create(daemon, job, state, LAUNCH_LAUNCHED);
+    struct launch *l = create(launches, job, state, LAUNCH_LAUNCHED);
     note_exited(l, state);
     memset(l->started, true, l->ranks * sizeof(bool));
     l->nstarted = l->ranks;
 }
 
-void launch_end(struct daemon *daemon, struct job *job)
+struct launches *launches_create(const struct room *room, const struct launch_settings *settings, struct hosts *hosts)
 {
-    struct launch *l = job->launch;
-    if (!l)
+    static const struct engine_launch callbacks = {on_begin, on_end};
+    struct launches *launches = mem_zalloc(sizeof(*launches));
+    *launches = (struct launches){.room = *room, .settings = settings, .hosts = hosts, .sweep.fire = on_sweep};
+    engine_connect_launch(room->engine, &callbacks, launches);
+    struct core *core = engine_core(room->engine);
+    const struct core_job *state;
+    for (uint64_t cursor = 0; (state = core_next_job(core, &cursor));)
+        if (state->state == JOB_RUNNING)
+            restore(launches, engine_job(room->engine, state->id), state);
+    return launches;
+}
+
+void launches_destroy(struct launches *launches)
+{
+    if (!launches)
         return;
-    if (l->state == LAUNCH_FINISHING)
-        finish(l); /* the status is worth having, whatever ends the job now */
-    if (l->state != LAUNCH_OVER)
-        launch_move(l, LAUNCH_OVER);
-    deadline_clear(&daemon->deadlines, &l->deadline);
-    job->launch = NULL;
-    l->next_dead = daemon->dead_launches;
-    daemon->dead_launches = l;
-    daemon_tidy_soon(daemon);
-}
-
-void launch_emptied(struct daemon *daemon, uint64_t job, uint64_t attempt)
-{
-    struct job *found = jobs_find(&daemon->jobs, job);
-    struct launch *l = found ? found->launch : NULL;
-    if (l && l->attempt == attempt && l->state == LAUNCH_FINISHING)
-        finish(l); /* after a restart: the END that was sent before the exit was on disk has reached the host */
-}
-
-void launch_sweep(struct daemon *daemon)
-{
-    for (struct launch *l; (l = daemon->dead_launches);) {
-        daemon->dead_launches = l->next_dead;
-        arena_fini(&l->memory);
-        free(l);
+    size_t cursor = 0;
+    for (struct launch *l; (l = map_next(&launches->by_job, &cursor));) {
+        l->next_dead = launches->dead;
+        launches->dead = l;
     }
+    sweep(launches);
+    map_fini(&launches->by_job);
+    free(launches);
 }

@@ -1,25 +1,27 @@
-/* launch.h - starting a job's processes once all its hosts have opened, and what follows from their reports. */
+/* launch.h - starting a job's processes once all its hosts have opened, and what follows from their reports. The
+ * contract of this room: it takes ACTION_LAUNCH from the engine, the messages about processes from the hosts, and gives
+ * the engine events; a launch belongs to one attempt of a job and is nobody else's business. */
 #ifndef ELMER_LAUNCH_LAUNCH_H
 #define ELMER_LAUNCH_LAUNCH_H
 
-#include "elmer/daemon.h"
+#include "elmer/engine/engine.h"
+#include "elmer/hosts/hosts.h"
 
-struct launch;
+struct launches;
 
-/* ACTION_LAUNCH. */
-void launch_begin(struct daemon *daemon, struct job *job);
-/* A job that was running when elmer was restarted. */
-void launch_restore(struct daemon *daemon, struct job *job);
-/* The job is ending or has ended: nothing more is started, nothing waited for. */
-void launch_end(struct daemon *daemon, struct job *job);
-/* started start_failed line exited pvm_* of a host. */
-void launch_message(struct daemon *daemon, int host, struct wire_message *message);
-/* A host has nothing of the attempt any more: an exit that is still kept goes to the core before that does. */
-void launch_emptied(struct daemon *daemon, uint64_t job, uint64_t attempt);
+/* It must outlive the room. */
+struct launch_settings {
+    const char *jobs_dir;   /* where the rsds make the jobs' directories */
+    const char *queue_host; /* the name of the host that elmer runs on */
+};
+
+/* With the jobs that were running before a restart. */
+struct launches *launches_create(const struct room *room, const struct launch_settings *settings, struct hosts *hosts);
+void launches_destroy(struct launches *launches);
+
+/* started start_failed line exited empty pvm_* of a host. */
+void launches_message(struct launches *launches, int host, struct wire_message *message);
 /* The host has linked again: what it has not confirmed is sent again. */
-void launch_host_up(struct daemon *daemon, int host);
-
-/* Free those that were ended; from the loop, not from within another function of these. */
-void launch_sweep(struct daemon *daemon);
+void launches_host_up(struct launches *launches, int host);
 
 #endif

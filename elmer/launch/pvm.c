@@ -5,26 +5,24 @@
 
 #include <string.h>
 
-#include "elmer/hosts/hosts.h"
-
 enum { MAX_SPAWN_WORDS = 64 };
 
 /* The address of a job's host as the others see it; the queue host's own rsd has no TCP link, but the others see elmer
  * there. */
 static const char *address_of(const struct launch *l, int place)
 {
-    struct host_facts facts = hosts_facts(l->daemon->hosts, l->hosts[place]);
+    struct host_facts facts = hosts_facts(l->launches->hosts, l->hosts[place]);
     const char *address = facts.address;
-    if (!*address && !strcmp(facts.name, l->daemon->settings->name))
+    if (!*address && !strcmp(facts.name, l->launches->settings->queue_host))
         for (int i = 0; i < l->nhosts && !*address; i++)
-            address = hosts_local_address(l->daemon->hosts, l->hosts[i]);
+            address = hosts_local_address(l->launches->hosts, l->hosts[i]);
     return strncmp(address, "127.", 4) ? address : "";
 }
 
 void pvm_start_master(struct launch *l)
 {
     struct arena memory = {0};
-    struct host_facts facts = hosts_facts(l->daemon->hosts, l->hosts[0]);
+    struct host_facts facts = hosts_facts(l->launches->hosts, l->hosts[0]);
     const char *address = address_of(l, 0);
     const char **argv = arena_array(&memory, 2, sizeof(char *));
     argv[0] = "pvmd";
@@ -61,7 +59,7 @@ void pvm_spawned(struct launch *l, uint32_t request, const char *line)
     message.u.pvm_spawned.attempt = l->attempt;
     message.u.pvm_spawned.request = request;
     message.u.pvm_spawned.line = line;
-    hosts_send(l->daemon->hosts, l->hosts[0], &message);
+    hosts_send(l->launches->hosts, l->hosts[0], &message);
 }
 
 /* The command is a line of words without quotes, made by the master: "pvmd -s -d0x0 -nws2 ...". */
@@ -89,7 +87,7 @@ void pvm_start_slave(struct launch *l, int place)
 
 void pvm_spawn(struct launch *l, const struct wire_pvm_spawn *spawn)
 {
-    int place = launch_place(l, core_host_by_name(l->daemon->core, spawn->host));
+    int place = launch_place(l, core_host_by_name(engine_core(l->launches->room.engine), spawn->host));
     const char *command = spawn->command + strspn(spawn->command, " \t");
     if (place < 1) {
         pvm_spawned(l, (uint32_t)spawn->request, place < 0 ? "PvmNoHost" : "PvmDupHost");
@@ -107,7 +105,7 @@ void pvm_spawn(struct launch *l, const struct wire_pvm_spawn *spawn)
 bool pvm_everywhere(struct launch *l)
 {
     for (int i = 0; i < l->nhosts; i++) {
-        if (hosts_facts(l->daemon->hosts, l->hosts[i]).pvm)
+        if (hosts_facts(l->launches->hosts, l->hosts[i]).pvm)
             continue;
         launch_fail(l, EVENT_LAUNCH_FAILED, REASON_PVM_FAILED,
                     "host %s has no PVM: install it there, or leave the host out with --hosts", launch_host(l, i));

@@ -8,12 +8,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "elmer/store/store.h"
 #include "lib/memory/map.h"
 #include "lib/base/clock.h"
 #include "lib/base/log.h"
 
 struct certificates {
-    struct daemon *daemon;
+    struct engine *engine;
     struct map by_serial;
     struct certificate **newest; /* [nhosts] */
     size_t nhosts;
@@ -35,7 +36,7 @@ const struct certificate *certificates_find(const struct certificates *c, const 
 
 static void note_newest(struct certificates *c, struct certificate *certificate)
 {
-    int host = core_host_by_name(c->daemon->core, certificate->host);
+    int host = core_host_by_name(engine_core(c->engine), certificate->host);
     if (host < 0 || certificate->revoked_ms)
         return;
     if (!c->newest[host] || c->newest[host]->end_ms <= certificate->end_ms)
@@ -52,14 +53,14 @@ static void remember(const struct certificate *certificate, void *data)
     note_newest(c, copy);
 }
 
-int certificates_create(struct daemon *daemon, struct certificates **out, struct err *err)
+int certificates_create(const struct room *room, struct certificates **out, struct err *err)
 {
     struct certificates *c = mem_zalloc(sizeof(*c));
-    c->daemon = daemon;
-    c->nhosts = daemon->settings->nhosts;
+    c->engine = room->engine;
+    c->nhosts = (size_t)engine_host_count(room->engine);
     c->newest = mem_array(c->nhosts, sizeof(*c->newest));
     *out = c;
-    return store_load_certificates(daemon->store, remember, c, err);
+    return store_load_certificates(engine_store(room->engine), remember, c, err);
 }
 
 void certificates_destroy(struct certificates *c)
@@ -77,7 +78,7 @@ void certificates_destroy(struct certificates *c)
 void certificates_add(struct certificates *c, const struct certificate *certificate)
 {
     remember(certificate, c);
-    c->daemon->last_put = store_put_certificate(c->daemon->store, certificate);
+    engine_put_certificate(c->engine, certificate);
 }
 
 static void find_newest(struct certificates *c, int host)
@@ -85,20 +86,20 @@ static void find_newest(struct certificates *c, int host)
     size_t cursor = 0;
     c->newest[host] = NULL;
     for (struct certificate *each; (each = map_next(&c->by_serial, &cursor));)
-        if (core_host_by_name(c->daemon->core, each->host) == host)
+        if (core_host_by_name(engine_core(c->engine), each->host) == host)
             note_newest(c, each);
 }
 
 static void revoke_one(struct certificates *c, struct certificate *certificate)
 {
     certificate->revoked_ms = wall_now().ms;
-    c->daemon->last_put = store_put_certificate(c->daemon->store, certificate);
+    engine_put_certificate(c->engine, certificate);
 }
 
 size_t certificates_revoke(struct certificates *c, const char *host, const char *except)
 {
     size_t cursor = 0, count = 0;
-    int index = core_host_by_name(c->daemon->core, host);
+    int index = core_host_by_name(engine_core(c->engine), host);
     for (struct certificate *each; (each = map_next(&c->by_serial, &cursor));) {
         if (each->revoked_ms || strcmp(each->host, host) || (except && !strcmp(each->serial, except)))
             continue;
@@ -124,8 +125,8 @@ void certificates_shown(struct certificates *c, const char *serial)
     }
     if (count)
         log_notice("host=%s has linked with its new certificate: the one before counts no more", shown->host);
-    if (count && core_host_by_name(c->daemon->core, shown->host) >= 0)
-        find_newest(c, core_host_by_name(c->daemon->core, shown->host));
+    if (count && core_host_by_name(engine_core(c->engine), shown->host) >= 0)
+        find_newest(c, core_host_by_name(engine_core(c->engine), shown->host));
 }
 
 const struct certificate *certificates_newest(const struct certificates *c, int host)

@@ -2,14 +2,14 @@
 #ifndef ELMER_MEMBERSHIP_CERTIFICATES_H
 #define ELMER_MEMBERSHIP_CERTIFICATES_H
 
+#include "elmer/engine/engine.h"
 #include "elmer/store/certificate.h"
-#include "elmer/daemon.h"
 #include "lib/base/err.h"
 
 struct certificates;
 
 /* With what the store has; blocking, before the loop runs. */
-int certificates_create(struct daemon *daemon, struct certificates **certificates, struct err *err);
+int certificates_create(const struct room *room, struct certificates **certificates, struct err *err);
 void certificates_destroy(struct certificates *certificates);
 
 /* Remember a new one, and write it. */

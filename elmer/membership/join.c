@@ -18,9 +18,9 @@
 #include <string.h>
 
 #include "elmer/membership/certificates.h"
-#include "elmer/hosts/hosts.h"
 #include "elmer/membership/signer.h"
 #include "lib/base/clock.h"
+#include "lib/base/container.h"
 #include "lib/base/log.h"
 #include "lib/base/str.h"
 
@@ -40,7 +40,10 @@ struct join {
 };
 
 struct joins {
-    struct daemon *daemon;
+    struct room room;
+    const struct membership_settings *settings;
+    struct certificates *certificates;
+    struct hosts *hosts;
     struct join *all;
     size_t count;
     uint64_t last;
@@ -52,12 +55,18 @@ struct joins {
 
 static void on_pace(struct deadline *deadline);
 
-struct joins *joins_create(struct daemon *daemon)
+struct joins *joins_create(const struct room *room, const struct membership_settings *settings,
+                           struct certificates *certificates)
 {
     struct joins *joins = mem_zalloc(sizeof(*joins));
-    joins->daemon = daemon;
-    joins->pace.fire = on_pace;
+    *joins =
+        (struct joins){.room = *room, .settings = settings, .certificates = certificates, .pace = {.fire = on_pace}};
     return joins;
+}
+
+void joins_begin(struct joins *joins, struct hosts *hosts)
+{
+    joins->hosts = hosts;
 }
 
 static bool is_join(const struct join *join)
@@ -83,7 +92,7 @@ void joins_close(struct joins *joins)
     while (joins && joins->all)
         release(joins->all);
     if (joins)
-        deadline_clear(&joins->daemon->deadlines, &joins->pace);
+        deadline_clear(joins->room.deadlines, &joins->pace);
 }
 
 void joins_destroy(struct joins *joins)
@@ -135,10 +144,12 @@ static void log_given(const struct join *join)
                    (off < 0 ? -off : off) / 60000, off < 0 ? "behind" : "ahead");
 }
 
-void joins_committed(struct joins *joins, uint64_t number)
+/* What was put to the store for the request of this number is on disk. */
+static void on_committed(const struct engine_wait *wait)
 {
+    struct joins *joins = wait->owner;
     struct join *join = joins->all;
-    while (join && join->number != number)
+    while (join && join->number != wait->number)
         join = join->next;
     if (!join)
         return;
@@ -174,11 +185,11 @@ static int read_facts(struct join *join, const char *text, struct err *err)
 /* Who joins again is another machine, or has lost its key: what it had no longer counts. */
 static void replace_older(struct join *join)
 {
-    struct daemon *daemon = join->joins->daemon;
-    if (!certificates_revoke(daemon->certificates, join->host, join->facts.serial))
+    struct joins *joins = join->joins;
+    if (!certificates_revoke(joins->certificates, join->host, join->facts.serial))
         return;
     log_notice("host=%s joins again: its older certificates are revoked", join->host);
-    hosts_cut_off(daemon->hosts, core_host_by_name(daemon->core, join->host), false,
+    hosts_cut_off(joins->hosts, core_host_by_name(engine_core(joins->room.engine), join->host), false,
                   "a host has joined under this name with a new token: this certificate is revoked; if that was not "
                   "you, `eadmin remove` it and join again");
 }
@@ -186,7 +197,7 @@ static void replace_older(struct join *join)
 static void on_answer(const char *certificate, const char *text, void *data)
 {
     struct join *join = data;
-    struct daemon *daemon = join->joins->daemon;
+    struct joins *joins = join->joins;
     struct err err = ERR_INIT;
     join->ask = NULL;
     if (!certificate || read_facts(join, certificate, &err)) {
@@ -194,17 +205,19 @@ static void on_answer(const char *certificate, const char *text, void *data)
         return;
     }
     join->certificate = mem_strdup(certificate);
-    certificates_add(daemon->certificates, &join->facts);
+    certificates_add(joins->certificates, &join->facts);
     if (is_join(join))
         replace_older(join);
-    daemon_later(daemon, LATER_CERTIFICATE, join->number, -1, 0, 0);
+    struct engine_wait wait = {
+        .run = on_committed, .owner = joins, .urgency = ENGINE_WORK, .number = join->number, .host = -1};
+    engine_after_commit(joins->room.engine, &wait);
 }
 
 /* ---- the request ---- */
 
 static bool may_begin(struct joins *joins)
 {
-    int64_t second = daemon_now_ms() / 1000;
+    int64_t second = engine_now_ms() / 1000;
     if (second != joins->second)
         joins->begun = 0;
     joins->second = second;
@@ -214,7 +227,7 @@ static bool may_begin(struct joins *joins)
 static struct join *take(struct joins *joins, struct peer *peer, int host, struct wire_message *message)
 {
     struct join *join = mem_zalloc(sizeof(*join));
-    const char *name = host < 0 ? message->u.join.host : core_host(joins->daemon->core, host)->name;
+    const char *name = host < 0 ? message->u.join.host : engine_host_name(joins->room.engine, host);
     char printable[300];
     *join = (struct join){.joins = joins,
                           .number = ++joins->last,
@@ -234,24 +247,24 @@ static struct join *take(struct joins *joins, struct peer *peer, int host, struc
 
 static void ask(struct join *join, const struct wire_message *request)
 {
-    join->ask = signer_ask(join->joins->daemon, request, on_answer, join);
+    join->ask = signer_ask(&join->joins->room, join->joins->settings->signer, request, on_answer, join);
     if (!join->ask)
         refuse(join, "the queue host cannot sign certificates now: elmer's log there says why");
 }
 
 static void begin_join(struct join *join)
 {
-    const struct daemon *daemon = join->joins->daemon;
+    const struct joins *joins = join->joins;
     const struct wire_join *m = &join->message.u.join;
     struct wire_message request = {.type = WIRE_sign_join};
     if (!str_valid_hostname(m->host) || strlen(m->host) > PKI_NAME_MAX) {
         refuse_because(join, "\"%.80s\" is no name for a host", join->host);
-    } else if (core_host_by_name(daemon->core, m->host) < 0) {
+    } else if (core_host_by_name(engine_core(joins->room.engine), m->host) < 0) {
         refuse_because(join,
                        "%s is not in the configuration: add it to \"hosts = ...\" in elmer.conf on the queue host and "
                        "restart elmer, or join under a name that is there (--name)",
                        m->host);
-    } else if (!strcmp(m->host, daemon->settings->name)) {
+    } else if (!strcmp(m->host, joins->settings->queue_host)) {
         refuse_because(
             join,
             "%s is the queue host: its rsd needs no certificate (leave \"elmer = ...\" out of its rsd.conf); "
@@ -275,7 +288,7 @@ static void begin_renewal(struct join *join)
     if (!hosts_peer_serial(join->peer)) {
         refuse(join, "a link without certificate has nothing to renew");
     } else if (pki_inspect(m->certificate, &facts, &err) ||
-               certificates_judge(join->joins->daemon->certificates, join->host, facts.serial, &err)) {
+               certificates_judge(join->joins->certificates, join->host, facts.serial, &err)) {
         refuse(join, err.text);
     } else {
         request.u.sign_renew.certificate = m->certificate;
@@ -305,15 +318,15 @@ static void begin_waiting(struct joins *joins)
             begin_renewal(join);
     }
     if (first_waiting(joins))
-        deadline_set(&joins->daemon->deadlines, &joins->pace, (joins->second + 1) * 1000);
+        deadline_set(joins->room.deadlines, &joins->pace, (joins->second + 1) * 1000);
 }
 
 static void on_pace(struct deadline *deadline)
 {
-    begin_waiting((struct joins *)((char *)deadline - offsetof(struct joins, pace)));
+    begin_waiting(CONTAINER_OF(deadline, struct joins, pace));
 }
 
-void joins_begin(struct joins *joins, struct peer *peer, int host, struct wire_message *message)
+void joins_ask(struct joins *joins, struct peer *peer, int host, struct wire_message *message)
 {
     struct join *join = take(joins, peer, host, message);
     if (joins->count > MAX_JOINS) {

@@ -2,21 +2,19 @@
 #ifndef ELMER_MEMBERSHIP_JOIN_H
 #define ELMER_MEMBERSHIP_JOIN_H
 
-#include "elmer/daemon.h"
+#include "elmer/membership/membership.h"
 
 struct joins;
-struct peer;
+struct certificates;
 
-struct joins *joins_create(struct daemon *daemon);
-/* Nothing is answered any more. */
+struct joins *joins_create(const struct room *room, const struct membership_settings *settings,
+                           struct certificates *certificates);
+void joins_begin(struct joins *joins, struct hosts *hosts);
 void joins_close(struct joins *joins);
 void joins_destroy(struct joins *joins); /* after the loop has ended */
 
-/* The message join of a peer without certificate (host -1), or renew of a host; it is moved away. Answered later
- * through hosts.h. */
-void joins_begin(struct joins *joins, struct peer *peer, int host, struct wire_message *message);
+/* As in membership.h. */
+void joins_ask(struct joins *joins, struct peer *peer, int host, struct wire_message *message);
 void joins_peer_gone(struct joins *joins, struct peer *peer);
-/* LATER_CERTIFICATE: what was put to the store for the request of this number is on disk. */
-void joins_committed(struct joins *joins, uint64_t number);
 
 #endif

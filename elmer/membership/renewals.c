@@ -16,9 +16,9 @@
 #include <string.h>
 
 #include "elmer/membership/certificates.h"
-#include "elmer/hosts/hosts.h"
 #include "elmer/membership/signer.h"
 #include "lib/base/clock.h"
+#include "lib/base/container.h"
 #include "lib/base/log.h"
 #include "lib/base/str.h"
 #include "lib/pki/renewal.h"
@@ -28,7 +28,10 @@ enum { LOOK_MS = 2000, PER_LOOK = 4, RETRY_MIN_MS = 2000, RETRY_MAX_MS = 3600000
 enum own_state { OWN_NONE, OWN_IDLE, OWN_PREPARING, OWN_SIGNING, OWN_WRITING };
 
 struct renewals {
-    struct daemon *daemon;
+    struct room room;
+    const struct membership_settings *settings;
+    const struct certificates *certificates;
+    struct hosts *hosts;
     struct deadline look;
     int64_t *asked_ms; /* [nhosts] wall clock */
     bool closed;
@@ -60,9 +63,9 @@ static bool due(const struct certificate *c, int64_t now_ms)
 static bool host_due(struct renewals *r, int host, int64_t now_ms)
 {
     int64_t linked_ms = 0;
-    const char *serial = hosts_serial(r->daemon->hosts, host, &linked_ms);
-    const struct certificate *newest = certificates_newest(r->daemon->certificates, host);
-    const struct certificate *shown = serial ? certificates_find(r->daemon->certificates, serial) : NULL;
+    const char *serial = hosts_serial(r->hosts, host, &linked_ms);
+    const struct certificate *newest = certificates_newest(r->certificates, host);
+    const struct certificate *shown = serial ? certificates_find(r->certificates, serial) : NULL;
     if (!newest || !shown || now_ms - r->asked_ms[host] < retry_ms(newest->end_ms - newest->issued_ms))
         return false;
     return due(newest, now_ms) || (shown != newest && linked_ms > newest->issued_ms && due(shown, now_ms));
@@ -72,11 +75,11 @@ static void ask_hosts(struct renewals *r, int64_t now_ms)
 {
     struct wire_message message = {.type = WIRE_renew_wanted};
     int room = PER_LOOK;
-    for (int host = 0; host < (int)r->daemon->settings->nhosts && room; host++) {
+    for (int host = 0; host < engine_host_count(r->room.engine) && room; host++) {
         if (!host_due(r, host, now_ms))
             continue;
         r->asked_ms[host] = now_ms;
-        hosts_send(r->daemon->hosts, host, &message);
+        hosts_send(r->hosts, host, &message);
         room--;
     }
 }
@@ -103,7 +106,7 @@ static void own_done(struct renewals *r, const char *problem)
 static void save_work(uv_work_t *work)
 {
     struct renewals *r = work->data;
-    r->code = pki_renewal_save(r->daemon->settings->pki, &r->made, r->certificate, &r->err);
+    r->code = pki_renewal_save(r->settings->pki, &r->made, r->certificate, &r->err);
 }
 
 static void save_done(uv_work_t *work, int status)
@@ -115,7 +118,7 @@ static void save_done(uv_work_t *work, int status)
     if (!r->code)
         r->code = pki_inspect(r->certificate, &r->facts, &r->err);
     if (!r->code)
-        r->code = hosts_reload_tls(r->daemon->hosts, &r->err);
+        r->code = hosts_reload_tls(r->hosts, &r->err);
     own_done(r, r->code ? r->err.text : NULL);
 }
 
@@ -129,13 +132,13 @@ static void on_signed(const char *certificate, const char *text, void *data)
     }
     r->certificate = mem_strdup(certificate);
     r->state = OWN_WRITING;
-    uv_queue_work(r->daemon->loop, &r->work, save_work, save_done);
+    uv_queue_work(r->room.loop, &r->work, save_work, save_done);
 }
 
 static void prepare_work(uv_work_t *work)
 {
     struct renewals *r = work->data;
-    r->code = pki_renewal_prepare(r->daemon->settings->pki, &r->made, &r->err);
+    r->code = pki_renewal_prepare(r->settings->pki, &r->made, &r->err);
 }
 
 static void prepare_done(uv_work_t *work, int status)
@@ -153,7 +156,7 @@ static void prepare_done(uv_work_t *work, int status)
     request.u.sign_renew.proof = r->made.proof;
     request.u.sign_renew.request = r->made.request;
     r->state = OWN_SIGNING;
-    r->ask = signer_ask(r->daemon, &request, on_signed, r);
+    r->ask = signer_ask(&r->room, r->settings->signer, &request, on_signed, r);
     if (!r->ask)
         own_done(r, "the signer cannot be asked");
 }
@@ -166,36 +169,43 @@ static void renew_own(struct renewals *r, int64_t now_ms)
     r->tried_ms = now_ms;
     r->state = OWN_PREPARING;
     err_clear(&r->err);
-    uv_queue_work(r->daemon->loop, &r->work, prepare_work, prepare_done);
+    uv_queue_work(r->room.loop, &r->work, prepare_work, prepare_done);
 }
 
 /* ---- begin and end ---- */
 
 static void on_look(struct deadline *deadline)
 {
-    struct renewals *r = (struct renewals *)((char *)deadline - offsetof(struct renewals, look));
+    struct renewals *r = CONTAINER_OF(deadline, struct renewals, look);
     int64_t now_ms = wall_now().ms;
     ask_hosts(r, now_ms);
     renew_own(r, now_ms);
-    deadline_set(&r->daemon->deadlines, &r->look, daemon_now_ms() + LOOK_MS);
+    deadline_set(r->room.deadlines, &r->look, engine_now_ms() + LOOK_MS);
 }
 
-struct renewals *renewals_create(struct daemon *daemon)
+struct renewals *renewals_create(const struct room *room, const struct membership_settings *settings,
+                                 const struct certificates *certificates)
 {
-    const struct settings *settings = daemon->settings;
     struct renewals *r = mem_zalloc(sizeof(*r));
     struct err err = ERR_INIT;
-    *r = (struct renewals){.daemon = daemon, .look = {.fire = on_look}};
+    *r =
+        (struct renewals){.room = *room, .settings = settings, .certificates = certificates, .look = {.fire = on_look}};
     r->work.data = r;
-    r->asked_ms = mem_array(settings->nhosts, sizeof(*r->asked_ms));
-    if (!settings->listen || settings->transport)
+    r->asked_ms = mem_array((size_t)engine_host_count(room->engine), sizeof(*r->asked_ms));
+    if (!settings->pki)
         return r;
     if (pki_renewal_recover(settings->pki, &r->facts, &err) == 0)
         r->state = OWN_IDLE;
     else
         log_error("elmer's own certificate cannot be looked after: %s", err.text);
-    deadline_set(&daemon->deadlines, &r->look, daemon_now_ms() + LOOK_MS);
     return r;
+}
+
+void renewals_begin(struct renewals *r, struct hosts *hosts)
+{
+    r->hosts = hosts;
+    if (r->settings->pki)
+        deadline_set(r->room.deadlines, &r->look, engine_now_ms() + LOOK_MS);
 }
 
 void renewals_close(struct renewals *r)
@@ -203,7 +213,7 @@ void renewals_close(struct renewals *r)
     if (!r)
         return;
     r->closed = true;
-    deadline_clear(&r->daemon->deadlines, &r->look);
+    deadline_clear(r->room.deadlines, &r->look);
     signer_abandon(r->ask);
     r->ask = NULL;
 }

@@ -2,12 +2,15 @@
 #ifndef ELMER_MEMBERSHIP_RENEWALS_H
 #define ELMER_MEMBERSHIP_RENEWALS_H
 
-#include "elmer/daemon.h"
+#include "elmer/membership/membership.h"
 
 struct renewals;
+struct certificates;
 
 /* Reads elmer's own certificate, if TCP is served with TLS. */
-struct renewals *renewals_create(struct daemon *daemon);
+struct renewals *renewals_create(const struct room *room, const struct membership_settings *settings,
+                                 const struct certificates *certificates);
+void renewals_begin(struct renewals *renewals, struct hosts *hosts);
 void renewals_close(struct renewals *renewals);   /* no more of it, but for work in another thread */
 void renewals_destroy(struct renewals *renewals); /* after the loop has ended */
 

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/container.h"
 #include "lib/base/log.h"
 #include "lib/base/str.h"
 #include "lib/net/link.h"
@@ -17,7 +18,8 @@
 enum { DIAL_MS = 3000, ANSWER_MS = 8000, OUT_MAX = 64 << 10, ID = 1 };
 
 struct signer_ask {
-    struct daemon *daemon;
+    struct deadlines *deadlines;
+    const char *socket;
     struct wire_message request;
     struct link *link;
     struct deadline deadline;
@@ -45,7 +47,7 @@ static void on_message(struct link *link, struct wire_message *message, void *da
 
 static void on_deadline(struct deadline *deadline)
 {
-    struct signer_ask *ask = (struct signer_ask *)((char *)deadline - offsetof(struct signer_ask, deadline));
+    struct signer_ask *ask = CONTAINER_OF(deadline, struct signer_ask, deadline);
     link_close(ask->link, "it does not answer");
 }
 
@@ -56,14 +58,14 @@ static void log_unreachable(const struct signer_ask *ask, const char *text)
     if (log_allowed(&limit, 5, 60000))
         log_error(
             "the signer at %s cannot be reached: %s; is the CA made (eadmin init), and elmer-signer.socket active?",
-            ask->daemon->settings->signer, str_printable(printable, sizeof(printable), text, strlen(text)));
+            ask->socket, str_printable(printable, sizeof(printable), text, strlen(text)));
 }
 
 static void on_close(struct link *link, const char *text, void *data)
 {
     struct signer_ask *ask = data;
     (void)link;
-    deadline_clear(&ask->daemon->deadlines, &ask->deadline);
+    deadline_clear(ask->deadlines, &ask->deadline);
     if (!ask->certificate && !ask->text && ask->answer)
         log_unreachable(ask, text);
     if (ask->answer)
@@ -77,8 +79,8 @@ static void on_close(struct link *link, const char *text, void *data)
     free(ask);
 }
 
-struct signer_ask *signer_ask(struct daemon *daemon, const struct wire_message *request, signer_answer answer,
-                              void *data)
+struct signer_ask *signer_ask(const struct room *room, const char *socket, const struct wire_message *request,
+                              signer_answer answer, void *data)
 {
     static const struct link_callbacks callbacks = {on_ready, on_message, on_close};
     static const struct link_options options = {.program = "elmer",
@@ -88,15 +90,16 @@ struct signer_ask *signer_ask(struct daemon *daemon, const struct wire_message *
                                                 .no_hello = true};
     struct signer_ask *ask = mem_zalloc(sizeof(*ask));
     struct err err = ERR_INIT;
-    *ask = (struct signer_ask){.daemon = daemon, .request = *request, .answer = answer, .data = data};
+    *ask = (struct signer_ask){
+        .deadlines = room->deadlines, .socket = socket, .request = *request, .answer = answer, .data = data};
     ask->request.id = ID;
     ask->deadline.fire = on_deadline;
-    if (link_connect(daemon->loop, daemon->settings->signer, DIAL_MS, &options, &callbacks, ask, &ask->link, &err)) {
+    if (link_connect(room->loop, socket, DIAL_MS, &options, &callbacks, ask, &ask->link, &err)) {
         log_unreachable(ask, err.text);
         free(ask);
         return NULL;
     }
-    deadline_set(&daemon->deadlines, &ask->deadline, daemon_now_ms() + ANSWER_MS);
+    deadline_set(room->deadlines, &ask->deadline, engine_now_ms() + ANSWER_MS);
     return ask;
 }
 

@@ -2,17 +2,17 @@
 #ifndef ELMER_MEMBERSHIP_SIGNER_H
 #define ELMER_MEMBERSHIP_SIGNER_H
 
-#include "elmer/daemon.h"
+#include "elmer/engine/engine.h"
 
 struct signer_ask;
 
 /* certificate is PEM, or NULL: then text says why not, for people on both sides. */
 typedef void (*signer_answer)(const char *certificate, const char *text, void *data);
 
-/* Send sign_join or sign_renew (copied by being sent; the texts must live until the answer). The answer comes once,
- * from a later turn of the loop. NULL: too many are under way. */
-struct signer_ask *signer_ask(struct daemon *daemon, const struct wire_message *request, signer_answer answer,
-                              void *data);
+/* Send sign_join or sign_renew (copied by being sent; socket and the texts must live until the answer). The answer
+ * comes once, from a later turn of the loop. NULL: too many are under way. */
+struct signer_ask *signer_ask(const struct room *room, const char *socket, const struct wire_message *request,
+                              signer_answer answer, void *data);
 /* No answer will come. NULL is fine. */
 void signer_abandon(struct signer_ask *ask);
 

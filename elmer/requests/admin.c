@@ -4,22 +4,28 @@
 
 #include <string.h>
 
-#include "elmer/membership/certificates.h"
-#include "elmer/hosts/hosts.h"
 #include "lib/base/log.h"
 
 enum { PAGE = 256 };
 
+static void view_host(const struct requests *requests, int host, struct wire_host_view *view)
+{
+    const struct certificate *certificate = membership_newest(requests->membership, host);
+    hosts_view(requests->hosts, host, view);
+    view->certificate = certificate != NULL;
+    view->valid_until_ms = certificate ? certificate->end_ms : -1;
+}
+
 void admin_query_hosts(struct request *request)
 {
-    const struct daemon *daemon = request->daemon;
-    int count = (int)daemon->settings->nhosts, host = 0;
+    const struct requests *requests = request->requests;
+    int count = engine_host_count(requests->room.engine), host = 0;
     struct wire_host_view views[PAGE];
     do {
         struct wire_message message = {.type = WIRE_hosts, .id = request->id};
         size_t n = 0;
         while (host < count && n < PAGE)
-            hosts_view(daemon->hosts, host++, &views[n++]);
+            view_host(requests, host++, &views[n++]);
         message.u.hosts.hosts.items = views;
         message.u.hosts.hosts.count = n;
         message.u.hosts.more = host < count;
@@ -30,40 +36,46 @@ void admin_query_hosts(struct request *request)
 
 static bool is_queue_host(const struct request *request, const char *host)
 {
-    return !strcmp(host, request->daemon->settings->name);
+    return !strcmp(host, request->requests->settings->queue_host);
 }
 
-void admin_remove_host(struct request *request)
+/* It is on disk. */
+static void on_removed(const struct engine_wait *wait)
 {
-    struct daemon *daemon = request->daemon;
-    const char *host = request->message.u.remove_host.host;
-    int index = core_host_by_name(daemon->core, host);
-    if (!request->admin) {
-        request_error(request, WIRE_CODE_NOT_PERMITTED, "only administrators (group %s) may remove hosts",
-                      daemon->settings->admin_group);
-    } else if (is_queue_host(request, host)) {
-        request_error(
-            request, WIRE_CODE_REFUSED,
-            "%s is the queue host: its rsd has no certificate; stop it, or take the host out of \"hosts = ...\"", host);
-    } else if (!certificates_revoke(daemon->certificates, host, NULL)) {
-        request_error(request, WIRE_CODE_REFUSED, "%s%s", host,
-                      index < 0 ? " is no host of the cluster" : " has no certificate: there is nothing to revoke");
-    } else {
-        log_notice("host=%s is removed by uid=%u: its certificates are revoked", host, (unsigned)request->client->uid);
-        if (index >= 0)
-            hosts_cut_off(daemon->hosts, index, true,
-                          "this host was removed from the cluster by an administrator, and its certificate revoked: "
-                          "join again with a new token of `eadmin token` if it is to come back");
-        request->holder = HOLDER_CORE;
-        daemon_later(daemon, LATER_REMOVED, request->number, -1, 0, 0);
-    }
-}
-
-void admin_removed(struct request *request)
-{
+    struct request *request = requests_find(wait->owner, wait->number);
+    if (!request)
+        return;
     const char *host = request->message.u.remove_host.host;
     request_done(request,
                  "host %s is removed: its certificates are revoked, its link is cut and its jobs end. It is still in "
                  "\"hosts = ...\" of elmer.conf, and can join again with a new token",
                  host);
+}
+
+void admin_remove_host(struct request *request)
+{
+    struct requests *requests = request->requests;
+    const char *host = request->message.u.remove_host.host;
+    int index = core_host_by_name(engine_core(requests->room.engine), host);
+    if (!request->admin) {
+        request_error(request, WIRE_CODE_NOT_PERMITTED, "only administrators (group %s) may remove hosts",
+                      requests->settings->admin_group);
+    } else if (is_queue_host(request, host)) {
+        request_error(
+            request, WIRE_CODE_REFUSED,
+            "%s is the queue host: its rsd has no certificate; stop it, or take the host out of \"hosts = ...\"", host);
+    } else if (!membership_revoke(requests->membership, host)) {
+        request_error(request, WIRE_CODE_REFUSED, "%s%s", host,
+                      index < 0 ? " is no host of the cluster" : " has no certificate: there is nothing to revoke");
+    } else {
+        log_notice("host=%s is removed by uid=%u: its certificates are revoked", host, (unsigned)request->client->uid);
+        if (index >= 0)
+            hosts_cut_off(requests->hosts, index, true,
+                          "this host was removed from the cluster by an administrator, and its certificate revoked: "
+                          "join again with a new token of `eadmin token` if it is to come back");
+        request->holder = HOLDER_CORE;
+        struct engine_wait wait = {
+            .run = on_removed, .owner = requests, .urgency = ENGINE_ANSWER, .number = request->number, .host = -1};
+        engine_after_commit(requests->room.engine, &wait);
+    }
 }

@@ -2,11 +2,9 @@
 #ifndef ELMER_REQUESTS_ADMIN_H
 #define ELMER_REQUESTS_ADMIN_H
 
-#include "elmer/requests/requests.h"
+#include "elmer/requests/internal.h"
 
 void admin_query_hosts(struct request *request);
 void admin_remove_host(struct request *request);
-/* LATER_REMOVED. */
-void admin_removed(struct request *request);
 
 #endif

@@ -6,9 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "elmer/hosts/hosts.h"
+#include "elmer/requests/internal.h"
 #include "elmer/requests/limits.h"
-#include "elmer/requests/users.h"
 #include "lib/base/log.h"
 #include "lib/base/str.h"
 
@@ -25,7 +24,7 @@ enum {
 };
 
 struct clients {
-    struct daemon *daemon;
+    struct requests *requests;
     struct clients_callbacks callbacks;
     struct listener *listener;
     struct limits *limits;
@@ -36,15 +35,15 @@ struct clients {
     bool closing;
 };
 
-struct daemon *clients_daemon(struct clients *clients)
+struct requests *clients_requests(struct clients *clients)
 {
-    return clients->daemon;
+    return clients->requests;
 }
 
 const char *client_host_name(const struct client *client)
 {
-    const struct daemon *daemon = client->clients->daemon;
-    return client->link ? daemon->settings->name : hosts_facts(daemon->hosts, client->host).name;
+    const struct requests *requests = client->clients->requests;
+    return client->link ? requests->settings->queue_host : engine_host_name(requests->room.engine, client->host);
 }
 
 /* ---- both kinds ---- */
@@ -60,14 +59,14 @@ void client_send(struct client *client, const struct wire_message *message)
     struct err err = ERR_INIT;
     char *json = NULL;
     size_t size;
-    if (wire_encode(message, hosts_minor(client->clients->daemon->hosts, client->host), &json, &size, &err)) {
+    if (wire_encode(message, hosts_minor(client->clients->requests->hosts, client->host), &json, &size, &err)) {
         log_error("an answer to a client cannot be encoded: %s", err.text);
         client_error(client, message->id, WIRE_CODE_REFUSED,
                      "elmer could not put its answer into a message; its log says more");
         return;
     }
     struct wire_message relayed = {.type = WIRE_relayed, .u.relayed = {.client = client->relay, .frame = json}};
-    hosts_send(client->clients->daemon->hosts, client->host, &relayed);
+    hosts_send(client->clients->requests->hosts, client->host, &relayed);
     free(json);
 }
 
@@ -83,13 +82,13 @@ void client_error(struct client *client, uint64_t id, const char *code, const ch
 bool client_congested(const struct client *client)
 {
     return client->link ? link_unsent(client->link) > CONGESTED
-                        : hosts_congested(client->clients->daemon->hosts, client->host);
+                        : hosts_congested(client->clients->requests->hosts, client->host);
 }
 
 /* Root of this host, and administrators as far as they are known without asking, must be able to help. */
 static bool is_exempt(const struct clients *clients, uint32_t uid, bool queue_host)
 {
-    return (uid == 0 && queue_host) || users_known_admin(clients->daemon->users, uid);
+    return (uid == 0 && queue_host) || users_known_admin(clients->requests->users, uid);
 }
 
 static bool is_within_limits(struct client *client, const struct wire_message *message)
@@ -249,7 +248,8 @@ static void refuse_relay(struct clients *clients, int host, uint64_t relay, cons
     struct client nobody = {.clients = clients, .host = host, .relay = relay};
     char printable[300];
     if (log_allowed(&clients->limit, LOG_BURST, LOG_WINDOW_MS))
-        log_warning("host=%s message of a relayed client refused: %s", hosts_facts(clients->daemon->hosts, host).name,
+        log_warning("host=%s message of a relayed client refused: %s",
+                    engine_host_name(clients->requests->room.engine, host),
                     str_printable(printable, sizeof(printable), text, strlen(text)));
     client_error(&nobody, 0, code, text);
 }
@@ -271,7 +271,7 @@ void clients_relay(struct clients *clients, int host, bool queue_host, struct wi
     }
     struct err err = ERR_INIT;
     struct wire_message inner = {0};
-    if (wire_decode(relay->frame, strlen(relay->frame), hosts_minor(clients->daemon->hosts, host), &inner, &err))
+    if (wire_decode(relay->frame, strlen(relay->frame), hosts_minor(clients->requests->hosts, host), &inner, &err))
         refuse_relay(clients, host, relay->client, WIRE_CODE_BAD_MESSAGE, err.text);
     else if (!wire_may_send(inner.type, WIRE_FROM_CLIENT))
         refuse_relay(clients, host, relay->client, WIRE_CODE_BAD_MESSAGE, "a client may not send this message");
@@ -292,20 +292,20 @@ void clients_host_cut(struct clients *clients, int host)
 
 /* ---- begin and end ---- */
 
-int clients_create(struct daemon *daemon, const struct clients_callbacks *callbacks, struct clients **out,
+int clients_create(struct requests *requests, const struct clients_callbacks *callbacks, struct clients **out,
                    struct err *err)
 {
     static const struct link_options options = {
         .program = "elmer", .peer = WIRE_FROM_CLIENT, .out_max = OUT_MAX, .hello_timeout_ms = HELLO_MS};
     static const struct link_callbacks links = {.on_message = on_message, .on_close = on_close};
     struct clients *clients = mem_zalloc(sizeof(*clients));
-    clients->daemon = daemon;
+    clients->requests = requests;
     clients->callbacks = *callbacks;
-    clients->limits = limits_create(daemon->settings);
-    clients->relayed = mem_array(daemon->settings->nhosts, sizeof(*clients->relayed));
+    clients->limits = limits_create(requests->settings);
+    clients->relayed = mem_array((size_t)engine_host_count(requests->room.engine), sizeof(*clients->relayed));
     *out = clients;
-    return listener_create(daemon->loop, daemon->settings->socket, 0666, MAX_LINKS, &options, &links, on_accept,
-                           clients, &clients->listener, err);
+    return listener_create(requests->room.loop, requests->settings->socket, 0666, MAX_LINKS, &options, &links,
+                           on_accept, clients, &clients->listener, err);
 }
 
 void clients_close(struct clients *clients)
@@ -319,8 +319,8 @@ void clients_close(struct clients *clients)
         client->closing = true;
         link_close(client->link, "elmer stops");
     }
-    for (size_t i = 0; i < clients->daemon->settings->nhosts; i++)
-        clients_host_cut(clients, (int)i);
+    for (int i = 0; i < engine_host_count(clients->requests->room.engine); i++)
+        clients_host_cut(clients, i);
 }
 
 void clients_destroy(struct clients *clients)

@@ -3,7 +3,7 @@
 #ifndef ELMER_REQUESTS_CLIENTS_H
 #define ELMER_REQUESTS_CLIENTS_H
 
-#include "elmer/daemon.h"
+#include "elmer/requests/requests.h"
 #include "lib/base/err.h"
 #include "lib/net/link.h"
 
@@ -28,12 +28,12 @@ struct clients_callbacks {
     void (*on_gone)(struct client *client);                                  /* drop what it has outstanding */
 };
 
-int clients_create(struct daemon *daemon, const struct clients_callbacks *callbacks, struct clients **clients,
+int clients_create(struct requests *requests, const struct clients_callbacks *callbacks, struct clients **clients,
                    struct err *err);
 void clients_close(struct clients *clients);
 void clients_destroy(struct clients *clients);
 
-struct daemon *clients_daemon(struct clients *clients);
+struct requests *clients_requests(struct clients *clients);
 /* The host that the client is on. */
 const char *client_host_name(const struct client *client);
 void client_send(struct client *client, const struct wire_message *message);

@@ -24,11 +24,11 @@ struct account {
 };
 
 struct limits {
-    const struct settings *settings;
+    const struct requests_settings *settings;
     struct map accounts; /* by uid */
 };
 
-struct limits *limits_create(const struct settings *settings)
+struct limits *limits_create(const struct requests_settings *settings)
 {
     struct limits *limits = mem_zalloc(sizeof(*limits));
     limits->settings = settings;
@@ -81,14 +81,15 @@ static struct account *account_of(struct limits *limits, uint32_t uid)
 static void say_too_often(const struct limits *limits, char *text)
 {
     snprintf(text, LIMITS_TEXT,
-             "too many requests: a user may send %ld in a second (user_requests in elmer.conf) and %ld at once "
+             "too many requests: a user may send %" PRId64 " in a second (user_requests in elmer.conf) and %" PRId64
+             " at once "
              "(user_requests_burst); send fewer, or wait a little",
              limits->settings->user_requests, limits->settings->user_requests_burst);
 }
 
 enum limits_verdict limits_connect(struct limits *limits, uint32_t uid, bool crowded, char *text)
 {
-    const struct settings *s = limits->settings;
+    const struct requests_settings *s = limits->settings;
     struct account *account = account_of(limits, uid);
     if (bucket_look(&account->requests, now_ms(), (double)s->user_requests, (double)s->user_requests_burst) ==
         BUCKET_OVERDRAWN) {
@@ -97,7 +98,8 @@ enum limits_verdict limits_connect(struct limits *limits, uint32_t uid, bool cro
     }
     if (account->connections >= s->user_connections)
         snprintf(text, LIMITS_TEXT,
-                 "too many connections: a user may have %ld (user_connections in elmer.conf); end some of them, such "
+                 "too many connections: a user may have %" PRId64
+                 " (user_connections in elmer.conf); end some of them, such "
                  "as esubmit -w, or try again later",
                  s->user_connections);
     else if (crowded && account->connections >= CROWDED_CONNECTIONS)
@@ -121,7 +123,7 @@ void limits_disconnect(struct limits *limits, uint32_t uid)
 
 enum limits_verdict limits_request(struct limits *limits, uint32_t uid, size_t bytes, char *text)
 {
-    const struct settings *s = limits->settings;
+    const struct requests_settings *s = limits->settings;
     struct account *account = account_of(limits, uid);
     double cost = 1 + (double)(bytes / BYTES_OF_ONE);
     enum bucket_state state =
@@ -132,7 +134,8 @@ enum limits_verdict limits_request(struct limits *limits, uint32_t uid, size_t b
     }
     if (bytes > (size_t)s->user_request_bytes) {
         snprintf(text, LIMITS_TEXT,
-                 "the request is too large: it has %zu bytes and may have %ld (user_request_bytes in elmer.conf); put "
+                 "the request is too large: it has %zu bytes and may have %" PRId64
+                 " (user_request_bytes in elmer.conf); put "
                  "the command or its environment into a file",
                  bytes, s->user_request_bytes);
         return LIMITS_REFUSE;

@@ -7,10 +7,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "elmer/settings.h"
+#include "elmer/requests/requests.h"
 
 struct limits;
-struct limits *limits_create(const struct settings *settings);
+struct limits *limits_create(const struct requests_settings *settings);
 void limits_destroy(struct limits *limits);
 
 enum limits_verdict {

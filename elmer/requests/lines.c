@@ -4,7 +4,7 @@
 
 #include <stdlib.h>
 
-#include "elmer/requests/requests.h"
+#include "elmer/requests/internal.h"
 #include "elmer/requests/view.h"
 
 /* A page that grows. */
@@ -43,9 +43,9 @@ static void add_queued(struct page *page, struct job *job, const struct core_job
 {
     struct record record;
     struct queued_line line;
-    job_glance(page->request->daemon->core, job, state, &record);
+    job_glance(engine_core(page->request->requests->room.engine), job, state, &record);
     if (state->nlost)
-        job_name_lost(page->request->daemon->core, state, &page->memory, &record);
+        job_name_lost(engine_core(page->request->requests->room.engine), state, &page->memory, &record);
     view_queued(&record, request_sees(page->request, job->uid), &page->memory, &line);
     make_room(page, view_cost_queued(&line));
     queued_lines_add(&page->queued, &line);
@@ -53,7 +53,7 @@ static void add_queued(struct page *page, struct job *job, const struct core_job
 
 static void add_running(struct page *page, struct job *job)
 {
-    struct record *record = daemon_record(page->request->daemon, job);
+    struct record *record = engine_record(page->request->requests->room.engine, job);
     struct wire_running_line line;
     view_running(record, request_sees(page->request, job->uid), &page->memory, &line);
     make_room(page, view_cost_running(&line));
@@ -66,7 +66,7 @@ void lines_send(struct request *request, struct job *const *jobs, size_t count, 
     struct page *page = mem_zalloc(sizeof(*page));
     page->request = request;
     for (size_t i = 0; i < count; i++) {
-        const struct core_job *state = core_job(request->daemon->core, jobs[i]->id);
+        const struct core_job *state = core_job(engine_core(request->requests->room.engine), jobs[i]->id);
         if (state->state == JOB_QUEUED || state->state == JOB_HELD)
             add_queued(page, jobs[i], state);
         else

@@ -12,8 +12,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "elmer/requests/requests.h"
+#include "elmer/requests/internal.h"
 #include "elmer/requests/view.h"
+#include "elmer/store/store.h"
+#include "lib/base/container.h"
 
 enum { SLICE = QUERY_SLICE, SCAN = 20000, RETRY_MS = 5 };
 
@@ -21,14 +23,14 @@ static void step(struct request *request);
 
 static void on_again(struct deadline *deadline)
 {
-    step((struct request *)((char *)deadline - offsetof(struct request, deadline)));
+    step(CONTAINER_OF(deadline, struct request, deadline));
 }
 
 static void go_on(struct request *request, int64_t in_ms)
 {
     request->holder = HOLDER_QUERY;
     request->deadline.fire = on_again;
-    deadline_set(&request->daemon->deadlines, &request->deadline, daemon_now_ms() + in_ms);
+    deadline_set(request->requests->room.deadlines, &request->deadline, engine_now_ms() + in_ms);
 }
 
 /* ---- pages ---- */
@@ -49,7 +51,7 @@ static void send_records(struct request *request, struct record *const *records,
     struct wire_job_view *views = arena_array(&memory, count, sizeof(*views));
     size_t first = 0, cost = 0;
     for (size_t i = 0; i < count; i++) {
-        view_of(records[i], request->daemon->settings->core.levels, request_sees(request, records[i]->uid), &memory,
+        view_of(records[i], request->requests->settings->levels, request_sees(request, records[i]->uid), &memory,
                 &views[i]);
         size_t this = view_cost(&views[i]);
         if (i > first && cost + this > VIEW_PAGE_COST) {
@@ -82,19 +84,19 @@ static bool wanted(const struct request *request, const struct job *job, const s
     if (state->state == JOB_QUEUED || state->state == JOB_HELD)
         return queued;
     if (state->state == JOB_DONE)
-        return running && !daemon_job_settled(request->daemon, job);
+        return running && !engine_job_settled(request->requests->room.engine, job);
     return running && (state->state == JOB_STARTING || state->state == JOB_RUNNING || state->state == JOB_ENDING);
 }
 
 /* The next jobs that are wanted; *more: there may be others. */
 static size_t next_jobs(struct request *request, struct job **jobs, bool *more)
 {
-    struct daemon *daemon = request->daemon;
+    struct engine *engine = request->requests->room.engine;
     const struct core_job *state = NULL;
     size_t count = 0;
-    for (int scanned = 0; count < SLICE && scanned < SCAN && (state = core_next_job(daemon->core, &request->cursor));
-         scanned++) {
-        struct job *job = jobs_find(&daemon->jobs, state->id);
+    for (int scanned = 0;
+         count < SLICE && scanned < SCAN && (state = core_next_job(engine_core(engine), &request->cursor)); scanned++) {
+        struct job *job = engine_job(engine, state->id);
         if (job && wanted(request, job, state))
             jobs[count++] = job;
     }
@@ -106,7 +108,7 @@ static void send_jobs(struct request *request, struct job *const *jobs, size_t c
 {
     struct record *records[SLICE] = {0};
     for (size_t i = 0; i < count; i++)
-        records[i] = daemon_record(request->daemon, jobs[i]);
+        records[i] = engine_record(request->requests->room.engine, jobs[i]);
     send_records(request, records, count, more);
     free_records(records, count);
 }
@@ -161,16 +163,16 @@ static void on_read(struct record **records, size_t count, const char *error, vo
 static void ids_slice(struct request *request)
 {
     const struct wire_uints *ids = &request->message.u.query.jobs;
-    struct daemon *daemon = request->daemon;
+    struct engine *engine = request->requests->room.engine;
     uint64_t missing[SLICE];
     size_t nmissing = 0, end = ids->count - request->next_id > SLICE ? request->next_id + SLICE : ids->count;
     request->found = mem_array(SLICE, sizeof(struct record *));
     for (; request->next_id < end; request->next_id++) {
         uint64_t id = ids->items[request->next_id];
-        struct job *job = jobs_find(&daemon->jobs, id);
+        struct job *job = engine_job(engine, id);
         if (job && !job->refused)
-            request->found[request->nfound++] = daemon_record(daemon, job);
-        else if (id && id < core_next_id(daemon->core))
+            request->found[request->nfound++] = engine_record(engine, job);
+        else if (id && id < core_next_id(engine_core(engine)))
             missing[nmissing++] = id;
     }
     if (!nmissing) {
@@ -178,7 +180,7 @@ static void ids_slice(struct request *request)
         return;
     }
     request->holder = HOLDER_STORE;
-    store_read(daemon->store, missing, nmissing, on_read, request);
+    store_read(engine_store(engine), missing, nmissing, on_read, request);
 }
 
 /* ---- history ---- */
@@ -209,8 +211,8 @@ static void history_slice(struct request *request)
     const struct wire_history *history = &request->message.u.history;
     size_t count = history->count && history->count < SLICE ? (size_t)history->count : SLICE;
     request->holder = HOLDER_STORE;
-    store_read_history(request->daemon->store, request->cursor ? request->cursor : INT64_MAX, history->user, count,
-                       on_history, request);
+    store_read_history(engine_store(request->requests->room.engine), request->cursor ? request->cursor : INT64_MAX,
+                       history->user, count, on_history, request);
 }
 
 static void step(struct request *request)
@@ -233,19 +235,52 @@ void query_begin(struct request *request)
 
 /* ---- wait ---- */
 
+/* Of one job. */
+struct waiters {
+    uint64_t job;
+    struct request *first;
+};
+
 static void leave_job(struct request *request)
 {
-    if (!request->waiting_place)
+    struct requests *requests = request->requests;
+    struct waiters *waiters = request->waits_for;
+    if (!waiters)
         return;
+    request->waits_for = NULL;
     *request->waiting_place = request->next_waiting;
     if (request->next_waiting)
         request->next_waiting->waiting_place = request->waiting_place;
-    request->waiting_place = NULL;
+    struct job *job = engine_job(requests->room.engine, waiters->job);
+    if (job) /* while there are watchers; not at the end of the daemon */
+        engine_unwatch(requests->room.engine, job);
+    if (waiters->first)
+        return;
+    map_remove(&requests->waiting, waiters->job);
+    free(waiters);
+}
+
+static void join_job(struct request *request, struct job *job)
+{
+    struct requests *requests = request->requests;
+    struct waiters *waiters = map_get(&requests->waiting, job->id);
+    if (!waiters) {
+        waiters = mem_zalloc(sizeof(*waiters));
+        waiters->job = job->id;
+        map_put(&requests->waiting, job->id, waiters);
+    }
+    request->waits_for = waiters;
+    request->next_waiting = waiters->first;
+    request->waiting_place = &waiters->first;
+    if (waiters->first)
+        waiters->first->waiting_place = &request->next_waiting;
+    waiters->first = request;
+    engine_watch(requests->room.engine, job);
 }
 
 static void answer_wait(struct request *request, struct job *job)
 {
-    struct record *record = daemon_record(request->daemon, job);
+    struct record *record = engine_record(request->requests->room.engine, job);
     leave_job(request);
     send_records(request, &record, 1, false);
     record_destroy(record);
@@ -254,8 +289,8 @@ static void answer_wait(struct request *request, struct job *job)
 
 static void on_timeout(struct deadline *deadline)
 {
-    struct request *request = (struct request *)((char *)deadline - offsetof(struct request, deadline));
-    answer_wait(request, jobs_find(&request->daemon->jobs, request->job));
+    struct request *request = CONTAINER_OF(deadline, struct request, deadline);
+    answer_wait(request, engine_job(request->requests->room.engine, request->job));
 }
 
 static void on_waited(struct record **records, size_t count, const char *error, void *data)
@@ -274,44 +309,37 @@ static void on_waited(struct record **records, size_t count, const char *error, 
 
 void wait_begin(struct request *request)
 {
-    struct daemon *daemon = request->daemon;
-    struct job *job = jobs_find(&daemon->jobs, request->job);
+    struct engine *engine = request->requests->room.engine;
+    struct job *job = engine_job(engine, request->job);
     if (job && job->refused)
         job = NULL;
-    if (!job && request->job && request->job < core_next_id(daemon->core)) {
+    if (!job && request->job && request->job < core_next_id(engine_core(engine))) {
         request->holder = HOLDER_STORE;
-        store_read(daemon->store, &request->job, 1, on_waited, request);
+        store_read(engine_store(engine), &request->job, 1, on_waited, request);
     } else if (!job) {
         request_error(request, WIRE_CODE_NO_SUCH_JOB, "there is no job %" PRIu64, request->job);
-    } else if (daemon_job_settled(daemon, job)) {
+    } else if (engine_job_settled(engine, job)) {
         answer_wait(request, job);
     } else {
-        if (job->ended)
-            store_want(daemon->store, job->put);
         request->holder = HOLDER_WAIT;
-        request->next_waiting = job->waiting;
-        request->waiting_place = &job->waiting;
-        if (job->waiting)
-            job->waiting->waiting_place = &request->next_waiting;
-        job->waiting = request;
+        join_job(request, job);
         request->deadline.fire = on_timeout;
-        deadline_set(&daemon->deadlines, &request->deadline,
-                     daemon_now_ms() + (int64_t)request->message.u.wait.timeout_ms);
+        deadline_set(request->requests->room.deadlines, &request->deadline,
+                     engine_now_ms() + (int64_t)request->message.u.wait.timeout_ms);
     }
 }
 
-void waits_release(struct daemon *daemon, struct job *job)
+void waits_release(struct requests *requests, struct job *job)
 {
-    (void)daemon;
-    while (job->waiting)
-        answer_wait(job->waiting, job);
+    for (struct waiters *waiters; (waiters = map_get(&requests->waiting, job->id));)
+        answer_wait(waiters->first, job);
 }
 
 /* ---- the end of a request ---- */
 
 void query_abandon(struct request *request)
 {
-    deadline_clear(&request->daemon->deadlines, &request->deadline);
+    deadline_clear(request->requests->room.deadlines, &request->deadline);
     leave_job(request);
     free_records(request->found, request->nfound);
     free(request->found);

@@ -7,7 +7,7 @@
  * request_end(), and in its client's list while there is one. */
 #include "config.h"
 
-#include "elmer/requests/requests.h"
+#include "elmer/requests/internal.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
@@ -15,24 +15,8 @@
 #include <string.h>
 
 #include "elmer/requests/admin.h"
-#include "elmer/hosts/hosts.h"
-#include "elmer/requests/users.h"
 
 enum { MAX_OUTSTANDING = 256 };
-
-struct requests {
-    struct daemon *daemon;
-    struct map by_number;
-    uint64_t next;
-};
-
-struct requests *requests_create(struct daemon *daemon)
-{
-    struct requests *requests = mem_zalloc(sizeof(*requests));
-    requests->daemon = daemon;
-    requests->next = 1;
-    return requests;
-}
 
 static void leave_client(struct request *request)
 {
@@ -53,21 +37,11 @@ static void release(struct request *request)
     free(request);
 }
 
-void requests_destroy(struct requests *requests)
-{
-    size_t cursor = 0;
-    for (struct request *request; requests && (request = map_next(&requests->by_number, &cursor));)
-        release(request);
-    if (requests)
-        map_fini(&requests->by_number);
-    free(requests);
-}
-
 /* ---- answers ---- */
 
 void request_end(struct request *request)
 {
-    map_remove(&request->daemon->requests->by_number, request->number);
+    map_remove(&request->requests->by_number, request->number);
     release(request);
 }
 
@@ -124,7 +98,7 @@ static const struct verb *verb_of(enum wire_type type)
 
 static void explain_state(struct request *request, const struct verb *verb)
 {
-    const struct core_job *job = core_job(request->daemon->core, request->job);
+    const struct core_job *job = core_job(engine_core(request->requests->room.engine), request->job);
     enum job_state state = job ? job->state : JOB_DONE;
     const char *advice = "";
     if (verb->event == EVENT_CANCEL && (state == JOB_STARTING || state == JOB_RUNNING))
@@ -141,14 +115,14 @@ static void explain_state(struct request *request, const struct verb *verb)
 
 static void explain_refusal(struct request *request, enum answer answer)
 {
-    const struct daemon *daemon = request->daemon;
+    struct engine *engine = request->requests->room.engine;
     const struct verb *verb = verb_of(request->type);
-    const struct job *job = jobs_find(&daemon->jobs, request->job);
+    const struct job *job = engine_job(engine, request->job);
     if (answer == ANSWER_NOT_PERMITTED)
         request_error(request, WIRE_CODE_NOT_PERMITTED,
                       "job %" PRIu64 " belongs to %s: only its owner, and administrators (group %s), may do this",
-                      request->job, job ? job->user : "another user", daemon->settings->admin_group);
-    else if (answer == ANSWER_NO_SUCH_JOB && (!request->job || request->job >= core_next_id(daemon->core)))
+                      request->job, job ? job->user : "another user", request->requests->settings->admin_group);
+    else if (answer == ANSWER_NO_SUCH_JOB && (!request->job || request->job >= core_next_id(engine_core(engine))))
         request_error(request, WIRE_CODE_NO_SUCH_JOB, "there is no job %" PRIu64, request->job);
     else if (verb && (answer == ANSWER_NO_SUCH_JOB || answer == ANSWER_WRONG_STATE))
         explain_state(request, verb);
@@ -177,24 +151,24 @@ static void run_verb(struct request *request)
     event.u.by.uid = request->uid;
     event.u.by.admin = request->admin;
     request->holder = HOLDER_CORE;
-    if (daemon_event(request->daemon, &event))
+    if (engine_event(request->requests->room.engine, &event))
         request_error(request, WIRE_CODE_REFUSED, "elmer is out of memory; try again later");
 }
 
 static void run_drain(struct request *request)
 {
     const struct wire_drain *drain = &request->message.u.drain;
-    int host = core_host_by_name(request->daemon->core, drain->host);
+    int host = core_host_by_name(engine_core(request->requests->room.engine), drain->host);
     struct event event = {
         .type = drain->drained ? EVENT_DRAIN : EVENT_UNDRAIN, .request = request->number, .host = host};
     if (!request->admin) {
         request_error(request, WIRE_CODE_NOT_PERMITTED, "only administrators (group %s) may drain hosts",
-                      request->daemon->settings->admin_group);
+                      request->requests->settings->admin_group);
     } else if (host < 0) {
         request_error(request, WIRE_CODE_REFUSED, "there is no host %s in the cluster", drain->host);
     } else {
         request->holder = HOLDER_CORE;
-        if (daemon_event(request->daemon, &event))
+        if (engine_event(request->requests->room.engine, &event))
             request_error(request, WIRE_CODE_REFUSED, "elmer is out of memory; try again later");
     }
 }
@@ -272,20 +246,20 @@ static void on_user(const struct user *user, void *data)
  * name is needed, and must belong to the uid. */
 static bool needs_user(const struct request *request)
 {
-    const struct job *job = jobs_find(&request->daemon->jobs, request->job);
+    const struct job *job = engine_job(request->requests->room.engine, request->job);
     if (request->type == WIRE_submit)
         return true;
     if (request->admin || request->type == WIRE_query_hosts)
         return false;
     if (request->type == WIRE_query || request->type == WIRE_query_lines || request->type == WIRE_history ||
         request->type == WIRE_wait)
-        return request->daemon->settings->private_jobs;
+        return request->requests->settings->private_jobs;
     return !job || job->uid != request->client->uid;
 }
 
 bool request_sees(const struct request *request, uint32_t owner)
 {
-    return !request->daemon->settings->private_jobs || request->admin || request->uid == owner;
+    return !request->requests->settings->private_jobs || request->admin || request->uid == owner;
 }
 
 static bool known_request(enum wire_type type)
@@ -297,16 +271,15 @@ static bool known_request(enum wire_type type)
 
 void requests_begin(struct client *client, struct wire_message *message)
 {
-    struct daemon *daemon = clients_daemon(client->clients);
     if (!known_request(message->type) || client->nrequests >= MAX_OUTSTANDING) {
         client_error(client, message->id, WIRE_CODE_REFUSED,
                      known_request(message->type) ? "too many requests without answer on one link; wait for answers"
                                                   : "elmer has no answer to this message");
         return;
     }
-    struct requests *requests = daemon->requests;
+    struct requests *requests = clients_requests(client->clients);
     struct request *request = mem_zalloc(sizeof(*request));
-    *request = (struct request){.daemon = daemon,
+    *request = (struct request){.requests = requests,
                                 .number = requests->next++,
                                 .client = client,
                                 .uid = client->uid,
@@ -328,7 +301,7 @@ void requests_begin(struct client *client, struct wire_message *message)
         return;
     }
     request->holder = HOLDER_USERS;
-    users_ask(daemon->users, client->uid, client->user, on_user, request);
+    users_ask(requests->users, client->uid, client->user, on_user, request);
 }
 
 void requests_client_gone(struct client *client)
@@ -341,9 +314,16 @@ void requests_client_gone(struct client *client)
     }
 }
 
-void requests_answered(struct requests *requests, uint64_t number, enum answer answer, uint64_t job)
+struct request *requests_find(const struct requests *requests, uint64_t number)
 {
-    struct request *request = map_get(&requests->by_number, number);
+    return map_get(&requests->by_number, number);
+}
+
+/* ---- from the engine ---- */
+
+static void on_answered(uint64_t number, enum answer answer, uint64_t job, void *data)
+{
+    struct request *request = requests_find(data, number);
     if (!request)
         return;
     if (request->type != WIRE_submit)
@@ -353,25 +333,67 @@ void requests_answered(struct requests *requests, uint64_t number, enum answer a
     /* else submit.c has seen it at once */
 }
 
-void requests_submitted(struct requests *requests, uint64_t number)
+static bool on_failed(uint64_t number, bool accepted, const char *text, void *data)
 {
-    struct request *request = map_get(&requests->by_number, number);
-    if (request)
-        submit_answer(request, request->job);
-}
-
-void requests_removed(struct requests *requests, uint64_t number)
-{
-    struct request *request = map_get(&requests->by_number, number);
-    if (request)
-        admin_removed(request);
-}
-
-bool requests_store_failed(struct requests *requests, uint64_t number, const char *text)
-{
-    struct request *request = map_get(&requests->by_number, number);
+    struct request *request = requests_find(data, number);
     if (!request || request->type != WIRE_submit)
-        return false;
-    request_error(request, WIRE_CODE_UNAVAILABLE, "the job is not accepted: %s", text);
-    return true;
+        return false; /* it waits: orders and ends go on, and are told when they are on disk */
+    if (accepted)
+        submit_answer(request, request->job);
+    else
+        request_error(request, WIRE_CODE_UNAVAILABLE, "the job is not accepted: %s", text);
+    return !accepted;
+}
+
+static void on_ended(struct job *job, void *data)
+{
+    waits_release(data, job);
+}
+
+/* ---- begin and end ---- */
+
+int requests_create(const struct room *room, const struct requests_settings *settings, struct hosts *hosts,
+                    struct membership *membership, struct requests **out, struct err *err)
+{
+    static const struct engine_requests callbacks = {on_answered, on_failed, on_ended};
+    static const struct clients_callbacks clients = {requests_begin, requests_client_gone};
+    struct requests *requests = mem_zalloc(sizeof(*requests));
+    *requests =
+        (struct requests){.room = *room, .settings = settings, .hosts = hosts, .membership = membership, .next = 1};
+    requests->users = users_create(room->loop, settings->admin_group);
+    engine_connect_requests(room->engine, &callbacks, requests);
+    *out = requests;
+    return clients_create(requests, &clients, &requests->clients, err);
+}
+
+void requests_close(struct requests *requests)
+{
+    if (!requests)
+        return;
+    clients_close(requests->clients);
+    users_destroy(requests->users);
+    requests->users = NULL;
+}
+
+void requests_destroy(struct requests *requests)
+{
+    size_t cursor = 0;
+    if (!requests)
+        return;
+    for (struct request *request; (request = map_next(&requests->by_number, &cursor));)
+        release(request);
+    map_fini(&requests->by_number);
+    map_fini(&requests->waiting);
+    clients_destroy(requests->clients);
+    free(requests);
+}
+
+void requests_relay(struct requests *requests, int host, bool on_queue_host, struct wire_message *message)
+{
+    clients_relay(requests->clients, host, on_queue_host, message);
+}
+
+void requests_host_cut(struct requests *requests, int host)
+{
+    clients_host_cut(requests->clients, host);
 }

@@ -3,19 +3,19 @@
  * Normal: checks -> a token that is not known -> the core's EVENT_SUBMIT, the job's row goes to the store -> committed
  * -> answer. The token of a job in memory: the answer of that job, when it is on disk. The token of a job that is in
  * the store only: its row is read first. Refused by a check or by the core: nothing has happened, the error says what
- * and why. The store cannot be written: refused, and what the core has begun is undone (daemon.c). */
+ * and why. The store cannot be written: refused, and what the core has begun is undone (engine/commit.c). */
 #include "config.h"
 
-#include "elmer/requests/requests.h"
+#include "elmer/requests/internal.h"
 
 #include <assert.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "elmer/hosts/hosts.h"
 #include "elmer/launch/paths.h"
 #include "elmer/requests/view.h"
+#include "elmer/store/store.h"
 #include "lib/base/clock.h"
 #include "lib/base/str.h"
 
@@ -62,14 +62,15 @@ static int check_size(const struct wire_submit *submit, struct err *err)
     return 0;
 }
 
-static int check_submission(const struct daemon *daemon, const struct wire_submit *submit, struct err *err)
+static int check_submission(const struct requests_settings *settings, const struct wire_submit *submit, struct err *err)
 {
     if (!submit->nprocs)
         return err_set(err, -1, "a job needs at least one processor");
-    if (submit->nprocs > (uint64_t)daemon->settings->max_nprocs)
+    if (submit->nprocs > (uint64_t)settings->max_nprocs)
         return err_set(err, -1,
-                       "%" PRIu64 " processors are asked for, and the configuration allows %ld for a job (max_nprocs)",
-                       submit->nprocs, daemon->settings->max_nprocs);
+                       "%" PRIu64 " processors are asked for, and the configuration allows %" PRId64
+                       " for a job (max_nprocs)",
+                       submit->nprocs, settings->max_nprocs);
     if (!submit->command.count || !*submit->command.items[0])
         return err_set(err, -1, "there is no command: name a program");
     if (*submit->dir != '/')
@@ -91,7 +92,7 @@ static int check_submission(const struct daemon *daemon, const struct wire_submi
 static bool check_user(struct request *request)
 {
     const struct client *client = request->client;
-    long minimum = request->daemon->settings->minimum_uid;
+    int64_t minimum = request->requests->settings->minimum_uid;
     if (!*client->user)
         request_error(request, WIRE_CODE_NOT_PERMITTED,
                       "uid %" PRIu32 " has no name on this host: a job belongs to a user with a name", client->uid);
@@ -101,7 +102,7 @@ static bool check_user(struct request *request)
                       "rsd.conf of each host, would allow it)");
     else if (client->uid < (uint64_t)minimum)
         request_error(request, WIRE_CODE_NOT_PERMITTED,
-                      "user %s (uid %" PRIu32 ") runs no jobs: they are for uids from %ld on (minimum_uid)",
+                      "user %s (uid %" PRIu32 ") runs no jobs: they are for uids from %" PRId64 " on (minimum_uid)",
                       client->user, client->uid, minimum);
     else
         return true;
@@ -111,21 +112,23 @@ static bool check_user(struct request *request)
 /* Of what he has already. Administrators may submit whatever others have left. */
 static bool check_room(struct request *request)
 {
-    const struct daemon *daemon = request->daemon;
-    const struct settings *s = daemon->settings;
-    uint32_t queued = core_user(daemon->core, request->uid).queued;
-    size_t bytes = jobs_bytes(&daemon->jobs, request->uid);
+    struct engine *engine = request->requests->room.engine;
+    const struct requests_settings *s = request->requests->settings;
+    uint32_t queued = core_user(engine_core(engine), request->uid).queued;
+    size_t bytes = jobs_bytes(engine_jobs(engine), request->uid);
     if (request->admin)
         return true;
     if (queued >= (uint64_t)s->user_queued)
         request_error(request, WIRE_CODE_REFUSED,
-                      "user %s has %" PRIu32 " jobs in the queue, and may have %ld (user_queued in elmer.conf): wait "
+                      "user %s has %" PRIu32 " jobs in the queue, and may have %" PRId64
+                      " (user_queued in elmer.conf): wait "
                       "until some have started, or cancel some",
                       request->client->user, queued, s->user_queued);
     else if (bytes + request->message.bytes > (size_t)s->user_memory << 20)
         request_error(request, WIRE_CODE_REFUSED,
                       "the commands and environments of user %s's jobs take %zu MiB of elmer's memory, and may take "
-                      "%ld (user_memory in elmer.conf): wait until some have ended, or put environments into files",
+                      "%" PRId64
+                      " (user_memory in elmer.conf): wait until some have ended, or put environments into files",
                       request->client->user, bytes >> 20, s->user_memory);
     else
         return true;
@@ -155,7 +158,7 @@ static void answer_record(struct request *request, const struct record *record)
     message.u.submitted.job = record->id;
     message.u.submitted.state = job_state_name(record->state);
     message.u.submitted.level = record->level;
-    message.u.submitted.hosts = view_hosts(record, &memory);
+    message.u.submitted.hosts = record_cluster_hosts(record, &memory);
     message.u.submitted.ahead = record->ahead;
     message.u.submitted.reason = record->reason == REASON_WAITING && !record->refused
                                      ? "" /* behind others: `ahead` says all */
@@ -167,7 +170,8 @@ static void answer_record(struct request *request, const struct record *record)
 
 void submit_answer(struct request *request, uint64_t id)
 {
-    struct job *job = jobs_find(&request->daemon->jobs, id);
+    struct engine *engine = request->requests->room.engine;
+    struct job *job = engine_job(engine, id);
     if (!job) { /* it has ended, and a thousand others since */
         struct wire_message message = {
             .type = WIRE_submitted,
@@ -177,7 +181,7 @@ void submit_answer(struct request *request, uint64_t id)
         request_end(request);
         return;
     }
-    struct record *record = daemon_record(request->daemon, job);
+    struct record *record = engine_record(engine, job);
     answer_record(request, record);
     record_destroy(record);
 }
@@ -191,32 +195,32 @@ struct allowed {
     bool without_pvm;             /* some were left out */
 };
 
-static int count_host(struct daemon *daemon, int index, bool pvm, struct allowed *allowed)
+static int count_host(const struct requests *requests, int index, bool pvm, struct allowed *allowed)
 {
-    struct host_facts facts = hosts_facts(daemon->hosts, index);
-    const struct core_host *host = core_host(daemon->core, index);
+    struct host_facts facts = hosts_facts(requests->hosts, index);
+    const struct core_host *host = core_host(engine_core(requests->room.engine), index);
     if (pvm && facts.known && !facts.pvm) {
         allowed->without_pvm = true;
         return 0;
     }
     if (host->known)
         allowed->processors += (uint64_t)host->ncpus;
-    else if (daemon->settings->hosts[index].cpus)
-        allowed->processors += (uint64_t)daemon->settings->hosts[index].ncpus;
+    else if (facts.configured_cpus)
+        allowed->processors += (uint64_t)facts.configured_cpus;
     else if (!facts.unusable)
         allowed->unknown++;
     allowed->hosts[allowed->count++] = index;
     return 0;
 }
 
-static int choose_hosts(struct daemon *daemon, const struct wire_submit *submit, struct allowed *allowed,
+static int choose_hosts(const struct requests *requests, const struct wire_submit *submit, struct allowed *allowed,
                         struct err *err)
 {
-    int all = (int)daemon->settings->nhosts;
+    int all = engine_host_count(requests->room.engine);
     size_t named = submit->hosts.count;
     allowed->hosts = mem_array(named ? named : (size_t)all, sizeof(int));
     for (size_t i = 0; i < named; i++) {
-        int index = core_host_by_name(daemon->core, submit->hosts.items[i]);
+        int index = core_host_by_name(engine_core(requests->room.engine), submit->hosts.items[i]);
         char printable[260];
         if (index < 0)
             return err_set(
@@ -226,10 +230,10 @@ static int choose_hosts(struct daemon *daemon, const struct wire_submit *submit,
         for (int j = 0; j < allowed->count; j++)
             twice = twice || allowed->hosts[j] == index;
         if (!twice)
-            count_host(daemon, index, submit->pvm, allowed);
+            count_host(requests, index, submit->pvm, allowed);
     }
     for (int i = 0; !named && i < all; i++)
-        count_host(daemon, i, submit->pvm, allowed);
+        count_host(requests, i, submit->pvm, allowed);
     if (allowed->processors >= submit->nprocs || allowed->unknown) {
         if (!named && !allowed->without_pvm) {
             free(allowed->hosts);
@@ -246,13 +250,13 @@ static int choose_hosts(struct daemon *daemon, const struct wire_submit *submit,
 
 static void submit_new(struct request *request)
 {
-    struct daemon *daemon = request->daemon;
+    struct engine *engine = request->requests->room.engine;
     struct err err = ERR_INIT;
     struct allowed allowed = {0};
     struct wire_submit *submit = &request->message.u.submit;
     if (!check_room(request))
         return;
-    if (choose_hosts(daemon, submit, &allowed, &err)) {
+    if (choose_hosts(request->requests, submit, &allowed, &err)) {
         free(allowed.hosts);
         request_error(request, WIRE_CODE_REFUSED, "%s", err.text);
         return;
@@ -264,21 +268,15 @@ static void submit_new(struct request *request)
     event.u.submit.requeue = submit->requeue;
     event.u.submit.hosts = allowed.hosts;
     event.u.submit.nhosts = allowed.count;
-    uint64_t id = core_next_id(daemon->core), number = request->number, nprocs = submit->nprocs;
-    struct job *job = jobs_add(&daemon->jobs, id, request->client->uid, request->client->user, &request->message);
-    if (job_submit(job)->name == request->name) {
-        snprintf(job->name, sizeof(job->name), "%s", request->name);
-        job->submission.u.submit.name = job->name;
-    }
-    job->submitted_ms = wall_now().ms;
-    request->job = id;
+    uint64_t number = request->number, nprocs = submit->nprocs;
+    request->job = core_next_id(engine_core(engine));
     request->holder = HOLDER_CORE;
-    int code = daemon_event(daemon, &event);
+    int code;
+    const struct job *job = engine_submit(engine, &event, request->client->user, &request->message, &code);
     free(allowed.hosts);
-    if (core_job(daemon->core, id))
+    if (job)
         return; /* the request may be gone already */
     assert(request->number == number);
-    jobs_remove(&daemon->jobs, job);
     if (code)
         request_error(request, WIRE_CODE_REFUSED, "elmer is out of memory; try again later");
     else
@@ -287,20 +285,34 @@ static void submit_new(struct request *request)
                       nprocs);
 }
 
+/* Its first submission is on disk. */
+static void on_accepted(const struct engine_wait *wait)
+{
+    struct request *request = requests_find(wait->owner, wait->number);
+    if (request)
+        submit_answer(request, wait->job);
+}
+
 /* A retry of a submission whose job is in memory. */
 static bool answer_repeated(struct request *request)
 {
-    struct daemon *daemon = request->daemon;
-    struct job *job = jobs_by_token(&daemon->jobs, request->client->uid, request->message.u.submit.token);
+    struct engine *engine = request->requests->room.engine;
+    struct job *job = jobs_by_token(engine_jobs(engine), request->client->uid, request->message.u.submit.token);
     if (!job)
         return false;
     request->job = job->id;
-    if (daemon_job_accepted(daemon, job)) {
+    if (engine_job_accepted(engine, job)) {
         submit_answer(request, job->id);
         return true;
     }
     request->holder = HOLDER_CORE;
-    daemon_later(daemon, LATER_SUBMITTED, request->number, -1, job->id, 0);
+    struct engine_wait wait = {.run = on_accepted,
+                               .owner = request->requests,
+                               .urgency = ENGINE_ANSWER,
+                               .number = request->number,
+                               .job = job->id,
+                               .host = -1};
+    engine_after_commit(engine, &wait);
     return true;
 }
 
@@ -323,12 +335,12 @@ static void on_found(struct record **records, size_t count, const char *error, v
 
 void submit_begin(struct request *request)
 {
-    struct daemon *daemon = request->daemon;
+    struct engine *engine = request->requests->room.engine;
     struct wire_submit *submit = &request->message.u.submit;
     struct err err = ERR_INIT;
     if (!check_user(request))
         return;
-    if (check_submission(daemon, submit, &err)) {
+    if (check_submission(request->requests->settings, submit, &err)) {
         request_error(request, WIRE_CODE_REFUSED, "%s", err.text);
         return;
     }
@@ -337,10 +349,10 @@ void submit_begin(struct request *request)
     submit->submit_host = client_host_name(request->client);
     if (answer_repeated(request))
         return;
-    if (daemon->store_failure) {
-        request_error(request, WIRE_CODE_UNAVAILABLE, "the job is not accepted: %s", daemon->store_failure);
+    if (engine_store_failure(engine)) {
+        request_error(request, WIRE_CODE_UNAVAILABLE, "the job is not accepted: %s", engine_store_failure(engine));
         return;
     }
     request->holder = HOLDER_STORE;
-    store_find(daemon->store, request->client->uid, submit->token, on_found, request);
+    store_find(engine_store(engine), request->client->uid, submit->token, on_found, request);
 }

@@ -219,15 +219,6 @@ void view_queued(const struct record *r, bool all, struct arena *memory, struct 
                                  .hidden = !all};
 }
 
-struct wire_strs view_hosts(const struct record *r, struct arena *memory)
-{
-    struct wire_strs hosts = {arena_array(memory, r->nprocessors, sizeof(char *)), 0};
-    for (uint32_t i = 0; i < r->nprocessors; i++)
-        if (!hosts.count || strcmp(hosts.items[hosts.count - 1], r->processors[i].host))
-            hosts.items[hosts.count++] = r->processors[i].host;
-    return hosts;
-}
-
 /* ---- sizes ---- */
 
 size_t view_cost_of_text(const char *text)

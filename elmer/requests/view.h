@@ -16,8 +16,6 @@ void view_running(const struct record *record, bool all, struct arena *memory, s
 void view_queued(const struct record *record, bool all, struct arena *memory, struct queued_line *line);
 /* Why it is in its state, in a sentence; text or "". */
 const char *view_reason(const struct record *record, char *text, size_t size);
-/* The distinct hosts of its cluster in rank order. */
-struct wire_strs view_hosts(const struct record *record, struct arena *memory);
 /* An upper bound of the bytes that a string, or a view, takes in a relayed frame, where it is JSON within JSON. */
 size_t view_cost_of_text(const char *text);
 size_t view_cost(const struct wire_job_view *view);

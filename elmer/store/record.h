@@ -68,6 +68,8 @@ struct record {
 
 struct record *record_create(void);
 void record_destroy(struct record *record);
+/* The distinct hosts of its cluster in rank order. */
+struct wire_strs record_cluster_hosts(const struct record *record, struct arena *memory);
 static inline bool record_ended(const struct record *record)
 {
     return record->state == JOB_DONE || record->state == JOB_CANCELLED;

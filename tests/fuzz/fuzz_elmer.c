@@ -12,10 +12,12 @@
 
 #include "elmer/core/core.h"
 #include "elmer/daemon.h"
+#include "elmer/engine/engine.h"
 #include "elmer/notify.h"
 #include "elmer/membership/renewals.h"
 #include "elmer/membership/signer.h"
 #include "elmer/requests/users.h"
+#include "elmer/store/store.h"
 #include "lib/base/clock.h"
 #include "tests/fuzz/links.h"
 
@@ -281,10 +283,11 @@ struct signer_ask {
 
 static struct signer_ask asks[4];
 
-struct signer_ask *signer_ask(struct daemon *daemon, const struct wire_message *request, signer_answer answer,
-                              void *data)
+struct signer_ask *signer_ask(const struct room *room, const char *socket, const struct wire_message *request,
+                              signer_answer answer, void *data)
 {
-    (void)daemon;
+    (void)room;
+    (void)socket;
     FUZZ_CHECK(request->type == WIRE_sign_join || request->type == WIRE_sign_renew, "%s",
                wire_type_name(request->type));
     for (size_t i = 0; i < 4; i++) {
@@ -312,10 +315,19 @@ static void answer_signer(size_t which)
     ask.answer(NULL, "the token is used up", ask.data);
 }
 
-struct renewals *renewals_create(struct daemon *daemon)
+struct renewals *renewals_create(const struct room *room, const struct membership_settings *settings,
+                                 const struct certificates *certificates)
 {
-    (void)daemon;
+    (void)room;
+    (void)settings;
+    (void)certificates;
     return NULL;
+}
+
+void renewals_begin(struct renewals *renewals, struct hosts *hosts)
+{
+    (void)renewals;
+    (void)hosts;
 }
 
 void renewals_close(struct renewals *renewals)
@@ -551,11 +563,11 @@ static void happen(struct input *input)
         links_turn();
 }
 
-static void check_core(const struct daemon *daemon)
+static void check_core(void)
 {
     char text[512] = "";
 
-    FUZZ_CHECK(core_check(daemon->core, text, sizeof text) == 0, "%s", text);
+    FUZZ_CHECK(core_check(engine_core(the_store.data), text, sizeof text) == 0, "%s", text);
 }
 
 int uv_run(uv_loop_t *loop, uv_run_mode mode)
@@ -566,7 +578,7 @@ int uv_run(uv_loop_t *loop, uv_run_mode mode)
         return 0; /* it could not start */
     for (int i = 0; world.input.left > 0 && i < MAX_EVENTS; i++) {
         happen(&world.input);
-        check_core(world.terminate_handle->data);
+        check_core();
     }
     links_turn();
     world.terminate(world.terminate_handle, SIGTERM);
@@ -577,7 +589,7 @@ int uv_run(uv_loop_t *loop, uv_run_mode mode)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static char ws1[] = "ws1", ws2[] = "ws2", ws3[] = "ws3";
-    static struct settings_host hosts[HOSTS] = {{.name = ws1}, {.name = ws2}, {.name = ws3}};
+    static struct host_settings hosts[HOSTS] = {{.name = ws1}, {.name = ws2}, {.name = ws3}};
     static char none[] = "/fuzz/x", group[] = "elmer-admin", root[] = "root", address[] = "*:7110";
     struct settings settings = {.hosts = hosts,
                                 .nhosts = HOSTS,

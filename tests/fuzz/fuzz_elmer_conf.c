@@ -13,7 +13,7 @@ static void check_hosts(const struct settings *settings, struct core *core)
 {
     FUZZ_CHECK(settings->nhosts > 0, "no host");
     for (size_t i = 0; i < settings->nhosts; i++) {
-        const struct settings_host *host = &settings->hosts[i];
+        const struct host_settings *host = &settings->hosts[i];
 
         FUZZ_CHECK(str_valid_hostname(host->name), "host %s", host->name);
         FUZZ_CHECK(core_add_host(core, host->name) == (int)i, "host %s", host->name);

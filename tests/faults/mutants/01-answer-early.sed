@@ -1,2 +1,2 @@
 # elmer/engine/commit.c: users are answered before the commit
-s/if (!d->deferred && store_committed(d->store) >= number)/if (wait->kind == WAIT_ANSWER || wait->kind == WAIT_SUBMITTED || (!d->deferred \&\& store_committed(d->store) >= number))/
+s/if (!engine->waiting \&\& store_committed(engine->store) >= number)/if (wait->urgency == ENGINE_ANSWER || (!engine->waiting \&\& store_committed(engine->store) >= number))/

@@ -1,2 +1,2 @@
 # elmer/engine/commit.c: a job is started before its cluster is on disk
-s/if (!d->deferred && store_committed(d->store) >= number)/if (wait->kind == WAIT_OPEN || wait->kind == WAIT_LAUNCH || (!d->deferred \&\& store_committed(d->store) >= number))/
+s/if (!engine->waiting \&\& store_committed(engine->store) >= number)/if (wait->urgency == ENGINE_WORK || (!engine->waiting \&\& store_committed(engine->store) >= number))/

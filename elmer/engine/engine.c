@@ -1,0 +1,511 @@
+/* engine.c - events, steps, and what a step asks for. The life of it is in engine.h; what waits for the store is in
+ * commit.c. */
+#include "config.h"
+
+#include "elmer/engine/internal.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include "lib/base/clock.h"
+#include "lib/base/container.h"
+#include "lib/base/log.h"
+
+enum { TRIM_MS = 60000 };
+
+struct pending_event {
+    struct pending_event *next;
+    struct event event;
+    char *text;
+};
+
+int64_t engine_now_ms(void)
+{
+    return mono_ms(mono_now());
+}
+
+/* ---- persist ---- */
+
+static void note_times(struct job *job, const struct core_job *state)
+{
+    int64_t now = wall_now().ms;
+    if (state->state == JOB_QUEUED)
+        job->started_ms = -1; /* of an earlier attempt */
+    bool ended = state->state == JOB_DONE || state->state == JOB_CANCELLED;
+    if (job->started_ms < 0 && (state->state == JOB_RUNNING || state->exits > 0))
+        job->started_ms = now;
+    if (job->ended_ms < 0 && ended)
+        job->ended_ms = now > job->started_ms ? now : job->started_ms; /* the clock may have been set back */
+}
+
+static void log_change(const struct job *job, const struct core_job *state)
+{
+    const char *reason = state->state == JOB_ENDING || state->state == JOB_CANCELLED ? reason_name(state->reason) : "";
+    if (state->state == job->logged)
+        return;
+    /* a job that goes well passes through these two in milliseconds, and each line costs as much as a commit */
+    bool passing = state->state == JOB_STARTING || (state->state == JOB_ENDING && state->reason == REASON_EXITED);
+    (passing ? log_debug : log_info)("job=%" PRIu64 " user=%s %s%s%s", job->id, job->user, job_state_name(state->state),
+                                     *reason ? ": " : "", reason);
+    if (state->state == JOB_QUEUED && state->attempt)
+        log_notice("job=%" PRIu64 " user=%s goes back into the queue after attempt %" PRIu32 ": %s", job->id, job->user,
+                   state->attempt, state->text);
+    if (state->state == JOB_STARTING && state->requeue && !state->lease_ms)
+        log_notice("job=%" PRIu64 " user=%s cannot be requeued in this attempt: the rsd of one of its hosts is too old "
+                   "to hold a lease; upgrade it",
+                   job->id, job->user);
+}
+
+uint64_t engine_persist(struct engine *engine, struct job *job)
+{
+    const struct core_job *state = core_job(engine->core, job->id);
+    assert(state);
+    note_times(job, state);
+    log_change(job, state);
+    job->logged = state->state;
+    struct record *record = job_record(engine->core, job, state, !job->stored);
+    job->put = engine->last_put = store_put(engine->store, record);
+    if (!job->stored)
+        job->first_put = job->put;
+    job->stored = true;
+    return job->put;
+}
+
+static void on_ended(const struct engine_wait *wait)
+{
+    struct engine *engine = wait->owner;
+    struct job *job = jobs_find(&engine->jobs, wait->job);
+    job->settled = true;
+    engine->requests.ended(job, engine->requests_data);
+    jobs_note_ended(&engine->jobs, job);
+    if (jobs_oldest(&engine->jobs, JOBS_ENDED_KEPT))
+        engine_tidy_soon(engine);
+}
+
+static void persist(struct engine *engine, uint64_t id)
+{
+    struct job *job = jobs_find(&engine->jobs, id);
+    const struct core_job *state = core_job(engine->core, id);
+    if (!job || !state) {
+        log_error("job=%" PRIu64 " is to be written, but is not known: a bug", id);
+        return;
+    }
+    engine_persist(engine, job);
+    if (state->state != JOB_STARTING && state->state != JOB_RUNNING)
+        engine->launch.end(job, engine->launch_data);
+    if (job->ended || (state->state != JOB_DONE && state->state != JOB_CANCELLED))
+        return;
+    job->ended = true;
+    struct engine_wait wait = {
+        .run = on_ended, .owner = engine, .job = id, .urgency = job->watchers ? ENGINE_WORK : ENGINE_LINGER};
+    engine_after_commit(engine, &wait);
+}
+
+static void persist_host(struct engine *engine, int host)
+{
+    const struct core_host *state = core_host(engine->core, host);
+    struct host_row row = {.row = state->row};
+    snprintf(row.name, sizeof(row.name), "%s", state->name);
+    engine->last_put = store_put_host(engine->store, &row);
+}
+
+uint64_t engine_put_certificate(struct engine *engine, const struct certificate *certificate)
+{
+    return engine->last_put = store_put_certificate(engine->store, certificate);
+}
+
+/* ---- actions ---- */
+
+static void on_answer(const struct engine_wait *wait)
+{
+    struct engine *engine = wait->owner;
+    engine->requests.answered(wait->number, wait->answer, wait->job, engine->requests_data);
+}
+
+static void on_open(const struct engine_wait *wait)
+{
+    struct engine *engine = wait->owner;
+    const struct job *job = jobs_find(&engine->jobs, wait->job);
+    const struct core_job *state = core_job(engine->core, wait->job);
+    if (job && state && state->attempt == wait->attempt && state->state == JOB_STARTING)
+        engine->hosts.open(wait->host, job, state, wait->number, engine->hosts_data);
+    /* else it has been ended meanwhile */
+}
+
+static void on_launch(const struct engine_wait *wait)
+{
+    struct engine *engine = wait->owner;
+    struct job *job = jobs_find(&engine->jobs, wait->job);
+    if (job)
+        engine->launch.begin(job, engine->launch_data);
+}
+
+static void on_taken(const struct engine_wait *wait)
+{
+    struct engine *engine = wait->owner;
+    engine->hosts.acknowledge(wait->host, wait->job, wait->attempt, wait->rank, engine->hosts_data);
+}
+
+static void after_commit(struct engine *engine, const struct action *action, void (*run)(const struct engine_wait *),
+                         enum engine_urgency urgency)
+{
+    struct engine_wait wait = {.run = run,
+                               .owner = engine,
+                               .urgency = urgency,
+                               .number = action->type == ACTION_OPEN ? action->generation : action->request,
+                               .answer = action->answer,
+                               .job = action->job,
+                               .attempt = action->attempt,
+                               .host = action->host,
+                               .rank = action->rank};
+    engine_after_commit(engine, &wait);
+}
+
+static void carry_out(struct engine *engine, const struct action *action)
+{
+    switch (action->type) {
+    case ACTION_ORDER:
+        engine->hosts.order(action, engine->hosts_data);
+        break;
+    case ACTION_END:
+        engine->hosts.end(action, engine->hosts_data);
+        break;
+    case ACTION_PERSIST:
+        persist(engine, action->job);
+        break;
+    case ACTION_PERSIST_HOST:
+        persist_host(engine, action->host);
+        break;
+    case ACTION_TIMER:
+        deadline_set(engine->deadlines, &engine->tick, action->at_ms);
+        break;
+    case ACTION_OPEN:
+        after_commit(engine, action, on_open, ENGINE_WORK);
+        break;
+    case ACTION_ANSWER:
+        after_commit(engine, action, on_answer, ENGINE_ANSWER);
+        break;
+    case ACTION_LAUNCH:
+        after_commit(engine, action, on_launch, ENGINE_WORK);
+        break;
+    case ACTION_TAKEN:
+        after_commit(engine, action, on_taken, ENGINE_LINGER);
+        break;
+    case ACTION_TYPE_COUNT:
+        break;
+    }
+}
+
+/* ---- events ---- */
+
+/* For bench/overhead.py and bench/scale.py, with ELMER_LOG=debug. */
+static void trace(const struct event *event, int64_t begin_ns, int64_t decided_ns)
+{
+    static const char *const names[EVENT_TYPE_COUNT] = {
+        [EVENT_SUBMIT] = "submit", [EVENT_OPENED] = "opened", [EVENT_EMPTY] = "empty", [EVENT_ORDERED] = "ordered"};
+    if (names[event->type])
+        log_debug("at %" PRId64 " us: %s job=%" PRIu64 " host=%d, decided in %" PRId64 " us, done in %" PRId64 " us",
+                  begin_ns / 1000, names[event->type], event->job, event->host, (decided_ns - begin_ns) / 1000,
+                  (mono_now().ns - begin_ns) / 1000);
+}
+
+static int step(struct engine *engine, struct event *event)
+{
+    struct actions actions;
+    int64_t begin_ns = mono_now().ns;
+    actions_init(&actions);
+    event->now_ms = engine_now_ms();
+    int code = core_step(engine->core, event, &actions);
+    int64_t decided_ns = mono_now().ns;
+    if (code)
+        log_error("an event (%d) could not be handled: %s", (int)event->type, strerror(-code));
+    engine->stepping = true;
+    for (size_t i = 0; i < actions.count; i++)
+        carry_out(engine, &actions.items[i]);
+    engine->stepping = false;
+    trace(event, begin_ns, decided_ns);
+    actions_fini(&actions);
+    return code;
+}
+
+void engine_run_events(struct engine *engine)
+{
+    for (struct pending_event *next; !engine->stepping && (next = engine->events);) {
+        engine->events = next->next;
+        if (!engine->events)
+            engine->last_event = &engine->events;
+        step(engine, &next->event);
+        free(next->text);
+        free(next);
+    }
+}
+
+static bool has_text(enum event_type type)
+{
+    return type == EVENT_OPEN_FAILED || type == EVENT_LAUNCH_FAILED || type == EVENT_ABORT;
+}
+
+int engine_event(struct engine *engine, struct event *event)
+{
+    if (!engine->stepping) {
+        int code = step(engine, event);
+        engine_run_events(engine);
+        return code;
+    }
+    assert(event->type != EVENT_SUBMIT && event->type != EVENT_HOST_UP && event->type != EVENT_REPORT);
+    struct pending_event *pending = mem_zalloc(sizeof(*pending));
+    pending->event = *event;
+    if (has_text(event->type) && event->u.failed.text)
+        pending->event.u.failed.text = pending->text = mem_strdup(event->u.failed.text);
+    *engine->last_event = pending;
+    engine->last_event = &pending->next;
+    return 0;
+}
+
+struct job *engine_submit(struct engine *engine, struct event *event, const char *user, struct wire_message *submission,
+                          int *code)
+{
+    uint64_t id = core_next_id(engine->core);
+    struct job *job = jobs_add(&engine->jobs, id, event->u.submit.uid, user, submission);
+    job->submitted_ms = wall_now().ms;
+    *code = engine_event(engine, event);
+    if (core_job(engine->core, id))
+        return job;
+    jobs_remove(&engine->jobs, job);
+    return NULL;
+}
+
+/* The end that this host was told is not on disk, and another host, which is not linked yet, knows why: until then this
+ * one must not forget that it has had the job, or it would be lost when its rsd is restarted. */
+static bool awaits_ends(const struct engine *engine, uint64_t id, uint32_t attempt)
+{
+    const struct core_job *state = core_job(engine->core, id);
+    return state && state->attempt == attempt && (state->state == JOB_STARTING || state->state == JOB_RUNNING);
+}
+
+/* The usage is worth a write of its own: the core may have nothing to write yet. */
+bool engine_emptied(struct engine *engine, int host, uint64_t id, uint32_t attempt, double cpu_seconds,
+                    int64_t memory_peak_bytes)
+{
+    struct job *job = jobs_find(&engine->jobs, id);
+    const struct core_job *state = core_job(engine->core, id);
+    bool known = job && state && state->attempt == attempt && cpu_seconds >= 0;
+    if (known)
+        job_set_usage(job, engine_host_name(engine, host), attempt, cpu_seconds, memory_peak_bytes);
+    struct event event = {.type = EVENT_EMPTY, .host = host, .job = id, .attempt = attempt};
+    uint64_t before = job ? job->put : 0;
+    if (engine_event(engine, &event))
+        return false; /* it comes again */
+    if (known && job->put == before)
+        engine_persist(engine, job);
+    return !awaits_ends(engine, id, attempt);
+}
+
+static void on_tick(struct deadline *deadline)
+{
+    struct event event = {.type = EVENT_TICK};
+    engine_event(CONTAINER_OF(deadline, struct engine, tick), &event);
+}
+
+/* ---- tidying ---- */
+
+void engine_tidy_soon(struct engine *engine)
+{
+    if (!engine->tidy.slot && !engine->closed)
+        deadline_set(engine->deadlines, &engine->tidy, engine_now_ms());
+}
+
+static void on_tidy(struct deadline *deadline)
+{
+    struct engine *engine = CONTAINER_OF(deadline, struct engine, tidy);
+    for (struct job *job;
+         (job = jobs_oldest(&engine->jobs, JOBS_ENDED_KEPT)) && engine_job_settled(engine, job) && !job->watchers;) {
+        core_forget(engine->core, job->id);
+        jobs_drop(&engine->jobs, job);
+    }
+}
+
+/* Every minute: the limits of the history. */
+static void on_trim(struct deadline *deadline)
+{
+    struct engine *engine = CONTAINER_OF(deadline, struct engine, trim);
+    store_trim(engine->store, &engine->limits);
+    deadline_set(engine->deadlines, &engine->trim, engine_now_ms() + TRIM_MS);
+}
+
+/* ---- looking ---- */
+
+struct core *engine_core(struct engine *engine)
+{
+    return engine->core;
+}
+
+const struct jobs *engine_jobs(const struct engine *engine)
+{
+    return &engine->jobs;
+}
+
+struct store *engine_store(struct engine *engine)
+{
+    return engine->store;
+}
+
+const char *engine_host_name(const struct engine *engine, int host)
+{
+    return core_host(engine->core, host)->name;
+}
+
+int engine_host_count(const struct engine *engine)
+{
+    int count = 0;
+    while (core_host(engine->core, count))
+        count++;
+    return count;
+}
+
+const char *engine_store_failure(const struct engine *engine)
+{
+    return engine->store_failure;
+}
+
+struct job *engine_job(const struct engine *engine, uint64_t id)
+{
+    return jobs_find(&engine->jobs, id);
+}
+
+bool engine_job_accepted(const struct engine *engine, const struct job *job)
+{
+    return job->stored && store_committed(engine->store) >= job->first_put;
+}
+
+bool engine_job_settled(const struct engine *engine, const struct job *job)
+{
+    return job->settled || (job->ended && store_committed(engine->store) >= job->put);
+}
+
+struct record *engine_record(struct engine *engine, struct job *job)
+{
+    struct record *record = job_record(engine->core, job, core_job(engine->core, job->id), false);
+    if (record_ended(record) && !engine_job_settled(engine, job)) {
+        record->state = JOB_ENDING; /* a final state never changes, so it is not shown before it is on disk */
+        record->ended_ms = -1;
+    }
+    return record;
+}
+
+void engine_watch(struct engine *engine, struct job *job)
+{
+    job->watchers++;
+    if (job->ended)
+        store_want(engine->store, job->put);
+}
+
+void engine_unwatch(struct engine *engine, struct job *job)
+{
+    assert(job->watchers > 0);
+    job->watchers--;
+    if (!job->watchers && jobs_oldest(&engine->jobs, JOBS_ENDED_KEPT))
+        engine_tidy_soon(engine);
+}
+
+/* ---- begin and end ---- */
+
+void engine_connect_hosts(struct engine *engine, const struct engine_hosts *hosts, void *data)
+{
+    engine->hosts = *hosts;
+    engine->hosts_data = data;
+}
+
+void engine_connect_launch(struct engine *engine, const struct engine_launch *launch, void *data)
+{
+    engine->launch = *launch;
+    engine->launch_data = data;
+}
+
+void engine_connect_requests(struct engine *engine, const struct engine_requests *requests, void *data)
+{
+    engine->requests = *requests;
+    engine->requests_data = data;
+}
+
+static void on_damage(const char *text, void *data)
+{
+    struct engine *engine = data;
+    engine->damaged(text, engine->damaged_data);
+}
+
+static int make_core(struct engine *engine, const struct engine_settings *settings, struct err *err)
+{
+    struct core_options options = settings->core;
+    if (!options.seed && getrandom(&options.seed, sizeof(options.seed), 0) != sizeof(options.seed))
+        options.seed = (uint64_t)mono_now().ns;
+    engine->core = core_create(&options);
+    if (!engine->core)
+        return err_set(err, -EINVAL, "the core refuses its options");
+    const char *name;
+    for (int i = 0; (name = settings->host(i, settings->data)); i++)
+        if (core_add_host(engine->core, name) != i)
+            return err_set(err, -EINVAL, "host %s cannot be added", name);
+    return 0;
+}
+
+int engine_create(uv_loop_t *loop, struct deadlines *deadlines, const struct engine_settings *settings,
+                  void (*damaged)(const char *text, void *data), void *data, struct engine **out, struct err *err)
+{
+    static const struct store_callbacks callbacks = {commit_done, commit_failed, on_damage};
+    struct engine *engine = mem_zalloc(sizeof(*engine));
+    *engine = (struct engine){.deadlines = deadlines,
+                              .limits = {settings->history_jobs, settings->history_age_ms},
+                              .damaged = damaged,
+                              .damaged_data = data,
+                              .tick.fire = on_tick,
+                              .tidy.fire = on_tidy,
+                              .trim.fire = on_trim};
+    engine->last_event = &engine->events;
+    engine->last_waiting = &engine->waiting;
+    jobs_init(&engine->jobs);
+    *out = engine;
+    int code = make_core(engine, settings, err);
+    if (!code)
+        code = store_open(loop, settings->store, &callbacks, engine, &engine->store, err);
+    return code ? code : recover(engine, err);
+}
+
+void engine_begin(struct engine *engine)
+{
+    on_tick(&engine->tick); /* arms the timers of what was taken back */
+    store_check(engine->store);
+    on_trim(&engine->trim);
+}
+
+void engine_close(struct engine *engine)
+{
+    if (!engine)
+        return;
+    engine->closed = true;
+    deadline_clear(engine->deadlines, &engine->tick);
+    deadline_clear(engine->deadlines, &engine->tidy);
+    deadline_clear(engine->deadlines, &engine->trim);
+    if (engine->store)
+        store_close(engine->store); /* writes what waits */
+}
+
+void engine_destroy(struct engine *engine)
+{
+    if (!engine)
+        return;
+    commit_fini(engine);
+    for (struct pending_event *event; (event = engine->events);) {
+        engine->events = event->next;
+        free(event->text);
+        free(event);
+    }
+    jobs_fini(&engine->jobs);
+    core_destroy(engine->core);
+    free(engine->store_failure);
+    free(engine);
+}

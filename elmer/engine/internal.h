@@ -1,0 +1,43 @@
+/* internal.h - what the files of this room share. */
+#ifndef ELMER_ENGINE_INTERNAL_H
+#define ELMER_ENGINE_INTERNAL_H
+
+#include "elmer/engine/engine.h"
+#include "elmer/store/store.h"
+
+struct engine {
+    struct core *core;
+    struct store *store;
+    struct deadlines *deadlines;
+    struct jobs jobs;
+    struct store_limits limits;
+    char *store_failure;
+    struct pending_event *events, **last_event;
+    uint64_t last_put; /* number of the last write */
+    bool stepping, closed;
+    struct waiting *waiting, **last_waiting; /* commit.c */
+    struct deadline tick, tidy, trim;
+    void (*damaged)(const char *text, void *data);
+    void *damaged_data;
+    struct engine_hosts hosts;
+    struct engine_launch launch;
+    struct engine_requests requests;
+    void *hosts_data, *launch_data, *requests_data;
+};
+
+/* engine.c: those that have waited; nothing while a step is being carried out. */
+void engine_run_events(struct engine *engine);
+/* Write the job's row as it is now. Returns the number of the write. */
+uint64_t engine_persist(struct engine *engine, struct job *job);
+/* Drop what is no longer needed, in a later turn of the loop. */
+void engine_tidy_soon(struct engine *engine);
+
+/* commit.c: the callbacks of the store, data is the engine. */
+void commit_done(uint64_t number, void *data);
+void commit_failed(const char *text, void *data);
+void commit_fini(struct engine *engine);
+
+/* recover.c: the state of the last run, from the store back into the core and the table of jobs. */
+int recover(struct engine *engine, struct err *err);
+
+#endif

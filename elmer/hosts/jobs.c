@@ -1,0 +1,68 @@
+/* jobs.c - what a host that is up says of its jobs, as events. */
+#include "config.h"
+
+#include <stdlib.h>
+
+#include "elmer/hosts/internal.h"
+
+static void on_opened(struct host *host, const struct wire_opened *opened)
+{
+    struct event event = {
+        .type = EVENT_OPENED, .host = host->index, .job = opened->job, .attempt = (uint32_t)opened->attempt};
+    engine_event(host->hosts->room.engine, &event);
+}
+
+static void on_failed(struct host *host, enum event_type type, uint64_t job, uint64_t attempt, enum reason reason,
+                      const char *text)
+{
+    char *full = mem_format("%s: %.900s", host->settings->name, text);
+    struct event event = {.type = type, .host = host->index, .job = job, .attempt = (uint32_t)attempt};
+    event.u.failed.reason = reason;
+    event.u.failed.text = full;
+    engine_event(host->hosts->room.engine, &event);
+    free(full);
+}
+
+static void send_forget(const struct engine_wait *wait)
+{
+    struct wire_message message = {.type = WIRE_forget, .u.forget = {.job = wait->job, .attempt = wait->attempt}};
+    hosts_send(wait->owner, wait->host, &message);
+}
+
+static void on_empty(struct host *host, struct wire_message *message)
+{
+    struct hosts *hosts = host->hosts;
+    const struct wire_empty *empty = &message->u.empty;
+    struct engine_wait forget = {.run = send_forget,
+                                 .owner = hosts,
+                                 .urgency = ENGINE_LINGER,
+                                 .host = host->index,
+                                 .job = empty->job,
+                                 .attempt = (uint32_t)empty->attempt};
+    hosts->callbacks.on_process(host->index, message, hosts->data);
+    if (engine_emptied(hosts->room.engine, host->index, empty->job, (uint32_t)empty->attempt, empty->cpu_seconds,
+                       empty->memory_peak_bytes))
+        engine_after_commit(hosts->room.engine, &forget);
+}
+
+void hosts_on_job(struct host *host, struct wire_message *message)
+{
+    switch ((int)message->type) {
+    case WIRE_opened:
+        on_opened(host, &message->u.opened);
+        break;
+    case WIRE_open_failed:
+        on_failed(host, EVENT_OPEN_FAILED, message->u.open_failed.job, message->u.open_failed.attempt,
+                  REASON_START_FAILED, message->u.open_failed.text);
+        break;
+    case WIRE_lost:
+        on_failed(host, EVENT_ABORT, message->u.lost.job, message->u.lost.attempt, REASON_LOST, message->u.lost.text);
+        break;
+    case WIRE_empty:
+        on_empty(host, message);
+        break;
+    default:
+        host->hosts->callbacks.on_process(host->index, message, host->hosts->data);
+        break;
+    }
+}

@@ -1,0 +1,93 @@
+/* orders.c - what the engine has decided about hosts, as messages to them. */
+#include "config.h"
+
+#include <stdio.h>
+
+#include "elmer/hosts/internal.h"
+
+static void send_order(const struct action *action, void *data)
+{
+    struct hosts *hosts = data;
+    struct arena memory = {0};
+    struct wire_message message = {.type = WIRE_order};
+    struct wire_order_entry *entries = arena_array(&memory, (size_t)action->nentries, sizeof(*entries));
+    for (int i = 0; i < action->nentries; i++) {
+        const struct order_entry *from = &action->entries[i];
+        uint64_t *cpus = arena_array(&memory, (size_t)from->ncpus, sizeof(*cpus));
+        for (int j = 0; j < from->ncpus; j++)
+            cpus[j] = (uint64_t)from->cpus[j];
+        entries[i] = (struct wire_order_entry){.job = from->job,
+                                               .attempt = from->attempt,
+                                               .level = (uint64_t)from->level,
+                                               .lowest = from->lowest,
+                                               .cpus = {cpus, (size_t)from->ncpus}};
+    }
+    message.u.order.generation = action->generation;
+    message.u.order.entries.items = entries;
+    message.u.order.entries.count = (size_t)action->nentries;
+    hosts_send(hosts, action->host, &message);
+    arena_fini(&memory);
+}
+
+static void send_end(const struct action *action, void *data)
+{
+    struct hosts *hosts = data;
+    struct wire_message message = {.type = WIRE_end,
+                                   .u.end = {.job = action->job,
+                                             .attempt = action->attempt,
+                                             .grace_ms = (uint64_t)hosts->settings->kill_grace_ms}};
+    hosts_send(hosts, action->host, &message);
+}
+
+/* It has come back with another rsd since that was decided. */
+static void refuse_lease(struct hosts *hosts, int host, const struct core_job *state)
+{
+    char text[400];
+    snprintf(
+        text, sizeof(text),
+        "%s: its rsd speaks version %d.%u and cannot hold the lease of a job with --requeue, which came with %d.%d: "
+        "upgrade it",
+        hosts->hosts[host].settings->name, WIRE_MAJOR, hosts_minor(hosts, host), WIRE_MAJOR, WIRE_LEASE_MINOR);
+    struct event event = {.type = EVENT_OPEN_FAILED, .host = host, .job = state->id, .attempt = state->attempt};
+    event.u.failed.reason = REASON_START_FAILED;
+    event.u.failed.text = text;
+    engine_event(hosts->room.engine, &event);
+}
+
+static void send_open(int host, const struct job *job, const struct core_job *state, uint64_t generation, void *data)
+{
+    struct hosts *hosts = data;
+    if (state->lease_ms && hosts->hosts[host].peer && hosts_minor(hosts, host) < WIRE_LEASE_MINOR) {
+        refuse_lease(hosts, host, state);
+        return;
+    }
+    struct arena memory = {0};
+    struct wire_message message = {.type = WIRE_open};
+    uint64_t *cpus = arena_array(&memory, state->nprocs, sizeof(*cpus));
+    size_t ncpus = 0;
+    for (uint32_t i = 0; i < state->nprocs; i++)
+        if (state->processors[i].host == host)
+            cpus[ncpus++] = (uint64_t)state->processors[i].cpu;
+    message.u.open.job = job->id;
+    message.u.open.attempt = state->attempt;
+    message.u.open.generation = generation;
+    message.u.open.uid = job->uid;
+    message.u.open.user = job->user;
+    message.u.open.cpus = (struct wire_uints){cpus, ncpus};
+    message.u.open.pvm = job_submit(job)->pvm;
+    message.u.open.lease_ms = (uint64_t)state->lease_ms;
+    hosts_send(hosts, host, &message);
+    arena_fini(&memory);
+}
+
+static void send_taken(int host, uint64_t job, uint32_t attempt, uint32_t rank, void *data)
+{
+    struct wire_message message = {.type = WIRE_taken, .u.taken = {.job = job, .attempt = attempt, .process = rank}};
+    hosts_send(data, host, &message);
+}
+
+void hosts_take_orders(struct hosts *hosts)
+{
+    static const struct engine_hosts orders = {send_order, send_end, send_open, send_taken};
+    engine_connect_hosts(hosts->room.engine, &orders, hosts);
+}

@@ -1,0 +1,82 @@
+#include "config.h"
+
+#include "elmer/membership/membership.h"
+
+#include <stdlib.h>
+
+#include "elmer/membership/certificates.h"
+#include "elmer/membership/join.h"
+#include "elmer/membership/renewals.h"
+
+struct membership {
+    struct certificates *certificates;
+    struct joins *joins;
+    struct renewals *renewals;
+};
+
+int membership_create(const struct room *room, const struct membership_settings *settings, struct membership **out,
+                      struct err *err)
+{
+    struct membership *membership = mem_zalloc(sizeof(*membership));
+    *out = membership;
+    int code = certificates_create(room, &membership->certificates, err);
+    if (code)
+        return code;
+    membership->joins = joins_create(room, settings, membership->certificates);
+    membership->renewals = renewals_create(room, settings, membership->certificates);
+    return 0;
+}
+
+void membership_begin(struct membership *membership, struct hosts *hosts)
+{
+    joins_begin(membership->joins, hosts);
+    renewals_begin(membership->renewals, hosts);
+}
+
+void membership_close(struct membership *membership)
+{
+    if (!membership)
+        return;
+    renewals_close(membership->renewals);
+    joins_close(membership->joins);
+}
+
+void membership_destroy(struct membership *membership)
+{
+    if (!membership)
+        return;
+    joins_destroy(membership->joins);
+    renewals_destroy(membership->renewals);
+    certificates_destroy(membership->certificates);
+    free(membership);
+}
+
+void membership_ask(struct membership *membership, struct peer *peer, int host, struct wire_message *message)
+{
+    joins_ask(membership->joins, peer, host, message);
+}
+
+void membership_peer_gone(struct membership *membership, struct peer *peer)
+{
+    joins_peer_gone(membership->joins, peer);
+}
+
+int membership_judge(const struct membership *membership, const char *host, const char *serial, struct err *err)
+{
+    return certificates_judge(membership->certificates, host, serial, err);
+}
+
+void membership_shown(struct membership *membership, const char *serial)
+{
+    certificates_shown(membership->certificates, serial);
+}
+
+size_t membership_revoke(struct membership *membership, const char *host)
+{
+    return certificates_revoke(membership->certificates, host, NULL);
+}
+
+const struct certificate *membership_newest(const struct membership *membership, int host)
+{
+    return certificates_newest(membership->certificates, host);
+}

@@ -1,0 +1,77 @@
+/* internal.h - what the files of this room share: a request, and the room itself. */
+#ifndef ELMER_REQUESTS_INTERNAL_H
+#define ELMER_REQUESTS_INTERNAL_H
+
+#include "elmer/requests/clients.h"
+#include "elmer/requests/requests.h"
+#include "elmer/requests/users.h"
+#include "lib/memory/map.h"
+
+struct requests {
+    struct room room;
+    const struct requests_settings *settings;
+    struct hosts *hosts;
+    struct membership *membership;
+    struct users *users;
+    struct clients *clients;
+    struct map by_number;
+    struct map waiting; /* query.c: by job, who waits for its end */
+    uint64_t next;
+};
+
+enum request_holder { HOLDER_NONE, HOLDER_USERS, HOLDER_CORE, HOLDER_STORE, HOLDER_QUERY, HOLDER_WAIT };
+
+struct request {
+    struct requests *requests;
+    uint64_t number;             /* in the core's events */
+    struct client *client;       /* NULL: gone */
+    uint32_t uid;                /* of the client */
+    bool admin;                  /* an administrator; only known when it matters */
+    struct wire_message message; /* owned; empty after a submission became a job */
+    enum wire_type type;
+    uint64_t id; /* the client's */
+    uint64_t job;
+    enum request_holder holder;    /* who will come back to it */
+    struct request *next, **place; /* of the client */
+    char name[65];                 /* submit.c: a name made from the command */
+    /* query.c */
+    struct deadline deadline;
+    uint64_t cursor;       /* last job looked at */
+    size_t next_id;        /* of message.u.query.jobs */
+    struct record **found; /* from memory, while the store is asked for the others */
+    size_t nfound;
+    struct waiters *waits_for; /* NULL: it does not wait */
+    struct request *next_waiting, **waiting_place;
+};
+
+/* ---- requests.c ---- */
+
+/* The callbacks of clients.h. */
+void requests_begin(struct client *client, struct wire_message *message);
+void requests_client_gone(struct client *client);
+/* NULL: it has ended. */
+struct request *requests_find(const struct requests *requests, uint64_t number);
+
+/* Send and end the request. */
+void request_send(struct request *request, const struct wire_message *message); /* does not end it */
+void request_end(struct request *request);
+void request_error(struct request *request, const char *code, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+void request_done(struct request *request, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* The one who asks may know everything about a job of this user. */
+bool request_sees(const struct request *request, uint32_t owner);
+
+/* submit.c: the message submit; its answer. */
+void submit_begin(struct request *request);
+void submit_answer(struct request *request, uint64_t job);
+/* lines.c: the jobs of a slice as one or more messages `lines`, at least one; count <= QUERY_SLICE. */
+enum { QUERY_SLICE = 256 };
+void lines_send(struct request *request, struct job *const *jobs, size_t count, bool more);
+/* query.c: query and wait; a request that ends; the end of a job, which is on disk. */
+void query_begin(struct request *request);
+void wait_begin(struct request *request);
+void query_abandon(struct request *request);
+void waits_release(struct requests *requests, struct job *job);
+
+#endif
