@@ -1,6 +1,7 @@
 /* replay.c - main() of a target where there is no libFuzzer: runs inputs, each once.
  *
- *   fuzz_NAME [FILE|FOLDER]..     without arguments the corpus of the target, FUZZ_CORPUS/NAME
+ *   fuzz_NAME [FILE|FOLDER|PACK]..     without arguments the corpus of the target: FUZZ_CORPUS/NAME.pack and, if there
+ *                                      are inputs with names, the folder FUZZ_CORPUS/NAME
  */
 #include "config.h"
 
@@ -9,36 +10,47 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "tests/fuzz/fuzz.h"
+#include "tests/fuzz/pack.h"
 
 static unsigned long inputs;
 
+static int fail(const struct err *err)
+{
+    fprintf(stderr, "%s\n", err->text);
+    return 1;
+}
+
 static int run_file(const char *path)
 {
-    FILE *file = fopen(path, "re");
-    char *data = NULL;
-    size_t size = 0, got;
-    char piece[65536];
+    struct err err = ERR_INIT;
+    uint8_t *data;
+    size_t size;
 
-    if (file == NULL) {
-        fprintf(stderr, "%s: %s\n", path, strerror(errno));
-        return 1;
-    }
-    while ((got = fread(piece, 1, sizeof piece, file)) > 0) {
-        char *grown = realloc(data, size + got);
-
-        if (grown == NULL)
-            abort();
-        data = grown;
-        memcpy(data + size, piece, got);
-        size += got;
-    }
-    fclose(file);
+    if (pack_slurp(path, PACK_BYTES_MAX, &data, &size, &err) != 0)
+        return fail(&err);
     fprintf(stderr, "%s\n", path); /* the last line before a crash says where */
-    (void)LLVMFuzzerTestOneInput((const uint8_t *)(data == NULL ? "" : data), size);
+    (void)LLVMFuzzerTestOneInput(data, size);
     free(data);
     inputs++;
+    return 0;
+}
+
+static int run_pack(const char *path)
+{
+    struct err err = ERR_INIT;
+    struct pack pack;
+
+    if (pack_read(&pack, path, &err) != 0)
+        return fail(&err);
+    for (size_t i = 0; i < pack.count; i++) {
+        fprintf(stderr, "%s: input %04zu (`pack unpack` makes files of them)\n", path, i);
+        (void)LLVMFuzzerTestOneInput(pack.inputs[i].bytes, pack.inputs[i].size);
+        inputs++;
+    }
+    pack_fini(&pack);
     return 0;
 }
 
@@ -52,8 +64,12 @@ static int run_path(const char *path)
     struct dirent **entries;
     int count = scandir(path, &entries, visible, alphasort), bad = 0;
 
-    if (count < 0)
-        return errno == ENOTDIR ? run_file(path) : (fprintf(stderr, "%s: %s\n", path, strerror(errno)), 1);
+    if (count < 0 && errno == ENOTDIR)
+        return pack_is_name(path) ? run_pack(path) : run_file(path);
+    if (count < 0) {
+        fprintf(stderr, "%s: %s\n", path, strerror(errno));
+        return 1;
+    }
     for (int i = 0; i < count; i++) {
         char *name = NULL;
 
@@ -77,17 +93,25 @@ static const char *target_name(const char *program)
     return name == NULL ? "" : name + strlen("fuzz_");
 }
 
+static int run_corpus(const char *name)
+{
+    char *pack = NULL, *folder = NULL;
+    int bad;
+
+    if (asprintf(&pack, "%s/%s.pack", FUZZ_CORPUS, name) < 0 || asprintf(&folder, "%s/%s", FUZZ_CORPUS, name) < 0)
+        abort();
+    bad = run_path(pack);
+    if (access(folder, F_OK) == 0)
+        bad |= run_path(folder);
+    free(pack);
+    free(folder);
+    return bad;
+}
+
 int main(int argc, char **argv)
 {
-    char *corpus = NULL;
-    int bad = 0;
+    int bad = argc == 1 ? run_corpus(target_name(argv[0])) : 0;
 
-    if (argc == 1) {
-        if (asprintf(&corpus, "%s/%s", FUZZ_CORPUS, target_name(argv[0])) < 0)
-            abort();
-        bad = run_path(corpus);
-        free(corpus);
-    }
     for (int i = 1; i < argc; i++)
         bad |= run_path(argv[i]);
     printf("%lu inputs\n", inputs);
