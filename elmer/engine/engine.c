@@ -28,96 +28,6 @@ int64_t engine_now_ms(void)
     return mono_ms(mono_now());
 }
 
-/* ---- persist ---- */
-
-static void note_times(struct job *job, const struct core_job *state)
-{
-    int64_t now = wall_now().ms;
-    if (state->state == JOB_QUEUED)
-        job->started_ms = -1; /* of an earlier attempt */
-    bool ended = state->state == JOB_DONE || state->state == JOB_CANCELLED;
-    if (job->started_ms < 0 && (state->state == JOB_RUNNING || state->exits > 0))
-        job->started_ms = now;
-    if (job->ended_ms < 0 && ended)
-        job->ended_ms = now > job->started_ms ? now : job->started_ms; /* the clock may have been set back */
-}
-
-static void log_change(const struct job *job, const struct core_job *state)
-{
-    const char *reason = state->state == JOB_ENDING || state->state == JOB_CANCELLED ? reason_name(state->reason) : "";
-    if (state->state == job->logged)
-        return;
-    /* a job that goes well passes through these two in milliseconds, and each line costs as much as a commit */
-    bool passing = state->state == JOB_STARTING || (state->state == JOB_ENDING && state->reason == REASON_EXITED);
-    (passing ? log_debug : log_info)("job=%" PRIu64 " user=%s %s%s%s", job->id, job->user, job_state_name(state->state),
-                                     *reason ? ": " : "", reason);
-    if (state->state == JOB_QUEUED && state->attempt)
-        log_notice("job=%" PRIu64 " user=%s goes back into the queue after attempt %" PRIu32 ": %s", job->id, job->user,
-                   state->attempt, state->text);
-    if (state->state == JOB_STARTING && state->requeue && !state->lease_ms)
-        log_notice("job=%" PRIu64 " user=%s cannot be requeued in this attempt: the rsd of one of its hosts is too old "
-                   "to hold a lease; upgrade it",
-                   job->id, job->user);
-}
-
-uint64_t engine_persist(struct engine *engine, struct job *job)
-{
-    const struct core_job *state = core_job(engine->core, job->id);
-    assert(state);
-    note_times(job, state);
-    log_change(job, state);
-    job->logged = state->state;
-    struct record *record = job_record(engine->core, job, state, !job->stored);
-    job->put = engine->last_put = store_put(engine->store, record);
-    if (!job->stored)
-        job->first_put = job->put;
-    job->stored = true;
-    return job->put;
-}
-
-static void on_ended(const struct engine_wait *wait)
-{
-    struct engine *engine = wait->owner;
-    struct job *job = jobs_find(&engine->jobs, wait->job);
-    job->settled = true;
-    engine->requests.ended(job, engine->requests_data);
-    jobs_note_ended(&engine->jobs, job);
-    if (jobs_oldest(&engine->jobs, JOBS_ENDED_KEPT))
-        engine_tidy_soon(engine);
-}
-
-static void persist(struct engine *engine, uint64_t id)
-{
-    struct job *job = jobs_find(&engine->jobs, id);
-    const struct core_job *state = core_job(engine->core, id);
-    if (!job || !state) {
-        log_error("job=%" PRIu64 " is to be written, but is not known: a bug", id);
-        return;
-    }
-    engine_persist(engine, job);
-    if (state->state != JOB_STARTING && state->state != JOB_RUNNING)
-        engine->launch.end(job, engine->launch_data);
-    if (job->ended || (state->state != JOB_DONE && state->state != JOB_CANCELLED))
-        return;
-    job->ended = true;
-    struct engine_wait wait = {
-        .run = on_ended, .owner = engine, .job = id, .urgency = job->watchers ? ENGINE_WORK : ENGINE_LINGER};
-    engine_after_commit(engine, &wait);
-}
-
-static void persist_host(struct engine *engine, int host)
-{
-    const struct core_host *state = core_host(engine->core, host);
-    struct host_row row = {.row = state->row};
-    snprintf(row.name, sizeof(row.name), "%s", state->name);
-    engine->last_put = store_put_host(engine->store, &row);
-}
-
-uint64_t engine_put_certificate(struct engine *engine, const struct certificate *certificate)
-{
-    return engine->last_put = store_put_certificate(engine->store, certificate);
-}
-
 /* ---- actions ---- */
 
 static void on_answer(const struct engine_wait *wait)
@@ -175,10 +85,10 @@ static void carry_out(struct engine *engine, const struct action *action)
         engine->hosts.end(action, engine->hosts_data);
         break;
     case ACTION_PERSIST:
-        persist(engine, action->job);
+        engine_persist_job(engine, action->job);
         break;
     case ACTION_PERSIST_HOST:
-        persist_host(engine, action->host);
+        engine_persist_host(engine, action->host);
         break;
     case ACTION_TIMER:
         deadline_set(engine->deadlines, &engine->tick, action->at_ms);

@@ -27,10 +27,14 @@ struct engine {
 
 /* engine.c: those that have waited; nothing while a step is being carried out. */
 void engine_run_events(struct engine *engine);
-/* Write the job's row as it is now. Returns the number of the write. */
-uint64_t engine_persist(struct engine *engine, struct job *job);
 /* Drop what is no longer needed, in a later turn of the loop. */
 void engine_tidy_soon(struct engine *engine);
+
+/* persist.c: write the job's row as it is now; returns the number of the write. As ACTION_PERSIST and
+ * ACTION_PERSIST_HOST want it. */
+uint64_t engine_persist(struct engine *engine, struct job *job);
+void engine_persist_job(struct engine *engine, uint64_t id);
+void engine_persist_host(struct engine *engine, int host);
 
 /* commit.c: the callbacks of the store, data is the engine. */
 void commit_done(uint64_t number, void *data);

@@ -1,0 +1,213 @@
+/* writer.c - the thread that writes: batches, when they are written, and what is done when they cannot be. The life of
+ * a record is in store.c. */
+#include "config.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "elmer/store/internal.h"
+#include "lib/base/clock.h"
+#include "lib/base/log.h"
+
+/* A batch of MANY shows that more will come soon: so long is waited for them, and no longer when there are BATCH_FULL.
+ * LAZY_NS: what nobody waits for. */
+enum { TOGETHER = 64, MANY = 8, GATHER_NS = 3000000, LAZY_NS = 5000000 };
+
+void batch_add(struct batch *batch, struct record *record)
+{
+    size_t place = (size_t)(uintptr_t)map_get(&batch->places, record->id);
+    if (place) {
+        struct record *old = batch->items[place - 1];
+        if (old->json && !record->json) {
+            record->json = arena_strdup(&record->memory, old->json);
+        }
+        record_destroy(old);
+        batch->items[place - 1] = record;
+        return;
+    }
+    batch->items = mem_grow(batch->items, &batch->capacity, batch->count + 1, sizeof(*batch->items));
+    batch->items[batch->count++] = record;
+    map_put(&batch->places, record->id, (void *)(uintptr_t)batch->count);
+}
+
+void batch_add_certificate(struct batch *batch, const struct certificate *certificate)
+{
+    batch->certificates =
+        mem_grow(batch->certificates, &batch->room, batch->ncertificates + 1, sizeof(*batch->certificates));
+    batch->certificates[batch->ncertificates++] = *certificate;
+}
+
+/* A host that comes and goes while nothing can be written has one row all the same. */
+void batch_add_host(struct batch *batch, const struct host_row *host)
+{
+    size_t place = 0;
+    while (place < batch->nhosts && strcmp(batch->hosts[place].name, host->name))
+        place++;
+    if (place == batch->nhosts) {
+        batch->hosts = mem_grow(batch->hosts, &batch->hosts_room, batch->nhosts + 1, sizeof(*batch->hosts));
+        batch->nhosts++;
+    }
+    batch->hosts[place] = *host;
+}
+
+static bool batch_empty(const struct batch *batch)
+{
+    return !batch->count && !batch->ncertificates && !batch->nhosts;
+}
+
+void batch_clear(struct batch *batch)
+{
+    free(batch->certificates);
+    free(batch->hosts);
+    for (size_t i = 0; i < batch->count; i++)
+        record_destroy(batch->items[i]);
+    free(batch->items);
+    map_fini(&batch->places);
+    *batch = (struct batch){0};
+}
+
+/* With the mutex, when something waits. A batch writes the last page of each table again, and a sync costs the same for
+ * one record and for a hundred: so let more come, as long as nobody is kept waiting who would notice. */
+static void gather(struct store *s, uint64_t many_until)
+{
+    uint64_t begin = uv_hrtime(), now = begin, end;
+    s->gathering = true;
+    do {
+        end = begin + (s->wanted <= s->written_number ? LAZY_NS : begin < many_until ? GATHER_NS : 0);
+        if (s->stop || s->waiting.count >= BATCH_FULL || now >= end)
+            break;
+        uv_cond_timedwait(&s->wake, &s->mutex, end - now);
+        now = uv_hrtime();
+    } while (true);
+    s->gathering = false;
+}
+
+/* Take what waits into batch (behind what a failure has left there), or the wish to trim when nothing does. Returns the
+ * number of the last one, 0: stop or trim. */
+static uint64_t take(struct store *s, struct batch *batch, uint64_t many_until, bool *trim)
+{
+    uv_mutex_lock(&s->mutex);
+    while (!s->stop && !s->trim && batch_empty(&s->waiting) && batch_empty(batch))
+        uv_cond_wait(&s->wake, &s->mutex);
+    if (!batch_empty(&s->waiting) && batch_empty(batch))
+        gather(s, many_until);
+    for (size_t i = 0; i < s->waiting.count; i++)
+        batch_add(batch, s->waiting.items[i]);
+    for (size_t i = 0; i < s->waiting.ncertificates; i++)
+        batch_add_certificate(batch, &s->waiting.certificates[i]);
+    for (size_t i = 0; i < s->waiting.nhosts; i++)
+        batch_add_host(batch, &s->waiting.hosts[i]);
+    s->waiting.count = s->waiting.ncertificates = s->waiting.nhosts = 0;
+    map_fini(&s->waiting.places);
+    uint64_t number = batch_empty(batch) ? 0 : s->waiting_number;
+    *trim = !number && !s->stop;
+    uv_mutex_unlock(&s->mutex);
+    return number;
+}
+
+/* SQLite leaves the log as it is until it has 4 MB, which a small disk does not have; then no batch could be written
+ * any more, whatever else is freed. So it is put into the store earlier where there is little room, and then cut. */
+static void shrink_log(struct store *s)
+{
+    struct err err = ERR_INIT;
+    int pages = sql_log_pages(s->writer), limit;
+    if (pages < STORE_LOG_PAGES_MIN || pages < (limit = store_file_log_pages(s->path)))
+        return;
+    if (sql_checkpoint(s->writer, limit < STORE_LOG_PAGES, &err))
+        log_debug("the log of the store is not shorter: %s", err.text); /* it is tried again with the next batch */
+}
+
+/* One bite; the next one comes when what waits has been written. */
+static void trim_history(struct store *s)
+{
+    struct err err = ERR_INIT;
+    bool more = false;
+    uv_mutex_lock(&s->mutex);
+    struct store_limits limits = s->limits;
+    uv_mutex_unlock(&s->mutex);
+    if (sql_trim(s->db, &limits, wall_now().ms, &more, &err))
+        log_warning("old jobs could not be removed from the history: %s", err.text);
+    shrink_log(s);
+    uv_mutex_lock(&s->mutex);
+    s->trim = more;
+    uv_mutex_unlock(&s->mutex);
+}
+
+/* Tell the loop; after a failure wait a second. Returns false when the thread is to give up. */
+static bool report(struct store *s, uint64_t number, int code, const struct err *err)
+{
+    bool again = true;
+    uv_mutex_lock(&s->mutex);
+    if (code) {
+        s->failing = true;
+        s->failure = *err;
+    } else {
+        s->failing = false;
+        s->written_number = number;
+    }
+    s->news = true;
+    uv_async_send(&s->async);
+    if (code && s->stop)
+        again = false;
+    else if (code)
+        uv_cond_timedwait(&s->wake, &s->mutex, 1000000000u);
+    uv_mutex_unlock(&s->mutex);
+    return again;
+}
+
+static int write_once(struct store *s, const struct batch *batch, struct err *err)
+{
+    struct sql_rows rows = {batch->items,         batch->count, batch->certificates,
+                            batch->ncertificates, batch->hosts, batch->nhosts};
+    return sql_write(s->writer, &rows, s->file.commits + 1, err);
+}
+
+/* On a full disk the log holds what the batch needs, once it is in the store. What fails has made the log as long as
+ * the disk allows, and nothing but a checkpoint takes that back, which itself needs room for pages that are new in the
+ * store. So after a failure the checkpoint comes first: it gets what has been freed meanwhile. */
+static int write_batch(struct store *s, const struct batch *batch, bool *full, struct err *err)
+{
+    struct err other = ERR_INIT;
+    int code;
+    if (*full)
+        (void)sql_checkpoint(s->writer, true, &other); /* writing says what is wrong */
+    code = write_once(s, batch, err);
+    if (code == -ENOSPC && !*full && !sql_checkpoint(s->writer, true, &other)) {
+        err_clear(err);
+        code = write_once(s, batch, err);
+    }
+    *full = code == -ENOSPC;
+    if (!code)
+        store_file_committed(&s->file);
+    return code;
+}
+
+void store_writer(void *data)
+{
+    struct store *s = data;
+    struct batch batch = {0};
+    uint64_t number;
+    uint64_t many_until = 0; /* the last batch was large, and is not long ago */
+    bool trim, full = false;
+    while ((number = take(s, &batch, many_until, &trim)) != 0 || trim) {
+        struct err err = ERR_INIT;
+        if (trim) {
+            trim_history(s);
+            continue;
+        }
+        int code = write_batch(s, &batch, &full, &err);
+        if (!report(s, number, code, &err)) {
+            log_error("the store could not be written before the end: %s; the last %zu changes are lost", err.text,
+                      batch.count);
+            break;
+        }
+        many_until = !code && batch.count >= MANY ? uv_hrtime() + GATHER_NS : 0;
+        if (!code) {
+            batch_clear(&batch);
+            shrink_log(s);
+        }
+    }
+    batch_clear(&batch);
+}
