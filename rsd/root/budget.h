@@ -8,6 +8,7 @@
 /* Over any second no more is spent than what fits in and what flows in, and what one step overdraws. */
 struct budget {
     int64_t left_ns, full_ns, per_second_ns, filled_ms;
+    int64_t charged_ns; /* ever */
 };
 
 void budget_init(struct budget *budget, int64_t full_us, int64_t per_second_us, int64_t now_ms); /* full */

@@ -175,6 +175,7 @@ static void raise_some(struct root *root, struct job *job, int64_t now)
 int death_step(struct root *root, struct job *job, int64_t now, int64_t *again_ms)
 {
     int result = 0;
+    bool raises;
     if (job->raised_count > 0 && now < job->lower_ms) {
         *again_ms = job->lower_ms;
         return 0;
@@ -183,12 +184,13 @@ int death_step(struct root *root, struct job *job, int64_t now, int64_t *again_m
         lower(root, job, now);
     if (now >= job->kill_ms)
         result = kill_all(root, job, now);
-    if (root->mode == ORDER_MODE_RT && !death_at_own_rank(root, job) && job->errand == 0)
+    raises = root->mode == ORDER_MODE_RT && !death_at_own_rank(root, job) && job->errand == 0;
+    if (raises)
         raise_some(root, job, now);
     *again_ms = job->kill_ms;
     if (job->raised_count > 0)
         *again_ms = job->lower_ms;
-    else if (root->mode == ORDER_MODE_RT && budget_when(&root->dying, 0) < *again_ms)
+    else if (raises && budget_when(&root->dying, 0) < *again_ms)
         *again_ms = budget_when(&root->dying, 0);
     if (*again_ms <= now)
         *again_ms = now + 1;

@@ -144,6 +144,7 @@ struct root {
     uint64_t order_id;
     int64_t ordered_ns; /* when the newest came */
     struct budget walking, dying;
+    int64_t turned_ns; /* own CPU time at the end of the last turn */
     unsigned weight;   /* of all jobs together; 0: not set */
     struct job **jobs; /* in order of their opening */
     size_t job_count, job_capacity;

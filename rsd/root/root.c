@@ -304,12 +304,23 @@ static nfds_t fill_fds(const struct root *root, struct pollfd *fds)
     return count;
 }
 
+/* Waking up costs as much as a small slice of a walk. Of a turn that only walks and deaths have asked for they pay all:
+ * what they were charged already, and the rest. */
+static void charge_turn(struct root *root, bool deadline, int64_t charged_ns)
+{
+    int64_t own_ns = budget_own_ns(), rest_ns = own_ns - root->turned_ns - charged_ns;
+    if (deadline && rest_ns > 0)
+        budget_charge(&root->walking, rest_ns, mono_ms(mono_now()));
+    root->turned_ns = own_ns;
+}
+
 static int turn(struct root *root, struct pollfd *fds)
 {
     size_t jobs = root->job_count;
     nfds_t count = fill_fds(root, fds);
-    int64_t now;
-    if (poll(fds, count, timeout_ms(root)) < 0 && errno != EINTR)
+    int64_t now, charged_ns = root->walking.charged_ns + root->dying.charged_ns;
+    int ready = poll(fds, count, timeout_ms(root));
+    if (ready < 0 && errno != EINTR)
         return -errno;
     now = mono_ms(mono_now());
     watchdog(root, now);
@@ -330,6 +341,7 @@ static int turn(struct root *root, struct pollfd *fds)
     if (fds[0].revents & (POLLIN | POLLHUP | POLLERR))
         net_read(root);
     ranks_sweep(root, now);
+    charge_turn(root, ready == 0, root->walking.charged_ns + root->dying.charged_ns - charged_ns);
     return 0;
 }
 

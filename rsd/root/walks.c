@@ -24,7 +24,7 @@
 #include "rsd/root/internal.h"
 
 enum {
-    WALK_FULL_US = 3000,
+    WALK_FULL_US = 2000,
     WALK_US = 3000,
     TURN_MS = 3, /* then the loop looks for what else there is */
     SETTLE_MS = 1,

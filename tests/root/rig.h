@@ -12,6 +12,7 @@
 
 struct rig {
     char dir[64]; /* temporary: run/ work/ helper */
+    char run[64]; /* where DIR/run leads to; "": nowhere */
     char groups[4096];
     struct channel channel;
     pid_t root_half;
