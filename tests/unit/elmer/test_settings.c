@@ -1,4 +1,4 @@
-/* test_elmer_parts.c - small parts of the queue daemon: configuration, map, deadlines, paths. */
+/* test_settings.c - elmer.conf: defaults, values, and what is wrong with it. */
 #include "config.h"
 
 #include <setjmp.h>
@@ -12,13 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "elmer/engine/deadline.h"
-#include "lib/memory/map.h"
-#include "elmer/launch/paths.h"
 #include "elmer/settings.h"
-#include "lib/base/clock.h"
-
-/* ---- configuration ---- */
 
 static int load(const char *text, struct settings *settings, struct err *err)
 {
@@ -113,124 +107,8 @@ static void test_settings_wrong(void **state)
     wrong("[emler]\nlevels = 3\n", "elmer");
 }
 
-/* ---- map ---- */
-
-static void test_map(void **state)
-{
-    static char values[4096];
-    bool there[4096] = {false};
-    struct map map = {0};
-    size_t count = 0;
-    uint64_t random = 88172645463325252u;
-    (void)state;
-    assert_null(map_get(&map, 0));
-    assert_null(map_remove(&map, 7));
-    for (int i = 0; i < 200000; i++) {
-        random ^= random << 13;
-        random ^= random >> 7;
-        random ^= random << 17;
-        size_t key = random % 4096;
-        if (random & (1u << 20)) {
-            map_put(&map, key, &values[key]);
-            count += !there[key];
-            there[key] = true;
-        } else {
-            assert_ptr_equal(map_remove(&map, key), there[key] ? &values[key] : NULL);
-            count -= there[key];
-            there[key] = false;
-        }
-        assert_int_equal(map.count, count);
-    }
-    for (size_t key = 0; key < 4096; key++)
-        assert_ptr_equal(map_get(&map, key), there[key] ? &values[key] : NULL);
-    size_t cursor = 0, seen = 0;
-    while (map_next(&map, &cursor))
-        seen++;
-    assert_int_equal(seen, count);
-    map_fini(&map);
-}
-
-/* ---- deadlines ---- */
-
-struct item {
-    struct deadline deadline;
-    struct deadlines *all;
-    int again;
-};
-static int64_t last_fired;
-static int fired;
-
-static void fire(struct deadline *deadline)
-{
-    struct item *item = (struct item *)deadline;
-    int64_t now = mono_ms(mono_now());
-    assert_true(deadline->at_ms <= now);
-    assert_true(deadline->at_ms >= last_fired || item->again >= 0);
-    assert_int_equal(deadline->slot, 0);
-    last_fired = deadline->at_ms;
-    fired++;
-    if (item->again > 0) {
-        item->again--;
-        deadline_set(item->all, deadline, now);
-    } else if (!item->all->count) {
-        deadlines_fini(item->all);
-    }
-}
-
-static void test_deadlines(void **state)
-{
-    static struct item items[200];
-    uv_loop_t loop;
-    struct deadlines all;
-    int64_t now = mono_ms(mono_now());
-    (void)state;
-    uv_loop_init(&loop);
-    deadlines_init(&all, &loop);
-    for (int i = 0; i < 200; i++) {
-        items[i] = (struct item){.all = &all, .again = i == 0 ? 3 : -1};
-        items[i].deadline.fire = fire;
-        deadline_set(&all, &items[i].deadline, now + (i * 37) % 101);
-    }
-    for (int i = 1; i < 200; i += 2)
-        deadline_clear(&all, &items[i].deadline);
-    for (int i = 2; i < 200; i += 4)
-        deadline_set(&all, &items[i].deadline, now + 5 + i % 7);
-    deadline_clear(&all, &items[1].deadline); /* not armed */
-    uv_run(&loop, UV_RUN_DEFAULT);
-    assert_int_equal(fired, 100 + 3);
-    assert_int_equal(uv_loop_close(&loop), 0);
-}
-
-/* ---- paths ---- */
-
-static void test_paths(void **state)
-{
-    struct arena memory = {0};
-    struct err err = ERR_INIT;
-    char large[5000];
-    (void)state;
-    assert_string_equal(path_expand(&memory, "/o/%j-%u-%x.%r%%", 42, "bob", "sim", 7), "/o/42-bob-sim.7%");
-    assert_string_equal(path_expand(&memory, "", 1, "", "", 0), "");
-    assert_int_equal(path_check("%j%u%x%r%%", "output", &err), 0);
-    assert_int_equal(path_check("a%", "output", &err), -1);
-    err = (struct err)ERR_INIT;
-    assert_int_equal(path_check("a%\xc3\xa9", "output", &err), -1);
-    assert_non_null(strstr(err.text, "%j"));
-    assert_int_equal(path_check("a\nb", "output", &err), -1);
-    memset(large, 'a', sizeof(large));
-    large[4094] = '%';
-    large[4095] = 'j';
-    large[4096] = 0;
-    assert_null(path_expand(&memory, large, 42, "", "", 0));
-    assert_non_null(path_expand(&memory, large, 4, "", "", 0));
-    arena_fini(&memory);
-}
-
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_settings),  cmocka_unit_test(test_settings_wrong), cmocka_unit_test(test_map),
-        cmocka_unit_test(test_deadlines), cmocka_unit_test(test_paths),
-    };
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_settings), cmocka_unit_test(test_settings_wrong)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,40 @@
+/* test_paths.c - names of output files by pattern. */
+#include "config.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <string.h>
+
+#include "elmer/launch/paths.h"
+
+static void test_paths(void **state)
+{
+    struct arena memory = {0};
+    struct err err = ERR_INIT;
+    char large[5000];
+    (void)state;
+    assert_string_equal(path_expand(&memory, "/o/%j-%u-%x.%r%%", 42, "bob", "sim", 7), "/o/42-bob-sim.7%");
+    assert_string_equal(path_expand(&memory, "", 1, "", "", 0), "");
+    assert_int_equal(path_check("%j%u%x%r%%", "output", &err), 0);
+    assert_int_equal(path_check("a%", "output", &err), -1);
+    err = (struct err)ERR_INIT;
+    assert_int_equal(path_check("a%\xc3\xa9", "output", &err), -1);
+    assert_non_null(strstr(err.text, "%j"));
+    assert_int_equal(path_check("a\nb", "output", &err), -1);
+    memset(large, 'a', sizeof(large));
+    large[4094] = '%';
+    large[4095] = 'j';
+    large[4096] = 0;
+    assert_null(path_expand(&memory, large, 42, "", "", 0));
+    assert_non_null(path_expand(&memory, large, 4, "", "", 0));
+    arena_fini(&memory);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_paths)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
