@@ -183,7 +183,7 @@ static int set_allocator(void *config, const char *sub, const char *value, struc
     (void)sub;
     int allocator = core_allocator_by_name(value);
     if (allocator < 0)
-        return err_set(err, -EINVAL, "unknown allocator: v1 and v2 are known");
+        return err_set(err, -EINVAL, "unknown allocator; known are: %s", core_allocator_names());
     ((struct settings *)config)->core.allocator = (enum core_allocator)allocator;
     return 0;
 }

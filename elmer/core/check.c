@@ -5,6 +5,7 @@
  * in the order of arrival; then what the core keeps is compared. Slow, for tests.
  */
 #include "elmer/core/internal.h"
+#include "elmer/core/policy/policy.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -18,6 +19,7 @@ struct check {
     size_t *first; /* [nhosts] where the host's processors begin in depth */
     int *depth;    /* per processor: the greatest level on it, -1 without jobs */
     int *starting; /* per processor: jobs on it that are starting */
+    int *jobs;     /* per processor: jobs on it */
 };
 
 static int broken(const struct check *check, const char *format, ...) __attribute__((format(printf, 2, 3)));
@@ -65,6 +67,7 @@ static int check_levels(const struct check *check)
         for (uint32_t i = 0; i < job->info.nprocs; i++) {
             check->depth[processor_at(check, &job->processors[i])] = level;
             check->starting[processor_at(check, &job->processors[i])] += job->info.state == JOB_STARTING;
+            check->jobs[processor_at(check, &job->processors[i])]++;
         }
     }
     return 0;
@@ -101,6 +104,9 @@ static int check_row(const struct check *check, const struct host *host, int cpu
     if (host->processors[cpu].next_level != check->depth[at] + 1)
         return broken(check, "table: %s:%d would give level %d, not %d", host->name, cpu,
                       host->processors[cpu].next_level, check->depth[at] + 1);
+    if (host->processors[cpu].jobs != check->jobs[at])
+        return broken(check, "table: %s:%d counts %d jobs, has %d", host->name, cpu, host->processors[cpu].jobs,
+                      check->jobs[at]);
     if (host->processors[cpu].starting != check->starting[at])
         return broken(check, "table: %s:%d counts %d starting jobs, has %d", host->name, cpu,
                       host->processors[cpu].starting, check->starting[at]);
@@ -189,10 +195,11 @@ static bool plainly_eligible(const struct core *core, const struct job *job)
 static bool report_admits(const struct check *check, const struct host *host, int cpu)
 {
     const struct core *core = check->core;
-    const struct processor *processor = &host->processors[cpu];
+    const struct alloc_processor *processor = &host->processors[cpu];
     size_t at = check->first[host->index] + (size_t)cpu;
-    bool fresh = host->reported && host->report_end_ms + core->options.fresh_ms >= core->now_ms;
-    bool settled = host->report_begin_ms - processor->changed_ms >= core->options.settle_ms && check->starting[at] == 0;
+    bool fresh = host->seen.reported && host->seen.report_end_ms + core->options.fresh_ms >= core->now_ms;
+    bool settled =
+        host->seen.report_begin_ms - processor->changed_ms >= core->options.settle_ms && check->starting[at] == 0;
 
     if (check->depth[at] < 0)
         return fresh && processor->foreign <= core->options.threshold;
@@ -210,7 +217,7 @@ static bool plainly_fits(const struct check *check, const struct job *job)
             continue;
         for (int i = 0; i < host->info.ncpus; i++)
             count += check->depth[check->first[h] + (size_t)host->info.cpus[i]] + 1 < core->options.levels &&
-                     (core->options.allocator == ALLOCATOR_V1 || report_admits(check, host, host->info.cpus[i]));
+                     (core->options.allocator != ALLOCATOR_V2 || report_admits(check, host, host->info.cpus[i]));
     }
     return count >= job->info.nprocs;
 }
@@ -227,11 +234,12 @@ static int check_users(const struct check *check)
     return 0;
 }
 
-static int check_queue(const struct check *check)
+/* Whoever waits is in the queue, each before those that the policy puts behind it. */
+static int check_order(const struct check *check)
 {
     const struct core *core = check->core;
-    const struct node *node = core->queue.jobs.head.next;
-    const struct job *head = NULL;
+    const struct job *last = NULL;
+    size_t waiting = 0, queued = 0;
 
     for (size_t i = 0; i < core->nindex; i++) {
         const struct job *job = core->index[i].job;
@@ -239,16 +247,32 @@ static int check_queue(const struct check *check)
             continue;
         if (i > 0 && core->index[i - 1].id >= core->index[i].id)
             return broken(check, "index: job %llu is out of order", ID(job));
+        waiting += job->info.state == JOB_QUEUED || job->info.state == JOB_HELD;
+    }
+    LIST_FOR_EACH (node, &core->queue.jobs) {
+        const struct job *job = LIST_ITEM(node, const struct job, in_queue);
+        queued++;
         if (job->info.state != JOB_QUEUED && job->info.state != JOB_HELD)
-            continue;
-        if (node != &job->in_queue)
+            return broken(check, "rule 4: job %llu is queued and should not be", ID(job));
+        if (last != NULL && !policy_by_number(core->options.policy)->before(&last->info, &job->info))
             return broken(check, "rule 4: job %llu does not have its place in the queue", ID(job));
-        node = node->next;
+        last = job;
+    }
+    return queued == waiting ? 0 : broken(check, "rule 4: %zu jobs wait, %zu are in the queue", waiting, queued);
+}
+
+static int check_queue(const struct check *check)
+{
+    const struct core *core = check->core;
+    const struct job *head = NULL;
+
+    if (check_order(check) != 0)
+        return -1;
+    LIST_FOR_EACH (node, &core->queue.jobs) {
+        const struct job *job = LIST_ITEM(node, const struct job, in_queue);
         if (head == NULL && plainly_eligible(core, job))
             head = job;
     }
-    if (node != &core->queue.jobs.head)
-        return broken(check, "rule 4: somebody is queued who should not be");
     if (head != NULL && !plainly_gathering(core) && plainly_fits(check, head))
         return broken(check, "rule 4: job %llu waits though the allocator would take it", ID(head));
     return 0;
@@ -388,7 +412,8 @@ int core_check(const struct core *core, char *text, size_t size)
     }
     check.depth = malloc((slots + 1) * sizeof(*check.depth));
     check.starting = calloc(slots + 1, sizeof(*check.starting));
-    if (check.depth == NULL || check.starting == NULL) {
+    check.jobs = calloc(slots + 1, sizeof(*check.jobs));
+    if (check.depth == NULL || check.starting == NULL || check.jobs == NULL) {
         broken(&check, "no memory to check");
     } else {
         memset(check.depth, 0xff, (slots + 1) * sizeof(*check.depth)); /* all -1 */
@@ -399,5 +424,6 @@ int core_check(const struct core *core, char *text, size_t size)
     free(check.first);
     free(check.depth);
     free(check.starting);
+    free(check.jobs);
     return result;
 }

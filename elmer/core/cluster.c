@@ -32,6 +32,7 @@ static void set_entries(struct core *core, const struct job *job, int level, str
 
         assert(row[level] == (entry == NULL ? job : NULL));
         row[level] = entry;
+        host->processors[at->cpu].jobs = (uint8_t)(host->processors[at->cpu].jobs + (entry != NULL ? 1 : -1));
         find_next_level(host, at->cpu);
     }
 }

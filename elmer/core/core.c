@@ -10,6 +10,7 @@ void core_options_default(struct core_options *options)
     *options = (struct core_options){
         .levels = 3,
         .allocator = ALLOCATOR_V2,
+        .policy = POLICY_FCFS,
         .threshold = 0.75,
         .fresh_ms = 6000,
         .settle_ms = 2000,
@@ -24,9 +25,9 @@ void core_options_default(struct core_options *options)
 static bool options_valid(const struct core_options *options)
 {
     return options->levels >= 1 && options->levels <= CORE_MAX_LEVELS &&
-           (unsigned)options->allocator < ALLOCATOR_COUNT && options->threshold > 0 && options->threshold < 1 &&
-           options->fresh_ms > 0 && options->settle_ms >= 0 && options->start_timeout_ms > 0 &&
-           options->resend_ms > 0 && options->lease_ms > 0 && options->gather_ms >= 0;
+           (unsigned)options->allocator < ALLOCATOR_COUNT && (unsigned)options->policy < POLICY_COUNT &&
+           options->threshold > 0 && options->threshold < 1 && options->fresh_ms > 0 && options->settle_ms >= 0 &&
+           options->start_timeout_ms > 0 && options->resend_ms > 0 && options->lease_ms > 0 && options->gather_ms >= 0;
 }
 
 struct core *core_create(const struct core_options *options)
@@ -66,6 +67,8 @@ void core_destroy(struct core *core)
     for (int i = 0; i < core->nhosts; i++)
         host_destroy(core->hosts[i]);
     free(core->hosts);
+    free(core->view);
+    free(core->choice);
     free(core->index);
     users_free(core);
     free(core->heap);

@@ -55,14 +55,32 @@ enum reason {
 };
 const char *reason_name(enum reason reason);
 
-enum core_allocator { ALLOCATOR_V1, ALLOCATOR_V2, ALLOCATOR_COUNT };
-/* Returns the allocator of that name ("v1", "v2"), or -1. */
-int core_allocator_by_name(const char *name);
+/* Which processors a job gets: contract in alloc/alloc.h. */
+enum core_allocator {
+#define ALLOCATOR(constant, name) ALLOCATOR_##constant,
+#include "elmer/core/alloc/alloc.def"
+#undef ALLOCATOR
+    ALLOCATOR_COUNT
+};
+int core_allocator_by_name(const char *name); /* -1: unknown */
 const char *core_allocator_name(enum core_allocator allocator);
+const char *core_allocator_names(void); /* all, for a sentence */
+
+/* In which order the queue has its turns: contract in policy/policy.h. */
+enum core_policy {
+#define POLICY(constant, name) POLICY_##constant,
+#include "elmer/core/policy/policy.def"
+#undef POLICY
+    POLICY_COUNT
+};
+int core_policy_by_name(const char *name); /* -1: unknown */
+const char *core_policy_name(enum core_policy policy);
+const char *core_policy_names(void);
 
 struct core_options {
     int levels;                    /* D, 1..16 */
     enum core_allocator allocator; /* default ALLOCATOR_V2 */
+    enum core_policy policy;       /* default POLICY_FCFS */
     double threshold;              /* t of v2, 0 < t < 1 */
     int64_t fresh_ms;              /* F: a report older than this does not count */
     int64_t settle_ms; /* S: the report's interval must begin this long after the processor's last change (launch, end,
@@ -75,7 +93,7 @@ struct core_options {
                           at once */
     uint64_t seed;
 };
-/* D = 3, v2, t = 0.75, F = 6 s, S = 2 s, start 30 s, resend 2 s, lease 120 s, gather 10 s. */
+/* D = 3, v2, fcfs, t = 0.75, F = 6 s, S = 2 s, start 30 s, resend 2 s, lease 120 s, gather 10 s. */
 void core_options_default(struct core_options *options);
 /* From the last contact with a lost host to the next attempt: the lease and a margin, for clocks that run unevenly
  * (together less than a tenth) and for the end itself. */

@@ -46,9 +46,14 @@ static int reserve_hosts(struct core *core)
 {
     int capacity = core->hosts_capacity == 0 ? 16 : 2 * core->hosts_capacity;
     struct host **hosts;
+    const struct alloc_host **view;
 
     if (core->nhosts < core->hosts_capacity)
         return 0;
+    view = realloc(core->view, (size_t)capacity * sizeof(*view));
+    if (view == NULL)
+        return -ENOMEM;
+    core->view = view;
     hosts = realloc(core->hosts, (size_t)capacity * sizeof(struct host *));
     if (hosts == NULL)
         return -ENOMEM;
@@ -71,7 +76,7 @@ int core_add_host(struct core *core, const char *name)
         return -ENOMEM;
     }
     host->info.name = host->name;
-    host->index = core->nhosts;
+    host->index = host->seen.index = core->nhosts;
     list_init(&host->parts);
     core->hosts[core->nhosts++] = host;
     core->unknown_hosts++;
@@ -266,7 +271,7 @@ void host_drop_leftover(struct core *core, struct host *host, uint64_t job, uint
 
 int host_reserve_slots(struct host *host, int nslots)
 {
-    struct processor *processors;
+    struct alloc_processor *processors;
     struct job **table;
     int *cpus;
     size_t row = CORE_MAX_LEVELS * sizeof(struct job *);
@@ -276,11 +281,11 @@ int host_reserve_slots(struct host *host, int nslots)
     cpus = realloc(host->cpus, (size_t)nslots * sizeof(*cpus));
     if (cpus == NULL)
         return -ENOMEM;
-    host->info.cpus = host->cpus = cpus;
+    host->info.cpus = host->seen.cpus = host->cpus = cpus;
     processors = realloc(host->processors, (size_t)nslots * sizeof(*processors));
     if (processors == NULL)
         return -ENOMEM;
-    host->processors = processors;
+    host->seen.processors = host->processors = processors;
     table = realloc(host->table, (size_t)nslots * row);
     if (table == NULL)
         return -ENOMEM;
@@ -304,7 +309,7 @@ static void set_cpus(struct core *core, struct host *host, const int *cpus, int 
         host->cpus[i] = cpus[i];
         host->processors[cpus[i]].present = true;
     }
-    host->info.ncpus = ncpus;
+    host->info.ncpus = host->seen.ncpus = ncpus;
     host->info.known = true;
     host->info.up = true;
     host->info.silent = host->info.awaited = false;
@@ -465,7 +470,7 @@ int host_up(struct core *core, const struct event *event)
     if (event->u.up.generation > host->info.generation)
         host->info.generation = event->u.up.generation;
     host->info.applied = event->u.up.generation;
-    host->reported = false;
+    host->seen.reported = false;
     host->info.no_lease = event->u.up.no_lease;
     reconcile(core, host, event);
     host_owe_order(core, host);
@@ -482,7 +487,7 @@ int host_silent(struct core *core, const struct event *event)
     if (!host->info.up)
         return 0;
     host->info.silent = true;
-    host->reported = false;
+    host->seen.reported = false;
     return 0;
 }
 
@@ -512,7 +517,7 @@ int host_down(struct core *core, const struct event *event)
     if (!host->info.up && !host->info.awaited)
         return 0;
     take_out(core, host);
-    host->info.up = host->info.silent = host->info.closed = host->info.awaited = host->reported = false;
+    host->info.up = host->info.silent = host->info.closed = host->info.awaited = host->seen.reported = false;
     put_in(core, host);
     host->info.leftovers = 0;
     host->contact_ms = core->now_ms - silence_of(core, event);
@@ -548,14 +553,14 @@ int host_report(struct core *core, const struct event *event)
     uint32_t before, after;
 
     if (!host->info.up || report->ncpus != host->info.ncpus || report->begin_ms >= report->end_ms ||
-        report->end_ms > core->now_ms || (host->reported && report->end_ms <= host->report_end_ms))
+        report->end_ms > core->now_ms || (host->seen.reported && report->end_ms <= host->seen.report_end_ms))
         return 0;
     before = alloc_count_host(core, host);
-    host->reported = true;
-    host->report_begin_ms = report->begin_ms;
-    host->report_end_ms = report->end_ms;
+    host->seen.reported = true;
+    host->seen.report_begin_ms = report->begin_ms;
+    host->seen.report_end_ms = report->end_ms;
     for (int i = 0; i < report->ncpus; i++) {
-        struct processor *processor = &host->processors[host->cpus[i]];
+        struct alloc_processor *processor = &host->processors[host->cpus[i]];
         processor->busy = report->busy[i];
         processor->foreign = report->busy[i] - report->jobs[i];
     }

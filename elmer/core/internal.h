@@ -8,6 +8,7 @@
 #ifndef ELMER_CORE_INTERNAL_H
 #define ELMER_CORE_INTERNAL_H
 
+#include "elmer/core/alloc/alloc.h"
 #include "elmer/core/core.h"
 #include "elmer/core/list.h"
 
@@ -68,14 +69,6 @@ struct job {
     bool in_heap;
 };
 
-struct processor {
-    bool present;       /* one of the host's cpus now */
-    uint8_t next_level; /* that a new job would get: 1 + level of the last one, 0 without jobs */
-    int starting;       /* jobs on it that are not launched */
-    int64_t changed_ms; /* last launch, end or level change on it */
-    double busy, foreign;
-};
-
 struct leftover {
     struct core_holding what;
     bool send; /* END is owed */
@@ -85,15 +78,14 @@ struct host {
     struct core_host info; /* what core_host() shows */
     int index;
     char *name;
-    int *cpus;                    /* [info.ncpus], room for nslots */
-    struct processor *processors; /* [nslots], by CPU number */
-    struct job **table;           /* [nslots][CORE_MAX_LEVELS]: who has this level on this processor */
+    int *cpus;                          /* [info.ncpus], room for nslots */
+    struct alloc_processor *processors; /* [nslots], by CPU number */
+    struct job **table;                 /* [nslots][CORE_MAX_LEVELS]: who has this level on this processor */
     int nslots;
+    struct alloc_host seen; /* what allocators see of it, with the last report */
     struct list parts;
     struct leftover *leftovers; /* [info.leftovers] */
     int leftovers_capacity;
-    bool reported; /* the report below is valid */
-    int64_t report_begin_ms, report_end_ms;
     bool order, order_again; /* a new order is owed; the last one is owed again */
     struct node in_work;     /* core->work: something is owed to it */
     struct node in_waiting;  /* core->waiting: something may be unconfirmed */
@@ -103,7 +95,8 @@ struct host {
     int64_t contact_ms;      /* the last one before it went down */
 };
 
-/* The queue: QUEUED and HELD jobs in the order of ids, and where the search for the next job to allocate stands. */
+/* The queue: QUEUED and HELD jobs in the order of the policy, and where the search for the next job to allocate stands.
+ */
 struct queue {
     struct list jobs;
     uint64_t next_position;
@@ -133,6 +126,9 @@ struct core {
 
     struct host **hosts;
     int nhosts, hosts_capacity;
+    const struct alloc_host **view; /* room for all hosts, for one decision at a time ... */
+    struct core_processor *choice;  /* ... and for what is chosen */
+    uint32_t choice_capacity;
     int unknown_hosts;       /* never up so far */
     uint64_t known_cpus;     /* of all others */
     uint64_t supply_cpus;    /* of those that count for who may wait for them */
@@ -205,7 +201,7 @@ struct job **cluster_row(const struct host *host, int cpu); /* [CORE_MAX_LEVELS]
 void cluster_enter(struct core *core, struct job *job, int level);
 void cluster_leave(struct core *core, struct job *job);
 void cluster_change_level(struct core *core, struct job *job, int level);
-void cluster_touch(struct core *core, const struct job *job); /* v2: now is the last change of its processors */
+void cluster_touch(struct core *core, const struct job *job); /* now is the last change of its processors */
 void cluster_count_starting(struct core *core, const struct job *job, int by);
 struct job *cluster_above(const struct core *core, const struct job *job,
                           const struct core_processor *at); /* NULL: none */
@@ -216,11 +212,11 @@ int level_reserve(struct core *core);                         /* room for one mo
 int level_of(const struct core *core, const struct job *job); /* what rule 2 says */
 void level_close_gap(struct core *core, struct job *leaving); /* takes leaving out of the table, moves up all below */
 
-/* ---- alloc.c ---- */
+/* ---- allocate.c ---- */
 /* Gives the job a cluster and starts it. Returns 0, a positive number of missing processors (refused), or -ENOMEM. */
 int64_t alloc_try(struct core *core, struct job *job);
-uint32_t alloc_count_host(const struct core *core, const struct host *host); /* processors that would take a job now */
-bool alloc_processor_counts(const struct core *core, const struct host *host, int cpu);
+/* Processors that take a job now; 0 if reports do not change that. */
+uint32_t alloc_count_host(const struct core *core, const struct host *host);
 int alloc_make_parts(struct core *core, const struct core_processor *processors, uint32_t n, struct part **parts);
 
 /* ---- host.c ---- */

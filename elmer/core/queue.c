@@ -1,4 +1,4 @@
-/* queue.c - who is next: first come, first served among the eligible.
+/* queue.c - who is next: the first of the eligible in the order of the policy (first come, first served).
  *
  * The search keeps its place between steps. All jobs before the cursor are known to be not eligible; the cursor itself
  * is eligible, and when `refused` is set the allocator has no room for it, so nobody behind it is looked at. Whatever
@@ -9,6 +9,7 @@
  * the middle makes the numbers wrong, and they are given anew when somebody asks.
  */
 #include "elmer/core/internal.h"
+#include "elmer/core/policy/policy.h"
 
 #include <errno.h>
 
@@ -31,43 +32,48 @@ static struct job *next_of(struct core *core, const struct job *job)
     return node != NULL ? QUEUED(node) : NULL;
 }
 
+static bool before(const struct core *core, const struct job *a, const struct job *b)
+{
+    return policy_by_number(core->options.policy)->before(&a->info, &b->info);
+}
+
 static void set_cursor(struct core *core, struct job *job)
 {
     core->queue.cursor = job;
     core->queue.refused = false;
 }
 
-static void insert(struct core *core, struct job *job, struct node *before)
+static void insert(struct core *core, struct job *job, struct node *at)
 {
     struct queue *queue = &core->queue;
 
-    if (before != &queue->jobs.head)
+    if (at != &queue->jobs.head)
         queue->renumber = true;
-    list_insert(&job->in_queue, before);
+    list_insert(&job->in_queue, at);
     job->user->has.queued++;
     job->position = queue->next_position++;
-    if (queue->cursor == NULL || queue->cursor->info.id > job->info.id)
+    if (queue->cursor == NULL || before(core, job, queue->cursor))
         set_cursor(core, job);
 }
 
 void queue_add(struct core *core, struct job *job)
 {
     struct queue *queue = &core->queue;
-    struct node *before = &queue->jobs.head;
+    struct node *at = &queue->jobs.head;
 
-    while (before->prev != &queue->jobs.head && QUEUED(before->prev)->info.id > job->info.id)
-        before = before->prev;
-    insert(core, job, before);
+    while (at->prev != &queue->jobs.head && before(core, job, QUEUED(at->prev)))
+        at = at->prev;
+    insert(core, job, at);
 }
 
 void queue_put_back(struct core *core, struct job *job)
 {
     struct queue *queue = &core->queue;
-    struct node *before = queue->jobs.head.next;
+    struct node *at = queue->jobs.head.next;
 
-    while (before != &queue->jobs.head && QUEUED(before)->info.id < job->info.id)
-        before = before->next;
-    insert(core, job, before);
+    while (at != &queue->jobs.head && before(core, QUEUED(at), job))
+        at = at->next;
+    insert(core, job, at);
 }
 
 void queue_remove(struct core *core, struct job *job)
@@ -144,7 +150,7 @@ void queue_changed_job(struct core *core, struct job *job)
 {
     struct queue *queue = &core->queue;
 
-    if (queue->cursor == NULL || job->info.id <= queue->cursor->info.id)
+    if (queue->cursor == NULL || job == queue->cursor || before(core, job, queue->cursor))
         set_cursor(core, job);
 }
 

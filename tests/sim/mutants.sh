@@ -27,8 +27,10 @@ for f in "$src"/tests/sim/*.c; do
     compile "$f" "$o" || { echo 'Bail out! the simulation does not compile'; exit 1; }
     sim+=("$o")
 done
-for f in "$src"/elmer/core/*.c; do
-    o=$work/$(basename "$f" .c).o
+mkdir "$work/alloc" "$work/policy"
+for f in "$src"/elmer/core/*.c "$src"/elmer/core/*/*.c; do
+    o=$work/${f#"$src"/elmer/core/}
+    o=${o%.c}.o
     compile "$f" "$o" || { echo 'Bail out! the core does not compile'; exit 1; }
     core+=("$o")
 done
@@ -44,7 +46,7 @@ fi
 for m in "${mutants[@]}"; do
     n=$((n + 1))
     name=$(basename "$m" .sed)
-    file=$(sed -n '1s/^# \([a-z]*\)\.c: .*/\1/p' "$m")
+    file=$(sed -n '1s/^# \([a-z0-9/]*\)\.c: .*/\1/p' "$m")
     what=$(sed -n '1s/^# //p' "$m")
     sed -f "$m" "$src/elmer/core/$file.c" >"$work/$file.c"
     changed=$(diff "$src/elmer/core/$file.c" "$work/$file.c" | grep -c '^[0-9]')

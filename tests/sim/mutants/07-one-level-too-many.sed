@@ -1,2 +1,2 @@
-# alloc.c: a processor takes a job at level D
-s/next_level < core->options.levels &&/next_level <= core->options.levels \&\&/
+# alloc/common.c: a processor takes a job at level D
+s/next_level < view->options->levels ?/next_level <= view->options->levels ?/

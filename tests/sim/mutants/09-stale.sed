@@ -1,2 +1,2 @@
-# alloc.c: v2 believes old reports
+# alloc/v2.c: v2 believes old reports
 s/if (!host->reported || .*fresh_ms)$/if (!host->reported)/

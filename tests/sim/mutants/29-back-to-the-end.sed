@@ -1,2 +1,2 @@
 # queue.c: who goes again waits behind all
-s/ && QUEUED(before)->info.id < job->info.id)/)/
+s/ && before(core, QUEUED(at), job))/)/

@@ -83,7 +83,7 @@ static void test_settings_wrong(void **state)
     wrong("[elmer]\nlevels = 0\n", "levels");
     wrong("[elmer]\nthreshold = 1.0\n", "threshold");
     wrong("[elmer]\nthreshold = nan\n", "nan");
-    wrong("[elmer]\nallocator = v3\n", "v1 and v2");
+    wrong("[elmer]\nallocator = v3\n", "known are: v1 v2");
     wrong("[elmer]\nlisten = 6500\n", "HOST:PORT");
     wrong("[elmer]\nlisten = 0.0.0.0:6500\ntransport = tls\n", "loopback");
     wrong("[elmer]\npki = certificates\n", "must begin with '/'");

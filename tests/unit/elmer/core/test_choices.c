@@ -1,8 +1,8 @@
 /* test_choices.c - v1 and v2 choose for a given seed what they have always chosen.
  *
- * choices.expected was recorded (--print) with the core of before the allocators had a table. Each round draws a cluster
- * and disturbs it; told is which processors each job gets, and after each step why the head of the queue gets none. The
- * first rounds are there in full, of the others a hash for every twenty.
+ * choices.expected was recorded (--print) with the core of before the allocators had a table. Each round draws a
+ * cluster and disturbs it; told is which processors each job gets, and after each step why the head of the queue gets
+ * none. The first rounds are there in full, of the others a hash for every twenty.
  */
 #include "elmer/core/core.h"
 

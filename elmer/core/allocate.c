@@ -1,0 +1,197 @@
+/* allocate.c - gives the head of the queue its cluster: asks the allocator, checks what it says, and starts the job. */
+#include "elmer/core/alloc/alloc.h"
+#include "elmer/core/internal.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The hosts that a job may use, one by one in order. */
+static struct host *allowed_host(const struct core *core, const struct job *job, int i)
+{
+    if (job->hosts == NULL)
+        return i < core->nhosts ? core->hosts[i] : NULL;
+    return i < job->info.nhosts ? core->hosts[job->hosts[i]] : NULL;
+}
+
+static const struct allocator *allocator_of(const struct core *core)
+{
+    return alloc_by_number(core->options.allocator);
+}
+
+/* Without hosts: enough for a verdict. */
+static struct alloc_view view_of(const struct core *core)
+{
+    return (struct alloc_view){.options = &core->options, .now_ms = core->now_ms};
+}
+
+static struct alloc_view view_for(struct core *core, const struct job *job)
+{
+    struct alloc_view view = view_of(core);
+    struct host *host;
+
+    for (int i = 0; (host = allowed_host(core, job, i)) != NULL; i++)
+        if (host_allocatable(host))
+            core->view[view.nhosts++] = &host->seen;
+    view.hosts = core->view;
+    return view;
+}
+
+uint32_t alloc_count_host(const struct core *core, const struct host *host)
+{
+    struct alloc_view view = view_of(core);
+    uint32_t count = 0;
+
+    if (!allocator_of(core)->reports_admit || !host_allocatable(host))
+        return 0;
+    for (int i = 0; i < host->info.ncpus; i++)
+        count += allocator_of(core)->judge(&view, &host->seen, host->cpus[i]) == ALLOC_FREE;
+    return count;
+}
+
+/* Cuts processors into one part per host. Returns their number or -ENOMEM. */
+int alloc_make_parts(struct core *core, const struct core_processor *processors, uint32_t n, struct part **parts)
+{
+    int count = 0;
+
+    assert(n > 0);
+    for (uint32_t i = 0; i < n; i++)
+        count += i == 0 || processors[i].host != processors[i - 1].host;
+    *parts = calloc((size_t)count, sizeof(**parts));
+    if (*parts == NULL)
+        return -ENOMEM;
+    count = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        if (i == 0 || processors[i].host != processors[i - 1].host)
+            (*parts)[count++] = (struct part){.host = core->hosts[processors[i].host], .first = (int)i};
+        (*parts)[count - 1].ncpus++;
+    }
+    return count;
+}
+
+static bool in_view(const struct alloc_view *view, int host)
+{
+    int low = 0, high = view->nhosts;
+
+    while (low < high) {
+        int middle = low + (high - low) / 2;
+        if (view->hosts[middle]->index < host)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < view->nhosts && view->hosts[low]->index == host;
+}
+
+/* What every allocator has promised, whatever its rule is. */
+static bool choice_valid(const struct core *core, const struct alloc_view *view,
+                         const struct core_processor *processors, uint32_t n)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        const struct core_processor *at = &processors[i], *last = i > 0 ? at - 1 : NULL;
+        const struct alloc_processor *processor;
+        if (last != NULL && (at->host < last->host || (at->host == last->host && at->cpu <= last->cpu)))
+            return false;
+        if ((last == NULL || at->host != last->host) && !in_view(view, at->host))
+            return false;
+        if (at->cpu < 0 || at->cpu >= core->hosts[at->host]->nslots)
+            return false;
+        processor = &core->hosts[at->host]->processors[at->cpu];
+        if (!processor->present || processor->next_level >= core->options.levels)
+            return false;
+    }
+    return true;
+}
+
+static int reserve_choice(struct core *core, uint32_t n)
+{
+    struct core_processor *choice;
+
+    if (n <= core->choice_capacity)
+        return 0;
+    choice = realloc(core->choice, n * sizeof(*choice));
+    if (choice == NULL)
+        return -ENOMEM;
+    core->choice = choice;
+    core->choice_capacity = n;
+    return 0;
+}
+
+/* Processors are copied. */
+static int take(struct core *core, struct job *job, const struct core_processor *choice)
+{
+    struct core_processor *processors = calloc(job->info.nprocs, sizeof(*processors));
+    uint8_t *exited = calloc((job_ranks(job) + 7) / 8, 1);
+    struct part *parts = NULL;
+    int nparts = -ENOMEM;
+
+    if (processors != NULL && exited != NULL && level_reserve(core) == 0) {
+        memcpy(processors, choice, job->info.nprocs * sizeof(*processors));
+        nparts = alloc_make_parts(core, processors, job->info.nprocs, &parts);
+        if (nparts > 0 && lease_reserve(job, nparts) != 0) {
+            free(parts);
+            nparts = -ENOMEM;
+        }
+    }
+    if (nparts < 0) {
+        free(processors);
+        free(exited);
+        return nparts;
+    }
+    life_start(core, job, processors, parts, nparts, exited);
+    return 0;
+}
+
+int64_t alloc_try(struct core *core, struct job *job)
+{
+    struct alloc_request request = {.nprocs = job->info.nprocs};
+    uint64_t random = core->random;
+    struct alloc_view view;
+    uint32_t missing;
+
+    if (reserve_choice(core, request.nprocs) != 0)
+        return -ENOMEM;
+    view = view_for(core, job);
+    missing = allocator_of(core)->choose(&view, &request, &random, core->choice);
+    if (missing > 0)
+        return missing;
+    assert(choice_valid(core, &view, core->choice, request.nprocs));
+    if (take(core, job, core->choice) != 0)
+        return -ENOMEM;
+    core->random = random;
+    return 0;
+}
+
+/* ---- why not ---- */
+
+static void survey_host(const struct core *core, const struct host *host, struct core_survey *survey)
+{
+    struct alloc_view view = view_of(core);
+
+    for (int i = 0; i < host->info.ncpus; i++) {
+        enum alloc_verdict verdict = allocator_of(core)->judge(&view, &host->seen, host->cpus[i]);
+        survey->up++;
+        survey->full += verdict == ALLOC_FULL;
+        survey->busy += verdict == ALLOC_BUSY;
+        survey->unmeasured += verdict == ALLOC_UNMEASURED;
+    }
+}
+
+bool core_survey(const struct core *core, uint64_t id, struct core_survey *survey)
+{
+    const struct job *job = index_find(core, id);
+    const struct host *host;
+
+    *survey = (struct core_survey){0};
+    if (job == NULL || job != core->queue.cursor || !core->queue.refused)
+        return false;
+    for (int i = 0; (host = allowed_host(core, job, i)) != NULL; i++) {
+        if (host_allocatable(host))
+            survey_host(core, host, survey);
+        if (!host_usable(host))
+            survey->unheard += (uint32_t)host_supply(host);
+    }
+    survey->up += survey->unheard;
+    return true;
+}

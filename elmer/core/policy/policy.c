@@ -1,0 +1,41 @@
+/* policy.c - the policies by number and by name. */
+#include "elmer/core/policy/policy.h"
+
+#include <assert.h>
+#include <string.h>
+
+static const struct policy *const policies[POLICY_COUNT] = {
+#define POLICY(constant, name) [POLICY_##constant] = &policy_##name,
+#include "elmer/core/policy/policy.def"
+#undef POLICY
+};
+
+const struct policy *policy_by_number(enum core_policy number)
+{
+    assert((unsigned)number < POLICY_COUNT);
+    return policies[number];
+}
+
+int core_policy_by_name(const char *name)
+{
+    for (int i = 0; i < POLICY_COUNT; i++)
+        if (strcmp(name, policies[i]->name) == 0)
+            return i;
+    return -1;
+}
+
+const char *core_policy_name(enum core_policy policy)
+{
+    return (unsigned)policy < POLICY_COUNT ? policies[policy]->name : "unknown";
+}
+
+const char *core_policy_names(void)
+{
+    static const char names[] = ""
+#define POLICY(constant, name) " " #name
+#include "elmer/core/policy/policy.def"
+#undef POLICY
+        ;
+
+    return names + 1;
+}
