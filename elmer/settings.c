@@ -188,6 +188,16 @@ static int set_allocator(void *config, const char *sub, const char *value, struc
     return 0;
 }
 
+static int set_policy(void *config, const char *sub, const char *value, struct err *err)
+{
+    (void)sub;
+    int policy = core_policy_by_name(value);
+    if (policy < 0)
+        return err_set(err, -EINVAL, "unknown policy; known are: %s", core_policy_names());
+    ((struct settings *)config)->core.policy = (enum core_policy)policy;
+    return 0;
+}
+
 static int set_threshold(void *config, const char *sub, const char *value, struct err *err)
 {
     (void)sub;
@@ -327,6 +337,7 @@ static const struct ini_key keys[] = {
     KEY(name),
     KEY(levels),
     KEY(allocator),
+    KEY(policy),
     KEY(threshold),
     KEY(report_interval),
     KEY(fresh_intervals),

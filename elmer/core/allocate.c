@@ -35,6 +35,7 @@ static struct alloc_view view_for(struct core *core, const struct job *job)
         if (host_allocatable(host))
             core->view[view.nhosts++] = &host->seen;
     view.hosts = core->view;
+    view.notes = core->notes;
     return view;
 }
 

@@ -68,6 +68,7 @@ void core_destroy(struct core *core)
         host_destroy(core->hosts[i]);
     free(core->hosts);
     free(core->view);
+    free(core->notes);
     free(core->choice);
     free(core->index);
     users_free(core);

@@ -47,6 +47,7 @@ static int reserve_hosts(struct core *core)
     int capacity = core->hosts_capacity == 0 ? 16 : 2 * core->hosts_capacity;
     struct host **hosts;
     const struct alloc_host **view;
+    int *notes;
 
     if (core->nhosts < core->hosts_capacity)
         return 0;
@@ -54,6 +55,10 @@ static int reserve_hosts(struct core *core)
     if (view == NULL)
         return -ENOMEM;
     core->view = view;
+    notes = realloc(core->notes, (size_t)capacity * sizeof(*notes));
+    if (notes == NULL)
+        return -ENOMEM;
+    core->notes = notes;
     hosts = realloc(core->hosts, (size_t)capacity * sizeof(struct host *));
     if (hosts == NULL)
         return -ENOMEM;

@@ -127,6 +127,7 @@ struct core {
     struct host **hosts;
     int nhosts, hosts_capacity;
     const struct alloc_host **view; /* room for all hosts, for one decision at a time ... */
+    int *notes;                     /* as many */
     struct core_processor *choice;  /* ... and for what is chosen */
     uint32_t choice_capacity;
     int unknown_hosts;       /* never up so far */

@@ -415,11 +415,6 @@ void judge_action(struct world *world, const struct action *action)
 
 /* ---- allocations ---- */
 
-static bool usable(const struct seen_host *host)
-{
-    return host->up && !host->silent && !host->drained && !host->closed;
-}
-
 /* What a job may wait for: also a host that is suspect, or was up before a restart, until it is given up. */
 static uint32_t supply(const struct seen_host *host)
 {
@@ -466,75 +461,6 @@ static bool eligible(const struct world *world, const struct seen_job *job, cons
     return cpus >= job->nprocs;
 }
 
-/* What a new job would get on this processor after the jobs that were allocated before `before`; D or more: it may not.
- */
-static int level_there(const struct world *world, const struct seen_job *before, int h, int position)
-{
-    const struct seen_host *host = &world->seen_hosts[h];
-    int cpu = host->cpus[position], level = 0;
-    bool starting = false;
-
-    for (int i = 0; i < world->nseen; i++) {
-        const struct seen_job *job = &world->seen[i];
-        if (!has_cluster(job->state) || job->allocation >= before->allocation)
-            continue;
-        for (uint32_t k = 0; k < job->nprocs; k++) {
-            if (job->processors[k].host != h || job->processors[k].cpu != cpu)
-                continue;
-            starting |= job->state == JOB_STARTING;
-            if (job->level >= level)
-                level = job->level + 1;
-        }
-    }
-    if (world->options.allocator == ALLOCATOR_V1)
-        return level;
-    if (!host->reported || world->now_ms - host->report_end_ms > world->options.fresh_ms)
-        return CORE_MAX_LEVELS;
-    if (level == 0)
-        return host->foreign[position] <= world->options.threshold ? 0 : CORE_MAX_LEVELS;
-    if (starting || host->report_begin_ms < host->changed_ms[cpu] + world->options.settle_ms ||
-        host->busy[position] > world->options.threshold)
-        return CORE_MAX_LEVELS;
-    return level;
-}
-
-static bool is_on(const struct seen_job *job, int host, int cpu)
-{
-    for (uint32_t i = 0; i < job->nprocs; i++)
-        if (job->processors[i].host == host && job->processors[i].cpu == cpu)
-            return true;
-    return false;
-}
-
-static void judge_processors(struct world *world, const struct seen_job *job)
-{
-    uint32_t counts[CORE_MAX_LEVELS + 1] = {0}, count = 0, mine = 0;
-    int level = 0;
-
-    for (int h = 0; h < world->nhosts; h++) {
-        const struct seen_host *host = &world->seen_hosts[h];
-        bool may = usable(host) && host->ndirty == 0 && (!job->restricted || (job->hosts & 1u << h) != 0);
-        for (int i = 0; i < host->ncpus; i++) {
-            int there = may ? level_there(world, job, h, i) : CORE_MAX_LEVELS;
-            counts[there]++;
-            if (!is_on(job, h, host->cpus[i]))
-                continue;
-            mine++;
-            if (there > job->level)
-                world_fail(world, "job %llu: allocated at level %d on host %d cpu %d, which gives %d", ID(job),
-                           job->level, h, host->cpus[i], there);
-        }
-    }
-    if (mine != job->nprocs)
-        world_fail(world, "job %llu: has processors that do not exist", ID(job));
-    for (level = 0; level < world->options.levels; level++)
-        if ((count += counts[level]) >= job->nprocs)
-            break;
-    if (level != job->level)
-        world_fail(world, "job %llu: allocated at level %d, the first with enough processors is %d", ID(job),
-                   job->level, level);
-}
-
 static void judge_allocation(struct world *world, const struct seen_job *job)
 {
     if (gathering(world))
@@ -544,7 +470,7 @@ static void judge_allocation(struct world *world, const struct seen_job *job)
             world_fail(world, "job %llu overtakes the eligible job %llu", ID(job), ID(&world->seen[i]));
     if (at_limit(world, job->uid, job))
         world_fail(world, "job %llu: its user had %u jobs with clusters already", ID(job), world->options.user_running);
-    judge_processors(world, job);
+    judge_choice(world, job);
     world->coverage->shared += job->level > 0;
 }
 

@@ -1,4 +1,4 @@
-/* main.c - sim: the core in a simulated cluster. Without arguments it is a test program (TAP): all scenarios and 10,000
+/* main.c - sim: the core in a simulated cluster. Without arguments it is a test program (TAP): all scenarios and 20,000
  * walks. */
 #include "tests/sim/world.h"
 
@@ -11,14 +11,14 @@ static void choose_length(uint64_t *walks, uint64_t *events)
 {
     const char *full = getenv("ELMER_TEST_FULL"), *preload = getenv("LD_PRELOAD");
 
-    *walks = 10000;
+    *walks = 20000;
     *events = 200;
     if (full != NULL && full[0] != '\0') {
-        *walks = 40000;
+        *walks = 80000;
         *events = 400;
     }
     if (preload != NULL && strstr(preload, "vgpreload") != NULL)
-        *walks = 160;
+        *walks = 320;
 }
 
 static int run_tests(uint64_t walks, uint64_t events)
@@ -46,7 +46,7 @@ int main(int argc, char **argv)
     if (argc == 1)
         return run_tests(walks, events);
     if (strcmp(argv[1], "short") == 0 && argc == 2)
-        return run_tests(480, 200);
+        return run_tests(960, 200);
     if (strcmp(argv[1], "walk") == 0)
         return walk_main(argc - 2, argv + 2);
     if (strcmp(argv[1], "scenario") == 0)

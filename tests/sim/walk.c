@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { KINDS = 8 }; /* D = 1..4 with each allocator; a seed has always the same */
+enum { KINDS = WALK_KINDS }; /* a seed has always the same */
 
 struct walk_options {
     uint64_t seed, walks, events;
@@ -262,7 +262,7 @@ static void draw_options(struct core_options *options, uint64_t seed, uint64_t w
 {
     core_options_default(options);
     options->levels = 1 + (int)(walk % KINDS) % 4;
-    options->allocator = walk % KINDS < 4 ? ALLOCATOR_V1 : ALLOCATOR_V2;
+    options->allocator = (enum core_allocator)(walk % KINDS / 4);
     options->seed = seed;
     options->fresh_ms = 3000 + (int64_t)(seed % 5000);
     options->settle_ms = (int64_t)(seed / 7 % 1500);

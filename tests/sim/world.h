@@ -281,8 +281,11 @@ void judge_restart(struct world *world);
 void judge_quiet(struct world *world); /* nothing is under way: hosts equal the table */
 const struct seen_job *judge_find(const struct world *world, uint64_t job);
 
+/* judge_choice.c: whether the processors of a new job are what its allocator promises */
+void judge_choice(struct world *world, const struct seen_job *job);
+
 /* walk.c, scenario.c: the commands, which return the exit status, and the tests, which print TAP from first_test on */
-enum { WALK_TESTS = 8 + 1 + 2 };
+enum { WALK_KINDS = 4 * ALLOCATOR_COUNT, WALK_TESTS = WALK_KINDS + 1 + 2 }; /* D = 1..4 with each allocator */
 int walk_main(int argc, char **argv);
 bool walk_tests(uint64_t walks, uint64_t events, int first_test);
 int scenario_main(int argc, char **argv);

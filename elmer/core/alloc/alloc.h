@@ -34,6 +34,7 @@ struct alloc_view {
     int64_t now_ms;
     const struct alloc_host *const *hosts;
     int nhosts;
+    int *notes; /* [nhosts] of any content, for the allocator */
 };
 
 struct alloc_request {

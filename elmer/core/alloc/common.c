@@ -50,13 +50,13 @@ uint32_t alloc_at_best_level(const struct alloc_view *view, const struct alloc_r
                                                          int cpu),
                              struct core_processor *processors)
 {
-    uint64_t counts[CORE_MAX_LEVELS + 1] = {0}, count = 0;
+    uint64_t counts[CORE_MAX_LEVELS] = {0}, count = 0;
 
     for (int i = 0; i < view->nhosts; i++)
         for (int k = 0; k < view->hosts[i]->ncpus; k++)
             if (judge(view, view->hosts[i], view->hosts[i]->cpus[k]) == ALLOC_FREE)
                 counts[view->hosts[i]->processors[view->hosts[i]->cpus[k]].next_level]++;
-    for (int level = 0; level < view->options->levels; level++) {
+    for (int level = 0; level < CORE_MAX_LEVELS; level++) {
         count += counts[level];
         if (count < request->nprocs)
             continue;

@@ -49,6 +49,7 @@ static void test_settings(void **state)
     assert_null(s.listen);
     assert_int_equal(s.core.levels, 3);
     assert_int_equal(s.core.allocator, ALLOCATOR_V2);
+    assert_int_equal(s.core.policy, POLICY_FCFS);
     assert_int_equal(s.core.fresh_ms, 6000);
     assert_int_equal(s.minimum_uid, 1000);
     settings_fini(&s);
@@ -83,7 +84,8 @@ static void test_settings_wrong(void **state)
     wrong("[elmer]\nlevels = 0\n", "levels");
     wrong("[elmer]\nthreshold = 1.0\n", "threshold");
     wrong("[elmer]\nthreshold = nan\n", "nan");
-    wrong("[elmer]\nallocator = v3\n", "known are: v1 v2");
+    wrong("[elmer]\nallocator = v3\n", "known are: v1 v2 spread pack");
+    wrong("[elmer]\npolicy = lcfs\n", "known are: fcfs");
     wrong("[elmer]\nlisten = 6500\n", "HOST:PORT");
     wrong("[elmer]\nlisten = 0.0.0.0:6500\ntransport = tls\n", "loopback");
     wrong("[elmer]\npki = certificates\n", "must begin with '/'");

@@ -1,0 +1,170 @@
+/* pack.c - the fewest hosts, with these the best level, and what is left open at random.
+ *
+ * Any processor with a level left is good enough; load is nothing to it. k is the number of hosts that have enough
+ * processors if those with most are taken. Then the best level at which k hosts are enough still. Which k: hosts are
+ * drawn, and one is taken if the k can be completed with it. That is so if those with most processors, of which it
+ * replaces the smallest, have that much to spare.
+ */
+#include "elmer/core/alloc/alloc.h"
+
+#include <assert.h>
+
+enum { NEVER = INT32_MAX };
+
+/* How many hosts have so many processors. */
+struct histogram {
+    uint32_t hosts[CORE_MAX_CPUS + 1];
+};
+
+static int level_at(const struct alloc_host *host, int i)
+{
+    return host->processors[host->cpus[i]].next_level;
+}
+
+static void count_host(const struct alloc_host *host, int levels, struct histogram by_level[])
+{
+    int at[CORE_MAX_LEVELS + 1] = {0}, count = 0;
+
+    for (int i = 0; i < host->ncpus; i++)
+        at[level_at(host, i)]++;
+    for (int level = 0; level < levels; level++) {
+        count += at[level];
+        by_level[level].hosts[count]++;
+    }
+}
+
+static int count_to(const struct alloc_host *host, int level)
+{
+    int count = 0;
+
+    for (int i = 0; i < host->ncpus; i++)
+        count += level_at(host, i) <= level;
+    return count;
+}
+
+/* Of how many hosts at least nprocs processors are, NEVER if all together have fewer; *total: what they have, at most
+ * as far as it was counted. */
+static int fewest_hosts(const struct histogram *histogram, uint32_t nprocs, uint64_t *total)
+{
+    uint64_t hosts = 0;
+
+    *total = 0;
+    for (uint32_t count = CORE_MAX_CPUS; count > 0; count--) {
+        uint64_t all = (uint64_t)histogram->hosts[count] * count;
+        if (*total + all >= nprocs) {
+            hosts += (nprocs - *total + count - 1) / count;
+            return (int)hosts;
+        }
+        *total += all;
+        hosts += histogram->hosts[count];
+    }
+    return NEVER;
+}
+
+/* Leaves the k with most processors; returns what they have together. */
+static uint64_t keep_largest(struct histogram *histogram, uint32_t k)
+{
+    uint64_t total = 0;
+
+    for (uint32_t count = CORE_MAX_CPUS; count > 0; count--) {
+        if (histogram->hosts[count] > k)
+            histogram->hosts[count] = k;
+        k -= histogram->hosts[count];
+        total += (uint64_t)histogram->hosts[count] * count;
+    }
+    return total;
+}
+
+/* Draws k hosts that have nprocs processors together, into notes[0..k), as places in the view. `largest` are the k with
+ * most: the best completion of what is taken, as it goes down. */
+static void draw_hosts(const struct alloc_view *view, struct histogram *largest, int k, int level, uint32_t nprocs,
+                       uint64_t *random)
+{
+    uint64_t spare = keep_largest(largest, (uint32_t)k) - nprocs;
+    int taken = 0, smallest = 1;
+
+    for (int i = 0; i < view->nhosts; i++)
+        view->notes[i] = i;
+    for (int i = 0; taken < k; i++) {
+        int other, place, count;
+
+        assert(i < view->nhosts);
+        other = i + (int)alloc_random_below(random, (uint64_t)(view->nhosts - i));
+        place = view->notes[other];
+        view->notes[other] = view->notes[i];
+        while (largest->hosts[smallest] == 0)
+            smallest++;
+        count = count_to(view->hosts[place], level);
+        if (count == 0 || (count < smallest && (uint64_t)(smallest - count) > spare))
+            continue;
+        if (count < smallest)
+            spare -= (uint64_t)(smallest - count);
+        largest->hosts[count > smallest ? count : smallest]--;
+        view->notes[taken++] = place;
+    }
+}
+
+static void sift_down(int *heap, int at, int n)
+{
+    for (int child; (child = 2 * at + 1) < n; at = child) {
+        int value = heap[at];
+        if (child + 1 < n && heap[child + 1] > heap[child])
+            child++;
+        if (heap[child] <= value)
+            return;
+        heap[at] = heap[child];
+        heap[child] = value;
+    }
+}
+
+/* In place and without memory, which qsort() may want. */
+static void sort(int *values, int n)
+{
+    for (int at = n / 2 - 1; at >= 0; at--)
+        sift_down(values, at, n);
+    for (int last = n - 1; last > 0; last--) {
+        int first = values[0];
+        values[0] = values[last];
+        values[last] = first;
+        sift_down(values, 0, last);
+    }
+}
+
+/* So many of the processors of the k hosts at random, in order. */
+static void take(const struct alloc_view *view, int k, int level, uint32_t nprocs, uint64_t *random,
+                 struct core_processor *processors)
+{
+    uint64_t count = 0;
+    uint32_t chosen = 0;
+
+    sort(view->notes, k);
+    for (int i = 0; i < k; i++)
+        count += (uint64_t)count_to(view->hosts[view->notes[i]], level);
+    for (int i = 0; i < k; i++) {
+        const struct alloc_host *host = view->hosts[view->notes[i]];
+        for (int n = 0; n < host->ncpus && chosen < nprocs; n++)
+            if (level_at(host, n) <= level && alloc_random_below(random, count--) < nprocs - chosen)
+                processors[chosen++] = (struct core_processor){.host = host->index, .cpu = host->cpus[n]};
+    }
+}
+
+static uint32_t choose(const struct alloc_view *view, const struct alloc_request *request, uint64_t *random,
+                       struct core_processor *processors)
+{
+    struct histogram by_level[CORE_MAX_LEVELS] = {{{0}}};
+    int levels = view->options->levels, level = 0, k;
+    uint64_t total, ignored;
+
+    for (int i = 0; i < view->nhosts; i++)
+        count_host(view->hosts[i], levels, by_level);
+    k = fewest_hosts(&by_level[levels - 1], request->nprocs, &total);
+    if (k == NEVER)
+        return (uint32_t)(request->nprocs - total);
+    while (fewest_hosts(&by_level[level], request->nprocs, &ignored) != k)
+        level++;
+    draw_hosts(view, &by_level[level], k, level, request->nprocs, random);
+    take(view, k, level, request->nprocs, random, processors);
+    return 0;
+}
+
+const struct allocator alloc_pack = {.name = "pack", .choose = choose, .judge = alloc_judge_level};
