@@ -13,7 +13,7 @@
 
 /* A batch of MANY shows that more will come soon: so long is waited for them, and no longer when there are BATCH_FULL.
  * LAZY_NS: what nobody waits for. */
-enum { TOGETHER = 64, MANY = 8, GATHER_NS = 3000000, LAZY_NS = 5000000 };
+enum { MANY = 8, GATHER_NS = 3000000, LAZY_NS = 5000000 };
 
 void batch_add(struct batch *batch, struct record *record)
 {
