@@ -228,7 +228,7 @@ static void restore_claims(struct core *core, struct job *job, const struct core
                     core->now_ms + core_lease_wait_ms(saved->lease_ms));
 }
 
-int core_restore_job(struct core *core, const struct core_job *saved, int64_t now_ms)
+static int restore(struct core *core, const struct core_job *saved)
 {
     struct user *user;
     struct job *job;
@@ -237,7 +237,7 @@ int core_restore_job(struct core *core, const struct core_job *saved, int64_t no
 
     if (index_find(core, saved->id) != NULL)
         return -EEXIST;
-    if (now_ms < core->now_ms || !saved_valid(core, saved))
+    if (!saved_valid(core, saved))
         return -EINVAL;
     if (has_cluster(saved)) {
         if (reserve_processors(core, saved) != 0)
@@ -257,7 +257,6 @@ int core_restore_job(struct core *core, const struct core_job *saved, int64_t no
     job->user = user;
     job_set_text(job, text);
     copy_facts(job, saved);
-    core->now_ms = now_ms;
     if (lease_reserve(job, saved->nlost) != 0 ||
         (has_cluster(saved) && restore_cluster(core, job, saved, level) != 0)) {
         job_destroy(job);
@@ -270,4 +269,68 @@ int core_restore_job(struct core *core, const struct core_job *saved, int64_t no
     }
     core_set_next(core, saved->id + 1, saved->allocation + 1);
     return 0;
+}
+
+/* ---- a host that is not in the configuration any more ---- */
+
+static bool misses_a_host(const struct core_job *saved)
+{
+    for (uint32_t i = 0; has_cluster(saved) && saved->processors != NULL && i < saved->nprocs; i++)
+        if (saved->processors[i].host < 0)
+            return true;
+    return false;
+}
+
+/* As if the host had been lost while the core was away: see lease_goes_again(). */
+static bool would_go_again(const struct core_job *saved)
+{
+    return saved->requeue && saved->lease_ms > 0 && saved->attempt < CORE_MAX_ATTEMPTS &&
+           (saved->state != JOB_ENDING || saved->reason == REASON_HOST_LOST || saved->reason == REASON_LOST);
+}
+
+/* Back into the queue. Any of its hosts may still have the attempt; those that are left are told to end it when they
+ * come, because it is not theirs any more. */
+static int put_back(struct core *core, const struct core_job *saved)
+{
+    struct core_job again = *saved;
+    int *lost = malloc(saved->nprocs * sizeof(*lost)), code;
+
+    if (lost == NULL)
+        return -ENOMEM;
+    again.nlost = 0;
+    for (uint32_t i = 0; i < saved->nprocs; i++) {
+        int host = saved->processors[i].host < 0 ? -1 : saved->processors[i].host;
+        bool known = false;
+        for (int j = 0; j < again.nlost && !known; j++)
+            known = lost[j] == host;
+        if (!known)
+            lost[again.nlost++] = host;
+    }
+    again.lost = lost;
+    again.state = JOB_QUEUED;
+    again.processors = NULL;
+    again.exited = NULL;
+    again.exits = 0;
+    again.exit_status = -1;
+    again.signal = 0;
+    again.failed_rank = UINT32_MAX;
+    again.launched = false;
+    code = restore(core, &again);
+    free(lost);
+    return code;
+}
+
+int core_restore_job(struct core *core, const struct core_job *saved, int64_t now_ms)
+{
+    int code;
+
+    if (now_ms < core->now_ms)
+        return -EINVAL;
+    core->now_ms = now_ms;
+    if (!misses_a_host(saved))
+        return restore(core, saved);
+    if (!would_go_again(saved))
+        return CORE_LOST;
+    code = put_back(core, saved);
+    return code == 0 ? CORE_PUT_BACK : code;
 }

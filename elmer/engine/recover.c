@@ -2,8 +2,8 @@
  *
  * Queued and held jobs come back in the order of ids, those with a cluster in the order of their allocation. Hosts of
  * the latter, and those that were up, are awaited: nothing is decided about such a job before its host says hello, or
- * does not come within host_timeout. A job on a host that is no longer in the configuration is done, host-lost, or goes
- * back into the queue if it was submitted so. */
+ * does not come within host_timeout. What becomes of a job on a host that is no longer in the configuration
+ * the core decides. */
 #include "config.h"
 
 #include "elmer/engine/internal.h"
@@ -58,32 +58,6 @@ static void restore_shell(struct engine *engine, struct record *r)
     }
 }
 
-/* What the core would decide if it could have such a host: see lease_goes_again(). */
-static bool goes_again(const struct record *r)
-{
-    return r->submit->requeue && r->lease_ms > 0 && r->attempt < CORE_MAX_ATTEMPTS &&
-           (r->state != JOB_ENDING || r->reason == REASON_HOST_LOST || r->reason == REASON_LOST);
-}
-
-/* Back into the queue: all of its hosts may still have the attempt. Those that are left are told to end it when they
- * come, because it is not theirs any more. */
-static void put_back(struct record *r, const char *host)
-{
-    log_warning("job=%" PRIu64
-                " was on host %s, which is not in the configuration any more: it goes back into the queue",
-                r->id, host);
-    struct wire_strs hosts = record_cluster_hosts(r, &r->memory);
-    r->lost = hosts.items;
-    r->nlost = (uint32_t)hosts.count;
-    r->state = JOB_QUEUED;
-    r->nprocessors = 0;
-    r->exits = 0;
-    r->exit_status = -1;
-    r->signal = 0;
-    r->failed_rank = UINT32_MAX;
-    r->launched = false;
-}
-
 /* Its host is not in the configuration any more. */
 static void give_up(struct engine *engine, struct record *r, const char *host)
 {
@@ -96,18 +70,20 @@ static void give_up(struct engine *engine, struct record *r, const char *host)
     engine->last_put = store_put(engine->store, r);
 }
 
+/* Returns a host of it that is not in the configuration any more, or NULL. */
 static const char *fill_cluster(struct engine *engine, struct record *r, struct core_job *job)
 {
     struct core_processor *processors = arena_array(&r->memory, r->nprocessors, sizeof(*processors));
+    const char *missing = NULL;
     for (uint32_t i = 0; i < r->nprocessors; i++) {
         processors[i] =
             (struct core_processor){core_host_by_name(engine->core, r->processors[i].host), r->processors[i].cpu};
         if (processors[i].host < 0)
-            return r->processors[i].host;
+            missing = r->processors[i].host;
     }
     job->processors = processors;
     job->exited = r->exited;
-    return NULL;
+    return missing;
 }
 
 static void fill_hosts(struct engine *engine, struct record *r, struct core_job *job)
@@ -172,31 +148,33 @@ static int restore(struct engine *engine, struct record *r, struct err *err)
 {
     struct core_job job = core_job_of(r);
     const char *missing = has_cluster(r) ? fill_cluster(engine, r, &job) : NULL;
-    bool again = missing && goes_again(r);
-    if (missing && !again) {
-        give_up(engine, r, missing);
-        return 0;
-    }
-    if (again) {
-        put_back(r, missing);
-        job = core_job_of(r);
-    }
-    if (has_cluster(r))
+    if (has_cluster(r) && !missing)
         account_absence(r, &job);
     fill_hosts(engine, r, &job);
     fill_lost(engine, r, &job);
     int code = core_restore_job(engine->core, &job, engine_now_ms());
-    if (code)
+    if (code == CORE_LOST) {
+        give_up(engine, r, missing);
+        return 0;
+    }
+    if (code < 0) {
         err_set(err, code,
                 "job %" PRIu64 " (%s) of the store does not fit into the configuration (%s): put back the "
                 "configuration it was started with, \"levels\" above all, until it has ended",
                 r->id, job_state_name(r->state), strerror(-code));
-    else
-        restore_shell(engine, r);
-    if (!code && again)
+        record_destroy(r);
+        return code;
+    }
+    r->state = core_job(engine->core, r->id)->state;
+    restore_shell(engine, r);
+    if (code == CORE_PUT_BACK) {
+        log_warning("job=%" PRIu64 " was on host %s, which is not in the configuration any more: it goes back into the "
+                    "queue",
+                    r->id, missing);
         engine_persist(engine, jobs_find(&engine->jobs, r->id));
+    }
     record_destroy(r);
-    return code;
+    return 0;
 }
 
 /* One that is not in the configuration keeps its row: a drained one is drained when it comes back. */

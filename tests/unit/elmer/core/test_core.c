@@ -456,6 +456,49 @@ static void test_down_hosts_are_not_heard(void **state)
 
 /* ---- the lease ---- */
 
+/* A job of the store with a host that is not in the configuration any more: it goes back into the queue only if it was
+ * submitted so, may go again, and no host that is left can still run it. */
+static void test_restored_without_host(void **state)
+{
+    struct fixture f;
+    const struct core_processor processors[] = {{-1, 0}, {1, 0}, {1, 1}};
+    const uint8_t exited[1] = {0};
+    struct core_job saved = {.id = 7,
+                             .attempt = 3,
+                             .allocation = 9,
+                             .nprocs = 3,
+                             .state = JOB_RUNNING,
+                             .lease_ms = 5000,
+                             .processors = processors,
+                             .exited = exited,
+                             .exit_status = -1,
+                             .failed_rank = UINT32_MAX};
+
+    (void)state;
+    fixture_init(&f, ALLOCATOR_V1, 3, one_each, 2, true);
+    fixture_host(&f, EVENT_HOST_DOWN, 0, 1); /* no host has said anything yet when a job is restored */
+    assert_int_equal(core_restore_job(f.core, &saved, f.now_ms), CORE_LOST);
+    saved.requeue = true;
+    saved.attempt = CORE_MAX_ATTEMPTS;
+    assert_int_equal(core_restore_job(f.core, &saved, f.now_ms), CORE_LOST);
+    saved.attempt = 3;
+    saved.state = JOB_ENDING;
+    saved.reason = REASON_EXITED;
+    assert_int_equal(core_restore_job(f.core, &saved, f.now_ms), CORE_LOST);
+    assert_null(core_job(f.core, 7));
+    saved.reason = REASON_HOST_LOST;
+    assert_int_equal(core_restore_job(f.core, &saved, f.now_ms), CORE_PUT_BACK);
+    assert_int_equal(core_job(f.core, 7)->state, JOB_QUEUED);
+    assert_int_equal(core_job(f.core, 7)->reason, REASON_LEASE);
+    assert_int_equal(core_job(f.core, 7)->nlost, 2);
+    assert_int_equal(core_job(f.core, 7)->lost[0], -1);
+    assert_int_equal(core_job(f.core, 7)->lost[1], 1);
+    assert_null(core_job(f.core, 7)->processors);
+    char text[200] = "";
+    assert_int_equal(core_check(f.core, text, sizeof(text)), 0);
+    fixture_fini(&f);
+}
+
 /* A job of the store that lost hosts had: one of them has been taken out of the configuration, so only time helps. */
 static void test_restored_claims(void **state)
 {
@@ -1020,6 +1063,7 @@ int main(void)
         cmocka_unit_test(test_unasked_empty),
         cmocka_unit_test(test_down_hosts_are_not_heard),
         cmocka_unit_test(test_restored_claims),
+        cmocka_unit_test(test_restored_without_host),
         cmocka_unit_test(test_no_lease_no_next_attempt),
         cmocka_unit_test(test_last_attempt),
         cmocka_unit_test(test_opened_after_all),
