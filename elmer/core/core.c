@@ -206,17 +206,9 @@ static int restore_cluster(struct core *core, struct job *job, const struct core
 
 static void copy_facts(struct job *job, const struct core_job *saved)
 {
-    job->info.attempt = saved->attempt;
-    job->info.allocation = saved->allocation;
-    job->info.state = saved->state;
-    job->info.reason = saved->reason;
-    job->info.exit_status = saved->exit_status;
-    job->info.signal = saved->signal;
-    job->info.exits = saved->exits;
-    job->info.failed_rank = saved->failed_rank;
-    job->info.requeue = saved->requeue;
-    job->info.launched = saved->launched;
-    job->info.lease_ms = saved->lease_ms;
+#define COPY_ASKED(name, type, core, ...)        JOB_IF(EVENT, core, job->info.name = saved->name;)
+#define COPY_KEPT(name, type, record, core, ...) JOB_IF(RESTORED, core, job->info.name = saved->name;)
+    JOB_FIELDS(COPY_ASKED, COPY_KEPT, JOB_NONE)
     memcpy(job->info.level_ms, saved->level_ms, sizeof(job->info.level_ms));
 }
 

@@ -15,6 +15,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "lib/job/fields.h"
+
 enum { CORE_MAX_LEVELS = 16, CORE_MAX_CPUS = 1024, CORE_NO_LEVEL = -1 };
 /* Of a job with requeue: when this one has lost a host, the job is done. A job that takes its hosts with it must not go
  * round the cluster for ever. */
@@ -164,11 +166,11 @@ struct event {
     union {
         struct {
             uint32_t uid;
-            uint32_t nprocs;
+            /* those of job.def. each: a process on each processor, nprocs exits to come; else one. requeue: a lost host
+             * puts it back into the queue, with the next attempt */
+            JOB_FIELDS(JOB_CORE_ASKED, JOB_NONE, JOB_NONE)
             const int *hosts; /* --hosts: indices allowed, in any order; NULL = all. Copied. */
             int nhosts;
-            bool each;    /* a process on each processor: nprocs exits to come; else one */
-            bool requeue; /* a lost host puts it back into the queue, with the next attempt */
         } submit;
         struct { /* CANCEL KILL HOLD RELEASE */
             uint32_t uid;
@@ -282,32 +284,23 @@ struct core_processor {
     int cpu; /* CPU number on the host */
 };
 
+/* Single values: those of job.def with CORE. text: "" or for people. level: CORE_NO_LEVEL without a cluster.
+ * exit_status: -1: none yet, or died by signal; with each that of the lowest rank that failed so far, else 0. signal 0:
+ * exited. exits: ranks that have exited. failed_rank: that exit_status and signal belong to; UINT32_MAX: no rank has
+ * failed. attempt, allocation: 0 while it was never allocated, then 1..; allocation increases over all jobs. launched:
+ * LAUNCH was decided for this attempt, it may have run. ahead: eligible or not, jobs before it in the queue. lease_ms:
+ * that the hosts of this attempt were granted; 0: none. lost_ms: from now until no lost host can have this attempt any
+ * more, at the latest; -1: until a host that is up has ended it. */
 struct core_job {
-    uint64_t id;
-    uint32_t attempt;    /* 0 while it was never allocated, then 1.. */
-    uint64_t allocation; /* increasing over all allocations; 0 before */
-    uint32_t uid, nprocs;
-    bool each, requeue;
-    bool launched; /* LAUNCH was decided for this attempt: it may have run */
-    enum job_state state;
-    enum reason reason;
-    const char *text;                        /* "" or for people */
-    int level;                               /* CORE_NO_LEVEL without a cluster */
+    JOB_FIELDS(JOB_CORE_ASKED, JOB_CORE_KEPT, JOB_NONE)
     const struct core_processor *processors; /* [nprocs] in rank order: hosts in the order of the configuration, then
                                                 cpus; NULL without a cluster. A DONE job keeps them. */
-    int exit_status; /* -1: none yet, or died by signal. With each: of the lowest rank that failed so far, else 0 */
-    int signal;      /* 0: exited */
-    uint32_t exits;  /* ranks that have exited ... */
-    const uint8_t *exited; /* ... bit rank%8 of byte rank/8 (one rank unless each); NULL without a cluster */
-    uint32_t failed_rank;  /* that exit_status and signal belong to; UINT32_MAX: no rank has failed */
-    uint32_t ahead;        /* eligible or not, jobs before it in the queue */
+    const uint8_t *exited; /* bit rank%8 of byte rank/8 (one rank unless each); NULL without a cluster */
     const int *hosts;      /* --hosts, increasing; NULL: all */
     int nhosts;
-    int64_t lease_ms; /* that the hosts of this attempt were granted; 0: none */
-    const int *lost;  /* lost hosts that may still have this attempt: the next one waits for them. -1: one that is no
-                         longer in the configuration */
+    const int *lost; /* lost hosts that may still have this attempt: the next one waits for them. -1: one that is no
+                        longer in the configuration */
     int nlost;
-    int64_t lost_ms; /* from now until it cannot any more, at the latest; -1: until a host that is up has ended it */
     int64_t level_ms[CORE_MAX_LEVELS]; /* time from its allocation spent at each level ... */
     int64_t level_until_ms;            /* ... up to then, the last step */
 };

@@ -195,28 +195,15 @@ static void copy_cluster(struct core *core, struct record *record, const struct 
 
 void job_glance(struct core *core, struct job *job, const struct core_job *state, struct record *r)
 {
-    *r = (struct record){.id = job->id,
-                         .uid = job->uid,
-                         .user = job->user,
+    *r = (struct record){.user = job->user,
                          .token = job_submit(job)->token,
                          .submitted_ms = job->submitted_ms,
                          .started_ms = job->started_ms,
                          .ended_ms = job->ended_ms,
-                         .submit = job_submit(job),
-                         .state = state->state,
-                         .reason = state->reason,
-                         .text = state->text ? state->text : "",
-                         .attempt = state->attempt,
-                         .allocation = state->allocation,
-                         .level = state->level,
-                         .exit_status = state->exit_status,
-                         .signal = state->signal,
-                         .exits = state->exits,
-                         .failed_rank = state->failed_rank,
-                         .ahead = state->ahead,
-                         .launched = state->launched,
-                         .lease_ms = state->lease_ms,
-                         .lost_ms = state->lost_ms};
+                         .submit = job_submit(job)};
+#define GLANCE_KEPT(name, type, record, core, ...) JOB_IF(COPIED, core, r->name = state->name;)
+    JOB_FIELDS(JOB_NONE, GLANCE_KEPT, JOB_NONE)
+    r->text = state->text ? state->text : "";
     r->refused = core_survey(core, job->id, &r->survey);
     memcpy(r->level_ms, state->level_ms, sizeof(r->level_ms));
     r->accounted_mono_ms = state->level_until_ms;

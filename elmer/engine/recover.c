@@ -108,25 +108,10 @@ static void fill_lost(struct engine *engine, struct record *r, struct core_job *
 
 static struct core_job core_job_of(const struct record *r)
 {
-    struct core_job job = {
-        .id = r->id,
-        .attempt = r->attempt,
-        .allocation = r->allocation,
-        .uid = r->uid,
-        .nprocs = (uint32_t)r->submit->nprocs,
-        .each = r->submit->each,
-        .requeue = r->submit->requeue,
-        .launched = r->launched,
-        .lease_ms = r->lease_ms,
-        .state = r->state,
-        .reason = r->reason,
-        .text = r->text,
-        .level = r->level,
-        .exit_status = r->exit_status,
-        .signal = r->signal,
-        .exits = r->exits,
-        .failed_rank = r->failed_rank,
-    };
+    struct core_job job = {0};
+#define CORE_ASKED(name, type, core, ...)        JOB_IF(EVENT, core, job.name = JOB_CAST(core, r->submit->name);)
+#define CORE_KEPT(name, type, record, core, ...) JOB_IF(COPIED, core, job.name = r->name;)
+    JOB_FIELDS(CORE_ASKED, CORE_KEPT, JOB_NONE)
     memcpy(job.level_ms, r->level_ms, sizeof(job.level_ms));
     return job;
 }

@@ -263,9 +263,8 @@ static void submit_new(struct request *request)
     }
     struct event event = {.type = EVENT_SUBMIT, .request = request->number};
     event.u.submit.uid = request->client->uid;
-    event.u.submit.nprocs = (uint32_t)submit->nprocs;
-    event.u.submit.each = submit->each;
-    event.u.submit.requeue = submit->requeue;
+#define EVENT_ASKED(name, type, core, ...) JOB_IF(EVENT, core, event.u.submit.name = JOB_CAST(core, submit->name);)
+    JOB_FIELDS(EVENT_ASKED, JOB_NONE, JOB_NONE)
     event.u.submit.hosts = allowed.hosts;
     event.u.submit.nhosts = allowed.count;
     uint64_t number = request->number, nprocs = submit->nprocs;

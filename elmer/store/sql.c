@@ -2,19 +2,22 @@
 
 #include "elmer/store/sql.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "elmer/store/columns.h"
 #include "elmer/store/store.h"
 #include "lib/base/clock.h"
 #include "lib/base/str.h"
 
 enum { APPLICATION_ID = 0x454c4d52 /* "ELMR" */, SMALL_BYTES = 8 << 20, BUSY_MS = 5000 };
 
-/* Step i brings schema i to i+1. Never change one that has been released: add another. */
+/* Step i brings schema i to i+1, after the columns of `state` that job.def has for i+1 have been added; NULL: nothing
+ * else is new. Never change one that has been released: add another. */
 static const char *const migrations[STORE_SCHEMA] = {
     "CREATE TABLE migration(version INTEGER PRIMARY KEY, applied_ms INTEGER NOT NULL) STRICT;"
     "CREATE TABLE meta(key TEXT PRIMARY KEY, value INTEGER NOT NULL) STRICT, WITHOUT ROWID;"
@@ -39,19 +42,13 @@ static const char *const migrations[STORE_SCHEMA] = {
     /* every certificate that was passed on to a host; revoked_ms NULL: it counts */
     "CREATE TABLE certificate(serial TEXT PRIMARY KEY, host TEXT NOT NULL, issued_ms INTEGER NOT NULL, end_ms INTEGER "
     "NOT NULL, revoked_ms INTEGER) STRICT, WITHOUT ROWID;",
-    /* launched: the attempt may have run, of a starting job of earlier times too; lease_ms: its lease, 0: none; lost:
-     * names of hosts that may still have it */
-    "ALTER TABLE state ADD COLUMN launched INTEGER NOT NULL DEFAULT 0;"
-    "ALTER TABLE state ADD COLUMN lease_ms INTEGER NOT NULL DEFAULT 0;"
-    "ALTER TABLE state ADD COLUMN lost TEXT;"
+    /* launched: the attempt may have run, of a starting job of earlier times too; lost: names of hosts that may still
+     * have it */
     "UPDATE state SET launched = 1 WHERE state = 'starting';",
     /* up: was up and not given up, with so many processors for new jobs; drained: by an administrator. level_ms counts
      * up to accounted_ms (Unix time), accounted_mono_ms of the boot with that number */
     "CREATE TABLE host(name TEXT PRIMARY KEY, up INTEGER NOT NULL, cpus INTEGER NOT NULL, drained INTEGER NOT NULL) "
-    "STRICT, WITHOUT ROWID;"
-    "ALTER TABLE state ADD COLUMN accounted_ms INTEGER;"
-    "ALTER TABLE state ADD COLUMN accounted_mono_ms INTEGER;"
-    "ALTER TABLE state ADD COLUMN boot INTEGER;",
+    "STRICT, WITHOUT ROWID;",
 };
 
 static int fail_with(sqlite3 *db, int code, int system, const char *what, struct err *err)
@@ -133,12 +130,29 @@ int sql_check(sqlite3 *db, struct err *err)
     return code;
 }
 
+static int add_columns(sqlite3 *db, int64_t schema, struct err *err)
+{
+    char sql[200];
+    int code = 0;
+    for (size_t i = 0; !code && schema > 1 && i < ncolumns; i++) {
+        if (columns[i].schema != schema)
+            continue;
+        int length =
+            snprintf(sql, sizeof(sql), "ALTER TABLE state ADD COLUMN %s %s", columns[i].name, columns[i].declaration);
+        assert(length > 0 && (size_t)length < sizeof(sql));
+        code = execute(db, sql, err);
+    }
+    return code;
+}
+
 static int migrate(sqlite3 *db, int64_t version, struct err *err)
 {
     char sql[160];
     int code = execute(db, "BEGIN IMMEDIATE", err);
     for (; !code && version < STORE_SCHEMA; version++) {
-        code = execute(db, migrations[version], err);
+        code = add_columns(db, version + 1, err);
+        if (!code && migrations[version])
+            code = execute(db, migrations[version], err);
         snprintf(sql, sizeof(sql),
                  "INSERT INTO migration VALUES(%" PRId64 ", %" PRId64 "); PRAGMA user_version = %" PRId64, version + 1,
                  wall_now().ms, version + 1);
@@ -227,9 +241,6 @@ enum {
 };
 static const char *const statements[STATEMENTS] = {
     [PUT_JOB] = "INSERT INTO job VALUES(?, ?, ?, ?, ?, ?, ?) ON CONFLICT(id) DO NOTHING",
-    /* news of a job that is no longer in the history are dropped */
-    [PUT_STATE] = "INSERT OR REPLACE INTO state SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, "
-                  "?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23 WHERE EXISTS (SELECT 1 FROM job WHERE id = ?1)",
     [PUT_USAGE] =
         "INSERT OR REPLACE INTO usage SELECT ?1, ?2, ?3, ?4, ?5 WHERE EXISTS (SELECT 1 FROM job WHERE id = ?1)",
     [PUT_CERTIFICATE] = "INSERT OR REPLACE INTO certificate VALUES(?, ?, ?, ?, ?)",
@@ -241,6 +252,18 @@ static const char *const statements[STATEMENTS] = {
     [BEGIN] = "BEGIN IMMEDIATE",
     [COMMIT] = "COMMIT",
 };
+
+/* News of a job that is no longer in the history are dropped. */
+static char *put_state_statement(void)
+{
+    char *names = columns_list(", ", true), *places = columns_list(", ?", false);
+    char *sql = mem_format("INSERT OR REPLACE INTO state(job%s) SELECT ?1%s WHERE EXISTS (SELECT 1 FROM job WHERE id = "
+                           "?1)",
+                           names, places);
+    free(names);
+    free(places);
+    return sql;
+}
 
 struct sql_writer {
     sqlite3 *db;
@@ -282,7 +305,9 @@ int sql_writer_create(sqlite3 *db, struct sql_writer **writer, struct err *err)
     w->db = db;
     sqlite3_wal_hook(db, on_log, w);
     for (int i = 0; i < STATEMENTS; i++) {
-        int code = sql_statement(db, statements[i], &w->statements[i], err);
+        char *made = i == PUT_STATE ? put_state_statement() : NULL;
+        int code = sql_statement(db, made ? made : statements[i], &w->statements[i], err);
+        free(made);
         if (code) {
             sql_writer_destroy(w);
             return code;
@@ -336,69 +361,13 @@ static int put_job(struct sql_writer *w, const struct record *r, struct err *err
     return run(w, PUT_JOB, err);
 }
 
-static char *join_processors(const struct record *r)
-{
-    char *text = NULL;
-    size_t size = 0;
-    FILE *out = r->nprocessors ? open_memstream(&text, &size) : NULL;
-    if (!out)
-        return NULL;
-    for (uint32_t i = 0; i < r->nprocessors; i++)
-        fprintf(out, "%s%s:%d", i ? " " : "", r->processors[i].host, r->processors[i].cpu);
-    fclose(out);
-    return text;
-}
-
-static char *join_words(const char *const *words, size_t count)
-{
-    char *text = NULL;
-    size_t size = 0;
-    FILE *out = count ? open_memstream(&text, &size) : NULL;
-    if (!out)
-        return NULL;
-    for (size_t i = 0; i < count; i++)
-        fprintf(out, "%s%s", i ? " " : "", words[i]);
-    fclose(out);
-    return text;
-}
-
 static int put_state(struct sql_writer *w, const struct record *r, struct err *err)
 {
     sqlite3_stmt *s = w->statements[PUT_STATE];
-    char levels[CORE_MAX_LEVELS * 21 + 1] = "";
-    for (size_t i = 0, at = 0; i < CORE_MAX_LEVELS; i++)
-        at += (size_t)snprintf(levels + at, sizeof(levels) - at, "%s%" PRId64, i ? " " : "", r->level_ms[i]);
-    char *processors = join_processors(r), *hosts = join_words(r->hosts, r->nhosts);
-    char *lost = join_words(r->lost, r->nlost);
     sqlite3_bind_int64(s, 1, (int64_t)r->id);
-    bind_text(s, 2, job_state_name(r->state));
-    bind_text(s, 3, reason_name(r->reason));
-    bind_text(s, 4, r->text);
-    bind_text(s, 5, hosts);
-    sqlite3_bind_int64(s, 6, r->attempt);
-    sqlite3_bind_int64(s, 7, (int64_t)r->allocation);
-    bind_known(s, 8, r->level);
-    bind_text(s, 9, processors);
-    sqlite3_bind_int(s, 10, r->exit_status);
-    sqlite3_bind_int(s, 11, r->signal);
-    sqlite3_bind_int64(s, 12, r->exits);
-    sqlite3_bind_int64(s, 13, r->failed_rank);
-    if (r->exited)
-        sqlite3_bind_blob64(s, 14, r->exited, r->exited_size, SQLITE_STATIC);
-    bind_known(s, 15, r->started_ms);
-    bind_known(s, 16, r->ended_ms);
-    bind_text(s, 17, levels);
-    sqlite3_bind_int(s, 18, r->launched);
-    sqlite3_bind_int64(s, 19, r->lease_ms);
-    bind_text(s, 20, lost);
-    bind_known(s, 21, r->accounted_ms);
-    bind_known(s, 22, r->accounted_mono_ms);
-    sqlite3_bind_int64(s, 23, r->boot);
-    int code = run(w, PUT_STATE, err);
-    free(processors);
-    free(hosts);
-    free(lost);
-    return code;
+    for (size_t i = 0; i < ncolumns; i++)
+        columns[i].bind(s, (int)i + 2, r);
+    return run(w, PUT_STATE, err);
 }
 
 static int put_usage(struct sql_writer *w, const struct record *r, struct err *err)
