@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "libelmer/client.h"
+#include "lib/job/fields.h"
 #include "lib/wire/queued_lines.h"
 
 /* The answers as they came; the strings of the public view stay in them. */
@@ -143,32 +144,32 @@ static int fill_usage(struct answers *answers, struct elmer_job *job, const stru
     return 0;
 }
 
+/* A job of which nothing has been said. */
+#define UNKNOWN(member, name, type)                                                     JOB_IF(PLAIN, member, .name = JOB_EMPTY(type), )
+#define UNKNOWN_ASKED(name, type, core, since, shown, line, seen, json, option, member) UNKNOWN(member, name, type)
+#define UNKNOWN_KEPT(name, type, cell, core, column, shown, line, seen, json, member)   UNKNOWN(member, name, type)
+#define UNKNOWN_MADE(name, type, shown, line, seen, json, member)                       UNKNOWN(member, name, type)
+static const struct elmer_job unknown = {JOB_FIELDS(UNKNOWN_ASKED, UNKNOWN_KEPT, UNKNOWN_MADE)};
+
+/* The single values of a message. */
+#define TAKE(sent, member, from, name)                                                                                 \
+    JOB_IF(PLAIN, member, JOB_IF_AGAIN(SENT, sent, job->name = JOB_CAST(member, from->name);))
+#define VIEW_ASKED(name, type, core, since, shown, line, seen, json, option, member) TAKE(shown, member, view, name)
+#define VIEW_KEPT(name, type, cell, core, column, shown, line, seen, json, member)   TAKE(shown, member, view, name)
+#define VIEW_MADE(name, type, shown, line, seen, json, member)                       TAKE(shown, member, view, name)
+#define LINE_ASKED(name, type, core, since, shown, at, seen, json, option, member)   TAKE(at, member, line, name)
+#define LINE_KEPT(name, type, cell, core, column, shown, at, seen, json, member)     TAKE(at, member, line, name)
+#define LINE_MADE(name, type, shown, at, seen, json, member)                         TAKE(at, member, line, name)
+
 static int fill_job(struct answers *answers, struct elmer_job *job, const struct wire_job_view *view)
 {
-    *job = (struct elmer_job){
-        .id = view->job,
-        .attempt = (uint32_t)view->attempt,
-        .uid = (uint32_t)view->uid,
-        .nprocs = (uint32_t)view->nprocs,
-        .name = view->name,
-        .user = view->user,
-        .dir = view->dir,
-        .state = view->state,
-        .level = (int)view->level,
-        .command = view->command.items,
-        .ncommand = view->command.count,
-        .submitted_ms = view->submitted_ms,
-        .started_ms = view->started_ms,
-        .ended_ms = view->ended_ms,
-        .exit_status = (int)view->exit_status,
-        .signal = (int)view->signal,
-        .reason_code = view->reason_code,
-        .reason = view->reason,
-        .ahead = (uint32_t)view->ahead,
-        .level_seconds = view->level_seconds.items,
-        .nlevels = view->level_seconds.count,
-        .hidden = view->hidden,
-    };
+    *job = unknown;
+    job->id = view->job;
+    JOB_FIELDS(VIEW_ASKED, VIEW_KEPT, VIEW_MADE)
+    job->command = view->command.items;
+    job->ncommand = view->command.count;
+    job->level_seconds = view->level_seconds.items;
+    job->nlevels = view->level_seconds.count;
     return fill_processors(answers, job, view->processors.items, view->processors.count) < 0 ||
                    fill_usage(answers, job, view) < 0
                ? -ENOMEM
@@ -177,24 +178,9 @@ static int fill_job(struct answers *answers, struct elmer_job *job, const struct
 
 static int fill_running(struct answers *answers, struct elmer_job *job, const struct wire_running_line *line)
 {
-    *job = (struct elmer_job){
-        .id = line->job,
-        .attempt = (uint32_t)line->attempt,
-        .nprocs = (uint32_t)line->nprocs,
-        .name = line->name,
-        .user = line->user,
-        .dir = "",
-        .state = line->state,
-        .level = (int)line->level,
-        .submitted_ms = -1,
-        .started_ms = line->started_ms,
-        .ended_ms = line->ended_ms,
-        .exit_status = -1,
-        .signal = -1,
-        .reason_code = "",
-        .reason = "",
-        .hidden = line->hidden,
-    };
+    *job = unknown;
+    job->id = line->job;
+    JOB_FIELDS(LINE_ASKED, LINE_KEPT, LINE_MADE)
     return fill_processors(answers, job, line->processors.items, line->processors.count);
 }
 
@@ -213,24 +199,16 @@ static int fill_queued(struct answers *answers, struct elmer_job *job, const str
 
     if (!reason)
         return -ENOMEM;
-    *job = (struct elmer_job){
-        .id = line->job,
-        .nprocs = (uint32_t)line->nprocs,
-        .name = line->name,
-        .user = line->user,
-        .dir = "",
-        .state = line->held ? "held" : "queued",
-        .level = -1,
-        .submitted_ms = (int64_t)line->submitted_ms,
-        .started_ms = -1,
-        .ended_ms = -1,
-        .exit_status = -1,
-        .signal = -1,
-        .reason_code = "",
-        .reason = reason,
-        .ahead = (uint32_t)line->ahead,
-        .hidden = line->hidden,
-    };
+    *job = unknown;
+    job->id = line->job;
+    job->nprocs = (uint32_t)line->nprocs;
+    job->name = line->name;
+    job->user = line->user;
+    job->state = line->held ? "held" : "queued";
+    job->submitted_ms = (int64_t)line->submitted_ms;
+    job->reason = reason;
+    job->ahead = (uint32_t)line->ahead;
+    job->hidden = line->hidden;
     return 0;
 }
 

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "lib/base/str.h"
+#include "lib/job/fields.h"
 #include "libelmer/client.h"
 
 enum { NAME_MAX_BYTES = 64, PATH_MAX_BYTES = 4095, ARGS_MAX = 4096, NPROCS_MAX = 1000000 };
@@ -87,14 +88,22 @@ static int check_pattern(const char *what, const char *pattern, struct elmer_err
     return ELMER_OK;
 }
 
+static int check_line(const char *what, const char *text, size_t limit, struct elmer_error *error)
+{
+    if (strlen(text) > limit)
+        return client_error(error, ELMER_USAGE, "the job's %s is longer than %zu bytes; choose another one", what,
+                            limit);
+    if (has_control(text) || !str_valid_utf8(text, strlen(text)))
+        return client_error(error, ELMER_USAGE, "the job's %s %s; choose another one", what,
+                            has_control(text) ? "has a control character" : "is not valid UTF-8");
+    return ELMER_OK;
+}
+
 static int check_name(const char *name, struct elmer_error *error)
 {
     const char *wrong = !*name                                                  ? "is empty"
-                        : strlen(name) > NAME_MAX_BYTES                         ? "is longer than 64 bytes"
                         : strchr(name, '/')                                     ? "has a '/'"
                         : strspn(name, ".") == strlen(name) && strlen(name) < 3 ? "is not a file's name"
-                        : has_control(name)                                     ? "has a control character"
-                        : !str_valid_utf8(name, strlen(name))                   ? "is not valid UTF-8"
                                                                                 : NULL;
 
     if (wrong)
@@ -220,6 +229,14 @@ static struct wire_strs strs(const char *const *list)
     return (struct wire_strs){.items = (const char **)(uintptr_t)list, .count = list_count(list)};
 }
 
+/* What needs neither more than its type's check nor to be completed. */
+#define CHECK_LINE(name, limit)                                                                                        \
+    if (result == ELMER_OK && submit->name)                                                                            \
+        result = check_line(#name, submit->name, limit, error);
+#define CHECK_ASKED(name, type, ...) JOB_IF(LINE, type, CHECK_LINE(name, JOB_LIMIT(type)))
+#define SET_ASKED(name, type, core, since, shown, line, seen, json, option, ...)                                       \
+    JOB_IF(PLAIN, option, submit->name = s->name;)
+
 static int fill(struct wire_submit *submit, const struct elmer_submission *s, struct made *made,
                 struct elmer_error *error)
 {
@@ -235,12 +252,10 @@ static int fill(struct wire_submit *submit, const struct elmer_submission *s, st
         result = set_files(submit, s, error);
     if (result == ELMER_OK)
         result = set_identity(submit, s, made, error);
+    JOB_FIELDS(SET_ASKED, JOB_NONE, JOB_NONE)
+    JOB_FIELDS(CHECK_ASKED, JOB_NONE, JOB_NONE)
     if (result != ELMER_OK)
         return result;
-    submit->nprocs = s->nprocs;
-    submit->each = s->each;
-    submit->pvm = s->pvm;
-    submit->requeue = s->requeue;
     submit->command = strs(s->command);
     submit->environment = strs(s->environment);
     submit->hosts = strs(s->hosts);

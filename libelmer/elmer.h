@@ -52,19 +52,23 @@ void elmer_close(struct elmer *elmer);
 
 /* Zero-initialise; then at least nprocs and command. Lists end with NULL. */
 struct elmer_submission {
+    /* clang-format off */
+    /* from job.def: make update-elmer-h */
     uint32_t nprocs;
-    const char *const *command;     /* and its arguments */
-    bool each;                      /* run it on each processor */
-    bool pvm;                       /* with a private PVM virtual machine */
-    const char *name;               /* NULL: the last part of the command's path */
-    const char *dir;                /* absolute; NULL: the current directory */
-    const char *output, *errors;    /* patterns with %j %u %x %r %%, relative to dir; NULL: elmer-%j.out (each:
-                                       elmer-%j.%r.out); errors NULL: as output */
-    const char *const *environment; /* NAME=VALUE; NULL: none */
-    const char *const *hosts;       /* only these; NULL: all */
-    int umask;                      /* -1: that of the calling process */
-    const char *token;              /* NULL: the call makes one. The same token always means the same job */
-    bool requeue;                   /* when a host is lost, back into the queue and run it again, from its beginning */
+    const char *const *command;          /* and its arguments */
+    bool each;                           /* run it on each processor */
+    bool pvm;                            /* with a private PVM virtual machine */
+    const char *name;                    /* NULL: the last part of the command's path */
+    const char *dir;                     /* absolute; NULL: the current directory */
+    const char *output;                  /* pattern with %j %u %x %r %%; NULL: elmer-%j.out (each: elmer-%j.%r.out) */
+    const char *errors;                  /* the same; NULL: as output */
+    const char *const *environment;      /* NAME=VALUE; NULL: none */
+    const char *const *hosts;            /* only these; NULL: all */
+    int umask;                           /* -1: that of the calling process */
+    const char *token;                   /* NULL: the call makes one. The same token always means the same job */
+    bool requeue;                        /* when a host is lost: back into the queue, and again from its beginning */
+    /* end of what is from job.def */
+    /* clang-format on */
 };
 struct elmer_submitted {
     uint64_t job;
@@ -90,27 +94,33 @@ struct elmer_usage {
     int64_t memory_peak_bytes; /* -1: not known */
 };
 struct elmer_job {
+    /* clang-format off */
+    /* from job.def: make update-elmer-h */
     uint64_t id;
-    uint32_t attempt, uid, nprocs;
-    const char *name, *user, *dir;
-    const char *state;        /* queued held starting running ending done cancelled */
-    int level;                /* -1: none */
-    const char *const *hosts; /* each once, in the order of the ranks */
-    size_t nhosts;
-    const struct elmer_processor *processors; /* by rank */
-    size_t nprocessors;
-    const char *const *command;
-    size_t ncommand;
-    int64_t submitted_ms, started_ms, ended_ms; /* Unix time; -1: not known */
-    int exit_status, signal;                    /* -1: none; signal is 0 or -1 for a job that did not die by one */
-    const char *reason_code;                    /* a stable word: why it waits or ended */
-    const char *reason;                         /* the same for people */
-    uint32_t ahead;                             /* jobs before it in the queue */
-    const struct elmer_usage *usage;
-    size_t nusage;
-    const double *level_seconds; /* [nlevels] time at each level */
-    size_t nlevels;
-    bool hidden; /* of another user: name, dir and command are empty */
+    uint32_t attempt;                    /* 0: never started; then 1, 2 .. */
+    uint32_t uid;
+    uint32_t nprocs;
+    const char *name;
+    const char *user;
+    const char *dir;
+    const char *state;                   /* queued held starting running ending done cancelled */
+    int level;                           /* -1: none */
+    const char *const *hosts; size_t nhosts; /* each once, in the order of the ranks */
+    const struct elmer_processor *processors; size_t nprocessors; /* by rank */
+    const char *const *command; size_t ncommand;
+    int64_t submitted_ms;                /* Unix time, as the next two; -1: not known */
+    int64_t started_ms;
+    int64_t ended_ms;
+    int exit_status;                     /* -1: none */
+    int signal;                          /* 0 or -1: the job did not die by one */
+    const char *reason_code;             /* a stable word: why it waits or ended */
+    const char *reason;                  /* the same for people */
+    uint32_t ahead;                      /* jobs before it in the queue */
+    const struct elmer_usage *usage; size_t nusage;
+    const double *level_seconds; size_t nlevels; /* time at each level */
+    bool hidden;                         /* of another user: what only its owner may see is empty */
+    /* end of what is from job.def */
+    /* clang-format on */
 };
 struct elmer_jobs {
     const struct elmer_job *items;

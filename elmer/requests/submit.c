@@ -62,6 +62,11 @@ static int check_size(const struct wire_submit *submit, struct err *err)
     return 0;
 }
 
+#define CHECK_LINE_ASKED(name)                                                                                         \
+    if (!code)                                                                                                         \
+        code = check_printable("the " #name, submit->name, err);
+#define CHECK_ASKED(name, type, ...) JOB_IF(LINE, type, CHECK_LINE_ASKED(name))
+
 static int check_submission(const struct requests_settings *settings, const struct wire_submit *submit, struct err *err)
 {
     if (!submit->nprocs)
@@ -79,7 +84,8 @@ static int check_submission(const struct requests_settings *settings, const stru
         return err_set(err, -1, "the submission has no token");
     if (strchr(submit->name, '/') || !strcmp(submit->name, ".") || !strcmp(submit->name, ".."))
         return err_set(err, -1, "the name \"%.200s\" cannot be part of a file name: leave out '/'", submit->name);
-    int code = check_printable("the name", submit->name, err);
+    int code = 0;
+    JOB_FIELDS(CHECK_ASKED, JOB_NONE, JOB_NONE)
     if (!code)
         code = path_check(submit->output, "output", err);
     if (!code)

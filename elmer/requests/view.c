@@ -148,34 +148,29 @@ static const char *shown_reason(const struct record *r, bool all, struct arena *
     return arena_strdup(memory, str_printable(printable, sizeof(printable), reason, strlen(reason)));
 }
 
+/* Values that are shown as they were asked or kept: of each field of the table that the message has so. */
+#define FILL(message, out, from, name, type, seen)                                                                     \
+    JOB_IF(VALUE, message, out->name = JOB_SEEN_##seen(all, from->name, JOB_EMPTY(type));)
+#define VIEW_ASKED(name, type, core, since, shown, line, seen, ...)       FILL(shown, view, submit, name, type, seen)
+#define VIEW_KEPT(name, type, cell, core, column, shown, line, seen, ...) FILL(shown, view, r, name, type, seen)
+#define LINE_ASKED(name, type, core, since, shown, at, seen, ...)         FILL(at, line, r->submit, name, type, seen)
+#define LINE_KEPT(name, type, cell, core, column, shown, at, seen, ...)   FILL(at, line, r, name, type, seen)
+
 void view_of(const struct record *r, int levels, bool all, struct arena *memory, struct wire_job_view *view)
 {
     const struct wire_submit *submit = r->submit;
     bool exited = r->exits > 0;
     *view = (struct wire_job_view){
         .job = r->id,
-        .attempt = r->attempt,
-        .name = all ? submit->name : "",
-        .user = r->user,
-        .uid = r->uid,
         .state = job_state_name(r->state),
-        .level = r->level,
-        .nprocs = submit->nprocs,
-        .dir = all ? submit->dir : "",
-        .submitted_ms = r->submitted_ms,
-        .started_ms = r->started_ms,
-        .ended_ms = r->ended_ms,
         .exit_status = exited ? r->exit_status : -1,
         .signal = exited && r->signal ? r->signal : -1,
         .reason_code = reason_name(r->reason),
-        .ahead = r->ahead,
+        .reason = shown_reason(r, all, memory),
+        .processors = {processors_of(r, memory), r->nprocessors},
         .hidden = !all,
     };
-    if (all)
-        view->command = submit->command;
-    view->reason = shown_reason(r, all, memory);
-    view->processors.items = processors_of(r, memory);
-    view->processors.count = r->nprocessors;
+    JOB_FIELDS(VIEW_ASKED, VIEW_KEPT, JOB_NONE)
     add_usage(r, memory, view);
     view->level_seconds.count = shown_levels(r, levels);
     view->level_seconds.items = arena_array(memory, view->level_seconds.count, sizeof(double));
@@ -191,16 +186,10 @@ void view_of(const struct record *r, int levels, bool all, struct arena *memory,
 void view_running(const struct record *r, bool all, struct arena *memory, struct wire_running_line *line)
 {
     *line = (struct wire_running_line){.job = r->id,
-                                       .attempt = r->attempt,
-                                       .name = all ? r->submit->name : "",
-                                       .user = r->user,
                                        .state = job_state_name(r->state),
-                                       .level = r->level,
-                                       .nprocs = r->submit->nprocs,
                                        .processors = {processors_of(r, memory), r->nprocessors},
-                                       .started_ms = r->started_ms,
-                                       .ended_ms = r->ended_ms,
                                        .hidden = !all};
+    JOB_FIELDS(LINE_ASKED, LINE_KEPT, JOB_NONE)
     if (view_cost_running(line) > VIEW_PAGE_COST)
         line->processors.count = 0;
 }
@@ -229,12 +218,36 @@ size_t view_cost_of_text(const char *text)
     return cost;
 }
 
+static size_t cost_of_str(const void *at)
+{
+    return view_cost_of_text(*(const char *const *)at);
+}
+
+static size_t cost_of_strs(const void *at)
+{
+    const struct wire_strs *words = at;
+    size_t cost = 0;
+    for (size_t i = 0; i < words->count; i++)
+        cost += view_cost_of_text(words->items[i]);
+    return cost;
+}
+
+static size_t cost_of_other(const void *at)
+{
+    (void)at; /* counted below: by item, or with the keys */
+    return 0;
+}
+
+#define COST(at)                                                                                                       \
+    _Generic(at, const char *const *: cost_of_str, const struct wire_strs *: cost_of_strs, default: cost_of_other)(at)
+#define COST_ASKED(name, type, core, since, shown, ...)       JOB_IF(SENT, shown, cost += COST(&view->name);)
+#define COST_KEPT(name, type, cell, core, column, shown, ...) JOB_IF(SENT, shown, cost += COST(&view->name);)
+#define COST_MADE(name, type, shown, ...)                     JOB_IF(SENT, shown, cost += COST(&view->name);)
+
 size_t view_cost(const struct wire_job_view *view)
 {
-    size_t cost = 800 + view_cost_of_text(view->name) + view_cost_of_text(view->user) + view_cost_of_text(view->dir) +
-                  view_cost_of_text(view->reason);
-    for (size_t i = 0; i < view->command.count; i++)
-        cost += view_cost_of_text(view->command.items[i]);
+    size_t cost = 800; /* keys and numbers */
+    JOB_FIELDS(COST_ASKED, COST_KEPT, COST_MADE)
     for (size_t i = 0; i < view->processors.count; i++)
         cost += 40 + view_cost_of_text(view->processors.items[i].host);
     for (size_t i = 0; i < view->usage.count; i++)

@@ -3,10 +3,12 @@
 #include "config.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "lib/base/str.h"
 #include "lib/wire/channel.h"
+#include "lib/wire/table.h"
 
 void wire_hello_fill(struct wire_message *message, const char *program)
 {
@@ -31,13 +33,43 @@ int wire_hello_check(const struct wire_hello *hello, struct err *err)
     return (int)(hello->minor < ours ? hello->minor : ours);
 }
 
+/* Is anything said in the field? */
+static bool is_said(const struct wire_field *field, const void *at)
+{
+    switch (field->kind) {
+    case WIRE_KIND_BOOL:
+        return *(const bool *)at;
+    case WIRE_KIND_UINT:
+        return *(const uint64_t *)at != 0;
+    case WIRE_KIND_INT:
+        return *(const int64_t *)at != 0;
+    case WIRE_KIND_DOUBLE:
+        return *(const double *)at != 0;
+    case WIRE_KIND_STR:
+        return *(const char *const *)at != NULL && **(const char *const *)at != '\0';
+    case WIRE_KIND_STRS:
+    case WIRE_KIND_UINTS:
+    case WIRE_KIND_DOUBLES:
+    case WIRE_KIND_LIST:
+        return ((const struct wire_list *)at)->count > 0;
+    case WIRE_KIND_COUNT:
+        break;
+    }
+    abort();
+}
+
 int wire_check_said(const struct wire_message *message, unsigned minor, struct err *err)
 {
-    if (message->type != WIRE_submit || !message->u.submit.requeue || minor >= WIRE_LEASE_MINOR)
+    const struct wire_field *field;
+
+    if (message->type != WIRE_submit)
         return 0;
-    return err_set(
-        err, -EPROTONOSUPPORT,
-        "--requeue: the other side speaks version %d.%u of Elmer's protocol, and this option came with %d.%d: "
-        "install the newer Elmer there too",
-        WIRE_MAJOR, minor, WIRE_MAJOR, WIRE_LEASE_MINOR);
+    for (field = wire_table_message(WIRE_submit)->fields(); field->name != NULL; field++)
+        if (field->since > minor && is_said(field, (const char *)&message->u + field->offset))
+            return err_set(
+                err, -EPROTONOSUPPORT,
+                "--%s: the other side speaks version %d.%u of Elmer's protocol, and this option came with %d.%u: "
+                "install the newer Elmer there too",
+                field->name, WIRE_MAJOR, minor, WIRE_MAJOR, field->since);
+    return 0;
 }

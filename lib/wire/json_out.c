@@ -40,7 +40,7 @@ static int set(json_t *object, const char *key, json_t *value)
 }
 
 /* Each host once, in the order of the ranks; the processors of a host stand together. */
-static json_t *hosts_array(const struct wire_job_view *view)
+static json_t *json_cluster(const struct wire_job_view *view)
 {
     json_t *array = json_array();
     const char *last = NULL;
@@ -60,7 +60,7 @@ static json_t *hosts_array(const struct wire_job_view *view)
     return array;
 }
 
-static json_t *processors_array(const struct wire_job_view *view)
+static json_t *json_processors(const struct wire_job_view *view)
 {
     json_t *array = json_array();
     int bad = 0;
@@ -79,7 +79,7 @@ static json_t *processors_array(const struct wire_job_view *view)
     return array;
 }
 
-static json_t *usage_array(const struct wire_job_view *view)
+static json_t *json_usage(const struct wire_job_view *view)
 {
     json_t *array = json_array();
     int bad = 0;
@@ -100,7 +100,7 @@ static json_t *usage_array(const struct wire_job_view *view)
     return array;
 }
 
-static json_t *command_array(const struct wire_job_view *view)
+static json_t *json_command(const struct wire_job_view *view)
 {
     json_t *array = json_array();
     int bad = 0;
@@ -114,7 +114,7 @@ static json_t *command_array(const struct wire_job_view *view)
     return array;
 }
 
-static json_t *seconds_array(const struct wire_job_view *view)
+static json_t *json_level_seconds(const struct wire_job_view *view)
 {
     json_t *array = json_array();
     int bad = 0;
@@ -128,6 +128,25 @@ static json_t *seconds_array(const struct wire_job_view *view)
     return array;
 }
 
+/* The forms of job.def, each an expression with the view; OWN: json_NAME(view), above. */
+#define JSON_NUMBER(name)   json_integer((json_int_t)view->name)
+#define JSON_KNOWN(name)    number_or_null(view->name, 0)
+#define JSON_POSITIVE(name) number_or_null(view->name, 1)
+#define JSON_STRING(name)   json_string(view->name)
+#define JSON_TEXT(name)     text_or_null(view->name)
+#define JSON_TIME(name)     time_or_null(view->name)
+#define JSON_OWN(name)      json_##name(view)
+
+/* What only the owner sees is null for others. */
+#define PUT_JSON(form, key) YES, form, #key
+#define PUT_NO              NO, NUMBER, ""
+#define PUT(...)            PUT_(__VA_ARGS__)
+#define PUT_(answer, form, key, name, seen)                                                                            \
+    JOB_CODE(answer, bad |= set(job, key, JOB_SEEN_##seen(!view->hidden, JSON_##form(name), json_null()));)
+#define PUT_ASKED(name, type, core, since, shown, line, seen, json, ...)       PUT(PUT_##json, name, seen)
+#define PUT_KEPT(name, type, cell, core, column, shown, line, seen, json, ...) PUT(PUT_##json, name, seen)
+#define PUT_MADE(name, type, shown, line, seen, json, ...)                     PUT(PUT_##json, name, seen)
+
 static json_t *job_object(const struct wire_job_view *view)
 {
     json_t *job = json_object();
@@ -136,26 +155,7 @@ static json_t *job_object(const struct wire_job_view *view)
     if (!job)
         return NULL;
     bad |= set(job, "id", json_integer((json_int_t)view->job));
-    bad |= set(job, "attempt", json_integer((json_int_t)view->attempt));
-    bad |= set(job, "name", view->hidden ? json_null() : json_string(view->name));
-    bad |= set(job, "user", json_string(view->user));
-    bad |= set(job, "uid", json_integer((json_int_t)view->uid));
-    bad |= set(job, "state", json_string(view->state));
-    bad |= set(job, "level", number_or_null(view->level, 0));
-    bad |= set(job, "nprocs", json_integer((json_int_t)view->nprocs));
-    bad |= set(job, "hosts", hosts_array(view));
-    bad |= set(job, "processors", processors_array(view));
-    bad |= set(job, "command", view->hidden ? json_null() : command_array(view));
-    bad |= set(job, "dir", text_or_null(view->dir));
-    bad |= set(job, "submitted", time_or_null(view->submitted_ms));
-    bad |= set(job, "started", time_or_null(view->started_ms));
-    bad |= set(job, "ended", time_or_null(view->ended_ms));
-    bad |= set(job, "exit_status", number_or_null(view->exit_status, 0));
-    bad |= set(job, "signal", number_or_null(view->signal, 1));
-    bad |= set(job, "reason_code", text_or_null(view->reason_code));
-    bad |= set(job, "reason", text_or_null(view->reason));
-    bad |= set(job, "usage", usage_array(view));
-    bad |= set(job, "level_seconds", seconds_array(view));
+    JOB_FIELDS(PUT_ASKED, PUT_KEPT, PUT_MADE)
     if (bad) {
         json_decref(job);
         return NULL;
