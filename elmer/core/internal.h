@@ -167,7 +167,6 @@ int job_copy_text(const char *text, char **copy);
 void job_set_text(struct job *job, char *text); /* takes text */
 /* The only way to change a state; asserts that the move is allowed. */
 void job_move(struct core *core, struct job *job, enum job_state state);
-bool job_may_move(enum job_state from, enum job_state to);
 bool job_has_cluster(const struct job *job);            /* its entries are in the table */
 uint32_t job_ranks(const struct job *job);              /* processes whose exits are to come in all */
 void job_account(struct job *job, int64_t now_ms);      /* adds the time at its level */

@@ -10,14 +10,21 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const state_names[JOB_STATE_COUNT] = {
-    [JOB_QUEUED] = "queued", [JOB_HELD] = "held", [JOB_STARTING] = "starting",   [JOB_RUNNING] = "running",
-    [JOB_ENDING] = "ending", [JOB_DONE] = "done", [JOB_CANCELLED] = "cancelled",
+#include "lib/base/moves.h"
+
+static const struct moves_row states[JOB_STATE_COUNT] = {
+    [JOB_QUEUED] = {"queued", MOVE_TO(JOB_HELD) | MOVE_TO(JOB_STARTING) | MOVE_TO(JOB_CANCELLED)},
+    [JOB_HELD] = {"held", MOVE_TO(JOB_QUEUED) | MOVE_TO(JOB_CANCELLED)},
+    [JOB_STARTING] = {"starting", MOVE_TO(JOB_RUNNING) | MOVE_TO(JOB_ENDING)},
+    [JOB_RUNNING] = {"running", MOVE_TO(JOB_ENDING)},
+    [JOB_ENDING] = {"ending", MOVE_TO(JOB_DONE) | MOVE_TO(JOB_QUEUED)},
+    [JOB_DONE] = {"done", 0},
+    [JOB_CANCELLED] = {"cancelled", 0},
 };
 
 const char *job_state_name(enum job_state state)
 {
-    return (unsigned)state < JOB_STATE_COUNT ? state_names[state] : "unknown";
+    return (unsigned)state < JOB_STATE_COUNT ? states[state].name : "unknown";
 }
 
 static const char *const reason_names[REASON_COUNT] = {
@@ -45,25 +52,9 @@ const char *reason_name(enum reason reason)
 
 /* ---- moves ---- */
 
-#define TO(state) (1u << (state))
-static const unsigned allowed_moves[JOB_STATE_COUNT] = {
-    [JOB_QUEUED] = TO(JOB_HELD) | TO(JOB_STARTING) | TO(JOB_CANCELLED),
-    [JOB_HELD] = TO(JOB_QUEUED) | TO(JOB_CANCELLED),
-    [JOB_STARTING] = TO(JOB_RUNNING) | TO(JOB_ENDING),
-    [JOB_RUNNING] = TO(JOB_ENDING),
-    [JOB_ENDING] = TO(JOB_DONE) | TO(JOB_QUEUED),
-    [JOB_DONE] = 0,
-    [JOB_CANCELLED] = 0,
-};
-
-bool job_may_move(enum job_state from, enum job_state to)
-{
-    return (allowed_moves[from] & TO(to)) != 0;
-}
-
 void job_move(struct core *core, struct job *job, enum job_state state)
 {
-    assert(job_may_move(job->info.state, state));
+    MOVES_CHECK("job", states, job->info.state, state);
     job->info.state = state;
     emit_owe_persist(core, job);
 }

@@ -17,7 +17,6 @@
 
 #include "elmer/hosts/internal.h"
 
-#include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <pwd.h>
@@ -26,20 +25,20 @@
 #include <unistd.h>
 
 #include "lib/base/clock.h"
+#include "lib/base/moves.h"
 #include "lib/base/str.h"
 #include "lib/net/tls.h"
 
-#define TO(state) (1u << (state))
-static const unsigned moves[HOST_STATE_COUNT] = {
-    [HOST_AWAITED] = TO(HOST_UP) | TO(HOST_DOWN),
-    [HOST_DOWN] = TO(HOST_UP),
-    [HOST_UP] = TO(HOST_UP) | TO(HOST_CUT) | TO(HOST_DOWN),
-    [HOST_CUT] = TO(HOST_UP) | TO(HOST_DOWN),
+static const struct moves_row states[HOST_STATE_COUNT] = {
+    [HOST_AWAITED] = {"awaited", MOVE_TO(HOST_UP) | MOVE_TO(HOST_DOWN)},
+    [HOST_DOWN] = {"down", MOVE_TO(HOST_UP)},
+    [HOST_UP] = {"up", MOVE_TO(HOST_UP) | MOVE_TO(HOST_CUT) | MOVE_TO(HOST_DOWN)},
+    [HOST_CUT] = {"cut", MOVE_TO(HOST_UP) | MOVE_TO(HOST_DOWN)},
 };
 
 void host_move(struct host *host, enum host_state state)
 {
-    assert(moves[host->state] & TO(state));
+    MOVES_CHECK("host", states, host->state, state);
     host->state = state;
 }
 

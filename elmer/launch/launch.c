@@ -21,7 +21,6 @@
 
 #include "elmer/launch/internal.h"
 
-#include <assert.h>
 #include <inttypes.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -32,27 +31,26 @@
 #include "elmer/launch/paths.h"
 #include "lib/base/container.h"
 #include "lib/base/log.h"
+#include "lib/base/moves.h"
 #include "lib/base/str.h"
 
 enum { FINISH_MS = 2000, HALT_MS = 1000, VERDICT_MS = 200 };
 
-#define TO(state) (1u << (state))
-static const unsigned moves[LAUNCH_STATE_COUNT] = {
-    [LAUNCH_MASTER] = TO(LAUNCH_AGENT) | TO(LAUNCH_OVER),
-    [LAUNCH_AGENT] = TO(LAUNCH_SLAVES) | TO(LAUNCH_OVER),
-    [LAUNCH_SLAVES] = TO(LAUNCH_COMMAND) | TO(LAUNCH_OVER),
-    [LAUNCH_COMMAND] = TO(LAUNCH_LAUNCHED) | TO(LAUNCH_OVER),
-    [LAUNCH_LAUNCHED] = TO(LAUNCH_FINISHING) | TO(LAUNCH_HALTED) | TO(LAUNCH_OVER),
-    [LAUNCH_HALTED] = TO(LAUNCH_FINISHING) | TO(LAUNCH_OVER),
-    [LAUNCH_FINISHING] = TO(LAUNCH_OVER),
+static const struct moves_row states[LAUNCH_STATE_COUNT] = {
+    [LAUNCH_MASTER] = {"master", MOVE_TO(LAUNCH_AGENT) | MOVE_TO(LAUNCH_OVER)},
+    [LAUNCH_AGENT] = {"agent", MOVE_TO(LAUNCH_SLAVES) | MOVE_TO(LAUNCH_OVER)},
+    [LAUNCH_SLAVES] = {"slaves", MOVE_TO(LAUNCH_COMMAND) | MOVE_TO(LAUNCH_OVER)},
+    [LAUNCH_COMMAND] = {"command", MOVE_TO(LAUNCH_LAUNCHED) | MOVE_TO(LAUNCH_OVER)},
+    [LAUNCH_LAUNCHED] = {"launched", MOVE_TO(LAUNCH_FINISHING) | MOVE_TO(LAUNCH_HALTED) | MOVE_TO(LAUNCH_OVER)},
+    [LAUNCH_HALTED] = {"halted", MOVE_TO(LAUNCH_FINISHING) | MOVE_TO(LAUNCH_OVER)},
+    [LAUNCH_FINISHING] = {"finishing", MOVE_TO(LAUNCH_OVER)},
+    [LAUNCH_OVER] = {"over", 0},
 };
-static const char *const state_names[LAUNCH_STATE_COUNT] = {"master",   "agent",  "slaves",    "command",
-                                                            "launched", "halted", "finishing", "over"};
 
 void launch_move(struct launch *l, enum launch_state state)
 {
-    assert(moves[l->state] & TO(state));
-    log_debug("job=%" PRIu64 " launch %s -> %s", l->job->id, state_names[l->state], state_names[state]);
+    MOVES_CHECK("launch", states, l->state, state);
+    log_debug("job=%" PRIu64 " launch %s -> %s", l->job->id, states[l->state].name, states[state].name);
     l->state = state;
 }
 

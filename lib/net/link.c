@@ -24,6 +24,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "lib/base/moves.h"
 #include "lib/base/str.h"
 #include "lib/net/link_internal.h"
 
@@ -37,17 +38,16 @@ struct sending {
 
 void link_move(struct link *link, enum link_state to)
 {
-    static const unsigned allowed[LINK_STATE_COUNT] = {
-        [LINK_RESOLVING] = 1u << LINK_CONNECTING | 1u << LINK_CLOSED,
-        [LINK_CONNECTING] = 1u << LINK_SECURING | 1u << LINK_HELLO | 1u << LINK_CLOSED,
-        [LINK_SECURING] = 1u << LINK_HELLO | 1u << LINK_DRAINING | 1u << LINK_CLOSED,
-        [LINK_HELLO] = 1u << LINK_READY | 1u << LINK_DRAINING | 1u << LINK_CLOSED,
-        [LINK_READY] = 1u << LINK_DRAINING | 1u << LINK_CLOSED,
-        [LINK_DRAINING] = 1u << LINK_CLOSED,
+    static const struct moves_row states[LINK_STATE_COUNT] = {
+        [LINK_RESOLVING] = {"resolving", MOVE_TO(LINK_CONNECTING) | MOVE_TO(LINK_CLOSED)},
+        [LINK_CONNECTING] = {"connecting", MOVE_TO(LINK_SECURING) | MOVE_TO(LINK_HELLO) | MOVE_TO(LINK_CLOSED)},
+        [LINK_SECURING] = {"securing", MOVE_TO(LINK_HELLO) | MOVE_TO(LINK_DRAINING) | MOVE_TO(LINK_CLOSED)},
+        [LINK_HELLO] = {"hello", MOVE_TO(LINK_READY) | MOVE_TO(LINK_DRAINING) | MOVE_TO(LINK_CLOSED)},
+        [LINK_READY] = {"ready", MOVE_TO(LINK_DRAINING) | MOVE_TO(LINK_CLOSED)},
+        [LINK_DRAINING] = {"draining", MOVE_TO(LINK_CLOSED)},
+        [LINK_CLOSED] = {"closed", 0},
     };
-
-    if ((allowed[link->state] & 1u << to) == 0)
-        abort();
+    MOVES_CHECK("link", states, link->state, to);
     link->state = to;
 }
 

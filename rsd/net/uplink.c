@@ -23,6 +23,7 @@
 
 #include "lib/base/clock.h"
 #include "lib/base/log.h"
+#include "lib/base/moves.h"
 #include "lib/base/str.h"
 #include "lib/net/link.h"
 #include "lib/net/tls.h"
@@ -71,16 +72,14 @@ static void on_timer(uv_timer_t *timer);
 
 static void move(struct uplink *u, enum uplink_state to)
 {
-    static const unsigned allowed[UPLINK_STATE_COUNT] = {
-        [UPLINK_OFFLINE] = 1u << UPLINK_DIALING,
-        [UPLINK_DIALING] = 1u << UPLINK_GREETING | 1u << UPLINK_CLOSING | 1u << UPLINK_OFFLINE,
-        [UPLINK_GREETING] = 1u << UPLINK_READY | 1u << UPLINK_CLOSING | 1u << UPLINK_OFFLINE,
-        [UPLINK_READY] = 1u << UPLINK_CLOSING | 1u << UPLINK_OFFLINE,
-        [UPLINK_CLOSING] = 1u << UPLINK_OFFLINE,
+    static const struct moves_row states[UPLINK_STATE_COUNT] = {
+        [UPLINK_OFFLINE] = {"offline", MOVE_TO(UPLINK_DIALING)},
+        [UPLINK_DIALING] = {"dialing", MOVE_TO(UPLINK_GREETING) | MOVE_TO(UPLINK_CLOSING) | MOVE_TO(UPLINK_OFFLINE)},
+        [UPLINK_GREETING] = {"greeting", MOVE_TO(UPLINK_READY) | MOVE_TO(UPLINK_CLOSING) | MOVE_TO(UPLINK_OFFLINE)},
+        [UPLINK_READY] = {"ready", MOVE_TO(UPLINK_CLOSING) | MOVE_TO(UPLINK_OFFLINE)},
+        [UPLINK_CLOSING] = {"closing", MOVE_TO(UPLINK_OFFLINE)},
     };
-
-    if ((allowed[u->state] & 1u << to) == 0)
-        abort();
+    MOVES_CHECK("link to elmer", states, u->state, to);
     u->state = to;
 }
 

@@ -20,7 +20,6 @@
 
 #include "rsd/pvm/agent.h"
 
-#include <assert.h>
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
@@ -36,6 +35,7 @@
 
 #include "lib/base/clock.h"
 #include "lib/base/err.h"
+#include "lib/base/moves.h"
 #include "lib/base/str.h"
 #include "rsd/pvm/control.h"
 #include "rsd/pvm/machine.h"
@@ -64,12 +64,13 @@ enum agent_state {
     AGENT_STATE_COUNT
 };
 
-static const unsigned allowed_moves[AGENT_STATE_COUNT] = {
-    [AGENT_ENROLLING] = 1u << AGENT_ADDING | 1u << AGENT_ENDED,
-    [AGENT_ADDING] = 1u << AGENT_COLLECTING | 1u << AGENT_ENDED,
-    [AGENT_COLLECTING] = 1u << AGENT_DRAINING | 1u << AGENT_ENDED,
-    [AGENT_DRAINING] = 1u << AGENT_HALTING | 1u << AGENT_ENDED,
-    [AGENT_HALTING] = 1u << AGENT_ENDED,
+static const struct moves_row states[AGENT_STATE_COUNT] = {
+    [AGENT_ENROLLING] = {"enrolling", MOVE_TO(AGENT_ADDING) | MOVE_TO(AGENT_ENDED)},
+    [AGENT_ADDING] = {"adding", MOVE_TO(AGENT_COLLECTING) | MOVE_TO(AGENT_ENDED)},
+    [AGENT_COLLECTING] = {"collecting", MOVE_TO(AGENT_DRAINING) | MOVE_TO(AGENT_ENDED)},
+    [AGENT_DRAINING] = {"draining", MOVE_TO(AGENT_HALTING) | MOVE_TO(AGENT_ENDED)},
+    [AGENT_HALTING] = {"halting", MOVE_TO(AGENT_ENDED)},
+    [AGENT_ENDED] = {"ended", 0},
 };
 
 struct agent {
@@ -94,7 +95,7 @@ static int64_t now_ms(void)
 
 static void move_to(struct agent *agent, enum agent_state state)
 {
-    assert(allowed_moves[agent->state] & 1u << state);
+    MOVES_CHECK("agent", states, agent->state, state);
     agent->state = state;
 }
 

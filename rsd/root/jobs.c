@@ -10,27 +10,25 @@
 #include <unistd.h>
 
 #include "lib/base/clock.h"
+#include "lib/base/moves.h"
 #include "lib/base/str.h"
 #include "rsd/root/internal.h"
 
-static const char *const state_names[JOB_STATE_COUNT] = {"opening", "open",    "terminating",
-                                                         "killing", "closing", "empty"};
 static const char *const role_names[ROLE_COUNT] = {"command", "pvmd", "agent"};
 
-/* may[from] has the bit of each state that may follow. */
-#define TO(state) (1U << (state))
-static const unsigned may[JOB_STATE_COUNT] = {
-    [JOB_OPENING] = TO(JOB_OPEN) | TO(JOB_TERMINATING) | TO(JOB_KILLING) | TO(JOB_CLOSING),
-    [JOB_OPEN] = TO(JOB_TERMINATING) | TO(JOB_KILLING) | TO(JOB_CLOSING),
-    [JOB_TERMINATING] = TO(JOB_KILLING) | TO(JOB_CLOSING),
-    [JOB_KILLING] = TO(JOB_CLOSING),
-    [JOB_CLOSING] = TO(JOB_EMPTY),
-    [JOB_EMPTY] = 0,
+static const struct moves_row states[JOB_STATE_COUNT] = {
+    [JOB_OPENING] = {"opening",
+                     MOVE_TO(JOB_OPEN) | MOVE_TO(JOB_TERMINATING) | MOVE_TO(JOB_KILLING) | MOVE_TO(JOB_CLOSING)},
+    [JOB_OPEN] = {"open", MOVE_TO(JOB_TERMINATING) | MOVE_TO(JOB_KILLING) | MOVE_TO(JOB_CLOSING)},
+    [JOB_TERMINATING] = {"terminating", MOVE_TO(JOB_KILLING) | MOVE_TO(JOB_CLOSING)},
+    [JOB_KILLING] = {"killing", MOVE_TO(JOB_CLOSING)},
+    [JOB_CLOSING] = {"closing", MOVE_TO(JOB_EMPTY)},
+    [JOB_EMPTY] = {"empty", 0},
 };
 
 const char *job_state_name(enum job_state state)
 {
-    return state < JOB_STATE_COUNT ? state_names[state] : "?";
+    return state < JOB_STATE_COUNT ? states[state].name : "?";
 }
 
 bool role_by_name(const char *name, enum job_role *role)
@@ -51,7 +49,7 @@ const char *role_name(enum job_role role)
 
 void job_move(struct job *job, enum job_state to)
 {
-    assert(may[job->state] & TO(to));
+    MOVES_CHECK("job", states, job->state, to);
     job->state = to;
     job->deadline_ms = 0;
     job->retry_ms = 0;

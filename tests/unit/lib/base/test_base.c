@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <signal.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -11,6 +12,7 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 #include <cmocka.h>
 
@@ -18,6 +20,7 @@
 #include "lib/base/clock.h"
 #include "lib/base/err.h"
 #include "lib/base/log.h"
+#include "lib/base/moves.h"
 #include "lib/base/str.h"
 
 /* ---- err ---- */
@@ -382,6 +385,48 @@ static void a_bucket_gives_what_comes_back(void **state)
     assert_int_equal(bucket_take(&bucket, 1000000, 2, 10, 1), BUCKET_EMPTY);
 }
 
+enum light { RED, GREEN, YELLOW, LIGHT_COUNT };
+static const struct moves_row lights[LIGHT_COUNT] = {
+    [RED] = {"red", MOVE_TO(GREEN)},
+    [GREEN] = {"green", MOVE_TO(YELLOW) | MOVE_TO(GREEN)},
+    [YELLOW] = {"yellow", MOVE_TO(RED)},
+};
+
+/* What a forbidden move says before it aborts. */
+static void forbidden(unsigned from, unsigned to, const char *line)
+{
+    char text[200] = "";
+    int ends[2], status;
+    assert_int_equal(pipe(ends), 0);
+    pid_t child = fork();
+    if (child == 0) {
+        dup2(ends[1], STDERR_FILENO);
+        signal(SIGABRT, SIG_DFL); /* not the handler of cmocka */
+        MOVES_CHECK("light", lights, from, to);
+        _exit(0);
+    }
+    close(ends[1]);
+    assert_true(read(ends[0], text, sizeof(text) - 1) > 0);
+    close(ends[0]);
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT);
+    assert_string_equal(text, line);
+}
+
+static void moves_are_in_a_table(void **state)
+{
+    (void)state;
+    MOVES_CHECK("light", lights, RED, GREEN);
+    MOVES_CHECK("light", lights, GREEN, GREEN);
+    MOVES_CHECK("light", lights, YELLOW, RED);
+    assert_false(MOVES_ALLOW(lights, RED, RED));
+    assert_false(MOVES_ALLOW(lights, RED, YELLOW));
+    assert_false(MOVES_ALLOW(lights, LIGHT_COUNT, RED));
+    assert_false(MOVES_ALLOW(lights, GREEN, LIGHT_COUNT));
+    forbidden(GREEN, RED, "light: no move leads from green (1) to red (0): a bug\n");
+    forbidden(LIGHT_COUNT, 40, "light: no move leads from no state (3) to no state (40): a bug\n");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -393,6 +438,7 @@ int main(void)
         cmocka_unit_test(host_names_are_checked),
         cmocka_unit_test(decimals_are_whole),
         cmocka_unit_test(distances),
+        cmocka_unit_test(moves_are_in_a_table),
         cmocka_unit_test(tokens_differ_and_are_in_order),
         cmocka_unit_test(formatted_strings),
         cmocka_unit_test(lines_have_the_program_in_front),
