@@ -159,15 +159,15 @@ static bool plainly_at_limit(const struct core *core, const struct job *job)
 
 static bool plainly_usable(const struct host *host)
 {
-    return host->info.up && !host->info.silent && !host->info.drained && !host->info.closed;
+    return host->info.state == CORE_HOST_UP && !host->info.drained && !host->info.closed;
 }
 
 /* What may be waited for: also hosts that are suspect, or awaited after a restart. */
 static uint64_t plain_supply(const struct host *host)
 {
-    if (host->info.drained || host->info.closed || (!host->info.up && !host->info.awaited))
+    if (host->info.drained || host->info.closed || host->info.state == CORE_HOST_DOWN)
         return 0;
-    return (uint64_t)(host->info.up ? host->info.ncpus : host->expected_cpus < 0 ? 0 : host->expected_cpus);
+    return (uint64_t)(core_host_up(&host->info) ? host->info.ncpus : host->expected_cpus < 0 ? 0 : host->expected_cpus);
 }
 
 static bool plainly_gathering(const struct core *core)
@@ -175,8 +175,8 @@ static bool plainly_gathering(const struct core *core)
     bool any = false;
 
     for (int h = 0; h < core->nhosts; h++)
-        any = any ||
-              (core->hosts[h]->info.awaited && !core->hosts[h]->info.drained && core->hosts[h]->expected_cpus != 0);
+        any = any || (core->hosts[h]->info.state == CORE_HOST_AWAITED && !core->hosts[h]->info.drained &&
+                      core->hosts[h]->expected_cpus != 0);
     return any && core->now_ms < core->gather_until_ms;
 }
 
@@ -294,7 +294,7 @@ static int check_parts(const struct check *check, const struct job *job)
             return broken(check, "job %llu: a part is not linked rightly", ID(job));
         if (part->state == PART_EMPTY && job->info.state != JOB_ENDING)
             return broken(check, "job %llu: empty on %s though it has not ended", ID(job), part->host->name);
-        if (!part->host->info.up && !part->host->info.awaited && part->state != PART_EMPTY)
+        if (part->host->info.state == CORE_HOST_DOWN && part->state != PART_EMPTY)
             return broken(check, "job %llu: goes on on %s, which is down", ID(job), part->host->name);
     }
     if (processors != job->info.nprocs)
@@ -321,7 +321,7 @@ static int check_claims(const struct check *check, const struct job *job)
         return broken(check, "job %llu: is %s and has claims", ID(job), job_state_name(job->info.state));
     for (int i = 0; i < job->info.nlost; i++) {
         const struct claim *claim = &job->claims[i];
-        bool up = claim->host != NULL && claim->host->info.up;
+        bool up = claim->host != NULL && core_host_up(&claim->host->info);
         if (claim->until_ms == INT64_MAX && (!waits || !up || claim->host->info.leftovers == 0))
             return broken(check, "job %llu: waits for ever for %s", ID(job),
                           claim->host != NULL ? claim->host->name : "?");
@@ -375,13 +375,11 @@ static int check_hosts(const struct check *check)
         rows += node_linked(&core->hosts[h]->in_rows);
         known += host->known ? (uint64_t)host->ncpus : 0;
         unknown += !host->known;
-        if (host->up && host->awaited)
-            return broken(check, "%s is up and awaited", host->name);
-        if (host->row.up != (host->up || host->awaited) || host->row.drained != host->drained)
+        if (host->row.up != (host->state != CORE_HOST_DOWN) || host->row.drained != host->drained)
             return broken(check, "%s: its row says something else", host->name);
         if (host->applied > host->generation)
             return broken(check, "%s has confirmed an order that was not sent", host->name);
-        if (host->up && !host->silent && core->timer_ms == INT64_MAX && host->applied < host->generation)
+        if (host->state == CORE_HOST_UP && core->timer_ms == INT64_MAX && host->applied < host->generation)
             return broken(check, "%s: an order is unconfirmed and nobody will look", host->name);
     }
     if (core->timer_ms > core->lease_check_ms)

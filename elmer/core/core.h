@@ -331,15 +331,23 @@ struct core_host_row { /* what a restarted core must know of a host */
     int ncpus; /* with up: that new jobs may use when it comes */
 };
 
+/* What is known of it from its link. */
+enum core_host_state {
+    CORE_HOST_DOWN,    /* given up, or never heard of */
+    CORE_HOST_AWAITED, /* was up before a restart, or has restored jobs, and has been neither up nor down since */
+    CORE_HOST_UP,
+    CORE_HOST_SILENT, /* suspect: its link is cut or says nothing; not given up, but it gets no new jobs */
+    CORE_HOST_STATE_COUNT
+};
+
 struct core_host {
     const char *name;
     struct core_host_row row; /* to be stored; changes are told by ACTION_PERSIST_HOST */
-    bool up, drained;
-    bool silent;   /* up, but suspect: its link is cut or says nothing */
+    enum core_host_state state;
+    bool drained;
     bool closed;   /* came up so */
     bool known;    /* has been up since the core was made: its cpus are known */
     bool no_lease; /* as it said when it came up */
-    bool awaited;  /* was up before a restart, or has restored jobs, and has been neither up nor down since */
     const int *cpus;
     int ncpus;
     int leftovers;       /* groups of past jobs that it has not reported empty; takes no new jobs until 0 */
@@ -347,6 +355,11 @@ struct core_host {
     uint64_t applied;    /* of the last one confirmed */
 };
 const struct core_host *core_host(const struct core *core, int host); /* NULL past the end */
+/* It is there, as far as anybody knows. */
+static inline bool core_host_up(const struct core_host *host)
+{
+    return host->state == CORE_HOST_UP || host->state == CORE_HOST_SILENT;
+}
 
 /* ---- restart (used by recovery; the shell feeds what the store holds before the first event) ---- */
 void core_set_next(struct core *core, uint64_t next_job, uint64_t next_allocation);

@@ -189,7 +189,7 @@ static bool emit_hosts(struct core *core, struct actions *actions)
 
     while ((node = list_first(&core->work)) != NULL) {
         struct host *host = LIST_ITEM(node, struct host, in_work);
-        if (host->info.up && !host->info.silent) {
+        if (host->info.state == CORE_HOST_UP) {
             if ((host->order || host->order_again) && !emit_order(core, host, actions))
                 return false;
             if (!emit_parts(host, actions))

@@ -14,6 +14,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/moves.h"
+
 #define PART(node)    LIST_ITEM(node, struct part, on_host)
 #define WAITING(node) LIST_ITEM(node, struct host, in_waiting)
 
@@ -93,14 +95,14 @@ uint64_t host_supply(const struct host *host)
 {
     if (host->info.drained || host->info.closed)
         return 0;
-    if (host->info.up)
+    if (core_host_up(&host->info))
         return (uint64_t)host->info.ncpus;
-    return host->info.awaited && host->expected_cpus > 0 ? (uint64_t)host->expected_cpus : 0;
+    return host->info.state == CORE_HOST_AWAITED && host->expected_cpus > 0 ? (uint64_t)host->expected_cpus : 0;
 }
 
 bool host_usable(const struct host *host)
 {
-    return host->info.up && !host->info.drained && !host->info.silent && !host->info.closed;
+    return host->info.state == CORE_HOST_UP && !host->info.drained && !host->info.closed;
 }
 
 bool host_allocatable(const struct host *host)
@@ -108,12 +110,27 @@ bool host_allocatable(const struct host *host)
     return host_usable(host) && host->info.leftovers == 0;
 }
 
+/* ---- its state ---- */
+
+static const struct moves_row states[CORE_HOST_STATE_COUNT] = {
+    [CORE_HOST_DOWN] = {"down", MOVE_TO(CORE_HOST_AWAITED) | MOVE_TO(CORE_HOST_UP)},
+    [CORE_HOST_AWAITED] = {"awaited", MOVE_TO(CORE_HOST_UP) | MOVE_TO(CORE_HOST_DOWN)},
+    [CORE_HOST_UP] = {"up", MOVE_TO(CORE_HOST_UP) | MOVE_TO(CORE_HOST_SILENT) | MOVE_TO(CORE_HOST_DOWN)},
+    [CORE_HOST_SILENT] = {"silent", MOVE_TO(CORE_HOST_UP) | MOVE_TO(CORE_HOST_DOWN)},
+};
+
+static void move(struct host *host, enum core_host_state state)
+{
+    MOVES_CHECK("host", states, host->info.state, state);
+    host->info.state = state;
+}
+
 /* ---- what is counted and stored of it ---- */
 
 /* One that had nothing for new jobs is not waited for. */
 static bool delays_allocations(const struct host *host)
 {
-    return host->info.awaited && !host->info.drained && host->expected_cpus != 0;
+    return host->info.state == CORE_HOST_AWAITED && !host->info.drained && host->expected_cpus != 0;
 }
 
 /* Around each change of what these look at. */
@@ -125,12 +142,12 @@ static void take_out(struct core *core, const struct host *host)
 
 static void put_in(struct core *core, struct host *host)
 {
-    struct core_host_row row = {.drained = host->info.drained, .up = host->info.up || host->info.awaited};
+    struct core_host_row row = {.drained = host->info.drained, .up = host->info.state != CORE_HOST_DOWN};
 
     core->supply_cpus += host_supply(host);
     core->nawaited += delays_allocations(host);
     if (row.up && !host->info.closed)
-        row.ncpus = host->info.up ? host->info.ncpus : host->expected_cpus > 0 ? host->expected_cpus : 0;
+        row.ncpus = core_host_up(&host->info) ? host->info.ncpus : host->expected_cpus > 0 ? host->expected_cpus : 0;
     if (row.up == host->info.row.up && row.drained == host->info.row.drained && row.ncpus == host->info.row.ncpus)
         return;
     host->info.row = row;
@@ -145,7 +162,7 @@ bool host_gathering(const struct core *core)
 static void await(struct core *core, struct host *host, int expected_cpus)
 {
     take_out(core, host);
-    host->info.awaited = true;
+    move(host, CORE_HOST_AWAITED);
     host->expected_cpus = expected_cpus;
     put_in(core, host);
     if (core->gather_until_ms == 0)
@@ -154,7 +171,7 @@ static void await(struct core *core, struct host *host, int expected_cpus)
 
 void host_await(struct core *core, struct host *host)
 {
-    if (!host->info.up && !host->info.awaited)
+    if (host->info.state == CORE_HOST_DOWN)
         await(core, host, -1);
 }
 
@@ -165,7 +182,7 @@ int core_restore_host(struct core *core, int index, const struct core_host_row *
     if (index < 0 || index >= core->nhosts || now_ms < core->now_ms || saved->ncpus < 0 || saved->ncpus > CORE_MAX_CPUS)
         return -EINVAL;
     host = core->hosts[index];
-    if (host->info.known || host->info.awaited)
+    if (host->info.known || host->info.state != CORE_HOST_DOWN)
         return -EINVAL;
     core->now_ms = now_ms;
     host->info.row = *saved;
@@ -194,7 +211,7 @@ static void owe_unconfirmed(struct core *core, struct host *host)
 {
     bool any = false;
 
-    if (!host->info.up)
+    if (!core_host_up(&host->info))
         return;
     if (host->info.applied < host->info.generation)
         any = host->order_again = true;
@@ -221,7 +238,8 @@ int host_ordered(struct core *core, const struct event *event)
 {
     struct host *host = core->hosts[event->host];
 
-    if (host->info.up && event->u.generation <= host->info.generation && event->u.generation > host->info.applied)
+    if (core_host_up(&host->info) && event->u.generation <= host->info.generation &&
+        event->u.generation > host->info.applied)
         host->info.applied = event->u.generation;
     return 0;
 }
@@ -316,8 +334,7 @@ static void set_cpus(struct core *core, struct host *host, const int *cpus, int 
     }
     host->info.ncpus = host->seen.ncpus = ncpus;
     host->info.known = true;
-    host->info.up = true;
-    host->info.silent = host->info.awaited = false;
+    move(host, CORE_HOST_UP);
     host->info.closed = closed;
     core->known_cpus += (uint64_t)ncpus;
     put_in(core, host);
@@ -489,9 +506,10 @@ int host_silent(struct core *core, const struct event *event)
 {
     struct host *host = core->hosts[event->host];
 
-    if (!host->info.up)
+    if (!core_host_up(&host->info))
         return 0;
-    host->info.silent = true;
+    if (host->info.state == CORE_HOST_UP)
+        move(host, CORE_HOST_SILENT);
     host->seen.reported = false;
     return 0;
 }
@@ -500,9 +518,9 @@ int host_heard(struct core *core, const struct event *event)
 {
     struct host *host = core->hosts[event->host];
 
-    if (!host->info.silent)
+    if (host->info.state != CORE_HOST_SILENT)
         return 0;
-    host->info.silent = false;
+    move(host, CORE_HOST_UP);
     host_owe(core, host); /* all that was marked meanwhile */
     queue_changed_space(core, UINT32_MAX);
     return 0;
@@ -519,10 +537,11 @@ int host_down(struct core *core, const struct event *event)
 {
     struct host *host = core->hosts[event->host];
 
-    if (!host->info.up && !host->info.awaited)
+    if (host->info.state == CORE_HOST_DOWN)
         return 0;
     take_out(core, host);
-    host->info.up = host->info.silent = host->info.closed = host->info.awaited = host->seen.reported = false;
+    move(host, CORE_HOST_DOWN);
+    host->info.closed = host->seen.reported = false;
     put_in(core, host);
     host->info.leftovers = 0;
     host->contact_ms = core->now_ms - silence_of(core, event);
@@ -557,7 +576,7 @@ int host_report(struct core *core, const struct event *event)
     const struct core_report *report = &event->u.report;
     uint32_t before, after;
 
-    if (!host->info.up || report->ncpus != host->info.ncpus || report->begin_ms >= report->end_ms ||
+    if (!core_host_up(&host->info) || report->ncpus != host->info.ncpus || report->begin_ms >= report->end_ms ||
         report->end_ms > core->now_ms || (host->seen.reported && report->end_ms <= host->seen.report_end_ms))
         return 0;
     before = alloc_count_host(core, host);

@@ -155,7 +155,7 @@ void life_end(struct core *core, struct job *job, enum reason reason, char *text
     job->unempty = 0;
     for (int i = 0; i < job->nparts; i++) {
         struct part *part = &job->parts[i];
-        if (part->host->info.up || part->host->info.awaited) {
+        if (part->host->info.state != CORE_HOST_DOWN) {
             part_end(core, part);
             job->unempty++;
         } else {
@@ -279,7 +279,8 @@ static char *timeout_text(const struct core *core, const struct job *job)
 static bool waits_for_suspect(const struct job *job)
 {
     for (int i = 0; i < job->nparts; i++)
-        if (job->info.lease_ms > 0 && (job->parts[i].host->info.silent || job->parts[i].host->info.awaited))
+        if (job->info.lease_ms > 0 &&
+            (job->parts[i].host->info.state == CORE_HOST_SILENT || job->parts[i].host->info.state == CORE_HOST_AWAITED))
             return true;
     return false;
 }

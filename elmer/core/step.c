@@ -340,7 +340,7 @@ static int decide(struct core *core, const struct event *event)
     struct part *part = NULL;
     int state;
 
-    if (by_host(event->type) && !core->hosts[event->host]->info.up)
+    if (by_host(event->type) && !core_host_up(&core->hosts[event->host]->info))
         return 0;
     if (job != NULL && !by_client(event->type) && job->info.attempt != event->attempt)
         job = NULL;

@@ -93,10 +93,9 @@ void hosts_cut_off(struct hosts *hosts, int index, bool give_up, const char *tex
     forget_challenger(host);
     if (host->peer)
         host_cut(host);
-    if (give_up && (host->state == HOST_CUT || host->state == HOST_AWAITED)) {
+    if (give_up && !host->peer && host_state(host) != CORE_HOST_DOWN) {
         log_warning("host=%s is given up: %s", host->settings->name, text);
         deadline_clear(hosts->room.deadlines, &host->deadline);
-        host_move(host, HOST_DOWN);
         host_tell_down(host);
     }
 }
@@ -105,17 +104,17 @@ void hosts_cut_off(struct hosts *hosts, int index, bool give_up, const char *tex
 
 static const char *state_name(const struct host *host, const struct core_host *core)
 {
-    switch (host->state) {
-    case HOST_UP:
-        return host->suspect ? "suspect" : host->unusable ? "unusable" : core->drained ? "drained" : "up";
-    case HOST_CUT:
-    case HOST_AWAITED:
+    switch (core->state) {
+    case CORE_HOST_UP:
+        return host->unusable ? "unusable" : core->drained ? "drained" : "up";
+    case CORE_HOST_SILENT:
+    case CORE_HOST_AWAITED:
         return "suspect";
-    case HOST_DOWN:
-    case HOST_STATE_COUNT:
+    case CORE_HOST_DOWN:
+    case CORE_HOST_STATE_COUNT:
         break;
     }
-    return host->known ? "down" : "never-seen";
+    return core->known ? "down" : "never-seen";
 }
 
 void hosts_view(const struct hosts *hosts, int index, struct wire_host_view *view)
@@ -128,11 +127,11 @@ void hosts_view(const struct hosts *hosts, int index, struct wire_host_view *vie
                                     .mode = host->mode,
                                     .address = host->address,
                                     .valid_until_ms = -1,
-                                    .reason = host->state == HOST_AWAITED    ? "not heard of since elmer was started"
-                                              : host->state == HOST_CUT      ? "its link is cut"
-                                              : host->suspect                ? "nothing is heard over its link"
-                                              : host->unusable && host->peer ? host->unusable
-                                              : core->drained                ? "drained: it takes no new jobs"
-                                                                             : host->mode_reason,
+                                    .reason = core->state == CORE_HOST_AWAITED ? "not heard of since elmer was started"
+                                              : core->state == CORE_HOST_SILENT && !host->peer ? "its link is cut"
+                                              : core->state == CORE_HOST_SILENT ? "nothing is heard over its link"
+                                              : host->unusable && host->peer    ? host->unusable
+                                              : core->drained                   ? "drained: it takes no new jobs"
+                                                                                : host->mode_reason,
                                     .lacks = {(const char **)host->lacks, host->nlacks}};
 }

@@ -126,8 +126,6 @@ static void take_place(struct host *host, struct peer *peer, const struct wire_m
     peer->host = host;
     host->peer = peer;
     host->heard_ms = host->silent_since_ms = engine_now_ms();
-    host->suspect = false;
-    host->known = true;
     host->pvm = hello->pvm;
     host->name_loopback = hello->name_loopback;
     host->linked_ms = wall_now().ms;
@@ -143,7 +141,6 @@ static void take_place(struct host *host, struct peer *peer, const struct wire_m
     host->unusable = choose_cpus(host, &hello->cpus);
     log_up(host, hello);
     welcome(peer, message->id);
-    host_move(host, HOST_UP);
     host_arm(host, host->heard_ms + host->hosts->settings->heartbeat_ms);
     if (tell_up(host, hello, rebooted)) {
         peer_drop(peer, "elmer could not take the host in; try again");

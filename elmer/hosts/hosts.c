@@ -1,18 +1,20 @@
 /* hosts.c - the links of the workstations' rsds, and what is up.
  *
- * Normal: an rsd connects (TCP, or the unix socket on the queue host), the link's hellos agree on a version, host_hello
- * says who it is and what it has -> checked -> host_welcome, EVENT_HOST_UP: UP. Its messages become events. A ping goes
- * out every heartbeat; nothing heard for SUSPECT_BEATS of them: EVENT_HOST_SILENT, and EVENT_HOST_HEARD when it says
- * something again. Its link ends: CUT, EVENT_HOST_SILENT, jobs run on and no new ones come. It links again: UP, and
- * the core reconciles. It does not within host_timeout of its last sign of life: DOWN, EVENT_HOST_DOWN. A link that is
- * open but silent for host_timeout is closed: DOWN. A hello that fails a check of who it is gets an error and its link
- * is closed. One whose processors do not fit to the configuration is UP, too, so that its users can ask and what runs
- * there goes on, but closed to new jobs: unusable says why. A second link of a host: the same boot means that its rsd
- * has been restarted, so the newer wins at once. Another boot may be a reboot behind a dead link, or a second machine
- * with the same name: the old link is pinged, and only if it says nothing for 2 s the new one takes its place. After a
- * start of elmer, hosts are AWAITED until host_timeout. While elmer itself does not run (it is stopped, or starved)
- * nobody's silence counts: hosts_stalled(). Invariant: a peer with a host is that host's peer; a challenger has none
- * yet. */
+ * The state of a host is the core's (core_host_state); here is its link, if it has one. Normal: an rsd connects (TCP,
+ * or the unix socket on the queue host), the link's hellos agree on a version, host_hello says who it is and what it
+ * has -> checked -> host_welcome, EVENT_HOST_UP. Its messages become events. A ping goes out every heartbeat; nothing
+ * heard for SUSPECT_BEATS of them: EVENT_HOST_SILENT, and EVENT_HOST_HEARD when it says something again. Its link ends:
+ * EVENT_HOST_SILENT, jobs run on and no new ones come. It links again: EVENT_HOST_UP, and the core reconciles. It does
+ * not within host_timeout of its last sign of life: EVENT_HOST_DOWN; so for hosts that are awaited after a start of
+ * elmer. A link that is open but silent for host_timeout is closed: down.
+ *
+ * A hello that fails a check of who it is gets an error and its link is closed. One whose processors do not fit to the
+ * configuration is up, too, so that its users can ask and what runs there goes on, but closed to new jobs: unusable
+ * says why. A second link of a host: the same boot means that its rsd has been restarted, so the newer wins at once.
+ * Another boot may be a reboot behind a dead link, or a second machine with the same name: the old link is pinged, and
+ * only if it says nothing for 2 s the new one takes its place. While elmer itself does not run (it is stopped, or
+ * starved) nobody's silence counts: hosts_stalled(). Invariant: a peer with a host is that host's peer; a challenger
+ * has none yet. */
 #include "config.h"
 
 #include "elmer/hosts/internal.h"
@@ -25,21 +27,17 @@
 #include <unistd.h>
 
 #include "lib/base/clock.h"
-#include "lib/base/moves.h"
 #include "lib/base/str.h"
 #include "lib/net/tls.h"
 
-static const struct moves_row states[HOST_STATE_COUNT] = {
-    [HOST_AWAITED] = {"awaited", MOVE_TO(HOST_UP) | MOVE_TO(HOST_DOWN)},
-    [HOST_DOWN] = {"down", MOVE_TO(HOST_UP)},
-    [HOST_UP] = {"up", MOVE_TO(HOST_UP) | MOVE_TO(HOST_CUT) | MOVE_TO(HOST_DOWN)},
-    [HOST_CUT] = {"cut", MOVE_TO(HOST_UP) | MOVE_TO(HOST_DOWN)},
-};
-
-void host_move(struct host *host, enum host_state state)
+enum core_host_state host_state(const struct host *host)
 {
-    MOVES_CHECK("host", states, host->state, state);
-    host->state = state;
+    return core_host(engine_core(host->hosts->room.engine), host->index)->state;
+}
+
+static bool is_up(const struct host *host)
+{
+    return core_host_up(core_host(engine_core(host->hosts->room.engine), host->index));
 }
 
 void host_arm(struct host *host, int64_t at_ms)
@@ -124,18 +122,15 @@ static void give_up(struct host *host)
     log_warning("host=%s is down: nothing heard for %" PRId64 " s; its jobs end", host->settings->name,
                 (engine_now_ms() - host->heard_ms) / 1000);
     deadline_clear(host->hosts->room.deadlines, &host->deadline);
-    host_move(host, HOST_DOWN);
     host_tell_down(host);
 }
 
 void host_cut(struct host *host)
 {
     host->peer = NULL;
-    host->suspect = false;
     hosts_pace_drop(host);
     host->hosts->callbacks.on_cut(host->index, host->hosts->data);
-    if (host->state == HOST_UP) {
-        host_move(host, HOST_CUT);
+    if (is_up(host)) {
         host_arm(host, host->silent_since_ms + host->hosts->settings->host_timeout_ms);
         tell(host, EVENT_HOST_SILENT);
     }
@@ -152,14 +147,12 @@ static void on_heartbeat(struct host *host)
         peer->host = NULL;
         peer_drop(peer, "silent for too long");
         host_cut(host);
-        if (host->state == HOST_CUT)
+        if (!host->peer && is_up(host))
             give_up(host);
         return;
     }
-    if (host->state == HOST_UP && !host->suspect &&
-        now - host->silent_since_ms >= SUSPECT_BEATS * settings->heartbeat_ms) {
+    if (host_state(host) == CORE_HOST_UP && now - host->silent_since_ms >= SUSPECT_BEATS * settings->heartbeat_ms) {
         log_notice("host=%s says nothing: it gets no new jobs until it is heard", host->settings->name);
-        host->suspect = true;
         tell(host, EVENT_HOST_SILENT);
     }
     peer_ping(host->peer);
@@ -173,7 +166,7 @@ void hosts_stalled(struct hosts *hosts, int64_t ms)
     for (int i = 0; i < hosts->nhosts; i++) {
         struct host *host = &hosts->hosts[i];
         host->silent_since_ms = now - host->silent_since_ms > ms ? host->silent_since_ms + ms : now;
-        if (host->deadline.slot && host->state != HOST_UP)
+        if (host->deadline.slot && !host->peer)
             host_arm(host, host->deadline.at_ms + ms);
     }
     for (struct peer *peer = hosts->peers; peer; peer = peer->next)
@@ -186,17 +179,16 @@ static void heard(struct host *host)
     host->heard_ms = host->silent_since_ms = engine_now_ms();
     if (host->challenger)
         hello_fend_off(host);
-    if (!host->suspect)
+    if (host_state(host) != CORE_HOST_SILENT)
         return;
     log_notice("host=%s is heard again", host->settings->name);
-    host->suspect = false;
     tell(host, EVENT_HOST_HEARD);
 }
 
 static void on_host_deadline(struct deadline *deadline)
 {
     struct host *host = CONTAINER_OF(deadline, struct host, deadline);
-    if (host->state == HOST_UP)
+    if (host->peer)
         on_heartbeat(host);
     else
         give_up(host);
@@ -253,7 +245,7 @@ static void on_host_message(struct host *host, struct wire_message *message)
         hosts->callbacks.on_relay(host->index, here, message, hosts->data);
     } else if (message->type == WIRE_renew) {
         hosts->callbacks.on_certificate(host->peer, host->index, message, hosts->data);
-    } else if (host->state != HOST_UP) {
+    } else if (!is_up(host)) {
         return;
     } else if (message->type == WIRE_report) {
         on_report(host, &message->u.report);
@@ -276,7 +268,7 @@ static void on_message(struct link *link, struct wire_message *message, void *da
         heard(peer->host);
     if (message->type == WIRE_ping) {
         /* with its id it is a contact, from which the host's leases count: as if the core had answered */
-        bool up = peer->host && peer->host->state == HOST_UP;
+        bool up = peer->host && is_up(peer->host);
         struct wire_message pong = {.type = WIRE_pong, .id = up ? message->id : 0};
         link_send(peer->link, &pong);
     } else if (message->type == WIRE_pong || message->type == WIRE_error || message->type == WIRE_done) {
@@ -382,9 +374,7 @@ static void *on_accept_tcp(struct link *link, void *data)
 static void await(struct hosts *hosts)
 {
     for (int i = 0; i < hosts->nhosts; i++) {
-        const struct core_host *host = core_host(engine_core(hosts->room.engine), i);
-        hosts->hosts[i].state = host->awaited ? HOST_AWAITED : HOST_DOWN;
-        if (host->awaited)
+        if (host_state(&hosts->hosts[i]) == CORE_HOST_AWAITED)
             host_arm(&hosts->hosts[i], engine_now_ms() + hosts->settings->host_timeout_ms);
     }
 }
@@ -471,7 +461,7 @@ struct host_facts hosts_facts(const struct hosts *hosts, int index)
     return (struct host_facts){.name = host->settings->name,
                                .address = host->address,
                                .linked = host->peer != NULL,
-                               .known = host->known,
+                               .known = core_host(engine_core(hosts->room.engine), index)->known,
                                .pvm = host->pvm,
                                .name_loopback = host->name_loopback,
                                .unusable = host->unusable,
@@ -491,6 +481,6 @@ size_t hosts_count_linked(const struct hosts *hosts)
 {
     size_t count = 0;
     for (int i = 0; i < hosts->nhosts; i++)
-        count += hosts->hosts[i].state == HOST_UP;
+        count += hosts->hosts[i].peer != NULL;
     return count;
 }

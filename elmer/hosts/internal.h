@@ -26,7 +26,6 @@ struct asked {
     int64_t sent_ms; /* CLOCK_BOOTTIME; 0: not used */
 };
 
-enum host_state { HOST_AWAITED, HOST_DOWN, HOST_UP, HOST_CUT, HOST_STATE_COUNT };
 struct peer {
     struct hosts *hosts;
     struct link *link;
@@ -44,13 +43,11 @@ struct host {
     struct hosts *hosts;
     const struct host_settings *settings;
     int index;
-    enum host_state state;
     struct peer *peer, *challenger;
     int64_t heard_ms;
     int64_t silent_since_ms;  /* the same, later by the time in which elmer did not run */
-    bool suspect;             /* UP, but nothing heard for SUSPECT_BEATS: the core knows it as silent */
-    struct deadline deadline; /* UP: next heartbeat; CUT, AWAITED: give up */
-    bool known, pvm, name_loopback;
+    struct deadline deadline; /* with a link: next heartbeat; else: give it up */
+    bool pvm, name_loopback;
     char boot[65], address[65], mode[9], mode_reason[600];
     int64_t linked_ms; /* wall clock */
     char *unusable;
@@ -85,7 +82,7 @@ struct hosts {
     bool closing;
 };
 
-void host_move(struct host *host, enum host_state state);
+enum core_host_state host_state(const struct host *host);
 void host_arm(struct host *host, int64_t at_ms);
 void host_tell_down(struct host *host); /* and for how long nothing was heard */
 void host_cut(struct host *host);       /* its link is gone */

@@ -432,7 +432,7 @@ static void answer_contact(struct world *world, const struct message *message)
     struct message answer = *message;
 
     answer.kind = TO_HOST_CONTACT;
-    if (core_host(world->core, message->host)->up)
+    if (core_host_up(core_host(world->core, message->host)))
         world_send(world, &answer);
 }
 

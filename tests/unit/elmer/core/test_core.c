@@ -84,7 +84,7 @@ static void test_restore_host(void **state)
     assert_int_equal(core_restore_host(core, 1, &row, 0), -EINVAL);
     assert_int_equal(core_restore_host(core, 0, &bad, 0), -EINVAL);
     assert_int_equal(core_restore_host(core, 0, &row, 5), 0);
-    assert_true(core_host(core, 0)->awaited);
+    assert_int_equal(core_host(core, 0)->state, CORE_HOST_AWAITED);
     assert_int_equal(core_host(core, 0)->row.ncpus, 2);
     assert_int_equal(core_restore_host(core, 0, &row, 5), -EINVAL);
     core_destroy(core);
@@ -118,9 +118,9 @@ static void test_hosts(void **state)
     assert_int_equal(core_host_by_name(f.core, "ws3"), -1);
     assert_null(core_host(f.core, 2));
     assert_null(core_host(f.core, -1));
-    assert_false(core_host(f.core, 0)->up || core_host(f.core, 0)->known);
+    assert_false(core_host_up(core_host(f.core, 0)) || core_host(f.core, 0)->known);
     assert_int_equal(fixture_up(&f, 0, 2, 41, NULL, 0), 0);
-    assert_true(core_host(f.core, 0)->up && core_host(f.core, 0)->known);
+    assert_true(core_host_up(core_host(f.core, 0)) && core_host(f.core, 0)->known);
     assert_int_equal(core_host(f.core, 0)->ncpus, 2);
     assert_int_equal(fixture_find(&f, ACTION_ORDER, 0)->generation, 42); /* above what the host had */
     assert_int_equal(core_host(f.core, 0)->applied, 41);
@@ -806,7 +806,7 @@ static void test_restore(void **state)
     assert_int_equal(core_job(g.core, high)->level, 0);
     assert_int_equal(core_job(g.core, high)->failed_rank, 1);
     assert_int_equal(core_job(g.core, low)->level, 1);
-    assert_true(core_host(g.core, 0)->awaited);
+    assert_int_equal(core_host(g.core, 0)->state, CORE_HOST_AWAITED);
     fixture_host(&g, EVENT_TICK, 0, 0);
     assert_int_equal(fixture_state(&g, high), JOB_RUNNING);
     fixture_up(&g, 0, 2, 7, holdings, 2);

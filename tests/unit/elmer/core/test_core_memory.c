@@ -92,7 +92,7 @@ static uint64_t digest(struct story *story)
             MIX(job->processors[i].host * 1000 + job->processors[i].cpu);
     }
     for (int h = 0; (host = core_host(story->core, h)) != NULL; h++) {
-        MIX(host->up + 2 * host->drained);
+        MIX(core_host_up(host) + 2 * host->drained);
         MIX(host->leftovers);
         MIX(host->ncpus);
         MIX(host->applied);
