@@ -262,7 +262,7 @@ static void in_threads(size_t count, void *(*work)(void *), void *data)
     pthread_t threads[PARALLEL_MAX];
     pthread_attr_t attributes;
     pthread_attr_init(&attributes);
-    pthread_attr_setstacksize(&attributes, 512 * 1024);
+    pthread_attr_setstacksize(&attributes, (size_t)512 * 1024);
     for (size_t i = 0; i < count; i++)
         if (pthread_create(&threads[i], &attributes, work, data) != 0)
             die("pthread_create", strerror(errno));

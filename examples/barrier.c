@@ -250,7 +250,7 @@ static int master(const struct options *opt)
     printf("barrier: %s slaves=%d iterations=%lld phases=%lld token_bytes=%lld tokens=%lld cpu_seconds=%.3f "
            "seconds=%.3f elapsed=%.3f barrier_host=%s\n",
            verified ? "verified" : "NOT verified", opt->slaves, (long long)opt->iterations, (long long)opt->phases,
-           (long long)opt->token_bytes, (long long)(opt->phases * (opt->slaves - 1)), cpu_seconds, seconds,
+           (long long)opt->token_bytes, (long long)opt->phases * (opt->slaves - 1), cpu_seconds, seconds,
            example_now() - begin, host);
     return verified && fflush(stdout) == 0 ? 0 : 1;
 }

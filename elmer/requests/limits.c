@@ -125,7 +125,8 @@ enum limits_verdict limits_request(struct limits *limits, uint32_t uid, size_t b
 {
     const struct requests_settings *s = limits->settings;
     struct account *account = account_of(limits, uid);
-    double cost = 1 + (double)(bytes / BYTES_OF_ONE);
+    size_t more = bytes / BYTES_OF_ONE;
+    double cost = 1 + (double)more;
     enum bucket_state state =
         bucket_take(&account->requests, now_ms(), (double)s->user_requests, (double)s->user_requests_burst, cost);
     if (state != BUCKET_ENOUGH) {

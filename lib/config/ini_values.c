@@ -43,10 +43,10 @@ static long unit_ms(const char *unit)
     if (strcmp(unit, "s") == 0 || *unit == '\0')
         return 1000;
     if (strcmp(unit, "m") == 0)
-        return 60 * 1000;
+        return 60L * 1000;
     if (strcmp(unit, "h") == 0)
-        return 60 * 60 * 1000;
-    return strcmp(unit, "d") == 0 ? 24 * 60 * 60 * 1000 : 0;
+        return 60L * 60 * 1000;
+    return strcmp(unit, "d") == 0 ? 24L * 60 * 60 * 1000 : 0;
 }
 
 int ini_parse_duration_ms(const char *value, long min_ms, long max_ms, long *out, struct err *err)

@@ -225,8 +225,8 @@ static void log_refusal(struct clients *all, uid_t uid, const char *text)
 
 static bool is_within_limits(struct client *c, const struct wire_message *message)
 {
-    enum bucket_state state =
-        c->uid == 0 ? BUCKET_ENOUGH : state_of(c->all, c->account, 1 + (double)(message->bytes / BYTES_OF_ONE));
+    size_t more = message->bytes / BYTES_OF_ONE;
+    enum bucket_state state = c->uid == 0 ? BUCKET_ENOUGH : state_of(c->all, c->account, 1 + (double)more);
     char text[300];
 
     if (state == BUCKET_ENOUGH)

@@ -82,7 +82,8 @@ static void say(struct job *job, int result)
 static bool should_freeze(const struct walk *walk)
 {
     return walk->why == WALK_ORDER && !walk->freezing &&
-           (walk->passes >= FREEZE_AFTER_PASSES || (walk->passes >= 3 && walk->used_ns >= FREEZE_AFTER_US * 1000));
+           (walk->passes >= FREEZE_AFTER_PASSES ||
+            (walk->passes >= 3 && walk->used_ns >= (int64_t)FREEZE_AFTER_US * 1000));
 }
 
 static void pass_done(struct job *job, int result)

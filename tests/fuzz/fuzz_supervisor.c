@@ -19,7 +19,7 @@
 /* Its loop is private, and its main() is not for us. */
 int supervisor_main(int argc, char **argv);
 #define main supervisor_main
-#include "rsd/sup/supervisor.c"
+#include "rsd/sup/supervisor.c" /* NOLINT(bugprone-suspicious-include): all but its main() */
 #undef main
 
 enum { MAX_TURNS = 300, FIRST_PID = 1000 };

@@ -71,8 +71,8 @@ size_t pem_unwrap(const char *pem, uint8_t *der, size_t size)
     (void)EVP_DecodeUpdate(context, bytes, &first, (const unsigned char *)at + 1, (int)(end - at - 1));
     (void)EVP_DecodeFinal(context, bytes + first, &last);
     EVP_ENCODE_CTX_free(context);
-    if ((size_t)(first + last) < size)
-        size = (size_t)(first + last);
+    if ((size_t)first + (size_t)last < size)
+        size = (size_t)first + (size_t)last;
     memcpy(der, bytes, size);
     return size;
 }

@@ -36,7 +36,7 @@ static void expect_refused(const char *data, size_t size, const char *reason)
     if (strstr(err.text, reason) == NULL)
         fail_msg("\"%s\" does not say \"%s\"", err.text, reason);
 }
-#define REFUSED(text, reason) expect_refused(text, sizeof text - 1, reason)
+#define REFUSED(text, reason) expect_refused(text, sizeof(text) - 1, reason)
 
 static void reads_what_it_wrote(void **state)
 {
