@@ -118,8 +118,8 @@ static void test_running(void **state)
     assert_int_equal(bed_state(1), JOB_RUNNING);
     assert_int_equal(engine_job(bed.engine, 1)->started_ms, 2000);
     assert_int_equal(engine_job(bed.engine, 1)->nusage, 1); /* of hosts that there are */
-    assert_true(core_host(engine_core(bed.engine), 0)->awaited);
-    assert_false(core_host(engine_core(bed.engine), 1)->awaited);
+    assert_int_equal(core_host(engine_core(bed.engine), 0)->state, CORE_HOST_AWAITED);
+    assert_int_not_equal(core_host(engine_core(bed.engine), 1)->state, CORE_HOST_AWAITED);
     engine_begin(bed.engine);
     struct core_holding holding = {1, 1};
     bed_up(0, 1, &holding, 1);
@@ -236,7 +236,7 @@ static void test_hosts(void **state)
     fake_store.hosts[2] = gone;
     fake_store.nhosts = 3;
     create();
-    assert_true(core_host(engine_core(bed.engine), 0)->awaited);
+    assert_int_equal(core_host(engine_core(bed.engine), 0)->state, CORE_HOST_AWAITED);
     assert_true(core_host(engine_core(bed.engine), 1)->drained);
     assert_int_equal(engine_host_count(bed.engine), 3);
     assert_string_equal(engine_host_name(bed.engine, 1), "ws2");
