@@ -17,6 +17,8 @@ struct link {
     void *data;
     uid_t uid;
     size_t unsent;
+    const char *name, *serial;
+    unsigned minor;
     char text[200];
 };
 
@@ -31,12 +33,20 @@ struct listener {
 static struct link links[LINKS];
 static struct listener listeners[LISTENERS];
 static unsigned role;
+static struct introduced {
+    bool is;
+    const char *name, *serial;
+    unsigned minor;
+} next;
+static int listeners_code;
 
 void links_begin(unsigned program)
 {
     memset(links, 0, sizeof links);
     memset(listeners, 0, sizeof listeners);
     role = program;
+    next = (struct introduced){0};
+    listeners_code = 0;
 }
 
 void links_end(void)
@@ -57,6 +67,29 @@ static void close_now(struct link *link, const char *text)
     link->open = false;
 }
 
+void links_introduce(const char *name, const char *serial, unsigned minor)
+{
+    next = (struct introduced){true, name, serial, minor};
+}
+
+void links_refuse_listeners(int code)
+{
+    listeners_code = code;
+}
+
+/* Certificates are shown over TCP only, by most. */
+static void meet(struct link *link)
+{
+    static const char *const names[] = {"ws1", "ws2", "ws3", NULL};
+
+    if (!next.is)
+        next = (struct introduced){true, names[link->uid % 4], "0123456789ABCDEF", WIRE_MINOR};
+    link->name = link->options.tls != NULL ? next.name : NULL;
+    link->serial = link->name != NULL ? next.serial : NULL;
+    link->minor = next.minor;
+    next.is = false;
+}
+
 void links_turn(void)
 {
     for (size_t i = 0; i < LINKS; i++)
@@ -74,6 +107,7 @@ int links_accept(size_t number, uid_t uid)
     if (!listener->open || at == LINKS)
         return -1;
     links[at] = (struct link){.open = true, .options = listener->options, .callbacks = listener->callbacks, .uid = uid};
+    meet(&links[at]);
     links[at].data = listener->accept(&links[at], listener->data);
     if (links[at].data == NULL) {
         links[at].open = false;
@@ -145,6 +179,8 @@ int listener_create(uv_loop_t *loop, const char *address, unsigned mode, unsigne
     (void)loop;
     (void)mode;
     (void)max_links;
+    if (listeners_code != 0)
+        return err_set(err, listeners_code, "%s: nobody can listen there", address);
     for (size_t i = 0; i < LISTENERS; i++) {
         if (listeners[i].open)
             continue;
@@ -171,6 +207,7 @@ static int open_waiting(const struct link_options *options, const struct link_ca
             continue;
         links[i] =
             (struct link){.open = true, .waits = true, .options = *options, .callbacks = callbacks, .data = data};
+        links[i].minor = WIRE_MINOR;
         *link = &links[i];
         return 0;
     }
@@ -223,7 +260,7 @@ int link_send_json(struct link *link, const char *json, size_t size)
     FUZZ_CHECK(link->open, "%.*s on a link that is gone", (int)size, json);
     if (link->closing || link->waits)
         return -ENOTCONN;
-    FUZZ_CHECK(wire_decode(json, size, WIRE_MINOR, &heard, &err) == 0, "sends %.*s: %s", (int)size, json, err.text);
+    FUZZ_CHECK(wire_decode(json, size, link->minor, &heard, &err) == 0, "sends %.*s: %s", (int)size, json, err.text);
     FUZZ_CHECK(wire_may_send(heard.type, role_on(link)), "sends %s, which it may not", wire_type_name(heard.type));
     links_heard((size_t)(link - links), &heard);
     wire_message_fini(&heard);
@@ -240,7 +277,10 @@ int link_send(struct link *link, const struct wire_message *message)
     FUZZ_CHECK(link->open, "%s on a link that is gone", wire_type_name(message->type));
     if (link->closing || link->waits)
         return -ENOTCONN;
-    FUZZ_CHECK(wire_encode(message, WIRE_MINOR, &json, &size, &err) == 0, "cannot be encoded: %s", err.text);
+    code = wire_encode(message, link->minor, &json, &size, &err);
+    FUZZ_CHECK(code == 0 || link->minor < WIRE_MINOR, "cannot be encoded: %s", err.text);
+    if (code != 0)
+        return code;
     code = link_send_json(link, json, size);
     free(json);
     return code;
@@ -286,17 +326,14 @@ const char *link_local_address(const struct link *link)
     return link->options.peer & WIRE_FROM_HOST ? "10.0.0.1" : "";
 }
 
-/* Certificates are shown over TCP only, by most. */
 const char *link_peer_name(const struct link *link)
 {
-    static const char *const names[] = {"ws1", "ws2", "ws3", NULL};
-
-    return link->options.tls != NULL ? names[link->uid % 4] : NULL;
+    return link->name;
 }
 
 const char *link_peer_serial(const struct link *link)
 {
-    return link_peer_name(link) != NULL ? "0123456789ABCDEF" : NULL;
+    return link->serial;
 }
 
 int tls_context_server(const char *dir, tls_judge judge, void *data, struct tls_context **context, struct err *err)
@@ -339,8 +376,7 @@ void tls_context_unref(struct tls_context *context)
 
 unsigned link_minor(const struct link *link)
 {
-    (void)link;
-    return WIRE_MINOR;
+    return link->minor;
 }
 
 size_t link_unsent(const struct link *link)

@@ -17,6 +17,11 @@ void links_begin(unsigned role);
 void links_end(void);
 /* The n-th listener accepts a peer; its number, or -1: refused, or no such listener. */
 int links_accept(size_t listener, uid_t uid);
+/* What the next one that is accepted shows: its certificate (NULL: none), and the minor version that it speaks. Else it
+ * depends on the uid, and is the newest. */
+void links_introduce(const char *name, const char *serial, unsigned minor);
+/* Nobody can listen, for this reason; 0: anybody. */
+void links_refuse_listeners(int code);
 bool links_open(size_t link);
 /* The first link of that peer, or -1. */
 int links_find(unsigned peer);

@@ -1,0 +1,350 @@
+#include "config.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/base/clock.h"
+#include "tests/unit/elmer/fakes/fake_engine.h"
+#include "tests/unit/elmer/fakes/fake_time.h"
+
+struct fake_engine fake_engine;
+static struct deadlines deadlines;
+
+void fake_engine_begin(void)
+{
+    fake_time_begin();
+    deadlines_init(&deadlines, NULL);
+    fake_engine = (struct fake_engine){.next_id = 1, .may_forget = true};
+    fake_engine.room = (struct room){(uv_loop_t *)&fake_engine, &deadlines, (struct engine *)&fake_engine};
+}
+
+static void free_job(struct fake_job *job)
+{
+    wire_message_fini(&job->job.submission);
+    free(job->job.user);
+    free(job);
+}
+
+void fake_engine_end(void)
+{
+    fake_no_event();
+    assert_int_equal(fake_time_next(), -1); /* no deadline is left armed */
+    for (size_t i = 0; i < fake_engine.njobs; i++)
+        free_job(fake_engine.jobs[i]);
+    deadlines_fini(&deadlines);
+}
+
+/* ---- hosts and jobs ---- */
+
+int fake_engine_add_host(const char *name)
+{
+    assert_true(fake_engine.nhosts < FAKE_HOSTS);
+    fake_engine.hosts[fake_engine.nhosts] = (struct core_host){.name = name};
+    return fake_engine.nhosts++;
+}
+
+struct fake_job *fake_engine_add_job(uint64_t id, uint32_t uid, enum job_state state)
+{
+    struct fake_job *job = mem_zalloc(sizeof(*job));
+    assert_true(fake_engine.njobs < FAKE_JOBS);
+    assert_true(!fake_engine.njobs || fake_engine.jobs[fake_engine.njobs - 1]->state.id < id);
+    job->state = (struct core_job){.id = id,
+                                   .uid = uid,
+                                   .nprocs = 1,
+                                   .state = state,
+                                   .text = "",
+                                   .level = CORE_NO_LEVEL,
+                                   .exit_status = -1,
+                                   .failed_rank = UINT32_MAX};
+    job->job = (struct job){
+        .id = id,
+        .uid = uid,
+        .user = mem_strdup("alice"),
+        .submission = {.type = WIRE_submit, .u.submit = {.nprocs = 1, .name = "x", .token = "", .dir = "/d"}},
+        .submitted_ms = 1,
+        .started_ms = -1,
+        .ended_ms = -1};
+    job->accepted = true;
+    fake_engine.jobs[fake_engine.njobs++] = job;
+    if (id >= fake_engine.next_id)
+        fake_engine.next_id = id + 1;
+    return job;
+}
+
+struct fake_job *fake_engine_find(uint64_t id)
+{
+    for (size_t i = 0; i < fake_engine.njobs; i++)
+        if (fake_engine.jobs[i]->state.id == id)
+            return fake_engine.jobs[i];
+    return NULL;
+}
+
+void fake_engine_drop_job(uint64_t id)
+{
+    for (size_t i = 0; i < fake_engine.njobs; i++) {
+        if (fake_engine.jobs[i]->state.id != id)
+            continue;
+        free_job(fake_engine.jobs[i]);
+        fake_engine.njobs--;
+        memmove(&fake_engine.jobs[i], &fake_engine.jobs[i + 1], (fake_engine.njobs - i) * sizeof(*fake_engine.jobs));
+        return;
+    }
+    fail_msg("there is no job %d", (int)id);
+}
+
+/* ---- core.h, to look ---- */
+
+int core_host_by_name(const struct core *core, const char *name)
+{
+    (void)core;
+    for (int i = 0; i < fake_engine.nhosts; i++)
+        if (!strcmp(fake_engine.hosts[i].name, name))
+            return i;
+    return -1;
+}
+
+const struct core_host *core_host(const struct core *core, int host)
+{
+    (void)core;
+    assert_true(host >= 0);
+    return host < fake_engine.nhosts ? &fake_engine.hosts[host] : NULL;
+}
+
+const struct core_job *core_job(struct core *core, uint64_t id)
+{
+    (void)core;
+    struct fake_job *job = fake_engine_find(id);
+    return job ? &job->state : NULL;
+}
+
+const struct core_job *core_next_job(struct core *core, uint64_t *cursor)
+{
+    (void)core;
+    for (size_t i = 0; i < fake_engine.njobs; i++) {
+        if (fake_engine.jobs[i]->state.id <= *cursor)
+            continue;
+        *cursor = fake_engine.jobs[i]->state.id;
+        return &fake_engine.jobs[i]->state;
+    }
+    return NULL;
+}
+
+uint64_t core_next_id(const struct core *core)
+{
+    (void)core;
+    return fake_engine.next_id;
+}
+
+struct core_user core_user(const struct core *core, uint32_t uid)
+{
+    (void)core;
+    (void)uid;
+    return (struct core_user){.queued = fake_engine.queued};
+}
+
+const char *job_state_name(enum job_state state)
+{
+    static const char *const names[JOB_STATE_COUNT] = {"queued", "held", "starting", "running",
+                                                       "ending", "done", "cancelled"};
+    return names[state];
+}
+
+const char *reason_name(enum reason reason)
+{
+    return reason == REASON_NONE ? "" : reason == REASON_WAITING ? "waiting" : "another-reason";
+}
+
+/* ---- events ---- */
+
+static void write_down(const struct event *event)
+{
+    assert_true(fake_engine.nevents < FAKE_EVENTS);
+    struct fake_event *copy = &fake_engine.events[fake_engine.nevents++];
+    *copy = (struct fake_event){.event = *event};
+    if (event->type != EVENT_OPEN_FAILED && event->type != EVENT_LAUNCH_FAILED && event->type != EVENT_ABORT)
+        return;
+    snprintf(copy->text, sizeof(copy->text), "%s", event->u.failed.text);
+}
+
+int engine_event(struct engine *engine, struct event *event)
+{
+    assert_ptr_equal(engine, &fake_engine);
+    event->now_ms = fake_now_ms();
+    if (fake_engine.on_event)
+        fake_engine.on_event(event);
+    write_down(event);
+    return fake_engine.event_code;
+}
+
+const struct event *fake_event(enum event_type type)
+{
+    if (!fake_engine.nevents)
+        fail_msg("no event, and %d was to come", (int)type);
+    fake_engine.last = fake_engine.events[0];
+    fake_engine.nevents--;
+    memmove(fake_engine.events, fake_engine.events + 1, fake_engine.nevents * sizeof(*fake_engine.events));
+    assert_int_equal(fake_engine.last.event.type, type);
+    if (*fake_engine.last.text)
+        fake_engine.last.event.u.failed.text = fake_engine.last.text;
+    return &fake_engine.last.event;
+}
+
+void fake_no_event(void)
+{
+    if (fake_engine.nevents)
+        fail_msg("an event of type %d", (int)fake_engine.events[0].event.type);
+}
+
+struct job *engine_submit(struct engine *engine, struct event *event, const char *user, struct wire_message *submission,
+                          int *code)
+{
+    snprintf(fake_engine.user, sizeof(fake_engine.user), "%s", user);
+    *code = engine_event(engine, event);
+    if (*code || fake_engine.refuse)
+        return NULL; /* the message was taken over all the same, and is gone */
+    struct fake_job *job = fake_engine_add_job(fake_engine.next_id, event->u.submit.uid, JOB_QUEUED);
+    job->accepted = false;
+    job->job.submission = *submission;
+    submission->memory = NULL;
+    snprintf(job->job.name, sizeof(job->job.name), "%s", job_submit(&job->job)->name);
+    job->job.submission.u.submit.name = job->job.name;
+    return &job->job;
+}
+
+bool engine_emptied(struct engine *engine, int host, uint64_t job, uint32_t attempt, double cpu_seconds,
+                    int64_t memory_peak_bytes)
+{
+    struct event event = {.type = EVENT_EMPTY, .host = host, .job = job, .attempt = attempt};
+    (void)cpu_seconds;
+    (void)memory_peak_bytes;
+    engine_event(engine, &event);
+    return fake_engine.may_forget;
+}
+
+int64_t engine_now_ms(void)
+{
+    return mono_ms(mono_now());
+}
+
+/* ---- after the commit ---- */
+
+void engine_after_commit(struct engine *engine, const struct engine_wait *wait)
+{
+    assert_ptr_equal(engine, &fake_engine);
+    if (!fake_engine.held) {
+        wait->run(wait);
+        return;
+    }
+    assert_true(fake_engine.nwaits < FAKE_WAITS);
+    fake_engine.waits[fake_engine.nwaits++] = *wait;
+}
+
+void fake_engine_commit(void)
+{
+    size_t count = fake_engine.nwaits;
+    struct engine_wait waits[FAKE_WAITS];
+    memcpy(waits, fake_engine.waits, count * sizeof(*waits));
+    fake_engine.nwaits = 0;
+    for (size_t i = 0; i < fake_engine.njobs; i++)
+        fake_engine.jobs[i]->accepted = true;
+    for (size_t i = 0; i < count; i++)
+        waits[i].run(&waits[i]);
+}
+
+uint64_t engine_put_certificate(struct engine *engine, const struct certificate *certificate)
+{
+    assert_ptr_equal(engine, &fake_engine);
+    assert_true(fake_engine.ncertificates < FAKE_WAITS);
+    fake_engine.certificates[fake_engine.ncertificates++] = *certificate;
+    return fake_engine.ncertificates;
+}
+
+/* ---- connecting and looking ---- */
+
+void engine_connect_hosts(struct engine *engine, const struct engine_hosts *hosts, void *data)
+{
+    (void)engine;
+    fake_engine.orders = *hosts;
+    fake_engine.orders_data = data;
+}
+
+void engine_connect_requests(struct engine *engine, const struct engine_requests *requests, void *data)
+{
+    (void)engine;
+    fake_engine.requests = *requests;
+    fake_engine.requests_data = data;
+}
+
+struct core *engine_core(struct engine *engine)
+{
+    return (struct core *)engine;
+}
+
+const struct jobs *engine_jobs(const struct engine *engine)
+{
+    return (const struct jobs *)engine;
+}
+
+struct store *engine_store(struct engine *engine)
+{
+    return (struct store *)engine;
+}
+
+const char *engine_host_name(const struct engine *engine, int host)
+{
+    (void)engine;
+    assert_true(host >= 0 && host < fake_engine.nhosts);
+    return fake_engine.hosts[host].name;
+}
+
+int engine_host_count(const struct engine *engine)
+{
+    (void)engine;
+    return fake_engine.nhosts;
+}
+
+const char *engine_store_failure(const struct engine *engine)
+{
+    (void)engine;
+    return fake_engine.failure;
+}
+
+struct job *engine_job(const struct engine *engine, uint64_t id)
+{
+    (void)engine;
+    struct fake_job *job = fake_engine_find(id);
+    return job ? &job->job : NULL;
+}
+
+bool engine_job_accepted(const struct engine *engine, const struct job *job)
+{
+    (void)engine;
+    return fake_engine_find(job->id)->accepted;
+}
+
+bool engine_job_settled(const struct engine *engine, const struct job *job)
+{
+    (void)engine;
+    return fake_engine_find(job->id)->settled;
+}
+
+void engine_watch(struct engine *engine, struct job *job)
+{
+    (void)engine;
+    job->watchers++;
+    fake_engine.watchers++;
+}
+
+void engine_unwatch(struct engine *engine, struct job *job)
+{
+    (void)engine;
+    assert_true(job->watchers > 0);
+    job->watchers--;
+    fake_engine.watchers--;
+}
