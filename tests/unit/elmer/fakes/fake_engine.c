@@ -172,6 +172,22 @@ static void write_down(const struct event *event)
     snprintf(copy->text, sizeof(copy->text), "%s", event->u.failed.text);
 }
 
+/* What the core makes of what it is told of a host. */
+static void follow_host(const struct event *event)
+{
+    struct core_host *host = &fake_engine.hosts[event->host];
+    if (event->type == EVENT_HOST_UP) {
+        host->state = CORE_HOST_UP;
+        host->known = true;
+    } else if (event->type == EVENT_HOST_SILENT && host->state == CORE_HOST_UP) {
+        host->state = CORE_HOST_SILENT;
+    } else if (event->type == EVENT_HOST_HEARD && host->state == CORE_HOST_SILENT) {
+        host->state = CORE_HOST_UP;
+    } else if (event->type == EVENT_HOST_DOWN) {
+        host->state = CORE_HOST_DOWN;
+    }
+}
+
 int engine_event(struct engine *engine, struct event *event)
 {
     assert_ptr_equal(engine, &fake_engine);
@@ -179,6 +195,8 @@ int engine_event(struct engine *engine, struct event *event)
     if (fake_engine.on_event)
         fake_engine.on_event(event);
     write_down(event);
+    if (!fake_engine.event_code)
+        follow_host(event);
     return fake_engine.event_code;
 }
 

@@ -183,19 +183,40 @@ static void test_unusable(void **state)
     fake_engine.on_event = NULL;
 }
 
-static void test_no_memory(void **state)
+/* The core cannot take it in: its link ends, and it may try again. */
+static void try_without_memory(void)
 {
     struct greeting greeting = {.host = "ws1"};
-    (void)state;
     fake_engine.event_code = -ENOMEM;
     int link = bed_link(&greeting);
     bed_hello(link, &greeting);
     fake_event(EVENT_HOST_UP);
     assert_false(links_open((size_t)link));
-    bed_expect("shown AB"); /* not up */
     fake_engine.event_code = 0;
     links_turn();
-    fake_event(EVENT_HOST_SILENT);
+    bed_expect("shown AB; cut ws1"); /* not up */
+    fake_no_event();
+}
+
+static void test_no_memory(void **state)
+{
+    (void)state;
+    try_without_memory();
+    fake_time_pass(2 * TIMEOUT_MS);
+    fake_no_event(); /* it was down before */
+    bed_ws1_up();
+}
+
+/* One that is awaited with its jobs still has its time. */
+static void test_no_memory_for_awaited(void **state)
+{
+    (void)state;
+    fake_engine.hosts[WS1].state = CORE_HOST_AWAITED;
+    try_without_memory();
+    fake_time_pass(TIMEOUT_MS - 1);
+    fake_no_event();
+    fake_time_pass(1);
+    fake_event(EVENT_HOST_DOWN);
 }
 
 /* ---- two links of one host ---- */
@@ -396,7 +417,7 @@ static void again(bool awaited, int listeners_code, int expected)
     links_end();
     links_begin(WIRE_FROM_ELMER);
     links_refuse_listeners(listeners_code);
-    fake_engine.hosts[WS1].awaited = awaited;
+    fake_engine.hosts[WS1].state = awaited ? CORE_HOST_AWAITED : CORE_HOST_DOWN;
     assert_int_equal(hosts_create(&fake_engine.room, &bed.settings, &none, &bed, &bed.hosts, &err), expected);
 }
 
@@ -452,6 +473,7 @@ int main(void)
         TEST(test_too_many_links),
         TEST(test_unusable),
         TEST(test_no_memory),
+        TEST(test_no_memory_for_awaited),
         TEST(test_same_boot),
         TEST(test_second_machine),
         TEST(test_rebooted),
