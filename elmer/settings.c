@@ -100,23 +100,15 @@ static int set_socket_path(char **path, const char *value, struct err *err)
     return 0;
 }
 
-static int set_socket(void *config, const char *sub, const char *value, struct err *err)
-{
-    (void)sub;
-    return set_socket_path(&((struct settings *)config)->socket, value, err);
-}
-
-static int set_signer(void *config, const char *sub, const char *value, struct err *err)
-{
-    (void)sub;
-    return set_socket_path(&((struct settings *)config)->signer, value, err);
-}
-
-static int set_host_socket(void *config, const char *sub, const char *value, struct err *err)
-{
-    (void)sub;
-    return set_socket_path(&((struct settings *)config)->host_socket, value, err);
-}
+#define SOCKET_KEY(key)                                                                                                \
+    static int set_##key(void *config, const char *sub, const char *value, struct err *err)                            \
+    {                                                                                                                  \
+        (void)sub;                                                                                                     \
+        return set_socket_path(&((struct settings *)config)->key, value, err);                                         \
+    }
+SOCKET_KEY(socket)
+SOCKET_KEY(signer)
+SOCKET_KEY(host_socket)
 
 static int set_word(char **word, const char *value, const char *what, struct err *err)
 {
