@@ -177,8 +177,9 @@ void view_of(const struct record *r, int levels, bool all, struct arena *memory,
     for (size_t i = 0; i < view->level_seconds.count; i++)
         view->level_seconds.items[i] = (double)r->level_ms[i] / 1000;
     /* So large that no frame could carry it: better less of it than no answer. */
-    if (view_cost(view) > VIEW_PAGE_COST)
-        view->usage.count = 0;
+    if (view_cost(view) <= VIEW_PAGE_COST)
+        return;
+    view->usage.count = 0;
     if (view_cost(view) > VIEW_PAGE_COST)
         view->processors.count = 0;
 }
