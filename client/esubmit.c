@@ -27,6 +27,7 @@ static const struct command command = {
     "  --each            run COMMAND on each processor, not once on the first\n"
     "  --pvm             give the job a PVM virtual machine of its own\n"
     "  --requeue         run it again, from its beginning, if a host is lost\n"
+    "  --comment TEXT    a line that equery shows with the job, at most 200 bytes\n"
     "  -w                wait, and exit with the job's status\n"
     "  --help            print this and exit\n"
     "  --version         print the version and exit\n"
@@ -45,7 +46,7 @@ struct request {
     bool wait;
 };
 
-enum { OPTION_HOSTS = OPTION_FIRST_FREE, OPTION_EACH, OPTION_PVM, OPTION_REQUEUE };
+enum { OPTION_HOSTS = OPTION_FIRST_FREE, OPTION_EACH, OPTION_PVM, OPTION_REQUEUE, OPTION_COMMENT };
 
 static bool set_dir(struct request *request, const char *dir)
 {
@@ -134,6 +135,9 @@ static int take_option(struct request *request, int c, char **argv)
     case OPTION_REQUEUE:
         s->requeue = true;
         return -1;
+    case OPTION_COMMENT:
+        s->comment = optarg;
+        return -1;
     default:
         return common_option(c, argv);
     }
@@ -161,6 +165,7 @@ static int parse(struct request *request, int argc, char **argv)
                                             {"each", no_argument, NULL, OPTION_EACH},
                                             {"pvm", no_argument, NULL, OPTION_PVM},
                                             {"requeue", no_argument, NULL, OPTION_REQUEUE},
+                                            {"comment", required_argument, NULL, OPTION_COMMENT},
                                             COMMON_OPTIONS,
                                             {NULL, 0, NULL, 0}};
     int c, code = -1;

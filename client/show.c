@@ -230,6 +230,21 @@ static void add_history(struct table *table, const struct elmer_job *job, int64_
     free(where);
 }
 
+/* Below the table of jobs that were asked for one by one: too long for a column, and few have one. */
+static void show_comments(FILE *out, const struct elmer_jobs *jobs, enum show_list list)
+{
+    for (size_t i = 0; i < jobs->count; i++) {
+        const struct elmer_job *job = &jobs->items[i];
+        char *comment;
+
+        if (!job->comment[0] || show_list_of(job) != list)
+            continue;
+        comment = printable(job->comment);
+        fprintf(out, "Comment of job %llu: %s\n", (unsigned long long)job->id, comment);
+        free(comment);
+    }
+}
+
 void show_jobs(FILE *out, const struct elmer_jobs *jobs, enum show_list list, bool heading, size_t width,
                int64_t now_ms)
 {
@@ -253,4 +268,6 @@ void show_jobs(FILE *out, const struct elmer_jobs *jobs, enum show_list list, bo
     if (table.nrows > 0)
         table_print(&table, out, width);
     table_fini(&table);
+    if (!heading)
+        show_comments(out, jobs, list);
 }

@@ -67,6 +67,7 @@ struct elmer_submission {
     int umask;                           /* -1: that of the calling process */
     const char *token;                   /* NULL: the call makes one. The same token always means the same job */
     bool requeue;                        /* when a host is lost: back into the queue, and again from its beginning */
+    const char *comment;                 /* a line for people, at most 200 bytes; NULL: none */
     /* end of what is from job.def */
     /* clang-format on */
 };
@@ -119,6 +120,7 @@ struct elmer_job {
     const struct elmer_usage *usage; size_t nusage;
     const double *level_seconds; size_t nlevels; /* time at each level */
     bool hidden;                         /* of another user: what only its owner may see is empty */
+    const char *comment;                 /* as submitted; "": none */
     /* end of what is from job.def */
     /* clang-format on */
 };

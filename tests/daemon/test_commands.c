@@ -283,14 +283,15 @@ static void test_submission(void **data)
     setenv("PATH", "/usr/bin:/bin", 1);
     umask(027);
     RUN(w, "esubmit", "-J", "my job", "-o", "o.%j.%u.%x.%r.%%", "-e", "/dev/null", "-D", "/srv/x", "-v", "COPIED", "-v",
-        "SET=a=b", "-v", "SET=second", "--hosts", "ws1,ws2,ws1", "--each", "--pvm", "--requeue", "3", "prog", "-o",
-        "--version", "");
+        "SET=a=b", "-v", "SET=second", "--hosts", "ws1,ws2,ws1", "--each", "--pvm", "--requeue", "--comment",
+        "für \"Bob\"", "3", "prog", "-o", "--version", "");
     umask(022);
     accept_command(w);
     message = peer_expect(&w->elmer, WIRE_submit);
     assert_int_equal(submit->nprocs, 3);
     assert_true(submit->each && submit->pvm && submit->requeue);
     assert_string_equal(submit->name, "my job");
+    assert_string_equal(submit->comment, "für \"Bob\"");
     assert_string_equal(submit->output, "o.%j.%u.%x.%r.%%");
     assert_string_equal(submit->errors, "/dev/null");
     assert_string_equal(submit->dir, "/srv/x");
@@ -328,6 +329,7 @@ static void test_defaults(void **data)
     assert_string_equal(message.u.submit.dir, getcwd(here, sizeof(here)));
     assert_int_equal(message.u.submit.hosts.count, 0);
     assert_false(message.u.submit.requeue);
+    assert_string_equal(message.u.submit.comment, "");
     assert_true(has_name(&message.u.submit.environment, "PATH"));
     answer_submitted(w, message.id, "queued", -1, 2, "");
     wire_message_fini(&message);
@@ -384,6 +386,36 @@ static void test_same_token(void **data)
     assert_string_equal(w->stdout_text, "42\n");
 }
 
+#define COMMENT_OF_50  "12345678901234567890123456789012345678901234567890"
+#define COMMENT_OF_200 COMMENT_OF_50 COMMENT_OF_50 COMMENT_OF_50 COMMENT_OF_50
+
+/* The longest comment is carried; one that elmer would not understand is refused here, and nothing is submitted. */
+static void test_comment(void **data)
+{
+    struct world *w = *data;
+    struct wire_message message;
+
+    RUN(w, "esubmit", "--comment", COMMENT_OF_200, "1", "x");
+    accept_command(w);
+    message = peer_expect(&w->elmer, WIRE_submit);
+    assert_string_equal(message.u.submit.comment, COMMENT_OF_200);
+    answer_submitted(w, message.id, "running", 0, 0, "");
+    wire_message_fini(&message);
+    assert_int_equal(finish(w), 0);
+    RUN(w, "esubmit", "--comment", "c", "1", "x");
+    accept_command_of_minor(w, 3);
+    assert_int_equal(finish(w), 1);
+    assert_string_equal(w->stdout_text, "");
+    assert_non_null(strstr(w->stderr_text, "--comment: the other side speaks version 1.3"));
+    RUN(w, "esubmit", "1", "x");
+    accept_command_of_minor(w, 3);
+    message = peer_expect(&w->elmer, WIRE_submit);
+    assert_string_equal(message.u.submit.comment, "");
+    answer_submitted(w, message.id, "running", 0, 0, "");
+    wire_message_fini(&message);
+    assert_int_equal(finish(w), 0);
+}
+
 static void test_refusals(void **data)
 {
     static const struct {
@@ -432,6 +464,11 @@ static void test_usage(void **data)
                                            {"esubmit", "-J", "a/b", "1", "x"},
                                            {"esubmit", "-J", "a\nb", "1", "x"},
                                            {"esubmit", "-J", "", "1", "x"},
+                                           {"esubmit", "--comment", "a\nb", "1", "x"},
+                                           {"esubmit", "--comment", "a\x7f", "1", "x"},
+                                           {"esubmit", "--comment", "\xff", "1", "x"},
+                                           {"esubmit", "--comment", COMMENT_OF_200 "x", "1", "x"},
+                                           {"esubmit", "--comment"},
                                            {"esubmit", "-o", "%q", "1", "x"},
                                            {"esubmit", "-e", "x%", "1", "x"},
                                            {"esubmit", "-o", "", "1", "x"},
@@ -865,26 +902,55 @@ static void test_json(void **data)
     answer_jobs(w, query.id, views, 2, false);
     wire_message_fini(&query);
     assert_int_equal(finish(w), 0);
-    assert_string_equal(w->stdout_text,
-                        "{\"schema\":\"elmer.jobs/"
-                        "1\",\"jobs\":[{\"id\":5,\"attempt\":1,\"name\":\"prog\",\"user\":\"alice\",\"uid\":2001,"
-                        "\"state\":\"done\",\"level\":null,\"nprocs\":3,"
-                        "\"hosts\":[\"ws1\",\"ws2\"],\"processors\":[{\"host\":\"ws1\",\"cpu\":0},{\"host\":\"ws1\","
-                        "\"cpu\":1},{\"host\":\"ws2\",\"cpu\":0}],"
-                        "\"command\":[\"./prog\",\"-x\",\"a "
-                        "b\"],\"dir\":\"/home/"
-                        "alice\",\"submitted\":\"2026-01-01T00:00:00.000Z\",\"started\":\"2026-01-01T00:00:00.250Z\","
-                        "\"ended\":\"2026-01-01T01:02:03.250Z\",\"exit_status\":null,\"signal\":9,\"reason_code\":"
-                        "\"killed\",\"reason\":null,"
-                        "\"usage\":[{\"host\":\"ws1\",\"cpu_seconds\":2.25,\"memory_peak_bytes\":1048576},{\"host\":"
-                        "\"ws2\",\"cpu_seconds\":null,\"memory_peak_bytes\":null}],"
-                        "\"level_seconds\":[1.5,0.0]},"
-                        "{\"id\":6,\"attempt\":0,\"name\":\"x\\\"y\",\"user\":\"alice\",\"uid\":2001,\"state\":"
-                        "\"queued\",\"level\":null,\"nprocs\":3,\"hosts\":[],\"processors\":[],"
-                        "\"command\":[\"./prog\",\"-x\",\"a "
-                        "b\"],\"dir\":null,\"submitted\":\"2026-01-01T00:00:00.000Z\",\"started\":null,\"ended\":null,"
-                        "\"exit_status\":null,"
-                        "\"signal\":null,\"reason_code\":null,\"reason\":null,\"usage\":[],\"level_seconds\":[]}]}\n");
+    assert_string_equal(
+        w->stdout_text,
+        "{\"schema\":\"elmer.jobs/"
+        "1\",\"jobs\":[{\"id\":5,\"attempt\":1,\"name\":\"prog\",\"user\":\"alice\",\"uid\":2001,"
+        "\"state\":\"done\",\"level\":null,\"nprocs\":3,"
+        "\"hosts\":[\"ws1\",\"ws2\"],\"processors\":[{\"host\":\"ws1\",\"cpu\":0},{\"host\":\"ws1\","
+        "\"cpu\":1},{\"host\":\"ws2\",\"cpu\":0}],"
+        "\"command\":[\"./prog\",\"-x\",\"a "
+        "b\"],\"dir\":\"/home/"
+        "alice\",\"comment\":null,\"submitted\":\"2026-01-01T00:00:00.000Z\",\"started\":\"2026-01-01T00:00:00.250Z\","
+        "\"ended\":\"2026-01-01T01:02:03.250Z\",\"exit_status\":null,\"signal\":9,\"reason_code\":"
+        "\"killed\",\"reason\":null,"
+        "\"usage\":[{\"host\":\"ws1\",\"cpu_seconds\":2.25,\"memory_peak_bytes\":1048576},{\"host\":"
+        "\"ws2\",\"cpu_seconds\":null,\"memory_peak_bytes\":null}],"
+        "\"level_seconds\":[1.5,0.0]},"
+        "{\"id\":6,\"attempt\":0,\"name\":\"x\\\"y\",\"user\":\"alice\",\"uid\":2001,\"state\":"
+        "\"queued\",\"level\":null,\"nprocs\":3,\"hosts\":[],\"processors\":[],"
+        "\"command\":[\"./prog\",\"-x\",\"a "
+        "b\"],\"dir\":null,\"comment\":null,\"submitted\":\"2026-01-01T00:00:00.000Z\",\"started\":null,\"ended\":null,"
+        "\"exit_status\":null,"
+        "\"signal\":null,\"reason_code\":null,\"reason\":null,\"usage\":[],\"level_seconds\":[]}]}\n");
+}
+
+/* Below the table where jobs are asked for one by one, for programs in JSON; what could move the cursor is written out.
+ */
+static void test_comment_shown(void **data)
+{
+    struct world *w = *data;
+    struct wire_job_view views[2] = {done_view(5, 0, -1, "exited", ""), view_of(6, "x", "queued")};
+    static const char *const asked[] = {"5", "--json"};
+
+    views[0].comment = "first\033[2J";
+    for (size_t i = 0; i < 2; i++) {
+        struct wire_message query;
+
+        RUN(w, "equery", asked[i], i == 0 ? "6" : "5");
+        accept_command(w);
+        query = peer_expect(&w->elmer, WIRE_query);
+        answer_jobs(w, query.id, views, i == 0 ? 2 : 1, false);
+        wire_message_fini(&query);
+        assert_int_equal(finish(w), 0);
+        if (i == 0) {
+            assert_non_null(strstr(w->stdout_text, "\nComment of job 5: first\\x1B[2J\n"));
+            assert_null(strstr(w->stdout_text, "Comment of job 6"));
+        } else {
+            assert_non_null(
+                strstr(w->stdout_text, ",\"dir\":\"/home/alice\",\"comment\":\"first\\u001B[2J\",\"submitted\""));
+        }
+    }
 }
 
 /* A dash for people, null for programs, where elmer shows less of another user's job. */
@@ -907,7 +973,7 @@ static void test_hidden(void **data)
     wire_message_fini(&query);
     assert_int_equal(finish(w), 0);
     assert_non_null(strstr(w->stdout_text, "\"name\":null,\"user\":\"alice\""));
-    assert_non_null(strstr(w->stdout_text, "\"command\":null,\"dir\":null,"));
+    assert_non_null(strstr(w->stdout_text, "\"command\":null,\"dir\":null,\"comment\":null,"));
 }
 
 static void test_full_output(void **data)
@@ -1018,6 +1084,7 @@ int main(void)
         WITH_ELMER(test_defaults),
         WITH_ELMER(test_closed_output),
         WITH_ELMER(test_same_token),
+        WITH_ELMER(test_comment),
         WITH_ELMER(test_refusals),
         WITH_ELMER(test_unreachable),
         WITH_ELMER(test_usage),
@@ -1035,6 +1102,7 @@ int main(void)
         WITH_ELMER(test_history),
         WITH_ELMER(test_restart),
         WITH_ELMER(test_json),
+        WITH_ELMER(test_comment_shown),
         WITH_ELMER(test_hidden),
         WITH_ELMER(test_full_output),
         WITH_ELMER(test_many_ids),

@@ -32,6 +32,7 @@ static void make_jobs(struct fake *host)
         char token[20];
         snprintf(token, sizeof(token), "t%d", i);
         m = lab_submission(token, 1);
+        m.u.submit.comment = token;
         host_relay(host, owner(i), owner(i), i % 3 ? "alice" : "bob", &m);
         host_expect_relayed(host, owner(i), WIRE_submitted, &answer);
         assert_int_equal(answer.u.submitted.job, i);
@@ -56,7 +57,10 @@ static size_t ask(struct fake *host, const char *user, uint64_t count, uint64_t 
         host_expect_relayed(host, 2, WIRE_jobs, &answer);
         for (size_t i = 0; i < answer.u.jobs.jobs.count; i++) {
             const struct wire_job_view *view = &answer.u.jobs.jobs.items[i];
+            char comment[24];
+            snprintf(comment, sizeof(comment), "t%llu", (unsigned long long)view->job);
             assert_string_equal(view->state, "cancelled");
+            assert_string_equal(view->comment, view->uid == 2001 ? comment : ""); /* bob's is hidden */
             assert_true(!*last || view->job < *last);
             *last = view->job;
             *first = *first ? *first : view->job;

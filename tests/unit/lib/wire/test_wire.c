@@ -617,6 +617,15 @@ static void what_cannot_be_said_is_refused(void **state)
     assert_int_equal(wire_check_said(&submit, WIRE_LEASE_MINOR, &err), 0);
     assert_int_equal(wire_check_said(&submit, WIRE_LEASE_MINOR - 1, &err), -EPROTONOSUPPORT);
     assert_non_null(strstr(err.text, "--requeue: the other side speaks version 1.1"));
+    submit.u.submit.requeue = false;
+    submit.u.submit.comment = "";
+    assert_int_equal(wire_check_said(&submit, 0, &err), 0);
+    submit.u.submit.comment = "c";
+    assert_int_equal(wire_check_said(&submit, 4, &err), 0);
+    err_clear(&err);
+    assert_int_equal(wire_check_said(&submit, 3, &err), -EPROTONOSUPPORT);
+    assert_non_null(strstr(err.text, "--comment: the other side speaks version 1.3"));
+    assert_non_null(strstr(err.text, "came with 1.4"));
 }
 
 int main(void)
