@@ -28,11 +28,16 @@ static void copy(const struct wire_message *from, struct wire_message *to)
     free(json);
 }
 
-void links_heard(size_t link, const struct wire_message *message)
+void heard_put(int link, const struct wire_message *message)
 {
     assert_true(count < HEARD_MAX);
-    all[count] = (struct one){.link = (int)link};
+    all[count] = (struct one){.link = link};
     copy(message, &all[count++].message);
+}
+
+void links_heard(size_t link, const struct wire_message *message)
+{
+    heard_put((int)link, message);
 }
 
 const struct wire_message *heard(int link, enum wire_type type)

@@ -15,6 +15,8 @@ const char *heard_error(int link, const char *words);
 /* Nothing was said over any link that was not looked at. */
 void heard_nothing(void);
 void heard_forget(void);
+/* As if it had been said over this link; for what goes another way than by a link, with a number beyond LINKS. */
+void heard_put(int link, const struct wire_message *message);
 /* The peer says this. */
 void say(int link, const struct wire_message *message);
 
