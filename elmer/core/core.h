@@ -51,7 +51,7 @@ enum reason {
     REASON_HOST_LOST,      /* done: a host of its cluster went down */
     REASON_START_FAILED,   /* done: command, directory, output file, group...: the text says which */
     REASON_START_TIMEOUT,  /* done: not all hosts confirmed in time */
-    REASON_PVM_FAILED,     /* done: its virtual machine could not start, or a pvmd died */
+    REASON_HELPER_FAILED,  /* done: a helper that its launcher gives the command could not start, or died */
     REASON_LOST,           /* done: the host no longer knows the job (its supervisor was killed) */
     REASON_COUNT
 };
@@ -136,7 +136,7 @@ enum event_type {
     EVENT_LAUNCHED,      /* the shell has started all the job's processes */
     EVENT_LAUNCH_FAILED, /* it could not (reason, text) */
     EVENT_EXITED,        /* one of the job's processes (rank) ended: with each the rank of its processor, else 0 */
-    EVENT_ABORT,         /* the shell: the job cannot go on (reason, text), e.g. a pvmd died */
+    EVENT_ABORT,         /* the shell: the job cannot go on (reason, text), e.g. a helper died */
     EVENT_EMPTY, /* host: the job's group is empty and removed, or was never there. Unasked for a job that runs: it is
                     lost */
     EVENT_TICK,  /* the time asked for by ACTION_TIMER has come; harmless at any time */

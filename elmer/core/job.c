@@ -41,7 +41,7 @@ static const char *const reason_names[REASON_COUNT] = {
     [REASON_HOST_LOST] = "host-lost",
     [REASON_START_FAILED] = "start-failed",
     [REASON_START_TIMEOUT] = "start-timeout",
-    [REASON_PVM_FAILED] = "pvm-failed",
+    [REASON_HELPER_FAILED] = "pvm-failed", /* its name since there was but one launcher with helpers */
     [REASON_LOST] = "lost",
 };
 

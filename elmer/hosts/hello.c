@@ -2,6 +2,7 @@
  * same host. The life story is in hosts.c. */
 #include "config.h"
 
+#include "elmer/engine/launchers.h"
 #include "elmer/hosts/internal.h"
 
 #include <stdlib.h>
@@ -96,14 +97,15 @@ static void note_lacks(struct host *host, const struct wire_strs *lacks)
 
 static void log_up(struct host *host, const struct wire_host_hello *hello)
 {
-    char printable[600];
+    char printable[600], launchers[100];
     str_printable(printable, sizeof(printable), hello->mode_reason, strlen(hello->mode_reason));
     if (host->unusable)
         log_warning("host=%s is linked but gets no new jobs: %s", host->settings->name, host->unusable);
     else
-        log_notice("host=%s is up: %d processors, mode %s%s%s, PVM %s, %zu jobs there", host->settings->name,
-                   host->ncpus, strcmp(hello->mode, "rt") ? strcmp(hello->mode, "idle") ? "none" : "idle" : "rt",
-                   *printable ? ": " : "", printable, hello->pvm ? "yes" : "no", hello->holdings.count);
+        log_notice("host=%s is up: %d processors, mode %s%s%s, %s, %zu jobs there", host->settings->name, host->ncpus,
+                   strcmp(hello->mode, "rt") ? strcmp(hello->mode, "idle") ? "none" : "idle" : "rt",
+                   *printable ? ": " : "", printable,
+                   launchers_describe(launchers_of_host(hello), launchers, sizeof(launchers)), hello->holdings.count);
 }
 
 static void welcome(struct peer *peer, uint64_t id)
@@ -126,7 +128,7 @@ static void take_place(struct host *host, struct peer *peer, const struct wire_m
     peer->host = host;
     host->peer = peer;
     host->heard_ms = host->silent_since_ms = engine_now_ms();
-    host->pvm = hello->pvm;
+    host->launchers = launchers_of_host(hello);
     host->name_loopback = hello->name_loopback;
     host->linked_ms = wall_now().ms;
     snprintf(host->mode, sizeof(host->mode), "%s",

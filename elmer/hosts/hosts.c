@@ -464,7 +464,7 @@ struct host_facts hosts_facts(const struct hosts *hosts, int index)
                                .address = host->address,
                                .linked = host->peer != NULL,
                                .known = core_host(engine_core(hosts->room.engine), index)->known,
-                               .pvm = host->pvm,
+                               .launchers = host->launchers,
                                .name_loopback = host->name_loopback,
                                .unusable = host->unusable,
                                .configured_cpus = host->settings->cpus ? host->settings->ncpus : 0};

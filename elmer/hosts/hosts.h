@@ -39,7 +39,7 @@ struct hosts_callbacks {
     void (*on_up)(int host, void *data);
     /* Its link is gone; the clients that it relayed are, too. */
     void (*on_cut)(int host, void *data);
-    /* started start_failed line exited empty pvm_* of a host that is up. */
+    /* started start_failed line exited empty of a host that is up, and what a launcher has of its own. */
     void (*on_process)(int host, struct wire_message *message, void *data);
     /* relay or relay_closed; on_queue_host: the host is the one that elmer runs on. Of any known host. */
     void (*on_relay)(int host, bool on_queue_host, struct wire_message *message, void *data);
@@ -75,8 +75,8 @@ struct host_facts {
     const char *name;
     const char *address; /* IPv4 as its peers see it; "": not known */
     bool linked;
-    bool known; /* has said hello since elmer was started */
-    bool pvm;
+    bool known;           /* has said hello since elmer was started */
+    uint32_t launchers;   /* that it can run, see elmer/engine/launchers.h */
     bool name_loopback;   /* it resolves its own name to a loopback address */
     const char *unusable; /* why it gets no new jobs though it is linked; NULL */
     int configured_cpus;  /* that the configuration gives it; 0: all that it has */

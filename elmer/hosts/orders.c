@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 
+#include "elmer/engine/launchers.h"
 #include "elmer/hosts/internal.h"
 
 static void send_order(const struct action *action, void *data)
@@ -74,7 +75,7 @@ static void send_open(int host, const struct job *job, const struct core_job *st
     message.u.open.uid = job->uid;
     message.u.open.user = job->user;
     message.u.open.cpus = (struct wire_uints){cpus, ncpus};
-    message.u.open.pvm = job_submit(job)->pvm;
+    launcher_tell_host(launcher_of(job_submit(job)), &message.u.open);
     message.u.open.lease_ms = (uint64_t)state->lease_ms;
     hosts_send(hosts, host, &message);
     arena_fini(&memory);

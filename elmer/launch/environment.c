@@ -9,7 +9,7 @@
 
 /* The kernel takes no string of more than 128 KiB (MAX_ARG_STRLEN). A cluster whose names need more finds them in the
  * host file only. */
-enum { MAX_OURS = 24, MAX_STRING = 120 << 10, PVM_LOG_BYTES = 1000000 };
+enum { MAX_OURS = 16, MAX_STRING = 120 << 10 };
 
 struct list {
     struct arena *memory;
@@ -42,46 +42,36 @@ static void add_hosts(struct list *list, const struct environment_facts *facts)
     free(text);
 }
 
-static void add_pvm(struct list *list, const struct environment_facts *facts)
-{
-    add(list, "PVM_TMP", facts->tmpdir);
-    add(list, "PVM_WD", facts->submit->dir);
-    add(list, "PVM_RSH", "/bin/false"); /* nothing leaves the job's hosts, whatever happens to its hoster */
-    add_number(list, "PVMDLOGMAX", PVM_LOG_BYTES);
-    if (facts->pvmsock)
-        add(list, "PVMSOCK", facts->pvmsock);
-}
-
 static bool named(const char *item, const char *name)
 {
     size_t length = strlen(name);
     return !strncmp(item, name, length) && item[length] == '=';
 }
 
-/* Ours, whoever sets them. */
-static bool reserved(const char *item, bool pvm)
+static bool is_one_of(const char *item, const char *const *names)
 {
-    static const char *const always[] = {"ELMER_JOB_ID",      "ELMER_JOB_NAME",   "ELMER_NPROCS",
-                                         "ELMER_RANK",        "ELMER_HOSTS",      "ELMER_HOSTFILE",
-                                         "ELMER_SUBMIT_HOST", "ELMER_SUBMIT_DIR", "ELMER_TMPDIR"};
-    static const char *const of_pvm[] = {"PVM_TMP",    "PVM_WD",     "PVM_RSH",   "PVMDLOGMAX",
-                                         "PVMSOCK",    "PVM_VMID",   "PVMTMPDIR", "PVMNETSOCKPORT",
-                                         "PVM_HOSTER", "PVM_TASKER", "PVM_RM"};
-    for (size_t i = 0; i < sizeof(always) / sizeof(*always); i++)
-        if (named(item, always[i]))
-            return true;
-    for (size_t i = 0; pvm && i < sizeof(of_pvm) / sizeof(*of_pvm); i++)
-        if (named(item, of_pvm[i]))
+    for (; names && *names; names++)
+        if (named(item, *names))
             return true;
     return false;
+}
+
+/* Ours, whoever sets them. */
+static bool is_reserved(const char *item, const struct environment_facts *facts)
+{
+    static const char *const always[] = {
+        "ELMER_JOB_ID",   "ELMER_JOB_NAME",    "ELMER_NPROCS",     "ELMER_RANK",   "ELMER_HOSTS",
+        "ELMER_HOSTFILE", "ELMER_SUBMIT_HOST", "ELMER_SUBMIT_DIR", "ELMER_TMPDIR", NULL};
+    return is_one_of(item, always) || is_one_of(item, facts->reserved);
 }
 
 struct wire_strs environment_build(const struct environment_facts *facts, struct arena *memory)
 {
     const struct wire_submit *submit = facts->submit;
-    struct list list = {memory, arena_array(memory, submit->environment.count + MAX_OURS, sizeof(char *)), 0};
+    size_t most = submit->environment.count + MAX_OURS + facts->variables.count;
+    struct list list = {memory, arena_array(memory, most, sizeof(char *)), 0};
     for (size_t i = 0; i < submit->environment.count; i++)
-        if (!reserved(submit->environment.items[i], submit->pvm))
+        if (!is_reserved(submit->environment.items[i], facts))
             list.items[list.count++] = arena_strdup(memory, submit->environment.items[i]);
     add_number(&list, "ELMER_JOB_ID", facts->job);
     add(&list, "ELMER_JOB_NAME", submit->name);
@@ -92,7 +82,7 @@ struct wire_strs environment_build(const struct environment_facts *facts, struct
     add(&list, "ELMER_SUBMIT_HOST", submit->submit_host);
     add(&list, "ELMER_SUBMIT_DIR", submit->dir);
     add(&list, "ELMER_TMPDIR", facts->tmpdir);
-    if (submit->pvm)
-        add_pvm(&list, facts);
+    for (size_t i = 0; i < facts->variables.count; i++)
+        list.items[list.count++] = arena_strdup(memory, facts->variables.items[i]);
     return (struct wire_strs){(const char **)list.items, list.count};
 }

@@ -13,10 +13,12 @@ struct environment_facts {
     uint32_t rank;
     const char *const *ranks; /* [nprocs] host of each processor */
     const char *tmpdir;       /* of the job, on the host of the process */
-    const char *pvmsock;      /* NULL: not known, or no PVM */
+    /* Of its launcher: names that are not the user's, [..NULL], may be NULL; and what is set. */
+    const char *const *reserved;
+    struct wire_strs variables;
 };
 
-/* The user's own variables, but for those that are Elmer's, and then Elmer's. */
+/* The user's own variables, but for those that are Elmer's or the launcher's, then Elmer's, then the launcher's. */
 struct wire_strs environment_build(const struct environment_facts *facts, struct arena *memory);
 
 #endif

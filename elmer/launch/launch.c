@@ -1,60 +1,53 @@
 /* launch.c - a job's processes, from the moment when all its hosts have opened.
  *
- * Plain: COMMAND (start sent: one process on the first host, or one on each processor) -> all started -> LAUNCHED,
- * EVENT_LAUNCHED -> their exits are handed to the core. PVM: MASTER (master pvmd on the first host; its first line is
- * its socket) -> AGENT (started) -> SLAVES (the agent asks for a daemon on each of the other hosts: started there, the
- * first line is the answer) -> pvm_ready -> COMMAND -> LAUNCHED -> the last exit: FINISHING (the agent is told to drain
- * the tasks' output) -> agent and master have exited, or 2 s -> the core gets that exit. Failures: what cannot be
- * started ends the job with EVENT_LAUNCH_FAILED; an agent or a daemon that exits on the way, a job whose supervisor is
- * lost, with EVENT_ABORT; a daemon that dies by a signal also when the command has followed it already. One that ends
- * by itself while the command runs may have been halted by it, as programs do as their last act (pvm_halt): HALTED, and
- * only if the command has not ended within HALT_MS it is a failure; if it has, FINISHING gives the death of a daemon
- * VERDICT_MS to be told, because its sockets are closed, and noticed, before. Time: start_timeout of the core bounds
- * everything before LAUNCHED, FINISH_MS the finish. A host that links again is sent again what it has not confirmed;
+ * Normal: PREPARING (its launcher begins: some start the command at once, others start helpers first) -> COMMAND (start
+ * sent for each rank) -> all started -> LAUNCHED, EVENT_LAUNCHED -> their exits are handed to the core; the last one is
+ * HELD if the launcher wants to finish before. Failures: what cannot be started ends the job with EVENT_LAUNCH_FAILED,
+ * helpers that fail end it as their launcher says. Time: start_timeout of the core bounds everything before LAUNCHED,
+ * the launcher's own word how long an exit is HELD. A host that links again is sent again what it has not confirmed;
  * starts are idempotent by (job, attempt, process).
  *
- * Numbers of processes: ranks 0..nprocs-1, then the master, the agent, and for the i-th host of the job (i > 0) its
- * pvmd. Invariants: a launch belongs to one attempt; OVER begins nothing and sends nothing but acknowledgements. A
- * launch that has been ended is freed in a later turn of the loop, because the event that ended it may have come from
- * within its own functions. */
+ * Invariants: a launch belongs to one attempt; OVER begins nothing and sends nothing but acknowledgements and answers
+ * to helpers. A launch that has been ended is freed in a later turn of the loop, because the event that ended it may
+ * have come from within its own functions. What a launcher is: launcher.h. */
 #include "config.h"
 
-#include "elmer/launch/internal.h"
-
+#include <assert.h>
 #include <inttypes.h>
-#include <signal.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "elmer/launch/environment.h"
-#include "elmer/launch/paths.h"
+#include "elmer/launch/launcher.h"
 #include "lib/base/container.h"
 #include "lib/base/log.h"
 #include "lib/base/moves.h"
-#include "lib/base/str.h"
-
-enum { FINISH_MS = 2000, HALT_MS = 1000, VERDICT_MS = 200 };
+#include "lib/wire/table.h"
 
 static const struct moves_row states[LAUNCH_STATE_COUNT] = {
-    [LAUNCH_MASTER] = {"master", MOVE_TO(LAUNCH_AGENT) | MOVE_TO(LAUNCH_OVER)},
-    [LAUNCH_AGENT] = {"agent", MOVE_TO(LAUNCH_SLAVES) | MOVE_TO(LAUNCH_OVER)},
-    [LAUNCH_SLAVES] = {"slaves", MOVE_TO(LAUNCH_COMMAND) | MOVE_TO(LAUNCH_OVER)},
+    [LAUNCH_PREPARING] = {"preparing", MOVE_TO(LAUNCH_COMMAND) | MOVE_TO(LAUNCH_OVER)},
     [LAUNCH_COMMAND] = {"command", MOVE_TO(LAUNCH_LAUNCHED) | MOVE_TO(LAUNCH_OVER)},
-    [LAUNCH_LAUNCHED] = {"launched", MOVE_TO(LAUNCH_FINISHING) | MOVE_TO(LAUNCH_HALTED) | MOVE_TO(LAUNCH_OVER)},
-    [LAUNCH_HALTED] = {"halted", MOVE_TO(LAUNCH_FINISHING) | MOVE_TO(LAUNCH_OVER)},
-    [LAUNCH_FINISHING] = {"finishing", MOVE_TO(LAUNCH_OVER)},
+    [LAUNCH_LAUNCHED] = {"launched", MOVE_TO(LAUNCH_HELD) | MOVE_TO(LAUNCH_OVER)},
+    [LAUNCH_HELD] = {"held", MOVE_TO(LAUNCH_OVER)},
     [LAUNCH_OVER] = {"over", 0},
 };
 
-void launch_move(struct launch *l, enum launch_state state)
+static void move(struct launch *l, enum launch_state state)
 {
     MOVES_CHECK("launch", states, l->state, state);
     log_debug("job=%" PRIu64 " launch %s -> %s", l->job->id, states[l->state].name, states[state].name);
     l->state = state;
 }
 
-/* The job's host of that index, -1: not one of its hosts. */
+/* Nothing more is begun, nothing waited for. */
+static void over(struct launch *l)
+{
+    move(l, LAUNCH_OVER);
+    deadline_clear(l->launches->room.deadlines, &l->deadline);
+    if (l->launcher->over)
+        l->launcher->over(l);
+}
+
 int launch_place(const struct launch *l, int host)
 {
     for (int i = 0; i < l->nhosts; i++)
@@ -68,18 +61,23 @@ const char *launch_host(const struct launch *l, int place)
     return engine_host_name(l->launches->room.engine, l->hosts[place]);
 }
 
+void launch_send(struct launch *l, int place, const struct wire_message *message)
+{
+    hosts_send(l->launches->hosts, l->hosts[place], message);
+}
+
 /* Only the host where a process is may speak about it. */
 static bool is_at(const struct launch *l, uint64_t process, int host)
 {
-    if (process < l->nprocs)
-        return process < l->ranks && l->processors[process].host == host;
-    if (process == pvm_master(l) || process == pvm_agent(l))
-        return host == l->hosts[0];
-    int place = launch_place(l, host);
-    return place > 0 && process == pvm_slave(l, place);
+    if (process < l->ranks)
+        return l->processors[process].host == host;
+    if (process < l->nprocs || !l->launcher->place)
+        return false;
+    int place = l->launcher->place(l, process - l->nprocs);
+    return place >= 0 && l->hosts[place] == host;
 }
 
-/* ---- failing ---- */
+/* ---- what launchers call ---- */
 
 void launch_fail(struct launch *l, enum event_type type, enum reason reason, const char *format, ...)
 {
@@ -93,202 +91,87 @@ void launch_fail(struct launch *l, enum event_type type, enum reason reason, con
     event.u.failed.text = text;
     log_notice("job=%" PRIu64 " cannot go on: %s", l->job->id, text);
     if (l->state != LAUNCH_OVER)
-        launch_move(l, LAUNCH_OVER);
+        over(l);
     engine_event(l->launches->room.engine, &event);
 }
 
-/* ---- starting processes ---- */
-
-static void cpus_of(const struct launch *l, int place, struct arena *memory, struct wire_uints *cpus)
-{
-    cpus->items = arena_array(memory, l->nprocs, sizeof(uint64_t));
-    for (uint32_t i = 0; i < l->nprocs; i++)
-        if (l->processors[i].host == l->hosts[place])
-            cpus->items[cpus->count++] = (uint64_t)l->processors[i].cpu;
-}
-
-void launch_start(struct launch *l, const struct process *p, struct arena *memory)
-{
-    const struct wire_submit *submit = job_submit(l->job);
-    struct environment_facts facts = {.submit = submit,
-                                      .job = l->job->id,
-                                      .rank = p->rank,
-                                      .ranks = l->names,
-                                      .tmpdir = l->tmpdir,
-                                      .pvmsock = p->pvmsock};
-    struct wire_message message = {.type = WIRE_start};
-    struct wire_start *s = &message.u.start;
-    s->job = l->job->id;
-    s->attempt = l->attempt;
-    s->process = p->number;
-    s->role = p->role;
-    s->argv = p->argv;
-    s->environment = environment_build(&facts, memory);
-    s->dir = submit->dir;
-    s->output = p->output;
-    s->errors = p->errors;
-    s->capture = p->capture;
-    s->umask = submit->umask;
-    if (!strcmp(p->role, "command") && submit->each) {
-        uint64_t *cpu = arena_alloc(memory, sizeof(*cpu));
-        *cpu = (uint64_t)l->processors[p->rank].cpu;
-        s->cpus = (struct wire_uints){cpu, 1};
-    } else {
-        cpus_of(l, p->place, memory, &s->cpus);
-    }
-    hosts_send(l->launches->hosts, l->hosts[p->place], &message); /* no link: again in launch_host_up() */
-}
-
-bool launch_files(struct launch *l, uint32_t rank, struct arena *memory, const char **output, const char **errors)
-{
-    const struct wire_submit *submit = job_submit(l->job);
-    const char *pattern = *submit->output ? submit->output : submit->each ? PATH_DEFAULT_EACH : PATH_DEFAULT;
-    *output = path_expand(memory, pattern, l->job->id, l->job->user, submit->name, rank);
-    *errors =
-        *submit->errors ? path_expand(memory, submit->errors, l->job->id, l->job->user, submit->name, rank) : *output;
-    if (*output && *errors)
-        return true;
-    launch_fail(l, EVENT_LAUNCH_FAILED, REASON_START_FAILED,
-                "the name of its output file is too long: give a shorter one with -o and -e");
-    return false;
-}
-
-static void start_rank(struct launch *l, uint32_t rank)
-{
-    struct arena memory = {0};
-    struct process p = {
-        .number = rank, .rank = rank, .role = "command", .argv = job_submit(l->job)->command, .pvmsock = l->pvmsock};
-    p.place = launch_place(l, l->processors[rank].host);
-    if (launch_files(l, rank, &memory, &p.output, &p.errors))
-        launch_start(l, &p, &memory);
-    arena_fini(&memory);
-}
-
-static void start_commands(struct launch *l, int only_place)
+static void start_ranks(struct launch *l, int only_place)
 {
     for (uint32_t rank = 0; rank < l->ranks && l->state == LAUNCH_COMMAND; rank++)
         if (!l->started[rank] && (only_place < 0 || l->processors[rank].host == l->hosts[only_place]))
-            start_rank(l, rank);
+            launch_rank(l, rank);
 }
 
-/* ---- the normal way ---- */
-
-static void launched(struct launch *l)
+void launch_command(struct launch *l)
 {
-    struct event event = {.type = EVENT_LAUNCHED, .job = l->job->id, .attempt = l->attempt, .host = -1};
-    launch_move(l, LAUNCH_LAUNCHED);
-    engine_event(l->launches->room.engine, &event);
+    move(l, LAUNCH_COMMAND);
+    start_ranks(l, -1);
 }
 
-static void command(struct launch *l)
+void launch_wait(struct launch *l, int64_t ms)
 {
-    launch_move(l, LAUNCH_COMMAND);
-    start_commands(l, -1);
+    assert(l->launcher->time && l->state != LAUNCH_OVER);
+    deadline_set(l->launches->room.deadlines, &l->deadline, engine_now_ms() + ms);
 }
 
-static void on_started_rank(struct launch *l, uint32_t rank)
-{
-    if (l->started[rank])
-        return;
-    l->started[rank] = true;
-    if (++l->nstarted == l->ranks && l->state == LAUNCH_COMMAND)
-        launched(l);
-}
-
-static void on_started(struct launch *l, const struct wire_started *started)
-{
-    if (started->process < l->ranks)
-        on_started_rank(l, (uint32_t)started->process);
-    else if (started->process == pvm_agent(l) && l->state == LAUNCH_AGENT)
-        launch_move(l, LAUNCH_SLAVES);
-}
-
-static void on_start_failed(struct launch *l, int host, const struct wire_start_failed *failed)
-{
-    int place = launch_place(l, host);
-    for (int i = 1; i < l->nhosts && l->state == LAUNCH_SLAVES; i++)
-        if (failed->process == pvm_slave(l, i) && l->slaves[i].asked && !l->slaves[i].answered) {
-            l->slaves[i].answered = true;
-            launch_fail(l, EVENT_LAUNCH_FAILED, REASON_PVM_FAILED, "%s: its PVM daemon could not be started: %s",
-                        launch_host(l, i), failed->text);
-            return;
-        }
-    if (failed->process < l->ranks && l->state == LAUNCH_COMMAND)
-        launch_fail(l, EVENT_LAUNCH_FAILED, REASON_START_FAILED, "%s: %s", launch_host(l, place), failed->text);
-    else if ((failed->process == pvm_master(l) && l->state == LAUNCH_MASTER) ||
-             (failed->process == pvm_agent(l) && l->state == LAUNCH_AGENT))
-        launch_fail(l, EVENT_LAUNCH_FAILED, REASON_PVM_FAILED, "%s: its virtual machine could not be started: %s",
-                    launch_host(l, place), failed->text);
-}
-
-static void on_line(struct launch *l, const struct wire_line *line)
-{
-    if (line->process == pvm_master(l) && l->state == LAUNCH_MASTER) {
-        if (*line->line != '/') {
-            char text[300];
-            launch_fail(l, EVENT_LAUNCH_FAILED, REASON_PVM_FAILED,
-                        "%s: its PVM daemon said \"%s\" instead of the name of its socket", launch_host(l, 0),
-                        str_printable(text, sizeof(text), line->line, strlen(line->line)));
-            return;
-        }
-        l->pvmsock = arena_strdup(&l->memory, line->line);
-        launch_move(l, LAUNCH_AGENT);
-        pvm_start_agent(l);
-        return;
-    }
-    for (int i = 1; i < l->nhosts; i++)
-        if (line->process == pvm_slave(l, i) && l->slaves[i].asked && !l->slaves[i].answered) {
-            l->slaves[i].answered = true;
-            pvm_spawned(l, l->slaves[i].request, line->line);
-        }
-}
-
-/* ---- exits ---- */
-
-static void taken(struct launches *launches, int host, const struct wire_exited *exited)
-{
-    struct wire_message message = {
-        .type = WIRE_taken, .u.taken = {.job = exited->job, .attempt = exited->attempt, .process = exited->process}};
-    hosts_send(launches->hosts, host, &message);
-}
-
-static void finish(struct launch *l)
+void launch_release(struct launch *l)
 {
     struct event event = l->last_exit;
-    deadline_clear(l->launches->room.deadlines, &l->deadline);
-    launch_move(l, LAUNCH_OVER);
+    assert(l->state == LAUNCH_HELD);
+    over(l);
     engine_event(l->launches->room.engine, &event);
 }
 
 static void on_deadline(struct deadline *deadline)
 {
     struct launch *l = CONTAINER_OF(deadline, struct launch, deadline);
-    if (l->state == LAUNCH_HALTED) {
-        launch_fail(l, EVENT_ABORT, REASON_PVM_FAILED, "%s, and without it the job's virtual machine is gone",
-                    l->halted);
+    l->launcher->time(l);
+}
+
+/* ---- what hosts say of processes ---- */
+
+static void on_rank_started(struct launch *l, uint32_t rank)
+{
+    if (l->started[rank])
         return;
+    l->started[rank] = true;
+    if (++l->nstarted < l->ranks || l->state != LAUNCH_COMMAND)
+        return;
+    struct event event = {.type = EVENT_LAUNCHED, .job = l->job->id, .attempt = l->attempt, .host = -1};
+    move(l, LAUNCH_LAUNCHED);
+    engine_event(l->launches->room.engine, &event);
+}
+
+static void on_started(struct launch *l, const struct wire_started *started)
+{
+    if (started->process < l->ranks)
+        on_rank_started(l, (uint32_t)started->process);
+    else if (l->launcher->started && l->state != LAUNCH_OVER)
+        l->launcher->started(l, started->process - l->nprocs);
+}
+
+static void on_start_failed(struct launch *l, int host, const struct wire_start_failed *failed)
+{
+    if (failed->process >= l->ranks) {
+        if (l->launcher->start_failed && l->state != LAUNCH_OVER)
+            l->launcher->start_failed(l, failed->process - l->nprocs, failed->text);
+    } else if (l->state == LAUNCH_COMMAND) {
+        launch_fail(l, EVENT_LAUNCH_FAILED, REASON_START_FAILED, "%s: %s", launch_host(l, launch_place(l, host)),
+                    failed->text);
     }
-    if (!l->agent_gone)
-        log_info("job=%" PRIu64 " its agent has not ended in time", l->job->id);
-    finish(l);
 }
 
-static void begin_finish(struct launch *l, const struct event *last)
+static void on_line(struct launch *l, const struct wire_line *line)
 {
-    struct wire_message message = {.type = WIRE_pvm_finish, .u.pvm_finish = {.job = l->job->id, .attempt = l->attempt}};
-    l->last_exit = *last;
-    launch_move(l, LAUNCH_FINISHING);
-    deadline_set(l->launches->room.deadlines, &l->deadline, engine_now_ms() + FINISH_MS);
-    hosts_send(l->launches->hosts, l->hosts[0], &message);
+    if (line->process >= l->nprocs && l->launcher->line)
+        l->launcher->line(l, line->process - l->nprocs, line->line);
 }
 
-/* A helper and then the command have ended: of a daemon's death, which takes longer to be told than its sockets take to
- * be closed? */
-static void await_verdict(struct launch *l, const struct event *last)
+static void acknowledge(struct launches *launches, int host, const struct wire_exited *exited)
 {
-    l->last_exit = *last;
-    launch_move(l, LAUNCH_FINISHING);
-    deadline_set(l->launches->room.deadlines, &l->deadline, engine_now_ms() + VERDICT_MS);
+    struct wire_message message = {
+        .type = WIRE_taken, .u.taken = {.job = exited->job, .attempt = exited->attempt, .process = exited->process}};
+    hosts_send(launches->hosts, host, &message);
 }
 
 static struct event exit_event(int host, const struct wire_exited *exited)
@@ -300,75 +183,33 @@ static struct event exit_event(int host, const struct wire_exited *exited)
     return event;
 }
 
+/* The last rank has exited: does its launcher hold that? */
+static bool hold(struct launch *l, const struct event *event)
+{
+    if (l->nexited < l->ranks || l->state != LAUNCH_LAUNCHED || !l->launcher->last_exit)
+        return false;
+    int64_t ms = l->launcher->last_exit(l);
+    if (ms <= 0)
+        return false;
+    l->last_exit = *event;
+    move(l, LAUNCH_HELD);
+    launch_wait(l, ms);
+    return true;
+}
+
 static void on_rank_exited(struct launch *l, int host, const struct wire_exited *exited)
 {
     uint32_t rank = (uint32_t)exited->process;
     struct event event = exit_event(host, exited);
-    on_started_rank(l, rank); /* the report of its start was lost */
-    if (l->state == LAUNCH_FINISHING && l->last_exit.u.exited.rank == rank)
+    on_rank_started(l, rank); /* the report of its start was lost */
+    if (l->state == LAUNCH_HELD && l->last_exit.u.exited.rank == rank)
         return; /* said again: it has its turn */
     if (!l->exited[rank]) {
         l->exited[rank] = true;
         l->nexited++;
     }
-    bool last = job_submit(l->job)->pvm && l->nexited == l->ranks;
-    if (last && l->state == LAUNCH_LAUNCHED)
-        begin_finish(l, &event);
-    else if (last && l->state == LAUNCH_HALTED && !(l->agent_gone && l->master_gone))
-        await_verdict(l, &event);
-    else
+    if (!hold(l, &event))
         engine_event(l->launches->room.engine, &event);
-}
-
-static bool stops(int64_t signal)
-{
-    return signal == SIGSTOP || signal == SIGTSTP || signal == SIGTTIN || signal == SIGTTOU;
-}
-
-static const char *how(const struct wire_exited *exited, char *text, size_t size)
-{
-    if (stops(exited->signal))
-        snprintf(text, size, "was stopped by signal %d", (int)exited->signal);
-    else if (exited->signal > 0)
-        snprintf(text, size, "ended by signal %d", (int)exited->signal);
-    else
-        snprintf(text, size, "ended with status %d", (int)exited->exit_status);
-    return text;
-}
-
-static void on_helper_exited(struct launch *l, int host, const struct wire_exited *exited)
-{
-    char text[60];
-    bool agent = exited->process == pvm_agent(l);
-    int place = launch_place(l, host);
-    l->agent_gone |= agent;
-    l->master_gone |= exited->process == pvm_master(l);
-    if (l->state == LAUNCH_FINISHING && (agent || exited->signal <= 0)) {
-        if (l->agent_gone && l->master_gone)
-            finish(l);
-        else if (agent) /* its output is there; how the master ends says whether the command ended of that */
-            deadline_set(l->launches->room.deadlines, &l->deadline, engine_now_ms() + VERDICT_MS);
-    } else if (l->state == LAUNCH_LAUNCHED && exited->signal <= 0) {
-        snprintf(l->halted, sizeof(l->halted), "%s: %s %s", launch_host(l, place),
-                 agent ? "the agent of its virtual machine" : "its PVM daemon", how(exited, text, sizeof(text)));
-        launch_move(l, LAUNCH_HALTED);
-        deadline_set(l->launches->room.deadlines, &l->deadline, engine_now_ms() + HALT_MS);
-    } else if (l->state != LAUNCH_OVER && (l->state != LAUNCH_HALTED || exited->signal > 0)) {
-        launch_fail(l, EVENT_ABORT, REASON_PVM_FAILED, "%s: %s %s, and without it the job's virtual machine is gone%s",
-                    launch_host(l, place), agent ? "the agent of its virtual machine" : "its PVM daemon",
-                    how(exited, text, sizeof(text)),
-                    l->state == LAUNCH_MASTER ? "; does the host know its own name and address?" : "");
-    }
-}
-
-/* Of a job that has no launch (any more): only the core can say whether it matters. */
-static void on_exited_without(struct launches *launches, int host, const struct wire_exited *exited)
-{
-    struct event event = exit_event(host, exited);
-    if (strcmp(exited->role, "command"))
-        taken(launches, host, exited);
-    else
-        engine_event(launches->room.engine, &event);
 }
 
 static void on_exited(struct launch *l, int host, const struct wire_exited *exited)
@@ -377,58 +218,44 @@ static void on_exited(struct launch *l, int host, const struct wire_exited *exit
         on_rank_exited(l, host, exited);
         return;
     }
-    taken(l->launches, host, exited);
-    on_helper_exited(l, host, exited);
+    acknowledge(l->launches, host, exited);
+    if (l->launcher->exited && l->state != LAUNCH_OVER)
+        l->launcher->exited(l, exited->process - l->nprocs, exited);
 }
 
-static void on_pvm(struct launch *l, int host, struct wire_message *message)
+/* Of a job that has no launch (any more): only the core can say whether it matters. */
+static void on_exited_without(struct launches *launches, int host, const struct wire_exited *exited)
 {
-    if (host != l->hosts[0] || !job_submit(l->job)->pvm)
-        return; /* the agent lives on the first host */
-    if (message->type == WIRE_pvm_spawn)
-        pvm_spawn(l, &message->u.pvm_spawn);
-    else if (message->type == WIRE_pvm_ready && l->state == LAUNCH_SLAVES)
-        command(l);
-    else if (message->type == WIRE_pvm_failed && l->state != LAUNCH_OVER && l->state != LAUNCH_FINISHING)
-        launch_fail(l, l->state < LAUNCH_LAUNCHED ? EVENT_LAUNCH_FAILED : EVENT_ABORT, REASON_PVM_FAILED,
-                    "its virtual machine failed: %s", message->u.pvm_failed.reason);
+    struct event event = exit_event(host, exited);
+    if (strcmp(exited->role, "command"))
+        acknowledge(launches, host, exited);
+    else
+        engine_event(launches->room.engine, &event);
 }
 
-/* The host has nothing of the attempt any more: an exit that is still kept goes to the core before that does. After a
+/* The host has nothing of the attempt any more: an exit that is still held goes to the core before that does. After a
  * restart: the END that was sent before the exit was on disk has reached the host. */
 static void on_empty(struct launches *launches, const struct wire_empty *empty)
 {
     struct launch *l = map_get(&launches->by_job, empty->job);
-    if (l && l->attempt == empty->attempt && l->state == LAUNCH_FINISHING)
-        finish(l);
+    if (l && l->attempt == empty->attempt && l->state == LAUNCH_HELD)
+        launch_release(l);
 }
 
 /* ---- dispatch ---- */
 
 /* Whose message it is; NULL: of no launch that is, or not from where it could come. */
-static struct launch *launch_of(struct launches *launches, int host, const struct wire_message *m)
+static struct launch *launch_of(struct launches *launches, int host, const struct wire_message *message)
 {
-    uint64_t id = 0, attempt = 0, process = UINT64_MAX;
-#define OF(type)                                                                                                       \
-    case WIRE_##type:                                                                                                  \
-        id = m->u.type.job;                                                                                            \
-        attempt = m->u.type.attempt;                                                                                   \
-        break;
-#define OF_PROCESS(type)                                                                                               \
-    case WIRE_##type:                                                                                                  \
-        id = m->u.type.job;                                                                                            \
-        attempt = m->u.type.attempt;                                                                                   \
-        process = m->u.type.process;                                                                                   \
-        break;
-    switch ((int)m->type) {
-        OF_PROCESS(started)
-        OF_PROCESS(start_failed)
-        OF_PROCESS(line) OF_PROCESS(exited) OF(pvm_spawn) OF(pvm_ready) OF(pvm_failed) default : break;
-    }
+    uint64_t id, attempt, process;
+    if (!wire_table_uint(message, "job", &id) || !wire_table_uint(message, "attempt", &attempt))
+        return NULL;
     struct launch *l = map_get(&launches->by_job, id);
     if (!l || l->attempt != attempt)
         return NULL;
-    return process == UINT64_MAX || is_at(l, process, host) ? l : NULL;
+    if (wire_table_uint(message, "process", &process))
+        return is_at(l, process, host) ? l : NULL;
+    return launch_place(l, host) >= 0 ? l : NULL;
 }
 
 void launches_message(struct launches *launches, int host, struct wire_message *message)
@@ -457,36 +284,18 @@ void launches_message(struct launches *launches, int host, struct wire_message *
         on_exited(l, host, &message->u.exited);
         break;
     default:
-        on_pvm(l, host, message);
+        if (l->launcher->message)
+            l->launcher->message(l, launch_place(l, host), message);
         break;
     }
 }
 
 static void send_again(struct launch *l, int place)
 {
-    switch (l->state) {
-    case LAUNCH_MASTER:
-        if (place == 0)
-            pvm_start_master(l);
-        break;
-    case LAUNCH_AGENT:
-        if (place == 0)
-            pvm_start_agent(l);
-        break;
-    case LAUNCH_SLAVES:
-        if (place > 0 && l->slaves[place].asked && !l->slaves[place].answered)
-            pvm_start_slave(l, place);
-        break;
-    case LAUNCH_COMMAND:
-        start_commands(l, place);
-        break;
-    case LAUNCH_LAUNCHED:
-    case LAUNCH_HALTED:
-    case LAUNCH_FINISHING: /* two seconds: the deadline does it */
-    case LAUNCH_OVER:
-    case LAUNCH_STATE_COUNT:
-        break;
-    }
+    if (l->state == LAUNCH_COMMAND)
+        start_ranks(l, place);
+    if (l->launcher->host_up && l->state != LAUNCH_OVER)
+        l->launcher->host_up(l, place);
 }
 
 void launches_host_up(struct launches *launches, int host)
@@ -507,7 +316,7 @@ void launches_host_up(struct launches *launches, int host)
 static void copy_cluster(struct launch *l, const struct core_job *state)
 {
     l->nprocs = state->nprocs;
-    l->ranks = state->each ? state->nprocs : 1;
+    l->ranks = state->each ? state->nprocs : 1; /* so many exits the core waits for */
     l->processors = arena_array(&l->memory, l->nprocs, sizeof(*l->processors));
     memcpy(l->processors, state->processors, l->nprocs * sizeof(*l->processors));
     l->names = arena_array(&l->memory, l->nprocs, sizeof(*l->names));
@@ -518,7 +327,6 @@ static void copy_cluster(struct launch *l, const struct core_job *state)
         if (!l->nhosts || l->hosts[l->nhosts - 1] != host)
             l->hosts[l->nhosts++] = host;
     }
-    l->slaves = arena_array(&l->memory, (size_t)l->nhosts, sizeof(*l->slaves));
     l->started = arena_array(&l->memory, l->ranks, sizeof(bool));
     l->exited = arena_array(&l->memory, l->ranks, sizeof(bool));
 }
@@ -527,8 +335,13 @@ static struct launch *create(struct launches *launches, struct job *job, const s
                              enum launch_state first)
 {
     struct launch *l = mem_zalloc(sizeof(*l));
-    *l = (struct launch){
-        .launches = launches, .job = job, .attempt = state->attempt, .state = first, .deadline.fire = on_deadline};
+    *l = (struct launch){.launches = launches,
+                         .launcher = launcher_by_kind(launcher_of(job_submit(job))),
+                         .job = job,
+                         .attempt = state->attempt,
+                         .state = first,
+                         .deadline.fire = on_deadline};
+    l->own = arena_alloc(&l->memory, l->launcher->own_size);
     copy_cluster(l, state);
     l->tmpdir =
         arena_format(&l->memory, "%s/%" PRIu64 ".%" PRIu32, launches->settings->jobs_dir, job->id, state->attempt);
@@ -565,11 +378,10 @@ static void on_sweep(struct deadline *deadline)
 static void end(struct launch *l)
 {
     struct launches *launches = l->launches;
-    if (l->state == LAUNCH_FINISHING)
-        finish(l); /* the status is worth having, whatever ends the job now */
+    if (l->state == LAUNCH_HELD)
+        launch_release(l); /* the status is worth having, whatever ends the job now */
     if (l->state != LAUNCH_OVER)
-        launch_move(l, LAUNCH_OVER);
-    deadline_clear(launches->room.deadlines, &l->deadline);
+        over(l);
     map_remove(&launches->by_job, l->job->id);
     l->next_dead = launches->dead;
     launches->dead = l;
@@ -577,13 +389,28 @@ static void end(struct launch *l)
         deadline_set(launches->room.deadlines, &launches->sweep, engine_now_ms());
 }
 
-/* The job is ending or has ended: nothing more is started, nothing waited for. */
+/* The job is ending or has ended. */
 static void on_end(struct job *job, void *data)
 {
     struct launches *launches = data;
     struct launch *l = map_get(&launches->by_job, job->id);
     if (l)
         end(l);
+}
+
+/* Whether the job's hosts have what its launcher needs; false: the launch has failed. */
+static bool may_run(struct launch *l)
+{
+    enum launcher_kind kind = launcher_of(job_submit(l->job));
+    for (int i = 0; launcher_needs(kind) && i < l->nhosts; i++) {
+        if (launchers_have(hosts_facts(l->launches->hosts, l->hosts[i]).launchers, kind))
+            continue;
+        launch_fail(l, EVENT_LAUNCH_FAILED, l->launcher->failed,
+                    "host %s has no %s: install it there, or leave the host out with --hosts", launch_host(l, i),
+                    launcher_needs(kind));
+        return false;
+    }
+    return true;
 }
 
 static void on_begin(struct job *job, void *data)
@@ -597,13 +424,10 @@ static void on_begin(struct job *job, void *data)
         return;
     if (old)
         end(old);
-    bool pvm = job_submit(job)->pvm;
-    struct launch *l = create(launches, job, state, pvm ? LAUNCH_MASTER : LAUNCH_COMMAND);
+    struct launch *l = create(launches, job, state, LAUNCH_PREPARING);
     note_exited(l, state);
-    if (!pvm)
-        start_commands(l, -1);
-    else if (pvm_everywhere(l))
-        pvm_start_master(l);
+    if (may_run(l))
+        l->launcher->begin(l);
 }
 
 /* A job that was running when elmer was restarted. */
@@ -613,6 +437,8 @@ static void restore(struct launches *launches, struct job *job, const struct cor
     note_exited(l, state);
     memset(l->started, true, l->ranks * sizeof(bool));
     l->nstarted = l->ranks;
+    if (l->launcher->resume)
+        l->launcher->resume(l);
 }
 
 struct launches *launches_create(const struct room *room, const struct launch_settings *settings, struct hosts *hosts)

@@ -19,7 +19,7 @@ struct launch_settings {
 struct launches *launches_create(const struct room *room, const struct launch_settings *settings, struct hosts *hosts);
 void launches_destroy(struct launches *launches);
 
-/* started start_failed line exited empty pvm_* of a host. */
+/* started start_failed line exited empty of a host, and what launchers have of their own. */
 void launches_message(struct launches *launches, int host, struct wire_message *message);
 /* The host has linked again: what it has not confirmed is sent again. */
 void launches_host_up(struct launches *launches, int host);

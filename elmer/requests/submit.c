@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "elmer/engine/launchers.h"
 #include "elmer/launch/paths.h"
 #include "elmer/requests/view.h"
 #include "elmer/store/store.h"
@@ -198,15 +199,16 @@ struct allowed {
     int *hosts; /* NULL: all */
     int count;
     uint64_t processors, unknown; /* that exist on them, as far as known; hosts that have never said */
-    bool without_pvm;             /* some were left out */
+    const char *lacking;          /* some were left out, without this that its launcher needs; NULL: none */
 };
 
-static int count_host(const struct requests *requests, int index, bool pvm, struct allowed *allowed)
+static int count_host(const struct requests *requests, int index, enum launcher_kind launcher, struct allowed *allowed)
 {
     struct host_facts facts = hosts_facts(requests->hosts, index);
     const struct core_host *host = core_host(engine_core(requests->room.engine), index);
-    if (pvm && facts.known && !facts.pvm) {
-        allowed->without_pvm = true;
+    const char *needs = launcher_needs(launcher);
+    if (needs && facts.known && !launchers_have(facts.launchers, launcher)) {
+        allowed->lacking = needs;
         return 0;
     }
     if (host->known)
@@ -224,6 +226,7 @@ static int choose_hosts(const struct requests *requests, const struct wire_submi
 {
     int all = engine_host_count(requests->room.engine);
     size_t named = submit->hosts.count;
+    enum launcher_kind launcher = launcher_of(submit);
     allowed->hosts = mem_array(named ? named : (size_t)all, sizeof(int));
     for (size_t i = 0; i < named; i++) {
         int index = core_host_by_name(engine_core(requests->room.engine), submit->hosts.items[i]);
@@ -236,20 +239,21 @@ static int choose_hosts(const struct requests *requests, const struct wire_submi
         for (int j = 0; j < allowed->count; j++)
             twice = twice || allowed->hosts[j] == index;
         if (!twice)
-            count_host(requests, index, submit->pvm, allowed);
+            count_host(requests, index, launcher, allowed);
     }
     for (int i = 0; !named && i < all; i++)
-        count_host(requests, i, submit->pvm, allowed);
+        count_host(requests, i, launcher, allowed);
     if (allowed->processors >= submit->nprocs || allowed->unknown) {
-        if (!named && !allowed->without_pvm) {
+        if (!named && !allowed->lacking) {
             free(allowed->hosts);
             allowed->hosts = NULL;
         }
         return 0;
     }
-    return err_set(err, -1, "%" PRIu64 " processors are asked for, and %s%s only %" PRIu64 ": ask for fewer%s",
+    return err_set(err, -1, "%" PRIu64 " processors are asked for, and %s%s%s%s only %" PRIu64 ": ask for fewer%s",
                    submit->nprocs, named ? "the hosts of --hosts have" : "the cluster has",
-                   allowed->without_pvm ? ", with PVM," : "", allowed->processors, named ? ", or name more hosts" : "");
+                   allowed->lacking ? ", with " : "", allowed->lacking ? allowed->lacking : "",
+                   allowed->lacking ? "," : "", allowed->processors, named ? ", or name more hosts" : "");
 }
 
 /* ---- the way of a submission ---- */

@@ -95,7 +95,7 @@ static const char *common_reason(const struct record *r, char *text, size_t size
         return "it could not be started";
     case REASON_START_TIMEOUT:
         return "not all of its hosts were ready in time";
-    case REASON_PVM_FAILED:
+    case REASON_HELPER_FAILED:
         return "its virtual machine failed";
     case REASON_LOST:
         return "a host has lost the job's processes";

@@ -46,6 +46,18 @@ const struct wire_object *wire_table_message(enum wire_type type)
     return messages[type];
 }
 
+bool wire_table_uint(const struct wire_message *message, const char *field, uint64_t *value)
+{
+    const struct wire_field *at = messages[message->type]->fields();
+
+    while (at->name && strcmp(at->name, field) != 0)
+        at++;
+    if (!at->name || at->kind != WIRE_KIND_UINT)
+        return false;
+    memcpy(value, (const char *)&message->u + at->offset, sizeof(*value));
+    return true;
+}
+
 enum wire_type wire_table_find(const char *name)
 {
     enum wire_type type = 0;

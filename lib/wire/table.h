@@ -52,6 +52,8 @@ size_t wire_table_item_size(const struct wire_field *field);
 
 /* type < WIRE_TYPE_COUNT. */
 const struct wire_object *wire_table_message(enum wire_type type);
+/* The value of the message's field of that name, if it has one that is a UINT. */
+bool wire_table_uint(const struct wire_message *message, const char *field, uint64_t *value);
 /* The type of that name; WIRE_TYPE_COUNT if there is none. */
 enum wire_type wire_table_find(const char *name);
 /* Every WIRE_STRUCT; NULL ends the array. */

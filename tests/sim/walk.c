@@ -153,7 +153,7 @@ static void abort_job(struct world *world)
         return;
     event.job = world->seen[world_random(world, (uint32_t)world->nseen)].id;
     event.attempt = judge_find(world, event.job)->attempt;
-    event.u.failed.reason = REASON_PVM_FAILED;
+    event.u.failed.reason = REASON_HELPER_FAILED;
     event.u.failed.text = "a pvmd died";
     world_step(world, &event);
 }

@@ -350,7 +350,7 @@ static void test_first_reason_stays(void **state)
     text[sizeof(text) - 1] = '\0';
     event.job = job;
     event.attempt = 1;
-    event.u.failed.reason = REASON_PVM_FAILED;
+    event.u.failed.reason = REASON_HELPER_FAILED;
     event.u.failed.text = text;
     fixture_step(&f, event);
     assert_int_equal(fixture_state(&f, job), JOB_ENDING);
@@ -358,7 +358,7 @@ static void test_first_reason_stays(void **state)
     fixture_client(&f, EVENT_KILL, job, 2001, false);
     fixture_exited(&f, job, 0, 0, -1, 9);
     fixture_empty(&f, job);
-    assert_int_equal(core_job(f.core, job)->reason, REASON_PVM_FAILED);
+    assert_int_equal(core_job(f.core, job)->reason, REASON_HELPER_FAILED);
     assert_int_equal(core_job(f.core, job)->signal, 9); /* recorded all the same */
     fixture_fini(&f);
 }

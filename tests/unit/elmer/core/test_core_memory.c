@@ -177,7 +177,7 @@ static void about(struct story *story, enum event_type type, uint64_t job, int h
     struct event event = {.type = type, .job = job, .attempt = 1, .host = host};
 
     if (type == EVENT_ABORT) {
-        event.u.failed.reason = REASON_PVM_FAILED;
+        event.u.failed.reason = REASON_HELPER_FAILED;
         event.u.failed.text = "a pvmd died";
     }
     step(story, event);

@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "elmer/engine/launchers.h"
 #include "tests/unit/elmer/hosts/bed.h"
 
 /* ---- hello ---- */
@@ -53,7 +54,7 @@ static void test_up(void **state)
     heard_nothing();
 
     struct host_facts facts = hosts_facts(bed.hosts, WS1);
-    assert_true(facts.linked && facts.known && facts.pvm);
+    assert_true(facts.linked && facts.known && launchers_have(facts.launchers, LAUNCHER_PVM));
     assert_string_equal(facts.address, "10.0.0.9");
     assert_null(facts.unusable);
     assert_string_equal(bed_state_of(WS1), "up");
