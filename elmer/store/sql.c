@@ -66,7 +66,7 @@ int sql_fail(sqlite3 *db, int code, const char *what, struct err *err)
     return fail_with(db, code, code == SQLITE_IOERR ? sqlite3_system_errno(db) : 0, what, err);
 }
 
-static int execute(sqlite3 *db, const char *sql, struct err *err)
+int sql_execute(sqlite3 *db, const char *sql, struct err *err)
 {
     int code = sqlite3_exec(db, sql, NULL, NULL, NULL);
     return code == SQLITE_OK ? 0 : sql_fail(db, code & 0xff, "the store", err);
@@ -140,7 +140,7 @@ static int add_columns(sqlite3 *db, int64_t schema, struct err *err)
         int length =
             snprintf(sql, sizeof(sql), "ALTER TABLE state ADD COLUMN %s %s", columns[i].name, columns[i].declaration);
         assert(length > 0 && (size_t)length < sizeof(sql));
-        code = execute(db, sql, err);
+        code = sql_execute(db, sql, err);
     }
     return code;
 }
@@ -148,22 +148,22 @@ static int add_columns(sqlite3 *db, int64_t schema, struct err *err)
 static int migrate(sqlite3 *db, int64_t version, struct err *err)
 {
     char sql[160];
-    int code = execute(db, "BEGIN IMMEDIATE", err);
+    int code = sql_execute(db, "BEGIN IMMEDIATE", err);
     for (; !code && version < STORE_SCHEMA; version++) {
         code = add_columns(db, version + 1, err);
         if (!code && migrations[version])
-            code = execute(db, migrations[version], err);
+            code = sql_execute(db, migrations[version], err);
         snprintf(sql, sizeof(sql),
                  "INSERT INTO migration VALUES(%" PRId64 ", %" PRId64 "); PRAGMA user_version = %" PRId64, version + 1,
                  wall_now().ms, version + 1);
         if (!code)
-            code = execute(db, sql, err);
+            code = sql_execute(db, sql, err);
     }
     snprintf(sql, sizeof(sql), "PRAGMA application_id = %d", APPLICATION_ID);
     if (!code)
-        code = execute(db, sql, err);
+        code = sql_execute(db, sql, err);
     if (!code)
-        code = execute(db, "COMMIT", err);
+        code = sql_execute(db, "COMMIT", err);
     if (code)
         sqlite3_exec(db, "ROLLBACK", NULL, NULL, NULL);
     return code;
@@ -213,7 +213,7 @@ int sql_prepare(sqlite3 *db, const char *path, bool *checked, struct err *err)
     if (tables && *checked)
         code = sql_check(db, &inner);
     if (!code)
-        code = execute(
+        code = sql_execute(
             db,
             "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON;"
             "PRAGMA journal_size_limit = 4194304", /* STORE_LOG_PAGES; what one large batch took is given back */
@@ -459,46 +459,5 @@ int sql_write(struct sql_writer *w, const struct sql_rows *rows, uint64_t commit
         code = run(w, COMMIT, err);
     if (code)
         sqlite3_exec(w->db, "ROLLBACK", NULL, NULL, NULL);
-    return code;
-}
-
-/* ---- the limits of the history ---- */
-
-enum { TRIM_JOBS = 200 };
-
-/* Some of those that are beyond a limit, into the temporary table doomed. A clock that is set far ahead must not cost
- * the whole history: age counts from the last end, at most. */
-static int choose_doomed(sqlite3 *db, const struct store_limits *limits, int64_t now_ms, struct err *err)
-{
-    int64_t newest = 0;
-    char sql[400];
-    int code = sql_integer(db, "SELECT max(ended_ms) FROM state WHERE ended_ms IS NOT NULL", &newest, err);
-    snprintf(sql, sizeof(sql),
-             "INSERT INTO doomed SELECT job FROM state WHERE ended_ms IS NOT NULL ORDER BY ended_ms DESC, job DESC "
-             "LIMIT %d OFFSET %" PRId64 ";"
-             "INSERT OR IGNORE INTO doomed SELECT job FROM state WHERE ended_ms IS NOT NULL AND ended_ms < %" PRId64
-             " LIMIT %d",
-             TRIM_JOBS, limits->jobs, (now_ms < newest ? now_ms : newest) - limits->age_ms, TRIM_JOBS);
-    return code ? code : execute(db, sql, err);
-}
-
-int sql_trim(sqlite3 *db, const struct store_limits *limits, int64_t now_ms, bool *more, struct err *err)
-{
-    int64_t count = 0;
-    int code = execute(db, "BEGIN IMMEDIATE; CREATE TEMP TABLE IF NOT EXISTS doomed(job INTEGER PRIMARY KEY)", err);
-    if (!code)
-        code = choose_doomed(db, limits, now_ms, err);
-    if (!code)
-        code = sql_integer(db, "SELECT count(*) FROM doomed", &count, err);
-    if (!code)
-        code = execute(db,
-                       "DELETE FROM usage WHERE job IN (SELECT job FROM doomed);"
-                       "DELETE FROM state WHERE job IN (SELECT job FROM doomed);"
-                       "DELETE FROM job WHERE id IN (SELECT job FROM doomed);"
-                       "DELETE FROM doomed; COMMIT",
-                       err);
-    if (code)
-        sqlite3_exec(db, "ROLLBACK", NULL, NULL, NULL);
-    *more = !code && count >= TRIM_JOBS;
     return code;
 }

@@ -53,8 +53,9 @@ int sql_certificates(sqlite3 *db, void (*each)(const struct certificate *certifi
 int sql_hosts(sqlite3 *db, void (*each)(const struct host_row *host, void *data), void *data, struct err *err);
 int sql_counters(sqlite3 *db, uint64_t *next_job, uint64_t *next_allocation, struct err *err);
 
-/* For sql.c and rows.c: the error in words; a statement; the first column of the first row, 0 without one.
+/* For sql.c, rows.c and trim.c: run; the error in words; a statement; the first column of the first row, 0 without one.
  */
+int sql_execute(sqlite3 *db, const char *sql, struct err *err);
 int sql_fail(sqlite3 *db, int code, const char *what, struct err *err);
 int sql_statement(sqlite3 *db, const char *sql, sqlite3_stmt **statement, struct err *err);
 int sql_integer(sqlite3 *db, const char *sql, int64_t *value, struct err *err);

@@ -21,155 +21,11 @@
 
 #include "lib/base/clock.h"
 #include "lib/wire/queued_lines.h"
+#include "tests/daemon/commands_lab.h"
 #include "tests/unit/peer.h"
 #include "tests/unit/scratch.h"
 
-enum { OUTPUT_MAX = 65536, RUN_MS = 20000 };
-
-struct world {
-    char dir[64], socket[108], out[108], err[108];
-    int listening;
-    pid_t pid;
-    bool closed; /* run the next command without standard files */
-    struct channel elmer;
-    char stdout_text[OUTPUT_MAX], stderr_text[OUTPUT_MAX];
-};
-
-/* ---- running a command ---- */
-
-/* words: the command below client/ and its arguments. */
-static void run(struct world *w, const char *const *words)
-{
-    char path[256];
-
-    (void)snprintf(path, sizeof(path), "client/%s", words[0]);
-    w->pid = fork();
-    assert_true(w->pid >= 0);
-    if (w->pid == 0) {
-        int out = open(w->out, O_WRONLY | O_CREAT | O_TRUNC, 0600),
-            err = open(w->err, O_WRONLY | O_CREAT | O_TRUNC, 0600);
-
-        if (dup2(out, 1) < 0 || dup2(err, 2) < 0)
-            _exit(99);
-        if (w->closed)
-            close_range(0, 2, 0);
-        execv(path, (char **)(uintptr_t)words);
-        _exit(99);
-    }
-}
-#define RUN(w, ...) run(w, (const char *const[]){__VA_ARGS__, NULL})
-
-static void read_back(const char *path, char *text)
-{
-    int fd = open(path, O_RDONLY);
-    ssize_t n = fd >= 0 ? read(fd, text, OUTPUT_MAX - 1) : 0;
-
-    if (fd >= 0)
-        close(fd);
-    text[n > 0 ? n : 0] = '\0';
-}
-
-/* The exit status (128+n for a signal), both outputs read. */
-static int finish(struct world *w)
-{
-    int64_t deadline = mono_ms(mono_now()) + RUN_MS;
-    int status;
-    pid_t pid;
-
-    while ((pid = waitpid(w->pid, &status, WNOHANG)) == 0 && mono_ms(mono_now()) < deadline)
-        poll(NULL, 0, 2);
-    if (pid == 0) {
-        kill(w->pid, SIGKILL);
-        waitpid(w->pid, NULL, 0);
-    }
-    w->pid = 0;
-    read_back(w->out, w->stdout_text);
-    read_back(w->err, w->stderr_text);
-    if (pid == 0)
-        fail_msg("the command did not end; stderr: %s", w->stderr_text);
-    return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
-}
-
-static void accept_command(struct world *w)
-{
-    if (w->elmer.fd >= 0)
-        channel_fini(&w->elmer);
-    peer_accept(w->listening, &w->elmer, WIRE_FROM_CLIENT);
-}
-
-/* The same as a daemon that speaks this minor. */
-static void accept_command_of_minor(struct world *w, unsigned minor)
-{
-    struct wire_message hello;
-    int fd;
-
-    if (w->elmer.fd >= 0)
-        channel_fini(&w->elmer);
-    fd = peer_accept_fd(w->listening);
-    assert_int_equal(channel_init(&w->elmer, fd, WIRE_FROM_CLIENT, 1 << 24), 0);
-    wire_hello_fill(&hello, "peer");
-    hello.u.hello.minor = minor;
-    peer_send(&w->elmer, &hello);
-    peer_expect_gone(&w->elmer, WIRE_hello);
-    w->elmer.minor = minor;
-}
-
-static int set_up(void **data)
-{
-    struct world *w = calloc(1, sizeof(*w));
-
-    assert_non_null(w);
-    signal(SIGPIPE, SIG_IGN);
-    (void)snprintf(w->dir, sizeof(w->dir), "/tmp/commands.XXXXXX");
-    assert_non_null(scratch_dir(w->dir));
-    (void)snprintf(w->socket, sizeof(w->socket), "%s/elmer.sock", w->dir);
-    (void)snprintf(w->out, sizeof(w->out), "%s/out", w->dir);
-    (void)snprintf(w->err, sizeof(w->err), "%s/err", w->dir);
-    w->listening = peer_listen(w->socket);
-    w->elmer.fd = -1;
-    setenv("ELMER_SOCKET", w->socket, 1);
-    setenv("TZ", "UTC", 1);
-    setenv("LC_ALL", "C.UTF-8", 1);
-    *data = w;
-    return 0;
-}
-
-static int tear_down(void **data)
-{
-    struct world *w = *data;
-
-    if (w->pid > 0) {
-        kill(w->pid, SIGKILL);
-        waitpid(w->pid, NULL, 0);
-    }
-    if (w->elmer.fd >= 0)
-        channel_fini(&w->elmer);
-    close(w->listening);
-    unlink(w->socket);
-    unlink(w->out);
-    unlink(w->err);
-    rmdir(w->dir);
-    free(w);
-    return 0;
-}
-
 /* ---- what elmer says ---- */
-
-static void answer_submitted(struct world *w, uint64_t id, const char *state, int level, uint64_t ahead,
-                             const char *reason)
-{
-    const char *hosts[] = {"ws1", "ws1", "ws2"};
-    struct wire_message message = {.type = WIRE_submitted, .id = id};
-
-    message.u.submitted.job = 42;
-    message.u.submitted.state = state;
-    message.u.submitted.level = level;
-    message.u.submitted.ahead = ahead;
-    message.u.submitted.reason = reason;
-    if (level >= 0)
-        message.u.submitted.hosts = (struct wire_strs){hosts, 3};
-    peer_send(&w->elmer, &message);
-}
 
 static void answer_error(struct world *w, uint64_t id, const char *code, const char *text)
 {
@@ -189,62 +45,6 @@ static void take_submission(struct world *w)
     wire_message_fini(&submit);
 }
 
-static struct wire_processor processors[] = {{"ws1", 0}, {"ws1", 1}, {"ws2", 0}};
-static const char *words[] = {"./prog", "-x", "a b"};
-static double levels[] = {1.5, 0};
-static struct wire_usage usages[] = {{"ws1", 2.25, 1048576}, {"ws2", -1, -1}};
-
-static struct wire_job_view view_of(uint64_t id, const char *name, const char *state)
-{
-    struct wire_job_view view = {.job = id,
-                                 .attempt = 1,
-                                 .name = name,
-                                 .user = "alice",
-                                 .uid = 2001,
-                                 .state = state,
-                                 .level = -1,
-                                 .nprocs = 3,
-                                 .dir = "/home/alice",
-                                 .submitted_ms = 1767225600000,
-                                 .started_ms = -1,
-                                 .ended_ms = -1,
-                                 .exit_status = -1,
-                                 .signal = -1,
-                                 .reason_code = "",
-                                 .reason = ""};
-
-    view.command = (struct wire_strs){words, 3};
-    return view;
-}
-
-static struct wire_job_view done_view(uint64_t id, int exit_status, int number, const char *code, const char *reason)
-{
-    struct wire_job_view view = view_of(id, "prog", "done");
-
-    view.exit_status = exit_status;
-    view.signal = number;
-    view.reason_code = code;
-    view.reason = reason;
-    view.started_ms = view.submitted_ms + 250;
-    view.ended_ms = view.started_ms + 3723000;
-    view.processors.items = processors;
-    view.processors.count = 3;
-    view.usage.items = usages;
-    view.usage.count = 2;
-    view.level_seconds = (struct wire_doubles){levels, 2};
-    return view;
-}
-
-static void answer_jobs(struct world *w, uint64_t id, struct wire_job_view *views, size_t count, bool more)
-{
-    struct wire_message message = {.type = WIRE_jobs, .id = id, .u.jobs = {.more = more}};
-
-    message.u.jobs.jobs.items = views;
-    message.u.jobs.jobs.count = count;
-    peer_send(&w->elmer, &message);
-}
-
-/* The next wait is answered with this. */
 static void answer_wait(struct world *w, struct wire_job_view view)
 {
     struct wire_message wait = peer_expect(&w->elmer, WIRE_wait);
@@ -386,36 +186,6 @@ static void test_same_token(void **data)
     assert_string_equal(w->stdout_text, "42\n");
 }
 
-#define COMMENT_OF_50  "12345678901234567890123456789012345678901234567890"
-#define COMMENT_OF_200 COMMENT_OF_50 COMMENT_OF_50 COMMENT_OF_50 COMMENT_OF_50
-
-/* The longest comment is carried; one that elmer would not understand is refused here, and nothing is submitted. */
-static void test_comment(void **data)
-{
-    struct world *w = *data;
-    struct wire_message message;
-
-    RUN(w, "esubmit", "--comment", COMMENT_OF_200, "1", "x");
-    accept_command(w);
-    message = peer_expect(&w->elmer, WIRE_submit);
-    assert_string_equal(message.u.submit.comment, COMMENT_OF_200);
-    answer_submitted(w, message.id, "running", 0, 0, "");
-    wire_message_fini(&message);
-    assert_int_equal(finish(w), 0);
-    RUN(w, "esubmit", "--comment", "c", "1", "x");
-    accept_command_of_minor(w, 3);
-    assert_int_equal(finish(w), 1);
-    assert_string_equal(w->stdout_text, "");
-    assert_non_null(strstr(w->stderr_text, "--comment: the other side speaks version 1.3"));
-    RUN(w, "esubmit", "1", "x");
-    accept_command_of_minor(w, 3);
-    message = peer_expect(&w->elmer, WIRE_submit);
-    assert_string_equal(message.u.submit.comment, "");
-    answer_submitted(w, message.id, "running", 0, 0, "");
-    wire_message_fini(&message);
-    assert_int_equal(finish(w), 0);
-}
-
 static void test_refusals(void **data)
 {
     static const struct {
@@ -464,11 +234,6 @@ static void test_usage(void **data)
                                            {"esubmit", "-J", "a/b", "1", "x"},
                                            {"esubmit", "-J", "a\nb", "1", "x"},
                                            {"esubmit", "-J", "", "1", "x"},
-                                           {"esubmit", "--comment", "a\nb", "1", "x"},
-                                           {"esubmit", "--comment", "a\x7f", "1", "x"},
-                                           {"esubmit", "--comment", "\xff", "1", "x"},
-                                           {"esubmit", "--comment", COMMENT_OF_200 "x", "1", "x"},
-                                           {"esubmit", "--comment"},
                                            {"esubmit", "-o", "%q", "1", "x"},
                                            {"esubmit", "-e", "x%", "1", "x"},
                                            {"esubmit", "-o", "", "1", "x"},
@@ -672,7 +437,7 @@ static void four_jobs(struct wire_job_view *views)
     views[2] = view_of(124, "y", "held");
     views[0].level = 2;
     views[0].attempt = 2;
-    views[0].processors.items = processors;
+    views[0].processors.items = view_processors;
     views[0].processors.count = 3;
     views[0].started_ms = 1767225600000;
     views[0].ended_ms = 1767225600000 + 90061000;
@@ -925,34 +690,6 @@ static void test_json(void **data)
         "\"signal\":null,\"reason_code\":null,\"reason\":null,\"usage\":[],\"level_seconds\":[]}]}\n");
 }
 
-/* Below the table where jobs are asked for one by one, for programs in JSON; what could move the cursor is written out.
- */
-static void test_comment_shown(void **data)
-{
-    struct world *w = *data;
-    struct wire_job_view views[2] = {done_view(5, 0, -1, "exited", ""), view_of(6, "x", "queued")};
-    static const char *const asked[] = {"5", "--json"};
-
-    views[0].comment = "first\033[2J";
-    for (size_t i = 0; i < 2; i++) {
-        struct wire_message query;
-
-        RUN(w, "equery", asked[i], i == 0 ? "6" : "5");
-        accept_command(w);
-        query = peer_expect(&w->elmer, WIRE_query);
-        answer_jobs(w, query.id, views, i == 0 ? 2 : 1, false);
-        wire_message_fini(&query);
-        assert_int_equal(finish(w), 0);
-        if (i == 0) {
-            assert_non_null(strstr(w->stdout_text, "\nComment of job 5: first\\x1B[2J\n"));
-            assert_null(strstr(w->stdout_text, "Comment of job 6"));
-        } else {
-            assert_non_null(
-                strstr(w->stdout_text, ",\"dir\":\"/home/alice\",\"comment\":\"first\\u001B[2J\",\"submitted\""));
-        }
-    }
-}
-
 /* A dash for people, null for programs, where elmer shows less of another user's job. */
 static void test_hidden(void **data)
 {
@@ -1084,7 +821,6 @@ int main(void)
         WITH_ELMER(test_defaults),
         WITH_ELMER(test_closed_output),
         WITH_ELMER(test_same_token),
-        WITH_ELMER(test_comment),
         WITH_ELMER(test_refusals),
         WITH_ELMER(test_unreachable),
         WITH_ELMER(test_usage),
@@ -1102,7 +838,6 @@ int main(void)
         WITH_ELMER(test_history),
         WITH_ELMER(test_restart),
         WITH_ELMER(test_json),
-        WITH_ELMER(test_comment_shown),
         WITH_ELMER(test_hidden),
         WITH_ELMER(test_full_output),
         WITH_ELMER(test_many_ids),

@@ -216,7 +216,6 @@ static void expect_hidden(const struct wire_job_view *v, bool hidden)
     assert_string_equal(v->name, hidden ? "" : "prog");
     assert_string_equal(v->dir, hidden ? "" : "/home/alice");
     assert_int_equal(v->command.count, hidden ? 0 : 2);
-    assert_string_equal(v->comment, hidden ? "" : "the third");
     assert_int_equal(v->hidden, hidden);
 }
 
@@ -237,7 +236,6 @@ static void test_privacy(void **state)
     submission = lab_submission("t2", 2);
     assert_int_equal(lab_submit(&host, &submission, NULL, 0), 2);
     submission = lab_submission("t3", 1);
-    submission.u.submit.comment = "the third";
     hold.u.hold.job = wait.u.wait.job = lab_submit(&host, &submission, NULL, 0);
     host_relay(&host, 7, 2001, "alice", &hold);
     host_expect_relayed(&host, 7, WIRE_done, &done);
@@ -572,9 +570,6 @@ static void test_refused(void **state)
     m.u.submit.name = "a\033b";
     refused(&host, 2001, &m, WIRE_CODE_REFUSED, "control");
     m.u.submit.name = "";
-    m.u.submit.comment = "a\nb";
-    refused(&host, 2001, &m, WIRE_CODE_REFUSED, "the comment contains control characters");
-    m.u.submit.comment = "";
     m.u.submit.environment = (struct wire_strs){bad_environment, 2};
     refused(&host, 2001, &m, WIRE_CODE_REFUSED, "\"NOVALUE\" is not of the form");
     m.u.submit.environment.count = 1;

@@ -107,6 +107,44 @@ static void test_lists(void **state)
     lab_destroy(&lab);
 }
 
+/* Who sees the command sees the comment, before and after the end and a restart; what would move a cursor is refused.
+ */
+static void test_comment(void **state)
+{
+    struct lab lab;
+    struct fake host;
+    struct wire_message m = lab_submission("t1", 1), answer;
+    (void)state;
+    lab_create(&lab, LOCAL, false);
+    lab_start(&lab);
+    host_open(&host, &lab, "host.sock", "ws1", 1, NULL);
+    m.u.submit.comment = "a\nb";
+    host_relay(&host, 7, 2001, "alice", &m);
+    host_expect_relayed(&host, 7, WIRE_error, &answer);
+    assert_string_equal(answer.u.error.code, WIRE_CODE_REFUSED);
+    assert_string_equal(answer.u.error.text, "the comment contains control characters: \"a\\x0Ab\"");
+    wire_message_fini(&answer);
+    m.u.submit.comment = "f\xc3\xbcr \"Bob\"";
+    assert_int_equal(lab_submit(&host, &m, NULL, 0), 1);
+    for (int round = 0; round < 2; round++) {
+        uint64_t id = 1;
+        for (uint32_t uid = 2001; uid <= 2002; uid++) {
+            struct wire_message query = {.type = WIRE_query, .u.query.jobs = {&id, 1}};
+            host_relay(&host, 3, uid, uid == 2001 ? "alice" : "bob", &query);
+            host_expect_relayed(&host, 3, WIRE_jobs, &answer);
+            assert_int_equal(answer.u.jobs.jobs.count, 1);
+            assert_string_equal(answer.u.jobs.jobs.items[0].comment, uid == 2001 ? "f\xc3\xbcr \"Bob\"" : "");
+            wire_message_fini(&answer);
+        }
+        fake_close(&host);
+        lab_stop(&lab, SIGKILL);
+        lab_start(&lab);
+        host_open(&host, &lab, "host.sock", "ws1", 1, NULL);
+    }
+    fake_close(&host);
+    lab_destroy(&lab);
+}
+
 /* The same new token many times at once: one job. */
 static void test_one_token_at_once(void **state)
 {
@@ -245,9 +283,8 @@ static void test_start_with_much(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_lists),
-        cmocka_unit_test(test_one_token_at_once),
-        cmocka_unit_test(test_limit),
+        cmocka_unit_test(test_comment),           cmocka_unit_test(test_lists),
+        cmocka_unit_test(test_one_token_at_once), cmocka_unit_test(test_limit),
         cmocka_unit_test(test_start_with_much),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

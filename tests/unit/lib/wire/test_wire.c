@@ -604,30 +604,6 @@ static void tables_describe_the_structs(void **state)
     }
 }
 
-/* What would be left out in silence. */
-static void what_cannot_be_said_is_refused(void **state)
-{
-    struct wire_message submit = {.type = WIRE_submit}, query = {.type = WIRE_query};
-    struct err err = ERR_INIT;
-
-    (void)state;
-    assert_int_equal(wire_check_said(&query, 0, &err), 0);
-    assert_int_equal(wire_check_said(&submit, 0, &err), 0);
-    submit.u.submit.requeue = true;
-    assert_int_equal(wire_check_said(&submit, WIRE_LEASE_MINOR, &err), 0);
-    assert_int_equal(wire_check_said(&submit, WIRE_LEASE_MINOR - 1, &err), -EPROTONOSUPPORT);
-    assert_non_null(strstr(err.text, "--requeue: the other side speaks version 1.1"));
-    submit.u.submit.requeue = false;
-    submit.u.submit.comment = "";
-    assert_int_equal(wire_check_said(&submit, 0, &err), 0);
-    submit.u.submit.comment = "c";
-    assert_int_equal(wire_check_said(&submit, 4, &err), 0);
-    err_clear(&err);
-    assert_int_equal(wire_check_said(&submit, 3, &err), -EPROTONOSUPPORT);
-    assert_non_null(strstr(err.text, "--comment: the other side speaks version 1.3"));
-    assert_non_null(strstr(err.text, "came with 1.4"));
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -649,7 +625,6 @@ int main(void)
         cmocka_unit_test(doubles_are_exact),
         cmocka_unit_test(senders_are_known),
         cmocka_unit_test(tables_describe_the_structs),
-        cmocka_unit_test(what_cannot_be_said_is_refused),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
