@@ -95,6 +95,7 @@ void launch_fail(struct launch *l, enum event_type type, enum reason reason, con
     engine_event(l->launches->room.engine, &event);
 }
 
+/* In COMMAND, those that have not been confirmed. */
 static void start_ranks(struct launch *l, int only_place)
 {
     for (uint32_t rank = 0; rank < l->ranks && l->state == LAUNCH_COMMAND; rank++)
@@ -292,8 +293,7 @@ void launches_message(struct launches *launches, int host, struct wire_message *
 
 static void send_again(struct launch *l, int place)
 {
-    if (l->state == LAUNCH_COMMAND)
-        start_ranks(l, place);
+    start_ranks(l, place);
     if (l->launcher->host_up && l->state != LAUNCH_OVER)
         l->launcher->host_up(l, place);
 }

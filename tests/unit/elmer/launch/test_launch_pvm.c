@@ -96,11 +96,12 @@ static void test_addresses(void **state)
 static void test_alone_a_name_will_do(void **state)
 {
     (void)state;
-    make_job("0", NULL, 0);
+    make_job("1", NULL, 0);
     SUBMISSION.pvm = true;
-    f.facts[0].name_loopback = true;
+    f.facts[1].name_loopback = true;
+    f.facts[1].address = "10.0.0.1";
     begin();
-    expect("ws0: start 1 pvmd pvmd -nws0 cpus 0 captured\n");
+    expect("ws1: start 1 pvmd pvmd -nws1 cpus 0 captured\n");
 }
 
 /* ---- before the start ---- */
