@@ -49,6 +49,18 @@ int fake_engine_add_host(const char *name)
     return fake_engine.nhosts++;
 }
 
+/* As a client would send it: no text of a decoded message is NULL. */
+static void decode_submission(struct wire_message *submission)
+{
+    const struct wire_message message = {.type = WIRE_submit, .u.submit = {.nprocs = 1, .name = "x", .dir = "/d"}};
+    struct err err = ERR_INIT;
+    char *json;
+    size_t size;
+    assert_int_equal(wire_encode(&message, WIRE_MINOR, &json, &size, &err), 0);
+    assert_int_equal(wire_decode(json, size, WIRE_MINOR, submission, &err), 0);
+    free(json);
+}
+
 struct fake_job *fake_engine_add_job(uint64_t id, uint32_t uid, enum job_state state)
 {
     struct fake_job *job = mem_zalloc(sizeof(*job));
@@ -63,13 +75,8 @@ struct fake_job *fake_engine_add_job(uint64_t id, uint32_t uid, enum job_state s
                                    .exit_status = -1,
                                    .failed_rank = UINT32_MAX};
     job->job = (struct job){
-        .id = id,
-        .uid = uid,
-        .user = mem_strdup("alice"),
-        .submission = {.type = WIRE_submit, .u.submit = {.nprocs = 1, .name = "x", .token = "", .dir = "/d"}},
-        .submitted_ms = 1,
-        .started_ms = -1,
-        .ended_ms = -1};
+        .id = id, .uid = uid, .user = mem_strdup("alice"), .submitted_ms = 1, .started_ms = -1, .ended_ms = -1};
+    decode_submission(&job->job.submission);
     job->accepted = true;
     fake_engine.jobs[fake_engine.njobs++] = job;
     if (id >= fake_engine.next_id)
@@ -224,10 +231,14 @@ struct job *engine_submit(struct engine *engine, struct event *event, const char
 {
     snprintf(fake_engine.user, sizeof(fake_engine.user), "%s", user);
     *code = engine_event(engine, event);
-    if (*code || fake_engine.refuse)
-        return NULL; /* the message was taken over all the same, and is gone */
+    if (*code || fake_engine.refuse) {
+        wire_message_fini(submission); /* it was taken over all the same */
+        submission->memory = NULL;
+        return NULL;
+    }
     struct fake_job *job = fake_engine_add_job(fake_engine.next_id, event->u.submit.uid, JOB_QUEUED);
     job->accepted = false;
+    wire_message_fini(&job->job.submission);
     job->job.submission = *submission;
     submission->memory = NULL;
     snprintf(job->job.name, sizeof(job->job.name), "%s", job_submit(&job->job)->name);

@@ -1,0 +1,68 @@
+/* fake_jobs.c - what of elmer/engine/jobs.h, and of records in engine.h, the room requests looks at; and of
+ * elmer/launch/paths.h. */
+#include "config.h"
+
+#include <string.h>
+
+#include "elmer/launch/paths.h"
+#include "tests/unit/elmer/fakes/fake_engine.h"
+
+struct job *jobs_by_token(const struct jobs *jobs, uint32_t uid, const char *token)
+{
+    (void)jobs;
+    for (size_t i = 0; i < fake_engine.njobs; i++) {
+        struct job *job = &fake_engine.jobs[i]->job;
+        if (job->uid == uid && !job->refused && !strcmp(job_submit(job)->token, token))
+            return job;
+    }
+    return NULL;
+}
+
+size_t jobs_bytes(const struct jobs *jobs, uint32_t uid)
+{
+    (void)jobs;
+    (void)uid;
+    return fake_engine.bytes;
+}
+
+static void fill(struct record *r, struct job *job, const struct core_job *state)
+{
+#define FAKE_KEPT(name, type, record, core, ...) JOB_IF(COPIED, core, r->name = state->name;)
+    JOB_FIELDS(JOB_NONE, FAKE_KEPT, JOB_NONE)
+#undef FAKE_KEPT
+    r->user = job->user;
+    r->token = job_submit(job)->token;
+    r->submit = job_submit(job);
+    r->submitted_ms = job->submitted_ms;
+    r->text = state->text;
+}
+
+void job_glance(struct core *core, struct job *job, const struct core_job *state, struct record *record)
+{
+    (void)core;
+    *record = (struct record){.started_ms = -1, .ended_ms = -1};
+    fill(record, job, state);
+}
+
+void job_name_lost(struct core *core, const struct core_job *state, struct arena *memory, struct record *record)
+{
+    (void)core;
+    (void)memory;
+    record->nlost = (uint32_t)state->nlost;
+}
+
+struct record *engine_record(struct engine *engine, struct job *job)
+{
+    struct record *record = record_create();
+    (void)engine;
+    fill(record, job, &fake_engine_find(job->id)->state);
+    if (record_ended(record) && !fake_engine_find(job->id)->settled)
+        record->state = JOB_ENDING;
+    return record;
+}
+
+/* A percent sign is wrong. */
+int path_check(const char *pattern, const char *what, struct err *err)
+{
+    return strchr(pattern, '%') ? err_set(err, -1, "%s: a bad pattern", what) : 0;
+}

@@ -1,0 +1,410 @@
+/* test_submit.c - submissions: their checks, the same one again, and a store that cannot be written. */
+#include "config.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <errno.h>
+#include <string.h>
+
+#include "tests/unit/elmer/requests/bed.h"
+
+static int alice;
+
+static int setup(void **state)
+{
+    bed_setup(state);
+    alice = bed_client(ALICE);
+    return 0;
+}
+
+/* Name services have answered. */
+static void submit(int link, const struct wire_message *message)
+{
+    say(link, message);
+    fake_work_run();
+}
+
+/* As far as the engine: the token is not in the store. */
+static struct event begin(const char *token)
+{
+    struct wire_message message = bed_submission(token);
+    submit(alice, &message);
+    fake_store_answer(NULL, 0, NULL);
+    return *fake_event(EVENT_SUBMIT);
+}
+
+/* ---- the normal path ---- */
+
+static void look_at_submit(const struct event *event)
+{
+    assert_int_equal(event->u.submit.uid, ALICE);
+    assert_int_equal(event->u.submit.nprocs, 3);
+    assert_true(event->u.submit.each);
+    assert_true(event->u.submit.requeue);
+    assert_int_equal(event->u.submit.nhosts, 2);
+    assert_int_equal(event->u.submit.hosts[0], WS2);
+    assert_int_equal(event->u.submit.hosts[1], WS1);
+}
+
+static void test_accepted(void **state)
+{
+    const char *hosts[] = {"ws2", "ws1", "ws2"};
+    struct wire_message message = bed_submission("t1");
+    (void)state;
+    message.u.submit.nprocs = 3;
+    message.u.submit.each = message.u.submit.requeue = true;
+    message.u.submit.hosts = (struct wire_strs){hosts, 3};
+    message.u.submit.submit_host = "anywhere";
+    message.u.submit.name = "";
+    fake_engine.on_event = look_at_submit;
+    say(alice, &message);
+    assert_int_equal(fake_store.nreads, 0);
+    fake_work_run();
+    assert_int_equal(fake_store.nreads, 1);
+    assert_int_equal(fake_store.reads[0].type, FAKE_READ_TOKEN);
+    assert_int_equal(fake_store.reads[0].uid, ALICE);
+    assert_string_equal(fake_store.reads[0].text, "t1");
+    fake_store_answer(NULL, 0, NULL);
+    struct event event = *fake_event(EVENT_SUBMIT);
+    assert_string_equal(fake_engine.user, "alice");
+    heard_nothing(); /* it is not on disk */
+    struct fake_job *job = fake_engine_find(1);
+    assert_string_equal(job_submit(&job->job)->submit_host, "queue"); /* from the transport, not the payload */
+    assert_string_equal(job_submit(&job->job)->name, "true");
+    job->state.ahead = 4;
+    job->state.reason = REASON_WAITING;
+    bed_answer(&event, ANSWER_OK, 1);
+    const struct wire_message *said = heard(alice, WIRE_submitted);
+    assert_int_equal(said->id, 3);
+    assert_int_equal(said->u.submitted.job, 1);
+    assert_string_equal(said->u.submitted.state, "queued");
+    assert_int_equal(said->u.submitted.ahead, 4);
+    assert_string_equal(said->u.submitted.reason, "");
+}
+
+static void test_relayed(void **state)
+{
+    struct wire_message message = bed_submission("t1");
+    (void)state;
+    bed_relay(WS1, 9, NOBODY, "dora", &message); /* a user that this host does not know, and no other of that name */
+    fake_work_run();
+    fake_store_answer(NULL, 0, NULL);
+    struct event event = *fake_event(EVENT_SUBMIT);
+    assert_int_equal(event.u.submit.uid, NOBODY);
+    assert_string_equal(fake_engine.user, "dora");
+    assert_string_equal(job_submit(&fake_engine_find(1)->job)->submit_host, "ws1");
+    bed_answer(&event, ANSWER_OK, 1);
+    assert_non_null(strstr(bed_relayed(WS1, 9), "\"submitted\""));
+}
+
+/* ---- checks: nothing has happened ---- */
+
+static void refused(const struct wire_message *message, const char *words)
+{
+    submit(alice, message);
+    heard_error(alice, words);
+    assert_int_equal(fake_store.nreads, 0);
+    fake_no_event();
+    fake_time_skip(1000); /* for the rate */
+}
+
+static void test_checks(void **state)
+{
+    static const char *nothing[] = {""}, *bad_environment[] = {"A=1", "B"}, *bad_name[] = {"A B=1"};
+    struct wire_message m;
+    (void)state;
+#define WRONG(words, ...)                                                                                              \
+    do {                                                                                                               \
+        m = bed_submission("t1");                                                                                      \
+        __VA_ARGS__;                                                                                                   \
+        refused(&m, words);                                                                                            \
+    } while (0)
+    WRONG("at least one processor", m.u.submit.nprocs = 0);
+    WRONG("65 processors are asked for, and the configuration allows 64", m.u.submit.nprocs = 65);
+    WRONG("there is no command", m.u.submit.command.count = 0);
+    WRONG("there is no command", m.u.submit.command.items = nothing);
+    WRONG("is not absolute", m.u.submit.dir = "d");
+    WRONG("no token", m.u.submit.token = "");
+    WRONG("cannot be part of a file name", m.u.submit.name = "a/b");
+    WRONG("cannot be part of a file name", m.u.submit.name = "..");
+    WRONG("the name contains control characters", m.u.submit.name = "a\x1b");
+    WRONG("the comment contains control characters", m.u.submit.comment = "a\nb");
+    WRONG("output: a bad pattern", m.u.submit.output = "%q");
+    WRONG("error output: a bad pattern", m.u.submit.errors = "%q");
+    WRONG("\"B\" is not of the form NAME=VALUE", m.u.submit.environment = (struct wire_strs){bad_environment, 2});
+    WRONG("is not of the form", m.u.submit.environment = (struct wire_strs){bad_name, 1});
+}
+
+static void test_too_large(void **state)
+{
+    static char large[257 << 10], half[253 << 10];
+    const char *one[] = {large}, *many[] = {half, half};
+    struct wire_message m = bed_submission("t1");
+    (void)state;
+    bed.settings.user_request_bytes = 1 << 20;
+    memset(large, 'a', sizeof(large) - 1);
+    memset(half, 'a', sizeof(half) - 1);
+    half[1] = '=';
+    m.u.submit.command.items = one;
+    refused(&m, "the command and its environment are too large");
+    m = bed_submission("t1");
+    m.u.submit.environment = (struct wire_strs){many, 2};
+    refused(&m, "the command and its environment are too large");
+}
+
+static void test_hosts_of_it(void **state)
+{
+    static const char *unknown[] = {"ws9"}, *one[] = {"ws1"};
+    struct wire_message m = bed_submission("t1");
+    (void)state;
+#define NOT_THERE(words)                                                                                               \
+    do {                                                                                                               \
+        submit(alice, &m);                                                                                             \
+        fake_store_answer(NULL, 0, NULL);                                                                              \
+        heard_error(alice, words);                                                                                     \
+        fake_no_event();                                                                                               \
+    } while (0)
+    m.u.submit.nprocs = 7;
+    NOT_THERE("7 processors are asked for, and the cluster has only 6: ask for fewer");
+    m.u.submit.pvm = true;
+    m.u.submit.nprocs = 5;
+    NOT_THERE("the cluster has, with PVM, only 4");
+    m = bed_submission("t1");
+    m.u.submit.hosts = (struct wire_strs){unknown, 1};
+    NOT_THERE("there is no host \"ws9\"");
+    m.u.submit.hosts = (struct wire_strs){one, 1};
+    m.u.submit.nprocs = 3;
+    NOT_THERE("the hosts of --hosts have only 2: ask for fewer, or name more hosts");
+    fake_engine.hosts[WS1].known = false; /* nobody knows how many it has: it waits */
+    fake_hosts.hosts[WS1].facts.known = false;
+    submit(alice, &m);
+    fake_store_answer(NULL, 0, NULL);
+    fake_event(EVENT_SUBMIT);
+}
+
+/* ---- who may ---- */
+
+static void test_users(void **state)
+{
+    struct wire_message m = bed_submission("t1");
+    (void)state;
+    int root = bed_client(ROOT), daemon = bed_client(DAEMON), nobody = bed_client(NOBODY);
+    submit(root, &m);
+    assert_string_equal(heard_error(root, "root runs no jobs"), WIRE_CODE_NOT_PERMITTED);
+    submit(daemon, &m);
+    assert_string_equal(heard_error(daemon, "they are for uids from 1000 on"), WIRE_CODE_NOT_PERMITTED);
+    submit(nobody, &m);
+    assert_string_equal(heard_error(nobody, "uid 1009 has no name on this host"), WIRE_CODE_NOT_PERMITTED);
+    assert_int_equal(fake_store.nreads, 0);
+}
+
+static void test_room(void **state)
+{
+    struct wire_message m = bed_submission("t1");
+    (void)state;
+    fake_engine.queued = 3;
+    submit(alice, &m);
+    fake_store_answer(NULL, 0, NULL);
+    heard_error(alice, "user alice has 3 jobs in the queue, and may have 3 (user_queued");
+    fake_engine.queued = 2;
+    fake_engine.bytes = 1 << 20;
+    submit(alice, &m);
+    fake_store_answer(NULL, 0, NULL);
+    heard_error(alice, "(user_memory");
+    fake_no_event();
+    fake_engine.queued = 3;
+    int carol = bed_client(CAROL); /* an administrator */
+    submit(carol, &m);
+    fake_store_answer(NULL, 0, NULL);
+    fake_event(EVENT_SUBMIT);
+}
+
+static void test_core_refuses(void **state)
+{
+    struct wire_message m = bed_submission("t1");
+    (void)state;
+    fake_engine.refuse = true;
+    submit(alice, &m);
+    fake_store_answer(NULL, 0, NULL);
+    fake_event(EVENT_SUBMIT);
+    heard_error(alice, "the hosts that it may use have fewer");
+    fake_engine.event_code = -ENOMEM;
+    submit(alice, &m);
+    fake_store_answer(NULL, 0, NULL);
+    fake_event(EVENT_SUBMIT);
+    heard_error(alice, "out of memory");
+    assert_int_equal(fake_engine.njobs, 0);
+}
+
+/* ---- the same submission again ---- */
+
+static struct fake_job *job_with_token(uint64_t id, uint32_t uid, const char *token)
+{
+    struct fake_job *job = fake_engine_add_job(id, uid, JOB_RUNNING);
+    job->job.submission.u.submit.token = token;
+    return job;
+}
+
+static void test_repeated(void **state)
+{
+    struct wire_message m = bed_submission("t1");
+    (void)state;
+    job_with_token(7, ALICE, "t1");
+    job_with_token(8, BOB, "t2");
+    submit(alice, &m);
+    assert_int_equal(fake_store.nreads, 0);
+    const struct wire_message *said = heard(alice, WIRE_submitted);
+    assert_int_equal(said->u.submitted.job, 7);
+    assert_string_equal(said->u.submitted.state, "running");
+    m = bed_submission("t2"); /* another user's */
+    submit(alice, &m);
+    fake_store_answer(NULL, 0, NULL);
+    fake_event(EVENT_SUBMIT);
+}
+
+/* The first one is not on disk yet. */
+static void test_repeated_early(void **state)
+{
+    struct wire_message m = bed_submission("t1");
+    (void)state;
+    fake_engine.held = true;
+    struct event event = begin("t1");
+    submit(alice, &m);
+    fake_no_event();
+    heard_nothing();
+    bed_answer(&event, ANSWER_OK, 1);
+    fake_engine_commit();
+    assert_int_equal(heard(alice, WIRE_submitted)->u.submitted.job, 1);
+    assert_int_equal(heard(alice, WIRE_submitted)->u.submitted.job, 1);
+}
+
+/* Both come while the store is asked. */
+static void test_twice_at_once(void **state)
+{
+    struct wire_message m = bed_submission("t1");
+    (void)state;
+    submit(alice, &m);
+    submit(alice, &m);
+    fake_store_answer(NULL, 0, NULL);
+    fake_store_answer(NULL, 0, NULL);
+    fake_event(EVENT_SUBMIT);
+    fake_no_event(); /* one job */
+    fake_engine_drop_job(1);
+}
+
+static void test_repeated_in_store(void **state)
+{
+    struct wire_message m = bed_submission("t1");
+    struct record *record = fake_store_record(5, ALICE, &m.u.submit);
+    (void)state;
+    record->state = JOB_DONE;
+    record->reason = REASON_EXITED;
+    submit(alice, &m);
+    fake_store_answer(&record, 1, NULL);
+    const struct wire_message *said = heard(alice, WIRE_submitted);
+    assert_int_equal(said->u.submitted.job, 5);
+    assert_string_equal(said->u.submitted.state, "done");
+    submit(alice, &m);
+    fake_store_answer(NULL, 0, "I/O error"); /* nobody knows whether it is there: no second job */
+    heard_error(alice, "cannot read its store: I/O error; try again with the same token");
+    fake_no_event();
+}
+
+/* ---- the store cannot be written ---- */
+
+static void test_store_fails(void **state)
+{
+    struct wire_message m = bed_submission("t2");
+    (void)state;
+    struct event event = begin("t1");
+    bool submission = fake_engine.requests.failed(event.request, false, "disk full", fake_engine.requests_data);
+    assert_true(submission); /* so the job is undone */
+    assert_string_equal(heard_error(alice, "the job is not accepted: disk full"), WIRE_CODE_UNAVAILABLE);
+    assert_false(
+        fake_engine.requests.failed(event.request, false, "disk full", fake_engine.requests_data)); /* it has ended */
+    fake_engine.failure = "disk full";
+    submit(alice, &m);
+    assert_string_equal(heard_error(alice, "the job is not accepted: disk full"), WIRE_CODE_UNAVAILABLE);
+    assert_int_equal(fake_store.nreads, 0);
+    bed_answer(&event, ANSWER_OK, 1); /* when it works again: too late */
+    heard_nothing();
+}
+
+/* A repeated submission whose job is on disk is answered: what fails is something else. */
+static void test_store_fails_later(void **state)
+{
+    (void)state;
+    struct event event = begin("t1");
+    assert_false(fake_engine.requests.failed(event.request, true, "disk full", fake_engine.requests_data));
+    assert_int_equal(heard(alice, WIRE_submitted)->u.submitted.job, 1);
+}
+
+/* A kill waits: it is not answered as a submission, and is told when it is on disk. */
+static void test_kill_waits(void **state)
+{
+    (void)state;
+    fake_engine_add_job(7, ALICE, JOB_RUNNING);
+    bed_say(alice, WIRE_kill, 7);
+    struct event event = *fake_event(EVENT_KILL);
+    assert_false(fake_engine.requests.failed(event.request, true, "disk full", fake_engine.requests_data));
+    heard_nothing();
+    bed_answer(&event, ANSWER_OK, 7);
+    assert_string_equal(heard(alice, WIRE_done)->u.done.text, "job 7 is being ended");
+    assert_false(fake_engine.requests.failed(99, false, "disk full", fake_engine.requests_data)); /* nobody's */
+}
+
+/* ---- the client goes away ---- */
+
+static void test_gone_while_asking(void **state)
+{
+    struct wire_message m = bed_submission("t1");
+    (void)state;
+    submit(alice, &m);
+    links_cut((size_t)alice);
+    fake_store_answer(NULL, 0, NULL);
+    fake_no_event(); /* nothing has happened: the token may come again */
+}
+
+/* It has become a job, which goes on; refused, it is undone as well. */
+static void test_gone_later(void **state)
+{
+    (void)state;
+    struct event event = begin("t1");
+    links_cut((size_t)alice);
+    assert_true(fake_engine.requests.failed(event.request, false, "disk full", fake_engine.requests_data));
+    alice = bed_client(ALICE);
+    event = begin("t2");
+    links_cut((size_t)alice);
+    bed_answer(&event, ANSWER_OK, 2);
+    heard_nothing();
+}
+
+/* It has ended, and a thousand others since. */
+static void test_forgotten(void **state)
+{
+    (void)state;
+    struct event event = begin("t1");
+    fake_engine_drop_job(1);
+    bed_answer(&event, ANSWER_OK, 1);
+    assert_string_equal(heard(alice, WIRE_submitted)->u.submitted.state, "done");
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, bed_teardown)
+    const struct CMUnitTest tests[] = {
+        TEST(test_accepted),      TEST(test_relayed),
+        TEST(test_checks),        TEST(test_too_large),
+        TEST(test_hosts_of_it),   TEST(test_users),
+        TEST(test_room),          TEST(test_core_refuses),
+        TEST(test_repeated),      TEST(test_repeated_early),
+        TEST(test_twice_at_once), TEST(test_repeated_in_store),
+        TEST(test_store_fails),   TEST(test_store_fails_later),
+        TEST(test_kill_waits),    TEST(test_gone_while_asking),
+        TEST(test_gone_later),    TEST(test_forgotten),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
