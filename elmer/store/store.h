@@ -13,7 +13,7 @@
 #include "elmer/store/record.h"
 #include "lib/base/err.h"
 
-enum { STORE_SCHEMA = 5 };
+enum { STORE_SCHEMA = 6 };
 
 /* Of the history: ended jobs beyond either are removed, the oldest first. */
 struct store_limits {
