@@ -49,8 +49,6 @@ static const char *const migrations[STORE_SCHEMA] = {
      * up to accounted_ms (Unix time), accounted_mono_ms of the boot with that number */
     "CREATE TABLE host(name TEXT PRIMARY KEY, up INTEGER NOT NULL, cpus INTEGER NOT NULL, drained INTEGER NOT NULL) "
     "STRICT, WITHOUT ROWID;",
-    /* submissions may have a comment, which an elmer of before would take for damage */
-    NULL,
 };
 
 static int fail_with(sqlite3 *db, int code, int system, const char *what, struct err *err)

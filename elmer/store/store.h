@@ -13,7 +13,7 @@
 #include "elmer/store/record.h"
 #include "lib/base/err.h"
 
-enum { STORE_SCHEMA = 6 };
+enum { STORE_SCHEMA = 6 }; /* 6: submissions with a comment, which an earlier elmer would take for damage */
 
 /* Of the history: ended jobs beyond either are removed, the oldest first. */
 struct store_limits {
