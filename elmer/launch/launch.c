@@ -35,7 +35,8 @@ static const struct moves_row states[LAUNCH_STATE_COUNT] = {
 static void move(struct launch *l, enum launch_state state)
 {
     MOVES_CHECK("launch", states, l->state, state);
-    log_debug("job=%" PRIu64 " launch %s -> %s", l->job->id, states[l->state].name, states[state].name);
+    log_debug("job=%" PRIu64 " launch %s: %s -> %s", l->job->id, l->launcher->name, states[l->state].name,
+              states[state].name);
     l->state = state;
 }
 

@@ -100,8 +100,8 @@ static const char *address_of(const struct launch *l, int place)
     return strncmp(address, "127.", 4) ? address : "";
 }
 
-static struct process helper(const struct launch *l, uint32_t number, const char *role, int place, const char **argv,
-                             size_t count)
+static struct process helper_process(const struct launch *l, uint32_t number, const char *role, int place,
+                                     const char **argv, size_t count)
 {
     return (struct process){.number = l->nprocs + number,
                             .role = role,
@@ -122,7 +122,7 @@ static void start_master(struct launch *l)
     argv[0] = "pvmd";
     /* With a loopback address for its own name a master cannot reach its slaves: then it must be told the address. */
     argv[1] = arena_format(&memory, "-n%s", l->nhosts > 1 && facts.name_loopback && *address ? address : facts.name);
-    struct process p = helper(l, MASTER, "pvmd", 0, argv, 2);
+    struct process p = helper_process(l, MASTER, "pvmd", 0, argv, 2);
     launch_start(l, &p, &memory);
     arena_fini(&memory);
 }
@@ -139,7 +139,7 @@ static void start_agent(struct launch *l)
         const char *address = address_of(l, i);
         argv[count++] = *address ? arena_format(&memory, "%s=%s", launch_host(l, i), address) : launch_host(l, i);
     }
-    struct process p = helper(l, AGENT, "agent", 0, argv, count);
+    struct process p = helper_process(l, AGENT, "agent", 0, argv, count);
     if (launch_files(l, 0, &memory, &p.output, &p.errors))
         launch_start(l, &p, &memory);
     arena_fini(&memory);
@@ -156,7 +156,7 @@ static void start_slave(struct launch *l, int place)
         if (*word)
             argv[count++] = word;
     argv[count++] = "-f"; /* stay our child */
-    struct process p = helper(l, slave_at(place), "pvmd", place, argv, count);
+    struct process p = helper_process(l, slave_at(place), "pvmd", place, argv, count);
     launch_start(l, &p, &memory);
     arena_fini(&memory);
 }
@@ -199,7 +199,7 @@ static void answer(struct launch *l, uint64_t request, const char *line)
 }
 
 /* The agent asks for a daemon. */
-static void spawn(struct launch *l, const struct wire_pvm_spawn *spawn)
+static void on_spawn(struct launch *l, const struct wire_pvm_spawn *spawn)
 {
     struct pvm *pvm = pvm_of(l);
     int place = launch_place(l, core_host_by_name(engine_core(l->launches->room.engine), spawn->host));
@@ -217,13 +217,13 @@ static void spawn(struct launch *l, const struct wire_pvm_spawn *spawn)
     }
 }
 
-static void started(struct launch *l, uint64_t helper)
+static void on_started(struct launch *l, uint64_t helper)
 {
     if (helper == AGENT && pvm_of(l)->state == PVM_AGENT)
         move(l, PVM_SLAVES);
 }
 
-static void start_failed(struct launch *l, uint64_t helper, const char *text)
+static void on_start_failed(struct launch *l, uint64_t helper, const char *text)
 {
     struct pvm *pvm = pvm_of(l);
     struct slave *slave = awaited_slave(l, helper);
@@ -238,7 +238,7 @@ static void start_failed(struct launch *l, uint64_t helper, const char *text)
     }
 }
 
-static void line(struct launch *l, uint64_t helper, const char *line)
+static void on_line(struct launch *l, uint64_t helper, const char *line)
 {
     struct pvm *pvm = pvm_of(l);
     struct slave *slave = awaited_slave(l, helper);
@@ -257,13 +257,13 @@ static void line(struct launch *l, uint64_t helper, const char *line)
     }
 }
 
-static void message(struct launch *l, int place, const struct wire_message *message)
+static void on_message(struct launch *l, int place, const struct wire_message *message)
 {
     struct pvm *pvm = pvm_of(l);
     if (place != 0)
         return; /* the agent lives on the first host */
     if (message->type == WIRE_pvm_spawn) {
-        spawn(l, &message->u.pvm_spawn);
+        on_spawn(l, &message->u.pvm_spawn);
     } else if (message->type == WIRE_pvm_ready && pvm->state == PVM_SLAVES) {
         move(l, PVM_RUNNING);
         launch_command(l);
@@ -360,7 +360,7 @@ static void exited_in_finish(struct launch *l, uint64_t helper)
         launch_wait(l, VERDICT_MS);
 }
 
-static void exited(struct launch *l, uint64_t helper, const struct wire_exited *exited)
+static void on_exited(struct launch *l, uint64_t helper, const struct wire_exited *exited)
 {
     struct pvm *pvm = pvm_of(l);
     char text[60];
@@ -397,11 +397,11 @@ const struct launcher launcher_pvm = {
     .output = output,
     .environment = environment,
     .place = place_of_helper,
-    .started = started,
-    .start_failed = start_failed,
-    .line = line,
-    .exited = exited,
-    .message = message,
+    .started = on_started,
+    .start_failed = on_start_failed,
+    .line = on_line,
+    .exited = on_exited,
+    .message = on_message,
     .host_up = host_up,
     .last_exit = last_exit,
     .time = time_up,
