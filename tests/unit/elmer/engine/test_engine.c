@@ -308,6 +308,10 @@ static void test_kill_waits(void **state)
     fake_store_fail("disk full");
     bed_expect("failed 2 accepted");
     assert_false(job->refused);
+    bed.submission = true; /* even if it were taken for one: an accepted job is never undone */
+    fake_store_fail("disk full");
+    assert_false(job->refused);
+    bed.submission = false;
     fake_store_fail(NULL);
     fake_store_commit();
     assert_true(bed_told("answer 2 ok 1"));
