@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
+#include <sys/un.h>
 
 #include "lib/wire/channel.h"
 #include "rsd/config.h"
@@ -207,8 +208,15 @@ int place_weigh(const struct root *root, unsigned weight);
 /* open.c */
 void open_new(struct root *root, const struct wire_message *message, const cpu_set_t *cpus);
 
-/* supervisors.c: start, adopt, and what they say */
+/* supervisors.c: start, and what they say */
+enum { SUPERVISOR_OUT_MAX = 8 << 20 }; /* bytes that wait to be sent to one */
 int supervisor_start(struct root *root, struct job *job, const char *user, struct err *err);
+/* Where a root half connects; -ENAMETOOLONG. */
+int supervisor_address(const struct root *root, const struct job *job, struct sockaddr_un *address);
+void supervisor_disconnect(struct job *job);
+/* Nobody watches its processes any more: the job is ended here. */
+void supervisor_lose(struct root *root, struct job *job);
+/* adopt.c */
 void supervisors_adopt(struct root *root);
 void supervisor_read(struct root *root, struct job *job);
 void supervisor_lost(struct root *root, struct job *job);

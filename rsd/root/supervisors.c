@@ -1,15 +1,12 @@
-/* supervisors.c - start a supervisor, adopt those of an earlier root half, and hear what they say.
+/* supervisors.c - start a supervisor, and hear what it says. Those of an earlier root half: adopt.c.
  *
  * Start: the listening socket RUNDIR/sup/JOB.ATTEMPT is made here, so that a restarted root half can always connect,
  * even if we die in the next moment; the supervisor gets it and a socketpair, and is born in its leaf. It answers
- * `begin` with `adopted` when it has looked the user up and made his directory, or with `error`. Adopt: every name in
- * sup/ and every group is tried. A supervisor that answers brings its job back as OPEN. One whose result was put down
- * is EMPTY. A group without either is lost if processes are in it, else it is a leftover and is removed. A supervisor
- * whose socket ends has died, whatever the reason: its job cannot go on here.
+ * `begin` with `adopted` when it has looked the user up and made his directory, or with `error`. A supervisor whose
+ * socket ends has died, whatever the reason: its job cannot go on here.
  */
 #include "config.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -31,9 +28,7 @@
 #include "rsd/root/internal.h"
 #include "rsd/root/root.h"
 
-enum { OUT_MAX = 8 << 20 };
-
-static int socket_path(const struct root *root, const struct job *job, struct sockaddr_un *address)
+int supervisor_address(const struct root *root, const struct job *job, struct sockaddr_un *address)
 {
     *address = (struct sockaddr_un){.sun_family = AF_UNIX};
     return snprintf(address->sun_path, sizeof address->sun_path, "%s/sup/%s", root->config->rundir, job->name) <
@@ -45,7 +40,7 @@ static int socket_path(const struct root *root, const struct job *job, struct so
 static int listen_at(const struct root *root, const struct job *job, struct err *err)
 {
     struct sockaddr_un address;
-    int fd, result = socket_path(root, job, &address);
+    int fd, result = supervisor_address(root, job, &address);
     if (result < 0)
         return err_set(err, result, "rundir is too long for the supervisors' sockets");
     fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
@@ -157,7 +152,7 @@ int supervisor_start(struct root *root, struct job *job, const char *user, struc
         close(pair[0]);
     } else {
         job->supervisor_pid = pid;
-        result = channel_init(&job->supervisor, pair[0], WIRE_FROM_SUPERVISOR, OUT_MAX);
+        result = channel_init(&job->supervisor, pair[0], WIRE_FROM_SUPERVISOR, SUPERVISOR_OUT_MAX);
         job->connected = result == 0;
         send_begin(root, job, user);
     }
@@ -294,16 +289,16 @@ static void hear(struct root *root, struct job *job, const struct wire_message *
     }
 }
 
-static void disconnect(struct job *job)
+void supervisor_disconnect(struct job *job)
 {
     if (job->connected)
         channel_fini(&job->supervisor);
     job->connected = false;
 }
 
-static void lose(struct root *root, struct job *job)
+void supervisor_lose(struct root *root, struct job *job)
 {
-    disconnect(job);
+    supervisor_disconnect(job);
     if (job->supervisor_gone)
         return;
     job->supervisor_gone = true;
@@ -339,9 +334,10 @@ static void lose(struct root *root, struct job *job)
 void supervisor_lost(struct root *root, struct job *job)
 {
     if (job->state == JOB_OPEN && !job->ready)
-        disconnect(job); /* it is being adopted, and may never have begun: adopt_failed() looks what there is */
+        supervisor_disconnect(
+            job); /* it is being adopted, and may never have begun: adopt_failed() looks what there is */
     else
-        lose(root, job);
+        supervisor_lose(root, job);
 }
 
 void supervisor_read(struct root *root, struct job *job)
@@ -362,155 +358,4 @@ void supervisor_read(struct root *root, struct job *job)
         log_error("job=%s: its supervisor sent garbage: %s", job->name, err.text);
     if (filled < 0 || got < 0)
         supervisor_lost(root, job);
-}
-
-/* ---- adopting ---- */
-
-static void connect_to(struct root *root, struct job *job)
-{
-    struct sockaddr_un address;
-    struct wire_message adopt = {.type = WIRE_adopt};
-    struct ucred peer;
-    socklen_t length = sizeof peer;
-    int fd;
-    if (socket_path(root, job, &address) < 0)
-        return;
-    fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    if (fd < 0)
-        return;
-    if (connect(fd, (struct sockaddr *)&address, sizeof address) < 0 ||
-        getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &length) < 0 || peer.uid != getuid() ||
-        channel_init(&job->supervisor, fd, WIRE_FROM_SUPERVISOR, OUT_MAX) < 0) {
-        close(fd);
-        return;
-    }
-    job->connected = true;
-    tell_supervisor(job, &adopt);
-}
-
-static void find_supervisor_pid(struct job *job)
-{
-    struct group_pids pids = {0};
-    if (group_pids(job->group.sup_fd, &pids) == 0 && pids.count > 0) {
-        job->supervisor_pid = pids.items[0];
-        job->supervisor_pidfd = (int)syscall(SYS_pidfd_open, pids.items[0], 0);
-    }
-    group_pids_fini(&pids);
-}
-
-static void adopt_one(struct root *root, const char *name)
-{
-    struct err err = ERR_INIT;
-    struct job *job;
-    uint64_t id;
-    uint32_t attempt;
-    if (!job_name_parse(name, &id, &attempt) || job_find(root, id, attempt))
-        return;
-    job = job_add(root, id, attempt);
-    if (!job)
-        return;
-    if (group_open(root->groups_fd, name, false, &job->group, &err) == 0) {
-        group_freeze(&job->group, false); /* we may have died in sched_apply() */
-        find_supervisor_pid(job);
-    }
-    lease_recall(root, job);
-    job_move(job, JOB_OPEN);
-    connect_to(root, job);
-}
-
-static void adopt_names(struct root *root, DIR *dir)
-{
-    struct dirent *entry;
-    if (!dir)
-        return;
-    while ((entry = readdir(dir)) && root->job_count < MAX_JOBS)
-        adopt_one(root, entry->d_name);
-    closedir(dir);
-}
-
-static DIR *open_stream(int dir_fd, const char *name)
-{
-    int fd = openat(dir_fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    DIR *dir = fd < 0 ? NULL : fdopendir(fd);
-    if (!dir && fd >= 0)
-        close(fd);
-    return dir;
-}
-
-/* All answers are waited for together: what we hold must be known before elmer asks. */
-static void wait_for_answers(struct root *root)
-{
-    int64_t deadline = mono_ms(mono_now()) + ADOPT_MS;
-    struct pollfd fds[MAX_JOBS];
-    for (;;) {
-        nfds_t count = 0;
-        int64_t left = deadline - mono_ms(mono_now());
-        for (size_t i = 0; i < root->job_count && i < MAX_JOBS; i++) {
-            struct job *job = root->jobs[i];
-            if (job->connected && !job->supervisor.dead && !job->ready)
-                fds[count++] = (struct pollfd){.fd = job->supervisor.fd, .events = POLLIN};
-        }
-        if (count == 0 || left <= 0 || (poll(fds, count, (int)left) < 0 && errno != EINTR))
-            return;
-        for (nfds_t k = 0; k < count; k++) {
-            for (size_t i = 0; fds[k].revents && i < root->job_count; i++) {
-                struct job *job = root->jobs[i];
-                if (job->connected && job->supervisor.fd == fds[k].fd) {
-                    supervisor_read(root, job);
-                    break;
-                }
-            }
-        }
-    }
-}
-
-/* Nobody watches it: with processes it is lost, without it is what an interrupted open or end has left. */
-static void adopt_failed(struct root *root, struct job *job)
-{
-    if (group_populated(&job->group)) {
-        lose(root, job);
-        return;
-    }
-    log_notice("job=%s: what an earlier rsd has left of it is removed", job->name);
-    disconnect(job);
-    job->supervisor_gone = true;
-    job->discard = true;
-    if (job->supervisor_pidfd >= 0)
-        (void)syscall(SYS_pidfd_send_signal, job->supervisor_pidfd, SIGKILL, NULL, 0);
-    ending_begin(root, job, 0);
-}
-
-/* The root half died when the result was here, and something of the job is still to be removed. */
-static void resume(struct root *root, struct job *job)
-{
-    disconnect(job);
-    job->supervisor_gone = true;
-    if (job->supervisor_pidfd >= 0)
-        (void)syscall(SYS_pidfd_send_signal, job->supervisor_pidfd, SIGKILL, NULL, 0);
-    ending_resume(root, job);
-}
-
-void supervisors_adopt(struct root *root)
-{
-    char path[200];
-    size_t adopted = 0;
-    snprintf(path, sizeof path, "%s/sup", root->config->rundir);
-    adopt_names(root, open_stream(AT_FDCWD, path));
-    adopt_names(root, open_stream(root->groups_fd, "."));
-    adopt_names(root, open_stream(root->tmp_fd, "."));
-    wait_for_answers(root);
-    for (size_t i = root->job_count; i-- > 0;) {
-        struct job *job = root->jobs[i];
-        if (job->state != JOB_OPEN)
-            continue;
-        if (job->ready)
-            adopted++;
-        else if (result_recall(root, job))
-            resume(root, job);
-        else
-            adopt_failed(root, job);
-    }
-    results_recall(root);
-    if (adopted > 0)
-        log_notice("%zu jobs of before are adopted", adopted);
 }

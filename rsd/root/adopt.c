@@ -1,0 +1,172 @@
+/* adopt.c - the jobs of an earlier root half.
+ *
+ * Every name in sup/, every group and every directory of a job is tried. A supervisor that answers brings its job back
+ * as OPEN. One whose result was put down is EMPTY. A group without either is lost if processes are in it, else it is a
+ * leftover and is removed.
+ */
+#include "config.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "lib/base/clock.h"
+#include "lib/base/log.h"
+#include "rsd/root/internal.h"
+#include "rsd/root/root.h"
+
+static void connect_to(struct root *root, struct job *job)
+{
+    struct sockaddr_un address;
+    struct wire_message adopt = {.type = WIRE_adopt};
+    struct ucred peer;
+    socklen_t length = sizeof peer;
+    int fd;
+    if (supervisor_address(root, job, &address) < 0)
+        return;
+    fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (fd < 0)
+        return;
+    if (connect(fd, (struct sockaddr *)&address, sizeof address) < 0 ||
+        getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &length) < 0 || peer.uid != getuid() ||
+        channel_init(&job->supervisor, fd, WIRE_FROM_SUPERVISOR, SUPERVISOR_OUT_MAX) < 0) {
+        close(fd);
+        return;
+    }
+    job->connected = true;
+    tell_supervisor(job, &adopt);
+}
+
+static void find_supervisor_pid(struct job *job)
+{
+    struct group_pids pids = {0};
+    if (group_pids(job->group.sup_fd, &pids) == 0 && pids.count > 0) {
+        job->supervisor_pid = pids.items[0];
+        job->supervisor_pidfd = (int)syscall(SYS_pidfd_open, pids.items[0], 0);
+    }
+    group_pids_fini(&pids);
+}
+
+static void adopt_one(struct root *root, const char *name)
+{
+    struct err err = ERR_INIT;
+    struct job *job;
+    uint64_t id;
+    uint32_t attempt;
+    if (!job_name_parse(name, &id, &attempt) || job_find(root, id, attempt))
+        return;
+    job = job_add(root, id, attempt);
+    if (!job)
+        return;
+    if (group_open(root->groups_fd, name, false, &job->group, &err) == 0) {
+        group_freeze(&job->group, false); /* we may have died in sched_apply() */
+        find_supervisor_pid(job);
+    }
+    lease_recall(root, job);
+    job_move(job, JOB_OPEN);
+    connect_to(root, job);
+}
+
+static void adopt_names(struct root *root, DIR *dir)
+{
+    struct dirent *entry;
+    if (!dir)
+        return;
+    while ((entry = readdir(dir)) && root->job_count < MAX_JOBS)
+        adopt_one(root, entry->d_name);
+    closedir(dir);
+}
+
+static DIR *open_stream(int dir_fd, const char *name)
+{
+    int fd = openat(dir_fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+    if (!dir && fd >= 0)
+        close(fd);
+    return dir;
+}
+
+/* All answers are waited for together: what we hold must be known before elmer asks. */
+static void wait_for_answers(struct root *root)
+{
+    int64_t deadline = mono_ms(mono_now()) + ADOPT_MS;
+    struct pollfd fds[MAX_JOBS];
+    for (;;) {
+        nfds_t count = 0;
+        int64_t left = deadline - mono_ms(mono_now());
+        for (size_t i = 0; i < root->job_count && i < MAX_JOBS; i++) {
+            struct job *job = root->jobs[i];
+            if (job->connected && !job->supervisor.dead && !job->ready)
+                fds[count++] = (struct pollfd){.fd = job->supervisor.fd, .events = POLLIN};
+        }
+        if (count == 0 || left <= 0 || (poll(fds, count, (int)left) < 0 && errno != EINTR))
+            return;
+        for (nfds_t k = 0; k < count; k++) {
+            for (size_t i = 0; fds[k].revents && i < root->job_count; i++) {
+                struct job *job = root->jobs[i];
+                if (job->connected && job->supervisor.fd == fds[k].fd) {
+                    supervisor_read(root, job);
+                    break;
+                }
+            }
+        }
+    }
+}
+
+/* Nobody watches it: with processes it is lost, without it is what an interrupted open or end has left. */
+static void adopt_failed(struct root *root, struct job *job)
+{
+    if (group_populated(&job->group)) {
+        supervisor_lose(root, job);
+        return;
+    }
+    log_notice("job=%s: what an earlier rsd has left of it is removed", job->name);
+    supervisor_disconnect(job);
+    job->supervisor_gone = true;
+    job->discard = true;
+    if (job->supervisor_pidfd >= 0)
+        (void)syscall(SYS_pidfd_send_signal, job->supervisor_pidfd, SIGKILL, NULL, 0);
+    ending_begin(root, job, 0);
+}
+
+/* The root half died when the result was here, and something of the job is still to be removed. */
+static void resume(struct root *root, struct job *job)
+{
+    supervisor_disconnect(job);
+    job->supervisor_gone = true;
+    if (job->supervisor_pidfd >= 0)
+        (void)syscall(SYS_pidfd_send_signal, job->supervisor_pidfd, SIGKILL, NULL, 0);
+    ending_resume(root, job);
+}
+
+void supervisors_adopt(struct root *root)
+{
+    char path[200];
+    size_t adopted = 0;
+    snprintf(path, sizeof path, "%s/sup", root->config->rundir);
+    adopt_names(root, open_stream(AT_FDCWD, path));
+    adopt_names(root, open_stream(root->groups_fd, "."));
+    adopt_names(root, open_stream(root->tmp_fd, "."));
+    wait_for_answers(root);
+    for (size_t i = root->job_count; i-- > 0;) {
+        struct job *job = root->jobs[i];
+        if (job->state != JOB_OPEN)
+            continue;
+        if (job->ready)
+            adopted++;
+        else if (result_recall(root, job))
+            resume(root, job);
+        else
+            adopt_failed(root, job);
+    }
+    results_recall(root);
+    if (adopted > 0)
+        log_notice("%zu jobs of before are adopted", adopted);
+}
