@@ -168,5 +168,5 @@ void supervisors_adopt(struct root *root)
     }
     results_recall(root);
     if (adopted > 0)
-        log_notice("%zu jobs of before are adopted", adopted);
+        log_notice("%zu jobs of an earlier rsd are adopted", adopted);
 }

@@ -71,7 +71,7 @@ static void plan(struct job *job, int64_t now)
     struct boost *boost = &job->boost;
     int64_t ms = boost->allowed_ns / MS_NS / (int64_t)(job->helper_count ? job->helper_count : 1);
     ms = ms > LOOK_MS ? LOOK_MS : ms < LOOK_LEAST_MS ? LOOK_LEAST_MS : ms;
-    boost->look_ms = now + ms < boost->end_ms ? now + ms : boost->end_ms;
+    boost->check_ms = now + ms < boost->end_ms ? now + ms : boost->end_ms;
 }
 
 static int64_t least(int64_t a, int64_t b)
@@ -147,7 +147,7 @@ void boost_stop(struct root *root, struct job *job)
 static void look(struct root *root, struct job *job, int64_t now)
 {
     struct boost *boost = &job->boost;
-    if (!boost->on || now < boost->look_ms)
+    if (!boost->on || now < boost->check_ms)
         return;
     charge(root, job);
     if (boost->allowed_ns >= LEAST_NS && now < boost->end_ms) {
@@ -189,8 +189,8 @@ int64_t boost_next(const struct root *root)
     int64_t next = root->boost_ms;
     for (size_t i = 0; i < root->job_count; i++) {
         const struct boost *boost = &root->jobs[i]->boost;
-        if (boost->on && boost->look_ms < next)
-            next = boost->look_ms;
+        if (boost->on && boost->check_ms < next)
+            next = boost->check_ms;
     }
     return next;
 }

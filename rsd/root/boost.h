@@ -21,7 +21,7 @@ struct boost {
     bool on, starved;   /* starved: for one that got nothing, not for a machine that starts or ends */
     int64_t allowed_ns; /* what this boost may still use */
     int64_t end_ms;     /* by the clock, if it is not used up before */
-    int64_t look_ms;    /* when to look again what was used */
+    int64_t check_ms;   /* when to read again what was used */
 };
 
 /* The virtual machine of a new job starts: fills its bucket, once in its life, and boosts. */

@@ -65,7 +65,7 @@ struct job_process {
     uint32_t number;
     enum job_role role;
     pid_t pid; /* 0: not running */
-    bool exited, taken;
+    bool exited, acknowledged;
     int exit_status, signal;
 };
 
@@ -99,7 +99,7 @@ struct job {
     size_t process_count;
     pid_t helpers[MAX_HELPERS];          /* processes of pvmds and the agent */
     int64_t helper_cpu_ns[MAX_HELPERS];  /* when it was last charged to the boost */
-    int64_t helper_seen_ns[MAX_HELPERS]; /* at the last look for starved ones */
+    int64_t helper_seen_ns[MAX_HELPERS]; /* at the last scan for starved ones */
     size_t helper_count;
 
     bool ranked; /* an order has named it */

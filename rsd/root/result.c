@@ -92,7 +92,7 @@ static size_t fill(const struct job *job, struct kept *kept, struct kept_exit *e
     snprintf(kept->lost, sizeof kept->lost, "%s", job->lost);
     for (size_t i = 0; i < job->process_count; i++) {
         const struct job_process *process = &job->processes[i];
-        if (process->exited && !process->taken)
+        if (process->exited && !process->acknowledged)
             exits[kept->count++] = (struct kept_exit){process->number, (int16_t)process->exit_status,
                                                       (uint8_t)process->role, (uint8_t)process->signal};
     }

@@ -214,7 +214,7 @@ static bool says_nothing(const struct job *job, const struct job_process *proces
 static void heard_exited(struct root *root, struct job *job, const struct wire_exited *exited)
 {
     struct job_process *process = job_process(job, (uint32_t)exited->process, true);
-    if (!process || process->taken)
+    if (!process || process->acknowledged)
         return;
     if (process->pid > 0)
         job_helper_remove(job, process->pid);
@@ -225,8 +225,8 @@ static void heard_exited(struct root *root, struct job *job, const struct wire_e
     process->exited = true;
     process->exit_status = (int)exited->exit_status;
     process->signal = (int)exited->signal;
-    process->taken = says_nothing(job, process);
-    if (!process->taken)
+    process->acknowledged = says_nothing(job, process);
+    if (!process->acknowledged)
         tell_exited(root, job, process);
 }
 

@@ -156,7 +156,7 @@ static void do_taken(struct root *root, struct job *job, const struct wire_messa
     (void)root;
     if (!process || !process->exited)
         return;
-    process->taken = true;
+    process->acknowledged = true;
     tell_supervisor(job, message);
 }
 
@@ -199,7 +199,7 @@ static void do_resync(struct root *root, struct job *none, const struct wire_mes
     for (size_t i = 0; i < root->job_count; i++) {
         const struct job *job = root->jobs[i];
         for (size_t k = 0; k < job->process_count; k++) {
-            if (job->processes[k].exited && !job->processes[k].taken)
+            if (job->processes[k].exited && !job->processes[k].acknowledged)
                 tell_exited(root, job, &job->processes[k]);
         }
         if (job->lost[0] && !job->end_asked)

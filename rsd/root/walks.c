@@ -69,7 +69,8 @@ static void say(struct job *job, int result)
 {
     const struct sched_count *count = &job->walk.pass.count;
     if (result == -ETIME && job->walk.why == WALK_ORDER)
-        log_warning("job=%s: %zu threads kept changing for %d s while they got their rank; the sweep goes on with it",
+        log_warning("job=%s: %zu threads kept changing for %d s while they got their rank; the scan of each second "
+                    "goes on with it",
                     job->name, count->threads, ORDER_LIMIT_MS / 1000);
     else if (result < 0 && result != -ETIME && job->walk.why == WALK_ORDER)
         log_warning("job=%s: cannot walk its group: %s", job->name, strerror(-result));

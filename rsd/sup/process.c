@@ -1,6 +1,6 @@
-/* process.c - life of one process: BORN between fork and exec, RUNNING, EXITED until somebody has taken its status,
- * then TAKEN for good; or FAILED with a sentence. A number is started once: asked again, the same answers are given
- * again. */
+/* process.c - life of one process: BORN between fork and exec, RUNNING, EXITED until elmer has acknowledged its status
+ * (the message `taken`), then ACKNOWLEDGED for good; or FAILED with a sentence. A number is started once: asked again,
+ * the same answers are given again. */
 #include "config.h"
 
 #include <errno.h>
@@ -109,7 +109,7 @@ static void tell_again(struct sup *sup, struct process *process)
         return;
     case PROCESS_RUNNING:
     case PROCESS_EXITED:
-    case PROCESS_TAKEN:
+    case PROCESS_ACKNOWLEDGED:
         break;
     }
     tell_started(sup, process);
@@ -423,7 +423,7 @@ static void peek_stopped(struct sup *sup, struct process *process)
     int signal = reaper_peek_stopped(process->pid);
     if (signal == 0)
         return;
-    log_warning("job=%llu: its %s is stopped (signal %d): as good as dead", (unsigned long long)sup->job,
+    log_warning("job=%llu: its %s is stopped (signal %d): it is treated as dead", (unsigned long long)sup->job,
                 process_role_name(process->role), signal);
     ended(sup, process, signal);
 }
@@ -450,9 +450,9 @@ void process_reaped(struct sup *sup, pid_t pid, int status)
     } /* an orphan of the job: nobody asks for its status */
 }
 
-void process_taken(struct sup *sup, uint32_t number)
+void process_acknowledged(struct sup *sup, uint32_t number)
 {
     struct process *process = process_find(sup, number);
     if (process && process->state == PROCESS_EXITED)
-        process->state = PROCESS_TAKEN;
+        process->state = PROCESS_ACKNOWLEDGED;
 }

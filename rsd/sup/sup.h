@@ -23,9 +23,9 @@ enum {
 };
 
 enum process_role { PROCESS_COMMAND, PROCESS_PVMD, PROCESS_AGENT };
-/* BORN: between fork and exec. FAILED: never got to exec. EXITED: kept until taken. TAKEN: kept so that it is never
- * started twice. */
-enum process_state { PROCESS_BORN, PROCESS_RUNNING, PROCESS_FAILED, PROCESS_EXITED, PROCESS_TAKEN };
+/* BORN: between fork and exec. FAILED: never got to exec. EXITED: its status is kept until elmer has it on disk and
+ * says so. ACKNOWLEDGED: it does; kept so that the process is never started twice. */
+enum process_state { PROCESS_BORN, PROCESS_RUNNING, PROCESS_FAILED, PROCESS_EXITED, PROCESS_ACKNOWLEDGED };
 
 struct process {
     uint32_t number;
@@ -96,7 +96,7 @@ void process_free(struct process *process);
 void process_push(const struct sup *sup, struct process *process, int64_t now);
 void process_peek(struct sup *sup, struct process *process); /* has it ended, or stopped? */
 void process_reaped(struct sup *sup, pid_t pid, int status);
-void process_taken(struct sup *sup, uint32_t number);
+void process_acknowledged(struct sup *sup, uint32_t number);
 struct process *process_find(const struct sup *sup, uint32_t number);
 void process_tell_exited(struct sup *sup, const struct process *process);
 

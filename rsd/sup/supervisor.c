@@ -3,12 +3,12 @@
  * Started by the root half with a channel on descriptor 3 and a listening socket on 4, as root, in SCHED_FIFO, in the
  * leaf `sup` of the job's group. `begin`: it looks the user up, makes his directory and answers `adopted`, or `error`.
  * Then `rank` and `start`; it reports started, start_failed, line, exited. When the root half dies it goes on; a new
- * one connects to the socket and says `adopt`: adopted and every exit not yet taken are its answer, then what was kept
- * in between. `quit`, when the job's leaf is empty: what has died is reaped and told, and `done`. Only when the root
- * half has put that down and says `quit` again it ends; if that dies before, all goes on as if nothing had been said,
- * because nobody else knows how the processes have ended. It reaps the orphans of the job too (PR_SET_CHILD_SUBREAPER).
- * With --lease it ends a job by itself (lease.c). With --keeper it does nothing for ever: it keeps elmer-jobs.scope
- * alive.
+ * one connects to the socket and says `adopt`: adopted and every exit not yet acknowledged are its answer, then what
+ * was kept in between. `quit`, when the job's leaf is empty: what has died is reaped and told, and `done`. Only when
+ * the root half has put that down and says `quit` again it ends; if that dies before, all goes on as if nothing had
+ * been said, because nobody else knows how the processes have ended. It reaps the orphans of the job too
+ * (PR_SET_CHILD_SUBREAPER). With --lease it ends a job by itself (lease.c). With --keeper it does nothing for ever: it
+ * keeps elmer-jobs.scope alive.
  */
 #include "config.h"
 
@@ -197,7 +197,7 @@ static void hear(struct sup *sup, struct wire_message *message)
         process_start(sup, message);
         break;
     case WIRE_taken:
-        process_taken(sup, (uint32_t)message->u.taken.process);
+        process_acknowledged(sup, (uint32_t)message->u.taken.process);
         break;
     case WIRE_pvm_spawned:
     case WIRE_pvm_finish:

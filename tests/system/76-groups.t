@@ -91,7 +91,7 @@ else
     skip 'a scope of the old kind is healed' 'no controller cpuset here'
 fi
 
-# ---- the scope stopped by hand, and something in it that does not heed it ----
+# ---- the scope stopped by hand, and something in it that ignores SIGTERM ----
 stopped=$(submit alice --hosts ws1 -o /dev/null 1 sh -c 'trap "" TERM; while :; do sleep 1; done')
 wait_for 10 'a job runs that ignores SIGTERM' running "$stopped"
 wait_for 10 'it ignores it' at "grep -l '^SigIgn:.*[4-7c-f]...\$' \$(sed 's|.*|/proc/&/status|' $stopped.1/job/cgroup.procs)"

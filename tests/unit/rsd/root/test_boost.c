@@ -81,7 +81,7 @@ static void test_a_job_has_its_bucket(void **state)
     (void)state;
     boost_new(&root, job);
     assert_true(job->boost.on);
-    now = job->boost.look_ms - 10;
+    now = job->boost.check_ms - 10;
     used = spin_while_boosted(job, &now);
     assert_in_range((unsigned)(used / MS), 49, 60);
     boost_finish(&root, job);
@@ -94,7 +94,7 @@ static void test_the_host_has_one_for_all(void **state)
     int64_t now;
     (void)state;
     boost_new(&root, first);
-    now = first->boost.look_ms - 10;
+    now = first->boost.check_ms - 10;
     spin_while_boosted(first, &now);
     boost_new(&root, second);
     assert_false(second->boost.on);
