@@ -12,6 +12,8 @@ static const struct command command = {
     "       eadmin hosts [--json]\n"
     "       eadmin remove|drain|resume HOST\n"
     "       eadmin hold|release ID...\n"
+    "       eadmin set allocator|policy VALUE|default\n"
+    "       eadmin show [--json]\n"
     "Look after the cluster. init and token are for root on the queue host.\n"
     "\n"
     "  init        make the cluster's CA and elmer's certificate; what is there stays\n"
@@ -20,12 +22,14 @@ static const struct command command = {
     "  remove      revoke the certificates of a host and cut it off; its jobs end\n"
     "  drain       give a host no new jobs; resume: give it some again\n"
     "  hold        keep queued jobs from starting; release: let them\n"
+    "  set         decide with another allocator or policy from now on; default: that of elmer.conf\n"
+    "  show        show which are in force, and which there are\n"
     "\n"
     "  --name NAME          of the cluster, in its CA (default: the queue host's)\n"
     "  --address NAME|IP    another name by which workstations reach elmer\n"
     "  --hosts NAME,..      who may use the token (default: any host of the configuration)\n"
     "  --valid TIME         how long it is good, such as 30m or 1d (default: 1h)\n"
-    "  --json               JSON, schema elmer.hosts/1\n"
+    "  --json               JSON, schema elmer.hosts/1 or elmer.settings/1\n"
     "  -c, --config FILE    read FILE instead of " ELMER_SYSCONFDIR "/elmer.conf\n"
     "  --help               print this and exit\n"
     "  --version            print the version and exit\n"
@@ -39,6 +43,7 @@ static const struct verb {
 } verbs[] = {
     {"init", eadmin_init},   {"token", eadmin_token},   {"hosts", eadmin_hosts}, {"remove", eadmin_remove},
     {"drain", eadmin_drain}, {"resume", eadmin_resume}, {"hold", eadmin_hold},   {"release", eadmin_release},
+    {"set", eadmin_set},     {"show", eadmin_show},
 };
 
 int main(int argc, char **argv)

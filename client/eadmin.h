@@ -8,11 +8,16 @@
 int eadmin_init(int argc, char **argv);
 int eadmin_token(int argc, char **argv);
 /* Of elmer, from anywhere (eadmin_ask.c). */
+struct wire_message;
+int eadmin_ask(struct wire_message *request); /* one that is answered by done; says its text */
 int eadmin_hosts(int argc, char **argv);
 int eadmin_remove(int argc, char **argv);
 int eadmin_drain(int argc, char **argv);
 int eadmin_resume(int argc, char **argv);
 int eadmin_hold(int argc, char **argv);
 int eadmin_release(int argc, char **argv);
+/* eadmin_set.c */
+int eadmin_set(int argc, char **argv);
+int eadmin_show(int argc, char **argv);
 
 #endif

@@ -67,7 +67,7 @@ static int one_host(int argc, char **argv, const char **host)
     return str_valid_hostname(*host) ? -1 : usage_error("'%s' is not the name of a host", *host);
 }
 
-static int ask_once(struct wire_message *request)
+int eadmin_ask(struct wire_message *request)
 {
     struct elmer *elmer = open_elmer();
     int code = elmer ? ask(elmer, request) : EXIT_REFUSED;
@@ -81,7 +81,7 @@ int eadmin_remove(int argc, char **argv)
     struct wire_message request = {.type = WIRE_remove_host};
     int code = one_host(argc, argv, &request.u.remove_host.host);
 
-    return code < 0 ? ask_once(&request) : code;
+    return code < 0 ? eadmin_ask(&request) : code;
 }
 
 static int drain(int argc, char **argv, bool drained)
@@ -89,7 +89,7 @@ static int drain(int argc, char **argv, bool drained)
     struct wire_message request = {.type = WIRE_drain, .u.drain = {.drained = drained}};
     int code = one_host(argc, argv, &request.u.drain.host);
 
-    return code < 0 ? ask_once(&request) : code;
+    return code < 0 ? eadmin_ask(&request) : code;
 }
 
 int eadmin_drain(int argc, char **argv)

@@ -236,8 +236,10 @@ static void begin(struct daemon *d)
     notify_ready(d->notify);
     d->deadlines.stalled = on_stalled; /* not for the start, which may take long */
     on_beat(&d->beat);
-    log_notice("ready: %zu hosts, %zu jobs, allocator %s, %d levels", s->nhosts, engine_jobs(d->engine)->by_id.count,
-               core_allocator_name(s->core.allocator), s->core.levels);
+    log_notice(
+        "ready: %zu hosts, %zu jobs, allocator %s, %d levels", s->nhosts, engine_jobs(d->engine)->by_id.count,
+        core_setting_value_name(SETTING_ALLOCATOR, core_setting_value(engine_core(d->engine), SETTING_ALLOCATOR)),
+        s->core.levels);
 }
 
 int daemon_run(const struct settings *settings, struct err *err)

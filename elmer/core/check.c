@@ -395,6 +395,21 @@ static int check_hosts(const struct check *check)
     return 0;
 }
 
+static int check_settings(const struct check *check)
+{
+    const struct core *core = check->core;
+
+    for (int i = 0; i < SETTING_COUNT; i++) {
+        enum core_setting setting = (enum core_setting)i;
+        int value = core->set[i] != SETTING_UNSET ? core->set[i] : core_setting_default(core, setting);
+        if (core_setting_value(core, setting) != value)
+            return broken(check, "%s is %s, and should be %s", core_setting_name(setting),
+                          core_setting_value_name(setting, core_setting_value(core, setting)),
+                          core_setting_value_name(setting, value));
+    }
+    return 0;
+}
+
 int core_check(const struct core *core, char *text, size_t size)
 {
     struct check check = {.core = core, .text = text, .size = size};
@@ -416,7 +431,8 @@ int core_check(const struct core *core, char *text, size_t size)
     } else {
         memset(check.depth, 0xff, (slots + 1) * sizeof(*check.depth)); /* all -1 */
         if (check_levels(&check) == 0 && check_table(&check) == 0 && check_queue(&check) == 0 &&
-            check_users(&check) == 0 && check_jobs(&check) == 0 && check_hosts(&check) == 0)
+            check_users(&check) == 0 && check_jobs(&check) == 0 && check_hosts(&check) == 0 &&
+            check_settings(&check) == 0)
             result = 0;
     }
     free(check.first);

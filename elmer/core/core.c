@@ -39,7 +39,9 @@ struct core *core_create(const struct core_options *options)
     core = calloc(1, sizeof(*core));
     if (core == NULL)
         return NULL;
-    core->options = *options;
+    core->options = core->defaults = *options;
+    for (int i = 0; i < SETTING_COUNT; i++)
+        core->set[i] = SETTING_UNSET;
     core->random = options->seed;
     core->levels_used = options->levels;
     core->next_job = 1;

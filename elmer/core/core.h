@@ -68,16 +68,30 @@ int core_allocator_by_name(const char *name); /* -1: unknown */
 const char *core_allocator_name(enum core_allocator allocator);
 const char *core_allocator_names(void); /* all, for a sentence */
 
-/* In which order the queue has its turns: contract in policy/policy.h. */
+/* In which order the queue has its turns: contract in policy/policy.h. A test of policies brings a table of its own. */
+#ifndef CORE_POLICIES
+#define CORE_POLICIES "elmer/core/policy/policy.def"
+#endif
 enum core_policy {
 #define POLICY(constant, name) POLICY_##constant,
-#include "elmer/core/policy/policy.def"
+#include CORE_POLICIES
 #undef POLICY
     POLICY_COUNT
 };
 int core_policy_by_name(const char *name); /* -1: unknown */
 const char *core_policy_name(enum core_policy policy);
 const char *core_policy_names(void);
+
+/* What administrators change while elmer runs. A value is a number of enum core_allocator, core_policy. */
+enum core_setting { SETTING_ALLOCATOR, SETTING_POLICY, SETTING_COUNT };
+enum { SETTING_UNSET = -1 }; /* as core_options say */
+const char *core_setting_name(enum core_setting setting);
+int core_setting_by_name(const char *name); /* -1: unknown */
+const char *core_setting_names(void);       /* all, for a sentence */
+const char *core_setting_value_name(enum core_setting setting, int value);
+int core_setting_count(enum core_setting setting);                           /* values 0..count-1 */
+int core_setting_value_by_name(enum core_setting setting, const char *name); /* -1: unknown */
+const char *core_setting_value_names(enum core_setting setting);
 
 struct core_options {
     int levels;                    /* D, 1..16 */
@@ -120,6 +134,7 @@ enum event_type {
     EVENT_RELEASE, /* client: Answered. */
     EVENT_DRAIN,   /* administrator: host takes no new jobs. Answered. */
     EVENT_UNDRAIN, /* Answered. */
+    EVENT_SET,     /* administrator: another allocator or policy, from this step's decisions on. Answered. */
     EVENT_HOST_UP, /* an rsd has said hello: its cpus, what it has (jobs), its generation. On a host that is up: its rsd
                       has reconnected; what the host no longer has is lost, what is not confirmed is sent again */
     EVENT_HOST_SILENT,   /* suspect: its link is cut, or says nothing; it is not given up yet. Takes no new jobs until
@@ -190,6 +205,10 @@ struct event {
             int64_t silence_ms; /* since the last contact: no later message of the host was answered */
         } down;
         struct core_report report;
+        struct {
+            enum core_setting setting;
+            int value; /* or SETTING_UNSET */
+        } set;
         uint64_t generation; /* ORDERED */
         int64_t stalled_ms;  /* TICK: for so long until now the shell has neither heard nor told anybody: starts have
                                 that much longer, and so have the hosts of before a restart; 0 mostly */
@@ -210,8 +229,9 @@ enum action_type {
     ACTION_ANSWER,  /* tell the client: result, job */
     ACTION_PERSIST, /* the job's row has changed: write what core_job() says now. ANSWER, OPEN, LAUNCH and TAKEN wait
                        for the commit of every PERSIST before them, also of earlier steps; ORDER and END do not. */
-    ACTION_PERSIST_HOST, /* the host's row has changed: write core_host()->row. Counts as a PERSIST */
-    ACTION_ORDER,        /* host: the whole list, generation. Answered by ORDERED; sent again until then */
+    ACTION_PERSIST_HOST,    /* the host's row has changed: write core_host()->row. Counts as a PERSIST */
+    ACTION_PERSIST_SETTING, /* write what core_setting_stored() says of it. Counts as a PERSIST */
+    ACTION_ORDER,           /* host: the whole list, generation. Answered by ORDERED; sent again until then */
     ACTION_OPEN,   /* host: make the job's group on these cpus; only when an order >= generation is applied. Answered by
                       OPENED or OPEN_FAILED, also when it is open already; sent again until then */
     ACTION_LAUNCH, /* all hosts have opened: start the job's processes, those that core_job() does not count as exited.
@@ -251,7 +271,8 @@ struct action {
     enum answer answer;
     uint64_t job;
     uint32_t attempt;
-    int host; /* -1 where there is none */
+    int host;                  /* -1 where there is none */
+    enum core_setting setting; /* PERSIST_SETTING */
     uint32_t rank;
     uint64_t generation;               /* ORDER OPEN */
     const struct order_entry *entries; /* ORDER, from the top level down; owned by the actions */
@@ -361,9 +382,15 @@ static inline bool core_host_up(const struct core_host *host)
     return host->state == CORE_HOST_UP || host->state == CORE_HOST_SILENT;
 }
 
+int core_setting_value(const struct core *core, enum core_setting setting);   /* in force */
+int core_setting_default(const struct core *core, enum core_setting setting); /* of core_options */
+int core_setting_stored(const struct core *core, enum core_setting setting);  /* that was set, or SETTING_UNSET */
+
 /* ---- restart (used by recovery; the shell feeds what the store holds before the first event) ---- */
 void core_set_next(struct core *core, uint64_t next_job, uint64_t next_allocation);
 uint64_t core_next_id(const struct core *core);
+/* Put back what an administrator has set; before the first event. Returns 0, or -EINVAL. */
+int core_restore_setting(struct core *core, enum core_setting setting, int value);
 /* Put back what the store holds of a host; before its first event and its first job. One that was up is awaited: it
  * counts as supply until EVENT_HOST_UP or EVENT_HOST_DOWN, and until no host is awaited, or gather_ms have passed since
  * now_ms, nothing is allocated: else who comes later and asks for less would pass while hosts come back one by one.

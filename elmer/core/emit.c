@@ -1,5 +1,5 @@
-/* emit.c - what a step owes becomes actions, in this order: rows to write, of hosts and of jobs; for each host its
- * order, then its OPENs and ENDs; launches; the answer to the sender of the event; the timer.
+/* emit.c - what a step owes becomes actions, in this order: rows to write, of settings, hosts and jobs; for each host
+ * its order, then its OPENs and ENDs; launches; the answer to the sender of the event; the timer.
  *
  * Decisions are made by then and must not be undone, so memory that runs out here only postpones: what is owed stays
  * marked, and a timer asks for another step. Room for what may not be postponed (the rows owed so far, that of the
@@ -29,7 +29,12 @@ void emit_owe_row(struct core *core, struct host *host)
     core->nrows++;
 }
 
-/* An event that is answered changes one row of its own, a job's or a host's. */
+void emit_owe_setting(struct core *core, enum core_setting setting)
+{
+    core->owed[setting] = true;
+}
+
+/* An event that is answered changes one row of its own: a job's, a host's or that of a setting. */
 int emit_reserve(struct core *core, struct actions *actions)
 {
     return actions_reserve(actions, core->nrows + core->npersist + 1 + TAIL);
@@ -48,6 +53,21 @@ static struct action *push(struct actions *actions, enum action_type type, const
         action->attempt = job->info.attempt;
     }
     return action;
+}
+
+static bool emit_settings(struct core *core, struct actions *actions)
+{
+    for (int i = 0; i < SETTING_COUNT; i++) {
+        struct action *action;
+        if (!core->owed[i])
+            continue;
+        action = push(actions, ACTION_PERSIST_SETTING, NULL);
+        if (action == NULL)
+            return false;
+        action->setting = (enum core_setting)i;
+        core->owed[i] = false;
+    }
+    return true;
 }
 
 static bool emit_rows(struct core *core, struct actions *actions)
@@ -256,8 +276,8 @@ static void emit_timer(struct core *core, struct actions *actions, bool all)
 
 void emit_all(struct core *core, const struct event *event, struct actions *actions)
 {
-    bool all = emit_rows(core, actions) && emit_jobs(core, actions) && emit_hosts(core, actions) &&
-               emit_launches(core, actions);
+    bool all = emit_settings(core, actions) && emit_rows(core, actions) && emit_jobs(core, actions) &&
+               emit_hosts(core, actions) && emit_launches(core, actions);
 
     emit_reply(core, event, actions);
     emit_timer(core, actions, all);

@@ -118,7 +118,10 @@ struct reply { /* what the step owes to the sender of its event */
 };
 
 struct core {
-    struct core_options options;
+    struct core_options options;  /* in force */
+    struct core_options defaults; /* as the core was made */
+    int set[SETTING_COUNT];       /* what administrators have changed; SETTING_UNSET */
+    bool owed[SETTING_COUNT];     /* settings that are to be written */
     uint64_t random;
     int64_t now_ms;
     uint64_t next_job, next_allocation;
@@ -186,6 +189,7 @@ bool queue_could_ever(const struct core *core, uint32_t nprocs, const int *hosts
 void queue_changed_job(struct core *core, struct job *job);   /* held, released, or without a claim */
 void queue_changed_supply(struct core *core);                 /* hosts up, down, drained, undrained */
 void queue_changed_space(struct core *core, uint32_t gained); /* the allocator might take this many processors more */
+void queue_sort(struct core *core);                           /* by the policy, which is another one */
 void queue_run(struct core *core);
 uint32_t queue_ahead(struct core *core, const struct job *job);
 
@@ -218,6 +222,9 @@ int64_t alloc_try(struct core *core, struct job *job);
 /* Processors that take a job now; 0 if reports do not change that. */
 uint32_t alloc_count_host(const struct core *core, const struct host *host);
 int alloc_make_parts(struct core *core, const struct core_processor *processors, uint32_t n, struct part **parts);
+
+/* ---- setting.c ---- */
+int setting_set(struct core *core, const struct event *event);
 
 /* ---- host.c ---- */
 void host_destroy(struct host *host);
@@ -277,6 +284,7 @@ void lease_check(struct core *core);                                           /
 /* ---- emit.c: owed things become actions ---- */
 void emit_owe_persist(struct core *core, struct job *job);
 void emit_owe_row(struct core *core, struct host *host);
+void emit_owe_setting(struct core *core, enum core_setting setting);
 int emit_reserve(struct core *core, struct actions *actions); /* room for what may not fail */
 void emit_all(struct core *core, const struct event *event, struct actions *actions);
 

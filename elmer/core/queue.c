@@ -76,6 +76,45 @@ void queue_put_back(struct core *core, struct job *job)
     insert(core, job, at);
 }
 
+/* Merge sort of lists: runs of 1, 2, 4.. are joined, the earlier one first when neither is before the other. */
+static struct node *merge(const struct core *core, struct node *a, struct node *b)
+{
+    struct node *first = NULL, **last = &first;
+
+    while (a != NULL && b != NULL) {
+        struct node **from = before(core, QUEUED(b), QUEUED(a)) ? &b : &a;
+        *last = *from;
+        last = &(*from)->next;
+        *from = (*from)->next;
+    }
+    *last = a != NULL ? a : b;
+    return first;
+}
+
+void queue_sort(struct core *core)
+{
+    struct list *jobs = &core->queue.jobs;
+    struct node *runs[64] = {NULL}, *all = NULL, *node; /* runs[i] has 2^i jobs */
+
+    while ((node = list_first(jobs)) != NULL) {
+        int i = 0;
+        list_remove(node);
+        for (; runs[i] != NULL; runs[i++] = NULL)
+            node = merge(core, runs[i], node);
+        runs[i] = node;
+    }
+    for (int i = 0; i < 64; i++)
+        if (runs[i] != NULL)
+            all = all == NULL ? runs[i] : merge(core, runs[i], all);
+    while ((node = all) != NULL) {
+        all = node->next;
+        node->next = NULL;
+        list_append(jobs, node);
+    }
+    core->queue.renumber = true;
+    queue_changed_supply(core);
+}
+
 void queue_remove(struct core *core, struct job *job)
 {
     struct queue *queue = &core->queue;

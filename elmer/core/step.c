@@ -370,13 +370,17 @@ static int tick(struct core *core, const struct event *event)
 }
 
 static int (*const handlers[EVENT_TYPE_COUNT])(struct core *core, const struct event *event) = {
-    [EVENT_SUBMIT] = submit,         [EVENT_CANCEL] = decide,        [EVENT_KILL] = decide,
-    [EVENT_HOLD] = decide,           [EVENT_RELEASE] = decide,       [EVENT_DRAIN] = host_drain,
-    [EVENT_UNDRAIN] = host_drain,    [EVENT_HOST_UP] = host_up,      [EVENT_HOST_SILENT] = host_silent,
-    [EVENT_HOST_HEARD] = host_heard, [EVENT_HOST_DOWN] = host_down,  [EVENT_REPORT] = host_report,
-    [EVENT_ORDERED] = host_ordered,  [EVENT_OPENED] = decide,        [EVENT_OPEN_FAILED] = decide,
-    [EVENT_LAUNCHED] = decide,       [EVENT_LAUNCH_FAILED] = decide, [EVENT_EXITED] = decide,
-    [EVENT_ABORT] = decide,          [EVENT_EMPTY] = decide,         [EVENT_TICK] = tick,
+    [EVENT_SUBMIT] = submit,         [EVENT_CANCEL] = decide,
+    [EVENT_KILL] = decide,           [EVENT_HOLD] = decide,
+    [EVENT_RELEASE] = decide,        [EVENT_DRAIN] = host_drain,
+    [EVENT_UNDRAIN] = host_drain,    [EVENT_SET] = setting_set,
+    [EVENT_HOST_UP] = host_up,       [EVENT_HOST_SILENT] = host_silent,
+    [EVENT_HOST_HEARD] = host_heard, [EVENT_HOST_DOWN] = host_down,
+    [EVENT_REPORT] = host_report,    [EVENT_ORDERED] = host_ordered,
+    [EVENT_OPENED] = decide,         [EVENT_OPEN_FAILED] = decide,
+    [EVENT_LAUNCHED] = decide,       [EVENT_LAUNCH_FAILED] = decide,
+    [EVENT_EXITED] = decide,         [EVENT_ABORT] = decide,
+    [EVENT_EMPTY] = decide,          [EVENT_TICK] = tick,
 };
 
 static bool has_host(enum event_type type)

@@ -90,6 +90,9 @@ static void carry_out(struct engine *engine, const struct action *action)
     case ACTION_PERSIST_HOST:
         engine_persist_host(engine, action->host);
         break;
+    case ACTION_PERSIST_SETTING:
+        engine_persist_setting(engine, action->setting);
+        break;
     case ACTION_TIMER:
         deadline_set(engine->deadlines, &engine->tick, action->at_ms);
         break;

@@ -35,6 +35,7 @@ void engine_tidy_soon(struct engine *engine);
 uint64_t engine_persist(struct engine *engine, struct job *job);
 void engine_persist_job(struct engine *engine, uint64_t id);
 void engine_persist_host(struct engine *engine, int host);
+void engine_persist_setting(struct engine *engine, enum core_setting setting);
 
 /* commit.c: the callbacks of the store, data is the engine. */
 void commit_done(uint64_t number, void *data);

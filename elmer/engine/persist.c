@@ -92,6 +92,16 @@ void engine_persist_host(struct engine *engine, int host)
     engine->last_put = store_put_host(engine->store, &row);
 }
 
+void engine_persist_setting(struct engine *engine, enum core_setting setting)
+{
+    int value = core_setting_stored(engine->core, setting);
+    struct setting_row row = {.name = ""};
+    snprintf(row.name, sizeof(row.name), "%s", core_setting_name(setting));
+    if (value != SETTING_UNSET)
+        snprintf(row.value, sizeof(row.value), "%s", core_setting_value_name(setting, value));
+    engine->last_put = store_put_setting(engine->store, &row);
+}
+
 uint64_t engine_put_certificate(struct engine *engine, const struct certificate *certificate)
 {
     return engine->last_put = store_put_certificate(engine->store, certificate);

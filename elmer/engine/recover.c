@@ -171,11 +171,31 @@ static void restore_host(const struct host_row *host, void *data)
         log_error("host=%s what the store says of it cannot be used: a bug", host->name);
 }
 
+/* One that this elmer does not know stays in the store, and the configuration counts. */
+static void restore_setting(const struct setting_row *row, void *data)
+{
+    struct engine *engine = data;
+    int setting = core_setting_by_name(row->name);
+    int value = setting >= 0 ? core_setting_value_by_name((enum core_setting)setting, row->value) : -1;
+    if (value < 0 || core_restore_setting(engine->core, (enum core_setting)setting, value)) {
+        log_warning(
+            "\"eadmin set %s %s\" was done with another elmer, and this one does not know it: what is configured "
+            "counts",
+            row->name, row->value);
+        return;
+    }
+    int configured = core_setting_default(engine->core, (enum core_setting)setting);
+    log_notice("%s %s: set by an administrator, configured is %s", row->name, row->value,
+               core_setting_value_name((enum core_setting)setting, configured));
+}
+
 int recover(struct engine *engine, struct err *err)
 {
     struct found found = {0};
     uint64_t next_job = 1, next_allocation = 1;
-    int code = store_load_hosts(engine->store, restore_host, engine, err);
+    int code = store_load_settings(engine->store, restore_setting, engine, err);
+    if (!code)
+        code = store_load_hosts(engine->store, restore_host, engine, err);
     if (!code)
         code = store_load(engine->store, collect, &found, &next_job, &next_allocation, err);
     if (!code)

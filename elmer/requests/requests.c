@@ -135,6 +135,8 @@ static void answer_verb(struct request *request, enum answer answer)
     const struct verb *verb = verb_of(request->type);
     if (answer != ANSWER_OK)
         explain_refusal(request, answer);
+    else if (request->type == WIRE_set)
+        setting_answer(request);
     else if (!verb)
         request_done(request, "host %s %s", request->message.u.drain.host,
                      request->message.u.drain.drained ? "takes no new jobs" : "takes jobs again");
@@ -216,6 +218,12 @@ static void dispatch(struct request *request)
     case WIRE_drain:
         run_drain(request);
         break;
+    case WIRE_query_settings:
+        setting_query(request);
+        break;
+    case WIRE_set:
+        setting_begin(request);
+        break;
     default:
         run_verb(request);
         break;
@@ -249,7 +257,7 @@ static bool needs_user(const struct request *request)
     const struct job *job = engine_job(request->requests->room.engine, request->job);
     if (request->type == WIRE_submit)
         return true;
-    if (request->admin || request->type == WIRE_query_hosts)
+    if (request->admin || request->type == WIRE_query_hosts || request->type == WIRE_query_settings)
         return false;
     if (request->type == WIRE_query || request->type == WIRE_query_lines || request->type == WIRE_history ||
         request->type == WIRE_wait)
@@ -266,7 +274,7 @@ static bool known_request(enum wire_type type)
 {
     return type == WIRE_submit || type == WIRE_query || type == WIRE_query_lines || type == WIRE_history ||
            type == WIRE_wait || type == WIRE_drain || type == WIRE_query_hosts || type == WIRE_remove_host ||
-           verb_of(type);
+           type == WIRE_set || type == WIRE_query_settings || verb_of(type);
 }
 
 void requests_begin(struct client *client, struct wire_message *message)

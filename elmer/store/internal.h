@@ -17,6 +17,8 @@ struct batch {
     size_t ncertificates, room;
     struct host_row *hosts;
     size_t nhosts, hosts_room;
+    struct setting_row *settings;
+    size_t nsettings, settings_room;
 };
 
 struct read {
@@ -79,6 +81,7 @@ void store_writer(void *data);
 void batch_add(struct batch *batch, struct record *record);
 void batch_add_certificate(struct batch *batch, const struct certificate *certificate);
 void batch_add_host(struct batch *batch, const struct host_row *host);
+void batch_add_setting(struct batch *batch, const struct setting_row *setting);
 void batch_clear(struct batch *batch);
 
 /* reader.c; the last read that ends after store_close() closes the connections. */

@@ -163,6 +163,24 @@ int sql_hosts(sqlite3 *db, void (*each)(const struct host_row *host, void *data)
     return code;
 }
 
+int sql_settings(sqlite3 *db, void (*each)(const struct setting_row *setting, void *data), void *data, struct err *err)
+{
+    sqlite3_stmt *s = NULL;
+    int step = SQLITE_DONE,
+        code = sql_statement(db, "SELECT name, value FROM setting WHERE value IS NOT NULL ORDER BY name", &s, err);
+    while (!code && (step = sqlite3_step(s)) == SQLITE_ROW) {
+        const char *name = (const char *)sqlite3_column_text(s, 0), *value = (const char *)sqlite3_column_text(s, 1);
+        struct setting_row row;
+        snprintf(row.name, sizeof(row.name), "%s", name ? name : "");
+        snprintf(row.value, sizeof(row.value), "%s", value ? value : "");
+        each(&row, data);
+    }
+    if (!code && step != SQLITE_DONE)
+        code = sql_fail(db, step & 0xff, "the store", err);
+    sqlite3_finalize(s);
+    return code;
+}
+
 int sql_certificates(sqlite3 *db, void (*each)(const struct certificate *certificate, void *data), void *data,
                      struct err *err)
 {

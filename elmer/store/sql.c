@@ -49,6 +49,8 @@ static const char *const migrations[STORE_SCHEMA] = {
      * up to accounted_ms (Unix time), accounted_mono_ms of the boot with that number */
     "CREATE TABLE host(name TEXT PRIMARY KEY, up INTEGER NOT NULL, cpus INTEGER NOT NULL, drained INTEGER NOT NULL) "
     "STRICT, WITHOUT ROWID;",
+    /* what an administrator has set in the place of elmer.conf; value NULL: no longer */
+    "CREATE TABLE setting(name TEXT PRIMARY KEY, value TEXT) STRICT, WITHOUT ROWID;",
 };
 
 static int fail_with(sqlite3 *db, int code, int system, const char *what, struct err *err)
@@ -231,6 +233,7 @@ enum {
     PUT_USAGE,
     PUT_CERTIFICATE,
     PUT_HOST,
+    PUT_SETTING,
     PUT_META,
     DROP_USAGE,
     DROP_STATE,
@@ -245,6 +248,7 @@ static const char *const statements[STATEMENTS] = {
         "INSERT OR REPLACE INTO usage SELECT ?1, ?2, ?3, ?4, ?5 WHERE EXISTS (SELECT 1 FROM job WHERE id = ?1)",
     [PUT_CERTIFICATE] = "INSERT OR REPLACE INTO certificate VALUES(?, ?, ?, ?, ?)",
     [PUT_HOST] = "INSERT OR REPLACE INTO host VALUES(?, ?, ?, ?)",
+    [PUT_SETTING] = "INSERT OR REPLACE INTO setting VALUES(?, ?)",
     [DROP_USAGE] = "DELETE FROM usage WHERE job = ?",
     [DROP_STATE] = "DELETE FROM state WHERE job = ?",
     [DROP_JOB] = "DELETE FROM job WHERE id = ?",
@@ -407,6 +411,15 @@ static int put_host(struct sql_writer *w, const struct host_row *h, struct err *
     return run(w, PUT_HOST, err);
 }
 
+static int put_setting(struct sql_writer *w, const struct setting_row *row, struct err *err)
+{
+    sqlite3_stmt *s = w->statements[PUT_SETTING];
+    bind_text(s, 1, row->name);
+    if (*row->value)
+        bind_text(s, 2, row->value);
+    return run(w, PUT_SETTING, err);
+}
+
 static int drop_job(struct sql_writer *w, const struct record *r, struct err *err)
 {
     int code = 0;
@@ -441,6 +454,8 @@ int sql_write(struct sql_writer *w, const struct sql_rows *rows, uint64_t commit
     int code = run(w, BEGIN, err);
     for (size_t i = 0; !code && i < rows->nhosts; i++)
         code = put_host(w, &rows->hosts[i], err);
+    for (size_t i = 0; !code && i < rows->nsettings; i++)
+        code = put_setting(w, &rows->settings[i], err);
     for (size_t i = 0; !code && i < rows->count; i++) {
         const struct record *r = rows->records[i];
         code = write_record(w, r, err);

@@ -26,6 +26,8 @@ struct sql_rows {
     size_t ncertificates;
     const struct host_row *hosts;
     size_t nhosts;
+    const struct setting_row *settings;
+    size_t nsettings;
 };
 /* All of them or none; commits: how many there are then. */
 int sql_write(struct sql_writer *writer, const struct sql_rows *rows, uint64_t commits, struct err *err);
@@ -51,6 +53,7 @@ int sql_read(struct sql_reader *reader, enum sql_which which, uint64_t id, const
 int sql_certificates(sqlite3 *db, void (*each)(const struct certificate *certificate, void *data), void *data,
                      struct err *err);
 int sql_hosts(sqlite3 *db, void (*each)(const struct host_row *host, void *data), void *data, struct err *err);
+int sql_settings(sqlite3 *db, void (*each)(const struct setting_row *setting, void *data), void *data, struct err *err);
 int sql_counters(sqlite3 *db, uint64_t *next_job, uint64_t *next_allocation, struct err *err);
 
 /* For sql.c, rows.c and trim.c: run; the error in words; a statement; the first column of the first row, 0 without one.

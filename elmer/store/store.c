@@ -70,6 +70,13 @@ uint64_t store_put_host(struct store *s, const struct host_row *host)
     return put_done(s);
 }
 
+uint64_t store_put_setting(struct store *s, const struct setting_row *setting)
+{
+    uv_mutex_lock(&s->mutex);
+    batch_add_setting(&s->waiting, setting);
+    return put_done(s);
+}
+
 void store_want(struct store *s, uint64_t number)
 {
     uv_mutex_lock(&s->mutex);
@@ -185,6 +192,12 @@ int store_load_hosts(struct store *s, void (*each)(const struct host_row *host, 
                      struct err *err)
 {
     return sql_hosts(s->reader.db, each, data, err);
+}
+
+int store_load_settings(struct store *s, void (*each)(const struct setting_row *setting, void *data), void *data,
+                        struct err *err)
+{
+    return sql_settings(s->reader.db, each, data, err);
 }
 
 int store_load_certificates(struct store *s, void (*each)(const struct certificate *certificate, void *data),

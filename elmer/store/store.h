@@ -11,9 +11,11 @@
 #include "elmer/store/certificate.h"
 #include "elmer/store/host_row.h"
 #include "elmer/store/record.h"
+#include "elmer/store/setting_row.h"
 #include "lib/base/err.h"
 
-enum { STORE_SCHEMA = 6 }; /* 6: submissions with a comment, which an earlier elmer would take for damage */
+/* 6: what administrators have set; and submissions with a comment, which an earlier elmer would take for damage */
+enum { STORE_SCHEMA = 6 };
 
 /* Of the history: ended jobs beyond either are removed, the oldest first. */
 struct store_limits {
@@ -48,6 +50,9 @@ int store_load_certificates(struct store *store, void (*each)(const struct certi
 /* All hosts that were ever written; blocking, before the loop runs. */
 int store_load_hosts(struct store *store, void (*each)(const struct host_row *host, void *data), void *data,
                      struct err *err);
+/* What administrators have set and not taken back; blocking, before the loop runs. */
+int store_load_settings(struct store *store, void (*each)(const struct setting_row *setting, void *data), void *data,
+                        struct err *err);
 /* Check what store_open() had no time for, in a worker thread; a small store has been checked. */
 void store_check(struct store *store);
 /* Remove what is beyond the limits, in the writer's thread when it has nothing else to do. */
@@ -60,6 +65,8 @@ uint64_t store_put(struct store *store, struct record *record);
 uint64_t store_put_certificate(struct store *store, const struct certificate *certificate);
 /* The same of a host. */
 uint64_t store_put_host(struct store *store, const struct host_row *host);
+/* The same of a setting. */
+uint64_t store_put_setting(struct store *store, const struct setting_row *setting);
 /* Somebody waits for all up to this number: write it at once, or after a large batch within 3 ms. */
 void store_want(struct store *store, uint64_t number);
 uint64_t store_committed(const struct store *store);

@@ -52,15 +52,29 @@ void batch_add_host(struct batch *batch, const struct host_row *host)
     batch->hosts[place] = *host;
 }
 
+void batch_add_setting(struct batch *batch, const struct setting_row *setting)
+{
+    size_t place = 0;
+    while (place < batch->nsettings && strcmp(batch->settings[place].name, setting->name))
+        place++;
+    if (place == batch->nsettings) {
+        batch->settings =
+            mem_grow(batch->settings, &batch->settings_room, batch->nsettings + 1, sizeof(*batch->settings));
+        batch->nsettings++;
+    }
+    batch->settings[place] = *setting;
+}
+
 static bool batch_empty(const struct batch *batch)
 {
-    return !batch->count && !batch->ncertificates && !batch->nhosts;
+    return !batch->count && !batch->ncertificates && !batch->nhosts && !batch->nsettings;
 }
 
 void batch_clear(struct batch *batch)
 {
     free(batch->certificates);
     free(batch->hosts);
+    free(batch->settings);
     for (size_t i = 0; i < batch->count; i++)
         record_destroy(batch->items[i]);
     free(batch->items);
@@ -99,7 +113,9 @@ static uint64_t take(struct store *s, struct batch *batch, uint64_t many_until, 
         batch_add_certificate(batch, &s->waiting.certificates[i]);
     for (size_t i = 0; i < s->waiting.nhosts; i++)
         batch_add_host(batch, &s->waiting.hosts[i]);
-    s->waiting.count = s->waiting.ncertificates = s->waiting.nhosts = 0;
+    for (size_t i = 0; i < s->waiting.nsettings; i++)
+        batch_add_setting(batch, &s->waiting.settings[i]);
+    s->waiting.count = s->waiting.ncertificates = s->waiting.nhosts = s->waiting.nsettings = 0;
     map_fini(&s->waiting.places);
     uint64_t number = batch_empty(batch) ? 0 : s->waiting_number;
     *trim = !number && !s->stop;
@@ -159,8 +175,8 @@ static bool report(struct store *s, uint64_t number, int code, const struct err 
 
 static int write_once(struct store *s, const struct batch *batch, struct err *err)
 {
-    struct sql_rows rows = {batch->items,         batch->count, batch->certificates,
-                            batch->ncertificates, batch->hosts, batch->nhosts};
+    struct sql_rows rows = {batch->items, batch->count,  batch->certificates, batch->ncertificates,
+                            batch->hosts, batch->nhosts, batch->settings,     batch->nsettings};
     return sql_write(s->writer, &rows, s->file.commits + 1, err);
 }
 

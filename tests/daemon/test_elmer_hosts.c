@@ -1,5 +1,5 @@
 /* test_elmer_hosts.c - what elmer knows of its hosts over a restart and through silence: who waits keeps his turn, a
- * drain stays, the time at a level goes on. */
+ * drain stays, the time at a level goes on, and so does what an administrator has set. */
 #include "config.h"
 
 #include <setjmp.h>
@@ -375,6 +375,90 @@ static void test_own_stall(void **state)
     lab_destroy(&lab);
 }
 
+static void set(struct fake *host, uint32_t uid, const char *user, const char *setting, const char *value,
+                enum wire_type answer, const char *words)
+{
+    struct wire_message m = {.type = WIRE_set, .u.set = {.setting = setting, .value = value}}, got;
+    host_relay(host, 1, uid, user, &m);
+    host_expect_relayed(host, 1, answer, &got);
+    const char *text = answer == WIRE_done ? got.u.done.text : got.u.error.text;
+    if (!strstr(text, words))
+        fail_msg("\"%s\" does not contain \"%s\"", text, words);
+    wire_message_fini(&got);
+}
+
+static void expect_setting(struct fake *host, const char *value, const char *configured, bool is_set)
+{
+    struct wire_message m = {.type = WIRE_query_settings}, answer;
+    host_relay(host, 1, 2002, "bob", &m);
+    host_expect_relayed(host, 1, WIRE_settings, &answer);
+    const struct wire_settings *settings = &answer.u.settings;
+    assert_int_equal(settings->settings.count, 2);
+    assert_string_equal(settings->settings.items[0].setting, "allocator");
+    assert_string_equal(settings->settings.items[0].value, value);
+    assert_string_equal(settings->settings.items[0].configured, configured);
+    assert_int_equal(settings->settings.items[0].set, is_set);
+    assert_int_equal(settings->settings.items[0].known.count, 4);
+    assert_string_equal(settings->settings.items[1].setting, "policy");
+    assert_string_equal(settings->settings.items[1].value, "fcfs");
+    wire_message_fini(&answer);
+}
+
+/* Another allocator decides at once, and after a kill of elmer, until it is taken back; elmer.conf may change
+ * meanwhile. */
+static void test_set(void **state)
+{
+    struct lab lab;
+    struct fake ws1, ws2;
+    (void)state;
+    lab_create(&lab,
+               "name = ws1\nresend = 1s\nheartbeat = 1s\nhost_timeout = 60s\nsettle = 0\nallocator = v2\nlevels = "
+               "2\nhosts = ws1 ws2\n",
+               true);
+    lab_start(&lab);
+    host_open(&ws1, &lab, "host.sock", "ws1", 1, NULL);
+    host_open(&ws2, &lab, "tcp", "ws2", 1, NULL);
+    expect_setting(&ws1, "v2", "v2", false);
+    submit(&ws1, "a", 1, "ws1"); /* v2 waits for a report, and none comes */
+    expect_reason(&ws1, 1, "waiting", "");
+    set(&ws1, 2002, "bob", "allocator", "v1", WIRE_error, "only administrators");
+    set(&ws1, 0, "root", "allocator", "v3", WIRE_error, "known are: v1 v2 spread pack");
+    set(&ws1, 0, "root", "allocators", "v1", WIRE_error, "allocator policy");
+    set(&ws1, 0, "root", "policy", "", WIRE_error, "known are: fcfs");
+    expect_setting(&ws1, "v2", "v2", false);
+    expect_reason(&ws1, 1, "waiting", "");
+    set(&ws1, 0, "root", "allocator", "v1", WIRE_done, "the allocator is v1");
+    run_on(&ws1, 1);
+    set(&ws1, 0, "root", "allocator", "spread", WIRE_done, "the allocator is spread");
+    set(&ws1, 0, "root", "policy", "fcfs", WIRE_done, "the policy is fcfs");
+    lab_stop(&lab, SIGKILL);
+    fake_close(&ws1);
+    fake_close(&ws2);
+
+    char *configured = strstr(lab.config, "allocator = v2");
+    assert_non_null(configured);
+    memcpy(configured, "allocator = v1", 14);
+    lab_configure(&lab);
+    struct wire_holding holding = {1, 1};
+    struct host_options holds = {.generation = 30, .holdings = &holding, .nholdings = 1};
+    lab_start(&lab);
+    host_open(&ws1, &lab, "host.sock", "ws1", 1, &holds);
+    host_open(&ws2, &lab, "tcp", "ws2", 1, NULL);
+    expect_setting(&ws1, "spread", "v1", true);
+    submit(&ws1, "b", 1, NULL); /* by chance it could be on either */
+    open_on(&ws2, 2);
+    set(&ws1, 0, "root", "allocator", "default", WIRE_done, "the allocator is v1, as configured");
+    expect_setting(&ws1, "v1", "v1", false);
+    lab_stop(&lab, SIGTERM);
+    fake_close(&ws1);
+    fake_close(&ws2);
+    lab_start(&lab);
+    host_open(&ws1, &lab, "host.sock", "ws1", 1, &holds);
+    expect_setting(&ws1, "v1", "v1", false);
+    fake_close(&ws1);
+    lab_destroy(&lab);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -382,6 +466,7 @@ int main(void)
         cmocka_unit_test(test_cut_link_keeps_the_order),
         cmocka_unit_test(test_one_host),
         cmocka_unit_test(test_drain_stays),
+        cmocka_unit_test(test_set),
         cmocka_unit_test(test_level_time_goes_on),
         cmocka_unit_test(test_own_stall),
         cmocka_unit_test(test_late_report),

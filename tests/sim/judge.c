@@ -135,6 +135,9 @@ void judge_before(struct world *world, const struct event *event)
     case EVENT_UNDRAIN:
         host->drained = false;
         break;
+    case EVENT_SET:
+        judge_setting(world, event->u.set.setting, event->u.set.value);
+        break;
     case EVENT_OPENED:
         hear_opened(world, event);
         break;
@@ -227,6 +230,8 @@ void judge_restart(struct world *world)
 {
     look_again(world);
     world->restarted_ms = world->now_ms;
+    for (int i = 0; i < SETTING_COUNT; i++)
+        judge_setting(world, (enum core_setting)i, world->settings[i]);
     for (int h = 0; h < world->nhosts; h++) {
         struct seen_host *host = &world->seen_hosts[h];
         host->up = host->silent = host->reported = host->closed = false;
@@ -387,7 +392,7 @@ void judge_action(struct world *world, const struct action *action)
     const struct seen_host *host = action->host >= 0 ? &world->seen_hosts[action->host] : NULL;
 
     if (host != NULL && (!host->up || (host->silent && action->type != ACTION_TAKEN)) &&
-        action->type != ACTION_ANSWER && action->type != ACTION_PERSIST_HOST)
+        action->type != ACTION_ANSWER && action->type != ACTION_PERSIST_HOST && action->type != ACTION_PERSIST_SETTING)
         world_fail(world, "action %d for host %d, which cannot hear it", (int)action->type, action->host);
     switch ((int)action->type) {
     case ACTION_ORDER:
@@ -471,6 +476,7 @@ static void judge_allocation(struct world *world, const struct seen_job *job)
     if (at_limit(world, job->uid, job))
         world_fail(world, "job %llu: its user had %u jobs with clusters already", ID(job), world->options.user_running);
     judge_choice(world, job);
+    world->coverage->allocators[world->options.allocator]++;
     world->coverage->shared += job->level > 0;
 }
 

@@ -2,7 +2,7 @@
  * told as a timeline, which is compared with a golden text beside the script.
  *
  * One command a line, 10 ms apart; '#' begins a comment, which is repeated in the timeline:
- *   levels D | allocator v1|v2 | settle MS | fresh MS | start-timeout MS | user-running N | lease MS | gather MS
+ *   levels D | allocator NAME | settle MS | fresh MS | start-timeout MS | user-running N | lease MS | gather MS
  *                                       before hosts
  *   hosts NAME:CPUS...                  they are up at once
  *   verbose                             tell the actions for hosts too
@@ -18,7 +18,7 @@
  *   lose HOST             the supervisor of its first group is killed
  *   stubborn|yields HOST  its groups do not end, do again
  *   report HOST BUSY... [of-jobs SHARE...]   in percent, one for each CPU, of the last 2 s
- *   wait MS               table           levels, queue
+ *   wait MS               table           levels, queue             set allocator|policy VALUE|default
  */
 #include "tests/sim/world.h"
 
@@ -235,7 +235,6 @@ static uint64_t job_of(struct play *play, int i)
 static void set_option(struct play *play)
 {
     struct core_options *options = &play->options;
-    int allocator = core_allocator_by_name(word(play, 1));
 
     if (play->begun)
         play->error = "options come before hosts";
@@ -253,10 +252,13 @@ static void set_option(struct play *play)
         options->start_timeout_ms = number(play, 1);
     else if (is(play, 0, "user-running"))
         options->user_running = (uint32_t)number(play, 1);
-    else if (allocator >= 0)
-        options->allocator = (enum core_allocator)allocator;
-    else
-        play->error = "no such allocator";
+    else /* -1, of an unknown name, is out of range */
+        options->allocator = (enum core_allocator)core_allocator_by_name(word(play, 1));
+}
+
+static void set(struct play *play)
+{
+    play->error = world_set(&play->world, word(play, 1), word(play, 2)) ? NULL : "no such setting or value";
 }
 
 static void begin(struct play *play)
@@ -450,6 +452,7 @@ static const struct {
     {"exit", end_process, false},
     {"drain", host_command, false},
     {"undrain", host_command, false},
+    {"set", set, false},
     {"off", host_command, false},
     {"cut", host_command, false},
     {"up", host_command, false},
@@ -470,13 +473,13 @@ static const struct {
 
 static void run_command(struct play *play)
 {
-    static const char *const answers[ANSWER_COUNT] = {"",
-                                                      "refused: more processors than exist",
-                                                      "refused: more processors than its hosts have",
-                                                      "no such job",
-                                                      "wrong state",
-                                                      "not permitted",
-                                                      "no memory"};
+    static const char *const answers[] = {"",
+                                          "refused: more processors than exist",
+                                          "refused: more processors than its hosts have",
+                                          "no such job",
+                                          "wrong state",
+                                          "not permitted",
+                                          "no memory"};
 
     for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++) {
         if (!is(play, 0, commands[i].name))

@@ -17,11 +17,11 @@ struct walk_options {
 };
 
 static const char *const event_names[EVENT_TYPE_COUNT] = {
-    "submit",      "cancel",      "kill",          "hold",      "release", "drain",   "undrain",
-    "host-up",     "host-silent", "host-heard",    "host-down", "report",  "ordered", "opened",
-    "open-failed", "launched",    "launch-failed", "exited",    "abort",   "empty",   "tick"};
-static const char *const action_names[ACTION_TYPE_COUNT] = {"answer", "persist", "persist-host", "order", "open",
-                                                            "launch", "end",     "taken",        "timer"};
+    "submit",   "cancel",        "kill",       "hold",      "release", "drain",   "undrain", "set",
+    "host-up",  "host-silent",   "host-heard", "host-down", "report",  "ordered", "opened",  "open-failed",
+    "launched", "launch-failed", "exited",     "abort",     "empty",   "tick"};
+static const char *const action_names[ACTION_TYPE_COUNT] = {
+    "answer", "persist", "persist-host", "persist-setting", "order", "open", "launch", "end", "taken", "timer"};
 static const char *const answer_names[ANSWER_COUNT] = {"ok",          "refused-size",  "refused-hosts", "no-such-job",
                                                        "wrong-state", "not-permitted", "no-memory"};
 
@@ -65,6 +65,16 @@ static void drain(struct world *world, bool drained)
 
     event.host = (int)world_random(world, (uint32_t)world->nhosts);
     world->hosts[event.host].drained = drained;
+    world_step(world, &event);
+}
+
+static void set(struct world *world)
+{
+    struct event event = {.type = EVENT_SET, .host = -1};
+
+    event.u.set.setting = (enum core_setting)world_random(world, SETTING_COUNT);
+    event.u.set.value =
+        (int)world_random(world, event.u.set.setting == SETTING_ALLOCATOR ? ALLOCATOR_COUNT + 1 : POLICY_COUNT + 1) - 1;
     world_step(world, &event);
 }
 
@@ -213,8 +223,10 @@ static void stimulate(struct world *world)
         lose_group(world);
     else if (dice < 975)
         abort_job(world);
-    else if (dice < 996)
+    else if (dice < 994)
         stray(world);
+    else if (dice < 996)
+        set(world);
     else
         world_restart_core(world);
 }
@@ -408,7 +420,7 @@ static void print_counts(const char *what, const char *const *names, const uint6
 static void print_coverage(const struct sim_coverage *coverage)
 {
     int pairs = 0;
-    const char *reasons[REASON_COUNT];
+    const char *reasons[REASON_COUNT], *allocators[ALLOCATOR_COUNT];
 
     for (int e = 0; e < EVENT_TYPE_COUNT; e++)
         for (int s = 0; s < SIM_STATES; s++)
@@ -420,6 +432,9 @@ static void print_coverage(const struct sim_coverage *coverage)
     print_counts("events", event_names, coverage->events, EVENT_TYPE_COUNT);
     print_counts("actions", action_names, coverage->actions, ACTION_TYPE_COUNT);
     print_counts("answers", answer_names, coverage->answers, ANSWER_COUNT);
+    for (int i = 0; i < ALLOCATOR_COUNT; i++)
+        allocators[i] = core_allocator_name((enum core_allocator)i);
+    print_counts("jobs allocated by", allocators, coverage->allocators, ALLOCATOR_COUNT);
     print_counts("jobs ended", reasons, coverage->reasons, REASON_COUNT);
     printf("# messages lost %" PRIu64 ", doubled %" PRIu64 "; restarts of the core %" PRIu64
            "; jobs below others %" PRIu64 ", moves up %" PRIu64 ", of them by several levels %" PRIu64
@@ -441,6 +456,9 @@ static bool vacuous(const struct sim_coverage *coverage)
             return true;
     for (int i = 0; i < ACTION_TYPE_COUNT; i++)
         if (coverage->actions[i] == 0)
+            return true;
+    for (int i = 0; i < ALLOCATOR_COUNT; i++)
+        if (coverage->allocators[i] == 0)
             return true;
     if (coverage->lease_waits == 0 || coverage->lapses == 0 || coverage->half_open == 0 || coverage->undone == 0)
         return true;

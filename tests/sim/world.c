@@ -229,10 +229,22 @@ static void persist_host(struct world *world, int host)
     put(world, &message);
 }
 
+static void persist_setting(struct world *world, enum core_setting setting)
+{
+    struct message message = {.kind = SHELL_COMMITTED, .host = -1, .setting = setting};
+
+    message.value = core_setting_stored(world->core, setting);
+    put(world, &message);
+}
+
 static void commit(struct world *world, struct message *message)
 {
     uint64_t id;
 
+    if (message->row == NULL && message->host < 0) {
+        world->settings[message->setting] = message->value;
+        return;
+    }
     if (message->row == NULL) {
         world->host_rows[message->host] = message->host_row;
         return;
@@ -271,6 +283,9 @@ static void act(struct world *world, const struct action *action)
         break;
     case ACTION_PERSIST_HOST:
         persist_host(world, action->host);
+        break;
+    case ACTION_PERSIST_SETTING:
+        persist_setting(world, action->setting);
         break;
     case ACTION_ORDER:
         send_order(world, action);
@@ -669,10 +684,13 @@ static int by_allocation(const void *a, const void *b)
 
 static struct core *restored_core(struct world *world)
 {
-    struct core *core = core_create(&world->options);
+    struct core *core = core_create(&world->configured);
     const struct core_job *jobs[SEEN_JOBS] = {NULL};
     int n = 0;
 
+    for (int i = 0; i < SETTING_COUNT && core != NULL; i++)
+        if (core_restore_setting(core, (enum core_setting)i, world->settings[i]) != 0)
+            world_fail(world, "restart: core_restore_setting() failed");
     for (int h = 0; h < world->nhosts && core != NULL; h++)
         if (core_add_host(core, world->hosts[h].name) != h)
             world_fail(world, "restart: core_add_host() failed");
@@ -739,7 +757,9 @@ void world_restart_core(struct world *world)
 int world_init(struct world *world, const struct core_options *options, uint64_t seed, struct sim_coverage *coverage)
 {
     memset(world, 0, sizeof(*world));
-    world->options = *options;
+    world->options = world->configured = *options;
+    for (int i = 0; i < SETTING_COUNT; i++)
+        world->settings[i] = SETTING_UNSET;
     world->random = seed;
     world->coverage = coverage;
     world->faults.delay_ms = 1;

@@ -132,6 +132,8 @@ struct message {
     int64_t lease_ms, said_ms;
     int64_t begin_ms, end_ms;
     struct core_host_row host_row; /* SHELL_COMMITTED with a host */
+    enum core_setting setting;     /* SHELL_COMMITTED with neither host nor row */
+    int value;
     double busy[SIM_CPUS], jobs[SIM_CPUS];
     int ncpus;
 };
@@ -150,6 +152,7 @@ struct sim_coverage {
     uint64_t pairs[EVENT_TYPE_COUNT][SIM_STATES];
     uint64_t reasons[REASON_COUNT], answers[ANSWER_COUNT];
     uint64_t lost, doubled, restarts, moves_up, moves_up_far, shared, owners_refused;
+    uint64_t allocators[ALLOCATOR_COUNT]; /* jobs allocated by each */
     uint64_t accepted, ended, undone, again, lease_waits, lapses, half_open, rsd_restarts, reboots;
 };
 
@@ -195,7 +198,9 @@ struct sim_ran { /* the last attempt that was started somewhere, and its ranks *
 enum { SEEN_JOBS = 512, SIM_IDS = 4096 };
 
 struct world {
-    struct core_options options;
+    struct core_options options;    /* in force: an administrator may have set another allocator */
+    struct core_options configured; /* what the core is made with */
+    int settings[SETTING_COUNT];    /* committed; SETTING_UNSET */
     struct core *core;
     struct actions actions;
     int64_t now_ms;
@@ -257,6 +262,7 @@ void world_suspect(struct world *world, int host, int64_t heard_after_ms); /* th
 void world_restart_rsd(struct world *world, int host);
 void world_report(struct world *world, int host, const double *busy, const double *jobs, int64_t interval_ms);
 void world_restart_core(struct world *world);
+bool world_set(struct world *world, const char *setting, const char *value); /* by name; false: there is no such */
 void world_end_process(struct world *world, uint64_t job, uint32_t rank, int status, int signal);
 void world_lose_group(struct world *world, int host, int group);
 void world_start_idle_reports(struct world *world);
@@ -280,6 +286,9 @@ void judge_all_ended(struct world *world); /* what was accepted */
 void judge_restart(struct world *world);
 void judge_quiet(struct world *world); /* nothing is under way: hosts equal the table */
 const struct seen_job *judge_find(const struct world *world, uint64_t job);
+
+/* The allocator or policy is this from now on. */
+void judge_setting(struct world *world, enum core_setting setting, int value);
 
 /* judge_choice.c: whether the processors of a new job are what its allocator promises */
 void judge_choice(struct world *world, const struct seen_job *job);

@@ -172,6 +172,28 @@ for i in "${both[@]}"; do
     wait_for 10 "job $i runs to its end" over "$i"
 done
 
+# ---- eadmin: another allocator while elmer runs ----
+allocator() { as bob "$1" eadmin show | awk '$1 == "allocator" { print $2, $3 }'; }
+exit_of 'eadmin set of nothing' 2 'needs a setting and its value' as carol 1 eadmin set
+exit_of 'eadmin set without a value' 2 'needs a setting and its value' as carol 1 eadmin set allocator
+exit_of 'eadmin set of two' 2 "one setting at a time: 'v2'" as carol 1 eadmin set allocator v1 v2
+exit_of 'eadmin set by a user' 5 'only administrators' as alice 1 eadmin set allocator pack
+exit_of 'eadmin set by root of another host' 5 'only administrators' on 2 eadmin set allocator pack
+exit_of 'an allocator that there is not' 1 'known are: v1 v2 spread pack' as carol 2 eadmin set allocator v3
+exit_of 'a setting that there is not' 1 'allocator policy' as carol 2 eadmin set levels 4
+is 'what is configured is in force' "$(allocator 2)" 'v1 elmer.conf'
+ok 'an administrator sets another allocator, from another host' as carol 2 eadmin set allocator pack
+is 'it is in force, and shown' "$(allocator 1)" 'pack eadmin'
+like 'and logged with who did it' "$(on 1 journalctl -q -o cat --no-pager -u elmer)" 'allocator is set to pack by uid='
+on 1 systemctl restart elmer
+wait_for 20 'elmer is there again' as alice 1 equery
+is 'it is still in force' "$(allocator 2)" 'pack eadmin'
+ok 'default is what is configured' on 1 eadmin set allocator default
+is 'which is in force again' "$(allocator 2)" 'v1 elmer.conf'
+is 'eadmin show --json' "$(as alice 2 eadmin show --json | python3 -c 'import json,sys
+d = json.load(sys.stdin)
+print(d["schema"], *(s["setting"] + "=" + s["value"] for s in d["settings"]))')" 'elmer.settings/1 allocator=v1 policy=fcfs'
+
 # ---- the form for programs ----
 as alice 1 equery --json "$first" >"$tmp/json"
 is 'the fields of --json' "$(python3 -c 'import json,sys
@@ -182,7 +204,7 @@ j = json.load(sys.stdin)["jobs"][0]
 print(all(re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z", j[k]) for k in ("submitted", "started", "ended")))' <"$tmp/json")" True
 on 1 systemctl stop elmer
 exit_of 'without elmer' 4 'elmer' as alice 2 equery
-for verb in 'hosts' 'drain ws2' 'resume ws2' 'remove ws2' 'hold 1' 'release 1'; do
+for verb in 'hosts' 'show' 'set allocator v1' 'drain ws2' 'resume ws2' 'remove ws2' 'hold 1' 'release 1'; do
     # shellcheck disable=SC2086 # words
     exit_of "eadmin $verb without elmer" 4 'elmer' as carol 2 eadmin $verb
 done

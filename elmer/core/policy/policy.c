@@ -6,7 +6,7 @@
 
 static const struct policy *const policies[POLICY_COUNT] = {
 #define POLICY(constant, name) [POLICY_##constant] = &policy_##name,
-#include "elmer/core/policy/policy.def"
+#include CORE_POLICIES
 #undef POLICY
 };
 
@@ -33,7 +33,7 @@ const char *core_policy_names(void)
 {
     static const char names[] = ""
 #define POLICY(constant, name) " " #name
-#include "elmer/core/policy/policy.def"
+#include CORE_POLICIES
 #undef POLICY
         ;
 

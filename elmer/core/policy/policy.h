@@ -16,7 +16,7 @@ struct policy {
 };
 
 #define POLICY(constant, name) extern const struct policy policy_##name;
-#include "elmer/core/policy/policy.def"
+#include CORE_POLICIES
 #undef POLICY
 
 const struct policy *policy_by_number(enum core_policy number);

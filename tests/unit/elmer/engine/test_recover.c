@@ -250,6 +250,37 @@ static void test_hosts(void **state)
     assert_true(bed_told("answer 4 ok"));
 }
 
+/* What was set counts more than what is configured; what this elmer does not know is left alone. */
+static void test_settings(void **state)
+{
+    (void)state;
+    fake_store.settings[0] = (struct setting_row){"allocator", "pack"};
+    fake_store.settings[1] = (struct setting_row){"policy", "of-tomorrow"};
+    fake_store.settings[2] = (struct setting_row){"levels", "9"};
+    fake_store.nsettings = 3;
+    create();
+    struct core *core = engine_core(bed.engine);
+    assert_int_equal(core_setting_value(core, SETTING_ALLOCATOR), ALLOCATOR_PACK);
+    assert_int_equal(core_setting_stored(core, SETTING_ALLOCATOR), ALLOCATOR_PACK);
+    assert_int_equal(core_setting_value(core, SETTING_POLICY), POLICY_FCFS);
+    assert_int_equal(core_setting_stored(core, SETTING_POLICY), SETTING_UNSET);
+    engine_begin(bed.engine);
+    assert_int_equal(fake_store.nputs, 0);
+    struct event event = {.type = EVENT_SET, .request = 4, .host = -1};
+    event.u.set.setting = SETTING_ALLOCATOR;
+    event.u.set.value = SETTING_UNSET;
+    assert_int_equal(engine_event(bed.engine, &event), 0);
+    assert_int_equal(fake_store.nputs, 1);
+    assert_string_equal(fake_store.puts[0].setting.name, "allocator");
+    assert_string_equal(fake_store.puts[0].setting.value, "");
+    assert_false(bed_told("answer"));
+    fake_store_commit();
+    assert_true(bed_told("answer 4 ok"));
+    event.u.set.value = ALLOCATOR_SPREAD;
+    assert_int_equal(engine_event(bed.engine, &event), 0);
+    assert_string_equal(fake_store.puts[1].setting.value, "spread");
+}
+
 /* Of two processes one has exited, and the other was about to when elmer ended: the first host was told END, and the
  * second, which knows why, has not linked yet. Until that is on disk the first must not forget that it had the job. */
 static void test_may_not_forget(void **state)
@@ -405,12 +436,25 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, bed_setup, bed_teardown)
     const struct CMUnitTest tests[] = {
-        TEST(test_queued),       TEST(test_running),           TEST(test_absence),
-        TEST(test_host_gone),    TEST(test_host_gone_requeue), TEST(test_names),
-        TEST(test_hosts),        TEST(test_may_not_forget),    TEST(test_begin),
-        TEST(test_tick),         TEST(test_host_twice),        TEST(test_core_options),
-        TEST(test_open_fails),   TEST(test_load_hosts_fails),  TEST(test_load_fails),
-        TEST(test_does_not_fit), TEST(test_destroy_nothing),   TEST(test_close),
+        TEST(test_queued),
+        TEST(test_running),
+        TEST(test_absence),
+        TEST(test_host_gone),
+        TEST(test_host_gone_requeue),
+        TEST(test_names),
+        TEST(test_hosts),
+        TEST(test_settings),
+        TEST(test_may_not_forget),
+        TEST(test_begin),
+        TEST(test_tick),
+        TEST(test_host_twice),
+        TEST(test_core_options),
+        TEST(test_open_fails),
+        TEST(test_load_hosts_fails),
+        TEST(test_load_fails),
+        TEST(test_does_not_fit),
+        TEST(test_destroy_nothing),
+        TEST(test_close),
         TEST(test_damage),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -136,6 +136,15 @@ int store_load_hosts(struct store *store, void (*each)(const struct host_row *ho
     return fake_store.load_hosts_code ? err_set(err, fake_store.load_hosts_code, "the hosts cannot be read") : 0;
 }
 
+int store_load_settings(struct store *store, void (*each)(const struct setting_row *setting, void *data), void *data,
+                        struct err *err)
+{
+    (void)store, (void)err;
+    for (size_t i = 0; i < fake_store.nsettings; i++)
+        each(&fake_store.settings[i], data);
+    return 0;
+}
+
 void store_check(struct store *store)
 {
     (void)store;
@@ -175,6 +184,13 @@ uint64_t store_put_host(struct store *store, const struct host_row *host)
 {
     (void)store;
     put()->host = *host;
+    return fake_store.nputs;
+}
+
+uint64_t store_put_setting(struct store *store, const struct setting_row *setting)
+{
+    (void)store;
+    put()->setting = *setting;
     return fake_store.nputs;
 }
 

@@ -4,10 +4,11 @@
 
 #include "elmer/store/store.h"
 
-struct fake_put { /* one of the three */
+struct fake_put { /* one of the four */
     struct record *record;
     struct certificate certificate;
     struct host_row host;
+    struct setting_row setting;
 };
 enum fake_read_type { FAKE_READ_IDS, FAKE_READ_TOKEN, FAKE_READ_HISTORY };
 struct fake_read {
@@ -27,7 +28,8 @@ extern struct fake_store {
     struct record *jobs[FAKE_STORE_MAX];
     struct host_row hosts[FAKE_STORE_MAX];
     struct certificate certificates[FAKE_STORE_MAX];
-    size_t njobs, nhosts, ncertificates;
+    struct setting_row settings[FAKE_STORE_MAX];
+    size_t njobs, nhosts, ncertificates, nsettings;
     uint64_t next_job, next_allocation; /* 0: 1 */
     int64_t boot;                       /* number of the machine's start */
     /* Negative: that fails. */

@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "tests/unit/elmer/fakes/fake_settings.h"
 #include "tests/unit/elmer/requests/bed.h"
 
 /* ---- who may do what ---- */
@@ -117,6 +118,52 @@ static void test_drain(void **state)
     drain(carol, "ws1", false);
     bed_answer(fake_event(EVENT_UNDRAIN), ANSWER_OK, 0);
     assert_string_equal(heard(carol, WIRE_done)->u.done.text, "host ws1 takes jobs again");
+}
+
+static void set(int link, const char *setting, const char *value)
+{
+    struct wire_message message = {.type = WIRE_set, .id = 3, .u.set = {.setting = setting, .value = value}};
+    say(link, &message);
+    fake_work_run();
+}
+
+static void test_set(void **state)
+{
+    (void)state;
+    fake_settings_begin();
+    int bob = bed_client(BOB), carol = bed_client(CAROL);
+    set(bob, "allocator", "first");
+    assert_string_equal(heard_error(bob, "only administrators (group admins)"), WIRE_CODE_NOT_PERMITTED);
+    set(carol, "levels", "4");
+    assert_string_equal(heard_error(carol, "'levels' cannot be set; what can be is: allocator policy"),
+                        WIRE_CODE_REFUSED);
+    set(carol, "allocator", "third");
+    heard_error(carol, "there is no allocator 'third'; known are: first second, and default");
+    set(carol, "allocator", "first");
+    const struct event *event = fake_event(EVENT_SET);
+    assert_int_equal(event->u.set.setting, SETTING_ALLOCATOR);
+    assert_int_equal(event->u.set.value, 0);
+    fake_settings.set[SETTING_ALLOCATOR] = 0;
+    bed_answer(event, ANSWER_OK, 0);
+    assert_string_equal(heard(carol, WIRE_done)->u.done.text, "the allocator is first, until it is set to default");
+
+    say(bob, &(struct wire_message){.type = WIRE_query_settings, .id = 4}); /* everybody may look */
+    const struct wire_settings *settings = &heard(bob, WIRE_settings)->u.settings;
+    assert_int_equal(settings->settings.count, SETTING_COUNT);
+    assert_string_equal(settings->settings.items[0].setting, "allocator");
+    assert_string_equal(settings->settings.items[0].value, "first");
+    assert_string_equal(settings->settings.items[0].configured, "second");
+    assert_true(settings->settings.items[0].set);
+    assert_int_equal(settings->settings.items[0].known.count, 2);
+    assert_string_equal(settings->settings.items[1].value, "only");
+    assert_false(settings->settings.items[1].set);
+
+    set(carol, "allocator", "default");
+    event = fake_event(EVENT_SET);
+    assert_int_equal(event->u.set.value, SETTING_UNSET);
+    fake_settings.set[SETTING_ALLOCATOR] = SETTING_UNSET;
+    bed_answer(event, ANSWER_OK, 0);
+    assert_string_equal(heard(carol, WIRE_done)->u.done.text, "the allocator is second, as configured");
 }
 
 static void remove_host(int link, const char *host)
@@ -377,11 +424,11 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, bed_setup, bed_teardown)
     const struct CMUnitTest tests[] = {
-        TEST(test_owner),         TEST(test_others),       TEST(test_refusals),    TEST(test_drain),
-        TEST(test_remove_host),   TEST(test_query_hosts),  TEST(test_relayed),     TEST(test_conflict),
-        TEST(test_bad_relay),     TEST(test_relayed_gone), TEST(test_connections), TEST(test_rate),
-        TEST(test_large_request), TEST(test_outstanding),  TEST(test_gone),        TEST(test_close),
-        TEST(test_create_fails),
+        TEST(test_owner),    TEST(test_others),        TEST(test_refusals),     TEST(test_drain),
+        TEST(test_set),      TEST(test_remove_host),   TEST(test_query_hosts),  TEST(test_relayed),
+        TEST(test_conflict), TEST(test_bad_relay),     TEST(test_relayed_gone), TEST(test_connections),
+        TEST(test_rate),     TEST(test_large_request), TEST(test_outstanding),  TEST(test_gone),
+        TEST(test_close),    TEST(test_create_fails),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
