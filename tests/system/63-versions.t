@@ -46,6 +46,8 @@ b_pid=$(pids_of "$b")
 is 'the earlier elmer is asked by this equery' "$(state "$b")" running
 as alice 1 equery --history >"$tmp/out" 2>&1
 like 'what it does not know is refused with a sentence' "$?:$(cat "$tmp/out")" '^1:.*version 1\.0'
+as alice 1 esubmit --comment 'for bob' 1 true >"$tmp/out" 2>&1
+like 'a comment that it could not keep is refused too' "$?:$(cat "$tmp/out")" '^1:.*--comment: .*version 1\.0.* came with 1\.[1-9]'
 
 use new elmer
 ready 'both of this build'
@@ -67,6 +69,8 @@ ends_well b "$b" only_result_left
 
 use new rsd
 ready 'both of this build again'
+commented=$(as alice 1 esubmit -o /dev/null --comment 'for bob' 1 true 2>/dev/null)
+like 'a comment is kept by both' "$(as alice 1 equery "$commented") $(as bob 1 equery --json "$commented")" "Comment of job $commented: for bob.*\"comment\":null"
 wait_for 20 'job b: nothing is left of it' nothing_left "$b"
 same c "$c" "$c_pid"
 ends_well c "$c"
