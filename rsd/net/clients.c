@@ -19,32 +19,21 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "lib/quota/bucket.h"
 #include "lib/base/clock.h"
 #include "lib/base/log.h"
 #include "lib/base/str.h"
 #include "lib/net/link.h"
+#include "rsd/net/accounts.h"
 #include "rsd/net/clients.h"
 
 enum {
     CLIENTS_MAX = 4096,
-    CROWDED = CLIENTS_MAX * 3 / 4, /* then nobody gets many: */
-    CROWDED_PER_USER = 64,
     REQUESTS_MAX = 64, /* outstanding, of one client */
     FRAME_MAX = 786432,
     OUT_MAX = 64 << 20,
     HELLO_MS = 5000,
-    BYTES_OF_ONE = 16 << 10, /* a large request counts as several: it costs more to read */
     LOG_BURST = 30,
     LOG_WINDOW_MS = 10000,
-};
-
-/* A local user who is connected, or has been. */
-struct account {
-    struct account *next;
-    uid_t uid;
-    long connections;
-    struct bucket requests;
 };
 
 struct client {
@@ -68,10 +57,9 @@ struct clients {
     uv_loop_t *loop;
     struct clients_callbacks callbacks;
     void *data;
-    struct clients_limits limits;
     struct listener *listener;
     struct client *first;
-    struct account *accounts;
+    struct accounts accounts;
     unsigned count;
     uint64_t next_id;
     struct log_limit limit;
@@ -202,21 +190,6 @@ static void take_request(struct client *c, struct wire_message *message)
 
 /* ---- limits ---- */
 
-static enum bucket_state state_of(const struct clients *all, struct account *account, double cost)
-{
-    return bucket_take(&account->requests, mono_ms(mono_now()), (double)all->limits.requests, (double)all->limits.burst,
-                       cost);
-}
-
-static const char *too_often(const struct clients *all, char *text, size_t size)
-{
-    (void)snprintf(text, size,
-                   "too many requests: a user may send %ld in a second (user_requests in rsd.conf) and %ld at once "
-                   "(user_requests_burst); send fewer, or wait a little",
-                   all->limits.requests, all->limits.burst);
-    return text;
-}
-
 static void log_refusal(struct clients *all, uid_t uid, const char *text)
 {
     if (log_allowed(&all->limit, LOG_BURST, LOG_WINDOW_MS))
@@ -225,54 +198,16 @@ static void log_refusal(struct clients *all, uid_t uid, const char *text)
 
 static bool is_within_limits(struct client *c, const struct wire_message *message)
 {
-    size_t more = message->bytes / BYTES_OF_ONE;
-    enum bucket_state state = c->uid == 0 ? BUCKET_ENOUGH : state_of(c->all, c->account, 1 + (double)more);
+    enum bucket_state state = account_request(&c->all->accounts, c->account, message->bytes);
     char text[300];
 
     if (state == BUCKET_ENOUGH)
         return true;
-    log_refusal(c->all, c->uid, too_often(c->all, text, sizeof(text)));
+    log_refusal(c->all, c->uid, accounts_too_often(&c->all->accounts, text, sizeof(text)));
     send_error(c, message->id, WIRE_CODE_REFUSED, text);
     if (state == BUCKET_OVERDRAWN)
         link_close(c->link, text);
     return false;
-}
-
-/* NULL: memory. */
-static struct account *account_of(struct clients *all, uid_t uid)
-{
-    struct account *account = all->accounts;
-
-    while (account && account->uid != uid)
-        account = account->next;
-    if (!account && (account = calloc(1, sizeof(*account)))) {
-        account->uid = uid;
-        account->next = all->accounts;
-        all->accounts = account;
-    }
-    return account;
-}
-
-/* Why this user gets no connection now; NULL: he does. */
-static const char *why_not(struct clients *all, struct account *account, char *text, size_t size)
-{
-    if (account->uid == 0)
-        return NULL;
-    if (state_of(all, account, 0) == BUCKET_OVERDRAWN)
-        return too_often(all, text, size);
-    if (account->connections >= all->limits.connections)
-        (void)snprintf(text, size,
-                       "too many connections: a user may have %ld (user_connections in rsd.conf); end some of them, "
-                       "such as esubmit -w, or try again later",
-                       all->limits.connections);
-    else if (all->count >= CROWDED && account->connections >= CROWDED_PER_USER)
-        (void)snprintf(
-            text, size,
-            "too many connections: rsd has few places left, and while this is so a user may have %d; try again later",
-            CROWDED_PER_USER);
-    else
-        return NULL;
-    return text;
 }
 
 static void on_message(struct link *link, struct wire_message *message, void *data)
@@ -387,8 +322,10 @@ static void *on_accept(struct link *link, void *data)
         free(c);
         return NULL;
     }
-    c->account = account_of(all, c->uid);
-    why = c->account ? why_not(all, c->account, text, sizeof(text)) : "out of memory; try again later";
+    c->account = account_of(&all->accounts, c->uid);
+    why = c->account
+              ? account_why_not(&all->accounts, c->account, all->count >= CLIENTS_MAX * 3 / 4, text, sizeof(text))
+              : "out of memory; try again later";
     if (why) {
         log_refusal(all, c->uid, why);
         link_refuse(link, WIRE_CODE_REFUSED, why);
@@ -491,7 +428,7 @@ int clients_create(uv_loop_t *loop, int listen_fd, const struct clients_limits *
         return err_set(err, -ENOMEM, "out of memory");
     }
     all->loop = loop;
-    all->limits = *limits;
+    all->accounts.limits = *limits;
     all->callbacks = *callbacks;
     all->data = data;
     all->next_id = 1;
@@ -527,9 +464,6 @@ void clients_free(struct clients *all)
         next = c->next;
         destroy(c);
     }
-    for (struct account *account = all->accounts, *next; account; account = next) {
-        next = account->next;
-        free(account);
-    }
+    accounts_fini(&all->accounts);
     free(all);
 }

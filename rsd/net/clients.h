@@ -6,6 +6,7 @@
 
 #include "lib/base/err.h"
 #include "lib/wire/wire.h"
+#include "rsd/net/accounts.h"
 
 struct clients_callbacks {
     /* Send to elmer: 0, -ENOTCONN: no link now, other: this message cannot be sent. */
@@ -14,12 +15,6 @@ struct clients_callbacks {
     const char *(*why)(void *data);
     /* The minor version of that link: a relayed message is encoded for it. -ENOTCONN: no link now. */
     int (*minor)(void *data);
-};
-
-/* Of each user but root. */
-struct clients_limits {
-    long connections;
-    long requests, burst; /* in a second; at once */
 };
 
 struct clients;

@@ -26,13 +26,13 @@
 #include "rsd/net/clients.h"
 #include "rsd/net/facts.h"
 #include "rsd/net/net.h"
+#include "rsd/net/own_name.h"
 #include "rsd/net/renew.h"
 #include "rsd/net/uplink.h"
 #include "rsd/net/usage.h"
 
 enum {
     ROOT_OUT_MAX = 64 << 20,
-    NAME_MS = 2000, /* to find out how our own name resolves */
     REPORT_MIN_MS = 50,
     REPORT_FIRST_MS = 500, /* the first report of a link comes early: jobs may wait for it */
     STOP_MS = 3000,
@@ -49,10 +49,9 @@ struct net {
     struct usage usage;
     unsigned resyncs;          /* sent, and not answered yet */
     struct wire_message state; /* the last root_state of this link; memory NULL: not there */
-    uv_getaddrinfo_t name_request;
-    uv_timer_t name_timer, report_timer, stop_timer;
+    struct own_name name;
+    uv_timer_t report_timer, stop_timer;
     uv_signal_t term, interrupt;
-    bool name_busy, name_known, name_loopback;
     bool stopping;
     int result;
     uint64_t report_ms;
@@ -85,7 +84,7 @@ static void try_greet(struct net *net)
     struct wire_host_hello hello = {0};
     char boot[65];
 
-    if (!net->state.memory || !net->name_known || uplink_state(net->uplink) != UPLINK_GREETING)
+    if (!net->state.memory || !net->name.known || uplink_state(net->uplink) != UPLINK_GREETING)
         return;
     facts_boot(boot, sizeof(boot));
     hello.host = net->config->name;
@@ -97,45 +96,15 @@ static void try_greet(struct net *net)
     hello.mode = state->mode;
     hello.mode_reason = state->mode_reason;
     hello.address = uplink_local_address(net->uplink);
-    hello.name_loopback = net->name_loopback;
+    hello.name_loopback = net->name.loopback;
     hello.pvm = facts_pvm(net->config->pvmd);
     hello.lacks = state->lacks;
     uplink_greet(net->uplink, &hello);
 }
 
-static void on_name(uv_getaddrinfo_t *request, int status, struct addrinfo *info)
+static void on_name(void *data)
 {
-    struct net *net = request->data;
-
-    net->name_busy = false;
-    net->name_known = true;
-    net->name_loopback = status != 0 || facts_loopback(info);
-    uv_freeaddrinfo(info);
-    if (!net->stopping)
-        try_greet(net);
-}
-
-/* Name services that hang: elmer is told to name addresses, which is always right. */
-static void on_name_timer(uv_timer_t *timer)
-{
-    struct net *net = timer->data;
-
-    if (net->name_known)
-        return;
-    net->name_known = net->name_loopback = true;
-    try_greet(net);
-}
-
-/* Again for each link: /etc/hosts may have been mended. */
-static void resolve_name(struct net *net)
-{
-    struct addrinfo hints = {.ai_family = AF_INET, .ai_socktype = SOCK_STREAM};
-
-    if (net->name_busy)
-        return;
-    net->name_request.data = net;
-    net->name_busy = uv_getaddrinfo(&net->loop, &net->name_request, on_name, net->config->name, NULL, &hints) == 0;
-    (void)uv_timer_start(&net->name_timer, on_name_timer, net->name_busy ? NAME_MS : 0, 0);
+    try_greet(data);
 }
 
 static int send_root(struct net *net, const struct wire_message *message)
@@ -156,7 +125,7 @@ static void on_greeting(void *data)
     struct wire_message resync = {.type = WIRE_resync};
 
     drop_state(net);
-    resolve_name(net);
+    own_name_resolve(&net->name);
     if (!link_ready(net->root)) /* on_root_ready() asks */
         return;
     if (send_root(net, &resync) == 0)
@@ -379,9 +348,7 @@ static void stop(struct net *net, int result)
         clients_stop(net->clients);
     if (net->root)
         link_close(net->root, "the network half ends");
-    if (net->name_busy)
-        (void)uv_cancel((uv_req_t *)&net->name_request);
-    close_handle((uv_handle_t *)&net->name_timer);
+    own_name_close(&net->name);
     close_handle((uv_handle_t *)&net->report_timer);
     close_handle((uv_handle_t *)&net->term);
     close_handle((uv_handle_t *)&net->interrupt);
@@ -408,12 +375,13 @@ static void raise_files(void)
 
 static void init_handles(struct net *net)
 {
-    uv_timer_t *timers[] = {&net->name_timer, &net->report_timer, &net->stop_timer};
+    uv_timer_t *timers[] = {&net->report_timer, &net->stop_timer};
 
     for (size_t i = 0; i < sizeof(timers) / sizeof(timers[0]); i++) {
         (void)uv_timer_init(&net->loop, timers[i]);
         timers[i]->data = net;
     }
+    own_name_init(&net->name, &net->loop, net->config->name, on_name, net);
     (void)uv_signal_init(&net->loop, &net->term);
     (void)uv_signal_init(&net->loop, &net->interrupt);
     net->term.data = net->interrupt.data = net;
