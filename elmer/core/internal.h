@@ -232,7 +232,7 @@ int host_reserve_slots(struct host *host, int nslots);
 void host_owe_order(struct core *core, struct host *host);
 void host_owe(struct core *core, struct host *host); /* something marked on its parts or leftovers */
 int host_up(struct core *core, const struct event *event);
-char *host_lost_text(const struct host *host, const char *what); /* "NAME what", to be freed */
+char *host_lost_text(const struct host *host, const char *what);                   /* "NAME what", to be freed */
 void host_reconcile(struct core *core, struct host *host, const struct event *up); /* reconcile.c */
 int host_silent(struct core *core, const struct event *event);
 int host_heard(struct core *core, const struct event *event);
