@@ -71,37 +71,14 @@ int alloc_make_parts(struct core *core, const struct core_processor *processors,
     return count;
 }
 
-static bool in_view(const struct alloc_view *view, int host)
+/* What every allocator has promised, whatever its rule is: increasing here, of hosts that may take jobs in take(), and
+ * present with a level left in life_start(), which looks at each processor anyway. */
+static bool increasing(const struct core_processor *processors, uint32_t n)
 {
-    int low = 0, high = view->nhosts;
-
-    while (low < high) {
-        int middle = low + (high - low) / 2;
-        if (view->hosts[middle]->index < host)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low < view->nhosts && view->hosts[low]->index == host;
-}
-
-/* What every allocator has promised, whatever its rule is. */
-static bool choice_valid(const struct core *core, const struct alloc_view *view,
-                         const struct core_processor *processors, uint32_t n)
-{
-    for (uint32_t i = 0; i < n; i++) {
-        const struct core_processor *at = &processors[i], *last = i > 0 ? at - 1 : NULL;
-        const struct alloc_processor *processor;
-        if (last != NULL && (at->host < last->host || (at->host == last->host && at->cpu <= last->cpu)))
+    for (uint32_t i = 1; i < n; i++)
+        if (processors[i].host < processors[i - 1].host ||
+            (processors[i].host == processors[i - 1].host && processors[i].cpu <= processors[i - 1].cpu))
             return false;
-        if ((last == NULL || at->host != last->host) && !in_view(view, at->host))
-            return false;
-        if (at->cpu < 0 || at->cpu >= core->hosts[at->host]->nslots)
-            return false;
-        processor = &core->hosts[at->host]->processors[at->cpu];
-        if (!processor->present || processor->next_level >= core->options.levels)
-            return false;
-    }
     return true;
 }
 
@@ -140,6 +117,8 @@ static int take(struct core *core, struct job *job, const struct core_processor 
         free(exited);
         return nparts;
     }
+    for (int i = 0; i < nparts; i++)
+        assert(host_allocatable(parts[i].host));
     life_start(core, job, processors, parts, nparts, exited);
     return 0;
 }
@@ -157,7 +136,7 @@ int64_t alloc_try(struct core *core, struct job *job)
     missing = allocator_of(core)->choose(&view, &request, &random, core->choice);
     if (missing > 0)
         return missing;
-    assert(choice_valid(core, &view, core->choice, request.nprocs));
+    assert(increasing(core->choice, request.nprocs));
     if (take(core, job, core->choice) != 0)
         return -ENOMEM;
     core->random = random;

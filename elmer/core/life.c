@@ -43,9 +43,10 @@ static int level_of_new(const struct core *core, const struct job *job)
 
     for (uint32_t i = 0; i < job->info.nprocs; i++) {
         const struct core_processor *at = &job->processors[i];
-        int next = core->hosts[at->host]->processors[at->cpu].next_level;
-        if (next > level)
-            level = next;
+        const struct alloc_processor *processor = &core->hosts[at->host]->processors[at->cpu];
+        assert(processor->present && processor->next_level < core->options.levels);
+        if (processor->next_level > level)
+            level = processor->next_level;
     }
     return level;
 }
