@@ -59,7 +59,7 @@ void commit_done(uint64_t number, void *data)
 
 /* ---- the store fails ---- */
 
-static void undo(struct engine *engine, struct job *job)
+static void undo(struct engine *engine, struct engine_job *job)
 {
     const struct core_job *state = job ? core_job(engine->core, job->id) : NULL;
     if (!state || job->refused || engine_job_accepted(engine, job))
@@ -86,7 +86,7 @@ void commit_failed(const char *text, void *data)
         const struct engine_wait *wait = &waiting->wait;
         if (wait->urgency != ENGINE_ANSWER)
             continue;
-        struct job *job = jobs_find(&engine->jobs, wait->job);
+        struct engine_job *job = jobs_find(&engine->jobs, wait->job);
         bool accepted = job && engine_job_accepted(engine, job);
         if (engine->requests.failed(wait->number, accepted, engine->store_failure, engine->requests_data))
             undo(engine, job);

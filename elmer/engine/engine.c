@@ -39,7 +39,7 @@ static void on_answer(const struct engine_wait *wait)
 static void on_open(const struct engine_wait *wait)
 {
     struct engine *engine = wait->owner;
-    const struct job *job = jobs_find(&engine->jobs, wait->job);
+    const struct engine_job *job = jobs_find(&engine->jobs, wait->job);
     const struct core_job *state = core_job(engine->core, wait->job);
     if (job && state && state->attempt == wait->attempt && state->state == JOB_STARTING)
         engine->hosts.open(wait->host, job, state, wait->number, engine->hosts_data);
@@ -49,7 +49,7 @@ static void on_open(const struct engine_wait *wait)
 static void on_launch(const struct engine_wait *wait)
 {
     struct engine *engine = wait->owner;
-    struct job *job = jobs_find(&engine->jobs, wait->job);
+    struct engine_job *job = jobs_find(&engine->jobs, wait->job);
     if (job)
         engine->launch.begin(job, engine->launch_data);
 }
@@ -179,11 +179,11 @@ int engine_event(struct engine *engine, struct event *event)
     return 0;
 }
 
-struct job *engine_submit(struct engine *engine, struct event *event, const char *user, struct wire_message *submission,
-                          int *code)
+struct engine_job *engine_submit(struct engine *engine, struct event *event, const char *user,
+                                 struct wire_message *submission, int *code)
 {
     uint64_t id = core_next_id(engine->core);
-    struct job *job = jobs_add(&engine->jobs, id, event->u.submit.uid, user, submission);
+    struct engine_job *job = jobs_add(&engine->jobs, id, event->u.submit.uid, user, submission);
     job->submitted_ms = wall_now().ms;
     *code = engine_event(engine, event);
     if (core_job(engine->core, id))
@@ -204,7 +204,7 @@ static bool awaits_ends(const struct engine *engine, uint64_t id, uint32_t attem
 bool engine_emptied(struct engine *engine, int host, uint64_t id, uint32_t attempt, double cpu_seconds,
                     int64_t memory_peak_bytes)
 {
-    struct job *job = jobs_find(&engine->jobs, id);
+    struct engine_job *job = jobs_find(&engine->jobs, id);
     const struct core_job *state = core_job(engine->core, id);
     bool known = job && state && state->attempt == attempt && cpu_seconds >= 0;
     if (known)
@@ -235,7 +235,7 @@ void engine_tidy_soon(struct engine *engine)
 static void on_tidy(struct deadline *deadline)
 {
     struct engine *engine = CONTAINER_OF(deadline, struct engine, tidy);
-    for (struct job *job;
+    for (struct engine_job *job;
          (job = jobs_oldest(&engine->jobs, JOBS_ENDED_KEPT)) && engine_job_settled(engine, job) && !job->watchers;) {
         core_forget(engine->core, job->id);
         jobs_drop(&engine->jobs, job);
@@ -285,22 +285,22 @@ const char *engine_store_failure(const struct engine *engine)
     return engine->store_failure;
 }
 
-struct job *engine_job(const struct engine *engine, uint64_t id)
+struct engine_job *engine_job(const struct engine *engine, uint64_t id)
 {
     return jobs_find(&engine->jobs, id);
 }
 
-bool engine_job_accepted(const struct engine *engine, const struct job *job)
+bool engine_job_accepted(const struct engine *engine, const struct engine_job *job)
 {
     return job->stored && store_committed(engine->store) >= job->first_put;
 }
 
-bool engine_job_settled(const struct engine *engine, const struct job *job)
+bool engine_job_settled(const struct engine *engine, const struct engine_job *job)
 {
     return job->settled || (job->ended && store_committed(engine->store) >= job->put);
 }
 
-struct record *engine_record(struct engine *engine, struct job *job)
+struct record *engine_record(struct engine *engine, struct engine_job *job)
 {
     struct record *record = job_record(engine->core, job, core_job(engine->core, job->id), false);
     if (record_ended(record) && !engine_job_settled(engine, job)) {
@@ -310,14 +310,14 @@ struct record *engine_record(struct engine *engine, struct job *job)
     return record;
 }
 
-void engine_watch(struct engine *engine, struct job *job)
+void engine_watch(struct engine *engine, struct engine_job *job)
 {
     job->watchers++;
     if (job->ended)
         store_want(engine->store, job->put);
 }
 
-void engine_unwatch(struct engine *engine, struct job *job)
+void engine_unwatch(struct engine *engine, struct engine_job *job)
 {
     assert(job->watchers > 0);
     job->watchers--;

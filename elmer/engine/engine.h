@@ -60,19 +60,19 @@ struct engine_hosts {
     void (*order)(const struct action *action, void *data); /* at once */
     void (*end)(const struct action *action, void *data);
     /* All that it follows from is on disk, and the job still starts in this attempt. */
-    void (*open)(int host, const struct job *job, const struct core_job *state, uint64_t generation, void *data);
+    void (*open)(int host, const struct engine_job *job, const struct core_job *state, uint64_t generation, void *data);
     void (*acknowledge)(int host, uint64_t job, uint32_t attempt, uint32_t rank, void *data);
 };
 struct engine_launch {
-    void (*begin)(struct job *job, void *data); /* all its hosts have opened */
-    void (*end)(struct job *job, void *data);   /* it does not start or run any more */
+    void (*begin)(struct engine_job *job, void *data); /* all its hosts have opened */
+    void (*end)(struct engine_job *job, void *data);   /* it does not start or run any more */
 };
 struct engine_requests {
     void (*answered)(uint64_t number, enum answer answer, uint64_t job, void *data);
     /* What this request waits for cannot be written. accepted: its job is on disk, what fails is something else.
      * Returns whether the request was a submission that is refused now: then the job is undone. */
     bool (*failed)(uint64_t number, bool accepted, const char *text, void *data);
-    void (*ended)(struct job *job, void *data); /* and its end is on disk */
+    void (*ended)(struct engine_job *job, void *data); /* and its end is on disk */
 };
 void engine_connect_hosts(struct engine *engine, const struct engine_hosts *hosts, void *data);
 void engine_connect_launch(struct engine *engine, const struct engine_launch *launch, void *data);
@@ -86,8 +86,8 @@ int64_t engine_now_ms(void); /* of the events: monotonic */
 int engine_event(struct engine *engine, struct event *event);
 /* EVENT_SUBMIT with what the core does not keep; the message is taken over. The job's id is core_next_id() of before,
  * and the answer may come while this runs. NULL: the core refuses it, *code says what core_step() returned. */
-struct job *engine_submit(struct engine *engine, struct event *event, const char *user, struct wire_message *submission,
-                          int *code);
+struct engine_job *engine_submit(struct engine *engine, struct event *event, const char *user,
+                                 struct wire_message *submission, int *code);
 /* EVENT_EMPTY with what the job has used on the host. Returns whether the host may forget the attempt as soon as this
  * is on disk; false: it is told END again. */
 bool engine_emptied(struct engine *engine, int host, uint64_t job, uint32_t attempt, double cpu_seconds,
@@ -125,15 +125,15 @@ const char *engine_host_name(const struct engine *engine, int host);
 int engine_host_count(const struct engine *engine);
 const char *engine_store_failure(const struct engine *engine); /* why it cannot be written; NULL: it can */
 
-struct job *engine_job(const struct engine *engine, uint64_t id); /* NULL: none in memory */
+struct engine_job *engine_job(const struct engine *engine, uint64_t id); /* NULL: none in memory */
 /* Its submission is on disk. */
-bool engine_job_accepted(const struct engine *engine, const struct job *job);
+bool engine_job_accepted(const struct engine *engine, const struct engine_job *job);
 /* Its last state is on disk. */
-bool engine_job_settled(const struct engine *engine, const struct job *job);
+bool engine_job_settled(const struct engine *engine, const struct engine_job *job);
 /* All that is known of a job that is in memory, to be shown; belongs to the caller. */
-struct record *engine_record(struct engine *engine, struct job *job);
+struct record *engine_record(struct engine *engine, struct engine_job *job);
 /* Somebody waits for its end, or no longer: meanwhile it stays in memory, and the end is written at once. */
-void engine_watch(struct engine *engine, struct job *job);
-void engine_unwatch(struct engine *engine, struct job *job);
+void engine_watch(struct engine *engine, struct engine_job *job);
+void engine_unwatch(struct engine *engine, struct engine_job *job);
 
 #endif

@@ -32,7 +32,7 @@ void engine_tidy_soon(struct engine *engine);
 
 /* persist.c: write the job's row as it is now; returns the number of the write. As ACTION_PERSIST and
  * ACTION_PERSIST_HOST want it. */
-uint64_t engine_persist(struct engine *engine, struct job *job);
+uint64_t engine_persist(struct engine *engine, struct engine_job *job);
 void engine_persist_job(struct engine *engine, uint64_t id);
 void engine_persist_host(struct engine *engine, int host);
 void engine_persist_setting(struct engine *engine, enum core_setting setting);

@@ -20,7 +20,7 @@ void jobs_init(struct jobs *jobs)
         jobs->salt = (uint64_t)(uintptr_t)jobs;
 }
 
-static void job_free(struct job *job)
+static void job_free(struct engine_job *job)
 {
     wire_message_fini(&job->submission);
     free(job->user);
@@ -31,7 +31,7 @@ static void job_free(struct job *job)
 void jobs_fini(struct jobs *jobs)
 {
     size_t cursor = 0;
-    for (struct job *job; (job = map_next(&jobs->by_id, &cursor));)
+    for (struct engine_job *job; (job = map_next(&jobs->by_id, &cursor));)
         job_free(job);
     map_fini(&jobs->by_id);
     map_fini(&jobs->by_token);
@@ -51,14 +51,14 @@ static uint64_t hash(const struct jobs *jobs, uint32_t uid, const char *token)
     return h;
 }
 
-struct job *jobs_find(const struct jobs *jobs, uint64_t id)
+struct engine_job *jobs_find(const struct jobs *jobs, uint64_t id)
 {
     return map_get(&jobs->by_id, id);
 }
 
-struct job *jobs_by_token(const struct jobs *jobs, uint32_t uid, const char *token)
+struct engine_job *jobs_by_token(const struct jobs *jobs, uint32_t uid, const char *token)
 {
-    struct job *job = map_get(&jobs->by_token, hash(jobs, uid, token));
+    struct engine_job *job = map_get(&jobs->by_token, hash(jobs, uid, token));
     while (job && (job->uid != uid || job->refused || strcmp(job_submit(job)->token, token)))
         job = job->same_token;
     return job;
@@ -80,22 +80,23 @@ size_t jobs_bytes(const struct jobs *jobs, uint32_t uid)
     return bytes ? *bytes : 0;
 }
 
-static void uncount(struct jobs *jobs, struct job *job)
+static void uncount(struct jobs *jobs, struct engine_job *job)
 {
     *bytes_of(jobs, job->uid) -= job->bytes;
     job->bytes = 0;
 }
 
-struct job *jobs_add(struct jobs *jobs, uint64_t id, uint32_t uid, const char *user, struct wire_message *submission)
+struct engine_job *jobs_add(struct jobs *jobs, uint64_t id, uint32_t uid, const char *user,
+                            struct wire_message *submission)
 {
-    struct job *job = mem_zalloc(sizeof(*job));
-    *job = (struct job){.id = id,
-                        .uid = uid,
-                        .user = mem_strdup(user),
-                        .submission = *submission,
-                        .submitted_ms = -1,
-                        .started_ms = -1,
-                        .ended_ms = -1};
+    struct engine_job *job = mem_zalloc(sizeof(*job));
+    *job = (struct engine_job){.id = id,
+                               .uid = uid,
+                               .user = mem_strdup(user),
+                               .submission = *submission,
+                               .submitted_ms = -1,
+                               .started_ms = -1,
+                               .ended_ms = -1};
     submission->memory = NULL;
     snprintf(job->name, sizeof(job->name), "%s", job_submit(job)->name); /* one made for it lives with the request */
     job->submission.u.submit.name = job->name;
@@ -109,11 +110,11 @@ struct job *jobs_add(struct jobs *jobs, uint64_t id, uint32_t uid, const char *u
     return job;
 }
 
-void jobs_remove(struct jobs *jobs, struct job *job)
+void jobs_remove(struct jobs *jobs, struct engine_job *job)
 {
     uncount(jobs, job);
     uint64_t key = hash(jobs, job->uid, job_submit(job)->token);
-    struct job *first = map_get(&jobs->by_token, key);
+    struct engine_job *first = map_get(&jobs->by_token, key);
     map_remove(&jobs->by_id, job->id);
     if (first == job && job->same_token)
         map_put(&jobs->by_token, key, job->same_token);
@@ -126,7 +127,7 @@ void jobs_remove(struct jobs *jobs, struct job *job)
     job_free(job);
 }
 
-void jobs_note_ended(struct jobs *jobs, struct job *job)
+void jobs_note_ended(struct jobs *jobs, struct engine_job *job)
 {
     uncount(jobs, job);
     *jobs->last_ended = job;
@@ -134,12 +135,12 @@ void jobs_note_ended(struct jobs *jobs, struct job *job)
     jobs->nended++;
 }
 
-struct job *jobs_oldest(const struct jobs *jobs, size_t kept)
+struct engine_job *jobs_oldest(const struct jobs *jobs, size_t kept)
 {
     return jobs->nended > kept ? jobs->ended : NULL;
 }
 
-void jobs_drop(struct jobs *jobs, struct job *job)
+void jobs_drop(struct jobs *jobs, struct engine_job *job)
 {
     assert(job == jobs->ended);
     jobs->ended = job->next_ended;
@@ -149,7 +150,8 @@ void jobs_drop(struct jobs *jobs, struct job *job)
     jobs_remove(jobs, job);
 }
 
-void job_set_usage(struct job *job, const char *host, uint32_t attempt, double cpu_seconds, int64_t memory_peak_bytes)
+void job_set_usage(struct engine_job *job, const char *host, uint32_t attempt, double cpu_seconds,
+                   int64_t memory_peak_bytes)
 {
     struct record_usage usage = {host, attempt, cpu_seconds, memory_peak_bytes};
     for (size_t i = 0; i < job->nusage; i++)
@@ -193,7 +195,7 @@ static void copy_cluster(struct core *core, struct record *record, const struct 
     }
 }
 
-void job_glance(struct core *core, struct job *job, const struct core_job *state, struct record *r)
+void job_glance(struct core *core, struct engine_job *job, const struct core_job *state, struct record *r)
 {
     *r = (struct record){.user = job->user,
                          .token = job_submit(job)->token,
@@ -211,7 +213,7 @@ void job_glance(struct core *core, struct job *job, const struct core_job *state
     r->boot = boot_number();
 }
 
-struct record *job_record(struct core *core, struct job *job, const struct core_job *state, bool with_json)
+struct record *job_record(struct core *core, struct engine_job *job, const struct core_job *state, bool with_json)
 {
     struct record *r = record_create();
     job_glance(core, job, state, r);

@@ -9,7 +9,7 @@
 #include "elmer/store/record.h"
 #include "lib/wire/wire.h"
 
-struct job {
+struct engine_job {
     uint64_t id;
     uint32_t uid;
     char *user;
@@ -26,11 +26,11 @@ struct job {
     bool ended;         /* DONE or CANCELLED has been put */
     bool settled;       /* and is on disk; what comes later is usage */
     enum job_state logged;
-    unsigned watchers;      /* who wait for its end, see engine_watch() */
-    struct job *same_token; /* next with this hash */
-    struct job *next_ended;
+    unsigned watchers;             /* who wait for its end, see engine_watch() */
+    struct engine_job *same_token; /* next with this hash */
+    struct engine_job *next_ended;
 };
-static inline const struct wire_submit *job_submit(const struct job *job)
+static inline const struct wire_submit *job_submit(const struct engine_job *job)
 {
     return &job->submission.u.submit;
 }
@@ -41,32 +41,34 @@ struct jobs {
     struct map by_id, by_token;
     struct map bytes; /* by uid, see jobs_bytes() */
     uint64_t salt;
-    struct job *ended, **last_ended; /* in the order of their end */
+    struct engine_job *ended, **last_ended; /* in the order of their end */
     size_t nended;
 };
 
 void jobs_init(struct jobs *jobs);
 void jobs_fini(struct jobs *jobs);
 /* Takes over submission (moved) and copies user. */
-struct job *jobs_add(struct jobs *jobs, uint64_t id, uint32_t uid, const char *user, struct wire_message *submission);
+struct engine_job *jobs_add(struct jobs *jobs, uint64_t id, uint32_t uid, const char *user,
+                            struct wire_message *submission);
 /* Of the submissions of the user's jobs that have not ended. */
 size_t jobs_bytes(const struct jobs *jobs, uint32_t uid);
-void jobs_remove(struct jobs *jobs, struct job *job); /* as if it had never been */
-struct job *jobs_find(const struct jobs *jobs, uint64_t id);
-struct job *jobs_by_token(const struct jobs *jobs, uint32_t uid, const char *token);
+void jobs_remove(struct jobs *jobs, struct engine_job *job); /* as if it had never been */
+struct engine_job *jobs_find(const struct jobs *jobs, uint64_t id);
+struct engine_job *jobs_by_token(const struct jobs *jobs, uint32_t uid, const char *token);
 /* The job has ended (once per job). */
-void jobs_note_ended(struct jobs *jobs, struct job *job);
+void jobs_note_ended(struct jobs *jobs, struct engine_job *job);
 /* The oldest ended job beyond those that are kept, or NULL. jobs_drop() takes it from memory. */
-struct job *jobs_oldest(const struct jobs *jobs, size_t kept);
-void jobs_drop(struct jobs *jobs, struct job *job);
+struct engine_job *jobs_oldest(const struct jobs *jobs, size_t kept);
+void jobs_drop(struct jobs *jobs, struct engine_job *job);
 /* Record usage on a host; replaces that of the same attempt there. */
-void job_set_usage(struct job *job, const char *host, uint32_t attempt, double cpu_seconds, int64_t memory_peak_bytes);
+void job_set_usage(struct engine_job *job, const char *host, uint32_t attempt, double cpu_seconds,
+                   int64_t memory_peak_bytes);
 /* A record without memory of its own, for a short look: it points into the job and the state, and has neither
  * processors, hosts nor usage. */
-void job_glance(struct core *core, struct job *job, const struct core_job *state, struct record *record);
+void job_glance(struct core *core, struct engine_job *job, const struct core_job *state, struct record *record);
 /* The lost hosts that may still have it, into the record. */
 void job_name_lost(struct core *core, const struct core_job *state, struct arena *memory, struct record *record);
 /* All that is kept of it. with_json: the submission for the store. */
-struct record *job_record(struct core *core, struct job *job, const struct core_job *state, bool with_json);
+struct record *job_record(struct core *core, struct engine_job *job, const struct core_job *state, bool with_json);
 
 #endif

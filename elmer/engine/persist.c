@@ -9,7 +9,7 @@
 #include "lib/base/clock.h"
 #include "lib/base/log.h"
 
-static void note_times(struct job *job, const struct core_job *state)
+static void note_times(struct engine_job *job, const struct core_job *state)
 {
     int64_t now = wall_now().ms;
     if (state->state == JOB_QUEUED)
@@ -21,7 +21,7 @@ static void note_times(struct job *job, const struct core_job *state)
         job->ended_ms = now > job->started_ms ? now : job->started_ms; /* the clock may have been set back */
 }
 
-static void log_change(const struct job *job, const struct core_job *state)
+static void log_change(const struct engine_job *job, const struct core_job *state)
 {
     const char *reason = state->state == JOB_ENDING || state->state == JOB_CANCELLED ? reason_name(state->reason) : "";
     if (state->state == job->logged)
@@ -39,7 +39,7 @@ static void log_change(const struct job *job, const struct core_job *state)
                    job->id, job->user);
 }
 
-uint64_t engine_persist(struct engine *engine, struct job *job)
+uint64_t engine_persist(struct engine *engine, struct engine_job *job)
 {
     const struct core_job *state = core_job(engine->core, job->id);
     assert(state);
@@ -57,7 +57,7 @@ uint64_t engine_persist(struct engine *engine, struct job *job)
 static void on_ended(const struct engine_wait *wait)
 {
     struct engine *engine = wait->owner;
-    struct job *job = jobs_find(&engine->jobs, wait->job);
+    struct engine_job *job = jobs_find(&engine->jobs, wait->job);
     job->settled = true;
     engine->requests.ended(job, engine->requests_data);
     jobs_note_ended(&engine->jobs, job);
@@ -67,7 +67,7 @@ static void on_ended(const struct engine_wait *wait)
 
 void engine_persist_job(struct engine *engine, uint64_t id)
 {
-    struct job *job = jobs_find(&engine->jobs, id);
+    struct engine_job *job = jobs_find(&engine->jobs, id);
     const struct core_job *state = core_job(engine->core, id);
     if (!job || !state) {
         log_error("job=%" PRIu64 " is to be written, but is not known: a bug", id);

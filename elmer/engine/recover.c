@@ -45,7 +45,7 @@ static int by_allocation(const void *a, const void *b)
 
 static void restore_shell(struct engine *engine, struct record *r)
 {
-    struct job *job = jobs_add(&engine->jobs, r->id, r->uid, r->user, &r->submission);
+    struct engine_job *job = jobs_add(&engine->jobs, r->id, r->uid, r->user, &r->submission);
     job->stored = true;
     job->logged = r->state;
     job->submitted_ms = r->submitted_ms;

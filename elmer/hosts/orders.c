@@ -55,7 +55,8 @@ static void refuse_lease(struct hosts *hosts, int host, const struct core_job *s
     engine_event(hosts->room.engine, &event);
 }
 
-static void send_open(int host, const struct job *job, const struct core_job *state, uint64_t generation, void *data)
+static void send_open(int host, const struct engine_job *job, const struct core_job *state, uint64_t generation,
+                      void *data)
 {
     struct hosts *hosts = data;
     if (state->lease_ms && hosts->hosts[host].peer && hosts_minor(hosts, host) < WIRE_LEASE_MINOR) {

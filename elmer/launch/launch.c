@@ -332,7 +332,7 @@ static void copy_cluster(struct launch *l, const struct core_job *state)
     l->exited = arena_array(&l->memory, l->ranks, sizeof(bool));
 }
 
-static struct launch *create(struct launches *launches, struct job *job, const struct core_job *state,
+static struct launch *create(struct launches *launches, struct engine_job *job, const struct core_job *state,
                              enum launch_state first)
 {
     struct launch *l = mem_zalloc(sizeof(*l));
@@ -391,7 +391,7 @@ static void end(struct launch *l)
 }
 
 /* The job is ending or has ended. */
-static void on_end(struct job *job, void *data)
+static void on_end(struct engine_job *job, void *data)
 {
     struct launches *launches = data;
     struct launch *l = map_get(&launches->by_job, job->id);
@@ -414,7 +414,7 @@ static bool may_run(struct launch *l)
     return true;
 }
 
-static void on_begin(struct job *job, void *data)
+static void on_begin(struct engine_job *job, void *data)
 {
     struct launches *launches = data;
     const struct core_job *state = core_job(engine_core(launches->room.engine), job->id);
@@ -432,7 +432,7 @@ static void on_begin(struct job *job, void *data)
 }
 
 /* A job that was running when elmer was restarted. */
-static void restore(struct launches *launches, struct job *job, const struct core_job *state)
+static void restore(struct launches *launches, struct engine_job *job, const struct core_job *state)
 {
     struct launch *l = create(launches, job, state, LAUNCH_LAUNCHED);
     note_exited(l, state);

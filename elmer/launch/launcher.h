@@ -32,7 +32,7 @@ struct launch {
     struct launches *launches;
     const struct launcher *launcher;
     void *own; /* the launcher's part of it: own_size bytes, zeroed at first, freed with memory */
-    struct job *job;
+    struct engine_job *job;
     uint32_t attempt;
     enum launch_state state;
     struct arena memory;
@@ -50,7 +50,7 @@ struct launch {
 };
 
 /* A process to be started. */
-struct process {
+struct launch_process {
     uint32_t number;
     const char *role; /* as in the message start: its host treats helpers otherwise than the command */
     int place;
@@ -83,7 +83,8 @@ struct launcher {
     int (*cpu)(const struct launch *l, uint32_t rank);
     const char *(*output)(const struct launch *l);
     /* Add to the environment of a process, NAME=VALUE each; count is what there is room for, and then what there is. */
-    void (*environment)(const struct launch *l, const struct process *p, struct arena *memory, struct wire_strs *list);
+    void (*environment)(const struct launch *l, const struct launch_process *p, struct arena *memory,
+                        struct wire_strs *list);
     /* The place of a helper of that number; -1: there is none. NULL: it has no helpers. */
     int (*place)(const struct launch *l, uint64_t helper);
     void (*started)(struct launch *l, uint64_t helper);
@@ -132,7 +133,7 @@ void launch_send(struct launch *l, int place, const struct wire_message *message
 /* ---- start.c ---- */
 
 /* Send the start of a process. Without a link it is lost; see host_up(). */
-void launch_start(struct launch *l, const struct process *p, struct arena *memory);
+void launch_start(struct launch *l, const struct launch_process *p, struct arena *memory);
 /* The output files of a rank; false: the launch has failed. */
 bool launch_files(struct launch *l, uint32_t rank, struct arena *memory, const char **output, const char **errors);
 /* Send the start of a rank. */

@@ -9,7 +9,7 @@
 
 enum { LAUNCHER_VARIABLES = 16 };
 
-static struct wire_uints cpus_of(const struct launch *l, const struct process *p, struct arena *memory)
+static struct wire_uints cpus_of(const struct launch *l, const struct launch_process *p, struct arena *memory)
 {
     struct wire_uints cpus = {arena_array(memory, l->nprocs, sizeof(uint64_t)), 0};
     if (p->cpu >= 0)
@@ -20,7 +20,7 @@ static struct wire_uints cpus_of(const struct launch *l, const struct process *p
     return cpus;
 }
 
-void launch_start(struct launch *l, const struct process *p, struct arena *memory)
+void launch_start(struct launch *l, const struct launch_process *p, struct arena *memory)
 {
     const struct wire_submit *submit = job_submit(l->job);
     const char *items[LAUNCHER_VARIABLES];
@@ -70,12 +70,12 @@ bool launch_files(struct launch *l, uint32_t rank, struct arena *memory, const c
 void launch_rank(struct launch *l, uint32_t rank)
 {
     struct arena memory = {0};
-    struct process p = {.number = rank,
-                        .role = "command",
-                        .place = launch_place(l, l->processors[rank].host),
-                        .rank = rank,
-                        .cpu = l->launcher->cpu(l, rank),
-                        .argv = job_submit(l->job)->command};
+    struct launch_process p = {.number = rank,
+                               .role = "command",
+                               .place = launch_place(l, l->processors[rank].host),
+                               .rank = rank,
+                               .cpu = l->launcher->cpu(l, rank),
+                               .argv = job_submit(l->job)->command};
     if (launch_files(l, rank, &memory, &p.output, &p.errors))
         launch_start(l, &p, &memory);
     arena_fini(&memory);

@@ -6,7 +6,7 @@
 
 #include "elmer/membership/certificates.h"
 #include "elmer/membership/join.h"
-#include "elmer/membership/renewals.h"
+#include "elmer/membership/renewal_schedule.h"
 
 struct membership {
     struct certificates *certificates;

@@ -67,11 +67,11 @@ void submit_begin(struct request *request);
 void submit_answer(struct request *request, uint64_t job);
 /* lines.c: the jobs of a slice as one or more messages `lines`, at least one; count <= QUERY_SLICE. */
 enum { QUERY_SLICE = 256 };
-void lines_send(struct request *request, struct job *const *jobs, size_t count, bool more);
+void lines_send(struct request *request, struct engine_job *const *jobs, size_t count, bool more);
 /* query.c: query and wait; a request that ends; the end of a job, which is on disk. */
 void query_begin(struct request *request);
 void wait_begin(struct request *request);
 void query_abandon(struct request *request);
-void waits_release(struct requests *requests, struct job *job);
+void waits_release(struct requests *requests, struct engine_job *job);
 
 #endif

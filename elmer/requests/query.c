@@ -74,7 +74,7 @@ static void free_records(struct record **records, size_t count)
 /* ---- lists ---- */
 
 /* As users see it now: a final state is not shown before it is on disk. */
-static bool wanted(const struct request *request, const struct job *job, const struct core_job *state)
+static bool wanted(const struct request *request, const struct engine_job *job, const struct core_job *state)
 {
     if (job->refused) /* there is no such job */
         return false;
@@ -89,14 +89,14 @@ static bool wanted(const struct request *request, const struct job *job, const s
 }
 
 /* The next jobs that are wanted; *more: there may be others. */
-static size_t next_jobs(struct request *request, struct job **jobs, bool *more)
+static size_t next_jobs(struct request *request, struct engine_job **jobs, bool *more)
 {
     struct engine *engine = request->requests->room.engine;
     const struct core_job *state = NULL;
     size_t count = 0;
     for (int scanned = 0;
          count < SLICE && scanned < SCAN && (state = core_next_job(engine_core(engine), &request->cursor)); scanned++) {
-        struct job *job = engine_job(engine, state->id);
+        struct engine_job *job = engine_job(engine, state->id);
         if (job && wanted(request, job, state))
             jobs[count++] = job;
     }
@@ -104,7 +104,7 @@ static size_t next_jobs(struct request *request, struct job **jobs, bool *more)
     return count;
 }
 
-static void send_jobs(struct request *request, struct job *const *jobs, size_t count, bool more)
+static void send_jobs(struct request *request, struct engine_job *const *jobs, size_t count, bool more)
 {
     struct record *records[SLICE] = {0};
     for (size_t i = 0; i < count; i++)
@@ -115,7 +115,7 @@ static void send_jobs(struct request *request, struct job *const *jobs, size_t c
 
 static void list_slice(struct request *request)
 {
-    struct job *jobs[SLICE];
+    struct engine_job *jobs[SLICE];
     bool more;
     size_t count = next_jobs(request, jobs, &more);
     if ((count || !more) && request->type == WIRE_query_lines)
@@ -169,7 +169,7 @@ static void ids_slice(struct request *request)
     request->found = mem_array(SLICE, sizeof(struct record *));
     for (; request->next_id < end; request->next_id++) {
         uint64_t id = ids->items[request->next_id];
-        struct job *job = engine_job(engine, id);
+        struct engine_job *job = engine_job(engine, id);
         if (job && !job->refused)
             request->found[request->nfound++] = engine_record(engine, job);
         else if (id && id < core_next_id(engine_core(engine)))
@@ -251,7 +251,7 @@ static void leave_job(struct request *request)
     *request->waiting_place = request->next_waiting;
     if (request->next_waiting)
         request->next_waiting->waiting_place = request->waiting_place;
-    struct job *job = engine_job(requests->room.engine, waiters->job);
+    struct engine_job *job = engine_job(requests->room.engine, waiters->job);
     if (job) /* while there are watchers; not at the end of the daemon */
         engine_unwatch(requests->room.engine, job);
     if (waiters->first)
@@ -260,7 +260,7 @@ static void leave_job(struct request *request)
     free(waiters);
 }
 
-static void join_job(struct request *request, struct job *job)
+static void join_job(struct request *request, struct engine_job *job)
 {
     struct requests *requests = request->requests;
     struct waiters *waiters = map_get(&requests->waiting, job->id);
@@ -278,7 +278,7 @@ static void join_job(struct request *request, struct job *job)
     engine_watch(requests->room.engine, job);
 }
 
-static void answer_wait(struct request *request, struct job *job)
+static void answer_wait(struct request *request, struct engine_job *job)
 {
     struct record *record = engine_record(request->requests->room.engine, job);
     leave_job(request);
@@ -310,7 +310,7 @@ static void on_waited(struct record **records, size_t count, const char *error, 
 void wait_begin(struct request *request)
 {
     struct engine *engine = request->requests->room.engine;
-    struct job *job = engine_job(engine, request->job);
+    struct engine_job *job = engine_job(engine, request->job);
     if (job && job->refused)
         job = NULL;
     if (!job && request->job && request->job < core_next_id(engine_core(engine))) {
@@ -329,7 +329,7 @@ void wait_begin(struct request *request)
     }
 }
 
-void waits_release(struct requests *requests, struct job *job)
+void waits_release(struct requests *requests, struct engine_job *job)
 {
     for (struct waiters *waiters; (waiters = map_get(&requests->waiting, job->id));)
         answer_wait(waiters->first, job);

@@ -117,7 +117,7 @@ static void explain_refusal(struct request *request, enum answer answer)
 {
     struct engine *engine = request->requests->room.engine;
     const struct verb *verb = verb_of(request->type);
-    const struct job *job = engine_job(engine, request->job);
+    const struct engine_job *job = engine_job(engine, request->job);
     if (answer == ANSWER_NOT_PERMITTED)
         request_error(request, WIRE_CODE_NOT_PERMITTED,
                       "job %" PRIu64 " belongs to %s: only its owner, and administrators (group %s), may do this",
@@ -254,7 +254,7 @@ static void on_user(const struct user *user, void *data)
  * name is needed, and must belong to the uid. */
 static bool needs_user(const struct request *request)
 {
-    const struct job *job = engine_job(request->requests->room.engine, request->job);
+    const struct engine_job *job = engine_job(request->requests->room.engine, request->job);
     if (request->type == WIRE_submit)
         return true;
     if (request->admin || request->type == WIRE_query_hosts || request->type == WIRE_query_settings)
@@ -353,7 +353,7 @@ static bool on_failed(uint64_t number, bool accepted, const char *text, void *da
     return !accepted;
 }
 
-static void on_ended(struct job *job, void *data)
+static void on_ended(struct engine_job *job, void *data)
 {
     waits_release(data, job);
 }

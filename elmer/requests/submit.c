@@ -178,7 +178,7 @@ static void answer_record(struct request *request, const struct record *record)
 void submit_answer(struct request *request, uint64_t id)
 {
     struct engine *engine = request->requests->room.engine;
-    struct job *job = engine_job(engine, id);
+    struct engine_job *job = engine_job(engine, id);
     if (!job) { /* it has ended, and a thousand others since */
         struct wire_message message = {
             .type = WIRE_submitted,
@@ -281,7 +281,7 @@ static void submit_new(struct request *request)
     request->job = core_next_id(engine_core(engine));
     request->holder = HOLDER_CORE;
     int code;
-    const struct job *job = engine_submit(engine, &event, request->client->user, &request->message, &code);
+    const struct engine_job *job = engine_submit(engine, &event, request->client->user, &request->message, &code);
     free(allowed.hosts);
     if (job)
         return; /* the request may be gone already */
@@ -306,7 +306,7 @@ static void on_accepted(const struct engine_wait *wait)
 static bool answer_repeated(struct request *request)
 {
     struct engine *engine = request->requests->room.engine;
-    struct job *job = jobs_by_token(engine_jobs(engine), request->client->uid, request->message.u.submit.token);
+    struct engine_job *job = jobs_by_token(engine_jobs(engine), request->client->uid, request->message.u.submit.token);
     if (!job)
         return false;
     request->job = job->id;

@@ -92,7 +92,7 @@ void link_tls_input(struct link *link, const uint8_t *bytes, size_t size);
 int link_tls_send(struct link *link, uint8_t *frame, size_t size);
 void link_tls_goodbye(struct link *link);
 const char *link_tls_end_text(const struct link *link);
-/* link_memory.c: there is no memory for this message, of which json is the beginning at least: answer, or drop the
+/* link_refusal.c: there is no memory for this message, of which json is the beginning at least: answer, or drop the
  * link. */
 void link_no_memory(struct link *link, const char *json, size_t size);
 /* listener.c: an accepted link is gone, or its handshake is done. */

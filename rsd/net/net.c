@@ -27,7 +27,7 @@
 #include "rsd/net/facts.h"
 #include "rsd/net/net.h"
 #include "rsd/net/own_name.h"
-#include "rsd/net/renew.h"
+#include "rsd/net/host_renewal.h"
 #include "rsd/net/uplink.h"
 #include "rsd/net/usage.h"
 

@@ -22,7 +22,7 @@
 #include "rsd/root/internal.h"
 #include "rsd/root/root.h"
 
-static void connect_to(struct root *root, struct job *job)
+static void connect_to(struct root *root, struct root_job *job)
 {
     struct sockaddr_un address;
     struct wire_message adopt = {.type = WIRE_adopt};
@@ -44,7 +44,7 @@ static void connect_to(struct root *root, struct job *job)
     tell_supervisor(job, &adopt);
 }
 
-static void find_supervisor_pid(struct job *job)
+static void find_supervisor_pid(struct root_job *job)
 {
     struct group_pids pids = {0};
     if (group_pids(job->group.sup_fd, &pids) == 0 && pids.count > 0) {
@@ -57,7 +57,7 @@ static void find_supervisor_pid(struct job *job)
 static void adopt_one(struct root *root, const char *name)
 {
     struct err err = ERR_INIT;
-    struct job *job;
+    struct root_job *job;
     uint64_t id;
     uint32_t attempt;
     if (!job_name_parse(name, &id, &attempt) || job_find(root, id, attempt))
@@ -102,7 +102,7 @@ static void wait_for_answers(struct root *root)
         nfds_t count = 0;
         int64_t left = deadline - mono_ms(mono_now());
         for (size_t i = 0; i < root->job_count && i < MAX_JOBS; i++) {
-            struct job *job = root->jobs[i];
+            struct root_job *job = root->jobs[i];
             if (job->connected && !job->supervisor.dead && !job->ready)
                 fds[count++] = (struct pollfd){.fd = job->supervisor.fd, .events = POLLIN};
         }
@@ -110,7 +110,7 @@ static void wait_for_answers(struct root *root)
             return;
         for (nfds_t k = 0; k < count; k++) {
             for (size_t i = 0; fds[k].revents && i < root->job_count; i++) {
-                struct job *job = root->jobs[i];
+                struct root_job *job = root->jobs[i];
                 if (job->connected && job->supervisor.fd == fds[k].fd) {
                     supervisor_read(root, job);
                     break;
@@ -121,7 +121,7 @@ static void wait_for_answers(struct root *root)
 }
 
 /* Nobody watches it: with processes it is lost, without it is what an interrupted open or end has left. */
-static void adopt_failed(struct root *root, struct job *job)
+static void adopt_failed(struct root *root, struct root_job *job)
 {
     if (group_populated(&job->group)) {
         supervisor_lose(root, job);
@@ -137,7 +137,7 @@ static void adopt_failed(struct root *root, struct job *job)
 }
 
 /* The root half died when the result was here, and something of the job is still to be removed. */
-static void resume(struct root *root, struct job *job)
+static void resume(struct root *root, struct root_job *job)
 {
     supervisor_disconnect(job);
     job->supervisor_gone = true;
@@ -156,7 +156,7 @@ void supervisors_adopt(struct root *root)
     adopt_names(root, open_stream(root->tmp_fd, "."));
     wait_for_answers(root);
     for (size_t i = root->job_count; i-- > 0;) {
-        struct job *job = root->jobs[i];
+        struct root_job *job = root->jobs[i];
         if (job->state != JOB_OPEN)
             continue;
         if (job->ready)

@@ -58,7 +58,7 @@ static void fill(struct boost_bucket *bucket, int64_t max_ns, int64_t per_second
     bucket->filled_ms = now;
 }
 
-static void rank_helpers(struct root *root, struct job *job)
+static void rank_helpers(struct root *root, struct root_job *job)
 {
     ranks_tell(root, job);
     for (size_t i = 0; i < job->helper_count; i++)
@@ -66,7 +66,7 @@ static void rank_helpers(struct root *root, struct job *job)
 }
 
 /* So soon that they cannot have used much more than what is left. */
-static void plan(struct job *job, int64_t now)
+static void plan(struct root_job *job, int64_t now)
 {
     struct boost *boost = &job->boost;
     int64_t ms = boost->allowed_ns / MS_NS / (int64_t)(job->helper_count ? job->helper_count : 1);
@@ -80,7 +80,7 @@ static int64_t least(int64_t a, int64_t b)
 }
 
 /* Nobody is above a job of level 0: it needs none. */
-static void begin(struct root *root, struct job *job, bool starved, int64_t now)
+static void begin(struct root *root, struct root_job *job, bool starved, int64_t now)
 {
     struct boost *boost = &job->boost;
     if (root->mode != ORDER_MODE_RT || (job->ranked && job->level == 0))
@@ -99,7 +99,7 @@ static void begin(struct root *root, struct job *job, bool starved, int64_t now)
     rank_helpers(root, job);
 }
 
-static void charge(struct root *root, struct job *job)
+static void charge(struct root *root, struct root_job *job)
 {
     struct boost *boost = &job->boost;
     int64_t before = budget_own_ns(), used = 0;
@@ -116,21 +116,21 @@ static void charge(struct root *root, struct job *job)
         root->boost_bucket.left_ns -= used;
 }
 
-static void end(struct root *root, struct job *job)
+static void end(struct root *root, struct root_job *job)
 {
     charge(root, job);
     job->boost.on = false;
     rank_helpers(root, job);
 }
 
-void boost_new(struct root *root, struct job *job)
+void boost_new(struct root *root, struct root_job *job)
 {
     int64_t now = mono_ms(mono_now());
     job->boost.bucket = (struct boost_bucket){JOB_NS, now};
     begin(root, job, false, now);
 }
 
-void boost_finish(struct root *root, struct job *job)
+void boost_finish(struct root *root, struct root_job *job)
 {
     int64_t now = mono_ms(mono_now());
     if (job->boost.on)
@@ -138,13 +138,13 @@ void boost_finish(struct root *root, struct job *job)
     begin(root, job, false, now);
 }
 
-void boost_stop(struct root *root, struct job *job)
+void boost_stop(struct root *root, struct root_job *job)
 {
     if (job->boost.on)
         end(root, job);
 }
 
-static void look(struct root *root, struct job *job, int64_t now)
+static void look(struct root *root, struct root_job *job, int64_t now)
 {
     struct boost *boost = &job->boost;
     if (!boost->on || now < boost->check_ms)
@@ -159,7 +159,7 @@ static void look(struct root *root, struct job *job, int64_t now)
 }
 
 /* Has any of them got nothing since the last time? */
-static bool starved(struct job *job)
+static bool starved(struct root_job *job)
 {
     bool any = false;
     for (size_t i = 0; i < job->helper_count; i++) {
@@ -178,7 +178,7 @@ void boost_look(struct root *root, int64_t now)
         return;
     root->boost_ms = now + EVERY_MS;
     for (size_t i = 0; i < root->job_count; i++) {
-        struct job *job = root->jobs[i];
+        struct root_job *job = root->jobs[i];
         if (job->state == JOB_OPEN && job->ranked && job->level > 0 && !job->boost.on && starved(job))
             begin(root, job, true, now);
     }

@@ -8,7 +8,7 @@
 #include <sys/types.h>
 
 struct root;
-struct job;
+struct root_job;
 
 /* CPU time that may still be used; fills with time. */
 struct boost_bucket {
@@ -25,10 +25,10 @@ struct boost {
 };
 
 /* The virtual machine of a new job starts: fills its bucket, once in its life, and boosts. */
-void boost_new(struct root *root, struct job *job);
+void boost_new(struct root *root, struct root_job *job);
 /* It ends: with what the start has left. */
-void boost_finish(struct root *root, struct job *job);
-void boost_stop(struct root *root, struct job *job);
+void boost_finish(struct root *root, struct root_job *job);
+void boost_stop(struct root *root, struct root_job *job);
 /* Ends what is used up or over, and boosts who has starved. To be called when boost_next() says. */
 void boost_look(struct root *root, int64_t now);
 int64_t boost_next(const struct root *root);

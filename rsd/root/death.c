@@ -41,7 +41,7 @@ void death_init(struct root *root)
     budget_init(&root->dying, DYING_FULL_US, DYING_US, mono_ms(mono_now()));
 }
 
-bool death_at_own_rank(const struct root *root, const struct job *job)
+bool death_at_own_rank(const struct root *root, const struct root_job *job)
 {
     return root->mode == ORDER_MODE_RT && job->ranked && job->level == 0;
 }
@@ -59,7 +59,7 @@ static bool has_more_than(const struct cgroup *group, size_t few)
     return more;
 }
 
-static struct order_rank errand_rank(const struct root *root, const struct job *job)
+static struct order_rank errand_rank(const struct root *root, const struct root_job *job)
 {
     if (death_at_own_rank(root, job))
         return order_ranks(root->mode, job->level, job->lowest, job->crowded, false).helper;
@@ -73,7 +73,7 @@ static void signal_all(const struct cgroup *group)
 }
 
 /* Nobody must take it for the root half: nothing of its is open. */
-static _Noreturn void errand_child(const struct root *root, const struct job *job, bool kill)
+static _Noreturn void errand_child(const struct root *root, const struct root_job *job, bool kill)
 {
     struct cgroup group = {.job_fd = FD_LEAF, .sup_fd = -1, .events_fd = -1};
     sched_rank(0, errand_rank(root, job), false);
@@ -88,7 +88,7 @@ static _Noreturn void errand_child(const struct root *root, const struct job *jo
 }
 
 /* false: it has to be done here. */
-static bool errand_start(const struct root *root, struct job *job, bool kill)
+static bool errand_start(const struct root *root, struct root_job *job, bool kill)
 {
     pid_t pid;
     if (!has_more_than(&job->group, kill ? FEW_KILLED : FEW))
@@ -103,7 +103,7 @@ static bool errand_start(const struct root *root, struct job *job, bool kill)
     return true;
 }
 
-void death_errand_forget(struct job *job)
+void death_errand_forget(struct root_job *job)
 {
     if (job->errand_fd >= 0)
         close(job->errand_fd);
@@ -111,7 +111,7 @@ void death_errand_forget(struct job *job)
     job->errand = 0;
 }
 
-void death_signal(struct root *root, struct job *job)
+void death_signal(struct root *root, struct root_job *job)
 {
     int64_t before = budget_own_ns();
     if (!errand_start(root, job, false))
@@ -119,7 +119,7 @@ void death_signal(struct root *root, struct job *job)
     budget_charge(&root->walking, budget_own_ns() - before, mono_ms(mono_now()));
 }
 
-void death_begin(struct job *job, int64_t now)
+void death_begin(struct root_job *job, int64_t now)
 {
     if (job->errand_fd >= 0) /* one that sends TERM would only take their CPU */
         (void)syscall(SYS_pidfd_send_signal, job->errand_fd, SIGKILL, NULL, 0);
@@ -130,7 +130,7 @@ void death_begin(struct job *job, int64_t now)
     walk_stop(job);
 }
 
-static int kill_all(struct root *root, struct job *job, int64_t now)
+static int kill_all(struct root *root, struct root_job *job, int64_t now)
 {
     int64_t before = budget_own_ns();
     int result = 0;
@@ -143,7 +143,7 @@ static int kill_all(struct root *root, struct job *job, int64_t now)
     return result;
 }
 
-static int64_t used_ns(const struct job *job)
+static int64_t used_ns(const struct root_job *job)
 {
     double seconds;
     int64_t peak;
@@ -151,7 +151,7 @@ static int64_t used_ns(const struct job *job)
     return seconds < 0 ? 0 : (int64_t)(seconds * 1e9);
 }
 
-static void lower(struct root *root, struct job *job, int64_t now)
+static void lower(struct root *root, struct root_job *job, int64_t now)
 {
     int64_t begin = budget_own_ns(), used = used_ns(job) - job->raised_used_ns;
     sched_lower(job->raised, job->raised_count);
@@ -160,7 +160,7 @@ static void lower(struct root *root, struct job *job, int64_t now)
 }
 
 /* On one CPU they run one after the other; on several each is on its own, so there is one. */
-static void raise_some(struct root *root, struct job *job, int64_t now)
+static void raise_some(struct root *root, struct root_job *job, int64_t now)
 {
     int64_t begin = budget_own_ns();
     budget_charge(&root->dying, 0, now);
@@ -172,7 +172,7 @@ static void raise_some(struct root *root, struct job *job, int64_t now)
     budget_charge(&root->dying, budget_own_ns() - begin, now);
 }
 
-int death_step(struct root *root, struct job *job, int64_t now, int64_t *again_ms)
+int death_step(struct root *root, struct root_job *job, int64_t now, int64_t *again_ms)
 {
     int result = 0;
     bool raises;
@@ -197,7 +197,7 @@ int death_step(struct root *root, struct job *job, int64_t now, int64_t *again_m
     return result;
 }
 
-void death_errand_done(struct job *job, int64_t now)
+void death_errand_done(struct root_job *job, int64_t now)
 {
     death_errand_forget(job);
     job->retry_ms = job->state == JOB_KILLING ? now : job->retry_ms;

@@ -32,7 +32,7 @@
 
 enum { BACKOFF_MAX_MS = 1000, STUCK_MS = 5000, REMOVE_PATIENCE = 2000 };
 
-void job_try_opened(struct root *root, struct job *job)
+void job_try_opened(struct root *root, struct root_job *job)
 {
     if (!job->open_asked || !job->ready || root->applied < job->open_generation)
         return;
@@ -45,7 +45,7 @@ void job_try_opened(struct root *root, struct job *job)
 }
 
 /* In its own process: a user can put any number of files there, or mount something that does not answer. */
-static void remover_start(struct root *root, struct job *job)
+static void remover_start(struct root *root, struct root_job *job)
 {
     pid_t pid = fork();
     if (pid == 0) {
@@ -62,7 +62,7 @@ static void remover_start(struct root *root, struct job *job)
 }
 
 /* Most directories hold nothing but a few files: that is done at once. */
-static void remove_directory(struct root *root, struct job *job)
+static void remove_directory(struct root *root, struct root_job *job)
 {
     int result;
     caps_take(CAPS_REMOVE);
@@ -72,7 +72,7 @@ static void remove_directory(struct root *root, struct job *job)
         remover_start(root, job);
 }
 
-static void closing_begin(struct root *root, struct job *job, int64_t now)
+static void closing_begin(struct root *root, struct root_job *job, int64_t now)
 {
     struct wire_message quit = {.type = WIRE_quit};
     group_usage(&job->group, &job->cpu_seconds, &job->memory_peak_bytes);
@@ -83,7 +83,7 @@ static void closing_begin(struct root *root, struct job *job, int64_t now)
     ending_step(root, job, now);
 }
 
-void ending_told(struct root *root, struct job *job)
+void ending_told(struct root *root, struct root_job *job)
 {
     struct wire_message quit = {.type = WIRE_quit};
     if (job->state != JOB_CLOSING)
@@ -93,13 +93,13 @@ void ending_told(struct root *root, struct job *job)
     tell_supervisor(job, &quit);
 }
 
-void ending_resume(struct root *root, struct job *job)
+void ending_resume(struct root *root, struct root_job *job)
 {
     job_move(job, JOB_CLOSING);
     ending_step(root, job, mono_ms(mono_now()));
 }
 
-static void killing_begin(struct root *root, struct job *job, int64_t now)
+static void killing_begin(struct root *root, struct root_job *job, int64_t now)
 {
     job_move(job, JOB_KILLING);
     death_begin(job, now);
@@ -109,7 +109,7 @@ static void killing_begin(struct root *root, struct job *job, int64_t now)
     job->deadline_ms = now + STUCK_MS;
 }
 
-void ending_begin(struct root *root, struct job *job, int64_t grace_ms)
+void ending_begin(struct root *root, struct root_job *job, int64_t grace_ms)
 {
     int64_t now = mono_ms(mono_now());
     if (job->state >= JOB_TERMINATING)
@@ -129,7 +129,7 @@ void ending_begin(struct root *root, struct job *job, int64_t grace_ms)
 }
 
 /* And say when again. */
-static void kill_again(struct root *root, struct job *job, int64_t now)
+static void kill_again(struct root *root, struct root_job *job, int64_t now)
 {
     int result = death_step(root, job, now, &job->retry_ms);
     if (result < 0 && !job->stuck_logged)
@@ -144,7 +144,7 @@ static void kill_again(struct root *root, struct job *job, int64_t now)
 
 /* Also of a group that could not be opened: an earlier rsd may have died while it made or removed it. -EBUSY: a process
  * that the supervisor had just started is in it (kill it), or the supervisor has not quite ended. */
-static bool group_gone(struct root *root, struct job *job, int64_t now)
+static bool group_gone(struct root *root, struct root_job *job, int64_t now)
 {
     int result;
     if (now < job->retry_ms)
@@ -166,7 +166,7 @@ static bool group_gone(struct root *root, struct job *job, int64_t now)
     return false;
 }
 
-static void end_done(struct root *root, struct job *job)
+static void end_done(struct root *root, struct root_job *job)
 {
     char path[200];
     if (job->discard)
@@ -184,7 +184,7 @@ static void end_done(struct root *root, struct job *job)
         job_drop(root, job);
 }
 
-static void closing_step(struct root *root, struct job *job, int64_t now)
+static void closing_step(struct root *root, struct root_job *job, int64_t now)
 {
     if (!job->supervisor_gone && now >= job->deadline_ms) {
         log_warning("job=%s: its supervisor does not quit: killed", job->name);
@@ -201,7 +201,7 @@ static void closing_step(struct root *root, struct job *job, int64_t now)
         end_done(root, job);
 }
 
-void ending_step(struct root *root, struct job *job, int64_t now)
+void ending_step(struct root *root, struct root_job *job, int64_t now)
 {
     if ((job->state == JOB_TERMINATING || job->state == JOB_KILLING) && !group_populated(&job->group)) {
         closing_begin(root, job, now);
@@ -229,7 +229,7 @@ void ending_step(struct root *root, struct job *job, int64_t now)
     }
 }
 
-void ending_remover_done(struct root *root, struct job *job)
+void ending_remover_done(struct root *root, struct root_job *job)
 {
     job->remover = 0;
     if (faccessat(root->tmp_fd, job->name, F_OK, AT_SYMLINK_NOFOLLOW) == 0)

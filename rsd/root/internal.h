@@ -44,8 +44,8 @@ enum {
  * processes may start. TERMINATING: TERM is sent, the grace runs. KILLING: cgroup.kill is sent, what is left is raised,
  * again and again. CLOSING: no process is left; the supervisor tells the last ends and quits, group and directory go.
  * EMPTY: only usage and exits are left, until forget, in a file too (result.c). */
-enum job_state { JOB_OPENING, JOB_OPEN, JOB_TERMINATING, JOB_KILLING, JOB_CLOSING, JOB_EMPTY, JOB_STATE_COUNT };
-const char *job_state_name(enum job_state state);
+enum root_job_state { JOB_OPENING, JOB_OPEN, JOB_TERMINATING, JOB_KILLING, JOB_CLOSING, JOB_EMPTY, JOB_STATE_COUNT };
+const char *job_state_name(enum root_job_state state);
 
 enum job_role { ROLE_COMMAND, ROLE_PVMD, ROLE_AGENT, ROLE_COUNT };
 bool role_by_name(const char *name, enum job_role *role);
@@ -69,11 +69,11 @@ struct job_process {
     int exit_status, signal;
 };
 
-struct job {
+struct root_job {
     uint64_t id;
     uint32_t attempt;
     char name[48]; /* ID.ATTEMPT: of its group, socket and directory */
-    enum job_state state;
+    enum root_job_state state;
     uid_t uid;
     bool pvm;
 
@@ -145,9 +145,9 @@ struct root {
     uint64_t order_id;
     int64_t ordered_ns; /* when the newest came */
     struct budget walking, dying;
-    int64_t turned_ns; /* own CPU time at the end of the last turn */
-    unsigned weight;   /* of all jobs together; 0: not set */
-    struct job **jobs; /* in order of their opening */
+    int64_t turned_ns;      /* own CPU time at the end of the last turn */
+    unsigned weight;        /* of all jobs together; 0: not set */
+    struct root_job **jobs; /* in order of their opening */
     size_t job_count, job_capacity;
     struct channel net;
     pid_t net_pid;
@@ -165,31 +165,31 @@ struct root {
 };
 
 /* jobs.c: the table */
-struct job *job_find(const struct root *root, uint64_t id, uint32_t attempt);
-struct job *job_add(struct root *root, uint64_t id, uint32_t attempt); /* NULL: out of memory */
-void job_drop(struct root *root, struct job *job);
-void job_move(struct job *job, enum job_state to); /* aborts on a move that the table does not allow */
+struct root_job *job_find(const struct root *root, uint64_t id, uint32_t attempt);
+struct root_job *job_add(struct root *root, uint64_t id, uint32_t attempt); /* NULL: out of memory */
+void job_drop(struct root *root, struct root_job *job);
+void job_move(struct root_job *job, enum root_job_state to); /* aborts on a move that the table does not allow */
 size_t job_count_live(const struct root *root);
 /* The record of a process; made if it is not there. NULL: too many. */
-struct job_process *job_process(struct job *job, uint32_t number, bool make);
+struct job_process *job_process(struct root_job *job, uint32_t number, bool make);
 /* It has exited: behind all that have before. Other pointers to records are stale then. Returns where it is now. */
-struct job_process *job_process_last(struct job *job, struct job_process *process);
-void job_helper_add(struct job *job, pid_t pid);
-void job_helper_remove(struct job *job, pid_t pid);
+struct job_process *job_process_last(struct root_job *job, struct job_process *process);
+void job_helper_add(struct root_job *job, pid_t pid);
+void job_helper_remove(struct root_job *job, pid_t pid);
 bool job_name_parse(const char *name, uint64_t *id, uint32_t *attempt);
 
 /* tell.c: messages to the network half and to a supervisor */
 void tell(struct root *root, const struct wire_message *message);
-void tell_ordered(struct root *root, uint64_t id);                                            /* which order holds */
-void tell_simple(struct root *root, enum wire_type type, const struct job *job, uint64_t id); /* opened */
+void tell_ordered(struct root *root, uint64_t id); /* which order holds */
+void tell_simple(struct root *root, enum wire_type type, const struct root_job *job, uint64_t id); /* opened */
 void tell_open_failed(struct root *root, uint64_t job, uint32_t attempt, uint64_t id, const char *text);
 void tell_start_failed(struct root *root, const struct wire_message *start, const char *text);
-void tell_exited(struct root *root, const struct job *job, const struct job_process *process);
-void tell_lost(struct root *root, const struct job *job);
+void tell_exited(struct root *root, const struct root_job *job, const struct job_process *process);
+void tell_lost(struct root *root, const struct root_job *job);
 void tell_empty(struct root *root, uint64_t job, uint32_t attempt, uint64_t id, double cpu_seconds,
                 int64_t memory_peak_bytes);
 void tell_state(struct root *root, uint64_t id);
-void tell_supervisor(struct job *job, const struct wire_message *message);
+void tell_supervisor(struct root_job *job, const struct wire_message *message);
 
 /* verbs.c: what the network half may ask for */
 void verbs_run(struct root *root, const struct wire_message *message);
@@ -210,48 +210,48 @@ void open_new(struct root *root, const struct wire_message *message, const cpu_s
 
 /* supervisors.c: start, and what they say */
 enum { SUPERVISOR_OUT_MAX = 8 << 20 }; /* bytes that wait to be sent to one */
-int supervisor_start(struct root *root, struct job *job, const char *user, struct err *err);
+int supervisor_start(struct root *root, struct root_job *job, const char *user, struct err *err);
 /* Where a root half connects; -ENAMETOOLONG. */
-int supervisor_address(const struct root *root, const struct job *job, struct sockaddr_un *address);
-void supervisor_disconnect(struct job *job);
+int supervisor_address(const struct root *root, const struct root_job *job, struct sockaddr_un *address);
+void supervisor_disconnect(struct root_job *job);
 /* Nobody watches its processes any more: the job is ended here. */
-void supervisor_lose(struct root *root, struct job *job);
+void supervisor_lose(struct root *root, struct root_job *job);
 /* adopt.c */
 void supervisors_adopt(struct root *root);
-void supervisor_read(struct root *root, struct job *job);
-void supervisor_lost(struct root *root, struct job *job);
+void supervisor_read(struct root *root, struct root_job *job);
+void supervisor_lost(struct root *root, struct root_job *job);
 
-/* lease.c */
-void lease_contact(struct root *root, uint64_t said_ms);        /* elmer has answered what was said then */
-bool lease_held(const struct root *root, int64_t lease_ms);     /* a job with such a lease may begin */
-void leases_check(struct root *root);                           /* ends those whose time has come */
-int64_t leases_next_ms(const struct root *root);                /* until that is due; INT64_MAX: never */
-int lease_keep(const struct root *root, const struct job *job); /* for the next root half */
-void lease_recall(const struct root *root, struct job *job);
-void lease_forget(const struct root *root, const struct job *job);
+/* host_lease.c */
+void lease_contact(struct root *root, uint64_t said_ms);             /* elmer has answered what was said then */
+bool lease_held(const struct root *root, int64_t lease_ms);          /* a job with such a lease may begin */
+void leases_check(struct root *root);                                /* ends those whose time has come */
+int64_t leases_next_ms(const struct root *root);                     /* until that is due; INT64_MAX: never */
+int lease_keep(const struct root *root, const struct root_job *job); /* for the next root half */
+void lease_recall(const struct root *root, struct root_job *job);
+void lease_forget(const struct root *root, const struct root_job *job);
 
 /* result.c: what became of a job, for the next root half */
-int result_reserve(const struct root *root, const struct job *job); /* room for it; or a negative errno */
-void result_keep(const struct root *root, struct job *job);
-void result_drop(const struct root *root, const struct job *job);
+int result_reserve(const struct root *root, const struct root_job *job); /* room for it; or a negative errno */
+void result_keep(const struct root *root, struct root_job *job);
+void result_drop(const struct root *root, const struct root_job *job);
 /* Of a job that no supervisor answers for: false: nothing was kept, or it cannot be read and has been removed. */
-bool result_recall(const struct root *root, struct job *job);
+bool result_recall(const struct root *root, struct root_job *job);
 void results_recall(struct root *root); /* all others, as EMPTY jobs */
 
 /* ranks.c: the order on real threads */
 void ranks_apply_all(struct root *root);
-void ranks_new(struct root *root, struct job *job);
+void ranks_new(struct root *root, struct root_job *job);
 void ranks_settle(struct root *root); /* when the walks of an order are done: say so, and open what waits for it */
-struct sched_target ranks_target(const struct root *root, const struct job *job);
-void ranks_tell(struct root *root, struct job *job); /* the supervisor: of processes to come */
-void ranks_process(struct root *root, struct job *job, pid_t pid);
+struct sched_target ranks_target(const struct root *root, const struct root_job *job);
+void ranks_tell(struct root *root, struct root_job *job); /* the supervisor: of processes to come */
+void ranks_process(struct root *root, struct root_job *job, pid_t pid);
 void ranks_sweep(struct root *root, int64_t now);
 int64_t ranks_next(const struct root *root); /* when ranks_sweep has to be called next */
 
 /* walks.c: walks over threads within a budget */
 void walks_init(struct root *root);
-void walk_begin(struct job *job, enum walk_why why); /* anew, but a sweep does not disturb what is under way */
-void walk_stop(struct job *job);
+void walk_begin(struct root_job *job, enum walk_why why); /* anew, but a sweep does not disturb what is under way */
+void walk_stop(struct root_job *job);
 void walks_run(struct root *root); /* what is due, for some milliseconds at most */
 bool walks_of_order(const struct root *root);
 int64_t walks_next(const struct root *root);
@@ -262,22 +262,22 @@ void weights_give_back(struct root *root);
 
 /* death.c: signals and death of many */
 void death_init(struct root *root);
-bool death_at_own_rank(const struct root *root, const struct job *job);
-void death_signal(struct root *root, struct job *job); /* TERM */
-void death_begin(struct job *job, int64_t now);
+bool death_at_own_rank(const struct root *root, const struct root_job *job);
+void death_signal(struct root *root, struct root_job *job); /* TERM */
+void death_begin(struct root_job *job, int64_t now);
 /* Kill, raise, lower what is due. The result is that of the kill; *again_ms: when next, as long as any are left. */
-int death_step(struct root *root, struct job *job, int64_t now, int64_t *again_ms);
-void death_errand_forget(struct job *job);
-void death_errand_done(struct job *job, int64_t now);
+int death_step(struct root *root, struct root_job *job, int64_t now, int64_t *again_ms);
+void death_errand_forget(struct root_job *job);
+void death_errand_done(struct root_job *job, int64_t now);
 
 /* ending.c: from end to EMPTY */
-void ending_begin(struct root *root, struct job *job, int64_t grace_ms);
-void ending_step(struct root *root, struct job *job,
-                 int64_t now);                        /* after events and deadlines; does nothing if nothing is due */
-void ending_told(struct root *root, struct job *job); /* its supervisor has said all that it knows */
+void ending_begin(struct root *root, struct root_job *job, int64_t grace_ms);
+void ending_step(struct root *root, struct root_job *job,
+                 int64_t now); /* after events and deadlines; does nothing if nothing is due */
+void ending_told(struct root *root, struct root_job *job); /* its supervisor has said all that it knows */
 /* An earlier root half has put its result down, and perhaps not removed all of it: EMPTY follows. */
-void ending_resume(struct root *root, struct job *job);
-void ending_remover_done(struct root *root, struct job *job);
-void job_try_opened(struct root *root, struct job *job);
+void ending_resume(struct root *root, struct root_job *job);
+void ending_remover_done(struct root *root, struct root_job *job);
+void job_try_opened(struct root *root, struct root_job *job);
 
 #endif

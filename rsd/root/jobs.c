@@ -26,7 +26,7 @@ static const struct moves_row states[JOB_STATE_COUNT] = {
     [JOB_EMPTY] = {"empty", 0},
 };
 
-const char *job_state_name(enum job_state state)
+const char *job_state_name(enum root_job_state state)
 {
     return state < JOB_STATE_COUNT ? states[state].name : "?";
 }
@@ -47,7 +47,7 @@ const char *role_name(enum job_role role)
     return role < ROLE_COUNT ? role_names[role] : "?";
 }
 
-void job_move(struct job *job, enum job_state to)
+void job_move(struct root_job *job, enum root_job_state to)
 {
     MOVES_CHECK("job", states, job->state, to);
     job->state = to;
@@ -56,7 +56,7 @@ void job_move(struct job *job, enum job_state to)
     job->backoff_ms = 0;
 }
 
-struct job *job_find(const struct root *root, uint64_t id, uint32_t attempt)
+struct root_job *job_find(const struct root *root, uint64_t id, uint32_t attempt)
 {
     for (size_t i = 0; i < root->job_count; i++) {
         if (root->jobs[i]->id == id && root->jobs[i]->attempt == attempt)
@@ -73,12 +73,12 @@ size_t job_count_live(const struct root *root)
     return count;
 }
 
-struct job *job_add(struct root *root, uint64_t id, uint32_t attempt)
+struct root_job *job_add(struct root *root, uint64_t id, uint32_t attempt)
 {
-    struct job *job;
+    struct root_job *job;
     if (root->job_count == root->job_capacity) {
         size_t capacity = root->job_capacity ? root->job_capacity * 2 : 16;
-        struct job **jobs = reallocarray(root->jobs, capacity, sizeof(struct job *));
+        struct root_job **jobs = reallocarray(root->jobs, capacity, sizeof(struct root_job *));
         if (!jobs)
             return NULL;
         root->jobs = jobs;
@@ -102,13 +102,13 @@ struct job *job_add(struct root *root, uint64_t id, uint32_t attempt)
     return job;
 }
 
-void job_drop(struct root *root, struct job *job)
+void job_drop(struct root *root, struct root_job *job)
 {
     size_t i = 0;
     while (i < root->job_count && root->jobs[i] != job)
         i++;
     assert(i < root->job_count);
-    memmove(&root->jobs[i], &root->jobs[i + 1], (root->job_count - i - 1) * sizeof(struct job *));
+    memmove(&root->jobs[i], &root->jobs[i + 1], (root->job_count - i - 1) * sizeof(struct root_job *));
     root->job_count--;
     walk_stop(job);
     death_errand_forget(job);
@@ -122,7 +122,7 @@ void job_drop(struct root *root, struct job *job)
     free(job);
 }
 
-struct job_process *job_process(struct job *job, uint32_t number, bool make)
+struct job_process *job_process(struct root_job *job, uint32_t number, bool make)
 {
     struct job_process *processes;
     for (size_t i = 0; i < job->process_count; i++) {
@@ -139,7 +139,7 @@ struct job_process *job_process(struct job *job, uint32_t number, bool make)
     return &processes[job->process_count++];
 }
 
-struct job_process *job_process_last(struct job *job, struct job_process *process)
+struct job_process *job_process_last(struct root_job *job, struct job_process *process)
 {
     struct job_process copy = *process, *last = &job->processes[job->process_count - 1];
     assert(process >= job->processes && process <= last);
@@ -148,7 +148,7 @@ struct job_process *job_process_last(struct job *job, struct job_process *proces
     return last;
 }
 
-void job_helper_add(struct job *job, pid_t pid)
+void job_helper_add(struct root_job *job, pid_t pid)
 {
     for (size_t i = 0; i < job->helper_count; i++) {
         if (job->helpers[i] == pid)
@@ -161,7 +161,7 @@ void job_helper_add(struct job *job, pid_t pid)
     job->helper_seen_ns[job->helper_count++] = -1;
 }
 
-void job_helper_remove(struct job *job, pid_t pid)
+void job_helper_remove(struct root_job *job, pid_t pid)
 {
     for (size_t i = 0; i < job->helper_count; i++) {
         if (job->helpers[i] != pid)

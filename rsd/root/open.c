@@ -37,7 +37,7 @@ static bool place_is_there(struct root *root, const struct wire_message *message
     return result >= 0;
 }
 
-static int make_group(struct root *root, struct job *job, struct err *err)
+static int make_group(struct root *root, struct root_job *job, struct err *err)
 {
     struct err again = ERR_INIT;
     int result = group_open(root->groups_fd, job->name, true, &job->group, err);
@@ -51,7 +51,7 @@ void open_new(struct root *root, const struct wire_message *message, const cpu_s
 {
     const struct wire_open *open = &message->u.open;
     struct err err = ERR_INIT;
-    struct job *job;
+    struct root_job *job;
     int result;
     if (!place_is_there(root, message))
         return;

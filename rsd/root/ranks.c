@@ -13,17 +13,17 @@
 #include "rsd/root/internal.h"
 #include "rsd/root/sessions.h"
 
-static bool is_live(const struct job *job)
+static bool is_live(const struct root_job *job)
 {
     return job->state == JOB_OPENING || job->state == JOB_OPEN || job->state == JOB_TERMINATING;
 }
 
-static struct order_ranks ranks_of(const struct root *root, const struct job *job)
+static struct order_ranks ranks_of(const struct root *root, const struct root_job *job)
 {
     return order_ranks(root->mode, job->level, job->lowest, job->crowded, job->boost.on);
 }
 
-struct sched_target ranks_target(const struct root *root, const struct job *job)
+struct sched_target ranks_target(const struct root *root, const struct root_job *job)
 {
     if (!is_live(job) && !death_at_own_rank(root, job)) /* in SCHED_OTHER: see death.c */
         return (struct sched_target){.ncpus = job->ncpus, .crowded = job->crowded};
@@ -39,7 +39,7 @@ struct sched_target ranks_target(const struct root *root, const struct job *job)
     };
 }
 
-void ranks_tell(struct root *root, struct job *job)
+void ranks_tell(struct root *root, struct root_job *job)
 {
     struct order_ranks ranks = ranks_of(root, job);
     struct wire_message message = {.type = WIRE_rank};
@@ -55,7 +55,7 @@ void ranks_tell(struct root *root, struct job *job)
 }
 
 /* Take what the order says of the job. A job that it does not name is ending or not yet ordered: its rank stays. */
-static void take_item(struct root *root, struct job *job)
+static void take_item(struct root *root, struct root_job *job)
 {
     const struct order_item *item = order_find(&root->order, job->id, job->attempt);
     cpu_set_t cpus;
@@ -72,7 +72,7 @@ static void take_item(struct root *root, struct job *job)
 }
 
 /* Of a new job, in which nobody is yet. */
-void ranks_new(struct root *root, struct job *job)
+void ranks_new(struct root *root, struct root_job *job)
 {
     take_item(root, job);
     ranks_tell(root, job);
@@ -102,7 +102,7 @@ void ranks_apply_all(struct root *root)
 {
     int64_t now = mono_ms(mono_now()), begin = budget_own_ns();
     for (size_t i = 0; i < root->order.count; i++) {
-        struct job *job = job_find(root, root->order.items[i].job, root->order.items[i].attempt);
+        struct root_job *job = job_find(root, root->order.items[i].job, root->order.items[i].attempt);
         struct sched_target before, after;
         cpu_set_t cpus;
         if (!job || !is_live(job))
@@ -140,7 +140,7 @@ void ranks_settle(struct root *root)
         job_try_opened(root, root->jobs[i]);
 }
 
-void ranks_process(struct root *root, struct job *job, pid_t pid)
+void ranks_process(struct root *root, struct root_job *job, pid_t pid)
 {
     struct sched_target target = ranks_target(root, job);
     struct sched_count count = {0};
@@ -150,7 +150,7 @@ void ranks_process(struct root *root, struct job *job, pid_t pid)
     budget_charge(&root->walking, budget_own_ns() - before, mono_ms(mono_now()));
 }
 
-static bool has_new_tasks_to_lower(const struct root *root, const struct job *job)
+static bool has_new_tasks_to_lower(const struct root *root, const struct root_job *job)
 {
     return root->mode == ORDER_MODE_RT && job->state == JOB_OPEN && job->ranked && !job->lowest &&
            job->helper_count > 0;
@@ -158,7 +158,7 @@ static bool has_new_tasks_to_lower(const struct root *root, const struct job *jo
 
 /* pvmds are born with SCHED_RESET_ON_FORK, so their tasks begin in SCHED_OTHER. Is any process new? Then all are
  * walked. */
-static bool sweep_new_tasks(struct root *root, struct job *job)
+static bool sweep_new_tasks(struct root *root, struct root_job *job)
 {
     struct group_pids pids = {0};
     bool any = false;
@@ -177,7 +177,7 @@ static bool sweep_new_tasks(struct root *root, struct job *job)
 }
 
 /* An adopted supervisor names its helpers only once: drop those that have left the group, their pids may come again. */
-static void prune_helpers(struct job *job)
+static void prune_helpers(struct root_job *job)
 {
     struct group_pids pids = {0};
     if (job->helper_count == 0 || group_pids(job->group.job_fd, &pids) < 0)
@@ -192,7 +192,7 @@ static void prune_helpers(struct job *job)
     group_pids_fini(&pids);
 }
 
-static void sweep(struct root *root, struct job *job)
+static void sweep(struct root *root, struct root_job *job)
 {
     int64_t before = budget_own_ns();
     if (!is_live(job) && job->state != JOB_KILLING)
@@ -204,7 +204,7 @@ static void sweep(struct root *root, struct job *job)
 }
 
 /* Sessions that are made later begin at nice 0: so again with each sweep. */
-static void weigh_sessions(struct root *root, struct job *job)
+static void weigh_sessions(struct root *root, struct root_job *job)
 {
     int nice = order_session_nice(ranks_of(root, job).task);
     if (root->mode != ORDER_MODE_IDLE || !is_live(job) || !job->ranked || job->weigher > 0 || job->group.job_fd < 0)
@@ -218,7 +218,7 @@ static void weigh_sessions(struct root *root, struct job *job)
 void ranks_sweep(struct root *root, int64_t now)
 {
     for (size_t i = 0; i < root->job_count; i++) {
-        struct job *job = root->jobs[i];
+        struct root_job *job = root->jobs[i];
         if (now >= root->sweep_ms) {
             sweep(root, job);
             weigh_sessions(root, job);
@@ -244,7 +244,7 @@ int64_t ranks_next(const struct root *root)
     if (walk < next)
         next = walk;
     for (size_t i = 0; i < root->job_count; i++) {
-        const struct job *job = root->jobs[i];
+        const struct root_job *job = root->jobs[i];
         if (has_new_tasks_to_lower(root, job) && root->pvm_sweep_ms < next)
             next = root->pvm_sweep_ms;
     }

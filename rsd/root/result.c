@@ -47,7 +47,7 @@ struct kept_exit {
 };
 static const char mark[8] = {'E', 'L', 'M', 'R', 'E', 'N', 'D', '1'};
 
-static void path_of(const struct root *root, const struct job *job, char *path, size_t size)
+static void path_of(const struct root *root, const struct root_job *job, char *path, size_t size)
 {
     snprintf(path, size, "%s/sup/%s" ENDING, root->config->rundir, job->name);
 }
@@ -62,7 +62,7 @@ static uint64_t sum_of(const struct kept *kept, size_t size)
     return sum;
 }
 
-int result_reserve(const struct root *root, const struct job *job)
+int result_reserve(const struct root *root, const struct root_job *job)
 {
     char path[200];
     size_t size = sizeof(struct kept) + (job->ncpus + SPARE_EXITS) * sizeof(struct kept_exit);
@@ -78,7 +78,7 @@ int result_reserve(const struct root *root, const struct job *job)
     return result;
 }
 
-static size_t fill(const struct job *job, struct kept *kept, struct kept_exit *exits)
+static size_t fill(const struct root_job *job, struct kept *kept, struct kept_exit *exits)
 {
     size_t size;
     memcpy(kept->mark, mark, sizeof mark);
@@ -101,7 +101,7 @@ static size_t fill(const struct job *job, struct kept *kept, struct kept_exit *e
     return size;
 }
 
-void result_keep(const struct root *root, struct job *job)
+void result_keep(const struct root *root, struct root_job *job)
 {
     struct kept *kept = calloc(1, sizeof *kept + job->process_count * sizeof(struct kept_exit));
     char path[200];
@@ -123,7 +123,7 @@ void result_keep(const struct root *root, struct job *job)
     job->kept = true;
 }
 
-void result_drop(const struct root *root, const struct job *job)
+void result_drop(const struct root *root, const struct root_job *job)
 {
     char path[200];
     path_of(root, job, path, sizeof path);
@@ -148,7 +148,7 @@ static struct kept *read_whole(const char *path, size_t *size)
     return kept;
 }
 
-static bool is_whole(const struct kept *kept, size_t size, const struct job *job)
+static bool is_whole(const struct kept *kept, size_t size, const struct root_job *job)
 {
     size_t needs = sizeof *kept;
     if (size < needs || memcmp(kept->mark, mark, sizeof mark) != 0 || kept->count > MAX_PROCESSES)
@@ -158,7 +158,7 @@ static bool is_whole(const struct kept *kept, size_t size, const struct job *job
            memchr(kept->lost, 0, sizeof kept->lost);
 }
 
-static bool take_over(struct job *job, const struct kept *kept)
+static bool take_over(struct root_job *job, const struct kept *kept)
 {
     const struct kept_exit *exits = (const struct kept_exit *)(kept + 1);
     free(job->processes); /* what may be told of a job that is being adopted is less than this */
@@ -183,7 +183,7 @@ static bool take_over(struct job *job, const struct kept *kept)
     return true;
 }
 
-bool result_recall(const struct root *root, struct job *job)
+bool result_recall(const struct root *root, struct root_job *job)
 {
     char path[200];
     size_t size = 0;
@@ -206,7 +206,7 @@ static void recall_name(struct root *root, const char *name)
     uint64_t id;
     uint32_t attempt;
     size_t length = strlen(name), end = strlen(ENDING);
-    struct job *job;
+    struct root_job *job;
     if (length <= end || length >= sizeof copy || strcmp(name + length - end, ENDING) != 0)
         return;
     memcpy(copy, name, length - end);

@@ -6,7 +6,7 @@
  * above every job. It acts only on jobs that it has opened or adopted, by (job, attempt); groups, sockets and
  * directories are named by it alone, never by a message.
  *
- * A job with a lease ends without a verb when elmer is not heard for too long (lease.c).
+ * A job with a lease ends without a verb when elmer is not heard for too long (host_lease.c).
  *
  * Start: place for the groups, probe of the classes, adoption of what an earlier root half has left, READY=1.
  * End: SIGTERM, or the network half has gone or talked garbage (status 1, systemd starts both again). Jobs live on.
@@ -29,7 +29,7 @@
 #include "lib/base/log.h"
 #include "rsd/root/caps.h"
 #include "rsd/root/internal.h"
-#include "rsd/root/memory.h"
+#include "rsd/root/order_file.h"
 #include "rsd/root/probe.h"
 #include "rsd/root/reaper.h"
 #include "rsd/root/reserve.h"
@@ -208,7 +208,7 @@ static void reaper_read(struct root *root)
         child_ended(root, reaped.pid);
 }
 
-static void job_events(struct root *root, struct job *job, const struct pollfd *supervisor)
+static void job_events(struct root *root, struct root_job *job, const struct pollfd *supervisor)
 {
     uint64_t id = job->id;
     uint32_t attempt = job->attempt;
@@ -226,7 +226,7 @@ static void job_events(struct root *root, struct job *job, const struct pollfd *
         ending_step(root, job, mono_ms(mono_now()));
 }
 
-static void opening_deadline(struct root *root, struct job *job, int64_t now)
+static void opening_deadline(struct root *root, struct root_job *job, int64_t now)
 {
     if (job->state != JOB_OPENING || job->deadline_ms == 0 || now < job->deadline_ms)
         return;
@@ -236,7 +236,7 @@ static void opening_deadline(struct root *root, struct job *job, int64_t now)
 
 /* ---- the loop ---- */
 
-static int64_t job_next(const struct job *job)
+static int64_t job_next(const struct root_job *job)
 {
     int64_t next = INT64_MAX;
     switch (job->state) {
@@ -294,7 +294,7 @@ static nfds_t fill_fds(const struct root *root, struct pollfd *fds)
     fds[1] = (struct pollfd){.fd = root->signal_fd, .events = POLLIN};
     fds[2] = (struct pollfd){.fd = root->reaper_fd, .events = POLLIN};
     for (size_t i = 0; i < root->job_count; i++) {
-        const struct job *job = root->jobs[i];
+        const struct root_job *job = root->jobs[i];
         bool ending = job->state == JOB_TERMINATING || job->state == JOB_KILLING;
         fds[count++] = (struct pollfd){
             .fd = job->connected ? job->supervisor.fd : -1,
@@ -330,7 +330,7 @@ static int turn(struct root *root, struct pollfd *fds)
     if (fds[2].revents)
         reaper_read(root);
     for (size_t i = jobs < root->job_count ? jobs : root->job_count; i-- > 0;) { /* backwards: a job may be dropped */
-        struct job *job = root->jobs[i];
+        struct root_job *job = root->jobs[i];
         const struct pollfd *entry = &fds[FIXED_FDS + 2 * i];
         opening_deadline(root, job, now);
         if (i < root->job_count && root->jobs[i] == job)
@@ -380,7 +380,7 @@ int rsd_root_main(int fd_net, pid_t net_pid, const struct rsd_config *config)
         return 1;
     }
     supervisors_adopt(&root);
-    memory_recall(config, &root.order);
+    order_file_recall(config, &root.order);
     ranks_apply_all(&root); /* what has been born meanwhile, or was in the middle of a move */
     keep_reserve(&root);
     say_ready(&root);

@@ -28,7 +28,7 @@
 #include "rsd/root/internal.h"
 #include "rsd/root/root.h"
 
-int supervisor_address(const struct root *root, const struct job *job, struct sockaddr_un *address)
+int supervisor_address(const struct root *root, const struct root_job *job, struct sockaddr_un *address)
 {
     *address = (struct sockaddr_un){.sun_family = AF_UNIX};
     return snprintf(address->sun_path, sizeof address->sun_path, "%s/sup/%s", root->config->rundir, job->name) <
@@ -37,7 +37,7 @@ int supervisor_address(const struct root *root, const struct job *job, struct so
                : -ENAMETOOLONG;
 }
 
-static int listen_at(const struct root *root, const struct job *job, struct err *err)
+static int listen_at(const struct root *root, const struct root_job *job, struct err *err)
 {
     struct sockaddr_un address;
     int fd, result = supervisor_address(root, job, &address);
@@ -57,7 +57,7 @@ static int listen_at(const struct root *root, const struct job *job, struct err 
 
 struct birth {
     const struct root *root;
-    const struct job *job;
+    const struct root_job *job;
     int channel, listener;
 };
 
@@ -66,7 +66,7 @@ static void supervisor_exec(void *data)
 {
     const struct birth *birth = data;
     const struct root *root = birth->root;
-    const struct job *job = birth->job;
+    const struct root_job *job = birth->job;
     char journal[128], lease[80], pvmd[sizeof root->config->pvmd + 20], agent[sizeof root->config->agent + 20];
     char *argv[] = {(char *)"elmer-supervisor", job->lease_ms > 0 ? lease : NULL, NULL};
     char *envp[] = {
@@ -99,7 +99,7 @@ static void supervisor_exec(void *data)
     _exit(127);
 }
 
-static void send_begin(struct root *root, struct job *job, const char *user)
+static void send_begin(struct root *root, struct root_job *job, const char *user)
 {
     char group[4300], tmpdir[200];
     struct wire_message begin = {.type = WIRE_begin};
@@ -114,7 +114,7 @@ static void send_begin(struct root *root, struct job *job, const char *user)
     tell_supervisor(job, &begin);
 }
 
-int supervisor_start(struct root *root, struct job *job, const char *user, struct err *err)
+int supervisor_start(struct root *root, struct root_job *job, const char *user, struct err *err)
 {
     int pair[2] = {-1, -1}, listener = -1, result = 0;
     struct birth birth;
@@ -161,7 +161,7 @@ int supervisor_start(struct root *root, struct job *job, const char *user, struc
 
 /* ---- what they say ---- */
 
-static void heard_adopted(struct root *root, struct job *job, const struct wire_adopted *adopted)
+static void heard_adopted(struct root *root, struct root_job *job, const struct wire_adopted *adopted)
 {
     job->ready = true;
     job->uid = (uid_t)adopted->uid;
@@ -172,7 +172,7 @@ static void heard_adopted(struct root *root, struct job *job, const struct wire_
     job_try_opened(root, job);
 }
 
-static void fail_open(struct root *root, struct job *job, const char *text)
+static void fail_open(struct root *root, struct root_job *job, const char *text)
 {
     log_warning("job=%s: cannot be opened here: %s", job->name, text);
     if (job->open_asked)
@@ -183,7 +183,7 @@ static void fail_open(struct root *root, struct job *job, const char *text)
 }
 
 /* Its text may hold what a user has named. */
-static void heard_error(struct root *root, struct job *job, const struct wire_error *error)
+static void heard_error(struct root *root, struct root_job *job, const struct wire_error *error)
 {
     char text[1024];
     str_printable(text, sizeof text, error->text, strlen(error->text));
@@ -193,7 +193,7 @@ static void heard_error(struct root *root, struct job *job, const struct wire_er
         log_warning("job=%s: its supervisor says: %s", job->name, text);
 }
 
-static void heard_started(struct root *root, struct job *job, const struct wire_message *message)
+static void heard_started(struct root *root, struct root_job *job, const struct wire_message *message)
 {
     struct job_process *process = job_process(job, (uint32_t)message->u.started.process, true);
     if (process) {
@@ -206,12 +206,12 @@ static void heard_started(struct root *root, struct job *job, const struct wire_
 }
 
 /* Helpers end when the job is ended, and that says nothing about it. */
-static bool says_nothing(const struct job *job, const struct job_process *process)
+static bool says_nothing(const struct root_job *job, const struct job_process *process)
 {
     return job->lapsed || (job->end_asked && process->role != ROLE_COMMAND);
 }
 
-static void heard_exited(struct root *root, struct job *job, const struct wire_exited *exited)
+static void heard_exited(struct root *root, struct root_job *job, const struct wire_exited *exited)
 {
     struct job_process *process = job_process(job, (uint32_t)exited->process, true);
     if (!process || process->acknowledged)
@@ -230,7 +230,7 @@ static void heard_exited(struct root *root, struct job *job, const struct wire_e
         tell_exited(root, job, process);
 }
 
-static bool names_job(const struct job *job, const struct wire_message *message)
+static bool names_job(const struct root_job *job, const struct wire_message *message)
 {
     switch ((int)message->type) { /* all begin with job and attempt */
     case WIRE_adopted:
@@ -257,7 +257,7 @@ static bool names_job(const struct job *job, const struct wire_message *message)
     }
 }
 
-static void hear(struct root *root, struct job *job, const struct wire_message *message)
+static void hear(struct root *root, struct root_job *job, const struct wire_message *message)
 {
     if (!names_job(job, message)) {
         log_warning("job=%s: its supervisor sent %s out of place", job->name, wire_type_name(message->type));
@@ -289,14 +289,14 @@ static void hear(struct root *root, struct job *job, const struct wire_message *
     }
 }
 
-void supervisor_disconnect(struct job *job)
+void supervisor_disconnect(struct root_job *job)
 {
     if (job->connected)
         channel_fini(&job->supervisor);
     job->connected = false;
 }
 
-void supervisor_lose(struct root *root, struct job *job)
+void supervisor_lose(struct root *root, struct root_job *job)
 {
     supervisor_disconnect(job);
     if (job->supervisor_gone)
@@ -331,7 +331,7 @@ void supervisor_lose(struct root *root, struct job *job)
     }
 }
 
-void supervisor_lost(struct root *root, struct job *job)
+void supervisor_lost(struct root *root, struct root_job *job)
 {
     if (job->state == JOB_OPEN && !job->ready)
         supervisor_disconnect(
@@ -340,7 +340,7 @@ void supervisor_lost(struct root *root, struct job *job)
         supervisor_lose(root, job);
 }
 
-void supervisor_read(struct root *root, struct job *job)
+void supervisor_read(struct root *root, struct root_job *job)
 {
     struct err err = ERR_INIT;
     struct wire_message message;

@@ -30,7 +30,7 @@ void tell_ordered(struct root *root, uint64_t id)
     tell(root, &message);
 }
 
-void tell_simple(struct root *root, enum wire_type type, const struct job *job, uint64_t id)
+void tell_simple(struct root *root, enum wire_type type, const struct root_job *job, uint64_t id)
 {
     struct wire_message message = {.type = type, .id = id};
     message.u.opened.job = job->id;
@@ -57,7 +57,7 @@ void tell_start_failed(struct root *root, const struct wire_message *start, cons
     tell(root, &message);
 }
 
-void tell_exited(struct root *root, const struct job *job, const struct job_process *process)
+void tell_exited(struct root *root, const struct root_job *job, const struct job_process *process)
 {
     struct wire_message message = {.type = WIRE_exited};
     message.u.exited.job = job->id;
@@ -69,7 +69,7 @@ void tell_exited(struct root *root, const struct job *job, const struct job_proc
     tell(root, &message);
 }
 
-void tell_lost(struct root *root, const struct job *job)
+void tell_lost(struct root *root, const struct root_job *job)
 {
     struct wire_message message = {.type = WIRE_lost};
     message.u.lost.job = job->id;
@@ -97,7 +97,7 @@ void tell_state(struct root *root, uint64_t id)
     uint64_t cpus[CPU_SETSIZE];
     const char *lacks[MAX_LACKS];
     for (size_t i = 0; i < root->job_count && i < sizeof holdings / sizeof holdings[0]; i++) {
-        const struct job *job = root->jobs[i];
+        const struct root_job *job = root->jobs[i];
         if (job->discard)
             continue;
         holdings[state->holdings.count++] = (struct wire_holding){.job = job->id, .attempt = job->attempt};
@@ -113,7 +113,7 @@ void tell_state(struct root *root, uint64_t id)
     tell(root, &message);
 }
 
-void tell_supervisor(struct job *job, const struct wire_message *message)
+void tell_supervisor(struct root_job *job, const struct wire_message *message)
 {
     struct err err = ERR_INIT;
     if (!job->connected)

@@ -18,7 +18,7 @@
 #include "lib/base/log.h"
 #include "rsd/root/cpus.h"
 #include "rsd/root/internal.h"
-#include "rsd/root/memory.h"
+#include "rsd/root/order_file.h"
 
 /* ---- arguments ---- */
 
@@ -41,7 +41,7 @@ static bool is_user_name(const char *name)
 }
 
 /* CPUs that are not ours are left out when it is applied (ranks.c): they may have been ours when the job came. */
-static bool check_order(const struct root *root, const struct job *job, const struct wire_message *message,
+static bool check_order(const struct root *root, const struct root_job *job, const struct wire_message *message,
                         struct err *err)
 {
     (void)root;
@@ -52,7 +52,7 @@ static bool check_order(const struct root *root, const struct job *job, const st
     return false;
 }
 
-static bool check_open(const struct root *root, const struct job *job, const struct wire_message *message,
+static bool check_open(const struct root *root, const struct root_job *job, const struct wire_message *message,
                        struct err *err)
 {
     const struct wire_open *open = &message->u.open;
@@ -81,7 +81,7 @@ static bool check_open(const struct root *root, const struct job *job, const str
     return false;
 }
 
-static bool check_start(const struct root *root, const struct job *job, const struct wire_message *message,
+static bool check_start(const struct root *root, const struct root_job *job, const struct wire_message *message,
                         struct err *err)
 {
     const struct wire_start *start = &message->u.start;
@@ -98,7 +98,7 @@ static bool check_start(const struct root *root, const struct job *job, const st
 
 /* ---- what they do ---- */
 
-static void do_order(struct root *root, struct job *job, const struct wire_message *message)
+static void do_order(struct root *root, struct root_job *job, const struct wire_message *message)
 {
     (void)job;
     if (root->order_asked)
@@ -108,12 +108,12 @@ static void do_order(struct root *root, struct job *job, const struct wire_messa
     if (order_replace(&root->order, &message->u.order) > 0) {
         root->ordered_ns = mono_now().ns;
         ranks_apply_all(root);
-        memory_keep(root->config, &message->u.order);
+        order_file_keep(root->config, &message->u.order);
     }
     ranks_settle(root);
 }
 
-static void do_open(struct root *root, struct job *job, const struct wire_message *message)
+static void do_open(struct root *root, struct root_job *job, const struct wire_message *message)
 {
     const struct wire_open *open = &message->u.open;
     cpu_set_t cpus;
@@ -135,7 +135,7 @@ static void do_open(struct root *root, struct job *job, const struct wire_messag
     job_try_opened(root, job);
 }
 
-static void do_start(struct root *root, struct job *job, const struct wire_message *message)
+static void do_start(struct root *root, struct root_job *job, const struct wire_message *message)
 {
     const struct wire_start *start = &message->u.start;
     struct job_process *process = job_process(job, (uint32_t)start->process, true);
@@ -150,7 +150,7 @@ static void do_start(struct root *root, struct job *job, const struct wire_messa
     tell_supervisor(job, message);
 }
 
-static void do_taken(struct root *root, struct job *job, const struct wire_message *message)
+static void do_taken(struct root *root, struct root_job *job, const struct wire_message *message)
 {
     struct job_process *process = job_process(job, (uint32_t)message->u.taken.process, false);
     (void)root;
@@ -160,7 +160,7 @@ static void do_taken(struct root *root, struct job *job, const struct wire_messa
     tell_supervisor(job, message);
 }
 
-static void do_end(struct root *root, struct job *job, const struct wire_message *message)
+static void do_end(struct root *root, struct root_job *job, const struct wire_message *message)
 {
     const struct wire_end *end = &message->u.end;
     int64_t now = mono_ms(mono_now());
@@ -178,26 +178,26 @@ static void do_end(struct root *root, struct job *job, const struct wire_message
         ending_begin(root, job, (int64_t)end->grace_ms);
 }
 
-static void do_forget(struct root *root, struct job *job, const struct wire_message *message)
+static void do_forget(struct root *root, struct root_job *job, const struct wire_message *message)
 {
     (void)message;
     result_drop(root, job);
     job_drop(root, job);
 }
 
-static void do_pvm(struct root *root, struct job *job, const struct wire_message *message)
+static void do_pvm(struct root *root, struct root_job *job, const struct wire_message *message)
 {
     if (message->type == WIRE_pvm_finish)
         boost_finish(root, job);
     tell_supervisor(job, message);
 }
 
-static void do_resync(struct root *root, struct job *none, const struct wire_message *message)
+static void do_resync(struct root *root, struct root_job *none, const struct wire_message *message)
 {
     (void)none;
     tell_state(root, message->id);
     for (size_t i = 0; i < root->job_count; i++) {
-        const struct job *job = root->jobs[i];
+        const struct root_job *job = root->jobs[i];
         for (size_t k = 0; k < job->process_count; k++) {
             if (job->processes[k].exited && !job->processes[k].acknowledged)
                 tell_exited(root, job, &job->processes[k]);
@@ -209,13 +209,13 @@ static void do_resync(struct root *root, struct job *none, const struct wire_mes
     }
 }
 
-static void do_contact(struct root *root, struct job *none, const struct wire_message *message)
+static void do_contact(struct root *root, struct root_job *none, const struct wire_message *message)
 {
     (void)none;
     lease_contact(root, message->u.contact.said_ms);
 }
 
-static void do_ping(struct root *root, struct job *job, const struct wire_message *message)
+static void do_ping(struct root *root, struct root_job *job, const struct wire_message *message)
 {
     struct wire_message pong = {.type = WIRE_pong, .id = message->id};
     (void)job;
@@ -247,8 +247,8 @@ enum {
 static const struct verb {
     enum wire_type type;
     unsigned states; /* of the job that it names */
-    bool (*check)(const struct root *, const struct job *, const struct wire_message *, struct err *);
-    void (*act)(struct root *, struct job *, const struct wire_message *);
+    bool (*check)(const struct root *, const struct root_job *, const struct wire_message *, struct err *);
+    void (*act)(struct root *, struct root_job *, const struct wire_message *);
     void (*refuse)(struct root *, const struct wire_message *, const char *text);
     const char *unknown, *not_now; /* why not, if it is not in one of these states */
 } verbs[] = {
@@ -268,7 +268,7 @@ static const struct verb {
     {WIRE_ping, NO_JOB, NULL, do_ping, NULL, NULL, NULL},
 };
 
-static struct job *named(const struct root *root, const struct wire_message *message)
+static struct root_job *named(const struct root *root, const struct wire_message *message)
 {
     switch ((int)message->type) {
 #define NAMES(verb)                                                                                                    \
@@ -290,7 +290,7 @@ static struct job *named(const struct root *root, const struct wire_message *mes
 static void run(const struct verb *verb, struct root *root, const struct wire_message *message)
 {
     struct err err = ERR_INIT;
-    struct job *job = named(root, message);
+    struct root_job *job = named(root, message);
     unsigned state = job ? IN(job->state) : UNKNOWN;
     bool fits = verb->states == NO_JOB || (verb->states & state);
     if (job && job->discard && message->type == WIRE_open)

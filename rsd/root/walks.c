@@ -40,7 +40,7 @@ void walks_init(struct root *root)
     budget_init(&root->walking, WALK_FULL_US, WALK_US, mono_ms(mono_now()));
 }
 
-void walk_stop(struct job *job)
+void walk_stop(struct root_job *job)
 {
     struct walk *walk = &job->walk;
     sched_pass_end(&walk->pass);
@@ -50,7 +50,7 @@ void walk_stop(struct job *job)
     walk->why = WALK_NONE;
 }
 
-void walk_begin(struct job *job, enum walk_why why)
+void walk_begin(struct root_job *job, enum walk_why why)
 {
     struct walk *walk = &job->walk;
     int64_t now = mono_ms(mono_now());
@@ -65,7 +65,7 @@ void walk_begin(struct job *job, enum walk_why why)
     walk->limit_ms = now + (why == WALK_ORDER ? ORDER_LIMIT_MS : SWEEP_LIMIT_MS);
 }
 
-static void say(struct job *job, int result)
+static void say(struct root_job *job, int result)
 {
     const struct sched_count *count = &job->walk.pass.count;
     if (result == -ETIME && job->walk.why == WALK_ORDER)
@@ -87,7 +87,7 @@ static bool should_freeze(const struct walk *walk)
             (walk->passes >= 3 && walk->used_ns >= (int64_t)FREEZE_AFTER_US * 1000));
 }
 
-static void pass_done(struct job *job, int result)
+static void pass_done(struct root_job *job, int result)
 {
     struct walk *walk = &job->walk;
     const struct sched_count *count = &walk->pass.count;
@@ -111,7 +111,7 @@ static void pass_done(struct job *job, int result)
     walk->due_ms = now + SETTLE_MS;
 }
 
-static void step(struct root *root, struct job *job)
+static void step(struct root *root, struct root_job *job)
 {
     struct walk *walk = &job->walk;
     struct sched_target target = ranks_target(root, job);
@@ -150,11 +150,11 @@ static bool is_free(const struct root *root, const struct walk *walk, int64_t no
     return true;
 }
 
-static struct job *next_due(const struct root *root, int64_t now)
+static struct root_job *next_due(const struct root *root, int64_t now)
 {
-    struct job *top = NULL;
+    struct root_job *top = NULL;
     for (size_t i = 0; i < root->job_count; i++) {
-        struct job *job = root->jobs[i];
+        struct root_job *job = root->jobs[i];
         if (job->walk.why != WALK_NONE && job->walk.due_ms <= now &&
             (budget_when(&root->walking, least_ns(&job->walk)) <= now || is_free(root, &job->walk, now)) &&
             (!top || job->level < top->level))
@@ -166,7 +166,7 @@ static struct job *next_due(const struct root *root, int64_t now)
 void walks_run(struct root *root)
 {
     int64_t now = mono_ms(mono_now()), end = now + TURN_MS;
-    struct job *job;
+    struct root_job *job;
     budget_charge(&root->walking, 0, now);
     while (now < end && (job = next_due(root, now))) {
         int64_t before = budget_own_ns(), used;

@@ -18,13 +18,13 @@
 
 enum { ORDINARY = 100, LEAST = 1 };
 
-static bool counts(const struct job *job)
+static bool counts(const struct root_job *job)
 {
     return job->ranked && job->state < JOB_CLOSING;
 }
 
 /* It needs little, and all others wait for its end. */
-static bool is_dying(const struct job *job)
+static bool is_dying(const struct root_job *job)
 {
     return job->state == JOB_KILLING;
 }
@@ -34,7 +34,7 @@ static bool all_share(const struct root *root)
 {
     bool any = false;
     for (size_t i = 0; i < root->job_count; i++) {
-        const struct job *job = root->jobs[i];
+        const struct root_job *job = root->jobs[i];
         if (counts(job) && ((job->lowest && job->level == 0) || is_dying(job)))
             return false;
         any |= counts(job);
@@ -55,7 +55,7 @@ void weights_apply(struct root *root, bool again)
     if (!(root->controllers & CONTROLLER_CPU))
         return;
     for (size_t i = 0; i < root->job_count; i++) {
-        struct job *job = root->jobs[i];
+        struct root_job *job = root->jobs[i];
         unsigned weight = is_dying(job) ? ORDINARY : order_weight(root->mode, job->level, job->lowest);
         if (counts(job) && weight != job->weight && group_weigh(&job->group, weight) == 0)
             job->weight = weight;

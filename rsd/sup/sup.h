@@ -106,7 +106,7 @@ int64_t agent_wait_ms(const struct process *process, int64_t now); /* until it m
 void agent_resend(struct sup *sup, struct process *process);
 void agent_hear_root(struct sup *sup, const struct wire_message *message);
 
-/* lease.c */
+/* dead_man.c */
 bool lease_option(struct sup *sup, const char *option); /* --lease=MS,CONTACT; false: it is something else */
 void lease_contact(struct sup *sup, uint64_t said_ms);
 int lease_timeout(const struct sup *sup, int timeout); /* of poll(2), shortened to look at the lease in time */

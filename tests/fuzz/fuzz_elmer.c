@@ -14,7 +14,7 @@
 #include "elmer/daemon.h"
 #include "elmer/engine/engine.h"
 #include "elmer/notify.h"
-#include "elmer/membership/renewals.h"
+#include "elmer/membership/renewal_schedule.h"
 #include "elmer/membership/signer.h"
 #include "elmer/requests/users.h"
 #include "elmer/store/store.h"

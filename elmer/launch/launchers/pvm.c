@@ -100,17 +100,17 @@ static const char *address_of(const struct launch *l, int place)
     return strncmp(address, "127.", 4) ? address : "";
 }
 
-static struct process helper_process(const struct launch *l, uint32_t number, const char *role, int place,
-                                     const char **argv, size_t count)
+static struct launch_process helper_process(const struct launch *l, uint32_t number, const char *role, int place,
+                                            const char **argv, size_t count)
 {
-    return (struct process){.number = l->nprocs + number,
-                            .role = role,
-                            .place = place,
-                            .cpu = -1,
-                            .argv = {argv, count},
-                            .output = "",
-                            .errors = "",
-                            .capture = !strcmp(role, "pvmd")};
+    return (struct launch_process){.number = l->nprocs + number,
+                                   .role = role,
+                                   .place = place,
+                                   .cpu = -1,
+                                   .argv = {argv, count},
+                                   .output = "",
+                                   .errors = "",
+                                   .capture = !strcmp(role, "pvmd")};
 }
 
 static void start_master(struct launch *l)
@@ -122,7 +122,7 @@ static void start_master(struct launch *l)
     argv[0] = "pvmd";
     /* With a loopback address for its own name a master cannot reach its slaves: then it must be told the address. */
     argv[1] = arena_format(&memory, "-n%s", l->nhosts > 1 && facts.name_loopback && *address ? address : facts.name);
-    struct process p = helper_process(l, MASTER, "pvmd", 0, argv, 2);
+    struct launch_process p = helper_process(l, MASTER, "pvmd", 0, argv, 2);
     launch_start(l, &p, &memory);
     arena_fini(&memory);
 }
@@ -139,7 +139,7 @@ static void start_agent(struct launch *l)
         const char *address = address_of(l, i);
         argv[count++] = *address ? arena_format(&memory, "%s=%s", launch_host(l, i), address) : launch_host(l, i);
     }
-    struct process p = helper_process(l, AGENT, "agent", 0, argv, count);
+    struct launch_process p = helper_process(l, AGENT, "agent", 0, argv, count);
     if (launch_files(l, 0, &memory, &p.output, &p.errors))
         launch_start(l, &p, &memory);
     arena_fini(&memory);
@@ -156,12 +156,13 @@ static void start_slave(struct launch *l, int place)
         if (*word)
             argv[count++] = word;
     argv[count++] = "-f"; /* stay our child */
-    struct process p = helper_process(l, slave_at(place), "pvmd", place, argv, count);
+    struct launch_process p = helper_process(l, slave_at(place), "pvmd", place, argv, count);
     launch_start(l, &p, &memory);
     arena_fini(&memory);
 }
 
-static void environment(const struct launch *l, const struct process *p, struct arena *memory, struct wire_strs *list)
+static void environment(const struct launch *l, const struct launch_process *p, struct arena *memory,
+                        struct wire_strs *list)
 {
     const char *socket = pvm_of(l)->socket;
     size_t count = 0;

@@ -50,7 +50,8 @@ static void on_end(const struct action *action, void *data)
     note("end %s %" PRIu64 ".%" PRIu32, name(action->host), action->job, action->attempt);
 }
 
-static void on_open(int host, const struct job *job, const struct core_job *state, uint64_t generation, void *data)
+static void on_open(int host, const struct engine_job *job, const struct core_job *state, uint64_t generation,
+                    void *data)
 {
     assert_ptr_equal(data, &bed);
     assert_int_equal(job->id, state->id);
@@ -64,13 +65,13 @@ static void on_acknowledge(int host, uint64_t job, uint32_t attempt, uint32_t ra
     note("ack %s %" PRIu64 ".%" PRIu32 " rank %" PRIu32, name(host), job, attempt, rank);
 }
 
-static void on_launch(struct job *job, void *data)
+static void on_launch(struct engine_job *job, void *data)
 {
     assert_ptr_equal(data, &bed);
     note("launch %" PRIu64, job->id);
 }
 
-static void on_stop(struct job *job, void *data)
+static void on_stop(struct engine_job *job, void *data)
 {
     assert_ptr_equal(data, &bed);
     note("stop %" PRIu64, job->id);
@@ -92,7 +93,7 @@ static bool on_failed(uint64_t number, bool accepted, const char *text, void *da
     return bed.submission;
 }
 
-static void on_ended(struct job *job, void *data)
+static void on_ended(struct engine_job *job, void *data)
 {
     assert_ptr_equal(data, &bed);
     assert_true(engine_job_settled(bed.engine, job));
@@ -197,7 +198,7 @@ void bed_up(int host, int ncpus, const struct core_holding *holdings, int nholdi
     assert_int_equal(engine_event(bed.engine, &event), 0);
 }
 
-struct job *bed_submit(uint64_t number, uint32_t nprocs, bool requeue)
+struct engine_job *bed_submit(uint64_t number, uint32_t nprocs, bool requeue)
 {
     static const char *command[] = {"/bin/true"};
     char token[30];
@@ -217,7 +218,7 @@ struct job *bed_submit(uint64_t number, uint32_t nprocs, bool requeue)
     assert_int_equal(wire_decode(json, size, WIRE_MINOR, &taken, &bed.err), 0);
     free(json);
     uint64_t id = core_next_id(engine_core(bed.engine));
-    struct job *job = engine_submit(bed.engine, &event, "alice", &taken, &code);
+    struct engine_job *job = engine_submit(bed.engine, &event, "alice", &taken, &code);
     assert_int_equal(code, 0);
     assert_null(taken.memory); /* taken over */
     if (job)
@@ -239,9 +240,9 @@ void bed_exited(uint64_t job, int status)
     assert_int_equal(engine_event(bed.engine, &event), 0);
 }
 
-struct job *bed_running(uint64_t number)
+struct engine_job *bed_running(uint64_t number)
 {
-    struct job *job = bed_submit(number, 1, false);
+    struct engine_job *job = bed_submit(number, 1, false);
     assert_non_null(job);
     bed_event(EVENT_OPENED, 0, job->id, 1, 0);
     bed_event(EVENT_LAUNCHED, 0, job->id, 1, 0);

@@ -22,7 +22,7 @@ static void test_commit(void **state)
     (void)state;
     bed_begin(1);
     size_t before = fake_store.nputs;
-    struct job *job = bed_submit(11, 1, false);
+    struct engine_job *job = bed_submit(11, 1, false);
     bed_expect("order ws1"); /* follows from facts: at once */
     assert_true(fake_store.nputs > before);
     assert_int_equal(fake_store.wanted, fake_store.nputs); /* somebody waits */
@@ -97,7 +97,7 @@ static void test_linger(void **state)
 {
     (void)state;
     bed_begin(1);
-    struct job *job = bed_running(1);
+    struct engine_job *job = bed_running(1);
     uint64_t wanted = fake_store.wanted;
     bed_exited(1, 0);
     assert_true(bed_told("end ws1 1.1"));
@@ -126,7 +126,7 @@ static void test_watched(void **state)
 {
     (void)state;
     bed_begin(1);
-    struct job *job = bed_running(1);
+    struct engine_job *job = bed_running(1);
     engine_watch(bed.engine, job);
     bed_exited(1, 0);
     assert_int_not_equal(fake_store.wanted, fake_store.nputs);
@@ -142,7 +142,7 @@ static void test_watched_later(void **state)
 {
     (void)state;
     bed_begin(1);
-    struct job *job = bed_running(1);
+    struct engine_job *job = bed_running(1);
     bed_exited(1, 0);
     engine_emptied(bed.engine, 0, 1, 1, 1, 1);
     assert_true(fake_store.wanted < job->put);
@@ -154,7 +154,7 @@ static void test_watched_later(void **state)
 /* What other rooms let wait is done after what waits already, with what they gave. */
 static void on_wait(const struct engine_wait *wait)
 {
-    struct job *job = wait->owner;
+    struct engine_job *job = wait->owner;
     assert_int_equal(wait->number, 42);
     assert_int_equal(wait->job, 9);
     assert_int_equal(wait->attempt, 3);
@@ -166,7 +166,7 @@ static void on_wait(const struct engine_wait *wait)
 
 static void test_after_commit(void **state)
 {
-    struct job mark = {.watchers = 1};
+    struct engine_job mark = {.watchers = 1};
     struct engine_wait wait = {.run = on_wait,
                                .owner = &mark,
                                .urgency = ENGINE_WORK,
@@ -258,7 +258,7 @@ static void test_submission_refused(void **state)
 {
     (void)state;
     bed_begin(1);
-    struct job *job = bed_submit(1, 1, false);
+    struct engine_job *job = bed_submit(1, 1, false);
     bed_forget_log();
     fake_store_fail("disk full");
     assert_non_null(strstr(engine_store_failure(bed.engine), "disk full"));
@@ -282,7 +282,7 @@ static void test_queued_submission_refused(void **state)
 {
     (void)state;
     bed_begin(1);
-    struct job *job = bed_submit(1, 1, false);
+    struct engine_job *job = bed_submit(1, 1, false);
     fake_store_commit();
     assert_non_null(job);
     for (int i = 2; i <= 4; i++)
@@ -300,7 +300,7 @@ static void test_kill_waits(void **state)
 {
     (void)state;
     bed_begin(1);
-    struct job *job = bed_running(1);
+    struct engine_job *job = bed_running(1);
     bed_event(EVENT_KILL, 2, 1, 0, 0);
     assert_true(bed_told("end ws1 1.1"));
     bed_forget_log();
@@ -323,7 +323,7 @@ static void test_kill_and_submission(void **state)
 {
     (void)state;
     bed_begin(1);
-    struct job *job = bed_submit(1, 1, false);
+    struct engine_job *job = bed_submit(1, 1, false);
     bed.submission = false;
     bed_event(EVENT_KILL, 2, 1, 0, 0);
     fake_store_fail("disk full");
@@ -339,7 +339,7 @@ static void test_emptied(void **state)
 {
     (void)state;
     bed_begin(1);
-    struct job *job = bed_running(1);
+    struct engine_job *job = bed_running(1);
     bed_exited(1, 3);
     assert_true(engine_emptied(bed.engine, 0, 1, 1, 2.5, 4096));
     assert_int_equal(job->nusage, 1);
@@ -379,7 +379,7 @@ static void test_history(void **state)
     assert_int_equal(bed_create(), 0); /* no host is up: all are queued */
     engine_begin(bed.engine);
     bed_submit(1, 1, false);
-    struct job *watched = engine_job(bed.engine, 1);
+    struct engine_job *watched = engine_job(bed.engine, 1);
     bed_event(EVENT_CANCEL, 0, 1, 0, 0);
     engine_watch(bed.engine, watched);
     fake_store_commit();

@@ -28,7 +28,7 @@ static int teardown(void **state)
     return 0;
 }
 
-static struct job *add(uint64_t id, uint32_t uid, const char *token, const char *name)
+static struct engine_job *add(uint64_t id, uint32_t uid, const char *token, const char *name)
 {
     struct wire_message message = {.type = WIRE_submit, .u.submit = {.token = token, .name = name}}, taken;
     struct err err = ERR_INIT;
@@ -38,7 +38,7 @@ static struct job *add(uint64_t id, uint32_t uid, const char *token, const char 
     assert_int_equal(wire_decode(json, size, WIRE_MINOR, &taken, &err), 0);
     taken.bytes = 100;
     free(json);
-    struct job *job = jobs_add(&jobs, id, uid, "alice", &taken);
+    struct engine_job *job = jobs_add(&jobs, id, uid, "alice", &taken);
     assert_null(taken.memory);
     return job;
 }
@@ -46,7 +46,7 @@ static struct job *add(uint64_t id, uint32_t uid, const char *token, const char 
 static void test_tokens(void **state)
 {
     (void)state;
-    struct job *first = add(1, 5, "a", ""), *second = add(2, 6, "a", ""), *third = add(3, 5, "b", "");
+    struct engine_job *first = add(1, 5, "a", ""), *second = add(2, 6, "a", ""), *third = add(3, 5, "b", "");
     assert_ptr_equal(jobs_by_token(&jobs, 5, "a"), first);
     assert_ptr_equal(jobs_by_token(&jobs, 6, "a"), second);
     assert_ptr_equal(jobs_by_token(&jobs, 5, "b"), third);
@@ -54,7 +54,7 @@ static void test_tokens(void **state)
     assert_null(jobs_by_token(&jobs, 5, ""));
     first->refused = true; /* its token means nothing: the client may use it again */
     assert_null(jobs_by_token(&jobs, 5, "a"));
-    struct job *again = add(4, 5, "a", "");
+    struct engine_job *again = add(4, 5, "a", "");
     assert_ptr_equal(jobs_by_token(&jobs, 5, "a"), again);
     jobs_remove(&jobs, first);
     assert_ptr_equal(jobs_by_token(&jobs, 5, "a"), again);
@@ -68,7 +68,7 @@ static void test_tokens(void **state)
 static void test_same_hash(void **state)
 {
     (void)state;
-    struct job *old[3];
+    struct engine_job *old[3];
     for (size_t i = 0; i < 3; i++) {
         old[i] = add(i + 1, 5, "a", "");
         old[i]->refused = i < 2;
@@ -86,7 +86,7 @@ static void test_bytes(void **state)
 {
     (void)state;
     assert_int_equal(jobs_bytes(&jobs, 5), 0);
-    struct job *first = add(1, 5, "a", ""), *second = add(2, 5, "b", "");
+    struct engine_job *first = add(1, 5, "a", ""), *second = add(2, 5, "b", "");
     add(3, 6, "a", "");
     assert_int_equal(jobs_bytes(&jobs, 5), 200);
     jobs_note_ended(&jobs, first);
@@ -101,7 +101,7 @@ static void test_bytes(void **state)
 static void test_ended(void **state)
 {
     (void)state;
-    struct job *all[3];
+    struct engine_job *all[3];
     for (size_t i = 0; i < 3; i++)
         all[i] = add(i + 1, 5, "a", "");
     assert_null(jobs_oldest(&jobs, 0));
@@ -120,7 +120,7 @@ static void test_ended(void **state)
 static void test_name_and_usage(void **state)
 {
     (void)state;
-    struct job *job = add(1, 5, "a", "simulation");
+    struct engine_job *job = add(1, 5, "a", "simulation");
     assert_string_equal(job_submit(job)->name, "simulation");
     assert_ptr_equal(job_submit(job)->name, job->name);
     job_set_usage(job, "ws1", 1, 1, 10);

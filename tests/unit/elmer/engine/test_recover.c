@@ -93,7 +93,7 @@ static void test_queued(void **state)
     assert_int_equal(bed_state(3), JOB_HELD);
     assert_int_equal(bed_state(4), JOB_QUEUED);
     assert_int_equal(core_next_id(engine_core(bed.engine)), 9);
-    struct job *job = engine_job(bed.engine, 3);
+    struct engine_job *job = engine_job(bed.engine, 3);
     assert_string_equal(job->user, "alice");
     assert_int_equal(job->submitted_ms, 1003);
     assert_string_equal(job_submit(job)->command.items[0], "/bin/true");

@@ -74,7 +74,7 @@ struct fake_job *fake_engine_add_job(uint64_t id, uint32_t uid, enum job_state s
                                    .level = CORE_NO_LEVEL,
                                    .exit_status = -1,
                                    .failed_rank = UINT32_MAX};
-    job->job = (struct job){
+    job->job = (struct engine_job){
         .id = id, .uid = uid, .user = mem_strdup("alice"), .submitted_ms = 1, .started_ms = -1, .ended_ms = -1};
     decode_submission(&job->job.submission);
     job->accepted = true;
@@ -226,8 +226,8 @@ void fake_no_event(void)
         fail_msg("an event of type %d", (int)fake_engine.events[0].event.type);
 }
 
-struct job *engine_submit(struct engine *engine, struct event *event, const char *user, struct wire_message *submission,
-                          int *code)
+struct engine_job *engine_submit(struct engine *engine, struct event *event, const char *user,
+                                 struct wire_message *submission, int *code)
 {
     snprintf(fake_engine.user, sizeof(fake_engine.user), "%s", user);
     *code = engine_event(engine, event);
@@ -344,33 +344,33 @@ const char *engine_store_failure(const struct engine *engine)
     return fake_engine.failure;
 }
 
-struct job *engine_job(const struct engine *engine, uint64_t id)
+struct engine_job *engine_job(const struct engine *engine, uint64_t id)
 {
     (void)engine;
     struct fake_job *job = fake_engine_find(id);
     return job ? &job->job : NULL;
 }
 
-bool engine_job_accepted(const struct engine *engine, const struct job *job)
+bool engine_job_accepted(const struct engine *engine, const struct engine_job *job)
 {
     (void)engine;
     return fake_engine_find(job->id)->accepted;
 }
 
-bool engine_job_settled(const struct engine *engine, const struct job *job)
+bool engine_job_settled(const struct engine *engine, const struct engine_job *job)
 {
     (void)engine;
     return fake_engine_find(job->id)->settled;
 }
 
-void engine_watch(struct engine *engine, struct job *job)
+void engine_watch(struct engine *engine, struct engine_job *job)
 {
     (void)engine;
     job->watchers++;
     fake_engine.watchers++;
 }
 
-void engine_unwatch(struct engine *engine, struct job *job)
+void engine_unwatch(struct engine *engine, struct engine_job *job)
 {
     (void)engine;
     assert_true(job->watchers > 0);

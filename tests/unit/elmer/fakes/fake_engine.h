@@ -10,7 +10,7 @@ enum { FAKE_HOSTS = 400, FAKE_JOBS = 1000, FAKE_EVENTS = 600, FAKE_WAITS = 64 };
 
 struct fake_job {
     struct core_job state; /* of a job that is in the table: id, and what a test fills in */
-    struct job job;
+    struct engine_job job;
     bool accepted, settled;
 };
 

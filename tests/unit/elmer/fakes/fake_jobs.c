@@ -7,11 +7,11 @@
 #include "elmer/launch/paths.h"
 #include "tests/unit/elmer/fakes/fake_engine.h"
 
-struct job *jobs_by_token(const struct jobs *jobs, uint32_t uid, const char *token)
+struct engine_job *jobs_by_token(const struct jobs *jobs, uint32_t uid, const char *token)
 {
     (void)jobs;
     for (size_t i = 0; i < fake_engine.njobs; i++) {
-        struct job *job = &fake_engine.jobs[i]->job;
+        struct engine_job *job = &fake_engine.jobs[i]->job;
         if (job->uid == uid && !job->refused && !strcmp(job_submit(job)->token, token))
             return job;
     }
@@ -25,7 +25,7 @@ size_t jobs_bytes(const struct jobs *jobs, uint32_t uid)
     return fake_engine.bytes;
 }
 
-static void fill(struct record *r, struct job *job, const struct core_job *state)
+static void fill(struct record *r, struct engine_job *job, const struct core_job *state)
 {
 #define FAKE_KEPT(name, type, record, core, ...) JOB_IF(COPIED, core, r->name = state->name;)
     JOB_FIELDS(JOB_NONE, FAKE_KEPT, JOB_NONE)
@@ -37,7 +37,7 @@ static void fill(struct record *r, struct job *job, const struct core_job *state
     r->text = state->text;
 }
 
-void job_glance(struct core *core, struct job *job, const struct core_job *state, struct record *record)
+void job_glance(struct core *core, struct engine_job *job, const struct core_job *state, struct record *record)
 {
     (void)core;
     *record = (struct record){.started_ms = -1, .ended_ms = -1};
@@ -51,7 +51,7 @@ void job_name_lost(struct core *core, const struct core_job *state, struct arena
     record->nlost = (uint32_t)state->nlost;
 }
 
-struct record *engine_record(struct engine *engine, struct job *job)
+struct record *engine_record(struct engine *engine, struct engine_job *job)
 {
     struct record *record = record_create();
     (void)engine;

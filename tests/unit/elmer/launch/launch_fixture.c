@@ -69,7 +69,7 @@ const char *engine_host_name(const struct engine *engine, int host)
     return names[host];
 }
 
-struct job *engine_job(const struct engine *engine, uint64_t id)
+struct engine_job *engine_job(const struct engine *engine, uint64_t id)
 {
     (void)engine;
     return f.known && id == f.job.id ? &f.job : NULL;
@@ -210,7 +210,7 @@ void make_job(const char *hosts, const char *const *environment, size_t count)
 {
     static const char *command[] = {"sim", "-v"};
     int cpus[HOSTS] = {0};
-    f.job = (struct job){.id = 7, .uid = 2001, .user = (char *)"alice", .submission.type = WIRE_submit};
+    f.job = (struct engine_job){.id = 7, .uid = 2001, .user = (char *)"alice", .submission.type = WIRE_submit};
     f.job.submission.u.submit = (struct wire_submit){.nprocs = strlen(hosts),
                                                      .name = "sim",
                                                      .command = {command, 2},

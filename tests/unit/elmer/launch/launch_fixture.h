@@ -24,7 +24,7 @@ struct fixture {
     struct host_facts facts[HOSTS];
     const char *local_address; /* elmer's own, as seen by the others */
     bool linked[HOSTS];
-    struct job job;
+    struct engine_job job;
     struct core_job state;
     struct core_processor processors[RANKS_MAX];
     uint8_t exited[1];

@@ -42,9 +42,9 @@ static int down(void **state)
     return 0;
 }
 
-static struct job *add(uint64_t id, unsigned level)
+static struct root_job *add(uint64_t id, unsigned level)
 {
-    struct job *job = job_add(&root, id, 1);
+    struct root_job *job = job_add(&root, id, 1);
     assert_non_null(job);
     job_move(job, JOB_OPEN);
     job->ranked = true;
@@ -54,7 +54,7 @@ static struct job *add(uint64_t id, unsigned level)
 }
 
 /* As if it had spun from one look to the next, as fast as it is looked at; returns what it got until it was ended. */
-static int64_t spin_while_boosted(struct job *job, int64_t *now)
+static int64_t spin_while_boosted(struct root_job *job, int64_t *now)
 {
     int64_t used = 0;
     while (job->boost.on) {
@@ -76,7 +76,7 @@ static void wait_until_idle(int64_t *now)
 
 static void test_a_job_has_its_bucket(void **state)
 {
-    struct job *job = add(1, 1);
+    struct root_job *job = add(1, 1);
     int64_t now, used;
     (void)state;
     boost_new(&root, job);
@@ -90,7 +90,7 @@ static void test_a_job_has_its_bucket(void **state)
 
 static void test_the_host_has_one_for_all(void **state)
 {
-    struct job *first = add(1, 1), *second = add(2, 1);
+    struct root_job *first = add(1, 1), *second = add(2, 1);
     int64_t now;
     (void)state;
     boost_new(&root, first);
@@ -102,7 +102,7 @@ static void test_the_host_has_one_for_all(void **state)
 
 static void test_nobody_is_above_level_0(void **state)
 {
-    struct job *job = add(1, 0);
+    struct root_job *job = add(1, 0);
     (void)state;
     boost_new(&root, job);
     assert_false(job->boost.on);
@@ -110,7 +110,7 @@ static void test_nobody_is_above_level_0(void **state)
 
 static void test_without_real_time(void **state)
 {
-    struct job *job = add(1, 1);
+    struct root_job *job = add(1, 1);
     (void)state;
     root.mode = ORDER_MODE_IDLE;
     boost_new(&root, job);
@@ -120,7 +120,7 @@ static void test_without_real_time(void **state)
 /* One that uses all that it is given gets 0.2 ms a second in the long run, and never 3 ms at once. */
 static void test_starved(void **state)
 {
-    struct job *job = add(1, 1);
+    struct root_job *job = add(1, 1);
     int64_t now = 1000000, begin, total = 0;
     unsigned boosts = 0;
     (void)state;
@@ -144,7 +144,7 @@ static void test_starved(void **state)
 
 static void test_who_gets_cpu_is_not_starved(void **state)
 {
-    struct job *job = add(1, 1);
+    struct root_job *job = add(1, 1);
     int64_t now = 1000000;
     (void)state;
     root.boost_ms = now;

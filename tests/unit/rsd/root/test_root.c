@@ -502,7 +502,7 @@ static void test_configuration(void **state)
 static void test_table(void **state)
 {
     struct root table = {0};
-    struct job *first, *job;
+    struct root_job *first, *job;
     (void)state;
     first = job_add(&table, 1, 1);
     for (uint64_t i = 2; i < 100; i++)

@@ -1,4 +1,4 @@
-/* link_memory.c - a request for which there is no memory is refused, and the link lives on.
+/* link_refusal.c - a request for which there is no memory is refused, and the link lives on.
  *
  * Of such a message only the beginning is known, or all of it but not decoded. A request that comes from a client, or
  * relayed by a host for one, has its number in its first bytes, as our encoder writes them; so it can be answered.

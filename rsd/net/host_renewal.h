@@ -1,6 +1,6 @@
-/* renew.h - a new key and certificate when elmer asks for it, on the link that is up. */
-#ifndef RSD_NET_RENEW_H
-#define RSD_NET_RENEW_H
+/* host_renewal.h - a new key and certificate when elmer asks for it, on the link that is up. */
+#ifndef RSD_NET_HOST_RENEWAL_H
+#define RSD_NET_HOST_RENEWAL_H
 
 #include <uv.h>
 

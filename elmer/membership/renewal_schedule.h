@@ -1,6 +1,6 @@
-/* renewals.h - certificates that are two thirds over: the hosts' are asked to be renewed, elmer's own is. */
-#ifndef ELMER_MEMBERSHIP_RENEWALS_H
-#define ELMER_MEMBERSHIP_RENEWALS_H
+/* renewal_schedule.h - certificates that are two thirds over: the hosts' are asked to be renewed, elmer's own is. */
+#ifndef ELMER_MEMBERSHIP_RENEWAL_SCHEDULE_H
+#define ELMER_MEMBERSHIP_RENEWAL_SCHEDULE_H
 
 #include "elmer/membership/membership.h"
 

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "lib/base/log.h"
-#include "rsd/root/memory.h"
+#include "rsd/root/order_file.h"
 
 enum { ORDER_SIZE = 1 << 20 };
 
@@ -24,7 +24,7 @@ static int write_file(const char *path, const char *text, size_t size)
     return result;
 }
 
-void memory_keep(const struct rsd_config *config, const struct wire_order *order)
+void order_file_keep(const struct rsd_config *config, const struct wire_order *order)
 {
     struct wire_message message = {.type = WIRE_order};
     struct err err = ERR_INIT;
@@ -44,7 +44,7 @@ void memory_keep(const struct rsd_config *config, const struct wire_order *order
         log_warning("cannot keep the order in %s for a restart: %s", path, strerror(-result));
 }
 
-void memory_recall(const struct rsd_config *config, struct order *order)
+void order_file_recall(const struct rsd_config *config, struct order *order)
 {
     struct wire_message message;
     static char text[ORDER_SIZE]; /* of which only what is read takes memory */

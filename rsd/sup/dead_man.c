@@ -1,9 +1,9 @@
-/* lease.c - the supervisor's part of a lease: the switch of a dead man.
+/* dead_man.c - the supervisor's part of a lease: the switch of a dead man.
  *
  * The root half ends a job with a lease by itself, with a grace, when elmer has not been heard for nearly as long as
- * the lease (rsd/root/lease.c), and passes each contact on to us. When the whole lease has passed since the last one
- * that we know of, it is dead or stands still: then the job's group is killed here, and we end without a word. A root
- * half that lives takes that as what it is: the supervisor has gone, the job is lost.
+ * the lease (rsd/root/host_lease.c), and passes each contact on to us. When the whole lease has passed since the last
+ * one that we know of, it is dead or stands still: then the job's group is killed here, and we end without a word. A
+ * root half that lives takes that as what it is: the supervisor has gone, the job is lost.
  */
 #include "config.h"
 

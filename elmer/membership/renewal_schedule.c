@@ -1,4 +1,4 @@
-/* renewals.c - one look at everything every two seconds.
+/* renewal_schedule.c - one look at everything every two seconds.
  *
  * A host: its newest certificate is two thirds over, or it has linked with an older one than that (a crash has cost it
  * the newest) which is -> renew_wanted, again after a while until a newer one has been passed on (join.c does that).
@@ -9,7 +9,7 @@
  * logged and tried again later. */
 #include "config.h"
 
-#include "elmer/membership/renewals.h"
+#include "elmer/membership/renewal_schedule.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

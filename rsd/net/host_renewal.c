@@ -1,4 +1,4 @@
-/* renew.c - renewal of this host's certificate.
+/* host_renewal.c - renewal of this host's certificate.
  *
  *   IDLE --renew_wanted--> PREPARING --renew sent--> ASKING --renewed--> WRITING --> IDLE
  *
@@ -15,7 +15,7 @@
 #include "lib/base/log.h"
 #include "lib/base/str.h"
 #include "lib/pki/renewal.h"
-#include "rsd/net/renew.h"
+#include "rsd/net/host_renewal.h"
 
 enum { RENEW_ID = 2 };
 enum renewal_state { RENEWAL_IDLE, RENEWAL_PREPARING, RENEWAL_ASKING, RENEWAL_WRITING };

@@ -1,4 +1,4 @@
-/* lease.c - jobs with a lease run here only while elmer answers this host.
+/* host_lease.c - jobs with a lease run here only while elmer answers this host.
  *
  * A contact is the moment when this host said something that elmer has answered; the network half tells it (verbs.c),
  * by a clock that goes on while the machine sleeps. A job with a lease of L is ended by itself, and for good, so early
@@ -26,7 +26,7 @@ enum { LEASE_GRACE_MS = 1000, LEASE_SPARE_MS = 500 };
 
 /* ---- contacts ---- */
 
-static void tell_contact(const struct root *root, struct job *job)
+static void tell_contact(const struct root *root, struct root_job *job)
 {
     struct wire_message ping = {.type = WIRE_ping, .id = (uint64_t)root->contact_ms};
     if (job->lease_ms > 0 && job->ready)
@@ -56,12 +56,12 @@ bool lease_held(const struct root *root, int64_t lease_ms)
 
 /* ---- its end ---- */
 
-static bool may_lapse(const struct root *root, const struct job *job)
+static bool may_lapse(const struct root *root, const struct root_job *job)
 {
     return job->lease_ms > 0 && root->contact_ms > 0 && !job->lapsed && job->state <= JOB_TERMINATING;
 }
 
-static void lapse(struct root *root, struct job *job)
+static void lapse(struct root *root, struct root_job *job)
 {
     int64_t grace_end = mono_ms(mono_now()) + LEASE_GRACE_MS;
     log_warning("job=%s: elmer has not been heard for its lease of %" PRId64 " s: ended here", job->name,
@@ -84,7 +84,7 @@ void leases_check(struct root *root)
 {
     int64_t now = boot_ms();
     for (size_t i = root->job_count; i-- > 0;) {
-        struct job *job = root->jobs[i];
+        struct root_job *job = root->jobs[i];
         if (may_lapse(root, job) && now >= end_of(root, job->lease_ms))
             lapse(root, job);
     }
@@ -94,7 +94,7 @@ int64_t leases_next_ms(const struct root *root)
 {
     int64_t next = INT64_MAX, now = boot_ms();
     for (size_t i = 0; i < root->job_count; i++) {
-        const struct job *job = root->jobs[i];
+        const struct root_job *job = root->jobs[i];
         if (may_lapse(root, job) && end_of(root, job->lease_ms) - now < next)
             next = end_of(root, job->lease_ms) - now;
     }
@@ -103,12 +103,12 @@ int64_t leases_next_ms(const struct root *root)
 
 /* ---- kept for the next root half ---- */
 
-static void file_name(const struct root *root, const struct job *job, char *path, size_t size)
+static void file_name(const struct root *root, const struct root_job *job, char *path, size_t size)
 {
     snprintf(path, size, "%s/sup/%s.lease", root->config->rundir, job->name);
 }
 
-int lease_keep(const struct root *root, const struct job *job)
+int lease_keep(const struct root *root, const struct root_job *job)
 {
     char path[200], text[32];
     int fd, result = 0;
@@ -126,7 +126,7 @@ int lease_keep(const struct root *root, const struct job *job)
     return result;
 }
 
-void lease_recall(const struct root *root, struct job *job)
+void lease_recall(const struct root *root, struct root_job *job)
 {
     char path[200], text[32];
     uint64_t lease_ms;
@@ -145,7 +145,7 @@ void lease_recall(const struct root *root, struct job *job)
         unlink(path); /* its writer died before the supervisor was started */
 }
 
-void lease_forget(const struct root *root, const struct job *job)
+void lease_forget(const struct root *root, const struct root_job *job)
 {
     char path[200];
     file_name(root, job, path, sizeof path);
