@@ -7,8 +7,8 @@
  * was kept in between. `quit`, when the job's leaf is empty: what has died is reaped and told, and `done`. Only when
  * the root half has put that down and says `quit` again it ends; if that dies before, all goes on as if nothing had
  * been said, because nobody else knows how the processes have ended. It reaps the orphans of the job too
- * (PR_SET_CHILD_SUBREAPER). With --lease it ends a job by itself (dead_man.c). With --keeper it does nothing for ever: it
- * keeps elmer-jobs.scope alive.
+ * (PR_SET_CHILD_SUBREAPER). With --lease it ends a job by itself (dead_man.c). With --keeper it does nothing for ever:
+ * it keeps elmer-jobs.scope alive.
  */
 #include "config.h"
 

@@ -49,7 +49,7 @@ for m in "${mutants[@]}"; do
     if [ "$(diff "$src/$from" "$work/$file.c" | grep -c '^[0-9]')" -ne 1 ]; then
         echo "not ok $n - $name ($what): does not change exactly one place"
         bad=1
-    elif ! build $daemon "$work/$file.c" >"$work/log" 2>&1; then
+    elif ! build "$daemon" "$work/$file.c" >"$work/log" 2>&1; then
         echo "not ok $n - $name ($what): does not build"
         sed 's/^/#   /' "$work/log"
         bad=1

@@ -97,7 +97,7 @@ static void bring_up(struct round *round, int host)
 static void submit(struct round *round)
 {
     struct event event = {.type = EVENT_SUBMIT, .host = -1, .request = 1};
-    int hosts[MAX_HOSTS], n = 0;
+    int hosts[MAX_HOSTS] = {0}, n = 0;
 
     event.u.submit.uid = 1;
     event.u.submit.nprocs = 1 + draw(round, draw(round, 4) == 0 ? 12 : 4);
@@ -143,7 +143,7 @@ static uint64_t some_job(struct round *round)
 
 static void on_its_hosts(struct round *round, uint64_t id, enum event_type type)
 {
-    int hosts[MAX_HOSTS], n = 0;
+    int hosts[MAX_HOSTS] = {0}, n = 0;
     const struct core_job *job = core_job(round->core, id);
     struct event event = {.type = type, .job = id, .attempt = job->attempt};
 

@@ -9,6 +9,7 @@
 #include <cmocka.h>
 #include <errno.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "tests/unit/elmer/engine/bed.h"
@@ -160,7 +161,8 @@ static void on_wait(const struct engine_wait *wait)
     assert_int_equal(wait->attempt, 3);
     assert_int_equal(wait->rank, 2);
     assert_int_equal(wait->host, 1);
-    strcat(bed.log, "; waited");
+    size_t length = strlen(bed.log);
+    snprintf(bed.log + length, sizeof(bed.log) - length, "; waited");
     job->watchers = 0;
 }
 

@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "lib/memory/mem.h"
@@ -41,7 +42,7 @@ int __wrap_pki_renewal_prepare(const char *dir, struct pki_renewal *renewal, str
         return err_set(err, own.prepare_code, "cannot be read");
     renewal->old = mem_strdup("OLD");
     renewal->request = mem_strdup("REQUEST");
-    strcpy(renewal->proof, "cc");
+    snprintf(renewal->proof, sizeof(renewal->proof), "cc");
     return 0;
 }
 
@@ -52,7 +53,7 @@ int __wrap_pki_renewal_save(const char *dir, const struct pki_renewal *renewal, 
 {
     assert_string_equal(dir, "/pki");
     assert_string_equal(renewal->old, "OLD");
-    strcpy(own.saved, certificate);
+    snprintf(own.saved, sizeof(own.saved), "%s", certificate);
     return own.save_code ? err_set(err, own.save_code, "disk full") : 0;
 }
 

@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "tests/unit/elmer/fakes/fake_settings.h"
@@ -176,8 +177,8 @@ static void remove_host(int link, const char *host)
 static void test_remove_host(void **state)
 {
     (void)state;
-    strcpy(fake_membership.newest[WS1].serial, "AA");
-    strcpy(fake_membership.newest[WS1].host, "ws1");
+    snprintf(fake_membership.newest[WS1].serial, sizeof(fake_membership.newest[WS1].serial), "AA");
+    snprintf(fake_membership.newest[WS1].host, sizeof(fake_membership.newest[WS1].host), "ws1");
     int bob = bed_client(BOB), carol = bed_client(CAROL);
     remove_host(bob, "ws1");
     heard_error(bob, "only administrators");
@@ -202,7 +203,7 @@ static void test_query_hosts(void **state)
 {
     struct wire_message message = {.type = WIRE_query_hosts, .id = 3};
     (void)state;
-    strcpy(fake_membership.newest[WS1].serial, "AA");
+    snprintf(fake_membership.newest[WS1].serial, sizeof(fake_membership.newest[WS1].serial), "AA");
     fake_membership.newest[WS1].end_ms = 12345;
     bed_again(300);
     int link = bed_client(BOB);

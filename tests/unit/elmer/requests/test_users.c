@@ -102,7 +102,7 @@ static void test_vouched(void **state)
     assert_null(users_conflict(&alice, "alice", "ws1", text, sizeof(text)));
     assert_non_null(strstr(users_conflict(&alice, "al", "ws1", text, sizeof(text)), "user al has uid 1001 on ws1"));
     nobody.another = true;
-    strcpy(nobody.vouched, "bob");
+    snprintf(nobody.vouched, sizeof(nobody.vouched), "bob");
     assert_non_null(strstr(users_conflict(&nobody, "bob", "ws1", text, sizeof(text)), "another one on the queue host"));
 }
 
