@@ -8,6 +8,7 @@
 
 #include "lib/memory/mem.h"
 #include "lib/base/clock.h"
+#include "lib/base/container.h"
 
 enum { STATUS_MS = 5000 };
 
@@ -22,14 +23,14 @@ struct notify {
 
 static void on_watchdog(struct deadline *deadline)
 {
-    struct notify *n = (struct notify *)((char *)deadline - offsetof(struct notify, watchdog));
+    struct notify *n = CONTAINER_OF(deadline, struct notify, watchdog);
     sd_notify(0, "WATCHDOG=1");
     deadline_set(n->deadlines, deadline, mono_ms(mono_now()) + n->watchdog_ms);
 }
 
 static void on_status(struct deadline *deadline)
 {
-    struct notify *n = (struct notify *)((char *)deadline - offsetof(struct notify, status));
+    struct notify *n = CONTAINER_OF(deadline, struct notify, status);
     char text[sizeof(n->last)];
     n->describe(text, sizeof(text), n->data);
     if (strcmp(text, n->last)) {

@@ -299,7 +299,7 @@ void actions_fini(struct actions *actions);
  * ANSWER) come with a later step; a timer asks for one. Never re-entered. */
 int core_step(struct core *core, const struct event *event, struct actions *actions);
 
-/* ---- looking at the state (pointers valid until the next step) ---- */
+/* ---- queries of the state (pointers valid until the next step) ---- */
 struct core_processor {
     int host;
     int cpu; /* CPU number on the host */

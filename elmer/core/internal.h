@@ -91,7 +91,7 @@ struct host {
     struct node in_waiting;  /* core->waiting: something may be unconfirmed */
     struct node in_rows;     /* core->rows: info.row is to be written */
     int expected_cpus;       /* awaited: that it had before the restart for new jobs; -1: not known */
-    int64_t check_ms;        /* when to look */
+    int64_t check_ms;        /* when to check */
     int64_t contact_ms;      /* the last one before it went down */
 };
 

@@ -218,7 +218,7 @@ static void index_pack(struct core *core)
     core->nforgotten = 0;
 }
 
-/* ---- looking ---- */
+/* ---- queries ---- */
 
 /* Brings what is computed late up to date. */
 static const struct core_job *look(struct core *core, struct job *job)

@@ -6,6 +6,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "lib/base/container.h"
+
 struct node {
     struct node *prev, *next; /* NULL: on no list */
 };
@@ -14,7 +16,7 @@ struct list {
     struct node head;
 };
 
-#define LIST_ITEM(node_ptr, type, member) ((type *)(void *)((char *)(node_ptr)-offsetof(type, member)))
+#define LIST_ITEM(node_ptr, type, member) CONTAINER_OF(node_ptr, type, member)
 #define LIST_FOR_EACH(n, list)            for (struct node *n = (list)->head.next; n != &(list)->head; n = n->next)
 /* The body may remove n. */
 #define LIST_FOR_EACH_SAFE(n, list)                                                                                    \

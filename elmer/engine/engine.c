@@ -250,7 +250,7 @@ static void on_trim(struct deadline *deadline)
     deadline_set(engine->deadlines, &engine->trim, engine_now_ms() + TRIM_MS);
 }
 
-/* ---- looking ---- */
+/* ---- queries ---- */
 
 struct core *engine_core(struct engine *engine)
 {

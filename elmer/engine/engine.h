@@ -115,7 +115,7 @@ struct engine_wait {
 void engine_after_commit(struct engine *engine, const struct engine_wait *wait);
 uint64_t engine_put_certificate(struct engine *engine, const struct certificate *certificate);
 
-/* ---- looking ---- */
+/* ---- queries ---- */
 
 /* For questions only: core_job() and its like. */
 struct core *engine_core(struct engine *engine);

@@ -63,7 +63,7 @@ void jobs_drop(struct jobs *jobs, struct engine_job *job);
 /* Record usage on a host; replaces that of the same attempt there. */
 void job_set_usage(struct engine_job *job, const char *host, uint32_t attempt, double cpu_seconds,
                    int64_t memory_peak_bytes);
-/* A record without memory of its own, for a short look: it points into the job and the state, and has neither
+/* A record without memory of its own, for a moment: it points into the job and the state, and has neither
  * processors, hosts nor usage. */
 void job_glance(struct core *core, struct engine_job *job, const struct core_job *state, struct record *record);
 /* The lost hosts that may still have it, into the record. */

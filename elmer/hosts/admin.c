@@ -100,7 +100,7 @@ void hosts_cut_off(struct hosts *hosts, int index, bool give_up, const char *tex
     }
 }
 
-/* ---- looking ---- */
+/* ---- queries ---- */
 
 static const char *state_name(const struct host *host, const struct core_host *core)
 {

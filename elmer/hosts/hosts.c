@@ -455,7 +455,7 @@ void hosts_destroy(struct hosts *hosts)
     free(hosts);
 }
 
-/* ---- looking ---- */
+/* ---- queries ---- */
 
 struct host_facts hosts_facts(const struct hosts *hosts, int index)
 {

@@ -1,8 +1,8 @@
-/* renewal_schedule.c - one look at everything every two seconds.
+/* renewal_schedule.c - one scan of everything every two seconds.
  *
  * A host: its newest certificate is two thirds over, or it has linked with an older one than that (a crash has cost it
  * the newest) which is -> renew_wanted, again after a while until a newer one has been passed on (join.c does that).
- * Only so many in one look: each renewal starts a program.
+ * Only so many in one scan: each renewal starts a program.
  *
  * Our own: IDLE -> PREPARING (a thread makes a key and a request) -> SIGNING (elmer-signer) -> WRITING (a thread
  * replaces the pair) -> the TLS context is read again -> IDLE. Links that are up keep their sessions. A failure is
@@ -23,7 +23,7 @@
 #include "lib/base/str.h"
 #include "lib/pki/renewal.h"
 
-enum { LOOK_MS = 2000, PER_LOOK = 4, RETRY_MIN_MS = 2000, RETRY_MAX_MS = 3600000 };
+enum { SCAN_MS = 2000, PER_SCAN = 4, RETRY_MIN_MS = 2000, RETRY_MAX_MS = 3600000 };
 
 enum own_state { OWN_NONE, OWN_IDLE, OWN_PREPARING, OWN_SIGNING, OWN_WRITING };
 
@@ -32,7 +32,7 @@ struct renewals {
     const struct membership_settings *settings;
     const struct certificates *certificates;
     struct hosts *hosts;
-    struct deadline look;
+    struct deadline scan;
     int64_t *asked_ms; /* [nhosts] wall clock */
     bool closed;
     /* our own */
@@ -74,7 +74,7 @@ static bool host_due(struct renewals *r, int host, int64_t now_ms)
 static void ask_hosts(struct renewals *r, int64_t now_ms)
 {
     struct wire_message message = {.type = WIRE_renew_wanted};
-    int room = PER_LOOK;
+    int room = PER_SCAN;
     for (int host = 0; host < engine_host_count(r->room.engine) && room; host++) {
         if (!host_due(r, host, now_ms))
             continue;
@@ -174,13 +174,13 @@ static void renew_own(struct renewals *r, int64_t now_ms)
 
 /* ---- begin and end ---- */
 
-static void on_look(struct deadline *deadline)
+static void on_scan(struct deadline *deadline)
 {
-    struct renewals *r = CONTAINER_OF(deadline, struct renewals, look);
+    struct renewals *r = CONTAINER_OF(deadline, struct renewals, scan);
     int64_t now_ms = wall_now().ms;
     ask_hosts(r, now_ms);
     renew_own(r, now_ms);
-    deadline_set(r->room.deadlines, &r->look, engine_now_ms() + LOOK_MS);
+    deadline_set(r->room.deadlines, &r->scan, engine_now_ms() + SCAN_MS);
 }
 
 struct renewals *renewals_create(const struct room *room, const struct membership_settings *settings,
@@ -189,7 +189,7 @@ struct renewals *renewals_create(const struct room *room, const struct membershi
     struct renewals *r = mem_zalloc(sizeof(*r));
     struct err err = ERR_INIT;
     *r =
-        (struct renewals){.room = *room, .settings = settings, .certificates = certificates, .look = {.fire = on_look}};
+        (struct renewals){.room = *room, .settings = settings, .certificates = certificates, .scan = {.fire = on_scan}};
     r->work.data = r;
     r->asked_ms = mem_array((size_t)engine_host_count(room->engine), sizeof(*r->asked_ms));
     if (!settings->pki)
@@ -205,7 +205,7 @@ void renewals_begin(struct renewals *r, struct hosts *hosts)
 {
     r->hosts = hosts;
     if (r->settings->pki)
-        deadline_set(r->room.deadlines, &r->look, engine_now_ms() + LOOK_MS);
+        deadline_set(r->room.deadlines, &r->scan, engine_now_ms() + SCAN_MS);
 }
 
 void renewals_close(struct renewals *r)
@@ -213,7 +213,7 @@ void renewals_close(struct renewals *r)
     if (!r)
         return;
     r->closed = true;
-    deadline_clear(r->room.deadlines, &r->look);
+    deadline_clear(r->room.deadlines, &r->scan);
     signer_abandon(r->ask);
     r->ask = NULL;
 }

@@ -250,7 +250,7 @@ static void on_user(const struct user *user, void *data)
     dispatch(request);
 }
 
-/* An owner needs no look at the groups, so that he can end his jobs whatever name services do. For a submission the
+/* An owner needs no lookup of groups, so that he can end his jobs whatever name services do. For a submission the
  * name is needed, and must belong to the uid. */
 static bool needs_user(const struct request *request)
 {

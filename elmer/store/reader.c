@@ -1,5 +1,5 @@
 /* reader.c - reading while elmer runs, and care for the history: in worker threads of libuv. Reads: one at a time, or
- * some looks for tokens together. */
+ * several searches for tokens together. */
 #include "config.h"
 
 #include <errno.h>
@@ -75,7 +75,7 @@ static void read_done(uv_work_t *work, int status)
         store_close_when_idle(s);
 }
 
-/* A look for a token is short and each submission needs one, so many go together. */
+/* A search for a token is short and each submission needs one, so many go together. */
 static void read_next(struct store *s)
 {
     struct read **end = &s->reads;

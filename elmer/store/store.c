@@ -5,8 +5,8 @@
  * being written the next one gathers, and a little longer where that keeps nobody waiting: see gather(). A batch that
  * fails stays at the head and is tried again each second, together with what has come meanwhile, so the order of
  * commits is that of store_put(). After a batch has been reported the log is looked after, see shrink_log(). Reads: one
- * at a time, or some looks for tokens together, in a worker thread of libuv, on a connection of their own (WAL: they do
- * not wait for the writer). */
+ * at a time, or several searches for tokens together, in a worker thread of libuv, on a connection of their own (WAL:
+ * they do not wait for the writer). */
 #include "config.h"
 
 #include "elmer/store/internal.h"

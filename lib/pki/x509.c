@@ -182,7 +182,7 @@ int pki_request_check(const char *request, const char *name, struct err *err)
     return code;
 }
 
-/* ---- looking at certificates ---- */
+/* ---- inspecting certificates ---- */
 
 static void first_dns_name(X509 *certificate, char *name, size_t size)
 {
