@@ -4,6 +4,10 @@
 
 #include "client/common.h"
 
+/* A verb that takes --json alone (eadmin_ask.c): reads its arguments and calls answer, or refuses them. Returns the
+ * exit code of the command. */
+int eadmin_query(int argc, char **argv, int (*answer)(bool json));
+
 /* On the queue host, as root (eadmin_ca.c). */
 int eadmin_init(int argc, char **argv);
 int eadmin_token(int argc, char **argv);

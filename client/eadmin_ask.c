@@ -334,7 +334,7 @@ static int query_hosts(bool json)
     return result == ELMER_OK ? finish_output(EXIT_DONE) : say_result(result, &error);
 }
 
-int eadmin_hosts(int argc, char **argv)
+int eadmin_query(int argc, char **argv, int (*answer)(bool json))
 {
     static const struct option options[] = {
         {"json", no_argument, NULL, OPTION_JSON}, COMMON_OPTIONS, {NULL, 0, NULL, 0}};
@@ -346,5 +346,10 @@ int eadmin_hosts(int argc, char **argv)
             return common_option(c, argv);
         json = true;
     }
-    return optind < argc ? usage_error("unexpected argument '%s'", argv[optind]) : query_hosts(json);
+    return optind < argc ? usage_error("unexpected argument '%s'", argv[optind]) : answer(json);
+}
+
+int eadmin_hosts(int argc, char **argv)
+{
+    return eadmin_query(argc, argv, query_hosts);
 }

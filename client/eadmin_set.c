@@ -12,8 +12,6 @@
 #include "client/table.h"
 #include "libelmer/client.h"
 
-enum { OPTION_JSON = OPTION_FIRST_FREE };
-
 int eadmin_set(int argc, char **argv)
 {
     static const struct option options[] = {COMMON_OPTIONS, {NULL, 0, NULL, 0}};
@@ -126,15 +124,5 @@ static int query_settings(bool json)
 
 int eadmin_show(int argc, char **argv)
 {
-    static const struct option options[] = {
-        {"json", no_argument, NULL, OPTION_JSON}, COMMON_OPTIONS, {NULL, 0, NULL, 0}};
-    bool json = false;
-    int c;
-
-    while ((c = getopt_long(argc, argv, "+:", options, NULL)) != -1) {
-        if (c != OPTION_JSON)
-            return common_option(c, argv);
-        json = true;
-    }
-    return optind < argc ? usage_error("unexpected argument '%s'", argv[optind]) : query_settings(json);
+    return eadmin_query(argc, argv, query_settings);
 }
