@@ -124,6 +124,7 @@ void core_destroy(struct core *core);
  * their name in events and actions. They begin as not up. Returns the index, -EEXIST, -EINVAL or -ENOMEM. */
 int core_add_host(struct core *core, const char *name);
 int core_host_by_name(const struct core *core, const char *name); /* -1: unknown */
+int core_host_count(const struct core *core);
 
 /* ---- events ---- */
 enum event_type {

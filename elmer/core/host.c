@@ -26,6 +26,11 @@ int core_host_by_name(const struct core *core, const char *name)
     return -1;
 }
 
+int core_host_count(const struct core *core)
+{
+    return core->nhosts;
+}
+
 const struct core_host *core_host(const struct core *core, int host)
 {
     return host >= 0 && host < core->nhosts ? &core->hosts[host]->info : NULL;

@@ -274,10 +274,7 @@ const char *engine_host_name(const struct engine *engine, int host)
 
 int engine_host_count(const struct engine *engine)
 {
-    int count = 0;
-    while (core_host(engine->core, count))
-        count++;
-    return count;
+    return core_host_count(engine->core);
 }
 
 const char *engine_store_failure(const struct engine *engine)
@@ -390,6 +387,7 @@ int engine_create(uv_loop_t *loop, struct deadlines *deadlines, const struct eng
 
 void engine_begin(struct engine *engine)
 {
+    assert(engine->hosts.order && engine->launch.begin && engine->requests.answered); /* all are connected */
     on_tick(&engine->tick); /* arms the timers of what was taken back */
     store_check(engine->store);
     on_trim(&engine->trim);
