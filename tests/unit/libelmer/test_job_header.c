@@ -2,12 +2,16 @@
  * --print FILE: that header as it should be (make update-elmer-h). */
 #include "config.h"
 
+#include <fcntl.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/file.h"
 #include "lib/job/fields.h"
+
+enum { TEXT_MAX = 1 << 20 };
 
 #define BEGIN "    /* from job.def: make update-elmer-h */\n"
 #define END   "    /* end of what is from job.def */\n"
@@ -71,22 +75,6 @@ static bool print_struct(FILE *out, struct member *list, size_t count)
     return true;
 }
 
-static char *read_file(const char *path)
-{
-    FILE *file = fopen(path, "re");
-    char *text = NULL;
-    size_t size = 0;
-
-    if (file == NULL)
-        return NULL;
-    if (getdelim(&text, &size, '\0', file) < 0) {
-        free(text);
-        text = NULL;
-    }
-    (void)fclose(file);
-    return text;
-}
-
 /* The text with what is between the marks made anew: first the options, then the job. */
 static bool print_header(FILE *out, const char *text)
 {
@@ -108,13 +96,18 @@ static bool print_header(FILE *out, const char *text)
 int main(int argc, char **argv)
 {
     bool print = argc > 1 && strcmp(argv[1], "--print") == 0;
-    char *text = read_file(TOP_SRCDIR "/libelmer/elmer.h"), *wanted = NULL;
+    char *text = NULL, *wanted = NULL;
     size_t size;
     FILE *out = open_memstream(&wanted, &size);
     int result = 1;
+    struct err err = ERR_INIT;
 
-    if (text == NULL || out == NULL)
+    if (out == NULL)
         return 1;
+    if (file_read(AT_FDCWD, TOP_SRCDIR "/libelmer/elmer.h", TEXT_MAX, &text, &err) < 0) {
+        fprintf(stderr, "%s\n", err.text);
+        return 1;
+    }
     if (!print_header(out, text) || fclose(out) != 0)
         return 1;
     if (print && fputs(wanted, stdout) >= 0)

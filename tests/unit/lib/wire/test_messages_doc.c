@@ -2,12 +2,16 @@
  * update-messages-doc). */
 #include "config.h"
 
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/file.h"
 #include "lib/wire/table.h"
+
+enum { TEXT_MAX = 1 << 20 };
 
 #define BEGIN "<!-- from messages.def: make update-messages-doc -->\n"
 
@@ -91,29 +95,14 @@ static void print_table(FILE *out)
         print_object(out, *object);
 }
 
-static char *read_file(const char *path)
-{
-    FILE *file = fopen(path, "re");
-    char *text = NULL;
-    size_t size = 0;
-
-    if (file == NULL)
-        return NULL;
-    if (getdelim(&text, &size, '\0', file) < 0) {
-        free(text);
-        text = NULL;
-    }
-    (void)fclose(file);
-    return text;
-}
-
 int main(int argc, char **argv)
 {
-    char *table = NULL, *text;
+    char *table = NULL, *text = NULL;
     const char *begin;
     size_t size;
     int result = 1;
     FILE *out;
+    struct err err = ERR_INIT;
 
     if (argc > 1 && strcmp(argv[1], "--print") == 0) {
         print_table(stdout);
@@ -125,8 +114,11 @@ int main(int argc, char **argv)
     print_table(out);
     if (fclose(out) != 0)
         return 1;
-    text = read_file(TOP_SRCDIR "/doc/04-messages.md");
-    begin = text == NULL ? NULL : strstr(text, BEGIN);
+    if (file_read(AT_FDCWD, TOP_SRCDIR "/doc/04-messages.md", TEXT_MAX, &text, &err) < 0) {
+        fprintf(stderr, "%s\n", err.text);
+        return 1;
+    }
+    begin = strstr(text, BEGIN);
     if (begin != NULL && strcmp(begin, table) == 0)
         result = 0;
     else
