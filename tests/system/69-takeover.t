@@ -30,7 +30,7 @@ ready 'the earlier elmer, these rsds'
 on 1 eadmin drain ws3 >/dev/null
 done_before=$(submit alice -w -o /dev/null 1 sh -c 'exit 3')
 pvm=$(submit alice --pvm --hosts ws1,ws2 -o /home/alice/taken.out 2 sh -c \
-    "while [ ! -e end-pvm ]; do sleep 0.05; done; exec $examples/barrier -P 2 -v 3")
+    "i=0; while [ ! -e end-pvm ] && [ \$i -lt 4000 ]; do sleep 0.05; i=\$((i + 1)); done; exec $examples/barrier -P 2 -v 3")
 wait_for 30 'a PVM job of the earlier elmer runs' running "$pvm"
 pvm_pids=$(pids_of "$pvm")
 a=$(waiting_job a --requeue --each --hosts ws1,ws2 2)

@@ -68,11 +68,11 @@ use() {
 }
 ready() { wait_for 30 "$1: a new job runs to its end" hosts_up "$nodes"; }
 
-# A job that ends, with a status of its own, when its file is there.
+# A job that ends, with a status of its own, when its file is there; after 200 s in any case.
 waiting_job() { # NAME [ARG..]
     local name=$1
     shift
-    submit alice -o /dev/null "${@:-1}" sh -c "while [ ! -e end-$name ]; do sleep 0.05; done; exit 7"
+    submit alice -o /dev/null "${@:-1}" sh -c "i=0; while [ ! -e end-$name ] && [ \$i -lt 4000 ]; do sleep 0.05; i=\$((i + 1)); done; exit 7"
 }
 pids_of() { # JOB: of the oldest process on each node
     local k
