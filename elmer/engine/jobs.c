@@ -82,7 +82,7 @@ size_t jobs_bytes(const struct jobs *jobs, uint32_t uid)
 
 static void uncount(struct jobs *jobs, struct engine_job *job)
 {
-    *bytes_of(jobs, job->uid) -= job->bytes;
+    *(job->noted ? &jobs->ended_bytes : bytes_of(jobs, job->uid)) -= job->bytes;
     job->bytes = 0;
 }
 
@@ -127,9 +127,32 @@ void jobs_remove(struct jobs *jobs, struct engine_job *job)
     job_free(job);
 }
 
+/* What nobody needs any more, and may be large: only what is shown of an ended job stays. */
+static void drop_environment(struct engine_job *job)
+{
+    char *json = NULL, digest[RECORD_DIGEST_SIZE];
+    struct wire_message kept = {0};
+    struct err err = ERR_INIT;
+    int code = record_end(&job->submission, &json, digest, &err);
+    if (!code)
+        code = wire_decode(json, strlen(json), WIRE_MINOR, &kept, &err);
+    free(json);
+    if (code) {
+        log_error("job=%llu its environment stays in memory: %s", (unsigned long long)job->id, err.text);
+        return;
+    }
+    wire_message_fini(&job->submission);
+    job->submission = kept;
+    job->submission.u.submit.name = job->name;
+}
+
 void jobs_note_ended(struct jobs *jobs, struct engine_job *job)
 {
     uncount(jobs, job);
+    drop_environment(job);
+    job->bytes = job->submission.bytes;
+    jobs->ended_bytes += job->bytes;
+    job->noted = true;
     *jobs->last_ended = job;
     jobs->last_ended = &job->next_ended;
     jobs->nended++;
@@ -137,7 +160,7 @@ void jobs_note_ended(struct jobs *jobs, struct engine_job *job)
 
 struct engine_job *jobs_oldest(const struct jobs *jobs, size_t kept)
 {
-    return jobs->nended > kept ? jobs->ended : NULL;
+    return jobs->nended > kept || jobs->ended_bytes > JOBS_ENDED_BYTES ? jobs->ended : NULL;
 }
 
 void jobs_drop(struct jobs *jobs, struct engine_job *job)
@@ -202,6 +225,7 @@ void job_glance(struct core *core, struct engine_job *job, const struct core_job
                          .submitted_ms = job->submitted_ms,
                          .started_ms = job->started_ms,
                          .ended_ms = job->ended_ms,
+                         .environment_sha256 = job->environment_sha256,
                          .submit = job_submit(job)};
 #define GLANCE_KEPT(name, type, record, core, ...) JOB_IF(COPIED, core, r->name = state->name;)
     JOB_FIELDS(JOB_NONE, GLANCE_KEPT, JOB_NONE)
@@ -219,6 +243,7 @@ struct record *job_record(struct core *core, struct engine_job *job, const struc
     job_glance(core, job, state, r);
     r->user = arena_strdup(&r->memory, r->user);
     r->token = arena_strdup(&r->memory, r->token);
+    r->environment_sha256 = arena_strdup(&r->memory, r->environment_sha256);
     r->dropped = job->refused;
     r->text = arena_strdup(&r->memory, r->text);
     job_name_lost(core, state, &r->memory, r);

@@ -22,12 +22,14 @@ struct engine_job {
     size_t nusage, usage_capacity;
     uint64_t put;       /* number of its last write */
     uint64_t first_put; /* and of its first: it is accepted when that is on disk; 0: before elmer was started */
-    size_t bytes;       /* of the submission, counted for its user until it has ended */
-    bool ended;         /* DONE or CANCELLED has been put */
-    bool settled;       /* and is on disk; what comes later is usage */
+    size_t bytes;       /* of the submission, counted for its user until it has ended, then for all that have */
+    char environment_sha256[RECORD_DIGEST_SIZE]; /* once it has ended, see record_end() */
+    bool ended;                                  /* DONE or CANCELLED has been put */
+    bool settled;                                /* and is on disk; what comes later is usage */
     enum job_state logged;
     unsigned watchers;             /* who wait for its end, see engine_watch() */
     struct engine_job *same_token; /* next with this hash */
+    bool noted;                    /* among those that have ended */
     struct engine_job *next_ended;
 };
 static inline const struct wire_submit *job_submit(const struct engine_job *job)
@@ -35,14 +37,15 @@ static inline const struct wire_submit *job_submit(const struct engine_job *job)
     return &job->submission.u.submit;
 }
 
-enum { JOBS_ENDED_KEPT = 1000 }; /* ended ones beyond are dropped from memory and read from the store */
+/* Ended ones beyond either are dropped from memory and read from the store. */
+enum { JOBS_ENDED_KEPT = 1000, JOBS_ENDED_BYTES = 16 << 20 };
 
 struct jobs {
     struct map by_id, by_token;
     struct map bytes; /* by uid, see jobs_bytes() */
     uint64_t salt;
     struct engine_job *ended, **last_ended; /* in the order of their end */
-    size_t nended;
+    size_t nended, ended_bytes;
 };
 
 void jobs_init(struct jobs *jobs);
@@ -55,9 +58,10 @@ size_t jobs_bytes(const struct jobs *jobs, uint32_t uid);
 void jobs_remove(struct jobs *jobs, struct engine_job *job); /* as if it had never been */
 struct engine_job *jobs_find(const struct jobs *jobs, uint64_t id);
 struct engine_job *jobs_by_token(const struct jobs *jobs, uint32_t uid, const char *token);
-/* The job has ended (once per job). */
+/* The job has ended (once per job): its submission is kept without the environment. */
 void jobs_note_ended(struct jobs *jobs, struct engine_job *job);
-/* The oldest ended job beyond those that are kept, or NULL. jobs_drop() takes it from memory. */
+/* The oldest ended job if there are more than are kept, or their submissions are too large together, else NULL.
+ * jobs_drop() takes it from memory. */
 struct engine_job *jobs_oldest(const struct jobs *jobs, size_t kept);
 void jobs_drop(struct jobs *jobs, struct engine_job *job);
 /* Record usage on a host; replaces that of the same attempt there. */

@@ -4,6 +4,7 @@
 #include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "elmer/engine/internal.h"
 #include "lib/base/clock.h"
@@ -39,6 +40,19 @@ static void log_change(const struct engine_job *job, const struct core_job *stat
                    job->id, job->user);
 }
 
+void engine_end_record(struct record *record, const struct wire_message *submission, char digest[RECORD_DIGEST_SIZE])
+{
+    struct err err = ERR_INIT;
+    char *json = NULL;
+    if (record_end(submission, &json, digest, &err)) {
+        log_error("job=%" PRIu64 " its environment stays in the store: %s", record->id, err.text);
+        return;
+    }
+    record->json = arena_strdup(&record->memory, json);
+    record->environment_sha256 = arena_strdup(&record->memory, digest);
+    free(json);
+}
+
 uint64_t engine_persist(struct engine *engine, struct engine_job *job)
 {
     const struct core_job *state = core_job(engine->core, job->id);
@@ -47,6 +61,8 @@ uint64_t engine_persist(struct engine *engine, struct engine_job *job)
     log_change(job, state);
     job->logged = state->state;
     struct record *record = job_record(engine->core, job, state, !job->stored);
+    if (record_ended(record) && !*job->environment_sha256)
+        engine_end_record(record, &job->submission, job->environment_sha256);
     job->put = engine->last_put = store_put(engine->store, record);
     if (!job->stored)
         job->first_put = job->put;

@@ -2,8 +2,11 @@
 
 #include "elmer/store/record.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "lib/pki/digest.h"
 
 struct record *record_create(void)
 {
@@ -11,7 +14,7 @@ struct record *record_create(void)
     record->level = CORE_NO_LEVEL;
     record->submitted_ms = record->started_ms = record->ended_ms = -1;
     record->accounted_ms = record->accounted_mono_ms = -1;
-    record->user = record->token = record->text = "";
+    record->user = record->token = record->text = record->environment_sha256 = "";
     return record;
 }
 
@@ -22,6 +25,28 @@ void record_destroy(struct record *record)
     arena_fini(&record->memory);
     wire_message_fini(&record->submission);
     free(record);
+}
+
+static int by_text(const void *a, const void *b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+int record_end(const struct wire_message *submission, char **json, char digest[RECORD_DIGEST_SIZE], struct err *err)
+{
+    static_assert(RECORD_DIGEST_SIZE == (int)PKI_DIGEST_SIZE, "the size of a digest");
+    const struct wire_strs *environment = &submission->u.submit.environment;
+    const char **sorted = mem_array(environment->count, sizeof(*sorted));
+    struct wire_message kept = {.type = WIRE_submit, .id = submission->id, .u.submit = submission->u.submit};
+    size_t size;
+    if (environment->count) {
+        memcpy(sorted, environment->items, environment->count * sizeof(*sorted));
+        qsort(sorted, environment->count, sizeof(*sorted), by_text);
+    }
+    kept.u.submit.environment = (struct wire_strs){0};
+    int code = pki_digest(sorted, environment->count, digest, err);
+    free(sorted);
+    return code ? code : wire_encode(&kept, WIRE_MINOR, json, &size, err);
 }
 
 struct wire_strs record_cluster_hosts(const struct record *r, struct arena *memory)

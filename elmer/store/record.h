@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "elmer/core/core.h"
+#include "lib/base/err.h"
 #include "lib/job/fields.h"
 #include "lib/memory/mem.h"
 #include "lib/wire/wire.h"
@@ -27,14 +28,15 @@ struct record_usage {
 
 #define RECORD_KEPT(name, type, record, ...) JOB_DECLARE(record, name)
 /* Times are Unix time, -1: not yet; level: CORE_NO_LEVEL without a cluster; lease_ms 0: none. What counts up to
- * accounted_ms (level_ms) was accounted_mono_ms of the monotonic clock of this boot; boot 0: not known. */
+ * accounted_ms (level_ms) was accounted_mono_ms of the monotonic clock of this boot; boot 0: not known.
+ * environment_sha256: see record_end(); "": the submission has its environment. */
 struct record {
     struct arena memory;                        /* of everything below, except submission */
     JOB_FIELDS(JOB_NONE, RECORD_KEPT, JOB_NONE) /* the single values */
     const char *token;
     const struct wire_submit *submit; /* NULL in one that goes to the store */
     struct wire_message submission;   /* owned, of one that was read */
-    const char *json;                 /* the same for the store; NULL: has been written before */
+    const char *json; /* what the store shall have of it now, see record_end(); NULL: what it has already */
     const struct record_processor *processors;
     uint32_t nprocessors;
     const char *const *hosts; /* those that it may use; nhosts 0: all */
@@ -54,6 +56,10 @@ struct record {
 
 struct record *record_create(void);
 void record_destroy(struct record *record);
+/* What is kept of a submission when its job has ended: all but the environment, which may hold secrets, and the SHA-256
+ * of that, sorted and each with its NUL (env -0 | LC_ALL=C sort -z | sha256sum). json is the caller's. */
+enum { RECORD_DIGEST_SIZE = 65 };
+int record_end(const struct wire_message *submission, char **json, char digest[RECORD_DIGEST_SIZE], struct err *err);
 /* The distinct hosts of its cluster in rank order. */
 struct wire_strs record_cluster_hosts(const struct record *record, struct arena *memory);
 static inline bool record_ended(const struct record *record)

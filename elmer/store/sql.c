@@ -51,6 +51,9 @@ static const char *const migrations[STORE_SCHEMA] = {
     "STRICT, WITHOUT ROWID;",
     /* what an administrator has set in the place of elmer.conf; value NULL: no longer */
     "CREATE TABLE setting(name TEXT PRIMARY KEY, value TEXT) STRICT, WITHOUT ROWID;",
+    /* environment_sha256: empty as long as the submission has its environment; those that have ended lose it bit by
+     * bit, see sql_drop_environments() */
+    "CREATE INDEX state_environment ON state(job) WHERE ended_ms IS NOT NULL AND environment_sha256 = '';",
 };
 
 static int fail_with(sqlite3 *db, int code, int system, const char *what, struct err *err)
@@ -218,6 +221,7 @@ int sql_prepare(sqlite3 *db, const char *path, bool *checked, struct err *err)
         code = sql_execute(
             db,
             "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON;"
+            "PRAGMA secure_delete = ON;"           /* or environments would stay in free pages */
             "PRAGMA journal_size_limit = 4194304", /* STORE_LOG_PAGES; what one large batch took is given back */
             &inner);
     if (!code && version < STORE_SCHEMA)
@@ -243,7 +247,8 @@ enum {
     STATEMENTS
 };
 static const char *const statements[STATEMENTS] = {
-    [PUT_JOB] = "INSERT INTO job VALUES(?, ?, ?, ?, ?, ?, ?) ON CONFLICT(id) DO NOTHING",
+    [PUT_JOB] = "INSERT INTO job VALUES(?, ?, ?, ?, ?, ?, ?) ON CONFLICT(id) DO UPDATE SET minor = excluded.minor, "
+                "submission = excluded.submission",
     [PUT_USAGE] =
         "INSERT OR REPLACE INTO usage SELECT ?1, ?2, ?3, ?4, ?5 WHERE EXISTS (SELECT 1 FROM job WHERE id = ?1)",
     [PUT_CERTIFICATE] = "INSERT OR REPLACE INTO certificate VALUES(?, ?, ?, ?, ?)",

@@ -38,6 +38,8 @@ int sql_log_pages(const struct sql_writer *writer);
 int sql_checkpoint(struct sql_writer *writer, bool cut, struct err *err);
 /* Take some of the jobs that are beyond the limits out of the history. more: there may be others. */
 int sql_trim(sqlite3 *db, const struct store_limits *limits, int64_t now_ms, bool *more, struct err *err);
+/* Take the environments of some jobs that have ended out of their submissions. more: there may be others. */
+int sql_drop_environments(sqlite3 *db, bool *more, struct err *err);
 
 /* A connection for reading, and its statements, each made when it is first needed. */
 enum sql_which { SQL_UNFINISHED, SQL_BY_ID, SQL_BY_TOKEN, SQL_HISTORY, SQL_USAGE, SQL_WHICH_COUNT };

@@ -14,8 +14,8 @@
 #include "elmer/store/setting_row.h"
 #include "lib/base/err.h"
 
-/* 6: what administrators have set; and submissions with a comment, which an earlier elmer would take for damage */
-enum { STORE_SCHEMA = 6 };
+/* 7: jobs that have ended are kept without their environment */
+enum { STORE_SCHEMA = 7 };
 
 /* Of the history: ended jobs beyond either are removed, the oldest first. */
 struct store_limits {
@@ -55,7 +55,8 @@ int store_load_settings(struct store *store, void (*each)(const struct setting_r
                         struct err *err);
 /* Check what store_open() had no time for, in a worker thread; a small store has been checked. */
 void store_check(struct store *store);
-/* Remove what is beyond the limits, in the writer's thread when it has nothing else to do. */
+/* Remove what is beyond the limits, and environments that an elmer of before has kept of jobs that have ended: in the
+ * writer's thread when it has nothing else to do. */
 void store_trim(struct store *store, const struct store_limits *limits);
 
 /* Write the record (taken over) within a few milliseconds; what still waits of the same job is replaced. Returns its

@@ -1,12 +1,16 @@
-/* trim.c - the limits of the history. */
+/* trim.c - the limits of the history, and what it does not keep: environments. Each call is one transaction of bounded
+ * size. */
 #include "config.h"
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "elmer/store/sql.h"
+#include "lib/base/log.h"
 
-enum { TRIM_JOBS = 200 };
+enum { TRIM_JOBS = 200, STRIP_JOBS = 64, STRIP_BYTES = 1 << 20 };
 
 /* Some of those that are beyond a limit, into the temporary table doomed. A clock that is set far ahead must not cost
  * the whole history: age counts from the last end, at most. */
@@ -42,5 +46,96 @@ int sql_trim(sqlite3 *db, const struct store_limits *limits, int64_t now_ms, boo
     if (code)
         sqlite3_exec(db, "ROLLBACK", NULL, NULL, NULL);
     *more = !code && count >= TRIM_JOBS;
+    return code;
+}
+
+/* ---- environments that an elmer of before has kept ---- */
+
+struct stripped {
+    int64_t job;
+    char *json; /* NULL: its submission cannot be read, and stays */
+    char digest[RECORD_DIGEST_SIZE];
+};
+
+static void strip(int64_t job, const char *json, unsigned minor, struct stripped *stripped)
+{
+    struct err err = ERR_INIT;
+    struct wire_message submission = {0};
+    *stripped = (struct stripped){.job = job};
+    if (minor > WIRE_MINOR || wire_decode(json, strlen(json), minor, &submission, &err) ||
+        submission.type != WIRE_submit || record_end(&submission, &stripped->json, stripped->digest, &err)) {
+        log_warning("job=%" PRId64 " its environment stays in the history: %s", job, err.text);
+        snprintf(stripped->digest, sizeof(stripped->digest), "?"); /* not again */
+    }
+    wire_message_fini(&submission);
+}
+
+static int read_some(sqlite3 *db, struct stripped *some, size_t *count, bool *more, struct err *err)
+{
+    sqlite3_stmt *s = NULL;
+    size_t bytes = 0;
+    int step = SQLITE_DONE,
+        code =
+            sql_statement(db,
+                          "SELECT id, minor, submission FROM state INDEXED BY state_environment CROSS JOIN job ON id "
+                          "= job WHERE ended_ms IS NOT NULL AND environment_sha256 = ''",
+                          &s, err);
+    while (!code && *count < STRIP_JOBS && bytes < STRIP_BYTES && (step = sqlite3_step(s)) == SQLITE_ROW) {
+        bytes += (size_t)sqlite3_column_bytes(s, 2);
+        strip(sqlite3_column_int64(s, 0), (const char *)sqlite3_column_text(s, 2), (unsigned)sqlite3_column_int(s, 1),
+              &some[(*count)++]);
+    }
+    *more = !code && step == SQLITE_ROW;
+    if (!code && step != SQLITE_ROW && step != SQLITE_DONE)
+        code = sql_fail(db, step & 0xff, "reading", err);
+    sqlite3_finalize(s);
+    return code;
+}
+
+static int write_one(sqlite3 *db, sqlite3_stmt *statement, int64_t job, const char *text, struct err *err)
+{
+    sqlite3_bind_int64(statement, 1, job);
+    sqlite3_bind_text(statement, 2, text, -1, SQLITE_STATIC);
+    int step = sqlite3_step(statement);
+    sqlite3_reset(statement);
+    return step == SQLITE_DONE ? 0 : sql_fail(db, step & 0xff, "writing", err);
+}
+
+static int write_some(sqlite3 *db, const struct stripped *some, size_t count, struct err *err)
+{
+    sqlite3_stmt *job = NULL, *state = NULL;
+    char sql[100];
+    snprintf(sql, sizeof(sql), "UPDATE job SET submission = ?2, minor = %d WHERE id = ?1", WIRE_MINOR);
+    int code = sql_statement(db, sql, &job, err);
+    if (!code)
+        code = sql_statement(db, "UPDATE state SET environment_sha256 = ?2 WHERE job = ?1", &state, err);
+    for (size_t i = 0; !code && i < count; i++) {
+        if (some[i].json)
+            code = write_one(db, job, some[i].job, some[i].json, err);
+        if (!code)
+            code = write_one(db, state, some[i].job, some[i].digest, err);
+    }
+    sqlite3_finalize(job);
+    sqlite3_finalize(state);
+    return code;
+}
+
+int sql_drop_environments(sqlite3 *db, bool *more, struct err *err)
+{
+    struct stripped some[STRIP_JOBS];
+    size_t count = 0;
+    int code = read_some(db, some, &count, more, err);
+    if (!code && count) {
+        code = sql_execute(db, "BEGIN IMMEDIATE", err);
+        if (!code)
+            code = write_some(db, some, count, err);
+        if (!code)
+            code = sql_execute(db, "COMMIT", err);
+        if (code)
+            sqlite3_exec(db, "ROLLBACK", NULL, NULL, NULL);
+    }
+    for (size_t i = 0; i < count; i++)
+        free(some[i].json);
+    *more = *more && !code;
     return code;
 }

@@ -142,12 +142,15 @@ static void trim_history(struct store *s)
     bool more = false;
     uv_mutex_lock(&s->mutex);
     struct store_limits limits = s->limits;
+    s->trim = false; /* somebody may ask again meanwhile */
     uv_mutex_unlock(&s->mutex);
     if (sql_trim(s->db, &limits, wall_now().ms, &more, &err))
         log_warning("old jobs could not be removed from the history: %s", err.text);
+    else if (!more && sql_drop_environments(s->db, &more, &err))
+        log_warning("environments of ended jobs could not be removed from the history: %s", err.text);
     shrink_log(s);
     uv_mutex_lock(&s->mutex);
-    s->trim = more;
+    s->trim = s->trim || more;
     uv_mutex_unlock(&s->mutex);
 }
 

@@ -1,4 +1,4 @@
-/* x509.h - keys, requests and certificates, all as PEM texts. With tls.c the only user of OpenSSL.
+/* x509.h - keys, requests and certificates, all as PEM texts. With digest.c and tls.c the only user of OpenSSL.
  *
  * Keys are Ed25519: no parameters to choose, no random number per signature that could give the key away, and small. */
 #ifndef LIB_PKI_X509_H

@@ -200,13 +200,17 @@ void bed_up(int host, int ncpus, const struct core_holding *holdings, int nholdi
 
 struct engine_job *bed_submit(uint64_t number, uint32_t nprocs, bool requeue)
 {
-    static const char *command[] = {"/bin/true"};
+    static const char *command[] = {"/bin/true"}, *environment[] = {"PASSWORD=sesame"};
     char token[30];
-    struct wire_message message = {
-        .type = WIRE_submit,
-        .id = 77,
-        .u.submit = {
-            .nprocs = nprocs, .requeue = requeue, .name = "x", .dir = "/d", .token = token, .command = {command, 1}}};
+    struct wire_message message = {.type = WIRE_submit,
+                                   .id = 77,
+                                   .u.submit = {.nprocs = nprocs,
+                                                .requeue = requeue,
+                                                .name = "x",
+                                                .dir = "/d",
+                                                .token = token,
+                                                .command = {command, 1},
+                                                .environment = {environment, 1}}};
     struct wire_message taken;
     struct event event = {
         .type = EVENT_SUBMIT, .request = number, .u.submit = {.uid = 5, .nprocs = nprocs, .requeue = requeue}};

@@ -34,7 +34,8 @@ void bed_forget_log(void);
 #define bed_told(words) (strstr(bed.log, (words)) != NULL)
 
 void bed_up(int host, int ncpus, const struct core_holding *holdings, int nholdings);
-/* Request number, of user 5; job ids count from 1. Each has a token "t" and its number. */
+/* Request number, of user 5; job ids count from 1. Each has a token "t" and its number, and
+ * PASSWORD=sesame as its environment. */
 struct engine_job *bed_submit(uint64_t number, uint32_t nprocs, bool requeue);
 int bed_event(enum event_type type, uint64_t number, uint64_t job, uint32_t attempt, int host);
 void bed_exited(uint64_t job, int status);

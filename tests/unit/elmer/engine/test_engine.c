@@ -411,6 +411,65 @@ static void test_history(void **state)
     assert_non_null(jobs_by_token(engine_jobs(bed.engine), 5, "t2"));
 }
 
+static bool has_environment(const struct record *record)
+{
+    return strstr(record->json, "sesame") != NULL;
+}
+
+/* It goes with the last state of a job, from the store and from memory; a job that will run again keeps it. */
+static void test_environment(void **state)
+{
+    (void)state;
+    bed_begin(1);
+    struct engine_job *job = bed_submit(1, 1, true);
+    assert_true(has_environment(fake_store_last(1)));
+    fake_store_commit();
+    bed_event(EVENT_HOST_DOWN, 0, 0, 0, 0);
+    assert_int_equal(bed_state(1), JOB_QUEUED);
+    assert_null(fake_store_last(1)->json);
+    assert_string_equal(fake_store_last(1)->environment_sha256, "");
+    fake_store_commit();
+    assert_int_equal(job_submit(job)->environment.count, 1);
+    bed_event(EVENT_CANCEL, 0, 1, 0, 0);
+    assert_int_equal(fake_store_last(1)->state, JOB_CANCELLED);
+    assert_false(has_environment(fake_store_last(1)));
+    assert_int_equal(strlen(fake_store_last(1)->environment_sha256), RECORD_DIGEST_SIZE - 1);
+    assert_int_equal(job_submit(job)->environment.count, 1); /* the end is not on disk */
+    fake_store_commit();
+    assert_int_equal(job_submit(job)->environment.count, 0);
+    assert_string_equal(job_submit(job)->name, "x");
+    assert_string_equal(job_submit(job)->command.items[0], "/bin/true");
+    assert_ptr_equal(jobs_by_token(engine_jobs(bed.engine), 5, "t1"), job);
+    engine_emptied(bed.engine, 0, 1, 1, 2.5, -1); /* late news change nothing of it */
+    assert_null(fake_store_last(1)->json);
+    assert_int_equal(strlen(fake_store_last(1)->environment_sha256), RECORD_DIGEST_SIZE - 1);
+}
+
+/* Large submissions of ended jobs do not stay in memory by the thousand. */
+static void test_large_history(void **state)
+{
+    (void)state;
+    bed.names[1] = NULL;
+    assert_int_equal(bed_create(), 0);
+    engine_begin(bed.engine);
+    for (uint64_t id = 1; id <= 3; id++) {
+        end_one(id);
+        fake_store_commit();
+    }
+    fake_time_pass(1);
+    assert_int_equal(engine_jobs(bed.engine)->nended, 3);
+    struct engine_job *oldest = engine_job(bed.engine, 1);
+    bed_submit(4, 1, false);
+    ((struct jobs *)(uintptr_t)engine_jobs(bed.engine))->ended_bytes += JOBS_ENDED_BYTES; /* as if it were large */
+    oldest->bytes += JOBS_ENDED_BYTES;
+    bed_event(EVENT_HOLD, 0, 4, 0, 0);
+    bed_event(EVENT_CANCEL, 0, 4, 0, 0);
+    fake_store_commit();
+    fake_time_pass(1);
+    assert_null(engine_job(bed.engine, 1));
+    assert_int_equal(engine_jobs(bed.engine)->nended, 3);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, bed_setup, bed_teardown)
@@ -431,6 +490,8 @@ int main(void)
         TEST(test_kill_and_submission),
         TEST(test_emptied),
         TEST(test_history),
+        TEST(test_environment),
+        TEST(test_large_history),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

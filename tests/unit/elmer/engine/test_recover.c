@@ -198,6 +198,8 @@ static void test_host_gone_requeue(void **state)
             continue;
         assert_null(state_of(id));
         assert_int_equal(fake_store_last(id)->state, JOB_DONE);
+        assert_non_null(fake_store_last(id)->json); /* without its environment */
+        assert_string_not_equal(fake_store_last(id)->environment_sha256, "");
     }
 }
 

@@ -251,17 +251,19 @@ static void the_store_has_these_columns(void **state)
             fail_msg("the store has no column %s", columns[i].name);
 }
 
-/* Those that came with a later schema, also such as this test has never heard of. */
-static void drop_later_tables(sqlite3 *db, int64_t schema)
+/* Tables and indices that came with a later schema, also such as this test has never heard of. */
+static void drop_later(sqlite3 *db, int64_t schema)
 {
     static const struct {
         const char *name;
         int64_t schema;
-    } known[] = {{"migration", 1}, {"meta", 1},        {"job", 1}, {"state", 1},
-                 {"usage", 1},     {"certificate", 3}, {"host", 5}};
+    } known[] = {{"migration", 1},  {"meta", 1},    {"job", 1},
+                 {"state", 1},      {"usage", 1},   {"certificate", 3},
+                 {"host", 5},       {"setting", 6}, {"state_unfinished", 1},
+                 {"state_ended", 2}};
     char *drop = mem_strdup("");
     sqlite3_stmt *s;
-    assert_int_equal(sqlite3_prepare_v2(db, "SELECT name FROM sqlite_schema WHERE type = 'table'", -1, &s, NULL),
+    assert_int_equal(sqlite3_prepare_v2(db, "SELECT name, type FROM sqlite_schema WHERE sql IS NOT NULL", -1, &s, NULL),
                      SQLITE_OK);
     while (sqlite3_step(s) == SQLITE_ROW) {
         const char *name = (const char *)sqlite3_column_text(s, 0);
@@ -270,7 +272,7 @@ static void drop_later_tables(sqlite3 *db, int64_t schema)
             i++;
         if (i < sizeof(known) / sizeof(*known) && known[i].schema <= schema)
             continue;
-        char *longer = mem_format("%sDROP TABLE %s;", drop, name);
+        char *longer = mem_format("%sDROP %s %s;", drop, (const char *)sqlite3_column_text(s, 1), name);
         free(drop);
         drop = longer;
     }
@@ -288,7 +290,7 @@ static void older_stores_are_taken_over(void **state)
         char *sql = mem_format("DELETE FROM migration WHERE version > %" PRId64 "; PRAGMA user_version = %" PRId64,
                                schema, schema);
         record_destroy(found);
-        drop_later_tables(bed->db, schema);
+        drop_later(bed->db, schema);
         assert_int_equal(sqlite3_exec(bed->db, sql, NULL, NULL, NULL), SQLITE_OK);
         free(sql);
         for (size_t i = 0; i < ncolumns; i++) {

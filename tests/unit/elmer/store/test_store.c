@@ -528,9 +528,9 @@ static void test_older_schema(void **state)
     sql(bed, "ALTER TABLE state DROP COLUMN launched; ALTER TABLE state DROP COLUMN lease_ms; ALTER TABLE state DROP "
              "COLUMN lost; ALTER TABLE state DROP COLUMN accounted_ms; ALTER TABLE state DROP COLUMN "
              "accounted_mono_ms; ALTER "
-             "TABLE state DROP COLUMN boot; DROP TABLE host; DROP TABLE setting; DROP INDEX state_ended; DROP TABLE "
-             "certificate; DELETE "
-             "FROM migration WHERE version > 1; PRAGMA "
+             "TABLE state DROP COLUMN boot; DROP INDEX state_environment; ALTER TABLE state DROP COLUMN "
+             "environment_sha256; DROP TABLE host; DROP TABLE setting; DROP INDEX state_ended; DROP TABLE "
+             "certificate; DELETE FROM migration WHERE version > 1; PRAGMA "
              "user_version = 1");
     if (open_store(bed, &err))
         fail_msg("%s", err.text);
@@ -552,7 +552,8 @@ static void test_starting_in_an_older_schema(void **state)
     sql(bed, "ALTER TABLE state DROP COLUMN launched; ALTER TABLE state DROP COLUMN lease_ms; ALTER TABLE state DROP "
              "COLUMN lost; ALTER TABLE state DROP COLUMN accounted_ms; ALTER TABLE state DROP COLUMN "
              "accounted_mono_ms; ALTER "
-             "TABLE state DROP COLUMN boot; DROP TABLE host; DROP TABLE setting; DELETE FROM migration WHERE version > "
+             "TABLE state DROP COLUMN boot; DROP INDEX state_environment; ALTER TABLE state DROP COLUMN "
+             "environment_sha256; DROP TABLE host; DROP TABLE setting; DELETE FROM migration WHERE version > "
              "3; PRAGMA "
              "user_version = 3");
     if (open_store(bed, &err))

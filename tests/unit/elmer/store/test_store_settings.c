@@ -98,8 +98,10 @@ static void test_from_schema_5(void **state)
     sqlite3 *db = open_store(&writer);
     (void)state;
     assert_int_equal(
-        sqlite3_exec(db, "DROP TABLE setting; DELETE FROM migration WHERE version > 5; PRAGMA user_version = 5", NULL,
-                     NULL, NULL),
+        sqlite3_exec(db,
+                     "DROP TABLE setting; DROP INDEX state_environment; ALTER TABLE state DROP COLUMN "
+                     "environment_sha256; DELETE FROM migration WHERE version > 5; PRAGMA user_version = 5",
+                     NULL, NULL, NULL),
         SQLITE_OK);
     close_store(db, writer);
     db = open_store(&writer);
