@@ -3,9 +3,6 @@
 #include "elmer/core/internal.h"
 
 #include <assert.h>
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 
 /* The hosts that a job may use, one by one in order. */
 static struct host *allowed_host(const struct core *core, const struct job *job, int i)
@@ -51,7 +48,6 @@ uint32_t alloc_count_host(const struct core *core, const struct host *host)
     return count;
 }
 
-/* Cuts processors into one part per host. Returns their number or -ENOMEM. */
 int alloc_make_parts(struct core *core, const struct core_processor *processors, uint32_t n, struct part **parts)
 {
     int count = 0;
@@ -59,9 +55,7 @@ int alloc_make_parts(struct core *core, const struct core_processor *processors,
     assert(n > 0);
     for (uint32_t i = 0; i < n; i++)
         count += i == 0 || processors[i].host != processors[i - 1].host;
-    *parts = calloc((size_t)count, sizeof(**parts));
-    if (*parts == NULL)
-        return -ENOMEM;
+    *parts = mem_array((size_t)count, sizeof(**parts));
     count = 0;
     for (uint32_t i = 0; i < n; i++) {
         if (i == 0 || processors[i].host != processors[i - 1].host)
@@ -82,63 +76,33 @@ static bool increasing(const struct core_processor *processors, uint32_t n)
     return true;
 }
 
-static int reserve_choice(struct core *core, uint32_t n)
-{
-    struct core_processor *choice;
-
-    if (n <= core->choice_capacity)
-        return 0;
-    choice = realloc(core->choice, n * sizeof(*choice));
-    if (choice == NULL)
-        return -ENOMEM;
-    core->choice = choice;
-    core->choice_capacity = n;
-    return 0;
-}
-
 /* Processors are copied. */
-static int take(struct core *core, struct job *job, const struct core_processor *choice)
+static void take(struct core *core, struct job *job, const struct core_processor *choice)
 {
-    struct core_processor *processors = calloc(job->info.nprocs, sizeof(*processors));
-    uint8_t *exited = calloc((job_ranks(job) + 7) / 8, 1);
-    struct part *parts = NULL;
-    int nparts = -ENOMEM;
+    struct core_processor *processors = mem_copy(choice, job->info.nprocs, sizeof(*processors));
+    uint8_t *exited = mem_array((job_ranks(job) + 7) / 8, 1);
+    struct part *parts;
+    int nparts = alloc_make_parts(core, processors, job->info.nprocs, &parts);
 
-    if (processors != NULL && exited != NULL && level_reserve(core) == 0) {
-        memcpy(processors, choice, job->info.nprocs * sizeof(*processors));
-        nparts = alloc_make_parts(core, processors, job->info.nprocs, &parts);
-        if (nparts > 0 && lease_reserve(job, nparts) != 0) {
-            free(parts);
-            nparts = -ENOMEM;
-        }
-    }
-    if (nparts < 0) {
-        free(processors);
-        free(exited);
-        return nparts;
-    }
     for (int i = 0; i < nparts; i++)
         assert(host_allocatable(parts[i].host));
     life_start(core, job, processors, parts, nparts, exited);
-    return 0;
 }
 
-int64_t alloc_try(struct core *core, struct job *job)
+uint32_t alloc_try(struct core *core, struct job *job)
 {
     struct alloc_request request = {.nprocs = job->info.nprocs};
     uint64_t random = core->random;
     struct alloc_view view;
     uint32_t missing;
 
-    if (reserve_choice(core, request.nprocs) != 0)
-        return -ENOMEM;
+    core->choice = mem_grow(core->choice, &core->choice_capacity, request.nprocs, sizeof(*core->choice));
     view = view_for(core, job);
     missing = allocator_of(core)->choose(&view, &request, &random, core->choice);
     if (missing > 0)
         return missing;
     assert(increasing(core->choice, request.nprocs));
-    if (take(core, job, core->choice) != 0)
-        return -ENOMEM;
+    take(core, job, core->choice);
     core->random = random;
     return 0;
 }

@@ -36,9 +36,7 @@ struct core *core_create(const struct core_options *options)
 
     if (!options_valid(options))
         return NULL;
-    core = calloc(1, sizeof(*core));
-    if (core == NULL)
-        return NULL;
+    core = mem_zalloc(sizeof(*core));
     core->options = core->defaults = *options;
     for (int i = 0; i < SETTING_COUNT; i++)
         core->set[i] = SETTING_UNSET;
@@ -134,26 +132,17 @@ static bool saved_valid(const struct core *core, const struct core_job *saved)
     return processors_valid(core, saved);
 }
 
-/* Rows for processors that their host has not told us of yet. */
-static int reserve_processors(struct core *core, const struct core_job *saved)
-{
-    for (uint32_t i = 0; i < saved->nprocs; i++) {
-        struct host *host = core->hosts[saved->processors[i].host];
-        if (host_reserve_slots(host, saved->processors[i].cpu + 1) != 0)
-            return -ENOMEM;
-    }
-    return 0;
-}
-
-static int level_of_restored(const struct core *core, const struct core_job *saved)
+/* Its host may not have told us of a processor yet. */
+static int level_of_restored(struct core *core, const struct core_job *saved)
 {
     int level = 0;
 
     for (uint32_t i = 0; i < saved->nprocs; i++) {
         const struct core_processor *at = &saved->processors[i];
-        int next = core->hosts[at->host]->processors[at->cpu].next_level;
-        if (next > level)
-            level = next;
+        struct host *host = core->hosts[at->host];
+        host_make_slots(host, at->cpu + 1);
+        if (host->processors[at->cpu].next_level > level)
+            level = host->processors[at->cpu].next_level;
     }
     return level;
 }
@@ -173,25 +162,14 @@ static void restore_parts(struct core *core, struct job *job)
     job->restored = true;
 }
 
-static int restore_cluster(struct core *core, struct job *job, const struct core_job *saved, int level)
+static void restore_cluster(struct core *core, struct job *job, const struct core_job *saved, int level)
 {
-    size_t bytes = (job_ranks(job) + 7) / 8;
-    struct part *parts = NULL;
-    int nparts = -ENOMEM;
+    struct part *parts;
+    int nparts;
 
-    job->processors = calloc(saved->nprocs, sizeof(*job->processors));
-    job->exited = calloc(bytes, 1);
-    if (job->processors == NULL || job->exited == NULL || level_reserve(core) != 0)
-        return -ENOMEM;
-    memcpy(job->processors, saved->processors, saved->nprocs * sizeof(*job->processors));
-    memcpy(job->exited, saved->exited, bytes);
+    job->processors = mem_copy(saved->processors, saved->nprocs, sizeof(*job->processors));
+    job->exited = mem_copy(saved->exited, (job_ranks(job) + 7) / 8, 1);
     nparts = alloc_make_parts(core, job->processors, saved->nprocs, &parts);
-    if (nparts < 0)
-        return nparts;
-    if (lease_reserve(job, nparts) != 0) {
-        free(parts);
-        return -ENOMEM;
-    }
     life_link_cluster(core, job, parts, nparts);
     cluster_enter(core, job, level);
     cluster_touch(core, job);
@@ -203,7 +181,6 @@ static int restore_cluster(struct core *core, struct job *job, const struct core
     }
     if (level >= core->levels_used)
         core->levels_used = level + 1;
-    return 0;
 }
 
 static void copy_facts(struct job *job, const struct core_job *saved)
@@ -224,40 +201,24 @@ static void restore_claims(struct core *core, struct job *job, const struct core
 
 static int restore(struct core *core, const struct core_job *saved)
 {
-    struct user *user;
     struct job *job;
-    char *text;
-    int level = 0;
+    int level;
 
     if (index_find(core, saved->id) != NULL)
         return -EEXIST;
     if (!saved_valid(core, saved))
         return -EINVAL;
-    if (has_cluster(saved)) {
-        if (reserve_processors(core, saved) != 0)
-            return -ENOMEM;
-        level = level_of_restored(core, saved);
-        if (level >= CORE_MAX_LEVELS)
-            return -EINVAL;
-    }
-    user = user_get(core, saved->uid);
-    if (user == NULL || index_reserve(core) != 0 || job_copy_text(saved->text, &text) != 0)
-        return -ENOMEM;
+    level = has_cluster(saved) ? level_of_restored(core, saved) : 0;
+    if (level >= CORE_MAX_LEVELS)
+        return -EINVAL;
     job = job_create(saved->id, saved->uid, saved->nprocs, saved->each, saved->hosts, saved->nhosts);
-    if (job == NULL) {
-        free(text);
-        return -ENOMEM;
-    }
-    job->user = user;
-    job_set_text(job, text);
+    job->user = user_get(core, saved->uid);
+    job_set_text(job, job_copy_text(saved->text));
     copy_facts(job, saved);
-    if (lease_reserve(job, saved->nlost) != 0 ||
-        (has_cluster(saved) && restore_cluster(core, job, saved, level) != 0)) {
-        job_destroy(job);
-        return -ENOMEM;
-    }
     index_insert(core, job);
-    if (!has_cluster(saved)) {
+    if (has_cluster(saved)) {
+        restore_cluster(core, job, saved, level);
+    } else {
         queue_add(core, job);
         restore_claims(core, job, saved);
     }
@@ -287,10 +248,8 @@ static bool would_go_again(const struct core_job *saved)
 static int put_back(struct core *core, const struct core_job *saved)
 {
     struct core_job again = *saved;
-    int *lost = malloc(saved->nprocs * sizeof(*lost)), code;
+    int *lost = mem_array(saved->nprocs, sizeof(*lost)), code;
 
-    if (lost == NULL)
-        return -ENOMEM;
     again.nlost = 0;
     for (uint32_t i = 0; i < saved->nprocs; i++) {
         int host = saved->processors[i].host < 0 ? -1 : saved->processors[i].host;

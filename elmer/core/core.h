@@ -16,6 +16,7 @@
 #include <stdint.h>
 
 #include "lib/job/fields.h"
+#include "lib/memory/mem.h"
 
 enum { CORE_MAX_LEVELS = 16, CORE_MAX_CPUS = 1024, CORE_NO_LEVEL = -1 };
 /* Of a job with requeue: when this one has lost a host, the job is done. A job that takes its hosts with it must not go
@@ -116,12 +117,12 @@ void core_options_default(struct core_options *options);
 int64_t core_lease_wait_ms(int64_t lease_ms);
 
 struct core;
-/* Returns NULL when out of memory or an option is out of range. */
+/* Returns NULL when an option is out of range. Memory that runs out ends the program (lib/memory/mem.h). */
 struct core *core_create(const struct core_options *options);
 void core_destroy(struct core *core);
 
 /* Hosts are added once each, in the order of the configuration, before the first event or at run time; the index is
- * their name in events and actions. They begin as not up. Returns the index, -EEXIST, -EINVAL or -ENOMEM. */
+ * their name in events and actions. They begin as not up. Returns the index, -EEXIST or -EINVAL. */
 int core_add_host(struct core *core, const char *name);
 int core_host_by_name(const struct core *core, const char *name); /* -1: unknown */
 int core_host_count(const struct core *core);
@@ -253,7 +254,6 @@ enum answer {
     ANSWER_NO_SUCH_JOB,
     ANSWER_WRONG_STATE,
     ANSWER_NOT_PERMITTED,
-    ANSWER_NO_MEMORY,
     ANSWER_COUNT
 };
 
@@ -287,17 +287,16 @@ struct action {
 struct actions {
     struct action *items;
     size_t count, capacity;
-    void *memory; /* what the items point to */
+    struct arena memory; /* what the items point to */
 };
 void actions_init(struct actions *actions);
 void actions_clear(struct actions *actions);
 void actions_fini(struct actions *actions);
 
-/* The one entry. Appends to actions. Returns 0, or -ENOMEM with state and actions unchanged, -EINVAL for an event that
- * no shell may send (a bug of the caller). Events about jobs, attempts or generations that are past are ignored, or
- * answered with what makes the sender stop (END, TAKEN). Events of a host that is not up are ignored (it says
- * everything again after its next HOST_UP). When memory runs out after the decision, the rest of the actions (never the
- * ANSWER) come with a later step; a timer asks for one. Never re-entered. */
+/* The one entry. Appends to actions. Returns 0, or -EINVAL with state and actions unchanged for an event that no shell
+ * may send (a bug of the caller). Events about jobs, attempts or generations that are past are ignored, or answered
+ * with what makes the sender stop (END, TAKEN). Events of a host that is not up are ignored (it says everything again
+ * after its next HOST_UP). Never re-entered. */
 int core_step(struct core *core, const struct event *event, struct actions *actions);
 
 /* ---- queries of the state (pointers valid until the next step) ---- */
@@ -404,7 +403,7 @@ int core_restore_host(struct core *core, int host, const struct core_host_row *s
  * (again) when all hosts have opened (again), one that was launched only if they still have it. A host of its cluster
  * that is not in the configuration any more is -1: then the job is CORE_PUT_BACK into the queue if it was submitted so,
  * and if not it is CORE_LOST: over, host-lost, and the core keeps nothing of it. Returns 0 or one of these, or -EEXIST,
- * -EINVAL, -ENOMEM. */
+ * -EINVAL. */
 enum { CORE_PUT_BACK = 1, CORE_LOST = 2 };
 int core_restore_job(struct core *core, const struct core_job *saved, int64_t now_ms);
 

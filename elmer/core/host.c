@@ -7,7 +7,6 @@
  */
 #include "elmer/core/internal.h"
 
-#include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -48,29 +47,13 @@ void host_destroy(struct host *host)
     free(host);
 }
 
-static int reserve_hosts(struct core *core)
+static void make_room(struct core *core)
 {
-    int capacity = core->hosts_capacity == 0 ? 16 : 2 * core->hosts_capacity;
-    struct host **hosts;
-    const struct alloc_host **view;
-    int *notes;
+    size_t needed = (size_t)core->nhosts + 1, of_view = core->hosts_capacity, of_notes = core->hosts_capacity;
 
-    if (core->nhosts < core->hosts_capacity)
-        return 0;
-    view = realloc(core->view, (size_t)capacity * sizeof(*view));
-    if (view == NULL)
-        return -ENOMEM;
-    core->view = view;
-    notes = realloc(core->notes, (size_t)capacity * sizeof(*notes));
-    if (notes == NULL)
-        return -ENOMEM;
-    core->notes = notes;
-    hosts = realloc(core->hosts, (size_t)capacity * sizeof(struct host *));
-    if (hosts == NULL)
-        return -ENOMEM;
-    core->hosts = hosts;
-    core->hosts_capacity = capacity;
-    return 0;
+    core->view = mem_grow(core->view, &of_view, needed, sizeof(*core->view));
+    core->notes = mem_grow(core->notes, &of_notes, needed, sizeof(*core->notes));
+    core->hosts = mem_grow(core->hosts, &core->hosts_capacity, needed, sizeof(struct host *));
 }
 
 int core_add_host(struct core *core, const char *name)
@@ -81,12 +64,9 @@ int core_add_host(struct core *core, const char *name)
         return -EINVAL;
     if (core_host_by_name(core, name) >= 0)
         return -EEXIST;
-    host = calloc(1, sizeof(*host));
-    if (host == NULL || reserve_hosts(core) != 0 || (host->name = strdup(name)) == NULL) {
-        host_destroy(host);
-        return -ENOMEM;
-    }
-    host->info.name = host->name;
+    make_room(core);
+    host = mem_zalloc(sizeof(*host));
+    host->info.name = host->name = mem_strdup(name);
     host->index = host->seen.index = core->nhosts;
     list_init(&host->parts);
     core->hosts[core->nhosts++] = host;
@@ -250,21 +230,12 @@ int host_ordered(struct core *core, const struct event *event)
 
 /* ---- leftovers ---- */
 
-static int reserve_leftovers(struct host *host, int n)
+static void make_leftovers(struct host *host, int n)
 {
-    struct leftover *leftovers;
-
-    if (n <= host->leftovers_capacity)
-        return 0;
-    leftovers = realloc(host->leftovers, (size_t)n * sizeof(*leftovers));
-    if (leftovers == NULL)
-        return -ENOMEM;
-    host->leftovers = leftovers;
-    host->leftovers_capacity = n;
-    return 0;
+    host->leftovers = mem_grow(host->leftovers, &host->leftovers_capacity, (size_t)n, sizeof(*host->leftovers));
 }
 
-int host_add_leftover(struct core *core, struct host *host, uint64_t job, uint32_t attempt)
+void host_add_leftover(struct core *core, struct host *host, uint64_t job, uint32_t attempt)
 {
     struct leftover *leftover = NULL;
 
@@ -272,14 +243,12 @@ int host_add_leftover(struct core *core, struct host *host, uint64_t job, uint32
         if (host->leftovers[i].what.job == job && host->leftovers[i].what.attempt == attempt)
             leftover = &host->leftovers[i];
     if (leftover == NULL) {
-        if (reserve_leftovers(host, host->info.leftovers + 1) != 0)
-            return -ENOMEM;
+        make_leftovers(host, host->info.leftovers + 1);
         leftover = &host->leftovers[host->info.leftovers++];
         leftover->what = (struct core_holding){.job = job, .attempt = attempt};
     }
     leftover->send = true;
     host_owe(core, host);
-    return 0;
 }
 
 void host_drop_leftover(struct core *core, struct host *host, uint64_t job, uint32_t attempt)
@@ -296,31 +265,16 @@ void host_drop_leftover(struct core *core, struct host *host, uint64_t job, uint
 
 /* ---- up ---- */
 
-int host_reserve_slots(struct host *host, int nslots)
+void host_make_slots(struct host *host, int nslots)
 {
-    struct alloc_processor *processors;
-    struct job **table;
-    int *cpus;
-    size_t row = CORE_MAX_LEVELS * sizeof(struct job *);
+    size_t n = (size_t)nslots, old = (size_t)host->nslots, rows = CORE_MAX_LEVELS;
 
     if (nslots <= host->nslots)
-        return 0;
-    cpus = realloc(host->cpus, (size_t)nslots * sizeof(*cpus));
-    if (cpus == NULL)
-        return -ENOMEM;
-    host->info.cpus = host->seen.cpus = host->cpus = cpus;
-    processors = realloc(host->processors, (size_t)nslots * sizeof(*processors));
-    if (processors == NULL)
-        return -ENOMEM;
-    host->seen.processors = host->processors = processors;
-    table = realloc(host->table, (size_t)nslots * row);
-    if (table == NULL)
-        return -ENOMEM;
-    host->table = table;
-    memset(&processors[host->nslots], 0, (size_t)(nslots - host->nslots) * sizeof(*processors));
-    memset(&table[(size_t)host->nslots * CORE_MAX_LEVELS], 0, (size_t)(nslots - host->nslots) * row);
+        return;
+    host->info.cpus = host->seen.cpus = host->cpus = mem_exactly(host->cpus, old, n, sizeof(*host->cpus));
+    host->seen.processors = host->processors = mem_exactly(host->processors, old, n, sizeof(*host->processors));
+    host->table = mem_exactly(host->table, rows * old, rows * n, sizeof(struct job *));
     host->nslots = nslots;
-    return 0;
 }
 
 static void set_cpus(struct core *core, struct host *host, const int *cpus, int ncpus, bool closed)
@@ -362,8 +316,8 @@ int host_up(struct core *core, const struct event *event)
 
     if (!cpus_valid(cpus, ncpus) || event->u.up.nholdings < 0 || event->u.up.generation > UINT64_MAX / 2)
         return -EINVAL;
-    if (host_reserve_slots(host, cpus[ncpus - 1] + 1) != 0 || reserve_leftovers(host, event->u.up.nholdings) != 0)
-        return -ENOMEM;
+    host_make_slots(host, cpus[ncpus - 1] + 1);
+    make_leftovers(host, event->u.up.nholdings);
     set_cpus(core, host, cpus, ncpus, event->u.up.closed);
     if (event->u.up.generation > host->info.generation)
         host->info.generation = event->u.up.generation;

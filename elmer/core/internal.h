@@ -11,6 +11,7 @@
 #include "elmer/core/alloc/alloc.h"
 #include "elmer/core/core.h"
 #include "elmer/core/list.h"
+#include "lib/memory/mem.h"
 
 struct host;
 struct job;
@@ -53,7 +54,7 @@ struct job {
     int nparts;
     struct claim *claims; /* [info.nlost] */
     int *lost;            /* their hosts, for info.lost */
-    int claims_capacity;
+    size_t claims_capacity;
     int unopened, unempty; /* parts not yet PART_OPEN, not yet PART_EMPTY */
     bool launched;         /* by this core */
     bool restored;         /* an earlier core may have known more of it than was on disk */
@@ -85,7 +86,7 @@ struct host {
     struct alloc_host seen; /* what allocators see of it, with the last report */
     struct list parts;
     struct leftover *leftovers; /* [info.leftovers] */
-    int leftovers_capacity;
+    size_t leftovers_capacity;
     bool order, order_again; /* a new order is owed; the last one is owed again */
     struct node in_work;     /* core->work: something is owed to it */
     struct node in_waiting;  /* core->waiting: something may be unconfirmed */
@@ -128,11 +129,12 @@ struct core {
     int levels_used; /* D, or more where restored jobs sit deeper */
 
     struct host **hosts;
-    int nhosts, hosts_capacity;
+    int nhosts;
+    size_t hosts_capacity;
     const struct alloc_host **view; /* room for all hosts, for one decision at a time ... */
     int *notes;                     /* as many */
     struct core_processor *choice;  /* ... and for what is chosen */
-    uint32_t choice_capacity;
+    size_t choice_capacity;
     int unknown_hosts;       /* never up so far */
     uint64_t known_cpus;     /* of all others */
     uint64_t supply_cpus;    /* of those that count for who may wait for them */
@@ -149,11 +151,10 @@ struct core {
     struct list active; /* jobs with a cluster, in the order of allocation */
     size_t nactive;
     struct list starting; /* in the order of deadlines */
-    struct job **heap;    /* level.c; room for all active jobs */
+    struct job **heap;    /* level.c */
     size_t nheap, heap_capacity;
 
     struct list persist, launch, work, waiting, rows;
-    size_t npersist, nrows;
     struct list leases;     /* jobs with claims */
     int64_t lease_check_ms; /* no claim ends earlier */
     int64_t timer_ms;       /* of the last ACTION_TIMER; INT64_MAX: none */
@@ -161,12 +162,11 @@ struct core {
 };
 
 /* ---- job.c: one job, its moves, the index of ids ---- */
-/* NULL: memory. */
 struct job *job_create(uint64_t id, uint32_t uid, uint32_t nprocs, bool each, const int *hosts, int nhosts);
 void job_destroy(struct job *job);
-/* Copies at most JOB_TEXT_MAX bytes; NULL and "" give NULL with 0. */
+/* Copies at most JOB_TEXT_MAX bytes; NULL and "" give NULL. */
 enum { JOB_TEXT_MAX = 1000 };
-int job_copy_text(const char *text, char **copy);
+char *job_copy_text(const char *text);
 void job_set_text(struct job *job, char *text); /* takes text */
 /* The only way to change a state; asserts that the move is allowed. */
 void job_move(struct core *core, struct job *job, enum job_state state);
@@ -175,8 +175,7 @@ uint32_t job_ranks(const struct job *job);              /* processes whose exits
 void job_account(struct job *job, int64_t now_ms);      /* adds the time at its level */
 struct part *job_part(const struct job *job, int host); /* NULL: not there */
 struct job *index_find(const struct core *core, uint64_t id);
-int index_reserve(struct core *core);
-void index_insert(struct core *core, struct job *job); /* after index_reserve(); the id is not in it */
+void index_insert(struct core *core, struct job *job); /* the id is not in it */
 
 /* ---- queue.c: who is next ---- */
 void queue_init(struct queue *queue);
@@ -194,7 +193,7 @@ void queue_run(struct core *core);
 uint32_t queue_ahead(struct core *core, const struct job *job);
 
 /* ---- user.c: what a user has ---- */
-struct user *user_get(struct core *core, uint32_t uid); /* NULL: memory */
+struct user *user_get(struct core *core, uint32_t uid); /* makes him the first time */
 void users_free(struct core *core);
 bool user_at_limit(const struct core *core, const struct user *user);
 void user_takes(struct user *user);                    /* one of his jobs gets a cluster */
@@ -212,15 +211,15 @@ struct job *cluster_above(const struct core *core, const struct job *job,
 struct job *cluster_below(const struct core *core, const struct job *job, const struct core_processor *at);
 
 /* ---- level.c ---- */
-int level_reserve(struct core *core);                         /* room for one more active job */
 int level_of(const struct core *core, const struct job *job); /* what rule 2 says */
 void level_close_gap(struct core *core, struct job *leaving); /* takes leaving out of the table, moves up all below */
 
 /* ---- allocate.c ---- */
-/* Gives the job a cluster and starts it. Returns 0, a positive number of missing processors (refused), or -ENOMEM. */
-int64_t alloc_try(struct core *core, struct job *job);
+/* Gives the job a cluster and starts it. Returns 0, or how many processors are missing: refused. */
+uint32_t alloc_try(struct core *core, struct job *job);
 /* Processors that take a job now; 0 if reports do not change that. */
 uint32_t alloc_count_host(const struct core *core, const struct host *host);
+/* Cuts processors into one part per host; returns their number. */
 int alloc_make_parts(struct core *core, const struct core_processor *processors, uint32_t n, struct part **parts);
 
 /* ---- setting.c ---- */
@@ -228,7 +227,7 @@ int setting_set(struct core *core, const struct event *event);
 
 /* ---- host.c ---- */
 void host_destroy(struct host *host);
-int host_reserve_slots(struct host *host, int nslots);
+void host_make_slots(struct host *host, int nslots); /* that many at least */
 void host_owe_order(struct core *core, struct host *host);
 void host_owe(struct core *core, struct host *host); /* something marked on its parts or leftovers */
 int host_up(struct core *core, const struct event *event);
@@ -246,8 +245,8 @@ bool host_usable(const struct host *host); /* up, heard and undrained */
 void host_await(struct core *core, struct host *host); /* after a restart; nothing for one that is up */
 bool host_gathering(const struct core *core);          /* nothing is allocated yet */
 bool host_allocatable(const struct host *host);        /* ... and without leftovers */
-int host_add_leftover(struct core *core, struct host *host, uint64_t job,
-                      uint32_t attempt); /* sends END until it is empty */
+void host_add_leftover(struct core *core, struct host *host, uint64_t job,
+                       uint32_t attempt); /* sends END until it is empty */
 void host_drop_leftover(struct core *core, struct host *host, uint64_t job, uint32_t attempt);
 void host_check_confirmed(struct core *core); /* marks what has waited too long as owed again */
 
@@ -270,11 +269,10 @@ void life_check_deadlines(struct core *core);
 int64_t lease_for(const struct core *core, const struct job *job, const struct part *parts, int nparts); /* 0: none */
 int64_t lease_left_ms(const struct core *core, const struct job *job); /* for core_job.lost_ms */
 bool lease_goes_again(const struct job *job);                          /* ENDING, and back into the queue then */
-int lease_reserve(struct job *job, int nclaims);                       /* room; nothing for a job without requeue */
-void lease_claim(struct core *core, struct job *job, struct host *host, int64_t until_ms); /* after lease_reserve() */
-void lease_claim_lost(struct core *core, struct part *part);                               /* its host has gone down */
-void lease_drop(struct core *core, struct job *job, const struct host *host);              /* if there is one */
-void lease_drop_all(struct job *job);                                                      /* no next attempt */
+void lease_claim(struct core *core, struct job *job, struct host *host, int64_t until_ms);
+void lease_claim_lost(struct core *core, struct part *part);                  /* its host has gone down */
+void lease_drop(struct core *core, struct job *job, const struct host *host); /* if there is one */
+void lease_drop_all(struct job *job);                                         /* no next attempt */
 void lease_host_up(struct core *core, const struct host *host,
                    bool (*held)(const struct host *host, const struct job *job));
 void lease_host_down(struct core *core, const struct host *host);
@@ -285,12 +283,9 @@ void lease_check(struct core *core);                                           /
 void emit_owe_persist(struct core *core, struct job *job);
 void emit_owe_row(struct core *core, struct host *host);
 void emit_owe_setting(struct core *core, enum core_setting setting);
-int emit_reserve(struct core *core, struct actions *actions); /* room for what may not fail */
 void emit_all(struct core *core, const struct event *event, struct actions *actions);
 
 /* ---- actions.c ---- */
-int actions_reserve(struct actions *actions, size_t more);
-struct action *actions_push(struct actions *actions, enum action_type type); /* after actions_reserve() */
-void *actions_alloc(struct actions *actions, size_t size);                   /* NULL: memory */
+struct action *actions_push(struct actions *actions, enum action_type type);
 
 #endif

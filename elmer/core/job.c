@@ -6,7 +6,6 @@
 #include "elmer/core/internal.h"
 
 #include <assert.h>
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -68,18 +67,10 @@ bool job_has_cluster(const struct job *job)
 
 struct job *job_create(uint64_t id, uint32_t uid, uint32_t nprocs, bool each, const int *hosts, int nhosts)
 {
-    struct job *job = calloc(1, sizeof(*job));
+    struct job *job = mem_zalloc(sizeof(*job));
 
-    if (job == NULL)
-        return NULL;
-    if (hosts != NULL) {
-        job->hosts = malloc((size_t)nhosts * sizeof(*hosts));
-        if (job->hosts == NULL) {
-            free(job);
-            return NULL;
-        }
-        memcpy(job->hosts, hosts, (size_t)nhosts * sizeof(*hosts));
-    }
+    if (hosts != NULL)
+        job->hosts = mem_copy(hosts, (size_t)nhosts, sizeof(*hosts));
     job->info.id = id;
     job->info.uid = uid;
     job->info.nprocs = nprocs;
@@ -108,13 +99,9 @@ void job_destroy(struct job *job)
     free(job);
 }
 
-int job_copy_text(const char *text, char **copy)
+char *job_copy_text(const char *text)
 {
-    *copy = NULL;
-    if (text == NULL || text[0] == '\0')
-        return 0;
-    *copy = strndup(text, JOB_TEXT_MAX);
-    return *copy == NULL ? -ENOMEM : 0;
+    return text != NULL && text[0] != '\0' ? mem_strndup(text, JOB_TEXT_MAX) : NULL;
 }
 
 void job_set_text(struct job *job, char *text)
@@ -175,22 +162,6 @@ struct job *index_find(const struct core *core, uint64_t id)
     return at < core->nindex && core->index[at].id == id ? core->index[at].job : NULL;
 }
 
-int index_reserve(struct core *core)
-{
-    struct index_entry *index;
-    size_t capacity;
-
-    if (core->nindex < core->index_capacity)
-        return 0;
-    capacity = core->index_capacity == 0 ? 64 : 2 * core->index_capacity;
-    index = realloc(core->index, capacity * sizeof(*index));
-    if (index == NULL)
-        return -ENOMEM;
-    core->index = index;
-    core->index_capacity = capacity;
-    return 0;
-}
-
 void index_insert(struct core *core, struct job *job)
 {
     size_t at = index_at(core, job->info.id);
@@ -201,7 +172,7 @@ void index_insert(struct core *core, struct job *job)
         core->nforgotten--;
         return;
     }
-    assert(core->nindex < core->index_capacity);
+    core->index = mem_grow(core->index, &core->index_capacity, core->nindex + 1, sizeof(*core->index));
     memmove(&core->index[at + 1], &core->index[at], (core->nindex - at) * sizeof(*core->index));
     core->index[at] = (struct index_entry){.id = job->info.id, .job = job};
     core->nindex++;
@@ -261,8 +232,7 @@ void core_forget(struct core *core, uint64_t id)
 
     if (job == NULL || (job->info.state != JOB_DONE && job->info.state != JOB_CANCELLED))
         return;
-    if (node_linked(&job->in_persist)) /* memory ran out before its last row was told */
-        return;
+    assert(!node_linked(&job->in_persist)); /* its last row was told */
     core->index[index_at(core, id)].job = NULL;
     job_destroy(job);
     if (++core->nforgotten > 32 && core->nforgotten > core->nindex / 2)

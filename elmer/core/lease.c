@@ -13,8 +13,6 @@
 #include "elmer/core/internal.h"
 
 #include <assert.h>
-#include <errno.h>
-#include <stdlib.h>
 
 #define LEASING(node) LIST_ITEM(node, struct job, in_leases)
 
@@ -48,31 +46,22 @@ bool lease_goes_again(const struct job *job)
            (job->info.reason == REASON_HOST_LOST || job->info.reason == REASON_LOST);
 }
 
-int lease_reserve(struct job *job, int n)
-{
-    struct claim *claims;
-    int *lost;
-
-    if (!job->info.requeue || n <= job->claims_capacity)
-        return 0;
-    claims = realloc(job->claims, (size_t)n * sizeof(*claims));
-    if (claims == NULL)
-        return -ENOMEM;
-    job->claims = claims;
-    lost = realloc(job->lost, (size_t)n * sizeof(*lost));
-    if (lost == NULL)
-        return -ENOMEM;
-    job->lost = lost;
-    job->claims_capacity = n;
-    return 0;
-}
-
 static struct claim *find(const struct job *job, const struct host *host)
 {
     for (int i = 0; i < job->info.nlost; i++)
         if (job->claims[i].host == host)
             return &job->claims[i];
     return NULL;
+}
+
+static struct claim *add(struct job *job)
+{
+    size_t needed = (size_t)job->info.nlost + 1, of_lost = job->claims_capacity;
+
+    assert(job->info.requeue);
+    job->lost = mem_grow(job->lost, &of_lost, needed, sizeof(*job->lost));
+    job->claims = mem_grow(job->claims, &job->claims_capacity, needed, sizeof(*job->claims));
+    return &job->claims[job->info.nlost++];
 }
 
 static void set_end(struct core *core, struct claim *claim, int64_t until_ms)
@@ -87,8 +76,7 @@ void lease_claim(struct core *core, struct job *job, struct host *host, int64_t 
     struct claim *claim = host != NULL ? find(job, host) : NULL;
 
     if (claim == NULL) {
-        assert(job->info.nlost < job->claims_capacity);
-        claim = &job->claims[job->info.nlost++];
+        claim = add(job);
         claim->host = host;
         emit_owe_persist(core, job);
     }
@@ -152,10 +140,9 @@ void lease_host_down(struct core *core, const struct host *host)
     }
 }
 
-/* A job without memory for one more cannot be here: it has room for each host of its last attempt. */
 void lease_opened_past(struct core *core, struct job *job, struct host *host)
 {
-    if (!node_linked(&job->in_queue) || (find(job, host) == NULL && job->info.nlost == job->claims_capacity))
+    if (!node_linked(&job->in_queue) || job->info.lease_ms == 0) /* it was never in a cluster */
         return;
     lease_claim(core, job, host, INT64_MAX);
     queue_changed_job(core, job); /* it may have been the head */

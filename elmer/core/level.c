@@ -7,24 +7,6 @@
 #include "elmer/core/internal.h"
 
 #include <assert.h>
-#include <errno.h>
-#include <stdlib.h>
-
-int level_reserve(struct core *core)
-{
-    struct job **heap;
-    size_t capacity;
-
-    if (core->nactive < core->heap_capacity)
-        return 0;
-    capacity = core->heap_capacity == 0 ? 32 : 2 * core->heap_capacity;
-    heap = realloc(core->heap, capacity * sizeof(struct job *));
-    if (heap == NULL)
-        return -ENOMEM;
-    core->heap = heap;
-    core->heap_capacity = capacity;
-    return 0;
-}
 
 static bool earlier(const struct job *a, const struct job *b)
 {
@@ -37,7 +19,7 @@ static void heap_push(struct core *core, struct job *job)
 
     if (job->in_heap)
         return;
-    assert(core->nheap < core->heap_capacity);
+    core->heap = mem_grow(core->heap, &core->heap_capacity, core->nheap + 1, sizeof(struct job *));
     job->in_heap = true;
     for (at = core->nheap++; at > 0 && earlier(job, core->heap[(at - 1) / 2]); at = (at - 1) / 2)
         core->heap[at] = core->heap[(at - 1) / 2];

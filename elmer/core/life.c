@@ -51,7 +51,7 @@ static int level_of_new(const struct core *core, const struct job *job)
     return level;
 }
 
-/* Takes processors, parts and exited. level_reserve() was done. */
+/* Takes processors, parts and exited. */
 void life_start(struct core *core, struct job *job, struct core_processor *processors, struct part *parts, int nparts,
                 uint8_t *exited)
 {
@@ -257,7 +257,6 @@ static char *timeout_text(const struct core *core, const struct job *job)
     size_t used;
     int n = snprintf(text, sizeof(text),
                      "not started within %lld s, waited for:", (long long)(core->options.start_timeout_ms / 1000));
-    char *copy;
 
     assert(n > 0 && (size_t)n < sizeof(text));
     used = (size_t)n;
@@ -273,7 +272,7 @@ static char *timeout_text(const struct core *core, const struct job *job)
         }
         used += (size_t)n;
     }
-    return job_copy_text(text, &copy) == 0 ? copy : NULL; /* without memory the reason must do */
+    return job_copy_text(text);
 }
 
 /* A start that waits for a silent host is not the job's fault: with requeue it goes again. */

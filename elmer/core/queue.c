@@ -11,8 +11,6 @@
 #include "elmer/core/internal.h"
 #include "elmer/core/policy/policy.h"
 
-#include <errno.h>
-
 #define QUEUED(node) LIST_ITEM(node, struct job, in_queue)
 
 void queue_init(struct queue *queue)
@@ -212,8 +210,7 @@ void queue_changed_space(struct core *core, uint32_t gained)
         queue->missing -= gained;
 }
 
-/* Memory that runs out leaves the cursor where it is: the next step tries again. The same while hosts are gathered:
- * what the cursor says stays true. */
+/* While hosts are gathered the cursor stays where it is: what it says stays true. */
 void queue_run(struct core *core)
 {
     struct queue *queue = &core->queue;
@@ -222,18 +219,16 @@ void queue_run(struct core *core)
         return;
     while (queue->cursor != NULL && !queue->refused) {
         struct job *job = queue->cursor;
-        int64_t missing;
+        uint32_t missing;
 
         if (!queue_eligible(core, job)) {
             queue->cursor = next_of(core, job);
             continue;
         }
         missing = alloc_try(core, job); /* takes it from the queue, which moves the cursor on */
-        if (missing == -ENOMEM)
-            return;
         if (missing > 0) {
             queue->refused = true;
-            queue->missing = missing > UINT32_MAX ? UINT32_MAX : (uint32_t)missing;
+            queue->missing = missing;
         }
     }
 }

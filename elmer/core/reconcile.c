@@ -29,10 +29,10 @@ enum holds { HOLDS_IT, HOLDS_NOT, HOLDS_REBOOTED }; /* what a host that comes up
 
 char *host_lost_text(const struct host *host, const char *what)
 {
-    char text[300], *copy;
+    char text[300];
 
     snprintf(text, sizeof(text), "%.200s %s", host->name, what);
-    return job_copy_text(text, &copy) == 0 ? copy : NULL; /* without memory the reason must do */
+    return job_copy_text(text);
 }
 
 /* Every process that the job had there has exited, and that may have been known to us before a restart. */
@@ -114,7 +114,7 @@ static enum holds what_holds(const struct leftover *found, bool rebooted)
     return found != NULL ? HOLDS_IT : rebooted ? HOLDS_REBOOTED : HOLDS_NOT;
 }
 
-/* Holdings become leftovers, and those that are rightly there are taken out again. Nothing here needs memory. */
+/* Holdings become leftovers, and those that are rightly there are taken out again. */
 void host_reconcile(struct core *core, struct host *host, const struct event *event)
 {
     int kept = 0;

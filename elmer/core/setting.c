@@ -6,7 +6,6 @@
  */
 #include "elmer/core/internal.h"
 
-#include <assert.h>
 #include <errno.h>
 #include <string.h>
 

@@ -1,12 +1,10 @@
 /* step.c - the one entry. An event is checked, dispatched, the queue is looked at, and what is owed is written down.
  *
  * Events about hosts have a handler each. Events about jobs are decided by the table below for every state, and for
- * jobs, attempts and hosts that do not belong together any more (PAST). A handler that needs memory takes it before it
- * changes anything.
+ * jobs, attempts and hosts that do not belong together any more (PAST).
  */
 #include "elmer/core/internal.h"
 
-#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -35,10 +33,7 @@ static int copy_hosts(const int *hosts, int n, int **copy)
 {
     int kept = 0;
 
-    *copy = malloc((size_t)n * sizeof(**copy));
-    if (*copy == NULL)
-        return -ENOMEM;
-    memcpy(*copy, hosts, (size_t)n * sizeof(**copy));
+    *copy = mem_copy(hosts, (size_t)n, sizeof(**copy));
     qsort(*copy, (size_t)n, sizeof(**copy), compare_ints);
     for (int i = 0; i < n; i++)
         if (kept == 0 || (*copy)[kept - 1] != (*copy)[i])
@@ -48,20 +43,14 @@ static int copy_hosts(const int *hosts, int n, int **copy)
 
 static int accept_job(struct core *core, const struct event *event, const int *hosts, int nhosts)
 {
-    struct user *user;
     struct job *job;
 
     if (event->u.submit.nprocs == 0 || !queue_could_ever(core, event->u.submit.nprocs, NULL, 0))
         return answer(core, ANSWER_REFUSED_SIZE);
     if (hosts != NULL && !queue_could_ever(core, event->u.submit.nprocs, hosts, nhosts))
         return answer(core, ANSWER_REFUSED_HOSTS);
-    user = user_get(core, event->u.submit.uid);
-    if (user == NULL || index_reserve(core) != 0)
-        return -ENOMEM;
     job = job_create(core->next_job, event->u.submit.uid, event->u.submit.nprocs, event->u.submit.each, hosts, nhosts);
-    if (job == NULL)
-        return -ENOMEM;
-    job->user = user;
+    job->user = user_get(core, event->u.submit.uid);
     job->info.requeue = event->u.submit.requeue;
     core->next_job++;
     index_insert(core, job);
@@ -84,8 +73,6 @@ static int submit(struct core *core, const struct event *event)
         if (event->u.submit.nhosts == 0)
             return answer(core, ANSWER_REFUSED_HOSTS);
         nhosts = copy_hosts(event->u.submit.hosts, event->u.submit.nhosts, &hosts);
-        if (nhosts < 0)
-            return nhosts;
     }
     result = accept_job(core, event, hosts, nhosts);
     free(hosts);
@@ -199,22 +186,18 @@ static int opened_late(struct core *core, struct job *job, struct part *part, co
 static int opened_past(struct core *core, struct job *job, struct part *part, const struct event *event)
 {
     struct job *waiting = index_find(core, event->job);
-    int result = host_add_leftover(core, core->hosts[event->host], event->job, event->attempt);
 
     (void)job, (void)part;
-    if (result == 0 && waiting != NULL && waiting->info.attempt == event->attempt)
+    host_add_leftover(core, core->hosts[event->host], event->job, event->attempt);
+    if (waiting != NULL && waiting->info.attempt == event->attempt)
         lease_opened_past(core, waiting, core->hosts[event->host]);
-    return result;
+    return 0;
 }
 
 static int fail(struct core *core, struct job *job, struct part *part, const struct event *event)
 {
-    char *text;
-
     (void)part;
-    if (job_copy_text(event->u.failed.text, &text) != 0)
-        return -ENOMEM;
-    life_end(core, job, event->u.failed.reason, text);
+    life_end(core, job, event->u.failed.reason, job_copy_text(event->u.failed.text));
     return 0;
 }
 
@@ -268,7 +251,7 @@ static int exited_past(struct core *core, struct job *job, struct part *part, co
  * exit may not have been on disk. The host where it was tells us again. */
 static int vanished(struct core *core, struct job *job, struct part *part, const struct event *event)
 {
-    char *text;
+    static const char text[] = "the job's processes on a host are gone: its supervisor ended without being told to";
 
     (void)event;
     if (job->restored && job->info.state == JOB_RUNNING && life_part_exited(part))
@@ -277,9 +260,7 @@ static int vanished(struct core *core, struct job *job, struct part *part, const
         life_part_opened(core, part);
         return 0;
     }
-    if (job_copy_text("the job's processes on a host are gone: its supervisor ended without being told to", &text) != 0)
-        return -ENOMEM;
-    life_end(core, job, REASON_LOST, text);
+    life_end(core, job, REASON_LOST, job_copy_text(text));
     return 0;
 }
 
@@ -405,8 +386,6 @@ int core_step(struct core *core, const struct event *event, struct actions *acti
 
     if (!valid(core, event))
         return -EINVAL;
-    if (emit_reserve(core, actions) != 0)
-        return -ENOMEM;
     core->now_ms = event->now_ms;
     memset(&core->reply, 0, sizeof(core->reply));
     result = handlers[event->type](core, event);

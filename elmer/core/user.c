@@ -4,7 +4,6 @@
  */
 #include "elmer/core/internal.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -30,21 +29,6 @@ static struct user *find(const struct core *core, uint32_t uid)
     return at < core->nusers && core->users[at]->uid == uid ? core->users[at] : NULL;
 }
 
-static int reserve(struct core *core)
-{
-    size_t capacity = core->users_capacity == 0 ? 16 : 2 * core->users_capacity;
-    struct user **users;
-
-    if (core->nusers < core->users_capacity)
-        return 0;
-    users = realloc(core->users, capacity * sizeof(*users));
-    if (users == NULL)
-        return -ENOMEM;
-    core->users = users;
-    core->users_capacity = capacity;
-    return 0;
-}
-
 struct user *user_get(struct core *core, uint32_t uid)
 {
     struct user *user = find(core, uid);
@@ -52,8 +36,8 @@ struct user *user_get(struct core *core, uint32_t uid)
 
     if (user != NULL)
         return user;
-    if (reserve(core) != 0 || (user = calloc(1, sizeof(*user))) == NULL)
-        return NULL;
+    core->users = mem_grow(core->users, &core->users_capacity, core->nusers + 1, sizeof(struct user *));
+    user = mem_zalloc(sizeof(*user));
     user->uid = uid;
     at = user_at(core, uid);
     memmove(&core->users[at + 1], &core->users[at], (core->nusers - at) * sizeof(struct user *));

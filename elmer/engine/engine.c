@@ -126,7 +126,7 @@ static void trace(const struct event *event, int64_t begin_ns, int64_t decided_n
                   (mono_now().ns - begin_ns) / 1000);
 }
 
-static int step(struct engine *engine, struct event *event)
+static void step(struct engine *engine, struct event *event)
 {
     struct actions actions;
     int64_t begin_ns = mono_now().ns;
@@ -134,15 +134,13 @@ static int step(struct engine *engine, struct event *event)
     event->now_ms = engine_now_ms();
     int code = core_step(engine->core, event, &actions);
     int64_t decided_ns = mono_now().ns;
-    if (code)
-        log_error("an event (%d) could not be handled: %s", (int)event->type, strerror(-code));
+    assert(code == 0);
     engine->stepping = true;
     for (size_t i = 0; i < actions.count; i++)
         carry_out(engine, &actions.items[i]);
     engine->stepping = false;
     trace(event, begin_ns, decided_ns);
     actions_fini(&actions);
-    return code;
 }
 
 void engine_run_events(struct engine *engine)
@@ -162,12 +160,12 @@ static bool has_text(enum event_type type)
     return type == EVENT_OPEN_FAILED || type == EVENT_LAUNCH_FAILED || type == EVENT_ABORT;
 }
 
-int engine_event(struct engine *engine, struct event *event)
+void engine_event(struct engine *engine, struct event *event)
 {
     if (!engine->stepping) {
-        int code = step(engine, event);
+        step(engine, event);
         engine_run_events(engine);
-        return code;
+        return;
     }
     assert(event->type != EVENT_SUBMIT && event->type != EVENT_HOST_UP && event->type != EVENT_REPORT);
     struct pending_event *pending = mem_zalloc(sizeof(*pending));
@@ -176,16 +174,15 @@ int engine_event(struct engine *engine, struct event *event)
         pending->event.u.failed.text = pending->text = mem_strdup(event->u.failed.text);
     *engine->last_event = pending;
     engine->last_event = &pending->next;
-    return 0;
 }
 
 struct engine_job *engine_submit(struct engine *engine, struct event *event, const char *user,
-                                 struct wire_message *submission, int *code)
+                                 struct wire_message *submission)
 {
     uint64_t id = core_next_id(engine->core);
     struct engine_job *job = jobs_add(&engine->jobs, id, event->u.submit.uid, user, submission);
     job->submitted_ms = wall_now().ms;
-    *code = engine_event(engine, event);
+    engine_event(engine, event);
     if (core_job(engine->core, id))
         return job;
     jobs_remove(&engine->jobs, job);
@@ -211,8 +208,7 @@ bool engine_emptied(struct engine *engine, int host, uint64_t id, uint32_t attem
         job_set_usage(job, engine_host_name(engine, host), attempt, cpu_seconds, memory_peak_bytes);
     struct event event = {.type = EVENT_EMPTY, .host = host, .job = id, .attempt = attempt};
     uint64_t before = job ? job->put : 0;
-    if (engine_event(engine, &event))
-        return false; /* it comes again */
+    engine_event(engine, &event);
     if (known && job->put == before)
         engine_persist(engine, job);
     return !awaits_ends(engine, id, attempt);

@@ -82,12 +82,13 @@ void engine_connect_requests(struct engine *engine, const struct engine_requests
 
 int64_t engine_now_ms(void); /* of the events: monotonic */
 /* Feed the core; now_ms is filled in. While a step is being carried out the event waits for its end (then pointers in
- * it, except failed.text, are not allowed). Returns what core_step() returned, 0 when it waits. */
-int engine_event(struct engine *engine, struct event *event);
+ * it, except failed.text, are not allowed). What comes from outside is checked before: an event that the core does not
+ * take is a bug, and ends the daemon. */
+void engine_event(struct engine *engine, struct event *event);
 /* EVENT_SUBMIT with what the core does not keep; the message is taken over. The job's id is core_next_id() of before,
- * and the answer may come while this runs. NULL: the core refuses it, *code says what core_step() returned. */
+ * and the answer may come while this runs. NULL: the core refuses it. */
 struct engine_job *engine_submit(struct engine *engine, struct event *event, const char *user,
-                                 struct wire_message *submission, int *code);
+                                 struct wire_message *submission);
 /* EVENT_EMPTY with what the job has used on the host. Returns whether the host may forget the attempt as soon as this
  * is on disk; false: it is told END again. */
 bool engine_emptied(struct engine *engine, int host, uint64_t job, uint32_t attempt, double cpu_seconds,

@@ -65,7 +65,7 @@ static void note_address(struct host *host, struct peer *peer, const struct wire
     snprintf(host->address, sizeof(host->address), "%s", strchr(address, ':') ? "" : address);
 }
 
-static int tell_up(struct host *host, const struct wire_host_hello *hello, bool rebooted)
+static void tell_up(struct host *host, const struct wire_host_hello *hello, bool rebooted)
 {
     struct core_holding *holdings = mem_array(hello->holdings.count, sizeof(*holdings));
     for (size_t i = 0; i < hello->holdings.count; i++)
@@ -79,9 +79,8 @@ static int tell_up(struct host *host, const struct wire_host_hello *hello, bool 
     event.u.up.rebooted = rebooted;
     event.u.up.closed = host->unusable != NULL;
     event.u.up.no_lease = link_minor(host->peer->link) < WIRE_LEASE_MINOR;
-    int code = engine_event(host->hosts->room.engine, &event);
+    engine_event(host->hosts->room.engine, &event);
     free(holdings);
-    return code;
 }
 
 static void note_lacks(struct host *host, const struct wire_strs *lacks)
@@ -144,11 +143,8 @@ static void take_place(struct host *host, struct peer *peer, const struct wire_m
     log_up(host, hello);
     welcome(peer, message->id);
     host_arm(host, host->heard_ms + host->hosts->settings->heartbeat_ms);
-    if (tell_up(host, hello, rebooted)) {
-        peer_drop(peer, "elmer could not take the host in; try again");
-    } else {
-        host->hosts->callbacks.on_up(host->index, host->hosts->data);
-    }
+    tell_up(host, hello, rebooted);
+    host->hosts->callbacks.on_up(host->index, host->hosts->data);
 }
 
 void hello_accept_challenger(struct host *host)

@@ -19,6 +19,7 @@
 
 #include "elmer/hosts/internal.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <pwd.h>
@@ -130,12 +131,9 @@ void host_cut(struct host *host)
     host->peer = NULL;
     hosts_pace_drop(host);
     host->hosts->callbacks.on_cut(host->index, host->hosts->data);
-    if (host_state(host) == CORE_HOST_DOWN) /* the core could not take it in */
-        deadline_clear(host->hosts->room.deadlines, &host->deadline);
-    else
-        host_arm(host, host->silent_since_ms + host->hosts->settings->host_timeout_ms);
-    if (is_up(host))
-        tell(host, EVENT_HOST_SILENT);
+    assert(is_up(host)); /* since it has had a link */
+    host_arm(host, host->silent_since_ms + host->hosts->settings->host_timeout_ms);
+    tell(host, EVENT_HOST_SILENT);
     if (host->challenger)
         hello_accept_challenger(host);
 }

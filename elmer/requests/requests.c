@@ -9,6 +9,7 @@
 
 #include "elmer/requests/internal.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -118,16 +119,15 @@ static void explain_refusal(struct request *request, enum answer answer)
     struct engine *engine = request->requests->room.engine;
     const struct verb *verb = verb_of(request->type);
     const struct engine_job *job = engine_job(engine, request->job);
+    assert(verb && (answer == ANSWER_NOT_PERMITTED || answer == ANSWER_NO_SUCH_JOB || answer == ANSWER_WRONG_STATE));
     if (answer == ANSWER_NOT_PERMITTED)
         request_error(request, WIRE_CODE_NOT_PERMITTED,
                       "job %" PRIu64 " belongs to %s: only its owner, and administrators (group %s), may do this",
                       request->job, job ? job->user : "another user", request->requests->settings->admin_group);
     else if (answer == ANSWER_NO_SUCH_JOB && (!request->job || request->job >= core_next_id(engine_core(engine))))
         request_error(request, WIRE_CODE_NO_SUCH_JOB, "there is no job %" PRIu64, request->job);
-    else if (verb && (answer == ANSWER_NO_SUCH_JOB || answer == ANSWER_WRONG_STATE))
-        explain_state(request, verb);
     else
-        request_error(request, WIRE_CODE_REFUSED, "elmer cannot do this now (out of memory); try again later");
+        explain_state(request, verb);
 }
 
 static void answer_verb(struct request *request, enum answer answer)
@@ -153,8 +153,7 @@ static void run_verb(struct request *request)
     event.u.by.uid = request->uid;
     event.u.by.admin = request->admin;
     request->holder = HOLDER_CORE;
-    if (engine_event(request->requests->room.engine, &event))
-        request_error(request, WIRE_CODE_REFUSED, "elmer is out of memory; try again later");
+    engine_event(request->requests->room.engine, &event);
 }
 
 static void run_drain(struct request *request)
@@ -170,8 +169,7 @@ static void run_drain(struct request *request)
         request_error(request, WIRE_CODE_REFUSED, "there is no host %s in the cluster", drain->host);
     } else {
         request->holder = HOLDER_CORE;
-        if (engine_event(request->requests->room.engine, &event))
-            request_error(request, WIRE_CODE_REFUSED, "elmer is out of memory; try again later");
+        engine_event(request->requests->room.engine, &event);
     }
 }
 

@@ -59,8 +59,7 @@ void setting_begin(struct request *request)
         log_notice("%s is set to %s by uid=%u; it was %s", core_setting_name((enum core_setting)setting), set->value,
                    (unsigned)request->uid, core_setting_value_name((enum core_setting)setting, before));
         request->holder = HOLDER_CORE;
-        if (engine_event(engine, &event))
-            request_error(request, WIRE_CODE_REFUSED, "elmer is out of memory; try again later");
+        engine_event(engine, &event);
     }
 }
 

@@ -280,18 +280,14 @@ static void submit_new(struct request *request)
     uint64_t number = request->number, nprocs = submit->nprocs;
     request->job = core_next_id(engine_core(engine));
     request->holder = HOLDER_CORE;
-    int code;
-    const struct engine_job *job = engine_submit(engine, &event, request->client->user, &request->message, &code);
+    const struct engine_job *job = engine_submit(engine, &event, request->client->user, &request->message);
     free(allowed.hosts);
     if (job)
         return; /* the request may be gone already */
     assert(request->number == number);
-    if (code)
-        request_error(request, WIRE_CODE_REFUSED, "elmer is out of memory; try again later");
-    else
-        request_error(request, WIRE_CODE_REFUSED,
-                      "%" PRIu64 " processors are asked for, and the hosts that it may use have fewer: ask for fewer",
-                      nprocs);
+    request_error(request, WIRE_CODE_REFUSED,
+                  "%" PRIu64 " processors are asked for, and the hosts that it may use have fewer: ask for fewer",
+                  nprocs);
 }
 
 /* Its first submission is on disk. */

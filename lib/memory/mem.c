@@ -41,9 +41,28 @@ void *mem_grow(void *old, size_t *capacity, size_t needed, size_t size)
     return checked(reallocarray(old, larger, size));
 }
 
+void *mem_exactly(void *old, size_t count, size_t larger, size_t size)
+{
+    char *items = checked(reallocarray(old, larger ? larger : 1, size));
+    if (larger > count)
+        memset(items + count * size, 0, (larger - count) * size);
+    return items;
+}
+
 char *mem_strdup(const char *text)
 {
     return checked(strdup(text));
+}
+
+char *mem_strndup(const char *text, size_t max)
+{
+    return checked(strndup(text, max));
+}
+
+void *mem_copy(const void *from, size_t count, size_t size)
+{
+    void *copy = checked(reallocarray(NULL, count ? count : 1, size));
+    return count ? memcpy(copy, from, count * size) : copy;
 }
 
 static char *format_list(const char *format, va_list list)
@@ -69,14 +88,16 @@ struct arena_chunk {
     alignas(max_align_t) char bytes[];
 };
 
-enum { CHUNK = 1024 };
+enum { CHUNK = 1024, CHUNK_MAX = 16 << 10 }; /* each is twice as large as the one before */
 
 void *arena_alloc(struct arena *arena, size_t size)
 {
     size = (size + alignof(max_align_t) - 1) & ~(alignof(max_align_t) - 1);
     struct arena_chunk *chunk = arena->chunks;
     if (!chunk || chunk->size - chunk->used < size) {
-        size_t room = size > CHUNK ? size : CHUNK;
+        size_t room = !chunk ? CHUNK : chunk->size < CHUNK_MAX / 2 ? 2 * chunk->size : CHUNK_MAX;
+        if (room < size)
+            room = size;
         chunk = mem_zalloc(sizeof(*chunk) + room);
         chunk->size = room;
         chunk->next = arena->chunks;
@@ -111,11 +132,28 @@ char *arena_format(struct arena *arena, const char *format, ...)
     return copy;
 }
 
+static void free_chunks(struct arena_chunk *chunk)
+{
+    while (chunk) {
+        struct arena_chunk *next = chunk->next;
+        free(chunk);
+        chunk = next;
+    }
+}
+
+void arena_clear(struct arena *arena)
+{
+    struct arena_chunk *kept = arena->chunks;
+    if (!kept)
+        return;
+    free_chunks(kept->next);
+    kept->next = NULL;
+    memset(kept->bytes, 0, kept->used);
+    kept->used = 0;
+}
+
 void arena_fini(struct arena *arena)
 {
-    while (arena->chunks) {
-        struct arena_chunk *next = arena->chunks->next;
-        free(arena->chunks);
-        arena->chunks = next;
-    }
+    free_chunks(arena->chunks);
+    arena->chunks = NULL;
 }

@@ -1,6 +1,7 @@
 #!/bin/bash
 # mutants.sh - break the core on purpose, one rule at a time, and see that the simulation notices.
 # Each tests/sim/mutants/NN-name.sed begins with "# FILE: what it breaks" and must change exactly one place of that file of elmer/core.
+# Runs in the build folder, for config.h.
 set -u
 src=${srcdir:-.}
 cc=${CC:-cc}
@@ -9,7 +10,7 @@ trap 'rm -rf "$work"' EXIT
 trap 'exit 130' HUP INT TERM
 mapfile -t mutants < <(ls "$src"/tests/sim/mutants/*.sed)
 # shellcheck disable=SC2086 # CC may carry options
-compile() { $cc -std=gnu11 -O1 -D_GNU_SOURCE -I"$src" -c -o "$2" "$1"; }
+compile() { $cc -std=gnu11 -O1 -D_GNU_SOURCE -I"$src" -I. -c -o "$2" "$1"; }
 # shellcheck disable=SC2086
 link() { $cc -o "$1" "${@:2}"; }
 # Status 99: no end within 300 s of CPU time, which is no judgement; a busy machine takes longer by the clock.
@@ -33,6 +34,10 @@ for f in "$src"/elmer/core/*.c "$src"/elmer/core/*/*.c; do
     o=${o%.c}.o
     compile "$f" "$o" || { echo 'Bail out! the core does not compile'; exit 1; }
     core+=("$o")
+done
+for f in lib/memory/mem lib/base/log lib/base/clock; do # what the core allocates with
+    compile "$src/$f.c" "$work/${f##*/}_lib.o" || { echo "Bail out! $f.c does not compile"; exit 1; }
+    sim+=("$work/${f##*/}_lib.o")
 done
 
 bad=0 n=1

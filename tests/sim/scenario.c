@@ -478,8 +478,7 @@ static void run_command(struct play *play)
                                           "refused: more processors than its hosts have",
                                           "no such job",
                                           "wrong state",
-                                          "not permitted",
-                                          "no memory"};
+                                          "not permitted"};
 
     for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++) {
         if (!is(play, 0, commands[i].name))

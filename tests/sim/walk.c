@@ -22,8 +22,8 @@ static const char *const event_names[EVENT_TYPE_COUNT] = {
     "launched", "launch-failed", "exited",     "abort",     "empty",   "tick"};
 static const char *const action_names[ACTION_TYPE_COUNT] = {
     "answer", "persist", "persist-host", "persist-setting", "order", "open", "launch", "end", "taken", "timer"};
-static const char *const answer_names[ANSWER_COUNT] = {"ok",          "refused-size",  "refused-hosts", "no-such-job",
-                                                       "wrong-state", "not-permitted", "no-memory"};
+static const char *const answer_names[ANSWER_COUNT] = {"ok",          "refused-size", "refused-hosts",
+                                                       "no-such-job", "wrong-state",  "not-permitted"};
 
 /* ---- stimuli ---- */
 

@@ -8,6 +8,7 @@
 #include "elmer/core/alloc/alloc.h"
 
 #include <assert.h>
+#include <stdlib.h>
 
 enum { NEVER = INT32_MAX };
 
@@ -104,30 +105,11 @@ static void draw_hosts(const struct alloc_view *view, struct histogram *largest,
     }
 }
 
-static void sift_down(int *heap, int at, int n)
+static int compare(const void *a, const void *b)
 {
-    for (int child; (child = 2 * at + 1) < n; at = child) {
-        int value = heap[at];
-        if (child + 1 < n && heap[child + 1] > heap[child])
-            child++;
-        if (heap[child] <= value)
-            return;
-        heap[at] = heap[child];
-        heap[child] = value;
-    }
-}
+    const int *x = a, *y = b;
 
-/* In place and without memory, which qsort() may want. */
-static void sort(int *values, int n)
-{
-    for (int at = n / 2 - 1; at >= 0; at--)
-        sift_down(values, at, n);
-    for (int last = n - 1; last > 0; last--) {
-        int first = values[0];
-        values[0] = values[last];
-        values[last] = first;
-        sift_down(values, 0, last);
-    }
+    return (*x > *y) - (*x < *y);
 }
 
 /* So many of the processors of the k hosts at random, in order. */
@@ -137,7 +119,7 @@ static void take(const struct alloc_view *view, int k, int level, uint32_t nproc
     uint64_t count = 0;
     uint32_t chosen = 0;
 
-    sort(view->notes, k);
+    qsort(view->notes, (size_t)k, sizeof(*view->notes), compare);
     for (int i = 0; i < k; i++)
         count += (uint64_t)count_to(view->hosts[view->notes[i]], level);
     for (int i = 0; i < k; i++) {

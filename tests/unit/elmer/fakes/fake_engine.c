@@ -195,16 +195,14 @@ static void follow_host(const struct event *event)
     }
 }
 
-int engine_event(struct engine *engine, struct event *event)
+void engine_event(struct engine *engine, struct event *event)
 {
     assert_ptr_equal(engine, &fake_engine);
     event->now_ms = fake_now_ms();
     if (fake_engine.on_event)
         fake_engine.on_event(event);
     write_down(event);
-    if (!fake_engine.event_code)
-        follow_host(event);
-    return fake_engine.event_code;
+    follow_host(event);
 }
 
 const struct event *fake_event(enum event_type type)
@@ -227,11 +225,11 @@ void fake_no_event(void)
 }
 
 struct engine_job *engine_submit(struct engine *engine, struct event *event, const char *user,
-                                 struct wire_message *submission, int *code)
+                                 struct wire_message *submission)
 {
     snprintf(fake_engine.user, sizeof(fake_engine.user), "%s", user);
-    *code = engine_event(engine, event);
-    if (*code || fake_engine.refuse) {
+    engine_event(engine, event);
+    if (fake_engine.refuse) {
         wire_message_fini(submission); /* it was taken over all the same */
         submission->memory = NULL;
         return NULL;

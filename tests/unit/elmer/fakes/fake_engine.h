@@ -29,7 +29,6 @@ extern struct fake_engine {
     uint32_t queued;     /* jobs in the queue, of any user */
     size_t bytes;        /* jobs_bytes() of any user */
     const char *failure; /* of the store */
-    int event_code;      /* of each event, and of each submission */
     bool refuse;         /* each submission, by the core */
     bool may_forget;     /* what engine_emptied() returns */
     bool held;           /* what is put is not on disk: waits wait */

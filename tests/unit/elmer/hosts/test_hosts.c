@@ -6,7 +6,6 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
-#include <errno.h>
 #include <string.h>
 
 #include "elmer/engine/launchers.h"
@@ -182,42 +181,6 @@ static void test_unusable(void **state)
     assert_int_equal(hosts_facts(bed.hosts, WS1).configured_cpus, 2);
     assert_string_equal(bed_state_of(WS1), "unusable");
     fake_engine.on_event = NULL;
-}
-
-/* The core cannot take it in: its link ends, and it may try again. */
-static void try_without_memory(void)
-{
-    struct greeting greeting = {.host = "ws1"};
-    fake_engine.event_code = -ENOMEM;
-    int link = bed_link(&greeting);
-    bed_hello(link, &greeting);
-    fake_event(EVENT_HOST_UP);
-    assert_false(links_open((size_t)link));
-    fake_engine.event_code = 0;
-    links_turn();
-    bed_expect("shown AB; cut ws1"); /* not up */
-    fake_no_event();
-}
-
-static void test_no_memory(void **state)
-{
-    (void)state;
-    try_without_memory();
-    fake_time_pass(2 * TIMEOUT_MS);
-    fake_no_event(); /* it was down before */
-    bed_ws1_up();
-}
-
-/* One that is awaited with its jobs still has its time. */
-static void test_no_memory_for_awaited(void **state)
-{
-    (void)state;
-    fake_engine.hosts[WS1].state = CORE_HOST_AWAITED;
-    try_without_memory();
-    fake_time_pass(TIMEOUT_MS - 1);
-    fake_no_event();
-    fake_time_pass(1);
-    fake_event(EVENT_HOST_DOWN);
 }
 
 /* ---- two links of one host ---- */
@@ -473,8 +436,6 @@ int main(void)
         TEST(test_local),
         TEST(test_too_many_links),
         TEST(test_unusable),
-        TEST(test_no_memory),
-        TEST(test_no_memory_for_awaited),
         TEST(test_same_boot),
         TEST(test_second_machine),
         TEST(test_rebooted),

@@ -6,7 +6,6 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -90,10 +89,6 @@ static void test_refusals(void **state)
     answer_is(link, WIRE_hold, 3, ANSWER_NO_SUCH_JOB, WIRE_CODE_WRONG_STATE, "job 3 has ended already");
     answer_is(link, WIRE_hold, 10, ANSWER_NO_SUCH_JOB, WIRE_CODE_NO_SUCH_JOB, "there is no job 10");
     answer_is(link, WIRE_hold, 0, ANSWER_NO_SUCH_JOB, WIRE_CODE_NO_SUCH_JOB, "there is no job 0");
-    fake_engine.event_code = -ENOMEM;
-    bed_say(link, WIRE_kill, 7);
-    fake_event(EVENT_KILL);
-    heard_error(link, "out of memory");
 }
 
 static void drain(int link, const char *host, bool drained)

@@ -6,7 +6,6 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
-#include <errno.h>
 #include <string.h>
 
 #include "tests/unit/elmer/requests/bed.h"
@@ -231,11 +230,6 @@ static void test_core_refuses(void **state)
     fake_store_answer(NULL, 0, NULL);
     fake_event(EVENT_SUBMIT);
     heard_error(alice, "the hosts that it may use have fewer");
-    fake_engine.event_code = -ENOMEM;
-    submit(alice, &m);
-    fake_store_answer(NULL, 0, NULL);
-    fake_event(EVENT_SUBMIT);
-    heard_error(alice, "out of memory");
     assert_int_equal(fake_engine.njobs, 0);
 }
 
