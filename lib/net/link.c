@@ -70,6 +70,7 @@ void link_handle_gone(struct link *link)
     if (link->listener != NULL)
         listener_link_gone(link);
     frame_reader_fini(&link->in);
+    free(link->first);
     tls_destroy(link->tls);
     tls_context_unref(link->options.tls);
     free(link);
@@ -250,6 +251,11 @@ int link_start_reading(struct link *link)
     if (code != 0)
         link_drop(link, "reading failed: %s", uv_strerror(code));
     return code;
+}
+
+void link_stop_reading(struct link *link)
+{
+    (void)uv_read_stop(&link->io.stream);
 }
 
 static void become_ready(struct link *link)

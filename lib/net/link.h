@@ -32,6 +32,7 @@ struct link_options {
     bool no_hello; /* both ends are of one build (socketpair; the other end may be a bare channel): ready in the next
                       turn of the loop */
     struct tls_context *tls; /* NULL: none. A link and a listener keep a reference */
+    unsigned handshakes;     /* of a listener with TLS: that may begin in a second; 0: HANDSHAKES_PER_SECOND */
 };
 
 /* Dial "HOST:PORT" or "/path" (addresses tried in turn, deadline timeout_ms for all). The link exists at once; on_ready

@@ -44,6 +44,8 @@ struct link {
     struct listener *listener;                                                          /* that accepted it, or NULL */
     enum link_place { LINK_OWNED, LINK_WAITING, LINK_JOINING, LINK_TURNED_AWAY } place; /* see listener.c */
     struct link *older, *newer;                                                         /* WAITING, JOINING */
+    uint8_t *first; /* bytes of one that is WAITING, and may not begin its handshake yet; NULL: none */
+    size_t first_size;
     char peer[64], local[64];
     char text[512]; /* why it closes */
     /* dial.c */
@@ -65,6 +67,7 @@ void link_say_hello(struct link *link);
 /* Where a connected link begins. */
 enum link_state link_first_state(const struct link_options *options);
 int link_start_reading(struct link *link);
+void link_stop_reading(struct link *link);
 /* Plain bytes from the peer. */
 void link_take_bytes(struct link *link, const uint8_t *bytes, size_t size);
 /* Write bytes as they are; takes them over. -ENOBUFS, -ENOMEM and broken streams close the link. */
@@ -97,6 +100,8 @@ const char *link_tls_end_text(const struct link *link);
 void link_no_memory(struct link *link, const char *json, size_t size);
 /* listener.c: an accepted link is gone, or its handshake is done. */
 void listener_link_gone(struct link *link);
+/* The first bytes have come: may its handshake begin? Else they are kept, and come again when it may. */
+bool listener_link_begins(struct link *link, const uint8_t *bytes, size_t size);
 void listener_link_secured(struct link *link);
 
 #endif

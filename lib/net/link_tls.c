@@ -88,7 +88,11 @@ void link_tls_begin(struct link *link)
 
 void link_tls_input(struct link *link, const uint8_t *bytes, size_t size)
 {
-    if (link->state == LINK_DRAINING || (link->tls == NULL && !create_session(link)))
+    if (link->state == LINK_DRAINING)
+        return;
+    if (link->tls == NULL && link->listener != NULL && !listener_link_begins(link, bytes, size))
+        return;
+    if (link->tls == NULL && !create_session(link))
         return;
     tls_feed(link->tls, bytes, size);
     if (link->state == LINK_SECURING)

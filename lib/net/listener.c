@@ -5,7 +5,9 @@
  * With TLS an accepted link is WAITING until its handshake is done. A verified certificate makes it OWNED: offered to
  * the owner, one of max_links. One without a certificate is JOINING: offered too, but still a stranger. A refused one
  * is TURNED_AWAY. Strangers (WAITING and JOINING) are few of one address and bounded in all, and where there are too
- * many, the oldest goes: so idle connections, however many, neither keep a host out nor use up descriptors. */
+ * many, the oldest goes: so idle connections, however many, neither keep a host out nor use up descriptors. A handshake
+ * costs a signature, so only so many begin in a second, in all and from one address (handshakes.h); those beyond wait
+ * with their first bytes kept and nothing more read, the oldest first. */
 #include "config.h"
 
 #include <errno.h>
@@ -13,19 +15,23 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
 #include "lib/base/log.h"
+#include "lib/base/clock.h"
 #include "lib/net/address.h"
+#include "lib/net/handshakes.h"
 #include "lib/net/link_internal.h"
 
 enum {
     BACKLOG = 512,
     REFUSED_MAX = 32,
     RETRY_MS = 100,
+    PACE_MS = 10,
     STRANGERS_MIN = 1024,
     STRANGERS_OF_ADDRESS = 64,
     BUCKETS = 1024, /* of addresses; two in one share their allowance */
@@ -47,7 +53,9 @@ struct listener {
     uv_timer_t retry; /* libuv accepts nothing more until we have taken what there is, and there was no memory */
     unsigned handles;
     bool closing;
-    struct log_limit limit, stranger_limit;
+    struct handshakes *handshakes;
+    uv_timer_t pace; /* runs while handshakes wait */
+    struct log_limit limit, stranger_limit, pace_limit;
     char path[sizeof((struct sockaddr_un *)0)->sun_path + 1]; /* of a socket file that we made */
     dev_t device;
     ino_t inode;
@@ -58,6 +66,7 @@ static void free_if_done(struct listener *listener)
     if (listener->handles > 0 || listener->links > 0 || listener->refused > 0 || listener->strangers > 0)
         return;
     tls_context_unref(listener->options.tls);
+    free(listener->handshakes);
     free(listener);
 }
 
@@ -214,6 +223,60 @@ void listener_link_secured(struct link *link)
         link_say_hello(link);
 }
 
+/* ---- handshakes that wait ---- */
+
+static void go_on(struct link *link)
+{
+    uint8_t *bytes = link->first;
+
+    link->first = NULL;
+    if (link_start_reading(link) == 0)
+        link_tls_input(link, bytes, link->first_size);
+    free(bytes);
+}
+
+static void on_pace(uv_timer_t *timer)
+{
+    struct listener *listener = timer->data;
+    bool waiting = false;
+
+    for (struct link *link = listener->oldest, *newer; link != NULL; link = newer) {
+        newer = link->newer;
+        if (link->first == NULL || link->state != LINK_SECURING)
+            continue;
+        if (handshakes_may_begin(listener->handshakes, link->peer, mono_ms(mono_now())))
+            go_on(link);
+        else
+            waiting = true;
+    }
+    if (!waiting)
+        (void)uv_timer_stop(timer);
+}
+
+bool listener_link_begins(struct link *link, const uint8_t *bytes, size_t size)
+{
+    struct listener *listener = link->listener;
+
+    if (link->first_size > 0 || /* it has waited */
+        handshakes_may_begin(listener->handshakes, link->peer, mono_ms(mono_now())))
+        return true;
+    link->first = size <= STRANGER_FRAME_MAX ? malloc(size) : NULL;
+    if (link->first == NULL) {
+        link_drop(link, "its first message cannot be kept: it has %zu bytes", size);
+        return false;
+    }
+    memcpy(link->first, bytes, size);
+    link->first_size = size;
+    link_stop_reading(link);
+    if (!uv_is_active((uv_handle_t *)&listener->pace)) {
+        (void)uv_timer_start(&listener->pace, on_pace, PACE_MS, PACE_MS);
+        if (log_allowed(&listener->pace_limit, 1, 60000))
+            log_warning("more connections than may begin in a second, %s is the latest: they wait their turn",
+                        link->peer);
+    }
+    return false;
+}
+
 static void on_connection(uv_stream_t *server, int status);
 
 static void on_retry(uv_timer_t *timer)
@@ -294,6 +357,7 @@ void listener_close(struct listener *listener)
         if (link->place == LINK_WAITING)
             link_drop(link, "%s", "the listener closes");
     uv_close((uv_handle_t *)&listener->retry, on_listener_gone);
+    uv_close((uv_handle_t *)&listener->pace, on_listener_gone);
     uv_close(&listener->io.handle, on_listener_gone);
 }
 
@@ -308,9 +372,10 @@ static int open_stream(struct listener *listener, int fd, bool pipe)
         return code;
     }
     (void)uv_timer_init(listener->loop, &listener->retry);
-    listener->retry.data = listener;
+    (void)uv_timer_init(listener->loop, &listener->pace);
+    listener->retry.data = listener->pace.data = listener;
     listener->io.handle.data = listener;
-    listener->handles = 2;
+    listener->handles = 3;
     code = pipe ? uv_pipe_open(&listener->io.pipe, fd) : uv_tcp_open(&listener->io.tcp, fd);
     if (code != 0)
         (void)close(fd);
@@ -335,6 +400,16 @@ int listener_create_fd(uv_loop_t *loop, int fd, unsigned max_links, const struct
         free(listener);
         (void)close(fd);
         return err_set(err, code, "cannot listen on descriptor %d: %s", fd, strerror(-code));
+    }
+    if (options->tls != NULL && (listener->handshakes = calloc(1, sizeof *listener->handshakes)) == NULL) {
+        free(listener);
+        (void)close(fd);
+        return err_set(err, -ENOMEM, "cannot listen: out of memory");
+    }
+    if (options->tls != NULL) {
+        listener->handshakes->per_second = options->handshakes > 0 ? options->handshakes : HANDSHAKES_PER_SECOND;
+        if (getrandom(&listener->handshakes->salt, sizeof listener->handshakes->salt, GRND_NONBLOCK) < 0)
+            listener->handshakes->salt = (uint64_t)mono_now().ns;
     }
     if (address.ss_family != AF_UNIX && options->tls == NULL && !address_is_loopback((struct sockaddr *)&address)) {
         free(listener);

@@ -26,6 +26,15 @@ enum bucket_state bucket_take(struct bucket *bucket, int64_t now_ms, double rate
     return state_of(bucket, burst);
 }
 
+bool bucket_take_if(struct bucket *bucket, int64_t now_ms, double rate, double burst, double cost)
+{
+    refill(bucket, now_ms, rate);
+    if (bucket->missing + cost > burst)
+        return false;
+    bucket->missing += cost;
+    return true;
+}
+
 enum bucket_state bucket_look(struct bucket *bucket, int64_t now_ms, double rate, double burst)
 {
     refill(bucket, now_ms, rate);

@@ -2,6 +2,7 @@
 #ifndef LIB_QUOTA_BUCKET_H
 #define LIB_QUOTA_BUCKET_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct bucket { /* zero-initialised is full */
@@ -18,6 +19,8 @@ enum bucket_state {
 /* Take cost, also when it is not there: refusing costs something too. rate per second come back, up to burst; no more
  * than a burst is owed. now_ms is monotonic. */
 enum bucket_state bucket_take(struct bucket *bucket, int64_t now_ms, double rate, double burst, double cost);
+/* Take cost if it is there, else nothing. */
+bool bucket_take_if(struct bucket *bucket, int64_t now_ms, double rate, double burst, double cost);
 /* What it is now, without taking. */
 enum bucket_state bucket_look(struct bucket *bucket, int64_t now_ms, double rate, double burst);
 
