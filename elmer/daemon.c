@@ -148,10 +148,13 @@ static void on_stalled(struct deadlines *deadlines, int64_t ms)
 
 /* ---- its begin ---- */
 
-static const char *host_name(int index, void *data)
+static const char *configured_host(int index, int *ncpus, void *data)
 {
     const struct settings *s = data;
-    return (size_t)index < s->nhosts ? s->hosts[index].name : NULL;
+    if ((size_t)index >= s->nhosts)
+        return NULL;
+    *ncpus = s->hosts[index].cpus ? s->hosts[index].ncpus : 0;
+    return s->hosts[index].name;
 }
 
 static void share_settings(struct daemon *d)
@@ -203,7 +206,7 @@ static int open_rooms(struct daemon *d, struct err *err)
                                            .store = s->store,
                                            .history_jobs = s->history_jobs,
                                            .history_age_ms = s->history_age_ms,
-                                           .host = host_name,
+                                           .host = configured_host,
                                            .data = (void *)s};
     int code = engine_create(&d->loop, &d->deadlines, &engine, on_damage, d, &d->engine, err);
     const struct room room = {&d->loop, &d->deadlines, d->engine};

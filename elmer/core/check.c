@@ -370,8 +370,8 @@ static int check_hosts(const struct check *check)
     for (int h = 0; h < core->nhosts; h++) {
         const struct core_host *host = &core->hosts[h]->info;
         supply += plain_supply(core->hosts[h]);
-        known += host->known ? (uint64_t)host->ncpus : 0;
-        unknown += !host->known;
+        known += (uint64_t)(host->known ? host->ncpus : core->hosts[h]->configured_cpus);
+        unknown += !host->known && core->hosts[h]->configured_cpus == 0;
         if (host->row.up != (host->state != CORE_HOST_DOWN) || host->row.drained != host->drained)
             return broken(check, "%s: its row says something else", host->name);
         if (host->applied > host->generation)

@@ -125,32 +125,35 @@ void core_destroy(struct core *core);
  * their name in events and actions. They begin as not up. Returns the index, -EEXIST or -EINVAL. */
 int core_add_host(struct core *core, const char *name);
 int core_host_by_name(const struct core *core, const char *name); /* -1: unknown */
+/* How many processors a host has that has never been up, where the configuration says so (> 0). */
+void core_expect_cpus(struct core *core, int host, int ncpus);
 int core_host_count(const struct core *core);
 
 /* ---- events ---- */
 enum event_type {
-    EVENT_SUBMIT,  /* client: a new job. Answered with ANSWER. */
-    EVENT_CANCEL,  /* client: remove a queued or held job. Answered. */
-    EVENT_KILL,    /* client: end a starting or running job. Answered. */
-    EVENT_HOLD,    /* client: Answered. */
-    EVENT_RELEASE, /* client: Answered. */
-    EVENT_DRAIN,   /* administrator: host takes no new jobs. Answered. */
-    EVENT_UNDRAIN, /* Answered. */
-    EVENT_SET,     /* administrator: another allocator or policy, from this step's decisions on. Answered. */
-    EVENT_HOST_UP, /* an rsd has said hello: its cpus, what it has (jobs), its generation. On a host that is up: its rsd
-                      has reconnected; what the host no longer has is lost, what is not confirmed is sent again */
-    EVENT_HOST_SILENT,   /* suspect: its link is cut, or says nothing; it is not given up yet. Takes no new jobs until
-                            EVENT_HOST_UP or EVENT_HOST_HEARD, those that it has live on, and who needs it keeps his turn.
-                            Nothing is sent to it */
-    EVENT_HOST_HEARD,    /* a silent host is heard again over the same link */
-    EVENT_HOST_DOWN,     /* the host is given up (not: its link was cut): its jobs end everywhere with REASON_HOST_LOST,
-                            those with requeue go back into the queue. Also after a restart for a host that does not come
-                            back */
-    EVENT_REPORT,        /* utilisation of a host */
-    EVENT_ORDERED,       /* host has applied the order of this generation */
-    EVENT_OPENED,        /* host has made the job's group */
-    EVENT_OPEN_FAILED,   /* host could not (text says why) */
-    EVENT_LAUNCHED,      /* the shell has started all the job's processes */
+    EVENT_SUBMIT,      /* client: a new job. Answered with ANSWER. */
+    EVENT_CANCEL,      /* client: remove a queued or held job. Answered. */
+    EVENT_KILL,        /* client: end a starting or running job. Answered. */
+    EVENT_HOLD,        /* client: Answered. */
+    EVENT_RELEASE,     /* client: Answered. */
+    EVENT_DRAIN,       /* administrator: host takes no new jobs. Answered. */
+    EVENT_UNDRAIN,     /* Answered. */
+    EVENT_SET,         /* administrator: another allocator or policy, from this step's decisions on. Answered. */
+    EVENT_HOST_UP,     /* an rsd has said hello: all facts of the host that decisions need, and what it has (jobs). On a
+                          host that is up: its rsd     has reconnected; what the host no longer has is lost, what is not
+                          confirmed is sent again */
+    EVENT_HOST_SILENT, /* suspect: its link is cut, or says nothing; it is not given up yet. Takes no new jobs until
+                          EVENT_HOST_UP or EVENT_HOST_HEARD, those that it has live on, and who needs it keeps his turn.
+                          Nothing is sent to it */
+    EVENT_HOST_HEARD,  /* a silent host is heard again over the same link */
+    EVENT_HOST_DOWN,   /* the host is given up (not: its link was cut): its jobs end everywhere with REASON_HOST_LOST,
+                          those with requeue go back into the queue. Also after a restart for a host that does not come
+                          back */
+    EVENT_REPORT,      /* utilisation of a host */
+    EVENT_ORDERED,     /* host has applied the order of this generation */
+    EVENT_OPENED,      /* host has made the job's group */
+    EVENT_OPEN_FAILED, /* host could not (text says why) */
+    EVENT_LAUNCHED,    /* the shell has started all the job's processes */
     EVENT_LAUNCH_FAILED, /* it could not (reason, text) */
     EVENT_EXITED,        /* one of the job's processes (rank) ended: with each the rank of its processor, else 0 */
     EVENT_ABORT,         /* the shell: the job cannot go on (reason, text), e.g. a helper died */
@@ -188,6 +191,7 @@ struct event {
             JOB_FIELDS(JOB_CORE_ASKED, JOB_NONE, JOB_NONE)
             const int *hosts; /* --hosts: indices allowed, in any order; NULL = all. Copied. */
             int nhosts;
+            uint32_t needs; /* bits of core_host.offers: hosts that are known to lack one are not used */
         } submit;
         struct { /* CANCEL KILL HOLD RELEASE */
             uint32_t uid;
@@ -199,9 +203,10 @@ struct event {
             uint64_t generation; /* the host's last applied one; later orders go above it */
             const struct core_holding *holdings;
             int nholdings;
-            bool rebooted; /* known to have been started again since it was last up: nothing of before runs there */
-            bool closed;   /* takes no new jobs, those that it has go on */
-            bool no_lease; /* its rsd cannot hold one: an attempt that uses it has none, and no other follows it */
+            bool rebooted;   /* known to have been started again since it was last up: nothing of before runs there */
+            bool closed;     /* takes no new jobs, those that it has go on */
+            uint32_t offers; /* bits, whatever they mean to the shell: what jobs need (submit.needs) */
+            bool no_lease;   /* its rsd cannot hold one: an attempt that uses it has none, and no other follows it */
         } up;
         struct {
             int64_t silence_ms; /* since the last contact: no later message of the host was answered */
@@ -332,6 +337,15 @@ const struct core_job *core_next_job(struct core *core, uint64_t *cursor);
 /* Drop a DONE or CANCELLED job (its row is in the store). */
 void core_forget(struct core *core, uint64_t id);
 
+/* What a submission may hope for: it is refused if more is asked for than can ever be there. */
+struct core_reach {
+    uint64_t cpus; /* of its hosts, as far as their number is known */
+    int unknown;   /* hosts that may have any number, up to CORE_MAX_CPUS */
+    int lacking;   /* hosts left out, as they lack what is needed */
+};
+/* hosts, needs: as in a submission; each host counts once. */
+void core_reach(const struct core *core, const int *hosts, int nhosts, uint32_t needs, struct core_reach *reach);
+
 struct core_user {    /* jobs of one user */
     uint32_t queued;  /* queued and held */
     uint32_t running; /* with a cluster: starting, running, ending */
@@ -366,9 +380,10 @@ struct core_host {
     struct core_host_row row; /* to be stored; changes are told by ACTION_PERSIST_HOST */
     enum core_host_state state;
     bool drained;
-    bool closed;   /* came up so */
-    bool known;    /* has been up since the core was made: its cpus are known */
-    bool no_lease; /* as it said when it came up */
+    bool closed;     /* came up so */
+    bool known;      /* has been up since the core was made: its cpus are known */
+    bool no_lease;   /* as it said when it came up */
+    uint32_t offers; /* ... too; 0: not known */
     const int *cpus;
     int ncpus;
     int leftovers;       /* groups of past jobs that it has not reported empty; takes no new jobs until 0 */

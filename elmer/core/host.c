@@ -7,6 +7,7 @@
  */
 #include "elmer/core/internal.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -72,6 +73,16 @@ int core_add_host(struct core *core, const char *name)
     core->hosts[core->nhosts++] = host;
     core->unknown_hosts++;
     return host->index;
+}
+
+void core_expect_cpus(struct core *core, int index, int ncpus)
+{
+    struct host *host = core->hosts[index];
+
+    assert(ncpus > 0 && !host->info.known && host->configured_cpus == 0);
+    host->configured_cpus = ncpus;
+    core->unknown_hosts--;
+    core->known_cpus += (uint64_t)ncpus;
 }
 
 /* A host that is cut or silent comes back mostly within a second: who needs it keeps his turn until it is given up. */
@@ -280,10 +291,8 @@ void host_make_slots(struct host *host, int nslots)
 static void set_cpus(struct core *core, struct host *host, const int *cpus, int ncpus, bool closed)
 {
     take_out(core, host);
-    if (host->info.known)
-        core->known_cpus -= (uint64_t)host->info.ncpus;
-    else
-        core->unknown_hosts--;
+    core->known_cpus -= (uint64_t)(host->info.known ? host->info.ncpus : host->configured_cpus);
+    core->unknown_hosts -= !host->info.known && host->configured_cpus == 0;
     for (int i = 0; i < host->nslots; i++)
         host->processors[i].present = false;
     for (int i = 0; i < ncpus; i++) {
@@ -324,6 +333,7 @@ int host_up(struct core *core, const struct event *event)
     host->info.applied = event->u.up.generation;
     host->seen.reported = false;
     host->info.no_lease = event->u.up.no_lease;
+    host->info.offers = event->u.up.offers;
     host_reconcile(core, host, event);
     host_owe_order(core, host);
     queue_changed_supply(core);

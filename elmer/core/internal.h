@@ -91,6 +91,7 @@ struct host {
     struct node in_work;     /* core->work: something is owed to it */
     struct node in_waiting;  /* core->waiting: something may be unconfirmed */
     struct node in_rows;     /* core->rows: info.row is to be written */
+    int configured_cpus;     /* while it is not known; 0: any number */
     int expected_cpus;       /* awaited: that it had before the restart for new jobs; -1: not known */
     int64_t check_ms;        /* when to check */
     int64_t contact_ms;      /* the last one before it went down */
@@ -135,7 +136,7 @@ struct core {
     int *notes;                     /* as many */
     struct core_processor *choice;  /* ... and for what is chosen */
     size_t choice_capacity;
-    int unknown_hosts;       /* never up so far */
+    int unknown_hosts;       /* never up so far, and nobody has said how many cpus they have */
     uint64_t known_cpus;     /* of all others */
     uint64_t supply_cpus;    /* of those that count for who may wait for them */
     int nawaited;            /* hosts for which an allocation waits after a restart ... */
@@ -184,13 +185,16 @@ void queue_put_back(struct core *core, struct job *job); /* looks from the begin
 void queue_remove(struct core *core, struct job *job);
 bool queue_eligible(const struct core *core, const struct job *job);
 enum reason queue_reason(const struct core *core, const struct job *job); /* why a QUEUED one is still there */
-bool queue_could_ever(const struct core *core, uint32_t nprocs, const int *hosts, int nhosts);
-void queue_changed_job(struct core *core, struct job *job);   /* held, released, or without a claim */
-void queue_changed_supply(struct core *core);                 /* hosts up, down, drained, undrained */
+void queue_changed_job(struct core *core, struct job *job);               /* held, released, or without a claim */
+void queue_changed_supply(struct core *core);                             /* hosts up, down, drained, undrained */
 void queue_changed_space(struct core *core, uint32_t gained); /* the allocator might take this many processors more */
 void queue_sort(struct core *core);                           /* by the policy, which is another one */
 void queue_run(struct core *core);
 uint32_t queue_ahead(struct core *core, const struct job *job);
+
+/* ---- reach.c: where a job may ever run ---- */
+enum answer reach_judge(const struct core *core, uint32_t nprocs, const int *hosts, int nhosts, uint32_t needs,
+                        int **chosen, int *nchosen); /* OK: its hosts, to be freed, or NULL: all. Else REFUSED_* */
 
 /* ---- user.c: what a user has ---- */
 struct user *user_get(struct core *core, uint32_t uid); /* makes him the first time */

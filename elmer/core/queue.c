@@ -168,21 +168,6 @@ enum reason queue_reason(const struct core *core, const struct job *job)
     return host_gathering(core) ? REASON_AWAITING_HOSTS : REASON_WAITING;
 }
 
-/* Whether so many processors may exist on these hosts, as far as known. A host that has never been up may have any
- * number up to CORE_MAX_CPUS; a core without any host waits for its first. */
-bool queue_could_ever(const struct core *core, uint32_t nprocs, const int *hosts, int nhosts)
-{
-    uint64_t cpus = 0;
-
-    if (hosts == NULL)
-        return core->nhosts == 0 || nprocs <= core->known_cpus + (uint64_t)core->unknown_hosts * CORE_MAX_CPUS;
-    for (int i = 0; i < nhosts; i++) {
-        const struct host *host = core->hosts[hosts[i]];
-        cpus += host->info.known ? (uint64_t)host->info.ncpus : CORE_MAX_CPUS;
-    }
-    return nprocs <= cpus;
-}
-
 void queue_changed_job(struct core *core, struct job *job)
 {
     struct queue *queue = &core->queue;

@@ -21,35 +21,24 @@ static int answer(struct core *core, enum answer what)
 
 /* ---- clients ---- */
 
-static int compare_ints(const void *a, const void *b)
+static int submit(struct core *core, const struct event *event)
 {
-    const int *x = a, *y = b;
-
-    return (*x > *y) - (*x < *y);
-}
-
-/* A sorted copy without doubles. */
-static int copy_hosts(const int *hosts, int n, int **copy)
-{
-    int kept = 0;
-
-    *copy = mem_copy(hosts, (size_t)n, sizeof(**copy));
-    qsort(*copy, (size_t)n, sizeof(**copy), compare_ints);
-    for (int i = 0; i < n; i++)
-        if (kept == 0 || (*copy)[kept - 1] != (*copy)[i])
-            (*copy)[kept++] = (*copy)[i];
-    return kept;
-}
-
-static int accept_job(struct core *core, const struct event *event, const int *hosts, int nhosts)
-{
+    const int *allowed = event->u.submit.hosts;
+    uint32_t nprocs = event->u.submit.nprocs;
+    int *hosts, nhosts;
+    enum answer verdict;
     struct job *job;
 
-    if (event->u.submit.nprocs == 0 || !queue_could_ever(core, event->u.submit.nprocs, NULL, 0))
-        return answer(core, ANSWER_REFUSED_SIZE);
-    if (hosts != NULL && !queue_could_ever(core, event->u.submit.nprocs, hosts, nhosts))
-        return answer(core, ANSWER_REFUSED_HOSTS);
-    job = job_create(core->next_job, event->u.submit.uid, event->u.submit.nprocs, event->u.submit.each, hosts, nhosts);
+    if (allowed != NULL && event->u.submit.nhosts < 0)
+        return -EINVAL;
+    for (int i = 0; allowed != NULL && i < event->u.submit.nhosts; i++)
+        if (allowed[i] < 0 || allowed[i] >= core->nhosts)
+            return -EINVAL;
+    verdict = reach_judge(core, nprocs, allowed, event->u.submit.nhosts, event->u.submit.needs, &hosts, &nhosts);
+    if (verdict != ANSWER_OK)
+        return answer(core, verdict);
+    job = job_create(core->next_job, event->u.submit.uid, nprocs, event->u.submit.each, hosts, nhosts);
+    free(hosts);
     job->user = user_get(core, event->u.submit.uid);
     job->info.requeue = event->u.submit.requeue;
     core->next_job++;
@@ -58,25 +47,6 @@ static int accept_job(struct core *core, const struct event *event, const int *h
     queue_add(core, job);
     core->reply.job = job->info.id;
     return answer(core, ANSWER_OK);
-}
-
-static int submit(struct core *core, const struct event *event)
-{
-    int *hosts = NULL, nhosts = 0, result;
-
-    if (event->u.submit.hosts != NULL) {
-        if (event->u.submit.nhosts < 0)
-            return -EINVAL;
-        for (int i = 0; i < event->u.submit.nhosts; i++)
-            if (event->u.submit.hosts[i] < 0 || event->u.submit.hosts[i] >= core->nhosts)
-                return -EINVAL;
-        if (event->u.submit.nhosts == 0)
-            return answer(core, ANSWER_REFUSED_HOSTS);
-        nhosts = copy_hosts(event->u.submit.hosts, event->u.submit.nhosts, &hosts);
-    }
-    result = accept_job(core, event, hosts, nhosts);
-    free(hosts);
-    return result;
 }
 
 static bool permitted(const struct job *job, const struct event *event)

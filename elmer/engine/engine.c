@@ -353,9 +353,12 @@ static int make_core(struct engine *engine, const struct engine_settings *settin
     if (!engine->core)
         return err_set(err, -EINVAL, "the core refuses its options");
     const char *name;
-    for (int i = 0; (name = settings->host(i, settings->data)); i++)
+    for (int i = 0, ncpus = 0; (name = settings->host(i, &ncpus, settings->data)); i++) {
         if (core_add_host(engine->core, name) != i)
             return err_set(err, -EINVAL, "host %s cannot be added", name);
+        if (ncpus)
+            core_expect_cpus(engine->core, i, ncpus);
+    }
     return 0;
 }
 

@@ -34,9 +34,10 @@ struct room {
 
 struct engine_settings {
     struct core_options core;
-    const char *store;                          /* file */
-    int64_t history_jobs, history_age_ms;       /* ended jobs beyond either are forgotten */
-    const char *(*host)(int index, void *data); /* names of the hosts, in their order; NULL past the end */
+    const char *store;                    /* file */
+    int64_t history_jobs, history_age_ms; /* ended jobs beyond either are forgotten */
+    /* Names of the hosts, in their order; NULL past the end. *ncpus: that the configuration gives it; 0: all it has. */
+    const char *(*host)(int index, int *ncpus, void *data);
     void *data;
 };
 

@@ -78,6 +78,7 @@ static void tell_up(struct host *host, const struct wire_host_hello *hello, bool
     event.u.up.nholdings = (int)hello->holdings.count;
     event.u.up.rebooted = rebooted;
     event.u.up.closed = host->unusable != NULL;
+    event.u.up.offers = launchers_of_host(hello);
     event.u.up.no_lease = link_minor(host->peer->link) < WIRE_LEASE_MINOR;
     engine_event(host->hosts->room.engine, &event);
     free(holdings);
@@ -127,7 +128,6 @@ static void take_place(struct host *host, struct peer *peer, const struct wire_m
     peer->host = host;
     host->peer = peer;
     host->heard_ms = host->silent_since_ms = engine_now_ms();
-    host->launchers = launchers_of_host(hello);
     host->name_loopback = hello->name_loopback;
     host->linked_ms = wall_now().ms;
     snprintf(host->mode, sizeof(host->mode), "%s",

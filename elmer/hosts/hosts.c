@@ -460,12 +460,8 @@ struct host_facts hosts_facts(const struct hosts *hosts, int index)
     const struct host *host = &hosts->hosts[index];
     return (struct host_facts){.name = host->settings->name,
                                .address = host->address,
-                               .linked = host->peer != NULL,
-                               .known = core_host(engine_core(hosts->room.engine), index)->known,
-                               .launchers = host->launchers,
-                               .name_loopback = host->name_loopback,
-                               .unusable = host->unusable,
-                               .configured_cpus = host->settings->cpus ? host->settings->ncpus : 0};
+                               .launchers = core_host(engine_core(hosts->room.engine), index)->offers,
+                               .name_loopback = host->name_loopback};
 }
 
 const char *hosts_local_address(const struct hosts *hosts, int index)

@@ -74,12 +74,8 @@ void hosts_stalled(struct hosts *hosts, int64_t ms);
 struct host_facts {
     const char *name;
     const char *address; /* IPv4 as its peers see it; "": not known */
-    bool linked;
-    bool known;           /* has said hello since elmer was started */
-    uint32_t launchers;   /* that it can run, see elmer/engine/launchers.h */
-    bool name_loopback;   /* it resolves its own name to a loopback address */
-    const char *unusable; /* why it gets no new jobs though it is linked; NULL */
-    int configured_cpus;  /* that the configuration gives it; 0: all that it has */
+    uint32_t launchers;  /* that it can run, see elmer/engine/launchers.h */
+    bool name_loopback;  /* it resolves its own name to a loopback address */
 };
 struct host_facts hosts_facts(const struct hosts *hosts, int host);
 /* The address of the queue host as that host sees it, "": not known. */

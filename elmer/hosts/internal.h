@@ -48,7 +48,6 @@ struct host {
     int64_t silent_since_ms;  /* the same, later by the time in which elmer did not run */
     struct deadline deadline; /* with a link: next heartbeat; else: give it up */
     bool name_loopback;
-    uint32_t launchers; /* that it can run */
     char boot[65], address[65], mode[9], mode_reason[600];
     int64_t linked_ms; /* wall clock */
     char *unusable;

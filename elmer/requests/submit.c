@@ -195,65 +195,33 @@ void submit_answer(struct request *request, uint64_t id)
 
 /* ---- hosts ---- */
 
-struct allowed {
-    int *hosts; /* NULL: all */
-    int count;
-    uint64_t processors, unknown; /* that exist on them, as far as known; hosts that have never said */
-    const char *lacking;          /* some were left out, without this that its launcher needs; NULL: none */
-};
-
-static int count_host(const struct requests *requests, int index, enum launcher_kind launcher, struct allowed *allowed)
+/* Those that are named, in *hosts; NULL: all. */
+static int find_hosts(const struct core *core, const struct wire_strs *names, int **hosts, struct err *err)
 {
-    struct host_facts facts = hosts_facts(requests->hosts, index);
-    const struct core_host *host = core_host(engine_core(requests->room.engine), index);
-    const char *needs = launcher_needs(launcher);
-    if (needs && facts.known && !launchers_have(facts.launchers, launcher)) {
-        allowed->lacking = needs;
-        return 0;
+    *hosts = names->count ? mem_array(names->count, sizeof(**hosts)) : NULL;
+    for (size_t i = 0; i < names->count; i++) {
+        const char *name = names->items[i];
+        char printable[260];
+        (*hosts)[i] = core_host_by_name(core, name);
+        if ((*hosts)[i] < 0)
+            return err_set(err, -1, "there is no host \"%s\" in the cluster",
+                           str_printable(printable, sizeof(printable), name, strlen(name)));
     }
-    if (host->known)
-        allowed->processors += (uint64_t)host->ncpus;
-    else if (facts.configured_cpus)
-        allowed->processors += (uint64_t)facts.configured_cpus;
-    else if (!facts.unusable)
-        allowed->unknown++;
-    allowed->hosts[allowed->count++] = index;
     return 0;
 }
 
-static int choose_hosts(const struct requests *requests, const struct wire_submit *submit, struct allowed *allowed,
-                        struct err *err)
+/* The core has refused it. */
+static void explain_size(struct request *request, uint64_t nprocs, const struct event *event, const char *needs)
 {
-    int all = engine_host_count(requests->room.engine);
-    size_t named = submit->hosts.count;
-    enum launcher_kind launcher = launcher_of(submit);
-    allowed->hosts = mem_array(named ? named : (size_t)all, sizeof(int));
-    for (size_t i = 0; i < named; i++) {
-        int index = core_host_by_name(engine_core(requests->room.engine), submit->hosts.items[i]);
-        char printable[260];
-        if (index < 0)
-            return err_set(
-                err, -1, "there is no host \"%s\" in the cluster",
-                str_printable(printable, sizeof(printable), submit->hosts.items[i], strlen(submit->hosts.items[i])));
-        bool twice = false;
-        for (int j = 0; j < allowed->count; j++)
-            twice = twice || allowed->hosts[j] == index;
-        if (!twice)
-            count_host(requests, index, launcher, allowed);
-    }
-    for (int i = 0; !named && i < all; i++)
-        count_host(requests, i, launcher, allowed);
-    if (allowed->processors >= submit->nprocs || allowed->unknown) {
-        if (!named && !allowed->lacking) {
-            free(allowed->hosts);
-            allowed->hosts = NULL;
-        }
-        return 0;
-    }
-    return err_set(err, -1, "%" PRIu64 " processors are asked for, and %s%s%s%s only %" PRIu64 ": ask for fewer%s",
-                   submit->nprocs, named ? "the hosts of --hosts have" : "the cluster has",
-                   allowed->lacking ? ", with " : "", allowed->lacking ? allowed->lacking : "",
-                   allowed->lacking ? "," : "", allowed->processors, named ? ", or name more hosts" : "");
+    struct core_reach reach;
+    bool named = event->u.submit.hosts;
+    core_reach(engine_core(request->requests->room.engine), event->u.submit.hosts, event->u.submit.nhosts,
+               event->u.submit.needs, &reach);
+    request_error(request, WIRE_CODE_REFUSED,
+                  "%" PRIu64 " processors are asked for, and %s%s%s%s only %" PRIu64 ": ask for fewer%s", nprocs,
+                  named ? "the hosts of --hosts have" : "the cluster has", reach.lacking ? ", with " : "",
+                  reach.lacking ? needs : "", reach.lacking ? "," : "",
+                  reach.cpus + (uint64_t)reach.unknown * CORE_MAX_CPUS, named ? ", or name more hosts" : "");
 }
 
 /* ---- the way of a submission ---- */
@@ -262,12 +230,13 @@ static void submit_new(struct request *request)
 {
     struct engine *engine = request->requests->room.engine;
     struct err err = ERR_INIT;
-    struct allowed allowed = {0};
     struct wire_submit *submit = &request->message.u.submit;
+    enum launcher_kind launcher = launcher_of(submit);
+    int *hosts;
     if (!check_room(request))
         return;
-    if (choose_hosts(request->requests, submit, &allowed, &err)) {
-        free(allowed.hosts);
+    if (find_hosts(engine_core(engine), &submit->hosts, &hosts, &err)) {
+        free(hosts);
         request_error(request, WIRE_CODE_REFUSED, "%s", err.text);
         return;
     }
@@ -275,19 +244,17 @@ static void submit_new(struct request *request)
     event.u.submit.uid = request->client->uid;
 #define EVENT_ASKED(name, type, core, ...) JOB_IF(EVENT, core, event.u.submit.name = JOB_CAST(core, submit->name);)
     JOB_FIELDS(EVENT_ASKED, JOB_NONE, JOB_NONE)
-    event.u.submit.hosts = allowed.hosts;
-    event.u.submit.nhosts = allowed.count;
+    event.u.submit.hosts = hosts;
+    event.u.submit.nhosts = (int)submit->hosts.count;
+    event.u.submit.needs = launcher_needs(launcher) ? 1u << launcher : 0;
     uint64_t number = request->number, nprocs = submit->nprocs;
     request->job = core_next_id(engine_core(engine));
     request->holder = HOLDER_CORE;
-    const struct engine_job *job = engine_submit(engine, &event, request->client->user, &request->message);
-    free(allowed.hosts);
-    if (job)
-        return; /* the request may be gone already */
-    assert(request->number == number);
-    request_error(request, WIRE_CODE_REFUSED,
-                  "%" PRIu64 " processors are asked for, and the hosts that it may use have fewer: ask for fewer",
-                  nprocs);
+    if (!engine_submit(engine, &event, request->client->user, &request->message)) {
+        assert(request->number == number);
+        explain_size(request, nprocs, &event, launcher_needs(launcher));
+    } /* else the request may be gone already */
+    free(hosts);
 }
 
 /* Its first submission is on disk. */

@@ -142,6 +142,15 @@ const struct core_job *core_next_job(struct core *core, uint64_t *cursor)
     return NULL;
 }
 
+void core_reach(const struct core *core, const int *hosts, int nhosts, uint32_t needs, struct core_reach *reach)
+{
+    (void)core;
+    (void)hosts;
+    (void)nhosts;
+    (void)needs;
+    *reach = fake_engine.reach;
+}
+
 uint64_t core_next_id(const struct core *core)
 {
     (void)core;
@@ -186,6 +195,7 @@ static void follow_host(const struct event *event)
     if (event->type == EVENT_HOST_UP) {
         host->state = CORE_HOST_UP;
         host->known = true;
+        host->offers = event->u.up.offers;
     } else if (event->type == EVENT_HOST_SILENT && host->state == CORE_HOST_UP) {
         host->state = CORE_HOST_SILENT;
     } else if (event->type == EVENT_HOST_HEARD && host->state == CORE_HOST_SILENT) {

@@ -30,8 +30,9 @@ extern struct fake_engine {
     size_t bytes;        /* jobs_bytes() of any user */
     const char *failure; /* of the store */
     bool refuse;         /* each submission, by the core */
-    bool may_forget;     /* what engine_emptied() returns */
-    bool held;           /* what is put is not on disk: waits wait */
+    struct core_reach reach;
+    bool may_forget; /* what engine_emptied() returns */
+    bool held;       /* what is put is not on disk: waits wait */
     /* Called with each event before it is written down; its pointers are valid. */
     void (*on_event)(const struct event *event);
     struct fake_event events[FAKE_EVENTS]; /* [nevents], the first is the oldest that was not looked at */

@@ -37,7 +37,7 @@ static void test_up(void **state)
         .host = "ws1", .serial = "CD", .ncpus = 3, .generation = 44, .holdings = &holding, .nholdings = 1};
     (void)state;
     assert_string_equal(bed_state_of(WS1), "never-seen");
-    assert_false(hosts_facts(bed.hosts, WS1).linked);
+    assert_int_equal(hosts_count_linked(bed.hosts), 0);
     fake_engine.on_event = look_at_up;
     seen = NULL;
     int link = bed_link(&greeting);
@@ -53,9 +53,8 @@ static void test_up(void **state)
     heard_nothing();
 
     struct host_facts facts = hosts_facts(bed.hosts, WS1);
-    assert_true(facts.linked && facts.known && launchers_have(facts.launchers, LAUNCHER_PVM));
+    assert_true(launchers_have(facts.launchers, LAUNCHER_PVM));
     assert_string_equal(facts.address, "10.0.0.9");
-    assert_null(facts.unusable);
     assert_string_equal(bed_state_of(WS1), "up");
     assert_int_equal(hosts_count_linked(bed.hosts), 1);
     assert_int_equal(hosts_minor(bed.hosts, WS1), WIRE_MINOR);
@@ -177,9 +176,10 @@ static void test_unusable(void **state)
     seen = NULL;
     bed_ws1_up();
     assert_non_null(seen);
-    assert_non_null(strstr(hosts_facts(bed.hosts, WS1).unusable, "CPU 5"));
-    assert_int_equal(hosts_facts(bed.hosts, WS1).configured_cpus, 2);
-    assert_string_equal(bed_state_of(WS1), "unusable");
+    struct wire_host_view view;
+    hosts_view(bed.hosts, WS1, &view);
+    assert_non_null(strstr(view.reason, "CPU 5"));
+    assert_string_equal(view.state, "unusable");
     fake_engine.on_event = NULL;
 }
 

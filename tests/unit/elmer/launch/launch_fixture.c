@@ -192,7 +192,7 @@ int setup(void **state)
     fake_time_begin();
     for (int i = 0; i < HOSTS; i++) {
         f.linked[i] = true;
-        f.facts[i] = (struct host_facts){.name = names[i], .address = "", .known = true, .launchers = UINT32_MAX};
+        f.facts[i] = (struct host_facts){.name = names[i], .address = "", .launchers = UINT32_MAX};
     }
     create();
     return 0;

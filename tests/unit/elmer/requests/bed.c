@@ -11,12 +11,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "elmer/engine/launchers.h"
 #include "lib/base/log.h"
 #include "tests/unit/elmer/requests/bed.h"
 
 struct bed bed;
-#define WITHOUT_PVM (1u << LAUNCHER_PLAIN | 1u << LAUNCHER_EACH)
 
 /* ---- name services ---- */
 
@@ -96,8 +94,6 @@ int bed_setup(void **state)
     fake_engine_add_host("ws2");
     for (int i = QUEUE; i <= WS2; i++) {
         fake_hosts.hosts[i].linked = true;
-        fake_hosts.hosts[i].facts = (struct host_facts){
-            .linked = true, .known = true, .launchers = i == WS2 ? WITHOUT_PVM : WITHOUT_PVM | 1u << LAUNCHER_PVM};
         fake_engine.hosts[i].state = CORE_HOST_UP;
         fake_engine.hosts[i].known = true;
         fake_engine.hosts[i].ncpus = 2;

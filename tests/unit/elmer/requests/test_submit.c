@@ -8,6 +8,7 @@
 #include <cmocka.h>
 #include <string.h>
 
+#include "elmer/engine/launchers.h"
 #include "tests/unit/elmer/requests/bed.h"
 
 static int alice;
@@ -43,7 +44,7 @@ static void look_at_submit(const struct event *event)
     assert_int_equal(event->u.submit.nprocs, 3);
     assert_true(event->u.submit.each);
     assert_true(event->u.submit.requeue);
-    assert_int_equal(event->u.submit.nhosts, 2);
+    assert_int_equal(event->u.submit.nhosts, 3); /* as they are named: the core counts each once */
     assert_int_equal(event->u.submit.hosts[0], WS2);
     assert_int_equal(event->u.submit.hosts[1], WS1);
 }
@@ -154,34 +155,51 @@ static void test_too_large(void **state)
     refused(&m, "the command and its environment are too large");
 }
 
+static void look_at_hosts(const struct event *event)
+{
+    assert_int_equal(event->u.submit.hosts[0], WS2);
+    assert_int_equal(event->u.submit.hosts[1], QUEUE);
+}
+
+/* The core decides with all that it knows; here is what it is given, and how its refusal is told. */
 static void test_hosts_of_it(void **state)
 {
-    static const char *unknown[] = {"ws9"}, *one[] = {"ws1"};
+    static const char *unknown[] = {"ws1", "ws9"}, *two[] = {"ws2", "queue"};
     struct wire_message m = bed_submission("t1");
+    const struct event *event;
     (void)state;
+    fake_engine.refuse = true;
 #define NOT_THERE(words)                                                                                               \
     do {                                                                                                               \
         submit(alice, &m);                                                                                             \
         fake_store_answer(NULL, 0, NULL);                                                                              \
+        event = fake_event(EVENT_SUBMIT);                                                                              \
         heard_error(alice, words);                                                                                     \
-        fake_no_event();                                                                                               \
     } while (0)
     m.u.submit.nprocs = 7;
+    fake_engine.reach = (struct core_reach){.cpus = 6};
     NOT_THERE("7 processors are asked for, and the cluster has only 6: ask for fewer");
+    assert_null(event->u.submit.hosts);
+    assert_int_equal(event->u.submit.needs, 0);
     m.u.submit.pvm = true;
     m.u.submit.nprocs = 5;
+    fake_engine.reach = (struct core_reach){.cpus = 4, .lacking = 1};
     NOT_THERE("the cluster has, with PVM, only 4");
+    assert_int_equal(event->u.submit.needs, 1u << LAUNCHER_PVM);
     m = bed_submission("t1");
-    m.u.submit.hosts = (struct wire_strs){unknown, 1};
-    NOT_THERE("there is no host \"ws9\"");
-    m.u.submit.hosts = (struct wire_strs){one, 1};
-    m.u.submit.nprocs = 3;
-    NOT_THERE("the hosts of --hosts have only 2: ask for fewer, or name more hosts");
-    fake_engine.hosts[WS1].known = false; /* nobody knows how many it has: it waits */
-    fake_hosts.hosts[WS1].facts.known = false;
+    m.u.submit.hosts = (struct wire_strs){two, 2};
+    m.u.submit.nprocs = 3000;
+    fake_engine.on_event = look_at_hosts;
+    fake_engine.reach = (struct core_reach){.cpus = 2, .unknown = 1};
+    bed.settings.max_nprocs = 4000;
+    NOT_THERE("the hosts of --hosts have only 1026: ask for fewer, or name more hosts");
+    assert_int_equal(event->u.submit.nhosts, 2);
+    fake_engine.on_event = NULL;
+    m.u.submit.hosts = (struct wire_strs){unknown, 2};
     submit(alice, &m);
     fake_store_answer(NULL, 0, NULL);
-    fake_event(EVENT_SUBMIT);
+    heard_error(alice, "there is no host \"ws9\"");
+    fake_no_event();
 }
 
 /* ---- who may ---- */
@@ -219,18 +237,6 @@ static void test_room(void **state)
     submit(carol, &m);
     fake_store_answer(NULL, 0, NULL);
     fake_event(EVENT_SUBMIT);
-}
-
-static void test_core_refuses(void **state)
-{
-    struct wire_message m = bed_submission("t1");
-    (void)state;
-    fake_engine.refuse = true;
-    submit(alice, &m);
-    fake_store_answer(NULL, 0, NULL);
-    fake_event(EVENT_SUBMIT);
-    heard_error(alice, "the hosts that it may use have fewer");
-    assert_int_equal(fake_engine.njobs, 0);
 }
 
 /* ---- the same submission again ---- */
@@ -390,15 +396,23 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, bed_teardown)
     const struct CMUnitTest tests[] = {
-        TEST(test_accepted),      TEST(test_relayed),
-        TEST(test_checks),        TEST(test_too_large),
-        TEST(test_hosts_of_it),   TEST(test_users),
-        TEST(test_room),          TEST(test_core_refuses),
-        TEST(test_repeated),      TEST(test_repeated_early),
-        TEST(test_twice_at_once), TEST(test_repeated_in_store),
-        TEST(test_store_fails),   TEST(test_store_fails_later),
-        TEST(test_kill_waits),    TEST(test_gone_while_asking),
-        TEST(test_gone_later),    TEST(test_forgotten),
+        TEST(test_accepted),
+        TEST(test_relayed),
+        TEST(test_checks),
+        TEST(test_too_large),
+        TEST(test_hosts_of_it),
+        TEST(test_users),
+        TEST(test_room),
+        TEST(test_repeated),
+        TEST(test_repeated_early),
+        TEST(test_twice_at_once),
+        TEST(test_repeated_in_store),
+        TEST(test_store_fails),
+        TEST(test_store_fails_later),
+        TEST(test_kill_waits),
+        TEST(test_gone_while_asking),
+        TEST(test_gone_later),
+        TEST(test_forgotten),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
