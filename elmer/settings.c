@@ -1,6 +1,6 @@
 #include "config.h"
 
-#include "elmer/settings.h"
+#include "elmer/settings_internal.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -18,9 +18,9 @@
 #endif
 
 enum { LEASE_MS = 120000, LEASE_BEATS = 3, MIN_LEASE_MS = 5000 };
-enum { MAX_HOSTS = 65535, MAX_PATH = 4000 };
+enum { MAX_PATH = 4000 };
 
-static void replace(char **text, const char *value)
+void settings_replace(char **text, const char *value)
 {
     char *copy = mem_strdup(value);
     free(*text);
@@ -85,7 +85,7 @@ static int set_user_running(void *config, const char *sub, const char *value, st
         (void)sub;                                                                                                     \
         if (*value != '/' || strlen(value) > MAX_PATH)                                                                 \
             return err_set(err, -EINVAL, "a path must begin with '/' and have at most %d bytes", MAX_PATH);            \
-        replace(&s->key, value);                                                                                       \
+        settings_replace(&s->key, value);                                                                              \
         return 0;                                                                                                      \
     }
 PATH_KEY(store)
@@ -96,7 +96,7 @@ static int set_socket_path(char **path, const char *value, struct err *err)
 {
     if (*value != '/' || strlen(value) > 107)
         return err_set(err, -EINVAL, "the path of a socket must begin with '/' and have at most 107 bytes");
-    replace(path, value);
+    settings_replace(path, value);
     return 0;
 }
 
@@ -114,7 +114,7 @@ static int set_word(char **word, const char *value, const char *what, struct err
 {
     if (!*value || strlen(value) > 255 || strpbrk(value, " \t:/"))
         return err_set(err, -EINVAL, "%s is one word", what);
-    replace(word, value);
+    settings_replace(word, value);
     return 0;
 }
 
@@ -135,7 +135,7 @@ static int set_name(void *config, const char *sub, const char *value, struct err
     (void)sub;
     if (!str_valid_hostname(value))
         return err_set(err, -EINVAL, "not the name of a host: letters, digits, '-' and '.'");
-    replace(&((struct settings *)config)->name, value);
+    settings_replace(&((struct settings *)config)->name, value);
     return 0;
 }
 
@@ -146,7 +146,7 @@ static int set_listen(void *config, const char *sub, const char *value, struct e
     uint64_t port;
     if (!colon || colon == value || strlen(value) > 300 || !str_to_u64(colon + 1, &port) || port < 1 || port > 65535)
         return err_set(err, -EINVAL, "want HOST:PORT, for example listen = *:7110");
-    replace(&((struct settings *)config)->listen, value);
+    settings_replace(&((struct settings *)config)->listen, value);
     return 0;
 }
 
@@ -156,7 +156,7 @@ static int set_transport(void *config, const char *sub, const char *value, struc
     if (strcmp(value, "plain"))
         return err_set(err, -EINVAL,
                        "only \"plain\" is known, for loopback addresses; links are encrypted when it is not there");
-    replace(&((struct settings *)config)->transport, value);
+    settings_replace(&((struct settings *)config)->transport, value);
     return 0;
 }
 
@@ -214,109 +214,6 @@ static int set_seed(void *config, const char *sub, const char *value, struct err
     return 0;
 }
 
-/* ---- hosts ---- */
-
-static struct host_settings *find_host(struct settings *s, const char *name)
-{
-    for (size_t i = 0; i < s->nhosts; i++)
-        if (!strcmp(s->hosts[i].name, name))
-            return &s->hosts[i];
-    return NULL;
-}
-
-static struct host_settings *add_host(struct settings *s, const char *name)
-{
-    size_t capacity = s->nhosts;
-    s->hosts = mem_grow(s->hosts, &capacity, s->nhosts + 1, sizeof(*s->hosts));
-    s->hosts[s->nhosts] = (struct host_settings){.name = mem_strdup(name)};
-    return &s->hosts[s->nhosts++];
-}
-
-/* "hosts" says which there are and in which order; a section "host NAME" may come before it, so its values wait in a
- * list of their own. */
-struct loading {
-    struct settings settings; /* first: the setters above take it for the whole */
-    struct settings sections;
-    bool hosts_given;
-};
-
-static int set_hosts(void *config, const char *sub, const char *value, struct err *err)
-{
-    (void)sub;
-    struct loading *loading = config;
-    char *words = mem_strdup(value), *rest = words;
-    int code = 0;
-    for (char *word; !code && (word = strsep(&rest, " \t,"));) {
-        if (!*word)
-            continue;
-        if (!str_valid_hostname(word))
-            code = err_set(err, -EINVAL, "\"%s\" is not the name of a host: letters, digits, '-' and '.'", word);
-        else if (find_host(&loading->settings, word))
-            code = err_set(err, -EINVAL, "host \"%s\" is named twice", word);
-        else if (loading->settings.nhosts == MAX_HOSTS)
-            code = err_set(err, -EINVAL, "more than %d hosts", MAX_HOSTS);
-        else
-            add_host(&loading->settings, word);
-    }
-    free(words);
-    if (!code && !loading->settings.nhosts)
-        code = err_set(err, -EINVAL, "no host named; leave the key out to manage the local host alone");
-    loading->hosts_given = true;
-    return code;
-}
-
-static struct host_settings *section(void *config, const char *name)
-{
-    struct settings *s = &((struct loading *)config)->sections;
-    struct host_settings *host = find_host(s, name);
-    return host ? host : add_host(s, name);
-}
-
-static int set_host_address(void *config, const char *sub, const char *value, struct err *err)
-{
-    if (!*value || strlen(value) > 64 || strpbrk(value, " \t="))
-        return err_set(err, -EINVAL, "want one numeric address");
-    replace(&section(config, sub)->address, value);
-    return 0;
-}
-
-static int set_host_cpus(void *config, const char *sub, const char *value, struct err *err)
-{
-    struct host_settings *host = section(config, sub);
-    size_t capacity = 0;
-    int count = 0, *cpus = NULL, code = 0;
-    char *words = mem_strdup(value), *rest = words;
-    for (char *word; !code && (word = strsep(&rest, ", \t"));) {
-        uint64_t first, last;
-        if (!*word)
-            continue;
-        char *dash = strchr(word, '-');
-        if (dash)
-            *dash++ = 0;
-        if (!str_to_u64(word, &first) || !str_to_u64(dash ? dash : word, &last) || first > last || last > 65535)
-            code = err_set(err, -EINVAL, "want CPU numbers, for example 0,1 or 0-3");
-        else if (count && first <= (uint64_t)cpus[count - 1])
-            code = err_set(err, -EINVAL, "CPU numbers must increase");
-        else if ((uint64_t)count + last - first + 1 > CORE_MAX_CPUS)
-            code = err_set(err, -EINVAL, "more than %d CPUs", CORE_MAX_CPUS);
-        for (; !code && first <= last; first++) {
-            cpus = mem_grow(cpus, &capacity, (size_t)count + 1, sizeof(*cpus));
-            cpus[count++] = (int)first;
-        }
-    }
-    free(words);
-    if (!code && !count)
-        code = err_set(err, -EINVAL, "no CPU named; leave the key out to use all of them");
-    if (code) {
-        free(cpus);
-        return code;
-    }
-    free(host->cpus);
-    host->cpus = cpus;
-    host->ncpus = count;
-    return 0;
-}
-
 #define KEY(name)                                                                                                      \
     {                                                                                                                  \
         "elmer", #name, set_##name                                                                                     \
@@ -325,7 +222,7 @@ static const struct ini_key keys[] = {
     KEY(listen),
     KEY(transport),
     KEY(pki),
-    KEY(hosts),
+    {"elmer", "hosts", settings_set_hosts},
     KEY(name),
     KEY(levels),
     KEY(allocator),
@@ -360,8 +257,8 @@ static const struct ini_key keys[] = {
     KEY(host_user),
     KEY(admin_group),
     KEY(jobs_dir),
-    {"host *", "cpus", set_host_cpus},
-    {"host *", "address", set_host_address},
+    {"host *", "cpus", settings_set_host_cpus},
+    {"host *", "address", settings_set_host_address},
     {NULL, NULL, NULL},
 };
 
@@ -375,15 +272,15 @@ static int set_defaults(struct settings *s, struct err *err)
     if (gethostname(name, sizeof(name) - 1))
         return err_set(err, -errno, "this host has no name: %s", strerror(errno));
     name[strcspn(name, ".")] = 0;
-    replace(&s->name, name);
-    replace(&s->store, ELMER_STATEDIR "/elmer.db");
-    replace(&s->pki, ELMER_STATEDIR "/pki");
-    replace(&s->socket, ELMER_RUNDIR "/elmer.sock");
-    replace(&s->host_socket, ELMER_RUNDIR "/elmer-host.sock");
-    replace(&s->signer, "/run/elmer-ca/sign.sock");
-    replace(&s->host_user, "elmer-rsd");
-    replace(&s->admin_group, "elmer-admin");
-    replace(&s->jobs_dir, ELMER_RSD_RUNDIR "/jobs");
+    settings_replace(&s->name, name);
+    settings_replace(&s->store, ELMER_STATEDIR "/elmer.db");
+    settings_replace(&s->pki, ELMER_STATEDIR "/pki");
+    settings_replace(&s->socket, ELMER_RUNDIR "/elmer.sock");
+    settings_replace(&s->host_socket, ELMER_RUNDIR "/elmer-host.sock");
+    settings_replace(&s->signer, "/run/elmer-ca/sign.sock");
+    settings_replace(&s->host_user, "elmer-rsd");
+    settings_replace(&s->admin_group, "elmer-admin");
+    settings_replace(&s->jobs_dir, ELMER_RSD_RUNDIR "/jobs");
     s->private_jobs = true;
     s->user_queued = 200000;
     s->user_memory = 256;
@@ -409,28 +306,7 @@ static int use_local_host(struct loading *loading, struct err *err)
     if (!str_valid_hostname(s->name))
         return err_set(err, -EINVAL,
                        "the name of this host, \"%s\", cannot be used: set \"name = ...\" in section [elmer]", s->name);
-    add_host(s, s->name);
-    return 0;
-}
-
-static int merge_sections(struct loading *loading, struct ini_reading *reading, struct err *err)
-{
-    for (size_t i = 0; i < loading->sections.nhosts; i++) {
-        struct host_settings *from = &loading->sections.hosts[i], *to = find_host(&loading->settings, from->name);
-        char section[300];
-        snprintf(section, sizeof(section), "host %s", from->name);
-        if (!to) {
-            (void)(ini_blame(reading, section, "cpus") || ini_blame(reading, section, "address"));
-            return err_set(err, -EINVAL, "section [%s]: no such host: %s", section,
-                           loading->hosts_given ? "add it to \"hosts = ...\" in section [elmer], or remove the section"
-                                                : "without \"hosts = ...\" there is only the local host");
-        }
-        to->cpus = from->cpus;
-        to->ncpus = from->ncpus;
-        to->address = from->address;
-        from->cpus = NULL;
-        from->address = NULL;
-    }
+    settings_add_host(s, s->name);
     return 0;
 }
 
@@ -441,7 +317,7 @@ static int check_whole(void *config, struct ini_reading *reading, struct err *er
     struct settings *s = &loading->settings;
     int code = loading->hosts_given ? 0 : use_local_host(loading, err);
     if (!code)
-        code = merge_sections(loading, reading, err);
+        code = settings_merge_sections(loading, reading, err);
     if (code)
         return code;
     if (s->host_timeout_ms < 2 * s->heartbeat_ms) {

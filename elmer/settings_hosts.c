@@ -1,0 +1,128 @@
+/* settings_hosts.c - what elmer.conf says of hosts: "hosts" in section [elmer], and the sections [host NAME]. */
+#include "config.h"
+
+#include "elmer/settings_internal.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/base/str.h"
+#include "lib/memory/mem.h"
+
+enum { MAX_HOSTS = 65535 };
+
+static struct host_settings *find_host(struct settings *s, const char *name)
+{
+    for (size_t i = 0; i < s->nhosts; i++)
+        if (!strcmp(s->hosts[i].name, name))
+            return &s->hosts[i];
+    return NULL;
+}
+
+struct host_settings *settings_add_host(struct settings *s, const char *name)
+{
+    size_t capacity = s->nhosts;
+    s->hosts = mem_grow(s->hosts, &capacity, s->nhosts + 1, sizeof(*s->hosts));
+    s->hosts[s->nhosts] = (struct host_settings){.name = mem_strdup(name)};
+    return &s->hosts[s->nhosts++];
+}
+
+int settings_set_hosts(void *config, const char *sub, const char *value, struct err *err)
+{
+    (void)sub;
+    struct loading *loading = config;
+    char *words = mem_strdup(value), *rest = words;
+    int code = 0;
+    for (char *word; !code && (word = strsep(&rest, " \t,"));) {
+        if (!*word)
+            continue;
+        if (!str_valid_hostname(word))
+            code = err_set(err, -EINVAL, "\"%s\" is not the name of a host: letters, digits, '-' and '.'", word);
+        else if (find_host(&loading->settings, word))
+            code = err_set(err, -EINVAL, "host \"%s\" is named twice", word);
+        else if (loading->settings.nhosts == MAX_HOSTS)
+            code = err_set(err, -EINVAL, "more than %d hosts", MAX_HOSTS);
+        else
+            settings_add_host(&loading->settings, word);
+    }
+    free(words);
+    if (!code && !loading->settings.nhosts)
+        code = err_set(err, -EINVAL, "no host named; leave the key out to manage the local host alone");
+    loading->hosts_given = true;
+    return code;
+}
+
+static struct host_settings *section(void *config, const char *name)
+{
+    struct settings *s = &((struct loading *)config)->sections;
+    struct host_settings *host = find_host(s, name);
+    return host ? host : settings_add_host(s, name);
+}
+
+int settings_set_host_address(void *config, const char *sub, const char *value, struct err *err)
+{
+    if (!*value || strlen(value) > 64 || strpbrk(value, " \t="))
+        return err_set(err, -EINVAL, "want one numeric address");
+    settings_replace(&section(config, sub)->address, value);
+    return 0;
+}
+
+int settings_set_host_cpus(void *config, const char *sub, const char *value, struct err *err)
+{
+    struct host_settings *host = section(config, sub);
+    size_t capacity = 0;
+    int count = 0, *cpus = NULL, code = 0;
+    char *words = mem_strdup(value), *rest = words;
+    for (char *word; !code && (word = strsep(&rest, ", \t"));) {
+        uint64_t first, last;
+        if (!*word)
+            continue;
+        char *dash = strchr(word, '-');
+        if (dash)
+            *dash++ = 0;
+        if (!str_to_u64(word, &first) || !str_to_u64(dash ? dash : word, &last) || first > last || last > 65535)
+            code = err_set(err, -EINVAL, "want CPU numbers, for example 0,1 or 0-3");
+        else if (count && first <= (uint64_t)cpus[count - 1])
+            code = err_set(err, -EINVAL, "CPU numbers must increase");
+        else if ((uint64_t)count + last - first + 1 > CORE_MAX_CPUS)
+            code = err_set(err, -EINVAL, "more than %d CPUs", CORE_MAX_CPUS);
+        for (; !code && first <= last; first++) {
+            cpus = mem_grow(cpus, &capacity, (size_t)count + 1, sizeof(*cpus));
+            cpus[count++] = (int)first;
+        }
+    }
+    free(words);
+    if (!code && !count)
+        code = err_set(err, -EINVAL, "no CPU named; leave the key out to use all of them");
+    if (code) {
+        free(cpus);
+        return code;
+    }
+    free(host->cpus);
+    host->cpus = cpus;
+    host->ncpus = count;
+    return 0;
+}
+
+int settings_merge_sections(struct loading *loading, struct ini_reading *reading, struct err *err)
+{
+    for (size_t i = 0; i < loading->sections.nhosts; i++) {
+        struct host_settings *from = &loading->sections.hosts[i], *to = find_host(&loading->settings, from->name);
+        char section[300];
+        snprintf(section, sizeof(section), "host %s", from->name);
+        if (!to) {
+            (void)(ini_blame(reading, section, "cpus") || ini_blame(reading, section, "address"));
+            return err_set(err, -EINVAL, "section [%s]: no such host: %s", section,
+                           loading->hosts_given ? "add it to \"hosts = ...\" in section [elmer], or remove the section"
+                                                : "without \"hosts = ...\" there is only the local host");
+        }
+        to->cpus = from->cpus;
+        to->ncpus = from->ncpus;
+        to->address = from->address;
+        from->cpus = NULL;
+        from->address = NULL;
+    }
+    return 0;
+}

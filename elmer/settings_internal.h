@@ -1,0 +1,26 @@
+/* settings_internal.h - what the files that read elmer.conf share. */
+#ifndef ELMER_SETTINGS_INTERNAL_H
+#define ELMER_SETTINGS_INTERNAL_H
+
+#include "elmer/settings.h"
+#include "lib/config/ini.h"
+
+/* "hosts" says which there are and in which order; a section "host NAME" may come before it, so its values wait in a
+ * list of their own. */
+struct loading {
+    struct settings settings; /* first: the setters take it for the whole */
+    struct settings sections;
+    bool hosts_given;
+};
+
+void settings_replace(char **text, const char *value); /* by a copy */
+struct host_settings *settings_add_host(struct settings *settings, const char *name);
+
+/* Setters of keys; config is a struct loading. */
+int settings_set_hosts(void *config, const char *sub, const char *value, struct err *err);
+int settings_set_host_cpus(void *config, const char *sub, const char *value, struct err *err);
+int settings_set_host_address(void *config, const char *sub, const char *value, struct err *err);
+/* What the sections say, to the hosts. */
+int settings_merge_sections(struct loading *loading, struct ini_reading *reading, struct err *err);
+
+#endif
