@@ -22,6 +22,9 @@ enum { CORE_MAX_LEVELS = 16, CORE_MAX_CPUS = 1024, CORE_NO_LEVEL = -1 };
 /* Of a job with requeue: when this one has lost a host, the job is done. A job that takes its hosts with it must not go
  * round the cluster for ever. */
 enum { CORE_MAX_ATTEMPTS = 10 };
+/* Groups of past jobs that a host can say it has opened: it gets no new job before it has ended them. What it says it
+ * holds when it comes up counts apart. */
+enum { CORE_MAX_LEFTOVERS = 1024 };
 
 enum job_state {
     JOB_QUEUED,
@@ -156,7 +159,8 @@ enum event_type {
     EVENT_LAUNCHED,    /* the shell has started all the job's processes */
     EVENT_LAUNCH_FAILED, /* it could not (reason, text) */
     EVENT_EXITED,        /* one of the job's processes (rank) ended: with each the rank of its processor, else 0 */
-    EVENT_ABORT,         /* the shell: the job cannot go on (reason, text), e.g. a helper died */
+    EVENT_ABORT,         /* the job cannot go on (reason, text): says the shell (host -1), e.g. a helper died; or a host
+                            of the job, e.g. its supervisor died */
     EVENT_EMPTY, /* host: the job's group is empty and removed, or was never there. Unasked for a job that runs: it is
                     lost */
     EVENT_TICK,  /* the time asked for by ACTION_TIMER has come; harmless at any time */

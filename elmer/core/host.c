@@ -254,6 +254,8 @@ void host_add_leftover(struct core *core, struct host *host, uint64_t job, uint3
         if (host->leftovers[i].what.job == job && host->leftovers[i].what.attempt == attempt)
             leftover = &host->leftovers[i];
     if (leftover == NULL) {
+        if (host->info.leftovers >= CORE_MAX_LEFTOVERS)
+            return; /* it has said this of too many */
         make_leftovers(host, host->info.leftovers + 1);
         leftover = &host->leftovers[host->info.leftovers++];
         leftover->what = (struct core_holding){.job = job, .attempt = attempt};

@@ -55,6 +55,8 @@ struct job {
     struct claim *claims; /* [info.nlost] */
     int *lost;            /* their hosts, for info.lost */
     size_t claims_capacity;
+    struct host **last; /* [nlast] with requeue: the hosts of the last attempt of this core */
+    size_t nlast, last_capacity;
     int unopened, unempty; /* parts not yet PART_OPEN, not yet PART_EMPTY */
     bool launched;         /* by this core */
     bool restored;         /* an earlier core may have known more of it than was on disk */
@@ -280,6 +282,7 @@ void lease_drop_all(struct job *job);                                         /*
 void lease_host_up(struct core *core, const struct host *host,
                    bool (*held)(const struct host *host, const struct job *job));
 void lease_host_down(struct core *core, const struct host *host);
+void lease_note_hosts(struct job *job);                                        /* its parts are those of an attempt */
 void lease_opened_past(struct core *core, struct job *job, struct host *host); /* it has it after all */
 void lease_check(struct core *core);                                           /* ends those whose time has come */
 

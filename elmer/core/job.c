@@ -96,6 +96,7 @@ void job_destroy(struct job *job)
     free(job->parts);
     free(job->claims);
     free(job->lost);
+    free(job->last);
     free(job);
 }
 

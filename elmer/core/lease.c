@@ -140,9 +140,28 @@ void lease_host_down(struct core *core, const struct host *host)
     }
 }
 
+void lease_note_hosts(struct job *job)
+{
+    if (!job->info.requeue)
+        return;
+    job->nlast = (size_t)job->nparts;
+    job->last = mem_grow(job->last, &job->last_capacity, job->nlast, sizeof(struct host *));
+    for (size_t i = 0; i < job->nlast; i++)
+        job->last[i] = job->parts[i].host;
+}
+
+static bool was_there(const struct job *job, const struct host *host)
+{
+    for (size_t i = 0; i < job->nlast; i++)
+        if (job->last[i] == host)
+            return true;
+    return false;
+}
+
+/* Another host than those of the last attempt cannot have it, whatever it says. */
 void lease_opened_past(struct core *core, struct job *job, struct host *host)
 {
-    if (!node_linked(&job->in_queue) || job->info.lease_ms == 0) /* it was never in a cluster */
+    if (!node_linked(&job->in_queue) || (find(job, host) == NULL && !was_there(job, host)))
         return;
     lease_claim(core, job, host, INT64_MAX);
     queue_changed_job(core, job); /* it may have been the head */

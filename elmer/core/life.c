@@ -26,6 +26,7 @@ void life_link_cluster(struct core *core, struct job *job, struct part *parts, i
     job->info.exited = job->exited;
     job->parts = parts;
     job->nparts = nparts;
+    lease_note_hosts(job);
     for (int i = 0; i < nparts; i++) {
         parts[i].job = job;
         list_append(&parts[i].host->parts, &parts[i].on_host);

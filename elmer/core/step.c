@@ -204,7 +204,7 @@ static int exited(struct core *core, struct job *job, struct part *part, const s
 
     (void)part;
     core->reply.taken = true;
-    if (rank < job_ranks(job) && job->processors[rank].host == event->host)
+    if (job->info.launched && rank < job_ranks(job) && job->processors[rank].host == event->host)
         life_exited(core, job, rank, event->u.exited.exit_status, event->u.exited.signal);
     return 0;
 }
@@ -280,9 +280,13 @@ static bool by_client(enum event_type type)
     return type == EVENT_CANCEL || type == EVENT_KILL || type == EVENT_HOLD || type == EVENT_RELEASE;
 }
 
-static bool by_host(enum event_type type)
+/* What a host says counts for its own part of the job only. */
+static bool by_host(const struct event *event)
 {
-    return type == EVENT_OPENED || type == EVENT_OPEN_FAILED || type == EVENT_EXITED || type == EVENT_EMPTY;
+    enum event_type type = event->type;
+
+    return type == EVENT_OPENED || type == EVENT_OPEN_FAILED || type == EVENT_EXITED || type == EVENT_EMPTY ||
+           (type == EVENT_ABORT && event->host >= 0);
 }
 
 static int decide(struct core *core, const struct event *event)
@@ -291,11 +295,11 @@ static int decide(struct core *core, const struct event *event)
     struct part *part = NULL;
     int state;
 
-    if (by_host(event->type) && !core_host_up(&core->hosts[event->host]->info))
+    if (by_host(event) && !core_host_up(&core->hosts[event->host]->info))
         return 0;
     if (job != NULL && !by_client(event->type) && job->info.attempt != event->attempt)
         job = NULL;
-    if (job != NULL && by_host(event->type)) {
+    if (job != NULL && by_host(event)) {
         part = job_part(job, event->host);
         if (part == NULL)
             job = NULL;
@@ -334,9 +338,11 @@ static int (*const handlers[EVENT_TYPE_COUNT])(struct core *core, const struct e
     [EVENT_EMPTY] = decide,          [EVENT_TICK] = tick,
 };
 
-static bool has_host(enum event_type type)
+static bool has_host(const struct event *event)
 {
-    return by_host(type) || type == EVENT_DRAIN || type == EVENT_UNDRAIN || type == EVENT_HOST_UP ||
+    enum event_type type = event->type;
+
+    return by_host(event) || type == EVENT_DRAIN || type == EVENT_UNDRAIN || type == EVENT_HOST_UP ||
            type == EVENT_HOST_SILENT || type == EVENT_HOST_HEARD || type == EVENT_HOST_DOWN || type == EVENT_REPORT ||
            type == EVENT_ORDERED;
 }
@@ -347,7 +353,7 @@ static bool valid(const struct core *core, const struct event *event)
         return false;
     if (event->type == EVENT_TICK && (event->u.stalled_ms < 0 || event->u.stalled_ms > event->now_ms))
         return false;
-    return !has_host(event->type) || (event->host >= 0 && event->host < core->nhosts);
+    return !has_host(event) || (event->host >= 0 && event->host < core->nhosts);
 }
 
 int core_step(struct core *core, const struct event *event, struct actions *actions)

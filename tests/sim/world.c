@@ -434,7 +434,7 @@ static void heard_again(struct world *world, const struct message *message)
 
 static void lost(struct world *world, const struct message *message)
 {
-    struct event event = {.type = EVENT_ABORT, .job = message->job, .attempt = message->attempt, .host = -1};
+    struct event event = {.type = EVENT_ABORT, .job = message->job, .attempt = message->attempt, .host = message->host};
 
     event.u.failed.reason = REASON_LOST;
     event.u.failed.text = "its lease ran out";
