@@ -336,6 +336,8 @@ struct core_job {
 };
 /* Ended jobs are forgotten by core_forget() only. NULL: unknown. */
 const struct core_job *core_job(struct core *core, uint64_t id);
+/* The host is or was in the cluster of the job's last attempt, as far as this core knows. */
+bool core_had_part(const struct core *core, uint64_t id, int host);
 /* Jobs in the order of ids; *cursor starts at 0. NULL at the end. */
 const struct core_job *core_next_job(struct core *core, uint64_t *cursor);
 /* Drop a DONE or CANCELLED job (its row is in the store). */

@@ -282,7 +282,8 @@ void lease_drop_all(struct job *job);                                         /*
 void lease_host_up(struct core *core, const struct host *host,
                    bool (*held)(const struct host *host, const struct job *job));
 void lease_host_down(struct core *core, const struct host *host);
-void lease_note_hosts(struct job *job);                                        /* its parts are those of an attempt */
+void lease_note_hosts(struct job *job); /* its parts are those of an attempt */
+bool lease_was_there(const struct job *job, const struct host *host);
 void lease_opened_past(struct core *core, struct job *job, struct host *host); /* it has it after all */
 void lease_check(struct core *core);                                           /* ends those whose time has come */
 

@@ -216,6 +216,18 @@ const struct core_job *core_job(struct core *core, uint64_t id)
     return job != NULL ? look(core, job) : NULL;
 }
 
+bool core_had_part(const struct core *core, uint64_t id, int host)
+{
+    const struct job *job = index_find(core, id);
+
+    if (job == NULL)
+        return false;
+    for (uint32_t i = 0; job->info.processors != NULL && i < job->info.nprocs; i++)
+        if (job->processors[i].host == host)
+            return true;
+    return lease_was_there(job, core->hosts[host]);
+}
+
 const struct core_job *core_next_job(struct core *core, uint64_t *cursor)
 {
     for (size_t at = index_at(core, *cursor + 1); at < core->nindex; at++) {

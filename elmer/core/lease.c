@@ -150,18 +150,19 @@ void lease_note_hosts(struct job *job)
         job->last[i] = job->parts[i].host;
 }
 
-static bool was_there(const struct job *job, const struct host *host)
+/* A lost host of a restored job: of an attempt that another core has decided. */
+bool lease_was_there(const struct job *job, const struct host *host)
 {
     for (size_t i = 0; i < job->nlast; i++)
         if (job->last[i] == host)
             return true;
-    return false;
+    return find(job, host) != NULL;
 }
 
 /* Another host than those of the last attempt cannot have it, whatever it says. */
 void lease_opened_past(struct core *core, struct job *job, struct host *host)
 {
-    if (!node_linked(&job->in_queue) || (find(job, host) == NULL && !was_there(job, host)))
+    if (!node_linked(&job->in_queue) || !lease_was_there(job, host))
         return;
     lease_claim(core, job, host, INT64_MAX);
     queue_changed_job(core, job); /* it may have been the head */

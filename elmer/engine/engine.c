@@ -203,7 +203,8 @@ bool engine_emptied(struct engine *engine, int host, uint64_t id, uint32_t attem
 {
     struct engine_job *job = jobs_find(&engine->jobs, id);
     const struct core_job *state = core_job(engine->core, id);
-    bool known = job && state && state->attempt == attempt && cpu_seconds >= 0;
+    bool known =
+        job && state && state->attempt == attempt && usage_judge(engine, host, state, &cpu_seconds, &memory_peak_bytes);
     if (known)
         job_set_usage(job, engine_host_name(engine, host), attempt, cpu_seconds, memory_peak_bytes);
     struct event event = {.type = EVENT_EMPTY, .host = host, .job = id, .attempt = attempt};

@@ -90,8 +90,8 @@ void engine_event(struct engine *engine, struct event *event);
  * and the answer may come while this runs. NULL: the core refuses it. */
 struct engine_job *engine_submit(struct engine *engine, struct event *event, const char *user,
                                  struct wire_message *submission);
-/* EVENT_EMPTY with what the job has used on the host. Returns whether the host may forget the attempt as soon as this
- * is on disk; false: it is told END again. */
+/* EVENT_EMPTY with what the job has used on the host, which is kept as far as it can be (usage.c). Returns whether the
+ * host may forget the attempt as soon as this is on disk; false: it is told END again. */
 bool engine_emptied(struct engine *engine, int host, uint64_t job, uint32_t attempt, double cpu_seconds,
                     int64_t memory_peak_bytes);
 

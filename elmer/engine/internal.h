@@ -4,6 +4,7 @@
 
 #include "elmer/engine/engine.h"
 #include "elmer/store/store.h"
+#include "lib/base/log.h"
 
 struct engine {
     struct core *core;
@@ -22,6 +23,7 @@ struct engine {
     struct engine_hosts hosts;
     struct engine_launch launch;
     struct engine_requests requests;
+    struct log_limit limit; /* usage.c */
     void *hosts_data, *launch_data, *requests_data;
 };
 
@@ -38,6 +40,11 @@ void engine_end_record(struct record *record, const struct wire_message *submiss
 void engine_persist_job(struct engine *engine, uint64_t id);
 void engine_persist_host(struct engine *engine, int host);
 void engine_persist_setting(struct engine *engine, enum core_setting setting);
+
+/* usage.c: whether the host can know what this attempt has used there; then more than can be is cut, with a line in the
+ * log. */
+bool usage_judge(struct engine *engine, int host, const struct core_job *state, double *cpu_seconds,
+                 int64_t *memory_peak_bytes);
 
 /* commit.c: the callbacks of the store, data is the engine. */
 void commit_done(uint64_t number, void *data);

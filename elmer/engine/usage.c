@@ -13,18 +13,6 @@
 
 enum { LOG_BURST = 30, LOG_WINDOW_MS = 10000 };
 
-/* Of its cluster, or a lost one that may still have the attempt. */
-static bool was_there(const struct core_job *state, int host)
-{
-    for (int i = 0; i < state->nlost; i++)
-        if (state->lost[i] == host)
-            return true;
-    for (uint32_t i = 0; state->processors && i < state->nprocs; i++)
-        if (state->processors[i].host == host)
-            return true;
-    return false;
-}
-
 static int64_t elapsed_ms(const struct core_job *state)
 {
     bool there = state->state == JOB_STARTING || state->state == JOB_RUNNING || state->state == JOB_ENDING;
@@ -47,7 +35,7 @@ bool usage_judge(struct engine *engine, int index, const struct core_job *state,
                  int64_t *memory_peak_bytes)
 {
     const struct core_host *host = core_host(engine->core, index);
-    if (*cpu_seconds < 0 || !was_there(state, index))
+    if (*cpu_seconds < 0 || !core_had_part(engine->core, state->id, index))
         return false;
     int cpus = cpus_of(host, state, index);
     double most = ((double)elapsed_ms(state) * UNEVEN + ROUND_MS) / 1000 * cpus;

@@ -342,6 +342,7 @@ static void test_emptied(void **state)
     (void)state;
     bed_begin(1);
     struct engine_job *job = bed_running(1);
+    fake_time_skip(3000);
     bed_exited(1, 3);
     assert_true(engine_emptied(bed.engine, 0, 1, 1, 2.5, 4096));
     assert_int_equal(job->nusage, 1);

@@ -300,7 +300,7 @@ static void test_may_not_forget(void **state)
     engine_begin(bed.engine);
     struct core_holding holding = {1, 1};
     bed_up(0, 1, &holding, 1);
-    assert_false(engine_emptied(bed.engine, 0, 1, 1, 5, 50));
+    assert_false(engine_emptied(bed.engine, 0, 1, 1, 1, 50));
     assert_int_equal(bed_state(1), JOB_RUNNING);
     assert_int_equal(fake_store_last(1)->nusage, 1); /* the usage is written all the same */
     bed_up(1, 1, &holding, 1);
