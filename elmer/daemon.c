@@ -171,6 +171,8 @@ static void share_settings(struct daemon *d)
                                                 .report_ms = s->report_ms,
                                                 .heartbeat_ms = s->heartbeat_ms,
                                                 .host_timeout_ms = s->host_timeout_ms,
+                                                .host_messages = s->host_messages,
+                                                .host_messages_burst = s->host_messages_burst,
                                                 .kill_grace_ms = s->kill_grace_ms};
     d->launch_settings = (struct launch_settings){.jobs_dir = s->jobs_dir, .queue_host = s->name};
     d->membership_settings = (struct membership_settings){

@@ -51,6 +51,8 @@ LONG_KEY(user_connections, user_connections, ini_parse_int, 1, 1000000)
 LONG_KEY(user_request_bytes, user_request_bytes, ini_parse_int, 4096, WIRE_MAX_FRAME)
 LONG_KEY(user_requests, user_requests, ini_parse_int, 1, 1000000)
 LONG_KEY(user_requests_burst, user_requests_burst, ini_parse_int, 10, 100000000)
+LONG_KEY(host_messages, host_messages, ini_parse_int, 100, 1000000)
+LONG_KEY(host_messages_burst, host_messages_burst, ini_parse_int, 1000, 100000000)
 
 #define CORE_MS_KEY(key, min, max)                                                                                     \
     static int set_##key(void *config, const char *sub, const char *value, struct err *err)                            \
@@ -249,6 +251,8 @@ static const struct ini_key keys[] = {
     KEY(user_request_bytes),
     KEY(user_requests),
     KEY(user_requests_burst),
+    KEY(host_messages),
+    KEY(host_messages_burst),
     KEY(seed),
     KEY(store),
     KEY(socket),
@@ -288,6 +292,8 @@ static int set_defaults(struct settings *s, struct err *err)
     s->user_request_bytes = 786432; /* as much as a relayed one may have */
     s->user_requests = 2000;
     s->user_requests_burst = 100000;
+    s->host_messages = 10000;
+    s->host_messages_burst = 200000; /* more than one user's burst of requests, and all that a full host says anew */
     s->report_ms = 2000;
     s->heartbeat_ms = 5000;
     s->host_timeout_ms = 30000;

@@ -27,7 +27,8 @@ struct settings {
     char *signer;   /* socket of elmer-signer */
     /* for each user, see limits.h and submit.c */
     long user_queued, user_memory, user_connections, user_request_bytes, user_requests, user_requests_burst;
-    bool private_jobs; /* other users are not shown what a job is */
+    long host_messages, host_messages_burst; /* that a host may send in a second, and at once */
+    bool private_jobs;                       /* other users are not shown what a job is */
     long report_ms, heartbeat_ms, host_timeout_ms, kill_grace_ms, fresh_intervals, max_nprocs, minimum_uid;
     long history_jobs, history_age_ms; /* ended jobs beyond either are forgotten */
 };

@@ -220,6 +220,8 @@ void hello_received(struct peer *peer, struct wire_message *message)
         free(wrong_name);
         return;
     }
+    if (!rate_hello(peer, host, message))
+        return;
     if (host->peer && strcmp(host->boot, message->u.host_hello.boot)) {
         if (host->challenger)
             peer_refuse(peer, message->id, WIRE_CODE_REFUSED,

@@ -262,7 +262,7 @@ static void on_message(struct link *link, struct wire_message *message, void *da
 {
     struct peer *peer = data;
     (void)link;
-    if (peer->closing)
+    if (peer->closing || (peer->host && !rate_message(peer, message)))
         return;
     if (peer->host)
         heard(peer->host);

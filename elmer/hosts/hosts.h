@@ -32,6 +32,7 @@ struct hosts_settings {
     const char *host_socket; /* of the local rsd */
     const char *host_user;   /* who beside root may be the local rsd */
     int64_t report_ms, heartbeat_ms, host_timeout_ms, kill_grace_ms;
+    int64_t host_messages, host_messages_burst; /* that a host may send in a second, and at once */
 };
 
 struct hosts_callbacks {

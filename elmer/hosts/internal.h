@@ -6,6 +6,7 @@
 #include "lib/base/container.h"
 #include "lib/base/log.h"
 #include "lib/net/link.h"
+#include "lib/quota/bucket.h"
 
 enum {
     HELLO_MS = 10000,
@@ -56,7 +57,9 @@ struct host {
     int *cpus;   /* [ncpus] those that Elmer uses */
     int *places; /* [ncpus] their index in the host's reports */
     int ncpus;
-    size_t reported;                         /* CPUs in a report */
+    size_t reported;        /* CPUs in a report */
+    struct bucket messages; /* rate.c: over all its links */
+    int64_t shut_out_until_ms;
     struct waiting *waiting, **last_waiting; /* pace.c: what goes to it in the next turns */
     struct host *next_paced;
     bool paced; /* in the list of those */
@@ -99,6 +102,12 @@ void hello_received(struct peer *peer, struct wire_message *message);
 void hello_accept_challenger(struct host *host);
 void hello_fend_off(struct host *host);
 void hello_replace(struct host *host);
+
+/* rate.c: the host may say one more message, or link; else it has been refused and is disconnected. The same for one
+ * that invents jobs. */
+bool rate_message(struct peer *peer, const struct wire_message *message);
+bool rate_hello(struct peer *peer, struct host *host, const struct wire_message *message);
+void rate_too_many_jobs(struct host *host);
 
 /* pace.c: what waits goes out, as much of it as a turn may; it is dropped with the host's link. */
 void hosts_pace_go_on(struct deadline *deadline);

@@ -2,11 +2,27 @@
 #include "config.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "elmer/hosts/internal.h"
+#include "lib/base/str.h"
+
+static bool has_part(const struct host *host, const struct wire_opened *opened)
+{
+    const struct core_job *job = core_job(engine_core(host->hosts->room.engine), opened->job);
+    for (uint32_t i = 0; job && job->processors && job->attempt == opened->attempt && i < job->nprocs; i++)
+        if (job->processors[i].host == host->index)
+            return true;
+    return false;
+}
 
 static void on_opened(struct host *host, const struct wire_opened *opened)
 {
+    const struct core_host *core = core_host(engine_core(host->hosts->room.engine), host->index);
+    if (core->leftovers >= CORE_MAX_LEFTOVERS && !has_part(host, opened)) {
+        rate_too_many_jobs(host);
+        return;
+    }
     struct event event = {
         .type = EVENT_OPENED, .host = host->index, .job = opened->job, .attempt = (uint32_t)opened->attempt};
     engine_event(host->hosts->room.engine, &event);
@@ -15,7 +31,9 @@ static void on_opened(struct host *host, const struct wire_opened *opened)
 static void on_failed(struct host *host, enum event_type type, uint64_t job, uint64_t attempt, enum reason reason,
                       const char *text)
 {
-    char *full = mem_format("%s: %.900s", host->settings->name, text);
+    char printable[900];
+    char *full =
+        mem_format("%s: %s", host->settings->name, str_printable(printable, sizeof(printable), text, strlen(text)));
     struct event event = {.type = type, .host = host->index, .job = job, .attempt = (uint32_t)attempt};
     event.u.failed.reason = reason;
     event.u.failed.text = full;

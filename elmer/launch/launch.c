@@ -22,6 +22,7 @@
 #include "lib/base/container.h"
 #include "lib/base/log.h"
 #include "lib/base/moves.h"
+#include "lib/base/str.h"
 #include "lib/wire/table.h"
 
 static const struct moves_row states[LAUNCH_STATE_COUNT] = {
@@ -82,11 +83,12 @@ static bool is_at(const struct launch *l, uint64_t process, int host)
 
 void launch_fail(struct launch *l, enum event_type type, enum reason reason, const char *format, ...)
 {
-    char text[1000];
+    char said[1000], text[1000];
     va_list list;
     va_start(list, format);
-    vsnprintf(text, sizeof(text), format, list);
+    vsnprintf(said, sizeof(said), format, list);
     va_end(list);
+    str_printable(text, sizeof(text), said, strlen(said)); /* most of it comes from a host */
     struct event event = {.type = type, .job = l->job->id, .attempt = l->attempt, .host = -1};
     event.u.failed.reason = reason;
     event.u.failed.text = text;

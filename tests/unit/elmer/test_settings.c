@@ -52,6 +52,8 @@ static void test_settings(void **state)
     assert_int_equal(s.core.policy, POLICY_FCFS);
     assert_int_equal(s.core.fresh_ms, 6000);
     assert_int_equal(s.minimum_uid, 1000);
+    assert_int_equal(s.host_messages, 10000);
+    assert_true(s.host_messages_burst > s.user_requests_burst);
     settings_fini(&s);
     assert_int_equal(settings_load(&s, "/nonexistent/elmer.conf", true, &err), -ENOENT);
 
@@ -105,6 +107,8 @@ static void test_settings_wrong(void **state)
     wrong("[elmer]\nlease = 10s\n", ":2: lease (10000 ms) must be at least three times the heartbeat");
     wrong("[elmer]\nheartbeat = 10s\nlease = 20s\n", ":3: lease");
     wrong("[elmer]\nseed = -1\n", "seed");
+    wrong("[elmer]\nhost_messages = 99\n", "host_messages");
+    wrong("[elmer]\nhost_messages_burst = 999\n", "host_messages_burst");
     wrong("[elmer]\nkill_grace = soon\n", "soon");
     wrong("[emler]\nlevels = 3\n", "elmer");
 }

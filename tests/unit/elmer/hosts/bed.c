@@ -111,6 +111,8 @@ int bed_setup(void **state)
                                     .report_ms = 2000,
                                     .heartbeat_ms = BEAT_MS,
                                     .host_timeout_ms = TIMEOUT_MS,
+                                    .host_messages = 100,
+                                    .host_messages_burst = 2000,
                                     .kill_grace_ms = 700}};
     for (int i = 0; i < 3; i++) {
         bed.configured[i].name = names[i];

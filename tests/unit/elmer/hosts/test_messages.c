@@ -266,7 +266,7 @@ static void test_jobs(void **state)
     struct wire_message ordered = {.type = WIRE_ordered, .u.ordered = {.generation = 4}},
                         opened = {.type = WIRE_opened, .u.opened = {.job = 7, .attempt = 2}},
                         open_failed = {.type = WIRE_open_failed,
-                                       .u.open_failed = {.job = 7, .attempt = 2, .text = "no group"}},
+                                       .u.open_failed = {.job = 7, .attempt = 2, .text = "no\ngroup"}},
                         lost = {.type = WIRE_lost, .u.lost = {.job = 7, .attempt = 2, .text = "killed"}},
                         started = {.type = WIRE_started, .u.started = {.job = 7}};
     (void)state;
@@ -281,7 +281,7 @@ static void test_jobs(void **state)
     say(link, &open_failed);
     event = fake_event(EVENT_OPEN_FAILED);
     assert_int_equal(event->u.failed.reason, REASON_START_FAILED);
-    assert_string_equal(event->u.failed.text, "ws1: no group");
+    assert_string_equal(event->u.failed.text, "ws1: no\\x0Agroup");
     say(link, &lost);
     event = fake_event(EVENT_ABORT);
     assert_int_equal(event->u.failed.reason, REASON_LOST);

@@ -1,0 +1,178 @@
+/* test_elmer_hostile.c - a joined host that lies: about jobs of other hosts, and more than anybody can hear. */
+#include "config.h"
+
+#include "tests/daemon/elmer_lab.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "lib/base/clock.h"
+
+#define TWO "name = ws1\nhosts = ws1 ws2\nheartbeat = 1s\nhost_timeout = 3s\nallocator = v1\nlevels = 1\n"
+
+enum { MANY = 300000, MOST_MB = 64 };
+
+struct pair {
+    struct lab lab;
+    struct fake good, hostile;
+};
+
+static void begin(struct pair *p)
+{
+    lab_create(&p->lab, TWO, true);
+    lab_start(&p->lab);
+    host_open(&p->good, &p->lab, "host.sock", "ws1", 1, NULL);
+    host_open(&p->hostile, &p->lab, "tcp", "ws2", 1, NULL);
+}
+
+static void end(struct pair *p)
+{
+    fake_close(&p->good);
+    fake_close(&p->hostile);
+    lab_destroy(&p->lab);
+}
+
+/* A job of alice on the host that is good. */
+static void run_there(struct fake *host)
+{
+    static const char *here[] = {"ws1"};
+    struct wire_message submission = lab_submission("t1", 1), open, start, jobs;
+    submission.u.submit.hosts = (struct wire_strs){here, 1};
+    lab_submit(host, &submission, NULL, 0);
+    fake_expect(host, WIRE_open, &open);
+    host_ordered(host, open.u.open.generation);
+    host_event(host, WIRE_opened, 1, 1);
+    fake_expect(host, WIRE_start, &start);
+    host_started(host, 1, 1, 0);
+    lab_query_until(host, 1, "running", &jobs);
+    wire_message_fini(&open);
+    wire_message_fini(&start);
+    wire_message_fini(&jobs);
+}
+
+/* It says everything that ends jobs or is written of them, and none of it counts. */
+static void test_jobs_of_others(void **state)
+{
+    struct pair p;
+    struct wire_message jobs, end_of_it, forget;
+    (void)state;
+    begin(&p);
+    run_there(&p.good);
+    for (uint32_t attempt = 0; attempt < 3; attempt++) {
+        struct wire_message lost = {.type = WIRE_lost, .u.lost = {.job = 1, .attempt = attempt, .text = "gone"}},
+                            failed = {.type = WIRE_open_failed,
+                                      .u.open_failed = {.job = 1, .attempt = attempt, .text = "no"}},
+                            unstarted = {.type = WIRE_start_failed,
+                                         .u.start_failed = {.job = 1, .attempt = attempt, .text = "no"}},
+                            pvm = {.type = WIRE_pvm_failed,
+                                   .u.pvm_failed = {.job = 1, .attempt = attempt, .reason = "no"}};
+        fake_send(&p.hostile, &lost);
+        fake_send(&p.hostile, &failed);
+        fake_send(&p.hostile, &unstarted);
+        fake_send(&p.hostile, &pvm);
+        host_event(&p.hostile, WIRE_opened, 1, attempt);
+        host_event(&p.hostile, WIRE_pvm_ready, 1, attempt);
+        host_started(&p.hostile, 1, attempt, 0);
+        host_line(&p.hostile, 1, attempt, 1, "/tmp/pvm");
+        host_exited(&p.hostile, 1, attempt, 0, "command", 9, 0);
+        host_exited(&p.hostile, 1, attempt, 1, "pvmd", 0, 9);
+        host_empty(&p.hostile, 1, attempt, 1e9);
+        host_empty(&p.hostile, 77, attempt, 1e9);
+    }
+    fake_await_ping(&p.hostile); /* elmer has heard all of it */
+    fake_await_ping(&p.hostile);
+    lab_query(&p.good, 1, &jobs);
+    const struct wire_job_view *job = &jobs.u.jobs.jobs.items[0];
+    assert_string_equal(job->state, "running");
+    assert_int_equal(job->exit_status, -1);
+    assert_int_equal(job->usage.count, 0);
+    wire_message_fini(&jobs);
+
+    host_exited(&p.good, 1, 1, 0, "command", 0, 0);
+    fake_expect(&p.good, WIRE_end, &end_of_it);
+    host_empty(&p.good, 1, 1, 1e9); /* and of its own job no more than can be */
+    fake_expect(&p.good, WIRE_forget, &forget);
+    lab_query_until(&p.good, 1, "done", &jobs);
+    job = &jobs.u.jobs.jobs.items[0];
+    assert_string_equal(job->reason_code, "exited");
+    assert_int_equal(job->usage.count, 1);
+    assert_true(job->usage.items[0].cpu_seconds < 60);
+    wire_message_fini(&jobs);
+    wire_message_fini(&end_of_it);
+    wire_message_fini(&forget);
+    end(&p);
+}
+
+static long peak_mb(pid_t pid)
+{
+    char path[64], line[200];
+    long kb = -1;
+    snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
+    FILE *file = fopen(path, "re");
+    assert_non_null(file);
+    while (fgets(line, sizeof(line), file))
+        (void)sscanf(line, "VmHWM: %ld", &kb);
+    fclose(file);
+    return kb / 1024;
+}
+
+/* What channel_send_all() says in the end: negative, elmer has closed the link. */
+static int flood(struct fake *host, int count, struct wire_message *message)
+{
+    struct err err = ERR_INIT;
+    int code = 0;
+    for (int i = 0; i < count && code >= 0; i++) {
+        if (message->type == WIRE_opened)
+            message->u.opened.job = 1000 + (uint64_t)i;
+        code = channel_send_all(&host->channel, message, mono_ms(mono_now()) + LAB_WAIT_MS, &err);
+    }
+    return code;
+}
+
+static void expect_cut_off(struct pair *p, struct wire_message *message)
+{
+    struct wire_message jobs;
+    int64_t begin_ms = mono_ms(mono_now());
+    int code = flood(&p->hostile, MANY, message);
+    print_message("%s: the link ends after %ld ms, elmer has had %ld MB at most\n", wire_type_name(message->type),
+                  (long)(mono_ms(mono_now()) - begin_ms), peak_mb(p->lab.pid));
+    assert_true(code < 0 || fake_closed(&p->hostile));
+    lab_query(&p->good, 1, &jobs); /* the others are served */
+    assert_string_equal(jobs.u.jobs.jobs.items[0].state, "running");
+    wire_message_fini(&jobs);
+    assert_true(peak_mb(p->lab.pid) < MOST_MB);
+}
+
+static void test_invented_jobs(void **state)
+{
+    struct pair p;
+    struct wire_message opened = {.type = WIRE_opened, .u.opened = {.attempt = 1}};
+    (void)state;
+    begin(&p);
+    run_there(&p.good);
+    expect_cut_off(&p, &opened);
+    end(&p);
+}
+
+static void test_too_many(void **state)
+{
+    struct pair p;
+    struct wire_message ordered = {.type = WIRE_ordered, .u.ordered = {.generation = 1}};
+    (void)state;
+    begin(&p);
+    run_there(&p.good);
+    expect_cut_off(&p, &ordered);
+    end(&p);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_jobs_of_others),
+        cmocka_unit_test(test_invented_jobs),
+        cmocka_unit_test(test_too_many),
+    };
+    signal(SIGPIPE, SIG_IGN);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
