@@ -235,8 +235,6 @@ static void begin(struct daemon *d)
 {
     const struct settings *s = d->settings;
     engine_begin(d->engine);
-    uv_signal_start(&d->terminate, on_signal, SIGTERM);
-    uv_signal_start(&d->interrupt, on_signal, SIGINT);
     d->notify = notify_create(&d->deadlines, describe, d);
     notify_ready(d->notify);
     d->deadlines.stalled = on_stalled; /* not for the start, which may take long */
@@ -258,6 +256,8 @@ int daemon_run(const struct settings *settings, struct err *err)
     uv_signal_init(&d.loop, &d.terminate);
     uv_signal_init(&d.loop, &d.interrupt);
     d.terminate.data = d.interrupt.data = &d;
+    uv_signal_start(&d.terminate, on_signal, SIGTERM); /* they come in the loop, also what came before it ran */
+    uv_signal_start(&d.interrupt, on_signal, SIGINT);
     code = open_rooms(&d, err);
     if (code)
         stop(&d);
