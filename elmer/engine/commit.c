@@ -4,6 +4,7 @@
  * orders and ends go on. New submissions are refused until it works again (engine_store_failure()). */
 #include "config.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 #include "elmer/engine/internal.h"
@@ -18,6 +19,7 @@ struct waiting {
 void engine_after_commit(struct engine *engine, const struct engine_wait *wait)
 {
     uint64_t number = engine->last_put;
+    assert(wait->run && wait->owner);
     if (!engine->waiting && store_committed(engine->store) >= number) {
         wait->run(wait);
         return;
@@ -34,6 +36,7 @@ void engine_after_commit(struct engine *engine, const struct engine_wait *wait)
 static void take(struct engine *engine, struct waiting **place)
 {
     struct waiting *waiting = *place;
+    assert(engine->stepping);
     *place = waiting->next;
     if (!*place)
         engine->last_waiting = place;
@@ -44,6 +47,7 @@ static void take(struct engine *engine, struct waiting **place)
 void commit_done(uint64_t number, void *data)
 {
     struct engine *engine = data;
+    assert(!engine->stepping && number <= engine->last_put);
     engine->stepping = true; /* what arises from one waits until the next has gone out */
     for (struct waiting **place = &engine->waiting; *place && (*place)->number <= number;) {
         if ((*place)->wait.urgency == ENGINE_ANSWER)

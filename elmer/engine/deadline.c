@@ -16,6 +16,7 @@ static void place(struct deadlines *d, size_t slot, struct deadline *deadline)
 
 static void settle(struct deadlines *d, size_t slot)
 {
+    assert(slot >= 1 && slot <= d->count);
     struct deadline *moved = d->heap[slot];
     while (slot > 1 && d->heap[slot / 2]->at_ms > moved->at_ms) {
         place(d, slot, d->heap[slot / 2]);
@@ -99,6 +100,7 @@ void deadlines_fini(struct deadlines *d)
 
 void deadline_set(struct deadlines *d, struct deadline *deadline, int64_t at_ms)
 {
+    assert(deadline->fire);
     deadline->at_ms = at_ms;
     if (!deadline->slot) {
         d->heap = mem_grow(d->heap, &d->capacity, d->count + 2, sizeof(struct deadline *));

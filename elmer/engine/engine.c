@@ -130,6 +130,7 @@ static void step(struct engine *engine, struct event *event)
 {
     struct actions actions;
     int64_t begin_ns = mono_now().ns;
+    assert(!engine->stepping); /* a step is never entered again */
     actions_init(&actions);
     event->now_ms = engine_now_ms();
     int code = core_step(engine->core, event, &actions);

@@ -82,13 +82,16 @@ size_t jobs_bytes(const struct jobs *jobs, uint32_t uid)
 
 static void uncount(struct jobs *jobs, struct engine_job *job)
 {
-    *(job->noted ? &jobs->ended_bytes : bytes_of(jobs, job->uid)) -= job->bytes;
+    size_t *all = job->noted ? &jobs->ended_bytes : bytes_of(jobs, job->uid);
+    assert(*all >= job->bytes);
+    *all -= job->bytes;
     job->bytes = 0;
 }
 
 struct engine_job *jobs_add(struct jobs *jobs, uint64_t id, uint32_t uid, const char *user,
                             struct wire_message *submission)
 {
+    assert(submission->type == WIRE_submit);
     struct engine_job *job = mem_zalloc(sizeof(*job));
     *job = (struct engine_job){.id = id,
                                .uid = uid,
@@ -112,6 +115,7 @@ struct engine_job *jobs_add(struct jobs *jobs, uint64_t id, uint32_t uid, const 
 
 void jobs_remove(struct jobs *jobs, struct engine_job *job)
 {
+    assert(map_get(&jobs->by_id, job->id) == job);
     uncount(jobs, job);
     uint64_t key = hash(jobs, job->uid, job_submit(job)->token);
     struct engine_job *first = map_get(&jobs->by_token, key);
@@ -148,6 +152,7 @@ static void drop_environment(struct engine_job *job)
 
 void jobs_note_ended(struct jobs *jobs, struct engine_job *job)
 {
+    assert(!job->noted); /* once */
     uncount(jobs, job);
     drop_environment(job);
     job->bytes = job->submission.bytes;
@@ -165,6 +170,7 @@ struct engine_job *jobs_oldest(const struct jobs *jobs, size_t kept)
 
 void jobs_drop(struct jobs *jobs, struct engine_job *job)
 {
+    assert(jobs->nended > 0);
     assert(job == jobs->ended);
     jobs->ended = job->next_ended;
     if (!jobs->ended)

@@ -74,6 +74,7 @@ static void on_ended(const struct engine_wait *wait)
 {
     struct engine *engine = wait->owner;
     struct engine_job *job = jobs_find(&engine->jobs, wait->job);
+    assert(job && job->ended && !job->settled); /* it is dropped after this only */
     job->settled = true;
     engine->requests.ended(job, engine->requests_data);
     jobs_note_ended(&engine->jobs, job);

@@ -60,11 +60,13 @@ int launch_place(const struct launch *l, int host)
 
 const char *launch_host(const struct launch *l, int place)
 {
+    assert(place >= 0 && place < l->nhosts);
     return engine_host_name(l->launches->room.engine, l->hosts[place]);
 }
 
 void launch_send(struct launch *l, int place, const struct wire_message *message)
 {
+    assert(place >= 0 && place < l->nhosts);
     hosts_send(l->launches->hosts, l->hosts[place], message);
 }
 
@@ -129,6 +131,7 @@ void launch_release(struct launch *l)
 static void on_deadline(struct deadline *deadline)
 {
     struct launch *l = CONTAINER_OF(deadline, struct launch, deadline);
+    assert(l->launcher->time && l->state != LAUNCH_OVER);
     l->launcher->time(l);
 }
 
@@ -136,6 +139,7 @@ static void on_deadline(struct deadline *deadline)
 
 static void on_rank_started(struct launch *l, uint32_t rank)
 {
+    assert(rank < l->ranks && l->nstarted <= l->ranks);
     if (l->started[rank])
         return;
     l->started[rank] = true;
@@ -195,6 +199,7 @@ static bool hold(struct launch *l, const struct event *event)
     int64_t ms = l->launcher->last_exit(l);
     if (ms <= 0)
         return false;
+    assert(l->nexited == l->ranks);
     l->last_exit = *event;
     move(l, LAUNCH_HELD);
     launch_wait(l, ms);
@@ -337,6 +342,7 @@ static void copy_cluster(struct launch *l, const struct core_job *state)
 static struct launch *create(struct launches *launches, struct engine_job *job, const struct core_job *state,
                              enum launch_state first)
 {
+    assert(state->processors && state->nprocs > 0 && state->attempt > 0 && !map_get(&launches->by_job, job->id));
     struct launch *l = mem_zalloc(sizeof(*l));
     *l = (struct launch){.launches = launches,
                          .launcher = launcher_by_kind(launcher_of(job_submit(job))),
@@ -385,6 +391,7 @@ static void end(struct launch *l)
         launch_release(l); /* the status is worth having, whatever ends the job now */
     if (l->state != LAUNCH_OVER)
         over(l);
+    assert(l->state == LAUNCH_OVER && map_get(&launches->by_job, l->job->id) == l);
     map_remove(&launches->by_job, l->job->id);
     l->next_dead = launches->dead;
     launches->dead = l;
@@ -436,6 +443,7 @@ static void on_begin(struct engine_job *job, void *data)
 /* A job that was running when elmer was restarted. */
 static void restore(struct launches *launches, struct engine_job *job, const struct core_job *state)
 {
+    assert(job && state->state == JOB_RUNNING);
     struct launch *l = create(launches, job, state, LAUNCH_LAUNCHED);
     note_exited(l, state);
     memset(l->started, true, l->ranks * sizeof(bool));

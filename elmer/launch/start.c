@@ -1,6 +1,7 @@
 /* start.c - the message that starts a process of a job: its command line, environment, files and processors. */
 #include "config.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "elmer/launch/environment.h"
@@ -69,6 +70,7 @@ bool launch_files(struct launch *l, uint32_t rank, struct arena *memory, const c
 
 void launch_rank(struct launch *l, uint32_t rank)
 {
+    assert(rank < l->ranks && l->state == LAUNCH_COMMAND);
     struct arena memory = {0};
     struct launch_process p = {.number = rank,
                                .role = "command",

@@ -10,6 +10,7 @@
 
 #include "elmer/membership/join.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdarg.h>
@@ -76,6 +77,7 @@ static bool is_join(const struct join *join)
 
 static void release(struct join *join)
 {
+    assert(join->joins->count > 0 && *join->place == join);
     *join->place = join->next;
     if (join->next)
         join->next->place = join->place;
@@ -199,6 +201,7 @@ static void on_answer(const char *certificate, const char *text, void *data)
     struct join *join = data;
     struct joins *joins = join->joins;
     struct err err = ERR_INIT;
+    assert(!join->waits && !join->certificate);
     join->ask = NULL;
     if (!certificate || read_facts(join, certificate, &err)) {
         refuse(join, certificate ? err.text : text);
@@ -247,6 +250,7 @@ static struct join *take(struct joins *joins, struct peer *peer, int host, struc
 
 static void ask(struct join *join, const struct wire_message *request)
 {
+    assert(!join->ask && !join->waits);
     join->ask = signer_ask(&join->joins->room, join->joins->settings->signer, request, on_answer, join);
     if (!join->ask)
         refuse(join, "the queue host cannot sign certificates now: elmer's log there says why");

@@ -2,6 +2,7 @@
 
 #include "elmer/requests/clients.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -56,6 +57,7 @@ void client_send(struct client *client, const struct wire_message *message)
         link_send(client->link, message);
         return;
     }
+    assert(client->host >= 0); /* relayed */
     struct err err = ERR_INIT;
     char *json = NULL;
     size_t size;
@@ -153,6 +155,7 @@ static void on_close(struct link *link, const char *text, void *data)
     client->closing = true;
     clients->callbacks.on_gone(client);
     uncount(client);
+    assert(clients->nown > 0 && *client->place == client);
     clients->nown--;
     *client->place = client->next;
     if (client->next)
@@ -262,6 +265,7 @@ void clients_relay(struct clients *clients, int host, bool queue_host, struct wi
             drop_relayed(gone);
         return;
     }
+    assert(message->type == WIRE_relay);
     const struct wire_relay *relay = &message->u.relay;
     char text[LIMITS_TEXT];
     struct client *client = find_relayed(clients, host, queue_host, relay, text);

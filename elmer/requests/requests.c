@@ -23,6 +23,7 @@ static void leave_client(struct request *request)
 {
     if (!request->client)
         return;
+    assert(request->client->nrequests > 0 && *request->place == request);
     request->client->nrequests--;
     *request->place = request->next;
     if (request->next)
@@ -42,6 +43,7 @@ static void release(struct request *request)
 
 void request_end(struct request *request)
 {
+    assert(requests_find(request->requests, request->number) == request); /* once */
     map_remove(&request->requests->by_number, request->number);
     release(request);
 }
@@ -301,6 +303,7 @@ void requests_begin(struct client *client, struct wire_message *message)
         client->requests->place = &request->next;
     client->requests = request;
     client->nrequests++;
+    assert(!requests_find(requests, request->number));
     map_put(&requests->by_number, request->number, request);
     if (!needs_user(request)) {
         dispatch(request);
@@ -332,6 +335,7 @@ static void on_answered(uint64_t number, enum answer answer, uint64_t job, void 
     struct request *request = requests_find(data, number);
     if (!request)
         return;
+    assert(request->holder == HOLDER_CORE);
     if (request->type != WIRE_submit)
         answer_verb(request, answer);
     else if (answer == ANSWER_OK)

@@ -179,6 +179,7 @@ void submit_answer(struct request *request, uint64_t id)
 {
     struct engine *engine = request->requests->room.engine;
     struct engine_job *job = engine_job(engine, id);
+    assert(request->type == WIRE_submit);
     if (!job) { /* it has ended, and a thousand others since */
         struct wire_message message = {
             .type = WIRE_submitted,

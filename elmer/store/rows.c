@@ -3,6 +3,7 @@
 
 #include "elmer/store/sql.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -111,6 +112,7 @@ int sql_read(struct sql_reader *reader, enum sql_which which, uint64_t id, const
     int code = begin(reader, which, &s, err), step = SQLITE_DONE;
     if (code)
         return code;
+    assert(which != SQL_USAGE && (text || (which != SQL_BY_TOKEN && which != SQL_HISTORY)));
     if (which != SQL_UNFINISHED)
         sqlite3_bind_int64(s, 1, (int64_t)id);
     if (which == SQL_BY_TOKEN || which == SQL_HISTORY)

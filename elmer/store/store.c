@@ -11,6 +11,7 @@
 
 #include "elmer/store/internal.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,6 +31,7 @@ static void on_async(uv_async_t *async)
     uv_mutex_unlock(&s->mutex);
     if (s->closing)
         return;
+    assert(number <= s->put);
     if (number > s->committed) {
         s->committed = number;
         s->callbacks.on_commit(number, s->data);
@@ -43,6 +45,7 @@ static void on_async(uv_async_t *async)
 static uint64_t put_done(struct store *s)
 {
     s->waiting_number = ++s->put;
+    assert(s->put > s->written_number);
     if (!s->failing && (!s->gathering || s->waiting.count >= BATCH_FULL))
         uv_cond_signal(&s->wake);
     uv_mutex_unlock(&s->mutex);
@@ -154,6 +157,7 @@ void store_close_when_idle(struct store *s)
 {
     if (s->running)
         return; /* it comes back here */
+    assert(s->closing);
     close_files(s);
     uv_close((uv_handle_t *)&s->async, on_closed);
 }

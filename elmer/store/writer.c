@@ -2,6 +2,7 @@
  * a record is in store.c. */
 #include "config.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,6 +21,7 @@ void batch_add(struct batch *batch, struct record *record)
     size_t place = (size_t)(uintptr_t)map_get(&batch->places, record->id);
     if (place) {
         struct record *old = batch->items[place - 1];
+        assert(place <= batch->count && old->id == record->id);
         if (old->json && !record->json) {
             record->json = arena_strdup(&record->memory, old->json);
         }
@@ -163,6 +165,7 @@ static bool report(struct store *s, uint64_t number, int code, const struct err 
         s->failing = true;
         s->failure = *err;
     } else {
+        assert(number >= s->written_number && number <= s->waiting_number);
         s->failing = false;
         s->written_number = number;
     }
@@ -178,6 +181,7 @@ static bool report(struct store *s, uint64_t number, int code, const struct err 
 
 static int write_once(struct store *s, const struct batch *batch, struct err *err)
 {
+    assert(!batch_empty(batch));
     struct sql_rows rows = {batch->items, batch->count,  batch->certificates, batch->ncertificates,
                             batch->hosts, batch->nhosts, batch->settings,     batch->nsettings};
     return sql_write(s->writer, &rows, s->file.commits + 1, err);

@@ -2,6 +2,7 @@
 
 #include "lib/memory/map.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 #include "lib/memory/mem.h"
@@ -44,6 +45,7 @@ static void grow(struct map *map)
 
 void map_put(struct map *map, uint64_t key, void *value)
 {
+    assert(value); /* NULL is a free slot */
     if ((map->count + 1) * 3 > map->capacity * 2)
         grow(map);
     struct map_slot *slot = &map->slots[find(map, key)];
@@ -61,6 +63,7 @@ void *map_remove(struct map *map, uint64_t key)
     void *value = map->slots[hole].value;
     if (!value)
         return NULL;
+    assert(map->count > 0);
     map->slots[hole].value = NULL;
     map->count--;
     /* Move back those that would no longer be found across the hole. */

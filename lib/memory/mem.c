@@ -2,6 +2,7 @@
 
 #include "lib/memory/mem.h"
 
+#include <assert.h>
 #include <stdarg.h>
 #include <stdalign.h>
 #include <stdint.h>
@@ -43,6 +44,7 @@ void *mem_grow(void *old, size_t *capacity, size_t needed, size_t size)
 
 void *mem_exactly(void *old, size_t count, size_t larger, size_t size)
 {
+    assert(larger >= count);
     char *items = checked(reallocarray(old, larger ? larger : 1, size));
     if (larger > count)
         memset(items + count * size, 0, (larger - count) * size);

@@ -16,6 +16,7 @@
  * handle. */
 #include "config.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -63,8 +64,10 @@ static void on_read(uv_stream_t *stream, ssize_t nread, const uv_buf_t *buf);
 
 void link_handle_gone(struct link *link)
 {
+    assert(link->handles > 0);
     if (--link->handles > 0)
         return;
+    assert(link->state == LINK_CLOSED);
     if (link->callbacks.on_close != NULL)
         link->callbacks.on_close(link, link->text, link->data);
     if (link->listener != NULL)
@@ -160,6 +163,7 @@ int link_write(struct link *link, uint8_t *bytes, size_t size)
     struct sending *sending;
     int code;
 
+    assert(link->state != LINK_CLOSED && size > 0);
     if (waiting + size > link->options.out_max) {
         free(bytes);
         link_drop(link, "the other side does not read: %zu bytes are waiting for it", waiting + size);

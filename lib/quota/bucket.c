@@ -2,6 +2,8 @@
 
 #include "lib/quota/bucket.h"
 
+#include <assert.h>
+
 static enum bucket_state state_of(const struct bucket *bucket, double burst)
 {
     if (bucket->missing <= burst)
@@ -11,6 +13,7 @@ static enum bucket_state state_of(const struct bucket *bucket, double burst)
 
 static void refill(struct bucket *bucket, int64_t now_ms, double rate)
 {
+    assert(rate >= 0 && bucket->missing >= 0);
     bucket->missing -= rate * (double)(now_ms - bucket->at_ms) / 1000;
     if (bucket->missing < 0)
         bucket->missing = 0;

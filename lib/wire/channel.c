@@ -2,6 +2,7 @@
 
 #include "lib/wire/channel.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -81,6 +82,7 @@ int channel_flush(struct channel *channel)
         channel->dead = true;
         return (int)n;
     }
+    assert((size_t)n <= channel->out_size);
     channel->out_size -= (size_t)n;
     memmove(channel->out, channel->out + n, channel->out_size);
     if (channel->out_size == 0) {

@@ -2,6 +2,7 @@
  * come, never with the length that a peer claims. */
 #include "config.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stddef.h>
 #include <stdlib.h>
@@ -52,6 +53,7 @@ static void compact(struct frame_reader *reader)
 {
     if (reader->begin == 0)
         return;
+    assert(reader->begin <= reader->size && reader->size <= reader->capacity);
     memmove(reader->data, reader->data + reader->begin, reader->size - reader->begin);
     reader->size -= reader->begin;
     reader->header -= reader->begin;
@@ -98,6 +100,7 @@ int frame_reader_push(struct frame_reader *reader, const uint8_t *bytes, size_t 
             size -= part;
             continue;
         }
+        assert(part > 0);
         code = reserve(reader, part);
         if (code != 0) {
             ptrdiff_t taken = cut_short(reader, bytes, part);

@@ -12,6 +12,7 @@
  */
 #include "config.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <pwd.h>
 #include <stdio.h>
@@ -171,6 +172,7 @@ static void free_held(struct wire_message *held)
 
 static void take_request(struct client *c, struct wire_message *message)
 {
+    assert(c->nrequests < REQUESTS_MAX && c->nheld < REQUESTS_MAX);
     c->requests[c->nrequests++] = message->id;
     if (c->named) {
         relay_request(c, message);
@@ -259,6 +261,7 @@ static void remove_client(struct client *c)
     while (*at != c)
         at = &(*at)->next;
     *at = c->next;
+    assert(!c->link && !c->looking && c->account->connections > 0 && c->all->count > 0);
     c->account->connections--;
     c->all->count--;
     destroy(c);
@@ -269,6 +272,7 @@ static void on_looked_up(uv_work_t *work, int status)
     struct client *c = work->data;
     unsigned nheld = c->nheld;
 
+    assert(c->looking && !c->named);
     c->looking = false;
     c->nheld = 0;
     if (!c->link) {

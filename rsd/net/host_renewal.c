@@ -58,6 +58,18 @@ static void fail(struct renewal *r, const char *text)
     forget(r);
 }
 
+/* After work in a thread. Else r may be gone. */
+static bool may_go_on(struct renewal *r)
+{
+    bool closed = r->closed, failed = r->code < 0;
+
+    if (closed)
+        destroy(r);
+    else if (failed)
+        fail(r, r->err.text);
+    return !closed && !failed;
+}
+
 /* ---- PREPARING ---- */
 
 static void prepare_work(uv_work_t *work)
@@ -73,14 +85,8 @@ static void prepare_done(uv_work_t *work, int status)
     struct wire_message message = {.type = WIRE_renew, .id = RENEW_ID};
 
     (void)status;
-    if (r->closed) {
-        destroy(r);
+    if (!may_go_on(r))
         return;
-    }
-    if (r->code < 0) {
-        fail(r, r->err.text);
-        return;
-    }
     message.u.renew.certificate = r->made.old;
     message.u.renew.proof = r->made.proof;
     message.u.renew.request = r->made.request;
@@ -103,14 +109,8 @@ static void save_done(uv_work_t *work, int status)
     struct renewal *r = work->data;
 
     (void)status;
-    if (r->closed) {
-        destroy(r);
+    if (!may_go_on(r))
         return;
-    }
-    if (r->code < 0) {
-        fail(r, r->err.text);
-        return;
-    }
     log_notice("this host's certificate is renewed");
     forget(r);
 }

@@ -16,6 +16,7 @@
  */
 #include "config.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -206,6 +207,7 @@ static int keep(struct uplink *u, const struct wire_message *message)
         uplink_drop(u, "too much to tell before elmer has said welcome");
         return -ENOBUFS;
     }
+    assert(u->state == UPLINK_GREETING);
     u->kept = grown;
     u->kept[u->nkept++] = item;
     u->kept_bytes += item.size;
@@ -226,6 +228,7 @@ int uplink_offer(struct uplink *u, const struct wire_message *message)
 
 static void take_welcome(struct uplink *u, const struct wire_host_welcome *welcome)
 {
+    assert(u->greeted && u->link);
     move(u, UPLINK_READY);
     log_notice("elmer=%s linked", u->address);
     u->why[0] = u->logged[0] = '\0';
