@@ -55,6 +55,11 @@ static void on_cut(int host, void *data)
     requests_host_cut(((struct daemon *)data)->requests, host);
 }
 
+static void on_room(int host, void *data)
+{
+    requests_host_room(((struct daemon *)data)->requests, host);
+}
+
 static void on_process(int host, struct wire_message *message, void *data)
 {
     launches_message(((struct daemon *)data)->launches, host, message);
@@ -197,6 +202,7 @@ static int open_rooms(struct daemon *d, struct err *err)
 {
     static const struct hosts_callbacks hosts = {.on_up = on_up,
                                                  .on_cut = on_cut,
+                                                 .on_room = on_room,
                                                  .on_process = on_process,
                                                  .on_relay = on_relay,
                                                  .judge = judge,

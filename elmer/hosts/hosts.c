@@ -338,6 +338,14 @@ static bool local_peer_allowed(struct hosts *hosts, struct link *link)
     return false;
 }
 
+static void on_room(struct link *link, void *data)
+{
+    const struct peer *peer = data;
+    (void)link;
+    if (!peer->closing && peer->host && peer->host->peer == peer)
+        peer->hosts->callbacks.on_room(peer->host->index, peer->hosts->data);
+}
+
 static struct peer *accept_peer(struct link *link, struct hosts *hosts, bool local)
 {
     if (hosts->closing)
@@ -384,7 +392,7 @@ int hosts_create(const struct room *room, const struct hosts_settings *settings,
 {
     struct link_options options = {
         .program = "elmer", .peer = WIRE_FROM_HOST, .out_max = OUT_MAX, .hello_timeout_ms = HELLO_MS};
-    static const struct link_callbacks links = {.on_message = on_message, .on_close = on_close};
+    static const struct link_callbacks links = {.on_message = on_message, .on_close = on_close, .on_room = on_room};
     struct hosts *hosts = mem_zalloc(sizeof(*hosts));
     hosts->room = *room;
     hosts->settings = settings;

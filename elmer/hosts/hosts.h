@@ -40,6 +40,8 @@ struct hosts_callbacks {
     void (*on_up)(int host, void *data);
     /* Its link is gone; the clients that it relayed are, too. */
     void (*on_cut)(int host, void *data);
+    /* What was unsent to it has gone. */
+    void (*on_room)(int host, void *data);
     /* started start_failed line exited empty of a host that is up, and what a launcher has of its own. */
     void (*on_process)(int host, struct wire_message *message, void *data);
     /* relay or relay_closed; on_queue_host: the host is the one that elmer runs on. Of any known host. */

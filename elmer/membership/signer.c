@@ -82,7 +82,8 @@ static void on_close(struct link *link, const char *text, void *data)
 struct signer_ask *signer_ask(const struct room *room, const char *socket, const struct wire_message *request,
                               signer_answer answer, void *data)
 {
-    static const struct link_callbacks callbacks = {on_ready, on_message, on_close};
+    static const struct link_callbacks callbacks = {
+        .on_ready = on_ready, .on_message = on_message, .on_close = on_close};
     static const struct link_options options = {.program = "elmer",
                                                 .peer = WIRE_FROM_SIGNER,
                                                 .out_max = OUT_MAX,

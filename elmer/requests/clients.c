@@ -3,12 +3,13 @@
 #include "elmer/requests/clients.h"
 
 #include <assert.h>
+#include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "elmer/requests/internal.h"
-#include "elmer/requests/limits.h"
+#include "lib/base/clock.h"
 #include "lib/base/log.h"
 #include "lib/base/str.h"
 
@@ -19,6 +20,9 @@ enum {
     CROWDED_RELAYED = MAX_RELAYED * 3 / 4,
     OUT_MAX = 16 << 20,
     CONGESTED = 1 << 20,
+    BYTES_OF_ALL = 256 << 20,
+    WAKE_MAX = 8,
+    STALL_MS = 30000,
     HELLO_MS = 10000,
     LOG_BURST = 30,
     LOG_WINDOW_MS = 10000
@@ -28,10 +32,12 @@ struct clients {
     struct requests *requests;
     struct clients_callbacks callbacks;
     struct listener *listener;
-    struct limits *limits;
+    struct quotas *quotas;
     struct client *own; /* with a link */
     unsigned nown;
-    struct map *relayed; /* [nhosts] by the rsd's number */
+    struct map *relayed;          /* [nhosts] by the rsd's number */
+    struct client *stalled_alone; /* ... for room on their own */
+    struct client **stalled;      /* [nhosts] relayed ones that wait for room on the host's link */
     struct log_limit limit;
     bool closing;
 };
@@ -81,10 +87,95 @@ void client_error(struct client *client, uint64_t id, const char *code, const ch
     client_send(client, &message);
 }
 
+/* ---- room ---- */
+
+/* Whose user has too much already waits in the list of his quota, others in that of their host, or for their link. */
+static bool is_short(const struct client *client)
+{
+    return client->quota && budget_is_short(&client->quota->bytes);
+}
+
 bool client_congested(const struct client *client)
 {
+    if (is_short(client))
+        return true;
     return client->link ? link_unsent(client->link) > CONGESTED
                         : hosts_congested(client->clients->requests->hosts, client->host);
+}
+
+void client_stall(struct client *client)
+{
+    struct client **list = is_short(client) ? (struct client **)&client->quota->waiting
+                           : !client->link  ? &client->clients->stalled[client->host]
+                                            : &client->clients->stalled_alone;
+    if (client->stalled_place || client->closing)
+        return;
+    client->next_stalled = *list;
+    client->stalled_place = list;
+    if (*list)
+        (*list)->stalled_place = &client->next_stalled;
+    *list = client;
+}
+
+static void unstall(struct client *client)
+{
+    if (!client->stalled_place)
+        return;
+    *client->stalled_place = client->next_stalled;
+    if (client->next_stalled)
+        client->next_stalled->stalled_place = client->stalled_place;
+    client->stalled_place = NULL;
+}
+
+static void wake(struct client *client)
+{
+    if (!client->stalled_place)
+        return;
+    unstall(client);
+    if (client_congested(client))
+        client_stall(client);
+    else
+        client->clients->callbacks.on_room(client);
+}
+
+/* A few: what they are sent takes room again, and when that has gone others are woken. */
+static void wake_some(struct client **list)
+{
+    for (int i = 0; i < WAKE_MAX && *list; i++)
+        wake(*list);
+}
+
+static void wake_user(struct quota *quota)
+{
+    if (quota && quota->waiting && !budget_is_short(&quota->bytes))
+        wake_some((struct client **)&quota->waiting);
+}
+
+bool client_keep(struct client *client, size_t bytes, char text[QUOTA_TEXT])
+{
+    return !client->quota || quota_keep(client->clients->quotas, client->quota, bytes, text);
+}
+
+void clients_give(struct clients *clients, struct quota *quota, size_t bytes)
+{
+    if (!quota || !bytes)
+        return;
+    budget_give(&quota->bytes, bytes);
+    if (!clients->closing)
+        wake_user(quota);
+}
+
+void clients_host_room(struct clients *clients, int host)
+{
+    if (!clients->closing && clients->stalled[host] && !hosts_congested(clients->requests->hosts, host))
+        wake_some(&clients->stalled[host]);
+}
+
+/* ---- limits ---- */
+
+static int64_t now_ms(void)
+{
+    return mono_ms(mono_now());
 }
 
 /* Root of this host, and administrators as far as they are known without asking, must be able to help. */
@@ -96,16 +187,18 @@ static bool is_exempt(const struct clients *clients, uint32_t uid, bool queue_ho
 static bool is_within_limits(struct client *client, const struct wire_message *message)
 {
     struct clients *clients = client->clients;
-    char text[LIMITS_TEXT];
+    char text[QUOTA_TEXT] = "elmer is out of memory; try again later";
     if (is_exempt(clients, client->uid, client->queue_host))
         return true;
-    enum limits_verdict verdict = limits_request(clients->limits, client->uid, message->bytes, text);
-    if (verdict == LIMITS_FINE)
+    struct quota *quota = quota_of(clients->quotas, client->uid, now_ms());
+    enum quota_verdict verdict =
+        quota ? quota_request(clients->quotas, quota, now_ms(), message->bytes, text) : QUOTA_REFUSE;
+    if (verdict == QUOTA_FINE)
         return true;
     if (log_allowed(&clients->limit, LOG_BURST, LOG_WINDOW_MS))
         log_warning("uid=%" PRIu32 " request refused: %s", client->uid, text);
     client_error(client, message->id, WIRE_CODE_REFUSED, text);
-    if (verdict == LIMITS_CUT && client->link) /* a relayed one is cut by its rsd */
+    if (verdict == QUOTA_CUT && client->link) /* a relayed one is cut by its rsd */
         link_close(client->link, text);
     return false;
 }
@@ -139,11 +232,32 @@ static bool quiet_end(const char *text)
     return strstr(text, "closed the connection") || strstr(text, "reset by peer") || strstr(text, "broken pipe");
 }
 
-static void uncount(struct client *client)
+/* NULL: there is no room for one more, why in text. exempt: nothing is counted. */
+static struct client *new_client(struct clients *clients, uint32_t uid, bool exempt, bool crowded, char *text)
 {
-    if (client->counted)
-        limits_disconnect(client->clients->limits, client->uid);
-    client->counted = false;
+    struct quota *quota = exempt ? NULL : quota_of(clients->quotas, uid, now_ms());
+    if (!exempt && !quota) {
+        snprintf(text, QUOTA_TEXT, "elmer is out of memory; try again later");
+        return NULL;
+    }
+    if (quota && quota_connect(clients->quotas, quota, now_ms(), crowded, text) != QUOTA_FINE)
+        return NULL;
+    struct client *client = mem_zalloc(sizeof(*client));
+    *client = (struct client){.clients = clients, .uid = uid, .quota = quota, .host = -1};
+    client->last_turn = &client->turns;
+    return client;
+}
+
+/* The last of it. */
+static void free_client(struct client *client)
+{
+    struct quota *quota = client->quota;
+    unstall(client);
+    if (quota)
+        quota_disconnect(quota);
+    if (!client->clients->closing)
+        wake_user(quota);
+    free(client);
 }
 
 static void on_close(struct link *link, const char *text, void *data)
@@ -154,7 +268,6 @@ static void on_close(struct link *link, const char *text, void *data)
     (void)link;
     client->closing = true;
     clients->callbacks.on_gone(client);
-    uncount(client);
     assert(clients->nown > 0 && *client->place == client);
     clients->nown--;
     *client->place = client->next;
@@ -162,9 +275,19 @@ static void on_close(struct link *link, const char *text, void *data)
         client->next->place = client->place;
     /* The end of a command is nothing to tell; a broken peer is. */
     if (!clients->closing && *text && !quiet_end(text) && log_allowed(&clients->limit, LOG_BURST, LOG_WINDOW_MS))
-        log_info("uid=%" PRIu32 " link of a client ended: %s", client->uid,
-                 str_printable(printable, sizeof(printable), text, strlen(text)));
-    free(client);
+        log_warning("uid=%" PRIu32 " link of a client ended: %s", client->uid,
+                    str_printable(printable, sizeof(printable), text, strlen(text)));
+    free_client(client);
+}
+
+static void on_room(struct link *link, void *data)
+{
+    struct client *client = data;
+    (void)link;
+    if (client->closing)
+        return;
+    wake(client);
+    wake_user(client->quota);
 }
 
 static void *on_accept(struct link *link, void *data)
@@ -175,24 +298,22 @@ static void *on_accept(struct link *link, void *data)
     pid_t pid;
     if (clients->closing || link_peer_cred(link, &uid, &gid, &pid))
         return NULL;
-    char text[LIMITS_TEXT];
-    bool exempt = is_exempt(clients, uid, true);
-    if (!exempt && limits_connect(clients->limits, uid, clients->nown >= CROWDED_LINKS, text) != LIMITS_FINE) {
+    char text[QUOTA_TEXT];
+    struct client *client =
+        new_client(clients, uid, is_exempt(clients, uid, true), clients->nown >= CROWDED_LINKS, text);
+    if (!client) {
         if (log_allowed(&clients->limit, LOG_BURST, LOG_WINDOW_MS))
             log_warning("uid=%u connection refused: %s", (unsigned)uid, text);
         link_refuse(link, WIRE_CODE_REFUSED, text);
         return NULL;
     }
     clients->nown++;
-    struct client *client = mem_zalloc(sizeof(*client));
-    *client = (struct client){.clients = clients,
-                              .link = link,
-                              .uid = uid,
-                              .queue_host = true,
-                              .counted = !exempt,
-                              .host = -1,
-                              .next = clients->own,
-                              .place = &clients->own};
+    client->link = link;
+    client->queue_host = true;
+    client->next = clients->own;
+    client->place = &clients->own;
+    if (client->quota)
+        link_set_budget(link, &client->quota->bytes);
     if (clients->own)
         clients->own->place = &client->next;
     clients->own = client;
@@ -205,8 +326,7 @@ static void drop_relayed(struct client *client)
 {
     client->closing = true;
     client->clients->callbacks.on_gone(client);
-    uncount(client);
-    free(client);
+    free_client(client);
 }
 
 static bool user_valid(const char *user)
@@ -228,19 +348,15 @@ static struct client *find_relayed(struct clients *clients, int host, bool queue
     if (client)
         drop_relayed(map_remove(map, relay->client));
     if (!user_valid(relay->user) || map->count >= MAX_RELAYED) {
-        snprintf(text, LIMITS_TEXT, "too many clients on this host, or a user name that cannot be used");
+        snprintf(text, QUOTA_TEXT, "too many clients on this host, or a user name that cannot be used");
         return NULL;
     }
-    if (!exempt &&
-        limits_connect(clients->limits, (uint32_t)relay->uid, map->count >= CROWDED_RELAYED, text) != LIMITS_FINE)
+    client = new_client(clients, (uint32_t)relay->uid, exempt, map->count >= CROWDED_RELAYED, text);
+    if (!client)
         return NULL;
-    client = mem_zalloc(sizeof(*client));
-    *client = (struct client){.clients = clients,
-                              .uid = (uint32_t)relay->uid,
-                              .queue_host = queue_host,
-                              .counted = !exempt,
-                              .host = host,
-                              .relay = relay->client};
+    client->queue_host = queue_host;
+    client->host = host;
+    client->relay = relay->client;
     snprintf(client->user, sizeof(client->user), "%s", relay->user);
     map_put(map, relay->client, client);
     return client;
@@ -267,7 +383,7 @@ void clients_relay(struct clients *clients, int host, bool queue_host, struct wi
     }
     assert(message->type == WIRE_relay);
     const struct wire_relay *relay = &message->u.relay;
-    char text[LIMITS_TEXT];
+    char text[QUOTA_TEXT];
     struct client *client = find_relayed(clients, host, queue_host, relay, text);
     if (!client) {
         refuse_relay(clients, host, relay->client, WIRE_CODE_REFUSED, text);
@@ -299,15 +415,29 @@ void clients_host_cut(struct clients *clients, int host)
 int clients_create(struct requests *requests, const struct clients_callbacks *callbacks, struct clients **out,
                    struct err *err)
 {
-    static const struct link_options options = {
-        .program = "elmer", .peer = WIRE_FROM_CLIENT, .out_max = OUT_MAX, .hello_timeout_ms = HELLO_MS};
-    static const struct link_callbacks links = {.on_message = on_message, .on_close = on_close};
+    static const struct link_options options = {.program = "elmer",
+                                                .peer = WIRE_FROM_CLIENT,
+                                                .out_max = OUT_MAX,
+                                                .stall_ms = STALL_MS,
+                                                .hello_timeout_ms = HELLO_MS};
+    static const struct link_callbacks links = {.on_message = on_message, .on_close = on_close, .on_room = on_room};
+    const struct requests_settings *s = requests->settings;
+    const struct quota_limits limits = {.daemon = "elmer",
+                                        .config = "elmer.conf",
+                                        .connections = s->user_connections,
+                                        .requests = s->user_requests,
+                                        .burst = s->user_requests_burst,
+                                        .request_bytes = s->user_request_bytes,
+                                        .bytes_of_all = BYTES_OF_ALL};
     struct clients *clients = mem_zalloc(sizeof(*clients));
     clients->requests = requests;
     clients->callbacks = *callbacks;
-    clients->limits = limits_create(requests->settings);
     clients->relayed = mem_array((size_t)engine_host_count(requests->room.engine), sizeof(*clients->relayed));
+    clients->stalled = mem_array((size_t)engine_host_count(requests->room.engine), sizeof(*clients->stalled));
+    clients->quotas = quotas_create(&limits);
     *out = clients;
+    if (!clients->quotas)
+        return err_set(err, -ENOMEM, "out of memory");
     return listener_create(requests->room.loop, requests->settings->socket, 0666, MAX_LINKS, &options, &links,
                            on_accept, clients, &clients->listener, err);
 }
@@ -331,7 +461,8 @@ void clients_destroy(struct clients *clients)
 {
     if (!clients)
         return;
-    limits_destroy(clients->limits);
+    quotas_destroy(clients->quotas);
     free(clients->relayed);
+    free(clients->stalled);
     free(clients);
 }

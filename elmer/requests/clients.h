@@ -6,6 +6,7 @@
 #include "elmer/requests/requests.h"
 #include "lib/base/err.h"
 #include "lib/net/link.h"
+#include "lib/quota/quota.h"
 
 struct client {
     struct clients *clients;
@@ -19,13 +20,17 @@ struct client {
     int host;
     uint64_t relay;
     bool closing;
-    bool counted; /* in limits.c */
+    struct quota *quota; /* of the user; NULL: an administrator, without limits */
     struct client *next, **place;
+    struct client *next_stalled, **stalled_place; /* NULL: it does not wait for room */
+    /* query.c: its lists, of which one at a time is answered */
+    struct request *turns, **last_turn;
 };
 
 struct clients_callbacks {
     void (*on_request)(struct client *client, struct wire_message *message); /* taken over by moving it */
     void (*on_gone)(struct client *client);                                  /* drop what it has outstanding */
+    void (*on_room)(struct client *client);                                  /* after client_stall() */
 };
 
 int clients_create(struct requests *requests, const struct clients_callbacks *callbacks, struct clients **clients,
@@ -38,11 +43,19 @@ struct requests *clients_requests(struct clients *clients);
 const char *client_host_name(const struct client *client);
 void client_send(struct client *client, const struct wire_message *message);
 void client_error(struct client *client, uint64_t id, const char *code, const char *text);
-/* So much waits for the client, or for its host, that it is better to go on later. */
+/* So much waits for the client, for its user or for its host, that it is better to go on later. */
 bool client_congested(const struct client *client);
+/* It is congested: on_room() comes when it is not any more. */
+void client_stall(struct client *client);
+/* Keep so many bytes for the client's user until clients_give(); false: he has too much already. */
+bool client_keep(struct client *client, size_t bytes, char text[QUOTA_TEXT]);
+/* quota: that of the client then, which may have gone; NULL: none. */
+void clients_give(struct clients *clients, struct quota *quota, size_t bytes);
 
 /* A message relay or relay_closed of a host. */
 void clients_relay(struct clients *clients, int host, bool queue_host, struct wire_message *message);
 void clients_host_cut(struct clients *clients, int host);
+/* What was unsent to the host has gone. */
+void clients_host_room(struct clients *clients, int host);
 
 #endif

@@ -33,13 +33,18 @@ struct request {
     uint64_t job;
     enum request_holder holder;    /* who will come back to it */
     struct request *next, **place; /* of the client */
-    char name[65];                 /* submit.c: a name made from the command */
+    struct quota *quota;           /* where so many bytes are kept for it; NULL: nowhere */
+    size_t kept;
+    char name[65]; /* submit.c: a name made from the command */
     /* query.c */
     struct deadline deadline;
     uint64_t cursor;       /* last job looked at */
     size_t next_id;        /* of message.u.query.jobs */
     struct record **found; /* from memory, while the store is asked for the others */
     size_t nfound;
+    struct client *turn_of; /* it is among this client's turns; NULL: in none */
+    struct request *next_turn;
+    bool reads;                /* a page of the store, for which room is kept */
     struct waiters *waits_for; /* NULL: it does not wait */
     struct request *next_waiting, **waiting_place;
 };
@@ -68,8 +73,11 @@ void submit_answer(struct request *request, uint64_t job);
 /* lines.c: the jobs of a slice as one or more messages `lines`, at least one; count <= QUERY_SLICE. */
 enum { QUERY_SLICE = 256 };
 void lines_send(struct request *request, struct engine_job *const *jobs, size_t count, bool more);
-/* query.c: query and wait; a request that ends; the end of a job, which is on disk. */
+/* query.c: query and wait; there is room for a client that was stalled; one whose client goes; a request that ends; the
+ * end of a job, which is on disk. */
 void query_begin(struct request *request);
+void query_room(struct client *client);
+void query_leave_turn(struct request *request);
 void wait_begin(struct request *request);
 void query_abandon(struct request *request);
 void waits_release(struct requests *requests, struct engine_job *job);

@@ -1,11 +1,12 @@
 /* query.c - lists of jobs, the history, and waiting for the end of one.
  *
- * A query is answered in slices of up to 256 jobs, one slice in a turn of the loop, and only while the client (or its
- * host) takes what was sent: else it goes on a little later. A slice becomes one or more pages, none too large for a
- * frame, all but the very last with `more`. Jobs named by id that are no longer in memory are read from the store
- * between two slices. A list without ids walks the core by id and so keeps nothing: a job that changes or ends
- * meanwhile is shown as it is when its turn comes. The history is read from the store, slice by slice. A wait hangs on
- * its job until the end is on disk, or until its timeout. */
+ * A query is answered in slices of up to 256 jobs, one slice in a turn of the loop, and only while the client (its
+ * host, its user's other programs) takes what was sent: else it goes on when there is room, which its link says. Of a
+ * client's queries the first is answered and the others wait for their turn. A slice becomes one or more pages, none
+ * too large for a frame, all but the very last with `more`. Jobs named by id that are no longer in memory are read from
+ * the store between two slices. A list without ids walks the core by id and so keeps nothing: a job that changes or
+ * ends meanwhile is shown as it is when its turn comes. The history is read from the store, slice by slice. A wait
+ * hangs on its job until the end is on disk, or until its timeout. */
 #include "config.h"
 
 #include <inttypes.h>
@@ -17,7 +18,7 @@
 #include "elmer/store/store.h"
 #include "lib/base/container.h"
 
-enum { SLICE = QUERY_SLICE, SCAN = 20000, RETRY_MS = 5 };
+enum { SLICE = QUERY_SLICE, SCAN = 20000, SLICE_BYTES = 4 << 20, READ_BYTES = 512 << 10 };
 
 static void step(struct request *request);
 
@@ -31,6 +32,59 @@ static void go_on(struct request *request, int64_t in_ms)
     request->holder = HOLDER_QUERY;
     request->deadline.fire = on_again;
     deadline_set(request->requests->room.deadlines, &request->deadline, engine_now_ms() + in_ms);
+}
+
+/* ---- turns ---- */
+
+static void take_turn(struct request *request)
+{
+    struct client *client = request->client;
+    request->turn_of = client;
+    *client->last_turn = request;
+    client->last_turn = &request->next_turn;
+}
+
+void query_leave_turn(struct request *request)
+{
+    struct client *client = request->turn_of;
+    struct request **at;
+    if (!client)
+        return;
+    bool first = client->turns == request;
+    for (at = &client->turns; *at != request;)
+        at = &(*at)->next_turn;
+    *at = request->next_turn;
+    if (!*at)
+        client->last_turn = at;
+    request->turn_of = NULL;
+    if (first && client->turns)
+        go_on(client->turns, 0);
+}
+
+void query_room(struct client *client)
+{
+    if (client->turns && client->turns->holder == HOLDER_QUERY)
+        go_on(client->turns, 0);
+}
+
+/* Room for what is read from the store, until it is sent; false: the request has ended. */
+static bool begin_read(struct request *request)
+{
+    char text[QUOTA_TEXT];
+    if (!client_keep(request->client, READ_BYTES, text)) {
+        request_error(request, WIRE_CODE_REFUSED, "%s", text);
+        return false;
+    }
+    request->reads = true;
+    request->holder = HOLDER_STORE;
+    return true;
+}
+
+static void end_read(struct request *request)
+{
+    if (request->reads)
+        clients_give(request->requests->clients, request->quota, READ_BYTES);
+    request->reads = false;
 }
 
 /* ---- pages ---- */
@@ -93,12 +147,15 @@ static size_t next_jobs(struct request *request, struct engine_job **jobs, bool 
 {
     struct engine *engine = request->requests->room.engine;
     const struct core_job *state = NULL;
-    size_t count = 0;
-    for (int scanned = 0;
-         count < SLICE && scanned < SCAN && (state = core_next_job(engine_core(engine), &request->cursor)); scanned++) {
+    size_t count = 0, bytes = 0;
+    for (int scanned = 0; count < SLICE && bytes < SLICE_BYTES && scanned < SCAN &&
+                          (state = core_next_job(engine_core(engine), &request->cursor));
+         scanned++) {
         struct engine_job *job = engine_job(engine, state->id);
-        if (job && wanted(request, job, state))
-            jobs[count++] = job;
+        if (!job || !wanted(request, job, state))
+            continue;
+        jobs[count++] = job;
+        bytes += job->bytes;
     }
     *more = state != NULL;
     return count;
@@ -149,6 +206,7 @@ static void finish_ids(struct request *request)
 static void on_read(struct record **records, size_t count, const char *error, void *data)
 {
     struct request *request = data;
+    end_read(request);
     request->holder = HOLDER_NONE;
     if (!request->client || error) {
         free_records(records, count);
@@ -165,6 +223,8 @@ static void ids_slice(struct request *request)
     const struct wire_uints *ids = &request->message.u.query.jobs;
     struct engine *engine = request->requests->room.engine;
     uint64_t missing[SLICE];
+    if (!begin_read(request))
+        return;
     size_t nmissing = 0, end = ids->count - request->next_id > SLICE ? request->next_id + SLICE : ids->count;
     request->found = mem_array(SLICE, sizeof(struct record *));
     for (; request->next_id < end; request->next_id++) {
@@ -176,10 +236,11 @@ static void ids_slice(struct request *request)
             missing[nmissing++] = id;
     }
     if (!nmissing) {
+        end_read(request);
+        request->holder = HOLDER_QUERY;
         finish_ids(request);
         return;
     }
-    request->holder = HOLDER_STORE;
     store_read(engine_store(engine), missing, nmissing, on_read, request);
 }
 
@@ -189,6 +250,7 @@ static void on_history(struct record **records, size_t count, const char *error,
 {
     struct request *request = data;
     uint64_t left = request->message.u.history.count;
+    end_read(request);
     request->holder = HOLDER_NONE;
     if (!request->client || error) {
         request_error(request, WIRE_CODE_REFUSED, "elmer cannot read its store: %s; try again", error ? error : "");
@@ -210,7 +272,8 @@ static void history_slice(struct request *request)
 {
     const struct wire_history *history = &request->message.u.history;
     size_t count = history->count && history->count < SLICE ? (size_t)history->count : SLICE;
-    request->holder = HOLDER_STORE;
+    if (!begin_read(request))
+        return;
     store_read_history(engine_store(request->requests->room.engine), request->cursor ? request->cursor : INT64_MAX,
                        history->user, count, on_history, request);
 }
@@ -218,7 +281,7 @@ static void history_slice(struct request *request)
 static void step(struct request *request)
 {
     if (client_congested(request->client))
-        go_on(request, RETRY_MS);
+        client_stall(request->client);
     else if (request->type == WIRE_history)
         history_slice(request);
     else if (request->type == WIRE_query && request->message.u.query.jobs.count)
@@ -230,7 +293,9 @@ static void step(struct request *request)
 void query_begin(struct request *request)
 {
     request->holder = HOLDER_QUERY;
-    step(request);
+    take_turn(request);
+    if (request->client->turns == request)
+        step(request);
 }
 
 /* ---- wait ---- */
@@ -311,6 +376,7 @@ void wait_begin(struct request *request)
 {
     struct engine *engine = request->requests->room.engine;
     struct engine_job *job = engine_job(engine, request->job);
+    char text[QUOTA_TEXT];
     if (job && job->refused)
         job = NULL;
     if (!job && request->job && request->job < core_next_id(engine_core(engine))) {
@@ -320,7 +386,10 @@ void wait_begin(struct request *request)
         request_error(request, WIRE_CODE_NO_SUCH_JOB, "there is no job %" PRIu64, request->job);
     } else if (engine_job_settled(engine, job)) {
         answer_wait(request, job);
+    } else if (!client_keep(request->client, job->submission.bytes, text)) { /* for the answer: all come at once */
+        request_error(request, WIRE_CODE_REFUSED, "%s", text);
     } else {
+        request->kept += job->submission.bytes;
         request->holder = HOLDER_WAIT;
         join_job(request, job);
         request->deadline.fire = on_timeout;
@@ -340,6 +409,8 @@ void waits_release(struct requests *requests, struct engine_job *job)
 void query_abandon(struct request *request)
 {
     deadline_clear(request->requests->room.deadlines, &request->deadline);
+    query_leave_turn(request);
+    end_read(request);
     leave_job(request);
     free_records(request->found, request->nfound);
     free(request->found);

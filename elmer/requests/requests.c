@@ -35,6 +35,7 @@ static void release(struct request *request)
 {
     leave_client(request);
     query_abandon(request);
+    clients_give(request->requests->clients, request->quota, request->kept);
     wire_message_fini(&request->message);
     free(request);
 }
@@ -286,7 +287,14 @@ void requests_begin(struct client *client, struct wire_message *message)
         return;
     }
     struct requests *requests = clients_requests(client->clients);
-    struct request *request = mem_zalloc(sizeof(*request));
+    struct request *request;
+    size_t kept = sizeof(*request) + message->bytes;
+    char text[QUOTA_TEXT];
+    if (!client_keep(client, kept, text)) {
+        client_error(client, message->id, WIRE_CODE_REFUSED, text);
+        return;
+    }
+    request = mem_zalloc(sizeof(*request));
     *request = (struct request){.requests = requests,
                                 .number = requests->next++,
                                 .client = client,
@@ -296,6 +304,8 @@ void requests_begin(struct client *client, struct wire_message *message)
                                 .type = message->type,
                                 .id = message->id,
                                 .job = job_of(message),
+                                .quota = client->quota,
+                                .kept = kept,
                                 .next = client->requests,
                                 .place = &client->requests};
     message->memory = NULL;
@@ -317,6 +327,7 @@ void requests_client_gone(struct client *client)
 {
     while (client->requests) {
         struct request *request = client->requests;
+        query_leave_turn(request);
         leave_client(request);
         if (request->holder == HOLDER_QUERY || request->holder == HOLDER_WAIT)
             request_end(request);
@@ -366,7 +377,7 @@ int requests_create(const struct room *room, const struct requests_settings *set
                     struct membership *membership, struct requests **out, struct err *err)
 {
     static const struct engine_requests callbacks = {on_answered, on_failed, on_ended};
-    static const struct clients_callbacks clients = {requests_begin, requests_client_gone};
+    static const struct clients_callbacks clients = {requests_begin, requests_client_gone, query_room};
     struct requests *requests = mem_zalloc(sizeof(*requests));
     *requests =
         (struct requests){.room = *room, .settings = settings, .hosts = hosts, .membership = membership, .next = 1};
@@ -406,4 +417,9 @@ void requests_relay(struct requests *requests, int host, bool on_queue_host, str
 void requests_host_cut(struct requests *requests, int host)
 {
     clients_host_cut(requests->clients, host);
+}
+
+void requests_host_room(struct requests *requests, int host)
+{
+    clients_host_room(requests->clients, host);
 }

@@ -16,7 +16,7 @@ struct requests_settings {
     const char *queue_host;  /* the name of the host that elmer runs on */
     const char *socket;      /* of the clients */
     const char *admin_group; /* whose members are administrators */
-    /* for each user, see limits.h and submit.c */
+    /* for each user, see lib/quota/quota.h and submit.c */
     int64_t user_queued, user_memory, user_connections, user_request_bytes, user_requests, user_requests_burst;
     bool private_jobs; /* other users are not shown what a job is */
     int64_t max_nprocs, minimum_uid;
@@ -34,5 +34,7 @@ void requests_destroy(struct requests *requests); /* after the loop has ended */
 void requests_relay(struct requests *requests, int host, bool on_queue_host, struct wire_message *message);
 /* Its link is gone, and with it the clients that it relayed. */
 void requests_host_cut(struct requests *requests, int host);
+/* What was unsent to it has gone. */
+void requests_host_room(struct requests *requests, int host);
 
 #endif

@@ -9,7 +9,7 @@
  * closing a TCP socket with unread bytes would destroy our last message on its way. A second bounds this.
  *
  * Failures: an undecodable frame, a frame that the peer may not send, a missing or wrong hello: an error message, then
- * DRAINING. End of file, a broken socket, a peer that does not read (out_max): CLOSED at once.
+ * DRAINING. End of file, a broken socket, a peer that does not read (out_max, stall_ms, its budget): CLOSED at once.
  *
  * Invariants: on_close comes exactly once, last, and from libuv's close callback, so never from within a call of the
  * owner; no callback of the owner comes in DRAINING or CLOSED; the link is freed when libuv has let go of its last
@@ -30,12 +30,6 @@
 #include "lib/net/link_internal.h"
 
 enum { DRAIN_MS = 1000 };
-
-struct sending {
-    uv_write_t request;
-    struct link *link;
-    uint8_t *bytes;
-};
 
 void link_move(struct link *link, enum link_state to)
 {
@@ -141,109 +135,6 @@ void link_drain(struct link *link, const char *text)
     link->shutdown.data = link;
     if (uv_shutdown(&link->shutdown, &link->io.stream, on_shutdown) != 0)
         link_drop(link, "%s", "");
-}
-
-/* ---- writing ---- */
-
-static void on_written(uv_write_t *request, int status)
-{
-    struct sending *sending = (struct sending *)request;
-    struct link *link = sending->link;
-
-    free(sending->bytes);
-    free(sending);
-    if (status < 0)
-        link_drop(link, "writing failed: %s", uv_strerror(status));
-}
-
-int link_write(struct link *link, uint8_t *bytes, size_t size)
-{
-    uv_buf_t buf = uv_buf_init((char *)bytes, (unsigned)size);
-    size_t waiting = uv_stream_get_write_queue_size(&link->io.stream);
-    struct sending *sending;
-    int code;
-
-    assert(link->state != LINK_CLOSED && size > 0);
-    if (waiting + size > link->options.out_max) {
-        free(bytes);
-        link_drop(link, "the other side does not read: %zu bytes are waiting for it", waiting + size);
-        return -ENOBUFS;
-    }
-    sending = malloc(sizeof *sending);
-    if (sending == NULL) {
-        free(bytes);
-        link_drop(link, "out of memory");
-        return -ENOMEM;
-    }
-    *sending = (struct sending){.link = link, .bytes = bytes};
-    code = uv_write(&sending->request, &link->io.stream, &buf, 1, on_written);
-    if (code != 0) {
-        free(bytes);
-        free(sending);
-        link_drop(link, "writing failed: %s", uv_strerror(code));
-    }
-    return code;
-}
-
-/* Takes over frame. */
-static int send_frame(struct link *link, uint8_t *frame, size_t size)
-{
-    return link->tls != NULL ? link_tls_send(link, frame, size) : link_write(link, frame, size);
-}
-
-static int send_message(struct link *link, const struct wire_message *message)
-{
-    uint8_t *frame;
-    size_t size;
-    int code = wire_encode_frame(message, link->minor, &frame, &size, NULL);
-
-    if (code == -ENOMEM)
-        link_drop(link, "out of memory");
-    return code != 0 ? code : send_frame(link, frame, size);
-}
-
-int link_send(struct link *link, const struct wire_message *message)
-{
-    return link->state == LINK_READY ? send_message(link, message) : -ENOTCONN;
-}
-
-int link_offer(struct link *link, const struct wire_message *message)
-{
-    uint8_t *frame;
-    size_t size;
-    int code = link->state == LINK_READY ? wire_encode_frame(message, link->minor, &frame, &size, NULL) : -ENOTCONN;
-
-    return code != 0 ? code : send_frame(link, frame, size);
-}
-
-int link_send_json(struct link *link, const char *json, size_t size)
-{
-    uint8_t *frame;
-
-    if (link->state != LINK_READY)
-        return -ENOTCONN;
-    if (size == 0 || size > WIRE_MAX_FRAME)
-        return -EMSGSIZE;
-    frame = malloc(WIRE_FRAME_HEADER + size);
-    if (frame == NULL) {
-        link_drop(link, "out of memory");
-        return -ENOMEM;
-    }
-    wire_frame_header(frame, size);
-    memcpy(frame + WIRE_FRAME_HEADER, json, size);
-    return send_frame(link, frame, WIRE_FRAME_HEADER + size);
-}
-
-void link_refuse(struct link *link, const char *code, const char *text)
-{
-    char shown[sizeof link->text];
-    struct wire_message message = {.type = WIRE_error};
-
-    message.u.error.code = code;
-    message.u.error.text = str_printable(shown, sizeof shown, text, strlen(text));
-    if (link_is_open(link))
-        (void)send_message(link, &message);
-    link_close(link, shown);
 }
 
 /* ---- reading ---- */
@@ -405,6 +296,8 @@ static void on_timer(uv_timer_t *timer)
         link_drop(link, "%s", "");
         break;
     case LINK_READY:
+        link_watch_reader(link);
+        break;
     case LINK_CLOSED:
     case LINK_STATE_COUNT:
         break;
@@ -466,7 +359,7 @@ void link_say_hello(struct link *link)
     struct wire_message hello;
 
     wire_hello_fill(&hello, link->options.program);
-    (void)send_message(link, &hello);
+    (void)link_put(link, &hello);
 }
 
 int link_open_fd(uv_loop_t *loop, int fd, const struct link_options *options, const struct link_callbacks *callbacks,

@@ -9,10 +9,13 @@
 #include <sys/types.h>
 #include <uv.h>
 
+#include "lib/quota/budget.h"
 #include "lib/wire/wire.h"
 
 struct link;
 struct tls_context;
+
+enum { LINK_LITTLE = 64 << 10 };
 
 struct link_callbacks {
     /* hellos exchanged and versions agreed; may be NULL. */
@@ -22,12 +25,15 @@ struct link_callbacks {
     void (*on_message)(struct link *link, struct wire_message *message, void *data);
     /* The link is gone, why in text (logged by the owner, once). Last callback; the link is freed after it. */
     void (*on_close)(struct link *link, const char *text, void *data);
+    /* At most LINK_LITTLE is unsent of what there was; may be NULL, and comes more often than one needs. */
+    void (*on_room)(struct link *link, void *data);
 };
 
 struct link_options {
-    const char *program;       /* in our hello; kept, not copied */
-    unsigned peer;             /* WIRE_FROM_ bit: what the other side may send */
-    size_t out_max;            /* unsent bytes beyond which a peer that does not read is cut off */
+    const char *program; /* in our hello; kept, not copied */
+    unsigned peer;       /* WIRE_FROM_ bit: what the other side may send */
+    size_t out_max;      /* unsent bytes beyond which a peer that does not read is cut off */
+    unsigned stall_ms;   /* a peer that takes nothing for so long, while something waits for it, is cut off; 0: no */
     unsigned hello_timeout_ms; /* the peer's hello must have come by then, TLS included */
     bool no_hello; /* both ends are of one build (socketpair; the other end may be a bare channel): ready in the next
                       turn of the loop */
@@ -96,6 +102,9 @@ bool link_was_refused(const struct link *link);
 bool link_ready(const struct link *link);
 /* The minor version that both ends speak, once it is ready. */
 unsigned link_minor(const struct link *link);
+/* What is sent from now on is counted there until the kernel has taken it; a link for which there is no room closes.
+ * The budget lives until on_close() at least. */
+void link_set_budget(struct link *link, struct budget *budget);
 /* Bytes that have been sent but not yet taken by the kernel: whoever has much to say waits until they are few. */
 size_t link_unsent(const struct link *link);
 

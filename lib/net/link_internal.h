@@ -38,6 +38,9 @@ struct link {
     unsigned handles; /* that libuv still knows */
     uv_shutdown_t shutdown;
     struct frame_reader in;
+    struct budget *budget; /* of unsent bytes; NULL: none */
+    size_t given, taken;   /* bytes to be sent, ever; the kernel had taken so many when watching began */
+    bool watching, suspect;
     struct tls *tls; /* NULL: none, or the first byte of an accepted link has not come */
     unsigned minor;
     bool was_refused;                                                                   /* by the peer, in words */
@@ -70,6 +73,10 @@ int link_start_reading(struct link *link);
 void link_stop_reading(struct link *link);
 /* Plain bytes from the peer. */
 void link_take_bytes(struct link *link, const uint8_t *bytes, size_t size);
+/* In HELLO and READY. */
+int link_put(struct link *link, const struct wire_message *message);
+/* Nothing was taken for as long as that: the end. Else watch on. */
+void link_watch_reader(struct link *link);
 /* Write bytes as they are; takes them over. -ENOBUFS, -ENOMEM and broken streams close the link. */
 int link_write(struct link *link, uint8_t *bytes, size_t size);
 bool link_is_open(const struct link *link);

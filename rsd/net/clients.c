@@ -24,14 +24,15 @@
 #include "lib/base/log.h"
 #include "lib/base/str.h"
 #include "lib/net/link.h"
-#include "rsd/net/accounts.h"
 #include "rsd/net/clients.h"
+#include "rsd/net/outstanding.h"
 
 enum {
     CLIENTS_MAX = 4096,
-    REQUESTS_MAX = 64, /* outstanding, of one client */
     FRAME_MAX = 786432,
-    OUT_MAX = 64 << 20,
+    OUT_MAX = 16 << 20,
+    BYTES_OF_ALL = 128 << 20,
+    STALL_MS = 30000,
     HELLO_MS = 5000,
     LOG_BURST = 30,
     LOG_WINDOW_MS = 10000,
@@ -39,7 +40,7 @@ enum {
 
 struct client {
     struct clients *all;
-    struct account *account;
+    struct quota *quota; /* NULL: root, who has no limits */
     struct client *next;
     struct link *link; /* NULL: gone */
     uint64_t id;
@@ -48,8 +49,7 @@ struct client {
     uv_work_t lookup;
     bool looking, named;
     bool heard_of; /* by elmer, on the present link */
-    uint64_t requests[REQUESTS_MAX];
-    unsigned nrequests;
+    struct outstanding requests;
     struct wire_message *held[REQUESTS_MAX]; /* until the user has a name */
     unsigned nheld;
 };
@@ -60,7 +60,7 @@ struct clients {
     void *data;
     struct listener *listener;
     struct client *first;
-    struct accounts accounts;
+    struct quotas *quotas;
     unsigned count;
     uint64_t next_id;
     struct log_limit limit;
@@ -106,21 +106,6 @@ static void send_unreachable(struct client *c, uint64_t id)
 
 /* ---- requests ---- */
 
-static bool is_outstanding(const struct client *c, uint64_t id)
-{
-    for (unsigned i = 0; i < c->nrequests; i++)
-        if (c->requests[i] == id)
-            return true;
-    return false;
-}
-
-static void forget_request(struct client *c, uint64_t id)
-{
-    for (unsigned i = 0; i < c->nrequests; i++)
-        if (c->requests[i] == id)
-            c->requests[i--] = c->requests[--c->nrequests];
-}
-
 /* It is one JSON string inside another message, and for a link that speaks another minor version perhaps than our
  * client. */
 static int send_relay(struct client *c, const struct wire_message *message, struct err *err)
@@ -151,7 +136,7 @@ static void relay_request(struct client *c, const struct wire_message *message)
         c->heard_of = true;
         return;
     }
-    forget_request(c, message->id);
+    outstanding_remove(&c->requests, message->id);
     if (code == -ENOTCONN || code == -ENOBUFS)
         send_unreachable(c, message->id);
     else if (code == -EPROTONOSUPPORT)
@@ -164,6 +149,12 @@ static void relay_request(struct client *c, const struct wire_message *message)
                    "the request is too long; use a shorter command, fewer or shorter variables");
 }
 
+static void log_refusal(struct clients *all, uid_t uid, const char *text)
+{
+    if (log_allowed(&all->limit, LOG_BURST, LOG_WINDOW_MS))
+        log_warning("uid=%lu refused: %s", (unsigned long)uid, text);
+}
+
 static void free_held(struct wire_message *held)
 {
     wire_message_fini(held);
@@ -172,15 +163,21 @@ static void free_held(struct wire_message *held)
 
 static void take_request(struct client *c, struct wire_message *message)
 {
-    assert(c->nrequests < REQUESTS_MAX && c->nheld < REQUESTS_MAX);
-    c->requests[c->nrequests++] = message->id;
+    char text[QUOTA_TEXT];
+
+    assert(c->nheld < REQUESTS_MAX);
+    if (!outstanding_add(&c->requests, c->all->quotas, message->id, message->bytes, text)) {
+        log_refusal(c->all, c->uid, text);
+        send_error(c, message->id, WIRE_CODE_REFUSED, text);
+        return;
+    }
     if (c->named) {
         relay_request(c, message);
     } else {
         struct wire_message *held = malloc(sizeof(*held));
 
         if (!held) {
-            forget_request(c, message->id);
+            outstanding_remove(&c->requests, message->id);
             send_error(c, message->id, WIRE_CODE_REFUSED, "out of memory; try again later");
             return;
         }
@@ -192,22 +189,19 @@ static void take_request(struct client *c, struct wire_message *message)
 
 /* ---- limits ---- */
 
-static void log_refusal(struct clients *all, uid_t uid, const char *text)
-{
-    if (log_allowed(&all->limit, LOG_BURST, LOG_WINDOW_MS))
-        log_warning("uid=%lu refused: %s", (unsigned long)uid, text);
-}
-
 static bool is_within_limits(struct client *c, const struct wire_message *message)
 {
-    enum bucket_state state = account_request(&c->all->accounts, c->account, message->bytes);
-    char text[300];
+    enum quota_verdict verdict;
+    char text[QUOTA_TEXT];
 
-    if (state == BUCKET_ENOUGH)
+    if (!c->quota)
         return true;
-    log_refusal(c->all, c->uid, accounts_too_often(&c->all->accounts, text, sizeof(text)));
+    verdict = quota_request(c->all->quotas, c->quota, mono_ms(mono_now()), message->bytes, text);
+    if (verdict == QUOTA_FINE)
+        return true;
+    log_refusal(c->all, c->uid, text);
     send_error(c, message->id, WIRE_CODE_REFUSED, text);
-    if (state == BUCKET_OVERDRAWN)
+    if (verdict == QUOTA_CUT)
         link_close(c->link, text);
     return false;
 }
@@ -224,10 +218,10 @@ static void on_message(struct link *link, struct wire_message *message, void *da
         (void)link_send(link, &pong);
     } else if (!is_request(message->type)) {
         refuse(c, message->id, WIRE_CODE_BAD_MESSAGE, "this message is no request; the connection ends");
-    } else if (message->id == 0 || is_outstanding(c, message->id)) {
+    } else if (message->id == 0 || outstanding_has(&c->requests, message->id)) {
         refuse(c, message->id, WIRE_CODE_BAD_MESSAGE,
                "each request needs an id of its own, from 1 on; the connection ends");
-    } else if (c->nrequests == REQUESTS_MAX) {
+    } else if (c->requests.count == REQUESTS_MAX) {
         send_error(c, message->id, WIRE_CODE_REFUSED, "too many requests at once on this connection; wait for answers");
     } else {
         take_request(c, message);
@@ -251,6 +245,8 @@ static void destroy(struct client *c)
 {
     for (unsigned i = 0; i < c->nheld; i++)
         free_held(c->held[i]);
+    while (c->requests.count > 0)
+        outstanding_remove(&c->requests, c->requests.items[0].id);
     free(c);
 }
 
@@ -261,9 +257,10 @@ static void remove_client(struct client *c)
     while (*at != c)
         at = &(*at)->next;
     *at = c->next;
-    assert(!c->link && !c->looking && c->account->connections > 0 && c->all->count > 0);
-    c->account->connections--;
+    assert(!c->link && !c->looking && c->all->count > 0);
     c->all->count--;
+    if (c->quota)
+        quota_disconnect(c->quota);
     destroy(c);
 }
 
@@ -313,12 +310,25 @@ static void on_close(struct link *link, const char *text, void *data)
         remove_client(c);
 }
 
+/* NULL: he may not, why in text. */
+static struct quota *connect_user(struct clients *all, uid_t uid, char *text)
+{
+    int64_t now_ms = mono_ms(mono_now());
+    struct quota *quota = quota_of(all->quotas, uid, now_ms);
+    bool crowded = all->count >= CLIENTS_MAX * 3 / 4;
+
+    if (!quota)
+        (void)snprintf(text, QUOTA_TEXT, "out of memory; try again later");
+    else if (quota_connect(all->quotas, quota, now_ms, crowded, text) == QUOTA_FINE)
+        return quota;
+    return NULL;
+}
+
 static void *on_accept(struct link *link, void *data)
 {
     struct clients *all = data;
     struct client *c = calloc(1, sizeof(*c));
-    const char *why;
-    char text[300];
+    char text[QUOTA_TEXT];
     gid_t gid;
     pid_t pid;
 
@@ -326,13 +336,9 @@ static void *on_accept(struct link *link, void *data)
         free(c);
         return NULL;
     }
-    c->account = account_of(&all->accounts, c->uid);
-    why = c->account
-              ? account_why_not(&all->accounts, c->account, all->count >= CLIENTS_MAX * 3 / 4, text, sizeof(text))
-              : "out of memory; try again later";
-    if (why) {
-        log_refusal(all, c->uid, why);
-        link_refuse(link, WIRE_CODE_REFUSED, why);
+    if (c->uid != 0 && !(c->quota = connect_user(all, c->uid, text))) {
+        log_refusal(all, c->uid, text);
+        link_refuse(link, WIRE_CODE_REFUSED, text);
         free(c);
         return NULL;
     }
@@ -342,12 +348,16 @@ static void *on_accept(struct link *link, void *data)
     c->lookup.data = c;
     c->looking = uv_queue_work(all->loop, &c->lookup, look_up, on_looked_up) == 0;
     if (!c->looking) {
+        if (c->quota)
+            quota_disconnect(c->quota);
         free(c);
         return NULL;
     }
+    c->requests.quota = c->quota;
+    if (c->quota)
+        link_set_budget(link, &c->quota->bytes);
     c->next = all->first;
     all->first = c;
-    c->account->connections++;
     all->count++;
     return c;
 }
@@ -393,9 +403,10 @@ void clients_relayed(struct clients *all, const struct wire_relayed *relayed)
     if (!c || minor < 0) /* it has left, or what it waits for has been answered */
         return;
     code = wire_decode_head(relayed->frame, size, (unsigned)minor, &head, &err);
-    if (code == 0 && wire_may_send(head.type, WIRE_FROM_ELMER) && (head.id == 0 || is_outstanding(c, head.id))) {
+    if (code == 0 && wire_may_send(head.type, WIRE_FROM_ELMER) &&
+        (head.id == 0 || outstanding_has(&c->requests, head.id))) {
         if (!head.more)
-            forget_request(c, head.id);
+            outstanding_remove(&c->requests, head.id);
         code = pass_on(c, relayed->frame, size, (unsigned)minor, &err);
     }
     if (code != 0 && log_allowed(&all->limit, LOG_BURST, LOG_WINDOW_MS))
@@ -405,14 +416,13 @@ void clients_relayed(struct clients *all, const struct wire_relayed *relayed)
 void clients_offline(struct clients *all)
 {
     for (struct client *c = all->first; c; c = c->next) {
-        unsigned count = c->named ? c->nrequests : 0; /* what is held has not been sent */
-
         c->heard_of = false;
-        if (!c->link || count == 0)
-            continue;
-        c->nrequests = 0;
-        for (unsigned i = 0; i < count; i++)
-            send_unreachable(c, c->requests[i]);
+        while (c->link && c->named && c->requests.count > 0) { /* what is held has not been sent */
+            uint64_t id = c->requests.items[0].id;
+
+            outstanding_remove(&c->requests, id);
+            send_unreachable(c, id);
+        }
     }
 }
 
@@ -422,23 +432,33 @@ int clients_create(uv_loop_t *loop, int listen_fd, const struct clients_limits *
                    const struct clients_callbacks *callbacks, void *data, struct clients **out, struct err *err)
 {
     static const struct link_callbacks link_callbacks = {.on_message = on_message, .on_close = on_close};
-    struct link_options options = {
-        .program = "rsd", .peer = WIRE_FROM_CLIENT, .out_max = OUT_MAX, .hello_timeout_ms = HELLO_MS};
+    struct link_options options = {.program = "rsd",
+                                   .peer = WIRE_FROM_CLIENT,
+                                   .out_max = OUT_MAX,
+                                   .stall_ms = STALL_MS,
+                                   .hello_timeout_ms = HELLO_MS};
+    const struct quota_limits quota_limits = {.daemon = "rsd",
+                                              .config = "rsd.conf",
+                                              .connections = limits->connections,
+                                              .requests = limits->requests,
+                                              .burst = limits->burst,
+                                              .bytes_of_all = BYTES_OF_ALL};
     struct clients *all = calloc(1, sizeof(*all));
     int code;
 
-    if (!all) {
+    if (!all || !(all->quotas = quotas_create(&quota_limits))) {
+        free(all);
         close(listen_fd);
         return err_set(err, -ENOMEM, "out of memory");
     }
     all->loop = loop;
-    all->accounts.limits = *limits;
     all->callbacks = *callbacks;
     all->data = data;
     all->next_id = 1;
     code = listener_create_fd(loop, listen_fd, CLIENTS_MAX, &options, &link_callbacks, on_accept, all, &all->listener,
                               err);
     if (code != 0) {
+        quotas_destroy(all->quotas);
         free(all);
         return code;
     }
@@ -468,6 +488,6 @@ void clients_free(struct clients *all)
         next = c->next;
         destroy(c);
     }
-    accounts_fini(&all->accounts);
+    quotas_destroy(all->quotas);
     free(all);
 }

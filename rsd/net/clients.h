@@ -5,8 +5,8 @@
 #include <uv.h>
 
 #include "lib/base/err.h"
+#include "lib/quota/quota.h"
 #include "lib/wire/wire.h"
-#include "rsd/net/accounts.h"
 
 struct clients_callbacks {
     /* Send to elmer: 0, -ENOTCONN: no link now, other: this message cannot be sent. */
@@ -18,6 +18,10 @@ struct clients_callbacks {
 };
 
 struct clients;
+/* Of each user but root: those of them that rsd.conf sets. */
+struct clients_limits {
+    long connections, requests, burst;
+};
 /* listen_fd is taken over. */
 int clients_create(uv_loop_t *loop, int listen_fd, const struct clients_limits *limits,
                    const struct clients_callbacks *callbacks, void *data, struct clients **clients, struct err *err);

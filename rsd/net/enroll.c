@@ -110,7 +110,8 @@ static void on_timer(uv_timer_t *timer)
 /* Runs the loop until the link has ended. */
 static int talk(struct enrolment *e, struct tls_context *tls)
 {
-    static const struct link_callbacks callbacks = {on_ready, on_message, on_close};
+    static const struct link_callbacks callbacks = {
+        .on_ready = on_ready, .on_message = on_message, .on_close = on_close};
     struct link_options options = {
         .program = "rsd", .peer = WIRE_FROM_ELMER, .out_max = OUT_MAX, .hello_timeout_ms = DIAL_MS, .tls = tls};
     int code = uv_loop_init(&e->loop);

@@ -265,6 +265,90 @@ static void test_deaf_peers(void **state)
     end(&p);
 }
 
+static long resident_kb(pid_t pid)
+{
+    char path[40], line[200];
+    long kb = -1;
+    snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
+    FILE *file = fopen(path, "r");
+    assert_non_null(file);
+    while (fgets(line, sizeof(line), file) && sscanf(line, "VmRSS: %ld", &kb) != 1) {
+    }
+    fclose(file);
+    return kb;
+}
+
+static long cpu_ms(pid_t pid)
+{
+    unsigned long user = 0, system = 0;
+    char path[40];
+    snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+    FILE *file = fopen(path, "r");
+    assert_non_null(file);
+    assert_int_equal(fscanf(file, "%*d %*s %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu", &user, &system), 2);
+    fclose(file);
+    return (long)(user + system) * 1000 / sysconf(_SC_CLK_TCK);
+}
+
+/* Many links of a user, with many questions on each, none of whose answers he reads: elmer keeps a bounded amount of
+ * them, does not look at them again and again, and goes on when he reads. */
+static void test_deaf_user(void **state)
+{
+    enum { JOBS = 100, USERS = 60, ASKS = 100, GROWTH_KB = 48 << 10 };
+    static struct channel links[USERS];
+    struct pair p;
+    struct wire_message jobs, answer;
+    struct err err = ERR_INIT;
+    unsigned finals = 0;
+    (void)state;
+    if (geteuid() != 0) {
+        print_message("skipped: only root can connect as somebody else\n");
+        skip();
+    }
+    begin(&p, LOCAL "private_jobs = no\n");
+    for (int i = 1; i <= JOBS; i++) {
+        char token[8];
+        snprintf(token, sizeof(token), "t%d", i);
+        submit(&p.host, 2001, "alice", token, 1);
+        taken(&p.host, 2001);
+    }
+    lab_query(&p.host, JOBS, &jobs);
+    wire_message_fini(&jobs);
+    long before_kb = resident_kb(p.lab.pid);
+    for (int i = 0; i < USERS; i++) {
+        assert_true(connect_as(&p.lab, 1, &links[i], &err));
+        for (uint64_t id = 1; id <= ASKS; id++) {
+            struct wire_message query = {.type = WIRE_query, .id = id, .u.query = {.running = true, .queued = true}};
+            assert_int_equal(channel_send_all(&links[i], &query, mono_ms(mono_now()) + LAB_WAIT_MS, &err), 0);
+        }
+    }
+    lab_query(&p.host, JOBS, &jobs); /* behind all of them */
+    wire_message_fini(&jobs);
+    long begin_ms = cpu_ms(p.lab.pid), grown_kb = resident_kb(p.lab.pid) - before_kb;
+    usleep(1000000); /* how much it works when it has nothing to do */
+    long spent_ms = cpu_ms(p.lab.pid) - begin_ms;
+    print_message("%d deaf links with %d questions each: %ld KB, and %ld ms of CPU time in a second\n", USERS, ASKS,
+                  grown_kb, spent_ms);
+    assert_true(grown_kb < GROWTH_KB);
+    assert_true(spent_ms < 100);
+    int64_t deadline_ms = mono_ms(mono_now()) + 3 * LAB_WAIT_MS;
+    while (finals < USERS * ASKS) { /* now he reads */
+        assert_true(mono_ms(mono_now()) < deadline_ms);
+        for (int i = 0; i < USERS; i++) {
+            while (channel_fill(&links[i], &err) == 0 && channel_next(&links[i], &answer, &err) == 1) {
+                do {
+                    finals += answer.type == WIRE_jobs && !answer.u.jobs.more;
+                    assert_int_not_equal(answer.type, WIRE_error);
+                    wire_message_fini(&answer);
+                } while (channel_next(&links[i], &answer, &err) == 1);
+            }
+        }
+    }
+    for (int i = 0; i < USERS; i++)
+        channel_fini(&links[i]);
+    end(&p);
+}
+
 /* The uid counts, and the name must be the one that the queue host has for it, if it has any. */
 static void test_names(void **state)
 {
@@ -301,7 +385,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_queued),          cmocka_unit_test(test_running),     cmocka_unit_test(test_memory),
         cmocka_unit_test(test_requests),        cmocka_unit_test(test_connections), cmocka_unit_test(test_names),
-        cmocka_unit_test(test_root_if_allowed), cmocka_unit_test(test_deaf_peers),
+        cmocka_unit_test(test_root_if_allowed), cmocka_unit_test(test_deaf_peers),  cmocka_unit_test(test_deaf_user),
     };
     signal(SIGPIPE, SIG_IGN);
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -874,6 +874,42 @@ static void test_requests_of_a_user(void **data)
     channel_fini(&client);
 }
 
+/* What is kept for the programs of a user who read nothing is bounded for all of them together. */
+static void test_deaf_user(void **data)
+{
+    enum { PAGE = 500000, PAGES = 40 };
+    static char large[PAGE + 1];
+    const char *word = large;
+    struct world *w = *data;
+    struct channel clients[2];
+    struct wire_job_view view = {.command = {&word, 1}};
+    struct wire_message jobs = {.type = WIRE_jobs, .id = 1, .u.jobs = {.jobs = {&view, 1}, .more = true}};
+    struct err err = ERR_INIT;
+    uint64_t numbers[2];
+    char path[108];
+
+    if (geteuid() != 0) {
+        print_message("skipped: only root can connect as somebody else\n");
+        skip();
+    }
+    path_in(w, "rsd.sock", path);
+    assert_int_equal(chmod(path, 0666), 0);
+    memset(large, 'x', PAGE);
+    greet(w);
+    for (int i = 0; i < 2; i++) {
+        assert_true(connect_as(w, 1, &clients[i], &err));
+        client_kill(&clients[i], 1, 1);
+        struct wire_message relay = peer_expect(&w->elmer, WIRE_relay);
+        numbers[i] = relay.u.relay.client;
+        wire_message_fini(&relay);
+    }
+    for (int i = 0; i < PAGES; i++) /* 10 MB each: neither is cut for itself */
+        answer_relay(w, numbers[i % 2], &jobs);
+    peer_expect_gone(&w->elmer, WIRE_relay_closed);
+    channel_fini(&clients[0]);
+    channel_fini(&clients[1]);
+}
+
 int main(void)
 {
 #define WITH_RSD(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
@@ -899,6 +935,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_no_certificate, set_up_tcp, tear_down),
         WITH_RSD(test_connections_of_a_user),
         WITH_RSD(test_requests_of_a_user),
+        WITH_RSD(test_deaf_user),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -547,6 +547,16 @@ static void time_passes(int64_t ms)
     }
 }
 
+static void somebody_reads(struct input *input)
+{
+    size_t link = input_below(input, LINKS), unsent = (size_t)input_byte(input) << 16;
+
+    if (unsent == 0)
+        links_room(link);
+    else
+        links_set_unsent(link, unsent);
+}
+
 static void happen(struct input *input)
 {
     uint8_t what = input_byte(input);
@@ -570,7 +580,7 @@ static void happen(struct input *input)
     else if (what < 0xF4)
         links_cut(input_below(input, LINKS));
     else if (what < 0xF8)
-        links_set_unsent(input_below(input, LINKS), (size_t)input_byte(input) << 16);
+        somebody_reads(input);
     else if (what < 0xFC)
         the_store.callbacks.on_failure(input_byte(input) & 1 ? "the disk is full" : NULL, the_store.data);
     else if (what == 0xFC)

@@ -63,7 +63,7 @@ static void on_close(struct link *link, const char *text, void *data)
     owner.link = NULL;
 }
 
-static const struct link_callbacks callbacks = {on_ready, on_message, on_close};
+static const struct link_callbacks callbacks = {.on_ready = on_ready, .on_message = on_message, .on_close = on_close};
 
 static void *on_accept(struct link *link, void *data)
 {

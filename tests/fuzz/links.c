@@ -17,6 +17,7 @@ struct link {
     void *data;
     uid_t uid;
     size_t unsent;
+    struct budget *budget;
     const char *name, *serial;
     unsigned minor;
     char text[200];
@@ -168,6 +169,20 @@ void links_cut(size_t number)
 void links_set_unsent(size_t number, size_t bytes)
 {
     links[number % LINKS].unsent = bytes;
+}
+
+struct budget *links_budget(size_t number)
+{
+    return links[number % LINKS].budget;
+}
+
+void links_room(size_t number)
+{
+    struct link *link = &links[number % LINKS];
+
+    link->unsent = 0;
+    if (links_open(number) && !link->waits && link->callbacks->on_room != NULL)
+        link->callbacks->on_room(link, link->data);
 }
 
 /* ---- link.h ---- */
@@ -377,6 +392,11 @@ void tls_context_unref(struct tls_context *context)
 unsigned link_minor(const struct link *link)
 {
     return link->minor;
+}
+
+void link_set_budget(struct link *link, struct budget *budget)
+{
+    link->budget = budget;
 }
 
 size_t link_unsent(const struct link *link)

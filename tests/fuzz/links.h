@@ -35,6 +35,10 @@ void links_cut(size_t link);
 void links_turn(void);
 /* So much has been sent but not taken. */
 void links_set_unsent(size_t link, size_t bytes);
+/* Where what is unsent is counted; NULL. */
+struct budget *links_budget(size_t link);
+/* All of it is taken. */
+void links_room(size_t link);
 
 /* Of the target. */
 void links_heard(size_t link, const struct wire_message *message);

@@ -228,7 +228,8 @@ static void on_close(struct link *link, const char *text, void *data)
 
 static void dial(struct fake *fake)
 {
-    static const struct link_callbacks callbacks = {on_ready, on_message, on_close};
+    static const struct link_callbacks callbacks = {
+        .on_ready = on_ready, .on_message = on_message, .on_close = on_close};
     struct err err = ERR_INIT;
     struct tls_context *tls;
     char path[TEXT_MAX];

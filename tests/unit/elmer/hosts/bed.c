@@ -41,6 +41,12 @@ static void on_cut(int host, void *data)
     note("cut ", host, "");
 }
 
+static void on_room(int host, void *data)
+{
+    assert_ptr_equal(data, &bed);
+    note("room ", host, "");
+}
+
 static void on_process(int host, struct wire_message *message, void *data)
 {
     char word[40];
@@ -89,6 +95,7 @@ int bed_setup(void **state)
 {
     static const struct hosts_callbacks callbacks = {.on_up = on_up,
                                                      .on_cut = on_cut,
+                                                     .on_room = on_room,
                                                      .on_process = on_process,
                                                      .on_relay = on_relay,
                                                      .judge = judge,

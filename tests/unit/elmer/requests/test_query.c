@@ -82,12 +82,93 @@ static void test_congested(void **state)
     add_jobs(300);
     links_set_unsent((size_t)bob, (1 << 20) + 1);
     query(true, true, NULL, 0);
+    assert_int_equal(fake_time_next(), -1); /* no timer looks again */
     fake_time_pass(1000);
     heard_nothing();
-    links_set_unsent((size_t)bob, 1 << 20);
-    fake_time_pass(5);
+    links_room((size_t)bob);
+    fake_time_fire();
+    page(256, true);
+    fake_time_fire();
+    page(44, false);
+}
+
+/* However many lists it asks for, one is answered at a time, and none is looked at while it does not read. */
+static void test_many_lists(void **state)
+{
+    enum { LISTS = 250 };
+    (void)state;
+    bed.settings.user_requests_burst = 1000;
+    bed_again(3);
+    bob = bed_client(BOB);
+    add_jobs(300);
+    links_set_unsent((size_t)bob, (1 << 20) + 1);
+    for (int i = 0; i < LISTS; i++)
+        query(true, true, NULL, 0);
+    assert_int_equal(fake_time_next(), -1);
+    links_room((size_t)bob);
+    fake_time_fire();
+    page(256, true);
+    links_set_unsent((size_t)bob, (1 << 20) + 1);
+    fake_time_pass(1000);
+    assert_int_equal(fake_time_next(), -1);
+    heard_nothing();
+    links_room((size_t)bob);
+    fake_time_pass(1000);
+    page(44, false);
+    for (int i = 1; i < LISTS; i++) {
+        page(256, true);
+        page(44, false);
+    }
+    heard_nothing();
+}
+
+/* A list in the middle goes with its client, and those behind it. */
+static void test_gone_in_turn(void **state)
+{
+    (void)state;
+    int other = bed_client(BOB);
+    add_jobs(300);
+    query(true, true, NULL, 0);
+    query(true, true, NULL, 0);
+    page(256, true);
+    links_cut((size_t)bob);
+    fake_time_pass(1000);
+    heard_nothing();
+    bob = other;
+    query(true, true, NULL, 0);
+    fake_time_pass(1000);
     page(256, true);
     page(44, false);
+}
+
+/* What a user's programs do not read or is not answered counts for all of them together. */
+static void test_user_has_much(void **state)
+{
+    struct wire_message message = {.type = WIRE_query, .id = 3, .u.query = {.running = true, .queued = true}};
+    (void)state;
+    int first = bed_client(BOB), alice = bed_client(ALICE);
+    struct budget *budget = links_budget((size_t)first);
+    add_jobs(300);
+    assert_ptr_equal(budget, links_budget((size_t)bob));
+    assert_int_equal(budget->used, 0);
+    assert_true(budget_take(budget, budget->max / 2 + 1)); /* as if the first did not read */
+    query(true, true, NULL, 0);
+    assert_int_equal(fake_time_next(), -1);
+    heard_nothing();
+    say(alice, &message); /* others do not mind */
+    fake_time_pass(1000);
+    heard(alice, WIRE_jobs);
+    heard(alice, WIRE_jobs);
+    budget_give(budget, budget->max / 2 + 1);
+    links_room((size_t)first);
+    fake_time_pass(1000);
+    page(256, true);
+    page(44, false);
+    assert_int_equal(budget->used, 0);
+    assert_true(budget_take(budget, budget->max));
+    query(true, true, NULL, 0);
+    heard_error(bob, "too much at once: elmer keeps 16 MiB");
+    budget_give(budget, budget->max);
 }
 
 static void test_congested_host(void **state)
@@ -98,8 +179,15 @@ static void test_congested_host(void **state)
     bed_relay(WS1, 1, BOB, "bob", &message);
     fake_time_pass(1000);
     heard_nothing();
+    assert_int_equal(fake_time_next(), -1);
+    requests_host_room(bed.requests, WS1); /* not enough yet */
+    fake_time_pass(1000);
+    heard_nothing();
     fake_hosts.hosts[WS1].congested = false;
-    fake_time_pass(5);
+    requests_host_room(bed.requests, WS2);
+    heard_nothing();
+    requests_host_room(bed.requests, WS1);
+    fake_time_fire();
     bed_relayed(WS1, 1);
 }
 
@@ -351,11 +439,12 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, bed_teardown)
     const struct CMUnitTest tests[] = {
-        TEST(test_empty_list),     TEST(test_slices),    TEST(test_congested),
-        TEST(test_congested_host), TEST(test_wanted),    TEST(test_gone_between_slices),
-        TEST(test_lines),          TEST(test_ids),       TEST(test_many_ids),
-        TEST(test_ids_fail),       TEST(test_history),   TEST(test_wait_end),
-        TEST(test_wait_timeout),   TEST(test_wait_gone), TEST(test_wait_in_store),
+        TEST(test_empty_list),     TEST(test_slices),       TEST(test_congested),
+        TEST(test_many_lists),     TEST(test_gone_in_turn), TEST(test_user_has_much),
+        TEST(test_congested_host), TEST(test_wanted),       TEST(test_gone_between_slices),
+        TEST(test_lines),          TEST(test_ids),          TEST(test_many_ids),
+        TEST(test_ids_fail),       TEST(test_history),      TEST(test_wait_end),
+        TEST(test_wait_timeout),   TEST(test_wait_gone),    TEST(test_wait_in_store),
         TEST(test_private_jobs),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

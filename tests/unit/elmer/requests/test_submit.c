@@ -145,6 +145,8 @@ static void test_too_large(void **state)
     struct wire_message m = bed_submission("t1");
     (void)state;
     bed.settings.user_request_bytes = 1 << 20;
+    bed_again(0);
+    alice = bed_client(ALICE);
     memset(large, 'a', sizeof(large) - 1);
     memset(half, 'a', sizeof(half) - 1);
     half[1] = '=';

@@ -126,7 +126,7 @@ static void turn(uv_loop_t *loop)
     (void)uv_run(loop, UV_RUN_NOWAIT);
 }
 
-static const struct link_callbacks callbacks = {on_ready, on_message, on_close};
+static const struct link_callbacks callbacks = {.on_ready = on_ready, .on_message = on_message, .on_close = on_close};
 static const struct link_options options = {
     .program = "test", .peer = WIRE_FROM_CLIENT, .out_max = 65536, .hello_timeout_ms = 300};
 

@@ -1,0 +1,168 @@
+/* link_write.c - what a link has to say, until the kernel has taken it; and peers that do not read. */
+#include "config.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/base/str.h"
+#include "lib/net/link_internal.h"
+
+struct sending {
+    uv_write_t request;
+    struct link *link;
+    uint8_t *bytes;
+    size_t size;
+    struct budget *budget;
+};
+
+static void on_written(uv_write_t *request, int status)
+{
+    struct sending *sending = (struct sending *)request;
+    struct link *link = sending->link;
+
+    if (sending->budget != NULL)
+        budget_give(sending->budget, sending->size);
+    free(sending->bytes);
+    free(sending);
+    if (status < 0)
+        link_drop(link, "writing failed: %s", uv_strerror(status));
+    else if (link->state == LINK_READY && link->callbacks.on_room != NULL && link_unsent(link) <= LINK_LITTLE)
+        link->callbacks.on_room(link, link->data);
+}
+
+/* The deadline of READY runs while something is unsent. */
+static void watch_again(struct link *link)
+{
+    link->watching = link->options.stall_ms > 0 && link->state == LINK_READY && link_unsent(link) > 0;
+    link->taken = link->given - link_unsent(link);
+    link->suspect = false;
+    if (link->watching)
+        link_timer(link, link->options.stall_ms);
+}
+
+/* If it is us who stood still, timers are over before what it has read is seen: so look twice. */
+void link_watch_reader(struct link *link)
+{
+    size_t unsent = link_unsent(link);
+
+    if (unsent == 0 || link->taken != link->given - unsent) {
+        watch_again(link);
+    } else if (!link->suspect) {
+        link->suspect = true;
+        link_timer(link, link->options.stall_ms / 16);
+    } else {
+        link_drop(link, "the other side has read nothing for %u s: %zu bytes are waiting for it",
+                  link->options.stall_ms / 1000, unsent);
+    }
+}
+
+int link_write(struct link *link, uint8_t *bytes, size_t size)
+{
+    uv_buf_t buf = uv_buf_init((char *)bytes, (unsigned)size);
+    size_t waiting = uv_stream_get_write_queue_size(&link->io.stream);
+    struct sending *sending;
+    int code;
+
+    assert(link->state != LINK_CLOSED && size > 0);
+    if (waiting + size > link->options.out_max) {
+        free(bytes);
+        link_drop(link, "the other side does not read: %zu bytes are waiting for it", waiting + size);
+        return -ENOBUFS;
+    }
+    if (link->budget != NULL && !budget_take(link->budget, size)) {
+        free(bytes);
+        link_drop(link, "the programs of this user do not read: %zu MiB are waiting for them, and no more may",
+                  link->budget->used >> 20);
+        return -ENOBUFS;
+    }
+    sending = malloc(sizeof *sending);
+    if (sending == NULL) {
+        if (link->budget != NULL)
+            budget_give(link->budget, size);
+        free(bytes);
+        link_drop(link, "out of memory");
+        return -ENOMEM;
+    }
+    *sending = (struct sending){.link = link, .bytes = bytes, .size = size, .budget = link->budget};
+    code = uv_write(&sending->request, &link->io.stream, &buf, 1, on_written);
+    if (code != 0) {
+        if (link->budget != NULL)
+            budget_give(link->budget, size);
+        free(bytes);
+        free(sending);
+        link_drop(link, "writing failed: %s", uv_strerror(code));
+        return code;
+    }
+    link->given += size;
+    if (!link->watching)
+        watch_again(link);
+    return 0;
+}
+
+/* Takes over frame. */
+static int send_frame(struct link *link, uint8_t *frame, size_t size)
+{
+    return link->tls != NULL ? link_tls_send(link, frame, size) : link_write(link, frame, size);
+}
+
+int link_put(struct link *link, const struct wire_message *message)
+{
+    uint8_t *frame;
+    size_t size;
+    int code = wire_encode_frame(message, link->minor, &frame, &size, NULL);
+
+    if (code == -ENOMEM)
+        link_drop(link, "out of memory");
+    return code != 0 ? code : send_frame(link, frame, size);
+}
+
+int link_send(struct link *link, const struct wire_message *message)
+{
+    return link->state == LINK_READY ? link_put(link, message) : -ENOTCONN;
+}
+
+int link_offer(struct link *link, const struct wire_message *message)
+{
+    uint8_t *frame;
+    size_t size;
+    int code = link->state == LINK_READY ? wire_encode_frame(message, link->minor, &frame, &size, NULL) : -ENOTCONN;
+
+    return code != 0 ? code : send_frame(link, frame, size);
+}
+
+int link_send_json(struct link *link, const char *json, size_t size)
+{
+    uint8_t *frame;
+
+    if (link->state != LINK_READY)
+        return -ENOTCONN;
+    if (size == 0 || size > WIRE_MAX_FRAME)
+        return -EMSGSIZE;
+    frame = malloc(WIRE_FRAME_HEADER + size);
+    if (frame == NULL) {
+        link_drop(link, "out of memory");
+        return -ENOMEM;
+    }
+    wire_frame_header(frame, size);
+    memcpy(frame + WIRE_FRAME_HEADER, json, size);
+    return send_frame(link, frame, WIRE_FRAME_HEADER + size);
+}
+
+void link_refuse(struct link *link, const char *code, const char *text)
+{
+    char shown[sizeof link->text];
+    struct wire_message message = {.type = WIRE_error};
+
+    message.u.error.code = code;
+    message.u.error.text = str_printable(shown, sizeof shown, text, strlen(text));
+    if (link_is_open(link))
+        (void)link_put(link, &message);
+    link_close(link, shown);
+}
+
+void link_set_budget(struct link *link, struct budget *budget)
+{
+    link->budget = budget;
+}
