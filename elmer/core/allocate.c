@@ -137,5 +137,6 @@ bool core_survey(const struct core *core, uint64_t id, struct core_survey *surve
             survey->unheard += (uint32_t)host_supply(host);
     }
     survey->up += survey->unheard;
+    survey->allocator = core->options.allocator;
     return true;
 }

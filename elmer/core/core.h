@@ -360,8 +360,9 @@ struct core_user core_user(const struct core *core, uint32_t uid);
 
 struct core_survey { /* the processors that a job may use, and why they take none now */
     uint32_t up, full;
-    uint32_t unheard;          /* their host is suspect, or was up before a restart */
-    uint32_t busy, unmeasured; /* v2: above the threshold; no report that counts yet */
+    uint32_t unheard;              /* their host is suspect, or was up before a restart */
+    uint32_t busy, unmeasured;     /* v2: above the threshold; no report that counts yet */
+    enum core_allocator allocator; /* who says so */
 };
 /* Whether the job is the head of the eligible and the allocator refuses it; then survey says why. */
 bool core_survey(const struct core *core, uint64_t id, struct core_survey *survey);

@@ -45,6 +45,7 @@ static const char *waiting_text(const struct record *r, char *text, size_t size)
         fprintf(out, ", %" PRIu32 " on hosts that are not heard now and not yet given up", s->unheard);
     if (s->unmeasured)
         fprintf(out, ", %" PRIu32 " not measured since the last change there", s->unmeasured);
+    fprintf(out, " (allocator %s)", core_allocator_name(s->allocator));
     fclose(out);
     return text;
 }

@@ -25,8 +25,8 @@ second=$(everywhere bob 2 /home/testjob 200)
 third=$(submit carol -o /dev/null 1 true)
 wait_for 10 'the first runs' running "$first"
 is 'the second is not put upon it' "$(state "$second")" queued
-like 'and says why' "$(why_queued "$second")" '^waits for 2 processors: of 3 that it may use, 2 (not measured since the last change there|too busy)$'
-wait_for 20 'once it has been measured: too busy' says_why "$second" 'waits for 2 processors: of 3 that it may use, 2 too busy'
+like 'and says why' "$(why_queued "$second")" '^waits for 2 processors: of 3 that it may use, 2 (not measured since the last change there|too busy) \(allocator v2\)$'
+wait_for 20 'once it has been measured: too busy' says_why "$second" 'waits for 2 processors: of 3 that it may use, 2 too busy \(allocator v2\)'
 is 'nobody overtakes it, although a host is free' "$(state "$third")" queued
 as alice 1 ekill "$first"
 wait_for 10 'the first ends' over "$first"
@@ -47,7 +47,7 @@ is 'nobody knows that yet' "$(state "$second")" queued
 wait_for 30 'a later job runs once it has been measured' running "$second"
 is 'below it' "$(level "$first") $(level "$second")" '0 1'
 third=$(submit carol -o /dev/null 1 true)
-wait_for 20 'below the one that spins there is no third' says_why "$third" 'waits for 1 processor: of 3 that it may use, 3 too busy'
+wait_for 20 'below the one that spins there is no third' says_why "$third" 'waits for 1 processor: of 3 that it may use, 3 too busy \(allocator v2\)'
 as bob 1 ekill "$second"
 wait_for 30 'but when it has gone, and the first has been measured again' over "$third"
 is 'it was below that, too' "$(field "$third" 'j["level_seconds"][0]')" 0.0
@@ -59,7 +59,7 @@ on 2 systemd-run -q --collect --unit owner sh -c 'while :; do :; done'
 for_ws2=$(submit bob -o /dev/null --hosts ws2 1 true)
 kept_out() { # a job for that host waits; until the load has been seen it may still be let in
     is_state "$for_ws2" queued || for_ws2=$(submit bob -o /dev/null --hosts ws2 1 true)
-    says_why "$for_ws2" 'waits for 1 processor: of 1 that it may use, 1 too busy'
+    says_why "$for_ws2" 'waits for 1 processor: of 1 that it may use, 1 too busy \(allocator v2\)'
 }
 wait_for 30 'foreign load keeps a processor out' kept_out
 wide=$(submit alice -o /dev/null 2 true)

@@ -30,8 +30,8 @@ allocator_of_default() {
     until_ok 10 running "$first"
     second=$(submit bob -o /dev/null 1 true)
     like 'v2 does not put a job on busy processors' "$(cat "$tmp/said")" "^job $second queued: 0 ahead"
-    like 'and equery says why it waits' "$(why_queued "$second")" '^waits for 1 processor: of 2 that it may use, 2 (too busy|not measured since the last change there)$'
-    wait_for 15 'once they have been measured: both are too busy' says_why "$second" 'waits for 1 processor: of 2 that it may use, 2 too busy'
+    like 'and equery says why it waits' "$(why_queued "$second")" '^waits for 1 processor: of 2 that it may use, 2 (too busy|not measured since the last change there) \(allocator v2\)$'
+    wait_for 15 'once they have been measured: both are too busy' says_why "$second" 'waits for 1 processor: of 2 that it may use, 2 too busy \(allocator v2\)'
     ok 'the first ends' as alice 1 ekill "$first"
     wait_for 15 'then the second runs' over "$second"
     first=$(submit alice -o /dev/null 2 /home/testjob --work-us 1000 --wait-us 20000 40)

@@ -701,6 +701,7 @@ static void test_survey_says_why_the_head_waits(void **state)
     assert_int_equal(survey.full, 1);
     assert_int_equal(survey.busy, 1);
     assert_int_equal(survey.unmeasured, 1);
+    assert_int_equal(survey.allocator, ALLOCATOR_V2);
     assert_false(core_survey(f.core, behind, &survey));
     assert_false(core_survey(f.core, 99, &survey));
     fixture_fini(&f);

@@ -176,6 +176,12 @@ const char *reason_name(enum reason reason)
     return reason == REASON_NONE ? "" : reason == REASON_WAITING ? "waiting" : "another-reason";
 }
 
+const char *core_allocator_name(enum core_allocator allocator)
+{
+    (void)allocator;
+    return "an-allocator";
+}
+
 /* ---- events ---- */
 
 static void write_down(const struct event *event)

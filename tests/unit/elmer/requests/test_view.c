@@ -219,12 +219,38 @@ static void json_has_each_field(void **state)
     }
 }
 
+/* Of the head of the queue: what the allocator that is in force has against each processor. */
+static void the_head_knows_who_refuses_it(void **state)
+{
+    struct record r;
+    struct wire_submit submit;
+    char text[VIEW_TEXT];
+    (void)state;
+    fill(&r, &submit);
+    r.state = JOB_QUEUED;
+    r.reason = REASON_WAITING;
+    r.refused = true;
+    r.ahead = 0;
+    r.text = "";
+    submit.nprocs = 4;
+    r.survey =
+        (struct core_survey){.up = 10, .full = 1, .busy = 2, .unheard = 3, .unmeasured = 4, .allocator = ALLOCATOR_V2};
+    assert_string_equal(view_reason(&r, text, sizeof(text)),
+                        "waits for 4 processors: of 10 that it may use, 1 full, 2 too busy, 3 on hosts that are not "
+                        "heard now and not yet given up, 4 not measured since the last change there (allocator v2)");
+    submit.nprocs = 1;
+    r.survey = (struct core_survey){.up = 2, .full = 2, .allocator = ALLOCATOR_PACK};
+    assert_string_equal(view_reason(&r, text, sizeof(text)),
+                        "waits for 1 processor: of 2 that it may use, 2 full (allocator pack)");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_field_is_shown_to_whom_it_should),
         cmocka_unit_test(a_line_shows_the_same),
         cmocka_unit_test(json_has_each_field),
+        cmocka_unit_test(the_head_knows_who_refuses_it),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
