@@ -159,6 +159,7 @@ static void restore_parts(struct core *core, struct job *job)
     job->unopened = job->info.state == JOB_STARTING ? job->nparts : 0;
     job->unempty = job->nparts;
     job->launched = job->info.state != JOB_STARTING;
+    job->info.launched |= job->launched; /* a store from before schema 4 does not say it of a job that runs */
     job->restored = true;
 }
 

@@ -75,6 +75,30 @@ static void test_exited_before_start(void **state)
     fixture_fini(&f);
 }
 
+/* The store of an elmer from before schema 4 does not say that a running job was told to start. */
+static void test_exited_of_before(void **state)
+{
+    static const int first[] = {0};
+    struct fixture f, g;
+    struct core_job saved;
+
+    (void)state;
+    fixture_init(&f, ALLOCATOR_V1, 1, one_each, 3, true);
+    uint64_t job = fixture_submit(&f, 1, first, 1, false);
+    fixture_run(&f, job);
+    saved = *core_job(f.core, job);
+    saved.launched = false;
+    fixture_init(&g, ALLOCATOR_V1, 1, one_each, 3, false);
+    g.now_ms = f.now_ms;
+    assert_int_equal(core_restore_job(g.core, &saved, g.now_ms), 0);
+    fixture_up(&g, 0, 1, 0, (struct core_holding[]){{job, 1}}, 1);
+    fixture_exited(&g, job, 0, 0, 7, 0);
+    assert_int_equal(fixture_state(&g, job), JOB_ENDING);
+    assert_int_equal(core_job(g.core, job)->exit_status, 7);
+    fixture_fini(&g);
+    fixture_fini(&f);
+}
+
 /* A host that was not in the last attempt cannot keep the next one waiting. */
 static void test_opened_elsewhere(void **state)
 {
@@ -126,6 +150,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_lost),
         cmocka_unit_test(test_exited_before_start),
+        cmocka_unit_test(test_exited_of_before),
         cmocka_unit_test(test_opened_elsewhere),
         cmocka_unit_test(test_leftovers),
     };
