@@ -80,11 +80,19 @@ size_t jobs_bytes(const struct jobs *jobs, uint32_t uid)
     return bytes ? *bytes : 0;
 }
 
+size_t jobs_bytes_of_all(const struct jobs *jobs)
+{
+    return jobs->bytes_of_all;
+}
+
 static void uncount(struct jobs *jobs, struct engine_job *job)
 {
-    size_t *all = job->noted ? &jobs->ended_bytes : bytes_of(jobs, job->uid);
-    assert(*all >= job->bytes);
-    *all -= job->bytes;
+    if (job->noted) {
+        jobs->ended_bytes -= job->bytes;
+    } else {
+        *bytes_of(jobs, job->uid) -= job->bytes;
+        jobs->bytes_of_all -= job->bytes;
+    }
     job->bytes = 0;
 }
 
@@ -105,6 +113,7 @@ struct engine_job *jobs_add(struct jobs *jobs, uint64_t id, uint32_t uid, const 
     job->submission.u.submit.name = job->name;
     job->bytes = job->submission.bytes;
     *bytes_of(jobs, uid) += job->bytes;
+    jobs->bytes_of_all += job->bytes;
     assert(!map_get(&jobs->by_id, id));
     map_put(&jobs->by_id, id, job);
     uint64_t key = hash(jobs, uid, job_submit(job)->token);

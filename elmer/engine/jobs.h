@@ -42,7 +42,8 @@ enum { JOBS_ENDED_KEPT = 1000, JOBS_ENDED_BYTES = 16 << 20 };
 
 struct jobs {
     struct map by_id, by_token;
-    struct map bytes; /* by uid, see jobs_bytes() */
+    struct map bytes;    /* by uid, see jobs_bytes() */
+    size_t bytes_of_all; /* users */
     uint64_t salt;
     struct engine_job *ended, **last_ended; /* in the order of their end */
     size_t nended, ended_bytes;
@@ -55,6 +56,7 @@ struct engine_job *jobs_add(struct jobs *jobs, uint64_t id, uint32_t uid, const 
                             struct wire_message *submission);
 /* Of the submissions of the user's jobs that have not ended. */
 size_t jobs_bytes(const struct jobs *jobs, uint32_t uid);
+size_t jobs_bytes_of_all(const struct jobs *jobs);
 void jobs_remove(struct jobs *jobs, struct engine_job *job); /* as if it had never been */
 struct engine_job *jobs_find(const struct jobs *jobs, uint64_t id);
 struct engine_job *jobs_by_token(const struct jobs *jobs, uint32_t uid, const char *token);

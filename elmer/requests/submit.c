@@ -20,7 +20,7 @@
 #include "lib/base/clock.h"
 #include "lib/base/str.h"
 
-enum { START_COST = 500 << 10 };
+enum { START_COST = 500 << 10, USERS_WORTH = 4 };
 
 /* ---- checks: the text of what is wrong, with what to do ---- */
 
@@ -122,7 +122,7 @@ static bool check_room(struct request *request)
     struct engine *engine = request->requests->room.engine;
     const struct requests_settings *s = request->requests->settings;
     uint32_t queued = core_user(engine_core(engine), request->uid).queued;
-    size_t bytes = jobs_bytes(engine_jobs(engine), request->uid);
+    size_t bytes = jobs_bytes(engine_jobs(engine), request->uid), all = jobs_bytes_of_all(engine_jobs(engine));
     if (request->admin)
         return true;
     if (queued >= (uint64_t)s->user_queued)
@@ -137,6 +137,11 @@ static bool check_room(struct request *request)
                       "%" PRId64
                       " (user_memory in elmer.conf): wait until some have ended, or put environments into files",
                       request->client->user, bytes >> 20, s->user_memory);
+    else if (all + request->message.bytes > (size_t)s->user_memory * USERS_WORTH << 20)
+        request_error(request, WIRE_CODE_REFUSED,
+                      "the commands and environments of all users' jobs take %zu MiB of elmer's memory, and may take "
+                      "%" PRId64 " (%d times user_memory in elmer.conf): try again when some have ended",
+                      all >> 20, s->user_memory * USERS_WORTH, USERS_WORTH);
     else
         return true;
     return false;

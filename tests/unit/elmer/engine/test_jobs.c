@@ -86,6 +86,7 @@ static void test_bytes(void **state)
 {
     (void)state;
     assert_int_equal(jobs_bytes(&jobs, 5), 0);
+    assert_int_equal(jobs_bytes_of_all(&jobs), 0);
     struct engine_job *first = add(1, 5, "a", ""), *second = add(2, 5, "b", "");
     add(3, 6, "a", "");
     assert_int_equal(jobs_bytes(&jobs, 5), 200);
@@ -96,6 +97,7 @@ static void test_bytes(void **state)
     jobs_remove(&jobs, second);
     assert_int_equal(jobs_bytes(&jobs, 5), 0);
     assert_int_equal(jobs_bytes(&jobs, 6), 100);
+    assert_int_equal(jobs_bytes_of_all(&jobs), 100);
 }
 
 static void test_ended(void **state)

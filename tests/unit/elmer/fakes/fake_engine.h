@@ -28,6 +28,7 @@ extern struct fake_engine {
     uint64_t next_id;
     uint32_t queued;     /* jobs in the queue, of any user */
     size_t bytes;        /* jobs_bytes() of any user */
+    size_t bytes_of_all; /* jobs_bytes_of_all() */
     const char *failure; /* of the store */
     bool refuse;         /* each submission, by the core */
     struct core_reach reach;

@@ -25,6 +25,12 @@ size_t jobs_bytes(const struct jobs *jobs, uint32_t uid)
     return fake_engine.bytes;
 }
 
+size_t jobs_bytes_of_all(const struct jobs *jobs)
+{
+    (void)jobs;
+    return fake_engine.bytes_of_all;
+}
+
 static void fill(struct record *r, struct engine_job *job, const struct core_job *state)
 {
 #define FAKE_KEPT(name, type, record, core, ...) JOB_IF(COPIED, core, r->name = state->name;)

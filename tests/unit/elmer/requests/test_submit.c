@@ -233,6 +233,12 @@ static void test_room(void **state)
     submit(alice, &m);
     fake_store_answer(NULL, 0, NULL);
     heard_error(alice, "(user_memory");
+    fake_engine.bytes = 0;
+    fake_engine.bytes_of_all = 4 << 20;
+    submit(alice, &m);
+    fake_store_answer(NULL, 0, NULL);
+    heard_error(alice, "(4 times user_memory");
+    fake_engine.bytes_of_all = 0;
     fake_no_event();
     fake_engine.queued = 3;
     int carol = bed_client(CAROL); /* an administrator */
