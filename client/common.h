@@ -40,11 +40,11 @@ int common_option(int c, char **argv);
 /* Say the error of a call and return the exit code for it. */
 int say_result(int result, const struct elmer_error *error);
 int exit_code(int result);
-/* The handle; ELMER_SOCKET in the environment names another socket. NULL: said why. */
+/* The handle; ELMER_SOCKET in the environment names another socket. NULL: it has said why. */
 struct elmer *open_elmer(void);
 /* Whether such a message has been said since the last call of this: elmer has been away. */
 bool waiting_was_said(void);
-/* The id of a job; false: said what is wrong. */
+/* The id of a job; false: it has said what is wrong. */
 bool parse_id(const char *text, uint64_t *id);
 /* malloc'd copy without control characters; ends the program when out of memory, as the next ones. */
 char *printable(const char *text);

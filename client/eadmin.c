@@ -14,7 +14,7 @@ static const struct command command = {
     "       eadmin hold|release ID...\n"
     "       eadmin set allocator|policy VALUE|default\n"
     "       eadmin show [--json]\n"
-    "Look after the cluster. init and token are for root on the queue host.\n"
+    "Administer the cluster. init and token are for root on the queue host.\n"
     "\n"
     "  init        make the cluster's CA and elmer's certificate; what is there stays\n"
     "  token       print a word that lets one host join, with rsd --join\n"

@@ -144,7 +144,7 @@ static int write_pair(const char *pki, const char *key, const char *certificate,
     return code < 0 ? failed(&err) : EXIT_DONE;
 }
 
-/* There is a pair of this CA: its certificate's facts. Read by root, and not believed further than that. */
+/* There is a pair of this CA: its certificate's facts. Read by root, and trusted for nothing else. */
 static bool present(const char *pki, const char *ca, struct pki_certificate *facts)
 {
     char *certificate = NULL, *key = NULL;

@@ -81,7 +81,8 @@ static const char *duration(char *text, int64_t from_ms, int64_t to_ms, int64_t 
     return text;
 }
 
-/* Many jobs of a list were submitted within one minute, and its name takes longer to make than all else of a row. */
+/* To format a time costs more than the rest of a row, and many jobs of a list were submitted within one minute: so the
+ * text of the last minute is kept. */
 static const char *local_time(char *text, int64_t ms)
 {
     static char minute_text[SMALL];
@@ -188,7 +189,7 @@ static void add_ended(struct table *table, const struct elmer_job *job, int64_t 
     free(where);
 }
 
-/* CPU time on all hosts, in seconds; "" when no host has told. */
+/* CPU time on all hosts, in seconds; "" when no host has said it. */
 static const char *cpu_time(char *text, const struct elmer_job *job)
 {
     double sum = 0;

@@ -22,7 +22,7 @@ struct answers {
     char *text; /* the rest of the last array for small texts */
     size_t room;
     bool any, running, queued; /* which states are wanted */
-    bool latest_first;         /* came so; shown the other way round */
+    bool latest_first;         /* as they come; the caller sees them in the order of ids */
     bool lines;                /* asked for; messages are `lines`, and there are no views */
 };
 

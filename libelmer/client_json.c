@@ -1,5 +1,5 @@
 /* client_json.c - jobs as JSON. A file of its own: who does not call it does not load the library that it is made with,
- * which a command that takes 2 ms feels. */
+ * which would show in a command that takes 2 ms. */
 #include "config.h"
 
 #include "libelmer/client.h"

@@ -158,7 +158,7 @@ static int check_hosts(const char *const *hosts, struct elmer_error *error)
     return ELMER_OK;
 }
 
-/* From /proc, because umask(2) can only be read by changing it, for all threads; without /proc so after all. */
+/* From /proc, because umask(2) can only be read by changing it, for all threads. Without /proc it is read that way. */
 static mode_t current_umask(void)
 {
     FILE *status = fopen("/proc/self/status", "re");
@@ -229,7 +229,7 @@ static struct wire_strs strs(const char *const *list)
     return (struct wire_strs){.items = (const char **)(uintptr_t)list, .count = list_count(list)};
 }
 
-/* What needs neither more than its type's check nor to be completed. */
+/* Members for which their type's check is all: nothing of them is completed. */
 #define CHECK_LINE(name, limit)                                                                                        \
     if (result == ELMER_OK && submit->name)                                                                            \
         result = check_line(#name, submit->name, limit, error);

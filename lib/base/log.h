@@ -22,7 +22,7 @@ void log_notice(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void log_info(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void log_debug(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* For lines that a peer can cause: at most burst per interval; says once how many it swallowed. Control characters in
+/* For lines that a peer can cause: at most burst per interval; says once how many it left out. Control characters in
  * arguments must have been made printable by the caller with str_printable(). Returns true if the line may be logged.
  */
 struct log_limit {

@@ -22,7 +22,7 @@
 
 enum {
 #ifdef FUZZING_BUILD_MODE_UNSAFE_FOR_PRODUCTION
-    LINE_BYTES = 1024, /* to map a large one takes longer than all the rest, and its end would never be reached */
+    LINE_BYTES = 1024, /* sanitizers make large buffers slow, and no input of a fuzzer is so long */
 #else
     LINE_BYTES = 256 * 1024, /* a line may name thousands of hosts */
 #endif

@@ -1,7 +1,8 @@
 /* dial.c - the way to a connected stream: the name is resolved in libuv's thread pool, then the addresses are tried in
- * turn. Each attempt has an equal part of what is left of the deadline, so that one address that swallows everything
- * does not use all of it. A failed attempt's handle must be closed before the next one begins. A resolution cannot be
- * interrupted: it has a life of its own and finds its link gone. */
+ * turn. Each attempt has an equal part of what is left of the deadline, so that one address from
+ * which nothing comes back does not use up all of it. A failed attempt's handle must be closed before the next one
+ * begins. A resolution cannot be interrupted: it lives on by itself, and finds out at its end that its link has gone.
+ */
 #include "config.h"
 
 #include <errno.h>

@@ -42,7 +42,8 @@ static void watch_again(struct link *link)
         link_timer(link, link->options.stall_ms);
 }
 
-/* If it is us who stood still, timers are over before what it has read is seen: so look twice. */
+/* After this process itself stood still, timers fire before it can see what the peer has read meanwhile: so a peer is
+ * suspected first, and cut off only if the next check a little later shows the same. */
 void link_watch_reader(struct link *link)
 {
     size_t unsent = link_unsent(link);

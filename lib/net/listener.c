@@ -117,7 +117,7 @@ static void drop_oldest(struct listener *listener, const struct link *like)
             continue;
         link_drop(link, "too many connections %swithout a certificate; this was the oldest",
                   like != NULL ? "of this address " : "");
-        remove_stranger(listener, link); /* it is as good as gone: the next one must not find it */
+        remove_stranger(listener, link); /* it closes a little later: meanwhile it does not count */
         listener->refused++;
         log_stranger(listener, link, link->text);
         if (link->place == LINK_WAITING)
@@ -191,8 +191,8 @@ static void offer(struct listener *listener, struct link *link)
     data = listener->accept(link, listener->data);
     if (data == NULL) {
         turn_away(link, WIRE_CODE_NOT_PERMITTED,
-                  "this connection is not accepted here: the user is a wrong one, or has too many already; end some "
-                  "(esubmit -w), or try again later");
+                  "this user may not connect here, or has too many connections already; end some (esubmit -w), or try "
+                  "again later");
         return;
     }
     link->data = data;

@@ -242,7 +242,7 @@ static int fail(struct tls *tls, int result, struct err *err)
 
 /* ---- the handshake ---- */
 
-/* OpenSSL's words about what is not TLS are many and odd. */
+/* OpenSSL has many errors for what is not TLS, and none says it plainly. */
 static int look_at_first_byte(struct tls *tls, struct err *err)
 {
     bool server = tls->context->role == TLS_SERVER;

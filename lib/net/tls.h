@@ -24,8 +24,8 @@ struct tls_peer {
     struct wall not_before, not_after;
 };
 
-/* A server's last word about a certificate of our CA for clients that is valid now: 0, or negative with the sentence
- * that the peer gets. */
+/* What a server says of a certificate of our CA, for clients and valid now, beyond all that is verified: 0, or negative
+ * with the sentence that the peer gets. */
 typedef int (*tls_judge)(const struct tls_peer *peer, void *data, struct err *err);
 
 /* Of the queue host: asks for a certificate and accepts a peer without one, which tls_peer() tells apart. Reads

@@ -82,7 +82,8 @@ static int read_key(const char *path, EVP_PKEY **key, struct err *err)
     return *key != NULL ? 0 : unusable(path, "not a private key in PEM form", err);
 }
 
-/* Half of a renewal, or another cluster's file, is better found here than by each peer. */
+/* Files that do not belong together (half of a renewal, another cluster's) are refused here, once, and not by each
+ * peer. */
 static int check_together(const struct files *files, bool server, struct err *err)
 {
     EVP_PKEY *ca_key = X509_get0_pubkey(files->ca);

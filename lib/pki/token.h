@@ -1,8 +1,8 @@
 /* token.h - the word that lets a host join once: "elmer1", then id, secret, SHA-256 of the CA's certificate and a
  * checksum, in base 32.
  *
- * Only letters and digits: neither a shell nor a double click minds it. The secret itself is never sent: the host
- * proves that it has it. */
+ * Only letters and digits: a shell takes it as one word, and a double click selects all of it. The secret itself is
+ * never sent: the host proves that it has it. */
 #ifndef LIB_PKI_TOKEN_H
 #define LIB_PKI_TOKEN_H
 

@@ -206,8 +206,8 @@ static int use(int tokens, int used, const char *id, const char *host, const cha
         code = load(used, id, &stored, NULL);
     }
     if (code < 0 || !pki_join_proof_check(stored.secret, sizeof stored.secret, host, request, proof))
-        code =
-            err_set(err, -EACCES, "the token is not known here: it is not of this cluster, or it is long over; " AGAIN);
+        code = err_set(err, -EACCES,
+                       "the token is not known here: it is not of this cluster, or it expired long ago; " AGAIN);
     else if (!waits)
         code = refuse_used(&stored, err);
     else

@@ -15,7 +15,7 @@ int tokens_put(int ca_dir, const struct token *token, const char *const *hosts, 
  * why not and what to do. */
 int tokens_use(int ca_dir, const char *id, const char *host, const char *request, const char *proof, int64_t now_ms,
                struct err *err);
-/* Forget those whose time was over 30 days ago; until then it can be told why they are refused. */
+/* Forget those that expired 30 days ago or earlier; until then whoever uses one is told why it is refused. */
 void tokens_tidy(int ca_dir, int64_t now_ms);
 
 #endif

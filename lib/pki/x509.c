@@ -1,4 +1,4 @@
-/* x509.c - what is asked for and what is looked at; making certificates is in issue.c. */
+/* x509.c - keys, requests, proofs, and inspecting certificates; making certificates is in issue.c. */
 #include "config.h"
 
 #include "lib/pki/x509.h"
@@ -18,7 +18,7 @@
 int pki_fail(struct err *err, int code, const char *what)
 {
     char reason[200] = "";
-    unsigned long number = ERR_get_error(); /* 0: it was our own look at it that failed */
+    unsigned long number = ERR_get_error(); /* 0: not OpenSSL, but a check of our own has failed */
 
     if (number)
         ERR_error_string_n(number, reason, sizeof reason);

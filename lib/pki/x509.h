@@ -53,7 +53,7 @@ int pki_reissue(const char *ca_key, const char *ca_certificate, const char *requ
                 int64_t end_s, char **certificate, struct err *err);
 
 int pki_inspect(const char *certificate, struct pki_certificate *facts, struct err *err);
-/* The CA has signed it. Dates are not looked at. */
+/* The CA has signed it. Dates are not checked. */
 int pki_verify(const char *certificate, const char *ca_certificate, struct err *err);
 int pki_key_fits(const char *key, const char *certificate, struct err *err);
 int pki_sha256(const char *certificate, uint8_t hash[PKI_SHA256_BYTES], struct err *err);

@@ -86,7 +86,7 @@ static int refuse(struct decoder *d, const struct wire_field *field, const char 
     return err_set(d->err, -EBADMSG, "%s: %s: %s", d->message, field->name, why);
 }
 
-/* A number that is no number for JSON's sake: whatever field it is for. */
+/* A number that a double cannot hold is no JSON here, whatever its field wants. */
 static int refuse_number(struct decoder *d)
 {
     (void)err_set(d->err, -EBADMSG, "not a JSON message: a number is too large");

@@ -33,7 +33,7 @@ int wire_hello_check(const struct wire_hello *hello, struct err *err)
     return (int)(hello->minor < ours ? hello->minor : ours);
 }
 
-/* Is anything said in the field? */
+/* Whether the field has a value other than false, 0, "" or an empty list. */
 static bool is_said(const struct wire_field *field, const void *at)
 {
     switch (field->kind) {

@@ -8,7 +8,7 @@
 #include "lib/base/clock.h"
 #include "lib/wire/json_out.h"
 
-/* jansson's *_new functions swallow a NULL value as an error, so that one check at the end of an object is enough. */
+/* jansson's *_new functions take a NULL value for an error, so that one check at the end of an object is enough. */
 static json_t *number_or_null(int64_t value, int64_t from)
 {
     return value >= from ? json_integer((json_int_t)value) : json_null();

@@ -30,7 +30,7 @@ struct queued_lines {
     const char *texts[QUEUED_TEXTS * QUEUED_LINES_MAX];
     size_t count, ntexts;
     struct {
-        size_t texts[QUEUED_RECENT], count; /* indexes; neighbours are alike, and all different ones cost no search */
+        size_t texts[QUEUED_RECENT], count; /* the last few, as indexes: neighbours mostly have the same */
     } recent[QUEUED_TEXTS];
 };
 

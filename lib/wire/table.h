@@ -1,4 +1,4 @@
-/* table.h - messages.def as data: what the codec and the documentation walk over. */
+/* table.h - messages.def as data: what the codec and the documentation are made from. */
 #ifndef LIB_WIRE_TABLE_H
 #define LIB_WIRE_TABLE_H
 

@@ -2,7 +2,7 @@
  *
  * First text_check() goes over all of it, byte by byte and within its bounds, and passes only what is JSON. Everything
  * behind it relies on that: a string ends with a quote, what is open is closed, an escape is whole. So there is one
- * place that must not trust what it reads, and no other has to look twice. */
+ * place that must not trust what it reads, and all others may. */
 #include "config.h"
 
 #include <errno.h>
@@ -108,7 +108,7 @@ static bool scan_escape(struct scan *s)
     return (c != '\0' && strchr("\"\\/bfnrt", c) != NULL) || wrong(s, "an unknown escape");
 }
 
-/* Behind the opening quote. Where bytes beyond ASCII begin, all of the string from there on is looked at once. */
+/* Behind the opening quote. Where bytes beyond ASCII begin, all of the string from there on is checked in one go. */
 static bool scan_string(struct scan *s)
 {
     const char *from = NULL;

@@ -106,7 +106,7 @@ static void put_escape(struct text_out *out, unsigned char c)
     }
 }
 
-/* The first byte from at on that needs more than to be copied: an escape, or a look at what it is. */
+/* The first byte from at on that needs more than to be copied: an escape, or a check of whether it is UTF-8. */
 static size_t plain(const char *text, size_t at, size_t length)
 {
     while (at < length) {

@@ -131,8 +131,8 @@ static void an_owner_may_refuse(void **state)
     listen_on(world, world->path, 4);
     connect_link(world, 5000);
     RUN_UNTIL(world, world->client.closed);
-    assert_string_equal(world->client.text, "this connection is not accepted here: the user is a wrong one, or has too "
-                                            "many already; end some (esubmit -w), or try again later");
+    assert_string_equal(world->client.text, "this user may not connect here, or has too many connections already; end "
+                                            "some (esubmit -w), or try again later");
     assert_int_equal(world->client.ready, 0);
 }
 
