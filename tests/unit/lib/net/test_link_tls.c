@@ -1,21 +1,15 @@
-/* test_link_tls.c - links with TLS over the loopback: through a relay that delays, cuts, records and repeats bytes, and
- * beside crowds that say nothing. */
+/* test_link_tls.c - links with TLS: who is who, and what may happen on the way. */
 #include "config.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>
-#include <setjmp.h>
-#include <signal.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
-#include <cmocka.h>
 
 #include "lib/base/clock.h"
 #include "lib/base/log.h"
@@ -23,171 +17,7 @@
 #include "lib/net/tls.h"
 #include "lib/wire/channel.h"
 #include "tests/unit/lib/net/certs.h"
-#include "tests/unit/scratch.h"
-
-enum { DEADLINE_MS = 60000, DAY_S = 24 * 3600, RECORD_MAX = 1 << 16, CROWD = 1000, STRANGERS = 1024, OF_ADDRESS = 64 };
-
-struct end {
-    struct link *link;
-    unsigned ready, closed;
-    size_t messages, bytes;
-    bool refused;
-    char text[512];
-};
-
-struct world {
-    uv_loop_t loop;
-    struct listener *listener;
-    struct link_options server_options, client_options;
-    struct end server, client;
-    unsigned accepted;
-    char accepted_name[64];
-    struct certs_ca ca;
-    char dir[64], server_dir[96], client_dir[96];
-};
-
-static void on_ready(struct link *link, void *data)
-{
-    struct end *end = data;
-
-    assert_true(link_ready(link));
-    end->ready++;
-}
-
-static void on_message(struct link *link, struct wire_message *message, void *data)
-{
-    struct end *end = data;
-
-    (void)link;
-    end->messages++;
-    if (message->type == WIRE_relay)
-        end->bytes += strlen(message->u.relay.frame);
-    if (message->type == WIRE_relayed)
-        end->bytes += strlen(message->u.relayed.frame);
-}
-
-static void on_close(struct link *link, const char *text, void *data)
-{
-    struct end *end = data;
-
-    end->refused = link_was_refused(link);
-    end->closed++;
-    (void)snprintf(end->text, sizeof end->text, "%s", text);
-    end->link = NULL;
-}
-
-static const struct link_callbacks callbacks = {.on_ready = on_ready, .on_message = on_message, .on_close = on_close};
-
-static void *accept_link(struct link *link, void *data)
-{
-    struct world *w = data;
-
-    w->accepted++;
-    (void)snprintf(w->accepted_name, sizeof w->accepted_name, "%s",
-                   link_peer_name(link) != NULL ? link_peer_name(link) : "-");
-    if (w->server.link != NULL)
-        return NULL;
-    w->server = (struct end){.link = link};
-    return &w->server;
-}
-
-static int setup(void **state)
-{
-    struct world *w = calloc(1, sizeof *w);
-    struct err err = ERR_INIT;
-
-    assert_non_null(w);
-    (void)signal(SIGPIPE, SIG_IGN);
-    assert_int_equal(uv_loop_init(&w->loop), 0);
-    (void)snprintf(w->dir, sizeof w->dir, "/tmp/elmer-link-XXXXXX");
-    assert_non_null(scratch_dir(w->dir));
-    (void)snprintf(w->server_dir, sizeof w->server_dir, "%s/server", w->dir);
-    (void)snprintf(w->client_dir, sizeof w->client_dir, "%s/client", w->dir);
-    certs_make_ca(&w->ca, "CA");
-    certs_issue(&w->ca, &(struct certs_wish){.names = "DNS:ws1,IP:127.0.0.1", .use = "serverAuth"}, w->server_dir);
-    certs_issue(&w->ca, &(struct certs_wish){.names = "DNS:ws2", .use = "clientAuth", .serial = 77}, w->client_dir);
-    w->server_options = (struct link_options){
-        .program = "server", .peer = WIRE_FROM_HOST, .out_max = 64 << 20, .hello_timeout_ms = 15000};
-    w->client_options = (struct link_options){
-        .program = "client", .peer = WIRE_FROM_ELMER, .out_max = 64 << 20, .hello_timeout_ms = 15000};
-    assert_int_equal(tls_context_server(w->server_dir, NULL, NULL, &w->server_options.tls, &err), 0);
-    assert_int_equal(tls_context_client(w->client_dir, &w->client_options.tls, &err), 0);
-    *state = w;
-    return 0;
-}
-
-static void tick(uv_timer_t *timer)
-{
-    (void)timer;
-}
-
-static void turn(struct world *w)
-{
-    uv_timer_t timer;
-
-    (void)uv_timer_init(&w->loop, &timer);
-    (void)uv_timer_start(&timer, tick, 2, 0);
-    (void)uv_run(&w->loop, UV_RUN_ONCE);
-    uv_close((uv_handle_t *)&timer, NULL);
-    (void)uv_run(&w->loop, UV_RUN_NOWAIT);
-}
-
-#define RUN_UNTIL(w, condition)                                                                                        \
-    do {                                                                                                               \
-        int64_t end_ = mono_ms(mono_now()) + DEADLINE_MS;                                                              \
-        while (!(condition)) {                                                                                         \
-            assert_true(mono_ms(mono_now()) < end_);                                                                   \
-            turn(w);                                                                                                   \
-        }                                                                                                              \
-    } while (0)
-
-static int teardown(void **state)
-{
-    struct world *w = *state;
-
-    if (w->client.link != NULL)
-        link_close(w->client.link, "end of test");
-    if (w->server.link != NULL)
-        link_close(w->server.link, "end of test");
-    listener_close(w->listener);
-    RUN_UNTIL(w, !uv_loop_alive(&w->loop));
-    assert_int_equal(uv_loop_close(&w->loop), 0);
-    tls_context_unref(w->server_options.tls);
-    tls_context_unref(w->client_options.tls);
-    certs_free_ca(&w->ca);
-    certs_remove(w->server_dir);
-    certs_remove(w->client_dir);
-    assert_int_equal(rmdir(w->dir), 0);
-    free(w);
-    return 0;
-}
-
-static void listen_here(struct world *w, unsigned max_links)
-{
-    struct err err = ERR_INIT;
-
-    if (listener_create(&w->loop, "127.0.0.1:0", 0, max_links, &w->server_options, &callbacks, accept_link, w,
-                        &w->listener, &err) != 0)
-        fail_msg("%s", err.text);
-}
-
-static void dial(struct world *w, unsigned port)
-{
-    struct err err = ERR_INIT;
-    char address[64];
-
-    w->client = (struct end){.link = NULL};
-    (void)snprintf(address, sizeof address, "127.0.0.1:%u", port);
-    assert_int_equal(
-        link_connect(&w->loop, address, 5000, &w->client_options, &callbacks, &w->client, &w->client.link, &err), 0);
-}
-
-static void both_ready(struct world *w)
-{
-    dial(w, listener_port(w->listener));
-    RUN_UNTIL(w, w->client.closed || (w->client.ready && w->server.ready));
-    assert_string_equal(w->client.text, "");
-}
+#include "tests/unit/lib/net/link_tls_bed.h"
 
 static void assert_says(const char *text, const char *words)
 {
@@ -196,21 +26,6 @@ static void assert_says(const char *text, const char *words)
 }
 
 /* ---- raw sockets ---- */
-
-static int raw_connect(struct world *w, uint32_t from)
-{
-    struct sockaddr_in in = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(from)};
-    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), one = 1;
-
-    assert_true(fd >= 0);
-    assert_int_equal(setsockopt(fd, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, &one, sizeof one), 0);
-    assert_int_equal(bind(fd, (struct sockaddr *)&in, sizeof in), 0);
-    in.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    in.sin_port = htons((uint16_t)listener_port(w->listener));
-    assert_int_equal(connect(fd, (struct sockaddr *)&in, sizeof in), 0);
-    assert_int_equal(fcntl(fd, F_SETFL, O_NONBLOCK), 0);
-    return fd;
-}
 
 /* Between client and server. */
 struct relay {
@@ -549,66 +364,6 @@ static void a_recorded_session_opens_nothing(void **state)
     (void)close(fd);
 }
 
-/* ---- crowds ---- */
-
-static size_t count_open(const int *fds, size_t count)
-{
-    size_t open = 0;
-    char byte;
-
-    for (size_t i = 0; i < count; i++)
-        open += recv(fds[i], &byte, 1, MSG_DONTWAIT) < 0 && errno == EAGAIN;
-    return open;
-}
-
-static void crowd(struct world *w, size_t count, bool one_address, size_t stay)
-{
-    int *fds = calloc(count, sizeof *fds);
-
-    assert_non_null(fds);
-    listen_here(w, 4);
-    for (size_t i = 0; i < count; i++) {
-        fds[i] = raw_connect(w, INADDR_LOOPBACK + (one_address ? 0 : 1 + (uint32_t)i));
-        if (i % 100 == 99)
-            turn(w);
-    }
-    RUN_UNTIL(w, count_open(fds, count) == stay);
-    for (int i = 0; i < 3; i++) {
-        both_ready(w);
-        link_close(w->client.link, "");
-        RUN_UNTIL(w, w->client.closed && w->server.closed);
-    }
-    assert_in_range(count_open(fds, count), stay - 4, stay);
-    for (size_t i = 0; i < count; i++)
-        (void)close(fds[i]);
-    free(fds);
-}
-
-static void a_thousand_idle_connections_of_one_address(void **state)
-{
-    crowd(*state, CROWD, true, OF_ADDRESS);
-}
-
-static void idle_connections_of_many_addresses(void **state)
-{
-    crowd(*state, STRANGERS + 500, false, STRANGERS);
-}
-
-static void the_handshake_of_a_crowd_is_bounded_in_time(void **state)
-{
-    struct world *w = *state;
-    int fds[OF_ADDRESS];
-
-    w->server_options.hello_timeout_ms = 200;
-    listen_here(w, 4);
-    for (size_t i = 0; i < OF_ADDRESS; i++)
-        fds[i] = raw_connect(w, INADDR_LOOPBACK);
-    RUN_UNTIL(w, count_open(fds, OF_ADDRESS) == 0);
-    for (size_t i = 0; i < OF_ADDRESS; i++)
-        (void)close(fds[i]);
-    assert_int_equal(w->accepted, 0);
-}
-
 int main(void)
 {
 #define T(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
@@ -625,9 +380,6 @@ int main(void)
         T(a_slow_handshake_ends),
         T(a_peer_that_stops_reading_in_the_handshake),
         T(a_recorded_session_opens_nothing),
-        T(a_thousand_idle_connections_of_one_address),
-        T(idle_connections_of_many_addresses),
-        T(the_handshake_of_a_crowd_is_bounded_in_time),
     };
     struct rlimit limit;
 

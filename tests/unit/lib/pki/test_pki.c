@@ -1,95 +1,19 @@
-/* test_pki.c - keys, requests, certificates, tokens and the CA's directory. */
+/* test_pki.c - requests, certificates, renewals, and the files of a CA and of a pair. */
 #include "config.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
+#include "lib/base/file.h"
 #include "lib/pki/ca.h"
 #include "lib/pki/pair.h"
 #include "lib/pki/token.h"
-#include "lib/base/file.h"
 #include "lib/pki/x509.h"
-#include "tests/unit/scratch.h"
-
-enum { HOUR_MS = 3600000 };
-#define NOW    INT64_C(1800000000000) /* ms */
-#define YEAR_S INT64_C(31536000)
-
-struct rig {
-    char dir[64];
-    struct ca ca;
-    char *key, *request; /* of ws2 */
-};
-
-static int setup(void **state)
-{
-    struct rig *rig = calloc(1, sizeof *rig);
-    struct err err = ERR_INIT;
-
-    snprintf(rig->dir, sizeof rig->dir, "/tmp/test_pki.XXXXXX");
-    assert_non_null(scratch_dir(rig->dir));
-    assert_int_equal(ca_create(rig->dir, "ws1", NOW, &err), 0);
-    assert_int_equal(ca_open(rig->dir, &rig->ca, &err), 0);
-    assert_int_equal(pki_key_create(&rig->key, &err), 0);
-    assert_int_equal(pki_request_create(rig->key, "ws2", &rig->request, &err), 0);
-    *state = rig;
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    struct rig *rig = *state;
-
-    ca_close(&rig->ca);
-    pki_key_free(rig->key);
-    free(rig->request);
-    free(rig);
-    return 0;
-}
-
-static void assert_says(const struct err *err, const char *part)
-{
-    if (!strstr(err->text, part))
-        fail_msg("\"%s\" does not say \"%s\"", err->text, part);
-}
-
-static struct token new_token(struct rig *rig, const char *const *hosts, size_t count)
-{
-    char text[TOKEN_TEXT_SIZE];
-    struct token token;
-    struct err err = ERR_INIT;
-
-    assert_int_equal(ca_token(&rig->ca, hosts, count, NOW, HOUR_MS, text, &err), 0);
-    assert_int_equal(token_decode(text, strlen(text), &token, &err), 0);
-    return token;
-}
-
-static int join(struct rig *rig, const struct token *token, const char *host, int64_t now_ms, char **certificate,
-                struct err *err)
-{
-    char id[TOKEN_ID_SIZE], proof[PKI_PROOF_SIZE], *request = NULL;
-    int code;
-
-    *certificate = NULL;
-    err_clear(err);
-    token_id(token, id);
-    assert_int_equal(pki_request_create(rig->key, host, &request, err), 0);
-    assert_int_equal(pki_join_proof(token->secret, sizeof token->secret, host, request, proof, err), 0);
-    code = ca_sign_join(&rig->ca, host, id, proof, request, now_ms, certificate, err);
-    free(request);
-    return code;
-}
+#include "tests/unit/lib/pki/pki_bed.h"
 
 /* ---- requests and certificates ---- */
 
@@ -204,152 +128,6 @@ static void a_request_that_asks_for_more_is_refused(void **state)
     err_clear(&err);
     assert_non_null(openssl_request(rig, "-newkey ed25519 -subj /CN=ws2/CN=ws1", text, sizeof text));
     assert_int_equal(pki_request_check(text, "ws2", &err), -EINVAL);
-}
-
-/* ---- tokens ---- */
-
-static void a_token_is_one_word_that_shows_typing_errors(void **state)
-{
-    struct token token = {.id = {1, 2}, .secret = {3, 255}, .pin = {9}}, back;
-    char text[TOKEN_TEXT_SIZE], wrong[TOKEN_TEXT_SIZE + 1];
-    struct err err = ERR_INIT;
-
-    (void)state;
-    token_encode(&token, text);
-    assert_int_equal(strlen(text), TOKEN_TEXT_SIZE - 1);
-    assert_int_equal(strspn(text, "abcdefghijklmnopqrstuvwxyz0123456789"), strlen(text));
-    assert_int_equal(token_decode(text, strlen(text), &back, &err), 0);
-    assert_memory_equal(&back, &token, sizeof token);
-    for (size_t at = 0; at < strlen(text); at++) {
-        memcpy(wrong, text, sizeof text);
-        wrong[at] = wrong[at] == 'x' ? 'y' : 'x';
-        assert_int_equal(token_decode(wrong, strlen(wrong), &back, NULL), -EINVAL);
-        assert_int_equal(token_decode(text, at, &back, NULL), -EINVAL);
-    }
-    memcpy(wrong, text, sizeof text);
-    wrong[20] = text[21], wrong[21] = text[20];
-    if (text[20] != text[21])
-        assert_int_equal(token_decode(wrong, strlen(wrong), &back, NULL), -EINVAL);
-    snprintf(wrong, sizeof wrong, "%sa", text);
-    assert_int_equal(token_decode(wrong, strlen(wrong), &back, &err), -EINVAL);
-    assert_says(&err, "has 103 characters, not 102");
-    err_clear(&err);
-    assert_int_equal(token_decode("hello", 5, &back, &err), -EINVAL);
-    assert_says(&err, "begins with elmer1");
-    err_clear(&err);
-    assert_int_equal(token_decode("elmer2abc", 9, &back, &err), -EINVAL);
-    assert_says(&err, "another version");
-}
-
-static void a_token_works_once(void **state)
-{
-    struct rig *rig = *state;
-    struct token token = new_token(rig, NULL, 0);
-    struct pki_certificate facts;
-    struct err err = ERR_INIT;
-    char *certificate;
-
-    assert_int_equal(join(rig, &token, "ws2", NOW + 1000, &certificate, &err), 0);
-    assert_int_equal(pki_inspect(certificate, &facts, &err), 0);
-    assert_string_equal(facts.name, "ws2");
-    assert_true(facts.client && !facts.server);
-    assert_int_equal(facts.end_s, NOW / 1000 + 1 + YEAR_S);
-    assert_int_equal(facts.begin_s, NOW / 1000 + 1 - PKI_BACKDATE_S);
-    free(certificate);
-    assert_int_equal(join(rig, &token, "ws3", NOW + 2000, &certificate, &err), -EACCES);
-    assert_null(certificate);
-    assert_says(&err, "was used by ws2 at 2027-01-15T08:00:01.000Z");
-}
-
-static void of_many_joins_at_once_one_succeeds(void **state)
-{
-    enum { MANY = 12 };
-    struct rig *rig = *state;
-    struct token token = new_token(rig, NULL, 0);
-    int succeeded = 0, status;
-
-    for (int i = 0; i < MANY; i++) {
-        pid_t pid = fork();
-
-        assert_true(pid >= 0);
-        if (pid == 0) {
-            struct err err = ERR_INIT;
-            char *certificate;
-
-            _exit(join(rig, &token, "ws2", NOW, &certificate, &err) == 0 ? 0 : 1);
-        }
-    }
-    for (int i = 0; i < MANY; i++) {
-        assert_true(wait(&status) > 0 && WIFEXITED(status));
-        succeeded += WEXITSTATUS(status) == 0;
-    }
-    assert_int_equal(succeeded, 1);
-}
-
-static void bad_tokens_are_told_apart(void **state)
-{
-    static const char *const hosts[] = {"ws2", "ws22"};
-    struct rig *rig = *state;
-    struct token token = new_token(rig, hosts, 2), foreign = token;
-    struct err err = ERR_INIT;
-    char *certificate;
-
-    assert_int_equal(join(rig, &token, "ws3", NOW, &certificate, &err), -EACCES);
-    assert_says(&err, "is for ws2,ws22, not for ws3");
-    assert_int_equal(join(rig, &token, "ws", NOW, &certificate, &err), -EACCES);
-    assert_int_equal(join(rig, &token, "ws2", NOW + HOUR_MS, &certificate, &err), -EACCES);
-    assert_says(&err, "expired at 2027-01-15T09:00:00.000Z");
-    foreign.secret[0] ^= 1;
-    assert_int_equal(join(rig, &foreign, "ws2", NOW, &certificate, &err), -EACCES);
-    assert_says(&err, "not known here");
-    foreign.id[0] ^= 1;
-    assert_int_equal(join(rig, &foreign, "ws2", NOW, &certificate, &err), -EACCES);
-    assert_says(&err, "not known here");
-    assert_int_equal(join(rig, &token, "ws22", NOW + HOUR_MS - 1, &certificate, &err),
-                     0); /* none of these has used it up */
-    free(certificate);
-}
-
-static void a_proof_is_good_for_its_request_alone(void **state)
-{
-    struct rig *rig = *state;
-    struct token token = new_token(rig, NULL, 0);
-    char id[TOKEN_ID_SIZE], proof[PKI_PROOF_SIZE], *key, *request, *certificate = NULL;
-    struct err err = ERR_INIT;
-
-    token_id(&token, id);
-    assert_int_equal(pki_key_create(&key, &err), 0);
-    assert_int_equal(pki_request_create(key, "ws2", &request, &err), 0);
-    assert_int_equal(pki_join_proof(token.secret, sizeof token.secret, "ws2", rig->request, proof, &err), 0);
-    assert_int_equal(ca_sign_join(&rig->ca, "ws2", id, proof, request, NOW, &certificate, &err), -EACCES);
-    err_clear(&err);
-    assert_int_equal(ca_sign_join(&rig->ca, "ws3", id, proof, rig->request, NOW, &certificate, &err), -EINVAL);
-    err_clear(&err);
-    assert_int_equal(ca_sign_join(&rig->ca, "ws2", "../../ca.key", proof, rig->request, NOW, &certificate, &err),
-                     -EACCES);
-    err_clear(&err);
-    assert_int_equal(ca_sign_join(&rig->ca, "ws2", id, "", rig->request, NOW, &certificate, &err), -EACCES);
-    assert_null(certificate);
-    err_clear(&err);
-    assert_int_equal(ca_sign_join(&rig->ca, "ws2", id, proof, rig->request, NOW, &certificate, &err), 0);
-    free(certificate);
-    free(request);
-    pki_key_free(key);
-}
-
-static void old_tokens_are_forgotten(void **state)
-{
-    struct rig *rig = *state;
-    struct token token = new_token(rig, NULL, 0);
-    char text[TOKEN_TEXT_SIZE], *certificate;
-    struct err err = ERR_INIT;
-
-    assert_int_equal(ca_token(&rig->ca, NULL, 0, NOW + INT64_C(29) * 86400000, HOUR_MS, text, &err), 0);
-    assert_int_equal(join(rig, &token, "ws2", NOW + INT64_C(29) * 86400000, &certificate, &err), -EACCES);
-    assert_says(&err, "expired");
-    assert_int_equal(ca_token(&rig->ca, NULL, 0, NOW + INT64_C(31) * 86400000, HOUR_MS, text, &err), 0);
-    assert_int_equal(join(rig, &token, "ws2", NOW, &certificate, &err), -EACCES);
-    assert_says(&err, "not known");
 }
 
 /* ---- renewal ---- */
@@ -515,12 +293,6 @@ int main(void)
         TEST(names_of_a_certificate_are_names),
         TEST(a_request_asks_for_one_name),
         TEST(a_request_that_asks_for_more_is_refused),
-        TEST(a_token_is_one_word_that_shows_typing_errors),
-        TEST(a_token_works_once),
-        TEST(of_many_joins_at_once_one_succeeds),
-        TEST(bad_tokens_are_told_apart),
-        TEST(a_proof_is_good_for_its_request_alone),
-        TEST(old_tokens_are_forgotten),
         TEST(renewal_needs_the_old_key),
         TEST(elmers_renewal_keeps_its_names),
         TEST(a_ca_is_made_once_and_for_us_alone),
