@@ -194,6 +194,7 @@ static void share_settings(struct daemon *d)
                                                       .private_jobs = s->private_jobs,
                                                       .max_nprocs = s->max_nprocs,
                                                       .minimum_uid = s->minimum_uid,
+                                                      .hosts = s->hosts,
                                                       .levels = s->core.levels};
 }
 

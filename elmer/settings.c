@@ -260,6 +260,7 @@ static const struct ini_key keys[] = {
     KEY(signer),
     KEY(host_user),
     KEY(admin_group),
+    {"elmer", "admin_hosts", settings_set_admin_hosts},
     KEY(jobs_dir),
     {"host *", "cpus", settings_set_host_cpus},
     {"host *", "address", settings_set_host_address},
@@ -324,6 +325,8 @@ static int check_whole(void *config, struct ini_reading *reading, struct err *er
     int code = loading->hosts_given ? 0 : use_local_host(loading, err);
     if (!code)
         code = settings_merge_sections(loading, reading, err);
+    if (!code)
+        code = settings_mark_admin_hosts(loading, reading, err);
     if (code)
         return code;
     if (s->host_timeout_ms < 2 * s->heartbeat_ms) {
@@ -355,6 +358,7 @@ int settings_load(struct settings *settings, const char *path, bool required, st
             err_set(err, code, "%s", missing.text);
     }
     settings_fini(&loading.sections);
+    free(loading.admin_hosts);
     if (code)
         settings_fini(&loading.settings);
     else

@@ -54,6 +54,30 @@ int settings_set_hosts(void *config, const char *sub, const char *value, struct 
     return code;
 }
 
+int settings_set_admin_hosts(void *config, const char *sub, const char *value, struct err *err)
+{
+    (void)sub;
+    (void)err;
+    settings_replace(&((struct loading *)config)->admin_hosts, value);
+    return 0;
+}
+
+int settings_mark_admin_hosts(struct loading *loading, struct ini_reading *reading, struct err *err)
+{
+    char *rest = loading->admin_hosts;
+    for (char *word; (word = strsep(&rest, " \t,"));) {
+        struct host_settings *host = find_host(&loading->settings, word);
+        if (host) {
+            host->admin = true;
+        } else if (*word) {
+            (void)ini_blame(reading, "elmer", "admin_hosts");
+            return err_set(err, -EINVAL, "admin_hosts: \"%s\" is no host of the cluster: add it to \"hosts = ...\"",
+                           word);
+        }
+    }
+    return 0;
+}
+
 static struct host_settings *section(void *config, const char *name)
 {
     struct settings *s = &((struct loading *)config)->sections;

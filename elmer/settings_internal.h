@@ -11,6 +11,7 @@ struct loading {
     struct settings settings; /* first: the setters take it for the whole */
     struct settings sections;
     bool hosts_given;
+    char *admin_hosts; /* for settings_mark_admin_hosts(), when all hosts are known */
 };
 
 void settings_replace(char **text, const char *value); /* by a copy */
@@ -18,8 +19,10 @@ struct host_settings *settings_add_host(struct settings *settings, const char *n
 
 /* Setters of keys; config is a struct loading. */
 int settings_set_hosts(void *config, const char *sub, const char *value, struct err *err);
+int settings_set_admin_hosts(void *config, const char *sub, const char *value, struct err *err);
 int settings_set_host_cpus(void *config, const char *sub, const char *value, struct err *err);
 int settings_set_host_address(void *config, const char *sub, const char *value, struct err *err);
+int settings_mark_admin_hosts(struct loading *loading, struct ini_reading *reading, struct err *err);
 /* What the sections say, to the hosts. */
 int settings_merge_sections(struct loading *loading, struct ini_reading *reading, struct err *err);
 

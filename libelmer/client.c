@@ -1,6 +1,6 @@
 /* client.c - the blocking connection of a program to Elmer.
  *
- * A call: connect (the local rsd's socket, elmer's own where nobody serves that one), exchange hellos, send the
+ * A call: connect (elmer's own socket, the local rsd's where nobody serves that one), exchange hellos, send the
  * request, take the answers with its id. The connection stays for the next call. What fails before an answer (nobody
  * listens, the link breaks, rsd says that it has no link to elmer) is tried again after a pause, with the same request:
  * all requests may be repeated. That ends with the call's deadline, or when nobody has been there for the handle's
@@ -86,8 +86,8 @@ int elmer_open(const struct elmer_options *options, struct elmer **elmer, struct
         }
         e->sockets[e->nsockets++] = e->own_socket;
     } else {
+        e->sockets[e->nsockets++] = ELMER_RUNDIR "/elmer.sock"; /* first: an rsd's word for an administrator is none */
         e->sockets[e->nsockets++] = ELMER_RSD_RUNDIR "/rsd.sock";
-        e->sockets[e->nsockets++] = ELMER_RUNDIR "/elmer.sock";
     }
     *elmer = e;
     return ELMER_OK;
@@ -147,7 +147,7 @@ static int dial_any(struct elmer *e, struct elmer_error *error)
         client_error(error, 0,
                      "elmer is not reachable: nobody answers at %s (%s) nor at %s (%s); start rsd on this host "
                      "(systemctl start rsd), or see why it stopped (systemctl status rsd)",
-                     e->sockets[0], strerror(-codes[0]), e->sockets[1], strerror(-codes[1]));
+                     e->sockets[1], strerror(-codes[1]), e->sockets[0], strerror(-codes[0]));
     return -ENOTCONN;
 }
 

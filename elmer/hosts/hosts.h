@@ -19,6 +19,7 @@ struct host_settings {
     char *address; /* of the host as its peers see it; NULL: as its rsd says */
     int *cpus;     /* [ncpus] increasing: those that Elmer may use; NULL: all that its rsd has */
     int ncpus;
+    bool admin; /* its rsd is believed when it says that an administrator asks */
 };
 
 /* It must outlive the room. */

@@ -58,8 +58,7 @@ void admin_remove_host(struct request *request)
     const char *host = request->message.u.remove_host.host;
     int index = core_host_by_name(engine_core(requests->room.engine), host);
     if (!request->admin) {
-        request_error(request, WIRE_CODE_NOT_PERMITTED, "only administrators (group %s) may remove hosts",
-                      requests->settings->admin_group);
+        request_not_admin(request, "remove hosts");
     } else if (is_queue_host(request, host)) {
         request_error(
             request, WIRE_CODE_REFUSED,

@@ -179,16 +179,16 @@ static int64_t now_ms(void)
 }
 
 /* Root of this host, and administrators as far as they are known without asking, must be able to help. */
-static bool is_exempt(const struct clients *clients, uint32_t uid, bool queue_host)
+static bool is_exempt(const struct clients *clients, uint32_t uid, bool queue_host, bool may_rule)
 {
-    return (uid == 0 && queue_host) || users_known_admin(clients->requests->users, uid);
+    return may_rule && ((uid == 0 && queue_host) || users_known_admin(clients->requests->users, uid));
 }
 
 static bool is_within_limits(struct client *client, const struct wire_message *message)
 {
     struct clients *clients = client->clients;
     char text[QUOTA_TEXT] = "elmer is out of memory; try again later";
-    if (is_exempt(clients, client->uid, client->queue_host))
+    if (is_exempt(clients, client->uid, client->queue_host, client->may_rule))
         return true;
     struct quota *quota = quota_of(clients->quotas, client->uid, now_ms());
     enum quota_verdict verdict =
@@ -300,7 +300,7 @@ static void *on_accept(struct link *link, void *data)
         return NULL;
     char text[QUOTA_TEXT];
     struct client *client =
-        new_client(clients, uid, is_exempt(clients, uid, true), clients->nown >= CROWDED_LINKS, text);
+        new_client(clients, uid, is_exempt(clients, uid, true, true), clients->nown >= CROWDED_LINKS, text);
     if (!client) {
         if (log_allowed(&clients->limit, LOG_BURST, LOG_WINDOW_MS))
             log_warning("uid=%u connection refused: %s", (unsigned)uid, text);
@@ -309,7 +309,7 @@ static void *on_accept(struct link *link, void *data)
     }
     clients->nown++;
     client->link = link;
-    client->queue_host = true;
+    client->queue_host = client->may_rule = true;
     client->next = clients->own;
     client->place = &clients->own;
     if (client->quota)
@@ -340,7 +340,8 @@ static bool user_valid(const char *user)
 static struct client *find_relayed(struct clients *clients, int host, bool queue_host, const struct wire_relay *relay,
                                    char *text)
 {
-    bool exempt = is_exempt(clients, (uint32_t)relay->uid, queue_host);
+    bool may_rule = clients->requests->settings->hosts[host].admin;
+    bool exempt = is_exempt(clients, (uint32_t)relay->uid, queue_host, may_rule);
     struct map *map = &clients->relayed[host];
     struct client *client = map_get(map, relay->client);
     if (client && client->uid == relay->uid && !strcmp(client->user, relay->user))
@@ -355,6 +356,7 @@ static struct client *find_relayed(struct clients *clients, int host, bool queue
     if (!client)
         return NULL;
     client->queue_host = queue_host;
+    client->may_rule = may_rule;
     client->host = host;
     client->relay = relay->client;
     snprintf(client->user, sizeof(client->user), "%s", relay->user);

@@ -13,6 +13,7 @@ struct client {
     uint32_t uid;
     char user[256];           /* "": not known yet (own socket) */
     bool queue_host;          /* it runs on the host that elmer runs on */
+    bool may_rule;            /* who is an administrator is one here: the kernel says so, or a host of admin_hosts */
     struct request *requests; /* outstanding; the list of requests.c */
     size_t nrequests;
     /* clients.c's own */

@@ -27,6 +27,7 @@ struct request {
     struct client *client;       /* NULL: gone */
     uint32_t uid;                /* of the client */
     bool admin;                  /* an administrator; only known when it matters */
+    bool admin_elsewhere;        /* he is one, but asks from where that does not count */
     struct wire_message message; /* owned; empty after a submission became a job */
     enum wire_type type;
     uint64_t id; /* the client's */
@@ -63,6 +64,9 @@ void request_end(struct request *request);
 void request_error(struct request *request, const char *code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 void request_done(struct request *request, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* End the request: only administrators may, and how he becomes one if he is one elsewhere. what: "drain hosts". */
+void request_not_admin(struct request *request, const char *what);
 
 /* The one who asks may know everything about a job of this user. */
 bool request_sees(const struct request *request, uint32_t owner);

@@ -79,6 +79,34 @@ void request_done(struct request *request, const char *format, ...)
     request_end(request);
 }
 
+/* The rest of a sentence, for one who is an administrator elsewhere; "": he is none. */
+static const char *how_to_rule(const struct request *request, char *text, size_t size)
+{
+    const struct requests_settings *settings = request->requests->settings;
+    const struct client *client = request->client;
+    *text = 0;
+    if (!client || !request->admin_elsewhere)
+        return text;
+    if (client->queue_host)
+        snprintf(text, size,
+                 ". You are one, but the rsd of %s says so, which does not count: use elmer's own socket "
+                 "(ELMER_SOCKET=%s)",
+                 settings->queue_host, settings->socket);
+    else
+        snprintf(text, size,
+                 ". You are one on the queue host, but not from %s: do it on %s, or add %s to \"admin_hosts = ...\" of "
+                 "elmer.conf there",
+                 client_host_name(client), settings->queue_host, client_host_name(client));
+    return text;
+}
+
+void request_not_admin(struct request *request, const char *what)
+{
+    char text[700];
+    request_error(request, WIRE_CODE_NOT_PERMITTED, "only administrators (group %s) may %s%s",
+                  request->requests->settings->admin_group, what, how_to_rule(request, text, sizeof(text)));
+}
+
 /* ---- cancel, kill, hold, release, drain ---- */
 
 static const struct verb {
@@ -122,11 +150,13 @@ static void explain_refusal(struct request *request, enum answer answer)
     struct engine *engine = request->requests->room.engine;
     const struct verb *verb = verb_of(request->type);
     const struct engine_job *job = engine_job(engine, request->job);
+    char text[700];
     assert(verb && (answer == ANSWER_NOT_PERMITTED || answer == ANSWER_NO_SUCH_JOB || answer == ANSWER_WRONG_STATE));
     if (answer == ANSWER_NOT_PERMITTED)
         request_error(request, WIRE_CODE_NOT_PERMITTED,
-                      "job %" PRIu64 " belongs to %s: only its owner, and administrators (group %s), may do this",
-                      request->job, job ? job->user : "another user", request->requests->settings->admin_group);
+                      "job %" PRIu64 " belongs to %s: only its owner, and administrators (group %s), may do this%s",
+                      request->job, job ? job->user : "another user", request->requests->settings->admin_group,
+                      how_to_rule(request, text, sizeof(text)));
     else if (answer == ANSWER_NO_SUCH_JOB && (!request->job || request->job >= core_next_id(engine_core(engine))))
         request_error(request, WIRE_CODE_NO_SUCH_JOB, "there is no job %" PRIu64, request->job);
     else
@@ -166,8 +196,7 @@ static void run_drain(struct request *request)
     struct event event = {
         .type = drain->drained ? EVENT_DRAIN : EVENT_UNDRAIN, .request = request->number, .host = host};
     if (!request->admin) {
-        request_error(request, WIRE_CODE_NOT_PERMITTED, "only administrators (group %s) may drain hosts",
-                      request->requests->settings->admin_group);
+        request_not_admin(request, "drain hosts");
     } else if (host < 0) {
         request_error(request, WIRE_CODE_REFUSED, "there is no host %s in the cluster", drain->host);
     } else {
@@ -247,7 +276,8 @@ static void on_user(const struct user *user, void *data)
         request_error(request, WIRE_CODE_NOT_PERMITTED, "%s", text);
         return;
     }
-    request->admin = request->admin || user->admin;
+    request->admin = request->admin || (user->admin && client->may_rule);
+    request->admin_elsewhere = (user->admin || (user->uid == 0 && client->queue_host)) && !client->may_rule;
     dispatch(request);
 }
 
@@ -299,7 +329,7 @@ void requests_begin(struct client *client, struct wire_message *message)
                                 .number = requests->next++,
                                 .client = client,
                                 .uid = client->uid,
-                                .admin = client->uid == 0 && client->queue_host,
+                                .admin = client->uid == 0 && client->queue_host && client->may_rule,
                                 .message = *message,
                                 .type = message->type,
                                 .id = message->id,

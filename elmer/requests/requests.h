@@ -13,9 +13,10 @@ struct requests;
 
 /* It must outlive the room. */
 struct requests_settings {
-    const char *queue_host;  /* the name of the host that elmer runs on */
-    const char *socket;      /* of the clients */
-    const char *admin_group; /* whose members are administrators */
+    const char *queue_host;            /* the name of the host that elmer runs on */
+    const char *socket;                /* of the clients */
+    const char *admin_group;           /* whose members are administrators, where that counts */
+    const struct host_settings *hosts; /* in the order of the core's */
     /* for each user, see lib/quota/quota.h and submit.c */
     int64_t user_queued, user_memory, user_connections, user_request_bytes, user_requests, user_requests_burst;
     bool private_jobs; /* other users are not shown what a job is */

@@ -42,9 +42,7 @@ void setting_begin(struct request *request)
     int value = setting < 0 ? -1 : core_setting_value_by_name((enum core_setting)setting, set->value);
     struct event event = {.type = EVENT_SET, .request = request->number, .host = -1};
     if (!request->admin) {
-        request_error(request, WIRE_CODE_NOT_PERMITTED,
-                      "only administrators (group %s) may set the allocator and the policy",
-                      request->requests->settings->admin_group);
+        request_not_admin(request, "set the allocator and the policy");
     } else if (setting < 0) {
         request_error(request, WIRE_CODE_REFUSED, "'%s' cannot be set; what can be is: %s", set->setting,
                       core_setting_names());

@@ -18,7 +18,7 @@
 #define TWO                                                                                                            \
     "name = ws1\nresend = 1s\nheartbeat = 1s\nhost_timeout = 60s\nsettle = 0\nallocator = v1\nlevels = 1\nhosts = "    \
     "ws1 "                                                                                                             \
-    "ws2\n"
+    "ws2\nadmin_hosts = ws1\n"
 
 static int64_t now_ms(void)
 {
@@ -413,7 +413,7 @@ static void test_set(void **state)
     (void)state;
     lab_create(&lab,
                "name = ws1\nresend = 1s\nheartbeat = 1s\nhost_timeout = 60s\nsettle = 0\nallocator = v2\nlevels = "
-               "2\nhosts = ws1 ws2\n",
+               "2\nhosts = ws1 ws2\nadmin_hosts = ws1\n",
                true);
     lab_start(&lab);
     host_open(&ws1, &lab, "host.sock", "ws1", 1, NULL);

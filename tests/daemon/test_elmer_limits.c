@@ -137,7 +137,7 @@ static void test_requests(void **state)
     struct pair p;
     struct wire_message kill = {.type = WIRE_kill, .u.kill = {.job = 99}};
     (void)state;
-    begin(&p, LOCAL "user_requests = 1\nuser_requests_burst = 10\nuser_request_bytes = 20000\n");
+    begin(&p, LOCAL "admin_hosts = ws1\nuser_requests = 1\nuser_requests_burst = 10\nuser_request_bytes = 20000\n");
     for (int i = 0; i < 5; i++) { /* over all hosts */
         host_relay(&p.host, 1, 2001, "alice", &kill);
         refused(&p.host, 1, WIRE_CODE_NO_SUCH_JOB, "99");

@@ -31,7 +31,7 @@ static void test_privacy(void **state)
                                     wait = {.type = WIRE_wait, .u.wait = {.job = 1, .timeout_ms = 1}},
                                     submission = lab_submission("t1", 1);
     (void)state;
-    lab_create(&lab, LOCAL "levels = 1\nhosts = ws1 ws2\n", true);
+    lab_create(&lab, LOCAL "levels = 1\nhosts = ws1 ws2\nadmin_hosts = ws1\n", true);
     lab_start(&lab);
     host_open(&host, &lab, "host.sock", "ws1", 1, NULL);
     host_open(&other, &lab, "tcp", "ws2", 1, NULL);
@@ -156,7 +156,7 @@ static void test_verbs(void **state)
     struct fake host;
     struct wire_message start, jobs, a = lab_submission("a", 1), b = lab_submission("b", 1), c = lab_submission("c", 1);
     (void)state;
-    lab_create(&lab, LOCAL "levels = 1\n", false);
+    lab_create(&lab, LOCAL "levels = 1\nadmin_hosts = ws1\n", false);
     lab_start(&lab);
     host_open(&host, &lab, "host.sock", "ws1", 1, NULL);
     lab_submit(&host, &a, NULL, 0);

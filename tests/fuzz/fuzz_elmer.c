@@ -639,8 +639,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     memset(&world, 0, sizeof world);
     memset(asks, 0, sizeof asks);
     world.input = (struct input){data, size};
-    world.now_ms = 1000000;
-    world.timer_ms = -1;
+    world.now_ms = 1000000, world.timer_ms = -1;
+    settings.host_messages = settings.host_messages_burst = 200000;
     core_options_default(&settings.core);
     settings.core.seed = 7;
     settings.core.allocator = input_byte(&world.input) & 1 ? ALLOCATOR_V1 : ALLOCATOR_V2;

@@ -101,7 +101,8 @@ exit_of 'ekill of a job that waits' 3 'ecancel' as bob 1 ekill "$queued"
 exit_of 'ecancel of a job that runs' 3 'ekill' as alice 1 ecancel "$first"
 ok 'ecancel' as bob 2 ecancel "$queued"
 is 'a cancelled job is cancelled' "$(state "$queued")" cancelled
-ok 'an administrator may end it' as carol 2 ekill "$third"
+exit_of 'an administrator may not end it from another host' 5 'do it on ws1, or add ws2 to "admin_hosts' as carol 2 ekill "$third"
+ok 'an administrator may end it' as carol 1 ekill "$third"
 wait_for 5 'a killed job ends' over "$third"
 is 'and says so' "$(field "$third" '(j["reason_code"], j["signal"])')" "('killed', 15)"
 wait_for 10 'the queue moves on' over "$behind"
@@ -122,7 +123,8 @@ for verb in remove drain resume; do
     exit_of "eadmin $verb of what is no name" 2 "'a_b/c' is not the name of a host" as carol 1 eadmin "$verb" a_b/c
     exit_of "eadmin $verb by a user" 5 'only administrators' as alice 2 eadmin "$verb" ws2
     exit_of "eadmin $verb by root of another host" 5 'only administrators' on 2 eadmin "$verb" ws2
-    exit_of "eadmin $verb of a host that is not ours" 1 'ws9' as carol 2 eadmin "$verb" ws9
+    exit_of "eadmin $verb by an administrator elsewhere" 5 'do it on ws1, or add ws2 to "admin_hosts' as carol 2 eadmin "$verb" ws2
+    exit_of "eadmin $verb of a host that is not ours" 1 'ws9' as carol 1 eadmin "$verb" ws9
 done
 for verb in hold release; do
     exit_of "eadmin $verb of nothing" 2 'the id of a job is missing' as alice 1 eadmin "$verb"
@@ -146,7 +148,7 @@ print(d["schema"], *(h["host"] + "=" + h["state"] for h in d["hosts"]))')" 'elme
 
 # ---- eadmin: hosts that are drained, jobs that are held ----
 host_state() { as bob 1 eadmin hosts | awk -v host="$1" '$1 == host { print $2 }'; }
-ok 'an administrator drains a host, from that host' as carol 2 eadmin drain ws2
+ok 'an administrator drains a host' as carol 1 eadmin drain ws2
 is 'it is shown' "$(host_state ws2)" drained
 waiting=$(submit bob -o /dev/null --hosts ws2 1 true)
 is 'and takes no job' "$(state "$waiting")" queued
@@ -163,7 +165,7 @@ wait_for 10 'the other is released, and runs to its end' over "$waiting"
 exit_of 'a job that has ended is not held' 3 'cannot be held|is done' as bob 1 eadmin hold "$waiting"
 as carol 1 eadmin drain ws1 2>/dev/null
 both=("$(submit alice -o /dev/null --hosts ws1 1 true)" "$(submit bob -o /dev/null --hosts ws1 1 true)")
-ok 'an administrator holds the jobs of several' as carol 2 eadmin hold "${both[@]}"
+ok 'an administrator holds the jobs of several' as carol 1 eadmin hold "${both[@]}"
 is 'they are held' "$(for i in "${both[@]}"; do state "$i"; done | xargs)" 'held held'
 ok 'root of the queue host releases them' on 1 eadmin release "${both[@]}"
 is 'they wait for the host' "$(for i in "${both[@]}"; do state "$i"; done | xargs)" 'queued queued'
@@ -179,10 +181,11 @@ exit_of 'eadmin set without a value' 2 'needs a setting and its value' as carol 
 exit_of 'eadmin set of two' 2 "one setting at a time: 'v2'" as carol 1 eadmin set allocator v1 v2
 exit_of 'eadmin set by a user' 5 'only administrators' as alice 1 eadmin set allocator pack
 exit_of 'eadmin set by root of another host' 5 'only administrators' on 2 eadmin set allocator pack
-exit_of 'an allocator that there is not' 1 'known are: v1 v2 spread pack' as carol 2 eadmin set allocator v3
-exit_of 'a setting that there is not' 1 'allocator policy' as carol 2 eadmin set levels 4
+exit_of 'an allocator that there is not' 1 'known are: v1 v2 spread pack' as carol 1 eadmin set allocator v3
+exit_of 'a setting that there is not' 1 'allocator policy' as carol 1 eadmin set levels 4
 is 'what is configured is in force' "$(allocator 2)" 'v1 elmer.conf'
-ok 'an administrator sets another allocator, from another host' as carol 2 eadmin set allocator pack
+exit_of 'eadmin set by an administrator elsewhere' 5 'admin_hosts' as carol 2 eadmin set allocator pack
+ok 'an administrator sets another allocator' as carol 1 eadmin set allocator pack
 is 'it is in force, and shown' "$(allocator 1)" 'pack eadmin'
 like 'and logged with who did it' "$(on 1 journalctl -q -o cat --no-pager -u elmer)" 'allocator is set to pack by uid='
 on 1 systemctl restart elmer

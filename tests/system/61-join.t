@@ -108,9 +108,9 @@ like 'with a new token it comes back' "$(join_as 2 "$(token --hosts ws2)")" 'has
 wait_for 30 'and is up' host_is ws2 up
 
 # --- drained hosts and held jobs
-like 'a host is drained' "$(as carol 2 eadmin drain ws3 2>&1)" 'takes no new jobs'
+like 'a host is drained' "$(as carol 1 eadmin drain ws3 2>&1)" 'takes no new jobs'
 is 'and shown so' "$(state_of ws3)" drained
-as carol 2 eadmin resume ws3 2>/dev/null
+as carol 1 eadmin resume ws3 2>/dev/null
 wait_for 5 'and resumed' host_is ws3 up
 
 # --- renewal

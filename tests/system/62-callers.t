@@ -4,7 +4,7 @@
 . "$(dirname "$0")/jobs.sh"
 
 lab_up 2 --elmer 'allocator = v1' --elmer 'levels = 1' --elmer 'user_queued = 20' \
-    --elmer 'user_requests = 500' --elmer 'user_requests_burst = 3000'
+    --elmer 'admin_hosts = ws2' --elmer 'user_requests = 500' --elmer 'user_requests_burst = 3000'
 install_programs
 
 on 1 sh -c 'cat >/home/call.py; chmod 644 /home/call.py' <<'EOF2'
@@ -143,7 +143,8 @@ for verb in hold release; do
 done
 like 'a user may not drain' "$(call alice 2 $rsd send '{"type":"drain","id":1,"host":"ws2","drained":true}')" '^error not-permitted only administrators'
 for drained in true false; do
-    like "an administrator may drain: $drained" "$(call carol 2 $rsd send '{"type":"drain","id":1,"host":"ws2","drained":'$drained'}')" '^done  host ws2 takes'
+    like "the word of the queue host's rsd makes nobody an administrator: $drained" "$(call carol 1 $rsd send '{"type":"drain","id":1,"host":"ws2","drained":'$drained'}')" '^error not-permitted only administrators .*ELMER_SOCKET=/run/elmer/elmer.sock'
+    like "an administrator may drain, from a host of admin_hosts: $drained" "$(call carol 2 $rsd send '{"type":"drain","id":1,"host":"ws2","drained":'$drained'}')" '^done  host ws2 takes'
 done
 like 'a running job cannot be held, and that is said' "$(call carol 1 $own send '{"type":"hold","id":1,"job":'"$secret"'}')" '^error wrong-state job [0-9]+ is running: it cannot be held'
 ok 'an administrator may kill it' as carol 2 ekill "$secret"

@@ -58,7 +58,8 @@ static void test_settings(void **state)
     assert_int_equal(settings_load(&s, "/nonexistent/elmer.conf", true, &err), -ENOENT);
 
     assert_int_equal(
-        load("[host b]\ncpus = 0-2,5\naddress = 10.0.0.2\n[elmer]\nhosts = a b, c\nlisten = 0.0.0.0:6500\ntransport = "
+        load("[host b]\ncpus = 0-2,5\naddress = 10.0.0.2\n[elmer]\nadmin_hosts = b, c\nhosts = a b, c\nlisten = "
+             "0.0.0.0:6500\ntransport = "
              "plain\nlevels = 4\nallocator = v1\n"
              "threshold = 0.5\nreport_interval = 500ms\nfresh_intervals = 4\nsettle = 1s\nkill_grace = 0\n",
              &s, &err),
@@ -69,6 +70,7 @@ static void test_settings(void **state)
     assert_int_equal(s.hosts[1].cpus[3], 5);
     assert_string_equal(s.hosts[1].address, "10.0.0.2");
     assert_null(s.hosts[0].cpus);
+    assert_true(!s.hosts[0].admin && s.hosts[1].admin && s.hosts[2].admin);
     assert_int_equal(s.core.levels, 4);
     assert_int_equal(s.core.fresh_ms, 2000);
     assert_int_equal(s.core.settle_ms, 1000);
@@ -94,6 +96,7 @@ static void test_settings_wrong(void **state)
     wrong("[elmer]\nhosts = a b a\n", "twice");
     wrong("[elmer]\nhosts = a -b\n", "-b");
     wrong("[elmer]\nhosts = ,\n", "no host");
+    wrong("[elmer]\nadmin_hosts = a, c\nhosts = a b\n", ":2: admin_hosts: \"c\" is no host");
     wrong("[elmer]\nhosts = a\n[host b]\ncpus = 0\n", ":4: section [host b]");
     wrong("[host b]\naddress = 10.0.0.1\n[elmer]\nhosts = a\n", ":2: section [host b]");
     wrong("[elmer]\nhosts = a\n[host a]\ncpus = 1,0\n", "increase");

@@ -98,9 +98,11 @@ int bed_setup(void **state)
         fake_engine.hosts[i].known = true;
         fake_engine.hosts[i].ncpus = 2;
     }
+    memset(bed.hosts, 0, sizeof(bed.hosts));
     bed.settings = (struct requests_settings){.queue_host = "queue",
                                               .socket = "/socket",
                                               .admin_group = "admins",
+                                              .hosts = bed.hosts,
                                               .user_queued = 3,
                                               .user_memory = 1,
                                               .user_connections = 4,

@@ -15,6 +15,7 @@ enum { ROOT = 0, DAEMON = 33, ALICE = 1001, BOB = 1002, CAROL = 1003, NOBODY = 1
 
 extern struct bed {
     struct requests_settings settings;
+    struct host_settings hosts[FAKE_HOSTS]; /* none of them is believed about administrators */
     struct requests *requests;
 } bed;
 

@@ -231,8 +231,70 @@ static void test_relayed(void **state)
     assert_int_equal(fake_work_count(), 1);
     fake_work_run();
     assert_false(fake_event(EVENT_KILL)->u.by.admin);
-    bed_relay(QUEUE, 3, ROOT, "root", &kill);
+    bed_relay(QUEUE, 3, ROOT, "root", &kill); /* nor one whom the rsd of this host calls root */
+    assert_false(fake_event(EVENT_KILL)->u.by.admin);
+}
+
+/* A host that says "carol" is believed as far as carol herself goes, unless the configuration trusts it further. */
+static void test_relayed_admin(void **state)
+{
+    struct wire_message kill = {.type = WIRE_kill, .id = 3, .u.kill = {.job = 7}},
+                        drain = {.type = WIRE_drain, .id = 4, .u.drain = {.host = "ws2", .drained = true}},
+                        removal = {.type = WIRE_remove_host, .id = 5, .u.remove_host = {.host = "ws2"}},
+                        set = {.type = WIRE_set, .id = 6, .u.set = {.setting = "allocator", .value = "v1"}};
+    const struct wire_message *all[] = {&drain, &removal, &set};
+    static const int hosts[] = {WS1, QUEUE};
+    static const char *const advice[] = {"do it on queue, or add ws1 to", "ELMER_SOCKET=/socket"};
+    (void)state;
+    fake_engine_add_job(7, ALICE, JOB_RUNNING);
+    bed_say(bed_client(CAROL), WIRE_kill, 7); /* here she is one, and elmer knows it */
+    fake_work_run();
     assert_true(fake_event(EVENT_KILL)->u.by.admin);
+    for (int i = 0; i < 2; i++) {
+        for (size_t j = 0; j < 3; j++) {
+            bed_relay(hosts[i], 1, CAROL, "carol", all[j]);
+            const char *answer = bed_relayed(hosts[i], 1);
+            assert_non_null(strstr(answer, WIRE_CODE_NOT_PERMITTED));
+            assert_non_null(strstr(answer, "only administrators (group admins) may "));
+            assert_non_null(strstr(answer, advice[i]));
+        }
+        bed_relay(hosts[i], 1, CAROL, "carol", &kill);
+        const struct event *event = fake_event(EVENT_KILL);
+        assert_false(event->u.by.admin);
+        bed_answer(event, ANSWER_NOT_PERMITTED, 7);
+        assert_non_null(strstr(bed_relayed(hosts[i], 1), advice[i]));
+        bed_relay(hosts[i], 2, ROOT, "root", &drain);
+        fake_work_run();
+        assert_non_null(strstr(bed_relayed(hosts[i], 2), WIRE_CODE_NOT_PERMITTED));
+        fake_no_event();
+    }
+    bed_relay(WS1, 3, BOB, "bob", &drain);
+    fake_work_run();
+    assert_null(strstr(bed_relayed(WS1, 3), "admin_hosts")); /* it would not help him */
+    bed.hosts[WS1].admin = true;
+    bed_relay(WS1, 4, CAROL, "carol", &drain);
+    fake_event(EVENT_DRAIN);
+    bed_relay(WS1, 5, BOB, "bob", &drain);
+    assert_non_null(strstr(bed_relayed(WS1, 5), WIRE_CODE_NOT_PERMITTED));
+    bed_relay(WS1, 6, ROOT, "root", &drain); /* of that host */
+    assert_non_null(strstr(bed_relayed(WS1, 6), WIRE_CODE_NOT_PERMITTED));
+}
+
+/* The limits for a user are not lifted either for whom a host calls an administrator. */
+static void test_relayed_admin_is_limited(void **state)
+{
+    struct wire_message ping = {.type = WIRE_ping, .id = 3};
+    (void)state;
+    fake_engine_add_job(7, ALICE, JOB_RUNNING);
+    bed_say(bed_client(CAROL), WIRE_kill, 7);
+    fake_work_run();
+    fake_event(EVENT_KILL);
+    for (int i = 0; i < 400; i++) {
+        bed_relay(WS1, 1, CAROL, "carol", &ping);
+        bed_relayed(WS1, 1);
+    }
+    bed_relay(WS1, 1, CAROL, "carol", &ping);
+    assert_non_null(strstr(bed_relayed(WS1, 1), "too many requests"));
 }
 
 /* The name and the uid must belong together on both hosts, where that matters. */
@@ -420,11 +482,16 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, bed_setup, bed_teardown)
     const struct CMUnitTest tests[] = {
-        TEST(test_owner),    TEST(test_others),        TEST(test_refusals),     TEST(test_drain),
-        TEST(test_set),      TEST(test_remove_host),   TEST(test_query_hosts),  TEST(test_relayed),
-        TEST(test_conflict), TEST(test_bad_relay),     TEST(test_relayed_gone), TEST(test_connections),
-        TEST(test_rate),     TEST(test_large_request), TEST(test_outstanding),  TEST(test_gone),
-        TEST(test_close),    TEST(test_create_fails),
+        TEST(test_owner),         TEST(test_others),
+        TEST(test_refusals),      TEST(test_drain),
+        TEST(test_set),           TEST(test_remove_host),
+        TEST(test_query_hosts),   TEST(test_relayed),
+        TEST(test_relayed_admin), TEST(test_relayed_admin_is_limited),
+        TEST(test_conflict),      TEST(test_bad_relay),
+        TEST(test_relayed_gone),  TEST(test_connections),
+        TEST(test_rate),          TEST(test_large_request),
+        TEST(test_outstanding),   TEST(test_gone),
+        TEST(test_close),         TEST(test_create_fails),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
