@@ -116,7 +116,7 @@ void death_signal(struct root *root, struct root_job *job)
     int64_t before = budget_own_ns();
     if (!errand_start(root, job, false))
         signal_all(&job->group);
-    budget_charge(&root->walking, budget_own_ns() - before, mono_ms(mono_now()));
+    walks_charge(root, PAYER_ORDERS, before);
 }
 
 void death_begin(struct root_job *job, int64_t now)
@@ -139,7 +139,7 @@ static int kill_all(struct root *root, struct root_job *job, int64_t now)
         result = group_kill(&job->group);
     if (now >= job->kill_here_ms)
         job->kill_here_ms = now + INLINE_MS;
-    budget_charge(&root->walking, budget_own_ns() - before, mono_ms(mono_now()));
+    walks_charge(root, PAYER_ORDERS, before);
     return result;
 }
 

@@ -51,6 +51,14 @@ enum job_role { ROLE_COMMAND, ROLE_PVMD, ROLE_AGENT, ROLE_COUNT };
 bool role_by_name(const char *name, enum job_role *role);
 const char *role_name(enum job_role role);
 
+/* Who pays for what is done above all jobs: see walks.c. */
+enum payer {
+    PAYER_TOP,    /* the top job here: what is done for it takes nothing from a job above */
+    PAYER_ORDERS, /* that jobs below come, change and go */
+    PAYER_SCANS,  /* sweeps of jobs below, and looks for their new tasks */
+    PAYER_COUNT
+};
+
 /* A walk over a job's threads: see walks.c. WALK_ORDER: the order is not applied before it is done. */
 enum walk_why { WALK_NONE, WALK_SWEEP, WALK_ORDER };
 struct walk {
@@ -144,7 +152,8 @@ struct root {
     bool order_asked; /* an answer to order_id is due then */
     uint64_t order_id;
     int64_t ordered_ns; /* when the newest came */
-    struct budget walking, dying;
+    struct budget paying[PAYER_COUNT], dying;
+    unsigned top_level;     /* of the top job here, see walks_fill() */
     int64_t turned_ns;      /* own CPU time at the end of the last turn */
     unsigned weight;        /* of all jobs together; 0: not set */
     struct root_job **jobs; /* in order of their opening */
@@ -254,6 +263,11 @@ void walk_begin(struct root_job *job, enum walk_why why); /* anew, but a sweep d
 void walk_stop(struct root_job *job);
 void walks_run(struct root *root); /* what is due, for some milliseconds at most */
 bool walks_of_order(const struct root *root);
+void walks_fill(struct root *root, int64_t now); /* the budgets; and say which job is the top one */
+enum payer walks_payer(const struct root *root, const struct root_job *job, bool order);
+void walks_charge(struct root *root, enum payer payer,
+                  int64_t since_ns);                              /* what was used since budget_own_ns() was so */
+int64_t walks_paid_ms(const struct root *root, enum payer payer); /* when there is something to spend; not later: now */
 int64_t walks_next(const struct root *root);
 
 /* weights.c: the controller cpu, where it is there */

@@ -83,12 +83,10 @@ void ranks_new(struct root *root, struct root_job *job)
  * the longer it may be until the next look. On average a new task waits for half of that part of it. */
 static void plan_new_tasks(struct root *root, int64_t now)
 {
-    int64_t step = (now - root->pvm_news_ms) / PVM_CALM_PART, paid = budget_when(&root->walking, 0);
+    int64_t step = (now - root->pvm_news_ms) / PVM_CALM_PART;
     if (step < PVM_SWEEP_MS)
         step = PVM_SWEEP_MS;
     root->pvm_sweep_ms = now + (step < PVM_SWEEP_MAX_MS ? step : PVM_SWEEP_MAX_MS);
-    if (root->pvm_sweep_ms < paid)
-        root->pvm_sweep_ms = paid;
 }
 
 static bool same_target(const struct sched_target *a, const struct sched_target *b)
@@ -117,7 +115,7 @@ void ranks_apply_all(struct root *root)
             walk_begin(job, WALK_ORDER);
     }
     weights_apply(root, false);
-    budget_charge(&root->walking, budget_own_ns() - begin, now);
+    walks_charge(root, PAYER_ORDERS, begin);
     walks_run(root);
     root->sweep_ms = now + SWEEP_SOON_MS; /* for what was in the middle of a fork for long: see walks.c */
     root->sweep_step_ms = SWEEP_SOON_MS;
@@ -147,13 +145,20 @@ void ranks_process(struct root *root, struct root_job *job, pid_t pid)
     int64_t before = budget_own_ns();
     if (is_live(job))
         sched_process(&job->group, pid, &target, &count);
-    budget_charge(&root->walking, budget_own_ns() - before, mono_ms(mono_now()));
+    walks_charge(root, walks_payer(root, job, true), before);
 }
 
-static bool has_new_tasks_to_lower(const struct root *root, const struct root_job *job)
+/* A walk that is under way finds them as well. */
+static bool may_have_new_tasks(const struct root *root, const struct root_job *job)
 {
     return root->mode == ORDER_MODE_RT && job->state == JOB_OPEN && job->ranked && !job->lowest &&
-           job->helper_count > 0;
+           job->helper_count > 0 && job->walk.why == WALK_NONE;
+}
+
+static int64_t next_look_ms(const struct root *root, const struct root_job *job)
+{
+    int64_t paid = walks_paid_ms(root, walks_payer(root, job, false));
+    return paid > root->pvm_sweep_ms ? paid : root->pvm_sweep_ms;
 }
 
 /* pvmds are born with SCHED_RESET_ON_FORK, so their tasks begin in SCHED_OTHER. Is any process new? Then all are
@@ -172,7 +177,7 @@ static bool sweep_new_tasks(struct root *root, struct root_job *job)
     job->seen = pids;
     if (any)
         walk_begin(job, WALK_SWEEP);
-    budget_charge(&root->walking, budget_own_ns() - before, mono_ms(mono_now()));
+    walks_charge(root, walks_payer(root, job, false), before);
     return any;
 }
 
@@ -199,7 +204,7 @@ static void sweep(struct root *root, struct root_job *job)
         return;
     if (job->walk.why == WALK_NONE)
         prune_helpers(job);
-    budget_charge(&root->walking, budget_own_ns() - before, mono_ms(mono_now()));
+    walks_charge(root, walks_payer(root, job, false), before);
     walk_begin(job, WALK_SWEEP);
 }
 
@@ -217,12 +222,13 @@ static void weigh_sessions(struct root *root, struct root_job *job)
 
 void ranks_sweep(struct root *root, int64_t now)
 {
+    walks_run(root); /* before anything else is paid for */
     for (size_t i = 0; i < root->job_count; i++) {
         struct root_job *job = root->jobs[i];
         if (now >= root->sweep_ms) {
             sweep(root, job);
             weigh_sessions(root, job);
-        } else if (now >= root->pvm_sweep_ms && has_new_tasks_to_lower(root, job) && sweep_new_tasks(root, job)) {
+        } else if (may_have_new_tasks(root, job) && now >= next_look_ms(root, job) && sweep_new_tasks(root, job)) {
             root->pvm_news_ms = now;
         }
     }
@@ -245,8 +251,8 @@ int64_t ranks_next(const struct root *root)
         next = walk;
     for (size_t i = 0; i < root->job_count; i++) {
         const struct root_job *job = root->jobs[i];
-        if (has_new_tasks_to_lower(root, job) && root->pvm_sweep_ms < next)
-            next = root->pvm_sweep_ms;
+        if (may_have_new_tasks(root, job) && next_look_ms(root, job) < next)
+            next = next_look_ms(root, job);
     }
     int64_t boost = boost_next(root);
     return next < boost ? next : boost;

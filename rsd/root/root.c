@@ -305,12 +305,22 @@ static nfds_t fill_fds(const struct root *root, struct pollfd *fds)
 }
 
 /* Waking up costs as much as a small slice of a walk. Of a turn that only walks and deaths have asked for they pay all:
- * what they were charged already, and the rest. */
-static void charge_turn(struct root *root, bool deadline, int64_t charged_ns)
+ * what they were charged already, and the rest, which is for who was charged most. */
+static void charge_turn(struct root *root, bool deadline, const int64_t *before)
 {
-    int64_t own_ns = budget_own_ns(), rest_ns = own_ns - root->turned_ns - charged_ns;
+    int64_t own_ns = budget_own_ns(), rest_ns = own_ns - root->turned_ns, most_ns = 0;
+    enum payer payer = PAYER_SCANS;
+    for (enum payer i = 0; i < PAYER_COUNT; i++) {
+        int64_t charged_ns = root->paying[i].charged_ns - before[i];
+        rest_ns -= charged_ns;
+        if (charged_ns > most_ns) {
+            most_ns = charged_ns;
+            payer = i;
+        }
+    }
+    rest_ns -= root->dying.charged_ns - before[PAYER_COUNT];
     if (deadline && rest_ns > 0)
-        budget_charge(&root->walking, rest_ns, mono_ms(mono_now()));
+        budget_charge(&root->paying[payer], rest_ns, mono_ms(mono_now()));
     root->turned_ns = own_ns;
 }
 
@@ -318,8 +328,12 @@ static int turn(struct root *root, struct pollfd *fds)
 {
     size_t jobs = root->job_count;
     nfds_t count = fill_fds(root, fds);
-    int64_t now, charged_ns = root->walking.charged_ns + root->dying.charged_ns;
-    int ready = poll(fds, count, timeout_ms(root));
+    int64_t now, charged_ns[PAYER_COUNT + 1];
+    int ready;
+    for (enum payer i = 0; i < PAYER_COUNT; i++)
+        charged_ns[i] = root->paying[i].charged_ns;
+    charged_ns[PAYER_COUNT] = root->dying.charged_ns;
+    ready = poll(fds, count, timeout_ms(root));
     if (ready < 0 && errno != EINTR)
         return -errno;
     now = mono_ms(mono_now());
@@ -341,7 +355,7 @@ static int turn(struct root *root, struct pollfd *fds)
     if (fds[0].revents & (POLLIN | POLLHUP | POLLERR))
         net_read(root);
     ranks_sweep(root, now);
-    charge_turn(root, ready == 0, root->walking.charged_ns + root->dying.charged_ns - charged_ns);
+    charge_turn(root, ready == 0, charged_ns);
     return 0;
 }
 

@@ -2,10 +2,12 @@
  *
  * Whoever walks is ranked above all jobs, so what a walk costs is taken from the first. A user decides how many threads
  * there are, how often they change, and how often a later job of his comes and goes. So walks are done in slices, from
- * the top level down, as long as the budget lasts (WALK_FULL_US, and WALK_US in each second), and then they wait. Who
- * pays is the job below: it is opened when the walks that its order needs are done. A sweep leaves half of the budget
- * to orders. As long as no job here has run for SHORT_MS, orders need no budget: hundreds of short jobs in a second are
- * nobody's first job.
+ * the top level down, as long as there is budget, and then they wait. Who pays is the job below: it is opened when the
+ * walks that its order needs are done. Nobody waits behind what a job below has spent: the top job here has a budget of
+ * its own, and orders and scans of those below have one each, of which walks take first and looks for new tasks what
+ * they leave. Nothing wakes up before there is something to spend: waking up is charged too, and once ate it all, so
+ * that a new task of the first job was without its rank for seconds. As long as no job here has run for SHORT_MS,
+ * orders need no budget: hundreds of short jobs in a second are nobody's first job.
  *
  * A walk is repeated, SETTLE_MS after a change, until one has changed nothing and nobody has vanished: forks that were
  * under way are through by then (that of a large process takes longer: the next sweep finds it). A chain of processes
@@ -17,6 +19,7 @@
 #include "config.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <string.h>
 
 #include "lib/base/clock.h"
@@ -24,8 +27,6 @@
 #include "rsd/root/internal.h"
 
 enum {
-    WALK_FULL_US = 2000,
-    WALK_US = 3000,
     TURN_MS = 3, /* then the loop looks for what else there is */
     SETTLE_MS = 1,
     SHORT_MS = 5000,
@@ -35,9 +36,57 @@ enum {
     SWEEP_LIMIT_MS = 20
 };
 
+static const struct {
+    int64_t full_us, per_second_us;
+} allowances[PAYER_COUNT] = {
+    [PAYER_TOP] = {3000, 5000},
+    [PAYER_ORDERS] = {1500, 2000},
+    [PAYER_SCANS] = {1000, 1000},
+};
+
 void walks_init(struct root *root)
 {
-    budget_init(&root->walking, WALK_FULL_US, WALK_US, mono_ms(mono_now()));
+    int64_t now = mono_ms(mono_now());
+    for (enum payer payer = 0; payer < PAYER_COUNT; payer++)
+        budget_init(&root->paying[payer], allowances[payer].full_us, allowances[payer].per_second_us, now);
+}
+
+static bool has_level(const struct root_job *job)
+{
+    return job->ranked && (job->state == JOB_OPENING || job->state == JOB_OPEN || job->state == JOB_TERMINATING);
+}
+
+void walks_fill(struct root *root, int64_t now)
+{
+    for (enum payer payer = 0; payer < PAYER_COUNT; payer++)
+        budget_charge(&root->paying[payer], 0, now);
+    root->top_level = UINT_MAX;
+    for (size_t i = 0; i < root->job_count; i++) {
+        if (has_level(root->jobs[i]) && root->jobs[i]->level < root->top_level)
+            root->top_level = root->jobs[i]->level;
+    }
+}
+
+enum payer walks_payer(const struct root *root, const struct root_job *job, bool order)
+{
+    if (has_level(job) && job->level <= root->top_level)
+        return PAYER_TOP;
+    return order ? PAYER_ORDERS : PAYER_SCANS;
+}
+
+void walks_charge(struct root *root, enum payer payer, int64_t since_ns)
+{
+    budget_charge(&root->paying[payer], budget_own_ns() - since_ns, mono_ms(mono_now()));
+}
+
+int64_t walks_paid_ms(const struct root *root, enum payer payer)
+{
+    return budget_when(&root->paying[payer], 0);
+}
+
+static enum payer payer_of(const struct root *root, const struct root_job *job)
+{
+    return walks_payer(root, job, job->walk.why == WALK_ORDER);
 }
 
 void walk_stop(struct root_job *job)
@@ -132,12 +181,6 @@ static void step(struct root *root, struct root_job *job)
     pass_done(job, result);
 }
 
-/* Of the budget, before this walk goes on. */
-static int64_t least_ns(const struct walk *walk)
-{
-    return walk->why == WALK_ORDER ? 0 : WALK_FULL_US * 1000 / 2;
-}
-
 /* Where all jobs are short, nobody needs protection from the orders that each of them brings. */
 static bool is_free(const struct root *root, const struct walk *walk, int64_t now)
 {
@@ -156,7 +199,7 @@ static struct root_job *next_due(const struct root *root, int64_t now)
     for (size_t i = 0; i < root->job_count; i++) {
         struct root_job *job = root->jobs[i];
         if (job->walk.why != WALK_NONE && job->walk.due_ms <= now &&
-            (budget_when(&root->walking, least_ns(&job->walk)) <= now || is_free(root, &job->walk, now)) &&
+            (walks_paid_ms(root, payer_of(root, job)) <= now || is_free(root, &job->walk, now)) &&
             (!top || job->level < top->level))
             top = job;
     }
@@ -167,14 +210,14 @@ void walks_run(struct root *root)
 {
     int64_t now = mono_ms(mono_now()), end = now + TURN_MS;
     struct root_job *job;
-    budget_charge(&root->walking, 0, now);
+    walks_fill(root, now);
     while (now < end && (job = next_due(root, now))) {
-        int64_t before = budget_own_ns(), used;
+        enum payer payer = payer_of(root, job);
+        int64_t before = budget_own_ns();
         step(root, job);
-        used = budget_own_ns() - before;
+        job->walk.used_ns += budget_own_ns() - before;
+        walks_charge(root, payer, before);
         now = mono_ms(mono_now());
-        job->walk.used_ns += used;
-        budget_charge(&root->walking, used, now);
     }
 }
 
@@ -192,7 +235,7 @@ int64_t walks_next(const struct root *root)
     int64_t next = INT64_MAX, now = mono_ms(mono_now());
     for (size_t i = 0; i < root->job_count; i++) {
         const struct walk *walk = &root->jobs[i]->walk;
-        int64_t paid = budget_when(&root->walking, least_ns(walk));
+        int64_t paid = walks_paid_ms(root, payer_of(root, root->jobs[i]));
         int64_t due = walk->due_ms > paid || is_free(root, walk, now) ? walk->due_ms : paid;
         if (walk->why != WALK_NONE && due < next)
             next = due;
