@@ -50,11 +50,14 @@ void host_destroy(struct host *host)
 
 static void make_room(struct core *core)
 {
-    size_t needed = (size_t)core->nhosts + 1, of_view = core->hosts_capacity, of_notes = core->hosts_capacity;
+    size_t before = core->hosts_capacity, room;
 
-    core->view = mem_grow(core->view, &of_view, needed, sizeof(*core->view));
-    core->notes = mem_grow(core->notes, &of_notes, needed, sizeof(*core->notes));
-    core->hosts = mem_grow(core->hosts, &core->hosts_capacity, needed, sizeof(struct host *));
+    core->hosts = mem_grow(core->hosts, &core->hosts_capacity, (size_t)core->nhosts + 1, sizeof(struct host *));
+    room = core->hosts_capacity;
+    if (room == before)
+        return;
+    core->view = mem_exactly(core->view, before, room, sizeof(*core->view));
+    core->notes = mem_exactly(core->notes, before, room, sizeof(*core->notes));
 }
 
 int core_add_host(struct core *core, const char *name)
