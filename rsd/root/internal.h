@@ -17,6 +17,7 @@
 #include "rsd/root/group.h"
 #include "rsd/root/limits.h"
 #include "rsd/root/order.h"
+#include "rsd/root/role.h"
 #include "rsd/root/sched.h"
 
 enum {
@@ -47,10 +48,6 @@ enum {
 enum root_job_state { JOB_OPENING, JOB_OPEN, JOB_TERMINATING, JOB_KILLING, JOB_CLOSING, JOB_EMPTY, JOB_STATE_COUNT };
 const char *job_state_name(enum root_job_state state);
 
-enum job_role { ROLE_COMMAND, ROLE_PVMD, ROLE_AGENT, ROLE_COUNT };
-bool role_by_name(const char *name, enum job_role *role);
-const char *role_name(enum job_role role);
-
 /* Who pays for what is done above all jobs: see walks.c. */
 enum payer {
     PAYER_TOP,    /* the top job here: what is done for it takes nothing from a job above */
@@ -58,7 +55,6 @@ enum payer {
     PAYER_SCANS,  /* sweeps of jobs below, and looks for their new tasks */
     PAYER_COUNT
 };
-
 /* A walk over a job's threads: see walks.c. WALK_ORDER: the order is not applied before it is done. */
 enum walk_why { WALK_NONE, WALK_SWEEP, WALK_ORDER };
 struct walk {

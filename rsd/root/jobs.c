@@ -14,8 +14,6 @@
 #include "lib/base/str.h"
 #include "rsd/root/internal.h"
 
-static const char *const role_names[ROLE_COUNT] = {"command", "pvmd", "agent"};
-
 static const struct moves_row states[JOB_STATE_COUNT] = {
     [JOB_OPENING] = {"opening",
                      MOVE_TO(JOB_OPEN) | MOVE_TO(JOB_TERMINATING) | MOVE_TO(JOB_KILLING) | MOVE_TO(JOB_CLOSING)},
@@ -29,22 +27,6 @@ static const struct moves_row states[JOB_STATE_COUNT] = {
 const char *job_state_name(enum root_job_state state)
 {
     return state < JOB_STATE_COUNT ? states[state].name : "?";
-}
-
-bool role_by_name(const char *name, enum job_role *role)
-{
-    for (int i = 0; i < ROLE_COUNT; i++) {
-        if (strcmp(name, role_names[i]) == 0) {
-            *role = (enum job_role)i;
-            return true;
-        }
-    }
-    return false;
-}
-
-const char *role_name(enum job_role role)
-{
-    return role < ROLE_COUNT ? role_names[role] : "?";
 }
 
 void job_move(struct root_job *job, enum root_job_state to)

@@ -133,21 +133,20 @@ static char **merge(const struct wire_strs *given, const struct setting *setting
     return NULL;
 }
 
-char **environment_make(const struct sup *sup, enum process_role role, const struct wire_strs *given,
-                        const char *hostfile)
+char **environment_make(const struct sup *sup, enum job_role role, const struct wire_strs *given, const char *hostfile)
 {
     struct setting settings[SETTINGS];
     size_t count = settings_of(sup, given, hostfile, settings);
     bool pvm = environment_value(given, "PVM_TMP") != NULL;
     char *value = NULL, **environment;
-    if (pvm && role != PROCESS_AGENT) {
-        value = role == PROCESS_PVMD ? search_path(sup, given) : exports(given);
+    if (pvm && role != ROLE_AGENT) {
+        value = role == ROLE_PVMD ? search_path(sup, given) : exports(given);
         if (!value)
             return NULL;
         if (*value)
-            settings[count++] = (struct setting){role == PROCESS_PVMD ? "PVM_PATH" : "PVM_EXPORT", value};
+            settings[count++] = (struct setting){role == ROLE_PVMD ? "PVM_PATH" : "PVM_EXPORT", value};
     }
-    environment = merge(given, settings, count, role != PROCESS_COMMAND);
+    environment = merge(given, settings, count, role != ROLE_COMMAND);
     free(value);
     return environment;
 }

@@ -10,8 +10,7 @@
 /* Of a variable, NULL if it is not there. */
 const char *environment_value(const struct wire_strs *environment, const char *name);
 /* What came with the job, with what only this host knows; NULL: no memory. For free with environment_free(). */
-char **environment_make(const struct sup *sup, enum process_role role, const struct wire_strs *given,
-                        const char *hostfile);
+char **environment_make(const struct sup *sup, enum job_role role, const struct wire_strs *given, const char *hostfile);
 void environment_free(char **environment);
 
 #endif

@@ -28,18 +28,6 @@ enum { AGENT_OUT_MAX = 4 << 20, PUSHES_FAST = 100, PUSH_SLOW_MS = 200, DRAIN_REA
 /* A daemon says one line. One that floods its output waits in its pipe. */
 static const struct pace_limit capture_limit = {8, 100};
 
-static const char *const role_names[] = {"command", "pvmd", "agent"};
-
-const char *process_role_name(enum process_role role)
-{
-    return role_names[role];
-}
-
-static enum process_role role_of(const char *name)
-{
-    return strcmp(name, "pvmd") == 0 ? PROCESS_PVMD : strcmp(name, "agent") == 0 ? PROCESS_AGENT : PROCESS_COMMAND;
-}
-
 struct process *process_find(const struct sup *sup, uint32_t number)
 {
     for (size_t i = 0; i < sup->count; i++) {
@@ -92,7 +80,7 @@ void process_tell_exited(struct sup *sup, const struct process *process)
     message.u.exited.job = sup->job;
     message.u.exited.attempt = sup->attempt;
     message.u.exited.process = process->number;
-    message.u.exited.role = process_role_name(process->role);
+    message.u.exited.role = role_name(process->role);
     message.u.exited.exit_status = process->exit_status;
     message.u.exited.signal = process->signal;
     sup_tell(sup, &message);
@@ -144,27 +132,27 @@ static void close_pair(int *pair)
     }
 }
 
-static int birth_open(struct birth *birth, const struct wire_start *start, enum process_role role)
+static int birth_open(struct birth *birth, const struct wire_start *start, enum job_role role)
 {
     *birth = (struct birth){{-1, -1}, {-1, -1}, {-1, -1}};
     if (pipe2(birth->report, O_CLOEXEC | O_NONBLOCK) < 0)
         return -errno;
     if (start->capture && pipe2(birth->capture, O_CLOEXEC) < 0)
         return -errno;
-    if (role == PROCESS_AGENT && socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, birth->agent) < 0)
+    if (role == ROLE_AGENT && socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, birth->agent) < 0)
         return -errno;
     return 0;
 }
 
 static struct order_rank rank_of(const struct sup *sup, const struct process *process)
 {
-    return process->role == PROCESS_COMMAND ? sup->ranks.task : sup->ranks.helper;
+    return process->role == ROLE_COMMAND ? sup->ranks.task : sup->ranks.helper;
 }
 
 /* pvmds must not give their rank to the tasks that they fork. */
 static bool resets(const struct sup *sup, const struct process *process)
 {
-    return process->role != PROCESS_COMMAND && order_is_raised(rank_of(sup, process));
+    return process->role != ROLE_COMMAND && order_is_raised(rank_of(sup, process));
 }
 
 static int give_birth(struct sup *sup, struct process *process, const struct wire_start *start)
@@ -192,7 +180,7 @@ static int give_birth(struct sup *sup, struct process *process, const struct wir
                                   .truncate = start->truncate,
                                   .rt = sup->rt,
                                   .reset_on_fork = resets(sup, process),
-                                  .few_files = process->role != PROCESS_COMMAND,
+                                  .few_files = process->role != ROLE_COMMAND,
                                   .umask = (mode_t)start->umask,
                                   .limits = &sup->limits,
                                   .cpus = &cpus,
@@ -270,9 +258,9 @@ static void failed(struct sup *sup, struct process *process, const char *text)
  * they may rank above the jobs. */
 static void helper_prepare(const struct sup *sup, struct process *process, struct wire_start *start)
 {
-    if (process->role == PROCESS_COMMAND || start->argv.count == 0)
+    if (process->role == ROLE_COMMAND || start->argv.count == 0)
         return;
-    start->argv.items[0] = process->role == PROCESS_PVMD ? sup->pvmd : sup->agent;
+    start->argv.items[0] = process->role == ROLE_PVMD ? sup->pvmd : sup->agent;
     process->may_spawn = start->argv.count - 1;
     if (start->argv.count > 1 && strcmp(start->argv.items[1], "--wd") == 0)
         process->may_spawn -= start->argv.count > 2 ? 2 : 1;
@@ -295,7 +283,7 @@ void process_start(struct sup *sup, struct wire_message *message)
                     sup->quit ? "the job is ending on this host" : "too many processes of the job on this host");
         return;
     }
-    process->role = role_of(start->role);
+    (void)role_by_name(start->role, &process->role); /* judged by the root half; else it is a command */
     process->request = message->id;
     process->state = PROCESS_BORN;
     helper_prepare(sup, process, &message->u.start);
@@ -424,7 +412,7 @@ static void peek_stopped(struct sup *sup, struct process *process)
     if (signal == 0)
         return;
     log_warning("job=%llu: its %s is stopped (signal %d): it is treated as dead", (unsigned long long)sup->job,
-                process_role_name(process->role), signal);
+                role_name(process->role), signal);
     ended(sup, process, signal);
 }
 
@@ -433,7 +421,7 @@ void process_peek(struct sup *sup, struct process *process)
     int status;
     if ((process->state == PROCESS_BORN || process->state == PROCESS_RUNNING) && reaper_peek(process->pid, &status))
         ended(sup, process, status);
-    else if (process->role != PROCESS_COMMAND && process->state == PROCESS_RUNNING)
+    else if (process->role != ROLE_COMMAND && process->state == PROCESS_RUNNING)
         peek_stopped(sup, process);
 }
 

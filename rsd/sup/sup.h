@@ -11,6 +11,7 @@
 #include "lib/wire/channel.h"
 #include "rsd/root/limits.h"
 #include "rsd/root/order.h"
+#include "rsd/root/role.h"
 #include "rsd/sup/pace.h"
 
 enum {
@@ -22,14 +23,13 @@ enum {
     SUP_PUSH_MS = 5 /* a new process that has not got to exec by then waits behind a higher job: it is pushed */
 };
 
-enum process_role { PROCESS_COMMAND, PROCESS_PVMD, PROCESS_AGENT };
 /* BORN: between fork and exec. FAILED: never got to exec. EXITED: its status is kept until elmer has it on disk and
  * says so. ACKNOWLEDGED: it does; kept so that the process is never started twice. */
 enum process_state { PROCESS_BORN, PROCESS_RUNNING, PROCESS_FAILED, PROCESS_EXITED, PROCESS_ACKNOWLEDGED };
 
 struct process {
     uint32_t number;
-    enum process_role role;
+    enum job_role role;
     enum process_state state;
     uint64_t request; /* id of the start */
     pid_t pid;
@@ -115,7 +115,6 @@ void lease_kill(struct sup *sup); /* returns when no process of the job is left 
 
 /* supervisor.c */
 void sup_tell(struct sup *sup, const struct wire_message *message); /* to the root half, or kept for the next one */
-const char *process_role_name(enum process_role role);
 
 /* child.c: from fork to exec */
 enum child_stage {

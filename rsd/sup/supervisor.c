@@ -99,8 +99,7 @@ static void tell_adopted(struct sup *sup)
     message.u.adopted.helpers.items = helpers;
     for (size_t i = 0; i < sup->count; i++) {
         const struct process *process = sup->processes[i];
-        if (process->role != PROCESS_COMMAND && process->state == PROCESS_RUNNING &&
-            message.u.adopted.helpers.count < 64)
+        if (process->role != ROLE_COMMAND && process->state == PROCESS_RUNNING && message.u.adopted.helpers.count < 64)
             helpers[message.u.adopted.helpers.count++] = (uint64_t)process->pid;
     }
     sup_tell(sup, &message);

@@ -26,7 +26,7 @@ static const char *value(char **environment, const char *variable)
     return NULL;
 }
 
-static char **make(enum process_role role, const char *const *given)
+static char **make(enum job_role role, const char *const *given)
 {
     struct wire_strs strs = {.items = (const char **)given};
     while (given[strs.count])
@@ -41,7 +41,7 @@ static const char *const pvm_job[] = {
 
 static void test_helpers_load_nothing(void **state)
 {
-    static const enum process_role helpers[] = {PROCESS_PVMD, PROCESS_AGENT};
+    static const enum job_role helpers[] = {ROLE_PVMD, ROLE_AGENT};
     (void)state;
     for (size_t i = 0; i < 2; i++) {
         char **environment = make(helpers[i], pvm_job);
@@ -58,18 +58,18 @@ static void test_tasks_get_it_back(void **state)
 {
     const char *const own[] = {"PVM_TMP=/x", "LD_LIBRARY_PATH=/l", "PVM_EXPORT=MINE", NULL};
     const char *const none[] = {"PVM_TMP=/x", NULL}, *const plain[] = {"LD_LIBRARY_PATH=/l", NULL};
-    char **environment = make(PROCESS_COMMAND, pvm_job);
+    char **environment = make(ROLE_COMMAND, pvm_job);
     (void)state;
     assert_string_equal(value(environment, "LD_PRELOAD"), "/evil.so");
     assert_string_equal(value(environment, "PVM_EXPORT"), "LD_PRELOAD:GCONV_PATH:BASH_ENV");
     environment_free(environment);
-    environment = make(PROCESS_COMMAND, own);
+    environment = make(ROLE_COMMAND, own);
     assert_string_equal(value(environment, "PVM_EXPORT"), "MINE:LD_LIBRARY_PATH");
     environment_free(environment);
-    environment = make(PROCESS_COMMAND, none);
+    environment = make(ROLE_COMMAND, none);
     assert_null(value(environment, "PVM_EXPORT"));
     environment_free(environment);
-    environment = make(PROCESS_COMMAND, plain); /* a job without PVM */
+    environment = make(ROLE_COMMAND, plain); /* a job without PVM */
     assert_null(value(environment, "PVM_EXPORT"));
     environment_free(environment);
 }
@@ -77,11 +77,11 @@ static void test_tasks_get_it_back(void **state)
 static void test_where_programs_are_found(void **state)
 {
     const char *const own[] = {"PVM_TMP=/x", "PVM_PATH=/a:/b", NULL};
-    char **environment = make(PROCESS_PVMD, pvm_job);
+    char **environment = make(ROLE_PVMD, pvm_job);
     (void)state;
     assert_string_equal(value(environment, "PVM_PATH"), "$HOME/pvm3/bin/$PVM_ARCH:$PVM_ROOT/bin/$PVM_ARCH:/opt/p");
     environment_free(environment);
-    environment = make(PROCESS_PVMD, own);
+    environment = make(ROLE_PVMD, own);
     assert_string_equal(value(environment, "PVM_PATH"), "/a:/b:/opt/p");
     environment_free(environment);
 }
@@ -100,7 +100,7 @@ static void test_a_large_one_is_cheap(void **state)
         given[i + 1] = text[i];
     }
     clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &begin);
-    char **environment = make(PROCESS_COMMAND, given);
+    char **environment = make(ROLE_COMMAND, given);
     clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &end);
     double seconds = (double)(end.tv_sec - begin.tv_sec) + (double)(end.tv_nsec - begin.tv_nsec) / 1e9;
     print_message("%d variables: %.1f ms\n", VARIABLES, seconds * 1e3);
