@@ -240,7 +240,7 @@ static void on_report(struct host *host, const struct wire_report *report)
 static void on_host_message(struct host *host, struct wire_message *message)
 {
     struct hosts *hosts = host->hosts;
-    if (message->type == WIRE_relay || message->type == WIRE_relay_closed) {
+    if (message->type == WIRE_relay || message->type == WIRE_relay_closed || message->type == WIRE_relay_room) {
         bool here = !strcmp(host->settings->name, hosts->settings->queue_host);
         hosts->callbacks.on_relay(host->index, here, message, hosts->data);
     } else if (message->type == WIRE_renew) {

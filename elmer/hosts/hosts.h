@@ -45,7 +45,7 @@ struct hosts_callbacks {
     void (*on_room)(int host, void *data);
     /* started start_failed line exited empty of a host that is up, and what a launcher has of its own. */
     void (*on_process)(int host, struct wire_message *message, void *data);
-    /* relay or relay_closed; on_queue_host: the host is the one that elmer runs on. Of any known host. */
+    /* relay, relay_closed or relay_room; on_queue_host: the host is the one that elmer runs on. Of any known host. */
     void (*on_relay)(int host, bool on_queue_host, struct wire_message *message, void *data);
     /* A certificate of our CA, for a configured host, valid now: 0, or negative with the sentence that its host gets
      * (it was revoked). May be NULL. */

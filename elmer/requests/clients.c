@@ -36,7 +36,7 @@ struct clients {
     struct client *own; /* with a link */
     unsigned nown;
     struct map *relayed;          /* [nhosts] by the rsd's number */
-    struct client *stalled_alone; /* ... for room on their own */
+    struct client *stalled_alone; /* ... for room on their own link, here or at their rsd */
     struct client **stalled;      /* [nhosts] relayed ones that wait for room on the host's link */
     struct log_limit limit;
     bool closing;
@@ -97,7 +97,7 @@ static bool is_short(const struct client *client)
 
 bool client_congested(const struct client *client)
 {
-    if (is_short(client))
+    if (is_short(client) || client->reads_slowly)
         return true;
     return client->link ? link_unsent(client->link) > CONGESTED
                         : hosts_congested(client->clients->requests->hosts, client->host);
@@ -105,9 +105,11 @@ bool client_congested(const struct client *client)
 
 void client_stall(struct client *client)
 {
-    struct client **list = is_short(client) ? (struct client **)&client->quota->waiting
-                           : !client->link  ? &client->clients->stalled[client->host]
-                                            : &client->clients->stalled_alone;
+    struct client **list = &client->clients->stalled_alone;
+    if (is_short(client))
+        list = (struct client **)&client->quota->waiting;
+    else if (!client->link && !client->reads_slowly)
+        list = &client->clients->stalled[client->host];
     if (client->stalled_place || client->closing)
         return;
     client->next_stalled = *list;
@@ -377,6 +379,14 @@ static void refuse_relay(struct clients *clients, int host, uint64_t relay, cons
 
 void clients_relay(struct clients *clients, int host, bool queue_host, struct wire_message *message)
 {
+    if (message->type == WIRE_relay_room) {
+        struct client *client = map_get(&clients->relayed[host], message->u.relay_room.client);
+        if (client) {
+            client->reads_slowly = !message->u.relay_room.room;
+            wake(client);
+        }
+        return;
+    }
     if (message->type == WIRE_relay_closed) {
         struct client *gone = map_remove(&clients->relayed[host], message->u.relay_closed.client);
         if (gone)

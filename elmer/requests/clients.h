@@ -20,8 +20,8 @@ struct client {
     struct link *link; /* NULL: relayed */
     int host;
     uint64_t relay;
-    bool closing;
-    struct quota *quota; /* of the user; NULL: an administrator, without limits */
+    bool closing, reads_slowly; /* ... and its rsd says when there is room */
+    struct quota *quota;        /* of the user; NULL: an administrator, without limits */
     struct client *next, **place;
     struct client *next_stalled, **stalled_place; /* NULL: it does not wait for room */
     /* query.c: its lists, of which one at a time is answered */
@@ -53,7 +53,7 @@ bool client_keep(struct client *client, size_t bytes, char text[QUOTA_TEXT]);
 /* quota: that of the client then, which may have gone; NULL: none. */
 void clients_give(struct clients *clients, struct quota *quota, size_t bytes);
 
-/* A message relay or relay_closed of a host. */
+/* A message relay, relay_closed or relay_room of a host. */
 void clients_relay(struct clients *clients, int host, bool queue_host, struct wire_message *message);
 void clients_host_cut(struct clients *clients, int host);
 /* What was unsent to the host has gone. */

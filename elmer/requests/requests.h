@@ -31,7 +31,7 @@ int requests_create(const struct room *room, const struct requests_settings *set
 void requests_close(struct requests *requests);
 void requests_destroy(struct requests *requests); /* after the loop has ended */
 
-/* A message relay or relay_closed of a host; on_queue_host: the host is the one that elmer runs on. */
+/* A message relay, relay_closed or relay_room of a host; on_queue_host: the host is the one that elmer runs on. */
 void requests_relay(struct requests *requests, int host, bool on_queue_host, struct wire_message *message);
 /* Its link is gone, and with it the clients that it relayed. */
 void requests_host_cut(struct requests *requests, int host);

@@ -8,7 +8,7 @@
 
 #include "lib/base/err.h"
 
-enum { WIRE_MAJOR = 1, WIRE_MINOR = 4, WIRE_MAX_FRAME = 1 << 20, WIRE_MAX_DEPTH = 8 };
+enum { WIRE_MAJOR = 1, WIRE_MINOR = 5, WIRE_MAX_FRAME = 1 << 20, WIRE_MAX_DEPTH = 8 };
 
 enum { WIRE_AGE_MINOR = 3 };   /* an rsd of this one says how old a report is */
 enum { WIRE_LEASE_MINOR = 2 }; /* an rsd of this one can hold a lease */

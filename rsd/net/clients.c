@@ -3,8 +3,9 @@
  * A connection: the kernel names the user (SO_PEERCRED), a worker thread finds his name meanwhile (name services may be
  * slow, the loop must not be), each request is decoded, encoded anew and sent to elmer inside relay; the answer comes
  * back inside relayed, and goes on as it is. We remember the ids that wait for an answer: when the link to elmer is
- * lost, each gets an error `unreachable` and may ask again. Failures: no link to elmer: `unreachable` at once. A user
- * without a name, garbage, a message that is no request, an id twice: an error, and the connection ends. Too many
+ * lost, each gets an error `unreachable` and may ask again. A program that reads slower than elmer answers: elmer is
+ * told (relay_room), and goes on with its list when there is room. Failures: no link to elmer: `unreachable` at once. A
+ * user without a name, garbage, a message that is no request, an id twice: an error, and the connection ends. Too many
  * connections or requests: an error.
  *
  * Invariants: elmer hears relay_closed for each client that it has heard of on the present link; a client is freed when
@@ -24,8 +25,7 @@
 #include "lib/base/log.h"
 #include "lib/base/str.h"
 #include "lib/net/link.h"
-#include "rsd/net/clients.h"
-#include "rsd/net/outstanding.h"
+#include "rsd/net/clients_internal.h"
 
 enum {
     CLIENTS_MAX = 4096,
@@ -36,35 +36,6 @@ enum {
     HELLO_MS = 5000,
     LOG_BURST = 30,
     LOG_WINDOW_MS = 10000,
-};
-
-struct client {
-    struct clients *all;
-    struct quota *quota; /* NULL: root, who has no limits */
-    struct client *next;
-    struct link *link; /* NULL: gone */
-    uint64_t id;
-    uid_t uid;
-    char user[256];
-    uv_work_t lookup;
-    bool looking, named;
-    bool heard_of; /* by elmer, on the present link */
-    struct outstanding requests;
-    struct wire_message *held[REQUESTS_MAX]; /* until the user has a name */
-    unsigned nheld;
-};
-
-struct clients {
-    uv_loop_t *loop;
-    struct clients_callbacks callbacks;
-    void *data;
-    struct listener *listener;
-    struct client *first;
-    struct quotas *quotas;
-    unsigned count;
-    uint64_t next_id;
-    struct log_limit limit;
-    bool stopping;
 };
 
 /* What users may say and not everybody: so a new request needs no list here. */
@@ -261,6 +232,7 @@ static void remove_client(struct client *c)
     c->all->count--;
     if (c->quota)
         quota_disconnect(c->quota);
+    clients_wake_user(c->all, c->quota);
     destroy(c);
 }
 
@@ -289,6 +261,12 @@ static void on_looked_up(uv_work_t *work, int status)
 }
 
 /* ---- links ---- */
+
+static void on_room(struct link *link, void *data)
+{
+    (void)link;
+    client_note_room(data);
+}
 
 static void on_close(struct link *link, const char *text, void *data)
 {
@@ -408,6 +386,7 @@ void clients_relayed(struct clients *all, const struct wire_relayed *relayed)
         if (!head.more)
             outstanding_remove(&c->requests, head.id);
         code = pass_on(c, relayed->frame, size, (unsigned)minor, &err);
+        client_note_full(c);
     }
     if (code != 0 && log_allowed(&all->limit, LOG_BURST, LOG_WINDOW_MS))
         log_error("an answer of elmer to a local program cannot be decoded: %s", err.text);
@@ -416,7 +395,7 @@ void clients_relayed(struct clients *all, const struct wire_relayed *relayed)
 void clients_offline(struct clients *all)
 {
     for (struct client *c = all->first; c; c = c->next) {
-        c->heard_of = false;
+        c->heard_of = c->full = false;
         while (c->link && c->named && c->requests.count > 0) { /* what is held has not been sent */
             uint64_t id = c->requests.items[0].id;
 
@@ -431,7 +410,8 @@ void clients_offline(struct clients *all)
 int clients_create(uv_loop_t *loop, int listen_fd, const struct clients_limits *limits,
                    const struct clients_callbacks *callbacks, void *data, struct clients **out, struct err *err)
 {
-    static const struct link_callbacks link_callbacks = {.on_message = on_message, .on_close = on_close};
+    static const struct link_callbacks link_callbacks = {
+        .on_message = on_message, .on_close = on_close, .on_room = on_room};
     struct link_options options = {.program = "rsd",
                                    .peer = WIRE_FROM_CLIENT,
                                    .out_max = OUT_MAX,

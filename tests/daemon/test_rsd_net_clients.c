@@ -289,11 +289,51 @@ static void test_deaf_user(void **data)
         numbers[i] = relay.u.relay.client;
         wire_message_fini(&relay);
     }
-    for (int i = 0; i < PAGES; i++) /* 10 MB each: neither is cut for itself */
+    for (int i = 0; i < PAGES;
+         i++) /* 10 MB each: neither is cut for itself. This elmer does not hear that it is much */
         answer_relay(w, numbers[i % 2], &jobs);
+    peer_expect_gone(&w->elmer, WIRE_relay_room);
+    peer_expect_gone(&w->elmer, WIRE_relay_room);
     peer_expect_gone(&w->elmer, WIRE_relay_closed);
     channel_fini(&clients[0]);
     channel_fini(&clients[1]);
+}
+
+static void expect_room(struct world *w, uint64_t client, bool room)
+{
+    struct wire_message message = peer_expect(&w->elmer, WIRE_relay_room);
+
+    assert_int_equal(message.u.relay_room.client, client);
+    assert_int_equal(message.u.relay_room.room, room);
+    wire_message_fini(&message);
+}
+
+/* elmer is told when a program reads slower than it answers, and when it may go on. */
+static void test_slow_reader(void **data)
+{
+    static char large[500001];
+    const char *word = large;
+    struct world *w = *data;
+    struct channel client;
+    struct wire_job_view view = {.command = {&word, 1}};
+    struct wire_message jobs = {.type = WIRE_jobs, .id = 5, .u.jobs = {.jobs = {&view, 1}, .more = true}};
+    uint64_t number;
+
+    memset(large, 'x', sizeof large - 1);
+    greet(w);
+    client_connect(w, &client);
+    client_kill(&client, 5, 1);
+    number = expect_relay(w, 5, 1);
+    for (int i = 0; i < 3; i++)
+        answer_relay(w, number, &jobs);
+    expect_room(w, number, false);
+    for (int i = 0; i < 3; i++)
+        peer_expect_gone(&client, WIRE_jobs);
+    expect_room(w, number, true);
+    jobs.u.jobs.more = false;
+    answer_relay(w, number, &jobs);
+    peer_expect_gone(&client, WIRE_jobs);
+    channel_fini(&client);
 }
 
 int main(void)
@@ -309,6 +349,7 @@ int main(void)
         WITH_RSD(test_connections_of_a_user),
         WITH_RSD(test_requests_of_a_user),
         WITH_RSD(test_deaf_user),
+        WITH_RSD(test_slow_reader),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -58,7 +58,7 @@ static void on_process(int host, struct wire_message *message, void *data)
 static void on_relay(int host, bool on_queue_host, struct wire_message *message, void *data)
 {
     assert_ptr_equal(data, &bed);
-    assert_true(message->type == WIRE_relay || message->type == WIRE_relay_closed);
+    assert_true(message->type == WIRE_relay || message->type == WIRE_relay_closed || message->type == WIRE_relay_room);
     note("relay ", host, on_queue_host ? " here" : "");
 }
 

@@ -191,6 +191,34 @@ static void test_congested_host(void **state)
     bed_relayed(WS1, 1);
 }
 
+/* Its rsd says that much waits for it. */
+static void test_slow_relayed(void **state)
+{
+    struct wire_message query = {.type = WIRE_query, .id = 3, .u.query = {.queued = true}},
+                        room = {.type = WIRE_relay_room, .u.relay_room = {.client = 1}};
+    (void)state;
+    add_jobs(300);
+    bed_relay(WS1, 1, BOB, "bob", &query);
+    bed_relayed(WS1, 1);
+    requests_relay(bed.requests, WS1, false, &room);
+    fake_time_pass(1000);
+    bed_relay(WS1, 2, BOB, "bob", &query); /* another does not mind */
+    fake_time_pass(1000);
+    bed_relayed(WS1, 2);
+    bed_relayed(WS1, 2);
+    heard_nothing();
+    requests_host_room(bed.requests, WS1);
+    fake_time_pass(1000);
+    heard_nothing();
+    room.u.relay_room.room = true;
+    requests_relay(bed.requests, WS2, false, &room); /* nobody's */
+    heard_nothing();
+    requests_relay(bed.requests, WS1, false, &room);
+    fake_time_pass(1000);
+    bed_relayed(WS1, 1);
+    heard_nothing();
+}
+
 static void test_wanted(void **state)
 {
     (void)state;
@@ -439,13 +467,16 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, bed_teardown)
     const struct CMUnitTest tests[] = {
-        TEST(test_empty_list),     TEST(test_slices),       TEST(test_congested),
-        TEST(test_many_lists),     TEST(test_gone_in_turn), TEST(test_user_has_much),
-        TEST(test_congested_host), TEST(test_wanted),       TEST(test_gone_between_slices),
-        TEST(test_lines),          TEST(test_ids),          TEST(test_many_ids),
-        TEST(test_ids_fail),       TEST(test_history),      TEST(test_wait_end),
-        TEST(test_wait_timeout),   TEST(test_wait_gone),    TEST(test_wait_in_store),
-        TEST(test_private_jobs),
+        TEST(test_empty_list),     TEST(test_slices),
+        TEST(test_congested),      TEST(test_many_lists),
+        TEST(test_gone_in_turn),   TEST(test_user_has_much),
+        TEST(test_congested_host), TEST(test_slow_relayed),
+        TEST(test_wanted),         TEST(test_gone_between_slices),
+        TEST(test_lines),          TEST(test_ids),
+        TEST(test_many_ids),       TEST(test_ids_fail),
+        TEST(test_history),        TEST(test_wait_end),
+        TEST(test_wait_timeout),   TEST(test_wait_gone),
+        TEST(test_wait_in_store),  TEST(test_private_jobs),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
