@@ -144,15 +144,17 @@ static int write_pair(const char *pki, const char *key, const char *certificate,
     return code < 0 ? failed(&err) : EXIT_DONE;
 }
 
-/* There is a pair of this CA: its certificate's facts. Read by root, and trusted for nothing else. */
-static bool present(const char *pki, const char *ca, struct pki_certificate *facts)
+/* There is a pair of this CA, the latest: its certificate's facts. Read by root, and trusted for nothing else. */
+static bool present(const char *pki, const struct ca *ca, struct pki_certificate *facts)
 {
+    uint64_t latest = UINT64_MAX;
     char *certificate = NULL, *key = NULL;
     int dir = open(pki, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     bool sound = dir >= 0 && file_read(dir, "host.crt", PKI_PEM_MAX, &certificate, NULL) == 0 &&
-                 file_read(dir, "host.key", PKI_PEM_MAX, &key, NULL) == 0 && pki_verify(certificate, ca, NULL) == 0 &&
-                 pki_key_fits(key, certificate, NULL) == 0 && pki_inspect(certificate, facts, NULL) == 0 &&
-                 facts->end_s > wall_now().ms / 1000;
+                 file_read(dir, "host.key", PKI_PEM_MAX, &key, NULL) == 0 &&
+                 pki_verify(certificate, ca->certificate, NULL) == 0 && pki_key_fits(key, certificate, NULL) == 0 &&
+                 pki_inspect(certificate, facts, NULL) == 0 && facts->end_s > wall_now().ms / 1000 &&
+                 ca_counter(ca, &latest, NULL) == 0 && facts->counter >= latest;
 
     if (dir >= 0)
         close(dir);
@@ -277,8 +279,7 @@ static int init_pair(struct ca *ca, const struct init *init, const struct settin
     add_own_names(&names, settings);
     for (size_t i = 0; i < init->given.count; i++)
         add_name(&names, init->given.items[i]);
-    if (present(settings->pki, ca->certificate, &facts) && init->given.count == 0 &&
-        strcmp(facts.name, settings->name) == 0) {
+    if (present(settings->pki, ca, &facts) && init->given.count == 0 && strcmp(facts.name, settings->name) == 0) {
         puts("Elmer has its certificate already; it stays.");
     } else {
         code = issue_pair(ca, &names, settings->pki);

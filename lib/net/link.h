@@ -97,6 +97,8 @@ const char *link_peer_name(const struct link *link);
 const char *link_peer_serial(const struct link *link);
 /* The CA certificate as PEM, of a link to join (tls_context_joiner()) that is ready. */
 const char *link_ca_pem(const struct link *link);
+/* The counter of the certificate that the other side has shown (lib/pki/counter.h); 0: none. */
+uint64_t link_peer_counter(const struct link *link);
 /* In on_close: the other side has said in an error message why it closes the link. */
 bool link_was_refused(const struct link *link);
 bool link_ready(const struct link *link);

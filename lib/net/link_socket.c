@@ -101,6 +101,11 @@ const char *link_ca_pem(const struct link *link)
     return link->tls != NULL ? tls_ca_pem(link->tls) : NULL;
 }
 
+uint64_t link_peer_counter(const struct link *link)
+{
+    return link->tls != NULL ? tls_peer_counter(link->tls) : 0;
+}
+
 bool link_was_refused(const struct link *link)
 {
     return link->was_refused;

@@ -20,6 +20,7 @@
 #include <openssl/x509v3.h>
 
 #include "lib/net/tls_internal.h"
+#include "lib/pki/counter.h"
 
 enum { RECORD_HANDSHAKE = 22, RECORD_ALERT = 21, RECORD_BYTES = 16384, RECORD_EXTRA = 64, OUT_FIRST = 4096 };
 
@@ -283,6 +284,10 @@ int tls_handshake(struct tls *tls, struct err *err)
     }
     tls->ready = true;
     tls_note_peer(tls);
+    if (tls->context->role == TLS_CLIENT && tls_judge_counter(tls, err) != 0) {
+        tls->failed = true;
+        return -EPROTO;
+    }
     return 1;
 }
 
@@ -304,6 +309,13 @@ const struct tls_peer *tls_peer(const struct tls *tls)
 const char *tls_ca_pem(const struct tls *tls)
 {
     return tls->ready ? tls->ca_pem : NULL;
+}
+
+uint64_t tls_peer_counter(const struct tls *tls)
+{
+    X509 *certificate = tls->ready ? SSL_get0_peer_certificate(tls->ssl) : NULL;
+
+    return certificate != NULL ? counter_of(certificate) : 0;
 }
 
 /* ---- data ---- */

@@ -34,7 +34,8 @@ typedef int (*tls_judge)(const struct tls_peer *peer, void *data, struct err *er
  * caller's. */
 int tls_context_server(const char *dir, tls_judge judge, void *data, struct tls_context **context, struct err *err);
 /* Of a workstation, with the same files: verifies chain, use and name of the server, but not the time, because its own
- * clock may be wrong. */
+ * clock may be wrong. A server's certificate with a lower counter than was seen before is refused; DIR/elmer.counter
+ * remembers it (lib/pki/counter.h). */
 int tls_context_client(const char *dir, struct tls_context **context, struct err *err);
 /* Of a host that wants to join and has nothing but the hash of the CA certificate, which must come in the server's
  * chain. */
@@ -74,5 +75,7 @@ const char *tls_refusal(const struct tls *tls);
 const struct tls_peer *tls_peer(const struct tls *tls);
 /* Of a joiner, after the handshake: the CA certificate as PEM. */
 const char *tls_ca_pem(const struct tls *tls);
+/* After the handshake: the counter of the other side's certificate. */
+uint64_t tls_peer_counter(const struct tls *tls);
 
 #endif

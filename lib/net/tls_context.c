@@ -6,11 +6,15 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <openssl/err.h>
 #include <openssl/pem.h>
 
+#include "lib/base/file.h"
 #include "lib/net/tls_internal.h"
+#include "lib/pki/counter.h"
+#include "lib/pki/x509.h"
 
 enum { CHAIN_BYTES_MAX = 16 * 1024, CHAIN_DEPTH_MAX = 1, PATH_BYTES = 4200 };
 
@@ -163,6 +167,22 @@ static int make_ssl(const struct tls_context *context, SSL_CTX **out, struct err
     return code != 0 ? code : unusable(context->dir != NULL ? context->dir : "TLS", "OpenSSL refuses it", err);
 }
 
+static int read_counter(struct tls_context *context, struct err *err)
+{
+    struct err why = ERR_INIT;
+    int dir = file_dir(context->dir, 0, err), code = dir;
+
+    if (dir < 0)
+        return dir;
+    free(context->ca);
+    context->ca = NULL;
+    code = file_read(dir, "ca.crt", PKI_PEM_MAX, &context->ca, &why);
+    if (code == 0)
+        code = counter_read(dir, context->ca, &context->counter, &why);
+    (void)close(dir);
+    return code < 0 ? err_set(err, code, "%s: %s", context->dir, why.text) : 0;
+}
+
 static int create(enum tls_role role, const char *dir, struct tls_context **out, struct err *err)
 {
     struct tls_context *context = calloc(1, sizeof *context);
@@ -175,6 +195,8 @@ static int create(enum tls_role role, const char *dir, struct tls_context **out,
     context->refs = 1;
     context->role = role;
     code = make_ssl(context, &context->ssl, err);
+    if (code == 0 && role == TLS_CLIENT)
+        code = read_counter(context, err);
     if (code != 0) {
         tls_context_unref(context);
         return code;
@@ -217,7 +239,7 @@ int tls_context_reload(struct tls_context *context, struct err *err)
         return code;
     SSL_CTX_free(context->ssl); /* sessions have references of their own */
     context->ssl = ssl;
-    return 0;
+    return context->role == TLS_CLIENT ? read_counter(context, err) : 0;
 }
 
 struct tls_context *tls_context_ref(struct tls_context *context)
@@ -232,5 +254,6 @@ void tls_context_unref(struct tls_context *context)
         return;
     SSL_CTX_free(context->ssl);
     free(context->dir);
+    free(context->ca);
     free(context);
 }

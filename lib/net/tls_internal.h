@@ -16,6 +16,8 @@ struct tls_context {
     char *dir; /* NULL of a joiner */
     SSL_CTX *ssl;
     uint8_t pin[TLS_PIN_BYTES];
+    char *ca;         /* of a client: its CA's certificate, PEM ... */
+    uint64_t counter; /* ... and the highest counter of elmer's certificates that was seen, see lib/pki/counter.h */
     tls_judge judge;
     void *judge_data;
 };
@@ -42,6 +44,8 @@ struct tls {
 int tls_verify_chain(X509_STORE_CTX *store, void *unused);
 /* Fill in the peer of a server's session, or its refusal. */
 void tls_note_peer(struct tls *tls);
+/* Of a client: elmer's certificate is the latest that was seen, or a later one, which is remembered. */
+int tls_judge_counter(struct tls *tls, struct err *err);
 /* Why a client's verification has failed, in words; false: it has not. */
 bool tls_explain_verify(const struct tls *tls, struct err *err);
 /* X509 usable for this end (X509_PURPOSE_ alone accepts a certificate without any EKU). */

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include <openssl/bio.h>
 #include <openssl/bn.h>
@@ -15,7 +16,9 @@
 #include <openssl/x509v3.h>
 
 #include "lib/base/str.h"
+#include "lib/base/file.h"
 #include "lib/net/tls_internal.h"
+#include "lib/pki/counter.h"
 
 enum { NAME_MAX_BYTES = 255, SERIAL_MAX_BYTES = 20, TIME_BYTES = 32 };
 
@@ -289,4 +292,37 @@ bool tls_explain_verify(const struct tls *tls, struct err *err)
         break;
     }
     return true;
+}
+
+/* ---- the counter in elmer's certificate ---- */
+
+static int remember(struct tls_context *context, uint64_t counter, struct err *err)
+{
+    struct err why = ERR_INIT;
+    int dir = file_dir(context->dir, 0, &why);
+    int code = dir < 0 ? dir : counter_write(dir, context->ca, counter, &why);
+
+    if (dir >= 0)
+        (void)close(dir);
+    if (code < 0)
+        return err_set(err, code, "elmer has a new certificate, and this host cannot note that: %s: %s", context->dir,
+                       why.text);
+    context->counter = counter;
+    return 0;
+}
+
+/* After the handshake: before, nobody has shown that he has the key. */
+int tls_judge_counter(struct tls *tls, struct err *err)
+{
+    struct tls_context *context = tls->context;
+    uint64_t counter = tls_peer_counter(tls);
+
+    if (counter > context->counter)
+        return remember(context, counter, err);
+    if (counter == context->counter)
+        return 0;
+    return err_set(
+        err, -EPROTO,
+        "elmer there shows a certificate that was replaced: somebody may have its old key, or its files come "
+        "from a backup; do \"eadmin init\" on the queue host and restart elmer");
 }

@@ -14,6 +14,7 @@
 #include "lib/base/clock.h"
 #include "lib/base/file.h"
 #include "lib/base/str.h"
+#include "lib/pki/counter.h"
 #include "lib/pki/tokens.h"
 #include "lib/pki/x509.h"
 
@@ -138,12 +139,30 @@ static struct pki_terms terms_of(const struct ca *ca, bool server, const char *c
                               .end_s = seconds(now_ms + ca->valid_ms)};
 }
 
+int ca_counter(const struct ca *ca, uint64_t *counter, struct err *err)
+{
+    return counter_read(ca->dir, ca->certificate, counter, err);
+}
+
+/* Greater than all before. The time is in it for a directory that was restored from a backup: it does not know what
+ * came after. */
+static int next_counter(struct ca *ca, int64_t now_ms, uint64_t *counter, struct err *err)
+{
+    int code = ca_counter(ca, counter, err);
+
+    if (code < 0)
+        return code;
+    *counter = seconds(now_ms) > 0 && (uint64_t)seconds(now_ms) > *counter ? (uint64_t)seconds(now_ms) : *counter + 1;
+    return counter_write(ca->dir, ca->certificate, *counter, err);
+}
+
 int ca_issue_elmer(struct ca *ca, const char *request, const char *const *names, size_t count, int64_t now_ms,
                    char **certificate, struct err *err)
 {
     struct pki_terms terms = terms_of(ca, true, names, count, now_ms);
+    int code = next_counter(ca, now_ms, &terms.counter, err);
 
-    return pki_issue(ca->key, ca->certificate, request, &terms, certificate, err);
+    return code < 0 ? code : pki_issue(ca->key, ca->certificate, request, &terms, certificate, err);
 }
 
 int ca_sign_join(struct ca *ca, const char *host, const char *token, const char *proof, const char *request,
@@ -174,6 +193,18 @@ static int check_dates(const struct pki_certificate *facts, int64_t now_ms, stru
                    facts->name, end, now);
 }
 
+static int check_counter(const struct ca *ca, const struct pki_certificate *facts, struct err *err)
+{
+    uint64_t latest;
+    int code = facts->server ? ca_counter(ca, &latest, err) : 0;
+
+    if (code < 0 || !facts->server || facts->counter >= latest)
+        return code;
+    return err_set(
+        err, -EACCES,
+        "this certificate of elmer was replaced by `eadmin init`: restart elmer, which then uses the new one");
+}
+
 int ca_sign_renew(struct ca *ca, const char *old, const char *proof, const char *request, int64_t now_ms,
                   char **certificate, struct err *err)
 {
@@ -185,6 +216,8 @@ int ca_sign_renew(struct ca *ca, const char *old, const char *proof, const char 
         code = pki_verify(old, ca->certificate, err);
     if (code == 0)
         code = check_dates(&facts, now_ms, err);
+    if (code == 0)
+        code = check_counter(ca, &facts, err);
     if (code == 0)
         code = pki_proof_check(old, request, proof, err);
     if (code == 0)

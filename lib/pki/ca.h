@@ -1,6 +1,7 @@
 /* ca.h - the cluster's CA: its directory, its tokens, what it signs. For root on the queue host alone.
  *
  *   ca.key ca.crt     the CA
+ *   elmer.counter     of elmer's latest certificate, see counter.h
  *   tokens/ID         a token that waits      used/ID    one that was used (moved before anything is signed)
  */
 #ifndef LIB_PKI_CA_H
@@ -32,15 +33,17 @@ void ca_close(struct ca *ca); /* also of zeros */
 int ca_token(struct ca *ca, const char *const *hosts, size_t count, int64_t now_ms, int64_t valid_ms, char *text,
              struct err *err);
 
-/* Elmer's own certificate: names as in pki_terms. */
+/* The counter of elmer's latest certificate; 0: it has none. */
+int ca_counter(const struct ca *ca, uint64_t *counter, struct err *err);
+/* Elmer's own certificate: names as in pki_terms. From the first link on hosts take none of before. */
 int ca_issue_elmer(struct ca *ca, const char *request, const char *const *names, size_t count, int64_t now_ms,
                    char **certificate, struct err *err);
 /* A host's first: token is an id, proof as in token.h. The token is used up, on disk, before anything is signed.
  * -EACCES with who, why and what to do. */
 int ca_sign_join(struct ca *ca, const char *host, const char *token, const char *proof, const char *request,
                  int64_t now_ms, char **certificate, struct err *err);
-/* A further one, of a host or of elmer: the old one must be ours and not be over, and its key must have signed the
- * request. */
+/* A further one, of a host or of elmer: the old one must be ours and not be over, elmer's must be the latest, and its
+ * key must have signed the request. */
 int ca_sign_renew(struct ca *ca, const char *old, const char *proof, const char *request, int64_t now_ms,
                   char **certificate, struct err *err);
 

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "lib/base/str.h"
+#include "lib/pki/counter.h"
 #include "lib/pki/x509_internal.h"
 
 /* 127 random bits, not 0: nobody has to keep count, and two requests at once need no lock. */
@@ -153,7 +154,8 @@ int pki_issue(const char *ca_key, const char *ca_certificate, const char *reques
     if (code == 0)
         code = sign(&s,
                     fill(s.x, s.ca, s.request, terms->names[0], terms->server, terms->begin_s, terms->end_s) &&
-                        add(s.x, s.ca, NID_subject_alt_name, names),
+                        add(s.x, s.ca, NID_subject_alt_name, names) &&
+                        (terms->counter == 0 || counter_add(s.x, terms->counter)),
                     certificate, err);
     free(names);
     signing_fini(&s);
@@ -186,7 +188,7 @@ int pki_reissue(const char *ca_key, const char *ca_certificate, const char *requ
     if (code == 0)
         code = sign(&s,
                     fill(s.x, s.ca, s.request, facts.name, facts.server, begin_s, end_s) &&
-                        copy_alternative_names(s.x, from),
+                        copy_alternative_names(s.x, from) && counter_copy(s.x, from),
                     certificate, err);
     X509_free(from);
     signing_fini(&s);

@@ -11,6 +11,7 @@
 
 #include "lib/base/str.h"
 #include "lib/pki/token.h"
+#include "lib/pki/counter.h"
 #include "lib/pki/x509_internal.h"
 
 /* ---- PEM ---- */
@@ -241,6 +242,7 @@ int pki_inspect(const char *text, struct pki_certificate *facts, struct err *err
     found.ca = flags & EXFLAG_CA;
     found.client = flags & EXFLAG_XKUSAGE && usage & XKU_SSL_CLIENT;
     found.server = flags & EXFLAG_XKUSAGE && usage & XKU_SSL_SERVER;
+    found.counter = counter_of(certificate);
     first_dns_name(certificate, found.name, sizeof found.name);
     if (flags & EXFLAG_INVALID || !serial_text(certificate, found.serial) ||
         !unix_time(X509_get0_notBefore(certificate), &found.begin_s) ||

@@ -24,6 +24,7 @@ struct pki_certificate {
     char serial[PKI_SERIAL_SIZE]; /* upper case, whole bytes, as in tls.h */
     int64_t begin_s, end_s;       /* Unix time */
     bool client, server, ca;      /* what it is good for */
+    uint64_t counter;             /* of elmer's, see counter.h */
 };
 
 /* Texts that these functions return are malloc'd; keys are for pki_key_free(). Errors: -EINVAL: what was given is not
@@ -44,11 +45,12 @@ struct pki_terms {            /* what the certificate will say; nothing else of 
     const char *const *names; /* [count] host names and numeric addresses; the first is a host name and the subject */
     size_t count;
     int64_t begin_s, end_s;
+    uint64_t counter; /* of elmer's; 0: none */
 };
 /* Sign, after pki_request_check() for the first name. The serial is random. */
 int pki_issue(const char *ca_key, const char *ca_certificate, const char *request, const struct pki_terms *terms,
               char **certificate, struct err *err);
-/* The same terms as an older certificate, with other dates. */
+/* The same terms as an older certificate, its counter too, with other dates. */
 int pki_reissue(const char *ca_key, const char *ca_certificate, const char *request, const char *old, int64_t begin_s,
                 int64_t end_s, char **certificate, struct err *err);
 

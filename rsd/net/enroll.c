@@ -17,6 +17,7 @@
 #include "lib/base/str.h"
 #include "lib/net/link.h"
 #include "lib/net/tls.h"
+#include "lib/pki/counter.h"
 #include "lib/pki/pair.h"
 #include "lib/pki/x509.h"
 #include "rsd/net/enroll.h"
@@ -27,6 +28,8 @@ struct enrolment {
     const char *elmer, *name;
     const struct token *token;
     char *key, *request, *ca, *certificate;
+    int dir;
+    uint64_t counter; /* of elmer's certificate */
     uv_loop_t loop;
     uv_timer_t timer;
     struct link *link;
@@ -45,6 +48,23 @@ static void finish(struct enrolment *e, int code, const char *text)
         err_set(e->err, code, "%s", str_printable(printable, sizeof(printable), text, strlen(text)));
 }
 
+/* A host that joins the same cluster again has seen elmer's certificates before. */
+static bool is_latest(struct enrolment *e)
+{
+    uint64_t seen;
+    struct err err = ERR_INIT;
+
+    if (counter_read(e->dir, e->ca, &seen, &err) < 0)
+        finish(e, -EINVAL, err.text);
+    else if (e->counter < seen)
+        finish(e, -EPROTO,
+               "elmer there shows a certificate that was replaced: somebody may have its old key, or its files come "
+               "from a backup; do \"eadmin init\" on the queue host and restart elmer");
+    else
+        return true;
+    return false;
+}
+
 static void on_ready(struct link *link, void *data)
 {
     struct enrolment *e = data;
@@ -53,6 +73,11 @@ static void on_ready(struct link *link, void *data)
     const char *ca = link_ca_pem(link);
 
     e->ca = ca ? strdup(ca) : NULL;
+    e->counter = link_peer_counter(link);
+    if (e->ca && !is_latest(e)) {
+        link_close(link, "");
+        return;
+    }
     token_id(e->token, id);
     message.u.join.host = e->name;
     message.u.join.token = id;
@@ -147,18 +172,20 @@ static int check(const struct enrolment *e)
     return code;
 }
 
-static int save(const struct enrolment *e, int dir)
+static int save(const struct enrolment *e)
 {
-    int code = file_write(dir, "ca.crt", e->ca, 0644, e->err);
+    int code = file_write(e->dir, "ca.crt", e->ca, 0644, e->err);
 
-    return code == 0 ? pair_write(dir, e->key, e->certificate, e->err) : code;
+    if (code == 0)
+        code = counter_write(e->dir, e->ca, e->counter, e->err);
+    return code == 0 ? pair_write(e->dir, e->key, e->certificate, e->err) : code;
 }
 
 int enroll(const char *elmer, const char *name, const struct token *token, const char *pki, struct err *err)
 {
-    struct enrolment e = {.elmer = elmer, .name = name, .token = token, .err = err};
+    struct enrolment e = {.elmer = elmer, .name = name, .token = token, .dir = file_dir(pki, 0700, err), .err = err};
     struct tls_context *tls = NULL;
-    int dir = file_dir(pki, 0700, err), code = dir < 0 ? dir : pki_key_create(&e.key, err);
+    int code = e.dir < 0 ? e.dir : pki_key_create(&e.key, err);
 
     if (code == 0)
         code = pki_request_create(e.key, name, &e.request, err);
@@ -169,13 +196,13 @@ int enroll(const char *elmer, const char *name, const struct token *token, const
     if (code == 0)
         code = check(&e);
     if (code == 0)
-        code = save(&e, dir);
+        code = save(&e);
     tls_context_unref(tls);
     pki_key_free(e.key);
     free(e.request);
     free(e.ca);
     free(e.certificate);
-    if (dir >= 0)
-        close(dir);
+    if (e.dir >= 0)
+        close(e.dir);
     return code;
 }

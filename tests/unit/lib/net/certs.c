@@ -14,6 +14,8 @@
 #include <openssl/pem.h>
 #include <openssl/x509v3.h>
 
+#include "lib/pki/counter.h"
+
 enum { HOUR_S = 3600, YEAR_S = 365 * 24 * 3600 };
 
 static EVP_PKEY *make_key(bool p256)
@@ -113,6 +115,7 @@ void certs_issue(const struct certs_ca *ca, const struct certs_wish *wish, const
     add(certificate, ca->certificate, NID_basic_constraints, "critical,CA:FALSE");
     add(certificate, ca->certificate, NID_ext_key_usage, wish->use);
     add(certificate, ca->certificate, NID_subject_alt_name, wish->names);
+    assert_true(wish->counter == 0 || counter_add(certificate, wish->counter));
     sign(certificate, ca->key);
     (void)mkdir(dir, 0700);
     write_certificate(ca->certificate, dir, "ca.crt");
@@ -134,7 +137,7 @@ void certs_pin(const struct certs_ca *ca, uint8_t pin[32])
 
 void certs_remove(const char *dir)
 {
-    static const char *const names[] = {"ca.crt", "host.crt", "host.key"};
+    static const char *const names[] = {"ca.crt", "host.crt", "host.key", "elmer.counter"};
     char path[300];
 
     for (unsigned i = 0; i < sizeof names / sizeof *names; i++) {

@@ -20,6 +20,7 @@ struct certs_wish {
     long ends_s;       /* from now; 0: in a year */
     long serial;       /* 0: 1 */
     bool p256;         /* the key; else Ed25519 */
+    uint64_t counter;  /* 0: none */
 };
 
 void certs_make_ca(struct certs_ca *ca, const char *name);
