@@ -33,6 +33,16 @@ void open_job(struct fake *host, uint64_t job, uint32_t attempt, struct wire_mes
         fake_expect(host, WIRE_start, start);
 }
 
+void run_job(struct fake *host, struct fake *asker, uint64_t job, uint32_t attempt)
+{
+    struct wire_message start, jobs;
+    open_job(host, job, attempt, &start);
+    wire_message_fini(&start);
+    host_started(host, job, attempt, 0);
+    lab_query_until(asker, job, "running", &jobs);
+    wire_message_fini(&jobs);
+}
+
 void end_job(struct fake *host, uint64_t job, uint32_t attempt, double cpu_seconds)
 {
     struct wire_message end, forget;

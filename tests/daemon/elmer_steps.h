@@ -16,6 +16,8 @@ const struct wire_job_view *only(const struct wire_message *jobs);
 
 /* Through order and open; the start that comes is the caller's. */
 void open_job(struct fake *host, uint64_t job, uint32_t attempt, struct wire_message *start);
+/* And on: its first process is started, and asker sees that it runs. */
+void run_job(struct fake *host, struct fake *asker, uint64_t job, uint32_t attempt);
 void end_job(struct fake *host, uint64_t job, uint32_t attempt, double cpu_seconds);
 void query_as(struct fake *host, uint32_t uid, const char *user, uint64_t job, struct wire_message *answer);
 void refused(struct fake *host, uint32_t uid, struct wire_message *submission, const char *code, const char *words);

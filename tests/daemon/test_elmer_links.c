@@ -106,7 +106,7 @@ static void test_host_rebooted(void **state)
 {
     struct lab lab;
     struct fake ws1, ws2;
-    struct wire_message start, jobs;
+    struct wire_message jobs;
     (void)state;
     lab_create(&lab, "name = ws1\nresend = 1s\nheartbeat = 1s\nhost_timeout = 60s\nallocator = v1\nhosts = ws1 ws2\n",
                true);
@@ -114,11 +114,7 @@ static void test_host_rebooted(void **state)
     host_open(&ws1, &lab, "host.sock", "ws1", 1, NULL);
     host_open(&ws2, &lab, "tcp", "ws2", 1, NULL);
     submit_to_ws2(&ws1, "t1", NULL, 0);
-    open_job(&ws2, 1, 1, &start);
-    wire_message_fini(&start);
-    host_started(&ws2, 1, 1, 0);
-    lab_query_until(&ws1, 1, "running", &jobs);
-    wire_message_fini(&jobs);
+    run_job(&ws2, &ws1, 1, 1);
     fake_close(&ws2);
     host_open(&ws2, &lab, "tcp", "ws2", 1, &(struct host_options){.boot = "another boot"});
     host_empty(&ws2, 1, 1, 0);
@@ -135,7 +131,7 @@ static void test_host_lost(void **state)
 {
     struct lab lab;
     struct fake ws1, ws2;
-    struct wire_message start, jobs, submission = lab_submission("t1", 1);
+    struct wire_message jobs, submission = lab_submission("t1", 1);
     static const char *hosts[] = {"ws2"};
     (void)state;
     submission.u.submit.hosts = (struct wire_strs){hosts, 1};
@@ -144,11 +140,7 @@ static void test_host_lost(void **state)
     host_open(&ws1, &lab, "host.sock", "ws1", 1, NULL);
     host_open(&ws2, &lab, "tcp", "ws2", 1, NULL);
     lab_submit(&ws1, &submission, NULL, 0);
-    open_job(&ws2, 1, 1, &start);
-    wire_message_fini(&start);
-    host_started(&ws2, 1, 1, 0);
-    lab_query_until(&ws1, 1, "running", &jobs);
-    wire_message_fini(&jobs);
+    run_job(&ws2, &ws1, 1, 1);
     fake_close(&ws2);
     struct wire_holding holding = {1, 1};
     host_open(&ws2, &lab, "tcp", "ws2", 1,
@@ -219,6 +211,18 @@ static void test_host_identity(void **state)
     lab_destroy(&lab);
 }
 
+/* elmer with another configuration; ws1 is linked again. */
+static void start_anew(struct lab *lab, struct fake *ws1, struct fake *ws2, const char *config)
+{
+    lab_stop(lab, SIGTERM);
+    fake_close(ws1);
+    fake_close(ws2);
+    snprintf(lab->config, sizeof(lab->config), "%s", config);
+    lab_configure(lab);
+    lab_start(lab);
+    host_open(ws1, lab, "host.sock", "ws1", 1, NULL);
+}
+
 /* Its CPUs are not those of the configuration any more: what runs goes on if its CPUs are still there, what does not is
  * ended, on the host too, and nothing new comes. */
 static void test_host_unusable(void **state)
@@ -238,33 +242,13 @@ static void test_host_unusable(void **state)
     host_open(&ws1, &lab, "host.sock", "ws1", 1, NULL);
     host_open(&ws2, &lab, "tcp", "ws2", 2, NULL);
     lab_submit(&ws1, &one, NULL, 0);
-    open_job(&ws2, 1, 1, &start);
-    wire_message_fini(&start);
-    host_started(&ws2, 1, 1, 0);
-    lab_query_until(&ws1, 1, "running", &jobs);
-    wire_message_fini(&jobs);
-    lab_stop(&lab, SIGTERM);
-    fake_close(&ws1);
-    fake_close(&ws2);
-    snprintf(lab.config, sizeof(lab.config), LOCAL "hosts = ws1 ws2\n");
-    lab_configure(&lab);
-    lab_start(&lab);
-    host_open(&ws1, &lab, "host.sock", "ws1", 1, NULL);
+    run_job(&ws2, &ws1, 1, 1);
+    start_anew(&lab, &ws1, &ws2, LOCAL "hosts = ws1 ws2\n");
     host_open(&ws2, &lab, "tcp", "ws2", 2,
               &(struct host_options){.generation = 5, .holdings = holdings, .nholdings = 1});
     lab_submit(&ws1, &all, NULL, 0);
-    open_job(&ws2, 2, 1, &start);
-    wire_message_fini(&start);
-    host_started(&ws2, 2, 1, 0);
-    lab_query_until(&ws1, 2, "running", &jobs);
-    wire_message_fini(&jobs);
-    lab_stop(&lab, SIGTERM);
-    fake_close(&ws1);
-    fake_close(&ws2);
-    snprintf(lab.config, sizeof(lab.config), LOCAL "hosts = ws1 ws2\n[host ws2]\ncpus = 0,1\n");
-    lab_configure(&lab);
-    lab_start(&lab);
-    host_open(&ws1, &lab, "host.sock", "ws1", 1, NULL);
+    run_job(&ws2, &ws1, 2, 1);
+    start_anew(&lab, &ws1, &ws2, LOCAL "hosts = ws1 ws2\n[host ws2]\ncpus = 0,1\n");
     host_open(&ws2, &lab, "tcp", "ws2", 1, &holds); /* CPU 1 is not there any more */
     end_job(&ws2, 2, 1, 0.5);
     lab_query_until(&ws1, 2, "done", &jobs);
