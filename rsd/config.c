@@ -158,6 +158,13 @@ static int set_cgroup_root(void *data, const char *subsection, const char *value
     return set_path(config->cgroup_root, sizeof config->cgroup_root, value, err);
 }
 
+static int set_user_slice(void *data, const char *subsection, const char *value, struct err *err)
+{
+    struct rsd_config *config = data;
+    (void)subsection;
+    return set_path(config->user_slice, sizeof config->user_slice, value, err);
+}
+
 static int set_user(void *data, const char *subsection, const char *value, struct err *err)
 {
     struct rsd_config *config = data;
@@ -222,6 +229,7 @@ static const struct ini_key keys[] = {
     {"rsd", "user_requests", set_user_requests},
     {"rsd", "user_requests_burst", set_user_requests_burst},
     {"rsd", "cgroup_root", set_cgroup_root},
+    {"rsd", "user_slice", set_user_slice},
     {"rsd", "user", set_user},
     {"rsd", "rundir", set_rundir},
     {"rsd", "proc_stat", set_proc_stat},

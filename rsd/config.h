@@ -21,6 +21,7 @@ struct rsd_config {
     /* of one user, by the socket for commands: connections; requests in a second, and at once */
     long user_connections, user_requests, user_requests_burst;
     char cgroup_root[4096]; /* "": find it */
+    char user_slice[4096];  /* "": find it */
     char user[64];          /* of the network half */
     char
         rundir[80]; /* sup/ jobs/ rsd.sock are below it; the path of a job's tmpdir must leave room for PVM's sockets */

@@ -15,6 +15,8 @@
  *   SETGID, SETUID                x            becoming the user
  *   SYS_RESOURCE                  x            the child's oom_score_adj, so that no protection of rsd can be had back
  *
+ * The child that looks for who has left a job (escapes.c) keeps SYS_NICE alone.
+ *
  * A word: permitted, but effective only during that errand, so that a mistake elsewhere in the root half is not an act
  * of root. The bounding set is left alone, because supervisors and jobs are born with it: without it sudo, ping or a
  * container's starter would not work in a job as they do in a shell. For the same reason jobs do not get
@@ -37,6 +39,7 @@
 
 static const uint64_t kept[CAPS_OF_COUNT] = {
     [CAPS_ROOT_HALF] = BIT(CAP_SYS_NICE) | BIT(CAP_KILL),
+    [CAPS_ESCAPES] = BIT(CAP_SYS_NICE),
     [CAPS_SUPERVISOR] = BIT(CAP_SYS_NICE) | BIT(CAP_CHOWN) | BIT(CAP_SETGID) | BIT(CAP_SETUID) | BIT(CAP_SYS_RESOURCE),
 };
 static const uint64_t errands[CAPS_ERRAND_COUNT] = {

@@ -160,6 +160,9 @@ struct root {
     int groups_fd; /* directory of the jobs' groups */
     char groups[4096];
     unsigned controllers; /* that the jobs' groups have: see controllers.h */
+    char users[4096];     /* where users' own groups are; "": not known */
+    pid_t watcher;        /* process that looks there for who has left a job (escapes.c); 0: none */
+    int64_t watched_ms;   /* when it was started */
     int tmp_fd;           /* RUNDIR/jobs */
     int64_t contact_ms;   /* CLOCK_BOOTTIME; 0: none yet */
     int64_t sweep_ms, sweep_step_ms, pvm_sweep_ms, pvm_news_ms, boost_ms, watchdog_ms;

@@ -28,6 +28,7 @@
 #include "lib/base/clock.h"
 #include "lib/base/log.h"
 #include "rsd/root/caps.h"
+#include "rsd/root/escapes.h"
 #include "rsd/root/internal.h"
 #include "rsd/root/order_file.h"
 #include "rsd/root/probe.h"
@@ -35,7 +36,7 @@
 #include "rsd/root/reserve.h"
 #include "rsd/root/root.h"
 
-enum { NET_OUT_MAX = 64 << 20, FIXED_FDS = 3 };
+enum { NET_OUT_MAX = 64 << 20, FIXED_FDS = 3, WATCHER_MS = 1000 };
 
 static void stop(struct root *root, int status)
 {
@@ -102,6 +103,11 @@ static int root_init(struct root *root, int fd_net, pid_t net_pid, const struct 
     result = probe_mode(config->mode, refusal, &root->mode, root->mode_reason, sizeof root->mode_reason, err);
     if (result < 0)
         return result;
+    if (config->user_slice[0])
+        snprintf(root->users, sizeof root->users, "%s", config->user_slice);
+    else if (!escapes_find_users(root->groups, root->users, sizeof root->users))
+        root->users[0] = 0;
+    root->watched_ms = now - WATCHER_MS;
     root->reaper_fd = reaper_start();
     return root->reaper_fd < 0 ? err_set(err, root->reaper_fd, "cannot start a thread: %s", strerror(-root->reaper_fd))
                                : 0;
@@ -173,6 +179,10 @@ static void net_read(struct root *root)
 
 static void child_ended(struct root *root, pid_t pid)
 {
+    if (root->watcher > 0 && pid == root->watcher) {
+        root->watcher = 0;
+        return;
+    }
     if (root->net_pid > 0 && pid == root->net_pid) {
         root->net_pid = 0;
         if (!root->stop) {
@@ -324,6 +334,18 @@ static void charge_turn(struct root *root, bool deadline, const int64_t *before)
     root->turned_ns = own_ns;
 }
 
+/* In the other modes a rank is no more than what the user himself could have. */
+static void keep_watcher(struct root *root, int64_t now)
+{
+    struct escapes_round round = {.users = root->users, .groups = root->groups, .cpus = &root->cpus};
+    if (root->watcher > 0 || root->mode != ORDER_MODE_RT || !root->users[0] || now < root->watched_ms + WATCHER_MS)
+        return;
+    root->watched_ms = now;
+    root->watcher = escapes_watch(&round);
+    if (root->watcher < 0)
+        log_warning("cannot look for processes that leave their job: %s", strerror(-root->watcher));
+}
+
 static int turn(struct root *root, struct pollfd *fds)
 {
     size_t jobs = root->job_count;
@@ -338,6 +360,7 @@ static int turn(struct root *root, struct pollfd *fds)
         return -errno;
     now = mono_ms(mono_now());
     watchdog(root, now);
+    keep_watcher(root, now);
     leases_check(root); /* before anything is heard: what supervisors have to say may follow from it */
     if (fds[1].revents)
         signals_read(root);

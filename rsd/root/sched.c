@@ -45,6 +45,17 @@ bool sched_is_rt(pid_t tid)
     return attr_get(tid, &attr) == 0 && policy_is_rt(attr.policy);
 }
 
+int sched_of(pid_t tid, struct order_rank *rank, bool *reset_on_fork)
+{
+    struct attr attr;
+    int result = attr_get(tid, &attr);
+    if (result < 0)
+        return result;
+    *rank = (struct order_rank){(int)attr.policy, policy_is_rt(attr.policy) ? (int)attr.priority : attr.nice};
+    *reset_on_fork = (attr.flags & RESET_ON_FORK) != 0;
+    return 0;
+}
+
 /* SCHED_BATCH is a user's own choice within SCHED_OTHER, and so is being nicer: both are left to him. */
 static bool attr_fits(const struct attr *attr, struct order_rank rank, bool reset, bool exact)
 {

@@ -14,6 +14,8 @@
 /* Set the rank of one thread (0: the caller) if it is another. 1: changed; 0: had it; -ESRCH: gone; -EPERM, -EINVAL. */
 int sched_rank(pid_t tid, struct order_rank rank, bool reset_on_fork);
 bool sched_is_rt(pid_t tid);
+/* The rank that a thread has; of SCHED_BATCH and others only the policy counts. 0 or -ESRCH. */
+int sched_of(pid_t tid, struct order_rank *rank, bool *reset_on_fork);
 
 struct sched_target {
     struct order_ranks ranks; /* task with SCHED_FIFO: may become SCHED_RR, see crowded */

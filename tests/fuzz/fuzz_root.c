@@ -14,6 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "rsd/root/escapes.h"
 #include "rsd/root/caps.h"
 #include "rsd/root/controllers.h"
 #include "rsd/root/group.h"
@@ -158,7 +159,7 @@ void group_confine(const struct cgroup *group, const uint64_t *cpus, size_t coun
         FUZZ_CHECK(cpus[i] < CPUS, "CPU %llu", (unsigned long long)cpus[i]);
 }
 
-/* ---- in place of sched.c, tmpdir.c, scope.c, probe.c and libsystemd ---- */
+/* ---- in place of sched.c, escapes.c, tmpdir.c, scope.c, probe.c and libsystemd ---- */
 
 static void check_rank(struct order_rank rank)
 {
@@ -181,6 +182,19 @@ int sched_rank(pid_t tid, struct order_rank rank, bool reset_on_fork)
     FUZZ_CHECK(tid == 0 && !reset_on_fork, "the rank of %d", (int)tid); /* of a child of ours */
     check_rank(rank);
     return 0;
+}
+
+pid_t escapes_watch(const struct escapes_round *round)
+{
+    FUZZ_CHECK(round->users[0] == '/' && CPU_COUNT(round->cpus) > 0, "where, and on which CPUs");
+    return world_fails() ? -EAGAIN : world_new_pid();
+}
+
+bool escapes_find_users(const char *groups, char *users, size_t size)
+{
+    (void)groups;
+    snprintf(users, size, "/users");
+    return !world_fails();
 }
 
 int sched_pass_begin(struct sched_pass *pass, const struct cgroup *group)

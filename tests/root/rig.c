@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <linux/capability.h>
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
@@ -116,6 +117,7 @@ void rig_up(struct rig *rig)
     copy_helper(rig);
     assert_int_equal(group_locate("/proc", NULL, own, sizeof own, &err), 0);
     snprintf(rig->groups, sizeof rig->groups, "%s/elmer-rig-%d", own, (int)getpid());
+    snprintf(rig->users, sizeof rig->users, "%s/elmer-rig-%d-users", own, (int)getpid());
     assert_int_equal(sched_getaffinity(0, sizeof mine, &mine), 0);
     assert_true(cpus_to_list(&mine, list) > 0);
     rig->cpu = list[0];
@@ -127,11 +129,13 @@ static void root_half(const struct rig *rig, int fd)
     static struct rsd_config config;
     char cwd[2048];
     prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+    prctl(PR_CAPBSET_DROP, CAP_SYSLOG, 0, 0, 0); /* as rsd.service does it: who has it was not born in a job */
     rsd_config_default(&config);
     snprintf(config.name, sizeof config.name, "testhost");
     snprintf(config.rundir, sizeof config.rundir, "%s/run", rig->dir);
     snprintf(config.cgroup_root, sizeof config.cgroup_root, "%s", rig->groups);
     assert_non_null(getcwd(cwd, sizeof cwd));
+    snprintf(config.user_slice, sizeof config.user_slice, "%s", rig->users);
     snprintf(config.supervisor, sizeof config.supervisor, "%s/elmer-supervisor",
              getenv("BUILDDIR") ? getenv("BUILDDIR") : cwd);
     snprintf(config.pvmd, sizeof config.pvmd, "%s/helper", rig->dir);

@@ -14,6 +14,7 @@ struct rig {
     char dir[64]; /* temporary: run/ work/ helper */
     char run[64]; /* where DIR/run leads to; "": nowhere */
     char groups[4096];
+    char users[4096]; /* in place of user.slice; a test makes it */
     struct channel channel;
     pid_t root_half;
     int gate;     /* -1: none was made */

@@ -1,0 +1,337 @@
+/* escapes.c - a job's process can have itself moved out of the job's group: `systemd-run --user --scope` and `su` ask
+ * systemd for that, and a real-time class goes along. Nothing forbids it, so who is found outside loses class and CPUs.
+ *
+ * Who has left was often born a moment before, and his children are born outside, so a list of those that were ranked
+ * once would miss them. Looked at is the place to which a user can have a process moved: the groups below user.slice.
+ * A thread there has its rank from a job if it is in real time at no more than a job's ranks and cannot have got there
+ * by itself: it has neither the capability nor a limit (RLIMIT_RTPRIO) for it, and it is not what rtkit makes. And it
+ * has no capability in its bounding set that rsd.service takes from jobs (what is taken never comes back, unless in a
+ * user namespace of his own, where it is worth nothing): so what an administrator has put into real time by hand in a
+ * login session stays there.
+ *
+ * This walks /proc and as many groups as users like to make, so it is a process of its own in SCHED_OTHER: who is
+ * ranked above jobs must do neither (sessions.c). It uses one part in SHARE of a CPU, whatever is there: a user who
+ * makes ten thousand groups can delay it by some seconds. Without jobs it sleeps, but for the round after the last.
+ */
+#include "config.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "lib/base/clock.h"
+#include "lib/base/log.h"
+#include "rsd/root/budget.h"
+#include "rsd/root/caps.h"
+#include "rsd/root/escapes.h"
+#include "rsd/root/group.h"
+#include "rsd/root/sched.h"
+
+enum {
+    ROUND_MS = 1000,
+    SLICE_US = 300,
+    SHARE = 100,
+    AGAIN_MAX = 20, /* of one group: somebody in it forks faster than we set ranks */
+    SAY_MS = 10000,
+    RTKIT_PRIORITY = 20, /* what rtkit gives at most, with SCHED_RESET_ON_FORK ... */
+    RTKIT_US = 200000,   /* ... and to none but who limits himself to this */
+    NICE_BIT = 23        /* CAP_SYS_NICE */
+};
+
+/* ---- one thread ---- */
+
+bool escapes_from_job(const struct escapes_thread *thread, uint64_t bounding)
+{
+    bool modest = thread->reset_on_fork && thread->rank.priority <= RTKIT_PRIORITY;
+    if (thread->rank.policy != SCHED_FIFO && thread->rank.policy != SCHED_RR)
+        return false;
+    if (thread->rank.priority > ORDER_BIRTH) /* no user was ever given that */
+        return false;
+    if (!thread->known)
+        return !modest;
+    if ((uint64_t)thread->rank.priority <= thread->rt_priority_max)
+        return false;
+    if (modest && thread->rt_time_max_us <= RTKIT_US)
+        return false;
+    if (!thread->own_namespace)
+        return true;
+    return !(thread->permitted >> NICE_BIT & 1) && (thread->bounding & ~bounding) == 0;
+}
+
+static uint64_t hex_after(const char *text, const char *key)
+{
+    const char *at = strstr(text, key);
+    return at ? strtoull(at + strlen(key), NULL, 16) : 0;
+}
+
+/* NAME SOFT HARD UNIT of /proc/PID/limits; 0 if it is not there. */
+static uint64_t hard_limit(const char *text, const char *name)
+{
+    const char *at = strstr(text, name);
+    char hard[24];
+    if (!at || sscanf(at + strlen(name), " %*s %23s", hard) != 1)
+        return 0;
+    return isdigit((unsigned char)hard[0]) ? strtoull(hard, NULL, 10) : UINT64_MAX;
+}
+
+static bool in_our_namespace(int proc_fd)
+{
+    char own[512], map[512];
+    return group_read(AT_FDCWD, "/proc/self/uid_map", own, sizeof own) == 0 &&
+           group_read(proc_fd, "uid_map", map, sizeof map) == 0 && strcmp(own, map) == 0;
+}
+
+static void read_thread(pid_t tid, struct escapes_thread *thread, uid_t *uid)
+{
+    char path[32], status[4096], limits[4096];
+    struct stat st = {0};
+    int fd;
+    snprintf(path, sizeof path, "/proc/%d", (int)tid);
+    fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0)
+        return;
+    if (fstat(fd, &st) == 0 && group_read(fd, "status", status, sizeof status) == 0 &&
+        group_read(fd, "limits", limits, sizeof limits) == 0) {
+        thread->known = true;
+        thread->own_namespace = in_our_namespace(fd);
+        thread->permitted = hex_after(status, "\nCapPrm:");
+        thread->bounding = hex_after(status, "\nCapBnd:");
+        thread->rt_priority_max = hard_limit(limits, "\nMax realtime priority");
+        thread->rt_time_max_us = hard_limit(limits, "\nMax realtime timeout");
+        *uid = st.st_uid;
+    }
+    close(fd);
+}
+
+/* 1: lowered; 0: left alone; -ESRCH: it has just ended, perhaps after a fork. */
+static int judge(struct escapes_round *round, pid_t tid)
+{
+    struct escapes_thread thread = {0};
+    uid_t uid = 0;
+    int result = sched_of(tid, &thread.rank, &thread.reset_on_fork);
+    if (result < 0 || (thread.rank.policy != SCHED_FIFO && thread.rank.policy != SCHED_RR))
+        return result;
+    read_thread(tid, &thread, &uid);
+    if (!escapes_from_job(&thread, round->bounding))
+        return 0;
+    result = sched_rank(tid, (struct order_rank){SCHED_OTHER, 0}, false);
+    if (result <= 0)
+        return result;
+    (void)sched_setaffinity(tid, sizeof *round->cpus, round->cpus);
+    if (round->lowered++ == 0) {
+        round->first = tid;
+        round->first_uid = uid;
+    }
+    return 1;
+}
+
+/* ---- all groups ---- */
+
+/* Who has used so much sleeps so long that it was one part in SHARE. */
+static void rest(struct escapes_round *round, int64_t *since_ns)
+{
+    int64_t used_ns = budget_own_ns() - *since_ns, pause_ns = used_ns * (SHARE - 1);
+    struct timespec pause = {.tv_sec = pause_ns / 1000000000, .tv_nsec = pause_ns % 1000000000};
+    if (used_ns < (int64_t)SLICE_US * 1000)
+        return;
+    round->used_ns += used_ns;
+    nanosleep(&pause, NULL);
+    *since_ns = budget_own_ns();
+}
+
+/* Whether all that were there have been seen. */
+static bool look_once(struct escapes_round *round, int dir, int64_t *since_ns)
+{
+    struct group_reader reader;
+    struct group_pids tids = {0};
+    bool whole = true;
+    int more = group_reader_open(&reader, dir, true);
+    while (more >= 0 && (more = group_reader_next(&reader, &tids)) >= 0) {
+        for (size_t i = 0; i < tids.count; i++)
+            whole = judge(round, tids.items[i]) == 0 && whole;
+        round->threads += tids.count;
+        tids.count = 0;
+        if (more == 0)
+            break;
+        rest(round, since_ns);
+    }
+    group_reader_close(&reader);
+    group_pids_fini(&tids);
+    return whole;
+}
+
+static void look_at_group(struct escapes_round *round, int dir, int64_t *since_ns)
+{
+    round->looked_at++;
+    for (int i = 0; i < AGAIN_MAX && !look_once(round, dir, since_ns); i++) {
+    }
+}
+
+/* The directories from users down to where we are; each keeps its place in its list by its descriptor. */
+struct descent {
+    int *fds;
+    size_t depth, capacity;
+};
+
+static bool enter(struct descent *descent, int fd)
+{
+    if (descent->depth == descent->capacity) {
+        size_t capacity = descent->capacity ? descent->capacity * 2 : 32;
+        int *fds = reallocarray(descent->fds, capacity, sizeof *fds);
+        if (!fds) {
+            close(fd);
+            return false;
+        }
+        descent->fds = fds;
+        descent->capacity = capacity;
+    }
+    descent->fds[descent->depth++] = fd;
+    return true;
+}
+
+struct entry { /* of getdents64(2) */
+    uint64_t ino;
+    int64_t next;
+    uint16_t length;
+    uint8_t type;
+    char name[];
+};
+
+/* The next group in the directory that was entered last; -1: there is no other. The jobs' own are left out. */
+static int next_below(struct escapes_round *round, int dir, uint64_t jobs)
+{
+    _Alignas(struct entry) char buffer[512]; /* what is behind the next one is read again */
+    long got;
+    while ((got = syscall(SYS_getdents64, dir, buffer, sizeof buffer)) > 0) {
+        for (long at = 0; at < got;) {
+            const struct entry *entry = (const struct entry *)(const void *)(buffer + at);
+            int fd;
+            at += entry->length;
+            if (entry->type != DT_DIR || entry->name[0] == '.' || entry->ino == jobs)
+                continue;
+            fd = openat(dir, entry->name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+            round->unreachable += fd < 0 && (errno == EMFILE || errno == ENFILE);
+            if (fd < 0)
+                continue;
+            (void)lseek(dir, entry->next, SEEK_SET);
+            return fd;
+        }
+    }
+    return -1;
+}
+
+void escapes_look(struct escapes_round *round)
+{
+    struct descent descent = {0};
+    struct stat jobs = {0};
+    int64_t since_ns = budget_own_ns();
+    int fd = open(round->users, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    round->looked_at = round->threads = round->lowered = round->unreachable = 0;
+    round->used_ns = 0;
+    (void)stat(round->groups, &jobs);
+    while (fd >= 0 || descent.depth > 0) {
+        if (fd >= 0) {
+            look_at_group(round, fd, &since_ns);
+            rest(round, &since_ns);
+            if (!enter(&descent, fd))
+                break;
+        } else {
+            close(descent.fds[--descent.depth]);
+        }
+        fd = descent.depth > 0 ? next_below(round, descent.fds[descent.depth - 1], jobs.st_ino) : -1;
+    }
+    while (descent.depth > 0)
+        close(descent.fds[--descent.depth]);
+    free(descent.fds);
+    round->used_ns += budget_own_ns() - since_ns;
+}
+
+/* ---- the process ---- */
+
+/* Jobs are named by numbers. */
+static bool jobs_are_here(const char *groups)
+{
+    DIR *dir = opendir(groups);
+    struct dirent *entry;
+    bool any = false;
+    while (dir && !any && (entry = readdir(dir)))
+        any = entry->d_type == DT_DIR && isdigit((unsigned char)entry->d_name[0]);
+    if (dir)
+        closedir(dir);
+    return any;
+}
+
+static void say(const struct escapes_round *round, size_t lowered)
+{
+    log_notice("%zu threads that have left their job for a group of their user's are ordinary processes now, the last "
+               "of them pid=%d uid=%u",
+               lowered, (int)round->first, (unsigned)round->first_uid);
+}
+
+static _Noreturn void watch(struct escapes_round round)
+{
+    bool again = true; /* what left a job that has ended meanwhile, or forked while we looked */
+    size_t unsaid = 0;
+    int64_t said_ms = INT64_MIN / 2;
+    for (;;) {
+        int64_t begun = mono_ms(mono_now()), pause;
+        bool here = jobs_are_here(round.groups);
+        if (here || again) {
+            escapes_look(&round);
+            unsaid += round.lowered;
+        }
+        again = here || round.lowered > 0;
+        if (unsaid > 0 && mono_ms(mono_now()) - said_ms >= SAY_MS) {
+            said_ms = mono_ms(mono_now());
+            say(&round, unsaid);
+            unsaid = 0;
+        }
+        pause = begun + ROUND_MS - mono_ms(mono_now());
+        if (pause > 0)
+            nanosleep(&(struct timespec){.tv_sec = pause / 1000, .tv_nsec = pause % 1000 * 1000000}, NULL);
+    }
+}
+
+/* Nobody must take it for the root half: nothing of its is open, and it has one capability. */
+pid_t escapes_watch(const struct escapes_round *round)
+{
+    pid_t parent = getpid(), pid = fork();
+    char status[4096];
+    sigset_t none;
+    if (pid != 0)
+        return pid < 0 ? (pid_t)-errno : pid;
+    prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+    if (getppid() != parent)
+        _exit(1);
+    prctl(PR_SET_NAME, "rsd-escapes", 0, 0, 0);
+    sched_rank(0, (struct order_rank){SCHED_OTHER, 0}, false);
+    (void)syscall(SYS_close_range, 3U, ~0U, 0U);
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, NULL);
+    if (caps_keep(CAPS_ESCAPES) < 0 || group_read(AT_FDCWD, "/proc/self/status", status, sizeof status) < 0)
+        _exit(1);
+    struct escapes_round own = *round;
+    own.bounding = hex_after(status, "\nCapBnd:");
+    watch(own);
+}
+
+bool escapes_find_users(const char *groups, char *users, size_t size)
+{
+    static const char scope[] = "/elmer.slice/elmer-jobs.scope";
+    struct err err = ERR_INIT;
+    const char *at = strstr(groups, scope);
+    if (at && !at[strlen(scope)])
+        return snprintf(users, size, "%.*s/user.slice", (int)(at - groups), groups) < (int)size;
+    return group_locate("/proc", "/user.slice", users, size, &err) == 0;
+}

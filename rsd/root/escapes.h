@@ -1,0 +1,45 @@
+/* escapes.h - who has left a job's group keeps no rank of Elmer's. */
+#ifndef RSD_ESCAPES_H
+#define RSD_ESCAPES_H
+
+#include <sched.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "rsd/root/order.h"
+
+/* A thread in real time that is outside of the jobs' groups, as the kernel shows it. */
+struct escapes_thread {
+    struct order_rank rank;
+    bool reset_on_fork;
+    bool known;                   /* what follows could be read */
+    bool own_namespace;           /* it is in our user namespace; else its capabilities say nothing */
+    uint64_t permitted, bounding; /* capabilities */
+    uint64_t rt_priority_max;     /* RLIMIT_RTPRIO, the hard one */
+    uint64_t rt_time_max_us;      /* RLIMIT_RTTIME, the hard one */
+};
+/* Whether it has its rank from a job. bounding: the capabilities that jobs are born with. Pure. */
+bool escapes_from_job(const struct escapes_thread *thread, uint64_t bounding);
+
+struct escapes_round {
+    const char *users, *groups;  /* directories: of the users' own groups; of the jobs', which is left out */
+    const cpu_set_t *cpus;       /* that who has left may use again */
+    uint64_t bounding;           /* see above */
+    size_t looked_at, threads;   /* groups and threads */
+    size_t lowered, unreachable; /* threads; groups, nested too deep for our descriptors */
+    pid_t first;                 /* thread that was lowered */
+    uid_t first_uid;
+    int64_t used_ns;
+};
+/* All groups below users once. Sleeps between slices, so that it takes no more than a hundredth of a CPU. */
+void escapes_look(struct escapes_round *round);
+
+/* A process that does so every second, in SCHED_OTHER, as long as there are jobs in groups. Returns its pid or -errno.
+ * users is that of round; what it points to must last. */
+pid_t escapes_watch(const struct escapes_round *round);
+/* Where users' own groups are, beside the jobs' scope or below the mount of cgroup2. false: nowhere. */
+bool escapes_find_users(const char *groups, char *users, size_t size);
+
+#endif

@@ -1,0 +1,393 @@
+/* test_escapes.c - a job's process that has left the job's group: it is an ordinary one as soon as it is seen, and
+ * nobody else's rank is touched. The groups that stand for user.slice are the test's. */
+#include "config.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <linux/capability.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "rsd/root/escapes.h"
+#include "rsd/root/sched.h"
+#include "tests/root/rig.h"
+
+enum { NOBODY = 65534, SECONDS = 60, MANY_GROUPS = 3000, BOUND_PART = 50 };
+
+static struct rig rig;
+static char helper_path[100];
+static const struct level both[] = {{1, 0, false}, {2, 1, true}};
+
+static void make_group(const char *name)
+{
+    char path[4300];
+    snprintf(path, sizeof path, "%s%s", rig.users, name);
+    if (mkdir(path, 0755) < 0 && errno != EEXIST)
+        fail_msg("%s: %s", path, strerror(errno));
+}
+
+static void put_into(const char *name, pid_t pid)
+{
+    char path[4300];
+    FILE *file;
+    snprintf(path, sizeof path, "%s%s/cgroup.procs", rig.users, name);
+    file = fopen(path, "we");
+    assert_non_null(file);
+    fprintf(file, "%d", (int)pid);
+    assert_int_equal(fclose(file), 0);
+}
+
+static int up(void **state)
+{
+    (void)state;
+    rig_up(&rig);
+    make_group("");
+    make_group("/user-65534.slice");
+    make_group("/user-65534.slice/run-1.scope");
+    snprintf(helper_path, sizeof helper_path, "%s/helper", rig.dir);
+    return 0;
+}
+
+static int down(void **state)
+{
+    char command[4400];
+    (void)state;
+    snprintf(command, sizeof command,
+             "p=%s; for i in $(seq 500); do find $p -name cgroup.procs -exec cat {} + | xargs -r kill -9; "
+             "find $p -depth -type d -exec rmdir {} + 2>/dev/null; [ -d $p ] || exit 0; sleep 0.02; done; exit 1",
+             rig.users);
+    assert_int_equal(system(command), 0);
+    rig_down(&rig);
+    return 0;
+}
+
+/* ---- the programs that the jobs run: this binary, as DIR/helper ---- */
+
+static int helper(const char *what)
+{
+    struct rlimit rt = {4000000, 4000000};
+    setrlimit(RLIMIT_RTTIME, &rt);
+    alarm(SECONDS);
+    if (strcmp(what, "two") == 0)
+        (void)!fork();
+    if (strcmp(what, "forks") == 0) { /* always another pid, each born with the rank of the one before */
+        signal(SIGCHLD, SIG_IGN);
+        for (;;) {
+            if (fork() > 0)
+                _exit(0);
+            alarm(SECONDS);
+        }
+    }
+    for (;;)
+        pause();
+}
+
+/* ---- tests ---- */
+
+static void rank_of(pid_t pid, struct order_rank *rank)
+{
+    bool reset;
+    *rank = (struct order_rank){-1, -1};
+    (void)sched_of(pid, rank, &reset);
+}
+
+static bool is_ranked(pid_t pid, int policy, int priority)
+{
+    struct order_rank rank;
+    rank_of(pid, &rank);
+    return rank.policy == policy && rank.priority == priority;
+}
+
+static bool may_run_anywhere(pid_t pid)
+{
+    cpu_set_t all, now;
+    return sched_getaffinity(rig.root_half, sizeof all, &all) == 0 && sched_getaffinity(pid, sizeof now, &now) == 0 &&
+           CPU_EQUAL(&all, &now);
+}
+
+/* Job 1 above job 2, which nobody is in. */
+static void begin(const char *what, pid_t *pids, size_t count)
+{
+    const char *argv[] = {helper_path, what, NULL};
+    rig_order(&rig, 1, both, 2);
+    rig_open(&rig, 1, 1);
+    rig_run(&rig, 1, argv);
+    rig_until(rig_pids(&rig, 1, "job", pids, count) == count);
+    for (size_t i = 0; i < count; i++)
+        rig_until(is_ranked(pids[i], SCHED_FIFO, 49) || is_ranked(pids[i], SCHED_RR, 49));
+}
+
+static void test_who_has_left_is_ordinary(void **state)
+{
+    pid_t pids[2];
+    (void)state;
+    begin("two", pids, 2);
+    rig_until(is_ranked(pids[0], SCHED_RR, 49)); /* two on one processor */
+    put_into("/user-65534.slice/run-1.scope", pids[1]);
+    rig_until(is_ranked(pids[1], SCHED_OTHER, 0));
+    rig_until(may_run_anywhere(pids[1]));
+    assert_true(is_ranked(pids[0], SCHED_RR, 49)); /* who has stayed has his rank */
+    rig_end(&rig, 1, 0);
+    rig_empty(&rig, 1, 5000);
+    assert_int_equal(kill(pids[1], 0), 0); /* it is not the job's any more, and lives */
+}
+
+/* A user may have put anything into the place of a pvmd: it is born with SCHED_RESET_ON_FORK, one above its tasks. */
+static void test_a_helper_that_has_left(void **state)
+{
+    const char *argv[] = {"helper", "sleep", NULL};
+    pid_t pid;
+    (void)state;
+    rig.pvm = true;
+    rig_order(&rig, 1, both, 2);
+    rig_open(&rig, 1, 1);
+    rig_start(&rig, 1, 1, "pvmd", argv);
+    pid = rig_started(&rig);
+    rig_until(is_ranked(pid, SCHED_FIFO, 50));
+    put_into("/user-65534.slice/run-1.scope", pid);
+    rig_until(is_ranked(pid, SCHED_OTHER, 0));
+    rig_end(&rig, 1, 0);
+    rig_empty(&rig, 1, 5000);
+    rig.pvm = false;
+}
+
+/* All that are in it die when one says so: who forks without an end cannot be killed by its pid. */
+static void test_one_that_forks_all_the_time(void **state)
+{
+    char path[4300], text[64];
+    pid_t pid;
+    FILE *file;
+    (void)state;
+    begin("forks", &pid, 1);
+    snprintf(path, sizeof path, "%s/user-65534.slice/run-1.scope/cgroup.procs", rig.users);
+    for (bool moved = false; !moved;) {
+        if (rig_pids(&rig, 1, "job", &pid, 1) == 1 && (file = fopen(path, "we"))) {
+            fprintf(file, "%d", (int)pid);
+            moved = fclose(file) == 0;
+        }
+    }
+    for (int64_t since = rig_now_ms(), end = since + RIG_WAIT_MS; rig_now_ms() - since < 500;) {
+        file = fopen(path, "re");
+        if (!file || !fgets(text, sizeof text, file))
+            text[0] = 0;
+        if (file)
+            fclose(file);
+        if (text[0] && !is_ranked(atoi(text), SCHED_OTHER, 0) && !is_ranked(atoi(text), -1, -1))
+            since = rig_now_ms(); /* for half a second nobody may be seen in real time */
+        assert_true(rig_now_ms() < end);
+    }
+    snprintf(path, sizeof path, "%s/user-65534.slice/run-1.scope/cgroup.kill", rig.users);
+    file = fopen(path, "we");
+    assert_non_null(file);
+    fprintf(file, "1");
+    fclose(file);
+    rig_end(&rig, 1, 0);
+    rig_empty(&rig, 1, 5000);
+}
+
+/* Somebody who has his rank from elsewhere: no process of a job, but with what an escaped one would have. */
+struct stranger {
+    int policy, priority;
+    rlim_t rt_time_us;
+    bool syslog; /* has a capability in his bounding set that jobs do not have */
+};
+
+static pid_t stranger(struct stranger as)
+{
+    int ready[2];
+    char byte;
+    pid_t pid;
+    assert_int_equal(pipe(ready), 0);
+    pid = fork();
+    if (pid == 0) {
+        struct rlimit time = {as.rt_time_us, as.rt_time_us};
+        struct sched_param param = {.sched_priority = as.priority};
+        prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+        if ((!as.syslog && prctl(PR_CAPBSET_DROP, CAP_SYSLOG, 0, 0, 0) < 0) || setrlimit(RLIMIT_RTTIME, &time) < 0 ||
+            sched_setscheduler(0, as.policy, &param) < 0 || setresgid(NOBODY, NOBODY, NOBODY) < 0 ||
+            setresuid(NOBODY, NOBODY, NOBODY) < 0)
+            _exit(1);
+        alarm(SECONDS);
+        (void)!write(ready[1], "", 1);
+        for (;;)
+            pause();
+    }
+    close(ready[1]);
+    assert_int_equal(read(ready[0], &byte, 1), 1);
+    close(ready[0]);
+    return pid;
+}
+
+static void test_others_keep_theirs(void **state)
+{
+    const struct stranger strangers[] = {
+        {SCHED_FIFO, 49, RLIM_INFINITY, true},                      /* chrt(1) of an administrator */
+        {SCHED_RR | SCHED_RESET_ON_FORK, 20, 200000, false},        /* rtkit */
+        {SCHED_RR, 20, 200000, false},                              /* not rtkit, so from a job */
+        {SCHED_RR | SCHED_RESET_ON_FORK, 20, RLIM_INFINITY, false}, /* the same */
+    };
+    pid_t pids[4], job;
+    (void)state;
+    begin("sleep", &job, 1);
+    for (size_t i = 0; i < 4; i++) {
+        pids[i] = stranger(strangers[i]);
+        put_into("/user-65534.slice", pids[i]);
+    }
+    rig_until(is_ranked(pids[2], SCHED_OTHER, 0));
+    rig_until(is_ranked(pids[3], SCHED_OTHER, 0));
+    put_into("/user-65534.slice", job); /* whoever was there before it has been looked at once more when it is seen */
+    rig_until(is_ranked(job, SCHED_OTHER, 0));
+    assert_true(is_ranked(pids[0], SCHED_FIFO, 49));
+    assert_true(is_ranked(pids[1], SCHED_RR, 20));
+    for (size_t i = 0; i < 4; i++) {
+        kill(pids[i], SIGKILL);
+        waitpid(pids[i], NULL, 0);
+    }
+    rig_end(&rig, 1, 0);
+    rig_empty(&rig, 1, 5000);
+}
+
+static void test_the_rule(void **state)
+{
+    const uint64_t nice = UINT64_C(1) << CAP_SYS_NICE, boot = UINT64_C(1) << CAP_SYS_BOOT, jobs = ~boot;
+    const struct escapes_thread escaped = {{SCHED_FIFO, 49}, false, true, true, 0, jobs, 0, UINT64_MAX};
+    struct escapes_thread thread = escaped;
+    (void)state;
+    assert_true(escapes_from_job(&thread, jobs));
+    thread.rank.priority = 1; /* a user may go down */
+    assert_true(escapes_from_job(&thread, jobs));
+    thread.rank.priority = 60; /* a daemon that somebody runs by hand */
+    assert_false(escapes_from_job(&thread, jobs));
+    thread = escaped;
+    thread.rank = (struct order_rank){SCHED_OTHER, 0};
+    assert_false(escapes_from_job(&thread, jobs));
+    thread = escaped;
+    thread.rt_priority_max = 49; /* the limits of his user */
+    assert_false(escapes_from_job(&thread, jobs));
+    thread.rt_priority_max = 48;
+    assert_true(escapes_from_job(&thread, jobs));
+    thread = escaped;
+    thread.permitted = nice;
+    assert_false(escapes_from_job(&thread, jobs));
+    thread.own_namespace = false; /* it is worth nothing out here */
+    assert_true(escapes_from_job(&thread, jobs));
+    thread = escaped;
+    thread.bounding |= boot;
+    assert_false(escapes_from_job(&thread, jobs));
+    thread.own_namespace = false;
+    assert_true(escapes_from_job(&thread, jobs));
+    thread = escaped;
+    thread.known = false; /* it is hidden from us (hidepid=) */
+    assert_true(escapes_from_job(&thread, jobs));
+    thread.reset_on_fork = true;
+    assert_true(escapes_from_job(&thread, jobs));
+    thread.rank.priority = 20;
+    assert_false(escapes_from_job(&thread, jobs));
+}
+
+static void test_where_users_are(void **state)
+{
+    char users[100];
+    (void)state;
+    assert_true(escapes_find_users("/sys/fs/cgroup/x/elmer.slice/elmer-jobs.scope", users, sizeof users));
+    assert_string_equal(users, "/sys/fs/cgroup/x/user.slice");
+    assert_false(escapes_find_users("/sys/fs/cgroup/x/elmer.slice/elmer-jobs.scope", users, 20));
+}
+
+static double cpu_ms(pid_t pid)
+{
+    char path[64];
+    unsigned long long ns = 0;
+    FILE *file;
+    snprintf(path, sizeof path, "/proc/%d/schedstat", (int)pid);
+    file = fopen(path, "re");
+    assert_non_null(file);
+    assert_int_equal(fscanf(file, "%llu", &ns), 1);
+    fclose(file);
+    return (double)ns / 1e6;
+}
+
+static pid_t watcher(void)
+{
+    char path[80], text[256];
+    pid_t pid = 0;
+    FILE *file;
+    char *next;
+    snprintf(path, sizeof path, "/proc/%d/task/%d/children", (int)rig.root_half, (int)rig.root_half);
+    file = fopen(path, "re");
+    assert_non_null(file);
+    if (!fgets(text, sizeof text, file))
+        text[0] = 0;
+    fclose(file);
+    for (char *at = text; pid == 0; at = next) {
+        pid_t child = (pid_t)strtol(at, &next, 10);
+        if (next == at)
+            break;
+        pid = rig_is_called(child, "rsd-escapes") ? child : 0;
+    }
+    return pid;
+}
+
+/* A user makes thousands of groups: it takes longer, and no more of the CPU. Nobody needs to be found meanwhile. */
+static void test_what_it_costs(void **state)
+{
+    char name[64];
+    double used;
+    int64_t begun;
+    pid_t job, pid = 0;
+    (void)state;
+    for (int i = 0; i < MANY_GROUPS; i++) {
+        snprintf(name, sizeof name, "/user-65534.slice/%d", i);
+        make_group(name);
+    }
+    begin("sleep", &job, 1);
+    rig_until((pid = watcher()) > 0);
+    used = cpu_ms(pid);
+    begun = rig_now_ms();
+    put_into("/user-65534.slice/2999", job);
+    rig_until(is_ranked(job, SCHED_OTHER, 0));
+    print_message("found among %d groups in %d ms\n", MANY_GROUPS, (int)(rig_now_ms() - begun));
+    while (rig_now_ms() - begun < 3000)
+        poll(NULL, 0, 20);
+    used = cpu_ms(pid) - used;
+    print_message("looking took %.1f ms in %d ms\n", used, (int)(rig_now_ms() - begun));
+    assert_true(used * BOUND_PART <= (double)(rig_now_ms() - begun));
+    kill(pid, SIGKILL); /* another one follows */
+    rig_until(watcher() > 0 && watcher() != pid);
+    rig_end(&rig, 1, 0);
+    rig_empty(&rig, 1, 5000);
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+#define TEST(name) cmocka_unit_test_setup_teardown(name, up, down)
+        cmocka_unit_test(test_the_rule),   cmocka_unit_test(test_where_users_are), TEST(test_who_has_left_is_ordinary),
+        TEST(test_a_helper_that_has_left), TEST(test_one_that_forks_all_the_time), TEST(test_others_keep_theirs),
+        TEST(test_what_it_costs),
+    };
+    int possible;
+    if (argc == 2)
+        return helper(argv[1]);
+    alarm(300); /* whatever goes wrong: an end */
+    possible = rig_possible();
+    if (possible != 0)
+        return possible;
+    return cmocka_run_group_tests_name("who leaves a job", tests, NULL, NULL);
+}
