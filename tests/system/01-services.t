@@ -18,6 +18,12 @@ is 'elmer outranks every job' "$(rank 1 elmer)" 'SCHED_FIFO 60'
 is 'and so does rsd' "$(rank 2 rsd)" 'SCHED_FIFO 60'
 is 'elmer is not root' "$(on 1 sh -c 'stat -c %U /proc/$(systemctl show -P MainPID elmer)')" elmer
 
+forge() { # from the unit's group, where the network half is too, and as root
+    on 2 sh -c 'echo $$ >/sys/fs/cgroup/system.slice/rsd.service/cgroup.procs && NOTIFY_SOCKET=/run/systemd/notify systemd-notify --status=forged'
+}
+ok 'a process of the service that is not its main one says something to systemd' forge
+like 'which listens to the root half alone' "$(on 2 systemctl show -P StatusText rsd)" '^mode '
+
 main_pid() { on "$1" systemctl show -P MainPID "$2"; }
 back() { test "$(main_pid "$1" "$2")" -gt 0 && test "$(main_pid "$1" "$2")" != "$3" && on "$1" systemctl -q is-active "$2"; }
 for unit in 1:elmer 2:rsd; do
