@@ -197,6 +197,8 @@ static void write_down(const struct event *event)
 /* What the core makes of what it is told of a host. */
 static void follow_host(const struct event *event)
 {
+    if (event->host < 0) /* it is about no host */
+        return;
     struct core_host *host = &fake_engine.hosts[event->host];
     if (event->type == EVENT_HOST_UP) {
         host->state = CORE_HOST_UP;
