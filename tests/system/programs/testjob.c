@@ -8,7 +8,7 @@
  *   --churn         each thread keeps making short threads and processes (each is awaited), as a build does
  *   --work-us/--wait-us  alternate work and sleep instead of spinning
  *   --report FILE   at the end one line: cpu seconds of each thread, in the order of their numbers
- * Exit status 0 at the end of the time, 2 on wrong use.
+ * They begin when all of them are there. Exit status 0 at the end of the time, 2 on wrong use.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -32,6 +32,7 @@ static bool churn;
 static double cpu_seconds[MAX_THREADS];
 static long processes = 1;
 static bool sessions;
+static int gate[2]; /* a pipe: it has ended when all are there */
 
 static int64_t now_ns(clockid_t clock)
 {
@@ -69,9 +70,17 @@ static void churn_once(void)
         ;
 }
 
+static void wait_at_gate(void)
+{
+    char none;
+    while (read(gate[0], &none, 1) < 0 && errno == EINTR)
+        ;
+}
+
 static void *work(void *number)
 {
     const struct timespec pause = {.tv_sec = 0, .tv_nsec = churn ? 20000000 : wait_ns};
+    wait_at_gate();
     while (now_ns(CLOCK_MONOTONIC) < deadline_ns) {
         if (churn) {
             churn_once();
@@ -117,6 +126,8 @@ static void multiply(void)
             exit(1);
         }
         if (pid == 0) {
+            close(gate[1]);
+            gate[1] = -1;
             if (sessions)
                 setsid();
             return;
@@ -179,6 +190,10 @@ int main(int argc, char **argv)
     if (optind != argc - 1 || threads < 1)
         return usage();
     deadline_ns = now_ns(CLOCK_MONOTONIC) + number_of(argv[optind], 600) * 1000000000;
+    if (pipe(gate) < 0) {
+        perror("testjob: pipe");
+        return 1;
+    }
     multiply();
     pthread_t ids[MAX_THREADS];
     long made = 0;
@@ -187,6 +202,8 @@ int main(int argc, char **argv)
             fprintf(stderr, "testjob: only %ld threads: %s\n", made + 1, strerror(errno));
             return 1;
         }
+    if (gate[1] >= 0)
+        close(gate[1]);
     work(NULL);
     for (long i = 0; i < made; i++)
         pthread_join(ids[i], NULL);
