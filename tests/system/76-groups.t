@@ -96,9 +96,13 @@ stopped=$(submit alice --hosts ws1 -o /dev/null 1 sh -c 'trap "" TERM; while :; 
 wait_for 10 'a job runs that ignores SIGTERM' running "$stopped"
 wait_for 10 'it ignores it' at "grep -l '^SigIgn:.*[4-7c-f]...\$' \$(sed 's|.*|/proc/&/status|' $stopped.1/job/cgroup.procs)"
 on 1 sh -c 'mkdir "$1/stray"; (trap "" TERM; exec sleep 600 >/dev/null 2>&1 </dev/null) & echo $! >"$1/stray/cgroup.procs"' - "$scope"
+# rsd stands still meanwhile: where it removes the job's group while systemd goes over the groups, systemd takes that for a failure (seen
+# in a machine: "Failed to kill control group: No such device"), and kills all that is left at once.
+on 1 systemctl kill -s STOP --kill-whom=main rsd
 on 1 systemctl stop --no-block elmer-jobs.scope
 stopping() { [ "$(on 1 systemctl show -P ActiveState elmer-jobs.scope)" = deactivating ]; }
 wait_for 10 'its scope is being stopped' stopping
+on 1 systemctl kill -s CONT --kill-whom=main rsd
 wait_for 20 'the job is ended' over "$stopped"
 is 'as one that was lost' "$(field "$stopped" 'j["reason_code"]')" lost
 wait_for 10 'nothing of it is left' nothing_left "$stopped"
