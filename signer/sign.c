@@ -13,11 +13,15 @@
 static int ask_ca(struct ca *ca, const struct wire_message *request, int64_t now_ms, struct sign_answer *answer)
 {
     const struct wire_sign_join *join = &request->u.sign_join;
+    const struct wire_sign_rejoin *rejoin = &request->u.sign_rejoin;
     const struct wire_sign_renew *renew = &request->u.sign_renew;
 
     if (request->type == WIRE_sign_join)
         return ca_sign_join(ca, join->host, join->token, join->proof, join->request, now_ms, &answer->certificate,
                             &answer->err);
+    if (request->type == WIRE_sign_rejoin)
+        return ca_sign_rejoin(ca, rejoin->host, rejoin->token, rejoin->proof, rejoin->request, now_ms,
+                              &answer->certificate, &answer->err);
     if (request->type == WIRE_sign_renew)
         return ca_sign_renew(ca, renew->certificate, renew->proof, renew->request, now_ms, &answer->certificate,
                              &answer->err);
@@ -30,12 +34,14 @@ static void log_issued(const struct wire_message *request, const char *certifica
 
     if (pki_inspect(certificate, &facts, NULL) == 0)
         log_notice("host=%s certificate %s signed, %s", facts.name, facts.serial,
-                   request->type == WIRE_sign_join ? "for a token" : "to follow an older one");
+                   request->type == WIRE_sign_renew ? "to follow an older one" : "for a token");
 }
 
 static void log_refused(const struct wire_message *request, const char *text)
 {
-    const char *host = request->type == WIRE_sign_join ? request->u.sign_join.host : "";
+    const char *host = request->type == WIRE_sign_join     ? request->u.sign_join.host
+                       : request->type == WIRE_sign_rejoin ? request->u.sign_rejoin.host
+                                                           : "";
     char printable_host[100], printable[1100];
 
     str_printable(printable_host, sizeof printable_host, host, strlen(host));

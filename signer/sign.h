@@ -13,7 +13,7 @@ struct sign_answer {
     struct err err;
 };
 
-/* sign_join or sign_renew; anything else is refused. Logs one line. */
+/* sign_join, sign_rejoin or sign_renew; anything else is refused. Logs one line. */
 void sign(struct ca *ca, const struct wire_message *request, int64_t now_ms, struct sign_answer *answer);
 void sign_answer_fini(struct sign_answer *answer);
 

@@ -256,6 +256,12 @@ static void ask(struct join *join, const struct wire_message *request)
         refuse(join, "the queue host cannot sign certificates now: elmer's log there says why");
 }
 
+/* It has joined, and was not removed since: so every host that is linked. */
+static bool is_taken(const struct joins *joins, const char *name)
+{
+    return certificates_newest(joins->certificates, core_host_by_name(engine_core(joins->room.engine), name));
+}
+
 static void begin_join(struct join *join)
 {
     const struct joins *joins = join->joins;
@@ -274,6 +280,11 @@ static void begin_join(struct join *join)
             "%s is the queue host: its rsd needs no certificate (leave \"elmer = ...\" out of its rsd.conf); "
             "a workstation joins under its own name (--name)",
             m->host);
+    } else if (is_taken(joins, m->host)) {
+        request.type = WIRE_sign_rejoin;
+        request.u.sign_rejoin =
+            (struct wire_sign_rejoin){.host = m->host, .token = m->token, .proof = m->proof, .request = m->request};
+        ask(join, &request);
     } else {
         request.u.sign_join.host = m->host;
         request.u.sign_join.token = m->token;

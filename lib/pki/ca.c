@@ -165,18 +165,30 @@ int ca_issue_elmer(struct ca *ca, const char *request, const char *const *names,
     return code < 0 ? code : pki_issue(ca->key, ca->certificate, request, &terms, certificate, err);
 }
 
-int ca_sign_join(struct ca *ca, const char *host, const char *token, const char *proof, const char *request,
-                 int64_t now_ms, char **certificate, struct err *err)
+static int sign_join(struct ca *ca, const char *host, bool taken, const char *token, const char *proof,
+                     const char *request, int64_t now_ms, char **certificate, struct err *err)
 {
     struct pki_terms terms = terms_of(ca, false, &host, 1, now_ms);
     int code = str_valid_hostname(host) ? pki_request_check(request, host, err)
                                         : err_set(err, -EINVAL, "this is not the name of a host");
 
     if (code == 0)
-        code = tokens_use(ca->dir, token, host, request, proof, now_ms, err);
+        code = tokens_use(ca->dir, token, host, taken, request, proof, now_ms, err);
     if (code == 0)
         code = pki_issue(ca->key, ca->certificate, request, &terms, certificate, err);
     return code;
+}
+
+int ca_sign_join(struct ca *ca, const char *host, const char *token, const char *proof, const char *request,
+                 int64_t now_ms, char **certificate, struct err *err)
+{
+    return sign_join(ca, host, false, token, proof, request, now_ms, certificate, err);
+}
+
+int ca_sign_rejoin(struct ca *ca, const char *host, const char *token, const char *proof, const char *request,
+                   int64_t now_ms, char **certificate, struct err *err)
+{
+    return sign_join(ca, host, true, token, proof, request, now_ms, certificate, err);
 }
 
 static int check_dates(const struct pki_certificate *facts, int64_t now_ms, struct err *err)

@@ -42,6 +42,10 @@ int ca_issue_elmer(struct ca *ca, const char *request, const char *const *names,
  * -EACCES with who, why and what to do. */
 int ca_sign_join(struct ca *ca, const char *host, const char *token, const char *proof, const char *request,
                  int64_t now_ms, char **certificate, struct err *err);
+/* The same for a name that a host of the cluster has: a token that does not name it is not good for it, and not used
+ * up. */
+int ca_sign_rejoin(struct ca *ca, const char *host, const char *token, const char *proof, const char *request,
+                   int64_t now_ms, char **certificate, struct err *err);
 /* A further one, of a host or of elmer: the old one must be ours and not be over, elmer's must be the latest, and its
  * key must have signed the request. */
 int ca_sign_renew(struct ca *ca, const char *old, const char *proof, const char *request, int64_t now_ms,

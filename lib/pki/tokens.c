@@ -141,7 +141,7 @@ static bool named(const char *hosts, const char *host)
 
 #define AGAIN "make another with `eadmin token` on the queue host"
 
-static int check_terms(const struct stored *stored, const char *host, int64_t now_ms, struct err *err)
+static int check_terms(const struct stored *stored, const char *host, bool taken, int64_t now_ms, struct err *err)
 {
     char end[32], now[32];
 
@@ -153,6 +153,12 @@ static int check_terms(const struct stored *stored, const char *host, int64_t no
         return err_set(err, -EACCES,
                        "the token is for %.200s, not for %s: " AGAIN " for that name, or join under another (--name)",
                        stored->hosts, host);
+    if (!*stored->hosts && taken)
+        return err_set(
+            err, -EACCES,
+            "there is a host %s in the cluster already, and this token names none: `eadmin remove %s` first, "
+            "or make a token for it (`eadmin token --hosts %s`), if it is to join again",
+            host, host, host);
     return 0;
 }
 
@@ -194,8 +200,8 @@ static void note_user(int used, const char *id, const struct stored *stored, con
     pki_key_free(text);
 }
 
-static int use(int tokens, int used, const char *id, const char *host, const char *request, const char *proof,
-               int64_t now_ms, struct err *err)
+static int use(int tokens, int used, const char *id, const char *host, bool taken, const char *request,
+               const char *proof, int64_t now_ms, struct err *err)
 {
     struct stored stored = {0};
     bool waits = true;
@@ -211,7 +217,7 @@ static int use(int tokens, int used, const char *id, const char *host, const cha
     else if (!waits)
         code = refuse_used(&stored, err);
     else
-        code = check_terms(&stored, host, now_ms, err);
+        code = check_terms(&stored, host, taken, now_ms, err);
     if (code == 0)
         code = move_to_used(tokens, used, id, err);
     if (code == 0)
@@ -220,8 +226,8 @@ static int use(int tokens, int used, const char *id, const char *host, const cha
     return code;
 }
 
-int tokens_use(int ca_dir, const char *id, const char *host, const char *request, const char *proof, int64_t now_ms,
-               struct err *err)
+int tokens_use(int ca_dir, const char *id, const char *host, bool taken, const char *request, const char *proof,
+               int64_t now_ms, struct err *err)
 {
     uint8_t bytes[TOKEN_ID_BYTES];
     int code, tokens = open_part(ca_dir, "tokens"), used = open_part(ca_dir, "used");
@@ -231,7 +237,7 @@ int tokens_use(int ca_dir, const char *id, const char *host, const char *request
     else if (tokens < 0 || used < 0)
         code = err_set(err, tokens < 0 ? tokens : used, "the CA has no directory of tokens");
     else
-        code = use(tokens, used, id, host, request, proof, now_ms, err);
+        code = use(tokens, used, id, host, taken, request, proof, now_ms, err);
     if (tokens >= 0)
         close(tokens);
     if (used >= 0)

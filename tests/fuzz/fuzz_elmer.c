@@ -304,8 +304,8 @@ struct signer_ask *signer_ask(const struct room *room, const char *socket, const
 {
     (void)room;
     (void)socket;
-    FUZZ_CHECK(request->type == WIRE_sign_join || request->type == WIRE_sign_renew, "%s",
-               wire_type_name(request->type));
+    FUZZ_CHECK(request->type == WIRE_sign_join || request->type == WIRE_sign_rejoin || request->type == WIRE_sign_renew,
+               "%s", wire_type_name(request->type));
     for (size_t i = 0; i < 4; i++) {
         if (asks[i].answer != NULL)
             continue;

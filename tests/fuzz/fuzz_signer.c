@@ -46,10 +46,10 @@ void tokens_tidy(int ca_dir, int64_t now_ms)
     (void)ca_dir, (void)now_ms;
 }
 
-int tokens_use(int ca_dir, const char *id, const char *host, const char *request, const char *proof, int64_t now_ms,
-               struct err *err)
+int tokens_use(int ca_dir, const char *id, const char *host, bool taken, const char *request, const char *proof,
+               int64_t now_ms, struct err *err)
 {
-    (void)ca_dir, (void)now_ms;
+    (void)ca_dir, (void)taken, (void)now_ms;
     FUZZ_CHECK(str_valid_hostname(host), "host %s", host);
     if (strcmp(id, token) != 0 || token_used || !pki_join_proof_check(secret, sizeof secret, host, request, proof))
         return err_set(err, -EACCES, "this token is no good");

@@ -56,7 +56,7 @@ refused() { # NAME WHAT-JOINER-SAYS WHAT-ELMER-LOGS('' nothing) TOKEN [ARG..]
     is "$name: in one line" "$(wc -l <<<"$out")" 1
     [ -z "$elmer" ] || wait_for 5 "$name: so does elmer" said 1 elmer "$elmer"
 }
-good=$(token)
+good=$(token --hosts ws3)
 refused 'a mistyped token' 'mistyped' '' "${good:0:40}$([ "${good:40:1}" = a ] && echo b || echo a)${good:41}"
 refused 'half a token' 'has 50 characters, not 102' '' "${good:0:50}"
 refused 'a word' 'is not a token' '' hello
@@ -87,6 +87,7 @@ wait "$joining"
 on 2 systemctl stop mute
 
 # --- joining again
+refused 'the name of a host that is there, with a token for any' 'there is a host ws3 in the cluster already.*eadmin remove ws3' 'host=ws3 join refused.*already' "$(token)"
 like 'a host that has joined can join again' "$(join_as 3 "$good")" 'ws3 has joined'
 wait_for 5 'what it had is revoked, and its link ends with a line' said 3 rsd 'joined under this name with a new token'
 wait_for 20 'with the new certificate it links' host_is ws3 up
@@ -115,7 +116,7 @@ wait_for 5 'and resumed' host_is ws3 up
 
 # --- renewal
 on 1 sh -c 'printf "[ca]\ncertificate_valid = 45s\n" >/etc/elmer/ca.conf; eadmin init --address ws1 >/dev/null; systemctl restart elmer'
-join_as 3 "$(token)" >/dev/null
+join_as 3 "$(token --hosts ws3)" >/dev/null
 wait_for 30 'a host with a certificate of 45 s is up' host_is ws3 up
 first=$(until_of ws3) linked=$(on 1 journalctl -q -o cat --no-pager -u elmer | grep -c 'host=ws3 is up')
 renewed() { [[ $(until_of ws3) > $first ]]; }
@@ -157,7 +158,7 @@ for shift in 31536000 -31536000; do
     on 3 sh -c 'cat >/usr/local/lib/shift.so.new; mv /usr/local/lib/shift.so.new /usr/local/lib/shift.so' <"$tmp/shift.so"
     on 3 systemctl stop rsd
     like "a host whose clock is ${shift%31536000}a year off joins" \
-        "$(on 3 env ASAN_OPTIONS=verify_asan_link_order=0 LD_PRELOAD=/usr/local/lib/shift.so rsd --join ws1:7110 - <<<"$(token)" 2>&1)" 'ws3 has joined'
+        "$(on 3 env ASAN_OPTIONS=verify_asan_link_order=0 LD_PRELOAD=/usr/local/lib/shift.so rsd --join ws1:7110 - <<<"$(token --hosts ws3)" 2>&1)" 'ws3 has joined'
     on 3 sh -c 'mkdir -p /etc/systemd/system/rsd.service.d; printf "[Service]\nEnvironment=LD_PRELOAD=/usr/local/lib/shift.so\n" >/etc/systemd/system/rsd.service.d/shift.conf; systemctl daemon-reload; systemctl start rsd'
     wait_for 30 'and works' host_is ws3 up
 done

@@ -16,7 +16,7 @@ on 1 sh -c 'systemctl stop rsd elmer; rm -f /var/lib/elmer/elmer.db*'
 use previous elmer
 use previous rsd
 put previous rsd 2
-join() { on 2 rsd --join ws1:7110 - <<<"$(on 1 eadmin token 2>/dev/null)"; }
+join() { on 2 rsd --join ws1:7110 - <<<"$(on 1 eadmin token --hosts ws2 2>/dev/null)"; }
 wait_for 10 'the other host joins that elmer' join
 on 2 systemctl restart rsd
 ready 'both of the earlier build'

@@ -21,7 +21,7 @@ hosts_again() { [ "$(on 1 eadmin hosts | grep -cE '^ws[12] +up ')" = 2 ]; }
 for k in 2 3; do on "$k" systemctl stop rsd; done
 on 1 sh -c 'systemctl stop elmer; rm -f /var/lib/elmer/elmer.db*' # and with it whom it has given certificates
 use previous elmer
-join() { on "$1" rsd --join ws1:7110 - <<<"$(on 1 eadmin token 2>/dev/null)"; }
+join() { on "$1" rsd --join ws1:7110 - <<<"$(on 1 eadmin token --hosts "ws$1" 2>/dev/null)"; }
 for k in 2 3; do
     wait_for 20 "ws$k joins that elmer" join "$k"
     on "$k" systemctl restart rsd

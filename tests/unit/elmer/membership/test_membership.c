@@ -47,6 +47,35 @@ static void test_join(void **state)
     assert_int_equal(fake_hosts.cut_off, -1);
 }
 
+/* A host that has a certificate: the signer is told, and wants a token that names it. After its removal the
+ * name is free. */
+static void test_join_as_living(void **state)
+{
+    (void)state;
+    bed_create();
+    const char *certificate = bed_certificate("ws1");
+    bed_join(0, "ws1");
+    int signer = bed_signer();
+    heard(signer, WIRE_sign_join);
+    bed_issue(signer, certificate);
+    heard_forget();
+    links_turn();
+    bed_join(1, "ws1");
+    signer = bed_signer();
+    const struct wire_message *asked = heard(signer, WIRE_sign_rejoin);
+    assert_string_equal(asked->u.sign_rejoin.host, "ws1");
+    assert_string_equal(asked->u.sign_rejoin.token, "0123456789abcdef");
+    assert_string_equal(asked->u.sign_rejoin.request, "REQUEST");
+    links_cut((size_t)signer);
+    heard_forget();
+    assert_int_equal(membership_revoke(bed.membership, "ws1"), 1);
+    bed_join(2, "ws1");
+    signer = bed_signer();
+    heard(signer, WIRE_sign_join);
+    links_cut((size_t)signer);
+    heard_forget();
+}
+
 static void refused_at_once(const char *host, const char *words)
 {
     bed.peers[0] = (struct peer){0};
@@ -341,20 +370,11 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, bed_setup, bed_teardown)
     const struct CMUnitTest tests[] = {
-        TEST(test_join),
-        TEST(test_join_refused),
-        TEST(test_signer_refuses),
-        TEST(test_signer_away),
-        TEST(test_wrong_certificate),
-        TEST(test_join_again),
-        TEST(test_limits),
-        TEST(test_peer_gone),
-        TEST(test_renew),
-        TEST(test_renew_refused),
-        TEST(test_judge),
-        TEST(test_revoke),
-        TEST(test_revoked_before),
-        TEST(test_create_fails),
+        TEST(test_join),           TEST(test_join_as_living), TEST(test_join_refused),
+        TEST(test_signer_refuses), TEST(test_signer_away),    TEST(test_wrong_certificate),
+        TEST(test_join_again),     TEST(test_limits),         TEST(test_peer_gone),
+        TEST(test_renew),          TEST(test_renew_refused),  TEST(test_judge),
+        TEST(test_revoke),         TEST(test_revoked_before), TEST(test_create_fails),
         TEST(test_close),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -161,13 +161,44 @@ static void old_tokens_are_forgotten(void **state)
     assert_says(&err, "not known");
 }
 
+/* The cluster has a host of this name: a token for any does not help, and stays good for others. */
+static void a_token_for_any_takes_no_name(void **state)
+{
+    static const char *const named[] = {"ws2"};
+    struct rig *rig = *state;
+    char id[TOKEN_ID_SIZE], proof[PKI_PROOF_SIZE], *certificate = NULL;
+    struct err err = ERR_INIT;
+
+    for (size_t count = 0; count < 2; count++) {
+        struct token token = new_token(rig, named, count);
+        int code;
+
+        token_id(&token, id);
+        assert_int_equal(pki_join_proof(token.secret, sizeof token.secret, "ws2", rig->request, proof, &err), 0);
+        code = ca_sign_rejoin(&rig->ca, "ws2", id, proof, rig->request, NOW, &certificate, &err);
+        assert_int_equal(code, count == 0 ? -EACCES : 0);
+        if (count == 0) {
+            assert_non_null(strstr(err.text, "there is a host ws2 in the cluster already"));
+            assert_non_null(strstr(err.text, "eadmin remove ws2"));
+            err_clear(&err);
+            assert_int_equal(ca_sign_join(&rig->ca, "ws2", id, proof, rig->request, NOW, &certificate, &err), 0);
+        }
+        free(certificate);
+        certificate = NULL;
+    }
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
     const struct CMUnitTest tests[] = {
-        TEST(a_token_is_one_word_that_shows_typing_errors), TEST(a_token_works_once),
-        TEST(of_many_joins_at_once_one_succeeds),           TEST(bad_tokens_are_told_apart),
-        TEST(a_proof_is_good_for_its_request_alone),        TEST(old_tokens_are_forgotten),
+        TEST(a_token_is_one_word_that_shows_typing_errors),
+        TEST(a_token_works_once),
+        TEST(of_many_joins_at_once_one_succeeds),
+        TEST(bad_tokens_are_told_apart),
+        TEST(a_proof_is_good_for_its_request_alone),
+        TEST(old_tokens_are_forgotten),
+        TEST(a_token_for_any_takes_no_name),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
