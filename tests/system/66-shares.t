@@ -9,8 +9,6 @@ install_programs
 outrank_jobs
 
 window=2 # seconds
-members() { on 1 sh -c "wc -l </sys/fs/cgroup/$jobs_scope/$1.1/job/cgroup.threads"; }
-has_members() { [ "$(members "$1")" -ge "$2" ]; }
 usage() { # ID..: what each has used, in microseconds, and the time, read together; and the same at the end of the window
     on 1 bash -c 'picture() {
             local id key value
@@ -53,7 +51,7 @@ below() { # NAME FIRST LEAVES COUNT KIND..: a later job of each kind
         later=$(submit bob -o /dev/null 1 /home/testjob $(kind "$count" "$what") 600)
         until_ok 30 running "$later" || diag "job $later: $(state "$later")"
         is "$name: job $later is below it" "$(field "$later" 'j["level"]')" 1
-        wait_for 10 "$name: job $later has $count $what" has_members "$later" "$count"
+        ok "$name: job $later has $count $what" has_threads_within 10 "$later" "$count"
         signal CONT "$first"
         shares "$name" "$first" "$leaves" "$count $what" "$later"
         signal STOP "$first"
@@ -73,7 +71,7 @@ first() { # COUNT KIND spin|wait LATER-COUNT LATER-KIND..
     # shellcheck disable=SC2046,SC2086 # options
     id=$(submit alice -o /dev/null 1 /home/testjob $(kind "$count" "$what") $options 600)
     until_ok 20 running "$id" || diag "job $id: $(state "$id")"
-    until_ok 20 has_members "$id" "$count" || diag "only $(members "$id") of $count $what"
+    has_threads_within 20 "$id" "$count" >/dev/null || diag "not all $count $what"
     below "$name" "$id" "$leaves" "$later" "$@"
     as alice 1 ekill "$id" >/dev/null 2>&1
     wait_for 10 "$name: it ends" over "$id"

@@ -57,6 +57,18 @@ job_group() { node_group "$1" "$jobs_scope/$2.1/job"; } # NODE ID
 
 # ---- what the kernel says, asked inside the node or machine ----
 
+# The group of the job has so many threads. Waited for by one program inside: where each command from here is at a rank above the job, and
+# costs what it does in an emulated machine, asking again and again would take the CPU from what makes the threads.
+has_threads_within() { # SECONDS ID COUNT
+    on 1 bash -c 'exec {never}<> <(:)
+        for ((i = 0; i < $3 * 10; i++)); do
+            mapfile -t all <"$1" && [ ${#all[@]} -ge "$2" ] && exit
+            read -rt 0.1 -u "$never"
+        done
+        echo "${#all[@]} threads"
+        exit 1' - "/sys/fs/cgroup/$jobs_scope/$2.1/job/cgroup.threads" "$3" $(($1 * patience)) 2>/dev/null
+}
+
 # ranks_of NODE ID..: job, process, thread, class, real-time priority and command of each thread
 ranks_of() {
     local k=$1
