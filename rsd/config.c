@@ -16,6 +16,9 @@ enum { RUNDIR_MAX = 55 };
 /* Less than 1 % is less than a login takes; a piece of less than 10 ms lets nothing be done in it. */
 enum { RESERVE_MIN = 1, RESERVE_MAX = 20, RESERVE_MS_MIN = 10, RESERVE_MS_MAX = 1000 };
 
+/* More would leave the host without memory for anything else. */
+enum { TMPDIR_PERCENT_MAX = 50 };
+
 static const char *const mode_names[RSD_MODE_COUNT] = {"auto", "rt", "idle", "none"};
 
 const char *rsd_mode_name(enum rsd_mode mode)
@@ -26,6 +29,7 @@ const char *rsd_mode_name(enum rsd_mode mode)
 void rsd_config_default(struct rsd_config *config)
 {
     *config = (struct rsd_config){.mode = RSD_MODE_AUTO,
+                                  .tmpdir_percent = 10,
                                   .minimum_uid = 1000,
                                   .user_connections = 1024,
                                   .user_requests = 2000,
@@ -129,6 +133,23 @@ static int set_rt_reserve(void *data, const char *subsection, const char *value,
     return 0;
 }
 
+/* 10%, 500M, 4G or none. */
+static int set_tmpdir_size(void *data, const char *subsection, const char *value, struct err *err)
+{
+    struct rsd_config *config = data;
+    unsigned long long number = 0;
+    char unit = 0, more;
+    bool none = strcmp(value, "none") == 0;
+    (void)subsection;
+    if (!none && (strspn(value, "0123456789") == 0 || sscanf(value, "%7llu%c%c", &number, &unit, &more) != 2 ||
+                  number == 0 || !strchr("%MG", unit) || (unit == '%' && number > TMPDIR_PERCENT_MAX)))
+        return err_set(err, -EINVAL, "a part of the memory up to %d%% is needed, or a size such as 500M or 4G, or none",
+                       TMPDIR_PERCENT_MAX);
+    config->tmpdir_percent = unit == '%' ? (unsigned)number : 0;
+    config->tmpdir_bytes = unit == 'M' ? number << 20 : unit == 'G' ? number << 30 : 0;
+    return 0;
+}
+
 static int set_minimum_uid(void *data, const char *subsection, const char *value, struct err *err)
 {
     struct rsd_config *config = data;
@@ -224,6 +245,7 @@ static const struct ini_key keys[] = {
     {"rsd", "name", set_name},
     {"rsd", "mode", set_mode},
     {"rsd", "rt_reserve", set_rt_reserve},
+    {"rsd", "tmpdir_size", set_tmpdir_size},
     {"rsd", "minimum_uid", set_minimum_uid},
     {"rsd", "user_connections", set_user_connections},
     {"rsd", "user_requests", set_user_requests},

@@ -15,9 +15,11 @@ struct rsd_config {
     char pki[4000];       /* directory of ca.crt, host.crt, host.key */
     char name[256];       /* of this host, as elmer.conf calls it */
     enum rsd_mode mode;
-    unsigned rt_reserve;    /* percent of the time that the kernel keeps from real time; 0: as it has it */
-    unsigned rt_reserve_ms; /* of each so many milliseconds; 0: as it has it */
-    uint32_t minimum_uid;   /* nothing is started for users below */
+    unsigned rt_reserve;     /* percent of the time that the kernel keeps from real time; 0: as it has it */
+    unsigned rt_reserve_ms;  /* of each so many milliseconds; 0: as it has it */
+    unsigned tmpdir_percent; /* of the memory: the size of the file system of the jobs' directories; 0: tmpdir_bytes */
+    uint64_t tmpdir_bytes;   /* 0 too: it has none of its own */
+    uint32_t minimum_uid;    /* nothing is started for users below */
     /* of one user, by the socket for commands: connections; requests in a second, and at once */
     long user_connections, user_requests, user_requests_burst;
     char cgroup_root[4096]; /* "": find it */

@@ -8,7 +8,7 @@
  *                    autogroup                the file /proc/PID/autogroup of a user's process
  *   FOWNER           remove                   entries of a directory that he has made sticky
  *   CHOWN            remove      x            giving him his directory; taking it back while it is removed
- *   SYS_ADMIN        remove                   what he has mounted there
+ *   SYS_ADMIN        remove                   what he has mounted there; the jobs' own file system (tmpfs.c)
  *                    systemd                  the scope of all jobs (systemd asks for it)
  *                    autogroup                its value for many sessions at once (others are held to ten a second)
  *   (none)           rt_reserve               files of /proc/sys and debugfs that belong to root (reserve.c)

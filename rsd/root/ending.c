@@ -182,6 +182,7 @@ static void end_done(struct root *root, struct root_job *job)
         tell_empty(root, job->id, job->attempt, 0, job->cpu_seconds, job->memory_peak_bytes);
     if (job->discard)
         job_drop(root, job);
+    tmp_settle(root);
 }
 
 static void closing_step(struct root *root, struct root_job *job, int64_t now)

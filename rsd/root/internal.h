@@ -164,6 +164,7 @@ struct root {
     pid_t watcher;        /* process that looks there for who has left a job (escapes.c); 0: none */
     int64_t watched_ms;   /* when it was started */
     int tmp_fd;           /* RUNDIR/jobs */
+    bool tmp_waits;       /* for directories of an earlier rsd to go, before it gets a file system of its own */
     int64_t contact_ms;   /* CLOCK_BOOTTIME; 0: none yet */
     int64_t sweep_ms, sweep_step_ms, pvm_sweep_ms, pvm_news_ms, boost_ms, watchdog_ms;
     struct boost_bucket boost_bucket; /* of all jobs that start or end */
@@ -212,6 +213,10 @@ void place_say(const struct root *root);
 /* What all jobs together weigh against the rest of the host, 100 being everybody's: of the slice, or of the group that
  * stands beside others. systemd may set it back (a change to the slice): say it again. -ENOENT: no controller cpu. */
 int place_weigh(const struct root *root, unsigned weight);
+
+/* tmpfs.c: tmp_fd, with a file system of its own where that can be */
+int tmp_open(struct root *root, struct err *err);
+void tmp_settle(struct root *root); /* a job has ended: can it be now? */
 
 /* open.c */
 void open_new(struct root *root, const struct wire_message *message, const cpu_set_t *cpus);

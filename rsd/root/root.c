@@ -59,13 +59,6 @@ static int signals_open(void)
     return signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
 }
 
-static int open_tmp(const struct rsd_config *config)
-{
-    char path[200];
-    snprintf(path, sizeof path, "%s/jobs", config->rundir);
-    return open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-}
-
 static int root_init(struct root *root, int fd_net, pid_t net_pid, const struct rsd_config *config, struct err *err)
 {
     int64_t now = mono_ms(mono_now());
@@ -91,9 +84,9 @@ static int root_init(struct root *root, int fd_net, pid_t net_pid, const struct 
     root->signal_fd = signals_open();
     if (root->signal_fd < 0)
         return err_set(err, -errno, "cannot open a signalfd: %s", strerror(errno));
-    root->tmp_fd = open_tmp(config);
-    if (root->tmp_fd < 0)
-        return err_set(err, -errno, "cannot open %s/jobs: %s", config->rundir, strerror(errno));
+    result = tmp_open(root, err);
+    if (result < 0)
+        return result;
     refusal = place_open(root, err);
     if (refusal < 0)
         return refusal;

@@ -556,6 +556,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
     errands = 0;
     rsd_config_default(&config);
+    config.tmpdir_percent = 0; /* nothing is mounted */
     (void)snprintf(config.rundir, sizeof config.rundir, "/fuzz");
     (void)snprintf(config.name, sizeof config.name, "ws1");
     world_begin(&input, WIRE_FROM_ROOT);

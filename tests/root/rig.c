@@ -135,6 +135,7 @@ static void root_half(const struct rig *rig, int fd)
     snprintf(config.rundir, sizeof config.rundir, "%s/run", rig->dir);
     snprintf(config.cgroup_root, sizeof config.cgroup_root, "%s", rig->groups);
     assert_non_null(getcwd(cwd, sizeof cwd));
+    config.tmpdir_percent = 0;
     snprintf(config.user_slice, sizeof config.user_slice, "%s", rig->users);
     snprintf(config.supervisor, sizeof config.supervisor, "%s/elmer-supervisor",
              getenv("BUILDDIR") ? getenv("BUILDDIR") : cwd);

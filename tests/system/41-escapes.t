@@ -3,7 +3,7 @@
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/jobs.sh"
 
-lab_up 1 --elmer 'allocator = v1' --elmer 'levels = 3'
+lab_up 1 --elmer 'allocator = v1' --elmer 'levels = 3' --rsd 'tmpdir_size = 8M'
 install_programs
 uid=$(on 1 id -u alice)
 until_ok 10 on 1 systemctl start "user@$uid.service" || skip_file 'users have no service manager here'
@@ -35,4 +35,18 @@ ok 'what has left lives on' is_in_unit escaped.scope 'TS -'
 ok 'and holds nobody up' over "$(submit bob -w -o /dev/null 1 true)"
 like 'the log says it' "$(on 1 journalctl -q -o cat --no-pager -u rsd)" "left their job for a group of their user's .*uid=$uid"
 on 1 systemctl stop "user@$uid.service"
+
+# ---- its directory ----
+room() { on 1 stat -f -c %a /run; }
+before=$(room)
+filler=$(submit alice -o /dev/null 1 sh -c 'cat /dev/zero >$ELMER_TMPDIR/full; exec /home/testjob 400')
+is_full() { [ "$(on 1 stat -f -c %a /run/elmer-rsd/jobs)" = 0 ]; }
+wait_for 20 'a job fills its directory' is_full
+ok 'and takes less than 4 MB of /run' test $(((before - $(room)) * $(on 1 stat -f -c %S /run))) -lt 4194304
+on 1 systemctl restart rsd
+ok 'rsd can be restarted' on 1 systemctl -q is-active rsd
+wait_for 10 'and others run' hosts_up 1
+as alice 1 ekill "$filler"
+wait_for 10 'it ends' over "$filler"
+wait_for 10 'and leaves nothing' nothing_left "$filler"
 done_testing

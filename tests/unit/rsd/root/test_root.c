@@ -495,6 +495,15 @@ static void test_configuration(void **state)
     configure("[rsd]\nname = -x\n", "host name");
     configure("[rsd]\nrundir = /a/very/long/path/that/leaves/no/room/for/the/names/of/sockets\n", "at most 55");
     configure("[rsd]\ncgroup_root = relative\n", "begins with /");
+    configure("[rsd]\ntmpdir_size = 10%\n", NULL);
+    configure("[rsd]\ntmpdir_size = 500M\n", NULL);
+    configure("[rsd]\ntmpdir_size = 4G\n", NULL);
+    configure("[rsd]\ntmpdir_size = none\n", NULL);
+    configure("[rsd]\ntmpdir_size = 51%\n", "up to 50%");
+    configure("[rsd]\ntmpdir_size = 0M\n", "up to 50%");
+    configure("[rsd]\ntmpdir_size = -1G\n", "up to 50%");
+    configure("[rsd]\ntmpdir_size = 4GB\n", "up to 50%");
+    configure("[rsd]\ntmpdir_size = 500\n", "up to 50%");
 }
 
 /* ---- the table of jobs ---- */
