@@ -36,7 +36,8 @@ static bool take(struct peer *peer, struct host *host, uint64_t id, double cost)
 
 bool rate_message(struct peer *peer, const struct wire_message *message)
 {
-    return take(peer, peer->host, message->id, (double)(1 + message->bytes / BYTES_OF_ONE));
+    size_t cost = 1 + message->bytes / BYTES_OF_ONE;
+    return take(peer, peer->host, message->id, (double)cost);
 }
 
 bool rate_hello(struct peer *peer, struct host *host, const struct wire_message *message)
