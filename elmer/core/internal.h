@@ -49,17 +49,17 @@ struct job {
     int *hosts;
     char *text; /* NULL: "" */
     uint8_t *exited;
-    struct user *user;  /* the core's */
-    struct part *parts; /* [nparts] in the order of hosts */
-    int nparts;
+    struct user *user;    /* the core's */
+    struct part *parts;   /* [nparts] in the order of hosts */
     struct claim *claims; /* [info.nlost] */
     int *lost;            /* their hosts, for info.lost */
     size_t claims_capacity;
-    struct host **last; /* [nlast] with requeue: the hosts of the last attempt of this core */
-    size_t nlast, last_capacity;
+    struct host **last; /* with requeue: the hosts of the last attempt of this core, then NULL; NULL: none */
+    int nparts;
     int unopened, unempty; /* parts not yet PART_OPEN, not yet PART_EMPTY */
     bool launched;         /* by this core */
     bool restored;         /* an earlier core may have known more of it than was on disk */
+    bool in_heap;
     int64_t level_since_ms;
     int64_t deadline_ms;    /* STARTING */
     uint64_t position;      /* in the queue, see queue.c */
@@ -69,7 +69,6 @@ struct job {
     struct node in_persist; /* core->persist */
     struct node in_launch;  /* core->launch */
     struct node in_leases;  /* core->leases */
-    bool in_heap;
 };
 
 struct leftover {

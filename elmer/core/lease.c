@@ -13,6 +13,7 @@
 #include "elmer/core/internal.h"
 
 #include <assert.h>
+#include <stdlib.h>
 
 #define LEASING(node) LIST_ITEM(node, struct job, in_leases)
 
@@ -144,17 +145,17 @@ void lease_note_hosts(struct job *job)
 {
     if (!job->info.requeue)
         return;
-    job->nlast = (size_t)job->nparts;
-    job->last = mem_grow(job->last, &job->last_capacity, job->nlast, sizeof(struct host *));
-    for (size_t i = 0; i < job->nlast; i++)
+    free(job->last);
+    job->last = mem_array((size_t)job->nparts + 1, sizeof(struct host *));
+    for (int i = 0; i < job->nparts; i++)
         job->last[i] = job->parts[i].host;
 }
 
 /* A lost host of a restored job: of an attempt that another core has decided. */
 bool lease_was_there(const struct job *job, const struct host *host)
 {
-    for (size_t i = 0; i < job->nlast; i++)
-        if (job->last[i] == host)
+    for (struct host **last = job->last; last != NULL && *last != NULL; last++)
+        if (*last == host)
             return true;
     return find(job, host) != NULL;
 }

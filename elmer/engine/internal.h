@@ -36,7 +36,7 @@ void engine_tidy_soon(struct engine *engine);
  * ACTION_PERSIST_HOST want it. */
 uint64_t engine_persist(struct engine *engine, struct engine_job *job);
 /* The record is the last one of the job: what the store shall have of its submission then. */
-void engine_end_record(struct record *record, const struct wire_message *submission, char digest[RECORD_DIGEST_SIZE]);
+void engine_end_record(struct record *record, const struct wire_message *submission);
 void engine_persist_job(struct engine *engine, uint64_t id);
 void engine_persist_host(struct engine *engine, int host);
 void engine_persist_setting(struct engine *engine, enum core_setting setting);

@@ -25,6 +25,7 @@ static void job_free(struct engine_job *job)
     wire_message_fini(&job->submission);
     free(job->user);
     free(job->usage);
+    free(job->environment_sha256);
     free(job);
 }
 
@@ -240,7 +241,7 @@ void job_glance(struct core *core, struct engine_job *job, const struct core_job
                          .submitted_ms = job->submitted_ms,
                          .started_ms = job->started_ms,
                          .ended_ms = job->ended_ms,
-                         .environment_sha256 = job->environment_sha256,
+                         .environment_sha256 = job->environment_sha256 ? job->environment_sha256 : "",
                          .submit = job_submit(job)};
 #define GLANCE_KEPT(name, type, record, core, ...) JOB_IF(COPIED, core, r->name = state->name;)
     JOB_FIELDS(JOB_NONE, GLANCE_KEPT, JOB_NONE)

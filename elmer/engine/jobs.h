@@ -17,19 +17,19 @@ struct engine_job {
     char name[65];                              /* of the submission, which points here */
     bool stored;                                /* its submission has been given to the store */
     bool refused;                               /* its submission could not be stored: the token means nothing */
+    bool ended;                                 /* DONE or CANCELLED has been put */
+    bool settled;                               /* and is on disk; what comes later is usage */
+    bool noted;                                 /* among those that have ended */
     int64_t submitted_ms, started_ms, ended_ms; /* Unix time; -1: not yet */
     struct record_usage *usage;                 /* host: the name in the core */
     size_t nusage, usage_capacity;
-    uint64_t put;       /* number of its last write */
-    uint64_t first_put; /* and of its first: it is accepted when that is on disk; 0: before elmer was started */
-    size_t bytes;       /* of the submission, counted for its user until it has ended, then for all that have */
-    char environment_sha256[RECORD_DIGEST_SIZE]; /* once it has ended, see record_end() */
-    bool ended;                                  /* DONE or CANCELLED has been put */
-    bool settled;                                /* and is on disk; what comes later is usage */
+    uint64_t put;             /* number of its last write */
+    uint64_t first_put;       /* and of its first: it is accepted when that is on disk; 0: before elmer was started */
+    size_t bytes;             /* of the submission, counted for its user until it has ended, then for all that have */
+    char *environment_sha256; /* once it has ended, see record_end(); NULL: not yet */
     enum job_state logged;
     unsigned watchers;             /* who wait for its end, see engine_watch() */
     struct engine_job *same_token; /* next with this hash */
-    bool noted;                    /* among those that have ended */
     struct engine_job *next_ended;
 };
 static inline const struct wire_submit *job_submit(const struct engine_job *job)

@@ -40,8 +40,9 @@ static void log_change(const struct engine_job *job, const struct core_job *stat
                    job->id, job->user);
 }
 
-void engine_end_record(struct record *record, const struct wire_message *submission, char digest[RECORD_DIGEST_SIZE])
+void engine_end_record(struct record *record, const struct wire_message *submission)
 {
+    char digest[RECORD_DIGEST_SIZE];
     struct err err = ERR_INIT;
     char *json = NULL;
     if (record_end(submission, &json, digest, &err)) {
@@ -61,8 +62,11 @@ uint64_t engine_persist(struct engine *engine, struct engine_job *job)
     log_change(job, state);
     job->logged = state->state;
     struct record *record = job_record(engine->core, job, state, !job->stored);
-    if (record_ended(record) && !*job->environment_sha256)
-        engine_end_record(record, &job->submission, job->environment_sha256);
+    if (record_ended(record) && !job->environment_sha256) {
+        engine_end_record(record, &job->submission);
+        if (*record->environment_sha256)
+            job->environment_sha256 = mem_strdup(record->environment_sha256);
+    }
     job->put = engine->last_put = store_put(engine->store, record);
     if (!job->stored)
         job->first_put = job->put;

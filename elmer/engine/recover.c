@@ -61,14 +61,13 @@ static void restore_shell(struct engine *engine, struct record *r)
 /* Its host is not in the configuration any more. */
 static void give_up(struct engine *engine, struct record *r, const char *host)
 {
-    char digest[RECORD_DIGEST_SIZE];
     log_warning("job=%" PRIu64 " was on host %s, which is not in the configuration any more: it is lost", r->id, host);
     r->state = JOB_DONE;
     r->reason = REASON_HOST_LOST;
     r->text = arena_format(&r->memory, "its host %s was taken out of the configuration", host);
     r->ended_ms = wall_now().ms;
     r->level = CORE_NO_LEVEL;
-    engine_end_record(r, &r->submission, digest);
+    engine_end_record(r, &r->submission);
     engine->last_put = store_put(engine->store, r);
 }
 
