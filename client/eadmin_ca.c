@@ -1,23 +1,22 @@
 /* eadmin_ca.c - init and token: what root on the queue host does with the CA's files.
  *
- * init: the CA, unless there is one -> elmer's key and a request, by a process that has become the user elmer and
- * writes into elmer's directory, so that nothing in there can make root write elsewhere -> the CA signs -> that process
- * writes the pair. Each step is skipped or done again when init is repeated. */
+ * init: a process that becomes the user elmer and waits (pair_writer.h) -> the CA, unless there is one -> elmer's key,
+ * a request, the CA signs -> that process is told the pair and writes it. Each step is skipped or done again when init
+ * is repeated. */
 #include "config.h"
 
 #include "client/eadmin.h"
+#include "client/pair_writer.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <grp.h>
 #include <netdb.h>
 #include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "elmer/settings.h"
@@ -27,7 +26,6 @@
 #include "lib/base/str.h"
 #include "lib/net/address.h"
 #include "lib/pki/ca.h"
-#include "lib/pki/pair.h"
 #include "lib/pki/token.h"
 #include "lib/pki/x509.h"
 
@@ -120,30 +118,6 @@ static void names_fini(struct names *names)
 
 /* ---- elmer's pair ---- */
 
-/* In a process that is about to end. */
-static int become(const struct passwd *user)
-{
-    if (setgroups(0, NULL) < 0 || setresgid(user->pw_gid, user->pw_gid, user->pw_gid) < 0 ||
-        setresuid(user->pw_uid, user->pw_uid, user->pw_uid) < 0) {
-        say("cannot become the user %s: %s", user->pw_name, strerror(errno));
-        return EXIT_REFUSED;
-    }
-    return EXIT_DONE;
-}
-
-static int write_pair(const char *pki, const char *key, const char *certificate, const char *ca)
-{
-    struct err err = ERR_INIT;
-    int dir = file_dir(pki, 0700, &err);
-    int code = dir < 0 ? dir : file_write(dir, "ca.crt", ca, 0644, &err);
-
-    if (code == 0)
-        code = pair_write(dir, key, certificate, &err);
-    if (dir >= 0)
-        close(dir);
-    return code < 0 ? failed(&err) : EXIT_DONE;
-}
-
 /* There is a pair of this CA, the latest: its certificate's facts. Read by root, and trusted for nothing else. */
 static bool present(const char *pki, const struct ca *ca, struct pki_certificate *facts)
 {
@@ -163,23 +137,6 @@ static bool present(const char *pki, const struct ca *ca, struct pki_certificate
     return sound;
 }
 
-static int as_user(const struct passwd *user, const char *pki, const char *key, const char *certificate, const char *ca)
-{
-    int status;
-    pid_t pid = fork();
-
-    if (pid == 0) {
-        int code = become(user);
-
-        _exit(code == EXIT_DONE ? write_pair(pki, key, certificate, ca) : code);
-    }
-    if (pid < 0 || waitpid(pid, &status, 0) < 0 || !WIFEXITED(status)) {
-        say("cannot start a process of the user %s: %s", user->pw_name, strerror(errno));
-        return EXIT_REFUSED;
-    }
-    return WEXITSTATUS(status);
-}
-
 /* systemd makes it when elmer starts, which comes later. */
 static int make_state_dir(const struct passwd *user)
 {
@@ -191,25 +148,17 @@ static int make_state_dir(const struct passwd *user)
     return EXIT_REFUSED;
 }
 
-static int issue_pair(struct ca *ca, const struct names *names, const char *pki)
+static int issue_pair(struct ca *ca, const struct names *names, struct pair_writer *writer)
 {
-    const struct passwd *user = getpwnam(ELMER_USER);
     char *key = NULL, *request = NULL, *certificate = NULL;
     struct err err = ERR_INIT;
-    int code;
+    int code = pki_key_create(&key, &err);
 
-    if (!user || user->pw_uid == 0) {
-        say("there is no user " ELMER_USER ": run systemd-sysusers, then eadmin init again");
-        return EXIT_REFUSED;
-    }
-    code = pki_key_create(&key, &err);
     if (code == 0)
         code = pki_request_create(key, names->items[0], &request, &err);
     if (code == 0)
         code = ca_issue_elmer(ca, request, names->items, names->count, wall_now().ms, &certificate, &err);
-    code = code < 0 ? failed(&err) : make_state_dir(user);
-    if (code == EXIT_DONE)
-        code = as_user(user, pki, key, certificate, ca->certificate);
+    code = code < 0 ? failed(&err) : pair_writer_write(writer, key, certificate, ca->certificate);
     pki_key_free(key);
     free(request);
     free(certificate);
@@ -270,7 +219,8 @@ static void say_next(const struct settings *settings)
          "Then for each workstation: eadmin token.");
 }
 
-static int init_pair(struct ca *ca, const struct init *init, const struct settings *settings)
+static int init_pair(struct ca *ca, const struct init *init, const struct settings *settings,
+                     struct pair_writer *writer)
 {
     struct pki_certificate facts;
     struct names names = {.count = 0};
@@ -282,7 +232,7 @@ static int init_pair(struct ca *ca, const struct init *init, const struct settin
     if (present(settings->pki, ca, &facts) && init->given.count == 0 && strcmp(facts.name, settings->name) == 0) {
         puts("Elmer has its certificate already; it stays.");
     } else {
-        code = issue_pair(ca, &names, settings->pki);
+        code = issue_pair(ca, &names, writer);
         if (code == EXIT_DONE)
             say_names(&names);
     }
@@ -290,7 +240,7 @@ static int init_pair(struct ca *ca, const struct init *init, const struct settin
     return code;
 }
 
-static int init_all(const struct init *init, const struct settings *settings)
+static int init_all(const struct init *init, const struct settings *settings, struct pair_writer *writer)
 {
     struct ca ca = {0};
     struct err err = ERR_INIT;
@@ -303,11 +253,32 @@ static int init_all(const struct init *init, const struct settings *settings)
     printf(made == 0 ? "The CA is made: %s. Keep a copy of it in a safe place.\n"
                      : "There is a CA already, in %s; it stays.\n",
            CA_DIR);
-    code = init_pair(&ca, init, settings);
+    code = init_pair(&ca, init, settings, writer);
     if (code == EXIT_DONE)
         say_next(settings);
     ca_close(&ca);
     return code;
+}
+
+/* The writer first: what root's process reads after that it does not have. */
+static int init_with_writer(const struct init *init, const struct settings *settings)
+{
+    const struct passwd *user = getpwnam(ELMER_USER);
+    struct pair_writer writer;
+    int code, ended;
+
+    if (!user || user->pw_uid == 0) {
+        say("there is no user " ELMER_USER ": run systemd-sysusers, then eadmin init again");
+        return EXIT_REFUSED;
+    }
+    code = make_state_dir(user);
+    if (code == EXIT_DONE)
+        code = pair_writer_start(&writer, user, settings->pki);
+    if (code != EXIT_DONE)
+        return code;
+    code = init_all(init, settings, &writer);
+    ended = pair_writer_end(&writer);
+    return code == EXIT_DONE ? ended : code;
 }
 
 int eadmin_init(int argc, char **argv)
@@ -317,7 +288,7 @@ int eadmin_init(int argc, char **argv)
     int code = parse_init(&init, argc, argv);
 
     if (code < 0 && (code = need_root()) == EXIT_DONE)
-        code = load_settings(init.config, &settings) ? init_all(&init, &settings) : EXIT_REFUSED;
+        code = load_settings(init.config, &settings) ? init_with_writer(&init, &settings) : EXIT_REFUSED;
     settings_fini(&settings);
     names_fini(&init.given);
     return code == EXIT_DONE ? finish_output(code) : code;

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -28,6 +29,12 @@ static int64_t seconds(int64_t ms)
 }
 
 /* ---- making and opening ---- */
+
+/* Who has the key in his memory is not looked into by others of his user, and leaves no core. */
+static int guard_memory(struct err *err)
+{
+    return prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) == 0 ? 0 : err_set(err, -errno, "cannot guard the CA's key in memory");
+}
 
 static int make_parts(int dir, struct err *err)
 {
@@ -69,7 +76,9 @@ int ca_create(const char *path, const char *name, int64_t now_ms, struct err *er
     code = fchmod(dir, 0700) < 0 ? err_set(err, -errno, "cannot set the mode of %s: %s", path, strerror(errno)) : 0;
     if (code == 0 && faccessat(dir, "ca.crt", F_OK, AT_SYMLINK_NOFOLLOW) == 0)
         code = 1;
-    else if (code == 0)
+    if (code == 0)
+        code = guard_memory(err);
+    if (code == 0)
         code = make_ca(dir, name, now_ms, err);
     close(dir);
     return code;
@@ -87,6 +96,8 @@ int ca_open(const char *path, struct ca *ca, struct err *err)
         code = err_set(err, -EPERM, "%s is open to others: chmod 700 %s", path, path);
     if (code == 0)
         code = file_read(ca->dir, "ca.crt", PKI_PEM_MAX, &ca->certificate, err);
+    if (code == 0)
+        code = guard_memory(err);
     if (code == 0)
         code = file_read(ca->dir, "ca.key", PKI_PEM_MAX, &ca->key, err);
     if (code == 0)

@@ -1,5 +1,7 @@
 /* ca.h - the cluster's CA: its directory, its tokens, what it signs. For root on the queue host alone.
  *
+ * A process that makes or opens it is undumpable from then on: no core, and nobody of its user looks into it.
+ *
  *   ca.key ca.crt     the CA
  *   elmer.counter     of elmer's latest certificate, see counter.h
  *   tokens/ID         a token that waits      used/ID    one that was used (moved before anything is signed)

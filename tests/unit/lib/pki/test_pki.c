@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -285,19 +286,33 @@ static void files_are_not_followed(void **state)
     close(dir);
 }
 
+static void who_has_the_key_is_undumpable(void **state)
+{
+    struct rig *rig = *state;
+    char path[sizeof rig->dir + 8];
+    struct err err = ERR_INIT;
+    struct ca again;
+
+    assert_int_equal(prctl(PR_GET_DUMPABLE, 0, 0, 0, 0), 0); /* setup has opened it */
+    assert_int_equal(prctl(PR_SET_DUMPABLE, 1, 0, 0, 0), 0);
+    assert_int_equal(ca_open(rig->dir, &again, &err), 0);
+    assert_int_equal(prctl(PR_GET_DUMPABLE, 0, 0, 0, 0), 0);
+    ca_close(&again);
+    assert_int_equal(prctl(PR_SET_DUMPABLE, 1, 0, 0, 0), 0);
+    snprintf(path, sizeof path, "%s/other", rig->dir);
+    assert_int_equal(ca_create(path, "ws1", NOW, &err), 0);
+    assert_int_equal(prctl(PR_GET_DUMPABLE, 0, 0, 0, 0), 0);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
     const struct CMUnitTest tests[] = {
-        TEST(a_certificate_says_what_we_decide),
-        TEST(names_of_a_certificate_are_names),
-        TEST(a_request_asks_for_one_name),
-        TEST(a_request_that_asks_for_more_is_refused),
-        TEST(renewal_needs_the_old_key),
-        TEST(elmers_renewal_keeps_its_names),
-        TEST(a_ca_is_made_once_and_for_us_alone),
-        TEST(key_and_certificate_change_together),
-        TEST(files_are_not_followed),
+        TEST(who_has_the_key_is_undumpable),           TEST(a_certificate_says_what_we_decide),
+        TEST(names_of_a_certificate_are_names),        TEST(a_request_asks_for_one_name),
+        TEST(a_request_that_asks_for_more_is_refused), TEST(renewal_needs_the_old_key),
+        TEST(elmers_renewal_keeps_its_names),          TEST(a_ca_is_made_once_and_for_us_alone),
+        TEST(key_and_certificate_change_together),     TEST(files_are_not_followed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

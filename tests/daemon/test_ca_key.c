@@ -1,0 +1,261 @@
+/* test_ca_key.c - the memory of all processes of `eadmin init`: the CA's key is in none that becomes the user elmer,
+ * and in none that ends. It runs under ptrace in a mount namespace of its own, where /var/lib is empty. */
+#include "config.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <openssl/evp.h>
+#include <sched.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/ptrace.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "lib/base/clock.h"
+#include "lib/base/file.h"
+#include "lib/pki/ca.h"
+#include "lib/pki/pair.h"
+#include "lib/pki/x509.h"
+
+enum { SKIPPED = 77, ELMER_UID = 64991, SEED = 32, PROCESSES = 16 };
+
+#define STATE  "/var/lib/elmer"
+#define CONFIG "/var/lib/elmer.conf"
+
+/* ---- what is looked for ---- */
+
+struct key {
+    char line[PKI_PEM_MAX];   /* of the PEM text */
+    unsigned char seed[SEED]; /* what it says */
+};
+
+static void parse_key(const char *pem, struct key *key)
+{
+    unsigned char der[200];
+    const char *begin = strchr(pem, '\n') + 1;
+    int size;
+
+    snprintf(key->line, sizeof key->line, "%.*s", (int)strcspn(begin, "\n"), begin);
+    size = EVP_DecodeBlock(der, (const unsigned char *)key->line, (int)strlen(key->line));
+    assert_true(size >= SEED && size < 60); /* Ed25519: the seed is the end of it */
+    memcpy(key->seed, der + size - SEED, SEED);
+}
+
+/* How often the key is in the memory of a process that stands still. */
+static int copies(pid_t pid, const struct key *key)
+{
+    char path[40], row[400];
+    int found = 0, memory;
+    FILE *maps;
+
+    snprintf(path, sizeof path, "/proc/%d/maps", pid);
+    maps = fopen(path, "re");
+    snprintf(path, sizeof path, "/proc/%d/mem", pid);
+    memory = open(path, O_RDONLY | O_CLOEXEC);
+    assert_true(maps && memory >= 0);
+    while (fgets(row, sizeof row, maps)) {
+        uint64_t from, to;
+        char *bytes;
+        ssize_t size;
+
+        if (sscanf(row, "%" SCNx64 "-%" SCNx64 " rw", &from, &to) != 2 || !strstr(row, " rw") || to - from > 64 << 20)
+            continue;
+        bytes = malloc(to - from);
+        assert_non_null(bytes);
+        size = pread(memory, bytes, to - from, (off_t)from);
+        for (const char *at = bytes, *end = bytes + (size > 0 ? size : 0);
+             (at = memmem(at, (size_t)(end - at), key->seed, SEED)); at++)
+            found++;
+        for (const char *at = bytes, *end = bytes + (size > 0 ? size : 0);
+             (at = memmem(at, (size_t)(end - at), key->line, strlen(key->line))); at++)
+            found++;
+        free(bytes);
+    }
+    fclose(maps);
+    close(memory);
+    return found;
+}
+
+/* ---- eadmin under ptrace ---- */
+
+static uid_t user_of(pid_t pid)
+{
+    char path[40], row[200];
+    unsigned uid = 0;
+    FILE *status;
+
+    snprintf(path, sizeof path, "/proc/%d/status", pid);
+    status = fopen(path, "re");
+    assert_non_null(status);
+    while (fgets(row, sizeof row, status))
+        if (sscanf(row, "Uid: %u", &uid) == 1)
+            break;
+    fclose(status);
+    return uid;
+}
+
+/* Both stop, so that both can be looked into, when they end. */
+struct seen {
+    int users, roots;                   /* processes */
+    struct key key;                     /* of the CA that has been made; read when the first of them ends */
+    int copies_of_user, copies_of_root; /* of the key at the end of a process of elmer's user, and of root's */
+};
+
+static void look(pid_t pid, struct seen *seen)
+{
+    char *pem = NULL;
+    int dir = open(CA_DIR, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+    assert_int_equal(file_read(dir, "ca.key", PKI_PEM_MAX, &pem, NULL), 0);
+    close(dir);
+    parse_key(pem, &seen->key);
+    if (user_of(pid) == ELMER_UID) {
+        seen->users++;
+        seen->copies_of_user += copies(pid, &seen->key);
+    } else {
+        seen->roots++;
+        seen->copies_of_root += copies(pid, &seen->key);
+    }
+    pki_key_free(pem);
+}
+
+static pid_t begin(void)
+{
+    const char *program = getenv("EADMIN_PROGRAM");
+    pid_t pid = fork();
+
+    assert_true(pid >= 0);
+    if (pid > 0)
+        return pid;
+    ptrace(PTRACE_TRACEME, 0, NULL, NULL);
+    raise(SIGSTOP);
+    execl(program ? program : "client/eadmin", "eadmin", "init", "-c", CONFIG, (char *)NULL);
+    _exit(127);
+}
+
+/* Returns eadmin's exit status. */
+static int trace(struct seen *seen)
+{
+    pid_t main_process = begin(), pid;
+    int status, code = -1;
+
+    *seen = (struct seen){0};
+    assert_int_equal(waitpid(main_process, &status, 0), main_process);
+    assert_true(WIFSTOPPED(status));
+    assert_int_equal(
+        ptrace(PTRACE_SETOPTIONS, main_process, NULL,
+               PTRACE_O_EXITKILL | PTRACE_O_TRACEFORK | PTRACE_O_TRACEVFORK | PTRACE_O_TRACECLONE | PTRACE_O_TRACEEXIT),
+        0);
+    ptrace(PTRACE_CONT, main_process, NULL, 0);
+    while ((pid = waitpid(-1, &status, __WALL)) > 0) {
+        long event = status >> 16, signal = WIFSTOPPED(status) ? WSTOPSIG(status) : 0;
+
+        if (!WIFSTOPPED(status)) {
+            code = pid == main_process && WIFEXITED(status) ? WEXITSTATUS(status) : code;
+            continue;
+        }
+        if (event == PTRACE_EVENT_EXIT)
+            look(pid, seen);
+        ptrace(PTRACE_CONT, pid, NULL, event || signal == SIGSTOP || signal == SIGTRAP ? 0 : signal);
+    }
+    return code;
+}
+
+/* ---- the tests ---- */
+
+static void the_key_stays_with_root(void **state)
+{
+    struct seen seen;
+    struct stat st;
+    char *pem, *again;
+    int dir;
+
+    (void)state;
+    assert_int_equal(trace(&seen), 0);
+    assert_int_equal(stat(STATE "/pki/host.key", &st), 0);
+    assert_int_equal(st.st_uid, ELMER_UID);
+    assert_int_equal(st.st_mode & 07777, 0600);
+    assert_true(seen.users > 0 && seen.roots > 0);
+    assert_int_equal(seen.copies_of_user, 0);
+    assert_int_equal(seen.copies_of_root, 0); /* overwritten before the end */
+
+    dir = open(CA_DIR, O_RDONLY | O_DIRECTORY | O_CLOEXEC); /* the search finds what is there */
+    assert_int_equal(file_read(dir, "ca.key", PKI_PEM_MAX, &pem, NULL), 0);
+    close(dir);
+    again = strdup(pem);
+    assert_true(copies(getpid(), &seen.key) >= 4); /* both texts, and both in seen */
+    pki_key_free(again);
+    pki_key_free(pem);
+}
+
+static void nothing_is_written_again(void **state)
+{
+    struct seen seen;
+    struct stat before, after;
+
+    (void)state;
+    assert_int_equal(stat(STATE "/pki/host.key", &before), 0);
+    assert_int_equal(trace(&seen), 0);
+    assert_int_equal(stat(STATE "/pki/host.key", &after), 0);
+    assert_int_equal(before.st_ino, after.st_ino);
+    assert_int_equal(seen.copies_of_user, 0);
+    assert_int_equal(seen.copies_of_root, 0);
+}
+
+static void what_cannot_be_written_is_said(void **state)
+{
+    struct seen seen;
+
+    (void)state;
+    assert_int_equal(unlink(STATE "/pki/host.key"), 0);
+    assert_int_equal(chmod(STATE "/pki", 0777), 0);
+    assert_int_not_equal(trace(&seen), 0);
+    assert_int_equal(access(STATE "/pki/host.key", F_OK), -1);
+    assert_int_equal(seen.copies_of_user, 0);
+    assert_int_equal(chmod(STATE "/pki", 0700), 0);
+    assert_int_equal(trace(&seen), 0);
+    assert_int_equal(access(STATE "/pki/host.key", F_OK), 0);
+}
+
+static bool write_text(const char *path, const char *text)
+{
+    FILE *out = fopen(path, "we");
+
+    return out && fputs(text, out) >= 0 && fclose(out) == 0;
+}
+
+/* A machine of our own, with a user elmer. */
+static bool furnish(void)
+{
+    return geteuid() == 0 && unshare(CLONE_NEWNS) == 0 && mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0 &&
+           mount("test", "/var/lib", "tmpfs", 0, "mode=0755") == 0 &&
+           write_text("/var/lib/passwd", "root:x:0:0::/root:/bin/sh\nelmer:x:64991:64991::/:/bin/false\n") &&
+           mount("/var/lib/passwd", "/etc/passwd", NULL, MS_BIND, NULL) == 0 &&
+           write_text(CONFIG, "[elmer]\nname = queue\npki = " STATE "/pki\nstore = " STATE "/elmer.db\n");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_key_stays_with_root),
+        cmocka_unit_test(nothing_is_written_again),
+        cmocka_unit_test(what_cannot_be_written_is_said),
+    };
+
+    if (!furnish()) {
+        fprintf(stderr, "skipped: only root with CAP_SYS_ADMIN can mount\n");
+        return SKIPPED;
+    }
+    return cmocka_run_group_tests_name("the CA's key", tests, NULL, NULL);
+}
