@@ -25,7 +25,9 @@ static void job_free(struct engine_job *job)
     wire_message_fini(&job->submission);
     free(job->user);
     free(job->usage);
-    free(job->environment_sha256);
+    if (job->end)
+        free(job->end->json);
+    free(job->end);
     free(job);
 }
 
@@ -144,13 +146,14 @@ void jobs_remove(struct jobs *jobs, struct engine_job *job)
 /* What nobody needs any more, and may be large: only what is shown of an ended job stays. */
 static void drop_environment(struct engine_job *job)
 {
-    char *json = NULL, digest[RECORD_DIGEST_SIZE];
     struct wire_message kept = {0};
     struct err err = ERR_INIT;
-    int code = record_end(&job->submission, &json, digest, &err);
-    if (!code)
-        code = wire_decode(json, strlen(json), WIRE_MINOR, &kept, &err);
+    if (!job->end)
+        return; /* engine_persist() has said why */
+    char *json = job->end->json;
+    int code = wire_decode(json, strlen(json), WIRE_MINOR, &kept, &err);
     free(json);
+    job->end->json = NULL;
     if (code) {
         log_error("job=%llu its environment stays in memory: %s", (unsigned long long)job->id, err.text);
         return;
@@ -241,7 +244,7 @@ void job_glance(struct core *core, struct engine_job *job, const struct core_job
                          .submitted_ms = job->submitted_ms,
                          .started_ms = job->started_ms,
                          .ended_ms = job->ended_ms,
-                         .environment_sha256 = job->environment_sha256 ? job->environment_sha256 : "",
+                         .environment_sha256 = job->end ? job->end->environment_sha256 : "",
                          .submit = job_submit(job)};
 #define GLANCE_KEPT(name, type, record, core, ...) JOB_IF(COPIED, core, r->name = state->name;)
     JOB_FIELDS(JOB_NONE, GLANCE_KEPT, JOB_NONE)

@@ -9,6 +9,11 @@
 #include "elmer/store/record.h"
 #include "lib/wire/wire.h"
 
+struct engine_job_end { /* what record_end() says of it */
+    char environment_sha256[RECORD_DIGEST_SIZE];
+    char *json; /* until jobs_note_ended(): what stays of its submission */
+};
+
 struct engine_job {
     uint64_t id;
     uint32_t uid;
@@ -23,10 +28,10 @@ struct engine_job {
     int64_t submitted_ms, started_ms, ended_ms; /* Unix time; -1: not yet */
     struct record_usage *usage;                 /* host: the name in the core */
     size_t nusage, usage_capacity;
-    uint64_t put;             /* number of its last write */
-    uint64_t first_put;       /* and of its first: it is accepted when that is on disk; 0: before elmer was started */
-    size_t bytes;             /* of the submission, counted for its user until it has ended, then for all that have */
-    char *environment_sha256; /* once it has ended, see record_end(); NULL: not yet */
+    uint64_t put;               /* number of its last write */
+    uint64_t first_put;         /* and of its first: it is accepted when that is on disk; 0: before elmer was started */
+    size_t bytes;               /* of the submission, counted for its user until it has ended, then for all that have */
+    struct engine_job_end *end; /* once its end has been put; NULL: not yet, or that has failed */
     enum job_state logged;
     unsigned watchers;             /* who wait for its end, see engine_watch() */
     struct engine_job *same_token; /* next with this hash */

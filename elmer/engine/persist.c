@@ -40,18 +40,16 @@ static void log_change(const struct engine_job *job, const struct core_job *stat
                    job->id, job->user);
 }
 
-void engine_end_record(struct record *record, const struct wire_message *submission)
+bool engine_end_record(struct record *record, const struct wire_message *submission, struct engine_job_end *end)
 {
-    char digest[RECORD_DIGEST_SIZE];
     struct err err = ERR_INIT;
-    char *json = NULL;
-    if (record_end(submission, &json, digest, &err)) {
+    if (record_end(submission, &end->json, end->environment_sha256, &err)) {
         log_error("job=%" PRIu64 " its environment stays in the store: %s", record->id, err.text);
-        return;
+        return false;
     }
-    record->json = arena_strdup(&record->memory, json);
-    record->environment_sha256 = arena_strdup(&record->memory, digest);
-    free(json);
+    record->json = arena_strdup(&record->memory, end->json);
+    record->environment_sha256 = arena_strdup(&record->memory, end->environment_sha256);
+    return true;
 }
 
 uint64_t engine_persist(struct engine *engine, struct engine_job *job)
@@ -62,11 +60,9 @@ uint64_t engine_persist(struct engine *engine, struct engine_job *job)
     log_change(job, state);
     job->logged = state->state;
     struct record *record = job_record(engine->core, job, state, !job->stored);
-    if (record_ended(record) && !job->environment_sha256) {
-        engine_end_record(record, &job->submission);
-        if (*record->environment_sha256)
-            job->environment_sha256 = mem_strdup(record->environment_sha256);
-    }
+    struct engine_job_end end = {0};
+    if (record_ended(record) && !job->end && engine_end_record(record, &job->submission, &end))
+        job->end = mem_copy(&end, 1, sizeof(end));
     job->put = engine->last_put = store_put(engine->store, record);
     if (!job->stored)
         job->first_put = job->put;

@@ -67,7 +67,9 @@ static void give_up(struct engine *engine, struct record *r, const char *host)
     r->text = arena_format(&r->memory, "its host %s was taken out of the configuration", host);
     r->ended_ms = wall_now().ms;
     r->level = CORE_NO_LEVEL;
-    engine_end_record(r, &r->submission);
+    struct engine_job_end end = {0};
+    engine_end_record(r, &r->submission, &end);
+    free(end.json);
     engine->last_put = store_put(engine->store, r);
 }
 

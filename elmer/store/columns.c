@@ -186,10 +186,14 @@ static int read_exited(sqlite3_stmt *s, int at, struct record *r)
     return 0;
 }
 
+/* Up to the last level that it has been at: most rows have few, and writing all took a tenth of a commit's time. */
 static void bind_level_ms(sqlite3_stmt *s, int at, const struct record *r)
 {
     char levels[CORE_MAX_LEVELS * 21 + 1] = "";
-    for (size_t i = 0, end = 0; i < CORE_MAX_LEVELS; i++)
+    size_t count = CORE_MAX_LEVELS;
+    while (count > 0 && !r->level_ms[count - 1])
+        count--;
+    for (size_t i = 0, end = 0; i < count; i++)
         end += (size_t)snprintf(levels + end, sizeof(levels) - end, "%s%" PRId64, i ? " " : "", r->level_ms[i]);
     sqlite3_bind_text(s, at, levels, -1, SQLITE_TRANSIENT);
 }
