@@ -8,9 +8,8 @@
 #include "elmer/core/alloc/alloc.h"
 
 #include <assert.h>
-#include <stdlib.h>
 
-enum { NEVER = INT32_MAX };
+enum { NEVER = INT32_MAX, MARK = 1 << 30 };
 
 /* How many hosts have so many processors. */
 struct histogram {
@@ -105,11 +104,17 @@ static void draw_hosts(const struct alloc_view *view, struct histogram *largest,
     }
 }
 
-static int compare(const void *a, const void *b)
+/* The first k, in order: no two are equal, so each place is marked, and then they are gathered. */
+static void sort_places(int *notes, int nhosts, int k)
 {
-    const int *x = a, *y = b;
+    int sorted = 0;
 
-    return (*x > *y) - (*x < *y);
+    assert(k <= nhosts && nhosts < MARK);
+    for (int i = 0; i < k; i++)
+        notes[notes[i] & ~MARK] |= MARK;
+    for (int place = 0; sorted < k; place++)
+        if (notes[place] & MARK)
+            notes[sorted++] = place;
 }
 
 /* So many of the processors of the k hosts at random, in order. */
@@ -119,7 +124,7 @@ static void take(const struct alloc_view *view, int k, int level, uint32_t nproc
     uint64_t count = 0;
     uint32_t chosen = 0;
 
-    qsort(view->notes, (size_t)k, sizeof(*view->notes), compare);
+    sort_places(view->notes, view->nhosts, k);
     for (int i = 0; i < k; i++)
         count += (uint64_t)count_to(view->hosts[view->notes[i]], level);
     for (int i = 0; i < k; i++) {
