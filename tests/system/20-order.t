@@ -30,11 +30,12 @@ wait_for 5 'it ends' over "$a"
 at_level() { [ "$(field "$1" 'j["level"]')" = "$2" ]; }
 wait_for 5 'the second is at level 0' at_level "$b" 0
 wait_for 5 'the third is at level 1' at_level "$c" 1
+ended=$(python3 -c 'import time; print(time.monotonic() * 1e3)') # who dies below one that spins may be raised
 as alice 1 ekill "$c"
 as bob 1 ekill "$b"
 for i in $b $c; do wait_for 5 "job $i ends" over "$i"; done
 observed
-python3 - "$tmp/seen" "$a" >"$tmp/verdict" <<'PY'
+python3 - "$tmp/seen" "$a" "$ended" >"$tmp/verdict" <<'PY'
 import sys
 first = int(sys.argv[2])
 empty, events = {}, {}
@@ -56,7 +57,9 @@ for ws in ("ws1", "ws2"):
 print("moved", before != after and len(before) == len(after) == 1 and min(after) > max(before))
 print("delay", max(delays))
 print("top", {e[2] for e in events[f"j{first}.ws1"] if e[1] == "fifo"} == after)
-print("last", *sorted({e[1] for ws in ("ws1", "ws2") for e in events[f"j{first + 2}.{ws}"]}))
+last = [e for ws in ("ws1", "ws2") for e in events[f"j{first + 2}.{ws}"]]
+print("last", *sorted({e[1] for e in last if e[0] < float(sys.argv[3])}))
+print("raised", *(f"{e[1]} {e[2]} {e[0] - float(sys.argv[3]):+.1f} ms," for e in last if e[1] != "other"))
 PY
 diag "$(cat "$tmp/verdict")" "$(tail -n 1 "$tmp/seen")"
 is 'the second goes from FIFO of one level to FIFO of the level above' "$(sed -n 's/^moved //p' "$tmp/verdict")" True
