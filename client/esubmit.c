@@ -14,6 +14,7 @@
 static const struct command command = {
     "esubmit",
     "Usage: esubmit [options] NPROCS COMMAND [ARG...]\n"
+    "       esubmit [options] --mesh XxY COMMAND [ARG...]\n"
     "Submit COMMAND as a job on NPROCS processors; print its id on standard output.\n"
     "\n"
     "  -J NAME           name of the job (default: the last part of COMMAND)\n"
@@ -23,6 +24,7 @@ static const struct command command = {
     "  -D DIR            working directory (default: the current one)\n"
     "  -v VAR[=VALUE]    pass on a variable, or set it; may be repeated\n"
     "                    (without -v: PATH LANG LANGUAGE LC_* TZ)\n"
+    "  --mesh XxY        on X * Y processors that are a mesh in a cube of hosts, like 4x6\n"
     "  --hosts LIST      only on these hosts, separated by commas\n"
     "  --each            run COMMAND on each processor, not once on the first\n"
     "  --pvm             give the job a PVM virtual machine of its own\n"
@@ -37,6 +39,8 @@ static const struct command command = {
     "job, 128+N if it died by signal N, 125 if Elmer could not run it to its end.\n",
 };
 
+enum { MESH_SIDE_MAX = 65536 };
+
 struct request {
     struct elmer_submission submission;
     struct environment environment;
@@ -46,7 +50,7 @@ struct request {
     bool wait;
 };
 
-enum { OPTION_HOSTS = OPTION_FIRST_FREE, OPTION_EACH, OPTION_PVM, OPTION_REQUEUE, OPTION_COMMENT };
+enum { OPTION_HOSTS = OPTION_FIRST_FREE, OPTION_EACH, OPTION_PVM, OPTION_REQUEUE, OPTION_COMMENT, OPTION_MESH };
 
 static bool set_dir(struct request *request, const char *dir)
 {
@@ -102,6 +106,24 @@ static bool set_hosts(struct request *request, const char *list)
     return true;
 }
 
+static bool set_mesh(struct request *request, const char *text)
+{
+    const char *x = strchr(text, 'x');
+    char rows[24] = "";
+    uint64_t nrows, ncolumns;
+
+    if (x && x - text < (long)sizeof(rows))
+        memcpy(rows, text, (size_t)(x - text));
+    if (!x || !str_to_u64(rows, &nrows) || !str_to_u64(x + 1, &ncolumns) || nrows < 1 || ncolumns < 1 ||
+        nrows > MESH_SIDE_MAX || ncolumns > MESH_SIDE_MAX || nrows * ncolumns > MESH_SIDE_MAX) {
+        usage_error("--mesh %s: want rows and columns, like 4x6, of at most %d processors", text, MESH_SIDE_MAX);
+        return false;
+    }
+    request->submission.mesh_rows = (uint32_t)nrows;
+    request->submission.nprocs = (uint32_t)(nrows * ncolumns);
+    return true;
+}
+
 /* Returns -1 to go on, or the exit code. */
 static int take_option(struct request *request, int c, char **argv)
 {
@@ -126,6 +148,8 @@ static int take_option(struct request *request, int c, char **argv)
         return -1;
     case OPTION_HOSTS:
         return set_hosts(request, optarg) ? -1 : EXIT_USAGE;
+    case OPTION_MESH:
+        return set_mesh(request, optarg) ? -1 : EXIT_USAGE;
     case OPTION_EACH:
         s->each = true;
         return -1;
@@ -147,6 +171,12 @@ static int take_operands(struct request *request, int argc, char **argv)
 {
     uint64_t nprocs;
 
+    if (request->submission.mesh_rows) {
+        if (optind == argc)
+            return usage_error("COMMAND is missing; with --mesh there is no number of processors before it");
+        request->submission.command = (const char *const *)&argv[optind];
+        return -1;
+    }
     if (optind == argc)
         return usage_error("NPROCS, the number of processors, and COMMAND are missing");
     if (!str_to_u64(argv[optind], &nprocs) || nprocs < 1 || nprocs > 1000000)
@@ -166,6 +196,7 @@ static int parse(struct request *request, int argc, char **argv)
                                             {"pvm", no_argument, NULL, OPTION_PVM},
                                             {"requeue", no_argument, NULL, OPTION_REQUEUE},
                                             {"comment", required_argument, NULL, OPTION_COMMENT},
+                                            {"mesh", required_argument, NULL, OPTION_MESH},
                                             COMMON_OPTIONS,
                                             {NULL, 0, NULL, 0}};
     int c, code = -1;

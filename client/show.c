@@ -59,6 +59,15 @@ static const char *number(char *text, long long value)
     return text;
 }
 
+/* "4x6" for a mesh. */
+static const char *processors(char *text, const struct elmer_job *job)
+{
+    if (!job->mesh_rows)
+        return number(text, job->nprocs);
+    snprintf(text, SMALL, "%ux%u", job->mesh_rows, job->nprocs / job->mesh_rows);
+    return text;
+}
+
 static const char *level(char *text, int value)
 {
     return value >= 0 ? number(text, value) : "";
@@ -163,7 +172,7 @@ static void add_running(struct table *table, const struct elmer_job *job, int64_
     char *where = hosts(job);
 
     table_add(table, (const char *[CELLS_MAX]){number(id, (long long)job->id), name(job), job->user, state(now, job),
-                                               level(lev, job->level), number(nprocs, job->nprocs),
+                                               level(lev, job->level), processors(nprocs, job),
                                                duration(time, job->started_ms, job->ended_ms, now_ms), where});
     free(where);
 }
@@ -173,7 +182,7 @@ static void add_queued(struct table *table, const struct elmer_job *job)
     char id[SMALL], nprocs[SMALL], ahead[SMALL], time[SMALL];
 
     table_add(table, (const char *[CELLS_MAX]){number(id, (long long)job->id), name(job), job->user, job->state,
-                                               number(nprocs, job->nprocs), number(ahead, job->ahead),
+                                               processors(nprocs, job), number(ahead, job->ahead),
                                                local_time(time, job->submitted_ms), why(job)});
 }
 
@@ -182,10 +191,10 @@ static void add_ended(struct table *table, const struct elmer_job *job, int64_t 
     char id[SMALL], now[SMALL], nprocs[SMALL], time[SMALL], ended[SMALL], result[SMALL];
     char *where = hosts(job);
 
-    table_add(table, (const char *[CELLS_MAX]){number(id, (long long)job->id), name(job), job->user, state(now, job),
-                                               number(nprocs, job->nprocs),
-                                               duration(time, job->started_ms, job->ended_ms, now_ms), where,
-                                               local_time(ended, job->ended_ms), outcome(result, job), why(job)});
+    table_add(table,
+              (const char *[CELLS_MAX]){number(id, (long long)job->id), name(job), job->user, state(now, job),
+                                        processors(nprocs, job), duration(time, job->started_ms, job->ended_ms, now_ms),
+                                        where, local_time(ended, job->ended_ms), outcome(result, job), why(job)});
     free(where);
 }
 
@@ -225,7 +234,7 @@ static void add_history(struct table *table, const struct elmer_job *job, int64_
     char *where = hosts(job);
 
     table_add(table, (const char *[CELLS_MAX]){
-                         number(id, (long long)job->id), job->name, job->user, number(nprocs, job->nprocs),
+                         number(id, (long long)job->id), job->name, job->user, processors(nprocs, job),
                          duration(time, job->started_ms, job->ended_ms, now_ms), cpu_time(cpu, job), levels(at, job),
                          where, local_time(ended, job->ended_ms), outcome(result, job), why(job)});
     free(where);

@@ -182,6 +182,15 @@ static int set_allocator(void *config, const char *sub, const char *value, struc
     return 0;
 }
 
+static int set_topology(void *config, const char *sub, const char *value, struct err *err)
+{
+    (void)sub;
+    if (strcmp(value, "none") && strcmp(value, "cube"))
+        return err_set(err, -EINVAL, "unknown topology; known are: none cube");
+    ((struct settings *)config)->core.topology = *value == 'c' ? TOPOLOGY_CUBE : TOPOLOGY_NONE;
+    return 0;
+}
+
 static int set_policy(void *config, const char *sub, const char *value, struct err *err)
 {
     (void)sub;
@@ -229,6 +238,7 @@ static const struct ini_key keys[] = {
     KEY(levels),
     KEY(allocator),
     KEY(policy),
+    KEY(topology),
     KEY(threshold),
     KEY(report_interval),
     KEY(fresh_intervals),
@@ -273,7 +283,8 @@ static int set_defaults(struct settings *s, struct err *err)
 {
     char name[256] = "";
     core_options_default(&s->core);
-    s->core.lease_ms = 0; /* check_whole() */
+    s->core.lease_ms = s->core.levels = 0; /* check_whole(), and the next */
+    s->core.allocator = ALLOCATOR_COUNT;
     if (gethostname(name, sizeof(name) - 1))
         return err_set(err, -errno, "this host has no name: %s", strerror(errno));
     name[strcspn(name, ".")] = 0;
@@ -317,6 +328,35 @@ static int use_local_host(struct loading *loading, struct err *err)
     return 0;
 }
 
+/* In a cube each host has one level, and a job is a mesh. */
+static int check_topology(struct settings *s, struct ini_reading *reading, struct err *err)
+{
+    struct core_options defaults;
+    bool cube = s->core.topology == TOPOLOGY_CUBE;
+    core_options_default(&defaults);
+    if (!s->core.levels)
+        s->core.levels = cube ? 1 : defaults.levels;
+    if (s->core.allocator == ALLOCATOR_COUNT)
+        s->core.allocator = cube ? ALLOCATOR_CUBE_AFL : defaults.allocator;
+    if (!cube && core_allocator_in_cube(s->core.allocator)) {
+        (void)ini_blame(reading, "elmer", "allocator");
+        return err_set(err, -EINVAL, "allocator = %s places meshes in a hypercube: it needs topology = cube",
+                       core_allocator_name(s->core.allocator));
+    }
+    if (cube && s->core.levels != 1) {
+        (void)ini_blame(reading, "elmer", "levels");
+        return err_set(err, -EINVAL, "with topology = cube a processor has one job: levels must be 1");
+    }
+    if (cube && (s->nhosts > CORE_CUBE_HOSTS || (s->nhosts & (s->nhosts - 1)))) {
+        (void)(ini_blame(reading, "elmer", "hosts") || ini_blame(reading, "elmer", "topology"));
+        return err_set(err, -EINVAL,
+                       "topology = cube needs a power of two of hosts, at most %d, in the order of their addresses; "
+                       "there are %zu",
+                       CORE_CUBE_HOSTS, s->nhosts);
+    }
+    return 0;
+}
+
 /* The checks that need more than one key; reading is NULL when there is no file. */
 static int check_whole(void *config, struct ini_reading *reading, struct err *err)
 {
@@ -327,6 +367,8 @@ static int check_whole(void *config, struct ini_reading *reading, struct err *er
         code = settings_merge_sections(loading, reading, err);
     if (!code)
         code = settings_mark_admin_hosts(loading, reading, err);
+    if (!code)
+        code = check_topology(s, reading, err);
     if (code)
         return code;
     if (s->host_timeout_ms < 2 * s->heartbeat_ms) {

@@ -68,6 +68,7 @@ struct elmer_submission {
     const char *token;                   /* NULL: the call makes one. The same token always means the same job */
     bool requeue;                        /* when a host is lost: back into the queue, and again from its beginning */
     const char *comment;                 /* a line for people, at most 200 bytes; NULL: none */
+    uint32_t mesh_rows;                  /* of a mesh in a cube of hosts, nprocs / mesh_rows columns; 0: none is asked for */
     /* end of what is from job.def */
     /* clang-format on */
 };
@@ -121,6 +122,7 @@ struct elmer_job {
     const double *level_seconds; size_t nlevels; /* time at each level */
     bool hidden;                         /* of another user: what only its owner may see is empty */
     const char *comment;                 /* as submitted; "": none */
+    uint32_t mesh_rows;                  /* as submitted, of nprocs / mesh_rows columns; 0: none */
     /* end of what is from job.def */
     /* clang-format on */
 };

@@ -1,8 +1,10 @@
 /* allocate.c - gives the head of the queue its cluster: asks the allocator, checks what it says, and starts the job. */
 #include "elmer/core/alloc/alloc.h"
 #include "elmer/core/internal.h"
+#include "elmer/core/topology.h"
 
 #include <assert.h>
+#include <stdlib.h>
 
 /* The hosts that a job may use, one by one in order. */
 static struct host *allowed_host(const struct core *core, const struct job *job, int i)
@@ -33,6 +35,7 @@ static struct alloc_view view_for(struct core *core, const struct job *job)
             core->view[view.nhosts++] = &host->seen;
     view.hosts = core->view;
     view.notes = core->notes;
+    view.cube = topology_cube(core);
     return view;
 }
 
@@ -46,6 +49,40 @@ uint32_t alloc_count_host(const struct core *core, const struct host *host)
     for (int i = 0; i < host->info.ncpus; i++)
         count += allocator_of(core)->judge(&view, &host->seen, host->cpus[i]) == ALLOC_FREE;
     return count;
+}
+
+static int compare_parts(const void *a, const void *b)
+{
+    const struct part *x = a, *y = b;
+
+    return (x->host->index > y->host->index) - (x->host->index < y->host->index);
+}
+
+static int compare_ints(const void *a, const void *b)
+{
+    const int *x = a, *y = b;
+
+    return (*x > *y) - (*x < *y);
+}
+
+bool alloc_together(const struct core_processor *processors, uint32_t n)
+{
+    int *hosts, count = 0;
+    bool sorted = true, together = true;
+
+    for (uint32_t i = 1; i < n; i++)
+        sorted = sorted && processors[i].host >= processors[i - 1].host;
+    if (sorted)
+        return true;
+    hosts = mem_array(n, sizeof(*hosts));
+    for (uint32_t i = 0; i < n; i++)
+        if (i == 0 || processors[i].host != processors[i - 1].host)
+            hosts[count++] = processors[i].host;
+    qsort(hosts, (size_t)count, sizeof(*hosts), compare_ints);
+    for (int i = 1; i < count; i++)
+        together = together && hosts[i] != hosts[i - 1];
+    free(hosts);
+    return together;
 }
 
 int alloc_make_parts(struct core *core, const struct core_processor *processors, uint32_t n, struct part **parts)
@@ -62,18 +99,23 @@ int alloc_make_parts(struct core *core, const struct core_processor *processors,
             (*parts)[count++] = (struct part){.host = core->hosts[processors[i].host], .first = (int)i};
         (*parts)[count - 1].ncpus++;
     }
+    for (int i = 1; i < count; i++)
+        if ((*parts)[i].host->index < (*parts)[i - 1].host->index) {
+            qsort(*parts, (size_t)count, sizeof(**parts), compare_parts);
+            break;
+        }
     return count;
 }
 
-/* What every allocator has promised, whatever its rule is: increasing here, of hosts that may take jobs in take(), and
+/* What every allocator has promised, whatever its rule is: the order here, of hosts that may take jobs in take(), and
  * present with a level left in life_start(), which looks at each processor anyway. */
-static bool increasing(const struct core_processor *processors, uint32_t n)
+static bool in_order(const struct core_processor *processors, uint32_t n, bool by_rank)
 {
     for (uint32_t i = 1; i < n; i++)
-        if (processors[i].host < processors[i - 1].host ||
+        if ((processors[i].host < processors[i - 1].host && !by_rank) ||
             (processors[i].host == processors[i - 1].host && processors[i].cpu <= processors[i - 1].cpu))
             return false;
-    return true;
+    return alloc_together(processors, n);
 }
 
 /* Processors are copied. */
@@ -91,7 +133,7 @@ static void take(struct core *core, struct job *job, const struct core_processor
 
 uint32_t alloc_try(struct core *core, struct job *job)
 {
-    struct alloc_request request = {.nprocs = job->info.nprocs};
+    struct alloc_request request = {.nprocs = job->info.nprocs, .mesh_rows = job->info.mesh_rows};
     uint64_t random = core->random;
     struct alloc_view view;
     uint32_t missing;
@@ -101,7 +143,7 @@ uint32_t alloc_try(struct core *core, struct job *job)
     missing = allocator_of(core)->choose(&view, &request, &random, core->choice);
     if (missing > 0)
         return missing;
-    assert(increasing(core->choice, request.nprocs));
+    assert(in_order(core->choice, request.nprocs, allocator_of(core)->by_rank));
     take(core, job, core->choice);
     core->random = random;
     return 0;

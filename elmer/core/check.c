@@ -6,6 +6,7 @@
  */
 #include "elmer/core/internal.h"
 #include "elmer/core/policy/policy.h"
+#include "elmer/core/topology.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -188,7 +189,7 @@ static bool plainly_eligible(const struct core *core, const struct job *job)
         if (allowed(job, h))
             cpus += plain_supply(core->hosts[h]);
     return job->info.state == JOB_QUEUED && job->info.nlost == 0 && !plainly_at_limit(core, job) &&
-           cpus >= job->info.nprocs;
+           cpus >= job->info.nprocs && check_topology_supply(core, job);
 }
 
 /* The words of DESIGN on v2. */
@@ -211,6 +212,8 @@ static bool plainly_fits(const struct check *check, const struct job *job)
     const struct core *core = check->core;
     uint64_t count = 0;
 
+    if (core_allocator_in_cube(core->options.allocator))
+        return check_topology_fits(core, job);
     for (int h = 0; h < core->nhosts; h++) {
         const struct host *host = core->hosts[h];
         if (!plainly_usable(host) || host->info.leftovers > 0 || !allowed(job, h))
@@ -405,6 +408,13 @@ static int check_settings(const struct check *check)
     return 0;
 }
 
+static int check_lists(const struct check *check)
+{
+    const char *fault = check_topology(check->core);
+
+    return fault == NULL ? 0 : broken(check, "cube: %s", fault);
+}
+
 int core_check(const struct core *core, char *text, size_t size)
 {
     struct check check = {.core = core, .text = text, .size = size};
@@ -421,7 +431,7 @@ int core_check(const struct core *core, char *text, size_t size)
     check.jobs = mem_array(slots + 1, sizeof(*check.jobs));
     memset(check.depth, 0xff, (slots + 1) * sizeof(*check.depth)); /* all -1 */
     if (check_levels(&check) == 0 && check_table(&check) == 0 && check_queue(&check) == 0 && check_users(&check) == 0 &&
-        check_jobs(&check) == 0 && check_hosts(&check) == 0 && check_settings(&check) == 0)
+        check_jobs(&check) == 0 && check_hosts(&check) == 0 && check_settings(&check) == 0 && check_lists(&check) == 0)
         result = 0;
     free(check.first);
     free(check.depth);

@@ -1,5 +1,6 @@
 /* core.c - the core as an object: options, birth and death, putting back what the store holds. */
 #include "elmer/core/internal.h"
+#include "elmer/core/topology.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -26,6 +27,9 @@ static bool options_valid(const struct core_options *options)
 {
     return options->levels >= 1 && options->levels <= CORE_MAX_LEVELS &&
            (unsigned)options->allocator < ALLOCATOR_COUNT && (unsigned)options->policy < POLICY_COUNT &&
+           (options->topology == TOPOLOGY_CUBE
+                ? options->levels == 1
+                : options->topology == TOPOLOGY_NONE && !core_allocator_in_cube(options->allocator)) &&
            options->threshold > 0 && options->threshold < 1 && options->fresh_ms > 0 && options->settle_ms >= 0 &&
            options->start_timeout_ms > 0 && options->resend_ms > 0 && options->lease_ms > 0 && options->gather_ms >= 0;
 }
@@ -72,6 +76,7 @@ void core_destroy(struct core *core)
     free(core->choice);
     free(core->index);
     users_free(core);
+    topology_destroy(core->topology);
     free(core->heap);
     free(core);
 }
@@ -102,10 +107,10 @@ static bool processors_valid(const struct core *core, const struct core_job *sav
         const struct core_processor *at = &saved->processors[i], *last = i > 0 ? at - 1 : NULL;
         if (at->host < 0 || at->host >= core->nhosts || at->cpu < 0 || at->cpu >= CORE_MAX_CPUS)
             return false;
-        if (last != NULL && (at->host < last->host || (at->host == last->host && at->cpu <= last->cpu)))
+        if (last != NULL && at->host == last->host && at->cpu <= last->cpu)
             return false;
     }
-    return true;
+    return alloc_together(saved->processors, saved->nprocs);
 }
 
 static bool saved_valid(const struct core *core, const struct core_job *saved)
@@ -216,6 +221,7 @@ static int restore(struct core *core, const struct core_job *saved)
     job->user = user_get(core, saved->uid);
     job_set_text(job, job_copy_text(saved->text));
     copy_facts(job, saved);
+    (void)topology_rows(core, job->info.nprocs, &job->info.mesh_rows);
     index_insert(core, job);
     if (has_cluster(saved)) {
         restore_cluster(core, job, saved, level);

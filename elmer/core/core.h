@@ -63,14 +63,22 @@ const char *reason_name(enum reason reason);
 
 /* Which processors a job gets: contract in alloc/alloc.h. */
 enum core_allocator {
-#define ALLOCATOR(constant, name) ALLOCATOR_##constant,
+#define ALLOCATOR(constant, name, word) ALLOCATOR_##constant,
 #include "elmer/core/alloc/alloc.def"
 #undef ALLOCATOR
-    ALLOCATOR_COUNT
+    ALLOCATOR_COUNT,
+    ALLOCATOR_ANYWHERE = ALLOCATOR_CUBE_FL /* those before it need no topology */
 };
 int core_allocator_by_name(const char *name); /* -1: unknown */
 const char *core_allocator_name(enum core_allocator allocator);
-const char *core_allocator_names(void); /* all, for a sentence */
+const char *core_allocator_names(void);                     /* all, for a sentence */
+bool core_allocator_in_cube(enum core_allocator allocator); /* it needs TOPOLOGY_CUBE */
+
+/* How the hosts are connected. CUBE: as a hypercube. The address of a host is its index; from the first ones, as many
+ * as the largest power of two, at most 65536, each has one processor for jobs, its first one. Each job has the shape of
+ * a mesh. */
+enum { CORE_CUBE_HOSTS = 65536 };
+enum core_topology { TOPOLOGY_NONE, TOPOLOGY_CUBE };
 
 /* In which order the queue has its turns: contract in policy/policy.h. A test of policies brings a table of its own. */
 #ifndef CORE_POLICIES
@@ -101,6 +109,7 @@ struct core_options {
     int levels;                    /* D, 1..16 */
     enum core_allocator allocator; /* default ALLOCATOR_V2 */
     enum core_policy policy;       /* default POLICY_FCFS */
+    enum core_topology topology;   /* default TOPOLOGY_NONE; with TOPOLOGY_CUBE D is 1 */
     double threshold;              /* t of v2, 0 < t < 1 */
     int64_t fresh_ms;              /* F: a report older than this does not count */
     int64_t settle_ms; /* S: the report's interval must begin this long after the processor's last change (launch, end,
@@ -324,7 +333,8 @@ struct core_processor {
 struct core_job {
     JOB_FIELDS(JOB_CORE_ASKED, JOB_CORE_KEPT, JOB_NONE)
     const struct core_processor *processors; /* [nprocs] in rank order: hosts in the order of the configuration, then
-                                                cpus; NULL without a cluster. A DONE job keeps them. */
+                                                cpus; in a cube the nodes of its mesh, row by row. Those of a host
+                                                stand together. NULL without a cluster. A DONE job keeps them. */
     const uint8_t *exited; /* bit rank%8 of byte rank/8 (one rank unless each); NULL without a cluster */
     const int *hosts;      /* --hosts, increasing; NULL: all */
     int nhosts;
@@ -351,6 +361,10 @@ struct core_reach {
 };
 /* hosts, needs: as in a submission; each host counts once. */
 void core_reach(const struct core *core, const int *hosts, int nhosts, uint32_t needs, struct core_reach *reach);
+
+/* How many hosts a job needs as a cube: those of the smallest one around its mesh. 0: the hosts have no topology, or it
+ * is no mesh. */
+uint32_t core_cube_for(const struct core *core, uint32_t nprocs, uint32_t mesh_rows);
 
 struct core_user {    /* jobs of one user */
     uint32_t queued;  /* queued and held */
@@ -406,7 +420,9 @@ static inline bool core_host_up(const struct core_host *host)
 
 int core_setting_value(const struct core *core, enum core_setting setting);   /* in force */
 int core_setting_default(const struct core *core, enum core_setting setting); /* of core_options */
-int core_setting_stored(const struct core *core, enum core_setting setting);  /* that was set, or SETTING_UNSET */
+/* With this core's topology; value: one of those that there are, or SETTING_UNSET. */
+bool core_setting_possible(const struct core *core, enum core_setting setting, int value);
+int core_setting_stored(const struct core *core, enum core_setting setting); /* that was set, or SETTING_UNSET */
 
 /* ---- restart (used by recovery; the shell feeds what the store holds before the first event) ---- */
 void core_set_next(struct core *core, uint64_t next_job, uint64_t next_allocation);

@@ -6,6 +6,7 @@
  * enough.
  */
 #include "elmer/core/internal.h"
+#include "elmer/core/topology.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -75,6 +76,7 @@ int core_add_host(struct core *core, const char *name)
     list_init(&host->parts);
     core->hosts[core->nhosts++] = host;
     core->unknown_hosts++;
+    topology_add_host(core);
     return host->index;
 }
 
@@ -83,9 +85,9 @@ void core_expect_cpus(struct core *core, int index, int ncpus)
     struct host *host = core->hosts[index];
 
     assert(ncpus > 0 && !host->info.known && host->configured_cpus == 0);
-    host->configured_cpus = ncpus;
+    host->configured_cpus = core->options.topology == TOPOLOGY_CUBE ? 1 : ncpus;
     core->unknown_hosts--;
-    core->known_cpus += (uint64_t)ncpus;
+    core->known_cpus += (uint64_t)host->configured_cpus;
 }
 
 /* A host that is cut or silent comes back mostly within a second: who needs it keeps his turn until it is given up. */
@@ -142,6 +144,7 @@ static void put_in(struct core *core, struct host *host)
 {
     struct core_host_row row = {.drained = host->info.drained, .up = host->info.state != CORE_HOST_DOWN};
 
+    topology_changed_supply(core);
     core->supply_cpus += host_supply(host);
     core->nawaited += delays_allocations(host);
     if (row.up && !host->info.closed)
@@ -326,13 +329,14 @@ int host_up(struct core *core, const struct event *event)
 {
     struct host *host = core->hosts[event->host];
     const int *cpus = event->u.up.cpus;
-    int ncpus = event->u.up.ncpus;
+    int ncpus = core->options.topology == TOPOLOGY_CUBE && event->u.up.ncpus > 0 ? 1 : event->u.up.ncpus;
 
-    if (!cpus_valid(cpus, ncpus) || event->u.up.nholdings < 0 || event->u.up.generation > UINT64_MAX / 2)
+    if (!cpus_valid(cpus, event->u.up.ncpus) || event->u.up.nholdings < 0 || event->u.up.generation > UINT64_MAX / 2)
         return -EINVAL;
     host_make_slots(host, cpus[ncpus - 1] + 1);
     make_leftovers(host, event->u.up.nholdings);
     set_cpus(core, host, cpus, ncpus, event->u.up.closed);
+    host->told_cpus = event->u.up.ncpus;
     if (event->u.up.generation > host->info.generation)
         host->info.generation = event->u.up.generation;
     host->info.applied = event->u.up.generation;
@@ -421,14 +425,14 @@ int host_report(struct core *core, const struct event *event)
     const struct core_report *report = &event->u.report;
     uint32_t before, after;
 
-    if (!core_host_up(&host->info) || report->ncpus != host->info.ncpus || report->begin_ms >= report->end_ms ||
+    if (!core_host_up(&host->info) || report->ncpus != host->told_cpus || report->begin_ms >= report->end_ms ||
         report->end_ms > core->now_ms || (host->seen.reported && report->end_ms <= host->seen.report_end_ms))
         return 0;
     before = alloc_count_host(core, host);
     host->seen.reported = true;
     host->seen.report_begin_ms = report->begin_ms;
     host->seen.report_end_ms = report->end_ms;
-    for (int i = 0; i < report->ncpus; i++) {
+    for (int i = 0; i < host->info.ncpus; i++) {
         struct alloc_processor *processor = &host->processors[host->cpus[i]];
         processor->busy = report->busy[i];
         processor->foreign = report->busy[i] - report->jobs[i];

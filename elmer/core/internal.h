@@ -15,6 +15,7 @@
 
 struct host;
 struct job;
+struct topology;
 
 enum part_state {
     PART_OPENING, /* OPEN is not confirmed */
@@ -60,6 +61,7 @@ struct job {
     bool launched;         /* by this core */
     bool restored;         /* an earlier core may have known more of it than was on disk */
     bool in_heap;
+    bool in_cube; /* its processors are a cluster of the cube */
     int64_t level_since_ms;
     int64_t deadline_ms;    /* STARTING */
     uint64_t position;      /* in the queue, see queue.c */
@@ -92,6 +94,7 @@ struct host {
     struct node in_work;     /* core->work: something is owed to it */
     struct node in_waiting;  /* core->waiting: something may be unconfirmed */
     struct node in_rows;     /* core->rows: info.row is to be written */
+    int told_cpus;           /* that it has; in a cube one is used */
     int configured_cpus;     /* while it is not known; 0: any number */
     int expected_cpus;       /* awaited: that it had before the restart for new jobs; -1: not known */
     int64_t check_ms;        /* when to check */
@@ -125,6 +128,7 @@ struct core {
     struct core_options defaults; /* as the core was made */
     int set[SETTING_COUNT];       /* what administrators have changed; SETTING_UNSET */
     bool owed[SETTING_COUNT];     /* settings that are to be written */
+    struct topology *topology;    /* NULL: there is none */
     uint64_t random;
     int64_t now_ms;
     uint64_t next_job, next_allocation;
@@ -194,8 +198,9 @@ void queue_run(struct core *core);
 uint32_t queue_ahead(struct core *core, const struct job *job);
 
 /* ---- reach.c: where a job may ever run ---- */
-enum answer reach_judge(const struct core *core, uint32_t nprocs, const int *hosts, int nhosts, uint32_t needs,
-                        int **chosen, int *nchosen); /* OK: its hosts, to be freed, or NULL: all. Else REFUSED_* */
+enum answer reach_judge(const struct core *core, uint32_t nprocs, uint32_t mesh_rows, const int *hosts, int nhosts,
+                        uint32_t needs, int **chosen,
+                        int *nchosen); /* OK: its hosts, to be freed, or NULL: all. Else REFUSED_* */
 
 /* ---- user.c: what a user has ---- */
 struct user *user_get(struct core *core, uint32_t uid); /* makes him the first time */
@@ -224,7 +229,9 @@ void level_close_gap(struct core *core, struct job *leaving); /* takes leaving o
 uint32_t alloc_try(struct core *core, struct job *job);
 /* Processors that take a job now; 0 if reports do not change that. */
 uint32_t alloc_count_host(const struct core *core, const struct host *host);
-/* Cuts processors into one part per host; returns their number. */
+/* No host comes twice, with others between. */
+bool alloc_together(const struct core_processor *processors, uint32_t n);
+/* Cuts processors into one part per host, by the order of hosts; returns their number. */
 int alloc_make_parts(struct core *core, const struct core_processor *processors, uint32_t n, struct part **parts);
 
 /* ---- setting.c ---- */

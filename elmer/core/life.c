@@ -11,6 +11,7 @@
  * from ENDING back to QUEUED instead (put_back, lease.c).
  */
 #include "elmer/core/internal.h"
+#include "elmer/core/topology.h"
 
 #include <assert.h>
 #include <stdio.h>
@@ -35,6 +36,7 @@ void life_link_cluster(struct core *core, struct job *job, struct part *parts, i
     list_append(&core->active, &job->in_active);
     core->nactive++;
     user_takes(job->user);
+    topology_enter(core, job);
     job->level_since_ms = core->now_ms;
 }
 
@@ -104,6 +106,7 @@ static void leave_cluster(struct core *core, struct job *job)
     job->nparts = 0;
     list_remove(&job->in_active);
     core->nactive--;
+    topology_leave(core, job);
     user_gives(core, job->user);
     queue_changed_space(core, UINT32_MAX);
 }

@@ -10,6 +10,7 @@
  */
 #include "elmer/core/internal.h"
 #include "elmer/core/policy/policy.h"
+#include "elmer/core/topology.h"
 
 #define QUEUED(node) LIST_ITEM(node, struct job, in_queue)
 
@@ -154,14 +155,14 @@ static bool has_supply(const struct core *core, const struct job *job)
 bool queue_eligible(const struct core *core, const struct job *job)
 {
     return job->info.state == JOB_QUEUED && job->info.nlost == 0 && !user_at_limit(core, job->user) &&
-           has_supply(core, job);
+           has_supply(core, job) && topology_has_supply(core, job);
 }
 
 enum reason queue_reason(const struct core *core, const struct job *job)
 {
     if (job->info.nlost > 0)
         return REASON_LEASE;
-    if (!has_supply(core, job))
+    if (!has_supply(core, job) || !topology_has_supply(core, job))
         return REASON_TOO_FEW_UP;
     if (user_at_limit(core, job->user))
         return REASON_AT_LIMIT;

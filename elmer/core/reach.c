@@ -5,6 +5,7 @@
  * with it, so that a restart decides nothing anew.
  */
 #include "elmer/core/internal.h"
+#include "elmer/core/topology.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -77,8 +78,8 @@ void core_reach(const struct core *core, const int *hosts, int nhosts, uint32_t 
     free(chosen);
 }
 
-enum answer reach_judge(const struct core *core, uint32_t nprocs, const int *hosts, int nhosts, uint32_t needs,
-                        int **chosen, int *nchosen)
+static enum answer judge(const struct core *core, uint32_t nprocs, const int *hosts, int nhosts, uint32_t needs,
+                         int **chosen, int *nchosen)
 {
     struct core_reach reach;
 
@@ -98,4 +99,23 @@ enum answer reach_judge(const struct core *core, uint32_t nprocs, const int *hos
     *chosen = NULL;
     *nchosen = 0;
     return enough(&reach, nprocs) ? ANSWER_OK : ANSWER_REFUSED_HOSTS;
+}
+
+enum answer reach_judge(const struct core *core, uint32_t nprocs, uint32_t mesh_rows, const int *hosts, int nhosts,
+                        uint32_t needs, int **chosen, int *nchosen)
+{
+    enum answer answer = judge(core, nprocs, hosts, nhosts, needs, chosen, nchosen);
+
+    if (answer != ANSWER_OK || core->nhosts == 0)
+        return answer;
+    if (!topology_has_room(core, nprocs, mesh_rows, NULL, 0))
+        answer = ANSWER_REFUSED_SIZE;
+    else if (*chosen != NULL && !topology_has_room(core, nprocs, mesh_rows, *chosen, *nchosen))
+        answer = ANSWER_REFUSED_HOSTS;
+    if (answer == ANSWER_OK)
+        return answer;
+    free(*chosen);
+    *chosen = NULL;
+    *nchosen = 0;
+    return answer;
 }

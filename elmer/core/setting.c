@@ -114,9 +114,16 @@ int core_setting_stored(const struct core *core, enum core_setting setting)
     return core->set[setting];
 }
 
-static bool value_valid(enum core_setting setting, int value)
+bool core_setting_possible(const struct core *core, enum core_setting setting, int value)
 {
-    return (unsigned)setting < SETTING_COUNT && value >= SETTING_UNSET && value < settings[setting].count;
+    return setting != SETTING_ALLOCATOR || value == SETTING_UNSET || core->options.topology == TOPOLOGY_CUBE ||
+           !core_allocator_in_cube((enum core_allocator)value);
+}
+
+static bool value_valid(const struct core *core, enum core_setting setting, int value)
+{
+    return (unsigned)setting < SETTING_COUNT && value >= SETTING_UNSET && value < settings[setting].count &&
+           core_setting_possible(core, setting, value);
 }
 
 static void apply(struct core *core, enum core_setting setting, int value)
@@ -131,7 +138,7 @@ static void apply(struct core *core, enum core_setting setting, int value)
 
 int core_restore_setting(struct core *core, enum core_setting setting, int value)
 {
-    if (!value_valid(setting, value))
+    if (!value_valid(core, setting, value))
         return -EINVAL;
     apply(core, setting, value);
     return 0;
@@ -141,7 +148,7 @@ int setting_set(struct core *core, const struct event *event)
 {
     enum core_setting setting = event->u.set.setting;
 
-    if (!value_valid(setting, event->u.set.value))
+    if (!value_valid(core, setting, event->u.set.value))
         return -EINVAL;
     if (core->set[setting] != event->u.set.value) {
         apply(core, setting, event->u.set.value);

@@ -4,6 +4,7 @@
  * jobs, attempts and hosts that do not belong together any more (PAST).
  */
 #include "elmer/core/internal.h"
+#include "elmer/core/topology.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -24,7 +25,7 @@ static int answer(struct core *core, enum answer what)
 static int submit(struct core *core, const struct event *event)
 {
     const int *allowed = event->u.submit.hosts;
-    uint32_t nprocs = event->u.submit.nprocs;
+    uint32_t nprocs = event->u.submit.nprocs, mesh_rows = event->u.submit.mesh_rows;
     int *hosts, nhosts;
     enum answer verdict;
     struct job *job;
@@ -34,13 +35,17 @@ static int submit(struct core *core, const struct event *event)
     for (int i = 0; allowed != NULL && i < event->u.submit.nhosts; i++)
         if (allowed[i] < 0 || allowed[i] >= core->nhosts)
             return -EINVAL;
-    verdict = reach_judge(core, nprocs, allowed, event->u.submit.nhosts, event->u.submit.needs, &hosts, &nhosts);
+    if (!topology_rows(core, nprocs, &mesh_rows))
+        return answer(core, ANSWER_REFUSED_SIZE);
+    verdict =
+        reach_judge(core, nprocs, mesh_rows, allowed, event->u.submit.nhosts, event->u.submit.needs, &hosts, &nhosts);
     if (verdict != ANSWER_OK)
         return answer(core, verdict);
     job = job_create(core->next_job, event->u.submit.uid, nprocs, event->u.submit.each, hosts, nhosts);
     free(hosts);
     job->user = user_get(core, event->u.submit.uid);
     job->info.requeue = event->u.submit.requeue;
+    job->info.mesh_rows = mesh_rows;
     core->next_job++;
     index_insert(core, job);
     emit_owe_persist(core, job);

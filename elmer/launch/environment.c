@@ -60,8 +60,8 @@ static bool is_one_of(const char *item, const char *const *names)
 static bool is_reserved(const char *item, const struct environment_facts *facts)
 {
     static const char *const always[] = {
-        "ELMER_JOB_ID",   "ELMER_JOB_NAME",    "ELMER_NPROCS",     "ELMER_RANK",   "ELMER_HOSTS",
-        "ELMER_HOSTFILE", "ELMER_SUBMIT_HOST", "ELMER_SUBMIT_DIR", "ELMER_TMPDIR", NULL};
+        "ELMER_JOB_ID",      "ELMER_JOB_NAME",   "ELMER_NPROCS", "ELMER_RANK", "ELMER_HOSTS", "ELMER_HOSTFILE",
+        "ELMER_SUBMIT_HOST", "ELMER_SUBMIT_DIR", "ELMER_TMPDIR", "ELMER_MESH", NULL};
     return is_one_of(item, always) || is_one_of(item, facts->reserved);
 }
 
@@ -77,6 +77,9 @@ struct wire_strs environment_build(const struct environment_facts *facts, struct
     add(&list, "ELMER_JOB_NAME", submit->name);
     add_number(&list, "ELMER_NPROCS", submit->nprocs);
     add_number(&list, "ELMER_RANK", facts->rank);
+    if (facts->mesh_rows)
+        list.items[list.count++] = arena_format(memory, "ELMER_MESH=%" PRIu32 "x%" PRIu64, facts->mesh_rows,
+                                                submit->nprocs / facts->mesh_rows);
     add_hosts(&list, facts);
     list.items[list.count++] = arena_format(memory, "ELMER_HOSTFILE=%s/hostfile", facts->tmpdir);
     add(&list, "ELMER_SUBMIT_HOST", submit->submit_host);

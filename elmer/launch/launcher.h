@@ -37,6 +37,7 @@ struct launch {
     enum launch_state state;
     struct arena memory;
     uint32_t nprocs, ranks;            /* ranks: processes of the command, as the core counts them */
+    uint32_t mesh_rows;                /* 0: the job has no shape */
     struct core_processor *processors; /* [nprocs] */
     const char **names;                /* [nprocs] */
     int *hosts;                        /* [nhosts] distinct, in rank order; the index of one is its place */

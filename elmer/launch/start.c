@@ -34,6 +34,7 @@ void launch_start(struct launch *l, const struct launch_process *p, struct arena
                                       .job = l->job->id,
                                       .rank = p->rank,
                                       .ranks = l->names,
+                                      .mesh_rows = l->mesh_rows,
                                       .tmpdir = l->tmpdir,
                                       .reserved = l->launcher->reserved,
                                       .variables = variables};

@@ -16,10 +16,11 @@ void setting_query(struct request *request)
     struct arena memory = {0};
     for (int i = 0; i < SETTING_COUNT; i++) {
         enum core_setting setting = (enum core_setting)i;
-        int count = core_setting_count(setting);
-        const char **known = arena_array(&memory, (size_t)count, sizeof(*known));
-        for (int value = 0; value < count; value++)
-            known[value] = core_setting_value_name(setting, value);
+        int all = core_setting_count(setting), count = 0;
+        const char **known = arena_array(&memory, (size_t)all, sizeof(*known));
+        for (int value = 0; value < all; value++)
+            if (core_setting_possible(core, setting, value))
+                known[count++] = core_setting_value_name(setting, value);
         views[i] = (struct wire_setting_view){
             .setting = core_setting_name(setting),
             .value = core_setting_value_name(setting, core_setting_value(core, setting)),
@@ -50,6 +51,10 @@ void setting_begin(struct request *request)
         request_error(request, WIRE_CODE_REFUSED,
                       "there is no %s '%s'; known are: %s, and default for what elmer.conf says", set->setting,
                       set->value, core_setting_value_names((enum core_setting)setting));
+    } else if (value >= 0 && !core_setting_possible(engine_core(engine), (enum core_setting)setting, value)) {
+        request_error(request, WIRE_CODE_REFUSED,
+                      "the %s %s places meshes in a hypercube: it needs topology = cube in elmer.conf",
+                      core_setting_name((enum core_setting)setting), set->value);
     } else {
         int before = core_setting_value(engine_core(engine), (enum core_setting)setting);
         event.u.set.setting = (enum core_setting)setting;

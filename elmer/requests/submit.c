@@ -216,6 +216,21 @@ static int find_hosts(const struct core *core, const struct wire_strs *names, in
     return 0;
 }
 
+/* A mesh that no cube here has room for: then the number of processors is not what is wrong. */
+static bool refuse_mesh(struct request *request, uint64_t nprocs, const struct event *event, uint64_t cpus)
+{
+    uint32_t nodes =
+        core_cube_for(engine_core(request->requests->room.engine), (uint32_t)nprocs, event->u.submit.mesh_rows);
+    bool named = event->u.submit.hosts;
+    if (!nodes || nprocs > cpus)
+        return false;
+    request_error(request, WIRE_CODE_REFUSED,
+                  "the mesh of the job needs a cube of %" PRIu32 " hosts, and there is none among %s: ask for another "
+                  "shape%s",
+                  nodes, named ? "those of --hosts" : "the hosts of the cluster", named ? ", or name more hosts" : "");
+    return true;
+}
+
 /* The core has refused it. */
 static void explain_size(struct request *request, uint64_t nprocs, const struct event *event, const char *needs)
 {
@@ -223,6 +238,8 @@ static void explain_size(struct request *request, uint64_t nprocs, const struct 
     bool named = event->u.submit.hosts;
     core_reach(engine_core(request->requests->room.engine), event->u.submit.hosts, event->u.submit.nhosts,
                event->u.submit.needs, &reach);
+    if (refuse_mesh(request, nprocs, event, reach.cpus + (uint64_t)reach.unknown * CORE_MAX_CPUS))
+        return;
     request_error(request, WIRE_CODE_REFUSED,
                   "%" PRIu64 " processors are asked for, and %s%s%s%s only %" PRIu64 ": ask for fewer%s", nprocs,
                   named ? "the hosts of --hosts have" : "the cluster has", reach.lacking ? ", with " : "",
@@ -241,6 +258,13 @@ static void submit_new(struct request *request)
     int *hosts;
     if (!check_room(request))
         return;
+    if (submit->mesh_rows &&
+        !core_cube_for(engine_core(engine), (uint32_t)submit->nprocs, (uint32_t)submit->mesh_rows)) {
+        request_error(request, WIRE_CODE_REFUSED, "a mesh is asked for, and %s",
+                      submit->nprocs % submit->mesh_rows ? "its rows do not divide the number of processors"
+                                                         : "the hosts have no shape (topology = cube in elmer.conf)");
+        return;
+    }
     if (find_hosts(engine_core(engine), &submit->hosts, &hosts, &err)) {
         free(hosts);
         request_error(request, WIRE_CODE_REFUSED, "%s", err.text);

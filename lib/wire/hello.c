@@ -68,8 +68,9 @@ int wire_check_said(const struct wire_message *message, unsigned minor, struct e
         if (field->since > minor && is_said(field, (const char *)&message->u + field->offset))
             return err_set(
                 err, -EPROTONOSUPPORT,
-                "--%s: the other side speaks version %d.%u of Elmer's protocol, and this option came with %d.%u: "
+                "--%.*s: the other side speaks version %d.%u of Elmer's protocol, and this option came with %d.%u: "
                 "install the newer Elmer there too",
-                field->name, WIRE_MAJOR, minor, WIRE_MAJOR, field->since);
+                (int)strcspn(field->name, "_"), field->name, WIRE_MAJOR, minor, WIRE_MAJOR,
+                field->since); /* --mesh has the field mesh_rows */
     return 0;
 }

@@ -34,6 +34,19 @@ static void test_comment(void **data)
     assert_int_equal(finish(w), 1);
     assert_string_equal(w->stdout_text, "");
     assert_non_null(strstr(w->stderr_text, "--comment: the other side speaks version 1.3"));
+    RUN(w, "esubmit", "--mesh", "4x6", "x");
+    accept_command_of_minor(w, 4);
+    assert_int_equal(finish(w), 1);
+    assert_non_null(strstr(w->stderr_text, "--mesh: the other side speaks version 1.4"));
+    RUN(w, "esubmit", "--mesh", "4x6", "x", "1");
+    accept_command(w);
+    message = peer_expect(&w->elmer, WIRE_submit);
+    assert_int_equal(message.u.submit.nprocs, 24);
+    assert_int_equal(message.u.submit.mesh_rows, 4);
+    assert_int_equal(message.u.submit.command.count, 2);
+    answer_submitted(w, message.id, "running", 0, 0, "");
+    wire_message_fini(&message);
+    assert_int_equal(finish(w), 0);
     RUN(w, "esubmit", "1", "x");
     accept_command_of_minor(w, 3);
     message = peer_expect(&w->elmer, WIRE_submit);
@@ -51,6 +64,11 @@ static void test_usage(void **data)
         {"esubmit", "--comment", "\xff", "1", "x"},
         {"esubmit", "--comment", COMMENT_OF_200 "x", "1", "x"},
         {"esubmit", "--comment"},
+        {"esubmit", "--mesh", "4", "x"},
+        {"esubmit", "--mesh", "0x6", "x"},
+        {"esubmit", "--mesh", "4x6x2", "x"},
+        {"esubmit", "--mesh", "300x300", "x"},
+        {"esubmit", "--mesh", "4x6"},
     };
     struct world *w = *data;
 
@@ -58,7 +76,7 @@ static void test_usage(void **data)
         run(w, wrong[i]);
         assert_int_equal(finish(w), 2);
         assert_string_equal(w->stdout_text, "");
-        assert_non_null(strstr(w->stderr_text, "comment"));
+        assert_non_null(strstr(w->stderr_text, i < 5 ? "comment" : i < 9 ? "mesh" : "COMMAND"));
     }
 }
 
@@ -85,7 +103,8 @@ static void test_comment_shown(void **data)
             assert_null(strstr(w->stdout_text, "Comment of job 6"));
         } else {
             assert_non_null(
-                strstr(w->stdout_text, ",\"dir\":\"/home/alice\",\"comment\":\"first\\u001B[2J\",\"submitted\""));
+                strstr(w->stdout_text,
+                       ",\"dir\":\"/home/alice\",\"comment\":\"first\\u001B[2J\",\"mesh_rows\":0,\"submitted\""));
         }
     }
 }

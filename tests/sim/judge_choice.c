@@ -196,6 +196,8 @@ void judge_choice(struct world *world, const struct seen_job *job)
     case ALLOCATOR_PACK:
         judge_pack(world, job, &places);
         break;
+    case ALLOCATOR_CUBE_FL:
+    case ALLOCATOR_CUBE_AFL:
     case ALLOCATOR_COUNT:
         break;
     }

@@ -28,7 +28,7 @@ for f in "$src"/tests/sim/*.c; do
     compile "$f" "$o" || { echo 'Bail out! the simulation does not compile'; exit 1; }
     sim+=("$o")
 done
-mkdir "$work/alloc" "$work/policy"
+mkdir "$work/alloc" "$work/cube" "$work/policy"
 for f in "$src"/elmer/core/*.c "$src"/elmer/core/*/*.c; do
     o=$work/${f#"$src"/elmer/core/}
     o=${o%.c}.o

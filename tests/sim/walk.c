@@ -74,7 +74,8 @@ static void set(struct world *world)
 
     event.u.set.setting = (enum core_setting)world_random(world, SETTING_COUNT);
     event.u.set.value =
-        (int)world_random(world, event.u.set.setting == SETTING_ALLOCATOR ? ALLOCATOR_COUNT + 1 : POLICY_COUNT + 1) - 1;
+        (int)world_random(world, event.u.set.setting == SETTING_ALLOCATOR ? ALLOCATOR_ANYWHERE + 1 : POLICY_COUNT + 1) -
+        1;
     world_step(world, &event);
 }
 
@@ -420,7 +421,7 @@ static void print_counts(const char *what, const char *const *names, const uint6
 static void print_coverage(const struct sim_coverage *coverage)
 {
     int pairs = 0;
-    const char *reasons[REASON_COUNT], *allocators[ALLOCATOR_COUNT];
+    const char *reasons[REASON_COUNT], *allocators[ALLOCATOR_ANYWHERE];
 
     for (int e = 0; e < EVENT_TYPE_COUNT; e++)
         for (int s = 0; s < SIM_STATES; s++)
@@ -432,9 +433,9 @@ static void print_coverage(const struct sim_coverage *coverage)
     print_counts("events", event_names, coverage->events, EVENT_TYPE_COUNT);
     print_counts("actions", action_names, coverage->actions, ACTION_TYPE_COUNT);
     print_counts("answers", answer_names, coverage->answers, ANSWER_COUNT);
-    for (int i = 0; i < ALLOCATOR_COUNT; i++)
+    for (int i = 0; i < ALLOCATOR_ANYWHERE; i++)
         allocators[i] = core_allocator_name((enum core_allocator)i);
-    print_counts("jobs allocated by", allocators, coverage->allocators, ALLOCATOR_COUNT);
+    print_counts("jobs allocated by", allocators, coverage->allocators, ALLOCATOR_ANYWHERE);
     print_counts("jobs ended", reasons, coverage->reasons, REASON_COUNT);
     printf("# messages lost %" PRIu64 ", doubled %" PRIu64 "; restarts of the core %" PRIu64
            "; jobs below others %" PRIu64 ", moves up %" PRIu64 ", of them by several levels %" PRIu64
@@ -457,7 +458,7 @@ static bool vacuous(const struct sim_coverage *coverage)
     for (int i = 0; i < ACTION_TYPE_COUNT; i++)
         if (coverage->actions[i] == 0)
             return true;
-    for (int i = 0; i < ALLOCATOR_COUNT; i++)
+    for (int i = 0; i < ALLOCATOR_ANYWHERE; i++)
         if (coverage->allocators[i] == 0)
             return true;
     if (coverage->lease_waits == 0 || coverage->lapses == 0 || coverage->half_open == 0 || coverage->undone == 0)

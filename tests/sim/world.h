@@ -152,7 +152,7 @@ struct sim_coverage {
     uint64_t pairs[EVENT_TYPE_COUNT][SIM_STATES];
     uint64_t reasons[REASON_COUNT], answers[ANSWER_COUNT];
     uint64_t lost, doubled, restarts, moves_up, moves_up_far, shared, owners_refused;
-    uint64_t allocators[ALLOCATOR_COUNT]; /* jobs allocated by each */
+    uint64_t allocators[ALLOCATOR_ANYWHERE]; /* jobs allocated by each */
     uint64_t accepted, ended, undone, again, lease_waits, lapses, half_open, rsd_restarts, reboots;
 };
 
@@ -294,10 +294,13 @@ void judge_setting(struct world *world, enum core_setting setting, int value);
 void judge_choice(struct world *world, const struct seen_job *job);
 
 /* walk.c, scenario.c: the commands, which return the exit status, and the tests, which print TAP from first_test on */
-enum { WALK_KINDS = 4 * ALLOCATOR_COUNT, WALK_TESTS = WALK_KINDS + 1 + 2 }; /* D = 1..4 with each allocator */
+enum { WALK_KINDS = 4 * ALLOCATOR_ANYWHERE, WALK_TESTS = WALK_KINDS + 1 + 2 }; /* D = 1..4 with each allocator */
 int walk_main(int argc, char **argv);
 bool walk_tests(uint64_t walks, uint64_t events, int first_test);
 int scenario_main(int argc, char **argv);
 int scenario_tests(const char *folder, int first_test, bool *good); /* returns how many */
+
+/* cube.c: walks of a core in a hypercube; prints the line of one test. */
+bool cube_tests(uint64_t walks, int number);
 
 #endif

@@ -2,12 +2,15 @@
  *
  * An allocator is a row of alloc.def and a file of this folder. It is pure: what it says follows from the view, the
  * request and the random state that it is given, and it keeps nothing. So it may be asked at any time, also only to
- * see what it would say, and it can be exchanged between two decisions.
+ * see what it would say, and it can be exchanged between two decisions. What the allocators of a cube need of the past,
+ * its lists, is part of the view and kept by the core.
  */
 #ifndef ELMER_CORE_ALLOC_ALLOC_H
 #define ELMER_CORE_ALLOC_ALLOC_H
 
 #include "elmer/core/core.h"
+
+struct cube;
 
 struct alloc_processor {
     bool present;         /* one of the host's cpus now */
@@ -34,29 +37,33 @@ struct alloc_view {
     int64_t now_ms;
     const struct alloc_host *const *hosts;
     int nhosts;
-    int *notes; /* [nhosts] of any content, for the allocator */
+    int *notes;        /* [nhosts] of any content, for the allocator */
+    struct cube *cube; /* the hosts as nodes, with the meshes in it; NULL: no topology */
 };
 
 struct alloc_request {
-    uint32_t nprocs; /* > 0 */
+    uint32_t nprocs;    /* > 0 */
+    uint32_t mesh_rows; /* with a cube: they divide nprocs */
 };
 
 enum alloc_verdict { ALLOC_FREE, ALLOC_FULL, ALLOC_BUSY, ALLOC_UNMEASURED };
 
 struct allocator {
     const char *name;
-    /* Fills processors[nprocs], increasing by host and cpu, each present, of a host of the view, and with a next_level
-     * below options->levels; returns 0. Or refuses: returns how many processors of verdict ALLOC_FREE must come at
-     * least (so 1 or more) before the answer can be another one. Draws from *random only what it needs. */
+    /* Fills processors[nprocs], increasing by host and cpu (by_rank: in any order of hosts), each present, of a host of
+     * the view, and with a next_level below options->levels; returns 0. Or refuses: returns how many processors of
+     * verdict ALLOC_FREE must come at least (so 1 or more) before the answer can be another one. Draws from *random
+     * only what it needs. */
     uint32_t (*choose)(const struct alloc_view *view, const struct alloc_request *request, uint64_t *random,
                        struct core_processor *processors);
     /* How a present processor is seen. It is told to users whose job is refused, and a report after which enough more
      * are ALLOC_FREE has the head of the queue looked at again. May use of the view only options and now_ms. */
     enum alloc_verdict (*judge)(const struct alloc_view *view, const struct alloc_host *host, int cpu);
     bool reports_admit; /* a report may change a verdict; if not, reports cost nothing */
+    bool by_rank;       /* needs a cube; the order of the processors is that of the ranks in the mesh */
 };
 
-#define ALLOCATOR(constant, name) extern const struct allocator alloc_##name;
+#define ALLOCATOR(constant, name, word) extern const struct allocator alloc_##name;
 #include "elmer/core/alloc/alloc.def"
 #undef ALLOCATOR
 

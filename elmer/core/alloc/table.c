@@ -5,7 +5,7 @@
 #include <string.h>
 
 static const struct allocator *const allocators[ALLOCATOR_COUNT] = {
-#define ALLOCATOR(constant, name) [ALLOCATOR_##constant] = &alloc_##name,
+#define ALLOCATOR(constant, name, word) [ALLOCATOR_##constant] = &alloc_##name,
 #include "elmer/core/alloc/alloc.def"
 #undef ALLOCATOR
 };
@@ -29,10 +29,15 @@ const char *core_allocator_name(enum core_allocator allocator)
     return (unsigned)allocator < ALLOCATOR_COUNT ? allocators[allocator]->name : "unknown";
 }
 
+bool core_allocator_in_cube(enum core_allocator allocator)
+{
+    return alloc_by_number(allocator)->by_rank;
+}
+
 const char *core_allocator_names(void)
 {
     static const char names[] = ""
-#define ALLOCATOR(constant, name) " " #name
+#define ALLOCATOR(constant, name, word) " " word
 #include "elmer/core/alloc/alloc.def"
 #undef ALLOCATOR
         ;

@@ -78,6 +78,19 @@ static void test_settings(void **state)
     settings_fini(&s);
 }
 
+/* In a cube there is one level, and an allocator for it. */
+static void test_settings_cube(void **state)
+{
+    struct settings s;
+    struct err err = ERR_INIT;
+    (void)state;
+    assert_int_equal(load("[elmer]\nhosts = a b c d\ntopology = cube\n", &s, &err), 0);
+    assert_int_equal(s.core.topology, TOPOLOGY_CUBE);
+    assert_int_equal(s.core.levels, 1);
+    assert_int_equal(s.core.allocator, ALLOCATOR_CUBE_AFL);
+    settings_fini(&s);
+}
+
 static void test_settings_wrong(void **state)
 {
     (void)state;
@@ -88,8 +101,12 @@ static void test_settings_wrong(void **state)
     wrong("[elmer]\nlevels = 0\n", "levels");
     wrong("[elmer]\nthreshold = 1.0\n", "threshold");
     wrong("[elmer]\nthreshold = nan\n", "nan");
-    wrong("[elmer]\nallocator = v3\n", "known are: v1 v2 spread pack");
+    wrong("[elmer]\nallocator = v3\n", "known are: v1 v2 spread pack cube-fl cube-afl");
     wrong("[elmer]\npolicy = lcfs\n", "known are: fcfs");
+    wrong("[elmer]\ntopology = ring\n", "known are: none cube");
+    wrong("[elmer]\nallocator = cube-afl\n", "topology = cube");
+    wrong("[elmer]\ntopology = cube\nlevels = 2\n", "levels must be 1");
+    wrong("[elmer]\nhosts = a b c\ntopology = cube\n", "power of two");
     wrong("[elmer]\nlisten = 6500\n", "HOST:PORT");
     wrong("[elmer]\nlisten = 0.0.0.0:6500\ntransport = tls\n", "loopback");
     wrong("[elmer]\npki = certificates\n", "must begin with '/'");
@@ -118,6 +135,7 @@ static void test_settings_wrong(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_settings), cmocka_unit_test(test_settings_wrong)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_settings), cmocka_unit_test(test_settings_wrong),
+                                       cmocka_unit_test(test_settings_cube)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

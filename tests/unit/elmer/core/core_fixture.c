@@ -15,6 +15,7 @@ void fixture_init(struct fixture *f, enum core_allocator allocator, int levels, 
     core_options_default(&options);
     options.allocator = allocator;
     options.levels = levels;
+    options.topology = core_allocator_in_cube(allocator) ? TOPOLOGY_CUBE : TOPOLOGY_NONE;
     f->core = core_create(&options);
     assert_non_null(f->core);
     actions_init(&f->actions);

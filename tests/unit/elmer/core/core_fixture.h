@@ -11,7 +11,7 @@ struct fixture {
     int result; /* of the last step */
 };
 
-/* v1, D = 3, hosts ws1.. of these CPUs, up if told so. */
+/* v1, D = 3, hosts ws1.. of these CPUs, up if told so. The allocators of a cube: in a cube. */
 void fixture_init(struct fixture *f, enum core_allocator allocator, int levels, const int *ncpus, int nhosts, bool up);
 void fixture_fini(struct fixture *f);
 /* Sends the event, checks the invariants and keeps the result. */

@@ -151,6 +151,12 @@ void core_reach(const struct core *core, const int *hosts, int nhosts, uint32_t 
     *reach = fake_engine.reach;
 }
 
+uint32_t core_cube_for(const struct core *core, uint32_t nprocs, uint32_t mesh_rows)
+{
+    (void)core;
+    return mesh_rows > 0 && nprocs % mesh_rows != 0 ? 0 : fake_engine.cube;
+}
+
 uint64_t core_next_id(const struct core *core)
 {
     (void)core;

@@ -32,6 +32,7 @@ extern struct fake_engine {
     const char *failure; /* of the store */
     bool refuse;         /* each submission, by the core */
     struct core_reach reach;
+    uint32_t cube;   /* hosts that a job needs as a cube; 0: there is no topology */
     bool may_forget; /* what engine_emptied() returns */
     bool held;       /* what is put is not on disk: waits wait */
     /* Called with each event before it is written down; its pointers are valid. */

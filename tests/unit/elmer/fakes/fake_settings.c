@@ -11,7 +11,7 @@ static const int counts[SETTING_COUNT] = {2, 1};
 
 void fake_settings_begin(void)
 {
-    fake_settings = (struct fake_settings){.set = {SETTING_UNSET, SETTING_UNSET}};
+    fake_settings = (struct fake_settings){.set = {SETTING_UNSET, SETTING_UNSET}, .impossible = SETTING_UNSET};
 }
 
 const char *core_setting_name(enum core_setting setting)
@@ -65,6 +65,12 @@ int core_setting_stored(const struct core *core, enum core_setting setting)
 {
     (void)core;
     return fake_settings.set[setting];
+}
+
+bool core_setting_possible(const struct core *core, enum core_setting setting, int value)
+{
+    (void)core;
+    return setting != SETTING_ALLOCATOR || value != fake_settings.impossible;
 }
 
 int core_setting_value(const struct core *core, enum core_setting setting)

@@ -6,6 +6,7 @@
 
 extern struct fake_settings {
     int set[SETTING_COUNT];
+    int impossible; /* an allocator */
 } fake_settings;
 
 void fake_settings_begin(void);

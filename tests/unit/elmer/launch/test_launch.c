@@ -33,6 +33,17 @@ static void test_plain(void **state)
     assert_int_equal(fake_time_next(), -1);
 }
 
+static void test_mesh(void **state)
+{
+    (void)state;
+    make_job("021", NULL, 0);
+    f.state.mesh_rows = 1;
+    begin();
+    expect("ws0: start 0 command sim -v cpus 0 > elmer-7.out\n");
+    assert_string_equal(variable("ELMER_MESH"), "1x3");
+    assert_string_equal(variable("ELMER_HOSTS"), "ws0:ws2:ws1");
+}
+
 static void test_signal(void **state)
 {
     (void)state;
@@ -318,6 +329,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
 #define CASE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
         CASE(test_plain),
+        CASE(test_mesh),
         CASE(test_signal),
         CASE(test_environment),
         CASE(test_files),
