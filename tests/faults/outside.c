@@ -5,7 +5,6 @@
  *   outside [FOLDER [WORDS]]     logs go to the folder; only the tests whose names have these words */
 #include "config.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <signal.h>

@@ -1,5 +1,5 @@
-/* rig.h - a real root half behind a socketpair, with groups, directories and processes of its own; see
- * test_root_half.c. */
+/* rig.h - a real root half behind a socketpair, with groups, directories and processes of its own. What the
+ * tests have in common beside it is in bed.h. */
 #ifndef TESTS_ROOT_RIG_H
 #define TESTS_ROOT_RIG_H
 
@@ -22,7 +22,7 @@ struct rig {
     bool pvm;     /* jobs that are opened have virtual machines */
 };
 
-enum { RIG_WAIT_MS = 20000 };
+enum { RIG_WAIT_MS = 20000, NOBODY = 65534 /* whose jobs they are */ };
 
 /* Wait until the condition holds; fails the test after RIG_WAIT_MS. */
 #define rig_until(condition)                                                                                           \

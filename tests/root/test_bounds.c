@@ -12,15 +12,10 @@
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
-#include <sys/resource.h>
-#include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
-#include "tests/root/rig.h"
+#include "tests/root/bed.h"
 
 enum {
     HELPER_SECONDS = 120,
@@ -35,13 +30,6 @@ enum {
 };
 
 /* ---- the programs that the jobs run: this binary, as DIR/helper ---- */
-
-static void bound_self(void)
-{
-    struct rlimit rt = {RT_SECONDS * 1000000L, RT_SECONDS * 1000000L};
-    setrlimit(RLIMIT_RTTIME, &rt);
-    alarm(HELPER_SECONDS);
-}
 
 static _Noreturn void many_that_sleep(void)
 {
@@ -69,7 +57,7 @@ static _Noreturn void orphans_that_die(void)
 
 static int helper(const char *what)
 {
-    bound_self();
+    bed_bound_self(RT_SECONDS, HELPER_SECONDS);
     if (strcmp(what, "many") == 0)
         many_that_sleep();
     if (strcmp(what, "orphans") == 0)
@@ -79,9 +67,6 @@ static int helper(const char *what)
 }
 
 /* ---- what it costs ---- */
-
-static struct rig rig;
-static char helper_path[100];
 
 /* Of its first thread alone, which is the one above the jobs: the one that reaps is in SCHED_OTHER (reaper.c). */
 static double cpu_ms(pid_t pid)
@@ -166,21 +151,6 @@ static void judge(const char *when)
 
 static const struct level two[] = {{1, 0, false}, {2, 1, true}}, three[] = {{1, 0, false}, {2, 1, false}, {3, 2, true}};
 
-static int up(void **state)
-{
-    (void)state;
-    rig_up(&rig);
-    snprintf(helper_path, sizeof helper_path, "%s/helper", rig.dir);
-    return 0;
-}
-
-static int down(void **state)
-{
-    (void)state;
-    rig_down(&rig);
-    return 0;
-}
-
 /* The later one first, so that it is there at all, then the first, which spins on the only CPU. */
 static void begin(const char *what)
 {
@@ -264,7 +234,7 @@ static void test_orphans(void **state)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, up, down)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, bed_up, bed_down)
         TEST(test_many_below),
         TEST(test_orphans),
     };

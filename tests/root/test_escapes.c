@@ -9,8 +9,6 @@
 
 #include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
-#include <inttypes.h>
 #include <linux/capability.h>
 #include <poll.h>
 #include <sched.h>
@@ -26,12 +24,10 @@
 
 #include "rsd/root/escapes.h"
 #include "rsd/root/sched.h"
-#include "tests/root/rig.h"
+#include "tests/root/bed.h"
 
-enum { NOBODY = 65534, SECONDS = 60, MANY_GROUPS = 3000, BOUND_PART = 50 };
+enum { SECONDS = 60, MANY_GROUPS = 3000, BOUND_PART = 50 };
 
-static struct rig rig;
-static char helper_path[100];
 static const struct level both[] = {{1, 0, false}, {2, 1, true}};
 
 static void make_group(const char *name)
@@ -55,26 +51,22 @@ static void put_into(const char *name, pid_t pid)
 
 static int up(void **state)
 {
-    (void)state;
-    rig_up(&rig);
+    bed_up(state);
     make_group("");
     make_group("/user-65534.slice");
     make_group("/user-65534.slice/run-1.scope");
-    snprintf(helper_path, sizeof helper_path, "%s/helper", rig.dir);
     return 0;
 }
 
 static int down(void **state)
 {
     char command[4400];
-    (void)state;
     snprintf(command, sizeof command,
              "p=%s; for i in $(seq 500); do find $p -name cgroup.procs -exec cat {} + | xargs -r kill -9; "
              "find $p -depth -type d -exec rmdir {} + 2>/dev/null; [ -d $p ] || exit 0; sleep 0.02; done; exit 1",
              rig.users);
     assert_int_equal(system(command), 0);
-    rig_down(&rig);
-    return 0;
+    return bed_down(state);
 }
 
 /* ---- the programs that the jobs run: this binary, as DIR/helper ---- */

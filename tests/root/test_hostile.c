@@ -8,15 +8,12 @@
 #include <cmocka.h>
 
 #include <dirent.h>
-#include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <linux/sched.h>
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -24,28 +21,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "tests/root/rig.h"
+#include "tests/root/bed.h"
 
-enum { NOBODY = 65534, SPINNERS = 40, SPIN_SECONDS = 60 };
+enum { SPINNERS = 40, SPIN_SECONDS = 60 };
 
-static struct rig rig;
-static char helper_path[100];
 static const struct level alone = {1, 0, true};
-
-static int up(void **state)
-{
-    (void)state;
-    rig_up(&rig);
-    snprintf(helper_path, sizeof helper_path, "%s/helper", rig.dir);
-    return 0;
-}
-
-static int down(void **state)
-{
-    (void)state;
-    rig_down(&rig);
-    return 0;
-}
 
 /* ---- the programs that the jobs run: this binary, as DIR/helper ---- */
 
@@ -81,7 +61,7 @@ static int helper(const char *what)
 
 /* ---- what a job is born with ---- */
 
-static void expect_exit(int status)
+static void expect_status(int status)
 {
     struct wire_message message;
     rig_expect(&rig, WIRE_exited, 5000, &message);
@@ -98,7 +78,7 @@ static void output_of(const char *script, char *text, size_t size)
     rig_order(&rig, 1, &alone, 1);
     rig_open(&rig, 1, 1);
     rig_run(&rig, 1, argv);
-    expect_exit(0);
+    expect_status(0);
     snprintf(path, sizeof path, "%s/work/out", rig.dir);
     fd = open(path, O_RDONLY);
     assert_true(fd >= 0);
@@ -267,7 +247,7 @@ static void test_directory_is_removed_whatever_is_in_it(void **state)
     rig_order(&rig, 1, &alone, 1);
     rig_open(&rig, 1, 1);
     rig_run(&rig, 1, argv);
-    expect_exit(0);
+    expect_status(0);
     snprintf(dir, sizeof dir, "%s/run/jobs/1.1", rig.dir);
     maker = fork();
     if (maker == 0)
@@ -329,7 +309,7 @@ static void test_a_stranger_with_a_known_pid_is_left_alone(void **state)
     assert_int_equal(sched_getaffinity(stranger, sizeof before, &before), 0);
     kill(rig.root_half, SIGCONT);
     assert_int_equal(rig_started(&rig), pid);
-    expect_exit(-1);
+    expect_status(-1);
     rig_end(&rig, 1, 0);
     rig_empty(&rig, 1, 5000);
     assert_int_equal(sched_getscheduler(stranger), SCHED_OTHER);
@@ -377,7 +357,7 @@ static void test_many_that_spin_keep_their_rank(void **state)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, up, down)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, bed_up, bed_down)
         TEST(test_no_capability),
         TEST(test_no_descriptor_is_inherited),
         TEST(test_session_signals_limits),

@@ -15,11 +15,10 @@
 #include <unistd.h>
 
 #include "lib/base/clock.h"
-#include "tests/root/rig.h"
+#include "tests/root/bed.h"
 
 enum { LEASE_MS = 3000, LATE_MS = 1000 /* of a busy machine; elmer's margin is more */ };
 
-static struct rig rig;
 static const char *const stubborn[] = {"sh", "-c", "trap '' TERM; sleep 120; sleep 120", NULL};
 static const char *const slow[] = {"sh", "-c", "trap : TERM; echo; while :; do sleep 1; done", NULL};
 static const char *const soft[] = {"sleep", "120", NULL};
@@ -27,16 +26,8 @@ static const char *const soft[] = {"sleep", "120", NULL};
 static int up(void **state)
 {
     const struct level levels[] = {{1, 0, true}};
-    (void)state;
-    rig_up(&rig);
+    bed_up(state);
     rig_order(&rig, 1, levels, 1);
-    return 0;
-}
-
-static int down(void **state)
-{
-    (void)state;
-    rig_down(&rig);
     return 0;
 }
 
@@ -104,15 +95,6 @@ static void expect_lost(const char *words)
     rig_expect(&rig, WIRE_lost, 5000, &message);
     if (!strstr(message.u.lost.text, words))
         fail_msg("\"%s\" does not say \"%s\"", message.u.lost.text, words);
-    wire_message_fini(&message);
-}
-
-static void resync(size_t holdings)
-{
-    struct wire_message message = {.type = WIRE_resync};
-    rig_send(&rig, &message);
-    rig_expect(&rig, WIRE_root_state, 5000, &message);
-    assert_int_equal(message.u.root_state.holdings.count, holdings);
     wire_message_fini(&message);
 }
 
@@ -204,7 +186,7 @@ static void test_rsd_dead(void **state)
     rig_root_kill(&rig, SIGKILL);
     ends_in_time(said_ms);
     rig_root_start(&rig);
-    resync(0);
+    expect_holdings(0);
     rig_expect_none(&rig, WIRE_exited, 200);
     assert_false(rig_exists(&rig, 1));
 }
@@ -230,7 +212,7 @@ static void test_adopted(void **state)
     (void)state;
     rig_root_kill(&rig, SIGKILL);
     rig_root_start(&rig);
-    resync(1);
+    expect_holdings(1);
     for (int i = 0; i < LEASE_MS / 200 + 3; i++) {
         said_ms = contact(boot_ms());
         poll(NULL, 0, 200);
@@ -251,7 +233,7 @@ static void test_end_of_what_never_was(void **state)
     rig_end(&rig, 1, 0);
     rig_expect(&rig, WIRE_empty, 5000, &message);
     wire_message_fini(&message);
-    resync(0);
+    expect_holdings(0);
     rig_open(&rig, 1, 1);
     rig_run(&rig, 1, soft);
     rig_end(&rig, 1, 0);
@@ -261,7 +243,7 @@ static void test_end_of_what_never_was(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, up, down)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, up, bed_down)
         TEST(test_ends_by_itself),  TEST(test_contacts_keep_it), TEST(test_needs_a_contact),
         TEST(test_no_lease_no_end), TEST(test_shortens_a_grace), TEST(test_rsd_dead),
         TEST(test_rsd_frozen),      TEST(test_adopted),          TEST(test_end_of_what_never_was),

@@ -20,7 +20,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "tests/root/rig.h"
+#include "tests/root/bed.h"
 
 enum {
     HELPER_SECONDS = 120,
@@ -95,15 +95,12 @@ static int helper(const char *what, const char *file)
 
 /* ---- tests ---- */
 
-static struct rig rig;
-static char helper_path[100], file_path[100];
+static char file_path[100];
 
 static int up(void **state)
 {
     int fd;
-    (void)state;
-    rig_up(&rig);
-    snprintf(helper_path, sizeof helper_path, "%s/helper", rig.dir);
+    bed_up(state);
     snprintf(file_path, sizeof file_path, "%s/times", rig.dir);
     fd = open(file_path, O_WRONLY | O_CREAT | O_EXCL, 0666);
     if (fd < 0 || fchmod(fd, 0666) < 0)
@@ -113,10 +110,8 @@ static int up(void **state)
 
 static int down(void **state)
 {
-    (void)state;
     unlink(file_path);
-    rig_down(&rig);
-    return 0;
+    return bed_down(state);
 }
 
 static size_t processes(uint64_t job)

@@ -14,23 +14,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
-#include "tests/root/rig.h"
+#include "tests/root/bed.h"
 
 enum { HELPER_SECONDS = 30, RT_SECONDS = 5, PVMD = 1000, AGENT = 1001, WORDS = 300 };
 
 /* ---- the programs that the jobs run: this binary, as DIR/helper ---- */
-
-static void bound_self(void)
-{
-    struct rlimit rt = {RT_SECONDS * 1000000, RT_SECONDS * 1000000};
-    setrlimit(RLIMIT_RTTIME, &rt);
-    alarm(HELPER_SECONDS);
-}
 
 static _Noreturn void spin(void)
 {
@@ -125,7 +117,7 @@ static int helper(const char *what)
     const struct wire_message ready = {.type = WIRE_agent_ready};
     const struct wire_message spawn = {.type = WIRE_agent_spawn,
                                        .u.agent_spawn = {.request = 1, .host = "x", .command = "y"}};
-    bound_self();
+    bed_bound_self(RT_SECONDS, HELPER_SECONDS);
     if (strcmp(what, "flood") == 0)
         flood();
     if (strcmp(what, "drip") == 0)
@@ -176,25 +168,8 @@ static double ranked_ms(pid_t pid)
 
 /* ---- tests ---- */
 
-static struct rig rig;
-static char helper_path[100];
 /* The first spins on the only CPU; the second, in real time below it, may get nothing that is not given to it. */
 static const struct level levels[] = {{1, 0, false}, {2, 1, false}, {3, 1, false}, {4, 2, true}};
-
-static int up(void **state)
-{
-    (void)state;
-    rig_up(&rig);
-    snprintf(helper_path, sizeof helper_path, "%s/helper", rig.dir);
-    return 0;
-}
-
-static int down(void **state)
-{
-    (void)state;
-    rig_down(&rig);
-    return 0;
-}
 
 static void begin_below_a_spinner(void)
 {
@@ -424,7 +399,7 @@ static void test_nothing_of_the_users_is_loaded(void **state)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, up, down)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, bed_up, bed_down)
         TEST(test_boost_of_a_job),
         TEST(test_boosts_of_many_jobs),
         TEST(test_flood_of_output),

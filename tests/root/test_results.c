@@ -13,51 +13,14 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "tests/root/rig.h"
+#include "tests/root/bed.h"
 
-static struct rig rig;
-
-static int up(void **state)
+static void forget(uint64_t job)
 {
-    (void)state;
-    rig_up(&rig);
-    return 0;
-}
-
-static int down(void **state)
-{
-    (void)state;
-    rig_down(&rig);
-    return 0;
-}
-
-static void expect_exit(uint32_t process, int status, int signal)
-{
-    struct wire_message message;
-    rig_expect(&rig, WIRE_exited, 5000, &message);
-    assert_int_equal(message.u.exited.process, process);
-    assert_int_equal(message.u.exited.exit_status, status);
-    assert_int_equal(message.u.exited.signal, signal);
-    wire_message_fini(&message);
-}
-
-static void say(enum wire_type type, uint64_t job, uint32_t process)
-{
-    struct wire_message message = {.type = type};
-    message.u.taken.job = job; /* forget begins in the same way */
-    message.u.taken.attempt = 1;
-    if (type == WIRE_taken)
-        message.u.taken.process = process;
+    struct wire_message message = {.type = WIRE_forget};
+    message.u.forget.job = job;
+    message.u.forget.attempt = 1;
     rig_send(&rig, &message);
-}
-
-static void expect_held(size_t count)
-{
-    struct wire_message message = {.type = WIRE_resync};
-    rig_send(&rig, &message);
-    rig_expect(&rig, WIRE_root_state, 5000, &message);
-    assert_int_equal(message.u.root_state.holdings.count, count);
-    wire_message_fini(&message);
 }
 
 static void start_again(int signal)
@@ -85,17 +48,17 @@ static void test_outlives_the_root_half(void **state)
     (void)state;
     for (int i = 0; i < 3; i++) {
         start_again(i == 1 ? SIGTERM : SIGKILL);
-        expect_held(1);
+        expect_holdings(1);
         expect_exit(0, 7, 0);
         assert_true(rig_empty(&rig, 1, 1000) == seconds);
     }
-    say(WIRE_taken, 1, 0);
+    acknowledge(1, 0);
     rig_end(&rig, 1, 1000);
     assert_true(rig_empty(&rig, 1, 1000) == seconds);
-    say(WIRE_forget, 1, 0);
-    expect_held(0);
+    forget(1);
+    expect_holdings(0);
     start_again(SIGKILL);
-    expect_held(0);
+    expect_holdings(0);
     rig_expect_none(&rig, WIRE_exited, 100);
 }
 
@@ -107,7 +70,7 @@ static void test_host_without_processes(void **state)
     rig_end(&rig, 1, 0);
     rig_empty(&rig, 1, 5000);
     start_again(SIGKILL);
-    expect_held(1);
+    expect_holdings(1);
     rig_empty(&rig, 1, 1000);
 }
 
@@ -129,7 +92,7 @@ static void test_lost_job(void **state)
     for (int i = 0; i < 500 && rig_exists(&rig, 1); i++)
         poll(NULL, 0, 10);
     start_again(SIGKILL);
-    expect_held(1);
+    expect_holdings(1);
     expect_exit(0, 7, 0);
     rig_expect(&rig, WIRE_lost, 1000, &message);
     assert_non_null(strstr(message.u.lost.text, "supervisor of job 1 was killed"));
@@ -151,11 +114,11 @@ static void test_killed_while_a_job_ends(void **state)
         rig_end(&rig, job, 1000);
         nanosleep(&pause, NULL);
         start_again(SIGKILL);
-        expect_held(1);
+        expect_holdings(1);
         rig_end(&rig, job, 1000);
         expect_exit(0, -1, SIGTERM);
         rig_empty(&rig, job, 5000);
-        say(WIRE_forget, job, 0);
+        forget(job);
     }
 }
 
@@ -171,16 +134,16 @@ static void test_order_of_ends(void **state)
     expect_exit(1, 7, 0);
     expect_exit(0, 3, 0);
     start_again(SIGKILL); /* the supervisor tells */
-    expect_held(1);
+    expect_holdings(1);
     expect_exit(1, 7, 0);
     expect_exit(0, 3, 0);
-    expect_held(1); /* the root half */
+    expect_holdings(1); /* the root half */
     expect_exit(1, 7, 0);
     expect_exit(0, 3, 0);
     rig_end(&rig, 1, 0);
     rig_empty(&rig, 1, 5000);
     start_again(SIGKILL); /* what is kept */
-    expect_held(1);
+    expect_holdings(1);
     expect_exit(1, 7, 0);
     expect_exit(0, 3, 0);
 }
@@ -196,7 +159,7 @@ static void test_damaged(void **state)
     snprintf(path, sizeof path, "%s/run/sup/1.1.ended", rig.dir);
     assert_int_equal(truncate(path, 100), 0);
     rig_root_start(&rig);
-    expect_held(1);
+    expect_holdings(1);
     expect_exit(0, 8, 0);
     assert_int_not_equal(access(path, F_OK), 0);
 }
@@ -204,7 +167,7 @@ static void test_damaged(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, up, down)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, bed_up, bed_down)
         TEST(test_outlives_the_root_half), TEST(test_host_without_processes),  TEST(test_lost_job),
         TEST(test_order_of_ends),          TEST(test_killed_while_a_job_ends), TEST(test_damaged),
     };

@@ -42,3 +42,14 @@ char *scratch_dir(char *dir)
         (void)snprintf(dirs[count++], PATH_BYTES, "%s", dir);
     return dir;
 }
+
+bool scratch_put(const char *dir, const char *name, const char *text)
+{
+    char path[4096];
+    (void)snprintf(path, sizeof(path), "%s/%s", dir, name);
+    FILE *file = fopen(path, "we");
+    if (!file)
+        return false;
+    bool written = fputs(text, file) >= 0;
+    return fclose(file) == 0 && written;
+}

@@ -2,7 +2,11 @@
 #ifndef TESTS_UNIT_SCRATCH_H
 #define TESTS_UNIT_SCRATCH_H
 
+#include <stdbool.h>
+
 /* As mkdtemp(3): dir ends with XXXXXX. NULL: errno. At most 64 in a program, then they are left to the test. */
 char *scratch_dir(char *dir);
+/* A file of the directory, anew. */
+bool scratch_put(const char *dir, const char *name, const char *text);
 
 #endif

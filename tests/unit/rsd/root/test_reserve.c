@@ -22,13 +22,7 @@ static char why[600];
 
 static void put(const char *name, const char *text)
 {
-    char path[200];
-    FILE *file;
-    snprintf(path, sizeof path, "%s/%s", top, name);
-    file = fopen(path, "w");
-    assert_non_null(file);
-    fputs(text, file);
-    assert_int_equal(fclose(file), 0);
+    assert_true(scratch_put(top, name, text));
 }
 
 static long value(const char *name)

@@ -1,5 +1,4 @@
-/* test_root.c - what the root half decides without a kernel: ranks, where cgroup2 is, names, moves, configuration,
- * removal of directories. */
+/* test_root.c - what the root half decides without a kernel: ranks, where cgroup2 is, names, moves. */
 #include "config.h"
 
 #include <setjmp.h>
@@ -16,7 +15,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "rsd/config.h"
 #include "rsd/root/controllers.h"
 #include "rsd/root/cpus.h"
 #include "rsd/root/group.h"
@@ -24,6 +22,7 @@
 #include "rsd/root/order.h"
 #include "rsd/root/scope.h"
 #include "rsd/root/tmpdir.h"
+#include "tests/unit/scratch.h"
 
 /* ---- ranks ---- */
 
@@ -132,13 +131,7 @@ static int remove_root(void **state)
 
 static void put(const char *name, const char *text)
 {
-    char path[200];
-    FILE *file;
-    snprintf(path, sizeof path, "%s/%s", root, name);
-    file = fopen(path, "w");
-    assert_non_null(file);
-    fputs(text, file);
-    fclose(file);
+    assert_true(scratch_put(root, name, text));
 }
 
 static void make(const char *name)
@@ -357,72 +350,7 @@ static void test_place_holds_with_its_keeper(void **state)
     close(dir);
 }
 
-/* ---- directories ---- */
-
-static void test_removal_follows_nothing(void **state)
-{
-    char path[4096], outside[200];
-    int dir = open(root, O_RDONLY | O_DIRECTORY), deep;
-    (void)state;
-    make("keep");
-    put("keep/me", "precious");
-    make("9.1");
-    snprintf(outside, sizeof outside, "%s/keep", root);
-    snprintf(path, sizeof path, "%s/9.1/link", root);
-    assert_int_equal(symlink(outside, path), 0);
-    put("9.1/file", "");
-    deep = openat(dir, "9.1", O_RDONLY | O_DIRECTORY);
-    for (int i = 0; i < 300; i++) { /* deeper than anything walks by recursion */
-        int next;
-        assert_int_equal(mkdirat(deep, "deeper", 0755), 0);
-        assert_int_equal(symlinkat(outside, deep, "out"), 0);
-        next = openat(deep, "deeper", O_RDONLY | O_DIRECTORY);
-        assert_true(next >= 0);
-        close(deep);
-        deep = next;
-    }
-    close(deep);
-    assert_int_equal(tmpdir_remove(dir, "9.1", 10), 0);
-    assert_int_equal(faccessat(dir, "9.1", F_OK, 0), -1);
-    assert_int_equal(faccessat(dir, "keep/me", F_OK, 0), 0);
-    assert_int_equal(tmpdir_remove(dir, "9.1", 10), 0);
-    assert_int_equal(symlinkat(outside, dir, "9.2"), 0); /* a link in place of the directory */
-    tmpdir_remove(dir, "9.2", 10);
-    assert_int_equal(faccessat(dir, "keep/me", F_OK, 0), 0);
-    close(dir);
-}
-
-static void put_large(const char *name)
-{
-    char path[4096];
-    int fd;
-    snprintf(path, sizeof path, "%s/%s", root, name);
-    fd = open(path, O_WRONLY | O_CREAT, 0600);
-    assert_int_equal(posix_fallocate(fd, 0, 4 << 20), 0);
-    close(fd);
-}
-
-/* What takes the kernel long is not freed at the rank of daemons. */
-static void test_removal_of_large_files(void **state)
-{
-    struct sched_param param = {.sched_priority = 1};
-    int dir = open(root, O_RDONLY | O_DIRECTORY);
-    (void)state;
-    make("8.1");
-    put("8.1/small", "x");
-    assert_int_equal(tmpdir_sweep(dir, "8.1"), 0);
-    make("8.1");
-    put_large("8.1/large");
-    assert_int_equal(tmpdir_sweep(dir, "8.1"), -ENOTEMPTY);
-    if (sched_setscheduler(0, SCHED_FIFO, &param) == 0) { /* as root */
-        assert_int_equal(tmpdir_remove(dir, "8.1", 100), 0);
-        assert_int_equal(sched_getscheduler(0), SCHED_OTHER);
-    }
-    assert_int_equal(tmpdir_remove(dir, "8.1", 100), 0);
-    close(dir);
-}
-
-/* ---- names, CPUs, configuration ---- */
+/* ---- names, CPUs ---- */
 
 static void test_names(void **state)
 {
@@ -462,48 +390,6 @@ static void test_cpus(void **state)
     assert_false(cpus_within(&a, &b));
     list[0] = 1024;
     assert_false(cpus_from_list(list, 1, &a));
-}
-
-static void configure(const char *text, const char *word)
-{
-    struct rsd_config config;
-    struct err err = ERR_INIT;
-    char path[100];
-    int result;
-    rsd_config_default(&config);
-    put("rsd.conf", text);
-    snprintf(path, sizeof path, "%s/rsd.conf", root);
-    result = rsd_config_read(&config, path, false, &err);
-    if (!word && result < 0)
-        fail_msg("%s", err.text);
-    if (word && (result == 0 || !strstr(err.text, word)))
-        fail_msg("\"%s\" does not say %s", err.text, word);
-}
-
-static void test_configuration(void **state)
-{
-    (void)state;
-    configure("[rsd]\nname = ws1\nmode = idle\nminimum_uid = 500\n", NULL);
-    configure("[rsd]\nname = ws1\nelmer = queue.example:7777\ntransport = plain\n", NULL);
-    configure("[rsd]\nname = ws1\nelmer = queue.example:7777\npki = /etc/elmer/pki\n", NULL);
-    configure("[rsd]\npki = pki\n", "begins with /");
-    configure("[rsd]\ntransport = tls\n", "only plain is known");
-    configure("[rsd]\nmode = fast\n", "auto, rt, idle or none");
-    configure("[rsd]\nmodus = rt\n", "mode");
-    configure("[rsd]\nelmer = nowhere\n", "HOST:PORT");
-    configure("[rsd]\nminimum_uid = -4\n", "rsd.conf:2");
-    configure("[rsd]\nname = -x\n", "host name");
-    configure("[rsd]\nrundir = /a/very/long/path/that/leaves/no/room/for/the/names/of/sockets\n", "at most 55");
-    configure("[rsd]\ncgroup_root = relative\n", "begins with /");
-    configure("[rsd]\ntmpdir_size = 10%\n", NULL);
-    configure("[rsd]\ntmpdir_size = 500M\n", NULL);
-    configure("[rsd]\ntmpdir_size = 4G\n", NULL);
-    configure("[rsd]\ntmpdir_size = none\n", NULL);
-    configure("[rsd]\ntmpdir_size = 51%\n", "up to 50%");
-    configure("[rsd]\ntmpdir_size = 0M\n", "up to 50%");
-    configure("[rsd]\ntmpdir_size = -1G\n", "up to 50%");
-    configure("[rsd]\ntmpdir_size = 4GB\n", "up to 50%");
-    configure("[rsd]\ntmpdir_size = 500\n", "up to 50%");
 }
 
 /* ---- the table of jobs ---- */
@@ -557,11 +443,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_what_turns_the_group_is_taken_back, make_root, remove_root),
         cmocka_unit_test_setup_teardown(test_settling_moves_processes, make_root, remove_root),
         cmocka_unit_test_setup_teardown(test_place_holds_with_its_keeper, make_root, remove_root),
-        cmocka_unit_test_setup_teardown(test_removal_follows_nothing, make_root, remove_root),
-        cmocka_unit_test_setup_teardown(test_removal_of_large_files, make_root, remove_root),
         cmocka_unit_test(test_names),
         cmocka_unit_test(test_cpus),
-        cmocka_unit_test_setup_teardown(test_configuration, make_root, remove_root),
         cmocka_unit_test(test_table),
     };
     return cmocka_run_group_tests_name("root", tests, NULL, NULL);

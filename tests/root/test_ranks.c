@@ -1,0 +1,310 @@
+/* test_ranks.c - orders, and who runs above whom: real classes, and jobs that fork, start and end below a spinning one.
+ * Every spinning program bounds itself. */
+#include "config.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+
+#include <poll.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "tests/root/bed.h"
+
+enum { HELPER_SECONDS = 90, RT_SECONDS = 4, FORKING_THREADS = 200 };
+
+/* ---- the programs that the jobs run: this binary, as DIR/helper ---- */
+
+static _Noreturn void spin(void)
+{
+    bed_bound_self(RT_SECONDS, HELPER_SECONDS);
+    signal(SIGTERM, SIG_IGN);
+    for (;;) {
+    }
+}
+
+static void *fork_on(void *unused)
+{
+    for (;;) {
+        pid_t pid = fork();
+        if (pid == 0)
+            _exit(0);
+        if (pid > 0)
+            waitpid(pid, NULL, 0);
+        usleep(20000);
+    }
+    return unused;
+}
+
+static _Noreturn void forking_threads(void)
+{
+    pthread_t thread;
+    bed_bound_self(RT_SECONDS, HELPER_SECONDS);
+    for (int i = 1; i < FORKING_THREADS; i++)
+        pthread_create(&thread, NULL, fork_on, NULL);
+    fork_on(NULL);
+    exit(1);
+}
+
+/* Forks and exits, again and again: no process lives longer than it takes to have a child. */
+static _Noreturn void chain(void)
+{
+    bed_bound_self(RT_SECONDS, HELPER_SECONDS);
+    for (int i = 0; i < 1000000; i++) {
+        if (fork() != 0)
+            _exit(0);
+        if (i % 64 == 0)
+            alarm(HELPER_SECONDS);
+    }
+    _exit(0);
+}
+
+/* As a pvmd: one line, then children. */
+static _Noreturn void daemon_like(void)
+{
+    bed_bound_self(RT_SECONDS, HELPER_SECONDS);
+    printf("/tmp/socket of it\nmore\n");
+    fflush(stdout);
+    for (int i = 0; i < 3; i++) {
+        if (fork() == 0) {
+            sleep(HELPER_SECONDS);
+            _exit(0);
+        }
+    }
+    sleep(HELPER_SECONDS);
+    _exit(0);
+}
+
+static int helper(const char *what)
+{
+    if (strcmp(what, "spin") == 0)
+        spin();
+    if (strcmp(what, "threads") == 0)
+        forking_threads();
+    if (strcmp(what, "chain") == 0)
+        chain();
+    if (strcmp(what, "say") == 0)
+        return puts("x") < 0;
+    if (strcmp(what, "daemon") == 0)
+        daemon_like();
+    return 1;
+}
+
+/* ---- tests ---- */
+
+static void test_open_waits_for_its_order(void **state)
+{
+    const struct level alone = {1, 0, true};
+    struct wire_message message = {.type = WIRE_order}, answer;
+    (void)state;
+    rig_ask_open(&rig, 1, 9, 0);
+    rig_expect_none(&rig, WIRE_opened, 100);
+    rig_order(&rig, 9, &alone, 1);
+    rig_expect(&rig, WIRE_opened, 1000, &answer);
+    wire_message_fini(&answer);
+    message.u.order.generation = 3; /* older: dropped, answered with the newest */
+    rig_send(&rig, &message);
+    rig_expect(&rig, WIRE_ordered, 1000, &answer);
+    assert_int_equal(answer.u.ordered.generation, 9);
+    wire_message_fini(&answer);
+    rig_end(&rig, 1, 0);
+    rig_empty(&rig, 1, 2000);
+}
+
+static void test_move_up(void **state)
+{
+    const char *const argv[] = {"sleep", "120", NULL};
+    const struct level three[] = {{1, 0, false}, {2, 1, false}, {3, 2, true}}, two[] = {{2, 0, false}, {3, 1, true}};
+    size_t count;
+    (void)state;
+    rig_order(&rig, 1, three, 3);
+    for (uint64_t job = 1; job <= 3; job++) {
+        rig_open(&rig, job, 1);
+        rig_run(&rig, job, argv);
+    }
+    assert_int_equal(rig_wrong(&rig, 1, SCHED_FIFO, 49, &count), 0);
+    assert_int_equal(rig_wrong(&rig, 2, SCHED_FIFO, 46, &count), 0);
+    assert_int_equal(rig_wrong(&rig, 3, SCHED_OTHER, 0, &count), 0);
+    assert_int_equal(count, 1);
+    rig_end(&rig, 1, 500);
+    rig_empty(&rig, 1, 3000);
+    rig_order(&rig, 2, two, 2);
+    assert_int_equal(rig_wrong(&rig, 2, SCHED_FIFO, 49, &count), 0);
+    assert_int_equal(rig_wrong(&rig, 3, SCHED_OTHER, 0, &count), 0);
+    rig_end(&rig, 2, 500);
+    rig_empty(&rig, 2, 3000);
+    rig_end(&rig, 3, 500);
+    rig_empty(&rig, 3, 3000);
+}
+
+/* Orders that come between fork and exec change the class of a process that has its own on the way. */
+static void test_starts_among_orders(void **state)
+{
+    enum { STARTS = 40, LINE = 2 };
+    const char *const argv[] = {helper_path, "say", NULL};
+    const struct level top[] = {{1, 0, false}, {2, 1, true}}, alone[] = {{1, 0, true}};
+    char text[1000];
+    (void)state;
+    rig_order(&rig, 1, top, 2);
+    rig_open(&rig, 1, 1);
+    for (uint32_t i = 0; i < STARTS; i++) {
+        rig_start(&rig, 1, i, i % 2 ? "agent" : "command", argv);
+        rig_order(&rig, 2 + i, i % 2 ? top : alone, i % 2 ? 2 : 1);
+    }
+    rig_until((read_output(text, sizeof text), strlen(text) >= STARTS * LINE));
+    assert_int_equal(strlen(text), STARTS * LINE); /* each of them has started, once */
+    rig_end(&rig, 1, 500);
+    rig_empty(&rig, 1, 3000);
+}
+
+static void test_helpers(void **state)
+{
+    const char *const argv[] = {helper_path, "daemon", NULL};
+    const struct level shared[] = {{1, 0, false}, {2, 1, false}, {3, 2, true}};
+    struct wire_message message;
+    struct sched_param param;
+    size_t threads = 0, wrong = 9;
+    pid_t pid;
+    (void)state;
+    rig_order(&rig, 1, shared, 3);
+    rig_open(&rig, 2, 1);
+    rig_start(&rig, 2, 1000, "pvmd", argv);
+    pid = rig_started(&rig);
+    rig_expect(&rig, WIRE_line, 5000, &message);
+    assert_string_equal(message.u.line.line, "/tmp/socket of it");
+    wire_message_fini(&message);
+    assert_int_equal(sched_getscheduler(pid), SCHED_FIFO | SCHED_RESET_ON_FORK);
+    assert_int_equal(sched_getparam(pid, &param), 0);
+    assert_int_equal(param.sched_priority, 47);
+    rig_until((wrong = rig_wrong(&rig, 2, -1, 46, &threads)) == 1 && threads == 4); /* wrong: the pvmd itself */
+    assert_int_equal(kill(pid, SIGSTOP), 0);
+    expect_exit(1000, -1, SIGSTOP);
+    rig_end(&rig, 2, 0);
+    rig_empty(&rig, 2, 2000);
+}
+
+static void test_forking_threads_change_class(void **state)
+{
+    const char *const threads[] = {helper_path, "threads", NULL};
+    const struct level alone[] = {{1, 0, true}}, shared[] = {{1, 0, false}, {2, 1, true}};
+    size_t count = 0, wrong;
+    int64_t begin;
+    (void)state;
+    rig_order(&rig, 1, alone, 1);
+    rig_open(&rig, 1, 1);
+    rig_run(&rig, 1, threads);
+    rig_until(rig_wrong(&rig, 1, SCHED_OTHER, 0, &count) > 0 || count >= FORKING_THREADS);
+    assert_int_equal(rig_wrong(&rig, 1, SCHED_OTHER, 0, &count), 0);
+    begin = rig_now_ms();
+    rig_order(&rig, 2, shared, 2);
+    wrong = rig_wrong(&rig, 1, -1, 49, &count);
+    print_message("%zu threads that keep forking are in the real-time class after %d ms\n", count,
+                  (int)(rig_now_ms() - begin));
+    assert_int_equal(wrong, 0);
+    assert_true(count >= FORKING_THREADS);
+    assert_int_equal(rig_wrong(&rig, 1, SCHED_RR, 49, &count), 0); /* more threads than processors */
+    rig_end(&rig, 1, 200);
+    rig_empty(&rig, 1, 4000);
+}
+
+static void test_chain_of_forks_changes_class(void **state)
+{
+    const char *const argv[] = {helper_path, "chain", NULL};
+    const struct level alone[] = {{1, 0, true}}, shared[] = {{1, 0, false}, {2, 1, true}};
+    size_t count = 0, wrong = 0, seen = 0;
+    pid_t first, now = 0;
+    (void)state;
+    rig_order(&rig, 1, alone, 1);
+    rig_open(&rig, 1, 1);
+    rig_start(&rig, 1, 0, "command", argv);
+    first = rig_started(&rig);
+    rig_until(rig_pids(&rig, 1, "job", &now, 1) == 1 && now != first); /* it has begun to fork */
+    rig_order(&rig, 2, shared, 2);
+    for (int i = 0; i < 200; i++) {
+        wrong += rig_wrong(&rig, 1, -1, 49, &count);
+        seen += count;
+        poll(NULL, 0, 1);
+    }
+    print_message("a chain of forks was seen %zu times, %zu times out of its class\n", seen, wrong);
+    assert_int_equal(wrong, 0);
+    assert_true(seen > 0);
+    rig_end(&rig, 1, 100);
+    rig_empty(&rig, 1, 4000);
+}
+
+static void test_kill_below_a_spinner(void **state)
+{
+    const char *const argv[] = {helper_path, "spin", NULL};
+    const struct level shared[] = {{1, 0, false}, {2, 1, false}, {3, 2, true}};
+    int64_t begin;
+    int took;
+    (void)state;
+    rig_order(&rig, 1, shared, 3);
+    rig_open(&rig, 1, 1);
+    rig_open(&rig, 2, 1);
+    rig_run(&rig, 2, argv);
+    rig_until(rig_signals(&rig, 2, "SigIgn", SIGTERM) == 1); /* it spins, and TERM does not end it */
+    rig_run(&rig, 1, argv);
+    rig_until(rig_signals(&rig, 1, "SigIgn", SIGTERM) == 1);
+    begin = rig_now_ms();
+    rig_end(&rig, 2, 1000);
+    rig_empty(&rig, 2, 2000);
+    took = (int)(rig_now_ms() - begin);
+    print_message("a job that ignores TERM, below a spinning one: empty after %d ms\n", took);
+    assert_in_range(took, 900, 2000);
+    rig_end(&rig, 1, 0);
+    rig_empty(&rig, 1, 1000);
+}
+
+/* Started below a spinning job it gets to exec nevertheless, and not above its rank. */
+static void test_start_below_a_spinner(void **state)
+{
+    const char *const argv[] = {helper_path, "spin", NULL};
+    const struct level shared[] = {{1, 0, false}, {2, 1, false}, {3, 2, true}};
+    size_t count;
+    int64_t begin;
+    (void)state;
+    rig_order(&rig, 1, shared, 3);
+    rig_open(&rig, 1, 1);
+    rig_open(&rig, 2, 1);
+    rig_open(&rig, 3, 1);
+    rig_run(&rig, 1, argv);
+    begin = rig_now_ms();
+    rig_run(&rig, 2, argv);
+    rig_run(&rig, 3, argv);
+    print_message("two starts below a spinning job: %d ms\n", (int)(rig_now_ms() - begin));
+    assert_true(rig_now_ms() - begin < 500);
+    assert_int_equal(rig_wrong(&rig, 2, SCHED_FIFO, 46, &count), 0);
+    assert_int_equal(rig_wrong(&rig, 3, SCHED_OTHER, 0, &count), 0);
+    for (uint64_t job = 1; job <= 3; job++) {
+        rig_end(&rig, job, 0);
+        rig_empty(&rig, job, 1000);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+#define TEST(name) cmocka_unit_test_setup_teardown(name, bed_up, bed_down)
+        TEST(test_open_waits_for_its_order),     TEST(test_move_up),
+        TEST(test_starts_among_orders),          TEST(test_helpers),
+        TEST(test_forking_threads_change_class), TEST(test_chain_of_forks_changes_class),
+        TEST(test_kill_below_a_spinner),         TEST(test_start_below_a_spinner),
+    };
+    int possible;
+    if (argc == 2)
+        return helper(argv[1]);
+    alarm(600); /* whatever goes wrong: an end */
+    possible = rig_possible();
+    if (possible != 0)
+        return possible;
+    return cmocka_run_group_tests_name("ranks", tests, NULL, NULL);
+}

@@ -1,0 +1,67 @@
+/* test_config.c - rsd.conf: what is accepted, and what is said of the rest. */
+#include "config.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <string.h>
+
+#include "rsd/config.h"
+#include "tests/unit/scratch.h"
+
+static char dir[] = "/tmp/elmer-rsd-conf-XXXXXX";
+
+static void configure(const char *text, const char *word)
+{
+    struct rsd_config config;
+    struct err err = ERR_INIT;
+    char path[100];
+    int result;
+    rsd_config_default(&config);
+    assert_true(scratch_put(dir, "rsd.conf", text));
+    snprintf(path, sizeof path, "%s/rsd.conf", dir);
+    result = rsd_config_read(&config, path, false, &err);
+    if (!word && result < 0)
+        fail_msg("%s", err.text);
+    if (word && (result == 0 || !strstr(err.text, word)))
+        fail_msg("\"%s\" does not say %s", err.text, word);
+}
+
+static void test_configuration(void **state)
+{
+    (void)state;
+    configure("[rsd]\nname = ws1\nmode = idle\nminimum_uid = 500\n", NULL);
+    configure("[rsd]\nname = ws1\nelmer = queue.example:7777\ntransport = plain\n", NULL);
+    configure("[rsd]\nname = ws1\nelmer = queue.example:7777\npki = /etc/elmer/pki\n", NULL);
+    configure("[rsd]\npki = pki\n", "begins with /");
+    configure("[rsd]\ntransport = tls\n", "only plain is known");
+    configure("[rsd]\nmode = fast\n", "auto, rt, idle or none");
+    configure("[rsd]\nmodus = rt\n", "mode");
+    configure("[rsd]\nelmer = nowhere\n", "HOST:PORT");
+    configure("[rsd]\nminimum_uid = -4\n", "rsd.conf:2");
+    configure("[rsd]\nname = -x\n", "host name");
+    configure("[rsd]\nrundir = /a/very/long/path/that/leaves/no/room/for/the/names/of/sockets\n", "at most 55");
+    configure("[rsd]\ncgroup_root = relative\n", "begins with /");
+    configure("[rsd]\ntmpdir_size = 10%\n", NULL);
+    configure("[rsd]\ntmpdir_size = 500M\n", NULL);
+    configure("[rsd]\ntmpdir_size = 4G\n", NULL);
+    configure("[rsd]\ntmpdir_size = none\n", NULL);
+    configure("[rsd]\ntmpdir_size = 51%\n", "up to 50%");
+    configure("[rsd]\ntmpdir_size = 0M\n", "up to 50%");
+    configure("[rsd]\ntmpdir_size = -1G\n", "up to 50%");
+    configure("[rsd]\ntmpdir_size = 4GB\n", "up to 50%");
+    configure("[rsd]\ntmpdir_size = 500\n", "up to 50%");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_configuration),
+    };
+    if (!scratch_dir(dir))
+        return 1;
+    return cmocka_run_group_tests_name("rsd.conf", tests, NULL, NULL);
+}
