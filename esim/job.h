@@ -1,0 +1,24 @@
+/* job.h - a job of a workload, and what becomes of it; where jobs come from. Times are milliseconds of virtual time. */
+#ifndef ESIM_JOB_H
+#define ESIM_JOB_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct sim_job {
+    uint64_t number; /* in its workload */
+    int64_t submit_ms;
+    int64_t work_ms; /* how long it runs alone */
+    uint32_t nprocs, mesh_rows, uid;
+    double share;             /* of each processor that it uses, 0..1 */
+    int64_t start_ms, end_ms; /* -1: not yet */
+};
+
+/* Jobs in the order of their submission. */
+struct source {
+    bool (*next)(struct source *source, struct sim_job *job); /* false: there are no more */
+    void (*destroy)(struct source *source);
+};
+
+#endif

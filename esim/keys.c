@@ -1,0 +1,197 @@
+#include "config.h"
+
+#include "esim/keys.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "esim/swf.h"
+
+void keys_default(struct config *config)
+{
+    *config = (struct config){.precision = 0.02, .jobs_max = 2000000};
+    core_options_default(&config->world.core);
+    config->world.core.levels = 0; /* keys_complete() */
+    config->world.core.allocator = ALLOCATOR_COUNT;
+    config->world.report_ms = 2000;
+    workload_default(&config->workload);
+    snprintf(config->workload_name, sizeof(config->workload_name), "rect [1,16]");
+}
+
+static bool number(const char *value, double least, double most, double *out)
+{
+    char *end;
+
+    errno = 0;
+    *out = strtod(value, &end);
+    if (strcmp(end, "%") == 0) {
+        *out /= 100;
+        end++;
+    } else if (strcmp(end, "s") == 0) {
+        end++;
+    }
+    return end != value && *end == '\0' && errno == 0 && *out >= least && *out <= most;
+}
+
+static bool whole_number(const char *value, double least, double most, double *out)
+{
+    return number(value, least, most, out) && *out == floor(*out);
+}
+
+static bool set_word(struct config *c, const char *key, const char *value, bool *known)
+{
+    struct core_options *core = &c->world.core;
+    int found;
+
+    *known = true;
+    if (strcmp(key, "allocator") == 0) {
+        found = core_allocator_by_name(value);
+        core->allocator = (enum core_allocator)(found < 0 ? 0 : found);
+        return found >= 0;
+    }
+    if (strcmp(key, "policy") == 0) {
+        found = core_policy_by_name(value);
+        core->policy = (enum core_policy)(found < 0 ? 0 : found);
+        return found >= 0;
+    }
+    if (strcmp(key, "model") == 0) {
+        c->world.model = strcmp(value, "shared") == 0 ? MODEL_SHARED : MODEL_SPACE;
+        return strcmp(value, "shared") == 0 || strcmp(value, "space") == 0;
+    }
+    if (strcmp(key, "steps") == 0) {
+        c->world.by_itself = strcmp(value, "each") == 0;
+        return c->world.by_itself || strcmp(value, "together") == 0;
+    }
+    if (strcmp(key, "arrivals") == 0 || strcmp(key, "service") == 0) {
+        bool constant = strcmp(value, "constant") == 0;
+        *(key[0] == 'a' ? &c->workload.constant_arrivals : &c->workload.constant_service) = constant;
+        return constant || strcmp(value, key[0] == 'a' ? "poisson" : "exponential") == 0;
+    }
+    if (strcmp(key, "workload") == 0) {
+        snprintf(c->workload_name, sizeof(c->workload_name), "%s", value);
+        c->trace = NULL;
+        return workload_parse(&c->workload, value);
+    }
+    if (strcmp(key, "trace") == 0) {
+        c->trace = value;
+        snprintf(c->workload_name, sizeof(c->workload_name), "%s", value);
+        c->whole = c->exactly = true;
+        c->jobs_max = UINT64_MAX;
+        return true;
+    }
+    *known = false;
+    return false;
+}
+
+static bool set_number(struct config *c, const char *key, const char *value, bool *known)
+{
+    double n;
+
+    *known = true;
+    if (strcmp(key, "load") == 0)
+        return number(value, 1e-6, 1e6, &c->workload.load);
+    if (strcmp(key, "share") == 0)
+        return number(value, 0.001, 1, &c->workload.share);
+    if (strcmp(key, "threshold") == 0)
+        return number(value, 0.001, 0.999, &c->world.core.threshold);
+    if (strcmp(key, "mean-service") == 0)
+        return number(value, 0.001, 1e7, &c->workload.mean_service_s);
+    if (strcmp(key, "precision") == 0)
+        return number(value, 1e-5, 1, &c->precision);
+    if (strcmp(key, "period") == 0 && number(value, 0, 1e6, &n))
+        c->world.period_ms = (int64_t)(n * 1000);
+    else if (strcmp(key, "levels") == 0 && whole_number(value, 1, CORE_MAX_LEVELS, &n))
+        c->world.core.levels = (int)n;
+    else if (strcmp(key, "hosts") == 0 && whole_number(value, 1, 65536, &n))
+        c->world.nhosts = (int)n;
+    else if (strcmp(key, "cpus") == 0 && whole_number(value, 1, CORE_MAX_CPUS, &n))
+        c->world.ncpus = (int)n;
+    else if (strcmp(key, "cube") == 0 && whole_number(value, 0, 16, &n)) {
+        c->world.core.topology = TOPOLOGY_CUBE;
+        c->world.nhosts = 1 << (int)n;
+        c->world.ncpus = 1;
+    } else if (strcmp(key, "user-running") == 0 && whole_number(value, 0, 1e6, &n))
+        c->world.core.user_running = (uint32_t)n;
+    else if (strcmp(key, "seed") == 0 && whole_number(value, 0, 9e15, &n))
+        c->workload.seed = c->world.core.seed = (uint64_t)n;
+    else if (strcmp(key, "explain") == 0 && whole_number(value, 1, 9e15, &n))
+        c->world.explain = (uint64_t)n;
+    else if (strcmp(key, "jobs") == 0 && whole_number(value, 1, 1e9, &n)) {
+        c->jobs_max = (uint64_t)n;
+        c->exactly = true;
+    } else {
+        *known = strstr(keys_names(), key) != NULL;
+        return false;
+    }
+    return true;
+}
+
+const char *keys_names(void)
+{
+    return "allocator policy model steps arrivals service workload trace load share threshold mean-service precision "
+           "period levels hosts cpus cube user-running seed explain jobs";
+}
+
+bool keys_set(struct config *config, const char *key, const char *value, char *fault, size_t size)
+{
+    bool known, good = set_word(config, key, value, &known);
+
+    if (!known)
+        good = set_number(config, key, value, &known);
+    if (!known)
+        snprintf(fault, size, "there is no '%s'; known are: %s", key, keys_names());
+    else if (!good)
+        snprintf(fault, size, "%s: '%s' cannot be understood, or is out of range", key, value);
+    return good;
+}
+
+/* As many processors as the trace says, on hosts as large as can be. */
+static bool machine_of_trace(struct config *c, char *fault, size_t size)
+{
+    struct swf *swf = swf_open(c->trace);
+    int64_t procs;
+
+    if (swf == NULL) {
+        snprintf(fault, size, "%s: %s", c->trace, strerror(errno));
+        return false;
+    }
+    procs = swf_header(swf)->max_procs > 0 ? swf_header(swf)->max_procs : swf_header(swf)->max_nodes;
+    swf_source(swf)->destroy(swf_source(swf));
+    if (procs <= 0 || procs > 65536LL * CORE_MAX_CPUS) {
+        snprintf(fault, size, "%s does not say how large its machine is (MaxProcs): say --hosts and --cpus", c->trace);
+        return false;
+    }
+    c->world.nhosts = 1;
+    while (procs / c->world.nhosts > CORE_MAX_CPUS || procs % c->world.nhosts != 0)
+        c->world.nhosts++;
+    c->world.ncpus = (int)(procs / c->world.nhosts);
+    return true;
+}
+
+bool keys_complete(struct config *c, char *fault, size_t size)
+{
+    struct core_options *core = &c->world.core;
+    bool cube = core->topology == TOPOLOGY_CUBE;
+
+    if (c->world.nhosts == 0 && c->trace != NULL && c->world.ncpus == 0 && !machine_of_trace(c, fault, size))
+        return false;
+    if (c->world.nhosts == 0)
+        c->world.nhosts = 16;
+    if (c->world.ncpus == 0)
+        c->world.ncpus = 1;
+    if (core->levels == 0)
+        core->levels = cube || c->world.model == MODEL_SPACE ? 1 : 3;
+    if (core->allocator == ALLOCATOR_COUNT)
+        core->allocator = cube ? ALLOCATOR_CUBE_AFL : ALLOCATOR_V1;
+    if (core->allocator != ALLOCATOR_V2 && core->allocator != ALLOCATOR_SPREAD)
+        c->world.report_ms = 0;
+    if (c->world.saturated)
+        c->workload.load = 0;
+    if ((double)c->world.nhosts * c->world.ncpus > 16e6) {
+        snprintf(fault, size, "the machine is too large");
+        return false;
+    }
+    return true;
+}

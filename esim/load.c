@@ -1,0 +1,286 @@
+/* load.c - the models. In `space` each job ends after its own time: a heap. In `shared` a job is one thread, or one for
+ * each of its processors, that goes on with what the jobs above leave. All rates are computed anew when a job comes or
+ * goes, or changes between computing and waiting; from there the next such moment follows. */
+#include "config.h"
+
+#include "esim/load.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/memory/mem.h"
+
+struct run {
+    uint64_t id;
+    int64_t end_ms; /* space */
+    double work_ms, share;
+    uint32_t nprocs, nthreads;
+    size_t *at;          /* [nprocs] processors */
+    double *done, *rate; /* [nthreads] of work_ms, and how much of it a ms brings */
+    bool *over;          /* [nthreads] */
+};
+
+struct load {
+    const struct world_settings *settings;
+    struct run **runs; /* shared: in the order of allocation; space: a heap by end_ms */
+    size_t nruns, capacity, nprocessors;
+    double *left;      /* [nprocessors] after those above */
+    double *sum, *use; /* [nprocessors] busy ms since the last report; busy share now */
+    int64_t *since_ms; /* ... of each host */
+    int64_t now_ms;
+    bool stale; /* rates */
+};
+
+static bool shared(const struct load *load)
+{
+    return load->settings->model == MODEL_SHARED;
+}
+
+struct load *load_create(const struct world_settings *settings)
+{
+    struct load *load = mem_zalloc(sizeof(*load));
+
+    load->settings = settings;
+    load->nprocessors = (size_t)settings->nhosts * (size_t)settings->ncpus;
+    load->left = mem_array(load->nprocessors, sizeof(*load->left));
+    load->sum = mem_array(load->nprocessors, sizeof(*load->sum));
+    load->use = mem_array(load->nprocessors, sizeof(*load->use));
+    load->since_ms = mem_array((size_t)settings->nhosts, sizeof(*load->since_ms));
+    return load;
+}
+
+static void run_destroy(struct run *run)
+{
+    free(run->at);
+    free(run->done);
+    free(run->rate);
+    free(run->over);
+    free(run);
+}
+
+void load_destroy(struct load *load)
+{
+    for (size_t i = 0; i < load->nruns; i++)
+        run_destroy(load->runs[i]);
+    free(load->runs);
+    free(load->left);
+    free(load->sum);
+    free(load->use);
+    free(load->since_ms);
+    free(load);
+}
+
+/* ---- space: a heap ---- */
+
+static void heap_up(struct load *load, size_t at)
+{
+    struct run *run = load->runs[at];
+
+    for (; at > 0 && load->runs[(at - 1) / 2]->end_ms > run->end_ms; at = (at - 1) / 2)
+        load->runs[at] = load->runs[(at - 1) / 2];
+    load->runs[at] = run;
+}
+
+static void heap_down(struct load *load, size_t at)
+{
+    struct run *run = load->runs[at];
+    size_t child;
+
+    for (; (child = 2 * at + 1) < load->nruns; at = child) {
+        if (child + 1 < load->nruns && load->runs[child + 1]->end_ms < load->runs[child]->end_ms)
+            child++;
+        if (load->runs[child]->end_ms >= run->end_ms)
+            break;
+        load->runs[at] = load->runs[child];
+    }
+    load->runs[at] = run;
+}
+
+/* ---- time goes by ---- */
+
+static void advance(struct load *load, int64_t now_ms)
+{
+    double ms = (double)(now_ms - load->now_ms);
+
+    load->now_ms = now_ms;
+    if (ms <= 0)
+        return;
+    for (size_t i = 0; load->settings->report_ms > 0 && i < load->nprocessors; i++)
+        load->sum[i] += load->use[i] * ms;
+    for (size_t i = 0; shared(load) && i < load->nruns; i++)
+        for (uint32_t t = 0; t < load->runs[i]->nthreads; t++)
+            load->runs[i]->done[t] += load->runs[i]->rate[t] * ms;
+}
+
+/* Where a thread changes next: the end of its work, or of a phase. Computing comes first in each period. */
+static double next_mark(const struct load *load, const struct run *run, double done)
+{
+    double period = (double)load->settings->period_ms, begin, middle;
+
+    if (period <= 0 || run->share >= 1)
+        return run->work_ms;
+    begin = floor(done / period + 1e-9) * period;
+    middle = begin + run->share * period;
+    return fmin(run->work_ms, done < middle - 1e-6 ? middle : begin + period);
+}
+
+static bool computes(const struct load *load, const struct run *run, double done)
+{
+    double period = (double)load->settings->period_ms;
+
+    if (period <= 0 || run->share >= 1)
+        return true;
+    return done < floor(done / period + 1e-9) * period + run->share * period - 1e-6;
+}
+
+/* ---- shared: rates ---- */
+
+static void set_rate(struct load *load, struct run *run, uint32_t thread)
+{
+    uint32_t first = run->nthreads > 1 ? thread : 0, end = run->nthreads > 1 ? thread + 1 : run->nprocs;
+    double wants = load->settings->period_ms > 0 ? 1 : run->share, rate = 1;
+
+    if (run->over[thread])
+        wants = rate = 0;
+    else if (!computes(load, run, run->done[thread]))
+        wants = 0;
+    for (uint32_t i = first; i < end && wants > 0; i++)
+        rate = fmin(rate, load->left[run->at[i]] / wants);
+    run->rate[thread] = rate;
+    for (uint32_t i = first; i < end; i++)
+        load->left[run->at[i]] = fmax(0, load->left[run->at[i]] - rate * wants);
+}
+
+static void set_rates(struct load *load)
+{
+    if (!shared(load) || !load->stale)
+        return;
+    for (size_t i = 0; i < load->nprocessors; i++)
+        load->left[i] = 1;
+    for (size_t i = 0; i < load->nruns; i++)
+        for (uint32_t t = 0; t < load->runs[i]->nthreads; t++)
+            set_rate(load, load->runs[i], t);
+    for (size_t i = 0; i < load->nprocessors; i++)
+        load->use[i] = 1 - load->left[i];
+    load->stale = false;
+}
+
+static int64_t next_of(const struct load *load, const struct run *run)
+{
+    double least = INFINITY;
+
+    for (uint32_t t = 0; t < run->nthreads; t++)
+        if (!run->over[t] && run->rate[t] > 1e-12)
+            least = fmin(least, (next_mark(load, run, run->done[t]) - run->done[t]) / run->rate[t]);
+    return least > 1e15 ? INT64_MAX : load->now_ms + (int64_t)ceil(fmax(least, 0) - 1e-6);
+}
+
+int64_t load_next(const struct load *load)
+{
+    int64_t next = INT64_MAX;
+
+    if (!shared(load))
+        return load->nruns > 0 ? load->runs[0]->end_ms : INT64_MAX;
+    set_rates((struct load *)load);
+    for (size_t i = 0; i < load->nruns; i++) {
+        int64_t ms = next_of(load, load->runs[i]);
+        next = ms < next ? ms : next;
+    }
+    return next;
+}
+
+uint64_t load_pass(struct load *load, int64_t now_ms)
+{
+    advance(load, now_ms);
+    if (!shared(load))
+        return load->runs[0]->id;
+    load->stale = true;
+    for (size_t i = 0; i < load->nruns; i++) {
+        struct run *run = load->runs[i];
+        uint32_t over = 0;
+        for (uint32_t t = 0; t < run->nthreads; t++) {
+            run->over[t] = run->over[t] || run->done[t] >= run->work_ms - 1e-6;
+            over += run->over[t];
+        }
+        if (over == run->nthreads)
+            return run->id;
+    }
+    return 0;
+}
+
+/* ---- jobs ---- */
+
+void load_start(struct load *load, uint64_t id, const struct sim_job *job, const struct core_processor *processors,
+                int64_t now_ms)
+{
+    struct run *run = mem_zalloc(sizeof(*run));
+
+    advance(load, now_ms);
+    run->id = id;
+    run->work_ms = (double)job->work_ms;
+    run->end_ms = now_ms + job->work_ms;
+    run->share = job->share;
+    run->nprocs = job->nprocs;
+    run->nthreads = load->settings->by_itself ? job->nprocs : 1;
+    run->at = mem_array(run->nprocs, sizeof(*run->at));
+    run->done = mem_array(run->nthreads, sizeof(*run->done));
+    run->rate = mem_array(run->nthreads, sizeof(*run->rate));
+    run->over = mem_array(run->nthreads, sizeof(*run->over));
+    for (uint32_t i = 0; i < run->nprocs; i++)
+        run->at[i] = (size_t)processors[i].host * (size_t)load->settings->ncpus + (size_t)processors[i].cpu;
+    for (uint32_t i = 0; !shared(load) && i < run->nprocs; i++)
+        load->use[run->at[i]] += run->share;
+    load->runs = mem_grow(load->runs, &load->capacity, load->nruns + 1, sizeof(struct run *));
+    load->runs[load->nruns++] = run;
+    load->stale = true;
+    if (!shared(load))
+        heap_up(load, load->nruns - 1);
+}
+
+void load_end(struct load *load, uint64_t id, int64_t now_ms)
+{
+    size_t i = 0;
+    struct run *run;
+
+    advance(load, now_ms);
+    while (load->runs[i]->id != id)
+        i++;
+    run = load->runs[i];
+    load->nruns--;
+    if (shared(load)) {
+        memmove(&load->runs[i], &load->runs[i + 1], (load->nruns - i) * sizeof(struct run *));
+    } else if (i < load->nruns) {
+        load->runs[i] = load->runs[load->nruns];
+        heap_up(load, i);
+        heap_down(load, i);
+    }
+    for (uint32_t k = 0; !shared(load) && k < run->nprocs; k++)
+        load->use[run->at[k]] -= run->share;
+    load->stale = true;
+    run_destroy(run);
+}
+
+/* ---- reports ---- */
+
+void load_report(struct load *load, int host, int64_t now_ms, double *busy)
+{
+    size_t first = (size_t)host * (size_t)load->settings->ncpus;
+    int64_t ms = now_ms - load->since_ms[host];
+
+    set_rates(load);
+    advance(load, now_ms);
+    for (int i = 0; i < load->settings->ncpus; i++) {
+        busy[i] = ms > 0 ? fmin(1, fmax(0, load->sum[first + (size_t)i] / (double)ms)) : 0;
+        load->sum[first + (size_t)i] = 0;
+    }
+    load->since_ms[host] = now_ms;
+}
+
+void load_skip(struct load *load, int64_t now_ms)
+{
+    advance(load, now_ms);
+    memset(load->sum, 0, load->nprocessors * sizeof(*load->sum));
+    for (int h = 0; h < load->settings->nhosts; h++)
+        load->since_ms[h] = now_ms;
+}

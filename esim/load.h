@@ -1,0 +1,24 @@
+/* load.h - how jobs use their processors: who is how far, and when the next one ends. */
+#ifndef ESIM_LOAD_H
+#define ESIM_LOAD_H
+
+#include "esim/world.h"
+
+struct load;
+
+struct load *load_create(const struct world_settings *settings);
+void load_destroy(struct load *load);
+/* Jobs start in the order of their allocation, which is their rank on each processor. */
+void load_start(struct load *load, uint64_t id, const struct sim_job *job, const struct core_processor *processors,
+                int64_t now_ms);
+void load_end(struct load *load, uint64_t id, int64_t now_ms);
+/* When something will change by itself; INT64_MAX: never. */
+int64_t load_next(const struct load *load);
+/* It is that time. A job that has done its work, or 0. */
+uint64_t load_pass(struct load *load, int64_t now_ms);
+/* The busy share of each processor of a host since it was asked last. */
+void load_report(struct load *load, int host, int64_t now_ms, double *busy);
+/* No job was there until then. */
+void load_skip(struct load *load, int64_t now_ms);
+
+#endif

@@ -1,0 +1,265 @@
+/* main.c - esim: what would the scheduler do? */
+#include "config.h"
+
+#include <getopt.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "esim/keys.h"
+#include "esim/plan.h"
+
+enum { EXIT_GOOD = 0, EXIT_FAULT = 1, EXIT_USAGE = 2 };
+enum {
+    OPTION_KEY = 1000,
+    OPTION_SATURATED,
+    OPTION_SWEEP,
+    OPTION_COMPARE,
+    OPTION_JSON,
+    OPTION_RECORDS,
+    OPTION_CPUS_USED,
+    OPTION_HELP,
+    OPTION_VERSION
+};
+
+static const char usage[] = "Usage: esim [options]\n"
+                            "Run Elmer's scheduler in virtual time on a workload, and say how long jobs take.\n"
+                            "\n"
+                            "  --workload W      constant, 'square [1,16]', 'rect [1,32]', 'procs [1,8]' or\n"
+                            "                    'P[1,8]=0.3 P[17,32]=0.7' (default: rect [1,16])\n"
+                            "  --trace FILE      a trace in the Standard Workload Format, perhaps with gzip\n"
+                            "  --load L          mean service time / mean time between arrivals (default: 1)\n"
+                            "  --saturated       a queue that is never empty\n"
+                            "  --arrivals, --service, --mean-service, --share    see esim(1)\n"
+                            "  --hosts N --cpus N | --cube N                      the machine\n"
+                            "  --allocator A --levels D --policy P --threshold T --user-running N\n"
+                            "  --model space|shared --steps together|each --period SECONDS\n"
+                            "  --precision P     until the 95 % interval is so narrow (default: 2%)\n"
+                            "  --jobs N          so many jobs and no more\n"
+                            "  --seed N          the same seed gives the same answer\n"
+                            "  --sweep KEY=FROM..TO[:COUNT]   and --compare KEY=A,B   with the same jobs\n"
+                            "  --explain JOB     why a job started when it did\n"
+                            "  --records FILE    a line of JSON for each job\n"
+                            "  --json            lines of JSON instead of a table\n"
+                            "  --parallel N      simulations at a time (default: one for each CPU)\n"
+                            "  --help, --version\n"
+                            "\n"
+                            "Exit status: 0 done, 1 a simulation failed, 2 usage.\n";
+
+struct request {
+    struct config config;
+    const char *sweep, *compare, *records;
+    bool json;
+    int parallel;
+};
+
+static int wrong(const char *text)
+{
+    fprintf(stderr, "esim: %s\n", text);
+    return EXIT_USAGE;
+}
+
+static const char *const keys[] = {"workload",  "trace",     "load",         "arrivals", "service",   "mean-service",
+                                   "share",     "hosts",     "cpus",         "cube",     "allocator", "levels",
+                                   "policy",    "threshold", "user-running", "model",    "steps",     "period",
+                                   "precision", "jobs",      "seed",         "explain"};
+enum { KEYS = sizeof(keys) / sizeof(keys[0]) };
+
+static void make_options(struct option *options)
+{
+    static const struct option others[] = {{"saturated", no_argument, NULL, OPTION_SATURATED},
+                                           {"sweep", required_argument, NULL, OPTION_SWEEP},
+                                           {"compare", required_argument, NULL, OPTION_COMPARE},
+                                           {"json", no_argument, NULL, OPTION_JSON},
+                                           {"records", required_argument, NULL, OPTION_RECORDS},
+                                           {"parallel", required_argument, NULL, OPTION_CPUS_USED},
+                                           {"help", no_argument, NULL, OPTION_HELP},
+                                           {"version", no_argument, NULL, OPTION_VERSION},
+                                           {NULL, 0, NULL, 0}};
+
+    for (int i = 0; i < KEYS; i++)
+        options[i] = (struct option){keys[i], required_argument, NULL, OPTION_KEY};
+    memcpy(&options[KEYS], others, sizeof(others));
+}
+
+/* -1 to go on, or the exit status. */
+static int take(struct request *request, int c, const char *name)
+{
+    char fault[300];
+
+    switch (c) {
+    case OPTION_KEY:
+        return keys_set(&request->config, name, optarg, fault, sizeof(fault)) ? -1 : wrong(fault);
+    case OPTION_SATURATED:
+        request->config.world.saturated = true;
+        return -1;
+    case OPTION_SWEEP:
+        request->sweep = optarg;
+        return -1;
+    case OPTION_COMPARE:
+        request->compare = optarg;
+        return -1;
+    case OPTION_JSON:
+        request->json = true;
+        return -1;
+    case OPTION_RECORDS:
+        request->records = optarg;
+        return -1;
+    case OPTION_CPUS_USED:
+        request->parallel = atoi(optarg);
+        return request->parallel > 0 ? -1 : wrong("--parallel: want a number from 1 on");
+    case OPTION_HELP:
+        fputs(usage, stdout);
+        return EXIT_GOOD;
+    case OPTION_VERSION:
+        printf("esim %s\n", PACKAGE_VERSION);
+        return EXIT_GOOD;
+    default:
+        return EXIT_USAGE;
+    }
+}
+
+/* ---- output ---- */
+
+static void print_table(const struct plan *plan)
+{
+    printf("%-34s %9s %8s %9s %9s %9s %8s %14s %9s\n", "", "JOBS", "WARM-UP", "MEAN s", "+-", "MEDIAN s", "P95 s",
+           "UTILISATION %", "LOAD OUT");
+    for (size_t i = 0; i < plan->count; i++) {
+        const struct result *r = &plan->results[i];
+        if (!r->done) {
+            printf("%-34s %s\n", plan->configs[i].label, r->fault);
+            continue;
+        }
+        printf("%-34s %9" PRIu64 " %8" PRIu64 " %9.3f %9.3f %9.3f %8.2f %7.2f +- %4.2f %8.3f%s\n",
+               plan->configs[i].label[0] != '\0' ? plan->configs[i].label : plan->configs[i].workload_name, r->jobs,
+               r->warmup, r->turnaround.mean, r->turnaround.half, r->median, r->p95, 100 * r->utilisation.mean,
+               100 * r->utilisation.half, r->throughput, r->steady ? "" : "  not steady");
+    }
+}
+
+static void print_estimate(const char *name, struct estimate e)
+{
+    printf(",\"%s\":%.6g", name, e.mean);
+    if (!isnan(e.half))
+        printf(",\"%s_half_width\":%.4g", name, e.half);
+}
+
+static void print_json(const struct plan *plan)
+{
+    for (size_t i = 0; i < plan->count; i++) {
+        const struct result *r = &plan->results[i];
+        const struct config *c = &plan->configs[i];
+        printf("{\"label\":\"%s\",\"workload\":\"%s\",\"allocator\":\"%s\",\"levels\":%d,\"load\":%.6g", c->label,
+               c->workload_name, core_allocator_name(c->world.core.allocator), c->world.core.levels, c->workload.load);
+        if (!r->done) {
+            printf(",\"fault\":\"%s\"}\n", r->fault);
+            continue;
+        }
+        printf(",\"jobs\":%" PRIu64 ",\"warmup\":%" PRIu64 ",\"refused\":%" PRIu64 ",\"unknown\":%" PRIu64
+               ",\"bad_lines\":%" PRIu64 ",\"waiting\":%" PRIu64 ",\"steady\":%s,\"seconds\":%.3f",
+               r->jobs, r->warmup, r->refused, r->unknown, r->bad_lines, r->waiting, r->steady ? "true" : "false",
+               r->seconds);
+        print_estimate("turnaround", r->turnaround);
+        print_estimate("wait", r->wait);
+        print_estimate("stretch", r->stretch);
+        print_estimate("utilisation", r->utilisation);
+        printf(",\"turnaround_median\":%.6g,\"turnaround_p95\":%.6g,\"load_out\":%.6g}\n", r->median, r->p95,
+               r->throughput);
+    }
+}
+
+/* In words: whether a difference is more than chance. */
+static void print_differences(const struct plan *plan)
+{
+    for (size_t i = 0; i < plan->count; i++) {
+        size_t first = i - i % plan->compared;
+        const struct result *a = &plan->results[first], *b = &plan->results[i];
+        struct estimate d;
+        double change;
+        if (i == first || !a->done || !b->done)
+            continue;
+        if (plan->configs[i].world.saturated) {
+            d = (struct estimate){100 * (b->utilisation.mean - a->utilisation.mean),
+                                  100 * hypot(a->utilisation.half, b->utilisation.half)};
+            printf("%s: utilisation %+.2f +- %.2f points against %s: %s\n", plan->configs[i].label, d.mean, d.half,
+                   plan->configs[first].label,
+                   fabs(d.mean) > d.half ? "the difference is real" : "no difference is seen");
+            continue;
+        }
+        d = plan_difference(plan, first, i);
+        change = a->turnaround.mean > 0 ? 100 * d.mean / a->turnaround.mean : 0;
+        printf("%s: jobs take %.3f +- %.3f s %s (%+.1f %%) than with %s: %s\n", plan->configs[i].label, fabs(d.mean),
+               d.half, d.mean < 0 ? "less" : "more", change, plan->configs[first].label,
+               isnan(d.half)            ? "too few jobs to say"
+               : fabs(d.mean) <= d.half ? "no difference is seen"
+                                        : "the difference is real");
+    }
+}
+
+static void print_notes(const struct plan *plan)
+{
+    const struct result *r = &plan->results[0];
+
+    if (r->refused > 0)
+        fprintf(stderr, "esim: %" PRIu64 " jobs were refused: the machine is too small for them\n", r->refused);
+    if (r->bad_lines > 0)
+        fprintf(stderr, "esim: %" PRIu64 " lines of the trace were left out\n", r->bad_lines);
+    if (r->unknown > 0)
+        fprintf(stderr, "esim: %" PRIu64 " jobs were left out: their run time or processors are not known\n",
+                r->unknown);
+    if (r->waiting > 0 && !plan->configs[0].world.saturated)
+        fprintf(stderr, "esim: %" PRIu64 " jobs still wait at the end\n", r->waiting);
+}
+
+static int simulate(struct request *request)
+{
+    FILE *progress = isatty(STDERR_FILENO) ? stderr : NULL;
+    struct plan plan;
+    char fault[300];
+    int code = EXIT_GOOD;
+
+    if (request->records != NULL && (request->sweep != NULL || request->compare != NULL))
+        return wrong("--records is for one simulation, without --sweep and --compare");
+    if (request->records != NULL && (request->config.records = fopen(request->records, "w")) == NULL) {
+        perror(request->records);
+        return EXIT_FAULT;
+    }
+    if (!plan_make(&plan, &request->config, request->sweep, request->compare, fault, sizeof(fault))) {
+        plan_fini(&plan);
+        return wrong(fault);
+    }
+    plan_run(&plan, request->parallel, request->config.world.explain != 0 ? NULL : progress);
+    if (request->json)
+        print_json(&plan);
+    else
+        print_table(&plan);
+    if (!request->json && plan.compared > 1)
+        print_differences(&plan);
+    print_notes(&plan);
+    for (size_t i = 0; i < plan.count; i++)
+        code = plan.results[i].done ? code : EXIT_FAULT;
+    plan_fini(&plan);
+    if (request->config.records != NULL && fclose(request->config.records) != 0)
+        code = EXIT_FAULT;
+    return fflush(stdout) == 0 ? code : EXIT_FAULT;
+}
+
+int main(int argc, char **argv)
+{
+    long cpus = sysconf(_SC_NPROCESSORS_ONLN);
+    struct request request = {.parallel = cpus > 0 ? (int)cpus : 1};
+    struct option options[KEYS + 9];
+    int c, which = 0, code = -1;
+
+    keys_default(&request.config);
+    make_options(options);
+    while (code < 0 && (c = getopt_long(argc, argv, "", options, &which)) != -1)
+        code = take(&request, c, options[which].name);
+    if (code < 0 && optind < argc)
+        code = wrong("there is an argument too many; see esim --help");
+    return code < 0 ? simulate(&request) : code;
+}

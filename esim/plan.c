@@ -1,0 +1,180 @@
+#include "config.h"
+
+#include "esim/plan.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "esim/keys.h"
+#include "lib/memory/mem.h"
+
+enum { VALUES_MAX = 64, VALUE_SIZE = 80, SERIES_MAX = 1 << 20 };
+
+struct values {
+    char key[40];
+    char items[VALUES_MAX][VALUE_SIZE];
+    size_t count;
+};
+
+/* Values are separated by commas, which an interval [1,16] has too. */
+static bool split(struct values *values, const char *text)
+{
+    int depth = 0;
+    size_t at = 0;
+
+    values->count = 1;
+    for (; *text != '\0'; text++) {
+        depth += (*text == '[') - (*text == ']');
+        if (*text == ',' && depth == 0) {
+            if (at == 0 || values->count == VALUES_MAX)
+                return false;
+            values->count++;
+            at = 0;
+            continue;
+        }
+        if (at + 1 >= VALUE_SIZE)
+            return false;
+        values->items[values->count - 1][at++] = *text;
+        values->items[values->count - 1][at] = '\0';
+    }
+    return at > 0;
+}
+
+static bool spread(struct values *values, const char *text)
+{
+    double from, to;
+    unsigned count = 12;
+    int end = -1, end_with_count = -1;
+
+    sscanf(text, "%lf..%lf%n:%u%n", &from, &to, &end, &count, &end_with_count);
+    if ((end != (int)strlen(text) && end_with_count != (int)strlen(text)) || count < 2 || count > VALUES_MAX)
+        return false;
+    values->count = count;
+    for (unsigned i = 0; i < count; i++)
+        snprintf(values->items[i], VALUE_SIZE, "%.6g", from + (to - from) * i / (count - 1));
+    return true;
+}
+
+static bool parse(struct values *values, const char *text, bool ranges, char *fault, size_t size)
+{
+    const char *equals = text != NULL ? strchr(text, '=') : NULL;
+
+    *values = (struct values){.count = 1};
+    if (text == NULL)
+        return true;
+    if (equals != NULL && (size_t)(equals - text) < sizeof(values->key)) {
+        memcpy(values->key, text, (size_t)(equals - text));
+        if ((ranges && strstr(equals, "..") != NULL && spread(values, equals + 1)) || split(values, equals + 1))
+            return true;
+    }
+    snprintf(fault, size, "'%s': want KEY=A,B%s", text, ranges ? " or KEY=FROM..TO" : "");
+    return false;
+}
+
+static bool apply(struct config *config, const struct values *values, size_t i, char *fault, size_t size)
+{
+    size_t used = strlen(config->label);
+
+    if (values->key[0] == '\0')
+        return true;
+    snprintf(config->label + used, sizeof(config->label) - used, "%s%s=%s", used > 0 ? " " : "", values->key,
+             values->items[i]);
+    return keys_set(config, values->key, strdup(values->items[i]), fault, size);
+}
+
+bool plan_make(struct plan *plan, const struct config *base, const char *sweep, const char *compare, char *fault,
+               size_t size)
+{
+    struct values *sides = mem_array(2, sizeof(*sides));
+    bool good = parse(&sides[0], sweep, true, fault, size) && parse(&sides[1], compare, false, fault, size);
+
+    *plan = (struct plan){.compared = 1};
+    if (good) {
+        plan->compared = sides[1].count;
+        plan->count = sides[0].count * sides[1].count;
+        plan->configs = mem_array(plan->count, sizeof(*plan->configs));
+    }
+    for (size_t i = 0; good && i < plan->count; i++) {
+        plan->configs[i] = *base;
+        good = apply(&plan->configs[i], &sides[0], i / plan->compared, fault, size) &&
+               apply(&plan->configs[i], &sides[1], i % plan->compared, fault, size) &&
+               keys_complete(&plan->configs[i], fault, size);
+    }
+    free(sides);
+    if (!good)
+        return false;
+    plan->room = base->jobs_max < SERIES_MAX ? (size_t)base->jobs_max : SERIES_MAX;
+    plan->shared_size = plan->count * (sizeof(struct result) + plan->room * sizeof(double));
+    plan->shared = mmap(NULL, plan->shared_size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (plan->shared == MAP_FAILED) {
+        snprintf(fault, size, "no memory for %zu simulations: %s", plan->count, strerror(errno));
+        plan->shared = NULL;
+        return false;
+    }
+    plan->results = plan->shared;
+    plan->series = mem_array(plan->count, sizeof(*plan->series));
+    for (size_t i = 0; i < plan->count; i++)
+        plan->series[i] = (double *)(void *)&plan->results[plan->count] + i * plan->room;
+    return true;
+}
+
+void plan_run(struct plan *plan, int at_a_time, FILE *progress)
+{
+    int there = 0;
+
+    if (plan->count == 1) {
+        run(&plan->configs[0], &plan->results[0], plan->series[0], plan->room, progress);
+        return;
+    }
+    fflush(NULL);
+    for (size_t i = 0; i < plan->count || there > 0;) {
+        pid_t pid;
+        if (there == at_a_time || i == plan->count) {
+            there -= wait(NULL) > 0;
+            continue;
+        }
+        if (progress != NULL)
+            fprintf(progress, "\r%zu of %zu ", i + 1, plan->count);
+        pid = fork();
+        if (pid == 0) {
+            run(&plan->configs[i], &plan->results[i], plan->series[i], plan->room, NULL);
+            fflush(NULL);
+            _exit(0);
+        }
+        if (pid < 0)
+            snprintf(plan->results[i].fault, sizeof(plan->results[i].fault), "fork: %s", strerror(errno));
+        there += pid > 0;
+        i++;
+    }
+    if (progress != NULL)
+        fprintf(progress, "\r\033[K");
+}
+
+void plan_fini(struct plan *plan)
+{
+    if (plan->shared != NULL)
+        munmap(plan->shared, plan->shared_size);
+    free(plan->series);
+    free(plan->configs);
+}
+
+struct estimate plan_difference(const struct plan *plan, size_t first, size_t second)
+{
+    const double *a = plan->series[first], *b = plan->series[second];
+    size_t cut = (size_t)fmax((double)plan->results[first].warmup, (double)plan->results[second].warmup);
+    double *differences = mem_array(plan->room + 1, sizeof(*differences));
+    struct estimate estimate;
+    size_t count = 0;
+
+    for (size_t i = cut; i < plan->room; i++)
+        if (!isnan(a[i]) && !isnan(b[i]))
+            differences[count++] = b[i] - a[i];
+    estimate = stats_batches(differences, count);
+    free(differences);
+    return estimate;
+}

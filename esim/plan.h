@@ -1,0 +1,28 @@
+/* plan.h - several simulations: what --sweep and --compare make of one, and how they are run on all CPUs. */
+#ifndef ESIM_PLAN_H
+#define ESIM_PLAN_H
+
+#include "esim/run.h"
+
+struct plan {
+    struct config *configs;
+    size_t count;
+    size_t compared; /* configs 0..compared-1 differ in what is compared, and so on; 1: nothing is */
+    struct result *results;
+    double **series;
+    size_t room;
+    void *shared; /* what results and series point into */
+    size_t shared_size;
+};
+
+/* sweep, compare: "KEY=A,B,C", a sweep also "KEY=FROM..TO" or "KEY=FROM..TO:COUNT"; NULL: none. False: fault says why.
+ */
+bool plan_make(struct plan *plan, const struct config *base, const char *sweep, const char *compare, char *fault,
+               size_t size);
+/* All of them, at most so many at a time; each in a process of its own. */
+void plan_run(struct plan *plan, int at_a_time, FILE *progress);
+void plan_fini(struct plan *plan);
+/* Of the same jobs: how much longer the second takes in the mean. */
+struct estimate plan_difference(const struct plan *plan, size_t first, size_t second);
+
+#endif

@@ -1,0 +1,205 @@
+#include "config.h"
+
+#include "esim/run.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "esim/swf.h"
+#include "lib/memory/mem.h"
+
+enum { TICK_JOBS = 20, FIRST_JOBS = 4000, TICKS_PER_MSER = 5 };
+
+/* All of a run, by the order in which jobs ended; and every TICK_JOBS jobs how much was used until then. */
+struct record {
+    const struct config *config;
+    struct world *world;
+    double *turnaround, *wait, *stretch, *share; /* share: utilisation of each tick */
+    double *tick_s, *work_s;
+    size_t count, ticks;
+    size_t capacity[6];
+    double last_s, last_used_s, work_sum_s, processors;
+    double *series;
+    size_t room;
+};
+
+static void add(double **values, size_t *capacity, size_t at, double value)
+{
+    *values = mem_grow(*values, capacity, at + 1, sizeof(**values));
+    (*values)[at] = value;
+}
+
+static void tick(struct record *r)
+{
+    double now_s = (double)world_now_ms(r->world) / 1000, used_s = world_used_ms(r->world) / 1000;
+    double span = now_s - r->last_s;
+
+    add(&r->share, &r->capacity[3], r->ticks, span > 0 ? (used_s - r->last_used_s) / (span * r->processors) : 0);
+    add(&r->tick_s, &r->capacity[4], r->ticks, span);
+    add(&r->work_s, &r->capacity[5], r->ticks, r->work_sum_s);
+    r->ticks++;
+    r->last_s = now_s;
+    r->last_used_s = used_s;
+    r->work_sum_s = 0;
+}
+
+static void ended(const struct sim_job *job, void *data)
+{
+    struct record *r = data;
+    double turnaround = (double)(job->end_ms - job->submit_ms) / 1000, work = (double)job->work_ms / 1000;
+
+    add(&r->turnaround, &r->capacity[0], r->count, turnaround);
+    add(&r->wait, &r->capacity[1], r->count, (double)(job->start_ms - job->submit_ms) / 1000);
+    add(&r->stretch, &r->capacity[2], r->count, turnaround / fmax(work, 0.001));
+    r->count++;
+    r->work_sum_s += work;
+    if (job->number <= r->room)
+        r->series[job->number - 1] = turnaround;
+    if (r->count % TICK_JOBS == 0)
+        tick(r);
+    if (r->config->records != NULL)
+        fprintf(r->config->records,
+                "{\"job\":%" PRIu64
+                ",\"submitted\":%.3f,\"started\":%.3f,\"ended\":%.3f,\"nprocs\":%u,\"mesh_rows\":%u,"
+                "\"uid\":%u,\"work\":%.3f,\"turnaround\":%.3f,\"wait\":%.3f,\"stretch\":%.4f}\n",
+                job->number, (double)job->submit_ms / 1000, (double)job->start_ms / 1000, (double)job->end_ms / 1000,
+                job->nprocs, job->mesh_rows, job->uid, work, turnaround,
+                (double)(job->start_ms - job->submit_ms) / 1000, turnaround / fmax(work, 0.001));
+}
+
+/* Utilisation is a quotient: of used time and time in each of 30 batches of ticks. */
+static struct estimate utilisation(const struct record *r, size_t first)
+{
+    enum { BATCHES = 30 };
+    double shares[BATCHES], used = 0, all = 0;
+    size_t size = (r->ticks - first) / BATCHES;
+    struct estimate estimate;
+
+    for (size_t i = first; i < r->ticks; i++) {
+        used += r->share[i] * r->tick_s[i];
+        all += r->tick_s[i];
+    }
+    if (size == 0) { /* few jobs: from the first to the last */
+        all = (double)world_now_ms(r->world) / 1000 * r->processors;
+        return (struct estimate){all > 0 ? world_used_ms(r->world) / 1000 / all : 0, NAN};
+    }
+    for (size_t b = 0; b < BATCHES; b++) {
+        double batch_used = 0, batch = 0;
+        for (size_t i = r->ticks - (BATCHES - b) * size; i < r->ticks - (BATCHES - b - 1) * size; i++) {
+            batch_used += r->share[i] * r->tick_s[i];
+            batch += r->tick_s[i];
+        }
+        shares[b] = batch > 0 ? batch_used / batch : 0;
+    }
+    estimate = stats_replications(shares, BATCHES);
+    estimate.mean = all > 0 ? used / all : 0;
+    return estimate;
+}
+
+static void evaluate(const struct record *r, struct result *result)
+{
+    const struct config *c = r->config;
+    size_t cut, tick_cut, n;
+    double all = 0, work = 0, *sorted;
+
+    if (c->world.saturated) { /* turnaround has no meaning there: steady is what is used */
+        tick_cut = c->whole ? 0 : stats_warmup(r->share, r->ticks);
+        result->steady = tick_cut < r->ticks || r->ticks == 0;
+        cut = result->steady ? tick_cut * TICK_JOBS : 0;
+    } else {
+        cut = c->whole ? 0 : stats_warmup(r->turnaround, r->count);
+        result->steady = cut < r->count || r->count == 0;
+        cut = result->steady ? cut : 0;
+    }
+    tick_cut = cut / TICK_JOBS;
+    n = r->count - cut;
+    result->warmup = cut;
+    result->jobs = n;
+    result->turnaround = stats_batches(r->turnaround + cut, n);
+    result->wait = stats_batches(r->wait + cut, n);
+    result->stretch = stats_batches(r->stretch + cut, n);
+    result->utilisation = utilisation(r, tick_cut);
+    sorted = mem_array(n + 1, sizeof(*sorted));
+    if (n > 0)
+        memcpy(sorted, r->turnaround + cut, n * sizeof(*sorted));
+    result->median = stats_quantile(sorted, n, 0.5);
+    result->p95 = stats_quantile(sorted, n, 0.95);
+    free(sorted);
+    for (size_t i = tick_cut; i < r->ticks; i++) {
+        all += r->tick_s[i];
+        work += r->work_s[i];
+    }
+    result->seconds = all;
+    result->throughput = all > 0 ? work / all : 0;
+}
+
+static bool precise(const struct config *c, const struct result *result)
+{
+    const struct estimate *e = c->world.saturated ? &result->utilisation : &result->turnaround;
+
+    return result->steady && e->half <= c->precision * e->mean;
+}
+
+static void simulate(const struct config *c, struct record *r, struct result *result, FILE *progress)
+{
+    uint64_t goal = c->exactly || c->jobs_max < FIRST_JOBS ? c->jobs_max : FIRST_JOBS;
+
+    for (bool more = true;;) {
+        for (uint64_t part = r->count; more && r->count < goal;) {
+            part = part + 20000 < goal ? part + 20000 : goal;
+            more = world_run(r->world, part);
+            if (progress != NULL)
+                fprintf(progress, "\r%s: %zu jobs ", c->label, r->count);
+        }
+        evaluate(r, result);
+        result->waiting = more ? 0 : world_waiting(r->world);
+        if (!more || goal >= c->jobs_max || c->exactly || precise(c, result))
+            break;
+        goal = goal * 2 < c->jobs_max ? goal * 2 : c->jobs_max;
+    }
+    if (progress != NULL)
+        fprintf(progress, "\r\033[K");
+    result->refused = world_refused(r->world);
+    result->done = true;
+}
+
+void run(const struct config *config, struct result *result, double *series, size_t room, FILE *progress)
+{
+    struct swf *swf = config->trace != NULL ? swf_open(config->trace) : NULL;
+    struct source *source = swf != NULL ? swf_source(swf) : NULL;
+    struct record r = {.config = config, .series = series, .room = room};
+
+    *result = (struct result){.nseries = 0};
+    for (size_t i = 0; i < room; i++)
+        series[i] = NAN;
+    if (config->trace != NULL && swf == NULL) {
+        snprintf(result->fault, sizeof(result->fault), "%.150s: %s", config->trace, strerror(errno));
+        return;
+    }
+    if (source == NULL)
+        source = workload_source(&config->workload);
+    r.processors =
+        (double)config->world.nhosts * (config->world.core.topology == TOPOLOGY_CUBE ? 1 : (double)config->world.ncpus);
+    r.world = world_create(&config->world, source, ended, &r);
+    if (r.world != NULL)
+        simulate(config, &r, result, progress);
+    else
+        snprintf(result->fault, sizeof(result->fault),
+                 "the core refuses these settings: the allocators of a cube need --cube, and D = 1");
+    if (swf != NULL) {
+        result->bad_lines = swf_bad_lines(swf);
+        result->unknown = swf_unknown(swf);
+    }
+    result->nseries = room;
+    world_destroy(r.world);
+    source->destroy(source);
+    free(r.turnaround);
+    free(r.wait);
+    free(r.stretch);
+    free(r.share);
+    free(r.tick_s);
+    free(r.work_s);
+}

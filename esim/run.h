@@ -1,0 +1,41 @@
+/* run.h - one simulation: a machine, a workload and how sure the answer must be. */
+#ifndef ESIM_RUN_H
+#define ESIM_RUN_H
+
+#include <stdio.h>
+
+#include "esim/stats.h"
+#include "esim/workload.h"
+#include "esim/world.h"
+
+enum { RUN_LABEL_MAX = 120 };
+
+struct config {
+    struct world_settings world;
+    struct workload workload;
+    char workload_name[RUN_LABEL_MAX];
+    const char *trace; /* a file in the Standard Workload Format instead */
+    double precision;  /* relative half-width of the mean turnaround that is wanted (saturated: of the utilisation) */
+    uint64_t jobs_max; /* give up then */
+    bool exactly;      /* so many jobs, whatever the precision */
+    bool whole;        /* no warm-up is cut off: a trace is what it is */
+    FILE *records;     /* a line of JSON for each job; may be NULL */
+    char label[RUN_LABEL_MAX]; /* what is particular of it, like "load=2 allocator=v1" */
+};
+
+struct result {
+    bool done;
+    char fault[200]; /* why not */
+    uint64_t jobs, warmup, refused, unknown, bad_lines, waiting;
+    bool steady;
+    double seconds;                                         /* of virtual time, measured */
+    struct estimate turnaround, wait, stretch, utilisation; /* seconds, seconds, 1 and more, 0..1 */
+    double median, p95;                                     /* of the turnaround */
+    double throughput;                                      /* in units of load */
+    uint64_t nseries; /* of turnarounds by the number of the job, as far as there is room */
+};
+
+/* series: [room] turnarounds, NAN where a job did not end. progress: a line on a terminal, or NULL. */
+void run(const struct config *config, struct result *result, double *series, size_t room, FILE *progress);
+
+#endif

@@ -1,0 +1,48 @@
+/* swf.h - traces in the Standard Workload Format (Feitelson, Parallel Workloads Archive, version 2.2): lines of 18
+ * numbers, -1 for what is not known, header comments that begin with ';'. Plain or compressed by gzip. */
+#ifndef ESIM_SWF_H
+#define ESIM_SWF_H
+
+#include "esim/job.h"
+
+enum swf_field {
+    SWF_JOB,
+    SWF_SUBMIT,
+    SWF_WAIT,
+    SWF_RUN,
+    SWF_PROCS,
+    SWF_CPU,
+    SWF_MEMORY,
+    SWF_ASKED_PROCS,
+    SWF_ASKED_TIME,
+    SWF_ASKED_MEMORY,
+    SWF_STATUS,
+    SWF_USER,
+    SWF_GROUP,
+    SWF_PROGRAM,
+    SWF_QUEUE,
+    SWF_PARTITION,
+    SWF_PRECEDING,
+    SWF_THINK,
+    SWF_FIELDS
+};
+
+/* Its numbers; cpu and memory fields may have a fraction. Returns 0, or the number of the field that is wrong, from 1,
+ * SWF_FIELDS + 1 if there are too many. */
+int swf_parse_line(const char *line, double fields[SWF_FIELDS]);
+
+struct swf_header { /* -1: it does not say */
+    int64_t max_procs, max_nodes, max_jobs, unix_start;
+};
+
+struct swf; /* is a source */
+/* NULL: it cannot be opened, errno says why. Lines that are wrong are left out and told to standard error. */
+struct swf *swf_open(const char *path);
+/* The comments before the first job. */
+const struct swf_header *swf_header(const struct swf *swf);
+struct source *swf_source(struct swf *swf);
+/* So far: lines that were wrong, and jobs whose run time or processors are not known. */
+uint64_t swf_bad_lines(const struct swf *swf);
+uint64_t swf_unknown(const struct swf *swf);
+
+#endif

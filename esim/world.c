@@ -1,0 +1,373 @@
+/* world.c - events in the order of virtual time: arrivals, ends and phases of jobs, reports of hosts. What the core
+ * wants done is done at the same moment, and what hosts would answer is its next event. */
+#include "config.h"
+
+#include "esim/world.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "esim/load.h"
+#include "lib/memory/mem.h"
+
+enum { OFFSET_MS = 10000 }; /* before the first job, so that hosts can have told their load */
+
+struct pending { /* events that follow from actions, first come, first served */
+    struct event *items;
+    size_t first, count, capacity;
+};
+
+struct world {
+    struct world_settings settings;
+    struct core *core;
+    struct source *source;
+    world_ended *ended;
+    void *data;
+    struct actions actions;
+    struct pending pending;
+    struct load *load;
+    struct sim_job **jobs; /* [njobs] by the core's id; NULL: over */
+    size_t njobs, jobs_capacity;
+    struct sim_job next; /* the next to be submitted */
+    bool has_next;
+    int64_t now_ms, report_ms; /* of the last report */
+    bool reports;
+    uint64_t nended, nwaiting, nrunning, nrefused;
+    double used_ms;
+    uint64_t used; /* processors of clusters now */
+    int64_t used_since_ms;
+    char explained[200];
+    uint64_t explain_id;
+};
+
+/* ---- why a job waits ---- */
+
+static void explain(struct world *w, const char *why)
+{
+    printf("%.3f s: job %llu %s\n", (double)(w->now_ms - OFFSET_MS) / 1000, (unsigned long long)w->settings.explain,
+           why);
+}
+
+static void describe(struct world *w, char *text, size_t size)
+{
+    const struct core_job *job = core_job(w->core, w->explain_id);
+    struct core_survey survey;
+
+    if (job == NULL || job->state != JOB_QUEUED)
+        snprintf(text, size, "%s", "");
+    else if (core_survey(w->core, job->id, &survey))
+        snprintf(text, size,
+                 "is the first; %s has no place for %u processors: of %u up %u are full, %u busy, %u not measured",
+                 core_allocator_name(survey.allocator), job->nprocs, survey.up, survey.full, survey.busy,
+                 survey.unmeasured);
+    else
+        snprintf(text, size, "waits (%s), %u jobs ahead", reason_name(job->reason), job->ahead);
+}
+
+static void explain_wait(struct world *w)
+{
+    char text[sizeof(w->explained)];
+
+    if (w->explain_id == 0)
+        return;
+    describe(w, text, sizeof(text));
+    if (text[0] != '\0' && strcmp(text, w->explained) != 0)
+        explain(w, text);
+    memcpy(w->explained, text, sizeof(text));
+}
+
+/* ---- the core ---- */
+
+static void push(struct world *w, const struct action *action, enum event_type type)
+{
+    struct pending *p = &w->pending;
+
+    if (p->first > 0 && p->first == p->count)
+        p->first = p->count = 0;
+    p->items = mem_grow(p->items, &p->capacity, p->count + 1, sizeof(*p->items));
+    p->items[p->count++] =
+        (struct event){.type = type, .host = action->host, .job = action->job, .attempt = action->attempt};
+}
+
+static void count_used(struct world *w, int64_t change)
+{
+    w->used_ms += (double)w->used * (double)(w->now_ms - w->used_since_ms);
+    w->used_since_ms = w->now_ms;
+    w->used += (uint64_t)change;
+}
+
+static void start(struct world *w, uint64_t id)
+{
+    const struct core_job *info = core_job(w->core, id);
+    struct sim_job *job = w->jobs[id];
+
+    job->start_ms = w->now_ms - OFFSET_MS;
+    count_used(w, job->nprocs);
+    w->nwaiting--;
+    w->nrunning++;
+    load_start(w->load, id, job, info->processors, w->now_ms);
+    if (id == w->explain_id) {
+        char text[200];
+        snprintf(text, sizeof(text), "starts on %u processors, the first is %s:%d, at level %d", info->nprocs,
+                 core_host(w->core, info->processors[0].host)->name, info->processors[0].cpu, info->level);
+        explain(w, text);
+        w->explain_id = 0;
+    }
+}
+
+static void do_action(struct world *w, const struct action *action)
+{
+    switch (action->type) {
+    case ACTION_OPEN:
+        push(w, action, EVENT_OPENED);
+        break;
+    case ACTION_END:
+        push(w, action, EVENT_EMPTY);
+        break;
+    case ACTION_LAUNCH:
+        start(w, action->job);
+        push(w, action, EVENT_LAUNCHED);
+        break;
+    case ACTION_ANSWER:
+    case ACTION_PERSIST:
+    case ACTION_PERSIST_HOST:
+    case ACTION_PERSIST_SETTING:
+    case ACTION_ORDER:
+    case ACTION_TAKEN:
+    case ACTION_TIMER: /* nothing is lost, so nothing is sent again */
+    case ACTION_TYPE_COUNT:
+        break;
+    }
+}
+
+/* The answer to the event itself, if it has one. */
+static enum answer step(struct world *w, struct event event, uint64_t *job)
+{
+    enum answer answer = ANSWER_OK;
+    bool more = true;
+
+    while (more) {
+        int code;
+        event.now_ms = w->now_ms;
+        actions_clear(&w->actions);
+        code = core_step(w->core, &event, &w->actions);
+        assert(code == 0);
+        for (size_t i = 0; i < w->actions.count; i++) {
+            if (w->actions.items[i].type == ACTION_ANSWER) {
+                answer = w->actions.items[i].answer;
+                *job = w->actions.items[i].job;
+                if (answer == ANSWER_OK) { /* it may be launched by an event that follows */
+                    w->jobs = mem_grow(w->jobs, &w->jobs_capacity, (size_t)*job + 1, sizeof(*w->jobs));
+                    while (w->njobs <= *job)
+                        w->jobs[w->njobs++] = NULL;
+                    w->jobs[*job] = mem_copy(&w->next, 1, sizeof(w->next));
+                    w->nwaiting++;
+                }
+            }
+            do_action(w, &w->actions.items[i]);
+        }
+        more = w->pending.first < w->pending.count;
+        if (more)
+            event = w->pending.items[w->pending.first++];
+    }
+    return answer;
+}
+
+/* ---- what happens ---- */
+
+static void submit(struct world *w)
+{
+    struct event event = {.type = EVENT_SUBMIT, .host = -1, .request = 1};
+    uint64_t id = 0;
+
+    event.u.submit.uid = w->next.uid;
+    event.u.submit.nprocs = w->next.nprocs;
+    event.u.submit.mesh_rows = w->settings.core.topology == TOPOLOGY_CUBE ? w->next.mesh_rows : 0;
+    if (w->settings.explain == w->next.number && w->next.number > 0) {
+        w->explain_id = core_next_id(w->core);
+        explain(w, "is submitted");
+    }
+    if (w->settings.saturated)
+        w->next.submit_ms = w->now_ms - OFFSET_MS;
+    if (step(w, event, &id) != ANSWER_OK) {
+        w->nrefused++;
+        if (w->explain_id != 0 && w->settings.explain == w->next.number)
+            explain(w, "is refused: the machine is too small for it");
+    }
+    w->has_next = w->source->next(w->source, &w->next);
+    explain_wait(w);
+}
+
+static void end(struct world *w, uint64_t id)
+{
+    const struct core_job *info = core_job(w->core, id);
+    struct event event = {.type = EVENT_EXITED, .job = id, .attempt = info->attempt};
+    struct sim_job *job = w->jobs[id];
+    uint64_t none = 0;
+
+    event.host = info->processors[0].host;
+    if (w->explain_id != 0)
+        printf("%.3f s: job %llu ends and leaves %u processors\n", (double)(w->now_ms - OFFSET_MS) / 1000,
+               (unsigned long long)job->number, job->nprocs);
+    job->end_ms = w->now_ms - OFFSET_MS;
+    count_used(w, -(int64_t)job->nprocs);
+    load_end(w->load, id, w->now_ms);
+    w->nrunning--;
+    step(w, event, &none);
+    core_forget(w->core, id);
+    w->jobs[id] = NULL;
+    w->nended++;
+    w->ended(job, w->data);
+    free(job);
+    explain_wait(w);
+}
+
+static void report(struct world *w)
+{
+    double *busy = mem_array((size_t)w->settings.ncpus, sizeof(*busy));
+    uint64_t none = 0;
+
+    for (int h = 0; h < w->settings.nhosts; h++) {
+        struct event event = {.type = EVENT_REPORT, .host = h};
+        load_report(w->load, h, w->now_ms, busy);
+        event.u.report = (struct core_report){
+            .begin_ms = w->report_ms, .end_ms = w->now_ms, .busy = busy, .jobs = busy, .ncpus = w->settings.ncpus};
+        step(w, event, &none);
+    }
+    w->report_ms = w->now_ms;
+    free(busy);
+    explain_wait(w);
+}
+
+static int64_t next_report(struct world *w, int64_t arrival_ms)
+{
+    int64_t interval = w->settings.report_ms;
+
+    if (!w->reports)
+        return INT64_MAX;
+    if (w->nwaiting + w->nrunning == 0 && w->has_next && arrival_ms > w->report_ms + 2 * interval) {
+        load_skip(w->load, arrival_ms - interval); /* nobody was there */
+        w->report_ms = arrival_ms - interval;
+        return arrival_ms;
+    }
+    return w->report_ms + interval;
+}
+
+/* The next thing that happens; false: nothing will. */
+static bool happen(struct world *w)
+{
+    bool wants = w->has_next && (!w->settings.saturated || w->nwaiting == 0);
+    int64_t arrival = !wants ? INT64_MAX : w->settings.saturated ? w->now_ms : w->next.submit_ms + OFFSET_MS;
+    int64_t load_ms = load_next(w->load), report_ms;
+    uint64_t id;
+
+    if (arrival == INT64_MAX && load_ms == INT64_MAX && w->nwaiting == 0)
+        return false;
+    report_ms = next_report(w, arrival);
+    if (load_ms == INT64_MAX && arrival == INT64_MAX && report_ms == INT64_MAX)
+        return false; /* those that wait have no place, and nobody will leave */
+    if (load_ms <= arrival && load_ms <= report_ms) {
+        w->now_ms = load_ms > w->now_ms ? load_ms : w->now_ms;
+        id = load_pass(w->load, w->now_ms);
+        if (id != 0)
+            end(w, id);
+    } else if (report_ms <= arrival) {
+        w->now_ms = report_ms;
+        report(w);
+    } else {
+        w->now_ms = arrival > w->now_ms ? arrival : w->now_ms;
+        submit(w);
+    }
+    return true;
+}
+
+bool world_run(struct world *w, uint64_t jobs)
+{
+    while (w->nended < jobs)
+        if (!happen(w))
+            return false;
+    return true;
+}
+
+/* ---- life ---- */
+
+static void hosts_up(struct world *w)
+{
+    int *cpus = mem_array((size_t)w->settings.ncpus, sizeof(*cpus));
+    uint64_t none = 0;
+    char name[20];
+
+    for (int i = 0; i < w->settings.ncpus; i++)
+        cpus[i] = i;
+    for (int h = 0; h < w->settings.nhosts; h++) {
+        snprintf(name, sizeof(name), "h%d", h);
+        core_add_host(w->core, name);
+    }
+    for (int h = 0; h < w->settings.nhosts; h++) {
+        struct event event = {.type = EVENT_HOST_UP, .host = h};
+        event.u.up.cpus = cpus;
+        event.u.up.ncpus = w->settings.ncpus;
+        step(w, event, &none);
+    }
+    free(cpus);
+}
+
+struct world *world_create(const struct world_settings *settings, struct source *source, world_ended *ended, void *data)
+{
+    struct core *core = core_create(&settings->core);
+    struct world *w;
+
+    if (core == NULL)
+        return NULL;
+    w = mem_zalloc(sizeof(*w));
+    w->settings = *settings;
+    w->core = core;
+    w->source = source;
+    w->ended = ended;
+    w->data = data;
+    w->reports = settings->report_ms > 0;
+    actions_init(&w->actions);
+    hosts_up(w);
+    w->load = load_create(settings);
+    w->now_ms = w->used_since_ms = OFFSET_MS;
+    if (w->reports)
+        report(w);
+    w->has_next = source->next(source, &w->next);
+    return w;
+}
+
+void world_destroy(struct world *w)
+{
+    if (w == NULL)
+        return;
+    for (size_t i = 0; i < w->njobs; i++)
+        free(w->jobs[i]);
+    free(w->jobs);
+    free(w->pending.items);
+    actions_fini(&w->actions);
+    load_destroy(w->load);
+    core_destroy(w->core);
+    free(w);
+}
+
+int64_t world_now_ms(const struct world *w)
+{
+    return w->now_ms - OFFSET_MS;
+}
+
+double world_used_ms(const struct world *w)
+{
+    return w->used_ms + (double)w->used * (double)(w->now_ms - w->used_since_ms);
+}
+
+uint64_t world_refused(const struct world *w)
+{
+    return w->nrefused;
+}
+
+uint64_t world_waiting(const struct world *w)
+{
+    return w->nwaiting;
+}

@@ -1,0 +1,44 @@
+/* world.h - the core of Elmer in virtual time: hosts that obey at once, and jobs that use their processors by a model.
+ *
+ * The core decides here as it does in elmer: the same code, driven by the same events. What is not there: messages,
+ * failures, what owners of hosts do, and the time that a start takes.
+ */
+#ifndef ESIM_WORLD_H
+#define ESIM_WORLD_H
+
+#include "elmer/core/core.h"
+#include "esim/job.h"
+
+enum model {
+    MODEL_SPACE, /* a job runs as long as it runs alone */
+    MODEL_SHARED /* ... if it gets its share of each processor: the first what it asks, the next what is left */
+};
+
+struct world_settings {
+    struct core_options core;
+    int nhosts, ncpus; /* processors of each host */
+    enum model model;
+    bool by_itself;    /* SHARED: each processor of a job goes on by itself; else all in step, with the slowest */
+    int64_t period_ms; /* SHARED: a job computes for its share of this time and then waits; 0: it does both at once */
+    int64_t report_ms; /* how often a host tells its load; 0: never */
+    bool saturated;    /* the next job comes when nobody waits */
+    uint64_t explain;  /* number of a job whose way is told on standard output; 0: none */
+};
+
+struct world;
+/* Told of each job that has ended, in that order. */
+typedef void world_ended(const struct sim_job *job, void *data);
+
+/* The source must outlive it. NULL: a setting that the core refuses. */
+struct world *world_create(const struct world_settings *settings, struct source *source, world_ended *ended,
+                           void *data);
+void world_destroy(struct world *world);
+/* Until so many jobs have ended in all; false: there are no more. */
+bool world_run(struct world *world, uint64_t jobs);
+
+int64_t world_now_ms(const struct world *world);   /* since the first could be submitted */
+double world_used_ms(const struct world *world);   /* processor time of jobs' clusters, in all */
+uint64_t world_refused(const struct world *world); /* jobs that are too large for the machine */
+uint64_t world_waiting(const struct world *world);
+
+#endif

@@ -1,0 +1,334 @@
+/* test_esim.c - esim's parts: traces, streams, statistics, models of load, and small simulations whose answer is known
+ * beforehand. */
+#include "config.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "esim/keys.h"
+#include "esim/plan.h"
+#include "esim/random.h"
+#include "esim/swf.h"
+
+enum { ROOM = 4096 };
+
+static double series[ROOM];
+
+static struct config config_of(const char *const *pairs)
+{
+    struct config config;
+    char fault[300];
+
+    keys_default(&config);
+    for (; *pairs != NULL; pairs += 2)
+        if (!keys_set(&config, pairs[0], pairs[1], fault, sizeof(fault)))
+            fail_msg("%s", fault);
+    if (!keys_complete(&config, fault, sizeof(fault)))
+        fail_msg("%s", fault);
+    return config;
+}
+
+#define CONFIG(...) config_of((const char *const[]){__VA_ARGS__, NULL})
+
+static struct result simulate(struct config config)
+{
+    struct result result;
+
+    run(&config, &result, series, ROOM, NULL);
+    if (!result.done)
+        fail_msg("%s", result.fault);
+    return result;
+}
+
+static void expect_near(double value, double expected, double most)
+{
+    if (!(fabs(value - expected) <= most))
+        fail_msg("%g is not within %g of %g", value, most, expected);
+}
+
+/* ---- figure 4.1: what is known exactly ---- */
+
+static void test_constant(void **state)
+{
+    struct config config = CONFIG("cube", "6", "workload", "constant", "service", "constant", "allocator", "cube-fl");
+    struct result result;
+
+    (void)state;
+    config.world.saturated = true;
+    result = simulate(config);
+    expect_near(result.utilisation.mean, 0.5, 1e-9);
+    expect_near(result.throughput, 2, 0.01);
+    config.world.core.allocator = ALLOCATOR_CUBE_AFL;
+    result = simulate(config);
+    expect_near(result.utilisation.mean, 1, 1e-9);
+    expect_near(result.throughput, 4, 0.01);
+}
+
+/* One processor, Poisson arrivals, exponential service: M/M/1, whose mean turnaround is service / (1 - load). */
+static void test_queue(void **state)
+{
+    struct config config = CONFIG("hosts", "1", "workload", "procs [1,1]", "load", "0.5", "jobs", "200000");
+    struct result result;
+
+    (void)state;
+    result = simulate(config);
+    expect_near(result.turnaround.mean, 8, 3 * result.turnaround.half);
+    expect_near(result.utilisation.mean, 0.5, 0.01);
+    assert_true(result.turnaround.half < 0.4);
+    config.workload.constant_service = true; /* M/D/1: service * (1 + load / (2 (1 - load))) */
+    result = simulate(config);
+    expect_near(result.turnaround.mean, 6, 0.1);
+}
+
+/* ---- the models of load ---- */
+
+/* Jobs by hand. */
+struct list {
+    struct source source;
+    const struct sim_job *jobs;
+    size_t count, at;
+};
+
+static bool next(struct source *source, struct sim_job *job)
+{
+    struct list *list = (struct list *)source;
+
+    if (list->at == list->count)
+        return false;
+    *job = list->jobs[list->at++];
+    job->number = list->at;
+    job->start_ms = job->end_ms = -1;
+    return true;
+}
+
+static int64_t ends[8], starts[8];
+
+static void note(const struct sim_job *job, void *data)
+{
+    (void)data;
+    starts[job->number] = job->start_ms;
+    ends[job->number] = job->end_ms;
+}
+
+static void play(const struct config *config, const struct sim_job *jobs, size_t count)
+{
+    struct list list = {.source = {.next = next}, .jobs = jobs, .count = count};
+    struct world *world = world_create(&config->world, &list.source, note, NULL);
+
+    assert_non_null(world);
+    memset(ends, 0xff, sizeof(ends));
+    assert_true(world_run(world, count));
+    world_destroy(world);
+}
+
+static void test_shared(void **state)
+{
+    struct config config = CONFIG("hosts", "2", "model", "shared", "allocator", "v1", "levels", "2");
+    const struct sim_job two[] = {{.work_ms = 10000, .nprocs = 2, .share = 0.6},
+                                  {.submit_ms = 2000, .work_ms = 4000, .nprocs = 2, .share = 0.8}};
+    const struct sim_job three[] = {{.work_ms = 1000, .nprocs = 1, .share = 1},
+                                    {.work_ms = 1000, .nprocs = 2, .share = 1},
+                                    {.work_ms = 1000, .nprocs = 2, .share = 1}};
+
+    (void)state;
+    play(&config, two, 2);
+    assert_int_equal(ends[1], 10000); /* as if alone */
+    assert_int_equal(ends[2], 10000); /* half of what it asks for 8 s: 4 s of work */
+    play(&config, three, 3);          /* the second waits for its slower processor, the third has no level left */
+    assert_int_equal(ends[1], 1000);
+    assert_int_equal(ends[2], 2000);
+    assert_int_equal(starts[3], 1000);
+    assert_int_equal(ends[3], 3000);
+    config.world.by_itself = true;
+    play(&config, three, 3);
+    assert_int_equal(ends[2], 2000); /* one of its processors is done at 1000 */
+    assert_int_equal(ends[3], 3000);
+    config.world.by_itself = false;
+    config.world.period_ms = 1000; /* 0.6 s of computing, 0.4 s of waiting */
+    play(&config, two, 2);
+    assert_int_equal(ends[1], 10000);
+    assert_true(ends[2] > 10000 && ends[2] < 12000); /* it computes only where the first waits */
+}
+
+/* v2 sees the load that a job shows, after it has had time to show it. */
+static void test_reports(void **state)
+{
+    struct config config = CONFIG("hosts", "1", "model", "shared", "allocator", "v2", "levels", "2");
+    const struct sim_job idle[] = {{.work_ms = 60000, .nprocs = 1, .share = 0.5},
+                                   {.submit_ms = 10, .work_ms = 1000, .nprocs = 1, .share = 0.5}};
+    const struct sim_job busy[] = {{.work_ms = 60000, .nprocs = 1, .share = 0.9},
+                                   {.submit_ms = 10, .work_ms = 1000, .nprocs = 1, .share = 0.5}};
+
+    (void)state;
+    play(&config, idle, 2);
+    assert_int_equal(starts[1], 0);
+    assert_in_range(starts[2], 4000, 6000); /* settled for 2 s, then an interval of 2 s */
+    play(&config, busy, 2);
+    assert_int_equal(starts[2], 60000);
+}
+
+/* ---- the same seed, the same jobs ---- */
+
+static void test_seed(void **state)
+{
+    struct config config = CONFIG("cube", "6", "workload", "rect [1,8]", "jobs", "2000");
+    struct result a = simulate(config), b = simulate(config), c;
+
+    (void)state;
+    assert_true(a.turnaround.mean == b.turnaround.mean);
+    config.workload.seed = 2;
+    c = simulate(config);
+    assert_true(a.turnaround.mean != c.turnaround.mean);
+}
+
+static void test_plan(void **state)
+{
+    struct config config = CONFIG("cube", "6", "workload", "rect [1,8]", "jobs", "2000");
+    struct estimate difference;
+    struct plan plan;
+    char fault[300];
+
+    (void)state;
+    assert_true(plan_make(&plan, &config, "load=0.5..2:3", "allocator=cube-fl,cube-afl", fault, sizeof(fault)));
+    assert_int_equal(plan.count, 6);
+    assert_string_equal(plan.configs[3].label, "load=1.25 allocator=cube-afl");
+    plan_run(&plan, 2, NULL);
+    for (size_t i = 0; i < plan.count; i++)
+        assert_true(plan.results[i].done);
+    difference = plan_difference(&plan, 4, 5);
+    assert_true(difference.mean < 0 && difference.half > 0); /* with the same jobs AFL is better */
+    plan_fini(&plan);
+    assert_true(plan_make(&plan, &config, NULL, "workload=rect [1,4],square [1,4]", fault, sizeof(fault)));
+    assert_int_equal(plan.count, 2);
+    plan_fini(&plan);
+    assert_false(plan_make(&plan, &config, "load", NULL, fault, sizeof(fault)));
+    plan_fini(&plan);
+    assert_false(plan_make(&plan, &config, NULL, "colour=red,green", fault, sizeof(fault)));
+    plan_fini(&plan);
+}
+
+static void test_workloads(void **state)
+{
+    static const char *const wrong[] = {"",           "square", "square [0,4]", "rect [5,4]", "P[1,8]=0.3 P[9,32]=0.6",
+                                        "rect [1,4]x"};
+    struct workload w;
+    struct source *source;
+    struct sim_job job;
+    int small = 0;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
+        assert_false(workload_parse(&w, wrong[i]));
+    workload_default(&w);
+    assert_true(workload_parse(&w, "P[1,8]=0.3 P[17,32]=0.7"));
+    source = workload_source(&w);
+    for (int i = 0; i < 10000; i++) { /* both sides are of one interval */
+        assert_true(source->next(source, &job));
+        assert_true((job.mesh_rows <= 8) == (job.nprocs / job.mesh_rows <= 8));
+        small += job.mesh_rows <= 8;
+    }
+    assert_in_range(small, 2800, 3200);
+    source->destroy(source);
+}
+
+/* ---- statistics ---- */
+
+static void test_statistics(void **state)
+{
+    double values[3000];
+    struct stream stream;
+    struct estimate estimate;
+    int covered = 0;
+
+    (void)state;
+    for (uint64_t seed = 1; seed <= 400; seed++) {
+        stream_init(&stream, seed, 9);
+        for (int i = 0; i < 600; i++)
+            values[i] = stream_exponential(&stream, 5);
+        estimate = stats_batches(values, 600);
+        covered += fabs(estimate.mean - 5) <= estimate.half;
+    }
+    assert_in_range(covered, 364, 396); /* 95 % of 400 */
+    for (int i = 0; i < 3000; i++)
+        values[i] = (i < 500 ? 0 : 10) + stream_exponential(&stream, 1);
+    assert_in_range(stats_warmup(values, 3000), 490, 520);
+    for (int i = 0; i < 3000; i++)
+        values[i] = i;
+    assert_int_equal(stats_warmup(values, 3000), 3000); /* it only grows */
+    expect_near(stats_quantile(values, 3000, 0.5), 1499.5, 0.01);
+    assert_true(isnan(stats_batches(values, 1).half));
+}
+
+/* ---- traces ---- */
+
+#define GOOD "1 0 -1 100 4 50.5 -1 8 200 -1 1 7 1 -1 1 -1 -1 -1"
+
+static void test_lines(void **state)
+{
+    double fields[SWF_FIELDS];
+
+    (void)state;
+    assert_int_equal(swf_parse_line(GOOD, fields), 0);
+    assert_true(fields[SWF_CPU] == 50.5 && fields[SWF_ASKED_PROCS] == 8 && fields[SWF_THINK] == -1);
+    assert_int_equal(swf_parse_line("  " GOOD "\r\n", fields), 0);
+    assert_int_equal(swf_parse_line(GOOD " 1", fields), SWF_FIELDS + 1);
+    assert_int_equal(swf_parse_line("1 0 -1 100 4", fields), 6);
+    assert_int_equal(swf_parse_line("1 0 -1 x", fields), 4);
+    assert_int_equal(swf_parse_line("1 0.5", fields), 2);
+    assert_int_equal(swf_parse_line("1 -2", fields), 2);
+    assert_int_equal(swf_parse_line("1 nan", fields), 2);
+    assert_int_equal(swf_parse_line("", fields), 1);
+}
+
+static const char *trace(const char *name)
+{
+    static char path[1000];
+
+    snprintf(path, sizeof(path), "%s/tests/unit/esim/traces/%s", getenv("srcdir") != NULL ? getenv("srcdir") : ".",
+             name);
+    return path;
+}
+
+static void test_traces(void **state)
+{
+    struct result plain, packed;
+    struct swf *swf;
+    struct sim_job job;
+    uint64_t count = 0;
+
+    (void)state;
+    plain = simulate(CONFIG("trace", trace("small.swf")));
+    assert_int_equal(plain.jobs, 200);
+    packed = simulate(CONFIG("trace", trace("small.swf.gz")));
+    assert_true(plain.turnaround.mean == packed.turnaround.mean);
+    swf = swf_open(trace("faults.swf"));
+    assert_non_null(swf);
+    assert_int_equal(swf_header(swf)->max_procs, 64);
+    while (swf_source(swf)->next(swf_source(swf), &job))
+        count += job.number;
+    assert_int_equal(count, 1 + 4 + 8);
+    assert_int_equal(swf_bad_lines(swf), 3);
+    assert_int_equal(swf_unknown(swf), 2);
+    swf_source(swf)->destroy(swf_source(swf));
+    assert_null(swf_open(trace("none.swf")));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_constant),  cmocka_unit_test(test_queue),      cmocka_unit_test(test_shared),
+        cmocka_unit_test(test_reports),   cmocka_unit_test(test_seed),       cmocka_unit_test(test_plan),
+        cmocka_unit_test(test_workloads), cmocka_unit_test(test_statistics), cmocka_unit_test(test_lines),
+        cmocka_unit_test(test_traces),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
