@@ -193,7 +193,7 @@ static void index_pack(struct core *core)
 /* ---- queries ---- */
 
 /* Brings what is computed late up to date. */
-static const struct core_job *look(struct core *core, struct job *job)
+static const struct core_job *refresh(struct core *core, struct job *job)
 {
     job_account(job, core->now_ms);
     job->info.level_until_ms = core->now_ms;
@@ -213,7 +213,7 @@ const struct core_job *core_job(struct core *core, uint64_t id)
 {
     struct job *job = index_find(core, id);
 
-    return job != NULL ? look(core, job) : NULL;
+    return job != NULL ? refresh(core, job) : NULL;
 }
 
 bool core_had_part(const struct core *core, uint64_t id, int host)
@@ -234,7 +234,7 @@ const struct core_job *core_next_job(struct core *core, uint64_t *cursor)
         if (core->index[at].job == NULL)
             continue;
         *cursor = core->index[at].id;
-        return look(core, core->index[at].job);
+        return refresh(core, core->index[at].job);
     }
     return NULL;
 }

@@ -363,9 +363,9 @@ static void signal_batch(const struct cgroup *group, const pid_t *pids, size_t c
     for (size_t i = 0; i < count; i++)
         fds[i] = (int)syscall(SYS_pidfd_open, pids[i], 0);
     if (group_pids(group->job_fd, &now) == 0 && now.count > 0) {
-        qsort(now.items, now.count, sizeof *now.items, compare_pids);
+        group_pids_sort(&now);
         for (size_t i = 0; i < count; i++) {
-            if (fds[i] >= 0 && bsearch(&pids[i], now.items, now.count, sizeof *now.items, compare_pids))
+            if (fds[i] >= 0 && group_pids_have(&now, pids[i]))
                 (void)syscall(SYS_pidfd_send_signal, fds[i], signal, NULL, 0);
         }
     }

@@ -72,20 +72,11 @@ static void expect_status(int status)
 static void output_of(const char *script, char *text, size_t size)
 {
     const char *argv[] = {"sh", "-c", script, NULL};
-    char path[100];
-    ssize_t got;
-    int fd;
     rig_order(&rig, 1, &alone, 1);
     rig_open(&rig, 1, 1);
     rig_run(&rig, 1, argv);
     expect_status(0);
-    snprintf(path, sizeof path, "%s/work/out", rig.dir);
-    fd = open(path, O_RDONLY);
-    assert_true(fd >= 0);
-    got = read(fd, text, size - 1);
-    assert_true(got >= 0);
-    text[got] = 0;
-    close(fd);
+    read_output(text, size);
     rig_end(&rig, 1, 0);
     rig_empty(&rig, 1, 5000);
 }
