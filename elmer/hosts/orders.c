@@ -78,6 +78,7 @@ static void send_open(int host, const struct engine_job *job, const struct core_
     message.u.open.cpus = (struct wire_uints){cpus, ncpus};
     launcher_tell_host(launcher_of(job_submit(job)), &message.u.open);
     message.u.open.lease_ms = (uint64_t)state->lease_ms;
+    message.u.open.submit_host = job_submit(job)->submit_host;
     hosts_send(hosts, host, &message);
     arena_fini(&memory);
 }

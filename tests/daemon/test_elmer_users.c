@@ -361,11 +361,77 @@ static void test_own_socket(void **state)
     lab_destroy(&lab);
 }
 
+/* Who is known where a job was submitted, and where it may run, need not be known on the queue host: name, uid and the
+ * submitting host go to the executing one, which judges. What it refuses ends the job, and is not tried again. */
+static void test_user_of_other_hosts(void **state)
+{
+    enum { STRANGER = 3123456789 };
+    static const char *on[] = {"ws1"};
+    static const char text[] = "jobs of group sudo from other hosts are refused (deny_groups in rsd.conf)";
+    struct lab lab;
+    struct fake ws1, ws2;
+    struct wire_message m = lab_submission("t1", 1), answer, open, end,
+                        failed = {.type = WIRE_open_failed, .u.open_failed = {.job = 1, .attempt = 1, .text = text}};
+    (void)state;
+    lab_create(&lab, LOCAL "levels = 1\nhosts = ws1 ws2\n", true);
+    lab_start(&lab);
+    host_open(&ws1, &lab, "host.sock", "ws1", 1, NULL);
+    host_open(&ws2, &lab, "tcp", "ws2", 1, NULL);
+    m.u.submit.hosts = (struct wire_strs){on, 1};
+    m.u.submit.requeue = true;
+    host_relay(&ws2, 7, STRANGER, "nobody-has-this-name", &m);
+    host_expect_relayed(&ws2, 7, WIRE_submitted, &answer);
+    wire_message_fini(&answer);
+    fake_expect(&ws1, WIRE_open, &open);
+    assert_int_equal(open.u.open.uid, STRANGER);
+    assert_string_equal(open.u.open.user, "nobody-has-this-name");
+    assert_string_equal(open.u.open.submit_host, "ws2");
+    wire_message_fini(&open);
+    fake_send(&ws1, &failed);
+    fake_expect(&ws1, WIRE_end, &end);
+    wire_message_fini(&end);
+    host_empty(&ws1, 1, 1, -1);
+    lab_query_until(&ws1, 1, "done", &answer);
+    wire_message_fini(&answer);
+    query_as(&ws2, STRANGER, "nobody-has-this-name", 1, &answer);
+    assert_int_equal(only(&answer)->attempt, 1);
+    assert_string_equal(only(&answer)->reason_code, "start-failed");
+    if (!strstr(only(&answer)->reason, "ws1: jobs of group sudo from other hosts are refused"))
+        fail_msg("%s", only(&answer)->reason);
+    wire_message_fini(&answer);
+    fake_expect_none(&ws1, WIRE_open, 300);
+    fake_expect_none(&ws2, WIRE_open, 1);
+    fake_close(&ws1);
+    fake_close(&ws2);
+    lab_destroy(&lab);
+}
+
+/* An rsd from before the submitting host was said gets no such field. */
+static void test_rsd_of_before(void **state)
+{
+    struct lab lab;
+    struct fake host;
+    struct wire_message m = lab_submission("t1", 1), open;
+    (void)state;
+    lab_create(&lab, LOCAL "levels = 1\nhosts = ws1\n", true);
+    lab_start(&lab);
+    lab.minor = 4;
+    host_open(&host, &lab, "host.sock", "ws1", 1, NULL);
+    lab_submit(&host, &m, NULL, 0);
+    fake_expect(&host, WIRE_open, &open);
+    assert_string_equal(open.u.open.submit_host, "");
+    wire_message_fini(&open);
+    fake_close(&host);
+    lab_destroy(&lab);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_privacy), cmocka_unit_test(test_refused),    cmocka_unit_test(test_verbs),
-        cmocka_unit_test(test_pages),   cmocka_unit_test(test_own_socket),
+        cmocka_unit_test(test_privacy),       cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_verbs),         cmocka_unit_test(test_pages),
+        cmocka_unit_test(test_own_socket),    cmocka_unit_test(test_user_of_other_hosts),
+        cmocka_unit_test(test_rsd_of_before),
     };
     signal(SIGPIPE, SIG_IGN);
     return cmocka_run_group_tests(tests, NULL, NULL);

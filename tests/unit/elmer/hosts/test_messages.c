@@ -72,6 +72,7 @@ static void test_open(void **state)
     int link = bed_ws1_up();
     struct fake_job *job = job_on_both();
     job->job.submission.u.submit.pvm = true;
+    job->job.submission.u.submit.submit_host = "ws2";
     job->state.lease_ms = 120000;
     open_there(WS1, job);
     const struct wire_open *said = &heard(link, WIRE_open)->u.open;
@@ -83,6 +84,7 @@ static void test_open(void **state)
     assert_int_equal(said->cpus.count, 2); /* those on this host */
     assert_true(said->pvm);
     assert_int_equal(said->lease_ms, 120000);
+    assert_string_equal(said->submit_host, "ws2");
 }
 
 /* Its rsd is older than leases, and has come back since that was decided. */
