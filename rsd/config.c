@@ -19,6 +19,10 @@ enum { RESERVE_MIN = 1, RESERVE_MAX = 20, RESERVE_MS_MIN = 10, RESERVE_MS_MAX = 
 /* More would leave the host without memory for anything else. */
 enum { TMPDIR_PERCENT_MAX = 50 };
 
+/* Who is in one of these can become root on this host, or read what others may not. */
+#define DENY_GROUPS "sudo wheel docker lxd disk libvirt adm"
+enum { NAME_BYTES = 255 };
+
 static const char *const mode_names[RSD_MODE_COUNT] = {"auto", "rt", "idle", "none"};
 
 const char *rsd_mode_name(enum rsd_mode mode)
@@ -42,6 +46,10 @@ void rsd_config_default(struct rsd_config *config)
     snprintf(config->supervisor, sizeof config->supervisor, "%s/elmer-supervisor", ELMER_LIBEXECDIR);
     snprintf(config->pvmd, sizeof config->pvmd, "%s", ELMER_PVMD);
     snprintf(config->agent, sizeof config->agent, "%s/elmer-pvm-agent", ELMER_LIBEXECDIR);
+#ifdef HAVE_PAM
+    snprintf(config->account, sizeof config->account, "%s/elmer-account", ELMER_LIBEXECDIR);
+#endif
+    snprintf(config->deny_groups, sizeof config->deny_groups, "%s", DENY_GROUPS);
     if (gethostname(config->name, sizeof config->name) < 0)
         config->name[0] = 0;
     config->name[sizeof config->name - 1] = 0;
@@ -161,6 +169,42 @@ static int set_minimum_uid(void *data, const char *subsection, const char *value
     return result;
 }
 
+/* Names with commas or blanks between, or none. They go into the environment of supervisors. */
+static int set_names(char *out, size_t size, const char *value, struct err *err)
+{
+    size_t used = 0;
+    if (strlen(value) >= size)
+        return err_set(err, -EINVAL, "it is longer than %zu bytes", size - 1);
+    for (const char *at = value, *end; *at; at = end) {
+        size_t length = strcspn(at, " \t,");
+        end = at + length + strspn(at + length, " \t,");
+        if (length == 0)
+            continue;
+        if (length > NAME_BYTES || memchr(at, ':', length) || memchr(at, '/', length) || *at == '-')
+            return err_set(err, -EINVAL, "\"%.*s\" can be no name", (int)(length < 80 ? length : 80), at);
+        used += (size_t)snprintf(out + used, size - used, "%s%.*s", used ? " " : "", (int)length, at);
+    }
+    if (used == 0)
+        return err_set(err, -EINVAL, "names are needed, with blanks or commas between, or none");
+    if (strcmp(out, "none") == 0)
+        out[0] = 0;
+    return 0;
+}
+
+static int set_deny_users(void *data, const char *subsection, const char *value, struct err *err)
+{
+    struct rsd_config *config = data;
+    (void)subsection;
+    return set_names(config->deny_users, sizeof config->deny_users, value, err);
+}
+
+static int set_deny_groups(void *data, const char *subsection, const char *value, struct err *err)
+{
+    struct rsd_config *config = data;
+    (void)subsection;
+    return set_names(config->deny_groups, sizeof config->deny_groups, value, err);
+}
+
 #define LIMIT_KEY(key, min, max)                                                                                       \
     static int set_##key(void *data, const char *subsection, const char *value, struct err *err)                       \
     {                                                                                                                  \
@@ -238,6 +282,16 @@ static int set_agent(void *data, const char *subsection, const char *value, stru
     return set_path(config->agent, sizeof config->agent, value, err);
 }
 
+static int set_account(void *data, const char *subsection, const char *value, struct err *err)
+{
+    struct rsd_config *config = data;
+    (void)subsection;
+    if (strcmp(value, "none") != 0)
+        return set_path(config->account, sizeof config->account, value, err);
+    config->account[0] = 0;
+    return 0;
+}
+
 static const struct ini_key keys[] = {
     {"rsd", "elmer", set_elmer},
     {"rsd", "transport", set_transport},
@@ -247,6 +301,8 @@ static const struct ini_key keys[] = {
     {"rsd", "rt_reserve", set_rt_reserve},
     {"rsd", "tmpdir_size", set_tmpdir_size},
     {"rsd", "minimum_uid", set_minimum_uid},
+    {"rsd", "deny_users", set_deny_users},
+    {"rsd", "deny_groups", set_deny_groups},
     {"rsd", "user_connections", set_user_connections},
     {"rsd", "user_requests", set_user_requests},
     {"rsd", "user_requests_burst", set_user_requests_burst},
@@ -258,6 +314,7 @@ static const struct ini_key keys[] = {
     {"rsd", "supervisor", set_supervisor},
     {"rsd", "pvmd", set_pvmd},
     {"rsd", "agent", set_agent},
+    {"rsd", "account", set_account},
     {NULL, NULL, NULL},
 };
 

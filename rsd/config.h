@@ -20,6 +20,8 @@ struct rsd_config {
     unsigned tmpdir_percent; /* of the memory: the size of the file system of the jobs' directories; 0: tmpdir_bytes */
     uint64_t tmpdir_bytes;   /* 0 too: it has none of its own */
     uint32_t minimum_uid;    /* nothing is started for users below */
+    /* names with a space between: whose jobs, if they come from another host, are not run here; "": nobody's */
+    char deny_users[1024], deny_groups[1024];
     /* of one user, by the socket for commands: connections; requests in a second, and at once */
     long user_connections, user_requests, user_requests_burst;
     char cgroup_root[4096]; /* "": find it */
@@ -30,6 +32,7 @@ struct rsd_config {
     char proc_stat[4096];         /* the processors' times; another file in tests */
     char supervisor[4096];        /* the program elmer-supervisor; the build's own in tests */
     char pvmd[1024], agent[1024]; /* PVM's daemon, and elmer-pvm-agent */
+    char account[1024];           /* the program elmer-account, which asks PAM; "": nobody is asked */
 };
 
 /* The values that hold without a file; name is the host's, up to the first dot. */

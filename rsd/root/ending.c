@@ -142,6 +142,14 @@ static void kill_again(struct root *root, struct root_job *job, int64_t now)
     }
 }
 
+/* What is beside a supervisor is what asks PAM for it, and what modules have started there. */
+static void kill_beside_supervisor(const struct root_job *job)
+{
+    struct cgroup leaf = {.job_fd = job->group.sup_fd, .sup_fd = -1, .events_fd = -1};
+    if (job->supervisor_gone && leaf.job_fd >= 0)
+        (void)group_kill(&leaf); /* again until it is empty */
+}
+
 /* Also of a group that could not be opened: an earlier rsd may have died while it made or removed it. -EBUSY: a process
  * that the supervisor had just started is in it (kill it), or the supervisor has not quite ended. */
 static bool group_gone(struct root *root, struct root_job *job, int64_t now)
@@ -159,6 +167,8 @@ static bool group_gone(struct root *root, struct root_job *job, int64_t now)
         group_close(&job->group);
         return true;
     }
+    if (result == -EBUSY)
+        kill_beside_supervisor(job);
     job->backoff_ms = job->backoff_ms == 0                   ? 1
                       : job->backoff_ms * 2 > BACKOFF_MAX_MS ? BACKOFF_MAX_MS
                                                              : job->backoff_ms * 2;

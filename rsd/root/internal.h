@@ -11,6 +11,7 @@
 
 #include "lib/wire/channel.h"
 #include "rsd/config.h"
+#include "rsd/root/admission.h"
 #include "rsd/root/controllers.h"
 #include "rsd/root/boost.h"
 #include "rsd/root/budget.h"
@@ -80,6 +81,9 @@ struct root_job {
     enum root_job_state state;
     uid_t uid;
     bool pvm;
+    bool local;                      /* it was submitted on this host */
+    bool asked_lists, asked_account; /* what its supervisor is finding out, see admission.h ... */
+    char asked[256];                 /* ... about this user */
 
     bool open_asked; /* an open waits for its answer */
     uint64_t open_id, open_generation;
@@ -167,6 +171,7 @@ struct root {
     bool tmp_waits;       /* for directories of an earlier rsd to go, before it gets a file system of its own */
     int64_t contact_ms;   /* CLOCK_BOOTTIME; 0: none yet */
     int64_t sweep_ms, sweep_step_ms, pvm_sweep_ms, pvm_news_ms, boost_ms, watchdog_ms;
+    struct admission admission;
     struct boost_bucket boost_bucket; /* of all jobs that start or end */
     uint64_t watchdog_us;             /* 0: none */
     bool stop;

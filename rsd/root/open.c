@@ -62,6 +62,7 @@ void open_new(struct root *root, const struct wire_message *message, const cpu_s
     }
     job->uid = (uid_t)open->uid;
     job->pvm = open->pvm;
+    job->local = admission_is_local(root->config, open->submit_host);
     job->lease_ms = (int64_t)open->lease_ms;
     job->cpus = *cpus;
     job->ncpus = open->cpus.count;

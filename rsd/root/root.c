@@ -112,6 +112,7 @@ static void root_fini(struct root *root)
         job_drop(root, root->jobs[0]);
     free(root->jobs);
     order_fini(&root->order);
+    admission_fini(&root->admission);
     channel_fini(&root->net);
     if (root->signal_fd >= 0)
         close(root->signal_fd);

@@ -59,6 +59,7 @@ struct birth {
     const struct root *root;
     const struct root_job *job;
     int channel, listener;
+    const struct admission_words *words;
 };
 
 /* In the memory of the daemon: see group_spawn(). */
@@ -69,15 +70,17 @@ static void supervisor_exec(void *data)
     const struct root_job *job = birth->job;
     char journal[128], lease[80], pvmd[sizeof root->config->pvmd + 20], agent[sizeof root->config->agent + 20];
     char *argv[] = {(char *)"elmer-supervisor", job->lease_ms > 0 ? lease : NULL, NULL};
-    char *envp[] = {
-        (char *)"PATH=/usr/sbin:/usr/bin:/sbin:/bin", (char *)"SYSTEMD_NSS_DYNAMIC_BYPASS=1", pvmd, agent, NULL, NULL};
+    char *envp[9] = {(char *)"PATH=/usr/sbin:/usr/bin:/sbin:/bin", (char *)"SYSTEMD_NSS_DYNAMIC_BYPASS=1", pvmd, agent};
+    size_t variables = 4;
     const char *stream = getenv("JOURNAL_STREAM");
     struct sigaction ignore = {.sa_handler = SIG_IGN};
     sigset_t none;
     int null, channel, listener;
     snprintf(lease, sizeof lease, "--lease=%" PRId64 ",%" PRId64, job->lease_ms, root->contact_ms);
     if (stream && snprintf(journal, sizeof journal, "JOURNAL_STREAM=%s", stream) < (int)sizeof journal)
-        envp[4] = journal;
+        envp[variables++] = journal;
+    for (size_t i = 0; i < birth->words->count; i++)
+        envp[variables++] = birth->words->items[i];
     snprintf(pvmd, sizeof pvmd, "ELMER_PVMD=%s", root->config->pvmd);
     snprintf(agent, sizeof agent, "ELMER_PVM_AGENT=%s", root->config->agent);
     channel = fcntl(birth->channel, F_DUPFD, 10);
@@ -114,10 +117,21 @@ static void send_begin(struct root *root, struct root_job *job, const char *user
     tell_supervisor(job, &begin);
 }
 
+static void tell_admission(const struct root *root, struct root_job *job, const char *user,
+                           struct admission_words *words)
+{
+    struct admission_known known = admission_recall(&root->admission, user, job->uid, mono_ms(mono_now()));
+    job->asked_lists = !job->local && !known.lists;
+    job->asked_account = !known.account && root->config->account[0];
+    snprintf(job->asked, sizeof job->asked, "%s", user);
+    admission_tell(words, root->config, job->asked_lists, job->asked_account);
+}
+
 int supervisor_start(struct root *root, struct root_job *job, const char *user, struct err *err)
 {
     int pair[2] = {-1, -1}, listener = -1, result = 0;
     struct birth birth;
+    struct admission_words words;
     pid_t pid;
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
         return err_set(err, -errno, "cannot make a socket: %s", strerror(errno));
@@ -143,7 +157,8 @@ int supervisor_start(struct root *root, struct root_job *job, const char *user, 
         return err_set(err, result, "cannot make room for the job's result in %s/sup: %s; what fills its file system?",
                        root->config->rundir, strerror(-result));
     }
-    birth = (struct birth){root, job, pair[1], listener};
+    tell_admission(root, job, user, &words);
+    birth = (struct birth){root, job, pair[1], listener, &words};
     pid = group_spawn(job->group.sup_fd, &job->supervisor_pidfd, supervisor_exec, &birth);
     close(pair[1]);
     close(listener);
@@ -161,14 +176,27 @@ int supervisor_start(struct root *root, struct root_job *job, const char *user, 
 
 /* ---- what they say ---- */
 
+/* A supervisor has found out what it was to. refusal: of PAM, who is asked last. */
+static void keep_verdict(struct root *root, struct root_job *job, const char *refusal)
+{
+    int64_t now = mono_ms(mono_now());
+    if (job->asked_lists)
+        admission_keep_lists(&root->admission, job->asked, job->uid, now);
+    if (job->asked_account)
+        admission_keep_account(&root->admission, job->asked, job->uid, refusal, now);
+    job->asked_lists = job->asked_account = false;
+}
+
 static void heard_adopted(struct root *root, struct root_job *job, const struct wire_adopted *adopted)
 {
     job->ready = true;
     job->uid = (uid_t)adopted->uid;
     for (size_t i = 0; i < adopted->helpers.count; i++)
         job_helper_add(job, (pid_t)adopted->helpers.items[i]);
-    if (job->state == JOB_OPENING)
+    if (job->state == JOB_OPENING) {
         job->deadline_ms = 0;
+        keep_verdict(root, job, "");
+    }
     job_try_opened(root, job);
 }
 
@@ -187,6 +215,8 @@ static void heard_error(struct root *root, struct root_job *job, const struct wi
 {
     char text[1024];
     str_printable(text, sizeof text, error->text, strlen(error->text));
+    if (job->state == JOB_OPENING && strcmp(error->code, WIRE_CODE_NOT_PERMITTED) == 0)
+        keep_verdict(root, job, text);
     if (job->state == JOB_OPENING)
         fail_open(root, job, text);
     else

@@ -52,6 +52,13 @@ static bool check_order(const struct root *root, const struct root_job *job, con
     return false;
 }
 
+/* By PAM, not long ago: why; NULL: not that it were known. */
+static const char *account_refused(const struct root *root, const struct wire_open *open)
+{
+    const char *said = admission_recall(&root->admission, open->user, (uid_t)open->uid, mono_ms(mono_now())).account;
+    return said && said[0] ? said : NULL;
+}
+
 static bool check_open(const struct root *root, const struct root_job *job, const struct wire_message *message,
                        struct err *err)
 {
@@ -69,6 +76,8 @@ static bool check_open(const struct root *root, const struct root_job *job, cons
     else if (!cpus_are_ours(root, &open->cpus, &cpus))
         err_set(err, -1, "the job's processors are not processors of %s: elmer.conf and the host disagree",
                 root->config->name);
+    else if (!job && account_refused(root, open))
+        err_set(err, -1, "%s", account_refused(root, open));
     else if (!job && root->job_count - job_count_live(root) >= MAX_TOMBSTONES)
         err_set(err, -1,
                 "%s keeps the results of %d jobs that elmer has not on its disk yet: see why its store cannot be "

@@ -32,6 +32,7 @@
 #include "rsd/root/reaper.h"
 #include "rsd/root/sched.h"
 #include "rsd/root/tmpdir.h"
+#include "rsd/sup/admit.h"
 #include "rsd/sup/sup.h"
 
 enum {
@@ -120,6 +121,8 @@ static int begin(struct sup *sup, const struct wire_begin *begin, struct err *er
         return err_set(err, -errno, "cannot open the job's group %s: %s", path, strerror(errno));
     result = user_lookup(&sup->user, begin->user, (uid_t)begin->uid, err);
     if (result == 0)
+        result = admit(&sup->user, sup->rt, err);
+    if (result == 0)
         result = tmpdir_make(sup->tmpdir, sup->user.uid, sup->user.gid, err);
     if (result < 0) { /* as if nothing had been said */
         user_fini(&sup->user);
@@ -132,15 +135,17 @@ static int begin(struct sup *sup, const struct wire_begin *begin, struct err *er
 static void hear_begin(struct sup *sup, const struct wire_message *message)
 {
     struct err err = ERR_INIT;
+    int result;
     if (sup->begun)
         return;
-    if (begin(sup, &message->u.begin, &err) == 0) {
+    result = begin(sup, &message->u.begin, &err);
+    if (result == 0) {
         sup->begun = true;
         tell_adopted(sup);
         return;
     }
     struct wire_message error = {.type = WIRE_error};
-    error.u.error.code = WIRE_CODE_REFUSED;
+    error.u.error.code = result == -EKEYREJECTED ? WIRE_CODE_NOT_PERMITTED : WIRE_CODE_REFUSED; /* PAM's verdict */
     error.u.error.text = err.text;
     sup_tell(sup, &error);
 }

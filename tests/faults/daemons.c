@@ -54,7 +54,7 @@ void world_configure(const struct world *world)
         write_file(path,
                    "[rsd]\nname = %c\nelmer = %s\ntransport = plain\nmode = none\ntmpdir_size = none\nuser = "
                    "bin\nrundir = " WORLD "/rsd\n"
-                   "supervisor = " WORLD "/bin/elmer-supervisor\ncgroup_root = %s\n",
+                   "supervisor = " WORLD "/bin/elmer-supervisor\naccount = none\ncgroup_root = %s\n",
                    'a' + i, world->elmer_address ? world->elmer_address : "127.0.0.1:7110", world->groups[i]);
     }
 }

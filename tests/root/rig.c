@@ -32,6 +32,8 @@
 
 enum { WAIT_MS = 5000, PATIENCE = 10 };
 
+void (*rig_configure)(struct rsd_config *config);
+
 int64_t rig_now_ms(void)
 {
     return mono_ms(mono_now());
@@ -140,6 +142,9 @@ static void root_half(const struct rig *rig, int fd)
              getenv("BUILDDIR") ? getenv("BUILDDIR") : cwd);
     snprintf(config.pvmd, sizeof config.pvmd, "%s/helper", rig->dir);
     snprintf(config.agent, sizeof config.agent, "%s/helper", rig->dir);
+    config.account[0] = 0;
+    if (rig_configure)
+        rig_configure(&config);
     sched_rank(0, (struct order_rank){SCHED_FIFO, 60}, false);
     log_open("rsd", LOG_LEVEL_WARNING);
     _exit(rsd_root_main(fd, 0, &config));

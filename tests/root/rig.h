@@ -35,6 +35,10 @@ enum { RIG_WAIT_MS = 20000, NOBODY = 65534 /* whose jobs they are */ };
         }                                                                                                              \
     } while (0)
 
+/* NULL, or the last word on what the root half is configured with, before it starts. */
+struct rsd_config;
+extern void (*rig_configure)(struct rsd_config *config);
+
 /* 0, or 77 with the reason on stderr: this machine cannot run these tests. */
 int rig_possible(void);
 void rig_up(struct rig *rig);

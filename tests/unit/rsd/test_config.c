@@ -14,7 +14,7 @@
 
 static char dir[] = "/tmp/elmer-rsd-conf-XXXXXX";
 
-static void configure(const char *text, const char *word)
+static struct rsd_config configure(const char *text, const char *word)
 {
     struct rsd_config config;
     struct err err = ERR_INIT;
@@ -28,6 +28,7 @@ static void configure(const char *text, const char *word)
         fail_msg("%s", err.text);
     if (word && (result == 0 || !strstr(err.text, word)))
         fail_msg("\"%s\" does not say %s", err.text, word);
+    return config;
 }
 
 static void test_configuration(void **state)
@@ -54,12 +55,31 @@ static void test_configuration(void **state)
     configure("[rsd]\ntmpdir_size = -1G\n", "up to 50%");
     configure("[rsd]\ntmpdir_size = 4GB\n", "up to 50%");
     configure("[rsd]\ntmpdir_size = 500\n", "up to 50%");
+    configure("[rsd]\ndeny_users = -x\n", "\"-x\" can be no name");
+    configure("[rsd]\ndeny_groups = sudo, a:b\n", "\"a:b\" can be no name");
+    configure("[rsd]\ndeny_groups = ,\n", "names are needed");
+    configure("[rsd]\ndeny_groups =\n", "names are needed");
+    configure("[rsd]\naccount = elmer-account\n", "begins with /");
+}
+
+static void test_names_that_are_denied(void **state)
+{
+    struct rsd_config config;
+    (void)state;
+    config = configure("[rsd]\nname = ws1\n", NULL);
+    assert_string_equal(config.deny_groups, "sudo wheel docker lxd disk libvirt adm");
+    assert_string_equal(config.deny_users, "");
+    config = configure("[rsd]\ndeny_users = alice,bob  carol\t, dave\ndeny_groups = none\naccount = none\n", NULL);
+    assert_string_equal(config.deny_users, "alice bob carol dave");
+    assert_string_equal(config.deny_groups, "");
+    assert_string_equal(config.account, "");
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_configuration),
+        cmocka_unit_test(test_names_that_are_denied),
     };
     if (!scratch_dir(dir))
         return 1;

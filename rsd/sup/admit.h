@@ -1,0 +1,31 @@
+/* admit.h - may the user of a job run it on this host? Asked once, between looking him up and anything that is done for
+ * him. Names are this host's: what the queue host or a submitting host calls a group does not matter. */
+#ifndef RSD_SUP_ADMIT_H
+#define RSD_SUP_ADMIT_H
+
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "lib/base/err.h"
+#include "rsd/sup/sup.h"
+
+enum { ACCOUNT_MS = 5000 }; /* PAM has to have answered */
+
+/* The id of a name on this host: 0, -ENOENT, or another negative errno. */
+typedef int (*admit_lookup)(const char *name, id_t *id);
+struct admit_lists {
+    const char *users,
+        *groups; /* names with a space between, NULL: none. Those that this host does not have are skipped */
+    admit_lookup uid_of, gid_of;
+};
+/* 0; -EPERM: he is one of them, or in one, err says which; another one: it cannot be found out, err says why. */
+int admit_judge(const struct user *user, const struct admit_lists *lists, struct err *err);
+
+/* Let the program ask PAM; it is in a process of its own, which has not more CPU time than it needs and is killed when
+ * it has not answered in time. 0; -EKEYREJECTED: PAM says no; another one: it did not say anything. */
+int account_ask(const char *program, const char *user, bool rt, int64_t limit_ms, struct err *err);
+
+/* Both, as the root half has asked for it: rsd/root/admission.h. Results as above. */
+int admit(const struct user *user, bool rt, struct err *err);
+
+#endif
