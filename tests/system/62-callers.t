@@ -189,6 +189,33 @@ like 'from there he submits nothing' "$(on 2 setpriv --reuid 5555 --regid 2002 -
 on 2 sed -i 's/^bob:x:5555:/bob:x:2002:/' /etc/passwd
 ok 'with the right uid he does' as bob 2 esubmit -w -o /dev/null --hosts ws2 1 true
 
+# Administrators of a host, and PAM's word: judged where the job would run, before anything is started.
+judged() { # NODE REASON: a job of bob for ws2, submitted on that node, is refused
+    local id
+    id=$(as bob "$1" esubmit -o /dev/null --hosts ws2 1 touch /home/bob/was-here 2>/dev/null)
+    wait_for 10 "a job for ws2 from ws$1 ends" over "$id"
+    like "... and says: $2" "$(field "$id" '(j["reason_code"], j["attempt"], j["reason"])')" "^\('start-failed', 1, .ws2: $2"
+    ok '... and nothing has run' on 2 test ! -e /home/bob/was-here
+}
+expired='the account of bob may not be used here: Your account has expired; please contact your system administrator \(PAM, service elmer\)'
+on 2 gpasswd -a bob sudo >/dev/null
+on 2 systemctl restart rsd # that he was in no such group is kept for a minute
+wait_for 20 'bob is an administrator of ws2' hosts_up 2
+judged 1 'jobs of group sudo from other hosts are refused \(deny_groups in rsd.conf\)'
+ok 'submitted on ws2 it runs' as bob 2 esubmit -w -o /dev/null --hosts ws2 1 true
+on 2 sed -i '/^\[rsd\]/a deny_groups = none' /etc/elmer/rsd.conf
+on 2 usermod -e 1 bob
+on 2 systemctl restart rsd
+wait_for 20 'deny_groups = none in rsd.conf, and an account that has expired' hosts_up 2
+judged 1 "$expired"
+on 2 usermod -e '' bob
+judged 2 "$expired" # which is kept for a minute
+on 2 systemctl restart rsd
+wait_for 20 'forgotten with the restart of rsd' hosts_up 2
+ok 'then the job from the other host runs, too' as bob 1 esubmit -w -o /dev/null --hosts ws2 1 true
+on 2 sed -i '/^deny_groups = none/d' /etc/elmer/rsd.conf
+on 2 gpasswd -d bob sudo >/dev/null
+
 # Jobs of root: only if elmer and the host allow them.
 on 1 sed -i '/^\[elmer\]/a minimum_uid = 0' /etc/elmer/elmer.conf
 on 1 systemctl restart elmer
