@@ -169,7 +169,6 @@ static void share_settings(struct daemon *d)
                                                 .nhosts = s->nhosts,
                                                 .queue_host = s->name,
                                                 .listen = s->listen,
-                                                .transport = s->transport,
                                                 .pki = s->pki,
                                                 .host_socket = s->host_socket,
                                                 .host_user = s->host_user,
@@ -180,8 +179,8 @@ static void share_settings(struct daemon *d)
                                                 .host_messages_burst = s->host_messages_burst,
                                                 .kill_grace_ms = s->kill_grace_ms};
     d->launch_settings = (struct launch_settings){.jobs_dir = s->jobs_dir, .queue_host = s->name};
-    d->membership_settings = (struct membership_settings){
-        .queue_host = s->name, .signer = s->signer, .pki = s->listen && !s->transport ? s->pki : NULL};
+    d->membership_settings =
+        (struct membership_settings){.queue_host = s->name, .signer = s->signer, .pki = s->listen ? s->pki : NULL};
     d->requests_settings = (struct requests_settings){.queue_host = s->name,
                                                       .socket = s->socket,
                                                       .admin_group = s->admin_group,

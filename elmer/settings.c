@@ -152,14 +152,13 @@ static int set_listen(void *config, const char *sub, const char *value, struct e
     return 0;
 }
 
+/* For files of before. */
 static int set_transport(void *config, const char *sub, const char *value, struct err *err)
 {
-    (void)sub;
-    if (strcmp(value, "plain"))
-        return err_set(err, -EINVAL,
-                       "only \"plain\" is known, for loopback addresses; links are encrypted when it is not there");
-    settings_replace(&((struct settings *)config)->transport, value);
-    return 0;
+    (void)config, (void)sub, (void)value;
+    return err_set(err, -EINVAL,
+                   "all links have TLS now: take this line out, then as root \"eadmin init\", and for each host "
+                   "\"eadmin token\" here and \"rsd --join\" there");
 }
 
 static int set_levels(void *config, const char *sub, const char *value, struct err *err)
@@ -416,7 +415,7 @@ void settings_fini(struct settings *s)
         free(s->hosts[i].cpus);
     }
     free(s->hosts);
-    char **texts[] = {&s->listen, &s->transport,   &s->pki,       &s->name,        &s->store,   &s->socket,
+    char **texts[] = {&s->listen, &s->pki,         &s->name,      &s->store,       &s->socket,
                       &s->signer, &s->host_socket, &s->host_user, &s->admin_group, &s->jobs_dir};
     for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++)
         free(*texts[i]);

@@ -15,7 +15,6 @@ struct settings {
     struct host_settings *hosts; /* [nhosts] in the order of the file */
     size_t nhosts;
     char *listen;      /* HOST:PORT for the rsds of other hosts; NULL: none */
-    char *transport;   /* NULL: TLS; "plain": without, on loopback addresses only */
     char *pki;         /* directory of ca.crt, host.crt, host.key */
     char *name;        /* of the host that elmer runs on */
     char *store;       /* file */

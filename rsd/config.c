@@ -85,15 +85,13 @@ static int set_elmer(void *data, const char *subsection, const char *value, stru
     return set_text(config->elmer, sizeof config->elmer, value, err);
 }
 
+/* For files of before. */
 static int set_transport(void *data, const char *subsection, const char *value, struct err *err)
 {
-    struct rsd_config *config = data;
-    (void)subsection;
-    if (strcmp(value, "plain") != 0)
-        return err_set(err, -EINVAL,
-                       "only plain is known, for loopback addresses; links are encrypted when it is not there");
-    config->transport_plain = true;
-    return 0;
+    (void)data, (void)subsection, (void)value;
+    return err_set(err, -EINVAL,
+                   "all links have TLS now: take this line out, then \"eadmin token\" on the queue host and \"rsd "
+                   "--join\" here; on the queue host itself take \"elmer\" out instead of joining");
 }
 
 static int set_name(void *data, const char *subsection, const char *value, struct err *err)

@@ -10,10 +10,9 @@
 enum rsd_mode { RSD_MODE_AUTO, RSD_MODE_RT, RSD_MODE_IDLE, RSD_MODE_NONE, RSD_MODE_COUNT };
 
 struct rsd_config {
-    char elmer[272];      /* HOST:PORT or /path of the queue daemon */
-    bool transport_plain; /* transport = plain: HOST:PORT without TLS, for a loopback address */
-    char pki[4000];       /* directory of ca.crt, host.crt, host.key */
-    char name[256];       /* of this host, as elmer.conf calls it */
+    char elmer[272]; /* HOST:PORT or /path of the queue daemon */
+    char pki[4000];  /* directory of ca.crt, host.crt, host.key */
+    char name[256];  /* of this host, as elmer.conf calls it */
     enum rsd_mode mode;
     unsigned rt_reserve;     /* percent of the time that the kernel keeps from real time; 0: as it has it */
     unsigned rt_reserve_ms;  /* of each so many milliseconds; 0: as it has it */

@@ -18,8 +18,8 @@ struct rsd_join {
 /* Returns the exit status; said why. */
 int rsd_join_main(const struct rsd_join *join);
 
-/* The text of an rsd.conf (NULL: there is none) with elmer = ELMER in section rsd, and name unless NULL, and without
- * "transport"; everything else stays. malloc'd, NULL when out of memory. */
+/* The text of an rsd.conf (NULL: there is none) with elmer = ELMER in section rsd, and name unless NULL; everything
+ * else stays. malloc'd, NULL when out of memory. */
 char *join_conf_edit(const char *text, const char *elmer, const char *name);
 
 #endif

@@ -39,8 +39,7 @@ static bool is_word(const char *at, const char *word, char end)
 
 static bool replaced(const struct edit *edit, const char *line)
 {
-    return edit->in_rsd && (is_word(line, "elmer", '=') || is_word(line, "transport", '=') ||
-                            (edit->name && is_word(line, "name", '=')));
+    return edit->in_rsd && (is_word(line, "elmer", '=') || (edit->name && is_word(line, "name", '=')));
 }
 
 static void take_line(struct edit *edit, const char *line)

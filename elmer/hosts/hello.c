@@ -199,7 +199,7 @@ static const char *check_identity(struct peer *peer, const struct wire_host_hell
     int index = core_host_by_name(engine_core(hosts->room.engine), hello->host);
     if (index < 0)
         return "this host is not in the configuration: add its name to \"hosts = ...\" in elmer.conf";
-    if (peer->local && strcmp(hello->host, hosts->settings->queue_host))
+    if (peer->local && !peer->any_host && strcmp(hello->host, hosts->settings->queue_host))
         return "the unix socket is for the host that elmer runs on, and that has another name (name = ... in "
                "elmer.conf and rsd.conf)";
     if (hello->generation > GENERATION_MAX)

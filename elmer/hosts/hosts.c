@@ -324,20 +324,6 @@ static void on_close(struct link *link, const char *text, void *data)
         host_cut(host);
 }
 
-static bool local_peer_allowed(struct hosts *hosts, struct link *link)
-{
-    const struct hosts_settings *settings = hosts->settings;
-    uid_t uid = (uid_t)-1;
-    gid_t gid;
-    pid_t pid;
-    if (!link_peer_cred(link, &uid, &gid, &pid) && (uid == 0 || uid == hosts->host_uid || uid == geteuid()))
-        return true;
-    if (hosts_may_log(hosts))
-        log_warning("link on %s refused: from uid %u, neither root nor user %s", settings->host_socket, (unsigned)uid,
-                    settings->host_user);
-    return false;
-}
-
 static void on_room(struct link *link, void *data)
 {
     const struct peer *peer = data;
@@ -363,7 +349,18 @@ static struct peer *accept_peer(struct link *link, struct hosts *hosts, bool loc
 
 static void *on_accept_unix(struct link *link, void *data)
 {
-    return local_peer_allowed(data, link) ? accept_peer(link, data, true) : NULL;
+    struct hosts *hosts = data;
+    uid_t uid = (uid_t)-1;
+    gid_t gid;
+    pid_t pid;
+    bool known = !link_peer_cred(link, &uid, &gid, &pid), owner = known && (uid == 0 || uid == geteuid());
+    struct peer *peer = owner || (known && uid == hosts->host_uid) ? accept_peer(link, hosts, true) : NULL;
+    if (peer)
+        peer->any_host = owner;
+    else if (!hosts->closing && hosts_may_log(hosts))
+        log_warning("link on %s refused: from uid %u, neither root nor user %s", hosts->settings->host_socket,
+                    (unsigned)uid, hosts->settings->host_user);
+    return peer;
 }
 
 static void *on_accept_tcp(struct link *link, void *data)
@@ -421,8 +418,6 @@ int hosts_create(const struct room *room, const struct hosts_settings *settings,
     if (!code && settings->listen)
         code = listener_create(room->loop, settings->listen, 0, links_max, &options, &links, on_accept_tcp, hosts,
                                &hosts->tcp_listener, err);
-    if (code == -EPERM) /* plain TCP on another address than the loopback: starting again would not help */
-        code = -EUCLEAN;
     if (!code)
         await(hosts);
     return code;

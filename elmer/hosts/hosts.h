@@ -28,7 +28,6 @@ struct hosts_settings {
     size_t nhosts;
     const char *queue_host;  /* the name of the host that elmer runs on */
     const char *listen;      /* HOST:PORT for the rsds of other hosts; NULL: none */
-    const char *transport;   /* NULL: TLS; "plain": without, on loopback addresses only */
     const char *pki;         /* directory of ca.crt, host.crt, host.key */
     const char *host_socket; /* of the local rsd */
     const char *host_user;   /* who beside root may be the local rsd */

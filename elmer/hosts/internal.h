@@ -36,7 +36,9 @@ struct peer {
     struct deadline deadline;  /* for the hello, or for the challenge */
     struct asked asked[ASKED_KEPT];
     unsigned nasked;
-    bool local, closing;
+    bool local;    /* by the unix socket */
+    bool any_host; /* it is whichever host it says: root, or elmer's own user, who have elmer anyway */
+    bool closing;
     struct peer *next, **link_of_list;
 };
 
@@ -71,7 +73,7 @@ struct hosts {
     struct hosts_callbacks callbacks;
     void *data; /* of the callbacks */
     struct listener *unix_listener, *tcp_listener;
-    struct tls_context *tls; /* NULL: TCP is plain, or not served */
+    struct tls_context *tls; /* NULL: TCP is not served */
     struct host *hosts;
     int nhosts;
     struct peer *peers;

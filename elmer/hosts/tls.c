@@ -28,7 +28,7 @@ int hosts_make_tls(struct hosts *hosts, struct err *err)
 {
     const struct hosts_settings *settings = hosts->settings;
     struct err why = ERR_INIT;
-    if (!settings->listen || settings->transport)
+    if (!settings->listen)
         return 0;
     int code = tls_context_server(settings->pki, judge, hosts, &hosts->tls, &why);
     if (code == -ENOENT)
@@ -57,7 +57,7 @@ bool hosts_too_many(struct hosts *hosts, const char *name)
 char *hosts_wrong_name(const struct peer *peer, const char *name)
 {
     const char *certified = link_peer_name(peer->link);
-    if (peer->local || !peer->hosts->tls || (certified && !strcmp(certified, name)))
+    if (peer->local || (certified && !strcmp(certified, name)))
         return NULL;
     return mem_format("its certificate is that of \"%s\": write name = %s into its rsd.conf, or join again under its "
                       "own name (eadmin token, rsd --join)",

@@ -130,7 +130,7 @@ static int bind_tcp(const char *text, const struct addrinfo *info, int *out, str
     return err_set(err, code, "%s: cannot listen there: %s", text, strerror(-code));
 }
 
-bool address_is_loopback(const struct sockaddr *address)
+static bool is_loopback(const struct sockaddr *address)
 {
     char name[64];
 
@@ -143,7 +143,7 @@ static const struct addrinfo *choose(const struct addrinfo *list, bool any_will_
 {
     if (any_will_do)
         return list;
-    while (list != NULL && address_is_loopback(list->ai_addr))
+    while (list != NULL && is_loopback(list->ai_addr))
         list = list->ai_next;
     return list;
 }

@@ -19,7 +19,6 @@ int address_parse(const char *text, struct address *address, struct err *err);
  * is replaced, a live one is -EADDRINUSE. A name is resolved here and then, and must stand for an address that other
  * hosts reach (or be localhost). */
 int address_bind(const char *text, unsigned mode, int *fd, struct err *err);
-bool address_is_loopback(const struct sockaddr *address);
 /* The numeric host of a socket address, "" if it is not an internet address. */
 void address_name(const struct sockaddr *address, char *out, unsigned size);
 

@@ -88,10 +88,6 @@ static void try_next(struct link *link)
         link_drop(link, "cannot connect to %s: %s", link->target, uv_strerror(link->last_error));
         return;
     }
-    if (link->options.tls == NULL && !address_is_loopback(info->ai_addr)) {
-        link_drop(link, "cannot connect to %s: without TLS only loopback addresses are allowed", link->target);
-        return;
-    }
     link_timer(link, left / count(info) + 1);
     link->next = info->ai_next;
     code = link_io_init(link, false, -1);
@@ -175,6 +171,8 @@ int link_connect(uv_loop_t *loop, const char *text, unsigned timeout_ms, const s
 
     if (code != 0)
         return code;
+    if (!address.path && options->tls == NULL)
+        return err_set(err, -EPERM, "cannot connect to %s: without TLS there are unix sockets only", text);
     link = link_create(loop, LINK_RESOLVING, options, callbacks, data);
     if (link == NULL)
         return err_set(err, -ENOMEM, "out of memory");

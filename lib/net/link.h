@@ -1,5 +1,5 @@
 /* link.h - frames over a libuv stream (unix or TCP socket), hello included, TLS under them where the options say so.
- * The adapter of libuv streams. TCP without TLS is possible between loopback addresses only. libuv writes with
+ * The adapter of libuv streams. There is no TCP without TLS. libuv writes with
  * write(2): a program that uses links ignores SIGPIPE. */
 #ifndef LIB_NET_LINK_H
 #define LIB_NET_LINK_H
@@ -37,12 +37,12 @@ struct link_options {
     unsigned hello_timeout_ms; /* the peer's hello must have come by then, TLS included */
     bool no_hello; /* both ends are of one build (socketpair; the other end may be a bare channel): ready in the next
                       turn of the loop */
-    struct tls_context *tls; /* NULL: none. A link and a listener keep a reference */
+    struct tls_context *tls; /* NULL: none, for unix sockets. A link and a listener keep a reference */
     unsigned handshakes;     /* of a listener with TLS: that may begin in a second; 0: HANDSHAKES_PER_SECOND */
 };
 
-/* Dial "HOST:PORT" or "/path" (addresses tried in turn, deadline timeout_ms for all). The link exists at once; on_ready
- * or on_close follows. */
+/* Dial "HOST:PORT" (with TLS, else -EPERM) or "/path" (addresses tried in turn, deadline timeout_ms for all). The link
+ * exists at once; on_ready or on_close follows. */
 int link_connect(uv_loop_t *loop, const char *address, unsigned timeout_ms, const struct link_options *options,
                  const struct link_callbacks *callbacks, void *data, struct link **link, struct err *err);
 
@@ -55,10 +55,10 @@ struct listener;
  * offered); return the data for its callbacks, or NULL to refuse (it gets an error message and is closed, without
  * callbacks). */
 typedef void *(*listener_accept)(struct link *link, void *data);
-/* Listen on "ADDRESS:PORT" (* for all; a name is resolved at once, and refused if it stands for a loopback address
- * only, as a host's own name on Debian) or "/path" (mode: of the socket file; a stale socket file is replaced, a live
- * one is an error). max_links: further connections get an error message and are closed. With TLS, those without a
- * verified certificate do not count to them: there may be so many beside that, few of one address, for
+/* Listen on "ADDRESS:PORT" (with TLS, else -EPERM; * for all; a name is resolved at once, and refused if it stands for
+ * a loopback address only, as a host's own name on Debian) or "/path" (mode: of the socket file; a stale socket file is
+ * replaced, a live one is an error). max_links: further connections get an error message and are closed. With TLS,
+ * those without a verified certificate do not count to them: there may be so many beside that, few of one address, for
  * hello_timeout_ms, and the oldest goes when one too many comes. What they may send is WIRE_FROM_JOINER's, in frames of
  * 16 KiB at most. */
 int listener_create(uv_loop_t *loop, const char *address, unsigned mode, unsigned max_links,

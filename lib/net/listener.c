@@ -411,10 +411,10 @@ int listener_create_fd(uv_loop_t *loop, int fd, unsigned max_links, const struct
         if (getrandom(&listener->handshakes->salt, sizeof listener->handshakes->salt, GRND_NONBLOCK) < 0)
             listener->handshakes->salt = (uint64_t)mono_now().ns;
     }
-    if (address.ss_family != AF_UNIX && options->tls == NULL && !address_is_loopback((struct sockaddr *)&address)) {
+    if (address.ss_family != AF_UNIX && options->tls == NULL) {
         free(listener);
         (void)close(fd);
-        return err_set(err, -EPERM, "cannot listen: without TLS only loopback addresses are allowed");
+        return err_set(err, -EPERM, "cannot listen: without TLS there are unix sockets only");
     }
     listener->loop = loop;
     listener->max_links = max_links;

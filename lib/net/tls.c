@@ -258,11 +258,8 @@ static int look_at_first_byte(struct tls *tls, struct err *err)
     code = tls->in[0] == 0 ? -EPROTONOSUPPORT : -EPROTO; /* the length of a frame begins with 0 */
     if (code == -EPROTO)
         return err_set(err, code, "the other side does not speak TLS");
-    return err_set(err, code,
-                   server
-                       ? "the other side speaks without TLS: take \"transport = plain\" out of its rsd.conf and join "
-                         "(rsd --join)"
-                       : "the other side speaks without TLS: its elmer.conf says \"transport = plain\"");
+    return err_set(err, code, "the other side speaks without TLS: it is older, and its %s says \"transport = plain\"",
+                   server ? "rsd.conf" : "elmer.conf");
 }
 
 int tls_handshake(struct tls *tls, struct err *err)

@@ -422,7 +422,7 @@ static int begin(struct net *net, int root_fd, int listen_fd, struct err *err)
                                           net->config->user_requests_burst};
     struct link_options root_options = {
         .program = "rsd", .peer = WIRE_FROM_ROOT, .out_max = ROOT_OUT_MAX, .no_hello = true};
-    const char *pki = net->config->elmer[0] == '/' || net->config->transport_plain ? NULL : net->config->pki;
+    const char *pki = net->config->elmer[0] == '/' ? NULL : net->config->pki;
     int code;
 
     init_handles(net);

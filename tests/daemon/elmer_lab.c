@@ -3,7 +3,6 @@
 #include "tests/daemon/elmer_lab.h"
 #include "tests/unit/scratch.h"
 
-#include <arpa/inet.h>
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -40,17 +39,6 @@ static void nap(void)
 
 /* ---- the process ---- */
 
-static unsigned free_port(void)
-{
-    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    socklen_t size = sizeof(address);
-    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    assert_int_equal(bind(fd, (struct sockaddr *)&address, size), 0);
-    assert_int_equal(getsockname(fd, (struct sockaddr *)&address, &size), 0);
-    close(fd);
-    return ntohs(address.sin_port);
-}
-
 void lab_configure(const struct lab *lab)
 {
     char path[100];
@@ -61,15 +49,13 @@ void lab_configure(const struct lab *lab)
             "[elmer]\nstore = %s/elmer.db\nsocket = %s/elmer.sock\nhost_socket = %s/host.sock\njobs_dir = "
             "/tmp/jobs\nseed = 1\n",
             lab->dir, lab->dir, lab->dir);
-    if (lab->port)
-        fprintf(out, "listen = 127.0.0.1:%u\ntransport = plain\n", lab->port);
     fputs(lab->config, out);
     fclose(out);
 }
 
-void lab_create(struct lab *lab, const char *config, bool tcp)
+void lab_create(struct lab *lab, const char *config)
 {
-    *lab = (struct lab){.port = tcp ? free_port() : 0};
+    *lab = (struct lab){0};
     snprintf(lab->dir, sizeof(lab->dir), "/tmp/elmer-test-XXXXXX");
     assert_non_null(scratch_dir(lab->dir));
     snprintf(lab->config, sizeof(lab->config), "%s", config);
@@ -97,20 +83,11 @@ static void spawn(struct lab *lab, int out)
 
 int lab_connect(const struct lab *lab, const char *socket_name)
 {
-    int fd;
-    if (!strcmp(socket_name, "tcp")) {
-        struct sockaddr_in address = {
-            .sin_family = AF_INET, .sin_port = htons((uint16_t)lab->port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-        fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-        if (!connect(fd, (struct sockaddr *)&address, sizeof(address)))
-            return fd;
-    } else {
-        struct sockaddr_un address = {.sun_family = AF_UNIX};
-        snprintf(address.sun_path, sizeof(address.sun_path), "%s/%s", lab->dir, socket_name);
-        fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-        if (!connect(fd, (struct sockaddr *)&address, sizeof(address)))
-            return fd;
-    }
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    snprintf(address.sun_path, sizeof(address.sun_path), "%s/%s", lab->dir, socket_name);
+    if (!connect(fd, (struct sockaddr *)&address, sizeof(address)))
+        return fd;
     close(fd);
     return -1;
 }
@@ -320,7 +297,7 @@ bool fake_closed(struct fake *fake)
 
 /* ---- hosts ---- */
 
-void host_open(struct fake *host, const struct lab *lab, const char *socket_name, const char *name, unsigned ncpus,
+void host_open(struct fake *host, const struct lab *lab, const char *name, unsigned ncpus,
                const struct host_options *options)
 {
     static const struct host_options plain = {0};
@@ -330,7 +307,7 @@ void host_open(struct fake *host, const struct lab *lab, const char *socket_name
     options = options ? options : &plain;
     for (unsigned i = 0; i < ncpus; i++)
         cpus[i] = i;
-    fake_open(host, lab, socket_name);
+    fake_open(host, lab, "host.sock");
     h->host = name;
     h->boot = options->boot ? options->boot : "boot";
     h->cpus = (struct wire_uints){cpus, ncpus};

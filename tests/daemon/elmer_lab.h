@@ -17,19 +17,18 @@ enum { LAB_WAIT_MS = 10000 };
 struct lab {
     char dir[64];
     char config[4096]; /* beyond the sockets and the store */
-    unsigned port;     /* 0: no TCP */
     pid_t pid;
     unsigned minor; /* that the fakes speak; WIRE_MINOR unless changed */
 };
 
-/* Make the directory; config: more lines for elmer.conf (section [elmer] is open). tcp: listen on a free port. */
-void lab_create(struct lab *lab, const char *config, bool tcp);
+/* Make the directory; config: more lines for elmer.conf (section [elmer] is open). */
+void lab_create(struct lab *lab, const char *config);
 void lab_configure(const struct lab *lab);            /* write its elmer.conf again */
 void lab_start(struct lab *lab);                      /* returns when both sockets are there */
 int lab_run(struct lab *lab, char *out, size_t size); /* until it ends by itself: its exit status; what it wrote */
 void lab_stop(struct lab *lab, int signal);           /* and wait for its end */
 void lab_destroy(struct lab *lab);
-int lab_connect(const struct lab *lab, const char *socket); /* "elmer.sock", "host.sock", "tcp": a bare descriptor */
+int lab_connect(const struct lab *lab, const char *socket); /* "elmer.sock", "host.sock": a bare descriptor */
 
 struct backlog;
 
@@ -60,7 +59,7 @@ struct host_options {
     const char **lacks;
     size_t nlacks;
 };
-void host_open(struct fake *host, const struct lab *lab, const char *socket, const char *name, unsigned ncpus,
+void host_open(struct fake *host, const struct lab *lab, const char *name, unsigned ncpus,
                const struct host_options *options);
 void host_relay(struct fake *host, uint64_t client, uint32_t uid, const char *user, struct wire_message *message);
 void host_expect_relayed(struct fake *host, uint64_t client, enum wire_type type, struct wire_message *message);

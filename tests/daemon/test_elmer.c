@@ -28,9 +28,9 @@ static void test_life(void **state)
     struct wire_message start, taken, jobs, submission = lab_submission("t1", 2);
     char answered[16];
     (void)state;
-    lab_create(&lab, LOCAL, false);
+    lab_create(&lab, LOCAL);
     lab_start(&lab);
-    host_open(&host, &lab, "host.sock", "ws1", 2, NULL);
+    host_open(&host, &lab, "ws1", 2, NULL);
 
     assert_int_equal(lab_submit(&host, &submission, answered, sizeof(answered)), 1);
     assert_string_equal(answered, "starting");
@@ -94,9 +94,9 @@ static void test_token_and_kill(void **state)
     struct wire_message jobs, start, submission = lab_submission("t1", 1), second = lab_submission("t2", 1), held;
     char answered[16];
     (void)state;
-    lab_create(&lab, LOCAL "levels = 1\n", false);
+    lab_create(&lab, LOCAL "levels = 1\n");
     lab_start(&lab);
-    host_open(&host, &lab, "host.sock", "ws1", 1, NULL);
+    host_open(&host, &lab, "ws1", 1, NULL);
     assert_int_equal(lab_submit(&host, &submission, NULL, 0), 1);
     assert_int_equal(lab_submit(&host, &submission, NULL, 0), 1);
     /* another user may use the same token */
@@ -115,7 +115,7 @@ static void test_token_and_kill(void **state)
     lab_start(&lab);
     struct wire_holding holding = {1, 1};
     struct host_options options = {.generation = 5, .holdings = &holding, .nholdings = 1};
-    host_open(&host, &lab, "host.sock", "ws1", 1, &options);
+    host_open(&host, &lab, "ws1", 1, &options);
     assert_int_equal(lab_submit(&host, &second, answered, sizeof(answered)), 3);
     assert_string_equal(answered, "queued");
     lab_query(&host, 2, &jobs);
@@ -137,7 +137,7 @@ static void test_token_and_kill(void **state)
 
     lab_start(&lab);
     options.nholdings = 0;
-    host_open(&host, &lab, "host.sock", "ws1", 1, &options);
+    host_open(&host, &lab, "ws1", 1, &options);
     assert_int_equal(lab_submit(&host, &submission, answered, sizeof(answered)), 1);
     assert_string_equal(answered, "done");
     lab_query(&host, 1, &jobs);
@@ -156,9 +156,9 @@ static void test_answer_before_opens(void **state)
     struct wire_message m = lab_submission("t1", 1);
     enum wire_type seen = WIRE_TYPE_COUNT;
     (void)state;
-    lab_create(&lab, LOCAL, false);
+    lab_create(&lab, LOCAL);
     lab_start(&lab);
-    host_open(&host, &lab, "host.sock", "ws1", 1, NULL);
+    host_open(&host, &lab, "ws1", 1, NULL);
     host_relay(&host, 7, 2001, "alice", &m);
     for (bool opened = false; !opened; wire_message_fini(&m)) {
         struct err err = ERR_INIT;
@@ -201,11 +201,11 @@ static void test_many_hosts(void **state)
     assert_true(asprintf(&config,
                          "resend = 60s\nheartbeat = 20s\nhost_timeout = 60s\nsettle = 0\nallocator = v1\nhosts =%s\n",
                          names) > 0);
-    lab_create(&lab, config, true);
+    lab_create(&lab, config);
     lab_start(&lab);
     for (int i = 0; i < HOSTS; i++) {
         snprintf(names, 8, "h%d", i);
-        host_open(&hosts[i], &lab, "tcp", names, 1, NULL);
+        host_open(&hosts[i], &lab, names, 1, NULL);
     }
     assert_int_equal(lab_submit(&hosts[0], &submission, NULL, 0), 1);
     for (int i = 0; i < HOSTS; i++) {
@@ -236,9 +236,9 @@ static void test_restart_running(void **state)
     struct fake host;
     struct wire_message jobs, start, submission = lab_submission("t1", 1);
     (void)state;
-    lab_create(&lab, LOCAL, false);
+    lab_create(&lab, LOCAL);
     lab_start(&lab);
-    host_open(&host, &lab, "host.sock", "ws1", 1, NULL);
+    host_open(&host, &lab, "ws1", 1, NULL);
     lab_submit(&host, &submission, NULL, 0);
     open_job(&host, 1, 1, &start);
     wire_message_fini(&start);
@@ -251,7 +251,7 @@ static void test_restart_running(void **state)
     lab_start(&lab);
     struct wire_holding holding = {1, 1};
     struct host_options options = {.generation = 3, .holdings = &holding, .nholdings = 1};
-    host_open(&host, &lab, "host.sock", "ws1", 1, &options);
+    host_open(&host, &lab, "ws1", 1, &options);
     lab_query(&host, 1, &jobs);
     assert_string_equal(only(&jobs)->state, "running");
     assert_int_equal(only(&jobs)->started_ms, started);
@@ -278,22 +278,22 @@ static void test_restart_launched(void **state)
     struct host_options holds = {.boot = "one", .generation = 3, .holdings = &holding, .nholdings = 1},
                         rebooted = {.boot = "two"};
     (void)state;
-    lab_create(&lab, LOCAL, false);
+    lab_create(&lab, LOCAL);
     lab_start(&lab);
-    host_open(&host, &lab, "host.sock", "ws1", 1, &(struct host_options){.boot = "one"});
+    host_open(&host, &lab, "ws1", 1, &(struct host_options){.boot = "one"});
     lab_submit(&host, &submission, NULL, 0);
     open_job(&host, 1, 1, &start);
     wire_message_fini(&start);
     lab_stop(&lab, SIGKILL);
     fake_close(&host);
     lab_start(&lab);
-    host_open(&host, &lab, "host.sock", "ws1", 1, &holds);
+    host_open(&host, &lab, "ws1", 1, &holds);
     open_job(&host, 1, 1, &start);
     wire_message_fini(&start);
     lab_stop(&lab, SIGKILL);
     fake_close(&host);
     lab_start(&lab);
-    host_open(&host, &lab, "host.sock", "ws1", 1, &rebooted);
+    host_open(&host, &lab, "ws1", 1, &rebooted);
     end_job(&host, 1, 1, -1);
     lab_query_until(&host, 1, "done", &jobs);
     assert_string_equal(only(&jobs)->reason_code, "lost");
@@ -321,13 +321,11 @@ static void test_result_in_pieces(void **state)
     struct wire_holding holding = {1, 1};
     struct host_options holds = {.boot = "one", .generation = 3, .holdings = &holding, .nholdings = 1};
     (void)state;
-    lab_create(&lab,
-               "name = ws1\nhosts = ws1 ws2\nresend = 1s\nheartbeat = 1s\nhost_timeout = 5s\nallocator = v1\n"
-               "kill_grace = 500ms\n",
-               true);
+    lab_create(&lab, "name = ws1\nhosts = ws1 ws2\nresend = 1s\nheartbeat = 1s\nhost_timeout = 5s\nallocator = v1\n"
+                     "kill_grace = 500ms\n");
     lab_start(&lab);
-    host_open(&first, &lab, "host.sock", "ws1", 1, &(struct host_options){.boot = "one"});
-    host_open(&other, &lab, "tcp", "ws2", 1, &(struct host_options){.boot = "one"});
+    host_open(&first, &lab, "ws1", 1, &(struct host_options){.boot = "one"});
+    host_open(&other, &lab, "ws2", 1, &(struct host_options){.boot = "one"});
     lab_submit(&first, &submission, NULL, 0);
     open_job(&first, 1, 1, NULL);
     open_job(&other, 1, 1, NULL);
@@ -340,10 +338,10 @@ static void test_result_in_pieces(void **state)
     fake_close(&first);
     fake_close(&other);
     lab_start(&lab);
-    host_open(&other, &lab, "tcp", "ws2", 1, &holds);
+    host_open(&other, &lab, "ws2", 1, &holds);
     host_empty(&other, 1, 1, 0.5);
     fake_expect_none(&other, WIRE_forget, 300);
-    host_open(&first, &lab, "host.sock", "ws1", 1, &holds);
+    host_open(&first, &lab, "ws1", 1, &holds);
     host_exited(&first, 1, 1, 0, "command", 7, 0);
     host_empty(&first, 1, 1, 1.5);
     forgotten(&first);
@@ -370,9 +368,9 @@ static void test_start_failed(void **state)
     (void)state;
     submission.u.submit.each = true;
     submission.u.submit.output = "%x-%u-%j.%r%%";
-    lab_create(&lab, LOCAL, false);
+    lab_create(&lab, LOCAL);
     lab_start(&lab);
-    host_open(&host, &lab, "host.sock", "ws1", 2, NULL);
+    host_open(&host, &lab, "ws1", 2, NULL);
     lab_submit(&host, &submission, NULL, 0);
     open_job(&host, 1, 1, &start);
     assert_string_equal(start.u.start.output, "prog-alice-1.0%");

@@ -77,9 +77,9 @@ static void test_lists(void **state)
     struct fake host;
     uint64_t first, last;
     (void)state;
-    lab_create(&lab, LOCAL, false);
+    lab_create(&lab, LOCAL);
     lab_start(&lab);
-    host_open(&host, &lab, "host.sock", "ws1", 1, NULL);
+    host_open(&host, &lab, "ws1", 1, NULL);
     assert_int_equal(ask(&host, "", 0, &first, &last), 0);
     make_jobs(&host);
     for (int round = 0; round < 2; round++) { /* again after a restart: from the store alone */
@@ -94,7 +94,7 @@ static void test_lists(void **state)
         fake_close(&host);
         lab_stop(&lab, SIGKILL);
         lab_start(&lab);
-        host_open(&host, &lab, "host.sock", "ws1", 1, NULL);
+        host_open(&host, &lab, "ws1", 1, NULL);
     }
     /* a retry finds its job there, another user's does not */
     struct wire_message again = lab_submission("t77", 1), answer;
@@ -115,9 +115,9 @@ static void test_comment(void **state)
     struct fake host;
     struct wire_message m = lab_submission("t1", 1), answer;
     (void)state;
-    lab_create(&lab, LOCAL, false);
+    lab_create(&lab, LOCAL);
     lab_start(&lab);
-    host_open(&host, &lab, "host.sock", "ws1", 1, NULL);
+    host_open(&host, &lab, "ws1", 1, NULL);
     m.u.submit.comment = "a\nb";
     host_relay(&host, 7, 2001, "alice", &m);
     host_expect_relayed(&host, 7, WIRE_error, &answer);
@@ -139,7 +139,7 @@ static void test_comment(void **state)
         fake_close(&host);
         lab_stop(&lab, SIGKILL);
         lab_start(&lab);
-        host_open(&host, &lab, "host.sock", "ws1", 1, NULL);
+        host_open(&host, &lab, "ws1", 1, NULL);
     }
     fake_close(&host);
     lab_destroy(&lab);
@@ -152,9 +152,9 @@ static void test_one_token_at_once(void **state)
     struct fake host;
     struct wire_message m, answer;
     (void)state;
-    lab_create(&lab, LOCAL, false);
+    lab_create(&lab, LOCAL);
     lab_start(&lab);
-    host_open(&host, &lab, "host.sock", "ws1", 1, NULL);
+    host_open(&host, &lab, "ws1", 1, NULL);
     for (int i = 0; i < 50; i++) {
         m = lab_submission("same", 1);
         host_relay(&host, (uint64_t)i % 5, 2001, "alice", &m);
@@ -174,14 +174,14 @@ static void test_limit(void **state)
     struct fake host;
     uint64_t first, last;
     (void)state;
-    lab_create(&lab, LOCAL "history_jobs = 40\n", false);
+    lab_create(&lab, LOCAL "history_jobs = 40\n");
     lab_start(&lab);
-    host_open(&host, &lab, "host.sock", "ws1", 1, NULL);
+    host_open(&host, &lab, "ws1", 1, NULL);
     make_jobs(&host);
     fake_close(&host);
     lab_stop(&lab, SIGTERM);
     lab_start(&lab); /* a start looks after the limits */
-    host_open(&host, &lab, "host.sock", "ws1", 1, NULL);
+    host_open(&host, &lab, "ws1", 1, NULL);
     int64_t begin = mono_ms(mono_now());
     while (ask(&host, "", 0, &first, &last) != 40)
         assert_true(mono_ms(mono_now()) - begin < LAB_WAIT_MS);
@@ -199,7 +199,7 @@ static double start_seconds(struct lab *lab)
     struct fake host;
     uint64_t first, last;
     lab_start(lab);
-    host_open(&host, lab, "host.sock", "ws1", 1, NULL);
+    host_open(&host, lab, "ws1", 1, NULL);
     assert_int_equal(ask(&host, "nobody", 1, &first, &last), 0);
     snprintf(path, sizeof(path), "/proc/%d/task/%d/schedstat", (int)lab->pid, (int)lab->pid);
     FILE *file = fopen(path, "re");
@@ -251,9 +251,9 @@ static void test_start_with_much(void **state)
     (void)state;
     for (int i = 0; i < 2; i++) {
         struct fake host;
-        lab_create(&lab[i], LOCAL, false);
+        lab_create(&lab[i], LOCAL);
         lab_start(&lab[i]);
-        host_open(&host, &lab[i], "host.sock", "ws1", 1, NULL);
+        host_open(&host, &lab[i], "ws1", 1, NULL);
         for (int job = 1; job <= 2; job++) {
             struct wire_message m = lab_submission(job == 1 ? "t1" : "t2", 1), answer;
             lab_submit(&host, &m, NULL, 0);

@@ -6,12 +6,16 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/time.h>
+#include <unistd.h>
 
 #include "lib/base/clock.h"
 
 #define TWO "name = ws1\nhosts = ws1 ws2\nheartbeat = 1s\nhost_timeout = 3s\nallocator = v1\nlevels = 1\n"
 
-enum { MANY = 300000, MOST_MB = 64 };
+enum { MANY = 300000, MOST_MB = 64, NOBODY = 65534 };
 
 struct pair {
     struct lab lab;
@@ -20,10 +24,10 @@ struct pair {
 
 static void begin(struct pair *p)
 {
-    lab_create(&p->lab, TWO, true);
+    lab_create(&p->lab, TWO);
     lab_start(&p->lab);
-    host_open(&p->good, &p->lab, "host.sock", "ws1", 1, NULL);
-    host_open(&p->hostile, &p->lab, "tcp", "ws2", 1, NULL);
+    host_open(&p->good, &p->lab, "ws1", 1, NULL);
+    host_open(&p->hostile, &p->lab, "ws2", 1, NULL);
 }
 
 static void end(struct pair *p)
@@ -166,9 +170,41 @@ static void test_too_many(void **state)
     end(&p);
 }
 
+/* Not even a message of his is read: two would do to run a program as somebody else. */
+static void test_users_are_no_hosts(void **state)
+{
+    struct lab lab;
+    char told[1000];
+    size_t size = 0;
+    ssize_t got;
+    int fd;
+    (void)state;
+    if (geteuid() != 0) {
+        print_message("skipped: only root can be another user\n");
+        skip();
+    }
+    lab_create(&lab, TWO);
+    lab_start(&lab);
+    assert_int_equal(chmod(lab.dir, 0711), 0);
+    assert_int_equal(seteuid(NOBODY), 0);
+    fd = lab_connect(&lab, "host.sock");
+    assert_int_equal(seteuid(0), 0);
+    assert_true(fd >= 0);
+    assert_int_equal(setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &(struct timeval){.tv_sec = 10}, sizeof(struct timeval)),
+                     0);
+    assert_int_equal(shutdown(fd, SHUT_WR), 0);
+    while ((got = read(fd, told + size, sizeof(told) - size)) > 0)
+        size += (size_t)got;
+    assert_int_equal(got, 0);
+    assert_non_null(memmem(told, size, WIRE_CODE_NOT_PERMITTED, strlen(WIRE_CODE_NOT_PERMITTED)));
+    close(fd);
+    lab_destroy(&lab);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_users_are_no_hosts),
         cmocka_unit_test(test_jobs_of_others),
         cmocka_unit_test(test_invented_jobs),
         cmocka_unit_test(test_too_many),

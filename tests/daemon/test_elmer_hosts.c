@@ -103,10 +103,10 @@ static void test_restart_keeps_the_order(void **state)
     struct wire_holding holding = {1, 1};
     struct host_options holds = {.generation = 3, .holdings = &holding, .nholdings = 1};
     (void)state;
-    lab_create(&lab, TWO, true);
+    lab_create(&lab, TWO);
     lab_start(&lab);
-    host_open(&ws1, &lab, "host.sock", "ws1", 1, NULL);
-    host_open(&ws2, &lab, "tcp", "ws2", 1, NULL);
+    host_open(&ws1, &lab, "ws1", 1, NULL);
+    host_open(&ws2, &lab, "ws2", 1, NULL);
     submit(&ws1, "a", 1, "ws1");
     run_on(&ws1, 1);
     submit(&ws1, "wide", 2, NULL);
@@ -115,11 +115,11 @@ static void test_restart_keeps_the_order(void **state)
     fake_close(&ws1);
     fake_close(&ws2);
     lab_start(&lab);
-    host_open(&ws2, &lab, "tcp", "ws2", 1, NULL);
+    host_open(&ws2, &lab, "ws2", 1, NULL);
     fake_expect_none(&ws2, WIRE_open, 300);
     expect_reason(&ws2, 2, "awaiting-hosts", "hosts that were up before the restart");
     expect_reason(&ws2, 3, "awaiting-hosts", "hosts that were up before the restart");
-    host_open(&ws1, &lab, "host.sock", "ws1", 1, &holds);
+    host_open(&ws1, &lab, "ws1", 1, &holds);
     fake_expect_none(&ws2, WIRE_open, 300);
     expect_reason(&ws1, 3, "waiting", "1 ahead");
     end_on(&ws1, 1, true);
@@ -136,10 +136,10 @@ static void test_cut_link_keeps_the_order(void **state)
     struct lab lab;
     struct fake ws1, ws2;
     (void)state;
-    lab_create(&lab, TWO, true);
+    lab_create(&lab, TWO);
     lab_start(&lab);
-    host_open(&ws1, &lab, "host.sock", "ws1", 1, NULL);
-    host_open(&ws2, &lab, "tcp", "ws2", 1, NULL);
+    host_open(&ws1, &lab, "ws1", 1, NULL);
+    host_open(&ws2, &lab, "ws2", 1, NULL);
     submit(&ws1, "a", 1, "ws2");
     run_on(&ws2, 1);
     submit(&ws1, "wide", 2, NULL);
@@ -158,15 +158,14 @@ static void test_one_host(void **state)
     struct lab lab;
     struct fake ws1;
     (void)state;
-    lab_create(&lab, "name = ws1\nresend = 1s\nheartbeat = 1s\nhost_timeout = 60s\nallocator = v1\nlevels = 1\n",
-               false);
+    lab_create(&lab, "name = ws1\nresend = 1s\nheartbeat = 1s\nhost_timeout = 60s\nallocator = v1\nlevels = 1\n");
     lab_start(&lab);
-    host_open(&ws1, &lab, "host.sock", "ws1", 1, NULL);
+    host_open(&ws1, &lab, "ws1", 1, NULL);
     fake_close(&ws1);
     lab_stop(&lab, SIGTERM);
     lab_start(&lab);
     int64_t begin = now_ms();
-    host_open(&ws1, &lab, "host.sock", "ws1", 1, NULL);
+    host_open(&ws1, &lab, "ws1", 1, NULL);
     submit(&ws1, "a", 1, NULL);
     open_on(&ws1, 1);
     assert_true(now_ms() - begin < 5000);
@@ -202,16 +201,16 @@ static void test_drain_stays(void **state)
     struct lab lab;
     struct fake ws1, ws2;
     (void)state;
-    lab_create(&lab, TWO "", true);
+    lab_create(&lab, TWO "");
     lab_start(&lab);
-    host_open(&ws1, &lab, "host.sock", "ws1", 1, NULL);
+    host_open(&ws1, &lab, "ws1", 1, NULL);
     drain(&ws1, "ws1", true);
     drain(&ws1, "ws2", true);
     lab_stop(&lab, SIGKILL);
     fake_close(&ws1);
     lab_start(&lab);
-    host_open(&ws1, &lab, "host.sock", "ws1", 1, NULL);
-    host_open(&ws2, &lab, "tcp", "ws2", 1, NULL);
+    host_open(&ws1, &lab, "ws1", 1, NULL);
+    host_open(&ws2, &lab, "ws2", 1, NULL);
     expect_drained(&ws1, "ws1", "drained");
     expect_drained(&ws1, "ws2", "drained");
     submit(&ws1, "a", 1, NULL);
@@ -231,11 +230,11 @@ static void test_drain_stays(void **state)
     snprintf(without, 10, " ws2\n");
     lab_configure(&lab);
     lab_start(&lab);
-    host_open(&ws1, &lab, "host.sock", "ws1", 1, NULL);
+    host_open(&ws1, &lab, "ws1", 1, NULL);
     struct wire_message answer;
     assert_string_equal(host_view(&ws1, "ws1", &answer)->state, "up");
     wire_message_fini(&answer);
-    host_open(&ws2, &lab, "tcp", "ws2", 1, NULL);
+    host_open(&ws2, &lab, "ws2", 1, NULL);
     expect_drained(&ws1, "ws2", "drained");
     fake_close(&ws2);
     fake_close(&ws1);
@@ -262,10 +261,9 @@ static void test_level_time_goes_on(void **state)
     struct host_options holds = {.generation = 9, .holdings = &holding, .nholdings = 1};
     double shown = 0;
     (void)state;
-    lab_create(&lab, "name = ws1\nresend = 1s\nheartbeat = 100ms\nhost_timeout = 60s\nallocator = v1\nlevels = 2\n",
-               false);
+    lab_create(&lab, "name = ws1\nresend = 1s\nheartbeat = 100ms\nhost_timeout = 60s\nallocator = v1\nlevels = 2\n");
     lab_start(&lab);
-    host_open(&ws1, &lab, "host.sock", "ws1", 1, NULL);
+    host_open(&ws1, &lab, "ws1", 1, NULL);
     int64_t before = now_ms();
     submit(&ws1, "a", 1, NULL);
     int64_t after = now_ms();
@@ -277,7 +275,7 @@ static void test_level_time_goes_on(void **state)
         lab_stop(&lab, SIGKILL);
         fake_close(&ws1);
         lab_start(&lab);
-        host_open(&ws1, &lab, "host.sock", "ws1", 1, &holds);
+        host_open(&ws1, &lab, "ws1", 1, &holds);
         double now = level_seconds(&ws1, 1, "running");
         if (now < shown)
             fail_msg("it fell from %.3f s to %.3f s", shown, now);
@@ -315,10 +313,10 @@ static void test_late_report(void **state)
     struct fake ws1;
     (void)state;
     lab_create(
-        &lab, "name = ws1\nresend = 1s\nheartbeat = 30s\nhost_timeout = 60s\nsettle = 1s\nallocator = v2\nlevels = 2\n",
-        false);
+        &lab,
+        "name = ws1\nresend = 1s\nheartbeat = 30s\nhost_timeout = 60s\nsettle = 1s\nallocator = v2\nlevels = 2\n");
     lab_start(&lab);
-    host_open(&ws1, &lab, "host.sock", "ws1", 1, NULL);
+    host_open(&ws1, &lab, "ws1", 1, NULL);
     int64_t welcome = now_ms();
     submit(&ws1, "a", 1, NULL);
     report(&ws1, now_ms() - welcome);
@@ -349,11 +347,10 @@ static void test_own_stall(void **state)
     lab_create(
         &lab,
         "name = ws1\nresend = 1s\nheartbeat = 1s\nhost_timeout = 2s\nsettle = 0\nallocator = v1\nlevels = 1\nhosts = "
-        "ws1 ws2 ws3\n",
-        true);
+        "ws1 ws2 ws3\n");
     lab_start(&lab);
     for (size_t i = 0; i < 3; i++) {
-        host_open(&hosts[i], &lab, i ? "tcp" : "host.sock", names[i], 1, NULL);
+        host_open(&hosts[i], &lab, names[i], 1, NULL);
         submit(&hosts[i], names[i], 1, names[i]);
         run_on(&hosts[i], i + 1);
     }
@@ -362,7 +359,7 @@ static void test_own_stall(void **state)
     nap_ms(3500); /* this is the stall */
     host_ordered(&hosts[0], 1);
     assert_int_equal(kill(lab.pid, SIGCONT), 0);
-    host_open(&hosts[2], &lab, "tcp", "ws3", 1, &holds);
+    host_open(&hosts[2], &lab, "ws3", 1, &holds);
     for (size_t i = 0; i < 3; i++)
         fake_await_ping(&hosts[i]);
     for (uint64_t job = 1; job <= 3; job++) {
@@ -413,11 +410,10 @@ static void test_set(void **state)
     (void)state;
     lab_create(&lab,
                "name = ws1\nresend = 1s\nheartbeat = 1s\nhost_timeout = 60s\nsettle = 0\nallocator = v2\nlevels = "
-               "2\nhosts = ws1 ws2\nadmin_hosts = ws1\n",
-               true);
+               "2\nhosts = ws1 ws2\nadmin_hosts = ws1\n");
     lab_start(&lab);
-    host_open(&ws1, &lab, "host.sock", "ws1", 1, NULL);
-    host_open(&ws2, &lab, "tcp", "ws2", 1, NULL);
+    host_open(&ws1, &lab, "ws1", 1, NULL);
+    host_open(&ws2, &lab, "ws2", 1, NULL);
     expect_setting(&ws1, "v2", "v2", false);
     submit(&ws1, "a", 1, "ws1"); /* v2 waits for a report, and none comes */
     expect_reason(&ws1, 1, "waiting", "");
@@ -442,8 +438,8 @@ static void test_set(void **state)
     struct wire_holding holding = {1, 1};
     struct host_options holds = {.generation = 30, .holdings = &holding, .nholdings = 1};
     lab_start(&lab);
-    host_open(&ws1, &lab, "host.sock", "ws1", 1, &holds);
-    host_open(&ws2, &lab, "tcp", "ws2", 1, NULL);
+    host_open(&ws1, &lab, "ws1", 1, &holds);
+    host_open(&ws2, &lab, "ws2", 1, NULL);
     expect_setting(&ws1, "spread", "v1", true);
     submit(&ws1, "b", 1, NULL); /* by chance it could be on either */
     open_on(&ws2, 2);
@@ -453,7 +449,7 @@ static void test_set(void **state)
     fake_close(&ws1);
     fake_close(&ws2);
     lab_start(&lab);
-    host_open(&ws1, &lab, "host.sock", "ws1", 1, &holds);
+    host_open(&ws1, &lab, "ws1", 1, &holds);
     expect_setting(&ws1, "v1", "v1", false);
     fake_close(&ws1);
     lab_destroy(&lab);

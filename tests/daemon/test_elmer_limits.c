@@ -22,10 +22,10 @@ struct pair {
 
 static void begin(struct pair *p, const char *config)
 {
-    lab_create(&p->lab, config, true);
+    lab_create(&p->lab, config);
     lab_start(&p->lab);
-    host_open(&p->host, &p->lab, "host.sock", "ws1", 1, NULL);
-    host_open(&p->other, &p->lab, "tcp", "ws2", 1, NULL);
+    host_open(&p->host, &p->lab, "ws1", 1, NULL);
+    host_open(&p->other, &p->lab, "ws2", 1, NULL);
 }
 
 static void end(struct pair *p)

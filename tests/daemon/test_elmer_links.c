@@ -14,10 +14,10 @@ static void test_older_rsd(void **state)
     struct fake host;
     struct wire_message jobs, start, submission = lab_submission("t1", 1);
     (void)state;
-    lab_create(&lab, LOCAL, false);
+    lab_create(&lab, LOCAL);
     lab.minor = 0;
     lab_start(&lab);
-    host_open(&host, &lab, "host.sock", "ws1", 1, NULL);
+    host_open(&host, &lab, "ws1", 1, NULL);
     assert_int_equal(lab_submit(&host, &submission, NULL, 0), 1);
     open_job(&host, 1, 1, &start);
     wire_message_fini(&start);
@@ -41,12 +41,12 @@ static void test_hosts_lack(void **state)
     struct fake host;
     struct wire_message query = {.type = WIRE_query_hosts}, hosts;
     (void)state;
-    lab_create(&lab, LOCAL, false);
+    lab_create(&lab, LOCAL);
     lab_start(&lab);
     memset(long_text, 'x', sizeof(long_text) - 1);
     long_text[sizeof(long_text) - 1] = '\0';
     lacks[2] = long_text;
-    host_open(&host, &lab, "host.sock", "ws1", 1, &(struct host_options){.lacks = lacks, .nlacks = 5});
+    host_open(&host, &lab, "ws1", 1, &(struct host_options){.lacks = lacks, .nlacks = 5});
     host_relay(&host, 5, 2002, "bob", &query);
     host_expect_relayed(&host, 5, WIRE_hosts, &hosts);
     assert_int_equal(hosts.u.hosts.hosts.count, 1);
@@ -56,7 +56,7 @@ static void test_hosts_lack(void **state)
     assert_true(strlen(hosts.u.hosts.hosts.items[0].lacks.items[2]) < 200);
     wire_message_fini(&hosts);
     fake_close(&host);
-    host_open(&host, &lab, "host.sock", "ws1", 1, &(struct host_options){.lacks = &more, .nlacks = 1});
+    host_open(&host, &lab, "ws1", 1, &(struct host_options){.lacks = &more, .nlacks = 1});
     query.id = 0;
     host_relay(&host, 5, 2002, "bob", &query);
     host_expect_relayed(&host, 5, WIRE_hosts, &hosts);
@@ -81,11 +81,10 @@ static void test_host_suspect(void **state)
     struct fake ws1, ws2;
     struct wire_message start, jobs;
     (void)state;
-    lab_create(&lab, "name = ws1\nresend = 1s\nheartbeat = 1s\nhost_timeout = 60s\nallocator = v1\nhosts = ws1 ws2\n",
-               true);
+    lab_create(&lab, "name = ws1\nresend = 1s\nheartbeat = 1s\nhost_timeout = 60s\nallocator = v1\nhosts = ws1 ws2\n");
     lab_start(&lab);
-    host_open(&ws1, &lab, "host.sock", "ws1", 1, NULL);
-    host_open(&ws2, &lab, "tcp", "ws2", 1, NULL);
+    host_open(&ws1, &lab, "ws1", 1, NULL);
+    host_open(&ws2, &lab, "ws2", 1, NULL);
     for (int i = 0; i < 4; i++)
         fake_await_ping(&ws1); /* ws2 answers none */
     submit_to_ws2(&ws1, "t1", NULL, 0);
@@ -108,15 +107,14 @@ static void test_host_rebooted(void **state)
     struct fake ws1, ws2;
     struct wire_message jobs;
     (void)state;
-    lab_create(&lab, "name = ws1\nresend = 1s\nheartbeat = 1s\nhost_timeout = 60s\nallocator = v1\nhosts = ws1 ws2\n",
-               true);
+    lab_create(&lab, "name = ws1\nresend = 1s\nheartbeat = 1s\nhost_timeout = 60s\nallocator = v1\nhosts = ws1 ws2\n");
     lab_start(&lab);
-    host_open(&ws1, &lab, "host.sock", "ws1", 1, NULL);
-    host_open(&ws2, &lab, "tcp", "ws2", 1, NULL);
+    host_open(&ws1, &lab, "ws1", 1, NULL);
+    host_open(&ws2, &lab, "ws2", 1, NULL);
     submit_to_ws2(&ws1, "t1", NULL, 0);
     run_job(&ws2, &ws1, 1, 1);
     fake_close(&ws2);
-    host_open(&ws2, &lab, "tcp", "ws2", 1, &(struct host_options){.boot = "another boot"});
+    host_open(&ws2, &lab, "ws2", 1, &(struct host_options){.boot = "another boot"});
     host_empty(&ws2, 1, 1, 0);
     lab_query_until(&ws1, 1, "done", &jobs);
     assert_string_equal(only(&jobs)->reason_code, "host-lost");
@@ -135,16 +133,15 @@ static void test_host_lost(void **state)
     static const char *hosts[] = {"ws2"};
     (void)state;
     submission.u.submit.hosts = (struct wire_strs){hosts, 1};
-    lab_create(&lab, LOCAL "hosts = ws1 ws2\n", true);
+    lab_create(&lab, LOCAL "hosts = ws1 ws2\n");
     lab_start(&lab);
-    host_open(&ws1, &lab, "host.sock", "ws1", 1, NULL);
-    host_open(&ws2, &lab, "tcp", "ws2", 1, NULL);
+    host_open(&ws1, &lab, "ws1", 1, NULL);
+    host_open(&ws2, &lab, "ws2", 1, NULL);
     lab_submit(&ws1, &submission, NULL, 0);
     run_job(&ws2, &ws1, 1, 1);
     fake_close(&ws2);
     struct wire_holding holding = {1, 1};
-    host_open(&ws2, &lab, "tcp", "ws2", 1,
-              &(struct host_options){.generation = 2, .holdings = &holding, .nholdings = 1});
+    host_open(&ws2, &lab, "ws2", 1, &(struct host_options){.generation = 2, .holdings = &holding, .nholdings = 1});
     lab_query(&ws1, 1, &jobs);
     assert_string_equal(only(&jobs)->state, "running");
     wire_message_fini(&jobs);
@@ -166,38 +163,33 @@ static void test_host_identity(void **state)
     uint64_t cpu = 0;
     (void)state;
     hello.u.host_hello.cpus = (struct wire_uints){&cpu, 1};
-    lab_create(&lab, "name = ws1\nhosts = ws1 ws2\nheartbeat = 15s\n[host ws2]\ncpus = 0,3\n", true);
+    lab_create(&lab, "name = ws1\nhosts = ws1 ws2\nheartbeat = 15s\n[host ws2]\ncpus = 0,3\n");
     lab_start(&lab);
-    fake_open(&stranger, &lab, "tcp");
+    fake_open(&stranger, &lab, "host.sock");
     fake_send(&stranger, &hello);
     fake_expect(&stranger, WIRE_error, &error);
     assert_non_null(strstr(error.u.error.text, "elmer.conf"));
     assert_true(fake_closed(&stranger));
     wire_message_fini(&error);
     fake_close(&stranger);
-    hello.u.host_hello.host = "ws2"; /* through the socket of ws1 */
-    fake_open(&stranger, &lab, "host.sock");
-    fake_send(&stranger, &hello);
-    assert_true(fake_closed(&stranger));
-    fake_close(&stranger);
     /* another boot while the first answers pings: refused; the first lives on */
-    host_open(&ws1, &lab, "host.sock", "ws1", 1, NULL);
+    host_open(&ws1, &lab, "ws1", 1, NULL);
     hello.u.host_hello.host = "ws1";
-    fake_open(&second, &lab, "tcp");
+    fake_open(&second, &lab, "host.sock");
     fake_send(&second, &hello);
     fake_await_ping(&ws1);
     assert_true(fake_closed(&second));
     fake_close(&second);
     /* another boot and the first is silent: it takes its place */
-    host_open(&second, &lab, "tcp", "ws1", 1, &(struct host_options){.boot = "other"});
+    host_open(&second, &lab, "ws1", 1, &(struct host_options){.boot = "other"});
     assert_true(fake_closed(&ws1));
     fake_close(&ws1);
     /* the same boot: at once */
-    host_open(&ws1, &lab, "host.sock", "ws1", 1, &(struct host_options){.boot = "other"});
+    host_open(&ws1, &lab, "ws1", 1, &(struct host_options){.boot = "other"});
     assert_true(fake_closed(&second));
     fake_close(&second);
     /* CPUs that do not fit: linked, but no jobs; its users may ask */
-    host_open(&second, &lab, "tcp", "ws2", 2, NULL);
+    host_open(&second, &lab, "ws2", 2, NULL);
     struct wire_message query = {.type = WIRE_query, .u.query.queued = true}, jobs, submission = lab_submission("x", 2);
     host_relay(&second, 3, 2001, "alice", &query);
     host_expect_relayed(&second, 3, WIRE_jobs, &jobs);
@@ -220,7 +212,7 @@ static void start_anew(struct lab *lab, struct fake *ws1, struct fake *ws2, cons
     snprintf(lab->config, sizeof(lab->config), "%s", config);
     lab_configure(lab);
     lab_start(lab);
-    host_open(ws1, lab, "host.sock", "ws1", 1, NULL);
+    host_open(ws1, lab, "ws1", 1, NULL);
 }
 
 /* Its CPUs are not those of the configuration any more: what runs goes on if its CPUs are still there, what does not is
@@ -237,19 +229,18 @@ static void test_host_unusable(void **state)
     char answered[16];
     (void)state;
     all.u.submit.hosts = one.u.submit.hosts = late.u.submit.hosts = (struct wire_strs){hosts, 1};
-    lab_create(&lab, LOCAL "hosts = ws1 ws2\n[host ws2]\ncpus = 0\n", true);
+    lab_create(&lab, LOCAL "hosts = ws1 ws2\n[host ws2]\ncpus = 0\n");
     lab_start(&lab);
-    host_open(&ws1, &lab, "host.sock", "ws1", 1, NULL);
-    host_open(&ws2, &lab, "tcp", "ws2", 2, NULL);
+    host_open(&ws1, &lab, "ws1", 1, NULL);
+    host_open(&ws2, &lab, "ws2", 2, NULL);
     lab_submit(&ws1, &one, NULL, 0);
     run_job(&ws2, &ws1, 1, 1);
     start_anew(&lab, &ws1, &ws2, LOCAL "hosts = ws1 ws2\n");
-    host_open(&ws2, &lab, "tcp", "ws2", 2,
-              &(struct host_options){.generation = 5, .holdings = holdings, .nholdings = 1});
+    host_open(&ws2, &lab, "ws2", 2, &(struct host_options){.generation = 5, .holdings = holdings, .nholdings = 1});
     lab_submit(&ws1, &all, NULL, 0);
     run_job(&ws2, &ws1, 2, 1);
     start_anew(&lab, &ws1, &ws2, LOCAL "hosts = ws1 ws2\n[host ws2]\ncpus = 0,1\n");
-    host_open(&ws2, &lab, "tcp", "ws2", 1, &holds); /* CPU 1 is not there any more */
+    host_open(&ws2, &lab, "ws2", 1, &holds); /* CPU 1 is not there any more */
     end_job(&ws2, 2, 1, 0.5);
     lab_query_until(&ws1, 2, "done", &jobs);
     assert_string_equal(only(&jobs)->reason_code, "lost");
@@ -267,7 +258,7 @@ static void test_host_unusable(void **state)
     wire_message_fini(&jobs);
     fake_close(&ws2);
     holds.nholdings = 0;
-    host_open(&ws2, &lab, "tcp", "ws2", 2, &holds); /* it is right again */
+    host_open(&ws2, &lab, "ws2", 2, &holds); /* it is right again */
     open_job(&ws2, 3, 1, &start);
     wire_message_fini(&start);
     fake_close(&ws2);

@@ -28,10 +28,10 @@ static const char *find(const struct wire_strs *environment, const char *name)
 static int setup(void **state)
 {
     static struct pair pair;
-    lab_create(&pair.lab, CONFIG, true);
+    lab_create(&pair.lab, CONFIG);
     lab_start(&pair.lab);
-    host_open(&pair.ws1, &pair.lab, "host.sock", "ws1", 1, NULL);
-    host_open(&pair.ws2, &pair.lab, "tcp", "ws2", 1, NULL);
+    host_open(&pair.ws1, &pair.lab, "ws1", 1, NULL);
+    host_open(&pair.ws2, &pair.lab, "ws2", 1, NULL);
     *state = &pair;
     return 0;
 }
@@ -321,7 +321,7 @@ static void test_relink(void **state)
     struct wire_holding holding = {1, 1};
     to_master(p);
     fake_close(&p->ws1);
-    host_open(&p->ws1, &p->lab, "host.sock", "ws1", 1,
+    host_open(&p->ws1, &p->lab, "ws1", 1,
               &(struct host_options){.generation = 9, .holdings = &holding, .nholdings = 1});
     fake_expect(&p->ws1, WIRE_start, &start);
     assert_int_equal(start.u.start.process, 2);
@@ -343,8 +343,8 @@ static void test_ended_before_a_restart(void **state)
     fake_close(&p->ws1);
     fake_close(&p->ws2);
     lab_start(&p->lab);
-    host_open(&p->ws1, &p->lab, "host.sock", "ws1", 1, &holds);
-    host_open(&p->ws2, &p->lab, "tcp", "ws2", 1, &holds);
+    host_open(&p->ws1, &p->lab, "ws1", 1, &holds);
+    host_open(&p->ws2, &p->lab, "ws2", 1, &holds);
     host_exited(&p->ws1, 1, 1, 0, "command", 5, 0);
     host_empty(&p->ws1, 1, 1, 1);
     expect_done(p, "exited", "status 5", 5);

@@ -81,11 +81,11 @@ static uint64_t begin(const char *config, unsigned minor_of_ws2)
     static const char *hosts[] = {"ws1"};
     struct wire_message first = lab_submission("t1", 1), second = lab_submission("t2", 1);
     uint64_t lease_ms;
-    lab_create(&lab, config, true);
+    lab_create(&lab, config);
     lab_start(&lab);
-    host_open(&ws1, &lab, "host.sock", "ws1", 1, NULL);
+    host_open(&ws1, &lab, "ws1", 1, NULL);
     lab.minor = minor_of_ws2;
-    host_open(&ws2, &lab, "tcp", "ws2", 1, NULL);
+    host_open(&ws2, &lab, "ws2", 1, NULL);
     lab.minor = WIRE_MINOR;
     first.u.submit.hosts = (struct wire_strs){hosts, 1};
     lab_submit(&ws1, &first, NULL, 0);
@@ -140,9 +140,9 @@ static void test_restart_while_it_waits(void **state)
     lab_stop(&lab, SIGKILL);
     fake_close(&ws1);
     lab_start(&lab);
-    host_open(&ws1, &lab, "host.sock", "ws1", 1, &options);
+    host_open(&ws1, &lab, "ws1", 1, &options);
     expect_state(2, "queued", 1, "lease", "attempt 1 may still run on ws2, until its lease is over");
-    host_open(&ws2, &lab, "tcp", "ws2", 1, NULL);
+    host_open(&ws2, &lab, "ws2", 1, NULL);
     assert_int_equal(run_job(&ws2, 2, 2), 5000);
     fake_close(&ws2);
     finish();
@@ -157,7 +157,7 @@ static void test_host_comes_back_with_it(void **state)
     begin(TWO, WIRE_MINOR);
     fake_close(&ws2);
     expect_state(2, "queued", 1, "lease", "ws2");
-    host_open(&ws2, &lab, "tcp", "ws2", 1, &options);
+    host_open(&ws2, &lab, "ws2", 1, &options);
     expect_state(2, "queued", 1, "lease", "attempt 1 may still run on ws2, where it is being ended");
     fake_expect_none(&ws2, WIRE_open, 300);
     end_job(&ws2, 2, 1);
@@ -179,8 +179,8 @@ static void test_restart_while_it_runs(void **state)
     fake_close(&ws1);
     fake_close(&ws2);
     lab_start(&lab);
-    host_open(&ws1, &lab, "host.sock", "ws1", 1, &first);
-    host_open(&ws2, &lab, "tcp", "ws2", 1, &second);
+    host_open(&ws1, &lab, "ws1", 1, &first);
+    host_open(&ws2, &lab, "ws2", 1, &second);
     expect_state(2, "running", 1, "", "");
     fake_send(&ws2, &lost);
     end_job(&ws2, 2, 1);
@@ -203,14 +203,14 @@ static void test_host_taken_out(void **state)
     lab_configure(&lab);
     begin_ms = mono_ms(mono_now());
     lab_start(&lab);
-    host_open(&ws1, &lab, "host.sock", "ws1", 1, &(struct host_options){.generation = 9}); /* and job 1 is lost */
+    host_open(&ws1, &lab, "ws1", 1, &(struct host_options){.generation = 9}); /* and job 1 is lost */
     expect_state(2, "queued", 1, "lease", "on a removed host, until its lease is over");
     end_job(&ws1, 1, 1);
     expect_state(1, "done", 1, "lost", "");
     lab_stop(&lab, SIGKILL); /* that is in the store, too */
     fake_close(&ws1);
     lab_start(&lab);
-    host_open(&ws1, &lab, "host.sock", "ws1", 1, &(struct host_options){.generation = 20});
+    host_open(&ws1, &lab, "ws1", 1, &(struct host_options){.generation = 20});
     assert_int_equal(run_job(&ws1, 2, 2), 5000);
     assert_true(mono_ms(mono_now()) >= begin_ms + WAIT_MS);
     finish();
@@ -245,10 +245,10 @@ static void test_contacts(void **state)
 {
     struct wire_message ping = {.type = WIRE_ping}, pong;
     (void)state;
-    lab_create(&lab, TWO, true);
+    lab_create(&lab, TWO);
     lab_start(&lab);
-    host_open(&ws1, &lab, "host.sock", "ws1", 1, NULL);
-    fake_open(&ws2, &lab, "tcp"); /* and no host_hello */
+    host_open(&ws1, &lab, "ws1", 1, NULL);
+    fake_open(&ws2, &lab, "host.sock"); /* and no host_hello */
     fake_send(&ws1, &ping);
     fake_expect(&ws1, WIRE_pong, &pong);
     assert_int_equal(pong.id, ping.id);

@@ -31,10 +31,10 @@ static void test_privacy(void **state)
                                     wait = {.type = WIRE_wait, .u.wait = {.job = 1, .timeout_ms = 1}},
                                     submission = lab_submission("t1", 1);
     (void)state;
-    lab_create(&lab, LOCAL "levels = 1\nhosts = ws1 ws2\nadmin_hosts = ws1\n", true);
+    lab_create(&lab, LOCAL "levels = 1\nhosts = ws1 ws2\nadmin_hosts = ws1\n");
     lab_start(&lab);
-    host_open(&host, &lab, "host.sock", "ws1", 1, NULL);
-    host_open(&other, &lab, "tcp", "ws2", 1, NULL);
+    host_open(&host, &lab, "ws1", 1, NULL);
+    host_open(&other, &lab, "ws2", 1, NULL);
     assert_int_equal(lab_submit(&host, &submission, NULL, 0), 1);
     submission = lab_submission("t2", 2);
     assert_int_equal(lab_submit(&host, &submission, NULL, 0), 2);
@@ -78,7 +78,7 @@ static void test_privacy(void **state)
     snprintf(lab.config, sizeof(lab.config), "%s", LOCAL "levels = 1\nhosts = ws1 ws2\nprivate_jobs = no\n");
     lab_configure(&lab);
     lab_start(&lab);
-    host_open(&host, &lab, "host.sock", "ws1", 1, NULL);
+    host_open(&host, &lab, "ws1", 1, NULL);
     query_as(&host, 2002, "bob", 3, &jobs);
     expect_hidden(only(&jobs), false);
     wire_message_fini(&jobs);
@@ -93,9 +93,9 @@ static void test_refused(void **state)
     struct fake host;
     struct wire_message m = lab_submission("t", 1);
     (void)state;
-    lab_create(&lab, LOCAL "hosts = ws1\nmax_nprocs = 1000\n", false);
+    lab_create(&lab, LOCAL "hosts = ws1\nmax_nprocs = 1000\n");
     lab_start(&lab);
-    host_open(&host, &lab, "host.sock", "ws1", 2, &(struct host_options){.no_pvm = true});
+    host_open(&host, &lab, "ws1", 2, &(struct host_options){.no_pvm = true});
     m.u.submit.nprocs = 3;
     refused(&host, 2001, &m, WIRE_CODE_REFUSED, "3 processors are asked for, and the cluster has only 2");
     m.u.submit.nprocs = 0;
@@ -156,9 +156,9 @@ static void test_verbs(void **state)
     struct fake host;
     struct wire_message start, jobs, a = lab_submission("a", 1), b = lab_submission("b", 1), c = lab_submission("c", 1);
     (void)state;
-    lab_create(&lab, LOCAL "levels = 1\nadmin_hosts = ws1\n", false);
+    lab_create(&lab, LOCAL "levels = 1\nadmin_hosts = ws1\n");
     lab_start(&lab);
-    host_open(&host, &lab, "host.sock", "ws1", 1, NULL);
+    host_open(&host, &lab, "ws1", 1, NULL);
     lab_submit(&host, &a, NULL, 0);
     lab_submit(&host, &b, NULL, 0);
     lab_submit(&host, &c, NULL, 0);
@@ -214,9 +214,9 @@ static void test_pages(void **state)
     struct fake host;
     struct wire_message query = {.type = WIRE_query, .u.query.queued = true}, answer, m;
     (void)state;
-    lab_create(&lab, LOCAL "levels = 1\nhosts = ws1\n", false);
+    lab_create(&lab, LOCAL "levels = 1\nhosts = ws1\n");
     lab_start(&lab);
-    host_open(&host, &lab, "host.sock", "ws1", 1, NULL);
+    host_open(&host, &lab, "ws1", 1, NULL);
     for (int i = 0; i < JOBS; i++) { /* many outstanding at once */
         char token[20];
         snprintf(token, sizeof(token), "t%d", i);
@@ -325,7 +325,7 @@ static void test_own_socket(void **state)
     struct wire_message answer, query = {.type = WIRE_query, .u.query.queued = true};
     const uid_t own = geteuid(), user = own == 0 ? NOBODY : own;
     (void)state;
-    lab_create(&lab, LOCAL, false);
+    lab_create(&lab, LOCAL);
     lab_start(&lab);
     fake_open(&client, &lab, "elmer.sock");
     fake_send(&client, &query);
@@ -373,10 +373,10 @@ static void test_user_of_other_hosts(void **state)
     struct wire_message m = lab_submission("t1", 1), answer, open, end,
                         failed = {.type = WIRE_open_failed, .u.open_failed = {.job = 1, .attempt = 1, .text = text}};
     (void)state;
-    lab_create(&lab, LOCAL "levels = 1\nhosts = ws1 ws2\n", true);
+    lab_create(&lab, LOCAL "levels = 1\nhosts = ws1 ws2\n");
     lab_start(&lab);
-    host_open(&ws1, &lab, "host.sock", "ws1", 1, NULL);
-    host_open(&ws2, &lab, "tcp", "ws2", 1, NULL);
+    host_open(&ws1, &lab, "ws1", 1, NULL);
+    host_open(&ws2, &lab, "ws2", 1, NULL);
     m.u.submit.hosts = (struct wire_strs){on, 1};
     m.u.submit.requeue = true;
     host_relay(&ws2, 7, STRANGER, "nobody-has-this-name", &m);
@@ -413,10 +413,10 @@ static void test_rsd_of_before(void **state)
     struct fake host;
     struct wire_message m = lab_submission("t1", 1), open;
     (void)state;
-    lab_create(&lab, LOCAL "levels = 1\nhosts = ws1\n", true);
+    lab_create(&lab, LOCAL "levels = 1\nhosts = ws1\n");
     lab_start(&lab);
     lab.minor = 4;
-    host_open(&host, &lab, "host.sock", "ws1", 1, NULL);
+    host_open(&host, &lab, "ws1", 1, NULL);
     lab_submit(&host, &m, NULL, 0);
     fake_expect(&host, WIRE_open, &open);
     assert_string_equal(open.u.open.submit_host, "");

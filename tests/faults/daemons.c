@@ -40,11 +40,14 @@ static void write_file(const char *path, const char *format, ...)
     }
 }
 
+/* On elmer's socket host_user is the host that elmer runs on, and elmer's own user whichever he says. */
+const char *const world_host_users[HOSTS] = {"bin", "daemon"};
+
 void world_configure(const struct world *world)
 {
     write_file(WORLD "/elmer.conf",
-               "[elmer]\nname = a\nhosts = a b\nlisten = 127.0.0.1:7110\ntransport = plain\nstore = " WORLD_STORE
-               "\nsocket = " WORLD "/elmer/elmer.sock\nhost_socket = " WORLD "/elmer/host.sock\nhost_user = bin\n"
+               "[elmer]\nname = a\nhosts = a b\nstore = " WORLD_STORE "\nsocket = " WORLD
+               "/elmer/elmer.sock\nhost_socket = " WORLD "/elmer/host.sock\nhost_user = bin\n"
                "jobs_dir = " WORLD "/rsd/jobs\nallocator = v1\nkill_grace = 200ms\nheartbeat = 1s\n"
                "host_timeout = 30s\nresend = 200ms\n%s\n[host a]\ncpus = 0-1\n[host b]\ncpus = 0-1\n",
                world->settings);
@@ -52,10 +55,11 @@ void world_configure(const struct world *world)
         char path[40];
         snprintf(path, sizeof(path), WORLD "/%c.conf", 'a' + i);
         write_file(path,
-                   "[rsd]\nname = %c\nelmer = %s\ntransport = plain\nmode = none\ntmpdir_size = none\nuser = "
-                   "bin\nrundir = " WORLD "/rsd\n"
+                   "[rsd]\nname = %c\nelmer = %s\npki = " WORLD "/pki-%c\nmode = none\ntmpdir_size = none\n"
+                   "user = %s\nrundir = " WORLD "/rsd\n"
                    "supervisor = " WORLD "/bin/elmer-supervisor\naccount = none\ncgroup_root = %s\n",
-                   'a' + i, world->elmer_address ? world->elmer_address : "127.0.0.1:7110", world->groups[i]);
+                   'a' + i, world->elmer_address ? world->elmer_address : WORLD "/elmer/host.sock", 'a' + i,
+                   world_host_users[i], world->groups[i]);
     }
 }
 

@@ -11,7 +11,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mount.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -378,36 +377,6 @@ static int deaf_peer(struct world *world, void *data)
     return outside_goes_on(world);
 }
 
-static void write_text(const char *path, const char *text)
-{
-    FILE *file = fopen(path, "we");
-    if (file) {
-        fputs(text, file);
-        fclose(file);
-    }
-}
-
-static int late_name(struct world *world, void *data)
-{
-    (void)data;
-    write_text(WORLD "/hosts", "127.0.0.1 localhost\n");
-    if (mount(WORLD "/hosts", "/etc/hosts", NULL, MS_BIND, NULL) < 0)
-        return 1;
-    world->elmer_address = "queue.elmer.test:7110";
-    CHECK(world_start(world), "%s", world->err.text);
-    CHECK(world_await_log(world, "rsd-a", "queue.elmer.test", WAIT_MS), "%s", world->err.text);
-    const char *argv[] = {"equery", NULL};
-    int status = world_command(world, false, out, sizeof(out), argv);
-    CHECK(status == UNREACHABLE, "status %d: %s", status, out);
-    CHECK(strstr(out, "queue.elmer.test"), "%s", out);
-    write_text(WORLD "/hosts", "127.0.0.1 localhost queue.elmer.test\n");
-    CHECK(world_await_log(world, "rsd-a", "linked", WAIT_MS) && world_await_log(world, "rsd-b", "linked", WAIT_MS),
-          "%s", world->err.text);
-    CHECK(outside_submit(world, "exec sleep 600") == 0 && outside_submit(world, "exit 7") == 0, "%s", out);
-    CHECK(outside_await_state(world, 1, "running"), "not running");
-    return outside_goes_on(world);
-}
-
 /* ---- main ---- */
 
 static enum way ways[] = {WAY_HOSTS_FIRST, WAY_ELMER_FIRST, WAY_HOSTS_TWICE, WAY_ORDERLY};
@@ -446,7 +415,7 @@ static const struct test {
     {"a supervisor has no memory for a request", no_memory, &kinds[3]},
     {"the wall clock jumps by an hour", clock_steps, NULL},
     {"a client does not read", deaf_peer, NULL},
-    {"the name of the queue host does not resolve yet", late_name, NULL},
+    {"the name of the queue host does not resolve yet", outside_late_name, NULL},
     {"elmer starts with a long queue and a long history", outside_many_jobs, NULL},
 };
 

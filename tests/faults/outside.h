@@ -60,6 +60,9 @@ int outside_directory(struct world *world, void *data);
 enum log_damage { LOG_CUT, LOG_OVERWRITTEN, LOG_GONE };
 int outside_damaged_log(struct world *world, void *data); /* data: an enum log_damage */
 
+/* ---- outside_name.c ---- */
+int outside_late_name(struct world *world, void *data);
+
 /* ---- outside_long.c ---- */
 int outside_many_jobs(struct world *world, void *data);
 

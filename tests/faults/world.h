@@ -22,13 +22,16 @@ enum {
     WORLD_USER = 65534    /* nobody: submits and runs the jobs */
 };
 
+/* Of the network halves. */
+extern const char *const world_host_users[HOSTS];
+
 struct world {
     struct control *control;
     pid_t elmer, rsd[HOSTS], user; /* 0: has ended */
     int user_status;               /* of the user's program, from waitpid() */
     char groups[HOSTS][4200];      /* control groups of the hosts' jobs */
     const char *settings;          /* more lines for elmer.conf */
-    const char *elmer_address;     /* that rsd is told; NULL: 127.0.0.1:7110 */
+    const char *elmer_address;     /* that rsd is told; NULL: elmer's socket */
     bool rsd_may_end;              /* by itself with status 1: it is started again, as systemd does */
     /* seen */
     unsigned elmer_starts, rsd_starts;

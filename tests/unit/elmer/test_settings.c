@@ -59,8 +59,7 @@ static void test_settings(void **state)
 
     assert_int_equal(
         load("[host b]\ncpus = 0-2,5\naddress = 10.0.0.2\n[elmer]\nadmin_hosts = b, c\nhosts = a b, c\nlisten = "
-             "0.0.0.0:6500\ntransport = "
-             "plain\nlevels = 4\nallocator = v1\n"
+             "0.0.0.0:6500\nlevels = 4\nallocator = v1\n"
              "threshold = 0.5\nreport_interval = 500ms\nfresh_intervals = 4\nsettle = 1s\nkill_grace = 0\n",
              &s, &err),
         0);
@@ -108,7 +107,8 @@ static void test_settings_wrong(void **state)
     wrong("[elmer]\ntopology = cube\nlevels = 2\n", "levels must be 1");
     wrong("[elmer]\nhosts = a b c\ntopology = cube\n", "power of two");
     wrong("[elmer]\nlisten = 6500\n", "HOST:PORT");
-    wrong("[elmer]\nlisten = 0.0.0.0:6500\ntransport = tls\n", "loopback");
+    wrong("[elmer]\nlisten = 127.0.0.1:6500\ntransport = plain\n", ":3: ");
+    wrong("[elmer]\nlisten = 127.0.0.1:6500\ntransport = plain\n", "take this line out, then as root \"eadmin init\"");
     wrong("[elmer]\npki = certificates\n", "must begin with '/'");
     wrong("[elmer]\nhosts = a b a\n", "twice");
     wrong("[elmer]\nhosts = a -b\n", "-b");

@@ -35,10 +35,10 @@ static void test_configuration(void **state)
 {
     (void)state;
     configure("[rsd]\nname = ws1\nmode = idle\nminimum_uid = 500\n", NULL);
-    configure("[rsd]\nname = ws1\nelmer = queue.example:7777\ntransport = plain\n", NULL);
     configure("[rsd]\nname = ws1\nelmer = queue.example:7777\npki = /etc/elmer/pki\n", NULL);
     configure("[rsd]\npki = pki\n", "begins with /");
-    configure("[rsd]\ntransport = tls\n", "only plain is known");
+    configure("[rsd]\nelmer = localhost:7777\ntransport = plain\n", ":3");
+    configure("[rsd]\nelmer = localhost:7777\ntransport = plain\n", "take this line out, then \"eadmin token\"");
     configure("[rsd]\nmode = fast\n", "auto, rt, idle or none");
     configure("[rsd]\nmodus = rt\n", "mode");
     configure("[rsd]\nelmer = nowhere\n", "HOST:PORT");

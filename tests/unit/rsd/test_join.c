@@ -43,8 +43,7 @@ static void everything_else_stays(void **state)
 static void ours_take_the_place_of_the_old(void **state)
 {
     (void)state;
-    edited("[rsd]\nmode = rt\n  elmer=old:1\ntransport = plain\nname = a\n", NULL,
-           "[rsd]\nmode = rt\nelmer = ws1:7110\nname = a\n");
+    edited("[rsd]\nmode = rt\n  elmer=old:1\nname = a\n", NULL, "[rsd]\nmode = rt\nelmer = ws1:7110\nname = a\n");
     edited(" [ rsd ]\nname = a\nelmer = old:1\n", "b", " [ rsd ]\nelmer = ws1:7110\nname = b\n");
 }
 

@@ -114,7 +114,7 @@ int bed_setup(void **state)
                                     .listen = "0.0.0.0:6500",
                                     .pki = "/pki",
                                     .host_socket = "/socket",
-                                    .host_user = "root",
+                                    .host_user = "daemon", /* HOST_UID on every Debian */
                                     .report_ms = 2000,
                                     .heartbeat_ms = BEAT_MS,
                                     .host_timeout_ms = TIMEOUT_MS,
@@ -154,7 +154,7 @@ int bed_link(const struct greeting *g)
     const char *name = g->certificate ? g->certificate : g->host;
     const char *serial = g->serial ? g->serial : "AB";
     links_introduce(g->joiner ? NULL : name, serial, g->minor ? g->minor : WIRE_MINOR);
-    return links_accept(g->local ? LISTENER_UNIX : LISTENER_TCP, 0);
+    return links_accept(g->local ? LISTENER_UNIX : LISTENER_TCP, g->uid);
 }
 
 void bed_hello(int link, const struct greeting *g)

@@ -8,6 +8,7 @@
 #include "tests/unit/elmer/fakes/heard.h"
 
 enum { QUEUE, WS1, WS2 }; /* the hosts; elmer runs on "queue" */
+enum { HOST_UID = 1 };    /* of the user of rsd's network half */
 enum { LISTENER_UNIX, LISTENER_TCP };
 enum { BEAT_MS = 1000, TIMEOUT_MS = 5000 };
 
@@ -34,6 +35,7 @@ struct greeting { /* of a host_hello; zeros are filled in: 2 CPUs, boot "b1", mo
     const struct wire_holding *holdings;
     size_t nholdings;
     bool joiner, local;
+    uid_t uid; /* of a local one: 0 or HOST_UID */
 };
 /* A link that is accepted, and silent. */
 int bed_link(const struct greeting *greeting);

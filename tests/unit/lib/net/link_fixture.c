@@ -15,6 +15,7 @@
 #include "lib/base/clock.h"
 #include "lib/net/link.h"
 #include "lib/wire/channel.h"
+#include "tests/unit/lib/net/certs.h"
 #include "tests/unit/lib/net/link_fixture.h"
 #include "tests/unit/scratch.h"
 
@@ -117,16 +118,40 @@ int teardown(void **state)
     listener_close(world->listener);
     RUN_UNTIL(world, !uv_loop_alive(&world->loop));
     assert_int_equal(uv_loop_close(&world->loop), 0);
+    tls_context_unref(world->server_options.tls);
+    tls_context_unref(world->client_options.tls);
     assert_int_equal(access(world->path, F_OK), -1);
     assert_int_equal(rmdir(world->dir), 0);
     free(world);
     return 0;
 }
 
+void use_tls(struct world *world)
+{
+    struct err err = ERR_INIT;
+    struct certs_ca ca;
+    char dirs[2][sizeof world->dir + 8];
+
+    if (world->client_options.tls != NULL)
+        return;
+    (void)snprintf(dirs[0], sizeof dirs[0], "%s/server", world->dir);
+    (void)snprintf(dirs[1], sizeof dirs[1], "%s/client", world->dir);
+    certs_make_ca(&ca, "CA");
+    certs_issue(&ca, &(struct certs_wish){.names = "DNS:localhost,IP:127.0.0.1", .use = "serverAuth"}, dirs[0]);
+    certs_issue(&ca, &(struct certs_wish){.names = "DNS:ws1", .use = "clientAuth", .serial = 2}, dirs[1]);
+    certs_free_ca(&ca);
+    assert_int_equal(tls_context_server(dirs[0], NULL, NULL, &world->server_options.tls, &err), 0);
+    assert_int_equal(tls_context_client(dirs[1], &world->client_options.tls, &err), 0);
+    certs_remove(dirs[0]);
+    certs_remove(dirs[1]);
+}
+
 void listen_on(struct world *world, const char *address, unsigned max_links)
 {
     struct err err = ERR_INIT;
 
+    if (address[0] != '/')
+        use_tls(world);
     assert_int_equal(listener_create(&world->loop, address, 0600, max_links, &world->server_options, &callbacks,
                                      accept_link, world, &world->listener, &err),
                      0);

@@ -11,6 +11,7 @@
 
 #include "lib/base/clock.h"
 #include "lib/net/link.h"
+#include "lib/net/tls.h"
 #include "lib/wire/channel.h"
 
 enum { DEADLINE_MS = 10000, SEEN_MAX = 64 };
@@ -58,6 +59,8 @@ void turn(struct world *world);
 
 /* Everything closes by itself, and the loop then holds nothing. */
 int teardown(void **state);
+/* A TCP address has TLS, in both options. */
+void use_tls(struct world *world);
 void listen_on(struct world *world, const char *address, unsigned max_links);
 void connect_link(struct world *world, unsigned timeout_ms);
 void both_ready(struct world *world);

@@ -16,6 +16,8 @@
 
 #include "lib/base/clock.h"
 #include "lib/net/link.h"
+#include "lib/net/tls.h"
+#include "tests/unit/lib/net/certs.h"
 #include "tests/unit/lib/wire/wire_fill.h"
 
 /* The linker sends these calls of our objects here (--wrap); those inside libuv and jansson stay. */
@@ -66,9 +68,13 @@ struct end {
     struct link *link;
 };
 
+/* A link that its client has given up may be accepted after the next one has been dialled. */
+enum { SERVERS = 4 };
+
 struct world {
     uv_loop_t loop;
-    struct end server, client;
+    struct end servers[SERVERS], client;
+    unsigned accepted;
 };
 
 static void on_message(struct link *link, struct wire_message *message, void *data)
@@ -104,10 +110,9 @@ static void *on_accept(struct link *link, void *data)
 {
     struct world *world = data;
 
-    if (world->server.given)
-        return NULL;
-    world->server = (struct end){.given = true, .link = link};
-    return &world->server;
+    assert_true(world->accepted < SERVERS);
+    world->servers[world->accepted] = (struct end){.given = true, .link = link};
+    return &world->servers[world->accepted++];
 }
 
 static void tick(uv_timer_t *timer)
@@ -127,13 +132,25 @@ static void turn(uv_loop_t *loop)
 }
 
 static const struct link_callbacks callbacks = {.on_ready = on_ready, .on_message = on_message, .on_close = on_close};
-static const struct link_options options = {
+static struct link_options server_options = {
+    .program = "test", .peer = WIRE_FROM_CLIENT, .out_max = 65536, .hello_timeout_ms = 300};
+static struct link_options client_options = {
     .program = "test", .peer = WIRE_FROM_CLIENT, .out_max = 65536, .hello_timeout_ms = 300};
 
 static bool wait_done(const struct world *world)
 {
-    return (world->client.closed || world->client.messages == 2) &&
-           (!world->server.given || world->server.closed || world->server.messages == 2);
+    for (unsigned i = 0; i < world->accepted; i++)
+        if (!world->servers[i].closed && world->servers[i].messages < 2)
+            return false;
+    return world->client.closed || world->client.messages == 2;
+}
+
+static bool all_closed(const struct world *world)
+{
+    for (unsigned i = 0; i < world->accepted; i++)
+        if (!world->servers[i].closed)
+            return false;
+    return world->client.link == NULL;
 }
 
 static void connect_and_talk(struct world *world, const char *address)
@@ -141,9 +158,9 @@ static void connect_and_talk(struct world *world, const char *address)
     int64_t deadline = mono_ms(mono_now()) + 3000;
 
     world->client = (struct end){.given = true};
-    world->server = (struct end){0};
-    if (link_connect(&world->loop, address, 500, &options, &callbacks, &world->client, &world->client.link, NULL) !=
-        0) {
+    world->accepted = 0;
+    if (link_connect(&world->loop, address, 500, &client_options, &callbacks, &world->client, &world->client.link,
+                     NULL) != 0) {
         world->client = (struct end){0};
         return;
     }
@@ -152,10 +169,12 @@ static void connect_and_talk(struct world *world, const char *address)
     assert_true(wait_done(world));
     if (world->client.link != NULL)
         link_close(world->client.link, "end");
-    while ((world->client.link != NULL || world->server.link != NULL) && mono_ms(mono_now()) < deadline)
+    while (!all_closed(world) && mono_ms(mono_now()) < deadline)
         turn(&world->loop);
+    assert_true(all_closed(world));
     assert_int_equal(world->client.closed, world->client.given);
-    assert_int_equal(world->server.closed, world->server.given);
+    for (unsigned i = 0; i < world->accepted; i++)
+        assert_int_equal(world->servers[i].closed, 1);
 }
 
 /* Returns whether the n-th call was reached. */
@@ -168,8 +187,8 @@ static bool life(const char *listen_on, unsigned n)
     assert_int_equal(uv_loop_init(&world.loop), 0);
     failed = false;
     countdown = n;
-    if (listener_create(&world.loop, listen_on, 0600, 4, &options, &callbacks, on_accept, &world, &listener, NULL) ==
-        0) {
+    if (listener_create(&world.loop, listen_on, 0600, 4, &server_options, &callbacks, on_accept, &world, &listener,
+                        NULL) == 0) {
         if (listen_on[0] == '/')
             (void)snprintf(address, sizeof address, "%s", listen_on);
         else
@@ -187,6 +206,31 @@ static bool life(const char *listen_on, unsigned n)
     return failed;
 }
 
+/* TCP has TLS. */
+static void make_tls(const char *dir)
+{
+    struct certs_ca ca;
+    char server[64], client[64];
+
+    (void)snprintf(server, sizeof server, "%s/server", dir);
+    (void)snprintf(client, sizeof client, "%s/client", dir);
+    certs_make_ca(&ca, "CA");
+    certs_issue(&ca, &(struct certs_wish){.names = "IP:127.0.0.1", .use = "serverAuth"}, server);
+    certs_issue(&ca, &(struct certs_wish){.names = "DNS:ws1", .use = "clientAuth", .serial = 2}, client);
+    certs_free_ca(&ca);
+    assert_int_equal(tls_context_server(server, NULL, NULL, &server_options.tls, NULL), 0);
+    assert_int_equal(tls_context_client(client, &client_options.tls, NULL), 0);
+    certs_remove(server);
+    certs_remove(client);
+}
+
+static void forget_tls(void)
+{
+    tls_context_unref(server_options.tls);
+    tls_context_unref(client_options.tls);
+    server_options.tls = client_options.tls = NULL;
+}
+
 static void every_failing_call_is_survived(void **state)
 {
     char path[] = "/tmp/elmer-faults-XXXXXX/sock";
@@ -195,10 +239,12 @@ static void every_failing_call_is_survived(void **state)
     (void)state;
     path[strlen(path) - 5] = '\0';
     assert_non_null(mkdtemp(path));
+    make_tls(path);
     path[strlen(path)] = '/';
     for (n = 1; life("127.0.0.1:0", n); n++)
         assert_true(n < 1000);
     assert_in_range(n, 20, 999);
+    forget_tls();
     for (n = 1; life(path, n); n++) {
         assert_true(n < 1000);
         (void)unlink(path); /* a listener that could not be made leaves its file; the next one would replace it */

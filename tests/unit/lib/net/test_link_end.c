@@ -182,6 +182,7 @@ static void a_connection_that_hangs_ends_at_the_deadline(void **state)
         (void)connect(fds[i], (struct sockaddr *)&in, sizeof in);
     }
     (void)snprintf(world->address, sizeof world->address, "127.0.0.1:%d", ntohs(in.sin_port));
+    use_tls(world);
     connect_link(world, 300);
     RUN_UNTIL(world, world->client.closed);
     assert_in_range(mono_ms(mono_now()) - begin, 290, 2000);
@@ -258,6 +259,7 @@ static void names_to_listen_on(void **state)
     char address[256];
     struct err err = ERR_INIT;
 
+    use_tls(world);
     assert_int_equal(listener_create(&world->loop, "no-such-host.invalid:0", 0, 4, &world->server_options, &callbacks,
                                      accept_link, world, &none, &err),
                      -EINVAL);
@@ -274,7 +276,13 @@ static void names_to_listen_on(void **state)
                          -EADDRNOTAVAIL);
         assert_non_null(strstr(err.text, "which no other host reaches"));
     }
+    err_clear(&err);
     listen_on(world, "localhost:0", 4);
+    (void)snprintf(address, sizeof address, "localhost:%u", listener_port(world->listener));
+    assert_int_equal(listener_create(&world->loop, address, 0, 4, &world->server_options, &callbacks, accept_link,
+                                     world, &none, &err),
+                     -EADDRINUSE);
+    assert_non_null(strstr(err.text, "cannot listen there: Address already in use"));
     (void)snprintf(world->address, sizeof world->address, "localhost:%u", listener_port(world->listener));
     exchange(world);
 }
