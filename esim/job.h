@@ -13,6 +13,7 @@ struct sim_job {
     uint32_t nprocs, mesh_rows, uid;
     double share;             /* of each processor that it uses, 0..1 */
     int64_t start_ms, end_ms; /* -1: not yet */
+    uint64_t place;           /* a number for its processors: equal for equal ones in the same order */
 };
 
 /* Jobs in the order of their submission. */

@@ -118,6 +118,8 @@ static bool set_number(struct config *c, const char *key, const char *value, boo
         c->workload.seed = c->world.core.seed = (uint64_t)n;
     else if (strcmp(key, "explain") == 0 && whole_number(value, 1, 9e15, &n))
         c->world.explain = (uint64_t)n;
+    else if (strcmp(key, "jobs-max") == 0 && whole_number(value, 1, 1e9, &n))
+        c->jobs_max = (uint64_t)n;
     else if (strcmp(key, "jobs") == 0 && whole_number(value, 1, 1e9, &n)) {
         c->jobs_max = (uint64_t)n;
         c->exactly = true;
@@ -131,7 +133,7 @@ static bool set_number(struct config *c, const char *key, const char *value, boo
 const char *keys_names(void)
 {
     return "allocator policy model steps arrivals service workload trace load share threshold mean-service precision "
-           "period levels hosts cpus cube user-running seed explain jobs";
+           "period levels hosts cpus cube user-running seed explain jobs jobs-max";
 }
 
 bool keys_set(struct config *config, const char *key, const char *value, char *fault, size_t size)

@@ -12,7 +12,7 @@
 #include "lib/memory/mem.h"
 
 struct run {
-    uint64_t id;
+    uint64_t id, rank;
     int64_t end_ms; /* space */
     double work_ms, share;
     uint32_t nprocs, nthreads;
@@ -211,13 +211,24 @@ uint64_t load_pass(struct load *load, int64_t now_ms)
 
 /* ---- jobs ---- */
 
-void load_start(struct load *load, uint64_t id, const struct sim_job *job, const struct core_processor *processors,
-                int64_t now_ms)
+/* Those that were allocated in one step may be launched in any order. */
+static void insert_by_rank(struct load *load)
+{
+    struct run *run = load->runs[load->nruns - 1];
+    size_t at = load->nruns - 1;
+
+    for (; at > 0 && load->runs[at - 1]->rank > run->rank; at--)
+        load->runs[at] = load->runs[at - 1];
+    load->runs[at] = run;
+}
+
+void load_start(struct load *load, const struct sim_job *job, const struct core_job *info, int64_t now_ms)
 {
     struct run *run = mem_zalloc(sizeof(*run));
 
     advance(load, now_ms);
-    run->id = id;
+    run->id = info->id;
+    run->rank = info->allocation;
     run->work_ms = (double)job->work_ms;
     run->end_ms = now_ms + job->work_ms;
     run->share = job->share;
@@ -228,13 +239,15 @@ void load_start(struct load *load, uint64_t id, const struct sim_job *job, const
     run->rate = mem_array(run->nthreads, sizeof(*run->rate));
     run->over = mem_array(run->nthreads, sizeof(*run->over));
     for (uint32_t i = 0; i < run->nprocs; i++)
-        run->at[i] = (size_t)processors[i].host * (size_t)load->settings->ncpus + (size_t)processors[i].cpu;
+        run->at[i] = (size_t)info->processors[i].host * (size_t)load->settings->ncpus + (size_t)info->processors[i].cpu;
     for (uint32_t i = 0; !shared(load) && i < run->nprocs; i++)
         load->use[run->at[i]] += run->share;
     load->runs = mem_grow(load->runs, &load->capacity, load->nruns + 1, sizeof(struct run *));
     load->runs[load->nruns++] = run;
     load->stale = true;
-    if (!shared(load))
+    if (shared(load))
+        insert_by_rank(load);
+    else
         heap_up(load, load->nruns - 1);
 }
 

@@ -8,9 +8,8 @@ struct load;
 
 struct load *load_create(const struct world_settings *settings);
 void load_destroy(struct load *load);
-/* Jobs start in the order of their allocation, which is their rank on each processor. */
-void load_start(struct load *load, uint64_t id, const struct sim_job *job, const struct core_processor *processors,
-                int64_t now_ms);
+/* Its allocation is its rank on each processor. */
+void load_start(struct load *load, const struct sim_job *job, const struct core_job *info, int64_t now_ms);
 void load_end(struct load *load, uint64_t id, int64_t now_ms);
 /* When something will change by itself; INT64_MAX: never. */
 int64_t load_next(const struct load *load);

@@ -39,6 +39,7 @@ static const char usage[] = "Usage: esim [options]\n"
                             "  --model space|shared --steps together|each --period SECONDS\n"
                             "  --precision P     until the 95 % interval is so narrow (default: 2%)\n"
                             "  --jobs N          so many jobs and no more\n"
+                            "  --jobs-max N      give up the precision then (default: 2000000)\n"
                             "  --seed N          the same seed gives the same answer\n"
                             "  --sweep KEY=FROM..TO[:COUNT]   and --compare KEY=A,B   with the same jobs\n"
                             "  --explain JOB     why a job started when it did\n"
@@ -65,7 +66,7 @@ static int wrong(const char *text)
 static const char *const keys[] = {"workload",  "trace",     "load",         "arrivals", "service",   "mean-service",
                                    "share",     "hosts",     "cpus",         "cube",     "allocator", "levels",
                                    "policy",    "threshold", "user-running", "model",    "steps",     "period",
-                                   "precision", "jobs",      "seed",         "explain"};
+                                   "precision", "jobs",      "seed",         "explain",  "jobs-max"};
 enum { KEYS = sizeof(keys) / sizeof(keys[0]) };
 
 static void make_options(struct option *options)

@@ -98,16 +98,26 @@ static void count_used(struct world *w, int64_t change)
     w->used += (uint64_t)change;
 }
 
+uint64_t world_place(const struct core_processor *processors, uint32_t n)
+{
+    uint64_t place = 0xcbf29ce484222325u; /* FNV-1a */
+
+    for (uint32_t i = 0; i < n; i++)
+        place = (place ^ ((uint64_t)processors[i].host << 16 | (uint64_t)processors[i].cpu)) * 0x100000001b3u;
+    return place;
+}
+
 static void start(struct world *w, uint64_t id)
 {
     const struct core_job *info = core_job(w->core, id);
     struct sim_job *job = w->jobs[id];
 
     job->start_ms = w->now_ms - OFFSET_MS;
+    job->place = world_place(info->processors, info->nprocs);
     count_used(w, job->nprocs);
     w->nwaiting--;
     w->nrunning++;
-    load_start(w->load, id, job, info->processors, w->now_ms);
+    load_start(w->load, job, info, w->now_ms);
     if (id == w->explain_id) {
         char text[200];
         snprintf(text, sizeof(text), "starts on %u processors, the first is %s:%d, at level %d", info->nprocs,

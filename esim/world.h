@@ -41,4 +41,6 @@ double world_used_ms(const struct world *world);   /* processor time of jobs' cl
 uint64_t world_refused(const struct world *world); /* jobs that are too large for the machine */
 uint64_t world_waiting(const struct world *world);
 
+uint64_t world_place(const struct core_processor *processors, uint32_t n); /* sim_job.place */
+
 #endif

@@ -311,6 +311,11 @@ static int compare(const void *a, const void *b)
     return (*x > *y) - (*x < *y);
 }
 
+static double microseconds(const struct game *g, size_t at)
+{
+    return (double)g->times[at] / 1000;
+}
+
 /* As in the study: sides up to 16 and up to 32. */
 static void test_ten_cube(void **state)
 {
@@ -326,8 +331,8 @@ static void test_ten_cube(void **state)
             print_message(
                 "# %s, sides to %u: allocate and release in a 10-cube %.1f us at the median, %.1f at the 99th "
                 "percentile, of %zu\n",
-                auxiliary != 0 ? "AFL" : "FL", side, (double)g.times[g.ntimes / 2] / 1000,
-                (double)g.times[g.ntimes * 99 / 100] / 1000, g.ntimes);
+                auxiliary != 0 ? "AFL" : "FL", side, microseconds(&g, g.ntimes / 2),
+                microseconds(&g, g.ntimes * 99 / 100), g.ntimes);
             if (getenv("ELMER_TEST_FULL") != NULL)
                 assert_true(g.times[g.ntimes / 2] <= BAR_NS);
             free(g.times);
