@@ -4,11 +4,11 @@
 
 #include <assert.h>
 
-static enum bucket_state state_of(const struct bucket *bucket, double burst)
+static enum bucket_state state_of(double missing, double burst)
 {
-    if (bucket->missing <= burst)
+    if (missing <= burst)
         return BUCKET_ENOUGH;
-    return bucket->missing < 2 * burst ? BUCKET_EMPTY : BUCKET_OVERDRAWN;
+    return missing < 2 * burst ? BUCKET_EMPTY : BUCKET_OVERDRAWN;
 }
 
 static void refill(struct bucket *bucket, int64_t now_ms, double rate)
@@ -26,7 +26,7 @@ enum bucket_state bucket_take(struct bucket *bucket, int64_t now_ms, double rate
     bucket->missing += cost;
     if (bucket->missing > 2 * burst)
         bucket->missing = 2 * burst;
-    return state_of(bucket, burst);
+    return state_of(bucket->missing, burst);
 }
 
 bool bucket_take_if(struct bucket *bucket, int64_t now_ms, double rate, double burst, double cost)
@@ -38,8 +38,8 @@ bool bucket_take_if(struct bucket *bucket, int64_t now_ms, double rate, double b
     return true;
 }
 
-enum bucket_state bucket_look(struct bucket *bucket, int64_t now_ms, double rate, double burst)
+enum bucket_state bucket_look(struct bucket *bucket, int64_t now_ms, double rate, double burst, double cost)
 {
     refill(bucket, now_ms, rate);
-    return state_of(bucket, burst);
+    return state_of(bucket->missing + cost, burst);
 }

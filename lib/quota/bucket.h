@@ -21,7 +21,7 @@ enum bucket_state {
 enum bucket_state bucket_take(struct bucket *bucket, int64_t now_ms, double rate, double burst, double cost);
 /* Take cost if it is there, else nothing. */
 bool bucket_take_if(struct bucket *bucket, int64_t now_ms, double rate, double burst, double cost);
-/* What it is now, without taking. */
-enum bucket_state bucket_look(struct bucket *bucket, int64_t now_ms, double rate, double burst);
+/* What taking cost would find now, without taking it. */
+enum bucket_state bucket_look(struct bucket *bucket, int64_t now_ms, double rate, double burst, double cost);
 
 #endif

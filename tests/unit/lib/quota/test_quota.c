@@ -70,6 +70,9 @@ static void requests(void **state)
     assert_non_null(strstr(text, "a user may send 10 in a second (user_requests in elmer.conf) and 20 at once"));
     assert_int_equal(quota_request(quotas, alice, 0, 10, text), QUOTA_CUT);
     assert_int_equal(quota_connect(quotas, alice, 0, false, text), QUOTA_CUT);
+    assert_int_equal(quota_connect(quotas, alice, 99, false, text), QUOTA_CUT); /* one request comes back in 100 ms */
+    assert_non_null(strstr(text, "a user may send 10 in a second"));
+    assert_int_equal(quota_connect(quotas, alice, 101, false, text), QUOTA_FINE);
     assert_int_equal(quota_request(quotas, quota_of(quotas, BOB, 0), 0, 10, text), QUOTA_FINE);
     assert_int_equal(quota_request(quotas, alice, 2200, 10, text), QUOTA_FINE);
 }
