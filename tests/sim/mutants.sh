@@ -48,32 +48,42 @@ else
     echo 'not ok 1 - the core as it is passes'
     bad=1
 fi
-for m in "${mutants[@]}"; do
-    n=$((n + 1))
+judge() { # N MUTANT: in a directory of its own, as several are judged at the same time
+    local n=$1 m=$2 dir=$work/$1 name file what changed
     name=$(basename "$m" .sed)
     file=$(sed -n '1s/^# \([a-z0-9/]*\)\.c: .*/\1/p' "$m")
     what=$(sed -n '1s/^# //p' "$m")
-    sed -f "$m" "$src/elmer/core/$file.c" >"$work/$file.c"
-    changed=$(diff "$src/elmer/core/$file.c" "$work/$file.c" | grep -c '^[0-9]')
+    mkdir "$dir"
+    sed -f "$m" "$src/elmer/core/$file.c" >"$dir/mutant.c"
+    changed=$(diff "$src/elmer/core/$file.c" "$dir/mutant.c" | grep -c '^[0-9]')
     if [ "$changed" -ne 1 ]; then
         echo "not ok $n - $name ($what): changes $changed places, not one"
-        bad=1
-    elif ! compile "$work/$file.c" "$work/mutant.o"; then
+    elif ! compile "$dir/mutant.c" "$dir/mutant.o"; then
         echo "not ok $n - $name ($what): does not compile"
-        bad=1
-    elif ! link "$work/mutant" "${core[@]/"$work/$file.o"/"$work/mutant.o"}" "${sim[@]}"; then
+    elif ! link "$dir/mutant" "${core[@]/"$work/$file.o"/"$dir/mutant.o"}" "${sim[@]}"; then
         echo "not ok $n - $name ($what): does not link"
-        bad=1
     else
-        run "$work/mutant"
+        run "$dir/mutant"
         case $? in
-        0) echo "not ok $n - $name ($what): nobody noticed" && bad=1 ;;
-        99) echo "not ok $n - $name ($what): no end" && bad=1 ;;
+        0) echo "not ok $n - $name ($what): nobody noticed" ;;
+        99) echo "not ok $n - $name ($what): no end" ;;
         *)
             echo "ok $n - $name ($what)"
-            grep -m 1 -E '^#? *sim walk|^not ok|Assertion' "$work/mutant.log" | sed 's/^#* */#   /'
+            grep -m 1 -E '^#? *sim walk|^not ok|Assertion' "$dir/mutant.log" | sed 's/^#* */#   /'
             ;;
         esac
     fi
+}
+free=$(nproc)
+for m in "${mutants[@]}"; do
+    n=$((n + 1))
+    [ "$free" -gt 0 ] || { wait -n; free=$((free + 1)); }
+    judge $n "$m" >"$work/$n.said" 2>&1 &
+    free=$((free - 1))
+done
+wait
+for ((n = 2; n <= ${#mutants[@]} + 1; n++)); do
+    cat "$work/$n.said"
+    grep -q '^ok ' "$work/$n.said" || bad=1
 done
 exit $bad
