@@ -33,7 +33,7 @@ static int run_tests(uint64_t walks, uint64_t events)
     if (n == 0)
         printf("Bail out! no scenarios in %s\n", folder);
     good &= n > 0 && walk_tests(walks, events, n + 1);
-    good &= cube_tests(walks / 10, n + 1 + WALK_TESTS);
+    good &= cube_tests(walks / 40, n + 1 + WALK_TESTS);
     printf("1..%d\n", n + WALK_TESTS + 1);
     return good ? 0 : 1;
 }
