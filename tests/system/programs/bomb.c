@@ -1,8 +1,9 @@
 /* bomb.c - many processes that spin, for the system tests: a hostile job, bounded in time by itself.
  *
- * bomb [--ignore-term] [--sessions] COUNT SECONDS
+ * bomb [--ignore-term] [--sessions] [--wait] COUNT SECONDS
  *   --ignore-term  SIGTERM does nothing
  *   --sessions     each process in a session of its own, where the kernel's autogroups give it a share of its own
+ *   --wait         they wait instead of spinning: what as many cost that do nothing
  * They begin to spin when all of them are there; then it writes "ready". Each ends by an alarm, which nothing here
  * catches.
  */
@@ -15,10 +16,14 @@
 #include <time.h>
 #include <unistd.h>
 
+static bool waiting;
+
 static _Noreturn void spin(unsigned seconds)
 {
     const time_t end = time(NULL) + (time_t)seconds;
     alarm(seconds);
+    while (waiting)
+        pause();
     while (time(NULL) < end)
         for (volatile int i = 0; i < 100000; i++)
             ;
@@ -28,7 +33,7 @@ static _Noreturn void spin(unsigned seconds)
 int main(int argc, char **argv)
 {
     static const struct option options[] = {
-        {"ignore-term", 0, NULL, 'i'}, {"sessions", 0, NULL, 's'}, {NULL, 0, NULL, 0}};
+        {"ignore-term", 0, NULL, 'i'}, {"sessions", 0, NULL, 's'}, {"wait", 0, NULL, 'w'}, {NULL, 0, NULL, 0}};
     bool sessions = false;
     int count, made = 1, gate[2];
     unsigned seconds;
@@ -37,6 +42,8 @@ int main(int argc, char **argv)
             signal(SIGTERM, SIG_IGN);
         else if (c == 's')
             sessions = true;
+        else if (c == 'w')
+            waiting = true;
         else
             return 2;
     }
