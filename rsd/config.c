@@ -41,6 +41,7 @@ void rsd_config_default(struct rsd_config *config)
     snprintf(config->elmer, sizeof config->elmer, "%s/elmer-host.sock", ELMER_RUNDIR);
     snprintf(config->pki, sizeof config->pki, "%s/pki", ELMER_RSD_STATEDIR);
     snprintf(config->user, sizeof config->user, "elmer-rsd");
+    config->supervisor_uid = 65533; /* of no user, until main() has looked for elmer-sup */
     snprintf(config->rundir, sizeof config->rundir, "%s", ELMER_RSD_RUNDIR);
     snprintf(config->proc_stat, sizeof config->proc_stat, "/proc/stat");
     snprintf(config->supervisor, sizeof config->supervisor, "%s/elmer-supervisor", ELMER_LIBEXECDIR);

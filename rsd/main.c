@@ -111,6 +111,18 @@ static int find_user(const struct rsd_config *config, uid_t *uid, gid_t *gid, st
     return 0;
 }
 
+/* Jobs must start also between an upgrade and systemd-sysusers. */
+static void find_supervisors_user(struct rsd_config *config)
+{
+    const struct passwd *entry = getpwnam("elmer-sup");
+    if (entry && entry->pw_uid != 0)
+        config->supervisor_uid = entry->pw_uid;
+    else
+        log_warning("there is no user elmer-sup: supervisors of jobs run as uid %u, which others may have as "
+                    "well; run systemd-sysusers and restart rsd",
+                    (unsigned)config->supervisor_uid);
+}
+
 /* ---- the network half ---- */
 
 static void keep_only(int *a, int *b)
@@ -156,7 +168,7 @@ static _Noreturn void network_half(int fd_root, int fd_listen, pid_t parent, uid
 
 /* ---- main ---- */
 
-static int run(const struct rsd_config *config, struct err *err)
+static int run(struct rsd_config *config, struct err *err)
 {
     int pair[2], listener, result;
     pid_t parent = getpid(), net;
@@ -167,6 +179,7 @@ static int run(const struct rsd_config *config, struct err *err)
         result = make_dirs(config, err);
     if (result < 0)
         return result;
+    find_supervisors_user(config);
     listener = bind_users_socket(config, err);
     if (listener < 0)
         return listener;

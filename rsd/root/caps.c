@@ -7,21 +7,22 @@
  *   DAC_OVERRIDE     remove                   entries of a user's directory, also one that he has made unreadable
  *                    autogroup                the file /proc/PID/autogroup of a user's process
  *   FOWNER           remove                   entries of a directory that he has made sticky
- *   CHOWN            remove      x            giving him his directory; taking it back while it is removed
+ *   CHOWN            remove      begin        giving him his directory; taking it back while it is removed
  *   SYS_ADMIN        remove                   what he has mounted there; the jobs' own file system (tmpfs.c)
  *                    systemd                  the scope of all jobs (systemd asks for it)
  *                    autogroup                its value for many sessions at once (others are held to ten a second)
  *   (none)           rt_reserve               files of /proc/sys and debugfs that belong to root (reserve.c)
- *   SETGID, SETUID                x            becoming the user
- *   SYS_RESOURCE                  x            the child's oom_score_adj, so that no protection of rsd can be had back
+ *   SETGID, SETUID                begin        taking the user's ids (sup/become.c)
+ *   SYS_RESOURCE                  begin        its oom_score_adj, so that no job can have a protection of rsd back
  *
  * The child that looks for who has left a job (escapes.c) keeps SYS_NICE alone.
  *
- * A word: permitted, but effective only during that errand, so that a mistake elsewhere in the root half is not an act
- * of root. The bounding set is left alone, because supervisors and jobs are born with it: without it sudo, ping or a
- * container's starter would not work in a job as they do in a shell. For the same reason jobs do not get
- * no_new_privs. A process of uid 0 without capabilities still owns root's files: this limits mistakes, not somebody who
- * executes code in the root half. The user's processes have nothing in any set but the bounding set.
+ * A word of the root half: permitted, but effective only during that errand, so that a mistake elsewhere in it is not
+ * an act of root. `begin`: gone before it hears of anything that a user can choose. The bounding set is left alone,
+ * because supervisors and jobs are born with it: without it sudo, ping or a container's starter would not work in a job
+ * as they do in a shell. For the same reason jobs do not get no_new_privs. A process of uid 0 without capabilities
+ * still owns root's files: this limits mistakes, not somebody who executes code in the root half. The user's processes
+ * have nothing in any set but the bounding set.
  */
 /* clang-format on */
 #include "config.h"
@@ -40,7 +41,9 @@
 static const uint64_t kept[CAPS_OF_COUNT] = {
     [CAPS_ROOT_HALF] = BIT(CAP_SYS_NICE) | BIT(CAP_KILL),
     [CAPS_ESCAPES] = BIT(CAP_SYS_NICE),
-    [CAPS_SUPERVISOR] = BIT(CAP_SYS_NICE) | BIT(CAP_CHOWN) | BIT(CAP_SETGID) | BIT(CAP_SETUID) | BIT(CAP_SYS_RESOURCE),
+    [CAPS_SUPERVISOR_BEGIN] =
+        BIT(CAP_SYS_NICE) | BIT(CAP_CHOWN) | BIT(CAP_SETGID) | BIT(CAP_SETUID) | BIT(CAP_SYS_RESOURCE),
+    [CAPS_SUPERVISOR] = BIT(CAP_SYS_NICE),
 };
 static const uint64_t errands[CAPS_ERRAND_COUNT] = {
     [CAPS_REMOVE] = BIT(CAP_DAC_OVERRIDE) | BIT(CAP_FOWNER) | BIT(CAP_CHOWN) | BIT(CAP_SYS_ADMIN),

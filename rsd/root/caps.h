@@ -4,7 +4,8 @@
 
 #include "lib/base/err.h"
 
-enum caps_of { CAPS_ROOT_HALF, CAPS_SUPERVISOR, CAPS_ESCAPES, CAPS_NOTHING, CAPS_OF_COUNT };
+/* A supervisor: until it knows its job's user, and from then on. */
+enum caps_of { CAPS_ROOT_HALF, CAPS_SUPERVISOR_BEGIN, CAPS_SUPERVISOR, CAPS_ESCAPES, CAPS_NOTHING, CAPS_OF_COUNT };
 /* What the root half takes up for one errand only. */
 enum caps_errand { CAPS_REMOVE, CAPS_SYSTEMD, CAPS_AUTOGROUP, CAPS_ERRAND_COUNT };
 

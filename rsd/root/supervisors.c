@@ -68,11 +68,11 @@ static void supervisor_exec(void *data)
     const struct birth *birth = data;
     const struct root *root = birth->root;
     const struct root_job *job = birth->job;
-    char journal[128], lease[80], pvmd[sizeof root->config->pvmd + 20], agent[sizeof root->config->agent + 20];
+    char journal[128], lease[80], uid[40], pvmd[sizeof root->config->pvmd + 20], agent[sizeof root->config->agent + 20];
     char *argv[] = {(char *)"elmer-supervisor", job->lease_ms > 0 ? lease : NULL, NULL};
-    char *envp[16] = {(char *)"PATH=/usr/sbin:/usr/bin:/sbin:/bin", (char *)"SYSTEMD_NSS_DYNAMIC_BYPASS=1", pvmd,
+    char *envp[16] = {(char *)"PATH=/usr/sbin:/usr/bin:/sbin:/bin", (char *)"SYSTEMD_NSS_DYNAMIC_BYPASS=1", uid, pvmd,
                       agent};
-    size_t variables = 4;
+    size_t variables = 5;
     const char *stream = getenv("JOURNAL_STREAM");
     struct sigaction ignore = {.sa_handler = SIG_IGN};
     sigset_t none;
@@ -82,6 +82,7 @@ static void supervisor_exec(void *data)
         envp[variables++] = journal;
     for (size_t i = 0; i < birth->words->count; i++)
         envp[variables++] = birth->words->items[i];
+    snprintf(uid, sizeof uid, "ELMER_SUPERVISOR_UID=%" PRIu32, root->config->supervisor_uid);
     snprintf(pvmd, sizeof pvmd, "ELMER_PVMD=%s", root->config->pvmd);
     snprintf(agent, sizeof agent, "ELMER_PVM_AGENT=%s", root->config->agent);
     channel = fcntl(birth->channel, F_DUPFD, 10);
@@ -190,8 +191,9 @@ static void keep_verdict(struct root *root, struct root_job *job, const char *re
 
 static void heard_adopted(struct root *root, struct root_job *job, const struct wire_adopted *adopted)
 {
+    if (!job->ready && job->state == JOB_OPEN) /* an earlier root half has told it */
+        job->uid = (uid_t)adopted->uid;
     job->ready = true;
-    job->uid = (uid_t)adopted->uid;
     for (size_t i = 0; i < adopted->helpers.count; i++)
         job_helper_add(job, (pid_t)adopted->helpers.items[i]);
     if (job->state == JOB_OPENING) {

@@ -1,11 +1,11 @@
 /* child.c - from fork to exec.
  *
- * Born in the job's leaf by clone3. First as root: session, signals, limits, CPUs, descriptors; then it becomes the
- * user completely and for good; only then does it touch a path: directory, output, hosts' file, command. By then it
- * holds no descriptor of the supervisor's that a path could lead to (/proc/self/fd) but the report's, a pipe of root
- * that a user may not open: its end must be the exec. Its rank comes last, so that it gets to exec even while a higher
- * job spins; until then it is at ORDER_BIRTH, just below the supervisor. A user may lower his rank without any right,
- * but not change from FIFO to RR: so the class is set while it is root. Everything was prepared before the fork;
+ * Born in the job's leaf by clone3. First as the supervisor: session, signals, limits, CPUs, descriptors; then it
+ * becomes the user completely and for good; only then does it touch a path: directory, output, hosts' file, command. By
+ * then it holds no descriptor of the supervisor's that a path could lead to (/proc/self/fd) but the report's, a pipe of
+ * elmer-sup that a user may not open: its end must be the exec. Its rank comes last, so that it gets to exec even while
+ * a higher job spins; until then it is at ORDER_BIRTH, just below the supervisor. A user may lower his rank without any
+ * right, but not change from FIFO to RR: so the class is set while it may. Everything was prepared before the fork;
  * nothing here allocates except exec's search in PATH.
  */
 #include "config.h"
@@ -45,16 +45,6 @@ static void reset_signals(void)
     sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
-/* rsd may be protected from the OOM killer; jobs are not. */
-static void reset_oom(void)
-{
-    int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
-    if (fd < 0)
-        return;
-    (void)!write(fd, "0", 1);
-    close(fd);
-}
-
 static void set_limits(const struct child_plan *plan)
 {
     struct rlimit limit;
@@ -76,7 +66,7 @@ static void set_birth_rank(const struct child_plan *plan)
 
 /* Not by libc, whose calls change the ids of all threads that the process had before clone3: it may wait for ever for
  * one that is not here. */
-#ifdef SYS_setgroups32
+#ifdef SYS_setresuid32
 #define SYS_IDS(name) SYS_##name##32
 #else
 #define SYS_IDS(name) SYS_##name
@@ -86,9 +76,13 @@ static void become_user(const struct child_plan *plan)
 {
     const struct user *user = plan->user;
     uid_t real, effective, saved;
-    if (syscall(SYS_IDS(setgroups), user->group_count, user->groups) < 0 ||
-        syscall(SYS_IDS(setresgid), user->gid, user->gid, user->gid) < 0)
+    gid_t gids[3];
+    if (getresgid(&gids[0], &gids[1], &gids[2]) < 0)
         fail(STAGE_GROUPS);
+    if (gids[0] != user->gid || gids[1] != user->gid || gids[2] != user->gid) {
+        errno = EPERM;
+        fail(STAGE_GROUPS);
+    }
     if (syscall(SYS_IDS(setresuid), user->uid, user->uid, user->uid) < 0 || getresuid(&real, &effective, &saved) < 0)
         fail(STAGE_USER);
     if (real != user->uid || effective != user->uid || saved != user->uid ||
@@ -196,7 +190,6 @@ _Noreturn void child_run(const struct child_plan *plan)
     keep_descriptors(plan);
     if (setsid() < 0)
         fail(STAGE_SESSION);
-    reset_oom();
     set_limits(plan);
     if (sched_setaffinity(0, sizeof *plan->cpus, plan->cpus) < 0)
         fail(STAGE_CPUS);

@@ -97,7 +97,8 @@ void lease_kill(struct sup *sup)
         return;
     group.events_fd = openat(sup->job_fd, "cgroup.events", O_RDONLY | O_CLOEXEC);
     do {
-        (void)group_kill(&group);
+        if (sup->kill_fd < 0 || write(sup->kill_fd, "1", 1) != 1)
+            (void)group_kill(&group);
         if (sup->rt)
             raise_some(&group);
         let_die(&group);

@@ -65,7 +65,9 @@ struct sup {
     bool connected, begun, quit;
     bool may_end;  /* told to quit again: the root half has put down what it was told */
     uint32_t ends; /* of processes, so far */
-    int listen_fd, signal_fd, reaper_fd, job_fd;
+    int listen_fd, signal_fd, reaper_fd, job_fd, kill_fd;
+    uid_t root_uid; /* of the root half */
+    uid_t own_uid;  /* of supervisors */
     struct pace reap_pace;
     uint64_t job;
     uint32_t attempt;
@@ -86,6 +88,9 @@ struct sup {
 /* user.c */
 int user_lookup(struct user *user, const char *name, uid_t uid, struct err *err);
 void user_fini(struct user *user);
+
+/* become.c: what needs root is done, it is put down for good, and the thread that reaps is started. 0 or -errno. */
+int sup_become(struct sup *sup, struct err *err);
 
 /* process.c: life of one process */
 void process_start(struct sup *sup, struct wire_message *message); /* takes the message over, if it needs it longer */

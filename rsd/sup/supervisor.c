@@ -1,14 +1,14 @@
 /* supervisor.c - elmer-supervisor: holds the processes of one job on one host, longer than rsd lives.
  *
  * Started by the root half with a channel on descriptor 3 and a listening socket on 4, as root, in SCHED_FIFO, in the
- * leaf `sup` of the job's group. `begin`: it looks the user up, makes his directory and answers `adopted`, or `error`.
- * Then `rank` and `start`; it reports started, start_failed, line, exited. When the root half dies it goes on; a new
- * one connects to the socket and says `adopt`: adopted and every exit not yet acknowledged are its answer, then what
- * was kept in between. `quit`, when the job's leaf is empty: what has died is reaped and told, and `done`. Only when
- * the root half has put that down and says `quit` again it ends; if that dies before, all goes on as if nothing had
- * been said, because nobody else knows how the processes have ended. It reaps the orphans of the job too
- * (PR_SET_CHILD_SUBREAPER). With --lease it ends a job by itself (dead_man.c). With --keeper it does nothing for ever:
- * it keeps elmer-jobs.scope alive.
+ * leaf `sup` of the job's group. `begin`: it looks the user up, makes his directory, puts root down (become.c) and
+ * answers `adopted`, or `error`. Only then it hears of what users choose: `rank` and `start`; it reports started,
+ * start_failed, line, exited. When the root half dies it goes on; a new one connects to the socket and says `adopt`:
+ * adopted and every exit not yet acknowledged are its answer, then what was kept in between. `quit`, when the job's
+ * leaf is empty: what has died is reaped and told, and `done`. Only when the root half has put that down and says
+ * `quit` again it ends; if that dies before, all goes on as if nothing had been said, because nobody else knows how the
+ * processes have ended. It reaps the orphans of the job too (PR_SET_CHILD_SUBREAPER). With --lease it ends a job by
+ * itself (dead_man.c). With --keeper it does nothing for ever: it keeps elmer-jobs.scope alive.
  */
 #include "config.h"
 
@@ -124,6 +124,8 @@ static int begin(struct sup *sup, const struct wire_begin *begin, struct err *er
         result = admit(&sup->user, sup->rt, err);
     if (result == 0)
         result = tmpdir_make(sup->tmpdir, sup->user.uid, sup->user.gid, err);
+    if (result == 0)
+        result = sup_become(sup, err);
     if (result < 0) { /* as if nothing had been said */
         user_fini(&sup->user);
         close(sup->job_fd);
@@ -245,7 +247,7 @@ static void root_accept(struct sup *sup)
     int fd = accept4(sup->listen_fd, NULL, NULL, SOCK_CLOEXEC);
     if (fd < 0)
         return;
-    if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &length) < 0 || peer.uid != geteuid()) {
+    if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &length) < 0 || peer.uid != sup->root_uid) {
         close(fd);
         return;
     }
@@ -454,8 +456,9 @@ static int supervise(struct sup sup)
     sup.signal_fd = signals_open();
     sup.rt = sched_is_rt(0);
     limits_of_daemon(&sup.limits);
-    if (caps_keep(CAPS_SUPERVISOR) < 0 || sup.signal_fd < 0 || prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) < 0 ||
-        (sup.reaper_fd = reaper_start()) < 0 || channel_init(&sup.root, FD_CHANNEL, WIRE_FROM_ROOT, ROOT_OUT_MAX) < 0) {
+    sup.root_uid = geteuid();
+    if (caps_keep(CAPS_SUPERVISOR_BEGIN) < 0 || sup.signal_fd < 0 || prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) < 0 ||
+        channel_init(&sup.root, FD_CHANNEL, WIRE_FROM_ROOT, ROOT_OUT_MAX) < 0) {
         log_error("cannot begin: %s", strerror(errno));
         return 1;
     }
@@ -476,7 +479,7 @@ static _Noreturn void keeper(void)
 
 int main(int argc, char **argv)
 {
-    struct sup sup = {.root = {.fd = -1}, .listen_fd = FD_LISTEN, .reaper_fd = -1, .job_fd = -1};
+    struct sup sup = {.root = {.fd = -1}, .listen_fd = FD_LISTEN, .reaper_fd = -1, .job_fd = -1, .kill_fd = -1};
     sup.pvmd = getenv("ELMER_PVMD"); /* our environment is rsd's, none of it reaches the job */
     sup.agent = getenv("ELMER_PVM_AGENT");
     if (!sup.pvmd)

@@ -140,6 +140,7 @@ static void root_half(const struct rig *rig, int fd)
     snprintf(config.user_slice, sizeof config.user_slice, "%s", rig->users);
     snprintf(config.supervisor, sizeof config.supervisor, "%s/elmer-supervisor",
              getenv("BUILDDIR") ? getenv("BUILDDIR") : cwd);
+    config.supervisor_uid = RIG_SUPERVISOR_UID;
     snprintf(config.pvmd, sizeof config.pvmd, "%s/helper", rig->dir);
     snprintf(config.agent, sizeof config.agent, "%s/helper", rig->dir);
     config.account[0] = 0;

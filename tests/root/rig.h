@@ -22,7 +22,7 @@ struct rig {
     bool pvm;     /* jobs that are opened have virtual machines */
 };
 
-enum { RIG_WAIT_MS = 20000, NOBODY = 65534 /* whose jobs they are */ };
+enum { RIG_WAIT_MS = 20000, RIG_SUPERVISOR_UID = 65533, NOBODY = 65534 /* whose jobs they are */ };
 
 /* Wait until the condition holds; fails the test after RIG_WAIT_MS. */
 #define rig_until(condition)                                                                                           \

@@ -20,6 +20,29 @@ for pid in "$rsd" "$net"; do
     is "a process above all jobs ends when it spins for 5 s ($pid)" "$(on 1 awk '/realtime timeout/ { print $4 }' "/proc/$pid/limits")" 5000000
 done
 
+# ---- a supervisor and its user ----
+
+id=$(submit alice -o /dev/null 1 sleep 300)
+wait_for 20 'a job runs' running "$id"
+supervisor=$(on 1 cat "/sys/fs/cgroup/$jobs_scope/$id.1/sup/cgroup.procs")
+own=$(on 1 id -u elmer-sup) alice=$(on 1 id -u alice)
+is 'a supervisor has a user of its own, and the user of the job as the effective one' "$(status_of "$supervisor" Uid | xargs)" "$own $alice $own $own"
+is 'and may rank, no more' "$(for c in Eff Prm Inh Amb; do status_of "$supervisor" Cap$c; done | xargs)" \
+    '0000000000800000 0000000000800000 0000000000000000 0000000000000000'
+is 'users cannot read its program' "$(on 1 stat -c %a:%U /usr/libexec/elmer/elmer-supervisor)" 711:root
+is 'its user can neither signal it nor see what it has open' \
+    "$(as alice 1 sh -c 'for s in CONT STOP CHLD TERM KILL; do kill -$s "$1" 2>/dev/null && echo "$s"; done; ls "/proc/$1/fd" 2>/dev/null' - "$supervisor")" ''
+on 1 kill -STOP "$supervisor"
+as alice 1 ekill "$id"
+wait_for 10 'one that is stopped does not hold up the end' over "$id"
+wait_for 10 'and nothing is left' nothing_left "$id"
+id=$(submit alice -o /dev/null 1 sleep 300)
+wait_for 20 'another job runs' running "$id"
+on 1 kill -KILL "$(on 1 cat "/sys/fs/cgroup/$jobs_scope/$id.1/sup/cgroup.procs")"
+wait_for 10 'one that is killed ends its job' over "$id"
+like 'with the reason' "$(on 1 equery --json "$id")" 'supervisor of job [0-9]+ was killed'
+wait_for 10 'and nothing is left of that' nothing_left "$id"
+
 # ---- what a job is born with ---------------------------------------------------------------------------------------
 
 out_of() { # SCRIPT: what it prints as a job of alice
