@@ -45,6 +45,7 @@ void rsd_config_default(struct rsd_config *config)
     snprintf(config->rundir, sizeof config->rundir, "%s", ELMER_RSD_RUNDIR);
     snprintf(config->proc_stat, sizeof config->proc_stat, "/proc/stat");
     snprintf(config->supervisor, sizeof config->supervisor, "%s/elmer-supervisor", ELMER_LIBEXECDIR);
+    snprintf(config->network, sizeof config->network, "%s/elmer-rsd-net", ELMER_LIBEXECDIR);
     snprintf(config->pvmd, sizeof config->pvmd, "%s", ELMER_PVMD);
     snprintf(config->agent, sizeof config->agent, "%s/elmer-pvm-agent", ELMER_LIBEXECDIR);
 #ifdef HAVE_PAM
@@ -267,6 +268,13 @@ static int set_supervisor(void *data, const char *subsection, const char *value,
     return set_path(config->supervisor, sizeof config->supervisor, value, err);
 }
 
+static int set_network(void *data, const char *subsection, const char *value, struct err *err)
+{
+    struct rsd_config *config = data;
+    (void)subsection;
+    return set_path(config->network, sizeof config->network, value, err);
+}
+
 static int set_pvmd(void *data, const char *subsection, const char *value, struct err *err)
 {
     struct rsd_config *config = data;
@@ -311,6 +319,7 @@ static const struct ini_key keys[] = {
     {"rsd", "rundir", set_rundir},
     {"rsd", "proc_stat", set_proc_stat},
     {"rsd", "supervisor", set_supervisor},
+    {"rsd", "network", set_network},
     {"rsd", "pvmd", set_pvmd},
     {"rsd", "agent", set_agent},
     {"rsd", "account", set_account},

@@ -1,20 +1,17 @@
 /* join.c - rsd --join.
  *
- * The token and rsd.conf are read -> a process that has become the user of the network half makes the key, talks to
- * elmer and writes the certificate: nothing from the network is looked at by root -> rsd.conf is rewritten. A failure
+ * The token and rsd.conf are read -> the program of the network half, as its user, makes the key, talks to elmer and
+ * writes the certificate: nothing from the network is looked at by root -> rsd.conf is rewritten. A failure
  * before the last step leaves everything as it was. */
 #include <config.h>
 
 #include <errno.h>
 #include <fcntl.h>
-#include <grp.h>
 #include <libgen.h>
 #include <pwd.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -26,7 +23,7 @@
 #include "lib/pki/token.h"
 #include "rsd/config.h"
 #include "rsd/join.h"
-#include "rsd/net/enroll.h"
+#include "rsd/net_start.h"
 
 enum { EXIT_FAILED = 1, EXIT_CONFIG = 2, CONFIG_MAX = 256 * 1024 };
 
@@ -125,34 +122,22 @@ static int prepare(struct plan *plan, struct err *err)
 
 /* ---- the user's part ---- */
 
-static _Noreturn void enroll_as_user(const struct plan *plan, pid_t parent)
-{
-    struct err err = ERR_INIT;
-
-    if (setgroups(0, NULL) < 0 || setresgid(plan->gid, plan->gid, plan->gid) < 0 ||
-        setresuid(plan->uid, plan->uid, plan->uid) < 0 || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 ||
-        prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0 || getppid() != parent) {
-        log_error("cannot become the user %s: %s", plan->config.user, strerror(errno));
-        _exit(EXIT_FAILED);
-    }
-    signal(SIGPIPE, SIG_IGN);
-    umask(077);
-    if (enroll(plan->join->elmer, plan->name, &plan->token, plan->config.pki, &err) < 0) {
-        log_error("%s has not joined by %s: %s", plan->name, plan->join->elmer, err.text);
-        _exit(EXIT_FAILED);
-    }
-    _exit(0);
-}
-
 static int run_enrolment(const struct plan *plan, struct err *err)
 {
-    pid_t parent = getpid(), pid = fork();
+    static struct net_plan task;
     int status;
+    pid_t pid;
 
+    task.task = NET_ENROL;
+    task.config = plan->config;
+    task.token = plan->token;
+    snprintf(task.elmer, sizeof task.elmer, "%s", plan->join->elmer);
+    snprintf(task.name, sizeof task.name, "%s", plan->name);
+    if (strcmp(task.elmer, plan->join->elmer) != 0 || strcmp(task.name, plan->name) != 0)
+        return err_set(err, -ENAMETOOLONG, "the address or the name is too long");
+    pid = net_start(&task, plan->uid, plan->gid, -1, -1, err);
     if (pid < 0)
-        return err_set(err, -errno, "cannot fork: %s", strerror(errno));
-    if (pid == 0)
-        enroll_as_user(plan, parent);
+        return pid;
     while (waitpid(pid, &status, 0) < 0)
         if (errno != EINTR)
             return err_set(err, -errno, "cannot wait: %s", strerror(errno));

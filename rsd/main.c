@@ -1,31 +1,23 @@
-/* main.c - rsd: options, run directories, the socket for users, and the fork into its two halves. */
+/* main.c - rsd: options, run directories, the socket for users, and the start of its two halves. */
 #include <config.h>
 
 #include <errno.h>
 #include <fcntl.h>
 #include <getopt.h>
-#include <grp.h>
-#include <poll.h>
 #include <pwd.h>
 #include <sched.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <sys/un.h>
 #include <unistd.h>
 
 #include "lib/base/log.h"
 #include "rsd/config.h"
 #include "rsd/join.h"
-#include "rsd/net/net.h"
-#include "rsd/root/caps.h"
-#include "rsd/root/limits.h"
+#include "rsd/net_start.h"
 #include "rsd/root/order.h"
 #include "rsd/root/root.h"
 #include "rsd/root/sched.h"
@@ -45,7 +37,7 @@ static const char usage[] = "usage: rsd [-c FILE] [--version] [--help]\n"
                             "  -V, --version       print the version\n"
                             "  -h, --help          print this\n";
 
-/* ---- what needs root before the fork ---- */
+/* ---- what needs root before there are two ---- */
 
 static int make_dir(const char *parent, const char *name, mode_t mode, struct err *err)
 {
@@ -123,55 +115,13 @@ static void find_supervisors_user(struct rsd_config *config)
                     (unsigned)config->supervisor_uid);
 }
 
-/* ---- the network half ---- */
-
-static void keep_only(int *a, int *b)
-{
-    int x = fcntl(*a, F_DUPFD_CLOEXEC, 10), y = fcntl(*b, F_DUPFD_CLOEXEC, 10);
-    dup3(x, 3, O_CLOEXEC);
-    dup3(y, 4, O_CLOEXEC);
-    (void)syscall(SYS_close_range, 5U, ~0U, 0U);
-    *a = 3;
-    *b = 4;
-}
-
-static int drop(uid_t uid, gid_t gid)
-{
-    if (caps_empty_bounding_set() < 0 || setgroups(0, NULL) < 0 || setresgid(gid, gid, gid) < 0 ||
-        setresuid(uid, uid, uid) < 0 || caps_keep(CAPS_NOTHING) < 0 || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 ||
-        prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0)
-        return -errno;
-    if (setuid(0) == 0 || setgid(0) == 0)
-        return -EPERM;
-    return 0;
-}
-
-static _Noreturn void network_half(int fd_root, int fd_listen, pid_t parent, uid_t uid, gid_t gid,
-                                   const struct rsd_config *config)
-{
-    int result;
-    struct limits given;
-    log_open("rsd-net", LOG_LEVEL_INFO);
-    limits_of_daemon(&given);
-    keep_only(&fd_root, &fd_listen);
-    result = drop(uid, gid);
-    if (result < 0) {
-        log_error("cannot become user %s: %s", config->user, strerror(-result));
-        exit(1);
-    }
-    prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0); /* after the change of user, which clears it */
-    if (getppid() != parent)
-        exit(1);
-    umask(077);
-    exit(rsd_net_main(fd_root, fd_listen, config) < 0 ? 1 : 0);
-}
-
 /* ---- main ---- */
 
 static int run(struct rsd_config *config, struct err *err)
 {
     int pair[2], listener, result;
-    pid_t parent = getpid(), net;
+    static struct net_plan plan;
+    pid_t net;
     uid_t uid = 0;
     gid_t gid = 0;
     result = find_user(config, &uid, &gid, err);
@@ -186,13 +136,13 @@ static int run(struct rsd_config *config, struct err *err)
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
         return err_set(err, -errno, "cannot make a socket: %s", strerror(errno));
     sched_rank(0, (struct order_rank){SCHED_FIFO, ORDER_DAEMON}, false); /* where it is refused, probe.c says why */
-    net = fork();
-    if (net < 0)
-        return err_set(err, -errno, "cannot fork: %s", strerror(errno));
-    if (net == 0)
-        network_half(pair[1], listener, parent, uid, gid, config);
+    plan.task = NET_SERVE;
+    plan.config = *config;
+    net = net_start(&plan, uid, gid, pair[1], listener, err);
     close(pair[1]);
     close(listener);
+    if (net < 0)
+        return net;
     return rsd_root_main(pair[0], net, config);
 }
 

@@ -7,10 +7,10 @@
  * kill before the next counted call. stdio's writes are inside libc and cannot be seen from here; the daemons use it
  * for nothing that lasts.
  *
- * rsd hands a clean environment to its supervisors, so execve() puts the shim in. The network half is the child of rsd
- * that gives up root; other children count for nobody until they execute a supervisor. SIGUSR2 ends elmer at any
- * moment as a kill would. Nobody gets another scheduling class: it is about what happens and not when, and the machine
- * that tests is not to be disturbed. What a power cut leaves of the store is in shim_store.c. */
+ * rsd hands a clean environment to its supervisors, so execve() puts the shim in. The network half is a
+ * program that inherits it; other children of rsd count for nobody until they execute a supervisor. SIGUSR2 ends elmer
+ * at any moment as a kill would. Nobody gets another scheduling class: it is about what happens and not when, and the
+ * machine that tests is not to be disturbed. What a power cut leaves of the store is in shim_store.c. */
 #define _GNU_SOURCE
 #include "tests/faults/shim.h"
 
@@ -35,7 +35,6 @@ enum { ENVIRONMENT_MAX = 64 };
 
 static struct control *control;
 static enum kind kind = KIND_NONE;
-static bool may_become_net;
 static char preload[300], variable[300], unwatched[] = UNWATCHED_VARIABLE "=1";
 
 void *shim_real(const char *name)
@@ -68,6 +67,8 @@ static enum kind kind_of(int argc, const char *name)
         return KIND_ELMER;
     if (!strcmp(name, "rsd"))
         return KIND_RSD_ROOT;
+    if (!strcmp(name, "elmer-rsd-net"))
+        return KIND_RSD_NET;
     return !strcmp(name, "elmer-supervisor") && argc == 1 ? KIND_SUPERVISOR : KIND_NONE;
 }
 
@@ -350,7 +351,6 @@ int listen(int fd, int backlog)
 
 static void in_child(void)
 {
-    may_become_net = kind == KIND_RSD_ROOT;
     kind = KIND_NONE;
 }
 
@@ -367,15 +367,6 @@ int kill(pid_t pid, int signal)
 {
     point("kill", "");
     return REAL(kill)(pid, signal);
-}
-
-int setresuid(uid_t real, uid_t effective, uid_t saved)
-{
-    int result = REAL(setresuid)(real, effective, saved);
-    if (result == 0 && may_become_net && real > 0)
-        kind = KIND_RSD_NET;
-    may_become_net = may_become_net && kind != KIND_RSD_NET;
-    return result;
 }
 
 long syscall(long number, ...)

@@ -11,8 +11,11 @@ on 1 sh -c 'cat >/home/bomb && chmod 755 /home/bomb' <"$build/tests/system/bomb"
 # ---- rsd's own processes -------------------------------------------------------------------------------------------
 
 rsd=$(on 1 systemctl show -P MainPID rsd)
-net=$(on 1 pgrep -P "$rsd" -x rsd)
+net=$(on 1 pgrep -P "$rsd" -x elmer-rsd-net)
 status_of() { on 1 sed -n "s/^$2:[[:space:]]*//p" "/proc/$1/status"; } # PID FIELD
+is 'they are two programs, and that of root has nothing of TLS' \
+    "$(on 1 sh -c 'readlink "/proc/$1/exe" "/proc/$2/exe"; ldd "/proc/$1/exe" | grep -E "lib(ssl|crypto|uv)\."' - "$rsd" "$net" | xargs)" \
+    '/usr/sbin/rsd /usr/libexec/elmer/elmer-rsd-net'
 is 'the root half ranks and signals, no more' "$(status_of "$rsd" CapEff)" 0000000000800020
 is 'the network half has no capability' "$(for c in Eff Prm Inh Amb Bnd; do status_of "$net" Cap$c; done | sort -u)" 0000000000000000
 is 'and cannot get one' "$(status_of "$net" NoNewPrivs)" 1

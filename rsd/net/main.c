@@ -1,0 +1,53 @@
+/* main.c - elmer-rsd-net, the program of rsd's network half. rsd has made it a user without rights before; what it is
+ * to do is on descriptor 5. */
+#include "config.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include "lib/base/log.h"
+#include "rsd/net/enroll.h"
+#include "rsd/net/net.h"
+#include "rsd/net/plan.h"
+
+static bool read_plan(struct net_plan *plan)
+{
+    ssize_t got = pread(NET_FD_PLAN, plan, sizeof *plan, 0);
+    close(NET_FD_PLAN);
+    return got == (ssize_t)sizeof *plan && plan->size == sizeof *plan &&
+           strncmp(plan->version, PACKAGE_VERSION, sizeof plan->version) == 0;
+}
+
+static int serve(const struct net_plan *plan)
+{
+    fcntl(NET_FD_ROOT, F_SETFD, FD_CLOEXEC);
+    fcntl(NET_FD_LISTEN, F_SETFD, FD_CLOEXEC);
+    log_open("rsd-net", LOG_LEVEL_INFO);
+    return rsd_net_main(NET_FD_ROOT, NET_FD_LISTEN, &plan->config) < 0 ? 1 : 0;
+}
+
+static int enrol(const struct net_plan *plan)
+{
+    struct err err = ERR_INIT;
+    signal(SIGPIPE, SIG_IGN);
+    if (enroll(plan->elmer, plan->name, &plan->token, plan->config.pki, &err) >= 0)
+        return 0;
+    log_error("%s has not joined by %s: %s", plan->name, plan->elmer, err.text);
+    return 1;
+}
+
+int main(void)
+{
+    static struct net_plan plan;
+    prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+    log_open("rsd", LOG_LEVEL_INFO);
+    if (geteuid() == 0 || !read_plan(&plan)) {
+        fprintf(stderr, "elmer-rsd-net: rsd starts it, and both must be of one build; restart rsd\n");
+        return 1;
+    }
+    return plan.task == NET_ENROL ? enrol(&plan) : serve(&plan);
+}

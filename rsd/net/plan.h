@@ -1,0 +1,24 @@
+/* plan.h - what rsd tells the program of its network half: a sealed file in memory. Both are of one build. */
+#ifndef RSD_NET_PLAN_H
+#define RSD_NET_PLAN_H
+
+#include <stdint.h>
+
+#include "lib/pki/token.h"
+#include "rsd/config.h"
+
+/* The descriptors that it is started with, beside 0 to 2. NET_ENROL has the last one only. */
+enum { NET_FD_ROOT = 3, NET_FD_LISTEN = 4, NET_FD_PLAN = 5 };
+
+enum net_task { NET_SERVE, NET_ENROL };
+
+struct net_plan {
+    uint32_t size; /* of this struct: another one is of another build */
+    char version[28];
+    enum net_task task;
+    struct rsd_config config;
+    char elmer[sizeof((struct rsd_config *)0)->elmer], name[sizeof((struct rsd_config *)0)->name]; /* NET_ENROL */
+    struct token token;
+};
+
+#endif
