@@ -46,6 +46,7 @@ void rsd_config_default(struct rsd_config *config)
     snprintf(config->proc_stat, sizeof config->proc_stat, "/proc/stat");
     snprintf(config->supervisor, sizeof config->supervisor, "%s/elmer-supervisor", ELMER_LIBEXECDIR);
     snprintf(config->network, sizeof config->network, "%s/elmer-rsd-net", ELMER_LIBEXECDIR);
+    snprintf(config->escapes, sizeof config->escapes, "%s/elmer-escapes", ELMER_LIBEXECDIR);
     snprintf(config->pvmd, sizeof config->pvmd, "%s", ELMER_PVMD);
     snprintf(config->agent, sizeof config->agent, "%s/elmer-pvm-agent", ELMER_LIBEXECDIR);
 #ifdef HAVE_PAM
@@ -275,6 +276,13 @@ static int set_network(void *data, const char *subsection, const char *value, st
     return set_path(config->network, sizeof config->network, value, err);
 }
 
+static int set_escapes(void *data, const char *subsection, const char *value, struct err *err)
+{
+    struct rsd_config *config = data;
+    (void)subsection;
+    return set_path(config->escapes, sizeof config->escapes, value, err);
+}
+
 static int set_pvmd(void *data, const char *subsection, const char *value, struct err *err)
 {
     struct rsd_config *config = data;
@@ -320,6 +328,7 @@ static const struct ini_key keys[] = {
     {"rsd", "proc_stat", set_proc_stat},
     {"rsd", "supervisor", set_supervisor},
     {"rsd", "network", set_network},
+    {"rsd", "escapes", set_escapes},
     {"rsd", "pvmd", set_pvmd},
     {"rsd", "agent", set_agent},
     {"rsd", "account", set_account},

@@ -32,6 +32,7 @@ struct rsd_config {
     char proc_stat[4096];         /* the processors' times; another file in tests */
     char supervisor[4096];        /* the program elmer-supervisor; the build's own in tests */
     char network[1024];           /* the program elmer-rsd-net */
+    char escapes[4096];           /* the program elmer-escapes; the build's own in tests */
     char pvmd[1024], agent[1024]; /* PVM's daemon, and elmer-pvm-agent */
     char account[1024];           /* the program elmer-account, which asks PAM; "": nobody is asked */
 };

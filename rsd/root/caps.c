@@ -15,7 +15,7 @@
  *   SETGID, SETUID                begin        taking the user's ids (sup/become.c)
  *   SYS_RESOURCE                  begin        its oom_score_adj, so that no job can have a protection of rsd back
  *
- * The child that looks for who has left a job (escapes.c) keeps SYS_NICE alone.
+ * elmer-escapes, which looks for who has left a job, keeps SYS_NICE alone, and the keeper nothing (own_user.c).
  *
  * A word of the root half: permitted, but effective only during that errand, so that a mistake elsewhere in it is not
  * an act of root. `begin`: gone before it hears of anything that a user can choose. The bounding set is left alone,

@@ -165,8 +165,8 @@ struct root {
     char groups[4096];
     unsigned controllers; /* that the jobs' groups have: see controllers.h */
     char users[4096];     /* where users' own groups are; "": not known */
-    pid_t watcher;        /* process that looks there for who has left a job (escapes.c); 0: none */
-    int64_t watched_ms;   /* when it was started */
+    pid_t watcher;        /* process that looks there for who has left a job (rsd/escapes); 0: none */
+    int64_t watched_ms;   /* when it was started, or a second before it is to be */
     int tmp_fd;           /* RUNDIR/jobs */
     bool tmp_waits;       /* for directories of an earlier rsd to go, before it gets a file system of its own */
     int64_t contact_ms;   /* CLOCK_BOOTTIME; 0: none yet */

@@ -28,15 +28,15 @@
 #include "lib/base/clock.h"
 #include "lib/base/log.h"
 #include "rsd/root/caps.h"
-#include "rsd/root/escapes.h"
 #include "rsd/root/internal.h"
 #include "rsd/root/order_file.h"
 #include "rsd/root/probe.h"
 #include "rsd/root/reaper.h"
 #include "rsd/root/reserve.h"
 #include "rsd/root/root.h"
+#include "rsd/root/watcher.h"
 
-enum { NET_OUT_MAX = 64 << 20, FIXED_FDS = 3, WATCHER_MS = 1000 };
+enum { NET_OUT_MAX = 64 << 20, FIXED_FDS = 3, WATCHER_MS = 1000, WATCHER_LATER_MS = 60000 };
 
 static void stop(struct root *root, int status)
 {
@@ -98,7 +98,7 @@ static int root_init(struct root *root, int fd_net, pid_t net_pid, const struct 
         return result;
     if (config->user_slice[0])
         snprintf(root->users, sizeof root->users, "%s", config->user_slice);
-    else if (!escapes_find_users(root->groups, root->users, sizeof root->users))
+    else if (!watcher_find_users(root->groups, root->users, sizeof root->users))
         root->users[0] = 0;
     root->watched_ms = now - WATCHER_MS;
     root->reaper_fd = reaper_start();
@@ -174,7 +174,10 @@ static void net_read(struct root *root)
 static void child_ended(struct root *root, pid_t pid)
 {
     if (root->watcher > 0 && pid == root->watcher) {
+        int64_t now = mono_ms(mono_now());
         root->watcher = 0;
+        if (now < root->watched_ms + WATCHER_MS) /* it is not installed, say, and has said so */
+            root->watched_ms = now + WATCHER_LATER_MS;
         return;
     }
     if (root->net_pid > 0 && pid == root->net_pid) {
@@ -331,11 +334,10 @@ static void charge_turn(struct root *root, bool deadline, const int64_t *before)
 /* In the other modes a rank is no more than what the user himself could have. */
 static void keep_watcher(struct root *root, int64_t now)
 {
-    struct escapes_round round = {.users = root->users, .groups = root->groups, .cpus = &root->cpus};
     if (root->watcher > 0 || root->mode != ORDER_MODE_RT || !root->users[0] || now < root->watched_ms + WATCHER_MS)
         return;
     root->watched_ms = now;
-    root->watcher = escapes_watch(&round);
+    root->watcher = watcher_start(root->config, root->users, root->groups);
     if (root->watcher < 0)
         log_warning("cannot look for processes that leave their job: %s", strerror(-root->watcher));
 }

@@ -18,6 +18,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
@@ -36,6 +37,7 @@
 #include "lib/base/log.h"
 #include "rsd/root/controllers.h"
 #include "rsd/root/group.h"
+#include "rsd/root/own_user.h"
 #include "rsd/root/sched.h"
 #include "rsd/root/scope.h"
 
@@ -140,10 +142,10 @@ struct keeper {
     }
 
 /* Without our descriptors: it lives longer than we do. */
-static _Noreturn void keeper_run(const char *program, int line)
+static _Noreturn void keeper_run(const struct rsd_config *config, int line)
 {
     char *argv[] = {(char *)"elmer-supervisor", (char *)"--keeper", NULL};
-    char *envp[] = {NULL};
+    char uid[40], *envp[] = {uid, NULL};
     char word;
     int null = open("/dev/null", O_RDWR);
     sigset_t none;
@@ -154,17 +156,18 @@ static _Noreturn void keeper_run(const char *program, int line)
     dup2(null, 1);
     dup2(null, 2);
     dup3(line, 3, O_CLOEXEC);
+    snprintf(uid, sizeof uid, OWN_USER_VARIABLE "=%" PRIu32, config->supervisor_uid);
     (void)syscall(SYS_close_range, 4U, ~0U, 0U);
     if (read(3, &word, 1) != 1)
         _exit(0);
-    execve(program, argv, envp);
+    execve(config->supervisor, argv, envp);
     word = (char)errno;
     (void)!write(3, &word, 1);
     _exit(127);
 }
 
 /* In SCHED_OTHER, because a group may refuse others. leaf_fd -1: in our own group. */
-static int keeper_start(struct keeper *keeper, const char *program, int leaf_fd)
+static int keeper_start(struct keeper *keeper, const struct rsd_config *config, int leaf_fd)
 {
     struct sched_param param = {0};
     int pair[2];
@@ -177,7 +180,7 @@ static int keeper_start(struct keeper *keeper, const char *program, int leaf_fd)
         keeper->pid = keeper->pid < 0 ? -errno : keeper->pid;
     }
     if (keeper->pid == 0)
-        keeper_run(program, pair[1]);
+        keeper_run(config, pair[1]);
     close(pair[1]);
     keeper->line = pair[0];
     if (keeper->pid < 0)
@@ -189,7 +192,7 @@ static int keeper_start(struct keeper *keeper, const char *program, int leaf_fd)
 }
 
 /* Above all jobs from here on, where that can be: it must end at once when the scope is stopped. */
-static int keeper_stay(struct keeper *keeper, const char *program, struct err *err)
+static int keeper_stay(struct keeper *keeper, const struct rsd_config *config, struct err *err)
 {
     struct pollfd answer = {.fd = keeper->line, .events = POLLIN}, ended = {.fd = keeper->pidfd, .events = POLLIN};
     char word = 0;
@@ -197,8 +200,8 @@ static int keeper_stay(struct keeper *keeper, const char *program, struct err *e
     if (send(keeper->line, &word, 1, MSG_NOSIGNAL) != 1 || poll(&answer, 1, BUS_MS) <= 0)
         return err_set(err, -ECHILD, "the keeper of " SCOPE " does not answer");
     if (read(keeper->line, &word, 1) > 0 || poll(&ended, 1, 0) > 0)
-        return err_set(err, -ECHILD, "the keeper of " SCOPE " has not become %s: %s; is it installed?", program,
-                       strerror(word ? word : ECHILD));
+        return err_set(err, -ECHILD, "the keeper of " SCOPE " has not become %s: %s; is it installed?",
+                       config->supervisor, strerror(word ? word : ECHILD));
     return 0;
 }
 
@@ -241,7 +244,7 @@ bool scope_holds(int root_fd)
 }
 
 /* Jobs have kept the scope alive without it. A new leaf: nothing is born alive where cgroup.kill has struck. */
-static int keeper_again(int root_fd, const char *program, struct err *err)
+static int keeper_again(int root_fd, const struct rsd_config *config, struct err *err)
 {
     struct keeper keeper = KEEPER_INIT;
     int leaf, result;
@@ -251,11 +254,11 @@ static int keeper_again(int root_fd, const char *program, struct err *err)
     leaf = openat(root_fd, "keeper", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (leaf < 0)
         return err_set(err, -errno, "cannot open the keeper's group in " SCOPE ": %s", strerror(errno));
-    result = keeper_start(&keeper, program, leaf);
+    result = keeper_start(&keeper, config, leaf);
     if (result < 0)
         err_set(err, result, "cannot start the keeper of " SCOPE ": %s", strerror(-result));
     else
-        result = keeper_stay(&keeper, program, err);
+        result = keeper_stay(&keeper, config, err);
     keeper_fini(&keeper, result == 0);
     close(leaf);
     return result;
@@ -269,11 +272,11 @@ static bool is_on_its_way(const sd_bus_error *error)
            sd_bus_error_has_name(error, "org.freedesktop.systemd1.UnitExists");
 }
 
-static int scope_create(sd_bus *bus, const char *program, char *group, size_t size, struct err *err)
+static int scope_create(sd_bus *bus, const struct rsd_config *config, char *group, size_t size, struct err *err)
 {
     sd_bus_error error = SD_BUS_ERROR_NULL;
     struct keeper keeper = KEEPER_INIT;
-    int result = keeper_start(&keeper, program, -1);
+    int result = keeper_start(&keeper, config, -1);
     if (result < 0) {
         keeper_fini(&keeper, false);
         return err_set(err, result, "cannot start the keeper of " SCOPE ": %s", strerror(-result));
@@ -292,13 +295,13 @@ static int scope_create(sd_bus *bus, const char *program, char *group, size_t si
                 "systemd has not made " SCOPE " in %d ms; look into its journal, or set cgroup_root in rsd.conf",
                 BUS_MS);
     else
-        result = keeper_stay(&keeper, program, err);
+        result = keeper_stay(&keeper, config, err);
     keeper_fini(&keeper, result >= 0);
     return result < 0 ? result : 0;
 }
 
 /* The group of the scope, which systemd makes if it is not there. */
-static int scope_find(const char *program, char *path, size_t size, struct err *err)
+static int scope_find(const struct rsd_config *config, char *path, size_t size, struct err *err)
 {
     char group[4096] = "";
     sd_bus *bus = NULL;
@@ -309,14 +312,14 @@ static int scope_find(const char *program, char *path, size_t size, struct err *
     if (result == -EBUSY)
         err_set(err, result, SCOPE " is being stopped: nothing is started until it is gone");
     else if (result < 0)
-        result = scope_create(bus, program, group, sizeof group, err);
+        result = scope_create(bus, config, group, sizeof group, err);
     sd_bus_flush_close_unref(bus);
     return result == 0 ? group_locate("/proc", group, path, size, err) : result;
 }
 
-static int systemd_scope(const char *program, char *path, size_t size, struct err *err)
+static int systemd_scope(const struct rsd_config *config, char *path, size_t size, struct err *err)
 {
-    int fd, result = scope_find(program, path, size, err);
+    int fd, result = scope_find(config, path, size, err);
     if (result < 0)
         return result;
     fd = group_open_root(path, err);
@@ -325,7 +328,7 @@ static int systemd_scope(const char *program, char *path, size_t size, struct er
     result = controllers_settle(fd);
     if (result < 0)
         log_warning("the processes in " SCOPE " itself cannot be moved to a leaf: %s", strerror(-result));
-    result = scope_holds(fd) ? 0 : keeper_again(fd, program, err);
+    result = scope_holds(fd) ? 0 : keeper_again(fd, config, err);
     if (result == 0)
         return fd;
     close(fd);
@@ -379,7 +382,7 @@ int scope_open(const struct rsd_config *config, char *path, size_t size, struct 
 {
     int fd;
     if (!config->cgroup_root[0] && sd_booted() > 0)
-        fd = systemd_scope(config->supervisor, path, size, err);
+        fd = systemd_scope(config, path, size, err);
     else
         fd = plain_group(config, path, size, err);
     return fd;

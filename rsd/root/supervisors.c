@@ -26,6 +26,7 @@
 #include "lib/base/str.h"
 #include "rsd/root/cpus.h"
 #include "rsd/root/internal.h"
+#include "rsd/root/own_user.h"
 #include "rsd/root/root.h"
 
 int supervisor_address(const struct root *root, const struct root_job *job, struct sockaddr_un *address)
@@ -82,7 +83,7 @@ static void supervisor_exec(void *data)
         envp[variables++] = journal;
     for (size_t i = 0; i < birth->words->count; i++)
         envp[variables++] = birth->words->items[i];
-    snprintf(uid, sizeof uid, "ELMER_SUPERVISOR_UID=%" PRIu32, root->config->supervisor_uid);
+    snprintf(uid, sizeof uid, OWN_USER_VARIABLE "=%" PRIu32, root->config->supervisor_uid);
     snprintf(pvmd, sizeof pvmd, "ELMER_PVMD=%s", root->config->pvmd);
     snprintf(agent, sizeof agent, "ELMER_PVM_AGENT=%s", root->config->agent);
     channel = fcntl(birth->channel, F_DUPFD, 10);

@@ -30,12 +30,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "lib/base/str.h"
 #include "rsd/root/caps.h"
+#include "rsd/root/own_user.h"
 #include "rsd/root/reaper.h"
 #include "rsd/sup/sup.h"
-
-enum { UID_OF_NO_USER = 65533 }; /* by the plans of Debian and systemd, which nobody's is not */
 
 #ifdef __SANITIZE_ADDRESS__ /* leaks are looked for by a tracer */
 const char *__asan_default_options(void);
@@ -83,17 +81,10 @@ static int take_ids(const struct sup *sup)
     return 0;
 }
 
-/* An rsd of before says none. */
-static uid_t own_uid(const char *text)
-{
-    uint64_t uid;
-    return text && str_to_u64(text, &uid) && uid > 0 && uid < UINT32_MAX ? (uid_t)uid : UID_OF_NO_USER;
-}
-
 int sup_become(struct sup *sup, struct err *err)
 {
     int result;
-    sup->own_uid = own_uid(getenv("ELMER_SUPERVISOR_UID"));
+    sup->own_uid = own_user();
     if (sup->own_uid == sup->user.uid)
         return err_set(err, -EPERM,
                        "user %s has the uid of supervisors on this host: run systemd-sysusers and restart rsd",

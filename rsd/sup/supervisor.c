@@ -29,6 +29,7 @@
 #include "lib/base/log.h"
 #include "rsd/root/caps.h"
 #include "rsd/root/limits.h"
+#include "rsd/root/own_user.h"
 #include "rsd/root/reaper.h"
 #include "rsd/root/sched.h"
 #include "rsd/root/tmpdir.h"
@@ -471,8 +472,9 @@ static int supervise(struct sup sup)
 
 static _Noreturn void keeper(void)
 {
-    caps_keep(CAPS_NOTHING);
-    prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+    int result = own_user_become(CAPS_NOTHING);
+    if (result < 0)
+        log_warning("the keeper of the jobs' groups cannot put root down: %s", strerror(-result));
     for (;;)
         pause();
 }

@@ -14,7 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "rsd/root/escapes.h"
+#include "rsd/root/watcher.h"
 #include "rsd/root/caps.h"
 #include "rsd/root/controllers.h"
 #include "rsd/root/group.h"
@@ -159,7 +159,7 @@ void group_confine(const struct cgroup *group, const uint64_t *cpus, size_t coun
         FUZZ_CHECK(cpus[i] < CPUS, "CPU %llu", (unsigned long long)cpus[i]);
 }
 
-/* ---- in place of sched.c, escapes.c, tmpdir.c, scope.c, probe.c and libsystemd ---- */
+/* ---- in place of sched.c, watcher.c, tmpdir.c, scope.c, probe.c and libsystemd ---- */
 
 static void check_rank(struct order_rank rank)
 {
@@ -184,13 +184,13 @@ int sched_rank(pid_t tid, struct order_rank rank, bool reset_on_fork)
     return 0;
 }
 
-pid_t escapes_watch(const struct escapes_round *round)
+pid_t watcher_start(const struct rsd_config *config, const char *users, const char *groups)
 {
-    FUZZ_CHECK(round->users[0] == '/' && CPU_COUNT(round->cpus) > 0, "where, and on which CPUs");
+    FUZZ_CHECK(config->escapes[0] == '/' && users[0] == '/' && groups[0] == '/', "what, and where");
     return world_fails() ? -EAGAIN : world_new_pid();
 }
 
-bool escapes_find_users(const char *groups, char *users, size_t size)
+bool watcher_find_users(const char *groups, char *users, size_t size)
 {
     (void)groups;
     snprintf(users, size, "/users");

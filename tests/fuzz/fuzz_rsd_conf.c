@@ -13,7 +13,7 @@ static void check_config(const struct rsd_config *config)
     FUZZ_CHECK(config->mode < RSD_MODE_COUNT, "mode %d", (int)config->mode);
     FUZZ_CHECK(str_valid_hostname(config->name), "name %s", config->name);
     FUZZ_CHECK(config->rundir[0] == '/' && config->supervisor[0] == '/' && config->network[0] == '/' &&
-                   config->proc_stat[0] == '/',
+                   config->escapes[0] == '/' && config->proc_stat[0] == '/',
                "a path");
     FUZZ_CHECK(config->cgroup_root[0] == '/' || config->cgroup_root[0] == '\0', "cgroup_root %s", config->cgroup_root);
     FUZZ_CHECK(config->user[0] != '\0' && config->minimum_uid < UINT32_MAX, "user %s", config->user);

@@ -141,6 +141,7 @@ static void root_half(const struct rig *rig, int fd)
     snprintf(config.supervisor, sizeof config.supervisor, "%s/elmer-supervisor",
              getenv("BUILDDIR") ? getenv("BUILDDIR") : cwd);
     config.supervisor_uid = RIG_SUPERVISOR_UID;
+    snprintf(config.escapes, sizeof config.escapes, "%s/elmer-escapes", getenv("BUILDDIR") ? getenv("BUILDDIR") : cwd);
     snprintf(config.pvmd, sizeof config.pvmd, "%s/helper", rig->dir);
     snprintf(config.agent, sizeof config.agent, "%s/helper", rig->dir);
     config.account[0] = 0;

@@ -22,8 +22,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "rsd/root/escapes.h"
+#include "rsd/escapes/escapes.h"
 #include "rsd/root/sched.h"
+#include "rsd/root/watcher.h"
 #include "tests/root/bed.h"
 
 enum { SECONDS = 60, MANY_GROUPS = 3000, BOUND_PART = 50 };
@@ -297,9 +298,9 @@ static void test_where_users_are(void **state)
 {
     char users[100];
     (void)state;
-    assert_true(escapes_find_users("/sys/fs/cgroup/x/elmer.slice/elmer-jobs.scope", users, sizeof users));
+    assert_true(watcher_find_users("/sys/fs/cgroup/x/elmer.slice/elmer-jobs.scope", users, sizeof users));
     assert_string_equal(users, "/sys/fs/cgroup/x/user.slice");
-    assert_false(escapes_find_users("/sys/fs/cgroup/x/elmer.slice/elmer-jobs.scope", users, 20));
+    assert_false(watcher_find_users("/sys/fs/cgroup/x/elmer.slice/elmer-jobs.scope", users, 20));
 }
 
 static double cpu_ms(pid_t pid)
@@ -331,9 +332,44 @@ static pid_t watcher(void)
         pid_t child = (pid_t)strtol(at, &next, 10);
         if (next == at)
             break;
-        pid = rig_is_called(child, "rsd-escapes") ? child : 0;
+        pid = rig_is_called(child, "elmer-escapes") ? child : 0;
     }
     return pid;
+}
+
+static bool has_line(pid_t pid, const char *line)
+{
+    char path[64], text[200];
+    bool found = false;
+    FILE *file;
+    snprintf(path, sizeof path, "/proc/%d/status", (int)pid);
+    file = fopen(path, "re");
+    while (file && !found && fgets(text, sizeof text, file))
+        found = strcmp(text, line) == 0;
+    if (file)
+        fclose(file);
+    return found;
+}
+
+/* It reads what users name and make. */
+static void test_it_is_not_root(void **state)
+{
+    struct stat st;
+    char path[64];
+    pid_t pid = 0;
+    (void)state;
+    rig_until((pid = watcher()) > 0 && has_line(pid, "CapEff:\t0000000000800000\n")); /* CAP_SYS_NICE */
+    assert_true(has_line(pid, "Uid:\t65533\t65533\t65533\t65533\n"));
+    assert_true(has_line(pid, "CapPrm:\t0000000000800000\n"));
+    assert_true(has_line(pid, "CapInh:\t0000000000000000\n"));
+    assert_true(has_line(pid, "CapAmb:\t0000000000000000\n"));
+    assert_true(has_line(pid, "NoNewPrivs:\t1\n"));
+    snprintf(path, sizeof path, "/proc/%d/mem", (int)pid);
+    assert_int_equal(stat(path, &st), 0);
+    assert_int_equal(st.st_uid, 0); /* who has its uid cannot trace it */
+    rig_root_kill(&rig, SIGKILL);
+    rig_until(kill(pid, 0) < 0); /* it ends with rsd */
+    rig_root_start(&rig);
 }
 
 /* A user makes thousands of groups: it takes longer, and no more of the CPU. Nobody needs to be found meanwhile. */
@@ -370,8 +406,13 @@ int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, up, down)
-        cmocka_unit_test(test_the_rule),   cmocka_unit_test(test_where_users_are), TEST(test_who_has_left_is_ordinary),
-        TEST(test_a_helper_that_has_left), TEST(test_one_that_forks_all_the_time), TEST(test_others_keep_theirs),
+        cmocka_unit_test(test_the_rule),
+        cmocka_unit_test(test_where_users_are),
+        TEST(test_who_has_left_is_ordinary),
+        TEST(test_a_helper_that_has_left),
+        TEST(test_one_that_forks_all_the_time),
+        TEST(test_others_keep_theirs),
+        TEST(test_it_is_not_root),
         TEST(test_what_it_costs),
     };
     int possible;

@@ -35,6 +35,20 @@ is 'and may rank, no more' "$(for c in Eff Prm Inh Amb; do status_of "$superviso
 is 'users cannot read its program' "$(on 1 stat -c %a:%U /usr/libexec/elmer/elmer-supervisor)" 711:root
 is 'its user can neither signal it nor see what it has open' \
     "$(as alice 1 sh -c 'for s in CONT STOP CHLD TERM KILL; do kill -$s "$1" 2>/dev/null && echo "$s"; done; ls "/proc/$1/fd" 2>/dev/null' - "$supervisor")" ''
+is_root() { # programs of Elmer with a thread that is root in any way
+    on 1 sh -c 'for p in /proc/[0-9]*; do
+        program=$(readlink "$p/exe") || continue
+        case $program in
+        /usr/sbin/elmer | /usr/sbin/rsd | /usr/libexec/elmer/*) cat "$p"/task/*/status | grep -q "^Uid:.*[[:space:]]0\([[:space:]]\|\$\)" && echo "${program##*/}" ;;
+        esac
+    done | sort -u'
+}
+only_two() { [ "$(is_root | xargs)" = 'elmer-signer rsd' ] || [ "$(is_root | xargs)" = rsd ]; }
+wait_for 5 'nothing but the root half, and the signer of the queue host, is root' only_two || diag "$(is_root)"
+is 'the keeper of the jobs is not' "$(status_of "$(on 1 cat "/sys/fs/cgroup/$jobs_scope/keeper/cgroup.procs")" Uid | xargs)" "$own $own $own $own"
+escapes=$(on 1 pgrep -P "$rsd" -x elmer-escapes)
+is 'who looks for what leaves a job may rank, no more' "$(for c in Eff Prm Inh Amb; do status_of "$escapes" Cap$c; done | xargs)" \
+    '0000000000800000 0000000000800000 0000000000000000 0000000000000000'
 on 1 kill -STOP "$supervisor"
 as alice 1 ekill "$id"
 wait_for 10 'one that is stopped does not hold up the end' over "$id"

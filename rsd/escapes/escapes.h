@@ -36,10 +36,7 @@ struct escapes_round {
 /* All groups below users once. Sleeps between slices, so that it takes no more than a hundredth of a CPU. */
 void escapes_look(struct escapes_round *round);
 
-/* A process that does so every second, in SCHED_OTHER, as long as there are jobs in groups. Returns its pid or -errno.
- * users is that of round; what it points to must last. */
-pid_t escapes_watch(const struct escapes_round *round);
-/* Where users' own groups are, beside the jobs' scope or below the mount of cgroup2. false: nowhere. */
-bool escapes_find_users(const char *groups, char *users, size_t size);
+/* That every second, as long as there are jobs in groups, for ever. */
+_Noreturn void escapes_watch(const char *users, const char *groups, const cpu_set_t *cpus);
 
 #endif

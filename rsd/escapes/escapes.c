@@ -9,7 +9,7 @@
  * user namespace of his own, where it is worth nothing): so what an administrator has put into real time by hand in a
  * login session stays there.
  *
- * This walks /proc and as many groups as users like to make, so it is a process of its own in SCHED_OTHER: who is
+ * This walks /proc and as many groups as users like to make, so it is a program of its own in SCHED_OTHER: who is
  * ranked above jobs must do neither (sessions.c). It uses one part in SHARE of a CPU, whatever is there: a user who
  * makes ten thousand groups can delay it by some seconds. Without jobs it sleeps, but for the round after the last.
  */
@@ -20,11 +20,9 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -32,9 +30,8 @@
 
 #include "lib/base/clock.h"
 #include "lib/base/log.h"
+#include "rsd/escapes/escapes.h"
 #include "rsd/root/budget.h"
-#include "rsd/root/caps.h"
-#include "rsd/root/escapes.h"
 #include "rsd/root/group.h"
 #include "rsd/root/sched.h"
 
@@ -279,11 +276,16 @@ static void say(const struct escapes_round *round, size_t lowered)
                lowered, (int)round->first, (unsigned)round->first_uid);
 }
 
-static _Noreturn void watch(struct escapes_round round)
+_Noreturn void escapes_watch(const char *users, const char *groups, const cpu_set_t *cpus)
 {
+    struct escapes_round round = {.users = users, .groups = groups, .cpus = cpus};
     bool again = true; /* what left a job that has ended meanwhile, or forked while we looked */
+    char status[4096];
     size_t unsaid = 0;
     int64_t said_ms = INT64_MIN / 2;
+    if (group_read(AT_FDCWD, "/proc/self/status", status, sizeof status) < 0)
+        exit(1);
+    round.bounding = hex_after(status, "\nCapBnd:");
     for (;;) {
         int64_t begun = mono_ms(mono_now()), pause;
         bool here = jobs_are_here(round.groups);
@@ -301,37 +303,4 @@ static _Noreturn void watch(struct escapes_round round)
         if (pause > 0)
             nanosleep(&(struct timespec){.tv_sec = pause / 1000, .tv_nsec = pause % 1000 * 1000000}, NULL);
     }
-}
-
-/* Nobody must take it for the root half: nothing of its is open, and it has one capability. */
-pid_t escapes_watch(const struct escapes_round *round)
-{
-    pid_t parent = getpid(), pid = fork();
-    char status[4096];
-    sigset_t none;
-    if (pid != 0)
-        return pid < 0 ? (pid_t)-errno : pid;
-    prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
-    if (getppid() != parent)
-        _exit(1);
-    prctl(PR_SET_NAME, "rsd-escapes", 0, 0, 0);
-    sched_rank(0, (struct order_rank){SCHED_OTHER, 0}, false);
-    (void)syscall(SYS_close_range, 3U, ~0U, 0U);
-    sigemptyset(&none);
-    sigprocmask(SIG_SETMASK, &none, NULL);
-    if (caps_keep(CAPS_ESCAPES) < 0 || group_read(AT_FDCWD, "/proc/self/status", status, sizeof status) < 0)
-        _exit(1);
-    struct escapes_round own = *round;
-    own.bounding = hex_after(status, "\nCapBnd:");
-    watch(own);
-}
-
-bool escapes_find_users(const char *groups, char *users, size_t size)
-{
-    static const char scope[] = "/elmer.slice/elmer-jobs.scope";
-    struct err err = ERR_INIT;
-    const char *at = strstr(groups, scope);
-    if (at && !at[strlen(scope)])
-        return snprintf(users, size, "%.*s/user.slice", (int)(at - groups), groups) < (int)size;
-    return group_locate("/proc", "/user.slice", users, size, &err) == 0;
 }
