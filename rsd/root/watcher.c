@@ -8,7 +8,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -21,18 +20,16 @@
 /* Nobody must take it for the root half: nothing of its is open. In SCHED_OTHER, because it walks /proc. */
 static _Noreturn void child(const struct rsd_config *config, const char *users, const char *groups, pid_t parent)
 {
-    char journal[128], uid[40];
-    char *argv[] = {(char *)"elmer-escapes", (char *)users, (char *)groups, NULL};
+    char journal[128], uid[40], rsd[24];
+    char *argv[] = {(char *)"elmer-escapes", (char *)users, (char *)groups, rsd, NULL};
     char *envp[] = {uid, NULL, NULL};
     const char *stream = getenv("JOURNAL_STREAM");
     sigset_t none;
-    prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
-    if (getppid() != parent)
-        _exit(1);
     sched_rank(0, (struct order_rank){SCHED_OTHER, 0}, false);
     (void)syscall(SYS_close_range, 3U, ~0U, 0U);
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
+    snprintf(rsd, sizeof rsd, "%d", (int)parent);
     snprintf(uid, sizeof uid, OWN_USER_VARIABLE "=%" PRIu32, config->supervisor_uid);
     if (stream && snprintf(journal, sizeof journal, "JOURNAL_STREAM=%s", stream) < (int)sizeof journal)
         envp[1] = journal;

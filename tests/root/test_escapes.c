@@ -372,6 +372,39 @@ static void test_it_is_not_root(void **state)
     rig_root_start(&rig);
 }
 
+/* rsd ends while it is being executed, when the kernel tells it of no death. */
+static void test_it_begins_without_rsd(void **state)
+{
+    int gone[2], alive[2];
+    const char *dir = getenv("BUILDDIR") ? getenv("BUILDDIR") : ".";
+    char rsd[24], program[4096], byte;
+    struct pollfd end;
+    pid_t pid;
+    (void)state;
+    snprintf(program, sizeof program, "%s/elmer-escapes", dir);
+    assert_int_equal(pipe(gone), 0);
+    assert_int_equal(pipe(alive), 0);
+    pid = fork();
+    assert_true(pid >= 0);
+    if (pid == 0) {
+        snprintf(rsd, sizeof rsd, "%d", (int)getpid());
+        if (fork() != 0)
+            _exit(0);
+        close(gone[1]);
+        close(alive[0]);
+        (void)!read(gone[0], &byte, 1);
+        execl(program, "elmer-escapes", rig.users, rig.groups, rsd, NULL);
+        _exit(127);
+    }
+    close(alive[1]);
+    assert_int_equal(waitpid(pid, NULL, 0), pid);
+    close(gone[1]);
+    end = (struct pollfd){alive[0], 0, 0};
+    assert_int_equal(poll(&end, 1, 60000), 1); /* it has ended */
+    close(alive[0]);
+    close(gone[0]);
+}
+
 /* A user makes thousands of groups: it takes longer, and no more of the CPU. Nobody needs to be found meanwhile. */
 static void test_what_it_costs(void **state)
 {
@@ -406,14 +439,9 @@ int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, up, down)
-        cmocka_unit_test(test_the_rule),
-        cmocka_unit_test(test_where_users_are),
-        TEST(test_who_has_left_is_ordinary),
-        TEST(test_a_helper_that_has_left),
-        TEST(test_one_that_forks_all_the_time),
-        TEST(test_others_keep_theirs),
-        TEST(test_it_is_not_root),
-        TEST(test_what_it_costs),
+        cmocka_unit_test(test_the_rule),   cmocka_unit_test(test_where_users_are), TEST(test_who_has_left_is_ordinary),
+        TEST(test_a_helper_that_has_left), TEST(test_one_that_forks_all_the_time), TEST(test_others_keep_theirs),
+        TEST(test_it_is_not_root),         TEST(test_it_begins_without_rsd),       TEST(test_what_it_costs),
     };
     int possible;
     if (argc == 2)
