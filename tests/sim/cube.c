@@ -231,8 +231,12 @@ static void finish(struct walk *w)
     for (int i = 0; i < HOSTS; i++)
         drain(w, i, false);
     step(w, (struct event){.type = EVENT_SET, .host = -1, .u.set = {SETTING_ALLOCATOR, SETTING_UNSET}});
-    while (count_running(w, ids) > 0)
+    for (size_t left = count_running(w, ids), now; left > 0 && w->fault[0] == '\0'; left = now) {
         end_one(w);
+        now = count_running(w, ids);
+        if (now >= left)
+            fail(w, "no job ends", ids[0]);
+    }
     submit(w, 1u << (DIMENSION / 2), 1u << (DIMENSION / 2));
     if (count_running(w, ids) != 1)
         fail(w, "the whole cube is free, and has no room for it", 0);
