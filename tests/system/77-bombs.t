@@ -128,8 +128,8 @@ ends() { # NAME PERMILLE ID [SECONDS]
         # The kernel keeps its part of each second: whoever comes behind it waits for the next one. Two do: the command, and, after
         # the grace, those who die.
         [ "$2" -ne $kept ] || waits=2000
-        most=$((waits + (kill_ms + kill_cpu * 1000 / $2) * slower / 1000))
-        ok "$1: ekill takes $ms ms: not more than in peace ($kill_ms ms), and its CPU time ($kill_cpu ms) in $2 permille, $slower permille of both, and $waits ms: $most ms" \
+        most=$((waits + (kill_ms + kill_cpu * 1000 / $(at_least "$2")) * slower / 1000))
+        ok "$1: ekill takes $ms ms: not more than in peace ($kill_ms ms), and its CPU time ($kill_cpu ms) in $(at_least "$2") permille, $slower permille of both, and $waits ms: $most ms" \
             test "$ms" -le $most
     fi
     wait_for 10 "$1: it is over" over "$3"
