@@ -16,6 +16,7 @@
 
 #include "rsd/config.h"
 #include "tests/root/bed.h"
+#include "tests/unit/scratch.h"
 
 static char account[100];
 
@@ -199,20 +200,6 @@ static void test_slow_answer(void **state)
     rig_empty(&rig, 1, 5000);
 }
 
-static pid_t pid_in(const char *name)
-{
-    char path[100];
-    int pid = 0;
-    FILE *file;
-    snprintf(path, sizeof path, "%s/%s", rig.dir, name);
-    file = fopen(path, "r");
-    if (file && fscanf(file, "%d", &pid) != 1)
-        pid = 0;
-    if (file)
-        fclose(file);
-    return pid;
-}
-
 /* The job is ended while PAM hangs, with something that a module has put into a session of its own. */
 static void test_no_answer(void **state)
 {
@@ -223,10 +210,10 @@ static void test_no_answer(void **state)
              rig.dir);
     answers(how);
     ask_open(1, "testhost");
-    rig_until(pid_in("self") > 0 && pid_in("other") > 0);
+    rig_until(scratch_pid(rig.dir, "self") > 0 && scratch_pid(rig.dir, "other") > 0);
     rig_end(&rig, 1, 0);
     rig_empty(&rig, 1, 10000);
-    rig_until(kill(pid_in("self"), 0) < 0 && kill(pid_in("other"), 0) < 0);
+    rig_until(kill(scratch_pid(rig.dir, "self"), 0) < 0 && kill(scratch_pid(rig.dir, "other"), 0) < 0);
 }
 
 int main(void)

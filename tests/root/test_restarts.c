@@ -136,18 +136,24 @@ static void test_ranks_outlive_it(void **state)
     rig_empty(&rig, 1, 5000);
 }
 
-static void test_supervisor_killed(void **state)
+/* Job 1 alone, which sleeps. Its supervisor. */
+static pid_t run_alone(void)
 {
     const char *const argv[] = {"sleep", "120", NULL};
     const struct level alone = {1, 0, true};
-    struct wire_message message;
     pid_t supervisor;
-    (void)state;
     rig_order(&rig, 1, &alone, 1);
     rig_open(&rig, 1, 1);
     rig_run(&rig, 1, argv);
     assert_int_equal(rig_pids(&rig, 1, "sup", &supervisor, 1), 1);
-    kill(supervisor, SIGKILL);
+    return supervisor;
+}
+
+static void test_supervisor_killed(void **state)
+{
+    struct wire_message message;
+    (void)state;
+    kill(run_alone(), SIGKILL);
     rig_expect(&rig, WIRE_lost, 2000, &message);
     assert_non_null(strstr(message.u.lost.text, "supervisor of job 1 was killed"));
     wire_message_fini(&message);
@@ -159,15 +165,9 @@ static void test_supervisor_killed(void **state)
 
 static void test_supervisor_killed_while_nobody_looks(void **state)
 {
-    const char *const argv[] = {"sleep", "120", NULL};
-    const struct level alone = {1, 0, true};
     struct wire_message message;
-    pid_t supervisor;
+    pid_t supervisor = run_alone();
     (void)state;
-    rig_order(&rig, 1, &alone, 1);
-    rig_open(&rig, 1, 1);
-    rig_run(&rig, 1, argv);
-    assert_int_equal(rig_pids(&rig, 1, "sup", &supervisor, 1), 1);
     rig_root_kill(&rig, SIGKILL);
     kill(supervisor, SIGKILL);
     rig_until(rig_pids(&rig, 1, "sup", &supervisor, 1) == 0);

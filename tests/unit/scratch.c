@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 enum { MAX_DIRS = 64, PATH_BYTES = 128 };
@@ -52,4 +53,24 @@ bool scratch_put(const char *dir, const char *name, const char *text)
         return false;
     bool written = fputs(text, file) >= 0;
     return fclose(file) == 0 && written;
+}
+
+bool scratch_mkdir(const char *dir, const char *name)
+{
+    char path[4096];
+    (void)snprintf(path, sizeof(path), "%s/%s", dir, name);
+    return mkdir(path, 0755) == 0;
+}
+
+pid_t scratch_pid(const char *dir, const char *name)
+{
+    char path[4096];
+    int pid = 0;
+    (void)snprintf(path, sizeof(path), "%s/%s", dir, name);
+    FILE *file = fopen(path, "re");
+    if (file && fscanf(file, "%d", &pid) != 1)
+        pid = 0;
+    if (file)
+        fclose(file);
+    return pid;
 }

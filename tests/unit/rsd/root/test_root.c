@@ -136,9 +136,7 @@ static void put(const char *name, const char *text)
 
 static void make(const char *name)
 {
-    char path[200];
-    snprintf(path, sizeof path, "%s/%s", root, name);
-    assert_int_equal(mkdir(path, 0755), 0);
+    assert_true(scratch_mkdir(root, name));
 }
 
 static void locate(const char *mountinfo, const char *cgroup, const char *group, const char *expected)

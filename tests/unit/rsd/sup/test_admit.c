@@ -137,20 +137,6 @@ static void test_answers(void **state)
     assert_int_equal(account_ask("/no/such/program", "alice", false, SOON_MS, &err), -EPROTO);
 }
 
-static pid_t pid_in(const char *name)
-{
-    char path[100];
-    int pid = 0;
-    FILE *file;
-    snprintf(path, sizeof path, "%s/%s", top, name);
-    file = fopen(path, "r");
-    if (file && fscanf(file, "%d", &pid) != 1)
-        pid = 0;
-    if (file)
-        fclose(file);
-    return pid;
-}
-
 /* Gone, or dead and not yet waited for by whoever is its parent now. */
 static bool is_dead(pid_t pid)
 {
@@ -175,14 +161,14 @@ static void test_no_answer(void **state)
     snprintf(text, sizeof text, "sleep 300 & echo $! >%s/helper; echo $$ >%s/self; sleep 300", top, top);
     ask(text, 1500, -ETIMEDOUT, "did not answer in 1500 ms");
     assert_true(mono_ms(mono_now()) - begin >= 1500);
-    if (pid_in("self") == 0) /* a machine so slow that it had not begun */
+    if (scratch_pid(top, "self") == 0) /* a machine so slow that it had not begun */
         return;
-    for (int i = 0; i < SOON_MS && !is_dead(pid_in("self")); i++)
+    for (int i = 0; i < SOON_MS && !is_dead(scratch_pid(top, "self")); i++)
         poll(NULL, 0, 1);
-    assert_true(is_dead(pid_in("self")));
-    for (int i = 0; i < SOON_MS && !is_dead(pid_in("helper")); i++)
+    assert_true(is_dead(scratch_pid(top, "self")));
+    for (int i = 0; i < SOON_MS && !is_dead(scratch_pid(top, "helper")); i++)
         poll(NULL, 0, 1);
-    assert_true(is_dead(pid_in("helper")));
+    assert_true(is_dead(scratch_pid(top, "helper")));
 }
 
 /* It has no descriptor of ours, no signal is blocked or ignored, and its CPU time is limited. */
