@@ -27,6 +27,7 @@
 #include "lib/pki/ca.h"
 #include "lib/pki/pair.h"
 #include "lib/pki/x509.h"
+#include "tests/unit/scratch.h"
 
 enum { SKIPPED = 77, ELMER_UID = 64991, SEED = 32, PROCESSES = 16 };
 
@@ -224,21 +225,15 @@ static void what_cannot_be_written_is_said(void **state)
     assert_int_equal(access(STATE "/pki/host.key", F_OK), 0);
 }
 
-static bool write_text(const char *path, const char *text)
-{
-    FILE *out = fopen(path, "we");
-
-    return out && fputs(text, out) >= 0 && fclose(out) == 0;
-}
-
 /* A machine of our own, with a user elmer. */
 static bool furnish(void)
 {
     return geteuid() == 0 && unshare(CLONE_NEWNS) == 0 && mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0 &&
            mount("test", "/var/lib", "tmpfs", 0, "mode=0755") == 0 &&
-           write_text("/var/lib/passwd", "root:x:0:0::/root:/bin/sh\nelmer:x:64991:64991::/:/bin/false\n") &&
+           scratch_put("/var/lib", "passwd", "root:x:0:0::/root:/bin/sh\nelmer:x:64991:64991::/:/bin/false\n") &&
            mount("/var/lib/passwd", "/etc/passwd", NULL, MS_BIND, NULL) == 0 &&
-           write_text(CONFIG, "[elmer]\nname = queue\npki = " STATE "/pki\nstore = " STATE "/elmer.db\n");
+           scratch_put("/var/lib", "elmer.conf",
+                       "[elmer]\nname = queue\npki = " STATE "/pki\nstore = " STATE "/elmer.db\n");
 }
 
 int main(void)
@@ -249,6 +244,7 @@ int main(void)
         cmocka_unit_test(what_cannot_be_written_is_said),
     };
 
+    alarm(120); /* whatever goes wrong: an end; eadmin ends with us */
     if (!furnish()) {
         fprintf(stderr, "skipped: only root with CAP_SYS_ADMIN can mount\n");
         return SKIPPED;

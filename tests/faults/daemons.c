@@ -27,8 +27,7 @@ enum { RESTARTS_MAX = 100, COMMAND_MS = 20000 };
 
 /* ---- configuration ---- */
 
-static void write_file(const char *path, const char *format, ...) __attribute__((format(printf, 2, 3)));
-static void write_file(const char *path, const char *format, ...)
+void world_write(const char *path, const char *format, ...)
 {
     FILE *file = fopen(path, "we");
     va_list args;
@@ -45,22 +44,22 @@ const char *const world_host_users[HOSTS] = {"bin", "daemon"};
 
 void world_configure(const struct world *world)
 {
-    write_file(WORLD "/elmer.conf",
-               "[elmer]\nname = a\nhosts = a b\nstore = " WORLD_STORE "\nsocket = " WORLD
-               "/elmer/elmer.sock\nhost_socket = " WORLD "/elmer/host.sock\nhost_user = bin\n"
-               "jobs_dir = " WORLD "/rsd/jobs\nallocator = v1\nkill_grace = 200ms\nheartbeat = 1s\n"
-               "host_timeout = 30s\nresend = 200ms\n%s\n[host a]\ncpus = 0-1\n[host b]\ncpus = 0-1\n",
-               world->settings);
+    world_write(WORLD "/elmer.conf",
+                "[elmer]\nname = a\nhosts = a b\nstore = " WORLD_STORE "\nsocket = " WORLD
+                "/elmer/elmer.sock\nhost_socket = " WORLD "/elmer/host.sock\nhost_user = bin\n"
+                "jobs_dir = " WORLD "/rsd/jobs\nallocator = v1\nkill_grace = 200ms\nheartbeat = 1s\n"
+                "host_timeout = 30s\nresend = 200ms\n%s\n[host a]\ncpus = 0-1\n[host b]\ncpus = 0-1\n",
+                world->settings);
     for (int i = 0; i < HOSTS; i++) {
         char path[40];
         snprintf(path, sizeof(path), WORLD "/%c.conf", 'a' + i);
-        write_file(path,
-                   "[rsd]\nname = %c\nelmer = %s\npki = " WORLD "/pki-%c\nmode = none\ntmpdir_size = none\n"
-                   "user = %s\nrundir = " WORLD "/rsd\n"
-                   "network = " WORLD "/bin/elmer-rsd-net\n"
-                   "supervisor = " WORLD "/bin/elmer-supervisor\naccount = none\ncgroup_root = %s\n",
-                   'a' + i, world->elmer_address ? world->elmer_address : WORLD "/elmer/host.sock", 'a' + i,
-                   world_host_users[i], world->groups[i]);
+        world_write(path,
+                    "[rsd]\nname = %c\nelmer = %s\npki = " WORLD "/pki-%c\nmode = none\ntmpdir_size = none\n"
+                    "user = %s\nrundir = " WORLD "/rsd\n"
+                    "network = " WORLD "/bin/elmer-rsd-net\n"
+                    "supervisor = " WORLD "/bin/elmer-supervisor\naccount = none\ncgroup_root = %s\n",
+                    'a' + i, world->elmer_address ? world->elmer_address : WORLD "/elmer/host.sock", 'a' + i,
+                    world_host_users[i], world->groups[i]);
     }
 }
 

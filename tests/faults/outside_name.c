@@ -99,21 +99,12 @@ static int make_certificates(struct world *world)
     return 0;
 }
 
-static void write_text(const char *path, const char *text)
-{
-    FILE *file = fopen(path, "we");
-    if (file) {
-        fputs(text, file);
-        fclose(file);
-    }
-}
-
 int outside_late_name(struct world *world, void *data)
 {
     (void)data;
     if (make_certificates(world) != 0)
         return 1;
-    write_text(WORLD "/hosts", "127.0.0.1 localhost\n");
+    world_write(WORLD "/hosts", "127.0.0.1 localhost\n");
     if (mount(WORLD "/hosts", "/etc/hosts", NULL, MS_BIND, NULL) < 0)
         return 1;
     world->settings = "levels = 1\nlisten = 127.0.0.1:7110\npki = " WORLD "/pki";
@@ -124,7 +115,7 @@ int outside_late_name(struct world *world, void *data)
     int status = world_command(world, false, out, sizeof(out), argv);
     CHECK(status == UNREACHABLE, "status %d: %s", status, out);
     CHECK(strstr(out, QUEUE), "%s", out);
-    write_text(WORLD "/hosts", "127.0.0.1 localhost " QUEUE "\n");
+    world_write(WORLD "/hosts", "127.0.0.1 localhost " QUEUE "\n");
     CHECK(world_await_log(world, "rsd-a", "linked", WAIT_MS) && world_await_log(world, "rsd-b", "linked", WAIT_MS),
           "%s", world->err.text);
     CHECK(outside_submit(world, "exec sleep 600") == 0 && outside_submit(world, "exit 7") == 0, "%s", out);

@@ -10,4 +10,7 @@ _Noreturn void world_must_fail(const char *what); /* ends the process with statu
             world_must_fail(#call);                                                                                    \
     } while (0)
 
+/* A file, anew. What cannot be written is missed by whoever reads it. */
+void world_write(const char *path, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
 #endif
