@@ -20,6 +20,10 @@ static inline int64_t mono_ms(struct mono t)
 {
     return t.ns / 1000000;
 }
+static inline int64_t earlier(int64_t a_ms, int64_t b_ms)
+{
+    return a_ms < b_ms ? a_ms : b_ms;
+}
 /* RFC 3339 in UTC with milliseconds, e.g. 2026-01-31T12:00:00.123Z; size >= 25. */
 void wall_format(struct wall t, char *text, unsigned size);
 

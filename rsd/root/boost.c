@@ -1,9 +1,9 @@
 /* boost.c - helpers (pvmd, agent) of a virtual machine that starts or ends, or that have starved, above all jobs.
  *
  * A pvmd is a process of the user, who may have put whatever he likes in its place, so a boost is bounded by what it
- * uses, not by the clock alone. A job has JOB_NS when it is opened and PER_SECOND_NS more for each second that it runs,
- * never more than JOB_NS at once: its start, its end and its starved periods all live on that. Starts and ends of all
- * jobs of the host together have HOST_NS, and HOST_PER_SECOND_NS for each second, so that nobody gets more by many
+ * uses, not by the clock alone. A job has JOB_US when it is opened and PER_SECOND_US more for each second that it runs,
+ * never more than JOB_US at once: its start, its end and its starved periods all live on that. Starts and ends of all
+ * jobs of the host together have HOST_US, and HOST_PER_SECOND_US for each second, so that nobody gets more by many
  * short jobs. A starved boost is not charged to the host, because short jobs of others must not starve a machine to
  * death; there are at most as many as levels, of STARVED_NS in EVERY_MS each.
  *
@@ -29,14 +29,14 @@ enum {
     EVERY_MS = 10000,
     LOOK_MS = 10,
     LOOK_LEAST_MS = 1,
+    JOB_US = 50000,
+    PER_SECOND_US = 200,
+    HOST_US = 50000,
+    HOST_PER_SECOND_US = 10000
 };
-#define MS_NS              INT64_C(1000000)
-#define JOB_NS             (50 * MS_NS)
-#define PER_SECOND_NS      (MS_NS / 5)
-#define HOST_NS            (50 * MS_NS)
-#define HOST_PER_SECOND_NS (10 * MS_NS)
-#define STARVED_NS         (2 * MS_NS)
-#define LEAST_NS           (MS_NS / 2) /* less is not worth two changes of rank */
+#define MS_NS      INT64_C(1000000)
+#define STARVED_NS (2 * MS_NS)
+#define LEAST_NS   (MS_NS / 2) /* less is not worth two changes of rank */
 
 int64_t boost_cpu_ns(pid_t pid)
 {
@@ -47,15 +47,15 @@ int64_t boost_cpu_ns(pid_t pid)
     return (int64_t)used.tv_sec * 1000 * MS_NS + used.tv_nsec;
 }
 
-static void fill(struct boost_bucket *bucket, int64_t max_ns, int64_t per_second_ns, int64_t now)
+void boost_init(struct root *root, int64_t now_ms)
 {
-    int64_t passed = now - bucket->filled_ms;
-    if (passed > 1000 * (max_ns / per_second_ns)) /* full in any case */
-        passed = 1000 * (max_ns / per_second_ns);
-    bucket->left_ns += passed * per_second_ns / 1000;
-    if (bucket->left_ns > max_ns)
-        bucket->left_ns = max_ns;
-    bucket->filled_ms = now;
+    root->boost_ms = now_ms;
+    budget_init(&root->boosts, HOST_US, HOST_PER_SECOND_US, HOST_US, now_ms);
+}
+
+void boost_init_job(struct root_job *job)
+{
+    budget_init(&job->boost.left, JOB_US, PER_SECOND_US, JOB_US, job->since_ms);
 }
 
 static void rank_helpers(struct root *root, struct root_job *job)
@@ -71,23 +71,20 @@ static void plan(struct root_job *job, int64_t now)
     struct boost *boost = &job->boost;
     int64_t ms = boost->allowed_ns / MS_NS / (int64_t)(job->helper_count ? job->helper_count : 1);
     ms = ms > LOOK_MS ? LOOK_MS : ms < LOOK_LEAST_MS ? LOOK_LEAST_MS : ms;
-    boost->check_ms = now + ms < boost->end_ms ? now + ms : boost->end_ms;
-}
-
-static int64_t least(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
+    boost->check_ms = earlier(now + ms, boost->end_ms);
 }
 
 /* Nobody is above a job of level 0: it needs none. */
 static void begin(struct root *root, struct root_job *job, bool starved, int64_t now)
 {
     struct boost *boost = &job->boost;
+    int64_t allowed_ns;
     if (root->mode != ORDER_MODE_RT || (job->ranked && job->level == 0))
         return;
-    fill(&boost->bucket, JOB_NS, PER_SECOND_NS, now);
-    fill(&root->boost_bucket, HOST_NS, HOST_PER_SECOND_NS, now);
-    boost->allowed_ns = least(boost->bucket.left_ns, starved ? STARVED_NS : root->boost_bucket.left_ns);
+    budget_charge(&boost->left, 0, now);
+    budget_charge(&root->boosts, 0, now);
+    allowed_ns = starved ? STARVED_NS : root->boosts.left_ns;
+    boost->allowed_ns = boost->left.left_ns < allowed_ns ? boost->left.left_ns : allowed_ns;
     if (boost->allowed_ns < LEAST_NS)
         return;
     boost->on = true;
@@ -99,7 +96,7 @@ static void begin(struct root *root, struct root_job *job, bool starved, int64_t
     rank_helpers(root, job);
 }
 
-static void charge(struct root *root, struct root_job *job)
+static void charge(struct root *root, struct root_job *job, int64_t now)
 {
     struct boost *boost = &job->boost;
     int64_t before = budget_own_ns(), used = 0;
@@ -111,37 +108,35 @@ static void charge(struct root *root, struct root_job *job)
     }
     used += budget_own_ns() - before;
     boost->allowed_ns -= used;
-    boost->bucket.left_ns -= used;
+    budget_charge(&boost->left, used, now);
     if (!boost->starved)
-        root->boost_bucket.left_ns -= used;
+        budget_charge(&root->boosts, used, now);
 }
 
-static void end(struct root *root, struct root_job *job)
+static void end(struct root *root, struct root_job *job, int64_t now)
 {
-    charge(root, job);
+    charge(root, job, now);
     job->boost.on = false;
     rank_helpers(root, job);
 }
 
 void boost_new(struct root *root, struct root_job *job)
 {
-    int64_t now = mono_ms(mono_now());
-    job->boost.bucket = (struct boost_bucket){JOB_NS, now};
-    begin(root, job, false, now);
+    begin(root, job, false, mono_ms(mono_now()));
 }
 
 void boost_finish(struct root *root, struct root_job *job)
 {
     int64_t now = mono_ms(mono_now());
     if (job->boost.on)
-        end(root, job);
+        end(root, job, now);
     begin(root, job, false, now);
 }
 
 void boost_stop(struct root *root, struct root_job *job)
 {
     if (job->boost.on)
-        end(root, job);
+        end(root, job, mono_ms(mono_now()));
 }
 
 static void look(struct root *root, struct root_job *job, int64_t now)
@@ -149,7 +144,7 @@ static void look(struct root *root, struct root_job *job, int64_t now)
     struct boost *boost = &job->boost;
     if (!boost->on || now < boost->check_ms)
         return;
-    charge(root, job);
+    charge(root, job, now);
     if (boost->allowed_ns >= LEAST_NS && now < boost->end_ms) {
         plan(job, now);
         return;
@@ -189,8 +184,8 @@ int64_t boost_next(const struct root *root)
     int64_t next = root->boost_ms;
     for (size_t i = 0; i < root->job_count; i++) {
         const struct boost *boost = &root->jobs[i]->boost;
-        if (boost->on && boost->check_ms < next)
-            next = boost->check_ms;
+        if (boost->on)
+            next = earlier(next, boost->check_ms);
     }
     return next;
 }

@@ -7,24 +7,23 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "rsd/root/budget.h"
+
 struct root;
 struct root_job;
 
-/* CPU time that may still be used; fills with time. */
-struct boost_bucket {
-    int64_t left_ns, filled_ms;
-};
-
 /* Of a job. */
 struct boost {
-    struct boost_bucket bucket;
+    struct budget left; /* of all its boosts */
     bool on, starved;   /* starved: for one that got nothing, not for a machine that starts or ends */
     int64_t allowed_ns; /* what this boost may still use */
     int64_t end_ms;     /* by the clock, if it is not used up before */
     int64_t check_ms;   /* when to read again what was used */
 };
 
-/* The virtual machine of a new job starts: fills its bucket, once in its life, and boosts. */
+void boost_init(struct root *root, int64_t now_ms);
+void boost_init_job(struct root_job *job); /* it has all that it may have at once */
+/* The virtual machine of a new job starts. */
 void boost_new(struct root *root, struct root_job *job);
 /* It ends: with what the start has left. */
 void boost_finish(struct root *root, struct root_job *job);

@@ -5,12 +5,10 @@
 
 #include "rsd/root/budget.h"
 
-enum { DEBT_MAX = 10 };
-
-void budget_init(struct budget *budget, int64_t full_us, int64_t per_second_us, int64_t now_ms)
+void budget_init(struct budget *budget, int64_t full_us, int64_t per_second_us, int64_t debt_us, int64_t now_ms)
 {
-    assert(full_us > 0 && per_second_us > 0);
-    *budget = (struct budget){full_us * 1000, full_us * 1000, per_second_us * 1000, now_ms, 0};
+    assert(full_us > 0 && per_second_us > 0 && debt_us >= 0);
+    *budget = (struct budget){full_us * 1000, full_us * 1000, per_second_us * 1000, debt_us * 1000, now_ms, 0};
 }
 
 void budget_charge(struct budget *budget, int64_t spent_ns, int64_t now_ms)
@@ -26,8 +24,8 @@ void budget_charge(struct budget *budget, int64_t spent_ns, int64_t now_ms)
         budget->left_ns = budget->full_ns;
     budget->left_ns -= spent_ns;
     budget->charged_ns += spent_ns;
-    if (budget->left_ns < -DEBT_MAX * budget->full_ns)
-        budget->left_ns = -DEBT_MAX * budget->full_ns;
+    if (budget->left_ns < -budget->debt_ns)
+        budget->left_ns = -budget->debt_ns;
 }
 
 int64_t budget_when(const struct budget *budget, int64_t least_ns)

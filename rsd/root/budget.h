@@ -7,13 +7,13 @@
 
 /* Over any second no more is spent than what fits in and what flows in, and what one step overdraws. */
 struct budget {
-    int64_t left_ns, full_ns, per_second_ns, filled_ms;
+    int64_t left_ns, full_ns, per_second_ns, debt_ns, filled_ms;
     int64_t charged_ns; /* ever */
 };
 
-void budget_init(struct budget *budget, int64_t full_us, int64_t per_second_us, int64_t now_ms); /* full */
-/* Charge what was spent (0: only let it fill). It may go below zero: then that is paid first,
- * up to ten times what fits in. */
+/* Full. */
+void budget_init(struct budget *budget, int64_t full_us, int64_t per_second_us, int64_t debt_us, int64_t now_ms);
+/* Charge what was spent (0: only let it fill). It may go below zero: then that is paid first, up to debt_us. */
 void budget_charge(struct budget *budget, int64_t spent_ns, int64_t now_ms);
 /* When more than least_ns is there, as of the last charge; at once: a time that is not later than that. */
 int64_t budget_when(const struct budget *budget, int64_t least_ns);

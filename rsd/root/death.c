@@ -27,6 +27,7 @@
 enum {
     DYING_FULL_US = 1000,
     DYING_US = 1000,
+    DYING_DEBT_US = 10000,
     RAISED_MS = 2,
     FEW = 200,        /* 10 us and more for each */
     FEW_KILLED = 500, /* cgroup.kill, 4 us: a child would wait for the CPU among those whom it is to kill */
@@ -38,7 +39,7 @@ enum {
 
 void death_init(struct root *root)
 {
-    budget_init(&root->dying, DYING_FULL_US, DYING_US, mono_ms(mono_now()));
+    budget_init(&root->dying, DYING_FULL_US, DYING_US, DYING_DEBT_US, mono_ms(mono_now()));
 }
 
 bool death_at_own_rank(const struct root *root, const struct root_job *job)

@@ -36,7 +36,7 @@ enum {
     REMOVE_S = 30,       /* a job's directory must be gone, or it is left behind with a line ... */
     REMOVE_WAIT_MS = 20, /* ... but the job's end waits for it no longer than this */
     SWEEP_MS = 1000,
-    SWEEP_SOON_MS = 3, /* after an order, then four times as long each time, up to SWEEP_MS */
+    SWEEP_SOON_MS = 3, /* after an order that changed the job, then four times as long each time, up to SWEEP_MS */
     PVM_SWEEP_MS = 20, /* at least between looks for new tasks */
     PVM_SWEEP_MAX_MS = 200,
     PVM_CALM_PART = 32 /* of the time without a new task, to the next look */
@@ -125,7 +125,9 @@ struct root_job {
     struct order_ranks told; /* to the supervisor */
     bool told_any;
     struct boost boost;
-    struct group_pids seen; /* by the sweep of new tasks */
+    int64_t sweep_ms, sweep_step_ms;
+    int64_t look_ms, news_ms; /* next look for new tasks; when there was one */
+    struct group_pids seen;   /* by that look */
 
     int errand_fd; /* its pidfd, or -1 */
     pid_t errand;  /* process that signals or kills its many; 0: none. These are of death.c */
@@ -170,10 +172,10 @@ struct root {
     int tmp_fd;           /* RUNDIR/jobs */
     bool tmp_waits;       /* for directories of an earlier rsd to go, before it gets a file system of its own */
     int64_t contact_ms;   /* CLOCK_BOOTTIME; 0: none yet */
-    int64_t sweep_ms, sweep_step_ms, pvm_sweep_ms, pvm_news_ms, boost_ms, watchdog_ms;
+    int64_t boost_ms, watchdog_ms;
     struct admission admission;
-    struct boost_bucket boost_bucket; /* of all jobs that start or end */
-    uint64_t watchdog_us;             /* 0: none */
+    struct budget boosts; /* of all jobs that start or end */
+    uint64_t watchdog_us; /* 0: none */
     bool stop;
     int status;
 };

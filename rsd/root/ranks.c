@@ -81,12 +81,29 @@ void ranks_new(struct root *root, struct root_job *job)
 
 /* Each look interrupts the first job for some 40 us, and most spawn at their start only: the longer it has been calm,
  * the longer it may be until the next look. On average a new task waits for half of that part of it. */
-static void plan_new_tasks(struct root *root, int64_t now)
+static void plan_look(struct root_job *job, int64_t now)
 {
-    int64_t step = (now - root->pvm_news_ms) / PVM_CALM_PART;
+    int64_t step = (now - job->news_ms) / PVM_CALM_PART;
     if (step < PVM_SWEEP_MS)
         step = PVM_SWEEP_MS;
-    root->pvm_sweep_ms = now + (step < PVM_SWEEP_MAX_MS ? step : PVM_SWEEP_MAX_MS);
+    job->look_ms = now + (step < PVM_SWEEP_MAX_MS ? step : PVM_SWEEP_MAX_MS);
+}
+
+/* Those of all calm jobs come together: each waking up costs the first job. */
+static void plan_sweep(struct root_job *job, int64_t now)
+{
+    job->sweep_step_ms = job->sweep_step_ms * 4 < SWEEP_MS ? job->sweep_step_ms * 4 : SWEEP_MS;
+    job->sweep_ms = now + job->sweep_step_ms - (job->sweep_step_ms == SWEEP_MS ? now % SWEEP_MS : 0);
+}
+
+/* After an order, what was in the middle of a fork for long has to be found, see walks.c. Only sooner, never later than
+ * it was to be: however fast orders follow each other, there are sweeps and looks. */
+static void plan_soon(struct root_job *job, int64_t now)
+{
+    job->sweep_step_ms = SWEEP_SOON_MS;
+    job->sweep_ms = earlier(job->sweep_ms, now + SWEEP_SOON_MS);
+    job->news_ms = now;
+    job->look_ms = earlier(job->look_ms, now + PVM_SWEEP_MS);
 }
 
 static bool same_target(const struct sched_target *a, const struct sched_target *b)
@@ -111,16 +128,14 @@ void ranks_apply_all(struct root *root)
         ranks_tell(root, job);
         after = ranks_target(root, job);
         if (!same_target(&before, &after) || !CPU_EQUAL(&cpus, &job->cpus) ||
-            (!job->walked && job->walk.why != WALK_ORDER))
+            (!job->walked && job->walk.why != WALK_ORDER)) {
             walk_begin(job, WALK_ORDER);
+            plan_soon(job, now);
+        }
     }
     weights_apply(root, false);
     walks_charge(root, PAYER_ORDERS, begin);
     walks_run(root);
-    root->sweep_ms = now + SWEEP_SOON_MS; /* for what was in the middle of a fork for long: see walks.c */
-    root->sweep_step_ms = SWEEP_SOON_MS;
-    root->pvm_news_ms = now;
-    plan_new_tasks(root, now);
 }
 
 void ranks_settle(struct root *root)
@@ -158,7 +173,7 @@ static bool may_have_new_tasks(const struct root *root, const struct root_job *j
 static int64_t next_look_ms(const struct root *root, const struct root_job *job)
 {
     int64_t paid = walks_paid_ms(root, walks_payer(root, job, false));
-    return paid > root->pvm_sweep_ms ? paid : root->pvm_sweep_ms;
+    return paid > job->look_ms ? paid : job->look_ms;
 }
 
 /* pvmds are born with SCHED_RESET_ON_FORK, so their tasks begin in SCHED_OTHER. Is any process new? Then all are
@@ -222,38 +237,36 @@ static void weigh_sessions(struct root *root, struct root_job *job)
 
 void ranks_sweep(struct root *root, int64_t now)
 {
+    bool swept = false;
     walks_run(root); /* before anything else is paid for */
     for (size_t i = 0; i < root->job_count; i++) {
         struct root_job *job = root->jobs[i];
-        if (now >= root->sweep_ms) {
+        if (now >= job->sweep_ms) {
             sweep(root, job);
             weigh_sessions(root, job);
-        } else if (may_have_new_tasks(root, job) && now >= next_look_ms(root, job) && sweep_new_tasks(root, job)) {
-            root->pvm_news_ms = now;
+            plan_sweep(job, now);
+            swept = true;
+        } else if (may_have_new_tasks(root, job) && now >= next_look_ms(root, job)) {
+            if (sweep_new_tasks(root, job))
+                job->news_ms = now;
+            plan_look(job, now);
         }
     }
     boost_look(root, now);
-    if (now >= root->sweep_ms) {
+    if (swept)
         weights_apply(root, true);
-        root->sweep_step_ms = root->sweep_step_ms * 4 < SWEEP_MS ? root->sweep_step_ms * 4 : SWEEP_MS;
-        root->sweep_ms = now + root->sweep_step_ms;
-    }
-    if (now >= root->pvm_sweep_ms)
-        plan_new_tasks(root, now);
     walks_run(root);
     ranks_settle(root);
 }
 
 int64_t ranks_next(const struct root *root)
 {
-    int64_t next = root->sweep_ms, walk = walks_next(root);
-    if (walk < next)
-        next = walk;
+    int64_t next = walks_next(root);
     for (size_t i = 0; i < root->job_count; i++) {
         const struct root_job *job = root->jobs[i];
-        if (may_have_new_tasks(root, job) && next_look_ms(root, job) < next)
-            next = next_look_ms(root, job);
+        next = earlier(next, job->sweep_ms);
+        if (may_have_new_tasks(root, job))
+            next = earlier(next, next_look_ms(root, job));
     }
-    int64_t boost = boost_next(root);
-    return next < boost ? next : boost;
+    return earlier(next, boost_next(root));
 }

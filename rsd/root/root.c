@@ -70,8 +70,7 @@ static int root_init(struct root *root, int fd_net, pid_t net_pid, const struct 
                           .reaper_fd = -1,
                           .groups_fd = -1,
                           .tmp_fd = -1};
-    root->sweep_ms = root->pvm_sweep_ms = root->pvm_news_ms = root->boost_ms = now;
-    root->sweep_step_ms = SWEEP_MS;
+    boost_init(root, now);
     limits_of_daemon(&root->limits);
     result = channel_init(&root->net, fd_net, WIRE_FROM_HOST, NET_OUT_MAX);
     if (result < 0)
@@ -255,8 +254,8 @@ static int64_t job_next(const struct root_job *job)
     case JOB_CLOSING:
         if (!job->supervisor_gone)
             next = job->deadline_ms;
-        if (job->remover > 0 && job->remove_wait_ms < next)
-            next = job->remove_wait_ms;
+        if (job->remover > 0)
+            next = earlier(next, job->remove_wait_ms);
         break;
     case JOB_KILLING:
     case JOB_OPEN:
@@ -264,21 +263,16 @@ static int64_t job_next(const struct root_job *job)
     case JOB_STATE_COUNT:
         break;
     }
-    if (job->retry_ms > 0 && job->retry_ms < next)
-        next = job->retry_ms;
-    return next;
+    return job->retry_ms > 0 ? earlier(next, job->retry_ms) : next;
 }
 
 static int timeout_ms(const struct root *root)
 {
     int64_t now = mono_ms(mono_now()), next = ranks_next(root), lease_ms = leases_next_ms(root);
-    if (root->watchdog_us > 0 && root->watchdog_ms < next)
-        next = root->watchdog_ms;
-    for (size_t i = 0; i < root->job_count; i++) {
-        int64_t due = job_next(root->jobs[i]);
-        if (due < next)
-            next = due;
-    }
+    if (root->watchdog_us > 0)
+        next = earlier(next, root->watchdog_ms);
+    for (size_t i = 0; i < root->job_count; i++)
+        next = earlier(next, job_next(root->jobs[i]));
     if (lease_ms < next - now)
         next = now + lease_ms;
     return next <= now + 1 ? 1 : next - now > 1000 ? 1000 : (int)(next - now); /* never 0: we are above everybody */

@@ -37,18 +37,19 @@ enum {
 };
 
 static const struct {
-    int64_t full_us, per_second_us;
+    int64_t full_us, per_second_us, debt_us;
 } allowances[PAYER_COUNT] = {
-    [PAYER_TOP] = {3000, 5000},
-    [PAYER_ORDERS] = {1500, 2000},
-    [PAYER_SCANS] = {1000, 1000},
+    [PAYER_TOP] = {3000, 5000, 5000}, /* paid in a second: its new tasks wait no longer, whatever one look has cost */
+    [PAYER_ORDERS] = {1500, 2000, 15000},
+    [PAYER_SCANS] = {1000, 1000, 10000},
 };
 
 void walks_init(struct root *root)
 {
     int64_t now = mono_ms(mono_now());
     for (enum payer payer = 0; payer < PAYER_COUNT; payer++)
-        budget_init(&root->paying[payer], allowances[payer].full_us, allowances[payer].per_second_us, now);
+        budget_init(&root->paying[payer], allowances[payer].full_us, allowances[payer].per_second_us,
+                    allowances[payer].debt_us, now);
 }
 
 static bool has_level(const struct root_job *job)
@@ -237,8 +238,8 @@ int64_t walks_next(const struct root *root)
         const struct walk *walk = &root->jobs[i]->walk;
         int64_t paid = walks_paid_ms(root, payer_of(root, root->jobs[i]));
         int64_t due = walk->due_ms > paid || is_free(root, walk, now) ? walk->due_ms : paid;
-        if (walk->why != WALK_NONE && due < next)
-            next = due;
+        if (walk->why != WALK_NONE)
+            next = earlier(next, due);
     }
     return next;
 }

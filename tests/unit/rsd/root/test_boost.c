@@ -11,6 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "lib/base/clock.h"
 #include "rsd/root/internal.h"
 
 #define MS INT64_C(1000000)
@@ -23,6 +24,7 @@ static int up(void **state)
     (void)state;
     root = (struct root){.mode = ORDER_MODE_RT};
     walks_init(&root);
+    boost_init(&root, mono_ms(mono_now()));
     helper = fork();
     if (helper == 0) {
         for (;;)
@@ -125,7 +127,7 @@ static void test_starved(void **state)
     unsigned boosts = 0;
     (void)state;
     root.boost_ms = now;
-    job->boost.bucket.filled_ms = now;
+    job->boost.left.filled_ms = now;
     wait_until_idle(&now);
     begin = now;
     for (int i = 0; i < 1000; i++) {
@@ -148,7 +150,7 @@ static void test_who_gets_cpu_is_not_starved(void **state)
     int64_t now = 1000000;
     (void)state;
     root.boost_ms = now;
-    job->boost.bucket.filled_ms = now;
+    job->boost.left.filled_ms = now;
     for (int i = 0; i < 10; i++) {
         wait_until_idle(&now);
         assert_false(job->boost.on);
