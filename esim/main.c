@@ -1,6 +1,7 @@
 /* main.c - esim: what would the scheduler do? */
 #include "config.h"
 
+#include <errno.h>
 #include <getopt.h>
 #include <inttypes.h>
 #include <math.h>
@@ -9,10 +10,12 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "esim/json.h"
 #include "esim/keys.h"
 #include "esim/plan.h"
+#include "lib/base/str.h"
 
-enum { EXIT_GOOD = 0, EXIT_FAULT = 1, EXIT_USAGE = 2 };
+enum { EXIT_GOOD = 0, EXIT_FAULT = 1, EXIT_USAGE = 2, PARALLEL_MAX = 1024 };
 enum {
     OPTION_KEY = 1000,
     OPTION_SATURATED,
@@ -90,6 +93,7 @@ static void make_options(struct option *options)
 static int take(struct request *request, int c, const char *name)
 {
     char fault[300];
+    uint64_t number;
 
     switch (c) {
     case OPTION_KEY:
@@ -110,8 +114,10 @@ static int take(struct request *request, int c, const char *name)
         request->records = optarg;
         return -1;
     case OPTION_CPUS_USED:
-        request->parallel = atoi(optarg);
-        return request->parallel > 0 ? -1 : wrong("--parallel: want a number from 1 on");
+        if (!str_to_u64(optarg, &number) || number < 1 || number > PARALLEL_MAX)
+            return wrong("--parallel: want a number from 1 to 1024");
+        request->parallel = (int)number;
+        return -1;
     case OPTION_HELP:
         fputs(usage, stdout);
         return EXIT_GOOD;
@@ -139,37 +145,6 @@ static void print_table(const struct plan *plan)
                plan->configs[i].label[0] != '\0' ? plan->configs[i].label : plan->configs[i].workload_name, r->jobs,
                r->warmup, r->turnaround.mean, r->turnaround.half, r->median, r->p95, 100 * r->utilisation.mean,
                100 * r->utilisation.half, r->throughput, r->steady ? "" : "  not steady");
-    }
-}
-
-static void print_estimate(const char *name, struct estimate e)
-{
-    printf(",\"%s\":%.6g", name, e.mean);
-    if (!isnan(e.half))
-        printf(",\"%s_half_width\":%.4g", name, e.half);
-}
-
-static void print_json(const struct plan *plan)
-{
-    for (size_t i = 0; i < plan->count; i++) {
-        const struct result *r = &plan->results[i];
-        const struct config *c = &plan->configs[i];
-        printf("{\"label\":\"%s\",\"workload\":\"%s\",\"allocator\":\"%s\",\"levels\":%d,\"load\":%.6g", c->label,
-               c->workload_name, core_allocator_name(c->world.core.allocator), c->world.core.levels, c->workload.load);
-        if (!r->done) {
-            printf(",\"fault\":\"%s\"}\n", r->fault);
-            continue;
-        }
-        printf(",\"jobs\":%" PRIu64 ",\"warmup\":%" PRIu64 ",\"refused\":%" PRIu64 ",\"unknown\":%" PRIu64
-               ",\"bad_lines\":%" PRIu64 ",\"waiting\":%" PRIu64 ",\"steady\":%s,\"seconds\":%.3f",
-               r->jobs, r->warmup, r->refused, r->unknown, r->bad_lines, r->waiting, r->steady ? "true" : "false",
-               r->seconds);
-        print_estimate("turnaround", r->turnaround);
-        print_estimate("wait", r->wait);
-        print_estimate("stretch", r->stretch);
-        print_estimate("utilisation", r->utilisation);
-        printf(",\"turnaround_median\":%.6g,\"turnaround_p95\":%.6g,\"load_out\":%.6g}\n", r->median, r->p95,
-               r->throughput);
     }
 }
 
@@ -235,7 +210,7 @@ static int simulate(struct request *request)
     }
     plan_run(&plan, request->parallel, request->config.world.explain != 0 ? NULL : progress);
     if (request->json)
-        print_json(&plan);
+        code = json_print(stdout, &plan) ? EXIT_GOOD : EXIT_FAULT;
     else
         print_table(&plan);
     if (!request->json && plan.compared > 1)
@@ -246,7 +221,11 @@ static int simulate(struct request *request)
     plan_fini(&plan);
     if (request->config.records != NULL && fclose(request->config.records) != 0)
         code = EXIT_FAULT;
-    return fflush(stdout) == 0 ? code : EXIT_FAULT;
+    if (fflush(stdout) != 0 || ferror(stdout)) {
+        fprintf(stderr, "esim: cannot write the results: %s\n", strerror(errno));
+        return EXIT_FAULT;
+    }
+    return code;
 }
 
 int main(int argc, char **argv)

@@ -12,7 +12,10 @@
 #include "esim/load.h"
 #include "lib/memory/mem.h"
 
-enum { OFFSET_MS = 10000 }; /* before the first job, so that hosts can have told their load */
+enum {
+    OFFSET_MS = 10000,  /* before the first job, so that hosts can have told their load */
+    IDLE_REPORTS = 1000 /* one after the other from a machine on which nothing runs: what waits has no place there */
+};
 
 struct pending { /* events that follow from actions, first come, first served */
     struct event *items;
@@ -34,6 +37,7 @@ struct world {
     bool has_next;
     int64_t now_ms, report_ms; /* of the last report */
     bool reports;
+    unsigned idle_reports;
     uint64_t nended, nwaiting, nrunning, nrefused;
     double used_ms;
     uint64_t used; /* processors of clusters now */
@@ -276,8 +280,9 @@ static bool happen(struct world *w)
     if (arrival == INT64_MAX && load_ms == INT64_MAX && w->nwaiting == 0)
         return false;
     report_ms = next_report(w, arrival);
-    if (load_ms == INT64_MAX && arrival == INT64_MAX && report_ms == INT64_MAX)
+    if (load_ms == INT64_MAX && arrival == INT64_MAX && (report_ms == INT64_MAX || w->idle_reports >= IDLE_REPORTS))
         return false; /* those that wait have no place, and nobody will leave */
+    w->idle_reports = load_ms == INT64_MAX && report_ms <= arrival ? w->idle_reports + 1 : 0;
     if (load_ms <= arrival && load_ms <= report_ms) {
         w->now_ms = load_ms > w->now_ms ? load_ms : w->now_ms;
         id = load_pass(w->load, w->now_ms);

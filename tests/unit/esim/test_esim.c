@@ -7,12 +7,14 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
+#include <jansson.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "esim/json.h"
 #include "esim/keys.h"
 #include "esim/plan.h"
 #include "esim/random.h"
@@ -321,13 +323,43 @@ static void test_traces(void **state)
     assert_null(swf_open(trace("none.swf")));
 }
 
+/* Names of files are anything, figures may be missing: it is JSON all the same. */
+static void test_json(void **state)
+{
+    static const char *const names[] = {"a \"b\\.swf\n", "caf\xe9.swf"}, *const told[] = {"a \"b\\.swf\n", "not UTF-8"};
+    struct config config = CONFIG("jobs", "10");
+    struct result result = {.done = true, .jobs = 10, .median = 1.5, .turnaround = {2, NAN}};
+    struct plan plan = {.configs = &config, .count = 1, .compared = 1, .results = &result};
+    (void)state;
+
+    for (int i = 0; i < 2; i++) {
+        char *text = NULL;
+        size_t size = 0;
+        FILE *out = open_memstream(&text, &size);
+        json_t *object;
+
+        snprintf(config.workload_name, sizeof(config.workload_name), "%s", names[i]);
+        assert_non_null(out);
+        assert_true(json_print(out, &plan));
+        assert_int_equal(fclose(out), 0);
+        object = json_loads(text, 0, NULL);
+        assert_non_null(object);
+        assert_string_equal(json_string_value(json_object_get(object, "workload")), told[i]);
+        assert_int_equal(json_integer_value(json_object_get(object, "jobs")), 10);
+        expect_near(json_real_value(json_object_get(object, "turnaround_median")), 1.5, 0);
+        assert_null(json_object_get(object, "turnaround_half_width"));
+        json_decref(object);
+        free(text);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_constant),  cmocka_unit_test(test_queue),      cmocka_unit_test(test_shared),
         cmocka_unit_test(test_reports),   cmocka_unit_test(test_seed),       cmocka_unit_test(test_plan),
         cmocka_unit_test(test_workloads), cmocka_unit_test(test_statistics), cmocka_unit_test(test_lines),
-        cmocka_unit_test(test_traces),
+        cmocka_unit_test(test_traces),    cmocka_unit_test(test_json),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,86 @@
+/* json.c - the results of simulations for programs. */
+#include "config.h"
+
+#include <errno.h>
+#include <jansson.h>
+#include <math.h>
+#include <string.h>
+
+#include "esim/json.h"
+#include "lib/base/str.h"
+
+/* jansson's *_new functions take a NULL value for an error, so that one check at the end of an object is enough. */
+static int set(json_t *object, const char *key, json_t *value)
+{
+    return json_object_set_new(object, key, value);
+}
+
+/* The names of files need not be UTF-8, JSON is. */
+static json_t *text(const char *text)
+{
+    return str_valid_utf8(text, strlen(text)) ? json_string(text) : json_string("not UTF-8");
+}
+
+static json_t *count(uint64_t number)
+{
+    return json_integer((json_int_t)number);
+}
+
+/* What is not known is left out. */
+static int set_real(json_t *object, const char *key, double value)
+{
+    return isfinite(value) ? set(object, key, json_real(value)) : 0;
+}
+
+static int set_estimate(json_t *object, const char *name, struct estimate estimate)
+{
+    char key[40];
+
+    snprintf(key, sizeof(key), "%s_half_width", name);
+    return set_real(object, name, estimate.mean) | set_real(object, key, estimate.half);
+}
+
+static int set_result(json_t *object, const struct result *r)
+{
+    return set(object, "jobs", count(r->jobs)) | set(object, "warmup", count(r->warmup)) |
+           set(object, "refused", count(r->refused)) | set(object, "unknown", count(r->unknown)) |
+           set(object, "bad_lines", count(r->bad_lines)) | set(object, "waiting", count(r->waiting)) |
+           set(object, "steady", json_boolean(r->steady)) | set_real(object, "seconds", r->seconds) |
+           set_estimate(object, "turnaround", r->turnaround) | set_estimate(object, "wait", r->wait) |
+           set_estimate(object, "stretch", r->stretch) | set_estimate(object, "utilisation", r->utilisation) |
+           set_real(object, "turnaround_median", r->median) | set_real(object, "turnaround_p95", r->p95) |
+           set_real(object, "load_out", r->throughput);
+}
+
+static json_t *simulation(const struct config *c, const struct result *r)
+{
+    json_t *object = json_object();
+    int bad = set(object, "label", text(c->label)) | set(object, "workload", text(c->workload_name)) |
+              set(object, "allocator", text(core_allocator_name(c->world.core.allocator))) |
+              set(object, "levels", json_integer(c->world.core.levels)) | set_real(object, "load", c->workload.load);
+
+    bad |= r->done ? set_result(object, r) : set(object, "fault", text(r->fault));
+    if (bad != 0) {
+        json_decref(object);
+        return NULL;
+    }
+    return object;
+}
+
+bool json_print(FILE *out, const struct plan *plan)
+{
+    for (size_t i = 0; i < plan->count; i++) {
+        json_t *object = simulation(&plan->configs[i], &plan->results[i]);
+        bool done;
+
+        if (object == NULL) {
+            errno = ENOMEM;
+            return false;
+        }
+        done = json_dumpf(object, out, JSON_COMPACT | JSON_REAL_PRECISION(6)) == 0 && putc('\n', out) != EOF;
+        json_decref(object);
+        if (!done)
+            return false;
+    }
+    return true;
+}
