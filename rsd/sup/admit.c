@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/str.h"
+
 enum { NAME_BYTES = 255, BUFFER_MIN = 4 << 10, BUFFER_MAX = 16 << 20 };
 
 /* ---- the user database ---- */
@@ -95,13 +97,24 @@ static bool next_name(const char **list, char name[NAME_BYTES + 1])
     return true;
 }
 
+/* A name first, then a number, as chown(1) has it: names of other databases may have blanks in them. */
+static int id_of(admit_lookup lookup, const char *name, id_t *id)
+{
+    uint64_t number;
+    int result = lookup(name, id);
+    if (result != -ENOENT || !str_to_u64(name, &number) || number >= UINT32_MAX)
+        return result;
+    *id = (id_t)number;
+    return 0;
+}
+
 /* 1 and the name: one of the list is the user's; 0: none is. */
 static int search(const char *list, admit_lookup lookup, bool (*fits)(const struct user *, id_t),
                   const struct user *user, char name[NAME_BYTES + 1])
 {
     while (list && next_name(&list, name)) {
         id_t id = 0;
-        int result = lookup(name, &id);
+        int result = id_of(lookup, name, &id);
         if (result < 0 && result != -ENOENT)
             return result;
         if (result == 0 && fits(user, id))

@@ -78,6 +78,9 @@ static void test_lists(void **state)
     judge(USERS, DOCKER, "nobody", "wheel lxd docker", -EPERM, OF("group", "docker")); /* this host has no wheel */
     judge(USERS, 0, NULL, "sudo wheel docker lxd disk libvirt adm", 0, "");
     judge(USERS, 0, " ", "  users  ", -EPERM, OF("group", "users"));
+    judge(USERS, DOCKER, NULL, "27 998", -EPERM, OF("group", "998")); /* a name with blanks in it can be given so */
+    judge(USERS, 0, "2001", NULL, -EPERM, OF("user", "2001"));
+    judge(USERS, 0, "0x7d1 2001a 4294969297", "27 998 99999999999999999999", 0, "");
 }
 
 /* Who cannot be looked up may be one of them. */
