@@ -7,10 +7,14 @@
 #include <stdint.h>
 
 struct sim_job {
-    uint64_t number; /* in its workload */
+    uint64_t number; /* its name in its workload */
+    uint64_t index;  /* its place there, from 1: the same job has the same in each simulation */
     int64_t submit_ms;
     int64_t work_ms; /* how long it runs alone */
     uint32_t nprocs, mesh_rows, uid;
+    const int *hosts; /* those that it may use; NULL: all */
+    int nhosts;
+    bool unmeasured;          /* it is there, and what becomes of it does not count */
     double share;             /* of each processor that it uses, 0..1 */
     int64_t start_ms, end_ms; /* -1: not yet */
     uint64_t place;           /* a number for its processors: equal for equal ones in the same order */

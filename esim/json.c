@@ -52,13 +52,34 @@ static int set_result(json_t *object, const struct result *r)
            set_real(object, "load_out", r->throughput);
 }
 
+/* As it was, beside what is simulated. */
+static json_t *recorded(const struct history *h)
+{
+    json_t *object = json_object();
+    int bad = set(object, "jobs", count(h->measured)) | set_real(object, "turnaround", h->turnaround.mean) |
+              set_real(object, "wait", h->wait) | set_real(object, "turnaround_median", h->median) |
+              set_real(object, "turnaround_p95", h->p95) | set(object, "unfinished", count(h->unfinished)) |
+              set(object, "cancelled", count(h->cancelled)) | set(object, "never_started", count(h->never_started)) |
+              set(object, "killed", count(h->killed)) | set(object, "lost", count(h->lost)) |
+              set(object, "again", count(h->again)) | set(object, "unknown_use", count(h->unknown_use));
+
+    if (bad == 0)
+        return object;
+    json_decref(object);
+    return NULL;
+}
+
 static json_t *simulation(const struct config *c, const struct result *r)
 {
     json_t *object = json_object();
     int bad = set(object, "label", text(c->label)) | set(object, "workload", text(c->workload_name)) |
               set(object, "allocator", text(core_allocator_name(c->world.core.allocator))) |
-              set(object, "levels", json_integer(c->world.core.levels)) | set_real(object, "load", c->workload.load);
+              set(object, "levels", json_integer(c->world.core.levels));
 
+    if (c->trace == NULL && c->history == NULL)
+        bad |= set_real(object, "load", c->workload.load);
+    if (c->history != NULL)
+        bad |= set(object, "recorded", recorded(c->history));
     bad |= r->done ? set_result(object, r) : set(object, "fault", text(r->fault));
     if (bad != 0) {
         json_decref(object);

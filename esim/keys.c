@@ -15,6 +15,7 @@ void keys_default(struct config *config)
     core_options_default(&config->world.core);
     config->world.core.levels = 0; /* keys_complete() */
     config->world.core.allocator = ALLOCATOR_COUNT;
+    config->world.core.policy = POLICY_COUNT;
     config->world.report_ms = 2000;
     workload_default(&config->workload);
     snprintf(config->workload_name, sizeof(config->workload_name), "rect [1,16]");
@@ -58,6 +59,7 @@ static bool set_word(struct config *c, const char *key, const char *value, bool 
     }
     if (strcmp(key, "model") == 0) {
         c->world.model = strcmp(value, "shared") == 0 ? MODEL_SHARED : MODEL_SPACE;
+        c->model_said = true;
         return strcmp(value, "shared") == 0 || strcmp(value, "space") == 0;
     }
     if (strcmp(key, "steps") == 0) {
@@ -79,6 +81,10 @@ static bool set_word(struct config *c, const char *key, const char *value, bool 
         snprintf(c->workload_name, sizeof(c->workload_name), "%s", value);
         c->whole = c->exactly = true;
         c->jobs_max = UINT64_MAX;
+        return true;
+    }
+    if (strcmp(key, "without-user") == 0) {
+        c->without = strcmp(value, "-") == 0 ? NULL : value;
         return true;
     }
     *known = false;
@@ -112,7 +118,9 @@ static bool set_number(struct config *c, const char *key, const char *value, boo
         c->world.core.topology = TOPOLOGY_CUBE;
         c->world.nhosts = 1 << (int)n;
         c->world.ncpus = 1;
-    } else if (strcmp(key, "user-running") == 0 && whole_number(value, 0, 1e6, &n))
+    } else if (strcmp(key, "add-hosts") == 0 && whole_number(value, 0, 65535, &n))
+        c->more_hosts = (int)n;
+    else if (strcmp(key, "user-running") == 0 && whole_number(value, 0, 1e6, &n))
         c->world.core.user_running = (uint32_t)n;
     else if (strcmp(key, "seed") == 0 && whole_number(value, 0, 9e15, &n))
         c->workload.seed = c->world.core.seed = (uint64_t)n;
@@ -133,7 +141,7 @@ static bool set_number(struct config *c, const char *key, const char *value, boo
 const char *keys_names(void)
 {
     return "allocator policy model steps arrivals service workload trace load share threshold mean-service precision "
-           "period levels hosts cpus cube user-running seed explain jobs jobs-max";
+           "period levels hosts add-hosts cpus cube without-user user-running seed explain jobs jobs-max";
 }
 
 bool keys_set(struct config *config, const char *key, const char *value, char *fault, size_t size)
@@ -172,17 +180,79 @@ static bool machine_of_trace(struct config *c, char *fault, size_t size)
     return true;
 }
 
+/* How many processors most of the hosts have: so will new ones. */
+static int usual_cpus(const struct history *h)
+{
+    int best = 0, most = 0;
+
+    for (int i = 0; i < h->nhosts; i++) {
+        int count = 0;
+        for (int k = 0; k < h->nhosts; k++)
+            count += h->cpus[k] == h->cpus[i];
+        if (count > most) {
+            most = count;
+            best = h->cpus[i];
+        }
+    }
+    return best;
+}
+
+/* The machine and the settings that the history came from, where nothing else is said. */
+static bool complete_history(struct config *c, char *fault, size_t size)
+{
+    const struct history *h = c->history;
+    struct core_options *core = &c->world.core;
+
+    if (c->without != NULL && !history_has_user(h, c->without)) {
+        snprintf(fault, size, "without-user: the history has no job of '%.60s'", c->without);
+        return false;
+    }
+    if (c->world.nhosts == 0)
+        c->world.nhosts = h->nhosts;
+    if (c->world.ncpus == 0) {
+        c->world.known = h->cpus;
+        c->world.nknown = h->nhosts;
+        c->world.cpus_more = usual_cpus(h);
+        for (int i = 0; i < h->nhosts; i++)
+            c->world.ncpus = h->cpus[i] > c->world.ncpus ? h->cpus[i] : c->world.ncpus;
+    }
+    if (core->levels == 0)
+        core->levels = core->topology == TOPOLOGY_CUBE ? 1 : h->levels;
+    if (core->allocator == ALLOCATOR_COUNT)
+        core->allocator = h->allocator != ALLOCATOR_COUNT   ? h->allocator
+                          : core->topology == TOPOLOGY_CUBE ? ALLOCATOR_CUBE_AFL
+                                                            : ALLOCATOR_V2;
+    if (core->policy == POLICY_COUNT)
+        core->policy = h->policy;
+    if (!c->model_said)
+        c->world.model = MODEL_SHARED;
+    return true;
+}
+
 bool keys_complete(struct config *c, char *fault, size_t size)
 {
     struct core_options *core = &c->world.core;
     bool cube = core->topology == TOPOLOGY_CUBE;
 
+    if (c->history != NULL && !complete_history(c, fault, size))
+        return false;
+    if (c->history == NULL && c->without != NULL) {
+        snprintf(fault, size, "without-user: this needs --history");
+        return false;
+    }
+    if (cube && c->more_hosts > 0) {
+        snprintf(fault, size, "add-hosts: not to a cube");
+        return false;
+    }
     if (c->world.nhosts == 0 && c->trace != NULL && c->world.ncpus == 0 && !machine_of_trace(c, fault, size))
         return false;
     if (c->world.nhosts == 0)
         c->world.nhosts = 16;
     if (c->world.ncpus == 0)
         c->world.ncpus = 1;
+    c->world.nhosts += c->more_hosts;
+    if (core->policy == POLICY_COUNT)
+        core->policy = POLICY_FCFS;
     if (core->levels == 0)
         core->levels = cube || c->world.model == MODEL_SPACE ? 1 : 3;
     if (core->allocator == ALLOCATOR_COUNT)

@@ -283,7 +283,7 @@ void load_report(struct load *load, int host, int64_t now_ms, double *busy)
 
     set_rates(load);
     advance(load, now_ms);
-    for (int i = 0; i < load->settings->ncpus; i++) {
+    for (int i = 0; i < world_cpus(load->settings, host); i++) {
         busy[i] = ms > 0 ? fmin(1, fmax(0, load->sum[first + (size_t)i] / (double)ms)) : 0;
         load->sum[first + (size_t)i] = 0;
     }

@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <getopt.h>
 #include <inttypes.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,12 +12,16 @@
 #include "esim/json.h"
 #include "esim/keys.h"
 #include "esim/plan.h"
+#include "esim/show.h"
 #include "lib/base/str.h"
 
 enum { EXIT_GOOD = 0, EXIT_FAULT = 1, EXIT_USAGE = 2, PARALLEL_MAX = 1024 };
 enum {
     OPTION_KEY = 1000,
     OPTION_SATURATED,
+    OPTION_HISTORY,
+    OPTION_SINCE,
+    OPTION_UNTIL,
     OPTION_SWEEP,
     OPTION_COMPARE,
     OPTION_JSON,
@@ -34,10 +37,13 @@ static const char usage[] = "Usage: esim [options]\n"
                             "  --workload W      constant, 'square [1,16]', 'rect [1,32]', 'procs [1,8]' or\n"
                             "                    'P[1,8]=0.3 P[17,32]=0.7' (default: rect [1,16])\n"
                             "  --trace FILE      a trace in the Standard Workload Format, perhaps with gzip\n"
+                            "  --history FILE    what Elmer has kept of its jobs: its store, or a copy of it\n"
+                            "    --since TIME --until TIME   of that, by the times of submission\n"
+                            "    --without-user NAME         without the jobs of one user\n"
                             "  --load L          mean service time / mean time between arrivals (default: 1)\n"
                             "  --saturated       a queue that is never empty\n"
                             "  --arrivals, --service, --mean-service, --share    see esim(1)\n"
-                            "  --hosts N --cpus N | --cube N                      the machine\n"
+                            "  --hosts N --cpus N | --cube N  [--add-hosts N]     the machine\n"
                             "  --allocator A --levels D --policy P --threshold T --user-running N\n"
                             "  --model space|shared --steps together|each --period SECONDS\n"
                             "  --precision P     until the 95 % interval is so narrow (default: 2%)\n"
@@ -55,7 +61,8 @@ static const char usage[] = "Usage: esim [options]\n"
 
 struct request {
     struct config config;
-    const char *sweep, *compare, *records;
+    const char *sweep, *compare, *records, *history;
+    int64_t since_ms, until_ms;
     bool json;
     int parallel;
 };
@@ -66,15 +73,18 @@ static int wrong(const char *text)
     return EXIT_USAGE;
 }
 
-static const char *const keys[] = {"workload",  "trace",     "load",         "arrivals", "service",   "mean-service",
-                                   "share",     "hosts",     "cpus",         "cube",     "allocator", "levels",
-                                   "policy",    "threshold", "user-running", "model",    "steps",     "period",
-                                   "precision", "jobs",      "seed",         "explain",  "jobs-max"};
+static const char *const keys[] = {
+    "workload",  "trace",     "load",   "arrivals", "service",   "mean-service", "share",       "hosts", "cpus",
+    "cube",      "allocator", "levels", "policy",   "threshold", "user-running", "model",       "steps", "period",
+    "precision", "jobs",      "seed",   "explain",  "jobs-max",  "add-hosts",    "without-user"};
 enum { KEYS = sizeof(keys) / sizeof(keys[0]) };
 
 static void make_options(struct option *options)
 {
     static const struct option others[] = {{"saturated", no_argument, NULL, OPTION_SATURATED},
+                                           {"history", required_argument, NULL, OPTION_HISTORY},
+                                           {"since", required_argument, NULL, OPTION_SINCE},
+                                           {"until", required_argument, NULL, OPTION_UNTIL},
                                            {"sweep", required_argument, NULL, OPTION_SWEEP},
                                            {"compare", required_argument, NULL, OPTION_COMPARE},
                                            {"json", no_argument, NULL, OPTION_JSON},
@@ -101,6 +111,14 @@ static int take(struct request *request, int c, const char *name)
     case OPTION_SATURATED:
         request->config.world.saturated = true;
         return -1;
+    case OPTION_HISTORY:
+        request->history = optarg;
+        return -1;
+    case OPTION_SINCE:
+    case OPTION_UNTIL:
+        return history_time(optarg, c == OPTION_SINCE ? &request->since_ms : &request->until_ms)
+                   ? -1
+                   : wrong("--since, --until: want '2026-11-01', '2026-11-01 14:30' or '@' and seconds of Unix time");
     case OPTION_SWEEP:
         request->sweep = optarg;
         return -1;
@@ -129,96 +147,56 @@ static int take(struct request *request, int c, const char *name)
     }
 }
 
-/* ---- output ---- */
-
-static void print_table(const struct plan *plan)
+static bool take_history(struct request *request, struct history **history)
 {
-    printf("%-34s %9s %8s %9s %9s %9s %8s %14s %9s\n", "", "JOBS", "WARM-UP", "MEAN s", "+-", "MEDIAN s", "P95 s",
-           "UTILISATION %", "LOAD OUT");
-    for (size_t i = 0; i < plan->count; i++) {
-        const struct result *r = &plan->results[i];
-        if (!r->done) {
-            printf("%-34s %s\n", plan->configs[i].label, r->fault);
-            continue;
-        }
-        printf("%-34s %9" PRIu64 " %8" PRIu64 " %9.3f %9.3f %9.3f %8.2f %7.2f +- %4.2f %8.3f%s\n",
-               plan->configs[i].label[0] != '\0' ? plan->configs[i].label : plan->configs[i].workload_name, r->jobs,
-               r->warmup, r->turnaround.mean, r->turnaround.half, r->median, r->p95, 100 * r->utilisation.mean,
-               100 * r->utilisation.half, r->throughput, r->steady ? "" : "  not steady");
+    struct config *c = &request->config;
+    char fault[500];
+
+    *history = history_read(request->history, request->since_ms, request->until_ms, fault, sizeof(fault));
+    if (*history == NULL) {
+        fprintf(stderr, "esim: %s\n", fault);
+        return false;
     }
-}
-
-/* In words: whether a difference is more than chance. */
-static void print_differences(const struct plan *plan)
-{
-    for (size_t i = 0; i < plan->count; i++) {
-        size_t first = i - i % plan->compared;
-        const struct result *a = &plan->results[first], *b = &plan->results[i];
-        struct estimate d;
-        double change;
-        if (i == first || !a->done || !b->done)
-            continue;
-        if (plan->configs[i].world.saturated) {
-            d = (struct estimate){100 * (b->utilisation.mean - a->utilisation.mean),
-                                  100 * hypot(a->utilisation.half, b->utilisation.half)};
-            printf("%s: utilisation %+.2f +- %.2f points against %s: %s\n", plan->configs[i].label, d.mean, d.half,
-                   plan->configs[first].label,
-                   fabs(d.mean) > d.half ? "the difference is real" : "no difference is seen");
-            continue;
-        }
-        d = plan_difference(plan, first, i);
-        change = a->turnaround.mean > 0 ? 100 * d.mean / a->turnaround.mean : 0;
-        printf("%s: jobs take %.3f +- %.3f s %s (%+.1f %%) than with %s: %s\n", plan->configs[i].label, fabs(d.mean),
-               d.half, d.mean < 0 ? "less" : "more", change, plan->configs[first].label,
-               isnan(d.half)            ? "too few jobs to say"
-               : fabs(d.mean) <= d.half ? "no difference is seen"
-                                        : "the difference is real");
-    }
-}
-
-static void print_notes(const struct plan *plan)
-{
-    const struct result *r = &plan->results[0];
-
-    if (r->refused > 0)
-        fprintf(stderr, "esim: %" PRIu64 " jobs were refused: the machine is too small for them\n", r->refused);
-    if (r->bad_lines > 0)
-        fprintf(stderr, "esim: %" PRIu64 " lines of the trace were left out\n", r->bad_lines);
-    if (r->unknown > 0)
-        fprintf(stderr, "esim: %" PRIu64 " jobs were left out: their run time or processors are not known\n",
-                r->unknown);
-    if (r->waiting > 0 && !plan->configs[0].world.saturated)
-        fprintf(stderr, "esim: %" PRIu64 " jobs still wait at the end\n", r->waiting);
+    c->history = *history;
+    c->whole = c->exactly = true;
+    c->jobs_max = (*history)->njobs;
+    snprintf(c->workload_name, sizeof(c->workload_name), "%s", request->history);
+    return true;
 }
 
 static int simulate(struct request *request)
 {
     FILE *progress = isatty(STDERR_FILENO) ? stderr : NULL;
+    struct history *history = NULL;
     struct plan plan;
     char fault[300];
     int code = EXIT_GOOD;
 
+    if (request->history != NULL && request->config.trace != NULL)
+        return wrong("--history and --trace: one of them");
     if (request->records != NULL && (request->sweep != NULL || request->compare != NULL))
         return wrong("--records is for one simulation, without --sweep and --compare");
     if (request->records != NULL && (request->config.records = fopen(request->records, "w")) == NULL) {
         perror(request->records);
         return EXIT_FAULT;
     }
+    if (request->history != NULL && !take_history(request, &history))
+        return EXIT_FAULT;
     if (!plan_make(&plan, &request->config, request->sweep, request->compare, fault, sizeof(fault))) {
         plan_fini(&plan);
+        history_destroy(history);
         return wrong(fault);
     }
     plan_run(&plan, request->parallel, request->config.world.explain != 0 ? NULL : progress);
     if (request->json)
         code = json_print(stdout, &plan) ? EXIT_GOOD : EXIT_FAULT;
     else
-        print_table(&plan);
-    if (!request->json && plan.compared > 1)
-        print_differences(&plan);
-    print_notes(&plan);
+        show(&plan);
+    show_notes(&plan);
     for (size_t i = 0; i < plan.count; i++)
         code = plan.results[i].done ? code : EXIT_FAULT;
     plan_fini(&plan);
+    history_destroy(history);
     if (request->config.records != NULL && fclose(request->config.records) != 0)
         code = EXIT_FAULT;
     if (fflush(stdout) != 0 || ferror(stdout)) {
@@ -231,8 +209,8 @@ static int simulate(struct request *request)
 int main(int argc, char **argv)
 {
     long cpus = sysconf(_SC_NPROCESSORS_ONLN);
-    struct request request = {.parallel = cpus > 0 ? (int)cpus : 1};
-    struct option options[KEYS + 9];
+    struct request request = {.parallel = cpus > 0 ? (int)cpus : 1, .until_ms = INT64_MAX, .since_ms = INT64_MIN};
+    struct option options[KEYS + 12];
     int c, which = 0, code = -1;
 
     keys_default(&request.config);

@@ -163,18 +163,20 @@ void plan_fini(struct plan *plan)
     free(plan->configs);
 }
 
-struct estimate plan_difference(const struct plan *plan, size_t first, size_t second)
+struct difference plan_difference(const struct plan *plan, size_t first, size_t second)
 {
     const double *a = plan->series[first], *b = plan->series[second];
     size_t cut = (size_t)fmax((double)plan->results[first].warmup, (double)plan->results[second].warmup);
     double *differences = mem_array(plan->room + 1, sizeof(*differences));
-    struct estimate estimate;
-    size_t count = 0;
+    struct difference difference = {.jobs = 0};
 
     for (size_t i = cut; i < plan->room; i++)
-        if (!isnan(a[i]) && !isnan(b[i]))
-            differences[count++] = b[i] - a[i];
-    estimate = stats_batches(differences, count);
+        if (!isnan(a[i]) && !isnan(b[i])) {
+            difference.first += a[i];
+            differences[difference.jobs++] = b[i] - a[i];
+        }
+    difference.first /= difference.jobs > 0 ? (double)difference.jobs : 1;
+    difference.turnaround = stats_batches(differences, difference.jobs);
     free(differences);
-    return estimate;
+    return difference;
 }

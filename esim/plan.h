@@ -22,7 +22,11 @@ bool plan_make(struct plan *plan, const struct config *base, const char *sweep, 
 /* All of them, at most so many at a time; each in a process of its own. */
 void plan_run(struct plan *plan, int at_a_time, FILE *progress);
 void plan_fini(struct plan *plan);
-/* Of the same jobs: how much longer the second takes in the mean. */
-struct estimate plan_difference(const struct plan *plan, size_t first, size_t second);
+struct difference {             /* of jobs that ended in both */
+    struct estimate turnaround; /* how much longer the second takes in the mean */
+    double first;               /* the mean of the first */
+    size_t jobs;
+};
+struct difference plan_difference(const struct plan *plan, size_t first, size_t second);
 
 #endif

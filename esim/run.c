@@ -19,7 +19,7 @@ struct record {
     struct world *world;
     double *turnaround, *wait, *stretch, *share; /* share: utilisation of each tick */
     double *tick_s, *work_s;
-    size_t count, ticks;
+    size_t count, ticks, ended; /* that are measured; their ticks; all */
     size_t capacity[6];
     double last_s, last_used_s, work_sum_s, processors;
     double *series;
@@ -51,13 +51,16 @@ static void ended(const struct sim_job *job, void *data)
     struct record *r = data;
     double turnaround = (double)(job->end_ms - job->submit_ms) / 1000, work = (double)job->work_ms / 1000;
 
+    r->ended++;
+    if (job->unmeasured)
+        return;
     add(&r->turnaround, &r->capacity[0], r->count, turnaround);
     add(&r->wait, &r->capacity[1], r->count, (double)(job->start_ms - job->submit_ms) / 1000);
     add(&r->stretch, &r->capacity[2], r->count, turnaround / fmax(work, 0.001));
     r->count++;
     r->work_sum_s += work;
-    if (job->number <= r->room)
-        r->series[job->number - 1] = turnaround;
+    if (job->index <= r->room)
+        r->series[job->index - 1] = turnaround;
     if (r->count % TICK_JOBS == 0)
         tick(r);
     if (r->config->records != NULL)
@@ -148,11 +151,11 @@ static void simulate(const struct config *c, struct record *r, struct result *re
     uint64_t goal = c->exactly || c->jobs_max < FIRST_JOBS ? c->jobs_max : FIRST_JOBS;
 
     for (bool more = true;;) {
-        for (uint64_t part = r->count; more && r->count < goal;) {
+        for (uint64_t part = r->ended; more && r->ended < goal;) {
             part = part + 20000 < goal ? part + 20000 : goal;
             more = world_run(r->world, part);
             if (progress != NULL)
-                fprintf(progress, "\r%s: %zu jobs ", c->label, r->count);
+                fprintf(progress, "\r%s: %zu jobs ", c->label, r->ended);
         }
         evaluate(r, result);
         result->waiting = more ? 0 : world_waiting(r->world);
@@ -180,9 +183,9 @@ void run(const struct config *config, struct result *result, double *series, siz
         return;
     }
     if (source == NULL)
-        source = workload_source(&config->workload);
-    r.processors =
-        (double)config->world.nhosts * (config->world.core.topology == TOPOLOGY_CUBE ? 1 : (double)config->world.ncpus);
+        source = config->history != NULL ? history_source(config->history, config->without)
+                                         : workload_source(&config->workload);
+    r.processors = (double)world_processors(&config->world);
     r.world = world_create(&config->world, source, ended, &r);
     if (r.world != NULL)
         simulate(config, &r, result, progress);

@@ -4,6 +4,7 @@
 
 #include <stdio.h>
 
+#include "esim/history.h"
 #include "esim/stats.h"
 #include "esim/workload.h"
 #include "esim/world.h"
@@ -14,7 +15,11 @@ struct config {
     struct world_settings world;
     struct workload workload;
     char workload_name[RUN_LABEL_MAX];
-    const char *trace; /* a file in the Standard Workload Format instead */
+    const char *trace;             /* a file in the Standard Workload Format instead */
+    const struct history *history; /* or what elmer has kept; the caller's */
+    const char *without;           /* HISTORY: the user whose jobs are left out; NULL: none */
+    int more_hosts;                /* beside those of the machine */
+    bool model_said;               /* else HISTORY has MODEL_SHARED */
     double precision;  /* relative half-width of the mean turnaround that is wanted (saturated: of the utilisation) */
     uint64_t jobs_max; /* give up then */
     bool exactly;      /* so many jobs, whatever the precision */

@@ -17,8 +17,8 @@ struct swf {
     gzFile file;
     char *path;
     char line[LINE_MAX_BYTES];
-    bool pending; /* line is the first job, read with the header */
-    uint64_t number, bad, unknown;
+    bool pending;                         /* line is the first job, read with the header */
+    uint64_t number, bad, unknown, count; /* lines, of those wrong; jobs without and with what is needed */
     int64_t last_submit_ms;
     struct swf_header header;
 };
@@ -144,6 +144,7 @@ static bool next(struct source *source, struct sim_job *job)
             continue;
         }
         swf->last_submit_ms = job->submit_ms;
+        job->index = ++swf->count;
         return true;
     }
     return false;

@@ -191,13 +191,29 @@ static enum answer step(struct world *w, struct event event, uint64_t *job)
 
 /* ---- what happens ---- */
 
+/* Those of its hosts that the machine has, which may be smaller than the one that the job came from; the caller's. */
+static int *allowed(const struct world *w, int *count)
+{
+    const struct sim_job *job = &w->next;
+    int *hosts = job->hosts != NULL ? mem_array((size_t)job->nhosts, sizeof(*hosts)) : NULL;
+
+    *count = 0;
+    for (int i = 0; i < job->nhosts; i++)
+        if (job->hosts[i] < w->settings.nhosts)
+            hosts[(*count)++] = job->hosts[i];
+    return hosts;
+}
+
 static void submit(struct world *w)
 {
     struct event event = {.type = EVENT_SUBMIT, .host = -1, .request = 1};
     uint64_t id = 0;
+    int nhosts, *hosts = allowed(w, &nhosts);
 
     event.u.submit.uid = w->next.uid;
     event.u.submit.nprocs = w->next.nprocs;
+    event.u.submit.hosts = hosts;
+    event.u.submit.nhosts = nhosts;
     event.u.submit.mesh_rows = w->settings.core.topology == TOPOLOGY_CUBE ? w->next.mesh_rows : 0;
     if (w->settings.explain == w->next.number && w->next.number > 0) {
         w->explain_id = core_next_id(w->core);
@@ -205,11 +221,12 @@ static void submit(struct world *w)
     }
     if (w->settings.saturated)
         w->next.submit_ms = w->now_ms - OFFSET_MS;
-    if (step(w, event, &id) != ANSWER_OK) {
+    if ((hosts != NULL && nhosts == 0) || step(w, event, &id) != ANSWER_OK) {
         w->nrefused++;
         if (w->explain_id != 0 && w->settings.explain == w->next.number)
             explain(w, "is refused: the machine is too small for it");
     }
+    free(hosts);
     w->has_next = w->source->next(w->source, &w->next);
     explain_wait(w);
 }
@@ -246,8 +263,11 @@ static void report(struct world *w)
     for (int h = 0; h < w->settings.nhosts; h++) {
         struct event event = {.type = EVENT_REPORT, .host = h};
         load_report(w->load, h, w->now_ms, busy);
-        event.u.report = (struct core_report){
-            .begin_ms = w->report_ms, .end_ms = w->now_ms, .busy = busy, .jobs = busy, .ncpus = w->settings.ncpus};
+        event.u.report = (struct core_report){.begin_ms = w->report_ms,
+                                              .end_ms = w->now_ms,
+                                              .busy = busy,
+                                              .jobs = busy,
+                                              .ncpus = world_cpus(&w->settings, h)};
         step(w, event, &none);
     }
     w->report_ms = w->now_ms;
@@ -323,7 +343,7 @@ static void hosts_up(struct world *w)
     for (int h = 0; h < w->settings.nhosts; h++) {
         struct event event = {.type = EVENT_HOST_UP, .host = h};
         event.u.up.cpus = cpus;
-        event.u.up.ncpus = w->settings.ncpus;
+        event.u.up.ncpus = world_cpus(&w->settings, h);
         step(w, event, &none);
     }
     free(cpus);
@@ -365,6 +385,22 @@ void world_destroy(struct world *w)
     load_destroy(w->load);
     core_destroy(w->core);
     free(w);
+}
+
+int world_cpus(const struct world_settings *settings, int host)
+{
+    if (settings->known == NULL)
+        return settings->ncpus;
+    return host < settings->nknown ? settings->known[host] : settings->cpus_more;
+}
+
+uint64_t world_processors(const struct world_settings *settings)
+{
+    uint64_t count = 0;
+
+    for (int h = 0; h < settings->nhosts; h++)
+        count += settings->core.topology == TOPOLOGY_CUBE ? 1 : (uint64_t)world_cpus(settings, h);
+    return count;
 }
 
 int64_t world_now_ms(const struct world *w)

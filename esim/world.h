@@ -16,7 +16,9 @@ enum model {
 
 struct world_settings {
     struct core_options core;
-    int nhosts, ncpus; /* processors of each host */
+    int nhosts, ncpus; /* processors of each host, at most */
+    const int *known;  /* [nknown] of the first hosts, if they are different; those that follow have cpus_more */
+    int nknown, cpus_more;
     enum model model;
     bool by_itself;    /* SHARED: each processor of a job goes on by itself; else all in step, with the slowest */
     int64_t period_ms; /* SHARED: a job computes for its share of this time and then waits; 0: it does both at once */
@@ -36,6 +38,8 @@ void world_destroy(struct world *world);
 /* Until so many jobs have ended in all; false: there are no more. */
 bool world_run(struct world *world, uint64_t jobs);
 
+int world_cpus(const struct world_settings *settings, int host);
+uint64_t world_processors(const struct world_settings *settings);
 int64_t world_now_ms(const struct world *world);   /* since the first could be submitted */
 double world_used_ms(const struct world *world);   /* processor time of jobs' clusters, in all */
 uint64_t world_refused(const struct world *world); /* jobs that are too large for the machine */

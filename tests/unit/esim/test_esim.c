@@ -194,7 +194,7 @@ static void test_seed(void **state)
 static void test_plan(void **state)
 {
     struct config config = CONFIG("cube", "6", "workload", "rect [1,8]", "jobs", "2000");
-    struct estimate difference;
+    struct difference difference;
     struct plan plan;
     char fault[300];
 
@@ -206,7 +206,8 @@ static void test_plan(void **state)
     for (size_t i = 0; i < plan.count; i++)
         assert_true(plan.results[i].done);
     difference = plan_difference(&plan, 4, 5);
-    assert_true(difference.mean < 0 && difference.half > 0); /* with the same jobs AFL is better */
+    assert_true(difference.turnaround.mean < 0 &&
+                difference.turnaround.half > 0); /* with the same jobs AFL is better */
     plan_fini(&plan);
     assert_true(plan_make(&plan, &config, NULL, "workload=rect [1,4],square [1,4]", fault, sizeof(fault)));
     assert_int_equal(plan.count, 2);

@@ -1,0 +1,137 @@
+/* show.c - the answer as a table and in words. */
+#include "config.h"
+
+#include "esim/show.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+
+enum { FEW_JOBS = 300 }; /* of which batches are too short to be independent */
+
+static void print_recorded(const struct history *h)
+{
+    printf("%-34s %9zu %8s %9.3f %9s %9.3f %8.2f\n", "as it was", h->measured, "-", h->turnaround.mean, "-", h->median,
+           h->p95);
+}
+
+static void print_table(const struct plan *plan)
+{
+    printf("%-34s %9s %8s %9s %9s %9s %8s %14s %9s\n", "", "JOBS", "WARM-UP", "MEAN s", "+-", "MEDIAN s", "P95 s",
+           "UTILISATION %", "LOAD OUT");
+    if (plan->configs[0].history != NULL)
+        print_recorded(plan->configs[0].history);
+    for (size_t i = 0; i < plan->count; i++) {
+        const struct result *r = &plan->results[i];
+        if (!r->done) {
+            printf("%-34s %s\n", plan->configs[i].label, r->fault);
+            continue;
+        }
+        printf("%-34s %9" PRIu64 " %8" PRIu64 " %9.3f %9.3f %9.3f %8.2f %7.2f +- %4.2f %8.3f%s\n",
+               plan->configs[i].label[0] != '\0' ? plan->configs[i].label : plan->configs[i].workload_name, r->jobs,
+               r->warmup, r->turnaround.mean, r->turnaround.half, r->median, r->p95, 100 * r->utilisation.mean,
+               100 * r->utilisation.half, r->throughput, r->steady ? "" : "  not steady");
+    }
+}
+
+/* In words: whether a difference is more than chance. */
+static void print_saturated(const struct plan *plan, size_t first, size_t i)
+{
+    const struct result *a = &plan->results[first], *b = &plan->results[i];
+    double change = 100 * (b->utilisation.mean - a->utilisation.mean);
+    double half = 100 * hypot(a->utilisation.half, b->utilisation.half);
+
+    printf("%s: utilisation %+.2f +- %.2f points against %s: %s\n", plan->configs[i].label, change, half,
+           plan->configs[first].label, fabs(change) > half ? "the difference is real" : "no difference is seen");
+}
+
+static void print_difference(const struct plan *plan, size_t first, size_t i)
+{
+    const struct config *c = &plan->configs[i];
+    struct difference d = plan_difference(plan, first, i);
+    double mean = d.turnaround.mean, half = d.turnaround.half;
+
+    printf("%s: jobs%s take %.3f +- %.3f s %s (%+.1f %%) than with %s: %s%s\n", c->label,
+           c->without != NULL ? " of the others" : "", fabs(mean), half, mean < 0 ? "less" : "more",
+           d.first > 0 ? 100 * mean / d.first : 0, plan->configs[first].label,
+           isnan(half)          ? "too few jobs to say"
+           : fabs(mean) <= half ? "no difference is seen"
+                                : "the difference is real",
+           !isnan(half) && d.jobs < FEW_JOBS ? ", as far as so few jobs can say" : "");
+}
+
+static void print_differences(const struct plan *plan)
+{
+    for (size_t i = 0; i < plan->count; i++) {
+        size_t first = i - i % plan->compared;
+        if (i == first || !plan->results[first].done || !plan->results[i].done)
+            continue;
+        if (plan->configs[i].world.saturated)
+            print_saturated(plan, first, i);
+        else
+            print_difference(plan, first, i);
+    }
+}
+
+/* ---- a history ---- */
+
+static void print_count(const char **before, uint64_t count, const char *what)
+{
+    if (count == 0)
+        return;
+    printf("%s%" PRIu64 " %s", *before, count, what);
+    *before = ", ";
+}
+
+static void print_limits(const struct plan *plan)
+{
+    const struct config *c = &plan->configs[0];
+    const struct history *h = c->history;
+    const char *before = "Left out: ";
+
+    printf("\nReplayed on %d hosts with %" PRIu64 " processors, D = %d, %s", c->world.nhosts,
+           world_processors(&c->world), c->world.core.levels, core_allocator_name(c->world.core.allocator));
+    if (c->world.core.allocator == ALLOCATOR_V2)
+        printf(" with threshold %g", c->world.core.threshold);
+    printf("; elmer.conf is not in the store, so say what was different.\n");
+    print_count(&before, h->unfinished, "that have not ended");
+    print_count(&before, h->cancelled, "that were cancelled");
+    print_count(&before, h->never_started, "that could not start");
+    fputs(before[0] == ',' ? ".\n" : "", stdout);
+    before = "With the time that they had: ";
+    print_count(&before, h->killed, "that were killed");
+    print_count(&before, h->lost, "that were lost with a host");
+    print_count(&before, h->again, "that had more than one attempt (the last)");
+    fputs(before[0] == ',' ? ".\n" : "", stdout);
+    if (h->unknown_use > 0)
+        printf("Taken to compute all the time: %" PRIu64 " of which it is not known what they used.\n", h->unknown_use);
+    if (h->drained > 0)
+        printf("Drained in the end, and taken to be there all the time: %d hosts.\n", h->drained);
+    printf("Not known, and not simulated: load that is not of jobs, hosts that failed or were drained meanwhile, jobs "
+           "that "
+           "were held.\n");
+}
+
+void show(const struct plan *plan)
+{
+    print_table(plan);
+    if (plan->compared > 1)
+        print_differences(plan);
+    if (plan->configs[0].history != NULL)
+        print_limits(plan);
+}
+
+void show_notes(const struct plan *plan)
+{
+    const struct result *r = &plan->results[0];
+
+    if (r->refused > 0)
+        fprintf(stderr, "esim: %" PRIu64 " jobs were refused: the machine is too small for them\n", r->refused);
+    if (r->bad_lines > 0)
+        fprintf(stderr, "esim: %" PRIu64 " lines of the trace were left out\n", r->bad_lines);
+    if (r->unknown > 0)
+        fprintf(stderr, "esim: %" PRIu64 " jobs were left out: their run time or processors are not known\n",
+                r->unknown);
+    if (r->waiting > 0 && !plan->configs[0].world.saturated)
+        fprintf(stderr, "esim: %" PRIu64 " jobs still wait at the end\n", r->waiting);
+}

@@ -1,0 +1,476 @@
+/* test_history.c - elmer's store as a workload: what the store's own writer has written is read while it is open, and
+ * the files stay as they are; how jobs would run alone; what a replay says. */
+#include "config.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "esim/history.h"
+#include "esim/keys.h"
+#include "esim/plan.h"
+#include "esim/random.h"
+#include "esim/service.h"
+#include "tests/unit/elmer/store/store_bed.h"
+
+enum { ROOM = 1000 };
+
+static double series[ROOM];
+static char fault[500];
+
+static void expect_near(double value, double expected, double most)
+{
+    if (!(fabs(value - expected) <= most))
+        fail_msg("%g is not within %g of %g", value, most, expected);
+}
+
+/* ---- a store ---- */
+
+struct of { /* a job; times are seconds */
+    uint64_t id;
+    const char *user;
+    double submitted, started, ended; /* -1: not */
+    uint32_t nprocs;                  /* of ws1, then of ws2, each with two */
+    double cpu_s;
+    enum job_state state;
+    enum reason reason;
+    const char *only; /* host; NULL: all */
+};
+
+static void put(struct bed *bed, const struct of *of)
+{
+    static const struct record_processor processors[] = {{"ws1", 0}, {"ws1", 1}, {"ws2", 0}, {"ws2", 1}};
+    struct record *r = record_create();
+    struct wire_message message = {.type = WIRE_submit,
+                                   .u.submit = {.nprocs = of->nprocs, .name = "x", .dir = "/d", .token = "t"}};
+    struct record_usage *usage = arena_array(&r->memory, 2, sizeof(*usage));
+    struct err err = ERR_INIT;
+    const char **only = arena_array(&r->memory, 1, sizeof(*only));
+    static const char *const command[] = {"/bin/x"};
+    char token[30], *json;
+    size_t size;
+
+    snprintf(token, sizeof(token), "t%u", (unsigned)of->id);
+    message.u.submit.token = token;
+    message.u.submit.command.items = (const char **)command;
+    message.u.submit.command.count = 1;
+    assert_int_equal(wire_encode(&message, WIRE_MINOR, &json, &size, &err), 0);
+    r->json = arena_strdup(&r->memory, json);
+    free(json);
+    r->id = of->id;
+    r->uid = of->user[0] == 'a' ? 1001 : 1002;
+    r->user = of->user;
+    r->token = arena_strdup(&r->memory, token);
+    r->submitted_ms = (int64_t)(of->submitted * 1000);
+    r->started_ms = of->started < 0 ? -1 : (int64_t)(of->started * 1000);
+    r->ended_ms = of->ended < 0 ? -1 : (int64_t)(of->ended * 1000);
+    r->state = of->state;
+    r->reason = of->reason;
+    r->text = "";
+    r->exit_status = 0;
+    r->level = CORE_NO_LEVEL;
+    if (of->started >= 0) {
+        r->attempt = 1;
+        r->allocation = of->id;
+        r->processors = of->only != NULL && strcmp(of->only, "ws2") == 0 ? processors + 2 : processors;
+        r->nprocessors = of->nprocs;
+        r->level_ms[0] = r->ended_ms - r->started_ms;
+        usage[0] = (struct record_usage){"ws1", 1, of->cpu_s / 2, -1};
+        usage[1] = (struct record_usage){"ws2", 1, of->cpu_s / 2, -1};
+        r->usage = usage;
+        r->nusage = 2;
+    }
+    only[0] = of->only;
+    r->hosts = of->only != NULL ? only : NULL;
+    r->nhosts = of->only != NULL;
+    store_put(bed->store, r);
+}
+
+static void put_all(struct bed *bed)
+{
+    static const struct of jobs[] = {
+        {1, "alice", 1000, 1000, 1010, 4, 40, JOB_DONE, REASON_EXITED, NULL},
+        {2, "bob", 1001, 1010, 1020, 4, 20, JOB_DONE, REASON_EXITED, NULL},
+        {3, "alice", 1002, 1020, 1030, 2, 0.1, JOB_DONE, REASON_KILLED, "ws2"},
+        {4, "alice", 1003, -1, 1004, 2, 0, JOB_CANCELLED, REASON_CANCELLED, NULL},
+        {5, "alice", 1003, -1, 1004, 2, 0, JOB_DONE, REASON_START_FAILED, NULL},
+        {6, "alice", 1040, 1040, -1, 2, 0, JOB_RUNNING, REASON_NONE, NULL},
+        {7, "alice", 1041, -1, -1, 2, 0, JOB_QUEUED, REASON_WAITING, NULL},
+        {8, "bob", 2000, 2000, 2030, 2, 60, JOB_DONE, REASON_EXITED, "ws1"},
+        {9, "alice", 2010, 2030, 2031, 4, 4, JOB_DONE, REASON_EXITED, NULL},
+    };
+    struct host_row hosts[] = {{"ws1", {.up = true, .ncpus = 2}},
+                               {"ws2", {.up = true, .ncpus = 2, .drained = true}},
+                               {"ws3", {.up = true, .ncpus = 4}},
+                               {"ws4", {.up = true, .ncpus = 4, .drained = true}},
+                               {"ws5", {.up = false}}};
+    struct setting_row setting = {"allocator", "v1"};
+    uint64_t number = 0;
+
+    for (size_t i = 0; i < sizeof(jobs) / sizeof(jobs[0]); i++)
+        put(bed, &jobs[i]);
+    for (size_t i = 0; i < sizeof(hosts) / sizeof(hosts[0]); i++)
+        store_put_host(bed->store, &hosts[i]);
+    number = store_put_setting(bed->store, &setting);
+    await(bed, number);
+}
+
+/* What is in its directory: names, sizes and times. */
+static void look(const struct bed *bed, char *text, size_t size)
+{
+    struct dirent **names;
+    int count = scandir(bed->dir, &names, NULL, alphasort);
+    size_t end = 0;
+
+    assert_true(count > 0);
+    for (int i = 0; i < count; i++) {
+        char path[400];
+        struct stat st;
+        snprintf(path, sizeof(path), "%s/%s", bed->dir, names[i]->d_name);
+        assert_int_equal(stat(path, &st), 0);
+        if (strcmp(names[i]->d_name, "..") != 0) /* is everybody's */
+            end += (size_t)snprintf(text + end, size - end, "%s %lld %lld.%09ld\n", names[i]->d_name,
+                                    (long long)st.st_size, (long long)st.st_mtim.tv_sec, st.st_mtim.tv_nsec);
+        free(names[i]);
+    }
+    free(names);
+}
+
+static struct history *must_read(const char *path, int64_t since_ms, int64_t until_ms)
+{
+    struct history *h = history_read(path, since_ms, until_ms, fault, sizeof(fault));
+
+    if (h == NULL)
+        fail_msg("%s", fault);
+    return h;
+}
+
+static void expect_fault(const char *path, const char *what)
+{
+    assert_null(history_read(path, INT64_MIN, INT64_MAX, fault, sizeof(fault)));
+    if (strstr(fault, what) == NULL)
+        fail_msg("'%s' does not say '%s'", fault, what);
+}
+
+static void check_jobs(const struct history *h)
+{
+    assert_int_equal(h->njobs, 5);
+    assert_int_equal(h->measured, 5);
+    assert_int_equal(h->unfinished, 2);
+    assert_int_equal(h->cancelled, 1);
+    assert_int_equal(h->never_started, 1);
+    assert_int_equal(h->killed, 1);
+    assert_int_equal(h->lost, 0);
+    assert_int_equal(h->jobs[0].nprocs, 4);
+    assert_string_equal(h->jobs[1].user, "bob");
+    assert_int_equal(h->jobs[1].started_ms, 1010000);
+    expect_near(h->jobs[0].share, 1, 0);
+    expect_near(h->jobs[1].share, 0.5, 1e-6);
+    expect_near(h->jobs[2].share, 0.005, 1e-6);
+    expect_near(h->jobs[2].work_ms, 10000, 1e-6);
+    expect_near(h->turnaround.mean, (10 + 19 + 28 + 30 + 21) / 5.0, 1e-9);
+    expect_near(h->median, 21, 0);
+}
+
+static void check_machine(const struct history *h)
+{
+    assert_int_equal(h->nhosts, 3); /* not ws4, which took no jobs, and not ws5 */
+    assert_string_equal(h->hosts[1], "ws2");
+    assert_int_equal(h->cpus[1], 2);
+    assert_int_equal(h->cpus[2], 4);
+    assert_int_equal(h->drained, 1);
+    assert_int_equal(h->levels, 1);
+    assert_int_equal(h->allocator, ALLOCATOR_V1);
+    assert_int_equal(h->policy, POLICY_COUNT);
+    assert_int_equal(h->jobs[2].nhosts, 1);
+    assert_int_equal(h->jobs[2].hosts[0], 1);
+}
+
+static void test_read(void **state)
+{
+    struct bed *bed = *state;
+    char before[1000], after[1000];
+    struct history *h;
+
+    assert_int_equal(HISTORY_SCHEMA, STORE_SCHEMA); /* raise it when esim has been looked at */
+    put_all(bed);
+    look(bed, before, sizeof(before));
+    assert_non_null(strstr(before, "db-wal")); /* elmer has it open, and not all of it is in the file itself */
+    h = must_read(bed->path, INT64_MIN, INT64_MAX);
+    check_jobs(h);
+    check_machine(h);
+    history_destroy(h);
+    look(bed, after, sizeof(after));
+    assert_string_equal(before, after);
+    close_store(bed);
+    look(bed, before, sizeof(before));
+    assert_null(strstr(before, "db-wal"));
+    h = must_read(bed->path, INT64_MIN, INT64_MAX);
+    check_jobs(h);
+    history_destroy(h);
+    look(bed, after, sizeof(after));
+    assert_string_equal(before, after);
+}
+
+static void test_window(void **state)
+{
+    struct bed *bed = *state;
+    struct config config;
+    struct result result;
+    struct history *h;
+
+    put_all(bed);
+    h = must_read(bed->path, 2005000, INT64_MAX);
+    assert_int_equal(h->njobs, 2); /* 8 was there when 9 was submitted */
+    assert_int_equal(h->measured, 1);
+    assert_false(h->jobs[0].measured);
+    expect_near(h->turnaround.mean, 21, 0);
+    keys_default(&config);
+    config.history = h;
+    config.whole = config.exactly = true;
+    config.jobs_max = h->njobs;
+    assert_true(keys_set(&config, "hosts", "2", fault, sizeof(fault)));
+    assert_true(keys_complete(&config, fault, sizeof(fault)));
+    run(&config, &result, series, ROOM, NULL);
+    assert_int_equal(result.jobs, 1);
+    expect_near(result.turnaround.mean, 21, 0.01);
+    history_destroy(h);
+    h = must_read(bed->path, INT64_MIN, 1002000);
+    assert_int_equal(h->njobs, 2);
+    history_destroy(h);
+    assert_null(history_read(bed->path, 9000000, INT64_MAX, fault, sizeof(fault)));
+}
+
+static void test_refused(void **state)
+{
+    struct bed *bed = *state;
+    char text[100], path[100];
+    FILE *out;
+    sqlite3 *db;
+
+    put_all(bed);
+    close_store(bed);
+    assert_int_equal(sqlite3_open(bed->path, &db), SQLITE_OK);
+    snprintf(text, sizeof(text), "PRAGMA user_version = %d", HISTORY_SCHEMA + 1);
+    assert_int_equal(sqlite3_exec(db, text, NULL, NULL, NULL), SQLITE_OK);
+    sqlite3_close(db);
+    expect_fault(bed->path, "use the esim of the elmer that wrote it");
+    assert_int_equal(sqlite3_open(bed->path, &db), SQLITE_OK);
+    assert_int_equal(sqlite3_exec(db, "PRAGMA application_id = 1", NULL, NULL, NULL), SQLITE_OK);
+    sqlite3_close(db);
+    expect_fault(bed->path, "not a store of elmer");
+    snprintf(path, sizeof(path), "%s/text", bed->dir);
+    out = fopen(path, "w");
+    assert_non_null(out);
+    fputs("this is no database at all, however long one looks at it\n", out);
+    fclose(out);
+    expect_fault(path, "not a database");
+    unlink(path);
+    expect_fault(path, "No such file");
+    expect_fault(bed->dir, "not a file");
+}
+
+/* ---- how jobs would run alone ---- */
+
+static void test_service(void **state)
+{
+    static const uint32_t both[] = {1, 2}, one[] = {2};
+    struct history_job jobs[] = {
+        {.started_ms = 0, .ended_ms = 6000, .nprocs = 2, .cpu_s = 7.2, .at = both, .allocation = 1},
+        /* 4 s with 0.4 left, 4 s alone: a share of 0.8 */
+        {.started_ms = 2000, .ended_ms = 10000, .nprocs = 1, .cpu_s = 4.8, .at = one, .allocation = 2},
+        /* slept below these two */
+        {.started_ms = 2000, .ended_ms = 8000, .nprocs = 2, .cpu_s = 0, .at = both, .allocation = 3},
+        /* took all that was left: 0 until 6 s, 0.2 then, 1 from 10 s on */
+        {.started_ms = 3000, .ended_ms = 12000, .nprocs = 1, .cpu_s = 2.8, .at = one, .allocation = 4},
+        {.started_ms = 20000, .ended_ms = 21000, .nprocs = 1, .cpu_s = -1, .at = one, .allocation = 5},
+        {.started_ms = 30000, .ended_ms = 30000, .nprocs = 1, .cpu_s = 0, .at = one, .allocation = 6},
+    };
+
+    (void)state;
+    service_estimate(jobs, 6);
+    expect_near(jobs[0].share, 0.6, 1e-6);
+    expect_near(jobs[0].work_ms, 6000, 1e-3);
+    expect_near(jobs[1].share, 0.8, 1e-6);
+    expect_near(jobs[1].work_ms, 6000, 1e-3);
+    expect_near(jobs[2].share, 0, 0);
+    expect_near(jobs[2].work_ms, 6000, 0);
+    expect_near(jobs[3].share, 1, 0);
+    expect_near(jobs[3].work_ms, 2800, 20);
+    expect_near(jobs[4].share, 1, 0);
+    expect_near(jobs[4].work_ms, 1000, 1e-6);
+    expect_near(jobs[5].work_ms, 1, 0);
+}
+
+/* ---- there and back ---- */
+
+struct draw {
+    struct source source;
+    struct stream stream;
+    struct history_job *jobs;
+    uint64_t count;
+    int64_t now_ms;
+};
+
+static const uint32_t all_four[] = {0, 1, 2, 3};
+
+static bool next_drawn(struct source *source, struct sim_job *job)
+{
+    struct draw *d = (struct draw *)source;
+
+    if (d->count == ROOM)
+        return false;
+    d->now_ms += (int64_t)stream_exponential(&d->stream, 9000);
+    *job = (struct sim_job){.number = d->count + 1,
+                            .index = d->count + 1,
+                            .submit_ms = d->now_ms,
+                            .work_ms = 1 + (int64_t)stream_exponential(&d->stream, 10000),
+                            .nprocs = 4,
+                            .share = 0.1 + 0.6 * stream_unit(&d->stream)};
+    d->jobs[d->count++] = (struct history_job){.id = job->number,
+                                               .nprocs = 4,
+                                               .at = all_four,
+                                               .user = "alice",
+                                               .submitted_ms = job->submit_ms,
+                                               .measured = true,
+                                               .share = job->share,
+                                               .work_ms = (double)job->work_ms};
+    return true;
+}
+
+static void note(const struct sim_job *job, void *data)
+{
+    struct history_job *h = &((struct history_job *)data)[job->number - 1];
+
+    h->started_ms = job->start_ms;
+    h->ended_ms = job->end_ms;
+    h->cpu_s = 4 * job->share * (double)job->work_ms / 1000;
+    h->allocation = job->number;
+}
+
+/* What is known afterwards of jobs that share a machine is enough to replay them. */
+static void test_there_and_back(void **state)
+{
+    static int cpus[] = {4};
+    struct history_job *jobs = mem_array(ROOM, sizeof(*jobs));
+    struct draw draw = {.source = {.next = next_drawn}, .jobs = jobs};
+    struct history h = {.jobs = jobs,
+                        .njobs = ROOM,
+                        .measured = ROOM,
+                        .cpus = cpus,
+                        .nhosts = 1,
+                        .levels = 3,
+                        .allocator = ALLOCATOR_V1,
+                        .policy = POLICY_COUNT};
+    struct config config;
+    struct result result;
+    struct world *world;
+    double *was = mem_array(ROOM, sizeof(*was)), *now = mem_array(ROOM, sizeof(*now));
+
+    (void)state;
+    keys_default(&config);
+    config.history = &h;
+    config.whole = config.exactly = true;
+    config.jobs_max = ROOM;
+    assert_true(keys_complete(&config, fault, sizeof(fault)));
+    assert_int_equal(config.world.model, MODEL_SHARED);
+    assert_int_equal(config.world.core.levels, 3);
+    assert_int_equal(world_processors(&config.world), 4);
+    stream_init(&draw.stream, 5, 1);
+    world = world_create(&config.world, &draw.source, note, jobs);
+    assert_non_null(world);
+    assert_true(world_run(world, ROOM));
+    world_destroy(world);
+    service_estimate(jobs, ROOM);
+    run(&config, &result, series, ROOM, NULL);
+    assert_int_equal(result.jobs, ROOM);
+    for (int i = 0; i < ROOM; i++) {
+        was[i] = (double)(jobs[i].ended_ms - jobs[i].submitted_ms) / 1000;
+        now[i] = series[i];
+    }
+    expect_near(stats_quantile(now, ROOM, 0.5), stats_quantile(was, ROOM, 0.5), 0.02 * was[ROOM / 2]);
+    expect_near(stats_quantile(now, ROOM, 0.95), was[ROOM * 95 / 100], 0.05 * was[ROOM * 95 / 100]);
+    free(was);
+    free(now);
+    free(jobs);
+}
+
+/* ---- a replay, and what if ---- */
+
+static void test_replay(void **state)
+{
+    struct bed *bed = *state;
+    struct config config;
+    struct plan plan;
+    struct difference d;
+    struct history *h;
+
+    put_all(bed);
+    h = must_read(bed->path, INT64_MIN, INT64_MAX);
+    keys_default(&config);
+    config.history = h;
+    config.whole = config.exactly = true;
+    config.jobs_max = h->njobs;
+    assert_true(keys_set(&config, "hosts", "2", fault, sizeof(fault)));
+    assert_true(plan_make(&plan, &config, NULL, "without-user=-,bob,1001", fault, sizeof(fault)));
+    plan_run(&plan, 2, NULL);
+    assert_true(plan.results[0].done && plan.results[1].done && plan.results[2].done);
+    assert_int_equal(plan.results[0].jobs, 5);
+    for (int i = 0; i < 5; i++) /* two hosts, one level: as it was */
+        expect_near(plan.series[0][i], (double)(h->jobs[i].ended_ms - h->jobs[i].submitted_ms) / 1000, 0.01);
+    assert_int_equal(plan.results[1].jobs, 3); /* of alice; 3 and 9 need not wait for bob's */
+    d = plan_difference(&plan, 0, 1);
+    assert_int_equal(d.jobs, 3);
+    expect_near(d.turnaround.mean, (-10 - 20) / 3.0, 0.01);
+    assert_int_equal(plan.results[2].jobs, 2);
+    plan_fini(&plan);
+    assert_true(plan_make(&plan, &config, NULL, "add-hosts=0,2", fault, sizeof(fault)));
+    plan_run(&plan, 2, NULL);
+    d = plan_difference(&plan, 0, 1);
+    assert_true(d.turnaround.mean < -1);
+    plan_fini(&plan);
+    assert_true(plan_make(&plan, &config, NULL, "hosts=2,1", fault, sizeof(fault)));
+    plan_run(&plan, 2, NULL);
+    assert_int_equal(plan.results[1].refused, 4); /* four processors, or ws2 alone */
+    plan_fini(&plan);
+    assert_false(plan_make(&plan, &config, NULL, "without-user=-,carol", fault, sizeof(fault)));
+    plan_fini(&plan);
+    history_destroy(h);
+}
+
+static void test_time(void **state)
+{
+    int64_t ms, day;
+
+    (void)state;
+    assert_true(history_time("@1234567890", &ms));
+    assert_int_equal(ms, 1234567890000);
+    assert_true(history_time("2026-11-02", &day));
+    assert_true(history_time("2026-11-02 14:30", &ms));
+    assert_int_equal(ms - day, (14 * 60 + 30) * 60000);
+    assert_true(history_time("2026-11-02T14:30:05", &ms));
+    assert_int_equal(ms - day, ((14 * 60 + 30) * 60 + 5) * 1000);
+    assert_false(history_time("yesterday", &ms));
+    assert_false(history_time("2026-11-02 14", &ms));
+    assert_false(history_time("", &ms));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_read, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_window, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_refused, setup, teardown),
+        cmocka_unit_test(test_service),
+        cmocka_unit_test(test_there_and_back),
+        cmocka_unit_test_setup_teardown(test_replay, setup, teardown),
+        cmocka_unit_test(test_time),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
