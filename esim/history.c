@@ -21,6 +21,7 @@
 #include "lib/memory/map.h"
 #include "lib/wire/wire.h"
 
+enum { START_MS = 60000 /* no start takes longer: core_options.start_timeout_ms */ };
 enum { APPLICATION_ID = 0x454c4d52 /* "ELMR" */, HOST_TABLE_SINCE = 5, SETTING_TABLE_SINCE = 6 };
 
 /* ---- the columns ---- */
@@ -146,14 +147,25 @@ static void read_allowed(struct reading *r, const char *text, struct history_job
     job->hosts = job->nhosts > 0 ? hosts : NULL;
 }
 
-static void read_levels(struct history *h, const char *text)
+/* Time at levels counts from the allocation: a start takes some time, in which nobody else has the processors. */
+static void read_levels(struct history *h, const char *text, struct history_job *job)
 {
+    int64_t sum_ms = 0, begin_ms;
+
     for (int i = 1; *text != '\0' && i <= CORE_MAX_LEVELS; i++) {
         char *end;
-        if (strtoll(text, &end, 10) > 0 && i > h->levels)
+        int64_t ms = strtoll(text, &end, 10);
+        if (ms < 0 || ms > job->ended_ms || end == text)
+            break;
+        sum_ms += ms;
+        if (ms > 0 && i > h->levels)
             h->levels = i;
         text = end;
     }
+    begin_ms = job->ended_ms - sum_ms;
+    job->allocated_ms = begin_ms < job->submitted_ms ? job->submitted_ms : begin_ms;
+    if (job->allocated_ms > job->started_ms || job->started_ms - job->allocated_ms > START_MS)
+        job->allocated_ms = job->started_ms;
 }
 
 static const char *words(sqlite3_stmt *s, int at)
@@ -237,7 +249,7 @@ static bool read_row(struct reading *r, sqlite3_stmt *s)
         return false;
     }
     read_allowed(r, words(s, AT_hosts), job);
-    read_levels(h, words(s, AT_level_ms));
+    read_levels(h, words(s, AT_level_ms), job);
     h->unknown_use += job->cpu_s < 0;
     h->measured += job->measured;
     h->njobs++;

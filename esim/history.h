@@ -15,6 +15,7 @@ struct history_job {
     uint32_t uid, nprocs, mesh_rows;
     const char *user;
     int64_t submitted_ms, started_ms, ended_ms; /* Unix time */
+    int64_t allocated_ms;                       /* it had its processors from then until it ended */
     double cpu_s;                               /* of all its processors; -1: not known */
     const uint32_t *at;                         /* [nprocs] which processors it had; a number for each */
     const int *hosts;                           /* those that it may use; NULL: all */

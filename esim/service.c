@@ -14,8 +14,12 @@
  * time: f = 1, and W is what it used on each processor.
  * - What it used is not known: the same.
  *
+ * Its time is from its allocation to its end: in that time it had its processors. So the time that a start takes is
+ * part of its work.
+ *
  * Not seen is load that is not of jobs: a job that shared with the owner of a workstation is taken for one that
- * computed less. Time at each level (level_ms) says nothing more than who was above, but not how much those left. */
+ * computed less. Time at each level
+ * says that somebody was above, but not how much he left. */
 #include "config.h"
 
 #include "esim/service.h"
@@ -101,14 +105,14 @@ static void cut(struct above *of, struct map *lines)
     size_t capacity = 0, count = 2;
 
     marks = mem_grow(marks, &capacity, 2, sizeof(*marks));
-    marks[0] = job->started_ms;
+    marks[0] = job->allocated_ms;
     marks[1] = job->ended_ms;
     for (uint32_t p = 0; p < job->nprocs; p++) {
         const struct line *line = line_of(lines, job->at[p]);
         for (size_t i = 0; i < line->count; i++)
             for (size_t k = 0; k < line->items[i]->npieces; k++) {
                 int64_t end = line->items[i]->pieces[k].end_ms;
-                if (end <= job->started_ms || end >= job->ended_ms)
+                if (end <= job->allocated_ms || end >= job->ended_ms)
                     continue;
                 marks = mem_grow(marks, &capacity, count + 1, sizeof(*marks));
                 marks[count++] = end;
@@ -170,7 +174,7 @@ static void estimate(struct history_job *job, struct above *of)
         piece->use = fmin(job->share, piece->left);
     }
     if (job->share >= 1 && used_ms > work) /* those above left more than was thought */
-        work = fmin(used_ms, (double)(job->ended_ms - job->started_ms));
+        work = fmin(used_ms, (double)(job->ended_ms - job->allocated_ms));
     job->work_ms = fmax(1, work);
 }
 
@@ -178,8 +182,8 @@ static int by_start(const void *a, const void *b)
 {
     const struct history_job *x = *(struct history_job *const *)a, *y = *(struct history_job *const *)b;
 
-    if (x->started_ms != y->started_ms)
-        return x->started_ms < y->started_ms ? -1 : 1;
+    if (x->allocated_ms != y->allocated_ms)
+        return x->allocated_ms < y->allocated_ms ? -1 : 1;
     return (x->allocation > y->allocation) - (x->allocation < y->allocation);
 }
 
@@ -190,7 +194,7 @@ static void pass(struct history_job *job, struct map *lines)
     of->job = job;
     of->lines = job->nprocs;
     for (uint32_t p = 0; p < job->nprocs; p++)
-        drop_ended(line_of(lines, job->at[p]), job->started_ms);
+        drop_ended(line_of(lines, job->at[p]), job->allocated_ms);
     cut(of, lines);
     find_left(of, lines);
     estimate(job, of);

@@ -40,6 +40,7 @@ struct of { /* a job; times are seconds */
     enum job_state state;
     enum reason reason;
     const char *only; /* host; NULL: all */
+    double start;     /* it had its processors so long before it started */
 };
 
 static void put(struct bed *bed, const struct of *of)
@@ -79,7 +80,7 @@ static void put(struct bed *bed, const struct of *of)
         r->allocation = of->id;
         r->processors = of->only != NULL && strcmp(of->only, "ws2") == 0 ? processors + 2 : processors;
         r->nprocessors = of->nprocs;
-        r->level_ms[0] = r->ended_ms - r->started_ms;
+        r->level_ms[0] = r->ended_ms - r->started_ms + (int64_t)(of->start * 1000);
         usage[0] = (struct record_usage){"ws1", 1, of->cpu_s / 2, -1};
         usage[1] = (struct record_usage){"ws2", 1, of->cpu_s / 2, -1};
         r->usage = usage;
@@ -94,15 +95,15 @@ static void put(struct bed *bed, const struct of *of)
 static void put_all(struct bed *bed)
 {
     static const struct of jobs[] = {
-        {1, "alice", 1000, 1000, 1010, 4, 40, JOB_DONE, REASON_EXITED, NULL},
-        {2, "bob", 1001, 1010, 1020, 4, 20, JOB_DONE, REASON_EXITED, NULL},
-        {3, "alice", 1002, 1020, 1030, 2, 0.1, JOB_DONE, REASON_KILLED, "ws2"},
-        {4, "alice", 1003, -1, 1004, 2, 0, JOB_CANCELLED, REASON_CANCELLED, NULL},
-        {5, "alice", 1003, -1, 1004, 2, 0, JOB_DONE, REASON_START_FAILED, NULL},
-        {6, "alice", 1040, 1040, -1, 2, 0, JOB_RUNNING, REASON_NONE, NULL},
-        {7, "alice", 1041, -1, -1, 2, 0, JOB_QUEUED, REASON_WAITING, NULL},
-        {8, "bob", 2000, 2000, 2030, 2, 60, JOB_DONE, REASON_EXITED, "ws1"},
-        {9, "alice", 2010, 2030, 2031, 4, 4, JOB_DONE, REASON_EXITED, NULL},
+        {1, "alice", 1000, 1000, 1010, 4, 40, JOB_DONE, REASON_EXITED, NULL, 0},
+        {2, "bob", 1001, 1010.5, 1020, 4, 20, JOB_DONE, REASON_EXITED, NULL, 0.5},
+        {3, "alice", 1002, 1020, 1030, 2, 0.1, JOB_DONE, REASON_KILLED, "ws2", 0},
+        {4, "alice", 1003, -1, 1004, 2, 0, JOB_CANCELLED, REASON_CANCELLED, NULL, 0},
+        {5, "alice", 1003, -1, 1004, 2, 0, JOB_DONE, REASON_START_FAILED, NULL, 0},
+        {6, "alice", 1040, 1040, -1, 2, 0, JOB_RUNNING, REASON_NONE, NULL, 0},
+        {7, "alice", 1041, -1, -1, 2, 0, JOB_QUEUED, REASON_WAITING, NULL, 0},
+        {8, "bob", 2000, 2000, 2030, 2, 60, JOB_DONE, REASON_EXITED, "ws1", 0},
+        {9, "alice", 2010, 2030, 2031, 4, 4, JOB_DONE, REASON_EXITED, NULL, 0},
     };
     struct host_row hosts[] = {{"ws1", {.up = true, .ncpus = 2}},
                                {"ws2", {.up = true, .ncpus = 2, .drained = true}},
@@ -168,7 +169,8 @@ static void check_jobs(const struct history *h)
     assert_int_equal(h->lost, 0);
     assert_int_equal(h->jobs[0].nprocs, 4);
     assert_string_equal(h->jobs[1].user, "bob");
-    assert_int_equal(h->jobs[1].started_ms, 1010000);
+    assert_int_equal(h->jobs[1].started_ms, 1010500);
+    assert_int_equal(h->jobs[1].allocated_ms, 1010000);
     expect_near(h->jobs[0].share, 1, 0);
     expect_near(h->jobs[1].share, 0.5, 1e-6);
     expect_near(h->jobs[2].share, 0.005, 1e-6);
@@ -281,15 +283,15 @@ static void test_service(void **state)
 {
     static const uint32_t both[] = {1, 2}, one[] = {2};
     struct history_job jobs[] = {
-        {.started_ms = 0, .ended_ms = 6000, .nprocs = 2, .cpu_s = 7.2, .at = both, .allocation = 1},
+        {.allocated_ms = 0, .ended_ms = 6000, .nprocs = 2, .cpu_s = 7.2, .at = both, .allocation = 1},
         /* 4 s with 0.4 left, 4 s alone: a share of 0.8 */
-        {.started_ms = 2000, .ended_ms = 10000, .nprocs = 1, .cpu_s = 4.8, .at = one, .allocation = 2},
+        {.allocated_ms = 2000, .ended_ms = 10000, .nprocs = 1, .cpu_s = 4.8, .at = one, .allocation = 2},
         /* slept below these two */
-        {.started_ms = 2000, .ended_ms = 8000, .nprocs = 2, .cpu_s = 0, .at = both, .allocation = 3},
+        {.allocated_ms = 2000, .ended_ms = 8000, .nprocs = 2, .cpu_s = 0, .at = both, .allocation = 3},
         /* took all that was left: 0 until 6 s, 0.2 then, 1 from 10 s on */
-        {.started_ms = 3000, .ended_ms = 12000, .nprocs = 1, .cpu_s = 2.8, .at = one, .allocation = 4},
-        {.started_ms = 20000, .ended_ms = 21000, .nprocs = 1, .cpu_s = -1, .at = one, .allocation = 5},
-        {.started_ms = 30000, .ended_ms = 30000, .nprocs = 1, .cpu_s = 0, .at = one, .allocation = 6},
+        {.allocated_ms = 3000, .ended_ms = 12000, .nprocs = 1, .cpu_s = 2.8, .at = one, .allocation = 4},
+        {.allocated_ms = 20000, .ended_ms = 21000, .nprocs = 1, .cpu_s = -1, .at = one, .allocation = 5},
+        {.allocated_ms = 30000, .ended_ms = 30000, .nprocs = 1, .cpu_s = 0, .at = one, .allocation = 6},
     };
 
     (void)state;
@@ -347,7 +349,7 @@ static void note(const struct sim_job *job, void *data)
 {
     struct history_job *h = &((struct history_job *)data)[job->number - 1];
 
-    h->started_ms = job->start_ms;
+    h->allocated_ms = job->start_ms;
     h->ended_ms = job->end_ms;
     h->cpu_s = 4 * job->share * (double)job->work_ms / 1000;
     h->allocation = job->number;
