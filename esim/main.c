@@ -12,6 +12,7 @@
 #include "esim/json.h"
 #include "esim/keys.h"
 #include "esim/plan.h"
+#include "esim/plot.h"
 #include "esim/show.h"
 #include "lib/base/str.h"
 
@@ -26,6 +27,7 @@ enum {
     OPTION_COMPARE,
     OPTION_JSON,
     OPTION_RECORDS,
+    OPTION_PLOT,
     OPTION_CPUS_USED,
     OPTION_HELP,
     OPTION_VERSION
@@ -53,6 +55,7 @@ static const char usage[] = "Usage: esim [options]\n"
                             "  --sweep KEY=FROM..TO[:COUNT]   and --compare KEY=A,B   with the same jobs\n"
                             "  --explain JOB     why a job started when it did\n"
                             "  --records FILE    a line of JSON for each job\n"
+                            "  --plot FILE       a picture of a sweep, in SVG\n"
                             "  --json            lines of JSON instead of a table\n"
                             "  --parallel N      simulations at a time (default: one for each CPU)\n"
                             "  --help, --version\n"
@@ -61,7 +64,7 @@ static const char usage[] = "Usage: esim [options]\n"
 
 struct request {
     struct config config;
-    const char *sweep, *compare, *records, *history;
+    const char *sweep, *compare, *records, *history, *plot;
     int64_t since_ms, until_ms;
     bool json;
     int parallel;
@@ -89,6 +92,7 @@ static void make_options(struct option *options)
                                            {"compare", required_argument, NULL, OPTION_COMPARE},
                                            {"json", no_argument, NULL, OPTION_JSON},
                                            {"records", required_argument, NULL, OPTION_RECORDS},
+                                           {"plot", required_argument, NULL, OPTION_PLOT},
                                            {"parallel", required_argument, NULL, OPTION_CPUS_USED},
                                            {"help", no_argument, NULL, OPTION_HELP},
                                            {"version", no_argument, NULL, OPTION_VERSION},
@@ -131,6 +135,9 @@ static int take(struct request *request, int c, const char *name)
     case OPTION_RECORDS:
         request->records = optarg;
         return -1;
+    case OPTION_PLOT:
+        request->plot = optarg;
+        return -1;
     case OPTION_CPUS_USED:
         if (!str_to_u64(optarg, &number) || number < 1 || number > PARALLEL_MAX)
             return wrong("--parallel: want a number from 1 to 1024");
@@ -164,6 +171,21 @@ static bool take_history(struct request *request, struct history **history)
     return true;
 }
 
+static bool draw(const char *path, const struct plan *plan)
+{
+    FILE *out = fopen(path, "w");
+    bool good = out != NULL;
+
+    if (good) {
+        plot(out, plan);
+        good = !ferror(out);
+        good = fclose(out) == 0 && good;
+    }
+    if (!good)
+        fprintf(stderr, "esim: %s: %s\n", path, strerror(errno));
+    return good;
+}
+
 static int simulate(struct request *request)
 {
     FILE *progress = isatty(STDERR_FILENO) ? stderr : NULL;
@@ -187,12 +209,19 @@ static int simulate(struct request *request)
         history_destroy(history);
         return wrong(fault);
     }
+    if (request->plot != NULL && !plot_possible(&plan)) {
+        plan_fini(&plan);
+        history_destroy(history);
+        return wrong("--plot needs --sweep with numbers");
+    }
     plan_run(&plan, request->parallel, request->config.world.explain != 0 ? NULL : progress);
     if (request->json)
         code = json_print(stdout, &plan) ? EXIT_GOOD : EXIT_FAULT;
     else
         show(&plan);
     show_notes(&plan);
+    if (request->plot != NULL && !draw(request->plot, &plan))
+        code = EXIT_FAULT;
     for (size_t i = 0; i < plan.count; i++)
         code = plan.results[i].done ? code : EXIT_FAULT;
     plan_fini(&plan);
@@ -210,7 +239,7 @@ int main(int argc, char **argv)
 {
     long cpus = sysconf(_SC_NPROCESSORS_ONLN);
     struct request request = {.parallel = cpus > 0 ? (int)cpus : 1, .until_ms = INT64_MAX, .since_ms = INT64_MIN};
-    struct option options[KEYS + 12];
+    struct option options[KEYS + 13];
     int c, which = 0, code = -1;
 
     keys_default(&request.config);

@@ -87,6 +87,22 @@ static bool apply(struct config *config, const struct values *values, size_t i, 
     return keys_set(config, values->key, strdup(values->items[i]), fault, size);
 }
 
+static void name_values(struct plan *plan, const struct values *swept, const struct values *compared)
+{
+    memcpy(plan->swept, swept->key, sizeof(plan->swept));
+    memcpy(plan->compared_key, compared->key, sizeof(plan->compared_key));
+    plan->at = mem_array(swept->count, sizeof(*plan->at));
+    plan->names = mem_array(compared->count, sizeof(*plan->names));
+    for (size_t i = 0; i < swept->count; i++) {
+        char *end;
+        plan->at[i] = strtod(swept->items[i], &end);
+        if (end == swept->items[i] || (*end != '\0' && strcmp(end, "%") != 0 && strcmp(end, "s") != 0))
+            plan->at[i] = NAN;
+    }
+    for (size_t i = 0; i < compared->count; i++)
+        plan->names[i] = mem_strdup(compared->items[i]);
+}
+
 bool plan_make(struct plan *plan, const struct config *base, const char *sweep, const char *compare, char *fault,
                size_t size)
 {
@@ -105,6 +121,8 @@ bool plan_make(struct plan *plan, const struct config *base, const char *sweep, 
                apply(&plan->configs[i], &sides[1], i % plan->compared, fault, size) &&
                keys_complete(&plan->configs[i], fault, size);
     }
+    if (good)
+        name_values(plan, &sides[0], &sides[1]);
     free(sides);
     if (!good)
         return false;
@@ -159,6 +177,10 @@ void plan_fini(struct plan *plan)
 {
     if (plan->shared != NULL)
         munmap(plan->shared, plan->shared_size);
+    for (size_t i = 0; plan->names != NULL && i < plan->compared; i++)
+        free(plan->names[i]);
+    free(plan->names);
+    free(plan->at);
     free(plan->series);
     free(plan->configs);
 }
