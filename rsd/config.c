@@ -30,6 +30,12 @@ const char *rsd_mode_name(enum rsd_mode mode)
     return mode < RSD_MODE_COUNT ? mode_names[mode] : "?";
 }
 
+void rsd_config_helpers(const struct rsd_config *config, char text[RSD_HELPERS][RSD_HELPER_BYTES])
+{
+    snprintf(text[0], sizeof text[0], "ELMER_PVMD=%s", config->pvmd);
+    snprintf(text[1], sizeof text[1], "ELMER_PVM_AGENT=%s", config->agent);
+}
+
 void rsd_config_default(struct rsd_config *config)
 {
     *config = (struct rsd_config){.mode = RSD_MODE_AUTO,

@@ -41,6 +41,9 @@ struct rsd_config {
 void rsd_config_default(struct rsd_config *config);
 /* Read path over the defaults. missing_ok: no such file is no error. 0 or a negative errno with a sentence. */
 int rsd_config_read(struct rsd_config *config, const char *path, bool missing_ok, struct err *err);
+/* Where the programs of helpers are, as a supervisor finds it in its environment: NAME=PATH. */
+enum { RSD_HELPERS = 2, RSD_HELPER_BYTES = 1024 + 20 };
+void rsd_config_helpers(const struct rsd_config *config, char text[RSD_HELPERS][RSD_HELPER_BYTES]);
 const char *rsd_mode_name(enum rsd_mode mode); /* auto rt idle none */
 
 #endif

@@ -20,16 +20,6 @@ void facts_boot(char *text, size_t size)
     text[strcspn(text, "\n")] = '\0';
 }
 
-bool facts_pvm(const char *pvmd)
-{
-#ifdef HAVE_PVM
-    return access(pvmd, X_OK) == 0;
-#else
-    (void)pvmd;
-    return false;
-#endif
-}
-
 bool facts_loopback(const struct addrinfo *info)
 {
     bool any = false;

@@ -8,8 +8,6 @@
 
 /* Changes with each boot; "" if the kernel does not say. */
 void facts_boot(char *text, size_t size);
-/* Built with PVM, and pvmd is installed. */
-bool facts_pvm(const char *pvmd);
 /* Is one of the IPv4 addresses that a name resolves to a loopback address, or is there none? */
 bool facts_loopback(const struct addrinfo *info);
 

@@ -25,9 +25,10 @@
 #include "lib/pki/renewal.h"
 #include "rsd/net/clients.h"
 #include "rsd/net/facts.h"
+#include "rsd/net/host_renewal.h"
+#include "rsd/net/launchers.h"
 #include "rsd/net/net.h"
 #include "rsd/net/own_name.h"
-#include "rsd/net/host_renewal.h"
 #include "rsd/net/uplink.h"
 #include "rsd/net/usage.h"
 
@@ -97,7 +98,7 @@ static void try_greet(struct net *net)
     hello.mode_reason = state->mode_reason;
     hello.address = uplink_local_address(net->uplink);
     hello.name_loopback = net->name.loopback;
-    hello.pvm = facts_pvm(net->config->pvmd);
+    launchers_offer(net->config, &hello);
     hello.lacks = state->lacks;
     uplink_greet(net->uplink, &hello);
 }

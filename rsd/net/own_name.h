@@ -1,4 +1,5 @@
-/* own_name.h - does this host resolve its own name to a loopback address? Then PVM needs addresses instead of names. */
+/* own_name.h - does this host resolve its own name to a loopback address? Then virtual machines
+ * need addresses instead of names. */
 #ifndef RSD_NET_OWN_NAME_H
 #define RSD_NET_OWN_NAME_H
 

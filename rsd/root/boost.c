@@ -1,6 +1,6 @@
-/* boost.c - helpers (pvmd, agent) of a virtual machine that starts or ends, or that have starved, above all jobs.
+/* boost.c - helpers (daemon, agent) of a virtual machine that starts or ends, or that have starved, above all jobs.
  *
- * A pvmd is a process of the user, who may have put whatever he likes in its place, so a boost is bounded by what it
+ * A daemon is a process of the user, who may have put whatever he likes in its place, so a boost is bounded by what it
  * uses, not by the clock alone. A job has JOB_US when it is opened and PER_SECOND_US more for each second that it runs,
  * never more than JOB_US at once: its start, its end and its starved periods all live on that. Starts and ends of all
  * jobs of the host together have HOST_US, and HOST_PER_SECOND_US for each second, so that nobody gets more by many

@@ -29,7 +29,7 @@ enum {
     MAX_PROCESSES = 4096,     /* of a job on this host, ever */
     LEASE_MAX_MS = 86400000,
     MAX_RAISED = 16,
-    MAX_HELPERS = 64, /* of a job on this host: more than one pvmd and one agent are not expected */
+    MAX_HELPERS = 64, /* of a job on this host: more than one daemon and one agent are not expected */
     OPEN_MS = 10000,  /* a supervisor must have answered (it looks the user up) */
     ADOPT_MS = 3000,
     QUIT_MS = 1000,      /* and have quit */
@@ -37,9 +37,9 @@ enum {
     REMOVE_WAIT_MS = 20, /* ... but the job's end waits for it no longer than this */
     SWEEP_MS = 1000,
     SWEEP_SOON_MS = 3, /* after an order that changed the job, then four times as long each time, up to SWEEP_MS */
-    PVM_SWEEP_MS = 20, /* at least between looks for new tasks */
-    PVM_SWEEP_MAX_MS = 200,
-    PVM_CALM_PART = 32 /* of the time without a new task, to the next look */
+    NEW_TASKS_MS = 20, /* at least between scans for new tasks of helpers */
+    NEW_TASKS_MAX_MS = 200,
+    NEW_TASKS_CALM_PART = 32 /* of the time without a new task, to the next scan */
 };
 
 /* OPENING: group made, supervisor started, one of its answer and the order of open's generation is missing. OPEN:
@@ -80,7 +80,7 @@ struct root_job {
     char name[48]; /* ID.ATTEMPT: of its group, socket and directory */
     enum root_job_state state;
     uid_t uid;
-    bool pvm;
+    bool has_helpers;                /* its launcher gives the command some */
     bool local;                      /* it was submitted on this host */
     bool asked_lists, asked_account; /* what its supervisor is finding out, see admission.h ... */
     char asked[256];                 /* ... about this user */
@@ -105,7 +105,7 @@ struct root_job {
 
     struct job_process *processes;
     size_t process_count;
-    pid_t helpers[MAX_HELPERS];          /* processes of pvmds and the agent */
+    pid_t helpers[MAX_HELPERS];          /* processes of daemons and the agent */
     int64_t helper_cpu_ns[MAX_HELPERS];  /* when it was last charged to the boost */
     int64_t helper_seen_ns[MAX_HELPERS]; /* at the last scan for starved ones */
     size_t helper_count;

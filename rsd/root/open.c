@@ -61,7 +61,7 @@ void open_new(struct root *root, const struct wire_message *message, const cpu_s
         return;
     }
     job->uid = (uid_t)open->uid;
-    job->pvm = open->pvm;
+    job->has_helpers = open->pvm;
     job->local = admission_is_local(root->config, open->submit_host);
     job->lease_ms = (int64_t)open->lease_ms;
     job->cpus = *cpus;
@@ -85,6 +85,6 @@ void open_new(struct root *root, const struct wire_message *message, const cpu_s
     }
     job->deadline_ms = mono_ms(mono_now()) + OPEN_MS;
     ranks_new(root, job);
-    if (job->pvm)
+    if (job->has_helpers)
         boost_new(root, job);
 }

@@ -3,17 +3,16 @@
  *   SCHED_FIFO 60        elmer, rsd, supervisors
  *              59        a new process between fork and exec
  *              55        what is dying after cgroup.kill
- *              52        helpers (pvmd, agent) of a virtual machine that starts or ends, or that have starved: briefly
- *              50 - 3 L  helpers of level L
- *              49 - 3 L  tasks of level L: FIFO, or RR where the job has more threads than processors
- *   SCHED_OTHER -5       helpers ...
- *   SCHED_OTHER  0       ... and tasks of the job that is lowest on all of its processors here
+ *              52        helpers (daemon, agent) of a virtual machine that starts or ends, or that have starved:
+ * briefly 50 - 3 L  helpers of level L 49 - 3 L  tasks of level L: FIFO, or RR where the job has more threads than
+ * processors SCHED_OTHER -5       helpers ... SCHED_OTHER  0       ... and tasks of the job that is lowest on all of
+ * its processors here
  *
  * The lowest is outside the real-time classes with its helpers too: what runs in them adds up, and at 95 % of a CPU the
- * kernel throttles them all, the first job as well (a later job that flooded its pvmd cost it 4.7 %). So helpers are
- * above their own tasks and below the tasks of the level above: a later job's pvmd cannot steal from an earlier job. 16
- * levels end at 4. Where RT is refused (mode idle) the classes below SCHED_OTHER take its place: level 0 is untouched,
- * the lowest is SCHED_IDLE, those between are nice.
+ * kernel throttles them all, the first job as well (a later job that flooded its daemon cost it 4.7 %). So helpers are
+ * above their own tasks and below the tasks of the level above: a later job's daemon cannot steal from an earlier job.
+ * 16 levels end at 4. Where RT is refused (mode idle) the classes below SCHED_OTHER take its place: level 0 is
+ * untouched, the lowest is SCHED_IDLE, those between are nice.
  */
 #include "config.h"
 

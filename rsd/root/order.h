@@ -15,7 +15,7 @@ enum {
     ORDER_DAEMON = 60, /* elmer, rsd, supervisors */
     ORDER_BIRTH = 59,  /* a new process until exec; from here it only goes down */
     ORDER_DYING = 55,  /* what has SIGKILL pending and cannot refuse */
-    ORDER_BOOST = 52,  /* pvmds while their virtual machine starts or ends, or when they have starved */
+    ORDER_BOOST = 52,  /* daemons while their virtual machine starts or ends, or when they have starved */
     ORDER_LEVELS = 16
 };
 

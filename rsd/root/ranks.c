@@ -83,10 +83,10 @@ void ranks_new(struct root *root, struct root_job *job)
  * the longer it may be until the next look. On average a new task waits for half of that part of it. */
 static void plan_look(struct root_job *job, int64_t now)
 {
-    int64_t step = (now - job->news_ms) / PVM_CALM_PART;
-    if (step < PVM_SWEEP_MS)
-        step = PVM_SWEEP_MS;
-    job->look_ms = now + (step < PVM_SWEEP_MAX_MS ? step : PVM_SWEEP_MAX_MS);
+    int64_t step = (now - job->news_ms) / NEW_TASKS_CALM_PART;
+    if (step < NEW_TASKS_MS)
+        step = NEW_TASKS_MS;
+    job->look_ms = now + (step < NEW_TASKS_MAX_MS ? step : NEW_TASKS_MAX_MS);
 }
 
 /* Those of all calm jobs come together: each waking up costs the first job. */
@@ -103,7 +103,7 @@ static void plan_soon(struct root_job *job, int64_t now)
     job->sweep_step_ms = SWEEP_SOON_MS;
     job->sweep_ms = earlier(job->sweep_ms, now + SWEEP_SOON_MS);
     job->news_ms = now;
-    job->look_ms = earlier(job->look_ms, now + PVM_SWEEP_MS);
+    job->look_ms = earlier(job->look_ms, now + NEW_TASKS_MS);
 }
 
 static bool same_target(const struct sched_target *a, const struct sched_target *b)
@@ -176,7 +176,7 @@ static int64_t next_look_ms(const struct root *root, const struct root_job *job)
     return paid > job->look_ms ? paid : job->look_ms;
 }
 
-/* pvmds are born with SCHED_RESET_ON_FORK, so their tasks begin in SCHED_OTHER. Is any process new? Then all are
+/* Daemons are born with SCHED_RESET_ON_FORK, so their tasks begin in SCHED_OTHER. Is any process new? Then all are
  * walked. */
 static bool sweep_new_tasks(struct root *root, struct root_job *job)
 {

@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-enum job_role { ROLE_COMMAND, ROLE_PVMD, ROLE_AGENT, ROLE_COUNT };
+enum job_role { ROLE_COMMAND, ROLE_DAEMON, ROLE_AGENT, ROLE_COUNT };
 
 static inline const char *role_name(enum job_role role)
 {

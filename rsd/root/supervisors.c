@@ -69,11 +69,11 @@ static void supervisor_exec(void *data)
     const struct birth *birth = data;
     const struct root *root = birth->root;
     const struct root_job *job = birth->job;
-    char journal[128], lease[80], uid[40], pvmd[sizeof root->config->pvmd + 20], agent[sizeof root->config->agent + 20];
+    char journal[128], lease[80], uid[40], helpers[RSD_HELPERS][RSD_HELPER_BYTES];
     char *argv[] = {(char *)"elmer-supervisor", job->lease_ms > 0 ? lease : NULL, NULL};
-    char *envp[16] = {(char *)"PATH=/usr/sbin:/usr/bin:/sbin:/bin", (char *)"SYSTEMD_NSS_DYNAMIC_BYPASS=1", uid, pvmd,
-                      agent};
-    size_t variables = 5;
+    char *envp[16] = {(char *)"PATH=/usr/sbin:/usr/bin:/sbin:/bin", (char *)"SYSTEMD_NSS_DYNAMIC_BYPASS=1", uid,
+                      helpers[0], helpers[1]};
+    size_t variables = 3 + RSD_HELPERS;
     const char *stream = getenv("JOURNAL_STREAM");
     struct sigaction ignore = {.sa_handler = SIG_IGN};
     sigset_t none;
@@ -84,8 +84,7 @@ static void supervisor_exec(void *data)
     for (size_t i = 0; i < birth->words->count; i++)
         envp[variables++] = birth->words->items[i];
     snprintf(uid, sizeof uid, OWN_USER_VARIABLE "=%" PRIu32, root->config->supervisor_uid);
-    snprintf(pvmd, sizeof pvmd, "ELMER_PVMD=%s", root->config->pvmd);
-    snprintf(agent, sizeof agent, "ELMER_PVM_AGENT=%s", root->config->agent);
+    rsd_config_helpers(root->config, helpers);
     channel = fcntl(birth->channel, F_DUPFD, 10);
     listener = fcntl(birth->listener, F_DUPFD, 10);
     null = open("/dev/null", O_RDWR);
@@ -266,23 +265,19 @@ static void heard_exited(struct root *root, struct root_job *job, const struct w
 
 static bool names_job(const struct root_job *job, const struct wire_message *message)
 {
-    switch ((int)message->type) { /* all begin with job and attempt */
-    case WIRE_adopted:
-        return message->u.adopted.job == job->id && message->u.adopted.attempt == job->attempt;
-    case WIRE_started:
-        return message->u.started.job == job->id && message->u.started.attempt == job->attempt;
-    case WIRE_start_failed:
-        return message->u.start_failed.job == job->id && message->u.start_failed.attempt == job->attempt;
-    case WIRE_line:
-        return message->u.line.job == job->id && message->u.line.attempt == job->attempt;
-    case WIRE_exited:
-        return message->u.exited.job == job->id && message->u.exited.attempt == job->attempt;
-    case WIRE_pvm_spawn:
-        return message->u.pvm_spawn.job == job->id && message->u.pvm_spawn.attempt == job->attempt;
-    case WIRE_pvm_ready:
-        return message->u.pvm_ready.job == job->id && message->u.pvm_ready.attempt == job->attempt;
-    case WIRE_pvm_failed:
-        return message->u.pvm_failed.job == job->id && message->u.pvm_failed.attempt == job->attempt;
+    switch ((int)message->type) {
+#define NAMES(verb)                                                                                                    \
+    case WIRE_##verb:                                                                                                  \
+        return message->u.verb.job == job->id && message->u.verb.attempt == job->attempt
+        NAMES(adopted);
+        NAMES(started);
+        NAMES(start_failed);
+        NAMES(line);
+        NAMES(exited);
+        NAMES(pvm_spawn);
+        NAMES(pvm_ready);
+        NAMES(pvm_failed);
+#undef NAMES
     case WIRE_error:
     case WIRE_done:
         return true;

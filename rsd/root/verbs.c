@@ -194,7 +194,7 @@ static void do_forget(struct root *root, struct root_job *job, const struct wire
     job_drop(root, job);
 }
 
-static void do_pvm(struct root *root, struct root_job *job, const struct wire_message *message)
+static void do_helpers(struct root *root, struct root_job *job, const struct wire_message *message)
 {
     if (message->type == WIRE_pvm_finish)
         boost_finish(root, job);
@@ -270,8 +270,8 @@ static const struct verb {
     {WIRE_taken, ANY, NULL, do_taken, NULL, NULL, NULL},
     {WIRE_end, UNKNOWN | ANY, NULL, do_end, NULL, NULL, NULL},
     {WIRE_forget, IN(JOB_EMPTY), NULL, do_forget, NULL, NULL, NULL},
-    {WIRE_pvm_spawned, IN(JOB_OPEN) | IN(JOB_TERMINATING), NULL, do_pvm, NULL, NULL, NULL},
-    {WIRE_pvm_finish, IN(JOB_OPEN) | IN(JOB_TERMINATING), NULL, do_pvm, NULL, NULL, NULL},
+    {WIRE_pvm_spawned, IN(JOB_OPEN) | IN(JOB_TERMINATING), NULL, do_helpers, NULL, NULL, NULL},
+    {WIRE_pvm_finish, IN(JOB_OPEN) | IN(JOB_TERMINATING), NULL, do_helpers, NULL, NULL, NULL},
     {WIRE_resync, NO_JOB, NULL, do_resync, NULL, NULL, NULL},
     {WIRE_contact, NO_JOB, NULL, do_contact, NULL, NULL, NULL},
     {WIRE_ping, NO_JOB, NULL, do_ping, NULL, NULL, NULL},

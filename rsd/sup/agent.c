@@ -43,7 +43,7 @@ enum verdict { SAID, SAID_LAST, OUT_OF_ORDER };
 
 static enum verdict agent_said(struct sup *sup, struct process *process, const struct wire_message *message)
 {
-    if (process->pvm_ready)
+    if (process->agent_ready)
         return OUT_OF_ORDER;
     switch ((int)message->type) {
     case WIRE_agent_spawn:
@@ -53,7 +53,7 @@ static enum verdict agent_said(struct sup *sup, struct process *process, const s
         tell_spawn(sup, &message->u.agent_spawn);
         return SAID;
     case WIRE_agent_ready:
-        process->pvm_ready = true;
+        process->agent_ready = true;
         tell_ready(sup);
         return SAID;
     case WIRE_agent_failed:
@@ -97,7 +97,7 @@ void agent_read(struct sup *sup, struct process *process)
 
 void agent_resend(struct sup *sup, struct process *process)
 {
-    if (process->pvm_ready)
+    if (process->agent_ready)
         tell_ready(sup);
 }
 

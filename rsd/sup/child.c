@@ -26,7 +26,7 @@
 #include "rsd/root/sched.h"
 #include "rsd/sup/sup.h"
 
-enum { PVM_FILES = 1024, FD_AGENT = 3, FD_REPORT = 4, FD_ASIDE = 10 };
+enum { HELPER_FILES = 1024, FD_AGENT = 3, FD_REPORT = 4, FD_ASIDE = 10 };
 
 static _Noreturn void fail(enum child_stage stage)
 {
@@ -51,8 +51,9 @@ static void set_limits(const struct child_plan *plan)
     limits_give_back(plan->limits);
     if (!plan->few_files || getrlimit(RLIMIT_NOFILE, &limit) < 0)
         return;
-    if (limit.rlim_max > PVM_FILES) /* pvmd closes all descriptors up to the limit at each spawn, and cannot use more */
-        limit.rlim_max = PVM_FILES;
+    if (limit.rlim_max >
+        HELPER_FILES) /* a daemon closes all descriptors up to the limit at each spawn, and cannot use more */
+        limit.rlim_max = HELPER_FILES;
     limit.rlim_cur = limit.rlim_max;
     setrlimit(RLIMIT_NOFILE, &limit);
 }
@@ -105,7 +106,7 @@ static int open_output(const struct child_plan *plan, const char *path)
     return fd;
 }
 
-/* 0 to 2 (the output of pvmd is a pipe), the agent's channel, the report: nothing else is left. */
+/* 0 to 2 (the output of a daemon is a pipe), the agent's channel, the report: nothing else is left. */
 static void keep_descriptors(const struct child_plan *plan)
 {
     int report = fcntl(plan->report_fd, F_DUPFD_CLOEXEC, FD_ASIDE);

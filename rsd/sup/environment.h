@@ -9,6 +9,13 @@
 
 /* Of a variable, NULL if it is not there. */
 const char *environment_value(const struct wire_strs *environment, const char *name);
+/* Does an entry make a program load or write something before its main() has begun, or without its doing? */
+bool environment_loads_something(const char *entry);
+
+/* Goes over what came with the job. */
+struct setting {
+    const char *name, *value;
+};
 /* What came with the job, with what only this host knows; NULL: no memory. For free with environment_free(). */
 char **environment_make(const struct sup *sup, enum job_role role, const struct wire_strs *given, const char *hostfile);
 void environment_free(char **environment);

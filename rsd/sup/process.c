@@ -149,7 +149,7 @@ static struct order_rank rank_of(const struct sup *sup, const struct process *pr
     return process->role == ROLE_COMMAND ? sup->ranks.task : sup->ranks.helper;
 }
 
-/* pvmds must not give their rank to the tasks that they fork. */
+/* Daemons must not give their rank to the tasks that they fork. */
 static bool resets(const struct sup *sup, const struct process *process)
 {
     return process->role != ROLE_COMMAND && order_is_raised(rank_of(sup, process));
@@ -260,7 +260,7 @@ static void helper_prepare(const struct sup *sup, struct process *process, struc
 {
     if (process->role == ROLE_COMMAND || start->argv.count == 0)
         return;
-    start->argv.items[0] = process->role == ROLE_PVMD ? sup->pvmd : sup->agent;
+    start->argv.items[0] = process->role == ROLE_DAEMON ? sup->daemon : sup->agent;
     process->may_spawn = start->argv.count - 1;
     if (start->argv.count > 1 && strcmp(start->argv.items[1], "--wd") == 0)
         process->may_spawn -= start->argv.count > 2 ? 2 : 1;

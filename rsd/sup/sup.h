@@ -47,7 +47,7 @@ struct process {
     char line[SUP_LINE + 1];
     size_t line_size;
     struct channel agent;
-    bool has_agent, pvm_ready;
+    bool has_agent, agent_ready;
     size_t may_spawn; /* the hosts that it has to ask for */
 };
 
@@ -73,7 +73,7 @@ struct sup {
     uint32_t attempt;
     struct user user;
     char tmpdir[128];
-    const char *pvmd, *agent; /* paths of the helpers' programs */
+    const char *daemon, *agent; /* paths of the helpers' programs */
     struct order_ranks ranks;
     struct limits limits; /* of rsd's unit, for the job's processes */
     bool rt;              /* we are in a real-time class */

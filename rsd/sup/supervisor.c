@@ -34,6 +34,7 @@
 #include "rsd/root/sched.h"
 #include "rsd/root/tmpdir.h"
 #include "rsd/sup/admit.h"
+#include "rsd/sup/helpers.h"
 #include "rsd/sup/sup.h"
 
 enum {
@@ -482,12 +483,7 @@ static _Noreturn void keeper(void)
 int main(int argc, char **argv)
 {
     struct sup sup = {.root = {.fd = -1}, .listen_fd = FD_LISTEN, .reaper_fd = -1, .job_fd = -1, .kill_fd = -1};
-    sup.pvmd = getenv("ELMER_PVMD"); /* our environment is rsd's, none of it reaches the job */
-    sup.agent = getenv("ELMER_PVM_AGENT");
-    if (!sup.pvmd)
-        sup.pvmd = ELMER_PVMD;
-    if (!sup.agent)
-        sup.agent = ELMER_LIBEXECDIR "/elmer-pvm-agent";
+    helpers_find(&sup);
     log_open("elmer-supervisor", LOG_LEVEL_INFO);
     if (argc == 2 && strcmp(argv[1], "--keeper") == 0)
         keeper();

@@ -276,7 +276,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                       .reaper_fd = -1,
                       .job_fd = -1,
                       .kill_fd = -1,
-                      .pvmd = "/fuzz/pvmd",
+                      .daemon = "/fuzz/pvmd",
                       .agent = "/fuzz/agent",
                       .rt = true,
                       .connected = true};

@@ -11,11 +11,13 @@
 #include <string.h>
 #include <time.h>
 
+#include "rsd/config.h"
 #include "rsd/sup/environment.h"
+#include "rsd/sup/helpers.h"
 
 static char home[] = "/home/a", name[] = "a", shell[] = "/bin/sh";
 static const struct sup sup = {
-    .user = {.home = home, .name = name, .shell = shell}, .tmpdir = "/t", .pvmd = "/opt/p/pvmd"};
+    .user = {.home = home, .name = name, .shell = shell}, .tmpdir = "/t", .daemon = "/opt/p/pvmd"};
 
 static const char *value(char **environment, const char *variable)
 {
@@ -41,7 +43,7 @@ static const char *const pvm_job[] = {
 
 static void test_helpers_load_nothing(void **state)
 {
-    static const enum job_role helpers[] = {ROLE_PVMD, ROLE_AGENT};
+    static const enum job_role helpers[] = {ROLE_DAEMON, ROLE_AGENT};
     (void)state;
     for (size_t i = 0; i < 2; i++) {
         char **environment = make(helpers[i], pvm_job);
@@ -77,13 +79,37 @@ static void test_tasks_get_it_back(void **state)
 static void test_where_programs_are_found(void **state)
 {
     const char *const own[] = {"PVM_TMP=/x", "PVM_PATH=/a:/b", NULL};
-    char **environment = make(ROLE_PVMD, pvm_job);
+    char **environment = make(ROLE_DAEMON, pvm_job);
     (void)state;
     assert_string_equal(value(environment, "PVM_PATH"), "$HOME/pvm3/bin/$PVM_ARCH:$PVM_ROOT/bin/$PVM_ARCH:/opt/p");
     environment_free(environment);
-    environment = make(ROLE_PVMD, own);
+    environment = make(ROLE_DAEMON, own);
     assert_string_equal(value(environment, "PVM_PATH"), "/a:/b:/opt/p");
     environment_free(environment);
+}
+
+/* What rsd puts into the environment of a supervisor is what the supervisor finds there. */
+static void test_programs_of_helpers(void **state)
+{
+    static struct rsd_config config = {.pvmd = "/opt/p/pvmd", .agent = "/opt/p/agent"};
+    static char text[RSD_HELPERS][RSD_HELPER_BYTES];
+    struct sup found = {.count = 0};
+    (void)state;
+    helpers_find(&found);
+    assert_string_equal(found.daemon, ELMER_PVMD);
+    assert_string_equal(found.agent, ELMER_LIBEXECDIR "/elmer-pvm-agent");
+    rsd_config_helpers(&config, text);
+    for (unsigned i = 0; i < RSD_HELPERS; i++)
+        assert_int_equal(putenv(text[i]), 0);
+    helpers_find(&found);
+    assert_string_equal(found.daemon, "/opt/p/pvmd");
+    assert_string_equal(found.agent, "/opt/p/agent");
+    memset(config.pvmd, 'x', sizeof config.pvmd - 1); /* the longest paths */
+    memset(config.agent, 'y', sizeof config.agent - 1);
+    rsd_config_helpers(&config, text);
+    helpers_find(&found);
+    assert_string_equal(found.daemon, config.pvmd);
+    assert_string_equal(found.agent, config.agent);
 }
 
 /* It is made at the rank of daemons: the largest environment that can come must not cost its square. */
@@ -112,9 +138,8 @@ static void test_a_large_one_is_cheap(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_helpers_load_nothing),
-        cmocka_unit_test(test_tasks_get_it_back),
-        cmocka_unit_test(test_where_programs_are_found),
+        cmocka_unit_test(test_helpers_load_nothing),     cmocka_unit_test(test_tasks_get_it_back),
+        cmocka_unit_test(test_where_programs_are_found), cmocka_unit_test(test_programs_of_helpers),
         cmocka_unit_test(test_a_large_one_is_cheap),
     };
     return cmocka_run_group_tests_name("environment", tests, NULL, NULL);
