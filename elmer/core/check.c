@@ -129,7 +129,7 @@ static int check_table(const struct check *check)
 
 /* ---- rule 4: the queue ---- */
 
-static bool allowed(const struct job *job, int host)
+bool check_allows(const struct job *job, int host)
 {
     if (job->hosts == NULL)
         return true;
@@ -186,7 +186,7 @@ static bool plainly_eligible(const struct core *core, const struct job *job)
     uint64_t cpus = 0;
 
     for (int h = 0; h < core->nhosts; h++)
-        if (allowed(job, h))
+        if (check_allows(job, h))
             cpus += plain_supply(core->hosts[h]);
     return job->info.state == JOB_QUEUED && job->info.nlost == 0 && !plainly_at_limit(core, job) &&
            cpus >= job->info.nprocs && check_topology_supply(core, job);
@@ -216,7 +216,7 @@ static bool plainly_fits(const struct check *check, const struct job *job)
         return check_topology_fits(core, job);
     for (int h = 0; h < core->nhosts; h++) {
         const struct host *host = core->hosts[h];
-        if (!plainly_usable(host) || host->info.leftovers > 0 || !allowed(job, h))
+        if (!plainly_usable(host) || host->info.leftovers > 0 || !check_allows(job, h))
             continue;
         for (int i = 0; i < host->info.ncpus; i++)
             count += check->depth[check->first[h] + (size_t)host->info.cpus[i]] + 1 < core->options.levels &&

@@ -29,4 +29,7 @@ bool check_topology_supply(const struct core *core, const struct job *job);
 bool check_topology_fits(const struct core *core, const struct job *job);
 const char *check_topology(const struct core *core); /* NULL, or what is wrong */
 
+/* ---- check.c, for topology_check.c ---- */
+bool check_allows(const struct job *job, int host); /* its owner does */
+
 #endif

@@ -6,16 +6,6 @@
 
 enum { TAKEN = -1 };
 
-static bool permitted(const struct job *job, int host)
-{
-    if (job->hosts == NULL)
-        return true;
-    for (int i = 0; i < job->info.nhosts; i++)
-        if (job->hosts[i] == host)
-            return true;
-    return false;
-}
-
 static bool nodes_of(struct subcube cube, uint32_t nodes, bool (*good)(uint32_t node, uint32_t first, const void *data),
                      const void *data)
 {
@@ -49,7 +39,7 @@ static bool has_processor(uint32_t node, uint32_t first, const void *data)
     const struct wish *wish = data;
 
     (void)first;
-    return permitted(wish->job, (int)node) && host_supply(wish->core->hosts[node]) > 0;
+    return check_allows(wish->job, (int)node) && host_supply(wish->core->hosts[node]) > 0;
 }
 
 static bool is_free(uint32_t node, uint32_t first, const void *data)
@@ -58,7 +48,7 @@ static bool is_free(uint32_t node, uint32_t first, const void *data)
     const struct host *host = wish->core->hosts[node];
 
     return wish->region[node] == wish->region[first] && wish->region[node] != TAKEN &&
-           permitted(wish->job, (int)node) && host_allocatable(host) && host->processors[host->cpus[0]].jobs == 0 &&
+           check_allows(wish->job, (int)node) && host_allocatable(host) && host->processors[host->cpus[0]].jobs == 0 &&
            (wish->region[node] == 0 || wish->core->options.allocator == ALLOCATOR_CUBE_AFL);
 }
 
