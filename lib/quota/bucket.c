@@ -38,7 +38,7 @@ bool bucket_take_if(struct bucket *bucket, int64_t now_ms, double rate, double b
     return true;
 }
 
-enum bucket_state bucket_look(struct bucket *bucket, int64_t now_ms, double rate, double burst, double cost)
+enum bucket_state bucket_check(struct bucket *bucket, int64_t now_ms, double rate, double burst, double cost)
 {
     refill(bucket, now_ms, rate);
     return state_of(bucket->missing + cost, burst);

@@ -22,6 +22,6 @@ enum bucket_state bucket_take(struct bucket *bucket, int64_t now_ms, double rate
 /* Take cost if it is there, else nothing. */
 bool bucket_take_if(struct bucket *bucket, int64_t now_ms, double rate, double burst, double cost);
 /* What taking cost would find now, without taking it. */
-enum bucket_state bucket_look(struct bucket *bucket, int64_t now_ms, double rate, double burst, double cost);
+enum bucket_state bucket_check(struct bucket *bucket, int64_t now_ms, double rate, double burst, double cost);
 
 #endif

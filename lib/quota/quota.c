@@ -47,7 +47,7 @@ static bool is_blank(const struct quotas *quotas, struct quota *quota, int64_t n
 {
     if (quota->connections > 0 || quota->bytes.used > 0)
         return false;
-    (void)bucket_look(&quota->requests, now_ms, (double)quotas->limits.requests, (double)quotas->limits.burst, 0);
+    (void)bucket_check(&quota->requests, now_ms, (double)quotas->limits.requests, (double)quotas->limits.burst, 0);
     return quota->requests.missing <= 0;
 }
 
@@ -100,7 +100,7 @@ enum quota_verdict quota_connect(struct quotas *quotas, struct quota *quota, int
     const struct quota_limits *limits = &quotas->limits;
 
     /* as long as his next request would end the connection again */
-    if (bucket_look(&quota->requests, now_ms, (double)limits->requests, (double)limits->burst, 1) == BUCKET_OVERDRAWN)
+    if (bucket_check(&quota->requests, now_ms, (double)limits->requests, (double)limits->burst, 1) == BUCKET_OVERDRAWN)
         say_too_often(limits, text);
     else if (quota->connections >= limits->connections)
         (void)snprintf(text, QUOTA_TEXT,

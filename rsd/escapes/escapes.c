@@ -148,7 +148,7 @@ static void rest(struct escapes_round *round, int64_t *since_ns)
 }
 
 /* Whether all that were there have been seen. */
-static bool look_once(struct escapes_round *round, int dir, int64_t *since_ns)
+static bool scan_once(struct escapes_round *round, int dir, int64_t *since_ns)
 {
     struct group_reader reader;
     struct group_pids tids = {0};
@@ -168,10 +168,10 @@ static bool look_once(struct escapes_round *round, int dir, int64_t *since_ns)
     return whole;
 }
 
-static void look_at_group(struct escapes_round *round, int dir, int64_t *since_ns)
+static void scan_group(struct escapes_round *round, int dir, int64_t *since_ns)
 {
-    round->looked_at++;
-    for (int i = 0; i < AGAIN_MAX && !look_once(round, dir, since_ns); i++) {
+    round->scanned++;
+    for (int i = 0; i < AGAIN_MAX && !scan_once(round, dir, since_ns); i++) {
     }
 }
 
@@ -228,18 +228,18 @@ static int next_below(struct escapes_round *round, int dir, uint64_t jobs)
     return -1;
 }
 
-void escapes_look(struct escapes_round *round)
+void escapes_scan(struct escapes_round *round)
 {
     struct descent descent = {0};
     struct stat jobs = {0};
     int64_t since_ns = budget_own_ns();
     int fd = open(round->users, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    round->looked_at = round->threads = round->lowered = round->unreachable = 0;
+    round->scanned = round->threads = round->lowered = round->unreachable = 0;
     round->used_ns = 0;
     (void)stat(round->groups, &jobs);
     while (fd >= 0 || descent.depth > 0) {
         if (fd >= 0) {
-            look_at_group(round, fd, &since_ns);
+            scan_group(round, fd, &since_ns);
             rest(round, &since_ns);
             if (!enter(&descent, fd))
                 break;
@@ -279,7 +279,7 @@ static void say(const struct escapes_round *round, size_t lowered)
 _Noreturn void escapes_watch(const char *users, const char *groups, const cpu_set_t *cpus)
 {
     struct escapes_round round = {.users = users, .groups = groups, .cpus = cpus};
-    bool again = true; /* what left a job that has ended meanwhile, or forked while we looked */
+    bool again = true; /* what left a job that has ended meanwhile, or forked while we scanned */
     char status[4096];
     size_t unsaid = 0;
     int64_t said_ms = INT64_MIN / 2;
@@ -290,7 +290,7 @@ _Noreturn void escapes_watch(const char *users, const char *groups, const cpu_se
         int64_t begun = mono_ms(mono_now()), pause;
         bool here = jobs_are_here(round.groups);
         if (here || again) {
-            escapes_look(&round);
+            escapes_scan(&round);
             unsaid += round.lowered;
         }
         again = here || round.lowered > 0;

@@ -27,14 +27,14 @@ struct escapes_round {
     const char *users, *groups;  /* directories: of the users' own groups; of the jobs', which is left out */
     const cpu_set_t *cpus;       /* that who has left may use again */
     uint64_t bounding;           /* see above */
-    size_t looked_at, threads;   /* groups and threads */
+    size_t scanned, threads;     /* groups and threads */
     size_t lowered, unreachable; /* threads; groups, nested too deep for our descriptors */
     pid_t first;                 /* thread that was lowered */
     uid_t first_uid;
     int64_t used_ns;
 };
 /* All groups below users once. Sleeps between slices, so that it takes no more than a hundredth of a CPU. */
-void escapes_look(struct escapes_round *round);
+void escapes_scan(struct escapes_round *round);
 
 /* That every second, as long as there are jobs in groups, for ever. */
 _Noreturn void escapes_watch(const char *users, const char *groups, const cpu_set_t *cpus);

@@ -7,7 +7,7 @@
  * short jobs. A starved boost is not charged to the host, because short jobs of others must not starve a machine to
  * death; there are at most as many as levels, of STARVED_NS in EVERY_MS each.
  *
- * What was used is read from the CPU clocks of the helpers, often enough that no more than LOOK_MS can be overdrawn.
+ * What was used is read from the CPU clocks of the helpers, often enough that no more than CHECK_MS can be overdrawn.
  * What the reading costs is charged too: a helper that has made thousands of threads, which the kernel adds up one by
  * one, only shortens its boost. Whether a helper wants to run would be in /proc only, and whoever walks that above jobs
  * may spin in the kernel: so one that got nothing for EVERY_MS is boosted, and one that sleeps does not
@@ -27,8 +27,8 @@ enum {
     MACHINE_MS = 3000,
     STARVED_MS = 10,
     EVERY_MS = 10000,
-    LOOK_MS = 10,
-    LOOK_LEAST_MS = 1,
+    CHECK_MS = 10,
+    CHECK_LEAST_MS = 1,
     JOB_US = 50000,
     PER_SECOND_US = 200,
     HOST_US = 50000,
@@ -70,7 +70,7 @@ static void plan(struct root_job *job, int64_t now)
 {
     struct boost *boost = &job->boost;
     int64_t ms = boost->allowed_ns / MS_NS / (int64_t)(job->helper_count ? job->helper_count : 1);
-    ms = ms > LOOK_MS ? LOOK_MS : ms < LOOK_LEAST_MS ? LOOK_LEAST_MS : ms;
+    ms = ms > CHECK_MS ? CHECK_MS : ms < CHECK_LEAST_MS ? CHECK_LEAST_MS : ms;
     boost->check_ms = earlier(now + ms, boost->end_ms);
 }
 
@@ -139,7 +139,7 @@ void boost_stop(struct root *root, struct root_job *job)
         end(root, job, mono_ms(mono_now()));
 }
 
-static void look(struct root *root, struct root_job *job, int64_t now)
+static void check_job(struct root *root, struct root_job *job, int64_t now)
 {
     struct boost *boost = &job->boost;
     if (!boost->on || now < boost->check_ms)
@@ -165,10 +165,10 @@ static bool starved(struct root_job *job)
     return any;
 }
 
-void boost_look(struct root *root, int64_t now)
+void boost_check(struct root *root, int64_t now)
 {
     for (size_t i = 0; i < root->job_count; i++)
-        look(root, root->jobs[i], now);
+        check_job(root, root->jobs[i], now);
     if (now < root->boost_ms)
         return;
     root->boost_ms = now + EVERY_MS;

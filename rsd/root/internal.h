@@ -53,7 +53,7 @@ const char *job_state_name(enum root_job_state state);
 enum payer {
     PAYER_TOP,    /* the top job here: what is done for it takes nothing from a job above */
     PAYER_ORDERS, /* that jobs below come, change and go */
-    PAYER_SCANS,  /* sweeps of jobs below, and looks for their new tasks */
+    PAYER_SCANS,  /* sweeps of jobs below, and scans for their new tasks */
     PAYER_COUNT
 };
 /* A walk over a job's threads: see walks.c. WALK_ORDER: the order is not applied before it is done. */
@@ -126,8 +126,8 @@ struct root_job {
     bool told_any;
     struct boost boost;
     int64_t sweep_ms, sweep_step_ms;
-    int64_t look_ms, news_ms; /* next look for new tasks; when there was one */
-    struct group_pids seen;   /* by that look */
+    int64_t scan_ms, news_ms; /* next scan for new tasks; when there was one */
+    struct group_pids seen;   /* by that scan */
 
     int errand_fd; /* its pidfd, or -1 */
     pid_t errand;  /* process that signals or kills its many; 0: none. These are of death.c */

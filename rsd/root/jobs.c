@@ -73,7 +73,7 @@ struct root_job *job_add(struct root *root, uint64_t id, uint32_t attempt)
     job->attempt = attempt;
     snprintf(job->name, sizeof job->name, "%" PRIu64 ".%" PRIu32, id, attempt);
     job->state = JOB_OPENING;
-    job->since_ms = job->sweep_ms = job->look_ms = job->news_ms = mono_ms(mono_now());
+    job->since_ms = job->sweep_ms = job->scan_ms = job->news_ms = mono_ms(mono_now());
     job->sweep_step_ms = SWEEP_MS;
     boost_init_job(job);
     job->group = (struct cgroup)CGROUP_INIT;

@@ -79,14 +79,14 @@ void ranks_new(struct root *root, struct root_job *job)
     weights_apply(root, false);
 }
 
-/* Each look interrupts the first job for some 40 us, and most spawn at their start only: the longer it has been calm,
- * the longer it may be until the next look. On average a new task waits for half of that part of it. */
-static void plan_look(struct root_job *job, int64_t now)
+/* Each scan interrupts the first job for some 40 us, and most spawn at their start only: the longer it has been calm,
+ * the longer it may be until the next scan. On average a new task waits for half of that part of it. */
+static void plan_scan(struct root_job *job, int64_t now)
 {
     int64_t step = (now - job->news_ms) / NEW_TASKS_CALM_PART;
     if (step < NEW_TASKS_MS)
         step = NEW_TASKS_MS;
-    job->look_ms = now + (step < NEW_TASKS_MAX_MS ? step : NEW_TASKS_MAX_MS);
+    job->scan_ms = now + (step < NEW_TASKS_MAX_MS ? step : NEW_TASKS_MAX_MS);
 }
 
 /* Those of all calm jobs come together: each waking up costs the first job. */
@@ -97,13 +97,13 @@ static void plan_sweep(struct root_job *job, int64_t now)
 }
 
 /* After an order, what was in the middle of a fork for long has to be found, see walks.c. Only sooner, never later than
- * it was to be: however fast orders follow each other, there are sweeps and looks. */
+ * it was to be: however fast orders follow each other, there are sweeps and scans. */
 static void plan_soon(struct root_job *job, int64_t now)
 {
     job->sweep_step_ms = SWEEP_SOON_MS;
     job->sweep_ms = earlier(job->sweep_ms, now + SWEEP_SOON_MS);
     job->news_ms = now;
-    job->look_ms = earlier(job->look_ms, now + NEW_TASKS_MS);
+    job->scan_ms = earlier(job->scan_ms, now + NEW_TASKS_MS);
 }
 
 static bool same_target(const struct sched_target *a, const struct sched_target *b)
@@ -170,10 +170,10 @@ static bool may_have_new_tasks(const struct root *root, const struct root_job *j
            job->helper_count > 0 && job->walk.why == WALK_NONE;
 }
 
-static int64_t next_look_ms(const struct root *root, const struct root_job *job)
+static int64_t next_scan_ms(const struct root *root, const struct root_job *job)
 {
     int64_t paid = walks_paid_ms(root, walks_payer(root, job, false));
-    return paid > job->look_ms ? paid : job->look_ms;
+    return paid > job->scan_ms ? paid : job->scan_ms;
 }
 
 /* Daemons are born with SCHED_RESET_ON_FORK, so their tasks begin in SCHED_OTHER. Is any process new? Then all are
@@ -246,13 +246,13 @@ void ranks_sweep(struct root *root, int64_t now)
             weigh_sessions(root, job);
             plan_sweep(job, now);
             swept = true;
-        } else if (may_have_new_tasks(root, job) && now >= next_look_ms(root, job)) {
+        } else if (may_have_new_tasks(root, job) && now >= next_scan_ms(root, job)) {
             if (sweep_new_tasks(root, job))
                 job->news_ms = now;
-            plan_look(job, now);
+            plan_scan(job, now);
         }
     }
-    boost_look(root, now);
+    boost_check(root, now);
     if (swept)
         weights_apply(root, true);
     walks_run(root);
@@ -266,7 +266,7 @@ int64_t ranks_next(const struct root *root)
         const struct root_job *job = root->jobs[i];
         next = earlier(next, job->sweep_ms);
         if (may_have_new_tasks(root, job))
-            next = earlier(next, next_look_ms(root, job));
+            next = earlier(next, next_scan_ms(root, job));
     }
     return earlier(next, boost_next(root));
 }

@@ -4,7 +4,7 @@
  * there are, how often they change, and how often a later job of his comes and goes. So walks are done in slices, from
  * the top level down, as long as there is budget, and then they wait. Who pays is the job below: it is opened when the
  * walks that its order needs are done. Nobody waits behind what a job below has spent: the top job here has a budget of
- * its own, and orders and scans of those below have one each, of which walks take first and looks for new tasks what
+ * its own, and orders and scans of those below have one each, of which walks take first and scans for new tasks what
  * they leave. Nothing wakes up before there is something to spend: waking up is charged too, and once ate it all, so
  * that a new task of the first job was without its rank for seconds. As long as no job here has run for SHORT_MS,
  * orders need no budget: hundreds of short jobs in a second are nobody's first job.
@@ -39,7 +39,7 @@ enum {
 static const struct {
     int64_t full_us, per_second_us, debt_us;
 } allowances[PAYER_COUNT] = {
-    [PAYER_TOP] = {3000, 5000, 5000}, /* paid in a second: its new tasks wait no longer, whatever one look has cost */
+    [PAYER_TOP] = {3000, 5000, 5000}, /* paid in a second: its new tasks wait no longer, whatever one scan has cost */
     [PAYER_ORDERS] = {1500, 2000, 15000},
     [PAYER_SCANS] = {1000, 1000, 10000},
 };

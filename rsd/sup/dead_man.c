@@ -20,7 +20,7 @@
 #include "rsd/root/sched.h"
 #include "rsd/sup/sup.h"
 
-enum { LOOK_MS = 1000, KILL_AGAIN_MS = 500, SLICE_PAUSE_MS = 20, RAISED = 8, RAISED_MS = 2 };
+enum { CHECK_MS = 1000, KILL_AGAIN_MS = 500, SLICE_PAUSE_MS = 20, RAISED = 8, RAISED_MS = 2 };
 
 bool lease_option(struct sup *sup, const char *option)
 {
@@ -50,14 +50,14 @@ void lease_contact(struct sup *sup, uint64_t said_ms)
         sup->contact_ms = said;
 }
 
-/* Never longer than LOOK_MS: poll(2) does not count the time that the machine sleeps. */
+/* Never longer than CHECK_MS: poll(2) does not count the time that the machine sleeps. */
 int lease_timeout(const struct sup *sup, int timeout)
 {
     int64_t left = sup->contact_ms + sup->lease_ms - boot_ms();
     if (sup->lease_ms == 0)
         return timeout;
-    if (left > LOOK_MS)
-        left = LOOK_MS;
+    if (left > CHECK_MS)
+        left = CHECK_MS;
     return left <= 0 ? 0 : timeout >= 0 && timeout < left ? timeout : (int)left;
 }
 

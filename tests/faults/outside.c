@@ -46,7 +46,7 @@ uint64_t outside_submitted(void)
     return 0;
 }
 
-bool outside_look(uint64_t id, struct seen *seen)
+bool outside_query(uint64_t id, struct seen *seen)
 {
     struct elmer_options options = {.socket = WORLD "/elmer/elmer.sock", .patience_ms = 3000};
     struct elmer *elmer;
@@ -76,7 +76,7 @@ bool outside_await_state(struct world *world, uint64_t id, const char *state)
     int64_t deadline = world_now_ms() + WAIT_MS;
     struct seen seen = {.exit_status = -1};
     while (world_now_ms() < deadline && world_tend(world)) {
-        if (outside_look(id, &seen) && !strcmp(seen.state, state))
+        if (outside_query(id, &seen) && !strcmp(seen.state, state))
             return true;
         world_pause();
     }
@@ -120,11 +120,11 @@ int outside_goes_on(struct world *world)
         world_pause();
     CHECK(status == 0, "status %d: %s", status, out);
     uint64_t fresh = outside_submitted();
-    CHECK(outside_await_state(world, fresh, "done") && outside_look(fresh, &seen) && seen.exit_status == 5,
+    CHECK(outside_await_state(world, fresh, "done") && outside_query(fresh, &seen) && seen.exit_status == 5,
           "status %d, %s", seen.exit_status, seen.reason);
-    CHECK(outside_await_state(world, 2, "done") && outside_look(2, &seen) && seen.exit_status == 7, "status %d, %s",
+    CHECK(outside_await_state(world, 2, "done") && outside_query(2, &seen) && seen.exit_status == 7, "status %d, %s",
           seen.exit_status, seen.reason);
-    CHECK(outside_look(1, &seen) && !strcmp(seen.state, "running"), "%s", seen.state);
+    CHECK(outside_query(1, &seen) && !strcmp(seen.state, "running"), "%s", seen.state);
     CHECK(world->elmer_starts == 1 && world->rsd_starts == HOSTS, "somebody was started again");
     printf("# back after %" PRId64 " ms\n", world_now_ms() - begin_ms);
     return 0;
@@ -218,7 +218,7 @@ static int rsd_without_descriptors(struct world *world, void *data)
     CHECK(outside_submit(world, "exit 0") == 0, "%s", out);
     uint64_t third = outside_submitted();
     int64_t deadline = world_now_ms() + WAIT_MS;
-    while (outside_look(third, &seen) && strcmp(seen.reason, "start-failed") != 0 && world_now_ms() < deadline)
+    while (outside_query(third, &seen) && strcmp(seen.reason, "start-failed") != 0 && world_now_ms() < deadline)
         world_pause();
     CHECK(!strcmp(seen.reason, "start-failed"), "%s, %s", seen.state, seen.reason);
     for (int i = 0; i < HOSTS; i++)
@@ -270,7 +270,7 @@ static int no_memory(struct world *world, void *data)
         CHECK(world_await_log(world, "rsd-a", "Cannot allocate memory", WAIT_MS), "%s", world->err.text);
     if (world->rsd_may_end)
         world->control->memory_limit = 0;
-    CHECK(status != 0 || (outside_await_state(world, id, "done") && outside_look(id, &seen) &&
+    CHECK(status != 0 || (outside_await_state(world, id, "done") && outside_query(id, &seen) &&
                           (world->rsd_may_end || strcmp(seen.reason, "exited") != 0)),
           "%s", out);
     CHECK(world->control->memory_refused > 0, "nothing large was allocated");
@@ -297,7 +297,7 @@ static int clock_steps(struct world *world, void *data)
         uint64_t id = outside_submitted();
         CHECK(outside_await_state(world, id, "running"), "before the step of %d s", steps[i]);
         world->control->clock_step_s = steps[i];
-        CHECK(outside_await_state(world, id, "done") && outside_look(id, &seen) && seen.exit_status == 4, "%s",
+        CHECK(outside_await_state(world, id, "done") && outside_query(id, &seen) && seen.exit_status == 4, "%s",
               seen.reason);
         CHECK(seen.ended_ms >= seen.started_ms, "it ended %" PRId64 " ms before it began",
               seen.started_ms - seen.ended_ms);
@@ -368,10 +368,10 @@ static int deaf_peer(struct world *world, void *data)
         const char *kill_argv[] = {"ecancel", text, NULL};
         snprintf(text, sizeof(text), "%" PRIu64, id);
         struct seen seen;
-        if (outside_look(id, &seen) && !strcmp(seen.state, "queued"))
+        if (outside_query(id, &seen) && !strcmp(seen.state, "queued"))
             CHECK(world_command(world, false, out, sizeof(out), kill_argv) == 0, "%s", out);
         kill_argv[0] = "ekill";
-        if (outside_look(id, &seen) && !strcmp(seen.state, "running"))
+        if (outside_query(id, &seen) && !strcmp(seen.state, "running"))
             CHECK(world_command(world, false, out, sizeof(out), kill_argv) == 0, "%s", out);
     }
     return outside_goes_on(world);

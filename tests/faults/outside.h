@@ -34,7 +34,7 @@ struct seen {
 int outside_submit_with(struct world *world, const char *variable, const char *script);
 int outside_submit(struct world *world, const char *script);
 uint64_t outside_submitted(void); /* the id that it printed, perhaps behind "waiting for ..." */
-bool outside_look(uint64_t id, struct seen *seen);
+bool outside_query(uint64_t id, struct seen *seen);
 bool outside_await_state(struct world *world, uint64_t id, const char *state);
 bool outside_await_file(struct world *world, const char *path);
 void outside_touch(const char *path);

@@ -51,8 +51,8 @@ int outside_disk_full(struct world *world, void *data)
     outside_touch(WORLD "/work/end"); /* ends while nothing can be written */
     CHECK(outside_await_file(world, WORLD "/work/over"), "the second job was harmed");
     struct seen seen;
-    CHECK(outside_look(1, &seen) && !strcmp(seen.state, "running"), "%s", seen.state);
-    CHECK(outside_look(2, &seen) && strcmp(seen.state, "done") != 0, "an end was shown that was not on disk");
+    CHECK(outside_query(1, &seen) && !strcmp(seen.state, "running"), "%s", seen.state);
+    CHECK(outside_query(2, &seen) && strcmp(seen.state, "done") != 0, "an end was shown that was not on disk");
     CHECK(unlink(WORLD "/store/filler") == 0, "filler");
     return outside_goes_on(world);
 }
@@ -192,7 +192,7 @@ static bool await_ended(struct world *world, uint64_t id, int hosts)
 static int has_result(struct world *world, uint64_t id, int exit_status)
 {
     struct seen seen;
-    CHECK(outside_await_state(world, id, "done") && outside_look(id, &seen), "%s", seen.state);
+    CHECK(outside_await_state(world, id, "done") && outside_query(id, &seen), "%s", seen.state);
     CHECK(!strcmp(seen.reason, "exited") && seen.exit_status == exit_status, "job %" PRIu64 ": %s, status %d", id,
           seen.reason, seen.exit_status);
     CHECK(seen.usage > 0, "job %" PRIu64 " has used no CPU", id);
@@ -306,7 +306,7 @@ int outside_damaged(struct world *world, void *data)
     struct copy after = read_all(WORLD_STORE);
     CHECK(after.size == size && memcmp(after.data, bad.data, size) == 0, "the store was touched");
     struct seen seen;
-    CHECK(!outside_look(1, &seen), "it serves");
+    CHECK(!outside_query(1, &seen), "it serves");
     write_all(WORLD_STORE, good.data, good.size);
     world_start_elmer(world);
     world->elmer_starts = 1;
@@ -322,7 +322,7 @@ static int refuses(struct world *world, const char *words)
     CHECK(waitpid(world->elmer, &status, 0) == world->elmer && WIFEXITED(status) && WEXITSTATUS(status) == 2,
           "status %x: systemd would start it again and again", (unsigned)status);
     CHECK(world_logged("elmer", words), "it does not say what to do");
-    CHECK(!outside_look(1, &seen), "it serves");
+    CHECK(!outside_query(1, &seen), "it serves");
     return 0;
 }
 

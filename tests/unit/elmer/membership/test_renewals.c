@@ -14,7 +14,7 @@
 #include "lib/pki/renewal.h"
 #include "tests/unit/elmer/membership/bed.h"
 
-enum { LOOK_MS = 2000, DAY_S = 86400 };
+enum { CHECK_MS = 2000, DAY_S = 86400 };
 
 /* ---- in place of lib/pki/renewal.h: no file ---- */
 
@@ -89,11 +89,11 @@ static void test_due(void **state)
     bed_stored("AA02", "ws2", 60 * DAY_S);
     bed_create();
     linked(WS1, "AA01"); /* ws2 has no link */
-    fake_time_pass(LOOK_MS);
+    fake_time_pass(CHECK_MS);
     heard_nothing();
-    fake_time_pass(LOOK_MS);
+    fake_time_pass(CHECK_MS);
     assert_int_equal(asked(WS1), 1);
-    fake_time_pass(LOOK_MS);
+    fake_time_pass(CHECK_MS);
     heard_nothing(); /* again after a while, an hour at most */
     fake_time_pass(3600000);
     assert_int_equal(asked(WS1), 1);
@@ -108,10 +108,10 @@ static void test_not_due_any_more(void **state)
     bed_create();
     linked(WS1, "AA01");
     fake_hosts.hosts[WS1].linked_ms = FAKE_WALL_MS - 5000; /* before it got the newest */
-    fake_time_pass(2 * LOOK_MS);
+    fake_time_pass(2 * CHECK_MS);
     heard_nothing();
     linked(WS1, "AA01"); /* it has linked with the older since: a crash has cost it the newest */
-    fake_time_pass(LOOK_MS);
+    fake_time_pass(CHECK_MS);
     assert_int_equal(asked(WS1), 1);
 }
 
@@ -122,7 +122,7 @@ static void test_unknown_certificate(void **state)
     bed_create();
     linked(WS1, "AA77");
     linked(WS2, NULL);
-    fake_time_pass(2 * LOOK_MS);
+    fake_time_pass(2 * CHECK_MS);
     heard_nothing();
 }
 
@@ -143,7 +143,7 @@ static void test_few_at_once(void **state)
     size_t total = 0;
     static const size_t expected[] = {4, 8, 10, 10};
     for (size_t look = 0; look < 4; look++) {
-        fake_time_pass(LOOK_MS);
+        fake_time_pass(CHECK_MS);
         for (int host = 0; host < fake_engine.nhosts; host++)
             total += heard_count(TO_HOST(host), WIRE_renew_wanted);
         heard_forget();
@@ -168,9 +168,9 @@ static void test_own(void **state)
     own.begin_s -= 60 * DAY_S - 3;
     own.end_s -= 60 * DAY_S - 3;
     bed_create();
-    fake_time_pass(LOOK_MS);
+    fake_time_pass(CHECK_MS);
     assert_int_equal(fake_work_count(), 0);
-    fake_time_pass(LOOK_MS);
+    fake_time_pass(CHECK_MS);
     assert_int_equal(fake_work_count(), 1);
     fake_work_run();
     assert_int_equal(own.prepared, 1);
@@ -185,7 +185,7 @@ static void test_own(void **state)
     fake_work_run();
     assert_string_equal(own.saved, certificate);
     assert_int_equal(fake_hosts.reloads, 1);
-    fake_time_pass(10 * LOOK_MS); /* it is a new one */
+    fake_time_pass(10 * CHECK_MS); /* it is a new one */
     assert_int_equal(fake_work_count(), 0);
     assert_int_equal(own.prepared, 1);
 }
@@ -198,10 +198,10 @@ static void test_own_fails(void **state)
     own.end_s -= 80 * DAY_S;
     own.prepare_code = -EIO;
     bed_create();
-    fake_time_pass(LOOK_MS);
+    fake_time_pass(CHECK_MS);
     fake_work_run();
     assert_int_equal(links_find(WIRE_FROM_SIGNER), -1);
-    fake_time_pass(LOOK_MS);
+    fake_time_pass(CHECK_MS);
     assert_int_equal(fake_work_count(), 0); /* not at once */
     own.prepare_code = 0;
     fake_time_pass(3600000);
@@ -227,7 +227,7 @@ static void test_no_own(void **state)
     (void)state;
     own.recover_code = -ENOENT;
     bed_create();
-    fake_time_pass(10 * LOOK_MS);
+    fake_time_pass(10 * CHECK_MS);
     assert_int_equal(fake_work_count(), 0);
 }
 
@@ -238,7 +238,7 @@ static void test_close_while_working(void **state)
     own.begin_s -= 80 * DAY_S;
     own.end_s -= 80 * DAY_S;
     bed_create();
-    fake_time_pass(LOOK_MS);
+    fake_time_pass(CHECK_MS);
     membership_close(bed.membership);
     fake_work_run();
     assert_int_equal(links_find(WIRE_FROM_SIGNER), -1);
@@ -250,7 +250,7 @@ static void test_close_while_signing(void **state)
     own.begin_s -= 80 * DAY_S;
     own.end_s -= 80 * DAY_S;
     bed_create();
-    fake_time_pass(LOOK_MS);
+    fake_time_pass(CHECK_MS);
     fake_work_run();
     int signer = bed_signer();
     assert_true(signer >= 0);

@@ -378,11 +378,11 @@ static void a_bucket_gives_what_comes_back(void **state)
     assert_int_equal(bucket_take(&bucket, 6000, 2, 10, 1), BUCKET_ENOUGH); /* two came back, one was owed */
     assert_int_equal(bucket_take(&bucket, 6000, 2, 10, 1), BUCKET_EMPTY);
     assert_int_equal(bucket_take(&bucket, 6000, 2, 10, 1000), BUCKET_OVERDRAWN);
-    assert_int_equal(bucket_look(&bucket, 6499, 2, 10, 0), BUCKET_EMPTY); /* never more than a burst is owed */
-    assert_int_equal(bucket_look(&bucket, 6499, 2, 10, 1), BUCKET_OVERDRAWN);
-    assert_int_equal(bucket_look(&bucket, 6501, 2, 10, 1), BUCKET_EMPTY);
-    assert_int_equal(bucket_look(&bucket, 10999, 2, 10, 0), BUCKET_EMPTY);
-    assert_int_equal(bucket_look(&bucket, 11000, 2, 10, 0), BUCKET_ENOUGH);
+    assert_int_equal(bucket_check(&bucket, 6499, 2, 10, 0), BUCKET_EMPTY); /* never more than a burst is owed */
+    assert_int_equal(bucket_check(&bucket, 6499, 2, 10, 1), BUCKET_OVERDRAWN);
+    assert_int_equal(bucket_check(&bucket, 6501, 2, 10, 1), BUCKET_EMPTY);
+    assert_int_equal(bucket_check(&bucket, 10999, 2, 10, 0), BUCKET_EMPTY);
+    assert_int_equal(bucket_check(&bucket, 11000, 2, 10, 0), BUCKET_ENOUGH);
     assert_int_equal(bucket_take(&bucket, 1000000, 2, 10, 10), BUCKET_ENOUGH);
     assert_int_equal(bucket_take(&bucket, 1000000, 2, 10, 1), BUCKET_EMPTY);
 }

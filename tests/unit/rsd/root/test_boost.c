@@ -64,7 +64,7 @@ static int64_t spin_while_boosted(struct root_job *job, int64_t *now)
         *now += step;
         used += step * MS;
         job->helper_cpu_ns[0] -= step * MS;
-        boost_look(&root, *now);
+        boost_check(&root, *now);
     }
     return used;
 }
@@ -73,7 +73,7 @@ static void wait_until_idle(int64_t *now)
 {
     while (*now < root.boost_ms)
         *now = root.boost_ms;
-    boost_look(&root, *now);
+    boost_check(&root, *now);
 }
 
 static void test_a_job_has_its_bucket(void **state)
