@@ -278,7 +278,7 @@ int main(int argc, char **argv)
         record(stdout);
         return 0;
     }
-    snprintf(path, sizeof(path), "%s/tests/unit/elmer/core/choices.expected", srcdir != NULL ? srcdir : ".");
+    snprintf(path, sizeof(path), "%s/tests/unit/elmer/core/alloc/choices.expected", srcdir != NULL ? srcdir : ".");
     expected = fopen(path, "r");
     now = tmpfile();
     if (expected == NULL || now == NULL) {
