@@ -293,6 +293,9 @@ void judge_setting(struct world *world, enum core_setting setting, int value);
 /* judge_choice.c: whether the processors of a new job are what its allocator promises */
 void judge_choice(struct world *world, const struct seen_job *job);
 
+/* stimuli.c: one thing happens, drawn from the seed. */
+void walk_stimulate(struct world *world);
+
 /* walk.c, scenario.c: the commands, which return the exit status, and the tests, which print TAP from first_test on */
 enum { WALK_KINDS = 4 * ALLOCATOR_ANYWHERE, WALK_TESTS = WALK_KINDS + 1 + 2 }; /* D = 1..4 with each allocator */
 int walk_main(int argc, char **argv);
