@@ -3,11 +3,9 @@
  * For every processor: what it was when the job came. Then v1 and v2 are judged by the level, spread by comparing each
  * processor that was taken with each that was not, pack by trying all sets of hosts.
  */
-#include "tests/sim/world.h"
+#include "tests/sim/judge.h"
 
 #include <string.h>
-
-#define ID(job) ((unsigned long long)(job)->id)
 
 struct place { /* of one processor, before the job came */
     int host;

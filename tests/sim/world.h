@@ -275,7 +275,7 @@ bool model_start(struct world *world, const struct core_job *job);            /*
 void world_post(struct world *world, struct message *message, int64_t at_ms); /* sure */
 void world_send(struct world *world, struct message *message);                /* over the host's link */
 
-/* judge.c */
+/* judge.c, judge_orders.c */
 void judge_before(struct world *world, const struct event *event);
 void judge_action(struct world *world, const struct action *action);
 void judge_after(struct world *world, const struct event *event);
