@@ -1,7 +1,7 @@
 /* fuzz_elmer.c - the queue daemon, whole, with its real core: requests of clients on its own socket and relayed by
  * hosts, messages of hosts, links that come and go, a store that commits later or fails, users that are unknown, time.
- * Nothing is outside: links.c stands in for the network, this file for libuv, the store, the name services and
- * libsystemd. The core's own check looks at every state. */
+ * Nothing is outside: links.c stands in for the network, fuzz_store.c for the store, this file for libuv, the name
+ * services and libsystemd. The core's own check looks at every state. */
 #include "config.h"
 
 #include <errno.h>
@@ -17,11 +17,11 @@
 #include "elmer/membership/renewal_schedule.h"
 #include "elmer/membership/signer.h"
 #include "elmer/requests/users.h"
-#include "elmer/store/store.h"
 #include "lib/base/clock.h"
+#include "tests/fuzz/fuzz_store.h"
 #include "tests/fuzz/links.h"
 
-enum { MAX_EVENTS = 200, QUESTIONS = 32, READS = 32, HOSTS = 3 };
+enum { MAX_EVENTS = 200, QUESTIONS = 32, HOSTS = 3 };
 
 static struct {
     struct input input;
@@ -119,175 +119,6 @@ void uv_close(uv_handle_t *handle, uv_close_cb callback)
         world.timer_ms = -1;
     if (callback != NULL)
         callback(handle);
-}
-
-/* ---- in place of store.c ---- */
-
-struct read {
-    store_answer answer;
-    void *data;
-};
-
-struct store {
-    struct store_callbacks callbacks;
-    void *data;
-    uint64_t put, committed;
-    struct read reads[READS];
-    size_t nreads;
-};
-
-static struct store the_store;
-
-int store_open(uv_loop_t *loop, const char *path, const struct store_callbacks *callbacks, void *data,
-               struct store **store, struct err *err)
-{
-    (void)loop;
-    (void)path;
-    (void)err;
-    the_store = (struct store){.callbacks = *callbacks, .data = data};
-    *store = &the_store;
-    return 0;
-}
-
-void store_close(struct store *store)
-{
-    store->nreads = 0; /* never answered */
-}
-
-int store_load(struct store *store, void (*each)(struct record *record, void *data), void *data, uint64_t *next_job,
-               uint64_t *next_allocation, struct err *err)
-{
-    (void)store;
-    (void)each;
-    (void)data;
-    (void)err;
-    *next_job = *next_allocation = 1;
-    return 0;
-}
-
-uint64_t store_put(struct store *store, struct record *record)
-{
-    FUZZ_CHECK(record->id > 0, "a record without a job");
-    record_destroy(record);
-    return ++store->put;
-}
-
-void store_want(struct store *store, uint64_t number)
-{
-    FUZZ_CHECK(number <= store->put, "waited for what was never put");
-}
-
-uint64_t store_committed(const struct store *store)
-{
-    return store->committed;
-}
-
-static void add_read(struct store *store, store_answer answer, void *data)
-{
-    if (store->nreads == READS)
-        answer(NULL, 0, "too many reads", data);
-    else
-        store->reads[store->nreads++] = (struct read){answer, data};
-}
-
-void store_read(struct store *store, const uint64_t *ids, size_t count, store_answer answer, void *data)
-{
-    FUZZ_CHECK(ids != NULL && count > 0, "nothing to read");
-    add_read(store, answer, data);
-}
-
-void store_find(struct store *store, uint32_t uid, const char *token, store_answer answer, void *data)
-{
-    (void)uid;
-    FUZZ_CHECK(token[0] != '\0', "no token");
-    add_read(store, answer, data);
-}
-
-void store_read_history(struct store *store, uint64_t before, const char *user, size_t count, store_answer answer,
-                        void *data)
-{
-    (void)before;
-    (void)user;
-    FUZZ_CHECK(count > 0, "nothing to read");
-    add_read(store, answer, data);
-}
-
-void store_check(struct store *store)
-{
-    (void)store;
-}
-
-void store_trim(struct store *store, const struct store_limits *limits)
-{
-    (void)store;
-    (void)limits;
-}
-
-int store_load_certificates(struct store *store, void (*each)(const struct certificate *certificate, void *data),
-                            void *data, struct err *err)
-{
-    (void)store;
-    (void)each;
-    (void)data;
-    (void)err;
-    return 0;
-}
-
-uint64_t store_put_certificate(struct store *store, const struct certificate *certificate)
-{
-    FUZZ_CHECK(certificate->host[0] != '\0' && certificate->serial[0] != '\0', "a certificate of nobody");
-    return ++store->put;
-}
-
-int store_load_hosts(struct store *store, void (*each)(const struct host_row *host, void *data), void *data,
-                     struct err *err)
-{
-    (void)store;
-    (void)each;
-    (void)data;
-    (void)err;
-    return 0;
-}
-
-int store_load_settings(struct store *store, void (*each)(const struct setting_row *setting, void *data), void *data,
-                        struct err *err)
-{
-    (void)store;
-    (void)each;
-    (void)data;
-    (void)err;
-    return 0;
-}
-
-uint64_t store_put_host(struct store *store, const struct host_row *host)
-{
-    FUZZ_CHECK(host->name[0] != '\0', "a host without a name");
-    return ++store->put;
-}
-
-uint64_t store_put_setting(struct store *store, const struct setting_row *setting)
-{
-    FUZZ_CHECK(setting->name[0] != '\0', "a setting without a name");
-    return ++store->put;
-}
-
-static void commit(void)
-{
-    if (the_store.committed == the_store.put)
-        return;
-    the_store.committed = the_store.put;
-    the_store.callbacks.on_commit(the_store.put, the_store.data);
-}
-
-static void answer_read(bool fails)
-{
-    struct read read;
-
-    if (the_store.nreads == 0)
-        return;
-    read = the_store.reads[0];
-    memmove(the_store.reads, the_store.reads + 1, --the_store.nreads * sizeof read);
-    read.answer(NULL, 0, fails ? "cannot be read" : NULL, read.data);
 }
 
 /* ---- in place of signer.c and renewals.c ---- */
@@ -568,11 +399,11 @@ static void happen(struct input *input)
     else if (what < 0xA8)
         connect_one(input);
     else if (what < 0xC0)
-        commit();
+        fuzz_store_commit();
     else if (what < 0xC8)
         answer_user();
     else if (what < 0xD0)
-        answer_read(input_byte(input) >= 0xE0);
+        fuzz_store_answer(input_byte(input) >= 0xE0);
     else if (what < 0xE0)
         time_passes(world.timer_ms > world.now_ms ? world.timer_ms - world.now_ms : 0);
     else if (what < 0xE8)
@@ -582,7 +413,7 @@ static void happen(struct input *input)
     else if (what < 0xF8)
         somebody_reads(input);
     else if (what < 0xFC)
-        the_store.callbacks.on_failure(input_byte(input) & 1 ? "the disk is full" : NULL, the_store.data);
+        fuzz_store_fail(input_byte(input) & 1 ? "the disk is full" : NULL);
     else if (what == 0xFC)
         answer_signer(input_byte(input));
     else
@@ -593,7 +424,7 @@ static void check_core(void)
 {
     char text[512] = "";
 
-    FUZZ_CHECK(core_check(engine_core(the_store.data), text, sizeof text) == 0, "%s", text);
+    FUZZ_CHECK(core_check(engine_core(fuzz_store_owner()), text, sizeof text) == 0, "%s", text);
 }
 
 int uv_run(uv_loop_t *loop, uv_run_mode mode)

@@ -7,8 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LATE_LAUNCHED_MS = 2000 };
-
 /* ---- chance ---- */
 
 uint32_t world_random(struct world *world, uint32_t n)
@@ -95,7 +93,7 @@ void world_post(struct world *world, struct message *message, int64_t at_ms)
     world->heap[at] = *message;
 }
 
-static struct message take_message(struct world *world)
+struct message world_take(struct world *world)
 {
     struct message first = world->heap[0], last = world->heap[--world->nheap];
     int at = 0, child;
@@ -123,7 +121,7 @@ static struct sim_order *copy_order(const struct sim_order *order)
     return copy;
 }
 
-static int64_t delay(struct world *world)
+int64_t world_delay(struct world *world)
 {
     int64_t late = world_chance(world, world->faults.late) ? (int64_t)world_random(world, 8000) : 0;
 
@@ -147,9 +145,9 @@ void world_send(struct world *world, struct message *message)
         world->coverage->doubled++;
         if (message->order != NULL)
             twin.order = copy_order(message->order);
-        world_post(world, &twin, from_ms + delay(world));
+        world_post(world, &twin, from_ms + world_delay(world));
     }
-    world_post(world, message, from_ms + delay(world));
+    world_post(world, message, from_ms + world_delay(world));
 }
 
 /* ---- the shell ---- */
@@ -183,7 +181,7 @@ static void *copy_of(const void *from, size_t size)
     return from != NULL ? memcpy(copy, from, size) : NULL;
 }
 
-static void free_row(struct sim_row *row)
+void world_free_row(struct sim_row *row)
 {
     if (row == NULL)
         return;
@@ -237,7 +235,7 @@ static void persist_setting(struct world *world, enum core_setting setting)
     put(world, &message);
 }
 
-static void commit(struct world *world, struct message *message)
+void world_commit(struct world *world, struct message *message)
 {
     uint64_t id;
 
@@ -255,7 +253,7 @@ static void commit(struct world *world, struct message *message)
         return;
     }
     judge_committed(world, &message->row->job);
-    free_row(world->rows[id]);
+    world_free_row(world->rows[id]);
     world->rows[id] = NULL;
     if (world->ended[id])
         return;
@@ -298,7 +296,7 @@ static void act(struct world *world, const struct action *action)
         message.kind = SHELL_START;
         if (!world_chance(world, world->faults.never_launched))
             world_post(world, &message,
-                       (world->commit_ms > world->now_ms ? world->commit_ms : world->now_ms) + delay(world));
+                       (world->commit_ms > world->now_ms ? world->commit_ms : world->now_ms) + world_delay(world));
         break;
     case ACTION_END:
         message.kind = TO_HOST_END;
@@ -363,316 +361,6 @@ void world_step(struct world *world, struct event *event)
     actions_clear(&world->actions);
 }
 
-/* ---- deliveries ---- */
-
-static void start_processes(struct world *world, const struct message *message)
-{
-    const struct core_job *job = core_job(world->core, message->job);
-    struct message launched = *message;
-    struct event failed = {.type = EVENT_LAUNCH_FAILED, .job = message->job, .attempt = message->attempt, .host = -1};
-
-    if (job == NULL || job->attempt != message->attempt || job->state != JOB_STARTING)
-        return;
-    if (!world_chance(world, world->faults.launch_fails) && model_start(world, job)) {
-        launched.kind = SHELL_LAUNCHED;
-        world_post(world, &launched,
-                   world->now_ms + delay(world) +
-                       (world_chance(world, world->faults.late_launched) ? LATE_LAUNCHED_MS : 0));
-        return;
-    }
-    failed.u.failed.reason = REASON_START_FAILED;
-    failed.u.failed.text = "no such command";
-    world_step(world, &failed);
-}
-
-static void step_report(struct world *world, const struct message *message)
-{
-    struct event event = {.type = EVENT_REPORT, .host = message->host};
-
-    event.u.report = (struct core_report){.begin_ms = message->begin_ms,
-                                          .end_ms = message->end_ms,
-                                          .busy = message->busy,
-                                          .jobs = message->jobs,
-                                          .ncpus = message->ncpus};
-    world_step(world, &event);
-}
-
-static void step_message(struct world *world, const struct message *message, enum event_type type)
-{
-    struct event event = {.type = type, .job = message->job, .attempt = message->attempt, .host = message->host};
-
-    if (type == EVENT_ORDERED)
-        event.u.generation = message->generation;
-    if (type == EVENT_OPEN_FAILED) {
-        event.u.failed.reason = REASON_START_FAILED;
-        event.u.failed.text = "no group";
-    }
-    if (type == EVENT_EXITED) {
-        event.u.exited.rank = message->rank;
-        event.u.exited.exit_status = message->status;
-        event.u.exited.signal = message->signal;
-    }
-    world_step(world, &event);
-}
-
-static void give_up(struct world *world, const struct message *message)
-{
-    struct event event = {.type = EVENT_HOST_DOWN, .host = message->host};
-
-    event.u.down.silence_ms = world->now_ms - world->hosts[message->host].heard_ms;
-    if (!world->hosts[message->host].connected && world->hosts[message->host].epoch == message->epoch)
-        world_step(world, &event);
-}
-
-static void heard_again(struct world *world, const struct message *message)
-{
-    struct event event = {.type = EVENT_HOST_HEARD, .host = message->host};
-
-    if (world->hosts[message->host].connected && world->hosts[message->host].epoch == message->epoch)
-        world_step(world, &event);
-}
-
-static void lost(struct world *world, const struct message *message)
-{
-    struct event event = {.type = EVENT_ABORT, .job = message->job, .attempt = message->attempt, .host = message->host};
-
-    event.u.failed.reason = REASON_LOST;
-    event.u.failed.text = "its lease ran out";
-    world_step(world, &event);
-}
-
-/* The answer goes to a host that is up only, after it is noted that the host was heard. */
-static void answer_contact(struct world *world, const struct message *message)
-{
-    struct message answer = *message;
-
-    answer.kind = TO_HOST_CONTACT;
-    if (core_host_up(core_host(world->core, message->host)))
-        world_send(world, &answer);
-}
-
-static void idle_report(struct world *world, struct message *message)
-{
-    double nothing[SIM_CPUS] = {0};
-
-    world_report(world, message->host, nothing, nothing, 2000);
-    world_post(world, message, world->now_ms + 2000);
-}
-
-static void deliver(struct world *world, struct message *message)
-{
-    struct sim_host *host = message->host >= 0 ? &world->hosts[message->host] : NULL;
-
-    if (message->kind <= TO_HOST_CONTACT && (!host->powered || host->ear != message->epoch))
-        return;
-    if (message->kind > TO_HOST_CONTACT && message->kind <= TO_CORE_REPORT) {
-        if (!host->connected || host->epoch != message->epoch)
-            return;
-        host->heard_ms = world->now_ms;
-    }
-    switch (message->kind) {
-    case TO_HOST_ORDER:
-    case TO_HOST_OPEN:
-    case TO_HOST_END:
-    case TO_HOST_TAKEN:
-    case TO_HOST_CONTACT:
-    case HOST_PROCESS_ENDS:
-    case HOST_EXIT_AGAIN:
-    case HOST_GROUP_GONE:
-    case HOST_CONTACT:
-    case HOST_LEASE:
-        model_deliver(world, message);
-        break;
-    case TO_CORE_LOST:
-        lost(world, message);
-        break;
-    case TO_CORE_CONTACT:
-        answer_contact(world, message);
-        break;
-    case TO_CORE_ORDERED:
-        step_message(world, message, EVENT_ORDERED);
-        break;
-    case TO_CORE_OPENED:
-        step_message(world, message, EVENT_OPENED);
-        break;
-    case TO_CORE_OPEN_FAILED:
-        step_message(world, message, EVENT_OPEN_FAILED);
-        break;
-    case TO_CORE_EXITED:
-        step_message(world, message, EVENT_EXITED);
-        break;
-    case TO_CORE_EMPTY:
-        step_message(world, message, EVENT_EMPTY);
-        break;
-    case TO_CORE_REPORT:
-        step_report(world, message);
-        break;
-    case SHELL_START:
-        start_processes(world, message);
-        break;
-    case SHELL_LAUNCHED:
-        step_message(world, message, EVENT_LAUNCHED);
-        break;
-    case SHELL_TICK:
-        if (world->timer_ms == message->at_ms) {
-            world->timer_ms = -1;
-            step_message(world, message, EVENT_TICK);
-        }
-        break;
-    case SHELL_GIVE_UP:
-        give_up(world, message);
-        break;
-    case SHELL_HEARD:
-        heard_again(world, message);
-        break;
-    case SHELL_COMMITTED:
-        commit(world, message);
-        break;
-    case HOST_IDLE_REPORT:
-        idle_report(world, message);
-        break;
-    }
-}
-
-void world_run_until(struct world *world, int64_t at_ms)
-{
-    while (world->nheap > 0 && world->heap[0].at_ms <= at_ms && !world_failed(world)) {
-        struct message message = take_message(world);
-        if (message.at_ms > world->now_ms)
-            world->now_ms = message.at_ms;
-        deliver(world, &message);
-        free(message.order);
-        free_row(message.row);
-    }
-    if (at_ms > world->now_ms)
-        world->now_ms = at_ms;
-}
-
-/* ---- what happens to hosts ---- */
-
-void world_connect(struct world *world, int index)
-{
-    struct sim_host *host = &world->hosts[index];
-    struct core_holding holdings[SIM_GROUPS];
-    struct event event = {.type = EVENT_HOST_UP, .host = index};
-    struct message contact = {.kind = TO_CORE_CONTACT, .host = index};
-
-    if (!host->powered)
-        host->boot++;
-    host->powered = true;
-    host->connected = true;
-    host->heard_ms = world->now_ms;
-    host->nopens = 0; /* what came over another link is not obeyed any more */
-    host->ear = ++host->epoch;
-    for (int i = 0; i < host->ngroups; i++)
-        holdings[i] = (struct core_holding){.job = host->groups[i].job, .attempt = host->groups[i].attempt};
-    event.u.up.cpus = host->cpus;
-    event.u.up.ncpus = host->ncpus;
-    event.u.up.generation = host->order.generation;
-    event.u.up.holdings = holdings;
-    event.u.up.nholdings = host->ngroups;
-    event.u.up.rebooted = host->known_boot != 0 && host->known_boot != host->boot;
-    event.u.up.closed = host->misfit;
-    event.u.up.no_lease = host->old;
-    world->coverage->reboots += event.u.up.rebooted;
-    host->known_boot = host->boot;
-    world_step(world, &event);
-    contact.said_ms = world->now_ms;
-    world_send(world, &contact);
-}
-
-void world_cut(struct world *world, int index, int64_t give_up_after_ms)
-{
-    struct sim_host *host = &world->hosts[index];
-    struct message message = {.kind = SHELL_GIVE_UP, .host = index};
-    struct event silent = {.type = EVENT_HOST_SILENT, .host = index};
-    bool noticed = host->connected && !world_chance(world, 300); /* else it is back before anybody sees */
-
-    host->connected = false;
-    host->nopens = 0;
-    message.epoch = host->ear = ++host->epoch;
-    if (noticed || give_up_after_ms >= 0)
-        world_step(world, &silent);
-    if (give_up_after_ms >= 0)
-        world_post(world, &message, world->now_ms + give_up_after_ms);
-}
-
-void world_cut_half(struct world *world, int index, int64_t give_up_after_ms)
-{
-    struct sim_host *host = &world->hosts[index];
-    struct message message = {.kind = SHELL_GIVE_UP, .host = index};
-    struct event silent = {.type = EVENT_HOST_SILENT, .host = index};
-
-    host->connected = false; /* its ear stays */
-    message.epoch = ++host->epoch;
-    world->coverage->half_open++;
-    world_step(world, &silent);
-    world_post(world, &message, world->now_ms + give_up_after_ms);
-}
-
-void world_suspect(struct world *world, int index, int64_t heard_after_ms)
-{
-    struct event silent = {.type = EVENT_HOST_SILENT, .host = index};
-    struct message heard = {.kind = SHELL_HEARD, .host = index, .epoch = world->hosts[index].epoch};
-
-    world_step(world, &silent);
-    world_post(world, &heard, world->now_ms + heard_after_ms);
-}
-
-/* Groups run on under their supervisors; what it had not yet done is forgotten. */
-void world_restart_rsd(struct world *world, int index)
-{
-    world_cut(world, index, -1);
-    world->hosts[index].nended = 0;
-    world->coverage->rsd_restarts++;
-    world_connect(world, index);
-}
-
-void world_power_off(struct world *world, int index, int64_t give_up_after_ms)
-{
-    struct sim_host *host = &world->hosts[index];
-
-    world_cut(world, index, give_up_after_ms);
-    host->powered = false;
-    host->ngroups = host->nended = 0;
-    host->contact_ms = INT32_MIN; /* never */
-    memset(&host->order, 0, sizeof(host->order));
-}
-
-void world_report(struct world *world, int index, const double *busy, const double *jobs, int64_t interval_ms)
-{
-    struct sim_host *host = &world->hosts[index];
-    struct message message = {.kind = TO_CORE_REPORT, .host = index, .ncpus = host->ncpus};
-
-    message.begin_ms = world->now_ms - interval_ms;
-    message.end_ms = world->now_ms;
-    for (int i = 0; i < host->ncpus; i++) {
-        message.busy[i] = busy[i];
-        message.jobs[i] = jobs[i];
-    }
-    world_send(world, &message);
-}
-
-void world_start_idle_reports(struct world *world)
-{
-    for (int h = 0; h < world->nhosts; h++) {
-        struct message message = {.kind = HOST_IDLE_REPORT, .host = h};
-        world_post(world, &message, world->now_ms + 1 + h);
-    }
-}
-
-void world_end_process(struct world *world, uint64_t job, uint32_t rank, int status, int signal)
-{
-    const struct core_job *info = core_job(world->core, job);
-    struct message message = {.kind = HOST_PROCESS_ENDS, .job = job, .rank = rank, .status = status, .signal = signal};
-
-    if (info == NULL || info->processors == NULL || rank >= info->nprocs)
-        return;
-    message.attempt = info->attempt;
-    message.host = info->processors[rank].host;
-    world_post(world, &message, world->now_ms);
-}
-
 /* ---- the core ends and begins again from what was persisted ---- */
 
 static int by_allocation(const void *a, const void *b)
@@ -723,7 +411,7 @@ static void forget_shell(struct world *world)
             continue;
         }
         world->coverage->undone += old[i].kind == SHELL_COMMITTED;
-        free_row(old[i].row);
+        world_free_row(old[i].row);
     }
     free(old);
     world->commit_ms = world->now_ms;
@@ -788,10 +476,10 @@ void world_fini(struct world *world)
 {
     for (int i = 0; i < world->nheap; i++) {
         free(world->heap[i].order);
-        free_row(world->heap[i].row);
+        world_free_row(world->heap[i].row);
     }
     for (int id = 0; id < SIM_IDS; id++)
-        free_row(world->rows[id]);
+        world_free_row(world->rows[id]);
     free(world->heap);
     actions_fini(&world->actions);
     core_destroy(world->core);

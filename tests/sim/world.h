@@ -267,6 +267,12 @@ void world_end_process(struct world *world, uint64_t job, uint32_t rank, int sta
 void world_lose_group(struct world *world, int host, int group);
 void world_start_idle_reports(struct world *world);
 
+/* world.c, for deliveries.c */
+struct message world_take(struct world *world); /* the next one; there is one */
+int64_t world_delay(struct world *world);       /* how long a message takes */
+void world_commit(struct world *world, struct message *message);
+void world_free_row(struct sim_row *row); /* NULL is fine */
+
 /* model.c: the host's side */
 void model_init(struct world *world, int host);
 void model_deliver(struct world *world, const struct message *message); /* TO_HOST_* and HOST_* */
