@@ -21,6 +21,7 @@ void world_begin(struct input *input, unsigned role);
 void world_end(void); /* everything must be closed */
 
 int world_open(enum world_kind kind); /* a new descriptor; -1: too many */
+bool world_has(int fd);               /* it is of the world, and open */
 enum world_kind world_kind(int fd);
 /* The n-th open one of that kind, counted round; -1: none. */
 int world_pick(enum world_kind kind, size_t n);
