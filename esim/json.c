@@ -45,11 +45,11 @@ static int set_result(json_t *object, const struct result *r)
     return set(object, "jobs", count(r->jobs)) | set(object, "warmup", count(r->warmup)) |
            set(object, "refused", count(r->refused)) | set(object, "unknown", count(r->unknown)) |
            set(object, "bad_lines", count(r->bad_lines)) | set(object, "waiting", count(r->waiting)) |
-           set(object, "steady", json_boolean(r->steady)) | set_real(object, "seconds", r->seconds) |
-           set_estimate(object, "turnaround", r->turnaround) | set_estimate(object, "wait", r->wait) |
-           set_estimate(object, "stretch", r->stretch) | set_estimate(object, "utilisation", r->utilisation) |
-           set_real(object, "turnaround_median", r->median) | set_real(object, "turnaround_p95", r->p95) |
-           set_real(object, "load_out", r->throughput);
+           set(object, "steady", json_boolean(r->steady)) | set(object, "replications", count(r->replications)) |
+           set_real(object, "seconds", r->seconds) | set_estimate(object, "turnaround", r->turnaround) |
+           set_estimate(object, "wait", r->wait) | set_estimate(object, "stretch", r->stretch) |
+           set_estimate(object, "utilisation", r->utilisation) | set_real(object, "turnaround_median", r->median) |
+           set_real(object, "turnaround_p95", r->p95) | set_real(object, "load_out", r->throughput);
 }
 
 /* As it was, beside what is simulated. */

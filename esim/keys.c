@@ -104,8 +104,10 @@ static bool set_number(struct config *c, const char *key, const char *value, boo
         return number(value, 0.001, 0.999, &c->world.core.threshold);
     if (strcmp(key, "mean-service") == 0)
         return number(value, 0.001, 1e7, &c->workload.mean_service_s);
-    if (strcmp(key, "precision") == 0)
+    if (strcmp(key, "precision") == 0) {
+        c->precision_said = true;
         return number(value, 1e-5, 1, &c->precision);
+    }
     if (strcmp(key, "period") == 0 && number(value, 0, 1e6, &n))
         c->world.period_ms = (int64_t)(n * 1000);
     else if (strcmp(key, "levels") == 0 && whole_number(value, 1, CORE_MAX_LEVELS, &n))

@@ -127,6 +127,7 @@ bool plan_make(struct plan *plan, const struct config *base, const char *sweep, 
     if (!good)
         return false;
     plan->room = base->jobs_max < SERIES_MAX ? (size_t)base->jobs_max : SERIES_MAX;
+    plan->room = plan->room < REPLICATIONS_MAX ? REPLICATIONS_MAX : plan->room;
     plan->shared_size = plan->count * (sizeof(struct result) + plan->room * sizeof(double));
     plan->shared = mmap(NULL, plan->shared_size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (plan->shared == MAP_FAILED) {
@@ -188,7 +189,8 @@ void plan_fini(struct plan *plan)
 struct difference plan_difference(const struct plan *plan, size_t first, size_t second)
 {
     const double *a = plan->series[first], *b = plan->series[second];
-    size_t cut = (size_t)fmax((double)plan->results[first].warmup, (double)plan->results[second].warmup);
+    bool runs = plan->results[first].replications > 1 && plan->results[second].replications > 1;
+    size_t cut = runs ? 0 : (size_t)fmax((double)plan->results[first].warmup, (double)plan->results[second].warmup);
     double *differences = mem_array(plan->room + 1, sizeof(*differences));
     struct difference difference = {.jobs = 0};
 
@@ -198,7 +200,8 @@ struct difference plan_difference(const struct plan *plan, size_t first, size_t 
             differences[difference.jobs++] = b[i] - a[i];
         }
     difference.first /= difference.jobs > 0 ? (double)difference.jobs : 1;
-    difference.turnaround = stats_batches(differences, difference.jobs);
+    difference.turnaround =
+        runs ? stats_replications(differences, difference.jobs) : stats_batches(differences, difference.jobs);
     free(differences);
     return difference;
 }

@@ -28,7 +28,7 @@ void plan_fini(struct plan *plan);
 struct difference {             /* of jobs that ended in both */
     struct estimate turnaround; /* how much longer the second takes in the mean */
     double first;               /* the mean of the first */
-    size_t jobs;
+    size_t jobs;                /* or pairs of runs, where there are several */
 };
 struct difference plan_difference(const struct plan *plan, size_t first, size_t second);
 

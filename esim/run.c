@@ -169,7 +169,24 @@ static void simulate(const struct config *c, struct record *r, struct result *re
     result->done = true;
 }
 
-void run(const struct config *config, struct result *result, double *series, size_t room, FILE *progress)
+/* Turnarounds of all runs. */
+struct pool {
+    double *values;
+    size_t count, capacity;
+};
+
+static void keep(struct pool *pool, const struct record *r, const struct result *result)
+{
+    size_t kept = result->jobs;
+
+    pool->values = mem_grow(pool->values, &pool->capacity, pool->count + kept + 1, sizeof(*pool->values));
+    if (kept > 0)
+        memcpy(pool->values + pool->count, r->turnaround + r->count - kept, kept * sizeof(*pool->values));
+    pool->count += kept;
+}
+
+static void run_once(const struct config *config, struct result *result, double *series, size_t room, struct pool *pool,
+                     FILE *progress)
 {
     struct swf *swf = config->trace != NULL ? swf_open(config->trace) : NULL;
     struct source *source = swf != NULL ? swf_source(swf) : NULL;
@@ -197,6 +214,8 @@ void run(const struct config *config, struct result *result, double *series, siz
         result->unknown = swf_unknown(swf);
     }
     result->nseries = room;
+    result->replications = 1;
+    keep(pool, &r, result);
     world_destroy(r.world);
     source->destroy(source);
     free(r.turnaround);
@@ -205,4 +224,85 @@ void run(const struct config *config, struct result *result, double *series, siz
     free(r.share);
     free(r.tick_s);
     free(r.work_s);
+}
+
+/* ---- independent replications ---- */
+
+/* Batches of one run do, as long as it may be as long as it must. If its length is said, its batches are short and not
+ * independent: then there are other runs of the same length, with other jobs. */
+static bool needs_others(const struct config *c, const struct result *r)
+{
+    bool drawn = c->trace == NULL && c->history == NULL;
+
+    return r->done && drawn && c->exactly && c->precision_said && c->records == NULL && c->world.explain == 0;
+}
+
+struct sums { /* of each run, in the order of the runs */
+    double turnaround[REPLICATIONS_MAX], wait[REPLICATIONS_MAX], stretch[REPLICATIONS_MAX];
+    double utilisation[REPLICATIONS_MAX];
+    double load; /* throughput * seconds */
+    size_t count, steady;
+};
+
+static void add_run(struct sums *sums, const struct result *one, struct result *all)
+{
+    sums->turnaround[sums->count] = one->turnaround.mean;
+    sums->wait[sums->count] = one->wait.mean;
+    sums->stretch[sums->count] = one->stretch.mean;
+    sums->utilisation[sums->count] = one->utilisation.mean;
+    sums->load += one->throughput * one->seconds;
+    sums->steady += one->steady;
+    sums->count++;
+    if (sums->count > 1) {
+        all->jobs += one->jobs;
+        all->warmup += one->warmup;
+        all->refused += one->refused;
+        all->waiting += one->waiting;
+        all->seconds += one->seconds;
+    }
+    all->turnaround = stats_replications(sums->turnaround, sums->count);
+    all->wait = stats_replications(sums->wait, sums->count);
+    all->stretch = stats_replications(sums->stretch, sums->count);
+    all->utilisation = stats_replications(sums->utilisation, sums->count);
+    all->throughput = all->seconds > 0 ? sums->load / all->seconds : 0;
+    all->steady = true; /* for precise() */
+    all->replications = sums->count;
+}
+
+static void replicate(const struct config *config, struct result *result, double *series, size_t room,
+                      struct pool *pool, FILE *progress)
+{
+    enum { AT_LEAST = 5 };
+    struct sums *sums = mem_zalloc(sizeof(*sums));
+    struct config other = *config;
+    struct result one = *result;
+
+    for (;;) {
+        add_run(sums, &one, result);
+        if (sums->count >= REPLICATIONS_MAX || (sums->count >= AT_LEAST && precise(config, result)))
+            break;
+        other.workload.seed = config->workload.seed + sums->count;
+        other.world.core.seed = config->world.core.seed + sums->count;
+        if (progress != NULL)
+            fprintf(progress, "\r%s: %zu runs ", config->label, sums->count);
+        run_once(&other, &one, NULL, 0, pool, NULL);
+    }
+    if (progress != NULL)
+        fprintf(progress, "\r\033[K");
+    result->steady = 2 * sums->steady > sums->count;
+    result->median = stats_quantile(pool->values, pool->count, 0.5);
+    result->p95 = stats_quantile(pool->values, pool->count, 0.95);
+    for (size_t i = 0; i < room; i++)
+        series[i] = i < sums->count ? sums->turnaround[i] : NAN;
+    free(sums);
+}
+
+void run(const struct config *config, struct result *result, double *series, size_t room, FILE *progress)
+{
+    struct pool pool = {.count = 0};
+
+    run_once(config, result, series, room, &pool, progress);
+    if (needs_others(config, result))
+        replicate(config, result, series, room, &pool, progress);
+    free(pool.values);
 }

@@ -22,9 +22,10 @@ struct config {
     bool model_said;               /* else HISTORY has MODEL_SHARED */
     double precision;  /* relative half-width of the mean turnaround that is wanted (saturated: of the utilisation) */
     uint64_t jobs_max; /* give up then */
-    bool exactly;      /* so many jobs, whatever the precision */
-    bool whole;        /* no warm-up is cut off: a trace is what it is */
-    FILE *records;     /* a line of JSON for each job; may be NULL */
+    bool precision_said;
+    bool exactly;  /* so many jobs, whatever the precision; with one that was said in each of several runs */
+    bool whole;    /* no warm-up is cut off: a trace is what it is */
+    FILE *records; /* a line of JSON for each job; may be NULL */
     char label[RUN_LABEL_MAX]; /* what is particular of it, like "load=2 allocator=v1" */
 };
 
@@ -33,14 +34,18 @@ struct result {
     char fault[200]; /* why not */
     uint64_t jobs, warmup, refused, unknown, bad_lines, waiting;
     bool steady;
-    double seconds;                                         /* of virtual time, measured */
+    uint64_t replications; /* runs with other random numbers, from which the intervals are; 1: by batches of one run */
+    double seconds;        /* of virtual time, measured */
     struct estimate turnaround, wait, stretch, utilisation; /* seconds, seconds, 1 and more, 0..1 */
     double median, p95;                                     /* of the turnaround */
     double throughput;                                      /* in units of load */
     uint64_t nseries; /* of turnarounds by the number of the job, as far as there is room */
 };
 
-/* series: [room] turnarounds, NAN where a job did not end. progress: a line on a terminal, or NULL. */
+enum { REPLICATIONS_MAX = 1000 };
+
+/* series: [room] turnarounds, NAN where a job did not end; of several runs the mean of each, if there is room for
+ * REPLICATIONS_MAX. progress: a line on a terminal, or NULL. */
 void run(const struct config *config, struct result *result, double *series, size_t room, FILE *progress);
 
 #endif

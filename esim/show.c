@@ -23,14 +23,17 @@ static void print_table(const struct plan *plan)
         print_recorded(plan->configs[0].history);
     for (size_t i = 0; i < plan->count; i++) {
         const struct result *r = &plan->results[i];
+        char runs[40] = "";
         if (!r->done) {
             printf("%-34s %s\n", plan->configs[i].label, r->fault);
             continue;
         }
-        printf("%-34s %9" PRIu64 " %8" PRIu64 " %9.3f %9.3f %9.3f %8.2f %7.2f +- %4.2f %8.3f%s\n",
+        if (r->replications > 1)
+            snprintf(runs, sizeof(runs), "  in %" PRIu64 " runs", r->replications);
+        printf("%-34s %9" PRIu64 " %8" PRIu64 " %9.3f %9.3f %9.3f %8.2f %7.2f +- %4.2f %8.3f%s%s\n",
                plan->configs[i].label[0] != '\0' ? plan->configs[i].label : plan->configs[i].workload_name, r->jobs,
                r->warmup, r->turnaround.mean, r->turnaround.half, r->median, r->p95, 100 * r->utilisation.mean,
-               100 * r->utilisation.half, r->throughput, r->steady ? "" : "  not steady");
+               100 * r->utilisation.half, r->throughput, r->steady ? "" : "  not steady", runs);
     }
 }
 
@@ -57,7 +60,8 @@ static void print_difference(const struct plan *plan, size_t first, size_t i)
            isnan(half)          ? "too few jobs to say"
            : fabs(mean) <= half ? "no difference is seen"
                                 : "the difference is real",
-           !isnan(half) && d.jobs < FEW_JOBS ? ", as far as so few jobs can say" : "");
+           !isnan(half) && d.jobs < FEW_JOBS && plan->results[i].replications < 2 ? ", as far as so few jobs can say"
+                                                                                  : "");
 }
 
 static void print_differences(const struct plan *plan)

@@ -218,6 +218,36 @@ static void test_plan(void **state)
     plan_fini(&plan);
 }
 
+/* Runs of a given length are repeated with other jobs until their means are precise enough. */
+static void test_replications(void **state)
+{
+    struct config config = CONFIG("hosts", "4", "workload", "procs [1,4]", "jobs", "200", "precision", "5%");
+    struct result result, one;
+    struct difference difference;
+    struct plan plan;
+    char fault[300];
+
+    (void)state;
+    result = simulate(config);
+    assert_in_range(result.replications, 5, 999);
+    assert_true(result.turnaround.half <= 0.05 * result.turnaround.mean);
+    assert_int_equal(result.jobs + result.warmup, 200 * result.replications);
+    assert_true(series[result.replications - 1] > 0 && isnan(series[result.replications]));
+    one = simulate(CONFIG("hosts", "4", "workload", "procs [1,4]", "jobs", "200"));
+    assert_int_equal(one.replications, 1);
+    assert_true(series[0] != series[1]);
+    one = simulate(CONFIG("hosts", "4", "workload", "procs [1,4]", "jobs", "200", "arrivals", "constant", "service",
+                          "constant", "workload", "procs [2,2]", "precision", "5%"));
+    assert_int_equal(one.replications, 5); /* at least */
+    expect_near(one.turnaround.mean, 4, 1e-9);
+    assert_true(plan_make(&plan, &config, NULL, "levels=1,2", fault, sizeof(fault)));
+    plan_run(&plan, 2, NULL);
+    difference = plan_difference(&plan, 0, 1);
+    assert_int_equal(difference.jobs, fmin((double)plan.results[0].replications, (double)plan.results[1].replications));
+    assert_true(difference.turnaround.mean < 0 && difference.turnaround.half < -difference.turnaround.mean);
+    plan_fini(&plan);
+}
+
 static void test_workloads(void **state)
 {
     static const char *const wrong[] = {"",           "square", "square [0,4]", "rect [5,4]", "P[1,8]=0.3 P[9,32]=0.6",
@@ -357,10 +387,10 @@ static void test_json(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_constant),  cmocka_unit_test(test_queue),      cmocka_unit_test(test_shared),
-        cmocka_unit_test(test_reports),   cmocka_unit_test(test_seed),       cmocka_unit_test(test_plan),
-        cmocka_unit_test(test_workloads), cmocka_unit_test(test_statistics), cmocka_unit_test(test_lines),
-        cmocka_unit_test(test_traces),    cmocka_unit_test(test_json),
+        cmocka_unit_test(test_constant),     cmocka_unit_test(test_queue),     cmocka_unit_test(test_shared),
+        cmocka_unit_test(test_reports),      cmocka_unit_test(test_seed),      cmocka_unit_test(test_plan),
+        cmocka_unit_test(test_replications), cmocka_unit_test(test_workloads), cmocka_unit_test(test_statistics),
+        cmocka_unit_test(test_lines),        cmocka_unit_test(test_traces),    cmocka_unit_test(test_json),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
