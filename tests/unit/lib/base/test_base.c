@@ -16,7 +16,6 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-#include "lib/quota/bucket.h"
 #include "lib/base/clock.h"
 #include "lib/base/err.h"
 #include "lib/base/log.h"
@@ -367,26 +366,6 @@ static void peers_cannot_flood_the_log(void **state)
     capture_end(&capture);
 }
 
-static void a_bucket_gives_what_comes_back(void **state)
-{
-    struct bucket bucket = {0};
-
-    (void)state;
-    for (int i = 0; i < 10; i++)
-        assert_int_equal(bucket_take(&bucket, 5000, 2, 10, 1), BUCKET_ENOUGH);
-    assert_int_equal(bucket_take(&bucket, 5000, 2, 10, 1), BUCKET_EMPTY);
-    assert_int_equal(bucket_take(&bucket, 6000, 2, 10, 1), BUCKET_ENOUGH); /* two came back, one was owed */
-    assert_int_equal(bucket_take(&bucket, 6000, 2, 10, 1), BUCKET_EMPTY);
-    assert_int_equal(bucket_take(&bucket, 6000, 2, 10, 1000), BUCKET_OVERDRAWN);
-    assert_int_equal(bucket_check(&bucket, 6499, 2, 10, 0), BUCKET_EMPTY); /* never more than a burst is owed */
-    assert_int_equal(bucket_check(&bucket, 6499, 2, 10, 1), BUCKET_OVERDRAWN);
-    assert_int_equal(bucket_check(&bucket, 6501, 2, 10, 1), BUCKET_EMPTY);
-    assert_int_equal(bucket_check(&bucket, 10999, 2, 10, 0), BUCKET_EMPTY);
-    assert_int_equal(bucket_check(&bucket, 11000, 2, 10, 0), BUCKET_ENOUGH);
-    assert_int_equal(bucket_take(&bucket, 1000000, 2, 10, 10), BUCKET_ENOUGH);
-    assert_int_equal(bucket_take(&bucket, 1000000, 2, 10, 1), BUCKET_EMPTY);
-}
-
 enum light { RED, GREEN, YELLOW, LIGHT_COUNT };
 static const struct moves_row lights[LIGHT_COUNT] = {
     [RED] = {"red", MOVE_TO(GREEN)},
@@ -448,7 +427,6 @@ int main(void)
         cmocka_unit_test(a_full_pipe_does_not_block),
         cmocka_unit_test(a_full_socket_does_not_block),
         cmocka_unit_test(peers_cannot_flood_the_log),
-        cmocka_unit_test(a_bucket_gives_what_comes_back),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

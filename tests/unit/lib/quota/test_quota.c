@@ -8,6 +8,7 @@
 #include <cmocka.h>
 #include <string.h>
 
+#include "lib/quota/bucket.h"
 #include "lib/quota/quota.h"
 
 enum { ALICE = 1001, BOB = 1002, ALL = 40 << 20 };
@@ -126,9 +127,47 @@ static void those_who_have_gone_are_forgotten(void **state)
     assert_int_equal(quota_request(quotas, quota_of(quotas, 3, 100000), 100000, 10, text), QUOTA_FINE);
 }
 
+static void a_bucket_gives_what_comes_back(void **state)
+{
+    struct bucket bucket = {0};
+
+    (void)state;
+    for (int i = 0; i < 10; i++)
+        assert_int_equal(bucket_take(&bucket, 5000, 2, 10, 1), BUCKET_ENOUGH);
+    assert_int_equal(bucket_take(&bucket, 5000, 2, 10, 1), BUCKET_EMPTY);
+    assert_int_equal(bucket_take(&bucket, 6000, 2, 10, 1), BUCKET_ENOUGH); /* two came back, one was owed */
+    assert_int_equal(bucket_take(&bucket, 6000, 2, 10, 1), BUCKET_EMPTY);
+    assert_int_equal(bucket_take(&bucket, 6000, 2, 10, 1000), BUCKET_OVERDRAWN);
+    assert_int_equal(bucket_check(&bucket, 6499, 2, 10, 0), BUCKET_EMPTY); /* never more than a burst is owed */
+    assert_int_equal(bucket_check(&bucket, 6499, 2, 10, 1), BUCKET_OVERDRAWN);
+    assert_int_equal(bucket_check(&bucket, 6501, 2, 10, 1), BUCKET_EMPTY);
+    assert_int_equal(bucket_check(&bucket, 10999, 2, 10, 0), BUCKET_EMPTY);
+    assert_int_equal(bucket_check(&bucket, 11000, 2, 10, 0), BUCKET_ENOUGH);
+    assert_int_equal(bucket_take(&bucket, 1000000, 2, 10, 10), BUCKET_ENOUGH);
+    assert_int_equal(bucket_take(&bucket, 1000000, 2, 10, 1), BUCKET_EMPTY);
+}
+
+static void all_or_nothing(void **state)
+{
+    struct bucket bucket = {0};
+
+    (void)state;
+    assert_true(bucket_take_if(&bucket, 1000, 2, 10, 10));
+    assert_false(bucket_take_if(&bucket, 1000, 2, 10, 1));
+    assert_false(bucket_take_if(&bucket, 1500, 2, 10, 2)); /* one has come back, and stays */
+    assert_true(bucket_take_if(&bucket, 1500, 2, 10, 1));
+    assert_false(bucket_take_if(&bucket, 1000000, 2, 10, 11)); /* more than a burst is never there */
+    assert_true(bucket_take_if(&bucket, 1000000, 2, 10, 10));
+}
+
 int main(void)
 {
 #define T(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
-    const struct CMUnitTest tests[] = {T(connections), T(requests), T(bytes), T(those_who_have_gone_are_forgotten)};
+    const struct CMUnitTest tests[] = {T(connections),
+                                       T(requests),
+                                       T(bytes),
+                                       T(those_who_have_gone_are_forgotten),
+                                       cmocka_unit_test(a_bucket_gives_what_comes_back),
+                                       cmocka_unit_test(all_or_nothing)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
