@@ -58,7 +58,7 @@ static int compare_parts(const void *a, const void *b)
     return (x->host->index > y->host->index) - (x->host->index < y->host->index);
 }
 
-static int compare_ints(const void *a, const void *b)
+int compare_ints(const void *a, const void *b)
 {
     const int *x = a, *y = b;
 

@@ -233,6 +233,7 @@ uint32_t alloc_count_host(const struct core *core, const struct host *host);
 bool alloc_together(const struct core_processor *processors, uint32_t n);
 /* Cuts processors into one part per host, by the order of hosts; returns their number. */
 int alloc_make_parts(struct core *core, const struct core_processor *processors, uint32_t n, struct part **parts);
+int compare_ints(const void *a, const void *b); /* for qsort(3) */
 
 /* ---- setting.c ---- */
 int setting_set(struct core *core, const struct event *event);

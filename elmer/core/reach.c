@@ -10,13 +10,6 @@
 #include <assert.h>
 #include <stdlib.h>
 
-static int compare_ints(const void *a, const void *b)
-{
-    const int *x = a, *y = b;
-
-    return (*x > *y) - (*x < *y);
-}
-
 /* A sorted copy without doubles. */
 static int copy_hosts(const int *hosts, int n, int **copy)
 {
