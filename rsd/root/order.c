@@ -3,10 +3,11 @@
  *   SCHED_FIFO 60        elmer, rsd, supervisors
  *              59        a new process between fork and exec
  *              55        what is dying after cgroup.kill
- *              52        helpers (daemon, agent) of a virtual machine that starts or ends, or that have starved:
- * briefly 50 - 3 L  helpers of level L 49 - 3 L  tasks of level L: FIFO, or RR where the job has more threads than
- * processors SCHED_OTHER -5       helpers ... SCHED_OTHER  0       ... and tasks of the job that is lowest on all of
- * its processors here
+ *              52        helpers (daemon, agent) that are boosted: see boost.c
+ *              50 - 3 L  helpers of level L
+ *              49 - 3 L  tasks of level L: FIFO, or RR where the job has more threads than processors
+ *   SCHED_OTHER -5       helpers ...
+ *   SCHED_OTHER  0       ... and tasks of the job that is lowest on all of its processors here
  *
  * The lowest is outside the real-time classes with its helpers too: what runs in them adds up, and at 95 % of a CPU the
  * kernel throttles them all, the first job as well (a later job that flooded its daemon cost it 4.7 %). So helpers are
