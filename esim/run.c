@@ -11,6 +11,7 @@
 #include "esim/swf.h"
 #include "lib/memory/mem.h"
 
+enum { HOLDS = 2 /* times one after the other: the first may be chance, and one would stop at such */ };
 enum { TICK_JOBS = 20, FIRST_JOBS = 4000, TICKS_PER_MSER = 5 };
 
 /* All of a run, by the order in which jobs ended; and every TICK_JOBS jobs how much was used until then. */
@@ -148,6 +149,7 @@ static bool precise(const struct config *c, const struct result *result)
 
 static void simulate(const struct config *c, struct record *r, struct result *result, FILE *progress)
 {
+    int held = 0;
     uint64_t goal = c->exactly || c->jobs_max < FIRST_JOBS ? c->jobs_max : FIRST_JOBS;
 
     for (bool more = true;;) {
@@ -159,7 +161,8 @@ static void simulate(const struct config *c, struct record *r, struct result *re
         }
         evaluate(r, result);
         result->waiting = more ? 0 : world_waiting(r->world);
-        if (!more || goal >= c->jobs_max || c->exactly || precise(c, result))
+        held = precise(c, result) ? held + 1 : 0;
+        if (!more || goal >= c->jobs_max || c->exactly || held == HOLDS)
             break;
         goal = goal * 2 < c->jobs_max ? goal * 2 : c->jobs_max;
     }

@@ -240,6 +240,8 @@ static void test_replications(void **state)
                           "constant", "workload", "procs [2,2]", "precision", "5%"));
     assert_int_equal(one.replications, 5); /* at least */
     expect_near(one.turnaround.mean, 4, 1e-9);
+    one = simulate(CONFIG("hosts", "4", "workload", "procs [1,1]", "service", "constant", "precision", "50%"));
+    assert_int_equal(one.jobs + one.warmup, 8000); /* 4000 are precise enough, which may be chance */
     assert_true(plan_make(&plan, &config, NULL, "levels=1,2", fault, sizeof(fault)));
     plan_run(&plan, 2, NULL);
     difference = plan_difference(&plan, 0, 1);
