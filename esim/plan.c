@@ -76,25 +76,29 @@ static bool parse(struct values *values, const char *text, bool ranges, char *fa
     return false;
 }
 
-static bool apply(struct config *config, const struct values *values, size_t i, char *fault, size_t size)
+/* value must stay. */
+static bool apply(struct config *config, const char *key, const char *value, char *fault, size_t size)
 {
     size_t used = strlen(config->label);
 
-    if (values->key[0] == '\0')
+    if (key[0] == '\0')
         return true;
-    snprintf(config->label + used, sizeof(config->label) - used, "%s%s=%s", used > 0 ? " " : "", values->key,
-             values->items[i]);
-    return keys_set(config, values->key, strdup(values->items[i]), fault, size);
+    snprintf(config->label + used, sizeof(config->label) - used, "%s%s=%s", used > 0 ? " " : "", key, value);
+    return keys_set(config, key, value, fault, size);
 }
 
 static void name_values(struct plan *plan, const struct values *swept, const struct values *compared)
 {
     memcpy(plan->swept, swept->key, sizeof(plan->swept));
     memcpy(plan->compared_key, compared->key, sizeof(plan->compared_key));
+    plan->compared = compared->count;
+    plan->count = swept->count * compared->count;
     plan->at = mem_array(swept->count, sizeof(*plan->at));
+    plan->values = mem_array(swept->count, sizeof(*plan->values));
     plan->names = mem_array(compared->count, sizeof(*plan->names));
     for (size_t i = 0; i < swept->count; i++) {
         char *end;
+        plan->values[i] = mem_strdup(swept->items[i]);
         plan->at[i] = strtod(swept->items[i], &end);
         if (end == swept->items[i] || (*end != '\0' && strcmp(end, "%") != 0 && strcmp(end, "s") != 0))
             plan->at[i] = NAN;
@@ -103,30 +107,25 @@ static void name_values(struct plan *plan, const struct values *swept, const str
         plan->names[i] = mem_strdup(compared->items[i]);
 }
 
-bool plan_make(struct plan *plan, const struct config *base, const char *sweep, const char *compare, char *fault,
-               size_t size)
+static bool make_configs(struct plan *plan, const struct config *base, char *fault, size_t size)
 {
-    struct values *sides = mem_array(2, sizeof(*sides));
-    bool good = parse(&sides[0], sweep, true, fault, size) && parse(&sides[1], compare, false, fault, size);
+    bool good = true;
 
-    *plan = (struct plan){.compared = 1};
-    if (good) {
-        plan->compared = sides[1].count;
-        plan->count = sides[0].count * sides[1].count;
-        plan->configs = mem_array(plan->count, sizeof(*plan->configs));
-    }
+    plan->configs = mem_array(plan->count, sizeof(*plan->configs));
     for (size_t i = 0; good && i < plan->count; i++) {
-        plan->configs[i] = *base;
-        good = apply(&plan->configs[i], &sides[0], i / plan->compared, fault, size) &&
-               apply(&plan->configs[i], &sides[1], i % plan->compared, fault, size) &&
-               keys_complete(&plan->configs[i], fault, size);
+        struct config *config = &plan->configs[i];
+        *config = *base;
+        good = apply(config, plan->swept, plan->values[i / plan->compared], fault, size) &&
+               apply(config, plan->compared_key, plan->names[i % plan->compared], fault, size) &&
+               keys_complete(config, fault, size);
     }
-    if (good)
-        name_values(plan, &sides[0], &sides[1]);
-    free(sides);
-    if (!good)
-        return false;
-    plan->room = base->jobs_max < SERIES_MAX ? (size_t)base->jobs_max : SERIES_MAX;
+    return good;
+}
+
+/* Results are written by processes of their own. */
+static bool make_results(struct plan *plan, uint64_t jobs_max, char *fault, size_t size)
+{
+    plan->room = jobs_max < SERIES_MAX ? (size_t)jobs_max : SERIES_MAX;
     plan->room = plan->room < REPLICATIONS_MAX ? REPLICATIONS_MAX : plan->room;
     plan->shared_size = plan->count * (sizeof(struct result) + plan->room * sizeof(double));
     plan->shared = mmap(NULL, plan->shared_size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -140,6 +139,19 @@ bool plan_make(struct plan *plan, const struct config *base, const char *sweep, 
     for (size_t i = 0; i < plan->count; i++)
         plan->series[i] = (double *)(void *)&plan->results[plan->count] + i * plan->room;
     return true;
+}
+
+bool plan_make(struct plan *plan, const struct config *base, const char *sweep, const char *compare, char *fault,
+               size_t size)
+{
+    struct values *sides = mem_array(2, sizeof(*sides));
+    bool good = parse(&sides[0], sweep, true, fault, size) && parse(&sides[1], compare, false, fault, size);
+
+    *plan = (struct plan){.compared = 1};
+    if (good)
+        name_values(plan, &sides[0], &sides[1]);
+    free(sides);
+    return good && make_configs(plan, base, fault, size) && make_results(plan, base->jobs_max, fault, size);
 }
 
 void plan_run(struct plan *plan, int at_a_time, FILE *progress)
@@ -180,6 +192,9 @@ void plan_fini(struct plan *plan)
         munmap(plan->shared, plan->shared_size);
     for (size_t i = 0; plan->names != NULL && i < plan->compared; i++)
         free(plan->names[i]);
+    for (size_t i = 0; plan->values != NULL && i < plan->count / plan->compared; i++)
+        free(plan->values[i]);
+    free(plan->values);
     free(plan->names);
     free(plan->at);
     free(plan->series);

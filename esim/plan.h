@@ -10,7 +10,7 @@ struct plan {
     size_t compared;                  /* configs 0..compared-1 differ in what is compared, and so on; 1: nothing is */
     char swept[40], compared_key[40]; /* "": nothing is */
     double *at;                       /* [count / compared] the value that is swept; NAN: no number */
-    char **names;                     /* [compared] */
+    char **values, **names;           /* as they were said: [count / compared], [compared] */
     struct result *results;
     double **series;
     size_t room;

@@ -7,6 +7,7 @@
 #include <math.h>
 #include <stdio.h>
 
+#define FAR 0.1
 enum { FEW_JOBS = 300 }; /* of which batches are too short to be independent */
 
 static void print_recorded(const struct history *h)
@@ -98,6 +99,10 @@ static void print_limits(const struct plan *plan)
     if (c->world.core.allocator == ALLOCATOR_V2)
         printf(" with threshold %g", c->world.core.threshold);
     printf("; elmer.conf is not in the store, so say what was different.\n");
+    if (plan->results[0].done && h->median > 0 && fabs(plan->results[0].median / h->median - 1) > FAR)
+        printf(
+            "The median of the first replay is not what it was: if these are the settings of that time, then something "
+            "mattered that is not known.\n");
     print_count(&before, h->unfinished, "that have not ended");
     print_count(&before, h->cancelled, "that were cancelled");
     print_count(&before, h->never_started, "that could not start");
