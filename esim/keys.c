@@ -214,6 +214,7 @@ static bool complete_history(struct config *c, char *fault, size_t size)
     if (c->world.ncpus == 0) {
         c->world.known = h->cpus;
         c->world.nknown = h->nhosts;
+        c->world.names = h->hosts;
         c->world.cpus_more = usual_cpus(h);
         for (int i = 0; i < h->nhosts; i++)
             c->world.ncpus = h->cpus[i] > c->world.ncpus ? h->cpus[i] : c->world.ncpus;

@@ -45,18 +45,30 @@ static bool split(struct values *values, const char *text)
     return at > 0;
 }
 
+/* The two dots are looked for first: "1." is a number as well. */
 static bool spread(struct values *values, const char *text)
 {
-    double from, to;
-    unsigned count = 12;
-    int end = -1, end_with_count = -1;
+    const char *dots = strstr(text, "..");
+    char *end;
+    double from = strtod(text, &end), to;
+    unsigned long count = 12;
 
-    sscanf(text, "%lf..%lf%n:%u%n", &from, &to, &end, &count, &end_with_count);
-    if ((end != (int)strlen(text) && end_with_count != (int)strlen(text)) || count < 2 || count > VALUES_MAX)
+    if (end == text || (end != dots && end != dots + 1))
+        return false;
+    to = strtod(dots + 2, &end);
+    if (end == dots + 2 || (*end != '\0' && *end != ':'))
+        return false;
+    if (*end == ':') {
+        const char *number = end + 1;
+        count = strtoul(number, &end, 10);
+        if (end == number || *end != '\0')
+            return false;
+    }
+    if (count < 2 || count > VALUES_MAX)
         return false;
     values->count = count;
-    for (unsigned i = 0; i < count; i++)
-        snprintf(values->items[i], VALUE_SIZE, "%.6g", from + (to - from) * i / (count - 1));
+    for (size_t i = 0; i < count; i++)
+        snprintf(values->items[i], VALUE_SIZE, "%.6g", from + (to - from) * (double)i / (double)(count - 1));
     return true;
 }
 

@@ -338,7 +338,7 @@ static void hosts_up(struct world *w)
         cpus[i] = i;
     for (int h = 0; h < w->settings.nhosts; h++) {
         snprintf(name, sizeof(name), "h%d", h);
-        core_add_host(w->core, name);
+        core_add_host(w->core, h < w->settings.nknown ? w->settings.names[h] : name);
     }
     for (int h = 0; h < w->settings.nhosts; h++) {
         struct event event = {.type = EVENT_HOST_UP, .host = h};

@@ -19,6 +19,7 @@ struct world_settings {
     int nhosts, ncpus; /* processors of each host, at most */
     const int *known;  /* [nknown] of the first hosts, if they are different; those that follow have cpus_more */
     int nknown, cpus_more;
+    const char *const *names; /* [nknown] */
     enum model model;
     bool by_itself;    /* SHARED: each processor of a job goes on by itself; else all in step, with the slowest */
     int64_t period_ms; /* SHARED: a job computes for its share of this time and then waits; 0: it does both at once */

@@ -359,12 +359,14 @@ static void note(const struct sim_job *job, void *data)
 static void test_there_and_back(void **state)
 {
     static int cpus[] = {4};
+    static const char *names[] = {"ws1"};
     struct history_job *jobs = mem_array(ROOM, sizeof(*jobs));
     struct draw draw = {.source = {.next = next_drawn}, .jobs = jobs};
     struct history h = {.jobs = jobs,
                         .njobs = ROOM,
                         .measured = ROOM,
                         .cpus = cpus,
+                        .hosts = names,
                         .nhosts = 1,
                         .levels = 3,
                         .allocator = ALLOCATOR_V1,
