@@ -20,7 +20,7 @@
 # A failed point does not end the file. The journals of all nodes are kept beside the log when a point has failed.
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
-top=${here%/tests/system}
+top=${here%/tests/*}
 LAB=${LAB:-lab} # or vm: machines instead of nodes
 lab=$top/tests/$LAB/$LAB
 build=${LAB_BUILD:-$top/build}

@@ -1,0 +1,25 @@
+#!/bin/bash
+# rpm/elmer.spec, as far as Debian's rpmbuild can say: it builds what `make dist` makes, and each file is in a package.
+. "$(dirname "$0")/../system/lib.sh"
+
+version=$(sed -n 's/^AC_INIT(\[elmer\], \[\([^]]*\)\].*/\1/p' "$top/configure.ac")
+rpm=(--define "_topdir $tmp/rpm" --define "_dbpath $tmp/db" --define "_libdir /usr/lib")
+is 'the version is that of configure.ac' "$(rpmspec "${rpm[@]}" -q --srpm --qf '%{version}' "$top/rpm/elmer.spec")" "$version"
+ok 'make dist' make -C "$build" dist TESTS= # check is a file of the tree, and so of what dist depends on
+mkdir "$tmp/db" # of packages installed: none are
+build_all() { # the log is long, and its end is what counts
+    rpmbuild -ta --nodeps "${rpm[@]}" "$build/elmer-$version.tar.xz" >"$tmp/rpm.log" 2>&1 || { tail -n 20 "$tmp/rpm.log"; return 1; }
+}
+ok 'rpmbuild -ta' build_all
+is 'the packages' "$(cd "$tmp/rpm/RPMS" && find . -name '*.rpm' -printf '%f\n' | grep -v debug | sed 's/-[0-9].*//' | sort | xargs)" \
+    'elmer elmer-client elmer-doc elmer-rsd libelmer-devel libelmer1'
+files_of() { rpm "${rpm[@]}" -qp --qf '[%{filemodes:perms} %{filenames}\n]' "$tmp"/rpm/RPMS/*/"$1"-[0-9]*.rpm; }
+like 'users of the supervisor cannot read it' "$(files_of elmer-rsd | grep elmer-supervisor)" '^-rwx--x--x '
+programs() { grep -E '^-.* /usr/(s?bin|libexec)/' | sed 's/.* //' | sort; }
+debian=${TEST_PACKAGES:-}/one
+if [ -e "$debian/Packages" ]; then
+    for p in elmer elmer-rsd elmer-client; do
+        is "$p has the programs that Debian's has" "$(files_of $p | programs)" "$(dpkg-deb -c "$debian/${p}_"*_[!s]*.deb | sed 's| \./| /|' | programs)"
+    done
+fi
+done_testing
