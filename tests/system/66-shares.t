@@ -77,26 +77,28 @@ first() { # COUNT KIND spin|wait LATER-COUNT LATER-KIND..
     wait_for 10 "$name: it ends" over "$id"
 }
 
-# Without the controller cpu the kernel shares by session, its thread for soft interrupts among them. An emulated machine, in which
-# many of these are left to that thread, then hears of no timer for minutes: nothing can be measured there, nor ended.
+# Without the controller cpu all that live on what the kernel keeps are alike, its thread for soft interrupts too. An emulated machine,
+# in which many of these are left to that thread, then hears of no timer for minutes: nothing can be measured there, nor ended.
 weighed=$(on 1 grep -cw cpu "/sys/fs/cgroup/$jobs_scope/cgroup.controllers")
-with_sessions() { # as first
+many_below() { # as first
     if [ "$weighed" -gt 0 ]; then
         first "$@"
     else
-        skip "$1 $2 that $3, with $4 ${*:5} below" 'without the controller cpu the kernel shares by session: an emulated machine then hears of no timer'
+        skip "$1 $2 that $3, with $4 ${*:5} below" 'without the controller cpu they leave an emulated machine no time to hear of its timers'
     fi
 }
 
 if [ "$LAB" = vm ]; then # emulated: all that is around a window takes ten times longer
-    first 1 processes spin 200 processes
-    with_sessions 20 sessions spin 20 sessions
+    many_below 1 processes spin 200 processes
+    many_below 20 sessions spin 20 sessions
     first 200 processes spin 1 processes
     if [ -n "${ELMER_TEST_FULL:-}" ]; then
-        with_sessions 1 processes wait 200 sessions threads
-        with_sessions 20 threads spin 200 sessions
-        with_sessions 200 sessions wait 20 processes threads
-        first 200 threads spin 200 processes
+        many_below 1 processes wait 200 sessions threads
+        many_below 20 threads spin 200 sessions
+        many_below 200 sessions wait 20 processes threads
+        many_below 200 threads spin 200 processes
+        first 20 threads spin 1 processes
+        first 200 sessions wait 1 processes
     fi
 elif [ -n "${ELMER_TEST_FULL:-}" ]; then
     for how in spin wait; do
