@@ -1,0 +1,138 @@
+#!/bin/bash
+# Two workstations of a plain Debian 12 get Elmer from the repository of ./package: a job, a cluster, an upgrade to the next version
+# and the way back below jobs of every kind, removal and purge.
+. "$(dirname "$0")/../system/lib.sh"
+. "$(dirname "$0")/../system/jobs.sh"
+. "$(dirname "$0")/../system/versions.sh"
+. "$(dirname "$0")/packages.sh"
+only_on_nodes 'the machines have Elmer already'
+examples=/usr/libexec/elmer/examples
+
+ok './package' packages one "$top"
+ok './package of the next version' packages next "$top" --version "$next"
+
+mkdir "$tmp/nothing"
+LAB_BUILD=$tmp/nothing lab_up 2 --bare 2>/dev/null
+home=$("$lab" path state)/home
+cp -r "$made/one" "$made/next" "$home/"
+apt() { # K ARG..: nobody to ask, and nothing but what was built here and what the node has of Debian
+    on "$1" env DEBIAN_FRONTEND=noninteractive apt-get -qq -y -o APT::Sandbox::User=root "${@:2}" </dev/null
+}
+for k in 1 2; do
+    on $k sh -c 'rm -rf /etc/apt/sources.list /etc/apt/sources.list.d/*
+        printf "deb [trusted=yes] file:/home/%s ./\n" one next >/etc/apt/sources.list.d/elmer.list'
+    ok "ws$k: apt reads the repository" apt $k update
+done
+leftovers() { # K: on the node, by name
+    on "$1" find / /run -xdev \( -path /proc -o -path /sys -o -path /home \) -prune -o \( -name '*elmer*' -o -name 'rsd*' \) -print |
+        grep -vxE '/etc/apt/sources.list.d/elmer.list' | sort
+}
+is 'nothing of Elmer is there, but for a directory of the lab' "$(leftovers 1)" /etc/elmer
+
+# ---- installed, as the README says ----
+ok 'ws1: apt install elmer' apt 1 install elmer="$version" elmer-rsd="$version" elmer-client="$version" libelmer1="$version"
+ok 'ws2: apt install elmer-rsd' apt 2 install elmer-rsd="$version" elmer-client="$version" libelmer1="$version"
+is 'nothing was started or enabled' "$(on 1 sh -c 'systemctl is-active elmer rsd elmer-signer.socket; systemctl is-enabled elmer rsd elmer-signer.socket' | sort | uniq -c | xargs)" \
+    '3 disabled 3 inactive'
+on 1 sh -c 'printf "[elmer]\nallocator = v1\n" >/etc/elmer/elmer.conf' # the nodes share this machine's processors with other work
+ok 'systemctl enable --now elmer rsd' on 1 systemctl enable --now elmer rsd
+ok 'a user runs a job' on 1 su -l alice -c 'esubmit -w 1 true'
+
+on 1 tee /etc/elmer/elmer.conf >/dev/null <<'CONF'
+[elmer]
+listen = ws1:7110
+hosts = ws1 ws2
+allocator = v1
+levels = 5
+CONF
+ok 'eadmin init' on 1 eadmin init
+ok 'systemctl restart elmer' on 1 systemctl restart elmer
+ok 'ws2: rsd --join' on 2 rsd --join ws1:7110 "$(on 1 eadmin token --hosts ws2 2>/dev/null)"
+ok 'ws2: systemctl enable --now rsd' on 2 systemctl enable --now rsd
+install_programs
+
+# ---- up and down, below jobs of every kind ----
+outrank_jobs
+pvm=$(submit alice --pvm --hosts ws1,ws2 -o /home/alice/pvm.out 2 sh -c \
+    "i=0; while [ ! -e end-pvm ] && [ \$i -lt 4000 ]; do sleep 0.05; i=\$((i + 1)); done; exec $examples/barrier -P 2 -v 3")
+wait_for 30 'a PVM job runs' running "$pvm"
+plain=$(waiting_job plain --hosts ws1,ws2 2)
+each=$(waiting_job each --each --hosts ws1,ws2 2)
+requeue=$(waiting_job requeue --requeue --each --hosts ws1,ws2 2)
+busy=$(submit bob -o /dev/null --each --hosts ws1,ws2 2 /home/testjob --work-us 2000 --wait-us 8000 600)
+for i in $plain $each $requeue $busy; do wait_for 20 "job $i runs" running "$i"; done
+queued=$(waiting_job queued --hosts ws1,ws2 2) # all levels are taken
+wait_for 20 'one waits' is_state "$queued" queued
+
+# Processes of the jobs and of their supervisors: which, and at which ranks.
+in_real_time() { [[ $(rank_in 1 "$pvm") == *FF* && $(rank_in 2 "$busy") == "TS -" ]]; }
+wait_for 20 'the first one has its rank' in_real_time
+rank_and_file() { ranks_of "$1" "$plain" "$each" "$requeue" "$busy" | grep -v ' sleep$'; }
+supervisors() { on "$1" sh -c 'cat /sys/fs/cgroup/'"$jobs_scope"'/*.1/sup/cgroup.procs' | sort -n; }
+pvmds() { ranks_of "$1" "$pvm" | grep -v ' sleep$'; }
+picture() {
+    local k
+    for k in 1 2; do rank_and_file $k; pvmds $k; supervisors $k; done
+}
+daemons() { on "$1" systemctl show -P MainPID elmer rsd | xargs; }
+before=$(picture)
+is 'all five jobs have a supervisor on both' "$(supervisors 1 | wc -l) $(supervisors 2 | wc -l)" '5 5'
+
+restarted() { # PIDS PIDS-NOW
+    paste -d ' ' <(tr ' ' '\n' <<<"$1") <(tr ' ' '\n' <<<"$2") | awk '{ print $2 && $1 && $1 != $2 ? "yes" : "no" }' | xargs
+}
+move() { # VERSION: by apt on the first, by dpkg on the second
+    local was1 was2 file
+    was1=$(daemons 1) was2=$(daemons 2)
+    ok "ws1: apt install ..=$1" apt 1 --allow-downgrades install elmer="$1" elmer-rsd="$1" elmer-client="$1" libelmer1="$1"
+    file=$([ "$1" = "$next" ] && echo next || echo one)
+    ok "ws2: dpkg -i ..$1.deb" on 2 sh -c 'cd /home/$1 && DEBIAN_FRONTEND=noninteractive dpkg -i elmer-rsd_*.deb elmer-client_*.deb libelmer1_*.deb' - "$file"
+    wait_for 20 'both hosts are up' up_again
+    is "the versions are $1" "$(for k in 1 2; do on $k dpkg-query -W -f '${Version}\n' elmer-rsd elmer-client libelmer1; done | sort | uniq -c | xargs)" "6 $1"
+    is 'elmer and rsd were restarted' "$(restarted "$was1 $was2" "$(daemons 1) $(daemons 2)")" 'yes yes no yes'
+    is 'the jobs have the same processes at the same ranks' "$(picture)" "$before" || diag "$(diff <(echo "$before") <(picture))"
+    is 'who waited still waits' "$(state "$queued")" queued
+    is 'nothing has failed' "$(for k in 1 2; do on $k systemctl list-units --failed --no-legend; done)" ''
+    wait_for 20 'the queue is answered' says_why "$queued" '.+'
+}
+move "$next"
+move "$version"
+
+as alice 1 touch end-pvm
+wait_for 60 'the PVM job uses its virtual machine, and ends' over "$pvm"
+is 'well' "$(field "$pvm" '[j["exit_status"], j["reason_code"]]')" "[0, 'exited']"
+like 'with its output' "$(on 1 cat /home/alice/pvm.out)" verified
+wait_for 20 'nothing is left of it' nothing_left "$pvm"
+wait_for 20 'the one that waited runs' running "$queued"
+ends_well plain "$plain"
+ends_well each "$each"
+ends_well requeue "$requeue"
+ends_well queued "$queued"
+
+# ---- what is stopped stays so ----
+on 1 systemctl stop elmer
+ok 'ws1: an upgrade' apt 1 install elmer="$next" elmer-rsd="$next" elmer-client="$next" libelmer1="$next"
+is 'elmer, which was stopped, is not started' "$(on 1 systemctl is-active elmer rsd | xargs)" 'inactive active'
+is 'nor disabled' "$(on 1 systemctl is-enabled elmer rsd | xargs)" 'enabled enabled'
+on 1 systemctl start elmer
+wait_for 20 'both hosts are up' up_again
+
+# ---- removed ----
+ok 'the job that is busy goes on' running "$busy"
+ok 'ws2: apt remove elmer-rsd' apt 2 remove elmer-rsd
+processes() { on "$1" pgrep -l '^(elmer|rsd|testjob)'; }
+is 'no process of a job is left there' "$(processes 2; on 2 sh -c 'ls -d /sys/fs/cgroup/'"$jobs_scope"' /run/elmer-rsd' 2>/dev/null)" ''
+ok 'configuration, certificate and PAM file stay' on 2 sh -c 'test -s /etc/elmer/rsd.conf && test -e /etc/pam.d/elmer && ls /var/lib/elmer-rsd/pki/*'
+ok 'ws2: installed again' apt 2 install elmer-rsd
+ok 'ws2: and started' on 2 systemctl enable --now rsd
+wait_for 20 'it is a host of the cluster as before' up_again
+
+ok 'ws1: apt remove elmer elmer-rsd elmer-client libelmer1' apt 1 remove elmer elmer-rsd elmer-client libelmer1
+is 'no process of them is left' "$(processes 1)" ''
+ok 'the store stays' on 1 test -s /var/lib/elmer/elmer.db
+for k in 1 2; do
+    ok "ws$k: purge" apt $k purge elmer elmer-rsd elmer-client libelmer1
+    is "ws$k: nothing is left" "$(leftovers $k)" ''
+    is "ws$k: nothing has failed" "$(on $k systemctl list-units --failed --no-legend)" ''
+done
+done_testing
