@@ -86,5 +86,10 @@ void rig_gate(struct rig *rig);
 void rig_gate_open(const struct rig *rig);
 bool rig_exists(const struct rig *rig, uint64_t job);
 int64_t rig_now_ms(void);
+/* CPU time of the first thread of a process, which of root half and supervisor is the one above the jobs: the one that
+ * reaps is in SCHED_OTHER (reaper.c). 0: it is gone. */
+double rig_thread_ms(pid_t pid);
+/* What the hypervisor has taken from all processors so far. The kernel counts it as the time of who was running. */
+double rig_stolen_ms(void);
 
 #endif

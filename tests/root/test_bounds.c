@@ -68,24 +68,9 @@ static int helper(const char *what)
 
 /* ---- what it costs ---- */
 
-/* Of its first thread alone, which is the one above the jobs: the one that reaps is in SCHED_OTHER (reaper.c). */
-static double cpu_ms(pid_t pid)
-{
-    char path[64];
-    unsigned long long ns = 0;
-    FILE *file;
-    snprintf(path, sizeof path, "/proc/%d/task/%d/schedstat", (int)pid, (int)pid);
-    file = fopen(path, "re");
-    if (file && fscanf(file, "%llu", &ns) != 1)
-        ns = 0;
-    if (file)
-        fclose(file);
-    return (double)ns / 1e6;
-}
-
 static struct {
     pid_t root_half, supervisor, first;
-    double root_ms[MAX_SAMPLES], supervisor_ms[MAX_SAMPLES], first_ms[MAX_SAMPLES];
+    double root_ms[MAX_SAMPLES], supervisor_ms[MAX_SAMPLES], first_ms[MAX_SAMPLES], stolen_ms[MAX_SAMPLES];
     int64_t at_ms[MAX_SAMPLES];
     size_t count;
 } seen;
@@ -101,12 +86,13 @@ static void look_at(pid_t first, pid_t supervisor)
 static void sample(void)
 {
     size_t i = seen.count;
-    double supervisor = cpu_ms(seen.supervisor);
+    double supervisor = rig_thread_ms(seen.supervisor);
     if (i == MAX_SAMPLES)
         return;
     seen.at_ms[i] = rig_now_ms();
-    seen.root_ms[i] = cpu_ms(seen.root_half);
-    seen.first_ms[i] = cpu_ms(seen.first);
+    seen.root_ms[i] = rig_thread_ms(seen.root_half);
+    seen.first_ms[i] = rig_thread_ms(seen.first);
+    seen.stolen_ms[i] = rig_stolen_ms();
     seen.supervisor_ms[i] = i > 0 && supervisor < seen.supervisor_ms[i - 1] ? seen.supervisor_ms[i - 1] : supervisor;
     seen.count++;
 }
@@ -121,12 +107,13 @@ static void sample_for(int ms)
     sample();
 }
 
-/* Most in any window of a second, for each millisecond of it. */
+/* Most in any window of a second, without what was stolen in it. */
 static double most(const double *values)
 {
     double worst = 0;
     for (size_t i = WINDOW; i < seen.count; i++) {
-        double used = (values[i] - values[i - WINDOW]) * 1000 / (double)(seen.at_ms[i] - seen.at_ms[i - WINDOW]);
+        double used = values[i] - values[i - WINDOW] - (seen.stolen_ms[i] - seen.stolen_ms[i - WINDOW]);
+        used = used * 1000 / (double)(seen.at_ms[i] - seen.at_ms[i - WINDOW]);
         worst = used > worst ? used : worst;
     }
     return worst;

@@ -303,19 +303,6 @@ static void test_where_users_are(void **state)
     assert_false(watcher_find_users("/sys/fs/cgroup/x/elmer.slice/elmer-jobs.scope", users, 20));
 }
 
-static double cpu_ms(pid_t pid)
-{
-    char path[64];
-    unsigned long long ns = 0;
-    FILE *file;
-    snprintf(path, sizeof path, "/proc/%d/schedstat", (int)pid);
-    file = fopen(path, "re");
-    assert_non_null(file);
-    assert_int_equal(fscanf(file, "%llu", &ns), 1);
-    fclose(file);
-    return (double)ns / 1e6;
-}
-
 static pid_t watcher(void)
 {
     char path[80], text[256];
@@ -419,14 +406,14 @@ static void test_what_it_costs(void **state)
     }
     begin("sleep", &job, 1);
     rig_until((pid = watcher()) > 0);
-    used = cpu_ms(pid);
+    used = rig_thread_ms(pid) - rig_stolen_ms();
     begun = rig_now_ms();
     put_into("/user-65534.slice/2999", job);
     rig_until(is_ranked(job, SCHED_OTHER, 0));
     print_message("found among %d groups in %d ms\n", MANY_GROUPS, (int)(rig_now_ms() - begun));
     while (rig_now_ms() - begun < 3000)
         poll(NULL, 0, 20);
-    used = cpu_ms(pid) - used;
+    used = rig_thread_ms(pid) - rig_stolen_ms() - used;
     print_message("looking took %.1f ms in %d ms\n", used, (int)(rig_now_ms() - begun));
     assert_true(used * BOUND_PART <= (double)(rig_now_ms() - begun));
     kill(pid, SIGKILL); /* another one follows */
