@@ -7,9 +7,9 @@
  * the launcher's own word how long an exit is HELD. A host that links again is sent again what it has not confirmed;
  * starts are idempotent by (job, attempt, process).
  *
- * Invariants: a launch belongs to one attempt; OVER begins nothing and sends nothing but acknowledgements and answers
- * to helpers. A launch that has been ended is freed in a later turn of the loop, because the event that ended it may
- * have come from within its own functions. What a launcher is: launcher.h. */
+ * Invariants: a launch belongs to one attempt; OVER begins nothing and sends nothing but answers to helpers. A launch
+ * that has been ended is freed in a later turn of the loop, because the event that ended it may have come from within
+ * its own functions. What a launcher is: launcher.h. */
 #include "config.h"
 
 #include <assert.h>
@@ -175,11 +175,12 @@ static void on_line(struct launch *l, const struct wire_line *line)
         l->launcher->line(l, line->process - l->nprocs, line->line);
 }
 
-static void acknowledge(struct launches *launches, int host, const struct wire_exited *exited)
+static void acknowledge(const struct engine_wait *wait)
 {
-    struct wire_message message = {
-        .type = WIRE_taken, .u.taken = {.job = exited->job, .attempt = exited->attempt, .process = exited->process}};
-    hosts_send(launches->hosts, host, &message);
+    const struct launches *launches = wait->owner;
+    struct wire_message message = {.type = WIRE_taken,
+                                   .u.taken = {.job = wait->job, .attempt = wait->attempt, .process = wait->rank}};
+    hosts_send(launches->hosts, wait->host, &message);
 }
 
 static struct event exit_event(int host, const struct wire_exited *exited)
@@ -227,17 +228,26 @@ static void on_exited(struct launch *l, int host, const struct wire_exited *exit
         on_rank_exited(l, host, exited);
         return;
     }
-    acknowledge(l->launches, host, exited);
+    /* Not acknowledged: what follows from it may take a while, and is not on disk then. The host says it again when it
+     * links again, and forgets it with the job. */
     if (l->launcher->exited && l->state != LAUNCH_OVER)
         l->launcher->exited(l, exited->process - l->nprocs, exited);
 }
 
-/* Of a job that has no launch (any more): only the core can say whether it matters. */
+/* Of a job that has no launch (any more): only the core can say whether it matters. A helper's does not, once it is on
+ * disk why there is no launch: without that a restart would have one again, which must hear of it. */
 static void on_exited_without(struct launches *launches, int host, const struct wire_exited *exited)
 {
     struct event event = exit_event(host, exited);
+    struct engine_wait taken = {.run = acknowledge,
+                                .owner = launches,
+                                .urgency = ENGINE_LINGER,
+                                .job = exited->job,
+                                .attempt = (uint32_t)exited->attempt,
+                                .rank = (uint32_t)exited->process,
+                                .host = host};
     if (strcmp(exited->role, "command"))
-        acknowledge(launches, host, exited);
+        engine_after_commit(launches->room.engine, &taken);
     else
         engine_event(launches->room.engine, &event);
 }

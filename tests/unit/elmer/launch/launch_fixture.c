@@ -75,6 +75,28 @@ struct engine_job *engine_job(const struct engine *engine, uint64_t id)
     return f.known && id == f.job.id ? &f.job : NULL;
 }
 
+static struct engine_wait waits[4];
+static size_t nwaits;
+
+void engine_after_commit(struct engine *engine, const struct engine_wait *wait)
+{
+    (void)engine;
+    if (f.held) {
+        assert_true(nwaits < sizeof(waits) / sizeof(waits[0]));
+        waits[nwaits++] = *wait;
+    } else {
+        wait->run(wait);
+    }
+}
+
+void commit(void)
+{
+    f.held = false;
+    for (size_t i = 0; i < nwaits; i++)
+        waits[i].run(&waits[i]);
+    nwaits = 0;
+}
+
 static void note_failure(const char *what, const struct event *event)
 {
     const char *reason = event->u.failed.reason == REASON_HELPER_FAILED  ? "pvm-failed"

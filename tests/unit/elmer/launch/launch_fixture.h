@@ -29,6 +29,7 @@ struct fixture {
     struct core_processor processors[RANKS_MAX];
     uint8_t exited[1];
     bool known; /* the job, to the core */
+    bool held;  /* what is put is not on disk: what waits for that waits */
     uint32_t exits;
     char log[8192];         /* what has been sent to hosts and told to the engine since the last expect() */
     char environment[4096]; /* of the last start, a variable a line */
@@ -44,6 +45,7 @@ void make_job(const char *hosts, const char *const *environment, size_t count);
 void begin(void);   /* all its hosts have opened */
 void restart(void); /* elmer ends and starts again, and the job is running; exited ranks are in f.exited */
 void end(void);     /* it does not run any more */
+void commit(void);  /* what is put is on disk */
 
 /* What has happened since the last time is this, line by line. */
 void expect(const char *lines);

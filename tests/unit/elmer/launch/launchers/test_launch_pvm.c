@@ -15,9 +15,9 @@ static void test_whole(void **state)
     to_finishing();
     say_exited(0, COMMAND, "command", 5, 0); /* again */
     agent_ends(0, 0);
-    expect("ws0: taken 4\n");
+    expect("");
     master_ends(0, 0);
-    expect("ws0: taken 3\nEXITED ws0 rank 0 status 5 signal 0\n");
+    expect("EXITED ws0 rank 0 status 5 signal 0\n");
     say_exited(1, SLAVE1, "pvmd", 0, 0);
     expect("ws1: taken 5\n");
     fake_time_pass(5000);
@@ -143,7 +143,7 @@ static void test_master_ends_at_once(void **state)
     (void)state;
     to_master();
     master_ends(1, 0);
-    expect("ws0: taken 3\nABORT pvm-failed: ws0: its PVM daemon ended with status 1" GONE
+    expect("ABORT pvm-failed: ws0: its PVM daemon ended with status 1" GONE
            "; does the host know its own name and address?\n");
 }
 
@@ -162,7 +162,7 @@ static void test_agent_ends_on_the_way(void **state)
     (void)state;
     to_slaves();
     agent_ends(2, 0);
-    expect("ws0: taken 4\nABORT pvm-failed: ws0: the agent of its virtual machine ended with status 2" GONE "\n");
+    expect("ABORT pvm-failed: ws0: the agent of its virtual machine ended with status 2" GONE "\n");
 }
 
 static void test_agent_gives_up(void **state)
@@ -224,7 +224,7 @@ static void test_slave_dies_on_the_way(void **state)
     say_spawn(0, 1, "ws1", "pvmd -s -d0x0 -nws1");
     expect(START_SLAVE1);
     say_exited(1, SLAVE1, "pvmd", 0, SIGTSTP);
-    expect("ws1: taken 5\nABORT pvm-failed: ws1: its PVM daemon was stopped by signal 20" GONE "\n");
+    expect("ABORT pvm-failed: ws1: its PVM daemon was stopped by signal 20" GONE "\n");
 }
 
 static void test_command_cannot_start(void **state)
@@ -240,7 +240,7 @@ static void test_daemon_ends_before_the_command_has_started(void **state)
     (void)state;
     to_command();
     say_exited(1, SLAVE1, "pvmd", 0, 0);
-    expect("ws1: taken 5\nABORT pvm-failed: ws1: its PVM daemon ended with status 0" GONE "\n");
+    expect("ABORT pvm-failed: ws1: its PVM daemon ended with status 0" GONE "\n");
 }
 
 int main(void)
