@@ -4,10 +4,13 @@
 #include <errno.h>
 #include <jansson.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "esim/json.h"
+#include "esim/swf.h"
 #include "lib/base/str.h"
+#include "lib/memory/mem.h"
 
 /* jansson's *_new functions take a NULL value for an error, so that one check at the end of an object is enough. */
 static int set(json_t *object, const char *key, json_t *value)
@@ -69,6 +72,28 @@ static json_t *recorded(const struct history *h)
     return NULL;
 }
 
+/* The header of a trace: who has made it, where and when. A name that comes again has its values in lines. */
+static json_t *header(const char *path)
+{
+    json_t *object = json_object();
+    struct swf *swf = swf_open(path, true);
+    const char *name, *value;
+    int bad = object == NULL;
+
+    for (size_t i = 0; swf != NULL && bad == 0 && swf_comment(swf, i, &name, &value); i++) {
+        const char *before = json_string_value(json_object_get(object, name));
+        char *both = before != NULL ? mem_format("%s\n%s", before, value) : NULL;
+        bad = set(object, name, text(both != NULL ? both : value));
+        free(both);
+    }
+    if (swf != NULL)
+        swf_source(swf)->destroy(swf_source(swf));
+    if (bad == 0)
+        return object;
+    json_decref(object);
+    return NULL;
+}
+
 static json_t *simulation(const struct config *c, const struct result *r)
 {
     json_t *object = json_object();
@@ -78,6 +103,8 @@ static json_t *simulation(const struct config *c, const struct result *r)
 
     if (c->trace == NULL && c->history == NULL)
         bad |= set_real(object, "load", c->workload.load);
+    if (c->trace != NULL)
+        bad |= set(object, "trace", header(c->trace));
     if (c->history != NULL)
         bad |= set(object, "recorded", recorded(c->history));
     bad |= r->done ? set_result(object, r) : set(object, "fault", text(r->fault));

@@ -162,19 +162,24 @@ bool keys_set(struct config *config, const char *key, const char *value, char *f
 /* As many processors as the trace says, on hosts as large as can be. */
 static bool machine_of_trace(struct config *c, char *fault, size_t size)
 {
-    struct swf *swf = swf_open(c->trace);
+    struct swf *swf = swf_open(c->trace, true);
+    const int64_t most = 65536LL * CORE_MAX_CPUS;
     int64_t procs;
 
     if (swf == NULL) {
-        snprintf(fault, size, "%s: %s", c->trace, strerror(errno));
+        snprintf(fault, size, "%.150s: %s", c->trace, strerror(errno));
         return false;
     }
     procs = swf_header(swf)->max_procs > 0 ? swf_header(swf)->max_procs : swf_header(swf)->max_nodes;
+    if (swf_fault(swf) != NULL)
+        snprintf(fault, size, "%s", swf_fault(swf));
+    else if (procs <= 0 || procs > most)
+        snprintf(fault, size, "%.150s %s: say --hosts and --cpus", c->trace,
+                 procs <= 0 ? "does not say how large its machine is (MaxProcs)"
+                            : "says that its machine is larger than one can be here (MaxProcs)");
     swf_source(swf)->destroy(swf_source(swf));
-    if (procs <= 0 || procs > 65536LL * CORE_MAX_CPUS) {
-        snprintf(fault, size, "%s does not say how large its machine is (MaxProcs): say --hosts and --cpus", c->trace);
+    if (fault[0] != '\0')
         return false;
-    }
     c->world.nhosts = 1;
     while (procs / c->world.nhosts > CORE_MAX_CPUS || procs % c->world.nhosts != 0)
         c->world.nhosts++;
@@ -237,6 +242,7 @@ bool keys_complete(struct config *c, char *fault, size_t size)
     struct core_options *core = &c->world.core;
     bool cube = core->topology == TOPOLOGY_CUBE;
 
+    fault[0] = '\0';
     if (c->history != NULL && !complete_history(c, fault, size))
         return false;
     if (c->history == NULL && c->without != NULL) {

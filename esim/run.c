@@ -188,10 +188,21 @@ static void keep(struct pool *pool, const struct record *r, const struct result 
     pool->count += kept;
 }
 
+/* Part of a trace, or no job at all, is no answer. */
+static void judge(const struct record *r, const char *fault, struct result *result)
+{
+    result->done = fault == NULL && r->ended > 0;
+    if (fault != NULL)
+        snprintf(result->fault, sizeof(result->fault), "%s", fault);
+    else if (!result->done)
+        snprintf(result->fault, sizeof(result->fault), "%s",
+                 result->refused > 0 ? "no job has ended: the machine is too small for them" : "there is no job");
+}
+
 static void run_once(const struct config *config, struct result *result, double *series, size_t room, struct pool *pool,
                      FILE *progress)
 {
-    struct swf *swf = config->trace != NULL ? swf_open(config->trace) : NULL;
+    struct swf *swf = config->trace != NULL ? swf_open(config->trace, false) : NULL;
     struct source *source = swf != NULL ? swf_source(swf) : NULL;
     struct record r = {.config = config, .series = series, .room = room};
 
@@ -216,6 +227,8 @@ static void run_once(const struct config *config, struct result *result, double 
         result->bad_lines = swf_bad_lines(swf);
         result->unknown = swf_unknown(swf);
     }
+    if (result->done)
+        judge(&r, swf != NULL ? swf_fault(swf) : NULL, result);
     result->nseries = room;
     result->replications = 1;
     keep(pool, &r, result);

@@ -10,17 +10,22 @@
 
 #include "lib/memory/mem.h"
 
-enum { LINE_MAX_BYTES = 4096, TOLD_MAX = 20 };
+enum { LINE_MAX_BYTES = 4096, TOLD_MAX = 20, COMMENTS_MAX = 1000 };
 
 struct swf {
     struct source source;
     gzFile file;
     char *path;
     char line[LINE_MAX_BYTES];
+    bool silent;
     bool pending;                         /* line is the first job, read with the header */
+    bool jobs;                            /* the header is over */
     uint64_t number, bad, unknown, count; /* lines, of those wrong; jobs without and with what is needed */
     int64_t last_submit_ms;
     struct swf_header header;
+    char *names[COMMENTS_MAX], *values[COMMENTS_MAX]; /* of the header */
+    size_t ncomments;
+    char fault[200];
 };
 
 static const char *const names[SWF_FIELDS] = {"job number",     "submit time",      "wait time", "run time",
@@ -49,32 +54,73 @@ int swf_parse_line(const char *line, double fields[SWF_FIELDS])
 
 static void tell(struct swf *swf, const char *what, const char *field)
 {
-    if (++swf->bad <= TOLD_MAX)
+    if (++swf->bad > TOLD_MAX + 1 || swf->silent)
+        return;
+    if (swf->bad <= TOLD_MAX)
         fprintf(stderr, "%s:%llu: %s%s\n", swf->path, (unsigned long long)swf->number, what, field);
-    if (swf->bad == TOLD_MAX + 1)
+    else
         fprintf(stderr, "%s: more lines are wrong, and left out\n", swf->path);
 }
 
+/* The line that was cut off is not one of those that are wrong. */
+static bool damaged(struct swf *swf)
+{
+    int code, error = errno;
+    const char *text = gzerror(swf->file, &code);
+    size_t path = strlen(swf->path);
+
+    if (code == Z_OK || code == Z_STREAM_END)
+        return false;
+    if (code == Z_ERRNO)
+        text = strerror(error);
+    else if (strncmp(text, swf->path, path) == 0 && strncmp(text + path, ": ", 2) == 0)
+        text += path + 2;
+    snprintf(swf->fault, sizeof(swf->fault), "%.100s cannot be read beyond line %llu: %.60s", swf->path,
+             (unsigned long long)swf->number, text);
+    return true;
+}
+
+static bool is_comment(const struct swf *swf)
+{
+    return swf->line[strspn(swf->line, " \t")] == ';';
+}
+
+/* False: there is none. One that cannot be a job is told, and empty; a comment may be cut off. */
 static bool read_line(struct swf *swf)
 {
-    size_t length;
+    size_t length = 0;
+    bool zero = false;
+    int c;
 
-    if (gzgets(swf->file, swf->line, sizeof(swf->line)) == NULL) {
-        int code;
-        const char *text = gzerror(swf->file, &code);
-        if (code != Z_OK && code != Z_STREAM_END)
-            tell(swf, "cannot be read further: ", text);
-        return false;
+    errno = 0;
+    for (; (c = gzgetc(swf->file)) != -1 && c != '\n'; length++) {
+        if (length + 1 < sizeof(swf->line))
+            swf->line[length] = (char)c;
+        zero = zero || c == '\0';
     }
+    swf->line[length + 1 < sizeof(swf->line) ? length : sizeof(swf->line) - 1] = '\0';
+    if (c == -1 && (damaged(swf) || length == 0))
+        return false;
     swf->number++;
-    length = strlen(swf->line);
-    if (length + 1 < sizeof(swf->line) || swf->line[length - 1] == '\n')
+    if (is_comment(swf) || (!zero && length + 1 < sizeof(swf->line)))
         return true;
-    tell(swf, "the line is too long", "");
-    for (int c; (c = gzgetc(swf->file)) != -1 && c != '\n';)
-        ;
+    tell(swf, zero ? "a byte of the line is zero" : "the line is too long", "");
     swf->line[0] = '\0';
     return true;
+}
+
+/* ";  Name: value", of the header. Some names are there more than once, as Note and Queue are. */
+static void keep_comment(struct swf *swf, const char *text)
+{
+    size_t name = strspn(text, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"), value;
+
+    if (name == 0 || text[name] != ':' || swf->jobs || swf->ncomments == COMMENTS_MAX)
+        return;
+    swf->names[swf->ncomments] = mem_strndup(text, name);
+    text += name + 1 + strspn(text + name + 1, " \t");
+    for (value = strlen(text); value > 0 && strchr(" \t\r", text[value - 1]) != NULL;)
+        value--;
+    swf->values[swf->ncomments++] = mem_strndup(text, value);
 }
 
 static void read_comment(struct swf *swf)
@@ -93,15 +139,17 @@ static void read_comment(struct swf *swf)
         if (strncmp(text, known[i].name, length) == 0 && text[length] == ':')
             *known[i].value = strtoll(text + length + 1, NULL, 10);
     }
+    keep_comment(swf, text);
 }
 
 /* The next line with a job; false: there is none. */
 static bool next_line(struct swf *swf, double fields[SWF_FIELDS])
 {
+    swf->jobs = true;
     while (swf->pending || read_line(swf)) {
         int fault;
         swf->pending = false;
-        if (swf->line[strspn(swf->line, " \t")] == ';') {
+        if (is_comment(swf)) {
             read_comment(swf);
             continue;
         }
@@ -125,10 +173,10 @@ static bool next(struct source *source, struct sim_job *job)
 
     while (next_line(swf, fields)) {
         double procs = fields[SWF_ASKED_PROCS] > 0 ? fields[SWF_ASKED_PROCS] : fields[SWF_PROCS];
-        *job = (struct sim_job){.number = (uint64_t)fields[SWF_JOB],
+        *job = (struct sim_job){.number = fields[SWF_JOB] > 0 ? (uint64_t)fields[SWF_JOB] : 0,
                                 .submit_ms = (int64_t)fields[SWF_SUBMIT] * 1000,
                                 .work_ms = (int64_t)fields[SWF_RUN] * 1000,
-                                .uid = fields[SWF_USER] > 0 ? (uint32_t)fields[SWF_USER] : 0,
+                                .uid = fields[SWF_USER] > 0 ? (uint32_t)(uint64_t)fields[SWF_USER] : 0,
                                 .share = 1,
                                 .start_ms = -1,
                                 .end_ms = -1};
@@ -155,11 +203,15 @@ static void destroy(struct source *source)
     struct swf *swf = (struct swf *)source;
 
     gzclose(swf->file);
+    for (size_t i = 0; i < swf->ncomments; i++) {
+        free(swf->names[i]);
+        free(swf->values[i]);
+    }
     free(swf->path);
     free(swf);
 }
 
-struct swf *swf_open(const char *path)
+struct swf *swf_open(const char *path, bool silent)
 {
     gzFile file = gzopen(path, "rb");
     struct swf *swf;
@@ -169,10 +221,11 @@ struct swf *swf_open(const char *path)
     swf = mem_zalloc(sizeof(*swf));
     swf->source = (struct source){.next = next, .destroy = destroy};
     swf->file = file;
+    swf->silent = silent;
     swf->path = mem_strdup(path);
     swf->header = (struct swf_header){-1, -1, -1, -1};
     while (!swf->pending && read_line(swf)) {
-        if (swf->line[strspn(swf->line, " \t")] == ';')
+        if (is_comment(swf))
             read_comment(swf);
         else
             swf->pending = swf->line[strspn(swf->line, " \t\r\n")] != '\0';
@@ -183,6 +236,20 @@ struct swf *swf_open(const char *path)
 const struct swf_header *swf_header(const struct swf *swf)
 {
     return &swf->header;
+}
+
+bool swf_comment(const struct swf *swf, size_t index, const char **name, const char **value)
+{
+    if (index >= swf->ncomments)
+        return false;
+    *name = swf->names[index];
+    *value = swf->values[index];
+    return true;
+}
+
+const char *swf_fault(const struct swf *swf)
+{
+    return swf->fault[0] != '\0' ? swf->fault : NULL;
 }
 
 struct source *swf_source(struct swf *swf)

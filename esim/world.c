@@ -13,8 +13,9 @@
 #include "lib/memory/mem.h"
 
 enum {
-    OFFSET_MS = 10000,  /* before the first job, so that hosts can have told their load */
-    IDLE_REPORTS = 1000 /* one after the other from a machine on which nothing runs: what waits has no place there */
+    OFFSET_MS = 10000,     /* before the first job, so that hosts can have told their load */
+    REFUSED_MAX = 1000000, /* and no other job: an endless workload, and none of it has room */
+    IDLE_REPORTS = 1000    /* one after the other from a machine on which nothing runs: what waits has no place there */
 };
 
 struct pending { /* events that follow from actions, first come, first served */
@@ -321,7 +322,7 @@ static bool happen(struct world *w)
 bool world_run(struct world *w, uint64_t jobs)
 {
     while (w->nended < jobs)
-        if (!happen(w))
+        if ((w->nended + w->nrunning == 0 && w->nrefused >= REFUSED_MAX) || !happen(w))
             return false;
     return true;
 }

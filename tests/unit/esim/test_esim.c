@@ -1,4 +1,4 @@
-/* test_esim.c - esim's parts: traces, streams, statistics, models of load, and small simulations whose answer is known
+/* test_esim.c - esim's parts: streams, statistics, models of load, and small simulations whose answer is known
  * beforehand. */
 #include "config.h"
 
@@ -18,7 +18,6 @@
 #include "esim/keys.h"
 #include "esim/plan.h"
 #include "esim/random.h"
-#include "esim/swf.h"
 
 enum { ROOM = 4096 };
 
@@ -88,6 +87,18 @@ static void test_queue(void **state)
     config.workload.constant_service = true; /* M/D/1: service * (1 + load / (2 (1 - load))) */
     result = simulate(config);
     expect_near(result.turnaround.mean, 6, 0.1);
+}
+
+/* Each job is refused, and there is no end of them. */
+static void test_no_room(void **state)
+{
+    struct config config = CONFIG("hosts", "1", "workload", "procs [2,4]", "jobs", "10");
+    struct result result;
+
+    (void)state;
+    run(&config, &result, series, ROOM, NULL);
+    assert_false(result.done);
+    assert_string_equal(result.fault, "no job has ended: the machine is too small for them");
 }
 
 /* ---- the models of load ---- */
@@ -307,59 +318,7 @@ static void test_statistics(void **state)
     assert_true(isnan(stats_batches(values, 1).half));
 }
 
-/* ---- traces ---- */
-
-#define GOOD "1 0 -1 100 4 50.5 -1 8 200 -1 1 7 1 -1 1 -1 -1 -1"
-
-static void test_lines(void **state)
-{
-    double fields[SWF_FIELDS];
-
-    (void)state;
-    assert_int_equal(swf_parse_line(GOOD, fields), 0);
-    assert_true(fields[SWF_CPU] == 50.5 && fields[SWF_ASKED_PROCS] == 8 && fields[SWF_THINK] == -1);
-    assert_int_equal(swf_parse_line("  " GOOD "\r\n", fields), 0);
-    assert_int_equal(swf_parse_line(GOOD " 1", fields), SWF_FIELDS + 1);
-    assert_int_equal(swf_parse_line("1 0 -1 100 4", fields), 6);
-    assert_int_equal(swf_parse_line("1 0 -1 x", fields), 4);
-    assert_int_equal(swf_parse_line("1 0.5", fields), 2);
-    assert_int_equal(swf_parse_line("1 -2", fields), 2);
-    assert_int_equal(swf_parse_line("1 nan", fields), 2);
-    assert_int_equal(swf_parse_line("", fields), 1);
-}
-
-static const char *trace(const char *name)
-{
-    static char path[1000];
-
-    snprintf(path, sizeof(path), "%s/tests/unit/esim/traces/%s", getenv("srcdir") != NULL ? getenv("srcdir") : ".",
-             name);
-    return path;
-}
-
-static void test_traces(void **state)
-{
-    struct result plain, packed;
-    struct swf *swf;
-    struct sim_job job;
-    uint64_t count = 0;
-
-    (void)state;
-    plain = simulate(CONFIG("trace", trace("small.swf")));
-    assert_int_equal(plain.jobs, 200);
-    packed = simulate(CONFIG("trace", trace("small.swf.gz")));
-    assert_true(plain.turnaround.mean == packed.turnaround.mean);
-    swf = swf_open(trace("faults.swf"));
-    assert_non_null(swf);
-    assert_int_equal(swf_header(swf)->max_procs, 64);
-    while (swf_source(swf)->next(swf_source(swf), &job))
-        count += job.number;
-    assert_int_equal(count, 1 + 4 + 8);
-    assert_int_equal(swf_bad_lines(swf), 3);
-    assert_int_equal(swf_unknown(swf), 2);
-    swf_source(swf)->destroy(swf_source(swf));
-    assert_null(swf_open(trace("none.swf")));
-}
+/* ---- JSON ---- */
 
 /* Names of files are anything, figures may be missing: it is JSON all the same. */
 static void test_json(void **state)
@@ -394,10 +353,10 @@ static void test_json(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_constant),     cmocka_unit_test(test_queue),     cmocka_unit_test(test_shared),
-        cmocka_unit_test(test_reports),      cmocka_unit_test(test_seed),      cmocka_unit_test(test_plan),
-        cmocka_unit_test(test_replications), cmocka_unit_test(test_workloads), cmocka_unit_test(test_statistics),
-        cmocka_unit_test(test_lines),        cmocka_unit_test(test_traces),    cmocka_unit_test(test_json),
+        cmocka_unit_test(test_constant),   cmocka_unit_test(test_no_room),      cmocka_unit_test(test_queue),
+        cmocka_unit_test(test_shared),     cmocka_unit_test(test_reports),      cmocka_unit_test(test_seed),
+        cmocka_unit_test(test_plan),       cmocka_unit_test(test_replications), cmocka_unit_test(test_workloads),
+        cmocka_unit_test(test_statistics), cmocka_unit_test(test_json),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
