@@ -11,7 +11,7 @@
 
 void keys_default(struct config *config)
 {
-    *config = (struct config){.precision = 0.02, .jobs_max = 2000000};
+    *config = (struct config){.precision = 0.02, .jobs_max = 2000000, .cube = -1};
     core_options_default(&config->world.core);
     config->world.core.levels = 0; /* keys_complete() */
     config->world.core.allocator = ALLOCATOR_COUNT;
@@ -73,14 +73,12 @@ static bool set_word(struct config *c, const char *key, const char *value, bool 
     }
     if (strcmp(key, "workload") == 0) {
         snprintf(c->workload_name, sizeof(c->workload_name), "%s", value);
-        c->trace = NULL;
         return workload_parse(&c->workload, value);
     }
     if (strcmp(key, "trace") == 0) {
         c->trace = value;
         snprintf(c->workload_name, sizeof(c->workload_name), "%s", value);
         c->whole = c->exactly = true;
-        c->jobs_max = UINT64_MAX;
         return true;
     }
     if (strcmp(key, "without-user") == 0) {
@@ -118,8 +116,7 @@ static bool set_number(struct config *c, const char *key, const char *value, boo
         c->world.ncpus = (int)n;
     else if (strcmp(key, "cube") == 0 && whole_number(value, 0, 16, &n)) {
         c->world.core.topology = TOPOLOGY_CUBE;
-        c->world.nhosts = 1 << (int)n;
-        c->world.ncpus = 1;
+        c->cube = (int)n;
     } else if (strcmp(key, "add-hosts") == 0 && whole_number(value, 0, 65535, &n))
         c->more_hosts = (int)n;
     else if (strcmp(key, "user-running") == 0 && whole_number(value, 0, 1e6, &n))
@@ -128,11 +125,12 @@ static bool set_number(struct config *c, const char *key, const char *value, boo
         c->workload.seed = c->world.core.seed = (uint64_t)n;
     else if (strcmp(key, "explain") == 0 && whole_number(value, 1, 9e15, &n))
         c->world.explain = (uint64_t)n;
-    else if (strcmp(key, "jobs-max") == 0 && whole_number(value, 1, 1e9, &n))
+    else if (strcmp(key, "jobs-max") == 0 && whole_number(value, 1, 1e9, &n)) {
         c->jobs_max = (uint64_t)n;
-    else if (strcmp(key, "jobs") == 0 && whole_number(value, 1, 1e9, &n)) {
+        c->jobs_said = true;
+    } else if (strcmp(key, "jobs") == 0 && whole_number(value, 1, 1e9, &n)) {
         c->jobs_max = (uint64_t)n;
-        c->exactly = true;
+        c->exactly = c->jobs_said = true;
     } else {
         *known = strstr(keys_names(), key) != NULL;
         return false;
@@ -148,8 +146,12 @@ const char *keys_names(void)
 
 bool keys_set(struct config *config, const char *key, const char *value, char *fault, size_t size)
 {
+    static const char *const drawn[] = {"workload", "load", "arrivals", "service", "mean-service", "share"};
     bool known, good = set_word(config, key, value, &known);
 
+    for (size_t i = 0; i < sizeof(drawn) / sizeof(drawn[0]); i++)
+        if (strcmp(key, drawn[i]) == 0)
+            config->drawn_said = drawn[i];
     if (!known)
         good = set_number(config, key, value, &known);
     if (!known)
@@ -243,6 +245,21 @@ bool keys_complete(struct config *c, char *fault, size_t size)
     bool cube = core->topology == TOPOLOGY_CUBE;
 
     fault[0] = '\0';
+    if (c->drawn_said != NULL && (c->trace != NULL || c->history != NULL)) {
+        snprintf(fault, size, "%s: that is for jobs that are drawn, not for a trace or a history", c->drawn_said);
+        return false;
+    }
+    if (c->cube >= 0 && (c->world.nhosts > 0 || c->world.ncpus > 0)) {
+        snprintf(fault, size, "cube: its hosts are 2^%d, with a processor each; without hosts and cpus", c->cube);
+        return false;
+    }
+    if (c->cube >= 0) {
+        c->world.nhosts = 1 << c->cube;
+        c->world.ncpus = 1;
+        c->cube = -1;
+    }
+    if (c->trace != NULL && !c->jobs_said)
+        c->jobs_max = UINT64_MAX;
     if (c->history != NULL && !complete_history(c, fault, size))
         return false;
     if (c->history == NULL && c->without != NULL) {
@@ -266,6 +283,15 @@ bool keys_complete(struct config *c, char *fault, size_t size)
         core->levels = cube || c->world.model == MODEL_SPACE ? 1 : 3;
     if (core->allocator == ALLOCATOR_COUNT)
         core->allocator = cube ? ALLOCATOR_CUBE_AFL : ALLOCATOR_V1;
+    if (!cube && (core->allocator == ALLOCATOR_CUBE_FL || core->allocator == ALLOCATOR_CUBE_AFL)) {
+        snprintf(fault, size, "allocator: %s places meshes in a hypercube: say cube",
+                 core_allocator_name(core->allocator));
+        return false;
+    }
+    if (cube && core->levels > 1) {
+        snprintf(fault, size, "levels: in a cube a processor has one job, so there is one level");
+        return false;
+    }
     if (core->allocator != ALLOCATOR_V2 && core->allocator != ALLOCATOR_SPREAD)
         c->world.report_ms = 0;
     if (c->world.saturated)

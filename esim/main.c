@@ -196,6 +196,13 @@ static int simulate(struct request *request)
 
     if (request->history != NULL && request->config.trace != NULL)
         return wrong("--history and --trace: one of them");
+    if (request->history == NULL && (request->since_ms != INT64_MIN || request->until_ms != INT64_MAX))
+        return wrong("--since and --until: of --history");
+    if (request->history != NULL && request->config.jobs_said)
+        return wrong("--jobs and --jobs-max: a history has the jobs that it has; see --since and --until");
+    if (request->config.world.explain != 0 && (request->sweep != NULL || request->compare != NULL))
+        return wrong("--explain is for one simulation, without --sweep and --compare");
+    request->config.world.told = request->json ? stderr : stdout; /* lines of JSON stay such */
     if (request->records != NULL && (request->sweep != NULL || request->compare != NULL))
         return wrong("--records is for one simulation, without --sweep and --compare");
     if (request->records != NULL && (request->config.records = fopen(request->records, "w")) == NULL) {
@@ -223,7 +230,7 @@ static int simulate(struct request *request)
     if (request->plot != NULL && !draw(request->plot, &plan))
         code = EXIT_FAULT;
     for (size_t i = 0; i < plan.count; i++)
-        code = plan.results[i].done ? code : EXIT_FAULT;
+        code = plan.results[i].done && !plan.results[i].unexplained ? code : EXIT_FAULT;
     plan_fini(&plan);
     history_destroy(history);
     if (request->config.records != NULL && fclose(request->config.records) != 0)

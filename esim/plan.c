@@ -72,6 +72,12 @@ static bool spread(struct values *values, const char *text)
     return true;
 }
 
+/* A file may have dots, too. */
+static bool is_range(const char *text)
+{
+    return strstr(text, "..") != NULL && strspn(text, "+-.0123456789") > 0;
+}
+
 static bool parse(struct values *values, const char *text, bool ranges, char *fault, size_t size)
 {
     const char *equals = text != NULL ? strchr(text, '=') : NULL;
@@ -79,12 +85,13 @@ static bool parse(struct values *values, const char *text, bool ranges, char *fa
     *values = (struct values){.count = 1};
     if (text == NULL)
         return true;
-    if (equals != NULL && (size_t)(equals - text) < sizeof(values->key)) {
+    if (equals != NULL && equals > text && (size_t)(equals - text) < sizeof(values->key)) {
         memcpy(values->key, text, (size_t)(equals - text));
-        if ((ranges && strstr(equals, "..") != NULL && spread(values, equals + 1)) || split(values, equals + 1))
+        if (ranges && is_range(equals + 1) ? spread(values, equals + 1) : split(values, equals + 1))
             return true;
     }
-    snprintf(fault, size, "'%s': want KEY=A,B%s", text, ranges ? " or KEY=FROM..TO" : "");
+    snprintf(fault, size, "'%s': want KEY=A,B%s, at most %d values", text,
+             ranges ? " or KEY=FROM..TO or KEY=FROM..TO:COUNT" : "", VALUES_MAX);
     return false;
 }
 
@@ -163,6 +170,10 @@ bool plan_make(struct plan *plan, const struct config *base, const char *sweep, 
     if (good)
         name_values(plan, &sides[0], &sides[1]);
     free(sides);
+    if (good && plan->swept[0] != '\0' && strcmp(plan->swept, plan->compared_key) == 0) {
+        snprintf(fault, size, "%s: it is swept or compared, not both", plan->swept);
+        return false;
+    }
     return good && make_configs(plan, base, fault, size) && make_results(plan, base->jobs_max, fault, size);
 }
 
@@ -194,6 +205,9 @@ void plan_run(struct plan *plan, int at_a_time, FILE *progress)
         there += pid > 0;
         i++;
     }
+    for (size_t i = 0; i < plan->count; i++)
+        if (!plan->results[i].done && plan->results[i].fault[0] == '\0')
+            snprintf(plan->results[i].fault, sizeof(plan->results[i].fault), "its process has ended before it had");
     if (progress != NULL)
         fprintf(progress, "\r\033[K");
 }

@@ -169,6 +169,7 @@ static void simulate(const struct config *c, struct record *r, struct result *re
     if (progress != NULL)
         fprintf(progress, "\r\033[K");
     result->refused = world_refused(r->world);
+    result->unexplained = !world_explained(r->world);
     result->done = true;
 }
 

@@ -18,10 +18,13 @@ struct config {
     const char *trace;             /* a file in the Standard Workload Format instead */
     const struct history *history; /* or what elmer has kept; the caller's */
     const char *without;           /* HISTORY: the user whose jobs are left out; NULL: none */
+    const char *drawn_said;        /* the last of the keys that are for drawn jobs only; NULL: none */
+    int cube;                      /* a hypercube of 2^cube hosts was said; -1: not */
     int more_hosts;                /* beside those of the machine */
     bool model_said;               /* else HISTORY has MODEL_SHARED */
     double precision;  /* relative half-width of the mean turnaround that is wanted (saturated: of the utilisation) */
     uint64_t jobs_max; /* give up then */
+    bool jobs_said;
     bool precision_said;
     bool exactly;  /* so many jobs, whatever the precision; with one that was said in each of several runs */
     bool whole;    /* no warm-up is cut off: a trace is what it is */
@@ -33,6 +36,7 @@ struct result {
     bool done;
     char fault[200]; /* why not */
     uint64_t jobs, warmup, refused, unknown, bad_lines, waiting;
+    bool unexplained; /* there was no such job */
     bool steady;
     uint64_t replications; /* runs with other random numbers, from which the intervals are; 1: by batches of one run */
     double seconds;        /* of virtual time, measured */

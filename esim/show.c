@@ -16,6 +16,11 @@ static void print_recorded(const struct history *h)
            h->p95);
 }
 
+static const char *label_of(const struct config *config)
+{
+    return config->label[0] != '\0' ? config->label : config->workload_name;
+}
+
 static void print_table(const struct plan *plan)
 {
     printf("%-34s %9s %8s %9s %9s %9s %8s %14s %9s\n", "", "JOBS", "WARM-UP", "MEAN s", "+-", "MEDIAN s", "P95 s",
@@ -26,15 +31,15 @@ static void print_table(const struct plan *plan)
         const struct result *r = &plan->results[i];
         char runs[40] = "";
         if (!r->done) {
-            printf("%-34s %s\n", plan->configs[i].label, r->fault);
+            printf("%-34s %s\n", label_of(&plan->configs[i]), r->fault);
             continue;
         }
         if (r->replications > 1)
             snprintf(runs, sizeof(runs), "  in %" PRIu64 " runs", r->replications);
         printf("%-34s %9" PRIu64 " %8" PRIu64 " %9.3f %9.3f %9.3f %8.2f %7.2f +- %4.2f %8.3f%s%s\n",
-               plan->configs[i].label[0] != '\0' ? plan->configs[i].label : plan->configs[i].workload_name, r->jobs,
-               r->warmup, r->turnaround.mean, r->turnaround.half, r->median, r->p95, 100 * r->utilisation.mean,
-               100 * r->utilisation.half, r->throughput, r->steady ? "" : "  not steady", runs);
+               label_of(&plan->configs[i]), r->jobs, r->warmup, r->turnaround.mean, r->turnaround.half, r->median,
+               r->p95, 100 * r->utilisation.mean, 100 * r->utilisation.half, r->throughput,
+               r->steady ? "" : "  not steady", runs);
     }
 }
 
@@ -134,6 +139,9 @@ void show_notes(const struct plan *plan)
 {
     const struct result *r = &plan->results[0];
 
+    if (r->unexplained)
+        fprintf(stderr, "esim: job %" PRIu64 ", which was to be explained, has not come\n",
+                plan->configs[0].world.explain);
     if (r->refused > 0)
         fprintf(stderr, "esim: %" PRIu64 " jobs were refused: the machine is too small for them\n", r->refused);
     if (r->bad_lines > 0)

@@ -45,14 +45,15 @@ struct world {
     int64_t used_since_ms;
     char explained[200];
     uint64_t explain_id;
+    bool explain_seen;
 };
 
 /* ---- why a job waits ---- */
 
 static void explain(struct world *w, const char *why)
 {
-    printf("%.3f s: job %llu %s\n", (double)(w->now_ms - OFFSET_MS) / 1000, (unsigned long long)w->settings.explain,
-           why);
+    fprintf(w->settings.told, "%.3f s: job %llu %s\n", (double)(w->now_ms - OFFSET_MS) / 1000,
+            (unsigned long long)w->settings.explain, why);
 }
 
 static void describe(struct world *w, char *text, size_t size)
@@ -218,6 +219,7 @@ static void submit(struct world *w)
     event.u.submit.mesh_rows = w->settings.core.topology == TOPOLOGY_CUBE ? w->next.mesh_rows : 0;
     if (w->settings.explain == w->next.number && w->next.number > 0) {
         w->explain_id = core_next_id(w->core);
+        w->explain_seen = true;
         explain(w, "is submitted");
     }
     if (w->settings.saturated)
@@ -241,8 +243,8 @@ static void end(struct world *w, uint64_t id)
 
     event.host = info->processors[0].host;
     if (w->explain_id != 0)
-        printf("%.3f s: job %llu ends and leaves %u processors\n", (double)(w->now_ms - OFFSET_MS) / 1000,
-               (unsigned long long)job->number, job->nprocs);
+        fprintf(w->settings.told, "%.3f s: job %llu ends and leaves %u processors\n",
+                (double)(w->now_ms - OFFSET_MS) / 1000, (unsigned long long)job->number, job->nprocs);
     job->end_ms = w->now_ms - OFFSET_MS;
     count_used(w, -(int64_t)job->nprocs);
     load_end(w->load, id, w->now_ms);
@@ -417,6 +419,11 @@ double world_used_ms(const struct world *w)
 uint64_t world_refused(const struct world *w)
 {
     return w->nrefused;
+}
+
+bool world_explained(const struct world *w)
+{
+    return w->explain_seen || w->settings.explain == 0;
 }
 
 uint64_t world_waiting(const struct world *w)

@@ -6,6 +6,8 @@
 #ifndef ESIM_WORLD_H
 #define ESIM_WORLD_H
 
+#include <stdio.h>
+
 #include "elmer/core/core.h"
 #include "esim/job.h"
 
@@ -25,7 +27,8 @@ struct world_settings {
     int64_t period_ms; /* SHARED: a job computes for its share of this time and then waits; 0: it does both at once */
     int64_t report_ms; /* how often a host tells its load; 0: never */
     bool saturated;    /* the next job comes when nobody waits */
-    uint64_t explain;  /* number of a job whose way is told on standard output; 0: none */
+    uint64_t explain;  /* number of a job whose way is told; 0: none */
+    FILE *told;        /* there */
 };
 
 struct world;
@@ -45,6 +48,7 @@ int64_t world_now_ms(const struct world *world);   /* since the first could be s
 double world_used_ms(const struct world *world);   /* processor time of jobs' clusters, in all */
 uint64_t world_refused(const struct world *world); /* jobs that are too large for the machine */
 uint64_t world_waiting(const struct world *world);
+bool world_explained(const struct world *world); /* there was such a job, or none is to be explained */
 
 uint64_t world_place(const struct core_processor *processors, uint32_t n); /* sim_job.place */
 

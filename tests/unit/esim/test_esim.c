@@ -223,8 +223,8 @@ static void test_plan(void **state)
     assert_true(plan_make(&plan, &config, NULL, "workload=rect [1,4],square [1,4]", fault, sizeof(fault)));
     assert_int_equal(plan.count, 2);
     plan_fini(&plan);
-    assert_true(plan_make(&plan, &config, "levels=1..3:3", NULL, fault, sizeof(fault)));
-    assert_string_equal(plan.configs[1].label, "levels=2"); /* "1." is a number, too */
+    assert_true(plan_make(&plan, &config, "user-running=1..3:3", NULL, fault, sizeof(fault)));
+    assert_string_equal(plan.configs[1].label, "user-running=2"); /* "1." is a number, too */
     plan_fini(&plan);
     assert_false(plan_make(&plan, &config, "load=1..2x", NULL, fault, sizeof(fault)));
     plan_fini(&plan);
