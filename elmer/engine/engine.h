@@ -18,6 +18,7 @@
 #include "elmer/core/core.h"
 #include "elmer/engine/deadline.h"
 #include "elmer/engine/jobs.h"
+#include "elmer/engine/launchers.h"
 #include "elmer/store/record.h"
 #include "lib/base/err.h"
 
@@ -119,10 +120,10 @@ uint64_t engine_put_certificate(struct engine *engine, const struct certificate 
 
 /* ---- queries ---- */
 
-/* For questions only: core_job() and its like. */
+/* For questions only: core_job() and its like. Who changes it is the engine alone (tests/lint/rooms looks at that). */
 struct core *engine_core(struct engine *engine);
 const struct jobs *engine_jobs(const struct engine *engine);
-struct store *engine_store(struct engine *engine); /* to read */
+struct store *engine_store(struct engine *engine); /* to read; the same is true of it */
 const char *engine_host_name(const struct engine *engine, int host);
 int engine_host_count(const struct engine *engine);
 const char *engine_store_failure(const struct engine *engine); /* why it cannot be written; NULL: it can */

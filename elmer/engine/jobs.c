@@ -8,7 +8,7 @@
 #include <string.h>
 #include <sys/random.h>
 
-#include "elmer/store/boot.h"
+#include "elmer/store/store.h"
 #include "lib/base/clock.h"
 #include "lib/base/log.h"
 

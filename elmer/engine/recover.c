@@ -13,7 +13,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "elmer/store/boot.h"
 #include "lib/base/clock.h"
 #include "lib/base/log.h"
 

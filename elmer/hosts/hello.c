@@ -2,7 +2,6 @@
  * same host. The life story is in hosts.c. */
 #include "config.h"
 
-#include "elmer/engine/launchers.h"
 #include "elmer/hosts/internal.h"
 
 #include <stdlib.h>

@@ -3,7 +3,6 @@
 
 #include <stdio.h>
 
-#include "elmer/engine/launchers.h"
 #include "elmer/hosts/internal.h"
 
 static void send_order(const struct action *action, void *data)

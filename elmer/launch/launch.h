@@ -7,6 +7,7 @@
 #include "elmer/engine/engine.h"
 #include "elmer/hosts/hosts.h"
 
+#include "elmer/launch/paths.h"
 struct launches;
 
 /* It must outlive the room. */

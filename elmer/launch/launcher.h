@@ -13,7 +13,6 @@
 #ifndef ELMER_LAUNCH_LAUNCHER_H
 #define ELMER_LAUNCH_LAUNCHER_H
 
-#include "elmer/engine/launchers.h"
 #include "elmer/launch/launch.h"
 #include "lib/memory/map.h"
 

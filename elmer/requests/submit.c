@@ -13,8 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "elmer/engine/launchers.h"
-#include "elmer/launch/paths.h"
+#include "elmer/launch/launch.h"
 #include "elmer/requests/view.h"
 #include "elmer/store/store.h"
 #include "lib/base/clock.h"

@@ -13,6 +13,7 @@
 #include "elmer/store/record.h"
 #include "elmer/store/setting_row.h"
 #include "lib/base/err.h"
+#include "elmer/store/boot.h"
 
 /* 7: jobs that have ended are kept without their environment */
 enum { STORE_SCHEMA = 7 };
