@@ -1,7 +1,8 @@
 /* hosts.h - the links of the workstations' rsds: who is up, what goes to them, what they say. The contract of this
  * room: hosts are known by their index in the core; texts that are handed out live until something happens to the host;
  * a peer lives until on_peer_gone(). What they say of jobs becomes events here, what they say of processes and for
- * users is handed on. */
+ * users is handed on. Messages belong to whoever sends them, and are read before a call returns, unless a line says
+ * otherwise. What a host does wrong is no error here: it is told, logged, and its link ends. */
 #ifndef ELMER_HOSTS_HOSTS_H
 #define ELMER_HOSTS_HOSTS_H
 
@@ -57,11 +58,11 @@ struct hosts_callbacks {
 };
 
 /* Open the sockets, and take the engine's orders. The hosts that the core awaits are given up if they do not come
- * within host_timeout. hosts_destroy() is right after a failure, too. */
+ * within host_timeout. 0, or negative with the text of err; hosts_destroy() is right after a failure, too. */
 int hosts_create(const struct room *room, const struct hosts_settings *settings,
                  const struct hosts_callbacks *callbacks, void *data, struct hosts **hosts, struct err *err);
 void hosts_close(struct hosts *hosts);   /* closes sockets and links; callbacks end */
-void hosts_destroy(struct hosts *hosts); /* after the loop has ended */
+void hosts_destroy(struct hosts *hosts); /* after the loop has ended; NULL: nothing */
 /* Where there is much to say to many, in a later turn; what is said to one host stays in order. False when there is no
  * link: whoever needs the answer asks again. */
 bool hosts_send(struct hosts *hosts, int host, const struct wire_message *message);
@@ -69,7 +70,8 @@ bool hosts_send(struct hosts *hosts, int host, const struct wire_message *messag
 bool hosts_congested(const struct hosts *hosts, int host);
 /* The minor version that its link speaks; 0 without a link. */
 unsigned hosts_minor(const struct hosts *hosts, int host);
-/* elmer's own certificate is a new one: for links from now on. On failure the old one stays. */
+/* elmer's own certificate is a new one: for links from now on. 0, or negative with the text of err: the old one stays.
+ */
 int hosts_reload_tls(struct hosts *hosts, struct err *err);
 /* elmer did not run for so long: nobody's silence is counted for that time. */
 void hosts_stalled(struct hosts *hosts, int64_t ms);

@@ -1,6 +1,7 @@
 /* membership.h - who may be a host: tokens, certificates and their renewal. The contract of this room: certificates
  * live in the store and in here; whatever is answered to a peer goes through hosts.h; elmer-signer, which holds the
- * CA's key, is asked over its socket. */
+ * CA's key, is asked over its socket. What is asked belongs to a peer and ends with it: who tells of peers must tell of
+ * their end, too. What cannot be done is an answer to the peer that asked, with a text, and a line in the log. */
 #ifndef ELMER_MEMBERSHIP_MEMBERSHIP_H
 #define ELMER_MEMBERSHIP_MEMBERSHIP_H
 
@@ -19,13 +20,13 @@ struct membership_settings {
 };
 
 /* With what the store has; blocking, before the loop runs, and before hosts.h reads elmer's own pair, which a crash may
- * have left half renewed. */
+ * have left half renewed. 0, or negative with the text of err; membership_destroy() is right after a failure, too. */
 int membership_create(const struct room *room, const struct membership_settings *settings,
                       struct membership **membership, struct err *err);
-/* From now on it has hosts to speak with. */
+/* From now on it has hosts to speak with, which must outlive it. */
 void membership_begin(struct membership *membership, struct hosts *hosts);
 void membership_close(struct membership *membership);   /* nothing is answered any more */
-void membership_destroy(struct membership *membership); /* after the loop has ended */
+void membership_destroy(struct membership *membership); /* after the loop has ended; NULL: nothing */
 
 /* The message join of a peer without certificate (host -1), or renew of a host; it is moved away. Answered later. */
 void membership_ask(struct membership *membership, struct peer *peer, int host, struct wire_message *message);
@@ -37,7 +38,7 @@ int membership_judge(const struct membership *membership, const char *host, cons
 void membership_shown(struct membership *membership, const char *serial);
 /* All of this host, from now on and on disk. Returns how many. */
 size_t membership_revoke(struct membership *membership, const char *host);
-/* Of this host, the one that counts and is good the longest; NULL: it has none. */
+/* Of this host, the one that counts and is good the longest, until the next call; NULL: it has none. */
 const struct certificate *membership_newest(const struct membership *membership, int host);
 
 #endif

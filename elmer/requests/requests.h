@@ -1,6 +1,7 @@
 /* requests.h - clients and what they ask, from the message to the answer. The contract of this room: it serves its own
  * socket and the clients that hosts relay, tells who they are from the transport, and answers once what it asked of the
- * engine is on disk. */
+ * engine is on disk. Clients and requests are its own; a request ends with its answer, which is dropped if the client
+ * has gone. What is wrong with a request is the answer to it, with a text. */
 #ifndef ELMER_REQUESTS_REQUESTS_H
 #define ELMER_REQUESTS_REQUESTS_H
 
@@ -24,14 +25,16 @@ struct requests_settings {
     int levels; /* of the cluster */
 };
 
-/* requests_destroy() is right after a failure, too. */
+/* 0, or negative with the text of err; requests_destroy() is right after a failure, too. hosts and membership must
+ * outlive it. */
 int requests_create(const struct room *room, const struct requests_settings *settings, struct hosts *hosts,
                     struct membership *membership, struct requests **requests, struct err *err);
 /* Closes the clients' links; what they wait for is not answered. */
 void requests_close(struct requests *requests);
-void requests_destroy(struct requests *requests); /* after the loop has ended */
+void requests_destroy(struct requests *requests); /* after the loop has ended; NULL: nothing */
 
-/* A message relay, relay_closed or relay_room of a host; on_queue_host: the host is the one that elmer runs on. */
+/* A message relay, relay_closed or relay_room of a host, which stays the caller's; on_queue_host: the host is the one
+ * that elmer runs on. */
 void requests_relay(struct requests *requests, int host, bool on_queue_host, struct wire_message *message);
 /* Its link is gone, and with it the clients that it relayed. */
 void requests_host_cut(struct requests *requests, int host);

@@ -1,19 +1,24 @@
-/* store.h - the jobs, the hosts and their certificates, on disk. The only user of SQLite.
+/* store.h - the jobs, the hosts, their certificates and what is set, on disk. The only user of SQLite; the contract of
+ * this room.
  *
  * Writing: records are queued and written by a thread of the store's own, all that wait in one transaction (WAL,
  * synchronous=FULL). Reading while elmer runs goes through the loop's worker threads and a connection of its own.
- * Opening and loading happen before the loop runs and block. */
+ * Opening and loading happen before the loop runs and block.
+ *
+ * The store lives until store_close(). A record has one owner: store_put() takes it over, each() and an answer give it
+ * to the caller. What cannot be opened or loaded is returned with a text; what cannot be written is told by
+ * on_failure(), and tried again until it is. */
 #ifndef ELMER_STORE_STORE_H
 #define ELMER_STORE_STORE_H
 
 #include <uv.h>
 
+#include "elmer/store/boot.h"
 #include "elmer/store/certificate.h"
 #include "elmer/store/host_row.h"
 #include "elmer/store/record.h"
 #include "elmer/store/setting_row.h"
 #include "lib/base/err.h"
-#include "elmer/store/boot.h"
 
 /* 7: jobs that have ended are kept without their environment */
 enum { STORE_SCHEMA = 7 };
