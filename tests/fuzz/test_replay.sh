@@ -3,21 +3,8 @@
 set -u
 dir=$(mktemp -d) || exit 99
 trap 'rm -rf "$dir"' EXIT
-n=0 bad=0
-
-expect() { # NAME STATUS TEXT CMD.. - the command's end, and a line that its output must have
-    local name=$1 status=$2 text=$3 out rc=0
-    shift 3
-    out=$("$@" 2>&1) || rc=$?
-    n=$((n + 1))
-    if [ $rc -eq "$status" ] && grep -qF -- "$text" <<<"$out"; then
-        echo "ok $n - $name"
-    else
-        echo "not ok $n - $name: exit status $rc instead of $status, or no \"$text\""
-        tail -n 5 <<<"# ${out//$'\n'/$'\n# '}"
-        bad=1
-    fi
-}
+# shellcheck source=tests/expect.sh
+. "${srcdir:-.}/tests/expect.sh"
 pack=tests/fuzz/pack target=tests/fuzz/fuzz_token
 
 printf one >"$dir/one" && printf two >"$dir/two" && : >"$dir/empty"

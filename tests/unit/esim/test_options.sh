@@ -4,64 +4,57 @@
 set -u
 dir=$(mktemp -d) || exit 99
 trap 'rm -rf "$dir"' EXIT
-n=0 bad=0
+# shellcheck source=tests/expect.sh
+. "${srcdir:-..}/tests/expect.sh"
 trace=${srcdir:-..}/tests/unit/esim/traces/small.swf
 
-expect() { # STATUS TEXT OPTIONS.. - the exit status, and what the output must have
-    local status=$1 text=$2 out rc=0
+says() { # STATUS TEXT OPTIONS.. - the exit status, and what the output must have
+    local status=$1 text=$2
     shift 2
-    out=$(timeout 120 esim/esim "$@" 2>&1) || rc=$?
-    n=$((n + 1))
-    if [ $rc -eq "$status" ] && grep -qF -- "$text" <<<"$out"; then
-        echo "ok $n - esim $*"
-    else
-        echo "not ok $n - esim $*: exit status $rc instead of $status, or no \"$text\""
-        tail -n 5 <<<"# ${out//$'\n'/$'\n# '}"
-        bad=1
-    fi
+    expect "esim $*" "$status" "$text" timeout 120 esim/esim "$@"
 }
 jobs=(--hosts 4 --workload 'procs [1,4]' --jobs 50)
 
 # a trace is what it is
-expect 0 "$trace " --trace "$trace"
+says 0 "$trace " --trace "$trace"
 for option in --load --share --mean-service; do
-    expect 2 "${option#--}: that is for jobs that are drawn, not for a trace" --trace "$trace" $option 0.5
+    says 2 "${option#--}: that is for jobs that are drawn, not for a trace" --trace "$trace" $option 0.5
 done
-expect 2 'arrivals: that is for jobs that are drawn' --arrivals constant --trace "$trace"
-expect 2 'workload: that is for jobs that are drawn' --workload constant --trace "$trace"
-expect 2 'workload: that is for jobs that are drawn' --trace "$trace" --workload constant
-expect 2 'load: that is for jobs that are drawn' --trace "$trace" --sweep load=1,2
-expect 0 '"jobs":50,' --trace "$trace" --jobs 50 --json
-expect 0 '"jobs":50,' --jobs 50 --trace "$trace" --json
-expect 1 'No such file' --trace "$dir/none.swf" --hosts 1
-expect 2 '--since and --until: of --history' --since 2026-01-01 "${jobs[@]}"
+says 2 'arrivals: that is for jobs that are drawn' --arrivals constant --trace "$trace"
+says 2 'workload: that is for jobs that are drawn' --workload constant --trace "$trace"
+says 2 'workload: that is for jobs that are drawn' --trace "$trace" --workload constant
+says 2 'load: that is for jobs that are drawn' --trace "$trace" --sweep load=1,2
+says 0 '"jobs":50,' --trace "$trace" --jobs 50 --json
+says 0 '"jobs":50,' --jobs 50 --trace "$trace" --json
+says 1 'No such file' --trace "$dir/none.swf" --hosts 1
+says 2 '--since and --until: of --history' --since 2026-01-01 "${jobs[@]}"
 
 # a cube has its hosts
-expect 2 'cube: its hosts are 2^4' --cube 4 --hosts 10
-expect 2 'cube: its hosts are 2^4' --cpus 2 --cube 4
-expect 2 'levels: in a cube a processor has one job' --cube 4 --levels 2
-expect 2 'allocator: cube-afl places meshes in a hypercube: say cube' --allocator cube-afl "${jobs[@]}"
-expect 2 'add-hosts: not to a cube' --cube 4 --add-hosts 1
-expect 0 'cube=4 ' --workload 'rect [1,4]' --jobs 50 --compare cube=4,5
-expect 1 'no job has ended: the machine is too small for them' --cube 2 --workload 'square [4,4]' --jobs 50
+says 2 'cube: its hosts are 2^4' --cube 4 --hosts 10
+says 2 'cube: its hosts are 2^4' --cpus 2 --cube 4
+says 2 'levels: in a cube a processor has one job' --cube 4 --levels 2
+says 2 'allocator: cube-afl places meshes in a hypercube: say cube' --allocator cube-afl "${jobs[@]}"
+says 2 'add-hosts: not to a cube' --cube 4 --add-hosts 1
+says 0 'cube=4 ' --workload 'rect [1,4]' --jobs 50 --compare cube=4,5
+says 1 'no job has ended: the machine is too small for them' --cube 2 --workload 'square [4,4]' --jobs 50
 
 # several simulations
-expect 2 "'=1,2': want KEY=A,B" --sweep =1,2 "${jobs[@]}"
-expect 2 "'=': want KEY=A,B" --compare = "${jobs[@]}"
-expect 2 'load: it is swept or compared, not both' --sweep load=1,2 --compare load=3,4 "${jobs[@]}"
-expect 2 'at most 64 values' --sweep load=0.1..7:65 "${jobs[@]}"
-expect 2 'want KEY=A,B' --sweep load=0.1.. "${jobs[@]}"
-expect 2 "there is no 'colour'" --compare colour=red,green "${jobs[@]}"
-expect 0 'load=7 ' --sweep load=0.1..7 "${jobs[@]}"
-expect 0 "trace=$trace " --compare "trace=$trace,$trace"
-expect 2 '--records is for one simulation' --records "$dir/records" --compare levels=1,2 "${jobs[@]}"
-expect 2 '--plot needs --sweep with numbers' --plot "$dir/picture" --compare levels=1,2 "${jobs[@]}"
-expect 1 "$dir/none/picture: No such file" --plot "$dir/none/picture" --sweep load=1,2 "${jobs[@]}"
+says 2 "'=1,2': want KEY=A,B" --sweep =1,2 "${jobs[@]}"
+says 2 "'=': want KEY=A,B" --compare = "${jobs[@]}"
+says 2 'load: it is swept or compared, not both' --sweep load=1,2 --compare load=3,4 "${jobs[@]}"
+says 2 'at most 64 values' --sweep load=0.1..7:65 "${jobs[@]}"
+says 2 'want KEY=A,B' --sweep load=0.1.. "${jobs[@]}"
+says 2 "there is no 'colour'" --compare colour=red,green "${jobs[@]}"
+says 0 'load=7 ' --sweep load=0.1..7 "${jobs[@]}"
+says 0 "trace=$trace " --compare "trace=$trace,$trace"
+says 2 '--records is for one simulation' --records "$dir/records" --compare levels=1,2 "${jobs[@]}"
+says 2 '--plot needs --sweep with numbers' --plot "$dir/picture" --compare levels=1,2 "${jobs[@]}"
+says 1 "$dir/none/picture: No such file" --plot "$dir/none/picture" --sweep load=1,2 "${jobs[@]}"
 
 # why a job started
-expect 0 '398.000 s: job 8 is submitted' --trace "$trace" --explain 8
-expect 1 'job 999, which was to be explained, has not come' --trace "$trace" --explain 999
-expect 2 '--explain is for one simulation' --trace "$trace" --explain 8 --compare allocator=v1,pack
+says 0 '398.000 s: job 8 is submitted' --trace "$trace" --explain 8
+says 1 'job 999, which was to be explained, has not come' --trace "$trace" --explain 999
+says 2 '--explain is for one simulation' --trace "$trace" --explain 8 --compare allocator=v1,pack
 n=$((n + 1))
 if esim/esim --trace "$trace" --explain 8 --json 2>/dev/null | python3 -c 'import json, sys; [json.loads(line) for line in sys.stdin]'; then
     echo "ok $n - what is explained is not among the lines of JSON"
