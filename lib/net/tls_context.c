@@ -170,7 +170,7 @@ static int make_ssl(const struct tls_context *context, SSL_CTX **out, struct err
 static int read_counter(struct tls_context *context, struct err *err)
 {
     struct err why = ERR_INIT;
-    int dir = file_dir(context->dir, 0, err), code = dir;
+    int dir = file_dir(context->dir, 0, err), code;
 
     if (dir < 0)
         return dir;
