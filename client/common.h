@@ -33,9 +33,14 @@ struct command {
 void command_begin(const struct command *command);
 /* One line on stderr, "NAME: ...", control characters made printable. */
 void say(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* What is said from now on is about this place, like FILE:LINE; NULL: about none. */
+void say_where(const char *place);
 /* The same with a hint at --help; returns EXIT_USAGE. */
 int usage_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
-/* What getopt_long has returned and the command does not know itself: help, version, errors. Returns the exit code. */
+/* getopt_long(3), which common_option() can say more about then. letters begin with "+:hV", or ":hV". */
+int next_option(int argc, char **argv, const char *letters, const struct option *options);
+/* What next_option() has returned and the command does not know itself: help, version, errors. Returns the exit code.
+ */
 int common_option(int c, char **argv);
 /* Say the error of a call and return the exit code for it. */
 int say_result(int result, const struct elmer_error *error);

@@ -14,6 +14,8 @@ static const struct command command = {
     "       eadmin hold|release ID...\n"
     "       eadmin set allocator|policy VALUE|default\n"
     "       eadmin show [--json]\n"
+    "       eadmin config check [--user USER] [FILE]\n"
+    "       eadmin config show [--default] [FILE]\n"
     "Administer the cluster. init and token are for root on the queue host.\n"
     "\n"
     "  init        make the cluster's CA and elmer's certificate; what is there stays\n"
@@ -24,15 +26,19 @@ static const struct command command = {
     "  hold        keep queued jobs from starting; release: let them\n"
     "  set         decide with another allocator or policy from now on; default: that of elmer.conf\n"
     "  show        show which are in force, and which there are\n"
+    "  config      of elmer.conf and rsd.conf, or FILE, with fragments in FILE.d: check whether a daemon can\n"
+    "              work with it, or show every key, its value and where that comes from\n"
     "\n"
     "  --name NAME          of the cluster, in its CA (default: the queue host's)\n"
     "  --address NAME|IP    another name by which workstations reach elmer\n"
     "  --hosts NAME,..      who may use the token (default: any host of the configuration)\n"
     "  --valid TIME         how long it is good, such as 30m or 1d (default: 1h)\n"
     "  --json               JSON, schema elmer.hosts/1 or elmer.settings/1\n"
+    "  --user USER          check as the daemon would that runs as USER (default: elmer; of rsd.conf its user)\n"
+    "  --default            show what holds without a file\n"
     "  -c, --config FILE    read FILE instead of " ELMER_SYSCONFDIR "/elmer.conf\n"
-    "  --help               print this and exit\n"
-    "  --version            print the version and exit\n"
+    "  -h, --help           print this and exit\n"
+    "  -V, --version        print the version and exit\n"
     "\n"
     "Exit status: 0 done, 1 refused, 2 usage, 3 no such job, 4 elmer not reachable, 5 not permitted.\n",
 };
@@ -41,9 +47,9 @@ static const struct verb {
     const char *name;
     int (*run)(int argc, char **argv);
 } verbs[] = {
-    {"init", eadmin_init},   {"token", eadmin_token},   {"hosts", eadmin_hosts}, {"remove", eadmin_remove},
-    {"drain", eadmin_drain}, {"resume", eadmin_resume}, {"hold", eadmin_hold},   {"release", eadmin_release},
-    {"set", eadmin_set},     {"show", eadmin_show},
+    {"init", eadmin_init},   {"token", eadmin_token},   {"hosts", eadmin_hosts},   {"remove", eadmin_remove},
+    {"drain", eadmin_drain}, {"resume", eadmin_resume}, {"hold", eadmin_hold},     {"release", eadmin_release},
+    {"set", eadmin_set},     {"show", eadmin_show},     {"config", eadmin_config},
 };
 
 int main(int argc, char **argv)
@@ -52,7 +58,7 @@ int main(int argc, char **argv)
     int c;
 
     command_begin(&command);
-    c = getopt_long(argc, argv, "+:", options, NULL);
+    c = next_option(argc, argv, "+:hV", options);
     if (c != -1)
         return common_option(c, argv);
     if (optind == argc)

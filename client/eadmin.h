@@ -11,6 +11,9 @@ int eadmin_query(int argc, char **argv, int (*answer)(bool json));
 /* On the queue host, as root (eadmin_ca.c). */
 int eadmin_init(int argc, char **argv);
 int eadmin_token(int argc, char **argv);
+/* So that jobs submitted here have tickets that the cluster's hosts believe (eadmin_ticket.c); says why not. */
+struct ca;
+void eadmin_certify_ticket_key(const struct ca *ca, const char *host);
 /* Of elmer, from anywhere (eadmin_ask.c). */
 struct wire_message;
 int eadmin_ask(struct wire_message *request); /* one that is answered by done; says its text */
@@ -20,6 +23,8 @@ int eadmin_drain(int argc, char **argv);
 int eadmin_resume(int argc, char **argv);
 int eadmin_hold(int argc, char **argv);
 int eadmin_release(int argc, char **argv);
+/* On the host whose files are meant (eadmin_config.c). */
+int eadmin_config(int argc, char **argv);
 /* eadmin_set.c */
 int eadmin_set(int argc, char **argv);
 int eadmin_show(int argc, char **argv);

@@ -48,7 +48,7 @@ static int ask(struct elmer *elmer, struct wire_message *request)
 static int parse_none(int argc, char **argv, const char *missing)
 {
     static const struct option options[] = {COMMON_OPTIONS, {NULL, 0, NULL, 0}};
-    int c = getopt_long(argc, argv, "+:", options, NULL);
+    int c = next_option(argc, argv, "+:hV", options);
 
     if (c != -1)
         return common_option(c, argv);
@@ -341,7 +341,7 @@ int eadmin_query(int argc, char **argv, int (*answer)(bool json))
     bool json = false;
     int c;
 
-    while ((c = getopt_long(argc, argv, "+:", options, NULL)) != -1) {
+    while ((c = next_option(argc, argv, "+:hV", options)) != -1) {
         if (c != OPTION_JSON)
             return common_option(c, argv);
         json = true;

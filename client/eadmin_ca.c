@@ -181,7 +181,7 @@ static int parse_init(struct init *init, int argc, char **argv)
                                             {NULL, 0, NULL, 0}};
     int c;
 
-    while ((c = getopt_long(argc, argv, "+:c:", options, NULL)) != -1) {
+    while ((c = next_option(argc, argv, "+:hVc:", options)) != -1) {
         if (c == 'c')
             init->config = optarg;
         else if (c == OPTION_NAME && (str_valid_hostname(optarg) && strlen(optarg) <= 30))
@@ -215,7 +215,8 @@ static void say_next(const struct settings *settings)
     if (!settings->listen)
         printf("Next: put \"listen = %s:7110\" and \"hosts = ...\" into section [elmer] of elmer.conf.\n",
                settings->name);
-    puts("Next: systemctl enable elmer, and systemctl restart elmer, which also starts its signer.\n"
+    puts("Next: systemctl enable elmer, and systemctl restart elmer, which also starts its signer;\n"
+         "and systemctl restart rsd, if it runs here and there was a CA before.\n"
          "Then for each workstation: eadmin token.");
 }
 
@@ -254,6 +255,8 @@ static int init_all(const struct init *init, const struct settings *settings, st
                      : "There is a CA already, in %s; it stays.\n",
            CA_DIR);
     code = init_pair(&ca, init, settings, writer);
+    if (code == EXIT_DONE)
+        eadmin_certify_ticket_key(&ca, settings->name);
     if (code == EXIT_DONE)
         say_next(settings);
     ca_close(&ca);
@@ -331,7 +334,7 @@ static int parse_token(struct token_request *request, int argc, char **argv)
     struct err err = ERR_INIT;
     int c;
 
-    while ((c = getopt_long(argc, argv, "+:c:", options, NULL)) != -1) {
+    while ((c = next_option(argc, argv, "+:hVc:", options)) != -1) {
         if (c == 'c')
             request->config = optarg;
         else if (c == OPTION_HOSTS && !parse_hosts(request, optarg))

@@ -16,7 +16,7 @@ int eadmin_set(int argc, char **argv)
 {
     static const struct option options[] = {COMMON_OPTIONS, {NULL, 0, NULL, 0}};
     struct wire_message request = {.type = WIRE_set};
-    int c = getopt_long(argc, argv, "+:", options, NULL);
+    int c = next_option(argc, argv, "+:hV", options);
 
     if (c != -1)
         return common_option(c, argv);

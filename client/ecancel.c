@@ -8,8 +8,8 @@ static const struct command command = {
     "Usage: ecancel ID...\n"
     "Remove jobs that wait in the queue.\n"
     "\n"
-    "  --help      print this and exit\n"
-    "  --version   print the version and exit\n"
+    "  -h, --help     print this and exit\n"
+    "  -V, --version  print the version and exit\n"
     "\n"
     "Exit status: 0 done, 1 refused, 2 usage, 3 no such job or not waiting, 4 elmer not reachable,\n"
     "5 not permitted; with several jobs the greatest. A job that has started is ended by ekill.\n",

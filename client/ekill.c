@@ -8,8 +8,8 @@ static const struct command command = {
     "Usage: ekill ID...\n"
     "End jobs that are starting or running: their processes get SIGTERM, and SIGKILL after a grace time.\n"
     "\n"
-    "  --help      print this and exit\n"
-    "  --version   print the version and exit\n"
+    "  -h, --help     print this and exit\n"
+    "  -V, --version  print the version and exit\n"
     "\n"
     "Exit status: 0 done, 1 refused, 2 usage, 3 no such job or not running, 4 elmer not reachable,\n"
     "5 not permitted; with several jobs the greatest. A job that still waits is removed by ecancel.\n",

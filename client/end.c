@@ -1,4 +1,4 @@
-/* end.c - ekill and ecancel. */
+/* end.c - commands that do one thing to each of some jobs: ekill, ecancel, ehold, erelease, etop. */
 #include "config.h"
 
 #include "client/end.h"
@@ -42,7 +42,7 @@ int end_main(const struct command *command, end_call call, int argc, char **argv
     int c, code = EXIT_DONE;
 
     command_begin(command);
-    c = getopt_long(argc, argv, "+:", options, NULL);
+    c = next_option(argc, argv, "+:hV", options);
     if (c != -1) /* there are no others */
         return common_option(c, argv);
     if (optind == argc)

@@ -13,9 +13,9 @@
 static const char *const safe[] = {"PATH", "LANG", "LANGUAGE", "TZ", NULL};
 /* Set on the host where the job runs, from its table of users or by Elmer: a value from here would be lost. */
 static const char *const reserved[] = {
-    "HOME",         "USER",       "LOGNAME",     "SHELL",          "ELMER_JOB_ID",      "ELMER_JOB_NAME",
-    "ELMER_NPROCS", "ELMER_RANK", "ELMER_HOSTS", "ELMER_HOSTFILE", "ELMER_SUBMIT_HOST", "ELMER_SUBMIT_DIR",
-    "ELMER_TMPDIR", NULL};
+    "HOME",         "USER",         "LOGNAME",     "SHELL",          "ELMER_JOB_ID",      "ELMER_JOB_NAME",
+    "ELMER_NPROCS", "ELMER_RANK",   "ELMER_HOSTS", "ELMER_HOSTFILE", "ELMER_SUBMIT_HOST", "ELMER_SUBMIT_DIR",
+    "ELMER_TMPDIR", "ELMER_SCRIPT", NULL};
 
 static bool is_in(const char *const *names, const char *name, size_t length)
 {
@@ -59,6 +59,21 @@ void environment_fini(struct environment *environment)
         free(environment->items[i]);
     free(environment->items);
     *environment = (struct environment){0};
+}
+
+void environment_set(struct environment *environment, const char *name, const char *value)
+{
+    put(environment, must(str_format("%s=%s", name, value)));
+}
+
+const char *environment_get(const struct environment *environment, const char *name)
+{
+    size_t length = strlen(name);
+
+    for (size_t i = 0; i < environment->count; i++)
+        if (strncmp(environment->items[i], name, length) == 0 && environment->items[i][length] == '=')
+            return environment->items[i] + length + 1;
+    return NULL;
 }
 
 bool environment_add(struct environment *environment, const char *argument)

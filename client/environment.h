@@ -14,5 +14,8 @@ void environment_init(struct environment *environment);
 void environment_fini(struct environment *environment);
 /* An argument of -v: NAME copies, NAME=VALUE sets; the last one of a name counts. false: said what is wrong. */
 bool environment_add(struct environment *environment, const char *argument);
+/* A variable that Elmer needs itself. */
+void environment_set(struct environment *environment, const char *name, const char *value);
+const char *environment_get(const struct environment *environment, const char *name); /* NULL: not there */
 
 #endif

@@ -8,34 +8,41 @@
 #include <unistd.h>
 
 #include "client/common.h"
+#include "client/filter.h"
 #include "client/show.h"
 #include "lib/base/clock.h"
 #include "lib/base/str.h"
 
 static const struct command command = {
     "equery",
-    "Usage: equery [-r] [-q] [--json] [ID...]\n"
-    "       equery --history [-n COUNT] [-u USER] [--json]\n"
+    "Usage: equery [-r] [-q] [FILTER...] [--json] [ID...]\n"
+    "       equery --history [-n COUNT] [FILTER...] [--json]\n"
     "Show running and queued jobs, or those with the ids given, also if they have ended.\n"
     "\n"
-    "  -r          running jobs (starting, running, ending)\n"
-    "  -q          queued jobs (queued, held); without -r and -q: both\n"
-    "  --history   ended jobs, with the CPU time used and the time at each level\n"
-    "  -n COUNT    the last COUNT of them; 0: all (default 100)\n"
-    "  -u USER     those of USER\n"
-    "  --json      JSON, schema elmer.jobs/1\n"
-    "  --help      print this and exit\n"
-    "  --version   print the version and exit\n"
+    "  -r               running jobs (starting, running, ending)\n"
+    "  -q               queued jobs (queued, held); without -r and -q: both\n"
+    "  --history        ended jobs, with the CPU time used and the time at each level\n"
+    "  -n COUNT         the last COUNT of them; 0: all (default 100)\n"
+    "  --json           JSON, schema elmer.jobs/1\n"
+    "  -h, --help       print this and exit\n"
+    "  -V, --version    print the version and exit\n"
+    "Filters; a job is shown if it passes all that are given:\n"
+    "  --me             my own jobs\n"
+    "  -u, --user USER  those of USER\n"
+    "  --name PATTERN   those whose name matches a shell pattern, like 'solve*'\n"
+    "  --state LIST     in one of these states, separated by commas\n"
+    "  --host LIST      on one of these hosts, separated by commas\n"
     "\n"
     "Exit status: 0 done, 1 refused, 2 usage, 3 no such job, 4 elmer not reachable, 5 not permitted.\n",
 };
 
-enum { OPTION_JSON = OPTION_FIRST_FREE, OPTION_HISTORY };
-enum { HISTORY_COUNT = 100 };
+enum { OPTION_JSON = OPTION_FIRST_FREE, OPTION_HISTORY, OPTION_ME, OPTION_NAME, OPTION_STATE, OPTION_HOST };
+enum { HISTORY_COUNT = 100, HISTORY_MORE = 10 };
 
 struct request {
-    bool running, queued, json, history;
-    const char *count_text, *user; /* of the history; NULL: not given */
+    bool running, queued, json, history, me;
+    const char *count_text; /* of the history; NULL: not given */
+    struct filter filter;
     uint64_t count;
     uint64_t *ids;
     size_t nids;
@@ -44,8 +51,8 @@ struct request {
 /* The options that only the history has, and those that it has not. */
 static int check_history(struct request *request, int rest)
 {
-    if (!request->history && (request->count_text || request->user)) {
-        say("-n and -u belong to --history");
+    if (!request->history && request->count_text) {
+        say("-n belongs to --history");
         return EXIT_USAGE;
     }
     if (request->history && (request->running || request->queued || rest > 0)) {
@@ -60,15 +67,29 @@ static int check_history(struct request *request, int rest)
     return -1;
 }
 
+static int check_filter(struct request *request, bool ids)
+{
+    if (request->me && request->filter.user)
+        return usage_error("--me and -u USER exclude each other");
+    if (request->me && !(request->filter.user = filter_me()))
+        return EXIT_USAGE;
+    return filter_check(&request->filter, request->history || ids, !request->history) ? -1 : EXIT_USAGE;
+}
+
 static int parse(struct request *request, int argc, char **argv)
 {
     static const struct option options[] = {{"json", no_argument, NULL, OPTION_JSON},
                                             {"history", no_argument, NULL, OPTION_HISTORY},
+                                            {"me", no_argument, NULL, OPTION_ME},
+                                            {"user", required_argument, NULL, 'u'},
+                                            {"name", required_argument, NULL, OPTION_NAME},
+                                            {"state", required_argument, NULL, OPTION_STATE},
+                                            {"host", required_argument, NULL, OPTION_HOST},
                                             COMMON_OPTIONS,
                                             {NULL, 0, NULL, 0}};
     int c;
 
-    while ((c = getopt_long(argc, argv, "+:rqn:u:", options, NULL)) != -1) {
+    while ((c = next_option(argc, argv, "+:hVrqn:u:", options)) != -1) {
         if (c == 'r')
             request->running = true;
         else if (c == 'q')
@@ -76,7 +97,15 @@ static int parse(struct request *request, int argc, char **argv)
         else if (c == 'n')
             request->count_text = optarg;
         else if (c == 'u')
-            request->user = optarg;
+            request->filter.user = optarg;
+        else if (c == OPTION_ME)
+            request->me = true;
+        else if (c == OPTION_NAME)
+            request->filter.name = optarg;
+        else if (c == OPTION_STATE)
+            request->filter.states = optarg;
+        else if (c == OPTION_HOST)
+            request->filter.hosts = optarg;
         else if (c == OPTION_JSON)
             request->json = true;
         else if (c == OPTION_HISTORY)
@@ -85,6 +114,8 @@ static int parse(struct request *request, int argc, char **argv)
             return common_option(c, argv);
     }
     c = check_history(request, argc - optind);
+    if (c < 0)
+        c = check_filter(request, argc > optind);
     if (c >= 0)
         return c;
     request->ids = must(calloc((size_t)(argc - optind) + 1, sizeof(*request->ids)));
@@ -148,7 +179,31 @@ static void print_tables(const struct request *request, const struct elmer_jobs 
     }
 }
 
-static int query(const struct request *request)
+/* The last ones that pass the filter: where it leaves too few of those that were asked for, more are. */
+static int ask_history(struct elmer *elmer, struct request *request, struct elmer_jobs **jobs,
+                       struct elmer_error *error)
+{
+    bool all;
+    uint64_t asked = request->count;
+
+    for (;;) {
+        int result = elmer_history(elmer, request->filter.user, asked, ANSWER_MS, jobs, error);
+
+        if (result != ELMER_OK || !filter_set(&request->filter))
+            return result;
+        all = asked == 0 || (*jobs)->count < asked;
+        elmer_jobs_keep(*jobs, filter_keeps, &request->filter);
+        if (all || (*jobs)->count >= request->count) {
+            if (request->count)
+                elmer_jobs_last(*jobs, request->count);
+            return ELMER_OK;
+        }
+        elmer_jobs_free(*jobs);
+        asked = asked < UINT32_MAX / HISTORY_MORE ? asked * HISTORY_MORE : 0;
+    }
+}
+
+static int query(struct request *request)
 {
     struct elmer_error error = {{0}};
     struct elmer_jobs *jobs;
@@ -158,7 +213,7 @@ static int query(const struct request *request)
     if (!elmer)
         return EXIT_REFUSED;
     if (request->history)
-        result = elmer_history(elmer, request->user, request->count, ANSWER_MS, &jobs, &error);
+        result = ask_history(elmer, request, &jobs, &error);
     else if (request->nids == 0 && !request->json)
         result = elmer_list(elmer, request->running, request->queued, ANSWER_MS, &jobs, &error);
     else
@@ -168,6 +223,8 @@ static int query(const struct request *request)
     if (result != ELMER_OK)
         return say_result(result, &error);
     code = check_ids(request, jobs);
+    if (!request->history)
+        elmer_jobs_keep(jobs, filter_keeps, &request->filter);
     if (request->json) {
         char *text = must(elmer_jobs_json(jobs));
 

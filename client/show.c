@@ -216,15 +216,16 @@ static const char *cpu_time(char *text, const struct elmer_job *job)
     return text;
 }
 
-/* "0:1.5s 1:20.0s": the time at each level where it has been. */
+/* "L0 0.0s  L1 20.0s": the time at each level, down to the last where it has been. */
 static const char *levels(char *text, const struct elmer_job *job)
 {
-    size_t at = 0;
+    size_t at = 0, count = job->nlevels;
 
+    while (count > 0 && job->level_seconds[count - 1] <= 0)
+        count--;
     text[0] = '\0';
-    for (size_t i = 0; i < job->nlevels && at < LEVELS_MAX; i++)
-        if (job->level_seconds[i] > 0)
-            at += (size_t)snprintf(text + at, LEVELS_MAX - at, "%s%zu:%.1fs", at ? " " : "", i, job->level_seconds[i]);
+    for (size_t i = 0; i < count && at < LEVELS_MAX; i++)
+        at += (size_t)snprintf(text + at, LEVELS_MAX - at, "%sL%zu %.1fs", i ? "  " : "", i, job->level_seconds[i]);
     return text;
 }
 
@@ -255,6 +256,39 @@ static void show_comments(FILE *out, const struct elmer_jobs *jobs, enum show_li
     }
 }
 
+/* "2h30m" */
+static void put_time(FILE *out, uint64_t ms)
+{
+    static const struct {
+        uint64_t ms;
+        char unit;
+    } units[] = {{86400000, 'd'}, {3600000, 'h'}, {60000, 'm'}, {1000, 's'}};
+
+    for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); ms %= units[i++].ms)
+        if (ms >= units[i].ms)
+            fprintf(out, "%llu%c", (unsigned long long)(ms / units[i].ms), units[i].unit);
+}
+
+static void show_limits(FILE *out, const struct elmer_jobs *jobs, enum show_list list)
+{
+    for (size_t i = 0; i < jobs->count; i++) {
+        const struct elmer_job *job = &jobs->items[i];
+
+        if ((!job->time_limit_ms && !job->cpu_limit_ms) || show_list_of(job) != list)
+            continue;
+        fprintf(out, "Limits of job %llu:", (unsigned long long)job->id);
+        if (job->time_limit_ms) {
+            fprintf(out, " time ");
+            put_time(out, job->time_limit_ms);
+        }
+        if (job->cpu_limit_ms) {
+            fprintf(out, "%s CPU time ", job->time_limit_ms ? "," : "");
+            put_time(out, job->cpu_limit_ms);
+        }
+        fprintf(out, "\n");
+    }
+}
+
 void show_jobs(FILE *out, const struct elmer_jobs *jobs, enum show_list list, bool heading, size_t width,
                int64_t now_ms)
 {
@@ -278,6 +312,8 @@ void show_jobs(FILE *out, const struct elmer_jobs *jobs, enum show_list list, bo
     if (table.nrows > 0)
         table_print(&table, out, width);
     table_fini(&table);
-    if (!heading)
+    if (!heading) {
         show_comments(out, jobs, list);
+        show_limits(out, jobs, list);
+    }
 }

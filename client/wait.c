@@ -1,6 +1,6 @@
-/* wait.c - esubmit -w: stay until the job has ended.
+/* wait.c - esubmit -w and ewait: stay until a job, or one of several, has ended.
  *
- * Each round asks elmer to answer when the job has ended, at the latest after half a minute. A connection that is lost
+ * Each round asks elmer to answer when one has ended, at the latest after half a minute. A connection that is lost
  * (a daemon restarts, a cable is out) is said once; the rounds go on until elmer is back, for as long as it takes: the
  * job is on elmer's disk.
  */
@@ -18,7 +18,7 @@
 #include "client/common.h"
 #include "lib/base/clock.h"
 
-enum { ROUND_MS = 30000, PAUSE_MS = 500 };
+enum { ROUND_MS = 30000, PAUSE_MS = 500, LAST_MS = 500 };
 
 static char farewell[256]; /* a signal handler may not format */
 
@@ -82,33 +82,54 @@ int wait_status(const struct elmer_job *job)
     return EXIT_ELMER;
 }
 
-/* An answer long before its time would make the rounds a busy loop. */
-static void pace(int64_t began_ms)
+static int64_t now_ms(void)
 {
-    if (mono_ms(mono_now()) - began_ms < PAUSE_MS)
-        poll(NULL, 0, PAUSE_MS);
+    return mono_ms(mono_now());
+}
+
+/* An answer long before its time would make the rounds a busy loop. */
+static void pace(int64_t began_ms, int64_t until_ms)
+{
+    int64_t now = now_ms(), pause_ms = until_ms - now < PAUSE_MS ? until_ms - now : PAUSE_MS;
+
+    if (now - began_ms < PAUSE_MS && pause_ms > 0)
+        poll(NULL, 0, (int)pause_ms);
+}
+
+/* One round. -1: none has ended yet. */
+static int round_of(struct elmer *elmer, const uint64_t *ids, size_t nids, int timeout_ms)
+{
+    unsigned long long first = ids[0];
+    struct elmer_error error = {{0}};
+    struct elmer_jobs *jobs;
+    int result = elmer_wait_any(elmer, ids, nids, timeout_ms, &jobs, &error), code = -1;
+
+    if (result == ELMER_OK) {
+        if (elmer_job_ended(&jobs->items[0]))
+            code = wait_status(&jobs->items[0]);
+        elmer_jobs_free(jobs);
+        if (code < 0 && waiting_was_said())
+            say("elmer is back, still waiting for job %llu%s", first, nids > 1 ? " or another" : "");
+    } else if (result != ELMER_UNREACHABLE) { /* that has been said already */
+        say("job %llu%s can no longer be followed: %s", first, nids > 1 ? " or another" : "", error.text);
+        code = EXIT_ELMER;
+    }
+    return code;
+}
+
+int wait_for_any(struct elmer *elmer, const uint64_t *ids, size_t nids, int64_t until_ms)
+{
+    for (int64_t began = now_ms(); began < until_ms; began = now_ms()) {
+        int code = round_of(elmer, ids, nids, (int)(until_ms - began < ROUND_MS ? until_ms - began : ROUND_MS));
+
+        if (code >= 0)
+            return code;
+        pace(began, until_ms);
+    }
+    return round_of(elmer, ids, nids, LAST_MS); /* what has happened since the last look */
 }
 
 int wait_for_job(struct elmer *elmer, uint64_t job)
 {
-    for (;;) {
-        struct elmer_error error = {{0}};
-        struct elmer_jobs *jobs;
-        int64_t began = mono_ms(mono_now());
-        int result = elmer_wait(elmer, job, ROUND_MS, &jobs, &error);
-
-        if (result == ELMER_OK) {
-            int code = elmer_job_ended(&jobs->items[0]) ? wait_status(&jobs->items[0]) : -1;
-
-            elmer_jobs_free(jobs);
-            if (code >= 0)
-                return code;
-            if (waiting_was_said())
-                say("elmer is back, still waiting for job %llu", (unsigned long long)job);
-        } else if (result != ELMER_UNREACHABLE) { /* that has been said already */
-            say("job %llu can no longer be followed: %s", (unsigned long long)job, error.text);
-            return EXIT_ELMER;
-        }
-        pace(began);
-    }
+    return wait_for_any(elmer, &job, 1, INT64_MAX);
 }

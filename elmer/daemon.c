@@ -8,6 +8,7 @@
 #include <inttypes.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <string.h>
 #include <uv.h>
 
 #include "elmer/engine/engine.h"
@@ -88,6 +89,11 @@ static void on_certificate(struct peer *peer, int host, struct wire_message *mes
 static void on_peer_gone(struct peer *peer, void *data)
 {
     membership_peer_gone(((struct daemon *)data)->membership, peer);
+}
+
+static void on_listening(void *data)
+{
+    membership_certificate_came(((struct daemon *)data)->membership);
 }
 
 /* ---- its end ---- */
@@ -208,7 +214,8 @@ static int open_rooms(struct daemon *d, struct err *err)
                                                  .judge = judge,
                                                  .on_shown = on_shown,
                                                  .on_certificate = on_certificate,
-                                                 .on_peer_gone = on_peer_gone};
+                                                 .on_peer_gone = on_peer_gone,
+                                                 .on_listening = on_listening};
     const struct settings *s = d->settings;
     const struct engine_settings engine = {.core = s->core,
                                            .store = s->store,
@@ -233,8 +240,10 @@ static void describe(char *text, size_t size, void *data)
 {
     struct daemon *d = data;
     const struct jobs *jobs = engine_jobs(d->engine);
-    snprintf(text, size, "%zu of %zu hosts up, %zu jobs%s", hosts_count_linked(d->hosts), d->settings->nhosts,
-             jobs->by_id.count - jobs->nended, engine_store_failure(d->engine) ? ", THE STORE CANNOT BE WRITTEN" : "");
+    const char *deaf = hosts_listen_failure(d->hosts);
+    snprintf(text, size, "%zu of %zu hosts up, %zu jobs%s%s%s", hosts_count_linked(d->hosts), d->settings->nhosts,
+             jobs->by_id.count - jobs->nended, engine_store_failure(d->engine) ? ", THE STORE CANNOT BE WRITTEN" : "",
+             deaf ? ", OTHER HOSTS CANNOT LINK: " : "", deaf ? deaf : "");
 }
 
 static void begin(struct daemon *d)
@@ -251,7 +260,8 @@ static void begin(struct daemon *d)
         s->core.levels);
 }
 
-int daemon_run(const struct settings *settings, struct err *err)
+/* waited: it could not begin before. began: it was ready once. */
+static int run_once(const struct settings *settings, bool waited, bool *began, struct err *err)
 {
     struct daemon d = {.settings = settings, .fatal = err, .beat.fire = on_beat};
     int code = uv_loop_init(&d.loop);
@@ -265,6 +275,9 @@ int daemon_run(const struct settings *settings, struct err *err)
     uv_signal_start(&d.terminate, on_signal, SIGTERM); /* they come in the loop, also what came before it ran */
     uv_signal_start(&d.interrupt, on_signal, SIGINT);
     code = open_rooms(&d, err);
+    *began = !code;
+    if (!code && waited)
+        log_notice("elmer can begin now");
     if (code)
         stop(&d);
     else
@@ -274,4 +287,28 @@ int daemon_run(const struct settings *settings, struct err *err)
     if (uv_loop_close(&d.loop))
         log_error("handles were left open: a bug");
     return code ? code : d.fatal_code;
+}
+
+int daemon_run(const struct settings *settings, struct err *err)
+{
+    struct err before = ERR_INIT;
+    for (;;) {
+        bool began = false;
+        int code = run_once(settings, *before.text, &began, err);
+        if (!code || began || daemon_is_hopeless(code))
+            return code;
+        if (strcmp(err->text, before.text))
+            log_warning("elmer cannot begin: %s; it tries again every %d s", err->text, NOTIFY_WAIT_S);
+        before = *err;
+        if (notify_wait(err->text)) {
+            log_notice("ends after a signal, without having begun");
+            return 0;
+        }
+        err_clear(err);
+    }
+}
+
+bool daemon_is_hopeless(int code)
+{
+    return code == -EUCLEAN || code == -EPROTO || code == -EINVAL;
 }

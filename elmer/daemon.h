@@ -2,11 +2,16 @@
 #ifndef ELMER_DAEMON_H
 #define ELMER_DAEMON_H
 
+#include <stdbool.h>
+
 #include "elmer/settings.h"
 #include "lib/base/err.h"
 
-/* Run until SIGTERM or SIGINT. 0, or negative with the text of err when it could not start or go on (-EUCLEAN: the
- * store is damaged). */
+/* Run until SIGTERM or SIGINT. What keeps it from beginning and may pass (the store is on a disk that is not there yet,
+ * a socket is another elmer's) it waits for. 0, or negative with the text of err when it could not begin or go on
+ * (-EUCLEAN: the store is damaged). */
 int daemon_run(const struct settings *settings, struct err *err);
+/* Neither waiting nor starting again helps with this error: somebody has to change something. */
+bool daemon_is_hopeless(int code);
 
 #endif

@@ -1,5 +1,4 @@
 /* main.c - options of elmer. */
-#include <errno.h>
 #include <getopt.h>
 #include <signal.h>
 #include <stdio.h>
@@ -15,9 +14,28 @@ static const char usage[] = "Usage: elmer [-c FILE] [--check-config]\n"
                             "The queue daemon of Elmer.\n"
                             "\n"
                             "  -c, --config FILE  read FILE instead of " ELMER_SYSCONFDIR "/elmer.conf\n"
-                            "      --check-config check the configuration and exit\n"
-                            "      --version      print the version and exit\n"
-                            "      --help         print this and exit\n";
+                            "      --check-config check what the configuration says and exit; eadmin config check\n"
+                            "                     looks at what it needs of this host, too\n"
+                            "  -V, --version      print the version and exit\n"
+                            "  -h, --help         print this and exit\n";
+
+static void say_problem(const char *text, void *data)
+{
+    *(bool *)data = true;
+    log_error("%s", text);
+}
+
+/* Says all that is wrong, not the first alone. */
+static int load(struct settings *settings, const char *path, bool required)
+{
+    bool told = false;
+    struct err err = ERR_INIT;
+    struct ini_watch watch = {.problem = say_problem, .data = &told};
+    int code = settings_load_watched(settings, path, required, &watch, &err);
+    if (code && !told)
+        log_error("%s", err.text);
+    return code;
+}
 
 enum { OPT_CHECK = 256, OPT_VERSION, OPT_HELP };
 
@@ -32,7 +50,7 @@ int main(int argc, char **argv)
     };
     const char *path = NULL;
     bool check = false;
-    for (int option; (option = getopt_long(argc, argv, "c:", options, NULL)) != -1;) {
+    for (int option; (option = getopt_long(argc, argv, "c:hV", options, NULL)) != -1;) {
         switch (option) {
         case 'c':
             path = optarg;
@@ -40,9 +58,11 @@ int main(int argc, char **argv)
         case OPT_CHECK:
             check = true;
             break;
+        case 'V':
         case OPT_VERSION:
             puts("elmer " PACKAGE_VERSION);
             return 0;
+        case 'h':
         case OPT_HELP:
             fputs(usage, stdout);
             return 0;
@@ -60,15 +80,15 @@ int main(int argc, char **argv)
     log_open("elmer", LOG_LEVEL_INFO);
     signal(SIGPIPE, SIG_IGN);
     signal(SIGXFSZ, SIG_IGN); /* a limit of file sizes is an error like a full disk */
-    if (settings_load(&settings, path ? path : ELMER_SYSCONFDIR "/elmer.conf", path != NULL, &err)) {
-        log_error("%s", err.text);
+    if (load(&settings, path ? path : ELMER_SYSCONFDIR "/elmer.conf", path != NULL)) {
+        settings_fini(&settings);
         return EXIT_CONFIG;
     }
     int code = check ? 0 : daemon_run(&settings, &err);
     settings_fini(&settings);
     if (code)
         log_error("%s", err.text);
-    if (code == -EUCLEAN || code == -EPROTO)
-        return EXIT_CONFIG;
-    return code ? 1 : 0;
+    if (!code)
+        return 0;
+    return daemon_is_hopeless(code) ? EXIT_CONFIG : 1;
 }

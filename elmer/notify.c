@@ -2,9 +2,12 @@
 
 #include "elmer/notify.h"
 
+#include <errno.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <systemd/sd-daemon.h>
+#include <time.h>
 
 #include "lib/memory/mem.h"
 #include "lib/base/clock.h"
@@ -16,7 +19,7 @@ struct notify {
     struct deadlines *deadlines;
     struct deadline watchdog, status;
     int64_t watchdog_ms; /* 0: none wanted */
-    char last[200];
+    char last[500];
     void (*describe)(char *text, size_t size, void *data);
     void *data;
 };
@@ -76,4 +79,21 @@ void notify_destroy(struct notify *n)
     deadline_clear(n->deadlines, &n->watchdog);
     deadline_clear(n->deadlines, &n->status);
     free(n);
+}
+
+bool notify_wait(const char *why)
+{
+    const struct timespec time = {.tv_sec = NOTIFY_WAIT_S};
+    sigset_t set, before;
+    int number;
+    sigemptyset(&set);
+    sigaddset(&set, SIGTERM);
+    sigaddset(&set, SIGINT);
+    sigprocmask(SIG_BLOCK, &set, &before);
+    sd_notifyf(0, "READY=1\nWATCHDOG=1\nSTATUS=elmer cannot begin: %s; it tries again every %d s", why, NOTIFY_WAIT_S);
+    do
+        number = sigtimedwait(&set, NULL, &time);
+    while (number < 0 && errno == EINTR);
+    sigprocmask(SIG_SETMASK, &before, NULL);
+    return number > 0;
 }

@@ -12,4 +12,9 @@ void notify_ready(struct notify *notify);
 void notify_stopping(struct notify *notify);
 void notify_destroy(struct notify *notify);
 
+enum { NOTIFY_WAIT_S = 5 };
+/* Without a loop: say why elmer has not begun yet, and wait. The service counts as started meanwhile, because what it
+ * waits for may take long, and units that come after it need not. Returns true at once after SIGTERM or SIGINT. */
+bool notify_wait(const char *why);
+
 #endif

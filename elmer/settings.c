@@ -11,6 +11,7 @@
 #include "lib/memory/mem.h"
 #include "lib/config/ini.h"
 #include "lib/base/str.h"
+#include "lib/net/address.h"
 #include "lib/wire/wire.h"
 
 #ifndef ELMER_RSD_RUNDIR
@@ -148,6 +149,9 @@ static int set_listen(void *config, const char *sub, const char *value, struct e
     uint64_t port;
     if (!colon || colon == value || strlen(value) > 300 || !str_to_u64(colon + 1, &port) || port < 1 || port > 65535)
         return err_set(err, -EINVAL, "want HOST:PORT, for example listen = *:7110");
+    struct address address;
+    if (address_parse(value, &address, err) < 0)
+        return -EINVAL;
     settings_replace(&((struct settings *)config)->listen, value);
     return 0;
 }
@@ -224,56 +228,106 @@ static int set_seed(void *config, const char *sub, const char *value, struct err
     return 0;
 }
 
-#define KEY(name)                                                                                                      \
-    {                                                                                                                  \
-        "elmer", #name, set_##name                                                                                     \
+/* ---- defaults that follow from others ---- */
+
+static const struct settings *whole(const void *config)
+{
+    return config;
+}
+
+static char *made_hosts(const void *config)
+{
+    char *names = mem_strdup("");
+    for (size_t i = 0; i < whole(config)->nhosts; i++) {
+        char *longer = mem_format("%s%s%s", names, *names ? " " : "", whole(config)->hosts[i].name);
+        free(names);
+        names = longer;
     }
-static const struct ini_key keys[] = {
-    KEY(listen),
-    KEY(transport),
-    KEY(pki),
-    {"elmer", "hosts", settings_set_hosts},
-    KEY(name),
-    KEY(levels),
-    KEY(allocator),
-    KEY(policy),
-    KEY(topology),
-    KEY(threshold),
-    KEY(report_interval),
-    KEY(fresh_intervals),
-    KEY(settle),
-    KEY(start_timeout),
-    KEY(resend),
-    KEY(kill_grace),
-    KEY(host_timeout),
-    KEY(lease),
-    KEY(heartbeat),
-    KEY(minimum_uid),
-    KEY(max_nprocs),
-    KEY(history_jobs),
-    KEY(history_age),
-    KEY(private_jobs),
-    KEY(user_running),
-    KEY(user_queued),
-    KEY(user_memory),
-    KEY(user_connections),
-    KEY(user_request_bytes),
-    KEY(user_requests),
-    KEY(user_requests_burst),
-    KEY(host_messages),
-    KEY(host_messages_burst),
-    KEY(seed),
-    KEY(store),
-    KEY(socket),
-    KEY(host_socket),
-    KEY(signer),
-    KEY(host_user),
-    KEY(admin_group),
-    {"elmer", "admin_hosts", settings_set_admin_hosts},
-    KEY(jobs_dir),
-    {"host *", "cpus", settings_set_host_cpus},
-    {"host *", "address", settings_set_host_address},
-    {NULL, NULL, NULL},
+    return names;
+}
+
+static char *made_name(const void *config)
+{
+    return mem_strdup(whole(config)->name);
+}
+
+static char *made_levels(const void *config)
+{
+    return mem_format("%d", whole(config)->core.levels);
+}
+
+static char *made_allocator(const void *config)
+{
+    return mem_strdup(core_allocator_name(whole(config)->core.allocator));
+}
+
+static char *made_lease(const void *config)
+{
+    long ms = (long)whole(config)->core.lease_ms;
+    return ms % 1000 ? mem_format("%ldms", ms) : mem_format("%lds", ms / 1000);
+}
+
+/* ---- the table ---- */
+
+#define ROW(name, set, normal)                                                                                         \
+    {                                                                                                                  \
+        "elmer", name, set, normal, 0, NULL                                                                            \
+    }
+#define KEY(name, normal) ROW(#name, set_##name, normal)
+#define BUILT_KEY(name, normal)                                                                                        \
+    {                                                                                                                  \
+        "elmer", #name, set_##name, normal, INI_BUILT, NULL                                                            \
+    }
+#define MADE_KEY(section, name, set, normal, made)                                                                     \
+    {                                                                                                                  \
+        section, name, set, normal, INI_MADE | INI_WORDS, made                                                         \
+    }
+const struct ini_key settings_keys[] = {
+    MADE_KEY("elmer", "listen", set_listen, "none", NULL),
+    KEY(transport, NULL),
+    BUILT_KEY(pki, ELMER_STATEDIR "/pki"),
+    MADE_KEY("elmer", "hosts", settings_set_hosts, "the local host", made_hosts),
+    MADE_KEY("elmer", "name", set_name, "the host name up to the first dot", made_name),
+    {"elmer", "levels", set_levels, "3", INI_MADE, made_levels},
+    {"elmer", "allocator", set_allocator, "v2", INI_MADE, made_allocator},
+    KEY(policy, "fcfs"),
+    KEY(topology, "none"),
+    KEY(threshold, "0.75"),
+    KEY(report_interval, "2s"),
+    KEY(fresh_intervals, "3"),
+    KEY(settle, "2s"),
+    KEY(start_timeout, "30s"),
+    KEY(resend, "2s"),
+    KEY(kill_grace, "500ms"),
+    KEY(host_timeout, "30s"),
+    {"elmer", "lease", set_lease, "120s", INI_MADE, made_lease},
+    KEY(heartbeat, "5s"),
+    KEY(minimum_uid, "1000"),
+    KEY(max_nprocs, "65536"),
+    KEY(history_jobs, "100000"),
+    KEY(history_age, "365d"),
+    KEY(private_jobs, "yes"),
+    KEY(user_running, "0"),
+    KEY(user_queued, "200000"),
+    KEY(user_memory, "256"),
+    KEY(user_connections, "1024"),
+    KEY(user_request_bytes, "786432"), /* as much as a relayed one may have */
+    KEY(user_requests, "2000"),
+    KEY(user_requests_burst, "100000"),
+    KEY(host_messages, "10000"),
+    KEY(host_messages_burst, "200000"), /* more than one user's burst of requests, and all that a full host says anew */
+    KEY(seed, "0"),
+    BUILT_KEY(store, ELMER_STATEDIR "/elmer.db"),
+    BUILT_KEY(socket, ELMER_RUNDIR "/elmer.sock"),
+    BUILT_KEY(host_socket, ELMER_RUNDIR "/elmer-host.sock"),
+    KEY(signer, "/run/elmer-ca/sign.sock"),
+    KEY(host_user, "elmer-rsd"),
+    KEY(admin_group, "elmer-admin"),
+    MADE_KEY("elmer", "admin_hosts", settings_set_admin_hosts, "none", NULL),
+    BUILT_KEY(jobs_dir, ELMER_RSD_RUNDIR "/jobs"),
+    MADE_KEY("host *", "cpus", settings_set_host_cpus, "those that its rsd(8) may use", NULL),
+    MADE_KEY("host *", "address", settings_set_host_address, "what it has on its link to elmer", NULL),
+    INI_END,
 };
 
 /* ---- the whole ---- */
@@ -282,129 +336,95 @@ static int set_defaults(struct settings *s, struct err *err)
 {
     char name[256] = "";
     core_options_default(&s->core);
-    s->core.lease_ms = s->core.levels = 0; /* check_whole(), and the next */
+    s->core.lease_ms = s->core.levels = 0; /* check_times(), and the next */
     s->core.allocator = ALLOCATOR_COUNT;
     if (gethostname(name, sizeof(name) - 1))
         return err_set(err, -errno, "this host has no name: %s", strerror(errno));
     name[strcspn(name, ".")] = 0;
     settings_replace(&s->name, name);
-    settings_replace(&s->store, ELMER_STATEDIR "/elmer.db");
-    settings_replace(&s->pki, ELMER_STATEDIR "/pki");
-    settings_replace(&s->socket, ELMER_RUNDIR "/elmer.sock");
-    settings_replace(&s->host_socket, ELMER_RUNDIR "/elmer-host.sock");
-    settings_replace(&s->signer, "/run/elmer-ca/sign.sock");
-    settings_replace(&s->host_user, "elmer-rsd");
-    settings_replace(&s->admin_group, "elmer-admin");
-    settings_replace(&s->jobs_dir, ELMER_RSD_RUNDIR "/jobs");
-    s->private_jobs = true;
-    s->user_queued = 200000;
-    s->user_memory = 256;
-    s->user_connections = 1024;
-    s->user_request_bytes = 786432; /* as much as a relayed one may have */
-    s->user_requests = 2000;
-    s->user_requests_burst = 100000;
-    s->host_messages = 10000;
-    s->host_messages_burst = 200000; /* more than one user's burst of requests, and all that a full host says anew */
-    s->report_ms = 2000;
-    s->heartbeat_ms = 5000;
-    s->host_timeout_ms = 30000;
-    s->kill_grace_ms = 500;
-    s->fresh_intervals = 3;
-    s->max_nprocs = 65536;
-    s->minimum_uid = 1000;
-    s->history_jobs = 100000;
-    s->history_age_ms = 365 * 86400000L;
-    return 0;
+    return ini_defaults(settings_keys, s, err);
 }
 
-static int use_local_host(struct loading *loading, struct err *err)
+static void use_local_host(struct loading *loading, struct ini_reading *reading)
 {
     struct settings *s = &loading->settings;
     if (!str_valid_hostname(s->name))
-        return err_set(err, -EINVAL,
-                       "the name of this host, \"%s\", cannot be used: set \"name = ...\" in section [elmer]", s->name);
+        ini_problem(reading, "elmer", "name",
+                    "the name of this host, \"%s\", cannot be used: set \"name = ...\" in section [elmer]", s->name);
     settings_add_host(s, s->name);
-    return 0;
 }
 
 /* In a cube each host has one level, and a job is a mesh. */
-static int check_topology(struct settings *s, struct ini_reading *reading, struct err *err)
+static void check_topology(struct settings *s, struct ini_reading *reading)
 {
     struct core_options defaults;
-    bool cube = s->core.topology == TOPOLOGY_CUBE;
+    bool cube = s->core.topology == TOPOLOGY_CUBE, sure = !ini_refused(reading, "elmer", "topology");
     core_options_default(&defaults);
     if (!s->core.levels)
         s->core.levels = cube ? 1 : defaults.levels;
     if (s->core.allocator == ALLOCATOR_COUNT)
         s->core.allocator = cube ? ALLOCATOR_CUBE_AFL : defaults.allocator;
-    if (!cube && core_allocator_in_cube(s->core.allocator)) {
-        (void)ini_blame(reading, "elmer", "allocator");
-        return err_set(err, -EINVAL, "allocator = %s places meshes in a hypercube: it needs topology = cube",
-                       core_allocator_name(s->core.allocator));
-    }
-    if (cube && s->core.levels != 1) {
-        (void)ini_blame(reading, "elmer", "levels");
-        return err_set(err, -EINVAL, "with topology = cube a processor has one job: levels must be 1");
-    }
-    if (cube && (s->nhosts > CORE_CUBE_HOSTS || (s->nhosts & (s->nhosts - 1)))) {
-        (void)(ini_blame(reading, "elmer", "hosts") || ini_blame(reading, "elmer", "topology"));
-        return err_set(err, -EINVAL,
-                       "topology = cube needs a power of two of hosts, at most %d, in the order of their addresses; "
-                       "there are %zu",
-                       CORE_CUBE_HOSTS, s->nhosts);
-    }
-    return 0;
+    if (sure && !cube && core_allocator_in_cube(s->core.allocator))
+        ini_problem(reading, "elmer", "allocator",
+                    "allocator = %s places meshes in a hypercube: it needs topology = cube",
+                    core_allocator_name(s->core.allocator));
+    if (cube && s->core.levels != 1)
+        ini_problem(reading, "elmer", "levels", "with topology = cube a processor has one job: levels must be 1");
+    if (cube && !ini_refused(reading, "elmer", "hosts") &&
+        (s->nhosts > CORE_CUBE_HOSTS || (s->nhosts & (s->nhosts - 1))))
+        ini_problem(reading, "elmer", ini_given(reading, "elmer", "hosts") ? "hosts" : "topology",
+                    "topology = cube needs a power of two of hosts, at most %d, in the order of their addresses; "
+                    "there are %zu",
+                    CORE_CUBE_HOSTS, s->nhosts);
 }
 
-/* The checks that need more than one key; reading is NULL when there is no file. */
-static int check_whole(void *config, struct ini_reading *reading, struct err *err)
+static void check_times(struct settings *s, struct ini_reading *reading)
 {
-    struct loading *loading = config;
-    struct settings *s = &loading->settings;
-    int code = loading->hosts_given ? 0 : use_local_host(loading, err);
-    if (!code)
-        code = settings_merge_sections(loading, reading, err);
-    if (!code)
-        code = settings_mark_admin_hosts(loading, reading, err);
-    if (!code)
-        code = check_topology(s, reading, err);
-    if (code)
-        return code;
-    if (s->host_timeout_ms < 2 * s->heartbeat_ms) {
-        (void)(ini_blame(reading, "elmer", "host_timeout") || ini_blame(reading, "elmer", "heartbeat"));
-        return err_set(err, -EINVAL, "host_timeout (%ld ms) must be at least twice the heartbeat (%ld ms)",
-                       s->host_timeout_ms, s->heartbeat_ms);
-    }
+    bool sure = !ini_refused(reading, "elmer", "heartbeat");
+    if (sure && !ini_refused(reading, "elmer", "host_timeout") && s->host_timeout_ms < 2 * s->heartbeat_ms)
+        ini_problem(reading, "elmer", ini_given(reading, "elmer", "host_timeout") ? "host_timeout" : "heartbeat",
+                    "host_timeout (%ld ms) must be at least twice the heartbeat (%ld ms)", s->host_timeout_ms,
+                    s->heartbeat_ms);
     if (!s->core.lease_ms)
         s->core.lease_ms = s->heartbeat_ms > LEASE_MS / LEASE_BEATS ? s->heartbeat_ms * LEASE_BEATS : LEASE_MS;
-    if (s->core.lease_ms < LEASE_BEATS * s->heartbeat_ms) {
-        (void)(ini_blame(reading, "elmer", "lease") || ini_blame(reading, "elmer", "heartbeat"));
-        return err_set(err, -EINVAL, "lease (%ld ms) must be at least three times the heartbeat (%ld ms)",
-                       (long)s->core.lease_ms, s->heartbeat_ms);
-    }
+    if (sure && s->core.lease_ms < LEASE_BEATS * s->heartbeat_ms)
+        ini_problem(reading, "elmer", ini_given(reading, "elmer", "lease") ? "lease" : "heartbeat",
+                    "lease (%ld ms) must be at least three times the heartbeat (%ld ms)", (long)s->core.lease_ms,
+                    s->heartbeat_ms);
     s->core.fresh_ms = (int64_t)s->fresh_intervals * s->report_ms;
-    return 0;
 }
 
-int settings_load(struct settings *settings, const char *path, bool required, struct err *err)
+/* The checks that need more than one key. */
+static void check_whole(void *config, struct ini_reading *reading)
+{
+    struct loading *loading = config;
+    if (!loading->hosts_given)
+        use_local_host(loading, reading);
+    settings_merge_sections(loading, reading);
+    settings_mark_admin_hosts(loading, reading);
+    check_topology(&loading->settings, reading);
+    check_times(&loading->settings, reading);
+}
+
+int settings_load_watched(struct settings *settings, const char *path, bool required, const struct ini_watch *watch,
+                          struct err *err)
 {
     struct loading loading = {0};
-    struct err missing = ERR_INIT;
     int code = set_defaults(&loading.settings, err);
-    if (!code) {
-        code = ini_read(path, keys, check_whole, &loading, &missing);
-        if (code == -ENOENT && !required)
-            code = check_whole(&loading, NULL, err);
-        else if (code)
-            err_set(err, code, "%s", missing.text);
-    }
+    if (!code)
+        code = ini_read_all(path, required, settings_keys, check_whole, &loading, watch, err);
     settings_fini(&loading.sections);
     free(loading.admin_hosts);
-    if (code)
+    if (code && !(watch && watch->problem))
         settings_fini(&loading.settings);
     else
         *settings = loading.settings;
     return code;
+}
+
+int settings_load(struct settings *settings, const char *path, bool required, struct err *err)
+{
+    return settings_load_watched(settings, path, required, NULL, err);
 }
 
 void settings_fini(struct settings *s)

@@ -9,6 +9,7 @@
 #include "elmer/core/core.h"
 #include "elmer/hosts/hosts.h"
 #include "lib/base/err.h"
+#include "lib/config/ini.h"
 
 struct settings {
     struct core_options core;
@@ -32,8 +33,16 @@ struct settings {
     long history_jobs, history_age_ms; /* ended jobs beyond either are forgotten */
 };
 
-/* Reads path. A file that is not there means the defaults unless required. 0 or negative with the text of err. */
+/* What elmer.conf may contain, with the defaults. */
+extern const struct ini_key settings_keys[];
+
+/* Reads path and its fragments path.d/NAME.conf. A file that is not there means the defaults unless required. 0 or
+ * negative with the text of err. */
 int settings_load(struct settings *settings, const char *path, bool required, struct err *err);
+/* The same for who wants to hear of all problems and values. With watch->problem settings are filled in any case, with
+ * the defaults in place of what was refused. */
+int settings_load_watched(struct settings *settings, const char *path, bool required, const struct ini_watch *watch,
+                          struct err *err);
 void settings_fini(struct settings *settings);
 
 #endif

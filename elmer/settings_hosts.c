@@ -29,12 +29,22 @@ struct host_settings *settings_add_host(struct settings *s, const char *name)
     return &s->hosts[s->nhosts++];
 }
 
+/* A later file names all of them anew. */
+static void forget_hosts(struct loading *loading)
+{
+    struct settings *s = &loading->settings;
+    while (s->nhosts)
+        free(s->hosts[--s->nhosts].name);
+    loading->hosts_given = false;
+}
+
 int settings_set_hosts(void *config, const char *sub, const char *value, struct err *err)
 {
     (void)sub;
     struct loading *loading = config;
     char *words = mem_strdup(value), *rest = words;
     int code = 0;
+    forget_hosts(loading);
     for (char *word; !code && (word = strsep(&rest, " \t,"));) {
         if (!*word)
             continue;
@@ -50,7 +60,9 @@ int settings_set_hosts(void *config, const char *sub, const char *value, struct 
     free(words);
     if (!code && !loading->settings.nhosts)
         code = err_set(err, -EINVAL, "no host named; leave the key out to manage the local host alone");
-    loading->hosts_given = true;
+    if (code)
+        forget_hosts(loading);
+    loading->hosts_given = !code;
     return code;
 }
 
@@ -62,20 +74,19 @@ int settings_set_admin_hosts(void *config, const char *sub, const char *value, s
     return 0;
 }
 
-int settings_mark_admin_hosts(struct loading *loading, struct ini_reading *reading, struct err *err)
+void settings_mark_admin_hosts(struct loading *loading, struct ini_reading *reading)
 {
     char *rest = loading->admin_hosts;
+    if (ini_refused(reading, "elmer", "hosts"))
+        return;
     for (char *word; (word = strsep(&rest, " \t,"));) {
         struct host_settings *host = find_host(&loading->settings, word);
-        if (host) {
+        if (host)
             host->admin = true;
-        } else if (*word) {
-            (void)ini_blame(reading, "elmer", "admin_hosts");
-            return err_set(err, -EINVAL, "admin_hosts: \"%s\" is no host of the cluster: add it to \"hosts = ...\"",
-                           word);
-        }
+        else if (*word)
+            ini_problem(reading, "elmer", "admin_hosts",
+                        "admin_hosts: \"%s\" is no host of the cluster: add it to \"hosts = ...\"", word);
     }
-    return 0;
 }
 
 static struct host_settings *section(void *config, const char *name)
@@ -130,17 +141,24 @@ int settings_set_host_cpus(void *config, const char *sub, const char *value, str
     return 0;
 }
 
-int settings_merge_sections(struct loading *loading, struct ini_reading *reading, struct err *err)
+static void no_such_host(const struct loading *loading, struct ini_reading *reading, const char *section)
+{
+    if (!ini_refused(reading, "elmer", "hosts"))
+        ini_problem(reading, section, ini_given(reading, section, "cpus") ? "cpus" : "address",
+                    "section [%s]: no such host: %s", section,
+                    loading->hosts_given ? "add it to \"hosts = ...\" in section [elmer], or remove the section"
+                                         : "without \"hosts = ...\" there is only the local host");
+}
+
+void settings_merge_sections(struct loading *loading, struct ini_reading *reading)
 {
     for (size_t i = 0; i < loading->sections.nhosts; i++) {
         struct host_settings *from = &loading->sections.hosts[i], *to = find_host(&loading->settings, from->name);
         char section[300];
         snprintf(section, sizeof(section), "host %s", from->name);
         if (!to) {
-            (void)(ini_blame(reading, section, "cpus") || ini_blame(reading, section, "address"));
-            return err_set(err, -EINVAL, "section [%s]: no such host: %s", section,
-                           loading->hosts_given ? "add it to \"hosts = ...\" in section [elmer], or remove the section"
-                                                : "without \"hosts = ...\" there is only the local host");
+            no_such_host(loading, reading, section);
+            continue;
         }
         to->cpus = from->cpus;
         to->ncpus = from->ncpus;
@@ -148,5 +166,4 @@ int settings_merge_sections(struct loading *loading, struct ini_reading *reading
         from->cpus = NULL;
         from->address = NULL;
     }
-    return 0;
 }

@@ -10,7 +10,7 @@
 struct loading {
     struct settings settings; /* first: the setters take it for the whole */
     struct settings sections;
-    bool hosts_given;
+    bool hosts_given;  /* and there is one */
     char *admin_hosts; /* for settings_mark_admin_hosts(), when all hosts are known */
 };
 
@@ -22,8 +22,9 @@ int settings_set_hosts(void *config, const char *sub, const char *value, struct 
 int settings_set_admin_hosts(void *config, const char *sub, const char *value, struct err *err);
 int settings_set_host_cpus(void *config, const char *sub, const char *value, struct err *err);
 int settings_set_host_address(void *config, const char *sub, const char *value, struct err *err);
-int settings_mark_admin_hosts(struct loading *loading, struct ini_reading *reading, struct err *err);
-/* What the sections say, to the hosts. */
-int settings_merge_sections(struct loading *loading, struct ini_reading *reading, struct err *err);
+
+/* When all lines have been read: what admin_hosts and the sections say, to the hosts. */
+void settings_mark_admin_hosts(struct loading *loading, struct ini_reading *reading);
+void settings_merge_sections(struct loading *loading, struct ini_reading *reading);
 
 #endif

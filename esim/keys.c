@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "esim/swf.h"
+#include "lib/memory/mem.h"
 
 void keys_default(struct config *config)
 {
@@ -39,6 +40,34 @@ static bool number(const char *value, double least, double most, double *out)
 static bool whole_number(const char *value, double least, double most, double *out)
 {
     return number(value, least, most, out) && *out == floor(*out);
+}
+
+/* "1x8,0.5x4,2": of the first eight hosts, the next four, all others. Spaces do as well as commas, which separate the
+ * values of a comparison. */
+static bool parse_speeds(struct world_settings *w, const char *text)
+{
+    w->nspeeds = 0;
+    while (w->nspeeds < SPEEDS_MAX) {
+        struct speeds *speeds = &w->speeds[w->nspeeds++];
+        char *end;
+        double hosts = 1;
+        speeds->speed = strtod(text, &end);
+        if (end == text || !(speeds->speed >= 0.001 && speeds->speed <= 1000))
+            return false;
+        if (*end == 'x') {
+            text = end + 1;
+            hosts = strtod(text, &end);
+            if (end == text || !(hosts >= 1 && hosts <= 65536) || hosts != floor(hosts))
+                return false;
+        }
+        speeds->hosts = (int)hosts;
+        if (*end == '\0')
+            return true;
+        if (*end != ',' && *end != ' ')
+            return false;
+        text = end + 1;
+    }
+    return false;
 }
 
 static bool set_word(struct config *c, const char *key, const char *value, bool *known)
@@ -81,6 +110,8 @@ static bool set_word(struct config *c, const char *key, const char *value, bool 
         c->whole = c->exactly = true;
         return true;
     }
+    if (strcmp(key, "speeds") == 0)
+        return parse_speeds(&c->world, value);
     if (strcmp(key, "without-user") == 0) {
         c->without = strcmp(value, "-") == 0 ? NULL : value;
         return true;
@@ -141,7 +172,7 @@ static bool set_number(struct config *c, const char *key, const char *value, boo
 const char *keys_names(void)
 {
     return "allocator policy model steps arrivals service workload trace load share threshold mean-service precision "
-           "period levels hosts add-hosts cpus cube without-user user-running seed explain jobs jobs-max";
+           "period levels hosts add-hosts cpus speeds cube without-user user-running seed explain jobs jobs-max";
 }
 
 bool keys_set(struct config *config, const char *key, const char *value, char *fault, size_t size)
@@ -192,17 +223,14 @@ static bool machine_of_trace(struct config *c, char *fault, size_t size)
 /* How many processors most of the hosts have: so will new ones. */
 static int usual_cpus(const struct history *h)
 {
-    int best = 0, most = 0;
+    int *counts = mem_array(UINT16_MAX + 2, sizeof(*counts)), best = 0; /* CPUs of the store have 16 bits */
 
-    for (int i = 0; i < h->nhosts; i++) {
-        int count = 0;
-        for (int k = 0; k < h->nhosts; k++)
-            count += h->cpus[k] == h->cpus[i];
-        if (count > most) {
-            most = count;
+    for (int i = 0; i < h->nhosts; i++)
+        counts[h->cpus[i]]++;
+    for (int i = 0; i < h->nhosts; i++)
+        if (counts[h->cpus[i]] > counts[best])
             best = h->cpus[i];
-        }
-    }
+    free(counts);
     return best;
 }
 

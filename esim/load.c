@@ -1,6 +1,8 @@
 /* load.c - the models. In `space` each job ends after its own time: a heap. In `shared` a job is one thread, or one for
- * each of its processors, that goes on with what the jobs above leave. All rates are computed anew when a job comes or
- * goes, or changes between computing and waiting; from there the next such moment follows. */
+ * each of its processors, that goes on with what the jobs above leave. A processor of speed s does s ms of work in a
+ * ms, computing and waiting alike, so that a job alone is busy for its share on any; with others of its processors it
+ * waits for the slowest. All rates are computed anew when a job comes or goes, or changes between computing and
+ * waiting; from there the next such moment follows. */
 #include "config.h"
 
 #include "esim/load.h"
@@ -13,8 +15,8 @@
 
 struct run {
     uint64_t id, rank;
-    int64_t end_ms; /* space */
-    double work_ms, share;
+    int64_t end_ms;               /* space */
+    double work_ms, share, speed; /* speed: of its slowest processor */
     uint32_t nprocs, nthreads;
     size_t *at;          /* [nprocs] processors */
     double *done, *rate; /* [nthreads] of work_ms, and how much of it a ms brings */
@@ -25,6 +27,7 @@ struct load {
     const struct world_settings *settings;
     struct run **runs; /* shared: in the order of allocation; space: a heap by end_ms */
     size_t nruns, capacity, nprocessors;
+    double *speed;     /* [nprocessors] */
     double *left;      /* [nprocessors] after those above */
     double *sum, *use; /* [nprocessors] busy ms since the last report; busy share now */
     int64_t *since_ms; /* ... of each host */
@@ -37,12 +40,24 @@ static bool shared(const struct load *load)
     return load->settings->model == MODEL_SHARED;
 }
 
+static double *processor_speeds(const struct world_settings *settings)
+{
+    size_t ncpus = (size_t)settings->ncpus;
+    double *hosts = world_speeds(settings), *speeds = mem_array((size_t)settings->nhosts * ncpus, sizeof(*speeds));
+
+    for (size_t i = 0; i < (size_t)settings->nhosts * ncpus; i++)
+        speeds[i] = hosts[i / ncpus];
+    free(hosts);
+    return speeds;
+}
+
 struct load *load_create(const struct world_settings *settings)
 {
     struct load *load = mem_zalloc(sizeof(*load));
 
     load->settings = settings;
     load->nprocessors = (size_t)settings->nhosts * (size_t)settings->ncpus;
+    load->speed = processor_speeds(settings);
     load->left = mem_array(load->nprocessors, sizeof(*load->left));
     load->sum = mem_array(load->nprocessors, sizeof(*load->sum));
     load->use = mem_array(load->nprocessors, sizeof(*load->use));
@@ -64,6 +79,7 @@ void load_destroy(struct load *load)
     for (size_t i = 0; i < load->nruns; i++)
         run_destroy(load->runs[i]);
     free(load->runs);
+    free(load->speed);
     free(load->left);
     free(load->sum);
     free(load->use);
@@ -139,17 +155,18 @@ static bool computes(const struct load *load, const struct run *run, double done
 static void set_rate(struct load *load, struct run *run, uint32_t thread)
 {
     uint32_t first = run->nthreads > 1 ? thread : 0, end = run->nthreads > 1 ? thread + 1 : run->nprocs;
-    double wants = load->settings->period_ms > 0 ? 1 : run->share, rate = 1;
+    double wants = load->settings->period_ms > 0 ? 1 : run->share;
+    double rate = run->nthreads > 1 ? load->speed[run->at[thread]] : run->speed;
 
     if (run->over[thread])
         wants = rate = 0;
     else if (!computes(load, run, run->done[thread]))
         wants = 0;
     for (uint32_t i = first; i < end && wants > 0; i++)
-        rate = fmin(rate, load->left[run->at[i]] / wants);
+        rate = fmin(rate, load->left[run->at[i]] * load->speed[run->at[i]] / wants);
     run->rate[thread] = rate;
     for (uint32_t i = first; i < end; i++)
-        load->left[run->at[i]] = fmax(0, load->left[run->at[i]] - rate * wants);
+        load->left[run->at[i]] = fmax(0, load->left[run->at[i]] - rate * wants / load->speed[run->at[i]]);
 }
 
 static void set_rates(struct load *load)
@@ -222,6 +239,15 @@ static void insert_by_rank(struct load *load)
     load->runs[at] = run;
 }
 
+static double slowest(const struct load *load, const struct run *run)
+{
+    double speed = INFINITY;
+
+    for (uint32_t i = 0; i < run->nprocs; i++)
+        speed = fmin(speed, load->speed[run->at[i]]);
+    return speed;
+}
+
 void load_start(struct load *load, const struct sim_job *job, const struct core_job *info, int64_t now_ms)
 {
     struct run *run = mem_zalloc(sizeof(*run));
@@ -230,7 +256,6 @@ void load_start(struct load *load, const struct sim_job *job, const struct core_
     run->id = info->id;
     run->rank = info->allocation;
     run->work_ms = (double)job->work_ms;
-    run->end_ms = now_ms + job->work_ms;
     run->share = job->share;
     run->nprocs = job->nprocs;
     run->nthreads = load->settings->by_itself ? job->nprocs : 1;
@@ -240,8 +265,10 @@ void load_start(struct load *load, const struct sim_job *job, const struct core_
     run->over = mem_array(run->nthreads, sizeof(*run->over));
     for (uint32_t i = 0; i < run->nprocs; i++)
         run->at[i] = (size_t)info->processors[i].host * (size_t)load->settings->ncpus + (size_t)info->processors[i].cpu;
+    run->speed = slowest(load, run);
+    run->end_ms = now_ms + (int64_t)ceil(run->work_ms / run->speed - 1e-6);
     for (uint32_t i = 0; !shared(load) && i < run->nprocs; i++)
-        load->use[run->at[i]] += run->share;
+        load->use[run->at[i]] += run->share * run->speed / load->speed[run->at[i]];
     load->runs = mem_grow(load->runs, &load->capacity, load->nruns + 1, sizeof(struct run *));
     load->runs[load->nruns++] = run;
     load->stale = true;
@@ -269,7 +296,7 @@ void load_end(struct load *load, uint64_t id, int64_t now_ms)
         heap_down(load, i);
     }
     for (uint32_t k = 0; !shared(load) && k < run->nprocs; k++)
-        load->use[run->at[k]] -= run->share;
+        load->use[run->at[k]] -= run->share * run->speed / load->speed[run->at[k]];
     load->stale = true;
     run_destroy(run);
 }

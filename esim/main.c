@@ -46,6 +46,7 @@ static const char usage[] = "Usage: esim [options]\n"
                             "  --saturated       a queue that is never empty\n"
                             "  --arrivals, --service, --mean-service, --share    see esim(1)\n"
                             "  --hosts N --cpus N | --cube N  [--add-hosts N]     the machine\n"
+                            "    --speeds SxN,SxN..          how fast the first N hosts are, and the next ones\n"
                             "  --allocator A --levels D --policy P --threshold T --user-running N\n"
                             "  --model space|shared --steps together|each --period SECONDS\n"
                             "  --precision P     until the 95 % interval is so narrow (default: 2%)\n"
@@ -77,9 +78,9 @@ static int wrong(const char *text)
 }
 
 static const char *const keys[] = {
-    "workload",  "trace",     "load",   "arrivals", "service",   "mean-service", "share",       "hosts", "cpus",
-    "cube",      "allocator", "levels", "policy",   "threshold", "user-running", "model",       "steps", "period",
-    "precision", "jobs",      "seed",   "explain",  "jobs-max",  "add-hosts",    "without-user"};
+    "workload",  "trace",     "load",   "arrivals", "service",   "mean-service", "share",        "hosts", "cpus",
+    "cube",      "allocator", "levels", "policy",   "threshold", "user-running", "model",        "steps", "period",
+    "precision", "jobs",      "seed",   "explain",  "jobs-max",  "add-hosts",    "without-user", "speeds"};
 enum { KEYS = sizeof(keys) / sizeof(keys[0]) };
 
 static void make_options(struct option *options)
@@ -143,9 +144,11 @@ static int take(struct request *request, int c, const char *name)
             return wrong("--parallel: want a number from 1 to 1024");
         request->parallel = (int)number;
         return -1;
+    case 'h':
     case OPTION_HELP:
         fputs(usage, stdout);
         return EXIT_GOOD;
+    case 'V':
     case OPTION_VERSION:
         printf("esim %s\n", PACKAGE_VERSION);
         return EXIT_GOOD;
@@ -251,7 +254,7 @@ int main(int argc, char **argv)
 
     keys_default(&request.config);
     make_options(options);
-    while (code < 0 && (c = getopt_long(argc, argv, "", options, &which)) != -1)
+    while (code < 0 && (c = getopt_long(argc, argv, "hV", options, &which)) != -1)
         code = take(&request, c, options[which].name);
     if (code < 0 && optind < argc)
         code = wrong("there is an argument too many; see esim --help");

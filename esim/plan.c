@@ -2,6 +2,7 @@
 
 #include "esim/plan.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -214,6 +215,7 @@ void plan_run(struct plan *plan, int at_a_time, FILE *progress)
 
 void plan_fini(struct plan *plan)
 {
+    assert(plan->compared > 0); /* 1 as long as nothing is compared, which is said before anything can fail */
     if (plan->shared != NULL)
         munmap(plan->shared, plan->shared_size);
     for (size_t i = 0; plan->names != NULL && i < plan->compared; i++)

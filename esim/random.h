@@ -26,6 +26,15 @@ static inline void stream_init(struct stream *stream, uint64_t seed, uint64_t pu
     stream->state = stream_next(&mix);
 }
 
+/* Of run 0, 1, .. with a seed: those of neighbouring seeds have none in common. Run 0 has the seed itself. */
+static inline uint64_t stream_seed(uint64_t seed, uint64_t run)
+{
+    struct stream mix = {.state = seed};
+
+    mix.state = stream_next(&mix) + run;
+    return run > 0 ? stream_next(&mix) : seed;
+}
+
 static inline double stream_unit(struct stream *stream) /* above 0, at most 1 */
 {
     return ((double)(stream_next(stream) >> 11) + 1) / 9007199254740992.0;

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "esim/random.h"
 #include "esim/swf.h"
 #include "lib/memory/mem.h"
 
@@ -137,7 +138,7 @@ static void evaluate(const struct record *r, struct result *result)
         work += r->work_s[i];
     }
     result->seconds = all;
-    result->throughput = all > 0 ? work / all : 0;
+    result->throughput = all > 0 ? work / all : NAN;
 }
 
 static bool precise(const struct config *c, const struct result *result)
@@ -267,7 +268,7 @@ static void add_run(struct sums *sums, const struct result *one, struct result *
     sums->wait[sums->count] = one->wait.mean;
     sums->stretch[sums->count] = one->stretch.mean;
     sums->utilisation[sums->count] = one->utilisation.mean;
-    sums->load += one->throughput * one->seconds;
+    sums->load += one->seconds > 0 ? one->throughput * one->seconds : 0;
     sums->steady += one->steady;
     sums->count++;
     if (sums->count > 1) {
@@ -281,7 +282,7 @@ static void add_run(struct sums *sums, const struct result *one, struct result *
     all->wait = stats_replications(sums->wait, sums->count);
     all->stretch = stats_replications(sums->stretch, sums->count);
     all->utilisation = stats_replications(sums->utilisation, sums->count);
-    all->throughput = all->seconds > 0 ? sums->load / all->seconds : 0;
+    all->throughput = all->seconds > 0 ? sums->load / all->seconds : NAN;
     all->steady = true; /* for precise() */
     all->replications = sums->count;
 }
@@ -298,8 +299,8 @@ static void replicate(const struct config *config, struct result *result, double
         add_run(sums, &one, result);
         if (sums->count >= REPLICATIONS_MAX || (sums->count >= AT_LEAST && precise(config, result)))
             break;
-        other.workload.seed = config->workload.seed + sums->count;
-        other.world.core.seed = config->world.core.seed + sums->count;
+        other.workload.seed = stream_seed(config->workload.seed, sums->count);
+        other.world.core.seed = stream_seed(config->world.core.seed, sums->count);
         if (progress != NULL)
             fprintf(progress, "\r%s: %zu runs ", config->label, sums->count);
         run_once(&other, &one, NULL, 0, pool, NULL);

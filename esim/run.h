@@ -42,7 +42,7 @@ struct result {
     double seconds;        /* of virtual time, measured */
     struct estimate turnaround, wait, stretch, utilisation; /* seconds, seconds, 1 and more, 0..1 */
     double median, p95;                                     /* of the turnaround */
-    double throughput;                                      /* in units of load */
+    double throughput;                                      /* in units of load; NAN: too few jobs */
     uint64_t nseries; /* of turnarounds by the number of the job, as far as there is room */
 };
 

@@ -6,41 +6,90 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 #define FAR 0.1
 enum { FEW_JOBS = 300 }; /* of which batches are too short to be independent */
-
-static void print_recorded(const struct history *h)
-{
-    printf("%-34s %9zu %8s %9.3f %9s %9.3f %8.2f\n", "as it was", h->measured, "-", h->turnaround.mean, "-", h->median,
-           h->p95);
-}
 
 static const char *label_of(const struct config *config)
 {
     return config->label[0] != '\0' ? config->label : config->workload_name;
 }
 
+static int width_of_labels(const struct plan *plan)
+{
+    size_t width = strlen("as it was");
+
+    for (size_t i = 0; i < plan->count; i++)
+        width = strlen(label_of(&plan->configs[i])) > width ? strlen(label_of(&plan->configs[i])) : width;
+    return (int)width;
+}
+
+/* What is not known is a dash. */
+static void print_cell(int width, int digits, double value)
+{
+    if (isfinite(value))
+        printf(" %*.*f", width, digits, value);
+    else
+        printf(" %*s", width, "-");
+}
+
+static void print_times(struct estimate turnaround, double median, double p95, struct estimate wait,
+                        struct estimate stretch)
+{
+    print_cell(9, 3, turnaround.mean);
+    print_cell(9, 3, turnaround.half);
+    print_cell(9, 3, median);
+    print_cell(8, 2, p95);
+    print_cell(9, 3, wait.mean);
+    print_cell(9, 3, wait.half);
+    print_cell(8, 2, stretch.mean);
+    print_cell(7, 2, stretch.half);
+}
+
+static void print_recorded(int width, const struct history *h)
+{
+    printf("%-*s %9zu %8s", width, "as it was", h->measured, "-");
+    print_times((struct estimate){h->turnaround.mean, NAN}, h->median, h->p95, (struct estimate){h->wait, NAN},
+                (struct estimate){NAN, NAN});
+    putchar('\n');
+}
+
+static void print_row(int width, const struct config *config, const struct result *r)
+{
+    if (!r->done) {
+        printf("%-*s %s\n", width, label_of(config), r->fault);
+        return;
+    }
+    printf("%-*s %9" PRIu64 " %8" PRIu64, width, label_of(config), r->jobs, r->warmup);
+    print_times(r->turnaround, r->median, r->p95, r->wait, r->stretch);
+    print_cell(7, 2, 100 * r->utilisation.mean);
+    printf(" +-");
+    print_cell(4, 2, 100 * r->utilisation.half);
+    print_cell(8, 3, r->throughput);
+    fputs(r->steady ? "" : "  not steady", stdout);
+    if (r->replications > 1)
+        printf("  in %" PRIu64 " runs", r->replications);
+    putchar('\n');
+}
+
 static void print_table(const struct plan *plan)
 {
-    printf("%-34s %9s %8s %9s %9s %9s %8s %14s %9s\n", "", "JOBS", "WARM-UP", "MEAN s", "+-", "MEDIAN s", "P95 s",
-           "UTILISATION %", "LOAD OUT");
+    int width = width_of_labels(plan);
+
+    printf("%-*s %9s %8s %9s %9s %9s %8s %9s %9s %8s %7s %15s %8s\n", width, "", "JOBS", "WARM-UP", "MEAN s", "+-",
+           "MEDIAN s", "P95 s", "WAIT s", "+-", "STRETCH", "+-", "UTILISATION %", "LOAD OUT");
     if (plan->configs[0].history != NULL)
-        print_recorded(plan->configs[0].history);
-    for (size_t i = 0; i < plan->count; i++) {
-        const struct result *r = &plan->results[i];
-        char runs[40] = "";
-        if (!r->done) {
-            printf("%-34s %s\n", label_of(&plan->configs[i]), r->fault);
-            continue;
-        }
-        if (r->replications > 1)
-            snprintf(runs, sizeof(runs), "  in %" PRIu64 " runs", r->replications);
-        printf("%-34s %9" PRIu64 " %8" PRIu64 " %9.3f %9.3f %9.3f %8.2f %7.2f +- %4.2f %8.3f%s%s\n",
-               label_of(&plan->configs[i]), r->jobs, r->warmup, r->turnaround.mean, r->turnaround.half, r->median,
-               r->p95, 100 * r->utilisation.mean, 100 * r->utilisation.half, r->throughput,
-               r->steady ? "" : "  not steady", runs);
-    }
+        print_recorded(width, plan->configs[0].history);
+    for (size_t i = 0; i < plan->count; i++)
+        print_row(width, &plan->configs[i], &plan->results[i]);
+}
+
+/* "+- 0.50", or "+- -". */
+static const char *half_width(char *text, size_t size, double half, int digits)
+{
+    snprintf(text, size, isfinite(half) ? "+- %.*f" : "+- -", digits, half);
+    return text;
 }
 
 /* In words: whether a difference is more than chance. */
@@ -50,8 +99,13 @@ static void print_saturated(const struct plan *plan, size_t first, size_t i)
     double change = 100 * (b->utilisation.mean - a->utilisation.mean);
     double half = 100 * hypot(a->utilisation.half, b->utilisation.half);
 
-    printf("%s: utilisation %+.2f +- %.2f points against %s: %s\n", plan->configs[i].label, change, half,
-           plan->configs[first].label, fabs(change) > half ? "the difference is real" : "no difference is seen");
+    char text[40];
+
+    printf("%s: utilisation %+.2f %s points against %s: %s\n", plan->configs[i].label, change,
+           half_width(text, sizeof(text), half, 2), plan->configs[first].label,
+           isnan(half)           ? "too few jobs to say"
+           : fabs(change) > half ? "the difference is real"
+                                 : "no difference is seen");
 }
 
 static void print_difference(const struct plan *plan, size_t first, size_t i)
@@ -59,10 +113,11 @@ static void print_difference(const struct plan *plan, size_t first, size_t i)
     const struct config *c = &plan->configs[i];
     struct difference d = plan_difference(plan, first, i);
     double mean = d.turnaround.mean, half = d.turnaround.half;
+    char text[40];
 
-    printf("%s: jobs%s take %.3f +- %.3f s %s (%+.1f %%) than with %s: %s%s\n", c->label,
-           c->without != NULL ? " of the others" : "", fabs(mean), half, mean < 0 ? "less" : "more",
-           d.first > 0 ? 100 * mean / d.first : 0, plan->configs[first].label,
+    printf("%s: jobs%s take %.3f %s s %s (%+.1f %%) than with %s: %s%s\n", c->label,
+           c->without != NULL ? " of the others" : "", fabs(mean), half_width(text, sizeof(text), half, 3),
+           mean < 0 ? "less" : "more", d.first > 0 ? 100 * mean / d.first : 0, plan->configs[first].label,
            isnan(half)          ? "too few jobs to say"
            : fabs(mean) <= half ? "no difference is seen"
                                 : "the difference is real",

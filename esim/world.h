@@ -16,12 +16,20 @@ enum model {
     MODEL_SHARED /* ... if it gets its share of each processor: the first what it asks, the next what is left */
 };
 
+enum { SPEEDS_MAX = 64 };
+struct speeds { /* so many hosts with this one */
+    double speed;
+    int hosts;
+};
+
 struct world_settings {
     struct core_options core;
     int nhosts, ncpus; /* processors of each host, at most */
     const int *known;  /* [nknown] of the first hosts, if they are different; those that follow have cpus_more */
     int nknown, cpus_more;
-    const char *const *names; /* [nknown] */
+    const char *const *names;         /* [nknown] */
+    struct speeds speeds[SPEEDS_MAX]; /* [nspeeds] of the first hosts, those that follow are like the last; none: 1 */
+    int nspeeds;
     enum model model;
     bool by_itself;    /* SHARED: each processor of a job goes on by itself; else all in step, with the slowest */
     int64_t period_ms; /* SHARED: a job computes for its share of this time and then waits; 0: it does both at once */
@@ -43,6 +51,8 @@ void world_destroy(struct world *world);
 bool world_run(struct world *world, uint64_t jobs);
 
 int world_cpus(const struct world_settings *settings, int host);
+/* How fast they are, [settings->nhosts]; the caller's. */
+double *world_speeds(const struct world_settings *settings);
 uint64_t world_processors(const struct world_settings *settings);
 int64_t world_now_ms(const struct world *world);   /* since the first could be submitted */
 double world_used_ms(const struct world *world);   /* processor time of jobs' clusters, in all */

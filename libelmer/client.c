@@ -46,6 +46,7 @@ struct elmer {
     void *data;
     struct channel channel;
     bool connected;
+    struct client_desk desk;
     size_t at; /* index of the socket in use */
     uint64_t next_id;
 };
@@ -93,6 +94,12 @@ int elmer_open(const struct elmer_options *options, struct elmer **elmer, struct
     return ELMER_OK;
 }
 
+struct client_desk *client_desk(struct elmer *elmer)
+{
+    elmer->desk.beside = elmer->own_socket;
+    return &elmer->desk;
+}
+
 static void disconnect(struct elmer *e)
 {
     if (e->connected)
@@ -105,6 +112,7 @@ void elmer_close(struct elmer *elmer)
     if (!elmer)
         return;
     disconnect(elmer);
+    client_desk_close(&elmer->desk);
     free(elmer->own_socket);
     free(elmer);
 }
@@ -268,6 +276,10 @@ static int try_call(struct elmer *e, struct wire_message *request, struct client
     int rc;
 
     *sent = false;
+    if (result == ELMER_OK && call->prepare && !call->prepared) {
+        result = call->prepare(request, deadline_ms, call->data, error);
+        call->prepared = result == ELMER_OK;
+    }
     if (result != ELMER_OK)
         return result;
     request->id = ++e->next_id;

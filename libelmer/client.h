@@ -3,6 +3,7 @@
 #define LIBELMER_CLIENT_H
 
 #include "libelmer/elmer.h"
+#include "lib/wire/channel.h"
 #include "lib/wire/wire.h"
 
 /* Called for each answer with the request's id that is not an error. Returns 1 if more are to come, 0 after the last,
@@ -10,10 +11,15 @@
 typedef int (*client_take)(struct wire_message *answer, void *data);
 /* The connection broke: forget what was taken, all of it comes again. */
 typedef void (*client_restart)(void *data);
+/* Add what is only known now to a request that is to be sent, by the deadline (monotonic ms). Returns an enum
+ * elmer_result. */
+typedef int (*client_prepare)(struct wire_message *request, int64_t deadline_ms, void *data, struct elmer_error *error);
 
 struct client_call {
     client_take take;
     client_restart restart; /* may be NULL */
+    client_prepare prepare; /* may be NULL; once, as soon as there is a connection */
+    bool prepared;
     void *data;
     bool repeated; /* out: the request was sent more than once */
     bool too_old;  /* out, with ELMER_FAILED: somebody on the way to elmer, or elmer itself, does not know this request
@@ -25,6 +31,19 @@ int client_call(struct elmer *elmer, struct wire_message *request, struct client
                 struct elmer_error *error);
 /* What elmer said of each of the jobs, in their order; NULL of a list of lines. */
 const struct wire_job_view *const *client_views(const struct elmer_jobs *jobs);
+/* The connection to where the local rsd signs; it closes it when it needs the place. */
+struct client_desk {
+    const char *beside; /* the socket that the caller of elmer_open() has named; NULL: none */
+    struct channel channel;
+    bool connected;
+};
+struct client_desk *client_desk(struct elmer *elmer);
+void client_desk_close(struct client_desk *desk);
+/* Ask the local rsd to sign the submission: it gets its ticket, which lives as long as answer. Where nobody signs it
+ * goes without, and so does one that cannot be signed as it is: elmer says what is wrong with it. Returns ELMER_OK, or
+ * ELMER_UNAVAILABLE: not now. deadline_ms is monotonic. */
+int client_ticket(struct client_desk *desk, struct wire_message *submit, int64_t deadline_ms,
+                  struct wire_message *answer, struct elmer_error *error);
 /* Fill in the text and return result. */
 int client_error(struct elmer_error *error, int result, const char *format, ...) __attribute__((format(printf, 3, 4)));
 

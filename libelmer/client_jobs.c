@@ -168,6 +168,10 @@ static int fill_job(struct answers *answers, struct elmer_job *job, const struct
     JOB_FIELDS(VIEW_ASKED, VIEW_KEPT, VIEW_MADE)
     job->command = view->command.items;
     job->ncommand = view->command.count;
+    job->after = view->after.items;
+    job->nafter = view->after.count;
+    job->waits_for = view->waits_for.items;
+    job->nwaits_for = view->waits_for.count;
     job->level_seconds = view->level_seconds.items;
     job->nlevels = view->level_seconds.count;
     return fill_processors(answers, job, view->processors.items, view->processors.count) < 0 ||
@@ -348,17 +352,22 @@ int elmer_history(struct elmer *elmer, const char *user, size_t count, int timeo
     return ask(elmer, &request, &filter, timeout_ms, jobs, error);
 }
 
-int elmer_wait(struct elmer *elmer, uint64_t job, int timeout_ms, struct elmer_jobs **jobs, struct elmer_error *error)
+/* Elmer answers before the call is over: there must be time for the answer to come. */
+static uint64_t answer_within(int timeout_ms)
 {
-    struct wire_message request = {.type = WIRE_wait, .u.wait = {.job = job}};
-    struct answers filter = {.any = true};
-    int margin = 2000 + timeout_ms / 4; /* for the answer to come */
-    int result;
+    int margin = 2000 + timeout_ms / 4;
 
     if (margin > timeout_ms)
         margin = timeout_ms;
-    request.u.wait.timeout_ms = (uint64_t)(timeout_ms - margin > 60000 ? 60000 : timeout_ms - margin);
-    result = ask(elmer, &request, &filter, timeout_ms, jobs, error);
+    return (uint64_t)(timeout_ms - margin > 60000 ? 60000 : timeout_ms - margin);
+}
+
+static int ask_for_end(struct elmer *elmer, struct wire_message *request, uint64_t job, int timeout_ms,
+                       struct elmer_jobs **jobs, struct elmer_error *error)
+{
+    struct answers filter = {.any = true};
+    int result = ask(elmer, request, &filter, timeout_ms, jobs, error);
+
     if (result == ELMER_OK && *jobs && (*jobs)->count != 1) {
         elmer_jobs_free(*jobs);
         *jobs = NULL;
@@ -367,70 +376,62 @@ int elmer_wait(struct elmer *elmer, uint64_t job, int timeout_ms, struct elmer_j
     return result;
 }
 
+int elmer_wait(struct elmer *elmer, uint64_t job, int timeout_ms, struct elmer_jobs **jobs, struct elmer_error *error)
+{
+    struct wire_message request = {.type = WIRE_wait, .u.wait = {.job = job, .timeout_ms = answer_within(timeout_ms)}};
+
+    return ask_for_end(elmer, &request, job, timeout_ms, jobs, error);
+}
+
+int elmer_wait_any(struct elmer *elmer, const uint64_t *ids, size_t nids, int timeout_ms, struct elmer_jobs **jobs,
+                   struct elmer_error *error)
+{
+    struct wire_message request = {.type = WIRE_wait_any, .u.wait_any.timeout_ms = answer_within(timeout_ms)};
+
+    *jobs = NULL;
+    if (nids == 1) /* which every elmer understands */
+        return elmer_wait(elmer, ids[0], timeout_ms, jobs, error);
+    if (nids < 1 || nids > 256)
+        return client_error(error, ELMER_USAGE, "one can wait for the first of 1 to 256 jobs, not of %zu", nids);
+    request.u.wait_any.jobs.items = (uint64_t *)(uintptr_t)ids; /* read only */
+    request.u.wait_any.jobs.count = nids;
+    return ask_for_end(elmer, &request, ids[0], timeout_ms, jobs, error);
+}
+
 bool elmer_job_ended(const struct elmer_job *job)
 {
     return strcmp(job->state, "done") == 0 || strcmp(job->state, "cancelled") == 0;
 }
 
+static void take_over(struct answers *answers, size_t to, size_t from)
+{
+    answers->items[to] = answers->items[from];
+    if (!answers->lines)
+        answers->views[to] = answers->views[from];
+}
+
+void elmer_jobs_keep(struct elmer_jobs *jobs, bool (*passes)(const struct elmer_job *job, void *data), void *data)
+{
+    struct answers *answers = answers_of(jobs);
+    size_t kept = 0;
+
+    for (size_t i = 0; i < jobs->count; i++)
+        if (passes(&answers->items[i], data))
+            take_over(answers, kept++, i);
+    jobs->count = kept;
+}
+
+void elmer_jobs_last(struct elmer_jobs *jobs, size_t count)
+{
+    struct answers *answers = answers_of(jobs);
+    size_t first = jobs->count > count ? jobs->count - count : 0;
+
+    for (size_t i = first; i < jobs->count; i++)
+        take_over(answers, i - first, i);
+    jobs->count -= first;
+}
+
 const struct wire_job_view *const *client_views(const struct elmer_jobs *jobs)
 {
     return answers_of(jobs)->lines ? NULL : answers_of(jobs)->views;
-}
-
-struct text {
-    struct elmer_error *text;
-};
-
-static int take_done(struct wire_message *answer, void *data)
-{
-    struct text *text = data;
-
-    if (answer->type != WIRE_done)
-        return -EPROTO;
-    client_error(text->text, 0, "%s", answer->u.done.text);
-    return 0;
-}
-
-/* The first try may have done it although its answer was lost: then the second finds the job in a state that the first
- * has made. */
-static bool was_done(struct elmer *elmer, uint64_t id, bool cancelled, int timeout_ms)
-{
-    struct elmer_jobs *jobs;
-    bool yes;
-
-    if (elmer_query(elmer, false, false, &id, 1, timeout_ms, &jobs, NULL) != ELMER_OK || !jobs)
-        return false;
-    yes = jobs->count == 1 && (cancelled ? strcmp(jobs->items[0].state, "cancelled") == 0
-                                         : strcmp(jobs->items[0].reason_code, "killed") == 0);
-    elmer_jobs_free(jobs);
-    return yes;
-}
-
-static int end_job(struct elmer *elmer, struct wire_message *request, uint64_t job, bool cancel, int timeout_ms,
-                   struct elmer_error *text, struct elmer_error *error)
-{
-    struct text answer = {text};
-    struct client_call call = {.take = take_done, .data = &answer};
-    int result;
-
-    if (text)
-        text->text[0] = '\0';
-    result = client_call(elmer, request, &call, timeout_ms, error);
-    if (result == ELMER_WRONG_STATE && call.repeated && was_done(elmer, job, cancel, timeout_ms))
-        return ELMER_OK;
-    return result;
-}
-
-int elmer_cancel(struct elmer *elmer, uint64_t job, int timeout_ms, struct elmer_error *text, struct elmer_error *error)
-{
-    struct wire_message request = {.type = WIRE_cancel, .u.cancel = {.job = job}};
-
-    return end_job(elmer, &request, job, true, timeout_ms, text, error);
-}
-
-int elmer_kill(struct elmer *elmer, uint64_t job, int timeout_ms, struct elmer_error *text, struct elmer_error *error)
-{
-    struct wire_message request = {.type = WIRE_kill, .u.kill = {.job = job}};
-
-    return end_job(elmer, &request, job, false, timeout_ms, text, error);
 }

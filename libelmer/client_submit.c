@@ -1,6 +1,7 @@
 /* client_submit.c - check a submission, fill in its defaults, send it. */
 #include "config.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,6 +10,7 @@
 #include <unistd.h>
 
 #include "lib/base/str.h"
+#include "lib/job/after.h"
 #include "lib/job/fields.h"
 #include "libelmer/client.h"
 
@@ -25,6 +27,8 @@ struct made {
 struct answer {
     struct elmer_submitted submitted; /* first: what the caller sees */
     struct wire_message message;
+    struct elmer *elmer;
+    struct wire_message ticket; /* until the call is over */
 };
 
 static size_t list_count(const char *const *list)
@@ -139,13 +143,20 @@ static int check_command(const struct elmer_submission *s, struct elmer_error *e
 
 static int check_environment(const char *const *environment, struct elmer_error *error)
 {
-    int result = check_list("environment variable", environment, error);
+    if (list_count(environment) > ARGS_MAX)
+        return check_list("environment variable", environment, error);
+    for (size_t i = 0; environment && environment[i]; i++) {
+        int length = (int)strcspn(environment[i], "=");
 
-    for (size_t i = 0; result == ELMER_OK && environment && environment[i]; i++)
-        if (environment[i][0] == '=' || !strchr(environment[i], '='))
+        if (length == 0 || !environment[i][length])
             return client_error(error, ELMER_USAGE, "environment variable number %zu is not of the form NAME=VALUE",
                                 i + 1);
-    return result;
+        if (!str_valid_utf8(environment[i], strlen(environment[i])))
+            return client_error(error, ELMER_USAGE,
+                                "environment variable %.*s is not valid UTF-8; Elmer carries only UTF-8",
+                                length < NAME_MAX_BYTES ? length : NAME_MAX_BYTES, environment[i]);
+    }
+    return ELMER_OK;
 }
 
 static int check_hosts(const char *const *hosts, struct elmer_error *error)
@@ -155,6 +166,19 @@ static int check_hosts(const char *const *hosts, struct elmer_error *error)
     for (size_t i = 0; hosts && hosts[i]; i++)
         if (!str_valid_hostname(hosts[i]))
             return client_error(error, ELMER_USAGE, "host number %zu is not a host's name", i + 1);
+    return ELMER_OK;
+}
+
+static int check_after(const char *const *after, struct elmer_error *error)
+{
+    char why[AFTER_WHY];
+    struct after item;
+
+    if (list_count(after) > AFTER_MAX)
+        return client_error(error, ELMER_USAGE, "a job can wait for %d others, not for more", AFTER_MAX);
+    for (size_t i = 0; after && after[i]; i++)
+        if (!str_valid_utf8(after[i], strlen(after[i])) || after_parse(after[i], &item, why) < 0)
+            return client_error(error, ELMER_USAGE, "--after: %s", why);
     return ELMER_OK;
 }
 
@@ -247,6 +271,8 @@ static int fill(struct wire_submit *submit, const struct elmer_submission *s, st
     if (result == ELMER_OK)
         result = check_hosts(s->hosts, error);
     if (result == ELMER_OK)
+        result = check_after(s->after, error);
+    if (result == ELMER_OK)
         result = set_dir(submit, s->dir, made, error);
     if (result == ELMER_OK)
         result = set_files(submit, s, error);
@@ -259,6 +285,7 @@ static int fill(struct wire_submit *submit, const struct elmer_submission *s, st
     submit->command = strs(s->command);
     submit->environment = strs(s->environment);
     submit->hosts = strs(s->hosts);
+    submit->after = strs(s->after);
     submit->umask = s->umask >= 0 ? (uint64_t)(s->umask & 0777) : current_umask();
     return ELMER_OK;
 }
@@ -299,26 +326,105 @@ void elmer_submitted_free(struct elmer_submitted *submitted)
     free(answer);
 }
 
-int elmer_submit(struct elmer *elmer, const struct elmer_submission *submission, int timeout_ms,
-                 struct elmer_submitted **submitted, struct elmer_error *error)
+/* type: submit, or rehearse, which has the same fields. */
+static int ask(struct elmer *elmer, enum wire_type type, const struct elmer_submission *submission,
+               struct client_call *call, int timeout_ms, struct elmer_error *error)
 {
-    struct wire_message request = {.type = WIRE_submit};
+    struct wire_message request = {.type = type};
     struct made made = {0};
-    struct answer *answer = calloc(1, sizeof(*answer));
-    struct client_call call = {.take = take_submitted, .data = answer};
     int result;
 
-    *submitted = NULL;
-    if (!answer)
+    static_assert(sizeof(struct wire_submit) == sizeof(struct wire_rehearse), "both have JOB_SUBMIT_FIELDS");
+    if (!call->data)
         return client_error(error, ELMER_FAILED, "out of memory");
     result = fill(&request.u.submit, submission, &made, error);
     if (result == ELMER_OK)
-        result = client_call(elmer, &request, &call, timeout_ms, error);
+        result = client_call(elmer, &request, call, timeout_ms, error);
     free(made.dir);
-    if (result != ELMER_OK) {
-        elmer_submitted_free(&answer->submitted);
-        return result;
-    }
-    *submitted = &answer->submitted;
-    return ELMER_OK;
+    return result;
+}
+
+/* What is asked for while there is no rsd yet gets its ticket when there is one. */
+static int sign(struct wire_message *request, int64_t deadline_ms, void *data, struct elmer_error *error)
+{
+    struct answer *answer = data;
+
+    return client_ticket(client_desk(answer->elmer), request, deadline_ms, &answer->ticket, error);
+}
+
+int elmer_submit(struct elmer *elmer, const struct elmer_submission *submission, int timeout_ms,
+                 struct elmer_submitted **submitted, struct elmer_error *error)
+{
+    struct answer *answer = calloc(1, sizeof(*answer));
+    struct client_call call = {.take = take_submitted, .prepare = sign, .data = answer};
+    int result;
+
+    if (answer)
+        answer->elmer = elmer;
+    result = ask(elmer, WIRE_submit, submission, &call, timeout_ms, error);
+    if (answer)
+        wire_message_fini(&answer->ticket);
+    *submitted = NULL;
+    if (result != ELMER_OK)
+        elmer_submitted_free(answer ? &answer->submitted : NULL);
+    else
+        *submitted = &answer->submitted;
+    return result;
+}
+
+/* ---- only to try ---- */
+
+struct rehearsal {
+    struct elmer_rehearsed rehearsed; /* first: what the caller sees */
+    struct wire_message message;
+};
+
+static int take_rehearsed(struct wire_message *message, void *data)
+{
+    struct rehearsal *answer = data;
+    const struct wire_rehearsed *r;
+
+    if (message->type != WIRE_rehearsed)
+        return -EPROTO;
+    answer->message = *message;
+    message->memory = NULL;
+    r = &answer->message.u.rehearsed;
+    answer->rehearsed = (struct elmer_rehearsed){
+        .state = r->state,
+        .level = (int)r->level,
+        .ahead = (uint32_t)r->ahead,
+        .reason = r->reason,
+        .ranks = r->hosts.items,
+        .nranks = r->hosts.count,
+        .above = r->above.items,
+        .nabove = r->above.count,
+        .first = r->first,
+        .first_reason = r->first_reason,
+    };
+    return 0;
+}
+
+void elmer_rehearsed_free(struct elmer_rehearsed *rehearsed)
+{
+    struct rehearsal *answer = (struct rehearsal *)rehearsed;
+
+    if (!answer)
+        return;
+    wire_message_fini(&answer->message);
+    free(answer);
+}
+
+int elmer_rehearse(struct elmer *elmer, const struct elmer_submission *submission, int timeout_ms,
+                   struct elmer_rehearsed **rehearsed, struct elmer_error *error)
+{
+    struct rehearsal *answer = calloc(1, sizeof(*answer));
+    struct client_call call = {.take = take_rehearsed, .data = answer};
+    int result = ask(elmer, WIRE_rehearse, submission, &call, timeout_ms, error);
+
+    *rehearsed = NULL;
+    if (result != ELMER_OK)
+        elmer_rehearsed_free(answer ? &answer->rehearsed : NULL);
+    else
+        *rehearsed = &answer->rehearsed;
+    return result;
 }

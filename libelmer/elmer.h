@@ -69,6 +69,13 @@ struct elmer_submission {
     bool requeue;                        /* when a host is lost: back into the queue, and again from its beginning */
     const char *comment;                 /* a line for people, at most 200 bytes; NULL: none */
     uint32_t mesh_rows;                  /* of a mesh in a cube of hosts, nprocs / mesh_rows columns; 0: none is asked for */
+    uint64_t time_limit_ms;              /* of its wall-clock time from its start; 0: none */
+    uint64_t cpu_limit_ms;               /* of the CPU time of all its processes together; 0: none */
+    bool limit_requeue;                  /* with requeue: also when a limit is reached */
+    uint32_t warning_signal;             /* a signal to all its processes before a limit is reached; 0: none */
+    uint64_t warning_ms;                 /* so long before */
+    const char *const *after;            /* jobs that it waits for, like "ok:41": ok, fail, any or start; NULL: none */
+    bool keep_never;                     /* when what it waits for cannot happen any more it stays in the queue, and is not cancelled */
     /* end of what is from job.def */
     /* clang-format on */
 };
@@ -85,6 +92,24 @@ struct elmer_submitted {
 int elmer_submit(struct elmer *elmer, const struct elmer_submission *submission, int timeout_ms,
                  struct elmer_submitted **submitted, struct elmer_error *error);
 void elmer_submitted_free(struct elmer_submitted *submitted);
+
+struct elmer_rehearsed {
+    const char *state;        /* that the job would have at once: queued, or starting */
+    int level;                /* -1: none yet */
+    uint32_t ahead;           /* jobs before it in the queue */
+    const char *reason;       /* why it would wait, for people; may be "" */
+    const char *const *ranks; /* the host of each rank */
+    size_t nranks;
+    const uint64_t *above; /* jobs that would be next above it on some processor; the first 64 */
+    size_t nabove;
+    uint64_t first;           /* the job before it that waits for processors; 0: none */
+    const char *first_reason; /* what for, for people */
+};
+/* What elmer_submit() would bring now, if nothing else happens: elmer decides it with a copy of its state, and nothing
+ * is kept. A submission that would be refused is refused with the same words. Free the answer. */
+int elmer_rehearse(struct elmer *elmer, const struct elmer_submission *submission, int timeout_ms,
+                   struct elmer_rehearsed **rehearsed, struct elmer_error *error);
+void elmer_rehearsed_free(struct elmer_rehearsed *rehearsed);
 
 struct elmer_processor {
     const char *host;
@@ -123,6 +148,10 @@ struct elmer_job {
     bool hidden;                         /* of another user: what only its owner may see is empty */
     const char *comment;                 /* as submitted; "": none */
     uint32_t mesh_rows;                  /* as submitted, of nprocs / mesh_rows columns; 0: none */
+    uint64_t time_limit_ms;              /* as submitted; 0: none */
+    uint64_t cpu_limit_ms;               /* as submitted; 0: none */
+    const char *const *after; size_t nafter; /* as submitted */
+    const char *const *waits_for; size_t nwaits_for; /* those of after that are not met */
     /* end of what is from job.def */
     /* clang-format on */
 };
@@ -145,7 +174,15 @@ int elmer_history(struct elmer *elmer, const char *user, size_t count, int timeo
                   struct elmer_error *error);
 /* Until the job has ended, or the timeout: then it returns ELMER_OK too, with the job as it is. Free the answer. */
 int elmer_wait(struct elmer *elmer, uint64_t job, int timeout_ms, struct elmer_jobs **jobs, struct elmer_error *error);
+/* The same until the first of 1 to 256 jobs has ended: *jobs has that one, of several that have ended the first in the
+ * order of ids; at the timeout one that has not. */
+int elmer_wait_any(struct elmer *elmer, const uint64_t *ids, size_t nids, int timeout_ms, struct elmer_jobs **jobs,
+                   struct elmer_error *error);
 void elmer_jobs_free(struct elmer_jobs *jobs);
+/* Leave out those for which passes() says false, in place. */
+void elmer_jobs_keep(struct elmer_jobs *jobs, bool (*passes)(const struct elmer_job *job, void *data), void *data);
+/* Leave out all but the last count of them. */
+void elmer_jobs_last(struct elmer_jobs *jobs, size_t count);
 /* done or cancelled: nothing about the job will change any more. */
 bool elmer_job_ended(const struct elmer_job *job);
 /* {"schema":"elmer.jobs/1","jobs":[...]}; malloc'd, NULL when out of memory. */
@@ -156,6 +193,15 @@ int elmer_cancel(struct elmer *elmer, uint64_t job, int timeout_ms, struct elmer
                  struct elmer_error *error);
 /* End a job that has. It is on its way to its end when this returns. */
 int elmer_kill(struct elmer *elmer, uint64_t job, int timeout_ms, struct elmer_error *text, struct elmer_error *error);
+
+/* Keep a job that waits from having its turn, until it is released; its place in the queue stays. Of one's own jobs,
+ * administrators of all. As often as one likes. */
+int elmer_hold(struct elmer *elmer, uint64_t job, int timeout_ms, struct elmer_error *text, struct elmer_error *error);
+int elmer_release(struct elmer *elmer, uint64_t job, int timeout_ms, struct elmer_error *text,
+                  struct elmer_error *error);
+/* Put a job that waits before all others of its owner that do, into the first of the places that these jobs hold. The
+ * others follow in their order; jobs of other users stay where they are. */
+int elmer_top(struct elmer *elmer, uint64_t job, int timeout_ms, struct elmer_error *text, struct elmer_error *error);
 
 #ifdef __cplusplus
 }

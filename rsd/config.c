@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -34,35 +35,6 @@ void rsd_config_helpers(const struct rsd_config *config, char text[RSD_HELPERS][
 {
     snprintf(text[0], sizeof text[0], "ELMER_PVMD=%s", config->pvmd);
     snprintf(text[1], sizeof text[1], "ELMER_PVM_AGENT=%s", config->agent);
-}
-
-void rsd_config_default(struct rsd_config *config)
-{
-    *config = (struct rsd_config){.mode = RSD_MODE_AUTO,
-                                  .tmpdir_percent = 10,
-                                  .minimum_uid = 1000,
-                                  .user_connections = 1024,
-                                  .user_requests = 2000,
-                                  .user_requests_burst = 100000};
-    snprintf(config->elmer, sizeof config->elmer, "%s/elmer-host.sock", ELMER_RUNDIR);
-    snprintf(config->pki, sizeof config->pki, "%s/pki", ELMER_RSD_STATEDIR);
-    snprintf(config->user, sizeof config->user, "elmer-rsd");
-    config->supervisor_uid = 65533; /* of no user, until main() has looked for elmer-sup */
-    snprintf(config->rundir, sizeof config->rundir, "%s", ELMER_RSD_RUNDIR);
-    snprintf(config->proc_stat, sizeof config->proc_stat, "/proc/stat");
-    snprintf(config->supervisor, sizeof config->supervisor, "%s/elmer-supervisor", ELMER_LIBEXECDIR);
-    snprintf(config->network, sizeof config->network, "%s/elmer-rsd-net", ELMER_LIBEXECDIR);
-    snprintf(config->escapes, sizeof config->escapes, "%s/elmer-escapes", ELMER_LIBEXECDIR);
-    snprintf(config->pvmd, sizeof config->pvmd, "%s", ELMER_PVMD);
-    snprintf(config->agent, sizeof config->agent, "%s/elmer-pvm-agent", ELMER_LIBEXECDIR);
-#ifdef HAVE_PAM
-    snprintf(config->account, sizeof config->account, "%s/elmer-account", ELMER_LIBEXECDIR);
-#endif
-    snprintf(config->deny_groups, sizeof config->deny_groups, "%s", DENY_GROUPS);
-    if (gethostname(config->name, sizeof config->name) < 0)
-        config->name[0] = 0;
-    config->name[sizeof config->name - 1] = 0;
-    config->name[strcspn(config->name, ".")] = 0;
 }
 
 static int set_text(char *out, size_t size, const char *value, struct err *err)
@@ -212,6 +184,20 @@ static int set_deny_groups(void *data, const char *subsection, const char *value
     return set_names(config->deny_groups, sizeof config->deny_groups, value, err);
 }
 
+static int set_vouch(void *data, const char *subsection, const char *value, struct err *err)
+{
+    struct rsd_config *config = data;
+    (void)subsection;
+    return set_names(config->vouch, sizeof config->vouch, value, err);
+}
+
+static int set_vouch_users(void *data, const char *subsection, const char *value, struct err *err)
+{
+    struct rsd_config *config = data;
+    (void)subsection;
+    return set_names(config->vouch_users, sizeof config->vouch_users, value, err);
+}
+
 #define LIMIT_KEY(key, min, max)                                                                                       \
     static int set_##key(void *data, const char *subsection, const char *value, struct err *err)                       \
     {                                                                                                                  \
@@ -268,6 +254,33 @@ static int set_pki(void *data, const char *subsection, const char *value, struct
     return set_path(config->pki, sizeof config->pki, value, err);
 }
 
+static int set_tickets(void *data, const char *subsection, const char *value, struct err *err)
+{
+    struct rsd_config *config = data;
+    bool require = strcmp(value, "require") == 0;
+    (void)subsection;
+    if (!require && strcmp(value, "accept") != 0)
+        return err_set(err, -EINVAL,
+                       "require is needed, or accept, which runs jobs without ticket too until all hosts have a ticket "
+                       "key");
+    config->tickets_required = require;
+    return 0;
+}
+
+static int set_ticket_dir(void *data, const char *subsection, const char *value, struct err *err)
+{
+    struct rsd_config *config = data;
+    (void)subsection;
+    return set_path(config->ticket_dir, sizeof config->ticket_dir, value, err);
+}
+
+static int set_ticket_program(void *data, const char *subsection, const char *value, struct err *err)
+{
+    struct rsd_config *config = data;
+    (void)subsection;
+    return set_path(config->ticket_program, sizeof config->ticket_program, value, err);
+}
+
 static int set_supervisor(void *data, const char *subsection, const char *value, struct err *err)
 {
     struct rsd_config *config = data;
@@ -313,49 +326,75 @@ static int set_account(void *data, const char *subsection, const char *value, st
     return 0;
 }
 
-static const struct ini_key keys[] = {
-    {"rsd", "elmer", set_elmer},
-    {"rsd", "transport", set_transport},
-    {"rsd", "pki", set_pki},
-    {"rsd", "name", set_name},
-    {"rsd", "mode", set_mode},
-    {"rsd", "rt_reserve", set_rt_reserve},
-    {"rsd", "tmpdir_size", set_tmpdir_size},
-    {"rsd", "minimum_uid", set_minimum_uid},
-    {"rsd", "deny_users", set_deny_users},
-    {"rsd", "deny_groups", set_deny_groups},
-    {"rsd", "user_connections", set_user_connections},
-    {"rsd", "user_requests", set_user_requests},
-    {"rsd", "user_requests_burst", set_user_requests_burst},
-    {"rsd", "cgroup_root", set_cgroup_root},
-    {"rsd", "user_slice", set_user_slice},
-    {"rsd", "user", set_user},
-    {"rsd", "rundir", set_rundir},
-    {"rsd", "proc_stat", set_proc_stat},
-    {"rsd", "supervisor", set_supervisor},
-    {"rsd", "network", set_network},
-    {"rsd", "escapes", set_escapes},
-    {"rsd", "pvmd", set_pvmd},
-    {"rsd", "agent", set_agent},
-    {"rsd", "account", set_account},
-    {NULL, NULL, NULL},
-};
+#ifdef HAVE_PAM
+#define ACCOUNT ELMER_LIBEXECDIR "/elmer-account"
+#else
+#define ACCOUNT "none"
+#endif
 
-/* The checks that need more than one key; reading is NULL when there is no file. */
-static int check_whole(void *data, struct ini_reading *reading, struct err *err)
+static char *made_name(const void *config)
 {
-    const struct rsd_config *config = data;
-    (void)reading;
-    if (!str_valid_hostname(config->name))
-        return err_set(err, -EINVAL, "this host has no usable name: say name = ...");
-    return 0;
+    return strdup(((const struct rsd_config *)config)->name);
 }
 
-int rsd_config_read(struct rsd_config *config, const char *path, bool missing_ok, struct err *err)
+#define KEY(name, normal, flags)                                                                                       \
+    {                                                                                                                  \
+        "rsd", #name, set_##name, normal, flags, NULL                                                                  \
+    }
+const struct ini_key rsd_config_keys[] = {
+    KEY(elmer, ELMER_RUNDIR "/elmer-host.sock", INI_BUILT),
+    KEY(transport, NULL, 0),
+    KEY(pki, ELMER_RSD_STATEDIR "/pki", INI_BUILT),
+    {"rsd", "name", set_name, "the host name up to the first dot", INI_MADE | INI_WORDS, made_name},
+    KEY(mode, "auto", 0),
+    KEY(rt_reserve, "the kernel is left as it is", INI_MADE | INI_WORDS),
+    KEY(tmpdir_size, "10%", 0),
+    KEY(minimum_uid, "1000", 0),
+    KEY(deny_users, "none", 0),
+    KEY(deny_groups, DENY_GROUPS, 0),
+    KEY(user_connections, "1024", 0),
+    KEY(user_requests, "2000", 0),
+    KEY(user_requests_burst, "100000", 0),
+    KEY(cgroup_root, "found", INI_MADE | INI_WORDS),
+    KEY(user_slice, "found", INI_MADE | INI_WORDS),
+    KEY(user, "elmer-rsd", 0),
+    KEY(rundir, ELMER_RSD_RUNDIR, INI_BUILT),
+    KEY(proc_stat, "/proc/stat", 0),
+    KEY(tickets, "require", 0),
+    KEY(vouch, "all", 0),
+    KEY(vouch_users, "all", 0),
+    KEY(ticket_dir, ELMER_TICKET_DIR, INI_BUILT),
+    KEY(ticket_program, ELMER_LIBEXECDIR "/elmer-tickets", INI_BUILT | INI_PROGRAM),
+    KEY(supervisor, ELMER_LIBEXECDIR "/elmer-supervisor", INI_BUILT | INI_PROGRAM),
+    KEY(network, ELMER_LIBEXECDIR "/elmer-rsd-net", INI_BUILT | INI_PROGRAM),
+    KEY(escapes, ELMER_LIBEXECDIR "/elmer-escapes", INI_BUILT | INI_PROGRAM),
+    KEY(pvmd, ELMER_PVMD, INI_BUILT | INI_HELPER),
+    KEY(agent, ELMER_LIBEXECDIR "/elmer-pvm-agent", INI_BUILT | INI_HELPER),
+    KEY(account, ACCOUNT, INI_BUILT | INI_PROGRAM),
+    INI_END,
+};
+
+void rsd_config_default(struct rsd_config *config)
 {
-    struct err missing = ERR_INIT;
-    int result = ini_read(path, keys, check_whole, config, &missing);
-    if (result == -ENOENT && missing_ok)
-        return check_whole(config, NULL, err);
-    return result < 0 ? err_set(err, result, "%s", missing.text) : 0;
+    *config = (struct rsd_config){.supervisor_uid = 65533}; /* of no user, until main() has looked for elmer-sup */
+    if (gethostname(config->name, sizeof config->name) < 0)
+        config->name[0] = 0;
+    config->name[sizeof config->name - 1] = 0;
+    config->name[strcspn(config->name, ".")] = 0;
+    if (ini_defaults(rsd_config_keys, config, NULL) < 0)
+        abort(); /* whoever has built it has chosen a path that is too long */
+}
+
+/* The check that needs more than a value. */
+static void check_whole(void *data, struct ini_reading *reading)
+{
+    const struct rsd_config *config = data;
+    if (!str_valid_hostname(config->name))
+        ini_problem(reading, "rsd", "name", "this host has no usable name: say name = ...");
+}
+
+int rsd_config_read(struct rsd_config *config, const char *path, bool missing_ok, const struct ini_watch *watch,
+                    struct err *err)
+{
+    return ini_read_all(path, !missing_ok, rsd_config_keys, check_whole, config, watch, err);
 }

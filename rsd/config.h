@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "lib/base/err.h"
+#include "lib/config/ini.h"
 
 enum rsd_mode { RSD_MODE_AUTO, RSD_MODE_RT, RSD_MODE_IDLE, RSD_MODE_NONE, RSD_MODE_COUNT };
 
@@ -18,7 +19,12 @@ struct rsd_config {
     unsigned rt_reserve_ms;  /* of each so many milliseconds; 0: as it has it */
     unsigned tmpdir_percent; /* of the memory: the size of the file system of the jobs' directories; 0: tmpdir_bytes */
     uint64_t tmpdir_bytes;   /* 0 too: it has none of its own */
-    uint32_t minimum_uid;    /* nothing is started for users below */
+    bool tickets_required;   /* nothing is started without a ticket */
+    char ticket_dir[1024];   /* directory of this host's ticket key */
+    char ticket_program[4096];           /* the program elmer-tickets */
+    char vouch[1024], vouch_users[1024]; /* names, "all" and "!NAME" with a space between: ticket_is_among() */
+    uint32_t ticket_uid, ticket_gid;     /* of the user elmer-ticket, which main() looks up; 0: there is none */
+    uint32_t minimum_uid;                /* nothing is started for users below */
     /* names with a space between: whose jobs, if they come from another host, are not run here; "": nobody's */
     char deny_users[1024], deny_groups[1024];
     /* of one user, by the socket for commands: connections; requests in a second, and at once */
@@ -39,8 +45,12 @@ struct rsd_config {
 
 /* The values that hold without a file; name is the host's, up to the first dot. */
 void rsd_config_default(struct rsd_config *config);
-/* Read path over the defaults. missing_ok: no such file is no error. 0 or a negative errno with a sentence. */
-int rsd_config_read(struct rsd_config *config, const char *path, bool missing_ok, struct err *err);
+/* What rsd.conf may contain, with the defaults. */
+extern const struct ini_key rsd_config_keys[];
+/* Read path and its fragments path.d/NAME.conf over the defaults. missing_ok: no such file is no error. 0 or a negative
+ * errno with a sentence; watch (may be NULL) hears of all problems and values, see lib/config/ini.h. */
+int rsd_config_read(struct rsd_config *config, const char *path, bool missing_ok, const struct ini_watch *watch,
+                    struct err *err);
 /* Where the programs of helpers are, as a supervisor finds it in its environment: NAME=PATH. */
 enum { RSD_HELPERS = 2, RSD_HELPER_BYTES = 1024 + 20 };
 void rsd_config_helpers(const struct rsd_config *config, char text[RSD_HELPERS][RSD_HELPER_BYTES]);

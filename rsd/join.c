@@ -1,14 +1,17 @@
 /* join.c - rsd --join.
  *
  * The token and rsd.conf are read -> the program of the network half, as its user, makes the key, talks to elmer and
- * writes the certificate: nothing from the network is looked at by root -> rsd.conf is rewritten. A failure
- * before the last step leaves everything as it was. */
+ * writes the certificate: nothing from the network is looked at by root -> the fragment rsd.conf.d/50-join.conf is
+ * written, unless the files say all that already; rsd.conf is the administrator's. A failure before the last step
+ * leaves everything as it was. elmer-tickets, as another user, makes the key of the host's tickets, and gets its
+ * certificate from the other program's talk; without it the host joins, too. */
 #include <config.h>
 
 #include <errno.h>
 #include <fcntl.h>
 #include <libgen.h>
 #include <pwd.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,17 +24,21 @@
 #include "lib/base/str.h"
 #include "lib/net/address.h"
 #include "lib/pki/token.h"
+#include "lib/ticket/program.h"
 #include "rsd/config.h"
 #include "rsd/join.h"
 #include "rsd/net_start.h"
 
-enum { EXIT_FAILED = 1, EXIT_CONFIG = 2, CONFIG_MAX = 256 * 1024 };
+enum { EXIT_FAILED = 1, EXIT_CONFIG = 2 };
+
+#define FRAGMENT "50-join.conf"
 
 struct plan {
     const struct rsd_join *join;
     struct rsd_config config;
     struct token token;
     const char *name;
+    bool named; /* not as the host itself */
     uid_t uid;
     gid_t gid;
 };
@@ -70,10 +77,11 @@ static int read_config(struct plan *plan, struct err *err)
 
     rsd_config_default(&standard);
     rsd_config_default(&plan->config);
-    code = rsd_config_read(&plan->config, join->config, !join->config_given, err);
+    code = rsd_config_read(&plan->config, join->config, !join->config_given, NULL, err);
     if (code < 0)
         return code;
     plan->name = join->name ? join->name : plan->config.name;
+    plan->named = strcmp(plan->name, standard.name) != 0 || strcmp(plan->name, plan->config.name) != 0;
     if (!str_valid_hostname(plan->name))
         return err_set(err, -EINVAL, "\"%s\" is not the name of a host", plan->name);
     if (join->force || strcmp(plan->config.elmer, join->elmer) == 0 || strcmp(plan->config.elmer, standard.elmer) == 0)
@@ -122,11 +130,42 @@ static int prepare(struct plan *plan, struct err *err)
 
 /* ---- the user's part ---- */
 
+/* Its pid; answer: where the talk's result goes to, or -1. What cannot be is said, and the host joins without. */
+static pid_t begin_ticket_key(const struct plan *plan, char key[NET_TICKET_KEY_SIZE], int *answer)
+{
+    char pin[2 * TOKEN_PIN_BYTES + 1];
+    const char *const args[] = {"elmer-tickets", "key", plan->config.ticket_dir, plan->name, pin, NULL};
+    const struct passwd *entry = getpwnam("elmer-ticket");
+    struct err err = ERR_INIT;
+    int in[2] = {-1, -1}, out[2] = {-1, -1};
+    pid_t pid = -ENOENT;
+
+    token_hex(plan->token.pin, TOKEN_PIN_BYTES, pin);
+    if (!entry || entry->pw_uid == 0)
+        err_set(&err, -ENOENT, "there is no user elmer-ticket: run systemd-sysusers");
+    else if (pipe2(in, O_CLOEXEC) < 0 || pipe2(out, O_CLOEXEC) < 0)
+        pid = err_set(&err, -errno, "%s", strerror(errno));
+    else
+        pid =
+            ticket_program_start(plan->config.ticket_program, args, entry->pw_uid, entry->pw_gid, in[0], out[1], &err);
+    close(in[0]);
+    close(out[1]);
+    *answer = in[1];
+    if (pid < 0)
+        log_warning("no ticket key: %s; the host joins without", err.text);
+    else if (read(out[0], key, NET_TICKET_KEY_SIZE) == NET_TICKET_KEY_SIZE)
+        key[NET_TICKET_KEY_SIZE - 1] = 0;
+    else
+        key[0] = 0;
+    close(out[0]);
+    return pid;
+}
+
 static int run_enrolment(const struct plan *plan, struct err *err)
 {
     static struct net_plan task;
-    int status;
-    pid_t pid;
+    int status, answer;
+    pid_t pid, ticket;
 
     task.task = NET_ENROL;
     task.config = plan->config;
@@ -135,55 +174,78 @@ static int run_enrolment(const struct plan *plan, struct err *err)
     snprintf(task.name, sizeof task.name, "%s", plan->name);
     if (strcmp(task.elmer, plan->join->elmer) != 0 || strcmp(task.name, plan->name) != 0)
         return err_set(err, -ENAMETOOLONG, "the address or the name is too long");
-    pid = net_start(&task, plan->uid, plan->gid, -1, -1, err);
+    ticket = begin_ticket_key(plan, task.ticket_key, &answer);
+    pid = net_start(&task, plan->uid, plan->gid, answer, -1, err);
+    close(answer);
+    if (ticket > 0 && pid < 0)
+        (void)kill(ticket, SIGKILL);
     if (pid < 0)
         return pid;
     while (waitpid(pid, &status, 0) < 0)
         if (errno != EINTR)
             return err_set(err, -errno, "cannot wait: %s", strerror(errno));
+    while (ticket > 0 && waitpid(ticket, NULL, 0) < 0 && errno == EINTR) /* it has said what it has not done */
+        ;
     if (!WIFEXITED(status))
         return err_set(err, -EIO, "the process that joins was killed by signal %d", WTERMSIG(status));
     return WEXITSTATUS(status) == 0 ? 0 : -ECANCELED; /* it has said why */
 }
 
-/* ---- rsd.conf ---- */
+/* ---- its fragment of rsd.conf ---- */
 
-/* Make text of what is in the file, if it is there, and put it in its place. */
-static int rewrite(const struct plan *plan, int dir, const char *name, struct err *err)
+static bool said(const struct plan *plan, const struct rsd_config *config)
 {
-    char *old = NULL, *text = NULL;
-    int code = file_read(dir, name, CONFIG_MAX, &old, err);
+    return strcmp(config->elmer, plan->join->elmer) == 0 && strcmp(config->name, plan->name) == 0;
+}
 
-    if (code == -ENOENT) {
-        err_clear(err);
-        code = 0;
-    }
-    if (code == 0 && !(text = join_conf_edit(old, plan->join->elmer, plan->join->name)))
-        code = err_set(err, -ENOMEM, "out of memory");
-    if (code == 0 && (!old || strcmp(old, text) != 0))
-        code = file_write(dir, name, text, 0644, err);
-    free(old);
+static int write_fragment(const struct plan *plan, const char *path, struct err *err)
+{
+    char *text = join_conf_text(plan->join->elmer, plan->named ? plan->name : NULL);
+    int dir, code;
+
+    (void)mkdir(ELMER_SYSCONFDIR, 0755); /* else opening says why */
+    (void)mkdir(path, 0755);
+    dir = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (dir < 0 || !text)
+        code = err_set(err, dir < 0 ? -errno : -ENOMEM, "cannot open %s: %s", path, strerror(errno));
+    else
+        code = file_write(dir, FRAGMENT, text, 0644, err);
+    if (dir >= 0)
+        close(dir);
     free(text);
     return code;
 }
 
-static int write_config(const struct plan *plan, struct err *err)
+/* A fragment of the administrator's may come after ours. */
+static int read_again(struct plan *plan, struct err *err)
 {
-    char *real = realpath(plan->join->config, NULL);
-    const char *path = real ? real : plan->join->config, *slash = strrchr(path, '/');
-    char *parent = slash ? strndup(path, slash > path ? (size_t)(slash - path) : 1) : strdup(".");
-    int dir, code;
+    int code;
 
-    (void)mkdir(ELMER_SYSCONFDIR, 0755); /* else opening says why */
-    dir = parent ? open(parent, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
-    code = dir < 0 ? err_set(err, -errno, "cannot open its directory: %s", strerror(errno))
-                   : rewrite(plan, dir, slash ? slash + 1 : path, err);
-    if (code < 0)
-        err_prefix(err, "the certificate is there, but not %s", path);
-    if (dir >= 0)
-        close(dir);
-    free(parent);
-    free(real);
+    rsd_config_default(&plan->config);
+    code = rsd_config_read(&plan->config, plan->join->config, true, NULL, err);
+    if (code == 0 && !said(plan, &plan->config))
+        code = err_set(err, -EEXIST,
+                       "another file in %s.d says elmer = %s and name = %s, which counts more than " FRAGMENT
+                       ": take that out",
+                       plan->join->config, plan->config.elmer, plan->config.name);
+    return code;
+}
+
+static int write_config(struct plan *plan, struct err *err)
+{
+    char *path = str_format("%s.d", plan->join->config);
+    int code = 0;
+
+    if (!path)
+        return err_set(err, -ENOMEM, "out of memory");
+    if (!said(plan, &plan->config)) {
+        code = write_fragment(plan, path, err);
+        if (code == 0)
+            code = read_again(plan, err);
+        if (code < 0)
+            err_prefix(err, "the certificate is there, but rsd would not use it");
+    }
+    free(path);
     return code;
 }
 
@@ -215,8 +277,8 @@ int rsd_join_main(const struct rsd_join *join)
     if (code == 0)
         code = write_config(plan, &err);
     if (code == 0)
-        printf("%s has joined the cluster of %s; %s says so.\nNext: systemctl enable rsd, and systemctl restart rsd.\n",
-               plan->name, join->elmer, join->config);
+        printf("%s has joined the cluster of %s.\nNext: systemctl enable rsd, and systemctl restart rsd.\n", plan->name,
+               join->elmer);
     else if (code != -ECANCELED)
         log_error("%s", err.text);
     free(plan);

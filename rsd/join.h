@@ -1,4 +1,4 @@
-/* join.h - rsd --join: this host gets its certificate, and rsd.conf says where elmer is. */
+/* join.h - rsd --join: this host gets its certificate, and a fragment of rsd.conf says where elmer is. */
 #ifndef RSD_JOIN_H
 #define RSD_JOIN_H
 
@@ -18,8 +18,7 @@ struct rsd_join {
 /* Returns the exit status; said why. */
 int rsd_join_main(const struct rsd_join *join);
 
-/* The text of an rsd.conf (NULL: there is none) with elmer = ELMER in section rsd, and name unless NULL; everything
- * else stays. malloc'd, NULL when out of memory. */
-char *join_conf_edit(const char *text, const char *elmer, const char *name);
+/* The fragment that it writes: elmer, and name unless NULL. malloc'd, NULL when out of memory. */
+char *join_conf_text(const char *elmer, const char *name);
 
 #endif

@@ -12,9 +12,11 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
+#include <systemd/sd-daemon.h>
 #include <unistd.h>
 
 #include "lib/base/log.h"
+#include "lib/ticket/program.h"
 #include "rsd/config.h"
 #include "rsd/join.h"
 #include "rsd/net_start.h"
@@ -22,7 +24,7 @@
 #include "rsd/root/root.h"
 #include "rsd/root/sched.h"
 
-enum { EXIT_CONFIG = 2, BACKLOG = 128 };
+enum { EXIT_CONFIG = 2, BACKLOG = 128, RETRY_S = 5 };
 
 static const char usage[] = "usage: rsd [-c FILE] [--version] [--help]\n"
                             "       rsd --join HOST:PORT TOKEN [--name NAME] [--force] [-c FILE]\n"
@@ -63,12 +65,12 @@ static int make_dirs(const struct rsd_config *config, struct err *err)
     return result;
 }
 
-/* Bound here, because only root writes to the directory; served by the network half. */
-static int bind_users_socket(const struct rsd_config *config, struct err *err)
+/* Bound here, because only root writes to the directory; served by others. */
+static int bind_users_socket(const struct rsd_config *config, const char *name, struct err *err)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    snprintf(address.sun_path, sizeof address.sun_path, "%s/rsd.sock", config->rundir);
+    snprintf(address.sun_path, sizeof address.sun_path, "%s/%s", config->rundir, name);
     if (fd < 0)
         return err_set(err, -errno, "cannot make a socket: %s", strerror(errno));
     if (connect(fd, (struct sockaddr *)&address, sizeof address) == 0) {
@@ -104,9 +106,14 @@ static int find_user(const struct rsd_config *config, uid_t *uid, gid_t *gid, st
 }
 
 /* Jobs must start also between an upgrade and systemd-sysusers. */
-static void find_supervisors_user(struct rsd_config *config)
+static void find_own_users(struct rsd_config *config)
 {
-    const struct passwd *entry = getpwnam("elmer-sup");
+    const struct passwd *entry = getpwnam("elmer-ticket");
+    if (entry) {
+        config->ticket_uid = entry->pw_uid;
+        config->ticket_gid = entry->pw_gid;
+    }
+    entry = getpwnam("elmer-sup");
     if (entry && entry->pw_uid != 0)
         config->supervisor_uid = entry->pw_uid;
     else
@@ -115,27 +122,108 @@ static void find_supervisors_user(struct rsd_config *config)
                     (unsigned)config->supervisor_uid);
 }
 
+static int find_program(const struct rsd_config *config, struct err *err)
+{
+    return access(config->network, X_OK) == 0
+               ? 0
+               : err_set(err, -errno, "cannot execute %s: %s", config->network, strerror(errno));
+}
+
 /* ---- main ---- */
+
+/* Where they are not required, a host without a place for its key goes on as before. */
+static int begin_tickets(const struct rsd_config *config, struct rsd_tickets *tickets, struct err *err)
+{
+    const struct ticket_serve serve = {.path = config->ticket_program,
+                                       .dir = config->ticket_dir,
+                                       .host = config->name,
+                                       .hosts = config->vouch,
+                                       .users = config->vouch_users,
+                                       .uid = config->ticket_uid,
+                                       .gid = config->ticket_gid};
+    struct err why = ERR_INIT;
+    bool certified = false;
+    int listener = config->ticket_uid == 0
+                       ? err_set(&why, -ENOENT, "there is no user elmer-ticket: run systemd-sysusers")
+                       : bind_users_socket(config, "ticket.sock", &why);
+    tickets->fd = listener;
+    if (listener >= 0) {
+        tickets->fd = ticket_program_serve(&serve, listener, &tickets->pid, &certified, &why);
+        close(listener);
+    }
+    if (!config->tickets_required)
+        log_notice("tickets = accept: jobs are run that no user has signed");
+    if (tickets->fd < 0 && config->tickets_required)
+        return err_set(err, tickets->fd, "tickets = require, but %s", why.text);
+    if (tickets->fd < 0)
+        log_warning("no tickets here: %s", why.text);
+    else if (config->tickets_required && !certified && config->elmer[0] != '/')
+        log_warning("the ticket key of this host is not certified: jobs that other hosts have submitted are refused "
+                    "here, and its own there, until rsd --join; tickets = accept in rsd.conf lets them run");
+    return 0;
+}
+
+/* Returns the socket for users. */
+static int prepare(const struct rsd_config *config, uid_t *uid, gid_t *gid, struct err *err)
+{
+    int result = find_user(config, uid, gid, err);
+    if (result == 0)
+        result = find_program(config, err);
+    if (result == 0)
+        result = make_dirs(config, err);
+    return result == 0 ? bind_users_socket(config, "rsd.sock", err) : result;
+}
+
+/* What may pass is waited for here, and said once, instead of being started again and again. -EPERM: it will not. The
+ * service counts as started meanwhile, because that may take long. */
+static int prepare_in_time(const struct rsd_config *config, uid_t *uid, gid_t *gid, struct err *err)
+{
+    struct err before = ERR_INIT;
+    int result;
+    while ((result = prepare(config, uid, gid, err)) < 0 && result != -EPERM) {
+        if (strcmp(err->text, before.text) != 0)
+            log_warning("rsd cannot begin: %s; it tries again every %d s", err->text, RETRY_S);
+        sd_notifyf(0, "READY=1\nWATCHDOG=1\nSTATUS=rsd cannot begin: %s; it tries again every %d s", err->text,
+                   RETRY_S);
+        before = *err;
+        err_clear(err);
+        sleep(RETRY_S);
+    }
+    if (result >= 0 && before.text[0]) {
+        log_notice("rsd can begin now");
+        sd_notify(0, "STATUS=");
+    }
+    return result;
+}
+
+/* What rsd has laid down by now only a new process has: this one ends in time for the next try. */
+static int begin_again(void)
+{
+    sd_notifyf(0, "READY=1\nSTATUS=rsd cannot begin, see its log; it is started again in %d s", RETRY_S);
+    sleep(RETRY_S);
+    return 1;
+}
 
 static int run(struct rsd_config *config, struct err *err)
 {
+    struct rsd_tickets tickets = {.fd = -1}; /* nothing known of its program yet */
     int pair[2], listener, result;
     static struct net_plan plan;
     pid_t net;
     uid_t uid = 0;
     gid_t gid = 0;
-    result = find_user(config, &uid, &gid, err);
-    if (result == 0)
-        result = make_dirs(config, err);
-    if (result < 0)
-        return result;
-    find_supervisors_user(config);
-    listener = bind_users_socket(config, err);
+    listener = prepare_in_time(config, &uid, &gid, err);
     if (listener < 0)
         return listener;
+    find_own_users(config);
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
         return err_set(err, -errno, "cannot make a socket: %s", strerror(errno));
     sched_rank(0, (struct order_rank){SCHED_FIFO, ORDER_DAEMON}, false); /* where it is refused, probe.c says why */
+    result = begin_tickets(config, &tickets, err);
+    if (result < 0) {
+        log_error("rsd cannot begin: %s", err->text);
+        return begin_again();
+    }
     plan.task = NET_SERVE;
     plan.config = *config;
     net = net_start(&plan, uid, gid, pair[1], listener, err);
@@ -143,7 +231,8 @@ static int run(struct rsd_config *config, struct err *err)
     close(listener);
     if (net < 0)
         return net;
-    return rsd_root_main(pair[0], net, config);
+    result = rsd_root_main(pair[0], net, config, tickets.fd < 0 ? NULL : &tickets);
+    return result < 0 ? begin_again() : result;
 }
 
 enum { OPT_JOIN = 256, OPT_NAME, OPT_FORCE, GO_ON = -1 };
@@ -205,8 +294,15 @@ static int parse(int argc, char **argv, struct rsd_join *join)
     return GO_ON;
 }
 
+static void say_problem(const char *text, void *data)
+{
+    (void)data;
+    log_error("%s", text);
+}
+
 int main(int argc, char **argv)
 {
+    static const struct ini_watch watch = {.problem = say_problem};
     static struct rsd_config config;
     struct rsd_join join;
     struct err err = ERR_INIT;
@@ -218,10 +314,8 @@ int main(int argc, char **argv)
     if (join.elmer)
         return rsd_join_main(&join);
     rsd_config_default(&config);
-    if (rsd_config_read(&config, join.config, !join.config_given, &err) < 0) {
-        log_error("%s", err.text);
+    if (rsd_config_read(&config, join.config, !join.config_given, &watch, &err) < 0)
         return EXIT_CONFIG;
-    }
     if (geteuid() != 0) {
         log_error("rsd must be started by root, because it starts processes of all users: systemctl start rsd");
         return 1;
@@ -230,7 +324,7 @@ int main(int argc, char **argv)
     status = run(&config, &err);
     if (status < 0) {
         log_error("%s", err.text);
-        return 1;
+        return status == -EPERM ? EXIT_CONFIG : 1;
     }
     return status;
 }

@@ -15,6 +15,7 @@ static int ask_ca(struct ca *ca, const struct wire_message *request, int64_t now
     const struct wire_sign_join *join = &request->u.sign_join;
     const struct wire_sign_rejoin *rejoin = &request->u.sign_rejoin;
     const struct wire_sign_renew *renew = &request->u.sign_renew;
+    const struct wire_sign_host *host = &request->u.sign_host;
 
     if (request->type == WIRE_sign_join)
         return ca_sign_join(ca, join->host, join->token, join->proof, join->request, now_ms, &answer->certificate,
@@ -25,6 +26,9 @@ static int ask_ca(struct ca *ca, const struct wire_message *request, int64_t now
     if (request->type == WIRE_sign_renew)
         return ca_sign_renew(ca, renew->certificate, renew->proof, renew->request, now_ms, &answer->certificate,
                              &answer->err);
+    if (request->type == WIRE_sign_host)
+        return ca_sign_host(ca, host->host, host->taken, host->token, host->proof, host->request, host->ticket_key,
+                            now_ms, &answer->certificate, answer->ticket_certificate, &answer->err);
     return err_set(&answer->err, -EINVAL, "%s is no request to sign", wire_type_name(request->type));
 }
 
@@ -41,6 +45,7 @@ static void log_refused(const struct wire_message *request, const char *text)
 {
     const char *host = request->type == WIRE_sign_join     ? request->u.sign_join.host
                        : request->type == WIRE_sign_rejoin ? request->u.sign_rejoin.host
+                       : request->type == WIRE_sign_host   ? request->u.sign_host.host
                                                            : "";
     char printable_host[100], printable[1100];
 
@@ -56,8 +61,14 @@ void sign(struct ca *ca, const struct wire_message *request, int64_t now_ms, str
     *answer = (struct sign_answer){.message = {.id = request->id}};
     code = ask_ca(ca, request, now_ms, answer);
     if (code == 0) {
-        answer->message.type = WIRE_issued;
-        answer->message.u.issued.certificate = answer->certificate;
+        if (request->type == WIRE_sign_host) {
+            answer->message.type = WIRE_issued_host;
+            answer->message.u.issued_host.certificate = answer->certificate;
+            answer->message.u.issued_host.ticket_certificate = answer->ticket_certificate;
+        } else {
+            answer->message.type = WIRE_issued;
+            answer->message.u.issued.certificate = answer->certificate;
+        }
         log_issued(request, answer->certificate);
         return;
     }

@@ -164,6 +164,11 @@ static void survey_host(const struct core *core, const struct host *host, struct
     }
 }
 
+uint64_t core_refused(const struct core *core)
+{
+    return core->queue.cursor != NULL && core->queue.refused ? core->queue.cursor->info.id : 0;
+}
+
 bool core_survey(const struct core *core, uint64_t id, struct core_survey *survey)
 {
     const struct job *job = index_find(core, id);

@@ -188,8 +188,8 @@ static bool plainly_eligible(const struct core *core, const struct job *job)
     for (int h = 0; h < core->nhosts; h++)
         if (check_allows(job, h))
             cpus += plain_supply(core->hosts[h]);
-    return job->info.state == JOB_QUEUED && job->info.nlost == 0 && !plainly_at_limit(core, job) &&
-           cpus >= job->info.nprocs && check_topology_supply(core, job);
+    return job->info.state == JOB_QUEUED && check_after_met(job) && job->info.nlost == 0 &&
+           !plainly_at_limit(core, job) && cpus >= job->info.nprocs && check_topology_supply(core, job);
 }
 
 /* The words of DESIGN on v2. */
@@ -252,8 +252,12 @@ static int check_order(const struct check *check)
             return broken(check, "index: job %llu is out of order", ID(job));
         waiting += job->info.state == JOB_QUEUED || job->info.state == JOB_HELD;
     }
-    LIST_FOR_EACH (node, &core->queue.jobs) {
-        const struct job *job = LIST_ITEM(node, const struct job, in_queue);
+    for (const struct place *at = order_first(&core->queue.jobs); at != NULL; at = order_next(at)) {
+        const struct job *job = CONTAINER_OF(at, const struct job, in_queue);
+        if (order_rank(at) != queued)
+            return broken(check, "queue: job %llu is number %zu, counted %u", ID(job), queued, order_rank(at));
+        if (at->awake != (job->info.state == JOB_QUEUED && check_after_met(job)))
+            return broken(check, "queue: job %llu sleeps, or does not", ID(job));
         queued++;
         if (job->info.state != JOB_QUEUED && job->info.state != JOB_HELD)
             return broken(check, "rule 4: job %llu is queued and should not be", ID(job));
@@ -271,8 +275,8 @@ static int check_queue(const struct check *check)
 
     if (check_order(check) != 0)
         return -1;
-    LIST_FOR_EACH (node, &core->queue.jobs) {
-        const struct job *job = LIST_ITEM(node, const struct job, in_queue);
+    for (const struct place *at = order_first(&core->queue.jobs); at != NULL; at = order_next(at)) {
+        const struct job *job = CONTAINER_OF(at, const struct job, in_queue);
         if (head == NULL && plainly_eligible(core, job))
             head = job;
     }
@@ -339,6 +343,7 @@ static int check_claims(const struct check *check, const struct job *job)
 static int check_jobs(const struct check *check)
 {
     size_t active = 0;
+    const char *fault;
 
     for (size_t i = 0; i < check->core->nindex; i++) {
         const struct job *job = check->core->index[i].job;
@@ -350,6 +355,9 @@ static int check_jobs(const struct check *check)
             return broken(check, "job %llu: has a deadline that does not fit its state", ID(job));
         if (check_claims(check, job) != 0)
             return -1;
+        fault = check_after(check->core, job);
+        if (fault != NULL)
+            return broken(check, "job %llu: %s", ID(job), fault);
         if (!job_has_cluster(job)) {
             if (job->nparts != 0 || job->info.level != CORE_NO_LEVEL)
                 return broken(check, "job %llu: has parts or a level without a cluster", ID(job));

@@ -49,13 +49,14 @@ struct core *core_create(const struct core_options *options)
     core->next_job = 1;
     core->next_allocation = 1;
     core->timer_ms = INT64_MAX;
-    queue_init(&core->queue);
+    queue_init(core);
     list_init(&core->active);
     list_init(&core->starting);
     list_init(&core->persist);
     list_init(&core->launch);
     list_init(&core->work);
     list_init(&core->waiting);
+    list_init(&core->doomed);
     list_init(&core->leases);
     list_init(&core->rows);
     core->lease_check_ms = INT64_MAX;
@@ -117,7 +118,7 @@ static bool saved_valid(const struct core *core, const struct core_job *saved)
 {
     const struct node *last = core->active.head.prev;
 
-    if (saved->id == 0 || saved->nprocs == 0 || saved->nhosts < 0 || (saved->hosts != NULL && saved->nhosts == 0))
+    if (saved->id == 0 || saved->nprocs == 0 || saved->nhosts < 0)
         return false;
     for (int i = 0; saved->hosts != NULL && i < saved->nhosts; i++)
         if (saved->hosts[i] < 0 || saved->hosts[i] >= core->nhosts || (i > 0 && saved->hosts[i] <= saved->hosts[i - 1]))
@@ -125,6 +126,8 @@ static bool saved_valid(const struct core *core, const struct core_job *saved)
     for (int i = 0; i < saved->nlost; i++)
         if (saved->lost[i] < -1 || saved->lost[i] >= core->nhosts)
             return false;
+    if (saved->nafter < 0 || !after_valid(saved->after, saved->nafter, saved->id))
+        return false;
     if (saved->nlost < 0 || saved->lease_ms < 0 || (saved->nlost > 0 && !saved->requeue))
         return false;
     if (saved->state == JOB_QUEUED || saved->state == JOB_HELD)
@@ -195,6 +198,8 @@ static void copy_facts(struct job *job, const struct core_job *saved)
 #define COPY_KEPT(name, type, record, core, ...) JOB_IF(RESTORED, core, job->info.name = saved->name;)
     JOB_FIELDS(COPY_ASKED, COPY_KEPT, JOB_NONE)
     memcpy(job->info.level_ms, saved->level_ms, sizeof(job->info.level_ms));
+    if (job->info.place == 0)
+        job->info.place = saved->id;
 }
 
 /* When the last contact was is not known, but it was before the restart. A job that is ending has its parts instead. */
@@ -223,6 +228,7 @@ static int restore(struct core *core, const struct core_job *saved)
     copy_facts(job, saved);
     (void)topology_rows(core, job->info.nprocs, &job->info.mesh_rows);
     index_insert(core, job);
+    after_take(core, job, saved->after, saved->attempt == 0 ? saved->nafter : 0);
     if (has_cluster(saved)) {
         restore_cluster(core, job, saved, level);
     } else {
@@ -247,7 +253,7 @@ static bool misses_a_host(const struct core_job *saved)
 static bool would_go_again(const struct core_job *saved)
 {
     return saved->requeue && saved->lease_ms > 0 && saved->attempt < CORE_MAX_ATTEMPTS &&
-           (saved->state != JOB_ENDING || saved->reason == REASON_HOST_LOST || saved->reason == REASON_LOST);
+           (saved->state != JOB_ENDING || lease_allows(saved->reason, saved->limit_requeue));
 }
 
 /* Back into the queue. Any of its hosts may still have the attempt; those that are left are told to end it when they

@@ -15,6 +15,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "elmer/core/after.h"
 #include "lib/job/fields.h"
 #include "lib/memory/mem.h"
 
@@ -25,6 +26,8 @@ enum { CORE_MAX_ATTEMPTS = 10 };
 /* Groups of past jobs that a host can say it has opened: it gets no new job before it has ended them. What it says it
  * holds when it comes up counts apart. */
 enum { CORE_MAX_LEFTOVERS = 1024 };
+/* Jobs that EVENT_TOP moves back: each is a row to write. */
+enum { CORE_MAX_TOP = 4096 };
 
 enum job_state {
     JOB_QUEUED,
@@ -57,6 +60,10 @@ enum reason {
     REASON_START_TIMEOUT,  /* done: not all hosts confirmed in time */
     REASON_HELPER_FAILED,  /* done: a helper that its launcher gives the command could not start, or died */
     REASON_LOST,           /* done: the host no longer knows the job (its supervisor was killed) */
+    REASON_TIME_LIMIT,     /* done: it has run for as long as it may; with limit_requeue back into the queue */
+    REASON_CPU_LIMIT,      /* done: the same, for its CPU time */
+    REASON_AFTER,          /* queued: waits for other jobs, see core_after */
+    REASON_NEVER,          /* queued, cancelled: what it waits for cannot happen any more */
     REASON_COUNT
 };
 const char *reason_name(enum reason reason);
@@ -132,6 +139,8 @@ struct core;
 /* Returns NULL when an option is out of range. Memory that runs out ends the program (lib/memory/mem.h). */
 struct core *core_create(const struct core_options *options);
 void core_destroy(struct core *core);
+/* Another core in the same state: the same events give the same actions from here on. Between steps only. */
+struct core *core_copy(const struct core *core);
 
 /* Hosts are added once each, in the order of the configuration, before the first event or at run time; the index is
  * their name in events and actions. They begin as not up. Returns the index, -EEXIST or -EINVAL. */
@@ -143,12 +152,13 @@ int core_host_count(const struct core *core);
 
 /* ---- events ---- */
 enum event_type {
-    EVENT_SUBMIT,      /* client: a new job. Answered with ANSWER. */
-    EVENT_CANCEL,      /* client: remove a queued or held job. Answered. */
-    EVENT_KILL,        /* client: end a starting or running job. Answered. */
-    EVENT_HOLD,        /* client: Answered. */
-    EVENT_RELEASE,     /* client: Answered. */
-    EVENT_DRAIN,       /* administrator: host takes no new jobs. Answered. */
+    EVENT_SUBMIT,  /* client: a new job. Answered with ANSWER. */
+    EVENT_CANCEL,  /* client: remove a queued or held job. Answered. */
+    EVENT_KILL,    /* client: end a starting or running job. Answered. */
+    EVENT_HOLD,    /* client: Answered. */
+    EVENT_RELEASE, /* client: Answered. */
+    EVENT_TOP,   /* client: a queued or held job before all others of its owner that wait, see queue_top(). Answered. */
+    EVENT_DRAIN, /* administrator: host takes no new jobs. Answered. */
     EVENT_UNDRAIN,     /* Answered. */
     EVENT_SET,         /* administrator: another allocator or policy, from this step's decisions on. Answered. */
     EVENT_HOST_UP,     /* an rsd has said hello: all facts of the host that decisions need, and what it has (jobs). On a
@@ -170,9 +180,10 @@ enum event_type {
     EVENT_EXITED,        /* one of the job's processes (rank) ended: with each the rank of its processor, else 0 */
     EVENT_ABORT,         /* the job cannot go on (reason, text): says the shell (host -1), e.g. a helper died; or a host
                             of the job, e.g. its supervisor died */
-    EVENT_EMPTY, /* host: the job's group is empty and removed, or was never there. Unasked for a job that runs: it is
-                    lost */
-    EVENT_TICK,  /* the time asked for by ACTION_TIMER has come; harmless at any time */
+    EVENT_EMPTY,  /* host: the job's group is empty and removed, or was never there. Unasked for a job that runs: it is
+                     lost */
+    EVENT_TICK,   /* the time asked for by ACTION_TIMER has come; harmless at any time */
+    EVENT_GATHER, /* hosts that are awaited can link only from now on: gather_ms begin again */
     EVENT_TYPE_COUNT
 };
 
@@ -189,6 +200,14 @@ struct core_holding { /* what a host says it has when it comes up */
     uint32_t attempt;
 };
 
+/* How a job has ended that is done or cancelled, as core_job() or the store says. */
+static inline enum core_end core_end_of(enum job_state state, enum reason reason, int exit_status, int signal, bool ran)
+{
+    if (state == JOB_DONE && reason == REASON_EXITED && exit_status == 0 && signal == 0)
+        return CORE_END_WELL;
+    return ran ? CORE_END_BADLY : CORE_END_UNSTARTED;
+}
+
 struct event {
     enum event_type type;
     int64_t now_ms;   /* monotonic, >= 0; never runs backwards between events */
@@ -200,13 +219,17 @@ struct event {
         struct {
             uint32_t uid;
             /* those of job.def. each: a process on each processor, nprocs exits to come; else one. requeue: a lost host
-             * puts it back into the queue, with the next attempt */
+             * puts it back into the queue, with the next attempt; limit_requeue: REASON_TIME_LIMIT and REASON_CPU_LIMIT
+             * do so, too, with requeue */
             JOB_FIELDS(JOB_CORE_ASKED, JOB_NONE, JOB_NONE)
             const int *hosts; /* --hosts: indices allowed, in any order; NULL = all. Copied. */
             int nhosts;
             uint32_t needs; /* bits of core_host.offers: hosts that are known to lack one are not used */
+            const struct core_after *after; /* all of them are to be met before it may have its turn. Copied. If one
+                                               cannot be any more, it is cancelled, unless keep_never */
+            int nafter;
         } submit;
-        struct { /* CANCEL KILL HOLD RELEASE */
+        struct { /* CANCEL KILL HOLD RELEASE TOP */
             uint32_t uid;
             bool admin;
         } by;
@@ -248,7 +271,8 @@ struct event {
 enum action_type {
     ACTION_ANSWER,  /* tell the client: result, job */
     ACTION_PERSIST, /* the job's row has changed: write what core_job() says now. ANSWER, OPEN, LAUNCH and TAKEN wait
-                       for the commit of every PERSIST before them, also of earlier steps; ORDER and END do not. */
+                       for the commit of every PERSIST before them, also of earlier steps; ORDER and END do not.
+                       Those of a step are committed together */
     ACTION_PERSIST_HOST,    /* the host's row has changed: write core_host()->row. Counts as a PERSIST */
     ACTION_PERSIST_SETTING, /* write what core_setting_stored() says of it. Counts as a PERSIST */
     ACTION_ORDER,           /* host: the whole list, generation. Answered by ORDERED; sent again until then */
@@ -272,6 +296,7 @@ enum answer {
     ANSWER_NO_SUCH_JOB,
     ANSWER_WRONG_STATE,
     ANSWER_NOT_PERMITTED,
+    ANSWER_TOO_MANY, /* TOP: more than CORE_MAX_TOP of its owner's are before it */
     ANSWER_COUNT
 };
 
@@ -328,7 +353,9 @@ struct core_processor {
  * exited. exits: ranks that have exited. failed_rank: that exit_status and signal belong to; UINT32_MAX: no rank has
  * failed. attempt, allocation: 0 while it was never allocated, then 1..; allocation increases over all jobs. launched:
  * LAUNCH was decided for this attempt, it may have run. ahead: eligible or not, jobs before it in the queue. lease_ms:
- * that the hosts of this attempt were granted; 0: none. lost_ms: from now until no lost host can have this attempt any
+ * that the hosts of this attempt were granted; 0: none. ran: its processes were started, in this attempt or an earlier
+ * one. place: in the queue, among those of all jobs; that of its id, unless its owner has changed the order of his. In:
+ * 0: of its id. lost_ms: from now until no lost host can have this attempt any
  * more, at the latest; -1: until a host that is up has ended it. */
 struct core_job {
     JOB_FIELDS(JOB_CORE_ASKED, JOB_CORE_KEPT, JOB_NONE)
@@ -337,7 +364,9 @@ struct core_job {
                                                 stand together. NULL without a cluster. A DONE job keeps them. */
     const uint8_t *exited; /* bit rank%8 of byte rank/8 (one rank unless each); NULL without a cluster */
     const int *hosts;      /* --hosts, increasing; NULL: all */
-    int nhosts;
+    int nhosts;            /* 0 with hosts: it was restored, and none of them is in the configuration any more */
+    const struct core_after *after;
+    int nafter;
     const int *lost; /* lost hosts that may still have this attempt: the next one waits for them. -1: one that is no
                         longer in the configuration */
     int nlost;
@@ -346,6 +375,8 @@ struct core_job {
 };
 /* Ended jobs are forgotten by core_forget() only. NULL: unknown. */
 const struct core_job *core_job(struct core *core, uint64_t id);
+/* The job that is next above on the processor of this rank; 0: none, or the job has no cluster. */
+uint64_t core_above(const struct core *core, uint64_t id, uint32_t rank);
 /* The host is or was in the cluster of the job's last attempt, as far as this core knows. */
 bool core_had_part(const struct core *core, uint64_t id, int host);
 /* Jobs in the order of ids; *cursor starts at 0. NULL at the end. */
@@ -378,7 +409,9 @@ struct core_survey { /* the processors that a job may use, and why they take non
     uint32_t busy, unmeasured;     /* v2: above the threshold; no report that counts yet */
     enum core_allocator allocator; /* who says so */
 };
-/* Whether the job is the head of the eligible and the allocator refuses it; then survey says why. */
+/* The head of the eligible, if the allocator refuses it; 0: there is none. */
+uint64_t core_refused(const struct core *core);
+/* Whether the job is that one; then survey says why. */
 bool core_survey(const struct core *core, uint64_t id, struct core_survey *survey);
 
 struct core_host_row { /* what a restarted core must know of a host */
@@ -431,17 +464,17 @@ uint64_t core_next_id(const struct core *core);
 int core_restore_setting(struct core *core, enum core_setting setting, int value);
 /* Put back what the store holds of a host; before its first event and its first job. One that was up is awaited: it
  * counts as supply until EVENT_HOST_UP or EVENT_HOST_DOWN, and until no host is awaited, or gather_ms have passed since
- * now_ms, nothing is allocated: else who comes later and asks for less would pass while hosts come back one by one.
- * Returns 0 or -EINVAL. */
+ * now_ms or the last EVENT_GATHER, nothing is allocated: else who comes later and asks for less would pass while hosts
+ * come back one by one. Returns 0 or -EINVAL. */
 int core_restore_host(struct core *core, int host, const struct core_host_row *saved, int64_t now_ms);
-/* Put back a queued, held, starting, running or ending job; everything is copied, text may be NULL. Leases count from
- * now_ms; timers are armed by the first event, so send EVENT_TICK when all are back. Those with a cluster (processors,
- * attempt, allocation, exits as core_job said) come in the order of allocation; their level follows from it. Hosts that
- * hold one are awaited: nothing is decided about them before EVENT_HOST_UP or EVENT_HOST_DOWN, and starting jobs launch
- * (again) when all hosts have opened (again), one that was launched only if they still have it. A host of its cluster
- * that is not in the configuration any more is -1: then the job is CORE_PUT_BACK into the queue if it was submitted so,
- * and if not it is CORE_LOST: over, host-lost, and the core keeps nothing of it. Returns 0 or one of these, or -EEXIST,
- * -EINVAL. */
+/* Put back a queued, held, starting, running or ending job, after those that it waits for, as far as they have not
+ * ended; everything is copied, text may be NULL. Leases count from now_ms; timers are armed by the first event, so send
+ * EVENT_TICK when all are back. Those with a cluster (processors, attempt, allocation, exits as core_job said) come in
+ * the order of allocation; their level follows from it. Hosts that hold one are awaited: nothing is decided about them
+ * before EVENT_HOST_UP or EVENT_HOST_DOWN, no start is late until then, and starting jobs launch (again) when all hosts
+ * have opened (again), one that was launched only if they still have it. A host of its cluster that is not in the
+ * configuration any more is -1: then the job is CORE_PUT_BACK into the queue if it was submitted so, and if not it is
+ * CORE_LOST: over, host-lost, and the core keeps nothing of it. Returns 0 or one of these, or -EEXIST, -EINVAL. */
 enum { CORE_PUT_BACK = 1, CORE_LOST = 2 };
 int core_restore_job(struct core *core, const struct core_job *saved, int64_t now_ms);
 

@@ -206,6 +206,8 @@ static void emit_timer(struct core *core, struct actions *actions)
         at_ms = LIST_ITEM(waiting, struct host, in_waiting)->check_ms;
     if (starting != NULL && LIST_ITEM(starting, struct job, in_start)->deadline_ms < at_ms)
         at_ms = LIST_ITEM(starting, struct job, in_start)->deadline_ms;
+    if (!list_empty(&core->doomed)) /* the others, when something else has had its turn */
+        at_ms = core->now_ms;
     if (core->lease_check_ms < at_ms)
         at_ms = core->lease_check_ms;
     if (host_gathering(core) && core->gather_until_ms < at_ms)

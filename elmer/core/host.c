@@ -19,13 +19,52 @@
 #define PART(node)    LIST_ITEM(node, struct part, on_host)
 #define WAITING(node) LIST_ITEM(node, struct host, in_waiting)
 
+/* ---- names ---- */
+
+static uint64_t hash(const char *name)
+{
+    uint64_t h = 0xcbf29ce484222325u; /* FNV-1a, and its bits once more: names differ at their end */
+
+    for (; *name != '\0'; name++)
+        h = (h ^ (unsigned char)*name) * 0x100000001b3u;
+    return (h ^ h >> 32) * 0x9e3779b97f4a7c15u;
+}
+
+/* Hosts are a tree by the hash of their names, host 0 is its root. It is not balanced, but hashes come in any order. */
+static int *next_by_name(struct host *host, uint64_t key)
+{
+    return &host->below[key >= host->hash];
+}
+
 int core_host_by_name(const struct core *core, const char *name)
 {
-    for (int i = 0; i < core->nhosts; i++)
-        if (strcmp(core->hosts[i]->name, name) == 0)
+    uint64_t key = hash(name);
+
+    for (int i = 0; i < core->nhosts;) {
+        struct host *host = core->hosts[i];
+        if (host->hash == key && strcmp(host->name, name) == 0)
             return i;
+        i = *next_by_name(host, key);
+        if (i == NO_HOST_BELOW)
+            break;
+    }
     return -1;
 }
+
+static void add_name(struct core *core, struct host *host)
+{
+    int *at;
+
+    host->hash = hash(host->name);
+    if (host->index == 0)
+        return;
+    at = next_by_name(core->hosts[0], host->hash);
+    while (*at != NO_HOST_BELOW)
+        at = next_by_name(core->hosts[*at], host->hash);
+    *at = host->index;
+}
+
+/* ---- hosts ---- */
 
 int core_host_count(const struct core *core)
 {
@@ -75,6 +114,7 @@ int core_add_host(struct core *core, const char *name)
     host->index = host->seen.index = core->nhosts;
     list_init(&host->parts);
     core->hosts[core->nhosts++] = host;
+    add_name(core, host);
     core->unknown_hosts++;
     topology_add_host(core);
     return host->index;
@@ -333,6 +373,8 @@ int host_up(struct core *core, const struct event *event)
 
     if (!cpus_valid(cpus, event->u.up.ncpus) || event->u.up.nholdings < 0 || event->u.up.generation > UINT64_MAX / 2)
         return -EINVAL;
+    if (host->info.state == CORE_HOST_AWAITED)
+        life_host_linked(core, host);
     host_make_slots(host, cpus[ncpus - 1] + 1);
     make_leftovers(host, event->u.up.nholdings);
     set_cpus(core, host, cpus, ncpus, event->u.up.closed);

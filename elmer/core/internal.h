@@ -11,6 +11,7 @@
 #include "elmer/core/alloc/alloc.h"
 #include "elmer/core/core.h"
 #include "elmer/core/list.h"
+#include "elmer/core/order.h"
 #include "lib/memory/mem.h"
 
 struct host;
@@ -44,6 +45,13 @@ struct claim {
     int64_t until_ms;  /* INT64_MAX: it is up, and its EMPTY is waited for */
 };
 
+/* For another job. */
+struct wait {
+    struct job *job; /* who waits */
+    struct core_after *what;
+    struct node on_job; /* waiters of the other, while it is open */
+};
+
 struct job {
     struct core_job info; /* what core_job() shows; its pointers are owned here: */
     struct core_processor *processors;
@@ -55,7 +63,11 @@ struct job {
     struct claim *claims; /* [info.nlost] */
     int *lost;            /* their hosts, for info.lost */
     size_t claims_capacity;
-    struct host **last; /* with requeue: the hosts of the last attempt of this core, then NULL; NULL: none */
+    struct host **last;       /* with requeue: the hosts of the last attempt of this core, then NULL; NULL: none */
+    struct core_after *after; /* [info.nafter], and beside it: */
+    struct wait *waits;
+    int nopen, nnever;   /* of them */
+    struct list waiters; /* who waits for this one */
     int nparts;
     int unopened, unempty; /* parts not yet PART_OPEN, not yet PART_EMPTY */
     bool launched;         /* by this core */
@@ -64,13 +76,13 @@ struct job {
     bool in_cube; /* its processors are a cluster of the cube */
     int64_t level_since_ms;
     int64_t deadline_ms;    /* STARTING */
-    uint64_t position;      /* in the queue, see queue.c */
-    struct node in_queue;   /* core->queue */
+    struct place in_queue;  /* core->queue */
     struct node in_active;  /* core->active */
     struct node in_start;   /* core->starting */
     struct node in_persist; /* core->persist */
     struct node in_launch;  /* core->launch */
     struct node in_leases;  /* core->leases */
+    struct node in_doomed;  /* core->doomed */
 };
 
 struct leftover {
@@ -78,10 +90,13 @@ struct leftover {
     bool send; /* END is owed */
 };
 
+enum { NO_HOST_BELOW = 0 }; /* this one is above all others */
 struct host {
     struct core_host info; /* what core_host() shows */
     int index;
     char *name;
+    uint64_t hash;                      /* of the name */
+    int below[2];                       /* hosts whose hash is less, and those where it is not: of each the first */
     int *cpus;                          /* [info.ncpus], room for nslots */
     struct alloc_processor *processors; /* [nslots], by CPU number */
     struct job **table;                 /* [nslots][CORE_MAX_LEVELS]: who has this level on this processor */
@@ -104,9 +119,7 @@ struct host {
 /* The queue: QUEUED and HELD jobs in the order of the policy, and where the search for the next job to allocate stands.
  */
 struct queue {
-    struct list jobs;
-    uint64_t next_position;
-    bool renumber;      /* positions have a gap inside */
+    struct order jobs;
     struct job *cursor; /* all before it are not eligible; NULL: nobody is */
     bool refused;       /* the cursor is eligible, the allocator refuses it and nothing has changed since */
     uint32_t missing;   /* ... as so many processors were missing */
@@ -161,6 +174,7 @@ struct core {
     size_t nheap, heap_capacity;
 
     struct list persist, launch, work, waiting, rows;
+    struct list doomed;     /* they can never run, and are to be cancelled */
     struct list leases;     /* jobs with claims */
     int64_t lease_check_ms; /* no claim ends earlier */
     int64_t timer_ms;       /* of the last ACTION_TIMER; INT64_MAX: none */
@@ -184,18 +198,34 @@ struct job *index_find(const struct core *core, uint64_t id);
 void index_insert(struct core *core, struct job *job); /* the id is not in it */
 
 /* ---- queue.c: who is next ---- */
-void queue_init(struct queue *queue);
-void queue_add(struct core *core, struct job *job);      /* looks for its place from the end */
-void queue_put_back(struct core *core, struct job *job); /* looks from the beginning */
+void queue_init(struct core *core);
+void queue_add(struct core *core, struct job *job);
 void queue_remove(struct core *core, struct job *job);
 bool queue_eligible(const struct core *core, const struct job *job);
 enum reason queue_reason(const struct core *core, const struct job *job); /* why a QUEUED one is still there */
 void queue_changed_job(struct core *core, struct job *job);               /* held, released, or without a claim */
 void queue_changed_supply(struct core *core);                             /* hosts up, down, drained, undrained */
 void queue_changed_space(struct core *core, uint32_t gained); /* the allocator might take this many processors more */
-void queue_sort(struct core *core);                           /* by the policy, which is another one */
+/* The job gets the first place of those that its user has in the queue, each of his that was before it the next one:
+ * his jobs change places among themselves, and nobody else is moved. false: they are too many. */
+bool queue_top(struct core *core, struct job *job);
+void queue_sort(struct core *core); /* by the policy, which is another one */
 void queue_run(struct core *core);
-uint32_t queue_ahead(struct core *core, const struct job *job);
+uint32_t queue_ahead(const struct job *job);
+
+/* ---- after.c: who waits for others ---- */
+bool after_valid(const struct core_after *after, int n, uint64_t before); /* all are of jobs before this one */
+void after_take(struct core *core, struct job *job, const struct core_after *after, int n); /* before it is queued */
+void after_ran(struct core *core, struct job *job);   /* its processes have been started; its row is owed already */
+void after_ended(struct core *core, struct job *job); /* it is done or cancelled */
+void after_drop(struct job *job);                     /* it waits for nothing any more */
+void after_free(struct job *job);
+bool after_met(const struct job *job);
+bool after_never(const struct job *job);
+void after_cancel_doomed(struct core *core); /* some of them */
+/* after_check.c: what is wrong, or NULL; whether all is met. */
+const char *check_after(const struct core *core, const struct job *job);
+bool check_after_met(const struct job *job);
 
 /* ---- reach.c: where a job may ever run ---- */
 enum answer reach_judge(const struct core *core, uint32_t nprocs, uint32_t mesh_rows, const int *hosts, int nhosts,
@@ -203,7 +233,8 @@ enum answer reach_judge(const struct core *core, uint32_t nprocs, uint32_t mesh_
                         int *nchosen); /* OK: its hosts, to be freed, or NULL: all. Else REFUSED_* */
 
 /* ---- user.c: what a user has ---- */
-struct user *user_get(struct core *core, uint32_t uid); /* makes him the first time */
+struct user *user_get(struct core *core, uint32_t uid);        /* makes him the first time */
+struct user *user_find(const struct core *core, uint32_t uid); /* NULL: has had no job */
 void users_free(struct core *core);
 bool user_at_limit(const struct core *core, const struct user *user);
 void user_takes(struct user *user);                    /* one of his jobs gets a cluster */
@@ -274,13 +305,15 @@ void life_part_lost(struct core *core, struct part *part);
 void life_part_end_again(struct core *core, struct part *part);
 void life_launched(struct core *core, struct job *job);
 void life_exited(struct core *core, struct job *job, uint32_t rank, int exit_status, int signal);
-bool life_part_exited(const struct part *part);   /* every rank of the job there; also where there is none */
-void life_put_off(struct core *core, int64_t ms); /* the deadlines of starts */
+bool life_part_exited(const struct part *part);              /* every rank of the job there; also where there is none */
+void life_put_off(struct core *core, int64_t ms);            /* the deadlines of starts */
+void life_host_linked(struct core *core, struct host *host); /* one that was awaited */
 void life_check_deadlines(struct core *core);
 
 /* ---- lease.c: what lost hosts may still have ---- */
 int64_t lease_for(const struct core *core, const struct job *job, const struct part *parts, int nparts); /* 0: none */
 int64_t lease_left_ms(const struct core *core, const struct job *job); /* for core_job.lost_ms */
+bool lease_allows(enum reason reason, bool limit_requeue);             /* another attempt, as it was submitted */
 bool lease_goes_again(const struct job *job);                          /* ENDING, and back into the queue then */
 void lease_claim(struct core *core, struct job *job, struct host *host, int64_t until_ms);
 void lease_claim_lost(struct core *core, struct part *part);                  /* its host has gone down */

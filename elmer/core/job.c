@@ -42,6 +42,10 @@ static const char *const reason_names[REASON_COUNT] = {
     [REASON_START_TIMEOUT] = "start-timeout",
     [REASON_HELPER_FAILED] = "pvm-failed", /* its name since there was but one launcher with helpers */
     [REASON_LOST] = "lost",
+    [REASON_TIME_LIMIT] = "time-limit",
+    [REASON_CPU_LIMIT] = "cpu-limit",
+    [REASON_AFTER] = "after",
+    [REASON_NEVER] = "never",
 };
 
 const char *reason_name(enum reason reason)
@@ -56,6 +60,10 @@ void job_move(struct core *core, struct job *job, enum job_state state)
     MOVES_CHECK("job", states, job->info.state, state);
     job->info.state = state;
     emit_owe_persist(core, job);
+    if (state == JOB_RUNNING)
+        after_ran(core, job);
+    if (state == JOB_DONE || state == JOB_CANCELLED)
+        after_ended(core, job);
 }
 
 bool job_has_cluster(const struct job *job)
@@ -71,7 +79,8 @@ struct job *job_create(uint64_t id, uint32_t uid, uint32_t nprocs, bool each, co
 
     if (hosts != NULL)
         job->hosts = mem_copy(hosts, (size_t)nhosts, sizeof(*hosts));
-    job->info.id = id;
+    list_init(&job->waiters);
+    job->info.id = job->info.place = id;
     job->info.uid = uid;
     job->info.nprocs = nprocs;
     job->info.each = each;
@@ -89,6 +98,7 @@ void job_destroy(struct job *job)
 {
     if (job == NULL)
         return;
+    after_free(job);
     free(job->processors);
     free(job->hosts);
     free(job->text);
@@ -204,8 +214,8 @@ static const struct core_job *refresh(struct core *core, struct job *job)
         job->lost[i] = job->claims[i].host != NULL ? job->claims[i].host->index : -1;
     job->info.lost = job->info.nlost > 0 ? job->lost : NULL;
     job->info.lost_ms = lease_left_ms(core, job);
-    if (node_linked(&job->in_queue))
-        job->info.ahead = queue_ahead(core, job);
+    if (job->in_queue.in)
+        job->info.ahead = queue_ahead(job);
     return &job->info;
 }
 
@@ -214,6 +224,16 @@ const struct core_job *core_job(struct core *core, uint64_t id)
     struct job *job = index_find(core, id);
 
     return job != NULL ? refresh(core, job) : NULL;
+}
+
+uint64_t core_above(const struct core *core, uint64_t id, uint32_t rank)
+{
+    const struct job *job = index_find(core, id), *above;
+
+    if (job == NULL || !job_has_cluster(job) || rank >= job->info.nprocs)
+        return 0;
+    above = cluster_above(core, job, &job->processors[rank]);
+    return above != NULL ? above->info.id : 0;
 }
 
 bool core_had_part(const struct core *core, uint64_t id, int host)

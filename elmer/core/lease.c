@@ -40,11 +40,17 @@ int64_t lease_left_ms(const struct core *core, const struct job *job)
     return until_ms == INT64_MAX ? -1 : until_ms > core->now_ms ? until_ms - core->now_ms : 0;
 }
 
+bool lease_allows(enum reason reason, bool limit_requeue)
+{
+    return reason == REASON_HOST_LOST || reason == REASON_LOST ||
+           (limit_requeue && (reason == REASON_TIME_LIMIT || reason == REASON_CPU_LIMIT));
+}
+
 /* An attempt without a lease may run on where nobody sees it: no other follows. */
 bool lease_goes_again(const struct job *job)
 {
     return job->info.lease_ms > 0 && job->info.attempt < CORE_MAX_ATTEMPTS && job->info.state == JOB_ENDING &&
-           (job->info.reason == REASON_HOST_LOST || job->info.reason == REASON_LOST);
+           lease_allows(job->info.reason, job->info.limit_requeue);
 }
 
 static struct claim *find(const struct job *job, const struct host *host)
@@ -100,7 +106,7 @@ static void drop(struct core *core, struct job *job, struct claim *claim)
     if (job->info.nlost > 0)
         return;
     list_remove(&job->in_leases);
-    if (node_linked(&job->in_queue))
+    if (job->in_queue.in)
         queue_changed_job(core, job);
 }
 
@@ -163,7 +169,7 @@ bool lease_was_there(const struct job *job, const struct host *host)
 /* Another host than those of the last attempt cannot have it, whatever it says. */
 void lease_opened_past(struct core *core, struct job *job, struct host *host)
 {
-    if (!node_linked(&job->in_queue) || !lease_was_there(job, host))
+    if (!job->in_queue.in || !lease_was_there(job, host))
         return;
     lease_claim(core, job, host, INT64_MAX);
     queue_changed_job(core, job); /* it may have been the head */

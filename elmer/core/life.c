@@ -6,7 +6,8 @@
  * When the last host has reported its group empty: DONE; only then it leaves the table, all below it move up, and the
  * queue is looked at again. Failures: whatever goes wrong before is the same way to ENDING with another reason; the
  * first reason stays. A host that is down counts as empty; when it comes back with the group it is told END again.
- * Until start_timeout_ms a job is RUNNING or ends. Invariant: unopened and unempty count the parts that they name;
+ * Until start_timeout_ms a job is RUNNING or ends; for a restored one that counts from when its last awaited host is
+ * up, because nothing could be asked of it before. Invariant: unopened and unempty count the parts that they name;
  * entries are in the table exactly while STARTING, RUNNING or ENDING. A job with requeue that a host took away goes
  * from ENDING back to QUEUED instead (put_back, lease.c).
  */
@@ -126,7 +127,7 @@ static void put_back(struct core *core, struct job *job)
     job->info.failed_rank = UINT32_MAX;
     job->launched = job->info.launched = job->restored = false;
     job_move(core, job, JOB_QUEUED);
-    queue_put_back(core, job);
+    queue_add(core, job);
 }
 
 static void all_empty(struct core *core, struct job *job)
@@ -240,6 +241,7 @@ void life_exited(struct core *core, struct job *job, uint32_t rank, int exit_sta
         job->info.exit_status = 0;
     }
     emit_owe_persist(core, job);
+    after_ran(core, job); /* that they were started may be told later */
     if (job->info.exits == job_ranks(job) && job->info.state != JOB_ENDING)
         life_end(core, job, REASON_EXITED, NULL);
 }
@@ -283,10 +285,35 @@ static char *timeout_text(const struct core *core, const struct job *job)
 static bool waits_for_suspect(const struct job *job)
 {
     for (int i = 0; i < job->nparts; i++)
-        if (job->info.lease_ms > 0 &&
-            (job->parts[i].host->info.state == CORE_HOST_SILENT || job->parts[i].host->info.state == CORE_HOST_AWAITED))
+        if (job->info.lease_ms > 0 && job->parts[i].host->info.state == CORE_HOST_SILENT)
             return true;
     return false;
+}
+
+/* It is up or given up some time. */
+static bool waits_for_awaited(const struct job *job)
+{
+    for (int i = 0; i < job->nparts; i++)
+        if (job->parts[i].host->info.state == CORE_HOST_AWAITED)
+            return true;
+    return false;
+}
+
+/* To the end of the list, which is in the order of deadlines. */
+static void start_anew(struct core *core, struct job *job)
+{
+    job->deadline_ms = core->now_ms + core->options.start_timeout_ms;
+    list_remove(&job->in_start);
+    list_append(&core->starting, &job->in_start);
+}
+
+void life_host_linked(struct core *core, struct host *host)
+{
+    LIST_FOR_EACH (node, &host->parts) {
+        struct job *job = LIST_ITEM(node, struct part, on_host)->job;
+        if (job->info.state == JOB_STARTING)
+            start_anew(core, job);
+    }
 }
 
 void life_put_off(struct core *core, int64_t ms)
@@ -299,7 +326,12 @@ void life_check_deadlines(struct core *core)
 {
     struct node *node;
 
-    while ((node = list_first(&core->starting)) != NULL && STARTING(node)->deadline_ms <= core->now_ms)
-        life_end(core, STARTING(node), waits_for_suspect(STARTING(node)) ? REASON_HOST_LOST : REASON_START_TIMEOUT,
-                 timeout_text(core, STARTING(node)));
+    while ((node = list_first(&core->starting)) != NULL && STARTING(node)->deadline_ms <= core->now_ms) {
+        struct job *job = STARTING(node);
+        if (waits_for_awaited(job))
+            start_anew(core, job);
+        else
+            life_end(core, job, waits_for_suspect(job) ? REASON_HOST_LOST : REASON_START_TIMEOUT,
+                     timeout_text(core, job));
+    }
 }

@@ -3,37 +3,46 @@
  * The search keeps its place between steps. All jobs before the cursor are known to be not eligible; the cursor itself
  * is eligible, and when `refused` is set the allocator has no room for it, so nobody behind it is looked at. Whatever
  * changes one of these facts says so by queue_changed_*(), and queue_run() at the end of the step goes on from there.
- * So a submission behind 100,000 others costs nothing, and neither does a report that frees nothing.
- *
- * Positions: jobs are numbered as they come; the number of jobs ahead is the distance to the first. Taking a job from
- * the middle makes the numbers wrong, and they are given anew when somebody asks.
+ * So a submission behind 100,000 others costs nothing, and neither does a report that frees nothing. Jobs that are held
+ * or wait for others sleep (order.h): the search does not even pass them.
  */
 #include "elmer/core/internal.h"
 #include "elmer/core/policy/policy.h"
 #include "elmer/core/topology.h"
 
-#define QUEUED(node) LIST_ITEM(node, struct job, in_queue)
+#include <stdlib.h>
 
-void queue_init(struct queue *queue)
-{
-    list_init(&queue->jobs);
-    queue->next_position = 0;
-    queue->renumber = false;
-    queue->cursor = NULL;
-    queue->refused = false;
-    queue->missing = 0;
-}
-
-static struct job *next_of(struct core *core, const struct job *job)
-{
-    struct node *node = list_next(&core->queue.jobs, &job->in_queue);
-
-    return node != NULL ? QUEUED(node) : NULL;
-}
+#define QUEUED(place) CONTAINER_OF(place, struct job, in_queue)
 
 static bool before(const struct core *core, const struct job *a, const struct job *b)
 {
     return policy_by_number(core->options.policy)->before(&a->info, &b->info);
+}
+
+static bool place_before(const struct place *a, const struct place *b, const void *core)
+{
+    return before(core, CONTAINER_OF(a, const struct job, in_queue), CONTAINER_OF(b, const struct job, in_queue));
+}
+
+void queue_init(struct core *core)
+{
+    core->queue = (struct queue){.jobs = {.before = place_before, .data = core}};
+}
+
+static struct job *job_at(struct place *place)
+{
+    return place != NULL ? QUEUED(place) : NULL;
+}
+
+static struct job *next_of(struct job *job)
+{
+    return job_at(order_next_awake(&job->in_queue));
+}
+
+/* It may have its turn, as far as it depends on the job itself. */
+static bool awake(const struct job *job)
+{
+    return job->info.state == JOB_QUEUED && after_met(job);
 }
 
 static void set_cursor(struct core *core, struct job *job)
@@ -42,75 +51,60 @@ static void set_cursor(struct core *core, struct job *job)
     core->queue.refused = false;
 }
 
-static void insert(struct core *core, struct job *job, struct node *at)
-{
-    struct queue *queue = &core->queue;
-
-    if (at != &queue->jobs.head)
-        queue->renumber = true;
-    list_insert(&job->in_queue, at);
-    job->user->has.queued++;
-    job->position = queue->next_position++;
-    if (queue->cursor == NULL || before(core, job, queue->cursor))
-        set_cursor(core, job);
-}
-
 void queue_add(struct core *core, struct job *job)
 {
     struct queue *queue = &core->queue;
-    struct node *at = &queue->jobs.head;
 
-    while (at->prev != &queue->jobs.head && before(core, job, QUEUED(at->prev)))
-        at = at->prev;
-    insert(core, job, at);
+    order_insert(&queue->jobs, &job->in_queue, job->info.id, awake(job));
+    job->user->has.queued++;
+    if (awake(job) && (queue->cursor == NULL || before(core, job, queue->cursor)))
+        set_cursor(core, job);
 }
 
-void queue_put_back(struct core *core, struct job *job)
+bool queue_top(struct core *core, struct job *job)
 {
-    struct queue *queue = &core->queue;
-    struct node *at = queue->jobs.head.next;
+    struct order *order = &core->queue.jobs;
+    struct job **own = NULL;
+    size_t count = 0, room = 0;
+    bool fits = true;
 
-    while (at != &queue->jobs.head && before(core, QUEUED(at), job))
-        at = at->next;
-    insert(core, job, at);
-}
-
-/* Merge sort of lists: runs of 1, 2, 4.. are joined, the earlier one first when neither is before the other. */
-static struct node *merge(const struct core *core, struct node *a, struct node *b)
-{
-    struct node *first = NULL, **last = &first;
-
-    while (a != NULL && b != NULL) {
-        struct node **from = before(core, QUEUED(b), QUEUED(a)) ? &b : &a;
-        *last = *from;
-        last = &(*from)->next;
-        *from = (*from)->next;
+    for (struct place *at = order_first(order); at != &job->in_queue && fits; at = order_next(at)) {
+        if (QUEUED(at)->user != job->user)
+            continue;
+        own = mem_grow(own, &room, count + 1, sizeof(struct job *));
+        own[count++] = QUEUED(at);
+        fits = count <= CORE_MAX_TOP;
     }
-    *last = a != NULL ? a : b;
-    return first;
+    if (fits && count > 0) {
+        uint64_t place = own[0]->info.place, last = job->info.place;
+        order_remove(order, &job->in_queue);
+        for (size_t i = 0; i < count; i++)
+            order_remove(order, &own[i]->in_queue);
+        for (size_t i = 0; i < count; i++) {
+            own[i]->info.place = i + 1 < count ? own[i + 1]->info.place : last;
+            order_insert(order, &own[i]->in_queue, own[i]->info.id, awake(own[i]));
+            emit_owe_persist(core, own[i]);
+        }
+        job->info.place = place;
+        order_insert(order, &job->in_queue, job->info.id, awake(job));
+        emit_owe_persist(core, job);
+        queue_changed_supply(core); /* the search begins anew */
+    }
+    free(own);
+    return fits;
 }
 
 void queue_sort(struct core *core)
 {
-    struct list *jobs = &core->queue.jobs;
-    struct node *runs[64] = {NULL}, *all = NULL, *node; /* runs[i] has 2^i jobs */
+    struct order *jobs = &core->queue.jobs;
+    size_t count = 0, size = jobs->root != NULL ? jobs->root->size : 0;
+    struct job **all = mem_array(size + 1, sizeof(struct job *));
 
-    while ((node = list_first(jobs)) != NULL) {
-        int i = 0;
-        list_remove(node);
-        for (; runs[i] != NULL; runs[i++] = NULL)
-            node = merge(core, runs[i], node);
-        runs[i] = node;
-    }
-    for (int i = 0; i < 64; i++)
-        if (runs[i] != NULL)
-            all = all == NULL ? runs[i] : merge(core, runs[i], all);
-    while ((node = all) != NULL) {
-        all = node->next;
-        node->next = NULL;
-        list_append(jobs, node);
-    }
-    core->queue.renumber = true;
+    for (struct job *job; (job = job_at(order_first(jobs))) != NULL; all[count++] = job)
+        order_remove(jobs, &job->in_queue);
+    for (size_t i = 0; i < count; i++)
+        order_insert(jobs, &all[i]->in_queue, all[i]->info.id, awake(all[i]));
+    free(all);
     queue_changed_supply(core);
 }
 
@@ -119,24 +113,14 @@ void queue_remove(struct core *core, struct job *job)
     struct queue *queue = &core->queue;
 
     if (queue->cursor == job)
-        set_cursor(core, next_of(core, job));
-    if (list_first(&queue->jobs) != &job->in_queue)
-        queue->renumber = true;
-    list_remove(&job->in_queue);
+        set_cursor(core, next_of(job));
+    order_remove(&queue->jobs, &job->in_queue);
     job->user->has.queued--;
 }
 
-uint32_t queue_ahead(struct core *core, const struct job *job)
+uint32_t queue_ahead(const struct job *job)
 {
-    struct queue *queue = &core->queue;
-
-    if (queue->renumber) {
-        queue->next_position = 0;
-        LIST_FOR_EACH (node, &queue->jobs)
-            QUEUED(node)->position = queue->next_position++;
-        queue->renumber = false;
-    }
-    return (uint32_t)(job->position - QUEUED(queue->jobs.head.next)->position); /* the queue has job at least */
+    return order_rank(&job->in_queue);
 }
 
 /* So many processors are up, or may be again in a moment, and undrained. */
@@ -154,12 +138,14 @@ static bool has_supply(const struct core *core, const struct job *job)
 /* Rule 4, in the present state. */
 bool queue_eligible(const struct core *core, const struct job *job)
 {
-    return job->info.state == JOB_QUEUED && job->info.nlost == 0 && !user_at_limit(core, job->user) &&
-           has_supply(core, job) && topology_has_supply(core, job);
+    return awake(job) && job->info.nlost == 0 && !user_at_limit(core, job->user) && has_supply(core, job) &&
+           topology_has_supply(core, job);
 }
 
 enum reason queue_reason(const struct core *core, const struct job *job)
 {
+    if (!after_met(job))
+        return after_never(job) ? REASON_NEVER : REASON_AFTER;
     if (job->info.nlost > 0)
         return REASON_LEASE;
     if (!has_supply(core, job) || !topology_has_supply(core, job))
@@ -169,19 +155,21 @@ enum reason queue_reason(const struct core *core, const struct job *job)
     return host_gathering(core) ? REASON_AWAITING_HOSTS : REASON_WAITING;
 }
 
+/* One that is not eligible needs no search: whatever makes it so says so itself. */
 void queue_changed_job(struct core *core, struct job *job)
 {
     struct queue *queue = &core->queue;
 
-    if (queue->cursor == NULL || job == queue->cursor || before(core, job, queue->cursor))
+    order_wake(&job->in_queue, awake(job));
+    if (job == queue->cursor)
+        set_cursor(core, awake(job) ? job : next_of(job));
+    else if ((queue->cursor == NULL || before(core, job, queue->cursor)) && queue_eligible(core, job))
         set_cursor(core, job);
 }
 
 void queue_changed_supply(struct core *core)
 {
-    struct node *first = list_first(&core->queue.jobs);
-
-    set_cursor(core, first != NULL ? QUEUED(first) : NULL);
+    set_cursor(core, job_at(order_first_awake(&core->queue.jobs)));
 }
 
 void queue_changed_space(struct core *core, uint32_t gained)
@@ -208,7 +196,7 @@ void queue_run(struct core *core)
         uint32_t missing;
 
         if (!queue_eligible(core, job)) {
-            queue->cursor = next_of(core, job);
+            queue->cursor = next_of(job);
             continue;
         }
         missing = alloc_try(core, job); /* takes it from the queue, which moves the cursor on */

@@ -35,6 +35,8 @@ static int submit(struct core *core, const struct event *event)
     for (int i = 0; allowed != NULL && i < event->u.submit.nhosts; i++)
         if (allowed[i] < 0 || allowed[i] >= core->nhosts)
             return -EINVAL;
+    if (!after_valid(event->u.submit.after, event->u.submit.nafter, core->next_job))
+        return -EINVAL;
     if (!topology_rows(core, nprocs, &mesh_rows))
         return answer(core, ANSWER_REFUSED_SIZE);
     verdict =
@@ -45,10 +47,13 @@ static int submit(struct core *core, const struct event *event)
     free(hosts);
     job->user = user_get(core, event->u.submit.uid);
     job->info.requeue = event->u.submit.requeue;
+    job->info.limit_requeue = event->u.submit.limit_requeue;
     job->info.mesh_rows = mesh_rows;
+    job->info.keep_never = event->u.submit.keep_never;
     core->next_job++;
     index_insert(core, job);
     emit_owe_persist(core, job);
+    after_take(core, job, event->u.submit.after, event->u.submit.nafter);
     queue_add(core, job);
     core->reply.job = job->info.id;
     return answer(core, ANSWER_OK);
@@ -86,8 +91,8 @@ static int cancel(struct core *core, struct job *job, struct part *part, const s
     queue_remove(core, job);
     lease_drop_all(job);
     job_set_text(job, NULL);
-    job_move(core, job, JOB_CANCELLED);
     job->info.reason = REASON_CANCELLED;
+    job_move(core, job, JOB_CANCELLED);
     return answer(core, ANSWER_OK);
 }
 
@@ -110,6 +115,14 @@ static int release(struct core *core, struct job *job, struct part *part, const 
     job_move(core, job, JOB_QUEUED);
     queue_changed_job(core, job);
     return answer(core, ANSWER_OK);
+}
+
+static int top(struct core *core, struct job *job, struct part *part, const struct event *event)
+{
+    (void)part;
+    if (!permitted(job, event))
+        return answer(core, ANSWER_NOT_PERMITTED);
+    return answer(core, queue_top(core, job) ? ANSWER_OK : ANSWER_TOO_MANY);
 }
 
 static int kill_job(struct core *core, struct job *job, struct part *part, const struct event *event)
@@ -270,6 +283,7 @@ static job_handler *const decisions[EVENT_TYPE_COUNT][JOB_STATE_COUNT + 1] = {
     [EVENT_KILL] =          {wrong_state,  wrong_state,  kill_job,    kill_job,    kill_ending, wrong_state,  wrong_state,  not_known},
     [EVENT_HOLD] =          {hold,         already,      wrong_state, wrong_state, wrong_state, wrong_state,  wrong_state,  not_known},
     [EVENT_RELEASE] =       {already,      release,      wrong_state, wrong_state, wrong_state, wrong_state,  wrong_state,  not_known},
+    [EVENT_TOP] =           {top,          top,          wrong_state, wrong_state, wrong_state, wrong_state,  wrong_state,  not_known},
     [EVENT_OPENED] =        {opened_past,  opened_past,  opened,      ignore,      opened_late, opened_past,  opened_past,  opened_past},
     [EVENT_OPEN_FAILED] =   {ignore,       ignore,       open_failed, ignore,      ignore,      ignore,       ignore,       ignore},
     [EVENT_LAUNCHED] =      {ignore,       ignore,       launched,    ignore,      ignore,      ignore,       ignore,       ignore},
@@ -282,7 +296,8 @@ static job_handler *const decisions[EVENT_TYPE_COUNT][JOB_STATE_COUNT + 1] = {
 
 static bool by_client(enum event_type type)
 {
-    return type == EVENT_CANCEL || type == EVENT_KILL || type == EVENT_HOLD || type == EVENT_RELEASE;
+    return type == EVENT_CANCEL || type == EVENT_KILL || type == EVENT_HOLD || type == EVENT_RELEASE ||
+           type == EVENT_TOP;
 }
 
 /* What a host says counts for its own part of the job only. */
@@ -329,18 +344,37 @@ static int tick(struct core *core, const struct event *event)
     return 0;
 }
 
+static int gather(struct core *core, const struct event *event)
+{
+    core->gather_until_ms = event->now_ms + core->options.gather_ms;
+    return 0;
+}
+
 static int (*const handlers[EVENT_TYPE_COUNT])(struct core *core, const struct event *event) = {
-    [EVENT_SUBMIT] = submit,         [EVENT_CANCEL] = decide,
-    [EVENT_KILL] = decide,           [EVENT_HOLD] = decide,
-    [EVENT_RELEASE] = decide,        [EVENT_DRAIN] = host_drain,
-    [EVENT_UNDRAIN] = host_drain,    [EVENT_SET] = setting_set,
-    [EVENT_HOST_UP] = host_up,       [EVENT_HOST_SILENT] = host_silent,
-    [EVENT_HOST_HEARD] = host_heard, [EVENT_HOST_DOWN] = host_down,
-    [EVENT_REPORT] = host_report,    [EVENT_ORDERED] = host_ordered,
-    [EVENT_OPENED] = decide,         [EVENT_OPEN_FAILED] = decide,
-    [EVENT_LAUNCHED] = decide,       [EVENT_LAUNCH_FAILED] = decide,
-    [EVENT_EXITED] = decide,         [EVENT_ABORT] = decide,
-    [EVENT_EMPTY] = decide,          [EVENT_TICK] = tick,
+    [EVENT_SUBMIT] = submit,
+    [EVENT_CANCEL] = decide,
+    [EVENT_KILL] = decide,
+    [EVENT_HOLD] = decide,
+    [EVENT_RELEASE] = decide,
+    [EVENT_TOP] = decide,
+    [EVENT_DRAIN] = host_drain,
+    [EVENT_UNDRAIN] = host_drain,
+    [EVENT_SET] = setting_set,
+    [EVENT_HOST_UP] = host_up,
+    [EVENT_HOST_SILENT] = host_silent,
+    [EVENT_HOST_HEARD] = host_heard,
+    [EVENT_HOST_DOWN] = host_down,
+    [EVENT_REPORT] = host_report,
+    [EVENT_ORDERED] = host_ordered,
+    [EVENT_OPENED] = decide,
+    [EVENT_OPEN_FAILED] = decide,
+    [EVENT_LAUNCHED] = decide,
+    [EVENT_LAUNCH_FAILED] = decide,
+    [EVENT_EXITED] = decide,
+    [EVENT_ABORT] = decide,
+    [EVENT_EMPTY] = decide,
+    [EVENT_TICK] = tick,
+    [EVENT_GATHER] = gather,
 };
 
 static bool has_host(const struct event *event)
@@ -372,6 +406,7 @@ int core_step(struct core *core, const struct event *event, struct actions *acti
     result = handlers[event->type](core, event);
     if (result != 0)
         return result;
+    after_cancel_doomed(core);
     queue_run(core);
     emit_all(core, event, actions);
     return 0;

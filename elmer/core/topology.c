@@ -17,6 +17,17 @@ void topology_destroy(struct topology *topology)
     free(topology);
 }
 
+struct topology *topology_copy(const struct topology *from)
+{
+    struct topology *topology;
+
+    if (from == NULL)
+        return NULL;
+    topology = mem_copy(from, 1, sizeof(*topology));
+    topology->cube = from->cube != NULL ? cube_copy(from->cube) : NULL;
+    return topology;
+}
+
 void topology_add_host(struct core *core)
 {
     int dimension = 31 - __builtin_clz((unsigned)core->nhosts);

@@ -7,6 +7,7 @@
 #include "elmer/core/internal.h"
 
 void topology_destroy(struct topology *topology);
+struct topology *topology_copy(const struct topology *topology); /* NULL: there is none */
 /* A host has been added. */
 void topology_add_host(struct core *core);
 /* Hosts have come or gone: what was found out about them is not known any more. */

@@ -22,7 +22,7 @@ static size_t user_at(const struct core *core, uint32_t uid)
     return low;
 }
 
-static struct user *find(const struct core *core, uint32_t uid)
+struct user *user_find(const struct core *core, uint32_t uid)
 {
     size_t at = user_at(core, uid);
 
@@ -31,7 +31,7 @@ static struct user *find(const struct core *core, uint32_t uid)
 
 struct user *user_get(struct core *core, uint32_t uid)
 {
-    struct user *user = find(core, uid);
+    struct user *user = user_find(core, uid);
     size_t at;
 
     if (user != NULL)
@@ -75,7 +75,7 @@ void user_gives(struct core *core, struct user *user)
 
 struct core_user core_user(const struct core *core, uint32_t uid)
 {
-    const struct user *user = find(core, uid);
+    const struct user *user = user_find(core, uid);
 
     return user != NULL ? user->has : (struct core_user){0};
 }

@@ -126,6 +126,15 @@ static void trace(const struct event *event, int64_t begin_ns, int64_t decided_n
                   (mono_now().ns - begin_ns) / 1000);
 }
 
+/* The rows of a step belong together: jobs that change places must not have the same one after a crash. */
+static bool many_rows(const struct actions *actions)
+{
+    unsigned rows = 0;
+    for (size_t i = 0; i < actions->count && rows < 2; i++)
+        rows += actions->items[i].type == ACTION_PERSIST;
+    return rows > 1;
+}
+
 static void step(struct engine *engine, struct event *event)
 {
     struct actions actions;
@@ -136,9 +145,14 @@ static void step(struct engine *engine, struct event *event)
     int code = core_step(engine->core, event, &actions);
     int64_t decided_ns = mono_now().ns;
     assert(code == 0);
+    bool hold = many_rows(&actions);
     engine->stepping = true;
+    if (hold)
+        store_hold(engine->store, true);
     for (size_t i = 0; i < actions.count; i++)
         carry_out(engine, &actions.items[i]);
+    if (hold)
+        store_hold(engine->store, false);
     engine->stepping = false;
     trace(event, begin_ns, decided_ns);
     actions_fini(&actions);
@@ -402,6 +416,9 @@ void engine_close(struct engine *engine)
     deadline_clear(engine->deadlines, &engine->tick);
     deadline_clear(engine->deadlines, &engine->tidy);
     deadline_clear(engine->deadlines, &engine->trim);
+    size_t cursor = 0;
+    for (struct engine_job *job; (job = map_next(&engine->jobs.by_id, &cursor));)
+        limits_clear(engine, job);
     if (engine->store)
         store_close(engine->store); /* writes what waits */
 }

@@ -64,6 +64,7 @@ struct engine_hosts {
     /* All that it follows from is on disk, and the job still starts in this attempt. */
     void (*open)(int host, const struct engine_job *job, const struct core_job *state, uint64_t generation, void *data);
     void (*acknowledge)(int host, uint64_t job, uint32_t attempt, uint32_t rank, void *data);
+    void (*signal)(int host, uint64_t job, uint32_t attempt, int number, void *data); /* to what runs of it there */
 };
 struct engine_launch {
     void (*begin)(struct engine_job *job, void *data); /* all its hosts have opened */
@@ -91,10 +92,26 @@ void engine_event(struct engine *engine, struct event *event);
  * and the answer may come while this runs. NULL: the core refuses it. */
 struct engine_job *engine_submit(struct engine *engine, struct event *event, const char *user,
                                  struct wire_message *submission);
+/* What engine_submit() would bring now, decided by a copy of the core; the message stays the caller's, nothing changes.
+ * false: the core would refuse it. To be ended in any case; record points into the message. */
+enum { REHEARSAL_ABOVE = 64 };
+struct engine_rehearsal {
+    struct record *record;           /* of the job, as it would be at once; NULL: refused */
+    struct record *first;            /* of the job before it that waits for processors; NULL: none does */
+    uint64_t above[REHEARSAL_ABOVE]; /* the jobs next above on its processors */
+    size_t nabove;
+    struct core *core; /* that has decided it; the records have names of its hosts */
+};
+void engine_rehearsal_fini(struct engine_rehearsal *rehearsal);
+bool engine_rehearse(struct engine *engine, struct event *event, const char *user, struct wire_message *submission,
+                     struct engine_rehearsal *rehearsal);
 /* EVENT_EMPTY with what the job has used on the host, which is kept as far as it can be (usage.c). Returns whether the
  * host may forget the attempt as soon as this is on disk; false: it is told END again. */
 bool engine_emptied(struct engine *engine, int host, uint64_t job, uint32_t attempt, double cpu_seconds,
                     int64_t memory_peak_bytes);
+
+/* A host says what an attempt has used there so far. */
+void engine_used(struct engine *engine, int host, uint64_t job, uint32_t attempt, double cpu_seconds);
 
 /* ---- after the commit ---- */
 

@@ -47,6 +47,12 @@ void engine_persist_setting(struct engine *engine, enum core_setting setting);
 bool usage_judge(struct engine *engine, int host, const struct core_job *state, double *cpu_seconds,
                  int64_t *memory_peak_bytes);
 
+/* limits.c: the job's row is as the state says; the job was running when elmer ended, as the record says; it does not
+ * count any more. */
+void limits_note(struct engine *engine, struct engine_job *job, const struct core_job *state);
+void limits_resume(struct engine *engine, struct engine_job *job, const struct record *record);
+void limits_clear(struct engine *engine, struct engine_job *job);
+
 /* commit.c: the callbacks of the store, data is the engine. */
 void commit_done(uint64_t number, void *data);
 void commit_failed(const char *text, void *data);

@@ -20,11 +20,16 @@ void jobs_init(struct jobs *jobs)
         jobs->salt = (uint64_t)(uintptr_t)jobs;
 }
 
+enum { AFTER_COST = 100 }; /* of one thing that a job waits for, in the core */
+
 static void job_free(struct engine_job *job)
 {
     wire_message_fini(&job->submission);
     free(job->user);
     free(job->usage);
+    for (size_t i = 0; i < job->nmissing; i++)
+        free(job->missing[i]);
+    free(job->missing);
     if (job->end)
         free(job->end->json);
     free(job->end);
@@ -114,7 +119,7 @@ struct engine_job *jobs_add(struct jobs *jobs, uint64_t id, uint32_t uid, const 
     submission->memory = NULL;
     snprintf(job->name, sizeof(job->name), "%s", job_submit(job)->name); /* one made for it lives with the request */
     job->submission.u.submit.name = job->name;
-    job->bytes = job->submission.bytes;
+    job->bytes = job->submission.bytes + job_submit(job)->after.count * AFTER_COST;
     *bytes_of(jobs, uid) += job->bytes;
     jobs->bytes_of_all += job->bytes;
     assert(!map_get(&jobs->by_id, id));
@@ -205,6 +210,12 @@ void job_set_usage(struct engine_job *job, const char *host, uint32_t attempt, d
     job->usage[job->nusage++] = usage;
 }
 
+void job_add_missing(struct engine_job *job, const char *host)
+{
+    job->missing = mem_grow(job->missing, &job->missing_capacity, job->nmissing + 1, sizeof(*job->missing));
+    job->missing[job->nmissing++] = mem_strdup(host);
+}
+
 void job_name_lost(struct core *core, const struct core_job *state, struct arena *memory, struct record *record)
 {
     const char **lost = arena_array(memory, (size_t)state->nlost, sizeof(*lost));
@@ -212,6 +223,22 @@ void job_name_lost(struct core *core, const struct core_job *state, struct arena
         lost[i] = state->lost[i] < 0 ? RECORD_UNKNOWN_HOST : core_host(core, state->lost[i])->name;
     record->lost = lost;
     record->nlost = (uint32_t)state->nlost;
+}
+
+/* Those that it may use: of the configuration, and such as are missing there. */
+static void copy_hosts(struct core *core, const struct engine_job *job, const struct core_job *state, struct record *r)
+{
+    size_t count = 0;
+    if (!state->hosts)
+        return;
+    const char **hosts = arena_array(&r->memory, (size_t)state->nhosts + job->nmissing, sizeof(*hosts));
+    for (int i = 0; i < state->nhosts; i++)
+        hosts[count++] = core_host(core, state->hosts[i])->name;
+    for (size_t i = 0; i < job->nmissing; i++)
+        hosts[count++] = arena_strdup(&r->memory, job->missing[i]);
+    assert(count); /* without any it would be written as one that may use all */
+    r->hosts = hosts;
+    r->nhosts = (uint32_t)count;
 }
 
 static void copy_cluster(struct core *core, struct record *record, const struct core_job *state)
@@ -224,13 +251,9 @@ static void copy_cluster(struct core *core, struct record *record, const struct 
         record->processors = processors;
         record->nprocessors = state->nprocs;
     }
-    if (state->nhosts && state->hosts) {
-        const char **hosts = arena_array(&record->memory, (size_t)state->nhosts, sizeof(*hosts));
-        for (int i = 0; i < state->nhosts; i++)
-            hosts[i] = core_host(core, state->hosts[i])->name;
-        record->hosts = hosts;
-        record->nhosts = (uint32_t)state->nhosts;
-    }
+    if (state->nafter)
+        record->after = memcpy(arena_array(&record->memory, (size_t)state->nafter, sizeof(*state->after)), state->after,
+                               (size_t)state->nafter * sizeof(*state->after));
     if (state->exited) {
         record->exited_size = ((size_t)(state->each ? state->nprocs : 1) + 7) / 8;
         record->exited = memcpy(arena_alloc(&record->memory, record->exited_size), state->exited, record->exited_size);
@@ -249,6 +272,8 @@ void job_glance(struct core *core, struct engine_job *job, const struct core_job
 #define GLANCE_KEPT(name, type, record, core, ...) JOB_IF(COPIED, core, r->name = state->name;)
     JOB_FIELDS(JOB_NONE, GLANCE_KEPT, JOB_NONE)
     r->text = state->text ? state->text : "";
+    r->after = state->after;
+    r->nafter = (uint32_t)state->nafter;
     r->refused = core_survey(core, job->id, &r->survey);
     memcpy(r->level_ms, state->level_ms, sizeof(r->level_ms));
     r->accounted_mono_ms = state->level_until_ms;
@@ -267,6 +292,7 @@ struct record *job_record(struct core *core, struct engine_job *job, const struc
     r->text = arena_strdup(&r->memory, r->text);
     job_name_lost(core, state, &r->memory, r);
     copy_cluster(core, r, state);
+    copy_hosts(core, job, state, r);
     if (job->nusage) {
         r->usage = memcpy(arena_array(&r->memory, job->nusage, sizeof(*job->usage)), job->usage,
                           job->nusage * sizeof(*job->usage));

@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "elmer/engine/deadline.h"
 #include "lib/memory/map.h"
 #include "elmer/store/record.h"
 #include "lib/wire/wire.h"
@@ -12,6 +13,16 @@
 struct engine_job_end { /* what record_end() says of it */
     char environment_sha256[RECORD_DIGEST_SIZE];
     char *json; /* until jobs_note_ended(): what stays of its submission */
+};
+
+struct engine_limits { /* limits.c: of a job that runs and has any */
+    struct engine *engine;
+    struct engine_job *job;
+    int64_t began_ms; /* of its wall clock, monotonic */
+    struct deadline deadline;
+    bool warning, warned; /* the warning is due; and all hosts have it */
+    bool *told;           /* [nprocs] the host of which this is the first processor has it */
+    bool unheard;         /* the time is over, and when that was looked at last not all its hosts were up */
 };
 
 struct engine_job {
@@ -28,11 +39,14 @@ struct engine_job {
     int64_t submitted_ms, started_ms, ended_ms; /* Unix time; -1: not yet */
     struct record_usage *usage;                 /* host: the name in the core */
     size_t nusage, usage_capacity;
+    char **missing; /* names of hosts that it may use, and that are not in the configuration: they stay in its record */
+    size_t nmissing, missing_capacity;
     uint64_t put;               /* number of its last write */
     uint64_t first_put;         /* and of its first: it is accepted when that is on disk; 0: before elmer was started */
     size_t bytes;               /* of the submission, counted for its user until it has ended, then for all that have */
     struct engine_job_end *end; /* once its end has been put; NULL: not yet, or that has failed */
     enum job_state logged;
+    struct engine_limits *limits;  /* NULL: none counts now */
     unsigned watchers;             /* who wait for its end, see engine_watch() */
     struct engine_job *same_token; /* next with this hash */
     struct engine_job *next_ended;
@@ -74,6 +88,8 @@ void jobs_drop(struct jobs *jobs, struct engine_job *job);
 /* Record usage on a host; replaces that of the same attempt there. */
 void job_set_usage(struct engine_job *job, const char *host, uint32_t attempt, double cpu_seconds,
                    int64_t memory_peak_bytes);
+/* A host that it may use, and that the core does not have. Copies the name. */
+void job_add_missing(struct engine_job *job, const char *host);
 /* A record without memory of its own, for a moment: it points into the job and the state, and has neither
  * processors, hosts nor usage. */
 void job_glance(struct core *core, struct engine_job *job, const struct core_job *state, struct record *record);

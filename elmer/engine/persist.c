@@ -59,6 +59,7 @@ uint64_t engine_persist(struct engine *engine, struct engine_job *job)
     note_times(job, state);
     log_change(job, state);
     job->logged = state->state;
+    limits_note(engine, job, state);
     struct record *record = job_record(engine->core, job, state, !job->stored);
     struct engine_job_end end = {0};
     if (record_ended(record) && !job->end && engine_end_record(record, &job->submission, &end))

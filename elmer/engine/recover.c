@@ -1,6 +1,7 @@
 /* recover.c - what the store holds goes back into the core.
  *
- * Queued and held jobs come back in the order of ids, those with a cluster in the order of their allocation. Hosts of
+ * Those with a cluster come back in the order of their allocation, then queued and held jobs in the order of ids, so
+ * each after those that it waits for. Hosts of
  * the latter, and those that were up, are awaited: nothing is decided about such a job before its host says hello, or
  * does not come within host_timeout. What becomes of a job on a host that is no longer in the configuration
  * the core decides. */
@@ -8,6 +9,7 @@
 
 #include "elmer/engine/internal.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -42,6 +44,26 @@ static int by_allocation(const void *a, const void *b)
     return x->id < y->id ? -1 : x->id > y->id;
 }
 
+/* Those that it may use, by name; none: all. An elmer that rewrote the record without a host that was not in its
+ * configuration may have left none, but the submission names what was asked for. */
+static struct wire_strs names_of_hosts(const struct record *r)
+{
+    if (!r->nhosts && r->submit)
+        return r->submit->hosts;
+    return (struct wire_strs){(const char **)r->hosts, r->nhosts};
+}
+
+/* Hosts that it may use and that are missing here, which may be back after the next start. */
+static void keep_missing(struct engine *engine, const struct record *r, struct engine_job *job)
+{
+    struct wire_strs names = names_of_hosts(r);
+    for (size_t i = 0; i < names.count; i++)
+        if (core_host_by_name(engine->core, names.items[i]) < 0)
+            job_add_missing(job, names.items[i]);
+    if (names.count && job->nmissing == names.count && !has_cluster(r))
+        log_warning("job=%" PRIu64 " waits: the hosts that it may use are not in the configuration any more", r->id);
+}
+
 static void restore_shell(struct engine *engine, struct record *r)
 {
     struct engine_job *job = jobs_add(&engine->jobs, r->id, r->uid, r->user, &r->submission);
@@ -49,6 +71,7 @@ static void restore_shell(struct engine *engine, struct record *r)
     job->logged = r->state;
     job->submitted_ms = r->submitted_ms;
     job->started_ms = r->started_ms;
+    keep_missing(engine, r, job);
     for (size_t i = 0; i < r->nusage; i++) {
         int host = core_host_by_name(engine->core, r->usage[i].host);
         if (host >= 0)
@@ -88,15 +111,32 @@ static const char *fill_cluster(struct engine *engine, struct record *r, struct 
     return missing;
 }
 
+static int compare_hosts(const void *a, const void *b)
+{
+    int x = *(const int *)a, y = *(const int *)b;
+    return (x > y) - (x < y);
+}
+
+/* Increasing, each once. If none is left it is a list without hosts, which the job waits for, and not NULL, which means
+ * all. */
 static void fill_hosts(struct engine *engine, struct record *r, struct core_job *job)
 {
-    int *hosts = arena_array(&r->memory, r->nhosts, sizeof(*hosts));
-    for (uint32_t i = 0; i < r->nhosts; i++) {
-        int host = core_host_by_name(engine->core, r->hosts[i]);
+    struct wire_strs names = names_of_hosts(r);
+    int *hosts = arena_array(&r->memory, names.count, sizeof(*hosts));
+    for (size_t i = 0; i < names.count; i++) {
+        int host = core_host_by_name(engine->core, names.items[i]);
         if (host >= 0)
             hosts[job->nhosts++] = host;
     }
-    job->hosts = job->nhosts ? hosts : NULL;
+    if (job->nhosts)
+        qsort(hosts, (size_t)job->nhosts, sizeof(*hosts), compare_hosts);
+    int kept = 0;
+    for (int i = 0; i < job->nhosts; i++)
+        if (!kept || hosts[kept - 1] != hosts[i])
+            hosts[kept++] = hosts[i];
+    job->nhosts = kept;
+    job->hosts = names.count ? hosts : NULL;
+    assert(!names.count || hosts);
 }
 
 static void fill_lost(struct engine *engine, struct record *r, struct core_job *job)
@@ -106,6 +146,31 @@ static void fill_lost(struct engine *engine, struct record *r, struct core_job *
         lost[i] = core_host_by_name(engine->core, r->lost[i]); /* -1: not there any more */
     job->lost = lost;
     job->nlost = (int)r->nlost;
+}
+
+/* What it waits for, and how those have ended of which it was not decided when its row was written. */
+static int fill_after(struct engine *engine, struct record *r, struct core_job *job, struct err *err)
+{
+    const struct wire_strs *items = &r->submit->after;
+    if (r->attempt || !items->count)
+        return 0;
+    struct core_after *after = arena_array(&r->memory, items->count, sizeof(*after));
+    uint64_t *ids = arena_array(&r->memory, items->count, sizeof(*ids));
+    enum core_end *ends = arena_array(&r->memory, items->count, sizeof(*ends));
+    char why[AFTER_WHY] = "its columns are not of one length";
+    struct after item;
+    for (size_t i = 0; i < items->count; i++) {
+        if (r->nafter != items->count || after_parse(items->items[i], &item, why))
+            return err_set(err, -EUCLEAN, "the row of job %" PRIu64 " makes no sense: %s", r->id, why);
+        after[i] = (struct core_after){.job = item.job, .kind = item.kind, .verdict = r->after[i].verdict};
+        ids[i] = item.job;
+    }
+    int code = store_load_ends(engine->store, ids, items->count, ends, err);
+    for (size_t i = 0; i < items->count && !code; i++)
+        after[i].end = ends[i];
+    job->after = after;
+    job->nafter = (int)items->count;
+    return code;
 }
 
 static struct core_job core_job_of(const struct record *r)
@@ -139,7 +204,12 @@ static int restore(struct engine *engine, struct record *r, struct err *err)
         account_absence(r, &job);
     fill_hosts(engine, r, &job);
     fill_lost(engine, r, &job);
-    int code = core_restore_job(engine->core, &job, engine_now_ms());
+    int code = fill_after(engine, r, &job, err);
+    if (code) {
+        record_destroy(r);
+        return code;
+    }
+    code = core_restore_job(engine->core, &job, engine_now_ms());
     if (code == CORE_LOST) {
         give_up(engine, r, missing);
         return 0;
@@ -154,6 +224,7 @@ static int restore(struct engine *engine, struct record *r, struct err *err)
     }
     r->state = core_job(engine->core, r->id)->state;
     restore_shell(engine, r);
+    limits_resume(engine, jobs_find(&engine->jobs, r->id), r);
     if (code == CORE_PUT_BACK) {
         log_warning("job=%" PRIu64 " was on host %s, which is not in the configuration any more: it goes back into the "
                     "queue",

@@ -143,6 +143,7 @@ static void take_place(struct host *host, struct peer *peer, const struct wire_m
     welcome(peer, message->id);
     host_arm(host, host->heard_ms + host->hosts->settings->heartbeat_ms);
     tell_up(host, hello, rebooted);
+    hosts_warn_of_limits(host, hello);
     host->hosts->callbacks.on_up(host->index, host->hosts->data);
 }
 

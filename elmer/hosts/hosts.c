@@ -235,6 +235,9 @@ static void on_report(struct host *host, const struct wire_report *report)
     engine_event(hosts->room.engine, &event);
     free(busy);
     free(jobs);
+    for (size_t i = 0; i < report->used.count; i++)
+        engine_used(hosts->room.engine, host->index, report->used.items[i].job, (uint32_t)report->used.items[i].attempt,
+                    (double)report->used.items[i].cpu_ms / 1000);
 }
 
 static void on_host_message(struct host *host, struct wire_message *message)
@@ -375,19 +378,10 @@ static void *on_accept_tcp(struct link *link, void *data)
     return NULL;
 }
 
-/* Those that were up before a restart, or have jobs of before. */
-static void await(struct hosts *hosts)
-{
-    for (int i = 0; i < hosts->nhosts; i++) {
-        if (host_state(&hosts->hosts[i]) == CORE_HOST_AWAITED)
-            host_arm(&hosts->hosts[i], engine_now_ms() + hosts->settings->host_timeout_ms);
-    }
-}
-
 int hosts_create(const struct room *room, const struct hosts_settings *settings,
                  const struct hosts_callbacks *callbacks, void *data, struct hosts **out, struct err *err)
 {
-    struct link_options options = {
+    static const struct link_options options = {
         .program = "elmer", .peer = WIRE_FROM_HOST, .out_max = OUT_MAX, .hello_timeout_ms = HELLO_MS};
     static const struct link_callbacks links = {.on_message = on_message, .on_close = on_close, .on_room = on_room};
     struct hosts *hosts = mem_zalloc(sizeof(*hosts));
@@ -409,18 +403,13 @@ int hosts_create(const struct room *room, const struct hosts_settings *settings,
     const struct passwd *passwd = getpwnam(settings->host_user); /* at start, once */
     hosts->host_uid = passwd ? passwd->pw_uid : 0;
     *out = hosts;
-    unsigned links_max = (unsigned)settings->nhosts * 2 + 16;
-    int code = listener_create(room->loop, settings->host_socket, 0666, links_max, &options, &links, on_accept_unix,
-                               hosts, &hosts->unix_listener, err);
-    if (!code)
-        code = hosts_make_tls(hosts, err);
-    options.tls = hosts->tls;
-    if (!code && settings->listen)
-        code = listener_create(room->loop, settings->listen, 0, links_max, &options, &links, on_accept_tcp, hosts,
-                               &hosts->tcp_listener, err);
-    if (!code)
-        await(hosts);
-    return code;
+    hosts->links.max = (unsigned)settings->nhosts * 2 + 16;
+    hosts->links.options = options;
+    hosts->links.callbacks = &links;
+    hosts->links.accept_tcp = on_accept_tcp;
+    int code = listener_create(room->loop, settings->host_socket, 0666, hosts->links.max, &options, &links,
+                               on_accept_unix, hosts, &hosts->unix_listener, err);
+    return code ? code : hosts_listen(hosts, err);
 }
 
 void hosts_close(struct hosts *hosts)
@@ -437,6 +426,7 @@ void hosts_close(struct hosts *hosts)
     for (int i = 0; i < hosts->nhosts; i++)
         deadline_clear(hosts->room.deadlines, &hosts->hosts[i].deadline);
     deadline_clear(hosts->room.deadlines, &hosts->pace);
+    deadline_clear(hosts->room.deadlines, &hosts->listen_again);
 }
 
 void hosts_destroy(struct hosts *hosts)
@@ -451,6 +441,7 @@ void hosts_destroy(struct hosts *hosts)
     }
     if (hosts) {
         tls_context_unref(hosts->tls);
+        free(hosts->listen_failure);
         free(hosts->hosts);
     }
     free(hosts);

@@ -55,10 +55,14 @@ struct hosts_callbacks {
     /* The message join of a peer without certificate (host -1), or renew of a host; move it away to keep it. */
     void (*on_certificate)(struct peer *peer, int host, struct wire_message *message, void *data);
     void (*on_peer_gone)(struct peer *peer, void *data);
+    /* The hosts' address could not be listened on at the start, and now is; the certificates are there. May be NULL. */
+    void (*on_listening)(void *data);
 };
 
 /* Open the sockets, and take the engine's orders. The hosts that the core awaits are given up if they do not come
- * within host_timeout. 0, or negative with the text of err; hosts_destroy() is right after a failure, too. */
+ * within host_timeout. If the address for hosts cannot be used yet, they are awaited from the time on when it can.
+ * 0, or negative with the text of err; -EUCLEAN: waiting would not help. hosts_destroy() is right after a failure, too.
+ */
 int hosts_create(const struct room *room, const struct hosts_settings *settings,
                  const struct hosts_callbacks *callbacks, void *data, struct hosts **hosts, struct err *err);
 void hosts_close(struct hosts *hosts);   /* closes sockets and links; callbacks end */
@@ -66,10 +70,14 @@ void hosts_destroy(struct hosts *hosts); /* after the loop has ended; NULL: noth
 /* Where there is much to say to many, in a later turn; what is said to one host stays in order. False when there is no
  * link: whoever needs the answer asks again. */
 bool hosts_send(struct hosts *hosts, int host, const struct wire_message *message);
+/* The end of this process is on disk: the host need not say it again (the message `taken`). */
+void hosts_acknowledge(struct hosts *hosts, int host, uint64_t job, uint32_t attempt, uint32_t process);
 /* So much waits to be sent to it that what is not urgent had better wait. */
 bool hosts_congested(const struct hosts *hosts, int host);
 /* The minor version that its link speaks; 0 without a link. */
 unsigned hosts_minor(const struct hosts *hosts, int host);
+/* Why other hosts cannot link yet, or NULL. */
+const char *hosts_listen_failure(const struct hosts *hosts);
 /* elmer's own certificate is a new one: for links from now on. 0, or negative with the text of err: the old one stays.
  */
 int hosts_reload_tls(struct hosts *hosts, struct err *err);

@@ -73,7 +73,17 @@ struct hosts {
     struct hosts_callbacks callbacks;
     void *data; /* of the callbacks */
     struct listener *unix_listener, *tcp_listener;
-    struct tls_context *tls; /* NULL: TCP is not served */
+    struct tls_context *tls; /* NULL: TCP is not served, or not yet */
+    struct {                 /* that are accepted */
+        struct link_options options;
+        const struct link_callbacks *callbacks;
+        listener_accept accept_tcp;
+        unsigned max;
+    } links;
+    char *listen_failure; /* why TCP is not served yet */
+    struct deadline listen_again;
+    uv_work_t look_up;
+    int looked_up; /* what getaddrinfo() has returned */
     struct host *hosts;
     int nhosts;
     struct peer *peers;
@@ -117,7 +127,12 @@ void hosts_pace_drop(struct host *host);
 
 /* orders.c: the engine's orders are taken here. jobs.c: what a host that is up says of its jobs. */
 void hosts_take_orders(struct hosts *hosts);
+/* The host is up: say which of the jobs that it has needs more than its rsd can do. */
+void hosts_warn_of_limits(const struct host *host, const struct wire_host_hello *hello);
 void hosts_on_job(struct host *host, struct wire_message *message);
+
+/* listen.c: listen for hosts, now or later; negative: that would never work. */
+int hosts_listen(struct hosts *hosts, struct err *err);
 
 /* tls.c: read the certificates if TCP is served with TLS; this name has enough links without host_hello; why a
  * peer may not be the host (malloc'd, the rest of a sentence), NULL: it may. */

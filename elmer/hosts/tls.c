@@ -32,12 +32,12 @@ int hosts_make_tls(struct hosts *hosts, struct err *err)
         return 0;
     int code = tls_context_server(settings->pki, judge, hosts, &hosts->tls, &why);
     if (code == -ENOENT)
-        return err_set(err, -EUCLEAN,
+        return err_set(err, code,
                        "listen = %s needs a certificate, and there is none (%s): make the cluster's CA with \"eadmin "
                        "init\" as root, or leave \"listen\" out",
                        settings->listen, why.text);
-    return code ? err_set(err, -EUCLEAN, "the certificate for listen = %s cannot be used: %s", settings->listen,
-                          why.text)
+    return code ? err_set(err, code == -EACCES ? code : -EUCLEAN, "the certificate for listen = %s cannot be used: %s",
+                          settings->listen, why.text)
                 : 0;
 }
 

@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/job/variables.h"
+
 /* The kernel takes no string of more than 128 KiB (MAX_ARG_STRLEN). A cluster whose names need more finds them in the
  * host file only. */
 enum { MAX_OURS = 16, MAX_STRING = 120 << 10 };
@@ -59,9 +61,7 @@ static bool is_one_of(const char *item, const char *const *names)
 /* Ours, whoever sets them. */
 static bool is_reserved(const char *item, const struct environment_facts *facts)
 {
-    static const char *const always[] = {
-        "ELMER_JOB_ID",      "ELMER_JOB_NAME",   "ELMER_NPROCS", "ELMER_RANK", "ELMER_HOSTS", "ELMER_HOSTFILE",
-        "ELMER_SUBMIT_HOST", "ELMER_SUBMIT_DIR", "ELMER_TMPDIR", "ELMER_MESH", NULL};
+    static const char *const always[] = {JOB_VARIABLES, NULL};
     return is_one_of(item, always) || is_one_of(item, facts->reserved);
 }
 

@@ -178,9 +178,7 @@ static void on_line(struct launch *l, const struct wire_line *line)
 static void acknowledge(const struct engine_wait *wait)
 {
     const struct launches *launches = wait->owner;
-    struct wire_message message = {.type = WIRE_taken,
-                                   .u.taken = {.job = wait->job, .attempt = wait->attempt, .process = wait->rank}};
-    hosts_send(launches->hosts, wait->host, &message);
+    hosts_acknowledge(launches->hosts, wait->host, wait->job, wait->attempt, wait->rank);
 }
 
 static struct event exit_event(int host, const struct wire_exited *exited)

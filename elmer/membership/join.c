@@ -36,7 +36,7 @@ struct join {
     char *host;
     struct signer_ask *ask;
     struct certificate facts;
-    char *certificate;
+    char *certificate, *ticket; /* that of its ticket key; "": it has none */
     struct join *next, **place;
 };
 
@@ -86,6 +86,7 @@ static void release(struct join *join)
     wire_message_fini(&join->message);
     free(join->host);
     free(join->certificate);
+    free(join->ticket);
     free(join);
 }
 
@@ -156,10 +157,12 @@ static void on_committed(const struct engine_wait *wait)
     if (!join)
         return;
     struct wire_message answer = {.type = is_join(join) ? WIRE_joined : WIRE_renewed, .id = join->message.id};
-    if (is_join(join))
+    if (is_join(join)) {
         answer.u.joined.certificate = join->certificate;
-    else
+        answer.u.joined.ticket_certificate = join->ticket;
+    } else {
         answer.u.renewed.certificate = join->certificate;
+    }
     log_given(join);
     if (join->peer)
         hosts_peer_send(join->peer, &answer);
@@ -196,7 +199,7 @@ static void replace_older(struct join *join)
                   "you, `eadmin remove` it and join again");
 }
 
-static void on_answer(const char *certificate, const char *text, void *data)
+static void on_answer(const char *certificate, const char *ticket, const char *text, void *data)
 {
     struct join *join = data;
     struct joins *joins = join->joins;
@@ -208,6 +211,7 @@ static void on_answer(const char *certificate, const char *text, void *data)
         return;
     }
     join->certificate = mem_strdup(certificate);
+    join->ticket = mem_strdup(ticket);
     certificates_add(joins->certificates, &join->facts);
     if (is_join(join))
         replace_older(join);
@@ -280,6 +284,15 @@ static void begin_join(struct join *join)
             "%s is the queue host: its rsd needs no certificate (leave \"elmer = ...\" out of its rsd.conf); "
             "a workstation joins under its own name (--name)",
             m->host);
+    } else if (*m->ticket_key) {
+        request.type = WIRE_sign_host;
+        request.u.sign_host = (struct wire_sign_host){.host = m->host,
+                                                      .taken = is_taken(joins, m->host),
+                                                      .token = m->token,
+                                                      .proof = m->proof,
+                                                      .request = m->request,
+                                                      .ticket_key = m->ticket_key};
+        ask(join, &request);
     } else if (is_taken(joins, m->host)) {
         request.type = WIRE_sign_rejoin;
         request.u.sign_rejoin =

@@ -33,6 +33,11 @@ void membership_begin(struct membership *membership, struct hosts *hosts)
     renewals_begin(membership->renewals, hosts);
 }
 
+void membership_certificate_came(struct membership *membership)
+{
+    renewals_recover(membership->renewals);
+}
+
 void membership_close(struct membership *membership)
 {
     if (!membership)

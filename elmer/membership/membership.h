@@ -25,6 +25,8 @@ int membership_create(const struct room *room, const struct membership_settings 
                       struct membership **membership, struct err *err);
 /* From now on it has hosts to speak with, which must outlive it. */
 void membership_begin(struct membership *membership, struct hosts *hosts);
+/* elmer's own certificate was not there at the start, and now is. */
+void membership_certificate_came(struct membership *membership);
 void membership_close(struct membership *membership);   /* nothing is answered any more */
 void membership_destroy(struct membership *membership); /* after the loop has ended; NULL: nothing */
 

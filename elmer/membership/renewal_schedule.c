@@ -11,6 +11,7 @@
 
 #include "elmer/membership/renewal_schedule.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -122,9 +123,10 @@ static void save_done(uv_work_t *work, int status)
     own_done(r, r->code ? r->err.text : NULL);
 }
 
-static void on_signed(const char *certificate, const char *text, void *data)
+static void on_signed(const char *certificate, const char *ticket, const char *text, void *data)
 {
     struct renewals *r = data;
+    (void)ticket;
     r->ask = NULL;
     if (!certificate) {
         own_done(r, text);
@@ -183,21 +185,26 @@ static void on_scan(struct deadline *deadline)
     deadline_set(r->room.deadlines, &r->scan, engine_now_ms() + SCAN_MS);
 }
 
+/* That there is none yet, hosts/listen.c says, and when it comes. */
+void renewals_recover(struct renewals *r)
+{
+    struct err err = ERR_INIT;
+    int code = r->settings->pki && r->state == OWN_NONE ? pki_renewal_recover(r->settings->pki, &r->facts, &err) : 1;
+    if (!code)
+        r->state = OWN_IDLE;
+    else if (code < 0 && code != -ENOENT && code != -EACCES)
+        log_error("elmer's own certificate cannot be looked after: %s", err.text);
+}
+
 struct renewals *renewals_create(const struct room *room, const struct membership_settings *settings,
                                  const struct certificates *certificates)
 {
     struct renewals *r = mem_zalloc(sizeof(*r));
-    struct err err = ERR_INIT;
     *r =
         (struct renewals){.room = *room, .settings = settings, .certificates = certificates, .scan = {.fire = on_scan}};
     r->work.data = r;
     r->asked_ms = mem_array((size_t)engine_host_count(room->engine), sizeof(*r->asked_ms));
-    if (!settings->pki)
-        return r;
-    if (pki_renewal_recover(settings->pki, &r->facts, &err) == 0)
-        r->state = OWN_IDLE;
-    else
-        log_error("elmer's own certificate cannot be looked after: %s", err.text);
+    renewals_recover(r);
     return r;
 }
 

@@ -11,6 +11,8 @@ struct certificates;
 struct renewals *renewals_create(const struct room *room, const struct membership_settings *settings,
                                  const struct certificates *certificates);
 void renewals_begin(struct renewals *renewals, struct hosts *hosts);
+/* elmer's certificate, which was not there, is: look after it. */
+void renewals_recover(struct renewals *renewals);
 void renewals_close(struct renewals *renewals);   /* no more of it, but for work in another thread */
 void renewals_destroy(struct renewals *renewals); /* after the loop has ended */
 

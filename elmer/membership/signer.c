@@ -25,7 +25,7 @@ struct signer_ask {
     struct deadline deadline;
     signer_answer answer; /* NULL: abandoned */
     void *data;
-    char *certificate, *text; /* what has come */
+    char *certificate, *ticket, *text; /* what has come */
 };
 
 static void on_ready(struct link *link, void *data)
@@ -38,10 +38,14 @@ static void on_ready(struct link *link, void *data)
 static void on_message(struct link *link, struct wire_message *message, void *data)
 {
     struct signer_ask *ask = data;
-    if (message->type == WIRE_issued && !ask->certificate)
+    if (message->type == WIRE_issued && !ask->certificate) {
         ask->certificate = mem_strdup(message->u.issued.certificate);
-    else if (message->type == WIRE_error && !ask->text)
+    } else if (message->type == WIRE_issued_host && !ask->certificate) {
+        ask->certificate = mem_strdup(message->u.issued_host.certificate);
+        ask->ticket = mem_strdup(message->u.issued_host.ticket_certificate);
+    } else if (message->type == WIRE_error && !ask->text) {
         ask->text = mem_strdup(message->u.error.text);
+    }
     link_close(link, "");
 }
 
@@ -69,12 +73,13 @@ static void on_close(struct link *link, const char *text, void *data)
     if (!ask->certificate && !ask->text && ask->answer)
         log_unreachable(ask, text);
     if (ask->answer)
-        ask->answer(ask->certificate,
+        ask->answer(ask->certificate, ask->ticket ? ask->ticket : "",
                     ask->certificate ? ""
                     : ask->text      ? ask->text
                                      : "the queue host cannot sign certificates now: elmer's log there says why",
                     ask->data);
     free(ask->certificate);
+    free(ask->ticket);
     free(ask->text);
     free(ask);
 }

@@ -15,8 +15,10 @@ struct requests {
     struct users *users;
     struct clients *clients;
     struct map by_number;
-    struct map waiting; /* query.c: by job, who waits for its end */
+    struct map waiting; /* wait.c: by job, who waits for its end */
     uint64_t next;
+    int64_t rehearse_ms; /* submit.c: not before */
+    int64_t top_ms;      /* of a job that has many before it: not before */
 };
 
 enum request_holder { HOLDER_NONE, HOLDER_USERS, HOLDER_CORE, HOLDER_STORE, HOLDER_QUERY, HOLDER_WAIT };
@@ -37,6 +39,11 @@ struct request {
     struct quota *quota;           /* where so many bytes are kept for it; NULL: nowhere */
     size_t kept;
     char name[65]; /* submit.c: a name made from the command */
+    struct request_after {
+        struct core_after what;
+        bool asked, read; /* the store; and it has answered */
+    } * after;            /* [nafter] after.c: what the submitted job waits for */
+    size_t nafter;
     /* query.c */
     struct deadline deadline;
     uint64_t cursor;       /* last job looked at */
@@ -45,9 +52,10 @@ struct request {
     size_t nfound;
     struct client *turn_of; /* it is among this client's turns; NULL: in none */
     struct request *next_turn;
-    bool reads;                /* a page of the store, for which room is kept */
-    struct waiters *waits_for; /* NULL: it does not wait */
-    struct request *next_waiting, **waiting_place;
+    bool reads; /* a page of the store, for which room is kept */
+    /* wait.c */
+    struct request_hook *hooks; /* [nhooks] on each job that it waits for */
+    size_t nhooks;
 };
 
 /* ---- requests.c ---- */
@@ -74,16 +82,25 @@ bool request_sees(const struct request *request, uint32_t owner);
 /* submit.c: the message submit; its answer. */
 void submit_begin(struct request *request);
 void submit_answer(struct request *request, uint64_t job);
+void submit_again(struct request *request); /* what was missing is known */
+/* after.c: the texts are right; the core may be asked (false: submit_again() follows, or the request has ended); what
+ * it is told. */
+int after_check(const struct wire_strs *items, struct err *err);
+bool after_find(struct request *request);
+void after_fill(const struct request *request, struct event *event, struct core_after after[AFTER_MAX]);
 /* lines.c: the jobs of a slice as one or more messages `lines`, at least one; count <= QUERY_SLICE. */
 enum { QUERY_SLICE = 256 };
 void lines_send(struct request *request, struct engine_job *const *jobs, size_t count, bool more);
-/* query.c: query and wait; there is room for a client that was stalled; one whose client goes; a request that ends; the
- * end of a job, which is on disk. */
+/* query.c: query; there is room for a client that was stalled; one whose client goes; a request that ends; these jobs,
+ * in one page at least. */
 void query_begin(struct request *request);
 void query_room(struct client *client);
 void query_leave_turn(struct request *request);
-void wait_begin(struct request *request);
 void query_abandon(struct request *request);
+void query_send(struct request *request, struct record *const *records, size_t count, bool more);
+/* wait.c: wait and wait_any; it waits no longer; the end of a job, which is on disk. */
+void wait_begin(struct request *request);
+void wait_leave(struct request *request);
 void waits_release(struct requests *requests, struct engine_job *job);
 
 #endif

@@ -1,12 +1,11 @@
-/* query.c - lists of jobs, the history, and waiting for the end of one.
+/* query.c - lists of jobs, and the history.
  *
  * A query is answered in slices of up to 256 jobs, one slice in a turn of the loop, and only while the client (its
  * host, its user's other programs) takes what was sent: else it goes on when there is room, which its link says. Of a
  * client's queries the first is answered and the others wait for their turn. A slice becomes one or more pages, none
  * too large for a frame, all but the very last with `more`. Jobs named by id that are no longer in memory are read from
  * the store between two slices. A list without ids walks the core by id and so keeps nothing: a job that changes or
- * ends meanwhile is shown as it is when its turn comes. The history is read from the store, slice by slice. A wait
- * hangs on its job until the end is on disk, or until its timeout. */
+ * ends meanwhile is shown as it is when its turn comes. The history is read from the store, slice by slice. */
 #include "config.h"
 
 #include <inttypes.h>
@@ -99,7 +98,7 @@ static void send_page(struct request *request, struct wire_job_view *views, size
 }
 
 /* Sends at least one page. */
-static void send_records(struct request *request, struct record *const *records, size_t count, bool more)
+void query_send(struct request *request, struct record *const *records, size_t count, bool more)
 {
     struct arena memory = {0};
     struct wire_job_view *views = arena_array(&memory, count, sizeof(*views));
@@ -166,7 +165,7 @@ static void send_jobs(struct request *request, struct engine_job *const *jobs, s
     struct record *records[SLICE] = {0};
     for (size_t i = 0; i < count; i++)
         records[i] = engine_record(request->requests->room.engine, jobs[i]);
-    send_records(request, records, count, more);
+    query_send(request, records, count, more);
     free_records(records, count);
 }
 
@@ -194,7 +193,7 @@ static void finish_ids(struct request *request)
     size_t count = request->nfound;
     request->found = NULL;
     request->nfound = 0;
-    send_records(request, records, count, more);
+    query_send(request, records, count, more);
     free_records(records, count);
     free(records);
     if (more)
@@ -256,7 +255,7 @@ static void on_history(struct record **records, size_t count, const char *error,
         request_error(request, WIRE_CODE_REFUSED, "elmer cannot read its store: %s; try again", error ? error : "");
     } else {
         bool more = count == SLICE && left != SLICE;
-        send_records(request, records, count, more);
+        query_send(request, records, count, more);
         if (more) {
             request->cursor = records[count - 1]->id;
             request->message.u.history.count = left ? left - count : 0;
@@ -298,112 +297,6 @@ void query_begin(struct request *request)
         step(request);
 }
 
-/* ---- wait ---- */
-
-/* Of one job. */
-struct waiters {
-    uint64_t job;
-    struct request *first;
-};
-
-static void leave_job(struct request *request)
-{
-    struct requests *requests = request->requests;
-    struct waiters *waiters = request->waits_for;
-    if (!waiters)
-        return;
-    request->waits_for = NULL;
-    *request->waiting_place = request->next_waiting;
-    if (request->next_waiting)
-        request->next_waiting->waiting_place = request->waiting_place;
-    struct engine_job *job = engine_job(requests->room.engine, waiters->job);
-    if (job) /* while there are watchers; not at the end of the daemon */
-        engine_unwatch(requests->room.engine, job);
-    if (waiters->first)
-        return;
-    map_remove(&requests->waiting, waiters->job);
-    free(waiters);
-}
-
-static void join_job(struct request *request, struct engine_job *job)
-{
-    struct requests *requests = request->requests;
-    struct waiters *waiters = map_get(&requests->waiting, job->id);
-    if (!waiters) {
-        waiters = mem_zalloc(sizeof(*waiters));
-        waiters->job = job->id;
-        map_put(&requests->waiting, job->id, waiters);
-    }
-    request->waits_for = waiters;
-    request->next_waiting = waiters->first;
-    request->waiting_place = &waiters->first;
-    if (waiters->first)
-        waiters->first->waiting_place = &request->next_waiting;
-    waiters->first = request;
-    engine_watch(requests->room.engine, job);
-}
-
-static void answer_wait(struct request *request, struct engine_job *job)
-{
-    struct record *record = engine_record(request->requests->room.engine, job);
-    leave_job(request);
-    send_records(request, &record, 1, false);
-    record_destroy(record);
-    request_end(request);
-}
-
-static void on_timeout(struct deadline *deadline)
-{
-    struct request *request = CONTAINER_OF(deadline, struct request, deadline);
-    answer_wait(request, engine_job(request->requests->room.engine, request->job));
-}
-
-static void on_waited(struct record **records, size_t count, const char *error, void *data)
-{
-    struct request *request = data;
-    request->holder = HOLDER_NONE;
-    if (error || !count) {
-        request_error(request, error ? WIRE_CODE_REFUSED : WIRE_CODE_NO_SUCH_JOB, "job %" PRIu64 " cannot be found: %s",
-                      request->job, error ? error : "it is not in the store");
-    } else {
-        send_records(request, records, 1, false);
-        request_end(request);
-    }
-    free_records(records, count);
-}
-
-void wait_begin(struct request *request)
-{
-    struct engine *engine = request->requests->room.engine;
-    struct engine_job *job = engine_job(engine, request->job);
-    char text[QUOTA_TEXT];
-    if (job && job->refused)
-        job = NULL;
-    if (!job && request->job && request->job < core_next_id(engine_core(engine))) {
-        request->holder = HOLDER_STORE;
-        store_read(engine_store(engine), &request->job, 1, on_waited, request);
-    } else if (!job) {
-        request_error(request, WIRE_CODE_NO_SUCH_JOB, "there is no job %" PRIu64, request->job);
-    } else if (engine_job_settled(engine, job)) {
-        answer_wait(request, job);
-    } else if (!client_keep(request->client, job->submission.bytes, text)) { /* for the answer: all come at once */
-        request_error(request, WIRE_CODE_REFUSED, "%s", text);
-    } else {
-        request->kept += job->submission.bytes;
-        request->holder = HOLDER_WAIT;
-        join_job(request, job);
-        request->deadline.fire = on_timeout;
-        deadline_set(request->requests->room.deadlines, &request->deadline,
-                     engine_now_ms() + (int64_t)request->message.u.wait.timeout_ms);
-    }
-}
-
-void waits_release(struct requests *requests, struct engine_job *job)
-{
-    for (struct waiters *waiters; (waiters = map_get(&requests->waiting, job->id));)
-        answer_wait(waiters->first, job);
-}
-
 /* ---- the end of a request ---- */
 
 void query_abandon(struct request *request)
@@ -411,7 +304,7 @@ void query_abandon(struct request *request)
     deadline_clear(request->requests->room.deadlines, &request->deadline);
     query_leave_turn(request);
     end_read(request);
-    leave_job(request);
+    wait_leave(request);
     free_records(request->found, request->nfound);
     free(request->found);
 }

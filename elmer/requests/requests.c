@@ -1,9 +1,9 @@
 /* requests.c - from the message to the answer.
  *
  * Normal: a message of a client -> a request with a number -> who the user is, where that matters (users.c, perhaps
- * later) -> an event with the number -> the core's ANSWER, after the commit -> the client. Queries and waits are in
- * query.c, submissions in submit.c. A client that goes away leaves requests without client: they go on, and their
- * answers are dropped; queries and waits end at once. Invariant: a request is in the table by number until
+ * later) -> an event with the number -> the core's ANSWER, after the commit -> the client. Queries are in query.c,
+ * waits in wait.c, submissions in submit.c. A client that goes away leaves requests without client: they go on, and
+ * their answers are dropped; queries and waits end at once. Invariant: a request is in the table by number until
  * request_end(), and in its client's list while there is one. */
 #include "config.h"
 
@@ -17,7 +17,7 @@
 
 #include "elmer/requests/admin.h"
 
-enum { MAX_OUTSTANDING = 256 };
+enum { MAX_OUTSTANDING = 256, TOP_FREE = 1000, TOP_SHARE = 10 };
 
 static void leave_client(struct request *request)
 {
@@ -37,6 +37,7 @@ static void release(struct request *request)
     query_abandon(request);
     clients_give(request->requests->clients, request->quota, request->kept);
     wire_message_fini(&request->message);
+    free(request->after);
     free(request);
 }
 
@@ -107,7 +108,7 @@ void request_not_admin(struct request *request, const char *what)
                   request->requests->settings->admin_group, what, how_to_rule(request, text, sizeof(text)));
 }
 
-/* ---- cancel, kill, hold, release, drain ---- */
+/* ---- cancel, kill, hold, release, top, drain ---- */
 
 static const struct verb {
     enum wire_type type;
@@ -118,6 +119,7 @@ static const struct verb {
     {WIRE_kill, EVENT_KILL, "killed", "job %" PRIu64 " is being ended"},
     {WIRE_hold, EVENT_HOLD, "held", "job %" PRIu64 " is held"},
     {WIRE_release, EVENT_RELEASE, "released", "job %" PRIu64 " is released"},
+    {WIRE_top, EVENT_TOP, "moved", "job %" PRIu64 " is before all other waiting jobs of its owner"},
 };
 
 static const struct verb *verb_of(enum wire_type type)
@@ -151,12 +153,18 @@ static void explain_refusal(struct request *request, enum answer answer)
     const struct verb *verb = verb_of(request->type);
     const struct engine_job *job = engine_job(engine, request->job);
     char text[700];
-    assert(verb && (answer == ANSWER_NOT_PERMITTED || answer == ANSWER_NO_SUCH_JOB || answer == ANSWER_WRONG_STATE));
+    assert(verb && answer >= ANSWER_NO_SUCH_JOB && answer < ANSWER_COUNT);
     if (answer == ANSWER_NOT_PERMITTED)
         request_error(request, WIRE_CODE_NOT_PERMITTED,
                       "job %" PRIu64 " belongs to %s: only its owner, and administrators (group %s), may do this%s",
                       request->job, job ? job->user : "another user", request->requests->settings->admin_group,
                       how_to_rule(request, text, sizeof(text)));
+    else if (answer == ANSWER_TOO_MANY)
+        request_error(request, WIRE_CODE_REFUSED,
+                      "job %" PRIu64
+                      " is not moved: more than %d jobs of its owner are before it, held ones included. Cancel some of "
+                      "them, or move one that is further ahead",
+                      request->job, CORE_MAX_TOP);
     else if (answer == ANSWER_NO_SUCH_JOB && (!request->job || request->job >= core_next_id(engine_core(engine))))
         request_error(request, WIRE_CODE_NO_SUCH_JOB, "there is no job %" PRIu64, request->job);
     else
@@ -189,6 +197,26 @@ static void run_verb(struct request *request)
     engine_event(request->requests->room.engine, &event);
 }
 
+/* Moving a job costs as much as there is before it, and meanwhile nobody is served: a tenth of the time at most. In a
+ * queue in which it costs next to nothing nobody is refused. */
+static void run_top(struct request *request)
+{
+    struct requests *requests = request->requests;
+    const struct core_job *job = core_job(engine_core(requests->room.engine), request->job);
+    int64_t begin_ms = engine_now_ms();
+    if (!job || job->ahead < TOP_FREE) {
+        run_verb(request);
+        return;
+    }
+    if (begin_ms < requests->top_ms) {
+        request_error(request, WIRE_CODE_UNAVAILABLE,
+                      "elmer has moved another job a moment ago, which takes long in such a queue: try again");
+        return;
+    }
+    run_verb(request);
+    requests->top_ms = engine_now_ms() + (TOP_SHARE - 1) * (engine_now_ms() - begin_ms);
+}
+
 static void run_drain(struct request *request)
 {
     const struct wire_drain *drain = &request->message.u.drain;
@@ -218,6 +246,8 @@ static uint64_t job_of(const struct wire_message *message)
         return message->u.hold.job;
     case WIRE_release:
         return message->u.release.job;
+    case WIRE_top:
+        return message->u.top.job;
     case WIRE_wait:
         return message->u.wait.job;
     default:
@@ -229,6 +259,7 @@ static void dispatch(struct request *request)
 {
     switch ((int)request->type) {
     case WIRE_submit:
+    case WIRE_rehearse:
         submit_begin(request);
         break;
     case WIRE_query:
@@ -237,6 +268,7 @@ static void dispatch(struct request *request)
         query_begin(request);
         break;
     case WIRE_wait:
+    case WIRE_wait_any:
         wait_begin(request);
         break;
     case WIRE_query_hosts:
@@ -247,6 +279,9 @@ static void dispatch(struct request *request)
         break;
     case WIRE_drain:
         run_drain(request);
+        break;
+    case WIRE_top:
+        run_top(request);
         break;
     case WIRE_query_settings:
         setting_query(request);
@@ -286,12 +321,12 @@ static void on_user(const struct user *user, void *data)
 static bool needs_user(const struct request *request)
 {
     const struct engine_job *job = engine_job(request->requests->room.engine, request->job);
-    if (request->type == WIRE_submit)
+    if (request->type == WIRE_submit || request->type == WIRE_rehearse)
         return true;
     if (request->admin || request->type == WIRE_query_hosts || request->type == WIRE_query_settings)
         return false;
     if (request->type == WIRE_query || request->type == WIRE_query_lines || request->type == WIRE_history ||
-        request->type == WIRE_wait)
+        request->type == WIRE_wait || request->type == WIRE_wait_any)
         return request->requests->settings->private_jobs;
     return !job || job->uid != request->client->uid;
 }
@@ -303,9 +338,10 @@ bool request_sees(const struct request *request, uint32_t owner)
 
 static bool known_request(enum wire_type type)
 {
-    return type == WIRE_submit || type == WIRE_query || type == WIRE_query_lines || type == WIRE_history ||
-           type == WIRE_wait || type == WIRE_drain || type == WIRE_query_hosts || type == WIRE_remove_host ||
-           type == WIRE_set || type == WIRE_query_settings || verb_of(type);
+    return type == WIRE_submit || type == WIRE_rehearse || type == WIRE_query || type == WIRE_query_lines ||
+           type == WIRE_history || type == WIRE_wait || type == WIRE_wait_any || type == WIRE_drain ||
+           type == WIRE_query_hosts || type == WIRE_remove_host || type == WIRE_set || type == WIRE_query_settings ||
+           verb_of(type);
 }
 
 void requests_begin(struct client *client, struct wire_message *message)

@@ -19,7 +19,7 @@
 #include "lib/base/clock.h"
 #include "lib/base/str.h"
 
-enum { START_COST = 500 << 10, USERS_WORTH = 4 };
+enum { START_COST = 500 << 10, USERS_WORTH = 4, REHEARSAL_SHARE = 10 };
 
 /* ---- checks: the text of what is wrong, with what to do ---- */
 
@@ -67,6 +67,21 @@ static int check_size(const struct wire_submit *submit, struct err *err)
         code = check_printable("the " #name, submit->name, err);
 #define CHECK_ASKED(name, type, ...) JOB_IF(LINE, type, CHECK_LINE_ASKED(name))
 
+static int check_limits(const struct wire_submit *submit, struct err *err)
+{
+    uint64_t time = submit->time_limit_ms, cpu = submit->cpu_limit_ms;
+    if (submit->limit_requeue && (!submit->requeue || (!time && !cpu)))
+        return err_set(err, -1, "a job that a limit puts back into the queue needs a limit, and --requeue");
+    if (!submit->warning_signal != !submit->warning_ms || (submit->warning_signal && !time && !cpu))
+        return err_set(err, -1, "a signal before a limit needs a limit, its number, and a time");
+    if ((time && submit->warning_ms >= time) || (cpu && submit->warning_ms >= cpu))
+        return err_set(err, -1, "the signal before a limit would come before the job begins");
+    if (submit->warning_signal && launcher_needs(launcher_of(submit)))
+        return err_set(err, -1, "a signal before a limit is not for jobs with %s: its daemons would get it, too",
+                       launcher_needs(launcher_of(submit)));
+    return 0;
+}
+
 static int check_submission(const struct requests_settings *settings, const struct wire_submit *submit, struct err *err)
 {
     if (!submit->nprocs)
@@ -92,6 +107,10 @@ static int check_submission(const struct requests_settings *settings, const stru
         code = path_check(submit->errors, "error output", err);
     if (!code)
         code = check_environment(&submit->environment, err);
+    if (!code)
+        code = check_limits(submit, err);
+    if (!code)
+        code = after_check(&submit->after, err);
     return code ? code : check_size(submit, err);
 }
 
@@ -161,6 +180,12 @@ static void default_name(struct wire_submit *submit, char *name, size_t size)
 
 /* ---- answers ---- */
 
+static const char *shown_reason(const struct record *record, char *text, size_t size)
+{
+    return record->reason == REASON_WAITING && !record->refused ? "" /* behind others: `ahead` says all */
+                                                                : view_reason(record, text, size);
+}
+
 static void answer_record(struct request *request, const struct record *record)
 {
     struct arena memory = {0};
@@ -171,9 +196,7 @@ static void answer_record(struct request *request, const struct record *record)
     message.u.submitted.level = record->level;
     message.u.submitted.hosts = record_cluster_hosts(record, &memory);
     message.u.submitted.ahead = record->ahead;
-    message.u.submitted.reason = record->reason == REASON_WAITING && !record->refused
-                                     ? "" /* behind others: `ahead` says all */
-                                     : view_reason(record, text, sizeof(text));
+    message.u.submitted.reason = shown_reason(record, text, sizeof(text));
     request_send(request, &message);
     arena_fini(&memory);
     request_end(request);
@@ -246,6 +269,56 @@ static void explain_size(struct request *request, uint64_t nprocs, const struct 
                   reach.cpus + (uint64_t)reach.unknown * CORE_MAX_CPUS, named ? ", or name more hosts" : "");
 }
 
+/* ---- a submission that is only tried ---- */
+
+static void answer_rehearsal(struct request *request, const struct engine_rehearsal *rehearsal)
+{
+    const struct record *record = rehearsal->record;
+    struct arena memory = {0};
+    char text[VIEW_TEXT], of_first[VIEW_TEXT];
+    struct wire_message message = {.type = WIRE_rehearsed, .id = request->id};
+    struct wire_rehearsed *r = &message.u.rehearsed;
+    r->state = job_state_name(record->state);
+    r->level = record->level;
+    r->hosts.items = arena_array(&memory, record->nprocessors, sizeof(*r->hosts.items));
+    for (uint32_t i = 0; i < record->nprocessors; i++)
+        r->hosts.items[r->hosts.count++] = record->processors[i].host;
+    r->above = (struct wire_uints){(uint64_t *)(uintptr_t)rehearsal->above, rehearsal->nabove};
+    r->ahead = record->ahead;
+    r->reason = shown_reason(record, text, sizeof(text));
+    if (rehearsal->first) {
+        r->first = rehearsal->first->id;
+        r->first_reason = shown_reason(rehearsal->first, of_first, sizeof(of_first));
+    }
+    request_send(request, &message);
+    arena_fini(&memory);
+    request_end(request);
+}
+
+/* Copying the core takes as long as the queue is, and meanwhile nobody is served: a tenth of the time at most. */
+static bool rehearsal_is_due(struct request *request)
+{
+    if (engine_now_ms() >= request->requests->rehearse_ms)
+        return true;
+    request_error(request, WIRE_CODE_UNAVAILABLE, "elmer has tried another submission a moment ago: try again");
+    return false;
+}
+
+static void rehearse(struct request *request, struct event *event)
+{
+    struct requests *requests = request->requests;
+    struct engine_rehearsal rehearsal;
+    int64_t begin_ms = engine_now_ms();
+    if (!rehearsal_is_due(request))
+        return;
+    if (engine_rehearse(requests->room.engine, event, request->client->user, &request->message, &rehearsal))
+        answer_rehearsal(request, &rehearsal);
+    else
+        explain_size(request, event->u.submit.nprocs, event, launcher_needs(launcher_of(&request->message.u.submit)));
+    requests->rehearse_ms = engine_now_ms() + (REHEARSAL_SHARE - 1) * (engine_now_ms() - begin_ms);
+    engine_rehearsal_fini(&rehearsal);
+}
+
 /* ---- the way of a submission ---- */
 
 static void submit_new(struct request *request)
@@ -254,8 +327,9 @@ static void submit_new(struct request *request)
     struct err err = ERR_INIT;
     struct wire_submit *submit = &request->message.u.submit;
     enum launcher_kind launcher = launcher_of(submit);
+    struct core_after after[AFTER_MAX];
     int *hosts;
-    if (!check_room(request))
+    if (!check_room(request) || !after_find(request))
         return;
     if (submit->mesh_rows &&
         !core_cube_for(engine_core(engine), (uint32_t)submit->nprocs, (uint32_t)submit->mesh_rows)) {
@@ -275,7 +349,13 @@ static void submit_new(struct request *request)
     JOB_FIELDS(EVENT_ASKED, JOB_NONE, JOB_NONE)
     event.u.submit.hosts = hosts;
     event.u.submit.nhosts = (int)submit->hosts.count;
+    after_fill(request, &event, after);
     event.u.submit.needs = launcher_needs(launcher) ? 1u << launcher : 0;
+    if (request->type == WIRE_rehearse) {
+        rehearse(request, &event);
+        free(hosts);
+        return;
+    }
     uint64_t number = request->number, nprocs = submit->nprocs;
     request->job = core_next_id(engine_core(engine));
     request->holder = HOLDER_CORE;
@@ -317,6 +397,12 @@ static bool answer_repeated(struct request *request)
     return true;
 }
 
+void submit_again(struct request *request)
+{
+    if (request->type == WIRE_rehearse || !answer_repeated(request)) /* it may have come twice meanwhile */
+        submit_new(request);
+}
+
 static void on_found(struct record **records, size_t count, const char *error, void *data)
 {
     struct request *request = data;
@@ -328,8 +414,8 @@ static void on_found(struct record **records, size_t count, const char *error, v
                       error);
     else if (count)
         answer_record(request, records[0]);
-    else if (!answer_repeated(request)) /* it may have come twice meanwhile */
-        submit_new(request);
+    else
+        submit_again(request);
     for (size_t i = 0; i < count; i++)
         record_destroy(records[i]);
 }
@@ -337,8 +423,9 @@ static void on_found(struct record **records, size_t count, const char *error, v
 void submit_begin(struct request *request)
 {
     struct engine *engine = request->requests->room.engine;
-    struct wire_submit *submit = &request->message.u.submit;
+    struct wire_submit *submit = &request->message.u.submit; /* of a rehearsal too: its fields are the same */
     struct err err = ERR_INIT;
+    static_assert(sizeof(struct wire_submit) == sizeof(struct wire_rehearse), "both have JOB_SUBMIT_FIELDS");
     if (!check_user(request))
         return;
     if (check_submission(request->requests->settings, submit, &err)) {
@@ -348,10 +435,14 @@ void submit_begin(struct request *request)
     if (!*submit->name)
         default_name(submit, request->name, sizeof(request->name));
     submit->submit_host = client_host_name(request->client);
-    if (answer_repeated(request))
+    if (request->type == WIRE_submit && answer_repeated(request))
         return;
     if (engine_store_failure(engine)) {
         request_error(request, WIRE_CODE_UNAVAILABLE, "the job is not accepted: %s", engine_store_failure(engine));
+        return;
+    }
+    if (request->type == WIRE_rehearse) {
+        submit_new(request);
         return;
     }
     request->holder = HOLDER_STORE;

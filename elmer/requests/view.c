@@ -8,7 +8,7 @@
 
 #include "lib/base/str.h"
 
-enum { LOST_SHOWN = 3 };
+enum { LOST_SHOWN = 3, AFTER_SHOWN = 3 };
 
 /* ---- reasons ---- */
 
@@ -68,6 +68,46 @@ static const char *lease_text(const struct record *r, char *text, size_t size)
     return text;
 }
 
+static const char *const wanted[AFTER_KIND_COUNT] = {
+    [AFTER_OK] = "to end well", [AFTER_FAIL] = "to fail", [AFTER_ANY] = "to end", [AFTER_START] = "to start"};
+
+/* "waits for 41 to end well, 42 to end and 7 more". */
+static const char *after_list(const struct record *r, char *text, size_t size)
+{
+    FILE *out = fmemopen(text, size, "w");
+    unsigned count = 0;
+    if (!out)
+        return "";
+    for (uint32_t i = 0; i < r->nafter; i++) {
+        const struct core_after *after = &r->after[i];
+        if (after->verdict != CORE_MET && ++count <= AFTER_SHOWN)
+            fprintf(out, "%s%" PRIu64 " %s", count > 1 ? ", " : "waits for ", after->job, wanted[after->kind]);
+    }
+    if (count > AFTER_SHOWN)
+        fprintf(out, " and %u more", count - AFTER_SHOWN);
+    fclose(out);
+    return text;
+}
+
+static const char *never_text(const struct record *r, char *text, size_t size)
+{
+    for (uint32_t i = 0; i < r->nafter; i++)
+        if (r->after[i].verdict == CORE_NEVER) {
+            snprintf(text, size, "it can never run: it waits for %" PRIu64 " %s, and that cannot happen any more",
+                     r->after[i].job, wanted[r->after[i].kind]);
+            return text;
+        }
+    return "it can never run: what it waits for cannot happen any more";
+}
+
+/* What others may not see. */
+static const char *own_reason(const struct record *r, char *text, size_t size)
+{
+    if (r->reason == REASON_AFTER)
+        return after_list(r, text, size);
+    return r->reason == REASON_NEVER && r->nafter ? never_text(r, text, size) : NULL;
+}
+
 /* Without what is known of this one case, which may quote the command, its directory or its files. */
 static const char *common_reason(const struct record *r, char *text, size_t size)
 {
@@ -98,8 +138,16 @@ static const char *common_reason(const struct record *r, char *text, size_t size
         return "not all of its hosts were ready in time";
     case REASON_HELPER_FAILED:
         return "its virtual machine failed";
+    case REASON_AFTER:
+        return "waits for other jobs";
+    case REASON_NEVER:
+        return "it can never run: what it waits for cannot happen any more";
     case REASON_LOST:
         return "a host has lost the job's processes";
+    case REASON_TIME_LIMIT:
+        return "it has run for as long as it may (--time)";
+    case REASON_CPU_LIMIT:
+        return "it has used the CPU time that it may (--cpu-time)";
     case REASON_NONE:
     case REASON_COUNT:
         break;
@@ -111,7 +159,10 @@ const char *view_reason(const struct record *r, char *text, size_t size)
 {
     bool waits = r->state == JOB_QUEUED || r->state == JOB_HELD; /* then it tells how an attempt was lost */
 
-    return *r->text && !waits ? r->text : common_reason(r, text, size);
+    if (*r->text && !waits)
+        return r->text;
+    const char *own = own_reason(r, text, size);
+    return own ? own : common_reason(r, text, size);
 }
 
 /* ---- the view ---- */
@@ -123,6 +174,19 @@ static size_t shown_levels(const struct record *r, int levels)
         if (r->level_ms[i])
             count = i + 1;
     return r->attempt ? count : 0;
+}
+
+static struct wire_strs waits_for(const struct record *r, bool all, struct arena *memory)
+{
+    bool waits = r->state == JOB_QUEUED || r->state == JOB_HELD;
+    struct wire_strs list = {arena_array(memory, r->nafter, sizeof(char *)), 0};
+    char text[AFTER_TEXT];
+    for (uint32_t i = 0; all && waits && i < r->nafter; i++)
+        if (r->after[i].verdict != CORE_MET) {
+            after_text(&(struct after){.kind = r->after[i].kind, .job = r->after[i].job}, text);
+            list.items[list.count++] = arena_strdup(memory, text);
+        }
+    return list;
 }
 
 static void add_usage(const struct record *r, struct arena *memory, struct wire_job_view *view)
@@ -170,6 +234,7 @@ void view_of(const struct record *r, int levels, bool all, struct arena *memory,
         .reason = shown_reason(r, all, memory),
         .processors = {processors_of(r, memory), r->nprocessors},
         .hidden = !all,
+        .waits_for = waits_for(r, all, memory),
     };
     JOB_FIELDS(VIEW_ASKED, VIEW_KEPT, JOB_NONE)
     add_usage(r, memory, view);
@@ -196,9 +261,19 @@ void view_running(const struct record *r, bool all, struct arena *memory, struct
         line->processors.count = 0;
 }
 
+/* Of a mesh that was asked for, the shape before the reason: the columns of a list have numbers of processors only. */
+static const char *queued_reason(const struct record *r, bool all, struct arena *memory)
+{
+    uint64_t rows = r->submit->mesh_rows;
+    bool usual = r->reason == REASON_WAITING && !r->refused && r->ahead;
+    if (rows)
+        return arena_format(memory, "mesh %" PRIu64 "x%" PRIu64 ", %s", rows, r->submit->nprocs / rows,
+                            shown_reason(r, all, memory));
+    return usual ? "" : shown_reason(r, all, memory);
+}
+
 void view_queued(const struct record *r, bool all, struct arena *memory, struct queued_line *line)
 {
-    bool usual = r->reason == REASON_WAITING && !r->refused && r->ahead;
     *line = (struct queued_line){.job = r->id,
                                  .name = all ? r->submit->name : "",
                                  .user = r->user,
@@ -206,7 +281,7 @@ void view_queued(const struct record *r, bool all, struct arena *memory, struct 
                                  .nprocs = r->submit->nprocs,
                                  .ahead = r->ahead,
                                  .submitted_ms = r->submitted_ms > 0 ? (uint64_t)r->submitted_ms : 0,
-                                 .reason = usual ? "" : shown_reason(r, all, memory),
+                                 .reason = queued_reason(r, all, memory),
                                  .hidden = !all};
 }
 

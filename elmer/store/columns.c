@@ -4,6 +4,7 @@
 
 #include "elmer/store/columns.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -183,6 +184,37 @@ static int read_exited(sqlite3_stmt *s, int at, struct record *r)
     r->exited_size = (size_t)sqlite3_column_bytes(s, at);
     if (r->exited_size)
         r->exited = memcpy(arena_alloc(&r->memory, r->exited_size), sqlite3_column_blob(s, at), r->exited_size);
+    return 0;
+}
+
+/* A letter for each: open, met, never. */
+static const char verdicts[] = "omn";
+
+static void bind_verdicts(sqlite3_stmt *s, int at, const struct record *r)
+{
+    char text[AFTER_MAX + 1];
+    assert(r->nafter <= AFTER_MAX);
+    for (uint32_t i = 0; i < r->nafter; i++)
+        text[i] = verdicts[r->after[i].verdict];
+    if (r->nafter)
+        sqlite3_bind_text(s, at, text, (int)r->nafter, SQLITE_TRANSIENT);
+}
+
+static int read_verdicts(sqlite3_stmt *s, int at, struct record *r)
+{
+    const char *text = (const char *)sqlite3_column_text(s, at);
+    size_t count = text ? strlen(text) : 0;
+    struct core_after *after = arena_array(&r->memory, count, sizeof(*after));
+    if (count > AFTER_MAX)
+        return -EBADMSG;
+    for (size_t i = 0; i < count; i++) {
+        const char *letter = strchr(verdicts, text[i]);
+        if (!letter)
+            return -EBADMSG;
+        after[i] = (struct core_after){.verdict = (enum core_verdict)(letter - verdicts)};
+    }
+    r->after = after;
+    r->nafter = (uint32_t)count;
     return 0;
 }
 

@@ -63,7 +63,7 @@ struct store {
     uv_thread_t thread;
     struct batch waiting;
     uint64_t waiting_number, written_number, wanted; /* the last put, committed, that somebody waits for */
-    bool stop, failing, news, trim, gathering;
+    bool stop, failing, news, trim, gathering, holding;
     struct store_limits limits;
     struct err failure;
     bool was_failing; /* loop only */

@@ -44,6 +44,7 @@ int record_end(const struct wire_message *submission, char **json, char digest[R
         qsort(sorted, environment->count, sizeof(*sorted), by_text);
     }
     kept.u.submit.environment = (struct wire_strs){0};
+    kept.u.submit.ticket = "";
     int code = pki_digest(sorted, environment->count, digest, err);
     free(sorted);
     return code ? code : wire_encode(&kept, WIRE_MINOR, json, &size, err);

@@ -43,6 +43,8 @@ struct record {
     uint32_t nhosts;
     const char *const *lost; /* hosts that may still have it, also such as are no longer in the configuration */
     uint32_t nlost;
+    const struct core_after *after; /* what it waits for; of one that was read only the verdicts */
+    uint32_t nafter;
     const uint8_t *exited; /* as in struct core_job; NULL */
     size_t exited_size;
     int64_t level_ms[CORE_MAX_LEVELS];
@@ -56,12 +58,18 @@ struct record {
 
 struct record *record_create(void);
 void record_destroy(struct record *record);
-/* What is kept of a submission when its job has ended: all but the environment, which may hold secrets, and the SHA-256
- * of that, sorted and each with its NUL (env -0 | LC_ALL=C sort -z | sha256sum). json is the caller's. */
+/* What is kept of a submission when its job has ended: all but its ticket, and the environment, which may hold secrets,
+ * and the SHA-256 of that, sorted and each with its NUL (env -0 | LC_ALL=C sort -z | sha256sum). json is the caller's.
+ */
 enum { RECORD_DIGEST_SIZE = 65 };
 int record_end(const struct wire_message *submission, char **json, char digest[RECORD_DIGEST_SIZE], struct err *err);
 /* The distinct hosts of its cluster in rank order. */
 struct wire_strs record_cluster_hosts(const struct record *record, struct arena *memory);
+/* For others that wait for it; the job has ended. */
+static inline enum core_end record_end_of(const struct record *r)
+{
+    return core_end_of(r->state, r->reason, r->exit_status, r->signal, r->ran);
+}
 static inline bool record_ended(const struct record *record)
 {
     return record->state == JOB_DONE || record->state == JOB_CANCELLED;

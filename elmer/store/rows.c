@@ -15,7 +15,7 @@
 enum { ID, UID, USER, TOKEN, SUBMITTED_MS, MINOR, SUBMISSION, FIRST };
 #define OF_JOB "SELECT id, uid, user, token, submitted_ms, minor, submission"
 #define OF     "FROM job JOIN state ON state.job = job.id "
-/* What stands behind the columns; SQL_USAGE: the whole statement. */
+/* What stands behind the columns; from SQL_USAGE on: the whole statement. */
 static const char *const queries[] = {
     [SQL_UNFINISHED] =
         /* by this index and in this order, or all of the history is read at each start */
@@ -27,6 +27,7 @@ static const char *const queries[] = {
         OF "WHERE id < ?1 AND state IN ('done', 'cancelled') AND (?2 = '' OR user = ?2) ORDER BY id DESC LIMIT ?3",
     [SQL_USAGE] =
         "SELECT attempt, host, cpu_seconds, memory_peak_bytes FROM usage WHERE job = ? ORDER BY attempt, host",
+    [SQL_END] = "SELECT state = 'done', reason = 'exited', exit_status, signal, ran FROM state WHERE job = ?",
 };
 
 void sql_reader_close(struct sql_reader *reader)
@@ -44,7 +45,7 @@ static int begin(struct sql_reader *reader, enum sql_which which, sqlite3_stmt *
     if (!reader->statements[which]) {
         char *columns_of_state = columns_list(", state.", true);
         char *sql = mem_format(OF_JOB "%s %s", columns_of_state, queries[which]);
-        code = sql_statement(reader->db, which == SQL_USAGE ? queries[which] : sql, &reader->statements[which], err);
+        code = sql_statement(reader->db, which >= SQL_USAGE ? queries[which] : sql, &reader->statements[which], err);
         free(columns_of_state);
         free(sql);
     }
@@ -112,7 +113,7 @@ int sql_read(struct sql_reader *reader, enum sql_which which, uint64_t id, const
     int code = begin(reader, which, &s, err), step = SQLITE_DONE;
     if (code)
         return code;
-    assert(which != SQL_USAGE && (text || (which != SQL_BY_TOKEN && which != SQL_HISTORY)));
+    assert(which < SQL_USAGE && (text || (which != SQL_BY_TOKEN && which != SQL_HISTORY)));
     if (which != SQL_UNFINISHED)
         sqlite3_bind_int64(s, 1, (int64_t)id);
     if (which == SQL_BY_TOKEN || which == SQL_HISTORY)
@@ -131,6 +132,25 @@ int sql_read(struct sql_reader *reader, enum sql_which which, uint64_t id, const
         code = sql_fail(reader->db, step & 0xff, "reading", err);
     sqlite3_reset(s);
     sqlite3_clear_bindings(s);
+    return code;
+}
+
+int sql_end_of(struct sql_reader *reader, uint64_t job, enum core_end *end, struct err *err)
+{
+    sqlite3_stmt *s = NULL;
+    int code = begin(reader, SQL_END, &s, err);
+    if (code)
+        return code;
+    sqlite3_bind_int64(s, 1, (int64_t)job);
+    int step = sqlite3_step(s);
+    *end = step != SQLITE_ROW
+               ? CORE_END_FORGOTTEN
+               : core_end_of(sqlite3_column_int(s, 0) ? JOB_DONE : JOB_CANCELLED,
+                             sqlite3_column_int(s, 1) ? REASON_EXITED : REASON_NONE, sqlite3_column_int(s, 2),
+                             sqlite3_column_int(s, 3), sqlite3_column_int(s, 4) != 0);
+    if (step != SQLITE_ROW && step != SQLITE_DONE)
+        code = sql_fail(reader->db, step & 0xff, "reading", err);
+    sqlite3_reset(s);
     return code;
 }
 

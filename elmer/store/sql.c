@@ -54,6 +54,16 @@ static const char *const migrations[STORE_SCHEMA] = {
     /* environment_sha256: empty as long as the submission has its environment; those that have ended lose it bit by
      * bit, see sql_drop_environments() */
     "CREATE INDEX state_environment ON state(job) WHERE ended_ms IS NOT NULL AND environment_sha256 = '';",
+    /* submissions may have limits */
+    NULL,
+    /* ran: the processes of a job have been started, in this attempt or before; verdicts: on what it waits for;
+     * awaited: a job that a waiter may have to know after a restart, so the history keeps it */
+    "UPDATE state SET ran = 1 WHERE started_ms IS NOT NULL OR exits > 0 OR state = 'running';"
+    "CREATE TABLE awaited(job INTEGER NOT NULL, waiter INTEGER NOT NULL, PRIMARY KEY(job, waiter)) STRICT, WITHOUT "
+    "ROWID;"
+    "CREATE INDEX awaited_waiter ON awaited(waiter);",
+    /* place: in the queue; 0: that of its id */
+    NULL,
 };
 
 static int fail_with(sqlite3 *db, int code, int system, const char *what, struct err *err)
@@ -119,22 +129,6 @@ int sql_integer(sqlite3 *db, const char *sql, int64_t *value, struct err *err)
     return code;
 }
 
-int sql_check(sqlite3 *db, struct err *err)
-{
-    sqlite3_stmt *statement = NULL;
-    int code = sql_statement(db, "PRAGMA quick_check(1)", &statement, err);
-    if (code)
-        return code;
-    int step = sqlite3_step(statement);
-    const char *text = step == SQLITE_ROW ? (const char *)sqlite3_column_text(statement, 0) : NULL;
-    if (step != SQLITE_ROW)
-        code = sql_fail(db, step & 0xff, "check", err);
-    else if (!text || strcmp(text, "ok"))
-        code = err_set(err, -EUCLEAN, "%s", text ? text : "check failed");
-    sqlite3_finalize(statement);
-    return code;
-}
-
 static int add_columns(sqlite3 *db, int64_t schema, struct err *err)
 {
     char sql[200];
@@ -182,18 +176,6 @@ static bool is_small(sqlite3 *db)
            pages * size <= SMALL_BYTES;
 }
 
-int sql_explain(const char *path, int code, struct err *err, const char *text)
-{
-    if (code == -EUCLEAN)
-        return err_set(
-            err, code,
-            "the store %s is damaged (%s): elmer does not touch it. Put a backup in its place (with the "
-            "files -wal, -shm and .lock beside it removed), try \"sqlite3 %s .recover\", remove the .lock alone "
-            "to go on with what is left, or move the store away to begin with an empty queue",
-            path, text, path);
-    return err_set(err, code, "cannot use the store %s: %s", path, text);
-}
-
 int sql_prepare(sqlite3 *db, const char *path, bool *checked, struct err *err)
 {
     int64_t application = 0, version = 0, tables = 0;
@@ -239,6 +221,8 @@ enum {
     PUT_HOST,
     PUT_SETTING,
     PUT_META,
+    PUT_AWAITED,
+    DROP_AWAITED,
     DROP_USAGE,
     DROP_STATE,
     DROP_JOB,
@@ -254,6 +238,8 @@ static const char *const statements[STATEMENTS] = {
     [PUT_CERTIFICATE] = "INSERT OR REPLACE INTO certificate VALUES(?, ?, ?, ?, ?)",
     [PUT_HOST] = "INSERT OR REPLACE INTO host VALUES(?, ?, ?, ?)",
     [PUT_SETTING] = "INSERT OR REPLACE INTO setting VALUES(?, ?)",
+    [PUT_AWAITED] = "INSERT OR IGNORE INTO awaited VALUES(?, ?)",
+    [DROP_AWAITED] = "DELETE FROM awaited WHERE waiter = ?",
     [DROP_USAGE] = "DELETE FROM usage WHERE job = ?",
     [DROP_STATE] = "DELETE FROM state WHERE job = ?",
     [DROP_JOB] = "DELETE FROM job WHERE id = ?",
@@ -428,9 +414,27 @@ static int put_setting(struct sql_writer *w, const struct setting_row *row, stru
 static int drop_job(struct sql_writer *w, const struct record *r, struct err *err)
 {
     int code = 0;
-    for (int which = DROP_USAGE; !code && which <= DROP_JOB; which++) {
+    for (int which = DROP_AWAITED; !code && which <= DROP_JOB; which++) {
         sqlite3_bind_int64(w->statements[which], 1, (int64_t)r->id);
         code = run(w, which, err);
+    }
+    return code;
+}
+
+/* It waits no more when it has had an attempt. */
+static int put_awaited(struct sql_writer *w, const struct record *r, struct err *err)
+{
+    int code = 0;
+    if (record_ended(r) || r->attempt) {
+        sqlite3_bind_int64(w->statements[DROP_AWAITED], 1, (int64_t)r->id);
+        return run(w, DROP_AWAITED, err);
+    }
+    for (uint32_t i = 0; !code && r->json && i < r->nafter; i++) {
+        if (r->after[i].verdict != CORE_OPEN)
+            continue;
+        sqlite3_bind_int64(w->statements[PUT_AWAITED], 1, (int64_t)r->after[i].job);
+        sqlite3_bind_int64(w->statements[PUT_AWAITED], 2, (int64_t)r->id);
+        code = run(w, PUT_AWAITED, err);
     }
     return code;
 }
@@ -442,6 +446,8 @@ static int write_record(struct sql_writer *w, const struct record *r, struct err
     int code = r->json ? put_job(w, r, err) : 0;
     if (!code)
         code = put_state(w, r, err);
+    if (!code && r->nafter)
+        code = put_awaited(w, r, err);
     return code ? code : put_usage(w, r, err);
 }
 

@@ -42,7 +42,7 @@ int sql_trim(sqlite3 *db, const struct store_limits *limits, int64_t now_ms, boo
 int sql_drop_environments(sqlite3 *db, bool *more, struct err *err);
 
 /* A connection for reading, and its statements, each made when it is first needed. */
-enum sql_which { SQL_UNFINISHED, SQL_BY_ID, SQL_BY_TOKEN, SQL_HISTORY, SQL_USAGE, SQL_WHICH_COUNT };
+enum sql_which { SQL_UNFINISHED, SQL_BY_ID, SQL_BY_TOKEN, SQL_HISTORY, SQL_USAGE, SQL_END, SQL_WHICH_COUNT };
 struct sql_reader {
     sqlite3 *db;
     sqlite3_stmt *statements[SQL_WHICH_COUNT];
@@ -52,6 +52,8 @@ void sql_reader_close(struct sql_reader *reader);
  * first, of the user text ("": of all), count at most. */
 int sql_read(struct sql_reader *reader, enum sql_which which, uint64_t id, const char *text, size_t count,
              void (*each)(struct record *record, void *data), void *data, struct err *err);
+/* FORGOTTEN: there is no such job. */
+int sql_end_of(struct sql_reader *reader, uint64_t job, enum core_end *end, struct err *err);
 int sql_certificates(sqlite3 *db, void (*each)(const struct certificate *certificate, void *data), void *data,
                      struct err *err);
 int sql_hosts(sqlite3 *db, void (*each)(const struct host_row *host, void *data), void *data, struct err *err);

@@ -91,6 +91,15 @@ void store_want(struct store *s, uint64_t number)
     uv_mutex_unlock(&s->mutex);
 }
 
+void store_hold(struct store *s, bool hold)
+{
+    uv_mutex_lock(&s->mutex);
+    s->holding = hold;
+    if (!hold)
+        uv_cond_signal(&s->wake);
+    uv_mutex_unlock(&s->mutex);
+}
+
 uint64_t store_committed(const struct store *s)
 {
     return s->committed;
@@ -190,6 +199,14 @@ int store_load(struct store *s, void (*each)(struct record *record, void *data),
 {
     int code = sql_counters(s->reader.db, next_job, next_allocation, err);
     return code ? code : sql_read(&s->reader, SQL_UNFINISHED, 0, NULL, 0, each, data, err);
+}
+
+int store_load_ends(struct store *s, const uint64_t *jobs, size_t count, enum core_end *ends, struct err *err)
+{
+    int code = 0;
+    for (size_t i = 0; i < count && !code; i++)
+        code = sql_end_of(&s->reader, jobs[i], &ends[i], err);
+    return code;
 }
 
 int store_load_hosts(struct store *s, void (*each)(const struct host_row *host, void *data), void *data,

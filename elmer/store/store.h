@@ -20,8 +20,8 @@
 #include "elmer/store/setting_row.h"
 #include "lib/base/err.h"
 
-/* 7: jobs that have ended are kept without their environment */
-enum { STORE_SCHEMA = 7 };
+/* 10: places in the queue that are not those of the ids */
+enum { STORE_SCHEMA = 10 };
 
 /* Of the history: ended jobs beyond either are removed, the oldest first. */
 struct store_limits {
@@ -50,6 +50,8 @@ void store_close(struct store *store);
 /* What a restart needs; blocking, before the loop runs. each() takes over the record: all unfinished jobs, by id. */
 int store_load(struct store *store, void (*each)(struct record *record, void *data), void *data, uint64_t *next_job,
                uint64_t *next_allocation, struct err *err);
+/* How these jobs have ended, also FORGOTTEN; what is said of one that has not means nothing. Blocking, as above. */
+int store_load_ends(struct store *store, const uint64_t *jobs, size_t count, enum core_end *ends, struct err *err);
 /* All certificates; blocking, before the loop runs. */
 int store_load_certificates(struct store *store, void (*each)(const struct certificate *certificate, void *data),
                             void *data, struct err *err);
@@ -76,6 +78,9 @@ uint64_t store_put_host(struct store *store, const struct host_row *host);
 uint64_t store_put_setting(struct store *store, const struct setting_row *setting);
 /* Somebody waits for all up to this number: write it at once, or after a large batch within 3 ms. */
 void store_want(struct store *store, uint64_t number);
+/* While it is held nothing new is written: what is put then is on disk all together or not at all. For a moment only.
+ */
+void store_hold(struct store *store, bool hold);
 uint64_t store_committed(const struct store *store);
 
 /* Records of these jobs (in the order of ids; unknown ones left out), or of the job of (uid, token). The records belong

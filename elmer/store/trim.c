@@ -12,18 +12,22 @@
 
 enum { TRIM_JOBS = 200, STRIP_JOBS = 64, STRIP_BYTES = 1 << 20 };
 
-/* Some of those that are beyond a limit, into the temporary table doomed. A clock that is set far ahead must not cost
+#define NOT_AWAITED "NOT EXISTS (SELECT 1 FROM awaited WHERE awaited.job = state.job)"
+
+/* Some of those that are beyond a limit, into the temporary table doomed. One that others wait for stays, and does not
+ * count: how it has ended decides about them after a restart. A clock that is set far ahead must not cost
  * the whole history: age counts from the last end, at most. */
 static int choose_doomed(sqlite3 *db, const struct store_limits *limits, int64_t now_ms, struct err *err)
 {
     int64_t newest = 0;
-    char sql[400];
+    char sql[600];
     int code = sql_integer(db, "SELECT max(ended_ms) FROM state WHERE ended_ms IS NOT NULL", &newest, err);
     snprintf(sql, sizeof(sql),
-             "INSERT INTO doomed SELECT job FROM state WHERE ended_ms IS NOT NULL ORDER BY ended_ms DESC, job DESC "
+             "INSERT INTO doomed SELECT job FROM state WHERE ended_ms IS NOT NULL AND " NOT_AWAITED
+             " ORDER BY ended_ms DESC, job DESC "
              "LIMIT %d OFFSET %" PRId64 ";"
              "INSERT OR IGNORE INTO doomed SELECT job FROM state WHERE ended_ms IS NOT NULL AND ended_ms < %" PRId64
-             " LIMIT %d",
+             " AND " NOT_AWAITED " LIMIT %d",
              TRIM_JOBS, limits->jobs, (now_ms < newest ? now_ms : newest) - limits->age_ms, TRIM_JOBS);
     return code ? code : sql_execute(db, sql, err);
 }

@@ -109,6 +109,8 @@ static uint64_t take(struct store *s, struct batch *batch, uint64_t many_until, 
         uv_cond_wait(&s->wake, &s->mutex);
     if (!batch_empty(&s->waiting) && batch_empty(batch))
         gather(s, many_until);
+    while (s->holding)
+        uv_cond_wait(&s->wake, &s->mutex);
     for (size_t i = 0; i < s->waiting.count; i++)
         batch_add(batch, s->waiting.items[i]);
     for (size_t i = 0; i < s->waiting.ncertificates; i++)

@@ -1,10 +1,11 @@
 /* ini.c - adapter of inih.
  *
- * inih asks our reader for each line, so the reader counts lines, refuses what inih would cut or misread (long lines,
- * binary bytes, long section headers), and takes the indentation away (inih would glue an indented line to the value
- * before). The handler looks the key up in the caller's table. After the first error the reader reports the end of the
- * file; the first error is returned. inih reports its own syntax errors only at the end: the one with the lower line
- * number wins. */
+ * inih asks our reader for each line, so the reader counts lines, refuses what inih would cut, misread or only count as
+ * an error (long lines, binary bytes, long section headers, lines that are nothing), and takes the indentation away
+ * (inih would glue an indented line to the value before). The handler looks the key up in the caller's table. What is
+ * wrong goes to report(): the first problem is the error that is returned, and ends the reading unless somebody wants
+ * to hear of all of them; then what is refused is as if it were not there. What was given is kept with its place, so
+ * that a later file can replace it, and a check of several keys can say where they stand. */
 #include "config.h"
 
 #include "lib/config/ini.h"
@@ -12,13 +13,14 @@
 #include <errno.h>
 #include <ini.h>
 #include <search.h>
+#include <stdarg.h>
 #include <stdbool.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "lib/base/str.h"
+#include "lib/config/ini_internal.h"
 
 enum {
 #ifdef FUZZING_BUILD_MODE_UNSAFE_FOR_PRODUCTION
@@ -29,41 +31,111 @@ enum {
     SECTION_BYTES = 48 /* inih cuts longer ones */
 };
 
+/* A key that was given, where it counts. */
 struct seen {
+    struct seen *next; /* in the order of the files */
+    const struct ini_key *row;
+    const char *file; /* of ini_reading.files */
+    char *value;
     int line;
-    char key[]; /* section and name */
+    bool refused;
+    size_t subsection; /* where it begins in key, with ']' after it */
+    char key[];        /* section and name */
 };
 
 struct ini_reading {
     FILE *file;
-    char *text; /* [LINE_BYTES + 1] the line being read */
+    const char *path; /* of file */
+    char *text;       /* [LINE_BYTES + 1] the line being read */
     const struct ini_key *keys;
     void *config;
+    const struct ini_watch *watch;
     void *seen; /* tsearch(3) tree of struct seen */
+    struct seen *first, **last;
     struct err *err;
+    char unknown[SECTION_BYTES + 1]; /* the section that was reported last */
     int line, code;
 };
 
-static int fail(struct ini_reading *reading, int code)
+static bool goes_on(const struct ini_reading *reading)
 {
-    if (reading->code == 0)
-        reading->code = code;
-    return 0; /* inih's word for an error */
+    return reading->code == 0 || (reading->watch != NULL && reading->watch->problem != NULL);
 }
 
-static const char *check_line(char *text, size_t length)
+/* Line 0: about the file as a whole. */
+static void report(struct ini_reading *reading, const char *file, int line, int code, struct err *why)
+{
+    if (!goes_on(reading))
+        return;
+    if (line > 0)
+        err_prefix(why, "%s:%d", file, line);
+    else
+        err_prefix(why, "%s", file);
+    if (reading->code == 0)
+        reading->code = err_set(reading->err, code, "%s", why->text);
+    if (reading->watch != NULL && reading->watch->problem != NULL)
+        reading->watch->problem(why->text, reading->watch->data);
+}
+
+/* About the line being read. */
+static void report_line(struct ini_reading *reading, int code, struct err *why)
+{
+    report(reading, reading->path, reading->line, code, why);
+}
+
+/* ---- lines ---- */
+
+/* Where inih looks for the end of a word: one of chars, or a comment. */
+static char find(const char *text, const char *chars)
+{
+    bool space = false;
+
+    for (; *text != '\0' && strchr(chars, *text) == NULL && !(space && *text == ';'); text++)
+        space = *text == ' ' || *text == '\t';
+    return *text;
+}
+
+static bool is_nothing(const char *first)
+{
+    char end;
+
+    if (*first == '[')
+        return find(first + 1, "]") != ']';
+    end = find(first, "=:");
+    return *first != '\0' && *first != '#' && *first != ';' && end != '=' && end != ':';
+}
+
+static const char *check_line(const char *text, size_t length)
 {
     const char *first = text + strspn(text, " \t");
     const char *end;
 
     for (size_t i = 0; i < length; i++)
         if (((unsigned char)text[i] < 0x20 && text[i] != '\t') || text[i] == 0x7F)
-            return "a control character";
+            return "the line contains a control character";
     if (!str_valid_utf8(text, length))
-        return "bytes that are not UTF-8";
+        return "the line contains bytes that are not UTF-8";
     if (*first == '[' && (end = strchr(first, ']')) != NULL && end - first - 1 > SECTION_BYTES)
-        return "a section header of more than 48 bytes";
-    return NULL;
+        return "the line contains a section header of more than 48 bytes";
+    return is_nothing(first) ? "neither [section] nor key = value nor a comment (#)" : NULL;
+}
+
+/* The line without its end into reading->text; -1: it has more than limit bytes. */
+static ssize_t get_line(struct ini_reading *reading, int c, size_t limit)
+{
+    size_t length = 0;
+
+    for (; c != EOF && c != '\n'; c = getc(reading->file)) {
+        if (length < limit)
+            reading->text[length] = (char)c;
+        length++;
+    }
+    if (length > limit)
+        return -1;
+    if (length > 0 && reading->text[length - 1] == '\r')
+        length--;
+    reading->text[length] = '\0';
+    return (ssize_t)length;
 }
 
 /* One line into buffer, without indentation; NULL at the end of the file or after an error. */
@@ -71,33 +143,33 @@ static char *read_line(char *buffer, int size, void *stream)
 {
     struct ini_reading *reading = stream;
     char *line = reading->text;
-    size_t length = 0, limit = size - 3 < LINE_BYTES ? (size_t)(size - 3) : LINE_BYTES, indent;
+    size_t limit = size - 3 < LINE_BYTES ? (size_t)(size - 3) : LINE_BYTES, begin = 0;
+    struct err why = ERR_INIT;
     const char *wrong;
+    ssize_t length;
     int c;
 
-    if (reading->code != 0 || (c = getc(reading->file)) == EOF)
+    if (!goes_on(reading) || (c = getc(reading->file)) == EOF)
         return NULL;
     reading->line++;
-    for (; c != EOF && c != '\n'; c = getc(reading->file)) {
-        if (length >= limit) {
-            (void)fail(reading, err_set(reading->err, -EINVAL, "the line has more than %zu bytes", limit));
+    length = get_line(reading, c, limit);
+    if (length >= 0 && reading->line == 1 && strncmp(line, "\xEF\xBB\xBF", 3) == 0)
+        begin = 3;
+    wrong = length < 0 ? "" : check_line(line + begin, (size_t)length - begin);
+    if (wrong != NULL) {
+        if (length < 0)
+            (void)err_set(&why, -EINVAL, "the line has more than %zu bytes", limit);
+        report_line(reading, err_set(&why, -EINVAL, "%s", wrong), &why);
+        line[begin = 0] = '\0';
+        if (!goes_on(reading))
             return NULL;
-        }
-        line[length++] = (char)c;
     }
-    if (length > 0 && line[length - 1] == '\r')
-        length--;
-    line[length] = '\0';
-    if ((wrong = check_line(line, length)) != NULL) {
-        (void)fail(reading, err_set(reading->err, -EINVAL, "the line contains %s", wrong));
-        return NULL;
-    }
-    indent = strspn(line, " \t");
-    if (reading->line == 1 && strncmp(line, "\xEF\xBB\xBF", 3) == 0)
-        indent = 3;
-    (void)snprintf(buffer, (size_t)size, "%s\n", line + indent);
+    line += begin;
+    (void)snprintf(buffer, (size_t)size, "%s\n", line + strspn(line, " \t"));
     return buffer;
 }
+
+/* ---- keys that were given ---- */
 
 static int compare_seen(const void *a, const void *b)
 {
@@ -107,121 +179,146 @@ static int compare_seen(const void *a, const void *b)
 static struct seen *make_seen(const char *section, const char *name)
 {
     size_t size = strlen(section) + strlen(name) + 3, word = strcspn(section, " \t");
-    struct seen *seen = malloc(sizeof *seen + size);
+    struct seen *seen = calloc(1, sizeof *seen + size);
     const char *subsection = section + word + strspn(section + word, " \t");
 
-    if (seen != NULL)
-        (void)snprintf(seen->key, size, "%.*s%s%s]%s", (int)word, section, *subsection == '\0' ? "" : " ", subsection,
-                       name);
+    if (seen == NULL)
+        return NULL;
+    (void)snprintf(seen->key, size, "%.*s%s%s]%s", (int)word, section, *subsection == '\0' ? "" : " ", subsection,
+                   name);
+    seen->subsection = *subsection == '\0' ? word : word + 1;
     return seen;
 }
 
-static int note_seen(struct ini_reading *reading, const char *section, const char *name)
+static void free_seen(void *seen)
 {
-    struct seen *seen = make_seen(section, name);
-    struct seen **node;
-
-    if (seen == NULL)
-        return err_set(reading->err, -ENOMEM, "out of memory");
-    seen->line = reading->line;
-    node = tsearch(seen, &reading->seen, compare_seen);
-    if (node == NULL || *node != seen) {
-        int line = node == NULL ? 0 : (*node)->line;
-
-        free(seen);
-        if (node == NULL)
-            return err_set(reading->err, -ENOMEM, "out of memory");
-        return err_set(reading->err, -EINVAL, "%s is given twice in [%s]: first in line %d; remove one of them", name,
-                       section, line);
-    }
-    return 0;
+    free(((struct seen *)seen)->value);
+    free(seen);
 }
 
-bool ini_blame(struct ini_reading *reading, const char *section, const char *name)
+static struct seen *find_seen(const struct ini_reading *reading, const char *section, const char *name)
 {
-    struct seen *key = reading == NULL ? NULL : make_seen(section, name);
+    struct seen *key = make_seen(section, name);
     struct seen **node = key == NULL ? NULL : tfind(key, &reading->seen, compare_seen);
 
-    if (node != NULL)
-        reading->line = (*node)->line;
     free(key);
-    return node != NULL;
+    return node == NULL ? NULL : *node;
 }
 
-/* Does the header match a table's section ("elmer", or "host *" for "[host NAME]")? */
-static bool match_section(const char *known, const char *header, const char **subsection)
+static struct seen *add_seen(struct ini_reading *reading, const char *section, const char *name)
 {
-    size_t word = strcspn(known, " ");
-    const char *rest = header + strcspn(header, " \t");
+    struct seen *seen = make_seen(section, name), **node;
 
-    if ((size_t)(rest - header) != word || strncmp(known, header, word) != 0)
-        return false;
-    *subsection = rest + strspn(rest, " \t");
-    return (known[word] != '\0') == (**subsection != '\0');
-}
-
-static int unknown_section(struct ini_reading *reading, const char *header)
-{
-    size_t best = SIZE_MAX;
-    const char *nearest = "";
-
-    for (const struct ini_key *key = reading->keys; key->name != NULL; key++) {
-        size_t distance = str_distance(header, key->section);
-
-        if (distance < best) {
-            best = distance;
-            nearest = key->section;
-        }
+    if (seen == NULL || (node = tsearch(seen, &reading->seen, compare_seen)) == NULL) {
+        free(seen);
+        return NULL;
     }
-    if (*header == '\0')
-        return err_set(reading->err, -EINVAL, "a key before the first section header; begin with [%s]", nearest);
-    return err_set(reading->err, -EINVAL, "unknown section [%s]; the nearest known one is [%s]", header, nearest);
+    if (*node != seen)
+        free(seen);
+    else
+        *reading->last = seen, reading->last = &seen->next;
+    return *node;
 }
 
-static int unknown_key(struct ini_reading *reading, const char *header, const char *name, const char *value)
+/* Returns NULL when this line does not count. */
+static struct seen *note_seen(struct ini_reading *reading, const char *section, const struct ini_key *row,
+                              const char *value)
 {
-    size_t best = SIZE_MAX;
-    const char *nearest = "", *subsection;
+    struct seen *seen = add_seen(reading, section, row->name);
+    char *copy = strdup(value);
+    struct err why = ERR_INIT;
+    int code = seen == NULL || copy == NULL ? err_set(&why, -ENOMEM, "out of memory") : 0;
 
-    for (const struct ini_key *key = reading->keys; key->name != NULL; key++) {
-        size_t distance = str_distance(name, key->name);
-
-        if (match_section(key->section, header, &subsection) && distance < best) {
-            best = distance;
-            nearest = key->name;
-        }
+    if (code == 0 && seen->file == reading->path)
+        code = err_set(&why, -EINVAL, "%s is given twice in [%s]: first in line %d; remove one of them", row->name,
+                       section, seen->line);
+    if (code != 0) {
+        free(copy);
+        report_line(reading, code, &why);
+        return NULL;
     }
-    return err_set(reading->err, -EINVAL, "unknown key %.100s (value %.100s) in [%s]; the nearest known key is %s",
-                   name, value, header, nearest);
+    free(seen->value);
+    seen->row = row;
+    seen->file = reading->path;
+    seen->line = reading->line;
+    seen->value = copy;
+    seen->refused = false;
+    return seen;
 }
 
+bool ini_given(const struct ini_reading *reading, const char *section, const char *name)
+{
+    return find_seen(reading, section, name) != NULL;
+}
+
+bool ini_refused(const struct ini_reading *reading, const char *section, const char *name)
+{
+    const struct seen *seen = find_seen(reading, section, name);
+
+    return seen != NULL && seen->refused;
+}
+
+void ini_problem(struct ini_reading *reading, const char *section, const char *name, const char *format, ...)
+{
+    const struct seen *seen = find_seen(reading, section, name);
+    struct err why = ERR_INIT;
+    va_list args;
+
+    va_start(args, format);
+    (void)vsnprintf(why.text, sizeof why.text, format, args);
+    va_end(args);
+    report(reading, seen != NULL ? seen->file : reading->path, seen != NULL ? seen->line : 0, -EINVAL, &why);
+}
+
+/* ---- what a line says ---- */
+
+static void set(struct ini_reading *reading, const struct ini_key *key, const char *section, const char *subsection,
+                const char *value)
+{
+    struct seen *seen = note_seen(reading, section, key, value);
+    struct err why = ERR_INIT;
+    int code = seen == NULL ? 0 : key->set(reading->config, subsection, value, &why);
+
+    if (code == 0)
+        return;
+    seen->refused = true;
+    if (why.text[0] == '\0')
+        (void)err_set(&why, code, "not a value that is allowed here");
+    err_prefix(&why, "%s = %.200s", key->name, value);
+    report_line(reading, code, &why);
+}
+
+/* Each unknown section is reported once. */
+static void refuse(struct ini_reading *reading, bool known, const char *section, const char *name, const char *value)
+{
+    struct err why = ERR_INIT;
+
+    if (!known && *section != '\0' && strcmp(section, reading->unknown) == 0)
+        return;
+    if (!known)
+        (void)snprintf(reading->unknown, sizeof reading->unknown, "%s", section);
+    report_line(reading,
+                known ? ini_unknown_key(reading->keys, section, name, value, &why)
+                      : ini_unknown_section(reading->keys, section, &why),
+                &why);
+}
+
+/* Returns inih's word for success: what is wrong has been reported. */
 static int handle(void *user, const char *section, const char *name, const char *value)
 {
     struct ini_reading *reading = user;
     const char *subsection;
-    bool known = false;
-    int code;
+    bool known;
+    const struct ini_key *key = ini_find_key(reading->keys, section, name, &subsection, &known);
 
-    if (reading->code != 0)
-        return 0;
-    for (const struct ini_key *key = reading->keys; key->name != NULL; key++) {
-        if (!match_section(key->section, section, &subsection))
-            continue;
-        known = true;
-        if (strcmp(key->name, name) != 0)
-            continue;
-        if ((code = note_seen(reading, section, name)) < 0)
-            return fail(reading, code);
-        code = key->set(reading->config, subsection, value, reading->err);
-        if (code == 0)
-            return 1;
-        if (reading->err != NULL && reading->err->text[0] == '\0')
-            (void)err_set(reading->err, code, "not a value that is allowed here");
-        err_prefix(reading->err, "%s = %.200s", name, value);
-        return fail(reading, code);
-    }
-    return fail(reading, known ? unknown_key(reading, section, name, value) : unknown_section(reading, section));
+    if (goes_on(reading) && key != NULL)
+        set(reading, key, section, subsection, value);
+    else if (goes_on(reading))
+        refuse(reading, known, section, name, value);
+    return 1;
 }
+
+/* ---- files ---- */
 
 /* Debian's inih is tuned at run time; elsewhere the limits are those it was built with, which read_line respects. */
 static void tune_inih(void)
@@ -233,58 +330,103 @@ static void tune_inih(void)
 #endif
 }
 
-static int open_file(struct ini_reading *reading, const char *path)
+static void read_stream(struct ini_reading *reading)
 {
-    int code = 0;
+    struct err why = ERR_INIT;
+    int syntax;
 
-    reading->text = malloc(LINE_BYTES + 1);
-    if (reading->text == NULL)
-        return err_set(reading->err, -ENOMEM, "%s: out of memory", path);
-    reading->file = fopen(path, "re");
-    if (reading->file == NULL) {
-        code = -errno;
-        (void)err_set(reading->err, code, "%s: %s", path, strerror(-code));
-        free(reading->text);
-    }
-    return code;
+    reading->line = 0;
+    reading->unknown[0] = '\0';
+    syntax = ini_parse_stream(read_line, reading, handle, reading);
+    if (ferror(reading->file))
+        report(reading, reading->path, 0, err_set(&why, -EIO, "cannot be read"), &why);
+    else if (syntax > 0) /* we know more of lines than inih, so this does not happen */
+        report(reading, reading->path, syntax, err_set(&why, -EINVAL, "it cannot be read"), &why);
+    else if (syntax < 0)
+        report(reading, reading->path, 0, err_set(&why, -ENOMEM, "out of memory"), &why);
 }
 
-static void read_all(struct ini_reading *reading)
+/* Returns 0, or -ENOENT, which is reported by the caller. */
+static int read_file(struct ini_reading *reading, const char *path)
 {
-    int syntax = ini_parse_stream(read_line, reading, handle, reading);
+    struct err why = ERR_INIT;
 
-    if (reading->code == 0 && ferror(reading->file))
-        reading->code = err_set(reading->err, -EIO, "cannot be read");
-    if (syntax > 0 && (reading->code == 0 || syntax < reading->line)) {
-        err_clear(reading->err);
-        reading->line = syntax;
-        reading->code = err_set(reading->err, -EINVAL, "neither [section] nor key = value nor a comment (#)");
-    } else if (syntax < 0 && reading->code == 0) {
-        reading->code = err_set(reading->err, -ENOMEM, "out of memory");
+    reading->path = path;
+    reading->file = fopen(path, "re");
+    if (reading->file == NULL && errno == ENOENT)
+        return -ENOENT;
+    if (reading->file == NULL) {
+        report(reading, path, 0, err_set(&why, -errno, "%s", strerror(errno)), &why);
+        return 0;
     }
+    read_stream(reading);
+    (void)fclose(reading->file);
+    return 0;
+}
+
+static void read_files(struct ini_reading *reading, const struct ini_files *files, bool required)
+{
+    for (size_t i = 0; i < files->count && goes_on(reading); i++) {
+        struct err why = ERR_INIT;
+        int code = read_file(reading, files->paths[i]);
+
+        if (code != 0 && (required || i > 0))
+            report(reading, files->paths[i], 0, err_set(&why, code, "%s", strerror(-code)), &why);
+    }
+}
+
+static void tell_given(const struct ini_reading *reading)
+{
+    for (struct seen *seen = reading->first; seen != NULL; seen = seen->next) {
+        char *end = strchr(seen->key + seen->subsection, ']');
+
+        *end = '\0';
+        reading->watch->given(&(struct ini_value){seen->row, seen->key + seen->subsection, seen->value, seen->file,
+                                                  seen->line, seen->refused},
+                              reading->watch->data);
+        *end = ']';
+    }
+}
+
+static int read_all(const char *path, bool fragments, bool required, struct ini_reading *reading, ini_check check)
+{
+    struct ini_files files;
+    struct err why = ERR_INIT;
+    int code = ini_files_find(path, fragments, &files, &why);
+
+    reading->last = &reading->first;
+    reading->text = malloc(LINE_BYTES + 1);
+    if (code == 0 && reading->text == NULL)
+        code = err_set(&why, -ENOMEM, "out of memory");
+    if (code != 0)
+        report(reading, path, 0, code, &why);
+    tune_inih();
+    if (reading->text != NULL)
+        read_files(reading, &files, required);
+    reading->path = path;
+    if (check != NULL && goes_on(reading))
+        check(reading->config, reading);
+    if (reading->watch != NULL && reading->watch->given != NULL)
+        tell_given(reading);
+    free(reading->text);
+    tdestroy(reading->seen, free_seen);
+    ini_files_free(&files);
+    return reading->code;
 }
 
 int ini_read(const char *path, const struct ini_key *keys, ini_check check, void *config, struct err *err)
 {
     struct ini_reading reading = {.keys = keys, .config = config, .err = err};
-    int code;
 
     err_clear(err);
-    code = open_file(&reading, path);
-    if (code != 0)
-        return code;
-    tune_inih();
-    read_all(&reading);
-    if (reading.code == 0 && check != NULL) {
-        reading.line = 0;
-        reading.code = check(config, &reading, err);
-    }
-    if (reading.code != 0 && reading.line > 0)
-        err_prefix(err, "%s:%d", path, reading.line);
-    else if (reading.code != 0)
-        err_prefix(err, "%s", path);
-    (void)fclose(reading.file);
-    free(reading.text);
-    tdestroy(reading.seen, free);
-    return reading.code;
+    return read_all(path, false, true, &reading, check);
+}
+
+int ini_read_all(const char *path, bool required, const struct ini_key *keys, ini_check check, void *config,
+                 const struct ini_watch *watch, struct err *err)
+{
+    struct ini_reading reading = {.keys = keys, .config = config, .watch = watch, .err = err};
+
+    err_clear(err);
+    return read_all(path, true, required, &reading, check);
 }

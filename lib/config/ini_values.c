@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -49,17 +50,31 @@ static long unit_ms(const char *unit)
     return strcmp(unit, "d") == 0 ? 24L * 60 * 60 * 1000 : 0;
 }
 
+/* With the largest unit that divides it. */
+static const char *in_words(long ms, char *text, size_t size)
+{
+    static const char *const units[] = {"d", "h", "m", "s", "ms"};
+    size_t i = 0;
+
+    while (ms % unit_ms(units[i]) != 0 || ms == 0)
+        if (++i == sizeof units / sizeof *units - 1)
+            break;
+    snprintf(text, size, "%ld%s", ms / unit_ms(units[i]), units[i]);
+    return text;
+}
+
 int ini_parse_duration_ms(const char *value, long min_ms, long max_ms, long *out, struct err *err)
 {
     char *end;
     double number, ms;
+    char from[32], to[32];
 
     number = strtod(value, &end);
     ms = round(number * (double)unit_ms(end));
     if (*value < '0' || *value > '9' || strspn(value, "0123456789.") != (size_t)(end - value) || unit_ms(end) == 0 ||
         ms < (double)min_ms || ms > (double)max_ms)
-        return err_set(err, -EINVAL, "must be a time from %ld ms to %ld ms, such as 500ms, 2s, 5m, 1h or 7d", min_ms,
-                       max_ms);
+        return err_set(err, -EINVAL, "must be a time from %s to %s, such as 500ms, 2s, 5m, 1h or 7d",
+                       in_words(min_ms, from, sizeof from), in_words(max_ms, to, sizeof to));
     *out = (long)ms;
     return 0;
 }

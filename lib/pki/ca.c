@@ -176,15 +176,16 @@ int ca_issue_elmer(struct ca *ca, const char *request, const char *const *names,
     return code < 0 ? code : pki_issue(ca->key, ca->certificate, request, &terms, certificate, err);
 }
 
+/* proven: what the proof is of. */
 static int sign_join(struct ca *ca, const char *host, bool taken, const char *token, const char *proof,
-                     const char *request, int64_t now_ms, char **certificate, struct err *err)
+                     const char *proven, const char *request, int64_t now_ms, char **certificate, struct err *err)
 {
     struct pki_terms terms = terms_of(ca, false, &host, 1, now_ms);
     int code = str_valid_hostname(host) ? pki_request_check(request, host, err)
                                         : err_set(err, -EINVAL, "this is not the name of a host");
 
     if (code == 0)
-        code = tokens_use(ca->dir, token, host, taken, request, proof, now_ms, err);
+        code = tokens_use(ca->dir, token, host, taken, proven, proof, now_ms, err);
     if (code == 0)
         code = pki_issue(ca->key, ca->certificate, request, &terms, certificate, err);
     return code;
@@ -193,13 +194,26 @@ static int sign_join(struct ca *ca, const char *host, bool taken, const char *to
 int ca_sign_join(struct ca *ca, const char *host, const char *token, const char *proof, const char *request,
                  int64_t now_ms, char **certificate, struct err *err)
 {
-    return sign_join(ca, host, false, token, proof, request, now_ms, certificate, err);
+    return sign_join(ca, host, false, token, proof, request, request, now_ms, certificate, err);
 }
 
 int ca_sign_rejoin(struct ca *ca, const char *host, const char *token, const char *proof, const char *request,
                    int64_t now_ms, char **certificate, struct err *err)
 {
-    return sign_join(ca, host, true, token, proof, request, now_ms, certificate, err);
+    return sign_join(ca, host, true, token, proof, request, request, now_ms, certificate, err);
+}
+
+int ca_sign_host(struct ca *ca, const char *host, bool taken, const char *token, const char *proof, const char *request,
+                 const char *ticket_key, int64_t now_ms, char **certificate, char *ticket_certificate, struct err *err)
+{
+    char *proven = str_format("%s%s", request, ticket_key);
+    int code = proven ? ca_sign_ticket_key(ca, host, ticket_key, ticket_certificate, err)
+                      : err_set(err, -ENOMEM, "out of memory");
+
+    if (code == 0) /* before it nothing is given away */
+        code = sign_join(ca, host, taken, token, proof, proven, request, now_ms, certificate, err);
+    free(proven);
+    return code;
 }
 
 static int check_dates(const struct pki_certificate *facts, int64_t now_ms, struct err *err)

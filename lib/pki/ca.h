@@ -48,6 +48,12 @@ int ca_sign_join(struct ca *ca, const char *host, const char *token, const char 
  * up. */
 int ca_sign_rejoin(struct ca *ca, const char *host, const char *token, const char *proof, const char *request,
                    int64_t now_ms, char **certificate, struct err *err);
+/* Either of these for a host that has a ticket key, in hexadecimal: the proof is of the request with the key behind it.
+ * ticket_certificate has PKI_PROOF_SIZE bytes. */
+int ca_sign_host(struct ca *ca, const char *host, bool taken, const char *token, const char *proof, const char *request,
+                 const char *ticket_key, int64_t now_ms, char **certificate, char *ticket_certificate, struct err *err);
+/* The queue host's own, which needs no token. */
+int ca_sign_ticket_key(const struct ca *ca, const char *host, const char *key, char *certificate, struct err *err);
 /* A further one, of a host or of elmer: the old one must be ours and not be over, elmer's must be the latest, and its
  * key must have signed the request. */
 int ca_sign_renew(struct ca *ca, const char *old, const char *proof, const char *request, int64_t now_ms,

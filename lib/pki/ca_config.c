@@ -21,7 +21,7 @@ static int set_certificate_valid(void *config, const char *subsection, const cha
 
 int ca_configure(struct ca *ca, const char *path, struct err *err)
 {
-    static const struct ini_key keys[] = {{"ca", "certificate_valid", set_certificate_valid}, {NULL, NULL, NULL}};
+    static const struct ini_key keys[] = {{"ca", "certificate_valid", set_certificate_valid, "365d", 0, NULL}, INI_END};
     struct err missing = ERR_INIT;
     int code = ini_read(path, keys, NULL, ca, &missing);
 

@@ -277,6 +277,16 @@ int pki_verify(const char *certificate, const char *ca_certificate, struct err *
     return code;
 }
 
+bool pki_names_host(const char *certificate, const char *host)
+{
+    X509 *x = pki_read_certificate(certificate, NULL);
+    bool named = x && (X509_check_ip_asc(x, host, 0) == 1 || X509_check_host(x, host, 0, 0, NULL) == 1);
+
+    ERR_clear_error();
+    X509_free(x);
+    return named;
+}
+
 int pki_key_fits(const char *key, const char *certificate, struct err *err)
 {
     EVP_PKEY *pkey = pki_read_key(key, err);

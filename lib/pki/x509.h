@@ -1,4 +1,5 @@
-/* x509.h - keys, requests and certificates, all as PEM texts. With digest.c and tls.c the only user of OpenSSL.
+/* x509.h - keys, requests and certificates, all as PEM texts. With digest.c, tls.c and lib/ticket/sign.c the only user
+ * of OpenSSL.
  *
  * Keys are Ed25519: no parameters to choose, no random number per signature that could give the key away, and small. */
 #ifndef LIB_PKI_X509_H
@@ -57,7 +58,11 @@ int pki_reissue(const char *ca_key, const char *ca_certificate, const char *requ
 int pki_inspect(const char *certificate, struct pki_certificate *facts, struct err *err);
 /* The CA has signed it. Dates are not checked. */
 int pki_verify(const char *certificate, const char *ca_certificate, struct err *err);
+/* Who dials this name or numeric address takes the certificate for the host's. */
+bool pki_names_host(const char *certificate, const char *host);
 int pki_key_fits(const char *key, const char *certificate, struct err *err);
+/* The raw key that a certificate, which has one of Ed25519, is for: 32 bytes. */
+int pki_public_key(const char *certificate, uint8_t *key, struct err *err);
 int pki_sha256(const char *certificate, uint8_t hash[PKI_SHA256_BYTES], struct err *err);
 /* When two thirds of its time are over. */
 int64_t pki_renewal_s(const struct pki_certificate *facts);

@@ -58,19 +58,35 @@ static bool is_said(const struct wire_field *field, const void *at)
     abort();
 }
 
+/* The option of esubmit that sets the field. */
+static const char *option_of(const char *field)
+{
+    static const char *const options[][2] = {
+        {"mesh_rows", "mesh"},        {"time_limit_ms", "time"},
+        {"cpu_limit_ms", "cpu-time"}, {"limit_requeue", "requeue=limit"},
+        {"warning_signal", "signal"}, {"warning_ms", "signal"},
+        {"keep_never", "if-never"},
+    };
+
+    for (size_t i = 0; i < sizeof options / sizeof options[0]; i++)
+        if (strcmp(field, options[i][0]) == 0)
+            return options[i][1];
+    return field;
+}
+
 int wire_check_said(const struct wire_message *message, unsigned minor, struct err *err)
 {
     const struct wire_field *field;
 
-    if (message->type != WIRE_submit)
+    if (message->type != WIRE_submit && message->type != WIRE_rehearse)
         return 0;
     for (field = wire_table_message(WIRE_submit)->fields(); field->name != NULL; field++)
-        if (field->since > minor && is_said(field, (const char *)&message->u + field->offset))
+        if (field->since > minor && strcmp(field->name, "ticket") != 0 &&
+            is_said(field, (const char *)&message->u + field->offset))
             return err_set(
                 err, -EPROTONOSUPPORT,
-                "--%.*s: the other side speaks version %d.%u of Elmer's protocol, and this option came with %d.%u: "
+                "--%s: the other side speaks version %d.%u of Elmer's protocol, and this option came with %d.%u: "
                 "install the newer Elmer there too",
-                (int)strcspn(field->name, "_"), field->name, WIRE_MAJOR, minor, WIRE_MAJOR,
-                field->since); /* --mesh has the field mesh_rows */
+                option_of(field->name), WIRE_MAJOR, minor, WIRE_MAJOR, field->since);
     return 0;
 }

@@ -100,18 +100,33 @@ static json_t *json_usage(const struct wire_job_view *view)
     return array;
 }
 
-static json_t *json_command(const struct wire_job_view *view)
+static json_t *json_strings(const struct wire_strs *list)
 {
     json_t *array = json_array();
     int bad = 0;
 
-    for (size_t i = 0; array && i < view->command.count; i++)
-        bad |= json_array_append_new(array, json_string(view->command.items[i]));
+    for (size_t i = 0; array && i < list->count; i++)
+        bad |= json_array_append_new(array, json_string(list->items[i]));
     if (bad) {
         json_decref(array);
         return NULL;
     }
     return array;
+}
+
+static json_t *json_command(const struct wire_job_view *view)
+{
+    return json_strings(&view->command);
+}
+
+static json_t *json_after(const struct wire_job_view *view)
+{
+    return json_strings(&view->after);
+}
+
+static json_t *json_waits_for(const struct wire_job_view *view)
+{
+    return json_strings(&view->waits_for);
 }
 
 static json_t *json_level_seconds(const struct wire_job_view *view)

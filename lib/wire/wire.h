@@ -8,10 +8,12 @@
 
 #include "lib/base/err.h"
 
-enum { WIRE_MAJOR = 1, WIRE_MINOR = 5, WIRE_MAX_FRAME = 1 << 20, WIRE_MAX_DEPTH = 8 };
+enum { WIRE_MAJOR = 1, WIRE_MINOR = 6, WIRE_MAX_FRAME = 1 << 20, WIRE_MAX_DEPTH = 8 };
 
-enum { WIRE_AGE_MINOR = 3 };   /* an rsd of this one says how old a report is */
-enum { WIRE_LEASE_MINOR = 2 }; /* an rsd of this one can hold a lease */
+enum { WIRE_LIMIT_MINOR = 6 };  /* an rsd of this one says what CPU time jobs use, and can signal them */
+enum { WIRE_TICKET_MINOR = 5 }; /* without hello, on the socket for tickets: see lib/ticket */
+enum { WIRE_AGE_MINOR = 3 };    /* an rsd of this one says how old a report is */
+enum { WIRE_LEASE_MINOR = 2 };  /* an rsd of this one can hold a lease */
 
 enum wire_sender {
     WIRE_FROM_CLIENT = 1,
@@ -126,7 +128,7 @@ void wire_frame_header(uint8_t *header, size_t size);
 int wire_encode_frame(const struct wire_message *message, unsigned minor, uint8_t **frame, size_t *size,
                       struct err *err);
 /* What the message asks for was not known in that minor, and encoding would leave it out: -EPROTONOSUPPORT and the
- * reason. */
+ * reason. A ticket asks for nothing: an elmer of before takes the submission without, and the hosts decide. */
 int wire_check_said(const struct wire_message *message, unsigned minor, struct err *err);
 /* Strict: unknown type or key, missing field, wrong type, over a limit, NUL or invalid UTF-8, too deep, trailing bytes:
  * -EBADMSG and the reason. Free with wire_message_fini(). */

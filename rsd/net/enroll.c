@@ -7,6 +7,7 @@
 #include "config.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -27,6 +28,7 @@ enum { DIAL_MS = 10000, ANSWER_MS = 30000, OUT_MAX = 64 * 1024, JOIN_ID = 1 };
 struct enrolment {
     const char *elmer, *name;
     const struct token *token;
+    struct enrol_ticket *ticket;
     char *key, *request, *ca, *certificate;
     int dir;
     uint64_t counter; /* of elmer's certificate */
@@ -69,7 +71,8 @@ static void on_ready(struct link *link, void *data)
 {
     struct enrolment *e = data;
     struct wire_message message = {.type = WIRE_join, .id = JOIN_ID};
-    char id[TOKEN_ID_SIZE], proof[PKI_PROOF_SIZE];
+    char id[TOKEN_ID_SIZE], proof[PKI_PROOF_SIZE], *proven;
+    bool with_ticket = link_minor(link) >= WIRE_TICKET_MINOR;
     const char *ca = link_ca_pem(link);
 
     e->ca = ca ? strdup(ca) : NULL;
@@ -79,16 +82,20 @@ static void on_ready(struct link *link, void *data)
         return;
     }
     token_id(e->token, id);
+    proven = str_format("%s%s", e->request, with_ticket ? e->ticket->key : "");
     message.u.join.host = e->name;
     message.u.join.token = id;
     message.u.join.proof = proof;
     message.u.join.request = e->request;
     message.u.join.clock_ms = wall_now().ms;
-    if (!e->ca || pki_join_proof(e->token->secret, sizeof e->token->secret, e->name, e->request, proof, NULL) < 0 ||
+    message.u.join.ticket_key = with_ticket ? e->ticket->key : "";
+    if (!e->ca || !proven ||
+        pki_join_proof(e->token->secret, sizeof e->token->secret, e->name, proven, proof, NULL) < 0 ||
         link_send(link, &message) < 0) {
         finish(e, -EIO, "the request to join could not be sent");
         link_close(link, "");
     }
+    free(proven);
 }
 
 static void on_message(struct link *link, struct wire_message *message, void *data)
@@ -103,6 +110,7 @@ static void on_message(struct link *link, struct wire_message *message, void *da
     }
     if (message->type == WIRE_joined && !e->certificate) {
         e->certificate = strdup(message->u.joined.certificate);
+        snprintf(e->ticket->certificate, sizeof e->ticket->certificate, "%s", message->u.joined.ticket_certificate);
         finish(e, e->certificate ? 0 : -ENOMEM, "out of memory");
     } else if (message->type == WIRE_error) {
         finish(e, -EACCES, message->u.error.text);
@@ -181,9 +189,11 @@ static int save(const struct enrolment *e)
     return code == 0 ? pair_write(e->dir, e->key, e->certificate, e->err) : code;
 }
 
-int enroll(const char *elmer, const char *name, const struct token *token, const char *pki, struct err *err)
+int enroll(const char *elmer, const char *name, const struct token *token, const char *pki, struct enrol_ticket *ticket,
+           struct err *err)
 {
-    struct enrolment e = {.elmer = elmer, .name = name, .token = token, .dir = file_dir(pki, 0700, err), .err = err};
+    struct enrolment e = {
+        .elmer = elmer, .name = name, .token = token, .ticket = ticket, .dir = file_dir(pki, 0700, err), .err = err};
     struct tls_context *tls = NULL;
     int code = e.dir < 0 ? e.dir : pki_key_create(&e.key, err);
 
@@ -197,6 +207,8 @@ int enroll(const char *elmer, const char *name, const struct token *token, const
         code = check(&e);
     if (code == 0)
         code = save(&e);
+    if (code == 0)
+        snprintf(ticket->ca, sizeof ticket->ca, "%s", e.ca);
     tls_context_unref(tls);
     pki_key_free(e.key);
     free(e.request);

@@ -32,10 +32,15 @@ static int serve(const struct net_plan *plan)
 
 static int enrol(const struct net_plan *plan)
 {
+    static struct enrol_ticket ticket;
     struct err err = ERR_INIT;
     signal(SIGPIPE, SIG_IGN);
-    if (enroll(plan->elmer, plan->name, &plan->token, plan->config.pki, &err) >= 0)
+    ticket.key = plan->ticket_key;
+    if (enroll(plan->elmer, plan->name, &plan->token, plan->config.pki, &ticket, &err) >= 0) {
+        if (*ticket.key)
+            dprintf(NET_FD_ROOT, "%s\n%s", ticket.certificate, ticket.ca);
         return 0;
+    }
     log_error("%s has not joined by %s: %s", plan->name, plan->elmer, err.text);
     return 1;
 }

@@ -38,6 +38,7 @@ enum {
     REPORT_FIRST_MS = 500, /* the first report of a link comes early: jobs may wait for it */
     STOP_MS = 3000,
     FILES = 8192,
+    USED_MAX = 4096,
 };
 
 struct net {
@@ -60,8 +61,8 @@ struct net {
 };
 
 static const bool passes_down[WIRE_TYPE_COUNT] = {
-    [WIRE_order] = true, [WIRE_open] = true,   [WIRE_start] = true,       [WIRE_taken] = true,
-    [WIRE_end] = true,   [WIRE_forget] = true, [WIRE_pvm_spawned] = true, [WIRE_pvm_finish] = true,
+    [WIRE_order] = true,  [WIRE_open] = true,        [WIRE_start] = true,      [WIRE_taken] = true,  [WIRE_end] = true,
+    [WIRE_forget] = true, [WIRE_pvm_spawned] = true, [WIRE_pvm_finish] = true, [WIRE_signal] = true,
 };
 static const bool passes_up[WIRE_TYPE_COUNT] = {
     [WIRE_ordered] = true,      [WIRE_opened] = true,    [WIRE_open_failed] = true, [WIRE_started] = true,
@@ -244,14 +245,17 @@ static void send_report(struct net *net)
 {
     size_t count = net->usage.ncpus;
     struct wire_message report = {.type = WIRE_report};
+    struct wire_used *used = calloc(USED_MAX, sizeof(*used));
     struct err err = ERR_INIT;
     double *busy = calloc(2 * count + 1, sizeof(*busy));
     int code;
 
     uplink_heard(net->uplink, &report.u.report.heard,
                  &report.u.report.since_heard_ms); /* before: rather too old than too new */
-    code = busy ? usage_sample(&net->usage, &report.u.report.interval_ms, busy, busy + count, &err) : -ENOMEM;
+    code = busy && used ? usage_sample(&net->usage, &report.u.report.interval_ms, busy, busy + count, &err) : -ENOMEM;
 
+    report.u.report.used.items = used;
+    report.u.report.used.count = code == 0 ? usage_used(&net->usage, used, USED_MAX) : 0;
     report.u.report.busy = (struct wire_doubles){busy, count};
     report.u.report.jobs = (struct wire_doubles){busy + count, count};
     if (code == 0)
@@ -259,6 +263,7 @@ static void send_report(struct net *net)
     else if (code != -EAGAIN && log_allowed(&net->limit, 10, 60000))
         log_warning("no report of the utilisation: %s", err.text);
     free(busy);
+    free(used);
 }
 
 static void on_report_timer(uv_timer_t *timer)

@@ -7,8 +7,11 @@
 #include "lib/pki/token.h"
 #include "rsd/config.h"
 
-/* The descriptors that it is started with, beside 0 to 2. NET_ENROL has the last one only. */
+/* The descriptors that it is started with, beside 0 to 2. NET_ENROL has the last one, and writes to the first one what
+ * elmer has answered for the ticket key (lib/ticket/program.h). */
 enum { NET_FD_ROOT = 3, NET_FD_LISTEN = 4, NET_FD_PLAN = 5 };
+
+enum { NET_TICKET_KEY_SIZE = 65 }; /* hexadecimal, with the NUL */
 
 enum net_task { NET_SERVE, NET_ENROL };
 
@@ -19,6 +22,7 @@ struct net_plan {
     struct rsd_config config;
     char elmer[sizeof((struct rsd_config *)0)->elmer], name[sizeof((struct rsd_config *)0)->name]; /* NET_ENROL */
     struct token token;
+    char ticket_key[NET_TICKET_KEY_SIZE]; /* "": there is none */
 };
 
 #endif

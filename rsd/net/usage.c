@@ -366,6 +366,17 @@ static double busy_share(const struct usage_ticks *from, const struct usage_tick
     return clamp((double)(to->busy - from->busy) / (double)(to->total - from->total));
 }
 
+size_t usage_used(const struct usage *usage, struct wire_used *used, size_t most)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < usage->njobs && count < most; i++)
+        if (usage->jobs[i].known && !usage->jobs[i].ended)
+            used[count++] =
+                (struct wire_used){usage->jobs[i].job, usage->jobs[i].attempt, usage->jobs[i].used_us / 1000};
+    return count;
+}
+
 int usage_begin(struct usage *usage, struct err *err)
 {
     int code;

@@ -8,6 +8,7 @@
 
 #include "lib/base/clock.h"
 #include "lib/base/err.h"
+#include "lib/wire/wire.h"
 
 struct usage_job;
 struct usage_ticks {
@@ -36,6 +37,8 @@ int usage_set_host(struct usage *usage, const uint64_t *cpus, size_t ncpus, cons
 void usage_add_job(struct usage *usage, uint64_t job, uint32_t attempt, const uint64_t *cpus, size_t ncpus, bool fresh);
 /* It has ended, having used cpu_seconds in all (negative: not known). */
 void usage_end_job(struct usage *usage, uint64_t job, uint32_t attempt, double cpu_seconds);
+/* What each job has used so far, as of the last sample; the first most of them. Returns their number. */
+size_t usage_used(const struct usage *usage, struct wire_used *used, size_t most);
 /* Begin an interval now. */
 int usage_begin(struct usage *usage, struct err *err);
 /* End it, fill in the shares 0..1 of each processor, and begin the next. 0; -EAGAIN: it has no length yet; -errno with

@@ -70,6 +70,7 @@ static void adopt_one(struct root *root, const char *name)
         find_supervisor_pid(job);
     }
     lease_recall(root, job);
+    tickets_recall(root, job);
     job_move(job, JOB_OPEN);
     connect_to(root, job);
 }

@@ -67,14 +67,15 @@ static struct order_rank errand_rank(const struct root *root, const struct root_
     return (struct order_rank){SCHED_OTHER, 0};
 }
 
-static void signal_all(const struct cgroup *group)
+static void signal_all(const struct cgroup *group, int number)
 {
-    group_signal(group, SIGTERM);
-    group_signal(group, SIGCONT); /* a stopped process takes TERM only then */
+    group_signal(group, number);
+    if (number == SIGTERM)
+        group_signal(group, SIGCONT); /* a stopped process takes TERM only then */
 }
 
 /* Nobody must take it for the root half: nothing of its is open. */
-static _Noreturn void errand_child(const struct root *root, const struct root_job *job, bool kill)
+static _Noreturn void errand_child(const struct root *root, const struct root_job *job, int number)
 {
     struct cgroup group = {.job_fd = FD_LEAF, .sup_fd = -1, .events_fd = -1};
     sched_rank(0, errand_rank(root, job), false);
@@ -82,21 +83,21 @@ static _Noreturn void errand_child(const struct root *root, const struct root_jo
     if (dup2(job->group.job_fd, group.job_fd) < 0)
         _exit(1);
     (void)syscall(SYS_close_range, FD_LEAF + 1U, ~0U, 0U);
-    if (kill)
+    if (number == SIGKILL)
         _exit(group_kill(&group) < 0);
-    signal_all(&group);
+    signal_all(&group, number);
     _exit(0);
 }
 
 /* false: it has to be done here. */
-static bool errand_start(const struct root *root, struct root_job *job, bool kill)
+static bool errand_start(const struct root *root, struct root_job *job, int number)
 {
     pid_t pid;
-    if (!has_more_than(&job->group, kill ? FEW_KILLED : FEW))
+    if (!has_more_than(&job->group, number == SIGKILL ? FEW_KILLED : FEW))
         return false;
     pid = fork();
     if (pid == 0)
-        errand_child(root, job, kill);
+        errand_child(root, job, number);
     if (pid < 0)
         return false;
     job->errand = pid;
@@ -112,11 +113,12 @@ void death_errand_forget(struct root_job *job)
     job->errand = 0;
 }
 
-void death_signal(struct root *root, struct root_job *job)
+void death_signal(struct root *root, struct root_job *job, int number)
 {
     int64_t before = budget_own_ns();
-    if (!errand_start(root, job, false))
-        signal_all(&job->group);
+    death_errand_forget(job); /* of a signal before: it goes on */
+    if (!errand_start(root, job, number))
+        signal_all(&job->group, number);
     walks_charge(root, PAYER_ORDERS, before);
 }
 
@@ -136,7 +138,7 @@ static int kill_all(struct root *root, struct root_job *job, int64_t now)
     int64_t before = budget_own_ns();
     int result = 0;
     job->kill_ms = now + KILL_AGAIN_MS;
-    if (now >= job->kill_here_ms || (job->errand == 0 && !errand_start(root, job, true)))
+    if (now >= job->kill_here_ms || (job->errand == 0 && !errand_start(root, job, SIGKILL)))
         result = group_kill(&job->group);
     if (now >= job->kill_here_ms)
         job->kill_here_ms = now + INLINE_MS;

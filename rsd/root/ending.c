@@ -123,7 +123,7 @@ void ending_begin(struct root *root, struct root_job *job, int64_t grace_ms)
     } else {
         job_move(job, JOB_TERMINATING);
         job->deadline_ms = now + grace_ms;
-        death_signal(root, job);
+        death_signal(root, job, SIGTERM);
     }
     ending_step(root, job, now);
 }
@@ -183,6 +183,7 @@ static void end_done(struct root *root, struct root_job *job)
         result_drop(root, job);
     else if (!job->kept) /* its supervisor has died, or is of an older rsd */
         result_keep(root, job);
+    tickets_forget(root, job);
     lease_forget(root, job); /* before the socket: by that the next rsd finds both, should we die between */
     snprintf(path, sizeof path, "%s/sup/%s", root->config->rundir, job->name);
     unlink(path);

@@ -19,6 +19,7 @@
 #include "rsd/root/limits.h"
 #include "rsd/root/order.h"
 #include "rsd/root/role.h"
+#include "rsd/root/root.h"
 #include "rsd/root/sched.h"
 
 enum {
@@ -81,6 +82,8 @@ struct root_job {
     enum root_job_state state;
     uid_t uid;
     bool has_helpers;                /* its launcher gives the command some */
+    char *ticket;                    /* NULL: none */
+    bool ticket_begun;               /* it counts as used on this host */
     bool local;                      /* it was submitted on this host */
     bool asked_lists, asked_account; /* what its supervisor is finding out, see admission.h ... */
     char asked[256];                 /* ... about this user */
@@ -144,7 +147,8 @@ struct root_job {
 
 struct root {
     const struct rsd_config *config;
-    struct limits limits; /* as given to us: for supervisors */
+    struct rsd_tickets *tickets; /* NULL: none can be judged */
+    struct limits limits;        /* as given to us: for supervisors */
     enum order_mode mode;
     char mode_reason[1024];
     char reserve_refused[600]; /* why rt_reserve is not in force; "": it is, or is not wanted */
@@ -250,6 +254,17 @@ int lease_keep(const struct root *root, const struct root_job *job); /* for the 
 void lease_recall(const struct root *root, struct root_job *job);
 void lease_forget(const struct root *root, const struct root_job *job);
 
+/* tickets.c: is what is asked what the job's user has asked for? */
+bool tickets_let_open(const struct root *root, const struct wire_open *open, struct err *err);
+/* Good: the ticket is used from now on. */
+bool tickets_let_start(const struct root *root, const struct root_job *job, const struct wire_start *start,
+                       struct err *err);
+/* After tickets_let_open() of this job: for as long as it is here, and for the next root half. 0 or -errno. */
+int tickets_keep(const struct root *root, struct root_job *job, const char *ticket);
+void tickets_begun(const struct root *root, struct root_job *job); /* a process of it is being started */
+void tickets_recall(const struct root *root, struct root_job *job);
+void tickets_forget(const struct root *root, struct root_job *job);
+
 /* result.c: what became of a job, for the next root half */
 int result_reserve(const struct root *root, const struct root_job *job); /* room for it; or a negative errno */
 void result_keep(const struct root *root, struct root_job *job);
@@ -288,7 +303,7 @@ void weights_give_back(struct root *root);
 /* death.c: signals and death of many */
 void death_init(struct root *root);
 bool death_at_own_rank(const struct root *root, const struct root_job *job);
-void death_signal(struct root *root, struct root_job *job); /* TERM */
+void death_signal(struct root *root, struct root_job *job, int number);
 void death_begin(struct root_job *job, int64_t now);
 /* Kill, raise, lower what is due. The result is that of the kill; *again_ms: when next, as long as any are left. */
 int death_step(struct root *root, struct root_job *job, int64_t now, int64_t *again_ms);

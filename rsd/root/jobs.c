@@ -97,6 +97,7 @@ void job_drop(struct root *root, struct root_job *job)
     walk_stop(job);
     death_errand_forget(job);
     group_close(&job->group);
+    free(job->ticket);
     if (job->connected)
         channel_fini(&job->supervisor);
     if (job->supervisor_pidfd >= 0)

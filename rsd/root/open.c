@@ -70,7 +70,11 @@ void open_new(struct root *root, const struct wire_message *message, const cpu_s
     job->open_id = message->id;
     job->open_generation = open->generation;
     job->remover = 0;
-    result = make_group(root, job, &err);
+    result = tickets_keep(root, job, open->ticket);
+    if (result < 0)
+        err_set(&err, result, "cannot keep the job's ticket in %s/sup: %s", root->config->rundir, strerror(-result));
+    else
+        result = make_group(root, job, &err);
     if (result == 0) { /* before anything can be born there, should this be our last step */
         group_confine(&job->group, open->cpus.items, open->cpus.count);
         result = supervisor_start(root, job, open->user, &err);

@@ -59,11 +59,13 @@ static int signals_open(void)
     return signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
 }
 
-static int root_init(struct root *root, int fd_net, pid_t net_pid, const struct rsd_config *config, struct err *err)
+static int root_init(struct root *root, int fd_net, pid_t net_pid, const struct rsd_config *config,
+                     struct rsd_tickets *tickets, struct err *err)
 {
     int64_t now = mono_ms(mono_now());
     int result, refusal;
     *root = (struct root){.config = config,
+                          .tickets = tickets,
                           .net_pid = net_pid,
                           .net = {.fd = -1},
                           .signal_fd = -1,
@@ -185,6 +187,11 @@ static void child_ended(struct root *root, pid_t pid)
             log_error("the network half has ended; stopping, jobs live on");
             stop(root, 1);
         }
+        return;
+    }
+    if (root->tickets && pid == root->tickets->pid && !root->stop) {
+        log_error("elmer-tickets has ended; stopping, jobs live on");
+        stop(root, 1);
         return;
     }
     for (size_t i = 0; i < root->job_count; i++) {
@@ -396,15 +403,15 @@ static int loop(struct root *root)
     return root->status;
 }
 
-int rsd_root_main(int fd_net, pid_t net_pid, const struct rsd_config *config)
+int rsd_root_main(int fd_net, pid_t net_pid, const struct rsd_config *config, struct rsd_tickets *tickets)
 {
     struct err err = ERR_INIT;
     struct root root;
     int status;
-    if (root_init(&root, fd_net, net_pid, config, &err) < 0) {
+    if (root_init(&root, fd_net, net_pid, config, tickets, &err) < 0) {
         log_error("%s", err.text);
         root_fini(&root);
-        return 1;
+        return -ECANCELED;
     }
     supervisors_adopt(&root);
     order_file_recall(config, &root.order);

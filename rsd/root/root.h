@@ -5,11 +5,21 @@
 
 #include <sys/types.h>
 
+#include "lib/ticket/program.h"
 #include "rsd/config.h"
 
-/* Run until SIGTERM (0) or until the network half is gone or talks garbage (1; a restart adopts what lives). fd_net:
- * socketpair to the network half (taken over); net_pid: its process, 0 in tests. Jobs and their supervisors live on in
- * every case. */
-int rsd_root_main(int fd_net, pid_t net_pid, const struct rsd_config *config);
+/* elmer-tickets beside the root half. */
+struct rsd_tickets {
+    int fd; /* which it answers on */
+    pid_t pid;
+    struct ticket_verdict opening; /* of the job that is being opened */
+    bool gone;                     /* it has not answered: rsd starts again, and is asked again then */
+};
+
+/* Run until SIGTERM (0) or until the network half is gone or talks garbage (1; a restart adopts what lives).
+ * -ECANCELED: it could not begin, and has said why. fd_net: socketpair to the network half (taken over); net_pid: its
+ * process, 0 in tests. tickets: what rsd_tickets_start() has made, or NULL: then none can be judged. Jobs and their
+ * supervisors live on in every case. */
+int rsd_root_main(int fd_net, pid_t net_pid, const struct rsd_config *config, struct rsd_tickets *tickets);
 
 #endif

@@ -86,7 +86,7 @@ static bool check_open(const struct root *root, const struct root_job *job, cons
     else if (!job && job_count_live(root) >= MAX_JOBS)
         err_set(err, -1, "%s has %d jobs already", root->config->name, MAX_JOBS);
     else
-        return true;
+        return job || tickets_let_open(root, open, err);
     return false;
 }
 
@@ -101,7 +101,7 @@ static bool check_start(const struct root *root, const struct root_job *job, con
     else if (!cpus_are_ours(root, &start->cpus, &cpus) || (job->ncpus > 0 && !cpus_within(&cpus, &job->cpus)))
         err_set(err, -1, "the process's processors are not processors of its job: this is a fault of elmer");
     else
-        return true;
+        return tickets_let_start(root, job, start, err);
     return false;
 }
 
@@ -149,6 +149,7 @@ static void do_start(struct root *root, struct root_job *job, const struct wire_
     const struct wire_start *start = &message->u.start;
     struct job_process *process = job_process(job, (uint32_t)start->process, true);
     enum job_role role = ROLE_COMMAND;
+    tickets_begun(root, job);
     if (!process) {
         tell_start_failed(root, message, "the job has started too many processes on this host");
         return;
@@ -192,6 +193,12 @@ static void do_forget(struct root *root, struct root_job *job, const struct wire
     (void)message;
     result_drop(root, job);
     job_drop(root, job);
+}
+
+static void do_signal(struct root *root, struct root_job *job, const struct wire_message *message)
+{
+    if (message->u.signal.number > 0 && job->errand == 0) /* one at a time, whoever asks */
+        death_signal(root, job, (int)message->u.signal.number);
 }
 
 static void do_helpers(struct root *root, struct root_job *job, const struct wire_message *message)
@@ -269,6 +276,7 @@ static const struct verb {
      "the job is not open on this host (any more)"},
     {WIRE_taken, ANY, NULL, do_taken, NULL, NULL, NULL},
     {WIRE_end, UNKNOWN | ANY, NULL, do_end, NULL, NULL, NULL},
+    {WIRE_signal, IN(JOB_OPEN), NULL, do_signal, NULL, NULL, NULL},
     {WIRE_forget, IN(JOB_EMPTY), NULL, do_forget, NULL, NULL, NULL},
     {WIRE_pvm_spawned, IN(JOB_OPEN) | IN(JOB_TERMINATING), NULL, do_helpers, NULL, NULL, NULL},
     {WIRE_pvm_finish, IN(JOB_OPEN) | IN(JOB_TERMINATING), NULL, do_helpers, NULL, NULL, NULL},
@@ -287,6 +295,7 @@ static struct root_job *named(const struct root *root, const struct wire_message
         NAMES(start);
         NAMES(taken);
         NAMES(end);
+        NAMES(signal);
         NAMES(forget);
         NAMES(pvm_spawned);
         NAMES(pvm_finish);
@@ -306,7 +315,7 @@ static void run(const struct verb *verb, struct root *root, const struct wire_me
         return; /* what is left of it here is being removed, and elmer asks again for what is not confirmed */
     if (fits && (!verb->check || verb->check(root, job, message, &err)))
         verb->act(root, job, message);
-    else if (verb->refuse)
+    else if (verb->refuse && !(root->tickets && root->tickets->gone)) /* else nobody has judged it */
         verb->refuse(root, message, fits ? err.text : job ? verb->not_now : verb->unknown);
 }
 

@@ -2,6 +2,7 @@
  * the supervisor puts the job's number on. */
 #include "config.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <string.h>
 
@@ -76,6 +77,7 @@ void agent_read(struct sup *sup, struct process *process)
 {
     struct err err = ERR_INIT;
     struct wire_message message;
+    assert(process->has_agent && process->role == ROLE_AGENT);
     int filled = channel_fill(&process->agent, &err), got = 0;
     enum verdict verdict = SAID;
     pace_take(&process->agent_pace, &agent_limit, mono_ms(mono_now()));

@@ -1,8 +1,12 @@
 /* process.c - life of one process: BORN between fork and exec, RUNNING, EXITED until elmer has acknowledged its status
  * (the message `taken`), then ACKNOWLEDGED for good; or FAILED with a sentence. A number is started once: asked again,
- * the same answers are given again. */
+ * the same answers are given again.
+ *
+ * What is asserted here and in supervisor.c follows from this code alone, whatever rsd, an agent or a process says: a
+ * supervisor that ends takes its job with it. */
 #include "config.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -15,6 +19,7 @@
 
 #include "lib/base/clock.h"
 #include "lib/base/log.h"
+#include "lib/base/moves.h"
 #include "lib/base/str.h"
 #include "rsd/root/cpus.h"
 #include "rsd/root/group.h"
@@ -245,9 +250,23 @@ void process_free(struct process *process)
     free(process);
 }
 
+static const struct moves_row states[] = {
+    [PROCESS_BORN] = {"born", MOVE_TO(PROCESS_RUNNING) | MOVE_TO(PROCESS_FAILED)},
+    [PROCESS_RUNNING] = {"running", MOVE_TO(PROCESS_EXITED)},
+    [PROCESS_FAILED] = {"failed", 0},
+    [PROCESS_EXITED] = {"exited", MOVE_TO(PROCESS_ACKNOWLEDGED)},
+    [PROCESS_ACKNOWLEDGED] = {"acknowledged", 0},
+};
+
+static void move(struct process *process, enum process_state state)
+{
+    MOVES_CHECK("process", states, process->state, state);
+    process->state = state;
+}
+
 static void failed(struct sup *sup, struct process *process, const char *text)
 {
-    process->state = PROCESS_FAILED;
+    move(process, PROCESS_FAILED);
     process->failure = strdup(text);
     wire_message_fini(&process->start);
     process->start = (struct wire_message){0};
@@ -307,6 +326,7 @@ void process_push(const struct sup *sup, struct process *process, int64_t now)
     struct order_rank rank = rank_of(sup, process);
     if (process->state != PROCESS_BORN || now < process->push_ms)
         return;
+    assert(process->pid > 0); /* 0 would be this supervisor */
     process->pushes++;
     process->push_ms = now + (process->pushes < PUSHES_FAST ? SUP_PUSH_MS : PUSH_SLOW_MS);
     if (sup->rt)
@@ -318,6 +338,7 @@ void process_report(struct sup *sup, struct process *process)
 {
     struct child_report report = {.stage = -1};
     char text[1000];
+    assert(process->state == PROCESS_BORN && process->report_fd >= 0 && process->pid > 0);
     ssize_t got = read(process->report_fd, &report, sizeof report);
     if (got < 0 && (errno == EAGAIN || errno == EINTR))
         return;
@@ -328,7 +349,7 @@ void process_report(struct sup *sup, struct process *process)
         failed(sup, process, text);
         return;
     }
-    process->state = PROCESS_RUNNING;
+    move(process, PROCESS_RUNNING);
     sched_rank(process->pid, rank_of(sup, process),
                resets(sup, process)); /* it may have been pushed, or the order changed */
     wire_message_fini(&process->start);
@@ -357,6 +378,7 @@ void process_capture(struct sup *sup, struct process *process)
     if (got < 0 && (errno == EAGAIN || errno == EINTR))
         return;
     for (ssize_t i = 0; i < got && !process->line_sent; i++) {
+        assert(process->line_size < SUP_LINE); /* or it would have been told */
         if (buffer[i] != '\n')
             process->line[process->line_size++] = buffer[i];
         if (buffer[i] == '\n' || process->line_size == SUP_LINE)
@@ -397,7 +419,7 @@ static void ended(struct sup *sup, struct process *process, int status)
     if (process->state != PROCESS_RUNNING)
         return;
     drain(sup, process);
-    process->state = PROCESS_EXITED;
+    move(process, PROCESS_EXITED);
     process->exit_status = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
     process->signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
     process->end = ++sup->ends;
@@ -442,5 +464,5 @@ void process_acknowledged(struct sup *sup, uint32_t number)
 {
     struct process *process = process_find(sup, number);
     if (process && process->state == PROCESS_EXITED)
-        process->state = PROCESS_ACKNOWLEDGED;
+        move(process, PROCESS_ACKNOWLEDGED);
 }

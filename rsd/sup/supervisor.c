@@ -12,6 +12,7 @@
  */
 #include "config.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -81,6 +82,7 @@ void sup_tell(struct sup *sup, const struct wire_message *message)
 
 static void tell_kept(struct sup *sup)
 {
+    assert(sup->connected); /* or they would be kept again while they are told */
     for (size_t i = 0; i < sup->pending_count; i++) {
         struct wire_message message;
         if (wire_decode(sup->pending[i], strlen(sup->pending[i]), WIRE_MINOR, &message, NULL) == 0) {
@@ -165,6 +167,7 @@ static void tell_ends(struct sup *sup)
 {
     const struct process *ends[SUP_MAX_PROCESSES];
     size_t count = 0;
+    assert(sup->count <= SUP_MAX_PROCESSES);
     for (size_t i = 0; i < sup->count; i++) {
         if (sup->processes[i]->state == PROCESS_EXITED)
             ends[count++] = sup->processes[i];
@@ -308,6 +311,7 @@ static nfds_t fill_fds(const struct sup *sup, struct pollfd *fds, int *timeout)
         if (process->state == PROCESS_BORN && process->push_ms < next)
             next = process->push_ms;
     }
+    assert(count == FIXED_FDS + FDS_PER_PROCESS * sup->count); /* as loop() has made room for, and turn() reads */
     *timeout = next == INT64_MAX ? (sup->begun ? -1 : SUP_BEGIN_MS) : next <= now ? 0 : (int)(next - now);
     return count;
 }
@@ -382,6 +386,7 @@ static void hear_the_last(struct sup *sup, int64_t deadline)
 static bool take_leave(struct sup *sup)
 {
     struct wire_message done = {.type = WIRE_done, .u.done.text = ""};
+    assert(sup->begun && sup->quit);
     hear_the_last(sup, mono_ms(mono_now()) + FLUSH_MS);
     if (sup->connected)
         sup_tell(sup, &done);

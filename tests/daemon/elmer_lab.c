@@ -63,6 +63,14 @@ void lab_create(struct lab *lab, const char *config)
     lab_configure(lab);
 }
 
+static void free_at_once(void)
+{
+    char options[512];
+    const char *old = getenv("ASAN_OPTIONS");
+    snprintf(options, sizeof(options), "%s:quarantine_size_mb=1", old ? old : "");
+    setenv("ASAN_OPTIONS", options, 1);
+}
+
 static void spawn(struct lab *lab, int out)
 {
     const char *program = getenv("ELMER_PROGRAM");
@@ -77,6 +85,8 @@ static void spawn(struct lab *lab, int out)
         dup2(out, 1);
         dup2(out, 2);
     }
+    if (lab->memory_counts)
+        free_at_once();
     execl(program ? program : "elmer/elmer", "elmer", "-c", path, (char *)NULL);
     _exit(127);
 }
@@ -90,6 +100,11 @@ int lab_connect(const struct lab *lab, const char *socket_name)
         return fd;
     close(fd);
     return -1;
+}
+
+void lab_spawn(struct lab *lab)
+{
+    spawn(lab, -1);
 }
 
 void lab_start(struct lab *lab)
@@ -340,6 +355,14 @@ void host_relay(struct fake *host, uint64_t client, uint32_t uid, const char *us
 void host_expect_relayed(struct fake *host, uint64_t client, enum wire_type type, struct wire_message *message)
 {
     expect_kind(host, true, client, type, message);
+}
+
+void host_expect_answer(struct fake *host, uint64_t client, enum wire_type type, struct wire_message *message)
+{
+    int64_t deadline = now_ms() + LAB_WAIT_MS;
+    while (!take(host, true, client, type, message) && !take(host, true, client, WIRE_error, message))
+        if (receive(host, deadline) != 1)
+            fail_msg("neither %s nor an error has come", wire_type_name(type));
 }
 
 void host_event(struct fake *host, enum wire_type type, uint64_t job, uint32_t attempt)

@@ -19,12 +19,16 @@ struct lab {
     char config[4096]; /* beyond the sockets and the store */
     pid_t pid;
     unsigned minor; /* that the fakes speak; WIRE_MINOR unless changed */
+    /* Set before the start by tests with a bar for elmer's memory: an address sanitizer keeps 256 MB of what was freed,
+     * to find its use; here 1 MB. */
+    bool memory_counts;
 };
 
 /* Make the directory; config: more lines for elmer.conf (section [elmer] is open). */
 void lab_create(struct lab *lab, const char *config);
 void lab_configure(const struct lab *lab);            /* write its elmer.conf again */
 void lab_start(struct lab *lab);                      /* returns when both sockets are there */
+void lab_spawn(struct lab *lab);                      /* the same without waiting for them */
 int lab_run(struct lab *lab, char *out, size_t size); /* until it ends by itself: its exit status; what it wrote */
 void lab_stop(struct lab *lab, int signal);           /* and wait for its end */
 void lab_destroy(struct lab *lab);
@@ -63,6 +67,8 @@ void host_open(struct fake *host, const struct lab *lab, const char *name, unsig
                const struct host_options *options);
 void host_relay(struct fake *host, uint64_t client, uint32_t uid, const char *user, struct wire_message *message);
 void host_expect_relayed(struct fake *host, uint64_t client, enum wire_type type, struct wire_message *message);
+/* Either of the two: an error, or a message of that type. */
+void host_expect_answer(struct fake *host, uint64_t client, enum wire_type type, struct wire_message *message);
 void host_event(struct fake *host, enum wire_type type, uint64_t job, uint32_t attempt); /* opened pvm_ready ... */
 void host_started(struct fake *host, uint64_t job, uint32_t attempt, uint64_t process);
 void host_line(struct fake *host, uint64_t job, uint32_t attempt, uint64_t process, const char *line);

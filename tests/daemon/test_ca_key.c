@@ -228,10 +228,10 @@ static void what_cannot_be_written_is_said(void **state)
 /* A machine of our own, with a user elmer. */
 static bool furnish(void)
 {
-    return geteuid() == 0 && unshare(CLONE_NEWNS) == 0 && mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0 &&
+    return geteuid() == 0 && unshare(CLONE_NEWNS) == 0 && mount("none", "/", "none", MS_REC | MS_PRIVATE, NULL) == 0 &&
            mount("test", "/var/lib", "tmpfs", 0, "mode=0755") == 0 &&
            scratch_put("/var/lib", "passwd", "root:x:0:0::/root:/bin/sh\nelmer:x:64991:64991::/:/bin/false\n") &&
-           mount("/var/lib/passwd", "/etc/passwd", NULL, MS_BIND, NULL) == 0 &&
+           mount("/var/lib/passwd", "/etc/passwd", "none", MS_BIND, NULL) == 0 &&
            scratch_put("/var/lib", "elmer.conf",
                        "[elmer]\nname = queue\npki = " STATE "/pki\nstore = " STATE "/elmer.db\n");
 }

@@ -247,7 +247,11 @@ static void test_usage(void **data)
                                            {"ekill", "9223372036854775808"},
                                            {"equery", "--jsonx"},
                                            {"equery", "-n", "3"},
-                                           {"equery", "-u", "bob"},
+                                           {"equery", "--state", "runing"},
+                                           {"equery", "--state", "done"},
+                                           {"equery", "-r", "--json", "--state=cancelled,done"},
+                                           {"equery", "--history", "--state", "running,held"},
+                                           {"equery", "--me", "-u", "bob"},
                                            {"equery", "--history", "-n", "x"},
                                            {"equery", "--history", "-r"},
                                            {"equery", "--history", "7"},
@@ -311,7 +315,8 @@ static void test_wait_status(void **data)
         if (table[i].said)
             assert_non_null(strstr(w->stderr_text, table[i].said));
         else
-            assert_string_equal(w->stderr_text, "job 42 allocated ws1 ws2 at level 0\n");
+            assert_string_equal(w->stderr_text, "job 42 allocated ws1 ws2 at level 0\n"
+                                                "runs on ws1 only: --each, --pvm or mpirun use the others\n");
     }
 }
 
@@ -414,6 +419,47 @@ static void test_cancel_twice(void **data)
     assert_int_equal(finish(w), 0);
 }
 
+/* The same for erelease and etop: the job has had its turn meanwhile. One that somebody has cancelled has not. */
+static void test_release_twice(void **data)
+{
+    static const struct {
+        const char *command, *state;
+        enum wire_type type;
+        int code;
+    } table[] = {
+        {"erelease", "running", WIRE_release, 0},   {"etop", "starting", WIRE_top, 0},
+        {"erelease", "done", WIRE_release, 0},      {"etop", "held", WIRE_top, 3},
+        {"erelease", "cancelled", WIRE_release, 3}, {"ehold", "running", WIRE_hold, 3},
+    };
+    struct world *w = *data;
+
+    for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
+        struct wire_job_view view = view_of(8, "x", table[i].state);
+        struct wire_message message;
+
+        RUN(w, table[i].command, "8");
+        accept_command(w);
+        peer_expect_gone(&w->elmer, table[i].type);
+        accept_command(w);
+        message = peer_expect(&w->elmer, table[i].type);
+        answer_error(w, message.id, WIRE_CODE_WRONG_STATE, "job 8 cannot be moved");
+        wire_message_fini(&message);
+        if (table[i].type != WIRE_hold) {
+            message = peer_expect(&w->elmer, WIRE_query);
+            answer_jobs(w, message.id, &view, 1, false);
+            wire_message_fini(&message);
+        }
+        assert_int_equal(finish(w), table[i].code);
+        assert_int_equal(*w->stderr_text != '\0', table[i].code != 0);
+    }
+    RUN(w, "erelease", "8"); /* asked once: then it is as elmer says */
+    accept_command(w);
+    struct wire_message message = peer_expect(&w->elmer, WIRE_release);
+    answer_error(w, message.id, WIRE_CODE_WRONG_STATE, "job 8 is running: it cannot be released");
+    wire_message_fini(&message);
+    assert_int_equal(finish(w), 3);
+}
+
 int main(void)
 {
 #define WITH_ELMER(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
@@ -422,7 +468,7 @@ int main(void)
         WITH_ELMER(test_same_token),      WITH_ELMER(test_refusals),         WITH_ELMER(test_unreachable),
         WITH_ELMER(test_usage),           WITH_ELMER(test_wait_status),      WITH_ELMER(test_wait_cancelled),
         WITH_ELMER(test_wait_reconnects), WITH_ELMER(test_wait_interrupted), WITH_ELMER(test_many_ids),
-        WITH_ELMER(test_wrong_state),     WITH_ELMER(test_cancel_twice),
+        WITH_ELMER(test_wrong_state),     WITH_ELMER(test_cancel_twice),     WITH_ELMER(test_release_twice),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

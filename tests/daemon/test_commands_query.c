@@ -293,9 +293,9 @@ static void test_history(void **data)
     assert_string_equal(
         w->stdout_text,
         "Ended jobs:\n"
-        "JOB  NAME  USER   NPROCS     TIME    CPU  LEVELS  HOSTS      ENDED                RESULT    REASON\n"
-        "  5  prog  alice       3  1:02:03  2.25s  0:1.5s  ws1*2,ws2  2026-01-01 01:02:03  signal 9  by alice\n"
-        "  9  prog  alice       3  1:02:03  2.25s  0:1.5s  ws1*2,ws2  2026-01-01 01:02:03  exit 0    exited\n");
+        "JOB  NAME  USER   NPROCS     TIME    CPU  LEVELS   HOSTS      ENDED                RESULT    REASON\n"
+        "  5  prog  alice       3  1:02:03  2.25s  L0 1.5s  ws1*2,ws2  2026-01-01 01:02:03  signal 9  by alice\n"
+        "  9  prog  alice       3  1:02:03  2.25s  L0 1.5s  ws1*2,ws2  2026-01-01 01:02:03  exit 0    exited\n");
     RUN(w, "equery", "--history", "--json");
     accept_command(w);
     history = peer_expect(&w->elmer, WIRE_history);
@@ -305,6 +305,56 @@ static void test_history(void **data)
     wire_message_fini(&history);
     assert_int_equal(finish(w), 0);
     assert_string_equal(w->stdout_text, "{\"schema\":\"elmer.jobs/1\",\"jobs\":[]}\n");
+}
+
+/* In a list, in JSON, and in the history, which is asked for more when too few of its last jobs pass. */
+static void test_filters(void **data)
+{
+    static const struct {
+        const char *words[6];
+        bool first, second;
+    } table[] = {
+        {{"equery", "--json", "--name", "so*"}, true, false},
+        {{"equery", "--json", "--name", "*[re]"}, true, true},
+        {{"equery", "--json", "-u", "alice"}, true, true},
+        {{"equery", "--json", "-u", "ali"}, false, false},
+        {{"equery", "--json", "--state=queued,held"}, false, true},
+        {{"equery", "--json", "--state=done,running"}, true, false},
+        {{"equery", "--json", "--state=done", "5", "6"}, false, false},
+        {{"equery", "--json", "--host=ws2,ws7"}, true, false},
+        {{"equery", "--json", "--host=w*"}, true, false},
+        {{"equery", "--json", "--me"}, false, false},
+    };
+    struct world *w = *data;
+    struct wire_job_view views[2] = {done_view(5, 0, -1, "exited", ""), view_of(6, "other", "queued")};
+    struct wire_message query;
+
+    views[0].name = "solve";
+    views[0].state = "running";
+    for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
+        run(w, table[i].words);
+        accept_command(w);
+        query = peer_expect(&w->elmer, WIRE_query);
+        answer_jobs(w, query.id, views, 2, false);
+        wire_message_fini(&query);
+        assert_int_equal(finish(w), 0);
+        assert_int_equal(strstr(w->stdout_text, "\"id\":5,") != NULL, table[i].first);
+        assert_int_equal(strstr(w->stdout_text, "\"id\":6,") != NULL, table[i].second);
+    }
+    views[0].state = "done";
+    RUN(w, "equery", "--history", "-n", "1", "--name", "so?ve", "--state=done", "--json");
+    accept_command(w);
+    query = peer_expect(&w->elmer, WIRE_history);
+    assert_int_equal(query.u.history.count, 1);
+    answer_jobs(w, query.id, views + 1, 1, false);
+    wire_message_fini(&query);
+    query = peer_expect(&w->elmer, WIRE_history);
+    assert_int_equal(query.u.history.count, 10);
+    answer_jobs(w, query.id, views, 2, false);
+    wire_message_fini(&query);
+    assert_int_equal(finish(w), 0);
+    assert_non_null(strstr(w->stdout_text, "\"id\":5,"));
+    assert_null(strstr(w->stdout_text, "\"id\":6,"));
 }
 
 static void test_json(void **data)
@@ -329,7 +379,9 @@ static void test_json(void **data)
                         "\"cpu\":1},{\"host\":\"ws2\",\"cpu\":0}],"
                         "\"command\":[\"./prog\",\"-x\",\"a "
                         "b\"],\"dir\":\"/home/"
-                        "alice\",\"comment\":null,\"mesh_rows\":0,\"submitted\":\"2026-01-01T00:00:00.000Z\","
+                        "alice\",\"comment\":null,\"mesh_rows\":0,\"time_limit_ms\":0,\"cpu_limit_ms\":0,\"after\":[],"
+                        "\"waits_for\":[],\"submitted\":"
+                        "\"2026-01-01T00:00:00.000Z\","
                         "\"started\":\"2026-01-01T00:00:00.250Z\","
                         "\"ended\":\"2026-01-01T01:02:03.250Z\",\"exit_status\":null,\"signal\":9,\"reason_code\":"
                         "\"killed\",\"reason\":null,"
@@ -339,7 +391,9 @@ static void test_json(void **data)
                         "{\"id\":6,\"attempt\":0,\"name\":\"x\\\"y\",\"user\":\"alice\",\"uid\":2001,\"state\":"
                         "\"queued\",\"level\":null,\"nprocs\":3,\"hosts\":[],\"processors\":[],"
                         "\"command\":[\"./prog\",\"-x\",\"a "
-                        "b\"],\"dir\":null,\"comment\":null,\"mesh_rows\":0,\"submitted\":\"2026-01-01T00:00:00.000Z\","
+                        "b\"],\"dir\":null,\"comment\":null,\"mesh_rows\":0,\"time_limit_ms\":0,\"cpu_limit_ms\":0,"
+                        "\"after\":[],\"waits_for\":[],"
+                        "\"submitted\":\"2026-01-01T00:00:00.000Z\","
                         "\"started\":null,\"ended\":null,"
                         "\"exit_status\":null,"
                         "\"signal\":null,\"reason_code\":null,\"reason\":null,\"usage\":[],\"level_seconds\":[]}]}\n");
@@ -422,6 +476,7 @@ int main(void)
         WITH_ELMER(test_ids),
         WITH_ELMER(test_history),
         WITH_ELMER(test_restart),
+        WITH_ELMER(test_filters),
         WITH_ELMER(test_json),
         WITH_ELMER(test_hidden),
         WITH_ELMER(test_full_output),

@@ -397,6 +397,53 @@ static void test_start_failed(void **state)
     lab_destroy(&lab);
 }
 
+/* The only host that a job may use leaves the configuration and comes back: the job waits for it and runs there. */
+static void test_waits_for_its_host(void **state)
+{
+    struct lab lab;
+    struct fake ws1, ws2;
+    const char *on = "ws2";
+    struct wire_message submission = lab_submission("t1", 1), change = {.type = WIRE_hold}, start, jobs;
+    (void)state;
+    lab_create(&lab, LOCAL "levels = 1\nhosts = ws1 ws2\n");
+    lab_start(&lab);
+    host_open(&ws1, &lab, "ws1", 1, NULL);
+    submission.u.submit.hosts = (struct wire_strs){&on, 1};
+    assert_int_equal(lab_submit(&ws1, &submission, NULL, 0), 1);
+    for (int round = 0; round < 2; round++) { /* the second from what was written in the first */
+        fake_close(&ws1);
+        lab_stop(&lab, SIGTERM);
+        snprintf(strstr(lab.config, "hosts ="), 30, "hosts = ws1\n");
+        lab_configure(&lab);
+        lab_start(&lab);
+        host_open(&ws1, &lab, "ws1", 1, NULL);
+        fake_expect_none(&ws1, WIRE_open, 100);
+        change.type = round ? WIRE_release : WIRE_hold;
+        change.u.hold.job = 1; /* of release as well */
+        host_relay(&ws1, 1, 2001, "alice", &change);
+        host_expect_relayed(&ws1, 1, WIRE_done, &start);
+        wire_message_fini(&start);
+    }
+    lab_query(&ws1, 1, &jobs);
+    assert_string_equal(only(&jobs)->state, "queued");
+    assert_string_equal(only(&jobs)->reason_code, "too-few-up");
+    wire_message_fini(&jobs);
+    submission = lab_submission("t2", 1);
+    assert_int_equal(lab_submit(&ws1, &submission, NULL, 0), 2);
+    open_job(&ws1, 2, 1, &start); /* who waits for a host holds nobody up */
+    wire_message_fini(&start);
+    fake_close(&ws1);
+    lab_stop(&lab, SIGTERM);
+    snprintf(strstr(lab.config, "hosts ="), 30, "hosts = ws2 ws1\n");
+    lab_configure(&lab);
+    lab_start(&lab);
+    host_open(&ws2, &lab, "ws2", 1, NULL);
+    open_job(&ws2, 1, 1, &start);
+    wire_message_fini(&start);
+    fake_close(&ws2);
+    lab_destroy(&lab);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -404,6 +451,7 @@ int main(void)
         cmocka_unit_test(test_token_and_kill),
         cmocka_unit_test(test_restart_running),
         cmocka_unit_test(test_restart_launched),
+        cmocka_unit_test(test_waits_for_its_host),
         cmocka_unit_test(test_result_in_pieces),
         cmocka_unit_test(test_answer_before_opens),
         cmocka_unit_test(test_many_hosts),

@@ -3,6 +3,7 @@
 
 #include "tests/daemon/elmer_lab.h"
 
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,19 +14,25 @@
 
 #include "lib/base/clock.h"
 
-#define LOCAL "name = ws1\nhosts = ws1 ws2\nheartbeat = 1s\nhost_timeout = 3s\nallocator = v1\nlevels = 1\n"
+/* The hosts are not heard while a test sends many questions: that may take long. */
+#define LOCAL "name = ws1\nhosts = ws1 ws2\nheartbeat = 1s\nhost_timeout = 60s\nallocator = v1\nlevels = 1\n"
 
 struct pair {
     struct lab lab;
     struct fake host, other;
 };
 
-static void begin(struct pair *p, const char *config)
+static void start(struct pair *p)
 {
-    lab_create(&p->lab, config);
     lab_start(&p->lab);
     host_open(&p->host, &p->lab, "ws1", 1, NULL);
     host_open(&p->other, &p->lab, "ws2", 1, NULL);
+}
+
+static void begin(struct pair *p, const char *config)
+{
+    lab_create(&p->lab, config);
+    start(p);
 }
 
 static void end(struct pair *p)
@@ -305,7 +312,9 @@ static void test_deaf_user(void **state)
         print_message("skipped: only root can connect as somebody else\n");
         skip();
     }
-    begin(&p, LOCAL "private_jobs = no\n");
+    lab_create(&p.lab, LOCAL "private_jobs = no\n");
+    p.lab.memory_counts = true;
+    start(&p);
     for (int i = 1; i <= JOBS; i++) {
         char token[8];
         snprintf(token, sizeof(token), "t%d", i);
@@ -331,16 +340,19 @@ static void test_deaf_user(void **state)
                   grown_kb, spent_ms);
     assert_true(grown_kb < GROWTH_KB);
     assert_true(spent_ms < 100);
-    int64_t deadline_ms = mono_ms(mono_now()) + 3 * LAB_WAIT_MS;
-    while (finals < USERS * ASKS) { /* now he reads */
-        assert_true(mono_ms(mono_now()) < deadline_ms);
+    while (finals < USERS * ASKS) { /* now he reads: as long as it takes, if only something comes in time */
+        struct pollfd fds[USERS];
+        for (int i = 0; i < USERS; i++)
+            fds[i] = (struct pollfd){.fd = links[i].fd, .events = POLLIN};
+        assert_true(poll(fds, USERS, LAB_WAIT_MS) > 0);
         for (int i = 0; i < USERS; i++) {
-            while (channel_fill(&links[i], &err) == 0 && channel_next(&links[i], &answer, &err) == 1) {
-                do {
-                    finals += answer.type == WIRE_jobs && !answer.u.jobs.more;
-                    assert_int_not_equal(answer.type, WIRE_error);
-                    wire_message_fini(&answer);
-                } while (channel_next(&links[i], &answer, &err) == 1);
+            if (!fds[i].revents)
+                continue;
+            assert_int_equal(channel_fill(&links[i], &err), 0);
+            while (channel_next(&links[i], &answer, &err) == 1) {
+                finals += answer.type == WIRE_jobs && !answer.u.jobs.more;
+                assert_int_not_equal(answer.type, WIRE_error);
+                wire_message_fini(&answer);
             }
         }
     }

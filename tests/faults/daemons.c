@@ -57,7 +57,8 @@ void world_configure(const struct world *world)
                     "[rsd]\nname = %c\nelmer = %s\npki = " WORLD "/pki-%c\nmode = none\ntmpdir_size = none\n"
                     "user = %s\nrundir = " WORLD "/rsd\n"
                     "network = " WORLD "/bin/elmer-rsd-net\n"
-                    "supervisor = " WORLD "/bin/elmer-supervisor\naccount = none\ncgroup_root = %s\n",
+                    "supervisor = " WORLD "/bin/elmer-supervisor\naccount = none\ncgroup_root = %s\n"
+                    "tickets = accept\nticket_program = /none\nticket_dir = " WORLD "/keys\n", /* without tickets */
                     'a' + i, world->elmer_address ? world->elmer_address : WORLD "/elmer/host.sock", 'a' + i,
                     world_host_users[i], world->groups[i]);
     }

@@ -4,7 +4,8 @@
  * `endless` runs and `late` waits, because it wants all four, and `after` behind it, which has one process, but
  * processors on both hosts. The daemons are restarted. `late` is cancelled, `after` runs; `endless` is killed. `after`
  * is submitted with requeue, and in its markers attempts stand for ranks: each may run once, and the second only where
- * a supervisor has died. */
+ * a supervisor has died. `then` waits for `gang` to end well and for `status` to fail, `never` for `status` to end
+ * well: it is cancelled. */
 #include "config.h"
 
 #include "tests/faults/story.h"
@@ -31,12 +32,19 @@ static const struct plan {
     const char *state, *reason;
     int exit_status;
     unsigned ranks; /* that run */
+    struct {
+        const char *kind;
+        enum story_job job;
+    } after[2]; /* kind NULL: nothing */
 } plans[STORY_JOBS] = {
     [JOB_GANG] = {"gang", "echo gang.$ELMER_RANK >>markers; sleep 0.02", 3, true, "done", "exited", 0, 3},
     [JOB_STATUS] = {"status", "echo status.0 >>markers; exit 3", 1, false, "done", "exited", 3, 1},
     [JOB_ENDLESS] = {"endless", "echo endless.0 >>markers; exec sleep 60", 1, false, "done", "killed", -1, 1},
     [JOB_LATE] = {"late", "echo late.$ELMER_RANK >>markers", 4, true, "cancelled", "cancelled", -1, 0},
     [JOB_AFTER] = {"after", "echo after.$((${ELMER_TMPDIR##*.} - 1)) >>markers", 3, false, "done", "exited", 0, 1},
+    [JOB_THEN] =
+        {"then", "echo then.0 >>markers", 1, false, "done", "exited", 0, 1, {{"ok", JOB_GANG}, {"fail", JOB_STATUS}}},
+    [JOB_NEVER] = {"never", "echo never.0 >>markers", 1, false, "cancelled", "never", -1, 0, {{"ok", JOB_STATUS}}},
 };
 
 /* ---- the user ---- */
@@ -76,6 +84,14 @@ static void submit(struct user *user, enum story_job job)
                                           .umask = 022};
     struct elmer_submitted *submitted;
     struct elmer_error error = {{0}};
+    const char *after[3] = {NULL};
+    char texts[2][40];
+    for (int i = 0; i < 2 && plans[job].after[i].kind; i++) {
+        snprintf(texts[i], sizeof(texts[i]), "%s:%" PRIu64, plans[job].after[i].kind,
+                 user->story->jobs[plans[job].after[i].job].id);
+        after[i] = texts[i];
+    }
+    submission.after = after;
     if (elmer_submit(user->elmer, &submission, PATIENCE_MS, &submitted, &error) != ELMER_OK)
         give_up(user, plans[job].name, &error);
     user->story->jobs[job].id = submitted->job;
@@ -148,6 +164,8 @@ static _Noreturn void user_run(struct story *story)
     submit(&user, JOB_ENDLESS);
     submit(&user, JOB_LATE);
     submit(&user, JOB_AFTER);
+    submit(&user, JOB_THEN);
+    submit(&user, JOB_NEVER);
     await(&user, JOB_GANG, NULL);
     await(&user, JOB_STATUS, NULL);
     await(&user, JOB_ENDLESS, "running");
@@ -157,6 +175,8 @@ static _Noreturn void user_run(struct story *story)
     await(&user, JOB_LATE, NULL);
     end(&user, JOB_ENDLESS, elmer_kill);
     await(&user, JOB_ENDLESS, NULL);
+    await(&user, JOB_THEN, NULL);
+    await(&user, JOB_NEVER, NULL);
     _exit(0);
 }
 
@@ -304,7 +324,8 @@ const char *story_wrong(const struct story *story, enum kind died, char *out, si
         bool excused = died == KIND_SUPERVISOR && ended && ran_once_or_not(o) && o->reason[0];
         if (died == KIND_ELMER && i == JOB_ENDLESS && ended && ran_once_or_not(o) && o->signal == SIGTERM)
             continue;
-        if (!excused || (i != JOB_LATE && ++other > 1))
+        bool follows = i == JOB_LATE || i == JOB_THEN || i == JOB_NEVER; /* from what became of another */
+        if (!excused || (!follows && ++other > 1))
             return describe(story, i, out, size);
     }
     return NULL;

@@ -6,7 +6,7 @@
 
 #include "tests/faults/world.h"
 
-enum story_job { JOB_GANG, JOB_STATUS, JOB_ENDLESS, JOB_LATE, JOB_AFTER, STORY_JOBS };
+enum story_job { JOB_GANG, JOB_STATUS, JOB_ENDLESS, JOB_LATE, JOB_AFTER, JOB_THEN, JOB_NEVER, STORY_JOBS };
 enum { RANKS_MAX = 4 };
 
 struct outcome {
@@ -30,7 +30,8 @@ struct story *story_create(void);
 
 /* The first job that did not come out as it does undisturbed, as a text in out; NULL: none.
  * died: who was ended, KIND_NONE for nobody. The job of a supervisor that died may have ended with another reason, and
- * what waited for it may have run; where elmer died together with the answer to ekill, the job has ended by a signal.
+ * what waited for it may have run, or may not; where elmer died together with the answer to ekill, the job has ended by
+ * a signal.
  */
 const char *story_wrong(const struct story *story, enum kind died, char *out, size_t size);
 /* Accepted jobs, those without a result, and ranks that ran twice. */

@@ -30,7 +30,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
     rsd_config_default(&config);
     files_put("/fuzz/rsd.conf", data, size);
-    code = rsd_config_read(&config, "/fuzz/rsd.conf", false, &err);
+    code = rsd_config_read(&config, "/fuzz/rsd.conf", false, NULL, &err);
     files_clear();
     if (code == 0)
         check_config(&config);

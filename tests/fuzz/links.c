@@ -39,7 +39,7 @@ static struct introduced {
     const char *name, *serial;
     unsigned minor;
 } next;
-static int listeners_code;
+static int listeners_code, tcp_code;
 
 void links_begin(unsigned program)
 {
@@ -47,7 +47,7 @@ void links_begin(unsigned program)
     memset(listeners, 0, sizeof listeners);
     role = program;
     next = (struct introduced){0};
-    listeners_code = 0;
+    listeners_code = tcp_code = 0;
 }
 
 void links_end(void)
@@ -76,6 +76,11 @@ void links_introduce(const char *name, const char *serial, unsigned minor)
 void links_refuse_listeners(int code)
 {
     listeners_code = code;
+}
+
+void links_refuse_tcp(int code)
+{
+    tcp_code = code;
 }
 
 /* Certificates are shown over TCP only, by most. */
@@ -194,8 +199,8 @@ int listener_create(uv_loop_t *loop, const char *address, unsigned mode, unsigne
     (void)loop;
     (void)mode;
     (void)max_links;
-    if (listeners_code != 0)
-        return err_set(err, listeners_code, "%s: nobody can listen there", address);
+    if (listeners_code != 0 || (tcp_code != 0 && options->tls != NULL))
+        return err_set(err, listeners_code != 0 ? listeners_code : tcp_code, "%s: nobody can listen there", address);
     for (size_t i = 0; i < LISTENERS; i++) {
         if (listeners[i].open)
             continue;

@@ -22,6 +22,7 @@ int links_accept(size_t listener, uid_t uid);
 void links_introduce(const char *name, const char *serial, unsigned minor);
 /* Nobody can listen, for this reason; 0: anybody. */
 void links_refuse_listeners(int code);
+void links_refuse_tcp(int code); /* those with TLS alone */
 bool links_open(size_t link);
 /* The first link of that peer, or -1. */
 int links_find(unsigned peer);

@@ -15,6 +15,8 @@ is 'the packages' "$(cd "$tmp/rpm/RPMS" && find . -name '*.rpm' -printf '%f\n' |
     'elmer elmer-client elmer-doc elmer-rsd libelmer-devel libelmer1'
 files_of() { rpm "${rpm[@]}" -qp --qf '[%{filemodes:perms} %{filenames}\n]' "$tmp"/rpm/RPMS/*/"$1"-[0-9]*.rpm; }
 like 'users of the supervisor cannot read it' "$(files_of elmer-rsd | grep elmer-supervisor)" '^-rwx--x--x '
+of_etc() { sed -n 's|^d[^ ]* /etc/elmer/||p'; }
+is 'directories of fragments' "elmer: $(files_of elmer | of_etc); rsd: $(files_of elmer-rsd | of_etc)" 'elmer: elmer.conf.d; rsd: rsd.conf.d'
 programs() { grep -E '^-.* /usr/(s?bin|libexec)/' | sed 's/.* //' | sort; }
 debian=${TEST_PACKAGES:-}/one
 if [ -e "$debian/Packages" ]; then

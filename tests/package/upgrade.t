@@ -122,7 +122,7 @@ ok 'the job that is busy goes on' running "$busy"
 ok 'ws2: apt remove elmer-rsd' apt 2 remove elmer-rsd
 processes() { on "$1" pgrep -l '^(elmer|rsd|testjob)'; }
 is 'no process of a job is left there' "$(processes 2; on 2 sh -c 'ls -d /sys/fs/cgroup/'"$jobs_scope"' /run/elmer-rsd' 2>/dev/null)" ''
-ok 'configuration, certificate and PAM file stay' on 2 sh -c 'test -s /etc/elmer/rsd.conf && test -e /etc/pam.d/elmer && ls /var/lib/elmer-rsd/pki/*'
+ok 'configuration, certificate and PAM file stay' on 2 sh -c 'test -s /etc/elmer/rsd.conf.d/50-join.conf && test -e /etc/pam.d/elmer && ls /var/lib/elmer-rsd/pki/*'
 ok 'ws2: installed again' apt 2 install elmer-rsd
 ok 'ws2: and started' on 2 systemctl enable --now rsd
 wait_for 20 'it is a host of the cluster as before' up_again

@@ -19,6 +19,7 @@
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -132,7 +133,14 @@ void rig_up(struct rig *rig)
     char own[4000];
     cpu_set_t mine;
     uint64_t list[CPU_SETSIZE];
-    *rig = (struct rig){.dir = "/tmp/elmer-rig-XXXXXX", .channel = {.fd = -1}, .gate = -1};
+    const struct rig asked = *rig;
+    *rig = (struct rig){.dir = "/tmp/elmer-rig-XXXXXX",
+                        .channel = {.fd = -1},
+                        .gate = -1,
+                        .tickets_required = asked.tickets_required,
+                        .vouch = asked.vouch,
+                        .vouch_users = asked.vouch_users};
+    snprintf(rig->keys, sizeof rig->keys, "%s", asked.keys);
     assert_non_null(mkdtemp(rig->dir));
     assert_int_equal(chmod(rig->dir, 0755), 0);
     make_run(rig);
@@ -149,9 +157,35 @@ void rig_up(struct rig *rig)
     rig_root_start(rig);
 }
 
+/* As rsd does it; the socket is where users look for it. */
+static void start_tickets(const struct rig *rig, struct rsd_config *config, struct rsd_tickets *tickets)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    bool certified;
+    struct err err = ERR_INIT;
+    int listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    snprintf(address.sun_path, sizeof address.sun_path, "%s/ticket.sock", config->rundir);
+    unlink(address.sun_path);
+    if (bind(listener, (struct sockaddr *)&address, sizeof address) < 0 || listen(listener, 16) < 0)
+        fail_msg("%s: %s", address.sun_path, strerror(errno));
+    config->tickets_required = rig->tickets_required;
+    tickets->fd = ticket_program_serve(&(struct ticket_serve){.path = config->ticket_program,
+                                                              .dir = rig->keys,
+                                                              .host = config->name,
+                                                              .hosts = rig->vouch ? rig->vouch : "all",
+                                                              .users = rig->vouch_users ? rig->vouch_users : "all",
+                                                              .uid = RIG_TICKET_UID,
+                                                              .gid = RIG_TICKET_UID},
+                                       listener, &tickets->pid, &certified, &err);
+    if (tickets->fd < 0)
+        fail_msg("%s", err.text);
+    close(listener);
+}
+
 static void root_half(const struct rig *rig, int fd)
 {
     static struct rsd_config config;
+    static struct rsd_tickets tickets;
     char cwd[2048];
     prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
     prctl(PR_CAPBSET_DROP, CAP_SYSLOG, 0, 0, 0); /* as rsd.service does it: who has it was not born in a job */
@@ -166,6 +200,8 @@ static void root_half(const struct rig *rig, int fd)
              getenv("BUILDDIR") ? getenv("BUILDDIR") : cwd);
     config.supervisor_uid = RIG_SUPERVISOR_UID;
     snprintf(config.escapes, sizeof config.escapes, "%s/elmer-escapes", getenv("BUILDDIR") ? getenv("BUILDDIR") : cwd);
+    snprintf(config.ticket_program, sizeof config.ticket_program, "%s/elmer-tickets",
+             getenv("BUILDDIR") ? getenv("BUILDDIR") : cwd);
     snprintf(config.pvmd, sizeof config.pvmd, "%s/helper", rig->dir);
     snprintf(config.agent, sizeof config.agent, "%s/helper", rig->dir);
     config.account[0] = 0;
@@ -173,7 +209,9 @@ static void root_half(const struct rig *rig, int fd)
         rig_configure(&config);
     sched_rank(0, (struct order_rank){SCHED_FIFO, 60}, false);
     log_open("rsd", LOG_LEVEL_WARNING);
-    _exit(rsd_root_main(fd, 0, &config));
+    if (rig->keys[0])
+        start_tickets(rig, &config, &tickets);
+    _exit(rsd_root_main(fd, 0, &config, rig->keys[0] ? &tickets : NULL));
 }
 
 void rig_root_start(struct rig *rig)
@@ -338,6 +376,7 @@ void rig_ask_open(struct rig *rig, uint64_t job, uint64_t generation, uint64_t l
     message.u.open.cpus.count = 1;
     message.u.open.lease_ms = lease_ms;
     message.u.open.pvm = rig->pvm;
+    message.u.open.ticket = rig->ticket;
     rig_send(rig, &message);
 }
 

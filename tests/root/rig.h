@@ -17,12 +17,21 @@ struct rig {
     char users[4096]; /* in place of user.slice; a test makes it */
     struct channel channel;
     pid_t root_half;
-    int gate;     /* -1: none was made */
-    uint64_t cpu; /* the one that all jobs share */
-    bool pvm;     /* jobs that are opened have virtual machines */
+    int gate;      /* -1: none was made */
+    uint64_t cpu;  /* the one that all jobs share */
+    bool pvm;      /* jobs that are opened have virtual machines */
+    char keys[80]; /* directory of its ticket key; "": tickets are not judged */
+    bool tickets_required;
+    const char *vouch, *vouch_users; /* as in rsd.conf; NULL: all */
+    const char *ticket;              /* of jobs that are opened; NULL: none */
 };
 
-enum { RIG_WAIT_MS = 20000, RIG_SUPERVISOR_UID = 65533, NOBODY = 65534 /* whose jobs they are */ };
+enum {
+    RIG_WAIT_MS = 20000,
+    RIG_SUPERVISOR_UID = 65533,
+    RIG_TICKET_UID = 65532,
+    NOBODY = 65534 /* whose jobs they are */
+};
 
 /* Wait until the condition holds; fails the test after RIG_WAIT_MS. */
 #define rig_until(condition)                                                                                           \
@@ -41,7 +50,7 @@ extern void (*rig_configure)(struct rsd_config *config);
 
 /* 0, or 77 with the reason on stderr: this machine cannot run these tests. */
 int rig_possible(void);
-void rig_up(struct rig *rig);
+void rig_up(struct rig *rig); /* keys to vouch_users are the caller's, all else is set */
 void rig_down(struct rig *rig);
 void rig_root_start(struct rig *rig);
 void rig_root_kill(struct rig *rig, int signal); /* and wait for it; returns when it is reaped */

@@ -83,6 +83,13 @@ static _Noreturn void daemon_like(void)
     _exit(0);
 }
 
+/* Without exit(), where an address sanitizer looks for leaks: an agent would spin for a thread of the search, which has
+ * the job's rank, below its own, and gets nothing of a CPU on which two agents do. */
+static _Noreturn void say(void)
+{
+    _exit(write(STDOUT_FILENO, "x\n", 2) != 2);
+}
+
 static int helper(const char *what)
 {
     if (strcmp(what, "spin") == 0)
@@ -92,7 +99,7 @@ static int helper(const char *what)
     if (strcmp(what, "chain") == 0)
         chain();
     if (strcmp(what, "say") == 0)
-        return puts("x") < 0;
+        say();
     if (strcmp(what, "daemon") == 0)
         daemon_like();
     return 1;
@@ -191,6 +198,17 @@ static void test_helpers(void **state)
     rig_empty(&rig, 2, 2000);
 }
 
+/* With an address sanitizer processes are large, and their forks take longer than a walk waits for them (walks.c): one
+ * that was under way shows up in the old class, and the next sweep finds it. Soon there are none. */
+static void await_late_forks(void)
+{
+#ifdef __SANITIZE_ADDRESS__
+    size_t count;
+    int right = 0; /* times in turn, 2 ms apart */
+    rig_until((right = rig_wrong(&rig, 1, -1, 49, &count) == 0 ? right + 1 : 0) == 50);
+#endif
+}
+
 static void test_forking_threads_change_class(void **state)
 {
     const char *const threads[] = {helper_path, "threads", NULL};
@@ -205,6 +223,7 @@ static void test_forking_threads_change_class(void **state)
     assert_int_equal(rig_wrong(&rig, 1, SCHED_OTHER, 0, &count), 0);
     begin = rig_now_ms();
     rig_order(&rig, 2, shared, 2);
+    await_late_forks();
     wrong = rig_wrong(&rig, 1, -1, 49, &count);
     print_message("%zu threads that keep forking are in the real-time class after %d ms\n", count,
                   (int)(rig_now_ms() - begin));
@@ -228,6 +247,7 @@ static void test_chain_of_forks_changes_class(void **state)
     first = rig_started(&rig);
     rig_until(rig_pids(&rig, 1, "job", &now, 1) == 1 && now != first); /* it has begun to fork */
     rig_order(&rig, 2, shared, 2);
+    await_late_forks();
     for (int i = 0; i < 200; i++) {
         wrong += rig_wrong(&rig, 1, -1, 49, &count);
         seen += count;

@@ -21,6 +21,7 @@ struct walk {
     int64_t now_ms;
     uint64_t random;
     bool drained[HOSTS];
+    uint64_t steps;
     char fault[500];
     uint64_t *placed; /* in all walks: jobs with a cluster, and of these beside others' ranks */
 };
@@ -59,6 +60,7 @@ static void obey(struct walk *w, const struct action *action)
     step(w, event);
 }
 
+/* Every few steps a copy goes on instead, whose lists are judged as those of the original. */
 static void step(struct walk *w, struct event event)
 {
     struct actions actions;
@@ -66,6 +68,12 @@ static void step(struct walk *w, struct event event)
 
     actions_init(&actions);
     event.now_ms = w->now_ms;
+    if (++w->steps % 16 == 0) {
+        struct core *copy = core_copy(w->core);
+
+        core_destroy(w->core);
+        w->core = copy;
+    }
     if (core_step(w->core, &event, &actions) != 0)
         fail(w, "the core refuses an event", event.job);
     if (w->fault[0] == '\0' && core_check(w->core, text, sizeof(text)) != 0)

@@ -136,6 +136,9 @@ void judge_before(struct world *world, const struct event *event)
     case EVENT_SET:
         judge_setting(world, event->u.set.setting, event->u.set.value);
         break;
+    case EVENT_GATHER:
+        world->gather_from_ms = world->now_ms;
+        break;
     case EVENT_OPENED:
         hear_opened(world, event);
         break;
@@ -152,7 +155,7 @@ static void forget_ended(struct world *world)
     int kept = 0;
 
     for (int i = 0; i < world->nseen; i++) {
-        if (world->seen[i].state == JOB_DONE || world->seen[i].state == JOB_CANCELLED)
+        if (world->ended[world->seen[i].id]) /* what is not on disk yet is not forgotten */
             core_forget(world->core, world->seen[i].id);
         else if (kept++ != i)
             world->seen[kept - 1] = world->seen[i];
@@ -170,16 +173,6 @@ void judge_committed(struct world *world, const struct core_job *row)
     world->coverage->accepted += world->rows[row->id] == NULL && !world->ended[row->id];
     world->coverage->ended += final;
     world->ended[row->id] = final;
-}
-
-void judge_all_ended(struct world *world)
-{
-    for (int id = 0; id < SIM_IDS; id++)
-        if (world->rows[id] != NULL)
-            world_fail(world, "job %d was accepted and has not ended", id);
-    if (world->coverage->accepted != world->coverage->ended && !world_failed(world))
-        world_fail(world, "%llu jobs accepted, %llu ended", (unsigned long long)world->coverage->accepted,
-                   (unsigned long long)world->coverage->ended);
 }
 
 /* Two attempts of a job must never have a group at the same time, wherever. */
@@ -200,6 +193,8 @@ void judge_start(struct world *world, uint64_t job, uint32_t attempt, uint32_t r
 {
     struct sim_ran *ran = &world->ran[job];
 
+    if (attempt == 1 && judge_seen(world, job) != NULL && !judge_met(world->stored_fates, judge_seen(world, job)))
+        world_fail(world, "job %llu: runs, and that it may is not on disk", (unsigned long long)job);
     if (ran->attempt != attempt)
         *ran = (struct sim_ran){.attempt = attempt > ran->attempt ? attempt : UINT32_MAX};
     if (ran->attempt != attempt || (ran->ranks & 1ull << rank) != 0)
@@ -216,10 +211,12 @@ static void look_again(struct world *world)
     uint64_t cursor = 0;
 
     world->nseen = 0;
+    memcpy(world->fates, world->stored_fates, sizeof(world->fates));
     while ((job = core_next_job(world->core, &cursor)) != NULL) {
         struct seen_job *seen = &world->seen[world->nseen++];
         memset(seen, 0, sizeof(*seen));
         remember(seen, job);
+        seen->place = job->place;
         seen->judged = true;
     }
 }
@@ -227,7 +224,7 @@ static void look_again(struct world *world)
 void judge_restart(struct world *world)
 {
     look_again(world);
-    world->restarted_ms = world->now_ms;
+    world->gather_from_ms = world->now_ms;
     for (int i = 0; i < SETTING_COUNT; i++)
         judge_setting(world, (enum core_setting)i, world->settings[i]);
     for (int h = 0; h < world->nhosts; h++) {
@@ -264,7 +261,7 @@ static bool gathering(const struct world *world)
     for (int h = 0; h < world->nhosts; h++) {
         const struct seen_host *host = &world->seen_hosts[h];
         if (host->awaited && !host->drained && host->expected != 0)
-            return world->now_ms < world->restarted_ms + world->options.gather_ms;
+            return world->now_ms < world->gather_from_ms + world->options.gather_ms;
     }
     return false;
 }
@@ -289,7 +286,7 @@ static bool eligible(const struct world *world, const struct seen_job *job, cons
 {
     uint32_t cpus = 0;
 
-    if (job->claimed || at_limit(world, job->uid, newest))
+    if (job->claimed || (job->attempt == 0 && !judge_met(world->fates, job)) || at_limit(world, job->uid, newest))
         return false;
     for (int h = 0; h < world->nhosts; h++)
         if (!job->restricted || (job->hosts & 1u << h) != 0)
@@ -301,11 +298,15 @@ static void judge_allocation(struct world *world, const struct seen_job *job)
 {
     if (gathering(world))
         world_fail(world, "job %llu is allocated while hosts that were up before the restart are awaited", ID(job));
-    for (int i = 0; i < world->nseen && world->seen[i].id < job->id; i++)
-        if (world->seen[i].state == JOB_QUEUED && eligible(world, &world->seen[i], job))
+    for (int i = 0; i < world->nseen; i++)
+        if (world->seen[i].place < job->place && world->seen[i].state == JOB_QUEUED &&
+            eligible(world, &world->seen[i], job))
             world_fail(world, "job %llu overtakes the eligible job %llu", ID(job), ID(&world->seen[i]));
     if (at_limit(world, job->uid, job))
         world_fail(world, "job %llu: its user had %u jobs with clusters already", ID(job), world->options.user_running);
+    if (job->attempt == 1 && !judge_met(world->fates, job))
+        world_fail(world, "job %llu is allocated before what it waits for has happened", ID(job));
+    world->coverage->waited += job->attempt == 1 && job->nafter > 0;
     judge_choice(world, job);
     world->coverage->allocators[world->options.allocator]++;
     world->coverage->shared += job->level > 0;
@@ -331,6 +332,10 @@ static void remember(struct seen_job *seen, const struct core_job *job)
     seen->each = job->each;
     seen->requeue = job->requeue;
     seen->claimed = job->nlost > 0;
+    seen->keep_never = job->keep_never;
+    seen->nafter = job->attempt > 1 ? 0 : job->nafter;
+    if (seen->nafter > 0)
+        memcpy(seen->after, job->after, (size_t)seen->nafter * sizeof(*job->after));
     seen->restricted = job->hosts != NULL;
     seen->hosts = 0;
     for (int i = 0; i < job->nhosts; i++)
@@ -437,6 +442,10 @@ static void look_at_jobs(struct world *world)
     uint64_t cursor = 0;
     int n = 0;
 
+    while ((job = core_next_job(world->core, &cursor)) != NULL)
+        judge_fate(&world->fates[job->id], job);
+    cursor = 0;
+
     while ((job = core_next_job(world->core, &cursor)) != NULL && !world_failed(world)) {
         struct seen_job *seen = &world->seen[n];
         if (n == world->nseen) {
@@ -445,8 +454,8 @@ static void look_at_jobs(struct world *world)
                 return;
             }
             memset(seen, 0, sizeof(*seen));
-            *seen =
-                (struct seen_job){.id = job->id, .state = JOB_QUEUED, .level = CORE_NO_LEVEL, .nprocs = job->nprocs};
+            *seen = (struct seen_job){
+                .id = job->id, .place = job->id, .state = JOB_QUEUED, .level = CORE_NO_LEVEL, .nprocs = job->nprocs};
             world->nseen++;
         } else if (seen->id != job->id) {
             world_fail(world, "job %llu has gone", ID(seen));
@@ -454,6 +463,10 @@ static void look_at_jobs(struct world *world)
         }
         fresh[n] = judge_has_cluster(job->state) && (!judge_has_cluster(seen->state) || job->attempt != seen->attempt);
         any |= fresh[n];
+        judge_never(world, seen, job);
+        if (seen->place != job->place)
+            world_fail(world, "job %llu: has the place of %llu, not of %llu", ID(job), (unsigned long long)job->place,
+                       (unsigned long long)seen->place);
         judge_change(world, seen, job);
         if (world->on_change != NULL && (seen->state != job->state || seen->level != job->level))
             world->on_change(world, seen, job);
@@ -477,6 +490,8 @@ void judge_after(struct world *world, const struct event *event)
     world->answered = world->taken = 0;
     if (event->type == EVENT_KILL && world->answer == ANSWER_OK)
         judge_seen(world, event->job)->killed = true;
+    if (event->type == EVENT_TOP && world->answer == ANSWER_OK)
+        judge_top(world, event->job);
     look_at_jobs(world);
     if (!world->keep_ended && (world->nseen > SEEN_JOBS / 2 || world_chance(world, 100)))
         forget_ended(world);

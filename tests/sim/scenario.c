@@ -6,7 +6,7 @@
  *                                       before hosts
  *   hosts NAME:CPUS...                  they are up at once
  *   verbose                             tell the actions for hosts too
- *   submit JOB N [each] [by UID] [requeue] [on HOST...]    kill|hold|release|cancel JOB
+ *   submit JOB N [each] [by UID] [requeue] [keep] [after KIND JOB].. [on HOST...]    kill|hold|release|cancel|top JOB
  *   exit JOB [rank N] [status N | signal N]
  *   drain|undrain HOST    off|cut HOST [given up after MS]    up HOST
  *   half HOST MS          its link is cut and given up after MS, and it does not notice
@@ -128,6 +128,7 @@ static void begin(struct play *play)
 static void submit(struct play *play)
 {
     struct event event = {.type = EVENT_SUBMIT, .host = -1};
+    struct core_after after[SIM_AFTER];
     int hosts[SIM_HOSTS], n = 0, i = 3;
     uint64_t next = core_next_id(play->world.core);
     const struct core_job *job;
@@ -150,6 +151,13 @@ static void submit(struct play *play)
         event.u.submit.requeue = true;
         i++;
     }
+    if (is(play, i, "keep")) {
+        event.u.submit.keep_never = true;
+        i++;
+    }
+    for (; is(play, i, "after") && event.u.submit.nafter < SIM_AFTER; i += 3)
+        after[event.u.submit.nafter++] = world_after(&play->world, word(play, i + 1), job_of(play, i + 2));
+    event.u.submit.after = after;
     if (is(play, i, "on"))
         while (++i < play->nwords && n < SIM_HOSTS)
             hosts[n++] = host_of(play, i);
@@ -170,6 +178,7 @@ static void client(struct play *play)
     struct event event = {.type = is(play, 0, "kill")      ? EVENT_KILL
                                   : is(play, 0, "hold")    ? EVENT_HOLD
                                   : is(play, 0, "release") ? EVENT_RELEASE
+                                  : is(play, 0, "top")     ? EVENT_TOP
                                                            : EVENT_CANCEL};
 
     event.host = -1;
@@ -287,6 +296,7 @@ static const struct {
     {"hold", client, false},
     {"release", client, false},
     {"cancel", client, false},
+    {"top", client, false},
     {"exit", end_process, false},
     {"drain", host_command, false},
     {"undrain", host_command, false},
@@ -316,7 +326,8 @@ static void run_command(struct play *play)
                                           "refused: more processors than its hosts have",
                                           "no such job",
                                           "wrong state",
-                                          "not permitted"};
+                                          "not permitted",
+                                          "too many"};
 
     for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++) {
         if (!is(play, 0, commands[i].name))

@@ -2,9 +2,30 @@
  * processes that end, a core that is restarted. */
 #include "tests/sim/world.h"
 
+/* Mostly of late jobs, also of such as have ended; of one that is neither there nor on disk the history knows nothing,
+ * and sometimes of another one, that nobody waits for, neither. */
+static int draw_after(struct world *world, struct core_after *after)
+{
+    uint64_t next = core_next_id(world->core);
+    int n = 0;
+
+    for (int i = 1 + (int)world_random(world, SIM_AFTER - 1); i > 0 && next > 1; i--) {
+        uint64_t back = 1 + world_random(world, world_chance(world, 900) ? 12 : 60), id = back < next ? next - back : 1;
+        struct sim_fate *fate = &world->fates[id];
+        after[n] = (struct core_after){.job = id, .kind = (enum after_kind)world_random(world, AFTER_KIND_COUNT)};
+        if (core_job(world->core, id) == NULL && !world->stored_fates[id].ended) {
+            *fate = world->stored_fates[id] = (struct sim_fate){.ended = true, .forgotten = true};
+            world->ended[id] = true;
+        }
+        (void)world_end_of(world, id, &after[n++].end);
+    }
+    return n;
+}
+
 static void submit(struct world *world)
 {
     struct event event = {.type = EVENT_SUBMIT, .host = -1};
+    struct core_after after[SIM_AFTER];
     int hosts[SIM_HOSTS], n = 0;
 
     event.u.submit.uid = 1 + world_random(world, 3);
@@ -17,6 +38,11 @@ static void submit(struct world *world)
                 hosts[n++] = h;
         event.u.submit.hosts = hosts;
         event.u.submit.nhosts = n;
+    }
+    if (world_chance(world, 300)) {
+        event.u.submit.nafter = draw_after(world, after);
+        event.u.submit.after = after;
+        event.u.submit.keep_never = world_chance(world, 250);
     }
     world_step(world, &event);
 }
@@ -147,8 +173,8 @@ static void abort_job(struct world *world)
 /* Of things that are past or never were, as a confused host could send them. */
 static void stray(struct world *world)
 {
-    static const enum event_type types[] = {EVENT_OPENED,      EVENT_EXITED, EVENT_ORDERED, EVENT_TICK,
-                                            EVENT_OPEN_FAILED, EVENT_EMPTY,  EVENT_LAUNCHED};
+    static const enum event_type types[] = {EVENT_OPENED,      EVENT_EXITED, EVENT_ORDERED,  EVENT_TICK,
+                                            EVENT_OPEN_FAILED, EVENT_EMPTY,  EVENT_LAUNCHED, EVENT_GATHER};
     struct event event = {.type = types[world_random(world, sizeof(types) / sizeof(types[0]))]};
 
     event.host = (int)world_random(world, (uint32_t)world->nhosts);
@@ -183,6 +209,8 @@ void walk_stimulate(struct world *world)
         by_client(world, EVENT_HOLD);
     else if (dice < 760)
         by_client(world, EVENT_RELEASE);
+    else if (dice < 775)
+        by_client(world, EVENT_TOP);
     else if (dice < 790)
         by_client(world, EVENT_CANCEL);
     else if (dice < 810)

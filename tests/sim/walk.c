@@ -17,13 +17,13 @@ struct walk_options {
 };
 
 static const char *const event_names[EVENT_TYPE_COUNT] = {
-    "submit",   "cancel",        "kill",       "hold",      "release", "drain",   "undrain", "set",
-    "host-up",  "host-silent",   "host-heard", "host-down", "report",  "ordered", "opened",  "open-failed",
-    "launched", "launch-failed", "exited",     "abort",     "empty",   "tick"};
+    "submit",      "cancel",   "kill",          "hold",       "release",   "top",    "drain",   "undrain",
+    "set",         "host-up",  "host-silent",   "host-heard", "host-down", "report", "ordered", "opened",
+    "open-failed", "launched", "launch-failed", "exited",     "abort",     "empty",  "tick",    "gather"};
 static const char *const action_names[ACTION_TYPE_COUNT] = {
     "answer", "persist", "persist-host", "persist-setting", "order", "open", "launch", "end", "taken", "timer"};
-static const char *const answer_names[ANSWER_COUNT] = {"ok",          "refused-size", "refused-hosts",
-                                                       "no-such-job", "wrong-state",  "not-permitted"};
+static const char *const answer_names[ANSWER_COUNT] = {"ok",          "refused-size",  "refused-hosts", "no-such-job",
+                                                       "wrong-state", "not-permitted", "too-many"};
 
 /* ---- for a look at a failing seed ---- */
 
@@ -130,7 +130,8 @@ static void make_peace(struct world *world)
     world_start_idle_reports(world);
 }
 
-/* Jobs that ask more than all hosts have wait for ever, rightly. */
+/* Jobs that ask more than all hosts have wait for ever, rightly, and so do those that can never run and were to stay.
+ */
 static void cancel_hopeless(struct world *world)
 {
     struct event event = {.type = EVENT_CANCEL, .host = -1};
@@ -138,7 +139,7 @@ static void cancel_hopeless(struct world *world)
 
     event.u.by.admin = true;
     while ((job = core_next_job(world->core, &event.job)) != NULL)
-        if (job->state == JOB_QUEUED && job->reason == REASON_TOO_FEW_UP)
+        if (job->state == JOB_QUEUED && (job->reason == REASON_TOO_FEW_UP || job->reason == REASON_NEVER))
             world_step(world, &event);
 }
 
@@ -155,8 +156,7 @@ static void end_all(struct world *world)
 {
     world->frozen = false;
     world->run_ms = 100;
-    cancel_hopeless(world);
-    for (int i = 0; i < 2000 && not_ended(world) != NULL && !world_failed(world); i++)
+    for (int i = 0; i < 2000 && not_ended(world) != NULL && !world_failed(world); i++, cancel_hopeless(world))
         world_run_until(world, world->now_ms + 500);
     if (not_ended(world) != NULL)
         world_fail(world, "quiet for 1000 s, but job %" PRIu64 " is %s", not_ended(world)->id,
@@ -235,6 +235,9 @@ static void print_coverage(const struct sim_coverage *coverage)
            "; (event, state) pairs met %d\n",
            coverage->lost, coverage->doubled, coverage->restarts, coverage->shared, coverage->moves_up,
            coverage->moves_up_far, pairs);
+    printf("# places changed %" PRIu64 "; jobs that ran after others %" PRIu64
+           ", cancelled as they never could %" PRIu64 "; steps in which one stayed that never could %" PRIu64 "\n",
+           coverage->topped, coverage->waited, coverage->never, coverage->kept);
     printf("# jobs accepted %" PRIu64 ", ended %" PRIu64 "; put back %" PRIu64 ", of them to wait for a lease %" PRIu64
            "; attempts ended by their host %" PRIu64 "; half-open links %" PRIu64 ", restarts of rsd %" PRIu64
            ", reboots %" PRIu64 ", rows lost before the commit %" PRIu64 "\n",
@@ -254,6 +257,8 @@ static bool vacuous(const struct sim_coverage *coverage)
     for (int i = 0; i < ALLOCATOR_ANYWHERE; i++)
         if (coverage->allocators[i] == 0)
             return true;
+    if (coverage->topped == 0 || coverage->waited == 0 || coverage->never == 0 || coverage->kept == 0)
+        return true;
     if (coverage->lease_waits == 0 || coverage->lapses == 0 || coverage->half_open == 0 || coverage->undone == 0)
         return true;
     return coverage->lost == 0 || coverage->doubled == 0 || coverage->shared == 0 || coverage->moves_up_far == 0;

@@ -1,5 +1,5 @@
 /* world.c - time, links, and the shell's part: actions become messages, messages become events. */
-#include "tests/sim/world.h"
+#include "tests/sim/judge.h"
 
 #include <assert.h>
 #include <stdarg.h>
@@ -189,6 +189,7 @@ void world_free_row(struct sim_row *row)
     free((void *)(uintptr_t)row->job.exited);
     free((void *)(uintptr_t)row->job.hosts);
     free((void *)(uintptr_t)row->job.lost);
+    free((void *)(uintptr_t)row->job.after);
     free(row);
 }
 
@@ -197,10 +198,13 @@ static void put(struct world *world, struct message *message)
 {
     int64_t done_ms = world->now_ms;
 
-    if (world->faults.disk_ms > 0)
+    if (world->put_step == world->coverage->steps) /* rows of a step are committed together */
+        done_ms = world->commit_ms;
+    else if (world->faults.disk_ms > 0)
         done_ms += (int64_t)world_random(world, (uint32_t)world->faults.disk_ms);
     if (done_ms > world->commit_ms)
         world->commit_ms = done_ms;
+    world->put_step = world->coverage->steps;
     world_post(world, message, world->commit_ms);
 }
 
@@ -217,6 +221,7 @@ static void persist(struct world *world, uint64_t id)
     message.row->job.exited = copy_of(job->exited, ((job->each ? job->nprocs : 1) + 7) / 8);
     message.row->job.hosts = copy_of(job->hosts, (size_t)job->nhosts * sizeof(int));
     message.row->job.lost = copy_of(job->lost, (size_t)job->nlost * sizeof(int));
+    message.row->job.after = copy_of(job->after, (size_t)job->nafter * sizeof(*job->after));
     put(world, &message);
 }
 
@@ -253,6 +258,7 @@ void world_commit(struct world *world, struct message *message)
         return;
     }
     judge_committed(world, &message->row->job);
+    judge_fate(&world->stored_fates[id], &message->row->job);
     world_free_row(world->rows[id]);
     world->rows[id] = NULL;
     if (world->ended[id])
@@ -342,7 +348,7 @@ void world_step(struct world *world, struct event *event)
     if (world->on_event != NULL)
         world->on_event(world, event);
     judge_before(world, event);
-    result = core_step(world->core, event, &world->actions);
+    result = world_decide(world, event);
     if (result != 0)
         world_fail(world, "core_step() returned %d", result);
     else if (core_check(world->core, text, sizeof(text)) != 0)
@@ -363,11 +369,14 @@ void world_step(struct world *world, struct event *event)
 
 /* ---- the core ends and begins again from what was persisted ---- */
 
+/* Those that wait come last, in the order of ids. */
 static int by_allocation(const void *a, const void *b)
 {
-    const struct core_job *const *x = a, *const *y = b;
+    const struct core_job *x = *(const struct core_job *const *)a, *y = *(const struct core_job *const *)b;
+    uint64_t first = judge_has_cluster(x->state) ? x->allocation : UINT64_MAX;
+    uint64_t second = judge_has_cluster(y->state) ? y->allocation : UINT64_MAX;
 
-    return ((*x)->allocation > (*y)->allocation) - ((*x)->allocation < (*y)->allocation);
+    return first != second ? (first > second) - (first < second) : (x->id > y->id) - (x->id < y->id);
 }
 
 static struct core *restored_core(struct world *world)
@@ -386,7 +395,7 @@ static struct core *restored_core(struct world *world)
             world_fail(world, "restart: core_restore_host() failed");
     for (int id = 0; id < SIM_IDS && n < SEEN_JOBS; id++)
         if (world->rows[id] != NULL)
-            jobs[n++] = &world->rows[id]->job;
+            jobs[n++] = world_with_ends(world, &world->rows[id]->job);
     if (n > 1)
         qsort(jobs, (size_t)n, sizeof(jobs[0]), by_allocation);
     for (int i = 0; i < n; i++)
@@ -451,7 +460,7 @@ int world_init(struct world *world, const struct core_options *options, uint64_t
     world->random = seed;
     world->coverage = coverage;
     world->faults.delay_ms = 1;
-    world->timer_ms = world->restarted_ms = -1;
+    world->timer_ms = world->gather_from_ms = -1;
     world->hash = 0xcbf29ce484222325u;
     world->core = core_create(options);
     actions_init(&world->actions);

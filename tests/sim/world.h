@@ -18,7 +18,8 @@ enum {
     SIM_CPUS = 4,
     SIM_PROCS = SIM_HOSTS * SIM_CPUS,
     SIM_ENTRIES = SIM_CPUS * CORE_MAX_LEVELS,
-    SIM_GROUPS = 128
+    SIM_GROUPS = 128,
+    SIM_AFTER = 4 /* jobs that one waits for */
 };
 enum { SIM_STATES = JOB_STATE_COUNT + 1 }; /* of a job that an event is about; the last: unknown */
 
@@ -153,6 +154,8 @@ struct sim_coverage {
     uint64_t reasons[REASON_COUNT], answers[ANSWER_COUNT];
     uint64_t lost, doubled, restarts, moves_up, moves_up_far, shared, owners_refused;
     uint64_t allocators[ALLOCATOR_ANYWHERE]; /* jobs allocated by each */
+    uint64_t topped;                         /* places that were changed */
+    uint64_t waited, never, kept; /* jobs that ran after others, were cancelled as they never could, stayed */
     uint64_t accepted, ended, undone, again, lease_waits, lapses, half_open, rsd_restarts, reboots;
 };
 
@@ -170,6 +173,10 @@ struct seen_job {
     unsigned opened; /* bit per host that has said so */
     bool each, requeue, claimed;
     bool killed; /* it was said that it is */
+    struct core_after after[SIM_AFTER];
+    int nafter;
+    bool keep_never;
+    uint64_t place; /* as the judge deals them */
     uint32_t launches;
     bool judged; /* its allocation was looked at */
     bool timed;  /* lived under this core since allocated_ms */
@@ -195,6 +202,11 @@ struct sim_ran { /* the last attempt that was started somewhere, and its ranks *
     uint64_t ranks;
 };
 
+struct sim_fate { /* of a job, as far as others may wait for it */
+    bool ran, ended, well;
+    bool forgotten; /* by the history: it has ended, nobody knows how */
+};
+
 enum { SEEN_JOBS = 512, SIM_IDS = 4096 };
 
 struct world {
@@ -213,16 +225,18 @@ struct world {
     int64_t timer_ms;
     struct message *heap;
     int nheap, heap_capacity;
-    uint64_t sequence, requests;
+    uint64_t sequence, requests, steps;
     struct seen_job seen[SEEN_JOBS]; /* in the order of ids */
     int nseen;
     struct seen_host seen_hosts[SIM_HOSTS];
     struct sim_row *rows[SIM_IDS];             /* committed, by id; not of ended jobs */
     struct core_host_row host_rows[SIM_HOSTS]; /* committed */
-    int64_t restarted_ms;                      /* -1: never */
+    int64_t gather_from_ms;                    /* of the last restart, or when hosts could link; -1: never */
     bool ended[SIM_IDS];
+    struct sim_fate fates[SIM_IDS], stored_fates[SIM_IDS]; /* by id: as they are; as they are on disk */
     struct sim_ran ran[SIM_IDS];
     int64_t commit_ms; /* of the last row put */
+    uint64_t put_step; /* ... in this step */
     uint64_t hash;     /* of all events and actions so far */
     struct sim_coverage *coverage;
     int answered, taken; /* in this step */
@@ -241,6 +255,8 @@ struct world {
 /* Returns 0, or -1 without memory. */
 int world_init(struct world *world, const struct core_options *options, uint64_t seed, struct sim_coverage *coverage);
 void world_fini(struct world *world);
+/* copy.c: core_step(). */
+int world_decide(struct world *world, const struct event *event);
 void world_add_host(struct world *world, const char *name, int ncpus, int first_cpu);
 void world_fail(struct world *world, const char *format, ...) __attribute__((format(printf, 2, 3)));
 bool world_failed(const struct world *world);
@@ -292,6 +308,18 @@ void judge_all_ended(struct world *world); /* what was accepted */
 void judge_restart(struct world *world);
 void judge_quiet(struct world *world); /* nothing is under way: hosts equal the table */
 const struct seen_job *judge_find(const struct world *world, uint64_t job);
+
+/* judge_after.c: who waits for others */
+void judge_fate(struct sim_fate *fate, const struct core_job *job); /* what it says of the job's */
+enum core_verdict judge_verdict(const struct sim_fate *fate, enum after_kind kind);
+bool judge_met(const struct sim_fate *fates, const struct seen_job *job); /* all that it waits for */
+void judge_never(struct world *world, const struct seen_job *seen, const struct core_job *job); /* after each step */
+void judge_top(struct world *world, uint64_t job); /* who has which place then; before the jobs are looked at */
+/* What the shell knows of a job that the core may have forgotten; false: it has not ended. */
+bool world_end_of(const struct world *world, uint64_t job, enum core_end *end);
+/* A stored job, where it waits for others with how those have ended. */
+const struct core_job *world_with_ends(const struct world *world, struct core_job *job);
+struct core_after world_after(const struct world *world, const char *kind, uint64_t job); /* kind: a word */
 
 /* The allocator or policy is this from now on. */
 void judge_setting(struct world *world, enum core_setting setting, int value);

@@ -3,7 +3,7 @@
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/jobs.sh"
 
-lab_up 2 --elmer 'allocator = v1'
+lab_up 2 --elmer 'allocator = v1' --rsd 'tickets = require'
 install_programs
 as alice 1 mkdir -p work
 
@@ -22,6 +22,20 @@ for case in 'exit 0:0' 'exit 7:7' 'kill -9 $$:137' 'kill -TERM $$:143'; do
     is "-w gives the status of '${case%:*}'" $? "${case##*:}"
 done
 is '-w from a host without elmer' "$(as alice 2 esubmit -w -o /home/alice/w2 1 hostname >/dev/null 2>&1; echo $?)" 0
+
+# ---- without a ticket: a program that asks nobody for one ----
+as alice 2 ln -s /run/elmer-rsd/rsd.sock bare.sock
+id=$(as alice 2 env ELMER_SOCKET=/home/alice/bare.sock esubmit -o /dev/null 1 touch /home/alice/ran 2>/dev/null)
+wait_for 10 'a job without ticket ends' over "$id"
+like 'the reason names the check' "$(field "$id" 'j["reason"]')" 'has no ticket.*\(ticket missing\)'
+is 'nothing of it has run' "$(as alice 1 ls ran 2>/dev/null; as alice 2 ls ran 2>/dev/null)" ''
+
+# ---- scripts ----
+as alice 1 sh -c 'cd work && printf "%s\n" "#!/bin/sh" "#ELMER -o scripted --hosts ws2" "echo \$1 \$ELMER_NPROCS" >s.sh &&
+    esubmit -w -- 1 ./s.sh x' >/dev/null 2>&1
+is 'a script with #ELMER lines' "$(as alice 1 cat work/scripted)" 'x 1'
+as alice 1 sh -c 'cd work && printf "%s\n" "echo in \"\$@\"" "echo \${0##*/}" | esubmit -w -o input - a b' >/dev/null 2>&1
+is 'standard input as a script' "$(as alice 1 cat work/input | xargs)" 'in a b script'
 
 # ---- what the command finds ----
 as alice 1 sh -c 'cd work && LC_TIME=C SECRET=s MINE=m esubmit -w -J "my job" -v MINE -v YOURS="a b" -v EMPTY= -o env-%j-%u-%x-%r-%% 1 env' >"$tmp/id" 2>/dev/null
@@ -201,7 +215,7 @@ print(d["schema"], *(s["setting"] + "=" + s["value"] for s in d["settings"]))')"
 as alice 1 equery --json "$first" >"$tmp/json"
 is 'the fields of --json' "$(python3 -c 'import json,sys
 d = json.load(sys.stdin)
-print(d["schema"], *d["jobs"][0])' <"$tmp/json")" 'elmer.jobs/1 id attempt name user uid state level nprocs hosts processors command dir comment mesh_rows submitted started ended exit_status signal reason_code reason usage level_seconds'
+print(d["schema"], *d["jobs"][0])' <"$tmp/json")" 'elmer.jobs/1 id attempt name user uid state level nprocs hosts processors command dir comment mesh_rows time_limit_ms cpu_limit_ms after waits_for submitted started ended exit_status signal reason_code reason usage level_seconds'
 is 'times are RFC 3339 in UTC' "$(python3 -c 'import json,sys,re
 j = json.load(sys.stdin)["jobs"][0]
 print(all(re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z", j[k]) for k in ("submitted", "started", "ended")))' <"$tmp/json")" True

@@ -3,7 +3,7 @@
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/jobs.sh"
 
-lab_up 2 --elmer 'allocator = v1'
+lab_up 2 --elmer 'allocator = v1' --rsd 'tickets = require'
 install_programs
 outrank_jobs
 examples=/usr/libexec/elmer/examples

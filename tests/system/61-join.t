@@ -28,6 +28,9 @@ is 'and changes nothing' "$(fingerprint)" "$before"
 is "the CA's key is readable by root alone" "$(on 1 sh -c 'stat -c %a:%U /var/lib/elmer-ca /var/lib/elmer-ca/ca.key' | xargs)" '700:root 600:root'
 is 'and elmer cannot read it' "$(on 1 setpriv --reuid elmer --regid elmer --clear-groups cat /var/lib/elmer-ca/ca.key 2>/dev/null)" ''
 is 'keys of hosts are for their daemon alone' "$(on 2 sh -c 'stat -c %a:%U /var/lib/elmer-rsd/pki /var/lib/elmer-rsd/pki/host.key' | xargs)" '700:elmer-rsd 600:elmer-rsd'
+is 'keys of tickets are for their user alone, on all hosts' "$(for k in 1 2; do on $k sh -c 'stat -c %a:%U /var/lib/elmer-ticket /var/lib/elmer-ticket/key'; done | xargs)" '700:elmer-ticket 600:elmer-ticket 700:elmer-ticket 600:elmer-ticket'
+is 'and certified by one CA' "$(for k in 1 2 3; do on $k cut -d ' ' -f 3 /var/lib/elmer-ticket/certificate; done | sort -u | wc -l)" 1
+is 'who signs has no capability' "$(on 2 sh -c 'grep CapPrm "/proc/$(pgrep -x elmer-desk)/status"' | xargs)" 'CapPrm: 0000000000000000'
 like 'a user gets no token' "$(as alice 1 eadmin token 2>&1)" 'only root'
 like 'and makes no CA' "$(as alice 1 eadmin init 2>&1)" 'only root'
 like 'nor removes a host' "$(as alice 1 eadmin remove ws2 2>&1)" 'only administrators'

@@ -3,7 +3,9 @@
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/jobs.sh"
 
+# What is said by hand has no ticket; 42-tickets.t has those who would need one.
 lab_up 2 --elmer 'allocator = v1' --elmer 'levels = 1' --elmer 'user_queued = 20' \
+    --rsd 'tickets = accept' \
     --elmer 'admin_hosts = ws2' --elmer 'user_requests = 500' --elmer 'user_requests_burst = 3000'
 install_programs
 
@@ -171,7 +173,7 @@ refused_with() { # NAME PATTERN ARG..
 }
 refused_with 'a newline in a name' "the job's name has a control character" -o /dev/null -J $'x\nelmer: job=1 user=root' 1 true
 refused_with 'bytes that are not UTF-8 in a name' "the job's name is not valid UTF-8" -o /dev/null -J $'x\xff' 1 true
-refused_with 'bytes that are not UTF-8 in a variable' 'environment variable number 2 is not valid UTF-8' -o /dev/null -v $'X=\xff\xfe' 1 true
+refused_with 'bytes that are not UTF-8 in a variable' 'environment variable X is not valid UTF-8' -o /dev/null -v $'X=\xff\xfe' 1 true
 refused_with 'bytes that are not UTF-8 in a command' 'argument number 1 is not valid UTF-8' -o /dev/null 1 $'\xff'
 as bob 1 esubmit -w -o /dev/null -D $'/tmp/x\nelmer: job=1 user=root' 1 true >/dev/null 2>&1 # may exist, and does not here
 is 'no line of the log was made up' "$(on 1 journalctl -q -o cat --no-pager -u elmer -u rsd | grep -c '^elmer: job=1 user=root')" 0

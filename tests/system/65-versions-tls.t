@@ -9,6 +9,7 @@ earlier_build "$here/previous-commit-tls"
 lab_up 2 --elmer 'allocator = v1' --elmer 'levels = 6'
 install_programs
 keep_new
+accept_all 1 2
 
 # --- a cluster of the earlier build
 on 2 systemctl stop rsd
@@ -55,6 +56,20 @@ use new rsd 1 2
 ready 'both of this build again'
 wait_for 20 'job b: nothing is left of it' nothing_left "$b"
 same c "$c" "$c_pids"
+
+# --- the way to tickets, as doc/07 says it
+ok 'eadmin init certifies the key of the queue host' on 1 eadmin init
+wait_for 10 'the other host joins again' join
+on 1 rm /etc/elmer/rsd.conf.d/40-tickets.conf
+on 2 rm /etc/elmer/rsd.conf.d/40-tickets.conf
+for k in 1 2; do on $k systemctl restart rsd; done
+ready 'both with keys, and tickets are required'
+same c "$c" "$c_pids"
+for k in 1 2; do
+    as alice $k esubmit -w -o "signed-$k" --each 2 sh -c 'echo $ELMER_RANK' >/dev/null 2>&1
+    is "a job that ws$k has signed runs on both" "$? $(as alice 1 sort "signed-$k" | xargs)" '0 0 1'
+done
+is 'none was refused' "$(for k in 1 2; do on $k journalctl -q -o cat --no-pager -u rsd | grep 'refused, ticket'; done)" ''
 ends_well c "$c"
 is 'no version was refused' "$(no_version_refused)" ''
 like 'the hosts are linked by TLS' "$(on 1 eadmin hosts)" 'ws2 +up .*20[0-9-]+ [0-9:]+'

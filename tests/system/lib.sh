@@ -213,8 +213,7 @@ as() {
 observe() {
     local file=$1
     shift
-    # a build with sanitizers looks for leaks with ptrace, which SCHED_DEADLINE does not go together with
-    ASAN_OPTIONS=detect_leaks=0 "$build/tests/system/observer" "$@" >"$file" &
+    "$build/tests/system/observer" "$@" >"$file" &
     observer_pid=$!
     until_ok 10 grep -q '^# ready' "$file" || bail_out "the observer does not start"
 }

@@ -3,6 +3,7 @@
 #
 #   earlier_build FILE      make the build of the commit named in FILE, out of the repository's own history; LAB_PREVIOUS
 #                           (a directory) keeps it for the next time. Ends the test, skipped, in a copy without history.
+#   accept_all K..          what the packages do on a host whose version has no tickets yet: jobs without are let run
 #   use new|previous DAEMON [K..]     put it on these nodes (1) and restart it
 #
 # shellcheck disable=SC2154 # variables of lib.sh
@@ -56,6 +57,12 @@ put() { # new|previous DAEMON K
     [ "$1" = new ] || from=$previous/root
     for program in $(programs "$2"); do
         on "$3" sh -c 'cat >"$1.new" && chmod 755 "$1.new" && mv -f "$1.new" "$1"' - "/usr/$program" <"$from/usr/$program"
+    done
+}
+accept_all() {
+    local k
+    for k in "$@"; do
+        on "$k" sh -c 'mkdir -p /etc/elmer/rsd.conf.d; printf "[rsd]\ntickets = accept\n" >/etc/elmer/rsd.conf.d/40-tickets.conf'
     done
 }
 use() {

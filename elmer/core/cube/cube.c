@@ -428,6 +428,19 @@ struct cube *cube_create(int dimension)
     return cube;
 }
 
+struct cube *cube_copy(const struct cube *from)
+{
+    struct cube *cube = mem_copy(from, 1, sizeof(*cube));
+    size_t words = bitmap_words(from->dimension);
+
+    cube->pieces = mem_copy(from->pieces, from->nodes, sizeof(*cube->pieces));
+    cube->clusters = mem_copy(from->clusters, from->nodes, sizeof(*cube->clusters));
+    cube->regions = mem_copy(from->regions, (size_t)from->nodes + 1, sizeof(*cube->regions));
+    cube->map = mem_copy(from->map, words, sizeof(*cube->map));
+    cube->scratch = mem_array((size_t)(from->dimension + 1) * words, sizeof(*cube->scratch));
+    return cube;
+}
+
 void cube_destroy(struct cube *cube)
 {
     if (cube == NULL)

@@ -26,6 +26,7 @@ struct cube;
 
 struct cube *cube_create(int dimension); /* 0..CUBE_MAX_DIMENSION */
 void cube_destroy(struct cube *cube);
+struct cube *cube_copy(const struct cube *cube);
 int cube_dimension(const struct cube *cube);
 /* Nodes that are in no mesh. */
 uint32_t cube_free_nodes(const struct cube *cube);

@@ -22,6 +22,7 @@
 #include "lib/base/log.h"
 #include "lib/base/moves.h"
 #include "lib/base/str.h"
+#include "lib/job/variables.h"
 
 enum { FINISH_MS = 2000, HALT_MS = 1000, VERDICT_MS = 200, MAX_SPAWN_WORDS = 64, PVM_LOG_BYTES = 1000000 };
 
@@ -384,8 +385,7 @@ static void on_exited(struct launch *l, uint64_t helper, const struct wire_exite
     }
 }
 
-static const char *const reserved[] = {"PVM_TMP",   "PVM_WD",         "PVM_RSH",    "PVMDLOGMAX", "PVMSOCK", "PVM_VMID",
-                                       "PVMTMPDIR", "PVMNETSOCKPORT", "PVM_HOSTER", "PVM_TASKER", "PVM_RM",  NULL};
+static const char *const reserved[] = {JOB_VARIABLES_PVM, JOB_VARIABLES_PVM_UNSET, NULL};
 
 const struct launcher launcher_pvm = {
     .name = "pvm",

@@ -1,2 +1,2 @@
 # queue.c: a refused head lets the others pass
-s/^            queue->refused = true;$/            queue->cursor = next_of(core, job);/
+s/^            queue->refused = true;$/            queue->cursor = next_of(job);/

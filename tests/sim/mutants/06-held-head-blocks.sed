@@ -1,2 +1,2 @@
 # queue.c: a job that is not eligible stops the search
-s/^            queue->cursor = next_of(core, job);$/            queue->refused = true;/
+s/^            queue->cursor = next_of(job);$/            queue->refused = true;/

@@ -1,2 +1,2 @@
-# queue.c: who goes again waits behind all
-s/ && before(core, QUEUED(at), job))/)/
+# policy/fcfs.c: who goes again waits behind all
+s/^    return a->place != b->place ? /    return a->attempt != b->attempt ? a->attempt < b->attempt : a->place != b->place ? /

@@ -5,12 +5,13 @@
 #include "elmer/core/core.h"
 #include "esim/job.h"
 
-enum { AGREEMENT_JOBS = 12, REPORT_UNITS = 10, SETTLE_UNITS = 10, FRESH_UNITS = 30 };
+enum { AGREEMENT_JOBS = 12, AGREEMENT_HOSTS = 5, REPORT_UNITS = 10, SETTLE_UNITS = 10, FRESH_UNITS = 30 };
 
 struct agreement_case { /* times are units */
     struct core_options core;
     int nhosts, ncpus;
     bool by_itself, reports;
+    double speeds[AGREEMENT_HOSTS];
     struct sim_job jobs[AGREEMENT_JOBS];
 };
 

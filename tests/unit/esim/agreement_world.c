@@ -98,16 +98,20 @@ static void compute_thread(struct play *p, int i, uint32_t thread, const struct 
                            double left[SIM_HOSTS][SIM_CPUS])
 {
     struct progress *progress = &p->progress[i];
-    double share = p->of->jobs[i].share, rate = 1;
+    double share = p->of->jobs[i].share, rate = INFINITY;
+    const double *speeds = p->of->speeds;
     bool each = nthreads(p, i) > 1;
 
     if (progress->over[thread])
         return;
-    for (uint32_t k = each ? thread : 0; k < (each ? thread + 1 : job->nprocs); k++)
-        rate = fmin(rate, left[job->processors[k].host][job->processors[k].cpu] / share);
     for (uint32_t k = each ? thread : 0; k < (each ? thread + 1 : job->nprocs); k++) {
-        left[job->processors[k].host][job->processors[k].cpu] -= rate * share;
-        p->use[job->processors[k].host][job->processors[k].cpu] += rate * share;
+        const struct core_processor *at = &job->processors[k];
+        rate = fmin(rate, speeds[at->host] * fmin(1, left[at->host][at->cpu] / share));
+    }
+    for (uint32_t k = each ? thread : 0; k < (each ? thread + 1 : job->nprocs); k++) {
+        const struct core_processor *at = &job->processors[k];
+        left[at->host][at->cpu] -= rate * share / speeds[at->host];
+        p->use[at->host][at->cpu] += rate * share / speeds[at->host];
     }
     progress->done[thread] += rate;
 }

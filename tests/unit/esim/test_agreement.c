@@ -1,5 +1,5 @@
 /* test_agreement.c - esim and the simulated cluster of tests/sim do the same with 1,000 small workloads: each job
- * starts and ends at the same time, on the same processors. */
+ * starts and ends at the same time, on the same processors. In a third of them hosts have different speeds. */
 #include "config.h"
 
 #include <setjmp.h>
@@ -41,13 +41,17 @@ static void note(const struct sim_job *job, void *data)
 static void play_in_esim(const struct agreement_case *of, struct outcome *outcomes)
 {
     struct list list = {.source = {.next = next}, .of = of};
-    const struct world_settings settings = {.core = of->core,
-                                            .nhosts = of->nhosts,
-                                            .ncpus = of->ncpus,
-                                            .model = MODEL_SHARED,
-                                            .by_itself = of->by_itself,
-                                            .report_ms = of->reports ? REPORT_UNITS : 0};
-    struct world *world = world_create(&settings, &list.source, note, outcomes);
+    struct world_settings settings = {.core = of->core,
+                                      .nhosts = of->nhosts,
+                                      .ncpus = of->ncpus,
+                                      .model = MODEL_SHARED,
+                                      .by_itself = of->by_itself,
+                                      .report_ms = of->reports ? REPORT_UNITS : 0};
+    struct world *world;
+
+    for (int h = 0; h < of->nhosts; h++)
+        settings.speeds[settings.nspeeds++] = (struct speeds){of->speeds[h], 1};
+    world = world_create(&settings, &list.source, note, outcomes);
 
     assert_non_null(world);
     assert_true(world_run(world, AGREEMENT_JOBS));
@@ -68,10 +72,12 @@ static void draw(struct agreement_case *c, uint64_t seed)
     c->core.seed = seed;
     c->core.settle_ms = SETTLE_UNITS;
     c->core.fresh_ms = FRESH_UNITS;
-    c->nhosts = (int)stream_between(&stream, 1, 5);
+    c->nhosts = (int)stream_between(&stream, 1, AGREEMENT_HOSTS);
     c->ncpus = (int)stream_between(&stream, 1, CPUS_MAX);
     c->by_itself = stream_between(&stream, 0, 1) == 1;
     c->reports = c->core.allocator == ALLOCATOR_V2 || c->core.allocator == ALLOCATOR_SPREAD;
+    for (int h = 0; h < AGREEMENT_HOSTS; h++)
+        c->speeds[h] = seed % 3 == 0 ? stream_between(&stream, 1, 4) / 2.0 : 1;
     for (int i = 0; i < AGREEMENT_JOBS; i++) {
         at += stream_between(&stream, 0, 11);
         c->jobs[i] = (struct sim_job){.number = (uint64_t)i + 1,

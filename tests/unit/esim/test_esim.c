@@ -18,6 +18,7 @@
 #include "esim/keys.h"
 #include "esim/plan.h"
 #include "esim/random.h"
+#include "lib/memory/mem.h"
 
 enum { ROOM = 4096 };
 
@@ -171,6 +172,40 @@ static void test_shared(void **state)
     assert_true(ends[2] > 10000 && ends[2] < 12000); /* it computes only where the first waits */
 }
 
+static void test_speeds(void **state)
+{
+    struct config config =
+        CONFIG("hosts", "4", "allocator", "v1", "speeds", "2x2,0.5 4", "cpus", "1", "add-hosts", "1");
+    const struct sim_job wide[] = {{.work_ms = 1000, .nprocs = 5, .share = 1}};
+    const struct sim_job two[] = {{.work_ms = 1000, .nprocs = 2, .share = 0.5},
+                                  {.work_ms = 1000, .nprocs = 2, .share = 1}};
+    static const double expected[] = {2, 2, 0.5, 4, 4};
+    static const char *const wrong[] = {"", "0", "1x", "1x0", "1,,2", "fast", "1x1.5", "2000"};
+    double *speeds = world_speeds(&config.world);
+    char fault[300];
+
+    (void)state;
+    for (int h = 0; h < 5; h++)
+        assert_true(speeds[h] == expected[h]);
+    free(speeds);
+    play(&config, wide, 1);
+    assert_int_equal(ends[1], 2000); /* with the slowest */
+    config = CONFIG("hosts", "2", "model", "shared", "allocator", "v1", "levels", "2", "speeds", "4,1");
+    play(&config, two, 2);
+    assert_int_equal(ends[1], 1000);
+    assert_int_equal(ends[2], 1500); /* half of the slower host, then all of it */
+    config.world.by_itself = true;
+    play(&config, two, 2);
+    assert_int_equal(ends[1], 1000);
+    assert_int_equal(ends[2], 1500);
+    config = CONFIG("hosts", "1", "model", "shared", "allocator", "v1", "levels", "2", "speeds", "2");
+    config.world.period_ms = 100;
+    play(&config, (const struct sim_job[]){{.work_ms = 1000, .nprocs = 1, .share = 0.5}}, 1);
+    assert_int_equal(ends[1], 500); /* waits as fast as it computes */
+    for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
+        assert_false(keys_set(&config, "speeds", wrong[i], fault, sizeof(fault)));
+}
+
 /* v2 sees the load that a job shows, after it has had time to show it. */
 static void test_reports(void **state)
 {
@@ -266,6 +301,36 @@ static void test_replications(void **state)
     plan_fini(&plan);
 }
 
+static int compare_seeds(const void *a, const void *b)
+{
+    const uint64_t *x = a, *y = b;
+
+    return (*x > *y) - (*x < *y);
+}
+
+/* Runs of neighbouring seeds have nothing in common. */
+static void test_seeds(void **state)
+{
+    enum { SEEDS = 200 };
+    uint64_t *all = mem_array((size_t)SEEDS * REPLICATIONS_MAX, sizeof(*all));
+    double first[2];
+
+    (void)state;
+    for (size_t i = 0; i < (size_t)SEEDS * REPLICATIONS_MAX; i++)
+        all[i] = stream_seed(i / REPLICATIONS_MAX, i % REPLICATIONS_MAX);
+    assert_int_equal(all[3 * REPLICATIONS_MAX], 3); /* the first run has the seed itself */
+    qsort(all, (size_t)SEEDS * REPLICATIONS_MAX, sizeof(*all), compare_seeds);
+    for (size_t i = 1; i < (size_t)SEEDS * REPLICATIONS_MAX; i++)
+        assert_true(all[i] != all[i - 1]);
+    free(all);
+    for (int seed = 0; seed < 2; seed++) {
+        simulate(CONFIG("hosts", "4", "workload", "procs [1,4]", "jobs", "100", "precision", "10%", "seed",
+                        seed == 0 ? "1" : "2"));
+        first[seed] = series[seed == 0]; /* of seed 1 the second run, of seed 2 the first */
+    }
+    assert_true(first[0] != first[1]);
+}
+
 static void test_workloads(void **state)
 {
     static const char *const wrong[] = {"",           "square", "square [0,4]", "rect [5,4]", "P[1,8]=0.3 P[9,32]=0.6",
@@ -353,10 +418,11 @@ static void test_json(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_constant),   cmocka_unit_test(test_no_room),      cmocka_unit_test(test_queue),
-        cmocka_unit_test(test_shared),     cmocka_unit_test(test_reports),      cmocka_unit_test(test_seed),
-        cmocka_unit_test(test_plan),       cmocka_unit_test(test_replications), cmocka_unit_test(test_workloads),
-        cmocka_unit_test(test_statistics), cmocka_unit_test(test_json),
+        cmocka_unit_test(test_constant), cmocka_unit_test(test_no_room),   cmocka_unit_test(test_queue),
+        cmocka_unit_test(test_shared),   cmocka_unit_test(test_reports),   cmocka_unit_test(test_speeds),
+        cmocka_unit_test(test_seed),     cmocka_unit_test(test_plan),      cmocka_unit_test(test_replications),
+        cmocka_unit_test(test_seeds),    cmocka_unit_test(test_workloads), cmocka_unit_test(test_statistics),
+        cmocka_unit_test(test_json),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -38,6 +38,11 @@ says 2 'add-hosts: not to a cube' --cube 4 --add-hosts 1
 says 0 'cube=4 ' --workload 'rect [1,4]' --jobs 50 --compare cube=4,5
 says 1 'no job has ended: the machine is too small for them' --cube 2 --workload 'square [4,4]' --jobs 50
 
+# speeds: by commas, or by spaces where commas separate values
+says 0 'procs [1,4] ' --speeds 1x2,0.5 "${jobs[@]}"
+says 0 'speeds=1x2 0.5 ' --compare 'speeds=1,1x2 0.5' "${jobs[@]}"
+says 2 "speeds: 'fast' cannot be understood" --speeds fast "${jobs[@]}"
+
 # several simulations
 says 2 "'=1,2': want KEY=A,B" --sweep =1,2 "${jobs[@]}"
 says 2 "'=': want KEY=A,B" --compare = "${jobs[@]}"
@@ -50,6 +55,19 @@ says 0 "trace=$trace " --compare "trace=$trace,$trace"
 says 2 '--records is for one simulation' --records "$dir/records" --compare levels=1,2 "${jobs[@]}"
 says 2 '--plot needs --sweep with numbers' --plot "$dir/picture" --compare levels=1,2 "${jobs[@]}"
 says 1 "$dir/none/picture: No such file" --plot "$dir/none/picture" --sweep load=1,2 "${jobs[@]}"
+
+# the table: what cannot be known is a dash
+says 0 ' WAIT s        +-  STRETCH      +- ' "${jobs[@]}"
+says 0 'procs [1,1]         1        0     3.167         -     3.167     3.17     0.000         -     1.00       -' \
+    --hosts 1 --workload 'procs [1,1]' --jobs 1
+says 0 'points against allocator=v1: too few jobs to say' --saturated --compare allocator=v1,pack "${jobs[@]}"
+n=$((n + 1))
+if esim/esim --jobs 1 --compare allocator=v1,pack | grep -qi nan; then
+    echo "not ok $n - there is a nan"
+    bad=1
+else
+    echo "ok $n - there is no nan"
+fi
 
 # why a job started
 says 0 '398.000 s: job 8 is submitted' --trace "$trace" --explain 8

@@ -23,7 +23,7 @@ static struct rsd_config configure(const char *text, const char *word)
     rsd_config_default(&config);
     assert_true(scratch_put(dir, "rsd.conf", text));
     snprintf(path, sizeof path, "%s/rsd.conf", dir);
-    result = rsd_config_read(&config, path, false, &err);
+    result = rsd_config_read(&config, path, false, NULL, &err);
     if (!word && result < 0)
         fail_msg("%s", err.text);
     if (word && (result == 0 || !strstr(err.text, word)))
@@ -46,6 +46,12 @@ static void test_configuration(void **state)
     configure("[rsd]\nname = -x\n", "host name");
     configure("[rsd]\nrundir = /a/very/long/path/that/leaves/no/room/for/the/names/of/sockets\n", "at most 55");
     configure("[rsd]\ncgroup_root = relative\n", "begins with /");
+    configure("[rsd]\ntickets = require\nticket_dir = /x\n", NULL);
+    configure("[rsd]\ntickets = accept\n", NULL);
+    configure("[rsd]\nvouch = all, !ws7\nvouch_users = alice bob\n", NULL);
+    configure("[rsd]\nvouch = -x\n", "can be no name");
+    configure("[rsd]\ntickets = no\n", "require is needed, or accept");
+    configure("[rsd]\nticket_dir = x\n", "begins with /");
     configure("[rsd]\ntmpdir_size = 10%\n", NULL);
     configure("[rsd]\ntmpdir_size = 500M\n", NULL);
     configure("[rsd]\ntmpdir_size = 4G\n", NULL);

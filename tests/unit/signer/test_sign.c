@@ -55,6 +55,16 @@ int ca_sign_rejoin(struct ca *of, const char *host, const char *token, const cha
     return answer(certificate, err);
 }
 
+int ca_sign_host(struct ca *of, const char *host, bool taken, const char *token, const char *proof, const char *request,
+                 const char *ticket_key, int64_t now_ms, char **certificate, char *ticket_certificate, struct err *err)
+{
+    assert_ptr_equal(of, &ca);
+    assert_int_equal(now_ms, NOW_MS);
+    snprintf(f.asked, sizeof f.asked, "host %s %d %s %s %s %s", host, taken, token, proof, request, ticket_key);
+    snprintf(ticket_certificate, PKI_PROOF_SIZE, "%s", "TICKET");
+    return answer(certificate, err);
+}
+
 int ca_sign_renew(struct ca *of, const char *old, const char *proof, const char *request, int64_t now_ms,
                   char **certificate, struct err *err)
 {
@@ -110,6 +120,9 @@ static struct wire_message request_of(enum wire_type type, const char *host)
     else if (type == WIRE_sign_rejoin)
         message.u.sign_rejoin =
             (struct wire_sign_rejoin){.host = host, .token = "TOKEN", .proof = "PROOF", .request = "REQUEST"};
+    else if (type == WIRE_sign_host)
+        message.u.sign_host = (struct wire_sign_host){
+            .host = host, .taken = true, .token = "TOKEN", .proof = "PROOF", .request = "REQUEST", .ticket_key = "KEY"};
     else if (type == WIRE_sign_renew)
         message.u.sign_renew = (struct wire_sign_renew){.certificate = "OLD", .proof = "PROOF", .request = "REQUEST"};
     return message;
@@ -123,9 +136,14 @@ static void issued(enum wire_type type, const char *asked, const char *said)
     sign(&ca, &request, NOW_MS, &got);
     assert_string_equal(f.asked, asked);
     assert_string_equal(f.said, said);
-    assert_int_equal(got.message.type, WIRE_issued);
+    assert_int_equal(got.message.type, type == WIRE_sign_host ? WIRE_issued_host : WIRE_issued);
     assert_int_equal(got.message.id, 7);
-    assert_string_equal(got.message.u.issued.certificate, "CERTIFICATE");
+    if (type == WIRE_sign_host) {
+        assert_string_equal(got.message.u.issued_host.certificate, "CERTIFICATE");
+        assert_string_equal(got.message.u.issued_host.ticket_certificate, "TICKET");
+    } else {
+        assert_string_equal(got.message.u.issued.certificate, "CERTIFICATE");
+    }
     sign_answer_fini(&got);
 }
 
@@ -134,6 +152,7 @@ static void each_request_reaches_the_ca_as_it_is(void **state)
     (void)state;
     issued(WIRE_sign_join, "join ws2 TOKEN PROOF REQUEST", "notice host=ws2 certificate 0A signed, for a token");
     issued(WIRE_sign_rejoin, "rejoin ws2 TOKEN PROOF REQUEST", "notice host=ws2 certificate 0A signed, for a token");
+    issued(WIRE_sign_host, "host ws2 1 TOKEN PROOF REQUEST KEY", "notice host=ws2 certificate 0A signed, for a token");
     issued(WIRE_sign_renew, "renew OLD PROOF REQUEST", "notice host=ws2 certificate 0A signed, to follow an older one");
 }
 
@@ -164,6 +183,8 @@ static void a_refusal_has_its_code(void **state)
             "warning host=ws2 no certificate: the token was used");
     refused(WIRE_sign_rejoin, "ws2", -EINVAL, "no such name", WIRE_CODE_REFUSED,
             "warning host=ws2 no certificate: no such name");
+    refused(WIRE_sign_host, "ws2", -EACCES, "the token was used", WIRE_CODE_NOT_PERMITTED,
+            "warning host=ws2 no certificate: the token was used");
     refused(WIRE_sign_renew, NULL, -EIO, "the disk", WIRE_CODE_REFUSED, "warning no certificate: the disk");
 }
 
@@ -198,7 +219,7 @@ static void what_is_no_request_does_not_reach_the_ca(void **state)
     (void)state;
     for (int type = 0; type < WIRE_TYPE_COUNT; type++) {
         char said[200];
-        if (type == WIRE_sign_join || type == WIRE_sign_rejoin || type == WIRE_sign_renew)
+        if (type == WIRE_sign_join || type == WIRE_sign_rejoin || type == WIRE_sign_host || type == WIRE_sign_renew)
             continue;
         snprintf(said, sizeof said, "warning no certificate: %s is no request to sign",
                  wire_type_name((enum wire_type)type));

@@ -1,10 +1,13 @@
 /* test_core_hosts.c - what hosts say: exits, what they hold when they return, reports; and what is chosen of them. */
+#include <errno.h>
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <string.h>
 #include <cmocka.h>
 
+#include "elmer/core/internal.h"
 #include "tests/unit/elmer/core/core_fixture.h"
 
 static const int one_each[] = {1, 1, 1, 1};
@@ -292,6 +295,36 @@ static void test_choice_is_even(void **state)
             assert_in_range(counts[a][b], 400, 600);
 }
 
+/* In any order of names; the depth is what a look-up costs. */
+static void test_names(void **state)
+{
+    enum { HOSTS = 5000, DEEP = 60 };
+    struct core_options options;
+    struct core *core;
+    char name[40];
+
+    (void)state;
+    core_options_default(&options);
+    core = core_create(&options);
+    assert_int_equal(core_host_by_name(core, "h0"), -1);
+    for (int i = 0; i < HOSTS; i++) {
+        snprintf(name, sizeof(name), "h%d.example.org", i);
+        assert_int_equal(core_add_host(core, name), i);
+    }
+    for (int i = 0; i < HOSTS; i++) {
+        int deep = 0, at = 0;
+        snprintf(name, sizeof(name), "h%d.example.org", i);
+        assert_int_equal(core_host_by_name(core, name), i);
+        assert_int_equal(core_add_host(core, name), -EEXIST);
+        for (; at != i; deep++)
+            at = core->hosts[at]->below[core->hosts[i]->hash >= core->hosts[at]->hash];
+        assert_in_range(deep, 0, DEEP);
+    }
+    assert_int_equal(core_host_by_name(core, "h0.example.or"), -1);
+    assert_int_equal(core_host_by_name(core, ""), -1);
+    core_destroy(core);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -305,6 +338,7 @@ int main(void)
         cmocka_unit_test(test_settle_counts_from_launch),
         cmocka_unit_test(test_survey_says_why_the_head_waits),
         cmocka_unit_test(test_choice_is_even),
+        cmocka_unit_test(test_names),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

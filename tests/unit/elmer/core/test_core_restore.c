@@ -368,6 +368,73 @@ static void test_restored_host_stays_away(void **state)
     fixture_fini(&f);
 }
 
+/* Elmer has had no address for longer than a start may take: the host cannot have heard of the job. */
+static void test_restored_start_is_put_off(void **state)
+{
+    struct fixture f, g;
+    struct core_holding holding = {1, 1};
+    uint64_t job;
+    const int64_t timeout_ms = 30000;
+
+    (void)state;
+    fixture_init(&f, ALLOCATOR_V1, 2, one_each, 2, true);
+    job = fixture_submit(&f, 2, NULL, 0, false);
+    fixture_init(&g, ALLOCATOR_V1, 2, one_each, 2, false);
+    assert_int_equal(core_restore_job(g.core, core_job(f.core, job), g.now_ms), 0);
+    fixture_up(&g, 0, 1, 3, &holding, 1);
+    for (int i = 0; i < 5; i++) {
+        g.now_ms += timeout_ms;
+        fixture_step(&g, (struct event){.type = EVENT_TICK});
+        assert_int_equal(fixture_state(&g, job), JOB_STARTING);
+    }
+    g.now_ms += timeout_ms - 1;
+    fixture_up(&g, 1, 1, 3, &holding, 1);
+    g.now_ms += timeout_ms - 1;
+    fixture_step(&g, (struct event){.type = EVENT_TICK});
+    assert_int_equal(fixture_state(&g, job), JOB_STARTING);
+    assert_int_equal(fixture_find(&g, ACTION_TIMER, -1)->at_ms, g.now_ms + 1);
+    g.now_ms++;
+    fixture_step(&g, (struct event){.type = EVENT_TICK});
+    assert_int_equal(fixture_state(&g, job), JOB_ENDING);
+    assert_int_equal(core_job(g.core, job)->reason, REASON_START_TIMEOUT);
+    fixture_fini(&g);
+    fixture_fini(&f);
+}
+
+/* Hosts can link only later: from then on they are gathered once more, as long as any is awaited. */
+static void test_gather_again(void **state)
+{
+    const struct core_host_row row = {.ncpus = 1, .up = true};
+    const int64_t gather_ms = 10000;
+
+    (void)state;
+    for (int all = 0; all < 2; all++) {
+        struct fixture f;
+        uint64_t job;
+
+        fixture_init(&f, ALLOCATOR_V1, 2, one_each, 2, false);
+        for (int host = 0; host < 2; host++)
+            assert_int_equal(core_restore_host(f.core, host, &row, f.now_ms), 0);
+        f.now_ms += 5 * gather_ms;
+        fixture_step(&f, (struct event){.type = EVENT_TICK});
+        fixture_step(&f, (struct event){.type = EVENT_GATHER});
+        assert_int_equal(fixture_find(&f, ACTION_TIMER, -1)->at_ms, f.now_ms + gather_ms);
+        job = fixture_submit(&f, 1, NULL, 0, false);
+        fixture_up(&f, 0, 1, 0, NULL, 0);
+        assert_int_equal(core_job(f.core, job)->reason, REASON_AWAITING_HOSTS);
+        if (all) {
+            fixture_up(&f, 1, 1, 0, NULL, 0);
+            assert_int_equal(fixture_state(&f, job), JOB_STARTING);
+        } else {
+            f.now_ms += gather_ms;
+            fixture_step(&f, (struct event){.type = EVENT_TICK});
+            assert_int_equal(fixture_state(&f, job), JOB_STARTING);
+        }
+        fixture_step(&f, (struct event){.type = EVENT_GATHER}); /* of no use, and harmless */
+        fixture_fini(&f);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -382,6 +449,8 @@ int main(void)
         cmocka_unit_test(test_restored_before_its_last_exit),
         cmocka_unit_test(test_restored_before_it_ran),
         cmocka_unit_test(test_restored_host_stays_away),
+        cmocka_unit_test(test_restored_start_is_put_off),
+        cmocka_unit_test(test_gather_again),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

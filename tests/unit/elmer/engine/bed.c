@@ -65,6 +65,12 @@ static void on_acknowledge(int host, uint64_t job, uint32_t attempt, uint32_t ra
     note("ack %s %" PRIu64 ".%" PRIu32 " rank %" PRIu32, name(host), job, attempt, rank);
 }
 
+static void on_signal(int host, uint64_t job, uint32_t attempt, int number, void *data)
+{
+    assert_ptr_equal(data, &bed);
+    note("signal %s %" PRIu64 ".%" PRIu32 " %d", name(host), job, attempt, number);
+}
+
 static void on_launch(struct engine_job *job, void *data)
 {
     assert_ptr_equal(data, &bed);
@@ -79,8 +85,8 @@ static void on_stop(struct engine_job *job, void *data)
 
 static void on_answered(uint64_t number, enum answer answer, uint64_t job, void *data)
 {
-    static const char *const words[ANSWER_COUNT] = {"ok",          "size",        "hosts",
-                                                    "no such job", "wrong state", "not permitted"};
+    static const char *const words[ANSWER_COUNT] = {"ok",          "size",          "hosts",   "no such job",
+                                                    "wrong state", "not permitted", "too many"};
     assert_ptr_equal(data, &bed);
     note("answer %" PRIu64 " %s %" PRIu64, number, words[answer], job);
 }
@@ -133,7 +139,7 @@ int bed_setup(void **state)
 
 int bed_create(void)
 {
-    static const struct engine_hosts hosts = {on_order, on_end, on_open, on_acknowledge};
+    static const struct engine_hosts hosts = {on_order, on_end, on_open, on_acknowledge, on_signal};
     static const struct engine_launch launch = {on_launch, on_stop};
     static const struct engine_requests requests = {on_answered, on_failed, on_ended};
     int code = engine_create((uv_loop_t *)&bed, &bed.deadlines, &bed.settings, on_damage, &bed, &bed.engine, &bed.err);
@@ -207,14 +213,22 @@ struct engine_job *bed_submit(uint64_t number, uint32_t nprocs, bool requeue)
                                    .id = 77,
                                    .u.submit = {.nprocs = nprocs,
                                                 .requeue = requeue,
+                                                .time_limit_ms = bed.limits.time_limit_ms,
+                                                .cpu_limit_ms = bed.limits.cpu_limit_ms,
+                                                .limit_requeue = bed.limits.limit_requeue,
+                                                .warning_signal = bed.limits.warning_signal,
+                                                .warning_ms = bed.limits.warning_ms,
                                                 .name = "x",
                                                 .dir = "/d",
                                                 .token = token,
+                                                .ticket = "f00d",
                                                 .command = {command, 1},
                                                 .environment = {environment, 1}}};
     struct wire_message taken;
     struct event event = {
-        .type = EVENT_SUBMIT, .request = number, .u.submit = {.uid = 5, .nprocs = nprocs, .requeue = requeue}};
+        .type = EVENT_SUBMIT,
+        .request = number,
+        .u.submit = {.uid = 5, .nprocs = nprocs, .requeue = requeue, .limit_requeue = bed.limits.limit_requeue}};
     char *json;
     size_t size;
     snprintf(token, sizeof(token), "t%" PRIu64, number);
@@ -232,7 +246,7 @@ struct engine_job *bed_submit(uint64_t number, uint32_t nprocs, bool requeue)
 void bed_event(enum event_type type, uint64_t number, uint64_t job, uint32_t attempt, int host)
 {
     struct event event = {.type = type, .request = number, .job = job, .attempt = attempt, .host = host};
-    if (type == EVENT_CANCEL || type == EVENT_KILL || type == EVENT_HOLD || type == EVENT_RELEASE)
+    if (type == EVENT_CANCEL || type == EVENT_KILL || type == EVENT_HOLD || type == EVENT_RELEASE || type == EVENT_TOP)
         event.u.by.uid = 5;
     engine_event(bed.engine, &event);
 }

@@ -15,7 +15,8 @@ extern struct bed {
     char damage[100];
     /* Called with each line of the log, when it is written. */
     void (*on_note)(const char *line);
-    bool submission; /* what failed() returns */
+    bool submission;           /* what failed() returns */
+    struct wire_submit limits; /* of what bed_submit() submits */
 } bed;
 
 /* A new store, and time from its beginning; nothing is made yet. */
@@ -28,14 +29,15 @@ void bed_destroy(void);
 void bed_begin(int ncpus);
 
 /* What was told since the last time, each in a word or two: "order ws1", "open ws1 1.1", "end ws1 1.1",
- * "ack ws1 1.1 rank 0", "launch 1", "stop 1", "answer 5 ok 1", "failed 5", "failed 5 accepted", "ended 1". */
+ * "ack ws1 1.1 rank 0", "signal ws1 1.1 10", "launch 1", "stop 1", "answer 5 ok 1", "failed 5", "failed 5 accepted",
+ * "ended 1". */
 void bed_expect(const char *log);
 void bed_forget_log(void);
 #define bed_told(words) (strstr(bed.log, (words)) != NULL)
 
 void bed_up(int host, int ncpus, const struct core_holding *holdings, int nholdings);
 /* Request number, of user 5; job ids count from 1. Each has a token "t" and its number, and
- * PASSWORD=sesame as its environment. */
+ * PASSWORD=sesame as its environment, f00d as its ticket. */
 struct engine_job *bed_submit(uint64_t number, uint32_t nprocs, bool requeue);
 void bed_event(enum event_type type, uint64_t number, uint64_t job, uint32_t attempt, int host);
 void bed_exited(uint64_t job, int status);

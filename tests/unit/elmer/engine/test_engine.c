@@ -412,9 +412,9 @@ static void test_history(void **state)
     assert_non_null(jobs_by_token(engine_jobs(bed.engine), 5, "t2"));
 }
 
-static bool has_environment(const struct record *record)
+static bool has_environment(const struct record *record) /* or its ticket */
 {
-    return strstr(record->json, "sesame") != NULL;
+    return strstr(record->json, "sesame") || strstr(record->json, "f00d");
 }
 
 /* It goes with the last state of a job, from the store and from memory; a job that will run again keeps it. */

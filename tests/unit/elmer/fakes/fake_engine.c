@@ -268,6 +268,24 @@ struct engine_job *engine_submit(struct engine *engine, struct event *event, con
     return &job->job;
 }
 
+bool engine_rehearse(struct engine *engine, struct event *event, const char *user, struct wire_message *submission,
+                     struct engine_rehearsal *rehearsal)
+{
+    (void)engine, (void)event, (void)user, (void)submission;
+    *rehearsal = (struct engine_rehearsal){0};
+    return false;
+}
+
+void engine_rehearsal_fini(struct engine_rehearsal *rehearsal)
+{
+    (void)rehearsal;
+}
+
+void engine_used(struct engine *engine, int host, uint64_t job, uint32_t attempt, double cpu_seconds)
+{
+    (void)engine, (void)host, (void)job, (void)attempt, (void)cpu_seconds;
+}
+
 bool engine_emptied(struct engine *engine, int host, uint64_t job, uint32_t attempt, double cpu_seconds,
                     int64_t memory_peak_bytes)
 {

@@ -116,6 +116,18 @@ int store_load(struct store *store, void (*each)(struct record *record, void *da
     return fake_store.load_code ? err_set(err, fake_store.load_code, "the jobs cannot be read") : 0;
 }
 
+int store_load_ends(struct store *store, const uint64_t *jobs, size_t count, enum core_end *ends, struct err *err)
+{
+    (void)store;
+    for (size_t i = 0; i < count; i++) {
+        ends[i] = CORE_END_FORGOTTEN;
+        for (size_t k = 0; k < fake_store.nends; k++)
+            if (fake_store.ends[k].job == jobs[i])
+                ends[i] = fake_store.ends[k].end;
+    }
+    return fake_store.load_ends_code ? err_set(err, fake_store.load_ends_code, "the ends cannot be read") : 0;
+}
+
 int store_load_certificates(struct store *store, void (*each)(const struct certificate *certificate, void *data),
                             void *data, struct err *err)
 {
@@ -200,6 +212,11 @@ void store_want(struct store *store, uint64_t number)
     assert(number && number <= fake_store.nputs);
     if (number > fake_store.wanted)
         fake_store.wanted = number;
+}
+
+void store_hold(struct store *store, bool hold)
+{
+    (void)store, (void)hold;
 }
 
 uint64_t store_committed(const struct store *store)

@@ -33,6 +33,12 @@ extern struct fake_store {
     uint64_t next_job, next_allocation; /* 0: 1 */
     int64_t boot;                       /* number of the machine's start */
     /* Negative: that fails. */
+    struct fake_end {
+        uint64_t job;
+        enum core_end end;
+    } ends[8]; /* [nends] */
+    size_t nends;
+    int load_ends_code;
     int open_code, load_code, load_hosts_code, load_certificates_code;
     /* What has happened. */
     struct fake_put *puts; /* [nputs], number i + 1 at i */

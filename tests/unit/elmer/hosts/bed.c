@@ -10,6 +10,7 @@
 
 #include "lib/base/log.h"
 #include "lib/net/tls.h"
+#include "tests/unit/elmer/fakes/fake_work.h"
 #include "tests/unit/elmer/hosts/bed.h"
 
 struct bed bed;
@@ -107,6 +108,7 @@ int bed_setup(void **state)
     (void)state;
     log_open("test", LOG_LEVEL_ERROR);
     fake_engine_begin();
+    fake_work_begin();
     links_begin(WIRE_FROM_ELMER);
     bed = (struct bed){.settings = {.hosts = bed.configured,
                                     .nhosts = 3,

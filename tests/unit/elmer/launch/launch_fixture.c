@@ -170,6 +170,15 @@ static void note_start(const char *host, const struct wire_start *s)
     }
 }
 
+void hosts_acknowledge(struct hosts *hosts, int host, uint64_t job, uint32_t attempt, uint32_t process)
+{
+    (void)hosts;
+    assert_int_equal(job, 7);
+    assert_int_equal(attempt, f.state.attempt);
+    if (f.linked[host])
+        note("%s: taken %" PRIu32 "\n", names[host], process);
+}
+
 bool hosts_send(struct hosts *hosts, int host, const struct wire_message *m)
 {
     (void)hosts;
@@ -180,9 +189,6 @@ bool hosts_send(struct hosts *hosts, int host, const struct wire_message *m)
         assert_int_equal(m->u.start.job, 7);
         assert_int_equal(m->u.start.attempt, f.state.attempt);
         note_start(names[host], &m->u.start);
-        break;
-    case WIRE_taken:
-        note("%s: taken %" PRIu64 "\n", names[host], m->u.taken.process);
         break;
     case WIRE_pvm_spawned:
         note("%s: pvm_spawned %" PRIu64 " %s\n", names[host], m->u.pvm_spawned.request, m->u.pvm_spawned.line);

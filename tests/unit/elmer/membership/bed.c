@@ -117,11 +117,14 @@ int bed_judge(const char *host, const char *serial, const char *words)
 
 void bed_join(int peer, const char *host)
 {
-    struct wire_message join = {
-        .type = WIRE_join,
-        .id = 5,
-        .u.join = {
-            .host = host, .token = "0123456789abcdef", .proof = "aa", .request = "REQUEST", .clock_ms = FAKE_WALL_MS}};
+    struct wire_message join = {.type = WIRE_join,
+                                .id = 5,
+                                .u.join = {.host = host,
+                                           .token = "0123456789abcdef",
+                                           .proof = "aa",
+                                           .request = "REQUEST",
+                                           .clock_ms = FAKE_WALL_MS,
+                                           .ticket_key = bed.ticket_key}};
     struct wire_message taken;
     struct err err = ERR_INIT;
     char *json;
@@ -139,6 +142,14 @@ int bed_signer(void)
     if (link >= 0)
         links_answer((size_t)link);
     return link;
+}
+
+void bed_issue_host(int link, const char *certificate, const char *ticket)
+{
+    struct wire_message issued = {
+        .type = WIRE_issued_host, .id = 1, .u.issued_host = {.certificate = certificate, .ticket_certificate = ticket}};
+    say(link, &issued);
+    links_turn();
 }
 
 void bed_issue(int link, const char *certificate)

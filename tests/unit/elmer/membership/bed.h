@@ -15,6 +15,7 @@ extern struct bed {
     struct membership_settings settings;
     struct membership *membership;
     struct peer peers[PEERS];
+    const char *ticket_key; /* of who joins; NULL: none */
 } bed;
 
 int bed_setup(void **state);    /* nothing is made yet */
@@ -33,6 +34,7 @@ void bed_join(int peer, const char *host);
 /* The signer of the oldest question that it has not answered says that it is there: the link. */
 int bed_signer(void);
 /* It answers, and the link ends. */
+void bed_issue_host(int link, const char *certificate, const char *ticket); /* to a sign_host */
 void bed_issue(int link, const char *certificate);
 
 #endif

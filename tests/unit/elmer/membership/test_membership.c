@@ -47,6 +47,33 @@ static void test_join(void **state)
     assert_int_equal(fake_hosts.cut_off, -1);
 }
 
+/* A host that has a ticket key gets both certificates at once; the signer is told whether its name is taken. */
+static void test_join_with_ticket_key(void **state)
+{
+    (void)state;
+    bed_create();
+    const char *certificate = bed_certificate("ws1");
+    for (int taken = 0; taken < 2; taken++) {
+        bed.ticket_key = "0123";
+        bed_join(taken, "ws1");
+        int signer = bed_signer();
+        const struct wire_message *asked = heard(signer, WIRE_sign_host);
+        assert_string_equal(asked->u.sign_host.host, "ws1");
+        assert_int_equal(asked->u.sign_host.taken, taken);
+        assert_string_equal(asked->u.sign_host.token, "0123456789abcdef");
+        assert_string_equal(asked->u.sign_host.proof, "aa");
+        assert_string_equal(asked->u.sign_host.request, "REQUEST");
+        assert_string_equal(asked->u.sign_host.ticket_key, "0123");
+        bed_issue_host(signer, certificate, "cd");
+        const struct wire_message *joined = heard(TO_PEER(&bed.peers[taken]), WIRE_joined);
+        assert_string_equal(joined->u.joined.certificate, certificate);
+        assert_string_equal(joined->u.joined.ticket_certificate, "cd");
+        heard_forget();
+        links_turn();
+        certificate = bed_certificate("ws1");
+    }
+}
+
 /* A host that has a certificate: the signer is told, and wants a token that names it. After its removal the
  * name is free. */
 static void test_join_as_living(void **state)
@@ -370,11 +397,22 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, bed_setup, bed_teardown)
     const struct CMUnitTest tests[] = {
-        TEST(test_join),           TEST(test_join_as_living), TEST(test_join_refused),
-        TEST(test_signer_refuses), TEST(test_signer_away),    TEST(test_wrong_certificate),
-        TEST(test_join_again),     TEST(test_limits),         TEST(test_peer_gone),
-        TEST(test_renew),          TEST(test_renew_refused),  TEST(test_judge),
-        TEST(test_revoke),         TEST(test_revoked_before), TEST(test_create_fails),
+        TEST(test_join),
+        TEST(test_join_with_ticket_key),
+        TEST(test_join_as_living),
+        TEST(test_join_refused),
+        TEST(test_signer_refuses),
+        TEST(test_signer_away),
+        TEST(test_wrong_certificate),
+        TEST(test_join_again),
+        TEST(test_limits),
+        TEST(test_peer_gone),
+        TEST(test_renew),
+        TEST(test_renew_refused),
+        TEST(test_judge),
+        TEST(test_revoke),
+        TEST(test_revoked_before),
+        TEST(test_create_fails),
         TEST(test_close),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

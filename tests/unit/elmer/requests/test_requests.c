@@ -24,17 +24,17 @@ static void test_owner(void **state)
     } verbs[] = {{WIRE_cancel, EVENT_CANCEL, "job 7 is cancelled"},
                  {WIRE_kill, EVENT_KILL, "job 7 is being ended"},
                  {WIRE_hold, EVENT_HOLD, "job 7 is held"},
-                 {WIRE_release, EVENT_RELEASE, "job 7 is released"}};
+                 {WIRE_release, EVENT_RELEASE, "job 7 is released"},
+                 {WIRE_top, EVENT_TOP, "job 7 is before all other waiting jobs of its owner"}};
     (void)state;
     fake_engine_add_job(7, ALICE, JOB_RUNNING);
     int link = bed_client(ALICE);
-    for (size_t i = 0; i < 4; i++) {
+    for (size_t i = 0; i < 5; i++) {
         bed_say(link, verbs[i].type, 7);
         assert_int_equal(fake_work_count(), 0);
         const struct event *event = fake_event(verbs[i].event);
         assert_int_equal(event->job, 7);
-        assert_int_equal(event->u.by.uid, ALICE);
-        assert_false(event->u.by.admin);
+        assert_true(event->u.by.uid == ALICE && !event->u.by.admin);
         heard_nothing(); /* not before it is on disk */
         bed_answer(event, ANSWER_OK, 7);
         const struct wire_message *done = heard(link, WIRE_done);

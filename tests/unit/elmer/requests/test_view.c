@@ -244,6 +244,27 @@ static void the_head_knows_who_refuses_it(void **state)
                         "waits for 1 processor: of 2 that it may use, 2 full (allocator pack)");
 }
 
+/* The list of the queue has numbers of processors only, so the shape stands before the reason. */
+static void a_queued_mesh_has_its_shape(void **state)
+{
+    struct wire_submit submit = {.nprocs = 24, .mesh_rows = 4, .name = "x"};
+    struct record r = {.submit = &submit, .user = "alice", .text = "", .state = JOB_QUEUED, .reason = REASON_WAITING};
+    struct arena memory = {0};
+    struct queued_line line;
+    (void)state;
+    r.ahead = 3;
+    view_queued(&r, false, &memory, &line);
+    assert_string_equal(line.reason, "mesh 4x6, waits: 3 ahead");
+    r.reason = REASON_TOO_FEW_UP;
+    view_queued(&r, true, &memory, &line);
+    assert_non_null(strstr(line.reason, "mesh 4x6, asks for more processors than are up"));
+    submit.mesh_rows = 0;
+    r.reason = REASON_WAITING;
+    view_queued(&r, true, &memory, &line);
+    assert_string_equal(line.reason, ""); /* the reader says it */
+    arena_fini(&memory);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -251,6 +272,7 @@ int main(void)
         cmocka_unit_test(a_line_shows_the_same),
         cmocka_unit_test(json_has_each_field),
         cmocka_unit_test(the_head_knows_who_refuses_it),
+        cmocka_unit_test(a_queued_mesh_has_its_shape),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

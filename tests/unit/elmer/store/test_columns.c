@@ -108,6 +108,8 @@ static void fill_reason(void *value, size_t size, int number)
 static const struct record_processor processors[] = {{"ws1", 0}, {"ws2", 65535}};
 static const char *const hosts[] = {"ws1", "ws2"}, *const lost[] = {"ws2", "?"};
 static const uint8_t exited[] = {3, 1};
+static const struct core_after after[] = {
+    {.job = 1, .verdict = CORE_OPEN}, {.job = 2, .verdict = CORE_NEVER}, {.job = 3, .verdict = CORE_MET}};
 
 static struct record *make(void)
 {
@@ -125,6 +127,8 @@ static struct record *make(void)
     r->nhosts = 2;
     r->lost = lost;
     r->nlost = 2;
+    r->after = after;
+    r->nafter = 3;
     r->exited = exited;
     r->exited_size = sizeof(exited);
     for (int i = 0; i < CORE_MAX_LEVELS; i++)
@@ -199,6 +203,9 @@ static void every_value_comes_back(void **state)
         assert_string_equal(found->hosts[i], hosts[i]);
         assert_string_equal(found->lost[i], lost[i]);
     }
+    assert_int_equal(found->nafter, 3);
+    for (size_t i = 0; i < 3; i++)
+        assert_int_equal(found->after[i].verdict, after[i].verdict);
     assert_int_equal(found->nhosts, 2);
     assert_int_equal(found->nlost, 2);
     assert_int_equal(found->exited_size, sizeof(exited));
@@ -221,7 +228,7 @@ static void what_is_not_known_stays_so(void **state)
     assert_int_equal(found->level, CORE_NO_LEVEL);
     assert_int_equal(found->started_ms, -1);
     assert_null(found->exited);
-    assert_int_equal(found->nprocessors + found->nhosts + found->nlost, 0);
+    assert_int_equal(found->nprocessors + found->nhosts + found->nlost + found->nafter, 0);
     record_destroy(found);
     record_destroy(full);
     record_destroy(wanted);
@@ -257,10 +264,19 @@ static void drop_later(sqlite3 *db, int64_t schema)
     static const struct {
         const char *name;
         int64_t schema;
-    } known[] = {{"migration", 1},  {"meta", 1},    {"job", 1},
-                 {"state", 1},      {"usage", 1},   {"certificate", 3},
-                 {"host", 5},       {"setting", 6}, {"state_unfinished", 1},
-                 {"state_ended", 2}};
+    } known[] = {{"migration", 1},
+                 {"meta", 1},
+                 {"job", 1},
+                 {"state", 1},
+                 {"usage", 1},
+                 {"certificate", 3},
+                 {"host", 5},
+                 {"setting", 6},
+                 {"state_unfinished", 1},
+                 {"state_ended", 2},
+                 {"state_environment", 7},
+                 {"awaited", 9},
+                 {"awaited_waiter", 9}};
     char *drop = mem_strdup("");
     sqlite3_stmt *s;
     assert_int_equal(sqlite3_prepare_v2(db, "SELECT name, type FROM sqlite_schema WHERE sql IS NOT NULL", -1, &s, NULL),
@@ -272,7 +288,7 @@ static void drop_later(sqlite3 *db, int64_t schema)
             i++;
         if (i < sizeof(known) / sizeof(*known) && known[i].schema <= schema)
             continue;
-        char *longer = mem_format("%sDROP %s %s;", drop, (const char *)sqlite3_column_text(s, 1), name);
+        char *longer = mem_format("%sDROP %s IF EXISTS %s;", drop, (const char *)sqlite3_column_text(s, 1), name);
         free(drop);
         drop = longer;
     }

@@ -123,7 +123,9 @@ static void test_older_schema(void **state)
     store_put(bed->store, make_ended(1, 5000));
     await(bed, 1);
     close_store(bed);
-    sql(bed, "ALTER TABLE state DROP COLUMN launched; ALTER TABLE state DROP COLUMN lease_ms; ALTER TABLE state DROP "
+    sql(bed, "DROP TABLE awaited; ALTER TABLE state DROP COLUMN verdicts; ALTER TABLE state DROP COLUMN ran; ALTER "
+             "TABLE state DROP COLUMN place; "
+             "ALTER TABLE state DROP COLUMN launched; ALTER TABLE state DROP COLUMN lease_ms; ALTER TABLE state DROP "
              "COLUMN lost; ALTER TABLE state DROP COLUMN accounted_ms; ALTER TABLE state DROP COLUMN "
              "accounted_mono_ms; ALTER "
              "TABLE state DROP COLUMN boot; DROP INDEX state_environment; ALTER TABLE state DROP COLUMN "
@@ -147,7 +149,9 @@ static void test_starting_in_an_older_schema(void **state)
     store_put(bed->store, make(2, 5, "two", JOB_RUNNING, true));
     await(bed, 2);
     close_store(bed);
-    sql(bed, "ALTER TABLE state DROP COLUMN launched; ALTER TABLE state DROP COLUMN lease_ms; ALTER TABLE state DROP "
+    sql(bed, "DROP TABLE awaited; ALTER TABLE state DROP COLUMN verdicts; ALTER TABLE state DROP COLUMN ran; ALTER "
+             "TABLE state DROP COLUMN place; "
+             "ALTER TABLE state DROP COLUMN launched; ALTER TABLE state DROP COLUMN lease_ms; ALTER TABLE state DROP "
              "COLUMN lost; ALTER TABLE state DROP COLUMN accounted_ms; ALTER TABLE state DROP COLUMN "
              "accounted_mono_ms; ALTER "
              "TABLE state DROP COLUMN boot; DROP INDEX state_environment; ALTER TABLE state DROP COLUMN "
@@ -160,6 +164,7 @@ static void test_starting_in_an_older_schema(void **state)
     assert_int_equal(bed->nfound, 2);
     assert_true(bed->found[0]->launched);
     assert_false(bed->found[1]->launched);
+    assert_true(bed->found[1]->ran);
     assert_int_equal(bed->found[0]->lease_ms, 0);
     drop_found(bed);
     close_store(bed);

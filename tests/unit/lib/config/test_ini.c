@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "lib/config/ini.h"
+#include "tests/unit/scratch.h"
 
 struct config {
     long levels;
@@ -68,34 +69,34 @@ static int refuse(void *config, const char *subsection, const char *value, struc
 }
 
 static const struct ini_key keys[] = {
-    {"elmer", "levels", set_levels},
-    {"elmer", "threshold", set_threshold},
-    {"elmer", "hosts", set_hosts},
-    {"elmer", "listen", set_listen},
-    {"elmer", "mute", refuse},
-    {"host *", "cpus", set_cpus},
-    {NULL, NULL, NULL},
+    {"elmer", "levels", set_levels, "3", 0, NULL},
+    {"elmer", "threshold", set_threshold, "0.75", 0, NULL},
+    {"elmer", "hosts", set_hosts, "the local host", INI_MADE, NULL},
+    {"elmer", "listen", set_listen, "*:1", INI_BUILT, NULL},
+    {"elmer", "mute", refuse, "nothing", INI_MADE, NULL},
+    {"elmer", "level", refuse, NULL, 0, NULL}, /* of before */
+    {"host *", "cpus", set_cpus, "all", INI_MADE, NULL},
+    INI_END,
 };
 
 static char path[64];
 
 /* Two rules that need more than one key. */
-static int check(void *data, struct ini_reading *reading, struct err *err)
+static void check(void *data, struct ini_reading *reading)
 {
     const struct config *config = data;
 
     if (config->levels == 2 && config->threshold > 0.9) {
-        assert_false(ini_blame(reading, "elmer", "listen"));
-        assert_true(ini_blame(reading, "elmer", "threshold"));
-        return err_set(err, -EINVAL, "two levels want a threshold of at most 0.9");
+        assert_false(ini_given(reading, "elmer", "listen"));
+        assert_true(ini_given(reading, "elmer", "threshold"));
+        ini_problem(reading, "elmer", "threshold", "two levels want a threshold of at most 0.9");
     }
     if (strcmp(config->host_name, "ghost") == 0) {
-        assert_true(ini_blame(reading, "host ghost", "cpus"));
-        return err_set(err, -EINVAL, "no such host");
+        assert_true(ini_given(reading, "host ghost", "cpus"));
+        ini_problem(reading, "host ghost", "cpus", "no such host");
     }
     if (config->levels == 7)
-        return err_set(err, -EINVAL, "about no line");
-    return 0;
+        ini_problem(reading, "elmer", "nothing", "about no line");
 }
 
 static int read_bytes(const char *bytes, size_t size, struct config *config, struct err *err)
@@ -173,7 +174,6 @@ static void errors_of_several_keys_have_the_line_of_one(void **state)
     assert_int_equal(read_bytes(text, strlen(text), &config, &err), -EINVAL);
     (void)snprintf(expected, sizeof expected, "%s: about no line", path);
     assert_string_equal(err.text, expected);
-    assert_false(ini_blame(NULL, "elmer", "levels"));
 }
 
 static void long_lines_are_whole_or_refused(void **state)
@@ -201,7 +201,7 @@ static void long_lines_are_whole_or_refused(void **state)
 static void unknown_keys_name_the_nearest(void **state)
 {
     (void)state;
-    refused("[elmer]\n\nlevel = 3\n", 3, "unknown key level (value 3) in [elmer]; the nearest known key is levels");
+    refused("[elmer]\n\nlevelz = 3\n", 3, "unknown key levelz (value 3) in [elmer]; the nearest known key is levels");
     refused("[elmer]\ntreshhold = 0.5\n", 2,
             "unknown key treshhold (value 0.5) in [elmer]; the nearest known key is threshold");
     refused("[elmer]\ncpus = 0\n", 2, "unknown key cpus (value 0) in [elmer]; the nearest known key is hosts");
@@ -260,6 +260,153 @@ static void files_that_cannot_be_read(void **state)
     assert_string_equal(err.text, "/nonexistent/elmer.conf: No such file or directory");
     assert_true(ini_read("/", keys, NULL, &config, &err) < 0);
     assert_int_equal(ini_read("/nonexistent/elmer.conf", keys, NULL, &config, NULL), -ENOENT);
+}
+
+/* ---- all problems, and fragments ---- */
+
+static struct heard {
+    char problems[4096], given[1024];
+} heard;
+
+static void on_problem(const char *text, void *data)
+{
+    size_t used = strlen(((struct heard *)data)->problems);
+
+    (void)snprintf(((struct heard *)data)->problems + used, sizeof heard.problems - used, "%s\n",
+                   strrchr(text, '/') ? strrchr(text, '/') + 1 : text);
+}
+
+static void on_given(const struct ini_value *value, void *data)
+{
+    size_t used = strlen(((struct heard *)data)->given);
+
+    (void)snprintf(((struct heard *)data)->given + used, sizeof heard.given - used, "%s %s%s=%s %s:%d%s\n",
+                   value->key->section, value->subsection, value->key->name, value->value,
+                   strrchr(value->file, '/') + 1, value->line, value->refused ? " refused" : "");
+}
+
+static const struct ini_watch watch = {.problem = on_problem, .given = on_given, .data = &heard};
+static char dir[64];
+
+static void put(const char *name, const char *text)
+{
+    assert_true(scratch_put(dir, name, text));
+}
+
+static int read_all(bool required, const struct ini_watch *watcher, struct config *config, struct err *err)
+{
+    char file[100];
+
+    (void)snprintf(file, sizeof file, "%s/a.conf", dir);
+    memset(config, 0, sizeof *config);
+    memset(&heard, 0, sizeof heard);
+    return ini_read_all(file, required, keys, check, config, watcher, err);
+}
+
+static void begin(void)
+{
+    (void)snprintf(dir, sizeof dir, "/tmp/elmer-ini-XXXXXX");
+    assert_non_null(scratch_dir(dir));
+}
+
+static void all_problems_are_told(void **state)
+{
+    struct config config;
+    struct err err = ERR_INIT;
+
+    (void)state;
+    begin();
+    put("a.conf",
+        "[elmer]\nlevels = 17\nlevels = 2\nthreshold\nthreshold = 0.95\nlisten = x\n\x01\n[hots a]\ncpus = 0\n"
+        "cpus = 1\n[elmer]\nhost = b\n[host ghost]\ncpus = 7\n");
+    assert_int_equal(read_all(true, &watch, &config, &err), -EINVAL);
+    assert_string_equal(heard.problems,
+                        "a.conf:2: levels = 17: must be a whole number from 1 to 16\n"
+                        "a.conf:3: levels is given twice in [elmer]: first in line 2; remove one of them\n"
+                        "a.conf:4: neither [section] nor key = value nor a comment (#)\n"
+                        "a.conf:7: the line contains a control character\n"
+                        "a.conf:9: unknown section [hots a]; the nearest known one is [host *]\n"
+                        "a.conf:12: unknown key host (value b) in [elmer]; the nearest known key is hosts\n"
+                        "a.conf:14: no such host\n");
+    assert_non_null(strstr(err.text, "a.conf:2: levels = 17: must be"));
+    assert_string_equal(heard.given, "elmer levels=17 a.conf:2 refused\nelmer threshold=0.95 a.conf:5\n"
+                                     "elmer listen=x a.conf:6\nhost * ghostcpus=7 a.conf:14\n");
+    assert_string_equal(config.listen, "x"); /* what was good counts */
+    assert_int_equal(read_all(true, NULL, &config, &err), -EINVAL);
+    assert_string_equal(config.listen, ""); /* the first one ends it */
+}
+
+/* In the order of their names, and each replaces what was before. */
+static void fragments_are_read_after_the_file(void **state)
+{
+    struct config config;
+    struct err err = ERR_INIT;
+
+    (void)state;
+    begin();
+    put("a.conf", "[elmer]\nlevels = 3\nlisten = a\n[host h]\ncpus = 1\n");
+    assert_true(scratch_mkdir(dir, "a.conf.d"));
+    assert_int_equal(read_all(true, &watch, &config, &err), 0);
+    assert_int_equal(config.levels, 3);
+    put("a.conf.d/20-z.conf", "[elmer]\nlevels = 5\n");
+    put("a.conf.d/10-y.conf", "[elmer]\nlevels = 4\nhosts = y\n[host h]\ncpus = 2\n");
+    put("a.conf.d/30-none.conf~", "garbage");
+    put("a.conf.d/.40-hidden.conf", "garbage");
+    put("a.conf.d/.conf", "garbage");
+    assert_int_equal(read_all(true, &watch, &config, &err), 0);
+    assert_string_equal(heard.problems, "");
+    assert_int_equal(config.levels, 5);
+    assert_string_equal(config.hosts, "y");
+    assert_string_equal(config.host_cpus, "2");
+    assert_string_equal(heard.given, "elmer levels=5 20-z.conf:2\nelmer listen=a a.conf:3\nhost * hcpus=2 "
+                                     "10-y.conf:5\nelmer hosts=y 10-y.conf:3\n");
+    put("a.conf.d/20-z.conf", "[elmer]\nlevels = 5\nlevels = 6\n");
+    assert_int_equal(read_all(true, &watch, &config, &err), -EINVAL);
+    assert_string_equal(heard.problems, "20-z.conf:3: levels is given twice in [elmer]: first in line 2; remove one of "
+                                        "them\n");
+    assert_non_null(strstr(err.text, "/a.conf.d/20-z.conf:3: "));
+    put("a.conf", "[elmer]\nlevels = 3\n");
+    put("a.conf.d/20-z.conf", "[elmer]\nthreshold = 0.95\nlevels = 2\n"); /* a check of several keys */
+    assert_int_equal(read_all(true, &watch, &config, &err), -EINVAL);
+    assert_string_equal(heard.problems, "20-z.conf:2: two levels want a threshold of at most 0.9\n");
+}
+
+static void fragments_do_without_the_file(void **state)
+{
+    struct config config;
+    struct err err = ERR_INIT;
+
+    (void)state;
+    begin();
+    assert_int_equal(read_all(false, NULL, &config, &err), 0);
+    assert_true(scratch_mkdir(dir, "a.conf.d"));
+    put("a.conf.d/10-y.conf", "[elmer]\nlevels = 4\n");
+    assert_int_equal(read_all(false, NULL, &config, &err), 0);
+    assert_int_equal(config.levels, 4);
+    assert_int_equal(read_all(true, NULL, &config, &err), -ENOENT);
+    assert_non_null(strstr(err.text, "/a.conf: No such file"));
+    assert_true(scratch_mkdir(dir, "a.conf.d/20-dir.conf"));
+    assert_true(read_all(false, NULL, &config, &err) < 0);
+    assert_non_null(strstr(err.text, "20-dir.conf: cannot be read"));
+    begin();
+    put("a.conf.d", "no directory");
+    assert_int_equal(read_all(false, NULL, &config, &err), -ENOTDIR);
+    assert_non_null(strstr(err.text, "a.conf.d: Not a directory"));
+}
+
+static void defaults_are_values(void **state)
+{
+    static const struct ini_key bad[] = {{"elmer", "levels", set_levels, "17", 0, NULL}, INI_END};
+    struct config config = {.levels = 0};
+    struct err err = ERR_INIT;
+
+    (void)state;
+    assert_int_equal(ini_defaults(keys, &config, &err), 0);
+    assert_int_equal(config.levels, 3);
+    assert_string_equal(config.listen, "*:1");
+    assert_string_equal(config.hosts, "");
+    assert_int_equal(ini_defaults(bad, &config, &err), -EINVAL);
+    assert_string_equal(err.text, "the default levels = 17: must be a whole number from 1 to 16");
 }
 
 static void values(void **state)
@@ -324,6 +471,10 @@ int main(void)
         cmocka_unit_test(keys_given_twice_are_refused),
         cmocka_unit_test(what_is_not_ini_is_refused),
         cmocka_unit_test(files_that_cannot_be_read),
+        cmocka_unit_test(all_problems_are_told),
+        cmocka_unit_test(fragments_are_read_after_the_file),
+        cmocka_unit_test(fragments_do_without_the_file),
+        cmocka_unit_test(defaults_are_values),
         cmocka_unit_test(values),
     };
 

@@ -416,6 +416,8 @@ static void what_cannot_be_said_is_refused(void **state)
     (void)state;
     assert_int_equal(wire_check_said(&query, 0, &err), 0);
     assert_int_equal(wire_check_said(&submit, 0, &err), 0);
+    submit.u.submit.ticket = "00"; /* nobody has asked for one: without it the hosts decide */
+    assert_int_equal(wire_check_said(&submit, WIRE_TICKET_MINOR - 1, &err), 0);
     submit.u.submit.requeue = true;
     assert_int_equal(wire_check_said(&submit, WIRE_LEASE_MINOR, &err), 0);
     assert_int_equal(wire_check_said(&submit, WIRE_LEASE_MINOR - 1, &err), -EPROTONOSUPPORT);
@@ -429,6 +431,11 @@ static void what_cannot_be_said_is_refused(void **state)
     assert_int_equal(wire_check_said(&submit, 3, &err), -EPROTONOSUPPORT);
     assert_non_null(strstr(err.text, "--comment: the other side speaks version 1.3"));
     assert_non_null(strstr(err.text, "came with 1.4"));
+    submit.u.submit.comment = "";
+    submit.u.submit.keep_never = true;
+    err_clear(&err);
+    assert_int_equal(wire_check_said(&submit, 5, &err), -EPROTONOSUPPORT);
+    assert_non_null(strstr(err.text, "--if-never: the other side speaks version 1.5"));
 }
 
 int main(void)

@@ -116,14 +116,14 @@ static void json_is_read_as_others_read_it(void **state)
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
         (void)snprintf(json, sizeof json,
                        "{\"type\":\"report\",\"id\":0,\"interval_ms\":1,\"busy\":[ "
-                       "%s\t],\"jobs\":[],\"heard\":0,\"since_heard_ms\":0}",
+                       "%s\t],\"jobs\":[],\"heard\":0,\"since_heard_ms\":0,\"used\":[]}",
                        numbers[i]);
         accepted(json);
     }
     for (size_t i = 0; i < sizeof wrong_numbers / sizeof *wrong_numbers; i++) {
         (void)snprintf(json, sizeof json,
                        "{\"type\":\"report\",\"id\":0,\"interval_ms\":1,\"busy\":[1,%s],\"jobs\":[],\"heard\":0,"
-                       "\"since_heard_ms\":0}",
+                       "\"since_heard_ms\":0,\"used\":[]}",
                        wrong_numbers[i]);
         refused(json, "not a JSON message");
     }
@@ -223,9 +223,9 @@ static void types_and_limits_are_checked(void **state)
     refused("{\"type\":\"query\",\"id\":1,\"running\":true,\"queued\":true,\"jobs\":[-1]}", "jobs[0]");
     refused("{\"type\":\"hello\",\"id\":0,\"program\":\"a\",\"major\":1,\"minor\":0,\"capabilities\":[null]}",
             "capabilities[0]");
-    refused(
-        "{\"type\":\"report\",\"id\":0,\"interval_ms\":1,\"busy\":[true],\"jobs\":[],\"heard\":0,\"since_heard_ms\":0}",
-        "busy[0]");
+    refused("{\"type\":\"report\",\"id\":0,\"interval_ms\":1,\"busy\":[true],\"jobs\":[],\"heard\":0,\"since_heard_"
+            "ms\":0,\"used\":[]}",
+            "busy[0]");
 }
 
 /* "prefix" + item repeated + "suffix". */

@@ -235,7 +235,7 @@ static int configured(const char *line, struct rsd_config *config, struct err *e
     snprintf(text, sizeof text, "[rsd]\nname = ws1\n%s", line);
     put("rsd.conf", text);
     snprintf(path, sizeof path, "%s/rsd.conf", top);
-    return rsd_config_read(config, path, false, err);
+    return rsd_config_read(config, path, false, NULL, err);
 }
 
 static void test_configuration(void **state)

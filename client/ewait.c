@@ -1,0 +1,166 @@
+/* ewait.c - wait for jobs that are there. */
+#include "config.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "client/common.h"
+#include "client/wait.h"
+#include "lib/base/clock.h"
+
+static const struct command command = {
+    "ewait",
+    "Usage: ewait [--any] [-t TIME] ID...\n"
+    "Wait until the jobs have ended, and exit with their status: that of the first, in the order\n"
+    "given, that is not 0.\n"
+    "\n"
+    "  --any             until one has ended, and exit with its status\n"
+    "  -t, --time TIME   no longer than this, like 90, 90s, 10m, 2h30m or 1d\n"
+    "  -h, --help        print this and exit\n"
+    "  -V, --version     print the version and exit\n"
+    "\n"
+    "Exit status: that of the job, 128+N if it died by signal N, 125 if Elmer could not run it to\n"
+    "its end or there is no such job, 124 after TIME, 2 usage.\n",
+};
+
+enum { OPTION_ANY = OPTION_FIRST_FREE, IDS_MAX = 4096, ANY_MAX = 256 };
+enum { EXIT_TIME = 124 }; /* as timeout(1) */
+
+struct request {
+    bool any;
+    int64_t until_ms;
+    uint64_t *ids;
+    size_t nids;
+};
+
+/* Numbers with d, h, m, s, each unit once and the large ones first; without a unit: seconds. */
+static bool parse_time(const char *text, int64_t *ms)
+{
+    static const struct {
+        char unit;
+        int64_t ms;
+    } units[] = {{'d', 86400000}, {'h', 3600000}, {'m', 60000}, {'s', 1000}};
+    const char *at = text;
+    size_t next = 0;
+
+    *ms = 0;
+    while (*at) {
+        int64_t number = 0;
+        const char *digits = at;
+
+        for (; *at >= '0' && *at <= '9' && at - digits < 9; at++)
+            number = 10 * number + (*at - '0');
+        while (next < 4 && units[next].unit != (*at ? *at : 's'))
+            next++;
+        if (at == digits || next == 4 || (!*at && digits != text))
+            return false;
+        *ms += number * units[next++].ms;
+        at += *at != '\0';
+    }
+    return *ms > 0;
+}
+
+static int parse(struct request *request, int argc, char **argv)
+{
+    static const struct option options[] = {{"any", no_argument, NULL, OPTION_ANY},
+                                            {"time", required_argument, NULL, 't'},
+                                            COMMON_OPTIONS,
+                                            {NULL, 0, NULL, 0}};
+    int64_t ms;
+    int c;
+
+    while ((c = next_option(argc, argv, "+:hVt:", options)) != -1) {
+        if (c == OPTION_ANY) {
+            request->any = true;
+        } else if (c == 't') {
+            if (!parse_time(optarg, &ms))
+                return usage_error("-t %s: want a time like 90, 90s, 10m, 2h30m or 1d", optarg);
+            request->until_ms = mono_ms(mono_now()) + ms;
+        } else {
+            return common_option(c, argv);
+        }
+    }
+    if (optind == argc)
+        return usage_error("the id of a job is missing");
+    if (argc - optind > (request->any ? ANY_MAX : IDS_MAX))
+        return usage_error("%d jobs are named; %s%d at a time", argc - optind, request->any ? "with --any " : "",
+                           request->any ? ANY_MAX : IDS_MAX);
+    request->ids = must(calloc((size_t)(argc - optind), sizeof(*request->ids)));
+    for (; optind < argc; optind++)
+        if (!parse_id(argv[optind], &request->ids[request->nids++]))
+            return EXIT_USAGE;
+    return -1;
+}
+
+/* Before a long wait for the first: is there each of them? Returns -1, or the exit code. */
+static int check_ids(struct elmer *elmer, const struct request *request)
+{
+    struct elmer_error error = {{0}};
+    struct elmer_jobs *jobs = NULL;
+    int result, code = -1;
+
+    do {
+        int64_t left = request->until_ms - mono_ms(mono_now());
+
+        if (left <= 0)
+            return EXIT_TIME;
+        result = elmer_query(elmer, false, false, request->ids, request->nids, left < ANSWER_MS ? (int)left : ANSWER_MS,
+                             &jobs, &error);
+    } while (result == ELMER_UNREACHABLE); /* said already; the call has taken its time */
+    if (result != ELMER_OK) {
+        say("%s", error.text);
+        return EXIT_ELMER;
+    }
+    for (size_t i = 0; i < request->nids; i++) {
+        bool found = false;
+
+        for (size_t j = 0; j < jobs->count && !found; j++)
+            found = jobs->items[j].id == request->ids[i];
+        if (found)
+            continue;
+        say("there is no job %llu", (unsigned long long)request->ids[i]);
+        code = EXIT_ELMER;
+    }
+    elmer_jobs_free(jobs);
+    return code;
+}
+
+/* -1: there was not enough time for all of them. */
+static int wait_for_all(struct elmer *elmer, const struct request *request)
+{
+    int first = EXIT_DONE;
+
+    for (size_t i = 0; i < request->nids; i++) {
+        int code = wait_for_any(elmer, &request->ids[i], 1, request->until_ms);
+
+        if (code < 0)
+            return -1;
+        if (first == EXIT_DONE)
+            first = code;
+    }
+    return first;
+}
+
+int main(int argc, char **argv)
+{
+    struct request request = {.until_ms = INT64_MAX};
+    struct elmer *elmer;
+    int code;
+
+    command_begin(&command);
+    code = parse(&request, argc, argv);
+    elmer = code < 0 ? open_elmer() : NULL;
+    if (code < 0 && !elmer)
+        code = EXIT_ELMER;
+    if (code < 0)
+        code = check_ids(elmer, &request);
+    if (code < 0)
+        code = request.any ? wait_for_any(elmer, request.ids, request.nids, request.until_ms)
+                           : wait_for_all(elmer, &request);
+    if (code < 0)
+        code = EXIT_TIME;
+    elmer_close(elmer);
+    free(request.ids);
+    return code;
+}

@@ -1,0 +1,13 @@
+/* limits.h - what --time, --cpu-time and --signal say. */
+#ifndef CLIENT_LIMITS_H
+#define CLIENT_LIMITS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* "2h30m": whole numbers with d, h, m or s, from 1 s to 366 days. false: said what is wrong, naming the option. */
+bool limit_time(const char *option, const char *text, uint64_t *ms);
+/* "USR1@120" or "USR1@2m": a signal's name or number, and so many seconds, or such a time. */
+bool limit_signal(const char *text, uint32_t *number, uint64_t *ms);
+
+#endif

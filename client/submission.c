@@ -1,0 +1,392 @@
+/* submission.c - from words to a submission.
+ *
+ * The command line is read twice: first to find the command, which may be a script with options of its own, and then
+ * over these. NPROCS is a first operand of digits only, whatever stands before or behind it; so a command line means
+ * the same whatever files there are. */
+#include "config.h"
+
+#include "client/submission.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "client/common.h"
+#include "client/hint.h"
+#include "client/limits.h"
+#include "lib/base/str.h"
+
+enum { MESH_SIDE_MAX = 65536, NPROCS_MAX = 1000000 };
+
+/* clang-format off */
+enum { OPTION_HOSTS = OPTION_FIRST_FREE, OPTION_EACH, OPTION_PVM, OPTION_REQUEUE, OPTION_COMMENT, OPTION_MESH, OPTION_DRY_RUN,
+       OPTION_CPU_TIME, OPTION_SIGNAL, OPTION_AFTER, OPTION_IF_NEVER };
+static const struct option options[] = {
+    {"name", required_argument, NULL, 'J'},
+    {"output", required_argument, NULL, 'o'},
+    {"error", required_argument, NULL, 'e'},
+    {"dir", required_argument, NULL, 'D'},
+    {"variable", required_argument, NULL, 'v'},
+    {"nprocs", required_argument, NULL, 'n'},
+    {"wait", no_argument, NULL, 'w'},
+    {"hosts", required_argument, NULL, OPTION_HOSTS},
+    {"each", no_argument, NULL, OPTION_EACH},
+    {"pvm", no_argument, NULL, OPTION_PVM},
+    {"requeue", optional_argument, NULL, OPTION_REQUEUE},
+    {"time", required_argument, NULL, 't'},
+    {"cpu-time", required_argument, NULL, OPTION_CPU_TIME},
+    {"signal", required_argument, NULL, OPTION_SIGNAL},
+    {"after", required_argument, NULL, OPTION_AFTER},
+    {"if-never", required_argument, NULL, OPTION_IF_NEVER},
+    {"comment", required_argument, NULL, OPTION_COMMENT},
+    {"mesh", required_argument, NULL, OPTION_MESH},
+    {"dry-run", no_argument, NULL, OPTION_DRY_RUN},
+    COMMON_OPTIONS,
+    {NULL, 0, NULL, 0}};
+/* clang-format on */
+static const char letters[] = "+:hVJ:o:e:D:v:n:t:w";
+
+/* ---- options ---- */
+
+static bool set_dir(struct request *request, const char *dir)
+{
+    char *here;
+
+    free(request->dir);
+    request->dir = NULL;
+    if (!*dir) {
+        usage_error("-D: the directory's name is empty");
+        return false;
+    }
+    if (dir[0] == '/') {
+        request->dir = must(strdup(dir));
+    } else {
+        here = get_current_dir_name();
+        if (!here) {
+            usage_error("-D %s: the current directory cannot be found; give an absolute path", dir);
+            return false;
+        }
+        request->dir = must(str_format("%s/%s", strcmp(here, "/") == 0 ? "" : here, dir));
+        free(here);
+    }
+    request->submission.dir = request->dir;
+    return true;
+}
+
+static bool known(const char **hosts, size_t count, const char *name)
+{
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(hosts[i], name) == 0)
+            return true;
+    return false;
+}
+
+static bool set_hosts(struct request *request, const char *list)
+{
+    size_t count = 0;
+    char *name, *rest;
+
+    free(request->host_names);
+    free(request->hosts);
+    rest = request->host_names = must(strdup(list));
+    request->hosts = must(calloc(strlen(list) + 2, sizeof(*request->hosts)));
+    while ((name = strsep(&rest, ",")) != NULL) {
+        if (!str_valid_hostname(name)) {
+            usage_error("--hosts: '%s' is no host name; give names separated by commas, like ws1,ws2", name);
+            return false;
+        }
+        if (!known(request->hosts, count, name))
+            request->hosts[count++] = name;
+    }
+    request->submission.hosts = request->hosts;
+    return true;
+}
+
+static bool set_mesh(struct request *request, const char *text)
+{
+    const char *x = strchr(text, 'x');
+    char rows[24] = "";
+    uint64_t nrows, ncolumns;
+
+    if (x && x - text < (long)sizeof(rows))
+        memcpy(rows, text, (size_t)(x - text));
+    if (!x || !str_to_u64(rows, &nrows) || !str_to_u64(x + 1, &ncolumns) || nrows < 1 || ncolumns < 1 ||
+        nrows > MESH_SIDE_MAX || ncolumns > MESH_SIDE_MAX || nrows * ncolumns > MESH_SIDE_MAX) {
+        usage_error("--mesh %s: want rows and columns, like 4x6, of at most %d processors", text, MESH_SIDE_MAX);
+        return false;
+    }
+    request->submission.mesh_rows = (uint32_t)nrows;
+    request->submission.nprocs = (uint32_t)(nrows * ncolumns);
+    return true;
+}
+
+static bool set_nprocs(struct request *request, const char *text)
+{
+    uint64_t nprocs;
+
+    if (!str_to_u64(text, &nprocs) || nprocs < 1 || nprocs > NPROCS_MAX) {
+        usage_error("'%s' is no number of processors; give a whole number from 1 to %d", text, NPROCS_MAX);
+        return false;
+    }
+    request->submission.nprocs = (uint32_t)nprocs;
+    request->submission.mesh_rows = 0;
+    return true;
+}
+
+/* when: NULL, or "limit". */
+static bool set_requeue(struct elmer_submission *s, const char *when)
+{
+    if (when && strcmp(when, "limit") != 0) {
+        usage_error("--requeue=%s: there are --requeue, for lost hosts, and --requeue=limit, for these and limits",
+                    when);
+        return false;
+    }
+    s->requeue = true;
+    s->limit_requeue = s->limit_requeue || when;
+    return true;
+}
+
+/* Limits, and what belongs to them, whichever line they came from. */
+static int check_limits(const struct elmer_submission *s)
+{
+    uint64_t shortest = s->time_limit_ms;
+
+    if (!shortest || (s->cpu_limit_ms && s->cpu_limit_ms < shortest))
+        shortest = s->cpu_limit_ms;
+    if (!shortest && s->warning_signal)
+        return usage_error("--signal comes before a limit: give --time or --cpu-time");
+    if (!shortest && s->limit_requeue)
+        return usage_error("--requeue=limit: there is no limit; give --time or --cpu-time");
+    if (s->warning_signal && s->warning_ms >= shortest)
+        return usage_error("--signal: the signal would come before the job begins; the limit is %llu s",
+                           (unsigned long long)(shortest / 1000));
+    if (s->warning_signal && s->pvm)
+        return usage_error("--signal does not go with --pvm: the daemons of the virtual machine would get it, too");
+    return -1;
+}
+
+/* Returns -1 to go on, or the exit code. */
+static int take_option(struct request *request, int c, char **argv)
+{
+    struct elmer_submission *s = &request->submission;
+
+    switch (c) {
+    case 'J':
+        s->name = optarg;
+        return -1;
+    case 'o':
+        s->output = optarg;
+        return -1;
+    case 'e':
+        s->errors = optarg;
+        return -1;
+    case 'D':
+        return set_dir(request, optarg) ? -1 : EXIT_USAGE;
+    case 'v':
+        return environment_add(&request->environment, optarg) ? -1 : EXIT_USAGE;
+    case 'n':
+        return set_nprocs(request, optarg) ? -1 : EXIT_USAGE;
+    case 'w':
+        request->wait = true;
+        return -1;
+    case OPTION_HOSTS:
+        return set_hosts(request, optarg) ? -1 : EXIT_USAGE;
+    case OPTION_MESH:
+        return set_mesh(request, optarg) ? -1 : EXIT_USAGE;
+    case OPTION_DRY_RUN:
+        request->dry_run = true;
+        return -1;
+    case OPTION_EACH:
+        s->each = true;
+        return -1;
+    case OPTION_PVM:
+        s->pvm = true;
+        return -1;
+    case OPTION_REQUEUE:
+        return set_requeue(s, optarg) ? -1 : EXIT_USAGE;
+    case 't':
+        return limit_time("--time", optarg, &s->time_limit_ms) ? -1 : EXIT_USAGE;
+    case OPTION_CPU_TIME:
+        return limit_time("--cpu-time", optarg, &s->cpu_limit_ms) ? -1 : EXIT_USAGE;
+    case OPTION_SIGNAL:
+        return limit_signal(optarg, &s->warning_signal, &s->warning_ms) ? -1 : EXIT_USAGE;
+    case OPTION_COMMENT:
+        s->comment = optarg;
+        return -1;
+    case OPTION_AFTER:
+        return after_add(&request->after, optarg) ? -1 : EXIT_USAGE;
+    case OPTION_IF_NEVER:
+        return after_if_never(optarg, &s->keep_never) ? -1 : EXIT_USAGE;
+    default:
+        return common_option(c, argv);
+    }
+}
+
+/* What asks something of esubmit itself, not of the job. */
+static bool only_typed(int c)
+{
+    return c == 'w' || c == OPTION_DRY_RUN || c == 'h' || c == 'V' || c == OPTION_HELP || c == OPTION_VERSION;
+}
+
+static int take_options(struct request *request, int argc, char **argv, bool typed)
+{
+    int c, code = -1;
+
+    optind = 0; /* from the beginning */
+    while (code < 0 && (c = next_option(argc, argv, letters, options)) != -1)
+        code = typed || !only_typed(c) ? take_option(request, c, argv)
+                                       : usage_error("'%s' is for the command line only", argv[optind - 1]);
+    return code;
+}
+
+/* ---- the script's lines ---- */
+
+static int take_directive(struct request *request, const struct directive *directive)
+{
+    char *place = must(str_format("%s:%u", request->script.place, directive->line));
+    int code;
+
+    say_where(place);
+    code = take_options(request, directive->count, directive->words, false);
+    if (code < 0 && optind < directive->count)
+        code = usage_error("'%s' is no option; a line of a script that begins with #ELMER has only options, and values "
+                           "with blanks in quotes",
+                           directive->words[optind]);
+    say_where(NULL);
+    free(place);
+    return code;
+}
+
+/* ---- operands ---- */
+
+/* Digits only. */
+static bool is_number(const char *word)
+{
+    return *word && strspn(word, "0123456789") == strlen(word);
+}
+
+/* What stands behind the options: NPROCS, perhaps another --, command. */
+static int split_operands(int argc, char **argv, const char **nprocs, char ***command)
+{
+    *nprocs = NULL;
+    if (optind < argc && is_number(argv[optind])) {
+        *nprocs = argv[optind++];
+        if (optind < argc && strcmp(argv[optind], "--") == 0)
+            optind++;
+        else if (optind < argc && argv[optind][0] == '-' && argv[optind][1])
+            return usage_error("'%s' stands behind the number of processors, and options come before it: esubmit %s .. "
+                               "%s COMMAND (a command of this name: esubmit %s -- %s)",
+                               argv[optind], argv[optind], *nprocs, *nprocs, argv[optind]);
+    }
+    if (optind == argc && *nprocs)
+        return usage_error("COMMAND is missing behind the number of processors (a program of the name %s: ./%s)",
+                           *nprocs, *nprocs);
+    if (optind == argc)
+        return usage_error("COMMAND is missing");
+    *command = &argv[optind];
+    return -1;
+}
+
+/* The number of processors that stands before the command. */
+static int take_nprocs(struct request *request, const char *word, const struct request *typed)
+{
+    const struct elmer_submission *s = &typed->submission;
+    uint64_t nprocs;
+
+    if (word && s->mesh_rows)
+        return usage_error("with --mesh there is no number of processors before the command (a program of the name %s: "
+                           "./%s)",
+                           word, word);
+    if (word && s->nprocs && (!str_to_u64(word, &nprocs) || nprocs != s->nprocs))
+        return usage_error("the number of processors is given twice: -n %lu, and %s before the command",
+                           (unsigned long)s->nprocs, word);
+    if (word && !set_nprocs(request, word))
+        return EXIT_USAGE;
+    if (!request->submission.nprocs)
+        request->submission.nprocs = 1;
+    return -1;
+}
+
+static void begin(struct request *request)
+{
+    *request = (struct request){.submission.umask = -1};
+    environment_init(&request->environment);
+}
+
+/* The name of a job is shorter than that of a file may be. */
+static void name_script(struct request *request)
+{
+    size_t length = strlen(request->script.name);
+
+    for (length = length < sizeof(request->name) ? length : sizeof(request->name) - 1;
+         length > 0 && ((unsigned char)request->script.name[length] & 0xC0) == 0x80;)
+        length--;
+    memcpy(request->name, request->script.name, length);
+    request->name[length] = '\0';
+    if (!request->submission.name)
+        request->submission.name = request->name;
+}
+
+/* typed: what the command line alone says. */
+static int take_all(struct request *request, const struct request *typed, int argc, char **argv, const char *nprocs,
+                    char **command)
+{
+    struct script *script = &request->script;
+    int code = -1;
+
+    if (strcmp(command[0], "-") == 0)
+        code = script_read_input(script);
+    else
+        code = script_read_file(script, typed->dir, command[0]);
+    for (size_t i = 0; code < 0 && i < script->ndirectives; i++)
+        code = take_directive(request, &script->directives[i]);
+    if (code < 0)
+        code = take_options(request, argc, argv, true);
+    if (code < 0)
+        code = take_nprocs(request, nprocs, typed);
+    if (code < 0)
+        code = check_limits(&request->submission);
+    if (code >= 0)
+        return code;
+    request->submission.command = (const char *const *)command;
+    if (!script->text)
+        code = hint_command(command[0], request->dir, environment_get(&request->environment, "PATH"), nprocs != NULL);
+    if (code >= 0)
+        return code;
+    if (script->text) {
+        request->submission.command = script_command(script, command + 1);
+        environment_set(&request->environment, SCRIPT_VARIABLE, script->text);
+        name_script(request);
+    }
+    request->submission.environment = (const char *const *)request->environment.items;
+    request->submission.after = (const char *const *)request->after.items;
+    return -1;
+}
+
+int request_parse(struct request *request, int argc, char **argv)
+{
+    struct request typed;
+    const char *nprocs = NULL;
+    char **command = NULL;
+    int code;
+
+    begin(&typed);
+    begin(request);
+    code = take_options(&typed, argc, argv, true);
+    if (code < 0)
+        code = split_operands(argc, argv, &nprocs, &command);
+    if (code < 0)
+        code = take_all(request, &typed, argc, argv, nprocs, command);
+    request_fini(&typed);
+    return code;
+}
+
+void request_fini(struct request *request)
+{
+    environment_fini(&request->environment);
+    script_fini(&request->script);
+    after_fini(&request->after);
+    free(request->hosts);
+    free(request->host_names);
+    free(request->dir);
+}

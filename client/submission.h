@@ -1,0 +1,27 @@
+/* submission.h - what the command line of esubmit, and the #ELMER lines of a script, say. */
+#ifndef CLIENT_SUBMISSION_H
+#define CLIENT_SUBMISSION_H
+
+#include "client/after.h"
+#include "client/environment.h"
+#include "client/script.h"
+#include "libelmer/elmer.h"
+
+struct request {
+    struct elmer_submission submission;
+    struct environment environment;
+    struct script script;
+    char *dir;
+    char name[65]; /* of the script, where no other is given */
+    const char **hosts;
+    char *host_names; /* what hosts points into */
+    struct after_option after;
+    bool wait, dry_run;
+};
+
+/* Options win that come later: those of the script's lines in their order, then those of the command line. Returns -1,
+ * or the exit code: it has said why. */
+int request_parse(struct request *request, int argc, char **argv);
+void request_fini(struct request *request);
+
+#endif

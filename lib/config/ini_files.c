@@ -1,0 +1,77 @@
+#include "config.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/base/str.h"
+#include "lib/config/ini_internal.h"
+
+static int add(struct ini_files *files, char *path, struct err *err)
+{
+    char **more = path == NULL ? NULL : reallocarray(files->paths, files->count + 1, sizeof *more);
+
+    if (more == NULL) {
+        free(path);
+        return err_set(err, -ENOMEM, "out of memory");
+    }
+    files->paths = more;
+    files->paths[files->count++] = path;
+    return 0;
+}
+
+static bool is_fragment(const char *name)
+{
+    size_t length = strlen(name);
+
+    return name[0] != '.' && length > 5 && strcmp(name + length - 5, ".conf") == 0;
+}
+
+static int compare(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+static int add_fragments(struct ini_files *files, const char *path, struct err *err)
+{
+    size_t first = files->count;
+    int code = 0;
+    DIR *dir = opendir(path);
+
+    if (dir == NULL)
+        return errno == ENOENT ? 0 : err_set(err, -errno, "%s: %s", path, strerror(errno));
+    errno = 0;
+    for (const struct dirent *entry; code == 0 && (entry = readdir(dir)) != NULL; errno = 0)
+        if (is_fragment(entry->d_name))
+            code = add(files, str_format("%s/%s", path, entry->d_name), err);
+    if (code == 0 && errno != 0)
+        code = err_set(err, -errno, "%s: %s", path, strerror(errno));
+    (void)closedir(dir);
+    if (files->count > first)
+        qsort(files->paths + first, files->count - first, sizeof *files->paths, compare);
+    return code;
+}
+
+int ini_files_find(const char *path, bool fragments, struct ini_files *files, struct err *err)
+{
+    char *dir = NULL;
+    int code;
+
+    *files = (struct ini_files){0};
+    code = add(files, strdup(path), err);
+    if (code == 0 && fragments && (dir = str_format("%s.d", path)) == NULL)
+        code = err_set(err, -ENOMEM, "out of memory");
+    if (code == 0 && fragments)
+        code = add_fragments(files, dir, err);
+    free(dir);
+    return code;
+}
+
+void ini_files_free(struct ini_files *files)
+{
+    while (files->count > 0)
+        free(files->paths[--files->count]);
+    free(files->paths);
+    *files = (struct ini_files){0};
+}

@@ -1,0 +1,13 @@
+/* variables.h - the variables that Elmer sets for a job's processes, whatever the submission says of them. elmer leaves
+ * them out of what the user gave, and a ticket (lib/ticket) covers all others: nothing else is added on the way. */
+#ifndef LIB_JOB_VARIABLES_H
+#define LIB_JOB_VARIABLES_H
+
+#define JOB_VARIABLES                                                                                                  \
+    "ELMER_JOB_ID", "ELMER_JOB_NAME", "ELMER_NPROCS", "ELMER_RANK", "ELMER_HOSTS", "ELMER_HOSTFILE",                   \
+        "ELMER_SUBMIT_HOST", "ELMER_SUBMIT_DIR", "ELMER_TMPDIR", "ELMER_MESH"
+/* Of jobs with a virtual machine: these are set, and those are left out of what the user gave. */
+#define JOB_VARIABLES_PVM       "PVM_TMP", "PVM_WD", "PVM_RSH", "PVMDLOGMAX", "PVMSOCK"
+#define JOB_VARIABLES_PVM_UNSET "PVM_VMID", "PVMTMPDIR", "PVMNETSOCKPORT", "PVM_HOSTER", "PVM_TASKER", "PVM_RM"
+
+#endif

@@ -1,0 +1,190 @@
+/* check.c - is what is to be done what the ticket was signed for? The signature itself: sign.c. */
+#include "config.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "lib/job/variables.h"
+#include "lib/ticket/helpers.h"
+#include "lib/ticket/ticket.h"
+
+/* Where the user gives no pattern. */
+#define OUTPUT_PLAIN "elmer-%j.out"
+#define OUTPUT_EACH  "elmer-%j.%r.out"
+
+/* ---- whom to believe ---- */
+
+bool ticket_is_among(const char *words, const char *name)
+{
+    bool among = false;
+    for (size_t length; *words; words += length + (words[length] == ' ')) {
+        const bool denied = *words == '!';
+        words += denied;
+        length = strcspn(words, " ");
+        if (strlen(name) == length && strncmp(words, name, length) == 0)
+            return !denied;
+        among = among || (!denied && length == 3 && strncmp(words, "all", 3) == 0);
+    }
+    return among;
+}
+
+/* ---- variables ---- */
+
+static const char *value_of(const char *entry, const char *name)
+{
+    size_t length = strlen(name);
+    return strncmp(entry, name, length) == 0 && entry[length] == '=' ? entry + length + 1 : NULL;
+}
+
+static bool is_one_of(const char *entry, const char *const *names)
+{
+    for (; *names; names++)
+        if (value_of(entry, *names))
+            return true;
+    return false;
+}
+
+bool ticket_variable_is_ours(const char *entry, bool helpers)
+{
+    static const char *const always[] = {JOB_VARIABLES, NULL};
+    return (strncmp(entry, "ELMER_", 6) == 0 && is_one_of(entry, always)) || (helpers && helpers_variable(entry));
+}
+
+/* Variables of ours whose value decides what runs, or what a script may take for its own. The others are numbers and
+ * names of hosts, and paths that the supervisor sets itself. */
+static bool value_is_ours(const char *entry, const struct ticket *t, const struct ticket_start *start)
+{
+    const char *value;
+    if ((value = value_of(entry, "ELMER_JOB_NAME")))
+        return strcmp(value, t->name) == 0;
+    if ((value = value_of(entry, "ELMER_SUBMIT_DIR")))
+        return strcmp(value, start->dir) == 0;
+    if ((value = value_of(entry, "ELMER_RANK")) || (value = value_of(entry, "ELMER_NPROCS")) ||
+        (value = value_of(entry, "ELMER_JOB_ID")))
+        return *value && strspn(value, "0123456789") == strlen(value);
+    return !t->helpers || helpers_value_fits(entry, start->dir, start->tmpdir);
+}
+
+static bool variables_are_ours(const struct ticket *t, const struct ticket_start *start)
+{
+    for (size_t i = 0; i < start->environment.count; i++) {
+        const char *entry = start->environment.items[i];
+        if (ticket_variable_is_ours(entry, t->helpers) && !value_is_ours(entry, t, start))
+            return false;
+    }
+    return true;
+}
+
+/* ---- files ---- */
+
+/* `*path` begins with `piece`: then it is behind it. */
+static bool skip(const char **path, const char *piece)
+{
+    size_t length = strlen(piece);
+    if (strncmp(*path, piece, length) != 0)
+        return false;
+    *path += length;
+    return true;
+}
+
+/* path is what elmer makes of the pattern (elmer/launch/paths.c). */
+static bool path_fits(const char *path, const char *pattern, const struct ticket *t, uint64_t job, uint64_t rank)
+{
+    for (const char *c = pattern; *c; c++) {
+        char text[24] = {*c, 0};
+        const char *piece = text;
+        if (*c == '%') {
+            switch (*++c) {
+            case 'j':
+                snprintf(text, sizeof text, "%" PRIu64, job);
+                break;
+            case 'r':
+                snprintf(text, sizeof text, "%" PRIu64, rank);
+                break;
+            case 'u':
+                piece = t->user;
+                break;
+            case 'x':
+                piece = t->name;
+                break;
+            case '%':
+                break;
+            default:
+                return false;
+            }
+        }
+        if (!skip(&path, piece))
+            return false;
+    }
+    return *path == 0;
+}
+
+static bool files_fit(const struct ticket *t, const struct ticket_start *start, uint64_t rank)
+{
+    const char *output = *t->output ? t->output : t->each ? OUTPUT_EACH : OUTPUT_PLAIN;
+    const char *errors = *t->errors ? t->errors : output;
+    return !start->truncate && path_fits(start->output, output, t, start->job, rank) &&
+           path_fits(start->errors, errors, t, start->job, rank);
+}
+
+/* ---- processes ---- */
+
+static bool same(const uint8_t *a, const uint8_t *b)
+{
+    return memcmp(a, b, TICKET_DIGEST_BYTES) == 0;
+}
+
+static enum ticket_refusal check_command(const struct ticket *t, const struct ticket_start *start,
+                                         const struct ticket *asked)
+{
+    if (start->process >= (t->each ? t->nprocs : 1))
+        return TICKET_NO_SUCH_RANK;
+    if (!same(t->command, asked->command))
+        return TICKET_OTHER_COMMAND;
+    return start->capture || !files_fit(t, start, start->process) ? TICKET_OTHER_OUTPUT : TICKET_GOOD;
+}
+
+static bool agent_fits(const struct ticket *t, const struct ticket_start *start)
+{
+    return !start->capture && helpers_agent_fits(start->argv, start->dir) && files_fit(t, start, 0);
+}
+
+static bool daemon_fits(const struct ticket_start *start)
+{
+    return start->capture && !*start->output && !*start->errors && helpers_daemon_fits(start->argv);
+}
+
+static enum ticket_refusal check_helper(const struct ticket *t, const struct ticket_start *start)
+{
+    if (!t->helpers || start->process < t->nprocs || start->argv.count == 0)
+        return TICKET_OTHER_HELPER;
+    return (start->role == TICKET_DAEMON ? daemon_fits(start) : agent_fits(t, start)) ? TICKET_GOOD
+                                                                                      : TICKET_OTHER_HELPER;
+}
+
+enum ticket_refusal ticket_check_start(const struct ticket *t, const struct ticket_start *start)
+{
+    struct ticket asked = {.helpers = t->helpers};
+    enum ticket_refusal why;
+    if (!ticket_digest(&asked, start->argv, start->environment, start->dir, start->umask))
+        return TICKET_GARBLED;
+    why = start->role == TICKET_COMMAND ? check_command(t, start, &asked) : check_helper(t, start);
+    if (why != TICKET_GOOD)
+        return why;
+    if (!same(t->place, asked.place))
+        return TICKET_OTHER_PLACE;
+    if (!same(t->environment, asked.environment))
+        return TICKET_OTHER_ENVIRONMENT;
+    return variables_are_ours(t, start) ? TICKET_GOOD : TICKET_ADDED_VARIABLE;
+}
+
+enum ticket_refusal ticket_check_open(const struct ticket *t, uint64_t uid, const char *user, bool helpers,
+                                      size_t processors)
+{
+    if (t->uid != uid || strcmp(t->user, user) != 0)
+        return TICKET_OTHER_USER;
+    if (t->helpers != helpers)
+        return TICKET_OTHER_LAUNCHER;
+    return processors > t->nprocs ? TICKET_TOO_MANY_PROCESSORS : TICKET_GOOD;
+}

@@ -1,0 +1,94 @@
+/* helpers.c - see helpers.h. */
+#include "config.h"
+
+#include "lib/ticket/helpers.h"
+
+#include <string.h>
+#include <strings.h>
+
+#include "lib/job/variables.h"
+
+enum { WORDS_MAX = 64 };
+
+/* ---- processes ---- */
+
+/* A word of what a master pvmd says about its slave, or its own name: no name of a file, which pvmd would read hosts
+ * and options from. */
+static bool is_daemon_word(const char *word)
+{
+    if (strcmp(word, "-s") == 0 || strcmp(word, "-S") == 0 || strcmp(word, "-f") == 0)
+        return true;
+    if (strncmp(word, "-n", 2) == 0)
+        return word[2] && !strchr(word, '/');
+    if (strncmp(word, "-d", 2) == 0)
+        word += strncmp(word, "-d0x", 4) == 0 ? 4 : 2;
+    return *word && strspn(word, "0123456789abcdefABCDEF:") == strlen(word);
+}
+
+bool helpers_daemon_fits(struct ticket_list argv)
+{
+    if (argv.count > WORDS_MAX)
+        return false;
+    for (size_t i = 1; i < argv.count; i++)
+        if (!is_daemon_word(argv.items[i]))
+            return false;
+    /* A master has its name alone; a number makes it a slave, which says so. */
+    return argv.count == 2 || (argv.count > 2 && strcasecmp(argv.items[1], "-s") == 0);
+}
+
+/* --wd DIR, then hosts, some with addresses. */
+bool helpers_agent_fits(struct ticket_list argv, const char *dir)
+{
+    if (argv.count < 3 || strcmp(argv.items[1], "--wd") != 0 || strcmp(argv.items[2], dir) != 0)
+        return false;
+    for (size_t i = 3; i < argv.count; i++)
+        if (!*argv.items[i] || strchr("-/", *argv.items[i]))
+            return false;
+    return true;
+}
+
+/* ---- variables ---- */
+
+static const char *value_of(const char *entry, const char *name)
+{
+    size_t length = strlen(name);
+    return strncmp(entry, name, length) == 0 && entry[length] == '=' ? entry + length + 1 : NULL;
+}
+
+static bool is_one_of(const char *entry, const char *const *names)
+{
+    for (; *names; names++)
+        if (value_of(entry, *names))
+            return true;
+    return false;
+}
+
+static const char *const unset[] = {JOB_VARIABLES_PVM_UNSET, NULL};
+
+bool helpers_variable(const char *entry)
+{
+    static const char *const set[] = {JOB_VARIABLES_PVM, NULL};
+    return strncmp(entry, "PVM", 3) == 0 && (is_one_of(entry, set) || is_one_of(entry, unset));
+}
+
+static bool is_below(const char *path, const char *dir)
+{
+    size_t length = strlen(dir);
+    return strncmp(path, dir, length) == 0 && path[length] == '/' && !strstr(path + length, "/../");
+}
+
+bool helpers_value_fits(const char *entry, const char *dir, const char *tmpdir)
+{
+    const char *value;
+    if (is_one_of(entry, unset))
+        return false;
+    if ((value = value_of(entry, "PVM_WD")))
+        return strcmp(value, dir) == 0;
+    if ((value = value_of(entry, "PVM_RSH")))
+        return strcmp(value, "/bin/false") == 0;
+    if ((value = value_of(entry, "PVMSOCK"))) /* who listens there says what tasks do */
+        return is_below(value, tmpdir);
+    if ((value = value_of(entry, "PVMDLOGMAX")))
+        return *value && strspn(value, "0123456789") == strlen(value);
+    return true;
+}

@@ -1,0 +1,74 @@
+/* program.h - elmer-tickets, the program that has a host's ticket key (rsd/tickets), and what others say to it.
+ *
+ * It is never root: it runs as a user of its own, elmer-ticket, without any capability. Three things are asked of it:
+ *
+ *   serve   first: a socket to the root half of rsd, which asks about jobs (below); second: a listening socket, where
+ *           local users get their tickets. Until the first is closed.
+ *   key     first: what the CA has answered, as text (TICKET_ANSWER); second: there the key goes before, hexadecimal
+ * and a newline. The CA is the one with the hash that is given, or it is not believed. */
+#ifndef LIB_TICKET_PROGRAM_H
+#define LIB_TICKET_PROGRAM_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "lib/base/err.h"
+
+/* Descriptors that it is started with, beside 0 to 2. */
+enum { TICKET_FD_FIRST = 3, TICKET_FD_SECOND = 4 };
+
+/* A child that ends with us. args has its arguments, with its name, and NULL at the end; its directory, the third of
+ * them, is made if it is not there. The descriptors stay ours. Its pid or -errno; what fails in the child is logged. */
+pid_t ticket_program_start(const char *path, const char *const *args, uid_t uid, gid_t gid, int first, int second,
+                           struct err *err);
+
+/* ---- serve ---- */
+
+struct ticket_serve {
+    const char *path, *dir, *host;
+    const char *hosts, *users; /* that hosts are believed, and about whom, beside this one: see ticket_is_among() */
+    uid_t uid;
+    gid_t gid;
+};
+/* It serves, and answers on the descriptor that is returned, on which a wait ends after two seconds. listener stays the
+ * caller's. -errno. */
+int ticket_program_serve(const struct ticket_serve *serve, int listener, pid_t *pid, bool *certified, struct err *err);
+/* What it says once, when it is ready. */
+struct ticket_ready {
+    int32_t code;   /* 0, or -errno with a sentence */
+    bool certified; /* its key, so that other hosts believe it, and it them */
+    char text[300];
+};
+
+enum ticket_verb {
+    TICKET_ASK_OPEN, /* may this job be opened? */
+    TICKET_ASK_START /* may this process be started? If so the ticket is used from now on */
+};
+enum ticket_role { TICKET_COMMAND, TICKET_DAEMON, TICKET_AGENT };
+
+struct ticket_verdict {
+    uint32_t why; /* enum ticket_refusal */
+    bool ours;    /* good, and this host has signed it */
+    char text[300];
+    char name[32];
+};
+/* What a verb does not need is NULL or 0. It goes as it is, with `size`, the number of bytes behind it: those of the
+ * texts, argv and environment, each with its NUL, in the order of the members. */
+struct ticket_ask {
+    const char *ticket, *user, *dir, *output, *errors, *tmpdir; /* tmpdir: of the job, on this host */
+    const char *const *argv, *const *environment;
+    uint64_t job, process;
+    uint32_t verb, size, attempt, uid, processors, umask, role, argc, envc;
+    bool helpers, begun, truncate, capture;
+};
+enum { TICKET_ASK_BYTES_MAX = 4 << 20, TICKET_ASK_LIST_MAX = 8192 };
+/* false: nothing comes, and nothing will come in order: close it. The verdict is a refusal then. */
+bool ticket_ask(int fd, const struct ticket_ask *ask, struct ticket_verdict *verdict);
+/* The other side: all texts are found in bytes, argv and environment put into list. */
+bool ticket_asked(struct ticket_ask *ask, const char *bytes, const char *list[TICKET_ASK_LIST_MAX]);
+
+/* ---- key: two lines, HEXADECIMAL CERTIFICATE and the CA's certificate as PEM ---- */
+enum { TICKET_ANSWER_MAX = 16 << 10 };
+
+#endif

@@ -1,0 +1,116 @@
+/* client_ticket.c - the ticket of a submission, from the local rsd (rsd/ticket/desk.c).
+ *
+ * A host without rsd, or with one from before there were tickets, has none: then the submission goes without, and the
+ * hosts that run it decide. Where somebody signs it does not go without because he is busy: it would be refused there.
+ */
+#include "config.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "lib/base/clock.h"
+#include "lib/wire/channel.h"
+#include "libelmer/client.h"
+
+enum { DIAL_AGAIN_MS = 10, TICKET_MS = 8000, TICKET_OUT_MAX = 4 << 20 };
+
+/* Beside the socket that the caller has named, else where rsd has it. */
+static bool address_of(const char *socket, struct sockaddr_un *address)
+{
+    const char *slash = socket ? strrchr(socket, '/') : NULL;
+    size_t length = slash ? (size_t)(slash - socket) : 0;
+    bool standard = !socket || (length == strlen(ELMER_RUNDIR) && strncmp(socket, ELMER_RUNDIR, length) == 0);
+
+    *address = (struct sockaddr_un){.sun_family = AF_UNIX};
+    return snprintf(address->sun_path, sizeof address->sun_path, "%.*s/ticket.sock",
+                    standard ? (int)strlen(ELMER_RSD_RUNDIR) : (int)length,
+                    standard ? ELMER_RSD_RUNDIR : socket) < (int)sizeof address->sun_path;
+}
+
+/* 0, -ENOENT: there is no socket; or another -errno, which may pass: rsd starts again, or has no place for a moment. */
+static int dial(struct client_desk *desk)
+{
+    struct sockaddr_un address;
+    int fd, result = 0;
+
+    if (!address_of(desk->beside, &address))
+        return -ENOENT;
+    fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (fd < 0)
+        return -errno;
+    while (connect(fd, (struct sockaddr *)&address, sizeof(address)) < 0)
+        if (errno != EINTR) {
+            result = -errno;
+            break;
+        }
+    if (result == 0)
+        result = channel_init(&desk->channel, fd, WIRE_FROM_ROOT, TICKET_OUT_MAX);
+    if (result < 0) {
+        close(fd);
+        return result;
+    }
+    desk->channel.minor = WIRE_TICKET_MINOR;
+    desk->connected = true;
+    return 0;
+}
+
+void client_desk_close(struct client_desk *desk)
+{
+    if (desk->connected)
+        channel_fini(&desk->channel);
+    desk->connected = false;
+}
+
+/* 1: answered, with a ticket or not; 0: nobody signs here; negative: not now. */
+static int ask(struct client_desk *desk, const struct wire_message *submit, int64_t deadline_ms,
+               struct wire_message *answer)
+{
+    int result = desk->connected ? 0 : dial(desk);
+
+    if (result < 0)
+        return result == -ENOENT ? 0 : result;
+    if (channel_send_all(&desk->channel, submit, deadline_ms, NULL) == 0 &&
+        channel_receive(&desk->channel, answer, deadline_ms, NULL) == 1)
+        return 1;
+    client_desk_close(desk);
+    return -EAGAIN;
+}
+
+static int not_now(int code, struct elmer_error *error)
+{
+    return code == -ECONNREFUSED
+               ? client_error(error, ELMER_UNAVAILABLE,
+                              "rsd does not run on this host, so nobody signs the submission: systemctl start rsd")
+               : client_error(error, ELMER_UNAVAILABLE,
+                              "nobody had the time to sign the submission: much is submitted on this host just now, or "
+                              "its rsd does not run well; try again later");
+}
+
+int client_ticket(struct client_desk *desk, struct wire_message *submit, int64_t deadline_ms,
+                  struct wire_message *answer, struct elmer_error *error)
+{
+    int64_t most = mono_ms(mono_now()) + TICKET_MS;
+    bool kept = desk->connected;
+    int result;
+
+    if (deadline_ms > most)
+        deadline_ms = most;
+    *answer = (struct wire_message){.type = WIRE_pong};
+    while ((result = ask(desk, submit, deadline_ms, answer)) < 0) {
+        if (mono_ms(mono_now()) >= deadline_ms)
+            return not_now(result, error);
+        if (!kept)
+            poll(NULL, 0, DIAL_AGAIN_MS);
+        kept = false; /* it had been closed while it was not used */
+    }
+    if (result == 1 && answer->type == WIRE_ticket)
+        submit->u.submit.ticket = answer->u.ticket.ticket;
+    if (result == 1 && answer->type == WIRE_error && strcmp(answer->u.error.code, WIRE_CODE_UNAVAILABLE) == 0)
+        return client_error(error, ELMER_UNAVAILABLE, "it cannot be signed now: %s", answer->u.error.text);
+    return ELMER_OK;
+}

@@ -1,0 +1,306 @@
+/* desk.c - the process that signs, with the socket RUNDIR/ticket.sock.
+ *
+ * A user connects, sends a submission as he will send it to elmer, gets the message ticket or error, and may send the
+ * next. Who he is says the kernel. Connections are bounded, for each user and in all; they end after ANSWER_MS without
+ * an answer, IDLE_MS after one, and earlier when another needs the place. A user who wants more tickets than he could
+ * use waits for them: the numbers of a key are shared by all users, and what hosts remember of them ends a million
+ * back.
+ */
+#include "config.h"
+
+#include "rsd/tickets/desk.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <pwd.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "lib/base/clock.h"
+#include "lib/base/log.h"
+#include "lib/quota/bucket.h"
+#include "lib/wire/channel.h"
+
+enum {
+    CLIENTS = 128,
+    OF_A_USER = 32,
+    USERS = 256,
+    ANSWER_MS = 15000,
+    IDLE_MS = 5000,
+    USER_MS = 60000,
+    OUT_MAX = 64 << 10
+};
+enum { TICKETS_AT_ONCE = 100000, TICKETS_PER_SECOND = 10 };
+
+struct client {
+    bool here, answered, last; /* answered: to be written yet; last: he has closed his side */
+    bool idle;                 /* nothing of his is underway */
+    struct channel channel;
+    uint32_t uid;
+    int64_t end_ms;
+    bool asked; /* waits for its turn: */
+    struct wire_message request;
+};
+
+struct user { /* also one without a name */
+    uint32_t uid;
+    char name[TICKET_USER_MAX + 1];
+    int64_t known_ms; /* 0: nobody */
+    bool unsure;      /* nobody could say who he is */
+    struct bucket bucket;
+};
+
+struct desk {
+    struct ticket_keys *keys;
+    struct ticket_counter counter;
+    int listener;
+    struct client clients[CLIENTS];
+    struct user users[USERS];
+};
+
+/* ---- users ---- */
+
+/* One who is known stays so while nobody can be asked. */
+static void look_up(struct user *user, int64_t now)
+{
+    const struct passwd *entry;
+    errno = 0;
+    entry = getpwuid(user->uid);
+    user->unsure = !entry && errno && errno != ENOENT && errno != ESRCH;
+    user->known_ms = now;
+    if (user->unsure)
+        return;
+    snprintf(user->name, sizeof user->name, "%s",
+             entry && strlen(entry->pw_name) <= TICKET_USER_MAX ? entry->pw_name : "");
+}
+
+/* Tickets that he has had lately. */
+static double owed(const struct user *user, int64_t now)
+{
+    double left = user->bucket.missing - (double)(now - user->bucket.at_ms) * TICKETS_PER_SECOND / 1000;
+    return left > 0 ? left : 0;
+}
+
+/* Who has had the fewest tickets lately makes room, so that nobody has his forgotten; of those the one who was looked
+ * up the longest time ago. */
+static struct user *user_of(struct desk *desk, uint32_t uid, int64_t now)
+{
+    struct user *user = &desk->users[0];
+    for (size_t i = 0; i < USERS; i++) {
+        struct user *other = &desk->users[i];
+        if (other->known_ms && other->uid == uid) {
+            if (now - other->known_ms > USER_MS || !other->name[0])
+                look_up(other, now);
+            return other;
+        }
+        if (owed(other, now) < owed(user, now) ||
+            (owed(other, now) <= owed(user, now) && other->known_ms < user->known_ms))
+            user = other;
+    }
+    *user = (struct user){.uid = uid, .bucket = {.at_ms = now}};
+    look_up(user, now);
+    return user;
+}
+
+/* ---- clients ---- */
+
+static void drop(struct client *client)
+{
+    channel_fini(&client->channel);
+    wire_message_fini(&client->request);
+    *client = (struct client){.here = false};
+}
+
+/* code: 0, with the ticket; otherwise with a sentence, as desk_sign(). */
+static void answer(struct client *client, int code, const char *text)
+{
+    struct wire_message message = {.type = code == 0 ? WIRE_ticket : WIRE_error, .id = client->request.id};
+    if (code == 0) {
+        message.u.ticket.ticket = text;
+    } else {
+        message.u.error.code = code == -EINVAL ? WIRE_CODE_REFUSED : WIRE_CODE_UNAVAILABLE;
+        message.u.error.text = text;
+    }
+    client->answered = true;
+    client->asked = false;
+    (void)channel_send(&client->channel, &message, NULL);
+}
+
+/* It waits where its user has had too many. */
+static void serve(struct desk *desk, struct client *client, int64_t now)
+{
+    struct user *user = user_of(desk, client->uid, now);
+    char text[TICKET_TEXT_MAX + 1];
+    struct err err = ERR_INIT;
+    int code;
+    (void)ticket_keys_certified(desk->keys); /* as soon as it is, its tickets say so */
+    if (!user->name[0]) {
+        answer(client, user->unsure ? -EAGAIN : -EINVAL,
+               user->unsure ? "the name of its user cannot be found out" : "a ticket is for a user with a name");
+    } else if (!bucket_take_if(&user->bucket, now, TICKETS_PER_SECOND, TICKETS_AT_ONCE, 1)) {
+        client->asked = true;
+    } else {
+        code = desk_sign(desk->keys, &desk->counter, &client->request.u.submit, client->uid, user->name, text, &err);
+        answer(client, code, code == 0 ? text : err.text);
+    }
+}
+
+/* A request at a time: who sends the next one before he has the answer is put out. */
+static void hear(struct desk *desk, struct client *client, int64_t now)
+{
+    struct err err = ERR_INIT;
+    int filled = channel_fill(&client->channel, &err), got = channel_next(&client->channel, &client->request, &err);
+    const struct frame_reader *in = &client->channel.in;
+    client->idle = got <= 0;
+    client->last = filled < 0;
+    if (got > 0 && (client->request.type != WIRE_submit || in->begin < in->size))
+        got = -EPROTO;
+    if (got > 0)
+        serve(desk, client, now);
+    if (got < 0 || (client->last && !client->answered))
+        client->channel.dead = true;
+}
+
+static size_t count_of(const struct desk *desk, uint32_t uid)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < CLIENTS; i++)
+        count += desk->clients[i].here && desk->clients[i].uid == uid;
+    return count;
+}
+
+/* Of this user, or of all with -1: who has waited for the longest time to say something. */
+static struct client *idle_one(struct desk *desk, int64_t uid)
+{
+    struct client *found = NULL;
+    for (size_t i = 0; i < CLIENTS; i++) {
+        struct client *client = &desk->clients[i];
+        if (client->here && client->idle && (uid < 0 || client->uid == uid) &&
+            (!found || client->end_ms < found->end_ms))
+            found = client;
+    }
+    return found;
+}
+
+/* What was asked is written: the next may come. */
+static void rest(struct client *client, int64_t now)
+{
+    wire_message_fini(&client->request);
+    client->answered = false;
+    client->idle = true;
+    client->end_ms = now + IDLE_MS;
+    client->channel.dead = client->channel.dead || client->last;
+}
+
+static bool make_room(struct desk *desk, int64_t uid)
+{
+    struct client *client = idle_one(desk, uid);
+    if (client)
+        drop(client);
+    return client;
+}
+
+static void let_in(struct desk *desk, struct client *client, int64_t now)
+{
+    struct ucred peer;
+    socklen_t length = sizeof peer;
+    int fd = accept4(desk->listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+    if (fd < 0)
+        return;
+    if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &length) < 0 ||
+        (count_of(desk, peer.uid) >= OF_A_USER && !make_room(desk, peer.uid)) ||
+        channel_init(&client->channel, fd, WIRE_FROM_CLIENT, OUT_MAX) < 0) {
+        close(fd);
+        return;
+    }
+    client->channel.minor = WIRE_TICKET_MINOR;
+    client->here = client->idle = true; /* who is put out before he has asked comes again */
+    client->uid = peer.uid;
+    client->end_ms = now + ANSWER_MS;
+}
+
+static struct client *free_place(struct desk *desk)
+{
+    for (size_t i = 0; i < CLIENTS; i++)
+        if (!desk->clients[i].here)
+            return &desk->clients[i];
+    return NULL;
+}
+
+static void turn(struct desk *desk)
+{
+    struct pollfd fds[CLIENTS + 1];
+    bool room = free_place(desk) || idle_one(desk, -1);
+    int64_t now;
+    int timeout = -1;
+    fds[CLIENTS] = (struct pollfd){.fd = room ? desk->listener : -1, .events = POLLIN};
+    for (size_t i = 0; i < CLIENTS; i++) {
+        const struct client *client = &desk->clients[i];
+        bool writes = client->here && channel_wants_write(&client->channel);
+        fds[i] = (struct pollfd){.fd = client->here && !client->asked ? client->channel.fd : -1,
+                                 .events = client->answered ? writes ? POLLOUT : 0 : POLLIN};
+        if (client->here && (client->asked || timeout < 0))
+            timeout = client->asked ? 100 : 1000;
+    }
+    if (poll(fds, CLIENTS + 1, timeout) < 0)
+        return;
+    now = mono_ms(mono_now());
+    for (size_t i = 0; i < CLIENTS; i++) {
+        struct client *client = &desk->clients[i];
+        if (!client->here)
+            continue;
+        if (fds[i].revents & POLLOUT)
+            channel_flush(&client->channel);
+        if (client->answered && (fds[i].revents & (POLLHUP | POLLERR)))
+            client->channel.dead = true;
+        else if (!client->answered && fds[i].revents)
+            hear(desk, client, now);
+        else if (client->asked)
+            serve(desk, client, now);
+        if (client->answered && !channel_wants_write(&client->channel))
+            rest(client, now);
+        if (client->channel.dead || now >= client->end_ms)
+            drop(client);
+    }
+    if (fds[CLIENTS].revents && (free_place(desk) || make_room(desk, -1)))
+        let_in(desk, free_place(desk), now);
+}
+
+/* ---- the process ---- */
+
+static _Noreturn void work(const struct ticket_keys *keys, int listener, pid_t parent)
+{
+    struct ticket_keys own = *keys;
+    struct desk *desk = calloc(1, sizeof *desk);
+    prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+    if (getppid() != parent || !desk)
+        _exit(1);
+    prctl(PR_SET_NAME, "elmer-desk", 0, 0, 0);
+    signal(SIGCHLD, SIG_DFL);
+    (void)sched_setscheduler(0, SCHED_OTHER, &(struct sched_param){0});
+    listener = fcntl(listener, F_DUPFD_CLOEXEC, 10);
+    own.dir = fcntl(own.dir, F_DUPFD_CLOEXEC, 10);
+    (void)dup3(listener, 3, O_CLOEXEC);
+    (void)dup3(own.dir, 4, O_CLOEXEC);
+    own.dir = 4;
+    (void)syscall(SYS_close_range, 5U, ~0U, 0U);
+    *desk = (struct desk){.keys = &own, .listener = 3};
+    for (;;)
+        turn(desk);
+}
+
+pid_t desk_start(const struct ticket_keys *keys, int listener)
+{
+    pid_t parent = getpid(), pid = fork();
+    if (pid == 0)
+        work(keys, listener, parent);
+    return pid < 0 ? (pid_t)-errno : pid;
+}

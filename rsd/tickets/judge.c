@@ -1,0 +1,106 @@
+/* judge.c - see judge.h. At open: whose the ticket is, and that nobody has changed it. At start: that the process is
+ * what it was signed for, and that the ticket was not used here; from then on it is. */
+#include "config.h"
+
+#include "rsd/tickets/judge.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "rsd/tickets/record.h"
+
+static bool mark(struct judge *judge, const struct ticket *ticket, uint32_t attempt)
+{
+    struct record record = {.slot = 0};
+    if (!ticket_window_mark(judge->window, ticket, attempt, &record.slot, record.block))
+        return false;
+    memcpy(record.key, ticket->key, sizeof record.key);
+    return write(judge->record_fd, &record, sizeof record) == (ssize_t)sizeof record;
+}
+
+static enum ticket_refusal judge_open(struct judge *judge, const struct ticket_ask *ask, const struct ticket *ticket)
+{
+    enum ticket_refusal why = ticket_check_chain(ticket, &judge->trust);
+    if (why == TICKET_OTHER_CLUSTER && !judge->trust.has_authority && judge->keys &&
+        ticket_keys_certified(judge->keys)) {
+        ticket_keys_trust(judge->keys, &judge->trust);
+        why = ticket_check_chain(ticket, &judge->trust);
+    }
+    if (why == TICKET_GOOD && strcmp(ticket->host, judge->trust.own_host) != 0 &&
+        !(ticket_is_among(judge->hosts, ticket->host) && ticket_is_among(judge->users, ticket->user)))
+        why = TICKET_NOT_VOUCHED;
+    if (why == TICKET_GOOD)
+        why = ticket_check_open(ticket, ask->uid, ask->user, ask->helpers, ask->processors);
+    return why == TICKET_GOOD ? ticket_window_check(judge->window, ticket, ask->attempt) : why;
+}
+
+static enum ticket_refusal judge_start(struct judge *judge, const struct ticket_ask *ask, const struct ticket *ticket)
+{
+    struct ticket_start start = {.job = ask->job,
+                                 .role = (enum ticket_role)ask->role,
+                                 .process = ask->process,
+                                 .argv = {ask->argv, ask->argc},
+                                 .environment = {ask->environment, ask->envc},
+                                 .dir = ask->dir,
+                                 .output = ask->output,
+                                 .errors = ask->errors,
+                                 .umask = ask->umask,
+                                 .truncate = ask->truncate,
+                                 .capture = ask->capture,
+                                 .tmpdir = ask->tmpdir};
+    enum ticket_refusal why = ticket_check_start(ticket, &start);
+    if (why == TICKET_GOOD && !ask->begun)
+        why = ticket_window_check(judge->window, ticket, ask->attempt);
+    if (why == TICKET_GOOD && !ask->begun && !mark(judge, ticket, ask->attempt))
+        why = TICKET_NOT_RECORDED;
+    return why;
+}
+
+void judge(struct judge *judge, struct ticket_ask *ask, const char *bytes, struct ticket_verdict *verdict)
+{
+    static const char *list[TICKET_ASK_LIST_MAX];
+    static struct ticket ticket;
+    enum ticket_refusal why = ticket_asked(ask, bytes, list) ? ticket_decode(ask->ticket, &ticket) : TICKET_GARBLED;
+    if (why == TICKET_GOOD)
+        why = ask->verb == TICKET_ASK_OPEN ? judge_open(judge, ask, &ticket) : judge_start(judge, ask, &ticket);
+    *verdict = (struct ticket_verdict){.why = why,
+                                       .ours = why == TICKET_GOOD && strcmp(ticket.host, judge->trust.own_host) == 0};
+    snprintf(verdict->name, sizeof verdict->name, "%s", ticket_refusal_name(why));
+    snprintf(verdict->text, sizeof verdict->text, "%s", ticket_refusal_text(why));
+}
+
+static bool receive(int fd, void *to, size_t size)
+{
+    for (size_t done = 0; done < size;) {
+        ssize_t got = recv(fd, (char *)to + done, size - done, 0);
+        if (got <= 0 && !(got < 0 && errno == EINTR))
+            return false;
+        done += got > 0 ? (size_t)got : 0;
+    }
+    return true;
+}
+
+void judge_all(struct judge *judge_, int fd)
+{
+    struct ticket_ask ask;
+    struct ticket_verdict verdict;
+    char *texts = NULL;
+    size_t room = 0;
+    while (receive(fd, &ask, sizeof ask) && ask.size <= TICKET_ASK_BYTES_MAX) {
+        char *more = ask.size > room ? realloc(texts, ask.size) : texts;
+        if (!more && ask.size > 0)
+            break;
+        room = ask.size > room ? ask.size : room;
+        texts = more;
+        if (!receive(fd, texts, ask.size))
+            break;
+        judge(judge_, &ask, texts, &verdict);
+        if (send(fd, &verdict, sizeof verdict, MSG_NOSIGNAL) != (ssize_t)sizeof verdict)
+            break;
+    }
+    free(texts);
+}

@@ -1,0 +1,23 @@
+/* judge.h - what the root half asks about jobs and their tickets. */
+#ifndef RSD_TICKETS_JUDGE_H
+#define RSD_TICKETS_JUDGE_H
+
+#include "lib/ticket/keys.h"
+#include "lib/ticket/program.h"
+#include "lib/ticket/ticket.h"
+#include "lib/ticket/window.h"
+
+struct judge {
+    struct ticket_keys *keys; /* without the secret; NULL: trust stays as it is */
+    struct ticket_trust trust;
+    struct ticket_window *window;
+    const char *hosts, *users; /* see struct ticket_serve */
+    int record_fd;             /* to the recorder, non-blocking */
+};
+
+/* As it came, with ask->size bytes. */
+void judge(struct judge *judge, struct ticket_ask *ask, const char *bytes, struct ticket_verdict *verdict);
+/* Answer until the other side is gone. */
+void judge_all(struct judge *judge, int fd);
+
+#endif

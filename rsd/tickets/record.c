@@ -1,0 +1,222 @@
+/* record.c - see record.h.
+ *
+ * The recorder writes what comes at once, so that it survives the death of every process, and syncs half a second after
+ * the first of them, so that a power cut takes the last second. It ends on end of file or SIGTERM (its parent has
+ * died), after what is still in the pipe. A disk that cannot be written costs a line each minute: tickets are then
+ * remembered until rsd is restarted. */
+#include "config.h"
+
+#include "rsd/tickets/record.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "lib/base/clock.h"
+#include "lib/base/log.h"
+#include "lib/ticket/keys.h"
+
+enum { LOCK_MS = 5000, LOCK_LOOK_NS = 10000000, SYNC_MS = 500, OPEN_FILES = 16, PIPE_BYTES = 1 << 20 };
+
+_Static_assert(sizeof(struct record) <= 4096, "a record is written in one piece");
+
+/* ---- reading ---- */
+
+static void lock(int used)
+{
+    int64_t end = mono_ms(mono_now()) + LOCK_MS;
+    while (flock(used, LOCK_EX | LOCK_NB) < 0) {
+        if (mono_ms(mono_now()) >= end) {
+            log_warning("the recorder of an earlier rsd is still busy: tickets that it has not written are forgotten");
+            return;
+        }
+        nanosleep(&(struct timespec){.tv_nsec = LOCK_LOOK_NS}, NULL);
+    }
+}
+
+static int load_file(int fd, const uint8_t *key, struct ticket_window *window, uint8_t (*blocks)[TICKET_BLOCK_BYTES])
+{
+    uint64_t top = 0;
+    size_t size = 0;
+    ssize_t got;
+    memset(blocks, 0, (size_t)TICKET_SLOTS * TICKET_BLOCK_BYTES);
+    while (size < (size_t)TICKET_SLOTS * TICKET_BLOCK_BYTES &&
+           (got = read(fd, (uint8_t *)blocks + size, (size_t)TICKET_SLOTS * TICKET_BLOCK_BYTES - size)) > 0)
+        size += (size_t)got;
+    for (uint32_t slot = 0; slot < TICKET_SLOTS; slot++) {
+        uint64_t number = ticket_block_number(blocks[slot], slot);
+        if (number != UINT64_MAX && number > top)
+            top = number;
+    }
+    for (uint32_t slot = 0; slot < TICKET_SLOTS; slot++)
+        if (!ticket_window_restore(window, key, slot, blocks[slot], top))
+            return -ENOMEM;
+    return 0;
+}
+
+int record_load(int used, struct ticket_window *window, struct err *err)
+{
+    uint8_t(*blocks)[TICKET_BLOCK_BYTES] = calloc(TICKET_SLOTS, TICKET_BLOCK_BYTES);
+    int copy = openat(used, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC), code = 0;
+    DIR *dir = copy < 0 ? NULL : fdopendir(copy);
+    struct dirent *entry;
+    uint8_t key[TICKET_KEY_BYTES];
+    lock(used);
+    while (code == 0 && dir && blocks && (entry = readdir(dir))) {
+        int fd = ticket_unhex(entry->d_name, key, sizeof key)
+                     ? openat(used, entry->d_name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
+                     : -1;
+        if (fd >= 0) {
+            code = load_file(fd, key, window, blocks);
+            close(fd);
+        }
+    }
+    if (!dir || !blocks || code < 0)
+        code = err_set(err, code < 0 ? code : -errno, "cannot read which tickets were used: %s",
+                       strerror(code < 0 ? -code : errno));
+    if (dir)
+        closedir(dir);
+    free(blocks);
+    return code;
+}
+
+/* ---- writing ---- */
+
+struct files {
+    struct {
+        int fd;
+        uint8_t key[TICKET_KEY_BYTES];
+    } items[OPEN_FILES];
+    size_t count;
+};
+
+static void complain(const char *what)
+{
+    static struct log_limit limit;
+    if (log_allowed(&limit, 1, 60000))
+        log_error("which tickets were used cannot be written to the disk (%s: %s): they could be used again after a "
+                  "restart",
+                  what, strerror(errno));
+}
+
+static void sync_all(struct files *files)
+{
+    for (size_t i = 0; i < files->count; i++) {
+        if (fdatasync(files->items[i].fd) < 0)
+            complain("fdatasync");
+        close(files->items[i].fd);
+    }
+    files->count = 0;
+}
+
+static int file_of(struct files *files, int used, const uint8_t *key)
+{
+    char name[TICKET_HEX_KEY];
+    int fd;
+    for (size_t i = 0; i < files->count; i++)
+        if (memcmp(files->items[i].key, key, TICKET_KEY_BYTES) == 0)
+            return files->items[i].fd;
+    if (files->count == OPEN_FILES)
+        sync_all(files);
+    ticket_hex(key, TICKET_KEY_BYTES, name);
+    fd = openat(used, name, O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+    if (fd >= 0) {
+        files->items[files->count].fd = fd;
+        memcpy(files->items[files->count++].key, key, TICKET_KEY_BYTES);
+    }
+    return fd;
+}
+
+/* 1: one was written, 0: there is none now, -1: end. */
+static int write_one(int in, int used, struct files *files)
+{
+    struct record record;
+    ssize_t got = read(in, &record, sizeof record);
+    int fd;
+    if (got != (ssize_t)sizeof record)
+        return got < 0 && (errno == EAGAIN || errno == EINTR) ? 0 : -1;
+    fd = file_of(files, used, record.key);
+    if (fd < 0 || pwrite(fd, record.block, sizeof record.block, (off_t)record.slot * TICKET_BLOCK_BYTES) !=
+                      (ssize_t)sizeof record.block)
+        complain(fd < 0 ? "open" : "write");
+    return 1;
+}
+
+static _Noreturn void record_all(int in, int used, int signals)
+{
+    struct files files = {.count = 0};
+    int64_t sync_ms = 0;
+    int last = 0;
+    while (last >= 0) {
+        struct pollfd fds[] = {{.fd = in, .events = POLLIN}, {.fd = signals, .events = POLLIN}};
+        int64_t left = files.count ? sync_ms - mono_ms(mono_now()) : -1;
+        (void)poll(fds, 2, files.count ? (left > 0 ? (int)left : 0) : -1);
+        while ((last = write_one(in, used, &files)) > 0)
+            if (files.count == 1 && sync_ms == 0)
+                sync_ms = mono_ms(mono_now()) + SYNC_MS;
+        if (fds[1].revents)
+            last = -1;
+        if (last < 0 || (sync_ms && mono_ms(mono_now()) >= sync_ms)) {
+            sync_all(&files);
+            sync_ms = 0;
+        }
+    }
+    _exit(0);
+}
+
+static _Noreturn void recorder(int in, int used, pid_t parent)
+{
+    sigset_t set;
+    int signals;
+    sigemptyset(&set);
+    sigaddset(&set, SIGTERM);
+    sigprocmask(SIG_SETMASK, &set, NULL);
+    signal(SIGINT, SIG_IGN);
+    signal(SIGCHLD, SIG_DFL);
+    (void)sched_setscheduler(0, SCHED_OTHER, &(struct sched_param){0});
+    prctl(PR_SET_NAME, "elmer-recorder", 0, 0, 0);
+    prctl(PR_SET_PDEATHSIG, SIGTERM, 0, 0, 0);
+    if (getppid() != parent)
+        raise(SIGTERM);
+    in = fcntl(in, F_DUPFD_CLOEXEC, 10);
+    used = fcntl(used, F_DUPFD_CLOEXEC, 10);
+    (void)dup3(in, 3, O_CLOEXEC);
+    (void)dup3(used, 4, O_CLOEXEC);
+    (void)syscall(SYS_close_range, 5U, ~0U, 0U);
+    signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+    if (signals < 0)
+        _exit(1);
+    record_all(3, 4, signals);
+}
+
+pid_t record_start(int used, int *fd)
+{
+    int pair[2];
+    pid_t parent = getpid(), pid;
+    if (pipe2(pair, O_CLOEXEC | O_NONBLOCK) < 0)
+        return -errno;
+    (void)fcntl(pair[1], F_SETPIPE_SZ, PIPE_BYTES);
+    pid = fork();
+    if (pid == 0)
+        recorder(pair[0], used, parent);
+    close(pair[0]);
+    if (pid < 0) {
+        pid = -errno;
+        close(pair[1]);
+        return pid;
+    }
+    *fd = pair[1];
+    return pid;
+}

@@ -1,0 +1,55 @@
+/* sign.c - from a submission to its ticket. What the submission says was decoded by the table of messages: texts are
+ * UTF-8 without NUL, within their limits. */
+#include "config.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "rsd/tickets/desk.h"
+
+static bool copy(char *out, size_t size, const char *text, const char *what, struct err *err)
+{
+    if (strlen(text) >= size) {
+        err_set(err, -EINVAL, "its %s is longer than %zu bytes", what, size - 1);
+        return false;
+    }
+    snprintf(out, size, "%s", text);
+    return true;
+}
+
+static struct ticket_list list_of(const struct wire_strs *strs)
+{
+    return (struct ticket_list){(const char *const *)strs->items, strs->count};
+}
+
+int desk_sign(const struct ticket_keys *keys, struct ticket_counter *counter, const struct wire_submit *submit,
+              uint32_t uid, const char *user, char *out, struct err *err)
+{
+    struct ticket t = {.uid = uid,
+                       .nprocs = (uint32_t)submit->nprocs,
+                       .each = submit->each,
+                       .helpers = submit->pvm,
+                       .requeue = submit->requeue};
+    int result;
+    if (submit->nprocs == 0 || submit->nprocs > UINT32_MAX || submit->command.count == 0) {
+        return err_set(err, -EINVAL, "it has no command, or no number of processors");
+    }
+    if (!copy(t.host, sizeof t.host, keys->host, "host", err) || !copy(t.user, sizeof t.user, user, "user", err) ||
+        !copy(t.name, sizeof t.name, submit->name, "name", err) ||
+        !copy(t.token, sizeof t.token, submit->token, "token", err) ||
+        !copy(t.output, sizeof t.output, submit->output, "output", err) ||
+        !copy(t.errors, sizeof t.errors, submit->errors, "error output", err))
+        return -EINVAL;
+    memcpy(t.certificate, keys->certificate, sizeof t.certificate);
+    result = ticket_counter_next(keys, counter, &t.counter, err);
+    if (result < 0)
+        return result == -EINVAL ? -EIO : result;
+    if (!ticket_digest(&t, list_of(&submit->command), list_of(&submit->environment), submit->dir,
+                       (uint32_t)submit->umask) ||
+        !(keys->signer ? ticket_sign_by(&t, keys->key, keys->signer) : ticket_sign(&t, keys->secret))) {
+        return err_set(err, -EIO, "the signature cannot be made");
+    }
+    ticket_encode(&t, out);
+    return 0;
+}

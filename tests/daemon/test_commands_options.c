@@ -1,0 +1,213 @@
+/* test_commands_options.c - esubmit's limits and --dry-run, and what the commands say of words that they do not know.
+ */
+#include "config.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* */
+#include <cmocka.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/daemon/commands_lab.h"
+#include "tests/unit/peer.h"
+
+/* The submission that the command sends; it is answered. */
+static struct wire_message take(struct world *w)
+{
+    struct wire_message message;
+
+    accept_command(w);
+    message = peer_expect(&w->elmer, WIRE_submit);
+    answer_submitted(w, message.id, "queued", -1, 0, "");
+    assert_int_equal(finish(w), 0);
+    return message;
+}
+
+static void refused(struct world *w, const char *const *words, const char *text)
+{
+    run(w, words);
+    assert_int_equal(finish(w), 2);
+    assert_string_equal(w->stdout_text, "");
+    if (!strstr(w->stderr_text, text))
+        fail_msg("'%s' is not in: %s", text, w->stderr_text);
+}
+#define REFUSED(w, text, ...) refused(w, (const char *const[]){__VA_ARGS__, NULL}, text)
+
+/* ---- limits ---- */
+
+static void test_limits(void **data)
+{
+    static const struct {
+        const char *words[8];
+        uint64_t time_ms, cpu_ms, number, before_ms;
+        bool again;
+    } table[] = {
+        {{"esubmit", "-t", "2h30m", "x"}, 9000000, 0, 0, 0, false},
+        {{"esubmit", "--time=366d", "x"}, 31622400000, 0, 0, 0, false},
+        {{"esubmit", "--cpu-time", "1d1s", "--signal", "USR1@120", "x"}, 0, 86401000, 10, 120000, false},
+        {{"esubmit", "-t10m", "--signal=sigterm@2m", "--requeue=limit", "x"}, 600000, 0, 15, 120000, true},
+        {{"esubmit", "-t10m", "--signal", "12@1", "--requeue", "x"}, 600000, 0, 12, 1000, false},
+    };
+    struct world *w = *data;
+
+    for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
+        struct wire_message message;
+
+        run(w, table[i].words);
+        message = take(w);
+        assert_int_equal(message.u.submit.time_limit_ms, table[i].time_ms);
+        assert_int_equal(message.u.submit.cpu_limit_ms, table[i].cpu_ms);
+        assert_int_equal(message.u.submit.warning_signal, table[i].number);
+        assert_int_equal(message.u.submit.warning_ms, table[i].before_ms);
+        assert_int_equal(message.u.submit.limit_requeue, table[i].again);
+        assert_true(message.u.submit.requeue || !table[i].again);
+        wire_message_fini(&message);
+    }
+    REFUSED(w, "want a time like 2h30m", "esubmit", "-t", "30", "x");
+    REFUSED(w, "want a time like 2h30m", "esubmit", "-t", "0s", "x");
+    REFUSED(w, "want a time like 2h30m", "esubmit", "-t", "30m2h", "x");
+    REFUSED(w, "want a time like 2h30m", "esubmit", "-t", "367d", "x");
+    REFUSED(w, "want a time like 2h30m", "esubmit", "--cpu-time", "99999999999999999999s", "x");
+    REFUSED(w, "--signal comes before a limit", "esubmit", "--signal", "USR1@120", "x");
+    REFUSED(w, "want a signal other than KILL and STOP", "esubmit", "-t1h", "--signal", "KILL@120", "x");
+    REFUSED(w, "want a signal other than KILL and STOP", "esubmit", "-t1h", "--signal", "USR1", "x");
+    REFUSED(w, "want a signal other than KILL and STOP", "esubmit", "-t1h", "--signal", "USR7@120", "x");
+    REFUSED(w, "would come before the job begins; the limit is 60 s", "esubmit", "-t1m", "--signal", "USR1@60", "x");
+    REFUSED(w, "does not go with --pvm", "esubmit", "--pvm", "-t1h", "--signal", "USR1@60", "x");
+    REFUSED(w, "there is no limit", "esubmit", "--requeue=limit", "x");
+    REFUSED(w, "--requeue=always", "esubmit", "--requeue=always", "x");
+}
+
+/* A daemon from before refuses what it does not know, naming the option. */
+static void test_older(void **data)
+{
+    static const struct {
+        const char *words[6], *said;
+    } table[] = {
+        {{"esubmit", "-t", "1h", "x"}, "--time: the other side speaks version 1.5"},
+        {{"esubmit", "--cpu-time", "1h", "x"}, "--cpu-time: the other side speaks version 1.5"},
+        {{"esubmit", "--dry-run", "x"}, "1.5"},
+    };
+    struct world *w = *data;
+    struct wire_message message;
+
+    for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
+        run(w, table[i].words);
+        accept_command_of_minor(w, 5);
+        assert_int_equal(finish(w), 1);
+        assert_string_equal(w->stdout_text, "");
+        if (!strstr(w->stderr_text, table[i].said))
+            fail_msg("%s", w->stderr_text);
+    }
+    RUN(w, "esubmit", "x");
+    accept_command_of_minor(w, 5);
+    message = peer_expect(&w->elmer, WIRE_submit);
+    answer_submitted(w, message.id, "queued", -1, 0, "");
+    wire_message_fini(&message);
+    assert_int_equal(finish(w), 0);
+}
+
+/* ---- --dry-run ---- */
+
+static void test_dry_run(void **data)
+{
+    static const char *hosts[] = {"ws1", "ws1", "ws2"};
+    static uint64_t above[] = {7, 9};
+    struct world *w = *data;
+    struct wire_message message, answer = {.type = WIRE_rehearsed};
+
+    RUN(w, "esubmit", "--dry-run", "-w", "3", "x", "y");
+    accept_command(w);
+    message = peer_expect(&w->elmer, WIRE_rehearse);
+    assert_int_equal(message.u.rehearse.nprocs, 3);
+    assert_string_equal(message.u.rehearse.command.items[1], "y");
+    answer.id = message.id;
+    answer.u.rehearsed.state = "starting";
+    answer.u.rehearsed.level = 1;
+    answer.u.rehearsed.hosts = (struct wire_strs){hosts, 3};
+    answer.u.rehearsed.above = (struct wire_uints){above, 2};
+    peer_send(&w->elmer, &answer);
+    wire_message_fini(&message);
+    assert_int_equal(finish(w), 0);
+    assert_string_equal(w->stdout_text,
+                        "would start now: ws1 (2 processors), ws2 (1 processor) at level 1, below jobs 7, 9\n"
+                        "runs on ws1 only: --each, --pvm or mpirun use the others\n");
+    assert_string_equal(w->stderr_text, "");
+    RUN(w, "esubmit", "--dry-run", "x");
+    accept_command(w);
+    message = peer_expect(&w->elmer, WIRE_rehearse);
+    answer = (struct wire_message){.type = WIRE_rehearsed, .id = message.id};
+    answer.u.rehearsed.state = "queued";
+    answer.u.rehearsed.level = -1;
+    answer.u.rehearsed.ahead = 2;
+    answer.u.rehearsed.first = 5;
+    answer.u.rehearsed.first_reason = "waits for 3 processors\033";
+    peer_send(&w->elmer, &answer);
+    wire_message_fini(&message);
+    assert_int_equal(finish(w), 0);
+    assert_string_equal(w->stdout_text, "would wait: 2 jobs ahead\n"
+                                        "job 5 is the first of them: waits for 3 processors\\x1B\n");
+    RUN(w, "esubmit", "--dry-run", "--after", "ok:7", "x");
+    accept_command(w);
+    message = peer_expect(&w->elmer, WIRE_rehearse);
+    assert_string_equal(message.u.rehearse.after.items[0], "ok:7");
+    answer = (struct wire_message){.type = WIRE_rehearsed, .id = message.id};
+    answer.u.rehearsed.state = "cancelled";
+    answer.u.rehearsed.level = -1;
+    answer.u.rehearsed.reason = "it can never run: job 7 did not end well";
+    peer_send(&w->elmer, &answer);
+    wire_message_fini(&message);
+    assert_int_equal(finish(w), 0);
+    assert_string_equal(w->stdout_text, "would be cancelled: it can never run: job 7 did not end well\n");
+}
+
+/* ---- words ---- */
+
+static void test_mistyped(void **data)
+{
+    struct world *w = *data;
+
+    REFUSED(w, "unrecognized option '--reqeue'; did you mean '--requeue'?", "esubmit", "--reqeue", "x");
+    REFUSED(w, "unrecognized option '--comnent=x'; did you mean '--comment'?", "esubmit", "--comnent=x", "x");
+    REFUSED(w, "unrecognized option '--zebra'; see", "esubmit", "--zebra", "x");
+    REFUSED(w, "option '--h' is ambiguous; possibilities: '--hosts' '--help'", "esubmit", "--h", "x");
+    REFUSED(w, "option '--wait' doesn't allow an argument", "esubmit", "--wait=1", "x");
+    REFUSED(w, "unknown option '-z'", "esubmit", "--each", "-zw", "x");
+    REFUSED(w, "option '--name' needs a value", "esubmit", "--name");
+    REFUSED(w, "did you mean '--history'?", "equery", "--histroy");
+    REFUSED(w, "from 1s to 30d", "eadmin", "token", "--valid", "1y");
+    setenv("ODD", "a\xff", 1);
+    REFUSED(w, "environment variable ODD is not valid UTF-8", "esubmit", "-v", "ODD", "x");
+}
+
+static void test_help(void **data)
+{
+    static const char *const commands[] = {"esubmit", "equery", "ekill", "ecancel", "eadmin"};
+    struct world *w = *data;
+
+    for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++) {
+        RUN(w, commands[i], "-h");
+        assert_int_equal(finish(w), 0);
+        assert_non_null(strstr(w->stdout_text, "Usage: "));
+        assert_non_null(strstr(w->stdout_text, "-h, --help"));
+        RUN(w, commands[i], "-V");
+        assert_int_equal(finish(w), 0);
+        assert_non_null(strstr(w->stdout_text, "(Elmer)"));
+    }
+}
+
+#define WITH_ELMER(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        WITH_ELMER(test_limits),   WITH_ELMER(test_older), WITH_ELMER(test_dry_run),
+        WITH_ELMER(test_mistyped), WITH_ELMER(test_help),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

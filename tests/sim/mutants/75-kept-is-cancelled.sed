@@ -1,0 +1,2 @@
+# after.c: who was to stay is cancelled
+s/ \&\& !job->info.keep_never \&\& / \&\& /

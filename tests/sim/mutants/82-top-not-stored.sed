@@ -1,0 +1,2 @@
+# queue.c: places are not stored
+s/^            emit_owe_persist(core, own\[i\]);$//

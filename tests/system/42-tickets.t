@@ -1,0 +1,49 @@
+#!/bin/bash
+# A network half that was taken over, and so an elmer that was, whose orders it passes on: in place of rsd's own one it asks the
+# root half for what nobody has submitted, and for what somebody has, once more.
+. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/jobs.sh"
+
+lab_up 2 --elmer 'allocator = v1' --rsd 'tickets = require'
+install_programs
+on 1 sh -c 'cat >/home/hostile-net && chmod 755 /home/hostile-net' <"$here/programs/hostile_net.py"
+on 2 sh -c 'cat >/home/hostile-net && chmod 755 /home/hostile-net' <"$here/programs/hostile_net.py"
+restart_with() { # LINE..: in rsd.conf of node 1, in place of those of the time before
+    printf '%s\n' "$@" | on 1 sh -c 'sed -i "/^# hostile/,\$ d" /etc/elmer/rsd.conf; { echo "# hostile"; cat; } >>/etc/elmer/rsd.conf; systemctl restart rsd'
+}
+said() { on 1 journalctl -u rsd -o cat | sed -n "s/^hostile: $1: //p"; } # CASE
+finished_cases() { on 1 journalctl -u rsd -o cat | grep -qx "hostile: $1: finished"; }
+
+# alice submits on node 2, by what every program may do; elmer and node 1 get it all
+as alice 2 /home/hostile-net ticket >"$tmp/ticket"
+on 1 sh -c 'cat >/home/ticket' <"$tmp/ticket"
+like 'a user gets a ticket' "$(cat "$tmp/ticket")" '^[0-9a-f]{400,}$'
+is 'and no file of the key' "$(as alice 2 sh -c 'cat /var/lib/elmer-ticket/key; ls /var/lib/elmer-ticket' 2>/dev/null)" ''
+
+restart_with 'network = /home/hostile-net'
+wait_for 20 'the hostile network half has asked for everything' finished_cases all
+for case in 'without a ticket:missing' "for a user who did not submit:other-user" "with another's uid:other-user" 'cut short:garbled' \
+    'one digit changed:forged' 'as another kind of job:other-launcher' 'on more processors:too-many-processors' \
+    'changed argument:other-command' 'LD_PRELOAD:other-environment' 'a variable less:other-environment' \
+    'other value of a variable of ours:added-variable' 'other directory:other-place' 'other umask:other-place' \
+    'other output:other-output' 'a rank more:no-such-rank' "a virtual machine's daemon:other-helper" \
+    'again:used' 'as another job:used' 'as the next attempt:used' 'as an attempt of long ago:too-often'; do
+    like "refused, ${case%%:*}" "$(said "${case%%:*}")" "\\(ticket ${case##*:}\\)\$"
+    like "... with a line of the log" "$(on 1 journalctl -u rsd -o cat)" "job=[0-9]+ refused, ticket ${case##*:}"
+done
+like 'what alice has submitted runs' "$(said 'as submitted')" '^exited 0$'
+is 'once, and nothing else has run' "$(as alice 1 cat ran)" ran
+is 'as her' "$(as alice 1 stat -c %U ran)" alice
+
+as alice 2 /home/hostile-net ticket >"$tmp/ticket"
+on 1 sh -c 'cat >/home/ticket; echo removed >/home/cases' <"$tmp/ticket"
+restart_with 'network = /home/hostile-net' 'vouch = all !ws2'
+wait_for 20 'once more, when the administrator believes that host no longer' finished_cases removed
+like "refused, a removed host's" "$(said 'of a removed host')" '\(ticket not-vouched\)$'
+is 'and nothing has run' "$(as alice 1 cat ran)" ran
+
+restart_with
+wait_for 20 'the own network half serves as before' hosts_up 2
+id=$(submit alice -w -o /dev/null 1 true)
+wait_for 10 'and jobs run' over "$id"
+done_testing

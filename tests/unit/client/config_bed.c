@@ -1,0 +1,192 @@
+#include "config.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <netdb.h>
+#include <pwd.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "client/common.h"
+#include "lib/base/clock.h"
+#include "lib/pki/x509.h"
+#include "tests/unit/client/config_bed.h"
+#include "tests/unit/scratch.h"
+
+struct bed bed;
+
+int __real_getaddrinfo(const char *node, const char *service, const struct addrinfo *hints, struct addrinfo **list);
+int __wrap_getaddrinfo(const char *node, const char *service, const struct addrinfo *hints, struct addrinfo **list);
+int __real_bind(int fd, const struct sockaddr *address, socklen_t size);
+int __wrap_bind(int fd, const struct sockaddr *address, socklen_t size);
+
+int __wrap_getaddrinfo(const char *node, const char *service, const struct addrinfo *hints, struct addrinfo **list)
+{
+    struct addrinfo numeric = *hints;
+
+    for (size_t i = 0; i < sizeof bed.names / sizeof *bed.names && bed.names[i][0]; i++)
+        if (!(hints->ai_flags & AI_NUMERICHOST) && strcmp(node, bed.names[i][0]) == 0)
+            node = bed.names[i][1];
+    numeric.ai_flags |= AI_NUMERICHOST;
+    return __real_getaddrinfo(node, service, &numeric, list);
+}
+
+int __wrap_bind(int fd, const struct sockaddr *address, socklen_t size)
+{
+    if (address->sa_family == AF_UNIX)
+        return __real_bind(fd, address, size);
+    errno = bed.bind_error;
+    return bed.bind_error ? -1 : 0;
+}
+
+void bed_begin(void)
+{
+    static const struct command command = {"eadmin", ""};
+    const struct passwd *user = getpwuid(geteuid());
+
+    command_begin(&command);
+    memset(&bed, 0, sizeof bed);
+    snprintf(bed.dir, sizeof bed.dir, "/tmp/elmer-config-XXXXXX");
+    assert_non_null(scratch_dir(bed.dir));
+    assert_int_equal(chmod(bed.dir, 0755), 0);
+    snprintf(bed.conf, sizeof bed.conf, "%s/a.conf", bed.dir);
+    snprintf(bed.pki, sizeof bed.pki, "%s/pki", bed.dir);
+    assert_non_null(user);
+    bed.user = strcmp(user->pw_name, "root") == 0 ? "root" : strdup(user->pw_name);
+    bed.names[0][0] = "ws1", bed.names[0][1] = "192.0.2.1";
+    bed.names[1][0] = "ws2", bed.names[1][1] = "192.0.2.2";
+    bed.names[2][0] = "ws3", bed.names[2][1] = "192.0.2.3";
+}
+
+void bed_put(const char *name, const char *text)
+{
+    assert_true(scratch_put(bed.dir, name, text));
+}
+
+void bed_put_f(const char *name, const char *format, ...)
+{
+    static char text[BED_TEXT];
+    va_list args;
+
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    bed_put(name, text);
+}
+
+void bed_make_pki(bool server, const char *name, const char *more, int days)
+{
+    char *ca_key = NULL, *ca = NULL, *key = NULL, *request = NULL, *certificate = NULL, path[120];
+    const char *names[] = {name, more};
+    int64_t now_s = wall_now().ms / 1000, end_s = now_s + days * 86400L;
+    struct pki_terms terms = {.server = server,
+                              .names = names,
+                              .count = more ? 2 : 1,
+                              .begin_s = (days < 0 ? end_s : now_s) - 86400L,
+                              .end_s = end_s,
+                              .counter = server ? 1 : 0};
+
+    assert_int_equal(pki_ca_create("test", now_s - 400 * 86400L, now_s + 4000 * 86400L, &ca_key, &ca, NULL), 0);
+    assert_int_equal(pki_key_create(&key, NULL), 0);
+    assert_int_equal(pki_request_create(key, name, &request, NULL), 0);
+    assert_int_equal(pki_issue(ca_key, ca, request, &terms, &certificate, NULL), 0);
+    assert_true(scratch_mkdir(bed.dir, "pki") || access(bed.pki, F_OK) == 0);
+    bed_put("pki/ca.crt", ca);
+    bed_put("pki/host.crt", certificate);
+    bed_put("pki/host.key", key);
+    snprintf(path, sizeof path, "%s/host.key", bed.pki);
+    assert_int_equal(chmod(path, 0600), 0);
+    pki_key_free(ca_key);
+    pki_key_free(key);
+    free(ca);
+    free(request);
+    free(certificate);
+}
+
+/* ---- running ---- */
+
+static int kept[2];
+
+static void catch_output(void)
+{
+    fflush(NULL);
+    for (int i = 0; i < 2; i++) {
+        char path[120];
+        int fd;
+
+        snprintf(path, sizeof path, "%s/output.%d", bed.dir, i);
+        fd = open(path, O_RDWR | O_CREAT | O_TRUNC, 0600);
+        kept[i] = dup(i + 1);
+        assert_true(fd >= 0 && kept[i] >= 0 && dup2(fd, i + 1) >= 0);
+        close(fd);
+    }
+}
+
+static void release_output(void)
+{
+    fflush(NULL);
+    for (int i = 0; i < 2; i++) {
+        char path[120], *text = i ? bed.err : bed.out;
+        FILE *file;
+        size_t size;
+
+        snprintf(path, sizeof path, "%s/output.%d", bed.dir, i);
+        dup2(kept[i], i + 1);
+        close(kept[i]);
+        file = fopen(path, "re");
+        assert_non_null(file);
+        size = fread(text, 1, BED_TEXT - 1, file);
+        text[size] = 0;
+        fclose(file);
+    }
+}
+
+int bed_run(int (*call)(const char *path, bool required, const char *user), const char *user)
+{
+    int code;
+
+    catch_output();
+    code = call(bed.conf, true, user);
+    release_output();
+    return code;
+}
+
+int bed_show(int (*call)(const char *path, bool required, bool defaults), bool defaults)
+{
+    int code;
+
+    catch_output();
+    code = call(bed.conf, true, defaults);
+    release_output();
+    return code;
+}
+
+void bed_said(const char *words)
+{
+    if (!strstr(bed.err, words))
+        fail_msg("\"%s\" does not say \"%s\"", bed.err, words);
+}
+
+void bed_said_not(const char *words)
+{
+    if (strstr(bed.err, words) || strstr(bed.out, words))
+        fail_msg("\"%s%s\" says \"%s\"", bed.out, bed.err, words);
+}
+
+int bed_lines(void)
+{
+    int lines = 0;
+
+    for (const char *at = bed.err; (at = strchr(at, '\n')); at++)
+        lines++;
+    return lines;
+}

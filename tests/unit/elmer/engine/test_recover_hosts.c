@@ -1,0 +1,161 @@
+/* test_recover_hosts.c - jobs of the store that may only use some hosts, when these are no longer in the configuration,
+ * or stand there in another order. */
+#include "config.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "tests/unit/elmer/engine/bed.h"
+#include "tests/unit/elmer/fakes/fake_store.h"
+#include "tests/unit/elmer/fakes/fake_time.h"
+
+/* Queued, for one processor; on: what its submission says of hosts, or NULL. */
+static struct record *found(uint64_t id, const char *on)
+{
+    static const char *command[] = {"/bin/true"};
+    char token[30];
+    snprintf(token, sizeof(token), "t%d", (int)id);
+    struct wire_submit submit = {.nprocs = 1,
+                                 .requeue = true,
+                                 .name = "x",
+                                 .dir = "/d",
+                                 .token = token,
+                                 .hosts = {&on, on ? 1 : 0},
+                                 .command = {command, 1}};
+    struct record *r = fake_store_record(id, 5, &submit);
+    r->state = JOB_QUEUED;
+    r->reason = REASON_WAITING;
+    fake_store.jobs[fake_store.njobs++] = r;
+    fake_store.next_job = id + 1;
+    return r;
+}
+
+static struct record *found_running(uint64_t id, const char *host)
+{
+    struct record *r = found(id, NULL);
+    struct record_processor *processors = arena_array(&r->memory, 1, sizeof(*processors));
+    processors[0] = (struct record_processor){host, 0};
+    r->state = JOB_RUNNING;
+    r->reason = REASON_NONE;
+    r->attempt = 1;
+    r->allocation = id;
+    r->level = 0;
+    r->processors = processors;
+    r->nprocessors = 1;
+    r->exited = arena_alloc(&r->memory, 1);
+    r->exited_size = 1;
+    r->launched = true;
+    r->lease_ms = 120000;
+    fake_store.next_allocation = id + 1;
+    return r;
+}
+
+static void create(void)
+{
+    if (bed_create())
+        fail_msg("%s", bed.err.text);
+}
+
+static const struct core_job *state_of(uint64_t id)
+{
+    return core_job(engine_core(bed.engine), id);
+}
+
+/* Its list of hosts, from two names; the second may be NULL. */
+static void may_use(struct record *r, const char *first, const char *second)
+{
+    const char **hosts = arena_array(&r->memory, 2, sizeof(*hosts));
+    hosts[0] = first;
+    hosts[1] = second;
+    r->hosts = hosts;
+    r->nhosts = second ? 2 : 1;
+}
+
+/* None of them is there any more: it waits for them, also through a change and another restart, and in its place. */
+static void test_no_name_left(void **state)
+{
+    (void)state;
+    may_use(found(1, NULL), "gone", "lost");
+    found(2, NULL);
+    create();
+    engine_begin(bed.engine);
+    bed_up(0, 1, NULL, 0);
+    assert_int_equal(bed_state(1), JOB_QUEUED);
+    assert_int_equal(state_of(1)->reason, REASON_TOO_FEW_UP);
+    assert_non_null(state_of(1)->hosts);
+    assert_int_equal(state_of(1)->nhosts, 0);
+    assert_int_equal(bed_state(2), JOB_STARTING); /* as if it were not there */
+    bed_event(EVENT_HOLD, 0, 1, 0, 0);
+    bed_event(EVENT_RELEASE, 0, 1, 0, 0);
+    assert_int_equal(bed_state(1), JOB_QUEUED);
+    const struct record *put = fake_store_last(1);
+    assert_int_equal(put->nhosts, 2);
+    assert_string_equal(put->hosts[0], "gone");
+    assert_string_equal(put->hosts[1], "lost");
+}
+
+/* The same of a job that was running there, and goes back into the queue. */
+static void test_no_name_left_requeue(void **state)
+{
+    (void)state;
+    may_use(found_running(1, "gone"), "gone", NULL);
+    create();
+    engine_begin(bed.engine);
+    fake_time_pass(1000000); /* its lease is over */
+    bed_up(0, 1, NULL, 0);
+    assert_int_equal(bed_state(1), JOB_QUEUED);
+    assert_int_equal(state_of(1)->nlost, 0);
+    assert_int_equal(state_of(1)->reason, REASON_TOO_FEW_UP);
+    assert_int_equal(fake_store_last(1)->nhosts, 1);
+    assert_string_equal(fake_store_last(1)->hosts[0], "gone");
+}
+
+/* Some are left: the others are kept for the day on which they are back. Their order in the configuration, or that of
+ * the store, does not matter. */
+static void test_some_names_left(void **state)
+{
+    (void)state;
+    may_use(found(1, NULL), "ws3", "ws1");
+    may_use(found(3, NULL), "ws3", "ws3");
+    may_use(found(2, NULL), "gone", "ws2");
+    create();
+    engine_begin(bed.engine);
+    assert_int_equal(state_of(1)->nhosts, 2);
+    assert_int_equal(state_of(1)->hosts[0], 0);
+    assert_int_equal(state_of(1)->hosts[1], 2);
+    assert_int_equal(state_of(2)->nhosts, 1);
+    assert_int_equal(state_of(3)->nhosts, 1);
+    bed_event(EVENT_HOLD, 0, 2, 0, 0);
+    const struct record *put = fake_store_last(2);
+    assert_int_equal(put->nhosts, 2);
+    assert_string_equal(put->hosts[0], "ws2");
+    assert_string_equal(put->hosts[1], "gone");
+}
+
+/* An elmer before this one dropped the names of the list that were not in its configuration. */
+static void test_names_of_submission(void **state)
+{
+    (void)state;
+    found(1, "ws2");
+    create();
+    assert_int_equal(state_of(1)->nhosts, 1);
+    assert_int_equal(state_of(1)->hosts[0], 1);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, bed_setup, bed_teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(test_no_name_left),
+        TEST(test_no_name_left_requeue),
+        TEST(test_some_names_left),
+        TEST(test_names_of_submission),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

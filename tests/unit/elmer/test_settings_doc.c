@@ -1,0 +1,23 @@
+/* test_settings_doc.c - elmer.conf(5) has every key and its default. */
+#include "config.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "elmer/settings.h"
+#include "tests/unit/config_doc.h"
+
+static void test_manual(void **state)
+{
+    (void)state;
+    config_doc_check("man/elmer.conf.5", settings_keys);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_manual)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,474 @@
+/* test_ticket.c - what a ticket covers: every change on the way has a name. */
+#include "config.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/ticket/ticket.h"
+
+#define LIST(array)                                                                                                    \
+    (struct ticket_list)                                                                                               \
+    {                                                                                                                  \
+        array, sizeof(array) / sizeof((array)[0])                                                                      \
+    }
+
+/* ---- a submission, and what hosts are told of it ---- */
+
+static const char *const command[] = {"sim", "-n", "100"};
+static const char *const given[] = {"PATH=/usr/bin", "LANG=C", "ELMER_RANK=7"};
+static const char *const at_start[] = {"PATH=/usr/bin",           "LANG=C",       "ELMER_JOB_ID=12",
+                                       "ELMER_JOB_NAME=s",        "ELMER_RANK=1", "ELMER_HOSTS=ws1:ws2",
+                                       "ELMER_SUBMIT_DIR=/home/a"};
+
+struct cluster {
+    uint8_t authority[TICKET_KEY_BYTES], authority_secret[TICKET_KEY_BYTES];
+    uint8_t key[TICKET_KEY_BYTES], secret[TICKET_KEY_BYTES];
+    uint8_t certificate[TICKET_SIGNATURE_BYTES];
+    struct ticket_trust trust; /* of another host */
+};
+
+/* As the CA does. */
+static void certify(struct cluster *c, const char *host)
+{
+    uint8_t bytes[TICKET_BYTES_MAX];
+    size_t size = ticket_certified_bytes(host, c->key, bytes);
+    assert_true(ticket_sign_bytes(c->authority_secret, bytes, size, c->certificate));
+}
+
+static void cluster_init(struct cluster *c)
+{
+    *c = (struct cluster){.trust = {.has_authority = true, .own_host = "ws2"}};
+    assert_true(ticket_key_create(c->authority_secret, c->authority));
+    assert_true(ticket_key_create(c->secret, c->key));
+    memcpy(c->trust.authority, c->authority, sizeof c->authority);
+    certify(c, "ws1");
+}
+
+static void make(const struct cluster *c, struct ticket *t, bool pvm)
+{
+    *t = (struct ticket){.host = "ws1",
+                         .counter = 41,
+                         .uid = 1000,
+                         .user = "alice",
+                         .name = "s",
+                         .token = "0123",
+                         .nprocs = 4,
+                         .each = true,
+                         .helpers = pvm,
+                         .output = "%x-%j.%r.out",
+                         .errors = ""};
+    memcpy(t->certificate, c->certificate, sizeof t->certificate);
+    assert_true(ticket_digest(t, LIST(command), LIST(given), "/home/a", 022));
+    assert_true(ticket_sign(t, c->secret));
+}
+
+static struct ticket_start start_of(void)
+{
+    return (struct ticket_start){.job = 12,
+                                 .role = TICKET_COMMAND,
+                                 .process = 1,
+                                 .argv = LIST(command),
+                                 .environment = LIST(at_start),
+                                 .dir = "/home/a",
+                                 .output = "s-12.1.out",
+                                 .errors = "s-12.1.out",
+                                 .umask = 022,
+                                 .tmpdir = "/run/elmer-rsd/jobs/12.1"};
+}
+
+#define assert_why(got, wanted) assert_string_equal(ticket_refusal_name(got), ticket_refusal_name(wanted))
+
+/* ---- encoding ---- */
+
+static void a_ticket_survives_its_text(void **state)
+{
+    struct cluster c;
+    static struct ticket t, again;
+    static char text[TICKET_TEXT_MAX + 1], other[TICKET_TEXT_MAX + 1];
+    (void)state;
+    cluster_init(&c);
+    make(&c, &t, true);
+    ticket_encode(&t, text);
+    assert_why(ticket_decode(text, &again), TICKET_GOOD);
+    assert_memory_equal(&t, &again, sizeof t);
+    ticket_encode(&again, other);
+    assert_string_equal(text, other);
+    assert_why(ticket_check_chain(&again, &c.trust), TICKET_GOOD);
+}
+
+static void the_longest_ticket_has_room(void **state)
+{
+    static struct ticket t, again;
+    static char text[TICKET_TEXT_MAX + 1];
+    (void)state;
+    t = (struct ticket){.counter = UINT64_MAX, .uid = UINT32_MAX, .nprocs = UINT32_MAX};
+    memset(t.host, 'h', TICKET_HOST_MAX);
+    memset(t.user, 'u', TICKET_USER_MAX);
+    memset(t.name, 'n', TICKET_NAME_MAX);
+    memset(t.token, 't', TICKET_NAME_MAX);
+    memset(t.output, 'o', TICKET_PATH_MAX);
+    memset(t.errors, 'e', TICKET_PATH_MAX);
+    ticket_encode(&t, text);
+    assert_why(ticket_decode(text, &again), TICKET_GOOD);
+    assert_memory_equal(&t, &again, sizeof t);
+}
+
+static void a_ticket_cut_short_at_any_byte_is_garbled(void **state)
+{
+    struct cluster c;
+    static struct ticket t, again;
+    static char text[TICKET_TEXT_MAX + 1];
+    size_t length;
+    (void)state;
+    cluster_init(&c);
+    make(&c, &t, false);
+    ticket_encode(&t, text);
+    length = strlen(text);
+    memcpy(text + length, "00", 3);
+    assert_why(ticket_decode(text, &again), TICKET_GARBLED);
+    for (size_t i = length; i-- > 0;) {
+        text[i] = 0;
+        assert_why(ticket_decode(text, &again), i ? TICKET_GARBLED : TICKET_MISSING);
+    }
+}
+
+/* Whatever digit is another, wherever: it cannot be read, or the chain does not hold. */
+static void every_changed_digit_is_seen(void **state)
+{
+    struct cluster c;
+    static struct ticket t, again;
+    static char text[TICKET_TEXT_MAX + 1];
+    (void)state;
+    cluster_init(&c);
+    make(&c, &t, false);
+    ticket_encode(&t, text);
+    for (size_t i = 0; text[i]; i++) {
+        char was = text[i];
+        text[i] = was == '0' ? '1' : '0';
+        assert_false(ticket_decode(text, &again) == TICKET_GOOD && ticket_check_chain(&again, &c.trust) == TICKET_GOOD);
+        text[i] = was == 'g' ? 'a' : 'g';
+        assert_why(ticket_decode(text, &again), TICKET_GARBLED);
+        text[i] = was;
+    }
+}
+
+/* ---- the chain ---- */
+
+static void another_clusters_ticket_is_refused(void **state)
+{
+    struct cluster c, other;
+    static struct ticket t;
+    (void)state;
+    cluster_init(&c);
+    cluster_init(&other);
+    make(&other, &t, false);
+    assert_why(ticket_check_chain(&t, &other.trust), TICKET_GOOD);
+    assert_why(ticket_check_chain(&t, &c.trust), TICKET_OTHER_CLUSTER);
+}
+
+/* A key that is certified for ws1 does not sign for ws3, and one that was believed is believed for its host only. */
+static void a_host_does_not_sign_for_another(void **state)
+{
+    struct cluster c;
+    static struct ticket t;
+    (void)state;
+    cluster_init(&c);
+    make(&c, &t, false);
+    assert_why(ticket_check_chain(&t, &c.trust), TICKET_GOOD);
+    memcpy(t.host, "ws3", 4);
+    assert_true(ticket_sign(&t, c.secret));
+    assert_why(ticket_check_chain(&t, &c.trust), TICKET_OTHER_CLUSTER);
+}
+
+static void a_changed_ticket_is_forged(void **state)
+{
+    struct cluster c;
+    static struct ticket t;
+    (void)state;
+    cluster_init(&c);
+    make(&c, &t, false);
+    t.uid = 1001;
+    assert_why(ticket_check_chain(&t, &c.trust), TICKET_FORGED);
+}
+
+/* A host without a cluster believes itself, and nobody else. */
+static void a_host_believes_its_own_key(void **state)
+{
+    struct cluster c;
+    struct ticket_trust alone = {.own_host = "ws1"};
+    static struct ticket t;
+    (void)state;
+    cluster_init(&c);
+    memset(c.certificate, 0, sizeof c.certificate);
+    make(&c, &t, false);
+    assert_why(ticket_check_chain(&t, &alone), TICKET_OTHER_CLUSTER);
+    memcpy(alone.own, c.key, sizeof alone.own);
+    assert_why(ticket_check_chain(&t, &alone), TICKET_GOOD);
+    assert_why(ticket_check_chain(&t, &c.trust), TICKET_OTHER_CLUSTER);
+    memcpy(alone.own_host, "ws2", 4);
+    assert_why(ticket_check_chain(&t, &alone), TICKET_OTHER_CLUSTER);
+}
+
+/* ---- what is opened ---- */
+
+static void a_job_is_opened_as_it_was_asked_for(void **state)
+{
+    struct cluster c;
+    static struct ticket t;
+    (void)state;
+    cluster_init(&c);
+    make(&c, &t, false);
+    assert_why(ticket_check_open(&t, 1000, "alice", false, 4), TICKET_GOOD);
+    assert_why(ticket_check_open(&t, 1001, "alice", false, 4), TICKET_OTHER_USER);
+    assert_why(ticket_check_open(&t, 1000, "carol", false, 4), TICKET_OTHER_USER);
+    assert_why(ticket_check_open(&t, 1000, "alice", true, 4), TICKET_OTHER_LAUNCHER);
+    assert_why(ticket_check_open(&t, 1000, "alice", false, 5), TICKET_TOO_MANY_PROCESSORS);
+}
+
+/* ---- what is started ---- */
+
+static void a_command_is_started_as_it_was_asked_for(void **state)
+{
+    struct cluster c;
+    static struct ticket t;
+    struct ticket_start start = start_of();
+    (void)state;
+    cluster_init(&c);
+    make(&c, &t, false);
+    assert_why(ticket_check_start(&t, &start), TICKET_GOOD);
+    t.each = false; /* then there is one process, */
+    assert_why(ticket_check_start(&t, &start), TICKET_NO_SUCH_RANK);
+    start.process = 0; /* with files of its own */
+    assert_why(ticket_check_start(&t, &start), TICKET_OTHER_OUTPUT);
+    start.output = start.errors = "s-12.0.out";
+    assert_why(ticket_check_start(&t, &start), TICKET_GOOD);
+}
+
+static void another_argument_is_refused(void **state)
+{
+    static const char *const other[] = {"sim", "-n", "101"}, *const joined[] = {"sim", "-n100"};
+    struct cluster c;
+    static struct ticket t;
+    struct ticket_start start = start_of();
+    (void)state;
+    cluster_init(&c);
+    make(&c, &t, false);
+    start.argv = LIST(other);
+    assert_why(ticket_check_start(&t, &start), TICKET_OTHER_COMMAND);
+    start.argv = LIST(joined);
+    assert_why(ticket_check_start(&t, &start), TICKET_OTHER_COMMAND);
+    start.argv.count = 0;
+    assert_why(ticket_check_start(&t, &start), TICKET_OTHER_COMMAND);
+}
+
+/* `more` stands before, or in the place of, what is there. */
+static enum ticket_refusal with_variable(const struct ticket *t, const char *more, bool instead)
+{
+    const char *all[16] = {more};
+    struct ticket_start start = start_of();
+    size_t count = 1;
+    for (size_t i = instead; i < start.environment.count; i++)
+        all[count++] = start.environment.items[i];
+    start.environment = (struct ticket_list){all, count};
+    return ticket_check_start(t, &start);
+}
+
+static void another_environment_is_refused(void **state)
+{
+    static const char *const forbidden[] = {"LD_PRELOAD=/tmp/evil.so", "PATH=/tmp",    "BASH_ENV=/tmp/x", "",
+                                            "PVM_PATH=/tmp",           "ELMER_HOST=x", "ELMER_RANK",      "HOME=/tmp"};
+    struct cluster c;
+    static struct ticket t;
+    (void)state;
+    cluster_init(&c);
+    make(&c, &t, false);
+    for (size_t i = 0; i < sizeof forbidden / sizeof forbidden[0]; i++) {
+        assert_why(with_variable(&t, forbidden[i], false), TICKET_OTHER_ENVIRONMENT);
+        assert_why(with_variable(&t, forbidden[i], true), TICKET_OTHER_ENVIRONMENT);
+    }
+    assert_why(with_variable(&t, "PVM_RSH=/bin/false", false), TICKET_OTHER_ENVIRONMENT); /* no PVM job */
+}
+
+static void what_elmer_adds_has_values_of_its_own(void **state)
+{
+    static const char *const good[] = {"ELMER_HOSTFILE=/x",  "ELMER_JOB_NAME=s",
+                                       "PVM_RSH=/bin/false", "PVM_WD=/home/a",
+                                       "PVMDLOGMAX=100",     "PVMSOCK=/run/elmer-rsd/jobs/12.1/pvmtmp.0",
+                                       "PVM_TMP=/x"};
+    static const char *const bad[] = {"ELMER_JOB_NAME=t",
+                                      "ELMER_JOB_ID=$(id)",
+                                      "ELMER_RANK=",
+                                      "PVM_RSH=/tmp/evil",
+                                      "PVM_RSH=",
+                                      "PVM_WD=/tmp",
+                                      "PVMDLOGMAX=x",
+                                      "PVMSOCK=/tmp/pvmtmp.0",
+                                      "PVMSOCK=0a000001:1234",
+                                      "PVMSOCK=/run/elmer-rsd/jobs/12.1/../12.2/pvmtmp.0",
+                                      "PVMSOCK=/run/elmer-rsd/jobs/12.10/pvmtmp.0",
+                                      "PVM_HOSTER=/tmp/evil",
+                                      "PVM_RM=/tmp/evil",
+                                      "PVM_VMID=x"};
+    struct cluster c;
+    static struct ticket t;
+    (void)state;
+    cluster_init(&c);
+    make(&c, &t, true);
+    for (size_t i = 0; i < sizeof good / sizeof good[0]; i++)
+        assert_why(with_variable(&t, good[i], false), TICKET_GOOD);
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
+        assert_why(with_variable(&t, bad[i], false), TICKET_ADDED_VARIABLE);
+}
+
+static void another_place_or_file_is_refused(void **state)
+{
+    struct cluster c;
+    static struct ticket t;
+    struct ticket_start start = start_of();
+    (void)state;
+    cluster_init(&c);
+    make(&c, &t, false);
+    start.umask = 0;
+    assert_why(ticket_check_start(&t, &start), TICKET_OTHER_PLACE);
+    start = start_of();
+    start.dir = "/tmp";
+    assert_why(ticket_check_start(&t, &start), TICKET_OTHER_PLACE);
+    start = start_of();
+    start.output = "/home/a/.profile";
+    assert_why(ticket_check_start(&t, &start), TICKET_OTHER_OUTPUT);
+    start = start_of();
+    start.errors = "s-12.2.out";
+    assert_why(ticket_check_start(&t, &start), TICKET_OTHER_OUTPUT);
+    start = start_of();
+    start.output = "s-12.1.out2";
+    assert_why(ticket_check_start(&t, &start), TICKET_OTHER_OUTPUT);
+    start = start_of();
+    start.truncate = true;
+    assert_why(ticket_check_start(&t, &start), TICKET_OTHER_OUTPUT);
+    start = start_of();
+    start.capture = true;
+    assert_why(ticket_check_start(&t, &start), TICKET_OTHER_OUTPUT);
+}
+
+static void a_rank_that_was_not_asked_for_is_refused(void **state)
+{
+    struct cluster c;
+    static struct ticket t;
+    struct ticket_start start = start_of();
+    (void)state;
+    cluster_init(&c);
+    make(&c, &t, false);
+    start.process = 4;
+    assert_why(ticket_check_start(&t, &start), TICKET_NO_SUCH_RANK);
+    start.process = UINT32_MAX;
+    assert_why(ticket_check_start(&t, &start), TICKET_NO_SUCH_RANK);
+}
+
+/* ---- helpers ---- */
+
+static enum ticket_refusal daemon_with(const struct ticket *t, struct ticket_list argv)
+{
+    struct ticket_start start = start_of();
+    start.role = TICKET_DAEMON;
+    start.process = 4;
+    start.argv = argv;
+    start.output = start.errors = "";
+    start.capture = true;
+    return ticket_check_start(t, &start);
+}
+
+static void daemons_are_those_of_a_virtual_machine(void **state)
+{
+    static const char *const master[] = {"pvmd", "-nws1"}, *const address[] = {"pvmd", "-n10.0.0.1"},
+                             *const slave[] = {"pvmd",          "-s",   "-d0x0", "-nws2",         "1",
+                                               "0a4d0001:c198", "4080", "2",     "0a4d0002:0000", "-f"},
+                             *const hostfile[] = {"pvmd", "-nws1", "/tmp/hosts"}, *const named[] = {"pvmd", "hosts"},
+                             *const hexfile[] = {"pvmd", "-nws1", "cafe"}, *const alone[] = {"pvmd"},
+                             *const option[] = {"pvmd", "-x"};
+    struct cluster c;
+    static struct ticket t, plain;
+    (void)state;
+    cluster_init(&c);
+    make(&c, &t, true);
+    make(&c, &plain, false);
+    assert_why(daemon_with(&t, LIST(master)), TICKET_GOOD);
+    assert_why(daemon_with(&t, LIST(address)), TICKET_GOOD);
+    assert_why(daemon_with(&t, LIST(slave)), TICKET_GOOD);
+    assert_why(daemon_with(&plain, LIST(master)), TICKET_OTHER_HELPER);
+    assert_why(daemon_with(&t, LIST(hostfile)), TICKET_OTHER_HELPER);
+    assert_why(daemon_with(&t, LIST(named)), TICKET_OTHER_HELPER);
+    assert_why(daemon_with(&t, LIST(hexfile)), TICKET_OTHER_HELPER);
+    assert_why(daemon_with(&t, LIST(alone)), TICKET_OTHER_HELPER);
+    assert_why(daemon_with(&t, LIST(option)), TICKET_OTHER_HELPER);
+}
+
+static void the_agent_works_where_the_job_does(void **state)
+{
+    static const char *const good[] = {"agent", "--wd", "/home/a", "ws2", "ws3=10.0.0.3"},
+                             *const elsewhere[] = {"agent", "--wd", "/tmp", "ws2"},
+                             *const option[] = {"agent", "--wd", "/home/a", "--x"};
+    struct cluster c;
+    static struct ticket t;
+    struct ticket_start start = start_of();
+    (void)state;
+    cluster_init(&c);
+    make(&c, &t, true);
+    start.role = TICKET_AGENT;
+    start.process = 5;
+    start.output = start.errors = "s-12.0.out";
+    start.argv = LIST(good);
+    assert_why(ticket_check_start(&t, &start), TICKET_GOOD);
+    start.process = 3;
+    assert_why(ticket_check_start(&t, &start), TICKET_OTHER_HELPER);
+    start.process = 5;
+    start.argv = LIST(elsewhere);
+    assert_why(ticket_check_start(&t, &start), TICKET_OTHER_HELPER);
+    start.argv = LIST(option);
+    assert_why(ticket_check_start(&t, &start), TICKET_OTHER_HELPER);
+    start.argv = LIST(good);
+    start.output = "/home/a/.profile";
+    assert_why(ticket_check_start(&t, &start), TICKET_OTHER_HELPER);
+}
+
+static void every_refusal_has_its_words(void **state)
+{
+    (void)state;
+    for (int i = 0; i < TICKET_REFUSAL_COUNT; i++) {
+        assert_non_null(ticket_refusal_name((enum ticket_refusal)i));
+        assert_non_null(ticket_refusal_text((enum ticket_refusal)i));
+        for (int k = 0; k < i; k++)
+            assert_string_not_equal(ticket_refusal_text((enum ticket_refusal)i),
+                                    ticket_refusal_text((enum ticket_refusal)k));
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_ticket_survives_its_text),
+        cmocka_unit_test(the_longest_ticket_has_room),
+        cmocka_unit_test(a_ticket_cut_short_at_any_byte_is_garbled),
+        cmocka_unit_test(every_changed_digit_is_seen),
+        cmocka_unit_test(another_clusters_ticket_is_refused),
+        cmocka_unit_test(a_host_does_not_sign_for_another),
+        cmocka_unit_test(a_changed_ticket_is_forged),
+        cmocka_unit_test(a_host_believes_its_own_key),
+        cmocka_unit_test(a_job_is_opened_as_it_was_asked_for),
+        cmocka_unit_test(a_command_is_started_as_it_was_asked_for),
+        cmocka_unit_test(another_argument_is_refused),
+        cmocka_unit_test(another_environment_is_refused),
+        cmocka_unit_test(what_elmer_adds_has_values_of_its_own),
+        cmocka_unit_test(another_place_or_file_is_refused),
+        cmocka_unit_test(a_rank_that_was_not_asked_for_is_refused),
+        cmocka_unit_test(daemons_are_those_of_a_virtual_machine),
+        cmocka_unit_test(the_agent_works_where_the_job_does),
+        cmocka_unit_test(every_refusal_has_its_words),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,237 @@
+/* test_desk.c - users' side and the desk that signs, over their socket: many tickets on one connection, and no
+ * submission that goes without because others are quicker. */
+#include "config.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "lib/base/clock.h"
+#include "libelmer/client.h"
+#include "rsd/tickets/desk.h"
+#include "tests/unit/scratch.h"
+
+enum { WAIT_MS = 5000, PATH = 80, MANY = 150 }; /* more than there are places for all users together */
+static char named[PATH];                        /* the socket that the caller names: tickets are beside it */
+static char socket_path[PATH + 16];
+static uint64_t nprocs = 1;
+static int listener = -1;
+static pid_t desk;
+
+static void listen_at(const char *dir)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    snprintf(socket_path, sizeof(socket_path), "%s/ticket.sock", dir);
+    snprintf(address.sun_path, sizeof(address.sun_path), "%s", socket_path);
+    snprintf(named, sizeof(named), "%s/elmer.sock", dir);
+    listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    assert_int_equal(bind(listener, (struct sockaddr *)&address, sizeof(address)), 0);
+    assert_int_equal(listen(listener, 16), 0);
+}
+
+static int setup(void **state)
+{
+    char dir[64] = "/tmp/test_desk.XXXXXX";
+    struct ticket_keys keys;
+    struct err err = ERR_INIT;
+    (void)state;
+    assert_non_null(scratch_dir(dir));
+    assert_int_equal(ticket_keys_open(&keys, dir, "ws1", &err), 0);
+    listen_at(dir);
+    desk = desk_start(&keys, listener);
+    assert_true(desk > 0);
+    ticket_keys_close(&keys);
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    if (desk > 0) {
+        kill(desk, SIGKILL);
+        waitpid(desk, NULL, 0);
+    }
+    close(listener);
+    return 0;
+}
+
+static struct wire_message submission(void)
+{
+    static const char *command[] = {"/bin/true"};
+    return (struct wire_message){.type = WIRE_submit,
+                                 .id = 1,
+                                 .u.submit = {.token = "t",
+                                              .name = "x",
+                                              .nprocs = nprocs,
+                                              .command = {command, 1},
+                                              .dir = "/d",
+                                              .output = "",
+                                              .errors = "",
+                                              .submit_host = "",
+                                              .comment = "",
+                                              .ticket = ""}};
+}
+
+/* What became of it; the number of its ticket goes into *number. */
+static int submit(struct client_desk *user, int timeout_ms, uint64_t *number)
+{
+    int64_t deadline = mono_ms(mono_now()) + timeout_ms;
+    struct wire_message answer, m = submission();
+    struct ticket ticket;
+    int result = client_ticket(user, &m, deadline, &answer, NULL);
+    if (number && result == ELMER_OK) {
+        assert_int_equal(answer.type, WIRE_ticket);
+        assert_int_equal(ticket_decode(m.u.submit.ticket, &ticket), TICKET_GOOD);
+        *number = ticket.counter;
+    } else if (result == ELMER_OK) {
+        assert_string_equal(m.u.submit.ticket, "");
+    }
+    wire_message_fini(&answer);
+    return result;
+}
+
+static void many_on_one_connection(void **state)
+{
+    struct client_desk user = {.beside = named};
+    uint64_t before = 0, number = 0;
+    int fd = -1;
+    (void)state;
+    for (int i = 0; i < 300; i++) {
+        assert_int_equal(submit(&user, WAIT_MS, &number), ELMER_OK);
+        assert_true(i == 0 || number == before + 1);
+        assert_true(user.connected && (i == 0 || user.channel.fd == fd));
+        fd = user.channel.fd;
+        before = number;
+    }
+    client_desk_close(&user);
+}
+
+/* A connection that is not used makes room, of one user and of all; who had it gets another. */
+static void nobody_goes_without(void **state)
+{
+    static struct client_desk users[MANY];
+    uint64_t number;
+    (void)state;
+    for (int round = 0; round < 2; round++) {
+        for (int i = 0; i < MANY; i++) {
+            users[i].beside = named;
+            assert_int_equal(submit(&users[i], WAIT_MS, &number), ELMER_OK);
+            assert_int_equal(number, round * MANY + i);
+        }
+    }
+    for (int i = 0; i < MANY; i++)
+        client_desk_close(&users[i]);
+}
+
+static int connect_in_silence(void)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    snprintf(address.sun_path, sizeof(address.sun_path), "%s", socket_path);
+    assert_int_equal(connect(fd, (struct sockaddr *)&address, sizeof(address)), 0);
+    return fd;
+}
+
+/* Connections that say nothing, as many as there may be, hold nobody up. */
+static void silence_holds_nobody_up(void **state)
+{
+    struct client_desk user = {.beside = named};
+    int silent[MANY];
+    uint64_t number;
+    (void)state;
+    for (int i = 0; i < MANY; i++)
+        silent[i] = connect_in_silence();
+    assert_int_equal(submit(&user, WAIT_MS, &number), ELMER_OK);
+    for (int i = 0; i < MANY; i++)
+        close(silent[i]);
+    client_desk_close(&user);
+}
+
+static long desk_pages(void)
+{
+    char path[40];
+    long all = 0, resident = 0;
+    FILE *file;
+    snprintf(path, sizeof(path), "/proc/%d/statm", (int)desk);
+    file = fopen(path, "re");
+    assert_non_null(file);
+    assert_int_equal(fscanf(file, "%ld %ld", &all, &resident), 2);
+    fclose(file);
+    return resident;
+}
+
+/* Who does not wait for his answers, and reads none, does not fill the memory. */
+static void a_flood_is_not_kept(void **state)
+{
+    enum { BYTES = 32 << 20 };
+    struct client_desk user = {.beside = named};
+    struct wire_message m = submission();
+    struct channel channel;
+    long before = desk_pages();
+    int64_t end = mono_ms(mono_now()) + WAIT_MS;
+    uint64_t number;
+    (void)state;
+    assert_int_equal(channel_init(&channel, connect_in_silence(), WIRE_FROM_ROOT, BYTES), 0);
+    channel.minor = WIRE_TICKET_MINOR;
+    while (!channel.dead && channel_send(&channel, &m, NULL) == 0 && mono_ms(mono_now()) < end)
+        ;
+    assert_true(desk_pages() < before + (4 << 20) / sysconf(_SC_PAGESIZE));
+    channel_fini(&channel);
+    assert_int_equal(submit(&user, WAIT_MS, &number), ELMER_OK);
+    client_desk_close(&user);
+}
+
+static void end_desk(void)
+{
+    kill(desk, SIGKILL);
+    waitpid(desk, NULL, 0);
+    desk = 0;
+}
+
+/* While rsd starts again nobody listens, or nobody answers: that is not the same as no desk. */
+static void busy_is_not_none(void **state)
+{
+    struct client_desk user = {.beside = named};
+    uint64_t number;
+    (void)state;
+    assert_int_equal(submit(&user, WAIT_MS, &number), ELMER_OK);
+    end_desk();
+    assert_int_equal(submit(&user, 200, NULL), ELMER_UNAVAILABLE);
+    close(listener);
+    assert_int_equal(submit(&user, 200, NULL), ELMER_UNAVAILABLE);
+    unlink(socket_path);
+    assert_int_equal(submit(&user, WAIT_MS, NULL), ELMER_OK);
+}
+
+/* What elmer would refuse goes to it as it is; it says so better. */
+static void what_cannot_be_signed_goes_without(void **state)
+{
+    struct client_desk user = {.beside = named};
+    (void)state;
+    nprocs = 0;
+    assert_int_equal(submit(&user, WAIT_MS, NULL), ELMER_OK);
+    nprocs = 1;
+    client_desk_close(&user);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(many_on_one_connection, setup, teardown),
+        cmocka_unit_test_setup_teardown(nobody_goes_without, setup, teardown),
+        cmocka_unit_test_setup_teardown(silence_holds_nobody_up, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_flood_is_not_kept, setup, teardown),
+        cmocka_unit_test_setup_teardown(what_cannot_be_signed_goes_without, setup, teardown),
+        cmocka_unit_test_setup_teardown(busy_is_not_none, setup, teardown),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,177 @@
+/* test_judge.c - what the root half hears of a job's ticket, and what is recorded then. What tickets refuse is in
+ * tests/unit/lib/ticket, with a root half in tests/root/test_tickets. */
+#include "config.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "rsd/tickets/desk.h"
+#include "rsd/tickets/judge.h"
+#include "rsd/tickets/record.h"
+#include "tests/unit/scratch.h"
+
+static struct ticket_keys keys;
+static struct ticket_counter counter;
+static struct judge judge_;
+static int records = -1; /* where the recorder would read */
+static char text[TICKET_TEXT_MAX + 1];
+
+static int setup(void **state)
+{
+    char dir[64] = "/tmp/test_judge.XXXXXX";
+    struct err err = ERR_INIT;
+    int ends[2];
+    (void)state;
+    assert_non_null(scratch_dir(dir));
+    assert_int_equal(ticket_keys_open(&keys, dir, "ws1", &err), 0);
+    assert_int_equal(pipe2(ends, O_NONBLOCK | O_CLOEXEC), 0);
+    counter = (struct ticket_counter){0};
+    judge_ = (struct judge){.window = ticket_window_create(), .hosts = "all", .users = "all", .record_fd = ends[1]};
+    ticket_keys_trust(&keys, &judge_.trust);
+    records = ends[0];
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    ticket_window_destroy(judge_.window);
+    close(judge_.record_fd);
+    if (records >= 0)
+        close(records);
+    ticket_keys_close(&keys);
+    return 0;
+}
+
+static void sign_by(const struct ticket_keys *signer)
+{
+    static const char *command[] = {"/bin/true"};
+    struct wire_submit submit = {.token = "t",
+                                 .name = "x",
+                                 .nprocs = 1,
+                                 .command = {command, 1},
+                                 .dir = "/d",
+                                 .umask = 022,
+                                 .output = "o",
+                                 .errors = ""};
+    struct err err = ERR_INIT;
+    if (desk_sign(signer, &counter, &submit, 1000, "alice", text, &err) < 0)
+        fail_msg("%s", err.text);
+}
+
+static void sign(void)
+{
+    sign_by(&keys);
+}
+
+/* As it comes from the socket. */
+static struct ticket_verdict ask(enum ticket_verb verb, const char *user, uint32_t attempt, bool begun, const char *dir)
+{
+    char bytes[TICKET_TEXT_MAX + 200];
+    const char *texts[] = {text, user, dir, "o", "o", "/run/jobs/1.1", "/bin/true"};
+    struct ticket_ask asked = {.verb = verb,
+                               .job = 1,
+                               .attempt = attempt,
+                               .uid = 1000,
+                               .processors = 1,
+                               .umask = 022,
+                               .argc = 1,
+                               .begun = begun};
+    struct ticket_verdict verdict;
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+        memcpy(bytes + asked.size, texts[i], strlen(texts[i]) + 1);
+        asked.size += (uint32_t)strlen(texts[i]) + 1;
+    }
+    judge(&judge_, &asked, bytes, &verdict);
+    assert_string_equal(verdict.name, ticket_refusal_name((enum ticket_refusal)verdict.why));
+    return verdict;
+}
+
+static bool is_recorded(void)
+{
+    struct record record;
+    return read(records, &record, sizeof record) == (ssize_t)sizeof record;
+}
+
+static void a_ticket_is_used_by_the_first_start(void **state)
+{
+    struct ticket_verdict verdict;
+    (void)state;
+    sign();
+    verdict = ask(TICKET_ASK_OPEN, "alice", 1, false, "/d");
+    assert_int_equal(verdict.why, TICKET_GOOD);
+    assert_true(verdict.ours);
+    assert_int_equal(ask(TICKET_ASK_START, "", 1, false, "/other").why, TICKET_OTHER_PLACE);
+    assert_false(is_recorded());
+    assert_int_equal(ask(TICKET_ASK_START, "", 1, false, "/d").why, TICKET_GOOD);
+    assert_true(is_recorded());
+    assert_int_equal(ask(TICKET_ASK_START, "", 1, true, "/d").why, TICKET_GOOD); /* the job goes on */
+    assert_false(is_recorded());
+    assert_int_equal(ask(TICKET_ASK_START, "", 1, false, "/d").why, TICKET_USED);
+    assert_int_equal(ask(TICKET_ASK_OPEN, "alice", 1, false, "").why, TICKET_USED);
+}
+
+static void what_cannot_be_recorded_is_not_started(void **state)
+{
+    (void)state;
+    sign();
+    close(judge_.record_fd);
+    judge_.record_fd = -1;
+    assert_int_equal(ask(TICKET_ASK_START, "", 1, false, "/d").why, TICKET_NOT_RECORDED);
+}
+
+static void only_other_hosts_have_to_be_believed(void **state)
+{
+    (void)state;
+    sign();
+    judge_.hosts = judge_.users = "";
+    assert_int_equal(ask(TICKET_ASK_OPEN, "alice", 1, false, "").why, TICKET_GOOD);
+    assert_int_equal(ask(TICKET_ASK_OPEN, "bob", 1, false, "").why, TICKET_OTHER_USER);
+    assert_true(ticket_is_among("all", "ws2") && ticket_is_among("ws1 ws2", "ws2") &&
+                ticket_is_among("all !ws1", "ws2"));
+    assert_false(ticket_is_among("", "ws2") || ticket_is_among("ws22 ws", "ws2") || ticket_is_among("all !ws2", "ws2"));
+    assert_false(ticket_is_among("!ws2 all", "ws2") || ticket_is_among("!ws1", "ws2"));
+}
+
+/* A host's key is certified while elmer-tickets runs: eadmin init on a queue host that had no cluster before. */
+static void a_certificate_that_comes_later_counts(void **state)
+{
+    struct ticket_keys other = keys, elsewhere;
+    uint8_t secret[TICKET_KEY_BYTES], authority[TICKET_KEY_BYTES], certificate[TICKET_SIGNATURE_BYTES];
+    uint8_t bytes[TICKET_BYTES_MAX];
+    struct err err = ERR_INIT;
+    (void)state;
+    judge_.keys = &keys;
+    assert_true(ticket_key_create(secret, authority));
+    snprintf(other.host, sizeof other.host, "ws2");
+    other.signer = NULL;
+    assert_true(ticket_key_create(other.secret, other.key));
+    assert_true(ticket_sign_bytes(secret, bytes, ticket_certified_bytes("ws2", other.key, bytes), other.certificate));
+    sign_by(&other);
+    assert_int_equal(ask(TICKET_ASK_OPEN, "alice", 1, false, "").why, TICKET_OTHER_CLUSTER);
+    assert_true(ticket_sign_bytes(secret, bytes, ticket_certified_bytes("ws1", keys.key, bytes), certificate));
+    elsewhere = keys;
+    assert_int_equal(ticket_keys_certify(&elsewhere, authority, certificate, &err), 0);
+    assert_false(keys.certified);
+    assert_int_equal(ask(TICKET_ASK_OPEN, "alice", 1, false, "").why, TICKET_GOOD);
+    assert_true(keys.certified);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(a_ticket_is_used_by_the_first_start, setup, teardown),
+        cmocka_unit_test_setup_teardown(what_cannot_be_recorded_is_not_started, setup, teardown),
+        cmocka_unit_test_setup_teardown(only_other_hosts_have_to_be_believed, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_certificate_that_comes_later_counts, setup, teardown),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
