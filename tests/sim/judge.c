@@ -98,6 +98,12 @@ static void hear_opened(struct world *world, const struct event *event)
         add_dirty(host, event->job, event->attempt);
 }
 
+static void hear_gone(struct world *world, const struct event *event)
+{
+    if (world->seen_hosts[event->host].up && judge_belongs(world, event->job, event->attempt, event->host))
+        judge_seen(world, event->job)->gone |= 1u << event->host;
+}
+
 static void hear_empty(struct seen_host *host, const struct event *event)
 {
     for (int i = 0; i < host->ndirty; i++)
@@ -142,7 +148,11 @@ void judge_before(struct world *world, const struct event *event)
     case EVENT_OPENED:
         hear_opened(world, event);
         break;
+    case EVENT_OPEN_FAILED:
+        hear_gone(world, event);
+        break;
     case EVENT_EMPTY:
+        hear_gone(world, event);
         hear_empty(host, event);
         break;
     default:
@@ -428,7 +438,7 @@ static void judge_new(struct world *world, const bool *fresh)
         next->judged = true;
         next->timed = true;
         next->allocated_ms = world->now_ms;
-        next->opened = 0;
+        next->opened = next->gone = 0;
         next->launches = 0;
         judge_allocation(world, next);
         touch(world, next);

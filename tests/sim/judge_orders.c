@@ -100,16 +100,16 @@ static void judge_open(struct world *world, const struct action *action)
                action->host);
 }
 
-/* Of an attempt that was launched before a restart: all that it had there has exited. */
+/* Of an attempt that was launched before a restart: the host has nothing of it, as it says, and no rank has to run
+ * there any more, or none ever had. */
 static bool over_there(struct world *world, const struct seen_job *seen, int host)
 {
     const struct core_job *job = core_job(world->core, seen->id);
-    uint32_t ranks = 0;
 
     for (uint32_t rank = 0; rank < (job->each ? job->nprocs : 1); rank++)
-        if (job->processors[rank].host == host && ++ranks > 0 && (job->exited[rank / 8] & (1u << (rank % 8))) == 0)
+        if (job->processors[rank].host == host && (job->exited[rank / 8] & (1u << (rank % 8))) == 0)
             return false;
-    return ranks > 0 && job->launched && !seen->timed;
+    return (seen->gone & 1u << host) != 0 && job->launched && !seen->timed;
 }
 
 static void judge_launch(struct world *world, const struct action *action)

@@ -171,6 +171,7 @@ struct seen_job {
     bool restricted;
     unsigned hosts;  /* bit per host of --hosts */
     unsigned opened; /* bit per host that has said so */
+    unsigned gone;   /* bit per host that has said that it has nothing of it */
     bool each, requeue, claimed;
     bool killed; /* it was said that it is */
     struct core_after after[SIM_AFTER];
