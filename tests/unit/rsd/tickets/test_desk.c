@@ -7,10 +7,12 @@
 #include <stddef.h>
 #include <cmocka.h>
 
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -22,20 +24,27 @@
 
 enum { WAIT_MS = 5000, PATH = 80, MANY = 150 }; /* more than there are places for all users together */
 static char named[PATH];                        /* the socket that the caller names: tickets are beside it */
-static char socket_path[PATH + 16];
+static char socket_path[PATH + 16], rsd_path[PATH + 16];
 static uint64_t nprocs = 1;
 static int listener = -1;
 static pid_t desk;
 
-static void listen_at(const char *dir)
+static int listen_on(const char *path)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    snprintf(address.sun_path, sizeof(address.sun_path), "%s", path);
+    assert_int_equal(bind(fd, (struct sockaddr *)&address, sizeof(address)), 0);
+    assert_int_equal(listen(fd, 16), 0);
+    return fd;
+}
+
+static void listen_at(const char *dir)
+{
     snprintf(socket_path, sizeof(socket_path), "%s/ticket.sock", dir);
-    snprintf(address.sun_path, sizeof(address.sun_path), "%s", socket_path);
+    snprintf(rsd_path, sizeof(rsd_path), "%s/rsd.sock", dir);
     snprintf(named, sizeof(named), "%s/elmer.sock", dir);
-    listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    assert_int_equal(bind(listener, (struct sockaddr *)&address, sizeof(address)), 0);
-    assert_int_equal(listen(listener, 16), 0);
+    listener = listen_on(socket_path);
 }
 
 static int setup(void **state)
@@ -212,6 +221,32 @@ static void busy_is_not_none(void **state)
     assert_int_equal(submit(&user, WAIT_MS, NULL), ELMER_OK);
 }
 
+static void touch(const char *path, time_t seconds)
+{
+    const struct timespec times[2] = {{.tv_sec = seconds}, {.tv_sec = seconds}};
+    assert_int_equal(utimensat(AT_FDCWD, path, times, 0), 0);
+}
+
+/* A downgrade leaves the socket of the desk where it was: where the socket of rsd is newer nobody expects a ticket;
+ * where rsd starts again, or is stopped, everybody does. */
+static void an_rsd_of_before_does_not_sign(void **state)
+{
+    struct client_desk user = {.beside = named};
+    int rsd;
+    (void)state;
+    end_desk();
+    close(listener);
+    assert_int_equal(submit(&user, 1000, NULL), ELMER_UNAVAILABLE);
+    rsd = listen_on(rsd_path);
+    touch(rsd_path, 1000);
+    touch(socket_path, 1001);
+    assert_int_equal(submit(&user, 1000, NULL), ELMER_UNAVAILABLE);
+    touch(rsd_path, 1002);
+    assert_int_equal(submit(&user, WAIT_MS, NULL), ELMER_OK);
+    close(rsd);
+    assert_int_equal(submit(&user, 1000, NULL), ELMER_UNAVAILABLE);
+}
+
 /* What elmer would refuse goes to it as it is; it says so better. */
 static void what_cannot_be_signed_goes_without(void **state)
 {
@@ -232,6 +267,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_flood_is_not_kept, setup, teardown),
         cmocka_unit_test_setup_teardown(what_cannot_be_signed_goes_without, setup, teardown),
         cmocka_unit_test_setup_teardown(busy_is_not_none, setup, teardown),
+        cmocka_unit_test_setup_teardown(an_rsd_of_before_does_not_sign, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
