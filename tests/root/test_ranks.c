@@ -234,12 +234,16 @@ static void test_forking_threads_change_class(void **state)
     rig_empty(&rig, 1, 4000);
 }
 
+/* A fork that is held up in the middle while the order is carried out gives the child the class of before: the sweeps
+ * that follow the order find it. */
 static void test_chain_of_forks_changes_class(void **state)
 {
+    enum { SWEPT_MS = 60 };
     const char *const argv[] = {helper_path, "chain", NULL};
     const struct level alone[] = {{1, 0, true}}, shared[] = {{1, 0, false}, {2, 1, true}};
-    size_t count = 0, wrong = 0, seen = 0;
+    size_t count = 0, late = 0, wrong = 0, seen = 0;
     pid_t first, now = 0;
+    int64_t ordered;
     (void)state;
     rig_order(&rig, 1, alone, 1);
     rig_open(&rig, 1, 1);
@@ -247,13 +251,18 @@ static void test_chain_of_forks_changes_class(void **state)
     first = rig_started(&rig);
     rig_until(rig_pids(&rig, 1, "job", &now, 1) == 1 && now != first); /* it has begun to fork */
     rig_order(&rig, 2, shared, 2);
+    ordered = rig_now_ms();
     await_late_forks();
     for (int i = 0; i < 200; i++) {
-        wrong += rig_wrong(&rig, 1, -1, 49, &count);
+        bool swept = rig_now_ms() - ordered > SWEPT_MS;
+        size_t out = rig_wrong(&rig, 1, -1, 49, &count);
+        *(swept ? &wrong : &late) += out;
         seen += count;
         poll(NULL, 0, 1);
     }
-    print_message("a chain of forks was seen %zu times, %zu times out of its class\n", seen, wrong);
+    print_message(
+        "a chain of forks was seen %zu times, out of its class %zu times in the first %d ms, then %zu times\n", seen,
+        late, SWEPT_MS, wrong);
     assert_int_equal(wrong, 0);
     assert_true(seen > 0);
     rig_end(&rig, 1, 100);
