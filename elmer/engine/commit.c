@@ -1,7 +1,8 @@
 /* commit.c - what waits for the commit of what it follows from: in order, but the answers of a commit go first, because
  * people wait for them, and the start of a job on many hosts takes a while to be sent. When the store cannot be
- * written, submissions that wait are refused and undone (nothing of them stays in the store); everything else waits;
- * orders and ends go on. New submissions are refused until it works again (engine_store_failure()). */
+ * written, submissions that wait are refused and undone (nothing of them stays in the store) and ends go out, so that
+ * who has to make room can end what fills the disk; everything else waits. New submissions are refused until it works
+ * again (engine_store_failure()). */
 #include "config.h"
 
 #include <assert.h>
@@ -75,6 +76,20 @@ static void undo(struct engine *engine, struct engine_job *job)
     engine_event(engine, &event);
 }
 
+static void run_unless_failing(struct engine *engine)
+{
+    bool stepping = engine->stepping;
+    engine->stepping = true;
+    for (struct waiting **place = &engine->waiting; *place;) {
+        if ((*place)->wait.unless_failing)
+            take(engine, place);
+        else
+            place = &(*place)->next;
+    }
+    engine->stepping = stepping;
+    engine_run_events(engine);
+}
+
 void commit_failed(const char *text, void *data)
 {
     struct engine *engine = data;
@@ -95,6 +110,7 @@ void commit_failed(const char *text, void *data)
         if (engine->requests.failed(wait->number, accepted, engine->store_failure, engine->requests_data))
             undo(engine, job);
     }
+    run_unless_failing(engine);
 }
 
 void commit_fini(struct engine *engine)

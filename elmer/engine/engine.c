@@ -60,12 +60,28 @@ static void on_taken(const struct engine_wait *wait)
     engine->hosts.acknowledge(wait->host, wait->job, wait->attempt, wait->rank, engine->hosts_data);
 }
 
+static void on_end(const struct engine_wait *wait)
+{
+    struct engine *engine = wait->owner;
+    struct action action = {.type = ACTION_END, .host = wait->host, .job = wait->job, .attempt = wait->attempt};
+    engine->hosts.end(&action, engine->hosts_data);
+}
+
+/* That its last process has exited is kept by the host until it is on disk. Each other reason is known here only: were
+ * a process ended for it, and elmer killed before the commit, the end of the process would be the result of the job. */
+static bool ends_for_our_reason(const struct engine *engine, const struct action *action)
+{
+    const struct core_job *job = core_job(engine->core, action->job);
+    return job && job->attempt == action->attempt && job->state == JOB_ENDING && job->reason != REASON_EXITED;
+}
+
 static void after_commit(struct engine *engine, const struct action *action, void (*run)(const struct engine_wait *),
                          enum engine_urgency urgency)
 {
     struct engine_wait wait = {.run = run,
                                .owner = engine,
                                .urgency = urgency,
+                               .unless_failing = run == on_end,
                                .number = action->type == ACTION_OPEN ? action->generation : action->request,
                                .answer = action->answer,
                                .job = action->job,
@@ -82,7 +98,10 @@ static void carry_out(struct engine *engine, const struct action *action)
         engine->hosts.order(action, engine->hosts_data);
         break;
     case ACTION_END:
-        engine->hosts.end(action, engine->hosts_data);
+        if (ends_for_our_reason(engine, action) && !engine->store_failure)
+            after_commit(engine, action, on_end, ENGINE_WORK);
+        else
+            engine->hosts.end(action, engine->hosts_data);
         break;
     case ACTION_PERSIST:
         engine_persist_job(engine, action->job);

@@ -125,7 +125,8 @@ struct engine_wait {
     void (*run)(const struct engine_wait *wait);
     void *owner;
     enum engine_urgency urgency;
-    uint64_t number; /* a request; failed() of engine_requests gets it, for ENGINE_ANSWER */
+    bool unless_failing; /* where the store cannot be written it does not wait any longer */
+    uint64_t number;     /* a request; failed() of engine_requests gets it, for ENGINE_ANSWER */
     enum answer answer;
     uint64_t job;
     uint32_t attempt, rank;

@@ -132,8 +132,8 @@ void world_send(struct world *world, struct message *message)
 {
     struct sim_host *host = &world->hosts[message->host];
     struct message twin = *message;
-    bool stored = message->kind == TO_HOST_OPEN || message->kind == TO_HOST_TAKEN; /* what they say must be on disk */
-    int64_t from_ms = stored && world->commit_ms > world->now_ms ? world->commit_ms : world->now_ms;
+    bool late = world_waits_for_commit(world, message) && world->commit_ms > world->now_ms;
+    int64_t from_ms = late ? world->commit_ms : world->now_ms;
 
     message->epoch = twin.epoch = message->kind <= TO_HOST_CONTACT ? host->ear : host->epoch;
     if (!host->connected || world_chance(world, world->faults.lost)) {

@@ -296,7 +296,8 @@ void model_deliver(struct world *world, const struct message *message); /* TO_HO
 struct sim_group *model_group(struct sim_host *host, uint64_t job, uint32_t attempt);
 bool model_start(struct world *world, const struct core_job *job);            /* all processes; false: a host cannot */
 void world_post(struct world *world, struct message *message, int64_t at_ms); /* sure */
-void world_send(struct world *world, struct message *message);                /* over the host's link */
+bool world_waits_for_commit(const struct world *world, const struct message *message);
+void world_send(struct world *world, struct message *message); /* over the host's link */
 
 /* judge.c, judge_orders.c */
 void judge_before(struct world *world, const struct event *event);

@@ -3,6 +3,17 @@
 
 #include <string.h>
 
+/* What it says must be on disk: all but that a job is to end which has exited, as its hosts know themselves. */
+bool world_waits_for_commit(const struct world *world, const struct message *message)
+{
+    const struct core_job *job;
+
+    if (message->kind != TO_HOST_END)
+        return message->kind == TO_HOST_OPEN || message->kind == TO_HOST_TAKEN;
+    job = core_job(world->core, message->job);
+    return job != NULL && job->attempt == message->attempt && job->state == JOB_ENDING && job->reason != REASON_EXITED;
+}
+
 void world_connect(struct world *world, int index)
 {
     struct sim_host *host = &world->hosts[index];

@@ -47,9 +47,10 @@ static void test_commit(void **state)
     before = fake_store.nputs;
     bed_event(EVENT_KILL, 12, 1, 0, 0);
     assert_true(fake_store.nputs > before);
-    assert_true(bed_told("end ws1 1.1")); /* at once */
+    assert_false(bed_told("end ws1 1.1"));
     assert_false(bed_told("answer"));
     fake_store_commit();
+    assert_true(bed_told("end ws1 1.1"));
     assert_true(bed_told("answer 12 ok 1"));
     assert_null(fake_store_last(1)->json); /* the submission was written once */
 }
@@ -219,6 +220,7 @@ static void test_event_waits(void **state)
     bed_forget_log();
     bed.on_note = fail_open;
     fake_store_commit();
+    fake_store_commit();
     const char *second = strstr(bed.log, "open ws1 2.1"), *end = strstr(bed.log, "end ws1 1.1");
     assert_non_null(second);
     assert_non_null(end);
@@ -295,44 +297,6 @@ static void test_queued_submission_refused(void **state)
     assert_true(fake_store_last(4)->dropped);
     assert_int_equal(bed_state(1), JOB_STARTING); /* was accepted */
     assert_false(fake_store_last(1)->dropped);
-}
-
-/* A kill goes on, and is told when it is on disk; its job was accepted and is nobody's submission. */
-static void test_kill_waits(void **state)
-{
-    (void)state;
-    bed_begin(1);
-    struct engine_job *job = bed_running(1);
-    bed_event(EVENT_KILL, 2, 1, 0, 0);
-    assert_true(bed_told("end ws1 1.1"));
-    bed_forget_log();
-    bed.submission = false; /* what requests.c says of a kill */
-    fake_store_fail("disk full");
-    bed_expect("failed 2 accepted");
-    assert_false(job->refused);
-    bed.submission = true; /* even if it were taken for one: an accepted job is never undone */
-    fake_store_fail("disk full");
-    assert_false(job->refused);
-    bed.submission = false;
-    fake_store_fail(NULL);
-    fake_store_commit();
-    assert_true(bed_told("answer 2 ok 1"));
-    assert_false(fake_store_last(1)->dropped);
-}
-
-/* Of a job that was never accepted a kill may wait as well: it does not undo it, the submission does. */
-static void test_kill_and_submission(void **state)
-{
-    (void)state;
-    bed_begin(1);
-    struct engine_job *job = bed_submit(1, 1, false);
-    bed.submission = false;
-    bed_event(EVENT_KILL, 2, 1, 0, 0);
-    fake_store_fail("disk full");
-    assert_false(job->refused);
-    bed.submission = true;
-    fake_store_fail("disk full");
-    assert_true(job->refused);
 }
 
 /* ---- what a host has used, and when it may forget ---- */
@@ -487,8 +451,6 @@ int main(void)
         TEST(test_events_in_step),
         TEST(test_submission_refused),
         TEST(test_queued_submission_refused),
-        TEST(test_kill_waits),
-        TEST(test_kill_and_submission),
         TEST(test_emptied),
         TEST(test_history),
         TEST(test_environment),

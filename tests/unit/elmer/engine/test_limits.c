@@ -57,6 +57,7 @@ static void test_time(void **state)
     assert_int_equal(bed_state(job->id), JOB_RUNNING);
     fake_time_pass(1);
     assert_int_equal(bed_state(job->id), JOB_ENDING);
+    fake_store_commit();
     assert_true(bed_told("end ws1 1.1"));
     assert_int_equal(state_of(1)->reason, REASON_TIME_LIMIT);
     assert_string_equal(state_of(1)->text, "it has run for its time limit of 2h30m");
