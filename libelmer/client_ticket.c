@@ -19,7 +19,7 @@
 #include "lib/wire/channel.h"
 #include "libelmer/client.h"
 
-enum { DIAL_AGAIN_MS = 10, DEAF_MS = 500, TICKET_MS = 8000, TICKET_OUT_MAX = 4 << 20 };
+enum { DIAL_AGAIN_MS = 10, DEAF_MS = 500, BOOT_MS = 3000, TICKET_MS = 8000, TICKET_OUT_MAX = 4 << 20 };
 
 /* NAME beside the socket that the caller has named, else where rsd has it. */
 static bool address_of(const char *socket, const char *name, struct sockaddr_un *address)
@@ -71,8 +71,18 @@ static int dial(struct client_desk *desk)
     return 0;
 }
 
-/* An rsd from before there were tickets runs, which has left the socket of a later one where it was: its own is newer
- * and answers. */
+/* Users have been signed for here: after a boot, or while it starts again, rsd has no socket for a moment. */
+static bool comes_soon(const struct client_desk *desk)
+{
+    struct sockaddr_un standard, address;
+    struct stat st;
+
+    return address_of(NULL, "ticket.sock", &standard) && address_of(desk->beside, "ticket.sock", &address) &&
+           strcmp(standard.sun_path, address.sun_path) == 0 && stat(ELMER_TICKET_DIR, &st) == 0;
+}
+
+/* An rsd from before there were tickets runs, which may have left the socket of a later one where it was: its own is
+ * newer and answers. */
 static bool from_before(const struct client_desk *desk)
 {
     struct sockaddr_un tickets, rsd;
@@ -80,8 +90,10 @@ static bool from_before(const struct client_desk *desk)
     int fd;
 
     if (!address_of(desk->beside, "ticket.sock", &tickets) || !address_of(desk->beside, "rsd.sock", &rsd) ||
-        stat(tickets.sun_path, &old) < 0 || stat(rsd.sun_path, &new) < 0)
+        stat(rsd.sun_path, &new) < 0)
         return false;
+    if (stat(tickets.sun_path, &old) < 0)
+        old = (struct stat){0};
     if (new.st_mtim.tv_sec < old.st_mtim.tv_sec ||
         (new.st_mtim.tv_sec == old.st_mtim.tv_sec &&new.st_mtim.tv_nsec <= old.st_mtim.tv_nsec))
         return false;
@@ -105,7 +117,7 @@ static int ask(struct client_desk *desk, const struct wire_message *submit, int6
     int result = desk->connected ? 0 : dial(desk);
 
     if (result < 0)
-        return result == -ENOENT ? 0 : result;
+        return result == -ENOENT && !comes_soon(desk) ? 0 : result;
     if (channel_send_all(&desk->channel, submit, deadline_ms, NULL) == 0 &&
         channel_receive(&desk->channel, answer, deadline_ms, NULL) == 1)
         return 1;
@@ -135,7 +147,9 @@ int client_ticket(struct client_desk *desk, struct wire_message *submit, int64_t
     *answer = (struct wire_message){.type = WIRE_pong};
     while ((result = ask(desk, submit, deadline_ms, answer)) < 0) {
         int64_t now = mono_ms(mono_now());
-        if (result == -ECONNREFUSED && now - begun >= DEAF_MS && from_before(desk))
+        bool absent =
+            result == -ENOENT && now - begun >= (deadline_ms < begun + BOOT_MS ? deadline_ms - begun : BOOT_MS);
+        if (absent || (result != -EAGAIN && now - begun >= DEAF_MS && from_before(desk)))
             return ELMER_OK;
         if (now >= deadline_ms)
             return not_now(result, error);

@@ -1,9 +1,9 @@
 /* engine.h - the core, fed with one event after the other, and its actions on their way: the contract of this room.
  *
- * An event comes in -> core_step() -> its actions in their order: ORDER and END go to the hosts at once, PERSIST puts
- * the job's row to the store, and what must be true after a crash before anybody acts on it (ANSWER OPEN LAUNCH TAKEN,
- * and what other rooms add with engine_after_commit()) waits until everything put before it is on disk. A step is never
- * entered again: an event that arises while actions are carried out waits until they are done.
+ * An event comes in -> core_step() -> its actions in their order: ORDER goes to the hosts at once, PERSIST puts the
+ * job's row to the store, and what must be true after a crash before anybody acts on it (ANSWER OPEN LAUNCH TAKEN, END
+ * but for what has exited, and what other rooms add with engine_after_commit()) waits until everything put before it is
+ * on disk. A step is never entered again: an event that arises while actions are carried out waits until they are done.
  *
  * What has to be done for an action belongs to rooms above, which connect themselves (engine_connect_*). Jobs belong to
  * the engine; a pointer to one is good until the next turn of the loop at the latest, its id always. Memory that runs

@@ -424,7 +424,7 @@ static bool on_failed(uint64_t number, bool accepted, const char *text, void *da
 {
     struct request *request = requests_find(data, number);
     if (!request || request->type != WIRE_submit)
-        return false; /* it waits: orders and ends go on, and are told when they are on disk */
+        return false; /* it waits: what is told must be on disk */
     if (accepted)
         submit_answer(request, request->job);
     else

@@ -46,4 +46,16 @@ restart_with
 wait_for 20 'the own network half serves as before' hosts_up 2
 id=$(submit alice -w -o /dev/null 1 true)
 wait_for 10 'and jobs run' over "$id"
+
+# After a power cut elmer is there before rsd: who submits then is not left without a ticket
+on 1 sh -c 'systemctl stop rsd && rm /run/elmer-rsd/*.sock'
+submit alice -o /dev/null 1 true >"$tmp/early" &
+early=$!
+wait_for 5 'a submission finds elmer, but no rsd' on 1 pgrep -x esubmit
+on 1 systemctl start rsd
+wait "$early"
+like 'it waits for a moment, and is accepted' "$(cat "$tmp/early")" '^job [0-9]+ '
+id=$(grep -oE '[0-9]+' "$tmp/early" | head -n 1)
+wait_for 20 'it has been signed, and runs' over "$id"
+is '... to its end' "$(field "$id" 'j["reason_code"]')" exited
 done_testing
