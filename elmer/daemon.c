@@ -25,7 +25,7 @@ enum { BEAT_MS = 1000 };
 
 struct daemon {
     uv_loop_t loop;
-    const struct settings *settings;
+    struct settings *settings;
     struct deadlines deadlines;
     struct engine *engine;
     struct membership *membership;
@@ -38,7 +38,8 @@ struct daemon {
     struct membership_settings membership_settings;
     struct requests_settings requests_settings;
     struct deadline beat; /* each second: so a stall is noticed within one */
-    uv_signal_t terminate, interrupt;
+    uv_signal_t terminate, interrupt, hangup;
+    char reloaded[100]; /* what became of the last reload; "": there was none */
     bool stopping;
     struct err *fatal; /* why it ended by itself */
     int fatal_code;
@@ -112,6 +113,7 @@ static void stop(struct daemon *d)
     deadlines_fini(&d->deadlines);
     uv_close((uv_handle_t *)&d->terminate, NULL);
     uv_close((uv_handle_t *)&d->interrupt, NULL);
+    uv_close((uv_handle_t *)&d->hangup, NULL);
 }
 
 static void destroy(struct daemon *d)
@@ -241,9 +243,65 @@ static void describe(char *text, size_t size, void *data)
     struct daemon *d = data;
     const struct jobs *jobs = engine_jobs(d->engine);
     const char *deaf = hosts_listen_failure(d->hosts);
-    snprintf(text, size, "%zu of %zu hosts up, %zu jobs%s%s%s", hosts_count_linked(d->hosts), d->settings->nhosts,
+    snprintf(text, size, "%zu of %zu hosts up, %zu jobs%s%s%s%s", hosts_count_linked(d->hosts), d->settings->nhosts,
              jobs->by_id.count - jobs->nended, engine_store_failure(d->engine) ? ", THE STORE CANNOT BE WRITTEN" : "",
-             deaf ? ", OTHER HOSTS CANNOT LINK: " : "", deaf ? deaf : "");
+             deaf ? ", OTHER HOSTS CANNOT LINK: " : "", deaf ? deaf : "", d->reloaded);
+}
+
+/* ---- reload: the files are read anew beside what runs, and count only when all of them are good ---- */
+
+struct reload {
+    unsigned live, restart;
+    bool told; /* what is wrong */
+};
+
+static void on_problem(const char *text, void *data)
+{
+    ((struct reload *)data)->told = true;
+    log_error("reload: %s", text);
+}
+
+static void on_changed(const struct settings_change *change, void *data)
+{
+    struct reload *reload = data;
+    const char *of = *change->host ? " of host " : "";
+    if (change->live) {
+        reload->live++;
+        log_notice("reload: %s%s%s = %s, was %s", change->name, of, change->host, change->is, change->was);
+    } else {
+        reload->restart++;
+        log_warning("reload: %s%s%s = %s, was %s: needs a restart, and counts after \"systemctl restart elmer\"",
+                    change->name, of, change->host, change->is, change->was);
+    }
+}
+
+static void on_hangup(uv_signal_t *signal, int number)
+{
+    struct daemon *d = signal->data;
+    struct settings next = {0};
+    struct reload reload = {0};
+    const struct ini_watch watch = {.problem = on_problem, .data = &reload};
+    struct err err = ERR_INIT;
+    (void)number;
+    if (d->stopping)
+        return;
+    notify_reloading(d->notify);
+    if (settings_load_watched(&next, d->settings->path, d->settings->required, &watch, &err)) {
+        if (!reload.told)
+            on_problem(err.text, &reload);
+        log_error("reload: refused, nothing has changed: correct the files, and reload again");
+        snprintf(d->reloaded, sizeof(d->reloaded), ", THE LAST RELOAD WAS REFUSED");
+    } else {
+        settings_adopt(d->settings, &next, on_changed, &reload);
+        share_settings(d); /* the rooms read it where it is */
+        log_notice("reload: %u changed, %u need a restart", reload.live, reload.restart);
+        snprintf(d->reloaded, sizeof(d->reloaded), ", reloaded: %u changed, %u NEED A RESTART", reload.live,
+                 reload.restart);
+        if (!reload.restart)
+            snprintf(d->reloaded, sizeof(d->reloaded), ", reloaded: %u changed", reload.live);
+    }
+    settings_fini(&next);
+    notify_reloaded(d->notify);
 }
 
 static void begin(struct daemon *d)
@@ -251,6 +309,7 @@ static void begin(struct daemon *d)
     const struct settings *s = d->settings;
     engine_begin(d->engine);
     d->notify = notify_create(&d->deadlines, describe, d);
+    uv_signal_start(&d->hangup, on_hangup, SIGHUP);
     notify_ready(d->notify);
     d->deadlines.stalled = on_stalled; /* not for the start, which may take long */
     on_beat(&d->beat);
@@ -261,7 +320,7 @@ static void begin(struct daemon *d)
 }
 
 /* waited: it could not begin before. began: it was ready once. */
-static int run_once(const struct settings *settings, bool waited, bool *began, struct err *err)
+static int run_once(struct settings *settings, bool waited, bool *began, struct err *err)
 {
     struct daemon d = {.settings = settings, .fatal = err, .beat.fire = on_beat};
     int code = uv_loop_init(&d.loop);
@@ -271,7 +330,8 @@ static int run_once(const struct settings *settings, bool waited, bool *began, s
     deadlines_init(&d.deadlines, &d.loop);
     uv_signal_init(&d.loop, &d.terminate);
     uv_signal_init(&d.loop, &d.interrupt);
-    d.terminate.data = d.interrupt.data = &d;
+    uv_signal_init(&d.loop, &d.hangup);
+    d.terminate.data = d.interrupt.data = d.hangup.data = &d;
     uv_signal_start(&d.terminate, on_signal, SIGTERM); /* they come in the loop, also what came before it ran */
     uv_signal_start(&d.interrupt, on_signal, SIGINT);
     code = open_rooms(&d, err);
@@ -289,7 +349,7 @@ static int run_once(const struct settings *settings, bool waited, bool *began, s
     return code ? code : d.fatal_code;
 }
 
-int daemon_run(const struct settings *settings, struct err *err)
+int daemon_run(struct settings *settings, struct err *err)
 {
     struct err before = ERR_INIT;
     for (;;) {

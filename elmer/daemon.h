@@ -9,8 +9,8 @@
 
 /* Run until SIGTERM or SIGINT. What keeps it from beginning and may pass (the store is on a disk that is not there yet,
  * a socket is another elmer's) it waits for. 0, or negative with the text of err when it could not begin or go on
- * (-EUCLEAN: the store is damaged). */
-int daemon_run(const struct settings *settings, struct err *err);
+ * (-EUCLEAN: the store is damaged). SIGHUP reads the files again, all or nothing; settings follow. */
+int daemon_run(struct settings *settings, struct err *err);
 /* Neither waiting nor starting again helps with this error: somebody has to change something. */
 bool daemon_is_hopeless(int code);
 

@@ -79,6 +79,7 @@ int main(int argc, char **argv)
     struct err err = ERR_INIT;
     log_open("elmer", LOG_LEVEL_INFO);
     signal(SIGPIPE, SIG_IGN);
+    signal(SIGHUP, SIG_IGN);  /* a reload before it can begin, see notify_wait() */
     signal(SIGXFSZ, SIG_IGN); /* a limit of file sizes is an error like a full disk */
     if (load(&settings, path ? path : ELMER_SYSCONFDIR "/elmer.conf", path != NULL)) {
         settings_fini(&settings);

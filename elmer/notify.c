@@ -3,6 +3,7 @@
 #include "elmer/notify.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +12,7 @@
 
 #include "lib/memory/mem.h"
 #include "lib/base/clock.h"
+#include "lib/base/log.h"
 #include "lib/base/container.h"
 
 enum { STATUS_MS = 5000 };
@@ -66,6 +68,18 @@ void notify_ready(struct notify *n)
         on_watchdog(&n->watchdog);
 }
 
+void notify_reloading(struct notify *n)
+{
+    (void)n;
+    sd_notifyf(0, "RELOADING=1\nMONOTONIC_USEC=%" PRId64, mono_ms(mono_now()) * 1000);
+}
+
+void notify_reloaded(struct notify *n)
+{
+    on_status(&n->status);
+    sd_notify(0, "READY=1");
+}
+
 void notify_stopping(struct notify *n)
 {
     if (n)
@@ -89,11 +103,15 @@ bool notify_wait(const char *why)
     sigemptyset(&set);
     sigaddset(&set, SIGTERM);
     sigaddset(&set, SIGINT);
+    sigaddset(&set, SIGHUP);
     sigprocmask(SIG_BLOCK, &set, &before);
     sd_notifyf(0, "READY=1\nWATCHDOG=1\nSTATUS=elmer cannot begin: %s; it tries again every %d s", why, NOTIFY_WAIT_S);
     do
         number = sigtimedwait(&set, NULL, &time);
     while (number < 0 && errno == EINTR);
     sigprocmask(SIG_SETMASK, &before, NULL);
-    return number > 0;
+    if (number != SIGHUP)
+        return number > 0;
+    log_warning("reload: refused: elmer has not begun; \"systemctl restart elmer\" reads the files anew");
+    return false;
 }

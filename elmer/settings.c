@@ -274,6 +274,10 @@ static char *made_lease(const void *config)
         "elmer", name, set, normal, 0, NULL                                                                            \
     }
 #define KEY(name, normal) ROW(#name, set_##name, normal)
+#define LIVE_KEY(name, normal)                                                                                         \
+    {                                                                                                                  \
+        "elmer", #name, set_##name, normal, INI_LIVE, NULL                                                             \
+    }
 #define BUILT_KEY(name, normal)                                                                                        \
     {                                                                                                                  \
         "elmer", #name, set_##name, normal, INI_BUILT, NULL                                                            \
@@ -298,24 +302,25 @@ const struct ini_key settings_keys[] = {
     KEY(settle, "2s"),
     KEY(start_timeout, "30s"),
     KEY(resend, "2s"),
-    KEY(kill_grace, "500ms"),
+    LIVE_KEY(kill_grace, "500ms"),
     KEY(host_timeout, "30s"),
     {"elmer", "lease", set_lease, "120s", INI_MADE, made_lease},
     KEY(heartbeat, "5s"),
-    KEY(minimum_uid, "1000"),
-    KEY(max_nprocs, "65536"),
+    LIVE_KEY(minimum_uid, "1000"),
+    LIVE_KEY(max_nprocs, "65536"),
     KEY(history_jobs, "100000"),
     KEY(history_age, "365d"),
-    KEY(private_jobs, "yes"),
+    LIVE_KEY(private_jobs, "yes"),
     KEY(user_running, "0"),
-    KEY(user_queued, "200000"),
-    KEY(user_memory, "256"),
+    LIVE_KEY(user_queued, "200000"),
+    LIVE_KEY(user_memory, "256"),
     KEY(user_connections, "1024"),
     KEY(user_request_bytes, "786432"), /* as much as a relayed one may have */
     KEY(user_requests, "2000"),
     KEY(user_requests_burst, "100000"),
-    KEY(host_messages, "10000"),
-    KEY(host_messages_burst, "200000"), /* more than one user's burst of requests, and all that a full host says anew */
+    LIVE_KEY(host_messages, "10000"),
+    LIVE_KEY(host_messages_burst,
+             "200000"), /* more than one user's burst of requests, and all that a full host says anew */
     KEY(seed, "0"),
     BUILT_KEY(store, ELMER_STATEDIR "/elmer.db"),
     BUILT_KEY(socket, ELMER_RUNDIR "/elmer.sock"),
@@ -406,13 +411,38 @@ static void check_whole(void *config, struct ini_reading *reading)
     check_times(&loading->settings, reading);
 }
 
+struct relay {
+    struct settings *settings;
+    const struct ini_watch *watch; /* the caller's, or NULL */
+};
+
+static void on_problem(const char *text, void *data)
+{
+    const struct relay *relay = data;
+    relay->watch->problem(text, relay->watch->data);
+}
+
+static void on_given(const struct ini_value *value, void *data)
+{
+    const struct relay *relay = data;
+    if (!value->refused)
+        settings_remember(relay->settings, value->key, value->subsection, value->value);
+    if (relay->watch && relay->watch->given)
+        relay->watch->given(value, relay->watch->data);
+}
+
 int settings_load_watched(struct settings *settings, const char *path, bool required, const struct ini_watch *watch,
                           struct err *err)
 {
     struct loading loading = {0};
+    struct relay relay = {&loading.settings, watch};
+    const struct ini_watch through = {
+        .problem = watch && watch->problem ? on_problem : NULL, .given = on_given, .data = &relay};
     int code = set_defaults(&loading.settings, err);
     if (!code)
-        code = ini_read_all(path, required, settings_keys, check_whole, &loading, watch, err);
+        code = ini_read_all(path, required, settings_keys, check_whole, &loading, &through, err);
+    settings_replace(&loading.settings.path, path);
+    loading.settings.required = required;
     settings_fini(&loading.sections);
     free(loading.admin_hosts);
     if (code && !(watch && watch->problem))
@@ -435,7 +465,8 @@ void settings_fini(struct settings *s)
         free(s->hosts[i].cpus);
     }
     free(s->hosts);
-    char **texts[] = {&s->listen, &s->pki,         &s->name,      &s->store,       &s->socket,
+    settings_forget_given(s);
+    char **texts[] = {&s->path,   &s->listen,      &s->pki,       &s->name,        &s->store,   &s->socket,
                       &s->signer, &s->host_socket, &s->host_user, &s->admin_group, &s->jobs_dir};
     for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++)
         free(*texts[i]);

@@ -11,7 +11,16 @@
 #include "lib/base/err.h"
 #include "lib/config/ini.h"
 
+struct settings_given { /* a key that a file gives; "" or the name of a host */
+    const struct ini_key *key;
+    char *sub, *value;
+};
+
 struct settings {
+    char *path; /* of the file; fragments come after it */
+    bool required;
+    struct settings_given *given; /* [ngiven] */
+    size_t ngiven;
     struct core_options core;
     struct host_settings *hosts; /* [nhosts] in the order of the file */
     size_t nhosts;
@@ -43,6 +52,15 @@ int settings_load(struct settings *settings, const char *path, bool required, st
  * the defaults in place of what was refused. */
 int settings_load_watched(struct settings *settings, const char *path, bool required, const struct ini_watch *watch,
                           struct err *err);
+struct settings_change {
+    const char *name, *host; /* "" of a key in [elmer] */
+    const char *was, *is;    /* texts as in a file, or words for a default */
+    bool live;               /* it counts now; else it needs a restart */
+};
+typedef void (*settings_changed)(const struct settings_change *change, void *data);
+/* Takes over from next, which was loaded without an error, the keys that may change while elmer runs, and tells each
+ * difference in the order of the table. What needs a restart stays as it is in running, and is told each time. */
+void settings_adopt(struct settings *running, struct settings *next, settings_changed changed, void *data);
 void settings_fini(struct settings *settings);
 
 #endif

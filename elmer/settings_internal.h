@@ -15,6 +15,9 @@ struct loading {
 };
 
 void settings_replace(char **text, const char *value); /* by a copy */
+/* Of a key that is not there yet. */
+void settings_remember(struct settings *settings, const struct ini_key *key, const char *sub, const char *value);
+void settings_forget_given(struct settings *settings);
 struct host_settings *settings_add_host(struct settings *settings, const char *name);
 
 /* Setters of keys; config is a struct loading. */

@@ -23,7 +23,9 @@ enum {
     INI_MADE = 2,    /* it is not given to set(): it follows from other keys, or from the host */
     INI_WORDS = 16,  /* of one with INI_MADE: the text is no value */
     INI_PROGRAM = 4, /* the path of a program, which must be there */
-    INI_HELPER = 8   /* the same, of one that may be missing if no file names it */
+    INI_HELPER = 8,  /* the same, of one that may be missing if no file names it */
+    INI_LIVE =
+        32 /* a reload gives it to set() while the daemon runs; of any other key it says that it needs a restart */
 };
 
 /* The last row. */

@@ -1,5 +1,6 @@
 /* test_elmer_waits.c - what keeps elmer from listening, or from beginning, and passes: it waits, says so once in the
- * log and in its STATUS, and goes on by itself. */
+ * log and in its STATUS, and goes on by itself. And what it
+ * reads again while it runs. */
 #include "config.h"
 
 #include <arpa/inet.h>
@@ -282,13 +283,72 @@ static void test_stopped_while_it_waits(void **state)
     lab_destroy(&first);
 }
 
+/* ---- what is read while it runs ---- */
+
+static void reload(struct lab *lab, const char *config, const char *expected)
+{
+    snprintf(lab->config, sizeof(lab->config), "%s", config);
+    lab_configure(lab);
+    has_notified("");
+    notified[0] = '\0';
+    assert_int_equal(kill(lab->pid, SIGHUP), 0);
+    await_notice(expected);
+    await_notice("READY=1");
+}
+
+static void ask_for_two(struct fake *host, const char *token, const char *refusal)
+{
+    struct wire_message submission = lab_submission(token, 2), answer;
+    host_relay(host, 2001, 2001, "alice", &submission);
+    host_expect_answer(host, 2001, WIRE_submitted, &answer);
+    assert_int_equal(answer.type, refusal ? WIRE_error : WIRE_submitted);
+    if (refusal && !strstr(answer.u.error.text, refusal))
+        fail_msg("\"%s\" does not contain \"%s\"", answer.u.error.text, refusal);
+    wire_message_fini(&answer);
+}
+
+#define RELOADED "name = ws1\nhosts = ws1\nheartbeat = 1s\n"
+
+static void test_reload(void **state)
+{
+    struct lab lab;
+    struct fake host;
+    (void)state;
+    lab_create(&lab, RELOADED "max_nprocs = 1\nlevels = 2\n");
+    listen_for_notices(&lab);
+    start(&lab, true);
+    host_open(&host, &lab, "ws1", 2, NULL);
+    ask_for_two(&host, "t1", "max_nprocs");
+    /* all or nothing: what is good beside what is wrong does not count */
+    reload(&lab, RELOADED "max_nprocs = 2\nlevels = 99\nhistory_jobs = many\n", "THE LAST RELOAD WAS REFUSED");
+    assert_non_null(strstr(notified, "RELOADING=1\nMONOTONIC_USEC="));
+    assert_non_null(strstr(log_text(), "levels = 99"));
+    assert_non_null(strstr(log_text(), "history_jobs = many"));
+    logged_once("reload: refused, nothing has changed");
+    assert_null(strstr(log_text(), "reload: max_nprocs"));
+    ask_for_two(&host, "t2", "max_nprocs");
+    /* what counts at once, and what needs a restart */
+    reload(&lab, RELOADED "max_nprocs = 2\nlevels = 3\n[host ws1]\naddress = 192.0.2.7\n",
+           "reloaded: 1 changed, 2 NEED A RESTART");
+    logged_once("reload: max_nprocs = 2, was 1");
+    logged_once("reload: levels = 3, was 2: needs a restart");
+    logged_once("reload: address of host ws1 = 192.0.2.7, was what it has on its link to elmer: needs a restart");
+    ask_for_two(&host, "t3", NULL);
+    /* it is said until it is done, or taken back */
+    reload(&lab, RELOADED "levels = 3\n", "reloaded: 1 changed, 1 NEED A RESTART");
+    logged_once("reload: max_nprocs = 65536, was 2");
+    reload(&lab, RELOADED "levels = 2\n", "reloaded: 0 changed");
+    fake_close(&host);
+    end(&lab);
+    lab_destroy(&lab);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_address),
-        cmocka_unit_test(test_hopeless),
-        cmocka_unit_test(test_another_elmer),
-        cmocka_unit_test(test_stopped_while_it_waits),
+        cmocka_unit_test(test_address),       cmocka_unit_test(test_hopeless),
+        cmocka_unit_test(test_another_elmer), cmocka_unit_test(test_stopped_while_it_waits),
+        cmocka_unit_test(test_reload),
     };
     signal(SIGPIPE, SIG_IGN);
     return cmocka_run_group_tests(tests, NULL, NULL);

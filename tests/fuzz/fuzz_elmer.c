@@ -275,13 +275,22 @@ struct notify *notify_create(struct deadlines *deadlines, void (*status)(char *t
 {
     static struct notify notify;
     char text[256];
-
     (void)deadlines;
     status(text, sizeof text, data);
     return &notify;
 }
 
 void notify_ready(struct notify *notify)
+{
+    (void)notify;
+}
+
+void notify_reloading(struct notify *notify)
+{
+    (void)notify;
+}
+
+void notify_reloaded(struct notify *notify)
 {
     (void)notify;
 }
