@@ -101,9 +101,12 @@ bool filter_keeps(const struct elmer_job *job, void *data)
 
 const char *filter_me(void)
 {
+    static char *name; /* kept for whoever asks */
     const struct passwd *entry = getpwuid(geteuid());
 
+    free(name);
+    name = entry ? must(strdup(entry->pw_name)) : NULL;
     if (!entry)
         usage_error("--me: uid %lu has no name on this host; give -u USER", (unsigned long)geteuid());
-    return entry ? must(strdup(entry->pw_name)) : NULL;
+    return name;
 }
