@@ -17,10 +17,10 @@ bool after_add(struct after_option *option, const char *list)
     while (rest) {
         size_t length = after_next(&rest, &item);
         char *copy = must(strndup(item, length));
-        int code = after_parse(copy, &after, why);
+        int result = after_parse(copy, &after, why);
 
         free(copy);
-        if (code < 0) {
+        if (result < 0) {
             usage_error("--after: %s", why);
             return false;
         }

@@ -147,18 +147,18 @@ static int wrong_long(const char *word)
     size_t length = strcspn(word + 2, "="), count;
     char *list = beginning_with(word + 2, length, &count);
     const char *meant = nearest(word + 2, length);
-    int code;
+    int result;
 
     if (count == 1)
-        code = usage_error("option%s doesn't allow an argument", list);
+        result = usage_error("option%s doesn't allow an argument", list);
     else if (count > 1)
-        code = usage_error("option '%s' is ambiguous; possibilities:%s", word, list);
+        result = usage_error("option '%s' is ambiguous; possibilities:%s", word, list);
     else if (meant)
-        code = usage_error("unrecognized option '%s'; did you mean '--%s'?", word, meant);
+        result = usage_error("unrecognized option '%s'; did you mean '--%s'?", word, meant);
     else
-        code = usage_error("unrecognized option '%s'", word);
+        result = usage_error("unrecognized option '%s'", word);
     free(list);
-    return code;
+    return result;
 }
 
 int common_option(int c, char **argv)

@@ -117,19 +117,19 @@ static bool check_name_of_listen(struct config_check *check, const char *listen,
 static void try_to_bind(struct config_check *check, const struct settings *settings)
 {
     struct err err = ERR_INIT;
-    int fd, code = address_bind(settings->listen, 0, &fd, &err);
+    int fd, result = address_bind(settings->listen, 0, &fd, &err);
 
-    if (code == 0) {
+    if (result == 0) {
         close(fd);
         return;
     }
-    if (code == -EADDRINUSE && elmer_runs(settings->socket))
+    if (result == -EADDRINUSE && elmer_runs(settings->socket))
         return; /* it is elmer's own */
     config_problem(check, "listen", settings->listen, "%s; %s", err.text,
-                   code == -EADDRINUSE      ? "another program has it: ss -ltnp says which"
-                   : code == -EADDRNOTAVAIL ? "it is no address of this host: ip address shows those that are"
-                   : code == -EACCES        ? "take a port above 1023, such as 7110"
-                                            : "choose another address");
+                   result == -EADDRINUSE      ? "another program has it: ss -ltnp says which"
+                   : result == -EADDRNOTAVAIL ? "it is no address of this host: ip address shows those that are"
+                   : result == -EACCES        ? "take a port above 1023, such as 7110"
+                                              : "choose another address");
 }
 
 static void check_listen(struct work *work)

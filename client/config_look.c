@@ -91,18 +91,18 @@ void config_check_directory(struct config_check *check, const char *key, const c
                             const char *made)
 {
     struct stat st;
-    int code = stat(path, &st) < 0 ? errno : 0;
+    int result = stat(path, &st) < 0 ? errno : 0;
 
-    if (code == ENOENT && made && strcmp(path, made) == 0)
+    if (result == ENOENT && made && strcmp(path, made) == 0)
         return;
-    if (code != 0)
+    if (result != 0)
         config_problem(check, key, value, "the directory %s: %s; make it, and give it to the user %s%s", path,
-                       strerror(code), whose(), hint(check, code));
+                       strerror(result), whose(), hint(check, result));
     else if (!S_ISDIR(st.st_mode))
         config_problem(check, key, value, "%s is no directory: move it away, or choose another path", path);
-    else if (faccessat(AT_FDCWD, path, R_OK | W_OK | X_OK, AT_EACCESS) < 0 && (code = errno) != 0)
+    else if (faccessat(AT_FDCWD, path, R_OK | W_OK | X_OK, AT_EACCESS) < 0 && (result = errno) != 0)
         config_problem(check, key, value, "the user %s may not write to the directory %s: %s; chown %s %s%s", whose(),
-                       path, strerror(code), whose(), path, hint(check, code));
+                       path, strerror(result), whose(), path, hint(check, result));
 }
 
 /* ---- certificates ---- */
@@ -130,21 +130,21 @@ static bool all_there(struct config_check *check, const char *pki, bool server)
         return false;
     }
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        int fd, code;
+        int fd, result;
 
         snprintf(path, sizeof path, "%.4000s/%s", pki, names[i]);
         fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-        code = errno;
+        result = errno;
         if (fd >= 0) {
             close(fd);
             continue;
         }
         there = false;
-        if (code == ENOENT)
+        if (result == ENOENT)
             config_problem(check, "pki", pki, "there is no %s; %s", names[i], todo);
         else
             config_problem(check, "pki", pki, "the user %s cannot read %s: %s; chown %s %s%s", whose(), path,
-                           strerror(code), whose(), path, hint(check, code));
+                           strerror(result), whose(), path, hint(check, result));
     }
     return there;
 }
@@ -173,14 +173,14 @@ static bool usable(struct config_check *check, const char *pki, bool server)
 {
     struct tls_context *context = NULL;
     struct err err = ERR_INIT;
-    int code = server ? tls_context_server(pki, NULL, NULL, &context, &err) : tls_context_client(pki, &context, &err);
+    int result = server ? tls_context_server(pki, NULL, NULL, &context, &err) : tls_context_client(pki, &context, &err);
 
-    if (code == 0)
+    if (result == 0)
         tls_context_unref(context);
     else
         config_problem(check, "pki", pki, "%s%s", err.text,
                        server ? "; eadmin init, as root, makes a new pair" : "; join again with rsd --join");
-    return code == 0;
+    return result == 0;
 }
 
 static bool inspect(struct config_check *check, const char *pki, const char *file, struct pki_certificate *facts,

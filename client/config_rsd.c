@@ -156,7 +156,7 @@ int config_check_rsd(const char *path, bool required, const char *name)
     struct ini_watch watch = config_check_watch(&work.check);
     struct err err = ERR_INIT;
     const struct passwd *user;
-    int code;
+    int result;
 
     config_check_init(&work.check, path, rsd_config_keys);
     rsd_config_default(&work.config);
@@ -167,7 +167,7 @@ int config_check_rsd(const char *path, bool required, const char *name)
         config_problem(&work.check, "user", work.config.user,
                        user ? "the network half must not be root: leave the line out"
                             : "there is no such user: run systemd-sysusers, or leave the line out");
-    code = user ? config_as_user(user, look, &work) : look(&work);
+    result = user ? config_as_user(user, look, &work) : look(&work);
     config_check_fini(&work.check);
-    return code;
+    return result;
 }

@@ -57,10 +57,10 @@ static int parse_none(int argc, char **argv, const char *missing)
 
 static int one_host(int argc, char **argv, const char **host)
 {
-    int code = parse_none(argc, argv, "the name of a host");
+    int result = parse_none(argc, argv, "the name of a host");
 
-    if (code >= 0)
-        return code;
+    if (result >= 0)
+        return result;
     if (argc - optind > 1)
         return usage_error("one host at a time: '%s' is too many", argv[optind + 1]);
     *host = argv[optind];
@@ -79,17 +79,17 @@ int eadmin_ask(struct wire_message *request)
 int eadmin_remove(int argc, char **argv)
 {
     struct wire_message request = {.type = WIRE_remove_host};
-    int code = one_host(argc, argv, &request.u.remove_host.host);
+    int result = one_host(argc, argv, &request.u.remove_host.host);
 
-    return code < 0 ? eadmin_ask(&request) : code;
+    return result < 0 ? eadmin_ask(&request) : result;
 }
 
 static int drain(int argc, char **argv, bool drained)
 {
     struct wire_message request = {.type = WIRE_drain, .u.drain = {.drained = drained}};
-    int code = one_host(argc, argv, &request.u.drain.host);
+    int result = one_host(argc, argv, &request.u.drain.host);
 
-    return code < 0 ? eadmin_ask(&request) : code;
+    return result < 0 ? eadmin_ask(&request) : result;
 }
 
 int eadmin_drain(int argc, char **argv)

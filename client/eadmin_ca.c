@@ -152,17 +152,17 @@ static int issue_pair(struct ca *ca, const struct names *names, struct pair_writ
 {
     char *key = NULL, *request = NULL, *certificate = NULL;
     struct err err = ERR_INIT;
-    int code = pki_key_create(&key, &err);
+    int result = pki_key_create(&key, &err);
 
-    if (code == 0)
-        code = pki_request_create(key, names->items[0], &request, &err);
-    if (code == 0)
-        code = ca_issue_elmer(ca, request, names->items, names->count, wall_now().ms, &certificate, &err);
-    code = code < 0 ? failed(&err) : pair_writer_write(writer, key, certificate, ca->certificate);
+    if (result == 0)
+        result = pki_request_create(key, names->items[0], &request, &err);
+    if (result == 0)
+        result = ca_issue_elmer(ca, request, names->items, names->count, wall_now().ms, &certificate, &err);
+    result = result < 0 ? failed(&err) : pair_writer_write(writer, key, certificate, ca->certificate);
     pki_key_free(key);
     free(request);
     free(certificate);
-    return code;
+    return result;
 }
 
 /* ---- init ---- */

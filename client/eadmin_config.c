@@ -78,10 +78,10 @@ static int work(const struct wish *wish, const char *path, bool required, bool r
 static int work_on_file(const struct wish *wish)
 {
     char *path = main_file(wish->file);
-    int code = work(wish, path, strcmp(path, wish->file) == 0, is_of_rsd(wish->file));
+    int result = work(wish, path, strcmp(path, wish->file) == 0, is_of_rsd(wish->file));
 
     free(path);
-    return code;
+    return result;
 }
 
 /* What this host has; a host without any is one by itself, as the defaults say. */

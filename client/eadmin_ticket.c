@@ -21,15 +21,15 @@
 static int answer(const struct ca *ca, const char *host, int from, int to, struct err *err)
 {
     char key[TICKET_HEX_KEY], certificate[PKI_PROOF_SIZE];
-    int code;
+    int result;
 
     if (read(from, key, sizeof key) != (ssize_t)sizeof key)
         return -ECANCELED; /* it has said why */
     key[sizeof key - 1] = 0;
-    code = ca_sign_ticket_key(ca, host, key, certificate, err);
-    if (code == 0 && dprintf(to, "%s\n%s", certificate, ca->certificate) < 0)
-        code = err_set(err, -errno, "%s", strerror(errno));
-    return code;
+    result = ca_sign_ticket_key(ca, host, key, certificate, err);
+    if (result == 0 && dprintf(to, "%s\n%s", certificate, ca->certificate) < 0)
+        result = err_set(err, -errno, "%s", strerror(errno));
+    return result;
 }
 
 static int certify(const struct ca *ca, const char *host, struct err *err)

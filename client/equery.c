@@ -242,12 +242,12 @@ static int query(struct request *request)
 int main(int argc, char **argv)
 {
     struct request request = {0};
-    int code;
+    int result;
 
     command_begin(&command);
-    code = parse(&request, argc, argv);
-    if (code < 0)
-        code = query(&request);
+    result = parse(&request, argc, argv);
+    if (result < 0)
+        result = query(&request);
     free(request.ids);
-    return code;
+    return result;
 }

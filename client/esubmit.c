@@ -209,12 +209,12 @@ static int submit(const struct request *request)
 int main(int argc, char **argv)
 {
     struct request request;
-    int code;
+    int result;
 
     command_begin(&command);
-    code = request_parse(&request, argc, argv);
-    if (code < 0)
-        code = request.dry_run ? rehearse(&request) : submit(&request);
+    result = request_parse(&request, argc, argv);
+    if (result < 0)
+        result = request.dry_run ? rehearse(&request) : submit(&request);
     request_fini(&request);
-    return code;
+    return result;
 }

@@ -160,9 +160,9 @@ static int take_directives(struct script *script)
 {
     bool open = true, told = false;
     unsigned number = 1;
-    int code = -1;
+    int result = -1;
 
-    for (const char *line = script->text, *end; *line && code < 0; line = *end ? end + 1 : end, number++) {
+    for (const char *line = script->text, *end; *line && result < 0; line = *end ? end + 1 : end, number++) {
         size_t size = strcspn(line, "\n"), first = skip_blanks(line, size);
 
         end = line + size;
@@ -170,12 +170,12 @@ static int take_directives(struct script *script)
         if (!marked(line, size))
             continue;
         if (open)
-            code = add_directive(script, number, line, size);
+            result = add_directive(script, number, line, size);
         else if (!told)
             say("%s:%u: %s lines behind the first command are not read: move them up", script->place, number, MARK);
         told = told || !open;
     }
-    return code;
+    return result;
 }
 
 static int check_text(const struct script *script)
@@ -242,13 +242,13 @@ static bool is_script(const char *text)
 
 static int complete(struct script *script)
 {
-    int code = check_size(script);
+    int result = check_size(script);
 
-    if (code < 0)
-        code = check_text(script);
-    if (code < 0)
-        code = take_interpreter(script);
-    return code < 0 ? take_directives(script) : code;
+    if (result < 0)
+        result = check_text(script);
+    if (result < 0)
+        result = take_interpreter(script);
+    return result < 0 ? take_directives(script) : result;
 }
 
 int script_read_file(struct script *script, const char *dir, const char *command)

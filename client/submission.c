@@ -230,13 +230,13 @@ static bool only_typed(int c)
 
 static int take_options(struct request *request, int argc, char **argv, bool typed)
 {
-    int c, code = -1;
+    int c, result = -1;
 
     optind = 0; /* from the beginning */
-    while (code < 0 && (c = next_option(argc, argv, letters, options)) != -1)
-        code = typed || !only_typed(c) ? take_option(request, c, argv)
-                                       : usage_error("'%s' is for the command line only", argv[optind - 1]);
-    return code;
+    while (result < 0 && (c = next_option(argc, argv, letters, options)) != -1)
+        result = typed || !only_typed(c) ? take_option(request, c, argv)
+                                         : usage_error("'%s' is for the command line only", argv[optind - 1]);
+    return result;
 }
 
 /* ---- the script's lines ---- */
@@ -244,17 +244,18 @@ static int take_options(struct request *request, int argc, char **argv, bool typ
 static int take_directive(struct request *request, const struct directive *directive)
 {
     char *place = must(str_format("%s:%u", request->script.place, directive->line));
-    int code;
+    int result;
 
     say_where(place);
-    code = take_options(request, directive->count, directive->words, false);
-    if (code < 0 && optind < directive->count)
-        code = usage_error("'%s' is no option; a line of a script that begins with #ELMER has only options, and values "
-                           "with blanks in quotes",
-                           directive->words[optind]);
+    result = take_options(request, directive->count, directive->words, false);
+    if (result < 0 && optind < directive->count)
+        result =
+            usage_error("'%s' is no option; a line of a script that begins with #ELMER has only options, and values "
+                        "with blanks in quotes",
+                        directive->words[optind]);
     say_where(NULL);
     free(place);
-    return code;
+    return result;
 }
 
 /* ---- operands ---- */
@@ -332,27 +333,27 @@ static int take_all(struct request *request, const struct request *typed, int ar
                     char **command)
 {
     struct script *script = &request->script;
-    int code = -1;
+    int result = -1;
 
     if (strcmp(command[0], "-") == 0)
-        code = script_read_input(script);
+        result = script_read_input(script);
     else
-        code = script_read_file(script, typed->dir, command[0]);
-    for (size_t i = 0; code < 0 && i < script->ndirectives; i++)
-        code = take_directive(request, &script->directives[i]);
-    if (code < 0)
-        code = take_options(request, argc, argv, true);
-    if (code < 0)
-        code = take_nprocs(request, nprocs, typed);
-    if (code < 0)
-        code = check_limits(&request->submission);
-    if (code >= 0)
-        return code;
+        result = script_read_file(script, typed->dir, command[0]);
+    for (size_t i = 0; result < 0 && i < script->ndirectives; i++)
+        result = take_directive(request, &script->directives[i]);
+    if (result < 0)
+        result = take_options(request, argc, argv, true);
+    if (result < 0)
+        result = take_nprocs(request, nprocs, typed);
+    if (result < 0)
+        result = check_limits(&request->submission);
+    if (result >= 0)
+        return result;
     request->submission.command = (const char *const *)command;
     if (!script->text)
-        code = hint_command(command[0], request->dir, environment_get(&request->environment, "PATH"), nprocs != NULL);
-    if (code >= 0)
-        return code;
+        result = hint_command(command[0], request->dir, environment_get(&request->environment, "PATH"), nprocs != NULL);
+    if (result >= 0)
+        return result;
     if (script->text) {
         request->submission.command = script_command(script, command + 1);
         environment_set(&request->environment, SCRIPT_VARIABLE, script->text);
@@ -368,17 +369,17 @@ int request_parse(struct request *request, int argc, char **argv)
     struct request typed;
     const char *nprocs = NULL;
     char **command = NULL;
-    int code;
+    int result;
 
     begin(&typed);
     begin(request);
-    code = take_options(&typed, argc, argv, true);
-    if (code < 0)
-        code = split_operands(argc, argv, &nprocs, &command);
-    if (code < 0)
-        code = take_all(request, &typed, argc, argv, nprocs, command);
+    result = take_options(&typed, argc, argv, true);
+    if (result < 0)
+        result = split_operands(argc, argv, &nprocs, &command);
+    if (result < 0)
+        result = take_all(request, &typed, argc, argv, nprocs, command);
     request_fini(&typed);
-    return code;
+    return result;
 }
 
 void request_fini(struct request *request)

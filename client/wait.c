@@ -120,10 +120,10 @@ static int round_of(struct elmer *elmer, const uint64_t *ids, size_t nids, int t
 int wait_for_any(struct elmer *elmer, const uint64_t *ids, size_t nids, int64_t until_ms)
 {
     for (int64_t began = now_ms(); began < until_ms; began = now_ms()) {
-        int code = round_of(elmer, ids, nids, (int)(until_ms - began < ROUND_MS ? until_ms - began : ROUND_MS));
+        int result = round_of(elmer, ids, nids, (int)(until_ms - began < ROUND_MS ? until_ms - began : ROUND_MS));
 
-        if (code >= 0)
-            return code;
+        if (result >= 0)
+            return result;
         pace(began, until_ms);
     }
     return round_of(elmer, ids, nids, LAST_MS); /* what has happened since the last look */

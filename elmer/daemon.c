@@ -225,14 +225,14 @@ static int open_rooms(struct daemon *d, struct err *err)
                                            .history_age_ms = s->history_age_ms,
                                            .host = configured_host,
                                            .data = (void *)s};
-    int code = engine_create(&d->loop, &d->deadlines, &engine, on_damage, d, &d->engine, err);
+    int result = engine_create(&d->loop, &d->deadlines, &engine, on_damage, d, &d->engine, err);
     const struct room room = {&d->loop, &d->deadlines, d->engine};
-    if (!code)
-        code = membership_create(&room, &d->membership_settings, &d->membership, err);
-    if (!code)
-        code = hosts_create(&room, &d->hosts_settings, &hosts, d, &d->hosts, err);
-    if (code)
-        return code;
+    if (!result)
+        result = membership_create(&room, &d->membership_settings, &d->membership, err);
+    if (!result)
+        result = hosts_create(&room, &d->hosts_settings, &hosts, d, &d->hosts, err);
+    if (result)
+        return result;
     membership_begin(d->membership, d->hosts);
     d->launches = launches_create(&room, &d->launch_settings, d->hosts);
     return requests_create(&room, &d->requests_settings, d->hosts, d->membership, &d->requests, err);
@@ -323,9 +323,9 @@ static void begin(struct daemon *d)
 static int run_once(struct settings *settings, bool waited, bool *began, struct err *err)
 {
     struct daemon d = {.settings = settings, .fatal = err, .beat.fire = on_beat};
-    int code = uv_loop_init(&d.loop);
-    if (code)
-        return err_set(err, code, "no event loop: %s", uv_strerror(code));
+    int result = uv_loop_init(&d.loop);
+    if (result)
+        return err_set(err, result, "no event loop: %s", uv_strerror(result));
     share_settings(&d);
     deadlines_init(&d.deadlines, &d.loop);
     uv_signal_init(&d.loop, &d.terminate);
@@ -334,11 +334,11 @@ static int run_once(struct settings *settings, bool waited, bool *began, struct 
     d.terminate.data = d.interrupt.data = d.hangup.data = &d;
     uv_signal_start(&d.terminate, on_signal, SIGTERM); /* they come in the loop, also what came before it ran */
     uv_signal_start(&d.interrupt, on_signal, SIGINT);
-    code = open_rooms(&d, err);
-    *began = !code;
-    if (!code && waited)
+    result = open_rooms(&d, err);
+    *began = !result;
+    if (!result && waited)
         log_notice("elmer can begin now");
-    if (code)
+    if (result)
         stop(&d);
     else
         begin(&d);
@@ -346,7 +346,7 @@ static int run_once(struct settings *settings, bool waited, bool *began, struct 
     destroy(&d);
     if (uv_loop_close(&d.loop))
         log_error("handles were left open: a bug");
-    return code ? code : d.fatal_code;
+    return result ? result : d.fatal_code;
 }
 
 int daemon_run(struct settings *settings, struct err *err)
@@ -354,9 +354,9 @@ int daemon_run(struct settings *settings, struct err *err)
     struct err before = ERR_INIT;
     for (;;) {
         bool began = false;
-        int code = run_once(settings, *before.text, &began, err);
-        if (!code || began || daemon_is_hopeless(code))
-            return code;
+        int result = run_once(settings, *before.text, &began, err);
+        if (!result || began || daemon_is_hopeless(result))
+            return result;
         if (strcmp(err->text, before.text))
             log_warning("elmer cannot begin: %s; it tries again every %d s", err->text, NOTIFY_WAIT_S);
         before = *err;

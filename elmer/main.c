@@ -31,10 +31,10 @@ static int load(struct settings *settings, const char *path, bool required)
     bool told = false;
     struct err err = ERR_INIT;
     struct ini_watch watch = {.problem = say_problem, .data = &told};
-    int code = settings_load_watched(settings, path, required, &watch, &err);
-    if (code && !told)
+    int result = settings_load_watched(settings, path, required, &watch, &err);
+    if (result && !told)
         log_error("%s", err.text);
-    return code;
+    return result;
 }
 
 enum { OPT_CHECK = 256, OPT_VERSION, OPT_HELP };

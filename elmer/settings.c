@@ -61,10 +61,10 @@ LONG_KEY(host_messages_burst, host_messages_burst, ini_parse_int, 1000, 10000000
         struct settings *s = config;                                                                                   \
         long ms;                                                                                                       \
         (void)sub;                                                                                                     \
-        int code = ini_parse_duration_ms(value, min, max, &ms, err);                                                   \
-        if (!code)                                                                                                     \
+        int result = ini_parse_duration_ms(value, min, max, &ms, err);                                                 \
+        if (!result)                                                                                                   \
             s->core.key##_ms = ms;                                                                                     \
-        return code;                                                                                                   \
+        return result;                                                                                                 \
     }
 CORE_MS_KEY(settle, 0, 3600000)
 CORE_MS_KEY(start_timeout, 100, 86400000)
@@ -75,10 +75,10 @@ static int set_user_running(void *config, const char *sub, const char *value, st
 {
     long count;
     (void)sub;
-    int code = ini_parse_int(value, 0, 1000000, &count, err);
-    if (!code)
+    int result = ini_parse_int(value, 0, 1000000, &count, err);
+    if (!result)
         ((struct settings *)config)->core.user_running = (uint32_t)count;
-    return code;
+    return result;
 }
 
 #define PATH_KEY(key)                                                                                                  \
@@ -169,10 +169,10 @@ static int set_levels(void *config, const char *sub, const char *value, struct e
 {
     (void)sub;
     long levels;
-    int code = ini_parse_int(value, 1, CORE_MAX_LEVELS, &levels, err);
-    if (!code)
+    int result = ini_parse_int(value, 1, CORE_MAX_LEVELS, &levels, err);
+    if (!result)
         ((struct settings *)config)->core.levels = (int)levels;
-    return code;
+    return result;
 }
 
 static int set_allocator(void *config, const char *sub, const char *value, struct err *err)
@@ -214,10 +214,10 @@ static int set_private_jobs(void *config, const char *sub, const char *value, st
 {
     (void)sub;
     int yes;
-    int code = ini_parse_bool(value, &yes, err);
-    if (!code)
+    int result = ini_parse_bool(value, &yes, err);
+    if (!result)
         ((struct settings *)config)->private_jobs = yes;
-    return code;
+    return result;
 }
 
 static int set_seed(void *config, const char *sub, const char *value, struct err *err)
@@ -438,18 +438,18 @@ int settings_load_watched(struct settings *settings, const char *path, bool requ
     struct relay relay = {&loading.settings, watch};
     const struct ini_watch through = {
         .problem = watch && watch->problem ? on_problem : NULL, .given = on_given, .data = &relay};
-    int code = set_defaults(&loading.settings, err);
-    if (!code)
-        code = ini_read_all(path, required, settings_keys, check_whole, &loading, &through, err);
+    int result = set_defaults(&loading.settings, err);
+    if (!result)
+        result = ini_read_all(path, required, settings_keys, check_whole, &loading, &through, err);
     settings_replace(&loading.settings.path, path);
     loading.settings.required = required;
     settings_fini(&loading.sections);
     free(loading.admin_hosts);
-    if (code && !(watch && watch->problem))
+    if (result && !(watch && watch->problem))
         settings_fini(&loading.settings);
     else
         *settings = loading.settings;
-    return code;
+    return result;
 }
 
 int settings_load(struct settings *settings, const char *path, bool required, struct err *err)

@@ -43,27 +43,27 @@ int settings_set_hosts(void *config, const char *sub, const char *value, struct 
     (void)sub;
     struct loading *loading = config;
     char *words = mem_strdup(value), *rest = words;
-    int code = 0;
+    int result = 0;
     forget_hosts(loading);
-    for (char *word; !code && (word = strsep(&rest, " \t,"));) {
+    for (char *word; !result && (word = strsep(&rest, " \t,"));) {
         if (!*word)
             continue;
         if (!str_valid_hostname(word))
-            code = err_set(err, -EINVAL, "\"%s\" is not the name of a host: letters, digits, '-' and '.'", word);
+            result = err_set(err, -EINVAL, "\"%s\" is not the name of a host: letters, digits, '-' and '.'", word);
         else if (find_host(&loading->settings, word))
-            code = err_set(err, -EINVAL, "host \"%s\" is named twice", word);
+            result = err_set(err, -EINVAL, "host \"%s\" is named twice", word);
         else if (loading->settings.nhosts == MAX_HOSTS)
-            code = err_set(err, -EINVAL, "more than %d hosts", MAX_HOSTS);
+            result = err_set(err, -EINVAL, "more than %d hosts", MAX_HOSTS);
         else
             settings_add_host(&loading->settings, word);
     }
     free(words);
-    if (!code && !loading->settings.nhosts)
-        code = err_set(err, -EINVAL, "no host named; leave the key out to manage the local host alone");
-    if (code)
+    if (!result && !loading->settings.nhosts)
+        result = err_set(err, -EINVAL, "no host named; leave the key out to manage the local host alone");
+    if (result)
         forget_hosts(loading);
-    loading->hosts_given = !code;
-    return code;
+    loading->hosts_given = !result;
+    return result;
 }
 
 int settings_set_admin_hosts(void *config, const char *sub, const char *value, struct err *err)

@@ -63,9 +63,9 @@ struct comparison {
 static void take_over(struct comparison *c, const struct ini_key *key, const char *sub, const char *value)
 {
     struct err err = ERR_INIT;
-    int code = key->set(c->running, sub, value, &err);
-    assert(!code); /* next has it already */
-    (void)code;
+    int result = key->set(c->running, sub, value, &err);
+    assert(!result); /* next has it already */
+    (void)result;
     struct settings_given *given = find_given(c->running, key, sub, &c->from_running);
     if (given)
         settings_replace(&given->value, value);

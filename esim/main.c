@@ -250,13 +250,13 @@ int main(int argc, char **argv)
     long cpus = sysconf(_SC_NPROCESSORS_ONLN);
     struct request request = {.parallel = cpus > 0 ? (int)cpus : 1, .until_ms = INT64_MAX, .since_ms = INT64_MIN};
     struct option options[KEYS + 13];
-    int c, which = 0, code = -1;
+    int c, which = 0, result = -1;
 
     keys_default(&request.config);
     make_options(options);
-    while (code < 0 && (c = getopt_long(argc, argv, "hV", options, &which)) != -1)
-        code = take(&request, c, options[which].name);
-    if (code < 0 && optind < argc)
-        code = wrong("there is an argument too many; see esim --help");
-    return code < 0 ? simulate(&request) : code;
+    while (result < 0 && (c = getopt_long(argc, argv, "hV", options, &which)) != -1)
+        result = take(&request, c, options[which].name);
+    if (result < 0 && optind < argc)
+        result = wrong("there is an argument too many; see esim --help");
+    return result < 0 ? simulate(&request) : result;
 }

@@ -65,13 +65,13 @@ static void tell(struct swf *swf, const char *what, const char *field)
 /* The line that was cut off is not one of those that are wrong. */
 static bool damaged(struct swf *swf)
 {
-    int code, error = errno;
-    const char *text = gzerror(swf->file, &code);
+    int result, error = errno;
+    const char *text = gzerror(swf->file, &result);
     size_t path = strlen(swf->path);
 
-    if (code == Z_OK || code == Z_STREAM_END)
+    if (result == Z_OK || result == Z_STREAM_END)
         return false;
-    if (code == Z_ERRNO)
+    if (result == Z_ERRNO)
         text = strerror(error);
     else if (strncmp(text, swf->path, path) == 0 && strncmp(text + path, ": ", 2) == 0)
         text += path + 2;

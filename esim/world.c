@@ -165,11 +165,11 @@ static enum answer step(struct world *w, struct event event, uint64_t *job)
     bool more = true;
 
     while (more) {
-        int code;
+        int result;
         event.now_ms = w->now_ms;
         actions_clear(&w->actions);
-        code = core_step(w->core, &event, &w->actions);
-        assert(code == 0);
+        result = core_step(w->core, &event, &w->actions);
+        assert(result == 0);
         for (size_t i = 0; i < w->actions.count; i++) {
             if (w->actions.items[i].type == ACTION_ANSWER) {
                 answer = w->actions.items[i].answer;

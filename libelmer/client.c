@@ -127,10 +127,10 @@ static int dial(const char *path)
         return -errno;
     memcpy(address.sun_path, path, strlen(path));
     if (connect(fd, (struct sockaddr *)&address, sizeof(address)) < 0) {
-        int code = -errno;
+        int result = -errno;
 
         close(fd);
-        return code;
+        return result;
     }
     return fd;
 }

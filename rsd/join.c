@@ -62,24 +62,24 @@ static int read_token(struct plan *plan, struct err *err)
 static int check_address(const char *elmer, struct err *err)
 {
     struct address address;
-    int code = address_parse(elmer, &address, err);
+    int result = address_parse(elmer, &address, err);
 
-    return code == 0 && address.path
+    return result == 0 && address.path
                ? err_set(err, -EINVAL, "%s is a socket of this host: nobody has to join by that", elmer)
-               : code;
+               : result;
 }
 
 static int read_config(struct plan *plan, struct err *err)
 {
     struct rsd_config standard;
     const struct rsd_join *join = plan->join;
-    int code;
+    int result;
 
     rsd_config_default(&standard);
     rsd_config_default(&plan->config);
-    code = rsd_config_read(&plan->config, join->config, !join->config_given, NULL, err);
-    if (code < 0)
-        return code;
+    result = rsd_config_read(&plan->config, join->config, !join->config_given, NULL, err);
+    if (result < 0)
+        return result;
     plan->name = join->name ? join->name : plan->config.name;
     plan->named = strcmp(plan->name, standard.name) != 0 || strcmp(plan->name, plan->config.name) != 0;
     if (!str_valid_hostname(plan->name))
@@ -119,13 +119,13 @@ static int make_state_dir(const struct plan *plan, struct err *err)
 
 static int prepare(struct plan *plan, struct err *err)
 {
-    int code = read_token(plan, err);
+    int result = read_token(plan, err);
 
-    if (code == 0)
-        code = check_address(plan->join->elmer, err);
-    if (code == 0)
-        code = read_config(plan, err);
-    return code;
+    if (result == 0)
+        result = check_address(plan->join->elmer, err);
+    if (result == 0)
+        result = read_config(plan, err);
+    return result;
 }
 
 /* ---- the user's part ---- */
@@ -219,34 +219,34 @@ static int write_fragment(const struct plan *plan, const char *path, struct err 
 /* A fragment of the administrator's may come after ours. */
 static int read_again(struct plan *plan, struct err *err)
 {
-    int code;
+    int result;
 
     rsd_config_default(&plan->config);
-    code = rsd_config_read(&plan->config, plan->join->config, true, NULL, err);
-    if (code == 0 && !said(plan, &plan->config))
-        code = err_set(err, -EEXIST,
-                       "another file in %s.d says elmer = %s and name = %s, which counts more than " FRAGMENT
-                       ": take that out",
-                       plan->join->config, plan->config.elmer, plan->config.name);
-    return code;
+    result = rsd_config_read(&plan->config, plan->join->config, true, NULL, err);
+    if (result == 0 && !said(plan, &plan->config))
+        result = err_set(err, -EEXIST,
+                         "another file in %s.d says elmer = %s and name = %s, which counts more than " FRAGMENT
+                         ": take that out",
+                         plan->join->config, plan->config.elmer, plan->config.name);
+    return result;
 }
 
 static int write_config(struct plan *plan, struct err *err)
 {
     char *path = str_format("%s.d", plan->join->config);
-    int code = 0;
+    int result = 0;
 
     if (!path)
         return err_set(err, -ENOMEM, "out of memory");
     if (!said(plan, &plan->config)) {
-        code = write_fragment(plan, path, err);
-        if (code == 0)
-            code = read_again(plan, err);
-        if (code < 0)
+        result = write_fragment(plan, path, err);
+        if (result == 0)
+            result = read_again(plan, err);
+        if (result < 0)
             err_prefix(err, "the certificate is there, but rsd would not use it");
     }
     free(path);
-    return code;
+    return result;
 }
 
 /* ---- the whole ---- */

@@ -31,9 +31,9 @@ static const char usage[] = "Usage: elmer-signer [--ca DIR] [--config FILE]\n"
 
 static int receive(struct channel *channel, struct wire_message *request, int64_t deadline_ms, struct err *err)
 {
-    int code = channel_receive(channel, request, deadline_ms, err);
+    int result = channel_receive(channel, request, deadline_ms, err);
 
-    return code == 1 ? 0 : code < 0 ? code : err_set(err, -ETIMEDOUT, "no request came in time");
+    return result == 1 ? 0 : result < 0 ? result : err_set(err, -ETIMEDOUT, "no request came in time");
 }
 
 /* Whatever is wrong with the CA, elmer is told. */
@@ -43,14 +43,14 @@ static int serve(const char *dir, const char *config, struct channel *channel, s
     struct wire_message request = {0};
     struct sign_answer answer = {0};
     struct ca ca = {0};
-    int code = receive(channel, &request, deadline, err);
+    int result = receive(channel, &request, deadline, err);
 
-    if (code < 0)
-        return code;
-    code = ca_open(dir, &ca, err);
-    if (code == 0)
-        code = ca_configure(&ca, config, err);
-    if (code == 0) {
+    if (result < 0)
+        return result;
+    result = ca_open(dir, &ca, err);
+    if (result == 0)
+        result = ca_configure(&ca, config, err);
+    if (result == 0) {
         sign(&ca, &request, wall_now().ms, &answer);
     } else {
         answer.message = (struct wire_message){.type = WIRE_error, .id = request.id};
@@ -58,12 +58,12 @@ static int serve(const char *dir, const char *config, struct channel *channel, s
         answer.message.u.error.text =
             "the CA of the queue host cannot be used: the journal of elmer-signer there says why";
     }
-    if (channel_send_all(channel, &answer.message, deadline, err) < 0 && code == 0)
-        code = -EPIPE;
+    if (channel_send_all(channel, &answer.message, deadline, err) < 0 && result == 0)
+        result = -EPIPE;
     sign_answer_fini(&answer);
     wire_message_fini(&request);
     ca_close(&ca);
-    return code;
+    return result;
 }
 
 int main(int argc, char **argv)

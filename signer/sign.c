@@ -56,11 +56,11 @@ static void log_refused(const struct wire_message *request, const char *text)
 
 void sign(struct ca *ca, const struct wire_message *request, int64_t now_ms, struct sign_answer *answer)
 {
-    int code;
+    int result;
 
     *answer = (struct sign_answer){.message = {.id = request->id}};
-    code = ask_ca(ca, request, now_ms, answer);
-    if (code == 0) {
+    result = ask_ca(ca, request, now_ms, answer);
+    if (result == 0) {
         if (request->type == WIRE_sign_host) {
             answer->message.type = WIRE_issued_host;
             answer->message.u.issued_host.certificate = answer->certificate;
@@ -73,7 +73,7 @@ void sign(struct ca *ca, const struct wire_message *request, int64_t now_ms, str
         return;
     }
     answer->message.type = WIRE_error;
-    answer->message.u.error.code = code == -EACCES ? WIRE_CODE_NOT_PERMITTED : WIRE_CODE_REFUSED;
+    answer->message.u.error.code = result == -EACCES ? WIRE_CODE_NOT_PERMITTED : WIRE_CODE_REFUSED;
     answer->message.u.error.text = answer->err.text;
     log_refused(request, answer->err.text);
 }

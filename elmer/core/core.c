@@ -288,7 +288,7 @@ static int put_back(struct core *core, const struct core_job *saved)
 
 int core_restore_job(struct core *core, const struct core_job *saved, int64_t now_ms)
 {
-    int code;
+    int result;
 
     if (now_ms < core->now_ms)
         return -EINVAL;
@@ -297,6 +297,6 @@ int core_restore_job(struct core *core, const struct core_job *saved, int64_t no
         return restore(core, saved);
     if (!would_go_again(saved))
         return CORE_LOST;
-    code = put_back(core, saved);
-    return code == 0 ? CORE_PUT_BACK : code;
+    result = put_back(core, saved);
+    return result == 0 ? CORE_PUT_BACK : result;
 }

@@ -161,9 +161,9 @@ static void step(struct engine *engine, struct event *event)
     assert(!engine->stepping); /* a step is never entered again */
     actions_init(&actions);
     event->now_ms = engine_now_ms();
-    int code = core_step(engine->core, event, &actions);
+    int result = core_step(engine->core, event, &actions);
     int64_t decided_ns = mono_now().ns;
-    assert(code == 0);
+    assert(result == 0);
     bool hold = many_rows(&actions);
     engine->stepping = true;
     if (hold)
@@ -413,10 +413,10 @@ int engine_create(uv_loop_t *loop, struct deadlines *deadlines, const struct eng
     engine->last_waiting = &engine->waiting;
     jobs_init(&engine->jobs);
     *out = engine;
-    int code = make_core(engine, settings, err);
-    if (!code)
-        code = store_open(loop, settings->store, &callbacks, engine, &engine->store, err);
-    return code ? code : recover(engine, err);
+    int result = make_core(engine, settings, err);
+    if (!result)
+        result = store_open(loop, settings->store, &callbacks, engine, &engine->store, err);
+    return result ? result : recover(engine, err);
 }
 
 void engine_begin(struct engine *engine)

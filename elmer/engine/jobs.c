@@ -156,10 +156,10 @@ static void drop_environment(struct engine_job *job)
     if (!job->end)
         return; /* engine_persist() has said why */
     char *json = job->end->json;
-    int code = wire_decode(json, strlen(json), WIRE_MINOR, &kept, &err);
+    int result = wire_decode(json, strlen(json), WIRE_MINOR, &kept, &err);
     free(json);
     job->end->json = NULL;
-    if (code) {
+    if (result) {
         log_error("job=%llu its environment stays in memory: %s", (unsigned long long)job->id, err.text);
         return;
     }

@@ -165,12 +165,12 @@ static int fill_after(struct engine *engine, struct record *r, struct core_job *
         after[i] = (struct core_after){.job = item.job, .kind = item.kind, .verdict = r->after[i].verdict};
         ids[i] = item.job;
     }
-    int code = store_load_ends(engine->store, ids, items->count, ends, err);
-    for (size_t i = 0; i < items->count && !code; i++)
+    int result = store_load_ends(engine->store, ids, items->count, ends, err);
+    for (size_t i = 0; i < items->count && !result; i++)
         after[i].end = ends[i];
     job->after = after;
     job->nafter = (int)items->count;
-    return code;
+    return result;
 }
 
 static struct core_job core_job_of(const struct record *r)
@@ -204,28 +204,28 @@ static int restore(struct engine *engine, struct record *r, struct err *err)
         account_absence(r, &job);
     fill_hosts(engine, r, &job);
     fill_lost(engine, r, &job);
-    int code = fill_after(engine, r, &job, err);
-    if (code) {
+    int result = fill_after(engine, r, &job, err);
+    if (result) {
         record_destroy(r);
-        return code;
+        return result;
     }
-    code = core_restore_job(engine->core, &job, engine_now_ms());
-    if (code == CORE_LOST) {
+    result = core_restore_job(engine->core, &job, engine_now_ms());
+    if (result == CORE_LOST) {
         give_up(engine, r, missing);
         return 0;
     }
-    if (code < 0) {
-        err_set(err, code,
+    if (result < 0) {
+        err_set(err, result,
                 "job %" PRIu64 " (%s) of the store does not fit into the configuration (%s): put back the "
                 "configuration it was started with, \"levels\" above all, until it has ended",
-                r->id, job_state_name(r->state), strerror(-code));
+                r->id, job_state_name(r->state), strerror(-result));
         record_destroy(r);
-        return code;
+        return result;
     }
     r->state = core_job(engine->core, r->id)->state;
     restore_shell(engine, r);
     limits_resume(engine, jobs_find(&engine->jobs, r->id), r);
-    if (code == CORE_PUT_BACK) {
+    if (result == CORE_PUT_BACK) {
         log_warning("job=%" PRIu64 " was on host %s, which is not in the configuration any more: it goes back into the "
                     "queue",
                     r->id, missing);
@@ -266,20 +266,20 @@ int recover(struct engine *engine, struct err *err)
 {
     struct found found = {0};
     uint64_t next_job = 1, next_allocation = 1;
-    int code = store_load_settings(engine->store, restore_setting, engine, err);
-    if (!code)
-        code = store_load_hosts(engine->store, restore_host, engine, err);
-    if (!code)
-        code = store_load(engine->store, collect, &found, &next_job, &next_allocation, err);
-    if (!code)
+    int result = store_load_settings(engine->store, restore_setting, engine, err);
+    if (!result)
+        result = store_load_hosts(engine->store, restore_host, engine, err);
+    if (!result)
+        result = store_load(engine->store, collect, &found, &next_job, &next_allocation, err);
+    if (!result)
         core_set_next(engine->core, next_job, next_allocation);
     if (found.count)
         qsort(found.records, found.count, sizeof(*found.records), by_allocation);
     size_t done = 0;
-    for (; done < found.count && !code; done++)
-        code = restore(engine, found.records[done], err);
+    for (; done < found.count && !result; done++)
+        result = restore(engine, found.records[done], err);
     for (; done < found.count; done++)
         record_destroy(found.records[done]);
     free(found.records);
-    return code;
+    return result;
 }

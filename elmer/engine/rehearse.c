@@ -39,8 +39,8 @@ bool engine_rehearse(struct engine *engine, struct event *event, const char *use
     assert(event->type == EVENT_SUBMIT && !engine->stepping);
     event->now_ms = engine_now_ms();
     actions_init(&actions);
-    int code = core_step(core, event, &actions);
-    assert(code == 0);
+    int result = core_step(core, event, &actions);
+    assert(result == 0);
     actions_fini(&actions);
     state = core_job(core, id);
     if (state) {

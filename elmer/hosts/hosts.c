@@ -407,9 +407,9 @@ int hosts_create(const struct room *room, const struct hosts_settings *settings,
     hosts->links.options = options;
     hosts->links.callbacks = &links;
     hosts->links.accept_tcp = on_accept_tcp;
-    int code = listener_create(room->loop, settings->host_socket, 0666, hosts->links.max, &options, &links,
-                               on_accept_unix, hosts, &hosts->unix_listener, err);
-    return code ? code : hosts_listen(hosts, err);
+    int result = listener_create(room->loop, settings->host_socket, 0666, hosts->links.max, &options, &links,
+                                 on_accept_unix, hosts, &hosts->unix_listener, err);
+    return result ? result : hosts_listen(hosts, err);
 }
 
 void hosts_close(struct hosts *hosts)

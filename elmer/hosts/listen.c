@@ -111,8 +111,8 @@ static void on_again(struct deadline *deadline)
         return;
     }
     hosts->look_up.data = hosts;
-    int code = uv_queue_work(hosts->room.loop, &hosts->look_up, look_up, looked_up);
-    assert(!code);
+    int result = uv_queue_work(hosts->room.loop, &hosts->look_up, look_up, looked_up);
+    assert(!result);
 }
 
 /* ---- the room's side ---- */
@@ -121,14 +121,14 @@ int hosts_listen(struct hosts *hosts, struct err *err)
 {
     struct err why = ERR_INIT;
     hosts->listen_again.fire = on_again;
-    int code = hosts->settings->listen ? hosts_make_tls(hosts, &why) : 0;
-    if (!code && hosts->settings->listen)
-        code = try_to_listen(hosts, &why);
-    if (!code) {
+    int result = hosts->settings->listen ? hosts_make_tls(hosts, &why) : 0;
+    if (!result && hosts->settings->listen)
+        result = try_to_listen(hosts, &why);
+    if (!result) {
         await(hosts);
         return 0;
     }
-    if (code == -EUCLEAN || (code == -EACCES && hosts->tls))
+    if (result == -EUCLEAN || (result == -EACCES && hosts->tls))
         return err_set(err, -EUCLEAN, "listen = %s: %s", hosts->settings->listen, why.text);
     wait_for_better(hosts, why.text);
     return 0;

@@ -30,15 +30,15 @@ int hosts_make_tls(struct hosts *hosts, struct err *err)
     struct err why = ERR_INIT;
     if (!settings->listen)
         return 0;
-    int code = tls_context_server(settings->pki, judge, hosts, &hosts->tls, &why);
-    if (code == -ENOENT)
-        return err_set(err, code,
+    int result = tls_context_server(settings->pki, judge, hosts, &hosts->tls, &why);
+    if (result == -ENOENT)
+        return err_set(err, result,
                        "listen = %s needs a certificate, and there is none (%s): make the cluster's CA with \"eadmin "
                        "init\" as root, or leave \"listen\" out",
                        settings->listen, why.text);
-    return code ? err_set(err, code == -EACCES ? code : -EUCLEAN, "the certificate for listen = %s cannot be used: %s",
-                          settings->listen, why.text)
-                : 0;
+    return result ? err_set(err, result == -EACCES ? result : -EUCLEAN,
+                            "the certificate for listen = %s cannot be used: %s", settings->listen, why.text)
+                  : 0;
 }
 
 int hosts_reload_tls(struct hosts *hosts, struct err *err)

@@ -176,11 +176,11 @@ static void on_committed(const struct engine_wait *wait)
 static int read_facts(struct join *join, const char *text, struct err *err)
 {
     struct pki_certificate facts;
-    int code = pki_inspect(text, &facts, err);
-    if (!code && (strcmp(facts.name, join->host) || !facts.client))
-        code = err_set(err, -EINVAL, "the signer made a certificate for \"%s\"", facts.name);
-    if (code)
-        return code;
+    int result = pki_inspect(text, &facts, err);
+    if (!result && (strcmp(facts.name, join->host) || !facts.client))
+        result = err_set(err, -EINVAL, "the signer made a certificate for \"%s\"", facts.name);
+    if (result)
+        return result;
     join->facts = (struct certificate){.issued_ms = wall_now().ms, .end_ms = facts.end_s * 1000};
     snprintf(join->facts.serial, sizeof(join->facts.serial), "%s", facts.serial);
     snprintf(join->facts.host, sizeof(join->facts.host), "%s", facts.name);

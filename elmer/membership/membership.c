@@ -19,9 +19,9 @@ int membership_create(const struct room *room, const struct membership_settings 
 {
     struct membership *membership = mem_zalloc(sizeof(*membership));
     *out = membership;
-    int code = certificates_create(room, &membership->certificates, err);
-    if (code)
-        return code;
+    int result = certificates_create(room, &membership->certificates, err);
+    if (result)
+        return result;
     membership->joins = joins_create(room, settings, membership->certificates);
     membership->renewals = renewals_create(room, settings, membership->certificates);
     return 0;

@@ -189,10 +189,10 @@ static void on_scan(struct deadline *deadline)
 void renewals_recover(struct renewals *r)
 {
     struct err err = ERR_INIT;
-    int code = r->settings->pki && r->state == OWN_NONE ? pki_renewal_recover(r->settings->pki, &r->facts, &err) : 1;
-    if (!code)
+    int result = r->settings->pki && r->state == OWN_NONE ? pki_renewal_recover(r->settings->pki, &r->facts, &err) : 1;
+    if (!result)
         r->state = OWN_IDLE;
-    else if (code < 0 && code != -ENOENT && code != -EACCES)
+    else if (result < 0 && result != -ENOENT && result != -EACCES)
         log_error("elmer's own certificate cannot be looked after: %s", err.text);
 }
 

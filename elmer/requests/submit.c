@@ -63,8 +63,8 @@ static int check_size(const struct wire_submit *submit, struct err *err)
 }
 
 #define CHECK_LINE_ASKED(name)                                                                                         \
-    if (!code)                                                                                                         \
-        code = check_printable("the " #name, submit->name, err);
+    if (!result)                                                                                                       \
+        result = check_printable("the " #name, submit->name, err);
 #define CHECK_ASKED(name, type, ...) JOB_IF(LINE, type, CHECK_LINE_ASKED(name))
 
 static int check_limits(const struct wire_submit *submit, struct err *err)
@@ -99,19 +99,19 @@ static int check_submission(const struct requests_settings *settings, const stru
         return err_set(err, -1, "the submission has no token");
     if (strchr(submit->name, '/') || !strcmp(submit->name, ".") || !strcmp(submit->name, ".."))
         return err_set(err, -1, "the name \"%.200s\" cannot be part of a file name: leave out '/'", submit->name);
-    int code = 0;
+    int result = 0;
     JOB_FIELDS(CHECK_ASKED, JOB_NONE, JOB_NONE)
-    if (!code)
-        code = path_check(submit->output, "output", err);
-    if (!code)
-        code = path_check(submit->errors, "error output", err);
-    if (!code)
-        code = check_environment(&submit->environment, err);
-    if (!code)
-        code = check_limits(submit, err);
-    if (!code)
-        code = after_check(&submit->after, err);
-    return code ? code : check_size(submit, err);
+    if (!result)
+        result = path_check(submit->output, "output", err);
+    if (!result)
+        result = path_check(submit->errors, "error output", err);
+    if (!result)
+        result = check_environment(&submit->environment, err);
+    if (!result)
+        result = check_limits(submit, err);
+    if (!result)
+        result = after_check(&submit->after, err);
+    return result ? result : check_size(submit, err);
 }
 
 static bool check_user(struct request *request)

@@ -61,16 +61,16 @@ int store_file_lock(const char *path, struct store_file *file, struct err *err)
 {
     char *name = mem_format("%s.lock", path);
     int fd = open(name, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-    int code = take_lock(path, name, fd, err);
-    *file = (struct store_file){.noted = code ? 0 : read_note(fd)};
+    int result = take_lock(path, name, fd, err);
+    *file = (struct store_file){.noted = result ? 0 : read_note(fd)};
     free(name);
-    if (!code)
-        code = look_at(path, file, fd, err);
-    if (!code)
+    if (!result)
+        result = look_at(path, file, fd, err);
+    if (!result)
         file->lock = fd + 1;
     else if (fd >= 0)
         close(fd);
-    return code;
+    return result;
 }
 
 void store_file_unlock(struct store_file *file)
@@ -85,9 +85,9 @@ int store_file_check(const char *path, struct store_file *file, sqlite3 *db, str
     struct err inner = ERR_INIT;
     char text[160];
     int64_t commits = 0;
-    int code = sql_integer(db, "SELECT value FROM meta WHERE key = 'commits'", &commits, &inner);
-    if (code)
-        return sql_explain(path, code, err, inner.text);
+    int result = sql_integer(db, "SELECT value FROM meta WHERE key = 'commits'", &commits, &inner);
+    if (result)
+        return sql_explain(path, result, err, inner.text);
     file->commits = commits > 0 ? (uint64_t)commits : 0;
     if (file->commits >= file->noted)
         return 0;

@@ -45,9 +45,9 @@ int record_end(const struct wire_message *submission, char **json, char digest[R
     }
     kept.u.submit.environment = (struct wire_strs){0};
     kept.u.submit.ticket = "";
-    int code = pki_digest(sorted, environment->count, digest, err);
+    int result = pki_digest(sorted, environment->count, digest, err);
     free(sorted);
-    return code ? code : wire_encode(&kept, WIRE_MINOR, json, &size, err);
+    return result ? result : wire_encode(&kept, WIRE_MINOR, json, &size, err);
 }
 
 struct wire_strs record_cluster_hosts(const struct record *r, struct arena *memory)

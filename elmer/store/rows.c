@@ -41,16 +41,16 @@ void sql_reader_close(struct sql_reader *reader)
 /* Ready for its parameters; sqlite3_reset() it afterwards. */
 static int begin(struct sql_reader *reader, enum sql_which which, sqlite3_stmt **statement, struct err *err)
 {
-    int code = 0;
+    int result = 0;
     if (!reader->statements[which]) {
         char *columns_of_state = columns_list(", state.", true);
         char *sql = mem_format(OF_JOB "%s %s", columns_of_state, queries[which]);
-        code = sql_statement(reader->db, which >= SQL_USAGE ? queries[which] : sql, &reader->statements[which], err);
+        result = sql_statement(reader->db, which >= SQL_USAGE ? queries[which] : sql, &reader->statements[which], err);
         free(columns_of_state);
         free(sql);
     }
     *statement = reader->statements[which];
-    return code;
+    return result;
 }
 
 static int read_usage(struct sql_reader *reader, struct record *r, struct err *err)
@@ -157,14 +157,14 @@ int sql_end_of(struct sql_reader *reader, uint64_t job, enum core_end *end, stru
 int sql_counters(sqlite3 *db, uint64_t *next_job, uint64_t *next_allocation, struct err *err)
 {
     int64_t job = 1, allocation = 1;
-    int code = sql_integer(
+    int result = sql_integer(
         db, "SELECT max(value, (SELECT coalesce(max(id), 0) + 1 FROM job)) FROM meta WHERE key = 'next_job'", &job,
         err);
-    if (!code)
-        code = sql_integer(db, "SELECT value FROM meta WHERE key = 'next_allocation'", &allocation, err);
+    if (!result)
+        result = sql_integer(db, "SELECT value FROM meta WHERE key = 'next_allocation'", &allocation, err);
     *next_job = (uint64_t)job;
     *next_allocation = (uint64_t)allocation;
-    return code;
+    return result;
 }
 
 int sql_hosts(sqlite3 *db, void (*each)(const struct host_row *host, void *data), void *data, struct err *err)

@@ -132,16 +132,16 @@ int sql_integer(sqlite3 *db, const char *sql, int64_t *value, struct err *err)
 static int add_columns(sqlite3 *db, int64_t schema, struct err *err)
 {
     char sql[200];
-    int code = 0;
-    for (size_t i = 0; !code && schema > 1 && i < ncolumns; i++) {
+    int result = 0;
+    for (size_t i = 0; !result && schema > 1 && i < ncolumns; i++) {
         if (columns[i].schema != schema)
             continue;
         int length =
             snprintf(sql, sizeof(sql), "ALTER TABLE state ADD COLUMN %s %s", columns[i].name, columns[i].declaration);
         assert(length > 0 && (size_t)length < sizeof(sql));
-        code = sql_execute(db, sql, err);
+        result = sql_execute(db, sql, err);
     }
-    return code;
+    return result;
 }
 
 static int migrate(sqlite3 *db, int64_t version, struct err *err)
@@ -180,13 +180,13 @@ int sql_prepare(sqlite3 *db, const char *path, bool *checked, struct err *err)
 {
     int64_t application = 0, version = 0, tables = 0;
     struct err inner = ERR_INIT;
-    int code = sql_integer(db, "PRAGMA application_id", &application, &inner);
-    if (!code)
-        code = sql_integer(db, "PRAGMA user_version", &version, &inner);
-    if (!code)
-        code = sql_integer(db, "SELECT count(*) FROM sqlite_schema", &tables, &inner);
-    if (code)
-        return sql_explain(path, code, err, inner.text);
+    int result = sql_integer(db, "PRAGMA application_id", &application, &inner);
+    if (!result)
+        result = sql_integer(db, "PRAGMA user_version", &version, &inner);
+    if (!result)
+        result = sql_integer(db, "SELECT count(*) FROM sqlite_schema", &tables, &inner);
+    if (result)
+        return sql_explain(path, result, err, inner.text);
     if (application != APPLICATION_ID && (tables || application || version))
         return err_set(err, -EPROTO,
                        "%s is a database of another program: set \"store = ...\" to a file of elmer's own", path);
@@ -198,17 +198,17 @@ int sql_prepare(sqlite3 *db, const char *path, bool *checked, struct err *err)
                        path, version, STORE_SCHEMA);
     *checked = is_small(db);
     if (tables && *checked)
-        code = sql_check(db, &inner);
-    if (!code)
-        code = sql_execute(
+        result = sql_check(db, &inner);
+    if (!result)
+        result = sql_execute(
             db,
             "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON;"
             "PRAGMA secure_delete = ON;"           /* or environments would stay in free pages */
             "PRAGMA journal_size_limit = 4194304", /* STORE_LOG_PAGES; what one large batch took is given back */
             &inner);
-    if (!code && version < STORE_SCHEMA)
-        code = migrate(db, version, &inner);
-    return code ? sql_explain(path, code, err, inner.text) : 0;
+    if (!result && version < STORE_SCHEMA)
+        result = migrate(db, version, &inner);
+    return result ? sql_explain(path, result, err, inner.text) : 0;
 }
 
 /* ---- writing ---- */
@@ -443,12 +443,12 @@ static int write_record(struct sql_writer *w, const struct record *r, struct err
 {
     if (r->dropped)
         return drop_job(w, r, err);
-    int code = r->json ? put_job(w, r, err) : 0;
-    if (!code)
-        code = put_state(w, r, err);
-    if (!code && r->nafter)
-        code = put_awaited(w, r, err);
-    return code ? code : put_usage(w, r, err);
+    int result = r->json ? put_job(w, r, err) : 0;
+    if (!result)
+        result = put_state(w, r, err);
+    if (!result && r->nafter)
+        result = put_awaited(w, r, err);
+    return result ? result : put_usage(w, r, err);
 }
 
 static int put_meta(struct sql_writer *w, const char *key, uint64_t next, struct err *err)

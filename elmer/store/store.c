@@ -122,31 +122,31 @@ int store_open(uv_loop_t *loop, const char *path, const struct store_callbacks *
     *s = (struct store){.loop = loop, .callbacks = *callbacks, .data = data};
     s->last_read = &s->reads;
     mode_t mask = umask(077); /* submissions contain environments */
-    int code = store_file_lock(path, &s->file, err);
-    if (!code)
-        code = sql_open(path, true, &s->db, err);
-    if (!code)
-        code = sql_prepare(s->db, path, &s->checked, err);
-    if (!code)
-        code = store_file_check(path, &s->file, s->db, err);
-    if (!code)
-        code = sql_writer_create(s->db, &s->writer, err);
-    if (!code)
-        code = sql_open(path, false, &s->reader.db, err);
+    int result = store_file_lock(path, &s->file, err);
+    if (!result)
+        result = sql_open(path, true, &s->db, err);
+    if (!result)
+        result = sql_prepare(s->db, path, &s->checked, err);
+    if (!result)
+        result = store_file_check(path, &s->file, s->db, err);
+    if (!result)
+        result = sql_writer_create(s->db, &s->writer, err);
+    if (!result)
+        result = sql_open(path, false, &s->reader.db, err);
     umask(mask);
-    if (code) {
+    if (result) {
         close_files(s);
         free(s);
-        return code;
+        return result;
     }
     s->path = mem_strdup(path);
     uv_mutex_init(&s->mutex);
     uv_cond_init(&s->wake);
     uv_async_init(loop, &s->async, on_async);
     s->async.data = s;
-    code = uv_thread_create(&s->thread, store_writer, s);
-    if (code) {
-        err_set(err, code, "cannot start a thread: %s", uv_strerror(code));
+    result = uv_thread_create(&s->thread, store_writer, s);
+    if (result) {
+        err_set(err, result, "cannot start a thread: %s", uv_strerror(result));
         abort(); /* at start only, and nothing has been promised */
     }
     *store = s;
@@ -197,16 +197,16 @@ void store_close(struct store *s)
 int store_load(struct store *s, void (*each)(struct record *record, void *data), void *data, uint64_t *next_job,
                uint64_t *next_allocation, struct err *err)
 {
-    int code = sql_counters(s->reader.db, next_job, next_allocation, err);
-    return code ? code : sql_read(&s->reader, SQL_UNFINISHED, 0, NULL, 0, each, data, err);
+    int result = sql_counters(s->reader.db, next_job, next_allocation, err);
+    return result ? result : sql_read(&s->reader, SQL_UNFINISHED, 0, NULL, 0, each, data, err);
 }
 
 int store_load_ends(struct store *s, const uint64_t *jobs, size_t count, enum core_end *ends, struct err *err)
 {
-    int code = 0;
-    for (size_t i = 0; i < count && !code; i++)
-        code = sql_end_of(&s->reader, jobs[i], &ends[i], err);
-    return code;
+    int result = 0;
+    for (size_t i = 0; i < count && !result; i++)
+        result = sql_end_of(&s->reader, jobs[i], &ends[i], err);
+    return result;
 }
 
 int store_load_hosts(struct store *s, void (*each)(const struct host_row *host, void *data), void *data,

@@ -21,7 +21,7 @@ static int choose_doomed(sqlite3 *db, const struct store_limits *limits, int64_t
 {
     int64_t newest = 0;
     char sql[600];
-    int code = sql_integer(db, "SELECT max(ended_ms) FROM state WHERE ended_ms IS NOT NULL", &newest, err);
+    int result = sql_integer(db, "SELECT max(ended_ms) FROM state WHERE ended_ms IS NOT NULL", &newest, err);
     snprintf(sql, sizeof(sql),
              "INSERT INTO doomed SELECT job FROM state WHERE ended_ms IS NOT NULL AND " NOT_AWAITED
              " ORDER BY ended_ms DESC, job DESC "
@@ -29,7 +29,7 @@ static int choose_doomed(sqlite3 *db, const struct store_limits *limits, int64_t
              "INSERT OR IGNORE INTO doomed SELECT job FROM state WHERE ended_ms IS NOT NULL AND ended_ms < %" PRId64
              " AND " NOT_AWAITED " LIMIT %d",
              TRIM_JOBS, limits->jobs, (now_ms < newest ? now_ms : newest) - limits->age_ms, TRIM_JOBS);
-    return code ? code : sql_execute(db, sql, err);
+    return result ? result : sql_execute(db, sql, err);
 }
 
 int sql_trim(sqlite3 *db, const struct store_limits *limits, int64_t now_ms, bool *more, struct err *err)

@@ -195,18 +195,18 @@ static int write_once(struct store *s, const struct batch *batch, struct err *er
 static int write_batch(struct store *s, const struct batch *batch, bool *full, struct err *err)
 {
     struct err other = ERR_INIT;
-    int code;
+    int result;
     if (*full)
         (void)sql_checkpoint(s->writer, true, &other); /* writing says what is wrong */
-    code = write_once(s, batch, err);
-    if (code == -ENOSPC && !*full && !sql_checkpoint(s->writer, true, &other)) {
+    result = write_once(s, batch, err);
+    if (result == -ENOSPC && !*full && !sql_checkpoint(s->writer, true, &other)) {
         err_clear(err);
-        code = write_once(s, batch, err);
+        result = write_once(s, batch, err);
     }
-    *full = code == -ENOSPC;
-    if (!code)
+    *full = result == -ENOSPC;
+    if (!result)
         store_file_committed(&s->file);
-    return code;
+    return result;
 }
 
 void store_writer(void *data)
@@ -222,14 +222,14 @@ void store_writer(void *data)
             trim_history(s);
             continue;
         }
-        int code = write_batch(s, &batch, &full, &err);
-        if (!report(s, number, code, &err)) {
+        int result = write_batch(s, &batch, &full, &err);
+        if (!report(s, number, result, &err)) {
             log_error("the store could not be written before the end: %s; the last %zu changes are lost", err.text,
                       batch.count);
             break;
         }
-        many_until = !code && batch.count >= MANY ? uv_hrtime() + GATHER_NS : 0;
-        if (!code) {
+        many_until = !result && batch.count >= MANY ? uv_hrtime() + GATHER_NS : 0;
+        if (!result) {
             batch_clear(&batch);
             shrink_log(s);
         }

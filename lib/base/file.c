@@ -45,20 +45,20 @@ static int write_all(int fd, const char *text)
 
 int file_write_new(int dir, const char *name, const char *text, mode_t mode)
 {
-    int code, fd;
+    int result, fd;
 
     unlinkat(dir, name, 0);
     fd = openat(dir, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
     if (fd < 0)
         return -errno;
-    code = write_all(fd, text);
-    if (code == 0 && (fchmod(fd, mode) < 0 || fsync(fd) < 0))
-        code = -errno;
-    if (close(fd) < 0 && code == 0)
-        code = -errno;
-    if (code < 0)
+    result = write_all(fd, text);
+    if (result == 0 && (fchmod(fd, mode) < 0 || fsync(fd) < 0))
+        result = -errno;
+    if (close(fd) < 0 && result == 0)
+        result = -errno;
+    if (result < 0)
         unlinkat(dir, name, 0);
-    return code;
+    return result;
 }
 
 int file_move(int dir, const char *from, const char *to)
@@ -69,13 +69,13 @@ int file_move(int dir, const char *from, const char *to)
 int file_write(int dir, const char *name, const char *text, mode_t mode, struct err *err)
 {
     char temporary[300];
-    int code;
+    int result;
 
     snprintf(temporary, sizeof temporary, ".%s.%d", name, (int)getpid());
-    code = file_write_new(dir, temporary, text, mode);
-    if (code == 0)
-        code = file_move(dir, temporary, name);
-    return code == 0 ? 0 : err_set(err, code, "cannot write %s: %s", name, strerror(-code));
+    result = file_write_new(dir, temporary, text, mode);
+    if (result == 0)
+        result = file_move(dir, temporary, name);
+    return result == 0 ? 0 : err_set(err, result, "cannot write %s: %s", name, strerror(-result));
 }
 
 int file_read(int dir, const char *name, size_t max, char **text, struct err *err)
@@ -84,23 +84,23 @@ int file_read(int dir, const char *name, size_t max, char **text, struct err *er
     struct stat st;
     size_t size = 0;
     ssize_t n = -1;
-    int code, fd = openat(dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    int result, fd = openat(dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 
-    code = !bytes ? -ENOMEM : fd < 0 || fstat(fd, &st) < 0 ? -errno : !S_ISREG(st.st_mode) ? -EMEDIUMTYPE : 0;
-    while (code == 0 && size <= max && (n = read(fd, bytes + size, max + 1 - size)) != 0) {
+    result = !bytes ? -ENOMEM : fd < 0 || fstat(fd, &st) < 0 ? -errno : !S_ISREG(st.st_mode) ? -EMEDIUMTYPE : 0;
+    while (result == 0 && size <= max && (n = read(fd, bytes + size, max + 1 - size)) != 0) {
         if (n > 0)
             size += (size_t)n;
         else if (errno != EINTR)
-            code = -errno;
+            result = -errno;
     }
     if (fd >= 0)
         close(fd);
-    if (code == 0 && (size > max || memchr(bytes, 0, size)))
-        code = -EFBIG;
-    if (code < 0) {
+    if (result == 0 && (size > max || memchr(bytes, 0, size)))
+        result = -EFBIG;
+    if (result < 0) {
         free(bytes);
-        return err_set(err, code, "cannot read %s: %s", name,
-                       code == -EMEDIUMTYPE ? "it is no regular file" : strerror(-code));
+        return err_set(err, result, "cannot read %s: %s", name,
+                       result == -EMEDIUMTYPE ? "it is no regular file" : strerror(-result));
     }
     bytes[size] = 0;
     *text = bytes;

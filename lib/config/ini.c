@@ -227,14 +227,14 @@ static struct seen *note_seen(struct ini_reading *reading, const char *section, 
     struct seen *seen = add_seen(reading, section, row->name);
     char *copy = strdup(value);
     struct err why = ERR_INIT;
-    int code = seen == NULL || copy == NULL ? err_set(&why, -ENOMEM, "out of memory") : 0;
+    int result = seen == NULL || copy == NULL ? err_set(&why, -ENOMEM, "out of memory") : 0;
 
-    if (code == 0 && seen->file == reading->path)
-        code = err_set(&why, -EINVAL, "%s is given twice in [%s]: first in line %d; remove one of them", row->name,
-                       section, seen->line);
-    if (code != 0) {
+    if (result == 0 && seen->file == reading->path)
+        result = err_set(&why, -EINVAL, "%s is given twice in [%s]: first in line %d; remove one of them", row->name,
+                         section, seen->line);
+    if (result != 0) {
         free(copy);
-        report_line(reading, code, &why);
+        report_line(reading, result, &why);
         return NULL;
     }
     free(seen->value);
@@ -277,15 +277,15 @@ static void set(struct ini_reading *reading, const struct ini_key *key, const ch
 {
     struct seen *seen = note_seen(reading, section, key, value);
     struct err why = ERR_INIT;
-    int code = seen == NULL ? 0 : key->set(reading->config, subsection, value, &why);
+    int result = seen == NULL ? 0 : key->set(reading->config, subsection, value, &why);
 
-    if (code == 0)
+    if (result == 0)
         return;
     seen->refused = true;
     if (why.text[0] == '\0')
-        (void)err_set(&why, code, "not a value that is allowed here");
+        (void)err_set(&why, result, "not a value that is allowed here");
     err_prefix(&why, "%s = %.200s", key->name, value);
-    report_line(reading, code, &why);
+    report_line(reading, result, &why);
 }
 
 /* Each unknown section is reported once. */
@@ -368,10 +368,10 @@ static void read_files(struct ini_reading *reading, const struct ini_files *file
 {
     for (size_t i = 0; i < files->count && goes_on(reading); i++) {
         struct err why = ERR_INIT;
-        int code = read_file(reading, files->paths[i]);
+        int result = read_file(reading, files->paths[i]);
 
-        if (code != 0 && (required || i > 0))
-            report(reading, files->paths[i], 0, err_set(&why, code, "%s", strerror(-code)), &why);
+        if (result != 0 && (required || i > 0))
+            report(reading, files->paths[i], 0, err_set(&why, result, "%s", strerror(-result)), &why);
     }
 }
 
@@ -392,14 +392,14 @@ static int read_all(const char *path, bool fragments, bool required, struct ini_
 {
     struct ini_files files;
     struct err why = ERR_INIT;
-    int code = ini_files_find(path, fragments, &files, &why);
+    int result = ini_files_find(path, fragments, &files, &why);
 
     reading->last = &reading->first;
     reading->text = malloc(LINE_BYTES + 1);
-    if (code == 0 && reading->text == NULL)
-        code = err_set(&why, -ENOMEM, "out of memory");
-    if (code != 0)
-        report(reading, path, 0, code, &why);
+    if (result == 0 && reading->text == NULL)
+        result = err_set(&why, -ENOMEM, "out of memory");
+    if (result != 0)
+        report(reading, path, 0, result, &why);
     tune_inih();
     if (reading->text != NULL)
         read_files(reading, &files, required);

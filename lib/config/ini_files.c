@@ -36,36 +36,36 @@ static int compare(const void *a, const void *b)
 static int add_fragments(struct ini_files *files, const char *path, struct err *err)
 {
     size_t first = files->count;
-    int code = 0;
+    int result = 0;
     DIR *dir = opendir(path);
 
     if (dir == NULL)
         return errno == ENOENT ? 0 : err_set(err, -errno, "%s: %s", path, strerror(errno));
     errno = 0;
-    for (const struct dirent *entry; code == 0 && (entry = readdir(dir)) != NULL; errno = 0)
+    for (const struct dirent *entry; result == 0 && (entry = readdir(dir)) != NULL; errno = 0)
         if (is_fragment(entry->d_name))
-            code = add(files, str_format("%s/%s", path, entry->d_name), err);
-    if (code == 0 && errno != 0)
-        code = err_set(err, -errno, "%s: %s", path, strerror(errno));
+            result = add(files, str_format("%s/%s", path, entry->d_name), err);
+    if (result == 0 && errno != 0)
+        result = err_set(err, -errno, "%s: %s", path, strerror(errno));
     (void)closedir(dir);
     if (files->count > first)
         qsort(files->paths + first, files->count - first, sizeof *files->paths, compare);
-    return code;
+    return result;
 }
 
 int ini_files_find(const char *path, bool fragments, struct ini_files *files, struct err *err)
 {
     char *dir = NULL;
-    int code;
+    int result;
 
     *files = (struct ini_files){0};
-    code = add(files, strdup(path), err);
-    if (code == 0 && fragments && (dir = str_format("%s.d", path)) == NULL)
-        code = err_set(err, -ENOMEM, "out of memory");
-    if (code == 0 && fragments)
-        code = add_fragments(files, dir, err);
+    result = add(files, strdup(path), err);
+    if (result == 0 && fragments && (dir = str_format("%s.d", path)) == NULL)
+        result = err_set(err, -ENOMEM, "out of memory");
+    if (result == 0 && fragments)
+        result = add_fragments(files, dir, err);
     free(dir);
-    return code;
+    return result;
 }
 
 void ini_files_free(struct ini_files *files)

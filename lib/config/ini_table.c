@@ -73,11 +73,11 @@ int ini_unknown_key(const struct ini_key *keys, const char *header, const char *
 int ini_defaults(const struct ini_key *keys, void *config, struct err *err)
 {
     for (; keys->name != NULL; keys++) {
-        int code = keys->normal == NULL || (keys->flags & INI_MADE) ? 0 : keys->set(config, "", keys->normal, err);
+        int result = keys->normal == NULL || (keys->flags & INI_MADE) ? 0 : keys->set(config, "", keys->normal, err);
 
-        if (code != 0) {
+        if (result != 0) {
             err_prefix(err, "the default %s = %s", keys->name, keys->normal);
-            return code;
+            return result;
         }
     }
     return 0;

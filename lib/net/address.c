@@ -90,32 +90,32 @@ static int bind_path(const char *path, unsigned mode, int *out, struct err *err)
 {
     struct sockaddr_un un = {.sun_family = AF_UNIX};
     struct stat st;
-    int code, fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    int result, fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 
     if (fd < 0)
         return err_set(err, -errno, "%s: socket: %s", path, strerror(errno));
     memcpy(un.sun_path, path, strlen(path));
-    code = bind_once(fd, &un);
-    if (code == -EADDRINUSE && lstat(path, &st) == 0 && S_ISSOCK(st.st_mode) && !path_is_live(&un)) {
+    result = bind_once(fd, &un);
+    if (result == -EADDRINUSE && lstat(path, &st) == 0 && S_ISSOCK(st.st_mode) && !path_is_live(&un)) {
         (void)unlink(path);
-        code = bind_once(fd, &un);
+        result = bind_once(fd, &un);
     }
     /* Nobody can connect before listen(2), so the mode is right from the beginning. */
-    if (code == 0 && chmod(path, mode) != 0)
-        code = -errno;
-    if (code == 0) {
+    if (result == 0 && chmod(path, mode) != 0)
+        result = -errno;
+    if (result == 0) {
         *out = fd;
         return 0;
     }
     (void)close(fd);
-    if (code == -EADDRINUSE)
-        return err_set(err, code, "%s: another process serves this socket; stop it first", path);
-    return err_set(err, code, "%s: cannot make the socket: %s", path, strerror(-code));
+    if (result == -EADDRINUSE)
+        return err_set(err, result, "%s: another process serves this socket; stop it first", path);
+    return err_set(err, result, "%s: cannot make the socket: %s", path, strerror(-result));
 }
 
 static int bind_tcp(const char *text, const struct addrinfo *info, int *out, struct err *err)
 {
-    int one = 1, zero = 0, code;
+    int one = 1, zero = 0, result;
     int fd = socket(info->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 
     if (fd >= 0 && setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one) == 0 &&
@@ -124,10 +124,10 @@ static int bind_tcp(const char *text, const struct addrinfo *info, int *out, str
         *out = fd;
         return 0;
     }
-    code = -errno;
+    result = -errno;
     if (fd >= 0)
         (void)close(fd);
-    return err_set(err, code, "%s: cannot listen there: %s", text, strerror(-code));
+    return err_set(err, result, "%s: cannot listen there: %s", text, strerror(-result));
 }
 
 static bool is_loopback(const struct sockaddr *address)
@@ -175,10 +175,10 @@ static int bind_host(const char *text, const char *host, const char *port, int f
 int address_bind(const char *text, unsigned mode, int *fd, struct err *err)
 {
     struct address address;
-    int code = address_parse(text, &address, err);
+    int result = address_parse(text, &address, err);
 
-    if (code != 0)
-        return code;
+    if (result != 0)
+        return result;
     if (address.path)
         return bind_path(text, mode, fd, err);
     if (strcmp(address.host, "*") == 0) {
@@ -186,7 +186,7 @@ int address_bind(const char *text, unsigned mode, int *fd, struct err *err)
             return 0;
         return bind_host(text, "0.0.0.0", address.port, AI_NUMERICHOST, fd, err); /* no IPv6 on this host */
     }
-    code = bind_host(text, address.host, address.port, AI_NUMERICHOST, fd, err);
+    result = bind_host(text, address.host, address.port, AI_NUMERICHOST, fd, err);
     /* A name: asked once, when a daemon starts and nobody waits for it yet; the resolver has its own bound. */
-    return code == -EINVAL ? bind_host(text, address.host, address.port, 0, fd, err) : code;
+    return result == -EINVAL ? bind_host(text, address.host, address.port, 0, fd, err) : result;
 }

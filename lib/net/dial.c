@@ -82,7 +82,7 @@ static void try_next(struct link *link)
 {
     struct addrinfo *info = link->next;
     int64_t left = link->deadline_ms - mono_ms(mono_now());
-    int code;
+    int result;
 
     if (info == NULL || left <= 0) {
         link_drop(link, "cannot connect to %s: %s", link->target, uv_strerror(link->last_error));
@@ -90,15 +90,15 @@ static void try_next(struct link *link)
     }
     link_timer(link, left / count(info) + 1);
     link->next = info->ai_next;
-    code = link_io_init(link, false, -1);
-    if (code != 0) {
-        link_drop(link, "cannot connect to %s: %s", link->target, uv_strerror(code));
+    result = link_io_init(link, false, -1);
+    if (result != 0) {
+        link_drop(link, "cannot connect to %s: %s", link->target, uv_strerror(result));
         return;
     }
     link->connect.data = link;
-    code = uv_tcp_connect(&link->connect, &link->io.tcp, info->ai_addr, on_connect);
-    if (code != 0)
-        end_attempt(link, code);
+    result = uv_tcp_connect(&link->connect, &link->io.tcp, info->ai_addr, on_connect);
+    if (result != 0)
+        end_attempt(link, result);
 }
 
 static void on_resolved(uv_getaddrinfo_t *request, int status, struct addrinfo *info)
@@ -151,12 +151,12 @@ static int resolve(struct link *link, const struct address *address)
 
 static int connect_path(struct link *link, const char *path)
 {
-    int code;
+    int result;
 
     link_move(link, LINK_CONNECTING);
-    code = link_io_init(link, true, -1);
-    if (code != 0)
-        return code;
+    result = link_io_init(link, true, -1);
+    if (result != 0)
+        return result;
     link->connect.data = link;
     uv_pipe_connect(&link->connect, &link->io.pipe, path, on_connect);
     return 0;
@@ -167,10 +167,10 @@ int link_connect(uv_loop_t *loop, const char *text, unsigned timeout_ms, const s
 {
     struct address address;
     struct link *link;
-    int code = address_parse(text, &address, err);
+    int result = address_parse(text, &address, err);
 
-    if (code != 0)
-        return code;
+    if (result != 0)
+        return result;
     if (!address.path && options->tls == NULL)
         return err_set(err, -EPERM, "cannot connect to %s: without TLS there are unix sockets only", text);
     link = link_create(loop, LINK_RESOLVING, options, callbacks, data);
@@ -180,11 +180,11 @@ int link_connect(uv_loop_t *loop, const char *text, unsigned timeout_ms, const s
     link->last_error = UV_ETIMEDOUT;
     link->deadline_ms = mono_ms(mono_now()) + timeout_ms;
     link_timer(link, timeout_ms);
-    code = address.path ? connect_path(link, text) : resolve(link, &address);
-    if (code != 0) {
+    result = address.path ? connect_path(link, text) : resolve(link, &address);
+    if (result != 0) {
         link->callbacks = (struct link_callbacks){0};
         link_drop(link, "%s", "");
-        return err_set(err, code, "cannot connect to %s: %s", text, uv_strerror(code));
+        return err_set(err, result, "cannot connect to %s: %s", text, uv_strerror(result));
     }
     *out = link;
     return 0;

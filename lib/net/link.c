@@ -141,11 +141,11 @@ void link_drain(struct link *link, const char *text)
 
 int link_start_reading(struct link *link)
 {
-    int code = uv_read_start(&link->io.stream, on_alloc, on_read);
+    int result = uv_read_start(&link->io.stream, on_alloc, on_read);
 
-    if (code != 0)
-        link_drop(link, "reading failed: %s", uv_strerror(code));
-    return code;
+    if (result != 0)
+        link_drop(link, "reading failed: %s", uv_strerror(result));
+    return result;
 }
 
 void link_stop_reading(struct link *link)
@@ -207,11 +207,11 @@ static void take_frames(struct link *link)
     while (link_is_open(link) && (got = frame_reader_next(&link->in, &json, &size)) > 0) {
         struct wire_message message;
         struct err err = ERR_INIT;
-        int code = got == 1 ? wire_decode(json, size, link->minor, &message, &err) : -ENOMEM;
+        int result = got == 1 ? wire_decode(json, size, link->minor, &message, &err) : -ENOMEM;
 
-        if (code == -ENOMEM) {
+        if (result == -ENOMEM) {
             link_no_memory(link, json, size);
-        } else if (code != 0) {
+        } else if (result != 0) {
             link_refuse(link, WIRE_CODE_BAD_MESSAGE, err.text);
         } else {
             take_message(link, &message);
@@ -252,17 +252,17 @@ static void on_read(uv_stream_t *stream, ssize_t nread, const uv_buf_t *buf)
 void link_take_bytes(struct link *link, const uint8_t *bytes, size_t size)
 {
     char text[100];
-    int code;
+    int result;
 
     if (!link_is_open(link))
         return;
-    code = frame_reader_push(&link->in, bytes, size);
-    if (code == -ENOMEM) {
+    result = frame_reader_push(&link->in, bytes, size);
+    if (result == -ENOMEM) {
         link_drop(link, "out of memory");
         return;
     }
     take_frames(link);
-    if (code != 0 && link_is_open(link)) {
+    if (result != 0 && link_is_open(link)) {
         (void)snprintf(text, sizeof text, "not Elmer's protocol: a frame has a length of 4 bytes and at most %zu KiB",
                        link->in.max / 1024);
         link_refuse(link, WIRE_CODE_BAD_MESSAGE, text);
@@ -368,23 +368,23 @@ int link_open_fd(uv_loop_t *loop, int fd, const struct link_options *options, co
     struct sockaddr_storage address = {0};
     socklen_t size = sizeof address;
     struct link *link;
-    int code;
+    int result;
 
     if (getsockname(fd, (struct sockaddr *)&address, &size) != 0) {
-        code = -errno;
+        result = -errno;
         (void)close(fd);
-        return err_set(err, code, "not a socket: %s", strerror(-code));
+        return err_set(err, result, "not a socket: %s", strerror(-result));
     }
     link = link_create(loop, link_first_state(options), options, callbacks, data);
     if (link == NULL) {
         (void)close(fd);
         return err_set(err, -ENOMEM, "out of memory");
     }
-    code = link_io_init(link, address.ss_family == AF_UNIX, fd);
-    if (code != 0) {
+    result = link_io_init(link, address.ss_family == AF_UNIX, fd);
+    if (result != 0) {
         link->callbacks = (struct link_callbacks){0};
         link_drop(link, "%s", "");
-        return err_set(err, code, "cannot use the socket: %s", uv_strerror(code));
+        return err_set(err, result, "cannot use the socket: %s", uv_strerror(result));
     }
     link_note_addresses(link);
     link_begin(link);

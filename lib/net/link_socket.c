@@ -14,18 +14,18 @@ enum { KEEPALIVE_IDLE_S = 10, KEEPALIVE_INTERVAL_S = 5, KEEPALIVE_COUNT = 3, USE
 
 int link_io_init(struct link *link, bool pipe, int fd)
 {
-    int code = pipe ? uv_pipe_init(link->loop, &link->io.pipe, 0) : uv_tcp_init(link->loop, &link->io.tcp);
+    int result = pipe ? uv_pipe_init(link->loop, &link->io.pipe, 0) : uv_tcp_init(link->loop, &link->io.tcp);
 
-    if (code == 0) {
+    if (result == 0) {
         link->io.handle.data = link;
         link->io_open = true;
         link->handles++;
         if (fd >= 0)
-            code = pipe ? uv_pipe_open(&link->io.pipe, fd) : uv_tcp_open(&link->io.tcp, fd);
+            result = pipe ? uv_pipe_open(&link->io.pipe, fd) : uv_tcp_open(&link->io.tcp, fd);
     }
-    if (code != 0 && fd >= 0)
+    if (result != 0 && fd >= 0)
         (void)close(fd);
-    return code;
+    return result;
 }
 
 /* A host that vanishes without a word must be noticed, also while we have something to say to it. */

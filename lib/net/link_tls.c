@@ -15,13 +15,13 @@ static bool create_session(struct link *link)
 {
     struct address address = {.host = ""};
     struct err err = ERR_INIT;
-    int code = link->listener == NULL ? address_parse(link->target, &address, &err) : 0;
+    int result = link->listener == NULL ? address_parse(link->target, &address, &err) : 0;
 
-    if (code == 0)
-        code = tls_create(link->options.tls, address.host[0] != '\0' ? address.host : NULL, &link->tls, &err);
-    if (code != 0)
+    if (result == 0)
+        result = tls_create(link->options.tls, address.host[0] != '\0' ? address.host : NULL, &link->tls, &err);
+    if (result != 0)
         link_drop(link, "%s", err.text);
-    return code == 0;
+    return result == 0;
 }
 
 /* False: the link is gone. */
@@ -45,13 +45,13 @@ static void refuse_plain(struct link *link, const char *text)
 static void shake_hands(struct link *link)
 {
     struct err err = ERR_INIT;
-    int code = tls_handshake(link->tls, &err);
+    int result = tls_handshake(link->tls, &err);
 
-    if (!flush(link) || code == 0)
+    if (!flush(link) || result == 0)
         return;
-    if (code == -EPROTONOSUPPORT && link->listener != NULL) {
+    if (result == -EPROTONOSUPPORT && link->listener != NULL) {
         refuse_plain(link, err.text);
-    } else if (code < 0) {
+    } else if (result < 0) {
         link_drain(link, err.text);
     } else {
         link_move(link, LINK_HELLO);
@@ -107,15 +107,15 @@ int link_tls_send(struct link *link, uint8_t *frame, size_t size)
 {
     size_t waiting = link_unsent(link);
     struct err err = ERR_INIT;
-    int code;
+    int result;
 
     if (waiting + size > link->options.out_max) /* not worth the work; link_write() says it */
         return link_write(link, frame, size);
-    code = tls_write(link->tls, frame, size, &err);
+    result = tls_write(link->tls, frame, size, &err);
     free(frame);
-    if (code != 0) {
+    if (result != 0) {
         link_drop(link, "%s", err.text);
-        return code;
+        return result;
     }
     frame = tls_output(link->tls, &size);
     return frame != NULL ? link_write(link, frame, size) : 0;

@@ -64,7 +64,7 @@ int link_write(struct link *link, uint8_t *bytes, size_t size)
     uv_buf_t buf = uv_buf_init((char *)bytes, (unsigned)size);
     size_t waiting = uv_stream_get_write_queue_size(&link->io.stream);
     struct sending *sending;
-    int code;
+    int result;
 
     assert(link->state != LINK_CLOSED && size > 0);
     if (waiting + size > link->options.out_max) {
@@ -87,14 +87,14 @@ int link_write(struct link *link, uint8_t *bytes, size_t size)
         return -ENOMEM;
     }
     *sending = (struct sending){.link = link, .bytes = bytes, .size = size, .budget = link->budget};
-    code = uv_write(&sending->request, &link->io.stream, &buf, 1, on_written);
-    if (code != 0) {
+    result = uv_write(&sending->request, &link->io.stream, &buf, 1, on_written);
+    if (result != 0) {
         if (link->budget != NULL)
             budget_give(link->budget, size);
         free(bytes);
         free(sending);
-        link_drop(link, "writing failed: %s", uv_strerror(code));
-        return code;
+        link_drop(link, "writing failed: %s", uv_strerror(result));
+        return result;
     }
     link->given += size;
     if (!link->watching)
@@ -112,11 +112,11 @@ int link_put(struct link *link, const struct wire_message *message)
 {
     uint8_t *frame;
     size_t size;
-    int code = wire_encode_frame(message, link->minor, &frame, &size, NULL);
+    int result = wire_encode_frame(message, link->minor, &frame, &size, NULL);
 
-    if (code == -ENOMEM)
+    if (result == -ENOMEM)
         link_drop(link, "out of memory");
-    return code != 0 ? code : send_frame(link, frame, size);
+    return result != 0 ? result : send_frame(link, frame, size);
 }
 
 int link_send(struct link *link, const struct wire_message *message)
@@ -128,9 +128,9 @@ int link_offer(struct link *link, const struct wire_message *message)
 {
     uint8_t *frame;
     size_t size;
-    int code = link->state == LINK_READY ? wire_encode_frame(message, link->minor, &frame, &size, NULL) : -ENOTCONN;
+    int result = link->state == LINK_READY ? wire_encode_frame(message, link->minor, &frame, &size, NULL) : -ENOTCONN;
 
-    return code != 0 ? code : send_frame(link, frame, size);
+    return result != 0 ? result : send_frame(link, frame, size);
 }
 
 int link_send_json(struct link *link, const char *json, size_t size)

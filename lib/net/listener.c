@@ -363,27 +363,27 @@ void listener_close(struct listener *listener)
 
 static int open_stream(struct listener *listener, int fd, bool pipe)
 {
-    int code =
+    int result =
         pipe ? uv_pipe_init(listener->loop, &listener->io.pipe, 0) : uv_tcp_init(listener->loop, &listener->io.tcp);
 
-    if (code != 0) {
+    if (result != 0) {
         (void)close(fd);
         free_if_done(listener);
-        return code;
+        return result;
     }
     (void)uv_timer_init(listener->loop, &listener->retry);
     (void)uv_timer_init(listener->loop, &listener->pace);
     listener->retry.data = listener->pace.data = listener;
     listener->io.handle.data = listener;
     listener->handles = 3;
-    code = pipe ? uv_pipe_open(&listener->io.pipe, fd) : uv_tcp_open(&listener->io.tcp, fd);
-    if (code != 0)
+    result = pipe ? uv_pipe_open(&listener->io.pipe, fd) : uv_tcp_open(&listener->io.tcp, fd);
+    if (result != 0)
         (void)close(fd);
-    if (code == 0)
-        code = uv_listen(&listener->io.stream, BACKLOG, on_connection);
-    if (code != 0)
+    if (result == 0)
+        result = uv_listen(&listener->io.stream, BACKLOG, on_connection);
+    if (result != 0)
         listener_close(listener);
-    return code;
+    return result;
 }
 
 int listener_create_fd(uv_loop_t *loop, int fd, unsigned max_links, const struct link_options *options,
@@ -393,13 +393,13 @@ int listener_create_fd(uv_loop_t *loop, int fd, unsigned max_links, const struct
     struct sockaddr_storage address = {0};
     socklen_t size = sizeof address;
     struct listener *listener = calloc(1, sizeof *listener);
-    int code;
+    int result;
 
     if (listener == NULL || getsockname(fd, (struct sockaddr *)&address, &size) != 0) {
-        code = listener == NULL ? -ENOMEM : -errno;
+        result = listener == NULL ? -ENOMEM : -errno;
         free(listener);
         (void)close(fd);
-        return err_set(err, code, "cannot listen on descriptor %d: %s", fd, strerror(-code));
+        return err_set(err, result, "cannot listen on descriptor %d: %s", fd, strerror(-result));
     }
     if (options->tls != NULL && (listener->handshakes = calloc(1, sizeof *listener->handshakes)) == NULL) {
         free(listener);
@@ -424,9 +424,9 @@ int listener_create_fd(uv_loop_t *loop, int fd, unsigned max_links, const struct
     listener->callbacks = *callbacks;
     listener->accept = accept;
     listener->data = data;
-    code = open_stream(listener, fd, address.ss_family == AF_UNIX);
-    if (code != 0)
-        return err_set(err, code, "cannot listen: %s", uv_strerror(code));
+    result = open_stream(listener, fd, address.ss_family == AF_UNIX);
+    if (result != 0)
+        return err_set(err, result, "cannot listen: %s", uv_strerror(result));
     *out = listener;
     return 0;
 }
@@ -436,14 +436,14 @@ int listener_create(uv_loop_t *loop, const char *address, unsigned mode, unsigne
                     void *data, struct listener **out, struct err *err)
 {
     struct stat st;
-    int fd, code = address_bind(address, mode, &fd, err);
+    int fd, result = address_bind(address, mode, &fd, err);
 
-    if (code != 0)
-        return code;
-    code = listener_create_fd(loop, fd, max_links, options, callbacks, accept, data, out, err);
-    if (code != 0) {
+    if (result != 0)
+        return result;
+    result = listener_create_fd(loop, fd, max_links, options, callbacks, accept, data, out, err);
+    if (result != 0) {
         err_prefix(err, "%s", address);
-        return code;
+        return result;
     }
     if (address[0] == '/' && lstat(address, &st) == 0) {
         (void)snprintf((*out)->path, sizeof(*out)->path, "%s", address);

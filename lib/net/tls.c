@@ -247,7 +247,7 @@ static int fail(struct tls *tls, int result, struct err *err)
 static int look_at_first_byte(struct tls *tls, struct err *err)
 {
     bool server = tls->context->role == TLS_SERVER;
-    int code;
+    int result;
 
     if (tls->begun || tls->in_size == 0)
         return 0;
@@ -255,10 +255,10 @@ static int look_at_first_byte(struct tls *tls, struct err *err)
     if (tls->in[0] == RECORD_HANDSHAKE || tls->in[0] == RECORD_ALERT)
         return 0;
     tls->failed = true;
-    code = tls->in[0] == 0 ? -EPROTONOSUPPORT : -EPROTO; /* the length of a frame begins with 0 */
-    if (code == -EPROTO)
-        return err_set(err, code, "the other side does not speak TLS");
-    return err_set(err, code, "the other side speaks without TLS: it is older, and its %s says \"transport = plain\"",
+    result = tls->in[0] == 0 ? -EPROTONOSUPPORT : -EPROTO; /* the length of a frame begins with 0 */
+    if (result == -EPROTO)
+        return err_set(err, result, "the other side does not speak TLS");
+    return err_set(err, result, "the other side speaks without TLS: it is older, and its %s says \"transport = plain\"",
                    server ? "rsd.conf" : "elmer.conf");
 }
 

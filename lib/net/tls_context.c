@@ -104,19 +104,19 @@ static int check_together(const struct files *files, bool server, struct err *er
 
 static int read_files(const char *dir, bool server, struct files *files, struct err *err)
 {
-    int code;
+    int result;
 
     *files = (struct files){.ca = NULL};
     (void)snprintf(files->ca_path, sizeof files->ca_path, "%.4000s/ca.crt", dir);
     (void)snprintf(files->cert_path, sizeof files->cert_path, "%.4000s/host.crt", dir);
     (void)snprintf(files->key_path, sizeof files->key_path, "%.4000s/host.key", dir);
     ERR_clear_error();
-    code = read_certificate(files->ca_path, &files->ca, err);
-    if (code == 0)
-        code = read_certificate(files->cert_path, &files->cert, err);
-    if (code == 0)
-        code = read_key(files->key_path, &files->key, err);
-    return code == 0 ? check_together(files, server, err) : code;
+    result = read_certificate(files->ca_path, &files->ca, err);
+    if (result == 0)
+        result = read_certificate(files->cert_path, &files->cert, err);
+    if (result == 0)
+        result = read_key(files->key_path, &files->key, err);
+    return result == 0 ? check_together(files, server, err) : result;
 }
 
 /* ---- the SSL_CTX ---- */
@@ -151,12 +151,12 @@ static int make_ssl(const struct tls_context *context, SSL_CTX **out, struct err
     bool server = context->role == TLS_SERVER, good;
     SSL_CTX *ssl = SSL_CTX_new(server ? TLS_server_method() : TLS_client_method());
     struct files files = {.ca = NULL};
-    int code = 0;
+    int result = 0;
 
     good = ssl != NULL && set_rules(ssl);
     if (good && context->dir != NULL) {
-        code = read_files(context->dir, server, &files, err);
-        good = code == 0 && use_files(ssl, &files, server);
+        result = read_files(context->dir, server, &files, err);
+        good = result == 0 && use_files(ssl, &files, server);
     }
     files_fini(&files);
     if (good) {
@@ -164,7 +164,7 @@ static int make_ssl(const struct tls_context *context, SSL_CTX **out, struct err
         return 0;
     }
     SSL_CTX_free(ssl);
-    return code != 0 ? code : unusable(context->dir != NULL ? context->dir : "TLS", "OpenSSL refuses it", err);
+    return result != 0 ? result : unusable(context->dir != NULL ? context->dir : "TLS", "OpenSSL refuses it", err);
 }
 
 static int read_counter(struct tls_context *context, struct err *err)
@@ -186,7 +186,7 @@ static int read_counter(struct tls_context *context, struct err *err)
 static int create(enum tls_role role, const char *dir, struct tls_context **out, struct err *err)
 {
     struct tls_context *context = calloc(1, sizeof *context);
-    int code;
+    int result;
 
     if (context == NULL || (dir != NULL && (context->dir = strdup(dir)) == NULL)) {
         free(context);
@@ -194,12 +194,12 @@ static int create(enum tls_role role, const char *dir, struct tls_context **out,
     }
     context->refs = 1;
     context->role = role;
-    code = make_ssl(context, &context->ssl, err);
-    if (code == 0 && role == TLS_CLIENT)
-        code = read_counter(context, err);
-    if (code != 0) {
+    result = make_ssl(context, &context->ssl, err);
+    if (result == 0 && role == TLS_CLIENT)
+        result = read_counter(context, err);
+    if (result != 0) {
         tls_context_unref(context);
-        return code;
+        return result;
     }
     *out = context;
     return 0;
@@ -207,13 +207,13 @@ static int create(enum tls_role role, const char *dir, struct tls_context **out,
 
 int tls_context_server(const char *dir, tls_judge judge, void *data, struct tls_context **context, struct err *err)
 {
-    int code = create(TLS_SERVER, dir, context, err);
+    int result = create(TLS_SERVER, dir, context, err);
 
-    if (code == 0) {
+    if (result == 0) {
         (*context)->judge = judge;
         (*context)->judge_data = data;
     }
-    return code;
+    return result;
 }
 
 int tls_context_client(const char *dir, struct tls_context **context, struct err *err)
@@ -223,20 +223,20 @@ int tls_context_client(const char *dir, struct tls_context **context, struct err
 
 int tls_context_joiner(const uint8_t ca_sha256[TLS_PIN_BYTES], struct tls_context **context, struct err *err)
 {
-    int code = create(TLS_JOINER, NULL, context, err);
+    int result = create(TLS_JOINER, NULL, context, err);
 
-    if (code == 0)
+    if (result == 0)
         memcpy((*context)->pin, ca_sha256, TLS_PIN_BYTES);
-    return code;
+    return result;
 }
 
 int tls_context_reload(struct tls_context *context, struct err *err)
 {
     SSL_CTX *ssl;
-    int code = make_ssl(context, &ssl, err);
+    int result = make_ssl(context, &ssl, err);
 
-    if (code != 0)
-        return code;
+    if (result != 0)
+        return result;
     SSL_CTX_free(context->ssl); /* sessions have references of their own */
     context->ssl = ssl;
     return context->role == TLS_CLIENT ? read_counter(context, err) : 0;

@@ -300,12 +300,12 @@ static int remember(struct tls_context *context, uint64_t counter, struct err *e
 {
     struct err why = ERR_INIT;
     int dir = file_dir(context->dir, 0, &why);
-    int code = dir < 0 ? dir : counter_write(dir, context->ca, counter, &why);
+    int result = dir < 0 ? dir : counter_write(dir, context->ca, counter, &why);
 
     if (dir >= 0)
         (void)close(dir);
-    if (code < 0)
-        return err_set(err, code, "elmer has a new certificate, and this host cannot note that: %s: %s", context->dir,
+    if (result < 0)
+        return err_set(err, result, "elmer has a new certificate, and this host cannot note that: %s: %s", context->dir,
                        why.text);
     context->counter = counter;
     return 0;

@@ -51,63 +51,63 @@ static int make_ca(int dir, const char *name, int64_t now_ms, struct err *err)
 {
     char common[PKI_NAME_MAX + 1], *key = NULL, *certificate = NULL;
     int64_t begin = seconds(now_ms) - PKI_BACKDATE_S;
-    int code;
+    int result;
 
     snprintf(common, sizeof common, "Elmer CA of %.30s %" PRId64, name,
              seconds(now_ms)); /* a CA that is made anew has another name */
-    code = pki_ca_create(common, begin, begin + CA_YEARS * YEAR_S, &key, &certificate, err);
-    if (code == 0)
-        code = make_parts(dir, err);
-    if (code == 0)
-        code = file_write(dir, "ca.key", key, 0600, err);
-    if (code == 0)
-        code = file_write(dir, "ca.crt", certificate, 0644, err);
+    result = pki_ca_create(common, begin, begin + CA_YEARS * YEAR_S, &key, &certificate, err);
+    if (result == 0)
+        result = make_parts(dir, err);
+    if (result == 0)
+        result = file_write(dir, "ca.key", key, 0600, err);
+    if (result == 0)
+        result = file_write(dir, "ca.crt", certificate, 0644, err);
     pki_key_free(key);
     free(certificate);
-    return code;
+    return result;
 }
 
 int ca_create(const char *path, const char *name, int64_t now_ms, struct err *err)
 {
-    int code, dir = file_dir(path, 0700, err);
+    int result, dir = file_dir(path, 0700, err);
 
     if (dir < 0)
         return dir;
-    code = fchmod(dir, 0700) < 0 ? err_set(err, -errno, "cannot set the mode of %s: %s", path, strerror(errno)) : 0;
-    if (code == 0 && faccessat(dir, "ca.crt", F_OK, AT_SYMLINK_NOFOLLOW) == 0)
-        code = 1;
-    if (code == 0)
-        code = guard_memory(err);
-    if (code == 0)
-        code = make_ca(dir, name, now_ms, err);
+    result = fchmod(dir, 0700) < 0 ? err_set(err, -errno, "cannot set the mode of %s: %s", path, strerror(errno)) : 0;
+    if (result == 0 && faccessat(dir, "ca.crt", F_OK, AT_SYMLINK_NOFOLLOW) == 0)
+        result = 1;
+    if (result == 0)
+        result = guard_memory(err);
+    if (result == 0)
+        result = make_ca(dir, name, now_ms, err);
     close(dir);
-    return code;
+    return result;
 }
 
 int ca_open(const char *path, struct ca *ca, struct err *err)
 {
     struct stat st;
-    int code = 0;
+    int result = 0;
 
     *ca = (struct ca){.dir = file_dir(path, 0, err), .valid_ms = YEAR_S * 1000};
     if (ca->dir < 0)
-        code = ca->dir;
+        result = ca->dir;
     else if (fstat(ca->dir, &st) < 0 || (st.st_mode & 077))
-        code = err_set(err, -EPERM, "%s is open to others: chmod 700 %s", path, path);
-    if (code == 0)
-        code = file_read(ca->dir, "ca.crt", PKI_PEM_MAX, &ca->certificate, err);
-    if (code == 0)
-        code = guard_memory(err);
-    if (code == 0)
-        code = file_read(ca->dir, "ca.key", PKI_PEM_MAX, &ca->key, err);
-    if (code == 0)
-        code = pki_key_fits(ca->key, ca->certificate, err);
-    if (code < 0) {
+        result = err_set(err, -EPERM, "%s is open to others: chmod 700 %s", path, path);
+    if (result == 0)
+        result = file_read(ca->dir, "ca.crt", PKI_PEM_MAX, &ca->certificate, err);
+    if (result == 0)
+        result = guard_memory(err);
+    if (result == 0)
+        result = file_read(ca->dir, "ca.key", PKI_PEM_MAX, &ca->key, err);
+    if (result == 0)
+        result = pki_key_fits(ca->key, ca->certificate, err);
+    if (result < 0) {
         if (err)
             err_prefix(err, "%s", path);
         ca_close(ca);
     }
-    return code;
+    return result;
 }
 
 void ca_close(struct ca *ca)
@@ -126,16 +126,16 @@ int ca_token(struct ca *ca, const char *const *hosts, size_t count, int64_t now_
 {
     struct token token = {0};
     uint8_t pin[PKI_SHA256_BYTES];
-    int code = pki_sha256(ca->certificate, pin, err);
+    int result = pki_sha256(ca->certificate, pin, err);
 
     tokens_tidy(ca->dir, now_ms);
-    if (code == 0)
-        code = token_create(pin, &token, err);
-    if (code == 0)
-        code = tokens_put(ca->dir, &token, hosts, count, now_ms, now_ms + valid_ms, err);
-    if (code == 0)
+    if (result == 0)
+        result = token_create(pin, &token, err);
+    if (result == 0)
+        result = tokens_put(ca->dir, &token, hosts, count, now_ms, now_ms + valid_ms, err);
+    if (result == 0)
         token_encode(&token, text);
-    return code;
+    return result;
 }
 
 /* ---- signing ---- */
@@ -159,10 +159,10 @@ int ca_counter(const struct ca *ca, uint64_t *counter, struct err *err)
  * came after. */
 static int next_counter(struct ca *ca, int64_t now_ms, uint64_t *counter, struct err *err)
 {
-    int code = ca_counter(ca, counter, err);
+    int result = ca_counter(ca, counter, err);
 
-    if (code < 0)
-        return code;
+    if (result < 0)
+        return result;
     *counter = seconds(now_ms) > 0 && (uint64_t)seconds(now_ms) > *counter ? (uint64_t)seconds(now_ms) : *counter + 1;
     return counter_write(ca->dir, ca->certificate, *counter, err);
 }
@@ -171,9 +171,9 @@ int ca_issue_elmer(struct ca *ca, const char *request, const char *const *names,
                    char **certificate, struct err *err)
 {
     struct pki_terms terms = terms_of(ca, true, names, count, now_ms);
-    int code = next_counter(ca, now_ms, &terms.counter, err);
+    int result = next_counter(ca, now_ms, &terms.counter, err);
 
-    return code < 0 ? code : pki_issue(ca->key, ca->certificate, request, &terms, certificate, err);
+    return result < 0 ? result : pki_issue(ca->key, ca->certificate, request, &terms, certificate, err);
 }
 
 /* proven: what the proof is of. */
@@ -181,14 +181,14 @@ static int sign_join(struct ca *ca, const char *host, bool taken, const char *to
                      const char *proven, const char *request, int64_t now_ms, char **certificate, struct err *err)
 {
     struct pki_terms terms = terms_of(ca, false, &host, 1, now_ms);
-    int code = str_valid_hostname(host) ? pki_request_check(request, host, err)
-                                        : err_set(err, -EINVAL, "this is not the name of a host");
+    int result = str_valid_hostname(host) ? pki_request_check(request, host, err)
+                                          : err_set(err, -EINVAL, "this is not the name of a host");
 
-    if (code == 0)
-        code = tokens_use(ca->dir, token, host, taken, proven, proof, now_ms, err);
-    if (code == 0)
-        code = pki_issue(ca->key, ca->certificate, request, &terms, certificate, err);
-    return code;
+    if (result == 0)
+        result = tokens_use(ca->dir, token, host, taken, proven, proof, now_ms, err);
+    if (result == 0)
+        result = pki_issue(ca->key, ca->certificate, request, &terms, certificate, err);
+    return result;
 }
 
 int ca_sign_join(struct ca *ca, const char *host, const char *token, const char *proof, const char *request,
@@ -207,13 +207,13 @@ int ca_sign_host(struct ca *ca, const char *host, bool taken, const char *token,
                  const char *ticket_key, int64_t now_ms, char **certificate, char *ticket_certificate, struct err *err)
 {
     char *proven = str_format("%s%s", request, ticket_key);
-    int code = proven ? ca_sign_ticket_key(ca, host, ticket_key, ticket_certificate, err)
-                      : err_set(err, -ENOMEM, "out of memory");
+    int result = proven ? ca_sign_ticket_key(ca, host, ticket_key, ticket_certificate, err)
+                        : err_set(err, -ENOMEM, "out of memory");
 
-    if (code == 0) /* before it nothing is given away */
-        code = sign_join(ca, host, taken, token, proof, proven, request, now_ms, certificate, err);
+    if (result == 0) /* before it nothing is given away */
+        result = sign_join(ca, host, taken, token, proof, proven, request, now_ms, certificate, err);
     free(proven);
-    return code;
+    return result;
 }
 
 static int check_dates(const struct pki_certificate *facts, int64_t now_ms, struct err *err)
@@ -233,10 +233,10 @@ static int check_dates(const struct pki_certificate *facts, int64_t now_ms, stru
 static int check_counter(const struct ca *ca, const struct pki_certificate *facts, struct err *err)
 {
     uint64_t latest;
-    int code = facts->server ? ca_counter(ca, &latest, err) : 0;
+    int result = facts->server ? ca_counter(ca, &latest, err) : 0;
 
-    if (code < 0 || !facts->server || facts->counter >= latest)
-        return code;
+    if (result < 0 || !facts->server || facts->counter >= latest)
+        return result;
     return err_set(
         err, -EACCES,
         "this certificate of elmer was replaced by `eadmin init`: restart elmer, which then uses the new one");
@@ -247,17 +247,17 @@ int ca_sign_renew(struct ca *ca, const char *old, const char *proof, const char 
 {
     struct pki_certificate facts;
     struct pki_terms terms = terms_of(ca, false, NULL, 0, now_ms);
-    int code = pki_inspect(old, &facts, err);
+    int result = pki_inspect(old, &facts, err);
 
-    if (code == 0)
-        code = pki_verify(old, ca->certificate, err);
-    if (code == 0)
-        code = check_dates(&facts, now_ms, err);
-    if (code == 0)
-        code = check_counter(ca, &facts, err);
-    if (code == 0)
-        code = pki_proof_check(old, request, proof, err);
-    if (code == 0)
-        code = pki_reissue(ca->key, ca->certificate, request, old, terms.begin_s, terms.end_s, certificate, err);
-    return code;
+    if (result == 0)
+        result = pki_verify(old, ca->certificate, err);
+    if (result == 0)
+        result = check_dates(&facts, now_ms, err);
+    if (result == 0)
+        result = check_counter(ca, &facts, err);
+    if (result == 0)
+        result = pki_proof_check(old, request, proof, err);
+    if (result == 0)
+        result = pki_reissue(ca->key, ca->certificate, request, old, terms.begin_s, terms.end_s, certificate, err);
+    return result;
 }

@@ -11,19 +11,19 @@ static int set_certificate_valid(void *config, const char *subsection, const cha
 {
     struct ca *ca = config;
     long ms;
-    int code = ini_parse_duration_ms(value, 10000, YEARS_10_MS, &ms, err);
+    int result = ini_parse_duration_ms(value, 10000, YEARS_10_MS, &ms, err);
 
     (void)subsection;
-    if (code == 0)
+    if (result == 0)
         ca->valid_ms = ms;
-    return code;
+    return result;
 }
 
 int ca_configure(struct ca *ca, const char *path, struct err *err)
 {
     static const struct ini_key keys[] = {{"ca", "certificate_valid", set_certificate_valid, "365d", 0, NULL}, INI_END};
     struct err missing = ERR_INIT;
-    int code = ini_read(path, keys, NULL, ca, &missing);
+    int result = ini_read(path, keys, NULL, ca, &missing);
 
-    return code == 0 || code == -ENOENT ? 0 : err_set(err, code, "%s", missing.text);
+    return result == 0 || result == -ENOENT ? 0 : err_set(err, result, "%s", missing.text);
 }

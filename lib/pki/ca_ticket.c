@@ -15,13 +15,13 @@ int pki_public_key(const char *certificate, uint8_t *key, struct err *err)
     X509 *x = pki_read_certificate(certificate, err);
     EVP_PKEY *pkey = x ? X509_get0_pubkey(x) : NULL;
     size_t size = TICKET_KEY_BYTES;
-    int code = 0;
+    int result = 0;
 
     if (!pkey || EVP_PKEY_get_id(pkey) != EVP_PKEY_ED25519 || EVP_PKEY_get_raw_public_key(pkey, key, &size) != 1 ||
         size != TICKET_KEY_BYTES)
-        code = err_set(err, -EINVAL, "the CA's certificate has no Ed25519 key");
+        result = err_set(err, -EINVAL, "the CA's certificate has no Ed25519 key");
     X509_free(x);
-    return code;
+    return result;
 }
 
 static bool raw_key(const char *text, uint8_t secret[TICKET_KEY_BYTES], struct err *err)
@@ -38,15 +38,15 @@ static bool raw_key(const char *text, uint8_t secret[TICKET_KEY_BYTES], struct e
 int ca_sign_ticket_key(const struct ca *ca, const char *host, const char *key, char *certificate, struct err *err)
 {
     uint8_t secret[TICKET_KEY_BYTES], bytes[TICKET_BYTES_MAX], raw[TICKET_KEY_BYTES], signature[TICKET_SIGNATURE_BYTES];
-    int code = 0;
+    int result = 0;
 
     if (strlen(host) > TICKET_HOST_MAX || !ticket_unhex(key, raw, sizeof raw))
         return err_set(err, -EINVAL, "this is no ticket key of a host");
     if (!raw_key(ca->key, secret, err) ||
         !ticket_sign_bytes(secret, bytes, ticket_certified_bytes(host, raw, bytes), signature))
-        code = err_set(err, -EIO, "the ticket key cannot be certified");
+        result = err_set(err, -EIO, "the ticket key cannot be certified");
     OPENSSL_cleanse(secret, sizeof secret);
-    if (code == 0)
+    if (result == 0)
         ticket_hex(signature, sizeof signature, certificate);
-    return code;
+    return result;
 }

@@ -77,47 +77,47 @@ uint64_t counter_of(const X509 *certificate)
 static int hash_of(const char *ca, char text[HASH_TEXT + 1], struct err *err)
 {
     uint8_t hash[PKI_SHA256_BYTES];
-    int code = pki_sha256(ca, hash, err);
+    int result = pki_sha256(ca, hash, err);
 
-    if (code == 0)
+    if (result == 0)
         token_hex(hash, sizeof hash, text);
-    return code;
+    return result;
 }
 
 int counter_read(int dir, const char *ca, uint64_t *counter, struct err *err)
 {
     char wanted[HASH_TEXT + 1], *text = NULL, *end;
     struct err none = ERR_INIT;
-    int code = hash_of(ca, wanted, err);
+    int result = hash_of(ca, wanted, err);
 
     *counter = 0;
-    if (code < 0)
-        return code;
-    code = file_read(dir, COUNTER_FILE, LINE_MAX_BYTES, &text, &none);
-    if (code == -ENOENT)
+    if (result < 0)
+        return result;
+    result = file_read(dir, COUNTER_FILE, LINE_MAX_BYTES, &text, &none);
+    if (result == -ENOENT)
         return 0;
-    if (code < 0)
-        return err_set(err, code, "%s", none.text);
+    if (result < 0)
+        return err_set(err, result, "%s", none.text);
     end = strchr(text, '\n');
     if (end)
         *end = '\0';
     if (!end || strlen(text) < HASH_TEXT + 2 || text[HASH_TEXT] != ' ' || !str_to_u64(text + HASH_TEXT + 1, counter))
-        code = err_set(err, -EINVAL,
-                       COUNTER_FILE " is damaged, which says what certificate of elmer was the latest: remove it if "
-                                    "you know that nobody else has a key of elmer");
+        result = err_set(err, -EINVAL,
+                         COUNTER_FILE " is damaged, which says what certificate of elmer was the latest: remove it if "
+                                      "you know that nobody else has a key of elmer");
     else if (strncmp(text, wanted, HASH_TEXT) != 0)
         *counter = 0;
     free(text);
-    return code;
+    return result;
 }
 
 int counter_write(int dir, const char *ca, uint64_t counter, struct err *err)
 {
     char hash[HASH_TEXT + 1], text[LINE_MAX_BYTES];
-    int code = hash_of(ca, hash, err);
+    int result = hash_of(ca, hash, err);
 
-    if (code < 0)
-        return code;
+    if (result < 0)
+        return result;
     snprintf(text, sizeof text, "%s %" PRIu64 "\n", hash, counter);
     return file_write(dir, COUNTER_FILE, text, 0600, err);
 }

@@ -57,23 +57,23 @@ int pki_ca_create(const char *name, int64_t begin_s, int64_t end_s, char **key, 
 {
     EVP_PKEY *pkey = EVP_PKEY_Q_keygen(NULL, NULL, "ED25519");
     X509 *x = X509_new();
-    int code = 0;
+    int result = 0;
 
     if (!(pkey && x && X509_set_version(x, X509_VERSION_3) && set_serial(x) && set_dates(x, begin_s, end_s) &&
           pki_set_subject(X509_get_subject_name(x), name) && X509_set_issuer_name(x, X509_get_subject_name(x)) &&
           X509_set_pubkey(x, pkey) && add(x, x, NID_basic_constraints, "critical,CA:TRUE,pathlen:0") &&
           add(x, x, NID_key_usage, "critical,keyCertSign,cRLSign") && add(x, x, NID_subject_key_identifier, "hash") &&
           X509_sign(x, pkey, NULL)))
-        code = pki_fail(err, -EIO, "cannot make the CA");
-    if (code == 0)
-        code = pki_write_key(pkey, key, err);
-    if (code == 0 && (code = write_certificate(x, certificate, err)) < 0) {
+        result = pki_fail(err, -EIO, "cannot make the CA");
+    if (result == 0)
+        result = pki_write_key(pkey, key, err);
+    if (result == 0 && (result = write_certificate(x, certificate, err)) < 0) {
         pki_key_free(*key);
         *key = NULL;
     }
     X509_free(x);
     EVP_PKEY_free(pkey);
-    return code;
+    return result;
 }
 
 /* "DNS:ws1,IP:10.0.0.1"; NULL: a name is none. */
@@ -146,20 +146,20 @@ int pki_issue(const char *ca_key, const char *ca_certificate, const char *reques
 {
     struct signing s = {0};
     char *names = terms_valid(terms) ? alternative_names(terms) : NULL;
-    int code = names ? signing_init(&s, ca_key, ca_certificate, request, terms->names[0], err)
-                     : err_set(err, -EINVAL,
-                               "a certificate needs dates in order, and host names of at most %d bytes or addresses",
-                               PKI_NAME_MAX);
+    int result = names ? signing_init(&s, ca_key, ca_certificate, request, terms->names[0], err)
+                       : err_set(err, -EINVAL,
+                                 "a certificate needs dates in order, and host names of at most %d bytes or addresses",
+                                 PKI_NAME_MAX);
 
-    if (code == 0)
-        code = sign(&s,
-                    fill(s.x, s.ca, s.request, terms->names[0], terms->server, terms->begin_s, terms->end_s) &&
-                        add(s.x, s.ca, NID_subject_alt_name, names) &&
-                        (terms->counter == 0 || counter_add(s.x, terms->counter)),
-                    certificate, err);
+    if (result == 0)
+        result = sign(&s,
+                      fill(s.x, s.ca, s.request, terms->names[0], terms->server, terms->begin_s, terms->end_s) &&
+                          add(s.x, s.ca, NID_subject_alt_name, names) &&
+                          (terms->counter == 0 || counter_add(s.x, terms->counter)),
+                      certificate, err);
     free(names);
     signing_fini(&s);
-    return code;
+    return result;
 }
 
 static bool copy_alternative_names(X509 *to, const X509 *from)
@@ -175,22 +175,22 @@ int pki_reissue(const char *ca_key, const char *ca_certificate, const char *requ
     struct signing s = {0};
     struct pki_certificate facts = {0};
     X509 *from = NULL;
-    int code = pki_inspect(old, &facts, err);
+    int result = pki_inspect(old, &facts, err);
 
-    if (code == 0 && !(from = pki_read_certificate(old, err)))
-        code = -EINVAL;
-    if (code == 0)
-        code = signing_init(&s, ca_key, ca_certificate, request, facts.name, err);
-    if (code == 0)
-        code = pki_verify_read(from, s.ca, err);
-    if (code == 0 && (facts.ca || facts.client == facts.server || begin_s >= end_s))
-        code = err_set(err, -EINVAL, "the present certificate is neither a host's nor elmer's");
-    if (code == 0)
-        code = sign(&s,
-                    fill(s.x, s.ca, s.request, facts.name, facts.server, begin_s, end_s) &&
-                        copy_alternative_names(s.x, from) && counter_copy(s.x, from),
-                    certificate, err);
+    if (result == 0 && !(from = pki_read_certificate(old, err)))
+        result = -EINVAL;
+    if (result == 0)
+        result = signing_init(&s, ca_key, ca_certificate, request, facts.name, err);
+    if (result == 0)
+        result = pki_verify_read(from, s.ca, err);
+    if (result == 0 && (facts.ca || facts.client == facts.server || begin_s >= end_s))
+        result = err_set(err, -EINVAL, "the present certificate is neither a host's nor elmer's");
+    if (result == 0)
+        result = sign(&s,
+                      fill(s.x, s.ca, s.request, facts.name, facts.server, begin_s, end_s) &&
+                          copy_alternative_names(s.x, from) && counter_copy(s.x, from),
+                      certificate, err);
     X509_free(from);
     signing_fini(&s);
-    return code;
+    return result;
 }

@@ -22,20 +22,20 @@ static int prepare(int dir, struct pki_renewal *r, struct err *err)
 {
     struct pki_certificate facts;
     char *old_key = NULL;
-    int code = file_read(dir, "host.crt", PKI_PEM_MAX, &r->old, err);
+    int result = file_read(dir, "host.crt", PKI_PEM_MAX, &r->old, err);
 
-    if (code == 0)
-        code = file_read(dir, "host.key", PKI_PEM_MAX, &old_key, err);
-    if (code == 0)
-        code = pki_inspect(r->old, &facts, err);
-    if (code == 0)
-        code = pki_key_create(&r->key, err);
-    if (code == 0)
-        code = pki_request_create(r->key, facts.name, &r->request, err);
-    if (code == 0)
-        code = pki_prove(old_key, r->request, r->proof, err);
+    if (result == 0)
+        result = file_read(dir, "host.key", PKI_PEM_MAX, &old_key, err);
+    if (result == 0)
+        result = pki_inspect(r->old, &facts, err);
+    if (result == 0)
+        result = pki_key_create(&r->key, err);
+    if (result == 0)
+        result = pki_request_create(r->key, facts.name, &r->request, err);
+    if (result == 0)
+        result = pki_prove(old_key, r->request, r->proof, err);
     pki_key_free(old_key);
-    return code;
+    return result;
 }
 
 int pki_renewal_prepare(const char *path, struct pki_renewal *renewal, struct err *err)
@@ -56,20 +56,20 @@ static int check(int dir, const struct pki_renewal *r, const char *certificate, 
 {
     struct pki_certificate old = {0}, facts = {0};
     char *ca = NULL;
-    int code = file_read(dir, "ca.crt", PKI_PEM_MAX, &ca, err);
+    int result = file_read(dir, "ca.crt", PKI_PEM_MAX, &ca, err);
 
-    if (code == 0)
-        code = pki_verify(certificate, ca, err);
-    if (code == 0)
-        code = pki_key_fits(r->key, certificate, err);
-    if (code == 0)
-        code = pki_inspect(r->old, &old, err);
-    if (code == 0)
-        code = pki_inspect(certificate, &facts, err);
-    if (code == 0 && (strcmp(old.name, facts.name) != 0 || old.client != facts.client || old.server != facts.server))
-        code = err_set(err, -EACCES, "the new certificate is for %s and not the same use", facts.name);
+    if (result == 0)
+        result = pki_verify(certificate, ca, err);
+    if (result == 0)
+        result = pki_key_fits(r->key, certificate, err);
+    if (result == 0)
+        result = pki_inspect(r->old, &old, err);
+    if (result == 0)
+        result = pki_inspect(certificate, &facts, err);
+    if (result == 0 && (strcmp(old.name, facts.name) != 0 || old.client != facts.client || old.server != facts.server))
+        result = err_set(err, -EACCES, "the new certificate is for %s and not the same use", facts.name);
     free(ca);
-    return code;
+    return result;
 }
 
 int pki_renewal_save(const char *path, const struct pki_renewal *renewal, const char *certificate, struct err *err)

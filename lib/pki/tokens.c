@@ -82,9 +82,10 @@ static bool parse(struct stored *stored)
 
 static int load(int dir, const char *id, struct stored *stored, struct err *err)
 {
-    int code = file_read(dir, id, PKI_PEM_MAX, &stored->text, err);
+    int result = file_read(dir, id, PKI_PEM_MAX, &stored->text, err);
 
-    return code == 0 && !parse(stored) ? err_set(err, -EINVAL, "the file of token %s is damaged: remove it", id) : code;
+    return result == 0 && !parse(stored) ? err_set(err, -EINVAL, "the file of token %s is damaged: remove it", id)
+                                         : result;
 }
 
 static char *join_hosts(const char *const *hosts, size_t count)
@@ -104,27 +105,27 @@ int tokens_put(int ca_dir, const struct token *token, const char *const *hosts, 
                int64_t end_ms, struct err *err)
 {
     char id[TOKEN_ID_SIZE], secret[2 * TOKEN_SECRET_BYTES + 1], *all, *text;
-    int code = 0, dir = open_part(ca_dir, "tokens");
+    int result = 0, dir = open_part(ca_dir, "tokens");
 
-    for (size_t i = 0; i < count && code == 0; i++)
+    for (size_t i = 0; i < count && result == 0; i++)
         if (!str_valid_hostname(hosts[i]))
-            code = err_set(err, -EINVAL, "\"%s\" is not the name of a host", hosts[i]);
+            result = err_set(err, -EINVAL, "\"%s\" is not the name of a host", hosts[i]);
     token_id(token, id);
     token_hex(token->secret, sizeof token->secret, secret);
     all = join_hosts(hosts, count);
     text = all ? str_format("secret %s\nmade %" PRId64 "\nend %" PRId64 "\nhosts %s\n", secret, now_ms, end_ms, all)
                : NULL;
-    if (code == 0 && dir < 0)
-        code = err_set(err, dir, "the CA has no directory tokens: %s", strerror(-dir));
-    else if (code == 0 && (!text || strlen(text) > PKI_PEM_MAX))
-        code = err_set(err, -EINVAL, "too many hosts for one token: make several, or one for any host");
-    else if (code == 0)
-        code = file_write(dir, id, text, 0600, err);
+    if (result == 0 && dir < 0)
+        result = err_set(err, dir, "the CA has no directory tokens: %s", strerror(-dir));
+    else if (result == 0 && (!text || strlen(text) > PKI_PEM_MAX))
+        result = err_set(err, -EINVAL, "too many hosts for one token: make several, or one for any host");
+    else if (result == 0)
+        result = file_write(dir, id, text, 0600, err);
     free(all);
     pki_key_free(text);
     if (dir >= 0)
         close(dir);
-    return code;
+    return result;
 }
 
 /* ---- using ---- */
@@ -205,44 +206,44 @@ static int use(int tokens, int used, const char *id, const char *host, bool take
 {
     struct stored stored = {0};
     bool waits = true;
-    int code = load(tokens, id, &stored, NULL);
+    int result = load(tokens, id, &stored, NULL);
 
-    if (code == -ENOENT) {
+    if (result == -ENOENT) {
         waits = false;
-        code = load(used, id, &stored, NULL);
+        result = load(used, id, &stored, NULL);
     }
-    if (code < 0 || !pki_join_proof_check(stored.secret, sizeof stored.secret, host, request, proof))
-        code = err_set(err, -EACCES,
-                       "the token is not known here: it is not of this cluster, or it expired long ago; " AGAIN);
+    if (result < 0 || !pki_join_proof_check(stored.secret, sizeof stored.secret, host, request, proof))
+        result = err_set(err, -EACCES,
+                         "the token is not known here: it is not of this cluster, or it expired long ago; " AGAIN);
     else if (!waits)
-        code = refuse_used(&stored, err);
+        result = refuse_used(&stored, err);
     else
-        code = check_terms(&stored, host, taken, now_ms, err);
-    if (code == 0)
-        code = move_to_used(tokens, used, id, err);
-    if (code == 0)
+        result = check_terms(&stored, host, taken, now_ms, err);
+    if (result == 0)
+        result = move_to_used(tokens, used, id, err);
+    if (result == 0)
         note_user(used, id, &stored, host, now_ms);
     stored_fini(&stored);
-    return code;
+    return result;
 }
 
 int tokens_use(int ca_dir, const char *id, const char *host, bool taken, const char *request, const char *proof,
                int64_t now_ms, struct err *err)
 {
     uint8_t bytes[TOKEN_ID_BYTES];
-    int code, tokens = open_part(ca_dir, "tokens"), used = open_part(ca_dir, "used");
+    int result, tokens = open_part(ca_dir, "tokens"), used = open_part(ca_dir, "used");
 
     if (!token_unhex(id, bytes, sizeof bytes))
-        code = err_set(err, -EACCES, "this is not the id of a token");
+        result = err_set(err, -EACCES, "this is not the id of a token");
     else if (tokens < 0 || used < 0)
-        code = err_set(err, tokens < 0 ? tokens : used, "the CA has no directory of tokens");
+        result = err_set(err, tokens < 0 ? tokens : used, "the CA has no directory of tokens");
     else
-        code = use(tokens, used, id, host, taken, request, proof, now_ms, err);
+        result = use(tokens, used, id, host, taken, request, proof, now_ms, err);
     if (tokens >= 0)
         close(tokens);
     if (used >= 0)
         close(used);
-    return code;
+    return result;
 }
 
 /* ---- forgetting ---- */

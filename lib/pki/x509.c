@@ -110,10 +110,10 @@ int pki_write_key(EVP_PKEY *pkey, char **key, struct err *err)
 int pki_key_create(char **key, struct err *err)
 {
     EVP_PKEY *pkey = EVP_PKEY_Q_keygen(NULL, NULL, "ED25519");
-    int code = pkey ? pki_write_key(pkey, key, err) : pki_fail(err, -EIO, "cannot make a key");
+    int result = pkey ? pki_write_key(pkey, key, err) : pki_fail(err, -EIO, "cannot make a key");
 
     EVP_PKEY_free(pkey);
-    return code;
+    return result;
 }
 
 void pki_key_free(char *key)
@@ -134,19 +134,19 @@ int pki_request_create(const char *key, const char *name, char **request, struct
     EVP_PKEY *pkey = pki_read_key(key, err);
     X509_REQ *req = X509_REQ_new();
     BIO *bio = BIO_new(BIO_s_mem());
-    int code = pkey ? 0 : -EINVAL;
+    int result = pkey ? 0 : -EINVAL;
 
-    if (code == 0 && !(req && pki_set_subject(X509_REQ_get_subject_name(req), name) &&
-                       X509_REQ_set_version(req, X509_REQ_VERSION_1) && X509_REQ_set_pubkey(req, pkey) &&
-                       X509_REQ_sign(req, pkey, NULL)))
-        code = pki_fail(err, -EIO, "cannot make a certificate request");
-    if (code == 0)
-        code = pki_text(bio, bio && PEM_write_bio_X509_REQ(bio, req), request, err);
+    if (result == 0 && !(req && pki_set_subject(X509_REQ_get_subject_name(req), name) &&
+                         X509_REQ_set_version(req, X509_REQ_VERSION_1) && X509_REQ_set_pubkey(req, pkey) &&
+                         X509_REQ_sign(req, pkey, NULL)))
+        result = pki_fail(err, -EIO, "cannot make a certificate request");
+    if (result == 0)
+        result = pki_text(bio, bio && PEM_write_bio_X509_REQ(bio, req), request, err);
     else
         BIO_free(bio);
     X509_REQ_free(req);
     EVP_PKEY_free(pkey);
-    return code;
+    return result;
 }
 
 static bool subject_is(X509_NAME *subject, const char *name)
@@ -177,10 +177,10 @@ int pki_check_read_request(X509_REQ *req, const char *name, struct err *err)
 int pki_request_check(const char *request, const char *name, struct err *err)
 {
     X509_REQ *req = pki_read_request(request, err);
-    int code = req ? pki_check_read_request(req, name, err) : -EINVAL;
+    int result = req ? pki_check_read_request(req, name, err) : -EINVAL;
 
     X509_REQ_free(req);
-    return code;
+    return result;
 }
 
 /* ---- inspecting certificates ---- */
@@ -233,7 +233,7 @@ int pki_inspect(const char *text, struct pki_certificate *facts, struct err *err
     X509 *certificate = pki_read_certificate(text, err);
     struct pki_certificate found = {0};
     uint32_t usage, flags;
-    int code = 0;
+    int result = 0;
 
     if (!certificate)
         return -EINVAL;
@@ -247,12 +247,12 @@ int pki_inspect(const char *text, struct pki_certificate *facts, struct err *err
     if (flags & EXFLAG_INVALID || !serial_text(certificate, found.serial) ||
         !unix_time(X509_get0_notBefore(certificate), &found.begin_s) ||
         !unix_time(X509_get0_notAfter(certificate), &found.end_s))
-        code = err_set(err, -EINVAL, "the certificate is malformed");
+        result = err_set(err, -EINVAL, "the certificate is malformed");
     else
         *facts = found;
     ERR_clear_error();
     X509_free(certificate);
-    return code;
+    return result;
 }
 
 int pki_verify_read(X509 *certificate, X509 *ca, struct err *err)
@@ -270,11 +270,11 @@ int pki_verify_read(X509 *certificate, X509 *ca, struct err *err)
 int pki_verify(const char *certificate, const char *ca_certificate, struct err *err)
 {
     X509 *x = pki_read_certificate(certificate, err), *ca = pki_read_certificate(ca_certificate, err);
-    int code = x && ca ? pki_verify_read(x, ca, err) : -EINVAL;
+    int result = x && ca ? pki_verify_read(x, ca, err) : -EINVAL;
 
     X509_free(x);
     X509_free(ca);
-    return code;
+    return result;
 }
 
 bool pki_names_host(const char *certificate, const char *host)
@@ -291,26 +291,26 @@ int pki_key_fits(const char *key, const char *certificate, struct err *err)
 {
     EVP_PKEY *pkey = pki_read_key(key, err);
     X509 *x = pki_read_certificate(certificate, err);
-    int code = pkey && x ? 0 : -EINVAL;
+    int result = pkey && x ? 0 : -EINVAL;
 
-    if (code == 0 && X509_check_private_key(x, pkey) != 1)
-        code = pki_fail(err, -EACCES, "the certificate is for another key");
+    if (result == 0 && X509_check_private_key(x, pkey) != 1)
+        result = pki_fail(err, -EACCES, "the certificate is for another key");
     X509_free(x);
     EVP_PKEY_free(pkey);
-    return code;
+    return result;
 }
 
 int pki_sha256(const char *certificate, uint8_t hash[PKI_SHA256_BYTES], struct err *err)
 {
     X509 *x = pki_read_certificate(certificate, err);
     unsigned size = 0;
-    int code = !x ? -EINVAL
-               : X509_digest(x, EVP_sha256(), hash, &size) && size == PKI_SHA256_BYTES
-                   ? 0
-                   : pki_fail(err, -EIO, "no SHA-256");
+    int result = !x ? -EINVAL
+                 : X509_digest(x, EVP_sha256(), hash, &size) && size == PKI_SHA256_BYTES
+                     ? 0
+                     : pki_fail(err, -EIO, "no SHA-256");
 
     X509_free(x);
-    return code;
+    return result;
 }
 
 int64_t pki_renewal_s(const struct pki_certificate *facts)
@@ -360,18 +360,18 @@ int pki_prove(const char *old_key, const char *request, char proof[PKI_PROOF_SIZ
     char *text = renewal_text(request);
     uint8_t signature[SIGNATURE_BYTES];
     size_t size = sizeof signature;
-    int code = pkey ? 0 : -EINVAL;
+    int result = pkey ? 0 : -EINVAL;
 
-    if (code == 0 && !(context && text && EVP_DigestSignInit(context, NULL, NULL, NULL, pkey) == 1 &&
-                       EVP_DigestSign(context, signature, &size, (const uint8_t *)text, strlen(text)) == 1 &&
-                       size == sizeof signature))
-        code = pki_fail(err, -EIO, "cannot sign with the present key");
-    if (code == 0)
+    if (result == 0 && !(context && text && EVP_DigestSignInit(context, NULL, NULL, NULL, pkey) == 1 &&
+                         EVP_DigestSign(context, signature, &size, (const uint8_t *)text, strlen(text)) == 1 &&
+                         size == sizeof signature))
+        result = pki_fail(err, -EIO, "cannot sign with the present key");
+    if (result == 0)
         token_hex(signature, sizeof signature, proof);
     free(text);
     EVP_MD_CTX_free(context);
     EVP_PKEY_free(pkey);
-    return code;
+    return result;
 }
 
 int pki_proof_check(const char *old_certificate, const char *request, const char *proof, struct err *err)
@@ -380,16 +380,16 @@ int pki_proof_check(const char *old_certificate, const char *request, const char
     EVP_MD_CTX *context = EVP_MD_CTX_new();
     char *text = renewal_text(request);
     uint8_t signature[SIGNATURE_BYTES];
-    int code = x ? 0 : -EINVAL;
+    int result = x ? 0 : -EINVAL;
 
-    if (code == 0 &&
+    if (result == 0 &&
         !(context && text && token_unhex(proof, signature, sizeof signature) &&
           EVP_DigestVerifyInit(context, NULL, NULL, NULL, X509_get0_pubkey(x)) == 1 &&
           EVP_DigestVerify(context, signature, sizeof signature, (const uint8_t *)text, strlen(text)) == 1))
-        code = err_set(err, -EACCES, "the request for a new certificate is not signed by the key of the present one");
+        result = err_set(err, -EACCES, "the request for a new certificate is not signed by the key of the present one");
     ERR_clear_error();
     free(text);
     EVP_MD_CTX_free(context);
     X509_free(x);
-    return code;
+    return result;
 }

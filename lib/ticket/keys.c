@@ -50,16 +50,16 @@ bool ticket_unhex(const char *text, uint8_t *bytes, size_t size)
 /* The line without its end; -EINVAL. */
 static int read_line(int dir, const char *name, char **line, struct err *err)
 {
-    int code = file_read(dir, name, FILE_BYTES, line, err);
-    char *end = code == 0 ? strchr(*line, '\n') : NULL;
-    if (code == 0 && (!end || end[1])) {
+    int result = file_read(dir, name, FILE_BYTES, line, err);
+    char *end = result == 0 ? strchr(*line, '\n') : NULL;
+    if (result == 0 && (!end || end[1])) {
         free(*line);
         *line = NULL;
         return err_set(err, -EINVAL, "%s is damaged", name);
     }
     if (end)
         *end = 0;
-    return code;
+    return result;
 }
 
 /* ---- the key ---- */
@@ -67,35 +67,35 @@ static int read_line(int dir, const char *name, char **line, struct err *err)
 static int make_key(struct ticket_keys *keys, struct err *err)
 {
     char text[TICKET_HEX_KEY + 1];
-    int code;
+    int result;
     if (!ticket_key_create(keys->secret, keys->key))
         return err_set(err, -EIO, "a ticket key cannot be made");
     ticket_hex(keys->secret, sizeof keys->secret, text);
     text[TICKET_HEX_KEY - 1] = '\n';
     text[TICKET_HEX_KEY] = 0;
-    code = file_write(keys->dir, "counter", "0\n", 0600, err); /* a key without it has lost it */
-    if (code == 0)
-        code = file_write(keys->dir, "key", text, 0600, err);
+    result = file_write(keys->dir, "counter", "0\n", 0600, err); /* a key without it has lost it */
+    if (result == 0)
+        result = file_write(keys->dir, "key", text, 0600, err);
     explicit_bzero(text, sizeof text);
-    return code;
+    return result;
 }
 
 static int load_key(struct ticket_keys *keys, struct err *err)
 {
     struct err none = ERR_INIT;
     char *line = NULL;
-    int code = read_line(keys->dir, "key", &line, &none);
-    if (code == -ENOENT)
+    int result = read_line(keys->dir, "key", &line, &none);
+    if (result == -ENOENT)
         return make_key(keys, err);
-    if (code < 0)
-        return err_set(err, code, "%s", none.text);
+    if (result < 0)
+        return err_set(err, result, "%s", none.text);
     if (!ticket_unhex(line, keys->secret, sizeof keys->secret) || !ticket_key_of(keys->secret, keys->key))
-        code = err_set(err, -EINVAL,
-                       "key is damaged: remove it, and join again (rsd --join, on the queue host eadmin "
-                       "init)");
+        result = err_set(err, -EINVAL,
+                         "key is damaged: remove it, and join again (rsd --join, on the queue host eadmin "
+                         "init)");
     explicit_bzero(line, strlen(line));
     free(line);
-    return code;
+    return result;
 }
 
 /* ---- its certificate ---- */
@@ -135,16 +135,16 @@ int ticket_keys_certify(struct ticket_keys *keys, const uint8_t authority[TICKET
                         const uint8_t certificate[TICKET_SIGNATURE_BYTES], struct err *err)
 {
     char key[TICKET_HEX_KEY], of_ca[TICKET_HEX_KEY], signature[TICKET_HEX_SIGNATURE], line[FILE_BYTES];
-    int code;
+    int result;
     if (!certificate_holds(keys, authority, certificate))
         return err_set(err, -EACCES, "the certificate of the ticket key is not of this cluster's CA");
     ticket_hex(keys->key, sizeof keys->key, key);
     ticket_hex(authority, TICKET_KEY_BYTES, of_ca);
     ticket_hex(certificate, TICKET_SIGNATURE_BYTES, signature);
     snprintf(line, sizeof line, "%s %s %s %s\n", keys->host, key, of_ca, signature);
-    code = file_write(keys->dir, "certificate", line, 0600, err);
-    if (code < 0)
-        return code;
+    result = file_write(keys->dir, "certificate", line, 0600, err);
+    if (result < 0)
+        return result;
     keys->certified = true;
     memcpy(keys->authority, authority, sizeof keys->authority);
     memcpy(keys->certificate, certificate, sizeof keys->certificate);
@@ -163,7 +163,7 @@ void ticket_keys_trust(const struct ticket_keys *keys, struct ticket_trust *trus
 
 int ticket_keys_open(struct ticket_keys *keys, const char *path, const char *host, struct err *err)
 {
-    int code;
+    int result;
     *keys = (struct ticket_keys){.dir = -1};
     if (!str_valid_hostname(host) || strlen(host) > TICKET_HOST_MAX)
         return err_set(err, -EINVAL, "\"%.80s\" is no name of a host of at most %d bytes", host, TICKET_HOST_MAX);
@@ -171,18 +171,18 @@ int ticket_keys_open(struct ticket_keys *keys, const char *path, const char *hos
     keys->dir = file_dir(path, 0700, err);
     if (keys->dir < 0)
         return keys->dir;
-    code = load_key(keys, err);
-    if (code == 0 && mkdirat(keys->dir, "used", 0700) < 0 && errno != EEXIST)
-        code = err_set(err, -errno, "cannot make used: %s", strerror(errno));
-    if (code == 0)
+    result = load_key(keys, err);
+    if (result == 0 && mkdirat(keys->dir, "used", 0700) < 0 && errno != EEXIST)
+        result = err_set(err, -errno, "cannot make used: %s", strerror(errno));
+    if (result == 0)
         load_certificate(keys);
-    if (code == 0)
+    if (result == 0)
         keys->signer = ticket_signer_create(keys->secret);
-    if (code < 0) {
+    if (result < 0) {
         err_prefix(err, "%s", path);
         ticket_keys_close(keys);
     }
-    return code;
+    return result;
 }
 
 void ticket_keys_close(struct ticket_keys *keys)
@@ -208,29 +208,29 @@ static int reserve(const struct ticket_keys *keys, struct ticket_counter *counte
     char *line = NULL, text[32];
     struct err none = ERR_INIT;
     uint64_t begin = 0;
-    int code = read_line(keys->dir, "counter", &line, &none);
-    if (code == 0 && (!str_to_u64(line, &begin) || begin > COUNTER_MAX))
-        code = err_set(&none, -EINVAL, "counter is damaged");
+    int result = read_line(keys->dir, "counter", &line, &none);
+    if (result == 0 && (!str_to_u64(line, &begin) || begin > COUNTER_MAX))
+        result = err_set(&none, -EINVAL, "counter is damaged");
     free(line);
-    if (code < 0)
-        return err_set(err, code,
+    if (result < 0)
+        return err_set(err, result,
                        "%s, without which tickets would be the same as earlier ones: remove key and counter, and join "
                        "again (rsd --join, on the queue host eadmin init)",
                        none.text);
     if (counter->reserved && begin < counter->reserved)
         begin = counter->reserved; /* somebody has put an older one back */
     snprintf(text, sizeof text, "%" PRIu64 "\n", begin + RESERVE);
-    code = file_write(keys->dir, "counter", text, 0600, err);
-    if (code == 0)
+    result = file_write(keys->dir, "counter", text, 0600, err);
+    if (result == 0)
         *counter = (struct ticket_counter){begin, begin + RESERVE};
-    return code;
+    return result;
 }
 
 int ticket_counter_next(const struct ticket_keys *keys, struct ticket_counter *counter, uint64_t *number,
                         struct err *err)
 {
-    int code = counter->next == counter->reserved ? reserve(keys, counter, err) : 0;
-    if (code == 0)
+    int result = counter->next == counter->reserved ? reserve(keys, counter, err) : 0;
+    if (result == 0)
         *number = counter->next++;
-    return code;
+    return result;
 }

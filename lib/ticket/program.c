@@ -57,9 +57,9 @@ pid_t ticket_program_start(const char *path, const char *const *args, uid_t uid,
                            struct err *err)
 {
     pid_t parent = getpid(), pid;
-    int code = make_directory(args[2], uid, gid, err);
-    if (code < 0)
-        return code;
+    int result = make_directory(args[2], uid, gid, err);
+    if (result < 0)
+        return result;
     pid = fork();
     if (pid == 0)
         child(path, args, uid, gid, first, second, parent);

@@ -120,25 +120,25 @@ int channel_send(struct channel *channel, const struct wire_message *message, st
     uint8_t *frame;
     size_t size;
     ssize_t sent = 0;
-    int code;
+    int result;
 
     if (channel->dead)
         return err_set(err, -EPIPE, "the connection is broken");
-    code = wire_encode_frame(message, channel->minor, &frame, &size, err);
-    if (code != 0)
-        return code;
+    result = wire_encode_frame(message, channel->minor, &frame, &size, err);
+    if (result != 0)
+        return result;
     if (channel->out_size > 0)
-        code = channel_flush(channel);
-    if (code == 0 && channel->out_size == 0) {
+        result = channel_flush(channel);
+    if (result == 0 && channel->out_size == 0) {
         sent = put(channel->fd, frame, size);
-        code = sent < 0 ? (int)sent : 0;
+        result = sent < 0 ? (int)sent : 0;
     }
-    if (code != 0)
-        code = die(channel, code, err, "send");
+    if (result != 0)
+        result = die(channel, result, err, "send");
     else if ((size_t)sent < size)
-        code = queue(channel, frame + sent, size - (size_t)sent, err);
+        result = queue(channel, frame + sent, size - (size_t)sent, err);
     free(frame);
-    return code;
+    return result;
 }
 
 int channel_fill(struct channel *channel, struct err *err)
@@ -147,7 +147,7 @@ int channel_fill(struct channel *channel, struct err *err)
 
     for (int turn = 0; turn < READS_PER_TURN; turn++) {
         ssize_t n = recv(channel->fd, bytes, sizeof bytes, MSG_DONTWAIT);
-        int code;
+        int result;
 
         if (n < 0 && errno == EINTR)
             continue;
@@ -161,13 +161,13 @@ int channel_fill(struct channel *channel, struct err *err)
             channel->dead = true;
             return err_set(err, -EPIPE, "the other side closed the connection");
         }
-        code = frame_reader_push(&channel->in, bytes, (size_t)n);
-        if (code == -EMSGSIZE) {
+        result = frame_reader_push(&channel->in, bytes, (size_t)n);
+        if (result == -EMSGSIZE) {
             channel->dead = true;
-            return err_set(err, code, "not Elmer's protocol: a frame must have 1 to %d bytes", WIRE_MAX_FRAME);
+            return err_set(err, result, "not Elmer's protocol: a frame must have 1 to %d bytes", WIRE_MAX_FRAME);
         }
-        if (code != 0)
-            return die(channel, code, err, "receive");
+        if (result != 0)
+            return die(channel, result, err, "receive");
         if ((size_t)n < sizeof bytes)
             return 0;
     }
@@ -178,16 +178,16 @@ int channel_next(struct channel *channel, struct wire_message *message, struct e
 {
     const char *json;
     size_t size;
-    int code;
+    int result;
 
     if (frame_reader_next(&channel->in, &json, &size) == 0)
         return 0;
-    code = wire_decode(json, size, channel->minor, message, err);
-    if (code == 0 && wire_may_send(message->type, channel->peer))
+    result = wire_decode(json, size, channel->minor, message, err);
+    if (result == 0 && wire_may_send(message->type, channel->peer))
         return 1;
     channel->dead = true;
-    if (code != 0)
-        return code;
+    if (result != 0)
+        return result;
     wire_message_fini(message);
     return err_set(err, -EBADMSG, "%s: not a message that this peer may send", wire_type_name(message->type));
 }
@@ -212,37 +212,37 @@ static int wait_for(int fd, short events, int64_t deadline_ms)
 int channel_receive(struct channel *channel, struct wire_message *message, int64_t deadline_ms, struct err *err)
 {
     for (;;) {
-        int code = channel_next(channel, message, err);
+        int result = channel_next(channel, message, err);
 
-        if (code != 0)
-            return code;
+        if (result != 0)
+            return result;
         if (channel_wants_write(channel))
             (void)channel_flush(channel); /* a broken peer shows when we read */
-        code = wait_for(channel->fd, (short)(POLLIN | (channel_wants_write(channel) ? POLLOUT : 0)), deadline_ms);
-        if (code == 0)
+        result = wait_for(channel->fd, (short)(POLLIN | (channel_wants_write(channel) ? POLLOUT : 0)), deadline_ms);
+        if (result == 0)
             return 0;
-        if (code < 0)
-            return die(channel, code, err, "poll");
-        code = channel_fill(channel, err);
-        if (code < 0)
-            return code;
+        if (result < 0)
+            return die(channel, result, err, "poll");
+        result = channel_fill(channel, err);
+        if (result < 0)
+            return result;
     }
 }
 
 int channel_send_all(struct channel *channel, const struct wire_message *message, int64_t deadline_ms, struct err *err)
 {
-    int code = channel_send(channel, message, err);
+    int result = channel_send(channel, message, err);
 
-    while (code == 0 && channel->out_size > 0) {
+    while (result == 0 && channel->out_size > 0) {
         int ready = wait_for(channel->fd, POLLOUT, deadline_ms);
 
         if (ready <= 0)
             return die(channel, ready == 0 ? -ETIMEDOUT : ready, err, "send");
-        code = channel_flush(channel);
-        if (code != 0)
-            return die(channel, code, err, "send");
+        result = channel_flush(channel);
+        if (result != 0)
+            return die(channel, result, err, "send");
     }
-    return code;
+    return result;
 }
 
 static int hello_answer(struct channel *channel, const struct wire_message *message, struct err *err)
@@ -267,19 +267,19 @@ int channel_hello(struct channel *channel, const char *program, int64_t deadline
 {
     struct wire_message message;
     struct err ignored = ERR_INIT;
-    int code;
+    int result;
 
     wire_hello_fill(&message, program);
     /* A peer that refuses may have closed already; its reason can still be read. */
     (void)channel_send_all(channel, &message, deadline_ms, &ignored);
-    code = channel_receive(channel, &message, deadline_ms, err);
-    if (code == 0)
-        code = err_set(err, -ETIMEDOUT, "the other side did not answer in time");
-    if (code == 1) {
-        code = hello_answer(channel, &message, err);
+    result = channel_receive(channel, &message, deadline_ms, err);
+    if (result == 0)
+        result = err_set(err, -ETIMEDOUT, "the other side did not answer in time");
+    if (result == 1) {
+        result = hello_answer(channel, &message, err);
         wire_message_fini(&message);
     }
-    if (code < 0)
+    if (result < 0)
         channel->dead = true;
-    return code;
+    return result;
 }

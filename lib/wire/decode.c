@@ -104,31 +104,31 @@ static int decode_double(struct decoder *d, const char **at, uint64_t limit, dou
 
 static int decode_whole(struct decoder *d, const char **at, int64_t *out)
 {
-    int code;
+    int result;
 
     if (!text_is_number(*at))
         return -EBADMSG;
-    code = text_whole(*at, out, at);
-    if (code < 0)
+    result = text_whole(*at, out, at);
+    if (result < 0)
         return refuse_number(d);
-    return code == 1 ? 0 : -EBADMSG;
+    return result == 1 ? 0 : -EBADMSG;
 }
 
 static int decode_uint(struct decoder *d, const char **at, uint64_t limit, uint64_t *out)
 {
     int64_t value = 0;
-    int code = decode_whole(d, at, &value);
+    int result = decode_whole(d, at, &value);
 
     *out = (uint64_t)value;
-    return code != 0 || value < 0 || *out > limit ? -EBADMSG : 0;
+    return result != 0 || value < 0 || *out > limit ? -EBADMSG : 0;
 }
 
 static int decode_int(struct decoder *d, const char **at, uint64_t limit, int64_t *out)
 {
-    int code = decode_whole(d, at, out);
+    int result = decode_whole(d, at, out);
 
-    if (code != 0)
-        return code;
+    if (result != 0)
+        return result;
     return (*out >= 0 ? (uint64_t)*out : 0 - (uint64_t)*out) <= limit ? 0 : -EBADMSG;
 }
 
@@ -211,10 +211,10 @@ static int decode_items(struct decoder *d, const struct wire_field *field, const
 
     *at = text_space(*at + 1);
     for (size_t i = 0; i < list->count; i++) {
-        int code = decode_item(d, field, at, (char *)list->items + i * size);
+        int result = decode_item(d, field, at, (char *)list->items + i * size);
 
-        if (code != 0)
-            return err_set(d->err, code, "%s: %s[%zu]: wrong type, too long or out of range", d->message, field->name,
+        if (result != 0)
+            return err_set(d->err, result, "%s: %s[%zu]: wrong type, too long or out of range", d->message, field->name,
                            i);
         *at = text_space(*at);
         if (**at == ',')
@@ -228,7 +228,7 @@ static int decode_list(struct decoder *d, const struct wire_field *field, const 
 {
     struct wire_list list = {0};
     size_t bytes;
-    int code;
+    int result;
 
     if (**at != '[')
         return refuse(d, field, "must be a list");
@@ -241,29 +241,29 @@ static int decode_list(struct decoder *d, const struct wire_field *field, const 
         return err_set(d->err, -ENOMEM, "out of memory");
     if (list.count > 0)
         memset(list.items, 0, bytes);
-    code = decode_items(d, field, at, &list);
+    result = decode_items(d, field, at, &list);
     memcpy(out, &list, sizeof list);
-    return code;
+    return result;
 }
 
 static int decode_field(struct decoder *d, const struct wire_field *field, const char **at, void *out)
 {
-    int code = 0;
+    int result = 0;
 
     switch (field->kind) {
     case WIRE_KIND_BOOL:
         return decode_bool(at, out) == 0 ? 0 : refuse(d, field, "must be true or false");
     case WIRE_KIND_UINT:
-        code = decode_uint(d, at, field->limit, out);
+        result = decode_uint(d, at, field->limit, out);
         break;
     case WIRE_KIND_INT:
-        code = decode_int(d, at, field->limit, out);
+        result = decode_int(d, at, field->limit, out);
         break;
     case WIRE_KIND_DOUBLE:
-        code = decode_double(d, at, field->limit, out);
+        result = decode_double(d, at, field->limit, out);
         break;
     case WIRE_KIND_STR:
-        code = decode_str(d, at, field->limit, out);
+        result = decode_str(d, at, field->limit, out);
         break;
     case WIRE_KIND_STRS:
     case WIRE_KIND_UINTS:
@@ -273,8 +273,9 @@ static int decode_field(struct decoder *d, const struct wire_field *field, const
     case WIRE_KIND_COUNT:
         abort();
     }
-    return code == 0 ? 0
-                     : err_set(d->err, code, "%s: %s: wrong type, too long or out of range", d->message, field->name);
+    return result == 0
+               ? 0
+               : err_set(d->err, result, "%s: %s: wrong type, too long or out of range", d->message, field->name);
 }
 
 /* ---- objects ---- */
@@ -335,10 +336,10 @@ static int decode_member(struct decoder *d, const struct wire_field *fields, con
     const char *key;
     size_t length;
     unsigned which;
-    int code = read_key(d, at, &key, &length);
+    int result = read_key(d, at, &key, &length);
 
-    if (code != 0)
-        return code;
+    if (result != 0)
+        return result;
     which = find_key(d, fields, *next, message != NULL, key, length);
     if (which == KEY_UNKNOWN) {
         char what[64];
@@ -354,8 +355,8 @@ static int decode_member(struct decoder *d, const struct wire_field *fields, con
         return 0;
     }
     if (which == KEY_ID) {
-        code = decode_uint(d, at, INT64_MAX, &message->id);
-        return code == 0 ? 0 : err_set(d->err, code, "%s: id: must be a whole number", d->message);
+        result = decode_uint(d, at, INT64_MAX, &message->id);
+        return result == 0 ? 0 : err_set(d->err, result, "%s: id: must be a whole number", d->message);
     }
     *next = which + 1;
     return decode_field(d, &fields[which], at, (char *)out + fields[which].offset);
@@ -387,10 +388,10 @@ static int decode_object(struct decoder *d, const struct wire_object *object, co
         return err_set(d->err, -EBADMSG, "%s: %s must be an object", d->message, object->name);
     *at = text_space(*at + 1);
     while (**at != '}') {
-        int code = decode_member(d, fields, at, &next, &seen, message, out);
+        int result = decode_member(d, fields, at, &next, &seen, message, out);
 
-        if (code != 0)
-            return code;
+        if (result != 0)
+            return result;
         *at = text_space(*at);
         if (**at == ',')
             *at = text_space(*at + 1);
@@ -428,13 +429,13 @@ static int decode_type(struct decoder *d, const char *at, enum wire_type *type)
 {
     const char *value = find_member(d, at, "type"), *name;
     char shown[64];
-    int code;
+    int result;
 
     if (value == NULL || *value != '"')
         return err_set(d->err, -EBADMSG, "a message must be an object with a type");
-    code = decode_str(d, &value, WIRE_ITEM_STR_LIMIT, &name);
-    if (code != 0)
-        return err_set(d->err, code, "a message with a type that cannot be read");
+    result = decode_str(d, &value, WIRE_ITEM_STR_LIMIT, &name);
+    if (result != 0)
+        return err_set(d->err, result, "a message with a type that cannot be read");
     *type = wire_table_find(name);
     if (*type == WIRE_TYPE_COUNT || wire_table_message(*type)->since > d->minor)
         return err_set(d->err, -EBADMSG, "unknown message type \"%s\"",
@@ -445,28 +446,28 @@ static int decode_type(struct decoder *d, const char *at, enum wire_type *type)
 
 static int decode_root(struct decoder *d, const char *at, struct wire_message *message)
 {
-    int code = decode_type(d, at, &message->type);
+    int result = decode_type(d, at, &message->type);
 
-    return code != 0 ? code : decode_object(d, wire_table_message(message->type), &at, message, &message->u);
+    return result != 0 ? result : decode_object(d, wire_table_message(message->type), &at, message, &message->u);
 }
 
 int wire_decode(const char *json, size_t size, unsigned minor, struct wire_message *message, struct err *err)
 {
     struct decoder decoder = {.minor = minor, .message = "message", .err = err};
-    int code;
+    int result;
 
     memset(message, 0, sizeof *message);
     if (size == 0 || size > WIRE_MAX_FRAME)
         return err_set(err, -EBADMSG, "a message of %zu bytes, must be 1 to %d", size, WIRE_MAX_FRAME);
-    code = text_check(json, size, WIRE_MAX_DEPTH, err);
-    if (code != 0)
-        return code;
+    result = text_check(json, size, WIRE_MAX_DEPTH, err);
+    if (result != 0)
+        return result;
     decoder.block_bytes = size < BLOCK_MIN ? BLOCK_MIN : size < BLOCK_MAX ? size : BLOCK_MAX;
-    code = decode_root(&decoder, text_space(json), message);
-    if (code != 0) {
+    result = decode_root(&decoder, text_space(json), message);
+    if (result != 0) {
         arena_free(decoder.arena);
         memset(message, 0, sizeof *message);
-        return code;
+        return result;
     }
     message->bytes = size;
     message->memory = decoder.arena;
@@ -477,20 +478,20 @@ int wire_decode_head(const char *json, size_t size, unsigned minor, struct wire_
 {
     struct decoder decoder = {.minor = minor, .message = "message", .err = err, .block_bytes = BLOCK_MIN};
     const char *root, *id, *more;
-    int code = text_check(json, size, WIRE_MAX_DEPTH, err);
+    int result = text_check(json, size, WIRE_MAX_DEPTH, err);
 
     *head = (struct wire_head){.type = WIRE_TYPE_COUNT};
-    if (code != 0)
-        return code;
+    if (result != 0)
+        return result;
     root = text_space(json);
-    code = decode_type(&decoder, root, &head->type);
-    if (code == 0) {
+    result = decode_type(&decoder, root, &head->type);
+    if (result == 0) {
         id = find_member(&decoder, root, "id");
         more = find_member(&decoder, root, "more");
         head->more = more != NULL && *more == 't';
         if (id == NULL || decode_uint(&decoder, &id, INT64_MAX, &head->id) != 0)
-            code = err_set(err, -EBADMSG, "%s: id: must be a whole number", decoder.message);
+            result = err_set(err, -EBADMSG, "%s: id: must be a whole number", decoder.message);
     }
     arena_free(decoder.arena);
-    return code;
+    return result;
 }

@@ -63,7 +63,7 @@ static int encode_fields(struct encoder *e, const struct wire_object *object, co
 
 static int encode_item(struct encoder *e, const struct wire_field *field, const void *in)
 {
-    int code;
+    int result;
 
     if (field->kind == WIRE_KIND_STRS)
         return encode_str(e, field, *(const char *const *)in, WIRE_ITEM_STR_LIMIT);
@@ -72,28 +72,28 @@ static int encode_item(struct encoder *e, const struct wire_field *field, const 
     if (field->kind == WIRE_KIND_DOUBLES)
         return encode_double(e, field, *(const double *)in, WIRE_ITEM_DOUBLE_LIMIT);
     text_put_char(&e->out, '{');
-    code = encode_fields(e, field->object, in, true);
+    result = encode_fields(e, field->object, in, true);
     text_put_char(&e->out, '}');
-    return code;
+    return result;
 }
 
 static int encode_list(struct encoder *e, const struct wire_field *field, const void *in)
 {
     struct wire_list list;
     size_t size = wire_table_item_size(field);
-    int code = 0;
+    int result = 0;
 
     memcpy(&list, in, sizeof list);
     if (list.count > field->limit)
         return reject(e, -EMSGSIZE, field, "too many items");
     text_put_char(&e->out, '[');
-    for (size_t i = 0; code == 0 && i < list.count; i++) {
+    for (size_t i = 0; result == 0 && i < list.count; i++) {
         if (i > 0)
             text_put_char(&e->out, ',');
-        code = encode_item(e, field, (const char *)list.items + i * size);
+        result = encode_item(e, field, (const char *)list.items + i * size);
     }
     text_put_char(&e->out, ']');
-    return code;
+    return result;
 }
 
 static int encode_field(struct encoder *e, const struct wire_field *field, const void *in)
@@ -127,33 +127,33 @@ static int encode_field(struct encoder *e, const struct wire_field *field, const
 /* Names of the table need no escapes. */
 static int encode_fields(struct encoder *e, const struct wire_object *object, const void *in, bool first)
 {
-    int code = 0;
+    int result = 0;
 
-    for (const struct wire_field *field = object->fields(); code == 0 && field->name != NULL; field++) {
+    for (const struct wire_field *field = object->fields(); result == 0 && field->name != NULL; field++) {
         if (field->since > e->minor)
             continue;
         text_put(&e->out, first ? "\"" : ",\"", first ? 1 : 2);
         text_put(&e->out, field->name, strlen(field->name));
         text_put(&e->out, "\":", 2);
-        code = encode_field(e, field, (const char *)in + field->offset);
+        result = encode_field(e, field, (const char *)in + field->offset);
         first = false;
     }
-    return code;
+    return result;
 }
 
 static int encode_root(struct encoder *e, const struct wire_message *message, size_t prefix)
 {
-    int code;
+    int result;
 
     text_put(&e->out, "\0\0\0", prefix); /* for whoever adds the header */
     text_put(&e->out, "{\"type\":\"", 9);
     text_put(&e->out, e->message, strlen(e->message));
     text_put(&e->out, "\",\"id\":", 7);
     text_put_int(&e->out, (int64_t)message->id);
-    code = encode_fields(e, wire_table_message(message->type), &message->u, false);
+    result = encode_fields(e, wire_table_message(message->type), &message->u, false);
     text_put(&e->out, "}", 2);
-    if (code != 0)
-        return code;
+    if (result != 0)
+        return result;
     return e->out.failed ? err_set(e->err, -ENOMEM, "%s: out of memory", e->message) : 0;
 }
 
@@ -162,7 +162,7 @@ static int encode(const struct wire_message *message, unsigned minor, size_t pre
                   struct err *err)
 {
     struct encoder e = {.minor = minor, .err = err};
-    int code;
+    int result;
 
     if (message->type >= WIRE_TYPE_COUNT || message->id > INT64_MAX)
         return err_set(err, -ERANGE, "a message with no known type or with an id beyond INT64_MAX");
@@ -172,15 +172,15 @@ static int encode(const struct wire_message *message, unsigned minor, size_t pre
                        "%s: the other side speaks version %d.%u of Elmer's protocol, and this message came with %d.%u: "
                        "install the newer Elmer there too",
                        e.message, WIRE_MAJOR, minor, WIRE_MAJOR, wire_table_message(message->type)->since);
-    code = encode_root(&e, message, prefix);
+    result = encode_root(&e, message, prefix);
     *size = e.out.size - prefix - 1; /* without the NUL */
-    if (code == 0 && *size > WIRE_MAX_FRAME)
-        code = err_set(err, -EMSGSIZE, "%s: %zu bytes, a message has at most %d", e.message, *size, WIRE_MAX_FRAME);
-    if (code != 0)
+    if (result == 0 && *size > WIRE_MAX_FRAME)
+        result = err_set(err, -EMSGSIZE, "%s: %zu bytes, a message has at most %d", e.message, *size, WIRE_MAX_FRAME);
+    if (result != 0)
         free(e.out.data);
     else
         *out = e.out.data;
-    return code;
+    return result;
 }
 
 int wire_encode(const struct wire_message *message, unsigned minor, char **json, size_t *size, struct err *err)
@@ -198,10 +198,10 @@ int wire_encode_frame(const struct wire_message *message, unsigned minor, uint8_
                       struct err *err)
 {
     char *bytes;
-    int code = encode(message, minor, WIRE_FRAME_HEADER, &bytes, size, err);
+    int result = encode(message, minor, WIRE_FRAME_HEADER, &bytes, size, err);
 
-    if (code != 0)
-        return code;
+    if (result != 0)
+        return result;
     *frame = (uint8_t *)bytes;
     wire_frame_header(*frame, *size);
     *size += WIRE_FRAME_HEADER;

@@ -91,7 +91,7 @@ int frame_reader_push(struct frame_reader *reader, const uint8_t *bytes, size_t 
         /* Up to the end of the header that comes next, or of the frame before it. */
         size_t end = reader->size < reader->header ? reader->header : reader->header + WIRE_FRAME_HEADER;
         size_t part = end - reader->size < size ? end - reader->size : size;
-        int code;
+        int result;
 
         if (reader->skip > 0) {
             part = reader->skip < size ? reader->skip : size;
@@ -101,12 +101,12 @@ int frame_reader_push(struct frame_reader *reader, const uint8_t *bytes, size_t 
             continue;
         }
         assert(part > 0);
-        code = reserve(reader, part);
-        if (code != 0) {
+        result = reserve(reader, part);
+        if (result != 0) {
             ptrdiff_t taken = cut_short(reader, bytes, part);
 
             if (taken < 0)
-                return code;
+                return result;
             bytes += taken;
             size -= (size_t)taken;
             continue;

@@ -417,10 +417,10 @@ static double slow_double(const char *at, size_t length)
 int text_double(const char *at, double *value, const char **end)
 {
     int64_t whole;
-    int code = text_whole(at, &whole, end);
+    int result = text_whole(at, &whole, end);
 
-    if (code < 0)
-        return code;
-    *value = code == 1 ? (double)whole : slow_double(at, (size_t)(*end - at));
+    if (result < 0)
+        return result;
+    *value = result == 1 ? (double)whole : slow_double(at, (size_t)(*end - at));
     return isfinite(*value) ? 0 : -ERANGE;
 }

@@ -86,33 +86,33 @@ static int send_relay(struct client *c, const struct wire_message *message, stru
     char *frame;
     size_t size;
     int minor = all->callbacks.minor(all->data);
-    int code = minor < 0 ? minor : wire_check_said(message, (unsigned)minor, err);
+    int result = minor < 0 ? minor : wire_check_said(message, (unsigned)minor, err);
 
-    if (code == 0)
-        code = wire_encode(message, (unsigned)minor, &frame, &size, err);
-    if (code != 0)
-        return code;
+    if (result == 0)
+        result = wire_encode(message, (unsigned)minor, &frame, &size, err);
+    if (result != 0)
+        return result;
     relay.u.relay.frame = frame;
-    code = size > FRAME_MAX ? -EMSGSIZE : all->callbacks.send(&relay, all->data);
+    result = size > FRAME_MAX ? -EMSGSIZE : all->callbacks.send(&relay, all->data);
     free(frame);
-    return code;
+    return result;
 }
 
 static void relay_request(struct client *c, const struct wire_message *message)
 {
     struct err err = ERR_INIT;
-    int code = send_relay(c, message, &err);
+    int result = send_relay(c, message, &err);
 
-    if (code == 0) {
+    if (result == 0) {
         c->heard_of = true;
         return;
     }
     outstanding_remove(&c->requests, message->id);
-    if (code == -ENOTCONN || code == -ENOBUFS)
+    if (result == -ENOTCONN || result == -ENOBUFS)
         send_unreachable(c, message->id);
-    else if (code == -EPROTONOSUPPORT)
+    else if (result == -EPROTONOSUPPORT)
         send_error(c, message->id, WIRE_CODE_VERSION, err.text);
-    else if (code == -ENOMEM)
+    else if (result == -ENOMEM)
         send_error(c, message->id, WIRE_CODE_UNAVAILABLE,
                    "the rsd of this host has no memory for this request now; try again later");
     else
@@ -355,15 +355,15 @@ static struct client *find(struct clients *all, uint64_t id)
 static int pass_on(struct client *c, const char *frame, size_t size, unsigned minor, struct err *err)
 {
     struct wire_message answer;
-    int code;
+    int result;
 
     if (link_minor(c->link) == minor) {
         (void)link_send_json(c->link, frame, size);
         return 0;
     }
-    code = wire_decode(frame, size, minor, &answer, err);
-    if (code != 0)
-        return code;
+    result = wire_decode(frame, size, minor, &answer, err);
+    if (result != 0)
+        return result;
     (void)link_send(c->link, &answer);
     wire_message_fini(&answer);
     return 0;
@@ -376,19 +376,19 @@ void clients_relayed(struct clients *all, const struct wire_relayed *relayed)
     size_t size = strlen(relayed->frame);
     struct wire_head head;
     struct err err = ERR_INIT;
-    int code;
+    int result;
 
     if (!c || minor < 0) /* it has left, or what it waits for has been answered */
         return;
-    code = wire_decode_head(relayed->frame, size, (unsigned)minor, &head, &err);
-    if (code == 0 && wire_may_send(head.type, WIRE_FROM_ELMER) &&
+    result = wire_decode_head(relayed->frame, size, (unsigned)minor, &head, &err);
+    if (result == 0 && wire_may_send(head.type, WIRE_FROM_ELMER) &&
         (head.id == 0 || outstanding_has(&c->requests, head.id))) {
         if (!head.more)
             outstanding_remove(&c->requests, head.id);
-        code = pass_on(c, relayed->frame, size, (unsigned)minor, &err);
+        result = pass_on(c, relayed->frame, size, (unsigned)minor, &err);
         client_note_full(c);
     }
-    if (code != 0 && log_allowed(&all->limit, LOG_BURST, LOG_WINDOW_MS))
+    if (result != 0 && log_allowed(&all->limit, LOG_BURST, LOG_WINDOW_MS))
         log_error("an answer of elmer to a local program cannot be decoded: %s", err.text);
 }
 
@@ -424,7 +424,7 @@ int clients_create(uv_loop_t *loop, int listen_fd, const struct clients_limits *
                                               .burst = limits->burst,
                                               .bytes_of_all = BYTES_OF_ALL};
     struct clients *all = calloc(1, sizeof(*all));
-    int code;
+    int result;
 
     if (!all || !(all->quotas = quotas_create(&quota_limits))) {
         free(all);
@@ -435,12 +435,12 @@ int clients_create(uv_loop_t *loop, int listen_fd, const struct clients_limits *
     all->callbacks = *callbacks;
     all->data = data;
     all->next_id = 1;
-    code = listener_create_fd(loop, listen_fd, CLIENTS_MAX, &options, &link_callbacks, on_accept, all, &all->listener,
-                              err);
-    if (code != 0) {
+    result = listener_create_fd(loop, listen_fd, CLIENTS_MAX, &options, &link_callbacks, on_accept, all, &all->listener,
+                                err);
+    if (result != 0) {
         quotas_destroy(all->quotas);
         free(all);
-        return code;
+        return result;
     }
     *out = all;
     return 0;

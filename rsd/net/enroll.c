@@ -147,16 +147,16 @@ static int talk(struct enrolment *e, struct tls_context *tls)
         .on_ready = on_ready, .on_message = on_message, .on_close = on_close};
     struct link_options options = {
         .program = "rsd", .peer = WIRE_FROM_ELMER, .out_max = OUT_MAX, .hello_timeout_ms = DIAL_MS, .tls = tls};
-    int code = uv_loop_init(&e->loop);
+    int result = uv_loop_init(&e->loop);
 
-    if (code < 0)
-        return err_set(e->err, code, "no event loop: %s", uv_strerror(code));
+    if (result < 0)
+        return err_set(e->err, result, "no event loop: %s", uv_strerror(result));
     (void)uv_timer_init(&e->loop, &e->timer);
     e->timer.data = e;
     e->code = -ECONNABORTED;
-    code = link_connect(&e->loop, e->elmer, DIAL_MS, &options, &callbacks, e, &e->link, e->err);
-    if (code < 0) {
-        e->code = code;
+    result = link_connect(&e->loop, e->elmer, DIAL_MS, &options, &callbacks, e, &e->link, e->err);
+    if (result < 0) {
+        e->code = result;
         uv_close((uv_handle_t *)&e->timer, NULL);
     } else {
         (void)uv_timer_start(&e->timer, on_timer, ANSWER_MS, 0);
@@ -169,24 +169,24 @@ static int talk(struct enrolment *e, struct tls_context *tls)
 static int check(const struct enrolment *e)
 {
     struct pki_certificate facts;
-    int code = pki_verify(e->certificate, e->ca, e->err);
+    int result = pki_verify(e->certificate, e->ca, e->err);
 
-    if (code == 0)
-        code = pki_key_fits(e->key, e->certificate, e->err);
-    if (code == 0)
-        code = pki_inspect(e->certificate, &facts, e->err);
-    if (code == 0 && (strcmp(facts.name, e->name) != 0 || !facts.client))
-        code = err_set(e->err, -EPROTO, "elmer sent a certificate for %s", facts.name);
-    return code;
+    if (result == 0)
+        result = pki_key_fits(e->key, e->certificate, e->err);
+    if (result == 0)
+        result = pki_inspect(e->certificate, &facts, e->err);
+    if (result == 0 && (strcmp(facts.name, e->name) != 0 || !facts.client))
+        result = err_set(e->err, -EPROTO, "elmer sent a certificate for %s", facts.name);
+    return result;
 }
 
 static int save(const struct enrolment *e)
 {
-    int code = file_write(e->dir, "ca.crt", e->ca, 0644, e->err);
+    int result = file_write(e->dir, "ca.crt", e->ca, 0644, e->err);
 
-    if (code == 0)
-        code = counter_write(e->dir, e->ca, e->counter, e->err);
-    return code == 0 ? pair_write(e->dir, e->key, e->certificate, e->err) : code;
+    if (result == 0)
+        result = counter_write(e->dir, e->ca, e->counter, e->err);
+    return result == 0 ? pair_write(e->dir, e->key, e->certificate, e->err) : result;
 }
 
 int enroll(const char *elmer, const char *name, const struct token *token, const char *pki, struct enrol_ticket *ticket,
@@ -195,19 +195,19 @@ int enroll(const char *elmer, const char *name, const struct token *token, const
     struct enrolment e = {
         .elmer = elmer, .name = name, .token = token, .ticket = ticket, .dir = file_dir(pki, 0700, err), .err = err};
     struct tls_context *tls = NULL;
-    int code = e.dir < 0 ? e.dir : pki_key_create(&e.key, err);
+    int result = e.dir < 0 ? e.dir : pki_key_create(&e.key, err);
 
-    if (code == 0)
-        code = pki_request_create(e.key, name, &e.request, err);
-    if (code == 0)
-        code = tls_context_joiner(token->pin, &tls, err);
-    if (code == 0)
-        code = talk(&e, tls);
-    if (code == 0)
-        code = check(&e);
-    if (code == 0)
-        code = save(&e);
-    if (code == 0)
+    if (result == 0)
+        result = pki_request_create(e.key, name, &e.request, err);
+    if (result == 0)
+        result = tls_context_joiner(token->pin, &tls, err);
+    if (result == 0)
+        result = talk(&e, tls);
+    if (result == 0)
+        result = check(&e);
+    if (result == 0)
+        result = save(&e);
+    if (result == 0)
         snprintf(ticket->ca, sizeof ticket->ca, "%s", e.ca);
     tls_context_unref(tls);
     pki_key_free(e.key);
@@ -216,5 +216,5 @@ int enroll(const char *elmer, const char *name, const struct token *token, const
     free(e.certificate);
     if (e.dir >= 0)
         close(e.dir);
-    return code;
+    return result;
 }

@@ -111,14 +111,14 @@ static void on_name(void *data)
 
 static int send_root(struct net *net, const struct wire_message *message)
 {
-    int code = link_send(net->root, message);
+    int result = link_send(net->root, message);
 
-    if (code != 0 && !net->stopping) {
+    if (result != 0 && !net->stopping) {
         log_error("the root half cannot be told %s (%s); rsd starts again", wire_type_name(message->type),
-                  strerror(-code));
+                  strerror(-result));
         stop(net, -EPIPE);
     }
-    return code;
+    return result;
 }
 
 static void on_greeting(void *data)
@@ -248,19 +248,19 @@ static void send_report(struct net *net)
     struct wire_used *used = calloc(USED_MAX, sizeof(*used));
     struct err err = ERR_INIT;
     double *busy = calloc(2 * count + 1, sizeof(*busy));
-    int code;
+    int result;
 
     uplink_heard(net->uplink, &report.u.report.heard,
                  &report.u.report.since_heard_ms); /* before: rather too old than too new */
-    code = busy && used ? usage_sample(&net->usage, &report.u.report.interval_ms, busy, busy + count, &err) : -ENOMEM;
+    result = busy && used ? usage_sample(&net->usage, &report.u.report.interval_ms, busy, busy + count, &err) : -ENOMEM;
 
     report.u.report.used.items = used;
-    report.u.report.used.count = code == 0 ? usage_used(&net->usage, used, USED_MAX) : 0;
+    report.u.report.used.count = result == 0 ? usage_used(&net->usage, used, USED_MAX) : 0;
     report.u.report.busy = (struct wire_doubles){busy, count};
     report.u.report.jobs = (struct wire_doubles){busy + count, count};
-    if (code == 0)
+    if (result == 0)
         (void)uplink_send(net->uplink, &report);
-    else if (code != -EAGAIN && log_allowed(&net->limit, 10, 60000))
+    else if (result != -EAGAIN && log_allowed(&net->limit, 10, 60000))
         log_warning("no report of the utilisation: %s", err.text);
     free(busy);
     free(used);
@@ -429,7 +429,7 @@ static int begin(struct net *net, int root_fd, int listen_fd, struct err *err)
     struct link_options root_options = {
         .program = "rsd", .peer = WIRE_FROM_ROOT, .out_max = ROOT_OUT_MAX, .no_hello = true};
     const char *pki = net->config->elmer[0] == '/' ? NULL : net->config->pki;
-    int code;
+    int result;
 
     init_handles(net);
     usage_init(&net->usage, net->config->proc_stat);
@@ -441,12 +441,12 @@ static int begin(struct net *net, int root_fd, int listen_fd, struct err *err)
         return err_set(err, -ENOMEM, "out of memory");
     }
     prepare_renewal(net, pki);
-    code = link_open_fd(&net->loop, root_fd, &root_options, &root_callbacks, net, &net->root, err);
-    if (code == 0 && listen_fd >= 0)
-        code = clients_create(&net->loop, listen_fd, &limits, &clients_callbacks, net, &net->clients, err);
+    result = link_open_fd(&net->loop, root_fd, &root_options, &root_callbacks, net, &net->root, err);
+    if (result == 0 && listen_fd >= 0)
+        result = clients_create(&net->loop, listen_fd, &limits, &clients_callbacks, net, &net->clients, err);
     else if (listen_fd >= 0)
         close(listen_fd);
-    return code;
+    return result;
 }
 
 int rsd_net_main(int root_fd, int listen_fd, const struct rsd_config *config)

@@ -182,13 +182,13 @@ static void on_ready(struct link *link, void *data)
 void uplink_greet(struct uplink *u, const struct wire_host_hello *hello)
 {
     struct wire_message message = {.type = WIRE_host_hello, .id = HELLO_ID, .u.host_hello = *hello};
-    int code;
+    int result;
 
     if (u->state != UPLINK_GREETING || u->greeted)
         return;
     u->hello_ms = boot_ms();
-    code = link_send(u->link, &message);
-    if (code == 0)
+    result = link_send(u->link, &message);
+    if (result == 0)
         u->greeted = true;
     else
         uplink_drop(u, "host_hello cannot be sent");
@@ -197,10 +197,10 @@ void uplink_greet(struct uplink *u, const struct wire_host_hello *hello)
 static int keep(struct uplink *u, const struct wire_message *message)
 {
     struct kept *grown, item;
-    int code = wire_encode(message, WIRE_MINOR, &item.json, &item.size, NULL);
+    int result = wire_encode(message, WIRE_MINOR, &item.json, &item.size, NULL);
 
-    if (code != 0)
-        return code;
+    if (result != 0)
+        return result;
     grown = u->kept_bytes + item.size > KEPT_MAX ? NULL : reallocarray(u->kept, u->nkept + 1, sizeof(*grown));
     if (!grown) {
         free(item.json);
@@ -345,12 +345,12 @@ static void on_timer(uv_timer_t *timer)
 static int read_certificates(struct uplink *u, struct tls_context **tls, struct err *err)
 {
     struct err why = ERR_INIT;
-    int code = u->pki ? tls_context_client(u->pki, tls, &why) : 0;
+    int result = u->pki ? tls_context_client(u->pki, tls, &why) : 0;
 
-    if (code == 0)
+    if (result == 0)
         return 0;
     return err_set(
-        err, code,
+        err, result,
         "this host's certificate cannot be used (%s): make a token on the queue host (eadmin token) and join "
         "the cluster here (rsd --join %s TOKEN)",
         why.text, u->address);
@@ -363,12 +363,12 @@ static void dial(struct uplink *u)
     struct link_options options = {
         .program = "rsd", .peer = WIRE_FROM_ELMER, .out_max = OUT_MAX, .hello_timeout_ms = DIAL_MS};
     struct err err = ERR_INIT;
-    int code = read_certificates(u, &options.tls, &err);
+    int result = read_certificates(u, &options.tls, &err);
 
-    if (code == 0)
-        code = link_connect(u->loop, u->address, DIAL_MS, &options, &callbacks, u, &u->link, &err);
+    if (result == 0)
+        result = link_connect(u->loop, u->address, DIAL_MS, &options, &callbacks, u, &u->link, &err);
     tls_context_unref(options.tls); /* the link has its own reference */
-    if (code == 0) {
+    if (result == 0) {
         move(u, UPLINK_DIALING);
         return;
     }

@@ -379,13 +379,13 @@ size_t usage_used(const struct usage *usage, struct wire_used *used, size_t most
 
 int usage_begin(struct usage *usage, struct err *err)
 {
-    int code;
+    int result;
 
     if (!usage->cpus)
         return err_set(err, -EINVAL, "the processors are not known yet");
-    code = read_ticks(usage, usage->ticks, err);
-    if (code != 0)
-        return code;
+    result = read_ticks(usage, usage->ticks, err);
+    if (result != 0)
+        return result;
     read_jobs(usage);
     for (size_t i = usage->njobs; i-- > 0;)
         if (usage->jobs[i].ended)
@@ -399,21 +399,21 @@ int usage_sample(struct usage *usage, uint64_t *interval_ms, double *busy, doubl
     struct mono now = mono_now();
     int64_t length_ns = now.ns - usage->begin.ns;
     struct usage_ticks *ticks;
-    int code;
+    int result;
 
     if (usage->begin.ns == 0) { /* the first look has failed: this is the first one */
-        code = usage_begin(usage, err);
-        return code != 0 ? code : -EAGAIN;
+        result = usage_begin(usage, err);
+        return result != 0 ? result : -EAGAIN;
     }
     if (length_ns < 1000000)
         return -EAGAIN;
     ticks = calloc(usage->ncpus + 1, sizeof(*ticks));
     if (!ticks)
         return err_set(err, -ENOMEM, "out of memory");
-    code = read_ticks(usage, ticks, err);
-    if (code != 0) {
+    result = read_ticks(usage, ticks, err);
+    if (result != 0) {
         free(ticks);
-        return code;
+        return result;
     }
     read_jobs(usage);
     for (size_t i = 0; i < usage->ncpus; i++) {

@@ -176,18 +176,18 @@ static int register_services(struct err *err)
 {
     Pvmtmask no_traces;
     TEV_MASK_INIT(no_traces);
-    int code = output_context = pvm_newcontext();
-    if (code >= 0)
-        code = pvm_addmhf(-1, OUTPUT_TAG, output_context, on_output);
-    if (code >= 0)
-        code = pvm_reg_tracer(0, 0, output_context, OUTPUT_TAG, no_traces, 0, 0);
-    if (code < 0)
-        return err_set(err, -EPROTO, "PVM does not let the job's agent collect output: %s", machine_error(code));
-    code = pvm_addmhf(-1, SM_STHOST, -1, on_start_hosts);
-    if (code >= 0)
-        code = pvm_reg_hoster();
-    if (code < 0)
-        return err_set(err, -EPROTO, "PVM does not let the job's agent start daemons: %s", machine_error(code));
+    int result = output_context = pvm_newcontext();
+    if (result >= 0)
+        result = pvm_addmhf(-1, OUTPUT_TAG, output_context, on_output);
+    if (result >= 0)
+        result = pvm_reg_tracer(0, 0, output_context, OUTPUT_TAG, no_traces, 0, 0);
+    if (result < 0)
+        return err_set(err, -EPROTO, "PVM does not let the job's agent collect output: %s", machine_error(result));
+    result = pvm_addmhf(-1, SM_STHOST, -1, on_start_hosts);
+    if (result >= 0)
+        result = pvm_reg_hoster();
+    if (result < 0)
+        return err_set(err, -EPROTO, "PVM does not let the job's agent start daemons: %s", machine_error(result));
     return 0;
 }
 
@@ -196,9 +196,9 @@ int machine_enrol(const struct machine_handlers *wanted, struct err *err)
     handlers = *wanted;
     pvm_setopt(PvmAutoErr, 0);
     pvm_setopt(PvmResvTids, 1); /* or the answers to daemons could not be sent */
-    int code = pvm_mytid();
-    if (code < 0)
-        return err_set(err, -EPROTO, "PVM's master daemon does not answer: %s", machine_error(code));
+    int result = pvm_mytid();
+    if (result < 0)
+        return err_set(err, -EPROTO, "PVM's master daemon does not answer: %s", machine_error(result));
     pvm_setopt(PvmNoReset, 1); /* the console's reset kills tasks, not us */
     return register_services(err);
 }

@@ -115,9 +115,9 @@ int account_ask(const char *program, const char *user, bool rt, int64_t limit_ms
         run(program, user, rt, pair[1]);
     close(pair[1]);
     if (pid < 0) {
-        int code = errno;
+        int result = errno;
         close(pair[0]);
-        return err_set(err, -code, "cannot fork to ask PAM: %s", strerror(code));
+        return err_set(err, -result, "cannot fork to ask PAM: %s", strerror(result));
     }
     pidfd = (int)syscall(SYS_pidfd_open, pid, 0U);
     length = hear(pair[0], answer, sizeof answer, mono_ms(mono_now()) + limit_ms);

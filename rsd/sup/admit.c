@@ -23,9 +23,9 @@ static int missing(int code)
 static int find_user(const char *name, char *buffer, size_t size, id_t *id)
 {
     struct passwd entry, *found = NULL;
-    int code = getpwnam_r(name, &entry, buffer, size, &found);
+    int result = getpwnam_r(name, &entry, buffer, size, &found);
     if (!found)
-        return missing(code);
+        return missing(result);
     *id = entry.pw_uid;
     return 0;
 }
@@ -34,9 +34,9 @@ static int find_user(const char *name, char *buffer, size_t size, id_t *id)
 static int find_group(const char *name, char *buffer, size_t size, id_t *id)
 {
     struct group entry, *found = NULL;
-    int code = getgrnam_r(name, &entry, buffer, size, &found);
+    int result = getgrnam_r(name, &entry, buffer, size, &found);
     if (!found)
-        return missing(code);
+        return missing(result);
     *id = entry.gr_gid;
     return 0;
 }

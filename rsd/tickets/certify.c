@@ -40,18 +40,18 @@ static int keep(struct ticket_keys *keys, char *answer, const char *pin, struct 
 {
     char *ca = strchr(answer, '\n'), hash[2 * PKI_SHA256_BYTES + 1];
     uint8_t sha256[PKI_SHA256_BYTES], authority[TICKET_KEY_BYTES], certificate[TICKET_SIGNATURE_BYTES];
-    int code;
+    int result;
     if (!ca)
         return err_set(err, -EINVAL, "the answer is damaged");
     *ca++ = 0;
-    code = pki_sha256(ca, sha256, err);
+    result = pki_sha256(ca, sha256, err);
     ticket_hex(sha256, sizeof sha256, hash);
-    if (code == 0 && strcmp(hash, pin) != 0)
-        code = err_set(err, -EACCES, "the CA is not the one of the token");
-    if (code == 0)
-        code = pki_public_key(ca, authority, err);
-    if (code < 0)
-        return code;
+    if (result == 0 && strcmp(hash, pin) != 0)
+        result = err_set(err, -EACCES, "the CA is not the one of the token");
+    if (result == 0)
+        result = pki_public_key(ca, authority, err);
+    if (result < 0)
+        return result;
     if (keys->certified && memcmp(keys->authority, authority, sizeof authority) != 0)
         (void)unlinkat(keys->dir, "certificate", 0); /* of a cluster that the host has left: believed no longer */
     if (!ticket_unhex(answer, certificate, sizeof certificate))
@@ -64,22 +64,22 @@ int certify(const char *dir, const char *host, const char *pin)
     static char answer[TICKET_ANSWER_MAX + 1];
     struct ticket_keys keys;
     struct err err = ERR_INIT;
-    int code = ticket_keys_open(&keys, dir, host, &err);
-    if (code == 0)
+    int result = ticket_keys_open(&keys, dir, host, &err);
+    if (result == 0)
         ticket_keys_forget_secret(&keys); /* nothing is signed here */
-    if (code == 0)
-        code = tell_key(&keys, &err);
-    if (code == 0)
-        code = read_answer(answer, &err);
-    if (code == 0 && !*answer)
+    if (result == 0)
+        result = tell_key(&keys, &err);
+    if (result == 0)
+        result = read_answer(answer, &err);
+    if (result == 0 && !*answer)
         return 1; /* nobody has answered, and has said why */
-    if (code == 0)
-        code = keep(&keys, answer, pin, &err);
+    if (result == 0)
+        result = keep(&keys, answer, pin, &err);
     ticket_keys_close(&keys);
-    if (code < 0)
+    if (result < 0)
         log_warning(
             "the ticket key of %s is not certified: %s; its users' jobs have no ticket that other hosts believe, "
             "and are refused where rsd.conf says tickets = require",
             host, err.text);
-    return code < 0;
+    return result < 0;
 }

@@ -140,7 +140,7 @@ static void serve(struct desk *desk, struct client *client, int64_t now)
     struct user *user = user_of(desk, client->uid, now);
     char text[TICKET_TEXT_MAX + 1];
     struct err err = ERR_INIT;
-    int code;
+    int result;
     (void)ticket_keys_certified(desk->keys); /* as soon as it is, its tickets say so */
     if (!user->name[0]) {
         answer(client, user->unsure ? -EAGAIN : -EINVAL,
@@ -148,8 +148,8 @@ static void serve(struct desk *desk, struct client *client, int64_t now)
     } else if (!bucket_take_if(&user->bucket, now, TICKETS_PER_SECOND, TICKETS_AT_ONCE, 1)) {
         client->asked = true;
     } else {
-        code = desk_sign(desk->keys, &desk->counter, &client->request.u.submit, client->uid, user->name, text, &err);
-        answer(client, code, code == 0 ? text : err.text);
+        result = desk_sign(desk->keys, &desk->counter, &client->request.u.submit, client->uid, user->name, text, &err);
+        answer(client, result, result == 0 ? text : err.text);
     }
 }
 

@@ -42,13 +42,13 @@ static int start_both(struct judge *judge, struct ticket_keys *keys, struct err 
 
 static int begin(struct judge *judge, const char *dir, const char *host, struct err *err)
 {
-    int code = ticket_keys_open(judge->keys, dir, host, err);
-    if (code < 0)
-        return code;
+    int result = ticket_keys_open(judge->keys, dir, host, err);
+    if (result < 0)
+        return result;
     judge->window = ticket_window_create();
-    code = judge->window ? start_both(judge, judge->keys, err) : err_set(err, -ENOMEM, "out of memory");
+    result = judge->window ? start_both(judge, judge->keys, err) : err_set(err, -ENOMEM, "out of memory");
     ticket_keys_trust(judge->keys, &judge->trust);
-    return code < 0 ? code : 0;
+    return result < 0 ? result : 0;
 }
 
 static void on_child_end(int signal)

@@ -244,9 +244,9 @@ static int receive(struct fake *fake, int64_t deadline_ms)
 {
     struct err err = ERR_INIT;
     struct wire_message message, inner;
-    int code = channel_receive(&fake->channel, &message, deadline_ms, &err);
-    if (code != 1)
-        return code;
+    int result = channel_receive(&fake->channel, &message, deadline_ms, &err);
+    if (result != 1)
+        return result;
     if (message.type == WIRE_ping) {
         struct wire_message pong = {.type = WIRE_pong, .id = message.id};
         send_raw(fake, &pong);
@@ -304,10 +304,10 @@ void fake_expect_none(struct fake *fake, enum wire_type type, int ms)
 bool fake_closed(struct fake *fake)
 {
     int64_t deadline = now_ms() + LAB_WAIT_MS;
-    int code;
-    while ((code = receive(fake, deadline)) == 1)
+    int result;
+    while ((result = receive(fake, deadline)) == 1)
         ;
-    return code < 0;
+    return result < 0;
 }
 
 /* ---- hosts ---- */

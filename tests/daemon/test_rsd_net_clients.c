@@ -214,15 +214,15 @@ static void go_on_until_cut_off(struct channel *client, uint64_t first_id)
 {
     struct wire_message message;
     struct err err = ERR_INIT;
-    int code;
+    int result;
 
     for (uint64_t id = first_id; id < first_id + 30; id++)
         if (channel_send_all(client, &(struct wire_message){.type = WIRE_kill, .id = id, .u.kill = {.job = 1}},
                              peer_soon(), &err) != 0)
             break;
-    while ((code = channel_receive(client, &message, peer_soon(), &err)) > 0)
+    while ((result = channel_receive(client, &message, peer_soon(), &err)) > 0)
         wire_message_fini(&message);
-    assert_true(code < 0); /* and not late */
+    assert_true(result < 0); /* and not late */
 }
 
 /* As many as there may be at once, and one for each second that it takes. Returns the id of the first that was refused.

@@ -95,16 +95,16 @@ int pvm_upkbyte(char *bytes, int count, int stride)
 
 int pvm_upkstr(char *text)
 {
-    int size, code = pvm_upkint(&size, 1, 1);
+    int size, result = pvm_upkint(&size, 1, 1);
 
-    if (code < 0)
-        return code;
+    if (result < 0)
+        return result;
     if (size < 1)
         return PvmBadMsg;
-    code = pvm_upkbyte(text, size, 1);
-    if (code == 0)
+    result = pvm_upkbyte(text, size, 1);
+    if (result == 0)
         text[size - 1] = '\0';
-    return code;
+    return result;
 }
 
 int pvm_bufinfo(int buffer, int *bytes, int *tag, int *from)

@@ -41,13 +41,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct settings settings;
     struct err err = ERR_INIT;
-    int code;
+    int result;
 
     files_put("/fuzz/elmer.conf", data, size);
-    code = settings_load(&settings, "/fuzz/elmer.conf", true, &err);
+    result = settings_load(&settings, "/fuzz/elmer.conf", true, &err);
     files_clear();
-    if (code != 0) {
-        FUZZ_CHECK(code < 0 && strstr(err.text, "elmer.conf") != NULL, "%d \"%s\"", code, err.text);
+    if (result != 0) {
+        FUZZ_CHECK(result < 0 && strstr(err.text, "elmer.conf") != NULL, "%d \"%s\"", result, err.text);
         return 0;
     }
     check_settings(&settings);

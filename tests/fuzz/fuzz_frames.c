@@ -62,7 +62,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     for (size_t i = 0; pushed < size; i++) {
         size_t piece = pieces[i % PIECES] + (i < PIECES ? 0u : 1u); /* an empty piece at first, too */
         uint8_t *bytes;
-        int code;
+        int result;
 
         if (piece > size - pushed)
             piece = size - pushed;
@@ -70,11 +70,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         if (bytes == NULL)
             abort();
         memcpy(bytes, data + pushed, piece);
-        code = frame_reader_push(&reader, bytes, piece);
+        result = frame_reader_push(&reader, bytes, piece);
         free(bytes);
         pushed += piece;
-        if (code != 0) {
-            FUZZ_CHECK(code == -EMSGSIZE && any_bad(data, pushed), "refused with %d", code);
+        if (result != 0) {
+            FUZZ_CHECK(result == -EMSGSIZE && any_bad(data, pushed), "refused with %d", result);
             break;
         }
         FUZZ_CHECK(!any_bad(data, pushed), "a bad length is not refused");

@@ -56,15 +56,15 @@ static void round_trip(const struct wire_message *message, unsigned minor)
     struct err err = ERR_INIT;
     char *json;
     size_t size;
-    int code = wire_encode(message, minor, &json, &size, &err);
+    int result = wire_encode(message, minor, &json, &size, &err);
 
     /* Escapes are longer than what they stand for, so a message near the limit may not fit any more. */
-    if (code != 0) {
+    if (result != 0) {
         FUZZ_CHECK(strstr(err.text, "a message has at most") != NULL, "cannot be encoded: %s", err.text);
         return;
     }
-    code = wire_decode(json, size, minor, &again, &err);
-    FUZZ_CHECK(code == 0, "%s: %s", json, err.text);
+    result = wire_decode(json, size, minor, &again, &err);
+    FUZZ_CHECK(result == 0, "%s: %s", json, err.text);
     FUZZ_CHECK(wire_same(message, &again), "decodes to another message: %s", json);
     wire_message_fini(&again);
     free(json);
@@ -87,9 +87,9 @@ static void check_head(const char *json, size_t size, unsigned minor, const stru
 {
     struct wire_head head;
     struct err err = ERR_INIT;
-    int code = wire_decode_head(json, size, minor, &head, &err);
+    int result = wire_decode_head(json, size, minor, &head, &err);
 
-    FUZZ_CHECK(code == 0, "a good message has no head: %s", err.text);
+    FUZZ_CHECK(result == 0, "a good message has no head: %s", err.text);
     FUZZ_CHECK(head.type == message->type && head.id == message->id, "another head");
     FUZZ_CHECK(message->type != WIRE_jobs || head.more == message->u.jobs.more, "another end");
 }
@@ -98,12 +98,12 @@ static void decode(const char *json, size_t size, unsigned minor)
 {
     struct wire_message message;
     struct err err = ERR_INIT;
-    int code = wire_decode(json, size, minor, &message, &err);
+    int result = wire_decode(json, size, minor, &message, &err);
     unsigned senders = 0;
 
-    compare(json, size, minor, &message, code);
-    if (code != 0) {
-        check_refusal(&message, code, &err);
+    compare(json, size, minor, &message, result);
+    if (result != 0) {
+        check_refusal(&message, result, &err);
         return;
     }
     check_head(json, size, minor, &message);

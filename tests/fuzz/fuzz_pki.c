@@ -61,15 +61,15 @@ static void renew(const char *old, const struct pki_certificate *facts)
 {
     struct err err = ERR_INIT;
     char *request = NULL, *certificate = NULL;
-    int code;
+    int result;
 
     if (facts->name[0] == '\0' || pki_request_create(ours.key, facts->name, &request, &err) != 0)
         return;
-    code = pki_reissue(ours.ca_key, ours.ca, request, old, BEGIN_S, END_S, &certificate, &err);
-    if (code == 0)
+    result = pki_reissue(ours.ca_key, ours.ca, request, old, BEGIN_S, END_S, &certificate, &err);
+    if (result == 0)
         check_made(certificate, facts->name, facts->server);
     else
-        FUZZ_CHECK(err.text[0] != '\0', "no reason for %d", code);
+        FUZZ_CHECK(err.text[0] != '\0', "no reason for %d", result);
     free(request);
     free(certificate);
 }
@@ -80,10 +80,10 @@ static void a_certificate(const char *text, bool thorough)
     struct pki_certificate facts;
     struct err err = ERR_INIT;
     uint8_t hash[PKI_SHA256_BYTES];
-    int code = pki_inspect(text, &facts, &err), verified;
+    int result = pki_inspect(text, &facts, &err), verified;
 
-    if (code != 0) {
-        check_refusal(code, &err);
+    if (result != 0) {
+        check_refusal(result, &err);
         return;
     }
     check_facts(&facts);
@@ -104,10 +104,10 @@ static void a_request(const char *text, bool thorough)
     const struct pki_terms terms = {.names = names, .count = 2, .begin_s = BEGIN_S, .end_s = END_S};
     struct err err = ERR_INIT;
     char *certificate = NULL;
-    int code = pki_request_check(text, names[0], &err);
+    int result = pki_request_check(text, names[0], &err);
 
-    if (code != 0) {
-        check_refusal(code, &err);
+    if (result != 0) {
+        check_refusal(result, &err);
         FUZZ_CHECK(!thorough || pki_issue(ours.ca_key, ours.ca, text, &terms, &certificate, NULL) != 0,
                    "signs what is refused");
         return;

@@ -26,15 +26,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static struct rsd_config config;
     struct err err = ERR_INIT;
-    int code;
+    int result;
 
     rsd_config_default(&config);
     files_put("/fuzz/rsd.conf", data, size);
-    code = rsd_config_read(&config, "/fuzz/rsd.conf", false, NULL, &err);
+    result = rsd_config_read(&config, "/fuzz/rsd.conf", false, NULL, &err);
     files_clear();
-    if (code == 0)
+    if (result == 0)
         check_config(&config);
     else
-        FUZZ_CHECK(code < 0 && strstr(err.text, "rsd.conf") != NULL, "%d \"%s\"", code, err.text);
+        FUZZ_CHECK(result < 0 && strstr(err.text, "rsd.conf") != NULL, "%d \"%s\"", result, err.text);
     return 0;
 }

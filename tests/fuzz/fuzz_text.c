@@ -82,10 +82,10 @@ static void check_address(const char *text)
 {
     struct address address;
     struct err err = ERR_INIT;
-    int code = address_parse(text, &address, &err);
+    int result = address_parse(text, &address, &err);
 
-    if (code != 0)
-        FUZZ_CHECK(err.text[0] != '\0', "no reason for %d", code);
+    if (result != 0)
+        FUZZ_CHECK(err.text[0] != '\0', "no reason for %d", result);
     else if (!address.path)
         FUZZ_CHECK(address.host[0] != '\0' && address.port[0] != '\0' && strlen(address.port) <= 5, "%s", text);
 }

@@ -43,16 +43,16 @@ static void read_all(struct end *end)
 static void take(struct end *end, const uint8_t *bytes, size_t size)
 {
     struct err err = ERR_INIT;
-    int code;
+    int result;
 
     if (end->over)
         return;
     tls_feed(end->tls, bytes, size);
-    code = tls_handshake(end->tls, &err);
-    if (code < 0)
-        FUZZ_CHECK(err.text[0] != '\0' && !tls_ready(end->tls), "no reason for %d", code);
-    end->over = code < 0;
-    if (code > 0)
+    result = tls_handshake(end->tls, &err);
+    if (result < 0)
+        FUZZ_CHECK(err.text[0] != '\0' && !tls_ready(end->tls), "no reason for %d", result);
+    end->over = result < 0;
+    if (result > 0)
         read_all(end);
     tls_feed(end->tls, NULL, 0);
 }

@@ -21,13 +21,13 @@ static void decode_any(const uint8_t *data, size_t size)
     struct token token, untouched;
     struct err err = ERR_INIT;
     char text[TOKEN_TEXT_SIZE];
-    int code;
+    int result;
 
     memset(&token, 0x5A, sizeof token);
     untouched = token;
-    code = token_decode((const char *)data, size, &token, &err);
-    if (code != 0) {
-        check_refusal(code, &err);
+    result = token_decode((const char *)data, size, &token, &err);
+    if (result != 0) {
+        check_refusal(result, &err);
         FUZZ_CHECK(memcmp(&token, &untouched, sizeof token) == 0, "a refused token has changed what was there");
         return;
     }

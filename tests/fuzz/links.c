@@ -292,18 +292,18 @@ int link_send(struct link *link, const struct wire_message *message)
     struct err err = ERR_INIT;
     char *json;
     size_t size;
-    int code;
+    int result;
 
     FUZZ_CHECK(link->open, "%s on a link that is gone", wire_type_name(message->type));
     if (link->closing || link->waits)
         return -ENOTCONN;
-    code = wire_encode(message, link->minor, &json, &size, &err);
-    FUZZ_CHECK(code == 0 || link->minor < WIRE_MINOR, "cannot be encoded: %s", err.text);
-    if (code != 0)
-        return code;
-    code = link_send_json(link, json, size);
+    result = wire_encode(message, link->minor, &json, &size, &err);
+    FUZZ_CHECK(result == 0 || link->minor < WIRE_MINOR, "cannot be encoded: %s", err.text);
+    if (result != 0)
+        return result;
+    result = link_send_json(link, json, size);
     free(json);
-    return code;
+    return result;
 }
 
 int link_offer(struct link *link, const struct wire_message *message)

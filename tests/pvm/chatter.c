@@ -117,9 +117,9 @@ static int forge(int victim)
 
 static int add(char *host)
 {
-    int code = 0;
-    int added = pvm_addhosts(&host, 1, &code);
-    printf("added %d code %d\n", added, code);
+    int result = 0;
+    int added = pvm_addhosts(&host, 1, &result);
+    printf("added %d code %d\n", added, result);
     pvm_exit();
     return 0;
 }

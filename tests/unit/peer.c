@@ -83,10 +83,10 @@ struct wire_message peer_expect(struct channel *channel, enum wire_type type)
     for (;;) {
         struct wire_message message;
         struct err err = ERR_INIT;
-        int code = channel_receive(channel, &message, peer_soon(), &err);
+        int result = channel_receive(channel, &message, peer_soon(), &err);
 
-        if (code != 1)
-            fail_msg("%s did not come: %s", wire_type_name(type), code == 0 ? "deadline" : err.text);
+        if (result != 1)
+            fail_msg("%s did not come: %s", wire_type_name(type), result == 0 ? "deadline" : err.text);
         if (message.type == type)
             return message;
         if (message.type == WIRE_ping) {
@@ -112,11 +112,11 @@ void peer_expect_end(struct channel *channel)
     for (;;) {
         struct wire_message message;
         struct err err = ERR_INIT;
-        int code = channel_receive(channel, &message, peer_soon(), &err);
+        int result = channel_receive(channel, &message, peer_soon(), &err);
 
-        if (code == 0)
+        if (result == 0)
             fail_msg("the link was not closed");
-        if (code < 0)
+        if (result < 0)
             return;
         wire_message_fini(&message);
     }

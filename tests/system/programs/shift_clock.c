@@ -11,14 +11,14 @@ time_t time(time_t *out);
 int clock_gettime(clockid_t clock, struct timespec *ts)
 {
     static int (*real)(clockid_t, struct timespec *);
-    int code;
+    int result;
 
     if (!real)
         *(void **)&real = dlsym(RTLD_NEXT, "clock_gettime");
-    code = real(clock, ts);
+    result = real(clock, ts);
     if (clock == CLOCK_REALTIME)
         ts->tv_sec += SHIFT;
-    return code;
+    return result;
 }
 
 int gettimeofday(struct timeval *restrict now, void *restrict zone)

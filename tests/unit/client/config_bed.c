@@ -152,22 +152,22 @@ static void release_output(void)
 
 int bed_run(int (*call)(const char *path, bool required, const char *user), const char *user)
 {
-    int code;
+    int result;
 
     catch_output();
-    code = call(bed.conf, true, user);
+    result = call(bed.conf, true, user);
     release_output();
-    return code;
+    return result;
 }
 
 int bed_show(int (*call)(const char *path, bool required, bool defaults), bool defaults)
 {
-    int code;
+    int result;
 
     catch_output();
-    code = call(bed.conf, true, defaults);
+    result = call(bed.conf, true, defaults);
     release_output();
-    return code;
+    return result;
 }
 
 void bed_said(const char *words)

@@ -22,17 +22,17 @@ static int load(const char *text, struct settings *settings, struct err *err)
     *settings = (struct settings){0};
     assert_int_equal(write(fd, text, strlen(text)), (ssize_t)strlen(text));
     close(fd);
-    int code = settings_load(settings, path, true, err);
+    int result = settings_load(settings, path, true, err);
     unlink(path);
-    return code;
+    return result;
 }
 
 static void wrong(const char *text, const char *words)
 {
     struct settings settings;
     struct err err;
-    int code = load(text, &settings, &err);
-    if (code >= 0)
+    int result = load(text, &settings, &err);
+    if (result >= 0)
         fail_msg("accepted: %s", text);
     if (!strstr(err.text, words))
         fail_msg("\"%s\" does not contain \"%s\"", err.text, words);

@@ -142,9 +142,10 @@ int bed_create(void)
     static const struct engine_hosts hosts = {on_order, on_end, on_open, on_acknowledge, on_signal};
     static const struct engine_launch launch = {on_launch, on_stop};
     static const struct engine_requests requests = {on_answered, on_failed, on_ended};
-    int code = engine_create((uv_loop_t *)&bed, &bed.deadlines, &bed.settings, on_damage, &bed, &bed.engine, &bed.err);
-    if (code)
-        return code;
+    int result =
+        engine_create((uv_loop_t *)&bed, &bed.deadlines, &bed.settings, on_damage, &bed, &bed.engine, &bed.err);
+    if (result)
+        return result;
     engine_connect_hosts(bed.engine, &hosts, &bed);
     engine_connect_launch(bed.engine, &launch, &bed);
     engine_connect_requests(bed.engine, &requests, &bed);

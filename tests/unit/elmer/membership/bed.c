@@ -107,10 +107,10 @@ void bed_stored(const char *serial, const char *host, int64_t issued_s_ago)
 int bed_judge(const char *host, const char *serial, const char *words)
 {
     struct err err = ERR_INIT;
-    int code = membership_judge(bed.membership, host, serial, &err);
-    if (code && !strstr(err.text, words))
+    int result = membership_judge(bed.membership, host, serial, &err);
+    if (result && !strstr(err.text, words))
         fail_msg("\"%s\" does not contain \"%s\"", err.text, words);
-    return code;
+    return result;
 }
 
 /* ---- joining ---- */

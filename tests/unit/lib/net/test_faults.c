@@ -394,15 +394,15 @@ static void decoding_and_encoding_without_memory(void **state)
         char *json;
         size_t size;
         unsigned n;
-        int code;
+        int result;
 
         wire_fill(&in, type, 5u * type);
-        for (n = 1; countdown = n, (code = wire_encode(&in, WIRE_MINOR, &json, &size, NULL)) != 0; n++)
-            assert_int_equal(code, -ENOMEM);
+        for (n = 1; countdown = n, (result = wire_encode(&in, WIRE_MINOR, &json, &size, NULL)) != 0; n++)
+            assert_int_equal(result, -ENOMEM);
         assert_true(n > 1);
-        for (n = 1; countdown = n, (code = wire_decode(json, size, WIRE_MINOR, &out, &err)) != 0; n++) {
-            if (code != -ENOMEM)
-                fail_msg("%s: %d: %s", wire_type_name(type), code, err.text);
+        for (n = 1; countdown = n, (result = wire_decode(json, size, WIRE_MINOR, &out, &err)) != 0; n++) {
+            if (result != -ENOMEM)
+                fail_msg("%s: %d: %s", wire_type_name(type), result, err.text);
             err_clear(&err);
             assert_null(out.memory);
         }

@@ -22,7 +22,7 @@ static void a_peer_that_does_not_read_is_cut_off(void **state)
     struct world *world = *state;
     struct wire_message message = {.type = WIRE_done, .id = 1};
     char text[1025];
-    int fd, code = 0;
+    int fd, result = 0;
 
     memset(text, 'x', 1024);
     text[1024] = '\0';
@@ -31,9 +31,9 @@ static void a_peer_that_does_not_read_is_cut_off(void **state)
     fd = raw_connect(world);
     raw_send(fd, RAW_HELLO);
     RUN_UNTIL(world, world->server.ready);
-    for (int i = 0; i < 100000 && code == 0; i++)
-        code = link_send(world->server.link, &message);
-    assert_int_equal(code, -ENOBUFS);
+    for (int i = 0; i < 100000 && result == 0; i++)
+        result = link_send(world->server.link, &message);
+    assert_int_equal(result, -ENOBUFS);
     assert_int_equal(world->server.closed, 0); /* not from within the call */
     assert_int_equal(link_send(world->server.link, &message), -ENOTCONN);
     RUN_UNTIL(world, world->server.closed);

@@ -72,19 +72,19 @@ static int dial(const char *server_dir, struct err *err)
     struct tls_context *client = NULL, *server = NULL;
     struct tls *there = NULL, *here = NULL;
     struct err none = ERR_INIT;
-    int there_code = 0, code = tls_context_client(client_dir, &client, err);
+    int there_code = 0, result = tls_context_client(client_dir, &client, err);
 
     assert_int_equal(tls_context_server(server_dir, NULL, NULL, &server, &none), 0);
-    if (code == 0) {
+    if (result == 0) {
         assert_int_equal(tls_create(client, "ws1", &here, &none), 0);
         assert_int_equal(tls_create(server, NULL, &there, &none), 0);
-        code = tls_handshake(here, err);
-        for (int i = 0; i < 10 && code == 0; i++) {
+        result = tls_handshake(here, err);
+        for (int i = 0; i < 10 && result == 0; i++) {
             carry(here, there, &there_code, &none);
-            carry(there, here, &code, err);
+            carry(there, here, &result, err);
         }
-        assert_int_equal(tls_ready(here), code == 1);
-        if (code == 1) {
+        assert_int_equal(tls_ready(here), result == 1);
+        if (result == 1) {
             carry(here, there, &there_code, &none);
             assert_int_equal(there_code, 1);
         }
@@ -93,7 +93,7 @@ static int dial(const char *server_dir, struct err *err)
     tls_destroy(there);
     tls_context_unref(client);
     tls_context_unref(server);
-    return code;
+    return result;
 }
 
 static void taken(const char *server_dir)
@@ -146,7 +146,7 @@ static void only_a_whole_handshake_counts(void **state)
     struct tls_context *client, *server;
     struct tls *here, *there;
     struct err err = ERR_INIT;
-    int code = 0;
+    int result = 0;
 
     (void)state;
     assert_int_equal(tls_context_client(client_dir, &client, &err), 0);
@@ -154,7 +154,7 @@ static void only_a_whole_handshake_counts(void **state)
     assert_int_equal(tls_create(client, "ws1", &here, &err), 0);
     assert_int_equal(tls_create(server, NULL, &there, &err), 0);
     assert_int_equal(tls_handshake(here, &err), 0);
-    carry(here, there, &code, &err);
+    carry(here, there, &result, &err);
     size_t size;
     uint8_t *bytes = tls_output(there, &size);
     tls_feed(here, bytes, size - 40); /* its last message, Finished, is cut */

@@ -62,7 +62,7 @@ static void a_stolen_ca_certificate_helps_nobody(void **state)
     SSL *ssl;
     struct tls *tls;
     size_t size;
-    int n, code = 0;
+    int n, result = 0;
 
     certs_pin(&w->ca, pin);
     assert_int_equal(tls_context_joiner(pin, &joiner, &err), 0);
@@ -76,20 +76,20 @@ static void a_stolen_ca_certificate_helps_nobody(void **state)
     SSL_set_bio(ssl, BIO_new(BIO_s_mem()), BIO_new(BIO_s_mem()));
     SSL_set_accept_state(ssl);
     assert_int_equal(tls_create(joiner, "ws1", &tls, &err), 0);
-    for (int i = 0; i < 5 && code == 0; i++) {
-        code = tls_handshake(tls, &err);
+    for (int i = 0; i < 5 && result == 0; i++) {
+        result = tls_handshake(tls, &err);
         out = tls_output(tls, &size);
         if (out != NULL)
             assert_int_equal(BIO_write(SSL_get_rbio(ssl), out, (int)size), size);
         free(out);
         (void)SSL_read(ssl, &byte, 1);
         n = BIO_read(SSL_get_wbio(ssl), bytes, sizeof bytes);
-        if (code == 0 && n > 0) {
+        if (result == 0 && n > 0) {
             tls_feed(tls, bytes, (size_t)n);
-            code = tls_handshake(tls, &err);
+            result = tls_handshake(tls, &err);
         }
     }
-    assert_int_equal(code, -EPROTO);
+    assert_int_equal(result, -EPROTO);
     assert_non_null(strstr(err.text, "not signed by the CA in the token"));
     assert_null(tls_ca_pem(tls));
     tls_destroy(tls);
@@ -133,9 +133,9 @@ static void foreign_free(struct foreign *f)
 static int foreign_shake(struct foreign *f, struct tls *server, struct err *err)
 {
     uint8_t bytes[16384];
-    int code = 0;
+    int result = 0;
 
-    for (int i = 0; i < 5 && code == 0; i++) {
+    for (int i = 0; i < 5 && result == 0; i++) {
         size_t size;
         uint8_t *out;
         int n;
@@ -144,14 +144,14 @@ static int foreign_shake(struct foreign *f, struct tls *server, struct err *err)
         n = BIO_read(SSL_get_wbio(f->ssl), bytes, sizeof bytes);
         if (n > 0) {
             tls_feed(server, bytes, (size_t)n);
-            code = tls_handshake(server, err);
+            result = tls_handshake(server, err);
         }
         out = tls_output(server, &size);
         if (out != NULL)
             assert_int_equal(BIO_write(SSL_get_rbio(f->ssl), out, (int)size), size);
         free(out);
     }
-    return code;
+    return result;
 }
 
 static void foreign_case(struct world *w, int version, const char *dir, int code, const char *words)

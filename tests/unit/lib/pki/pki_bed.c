@@ -60,14 +60,14 @@ int join(struct rig *rig, const struct token *token, const char *host, int64_t n
          struct err *err)
 {
     char id[TOKEN_ID_SIZE], proof[PKI_PROOF_SIZE], *request = NULL;
-    int code;
+    int result;
 
     *certificate = NULL;
     err_clear(err);
     token_id(token, id);
     assert_int_equal(pki_request_create(rig->key, host, &request, err), 0);
     assert_int_equal(pki_join_proof(token->secret, sizeof token->secret, host, request, proof, err), 0);
-    code = ca_sign_join(&rig->ca, host, id, proof, request, now_ms, certificate, err);
+    result = ca_sign_join(&rig->ca, host, id, proof, request, now_ms, certificate, err);
     free(request);
-    return code;
+    return result;
 }

@@ -171,12 +171,12 @@ static void a_token_for_any_takes_no_name(void **state)
 
     for (size_t count = 0; count < 2; count++) {
         struct token token = new_token(rig, named, count);
-        int code;
+        int result;
 
         token_id(&token, id);
         assert_int_equal(pki_join_proof(token.secret, sizeof token.secret, "ws2", rig->request, proof, &err), 0);
-        code = ca_sign_rejoin(&rig->ca, "ws2", id, proof, rig->request, NOW, &certificate, &err);
-        assert_int_equal(code, count == 0 ? -EACCES : 0);
+        result = ca_sign_rejoin(&rig->ca, "ws2", id, proof, rig->request, NOW, &certificate, &err);
+        assert_int_equal(result, count == 0 ? -EACCES : 0);
         if (count == 0) {
             assert_non_null(strstr(err.text, "there is a host ws2 in the cluster already"));
             assert_non_null(strstr(err.text, "eadmin remove ws2"));

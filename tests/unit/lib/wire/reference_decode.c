@@ -139,10 +139,10 @@ static int decode_list(struct decoder *d, const struct wire_field *field, const 
     if (list.count > 0 && (list.items = arena_alloc(&d->arena, list.count * size)) == NULL)
         return err_set(d->err, -ENOMEM, "out of memory");
     for (size_t i = 0; i < list.count; i++) {
-        int code = decode_item(d, field, json_array_get(json, i), (char *)list.items + i * size);
+        int result = decode_item(d, field, json_array_get(json, i), (char *)list.items + i * size);
 
-        if (code != 0)
-            return err_set(d->err, code, "%s: %s[%zu]: wrong type, too long or out of range", d->message, field->name,
+        if (result != 0)
+            return err_set(d->err, result, "%s: %s[%zu]: wrong type, too long or out of range", d->message, field->name,
                            i);
     }
     memcpy(out, &list, sizeof list);
@@ -151,7 +151,7 @@ static int decode_list(struct decoder *d, const struct wire_field *field, const 
 
 static int decode_field(struct decoder *d, const struct wire_field *field, const json_t *json, void *out)
 {
-    int code = 0;
+    int result = 0;
 
     switch (field->kind) {
     case WIRE_KIND_BOOL:
@@ -160,16 +160,16 @@ static int decode_field(struct decoder *d, const struct wire_field *field, const
         *(bool *)out = json_is_true(json);
         return 0;
     case WIRE_KIND_UINT:
-        code = decode_uint(json, field->limit, out);
+        result = decode_uint(json, field->limit, out);
         break;
     case WIRE_KIND_INT:
-        code = decode_int(json, field->limit, out);
+        result = decode_int(json, field->limit, out);
         break;
     case WIRE_KIND_DOUBLE:
-        code = decode_double(json, field->limit, out);
+        result = decode_double(json, field->limit, out);
         break;
     case WIRE_KIND_STR:
-        code = decode_str(d, json, field->limit, out);
+        result = decode_str(d, json, field->limit, out);
         break;
     case WIRE_KIND_STRS:
     case WIRE_KIND_UINTS:
@@ -179,8 +179,9 @@ static int decode_field(struct decoder *d, const struct wire_field *field, const
     case WIRE_KIND_COUNT:
         abort();
     }
-    return code == 0 ? 0
-                     : err_set(d->err, code, "%s: %s: wrong type, too long or out of range", d->message, field->name);
+    return result == 0
+               ? 0
+               : err_set(d->err, result, "%s: %s: wrong type, too long or out of range", d->message, field->name);
 }
 
 static bool known_key(struct decoder *d, const struct wire_object *object, const char *key)
@@ -219,7 +220,7 @@ static int decode_object(struct decoder *d, const struct wire_object *object, co
     for (const struct wire_field *field = object->fields(); field->name != NULL; field++) {
         void *member = (char *)out + field->offset;
         const json_t *value;
-        int code;
+        int result;
 
         if (field->since > d->minor) {
             if (field->kind == WIRE_KIND_STR)
@@ -229,9 +230,9 @@ static int decode_object(struct decoder *d, const struct wire_object *object, co
         value = json_object_get(json, field->name);
         if (value == NULL)
             return refuse(d, field, "is missing");
-        code = decode_field(d, field, value, member);
-        if (code != 0)
-            return code;
+        result = decode_field(d, field, value, member);
+        if (result != 0)
+            return result;
         expected++;
     }
     /* Keys are unique, so an equal number means that there are no others. */
@@ -287,7 +288,7 @@ int reference_decode(const char *json, size_t size, unsigned minor, struct wire_
     json_error_t reason;
     json_t *root;
     char shown[200];
-    int code;
+    int result;
 
     memset(message, 0, sizeof *message);
     if (size == 0 || size > WIRE_MAX_FRAME)
@@ -303,12 +304,12 @@ int reference_decode(const char *json, size_t size, unsigned minor, struct wire_
         return err_set(err, -EBADMSG, "not a JSON message: %s (byte %d)",
                        str_printable(shown, sizeof shown, reason.text, strlen(reason.text)), reason.position);
     }
-    code = decode_root(&decoder, root, message);
+    result = decode_root(&decoder, root, message);
     json_decref(root);
-    if (code != 0) {
+    if (result != 0) {
         arena_free(decoder.arena);
         memset(message, 0, sizeof *message);
-        return code;
+        return result;
     }
     message->bytes = size;
     message->memory = decoder.arena;

@@ -259,11 +259,11 @@ static void a_peer_that_does_not_read_is_given_up(void **state)
     char text[1025];
     struct wire_message message = large(text, sizeof text);
     struct err err = ERR_INIT;
-    int code = 0;
+    int result = 0;
 
-    for (int i = 0; i < 100000 && code == 0; i++)
-        code = channel_send(&pair->elmer, &message, &err);
-    assert_int_equal(code, -ENOBUFS);
+    for (int i = 0; i < 100000 && result == 0; i++)
+        result = channel_send(&pair->elmer, &message, &err);
+    assert_int_equal(result, -ENOBUFS);
     assert_non_null(strstr(err.text, "does not read"));
     assert_true(pair->elmer.dead);
     assert_true(pair->elmer.out_size <= pair->elmer.out_max);
@@ -298,13 +298,13 @@ static void sending_all_ends_at_the_deadline(void **state)
     struct wire_message message = large(text, sizeof text);
     struct err err = ERR_INIT;
     int64_t begin;
-    int code = 0;
+    int result = 0;
 
     while (!channel_wants_write(&pair->elmer))
         assert_int_equal(channel_send(&pair->elmer, &message, &err), 0);
     begin = mono_ms(mono_now());
-    code = channel_send_all(&pair->elmer, &message, in_ms(50), &err);
-    assert_int_equal(code, -ETIMEDOUT);
+    result = channel_send_all(&pair->elmer, &message, in_ms(50), &err);
+    assert_int_equal(result, -ETIMEDOUT);
     assert_in_range(mono_ms(mono_now()) - begin, 50, 1000);
     assert_true(pair->elmer.dead);
 }

@@ -51,10 +51,10 @@ static void the_receiver_takes_exactly_its_minor(void **state)
         for (unsigned sent = 0; sent < 3; sent++) {
             struct wire_message message;
             struct err err = ERR_INIT;
-            int code = wire_decode(texts[sent], strlen(texts[sent]), minor, &message, &err);
+            int result = wire_decode(texts[sent], strlen(texts[sent]), minor, &message, &err);
 
-            assert_int_equal(code, minor == sent ? 0 : -EBADMSG);
-            if (code != 0)
+            assert_int_equal(result, minor == sent ? 0 : -EBADMSG);
+            if (result != 0)
                 assert_non_null(strstr(err.text, sent < minor ? "is missing" : "unknown key"));
             wire_message_fini(&message);
         }

@@ -20,11 +20,11 @@
 static bool agree(const char *json, size_t size)
 {
     struct wire_message ours, theirs;
-    int code = wire_decode(json, size, WIRE_MINOR, &ours, NULL);
+    int result = wire_decode(json, size, WIRE_MINOR, &ours, NULL);
 
-    if (reference_decode(json, size, WIRE_MINOR, &theirs, NULL) != code)
-        fail_msg("%s only one decoder: %.*s", code == 0 ? "taken by" : "refused by", (int)size, json);
-    if (code != 0)
+    if (reference_decode(json, size, WIRE_MINOR, &theirs, NULL) != result)
+        fail_msg("%s only one decoder: %.*s", result == 0 ? "taken by" : "refused by", (int)size, json);
+    if (result != 0)
         return false;
     wire_assert_same(&ours, &theirs);
     wire_message_fini(&ours);
