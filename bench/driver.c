@@ -90,8 +90,8 @@ static int stamp(int64_t begin, const char *path)
     int fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
     if (fd < 0)
         die(path, strerror(errno));
-    int size = snprintf(line, sizeof line, "%s %s %" PRId64 " %" PRId64 "\n", job ? job : "0", rank ? rank : "0", begin,
-                        now_ns());
+    int size = snprintf(line, sizeof(line), "%s %s %" PRId64 " %" PRId64 "\n", job ? job : "0", rank ? rank : "0",
+                        begin, now_ns());
     return write(fd, line, (size_t)size) == size ? 0 : 1;
 }
 
@@ -181,7 +181,7 @@ static struct run spawn(char **command, uint64_t n)
     posix_spawn_file_actions_t actions;
     char *arguments[ARGS_MAX], text[32];
     int pipes[2];
-    fill_arguments(arguments, command, n, text, sizeof text);
+    fill_arguments(arguments, command, n, text, sizeof(text));
     if (pipe2(pipes, O_CLOEXEC) != 0)
         die("pipe", strerror(errno));
     posix_spawn_file_actions_init(&actions);
@@ -202,7 +202,7 @@ static void finish(struct run *run, char *word, size_t size, int64_t *exit_ns, i
 {
     char buffer[65536];
     size_t have = 0;
-    for (ssize_t got; (got = read(run->out, buffer, sizeof buffer)) > 0;)
+    for (ssize_t got; (got = read(run->out, buffer, sizeof(buffer))) > 0;)
         for (ssize_t i = 0; i < got && have < size - 1 && (have == 0 || word[have - 1] > ' '); i++)
             word[have++] = buffer[i];
     while (have > 0 && word[have - 1] <= ' ')
@@ -243,7 +243,7 @@ static void *spawn_some(void *data)
         int64_t exit_ns;
         int status;
         struct run run = spawn(spawning->command, spawning->first + n);
-        finish(&run, word, sizeof word, &exit_ns, &status);
+        finish(&run, word, sizeof(word), &exit_ns, &status);
         int code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
         bool good = code == 0;
         if (good && spawning->elmer) {

@@ -28,7 +28,7 @@ static int by_size(const void *a, const void *b)
 
 static double median(double *times)
 {
-    qsort(times, ROUNDS, sizeof *times, by_size);
+    qsort(times, ROUNDS, sizeof(*times), by_size);
     return times[ROUNDS / 2];
 }
 

@@ -35,7 +35,7 @@ static void on_given(const struct ini_value *value, void *data)
 {
     struct config_check *check = data;
 
-    check->given = must(reallocarray(check->given, check->count + 1, sizeof *check->given));
+    check->given = must(reallocarray(check->given, check->count + 1, sizeof(*check->given)));
     check->given[check->count++] = (struct config_given){.key = value->key,
                                                          .value = must(strdup(value->value)),
                                                          .file = must(strdup(value->file)),

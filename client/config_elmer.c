@@ -39,8 +39,8 @@ static bool elmer_runs(const char *path)
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
     bool runs;
 
-    snprintf(address.sun_path, sizeof address.sun_path, "%s", path);
-    runs = fd >= 0 && connect(fd, (struct sockaddr *)&address, sizeof address) == 0;
+    snprintf(address.sun_path, sizeof(address.sun_path), "%s", path);
+    runs = fd >= 0 && connect(fd, (struct sockaddr *)&address, sizeof(address)) == 0;
     if (fd >= 0)
         close(fd);
     return runs;
@@ -74,7 +74,7 @@ static void say_loopback(struct config_check *check, const char *listen, const s
 {
     char own[64];
 
-    config_own_address(own, sizeof own);
+    config_own_address(own, sizeof(own));
     config_problem(check, "listen", listen,
                    "the name %s stands for %s on this host, which no other host reaches: in /etc/hosts write %s %s "
                    "instead of that line, or here listen = %s:%s (or *:%s for all addresses)",
@@ -90,7 +90,7 @@ static bool check_name_of_listen(struct config_check *check, const char *listen,
 
     if (strcmp(address->host, "*") == 0)
         return true;
-    switch (config_look_up(address->host, text, sizeof text)) {
+    switch (config_look_up(address->host, text, sizeof(text))) {
     case NAME_GOOD:
         return true;
     case NAME_UNKNOWN:
@@ -175,7 +175,7 @@ static void check_hosts(struct work *work)
     for (size_t i = 0; i < settings->nhosts; i++) {
         const char *name = settings->hosts[i].name;
         char text[256];
-        enum name_kind kind = config_look_up(name, text, sizeof text);
+        enum name_kind kind = config_look_up(name, text, sizeof(text));
 
         if (kind == NAME_UNKNOWN)
             config_problem(&work->check, "hosts", name,

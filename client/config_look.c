@@ -48,7 +48,7 @@ enum name_kind config_look_up(const char *host, char *text, size_t size)
     for (const struct addrinfo *item = list; item && kind != NAME_GOOD; item = item->ai_next) {
         char address[64];
 
-        address_name(item->ai_addr, address, sizeof address);
+        address_name(item->ai_addr, address, sizeof(address));
         if (!is_loopback(address))
             kind = NAME_GOOD;
         snprintf(text, size, "%s", address);
@@ -78,7 +78,7 @@ static const char *whose(void)
     static char text[80];
     const struct passwd *user = getpwuid(geteuid());
 
-    snprintf(text, sizeof text, "%s", user ? user->pw_name : "?");
+    snprintf(text, sizeof(text), "%s", user ? user->pw_name : "?");
     return text;
 }
 
@@ -129,10 +129,10 @@ static bool all_there(struct config_check *check, const char *pki, bool server)
         config_problem(check, "pki", pki, "there are no certificates yet; %s", todo);
         return false;
     }
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+    for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
         int fd, result;
 
-        snprintf(path, sizeof path, "%.4000s/%s", pki, names[i]);
+        snprintf(path, sizeof(path), "%.4000s/%s", pki, names[i]);
         fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
         result = errno;
         if (fd >= 0) {

@@ -54,7 +54,7 @@ static void check_address(struct work *work)
         config_problem(&work->check, "elmer", elmer, "%s", err.text);
         return;
     }
-    kind = config_look_up(address.host, text, sizeof text);
+    kind = config_look_up(address.host, text, sizeof(text));
     if (kind == NAME_UNKNOWN)
         config_problem(&work->check, "elmer", elmer,
                        "the name %s is not known here: %s; write it with its address into /etc/hosts", address.host,

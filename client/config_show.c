@@ -35,7 +35,7 @@ static void on_given(const struct ini_value *value, void *data)
 {
     struct show *show = data;
 
-    show->given = must(reallocarray(show->given, show->count + 1, sizeof *show->given));
+    show->given = must(reallocarray(show->given, show->count + 1, sizeof(*show->given)));
     show->given[show->count++] = (struct given){.key = value->key,
                                                 .subsection = must(strdup(value->subsection)),
                                                 .value = must(strdup(value->value)),

@@ -63,7 +63,7 @@ int main(int argc, char **argv)
         return common_option(c, argv);
     if (optind == argc)
         return usage_error("what is to be done is missing");
-    for (size_t i = 0; i < sizeof verbs / sizeof *verbs; i++) {
+    for (size_t i = 0; i < sizeof(verbs) / sizeof(*verbs); i++) {
         if (strcmp(argv[optind], verbs[i].name) == 0) {
             int first = optind;
 

@@ -171,7 +171,7 @@ static int take_page(struct wire_message *answer, void *data)
 
     if (answer->type != WIRE_hosts)
         return -EPROTO;
-    hosts->pages = must(reallocarray(hosts->pages, hosts->count + 1, sizeof *hosts->pages));
+    hosts->pages = must(reallocarray(hosts->pages, hosts->count + 1, sizeof(*hosts->pages)));
     hosts->pages[hosts->count++] = *answer;
     answer->memory = NULL;
     return answer->u.hosts.more ? 1 : 0;
@@ -182,9 +182,9 @@ static void add_row(struct table *table, const struct wire_host_view *view)
     char processors[24], until[32] = "";
     const char *cells[7] = {view->host, view->state, processors, view->mode, view->address, until, view->reason};
 
-    snprintf(processors, sizeof processors, "%llu", (unsigned long long)view->processors);
+    snprintf(processors, sizeof(processors), "%llu", (unsigned long long)view->processors);
     if (view->certificate)
-        wall_format((struct wall){view->valid_until_ms}, until, sizeof until);
+        wall_format((struct wall){view->valid_until_ms}, until, sizeof(until));
     until[view->certificate ? 16 : 0] = 0; /* minutes are enough */
     if (until[0])
         until[10] = ' ';
@@ -208,7 +208,7 @@ static void print_table(const struct hosts_answer *hosts)
                                                   {"REASON", false, false}};
     struct table table;
 
-    table_init(&table, columns, sizeof columns / sizeof *columns);
+    table_init(&table, columns, sizeof(columns) / sizeof(*columns));
     for (size_t i = 0; i < hosts->count; i++)
         for (size_t k = 0; k < hosts->pages[i].u.hosts.hosts.count; k++)
             add_row(&table, &hosts->pages[i].u.hosts.hosts.items[k]);
@@ -237,7 +237,7 @@ static void add_lack(struct lacks *lacks, const char *text, const char *host)
     while (i < lacks->count && strcmp(lacks->items[i].text, text) != 0)
         i++;
     if (i == lacks->count) {
-        lacks->items = must(reallocarray(lacks->items, lacks->count + 1, sizeof *lacks->items));
+        lacks->items = must(reallocarray(lacks->items, lacks->count + 1, sizeof(*lacks->items)));
         lacks->items[lacks->count++] = (struct lack){.text = text};
     }
     if (lacks->items[i].count < NAMED)
@@ -286,7 +286,7 @@ static json_t *host_object(const struct wire_host_view *view)
     char until[32];
     json_t *lacks;
 
-    wall_format((struct wall){view->valid_until_ms}, until, sizeof until);
+    wall_format((struct wall){view->valid_until_ms}, until, sizeof(until));
     lacks = must(json_array());
     for (size_t i = 0; i < view->lacks.count; i++)
         json_array_append_new(lacks, must(json_string(view->lacks.items[i])));

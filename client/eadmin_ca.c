@@ -104,7 +104,7 @@ static void add_own_names(struct names *names, const struct settings *settings)
     struct address address;
 
     add_name(names, settings->name);
-    if (gethostname(host, sizeof host - 1) == 0 && add_name(names, host))
+    if (gethostname(host, sizeof(host) - 1) == 0 && add_name(names, host))
         add_full_name(names, host);
     if (settings->listen && address_parse(settings->listen, &address, NULL) == 0 && strcmp(address.host, "*") != 0)
         add_name(names, address.host);
@@ -316,7 +316,7 @@ static bool parse_hosts(struct token_request *request, char *value)
             usage_error("'%s' is not the name of a host", name);
             return false;
         }
-        request->hosts = must(reallocarray(request->hosts, request->nhosts + 1, sizeof *request->hosts));
+        request->hosts = must(reallocarray(request->hosts, request->nhosts + 1, sizeof(*request->hosts)));
         request->hosts[request->nhosts++] = name;
     }
     if (request->nhosts == 0)

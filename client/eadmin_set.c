@@ -67,13 +67,13 @@ static void print_settings(const struct wire_settings *settings)
         {"SETTING", false, false}, {"VALUE", false, false}, {"FROM", false, false}, {"KNOWN", false, false}};
     struct table table;
 
-    table_init(&table, columns, sizeof columns / sizeof *columns);
+    table_init(&table, columns, sizeof(columns) / sizeof(*columns));
     for (size_t i = 0; i < settings->settings.count; i++) {
         const struct wire_setting_view *view = &settings->settings.items[i];
         char *known = join(view->known), from[100];
         const char *cells[4] = {view->setting, view->value, from, known};
 
-        snprintf(from, sizeof from, "%s%s%s", view->set ? "eadmin set (elmer.conf: " : "elmer.conf",
+        snprintf(from, sizeof(from), "%s%s%s", view->set ? "eadmin set (elmer.conf: " : "elmer.conf",
                  view->set ? view->configured : "", view->set ? ")" : "");
         table_add(&table, cells);
         free(known);

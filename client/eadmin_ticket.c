@@ -23,9 +23,9 @@ static int answer(const struct ca *ca, const char *host, int from, int to, struc
     char key[TICKET_HEX_KEY], certificate[PKI_PROOF_SIZE];
     int result;
 
-    if (read(from, key, sizeof key) != (ssize_t)sizeof key)
+    if (read(from, key, sizeof(key)) != (ssize_t)sizeof(key))
         return -ECANCELED; /* it has said why */
-    key[sizeof key - 1] = 0;
+    key[sizeof(key) - 1] = 0;
     result = ca_sign_ticket_key(ca, host, key, certificate, err);
     if (result == 0 && dprintf(to, "%s\n%s", certificate, ca->certificate) < 0)
         result = err_set(err, -errno, "%s", strerror(errno));
@@ -47,7 +47,7 @@ static int certify(const struct ca *ca, const char *host, struct err *err)
         return err_set(err, -ENOENT, "there is no user elmer-ticket: run systemd-sysusers, then eadmin init again");
     if (pipe2(in, O_CLOEXEC) < 0 || pipe2(out, O_CLOEXEC) < 0)
         return err_set(err, -errno, "%s", strerror(errno));
-    ticket_hex(hash, sizeof hash, pin);
+    ticket_hex(hash, sizeof(hash), pin);
     pid = ticket_program_start(PROGRAM, args, user->pw_uid, user->pw_gid, in[0], out[1], err);
     close(in[0]);
     close(out[1]);

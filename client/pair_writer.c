@@ -67,7 +67,7 @@ static int serve(int fd, const char *pki)
     size_t size = 0;
     ssize_t got;
 
-    while ((got = read(fd, bytes + size, sizeof bytes - size)) != 0) {
+    while ((got = read(fd, bytes + size, sizeof(bytes) - size)) != 0) {
         if (got > 0)
             size += (size_t)got;
         else if (errno != EINTR)

@@ -83,14 +83,14 @@ static int64_t hold_barrier(const struct orders *o, const int *tids, int64_t pha
     for (int i = 1; i < o->slaves; i++) {
         struct token token;
         receive_bytes(TAG_TOKEN, buffer, o->token_bytes);
-        memcpy(&token, buffer, sizeof token);
+        memcpy(&token, buffer, sizeof(token));
         if (token.phase != phase || token.index < 1 || token.index >= o->slaves || seen[token.index])
             continue;
         seen[token.index] = 1;
         good++;
     }
     struct token answer = {.index = 0, .phase = phase};
-    memcpy(buffer, &answer, sizeof answer);
+    memcpy(buffer, &answer, sizeof(answer));
     for (int i = 1; i < o->slaves; i++)
         send_bytes(tids[i], TAG_ANSWER, buffer, o->token_bytes);
     return good;
@@ -106,10 +106,10 @@ static int64_t work_of(const struct orders *o, int64_t phase)
 static int64_t wait_barrier(const struct orders *o, int64_t phase, char *buffer)
 {
     struct token token = {.index = o->index, .phase = phase};
-    memcpy(buffer, &token, sizeof token);
+    memcpy(buffer, &token, sizeof(token));
     send_bytes(o->barrier_tid, TAG_TOKEN, buffer, o->token_bytes);
     receive_bytes(TAG_ANSWER, buffer, o->token_bytes);
-    memcpy(&token, buffer, sizeof token);
+    memcpy(&token, buffer, sizeof(token));
     return token.index == 0 && token.phase == phase;
 }
 
@@ -132,16 +132,16 @@ static int slave(void)
 
     pvm_setopt(PvmRoute, PvmRouteDirect);
     example_check(pvm_notify(PvmTaskExit, EXAMPLE_TAG_GONE, 1, &parent), "pvm_notify");
-    receive_bytes(TAG_ORDERS, &o, sizeof o);
+    receive_bytes(TAG_ORDERS, &o, sizeof(o));
     if (o.slaves < 1 || o.slaves > EXAMPLE_TASKS_MAX)
         example_die("orders for %d slaves", o.slaves);
-    receive_bytes(TAG_ORDERS, tids, (int64_t)sizeof *tids * o.slaves);
+    receive_bytes(TAG_ORDERS, tids, (int64_t)sizeof(*tids) * o.slaves);
     char *buffer = calloc(1, (size_t)o.token_bytes);
     if (!buffer)
         example_die("no memory for a token of %lld bytes", (long long)o.token_bytes);
 
     struct report r = {.index = o.index, .state = seed_of(o.index)};
-    gethostname(r.host, sizeof r.host - 1);
+    gethostname(r.host, sizeof(r.host) - 1);
     double begin = example_now();
     for (int64_t phase = 0; phase < o.phases; phase++) {
         r.state = compute(r.state, work_of(&o, phase));
@@ -150,7 +150,7 @@ static int slave(void)
     r.seconds = example_now() - begin;
     r.cpu_seconds = example_cpu_seconds();
     free(buffer);
-    send_bytes(parent, TAG_REPORT, &r, sizeof r);
+    send_bytes(parent, TAG_REPORT, &r, sizeof(r));
     await_release();
     pvm_exit();
     return 0;
@@ -206,7 +206,7 @@ static int collect_reports(const struct options *opt, double *seconds, double *c
             pvm_upkint(&tid, 1, 1);
             example_die("slave t%x ended after %d of %d reports", (unsigned)tid, n, opt->slaves);
         }
-        if (tag != TAG_REPORT || bytes != (int)sizeof r || pvm_upkbyte((char *)&r, sizeof r, 1) < 0 || r.index < 0 ||
+        if (tag != TAG_REPORT || bytes != (int)sizeof(r) || pvm_upkbyte((char *)&r, sizeof(r), 1) < 0 || r.index < 0 ||
             r.index >= opt->slaves || reported[r.index])
             example_die("message %d of %d bytes from t%x instead of a report", tag, bytes, (unsigned)from);
         reported[r.index] = 1;
@@ -214,7 +214,7 @@ static int collect_reports(const struct options *opt, double *seconds, double *c
         *cpu_seconds += r.cpu_seconds;
         if (r.index == 0) {
             *seconds = r.seconds;
-            memcpy(host, r.host, sizeof r.host);
+            memcpy(host, r.host, sizeof(r.host));
         }
         n++;
     }
@@ -238,8 +238,8 @@ static int master(const struct options *opt)
                            .turns = opt->turns,
                            .token_bytes = opt->token_bytes,
                            .barrier_tid = tids[0]};
-        send_bytes(tids[i], TAG_ORDERS, &o, sizeof o);
-        send_bytes(tids[i], TAG_ORDERS, tids, (int64_t)sizeof *tids * opt->slaves);
+        send_bytes(tids[i], TAG_ORDERS, &o, sizeof(o));
+        send_bytes(tids[i], TAG_ORDERS, tids, (int64_t)sizeof(*tids) * opt->slaves);
     }
     int good = collect_reports(opt, &seconds, &cpu_seconds, host);
     for (int i = 0; i < opt->slaves; i++)

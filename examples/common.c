@@ -76,7 +76,7 @@ void example_enrol(void)
 static char *own_path(void)
 {
     static char self[4096];
-    ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
+    ssize_t length = readlink("/proc/self/exe", self, sizeof(self) - 1);
     if (length < 0)
         example_die("cannot read /proc/self/exe, so the tasks cannot be started");
     self[length] = '\0';

@@ -40,7 +40,7 @@ static const struct reference {
     {'A', 28, -4.295875165629892e3, -1.580732573678431e4, 0},
     {'B', 30, 4.033815542441498e4, -2.660669192809235e4, 0},
 };
-enum { NREFERENCES = sizeof references / sizeof *references };
+enum { NREFERENCES = sizeof(references) / sizeof(*references) };
 
 /* A task as the master sees it. */
 struct worker {
@@ -73,16 +73,16 @@ static int task(void)
         int tag = example_receive(&from, &bytes);
         if (tag == EXAMPLE_TAG_GONE)
             example_die("the master ended too early");
-        if (tag != TAG_GRANT || bytes != (int)sizeof grant || pvm_upkbyte((char *)&grant, sizeof grant, 1) < 0)
+        if (tag != TAG_GRANT || bytes != (int)sizeof(grant) || pvm_upkbyte((char *)&grant, sizeof(grant), 1) < 0)
             example_die("message %d of %d bytes from t%x instead of a grant", tag, bytes, (unsigned)from);
         if (grant.count == 0)
             break;
         pvm_initsend(PvmDataRaw);
-        pvm_pkbyte((char *)&grant, sizeof grant, 1);
+        pvm_pkbyte((char *)&grant, sizeof(grant), 1);
         for (int64_t i = 0; i < grant.count; i++) {
             struct ep_sums sums;
             ep_batch(grant.first + i, &sums);
-            example_check(pvm_pkbyte((char *)&sums, sizeof sums, 1), "pvm_pkbyte");
+            example_check(pvm_pkbyte((char *)&sums, sizeof(sums), 1), "pvm_pkbyte");
         }
         example_check(pvm_send(parent, TAG_RESULT), "pvm_send");
     }
@@ -122,7 +122,7 @@ static void grant_work(struct run *run, struct worker *w)
     w->granted_at = example_now();
     run->next += count;
     pvm_initsend(PvmDataRaw);
-    pvm_pkbyte((char *)&w->grant, sizeof w->grant, 1);
+    pvm_pkbyte((char *)&w->grant, sizeof(w->grant), 1);
     example_check(pvm_send(w->tid, TAG_GRANT), "pvm_send");
 }
 
@@ -138,13 +138,13 @@ static struct worker *find_worker(struct run *run, int tid)
 static void accept_result(struct run *run, struct worker *w, int bytes)
 {
     struct grant grant;
-    example_check(pvm_upkbyte((char *)&grant, sizeof grant, 1), "pvm_upkbyte");
+    example_check(pvm_upkbyte((char *)&grant, sizeof(grant), 1), "pvm_upkbyte");
     if (grant.first != w->grant.first || grant.count != w->grant.count ||
-        bytes != (int)(sizeof grant + (size_t)grant.count * sizeof(struct ep_sums)))
+        bytes != (int)(sizeof(grant) + (size_t)grant.count * sizeof(struct ep_sums)))
         example_die("t%x has sent the result of other batches than it was given", (unsigned)w->tid);
     for (int64_t b = grant.first; b < grant.first + grant.count; b++) {
         struct ep_sums sums;
-        example_check(pvm_upkbyte((char *)&sums, sizeof sums, 1), "pvm_upkbyte");
+        example_check(pvm_upkbyte((char *)&sums, sizeof(sums), 1), "pvm_upkbyte");
         if (run->seen[b])
             example_die("batch %lld has come twice", (long long)b);
         run->seen[b] = 1;
@@ -235,8 +235,8 @@ static int master(int m, int tasks)
     static struct run run;
     double begin = example_now();
     run = (struct run){.m = m, .tasks = tasks, .batches = INT64_C(1) << (m - EP_MK)};
-    run.x = calloc((size_t)run.batches, sizeof *run.x);
-    run.y = calloc((size_t)run.batches, sizeof *run.y);
+    run.x = calloc((size_t)run.batches, sizeof(*run.x));
+    run.y = calloc((size_t)run.batches, sizeof(*run.y));
     run.seen = calloc((size_t)run.batches, 1);
     if (!run.x || !run.y || !run.seen)
         example_die("no memory for %lld batches", (long long)run.batches);

@@ -36,7 +36,7 @@ void ep_batch(int64_t batch, struct ep_sums *sums)
     const int64_t pairs = INT64_C(1) << EP_MK;
     uint64_t x = multiply(SEED, power(MULTIPLIER, (uint64_t)batch * 2 * (uint64_t)pairs));
 
-    memset(sums, 0, sizeof *sums);
+    memset(sums, 0, sizeof(*sums));
     for (int64_t i = 0; i < pairs; i++) {
         double u = next_coordinate(&x);
         double v = next_coordinate(&x);

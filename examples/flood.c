@@ -20,14 +20,14 @@ enum { WINDOW = 64, ACK_EVERY = 16 };
 static void send_number(int tid, int tag, int64_t number)
 {
     pvm_initsend(PvmDataRaw);
-    pvm_pkbyte((char *)&number, sizeof number, 1);
+    pvm_pkbyte((char *)&number, sizeof(number), 1);
     example_check(pvm_send(tid, tag), "pvm_send");
 }
 
 static int64_t unpack_number(void)
 {
     int64_t number = -1;
-    example_check(pvm_upkbyte((char *)&number, sizeof number, 1), "pvm_upkbyte");
+    example_check(pvm_upkbyte((char *)&number, sizeof(number), 1), "pvm_upkbyte");
     return number;
 }
 
@@ -80,7 +80,7 @@ static int source(double seconds, int bytes)
         while (sent - acknowledged >= WINDOW)
             acknowledged = await(TAG_ACK);
         pvm_initsend(PvmDataRaw);
-        pvm_pkbyte((char *)&sent, sizeof sent, 1);
+        pvm_pkbyte((char *)&sent, sizeof(sent), 1);
         pvm_pkbyte(padding, bytes, 1);
         example_check(pvm_send(tid, TAG_DATA), "pvm_send");
         sent++;

@@ -24,7 +24,7 @@ static int task(void)
     char name[NAME_BYTES] = "";
     int from, bytes, parent = example_check(pvm_parent(), "pvm_parent");
     example_check(pvm_notify(PvmTaskExit, EXAMPLE_TAG_GONE, 1, &parent), "pvm_notify");
-    gethostname(name, sizeof name - 1);
+    gethostname(name, sizeof(name) - 1);
     pvm_initsend(PvmDataDefault);
     example_check(pvm_pkstr(name), "pvm_pkstr");
     example_check(pvm_send(parent, TAG_HERE), "pvm_send");
@@ -38,7 +38,7 @@ static char **hosts_of_pvm(int *n)
 {
     struct pvmhostinfo *info;
     example_check(pvm_config(n, NULL, &info), "pvm_config");
-    char **names = calloc((size_t)*n + 1, sizeof *names);
+    char **names = calloc((size_t)*n + 1, sizeof(*names));
     for (int i = 0; names && i < *n; i++)
         names[i] = strdup(info[i].hi_name);
     if (!names)

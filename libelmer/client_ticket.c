@@ -29,9 +29,9 @@ static bool address_of(const char *socket, const char *name, struct sockaddr_un 
     bool standard = !socket || (length == strlen(ELMER_RUNDIR) && strncmp(socket, ELMER_RUNDIR, length) == 0);
 
     *address = (struct sockaddr_un){.sun_family = AF_UNIX};
-    return snprintf(address->sun_path, sizeof address->sun_path, "%.*s/%s",
+    return snprintf(address->sun_path, sizeof(address->sun_path), "%.*s/%s",
                     standard ? (int)strlen(ELMER_RSD_RUNDIR) : (int)length, standard ? ELMER_RSD_RUNDIR : socket,
-                    name) < (int)sizeof address->sun_path;
+                    name) < (int)sizeof(address->sun_path);
 }
 
 /* A descriptor or -errno. */

@@ -33,8 +33,8 @@ const char *rsd_mode_name(enum rsd_mode mode)
 
 void rsd_config_helpers(const struct rsd_config *config, char text[RSD_HELPERS][RSD_HELPER_BYTES])
 {
-    snprintf(text[0], sizeof text[0], "ELMER_PVMD=%s", config->pvmd);
-    snprintf(text[1], sizeof text[1], "ELMER_PVM_AGENT=%s", config->agent);
+    snprintf(text[0], sizeof(text[0]), "ELMER_PVMD=%s", config->pvmd);
+    snprintf(text[1], sizeof(text[1]), "ELMER_PVM_AGENT=%s", config->agent);
 }
 
 static int set_text(char *out, size_t size, const char *value, struct err *err)
@@ -63,7 +63,7 @@ static int set_elmer(void *data, const char *subsection, const char *value, stru
     (void)subsection;
     if (value[0] != '/' && (!colon || colon == value || !str_to_u64(colon + 1, &port) || port == 0 || port > 65535))
         return err_set(err, -EINVAL, "HOST:PORT of the queue daemon is needed, or the path of its socket");
-    return set_text(config->elmer, sizeof config->elmer, value, err);
+    return set_text(config->elmer, sizeof(config->elmer), value, err);
 }
 
 /* For files of before. */
@@ -81,7 +81,7 @@ static int set_name(void *data, const char *subsection, const char *value, struc
     (void)subsection;
     if (!str_valid_hostname(value))
         return err_set(err, -EINVAL, "a host name is needed: letters, digits, '-' and '.'");
-    return set_text(config->name, sizeof config->name, value, err);
+    return set_text(config->name, sizeof(config->name), value, err);
 }
 
 static int set_mode(void *data, const char *subsection, const char *value, struct err *err)
@@ -174,28 +174,28 @@ static int set_deny_users(void *data, const char *subsection, const char *value,
 {
     struct rsd_config *config = data;
     (void)subsection;
-    return set_names(config->deny_users, sizeof config->deny_users, value, err);
+    return set_names(config->deny_users, sizeof(config->deny_users), value, err);
 }
 
 static int set_deny_groups(void *data, const char *subsection, const char *value, struct err *err)
 {
     struct rsd_config *config = data;
     (void)subsection;
-    return set_names(config->deny_groups, sizeof config->deny_groups, value, err);
+    return set_names(config->deny_groups, sizeof(config->deny_groups), value, err);
 }
 
 static int set_vouch(void *data, const char *subsection, const char *value, struct err *err)
 {
     struct rsd_config *config = data;
     (void)subsection;
-    return set_names(config->vouch, sizeof config->vouch, value, err);
+    return set_names(config->vouch, sizeof(config->vouch), value, err);
 }
 
 static int set_vouch_users(void *data, const char *subsection, const char *value, struct err *err)
 {
     struct rsd_config *config = data;
     (void)subsection;
-    return set_names(config->vouch_users, sizeof config->vouch_users, value, err);
+    return set_names(config->vouch_users, sizeof(config->vouch_users), value, err);
 }
 
 #define LIMIT_KEY(key, min, max)                                                                                       \
@@ -213,21 +213,21 @@ static int set_cgroup_root(void *data, const char *subsection, const char *value
 {
     struct rsd_config *config = data;
     (void)subsection;
-    return set_path(config->cgroup_root, sizeof config->cgroup_root, value, err);
+    return set_path(config->cgroup_root, sizeof(config->cgroup_root), value, err);
 }
 
 static int set_user_slice(void *data, const char *subsection, const char *value, struct err *err)
 {
     struct rsd_config *config = data;
     (void)subsection;
-    return set_path(config->user_slice, sizeof config->user_slice, value, err);
+    return set_path(config->user_slice, sizeof(config->user_slice), value, err);
 }
 
 static int set_user(void *data, const char *subsection, const char *value, struct err *err)
 {
     struct rsd_config *config = data;
     (void)subsection;
-    return set_text(config->user, sizeof config->user, value, err);
+    return set_text(config->user, sizeof(config->user), value, err);
 }
 
 static int set_rundir(void *data, const char *subsection, const char *value, struct err *err)
@@ -237,21 +237,21 @@ static int set_rundir(void *data, const char *subsection, const char *value, str
     if (strlen(value) > RUNDIR_MAX)
         return err_set(err, -EINVAL, "at most %d bytes are possible: the paths of sockets below it are limited",
                        RUNDIR_MAX);
-    return set_path(config->rundir, sizeof config->rundir, value, err);
+    return set_path(config->rundir, sizeof(config->rundir), value, err);
 }
 
 static int set_proc_stat(void *data, const char *subsection, const char *value, struct err *err)
 {
     struct rsd_config *config = data;
     (void)subsection;
-    return set_path(config->proc_stat, sizeof config->proc_stat, value, err);
+    return set_path(config->proc_stat, sizeof(config->proc_stat), value, err);
 }
 
 static int set_pki(void *data, const char *subsection, const char *value, struct err *err)
 {
     struct rsd_config *config = data;
     (void)subsection;
-    return set_path(config->pki, sizeof config->pki, value, err);
+    return set_path(config->pki, sizeof(config->pki), value, err);
 }
 
 static int set_tickets(void *data, const char *subsection, const char *value, struct err *err)
@@ -271,49 +271,49 @@ static int set_ticket_dir(void *data, const char *subsection, const char *value,
 {
     struct rsd_config *config = data;
     (void)subsection;
-    return set_path(config->ticket_dir, sizeof config->ticket_dir, value, err);
+    return set_path(config->ticket_dir, sizeof(config->ticket_dir), value, err);
 }
 
 static int set_ticket_program(void *data, const char *subsection, const char *value, struct err *err)
 {
     struct rsd_config *config = data;
     (void)subsection;
-    return set_path(config->ticket_program, sizeof config->ticket_program, value, err);
+    return set_path(config->ticket_program, sizeof(config->ticket_program), value, err);
 }
 
 static int set_supervisor(void *data, const char *subsection, const char *value, struct err *err)
 {
     struct rsd_config *config = data;
     (void)subsection;
-    return set_path(config->supervisor, sizeof config->supervisor, value, err);
+    return set_path(config->supervisor, sizeof(config->supervisor), value, err);
 }
 
 static int set_network(void *data, const char *subsection, const char *value, struct err *err)
 {
     struct rsd_config *config = data;
     (void)subsection;
-    return set_path(config->network, sizeof config->network, value, err);
+    return set_path(config->network, sizeof(config->network), value, err);
 }
 
 static int set_escapes(void *data, const char *subsection, const char *value, struct err *err)
 {
     struct rsd_config *config = data;
     (void)subsection;
-    return set_path(config->escapes, sizeof config->escapes, value, err);
+    return set_path(config->escapes, sizeof(config->escapes), value, err);
 }
 
 static int set_pvmd(void *data, const char *subsection, const char *value, struct err *err)
 {
     struct rsd_config *config = data;
     (void)subsection;
-    return set_path(config->pvmd, sizeof config->pvmd, value, err);
+    return set_path(config->pvmd, sizeof(config->pvmd), value, err);
 }
 
 static int set_agent(void *data, const char *subsection, const char *value, struct err *err)
 {
     struct rsd_config *config = data;
     (void)subsection;
-    return set_path(config->agent, sizeof config->agent, value, err);
+    return set_path(config->agent, sizeof(config->agent), value, err);
 }
 
 static int set_account(void *data, const char *subsection, const char *value, struct err *err)
@@ -321,7 +321,7 @@ static int set_account(void *data, const char *subsection, const char *value, st
     struct rsd_config *config = data;
     (void)subsection;
     if (strcmp(value, "none") != 0)
-        return set_path(config->account, sizeof config->account, value, err);
+        return set_path(config->account, sizeof(config->account), value, err);
     config->account[0] = 0;
     return 0;
 }
@@ -377,9 +377,9 @@ const struct ini_key rsd_config_keys[] = {
 void rsd_config_default(struct rsd_config *config)
 {
     *config = (struct rsd_config){.supervisor_uid = 65533}; /* of no user, until main() has looked for elmer-sup */
-    if (gethostname(config->name, sizeof config->name) < 0)
+    if (gethostname(config->name, sizeof(config->name)) < 0)
         config->name[0] = 0;
-    config->name[sizeof config->name - 1] = 0;
+    config->name[sizeof(config->name) - 1] = 0;
     config->name[strcspn(config->name, ".")] = 0;
     if (ini_defaults(rsd_config_keys, config, NULL) < 0)
         abort(); /* whoever has built it has chosen a path that is too long */

@@ -51,7 +51,7 @@ static int read_token(struct plan *plan, struct err *err)
     const char *text = plan->join->token;
 
     if (strcmp(text, "-") == 0) {
-        if (!fgets(line, sizeof line, stdin))
+        if (!fgets(line, sizeof(line), stdin))
             return err_set(err, -EINVAL, "no token came on the standard input");
         line[strcspn(line, " \t\r\n")] = 0;
         text = line;
@@ -105,10 +105,10 @@ static int find_user(struct plan *plan, struct err *err)
 /* The directory above pki/, which the user then makes. */
 static int make_state_dir(const struct plan *plan, struct err *err)
 {
-    char path[sizeof plan->config.pki];
+    char path[sizeof(plan->config.pki)];
     const char *parent;
 
-    snprintf(path, sizeof path, "%s", plan->config.pki);
+    snprintf(path, sizeof(path), "%s", plan->config.pki);
     parent = dirname(path);
     if (mkdir(parent, 0700) < 0)
         return errno == EEXIST ? 0 : err_set(err, -errno, "cannot make %s: %s", parent, strerror(errno));
@@ -170,8 +170,8 @@ static int run_enrolment(const struct plan *plan, struct err *err)
     task.task = NET_ENROL;
     task.config = plan->config;
     task.token = plan->token;
-    snprintf(task.elmer, sizeof task.elmer, "%s", plan->join->elmer);
-    snprintf(task.name, sizeof task.name, "%s", plan->name);
+    snprintf(task.elmer, sizeof(task.elmer), "%s", plan->join->elmer);
+    snprintf(task.name, sizeof(task.name), "%s", plan->name);
     if (strcmp(task.elmer, plan->join->elmer) != 0 || strcmp(task.name, plan->name) != 0)
         return err_set(err, -ENAMETOOLONG, "the address or the name is too long");
     ticket = begin_ticket_key(plan, task.ticket_key, &answer);
@@ -253,7 +253,7 @@ static int write_config(struct plan *plan, struct err *err)
 
 int rsd_join_main(const struct rsd_join *join)
 {
-    struct plan *plan = calloc(1, sizeof *plan);
+    struct plan *plan = calloc(1, sizeof(*plan));
     struct err err = ERR_INIT;
     int code;
 

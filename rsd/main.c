@@ -45,7 +45,7 @@ static int make_dir(const char *parent, const char *name, mode_t mode, struct er
 {
     char path[200];
     struct stat st;
-    snprintf(path, sizeof path, "%s%s", parent, name);
+    snprintf(path, sizeof(path), "%s%s", parent, name);
     if (mkdir(path, mode) < 0 && errno != EEXIST)
         return err_set(err, -errno, "cannot make %s: %s", path, strerror(errno));
     if (lstat(path, &st) < 0 || !S_ISDIR(st.st_mode) || st.st_uid != 0)
@@ -70,17 +70,17 @@ static int bind_users_socket(const struct rsd_config *config, const char *name, 
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    snprintf(address.sun_path, sizeof address.sun_path, "%s/%s", config->rundir, name);
+    snprintf(address.sun_path, sizeof(address.sun_path), "%s/%s", config->rundir, name);
     if (fd < 0)
         return err_set(err, -errno, "cannot make a socket: %s", strerror(errno));
-    if (connect(fd, (struct sockaddr *)&address, sizeof address) == 0) {
+    if (connect(fd, (struct sockaddr *)&address, sizeof(address)) == 0) {
         close(fd);
         return err_set(err, -EADDRINUSE, "another rsd listens at %s: stop it first", address.sun_path);
     }
     close(fd);
     fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     unlink(address.sun_path);
-    if (fd < 0 || bind(fd, (struct sockaddr *)&address, sizeof address) < 0 || chmod(address.sun_path, 0666) < 0 ||
+    if (fd < 0 || bind(fd, (struct sockaddr *)&address, sizeof(address)) < 0 || chmod(address.sun_path, 0666) < 0 ||
         listen(fd, BACKLOG) < 0) {
         int result = err_set(err, -errno, "cannot listen at %s: %s", address.sun_path, strerror(errno));
         if (fd >= 0)
@@ -241,7 +241,7 @@ enum { OPT_JOIN = 256, OPT_NAME, OPT_FORCE, GO_ON = -1 };
 static const char *hide(char *argument)
 {
     static char copy[256]; /* longer than every token */
-    snprintf(copy, sizeof copy, "%s", argument);
+    snprintf(copy, sizeof(copy), "%s", argument);
     if (strcmp(argument, "-") != 0)
         memset(argument, 'x', strlen(argument));
     return copy;

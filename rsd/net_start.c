@@ -23,11 +23,11 @@
 static int plan_file(struct net_plan *plan)
 {
     int fd = memfd_create("elmer-rsd-net", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-    plan->size = sizeof *plan;
-    snprintf(plan->version, sizeof plan->version, "%s", PACKAGE_VERSION);
+    plan->size = sizeof(*plan);
+    snprintf(plan->version, sizeof(plan->version), "%s", PACKAGE_VERSION);
     if (fd < 0)
         return -errno;
-    if (write(fd, plan, sizeof *plan) == (ssize_t)sizeof *plan &&
+    if (write(fd, plan, sizeof(*plan)) == (ssize_t)sizeof(*plan) &&
         fcntl(fd, F_ADD_SEALS, F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE) == 0)
         return fd;
     close(fd);
@@ -38,7 +38,7 @@ static int plan_file(struct net_plan *plan)
 static int keep_only(const int *given)
 {
     static const int places[] = {NET_FD_ROOT, NET_FD_LISTEN, NET_FD_PLAN};
-    enum { COUNT = sizeof places / sizeof places[0], ASIDE = 10 };
+    enum { COUNT = sizeof(places) / sizeof(places[0]), ASIDE = 10 };
     int aside[COUNT];
     for (int i = 0; i < COUNT; i++) {
         aside[i] = given[i] < 0 ? -1 : fcntl(given[i], F_DUPFD, ASIDE);

@@ -49,8 +49,8 @@ static void log_refused(const struct wire_message *request, const char *text)
                                                            : "";
     char printable_host[100], printable[1100];
 
-    str_printable(printable_host, sizeof printable_host, host, strlen(host));
-    str_printable(printable, sizeof printable, text, strlen(text));
+    str_printable(printable_host, sizeof(printable_host), host, strlen(host));
+    str_printable(printable, sizeof(printable), text, strlen(text));
     log_warning("%s%s%sno certificate: %s", *host ? "host=" : "", printable_host, *host ? " " : "", printable);
 }
 

@@ -12,26 +12,26 @@ int err_set(struct err *err, int code, const char *format, ...)
     if (err == NULL || err->text[0] != '\0')
         return code;
     va_start(args, format);
-    (void)vsnprintf(err->text, sizeof err->text, format, args);
+    (void)vsnprintf(err->text, sizeof(err->text), format, args);
     va_end(args);
     return code;
 }
 
 void err_prefix(struct err *err, const char *format, ...)
 {
-    char old[sizeof err->text];
+    char old[sizeof(err->text)];
     va_list args;
     size_t used;
 
     if (err == NULL)
         return;
-    memcpy(old, err->text, sizeof old);
+    memcpy(old, err->text, sizeof(old));
     va_start(args, format);
-    (void)vsnprintf(err->text, sizeof err->text, format, args);
+    (void)vsnprintf(err->text, sizeof(err->text), format, args);
     va_end(args);
     used = strlen(err->text);
     /* A text that does not fit is cut; the front is what a reader needs. */
-    (void)snprintf(err->text + used, sizeof err->text - used, ": %.*s", (int)sizeof old - 1, old);
+    (void)snprintf(err->text + used, sizeof(err->text) - used, ": %.*s", (int)sizeof(old) - 1, old);
 }
 
 void err_clear(struct err *err)

@@ -71,7 +71,7 @@ int file_write(int dir, const char *name, const char *text, mode_t mode, struct 
     char temporary[300];
     int result;
 
-    snprintf(temporary, sizeof temporary, ".%s.%d", name, (int)getpid());
+    snprintf(temporary, sizeof(temporary), ".%s.%d", name, (int)getpid());
     result = file_write_new(dir, temporary, text, mode);
     if (result == 0)
         result = file_move(dir, temporary, name);

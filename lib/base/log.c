@@ -76,12 +76,12 @@ static void emit(enum log_level level, const char *text)
     size_t size;
 
     if (log_state.journal)
-        length = snprintf(line, sizeof line - 1, "<%d>%s", (int)level, text);
+        length = snprintf(line, sizeof(line) - 1, "<%d>%s", (int)level, text);
     else
-        length = snprintf(line, sizeof line - 1, "%s: %s%s", log_state.program, level_word(level), text);
+        length = snprintf(line, sizeof(line) - 1, "%s: %s%s", log_state.program, level_word(level), text);
     if (length < 0)
         return;
-    size = (size_t)length < sizeof line - 2 ? (size_t)length : sizeof line - 2;
+    size = (size_t)length < sizeof(line) - 2 ? (size_t)length : sizeof(line) - 2;
     for (size_t i = 0; i < size; i++)
         if (line[i] == '\n' || line[i] == '\r')
             line[i] = ' ';
@@ -103,12 +103,12 @@ static void log_va(enum log_level level, const char *format, va_list args)
         unsigned long lost = log_state.lost;
 
         log_state.lost = 0;
-        (void)snprintf(text, sizeof text, "%lu log lines were lost here: stderr did not take them", lost);
+        (void)snprintf(text, sizeof(text), "%lu log lines were lost here: stderr did not take them", lost);
         emit(LOG_LEVEL_WARNING, text);
         if (log_state.lost > 0)
             log_state.lost = lost;
     }
-    if (vsnprintf(text, sizeof text, format, args) >= 0)
+    if (vsnprintf(text, sizeof(text), format, args) >= 0)
         emit(level, text);
     errno = saved;
 }

@@ -96,7 +96,7 @@ char *str_printable(char *out, size_t size, const char *text, size_t length)
         if (n == 0 || is_control(s, n)) {
             n = n == 0 ? 1 : n;
             for (size_t i = 0; i < n; i++)
-                p += (size_t)snprintf(piece + p, sizeof piece - p, "\\x%02X", s[i]);
+                p += (size_t)snprintf(piece + p, sizeof(piece) - p, "\\x%02X", s[i]);
         } else {
             memcpy(piece, s, n);
             p = n;
@@ -168,10 +168,10 @@ int str_unique_token(char *out)
 {
     unsigned char bytes[10];
 
-    if (getrandom(bytes, sizeof bytes, GRND_NONBLOCK) != (ssize_t)sizeof bytes)
+    if (getrandom(bytes, sizeof(bytes), GRND_NONBLOCK) != (ssize_t)sizeof(bytes))
         return errno == 0 ? -EIO : -errno;
     (void)snprintf(out, 13, "%012" PRIx64, (uint64_t)wall_now().ms & 0xffffffffffff);
-    for (size_t i = 0; i < sizeof bytes; i++)
+    for (size_t i = 0; i < sizeof(bytes); i++)
         (void)snprintf(out + 12 + 2 * i, 3, "%02x", bytes[i]);
     return 0;
 }

@@ -179,7 +179,7 @@ static int compare_seen(const void *a, const void *b)
 static struct seen *make_seen(const char *section, const char *name)
 {
     size_t size = strlen(section) + strlen(name) + 3, word = strcspn(section, " \t");
-    struct seen *seen = calloc(1, sizeof *seen + size);
+    struct seen *seen = calloc(1, sizeof(*seen) + size);
     const char *subsection = section + word + strspn(section + word, " \t");
 
     if (seen == NULL)
@@ -265,7 +265,7 @@ void ini_problem(struct ini_reading *reading, const char *section, const char *n
     va_list args;
 
     va_start(args, format);
-    (void)vsnprintf(why.text, sizeof why.text, format, args);
+    (void)vsnprintf(why.text, sizeof(why.text), format, args);
     va_end(args);
     report(reading, seen != NULL ? seen->file : reading->path, seen != NULL ? seen->line : 0, -EINVAL, &why);
 }
@@ -296,7 +296,7 @@ static void refuse(struct ini_reading *reading, bool known, const char *section,
     if (!known && *section != '\0' && strcmp(section, reading->unknown) == 0)
         return;
     if (!known)
-        (void)snprintf(reading->unknown, sizeof reading->unknown, "%s", section);
+        (void)snprintf(reading->unknown, sizeof(reading->unknown), "%s", section);
     report_line(reading,
                 known ? ini_unknown_key(reading->keys, section, name, value, &why)
                       : ini_unknown_section(reading->keys, section, &why),

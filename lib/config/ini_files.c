@@ -10,7 +10,7 @@
 
 static int add(struct ini_files *files, char *path, struct err *err)
 {
-    char **more = path == NULL ? NULL : reallocarray(files->paths, files->count + 1, sizeof *more);
+    char **more = path == NULL ? NULL : reallocarray(files->paths, files->count + 1, sizeof(*more));
 
     if (more == NULL) {
         free(path);
@@ -49,7 +49,7 @@ static int add_fragments(struct ini_files *files, const char *path, struct err *
         result = err_set(err, -errno, "%s: %s", path, strerror(errno));
     (void)closedir(dir);
     if (files->count > first)
-        qsort(files->paths + first, files->count - first, sizeof *files->paths, compare);
+        qsort(files->paths + first, files->count - first, sizeof(*files->paths), compare);
     return result;
 }
 

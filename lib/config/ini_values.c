@@ -57,7 +57,7 @@ static const char *in_words(long ms, char *text, size_t size)
     size_t i = 0;
 
     while (ms % unit_ms(units[i]) != 0 || ms == 0)
-        if (++i == sizeof units / sizeof *units - 1)
+        if (++i == sizeof(units) / sizeof(*units) - 1)
             break;
     snprintf(text, size, "%ld%s", ms / unit_ms(units[i]), units[i]);
     return text;
@@ -74,7 +74,7 @@ int ini_parse_duration_ms(const char *value, long min_ms, long max_ms, long *out
     if (*value < '0' || *value > '9' || strspn(value, "0123456789.") != (size_t)(end - value) || unit_ms(end) == 0 ||
         ms < (double)min_ms || ms > (double)max_ms)
         return err_set(err, -EINVAL, "must be a time from %s to %s, such as 500ms, 2s, 5m, 1h or 7d",
-                       in_words(min_ms, from, sizeof from), in_words(max_ms, to, sizeof to));
+                       in_words(min_ms, from, sizeof(from)), in_words(max_ms, to, sizeof(to)));
     *out = (long)ms;
     return 0;
 }
@@ -83,7 +83,7 @@ int ini_parse_bool(const char *value, int *out, struct err *err)
 {
     static const char *const words[] = {"no", "yes", "false", "true", "off", "on", "0", "1"};
 
-    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+    for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++) {
         if (strcmp(value, words[i]) == 0) {
             *out = (int)(i % 2);
             return 0;

@@ -19,8 +19,8 @@ static int parse_path(const char *text, struct address *address, struct err *err
 {
     struct sockaddr_un un;
 
-    if (strlen(text) >= sizeof un.sun_path)
-        return err_set(err, -EINVAL, "%s: the path of a socket has at most %zu bytes", text, sizeof un.sun_path - 1);
+    if (strlen(text) >= sizeof(un.sun_path))
+        return err_set(err, -EINVAL, "%s: the path of a socket has at most %zu bytes", text, sizeof(un.sun_path) - 1);
     *address = (struct address){.path = true};
     return 0;
 }
@@ -45,8 +45,8 @@ int address_parse(const char *text, struct address *address, struct err *err)
         return err_set(err, -EINVAL, "\"%.200s\": write an IPv6 address in brackets: [%.*s]:%s", text, (int)length,
                        host, colon + 1);
     }
-    if (length >= sizeof address->host)
-        return err_set(err, -EINVAL, "the host name is longer than %zu bytes", sizeof address->host - 1);
+    if (length >= sizeof(address->host))
+        return err_set(err, -EINVAL, "the host name is longer than %zu bytes", sizeof(address->host) - 1);
     memcpy(address->host, host, length);
     memcpy(address->port, colon + 1, strlen(colon + 1));
     return 0;
@@ -76,14 +76,14 @@ static bool path_is_live(const struct sockaddr_un *un)
 
     if (fd < 0)
         return true;
-    live = connect(fd, (const struct sockaddr *)un, sizeof *un) == 0 || errno != ECONNREFUSED;
+    live = connect(fd, (const struct sockaddr *)un, sizeof(*un)) == 0 || errno != ECONNREFUSED;
     (void)close(fd);
     return live;
 }
 
 static int bind_once(int fd, const struct sockaddr_un *un)
 {
-    return bind(fd, (const struct sockaddr *)un, sizeof *un) == 0 ? 0 : -errno;
+    return bind(fd, (const struct sockaddr *)un, sizeof(*un)) == 0 ? 0 : -errno;
 }
 
 static int bind_path(const char *path, unsigned mode, int *out, struct err *err)
@@ -118,8 +118,8 @@ static int bind_tcp(const char *text, const struct addrinfo *info, int *out, str
     int one = 1, zero = 0, result;
     int fd = socket(info->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 
-    if (fd >= 0 && setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one) == 0 &&
-        (info->ai_family != AF_INET6 || setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &zero, sizeof zero) == 0) &&
+    if (fd >= 0 && setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one)) == 0 &&
+        (info->ai_family != AF_INET6 || setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &zero, sizeof(zero)) == 0) &&
         bind(fd, info->ai_addr, info->ai_addrlen) == 0) {
         *out = fd;
         return 0;
@@ -134,7 +134,7 @@ static bool is_loopback(const struct sockaddr *address)
 {
     char name[64];
 
-    address_name(address, name, sizeof name);
+    address_name(address, name, sizeof(name));
     return strncmp(name, "127.", 4) == 0 || strcmp(name, "::1") == 0;
 }
 

@@ -135,7 +135,7 @@ void dial_timeout(struct link *link)
 static int resolve(struct link *link, const struct address *address)
 {
     struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICSERV};
-    struct resolution *resolution = calloc(1, sizeof *resolution);
+    struct resolution *resolution = calloc(1, sizeof(*resolution));
     int code;
 
     if (resolution == NULL)
@@ -176,7 +176,7 @@ int link_connect(uv_loop_t *loop, const char *text, unsigned timeout_ms, const s
     link = link_create(loop, LINK_RESOLVING, options, callbacks, data);
     if (link == NULL)
         return err_set(err, -ENOMEM, "out of memory");
-    (void)snprintf(link->target, sizeof link->target, "%s", text);
+    (void)snprintf(link->target, sizeof(link->target), "%s", text);
     link->last_error = UV_ETIMEDOUT;
     link->deadline_ms = mono_ms(mono_now()) + timeout_ms;
     link_timer(link, timeout_ms);

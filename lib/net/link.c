@@ -81,18 +81,18 @@ static void on_gone(uv_handle_t *handle)
 static void set_text(struct link *link, const char *text)
 {
     if (link->text[0] == '\0' && text != NULL)
-        (void)str_printable(link->text, sizeof link->text, text, strlen(text));
+        (void)str_printable(link->text, sizeof(link->text), text, strlen(text));
 }
 
 void link_drop(struct link *link, const char *format, ...)
 {
-    char text[sizeof link->text];
+    char text[sizeof(link->text)];
     va_list args;
 
     if (link->state == LINK_CLOSED)
         return;
     va_start(args, format);
-    (void)vsnprintf(text, sizeof text, format, args);
+    (void)vsnprintf(text, sizeof(text), format, args);
     va_end(args);
     if (link->state != LINK_DRAINING) /* else the reason has been given */
         set_text(link, text);
@@ -191,7 +191,7 @@ static void take_message(struct link *link, struct wire_message *message)
     } else if (link->state == LINK_HELLO) {
         take_hello(link, message);
     } else if (message->type == WIRE_hello || !wire_may_send(message->type, link->options.peer)) {
-        (void)snprintf(text, sizeof text, "%s: not a message that you may send now", wire_type_name(message->type));
+        (void)snprintf(text, sizeof(text), "%s: not a message that you may send now", wire_type_name(message->type));
         link_refuse(link, WIRE_CODE_BAD_MESSAGE, text);
     } else if (link->callbacks.on_message != NULL) {
         link->callbacks.on_message(link, message, link->data);
@@ -227,7 +227,7 @@ static void on_alloc(uv_handle_t *handle, size_t suggested, uv_buf_t *buf)
 
     (void)handle;
     (void)suggested;
-    *buf = uv_buf_init(bytes, sizeof bytes);
+    *buf = uv_buf_init(bytes, sizeof(bytes));
 }
 
 static const char *end_text(const struct link *link)
@@ -263,7 +263,7 @@ void link_take_bytes(struct link *link, const uint8_t *bytes, size_t size)
     }
     take_frames(link);
     if (result != 0 && link_is_open(link)) {
-        (void)snprintf(text, sizeof text, "not Elmer's protocol: a frame has a length of 4 bytes and at most %zu KiB",
+        (void)snprintf(text, sizeof(text), "not Elmer's protocol: a frame has a length of 4 bytes and at most %zu KiB",
                        link->in.max / 1024);
         link_refuse(link, WIRE_CODE_BAD_MESSAGE, text);
     }
@@ -289,7 +289,7 @@ static void on_timer(uv_timer_t *timer)
             become_ready(link);
             break;
         }
-        (void)snprintf(text, sizeof text, "no hello came within %u ms", link->options.hello_timeout_ms);
+        (void)snprintf(text, sizeof(text), "no hello came within %u ms", link->options.hello_timeout_ms);
         link_refuse(link, WIRE_CODE_BAD_MESSAGE, text);
         break;
     case LINK_DRAINING:
@@ -313,7 +313,7 @@ void link_timer(struct link *link, int64_t ms)
 struct link *link_create(uv_loop_t *loop, enum link_state state, const struct link_options *options,
                          const struct link_callbacks *callbacks, void *data)
 {
-    struct link *link = calloc(1, sizeof *link);
+    struct link *link = calloc(1, sizeof(*link));
 
     if (link == NULL)
         return NULL;
@@ -366,7 +366,7 @@ int link_open_fd(uv_loop_t *loop, int fd, const struct link_options *options, co
                  void *data, struct link **out, struct err *err)
 {
     struct sockaddr_storage address = {0};
-    socklen_t size = sizeof address;
+    socklen_t size = sizeof(address);
     struct link *link;
     int result;
 

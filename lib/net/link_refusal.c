@@ -44,7 +44,7 @@ static bool read_beginning(const struct link *link, const char *json, size_t siz
     if ((link->options.peer & WIRE_FROM_CLIENT) == 0 ||
         sscanf(text, "{\"type\":\"%31[a-z_]\",\"id\":%" SCNu64, b->type, &b->id) != 2)
         return false;
-    for (size_t i = 0; i < sizeof no_requests / sizeof *no_requests; i++)
+    for (size_t i = 0; i < sizeof(no_requests) / sizeof(*no_requests); i++)
         if (strcmp(b->type, no_requests[i]) == 0)
             return false;
     return b->id > 0;
@@ -77,7 +77,7 @@ void link_no_memory(struct link *link, const char *json, size_t size)
         link_drop(link, "out of memory");
         return;
     }
-    (void)snprintf(text, sizeof text, "%s has no memory for this request (%s) now; try again later",
+    (void)snprintf(text, sizeof(text), "%s has no memory for this request (%s) now; try again later",
                    link->options.program != NULL ? link->options.program : "the daemon", b.type);
     error.id = b.id;
     error.u.error.code = WIRE_CODE_UNAVAILABLE;

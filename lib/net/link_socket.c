@@ -35,32 +35,32 @@ static void tune_tcp(struct link *link, int fd)
 
     (void)uv_tcp_nodelay(&link->io.tcp, 1);
     (void)uv_tcp_keepalive(&link->io.tcp, 1, KEEPALIVE_IDLE_S);
-    (void)setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &interval, sizeof interval);
-    (void)setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &count, sizeof count);
-    (void)setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &timeout, sizeof timeout);
+    (void)setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &interval, sizeof(interval));
+    (void)setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &count, sizeof(count));
+    (void)setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &timeout, sizeof(timeout));
 }
 
 /* Addresses are kept, because a broken socket no longer knows them. */
 void link_note_addresses(struct link *link)
 {
     struct sockaddr_storage address;
-    int size = sizeof address;
+    int size = sizeof(address);
     uv_os_fd_t fd;
 
     if (link->io.handle.type != UV_TCP || uv_fileno(&link->io.handle, &fd) != 0)
         return;
     tune_tcp(link, fd);
     if (uv_tcp_getpeername(&link->io.tcp, (struct sockaddr *)&address, &size) == 0)
-        address_name((const struct sockaddr *)&address, link->peer, sizeof link->peer);
-    size = sizeof address;
+        address_name((const struct sockaddr *)&address, link->peer, sizeof(link->peer));
+    size = sizeof(address);
     if (uv_tcp_getsockname(&link->io.tcp, (struct sockaddr *)&address, &size) == 0)
-        address_name((const struct sockaddr *)&address, link->local, sizeof link->local);
+        address_name((const struct sockaddr *)&address, link->local, sizeof(link->local));
 }
 
 int link_peer_cred(const struct link *link, uid_t *uid, gid_t *gid, pid_t *pid)
 {
     struct ucred cred;
-    socklen_t size = sizeof cred;
+    socklen_t size = sizeof(cred);
     uv_os_fd_t fd;
 
     if (!link->io_open || link->io.handle.type != UV_NAMED_PIPE || uv_fileno(&link->io.handle, &fd) != 0 ||

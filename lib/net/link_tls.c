@@ -68,7 +68,7 @@ static void take_plain(struct link *link)
     struct err err = ERR_INIT;
     ssize_t n;
 
-    while (link_is_open(link) && (n = tls_read(link->tls, plain, sizeof plain, &err)) != 0) {
+    while (link_is_open(link) && (n = tls_read(link->tls, plain, sizeof(plain), &err)) != 0) {
         if (n > 0)
             link_take_bytes(link, plain, (size_t)n);
         else if (n == -EPIPE)

@@ -78,7 +78,7 @@ int link_write(struct link *link, uint8_t *bytes, size_t size)
                   link->budget->used >> 20);
         return -ENOBUFS;
     }
-    sending = malloc(sizeof *sending);
+    sending = malloc(sizeof(*sending));
     if (sending == NULL) {
         if (link->budget != NULL)
             budget_give(link->budget, size);
@@ -153,11 +153,11 @@ int link_send_json(struct link *link, const char *json, size_t size)
 
 void link_refuse(struct link *link, const char *code, const char *text)
 {
-    char shown[sizeof link->text];
+    char shown[sizeof(link->text)];
     struct wire_message message = {.type = WIRE_error};
 
     message.u.error.code = code;
-    message.u.error.text = str_printable(shown, sizeof shown, text, strlen(text));
+    message.u.error.text = str_printable(shown, sizeof(shown), text, strlen(text));
     if (link_is_open(link))
         (void)link_put(link, &message);
     link_close(link, shown);

@@ -391,8 +391,8 @@ int listener_create_fd(uv_loop_t *loop, int fd, unsigned max_links, const struct
                        struct listener **out, struct err *err)
 {
     struct sockaddr_storage address = {0};
-    socklen_t size = sizeof address;
-    struct listener *listener = calloc(1, sizeof *listener);
+    socklen_t size = sizeof(address);
+    struct listener *listener = calloc(1, sizeof(*listener));
     int result;
 
     if (listener == NULL || getsockname(fd, (struct sockaddr *)&address, &size) != 0) {
@@ -401,14 +401,14 @@ int listener_create_fd(uv_loop_t *loop, int fd, unsigned max_links, const struct
         (void)close(fd);
         return err_set(err, result, "cannot listen on descriptor %d: %s", fd, strerror(-result));
     }
-    if (options->tls != NULL && (listener->handshakes = calloc(1, sizeof *listener->handshakes)) == NULL) {
+    if (options->tls != NULL && (listener->handshakes = calloc(1, sizeof(*listener->handshakes))) == NULL) {
         free(listener);
         (void)close(fd);
         return err_set(err, -ENOMEM, "cannot listen: out of memory");
     }
     if (options->tls != NULL) {
         listener->handshakes->per_second = options->handshakes > 0 ? options->handshakes : HANDSHAKES_PER_SECOND;
-        if (getrandom(&listener->handshakes->salt, sizeof listener->handshakes->salt, GRND_NONBLOCK) < 0)
+        if (getrandom(&listener->handshakes->salt, sizeof(listener->handshakes->salt), GRND_NONBLOCK) < 0)
             listener->handshakes->salt = (uint64_t)mono_now().ns;
     }
     if (address.ss_family != AF_UNIX && options->tls == NULL) {
@@ -456,7 +456,7 @@ int listener_create(uv_loop_t *loop, const char *address, unsigned mode, unsigne
 unsigned listener_port(const struct listener *listener)
 {
     struct sockaddr_storage address;
-    int size = sizeof address;
+    int size = sizeof(address);
 
     if (listener->io.handle.type != UV_TCP ||
         uv_tcp_getsockname(&listener->io.tcp, (struct sockaddr *)&address, &size) != 0)

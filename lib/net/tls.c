@@ -130,7 +130,7 @@ static bool expect_host(struct tls *tls, const char *host)
 
 int tls_create(struct tls_context *context, const char *host, struct tls **out, struct err *err)
 {
-    struct tls *tls = calloc(1, sizeof *tls);
+    struct tls *tls = calloc(1, sizeof(*tls));
 
     if (tls == NULL)
         return err_set(err, -ENOMEM, "out of memory");

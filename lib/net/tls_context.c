@@ -107,9 +107,9 @@ static int read_files(const char *dir, bool server, struct files *files, struct 
     int result;
 
     *files = (struct files){.ca = NULL};
-    (void)snprintf(files->ca_path, sizeof files->ca_path, "%.4000s/ca.crt", dir);
-    (void)snprintf(files->cert_path, sizeof files->cert_path, "%.4000s/host.crt", dir);
-    (void)snprintf(files->key_path, sizeof files->key_path, "%.4000s/host.key", dir);
+    (void)snprintf(files->ca_path, sizeof(files->ca_path), "%.4000s/ca.crt", dir);
+    (void)snprintf(files->cert_path, sizeof(files->cert_path), "%.4000s/host.crt", dir);
+    (void)snprintf(files->key_path, sizeof(files->key_path), "%.4000s/host.key", dir);
     ERR_clear_error();
     result = read_certificate(files->ca_path, &files->ca, err);
     if (result == 0)
@@ -185,7 +185,7 @@ static int read_counter(struct tls_context *context, struct err *err)
 
 static int create(enum tls_role role, const char *dir, struct tls_context **out, struct err *err)
 {
-    struct tls_context *context = calloc(1, sizeof *context);
+    struct tls_context *context = calloc(1, sizeof(*context));
     int result;
 
     if (context == NULL || (dir != NULL && (context->dir = strdup(dir)) == NULL)) {

@@ -43,12 +43,12 @@ static void list_names(const X509 *certificate, char *out, size_t size)
         char text[NAME_MAX_BYTES + 1] = "";
 
         if (item->type == GEN_DNS)
-            (void)str_printable(text, sizeof text, (const char *)ASN1_STRING_get0_data(item->d.dNSName),
+            (void)str_printable(text, sizeof(text), (const char *)ASN1_STRING_get0_data(item->d.dNSName),
                                 (size_t)ASN1_STRING_length(item->d.dNSName));
         else if (item->type == GEN_IPADD && ASN1_STRING_length(item->d.iPAddress) == 4) {
             const uint8_t *a = ASN1_STRING_get0_data(item->d.iPAddress);
 
-            (void)snprintf(text, sizeof text, "%u.%u.%u.%u", a[0], a[1], a[2], a[3]);
+            (void)snprintf(text, sizeof(text), "%u.%u.%u.%u", a[0], a[1], a[2], a[3]);
         }
         if (text[0] != '\0' && used + strlen(text) + 3 < size)
             used += (size_t)snprintf(out + used, size - used, "%s%s", used > 0 ? ", " : "", text);
@@ -132,7 +132,7 @@ int tls_verify_chain(X509_STORE_CTX *store, void *unused)
     }
     good = good && verify(tls, store);
     if (!good)
-        list_names(X509_STORE_CTX_get0_cert(store), tls->names, sizeof tls->names);
+        list_names(X509_STORE_CTX_get0_cert(store), tls->names, sizeof(tls->names));
     if (roots != NULL)
         sk_X509_free(roots);
     return good || tls->context->role == TLS_SERVER;
@@ -193,9 +193,9 @@ static int judge_time(const struct tls_peer *peer, struct err *err)
 
     if (now.ms >= peer->not_before.ms && now.ms <= peer->not_after.ms)
         return 0;
-    wall_format(peer->not_before, from, sizeof from);
-    wall_format(peer->not_after, until, sizeof until);
-    wall_format(now, here, sizeof here);
+    wall_format(peer->not_before, from, sizeof(from));
+    wall_format(peer->not_after, until, sizeof(until));
+    wall_format(now, here, sizeof(here));
     if (now.ms > peer->not_after.ms)
         return err_set(
             err, -EPERM,

@@ -53,7 +53,7 @@ static int make_ca(int dir, const char *name, int64_t now_ms, struct err *err)
     int64_t begin = seconds(now_ms) - PKI_BACKDATE_S;
     int result;
 
-    snprintf(common, sizeof common, "Elmer CA of %.30s %" PRId64, name,
+    snprintf(common, sizeof(common), "Elmer CA of %.30s %" PRId64, name,
              seconds(now_ms)); /* a CA that is made anew has another name */
     result = pki_ca_create(common, begin, begin + CA_YEARS * YEAR_S, &key, &certificate, err);
     if (result == 0)
@@ -222,8 +222,8 @@ static int check_dates(const struct pki_certificate *facts, int64_t now_ms, stru
 
     if (seconds(now_ms) < facts->end_s)
         return 0;
-    wall_format((struct wall){now_ms}, now, sizeof now);
-    wall_format((struct wall){facts->end_s * 1000}, end, sizeof end);
+    wall_format((struct wall){now_ms}, now, sizeof(now));
+    wall_format((struct wall){facts->end_s * 1000}, end, sizeof(end));
     return err_set(err, -EACCES,
                    "the certificate of %s ended at %s (the queue host's clock says %s): it cannot be renewed, only a "
                    "new token helps",

@@ -80,7 +80,7 @@ static int hash_of(const char *ca, char text[HASH_TEXT + 1], struct err *err)
     int result = pki_sha256(ca, hash, err);
 
     if (result == 0)
-        token_hex(hash, sizeof hash, text);
+        token_hex(hash, sizeof(hash), text);
     return result;
 }
 
@@ -118,6 +118,6 @@ int counter_write(int dir, const char *ca, uint64_t counter, struct err *err)
 
     if (result < 0)
         return result;
-    snprintf(text, sizeof text, "%s %" PRIu64 "\n", hash, counter);
+    snprintf(text, sizeof(text), "%s %" PRIu64 "\n", hash, counter);
     return file_write(dir, COUNTER_FILE, text, 0600, err);
 }

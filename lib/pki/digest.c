@@ -18,10 +18,10 @@ int pki_digest(const char *const *texts, size_t count, char digest[PKI_DIGEST_SI
 
     for (size_t i = 0; made && i < count; i++)
         made = EVP_DigestUpdate(context, texts[i], strlen(texts[i]) + 1);
-    made = made && EVP_DigestFinal_ex(context, hash, &size) && size == sizeof hash;
+    made = made && EVP_DigestFinal_ex(context, hash, &size) && size == sizeof(hash);
     EVP_MD_CTX_free(context);
     if (!made)
         return err_set(err, -EIO, "no SHA-256");
-    token_hex(hash, sizeof hash, digest);
+    token_hex(hash, sizeof(hash), digest);
     return 0;
 }

@@ -17,10 +17,10 @@ static bool set_serial(X509 *certificate)
     BIGNUM *number;
     bool set;
 
-    if (RAND_bytes(bytes, sizeof bytes) != 1)
+    if (RAND_bytes(bytes, sizeof(bytes)) != 1)
         return false;
     bytes[0] = (uint8_t)((bytes[0] & 0x7F) | 0x40);
-    number = BN_bin2bn(bytes, sizeof bytes, NULL);
+    number = BN_bin2bn(bytes, sizeof(bytes), NULL);
     set = number && BN_to_ASN1_INTEGER(number, X509_get_serialNumber(certificate));
     BN_free(number);
     return set;

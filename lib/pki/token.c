@@ -11,7 +11,7 @@ static const char prefix[] = "elmer1"; /* the digit is the version */
 static const char digits[] = "abcdefghijklmnopqrstuvwxyz234567";
 
 enum {
-    PREFIX = sizeof prefix - 1,
+    PREFIX = sizeof(prefix) - 1,
     SUM_BYTES = 4,
     BODY = TOKEN_ID_BYTES + TOKEN_SECRET_BYTES + TOKEN_PIN_BYTES,
     BYTES = BODY + SUM_BYTES
@@ -41,10 +41,10 @@ static void put_sum(uint8_t bytes[BYTES])
 
 int token_create(const uint8_t pin[TOKEN_PIN_BYTES], struct token *token, struct err *err)
 {
-    if (getrandom(token->id, sizeof token->id, 0) != sizeof token->id ||
-        getrandom(token->secret, sizeof token->secret, 0) != sizeof token->secret)
+    if (getrandom(token->id, sizeof(token->id), 0) != sizeof(token->id) ||
+        getrandom(token->secret, sizeof(token->secret), 0) != sizeof(token->secret))
         return err_set(err, -EIO, "the kernel gives no random numbers: %s", strerror(errno));
-    memcpy(token->pin, pin, sizeof token->pin);
+    memcpy(token->pin, pin, sizeof(token->pin));
     return 0;
 }
 
@@ -101,9 +101,9 @@ int token_decode(const char *text, size_t size, struct token *token, struct err 
                        TOKEN_TEXT_SIZE - 1);
     if (!unpack(text + PREFIX, bytes))
         return err_set(err, -EINVAL, "the token has a character that is in no token: copy it again");
-    memcpy(copy, bytes, sizeof copy);
+    memcpy(copy, bytes, sizeof(copy));
     put_sum(copy);
-    if (memcmp(copy, bytes, sizeof copy) != 0)
+    if (memcmp(copy, bytes, sizeof(copy)) != 0)
         return err_set(err, -EINVAL, "the token is mistyped (its checksum is wrong): copy it again");
     memcpy(token->id, bytes, TOKEN_ID_BYTES);
     memcpy(token->secret, bytes + TOKEN_ID_BYTES, TOKEN_SECRET_BYTES);
@@ -141,5 +141,5 @@ bool token_unhex(const char *text, uint8_t *bytes, size_t size)
 
 void token_id(const struct token *token, char id[TOKEN_ID_SIZE])
 {
-    token_hex(token->id, sizeof token->id, id);
+    token_hex(token->id, sizeof(token->id), id);
 }

@@ -76,7 +76,7 @@ static bool parse(struct stored *stored)
     stored->hosts = values[2];
     stored->user = values[4];
     parse_number(values[3], &stored->used_ms);
-    return values[0] && token_unhex(values[0], stored->secret, sizeof stored->secret) &&
+    return values[0] && token_unhex(values[0], stored->secret, sizeof(stored->secret)) &&
            parse_number(values[1], &stored->end_ms) && stored->hosts;
 }
 
@@ -111,7 +111,7 @@ int tokens_put(int ca_dir, const struct token *token, const char *const *hosts, 
         if (!str_valid_hostname(hosts[i]))
             result = err_set(err, -EINVAL, "\"%s\" is not the name of a host", hosts[i]);
     token_id(token, id);
-    token_hex(token->secret, sizeof token->secret, secret);
+    token_hex(token->secret, sizeof(token->secret), secret);
     all = join_hosts(hosts, count);
     text = all ? str_format("secret %s\nmade %" PRId64 "\nend %" PRId64 "\nhosts %s\n", secret, now_ms, end_ms, all)
                : NULL;
@@ -146,8 +146,8 @@ static int check_terms(const struct stored *stored, const char *host, bool taken
 {
     char end[32], now[32];
 
-    wall_format((struct wall){stored->end_ms}, end, sizeof end);
-    wall_format((struct wall){now_ms}, now, sizeof now);
+    wall_format((struct wall){stored->end_ms}, end, sizeof(end));
+    wall_format((struct wall){now_ms}, now, sizeof(now));
     if (now_ms >= stored->end_ms)
         return err_set(err, -EACCES, "the token expired at %s (the queue host's clock says %s): " AGAIN, end, now);
     if (*stored->hosts && !named(stored->hosts, host))
@@ -167,7 +167,7 @@ static int refuse_used(const struct stored *stored, struct err *err)
 {
     char when[32];
 
-    wall_format((struct wall){stored->used_ms}, when, sizeof when);
+    wall_format((struct wall){stored->used_ms}, when, sizeof(when));
     if (!stored->user)
         return err_set(err, -EACCES, "the token was used before, and is good for once: " AGAIN);
     return err_set(
@@ -193,7 +193,7 @@ static void note_user(int used, const char *id, const struct stored *stored, con
 {
     char secret[2 * TOKEN_SECRET_BYTES + 1], *text;
 
-    token_hex(stored->secret, sizeof stored->secret, secret);
+    token_hex(stored->secret, sizeof(stored->secret), secret);
     text = str_format("secret %s\nend %" PRId64 "\nhosts %s\nused %" PRId64 "\nhost %s\n", secret, stored->end_ms,
                       stored->hosts, now_ms, host);
     if (text)
@@ -212,7 +212,7 @@ static int use(int tokens, int used, const char *id, const char *host, bool take
         waits = false;
         result = load(used, id, &stored, NULL);
     }
-    if (result < 0 || !pki_join_proof_check(stored.secret, sizeof stored.secret, host, request, proof))
+    if (result < 0 || !pki_join_proof_check(stored.secret, sizeof(stored.secret), host, request, proof))
         result = err_set(err, -EACCES,
                          "the token is not known here: it is not of this cluster, or it expired long ago; " AGAIN);
     else if (!waits)
@@ -233,7 +233,7 @@ int tokens_use(int ca_dir, const char *id, const char *host, bool taken, const c
     uint8_t bytes[TOKEN_ID_BYTES];
     int result, tokens = open_part(ca_dir, "tokens"), used = open_part(ca_dir, "used");
 
-    if (!token_unhex(id, bytes, sizeof bytes))
+    if (!token_unhex(id, bytes, sizeof(bytes)))
         result = err_set(err, -EACCES, "this is not the id of a token");
     else if (tokens < 0 || used < 0)
         result = err_set(err, tokens < 0 ? tokens : used, "the CA has no directory of tokens");

@@ -22,7 +22,7 @@ int pki_fail(struct err *err, int code, const char *what)
     unsigned long number = ERR_get_error(); /* 0: not OpenSSL, but a check of our own has failed */
 
     if (number)
-        ERR_error_string_n(number, reason, sizeof reason);
+        ERR_error_string_n(number, reason, sizeof(reason));
     ERR_clear_error();
     return err_set(err, code, "%s%s%s", what, number ? ": " : "", reason);
 }
@@ -243,7 +243,7 @@ int pki_inspect(const char *text, struct pki_certificate *facts, struct err *err
     found.client = flags & EXFLAG_XKUSAGE && usage & XKU_SSL_CLIENT;
     found.server = flags & EXFLAG_XKUSAGE && usage & XKU_SSL_SERVER;
     found.counter = counter_of(certificate);
-    first_dns_name(certificate, found.name, sizeof found.name);
+    first_dns_name(certificate, found.name, sizeof(found.name));
     if (flags & EXFLAG_INVALID || !serial_text(certificate, found.serial) ||
         !unix_time(X509_get0_notBefore(certificate), &found.begin_s) ||
         !unix_time(X509_get0_notAfter(certificate), &found.end_s))
@@ -329,12 +329,12 @@ int pki_join_proof(const uint8_t *secret, size_t size, const char *host, const c
     unsigned length = 0;
     char *text = str_format("elmer join 1\n%s\n%s", host, request);
     bool made = text && HMAC(EVP_sha256(), secret, (int)size, (const uint8_t *)text, strlen(text), mac, &length) &&
-                length == sizeof mac;
+                length == sizeof(mac);
 
     free(text);
     if (!made)
         return pki_fail(err, -EIO, "cannot prove that the token is there");
-    token_hex(mac, sizeof mac, proof);
+    token_hex(mac, sizeof(mac), proof);
     return 0;
 }
 
@@ -359,15 +359,15 @@ int pki_prove(const char *old_key, const char *request, char proof[PKI_PROOF_SIZ
     EVP_MD_CTX *context = EVP_MD_CTX_new();
     char *text = renewal_text(request);
     uint8_t signature[SIGNATURE_BYTES];
-    size_t size = sizeof signature;
+    size_t size = sizeof(signature);
     int result = pkey ? 0 : -EINVAL;
 
     if (result == 0 && !(context && text && EVP_DigestSignInit(context, NULL, NULL, NULL, pkey) == 1 &&
                          EVP_DigestSign(context, signature, &size, (const uint8_t *)text, strlen(text)) == 1 &&
-                         size == sizeof signature))
+                         size == sizeof(signature)))
         result = pki_fail(err, -EIO, "cannot sign with the present key");
     if (result == 0)
-        token_hex(signature, sizeof signature, proof);
+        token_hex(signature, sizeof(signature), proof);
     free(text);
     EVP_MD_CTX_free(context);
     EVP_PKEY_free(pkey);
@@ -383,9 +383,9 @@ int pki_proof_check(const char *old_certificate, const char *request, const char
     int result = x ? 0 : -EINVAL;
 
     if (result == 0 &&
-        !(context && text && token_unhex(proof, signature, sizeof signature) &&
+        !(context && text && token_unhex(proof, signature, sizeof(signature)) &&
           EVP_DigestVerifyInit(context, NULL, NULL, NULL, X509_get0_pubkey(x)) == 1 &&
-          EVP_DigestVerify(context, signature, sizeof signature, (const uint8_t *)text, strlen(text)) == 1))
+          EVP_DigestVerify(context, signature, sizeof(signature), (const uint8_t *)text, strlen(text)) == 1))
         result = err_set(err, -EACCES, "the request for a new certificate is not signed by the key of the present one");
     ERR_clear_error();
     free(text);

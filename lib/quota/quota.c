@@ -17,7 +17,7 @@ struct quotas {
 
 struct quotas *quotas_create(const struct quota_limits *limits)
 {
-    struct quotas *quotas = calloc(1, sizeof *quotas);
+    struct quotas *quotas = calloc(1, sizeof(*quotas));
 
     if (quotas == NULL)
         return NULL;
@@ -76,7 +76,7 @@ struct quota *quota_of(struct quotas *quotas, uint32_t uid, int64_t now_ms)
         return quota;
     if (quotas->count >= quotas->sweep_at)
         sweep(quotas, now_ms);
-    quota = calloc(1, sizeof *quota);
+    quota = calloc(1, sizeof(*quota));
     if (quota == NULL)
         return NULL;
     *quota = (struct quota){

@@ -16,8 +16,8 @@ enum { READY_MS = 20000, ANSWER_MS = 2000, TEXTS = 6 };
 static void wait_at_most(int fd, int ms)
 {
     const struct timeval most = {.tv_sec = ms / 1000};
-    (void)setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &most, sizeof most);
-    (void)setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &most, sizeof most);
+    (void)setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &most, sizeof(most));
+    (void)setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &most, sizeof(most));
 }
 
 int ticket_program_serve(const struct ticket_serve *serve, int listener, pid_t *pid, bool *certified, struct err *err)
@@ -31,10 +31,10 @@ int ticket_program_serve(const struct ticket_serve *serve, int listener, pid_t *
     close(pair[1]);
     wait_at_most(pair[0], READY_MS);
     code = *pid < 0 ? (int)*pid : 0;
-    if (code == 0 && recv(pair[0], &ready, sizeof ready, MSG_WAITALL) != (ssize_t)sizeof ready)
+    if (code == 0 && recv(pair[0], &ready, sizeof(ready), MSG_WAITALL) != (ssize_t)sizeof(ready))
         code = err_set(err, -EIO, "%s has not begun", serve->path);
     else if (code == 0 && ready.code < 0)
-        code = err_set(err, ready.code, "%.*s", (int)sizeof ready.text - 1, ready.text);
+        code = err_set(err, ready.code, "%.*s", (int)sizeof(ready.text) - 1, ready.text);
     wait_at_most(pair[0], ANSWER_MS);
     *certified = ready.certified;
     if (code < 0)
@@ -57,21 +57,21 @@ static char *all_bytes(const struct ticket_ask *ask, size_t *size)
     FILE *out = open_memstream(&bytes, size);
     if (!out)
         return NULL;
-    fwrite(&head, sizeof head, 1, out);
+    fwrite(&head, sizeof(head), 1, out);
     for (size_t i = 0; i < TEXTS; i++)
         add(out, texts[i]);
     for (size_t i = 0; i < ask->argc; i++)
         add(out, ask->argv[i]);
     for (size_t i = 0; i < ask->envc; i++)
         add(out, ask->environment[i]);
-    if (fclose(out) != 0 || *size - sizeof head > TICKET_ASK_BYTES_MAX) {
+    if (fclose(out) != 0 || *size - sizeof(head) > TICKET_ASK_BYTES_MAX) {
         free(bytes);
         return NULL;
     }
-    head.size = (uint32_t)(*size - sizeof head);
+    head.size = (uint32_t)(*size - sizeof(head));
     head.ticket = head.user = head.dir = head.output = head.errors = head.tmpdir = NULL;
     head.argv = head.environment = NULL;
-    memcpy(bytes, &head, sizeof head);
+    memcpy(bytes, &head, sizeof(head));
     return bytes;
 }
 
@@ -90,7 +90,7 @@ bool ticket_ask(int fd, const struct ticket_ask *ask, struct ticket_verdict *ver
     size_t size = 0;
     char *bytes = all_bytes(ask, &size);
     bool done = bytes && send_all(fd, bytes, size) &&
-                recv(fd, verdict, sizeof *verdict, MSG_WAITALL) == (ssize_t)sizeof *verdict;
+                recv(fd, verdict, sizeof(*verdict), MSG_WAITALL) == (ssize_t)sizeof(*verdict);
     free(bytes);
     if (!done)
         *verdict =

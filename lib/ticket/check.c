@@ -97,10 +97,10 @@ static bool path_fits(const char *path, const char *pattern, const struct ticket
         if (*c == '%') {
             switch (*++c) {
             case 'j':
-                snprintf(text, sizeof text, "%" PRIu64, job);
+                snprintf(text, sizeof(text), "%" PRIu64, job);
                 break;
             case 'r':
-                snprintf(text, sizeof text, "%" PRIu64, rank);
+                snprintf(text, sizeof(text), "%" PRIu64, rank);
                 break;
             case 'u':
                 piece = t->user;

@@ -70,13 +70,13 @@ static int make_key(struct ticket_keys *keys, struct err *err)
     int result;
     if (!ticket_key_create(keys->secret, keys->key))
         return err_set(err, -EIO, "a ticket key cannot be made");
-    ticket_hex(keys->secret, sizeof keys->secret, text);
+    ticket_hex(keys->secret, sizeof(keys->secret), text);
     text[TICKET_HEX_KEY - 1] = '\n';
     text[TICKET_HEX_KEY] = 0;
     result = file_write(keys->dir, "counter", "0\n", 0600, err); /* a key without it has lost it */
     if (result == 0)
         result = file_write(keys->dir, "key", text, 0600, err);
-    explicit_bzero(text, sizeof text);
+    explicit_bzero(text, sizeof(text));
     return result;
 }
 
@@ -89,7 +89,7 @@ static int load_key(struct ticket_keys *keys, struct err *err)
         return make_key(keys, err);
     if (result < 0)
         return err_set(err, result, "%s", none.text);
-    if (!ticket_unhex(line, keys->secret, sizeof keys->secret) || !ticket_key_of(keys->secret, keys->key))
+    if (!ticket_unhex(line, keys->secret, sizeof(keys->secret)) || !ticket_key_of(keys->secret, keys->key))
         result = err_set(err, -EINVAL,
                          "key is damaged: remove it, and join again (rsd --join, on the queue host eadmin "
                          "init)");
@@ -116,10 +116,10 @@ static void load_certificate(struct ticket_keys *keys)
     rest = line;
     for (size_t i = 0; i < 4 && rest; i++)
         word[i] = strsep(&rest, " ");
-    keys->certified = word[3] && !rest && strcmp(word[0], keys->host) == 0 && ticket_unhex(word[1], key, sizeof key) &&
-                      memcmp(key, keys->key, sizeof key) == 0 &&
-                      ticket_unhex(word[2], keys->authority, sizeof keys->authority) &&
-                      ticket_unhex(word[3], keys->certificate, sizeof keys->certificate) &&
+    keys->certified = word[3] && !rest && strcmp(word[0], keys->host) == 0 && ticket_unhex(word[1], key, sizeof(key)) &&
+                      memcmp(key, keys->key, sizeof(key)) == 0 &&
+                      ticket_unhex(word[2], keys->authority, sizeof(keys->authority)) &&
+                      ticket_unhex(word[3], keys->certificate, sizeof(keys->certificate)) &&
                       certificate_holds(keys, keys->authority, keys->certificate);
     free(line);
 }
@@ -138,25 +138,25 @@ int ticket_keys_certify(struct ticket_keys *keys, const uint8_t authority[TICKET
     int result;
     if (!certificate_holds(keys, authority, certificate))
         return err_set(err, -EACCES, "the certificate of the ticket key is not of this cluster's CA");
-    ticket_hex(keys->key, sizeof keys->key, key);
+    ticket_hex(keys->key, sizeof(keys->key), key);
     ticket_hex(authority, TICKET_KEY_BYTES, of_ca);
     ticket_hex(certificate, TICKET_SIGNATURE_BYTES, signature);
-    snprintf(line, sizeof line, "%s %s %s %s\n", keys->host, key, of_ca, signature);
+    snprintf(line, sizeof(line), "%s %s %s %s\n", keys->host, key, of_ca, signature);
     result = file_write(keys->dir, "certificate", line, 0600, err);
     if (result < 0)
         return result;
     keys->certified = true;
-    memcpy(keys->authority, authority, sizeof keys->authority);
-    memcpy(keys->certificate, certificate, sizeof keys->certificate);
+    memcpy(keys->authority, authority, sizeof(keys->authority));
+    memcpy(keys->certificate, certificate, sizeof(keys->certificate));
     return 0;
 }
 
 void ticket_keys_trust(const struct ticket_keys *keys, struct ticket_trust *trust)
 {
     *trust = (struct ticket_trust){.has_authority = keys->certified};
-    memcpy(trust->authority, keys->authority, sizeof trust->authority);
-    memcpy(trust->own, keys->key, sizeof trust->own);
-    snprintf(trust->own_host, sizeof trust->own_host, "%s", keys->host);
+    memcpy(trust->authority, keys->authority, sizeof(trust->authority));
+    memcpy(trust->own, keys->key, sizeof(trust->own));
+    snprintf(trust->own_host, sizeof(trust->own_host), "%s", keys->host);
 }
 
 /* ---- the directory ---- */
@@ -167,7 +167,7 @@ int ticket_keys_open(struct ticket_keys *keys, const char *path, const char *hos
     *keys = (struct ticket_keys){.dir = -1};
     if (!str_valid_hostname(host) || strlen(host) > TICKET_HOST_MAX)
         return err_set(err, -EINVAL, "\"%.80s\" is no name of a host of at most %d bytes", host, TICKET_HOST_MAX);
-    snprintf(keys->host, sizeof keys->host, "%s", host);
+    snprintf(keys->host, sizeof(keys->host), "%s", host);
     keys->dir = file_dir(path, 0700, err);
     if (keys->dir < 0)
         return keys->dir;
@@ -190,7 +190,7 @@ void ticket_keys_close(struct ticket_keys *keys)
     if (keys->dir >= 0 && *keys->host)
         close(keys->dir);
     ticket_signer_destroy(keys->signer);
-    explicit_bzero(keys, sizeof *keys);
+    explicit_bzero(keys, sizeof(*keys));
     keys->dir = -1;
 }
 
@@ -198,7 +198,7 @@ void ticket_keys_forget_secret(struct ticket_keys *keys)
 {
     ticket_signer_destroy(keys->signer); /* wipes it */
     keys->signer = NULL;
-    explicit_bzero(keys->secret, sizeof keys->secret);
+    explicit_bzero(keys->secret, sizeof(keys->secret));
 }
 
 /* ---- numbers ---- */
@@ -219,7 +219,7 @@ static int reserve(const struct ticket_keys *keys, struct ticket_counter *counte
                        none.text);
     if (counter->reserved && begin < counter->reserved)
         begin = counter->reserved; /* somebody has put an older one back */
-    snprintf(text, sizeof text, "%" PRIu64 "\n", begin + RESERVE);
+    snprintf(text, sizeof(text), "%" PRIu64 "\n", begin + RESERVE);
     result = file_write(keys->dir, "counter", text, 0600, err);
     if (result == 0)
         *counter = (struct ticket_counter){begin, begin + RESERVE};

@@ -12,7 +12,7 @@
 static bool add_number(EVP_MD_CTX *context, size_t number)
 {
     uint8_t bytes[4] = {(uint8_t)(number >> 24), (uint8_t)(number >> 16), (uint8_t)(number >> 8), (uint8_t)number};
-    return EVP_DigestUpdate(context, bytes, sizeof bytes) == 1;
+    return EVP_DigestUpdate(context, bytes, sizeof(bytes)) == 1;
 }
 
 static bool add_text(EVP_MD_CTX *context, const char *text)
@@ -43,7 +43,7 @@ bool ticket_digest(struct ticket *ticket, struct ticket_list command, struct tic
     char octal[16];
     const char *place[] = {dir, octal};
     bool made;
-    snprintf(octal, sizeof octal, "%o", (unsigned)mask);
+    snprintf(octal, sizeof(octal), "%o", (unsigned)mask);
     made = context && digest_list(context, command, false, false, ticket->command) &&
            digest_list(context, environment, true, ticket->helpers, ticket->environment) &&
            digest_list(context, (struct ticket_list){place, 2}, false, false, ticket->place);
@@ -134,7 +134,7 @@ static bool is_kept(const struct ticket *ticket, const struct ticket_trust *trus
 {
     for (size_t i = 0; i < TICKET_TRUST_KEPT; i++)
         if (strcmp(trust->kept[i].host, ticket->host) == 0 &&
-            memcmp(trust->kept[i].key, ticket->key, sizeof ticket->key) == 0)
+            memcmp(trust->kept[i].key, ticket->key, sizeof(ticket->key)) == 0)
             return true;
     return false;
 }
@@ -142,14 +142,14 @@ static bool is_kept(const struct ticket *ticket, const struct ticket_trust *trus
 static void keep(const struct ticket *ticket, struct ticket_trust *trust)
 {
     size_t at = trust->next_kept++ % TICKET_TRUST_KEPT;
-    snprintf(trust->kept[at].host, sizeof trust->kept[at].host, "%s", ticket->host);
-    memcpy(trust->kept[at].key, ticket->key, sizeof ticket->key);
+    snprintf(trust->kept[at].host, sizeof(trust->kept[at].host), "%s", ticket->host);
+    memcpy(trust->kept[at].key, ticket->key, sizeof(ticket->key));
 }
 
 bool ticket_key_is_known(const struct ticket *ticket, struct ticket_trust *trust)
 {
     uint8_t bytes[TICKET_BYTES_MAX];
-    if (strcmp(ticket->host, trust->own_host) == 0 && memcmp(ticket->key, trust->own, sizeof ticket->key) == 0)
+    if (strcmp(ticket->host, trust->own_host) == 0 && memcmp(ticket->key, trust->own, sizeof(ticket->key)) == 0)
         return true;
     if (!trust->has_authority)
         return false;

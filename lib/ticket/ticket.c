@@ -45,7 +45,7 @@ static void put_text(struct writer *w, const char *text, size_t max)
 size_t ticket_signed_bytes(const struct ticket *t, uint8_t *out)
 {
     struct writer w = {out, 0};
-    put(&w, head, sizeof head - 1);
+    put(&w, head, sizeof(head) - 1);
     put_text(&w, t->host, TICKET_HOST_MAX);
     put_number(&w, t->counter, 8);
     put_number(&w, t->uid, 4);
@@ -54,20 +54,20 @@ size_t ticket_signed_bytes(const struct ticket *t, uint8_t *out)
     put_text(&w, t->token, TICKET_NAME_MAX);
     put_number(&w, t->nprocs, 4);
     put_number(&w, (t->each ? EACH : 0) | (t->helpers ? HELPERS : 0) | (t->requeue ? REQUEUE : 0), 1);
-    put(&w, t->command, sizeof t->command);
-    put(&w, t->environment, sizeof t->environment);
-    put(&w, t->place, sizeof t->place);
+    put(&w, t->command, sizeof(t->command));
+    put(&w, t->environment, sizeof(t->environment));
+    put(&w, t->place, sizeof(t->place));
     put_text(&w, t->output, TICKET_PATH_MAX);
     put_text(&w, t->errors, TICKET_PATH_MAX);
-    put(&w, t->key, sizeof t->key);
-    put(&w, t->certificate, sizeof t->certificate);
+    put(&w, t->key, sizeof(t->key));
+    put(&w, t->certificate, sizeof(t->certificate));
     return w.size;
 }
 
 size_t ticket_certified_bytes(const char *host, const uint8_t key[TICKET_KEY_BYTES], uint8_t *out)
 {
     struct writer w = {out, 0};
-    put(&w, key_head, sizeof key_head - 1);
+    put(&w, key_head, sizeof(key_head) - 1);
     put_text(&w, host, TICKET_HOST_MAX);
     put(&w, key, TICKET_KEY_BYTES);
     return w.size;
@@ -78,7 +78,7 @@ void ticket_encode(const struct ticket *ticket, char *out)
     static const char digits[] = "0123456789abcdef";
     uint8_t bytes[TICKET_BYTES_MAX];
     struct writer w = {bytes, ticket_signed_bytes(ticket, bytes)};
-    put(&w, ticket->signature, sizeof ticket->signature);
+    put(&w, ticket->signature, sizeof(ticket->signature));
     for (size_t i = 0; i < w.size; i++) {
         *out++ = digits[bytes[i] >> 4];
         *out++ = digits[bytes[i] & 15];
@@ -157,9 +157,9 @@ static size_t unhex(const char *text, uint8_t *bytes)
 
 static bool read_all(struct reader *r, struct ticket *t)
 {
-    const uint8_t *begin = take(r, sizeof head - 1);
+    const uint8_t *begin = take(r, sizeof(head) - 1);
     uint64_t flags;
-    if (!begin || memcmp(begin, head, sizeof head - 1) != 0)
+    if (!begin || memcmp(begin, head, sizeof(head) - 1) != 0)
         return false;
     get_text(r, t->host, TICKET_HOST_MAX);
     t->counter = get_number(r, 8);
@@ -172,14 +172,14 @@ static bool read_all(struct reader *r, struct ticket *t)
     t->each = flags & EACH;
     t->helpers = flags & HELPERS;
     t->requeue = flags & REQUEUE;
-    get(r, t->command, sizeof t->command);
-    get(r, t->environment, sizeof t->environment);
-    get(r, t->place, sizeof t->place);
+    get(r, t->command, sizeof(t->command));
+    get(r, t->environment, sizeof(t->environment));
+    get(r, t->place, sizeof(t->place));
     get_text(r, t->output, TICKET_PATH_MAX);
     get_text(r, t->errors, TICKET_PATH_MAX);
-    get(r, t->key, sizeof t->key);
-    get(r, t->certificate, sizeof t->certificate);
-    get(r, t->signature, sizeof t->signature);
+    get(r, t->key, sizeof(t->key));
+    get(r, t->certificate, sizeof(t->certificate));
+    get(r, t->signature, sizeof(t->signature));
     return !r->bad && r->left == 0 && flags <= (EACH | HELPERS | REQUEUE) && str_valid_hostname(t->host) && *t->user &&
            t->nprocs > 0;
 }

@@ -59,7 +59,7 @@ static struct signing *find_or_add(struct ticket_window *window, const uint8_t *
     if (!more)
         return NULL;
     window->hosts = more;
-    signing = calloc(1, sizeof *signing);
+    signing = calloc(1, sizeof(*signing));
     if (signing) {
         memcpy(signing->key, key, TICKET_KEY_BYTES);
         more[window->count++] = signing;
@@ -98,7 +98,7 @@ static struct block *take_slot(struct signing *signing, uint64_t number)
 {
     struct block **at = &signing->slots[number % TICKET_SLOTS];
     if (!*at)
-        *at = calloc(1, sizeof **at);
+        *at = calloc(1, sizeof(**at));
     if (*at && (*at)->number != number)
         **at = (struct block){.number = number};
     if (*at && number > signing->top)
@@ -133,7 +133,7 @@ static uint64_t checksum(const uint8_t *block)
 static void write_block(const struct block *block, uint8_t *out)
 {
     put(out, block->number + 1);
-    memcpy(out + 8, block->attempts, sizeof block->attempts);
+    memcpy(out + 8, block->attempts, sizeof(block->attempts));
     put(out + TICKET_BLOCK_BYTES - 8, checksum(out));
 }
 
@@ -191,8 +191,8 @@ bool ticket_window_restore(struct ticket_window *window, const uint8_t key[TICKE
     if (!block)
         return false;
     if (number != UINT64_MAX)
-        memcpy(block->attempts, from + 8, sizeof block->attempts);
+        memcpy(block->attempts, from + 8, sizeof(block->attempts));
     else
-        memset(block->attempts, TICKET_ATTEMPTS_MAX, sizeof block->attempts);
+        memset(block->attempts, TICKET_ATTEMPTS_MAX, sizeof(block->attempts));
     return true;
 }

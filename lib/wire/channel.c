@@ -146,7 +146,7 @@ int channel_fill(struct channel *channel, struct err *err)
     uint8_t bytes[READ_BYTES];
 
     for (int turn = 0; turn < READS_PER_TURN; turn++) {
-        ssize_t n = recv(channel->fd, bytes, sizeof bytes, MSG_DONTWAIT);
+        ssize_t n = recv(channel->fd, bytes, sizeof(bytes), MSG_DONTWAIT);
         int result;
 
         if (n < 0 && errno == EINTR)
@@ -168,7 +168,7 @@ int channel_fill(struct channel *channel, struct err *err)
         }
         if (result != 0)
             return die(channel, result, err, "receive");
-        if ((size_t)n < sizeof bytes)
+        if ((size_t)n < sizeof(bytes))
             return 0;
     }
     return 0;
@@ -253,7 +253,7 @@ static int hello_answer(struct channel *channel, const struct wire_message *mess
 
     if (message->type == WIRE_error)
         return err_set(err, strcmp(error->code, WIRE_CODE_VERSION) == 0 ? -EPROTONOSUPPORT : -ECONNREFUSED, "%s",
-                       str_printable(shown, sizeof shown, error->text, strlen(error->text)));
+                       str_printable(shown, sizeof(shown), error->text, strlen(error->text)));
     if (message->type != WIRE_hello)
         return err_set(err, -EBADMSG, "%s came where hello was expected", wire_type_name(message->type));
     minor = wire_hello_check(&message->u.hello, err);

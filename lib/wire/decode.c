@@ -38,7 +38,7 @@ struct decoder {
 static bool arena_grow(struct decoder *d, size_t need)
 {
     size_t room = need > d->block_bytes ? need : d->block_bytes;
-    struct block *block = malloc(sizeof *block + room);
+    struct block *block = malloc(sizeof(*block) + room);
 
     if (block == NULL)
         return false;
@@ -242,7 +242,7 @@ static int decode_list(struct decoder *d, const struct wire_field *field, const 
     if (list.count > 0)
         memset(list.items, 0, bytes);
     result = decode_items(d, field, at, &list);
-    memcpy(out, &list, sizeof list);
+    memcpy(out, &list, sizeof(list));
     return result;
 }
 
@@ -309,7 +309,7 @@ static int refuse_key(struct decoder *d, const char *what, const char *key, size
 {
     char shown[64];
 
-    return err_set(d->err, -EBADMSG, "%s \"%s\"", what, str_printable(shown, sizeof shown, key, length));
+    return err_set(d->err, -EBADMSG, "%s \"%s\"", what, str_printable(shown, sizeof(shown), key, length));
 }
 
 static int read_key(struct decoder *d, const char **at, const char **key, size_t *length)
@@ -344,7 +344,7 @@ static int decode_member(struct decoder *d, const struct wire_field *fields, con
     if (which == KEY_UNKNOWN) {
         char what[64];
 
-        (void)snprintf(what, sizeof what, "%s: unknown key", d->message);
+        (void)snprintf(what, sizeof(what), "%s: unknown key", d->message);
         return refuse_key(d, what, key, length);
     }
     if ((*seen & UINT64_C(1) << which) != 0)
@@ -439,7 +439,7 @@ static int decode_type(struct decoder *d, const char *at, enum wire_type *type)
     *type = wire_table_find(name);
     if (*type == WIRE_TYPE_COUNT || wire_table_message(*type)->since > d->minor)
         return err_set(d->err, -EBADMSG, "unknown message type \"%s\"",
-                       str_printable(shown, sizeof shown, name, strlen(name)));
+                       str_printable(shown, sizeof(shown), name, strlen(name)));
     d->message = wire_type_name(*type);
     return 0;
 }
@@ -456,7 +456,7 @@ int wire_decode(const char *json, size_t size, unsigned minor, struct wire_messa
     struct decoder decoder = {.minor = minor, .message = "message", .err = err};
     int result;
 
-    memset(message, 0, sizeof *message);
+    memset(message, 0, sizeof(*message));
     if (size == 0 || size > WIRE_MAX_FRAME)
         return err_set(err, -EBADMSG, "a message of %zu bytes, must be 1 to %d", size, WIRE_MAX_FRAME);
     result = text_check(json, size, WIRE_MAX_DEPTH, err);
@@ -466,7 +466,7 @@ int wire_decode(const char *json, size_t size, unsigned minor, struct wire_messa
     result = decode_root(&decoder, text_space(json), message);
     if (result != 0) {
         arena_free(decoder.arena);
-        memset(message, 0, sizeof *message);
+        memset(message, 0, sizeof(*message));
         return result;
     }
     message->bytes = size;

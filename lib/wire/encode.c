@@ -83,7 +83,7 @@ static int encode_list(struct encoder *e, const struct wire_field *field, const 
     size_t size = wire_table_item_size(field);
     int result = 0;
 
-    memcpy(&list, in, sizeof list);
+    memcpy(&list, in, sizeof(list));
     if (list.count > field->limit)
         return reject(e, -EMSGSIZE, field, "too many items");
     text_put_char(&e->out, '[');

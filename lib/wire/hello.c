@@ -28,7 +28,7 @@ int wire_hello_check(const struct wire_hello *hello, struct err *err)
             err, -EPROTONOSUPPORT,
             "%s speaks version %u of Elmer's protocol and this program version %d; install the same version of "
             "Elmer on both hosts",
-            str_printable(program, sizeof program, hello->program, strlen(hello->program)), (unsigned)hello->major,
+            str_printable(program, sizeof(program), hello->program, strlen(hello->program)), (unsigned)hello->major,
             WIRE_MAJOR);
     return (int)(hello->minor < ours ? hello->minor : ours);
 }
@@ -68,7 +68,7 @@ static const char *option_of(const char *field)
         {"keep_never", "if-never"},
     };
 
-    for (size_t i = 0; i < sizeof options / sizeof options[0]; i++)
+    for (size_t i = 0; i < sizeof(options) / sizeof(options[0]); i++)
         if (strcmp(field, options[i][0]) == 0)
             return options[i][1];
     return field;

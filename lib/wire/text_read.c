@@ -393,7 +393,7 @@ int text_whole(const char *at, int64_t *whole, const char **end)
 static double slow_double(const char *at, size_t length)
 {
     const char *point = localeconv()->decimal_point;
-    char small[64], *text = length + strlen(point) < sizeof small ? small : malloc(length + strlen(point) + 1);
+    char small[64], *text = length + strlen(point) < sizeof(small) ? small : malloc(length + strlen(point) + 1);
     size_t used = 0;
     double value;
 

@@ -50,7 +50,7 @@ void text_put_char(struct text_out *out, char c)
 void text_put_int(struct text_out *out, int64_t value)
 {
     char digits[20];
-    size_t at = sizeof digits;
+    size_t at = sizeof(digits);
     uint64_t rest = value < 0 ? 0 - (uint64_t)value : (uint64_t)value;
 
     do
@@ -58,7 +58,7 @@ void text_put_int(struct text_out *out, int64_t value)
     while ((rest /= 10) != 0);
     if (value < 0)
         text_put_char(out, '-');
-    text_put(out, digits + at, sizeof digits - at);
+    text_put(out, digits + at, sizeof(digits) - at);
 }
 
 /* A program that uses libelmer may have chosen a locale whose numbers have a comma. */
@@ -86,7 +86,7 @@ void text_put_double(struct text_out *out, double value)
         text_put(out, ".0", 2); /* so that it stays no whole number for others who read it */
         return;
     }
-    (void)snprintf(digits, sizeof digits, "%.17g", value);
+    (void)snprintf(digits, sizeof(digits), "%.17g", value);
     put_digits(out, digits);
 }
 
@@ -101,7 +101,7 @@ static void put_escape(struct text_out *out, unsigned char c)
     } else if (letters[c] != '\0') {
         text_put_char(out, letters[c]);
     } else {
-        (void)snprintf(text, sizeof text, "u%04X", c);
+        (void)snprintf(text, sizeof(text), "u%04X", c);
         text_put(out, text, strlen(text));
     }
 }

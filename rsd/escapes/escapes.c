@@ -85,8 +85,8 @@ static uint64_t hard_limit(const char *text, const char *name)
 static bool in_our_namespace(int proc_fd)
 {
     char own[512], map[512];
-    return group_read(AT_FDCWD, "/proc/self/uid_map", own, sizeof own) == 0 &&
-           group_read(proc_fd, "uid_map", map, sizeof map) == 0 && strcmp(own, map) == 0;
+    return group_read(AT_FDCWD, "/proc/self/uid_map", own, sizeof(own)) == 0 &&
+           group_read(proc_fd, "uid_map", map, sizeof(map)) == 0 && strcmp(own, map) == 0;
 }
 
 static void read_thread(pid_t tid, struct escapes_thread *thread, uid_t *uid)
@@ -94,12 +94,12 @@ static void read_thread(pid_t tid, struct escapes_thread *thread, uid_t *uid)
     char path[32], status[4096], limits[4096];
     struct stat st = {0};
     int fd;
-    snprintf(path, sizeof path, "/proc/%d", (int)tid);
+    snprintf(path, sizeof(path), "/proc/%d", (int)tid);
     fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (fd < 0)
         return;
-    if (fstat(fd, &st) == 0 && group_read(fd, "status", status, sizeof status) == 0 &&
-        group_read(fd, "limits", limits, sizeof limits) == 0) {
+    if (fstat(fd, &st) == 0 && group_read(fd, "status", status, sizeof(status)) == 0 &&
+        group_read(fd, "limits", limits, sizeof(limits)) == 0) {
         thread->known = true;
         thread->own_namespace = in_our_namespace(fd);
         thread->permitted = hex_after(status, "\nCapPrm:");
@@ -125,7 +125,7 @@ static int judge(struct escapes_round *round, pid_t tid)
     result = sched_rank(tid, (struct order_rank){SCHED_OTHER, 0}, false);
     if (result <= 0)
         return result;
-    (void)sched_setaffinity(tid, sizeof *round->cpus, round->cpus);
+    (void)sched_setaffinity(tid, sizeof(*round->cpus), round->cpus);
     if (round->lowered++ == 0) {
         round->first = tid;
         round->first_uid = uid;
@@ -185,7 +185,7 @@ static bool enter(struct descent *descent, int fd)
 {
     if (descent->depth == descent->capacity) {
         size_t capacity = descent->capacity ? descent->capacity * 2 : 32;
-        int *fds = reallocarray(descent->fds, capacity, sizeof *fds);
+        int *fds = reallocarray(descent->fds, capacity, sizeof(*fds));
         if (!fds) {
             close(fd);
             return false;
@@ -210,7 +210,7 @@ static int next_below(struct escapes_round *round, int dir, uint64_t jobs)
 {
     _Alignas(struct entry) char buffer[512]; /* what is behind the next one is read again */
     long got;
-    while ((got = syscall(SYS_getdents64, dir, buffer, sizeof buffer)) > 0) {
+    while ((got = syscall(SYS_getdents64, dir, buffer, sizeof(buffer))) > 0) {
         for (long at = 0; at < got;) {
             const struct entry *entry = (const struct entry *)(const void *)(buffer + at);
             int fd;
@@ -283,7 +283,7 @@ _Noreturn void escapes_watch(const char *users, const char *groups, const cpu_se
     char status[4096];
     size_t unsaid = 0;
     int64_t said_ms = INT64_MIN / 2;
-    if (group_read(AT_FDCWD, "/proc/self/status", status, sizeof status) < 0)
+    if (group_read(AT_FDCWD, "/proc/self/status", status, sizeof(status)) < 0)
         exit(1);
     round.bounding = hex_after(status, "\nCapBnd:");
     for (;;) {

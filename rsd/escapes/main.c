@@ -33,7 +33,7 @@ int main(int argc, char **argv)
     }
     /* Not earlier: it is lost when capabilities come, as with execve(2), and when root goes. */
     prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
-    if ((uint64_t)getppid() != rsd || sched_getaffinity(0, sizeof cpus, &cpus) < 0)
+    if ((uint64_t)getppid() != rsd || sched_getaffinity(0, sizeof(cpus), &cpus) < 0)
         return 1;
     escapes_watch(argv[1], argv[2], &cpus);
 }

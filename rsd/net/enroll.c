@@ -90,7 +90,7 @@ static void on_ready(struct link *link, void *data)
     message.u.join.clock_ms = wall_now().ms;
     message.u.join.ticket_key = with_ticket ? e->ticket->key : "";
     if (!e->ca || !proven ||
-        pki_join_proof(e->token->secret, sizeof e->token->secret, e->name, proven, proof, NULL) < 0 ||
+        pki_join_proof(e->token->secret, sizeof(e->token->secret), e->name, proven, proof, NULL) < 0 ||
         link_send(link, &message) < 0) {
         finish(e, -EIO, "the request to join could not be sent");
         link_close(link, "");
@@ -110,7 +110,7 @@ static void on_message(struct link *link, struct wire_message *message, void *da
     }
     if (message->type == WIRE_joined && !e->certificate) {
         e->certificate = strdup(message->u.joined.certificate);
-        snprintf(e->ticket->certificate, sizeof e->ticket->certificate, "%s", message->u.joined.ticket_certificate);
+        snprintf(e->ticket->certificate, sizeof(e->ticket->certificate), "%s", message->u.joined.ticket_certificate);
         finish(e, e->certificate ? 0 : -ENOMEM, "out of memory");
     } else if (message->type == WIRE_error) {
         finish(e, -EACCES, message->u.error.text);
@@ -208,7 +208,7 @@ int enroll(const char *elmer, const char *name, const struct token *token, const
     if (result == 0)
         result = save(&e);
     if (result == 0)
-        snprintf(ticket->ca, sizeof ticket->ca, "%s", e.ca);
+        snprintf(ticket->ca, sizeof(ticket->ca), "%s", e.ca);
     tls_context_unref(tls);
     pki_key_free(e.key);
     free(e.request);

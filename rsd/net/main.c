@@ -16,10 +16,10 @@
 
 static bool read_plan(struct net_plan *plan)
 {
-    ssize_t got = pread(NET_FD_PLAN, plan, sizeof *plan, 0);
+    ssize_t got = pread(NET_FD_PLAN, plan, sizeof(*plan), 0);
     close(NET_FD_PLAN);
-    return got == (ssize_t)sizeof *plan && plan->size == sizeof *plan &&
-           strncmp(plan->version, PACKAGE_VERSION, sizeof plan->version) == 0;
+    return got == (ssize_t)sizeof(*plan) && plan->size == sizeof(*plan) &&
+           strncmp(plan->version, PACKAGE_VERSION, sizeof(plan->version)) == 0;
 }
 
 static int serve(const struct net_plan *plan)

@@ -20,8 +20,8 @@ static void keep(const char *text)
     size_t length = strlen(text);
     while (length > 0 && strchr(" .\n", text[length - 1]))
         length--;
-    if (length >= sizeof said)
-        length = sizeof said - 1;
+    if (length >= sizeof(said))
+        length = sizeof(said) - 1;
     memcpy(said, text, length);
     said[length] = 0;
     for (char *at = said; (at = strchr(at, '\n'));)
@@ -38,7 +38,7 @@ static int converse(int count, const struct pam_message **messages, struct pam_r
         if (messages[i]->msg_style == PAM_ERROR_MSG && messages[i]->msg)
             keep(messages[i]->msg);
     }
-    *answers = count > 0 ? calloc((size_t)count, sizeof **answers) : NULL; /* the module frees them */
+    *answers = count > 0 ? calloc((size_t)count, sizeof(**answers)) : NULL; /* the module frees them */
     return *answers ? PAM_SUCCESS : PAM_BUF_ERR;
 }
 
@@ -47,7 +47,7 @@ static int is_verdict(int code)
 {
     static const int verdicts[] = {PAM_PERM_DENIED, PAM_ACCT_EXPIRED, PAM_NEW_AUTHTOK_REQD, PAM_AUTHTOK_EXPIRED,
                                    PAM_AUTH_ERR,    PAM_USER_UNKNOWN, PAM_CRED_EXPIRED};
-    for (size_t i = 0; i < sizeof verdicts / sizeof verdicts[0]; i++) {
+    for (size_t i = 0; i < sizeof(verdicts) / sizeof(verdicts[0]); i++) {
         if (code == verdicts[i])
             return 1;
     }

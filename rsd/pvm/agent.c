@@ -105,7 +105,7 @@ static void complain(const struct agent *agent, const char *format, ...)
     char line[1200];
     va_list args;
     va_start(args, format);
-    vsnprintf(line, sizeof line, format, args);
+    vsnprintf(line, sizeof(line), format, args);
     va_end(args);
     dprintf(agent->options->errors_fd, "elmer-pvm-agent: %s\n", line);
 }
@@ -159,7 +159,7 @@ static long host_index(const struct agent *agent, const char *name)
 
 static void set_answer(struct machine_spawn *spawn, const char *answer)
 {
-    snprintf(spawn->answer, sizeof spawn->answer, "%s", answer);
+    snprintf(spawn->answer, sizeof(spawn->answer), "%s", answer);
 }
 
 /* Keep the answer for the reason of a failure. PVM understands a daemon's line and its own names of errors only. */
@@ -174,7 +174,7 @@ static void keep_answer(char **kept, struct machine_spawn *spawn)
 static void on_spawn(void *context, struct machine_spawn *spawns, size_t count)
 {
     struct agent *agent = context;
-    struct control_spawn *asked = calloc(count, sizeof *asked);
+    struct control_spawn *asked = calloc(count, sizeof(*asked));
     size_t n = 0;
     if (agent->state != AGENT_ADDING) { /* the supervisor hears of each host once, and before we are ready */
         for (size_t i = 0; i < count; i++)
@@ -190,7 +190,7 @@ static void on_spawn(void *context, struct machine_spawn *spawns, size_t count)
                                                 .host = agent->options->hosts[host].name,
                                                 .command = spawns[i].command,
                                                 .answer = spawns[i].answer,
-                                                .answer_size = sizeof spawns[i].answer};
+                                                .answer_size = sizeof(spawns[i].answer)};
     }
     if (n)
         control_spawn_all(&agent->control, asked, n, now_ms() + SPAWN_MAX_MS);
@@ -285,8 +285,8 @@ static int add_specified(struct agent *agent, char **specifications, int *codes,
 static int add_hosts(struct agent *agent, struct err *err)
 {
     size_t count = agent->options->count;
-    char **specifications = calloc(count, sizeof *specifications);
-    int *codes = calloc(count, sizeof *codes);
+    char **specifications = calloc(count, sizeof(*specifications));
+    int *codes = calloc(count, sizeof(*codes));
     int status = -ENOMEM;
     if (!specifications || !codes) {
         err_set(err, status, "no memory for %zu hosts", count);
@@ -391,7 +391,7 @@ static bool wait_for_news(struct agent *agent, bool *from_supervisor, bool *from
     if (poll(fds, count, timeout_ms(agent)) <= 0)
         return true;
     struct signalfd_siginfo info;
-    if (fds[0].revents && read(agent->signal_fd, &info, sizeof info) > 0)
+    if (fds[0].revents && read(agent->signal_fd, &info, sizeof(info)) > 0)
         agent->terminated = true;
     *from_supervisor = fds[1].revents != 0;
     for (nfds_t i = 2; i < count; i++)
@@ -457,7 +457,7 @@ enum agent_exit agent_run(const struct agent_options *options)
         return AGENT_EXIT_USAGE;
     }
     output_init(&agent.output, options->output_fd);
-    agent.answers = calloc(options->count + 1, sizeof *agent.answers);
+    agent.answers = calloc(options->count + 1, sizeof(*agent.answers));
     if (agent.answers)
         live(&agent);
     else

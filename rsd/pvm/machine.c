@@ -107,8 +107,8 @@ static const char *host_of(const char *login)
  * broken. */
 static void serve_request(int from, int wait_id, int n, size_t bytes)
 {
-    struct entry *entries = calloc((size_t)n + 1, sizeof *entries);
-    struct machine_spawn *spawns = calloc((size_t)n + 1, sizeof *spawns);
+    struct entry *entries = calloc((size_t)n + 1, sizeof(*entries));
+    struct machine_spawn *spawns = calloc((size_t)n + 1, sizeof(*spawns));
     int unpacked = 0, status = entries && spawns ? 0 : -ENOMEM;
 
     while (!status && unpacked < n)

@@ -66,7 +66,7 @@ int main(int argc, char **argv)
     int count = argc - optind;
     if (count > MACHINE_HOSTS_MAX)
         return usage("too many hosts", "");
-    struct agent_host *hosts = calloc((size_t)count + 1, sizeof *hosts);
+    struct agent_host *hosts = calloc((size_t)count + 1, sizeof(*hosts));
     if (!hosts)
         return usage("no memory", "");
     for (int i = 0; i < count; i++)

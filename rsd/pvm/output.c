@@ -35,7 +35,7 @@ static struct output_stream *find_or_add(struct output *output, int tid)
         return stream;
     if (output->count == output->capacity) {
         size_t capacity = output->capacity ? 2 * output->capacity : 16;
-        struct output_stream *streams = realloc(output->streams, capacity * sizeof *streams);
+        struct output_stream *streams = realloc(output->streams, capacity * sizeof(*streams));
         if (!streams)
             return NULL;
         output->streams = streams;

@@ -64,12 +64,12 @@ static struct verdict *about(struct admission *admission, const char *user, uid_
 {
     struct verdict *verdict = take(admission, user, uid);
     if (!verdict)
-        verdict = calloc(1, sizeof *verdict);
+        verdict = calloc(1, sizeof(*verdict));
     if (!verdict)
         return NULL;
     if (!is_about(verdict, user, uid)) {
         *verdict = (struct verdict){.uid = uid};
-        snprintf(verdict->user, sizeof verdict->user, "%s", user);
+        snprintf(verdict->user, sizeof(verdict->user), "%s", user);
     }
     verdict->next = admission->verdicts;
     admission->verdicts = verdict;
@@ -83,7 +83,7 @@ void admission_keep_account(struct admission *admission, const char *user, uid_t
     if (!verdict)
         return;
     verdict->account_until_ms = now_ms + ADMISSION_KEPT_MS;
-    snprintf(verdict->refusal, sizeof verdict->refusal, "%s", refusal);
+    snprintf(verdict->refusal, sizeof(verdict->refusal), "%s", refusal);
 }
 
 void admission_keep_lists(struct admission *admission, const char *user, uid_t uid, int64_t now_ms)
@@ -96,9 +96,9 @@ void admission_keep_lists(struct admission *admission, const char *user, uid_t u
 void admission_tell(struct admission_words *words, const struct rsd_config *config, bool lists, bool account)
 {
     words->count = 0;
-    snprintf(words->users, sizeof words->users, "ELMER_DENY_USERS=%s", config->deny_users);
-    snprintf(words->groups, sizeof words->groups, "ELMER_DENY_GROUPS=%s", config->deny_groups);
-    snprintf(words->account, sizeof words->account, "ELMER_ACCOUNT=%s", config->account);
+    snprintf(words->users, sizeof(words->users), "ELMER_DENY_USERS=%s", config->deny_users);
+    snprintf(words->groups, sizeof(words->groups), "ELMER_DENY_GROUPS=%s", config->deny_groups);
+    snprintf(words->account, sizeof(words->account), "ELMER_ACCOUNT=%s", config->account);
     if (lists && config->deny_users[0])
         words->items[words->count++] = words->users;
     if (lists && config->deny_groups[0])

@@ -27,14 +27,14 @@ static void connect_to(struct root *root, struct root_job *job)
     struct sockaddr_un address;
     struct wire_message adopt = {.type = WIRE_adopt};
     struct ucred peer;
-    socklen_t length = sizeof peer;
+    socklen_t length = sizeof(peer);
     int fd;
     if (supervisor_address(root, job, &address) < 0)
         return;
     fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (fd < 0)
         return;
-    if (connect(fd, (struct sockaddr *)&address, sizeof address) < 0 ||
+    if (connect(fd, (struct sockaddr *)&address, sizeof(address)) < 0 ||
         getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &length) < 0 || peer.uid != getuid() ||
         channel_init(&job->supervisor, fd, WIRE_FROM_SUPERVISOR, SUPERVISOR_OUT_MAX) < 0) {
         close(fd);
@@ -151,7 +151,7 @@ void supervisors_adopt(struct root *root)
 {
     char path[200];
     size_t adopted = 0;
-    snprintf(path, sizeof path, "%s/sup", root->config->rundir);
+    snprintf(path, sizeof(path), "%s/sup", root->config->rundir);
     adopt_names(root, open_stream(AT_FDCWD, path));
     adopt_names(root, open_stream(root->groups_fd, "."));
     adopt_names(root, open_stream(root->tmp_fd, "."));

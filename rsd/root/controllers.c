@@ -40,7 +40,7 @@ static unsigned read_set(int dir, const char *file)
 {
     char text[1024], *rest = text, *word;
     unsigned set = 0;
-    if (group_read(dir, file, text, sizeof text) < 0)
+    if (group_read(dir, file, text, sizeof(text)) < 0)
         return 0;
     while ((word = strsep(&rest, " \n")) != NULL) {
         for (size_t i = 0; i < CONTROLLER_COUNT; i++)
@@ -58,7 +58,7 @@ static bool is_root(int dir)
 static bool is_domain(int dir)
 {
     char type[64];
-    return group_read(dir, "cgroup.type", type, sizeof type) < 0 || strcmp(type, "domain\n") == 0;
+    return group_read(dir, "cgroup.type", type, sizeof(type)) < 0 || strcmp(type, "domain\n") == 0;
 }
 
 /* Those of which nothing can be read are as good as full. */
@@ -73,7 +73,7 @@ static bool has_processes(int dir)
 static void put(int dir, char sign, const char *name)
 {
     char text[32];
-    snprintf(text, sizeof text, "%c%s", sign, name);
+    snprintf(text, sizeof(text), "%c%s", sign, name);
     (void)group_write(dir, "cgroup.subtree_control", text); /* what came of it is read afterwards */
 }
 
@@ -116,7 +116,7 @@ static int move_all(int dir, int leaf)
     int result = group_pids(dir, &pids);
     for (size_t i = 0; result == 0 && i < pids.count; i++) {
         char pid[16];
-        snprintf(pid, sizeof pid, "%d", (int)pids.items[i]);
+        snprintf(pid, sizeof(pid), "%d", (int)pids.items[i]);
         result = group_write(leaf, "cgroup.procs", pid);
         if (result == -ESRCH)
             result = 0;

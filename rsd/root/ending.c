@@ -185,7 +185,7 @@ static void end_done(struct root *root, struct root_job *job)
         result_keep(root, job);
     tickets_forget(root, job);
     lease_forget(root, job); /* before the socket: by that the next rsd finds both, should we die between */
-    snprintf(path, sizeof path, "%s/sup/%s", root->config->rundir, job->name);
+    snprintf(path, sizeof(path), "%s/sup/%s", root->config->rundir, job->name);
     unlink(path);
     job_move(job, JOB_EMPTY);
     log_info("job=%s: ended here, %.3f s of CPU time", job->name, job->cpu_seconds);

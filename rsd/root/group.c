@@ -160,7 +160,7 @@ pid_t group_fork(int leaf_fd, int *pidfd)
     args.pidfd = (uint64_t)(uintptr_t)pidfd;
     args.exit_signal = SIGCHLD;
     args.cgroup = (uint64_t)(unsigned)leaf_fd;
-    pid = syscall(SYS_clone3, &args, sizeof args);
+    pid = syscall(SYS_clone3, &args, sizeof(args));
     if (pid < 0 && (errno == ENOSYS || errno == E2BIG)) /* old kernel, or a filter around us */
         return fork_and_move(leaf_fd, pidfd);
     return pid < 0 ? (pid_t)-errno : (pid_t)pid;
@@ -204,7 +204,7 @@ static long clone_and_call(struct clone_args *args, void (*run)(void *data), voi
                      "ud2\n"
                      "1:"
                      : "=a"(result)
-                     : "0"((long)SYS_clone3), "D"(args), "S"(sizeof *args), "r"(child), "r"(argument)
+                     : "0"((long)SYS_clone3), "D"(args), "S"(sizeof(*args)), "r"(child), "r"(argument)
                      : "rcx", "r11", "memory", "cc");
     return result;
 }
@@ -221,7 +221,7 @@ pid_t group_spawn(int leaf_fd, int *pidfd, void (*run)(void *data), void *data)
     args.exit_signal = SIGCHLD;
     args.cgroup = (uint64_t)(unsigned)leaf_fd;
     args.stack = (uint64_t)(uintptr_t)stack;
-    args.stack_size = sizeof stack;
+    args.stack_size = sizeof(stack);
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
     pid = clone_and_call(&args, run, data);
@@ -241,7 +241,7 @@ int group_pids_add(struct group_pids *pids, pid_t pid)
 {
     if (pids->count == pids->capacity) {
         size_t capacity = pids->capacity ? pids->capacity * 2 : 64;
-        pid_t *items = reallocarray(pids->items, capacity, sizeof *items);
+        pid_t *items = reallocarray(pids->items, capacity, sizeof(*items));
         if (!items)
             return -ENOMEM;
         pids->items = items;
@@ -276,7 +276,7 @@ void group_reader_close(struct group_reader *reader)
 int group_reader_next(struct group_reader *reader, struct group_pids *ids)
 {
     char buffer[512];
-    ssize_t got = read(reader->fd, buffer, sizeof buffer);
+    ssize_t got = read(reader->fd, buffer, sizeof(buffer));
     if (got < 0)
         return -errno;
     for (ssize_t i = 0; i < got; i++) {
@@ -315,12 +315,12 @@ int group_threads(int leaf_fd, struct group_pids *tids)
 void group_pids_sort(struct group_pids *pids)
 {
     if (pids->count > 0)
-        qsort(pids->items, pids->count, sizeof *pids->items, compare_pids);
+        qsort(pids->items, pids->count, sizeof(*pids->items), compare_pids);
 }
 
 bool group_pids_have(const struct group_pids *pids, pid_t pid)
 {
-    return pids->count > 0 && bsearch(&pid, pids->items, pids->count, sizeof *pids->items, compare_pids);
+    return pids->count > 0 && bsearch(&pid, pids->items, pids->count, sizeof(*pids->items), compare_pids);
 }
 
 void group_pids_fini(struct group_pids *pids)
@@ -335,7 +335,7 @@ static bool events_say(const struct cgroup *group, const char *what)
     ssize_t got;
     if (group->events_fd < 0)
         return false;
-    got = pread(group->events_fd, text, sizeof text - 1, 0);
+    got = pread(group->events_fd, text, sizeof(text) - 1, 0);
     if (got <= 0)
         return false;
     text[got] = 0;
@@ -409,19 +409,19 @@ void group_usage(const struct cgroup *group, double *cpu_seconds, int64_t *memor
     *memory_peak_bytes = -1;
     if (group->job_fd < 0)
         return;
-    if (group_read(group->job_fd, "cpu.stat", text, sizeof text) == 0) {
+    if (group_read(group->job_fd, "cpu.stat", text, sizeof(text)) == 0) {
         at = strstr(text, "usage_usec ");
         if (at && sscanf(at, "usage_usec %" SCNu64, &usec) == 1)
             *cpu_seconds = (double)usec / 1e6;
     }
-    if (group_read(group->job_fd, "memory.peak", text, sizeof text) == 0 && sscanf(text, "%" SCNd64, &peak) == 1)
+    if (group_read(group->job_fd, "memory.peak", text, sizeof(text)) == 0 && sscanf(text, "%" SCNd64, &peak) == 1)
         *memory_peak_bytes = peak;
 }
 
 int group_weigh_dir(int dir, unsigned weight)
 {
     char text[16];
-    snprintf(text, sizeof text, "%u", weight);
+    snprintf(text, sizeof(text), "%u", weight);
     return group_write(dir, "cpu.weight", text);
 }
 
@@ -439,8 +439,8 @@ void group_confine(const struct cgroup *group, const uint64_t *cpus, size_t coun
 {
     char text[4096];
     size_t used = 0;
-    for (size_t i = 0; i < count && used + 24 < sizeof text; i++)
-        used += (size_t)snprintf(text + used, sizeof text - used, "%s%" PRIu64, i ? "," : "", cpus[i]);
+    for (size_t i = 0; i < count && used + 24 < sizeof(text); i++)
+        used += (size_t)snprintf(text + used, sizeof(text) - used, "%s%" PRIu64, i ? "," : "", cpus[i]);
     if (count > 0)
         group_write(group->job_fd, "cpuset.cpus", text);
 }

@@ -73,7 +73,7 @@ static void lapse(struct root *root, struct root_job *job)
             job->deadline_ms = grace_end;
         return;
     }
-    snprintf(job->lost, sizeof job->lost,
+    snprintf(job->lost, sizeof(job->lost),
              "%.100s had no contact with elmer for the lease of job %" PRIu64 " (%" PRId64 " s) and has ended it there",
              root->config->name, job->id, job->lease_ms / 1000);
     tell_lost(root, job);
@@ -113,13 +113,13 @@ int lease_keep(const struct root *root, const struct root_job *job)
     char path[200], text[32];
     int fd, result = 0;
     ssize_t length;
-    file_name(root, job, path, sizeof path);
+    file_name(root, job, path, sizeof(path));
     if (job->lease_ms <= 0)
         return 0;
     fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
     if (fd < 0)
         return -errno;
-    length = snprintf(text, sizeof text, "%" PRId64, job->lease_ms);
+    length = snprintf(text, sizeof(text), "%" PRId64, job->lease_ms);
     if (write(fd, text, (size_t)length) != length)
         result = -EIO;
     close(fd);
@@ -132,11 +132,11 @@ void lease_recall(const struct root *root, struct root_job *job)
     uint64_t lease_ms;
     ssize_t got;
     int fd;
-    file_name(root, job, path, sizeof path);
+    file_name(root, job, path, sizeof(path));
     fd = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
     if (fd < 0)
         return;
-    got = read(fd, text, sizeof text - 1);
+    got = read(fd, text, sizeof(text) - 1);
     text[got > 0 ? got : 0] = 0;
     close(fd);
     if (str_to_u64(text, &lease_ms) && lease_ms <= LEASE_MAX_MS)
@@ -148,7 +148,7 @@ void lease_recall(const struct root *root, struct root_job *job)
 void lease_forget(const struct root *root, const struct root_job *job)
 {
     char path[200];
-    file_name(root, job, path, sizeof path);
+    file_name(root, job, path, sizeof(path));
     if (job->lease_ms > 0)
         unlink(path);
 }

@@ -66,12 +66,12 @@ struct root_job *job_add(struct root *root, uint64_t id, uint32_t attempt)
         root->jobs = jobs;
         root->job_capacity = capacity;
     }
-    job = calloc(1, sizeof *job);
+    job = calloc(1, sizeof(*job));
     if (!job)
         return NULL;
     job->id = id;
     job->attempt = attempt;
-    snprintf(job->name, sizeof job->name, "%" PRIu64 ".%" PRIu32, id, attempt);
+    snprintf(job->name, sizeof(job->name), "%" PRIu64 ".%" PRIu32, id, attempt);
     job->state = JOB_OPENING;
     job->since_ms = job->sweep_ms = job->scan_ms = job->news_ms = mono_ms(mono_now());
     job->sweep_step_ms = SWEEP_MS;
@@ -116,7 +116,7 @@ struct job_process *job_process(struct root_job *job, uint32_t number, bool make
     }
     if (!make || job->process_count >= MAX_PROCESSES)
         return NULL;
-    processes = reallocarray(job->processes, job->process_count + 1, sizeof *processes);
+    processes = reallocarray(job->processes, job->process_count + 1, sizeof(*processes));
     if (!processes)
         return NULL;
     job->processes = processes;
@@ -128,7 +128,7 @@ struct job_process *job_process_last(struct root_job *job, struct job_process *p
 {
     struct job_process copy = *process, *last = &job->processes[job->process_count - 1];
     assert(process >= job->processes && process <= last);
-    memmove(process, process + 1, (size_t)(last - process) * sizeof copy);
+    memmove(process, process + 1, (size_t)(last - process) * sizeof(copy));
     *last = copy;
     return last;
 }
@@ -164,7 +164,7 @@ bool job_name_parse(const char *name, uint64_t *id, uint32_t *attempt)
     char copy[48];
     uint64_t number;
     char *dot;
-    if (snprintf(copy, sizeof copy, "%s", name) >= (int)sizeof copy)
+    if (snprintf(copy, sizeof(copy), "%s", name) >= (int)sizeof(copy))
         return false;
     dot = strchr(copy, '.');
     if (!dot)

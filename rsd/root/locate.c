@@ -51,13 +51,13 @@ int group_of(const char *proc, pid_t pid, char *group, size_t size)
     int result = -ENOENT;
     FILE *file;
     if (pid > 0)
-        snprintf(path, sizeof path, "%s/%d/cgroup", proc, (int)pid);
+        snprintf(path, sizeof(path), "%s/%d/cgroup", proc, (int)pid);
     else
-        snprintf(path, sizeof path, "%s/self/cgroup", proc);
+        snprintf(path, sizeof(path), "%s/self/cgroup", proc);
     file = fopen(path, "re");
     if (!file)
         return -errno;
-    while (fgets(line, sizeof line, file)) {
+    while (fgets(line, sizeof(line), file)) {
         line[strcspn(line, "\n")] = 0;
         if (strncmp(line, "0::/", 4) != 0)
             continue;
@@ -87,14 +87,14 @@ int group_locate(const char *proc, const char *group, char *path, size_t size, s
     int result = -ENOENT;
     FILE *file;
     if (!group) {
-        result = group_of(proc, 0, own, sizeof own);
+        result = group_of(proc, 0, own, sizeof(own));
         if (result < 0)
             return err_set(err, result,
                            "%s/self/cgroup has no cgroup2 line (0::): Elmer needs cgroup2; boot with it or mount it",
                            proc);
         group = own;
     }
-    snprintf(name, sizeof name, "%s/self/mountinfo", proc);
+    snprintf(name, sizeof(name), "%s/self/mountinfo", proc);
     file = fopen(name, "re");
     if (!file)
         return err_set(err, -errno, "cannot read %s: %s", name, strerror(errno));

@@ -16,7 +16,7 @@ enum { BATCH = 256 };
 static int hold(pid_t pid)
 {
     char path[32];
-    snprintf(path, sizeof path, "/proc/%d", (int)pid);
+    snprintf(path, sizeof(path), "/proc/%d", (int)pid);
     return open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 }
 

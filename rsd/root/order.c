@@ -80,7 +80,7 @@ unsigned order_weight(enum order_mode mode, unsigned level, bool lowest)
     case ORDER_MODE_RT:
         return lowest && level > 0 ? 1 : 100;
     case ORDER_MODE_IDLE:
-        return level == 0 || (!lowest && level < sizeof idle / sizeof idle[0]) ? idle[level] : 1;
+        return level == 0 || (!lowest && level < sizeof(idle) / sizeof(idle[0])) ? idle[level] : 1;
     case ORDER_MODE_NONE:
     case ORDER_MODE_COUNT:
         break;
@@ -120,11 +120,11 @@ static int item_copy(struct order_item *item, const struct wire_order_entry *ent
                                 .level = (unsigned)entry->level,
                                 .lowest = entry->lowest,
                                 .ncpus = entry->cpus.count};
-    item->cpus = calloc(entry->cpus.count + 1, sizeof *item->cpus);
+    item->cpus = calloc(entry->cpus.count + 1, sizeof(*item->cpus));
     if (!item->cpus)
         return -ENOMEM;
     if (entry->cpus.count > 0)
-        memcpy(item->cpus, entry->cpus.items, entry->cpus.count * sizeof *item->cpus);
+        memcpy(item->cpus, entry->cpus.items, entry->cpus.count * sizeof(*item->cpus));
     return 0;
 }
 
@@ -146,7 +146,7 @@ int order_replace(struct order *order, const struct wire_order *message)
     struct order_item *items;
     if (message->generation <= order->generation)
         return 0;
-    items = calloc(message->entries.count + 1, sizeof *items);
+    items = calloc(message->entries.count + 1, sizeof(*items));
     if (!items)
         return -ENOMEM;
     for (size_t i = 0; i < message->entries.count; i++) {

@@ -42,7 +42,7 @@ static int hand_down(int fd, unsigned *controllers)
 
 int place_open(struct root *root, struct err *err)
 {
-    int refusal, fd = scope_open(root->config, root->groups, sizeof root->groups, err);
+    int refusal, fd = scope_open(root->config, root->groups, sizeof(root->groups), err);
     if (fd < 0)
         return fd;
     refusal = hand_down(fd, &root->controllers);
@@ -72,12 +72,12 @@ void place_say(const struct root *root)
     const char *lacks[MAX_LACKS];
     size_t count = place_lacks(root, lacks), used;
     char status[2048];
-    used = (size_t)snprintf(status, sizeof status, "mode %s%s%s", order_mode_name(root->mode),
+    used = (size_t)snprintf(status, sizeof(status), "mode %s%s%s", order_mode_name(root->mode),
                             root->mode_reason[0] ? ": " : "", root->mode_reason);
     for (size_t i = 0; i < count; i++) {
         log_notice("%s", lacks[i]);
-        if (used < sizeof status)
-            used += (size_t)snprintf(status + used, sizeof status - used, "; %s", lacks[i]);
+        if (used < sizeof(status))
+            used += (size_t)snprintf(status + used, sizeof(status) - used, "; %s", lacks[i]);
     }
     sd_notifyf(0, "STATUS=%s", status);
 }

@@ -65,7 +65,7 @@ static bool status_value(const char *key, char *value, size_t size)
     FILE *file = fopen("/proc/self/status", "re");
     if (!file)
         return false;
-    while (!found && fgets(line, sizeof line, file)) {
+    while (!found && fgets(line, sizeof(line), file)) {
         size_t length = strlen(key);
         if (strncmp(line, key, length) == 0 && line[length] == ':') {
             line[strcspn(line, "\n")] = 0;
@@ -85,7 +85,7 @@ static void v1_cpu_group(char *group, size_t size)
     group[0] = 0;
     if (!file)
         return;
-    while (fgets(line, sizeof line, file)) {
+    while (fgets(line, sizeof(line), file)) {
         char *controllers = strchr(line, ':');
         char *path = controllers ? strchr(controllers + 1, ':') : NULL;
         if (!path)
@@ -102,17 +102,17 @@ static void explain(int error, char *why, size_t size)
 {
     enum { CAP_SYS_NICE_BIT = 23 };
     char value[512], group[2048];
-    v1_cpu_group(group, sizeof group);
+    v1_cpu_group(group, sizeof(group));
     if (group[0])
         snprintf(why, size,
                  "real-time scheduling is refused (%s) in the cpu group %s: give it cpu.rt_runtime_us, or start rsd "
                  "outside of it",
                  strerror(error), group);
-    else if (status_value("CapEff", value, sizeof value) && !(strtoull(value, NULL, 16) >> CAP_SYS_NICE_BIT & 1))
+    else if (status_value("CapEff", value, sizeof(value)) && !(strtoull(value, NULL, 16) >> CAP_SYS_NICE_BIT & 1))
         snprintf(why, size,
                  "real-time scheduling is refused (%s): rsd has no CAP_SYS_NICE; let its unit or container have it",
                  strerror(error));
-    else if (status_value("Seccomp", value, sizeof value) && strcmp(value, "0") != 0)
+    else if (status_value("Seccomp", value, sizeof(value)) && strcmp(value, "0") != 0)
         snprintf(why, size,
                  "real-time scheduling is refused (%s) by a system call filter: look for RestrictRealtime= or "
                  "SystemCallFilter= in the unit",

@@ -43,7 +43,7 @@ void ranks_tell(struct root *root, struct root_job *job)
 {
     struct order_ranks ranks = ranks_of(root, job);
     struct wire_message message = {.type = WIRE_rank};
-    if (!job->connected || !job->ranked || (job->told_any && memcmp(&job->told, &ranks, sizeof ranks) == 0))
+    if (!job->connected || !job->ranked || (job->told_any && memcmp(&job->told, &ranks, sizeof(ranks)) == 0))
         return;
     message.u.rank.policy = (uint64_t)ranks.task.policy;
     message.u.rank.priority = ranks.task.priority;
@@ -108,7 +108,7 @@ static void plan_soon(struct root_job *job, int64_t now)
 
 static bool same_target(const struct sched_target *a, const struct sched_target *b)
 {
-    return memcmp(&a->ranks, &b->ranks, sizeof a->ranks) == 0 && a->no_rank == b->no_rank && a->exact == b->exact;
+    return memcmp(&a->ranks, &b->ranks, sizeof(a->ranks)) == 0 && a->no_rank == b->no_rank && a->exact == b->exact;
 }
 
 /* All jobs together, from the top down, so that nobody is above a job that was ordered above him. A job whose rank and

@@ -31,7 +31,7 @@ static void *reap(void *unused)
             pthread_mutex_unlock(&releasing);
         }
         if (reaped.pid > 0)
-            (void)!write(out_fd, &reaped, sizeof reaped); /* blocks while nobody reads */
+            (void)!write(out_fd, &reaped, sizeof(reaped)); /* blocks while nobody reads */
         else
             nanosleep(&pause, NULL);
     }

@@ -58,7 +58,7 @@ static int read_number(const char *path, int64_t *value)
     ssize_t got;
     if (fd < 0)
         return -errno;
-    got = read(fd, text, sizeof text - 1);
+    got = read(fd, text, sizeof(text) - 1);
     if (got < 0)
         result = -errno;
     close(fd);
@@ -71,7 +71,8 @@ static int read_number(const char *path, int64_t *value)
 static int write_number(const char *path, int64_t value)
 {
     char text[32];
-    int length = snprintf(text, sizeof text, "%" PRId64 "\n", value), fd = open(path, O_WRONLY | O_CLOEXEC), result = 0;
+    int length = snprintf(text, sizeof(text), "%" PRId64 "\n", value), fd = open(path, O_WRONLY | O_CLOEXEC),
+        result = 0;
     int64_t now = 0;
     if (fd < 0)
         return -errno;
@@ -95,7 +96,7 @@ static void settings_fini(struct settings *settings)
 
 static int settings_add(struct settings *settings, const char *path, int64_t before, int64_t wanted)
 {
-    struct setting *more = reallocarray(settings->items, settings->count + 1, sizeof *more);
+    struct setting *more = reallocarray(settings->items, settings->count + 1, sizeof(*more));
     char *copy = strdup(path);
     if (more)
         settings->items = more;
@@ -151,8 +152,8 @@ static int add_throttle(const struct reserve_kernel *kernel, struct reserve want
                         char *why, size_t size)
 {
     char runtime[PATH_SIZE], period[PATH_SIZE];
-    snprintf(runtime, sizeof runtime, "%s/sched_rt_runtime_us", kernel->sysctl);
-    snprintf(period, sizeof period, "%s/sched_rt_period_us", kernel->sysctl);
+    snprintf(runtime, sizeof(runtime), "%s/sched_rt_runtime_us", kernel->sysctl);
+    snprintf(period, sizeof(period), "%s/sched_rt_period_us", kernel->sysctl);
     if (access(runtime, W_OK) < 0) /* a container should not be told to mount debugfs */
         return refuse(why, size, -errno, runtime);
     return add_part(settings, runtime, period, 100 - wanted.percent, (int64_t)wanted.period_ms * 1000, why, size);
@@ -178,7 +179,7 @@ static int add_servers(const struct reserve_kernel *kernel, struct reserve wante
     size_t before = settings->count;
     DIR *dir;
     int result = 0;
-    snprintf(path, sizeof path, "%s/fair_server", kernel->sched);
+    snprintf(path, sizeof(path), "%s/fair_server", kernel->sched);
     dir = opendir(path);
     if (!dir && errno == ENOENT && !has_fair_server(kernel->release))
         return 0;
@@ -187,8 +188,8 @@ static int add_servers(const struct reserve_kernel *kernel, struct reserve wante
     while (dir && result == 0 && (entry = readdir(dir))) {
         if (!is_cpu(entry->d_name))
             continue;
-        snprintf(runtime, sizeof runtime, "%s/%s/runtime", path, entry->d_name);
-        snprintf(period, sizeof period, "%s/%s/period", path, entry->d_name);
+        snprintf(runtime, sizeof(runtime), "%s/%s/runtime", path, entry->d_name);
+        snprintf(period, sizeof(period), "%s/%s/period", path, entry->d_name);
         result = add_part(settings, runtime, period, wanted.percent, (int64_t)wanted.period_ms * 1000000, why, size);
     }
     if (dir)
@@ -209,7 +210,7 @@ static bool has_v1_budgets(const struct reserve_kernel *kernel, char *where, siz
     FILE *file = fopen(kernel->mounts, "re");
     if (!file)
         return false;
-    while (!found && fgets(line, sizeof line, file)) {
+    while (!found && fgets(line, sizeof(line), file)) {
         char *word, *rest = options;
         if (sscanf(line, "%*s %4095s %63s %511s", path, type, options) != 3 || strcmp(type, "cgroup") != 0)
             continue;
@@ -227,7 +228,7 @@ static int find_settings(const struct reserve_kernel *kernel, struct reserve wan
 {
     char budget[PATH_SIZE + 32];
     int result;
-    if (has_v1_budgets(kernel, budget, sizeof budget)) {
+    if (has_v1_budgets(kernel, budget, sizeof(budget))) {
         snprintf(why, size,
                  "rt_reserve is not in force: with RT_GROUP_SCHED %s decides: set that and sched_rt_runtime_us by hand",
                  budget);
@@ -250,8 +251,8 @@ static int note_write(const char *rundir, const struct settings *settings)
     char path[PATH_SIZE], aside[PATH_SIZE];
     int fd, result = 0;
     FILE *file;
-    note_path(rundir, "", path, sizeof path);
-    note_path(rundir, ".new", aside, sizeof aside);
+    note_path(rundir, "", path, sizeof(path));
+    note_path(rundir, ".new", aside, sizeof(aside));
     if (settings->count == 0)
         return unlink(path) < 0 && errno != ENOENT ? -errno : 0;
     fd = open(aside, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
@@ -287,10 +288,10 @@ static void note_read(const struct reserve_kernel *kernel, const char *rundir, s
     int64_t before, wanted;
     FILE *file;
     int fd, at;
-    note_path(rundir, "", path, sizeof path);
+    note_path(rundir, "", path, sizeof(path));
     fd = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
     file = fd < 0 ? NULL : fdopen(fd, "r");
-    while (file && fgets(line, sizeof line, file)) {
+    while (file && fgets(line, sizeof(line), file)) {
         line[strcspn(line, "\n")] = 0;
         if (sscanf(line, "%" SCNd64 " %" SCNd64 " %n", &before, &wanted, &at) == 2 && !strstr(line + at, "..") &&
             (begins_with(line + at, kernel->sysctl) || begins_with(line + at, kernel->sched)))

@@ -67,7 +67,7 @@ int result_reserve(const struct root *root, const struct root_job *job)
     char path[200];
     size_t size = sizeof(struct kept) + (job->ncpus + SPARE_EXITS) * sizeof(struct kept_exit);
     int fd, result;
-    path_of(root, job, path, sizeof path);
+    path_of(root, job, path, sizeof(path));
     fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
     if (fd < 0)
         return -errno;
@@ -81,7 +81,7 @@ int result_reserve(const struct root *root, const struct root_job *job)
 static size_t fill(const struct root_job *job, struct kept *kept, struct kept_exit *exits)
 {
     size_t size;
-    memcpy(kept->mark, mark, sizeof mark);
+    memcpy(kept->mark, mark, sizeof(mark));
     kept->id = job->id;
     kept->attempt = job->attempt;
     kept->uid = job->uid;
@@ -89,25 +89,25 @@ static size_t fill(const struct root_job *job, struct kept *kept, struct kept_ex
     kept->lapsed = job->lapsed;
     kept->cpu_seconds = job->cpu_seconds;
     kept->memory_peak_bytes = job->memory_peak_bytes;
-    snprintf(kept->lost, sizeof kept->lost, "%s", job->lost);
+    snprintf(kept->lost, sizeof(kept->lost), "%s", job->lost);
     for (size_t i = 0; i < job->process_count; i++) {
         const struct job_process *process = &job->processes[i];
         if (process->exited && !process->acknowledged)
             exits[kept->count++] = (struct kept_exit){process->number, (int16_t)process->exit_status,
                                                       (uint8_t)process->role, (uint8_t)process->signal};
     }
-    size = sizeof *kept + kept->count * sizeof *exits;
+    size = sizeof(*kept) + kept->count * sizeof(*exits);
     kept->sum = sum_of(kept, size);
     return size;
 }
 
 void result_keep(const struct root *root, struct root_job *job)
 {
-    struct kept *kept = calloc(1, sizeof *kept + job->process_count * sizeof(struct kept_exit));
+    struct kept *kept = calloc(1, sizeof(*kept) + job->process_count * sizeof(struct kept_exit));
     char path[200];
     ssize_t size = 0, written = -1;
     int fd = -1;
-    path_of(root, job, path, sizeof path);
+    path_of(root, job, path, sizeof(path));
     if (kept) {
         size = (ssize_t)fill(job, kept, (struct kept_exit *)(kept + 1));
         fd = open(path, O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
@@ -126,7 +126,7 @@ void result_keep(const struct root *root, struct root_job *job)
 void result_drop(const struct root *root, const struct root_job *job)
 {
     char path[200];
-    path_of(root, job, path, sizeof path);
+    path_of(root, job, path, sizeof(path));
     unlink(path);
 }
 
@@ -140,8 +140,8 @@ static struct kept *read_whole(const char *path, size_t *size)
     if (fd < 0)
         return NULL;
     *size = 0;
-    if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size >= (off_t)sizeof *kept &&
-        st.st_size <= (off_t)(sizeof *kept + (MAX_PROCESSES + SPARE_EXITS) * sizeof(struct kept_exit)) &&
+    if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size >= (off_t)sizeof(*kept) &&
+        st.st_size <= (off_t)(sizeof(*kept) + (MAX_PROCESSES + SPARE_EXITS) * sizeof(struct kept_exit)) &&
         (kept = malloc((size_t)st.st_size)) && read(fd, kept, (size_t)st.st_size) == st.st_size)
         *size = (size_t)st.st_size;
     close(fd);
@@ -150,12 +150,12 @@ static struct kept *read_whole(const char *path, size_t *size)
 
 static bool is_whole(const struct kept *kept, size_t size, const struct root_job *job)
 {
-    size_t needs = sizeof *kept;
-    if (size < needs || memcmp(kept->mark, mark, sizeof mark) != 0 || kept->count > MAX_PROCESSES)
+    size_t needs = sizeof(*kept);
+    if (size < needs || memcmp(kept->mark, mark, sizeof(mark)) != 0 || kept->count > MAX_PROCESSES)
         return false;
     needs += kept->count * sizeof(struct kept_exit);
     return size >= needs && kept->sum == sum_of(kept, needs) && kept->id == job->id && kept->attempt == job->attempt &&
-           memchr(kept->lost, 0, sizeof kept->lost);
+           memchr(kept->lost, 0, sizeof(kept->lost));
 }
 
 static bool take_over(struct root_job *job, const struct kept *kept)
@@ -178,7 +178,7 @@ static bool take_over(struct root_job *job, const struct kept *kept)
     job->lapsed = kept->lapsed;
     job->cpu_seconds = kept->cpu_seconds;
     job->memory_peak_bytes = kept->memory_peak_bytes;
-    memcpy(job->lost, kept->lost, sizeof job->lost);
+    memcpy(job->lost, kept->lost, sizeof(job->lost));
     job->kept = true;
     return true;
 }
@@ -189,7 +189,7 @@ bool result_recall(const struct root *root, struct root_job *job)
     size_t size = 0;
     struct kept *kept;
     bool whole;
-    path_of(root, job, path, sizeof path);
+    path_of(root, job, path, sizeof(path));
     kept = read_whole(path, &size);
     whole = kept && is_whole(kept, size, job) && take_over(job, kept);
     if (kept && !whole && kept->mark[0])
@@ -207,7 +207,7 @@ static void recall_name(struct root *root, const char *name)
     uint32_t attempt;
     size_t length = strlen(name), end = strlen(ENDING);
     struct root_job *job;
-    if (length <= end || length >= sizeof copy || strcmp(name + length - end, ENDING) != 0)
+    if (length <= end || length >= sizeof(copy) || strcmp(name + length - end, ENDING) != 0)
         return;
     memcpy(copy, name, length - end);
     copy[length - end] = 0;
@@ -226,7 +226,7 @@ void results_recall(struct root *root)
     struct dirent *entry;
     DIR *dir;
     size_t before = root->job_count;
-    snprintf(path, sizeof path, "%s/sup", root->config->rundir);
+    snprintf(path, sizeof(path), "%s/sup", root->config->rundir);
     dir = opendir(path);
     while (dir && (entry = readdir(dir)) && root->job_count < MAX_JOBS + MAX_TOMBSTONES)
         recall_name(root, entry->d_name);

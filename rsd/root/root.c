@@ -78,7 +78,7 @@ static int root_init(struct root *root, int fd_net, pid_t net_pid, const struct 
     if (result < 0)
         return err_set(err, result, "cannot use the channel of the network half: %s", strerror(-result));
     root->net.minor = WIRE_MINOR; /* both halves are of one build */
-    if (sched_getaffinity(0, sizeof root->cpus, &root->cpus) < 0)
+    if (sched_getaffinity(0, sizeof(root->cpus), &root->cpus) < 0)
         return err_set(err, -errno, "cannot read the processors of this host: %s", strerror(errno));
     walks_init(root);
     death_init(root);
@@ -94,12 +94,12 @@ static int root_init(struct root *root, int fd_net, pid_t net_pid, const struct 
     result = caps_keep(CAPS_ROOT_HALF);
     if (result < 0)
         return err_set(err, result, "cannot lay down capabilities: %s", strerror(-result));
-    result = probe_mode(config->mode, refusal, &root->mode, root->mode_reason, sizeof root->mode_reason, err);
+    result = probe_mode(config->mode, refusal, &root->mode, root->mode_reason, sizeof(root->mode_reason), err);
     if (result < 0)
         return result;
     if (config->user_slice[0])
-        snprintf(root->users, sizeof root->users, "%s", config->user_slice);
-    else if (!watcher_find_users(root->groups, root->users, sizeof root->users))
+        snprintf(root->users, sizeof(root->users), "%s", config->user_slice);
+    else if (!watcher_find_users(root->groups, root->users, sizeof(root->users)))
         root->users[0] = 0;
     root->watched_ms = now - WATCHER_MS;
     root->reaper_fd = reaper_start();
@@ -131,7 +131,7 @@ static void keep_reserve(struct root *root)
     const struct rsd_config *config = root->config;
     struct reserve_kernel kernel = reserve_this_kernel();
     struct reserve wanted = {config->rt_reserve, config->rt_reserve_ms};
-    if (reserve_keep(&kernel, config->rundir, wanted, root->reserve_refused, sizeof root->reserve_refused) == 0 &&
+    if (reserve_keep(&kernel, config->rundir, wanted, root->reserve_refused, sizeof(root->reserve_refused)) == 0 &&
         wanted.percent > 0)
         log_info("rt_reserve: %u %% of each processor's time is kept from what is in real time", config->rt_reserve);
 }
@@ -209,7 +209,7 @@ static void child_ended(struct root *root, pid_t pid)
 static void signals_read(struct root *root)
 {
     struct signalfd_siginfo info;
-    while (read(root->signal_fd, &info, sizeof info) == (ssize_t)sizeof info) {
+    while (read(root->signal_fd, &info, sizeof(info)) == (ssize_t)sizeof(info)) {
         stop(root, 0);
     }
 }
@@ -217,7 +217,7 @@ static void signals_read(struct root *root)
 static void reaper_read(struct root *root)
 {
     struct reaped reaped;
-    while (read(root->reaper_fd, &reaped, sizeof reaped) == (ssize_t)sizeof reaped)
+    while (read(root->reaper_fd, &reaped, sizeof(reaped)) == (ssize_t)sizeof(reaped))
         child_ended(root, reaped.pid);
 }
 
@@ -387,7 +387,7 @@ static int loop(struct root *root)
         size_t need = FIXED_FDS + 2 * root->job_count;
         int result;
         if (need > capacity) {
-            struct pollfd *more = reallocarray(fds, need * 2, sizeof *fds);
+            struct pollfd *more = reallocarray(fds, need * 2, sizeof(*fds));
             if (!more)
                 break;
             fds = more;

@@ -31,7 +31,7 @@ struct attr {
 static int attr_get(pid_t tid, struct attr *attr)
 {
     *attr = (struct attr){0};
-    return syscall(SYS_sched_getattr, tid, attr, (unsigned)sizeof *attr, 0U) < 0 ? -errno : 0;
+    return syscall(SYS_sched_getattr, tid, attr, (unsigned)sizeof(*attr), 0U) < 0 ? -errno : 0;
 }
 
 static bool policy_is_rt(uint32_t policy)
@@ -79,7 +79,7 @@ static int set_rank(pid_t tid, struct order_rank rank, bool reset_on_fork, bool 
         return result;
     if (attr_fits(&attr, rank, reset_on_fork, exact))
         return 0;
-    attr = (struct attr){.size = sizeof attr,
+    attr = (struct attr){.size = sizeof(attr),
                          .policy = (uint32_t)rank.policy,
                          .flags = reset_on_fork ? RESET_ON_FORK : 0,
                          .nice = rt ? 0 : rank.priority,
@@ -96,14 +96,14 @@ int sched_rank(pid_t tid, struct order_rank rank, bool reset_on_fork)
 static int confine(pid_t tid, const cpu_set_t *cpus)
 {
     cpu_set_t now, both;
-    if (sched_getaffinity(tid, sizeof now, &now) < 0)
+    if (sched_getaffinity(tid, sizeof(now), &now) < 0)
         return -errno;
     if (cpus_within(&now, cpus))
         return 0;
     CPU_AND(&both, &now, cpus);
     if (CPU_COUNT(&both) == 0)
         both = *cpus;
-    return sched_setaffinity(tid, sizeof both, &both) < 0 ? -errno : 1;
+    return sched_setaffinity(tid, sizeof(both), &both) < 0 ? -errno : 1;
 }
 
 static void count_result(struct sched_count *count, int result)
@@ -134,9 +134,9 @@ static void amend(pid_t tid, const struct sched_target *target)
         return;
     if (!target->no_rank && (has_rank(&attr, target->ranks.task) || has_rank(&attr, target->ranks.helper)))
         set_rank(tid, ordinary, false, true);
-    if (target->cpus && sched_getaffinity(tid, sizeof now, &now) == 0 && CPU_EQUAL(&now, target->cpus) &&
-        sched_getaffinity(0, sizeof all, &all) == 0)
-        sched_setaffinity(tid, sizeof all, &all);
+    if (target->cpus && sched_getaffinity(tid, sizeof(now), &now) == 0 && CPU_EQUAL(&now, target->cpus) &&
+        sched_getaffinity(0, sizeof(all), &all) == 0)
+        sched_setaffinity(tid, sizeof(all), &all);
 }
 
 /* Returns whether something was changed. */

@@ -85,7 +85,7 @@ static int scope_group(sd_bus *bus, char *group, size_t size)
     if (result >= 0)
         result = sd_bus_message_read(reply, "o", &object);
     if (result >= 0)
-        result = unit_string(bus, object, "org.freedesktop.systemd1.Unit", "ActiveState", state, sizeof state);
+        result = unit_string(bus, object, "org.freedesktop.systemd1.Unit", "ActiveState", state, sizeof(state));
     if (result >= 0)
         result = unit_string(bus, object, "org.freedesktop.systemd1.Scope", "ControlGroup", group, size);
     sd_bus_message_unref(reply);
@@ -156,7 +156,7 @@ static _Noreturn void keeper_run(const struct rsd_config *config, int line)
     dup2(null, 1);
     dup2(null, 2);
     dup3(line, 3, O_CLOEXEC);
-    snprintf(uid, sizeof uid, OWN_USER_VARIABLE "=%" PRIu32, config->supervisor_uid);
+    snprintf(uid, sizeof(uid), OWN_USER_VARIABLE "=%" PRIu32, config->supervisor_uid);
     (void)syscall(SYS_close_range, 4U, ~0U, 0U);
     if (read(3, &word, 1) != 1)
         _exit(0);
@@ -224,7 +224,7 @@ static int wait_for_group(pid_t keeper, int pidfd, char *group, size_t size)
     while (mono_ms(mono_now()) < deadline) {
         char of[4096];
         size_t length;
-        if (group_of("/proc", keeper, of, sizeof of) == 0) {
+        if (group_of("/proc", keeper, of, sizeof(of)) == 0) {
             length = strlen(of);
             if (length >= strlen(SCOPE) && strcmp(of + length - strlen(SCOPE), SCOPE) == 0)
                 return snprintf(group, size, "%s", of) < (int)size ? 0 : -ENAMETOOLONG;
@@ -240,7 +240,7 @@ bool scope_holds(int root_fd)
     char text[256];
     if (faccessat(root_fd, "keeper", F_OK, 0) < 0 && errno == ENOENT)
         return faccessat(root_fd, "cgroup.procs", F_OK, 0) == 0; /* a place without a keeper */
-    return group_read(root_fd, "keeper/cgroup.events", text, sizeof text) == 0 && strstr(text, "populated 1");
+    return group_read(root_fd, "keeper/cgroup.events", text, sizeof(text)) == 0 && strstr(text, "populated 1");
 }
 
 /* Jobs have kept the scope alive without it. A new leaf: nothing is born alive where cgroup.kill has struck. */
@@ -308,11 +308,11 @@ static int scope_find(const struct rsd_config *config, char *path, size_t size, 
     int result = bus_open(&bus);
     if (result < 0)
         return err_set(err, result, "cannot reach systemd for " SCOPE ": %s", strerror(-result));
-    result = scope_group(bus, group, sizeof group);
+    result = scope_group(bus, group, sizeof(group));
     if (result == -EBUSY)
         err_set(err, result, SCOPE " is being stopped: nothing is started until it is gone");
     else if (result < 0)
-        result = scope_create(bus, config, group, sizeof group, err);
+        result = scope_create(bus, config, group, sizeof(group), err);
     sd_bus_flush_close_unref(bus);
     return result == 0 ? group_locate("/proc", group, path, size, err) : result;
 }
@@ -360,7 +360,7 @@ void scope_lend_no_more(int root_fd, unsigned lent)
 static int plain_group(const struct rsd_config *config, char *path, size_t size, struct err *err)
 {
     char own[4096];
-    int fd, result = config->cgroup_root[0] ? 0 : group_locate("/proc", NULL, own, sizeof own, err);
+    int fd, result = config->cgroup_root[0] ? 0 : group_locate("/proc", NULL, own, sizeof(own), err);
     if (result < 0)
         return result;
     if (config->cgroup_root[0])

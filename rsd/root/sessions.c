@@ -36,7 +36,7 @@ static void read_text(int dir, const char *name, char *text, size_t size)
 bool sessions_share(int leaf_fd)
 {
     char text[16];
-    read_text(AT_FDCWD, "/proc/sys/kernel/sched_autogroup_enabled", text, sizeof text);
+    read_text(AT_FDCWD, "/proc/sys/kernel/sched_autogroup_enabled", text, sizeof(text));
     return text[0] == '1' && faccessat(leaf_fd, "cpu.weight", F_OK, 0) < 0;
 }
 
@@ -47,12 +47,12 @@ static void weigh(int proc_fd, pid_t pid, void *data)
     const char *now;
     int fd;
     (void)pid;
-    read_text(proc_fd, "autogroup", text, sizeof text);
+    read_text(proc_fd, "autogroup", text, sizeof(text));
     now = strstr(text, "nice ");
     if (!now || atoi(now + strlen("nice ")) == nice)
         return;
     fd = openat(proc_fd, "autogroup", O_WRONLY | O_CLOEXEC);
-    snprintf(text, sizeof text, "%d", nice);
+    snprintf(text, sizeof(text), "%d", nice);
     if (fd >= 0) {
         (void)!write(fd, text, strlen(text));
         close(fd);

@@ -32,8 +32,8 @@
 int supervisor_address(const struct root *root, const struct root_job *job, struct sockaddr_un *address)
 {
     *address = (struct sockaddr_un){.sun_family = AF_UNIX};
-    return snprintf(address->sun_path, sizeof address->sun_path, "%s/sup/%s", root->config->rundir, job->name) <
-                   (int)sizeof address->sun_path
+    return snprintf(address->sun_path, sizeof(address->sun_path), "%s/sup/%s", root->config->rundir, job->name) <
+                   (int)sizeof(address->sun_path)
                ? 0
                : -ENAMETOOLONG;
 }
@@ -48,7 +48,7 @@ static int listen_at(const struct root *root, const struct root_job *job, struct
     if (fd < 0)
         return err_set(err, -errno, "cannot make a socket: %s", strerror(errno));
     unlink(address.sun_path);
-    if (bind(fd, (struct sockaddr *)&address, sizeof address) < 0 || listen(fd, 4) < 0) {
+    if (bind(fd, (struct sockaddr *)&address, sizeof(address)) < 0 || listen(fd, 4) < 0) {
         result = err_set(err, -errno, "cannot listen at %s: %s", address.sun_path, strerror(errno));
         close(fd);
         return result;
@@ -78,12 +78,12 @@ static void supervisor_exec(void *data)
     struct sigaction ignore = {.sa_handler = SIG_IGN};
     sigset_t none;
     int null, channel, listener;
-    snprintf(lease, sizeof lease, "--lease=%" PRId64 ",%" PRId64, job->lease_ms, root->contact_ms);
-    if (stream && snprintf(journal, sizeof journal, "JOURNAL_STREAM=%s", stream) < (int)sizeof journal)
+    snprintf(lease, sizeof(lease), "--lease=%" PRId64 ",%" PRId64, job->lease_ms, root->contact_ms);
+    if (stream && snprintf(journal, sizeof(journal), "JOURNAL_STREAM=%s", stream) < (int)sizeof(journal))
         envp[variables++] = journal;
     for (size_t i = 0; i < birth->words->count; i++)
         envp[variables++] = birth->words->items[i];
-    snprintf(uid, sizeof uid, OWN_USER_VARIABLE "=%" PRIu32, root->config->supervisor_uid);
+    snprintf(uid, sizeof(uid), OWN_USER_VARIABLE "=%" PRIu32, root->config->supervisor_uid);
     rsd_config_helpers(root->config, helpers);
     channel = fcntl(birth->channel, F_DUPFD, 10);
     listener = fcntl(birth->listener, F_DUPFD, 10);
@@ -108,8 +108,8 @@ static void send_begin(struct root *root, struct root_job *job, const char *user
 {
     char group[4300], tmpdir[200];
     struct wire_message begin = {.type = WIRE_begin};
-    snprintf(group, sizeof group, "%s/%s", root->groups, job->name);
-    snprintf(tmpdir, sizeof tmpdir, "%s/jobs/%s", root->config->rundir, job->name);
+    snprintf(group, sizeof(group), "%s/%s", root->groups, job->name);
+    snprintf(tmpdir, sizeof(tmpdir), "%s/jobs/%s", root->config->rundir, job->name);
     begin.u.begin.job = job->id;
     begin.u.begin.attempt = job->attempt;
     begin.u.begin.uid = job->uid;
@@ -125,7 +125,7 @@ static void tell_admission(const struct root *root, struct root_job *job, const 
     struct admission_known known = admission_recall(&root->admission, user, job->uid, mono_ms(mono_now()));
     job->asked_lists = !job->local && !known.lists;
     job->asked_account = !known.account && root->config->account[0];
-    snprintf(job->asked, sizeof job->asked, "%s", user);
+    snprintf(job->asked, sizeof(job->asked), "%s", user);
     admission_tell(words, root->config, job->asked_lists, job->asked_account);
 }
 
@@ -217,7 +217,7 @@ static void fail_open(struct root *root, struct root_job *job, const char *text)
 static void heard_error(struct root *root, struct root_job *job, const struct wire_error *error)
 {
     char text[1024];
-    str_printable(text, sizeof text, error->text, strlen(error->text));
+    str_printable(text, sizeof(text), error->text, strlen(error->text));
     if (job->state == JOB_OPENING && strcmp(error->code, WIRE_CODE_NOT_PERMITTED) == 0)
         keep_verdict(root, job, text);
     if (job->state == JOB_OPENING)
@@ -341,7 +341,7 @@ void supervisor_lose(struct root *root, struct root_job *job)
                   "elmer-supervisor is installed");
         break;
     case JOB_OPEN:
-        snprintf(job->lost, sizeof job->lost,
+        snprintf(job->lost, sizeof(job->lost),
                  "the supervisor of job %" PRIu64
                  " was killed: its processes here cannot be watched any more and are ended",
                  job->id);

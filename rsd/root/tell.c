@@ -96,7 +96,7 @@ void tell_state(struct root *root, uint64_t id)
     static struct wire_holding holdings[MAX_JOBS + MAX_TOMBSTONES + 1];
     uint64_t cpus[CPU_SETSIZE];
     const char *lacks[MAX_LACKS];
-    for (size_t i = 0; i < root->job_count && i < sizeof holdings / sizeof holdings[0]; i++) {
+    for (size_t i = 0; i < root->job_count && i < sizeof(holdings) / sizeof(holdings[0]); i++) {
         const struct root_job *job = root->jobs[i];
         if (job->discard)
             continue;

@@ -83,7 +83,7 @@ int tickets_keep(const struct root *root, struct root_job *job, const char *tick
     if (!root->tickets || root->tickets->opening.why != TICKET_GOOD)
         return 0; /* it counts for nothing here */
     job->local = job->local && root->tickets->opening.ours;
-    file_name(root, job, path, sizeof path);
+    file_name(root, job, path, sizeof(path));
     job->ticket = strdup(ticket);
     fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
     if (!job->ticket || fd < 0 || write(fd, ticket, (size_t)size) != size)
@@ -101,7 +101,7 @@ void tickets_begun(const struct root *root, struct root_job *job)
     if (!job->ticket || job->ticket_begun)
         return;
     job->ticket_begun = true;
-    file_name(root, job, path, sizeof path);
+    file_name(root, job, path, sizeof(path));
     fd = open(path, O_WRONLY | O_APPEND | O_NOFOLLOW | O_CLOEXEC);
     if (fd < 0 || write(fd, "\n", 1) != 1)
         log_warning("job=%s: it cannot be kept that its ticket is used: %s", job->name, strerror(errno));
@@ -113,7 +113,7 @@ void tickets_recall(const struct root *root, struct root_job *job)
 {
     struct err none = ERR_INIT;
     char path[200];
-    file_name(root, job, path, sizeof path);
+    file_name(root, job, path, sizeof(path));
     if (!root->tickets || file_read(AT_FDCWD, path, TICKET_TEXT_MAX + 1, &job->ticket, &none) < 0)
         return;
     job->ticket_begun = strchr(job->ticket, '\n') != NULL;
@@ -123,7 +123,7 @@ void tickets_recall(const struct root *root, struct root_job *job)
 void tickets_forget(const struct root *root, struct root_job *job)
 {
     char path[200];
-    file_name(root, job, path, sizeof path);
+    file_name(root, job, path, sizeof(path));
     unlink(path); /* also one that nobody could judge any more */
     free(job->ticket);
     job->ticket = NULL;
@@ -156,7 +156,7 @@ bool tickets_let_start(const struct root *root, const struct root_job *job, cons
     struct ticket_verdict verdict;
     if (!job->ticket)
         return true; /* judged when it was opened */
-    snprintf(tmpdir, sizeof tmpdir, "%s/jobs/%s", root->config->rundir, job->name);
+    snprintf(tmpdir, sizeof(tmpdir), "%s/jobs/%s", root->config->rundir, job->name);
     role_by_name(start->role, &role);
     asked.role = role == ROLE_DAEMON ? TICKET_DAEMON : role == ROLE_AGENT ? TICKET_AGENT : TICKET_COMMAND;
     verdict = ask(root, &asked);

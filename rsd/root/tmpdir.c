@@ -57,7 +57,7 @@ static int64_t size_of(int dir, const char *name)
                            .resolve = RESOLVE_NO_XDEV | RESOLVE_NO_SYMLINKS | RESOLVE_BENEATH};
     struct stat entry;
     int64_t bytes = 0;
-    int fd = (int)syscall(SYS_openat2, dir, name, &how, sizeof how);
+    int fd = (int)syscall(SYS_openat2, dir, name, &how, sizeof(how));
     if (fd < 0)
         return 0;
     if (fstat(fd, &entry) == 0 && S_ISREG(entry.st_mode))
@@ -85,7 +85,7 @@ static int open_below(int dir, const char *name)
 {
     struct open_how how = {.flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC,
                            .resolve = RESOLVE_NO_XDEV | RESOLVE_NO_SYMLINKS | RESOLVE_BENEATH};
-    return (int)syscall(SYS_openat2, dir, name, &how, sizeof how);
+    return (int)syscall(SYS_openat2, dir, name, &how, sizeof(how));
 }
 
 static int open_and_take(int dir, const char *name)
@@ -101,7 +101,7 @@ static int open_and_take(int dir, const char *name)
 static void unmount(int dir, const char *name)
 {
     char path[64 + NAME_MAX];
-    snprintf(path, sizeof path, "/proc/self/fd/%d/%s", dir, name);
+    snprintf(path, sizeof(path), "/proc/self/fd/%d/%s", dir, name);
     umount2(path, MNT_DETACH | UMOUNT_NOFOLLOW);
 }
 
@@ -121,7 +121,7 @@ static void remove_entry(struct removal *removal, int dir, const char *name, int
         remove_directory(removal, dir, name, depth);
         return;
     }
-    snprintf(moved, sizeof moved, ".elmer-%u", removal->moved++);
+    snprintf(moved, sizeof(moved), ".elmer-%u", removal->moved++);
     if (renameat(dir, name, removal->top_fd, moved) == 0)
         removal->again = true;
 }

@@ -79,7 +79,7 @@ int tmpfs_mount(const char *path, uint64_t bytes, struct err *err)
     } else if (!is_empty(path)) {
         return 0;
     }
-    snprintf(options, sizeof options, "mode=0711,size=%" PRIu64 ",nr_inodes=%" PRIu64, bytes,
+    snprintf(options, sizeof(options), "mode=0711,size=%" PRIu64 ",nr_inodes=%" PRIu64, bytes,
              files < FILES_LEAST ? FILES_LEAST : files);
     if (mount(SOURCE, path, "tmpfs", flags, options) < 0)
         return err_set(err, -errno, "%s: %s", path, strerror(errno));
@@ -99,7 +99,7 @@ int tmp_open(struct root *root, struct err *err)
     uint64_t bytes = config->tmpdir_percent ? tmpfs_part_of_memory(config->tmpdir_percent) : config->tmpdir_bytes;
     char path[200];
     int fd, result = 1;
-    snprintf(path, sizeof path, "%s/jobs", config->rundir);
+    snprintf(path, sizeof(path), "%s/jobs", config->rundir);
     if (bytes > 0)
         result = tmpfs_mount(path, bytes, &why);
     if (result < 0)

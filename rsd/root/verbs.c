@@ -321,7 +321,7 @@ static void run(const struct verb *verb, struct root *root, const struct wire_me
 
 void verbs_run(struct root *root, const struct wire_message *message)
 {
-    for (size_t i = 0; i < sizeof verbs / sizeof verbs[0]; i++) {
+    for (size_t i = 0; i < sizeof(verbs) / sizeof(verbs[0]); i++) {
         if (verbs[i].type == message->type) {
             run(&verbs[i], root, message);
             return;

@@ -29,9 +29,9 @@ static _Noreturn void child(const struct rsd_config *config, const char *users, 
     (void)syscall(SYS_close_range, 3U, ~0U, 0U);
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
-    snprintf(rsd, sizeof rsd, "%d", (int)parent);
-    snprintf(uid, sizeof uid, OWN_USER_VARIABLE "=%" PRIu32, config->supervisor_uid);
-    if (stream && snprintf(journal, sizeof journal, "JOURNAL_STREAM=%s", stream) < (int)sizeof journal)
+    snprintf(rsd, sizeof(rsd), "%d", (int)parent);
+    snprintf(uid, sizeof(uid), OWN_USER_VARIABLE "=%" PRIu32, config->supervisor_uid);
+    if (stream && snprintf(journal, sizeof(journal), "JOURNAL_STREAM=%s", stream) < (int)sizeof(journal))
         envp[1] = journal;
     execve(config->escapes, argv, envp);
     log_error("cannot look for processes that leave their job: cannot execute %s: %s", config->escapes,

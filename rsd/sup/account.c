@@ -85,11 +85,11 @@ static int judge(const char *answer, size_t length, const char *user, struct err
         return 0;
     if (end && end - answer > 3 && memcmp(answer, "no ", 3) == 0)
         return err_set(err, -EKEYREJECTED, "the account of %s may not be used here: %s (PAM, service elmer)", user,
-                       str_printable(why, sizeof why, answer + 3, (size_t)(end - answer - 3)));
+                       str_printable(why, sizeof(why), answer + 3, (size_t)(end - answer - 3)));
     if (end)
         length = (size_t)(end - answer);
     return err_set(err, -EPROTO, "whether the account of %s may be used cannot be found out: %s (PAM, service elmer)",
-                   user, length > 0 ? str_printable(why, sizeof why, answer, length) : "elmer-account said nothing");
+                   user, length > 0 ? str_printable(why, sizeof(why), answer, length) : "elmer-account said nothing");
 }
 
 static void end(pid_t pid, int pidfd)
@@ -120,7 +120,7 @@ int account_ask(const char *program, const char *user, bool rt, int64_t limit_ms
         return err_set(err, -result, "cannot fork to ask PAM: %s", strerror(result));
     }
     pidfd = (int)syscall(SYS_pidfd_open, pid, 0U);
-    length = hear(pair[0], answer, sizeof answer, mono_ms(mono_now()) + limit_ms);
+    length = hear(pair[0], answer, sizeof(answer), mono_ms(mono_now()) + limit_ms);
     close(pair[0]);
     end(pid, pidfd);
     if (length >= 0)

@@ -56,7 +56,7 @@ static void reset_oom(void)
 static int take_group(struct sup *sup)
 {
     static const char *const files[] = {"../cgroup.procs", "cgroup.procs"};
-    for (size_t i = 0; i < sizeof files / sizeof files[0]; i++) {
+    for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
         if (fchownat(sup->job_fd, files[i], sup->own_uid, (gid_t)-1, AT_SYMLINK_NOFOLLOW) < 0)
             return -errno;
     }

@@ -31,8 +31,8 @@ enum { HELPER_FILES = 1024, FD_AGENT = 3, FD_REPORT = 4, FD_ASIDE = 10 };
 static _Noreturn void fail(enum child_stage stage)
 {
     struct child_report report = {.stage = stage, .error = errno};
-    ssize_t sent = write(FD_REPORT, &report, sizeof report);
-    _exit(sent == (ssize_t)sizeof report ? 126 : 127);
+    ssize_t sent = write(FD_REPORT, &report, sizeof(report));
+    _exit(sent == (ssize_t)sizeof(report) ? 126 : 127);
 }
 
 static void reset_signals(void)
@@ -150,17 +150,17 @@ static void write_hostfile(const struct child_plan *plan)
     int fd;
     if (!plan->hosts || access(plan->hostfile, F_OK) == 0)
         return;
-    snprintf(name, sizeof name, "%s.%d", plan->hostfile, (int)getpid());
+    snprintf(name, sizeof(name), "%s.%d", plan->hostfile, (int)getpid());
     fd = open(name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
     if (fd < 0)
         fail(STAGE_HOSTFILE);
     for (const char *at = plan->hosts;; at++) {
         text[used++] = *at == ':' || *at == 0 ? '\n' : *at;
-        if ((*at == 0 || used == sizeof text) && write(fd, text, used) != (ssize_t)used)
+        if ((*at == 0 || used == sizeof(text)) && write(fd, text, used) != (ssize_t)used)
             fail(STAGE_HOSTFILE);
         if (*at == 0)
             break;
-        if (used == sizeof text)
+        if (used == sizeof(text))
             used = 0;
     }
     close(fd);
@@ -192,7 +192,7 @@ _Noreturn void child_run(const struct child_plan *plan)
     if (setsid() < 0)
         fail(STAGE_SESSION);
     set_limits(plan);
-    if (sched_setaffinity(0, sizeof *plan->cpus, plan->cpus) < 0)
+    if (sched_setaffinity(0, sizeof(*plan->cpus), plan->cpus) < 0)
         fail(STAGE_CPUS);
     become_user(plan);
     umask(plan->umask);

@@ -34,7 +34,7 @@ bool environment_loads_something(const char *entry)
         "LOCPATH",  "NIS_PATH", "NLSPATH",    "RESOLV_HOST_CONF", "RES_OPTIONS",    "TZDIR"};
     if (strncmp(entry, "LD_", 3) == 0 || strncmp(entry, "MALLOC_", 7) == 0)
         return true;
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
         if (is_variable(entry, names[i]))
             return true;
     }

@@ -36,7 +36,7 @@ static char *exports(const struct wire_strs *given)
     for (size_t i = 0; i < given->count; i++) {
         const char *entry = given->items[i];
         size_t length = strcspn(entry, "=");
-        if (!environment_loads_something(entry) || used + length + 1 >= sizeof names)
+        if (!environment_loads_something(entry) || used + length + 1 >= sizeof(names))
             continue;
         names[used++] = ':';
         memcpy(names + used, entry, length);

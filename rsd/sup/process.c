@@ -61,7 +61,7 @@ static void tell_failed(struct sup *sup, uint32_t number, uint64_t request, cons
     message.u.start_failed.job = sup->job;
     message.u.start_failed.attempt = sup->attempt;
     message.u.start_failed.process = number;
-    message.u.start_failed.text = str_printable(safe, sizeof safe, text, strlen(text));
+    message.u.start_failed.text = str_printable(safe, sizeof(safe), text, strlen(text));
     sup_tell(sup, &message);
 }
 
@@ -72,7 +72,7 @@ static void tell_line(struct sup *sup, const struct process *process)
     message.u.line.job = sup->job;
     message.u.line.attempt = sup->attempt;
     message.u.line.process = process->number;
-    message.u.line.line = str_printable(safe, sizeof safe, process->line, process->line_size);
+    message.u.line.line = str_printable(safe, sizeof(safe), process->line, process->line_size);
     sup_tell(sup, &message);
 }
 
@@ -167,7 +167,7 @@ static int give_birth(struct sup *sup, struct process *process, const struct wir
     struct birth birth;
     char **argv = argv_make(&start->argv), **environment;
     int pidfd = -1, result = birth_open(&birth, start, process->role);
-    snprintf(hostfile, sizeof hostfile, "%s/hostfile", sup->tmpdir);
+    snprintf(hostfile, sizeof(hostfile), "%s/hostfile", sup->tmpdir);
     environment = environment_make(sup, process->role, &start->environment, hostfile);
     if (result == 0 && (!argv || !environment))
         result = -ENOMEM;
@@ -221,7 +221,7 @@ static int give_birth(struct sup *sup, struct process *process, const struct wir
 
 static struct process *process_add(struct sup *sup, uint32_t number)
 {
-    struct process *process = sup->count < SUP_MAX_PROCESSES ? calloc(1, sizeof *process) : NULL;
+    struct process *process = sup->count < SUP_MAX_PROCESSES ? calloc(1, sizeof(*process)) : NULL;
     struct process **more;
     if (!process)
         return NULL;
@@ -309,7 +309,7 @@ void process_start(struct sup *sup, struct wire_message *message)
     process->push_ms = mono_ms(mono_now()) + SUP_PUSH_MS;
     result = give_birth(sup, process, start);
     if (result < 0) {
-        snprintf(text, sizeof text,
+        snprintf(text, sizeof(text),
                  "a process cannot be started on this host: %s; are limits on processes or memory reached?",
                  strerror(-result));
         failed(sup, process, text);
@@ -339,13 +339,13 @@ void process_report(struct sup *sup, struct process *process)
     struct child_report report = {.stage = -1};
     char text[1000];
     assert(process->state == PROCESS_BORN && process->report_fd >= 0 && process->pid > 0);
-    ssize_t got = read(process->report_fd, &report, sizeof report);
+    ssize_t got = read(process->report_fd, &report, sizeof(report));
     if (got < 0 && (errno == EAGAIN || errno == EINTR))
         return;
     close(process->report_fd);
     process->report_fd = -1;
     if (got != 0) {
-        child_explain(&report, &process->start.u.start, sup->user.name, text, sizeof text);
+        child_explain(&report, &process->start.u.start, sup->user.name, text, sizeof(text));
         failed(sup, process, text);
         return;
     }
@@ -374,7 +374,7 @@ int64_t process_capture_wait_ms(const struct process *process, int64_t now)
 void process_capture(struct sup *sup, struct process *process)
 {
     static char buffer[CAPTURE_BYTES];
-    ssize_t got = read(process->capture_fd, buffer, sizeof buffer);
+    ssize_t got = read(process->capture_fd, buffer, sizeof(buffer));
     if (got < 0 && (errno == EAGAIN || errno == EINTR))
         return;
     for (ssize_t i = 0; i < got && !process->line_sent; i++) {

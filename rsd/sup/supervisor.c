@@ -118,8 +118,8 @@ static int begin(struct sup *sup, const struct wire_begin *begin, struct err *er
     int result;
     sup->job = begin->job;
     sup->attempt = (uint32_t)begin->attempt;
-    snprintf(sup->tmpdir, sizeof sup->tmpdir, "%s", begin->tmpdir);
-    snprintf(path, sizeof path, "%s/job", begin->group);
+    snprintf(sup->tmpdir, sizeof(sup->tmpdir), "%s", begin->tmpdir);
+    snprintf(path, sizeof(path), "%s/job", begin->group);
     sup->job_fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (sup->job_fd < 0)
         return err_set(err, -errno, "cannot open the job's group %s: %s", path, strerror(errno));
@@ -173,7 +173,7 @@ static void tell_ends(struct sup *sup)
             ends[count++] = sup->processes[i];
     }
     if (count > 1)
-        qsort(ends, count, sizeof ends[0], compare_ends);
+        qsort(ends, count, sizeof(ends[0]), compare_ends);
     for (size_t i = 0; i < count; i++)
         process_tell_exited(sup, ends[i]);
 }
@@ -248,7 +248,7 @@ static void root_read(struct sup *sup)
 static void root_accept(struct sup *sup)
 {
     struct ucred peer;
-    socklen_t length = sizeof peer;
+    socklen_t length = sizeof(peer);
     int fd = accept4(sup->listen_fd, NULL, NULL, SOCK_CLOEXEC);
     if (fd < 0)
         return;
@@ -270,11 +270,11 @@ static void reap(struct sup *sup)
     struct signalfd_siginfo info;
     struct reaped reaped;
     pace_take(&sup->reap_pace, &reap_limit, mono_ms(mono_now()));
-    while (read(sup->signal_fd, &info, sizeof info) > 0) {
+    while (read(sup->signal_fd, &info, sizeof(info)) > 0) {
     }
     for (size_t i = 0; i < sup->count; i++)
         process_peek(sup, sup->processes[i]);
-    for (int i = 0; i < REAPS_PER_TURN && read(sup->reaper_fd, &reaped, sizeof reaped) == (ssize_t)sizeof reaped; i++)
+    for (int i = 0; i < REAPS_PER_TURN && read(sup->reaper_fd, &reaped, sizeof(reaped)) == (ssize_t)sizeof(reaped); i++)
         process_reaped(sup, reaped.pid, reaped.status);
 }
 
@@ -425,7 +425,7 @@ static int loop(struct sup *sup)
     while (on) {
         size_t need = FIXED_FDS + FDS_PER_PROCESS * (sup->count + 1);
         if (need > capacity) {
-            struct pollfd *more = reallocarray(fds, need * 2, sizeof *fds);
+            struct pollfd *more = reallocarray(fds, need * 2, sizeof(*fds));
             if (!more)
                 return 1;
             fds = more;

@@ -29,7 +29,7 @@ static int copy_groups(struct user *user, struct err *err)
     int count = 64;
     for (;;) {
         int had = count;
-        gid_t *groups = reallocarray(user->groups, (size_t)count, sizeof *groups);
+        gid_t *groups = reallocarray(user->groups, (size_t)count, sizeof(*groups));
         if (!groups)
             return err_set(err, -ENOMEM, "out of memory");
         user->groups = groups;

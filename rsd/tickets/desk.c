@@ -78,7 +78,7 @@ static void look_up(struct user *user, int64_t now)
     user->known_ms = now;
     if (user->unsure)
         return;
-    snprintf(user->name, sizeof user->name, "%s",
+    snprintf(user->name, sizeof(user->name), "%s",
              entry && strlen(entry->pw_name) <= TICKET_USER_MAX ? entry->pw_name : "");
 }
 
@@ -211,7 +211,7 @@ static bool make_room(struct desk *desk, int64_t uid)
 static void let_in(struct desk *desk, struct client *client, int64_t now)
 {
     struct ucred peer;
-    socklen_t length = sizeof peer;
+    socklen_t length = sizeof(peer);
     int fd = accept4(desk->listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
     if (fd < 0)
         return;
@@ -279,7 +279,7 @@ static void turn(struct desk *desk)
 static _Noreturn void work(const struct ticket_keys *keys, int listener, pid_t parent)
 {
     struct ticket_keys own = *keys;
-    struct desk *desk = calloc(1, sizeof *desk);
+    struct desk *desk = calloc(1, sizeof(*desk));
     prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
     if (getppid() != parent || !desk)
         _exit(1);

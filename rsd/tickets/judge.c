@@ -18,8 +18,8 @@ static bool mark(struct judge *judge, const struct ticket *ticket, uint32_t atte
     struct record record = {.slot = 0};
     if (!ticket_window_mark(judge->window, ticket, attempt, &record.slot, record.block))
         return false;
-    memcpy(record.key, ticket->key, sizeof record.key);
-    return write(judge->record_fd, &record, sizeof record) == (ssize_t)sizeof record;
+    memcpy(record.key, ticket->key, sizeof(record.key));
+    return write(judge->record_fd, &record, sizeof(record)) == (ssize_t)sizeof(record);
 }
 
 static enum ticket_refusal judge_open(struct judge *judge, const struct ticket_ask *ask, const struct ticket *ticket)
@@ -69,8 +69,8 @@ void judge(struct judge *judge, struct ticket_ask *ask, const char *bytes, struc
         why = ask->verb == TICKET_ASK_OPEN ? judge_open(judge, ask, &ticket) : judge_start(judge, ask, &ticket);
     *verdict = (struct ticket_verdict){.why = why,
                                        .ours = why == TICKET_GOOD && strcmp(ticket.host, judge->trust.own_host) == 0};
-    snprintf(verdict->name, sizeof verdict->name, "%s", ticket_refusal_name(why));
-    snprintf(verdict->text, sizeof verdict->text, "%s", ticket_refusal_text(why));
+    snprintf(verdict->name, sizeof(verdict->name), "%s", ticket_refusal_name(why));
+    snprintf(verdict->text, sizeof(verdict->text), "%s", ticket_refusal_text(why));
 }
 
 static bool receive(int fd, void *to, size_t size)
@@ -90,7 +90,7 @@ void judge_all(struct judge *judge_, int fd)
     struct ticket_verdict verdict;
     char *texts = NULL;
     size_t room = 0;
-    while (receive(fd, &ask, sizeof ask) && ask.size <= TICKET_ASK_BYTES_MAX) {
+    while (receive(fd, &ask, sizeof(ask)) && ask.size <= TICKET_ASK_BYTES_MAX) {
         char *more = ask.size > room ? realloc(texts, ask.size) : texts;
         if (!more && ask.size > 0)
             break;
@@ -99,7 +99,7 @@ void judge_all(struct judge *judge_, int fd)
         if (!receive(fd, texts, ask.size))
             break;
         judge(judge_, &ask, texts, &verdict);
-        if (send(fd, &verdict, sizeof verdict, MSG_NOSIGNAL) != (ssize_t)sizeof verdict)
+        if (send(fd, &verdict, sizeof(verdict), MSG_NOSIGNAL) != (ssize_t)sizeof(verdict))
             break;
     }
     free(texts);

@@ -55,7 +55,7 @@ static void on_child_end(int signal)
 {
     static const char line[] = "<3>a process of elmer-tickets has ended; rsd starts again, jobs live on\n";
     (void)signal;
-    (void)!write(STDERR_FILENO, line, sizeof line - 1);
+    (void)!write(STDERR_FILENO, line, sizeof(line) - 1);
     _exit(1);
 }
 
@@ -70,9 +70,9 @@ static int serve(char **args)
     signal(SIGCHLD, on_child_end);
     ready.code = begin(&judge, args[0], args[1], &err);
     ready.certified = judge.trust.has_authority;
-    snprintf(ready.text, sizeof ready.text, "%.*s", (int)sizeof ready.text - 1, err.text);
+    snprintf(ready.text, sizeof(ready.text), "%.*s", (int)sizeof(ready.text) - 1, err.text);
     close(TICKET_FD_SECOND);
-    if (send(TICKET_FD_FIRST, &ready, sizeof ready, MSG_NOSIGNAL) == (ssize_t)sizeof ready && ready.code == 0)
+    if (send(TICKET_FD_FIRST, &ready, sizeof(ready), MSG_NOSIGNAL) == (ssize_t)sizeof(ready) && ready.code == 0)
         judge_all(&judge, TICKET_FD_FIRST);
     return ready.code == 0 ? 0 : 1;
 }

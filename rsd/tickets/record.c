@@ -75,7 +75,7 @@ int record_load(int used, struct ticket_window *window, struct err *err)
     uint8_t key[TICKET_KEY_BYTES];
     lock(used);
     while (code == 0 && dir && blocks && (entry = readdir(dir))) {
-        int fd = ticket_unhex(entry->d_name, key, sizeof key)
+        int fd = ticket_unhex(entry->d_name, key, sizeof(key))
                      ? openat(used, entry->d_name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
                      : -1;
         if (fd >= 0) {
@@ -143,13 +143,13 @@ static int file_of(struct files *files, int used, const uint8_t *key)
 static int write_one(int in, int used, struct files *files)
 {
     struct record record;
-    ssize_t got = read(in, &record, sizeof record);
+    ssize_t got = read(in, &record, sizeof(record));
     int fd;
-    if (got != (ssize_t)sizeof record)
+    if (got != (ssize_t)sizeof(record))
         return got < 0 && (errno == EAGAIN || errno == EINTR) ? 0 : -1;
     fd = file_of(files, used, record.key);
-    if (fd < 0 || pwrite(fd, record.block, sizeof record.block, (off_t)record.slot * TICKET_BLOCK_BYTES) !=
-                      (ssize_t)sizeof record.block)
+    if (fd < 0 || pwrite(fd, record.block, sizeof(record.block), (off_t)record.slot * TICKET_BLOCK_BYTES) !=
+                      (ssize_t)sizeof(record.block))
         complain(fd < 0 ? "open" : "write");
     return 1;
 }

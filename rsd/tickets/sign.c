@@ -35,13 +35,13 @@ int desk_sign(const struct ticket_keys *keys, struct ticket_counter *counter, co
     if (submit->nprocs == 0 || submit->nprocs > UINT32_MAX || submit->command.count == 0) {
         return err_set(err, -EINVAL, "it has no command, or no number of processors");
     }
-    if (!copy(t.host, sizeof t.host, keys->host, "host", err) || !copy(t.user, sizeof t.user, user, "user", err) ||
-        !copy(t.name, sizeof t.name, submit->name, "name", err) ||
-        !copy(t.token, sizeof t.token, submit->token, "token", err) ||
-        !copy(t.output, sizeof t.output, submit->output, "output", err) ||
-        !copy(t.errors, sizeof t.errors, submit->errors, "error output", err))
+    if (!copy(t.host, sizeof(t.host), keys->host, "host", err) || !copy(t.user, sizeof(t.user), user, "user", err) ||
+        !copy(t.name, sizeof(t.name), submit->name, "name", err) ||
+        !copy(t.token, sizeof(t.token), submit->token, "token", err) ||
+        !copy(t.output, sizeof(t.output), submit->output, "output", err) ||
+        !copy(t.errors, sizeof(t.errors), submit->errors, "error output", err))
         return -EINVAL;
-    memcpy(t.certificate, keys->certificate, sizeof t.certificate);
+    memcpy(t.certificate, keys->certificate, sizeof(t.certificate));
     result = ticket_counter_next(keys, counter, &t.counter, err);
     if (result < 0)
         return result == -EINVAL ? -EIO : result;

@@ -47,7 +47,7 @@ static void parse_key(const char *pem, struct key *key)
     const char *begin = strchr(pem, '\n') + 1;
     int size;
 
-    snprintf(key->line, sizeof key->line, "%.*s", (int)strcspn(begin, "\n"), begin);
+    snprintf(key->line, sizeof(key->line), "%.*s", (int)strcspn(begin, "\n"), begin);
     size = EVP_DecodeBlock(der, (const unsigned char *)key->line, (int)strlen(key->line));
     assert_true(size >= SEED && size < 60); /* Ed25519: the seed is the end of it */
     memcpy(key->seed, der + size - SEED, SEED);
@@ -60,12 +60,12 @@ static int copies(pid_t pid, const struct key *key)
     int found = 0, memory;
     FILE *maps;
 
-    snprintf(path, sizeof path, "/proc/%d/maps", pid);
+    snprintf(path, sizeof(path), "/proc/%d/maps", pid);
     maps = fopen(path, "re");
-    snprintf(path, sizeof path, "/proc/%d/mem", pid);
+    snprintf(path, sizeof(path), "/proc/%d/mem", pid);
     memory = open(path, O_RDONLY | O_CLOEXEC);
     assert_true(maps && memory >= 0);
-    while (fgets(row, sizeof row, maps)) {
+    while (fgets(row, sizeof(row), maps)) {
         uint64_t from, to;
         char *bytes;
         ssize_t size;
@@ -96,10 +96,10 @@ static uid_t user_of(pid_t pid)
     unsigned uid = 0;
     FILE *status;
 
-    snprintf(path, sizeof path, "/proc/%d/status", pid);
+    snprintf(path, sizeof(path), "/proc/%d/status", pid);
     status = fopen(path, "re");
     assert_non_null(status);
-    while (fgets(row, sizeof row, status))
+    while (fgets(row, sizeof(row), status))
         if (sscanf(row, "Uid: %u", &uid) == 1)
             break;
     fclose(status);

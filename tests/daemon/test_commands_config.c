@@ -29,10 +29,10 @@ static void test_files(void **data)
     struct world *w = *data;
     char dir[] = "/tmp/elmer-files-XXXXXX", conf[100], fragment[120], user[64];
 
-    snprintf(user, sizeof user, "%s", getpwuid(geteuid())->pw_name);
+    snprintf(user, sizeof(user), "%s", getpwuid(geteuid())->pw_name);
     assert_non_null(scratch_dir(dir));
-    snprintf(conf, sizeof conf, "%s/elmer.conf", dir);
-    snprintf(fragment, sizeof fragment, "%s.d/5.conf", conf);
+    snprintf(conf, sizeof(conf), "%s/elmer.conf", dir);
+    snprintf(fragment, sizeof(fragment), "%s.d/5.conf", conf);
     assert_true(scratch_mkdir(dir, "elmer.conf.d"));
     assert_true(scratch_put(dir, "elmer.conf.d/5.conf", "[elmer]\nstore = /tmp/elmer.db\nlevels = 4\n"));
     RUN(w, "eadmin", "config", "check", "--user", user, fragment);
@@ -47,7 +47,7 @@ static void test_files(void **data)
     RUN(w, "eadmin", "config", "show", fragment, "--default");
     assert_int_equal(finish(w), 0);
     said(w->stdout_text, "\nlevels = 3 ");
-    snprintf(conf, sizeof conf, "%s/x.conf", dir);
+    snprintf(conf, sizeof(conf), "%s/x.conf", dir);
     assert_true(scratch_put(dir, "x.conf", "[rsd]\nmode = rt\n")); /* the section says what it is */
     RUN(w, "eadmin", "config", "show", conf);
     assert_int_equal(finish(w), 0);
@@ -64,7 +64,7 @@ static void test_usage(void **data)
         {"eadmin", "config", "show", "--user", "a"},
     };
 
-    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+    for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++) {
         const char *words[6] = {wrong[i][0], wrong[i][1], wrong[i][2], wrong[i][3], wrong[i][4], NULL};
 
         run(*data, words);

@@ -343,7 +343,7 @@ static void test_slow_reader(void **data)
     struct wire_message jobs = {.type = WIRE_jobs, .id = 5, .u.jobs = {.jobs = {&view, 1}, .more = true}};
     uint64_t number;
 
-    memset(large, 'x', sizeof large - 1);
+    memset(large, 'x', sizeof(large) - 1);
     greet(w);
     client_connect(w, &client);
     client_kill(&client, 5, 1);

@@ -31,11 +31,11 @@ static pid_t start(const char *config)
 {
     const char *program = getenv("RSD_PROGRAM");
     char conf[100], log[100];
-    snprintf(dir, sizeof dir, "/tmp/elmer-rsd-waits-XXXXXX");
+    snprintf(dir, sizeof(dir), "/tmp/elmer-rsd-waits-XXXXXX");
     assert_non_null(scratch_dir(dir));
     assert_true(scratch_put(dir, "rsd.conf", config));
-    snprintf(conf, sizeof conf, "%s/rsd.conf", dir);
-    snprintf(log, sizeof log, "%s/log", dir);
+    snprintf(conf, sizeof(conf), "%s/rsd.conf", dir);
+    snprintf(log, sizeof(log), "%s/log", dir);
     pid_t pid = fork();
     assert_true(pid >= 0);
     if (pid)
@@ -51,9 +51,9 @@ static const char *log_text(void)
 {
     static char text[16384];
     char path[100];
-    snprintf(path, sizeof path, "%s/log", dir);
+    snprintf(path, sizeof(path), "%s/log", dir);
     FILE *file = fopen(path, "re");
-    size_t size = file ? fread(text, 1, sizeof text - 1, file) : 0;
+    size_t size = file ? fread(text, 1, sizeof(text) - 1, file) : 0;
     text[size] = 0;
     if (file)
         fclose(file);
@@ -95,7 +95,7 @@ static void await_notice(int socket, const char *words)
 {
     char text[2000] = "";
     for (int64_t end = mono_ms(mono_now()) + PATIENCE_MS; !strstr(text, words); poll(NULL, 0, 10)) {
-        ssize_t size = recv(socket, text, sizeof text - 1, MSG_DONTWAIT);
+        ssize_t size = recv(socket, text, sizeof(text) - 1, MSG_DONTWAIT);
         text[size > 0 ? size : 0] = 0;
         if (mono_ms(mono_now()) > end)
             fail_msg("no \"%s\"", words);
@@ -112,8 +112,8 @@ static void test_waits(void **state)
         skip();
     char name[] = "/tmp/elmer-rsd-notify-XXXXXX";
     assert_non_null(scratch_dir(name));
-    snprintf(address.sun_path, sizeof address.sun_path, "%s/socket", name);
-    assert_int_equal(bind(notices, (struct sockaddr *)&address, sizeof address), 0);
+    snprintf(address.sun_path, sizeof(address.sun_path), "%s/socket", name);
+    assert_int_equal(bind(notices, (struct sockaddr *)&address, sizeof(address)), 0);
     setenv("NOTIFY_SOCKET", address.sun_path, 1);
     pid_t pid = start("[rsd]\nuser = no-such-user\n");
     await_notice(notices, "STATUS=rsd cannot begin: there is no user no-such-user");

@@ -33,13 +33,13 @@ struct rig {
 
 static int setup(void **state)
 {
-    struct rig *rig = calloc(1, sizeof *rig);
+    struct rig *rig = calloc(1, sizeof(*rig));
     struct err err = ERR_INIT;
     struct ca ca;
 
-    snprintf(rig->dir, sizeof rig->dir, "/tmp/test_signer.XXXXXX");
+    snprintf(rig->dir, sizeof(rig->dir), "/tmp/test_signer.XXXXXX");
     assert_non_null(scratch_dir(rig->dir));
-    snprintf(rig->config, sizeof rig->config, "%s/ca.conf", rig->dir);
+    snprintf(rig->config, sizeof(rig->config), "%s/ca.conf", rig->dir);
     assert_int_equal(ca_create(rig->dir, "ws1", wall_now().ms, &err), 0);
     assert_int_equal(ca_open(rig->dir, &ca, &err), 0);
     assert_int_equal(ca_token(&ca, NULL, 0, wall_now().ms, HOUR_MS, rig->text, &err), 0);
@@ -48,8 +48,8 @@ static int setup(void **state)
     assert_int_equal(pki_key_create(&rig->key, &err), 0);
     assert_int_equal(pki_request_create(rig->key, "ws2", &rig->request, &err), 0);
     token_id(&rig->token, rig->id);
-    assert_int_equal(pki_join_proof(rig->token.secret, sizeof rig->token.secret, "ws2", rig->request, rig->proof, &err),
-                     0);
+    assert_int_equal(
+        pki_join_proof(rig->token.secret, sizeof(rig->token.secret), "ws2", rig->request, rig->proof, &err), 0);
     *state = rig;
     return 0;
 }

@@ -37,7 +37,7 @@ static void mark(const char *what)
     char line[300];
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
-    int size = snprintf(line, sizeof line, "%s %s %s %s %s %s %" PRId64 "\n", what, name, job, attempt, rank, host,
+    int size = snprintf(line, sizeof(line), "%s %s %s %s %s %s %" PRId64 "\n", what, name, job, attempt, rank, host,
                         (int64_t)t.tv_sec * 1000000000 + t.tv_nsec);
     if (write(marks, line, (size_t)size) != size)
         die("the mark");
@@ -48,7 +48,7 @@ static void find_attempt(void)
 {
     char text[4200] = "", *leaf, *dot;
     FILE *file = fopen("/proc/self/cgroup", "re");
-    while (file && fgets(text, sizeof text, file) && strncmp(text, "0::", 3) != 0)
+    while (file && fgets(text, sizeof(text), file) && strncmp(text, "0::", 3) != 0)
         ;
     if (file)
         fclose(file);
@@ -57,17 +57,17 @@ static void find_attempt(void)
         *leaf = 0;
     dot = leaf ? strrchr(text, '.') : NULL;
     if (dot)
-        snprintf(attempt, sizeof attempt, "%.20s", dot + 1);
+        snprintf(attempt, sizeof(attempt), "%.20s", dot + 1);
 }
 
 static void open_marks(const char *dir)
 {
     char path[4200];
-    snprintf(path, sizeof path, "%s/%s.%s", dir, name, rank);
+    snprintf(path, sizeof(path), "%s/%s.%s", dir, name, rank);
     int lock = open(path, O_RDWR | O_CREAT, 0600); /* inherited: what COMMAND leaves behind holds it too */
     if (lock < 0)
         die(path);
-    snprintf(path, sizeof path, "%s/marks", dir);
+    snprintf(path, sizeof(path), "%s/marks", dir);
     marks = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
     if (marks < 0)
         die(path);
@@ -107,7 +107,7 @@ int main(int argc, char **argv)
     rank = getenv("ELMER_RANK");
     job = job ? job : "0";
     rank = rank ? rank : "0";
-    gethostname(host, sizeof host - 1);
+    gethostname(host, sizeof(host) - 1);
     find_attempt();
     open_marks(argv[1]);
     int failed = 0;

@@ -64,7 +64,7 @@ const struct cluster *cluster_get(void)
         exit(1);
     }
     make(&cluster, path, dir);
-    for (size_t i = 0; i < sizeof files / sizeof *files; i++)
+    for (size_t i = 0; i < sizeof(files) / sizeof(*files); i++)
         (void)unlinkat(dir, files[i], 0);
     (void)close(dir);
     (void)rmdir(path);

@@ -78,7 +78,7 @@ static FILE *open_stream(const struct file *file)
 
     FUZZ_CHECK(stream != NULL, "no memory");
     /* cppcheck-suppress nullPointerRedundantCheck */
-    (void)setvbuf(stream, buffer, _IOFBF, sizeof buffer);
+    (void)setvbuf(stream, buffer, _IOFBF, sizeof(buffer));
     return stream;
 }
 

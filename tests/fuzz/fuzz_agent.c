@@ -119,7 +119,7 @@ int pvm_bufinfo(int buffer, int *bytes, int *tag, int *from)
 int pvm_getminfo(int buffer, struct pvmminfo *info)
 {
     (void)buffer;
-    memset(info, 0, sizeof *info);
+    memset(info, 0, sizeof(*info));
     return 0;
 }
 
@@ -227,7 +227,7 @@ static void put_entry(struct input *input)
 
     put_int(input_byte(input));
     put_text("");
-    put_text(logins[input_below(input, sizeof logins / sizeof *logins)]);
+    put_text(logins[input_below(input, sizeof(logins) / sizeof(*logins))]);
     put_text("pvmd -s -d0x0 -nws2 1 0a000001:8a2f 4080 2 0a000002:0000");
     put_text("");
     put_text("");
@@ -326,7 +326,7 @@ static void terminate(void)
 {
     struct signalfd_siginfo info = {.ssi_signo = SIGTERM};
 
-    world_feed(world_pick(WORLD_SIGNALS, 0), &info, sizeof info);
+    world_feed(world_pick(WORLD_SIGNALS, 0), &info, sizeof(info));
 }
 
 static void happen(struct input *input, int timeout_ms)
@@ -394,7 +394,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
     if (null_fd < 0)
         null_fd = open("/dev/null", O_WRONLY | O_CLOEXEC);
-    memset(&pvm, 0, sizeof pvm);
+    memset(&pvm, 0, sizeof(pvm));
     world_begin(&input, WIRE_FROM_AGENT);
     options.output_fd = options.errors_fd = null_fd;
     options.dir = input_below(&input, 2) ? "/home/a b" : "/home/alice";

@@ -50,7 +50,7 @@ struct wall __wrap_wall_now(void)
 
 int uv_loop_init(uv_loop_t *loop)
 {
-    memset(loop, 0, sizeof *loop);
+    memset(loop, 0, sizeof(*loop));
     return 0;
 }
 
@@ -73,7 +73,7 @@ void uv_update_time(uv_loop_t *loop)
 
 int uv_timer_init(uv_loop_t *loop, uv_timer_t *timer)
 {
-    memset(timer, 0, sizeof *timer);
+    memset(timer, 0, sizeof(*timer));
     timer->loop = loop;
     return 0;
 }
@@ -98,7 +98,7 @@ int uv_signal_init(uv_loop_t *loop, uv_signal_t *handle)
 {
     void *data = handle->data;
 
-    memset(handle, 0, sizeof *handle);
+    memset(handle, 0, sizeof(*handle));
     handle->loop = loop;
     handle->data = data;
     return 0;
@@ -222,7 +222,7 @@ static struct user user_of(uint32_t uid)
 {
     struct user user = {.uid = uid, .admin = uid == 2002};
 
-    (void)snprintf(user.name, sizeof user.name, "%s",
+    (void)snprintf(user.name, sizeof(user.name), "%s",
                    uid == 2001   ? "alice"
                    : uid == 2002 ? "bob"
                    : uid == 0    ? "root"
@@ -262,7 +262,7 @@ static void answer_user(void)
     if (the_users.count == 0)
         return;
     question = the_users.questions[0];
-    memmove(the_users.questions, the_users.questions + 1, --the_users.count * sizeof question);
+    memmove(the_users.questions, the_users.questions + 1, --the_users.count * sizeof(question));
     question.answer(&question.user, question.data);
 }
 
@@ -276,7 +276,7 @@ struct notify *notify_create(struct deadlines *deadlines, void (*status)(char *t
     static struct notify notify;
     char text[256];
     (void)deadlines;
-    status(text, sizeof text, data);
+    status(text, sizeof(text), data);
     return &notify;
 }
 
@@ -443,7 +443,7 @@ static void check_core(void)
 {
     char text[512] = "";
 
-    FUZZ_CHECK(core_check(engine_core(fuzz_store_owner()), text, sizeof text) == 0, "%s", text);
+    FUZZ_CHECK(core_check(engine_core(fuzz_store_owner()), text, sizeof(text)) == 0, "%s", text);
 }
 
 int uv_run(uv_loop_t *loop, uv_run_mode mode)
@@ -486,8 +486,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                                 .minimum_uid = 1000};
     struct err err = ERR_INIT;
 
-    memset(&world, 0, sizeof world);
-    memset(asks, 0, sizeof asks);
+    memset(&world, 0, sizeof(world));
+    memset(asks, 0, sizeof(asks));
     world.input = (struct input){data, size};
     world.now_ms = 1000000, world.timer_ms = -1;
     settings.host_messages = settings.host_messages_burst = 200000;

@@ -59,7 +59,7 @@ int elmer_submit(struct elmer *elmer, const struct elmer_submission *submission,
     (void)answer;
     check_submission(submission);
     submitted++;
-    (void)snprintf(error->text, sizeof error->text, "not sent");
+    (void)snprintf(error->text, sizeof(error->text), "not sent");
     return ELMER_REFUSED;
 }
 

@@ -96,7 +96,7 @@ static int listen_anywhere(struct sockaddr_un *address, socklen_t *size)
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 
     *address = (struct sockaddr_un){.sun_family = AF_UNIX};
-    *size = sizeof *address;
+    *size = sizeof(*address);
     FUZZ_CHECK(fd >= 0 && bind(fd, (struct sockaddr *)address, sizeof(sa_family_t)) == 0 &&
                    getsockname(fd, (struct sockaddr *)address, size) == 0,
                "%s", strerror(errno));
@@ -171,7 +171,7 @@ static void put_bytes(struct input *input, int fd, bool framed)
     size = size < input->left ? size : input->left;
     wire_frame_header(header, size);
     if (framed)
-        put(fd, header, sizeof header);
+        put(fd, header, sizeof(header));
     put(fd, input->at, size);
     input->at += size;
     input->left -= size;
@@ -192,7 +192,7 @@ static void act(struct input *input, int fd)
     else if (what < 0xD0)
         put_bytes(input, fd, false);
     else if (what < 0xE0)
-        (void)recv(fd, drain, sizeof drain, 0);
+        (void)recv(fd, drain, sizeof(drain), 0);
     else if (what < 0xF0)
         (void)shutdown(fd, SHUT_WR);
 }

@@ -63,7 +63,7 @@ int __wrap_setrlimit(int what, const struct rlimit *limit)
 
 int uv_loop_init(uv_loop_t *loop)
 {
-    memset(loop, 0, sizeof *loop);
+    memset(loop, 0, sizeof(*loop));
     return 0;
 }
 
@@ -91,7 +91,7 @@ uv_pid_t uv_os_getpid(void)
 
 int uv_timer_init(uv_loop_t *loop, uv_timer_t *timer)
 {
-    memset(timer, 0, sizeof *timer);
+    memset(timer, 0, sizeof(*timer));
     timer->loop = loop;
     for (size_t i = 0; i < TIMERS; i++) {
         if (world.timers[i].handle != NULL)
@@ -133,7 +133,7 @@ int uv_timer_stop(uv_timer_t *handle)
 
 int uv_signal_init(uv_loop_t *loop, uv_signal_t *handle)
 {
-    memset(handle, 0, sizeof *handle);
+    memset(handle, 0, sizeof(*handle));
     handle->loop = loop;
     return 0;
 }
@@ -394,13 +394,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static struct rsd_config config;
 
-    memset(&world, 0, sizeof world);
+    memset(&world, 0, sizeof(world));
     world.input = (struct input){data, size};
     world.now_ms = 1000000;
     rsd_config_default(&config);
-    (void)snprintf(config.name, sizeof config.name, "ws1");
-    (void)snprintf(config.elmer, sizeof config.elmer, "/fuzz/elmer.sock");
-    (void)snprintf(config.proc_stat, sizeof config.proc_stat, "/fuzz/stat");
+    (void)snprintf(config.name, sizeof(config.name), "ws1");
+    (void)snprintf(config.elmer, sizeof(config.elmer), "/fuzz/elmer.sock");
+    (void)snprintf(config.proc_stat, sizeof(config.proc_stat), "/fuzz/stat");
     config.user_connections = 3;
     config.user_requests_burst = 20;
     links_begin(WIRE_FROM_HOST);

@@ -46,12 +46,12 @@ static void locate(struct input *input)
     files_put("/fuzz/self/mountinfo", input->at, input->left);
     files_put("/fuzz/self/cgroup", cgroup.at, cgroup.left);
     files_put("/fuzz/7/cgroup", cgroup.at, cgroup.left);
-    if (group_locate("/fuzz", NULL, path, sizeof path, &err) == 0)
-        FUZZ_CHECK(strlen(path) < sizeof path, "unterminated");
+    if (group_locate("/fuzz", NULL, path, sizeof(path), &err) == 0)
+        FUZZ_CHECK(strlen(path) < sizeof(path), "unterminated");
     else
         FUZZ_CHECK(err.text[0] != '\0', "no reason");
-    (void)group_locate("/fuzz", "/elmer.slice/elmer-jobs.scope", path, sizeof path, NULL);
-    if (group_of("/fuzz", 7, group, sizeof group) == 0)
+    (void)group_locate("/fuzz", "/elmer.slice/elmer-jobs.scope", path, sizeof(path), NULL);
+    if (group_of("/fuzz", 7, group, sizeof(group)) == 0)
         FUZZ_CHECK(group[0] == '/' && strchr(group, '\n') == NULL, "group %s", group);
 }
 

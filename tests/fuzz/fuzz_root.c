@@ -73,7 +73,7 @@ static void terminate(void)
 {
     struct signalfd_siginfo info = {.ssi_signo = SIGTERM};
 
-    world_feed(world_pick(WORLD_SIGNALS, 0), &info, sizeof info);
+    world_feed(world_pick(WORLD_SIGNALS, 0), &info, sizeof(info));
 }
 
 static void happen(struct input *input, int timeout_ms)
@@ -141,8 +141,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     root_fakes_begin();
     rsd_config_default(&config);
     config.tmpdir_percent = 0; /* nothing is mounted */
-    (void)snprintf(config.rundir, sizeof config.rundir, "/fuzz");
-    (void)snprintf(config.name, sizeof config.name, "ws1");
+    (void)snprintf(config.rundir, sizeof(config.rundir), "/fuzz");
+    (void)snprintf(config.name, sizeof(config.name), "ws1");
     world_begin(&input, WIRE_FROM_ROOT);
     turns = 0;
     net_fd = world_open(WORLD_SOCKET);

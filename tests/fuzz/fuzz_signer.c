@@ -51,7 +51,7 @@ int tokens_use(int ca_dir, const char *id, const char *host, bool taken, const c
 {
     (void)ca_dir, (void)taken, (void)now_ms;
     FUZZ_CHECK(str_valid_hostname(host), "host %s", host);
-    if (strcmp(id, token) != 0 || token_used || !pki_join_proof_check(secret, sizeof secret, host, request, proof))
+    if (strcmp(id, token) != 0 || token_used || !pki_join_proof_check(secret, sizeof(secret), host, request, proof))
         return err_set(err, -EACCES, "this token is no good");
     token_used = true;
     return 0;
@@ -71,7 +71,7 @@ static void make_host(size_t i, struct err *err)
     FUZZ_CHECK(pki_issue(ours.ca.key, ours.ca.certificate, ours.requests[i], &terms, &ours.certificates[i], err) == 0,
                "%s", err->text);
     FUZZ_CHECK(pki_prove(ours.key, ours.requests[i], ours.proofs[i], err) == 0, "%s", err->text);
-    FUZZ_CHECK(pki_join_proof(secret, sizeof secret, hosts[i], ours.requests[i], ours.joins[i], err) == 0, "%s",
+    FUZZ_CHECK(pki_join_proof(secret, sizeof(secret), hosts[i], ours.requests[i], ours.joins[i], err) == 0, "%s",
                err->text);
 }
 
@@ -132,7 +132,7 @@ static void make_request(struct input *input, struct asked *asked)
     if (join && input_byte(input) & 1) { /* whoever has the token can prove it for anything */
         char proof[PKI_PROOF_SIZE];
 
-        (void)pki_join_proof(secret, sizeof secret, asked->host, asked->request, proof, NULL);
+        (void)pki_join_proof(secret, sizeof(secret), asked->host, asked->request, proof, NULL);
         free(asked->proof);
         asked->proof = copy(proof);
     }

@@ -188,7 +188,7 @@ void fuzz_store_answer(bool fails)
     if (the_store.nreads == 0)
         return;
     read = the_store.reads[0];
-    memmove(the_store.reads, the_store.reads + 1, --the_store.nreads * sizeof read);
+    memmove(the_store.reads, the_store.reads + 1, --the_store.nreads * sizeof(read));
     read.answer(NULL, 0, fails ? "cannot be read" : NULL, read.data);
 }
 

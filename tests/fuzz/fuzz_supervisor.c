@@ -186,7 +186,7 @@ static void birth_fails(struct input *input)
 {
     struct child_report report = {.stage = (int)input_below(input, 12), .error = (int)input_below(input, 40)};
 
-    world_feed(world_pick(WORLD_PIPE, input_byte(input)), &report, sizeof report);
+    world_feed(world_pick(WORLD_PIPE, input_byte(input)), &report, sizeof(report));
 }
 
 static void child_ends(struct input *input)
@@ -194,7 +194,7 @@ static void child_ends(struct input *input)
     static const int statuses[] = {0, 1 << 8, 255 << 8, 9, 15, 139, 19 << 8 | 0x7f}; /* the last: stopped */
     int pid = FIRST_PID + (int)input_below(input, 16);
 
-    world_child_ends(pid, statuses[input_below(input, sizeof statuses / sizeof statuses[0])], input_byte(input) & 1);
+    world_child_ends(pid, statuses[input_below(input, sizeof(statuses) / sizeof(statuses[0]))], input_byte(input) & 1);
 }
 
 static void connects(void)

@@ -42,7 +42,7 @@ static void check_number(const char *text)
 
     if (!str_to_u64(text, &number))
         return;
-    (void)snprintf(digits, sizeof digits, "%llu", (unsigned long long)number);
+    (void)snprintf(digits, sizeof(digits), "%llu", (unsigned long long)number);
     FUZZ_CHECK(strcmp(text + strspn(text, "0") - (number == 0), digits) == 0, "\"%s\" is %s", text, digits);
     FUZZ_CHECK(str_to_u64(digits, &again) && again == number, "%s", digits);
 }
@@ -97,7 +97,7 @@ static void check_time(struct input *input)
 
     for (int i = 0; i < 8; i++)
         ms = ms << 8 | input_byte(input);
-    wall_format((struct wall){.ms = (int64_t)ms}, text, sizeof text);
+    wall_format((struct wall){.ms = (int64_t)ms}, text, sizeof(text));
     FUZZ_CHECK(strlen(text) == 24 && text[23] == 'Z', "%s", text);
 }
 

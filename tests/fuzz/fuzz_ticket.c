@@ -70,7 +70,7 @@ static void restore_block(const uint8_t *data, size_t size)
     uint8_t block[TICKET_BLOCK_BYTES] = {0};
     struct ticket_window *window = ticket_window_create();
 
-    memcpy(block, data, size < sizeof block ? size : sizeof block);
+    memcpy(block, data, size < sizeof(block) ? size : sizeof(block));
     if (window)
         FUZZ_CHECK(ticket_window_restore(window, key, size % TICKET_SLOTS, block, size), "no memory");
     ticket_window_destroy(window);

@@ -33,7 +33,7 @@ static void read_all(struct end *end)
     ssize_t n = 1;
 
     while (!end->over && n != 0) {
-        n = tls_read(end->tls, end->received + end->nreceived, sizeof end->received - end->nreceived, &err);
+        n = tls_read(end->tls, end->received + end->nreceived, sizeof(end->received) - end->nreceived, &err);
         FUZZ_CHECK(n >= 0 || err.text[0] != '\0', "no reason for %zd", n);
         end->over = n < 0;
         end->nreceived += n > 0 ? (size_t)n : 0;

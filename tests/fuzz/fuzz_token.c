@@ -23,12 +23,12 @@ static void decode_any(const uint8_t *data, size_t size)
     char text[TOKEN_TEXT_SIZE];
     int result;
 
-    memset(&token, 0x5A, sizeof token);
+    memset(&token, 0x5A, sizeof(token));
     untouched = token;
     result = token_decode((const char *)data, size, &token, &err);
     if (result != 0) {
         check_refusal(result, &err);
-        FUZZ_CHECK(memcmp(&token, &untouched, sizeof token) == 0, "a refused token has changed what was there");
+        FUZZ_CHECK(memcmp(&token, &untouched, sizeof(token)) == 0, "a refused token has changed what was there");
         return;
     }
     token_encode(&token, text);
@@ -44,14 +44,14 @@ static void round_trip(struct input *input)
     size_t at = input_below(input, TOKEN_TEXT_SIZE - 1);
     uint8_t other = input_byte(input);
 
-    for (size_t i = 0; i < sizeof bytes; i++)
+    for (size_t i = 0; i < sizeof(bytes); i++)
         bytes[i] = input_byte(input);
-    memcpy(&token, bytes, sizeof token);
+    memcpy(&token, bytes, sizeof(token));
     token_encode(&token, text);
     FUZZ_CHECK(token_decode(text, strlen(text), &again, &err) == 0, "%s: %s", text, err.text);
-    FUZZ_CHECK(memcmp(&token, &again, sizeof token) == 0, "another token: %s", text);
+    FUZZ_CHECK(memcmp(&token, &again, sizeof(token)) == 0, "another token: %s", text);
     token_id(&token, hex);
-    FUZZ_CHECK(token_unhex(hex, id, sizeof id) && memcmp(id, token.id, sizeof id) == 0, "id %s", hex);
+    FUZZ_CHECK(token_unhex(hex, id, sizeof(id)) && memcmp(id, token.id, sizeof(id)) == 0, "id %s", hex);
     if ((char)other == text[at])
         return;
     text[at] = (char)other;
@@ -67,7 +67,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     decode_any(data, size);
     round_trip(&input);
     text = input_line(&input);
-    (void)token_unhex(text, hex, sizeof hex);
+    (void)token_unhex(text, hex, sizeof(hex));
     free(text);
     return 0;
 }

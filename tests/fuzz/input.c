@@ -113,7 +113,7 @@ struct block {
 
 static void *take(struct wire_message *message, size_t size)
 {
-    struct block *block = calloc(1, sizeof *block + size + 1);
+    struct block *block = calloc(1, sizeof(*block) + size + 1);
 
     if (block == NULL)
         abort();
@@ -197,7 +197,7 @@ static const char *text_of(struct input *input, struct wire_message *message, co
     if (strcmp(field, "role") == 0)
         return roles[byte % 4];
     if (byte < 0xA0)
-        text = words[byte % (sizeof words / sizeof *words)];
+        text = words[byte % (sizeof(words) / sizeof(*words))];
     else if (byte == 0xFB)
         text = long_text(input, message, limit);
     else
@@ -244,7 +244,7 @@ static void fill_list(struct input *input, struct wire_message *message, const s
     list.items = take(message, list.count * size);
     for (size_t i = 0; i < list.count; i++)
         fill_item(input, message, field, (char *)list.items + i * size);
-    memcpy(out, &list, sizeof list);
+    memcpy(out, &list, sizeof(list));
 }
 
 static void fill_field(struct input *input, struct wire_message *message, const struct wire_field *field, void *out)

@@ -43,8 +43,8 @@ static int listeners_code, tcp_code;
 
 void links_begin(unsigned program)
 {
-    memset(links, 0, sizeof links);
-    memset(listeners, 0, sizeof listeners);
+    memset(links, 0, sizeof(links));
+    memset(listeners, 0, sizeof(listeners));
     role = program;
     next = (struct introduced){0};
     listeners_code = tcp_code = 0;
@@ -317,7 +317,7 @@ void link_close(struct link *link, const char *text)
     if (link->closing)
         return;
     link->closing = true;
-    (void)snprintf(link->text, sizeof link->text, "%s", text != NULL ? text : "");
+    (void)snprintf(link->text, sizeof(link->text), "%s", text != NULL ? text : "");
 }
 
 void link_refuse(struct link *link, const char *code, const char *text)

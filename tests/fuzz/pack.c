@@ -71,12 +71,12 @@ static size_t place_of(const struct pack *pack, const void *bytes, size_t size)
 
 static size_t file_bytes(const struct pack *pack)
 {
-    return sizeof magic + pack->bytes + (pack->count + 1) * sizeof "65536\n\n" + sizeof "end \n";
+    return sizeof(magic) + pack->bytes + (pack->count + 1) * sizeof "65536\n\n" + sizeof "end \n";
 }
 
 static int insert(struct pack *pack, size_t place, const void *bytes, size_t size)
 {
-    struct pack_input *grown = realloc(pack->inputs, (pack->count + 1) * sizeof *grown);
+    struct pack_input *grown = realloc(pack->inputs, (pack->count + 1) * sizeof(*grown));
     uint8_t *copy = malloc(size > 0 ? size : 1);
 
     if (grown != NULL)
@@ -85,7 +85,7 @@ static int insert(struct pack *pack, size_t place, const void *bytes, size_t siz
         free(copy);
         return -ENOMEM;
     }
-    memmove(grown + place + 1, grown + place, (pack->count - place) * sizeof *grown);
+    memmove(grown + place + 1, grown + place, (pack->count - place) * sizeof(*grown));
     memcpy(copy, bytes, size);
     grown[place] = (struct pack_input){copy, size};
     pack->count++;

@@ -67,7 +67,7 @@ static int write_input(const char *folder, const char *name, size_t number, cons
     FILE *file;
     bool written;
 
-    if (snprintf(path, sizeof path, "%s/%s-%04zu", folder, name, number) >= (int)sizeof path)
+    if (snprintf(path, sizeof(path), "%s/%s-%04zu", folder, name, number) >= (int)sizeof(path))
         return err_set(err, -ENAMETOOLONG, "%s: too long", folder);
     if ((file = fopen(path, "we")) == NULL)
         return err_set(err, -errno, "%s: %s", path, strerror(errno));

@@ -27,7 +27,7 @@ static void make_line(const char *format, va_list args)
 {
     char text[4096];
 
-    (void)vsnprintf(text, sizeof text, format, args);
+    (void)vsnprintf(text, sizeof(text), format, args);
     check_line(text);
 }
 

@@ -112,7 +112,7 @@ int group_pids(int leaf_fd, struct group_pids *pids)
     if (world_fails())
         return -ENOENT;
     free(pids->items);
-    pids->items = calloc(4, sizeof *pids->items);
+    pids->items = calloc(4, sizeof(*pids->items));
     FUZZ_CHECK(pids->items != NULL, "no memory");
     pids->capacity = 4;
     for (pids->count = 0; pids->count < count; pids->count++)
@@ -360,7 +360,7 @@ int place_open(struct root *root, struct err *err)
     if (root->groups_fd >= 0)
         (void)close(root->groups_fd);
     root->groups_fd = fd;
-    (void)snprintf(root->groups, sizeof root->groups, "/fuzz/groups");
+    (void)snprintf(root->groups, sizeof(root->groups), "/fuzz/groups");
     return 0;
 }
 

@@ -28,8 +28,8 @@ static bool same_list(const struct wire_field *field, const void *a, const void 
     struct wire_list x, y;
     size_t size = wire_table_item_size(field);
 
-    memcpy(&x, a, sizeof x);
-    memcpy(&y, b, sizeof y);
+    memcpy(&x, a, sizeof(x));
+    memcpy(&y, b, sizeof(y));
     if (x.count != y.count)
         return false;
     for (size_t i = 0; i < x.count; i++)

@@ -29,7 +29,7 @@ static int print_dictionary(void)
     }
     for (const struct wire_object *const *object = wire_table_structs(); *object != NULL; object++)
         print_fields(*object);
-    for (size_t i = 0; i < sizeof values / sizeof *values; i++)
+    for (size_t i = 0; i < sizeof(values) / sizeof(*values); i++)
         printf("\"%s\"\n", values[i]);
     return 0;
 }
@@ -39,7 +39,7 @@ static void write_seed(const char *folder, enum wire_type type, unsigned number)
     struct wire_message message;
     struct err err = ERR_INIT;
     uint8_t bytes[BYTES];
-    struct input input = {bytes, sizeof bytes};
+    struct input input = {bytes, sizeof(bytes)};
     char *json, *path;
     size_t size;
     FILE *file;

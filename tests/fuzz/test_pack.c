@@ -21,7 +21,7 @@ static const char *path_of(const char *name)
 {
     static char path[200];
 
-    snprintf(path, sizeof path, "%s/%s", dir, name);
+    snprintf(path, sizeof(path), "%s/%s", dir, name);
     return path;
 }
 
@@ -122,7 +122,7 @@ static void refuses_every_part_of_a_pack(void **state)
     struct pack pack;
 
     (void)state;
-    for (size_t size = 0; size < sizeof whole - 1; size++) {
+    for (size_t size = 0; size < sizeof(whole) - 1; size++) {
         char *part = malloc(size + 1); /* so that a sanitizer sees a read beyond it */
 
         assert_non_null(part);
@@ -130,7 +130,7 @@ static void refuses_every_part_of_a_pack(void **state)
         expect_refused(part, size, "");
         free(part);
     }
-    assert_int_equal(pack_parse(&pack, whole, sizeof whole - 1, &err), 0);
+    assert_int_equal(pack_parse(&pack, whole, sizeof(whole) - 1, &err), 0);
     assert_int_equal(pack.count, 3);
     pack_fini(&pack);
 }
@@ -144,11 +144,11 @@ static void bounds_what_it_holds(void **state)
     int result;
 
     (void)state;
-    assert_int_equal(pack_add(&pack, large, sizeof large, &err), -E2BIG);
+    assert_int_equal(pack_add(&pack, large, sizeof(large), &err), -E2BIG);
     assert_non_null(strstr(err.text, "an input of 65537 bytes"));
     err_clear(&err);
     do {
-        memcpy(large, &i, sizeof i);
+        memcpy(large, &i, sizeof(i));
         result = pack_add(&pack, large, PACK_INPUT_MAX, &err);
     } while (result == 0 && ++i < 1000);
     assert_int_equal(result, -E2BIG);

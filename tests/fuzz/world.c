@@ -176,7 +176,7 @@ void world_child_ends(int pid, int status, bool told)
     world.peeked_pid = pid;
     world.peeked_status = status;
     if (told && !WIFSTOPPED(status))
-        world_feed(world_pick(WORLD_CHILDREN, 0), &reaped, sizeof reaped);
+        world_feed(world_pick(WORLD_CHILDREN, 0), &reaped, sizeof(reaped));
 }
 
 int world_new_pid(void)
@@ -294,7 +294,7 @@ ssize_t __wrap___read_chk(int fd, void *bytes, size_t size, size_t room)
 int __wrap___poll_chk(struct pollfd *fds, nfds_t count, int timeout_ms, size_t room);
 int __wrap___poll_chk(struct pollfd *fds, nfds_t count, int timeout_ms, size_t room)
 {
-    FUZZ_CHECK(count * sizeof *fds <= room, "%zu descriptors", (size_t)count);
+    FUZZ_CHECK(count * sizeof(*fds) <= room, "%zu descriptors", (size_t)count);
     return __wrap_poll(fds, count, timeout_ms);
 }
 
@@ -447,7 +447,7 @@ int __wrap_getsockopt(int fd, int level, int name, void *value, socklen_t *size)
     struct ucred *peer = value;
 
     (void)find(fd);
-    FUZZ_CHECK(level == SOL_SOCKET && name == SO_PEERCRED && *size == sizeof *peer, "option %d", name);
+    FUZZ_CHECK(level == SOL_SOCKET && name == SO_PEERCRED && *size == sizeof(*peer), "option %d", name);
     *peer = (struct ucred){.pid = FIRST_PID, .uid = world_fails() ? 2001 : getuid()};
     return 0;
 }

@@ -94,7 +94,7 @@ static int open_proc(int fd)
                                         "Name: x\nSigIgn:\t0000000000000000\n",
                                         "/autogroup-1 nice 0\n",
                                         "/autogroup-1 nice 19\n"};
-    const char *text = fd < 0 ? "" : texts[input_byte(world_input()) % (sizeof texts / sizeof *texts)];
+    const char *text = fd < 0 ? "" : texts[input_byte(world_input()) % (sizeof(texts) / sizeof(*texts))];
 
     world_feed(fd, text, strlen(text));
     return fd;
@@ -143,7 +143,8 @@ struct dirent *__wrap_readdir(DIR *dir)
     byte = input_byte(world_input());
     if (byte < 128)
         return NULL;
-    (void)snprintf(folder.entry.d_name, sizeof folder.entry.d_name, "%s", names[byte % (sizeof names / sizeof *names)]);
+    (void)snprintf(folder.entry.d_name, sizeof(folder.entry.d_name), "%s",
+                   names[byte % (sizeof(names) / sizeof(*names))]);
     return &folder.entry;
 }
 

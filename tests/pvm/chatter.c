@@ -26,7 +26,7 @@ static int spawn_self(char **argv, int n, int *tids)
 {
     char self[4096];
     static char anywhere[] = "";
-    ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
+    ssize_t length = readlink("/proc/self/exe", self, sizeof(self) - 1);
     if (length < 0)
         return -1;
     self[length] = '\0';
@@ -58,11 +58,11 @@ static int child(int lines)
         return fail("pvm_mytid");
     for (int i = 0; i < lines; i++) {
         int fill = (i * 37) % 2000;
-        int head = snprintf(text, sizeof text, "line %x %d %d ", (unsigned)tid, i, lines);
+        int head = snprintf(text, sizeof(text), "line %x %d %d ", (unsigned)tid, i, lines);
         memset(text + head, 'x', (size_t)fill);
         int size =
             head + fill +
-            snprintf(text + head + fill, sizeof text - (size_t)(head + fill), " end%s", i + 1 < lines ? "\n" : "");
+            snprintf(text + head + fill, sizeof(text) - (size_t)(head + fill), " end%s", i + 1 < lines ? "\n" : "");
         for (int done = 0, piece; done < size; done += piece) {
             piece = size - done < 700 ? size - done : 700;
             if (write(1, text + done, (size_t)piece) != piece)

@@ -43,15 +43,16 @@ int main(int argc, char **argv)
     example_check(pvm_notify(PvmTaskExit, EXAMPLE_TAG_GONE, 1, &tid), "pvm_notify");
 
     struct token token = {.index = 1, .phase = 0};
-    struct orders orders = {.slaves = 2, .iterations = 1, .phases = 1, .token_bytes = sizeof token, .barrier_tid = tid};
+    struct orders orders = {
+        .slaves = 2, .iterations = 1, .phases = 1, .token_bytes = sizeof(token), .barrier_tid = tid};
     int tids[2] = {tid, pvm_mytid()};
-    send_bytes(tid, TAG_TOKEN, (char *)&token, sizeof token);
-    send_bytes(tid, TAG_ORDERS, (char *)&orders, sizeof orders);
-    send_bytes(tid, TAG_ORDERS, (char *)tids, sizeof tids);
+    send_bytes(tid, TAG_TOKEN, (char *)&token, sizeof(token));
+    send_bytes(tid, TAG_ORDERS, (char *)&orders, sizeof(orders));
+    send_bytes(tid, TAG_ORDERS, (char *)tids, sizeof(tids));
 
     struct report report;
-    receive_bytes(TAG_ANSWER, (char *)&token, sizeof token);
-    receive_bytes(TAG_REPORT, (char *)&report, sizeof report);
+    receive_bytes(TAG_ANSWER, (char *)&token, sizeof(token));
+    receive_bytes(TAG_REPORT, (char *)&report, sizeof(report));
     send_bytes(tid, TAG_RELEASE, mode, 1);
     pvm_exit();
     printf("early: answer of slave %d in phase %d, %d tokens\n", (int)token.index, (int)token.phase,

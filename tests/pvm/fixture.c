@@ -38,7 +38,7 @@ static const char *address_of(int host)
     static char text[16];
     if (!have_network)
         return "127.0.0.1";
-    snprintf(text, sizeof text, "10.213.99.%d", host);
+    snprintf(text, sizeof(text), "10.213.99.%d", host);
     return text;
 }
 
@@ -47,9 +47,9 @@ static bool add_address(int socket_fd, int host)
 {
     struct ifreq request = {0};
     struct sockaddr_in address = {.sin_family = AF_INET};
-    snprintf(request.ifr_name, sizeof request.ifr_name, "lo:%d", host);
+    snprintf(request.ifr_name, sizeof(request.ifr_name), "lo:%d", host);
     inet_pton(AF_INET, address_of(host), &address.sin_addr);
-    memcpy(&request.ifr_addr, &address, sizeof address);
+    memcpy(&request.ifr_addr, &address, sizeof(address));
     if (ioctl(socket_fd, SIOCSIFADDR, &request) < 0)
         return false;
     request.ifr_flags = IFF_UP | IFF_RUNNING | IFF_LOOPBACK;
@@ -83,7 +83,7 @@ static void enter_host(const struct fixture *f, int host)
     struct rlimit files = {1024, 1024};
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     setrlimit(RLIMIT_NOFILE, &files);
-    host_dir(f, host, dir, sizeof dir);
+    host_dir(f, host, dir, sizeof(dir));
     setenv("PVM_TMP", dir, 1);
     setenv("PVM_WD", f->dir, 1);
     setenv("PVM_RSH", "/bin/false", 1);
@@ -121,10 +121,10 @@ static void start_daemon(struct fixture *f, int host, const char *command, char 
 {
     int fds[2];
     char dir[128], copy[1200];
-    host_dir(f, host, dir, sizeof dir);
+    host_dir(f, host, dir, sizeof(dir));
     mkdir(dir, 0700);
     assert_int_equal(pipe2(fds, O_CLOEXEC), 0);
-    snprintf(copy, sizeof copy, "%s", command);
+    snprintf(copy, sizeof(copy), "%s", command);
     pid_t pid = fork();
     assert_true(pid >= 0);
     if (pid == 0) {
@@ -143,7 +143,7 @@ static void start_daemon(struct fixture *f, int host, const char *command, char 
 static int open_file(const struct fixture *f, const char *name)
 {
     char path[128];
-    snprintf(path, sizeof path, "%s/%s", f->dir, name);
+    snprintf(path, sizeof(path), "%s/%s", f->dir, name);
     return open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
 }
 
@@ -152,7 +152,7 @@ static void exec_agent(const struct fixture *f, int link, int hosts)
     char names[FIXTURE_HOSTS][64];
     char *argv[FIXTURE_HOSTS + 4] = {(char[]){"elmer-pvm-agent"}, (char[]){"--wd"}, (char *)(uintptr_t)f->dir};
     for (int host = 2; host <= hosts; host++) {
-        snprintf(names[host - 1], sizeof names[0], "ws%d=%s", host, address_of(host));
+        snprintf(names[host - 1], sizeof(names[0]), "ws%d=%s", host, address_of(host));
         argv[host + 1] = names[host - 1];
     }
     enter_host(f, 1);
@@ -170,8 +170,8 @@ void fixture_start(struct fixture *f, int hosts)
     *f = (struct fixture){.dir = "/tmp/elmer-test-pvm.XXXXXX"};
     assert_non_null(mkdtemp(f->dir));
     prctl(PR_SET_CHILD_SUBREAPER, 1);
-    snprintf(command, sizeof command, "pvmd -n%s", address_of(1));
-    start_daemon(f, 1, command, f->socket, sizeof f->socket);
+    snprintf(command, sizeof(command), "pvmd -n%s", address_of(1));
+    start_daemon(f, 1, command, f->socket, sizeof(f->socket));
     assert_int_equal(f->socket[0], '/');
     assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
     f->agent = fork();
@@ -193,11 +193,11 @@ static void answer_spawn(struct fixture *f, const struct wire_agent_spawn *spawn
     int host = atoi(spawn->host + 2);
     assert_true(strncmp(spawn->host, "ws", 2) == 0 && host >= 2 && host <= FIXTURE_HOSTS);
     if (refused && strcmp(refused, spawn->host) == 0) {
-        snprintf(line, sizeof line, "%s", answer);
+        snprintf(line, sizeof(line), "%s", answer);
     } else {
         char command[2100];
-        snprintf(command, sizeof command, "%s -f", spawn->command);
-        start_daemon(f, host, command, line, sizeof line);
+        snprintf(command, sizeof(command), "%s -f", spawn->command);
+        start_daemon(f, host, command, line, sizeof(line));
     }
     struct wire_message message = {.type = WIRE_agent_spawned,
                                    .u.agent_spawned = {.request = spawn->request, .line = line}};
@@ -292,7 +292,7 @@ int fixture_wait(pid_t *pid)
 static char *read_file(const struct fixture *f, const char *name)
 {
     char path[128];
-    snprintf(path, sizeof path, "%s/%s", f->dir, name);
+    snprintf(path, sizeof(path), "%s/%s", f->dir, name);
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     assert_true(fd >= 0);
     return read_all(fd);
@@ -337,6 +337,6 @@ void fixture_end(struct fixture *f)
     if (f->linked)
         channel_fini(&f->link);
     f->linked = false;
-    snprintf(command, sizeof command, "rm -rf %s", f->dir);
+    snprintf(command, sizeof(command), "rm -rf %s", f->dir);
     assert_int_equal(system(command), 0);
 }

@@ -156,7 +156,7 @@ static void test_a_foreign_host_is_refused(void **state)
         skip();
     }
     start_ready(2);
-    for (size_t i = 0; i < sizeof foreign / sizeof *foreign; i++) {
+    for (size_t i = 0; i < sizeof(foreign) / sizeof(*foreign); i++) {
         char *printed;
         assert_int_equal(chatter(&printed, ARGV("add", foreign[i])), 0);
         assert_string_equal(printed, "added 0 code -6\n"); /* PvmNoHost */
@@ -174,7 +174,7 @@ static void test_a_refused_host_fails_the_start(void **state)
         print_message("skipped: no network namespace to give hosts addresses in\n");
         skip();
     }
-    for (size_t i = 0; i < sizeof answers / sizeof *answers; i++) {
+    for (size_t i = 0; i < sizeof(answers) / sizeof(*answers); i++) {
         char *reason = NULL;
         fixture_start(&fixture, FIXTURE_HOSTS);
         assert_int_equal(fixture_serve(&fixture, "ws3", answers[i], &reason), WIRE_agent_failed);

@@ -49,7 +49,7 @@ static void say(struct fixture *f, int tid, const char *text)
 static void assert_file(struct fixture *f, const char *expected)
 {
     static char text[4 * OUTPUT_LINE_MAX];
-    ssize_t n = pread(fileno(f->file), text, sizeof text - 1, 0);
+    ssize_t n = pread(fileno(f->file), text, sizeof(text) - 1, 0);
     assert_true(n >= 0);
     text[n] = '\0';
     assert_string_equal(text, expected);
@@ -102,7 +102,7 @@ static void test_a_long_line_is_cut(void **state)
         assert_int_equal(output_text(&f->output, 1, text + i, left < 4000 ? left : 4000), 0);
     }
     output_end(&f->output, 1);
-    memset(expected, 'a', sizeof expected - 1);
+    memset(expected, 'a', sizeof(expected) - 1);
     expected[OUTPUT_LINE_MAX] = expected[2 * OUTPUT_LINE_MAX + 1] = expected[2 * OUTPUT_LINE_MAX + 3] = '\n';
     assert_file(f, expected);
 }

@@ -19,7 +19,7 @@ int bed_up(void **state)
 {
     (void)state;
     rig_up(&rig);
-    snprintf(helper_path, sizeof helper_path, "%s/helper", rig.dir);
+    snprintf(helper_path, sizeof(helper_path), "%s/helper", rig.dir);
     return 0;
 }
 
@@ -76,7 +76,7 @@ void read_output(char *text, size_t size)
     char path[100];
     ssize_t got;
     int fd;
-    snprintf(path, sizeof path, "%s/work/out", rig.dir);
+    snprintf(path, sizeof(path), "%s/work/out", rig.dir);
     fd = open(path, O_RDONLY);
     assert_true(fd >= 0);
     got = read(fd, text, size - 1);

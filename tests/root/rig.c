@@ -45,7 +45,7 @@ double rig_thread_ms(pid_t pid)
     char path[64];
     unsigned long long ns = 0;
     FILE *file;
-    snprintf(path, sizeof path, "/proc/%d/task/%d/schedstat", (int)pid, (int)pid);
+    snprintf(path, sizeof(path), "/proc/%d/task/%d/schedstat", (int)pid, (int)pid);
     file = fopen(path, "re");
     if (file && fscanf(file, "%llu", &ns) != 1)
         ns = 0;
@@ -72,11 +72,11 @@ int rig_possible(void)
         fprintf(stderr, "skipped: only root can test the root half\n");
         return 77;
     }
-    if (group_locate("/proc", NULL, own, sizeof own, &err) < 0) {
+    if (group_locate("/proc", NULL, own, sizeof(own), &err) < 0) {
         fprintf(stderr, "skipped: %s\n", err.text);
         return 77;
     }
-    snprintf(probe, sizeof probe, "%s/elmer-probe-%d", own, (int)getpid());
+    snprintf(probe, sizeof(probe), "%s/elmer-probe-%d", own, (int)getpid());
     if (mkdir(probe, 0755) < 0) {
         fprintf(stderr, "skipped: cannot make groups in %s: %s\n", own, strerror(errno));
         return 77;
@@ -95,10 +95,10 @@ static void copy_helper(const struct rig *rig)
     char path[128], buffer[65536];
     int in = open("/proc/self/exe", O_RDONLY), out;
     ssize_t got;
-    snprintf(path, sizeof path, "%s/helper", rig->dir);
+    snprintf(path, sizeof(path), "%s/helper", rig->dir);
     out = open(path, O_WRONLY | O_CREAT, 0755);
     assert_true(in >= 0 && out >= 0);
-    while ((got = read(in, buffer, sizeof buffer)) > 0)
+    while ((got = read(in, buffer, sizeof(buffer))) > 0)
         assert_int_equal(write(out, buffer, (size_t)got), got);
     close(in);
     close(out);
@@ -107,7 +107,7 @@ static void copy_helper(const struct rig *rig)
 static void make(const char *dir, const char *name, mode_t mode, uid_t uid)
 {
     char path[200];
-    snprintf(path, sizeof path, "%s/%s", dir, name);
+    snprintf(path, sizeof(path), "%s/%s", dir, name);
     assert_int_equal(mkdir(path, mode), 0);
     assert_int_equal(chown(path, uid, uid), 0);
 }
@@ -116,14 +116,14 @@ static void make(const char *dir, const char *name, mode_t mode, uid_t uid)
 static void make_run(struct rig *rig)
 {
     char path[100];
-    snprintf(rig->run, sizeof rig->run, "/dev/shm/elmer-rig-XXXXXX");
+    snprintf(rig->run, sizeof(rig->run), "/dev/shm/elmer-rig-XXXXXX");
     if (!mkdtemp(rig->run)) {
         rig->run[0] = 0;
         make(rig->dir, "run", 0755, 0);
         return;
     }
     assert_int_equal(chmod(rig->run, 0755), 0);
-    snprintf(path, sizeof path, "%s/run", rig->dir);
+    snprintf(path, sizeof(path), "%s/run", rig->dir);
     assert_int_equal(symlink(rig->run, path), 0);
 }
 
@@ -140,7 +140,7 @@ void rig_up(struct rig *rig)
                         .tickets_required = asked.tickets_required,
                         .vouch = asked.vouch,
                         .vouch_users = asked.vouch_users};
-    snprintf(rig->keys, sizeof rig->keys, "%s", asked.keys);
+    snprintf(rig->keys, sizeof(rig->keys), "%s", asked.keys);
     assert_non_null(mkdtemp(rig->dir));
     assert_int_equal(chmod(rig->dir, 0755), 0);
     make_run(rig);
@@ -148,10 +148,10 @@ void rig_up(struct rig *rig)
     make(rig->dir, "run/jobs", 0711, 0);
     make(rig->dir, "work", 0700, NOBODY);
     copy_helper(rig);
-    assert_int_equal(group_locate("/proc", NULL, own, sizeof own, &err), 0);
-    snprintf(rig->groups, sizeof rig->groups, "%s/elmer-rig-%d", own, (int)getpid());
-    snprintf(rig->users, sizeof rig->users, "%s/elmer-rig-%d-users", own, (int)getpid());
-    assert_int_equal(sched_getaffinity(0, sizeof mine, &mine), 0);
+    assert_int_equal(group_locate("/proc", NULL, own, sizeof(own), &err), 0);
+    snprintf(rig->groups, sizeof(rig->groups), "%s/elmer-rig-%d", own, (int)getpid());
+    snprintf(rig->users, sizeof(rig->users), "%s/elmer-rig-%d-users", own, (int)getpid());
+    assert_int_equal(sched_getaffinity(0, sizeof(mine), &mine), 0);
     assert_true(cpus_to_list(&mine, list) > 0);
     rig->cpu = list[0];
     rig_root_start(rig);
@@ -164,9 +164,9 @@ static void start_tickets(const struct rig *rig, struct rsd_config *config, stru
     bool certified;
     struct err err = ERR_INIT;
     int listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    snprintf(address.sun_path, sizeof address.sun_path, "%s/ticket.sock", config->rundir);
+    snprintf(address.sun_path, sizeof(address.sun_path), "%s/ticket.sock", config->rundir);
     unlink(address.sun_path);
-    if (bind(listener, (struct sockaddr *)&address, sizeof address) < 0 || listen(listener, 16) < 0)
+    if (bind(listener, (struct sockaddr *)&address, sizeof(address)) < 0 || listen(listener, 16) < 0)
         fail_msg("%s: %s", address.sun_path, strerror(errno));
     config->tickets_required = rig->tickets_required;
     tickets->fd = ticket_program_serve(&(struct ticket_serve){.path = config->ticket_program,
@@ -190,20 +190,20 @@ static void root_half(const struct rig *rig, int fd)
     prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
     prctl(PR_CAPBSET_DROP, CAP_SYSLOG, 0, 0, 0); /* as rsd.service does it: who has it was not born in a job */
     rsd_config_default(&config);
-    snprintf(config.name, sizeof config.name, "testhost");
-    snprintf(config.rundir, sizeof config.rundir, "%s/run", rig->dir);
-    snprintf(config.cgroup_root, sizeof config.cgroup_root, "%s", rig->groups);
-    assert_non_null(getcwd(cwd, sizeof cwd));
+    snprintf(config.name, sizeof(config.name), "testhost");
+    snprintf(config.rundir, sizeof(config.rundir), "%s/run", rig->dir);
+    snprintf(config.cgroup_root, sizeof(config.cgroup_root), "%s", rig->groups);
+    assert_non_null(getcwd(cwd, sizeof(cwd)));
     config.tmpdir_percent = 0;
-    snprintf(config.user_slice, sizeof config.user_slice, "%s", rig->users);
-    snprintf(config.supervisor, sizeof config.supervisor, "%s/elmer-supervisor",
+    snprintf(config.user_slice, sizeof(config.user_slice), "%s", rig->users);
+    snprintf(config.supervisor, sizeof(config.supervisor), "%s/elmer-supervisor",
              getenv("BUILDDIR") ? getenv("BUILDDIR") : cwd);
     config.supervisor_uid = RIG_SUPERVISOR_UID;
-    snprintf(config.escapes, sizeof config.escapes, "%s/elmer-escapes", getenv("BUILDDIR") ? getenv("BUILDDIR") : cwd);
-    snprintf(config.ticket_program, sizeof config.ticket_program, "%s/elmer-tickets",
+    snprintf(config.escapes, sizeof(config.escapes), "%s/elmer-escapes", getenv("BUILDDIR") ? getenv("BUILDDIR") : cwd);
+    snprintf(config.ticket_program, sizeof(config.ticket_program), "%s/elmer-tickets",
              getenv("BUILDDIR") ? getenv("BUILDDIR") : cwd);
-    snprintf(config.pvmd, sizeof config.pvmd, "%s/helper", rig->dir);
-    snprintf(config.agent, sizeof config.agent, "%s/helper", rig->dir);
+    snprintf(config.pvmd, sizeof(config.pvmd), "%s/helper", rig->dir);
+    snprintf(config.agent, sizeof(config.agent), "%s/helper", rig->dir);
     config.account[0] = 0;
     if (rig_configure)
         rig_configure(&config);
@@ -259,7 +259,7 @@ static void kill_groups(const struct rig *rig)
     struct dirent *entry;
     for (int attempt = 0; attempt < 1000; attempt++) {
         DIR *dir;
-        snprintf(path, sizeof path, "%s/cgroup.kill", rig->groups);
+        snprintf(path, sizeof(path), "%s/cgroup.kill", rig->groups);
         int fd = open(path, O_WRONLY);
         if (fd >= 0) {
             assert_int_equal(write(fd, "1", 1), 1);
@@ -270,7 +270,7 @@ static void kill_groups(const struct rig *rig)
             int root = dirfd(dir);
             if (entry->d_type != DT_DIR || entry->d_name[0] == '.')
                 continue;
-            snprintf(path, sizeof path, "%s/%.60s/stays", rig->groups, entry->d_name); /* a test makes it */
+            snprintf(path, sizeof(path), "%s/%.60s/stays", rig->groups, entry->d_name); /* a test makes it */
             rmdir(path);
             group_remove(root, entry->d_name);
         }
@@ -291,7 +291,7 @@ void rig_down(struct rig *rig)
     if (rig->gate >= 0)
         close(rig->gate);
     kill_groups(rig);
-    snprintf(command, sizeof command, "rm -rf --one-file-system %s %s", rig->dir, rig->run);
+    snprintf(command, sizeof(command), "rm -rf --one-file-system %s %s", rig->dir, rig->run);
     assert_int_equal(system(command), 0);
 }
 
@@ -415,7 +415,7 @@ void rig_start(struct rig *rig, uint64_t job, uint32_t process, const char *role
     const char *environment[] = {"PATH=/usr/bin:/bin", "ELMER_HOSTS=one:two", "PVM_TMP=/x", "LD_LIBRARY_PATH=/x", NULL};
     struct wire_message message = start_message(rig, job, process, role, argv, environment);
     char dir[100];
-    snprintf(dir, sizeof dir, "%s/work", rig->dir);
+    snprintf(dir, sizeof(dir), "%s/work", rig->dir);
     message.u.start.dir = dir;
     message.u.start.output = "out";
     message.u.start.errors = "out";
@@ -471,9 +471,9 @@ double rig_empty(struct rig *rig, uint64_t job, int ms)
     seconds = answer.u.empty.cpu_seconds;
     wire_message_fini(&answer);
     assert_false(rig_exists(rig, job));
-    snprintf(path, sizeof path, "%s/run/jobs/%" PRIu64 ".1", rig->dir, job);
+    snprintf(path, sizeof(path), "%s/run/jobs/%" PRIu64 ".1", rig->dir, job);
     assert_int_not_equal(access(path, F_OK), 0);
-    snprintf(path, sizeof path, "%s/run/sup/%" PRIu64 ".1", rig->dir, job);
+    snprintf(path, sizeof(path), "%s/run/sup/%" PRIu64 ".1", rig->dir, job);
     assert_int_not_equal(access(path, F_OK), 0);
     return seconds;
 }

@@ -22,7 +22,7 @@
 bool rig_exists(const struct rig *rig, uint64_t job)
 {
     char path[4300];
-    snprintf(path, sizeof path, "%s/%" PRIu64 ".1", rig->groups, job);
+    snprintf(path, sizeof(path), "%s/%" PRIu64 ".1", rig->groups, job);
     return access(path, F_OK) == 0;
 }
 
@@ -32,14 +32,14 @@ size_t rig_pids(const struct rig *rig, uint64_t job, const char *leaf, pid_t *pi
     struct group_pids found = {0};
     size_t count;
     int fd;
-    snprintf(path, sizeof path, "%s/%" PRIu64 ".1/%s", rig->groups, job, leaf);
+    snprintf(path, sizeof(path), "%s/%" PRIu64 ".1/%s", rig->groups, job, leaf);
     fd = open(path, O_RDONLY | O_DIRECTORY);
     assert_true(fd >= 0);
     assert_int_equal(group_pids(fd, &found), 0);
     close(fd);
     count = found.count < max ? found.count : max;
     if (count > 0)
-        memcpy(pids, found.items, count * sizeof *pids);
+        memcpy(pids, found.items, count * sizeof(*pids));
     group_pids_fini(&found);
     return count;
 }
@@ -49,9 +49,9 @@ static bool has_signal(pid_t pid, const char *set, int signal)
     char path[64], line[200];
     unsigned long long mask = 0;
     FILE *status;
-    snprintf(path, sizeof path, "/proc/%d/status", (int)pid);
+    snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
     status = fopen(path, "re");
-    while (status && fgets(line, sizeof line, status)) {
+    while (status && fgets(line, sizeof(line), status)) {
         if (strncmp(line, set, strlen(set)) == 0 && line[strlen(set)] == ':')
             mask = strtoull(line + strlen(set) + 1, NULL, 16);
     }
@@ -73,11 +73,11 @@ bool rig_is_called(pid_t pid, const char *name)
 {
     char path[64], comm[32] = "";
     FILE *file;
-    snprintf(path, sizeof path, "/proc/%d/comm", (int)pid);
+    snprintf(path, sizeof(path), "/proc/%d/comm", (int)pid);
     file = fopen(path, "re");
     if (!file)
         return false;
-    if (!fgets(comm, sizeof comm, file))
+    if (!fgets(comm, sizeof(comm), file))
         comm[0] = 0;
     fclose(file);
     comm[strcspn(comm, "\n")] = 0;
@@ -87,7 +87,7 @@ bool rig_is_called(pid_t pid, const char *name)
 void rig_gate(struct rig *rig)
 {
     char path[100];
-    snprintf(path, sizeof path, "%s/work/gate", rig->dir);
+    snprintf(path, sizeof(path), "%s/work/gate", rig->dir);
     assert_int_equal(mkfifo(path, 0600), 0);
     assert_int_equal(chown(path, NOBODY, NOBODY), 0);
     rig->gate = open(path, O_RDWR | O_CLOEXEC); /* until the end: what is in a FIFO that nobody has open is lost */
@@ -108,7 +108,7 @@ size_t rig_wrong(const struct rig *rig, uint64_t job, int policy, int priority, 
         char path[64];
         struct dirent *entry;
         DIR *dir;
-        snprintf(path, sizeof path, "/proc/%d/task", (int)pids[i]);
+        snprintf(path, sizeof(path), "/proc/%d/task", (int)pids[i]);
         dir = opendir(path);
         while (dir && (entry = readdir(dir))) {
             pid_t tid = atoi(entry->d_name);

@@ -23,23 +23,23 @@ static char account[100];
 /* In the directory of the rig, which is there when the root half starts. */
 static void deny_groups(struct rsd_config *config)
 {
-    snprintf(config->deny_groups, sizeof config->deny_groups, "no-such-group nogroup");
+    snprintf(config->deny_groups, sizeof(config->deny_groups), "no-such-group nogroup");
 }
 
 static void deny_users(struct rsd_config *config)
 {
     config->deny_groups[0] = 0;
-    snprintf(config->deny_users, sizeof config->deny_users, "no-such-user nobody");
+    snprintf(config->deny_users, sizeof(config->deny_users), "no-such-user nobody");
 }
 
 static void with_account(struct rsd_config *config)
 {
-    snprintf(config->account, sizeof config->account, "%s", account);
+    snprintf(config->account, sizeof(config->account), "%s", account);
 }
 
 static void up(void (*configure)(struct rsd_config *config))
 {
-    snprintf(account, sizeof account, "/tmp/elmer-account-%d", (int)getpid());
+    snprintf(account, sizeof(account), "/tmp/elmer-account-%d", (int)getpid());
     rig_configure = configure;
     bed_up(NULL);
 }
@@ -126,9 +126,9 @@ static int asked(void)
     char path[100], line[100];
     int lines = 0;
     FILE *file;
-    snprintf(path, sizeof path, "%s/asked", rig.dir);
+    snprintf(path, sizeof(path), "%s/asked", rig.dir);
     file = fopen(path, "r");
-    while (file && fgets(line, sizeof line, file)) {
+    while (file && fgets(line, sizeof(line), file)) {
         assert_string_equal(line, "nobody\n");
         lines++;
     }
@@ -179,10 +179,10 @@ static void test_slow_answer(void **state)
     char gate[100];
     (void)state;
     up(with_account);
-    snprintf(gate, sizeof gate, "%s/gate", rig.dir);
+    snprintf(gate, sizeof(gate), "%s/gate", rig.dir);
     assert_int_equal(mkfifo(gate, 0600), 0);
     char how[200];
-    snprintf(how, sizeof how, "read go <%s; echo yes", gate);
+    snprintf(how, sizeof(how), "read go <%s; echo yes", gate);
     answers(how);
     ask_open(1, "testhost");
     rig_until(asked() == 1);
@@ -206,8 +206,8 @@ static void test_no_answer(void **state)
     char how[300];
     (void)state;
     up(with_account);
-    snprintf(how, sizeof how, "setsid sh -c 'echo $$ >%s/other; exec sleep 300' & echo $$ >%s/self; sleep 300", rig.dir,
-             rig.dir);
+    snprintf(how, sizeof(how), "setsid sh -c 'echo $$ >%s/other; exec sleep 300' & echo $$ >%s/self; sleep 300",
+             rig.dir, rig.dir);
     answers(how);
     ask_open(1, "testhost");
     rig_until(scratch_pid(rig.dir, "self") > 0 && scratch_pid(rig.dir, "other") > 0);

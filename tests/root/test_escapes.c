@@ -34,7 +34,7 @@ static const struct level both[] = {{1, 0, false}, {2, 1, true}};
 static void make_group(const char *name)
 {
     char path[4300];
-    snprintf(path, sizeof path, "%s%s", rig.users, name);
+    snprintf(path, sizeof(path), "%s%s", rig.users, name);
     if (mkdir(path, 0755) < 0 && errno != EEXIST)
         fail_msg("%s: %s", path, strerror(errno));
 }
@@ -43,7 +43,7 @@ static void put_into(const char *name, pid_t pid)
 {
     char path[4300];
     FILE *file;
-    snprintf(path, sizeof path, "%s%s/cgroup.procs", rig.users, name);
+    snprintf(path, sizeof(path), "%s%s/cgroup.procs", rig.users, name);
     file = fopen(path, "we");
     assert_non_null(file);
     fprintf(file, "%d", (int)pid);
@@ -62,7 +62,7 @@ static int up(void **state)
 static int down(void **state)
 {
     char command[4400];
-    snprintf(command, sizeof command,
+    snprintf(command, sizeof(command),
              "p=%s; for i in $(seq 500); do find $p -name cgroup.procs -exec cat {} + | xargs -r kill -9; "
              "find $p -depth -type d -exec rmdir {} + 2>/dev/null; [ -d $p ] || exit 0; sleep 0.02; done; exit 1",
              rig.users);
@@ -110,7 +110,7 @@ static bool is_ranked(pid_t pid, int policy, int priority)
 static bool may_run_anywhere(pid_t pid)
 {
     cpu_set_t all, now;
-    return sched_getaffinity(rig.root_half, sizeof all, &all) == 0 && sched_getaffinity(pid, sizeof now, &now) == 0 &&
+    return sched_getaffinity(rig.root_half, sizeof(all), &all) == 0 && sched_getaffinity(pid, sizeof(now), &now) == 0 &&
            CPU_EQUAL(&all, &now);
 }
 
@@ -168,7 +168,7 @@ static void test_one_that_forks_all_the_time(void **state)
     FILE *file;
     (void)state;
     begin("forks", &pid, 1);
-    snprintf(path, sizeof path, "%s/user-65534.slice/run-1.scope/cgroup.procs", rig.users);
+    snprintf(path, sizeof(path), "%s/user-65534.slice/run-1.scope/cgroup.procs", rig.users);
     for (bool moved = false; !moved;) {
         if (rig_pids(&rig, 1, "job", &pid, 1) == 1 && (file = fopen(path, "we"))) {
             fprintf(file, "%d", (int)pid);
@@ -177,7 +177,7 @@ static void test_one_that_forks_all_the_time(void **state)
     }
     for (int64_t since = rig_now_ms(), end = since + RIG_WAIT_MS; rig_now_ms() - since < 500;) {
         file = fopen(path, "re");
-        if (!file || !fgets(text, sizeof text, file))
+        if (!file || !fgets(text, sizeof(text), file))
             text[0] = 0;
         if (file)
             fclose(file);
@@ -185,7 +185,7 @@ static void test_one_that_forks_all_the_time(void **state)
             since = rig_now_ms(); /* for half a second nobody may be seen in real time */
         assert_true(rig_now_ms() < end);
     }
-    snprintf(path, sizeof path, "%s/user-65534.slice/run-1.scope/cgroup.kill", rig.users);
+    snprintf(path, sizeof(path), "%s/user-65534.slice/run-1.scope/cgroup.kill", rig.users);
     file = fopen(path, "we");
     assert_non_null(file);
     fprintf(file, "1");
@@ -298,7 +298,7 @@ static void test_where_users_are(void **state)
 {
     char users[100];
     (void)state;
-    assert_true(watcher_find_users("/sys/fs/cgroup/x/elmer.slice/elmer-jobs.scope", users, sizeof users));
+    assert_true(watcher_find_users("/sys/fs/cgroup/x/elmer.slice/elmer-jobs.scope", users, sizeof(users)));
     assert_string_equal(users, "/sys/fs/cgroup/x/user.slice");
     assert_false(watcher_find_users("/sys/fs/cgroup/x/elmer.slice/elmer-jobs.scope", users, 20));
 }
@@ -309,10 +309,10 @@ static pid_t watcher(void)
     pid_t pid = 0;
     FILE *file;
     char *next;
-    snprintf(path, sizeof path, "/proc/%d/task/%d/children", (int)rig.root_half, (int)rig.root_half);
+    snprintf(path, sizeof(path), "/proc/%d/task/%d/children", (int)rig.root_half, (int)rig.root_half);
     file = fopen(path, "re");
     assert_non_null(file);
-    if (!fgets(text, sizeof text, file))
+    if (!fgets(text, sizeof(text), file))
         text[0] = 0;
     fclose(file);
     for (char *at = text; pid == 0; at = next) {
@@ -329,9 +329,9 @@ static bool has_line(pid_t pid, const char *line)
     char path[64], text[200];
     bool found = false;
     FILE *file;
-    snprintf(path, sizeof path, "/proc/%d/status", (int)pid);
+    snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
     file = fopen(path, "re");
-    while (file && !found && fgets(text, sizeof text, file))
+    while (file && !found && fgets(text, sizeof(text), file))
         found = strcmp(text, line) == 0;
     if (file)
         fclose(file);
@@ -351,7 +351,7 @@ static void test_it_is_not_root(void **state)
     assert_true(has_line(pid, "CapInh:\t0000000000000000\n"));
     assert_true(has_line(pid, "CapAmb:\t0000000000000000\n"));
     assert_true(has_line(pid, "NoNewPrivs:\t1\n"));
-    snprintf(path, sizeof path, "/proc/%d/mem", (int)pid);
+    snprintf(path, sizeof(path), "/proc/%d/mem", (int)pid);
     assert_int_equal(stat(path, &st), 0);
     assert_int_equal(st.st_uid, 0); /* who has its uid cannot trace it */
     rig_root_kill(&rig, SIGKILL);
@@ -368,13 +368,13 @@ static void test_it_begins_without_rsd(void **state)
     struct pollfd end;
     pid_t pid;
     (void)state;
-    snprintf(program, sizeof program, "%s/elmer-escapes", dir);
+    snprintf(program, sizeof(program), "%s/elmer-escapes", dir);
     assert_int_equal(pipe(gone), 0);
     assert_int_equal(pipe(alive), 0);
     pid = fork();
     assert_true(pid >= 0);
     if (pid == 0) {
-        snprintf(rsd, sizeof rsd, "%d", (int)getpid());
+        snprintf(rsd, sizeof(rsd), "%d", (int)getpid());
         if (fork() != 0)
             _exit(0);
         close(gone[1]);
@@ -401,7 +401,7 @@ static void test_what_it_costs(void **state)
     pid_t job, pid = 0;
     (void)state;
     for (int i = 0; i < MANY_GROUPS; i++) {
-        snprintf(name, sizeof name, "/user-65534.slice/%d", i);
+        snprintf(name, sizeof(name), "/user-65534.slice/%d", i);
         make_group(name);
     }
     begin("sleep", &job, 1);

@@ -31,9 +31,9 @@ static int set_up(void **state)
     struct err err = ERR_INIT;
     char own[4000];
     (void)state;
-    if (group_locate("/proc", NULL, own, sizeof own, &err) < 0)
+    if (group_locate("/proc", NULL, own, sizeof(own), &err) < 0)
         return 0;
-    snprintf(path, sizeof path, "%s/elmer-groups-%d", own, (int)getpid());
+    snprintf(path, sizeof(path), "%s/elmer-groups-%d", own, (int)getpid());
     top = geteuid() == 0 ? group_open_root(path, &err) : -1;
     return 0;
 }
@@ -97,7 +97,7 @@ static bool is_in(const char *name, pid_t pid)
 static bool kind_is(const char *expected)
 {
     char kind[64];
-    assert_int_equal(group_read(top, "cgroup.type", kind, sizeof kind), 0);
+    assert_int_equal(group_read(top, "cgroup.type", kind, sizeof(kind)), 0);
     return strcmp(kind, expected) == 0;
 }
 
@@ -154,7 +154,7 @@ static unsigned on_offer(void)
 {
     char text[1024];
     unsigned set = 0;
-    assert_int_equal(group_read(top, "cgroup.controllers", text, sizeof text), 0);
+    assert_int_equal(group_read(top, "cgroup.controllers", text, sizeof(text)), 0);
     set |= strstr(text, "memory") ? CONTROLLER_MEMORY : 0;
     set |= strstr(text, "cpuset") ? CONTROLLER_CPUSET : 0;
     return set;

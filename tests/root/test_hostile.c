@@ -87,7 +87,7 @@ static void test_no_capability(void **state)
     (void)state;
     output_of("grep -E '^Cap(Inh|Prm|Eff|Amb)' /proc/self/status | cut -f2 | sort -u; "
               "grep CapBnd /proc/self/status; grep CapBnd /proc/1/status; grep NoNewPrivs /proc/self/status",
-              text, sizeof text);
+              text, sizeof(text));
     assert_memory_equal(text, "0000000000000000\nCapBnd", 23);
     assert_non_null(strstr(text, "NoNewPrivs:\t0\n"));
 }
@@ -96,8 +96,8 @@ static void test_no_descriptor_is_inherited(void **state)
 {
     char text[1000], script[200];
     (void)state;
-    snprintf(script, sizeof script, "readlink /proc/$$/fd/0; exec %s fds", helper_path);
-    output_of(script, text, sizeof text);
+    snprintf(script, sizeof(script), "readlink /proc/$$/fd/0; exec %s fds", helper_path);
+    output_of(script, text, sizeof(text));
     assert_string_equal(text, "/dev/null\n0 1 2 ");
 }
 
@@ -111,8 +111,8 @@ static void test_session_signals_limits(void **state)
               "/proc/$$/status | cut -f2 | xargs;"
               "cat /proc/$$/oom_score_adj; ulimit -Sn; grep 'realtime timeout' /proc/$$/limits | xargs; id -G; env | "
               "cut -d= -f1 | sort | xargs",
-              text, sizeof text);
-    snprintf(expect, sizeof expect,
+              text, sizeof(text));
+    snprintf(expect, sizeof(expect),
              "leads a session, tty 0\n0000000000000000 0000000000000000\n0\n%llu\nMax realtime timeout unlimited "
              "unlimited us\n%d\n",
              (unsigned long long)files.rlim_cur, NOBODY);
@@ -155,7 +155,7 @@ static void test_a_path_leads_to_no_descriptor(void **state)
     rig_order(&rig, 1, &alone, 1);
     rig_open(&rig, 1, 1);
     for (uint32_t fd = 3; fd < 40; fd++) {
-        snprintf(path, sizeof path, "/proc/self/fd/%u", fd);
+        snprintf(path, sizeof(path), "/proc/self/fd/%u", fd);
         start_at(fd, "exit 0", "/", path, "");
         assert_true(fails(fd));
         start_at(fd + 100, "exit 0", path, "", "");
@@ -170,16 +170,16 @@ static void test_output_files(void **state)
     char work[100], victim[120], path[140], text[16];
     int fd;
     (void)state;
-    snprintf(work, sizeof work, "%s/work", rig.dir);
-    snprintf(victim, sizeof victim, "%s/victim", rig.dir);
+    snprintf(work, sizeof(work), "%s/work", rig.dir);
+    snprintf(victim, sizeof(victim), "%s/victim", rig.dir);
     fd = open(victim, O_WRONLY | O_CREAT, 0644);
     assert_int_equal(write(fd, "whole", 5), 5);
     close(fd);
-    snprintf(path, sizeof path, "%s/link", work);
+    snprintf(path, sizeof(path), "%s/link", work);
     assert_int_equal(symlink(victim, path), 0);
-    snprintf(path, sizeof path, "%s/hard", work);
+    snprintf(path, sizeof(path), "%s/hard", work);
     assert_int_equal(link(victim, path), 0);
-    snprintf(path, sizeof path, "%s/fifo", work);
+    snprintf(path, sizeof(path), "%s/fifo", work);
     assert_int_equal(mkfifo(path, 0666), 0);
     assert_int_equal(chmod(path, 0666), 0);
     rig_order(&rig, 1, &alone, 1);
@@ -195,7 +195,7 @@ static void test_output_files(void **state)
     start_at(4, "echo x", work, "/dev/null", "/dev/full");
     assert_false(fails(4));
     fd = open(victim, O_RDONLY);
-    assert_int_equal(read(fd, text, sizeof text), 5);
+    assert_int_equal(read(fd, text, sizeof(text)), 5);
     close(fd);
     rig_end(&rig, 1, 0);
     rig_empty(&rig, 1, 5000);
@@ -216,9 +216,9 @@ static void make_files(const char *dir)
     become_nobody();
     for (unsigned i = 0;; i++) {
         char path[300];
-        snprintf(path, sizeof path, "%s/%u", dir, i % 5000);
+        snprintf(path, sizeof(path), "%s/%u", dir, i % 5000);
         close(open(path, O_WRONLY | O_CREAT, 0600));
-        snprintf(path, sizeof path, "%s/deep/%u", dir, i % 5000);
+        snprintf(path, sizeof(path), "%s/deep/%u", dir, i % 5000);
         mkdir(path, 0700);
     }
 }
@@ -233,17 +233,17 @@ static void test_directory_is_removed_whatever_is_in_it(void **state)
     char dir[200], made[220], root_file[120];
     pid_t maker;
     (void)state;
-    snprintf(root_file, sizeof root_file, "%s/victim", rig.dir);
+    snprintf(root_file, sizeof(root_file), "%s/victim", rig.dir);
     close(open(root_file, O_WRONLY | O_CREAT, 0600));
     rig_order(&rig, 1, &alone, 1);
     rig_open(&rig, 1, 1);
     rig_run(&rig, 1, argv);
     expect_status(0);
-    snprintf(dir, sizeof dir, "%s/run/jobs/1.1", rig.dir);
+    snprintf(dir, sizeof(dir), "%s/run/jobs/1.1", rig.dir);
     maker = fork();
     if (maker == 0)
         make_files(dir);
-    snprintf(made, sizeof made, "%s/deep/0", dir);
+    snprintf(made, sizeof(made), "%s/deep/0", dir);
     rig_until(access(made, F_OK) == 0);
     rig_end(&rig, 1, 0);
     rig_until(access(dir, F_OK) != 0);
@@ -266,7 +266,7 @@ static pid_t only_pid(uint64_t job, const char *leaf)
 static pid_t take_pid(pid_t pid)
 {
     struct clone_args args = {.exit_signal = SIGCHLD, .set_tid = (uint64_t)(uintptr_t)&pid, .set_tid_size = 1};
-    long made = syscall(SYS_clone3, &args, sizeof args);
+    long made = syscall(SYS_clone3, &args, sizeof(args));
     if (made == 0) {
         alarm(SPIN_SECONDS);
         for (;;)
@@ -297,7 +297,7 @@ static void test_a_stranger_with_a_known_pid_is_left_alone(void **state)
     kill(pid, SIGKILL);
     rig_until((stranger = take_pid(pid)) == pid);
     assert_int_equal(sched_setscheduler(stranger, SCHED_OTHER, &(struct sched_param){0}), 0);
-    assert_int_equal(sched_getaffinity(stranger, sizeof before, &before), 0);
+    assert_int_equal(sched_getaffinity(stranger, sizeof(before), &before), 0);
     kill(rig.root_half, SIGCONT);
     assert_int_equal(rig_started(&rig), pid);
     expect_status(-1);
@@ -305,7 +305,7 @@ static void test_a_stranger_with_a_known_pid_is_left_alone(void **state)
     rig_empty(&rig, 1, 5000);
     assert_int_equal(sched_getscheduler(stranger), SCHED_OTHER);
     assert_int_equal(sched_getparam(stranger, &param), 0);
-    assert_int_equal(sched_getaffinity(stranger, sizeof after, &after), 0);
+    assert_int_equal(sched_getaffinity(stranger, sizeof(after), &after), 0);
     assert_true(CPU_EQUAL(&before, &after));
     assert_int_equal(kill(stranger, SIGKILL), 0); /* it has survived the end of the job */
     assert_int_equal(waitpid(stranger, NULL, 0), stranger);

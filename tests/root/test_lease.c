@@ -59,9 +59,9 @@ static int64_t run(const char *const *argv)
 static size_t processes(void)
 {
     char path[4300], text[100];
-    snprintf(path, sizeof path, "%s/1.1/job/cgroup.procs", rig.groups);
+    snprintf(path, sizeof(path), "%s/1.1/job/cgroup.procs", rig.groups);
     FILE *file = fopen(path, "re");
-    size_t got = file ? fread(text, 1, sizeof text, file) : 0;
+    size_t got = file ? fread(text, 1, sizeof(text), file) : 0;
     if (file)
         fclose(file);
     return got;
@@ -85,7 +85,7 @@ static bool has_begun(void)
 {
     char path[100];
     struct stat status;
-    snprintf(path, sizeof path, "%s/work/out", rig.dir);
+    snprintf(path, sizeof(path), "%s/work/out", rig.dir);
     return stat(path, &status) == 0 && status.st_size > 0;
 }
 
@@ -221,7 +221,7 @@ static void test_adopted(void **state)
     expect_lost("had no contact with elmer");
     rig_end(&rig, 1, 0);
     rig_empty(&rig, 1, 5000);
-    snprintf(path, sizeof path, "%s/run/sup/1.1.lease", rig.dir);
+    snprintf(path, sizeof(path), "%s/run/sup/1.1.lease", rig.dir);
     assert_int_equal(access(path, F_OK), -1);
 }
 

@@ -56,7 +56,7 @@ static _Noreturn void new_task(const char *file)
     alarm(HELPER_SECONDS);
     while ((sched_getscheduler(0) & ~SCHED_RESET_ON_FORK) == SCHED_OTHER)
         poll(NULL, 0, 1);
-    length = snprintf(line, sizeof line, "%d\n", (int)(rig_now_ms() - begin));
+    length = snprintf(line, sizeof(line), "%d\n", (int)(rig_now_ms() - begin));
     (void)!write(fd, line, (size_t)length);
     for (;;)
         pause();
@@ -101,7 +101,7 @@ static int up(void **state)
 {
     int fd;
     bed_up(state);
-    snprintf(file_path, sizeof file_path, "%s/times", rig.dir);
+    snprintf(file_path, sizeof(file_path), "%s/times", rig.dir);
     fd = open(file_path, O_WRONLY | O_CREAT | O_EXCL, 0666);
     if (fd < 0 || fchmod(fd, 0666) < 0)
         return -1;
@@ -117,7 +117,7 @@ static int down(void **state)
 static size_t processes(uint64_t job)
 {
     static pid_t pids[MANY + TASKS + 2];
-    return rig_pids(&rig, job, "job", pids, sizeof pids / sizeof *pids);
+    return rig_pids(&rig, job, "job", pids, sizeof(pids) / sizeof(*pids));
 }
 
 /* Job 1, the first, with its virtual machine; when all tasks have their rank. */
@@ -147,7 +147,7 @@ static int measured(size_t number)
     FILE *file = fopen(file_path, "re");
     assert_non_null(file);
     for (size_t i = 0; i < number; i++) {
-        if (!fgets(line, sizeof line, file)) {
+        if (!fgets(line, sizeof(line), file)) {
             ms = -1;
             break;
         }

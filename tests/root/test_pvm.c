@@ -37,7 +37,7 @@ static _Noreturn void flood(void)
     puts("/tmp/socket");
     fflush(stdout);
     for (;;)
-        (void)!write(STDOUT_FILENO, text, sizeof text);
+        (void)!write(STDOUT_FILENO, text, sizeof(text));
 }
 
 static _Noreturn void drip(void)
@@ -73,7 +73,7 @@ static _Noreturn void say(const struct wire_message *message, size_t piece)
 static _Noreturn void long_frame_in_bytes(void)
 {
     uint8_t header[4] = {0, 0, 0x30, 0};
-    (void)!write(3, header, sizeof header);
+    (void)!write(3, header, sizeof(header));
     for (;;)
         if (write(3, " ", 1) < 0)
             poll(NULL, 0, 10);
@@ -367,7 +367,7 @@ static void test_nothing_of_the_users_is_loaded(void **state)
     FILE *file;
     (void)state;
     begin_alone(PVMD, "pvmd", "environment");
-    snprintf(expected, sizeof expected, "bare|$HOME/pvm3/bin/$PVM_ARCH:$PVM_ROOT/bin/$PVM_ARCH:%s|", rig.dir);
+    snprintf(expected, sizeof(expected), "bare|$HOME/pvm3/bin/$PVM_ARCH:$PVM_ROOT/bin/$PVM_ARCH:%s|", rig.dir);
     expect_line(expected);
     rig_start(&rig, 1, 0, "command", (const char *const[]){helper_path, "environment", NULL});
     rig_started(&rig);
@@ -376,10 +376,10 @@ static void test_nothing_of_the_users_is_loaded(void **state)
         rig_expect(&rig, WIRE_exited, 2000, &message);
         process = (uint32_t)message.u.exited.process;
     }
-    snprintf(path, sizeof path, "%s/work/out", rig.dir);
+    snprintf(path, sizeof(path), "%s/work/out", rig.dir);
     file = fopen(path, "r");
     assert_non_null(file);
-    assert_non_null(fgets(text, sizeof text, file));
+    assert_non_null(fgets(text, sizeof(text), file));
     fclose(file);
     assert_string_equal(text, "loader||LD_LIBRARY_PATH\n"); /* its tasks see it */
     end_alone();

@@ -166,7 +166,7 @@ static void test_starts_among_orders(void **state)
         rig_start(&rig, 1, i, i % 2 ? "agent" : "command", argv);
         rig_order(&rig, 2 + i, i % 2 ? top : alone, i % 2 ? 2 : 1);
     }
-    rig_until((read_output(text, sizeof text), strlen(text) >= STARTS * LINE));
+    rig_until((read_output(text, sizeof(text)), strlen(text) >= STARTS * LINE));
     assert_int_equal(strlen(text), STARTS * LINE); /* each of them has started, once */
     rig_end(&rig, 1, 500);
     rig_empty(&rig, 1, 3000);

@@ -28,8 +28,8 @@ static void test_leftover_is_in_the_way(void **state)
     resync(&message); /* it is up */
     wire_message_fini(&message);
     rig_root_kill(&rig, SIGKILL);
-    for (size_t i = 0; i < sizeof made / sizeof made[0]; i++) {
-        snprintf(path, sizeof path, "%s/1.1%s", rig.groups, made[i]);
+    for (size_t i = 0; i < sizeof(made) / sizeof(made[0]); i++) {
+        snprintf(path, sizeof(path), "%s/1.1%s", rig.groups, made[i]);
         assert_int_equal(mkdir(path, 0755), 0);
     }
     rig_root_start(&rig);
@@ -60,7 +60,7 @@ static void test_frozen_job_is_thawed(void **state)
     rig_open(&rig, 1, 1);
     rig_run(&rig, 1, argv);
     rig_root_kill(&rig, SIGKILL);
-    snprintf(path, sizeof path, "%s/1.1/job/cgroup.freeze", rig.groups);
+    snprintf(path, sizeof(path), "%s/1.1/job/cgroup.freeze", rig.groups);
     fd = open(path, O_WRONLY);
     assert_true(fd >= 0);
     assert_int_equal(write(fd, "1", 1), 1);

@@ -156,7 +156,7 @@ static void test_damaged(void **state)
     end_a_job(1, "exit 7", 7);
     end_a_job(2, "exit 8", 8);
     rig_root_kill(&rig, SIGKILL);
-    snprintf(path, sizeof path, "%s/run/sup/1.1.ended", rig.dir);
+    snprintf(path, sizeof(path), "%s/run/sup/1.1.ended", rig.dir);
     assert_int_equal(truncate(path, 100), 0);
     rig_root_start(&rig);
     expect_holdings(1);

@@ -36,7 +36,7 @@ static void test_whole_life(void **state)
     rig_started(&rig);
     print_message("start to started: %d ms\n", (int)(rig_now_ms() - begin));
     expect_exit(0, 7, 0);
-    read_output(text, sizeof text);
+    read_output(text, sizeof(text));
     assert_string_equal(text, "hello\nnobody\n0022\n/nonexistent\none\ntwo\n");
     acknowledge(1, 0);
     begin = rig_now_ms();
@@ -281,7 +281,7 @@ static void test_strange_verbs(void **state)
     message.u.order.entries.count = 1;
     rig_send(&rig, &message);
     rig_start(&rig, 1, 0, "command", argv);
-    assert_int_equal(sched_getaffinity(rig_started(&rig), sizeof cpus, &cpus), 0);
+    assert_int_equal(sched_getaffinity(rig_started(&rig), sizeof(cpus), &cpus), 0);
     assert_int_equal(CPU_COUNT(&cpus), 1);
     rig_end(&rig, 1, UINT32_MAX / 2000);
     rig_empty(&rig, 1, 3000);

@@ -46,7 +46,7 @@ static void refused(const char *what, long result)
 static void refused_file(const char *dir, const char *file, int flags)
 {
     char path[4400];
-    snprintf(path, sizeof path, "%s/%s", dir, file);
+    snprintf(path, sizeof(path), "%s/%s", dir, file);
     refused(path, open(path, flags | O_CLOEXEC));
 }
 
@@ -62,8 +62,8 @@ static int attack(const char *group)
     int pidfd = (int)syscall(SYS_pidfd_open, supervisor, 0);
     char proc[32];
     cpu_set_t all;
-    sched_getaffinity(0, sizeof all, &all);
-    for (size_t i = 0; i < sizeof signals / sizeof signals[0]; i++) {
+    sched_getaffinity(0, sizeof(all), &all);
+    for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++) {
         refused("kill", kill(supervisor, signals[i]));
         refused("pidfd_send_signal", syscall(SYS_pidfd_send_signal, pidfd, signals[i], NULL, 0));
     }
@@ -73,14 +73,14 @@ static int attack(const char *group)
     refused("prlimit", prlimit(supervisor, RLIMIT_NOFILE, &none, NULL));
     refused("sched_setscheduler, higher", sched_setscheduler(supervisor, SCHED_FIFO, &higher));
     refused("sched_setscheduler, lower", sched_setscheduler(supervisor, SCHED_IDLE, &lowest));
-    refused("sched_setaffinity", sched_setaffinity(supervisor, sizeof all, &all));
+    refused("sched_setaffinity", sched_setaffinity(supervisor, sizeof(all), &all));
     refused("setpriority", setpriority(PRIO_PROCESS, (id_t)supervisor, 19));
-    snprintf(proc, sizeof proc, "/proc/%d", (int)supervisor);
+    snprintf(proc, sizeof(proc), "/proc/%d", (int)supervisor);
     refused_file(proc, "mem", O_RDWR);
     refused_file(proc, "fd", O_RDONLY | O_DIRECTORY);
     refused_file(proc, "environ", O_RDONLY);
     refused_file(proc, "oom_score_adj", O_WRONLY);
-    for (size_t i = 0; i < sizeof files / sizeof files[0]; i++)
+    for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++)
         refused_file(group, files[i], O_WRONLY);
     return failures;
 }
@@ -107,10 +107,10 @@ static void status_of(pid_t pid, const char *field, char *value, size_t size)
     char path[64], line[4096];
     FILE *file;
     *value = 0;
-    snprintf(path, sizeof path, "/proc/%d/status", (int)pid);
+    snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
     file = fopen(path, "re");
     assert_non_null(file);
-    while (fgets(line, sizeof line, file)) {
+    while (fgets(line, sizeof(line), file)) {
         if (strncmp(line, field, strlen(field)) == 0)
             snprintf(value, size, "%.*s", (int)strcspn(line + strlen(field) + 2, "\n"), line + strlen(field) + 2);
     }
@@ -120,7 +120,7 @@ static void status_of(pid_t pid, const char *field, char *value, size_t size)
 static void expect_status(pid_t pid, const char *field, const char *expected)
 {
     char value[4096];
-    status_of(pid, field, value, sizeof value);
+    status_of(pid, field, value, sizeof(value));
     assert_string_equal(value, expected);
 }
 
@@ -153,7 +153,7 @@ static void test_no_thread_is_root(void **state)
     pid_t supervisor = supervisor_of(1);
     for (pid_t tid = supervisor + 1, found = 0; !found; tid++) {
         assert_true(tid < supervisor + 10000);
-        snprintf(path, sizeof path, "/proc/%d/task/%d", (int)supervisor, (int)tid);
+        snprintf(path, sizeof(path), "/proc/%d/task/%d", (int)supervisor, (int)tid);
         if (access(path, F_OK) == 0) {
             found = tid;
             expect_status(tid, "Uid", "65533\t65534\t65533\t65533");
@@ -183,11 +183,11 @@ static int become_with_a_thread(uid_t uid)
     pthread_t thread;
     char path[100], value[100];
     int bad = 0, threads = 0;
-    snprintf(path, sizeof path, "%s/work/job", rig.dir);
+    snprintf(path, sizeof(path), "%s/work/job", rig.dir);
     mkdir(path, 0755);
     sup.job_fd = open(path, O_RDONLY | O_DIRECTORY);
-    for (size_t i = 0; i < sizeof files / sizeof files[0]; i++) {
-        snprintf(path, sizeof path, "%s/work/%s", rig.dir, files[i]);
+    for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
+        snprintf(path, sizeof(path), "%s/work/%s", rig.dir, files[i]);
         close(open(path, O_CREAT | O_WRONLY, 0644));
     }
     setenv("ELMER_SUPERVISOR_UID", "65533", 1);
@@ -201,9 +201,9 @@ static int become_with_a_thread(uid_t uid)
         if (tid == 0)
             continue;
         threads++;
-        status_of(tid, "Uid", value, sizeof value);
+        status_of(tid, "Uid", value, sizeof(value));
         bad += strncmp(value, "65533\t65534\t65533\t", strlen("65533\t65534\t65533\t")) != 0;
-        status_of(tid, "CapPrm", value, sizeof value);
+        status_of(tid, "CapPrm", value, sizeof(value));
         bad += strtoull(value, NULL, 16) & ~(1ULL << 23) ? 1 : 0; /* CAP_SYS_NICE */
     }
     return threads == 3 ? bad : BROKEN;
@@ -287,15 +287,15 @@ static void test_is_out_of_its_users_reach(void **state)
     const char *argv[] = {helper_path, "attack", group, NULL};
     FILE *out;
     (void)state;
-    snprintf(group, sizeof group, "%s/1.1", rig.groups);
-    snprintf(path, sizeof path, "%s/work/out", rig.dir);
+    snprintf(group, sizeof(group), "%s/1.1", rig.groups);
+    snprintf(path, sizeof(path), "%s/work/out", rig.dir);
     rig_order(&rig, 1, &alone, 1);
     rig_open(&rig, 1, 1);
     rig_run(&rig, 1, argv);
     rig_expect(&rig, WIRE_exited, 5000, &message);
     out = fopen(path, "re");
     if (out) {
-        text[fread(text, 1, sizeof text - 1, out)] = 0;
+        text[fread(text, 1, sizeof(text) - 1, out)] = 0;
         fclose(out);
     }
     assert_string_equal(text, "");

@@ -67,7 +67,7 @@ static void a_host_that_is_not_believed_is_refused(void **state)
 static bool is_there(const char *name)
 {
     char path[200];
-    snprintf(path, sizeof path, "%s/run/sup/%s", rig.dir, name);
+    snprintf(path, sizeof(path), "%s/run/sup/%s", rig.dir, name);
     return access(path, F_OK) == 0;
 }
 
@@ -76,16 +76,16 @@ static bool is_there(const char *name)
 static void jobs_go_on_when_tickets_come_and_go(void **state)
 {
     struct wire_submit submit = submission();
-    char dir[sizeof rig.keys];
+    char dir[sizeof(rig.keys)];
     (void)state;
     rig_root_kill(&rig, SIGKILL);
-    snprintf(dir, sizeof dir, "%s", rig.keys);
+    snprintf(dir, sizeof(dir), "%s", rig.keys);
     rig.keys[0] = 0; /* as before there were tickets */
     rig_root_start(&rig);
     opened(1, 1, "");
     runs(1, 1);
     rig_root_kill(&rig, SIGKILL);
-    snprintf(rig.keys, sizeof rig.keys, "%s", dir);
+    snprintf(rig.keys, sizeof(rig.keys), "%s", dir);
     rig_root_start(&rig);
     refused(2, 1, "", TICKET_MISSING);
     runs_as(1, 1, 1);

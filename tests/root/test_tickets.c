@@ -169,7 +169,7 @@ static void the_next_root_half_knows_what_was_used(void **state)
     (void)state;
     submit.nprocs = 2;
     submit.each = true;
-    snprintf(first, sizeof first, "%s", sign(&submit));
+    snprintf(first, sizeof(first), "%s", sign(&submit));
     opened(1, 1, first);
     runs(1, 1);
     opened(2, 1, sign(&submit)); /* it has started nothing */
@@ -245,8 +245,8 @@ static bool ask(const struct wire_message *message, struct wire_message *answer)
     struct channel channel;
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
     bool got;
-    snprintf(address.sun_path, sizeof address.sun_path, "%s/run/ticket.sock", rig.dir);
-    rig_until(connect(fd, (struct sockaddr *)&address, sizeof address) == 0);
+    snprintf(address.sun_path, sizeof(address.sun_path), "%s/run/ticket.sock", rig.dir);
+    rig_until(connect(fd, (struct sockaddr *)&address, sizeof(address)) == 0);
     assert_int_equal(channel_init(&channel, fd, WIRE_FROM_ROOT, 1 << 20), 0);
     channel.minor = WIRE_TICKET_MINOR;
     got = channel_send_all(&channel, message, rig_now_ms() + 10 * WAIT_MS, NULL) == 0 &&

@@ -28,9 +28,9 @@ static char dir[64], jobs[80];
 static int up(void **state)
 {
     (void)state;
-    snprintf(dir, sizeof dir, "/tmp/elmer-tmpfs-XXXXXX");
+    snprintf(dir, sizeof(dir), "/tmp/elmer-tmpfs-XXXXXX");
     assert_non_null(mkdtemp(dir));
-    snprintf(jobs, sizeof jobs, "%s/jobs", dir);
+    snprintf(jobs, sizeof(jobs), "%s/jobs", dir);
     assert_int_equal(mkdir(jobs, 0711), 0);
     return 0;
 }
@@ -41,7 +41,7 @@ static int down(void **state)
     (void)state;
     while (umount2(jobs, MNT_DETACH) == 0) {
     }
-    snprintf(command, sizeof command, "rm -rf --one-file-system %s", dir);
+    snprintf(command, sizeof(command), "rm -rf --one-file-system %s", dir);
     assert_int_equal(system(command), 0);
     return 0;
 }
@@ -52,12 +52,12 @@ static bool can_write(const char *name, size_t bytes)
     static const char zeros[4096];
     char path[120];
     int fd, error = 0;
-    snprintf(path, sizeof path, "%s/%s", jobs, name);
+    snprintf(path, sizeof(path), "%s/%s", jobs, name);
     fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
     if (fd < 0)
         return false;
-    for (size_t written = 0; written < bytes && error == 0; written += sizeof zeros)
-        error = write(fd, zeros, sizeof zeros) == (ssize_t)sizeof zeros ? 0 : errno;
+    for (size_t written = 0; written < bytes && error == 0; written += sizeof(zeros))
+        error = write(fd, zeros, sizeof(zeros)) == (ssize_t)sizeof(zeros) ? 0 : errno;
     close(fd);
     errno = error;
     return error == 0;
@@ -85,7 +85,7 @@ static void test_it_has_a_bound(void **state)
     assert_false(can_write("large", 2 * MEGABYTE));
     assert_int_equal(errno, ENOSPC);
     do
-        snprintf(name, sizeof name, "%u", files);
+        snprintf(name, sizeof(name), "%u", files);
     while (can_write(name, 0) && ++files < 5000);
     assert_int_equal(errno, ENOSPC);
     assert_in_range(files, 900, 1100);
@@ -111,7 +111,7 @@ static void test_nothing_is_hidden(void **state)
 {
     char old[100];
     (void)state;
-    snprintf(old, sizeof old, "%s/7.1", jobs);
+    snprintf(old, sizeof(old), "%s/7.1", jobs);
     assert_int_equal(mkdir(old, 0700), 0);
     expect(0, 2 * MEGABYTE);
     assert_int_equal(access(old, F_OK), 0);

@@ -26,8 +26,8 @@ void give_to_program(void)
 {
     static const char *const names[] = {"", "/used", "/key", "/counter", "/certificate"};
     char path[100];
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-        snprintf(path, sizeof path, "%s%s", key_dir, names[i]);
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        snprintf(path, sizeof(path), "%s%s", key_dir, names[i]);
         if (access(path, F_OK) == 0)
             assert_int_equal(chown(path, RIG_TICKET_UID, RIG_TICKET_UID), 0);
     }
@@ -37,15 +37,15 @@ static void begin(bool required)
 {
     struct err err = ERR_INIT;
     rig = (struct rig){.tickets_required = required};
-    snprintf(key_dir, sizeof key_dir, "/tmp/test_tickets.XXXXXX");
+    snprintf(key_dir, sizeof(key_dir), "/tmp/test_tickets.XXXXXX");
     assert_non_null(scratch_dir(key_dir));
-    snprintf(rig.keys, sizeof rig.keys, "%s", key_dir);
+    snprintf(rig.keys, sizeof(rig.keys), "%s", key_dir);
     assert_int_equal(ticket_keys_open(&keys, key_dir, "testhost", &err), 0);
     counter = (struct ticket_counter){0};
     assert_int_equal(ticket_counter_next(&keys, &counter, &(uint64_t){0}, &err), 0);
     give_to_program();
     rig_up(&rig);
-    snprintf(work, sizeof work, "%s/work", rig.dir);
+    snprintf(work, sizeof(work), "%s/work", rig.dir);
 }
 
 int up(void **state)
@@ -112,7 +112,7 @@ void expect_refusal(const struct wire_message *open, enum ticket_refusal why)
     char name[60];
     rig_send(&rig, open);
     rig_expect(&rig, WIRE_open_failed, WAIT_MS, &answer);
-    snprintf(name, sizeof name, "(ticket %s)", ticket_refusal_name(why));
+    snprintf(name, sizeof(name), "(ticket %s)", ticket_refusal_name(why));
     if (!strstr(answer.u.open_failed.text, name))
         fail_msg("not %s: %s", name, answer.u.open_failed.text);
     wire_message_fini(&answer);
@@ -136,7 +136,7 @@ struct wire_message start_of(uint64_t job, uint32_t attempt)
 {
     static char output[40];
     struct wire_message message = {.type = WIRE_start};
-    snprintf(output, sizeof output, "out-%" PRIu64, job);
+    snprintf(output, sizeof(output), "out-%" PRIu64, job);
     message.u.start.job = job;
     message.u.start.attempt = attempt;
     message.u.start.role = "command";
@@ -155,11 +155,11 @@ void not_started(const struct wire_message *start, enum ticket_refusal why)
     char name[60], path[120];
     rig_send(&rig, start);
     rig_expect(&rig, WIRE_start_failed, WAIT_MS, &answer);
-    snprintf(name, sizeof name, "(ticket %s)", ticket_refusal_name(why));
+    snprintf(name, sizeof(name), "(ticket %s)", ticket_refusal_name(why));
     if (!strstr(answer.u.start_failed.text, name))
         fail_msg("not %s: %s", name, answer.u.start_failed.text);
     wire_message_fini(&answer);
-    snprintf(path, sizeof path, "%s/ran", work);
+    snprintf(path, sizeof(path), "%s/ran", work);
     assert_int_not_equal(access(path, F_OK), 0);
 }
 
@@ -196,7 +196,7 @@ size_t lines_of(const char *name)
     char path[120];
     size_t lines = 0;
     FILE *file;
-    snprintf(path, sizeof path, "%s/%s", work, name);
+    snprintf(path, sizeof(path), "%s/%s", work, name);
     file = fopen(path, "r");
     for (int c; file && (c = getc(file)) != EOF;)
         lines += c == '\n';

@@ -58,7 +58,7 @@ struct authority {
 static void put(const char *dir, const char *name, const char *text)
 {
     char path[TEXT_MAX];
-    snprintf(path, sizeof path, "%s/%s", dir, name);
+    snprintf(path, sizeof(path), "%s/%s", dir, name);
     FILE *file = fopen(path, "we");
     if (!file || chmod(path, 0600) != 0 || fputs(text, file) < 0 || fclose(file) != 0) {
         perror(path);
@@ -104,14 +104,14 @@ static int make(const char *dir, size_t count)
     const char *elmer[] = {"queue", "127.0.0.1"}, *host[] = {name};
     if (pki_ca_create("fakehosts", ca.now_s - PKI_BACKDATE_S, ca.now_s + 3650L * 86400, &ca.key, &ca.certificate, &err))
         die("the CA", &err);
-    snprintf(path, sizeof path, "%s/pki", dir);
+    snprintf(path, sizeof(path), "%s/pki", dir);
     furnish(&ca, path, elmer, 2, true);
-    snprintf(path, sizeof path, "%s/hosts", dir);
+    snprintf(path, sizeof(path), "%s/hosts", dir);
     if (mkdir(path, 0700) != 0)
         die(path, NULL);
     for (size_t i = 0; i < count; i++) {
-        snprintf(name, sizeof name, "h%zu", i);
-        snprintf(path, sizeof path, "%s/hosts/%s", dir, name);
+        snprintf(name, sizeof(name), "h%zu", i);
+        snprintf(path, sizeof(path), "%s/hosts/%s", dir, name);
         furnish(&ca, path, host, 1, false);
     }
     pki_key_free(ca.key);
@@ -233,7 +233,7 @@ static void dial(struct fake *fake)
     struct err err = ERR_INIT;
     struct tls_context *tls;
     char path[TEXT_MAX];
-    snprintf(path, sizeof path, "%s/hosts/%s", all.dir, fake->name);
+    snprintf(path, sizeof(path), "%s/hosts/%s", all.dir, fake->name);
     if (tls_context_client(path, &tls, &err))
         die(fake->name, &err);
     struct link_options options = {
@@ -286,12 +286,12 @@ static int run(const char *dir, size_t count, const char *address)
     all.dir = dir;
     all.address = address;
     all.count = count;
-    all.fakes = calloc(count, sizeof *all.fakes);
-    all.order = calloc(count, sizeof *all.order);
+    all.fakes = calloc(count, sizeof(*all.fakes));
+    all.order = calloc(count, sizeof(*all.order));
     if (!all.fakes || !all.order || uv_loop_init(&all.loop) != 0)
         die("starting", NULL);
     for (size_t i = 0; i < count; i++)
-        snprintf(all.fakes[i].name, sizeof all.fakes[i].name, "h%zu", i);
+        snprintf(all.fakes[i].name, sizeof(all.fakes[i].name), "h%zu", i);
     signal(SIGPIPE, SIG_IGN);
     shuffle();
     uv_timer_init(&all.loop, &all.tick);

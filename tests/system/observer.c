@@ -152,17 +152,17 @@ static size_t look_at(struct group *g)
     if (read_list(g) == 0)
         return 0;
     while (n < MAX_THREADS) {
-        struct attr a = {.size = sizeof a};
+        struct attr a = {.size = sizeof(a)};
         char *end;
         long tid = strtol(at, &end, 10);
         if (end == at)
             break;
         at = end;
-        if (tid <= 0 || syscall(SYS_sched_getattr, (pid_t)tid, &a, sizeof a, 0u) != 0)
+        if (tid <= 0 || syscall(SYS_sched_getattr, (pid_t)tid, &a, sizeof(a), 0u) != 0)
             continue; /* it died meanwhile */
         fresh[n++] = (struct thread){(int)tid, a.policy, a.priority, (a.flags & FLAG_RESET_ON_FORK) != 0};
     }
-    qsort(fresh, n, sizeof *fresh, by_tid);
+    qsort(fresh, n, sizeof(*fresh), by_tid);
     return n;
 }
 
@@ -185,7 +185,7 @@ static void compare(struct group *g, size_t n, int64_t time_ns)
     }
     if (n == 0 && g->count > 0)
         record(time_ns, g, &(struct thread){0, CLASS_EMPTY, 0, false});
-    memcpy(g->known, fresh, n * sizeof *fresh);
+    memcpy(g->known, fresh, n * sizeof(*fresh));
     g->count = n;
 }
 
@@ -197,7 +197,7 @@ static const char *class_name(uint32_t policy)
         return "gone";
     if (policy == CLASS_EMPTY)
         return "empty";
-    return policy < sizeof names / sizeof *names ? names[policy] : "?";
+    return policy < sizeof(names) / sizeof(*names) ? names[policy] : "?";
 }
 
 static void print_ms(const char *before, int64_t time_ns)
@@ -211,7 +211,7 @@ static void print_events(void)
         const struct event *e = &events[i];
         char tid[16] = "-";
         if (e->thread.tid != 0)
-            snprintf(tid, sizeof tid, "%d", e->thread.tid);
+            snprintf(tid, sizeof(tid), "%d", e->thread.tid);
         print_ms("", e->time_ns);
         printf(" %s %s %s%s %u\n", e->group->label, tid, class_name(e->thread.policy), e->thread.reset ? "+reset" : "",
                e->thread.priority);
@@ -221,7 +221,7 @@ static void print_events(void)
 /* Rank above everything that is watched. Returns the name of what was got. */
 static const char *take_rank(int64_t interval_ns)
 {
-    struct attr a = {.size = sizeof a,
+    struct attr a = {.size = sizeof(a),
                      .policy = POLICY_DEADLINE,
                      .runtime_ns = (uint64_t)interval_ns * 6 / 10,
                      .deadline_ns = (uint64_t)interval_ns,
@@ -306,7 +306,7 @@ static void add_group(char *argument)
     if (equals == NULL || group_count == MAX_GROUPS || asprintf(&path, "%s/cgroup.threads", equals + 1) < 0)
         usage();
     *equals = 0;
-    *g = (struct group){.label = argument, .path = path, .fd = -1, .known = must_alloc(MAX_THREADS, sizeof *g->known)};
+    *g = (struct group){.label = argument, .path = path, .fd = -1, .known = must_alloc(MAX_THREADS, sizeof(*g->known))};
     group_count++;
 }
 
@@ -337,8 +337,8 @@ int main(int argc, char **argv)
         usage();
     for (int i = optind; i < argc; i++)
         add_group(argv[i]);
-    events = must_alloc(MAX_EVENTS, sizeof *events);
-    fresh = must_alloc(MAX_THREADS, sizeof *fresh);
+    events = must_alloc(MAX_EVENTS, sizeof(*events));
+    fresh = must_alloc(MAX_THREADS, sizeof(*fresh));
     text = must_alloc(text_max, 1);
     sigaction(SIGTERM, &act, NULL);
     sigaction(SIGINT, &act, NULL);

@@ -33,7 +33,7 @@ static void append(struct page *page, const char *word)
     size_t used = strlen(page->text);
     bool glued = used == 0 || strspn(word, ".,;:") == strlen(word);
 
-    (void)snprintf(page->text + used, sizeof page->text - used, "%s%s", glued ? "" : " ", word);
+    (void)snprintf(page->text + used, sizeof(page->text) - used, "%s%s", glued ? "" : " ", word);
 }
 
 /* A line of a macro, as a reader sees it. */
@@ -44,7 +44,7 @@ static void append_macro(struct page *page, char *line)
     if (strcmp(macro, ".Xr") == 0 && word != NULL) {
         char reference[100];
 
-        (void)snprintf(reference, sizeof reference, "%s(%s)", word, strtok_r(NULL, " ", &rest));
+        (void)snprintf(reference, sizeof(reference), "%s(%s)", word, strtok_r(NULL, " ", &rest));
         append(page, reference);
         word = strtok_r(NULL, " ", &rest);
     }
@@ -115,16 +115,16 @@ void config_doc_check(const char *name, const struct ini_key *keys)
     FILE *file;
 
     page = (struct page){.name = name, .keys = keys};
-    (void)snprintf(path, sizeof path, "%s/%s", TOP_SRCDIR, name);
+    (void)snprintf(path, sizeof(path), "%s/%s", TOP_SRCDIR, name);
     file = fopen(path, "r");
     if (file == NULL)
         fail_msg("cannot read %s", path);
-    while (fgets(line, sizeof line, file) != NULL)
+    while (fgets(line, sizeof(line), file) != NULL)
         take_line(&page, line);
     end_key(&page);
     (void)fclose(file);
     for (size_t i = 0; keys[i].name != NULL; i++) {
-        assert_true(i < sizeof page.seen);
+        assert_true(i < sizeof(page.seen));
         if (keys[i].normal != NULL && !page.seen[i])
             fault(&page, "the page does not have it", keys[i].name);
     }

@@ -89,10 +89,10 @@ static bool send_frame(int sock, enum kind kind, const void *bytes, size_t size)
 {
     char whole[sizeof(struct frame) + CHUNK];
     const struct frame head = {.kind = kind, .length = (uint32_t)size};
-    memcpy(whole, &head, sizeof head);
+    memcpy(whole, &head, sizeof(head));
     if (size > 0)
-        memcpy(whole + sizeof head, bytes, size);
-    return write_all(sock, whole, sizeof head + size);
+        memcpy(whole + sizeof(head), bytes, size);
+    return write_all(sock, whole, sizeof(head) + size);
 }
 
 static int tcp_socket(void)
@@ -100,7 +100,7 @@ static int tcp_socket(void)
     const int sock = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), one = 1;
     if (sock < 0)
         die("cannot make a socket: %s", strerror(errno));
-    setsockopt(sock, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
+    setsockopt(sock, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
     return sock;
 }
 
@@ -162,7 +162,7 @@ static bool start(struct command *c, int priority, char **argv)
 static bool pass_on(int sock, enum kind kind, int *fd, bool *more)
 {
     char bytes[CHUNK];
-    const ssize_t n = read(*fd, bytes, sizeof bytes);
+    const ssize_t n = read(*fd, bytes, sizeof(bytes));
     *more = n > 0;
     if (n > 0)
         return send_frame(sock, kind, bytes, (size_t)n);
@@ -188,7 +188,7 @@ static bool tell_end(int sock, struct command *c)
         return false;
     const uint32_t status = (uint32_t)(info.si_code == CLD_EXITED ? info.si_status : 128 + info.si_status);
     return drain(sock, OUTPUT, &c->out) && drain(sock, ERRORS, &c->err) &&
-           send_frame(sock, ENDED, &status, sizeof status);
+           send_frame(sock, ENDED, &status, sizeof(status));
 }
 
 /* Input that the command has not yet taken. */
@@ -214,7 +214,7 @@ static void feed(struct command *c, struct input *left)
 static bool take_frame(int sock, struct command *c, struct input *left)
 {
     struct frame head;
-    if (!read_all(sock, &head, sizeof head) || head.kind != INPUT || head.length > CHUNK ||
+    if (!read_all(sock, &head, sizeof(head)) || head.kind != INPUT || head.length > CHUNK ||
         !read_all(sock, left->bytes, head.length))
         return false;
     left->at = 0;
@@ -237,7 +237,7 @@ static bool relay(int sock, struct command *c)
                                {c->out, POLLIN, 0},
                                {c->err, POLLIN, 0}};
         bool more;
-        if (poll(fds, sizeof fds / sizeof *fds, -1) < 0 && errno != EINTR)
+        if (poll(fds, sizeof(fds) / sizeof(*fds), -1) < 0 && errno != EINTR)
             return false;
         if (fds[0].revents != 0)
             return tell_end(sock, c);
@@ -253,7 +253,7 @@ static bool relay(int sock, struct command *c)
 static bool take_request(int sock, char **bytes, size_t *size)
 {
     uint32_t length;
-    if (!read_all(sock, &length, sizeof length) || length == 0 || length > MAX_REQUEST ||
+    if (!read_all(sock, &length, sizeof(length)) || length == 0 || length > MAX_REQUEST ||
         (*bytes = malloc(length)) == NULL)
         return false;
     *size = length;
@@ -266,7 +266,7 @@ static _Noreturn void serve_one(int sock)
     char *request = NULL, **argv;
     size_t size = 0, count = 0;
     struct command c = {0};
-    if (!take_request(sock, &request, &size) || (argv = calloc(size + 1, sizeof *argv)) == NULL)
+    if (!take_request(sock, &request, &size) || (argv = calloc(size + 1, sizeof(*argv))) == NULL)
         _exit(1);
     for (char *at = request; at < request + size; at += strlen(at) + 1)
         argv[count++] = at;
@@ -283,15 +283,15 @@ static int serve(const char *device, int port)
     const int sock = tcp_socket(), one = 1;
     signal(SIGPIPE, SIG_IGN);
     signal(SIGCHLD, SIG_IGN); /* nobody waits for those that serve */
-    setsockopt(sock, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
+    setsockopt(sock, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
     if (setsockopt(sock, SOL_SOCKET, SO_BINDTODEVICE, device, (socklen_t)strlen(device)) != 0 ||
-        bind(sock, (const struct sockaddr *)&here, sizeof here) != 0 || listen(sock, 64) != 0)
+        bind(sock, (const struct sockaddr *)&here, sizeof(here)) != 0 || listen(sock, 64) != 0)
         die("cannot serve on %s: %s", device, strerror(errno));
     for (;;) {
         const int caller = accept4(sock, NULL, NULL, SOCK_CLOEXEC);
         if (caller < 0)
             continue;
-        setsockopt(caller, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
+        setsockopt(caller, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
         if (fork() == 0) {
             signal(SIGCHLD, SIG_DFL);
             close(sock);
@@ -309,13 +309,13 @@ static void put_request(int sock, char **strings)
     size_t size = sizeof(uint32_t);
     for (; *strings != NULL; strings++) {
         const size_t length = strlen(*strings) + 1;
-        if (size + length > sizeof request)
+        if (size + length > sizeof(request))
             die("a command of more than %d bytes", (int)MAX_REQUEST);
         memcpy(request + size, *strings, length);
         size += length;
     }
-    const uint32_t length = (uint32_t)(size - sizeof length);
-    memcpy(request, &length, sizeof length);
+    const uint32_t length = (uint32_t)(size - sizeof(length));
+    memcpy(request, &length, sizeof(length));
     if (!write_all(sock, request, size))
         die("the machine does not take commands: %s", strerror(errno));
 }
@@ -323,7 +323,7 @@ static void put_request(int sock, char **strings)
 static void send_input(int sock, bool *open)
 {
     char bytes[CHUNK];
-    const ssize_t n = read(0, bytes, sizeof bytes);
+    const ssize_t n = read(0, bytes, sizeof(bytes));
     if (n < 0 && (errno == EINTR || errno == EAGAIN))
         return;
     *open = n > 0;
@@ -336,10 +336,10 @@ static int take_answer(int sock)
     char bytes[CHUNK];
     struct frame head;
     uint32_t status;
-    if (!read_all(sock, &head, sizeof head) || head.length > CHUNK || !read_all(sock, bytes, head.length))
+    if (!read_all(sock, &head, sizeof(head)) || head.length > CHUNK || !read_all(sock, bytes, head.length))
         die("the machine has ended the connection before the command ended");
-    if (head.kind == ENDED && head.length == sizeof status) {
-        memcpy(&status, bytes, sizeof status);
+    if (head.kind == ENDED && head.length == sizeof(status)) {
+        memcpy(&status, bytes, sizeof(status));
         return (int)status;
     }
     if (!write_all(head.kind == ERRORS ? 2 : 1, bytes, head.length))
@@ -350,9 +350,9 @@ static int take_answer(int sock)
 static bool connect_within(int sock, const struct sockaddr_in *there, int machine)
 {
     int error = 0;
-    socklen_t size = sizeof error;
+    socklen_t size = sizeof(error);
     fcntl(sock, F_SETFL, O_NONBLOCK);
-    if (connect(sock, (const struct sockaddr *)there, sizeof *there) != 0 && errno != EINPROGRESS)
+    if (connect(sock, (const struct sockaddr *)there, sizeof(*there)) != 0 && errno != EINPROGRESS)
         return false;
     struct pollfd fds[] = {{sock, POLLOUT, 0}, {machine, POLLIN, 0}};
     if (poll(fds, 2, CALL_MS) <= 0 || fds[0].revents == 0 ||

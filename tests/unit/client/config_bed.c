@@ -33,7 +33,7 @@ int __wrap_getaddrinfo(const char *node, const char *service, const struct addri
 {
     struct addrinfo numeric = *hints;
 
-    for (size_t i = 0; i < sizeof bed.names / sizeof *bed.names && bed.names[i][0]; i++)
+    for (size_t i = 0; i < sizeof(bed.names) / sizeof(*bed.names) && bed.names[i][0]; i++)
         if (!(hints->ai_flags & AI_NUMERICHOST) && strcmp(node, bed.names[i][0]) == 0)
             node = bed.names[i][1];
     numeric.ai_flags |= AI_NUMERICHOST;
@@ -54,12 +54,12 @@ void bed_begin(void)
     const struct passwd *user = getpwuid(geteuid());
 
     command_begin(&command);
-    memset(&bed, 0, sizeof bed);
-    snprintf(bed.dir, sizeof bed.dir, "/tmp/elmer-config-XXXXXX");
+    memset(&bed, 0, sizeof(bed));
+    snprintf(bed.dir, sizeof(bed.dir), "/tmp/elmer-config-XXXXXX");
     assert_non_null(scratch_dir(bed.dir));
     assert_int_equal(chmod(bed.dir, 0755), 0);
-    snprintf(bed.conf, sizeof bed.conf, "%s/a.conf", bed.dir);
-    snprintf(bed.pki, sizeof bed.pki, "%s/pki", bed.dir);
+    snprintf(bed.conf, sizeof(bed.conf), "%s/a.conf", bed.dir);
+    snprintf(bed.pki, sizeof(bed.pki), "%s/pki", bed.dir);
     assert_non_null(user);
     bed.user = strcmp(user->pw_name, "root") == 0 ? "root" : strdup(user->pw_name);
     bed.names[0][0] = "ws1", bed.names[0][1] = "192.0.2.1";
@@ -78,7 +78,7 @@ void bed_put_f(const char *name, const char *format, ...)
     va_list args;
 
     va_start(args, format);
-    vsnprintf(text, sizeof text, format, args);
+    vsnprintf(text, sizeof(text), format, args);
     va_end(args);
     bed_put(name, text);
 }
@@ -103,7 +103,7 @@ void bed_make_pki(bool server, const char *name, const char *more, int days)
     bed_put("pki/ca.crt", ca);
     bed_put("pki/host.crt", certificate);
     bed_put("pki/host.key", key);
-    snprintf(path, sizeof path, "%s/host.key", bed.pki);
+    snprintf(path, sizeof(path), "%s/host.key", bed.pki);
     assert_int_equal(chmod(path, 0600), 0);
     pki_key_free(ca_key);
     pki_key_free(key);
@@ -123,7 +123,7 @@ static void catch_output(void)
         char path[120];
         int fd;
 
-        snprintf(path, sizeof path, "%s/output.%d", bed.dir, i);
+        snprintf(path, sizeof(path), "%s/output.%d", bed.dir, i);
         fd = open(path, O_RDWR | O_CREAT | O_TRUNC, 0600);
         kept[i] = dup(i + 1);
         assert_true(fd >= 0 && kept[i] >= 0 && dup2(fd, i + 1) >= 0);
@@ -139,7 +139,7 @@ static void release_output(void)
         FILE *file;
         size_t size;
 
-        snprintf(path, sizeof path, "%s/output.%d", bed.dir, i);
+        snprintf(path, sizeof(path), "%s/output.%d", bed.dir, i);
         dup2(kept[i], i + 1);
         close(kept[i]);
         file = fopen(path, "re");

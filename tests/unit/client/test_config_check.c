@@ -118,8 +118,8 @@ static void addresses_are_tried(void **state)
     bed_said("a.conf:3: hosts: there are other hosts (ws2, ws3), and elmer does not listen for them: add listen = "
              "ws1:7110");
     bed.bind_error = EADDRINUSE; /* by elmer itself */
-    snprintf(address.sun_path, sizeof address.sun_path, "%s/s", bed.dir);
-    assert_true(bind(fd, (struct sockaddr *)&address, sizeof address) == 0 && listen(fd, 8) == 0);
+    snprintf(address.sun_path, sizeof(address.sun_path), "%s/s", bed.dir);
+    assert_true(bind(fd, (struct sockaddr *)&address, sizeof(address)) == 0 && listen(fd, 8) == 0);
     assert_int_equal(check("listen = ws1:7110\n"), 0);
     close(fd);
     assert_int_equal(check("listen = ws1:7110\n"), 1);
@@ -143,7 +143,7 @@ static void certificates_are_looked_at(void **state)
     assert_int_equal(check("listen = ws1:7110\n"), 1);
     bed_said("this is not the certificate of a queue host");
     bed_make_pki(true, "ws1", NULL, 100);
-    snprintf(path, sizeof path, "%s/host.key", bed.pki);
+    snprintf(path, sizeof(path), "%s/host.key", bed.pki);
     assert_int_equal(chmod(path, 0640), 0);
     assert_int_equal(check("listen = ws1:7110\n"), 1);
     bed_said("others than its owner may read this key: chmod 600");

@@ -39,16 +39,16 @@ static void values_have_their_places(void **state)
     bed_put("a.conf.d/x.conf", "[elmer]\nhosts = ws1 ws2 ws3\nhost_timeout = 2m\n[host ws2]\naddress = 10.0.0.2\n");
     assert_int_equal(bed_show(config_show_elmer, false), 0);
     assert_string_equal(bed.err, "");
-    snprintf(from, sizeof from, "; %s:3", bed.conf);
+    snprintf(from, sizeof(from), "; %s:3", bed.conf);
     shown("heartbeat = 60s", from);
-    snprintf(from, sizeof from, "; %s.d/x.conf:2", bed.conf);
+    snprintf(from, sizeof(from), "; %s.d/x.conf:2", bed.conf);
     shown("hosts = ws1 ws2 ws3", from);
     shown("levels = 3", "; default");
     shown("lease = 180s", "; default"); /* which follows from the heartbeat */
     shown("# listen = none", "; default");
     shown("store = " ELMER_STATEDIR "/elmer.db", "; compiled in");
     assert_non_null(strstr(bed.out, "[host ws2]\ncpus = 0-1 "));
-    snprintf(from, sizeof from, "; %s.d/x.conf:5", bed.conf);
+    snprintf(from, sizeof(from), "; %s.d/x.conf:5", bed.conf);
     shown("address = 10.0.0.2", from);
     bed_said_not("transport");
 }
@@ -87,7 +87,7 @@ static void every_key_has_a_line(void **state)
 
             if (!key->normal)
                 continue;
-            snprintf(line, sizeof line, "%s%s =%s%s", plain ? "" : "# ", key->name, plain ? " " : "",
+            snprintf(line, sizeof(line), "%s%s =%s%s", plain ? "" : "# ", key->name, plain ? " " : "",
                      plain ? key->normal : "");
             if (strcmp(key->name, "name") != 0)
                 shown(line, key->flags & INI_BUILT ? "; compiled in" : "; default");

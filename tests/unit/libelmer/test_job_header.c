@@ -55,16 +55,16 @@ static void print_member(FILE *out, const struct member *member)
     int width = member->about[0] != '\0' ? 36 : 0;
 
     if (member->number != NULL)
-        (void)snprintf(text, sizeof text, "%s%s%s; size_t %s;", type, space, member->name, member->number);
+        (void)snprintf(text, sizeof(text), "%s%s%s; size_t %s;", type, space, member->name, member->number);
     else
-        (void)snprintf(text, sizeof text, "%s%s%s;", type, space, member->name);
+        (void)snprintf(text, sizeof(text), "%s%s%s;", type, space, member->name);
     fprintf(out, "    %-*s%s%s%s\n", width, text, width > 0 ? " /* " : "", member->about, width > 0 ? " */" : "");
 }
 
 /* False: two have the same place, or one is empty. */
 static bool print_struct(FILE *out, struct member *list, size_t count)
 {
-    qsort(list, count, sizeof *list, by_place);
+    qsort(list, count, sizeof(*list), by_place);
     for (size_t i = 0; i < count; i++) {
         if (list[i].place != (int)i + 1) {
             fprintf(stderr, "job.def: %s is at place %d and should be at %zu\n", list[i].name, list[i].place, i + 1);
@@ -84,8 +84,8 @@ static bool print_header(FILE *out, const char *text)
         if (end == NULL)
             return false;
         fwrite(text, 1, (size_t)(begin - text) + strlen(BEGIN), out);
-        if (!(i == 0 ? print_struct(out, options, sizeof options / sizeof *options)
-                     : print_struct(out, members, sizeof members / sizeof *members)))
+        if (!(i == 0 ? print_struct(out, options, sizeof(options) / sizeof(*options))
+                     : print_struct(out, members, sizeof(members) / sizeof(*members))))
             return false;
         text = end;
     }

@@ -67,7 +67,7 @@ static void test_malformed_is_refused_and_keeps_the_old(void **state)
     static const char *const bad[] = {"", ":", "a:", ":a", "a::b", "a b", "a:b\n", "a/b", "a:\xc3\xa4"};
     (void)state;
     assert_int_equal(register_list("old"), 1);
-    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+    for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
         errno = 0;
         assert_int_equal(register_list(bad[i]), -1);
         assert_int_equal(errno, EINVAL);
@@ -80,7 +80,7 @@ static void test_limits(void **state)
     enum { NAMES = 65536 };
     (void)state;
     char name[255];
-    memset(name, 'a', sizeof name);
+    memset(name, 'a', sizeof(name));
     name[253] = '\0';
     assert_int_equal(register_list(name), 1);
     name[253] = 'a';

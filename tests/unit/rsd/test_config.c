@@ -22,7 +22,7 @@ static struct rsd_config configure(const char *text, const char *word)
     int result;
     rsd_config_default(&config);
     assert_true(scratch_put(dir, "rsd.conf", text));
-    snprintf(path, sizeof path, "%s/rsd.conf", dir);
+    snprintf(path, sizeof(path), "%s/rsd.conf", dir);
     result = rsd_config_read(&config, path, false, NULL, &err);
     if (!word && result < 0)
         fail_msg("%s", err.text);

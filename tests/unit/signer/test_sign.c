@@ -42,7 +42,7 @@ int ca_sign_join(struct ca *of, const char *host, const char *token, const char 
 {
     assert_ptr_equal(of, &ca);
     assert_int_equal(now_ms, NOW_MS);
-    snprintf(f.asked, sizeof f.asked, "join %s %s %s %s", host, token, proof, request);
+    snprintf(f.asked, sizeof(f.asked), "join %s %s %s %s", host, token, proof, request);
     return answer(certificate, err);
 }
 
@@ -51,7 +51,7 @@ int ca_sign_rejoin(struct ca *of, const char *host, const char *token, const cha
 {
     assert_ptr_equal(of, &ca);
     assert_int_equal(now_ms, NOW_MS);
-    snprintf(f.asked, sizeof f.asked, "rejoin %s %s %s %s", host, token, proof, request);
+    snprintf(f.asked, sizeof(f.asked), "rejoin %s %s %s %s", host, token, proof, request);
     return answer(certificate, err);
 }
 
@@ -60,7 +60,7 @@ int ca_sign_host(struct ca *of, const char *host, bool taken, const char *token,
 {
     assert_ptr_equal(of, &ca);
     assert_int_equal(now_ms, NOW_MS);
-    snprintf(f.asked, sizeof f.asked, "host %s %d %s %s %s %s", host, taken, token, proof, request, ticket_key);
+    snprintf(f.asked, sizeof(f.asked), "host %s %d %s %s %s %s", host, taken, token, proof, request, ticket_key);
     snprintf(ticket_certificate, PKI_PROOF_SIZE, "%s", "TICKET");
     return answer(certificate, err);
 }
@@ -70,7 +70,7 @@ int ca_sign_renew(struct ca *of, const char *old, const char *proof, const char 
 {
     assert_ptr_equal(of, &ca);
     assert_int_equal(now_ms, NOW_MS);
-    snprintf(f.asked, sizeof f.asked, "renew %s %s %s", old, proof, request);
+    snprintf(f.asked, sizeof(f.asked), "renew %s %s %s", old, proof, request);
     return answer(certificate, err);
 }
 
@@ -86,8 +86,8 @@ int pki_inspect(const char *certificate, struct pki_certificate *facts, struct e
     size_t used = strlen(f.said);                                                                                      \
     va_list list;                                                                                                      \
     va_start(list, format);                                                                                            \
-    used += (size_t)snprintf(f.said + used, sizeof f.said - used, level " ");                                          \
-    vsnprintf(f.said + used, sizeof f.said - used, format, list);                                                      \
+    used += (size_t)snprintf(f.said + used, sizeof(f.said) - used, level " ");                                         \
+    vsnprintf(f.said + used, sizeof(f.said) - used, format, list);                                                     \
     va_end(list)
 
 void __wrap_log_notice(const char *format, ...) __attribute__((format(printf, 1, 2)));
@@ -107,7 +107,7 @@ void __wrap_log_warning(const char *format, ...)
 static int begin(void **state)
 {
     (void)state;
-    memset(&f, 0, sizeof f);
+    memset(&f, 0, sizeof(f));
     return 0;
 }
 
@@ -203,8 +203,8 @@ static void a_long_name_is_cut(void **state)
     struct wire_message request;
     struct sign_answer got;
     (void)state;
-    memset(name, 'x', sizeof name - 1);
-    name[sizeof name - 1] = '\0';
+    memset(name, 'x', sizeof(name) - 1);
+    name[sizeof(name) - 1] = '\0';
     f.code = -EINVAL;
     f.why = "no";
     request = request_of(WIRE_sign_join, name);
@@ -221,7 +221,7 @@ static void what_is_no_request_does_not_reach_the_ca(void **state)
         char said[200];
         if (type == WIRE_sign_join || type == WIRE_sign_rejoin || type == WIRE_sign_host || type == WIRE_sign_renew)
             continue;
-        snprintf(said, sizeof said, "warning no certificate: %s is no request to sign",
+        snprintf(said, sizeof(said), "warning no certificate: %s is no request to sign",
                  wire_type_name((enum wire_type)type));
         refused((enum wire_type)type, NULL, 0, NULL, WIRE_CODE_REFUSED, said);
         assert_string_equal(f.asked, "");

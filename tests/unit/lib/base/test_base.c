@@ -47,15 +47,15 @@ static void long_errors_are_cut(void **state)
     char text[3000];
 
     (void)state;
-    memset(text, 'a', sizeof text - 1);
-    text[sizeof text - 1] = '\0';
+    memset(text, 'a', sizeof(text) - 1);
+    text[sizeof(text) - 1] = '\0';
     (void)err_set(&err, -1, "%s", text);
-    assert_int_equal(strlen(err.text), sizeof err.text - 1);
+    assert_int_equal(strlen(err.text), sizeof(err.text) - 1);
     err_prefix(&err, "front");
     assert_int_equal(strncmp(err.text, "front: aaa", 10), 0);
-    assert_int_equal(strlen(err.text), sizeof err.text - 1);
+    assert_int_equal(strlen(err.text), sizeof(err.text) - 1);
     err_prefix(&err, "%s", text);
-    assert_int_equal(strlen(err.text), sizeof err.text - 1);
+    assert_int_equal(strlen(err.text), sizeof(err.text) - 1);
 }
 
 /* ---- clock ---- */
@@ -69,17 +69,17 @@ static void clocks_run_and_print(void **state)
     assert_true(b.ns >= a.ns && a.ns > 0);
     assert_int_equal(mono_ms((struct mono){.ns = 1999999}), 1);
     assert_true(wall_now().ms > 1600000000000);
-    wall_format((struct wall){.ms = 1769860800123}, text, sizeof text);
+    wall_format((struct wall){.ms = 1769860800123}, text, sizeof(text));
     assert_string_equal(text, "2026-01-31T12:00:00.123Z");
-    wall_format((struct wall){.ms = 0}, text, sizeof text);
+    wall_format((struct wall){.ms = 0}, text, sizeof(text));
     assert_string_equal(text, "1970-01-01T00:00:00.000Z");
-    wall_format((struct wall){.ms = -1}, text, sizeof text);
+    wall_format((struct wall){.ms = -1}, text, sizeof(text));
     assert_string_equal(text, "1969-12-31T23:59:59.999Z");
-    wall_format((struct wall){.ms = 253402300799999}, text, sizeof text);
+    wall_format((struct wall){.ms = 253402300799999}, text, sizeof(text));
     assert_string_equal(text, "9999-12-31T23:59:59.999Z");
-    wall_format((struct wall){.ms = INT64_MAX}, text, sizeof text);
+    wall_format((struct wall){.ms = INT64_MAX}, text, sizeof(text));
     assert_string_equal(text, "0000-00-00T00:00:00.000Z");
-    wall_format((struct wall){.ms = INT64_MIN}, text, sizeof text);
+    wall_format((struct wall){.ms = INT64_MIN}, text, sizeof(text));
     assert_string_equal(text, "0000-00-00T00:00:00.000Z");
 }
 
@@ -111,9 +111,9 @@ static void utf8_is_told_from_bytes(void **state)
                                "\xF0\x9F\x98"};
 
     (void)state;
-    for (size_t i = 0; i < sizeof good / sizeof *good; i++)
+    for (size_t i = 0; i < sizeof(good) / sizeof(*good); i++)
         assert_true(str_valid_utf8(good[i], strlen(good[i])));
-    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+    for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++)
         assert_false(str_valid_utf8(bad[i], strlen(bad[i])));
 }
 
@@ -122,16 +122,16 @@ static void control_characters_become_printable(void **state)
     char out[64], small[8];
 
     (void)state;
-    assert_string_equal(str_printable(out, sizeof out, "a\nb\033[2J\x7F", 8), "a\\x0Ab\\x1B[2J\\x7F");
-    assert_string_equal(str_printable(out, sizeof out, "\xC3\xA9\xC2\x9B\xFF", 5), "\xC3\xA9\\xC2\\x9B\\xFF");
-    assert_string_equal(str_printable(out, sizeof out, "a\0b", 3), "a\\x00b");
-    assert_string_equal(str_printable(small, sizeof small, "1234567", 7), "1234567");
-    assert_string_equal(str_printable(small, sizeof small, "12345678", 8), "1234...");
-    assert_string_equal(str_printable(small, sizeof small, "123\n5", 5), "123...");
-    assert_string_equal(str_printable(small, sizeof small, "12\xE2\x82\xAC\xE2\x82\xAC", 8), "12...");
+    assert_string_equal(str_printable(out, sizeof(out), "a\nb\033[2J\x7F", 8), "a\\x0Ab\\x1B[2J\\x7F");
+    assert_string_equal(str_printable(out, sizeof(out), "\xC3\xA9\xC2\x9B\xFF", 5), "\xC3\xA9\\xC2\\x9B\\xFF");
+    assert_string_equal(str_printable(out, sizeof(out), "a\0b", 3), "a\\x00b");
+    assert_string_equal(str_printable(small, sizeof(small), "1234567", 7), "1234567");
+    assert_string_equal(str_printable(small, sizeof(small), "12345678", 8), "1234...");
+    assert_string_equal(str_printable(small, sizeof(small), "123\n5", 5), "123...");
+    assert_string_equal(str_printable(small, sizeof(small), "12\xE2\x82\xAC\xE2\x82\xAC", 8), "12...");
     assert_string_equal(str_printable(small, 1, "abc", 3), "");
     assert_string_equal(str_printable(small, 3, "abc", 3), "..");
-    assert_string_equal(str_printable(small, sizeof small, "", 0), "");
+    assert_string_equal(str_printable(small, sizeof(small), "", 0), "");
 }
 
 static void host_names_are_checked(void **state)
@@ -148,7 +148,7 @@ static void host_names_are_checked(void **state)
     assert_false(str_valid_hostname("a:b"));
     assert_false(str_valid_hostname("a/../b"));
     assert_false(str_valid_hostname("\xC3\xA9"));
-    memset(name, 'a', sizeof name);
+    memset(name, 'a', sizeof(name));
     name[255] = '\0';
     assert_true(str_valid_hostname(name));
     name[255] = 'a';
@@ -163,7 +163,7 @@ static void decimals_are_whole(void **state)
     uint64_t n = 7;
 
     (void)state;
-    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+    for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++)
         assert_false(str_to_u64(bad[i], &n));
     assert_false(str_to_u64(NULL, &n));
     assert_int_equal(n, 7);
@@ -180,8 +180,8 @@ static void distances(void **state)
     assert_int_equal(str_distance("abc", ""), 3);
     assert_int_equal(str_distance("kitten", "sitting"), 3);
     assert_int_equal(str_distance("levels", "level"), 1);
-    memset(long_a, 'a', sizeof long_a);
-    memset(long_b, 'b', sizeof long_b);
+    memset(long_a, 'a', sizeof(long_a));
+    memset(long_b, 'b', sizeof(long_b));
     long_a[199] = long_b[199] = '\0';
     assert_int_equal(str_distance(long_a, long_b), 63); /* bounded */
 }
@@ -270,12 +270,12 @@ static void lines_have_the_program_in_front(void **state)
     log_debug("not shown");
     log_notice("two\nlines");
     assert_string_equal(
-        captured(&capture, text, sizeof text),
+        captured(&capture, text, sizeof(text)),
         "elmer: job=5 done\nelmer: error: bad\nelmer: warning: odd\nelmer: asked for\nelmer: two lines\n");
-    memset(huge, 'x', sizeof huge - 1);
-    huge[sizeof huge - 1] = '\0';
+    memset(huge, 'x', sizeof(huge) - 1);
+    huge[sizeof(huge) - 1] = '\0';
     log_info("%s", huge);
-    (void)captured(&capture, text, sizeof text);
+    (void)captured(&capture, text, sizeof(text));
     assert_in_range(strlen(text), 4000, 4096);
     assert_int_equal(text[strlen(text) - 1], '\n');
     capture_end(&capture);
@@ -290,17 +290,17 @@ static void the_journal_gets_priorities(void **state)
     (void)state;
     capture_begin(&capture, true);
     assert_int_equal(fstat(STDERR_FILENO, &st), 0);
-    (void)snprintf(name, sizeof name, "%llu:%llu", (unsigned long long)st.st_dev, (unsigned long long)st.st_ino);
+    (void)snprintf(name, sizeof(name), "%llu:%llu", (unsigned long long)st.st_dev, (unsigned long long)st.st_ino);
     assert_int_equal(setenv("JOURNAL_STREAM", name, 1), 0);
     log_open("elmer", LOG_LEVEL_DEBUG);
     log_error("bad");
     log_debug("detail");
-    assert_string_equal(captured(&capture, text, sizeof text), "<3>bad\n<7>detail\n");
+    assert_string_equal(captured(&capture, text, sizeof(text)), "<3>bad\n<7>detail\n");
     /* another stream than stderr */
     assert_int_equal(setenv("JOURNAL_STREAM", "1:1", 1), 0);
     log_open("elmer", LOG_LEVEL_DEBUG);
     log_info("plain");
-    assert_string_equal(captured(&capture, text, sizeof text), "elmer: plain\n");
+    assert_string_equal(captured(&capture, text, sizeof(text)), "elmer: plain\n");
     capture_end(&capture);
 }
 
@@ -312,21 +312,21 @@ static void never_blocks(bool use_socket)
     char line[1000];
     size_t total = 0;
 
-    memset(line, 'x', sizeof line - 1);
-    line[sizeof line - 1] = '\0';
+    memset(line, 'x', sizeof(line) - 1);
+    line[sizeof(line) - 1] = '\0';
     capture_begin(&capture, use_socket);
     log_open("elmer", LOG_LEVEL_INFO);
     (void)alarm(20); /* a blocked write ends the test */
     for (int i = 0; i < 2000; i++)
         log_info("%s", line);
-    while (captured(&capture, text, sizeof text)[0] != '\0')
+    while (captured(&capture, text, sizeof(text))[0] != '\0')
         total += strlen(text);
     assert_in_range(total, 1000, 1900 * 1000);
     log_info("after");
-    assert_non_null(strstr(captured(&capture, text, sizeof text), "log lines were lost here"));
+    assert_non_null(strstr(captured(&capture, text, sizeof(text)), "log lines were lost here"));
     assert_non_null(strstr(text, "elmer: after\n"));
     log_info("once");
-    assert_string_equal(captured(&capture, text, sizeof text), "elmer: once\n");
+    assert_string_equal(captured(&capture, text, sizeof(text)), "elmer: once\n");
     (void)alarm(0);
     capture_end(&capture);
 }
@@ -356,13 +356,13 @@ static void peers_cannot_flood_the_log(void **state)
     for (int i = 0; i < 100; i++)
         allowed += log_allowed(&limit, 3, 60000);
     assert_int_equal(allowed, 3);
-    assert_string_equal(captured(&capture, text, sizeof text), "");
+    assert_string_equal(captured(&capture, text, sizeof(text)), "");
     limit.window_start_ms -= 60000;
     assert_int_equal(log_allowed(&limit, 3, 60000), 1);
-    assert_string_equal(captured(&capture, text, sizeof text), "elmer: 97 similar lines were left out\n");
+    assert_string_equal(captured(&capture, text, sizeof(text)), "elmer: 97 similar lines were left out\n");
     limit.window_start_ms -= 60000;
     assert_int_equal(log_allowed(&limit, 3, 60000), 1);
-    assert_string_equal(captured(&capture, text, sizeof text), "");
+    assert_string_equal(captured(&capture, text, sizeof(text)), "");
     capture_end(&capture);
 }
 

@@ -54,8 +54,8 @@ static int set_cpus(void *config, const char *subsection, const char *value, str
     struct config *c = config;
 
     (void)err;
-    (void)snprintf(c->host_cpus, sizeof c->host_cpus, "%s", value);
-    (void)snprintf(c->host_name, sizeof c->host_name, "%s", subsection);
+    (void)snprintf(c->host_cpus, sizeof(c->host_cpus), "%s", value);
+    (void)snprintf(c->host_name, sizeof(c->host_name), "%s", subsection);
     return 0;
 }
 
@@ -106,7 +106,7 @@ static int read_bytes(const char *bytes, size_t size, struct config *config, str
     assert_non_null(file);
     assert_int_equal(fwrite(bytes, 1, size, file), size);
     assert_int_equal(fclose(file), 0);
-    memset(config, 0, sizeof *config);
+    memset(config, 0, sizeof(*config));
     return ini_read(path, keys, check, config, err);
 }
 
@@ -126,7 +126,7 @@ static void refused_bytes(const char *bytes, size_t size, int line, const char *
     char expected[1200];
 
     assert_int_equal(read_bytes(bytes, size, &config, &err), -EINVAL);
-    (void)snprintf(expected, sizeof expected, "%s:%d: %s", path, line, why);
+    (void)snprintf(expected, sizeof(expected), "%s:%d: %s", path, line, why);
     assert_string_equal(err.text, expected);
 }
 
@@ -172,7 +172,7 @@ static void errors_of_several_keys_have_the_line_of_one(void **state)
     refused("[elmer]\nlevels = 2\n\nthreshold = 0.95\nhosts = a\n", 4, "two levels want a threshold of at most 0.9");
     refused("[elmer]\nlevels = 1\n[host  ghost]\n\ncpus = 1\n[host b]\n", 5, "no such host");
     assert_int_equal(read_bytes(text, strlen(text), &config, &err), -EINVAL);
-    (void)snprintf(expected, sizeof expected, "%s: about no line", path);
+    (void)snprintf(expected, sizeof(expected), "%s: about no line", path);
     assert_string_equal(err.text, expected);
 }
 
@@ -246,7 +246,7 @@ static void what_is_not_ini_is_refused(void **state)
             1, "the line contains a control character");
     refused_bytes("[elmer]\nlevels = 3\0\n", 20, 2, "the line contains a control character");
     refused("[elmer]\nhosts = \xFF\n", 2, "the line contains bytes that are not UTF-8");
-    (void)snprintf(section, sizeof section, "[elmer]\nlevels = 3\n[host %0*d]\ncpus = 0\n", 60, 0);
+    (void)snprintf(section, sizeof(section), "[elmer]\nlevels = 3\n[host %0*d]\ncpus = 0\n", 60, 0);
     refused(section, 3, "the line contains a section header of more than 48 bytes");
 }
 
@@ -272,7 +272,7 @@ static void on_problem(const char *text, void *data)
 {
     size_t used = strlen(((struct heard *)data)->problems);
 
-    (void)snprintf(((struct heard *)data)->problems + used, sizeof heard.problems - used, "%s\n",
+    (void)snprintf(((struct heard *)data)->problems + used, sizeof(heard.problems) - used, "%s\n",
                    strrchr(text, '/') ? strrchr(text, '/') + 1 : text);
 }
 
@@ -280,7 +280,7 @@ static void on_given(const struct ini_value *value, void *data)
 {
     size_t used = strlen(((struct heard *)data)->given);
 
-    (void)snprintf(((struct heard *)data)->given + used, sizeof heard.given - used, "%s %s%s=%s %s:%d%s\n",
+    (void)snprintf(((struct heard *)data)->given + used, sizeof(heard.given) - used, "%s %s%s=%s %s:%d%s\n",
                    value->key->section, value->subsection, value->key->name, value->value,
                    strrchr(value->file, '/') + 1, value->line, value->refused ? " refused" : "");
 }
@@ -297,15 +297,15 @@ static int read_all(bool required, const struct ini_watch *watcher, struct confi
 {
     char file[100];
 
-    (void)snprintf(file, sizeof file, "%s/a.conf", dir);
-    memset(config, 0, sizeof *config);
-    memset(&heard, 0, sizeof heard);
+    (void)snprintf(file, sizeof(file), "%s/a.conf", dir);
+    memset(config, 0, sizeof(*config));
+    memset(&heard, 0, sizeof(heard));
     return ini_read_all(file, required, keys, check, config, watcher, err);
 }
 
 static void begin(void)
 {
-    (void)snprintf(dir, sizeof dir, "/tmp/elmer-ini-XXXXXX");
+    (void)snprintf(dir, sizeof(dir), "/tmp/elmer-ini-XXXXXX");
     assert_non_null(scratch_dir(dir));
 }
 
@@ -420,11 +420,11 @@ static void values(void **state)
     int b = -1;
 
     (void)state;
-    for (size_t i = 0; i < sizeof not_int / sizeof *not_int; i++)
+    for (size_t i = 0; i < sizeof(not_int) / sizeof(*not_int); i++)
         assert_int_equal(ini_parse_int(not_int[i], -5, 10, &n, NULL), -EINVAL);
-    for (size_t i = 0; i < sizeof not_double / sizeof *not_double; i++)
+    for (size_t i = 0; i < sizeof(not_double) / sizeof(*not_double); i++)
         assert_int_equal(ini_parse_double(not_double[i], 0, 1, &d, NULL), -EINVAL);
-    for (size_t i = 0; i < sizeof not_time / sizeof *not_time; i++)
+    for (size_t i = 0; i < sizeof(not_time) / sizeof(*not_time); i++)
         assert_int_equal(ini_parse_duration_ms(not_time[i], 10, 3600000, &n, NULL), -EINVAL);
     assert_true(n == 0 && d == 0);
     assert_int_equal(ini_parse_int("-5", -5, 10, &n, NULL), 0);
@@ -449,7 +449,7 @@ static int setup(void **state)
     int fd;
 
     (void)state;
-    (void)snprintf(path, sizeof path, "/tmp/elmer-ini-XXXXXX");
+    (void)snprintf(path, sizeof(path), "/tmp/elmer-ini-XXXXXX");
     fd = mkstemp(path);
     return fd < 0 ? -1 : close(fd);
 }

@@ -54,10 +54,10 @@ static void rows_become_members(void **state)
         TABLE(JOB_NONE, JOB_CORE_KEPT, JOB_NONE)
     } view = {.number = UINT64_MAX, .items = -1};
     (void)state;
-    assert_int_equal(sizeof event, sizeof(bool));
+    assert_int_equal(sizeof(event), sizeof(bool));
     assert_true(event.title);
     assert_true(view.number == UINT64_MAX && view.items == -1);
-    assert_int_equal(sizeof view, 2 * sizeof(uint64_t));
+    assert_int_equal(sizeof(view), 2 * sizeof(uint64_t));
 }
 
 #define YES_IF(question, cell) (0 JOB_IF(question, cell, +1))
@@ -127,7 +127,7 @@ static const struct row {
     int schema;
     const char *declaration;
 } rows[] = {JOB_FIELDS(ROW_ASKED, ROW_KEPT, ROW_MADE)};
-enum { ROWS = sizeof rows / sizeof *rows };
+enum { ROWS = sizeof(rows) / sizeof(*rows) };
 
 static bool begins(const char *text, const char *with)
 {

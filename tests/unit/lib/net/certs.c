@@ -87,7 +87,7 @@ static FILE *create(const char *dir, const char *name, mode_t mode)
     char path[300];
     FILE *file;
 
-    (void)snprintf(path, sizeof path, "%s/%s", dir, name);
+    (void)snprintf(path, sizeof(path), "%s/%s", dir, name);
     (void)unlink(path);
     file = fopen(path, "we");
     assert_non_null(file);
@@ -140,8 +140,8 @@ void certs_remove(const char *dir)
     static const char *const names[] = {"ca.crt", "host.crt", "host.key", "elmer.counter"};
     char path[300];
 
-    for (unsigned i = 0; i < sizeof names / sizeof *names; i++) {
-        (void)snprintf(path, sizeof path, "%s/%s", dir, names[i]);
+    for (unsigned i = 0; i < sizeof(names) / sizeof(*names); i++) {
+        (void)snprintf(path, sizeof(path), "%s/%s", dir, names[i]);
         (void)unlink(path);
     }
     (void)rmdir(dir);

@@ -52,7 +52,7 @@ void on_close(struct link *link, const char *text, void *data)
     assert_ptr_equal(link, end->link);
     end->closed++;
     assert_int_equal(end->closed, 1);
-    (void)snprintf(end->text, sizeof end->text, "%s", text);
+    (void)snprintf(end->text, sizeof(end->text), "%s", text);
     end->link = NULL;
 }
 
@@ -75,14 +75,14 @@ void *accept_link(struct link *link, void *data)
 
 int setup(void **state)
 {
-    struct world *world = calloc(1, sizeof *world);
+    struct world *world = calloc(1, sizeof(*world));
 
     assert_non_null(world);
     (void)signal(SIGPIPE, SIG_IGN);
     assert_int_equal(uv_loop_init(&world->loop), 0);
-    (void)snprintf(world->dir, sizeof world->dir, "/tmp/elmer-link-XXXXXX");
+    (void)snprintf(world->dir, sizeof(world->dir), "/tmp/elmer-link-XXXXXX");
     assert_non_null(scratch_dir(world->dir));
-    (void)snprintf(world->path, sizeof world->path, "%s/sock", world->dir);
+    (void)snprintf(world->path, sizeof(world->path), "%s/sock", world->dir);
     world->server_options = (struct link_options){
         .program = "server", .peer = WIRE_FROM_CLIENT, .out_max = 1 << 16, .hello_timeout_ms = 5000};
     world->client_options = (struct link_options){
@@ -130,12 +130,12 @@ void use_tls(struct world *world)
 {
     struct err err = ERR_INIT;
     struct certs_ca ca;
-    char dirs[2][sizeof world->dir + 8];
+    char dirs[2][sizeof(world->dir) + 8];
 
     if (world->client_options.tls != NULL)
         return;
-    (void)snprintf(dirs[0], sizeof dirs[0], "%s/server", world->dir);
-    (void)snprintf(dirs[1], sizeof dirs[1], "%s/client", world->dir);
+    (void)snprintf(dirs[0], sizeof(dirs[0]), "%s/server", world->dir);
+    (void)snprintf(dirs[1], sizeof(dirs[1]), "%s/client", world->dir);
     certs_make_ca(&ca, "CA");
     certs_issue(&ca, &(struct certs_wish){.names = "DNS:localhost,IP:127.0.0.1", .use = "serverAuth"}, dirs[0]);
     certs_issue(&ca, &(struct certs_wish){.names = "DNS:ws1", .use = "clientAuth", .serial = 2}, dirs[1]);
@@ -156,9 +156,9 @@ void listen_on(struct world *world, const char *address, unsigned max_links)
                                      accept_link, world, &world->listener, &err),
                      0);
     if (address[0] == '/')
-        (void)snprintf(world->address, sizeof world->address, "%s", address);
+        (void)snprintf(world->address, sizeof(world->address), "%s", address);
     else
-        (void)snprintf(world->address, sizeof world->address, "127.0.0.1:%u", listener_port(world->listener));
+        (void)snprintf(world->address, sizeof(world->address), "127.0.0.1:%u", listener_port(world->listener));
 }
 
 void connect_link(struct world *world, unsigned timeout_ms)
@@ -191,16 +191,16 @@ int raw_connect(struct world *world)
     if (world->address[0] == '/') {
         struct sockaddr_un un = {.sun_family = AF_UNIX};
 
-        (void)snprintf(un.sun_path, sizeof un.sun_path, "%s", world->address);
+        (void)snprintf(un.sun_path, sizeof(un.sun_path), "%s", world->address);
         fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-        assert_int_equal(connect(fd, (struct sockaddr *)&un, sizeof un), 0);
+        assert_int_equal(connect(fd, (struct sockaddr *)&un, sizeof(un)), 0);
     } else {
         struct sockaddr_in in = {.sin_family = AF_INET,
                                  .sin_addr.s_addr = htonl(INADDR_LOOPBACK),
                                  .sin_port = htons((uint16_t)listener_port(world->listener))};
 
         fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-        assert_int_equal(connect(fd, (struct sockaddr *)&in, sizeof in), 0);
+        assert_int_equal(connect(fd, (struct sockaddr *)&in, sizeof(in)), 0);
     }
     return fd;
 }
@@ -210,7 +210,7 @@ void raw_send(int fd, const char *json)
     uint8_t header[WIRE_FRAME_HEADER];
 
     wire_frame_header(header, strlen(json));
-    assert_int_equal(send(fd, header, sizeof header, MSG_NOSIGNAL), sizeof header);
+    assert_int_equal(send(fd, header, sizeof(header), MSG_NOSIGNAL), sizeof(header));
     assert_int_equal(send(fd, json, strlen(json), MSG_NOSIGNAL), (ssize_t)strlen(json));
 }
 
@@ -225,7 +225,7 @@ void raw_expect_error(struct world *world, int fd, const char *code)
     frame_reader_init(&reader, WIRE_MAX_FRAME);
     for (;;) {
         uint8_t bytes[4096];
-        ssize_t n = recv(fd, bytes, sizeof bytes, MSG_DONTWAIT);
+        ssize_t n = recv(fd, bytes, sizeof(bytes), MSG_DONTWAIT);
 
         assert_true(mono_ms(mono_now()) < deadline);
         if (n == 0 || (n < 0 && errno == ECONNRESET))

@@ -44,7 +44,7 @@ static void on_close(struct link *link, const char *text, void *data)
 
     end->refused = link_was_refused(link);
     end->closed++;
-    (void)snprintf(end->text, sizeof end->text, "%s", text);
+    (void)snprintf(end->text, sizeof(end->text), "%s", text);
     end->link = NULL;
 }
 
@@ -55,7 +55,7 @@ static void *accept_link(struct link *link, void *data)
     struct world *w = data;
 
     w->accepted++;
-    (void)snprintf(w->accepted_name, sizeof w->accepted_name, "%s",
+    (void)snprintf(w->accepted_name, sizeof(w->accepted_name), "%s",
                    link_peer_name(link) != NULL ? link_peer_name(link) : "-");
     if (w->server.link != NULL)
         return NULL;
@@ -65,16 +65,16 @@ static void *accept_link(struct link *link, void *data)
 
 int setup(void **state)
 {
-    struct world *w = calloc(1, sizeof *w);
+    struct world *w = calloc(1, sizeof(*w));
     struct err err = ERR_INIT;
 
     assert_non_null(w);
     (void)signal(SIGPIPE, SIG_IGN);
     assert_int_equal(uv_loop_init(&w->loop), 0);
-    (void)snprintf(w->dir, sizeof w->dir, "/tmp/elmer-link-XXXXXX");
+    (void)snprintf(w->dir, sizeof(w->dir), "/tmp/elmer-link-XXXXXX");
     assert_non_null(scratch_dir(w->dir));
-    (void)snprintf(w->server_dir, sizeof w->server_dir, "%s/server", w->dir);
-    (void)snprintf(w->client_dir, sizeof w->client_dir, "%s/client", w->dir);
+    (void)snprintf(w->server_dir, sizeof(w->server_dir), "%s/server", w->dir);
+    (void)snprintf(w->client_dir, sizeof(w->client_dir), "%s/client", w->dir);
     certs_make_ca(&w->ca, "CA");
     certs_issue(&w->ca, &(struct certs_wish){.names = "DNS:ws1,IP:127.0.0.1", .use = "serverAuth"}, w->server_dir);
     certs_issue(&w->ca, &(struct certs_wish){.names = "DNS:ws2", .use = "clientAuth", .serial = 77}, w->client_dir);
@@ -140,7 +140,7 @@ void dial(struct world *w, unsigned port)
     char address[64];
 
     w->client = (struct end){.link = NULL};
-    (void)snprintf(address, sizeof address, "127.0.0.1:%u", port);
+    (void)snprintf(address, sizeof(address), "127.0.0.1:%u", port);
     assert_int_equal(
         link_connect(&w->loop, address, 5000, &w->client_options, &callbacks, &w->client, &w->client.link, &err), 0);
 }
@@ -160,11 +160,11 @@ int raw_connect(struct world *w, uint32_t from)
     int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), one = 1;
 
     assert_true(fd >= 0);
-    assert_int_equal(setsockopt(fd, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, &one, sizeof one), 0);
-    assert_int_equal(bind(fd, (struct sockaddr *)&in, sizeof in), 0);
+    assert_int_equal(setsockopt(fd, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, &one, sizeof(one)), 0);
+    assert_int_equal(bind(fd, (struct sockaddr *)&in, sizeof(in)), 0);
     in.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     in.sin_port = htons((uint16_t)listener_port(w->listener));
-    assert_int_equal(connect(fd, (struct sockaddr *)&in, sizeof in), 0);
+    assert_int_equal(connect(fd, (struct sockaddr *)&in, sizeof(in)), 0);
     assert_int_equal(fcntl(fd, F_SETFL, O_NONBLOCK), 0);
     return fd;
 }

@@ -194,9 +194,9 @@ static bool life(const char *listen_on, unsigned n)
     if (listener_create(&world.loop, listen_on, 0600, 4, &server_options, &callbacks, on_accept, &world, &listener,
                         NULL) == 0) {
         if (listen_on[0] == '/')
-            (void)snprintf(address, sizeof address, "%s", listen_on);
+            (void)snprintf(address, sizeof(address), "%s", listen_on);
         else
-            (void)snprintf(address, sizeof address, "127.0.0.1:%u", listener_port(listener));
+            (void)snprintf(address, sizeof(address), "127.0.0.1:%u", listener_port(listener));
         connect_and_talk(&world, address);
         countdown = 0;
         connect_and_talk(&world, address); /* whatever has failed, it works again */
@@ -216,8 +216,8 @@ static void make_tls(const char *dir)
     struct certs_ca ca;
     char server[64], client[64];
 
-    (void)snprintf(server, sizeof server, "%s/server", dir);
-    (void)snprintf(client, sizeof client, "%s/client", dir);
+    (void)snprintf(server, sizeof(server), "%s/server", dir);
+    (void)snprintf(client, sizeof(client), "%s/client", dir);
     certs_make_ca(&ca, "CA");
     certs_issue(&ca, &(struct certs_wish){.names = "IP:127.0.0.1", .use = "serverAuth"}, server);
     certs_issue(&ca, &(struct certs_wish){.names = "DNS:ws1", .use = "clientAuth", .serial = 2}, client);
@@ -285,7 +285,7 @@ static void hear(struct link *link, struct wire_message *message, void *data)
         talk->refusals++;
         talk->refused = message->id;
         assert_string_equal(message->u.error.code, WIRE_CODE_UNAVAILABLE);
-        (void)snprintf(talk->text, sizeof talk->text, "%s", message->u.error.text);
+        (void)snprintf(talk->text, sizeof(talk->text), "%s", message->u.error.text);
     }
 }
 
@@ -346,7 +346,7 @@ static void no_memory_for(unsigned peer, size_t most)
     char *frame = NULL;
     size_t size;
 
-    memset(big, 'x', sizeof big - 1);
+    memset(big, 'x', sizeof(big) - 1);
     assert_int_equal(uv_loop_init(&loop), 0);
     open_talk(&loop, &talk, peer);
     if (peer == WIRE_FROM_HOST) {

@@ -61,7 +61,7 @@ static void all_addresses(void **state)
 
     (void)state;
     for (unsigned i = 0; i < 12000; i++) {
-        (void)snprintf(address, sizeof address, "10.0.%u.%u", i / 250, i % 250);
+        (void)snprintf(address, sizeof(address), "10.0.%u.%u", i / 250, i % 250);
         count += begun(address, 1, 1000);
     }
     assert_int_equal(count, HANDSHAKES_BURST);
@@ -117,10 +117,10 @@ static int connect_from(uint32_t from, unsigned port)
     int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
     assert_true(fd >= 0);
-    assert_int_equal(bind(fd, (struct sockaddr *)&in, sizeof in), 0);
+    assert_int_equal(bind(fd, (struct sockaddr *)&in, sizeof(in)), 0);
     in.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     in.sin_port = htons((uint16_t)port);
-    assert_int_equal(connect(fd, (struct sockaddr *)&in, sizeof in), 0);
+    assert_int_equal(connect(fd, (struct sockaddr *)&in, sizeof(in)), 0);
     return fd;
 }
 
@@ -129,7 +129,7 @@ static size_t record_hello(uv_loop_t *loop, const struct link_options *options, 
 {
     static const struct link_callbacks callbacks = {.on_close = on_close};
     struct sockaddr_in in = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    socklen_t length = sizeof in;
+    socklen_t length = sizeof(in);
     int listening = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), fd = -1;
     struct err err = ERR_INIT;
     bool closed = false;
@@ -137,10 +137,10 @@ static size_t record_hello(uv_loop_t *loop, const struct link_options *options, 
     char address[64];
     ssize_t n = -1;
 
-    assert_int_equal(bind(listening, (struct sockaddr *)&in, sizeof in), 0);
+    assert_int_equal(bind(listening, (struct sockaddr *)&in, sizeof(in)), 0);
     assert_int_equal(listen(listening, 4), 0);
     assert_int_equal(getsockname(listening, (struct sockaddr *)&in, &length), 0);
-    (void)snprintf(address, sizeof address, "127.0.0.1:%u", ntohs(in.sin_port));
+    (void)snprintf(address, sizeof(address), "127.0.0.1:%u", ntohs(in.sin_port));
     assert_int_equal(link_connect(loop, address, DEADLINE_MS, options, &callbacks, &closed, &link, &err), 0);
     assert_int_equal(fcntl(listening, F_SETFL, O_NONBLOCK), 0);
     RUN_UNTIL(loop, fd >= 0 || (fd = accept(listening, NULL, NULL)) >= 0);
@@ -169,8 +169,8 @@ static void a_flood_waits_its_turn(void **state)
 
     (void)state;
     assert_non_null(scratch_dir(dir));
-    (void)snprintf(server_dir, sizeof server_dir, "%s/server", dir);
-    (void)snprintf(client_dir, sizeof client_dir, "%s/client", dir);
+    (void)snprintf(server_dir, sizeof(server_dir), "%s/server", dir);
+    (void)snprintf(client_dir, sizeof(client_dir), "%s/client", dir);
     certs_make_ca(&ca, "CA");
     certs_issue(&ca, &(struct certs_wish){.names = "DNS:ws1,IP:127.0.0.1", .use = "serverAuth"}, server_dir);
     certs_issue(&ca, &(struct certs_wish){.names = "DNS:ws2", .use = "clientAuth", .serial = 77}, client_dir);
@@ -181,7 +181,7 @@ static void a_flood_waits_its_turn(void **state)
     assert_int_equal(uv_loop_init(&loop), 0);
     (void)uv_timer_init(&loop, &timer);
     (void)uv_timer_start(&timer, tick, 2, 2);
-    size_t size = record_hello(&loop, &client, hello, sizeof hello);
+    size_t size = record_hello(&loop, &client, hello, sizeof(hello));
     assert_int_equal(
         listener_create(&loop, "127.0.0.1:0", 0, 4, &server, &callbacks, on_accept, &closed, &listener, &err), 0);
     int64_t begin_ms = mono_ms(mono_now());

@@ -60,7 +60,7 @@ static void resolves_names(void **state)
     struct world *world = *state;
 
     listen_on(world, "localhost:0", 4);
-    (void)snprintf(world->address, sizeof world->address, "localhost:%u", listener_port(world->listener));
+    (void)snprintf(world->address, sizeof(world->address), "localhost:%u", listener_port(world->listener));
     exchange(world);
 }
 
@@ -70,7 +70,7 @@ static void without_tls_there_is_no_tcp(void **state)
     struct world *world = *state;
     struct err err = ERR_INIT;
 
-    for (size_t i = 0; i < sizeof addresses / sizeof *addresses; i++) {
+    for (size_t i = 0; i < sizeof(addresses) / sizeof(*addresses); i++) {
         err_clear(&err);
         assert_int_equal(listener_create(&world->loop, addresses[i], 0, 4, &world->server_options, &callbacks,
                                          accept_link, world, &world->listener, &err),
@@ -230,7 +230,7 @@ static void frames_come_in_pieces(void **state)
     listen_on(world, world->path, 4);
     fd = raw_connect(world);
     wire_frame_header(header, strlen(json));
-    for (size_t i = 0; i < sizeof header; i++) {
+    for (size_t i = 0; i < sizeof(header); i++) {
         assert_int_equal(send(fd, header + i, 1, MSG_NOSIGNAL), 1);
         turn(world);
     }

@@ -28,7 +28,7 @@ static size_t count_open(const int *fds, size_t count)
 
 static void crowd(struct world *w, size_t count, bool one_address, size_t stay)
 {
-    int *fds = calloc(count, sizeof *fds);
+    int *fds = calloc(count, sizeof(*fds));
 
     assert_non_null(fds);
     listen_here(w, 4);

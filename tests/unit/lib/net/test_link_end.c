@@ -143,7 +143,7 @@ static void connecting_fails_with_a_reason(void **state)
     struct link *link;
     int fd;
 
-    (void)snprintf(world->address, sizeof world->address, "%s/none", world->dir);
+    (void)snprintf(world->address, sizeof(world->address), "%s/none", world->dir);
     connect_link(world, 5000);
     assert_int_equal(world->client.closed, 0);
     RUN_UNTIL(world, world->client.closed);
@@ -154,7 +154,7 @@ static void connecting_fails_with_a_reason(void **state)
     connect_link(world, 5000);
     RUN_UNTIL(world, world->client.closed);
     assert_non_null(strstr(world->client.text, "connection refused"));
-    (void)snprintf(world->address, sizeof world->address, "no-such-host.invalid:1");
+    (void)snprintf(world->address, sizeof(world->address), "no-such-host.invalid:1");
     connect_link(world, 5000);
     RUN_UNTIL(world, world->client.closed);
     assert_non_null(strstr(world->client.text, "cannot find the address of no-such-host.invalid"));
@@ -170,18 +170,18 @@ static void a_connection_that_hangs_ends_at_the_deadline(void **state)
 {
     struct world *world = *state;
     struct sockaddr_in in = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    socklen_t size = sizeof in;
+    socklen_t size = sizeof(in);
     int64_t begin = mono_ms(mono_now());
     int server = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), fds[4];
 
-    assert_int_equal(bind(server, (struct sockaddr *)&in, sizeof in), 0);
+    assert_int_equal(bind(server, (struct sockaddr *)&in, sizeof(in)), 0);
     assert_int_equal(listen(server, 0), 0);
     assert_int_equal(getsockname(server, (struct sockaddr *)&in, &size), 0);
     for (size_t i = 0; i < 4; i++) {
         fds[i] = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-        (void)connect(fds[i], (struct sockaddr *)&in, sizeof in);
+        (void)connect(fds[i], (struct sockaddr *)&in, sizeof(in));
     }
-    (void)snprintf(world->address, sizeof world->address, "127.0.0.1:%d", ntohs(in.sin_port));
+    (void)snprintf(world->address, sizeof(world->address), "127.0.0.1:%d", ntohs(in.sin_port));
     use_tls(world);
     connect_link(world, 300);
     RUN_UNTIL(world, world->client.closed);
@@ -197,7 +197,7 @@ static void closing_while_connecting(void **state)
     struct world *world = *state;
 
     listen_on(world, "127.0.0.1:0", 4);
-    (void)snprintf(world->address, sizeof world->address, "localhost:%u", listener_port(world->listener));
+    (void)snprintf(world->address, sizeof(world->address), "localhost:%u", listener_port(world->listener));
     connect_link(world, 5000);
     link_close(world->client.link, "changed my mind");
     assert_int_equal(world->client.closed, 0);
@@ -214,8 +214,8 @@ static void socket_files_stale_live_and_foreign(void **state)
     struct sockaddr_un un = {.sun_family = AF_UNIX};
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
-    (void)snprintf(un.sun_path, sizeof un.sun_path, "%s", world->path);
-    assert_int_equal(bind(fd, (struct sockaddr *)&un, sizeof un), 0);
+    (void)snprintf(un.sun_path, sizeof(un.sun_path), "%s", world->path);
+    assert_int_equal(bind(fd, (struct sockaddr *)&un, sizeof(un)), 0);
     (void)close(fd);
     listen_on(world, world->path, 4); /* stale: replaced */
     assert_int_equal(listener_create(&world->loop, world->path, 0600, 4, &world->server_options, &callbacks,
@@ -242,7 +242,7 @@ static bool own_name_is_loopback(char *out, size_t size)
     char name[200] = "";
     bool all = true;
 
-    (void)gethostname(name, sizeof name - 1);
+    (void)gethostname(name, sizeof(name) - 1);
     (void)snprintf(out, size, "%s:0", name);
     if (strcmp(name, "localhost") == 0 || getaddrinfo(name, NULL, &hints, &list) != 0)
         return false;
@@ -270,7 +270,7 @@ static void names_to_listen_on(void **state)
                      -EADDRNOTAVAIL);
     assert_non_null(strstr(err.text, "192.0.2.1:0: cannot listen there"));
     err_clear(&err);
-    if (own_name_is_loopback(address, sizeof address)) {
+    if (own_name_is_loopback(address, sizeof(address))) {
         assert_int_equal(listener_create(&world->loop, address, 0, 4, &world->server_options, &callbacks, accept_link,
                                          world, &none, &err),
                          -EADDRNOTAVAIL);
@@ -278,12 +278,12 @@ static void names_to_listen_on(void **state)
     }
     err_clear(&err);
     listen_on(world, "localhost:0", 4);
-    (void)snprintf(address, sizeof address, "localhost:%u", listener_port(world->listener));
+    (void)snprintf(address, sizeof(address), "localhost:%u", listener_port(world->listener));
     assert_int_equal(listener_create(&world->loop, address, 0, 4, &world->server_options, &callbacks, accept_link,
                                      world, &none, &err),
                      -EADDRINUSE);
     assert_non_null(strstr(err.text, "cannot listen there: Address already in use"));
-    (void)snprintf(world->address, sizeof world->address, "localhost:%u", listener_port(world->listener));
+    (void)snprintf(world->address, sizeof(world->address), "localhost:%u", listener_port(world->listener));
     exchange(world);
 }
 

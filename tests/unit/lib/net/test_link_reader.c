@@ -38,7 +38,7 @@ static void on_close(struct link *link, const char *text, void *data)
     (void)link;
     end->closed++;
     end->link = NULL;
-    (void)snprintf(end->text, sizeof end->text, "%s", text);
+    (void)snprintf(end->text, sizeof(end->text), "%s", text);
 }
 
 static void on_room(struct link *link, void *data)
@@ -66,7 +66,7 @@ static void tick(uv_timer_t *handle)
 static int setup(void **state)
 {
     (void)state;
-    memset(ends, 0, sizeof ends);
+    memset(ends, 0, sizeof(ends));
     assert_int_equal(uv_loop_init(&loop), 0);
     (void)uv_timer_init(&loop, &timer);
     (void)uv_timer_start(&timer, tick, 2, 2);
@@ -106,14 +106,14 @@ static int say(struct end *end)
 {
     static char page[PAGE];
 
-    memset(page, ' ', sizeof page);
-    return link_send_json(end->link, page, sizeof page);
+    memset(page, ' ', sizeof(page));
+    return link_send_json(end->link, page, sizeof(page));
 }
 
 static size_t hear(struct end *end, size_t most)
 {
     static char bytes[1 << 16];
-    ssize_t n = recv(end->fd, bytes, most < sizeof bytes ? most : sizeof bytes, MSG_DONTWAIT);
+    ssize_t n = recv(end->fd, bytes, most < sizeof(bytes) ? most : sizeof(bytes), MSG_DONTWAIT);
 
     return n > 0 ? (size_t)n : 0;
 }

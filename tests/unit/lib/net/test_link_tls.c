@@ -42,14 +42,14 @@ static void relay_begin(struct relay *r)
 
     *r = (struct relay){.client = -1, .server = -1, .chunk = 65536, .up_max = SIZE_MAX, .down_max = SIZE_MAX};
     r->listening = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    assert_int_equal(bind(r->listening, (struct sockaddr *)&in, sizeof in), 0);
+    assert_int_equal(bind(r->listening, (struct sockaddr *)&in, sizeof(in)), 0);
     assert_int_equal(listen(r->listening, 4), 0);
 }
 
 static unsigned relay_port(const struct relay *r)
 {
     struct sockaddr_in in;
-    socklen_t size = sizeof in;
+    socklen_t size = sizeof(in);
 
     assert_int_equal(getsockname(r->listening, (struct sockaddr *)&in, &size), 0);
     return ntohs(in.sin_port);
@@ -211,9 +211,9 @@ static void say_without_tls(int fd)
         "{\"type\":\"hello\",\"id\":0,\"program\":\"old\",\"major\":1,\"minor\":0,\"capabilities\":[]}";
     uint8_t header[WIRE_FRAME_HEADER];
 
-    wire_frame_header(header, sizeof json - 1);
-    assert_int_equal(send(fd, header, sizeof header, MSG_NOSIGNAL), sizeof header);
-    assert_int_equal(send(fd, json, sizeof json - 1, MSG_NOSIGNAL), sizeof json - 1);
+    wire_frame_header(header, sizeof(json) - 1);
+    assert_int_equal(send(fd, header, sizeof(header), MSG_NOSIGNAL), sizeof(header));
+    assert_int_equal(send(fd, json, sizeof(json) - 1, MSG_NOSIGNAL), sizeof(json) - 1);
     assert_int_equal(shutdown(fd, SHUT_WR), 0);
 }
 
@@ -229,8 +229,8 @@ static void without_tls_there_is_a_word_for_both(void **state)
     listen_here(w, 4);
     fd = raw_connect(w, INADDR_LOOPBACK);
     say_without_tls(fd);
-    RUN_UNTIL(w, (n = recv(fd, told + size, sizeof told - 1 - size, MSG_DONTWAIT)) == 0 ||
-                     (n > 0 && (size += (size_t)n) == sizeof told - 1));
+    RUN_UNTIL(w, (n = recv(fd, told + size, sizeof(told) - 1 - size, MSG_DONTWAIT)) == 0 ||
+                     (n > 0 && (size += (size_t)n) == sizeof(told) - 1));
     assert_int_equal(n, 0);
     assert_non_null(memmem(told, size, "speaks without TLS", 18));
     assert_non_null(memmem(told, size, "rsd.conf", 8));
@@ -379,7 +379,7 @@ static void a_recorded_session_opens_nothing(void **state)
     assert_int_equal(w->accepted, 1);
     fd = raw_connect(w, INADDR_LOOPBACK);
     assert_int_equal(send(fd, r.record, r.up, MSG_NOSIGNAL), (ssize_t)r.up);
-    RUN_UNTIL(w, (n = recv(fd, bytes, sizeof bytes, MSG_DONTWAIT)) == 0 || (n < 0 && errno == ECONNRESET));
+    RUN_UNTIL(w, (n = recv(fd, bytes, sizeof(bytes), MSG_DONTWAIT)) == 0 || (n < 0 && errno == ECONNRESET));
     assert_int_equal(w->accepted, 1);
     (void)close(fd);
 }

@@ -138,7 +138,7 @@ static void a_host_of_another_cluster_is_refused(void **state)
     certs_issue(&w->other, &client_wish, w->client_dir);
     assert_int_equal(tls_context_reload(w->client, &err), 0);
     client_refuses(w, w->client, "ws1", "join again");
-    (void)snprintf(path, sizeof path, "%s/ca.crt", w->client_dir);
+    (void)snprintf(path, sizeof(path), "%s/ca.crt", w->client_dir);
     file = fopen(path, "we");
     assert_non_null(file);
     assert_int_equal(PEM_write_X509(file, w->ca.certificate), 1);
@@ -236,7 +236,7 @@ static void a_new_certificate_counts_at_once(void **state)
     send_through(old.client, old.server, (const uint8_t *)"still here", 10, SIZE_MAX);
     stop(&old);
     /* A half-written renewal changes nothing. */
-    (void)snprintf(key, sizeof key, "%s/host.key", w->server_dir);
+    (void)snprintf(key, sizeof(key), "%s/host.key", w->server_dir);
     assert_int_equal(truncate(key, 10), 0);
     assert_int_equal(tls_context_reload(w->server, &err), -EINVAL);
     assert_non_null(strstr(err.text, "host.key"));
@@ -256,7 +256,7 @@ static void files_are_checked(void **state)
     assert_int_equal(tls_context_client("/nonexistent", &none, &err), -ENOENT);
     assert_non_null(strstr(err.text, "/nonexistent/ca.crt"));
     err_clear(&err);
-    (void)snprintf(path, sizeof path, "%s/host.key", w->client_dir);
+    (void)snprintf(path, sizeof(path), "%s/host.key", w->client_dir);
     assert_int_equal(chmod(path, 0644), 0);
     assert_int_equal(tls_context_reload(w->client, &err), -EINVAL);
     assert_non_null(strstr(err.text, "chmod 600"));
@@ -264,7 +264,7 @@ static void files_are_checked(void **state)
     assert_int_equal(unlink(path), 0);
     assert_int_equal(tls_context_reload(w->client, &err), -ENOENT);
     err_clear(&err);
-    (void)snprintf(path, sizeof path, "%s/ca.crt", w->client_dir);
+    (void)snprintf(path, sizeof(path), "%s/ca.crt", w->client_dir);
     assert_int_equal(truncate(path, 30), 0);
     assert_int_equal(tls_context_reload(w->client, &err), -EINVAL);
     assert_non_null(strstr(err.text, "not a certificate"));

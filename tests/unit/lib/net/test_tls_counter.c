@@ -27,17 +27,17 @@ static int setup(void **state)
 {
     static const uint64_t counters[] = {0, 1, 2, 1};
     (void)state;
-    snprintf(root, sizeof root, "/tmp/elmer-counter-XXXXXX");
+    snprintf(root, sizeof(root), "/tmp/elmer-counter-XXXXXX");
     assert_non_null(scratch_dir(root));
     certs_make_ca(&ca, "Elmer CA");
     certs_make_ca(&other, "Elmer CA");
     for (size_t i = 0; i < 4; i++) {
         struct certs_wish wish = {.names = "DNS:ws1", .use = "serverAuth", .counter = counters[i]};
 
-        snprintf(server_dirs[i], sizeof server_dirs[i], "%s/server%zu", root, i);
+        snprintf(server_dirs[i], sizeof(server_dirs[i]), "%s/server%zu", root, i);
         certs_issue(i < 3 ? &ca : &other, &wish, server_dirs[i]);
     }
-    snprintf(client_dir, sizeof client_dir, "%s/client", root);
+    snprintf(client_dir, sizeof(client_dir), "%s/client", root);
     certs_issue(&ca, &(struct certs_wish){.names = "DNS:ws2", .use = "clientAuth"}, client_dir);
     return 0;
 }
@@ -118,7 +118,7 @@ static void put(const char *text, mode_t mode)
     char path[160];
     int fd;
 
-    snprintf(path, sizeof path, "%s/elmer.counter", client_dir);
+    snprintf(path, sizeof(path), "%s/elmer.counter", client_dir);
     (void)unlink(path);
     if (text == NULL)
         return;
@@ -184,7 +184,7 @@ static void what_cannot_be_noted_is_not_taken(void **state)
     put("nonsense\n", 0600);
     refused(server_dirs[1], "is damaged");
     put(NULL, 0);
-    snprintf(path, sizeof path, "%s/elmer.counter", client_dir);
+    snprintf(path, sizeof(path), "%s/elmer.counter", client_dir);
     assert_int_equal(mkdir(path, 0700), 0); /* nothing can be put in its place */
     refused(server_dirs[1], "elmer.counter");
     assert_int_equal(rmdir(path), 0);

@@ -67,8 +67,8 @@ static void a_stolen_ca_certificate_helps_nobody(void **state)
     certs_pin(&w->ca, pin);
     assert_int_equal(tls_context_joiner(pin, &joiner, &err), 0);
     certs_issue(&w->other, &server_wish, w->server_dir);
-    (void)snprintf(cert, sizeof cert, "%s/host.crt", w->server_dir);
-    (void)snprintf(key, sizeof key, "%s/host.key", w->server_dir);
+    (void)snprintf(cert, sizeof(cert), "%s/host.crt", w->server_dir);
+    (void)snprintf(key, sizeof(key), "%s/host.key", w->server_dir);
     assert_int_equal(SSL_CTX_use_certificate_file(forger, cert, SSL_FILETYPE_PEM), 1);
     assert_int_equal(SSL_CTX_use_PrivateKey_file(forger, key, SSL_FILETYPE_PEM), 1);
     assert_int_equal(SSL_CTX_add1_chain_cert(forger, w->ca.certificate), 1);
@@ -83,7 +83,7 @@ static void a_stolen_ca_certificate_helps_nobody(void **state)
             assert_int_equal(BIO_write(SSL_get_rbio(ssl), out, (int)size), size);
         free(out);
         (void)SSL_read(ssl, &byte, 1);
-        n = BIO_read(SSL_get_wbio(ssl), bytes, sizeof bytes);
+        n = BIO_read(SSL_get_wbio(ssl), bytes, sizeof(bytes));
         if (result == 0 && n > 0) {
             tls_feed(tls, bytes, (size_t)n);
             result = tls_handshake(tls, &err);
@@ -112,9 +112,9 @@ static struct foreign foreign_client(int version, const char *dir)
 
     assert_int_equal(SSL_CTX_set_max_proto_version(f.context, version), 1);
     if (dir != NULL) {
-        (void)snprintf(path, sizeof path, "%s/host.crt", dir);
+        (void)snprintf(path, sizeof(path), "%s/host.crt", dir);
         assert_int_equal(SSL_CTX_use_certificate_file(f.context, path, SSL_FILETYPE_PEM), 1);
-        (void)snprintf(path, sizeof path, "%s/host.key", dir);
+        (void)snprintf(path, sizeof(path), "%s/host.key", dir);
         assert_int_equal(SSL_CTX_use_PrivateKey_file(f.context, path, SSL_FILETYPE_PEM), 1);
     }
     f.ssl = SSL_new(f.context);
@@ -141,7 +141,7 @@ static int foreign_shake(struct foreign *f, struct tls *server, struct err *err)
         int n;
 
         (void)SSL_do_handshake(f->ssl);
-        n = BIO_read(SSL_get_wbio(f->ssl), bytes, sizeof bytes);
+        n = BIO_read(SSL_get_wbio(f->ssl), bytes, sizeof(bytes));
         if (n > 0) {
             tls_feed(server, bytes, (size_t)n);
             result = tls_handshake(server, err);
@@ -220,13 +220,13 @@ static void what_is_not_tls_is_named(void **state)
         const char *words;
     } cases[] = {
         {"GET / HTTP/1.0\r\n\r\n", 18, -EPROTO, "does not speak TLS"},
-        {(const char *)frame, sizeof frame, -EPROTONOSUPPORT, "transport = plain"},
+        {(const char *)frame, sizeof(frame), -EPROTONOSUPPORT, "transport = plain"},
         {"\x16\x03\x01\xff\xff garbage that claims to be a handshake", 44, -EPROTO, "TLS is broken"},
         {"\x15\x03\x03\x00\x02\x02\x46", 7, -EPROTO, "TLS"},
     };
     struct world *w = *state;
 
-    for (unsigned i = 0; i < sizeof cases / sizeof *cases; i++) {
+    for (unsigned i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
         for (int side = 0; side < 2; side++) {
             struct err err = ERR_INIT;
             struct tls *tls;

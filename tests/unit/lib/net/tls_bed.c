@@ -19,21 +19,21 @@ static int judge(const struct tls_peer *peer, void *data, struct err *err)
     struct world *w = data;
 
     w->judged++;
-    (void)snprintf(w->judged_name, sizeof w->judged_name, "%s", peer->name);
-    (void)snprintf(w->judged_serial, sizeof w->judged_serial, "%s", peer->serial);
+    (void)snprintf(w->judged_name, sizeof(w->judged_name), "%s", peer->name);
+    (void)snprintf(w->judged_serial, sizeof(w->judged_serial), "%s", peer->serial);
     return w->verdict != NULL ? err_set(err, -EPERM, "%s", w->verdict) : 0;
 }
 
 int setup(void **state)
 {
-    struct world *w = calloc(1, sizeof *w);
+    struct world *w = calloc(1, sizeof(*w));
     struct err err = ERR_INIT;
 
     assert_non_null(w);
-    (void)snprintf(w->dir, sizeof w->dir, "/tmp/elmer-tls-XXXXXX");
+    (void)snprintf(w->dir, sizeof(w->dir), "/tmp/elmer-tls-XXXXXX");
     assert_non_null(scratch_dir(w->dir));
-    (void)snprintf(w->server_dir, sizeof w->server_dir, "%s/server", w->dir);
-    (void)snprintf(w->client_dir, sizeof w->client_dir, "%s/client", w->dir);
+    (void)snprintf(w->server_dir, sizeof(w->server_dir), "%s/server", w->dir);
+    (void)snprintf(w->client_dir, sizeof(w->client_dir), "%s/client", w->dir);
     certs_make_ca(&w->ca, "Elmer CA");
     certs_make_ca(&w->other, "Elmer CA");
     certs_issue(&w->ca, &server_wish, w->server_dir);

@@ -15,10 +15,10 @@
 
 int setup(void **state)
 {
-    struct rig *rig = calloc(1, sizeof *rig);
+    struct rig *rig = calloc(1, sizeof(*rig));
     struct err err = ERR_INIT;
 
-    snprintf(rig->dir, sizeof rig->dir, "/tmp/test_pki.XXXXXX");
+    snprintf(rig->dir, sizeof(rig->dir), "/tmp/test_pki.XXXXXX");
     assert_non_null(scratch_dir(rig->dir));
     assert_int_equal(ca_create(rig->dir, "ws1", NOW, &err), 0);
     assert_int_equal(ca_open(rig->dir, &rig->ca, &err), 0);
@@ -66,7 +66,7 @@ int join(struct rig *rig, const struct token *token, const char *host, int64_t n
     err_clear(err);
     token_id(token, id);
     assert_int_equal(pki_request_create(rig->key, host, &request, err), 0);
-    assert_int_equal(pki_join_proof(token->secret, sizeof token->secret, host, request, proof, err), 0);
+    assert_int_equal(pki_join_proof(token->secret, sizeof(token->secret), host, request, proof, err), 0);
     result = ca_sign_join(&rig->ca, host, id, proof, request, now_ms, certificate, err);
     free(request);
     return result;

@@ -21,10 +21,10 @@ static void ask(struct rig *rig, const struct token *token, struct asked *asked)
     char *proven;
 
     assert_true(ticket_key_create(asked->secret, asked->raw));
-    ticket_hex(asked->raw, sizeof asked->raw, asked->key);
+    ticket_hex(asked->raw, sizeof(asked->raw), asked->key);
     token_id(token, asked->id);
     proven = str_format("%s%s", rig->request, asked->key);
-    assert_int_equal(pki_join_proof(token->secret, sizeof token->secret, "ws2", proven, asked->proof, &err), 0);
+    assert_int_equal(pki_join_proof(token->secret, sizeof(token->secret), "ws2", proven, asked->proof, &err), 0);
     free(proven);
 }
 
@@ -43,7 +43,7 @@ static void a_ticket_key_is_certified_with_the_host(void **state)
                      0);
     assert_int_equal(pki_verify(certificate, rig->ca.certificate, &err), 0);
     assert_int_equal(pki_public_key(rig->ca.certificate, authority, &err), 0);
-    assert_true(ticket_unhex(ticket, signature, sizeof signature));
+    assert_true(ticket_unhex(ticket, signature, sizeof(signature)));
     assert_true(ticket_signature_holds(authority, bytes, ticket_certified_bytes("ws2", asked.raw, bytes), signature));
     assert_false(ticket_signature_holds(authority, bytes, ticket_certified_bytes("ws3", asked.raw, bytes), signature));
     free(certificate);

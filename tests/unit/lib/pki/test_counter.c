@@ -29,7 +29,7 @@ static void elmers_certificates_are_counted(void **state)
     struct err err = ERR_INIT;
 
     (void)state;
-    snprintf(dir, sizeof dir, "/tmp/test_counter.XXXXXX");
+    snprintf(dir, sizeof(dir), "/tmp/test_counter.XXXXXX");
     assert_non_null(scratch_dir(dir));
     assert_int_equal(ca_create(dir, "ws1", NOW, &err), 0);
     assert_int_equal(ca_open(dir, &ca, &err), 0);
@@ -53,7 +53,7 @@ static void elmers_certificates_are_counted(void **state)
     assert_int_equal(pki_inspect(next, &facts, &err), 0);
     assert_int_equal(facts.counter, counters[2]);
     free(made[0]);
-    snprintf(path, sizeof path, "%s/elmer.counter", dir);
+    snprintf(path, sizeof(path), "%s/elmer.counter", dir);
     assert_int_equal(unlink(path), 0);
     assert_int_equal(ca_issue_elmer(&ca, request, names, 1, NOW + 10000, &made[0], &err), 0);
     assert_int_equal(pki_inspect(made[0], &facts, &err), 0);

@@ -56,7 +56,7 @@ static void names_of_a_certificate_are_names(void **state)
         {"ws2,DNS:ws1", NULL}, {"", NULL}, {"ws2", "a b"}, {"ws2", "ws3,IP:1.2.3.4"}, {"ws2", "*.org"}};
     struct rig *rig = *state;
 
-    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+    for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++) {
         struct pki_terms terms = {.names = wrong[i], .count = wrong[i][1] ? 2 : 1, .begin_s = 1, .end_s = 2};
         struct err err = ERR_INIT;
         char *certificate = NULL;
@@ -100,7 +100,7 @@ static const char *openssl_request(struct rig *rig, const char *arguments, char 
     FILE *out;
     size_t n;
 
-    snprintf(command, sizeof command, "openssl req -new -nodes -keyout %s/foreign.key -subj /CN=ws2 %s 2>/dev/null",
+    snprintf(command, sizeof(command), "openssl req -new -nodes -keyout %s/foreign.key -subj /CN=ws2 %s 2>/dev/null",
              rig->dir, arguments);
     out = popen(command, "r");
     n = out ? fread(text, 1, size - 1, out) : 0;
@@ -114,20 +114,20 @@ static void a_request_that_asks_for_more_is_refused(void **state)
     struct err err = ERR_INIT;
     char text[8000];
 
-    if (!openssl_request(rig, "-newkey ed25519", text, sizeof text)) {
+    if (!openssl_request(rig, "-newkey ed25519", text, sizeof(text))) {
         print_message("no openssl(1) here: only our own requests are looked at\n");
         return;
     }
     assert_int_equal(pki_request_check(text, "ws2", &err), 0);
-    assert_non_null(openssl_request(rig, "-newkey ed25519 -addext subjectAltName=DNS:ws1", text, sizeof text));
+    assert_non_null(openssl_request(rig, "-newkey ed25519 -addext subjectAltName=DNS:ws1", text, sizeof(text)));
     assert_int_equal(pki_request_check(text, "ws2", &err), -EINVAL);
     assert_says(&err, "more than its name");
     err_clear(&err);
-    assert_non_null(openssl_request(rig, "-newkey rsa:2048", text, sizeof text));
+    assert_non_null(openssl_request(rig, "-newkey rsa:2048", text, sizeof(text)));
     assert_int_equal(pki_request_check(text, "ws2", &err), -EINVAL);
     assert_says(&err, "Ed25519");
     err_clear(&err);
-    assert_non_null(openssl_request(rig, "-newkey ed25519 -subj /CN=ws2/CN=ws1", text, sizeof text));
+    assert_non_null(openssl_request(rig, "-newkey ed25519 -subj /CN=ws2/CN=ws1", text, sizeof(text)));
     assert_int_equal(pki_request_check(text, "ws2", &err), -EINVAL);
 }
 
@@ -209,7 +209,7 @@ static void a_ca_is_made_once_and_for_us_alone(void **state)
     assert_int_equal(ca_open(rig->dir, &again, &err), 0);
     assert_string_equal(again.key, rig->ca.key);
     ca_close(&again);
-    snprintf(path, sizeof path, "%s/ca.key", rig->dir);
+    snprintf(path, sizeof(path), "%s/ca.key", rig->dir);
     assert_int_equal(stat(path, &st), 0);
     assert_int_equal(st.st_mode & 0777, 0600);
     assert_int_equal(chmod(rig->dir, 0711), 0);
@@ -280,7 +280,7 @@ static void files_are_not_followed(void **state)
     text = content(dir, "ca.key");
     assert_string_equal(text, rig->ca.key);
     free(text);
-    snprintf(path, sizeof path, "%s/dir", rig->dir);
+    snprintf(path, sizeof(path), "%s/dir", rig->dir);
     assert_int_equal(symlinkat(".", dir, "dir"), 0);
     assert_true(file_dir(path, 0700, &err) < 0);
     close(dir);
@@ -289,7 +289,7 @@ static void files_are_not_followed(void **state)
 static void who_has_the_key_is_undumpable(void **state)
 {
     struct rig *rig = *state;
-    char path[sizeof rig->dir + 8];
+    char path[sizeof(rig->dir) + 8];
     struct err err = ERR_INIT;
     struct ca again;
 
@@ -299,7 +299,7 @@ static void who_has_the_key_is_undumpable(void **state)
     assert_int_equal(prctl(PR_GET_DUMPABLE, 0, 0, 0, 0), 0);
     ca_close(&again);
     assert_int_equal(prctl(PR_SET_DUMPABLE, 1, 0, 0, 0), 0);
-    snprintf(path, sizeof path, "%s/other", rig->dir);
+    snprintf(path, sizeof(path), "%s/other", rig->dir);
     assert_int_equal(ca_create(path, "ws1", NOW, &err), 0);
     assert_int_equal(prctl(PR_GET_DUMPABLE, 0, 0, 0, 0), 0);
 }

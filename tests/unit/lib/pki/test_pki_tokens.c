@@ -28,18 +28,18 @@ static void a_token_is_one_word_that_shows_typing_errors(void **state)
     assert_int_equal(strlen(text), TOKEN_TEXT_SIZE - 1);
     assert_int_equal(strspn(text, "abcdefghijklmnopqrstuvwxyz0123456789"), strlen(text));
     assert_int_equal(token_decode(text, strlen(text), &back, &err), 0);
-    assert_memory_equal(&back, &token, sizeof token);
+    assert_memory_equal(&back, &token, sizeof(token));
     for (size_t at = 0; at < strlen(text); at++) {
-        memcpy(wrong, text, sizeof text);
+        memcpy(wrong, text, sizeof(text));
         wrong[at] = wrong[at] == 'x' ? 'y' : 'x';
         assert_int_equal(token_decode(wrong, strlen(wrong), &back, NULL), -EINVAL);
         assert_int_equal(token_decode(text, at, &back, NULL), -EINVAL);
     }
-    memcpy(wrong, text, sizeof text);
+    memcpy(wrong, text, sizeof(text));
     wrong[20] = text[21], wrong[21] = text[20];
     if (text[20] != text[21])
         assert_int_equal(token_decode(wrong, strlen(wrong), &back, NULL), -EINVAL);
-    snprintf(wrong, sizeof wrong, "%sa", text);
+    snprintf(wrong, sizeof(wrong), "%sa", text);
     assert_int_equal(token_decode(wrong, strlen(wrong), &back, &err), -EINVAL);
     assert_says(&err, "has 103 characters, not 102");
     err_clear(&err);
@@ -129,7 +129,7 @@ static void a_proof_is_good_for_its_request_alone(void **state)
     token_id(&token, id);
     assert_int_equal(pki_key_create(&key, &err), 0);
     assert_int_equal(pki_request_create(key, "ws2", &request, &err), 0);
-    assert_int_equal(pki_join_proof(token.secret, sizeof token.secret, "ws2", rig->request, proof, &err), 0);
+    assert_int_equal(pki_join_proof(token.secret, sizeof(token.secret), "ws2", rig->request, proof, &err), 0);
     assert_int_equal(ca_sign_join(&rig->ca, "ws2", id, proof, request, NOW, &certificate, &err), -EACCES);
     err_clear(&err);
     assert_int_equal(ca_sign_join(&rig->ca, "ws3", id, proof, rig->request, NOW, &certificate, &err), -EINVAL);
@@ -174,7 +174,7 @@ static void a_token_for_any_takes_no_name(void **state)
         int result;
 
         token_id(&token, id);
-        assert_int_equal(pki_join_proof(token.secret, sizeof token.secret, "ws2", rig->request, proof, &err), 0);
+        assert_int_equal(pki_join_proof(token.secret, sizeof(token.secret), "ws2", rig->request, proof, &err), 0);
         result = ca_sign_rejoin(&rig->ca, "ws2", id, proof, rig->request, NOW, &certificate, &err);
         assert_int_equal(result, count == 0 ? -EACCES : 0);
         if (count == 0) {

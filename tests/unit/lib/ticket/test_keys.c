@@ -33,8 +33,8 @@ static void a_key_stays(void **state)
     new_dir(dir);
     assert_int_equal(ticket_keys_open(&keys, dir, "ws1", &err), 0);
     assert_int_equal(ticket_keys_open(&again, dir, "ws1", &err), 0);
-    assert_memory_equal(keys.key, again.key, sizeof keys.key);
-    assert_memory_equal(keys.secret, again.secret, sizeof keys.secret);
+    assert_memory_equal(keys.key, again.key, sizeof(keys.key));
+    assert_memory_equal(keys.secret, again.secret, sizeof(keys.secret));
     assert_false(keys.certified);
     assert_int_equal(fstatat(keys.dir, "key", &st, 0), 0);
     assert_int_equal(st.st_mode & 0777, 0600);
@@ -64,7 +64,7 @@ static void a_certificate_is_for_one_host(void **state)
     ticket_keys_close(&keys);
     assert_int_equal(ticket_keys_open(&again, dir, "ws1", &err), 0);
     assert_true(again.certified);
-    assert_memory_equal(again.authority, authority, sizeof authority);
+    assert_memory_equal(again.authority, authority, sizeof(authority));
     ticket_keys_close(&again);
     assert_int_equal(ticket_keys_open(&again, dir, "ws2", &err), 0);
     assert_false(again.certified);

@@ -46,7 +46,7 @@ static void cluster_init(struct cluster *c)
     *c = (struct cluster){.trust = {.has_authority = true, .own_host = "ws2"}};
     assert_true(ticket_key_create(c->authority_secret, c->authority));
     assert_true(ticket_key_create(c->secret, c->key));
-    memcpy(c->trust.authority, c->authority, sizeof c->authority);
+    memcpy(c->trust.authority, c->authority, sizeof(c->authority));
     certify(c, "ws1");
 }
 
@@ -63,7 +63,7 @@ static void make(const struct cluster *c, struct ticket *t, bool pvm)
                          .helpers = pvm,
                          .output = "%x-%j.%r.out",
                          .errors = ""};
-    memcpy(t->certificate, c->certificate, sizeof t->certificate);
+    memcpy(t->certificate, c->certificate, sizeof(t->certificate));
     assert_true(ticket_digest(t, LIST(command), LIST(given), "/home/a", 022));
     assert_true(ticket_sign(t, c->secret));
 }
@@ -96,7 +96,7 @@ static void a_ticket_survives_its_text(void **state)
     make(&c, &t, true);
     ticket_encode(&t, text);
     assert_why(ticket_decode(text, &again), TICKET_GOOD);
-    assert_memory_equal(&t, &again, sizeof t);
+    assert_memory_equal(&t, &again, sizeof(t));
     ticket_encode(&again, other);
     assert_string_equal(text, other);
     assert_why(ticket_check_chain(&again, &c.trust), TICKET_GOOD);
@@ -116,7 +116,7 @@ static void the_longest_ticket_has_room(void **state)
     memset(t.errors, 'e', TICKET_PATH_MAX);
     ticket_encode(&t, text);
     assert_why(ticket_decode(text, &again), TICKET_GOOD);
-    assert_memory_equal(&t, &again, sizeof t);
+    assert_memory_equal(&t, &again, sizeof(t));
 }
 
 static void a_ticket_cut_short_at_any_byte_is_garbled(void **state)
@@ -205,10 +205,10 @@ static void a_host_believes_its_own_key(void **state)
     static struct ticket t;
     (void)state;
     cluster_init(&c);
-    memset(c.certificate, 0, sizeof c.certificate);
+    memset(c.certificate, 0, sizeof(c.certificate));
     make(&c, &t, false);
     assert_why(ticket_check_chain(&t, &alone), TICKET_OTHER_CLUSTER);
-    memcpy(alone.own, c.key, sizeof alone.own);
+    memcpy(alone.own, c.key, sizeof(alone.own));
     assert_why(ticket_check_chain(&t, &alone), TICKET_GOOD);
     assert_why(ticket_check_chain(&t, &c.trust), TICKET_OTHER_CLUSTER);
     memcpy(alone.own_host, "ws2", 4);
@@ -288,7 +288,7 @@ static void another_environment_is_refused(void **state)
     (void)state;
     cluster_init(&c);
     make(&c, &t, false);
-    for (size_t i = 0; i < sizeof forbidden / sizeof forbidden[0]; i++) {
+    for (size_t i = 0; i < sizeof(forbidden) / sizeof(forbidden[0]); i++) {
         assert_why(with_variable(&t, forbidden[i], false), TICKET_OTHER_ENVIRONMENT);
         assert_why(with_variable(&t, forbidden[i], true), TICKET_OTHER_ENVIRONMENT);
     }
@@ -320,9 +320,9 @@ static void what_elmer_adds_has_values_of_its_own(void **state)
     (void)state;
     cluster_init(&c);
     make(&c, &t, true);
-    for (size_t i = 0; i < sizeof good / sizeof good[0]; i++)
+    for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++)
         assert_why(with_variable(&t, good[i], false), TICKET_GOOD);
-    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
         assert_why(with_variable(&t, bad[i], false), TICKET_ADDED_VARIABLE);
 }
 

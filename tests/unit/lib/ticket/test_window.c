@@ -22,7 +22,7 @@ static void use(struct ticket_window *window, struct ticket *t, uint64_t counter
     t->counter = counter;
     assert_why(ticket_window_check(window, t, attempt), TICKET_GOOD);
     assert_true(ticket_window_mark(window, t, attempt, &slot, block));
-    memcpy(file[slot], block, sizeof block);
+    memcpy(file[slot], block, sizeof(block));
 }
 
 static enum ticket_refusal check(struct ticket_window *window, struct ticket *t, uint64_t counter, uint32_t attempt)
@@ -103,7 +103,7 @@ static void a_record_is_remembered(void **state)
     struct ticket_window *window = ticket_window_create();
     struct ticket t = {.host = "ws1", .requeue = true};
     (void)state;
-    memset(file, 0, sizeof file);
+    memset(file, 0, sizeof(file));
     for (uint64_t counter = 0; counter < 2 * WINDOW; counter += 331)
         use(window, &t, counter, (uint32_t)(counter % 254 + 1));
     ticket_window_destroy(window);
@@ -122,7 +122,7 @@ static void a_damaged_block_counts_as_used(void **state)
     (void)state;
     for (size_t byte = 0; byte < TICKET_BLOCK_BYTES; byte++) {
         struct ticket_window *window = ticket_window_create();
-        memset(file, 0, sizeof file);
+        memset(file, 0, sizeof(file));
         use(window, &t, WINDOW + 10, 1);
         use(window, &t, WINDOW + 5 * TICKET_BLOCK_COUNT, 1);
         ticket_window_destroy(window);

@@ -32,7 +32,7 @@ static void *arena_alloc(struct block **arena, size_t size)
     if (block == NULL || block->size - block->used < need) {
         size_t room = need > BLOCK_BYTES ? need : BLOCK_BYTES;
 
-        block = malloc(sizeof *block + room);
+        block = malloc(sizeof(*block) + room);
         if (block == NULL)
             return NULL;
         *block = (struct block){.next = *arena, .size = room};
@@ -145,7 +145,7 @@ static int decode_list(struct decoder *d, const struct wire_field *field, const 
             return err_set(d->err, result, "%s: %s[%zu]: wrong type, too long or out of range", d->message, field->name,
                            i);
     }
-    memcpy(out, &list, sizeof list);
+    memcpy(out, &list, sizeof(list));
     return 0;
 }
 
@@ -204,7 +204,7 @@ static int unknown_key(struct decoder *d, const struct wire_object *object, cons
             continue;
         if (!known_key(d, object, key))
             return err_set(d->err, -EBADMSG, "%s: unknown key \"%s\"", d->message,
-                           str_printable(shown, sizeof shown, key, strlen(key)));
+                           str_printable(shown, sizeof(shown), key, strlen(key)));
     }
     return err_set(d->err, -EBADMSG, "%s: unknown key", d->message);
 }
@@ -275,7 +275,7 @@ static int decode_root(struct decoder *d, const json_t *root, struct wire_messag
     message->type = wire_table_find(json_string_value(type));
     if (message->type == WIRE_TYPE_COUNT || wire_table_message(message->type)->since > d->minor)
         return err_set(d->err, -EBADMSG, "unknown message type \"%s\"",
-                       str_printable(shown, sizeof shown, json_string_value(type), json_string_length(type)));
+                       str_printable(shown, sizeof(shown), json_string_value(type), json_string_length(type)));
     d->message = wire_type_name(message->type);
     if (id == NULL || decode_uint(id, INT64_MAX, &message->id) != 0)
         return err_set(d->err, -EBADMSG, "%s: id: must be a whole number", d->message);
@@ -290,7 +290,7 @@ int reference_decode(const char *json, size_t size, unsigned minor, struct wire_
     char shown[200];
     int result;
 
-    memset(message, 0, sizeof *message);
+    memset(message, 0, sizeof(*message));
     if (size == 0 || size > WIRE_MAX_FRAME)
         return err_set(err, -EBADMSG, "a message of %zu bytes, must be 1 to %d", size, WIRE_MAX_FRAME);
     if (memchr(json, '\0', size) != NULL) /* which jansson skips between two tokens */
@@ -302,13 +302,13 @@ int reference_decode(const char *json, size_t size, unsigned minor, struct wire_
         if (json_error_code(&reason) == json_error_out_of_memory)
             return err_set(err, -ENOMEM, "out of memory");
         return err_set(err, -EBADMSG, "not a JSON message: %s (byte %d)",
-                       str_printable(shown, sizeof shown, reason.text, strlen(reason.text)), reason.position);
+                       str_printable(shown, sizeof(shown), reason.text, strlen(reason.text)), reason.position);
     }
     result = decode_root(&decoder, root, message);
     json_decref(root);
     if (result != 0) {
         arena_free(decoder.arena);
-        memset(message, 0, sizeof *message);
+        memset(message, 0, sizeof(*message));
         return result;
     }
     message->bytes = size;

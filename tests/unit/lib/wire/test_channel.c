@@ -32,7 +32,7 @@ static void frames_are_found_whatever_the_pieces(void **state)
                           "d"
                           "\0\0\0\x05"
                           "efghi";
-    const size_t size = sizeof stream - 1;
+    const size_t size = sizeof(stream) - 1;
 
     (void)state;
     for (size_t piece = 1; piece <= size; piece++) {
@@ -46,7 +46,7 @@ static void frames_are_found_whatever_the_pieces(void **state)
             assert_int_equal(
                 frame_reader_push(&reader, (const uint8_t *)stream + at, at + piece > size ? size - at : piece), 0);
             while (frame_reader_next(&reader, &json, &length) == 1)
-                (void)snprintf(found + strlen(found), sizeof found - strlen(found), "%.*s,", (int)length, json);
+                (void)snprintf(found + strlen(found), sizeof(found) - strlen(found), "%.*s,", (int)length, json);
         }
         assert_string_equal(found, "abc,d,efghi,");
         assert_int_equal(frame_reader_next(&reader, &json, &length), 0);
@@ -59,7 +59,7 @@ static void a_wrong_length_is_refused_before_allocation(void **state)
     const char *const wrong[] = {"\0\0\0\0", "\0\x10\0\x01", "\xFF\xFF\xFF\xFF", "\x80\0\0\0", "GET "};
 
     (void)state;
-    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+    for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++) {
         struct frame_reader reader;
         uint8_t bytes[4096] = {0};
         const char *json;
@@ -75,7 +75,7 @@ static void a_wrong_length_is_refused_before_allocation(void **state)
         frame_reader_fini(&reader);
 
         memcpy(bytes, wrong[i], 4);
-        assert_int_equal(frame_reader_push(&reader, bytes, sizeof bytes), -EMSGSIZE);
+        assert_int_equal(frame_reader_push(&reader, bytes, sizeof(bytes)), -EMSGSIZE);
         assert_true(reader.capacity <= 512);
         frame_reader_fini(&reader);
     }
@@ -114,7 +114,7 @@ struct pair {
 
 static int setup(void **state)
 {
-    struct pair *pair = calloc(1, sizeof *pair);
+    struct pair *pair = calloc(1, sizeof(*pair));
     int fds[2];
 
     (void)signal(SIGPIPE, SIG_DFL); /* the channel must not need it ignored */
@@ -257,7 +257,7 @@ static void a_peer_that_does_not_read_is_given_up(void **state)
 {
     struct pair *pair = *state;
     char text[1025];
-    struct wire_message message = large(text, sizeof text);
+    struct wire_message message = large(text, sizeof(text));
     struct err err = ERR_INIT;
     int result = 0;
 
@@ -273,7 +273,7 @@ static void a_slow_peer_gets_everything(void **state)
 {
     struct pair *pair = *state;
     char text[1025];
-    struct wire_message message = large(text, sizeof text), got;
+    struct wire_message message = large(text, sizeof(text)), got;
     struct err err = ERR_INIT;
     unsigned sent = 0;
 
@@ -295,7 +295,7 @@ static void sending_all_ends_at_the_deadline(void **state)
 {
     struct pair *pair = *state;
     char text[1025];
-    struct wire_message message = large(text, sizeof text);
+    struct wire_message message = large(text, sizeof(text));
     struct err err = ERR_INIT;
     int64_t begin;
     int result = 0;
@@ -328,11 +328,11 @@ static void one_fill_is_bounded(void **state)
     char zeros[4096];
     ssize_t n;
 
-    memset(zeros, 0, sizeof zeros);
-    (void)setsockopt(pair->client.fd, SOL_SOCKET, SO_SNDBUF, &size, sizeof size);
+    memset(zeros, 0, sizeof(zeros));
+    (void)setsockopt(pair->client.fd, SOL_SOCKET, SO_SNDBUF, &size, sizeof(size));
     raw(pair, "\0\x10\0\0", 4);
     do
-        n = send(pair->client.fd, zeros, sizeof zeros, MSG_DONTWAIT | MSG_NOSIGNAL);
+        n = send(pair->client.fd, zeros, sizeof(zeros), MSG_DONTWAIT | MSG_NOSIGNAL);
     while (n > 0);
     assert_int_equal(channel_fill(&pair->elmer, NULL), 0);
     assert_in_range(pair->elmer.in.size, 4096, 128 * 1024);
@@ -345,7 +345,7 @@ static void hello_from(struct pair *pair, const char *json)
     uint8_t header[WIRE_FRAME_HEADER];
 
     wire_frame_header(header, strlen(json));
-    raw(pair, (const char *)header, sizeof header);
+    raw(pair, (const char *)header, sizeof(header));
     raw(pair, json, strlen(json));
 }
 

@@ -25,7 +25,7 @@ static void print_senders(FILE *out, unsigned senders)
         fputs("anybody", out);
         return;
     }
-    for (unsigned i = 0; i < sizeof names / sizeof *names; i++) {
+    for (unsigned i = 0; i < sizeof(names) / sizeof(*names); i++) {
         if ((senders & 1u << i) == 0)
             continue;
         fprintf(out, "%s%s", comma, names[i]);

@@ -54,7 +54,7 @@ static void queued_lines_are_columns(void **state)
 
     (void)state;
     for (size_t i = 0; i < QUEUED_LINES_MAX; i++) {
-        (void)snprintf(names[i], sizeof names[i], "job %zu", i);
+        (void)snprintf(names[i], sizeof(names[i]), "job %zu", i);
         queued_lines_add(&lines, &(struct queued_line){.job = i + 1,
                                                        .nprocs = 2,
                                                        .ahead = i,
@@ -200,7 +200,7 @@ static void doubles_are_exact(void **state)
                              12345678901234.5};
 
     (void)state;
-    for (size_t i = 0; i < sizeof values / sizeof *values; i++) {
+    for (size_t i = 0; i < sizeof(values) / sizeof(*values); i++) {
         struct wire_message in = {.type = WIRE_empty, .u.empty = {.cpu_seconds = values[i]}}, out;
         char *json;
         size_t size;

@@ -105,23 +105,23 @@ static void json_is_read_as_others_read_it(void **state)
     char json[256];
 
     (void)state;
-    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
-        (void)snprintf(json, sizeof json, "{\"type\":\"done\",\"id\":1,\"text\":\"%s\"}", texts[i]);
+    for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++) {
+        (void)snprintf(json, sizeof(json), "{\"type\":\"done\",\"id\":1,\"text\":\"%s\"}", texts[i]);
         accepted(json);
     }
-    for (size_t i = 0; i < sizeof wrong_texts / sizeof *wrong_texts; i++) {
-        (void)snprintf(json, sizeof json, "{\"type\":\"done\",\"id\":1,\"text\":\"%s\"}", wrong_texts[i]);
+    for (size_t i = 0; i < sizeof(wrong_texts) / sizeof(*wrong_texts); i++) {
+        (void)snprintf(json, sizeof(json), "{\"type\":\"done\",\"id\":1,\"text\":\"%s\"}", wrong_texts[i]);
         refused(json, "not a JSON message");
     }
-    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
-        (void)snprintf(json, sizeof json,
+    for (size_t i = 0; i < sizeof(numbers) / sizeof(*numbers); i++) {
+        (void)snprintf(json, sizeof(json),
                        "{\"type\":\"report\",\"id\":0,\"interval_ms\":1,\"busy\":[ "
                        "%s\t],\"jobs\":[],\"heard\":0,\"since_heard_ms\":0,\"used\":[]}",
                        numbers[i]);
         accepted(json);
     }
-    for (size_t i = 0; i < sizeof wrong_numbers / sizeof *wrong_numbers; i++) {
-        (void)snprintf(json, sizeof json,
+    for (size_t i = 0; i < sizeof(wrong_numbers) / sizeof(*wrong_numbers); i++) {
+        (void)snprintf(json, sizeof(json),
                        "{\"type\":\"report\",\"id\":0,\"interval_ms\":1,\"busy\":[1,%s],\"jobs\":[],\"heard\":0,"
                        "\"since_heard_ms\":0,\"used\":[]}",
                        wrong_numbers[i]);

@@ -36,7 +36,7 @@ static uint64_t draw_uint(unsigned *seed, uint64_t limit)
 
 static void fill_str(const char **out, uint64_t limit, unsigned *seed)
 {
-    *out = texts[draw(seed, sizeof texts / sizeof *texts)];
+    *out = texts[draw(seed, sizeof(texts) / sizeof(*texts))];
     if (strlen(*out) > limit)
         *out = "x";
 }
@@ -64,7 +64,7 @@ static void fill_list(const struct wire_field *field, void *out, unsigned *seed)
     assert_non_null(list.items);
     for (size_t i = 0; i < list.count; i++)
         fill_item(field, (char *)list.items + i * size, seed);
-    memcpy(out, &list, sizeof list);
+    memcpy(out, &list, sizeof(list));
 }
 
 static void fill_field(const struct wire_field *field, void *out, unsigned *seed)
@@ -104,7 +104,7 @@ static void fill_object(const struct wire_object *object, void *out, unsigned *s
 
 void wire_fill(struct wire_message *message, enum wire_type type, unsigned seed)
 {
-    memset(message, 0, sizeof *message);
+    memset(message, 0, sizeof(*message));
     message->type = type;
     message->id = draw_uint(&seed, INT64_MAX);
     fill_object(wire_table_message(type), &message->u, &seed);
@@ -123,7 +123,7 @@ static void free_object(const struct wire_object *object, void *in)
 
         if (!is_list(field))
             continue;
-        memcpy(&list, (char *)in + field->offset, sizeof list);
+        memcpy(&list, (char *)in + field->offset, sizeof(list));
         for (size_t i = 0; field->kind == WIRE_KIND_LIST && i < list.count; i++)
             free_object(field->object, (char *)list.items + i * field->object->size);
         free(list.items);
@@ -142,8 +142,8 @@ static void same_list(const struct wire_field *field, const void *a, const void 
     struct wire_list x, y;
     size_t size = wire_table_item_size(field);
 
-    memcpy(&x, a, sizeof x);
-    memcpy(&y, b, sizeof y);
+    memcpy(&x, a, sizeof(x));
+    memcpy(&y, b, sizeof(y));
     assert_int_equal(x.count, y.count);
     for (size_t i = 0; i < x.count; i++) {
         const char *p = (const char *)x.items + i * size, *q = (const char *)y.items + i * size;

@@ -30,10 +30,10 @@ static void test_launchers(void **state)
     struct rsd_config config = {.pvmd = "/nowhere/pvmd"};
     (void)state;
     assert_false(offers_pvm(&config));
-    snprintf(config.pvmd, sizeof config.pvmd, "%s/other", dir);
+    snprintf(config.pvmd, sizeof(config.pvmd), "%s/other", dir);
     assert_false(offers_pvm(&config));
     assert_true(scratch_put(dir, "pvmd", "#!/bin/sh\n"));
-    snprintf(config.pvmd, sizeof config.pvmd, "%s/pvmd", dir);
+    snprintf(config.pvmd, sizeof(config.pvmd), "%s/pvmd", dir);
     assert_int_equal(chmod(config.pvmd, 0644), 0);
     assert_false(offers_pvm(&config));
     assert_int_equal(chmod(config.pvmd, 0755), 0);
@@ -74,12 +74,12 @@ static void test_boot(void **state)
 {
     char boot[65], again[65], few[9];
     (void)state;
-    facts_boot(boot, sizeof boot);
-    facts_boot(again, sizeof again);
+    facts_boot(boot, sizeof(boot));
+    facts_boot(again, sizeof(again));
     assert_int_equal(strlen(boot), 36);
     assert_null(strchr(boot, '\n'));
     assert_string_equal(boot, again);
-    facts_boot(few, sizeof few); /* what there is room for */
+    facts_boot(few, sizeof(few)); /* what there is room for */
     assert_int_equal(strlen(few), 8);
     assert_memory_equal(few, boot, 8);
 }

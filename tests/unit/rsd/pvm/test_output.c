@@ -47,7 +47,7 @@ static void say(int tid, const char *text)
 static void expect(const char *text)
 {
     char buffer[200];
-    ssize_t size = pread(file, buffer, sizeof buffer - 1, seen);
+    ssize_t size = pread(file, buffer, sizeof(buffer) - 1, seen);
     assert_true(size >= 0);
     buffer[size] = '\0';
     assert_string_equal(buffer, text);
@@ -102,7 +102,7 @@ static void test_tasks_that_are_open(void **state)
     for (int tid = 2; tid <= 100; tid += 2)
         say(tid, "b\n"); /* each goes on with its own line */
     char written[300];
-    assert_int_equal(pread(file, written, sizeof written, 0), 50 * 2 + 50 * 3);
+    assert_int_equal(pread(file, written, sizeof(written), 0), 50 * 2 + 50 * 3);
     for (int i = 0; i < 50; i++) {
         assert_memory_equal(written + 2 * i, "a\n", 2);
         assert_memory_equal(written + 100 + 3 * i, "ab\n", 3);

@@ -58,14 +58,14 @@ static void test_not_too_many(void **state)
     char name[32];
     (void)state;
     for (uid_t uid = 0; uid < 2 * ADMISSION_USERS; uid++) {
-        snprintf(name, sizeof name, "user%u", (unsigned)uid);
+        snprintf(name, sizeof(name), "user%u", (unsigned)uid);
         if (uid < ADMISSION_USERS)
             admission_keep_lists(&admission, name, uid, uid);
         else
             admission_keep_account(&admission, name, uid, "", uid);
     }
     for (uid_t uid = 0; uid < 2 * ADMISSION_USERS; uid++) {
-        snprintf(name, sizeof name, "user%u", (unsigned)uid);
+        snprintf(name, sizeof(name), "user%u", (unsigned)uid);
         assert_int_equal(account(&admission, name, uid, 1000) != NULL, uid >= ADMISSION_USERS);
         assert_false(admission_recall(&admission, name, uid, 1000).lists); /* of whoever was there before */
     }
@@ -77,7 +77,7 @@ static const char *told(const struct admission_words *words)
     static char all[8000];
     all[0] = 0;
     for (size_t i = 0; i < words->count; i++)
-        snprintf(all + strlen(all), sizeof all - strlen(all), "%s;", words->items[i]);
+        snprintf(all + strlen(all), sizeof(all) - strlen(all), "%s;", words->items[i]);
     return all;
 }
 
@@ -87,8 +87,8 @@ static void test_what_supervisors_are_told(void **state)
     struct rsd_config config;
     (void)state;
     rsd_config_default(&config);
-    snprintf(config.name, sizeof config.name, "ws1");
-    snprintf(config.account, sizeof config.account, "/a");
+    snprintf(config.name, sizeof(config.name), "ws1");
+    snprintf(config.account, sizeof(config.account), "/a");
     assert_true(admission_is_local(&config, "ws1"));
     assert_false(admission_is_local(&config, "ws11"));
     assert_false(admission_is_local(&config, "")); /* an elmer that does not say where it was */
@@ -98,7 +98,7 @@ static void test_what_supervisors_are_told(void **state)
     assert_string_equal(told(&words), "ELMER_ACCOUNT=/a;");
     admission_tell(&words, &config, false, false);
     assert_string_equal(told(&words), "");
-    snprintf(config.deny_users, sizeof config.deny_users, "alice");
+    snprintf(config.deny_users, sizeof(config.deny_users), "alice");
     config.deny_groups[0] = config.account[0] = 0;
     admission_tell(&words, &config, true, true);
     assert_string_equal(told(&words), "ELMER_DENY_USERS=alice;");

@@ -30,7 +30,7 @@ static long value(const char *name)
     char path[200];
     long number = 0;
     FILE *file;
-    snprintf(path, sizeof path, "%s/%s", top, name);
+    snprintf(path, sizeof(path), "%s/%s", top, name);
     file = fopen(path, "r");
     assert_non_null(file);
     assert_int_equal(fscanf(file, "%ld", &number), 1);
@@ -41,21 +41,21 @@ static long value(const char *name)
 static bool there(const char *name)
 {
     char path[200];
-    snprintf(path, sizeof path, "%s/%s", top, name);
+    snprintf(path, sizeof(path), "%s/%s", top, name);
     return access(path, F_OK) == 0;
 }
 
 static void make(const char *name)
 {
     char path[200];
-    snprintf(path, sizeof path, "%s/%s", top, name);
+    snprintf(path, sizeof(path), "%s/%s", top, name);
     assert_int_equal(mkdir(path, 0755), 0);
 }
 
 static void clear(const char *name)
 {
     char command[300];
-    snprintf(command, sizeof command, "rm -rf %s/%s", top, name);
+    snprintf(command, sizeof(command), "rm -rf %s/%s", top, name);
     assert_int_equal(system(command), 0);
 }
 
@@ -78,24 +78,24 @@ static void add_servers(void)
     make("sched/fair_server");
     for (int i = 0; i < 2; i++) {
         char name[64];
-        snprintf(name, sizeof name, "sched/fair_server/cpu%d", i);
+        snprintf(name, sizeof(name), "sched/fair_server/cpu%d", i);
         make(name);
-        snprintf(name, sizeof name, "sched/fair_server/cpu%d/runtime", i);
+        snprintf(name, sizeof(name), "sched/fair_server/cpu%d/runtime", i);
         put(name, "50000000\n");
-        snprintf(name, sizeof name, "sched/fair_server/cpu%d/period", i);
+        snprintf(name, sizeof(name), "sched/fair_server/cpu%d/period", i);
         put(name, "1000000000\n");
     }
 }
 
 static void keep(unsigned percent, unsigned ms)
 {
-    if (reserve_keep(&kernel, top, (struct reserve){percent, ms}, why, sizeof why) < 0)
+    if (reserve_keep(&kernel, top, (struct reserve){percent, ms}, why, sizeof(why)) < 0)
         fail_msg("%s", why);
 }
 
 static void refused(unsigned percent, const char *word)
 {
-    assert_true(reserve_keep(&kernel, top, (struct reserve){percent, 0}, why, sizeof why) < 0);
+    assert_true(reserve_keep(&kernel, top, (struct reserve){percent, 0}, why, sizeof(why)) < 0);
     assert_non_null(strstr(why, "rt_reserve is not in force"));
     if (!strstr(why, word))
         fail_msg("\"%s\" does not say %s", why, word);
@@ -195,7 +195,7 @@ static void test_refused_half_way(void **state)
     (void)state;
     add_servers();
     for (int i = 0; i < 2; i++) {
-        snprintf(path, sizeof path, "%s/sched/fair_server/cpu%d/runtime", top, i);
+        snprintf(path, sizeof(path), "%s/sched/fair_server/cpu%d/runtime", top, i);
         unlink(path);
         assert_int_equal(symlink("/proc/sys/kernel/ngroups_max", path), 0); /* a number that nobody may write */
     }
@@ -209,7 +209,7 @@ static void test_budgets_of_groups(void **state)
     (void)state;
     make("cpu");
     put("cpu/cpu.rt_runtime_us", "950000\n");
-    snprintf(text, sizeof text, "cgroup %s/cpu cgroup rw,relatime,cpuacct,cpu 0 0\n", top);
+    snprintf(text, sizeof(text), "cgroup %s/cpu cgroup rw,relatime,cpuacct,cpu 0 0\n", top);
     put("mounts", text);
     refused(10, "RT_GROUP_SCHED");
     assert_int_equal(value("kernel/sched_rt_runtime_us"), 950000);
@@ -222,7 +222,7 @@ static void test_damaged_note(void **state)
     char text[400];
     (void)state;
     put("other", "7\n");
-    snprintf(text, sizeof text, "1 7 %s/other\n1 7 %s/kernel/../other\nnonsense\n", top, top);
+    snprintf(text, sizeof(text), "1 7 %s/other\n1 7 %s/kernel/../other\nnonsense\n", top, top);
     put("reserve", text);
     assert_int_equal(reserve_put_back(&kernel, top), 0);
     assert_int_equal(value("other"), 7);
@@ -232,9 +232,9 @@ static int configured(const char *line, struct rsd_config *config, struct err *e
 {
     char path[200], text[200];
     rsd_config_default(config);
-    snprintf(text, sizeof text, "[rsd]\nname = ws1\n%s", line);
+    snprintf(text, sizeof(text), "[rsd]\nname = ws1\n%s", line);
     put("rsd.conf", text);
-    snprintf(path, sizeof path, "%s/rsd.conf", top);
+    snprintf(path, sizeof(path), "%s/rsd.conf", top);
     return rsd_config_read(config, path, false, NULL, err);
 }
 
@@ -262,7 +262,7 @@ static void test_configuration(void **state)
         {"rt_reserve = \n", 0, 0, "such as 5%"},
     };
     (void)state;
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         struct rsd_config config;
         struct err err = ERR_INIT;
         int result = configured(cases[i].line, &config, &err);
@@ -295,8 +295,8 @@ int main(void)
         cmocka_unit_test_setup(test_configuration, fresh),
     };
     assert_non_null(scratch_dir(top));
-    snprintf(sysctl, sizeof sysctl, "%s/kernel", top);
-    snprintf(sched, sizeof sched, "%s/sched", top);
-    snprintf(mounts, sizeof mounts, "%s/mounts", top);
+    snprintf(sysctl, sizeof(sysctl), "%s/kernel", top);
+    snprintf(sched, sizeof(sched), "%s/sched", top);
+    snprintf(mounts, sizeof(mounts), "%s/mounts", top);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -117,7 +117,7 @@ static char root[] = "/tmp/elmer-root-XXXXXX";
 static int make_root(void **state)
 {
     (void)state;
-    snprintf(root, sizeof root, "/tmp/elmer-root-XXXXXX");
+    snprintf(root, sizeof(root), "/tmp/elmer-root-XXXXXX");
     return mkdtemp(root) ? 0 : -1;
 }
 
@@ -146,7 +146,7 @@ static void locate(const char *mountinfo, const char *cgroup, const char *group,
     int result;
     put("self/mountinfo", mountinfo);
     put("self/cgroup", cgroup);
-    result = group_locate(root, group, path, sizeof path, &err);
+    result = group_locate(root, group, path, sizeof(path), &err);
     if (expected) {
         assert_int_equal(result, 0);
         assert_string_equal(path, expected);
@@ -226,10 +226,10 @@ static bool holds(const char *name, const char *expected)
 {
     char path[200], text[200] = "";
     FILE *file;
-    snprintf(path, sizeof path, "%s/%s", root, name);
+    snprintf(path, sizeof(path), "%s/%s", root, name);
     file = fopen(path, "r");
     assert_non_null(file);
-    if (!fgets(text, sizeof text, file))
+    if (!fgets(text, sizeof(text), file))
         text[0] = 0;
     fclose(file);
     return strcmp(text, expected) == 0;
@@ -371,7 +371,7 @@ static void test_names(void **state)
     assert_true(job_name_parse("18446744073709551615.4294967295", &id, &attempt));
     assert_int_equal(id, UINT64_MAX);
     assert_int_equal(attempt, UINT32_MAX);
-    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++)
+    for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
         assert_false(job_name_parse(wrong[i], &id, &attempt));
 }
 

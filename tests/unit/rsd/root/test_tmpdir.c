@@ -36,8 +36,8 @@ static void test_removal_follows_nothing(void **state)
     make("keep");
     put("keep/me", "precious");
     make("9.1");
-    snprintf(outside, sizeof outside, "%s/keep", root);
-    snprintf(path, sizeof path, "%s/9.1/link", root);
+    snprintf(outside, sizeof(outside), "%s/keep", root);
+    snprintf(path, sizeof(path), "%s/9.1/link", root);
     assert_int_equal(symlink(outside, path), 0);
     put("9.1/file", "");
     deep = openat(dir, "9.1", O_RDONLY | O_DIRECTORY);
@@ -65,7 +65,7 @@ static void put_large(const char *name)
 {
     char path[4096];
     int fd;
-    snprintf(path, sizeof path, "%s/%s", root, name);
+    snprintf(path, sizeof(path), "%s/%s", root, name);
     fd = open(path, O_WRONLY | O_CREAT, 0600);
     assert_int_equal(posix_fallocate(fd, 0, 4 << 20), 0);
     close(fd);

@@ -42,7 +42,7 @@ static int gid_of(const char *name, id_t *id)
         const char *name;
         id_t gid;
     } groups[] = {{"sudo", SUDO}, {"admins", SUDO}, {"users", USERS}, {"docker", DOCKER}};
-    for (size_t i = 0; i < sizeof groups / sizeof groups[0]; i++) {
+    for (size_t i = 0; i < sizeof(groups) / sizeof(groups[0]); i++) {
         if (strcmp(name, groups[i].name) == 0) {
             *id = groups[i].gid;
             return 0;
@@ -100,7 +100,7 @@ static const char *program(const char *text)
 {
     static char path[100];
     FILE *file;
-    snprintf(path, sizeof path, "%s/program", top);
+    snprintf(path, sizeof(path), "%s/program", top);
     unlink(path);
     file = fopen(path, "w");
     assert_non_null(file);
@@ -145,11 +145,11 @@ static bool is_dead(pid_t pid)
 {
     char path[64], stat[200] = "";
     FILE *file;
-    snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
+    snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
     file = fopen(path, "r");
     if (!file)
         return true;
-    if (!fgets(stat, sizeof stat, file))
+    if (!fgets(stat, sizeof(stat), file))
         stat[0] = 0;
     fclose(file);
     return !stat[0] || strstr(stat, ") Z ");
@@ -161,7 +161,7 @@ static void test_no_answer(void **state)
     char text[300];
     int64_t begin = mono_ms(mono_now());
     (void)state;
-    snprintf(text, sizeof text, "sleep 300 & echo $! >%s/helper; echo $$ >%s/self; sleep 300", top, top);
+    snprintf(text, sizeof(text), "sleep 300 & echo $! >%s/helper; echo $$ >%s/self; sleep 300", top, top);
     ask(text, 1500, -ETIMEDOUT, "did not answer in 1500 ms");
     assert_true(mono_ms(mono_now()) - begin >= 1500);
     if (scratch_pid(top, "self") == 0) /* a machine so slow that it had not begun */

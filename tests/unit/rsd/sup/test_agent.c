@@ -31,7 +31,7 @@ static char told[1000];
 
 void sup_tell(struct sup *sup, const struct wire_message *message)
 {
-    size_t used = strlen(told), room = sizeof told - used;
+    size_t used = strlen(told), room = sizeof(told) - used;
     (void)sup;
     if (message->type == WIRE_pvm_spawn)
         snprintf(told + used, room, "spawn %d.%d %d %s %s\n", (int)message->u.pvm_spawn.job,
@@ -160,7 +160,7 @@ static void test_what_is_not_decoded(void **state)
 {
     static const char frame[] = "\0\0\0\4junk";
     (void)state;
-    assert_int_equal(write(agent.fd, frame, sizeof frame - 1), (int)sizeof frame - 1);
+    assert_int_equal(write(agent.fd, frame, sizeof(frame) - 1), (int)sizeof(frame) - 1);
     agent_read(&sup, &process);
     expect(CHANGED);
     assert_false(process.has_agent);
@@ -181,7 +181,7 @@ static void test_a_frame_that_is_too_long(void **state)
 {
     const unsigned char header[] = {0, 0, SUP_AGENT_FRAME >> 8, 1};
     (void)state;
-    assert_int_equal(write(agent.fd, header, sizeof header), (int)sizeof header);
+    assert_int_equal(write(agent.fd, header, sizeof(header)), (int)sizeof(header));
     agent_read(&sup, &process);
     expect(CHANGED);
     assert_false(process.has_agent);

@@ -104,8 +104,8 @@ static void test_programs_of_helpers(void **state)
     helpers_find(&found);
     assert_string_equal(found.daemon, "/opt/p/pvmd");
     assert_string_equal(found.agent, "/opt/p/agent");
-    memset(config.pvmd, 'x', sizeof config.pvmd - 1); /* the longest paths */
-    memset(config.agent, 'y', sizeof config.agent - 1);
+    memset(config.pvmd, 'x', sizeof(config.pvmd) - 1); /* the longest paths */
+    memset(config.agent, 'y', sizeof(config.agent) - 1);
     rsd_config_helpers(&config, text);
     helpers_find(&found);
     assert_string_equal(found.daemon, config.pvmd);
@@ -122,7 +122,7 @@ static void test_a_large_one_is_cheap(void **state)
     (void)state;
     given[0] = "PVM_TMP=/x";
     for (int i = 0; i < VARIABLES; i++) {
-        snprintf(text[i], sizeof text[i], "LD_%05d=", i);
+        snprintf(text[i], sizeof(text[i]), "LD_%05d=", i);
         given[i + 1] = text[i];
     }
     clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &begin);

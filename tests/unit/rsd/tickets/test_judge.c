@@ -86,7 +86,7 @@ static struct ticket_verdict ask(enum ticket_verb verb, const char *user, uint32
                                .argc = 1,
                                .begun = begun};
     struct ticket_verdict verdict;
-    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+    for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
         memcpy(bytes + asked.size, texts[i], strlen(texts[i]) + 1);
         asked.size += (uint32_t)strlen(texts[i]) + 1;
     }
@@ -98,7 +98,7 @@ static struct ticket_verdict ask(enum ticket_verb verb, const char *user, uint32
 static bool is_recorded(void)
 {
     struct record record;
-    return read(records, &record, sizeof record) == (ssize_t)sizeof record;
+    return read(records, &record, sizeof(record)) == (ssize_t)sizeof(record);
 }
 
 static void a_ticket_is_used_by_the_first_start(void **state)
@@ -151,7 +151,7 @@ static void a_certificate_that_comes_later_counts(void **state)
     (void)state;
     judge_.keys = &keys;
     assert_true(ticket_key_create(secret, authority));
-    snprintf(other.host, sizeof other.host, "ws2");
+    snprintf(other.host, sizeof(other.host), "ws2");
     other.signer = NULL;
     assert_true(ticket_key_create(other.secret, other.key));
     assert_true(ticket_sign_bytes(secret, bytes, ticket_certified_bytes("ws2", other.key, bytes), other.certificate));
