@@ -19,7 +19,7 @@ static bool in_list(const char *list, const char *word)
     char *copy = must(strdup(list)), *rest = copy, *item;
     bool found = false;
 
-    while (!found && (item = strsep(&rest, ",")) != NULL)
+    while (!found && (item = strsep(&rest, ",")))
         found = fnmatch(item, word, 0) == 0;
     free(copy);
     return found;
@@ -38,7 +38,7 @@ static bool check_states(const char *list)
     char *copy = must(strdup(list)), *rest = copy, *item;
     bool good = true;
 
-    while (good && (item = strsep(&rest, ",")) != NULL) {
+    while (good && (item = strsep(&rest, ","))) {
         good = is_state(item);
         if (!good)
             usage_error("--state: '%s' is no state; there are queued, held, starting, running, ending, done, cancelled",

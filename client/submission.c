@@ -90,7 +90,7 @@ static bool set_hosts(struct request *request, const char *list)
     free(request->hosts);
     rest = request->host_names = must(strdup(list));
     request->hosts = must(calloc(strlen(list) + 2, sizeof(*request->hosts)));
-    while ((name = strsep(&rest, ",")) != NULL) {
+    while ((name = strsep(&rest, ","))) {
         if (!str_valid_hostname(name)) {
             usage_error("--hosts: '%s' is no host name; give names separated by commas, like ws1,ws2", name);
             return false;

@@ -91,7 +91,7 @@ static int host_number(struct reading *r, const char *name, size_t length)
 
     for (size_t i = 0; i < length; i++)
         key = (key ^ (unsigned char)name[i]) * 0x100000001b3u;
-    for (const int *at; (at = map_get(&r->names, key)) != NULL; key++) {
+    for (const int *at; (at = map_get(&r->names, key)); key++) {
         host = &r->hosts[*at];
         if (strlen(host->name) == length && memcmp(host->name, name, length) == 0)
             return *at;
@@ -122,7 +122,7 @@ static bool read_processors(struct reading *r, const char *text, struct history_
         if (cpu < 0 || cpu > UINT16_MAX || host > UINT16_MAX)
             return false;
         at[count] = (uint32_t)host << 16 | (uint32_t)cpu;
-        if (map_get(&r->seen, at[count]) == NULL) {
+        if (!map_get(&r->seen, at[count])) {
             map_put(&r->seen, at[count], r);
             r->hosts[host].seen++;
         }
@@ -172,7 +172,7 @@ static const char *words(sqlite3_stmt *s, int at)
 {
     const char *text = (const char *)sqlite3_column_text(s, at);
 
-    return text != NULL ? text : "";
+    return text ? text : "";
 }
 
 static bool read_submission(sqlite3_stmt *s, struct history_job *job, struct reading *r)
@@ -264,7 +264,7 @@ static bool each_row(sqlite3 *db, const char *sql, const int64_t *since_until,
     int step = SQLITE_ERROR;
     bool good = sqlite3_prepare_v2(db, sql, -1, &s, NULL) == SQLITE_OK;
 
-    for (int i = 0; good && since_until != NULL && i < 2; i++)
+    for (int i = 0; good && since_until && i < 2; i++)
         sqlite3_bind_int64(s, i + 1, since_until[i]);
     while (good && (step = sqlite3_step(s)) == SQLITE_ROW)
         good = take(r, s);
@@ -402,7 +402,7 @@ struct history *history_read(const char *path, int64_t since_ms, int64_t until_m
     r.history->policy = POLICY_COUNT;
     good = sqlite3_open_v2(snapshot.path, &db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL) == SQLITE_OK;
     if (!good)
-        snprintf(why, sizeof(why), "%.150s", db != NULL ? sqlite3_errmsg(db) : "no memory");
+        snprintf(why, sizeof(why), "%.150s", db ? sqlite3_errmsg(db) : "no memory");
     good = good && read_all(&r, db, since_ms, until_ms);
     sqlite3_close(db);
     snapshot_drop(&snapshot);
@@ -422,7 +422,7 @@ struct history *history_read(const char *path, int64_t since_ms, int64_t until_m
 
 void history_destroy(struct history *history)
 {
-    if (history == NULL)
+    if (!history)
         return;
     arena_fini(&history->memory);
     free(history->jobs);

@@ -38,7 +38,7 @@ static bool next(struct source *source, struct sim_job *job)
 
     while (replay->at < h->njobs) {
         const struct history_job *was = &h->jobs[replay->at++];
-        if (replay->without != NULL && is_user(was, replay->without))
+        if (replay->without && is_user(was, replay->without))
             continue;
         *job = (struct sim_job){.number = was->id,
                                 .index = replay->at,
@@ -83,7 +83,7 @@ bool history_time(const char *text, int64_t *ms)
     for (size_t i = 0; i < sizeof(forms) / sizeof(forms[0]); i++) {
         struct tm tm = {.tm_isdst = -1};
         const char *end = strptime(text, forms[i], &tm);
-        if (end != NULL && *end == '\0') {
+        if (end && *end == '\0') {
             *ms = (int64_t)mktime(&tm) * 1000;
             return true;
         }

@@ -78,15 +78,15 @@ static json_t *header(const char *path)
     json_t *object = json_object();
     struct swf *swf = swf_open(path, true);
     const char *name, *value;
-    int bad = object == NULL;
+    int bad = !object;
 
-    for (size_t i = 0; swf != NULL && bad == 0 && swf_comment(swf, i, &name, &value); i++) {
+    for (size_t i = 0; swf && bad == 0 && swf_comment(swf, i, &name, &value); i++) {
         const char *before = json_string_value(json_object_get(object, name));
-        char *both = before != NULL ? mem_format("%s\n%s", before, value) : NULL;
-        bad = set(object, name, text(both != NULL ? both : value));
+        char *both = before ? mem_format("%s\n%s", before, value) : NULL;
+        bad = set(object, name, text(both ? both : value));
         free(both);
     }
-    if (swf != NULL)
+    if (swf)
         swf_source(swf)->destroy(swf_source(swf));
     if (bad == 0)
         return object;
@@ -101,11 +101,11 @@ static json_t *simulation(const struct config *c, const struct result *r)
               set(object, "allocator", text(core_allocator_name(c->world.core.allocator))) |
               set(object, "levels", json_integer(c->world.core.levels));
 
-    if (c->trace == NULL && c->history == NULL)
+    if (!c->trace && !c->history)
         bad |= set_real(object, "load", c->workload.load);
-    if (c->trace != NULL)
+    if (c->trace)
         bad |= set(object, "trace", header(c->trace));
-    if (c->history != NULL)
+    if (c->history)
         bad |= set(object, "recorded", recorded(c->history));
     bad |= r->done ? set_result(object, r) : set(object, "fault", text(r->fault));
     if (bad != 0) {
@@ -121,7 +121,7 @@ bool json_print(FILE *out, const struct plan *plan)
         json_t *object = simulation(&plan->configs[i], &plan->results[i]);
         bool done;
 
-        if (object == NULL) {
+        if (!object) {
             errno = ENOMEM;
             return false;
         }

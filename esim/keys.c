@@ -199,12 +199,12 @@ static bool machine_of_trace(struct config *c, char *fault, size_t size)
     const int64_t most = 65536LL * CORE_MAX_CPUS;
     int64_t procs;
 
-    if (swf == NULL) {
+    if (!swf) {
         snprintf(fault, size, "%.150s: %s", c->trace, strerror(errno));
         return false;
     }
     procs = swf_header(swf)->max_procs > 0 ? swf_header(swf)->max_procs : swf_header(swf)->max_nodes;
-    if (swf_fault(swf) != NULL)
+    if (swf_fault(swf))
         snprintf(fault, size, "%s", swf_fault(swf));
     else if (procs <= 0 || procs > most)
         snprintf(fault, size, "%.150s %s: say --hosts and --cpus", c->trace,
@@ -240,7 +240,7 @@ static bool complete_history(struct config *c, char *fault, size_t size)
     const struct history *h = c->history;
     struct core_options *core = &c->world.core;
 
-    if (c->without != NULL && !history_has_user(h, c->without)) {
+    if (c->without && !history_has_user(h, c->without)) {
         snprintf(fault, size, "without-user: the history has no job of '%.60s'", c->without);
         return false;
     }
@@ -273,7 +273,7 @@ bool keys_complete(struct config *c, char *fault, size_t size)
     bool cube = core->topology == TOPOLOGY_CUBE;
 
     fault[0] = '\0';
-    if (c->drawn_said != NULL && (c->trace != NULL || c->history != NULL)) {
+    if (c->drawn_said && (c->trace || c->history)) {
         snprintf(fault, size, "%s: that is for jobs that are drawn, not for a trace or a history", c->drawn_said);
         return false;
     }
@@ -286,11 +286,11 @@ bool keys_complete(struct config *c, char *fault, size_t size)
         c->world.ncpus = 1;
         c->cube = -1;
     }
-    if (c->trace != NULL && !c->jobs_said)
+    if (c->trace && !c->jobs_said)
         c->jobs_max = UINT64_MAX;
-    if (c->history != NULL && !complete_history(c, fault, size))
+    if (c->history && !complete_history(c, fault, size))
         return false;
-    if (c->history == NULL && c->without != NULL) {
+    if (!c->history && c->without) {
         snprintf(fault, size, "without-user: this needs --history");
         return false;
     }
@@ -298,7 +298,7 @@ bool keys_complete(struct config *c, char *fault, size_t size)
         snprintf(fault, size, "add-hosts: not to a cube");
         return false;
     }
-    if (c->world.nhosts == 0 && c->trace != NULL && c->world.ncpus == 0 && !machine_of_trace(c, fault, size))
+    if (c->world.nhosts == 0 && c->trace && c->world.ncpus == 0 && !machine_of_trace(c, fault, size))
         return false;
     if (c->world.nhosts == 0)
         c->world.nhosts = 16;

@@ -163,7 +163,7 @@ static bool take_history(struct request *request, struct history **history)
     char fault[500];
 
     *history = history_read(request->history, request->since_ms, request->until_ms, fault, sizeof(fault));
-    if (*history == NULL) {
+    if (!*history) {
         fprintf(stderr, "esim: %s\n", fault);
         return false;
     }
@@ -197,29 +197,29 @@ static int simulate(struct request *request)
     char fault[300];
     int code = EXIT_GOOD;
 
-    if (request->history != NULL && request->config.trace != NULL)
+    if (request->history && request->config.trace)
         return wrong("--history and --trace: one of them");
-    if (request->history == NULL && (request->since_ms != INT64_MIN || request->until_ms != INT64_MAX))
+    if (!request->history && (request->since_ms != INT64_MIN || request->until_ms != INT64_MAX))
         return wrong("--since and --until: of --history");
-    if (request->history != NULL && request->config.jobs_said)
+    if (request->history && request->config.jobs_said)
         return wrong("--jobs and --jobs-max: a history has the jobs that it has; see --since and --until");
-    if (request->config.world.explain != 0 && (request->sweep != NULL || request->compare != NULL))
+    if (request->config.world.explain != 0 && (request->sweep || request->compare))
         return wrong("--explain is for one simulation, without --sweep and --compare");
     request->config.world.told = request->json ? stderr : stdout; /* lines of JSON stay such */
-    if (request->records != NULL && (request->sweep != NULL || request->compare != NULL))
+    if (request->records && (request->sweep || request->compare))
         return wrong("--records is for one simulation, without --sweep and --compare");
-    if (request->records != NULL && (request->config.records = fopen(request->records, "w")) == NULL) {
+    if (request->records && !(request->config.records = fopen(request->records, "w"))) {
         perror(request->records);
         return EXIT_FAULT;
     }
-    if (request->history != NULL && !take_history(request, &history))
+    if (request->history && !take_history(request, &history))
         return EXIT_FAULT;
     if (!plan_make(&plan, &request->config, request->sweep, request->compare, fault, sizeof(fault))) {
         plan_fini(&plan);
         history_destroy(history);
         return wrong(fault);
     }
-    if (request->plot != NULL && !plot_possible(&plan)) {
+    if (request->plot && !plot_possible(&plan)) {
         plan_fini(&plan);
         history_destroy(history);
         return wrong("--plot needs --sweep with numbers");
@@ -230,13 +230,13 @@ static int simulate(struct request *request)
     else
         show(&plan);
     show_notes(&plan);
-    if (request->plot != NULL && !draw(request->plot, &plan))
+    if (request->plot && !draw(request->plot, &plan))
         code = EXIT_FAULT;
     for (size_t i = 0; i < plan.count; i++)
         code = plan.results[i].done && !plan.results[i].unexplained ? code : EXIT_FAULT;
     plan_fini(&plan);
     history_destroy(history);
-    if (request->config.records != NULL && fclose(request->config.records) != 0)
+    if (request->config.records && fclose(request->config.records) != 0)
         code = EXIT_FAULT;
     if (fflush(stdout) != 0 || ferror(stdout)) {
         fprintf(stderr, "esim: cannot write the results: %s\n", strerror(errno));

@@ -76,17 +76,17 @@ static bool spread(struct values *values, const char *text)
 /* A file may have dots, too. */
 static bool is_range(const char *text)
 {
-    return strstr(text, "..") != NULL && strspn(text, "+-.0123456789") > 0;
+    return strstr(text, "..") && strspn(text, "+-.0123456789") > 0;
 }
 
 static bool parse(struct values *values, const char *text, bool ranges, char *fault, size_t size)
 {
-    const char *equals = text != NULL ? strchr(text, '=') : NULL;
+    const char *equals = text ? strchr(text, '=') : NULL;
 
     *values = (struct values){.count = 1};
-    if (text == NULL)
+    if (!text)
         return true;
-    if (equals != NULL && equals > text && (size_t)(equals - text) < sizeof(values->key)) {
+    if (equals && equals > text && (size_t)(equals - text) < sizeof(values->key)) {
         memcpy(values->key, text, (size_t)(equals - text));
         if (ranges && is_range(equals + 1) ? spread(values, equals + 1) : split(values, equals + 1))
             return true;
@@ -193,7 +193,7 @@ void plan_run(struct plan *plan, int at_a_time, FILE *progress)
             there -= wait(NULL) > 0;
             continue;
         }
-        if (progress != NULL)
+        if (progress)
             fprintf(progress, "\r%zu of %zu ", i + 1, plan->count);
         pid = fork();
         if (pid == 0) {
@@ -209,18 +209,18 @@ void plan_run(struct plan *plan, int at_a_time, FILE *progress)
     for (size_t i = 0; i < plan->count; i++)
         if (!plan->results[i].done && plan->results[i].fault[0] == '\0')
             snprintf(plan->results[i].fault, sizeof(plan->results[i].fault), "its process has ended before it had");
-    if (progress != NULL)
+    if (progress)
         fprintf(progress, "\r\033[K");
 }
 
 void plan_fini(struct plan *plan)
 {
     assert(plan->compared > 0); /* 1 as long as nothing is compared, which is said before anything can fail */
-    if (plan->shared != NULL)
+    if (plan->shared)
         munmap(plan->shared, plan->shared_size);
-    for (size_t i = 0; plan->names != NULL && i < plan->compared; i++)
+    for (size_t i = 0; plan->names && i < plan->compared; i++)
         free(plan->names[i]);
-    for (size_t i = 0; plan->values != NULL && i < plan->count / plan->compared; i++)
+    for (size_t i = 0; plan->values && i < plan->count / plan->compared; i++)
         free(plan->values[i]);
     free(plan->values);
     free(plan->names);

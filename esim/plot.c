@@ -174,7 +174,7 @@ static double draw_lines(FILE *out, double x, double y, double width, double siz
     while (*text != '\0') {
         size_t bytes = svg_fit(text, width, size);
         char *line = mem_strndup(text, bytes);
-        if (out != NULL)
+        if (out)
             svg_text(out, x, y, SVG_START, size, line);
         free(line);
         y += 1.4 * size;
@@ -194,7 +194,7 @@ static double draw_legend(FILE *out, const struct plan *plan, double x, double y
             at = x;
             y += 17;
         }
-        if (out != NULL) {
+        if (out) {
             svg_line(out, at, y - 4, at + 20, y - 4, colors[i % COLORS], 1.5);
             svg_dot(out, at + 10, y - 4, 3, colors[i % COLORS], true);
         }
@@ -235,7 +235,7 @@ static double draw_head(FILE *out, const struct plan *plan, double width)
 
 bool plot_possible(const struct plan *plan)
 {
-    bool numbers = plan->at != NULL && plan->swept[0] != '\0';
+    bool numbers = plan->at && plan->swept[0] != '\0';
 
     for (size_t i = 0; numbers && i < plan->count / plan->compared; i++)
         numbers = isfinite(plan->at[i]) && plan->at[i] >= 0;

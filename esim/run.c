@@ -65,7 +65,7 @@ static void ended(const struct sim_job *job, void *data)
         r->series[job->index - 1] = turnaround;
     if (r->count % TICK_JOBS == 0)
         tick(r);
-    if (r->config->records != NULL)
+    if (r->config->records)
         fprintf(r->config->records,
                 "{\"job\":%" PRIu64
                 ",\"submitted\":%.3f,\"started\":%.3f,\"ended\":%.3f,\"nprocs\":%u,\"mesh_rows\":%u,"
@@ -157,7 +157,7 @@ static void simulate(const struct config *c, struct record *r, struct result *re
         for (uint64_t part = r->ended; more && r->ended < goal;) {
             part = part + 20000 < goal ? part + 20000 : goal;
             more = world_run(r->world, part);
-            if (progress != NULL)
+            if (progress)
                 fprintf(progress, "\r%s: %zu jobs ", c->label, r->ended);
         }
         evaluate(r, result);
@@ -167,7 +167,7 @@ static void simulate(const struct config *c, struct record *r, struct result *re
             break;
         goal = goal * 2 < c->jobs_max ? goal * 2 : c->jobs_max;
     }
-    if (progress != NULL)
+    if (progress)
         fprintf(progress, "\r\033[K");
     result->refused = world_refused(r->world);
     result->unexplained = !world_explained(r->world);
@@ -193,8 +193,8 @@ static void keep(struct pool *pool, const struct record *r, const struct result 
 /* Part of a trace, or no job at all, is no answer. */
 static void judge(const struct record *r, const char *fault, struct result *result)
 {
-    result->done = fault == NULL && r->ended > 0;
-    if (fault != NULL)
+    result->done = !fault && r->ended > 0;
+    if (fault)
         snprintf(result->fault, sizeof(result->fault), "%s", fault);
     else if (!result->done)
         snprintf(result->fault, sizeof(result->fault), "%s",
@@ -204,33 +204,33 @@ static void judge(const struct record *r, const char *fault, struct result *resu
 static void run_once(const struct config *config, struct result *result, double *series, size_t room, struct pool *pool,
                      FILE *progress)
 {
-    struct swf *swf = config->trace != NULL ? swf_open(config->trace, false) : NULL;
-    struct source *source = swf != NULL ? swf_source(swf) : NULL;
+    struct swf *swf = config->trace ? swf_open(config->trace, false) : NULL;
+    struct source *source = swf ? swf_source(swf) : NULL;
     struct record r = {.config = config, .series = series, .room = room};
 
     *result = (struct result){.nseries = 0};
     for (size_t i = 0; i < room; i++)
         series[i] = NAN;
-    if (config->trace != NULL && swf == NULL) {
+    if (config->trace && !swf) {
         snprintf(result->fault, sizeof(result->fault), "%.150s: %s", config->trace, strerror(errno));
         return;
     }
-    if (source == NULL)
-        source = config->history != NULL ? history_source(config->history, config->without)
-                                         : workload_source(&config->workload);
+    if (!source)
+        source =
+            config->history ? history_source(config->history, config->without) : workload_source(&config->workload);
     r.processors = (double)world_processors(&config->world);
     r.world = world_create(&config->world, source, ended, &r);
-    if (r.world != NULL)
+    if (r.world)
         simulate(config, &r, result, progress);
     else
         snprintf(result->fault, sizeof(result->fault),
                  "the core refuses these settings: the allocators of a cube need --cube, and D = 1");
-    if (swf != NULL) {
+    if (swf) {
         result->bad_lines = swf_bad_lines(swf);
         result->unknown = swf_unknown(swf);
     }
     if (result->done)
-        judge(&r, swf != NULL ? swf_fault(swf) : NULL, result);
+        judge(&r, swf ? swf_fault(swf) : NULL, result);
     result->nseries = room;
     result->replications = 1;
     keep(pool, &r, result);
@@ -250,9 +250,9 @@ static void run_once(const struct config *config, struct result *result, double 
  * independent: then there are other runs of the same length, with other jobs. */
 static bool needs_others(const struct config *c, const struct result *r)
 {
-    bool drawn = c->trace == NULL && c->history == NULL;
+    bool drawn = !c->trace && !c->history;
 
-    return r->done && drawn && c->exactly && c->precision_said && c->records == NULL && c->world.explain == 0;
+    return r->done && drawn && c->exactly && c->precision_said && !c->records && c->world.explain == 0;
 }
 
 struct sums { /* of each run, in the order of the runs */
@@ -301,11 +301,11 @@ static void replicate(const struct config *config, struct result *result, double
             break;
         other.workload.seed = stream_seed(config->workload.seed, sums->count);
         other.world.core.seed = stream_seed(config->world.core.seed, sums->count);
-        if (progress != NULL)
+        if (progress)
             fprintf(progress, "\r%s: %zu runs ", config->label, sums->count);
         run_once(&other, &one, NULL, 0, pool, NULL);
     }
-    if (progress != NULL)
+    if (progress)
         fprintf(progress, "\r\033[K");
     result->steady = 2 * sums->steady > sums->count;
     result->median = stats_quantile(pool->values, pool->count, 0.5);

@@ -63,7 +63,7 @@ static struct line *line_of(struct map *lines, uint32_t processor)
 {
     struct line *line = map_get(lines, processor);
 
-    if (line == NULL) {
+    if (!line) {
         line = mem_zalloc(sizeof(*line));
         map_put(lines, processor, line);
     }
@@ -217,7 +217,7 @@ void service_estimate(struct history_job *jobs, size_t count)
     qsort(order, count, sizeof(struct history_job *), by_start);
     for (size_t i = 0; i < count; i++)
         pass(order[i], &lines);
-    while ((line = map_next(&lines, &cursor)) != NULL) {
+    while ((line = map_next(&lines, &cursor))) {
         drop_ended(line, INT64_MAX);
         free(line->items);
         free(line);

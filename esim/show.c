@@ -79,7 +79,7 @@ static void print_table(const struct plan *plan)
 
     printf("%-*s %9s %8s %9s %9s %9s %8s %9s %9s %8s %7s %15s %8s\n", width, "", "JOBS", "WARM-UP", "MEAN s", "+-",
            "MEDIAN s", "P95 s", "WAIT s", "+-", "STRETCH", "+-", "UTILISATION %", "LOAD OUT");
-    if (plan->configs[0].history != NULL)
+    if (plan->configs[0].history)
         print_recorded(width, plan->configs[0].history);
     for (size_t i = 0; i < plan->count; i++)
         print_row(width, &plan->configs[i], &plan->results[i]);
@@ -115,9 +115,9 @@ static void print_difference(const struct plan *plan, size_t first, size_t i)
     double mean = d.turnaround.mean, half = d.turnaround.half;
     char text[40];
 
-    printf("%s: jobs%s take %.3f %s s %s (%+.1f %%) than with %s: %s%s\n", c->label,
-           c->without != NULL ? " of the others" : "", fabs(mean), half_width(text, sizeof(text), half, 3),
-           mean < 0 ? "less" : "more", d.first > 0 ? 100 * mean / d.first : 0, plan->configs[first].label,
+    printf("%s: jobs%s take %.3f %s s %s (%+.1f %%) than with %s: %s%s\n", c->label, c->without ? " of the others" : "",
+           fabs(mean), half_width(text, sizeof(text), half, 3), mean < 0 ? "less" : "more",
+           d.first > 0 ? 100 * mean / d.first : 0, plan->configs[first].label,
            isnan(half)          ? "too few jobs to say"
            : fabs(mean) <= half ? "no difference is seen"
                                 : "the difference is real",
@@ -186,7 +186,7 @@ void show(const struct plan *plan)
     print_table(plan);
     if (plan->compared > 1)
         print_differences(plan);
-    if (plan->configs[0].history != NULL)
+    if (plan->configs[0].history)
         print_limits(plan);
 }
 

@@ -126,7 +126,7 @@ bool snapshot_take(struct snapshot *snapshot, const char *path, char *fault, siz
         good = false;
     }
     if (good) {
-        snapshot->dir = mem_format("%s/esim-XXXXXX", temporary != NULL && temporary[0] == '/' ? temporary : "/var/tmp");
+        snapshot->dir = mem_format("%s/esim-XXXXXX", temporary && temporary[0] == '/' ? temporary : "/var/tmp");
         snapshot->path = mem_format("%s/store", snapshot->dir);
         good = mkdtemp(snapshot->dir) != NULL;
         if (!good)
@@ -146,12 +146,12 @@ void snapshot_drop(struct snapshot *snapshot)
 {
     static const char *const names[] = {"", "-wal", "-shm", "-journal"};
 
-    for (size_t i = 0; snapshot->path != NULL && i < sizeof(names) / sizeof(names[0]); i++) {
+    for (size_t i = 0; snapshot->path && i < sizeof(names) / sizeof(names[0]); i++) {
         char *name = mem_format("%s%s", snapshot->path, names[i]);
         unlink(name);
         free(name);
     }
-    if (snapshot->dir != NULL)
+    if (snapshot->dir)
         rmdir(snapshot->dir);
     free(snapshot->dir);
     free(snapshot->path);

@@ -42,7 +42,7 @@ int swf_parse_line(const char *line, double fields[SWF_FIELDS])
         char *end;
         errno = 0;
         fields[i] = strtod(at, &end);
-        if (end == at || errno != 0 || (*end != '\0' && strchr(" \t\r\n", *end) == NULL) || !(fields[i] >= -1) ||
+        if (end == at || errno != 0 || (*end != '\0' && !strchr(" \t\r\n", *end)) || !(fields[i] >= -1) ||
             fields[i] > 1e15)
             return i + 1;
         if (i != SWF_CPU && i != SWF_MEMORY && i != SWF_ASKED_MEMORY && fields[i] != (double)(int64_t)fields[i])
@@ -118,7 +118,7 @@ static void keep_comment(struct swf *swf, const char *text)
         return;
     swf->names[swf->ncomments] = mem_strndup(text, name);
     text += name + 1 + strspn(text + name + 1, " \t");
-    for (value = strlen(text); value > 0 && strchr(" \t\r", text[value - 1]) != NULL;)
+    for (value = strlen(text); value > 0 && strchr(" \t\r", text[value - 1]);)
         value--;
     swf->values[swf->ncomments++] = mem_strndup(text, value);
 }
@@ -216,7 +216,7 @@ struct swf *swf_open(const char *path, bool silent)
     gzFile file = gzopen(path, "rb");
     struct swf *swf;
 
-    if (file == NULL)
+    if (!file)
         return NULL;
     swf = mem_zalloc(sizeof(*swf));
     swf->source = (struct source){.next = next, .destroy = destroy};

@@ -61,7 +61,7 @@ static void describe(struct world *w, char *text, size_t size)
     const struct core_job *job = core_job(w->core, w->explain_id);
     struct core_survey survey;
 
-    if (job == NULL || job->state != JOB_QUEUED)
+    if (!job || job->state != JOB_QUEUED)
         snprintf(text, size, "%s", "");
     else if (core_survey(w->core, job->id, &survey))
         snprintf(text, size,
@@ -197,7 +197,7 @@ static enum answer step(struct world *w, struct event event, uint64_t *job)
 static int *allowed(const struct world *w, int *count)
 {
     const struct sim_job *job = &w->next;
-    int *hosts = job->hosts != NULL ? mem_array((size_t)job->nhosts, sizeof(*hosts)) : NULL;
+    int *hosts = job->hosts ? mem_array((size_t)job->nhosts, sizeof(*hosts)) : NULL;
 
     *count = 0;
     for (int i = 0; i < job->nhosts; i++)
@@ -224,7 +224,7 @@ static void submit(struct world *w)
     }
     if (w->settings.saturated)
         w->next.submit_ms = w->now_ms - OFFSET_MS;
-    if ((hosts != NULL && nhosts == 0) || step(w, event, &id) != ANSWER_OK) {
+    if ((hosts && nhosts == 0) || step(w, event, &id) != ANSWER_OK) {
         w->nrefused++;
         if (w->explain_id != 0 && w->settings.explain == w->next.number)
             explain(w, "is refused: the machine is too small for it");
@@ -357,7 +357,7 @@ struct world *world_create(const struct world_settings *settings, struct source 
     struct core *core = core_create(&settings->core);
     struct world *w;
 
-    if (core == NULL)
+    if (!core)
         return NULL;
     w = mem_zalloc(sizeof(*w));
     w->settings = *settings;
@@ -378,7 +378,7 @@ struct world *world_create(const struct world_settings *settings, struct source 
 
 void world_destroy(struct world *w)
 {
-    if (w == NULL)
+    if (!w)
         return;
     for (size_t i = 0; i < w->njobs; i++)
         free(w->jobs[i]);
@@ -392,7 +392,7 @@ void world_destroy(struct world *w)
 
 int world_cpus(const struct world_settings *settings, int host)
 {
-    if (settings->known == NULL)
+    if (!settings->known)
         return settings->ncpus;
     return host < settings->nknown ? settings->known[host] : settings->cpus_more;
 }

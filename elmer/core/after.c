@@ -130,7 +130,7 @@ void after_take(struct core *core, struct job *job, const struct core_after *aft
         struct job *on = index_find(core, after[i].job);
         struct wait *wait = &job->waits[i];
         enum core_verdict verdict = after[i].verdict != CORE_OPEN ? after[i].verdict
-                                    : on != NULL                  ? verdict_now(on, &job->after[i])
+                                    : on                          ? verdict_now(on, &job->after[i])
                                                                   : verdict_of(after[i].kind, after[i].end);
         job->after[i].verdict = CORE_OPEN;
         *wait = (struct wait){.job = job, .what = &job->after[i]};
@@ -153,7 +153,7 @@ void after_free(struct job *job)
     struct node *node;
 
     after_drop(job);
-    while ((node = list_first(&job->waiters)) != NULL)
+    while ((node = list_first(&job->waiters)))
         list_remove(node);
     free(job->after);
     free(job->waits);
@@ -182,7 +182,7 @@ void after_cancel_doomed(struct core *core)
 {
     struct node *node;
 
-    for (int i = 0; i < DOOMED_IN_A_STEP && (node = list_first(&core->doomed)) != NULL; i++) {
+    for (int i = 0; i < DOOMED_IN_A_STEP && (node = list_first(&core->doomed)); i++) {
         struct job *job = DOOMED(node);
         queue_remove(core, job);
         job_set_text(job, never_text(job));

@@ -37,9 +37,9 @@ const char *check_after(const struct core *core, const struct job *job)
             return "waits for a later one";
         if (node_linked(&job->waits[i].on_job) != (after->verdict == CORE_OPEN && waits))
             return "is told of another one, or is not";
-        if (waits && job->info.attempt == 0 && on != NULL && plain_verdict(on, after->kind) != after->verdict)
+        if (waits && job->info.attempt == 0 && on && plain_verdict(on, after->kind) != after->verdict)
             return "has another verdict than the job that it waits for";
-        if (waits && on == NULL && after->verdict == CORE_OPEN)
+        if (waits && !on && after->verdict == CORE_OPEN)
             return "waits for one that is forgotten";
     }
     if (open != job->nopen || never != job->nnever)

@@ -9,7 +9,7 @@
 /* The hosts that a job may use, one by one in order. */
 static struct host *allowed_host(const struct core *core, const struct job *job, int i)
 {
-    if (job->hosts == NULL)
+    if (!job->hosts)
         return i < core->nhosts ? core->hosts[i] : NULL;
     return i < job->info.nhosts ? core->hosts[job->hosts[i]] : NULL;
 }
@@ -30,7 +30,7 @@ static struct alloc_view view_for(struct core *core, const struct job *job)
     struct alloc_view view = view_of(core);
     struct host *host;
 
-    for (int i = 0; (host = allowed_host(core, job, i)) != NULL; i++)
+    for (int i = 0; (host = allowed_host(core, job, i)); i++)
         if (host_allocatable(host))
             core->view[view.nhosts++] = &host->seen;
     view.hosts = core->view;
@@ -166,7 +166,7 @@ static void survey_host(const struct core *core, const struct host *host, struct
 
 uint64_t core_refused(const struct core *core)
 {
-    return core->queue.cursor != NULL && core->queue.refused ? core->queue.cursor->info.id : 0;
+    return core->queue.cursor && core->queue.refused ? core->queue.cursor->info.id : 0;
 }
 
 bool core_survey(const struct core *core, uint64_t id, struct core_survey *survey)
@@ -175,9 +175,9 @@ bool core_survey(const struct core *core, uint64_t id, struct core_survey *surve
     const struct host *host;
 
     *survey = (struct core_survey){0};
-    if (job == NULL || job != core->queue.cursor || !core->queue.refused)
+    if (!job || job != core->queue.cursor || !core->queue.refused)
         return false;
-    for (int i = 0; (host = allowed_host(core, job, i)) != NULL; i++) {
+    for (int i = 0; (host = allowed_host(core, job, i)); i++) {
         if (host_allocatable(host))
             survey_host(core, host, survey);
         if (!host_usable(host))

@@ -89,7 +89,7 @@ static int check_row(const struct check *check, const struct host *host, int cpu
 
     for (int level = 0; level < CORE_MAX_LEVELS; level++) {
         const struct job *job = host->table[(size_t)cpu * CORE_MAX_LEVELS + (size_t)level];
-        if (job == NULL)
+        if (!job)
             continue;
         ++*entries;
         if (!job_has_cluster(job) || !has_processor(job, host->index, cpu))
@@ -97,7 +97,7 @@ static int check_row(const struct check *check, const struct host *host, int cpu
         if (job->info.level != level)
             return broken(check, "rule 2: job %llu of level %d is at level %d on %s:%d", ID(job), job->info.level,
                           level, host->name, cpu);
-        if (last != NULL && last->info.allocation >= job->info.allocation)
+        if (last && last->info.allocation >= job->info.allocation)
             return broken(check, "rule 1: job %llu is below the later job %llu on %s:%d", ID(job), ID(last), host->name,
                           cpu);
         last = job;
@@ -131,7 +131,7 @@ static int check_table(const struct check *check)
 
 bool check_allows(const struct job *job, int host)
 {
-    if (job->hosts == NULL)
+    if (!job->hosts)
         return true;
     for (int i = 0; i < job->info.nhosts; i++)
         if (job->hosts[i] == host)
@@ -145,7 +145,7 @@ static struct core_user plainly_has(const struct core *core, uint32_t uid)
 
     for (size_t i = 0; i < core->nindex; i++) {
         const struct job *job = core->index[i].job;
-        if (job == NULL || job->info.uid != uid)
+        if (!job || job->info.uid != uid)
             continue;
         has.running += job_has_cluster(job);
         has.queued += job->info.state == JOB_QUEUED || job->info.state == JOB_HELD;
@@ -246,13 +246,13 @@ static int check_order(const struct check *check)
 
     for (size_t i = 0; i < core->nindex; i++) {
         const struct job *job = core->index[i].job;
-        if (job == NULL)
+        if (!job)
             continue;
         if (i > 0 && core->index[i - 1].id >= core->index[i].id)
             return broken(check, "index: job %llu is out of order", ID(job));
         waiting += job->info.state == JOB_QUEUED || job->info.state == JOB_HELD;
     }
-    for (const struct place *at = order_first(&core->queue.jobs); at != NULL; at = order_next(at)) {
+    for (const struct place *at = order_first(&core->queue.jobs); at; at = order_next(at)) {
         const struct job *job = CONTAINER_OF(at, const struct job, in_queue);
         if (order_rank(at) != queued)
             return broken(check, "queue: job %llu is number %zu, counted %u", ID(job), queued, order_rank(at));
@@ -261,7 +261,7 @@ static int check_order(const struct check *check)
         queued++;
         if (job->info.state != JOB_QUEUED && job->info.state != JOB_HELD)
             return broken(check, "rule 4: job %llu is queued and should not be", ID(job));
-        if (last != NULL && !policy_by_number(core->options.policy)->before(&last->info, &job->info))
+        if (last && !policy_by_number(core->options.policy)->before(&last->info, &job->info))
             return broken(check, "rule 4: job %llu does not have its place in the queue", ID(job));
         last = job;
     }
@@ -275,12 +275,12 @@ static int check_queue(const struct check *check)
 
     if (check_order(check) != 0)
         return -1;
-    for (const struct place *at = order_first(&core->queue.jobs); at != NULL; at = order_next(at)) {
+    for (const struct place *at = order_first(&core->queue.jobs); at; at = order_next(at)) {
         const struct job *job = CONTAINER_OF(at, const struct job, in_queue);
-        if (head == NULL && plainly_eligible(core, job))
+        if (!head && plainly_eligible(core, job))
             head = job;
     }
-    if (head != NULL && !plainly_gathering(core) && plainly_fits(check, head))
+    if (head && !plainly_gathering(core) && plainly_fits(check, head))
         return broken(check, "rule 4: job %llu waits though the allocator would take it", ID(head));
     return 0;
 }
@@ -328,10 +328,9 @@ static int check_claims(const struct check *check, const struct job *job)
         return broken(check, "job %llu: is %s and has claims", ID(job), job_state_name(job->info.state));
     for (int i = 0; i < job->info.nlost; i++) {
         const struct claim *claim = &job->claims[i];
-        bool up = claim->host != NULL && core_host_up(&claim->host->info);
+        bool up = claim->host && core_host_up(&claim->host->info);
         if (claim->until_ms == INT64_MAX && (!waits || !up || claim->host->info.leftovers == 0))
-            return broken(check, "job %llu: waits for ever for %s", ID(job),
-                          claim->host != NULL ? claim->host->name : "?");
+            return broken(check, "job %llu: waits for ever for %s", ID(job), claim->host ? claim->host->name : "?");
         if (claim->until_ms != INT64_MAX && up)
             return broken(check, "job %llu: waits for %s, which is up", ID(job), claim->host->name);
         if (claim->until_ms < check->core->lease_check_ms)
@@ -347,7 +346,7 @@ static int check_jobs(const struct check *check)
 
     for (size_t i = 0; i < check->core->nindex; i++) {
         const struct job *job = check->core->index[i].job;
-        if (job == NULL)
+        if (!job)
             continue;
         if (job_has_cluster(job) != node_linked(&job->in_active) || job->in_heap)
             return broken(check, "job %llu: is in a list that does not fit its state", ID(job));
@@ -356,7 +355,7 @@ static int check_jobs(const struct check *check)
         if (check_claims(check, job) != 0)
             return -1;
         fault = check_after(check->core, job);
-        if (fault != NULL)
+        if (fault)
             return broken(check, "job %llu: %s", ID(job), fault);
         if (!job_has_cluster(job)) {
             if (job->nparts != 0 || job->info.level != CORE_NO_LEVEL)
@@ -420,7 +419,7 @@ static int check_lists(const struct check *check)
 {
     const char *fault = check_topology(check->core);
 
-    return fault == NULL ? 0 : broken(check, "cube: %s", fault);
+    return !fault ? 0 : broken(check, "cube: %s", fault);
 }
 
 int core_check(const struct core *core, char *text, size_t size)

@@ -17,7 +17,7 @@ static void find_next_level(struct host *host, int cpu)
     struct job **row = cluster_row(host, cpu);
     int level = CORE_MAX_LEVELS;
 
-    while (level > 0 && row[level - 1] == NULL)
+    while (level > 0 && !row[level - 1])
         level--;
     host->processors[cpu].next_level = (uint8_t)level;
 }
@@ -30,9 +30,9 @@ static void set_entries(struct core *core, const struct job *job, int level, str
         struct host *host = core->hosts[at->host];
         struct job **row = cluster_row(host, at->cpu);
 
-        assert(row[level] == (entry == NULL ? job : NULL));
+        assert(row[level] == (!entry ? job : NULL));
         row[level] = entry;
-        host->processors[at->cpu].jobs = (uint8_t)(host->processors[at->cpu].jobs + (entry != NULL ? 1 : -1));
+        host->processors[at->cpu].jobs = (uint8_t)(host->processors[at->cpu].jobs + (entry ? 1 : -1));
         find_next_level(host, at->cpu);
     }
 }
@@ -71,7 +71,7 @@ struct job *cluster_above(const struct core *core, const struct job *job, const 
     struct job **row = cluster_row(core->hosts[at->host], at->cpu);
 
     for (int level = job->info.level - 1; level >= 0; level--)
-        if (row[level] != NULL)
+        if (row[level])
             return row[level];
     return NULL;
 }
@@ -82,7 +82,7 @@ struct job *cluster_below(const struct core *core, const struct job *job, const 
     struct job **row = cluster_row(host, at->cpu);
 
     for (int level = job->info.level + 1; level < host->processors[at->cpu].next_level; level++)
-        if (row[level] != NULL)
+        if (row[level])
             return row[level];
     return NULL;
 }

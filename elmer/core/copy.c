@@ -13,17 +13,17 @@
 
 static struct job *job_in(const struct core *core, const struct job *job)
 {
-    return job != NULL ? index_find(core, job->info.id) : NULL;
+    return job ? index_find(core, job->info.id) : NULL;
 }
 
 static struct host *host_in(const struct core *core, const struct host *host)
 {
-    return host != NULL ? core->hosts[host->index] : NULL;
+    return host ? core->hosts[host->index] : NULL;
 }
 
 static void *copy_or_null(const void *from, size_t count, size_t size)
 {
-    return from != NULL ? mem_copy(from, count, size) : NULL;
+    return from ? mem_copy(from, count, size) : NULL;
 }
 
 /* ---- what belongs to nobody else ---- */
@@ -50,9 +50,9 @@ static struct host **copy_hosts_of(const struct core *core, struct host *const *
     struct host **hosts;
     size_t count = 0;
 
-    if (from == NULL)
+    if (!from)
         return NULL;
-    while (from[count] != NULL)
+    while (from[count])
         count++;
     hosts = mem_array(count + 1, sizeof(struct host *));
     for (size_t i = 0; i < count; i++)
@@ -72,7 +72,7 @@ static void copy_links(const struct core *core, struct job *job, const struct jo
     job->claims_capacity = (size_t)from->info.nlost;
     job->claims = from->info.nlost > 0 ? mem_copy(from->claims, job->claims_capacity, sizeof(*job->claims)) : NULL;
     job->lost = from->info.nlost > 0 ? mem_copy(from->lost, job->claims_capacity, sizeof(*job->lost)) : NULL;
-    job->info.lost = from->info.lost != NULL ? job->lost : NULL;
+    job->info.lost = from->info.lost ? job->lost : NULL;
     for (int i = 0; i < from->info.nlost; i++)
         job->claims[i].host = host_in(core, from->claims[i].host);
     job->last = copy_hosts_of(core, from->last);
@@ -133,7 +133,7 @@ static void copy_queue(struct core *core, const struct core *from)
 {
     core->queue.jobs.root = NULL;
     core->queue.jobs.data = core;
-    for (const struct place *at = order_first(&from->queue.jobs); at != NULL; at = order_next(at)) {
+    for (const struct place *at = order_first(&from->queue.jobs); at; at = order_next(at)) {
         struct job *job = job_in(core, CONTAINER_OF(at, const struct job, in_queue));
         order_insert(&core->queue.jobs, &job->in_queue, job->info.id, at->awake);
     }
@@ -170,7 +170,7 @@ static void copy_index(struct core *core, const struct core *from)
     core->index_capacity = from->nindex;
     for (size_t i = 0; i < from->nindex; i++) {
         core->index[i].id = from->index[i].id;
-        if (from->index[i].job != NULL)
+        if (from->index[i].job)
             core->index[i].job = copy_job(core, from->index[i].job);
     }
 }
@@ -195,7 +195,7 @@ struct core *core_copy(const struct core *from)
         core->users[i] = mem_copy(from->users[i], 1, sizeof(struct user));
     copy_index(core, from);
     for (size_t i = 0; i < from->nindex; i++)
-        if (from->index[i].job != NULL)
+        if (from->index[i].job)
             copy_waiters(core, from->index[i].job);
     copy_lists(core, from);
     copy_queue(core, from);

@@ -65,7 +65,7 @@ struct core *core_create(const struct core_options *options)
 
 void core_destroy(struct core *core)
 {
-    if (core == NULL)
+    if (!core)
         return;
     for (size_t i = 0; i < core->nindex; i++)
         job_destroy(core->index[i].job);
@@ -108,7 +108,7 @@ static bool processors_valid(const struct core *core, const struct core_job *sav
         const struct core_processor *at = &saved->processors[i], *last = i > 0 ? at - 1 : NULL;
         if (at->host < 0 || at->host >= core->nhosts || at->cpu < 0 || at->cpu >= CORE_MAX_CPUS)
             return false;
-        if (last != NULL && at->host == last->host && at->cpu <= last->cpu)
+        if (last && at->host == last->host && at->cpu <= last->cpu)
             return false;
     }
     return alloc_together(saved->processors, saved->nprocs);
@@ -120,7 +120,7 @@ static bool saved_valid(const struct core *core, const struct core_job *saved)
 
     if (saved->id == 0 || saved->nprocs == 0 || saved->nhosts < 0)
         return false;
-    for (int i = 0; saved->hosts != NULL && i < saved->nhosts; i++)
+    for (int i = 0; saved->hosts && i < saved->nhosts; i++)
         if (saved->hosts[i] < 0 || saved->hosts[i] >= core->nhosts || (i > 0 && saved->hosts[i] <= saved->hosts[i - 1]))
             return false;
     for (int i = 0; i < saved->nlost; i++)
@@ -132,7 +132,7 @@ static bool saved_valid(const struct core *core, const struct core_job *saved)
         return false;
     if (saved->state == JOB_QUEUED || saved->state == JOB_HELD)
         return true;
-    if (!has_cluster(saved) || saved->attempt == 0 || saved->processors == NULL || saved->exited == NULL)
+    if (!has_cluster(saved) || saved->attempt == 0 || !saved->processors || !saved->exited)
         return false;
     if (last != &core->active.head &&
         LIST_ITEM(last, const struct job, in_active)->info.allocation >= saved->allocation)
@@ -215,7 +215,7 @@ static int restore(struct core *core, const struct core_job *saved)
     struct job *job;
     int level;
 
-    if (index_find(core, saved->id) != NULL)
+    if (index_find(core, saved->id))
         return -EEXIST;
     if (!saved_valid(core, saved))
         return -EINVAL;
@@ -243,7 +243,7 @@ static int restore(struct core *core, const struct core_job *saved)
 
 static bool misses_a_host(const struct core_job *saved)
 {
-    for (uint32_t i = 0; has_cluster(saved) && saved->processors != NULL && i < saved->nprocs; i++)
+    for (uint32_t i = 0; has_cluster(saved) && saved->processors && i < saved->nprocs; i++)
         if (saved->processors[i].host < 0)
             return true;
     return false;

@@ -46,7 +46,7 @@ static void emit_rows(struct core *core, struct actions *actions)
 {
     struct node *node;
 
-    while ((node = list_first(&core->rows)) != NULL) {
+    while ((node = list_first(&core->rows))) {
         actions_push(actions, ACTION_PERSIST_HOST)->host = LIST_ITEM(node, struct host, in_rows)->index;
         list_remove(node);
     }
@@ -56,7 +56,7 @@ static void emit_jobs(struct core *core, struct actions *actions)
 {
     struct node *node;
 
-    while ((node = list_first(&core->persist)) != NULL) {
+    while ((node = list_first(&core->persist))) {
         push(actions, ACTION_PERSIST, LIST_ITEM(node, struct job, in_persist));
         list_remove(node);
     }
@@ -153,7 +153,7 @@ static void emit_hosts(struct core *core, struct actions *actions)
 {
     struct node *node;
 
-    while ((node = list_first(&core->work)) != NULL) {
+    while ((node = list_first(&core->work))) {
         struct host *host = LIST_ITEM(node, struct host, in_work);
         if (host->info.state == CORE_HOST_UP) {
             if (host->order || host->order_again)
@@ -172,7 +172,7 @@ static void emit_launches(struct core *core, struct actions *actions)
 {
     struct node *node;
 
-    while ((node = list_first(&core->launch)) != NULL) {
+    while ((node = list_first(&core->launch))) {
         push(actions, ACTION_LAUNCH, LIST_ITEM(node, struct job, in_launch));
         list_remove(node);
     }
@@ -202,9 +202,9 @@ static void emit_timer(struct core *core, struct actions *actions)
     struct node *waiting = list_first(&core->waiting), *starting = list_first(&core->starting);
     int64_t at_ms = INT64_MAX;
 
-    if (waiting != NULL && LIST_ITEM(waiting, struct host, in_waiting)->check_ms < at_ms)
+    if (waiting && LIST_ITEM(waiting, struct host, in_waiting)->check_ms < at_ms)
         at_ms = LIST_ITEM(waiting, struct host, in_waiting)->check_ms;
-    if (starting != NULL && LIST_ITEM(starting, struct job, in_start)->deadline_ms < at_ms)
+    if (starting && LIST_ITEM(starting, struct job, in_start)->deadline_ms < at_ms)
         at_ms = LIST_ITEM(starting, struct job, in_start)->deadline_ms;
     if (!list_empty(&core->doomed)) /* the others, when something else has had its turn */
         at_ms = core->now_ms;

@@ -78,7 +78,7 @@ const struct core_host *core_host(const struct core *core, int host)
 
 void host_destroy(struct host *host)
 {
-    if (host == NULL)
+    if (!host)
         return;
     free(host->name);
     free(host->cpus);
@@ -104,7 +104,7 @@ int core_add_host(struct core *core, const char *name)
 {
     struct host *host;
 
-    if (name == NULL || name[0] == '\0')
+    if (!name || name[0] == '\0')
         return -EINVAL;
     if (core_host_by_name(core, name) >= 0)
         return -EEXIST;
@@ -269,7 +269,7 @@ void host_check_confirmed(struct core *core)
 {
     struct node *node;
 
-    while ((node = list_first(&core->waiting)) != NULL && WAITING(node)->check_ms <= core->now_ms) {
+    while ((node = list_first(&core->waiting)) && WAITING(node)->check_ms <= core->now_ms) {
         list_remove(node);
         owe_unconfirmed(core, WAITING(node));
     }
@@ -299,7 +299,7 @@ void host_add_leftover(struct core *core, struct host *host, uint64_t job, uint3
     for (int i = 0; i < host->info.leftovers; i++)
         if (host->leftovers[i].what.job == job && host->leftovers[i].what.attempt == attempt)
             leftover = &host->leftovers[i];
-    if (leftover == NULL) {
+    if (!leftover) {
         if (host->info.leftovers >= CORE_MAX_LEFTOVERS)
             return; /* it has said this of too many */
         make_leftovers(host, host->info.leftovers + 1);
@@ -357,7 +357,7 @@ static void set_cpus(struct core *core, struct host *host, const int *cpus, int 
 
 static bool cpus_valid(const int *cpus, int ncpus)
 {
-    if (ncpus < 1 || ncpus > CORE_MAX_CPUS || cpus == NULL)
+    if (ncpus < 1 || ncpus > CORE_MAX_CPUS || !cpus)
         return false;
     for (int i = 0; i < ncpus; i++)
         if (cpus[i] < 0 || cpus[i] >= CORE_MAX_CPUS || (i > 0 && cpus[i] <= cpus[i - 1]))

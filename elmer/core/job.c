@@ -77,7 +77,7 @@ struct job *job_create(uint64_t id, uint32_t uid, uint32_t nprocs, bool each, co
 {
     struct job *job = mem_zalloc(sizeof(*job));
 
-    if (hosts != NULL)
+    if (hosts)
         job->hosts = mem_copy(hosts, (size_t)nhosts, sizeof(*hosts));
     list_init(&job->waiters);
     job->info.id = job->info.place = id;
@@ -85,7 +85,7 @@ struct job *job_create(uint64_t id, uint32_t uid, uint32_t nprocs, bool each, co
     job->info.nprocs = nprocs;
     job->info.each = each;
     job->info.hosts = job->hosts;
-    job->info.nhosts = hosts != NULL ? nhosts : 0;
+    job->info.nhosts = hosts ? nhosts : 0;
     job->info.state = JOB_QUEUED;
     job->info.text = "";
     job->info.level = CORE_NO_LEVEL;
@@ -96,7 +96,7 @@ struct job *job_create(uint64_t id, uint32_t uid, uint32_t nprocs, bool each, co
 
 void job_destroy(struct job *job)
 {
-    if (job == NULL)
+    if (!job)
         return;
     after_free(job);
     free(job->processors);
@@ -112,14 +112,14 @@ void job_destroy(struct job *job)
 
 char *job_copy_text(const char *text)
 {
-    return text != NULL && text[0] != '\0' ? mem_strndup(text, JOB_TEXT_MAX) : NULL;
+    return text && text[0] != '\0' ? mem_strndup(text, JOB_TEXT_MAX) : NULL;
 }
 
 void job_set_text(struct job *job, char *text)
 {
     free(job->text);
     job->text = text;
-    job->info.text = text != NULL ? text : "";
+    job->info.text = text ? text : "";
 }
 
 uint32_t job_ranks(const struct job *job)
@@ -178,7 +178,7 @@ void index_insert(struct core *core, struct job *job)
     size_t at = index_at(core, job->info.id);
 
     if (at < core->nindex && core->index[at].id == job->info.id) { /* forgotten once, restored now */
-        assert(core->index[at].job == NULL);
+        assert(!core->index[at].job);
         core->index[at].job = job;
         core->nforgotten--;
         return;
@@ -194,7 +194,7 @@ static void index_pack(struct core *core)
     size_t kept = 0;
 
     for (size_t i = 0; i < core->nindex; i++)
-        if (core->index[i].job != NULL)
+        if (core->index[i].job)
             core->index[kept++] = core->index[i];
     core->nindex = kept;
     core->nforgotten = 0;
@@ -211,7 +211,7 @@ static const struct core_job *refresh(struct core *core, struct job *job)
     if (job->info.state == JOB_QUEUED)
         job->info.reason = queue_reason(core, job);
     for (int i = 0; i < job->info.nlost; i++)
-        job->lost[i] = job->claims[i].host != NULL ? job->claims[i].host->index : -1;
+        job->lost[i] = job->claims[i].host ? job->claims[i].host->index : -1;
     job->info.lost = job->info.nlost > 0 ? job->lost : NULL;
     job->info.lost_ms = lease_left_ms(core, job);
     if (job->in_queue.in)
@@ -223,26 +223,26 @@ const struct core_job *core_job(struct core *core, uint64_t id)
 {
     struct job *job = index_find(core, id);
 
-    return job != NULL ? refresh(core, job) : NULL;
+    return job ? refresh(core, job) : NULL;
 }
 
 uint64_t core_above(const struct core *core, uint64_t id, uint32_t rank)
 {
     const struct job *job = index_find(core, id), *above;
 
-    if (job == NULL || !job_has_cluster(job) || rank >= job->info.nprocs)
+    if (!job || !job_has_cluster(job) || rank >= job->info.nprocs)
         return 0;
     above = cluster_above(core, job, &job->processors[rank]);
-    return above != NULL ? above->info.id : 0;
+    return above ? above->info.id : 0;
 }
 
 bool core_had_part(const struct core *core, uint64_t id, int host)
 {
     const struct job *job = index_find(core, id);
 
-    if (job == NULL)
+    if (!job)
         return false;
-    for (uint32_t i = 0; job->info.processors != NULL && i < job->info.nprocs; i++)
+    for (uint32_t i = 0; job->info.processors && i < job->info.nprocs; i++)
         if (job->processors[i].host == host)
             return true;
     return lease_was_there(job, core->hosts[host]);
@@ -251,7 +251,7 @@ bool core_had_part(const struct core *core, uint64_t id, int host)
 const struct core_job *core_next_job(struct core *core, uint64_t *cursor)
 {
     for (size_t at = index_at(core, *cursor + 1); at < core->nindex; at++) {
-        if (core->index[at].job == NULL)
+        if (!core->index[at].job)
             continue;
         *cursor = core->index[at].id;
         return refresh(core, core->index[at].job);
@@ -263,7 +263,7 @@ void core_forget(struct core *core, uint64_t id)
 {
     struct job *job = index_find(core, id);
 
-    if (job == NULL || (job->info.state != JOB_DONE && job->info.state != JOB_CANCELLED))
+    if (!job || (job->info.state != JOB_DONE && job->info.state != JOB_CANCELLED))
         return;
     assert(!node_linked(&job->in_persist)); /* its last row was told */
     core->index[index_at(core, id)].job = NULL;

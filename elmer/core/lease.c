@@ -80,9 +80,9 @@ static void set_end(struct core *core, struct claim *claim, int64_t until_ms)
 
 void lease_claim(struct core *core, struct job *job, struct host *host, int64_t until_ms)
 {
-    struct claim *claim = host != NULL ? find(job, host) : NULL;
+    struct claim *claim = host ? find(job, host) : NULL;
 
-    if (claim == NULL) {
+    if (!claim) {
         claim = add(job);
         claim->host = host;
         emit_owe_persist(core, job);
@@ -114,7 +114,7 @@ void lease_drop(struct core *core, struct job *job, const struct host *host)
 {
     struct claim *claim = find(job, host);
 
-    if (claim != NULL)
+    if (claim)
         drop(core, job, claim);
 }
 
@@ -129,7 +129,7 @@ void lease_host_up(struct core *core, const struct host *host,
 {
     LIST_FOR_EACH_SAFE (node, &core->leases) {
         struct claim *claim = find(LEASING(node), host);
-        if (claim == NULL)
+        if (!claim)
             continue;
         if (held(host, LEASING(node)))
             claim->until_ms = INT64_MAX; /* END goes out; its EMPTY is what counts now */
@@ -142,7 +142,7 @@ void lease_host_down(struct core *core, const struct host *host)
 {
     LIST_FOR_EACH (node, &core->leases) {
         struct claim *claim = find(LEASING(node), host);
-        if (claim != NULL)
+        if (claim)
             set_end(core, claim, host->contact_ms + core_lease_wait_ms(LEASING(node)->info.lease_ms));
     }
 }
@@ -160,7 +160,7 @@ void lease_note_hosts(struct job *job)
 /* A lost host of a restored job: of an attempt that another core has decided. */
 bool lease_was_there(const struct job *job, const struct host *host)
 {
-    for (struct host **last = job->last; last != NULL && *last != NULL; last++)
+    for (struct host **last = job->last; last && *last; last++)
         if (*last == host)
             return true;
     return find(job, host) != NULL;

@@ -47,7 +47,7 @@ static void push_below(struct core *core, const struct job *job)
 {
     for (uint32_t i = 0; i < job->info.nprocs; i++) {
         struct job *below = cluster_below(core, job, &job->processors[i]);
-        if (below != NULL)
+        if (below)
             heap_push(core, below);
     }
 }
@@ -58,7 +58,7 @@ int level_of(const struct core *core, const struct job *job)
 
     for (uint32_t i = 0; i < job->info.nprocs; i++) {
         const struct job *above = cluster_above(core, job, &job->processors[i]);
-        if (above != NULL && above->info.level >= level)
+        if (above && above->info.level >= level)
             level = above->info.level + 1;
     }
     return level;

@@ -326,7 +326,7 @@ void life_check_deadlines(struct core *core)
 {
     struct node *node;
 
-    while ((node = list_first(&core->starting)) != NULL && STARTING(node)->deadline_ms <= core->now_ms) {
+    while ((node = list_first(&core->starting)) && STARTING(node)->deadline_ms <= core->now_ms) {
         struct job *job = STARTING(node);
         if (waits_for_awaited(job))
             start_anew(core, job);

@@ -6,12 +6,12 @@ enum { BEFORE, BEHIND };
 
 static uint32_t size_of(const struct place *place)
 {
-    return place != NULL ? place->size : 0;
+    return place ? place->size : 0;
 }
 
 static uint32_t awake_in(const struct place *place)
 {
-    return place != NULL ? place->nawake : 0;
+    return place ? place->nawake : 0;
 }
 
 static void count(struct place *place)
@@ -22,7 +22,7 @@ static void count(struct place *place)
 
 static void count_up(struct place *place)
 {
-    for (; place != NULL; place = place->up)
+    for (; place; place = place->up)
         count(place);
 }
 
@@ -33,11 +33,11 @@ static int side_of(const struct place *place)
 
 static void hang(struct order *order, struct place *up, int side, struct place *place)
 {
-    if (up == NULL)
+    if (!up)
         order->root = place;
     else
         up->side[side] = place;
-    if (place != NULL)
+    if (place)
         place->up = up;
 }
 
@@ -45,7 +45,7 @@ static void hang(struct order *order, struct place *up, int side, struct place *
 static void rotate(struct order *order, struct place *place)
 {
     struct place *above = place->up, *top = above->up;
-    int side = side_of(place), of_above = top != NULL ? side_of(above) : 0;
+    int side = side_of(place), of_above = top ? side_of(above) : 0;
 
     hang(order, above, side, place->side[!side]);
     hang(order, place, !side, above);
@@ -68,7 +68,7 @@ void order_insert(struct order *order, struct place *place, uint64_t number, boo
     int side = BEFORE;
 
     assert(!place->in);
-    while (at != NULL) {
+    while (at) {
         up = at;
         side = order->before(place, at, order->data) ? BEFORE : BEHIND;
         at = at->side[side];
@@ -76,7 +76,7 @@ void order_insert(struct order *order, struct place *place, uint64_t number, boo
     *place = (struct place){.weight = mix(number), .in = true, .awake = awake};
     hang(order, up, side, place);
     count_up(place);
-    while (place->up != NULL && place->up->weight < place->weight)
+    while (place->up && place->up->weight < place->weight)
         rotate(order, place);
 }
 
@@ -85,12 +85,12 @@ void order_remove(struct order *order, struct place *place)
     assert(place->in);
     for (;;) {
         struct place *before = place->side[BEFORE], *behind = place->side[BEHIND];
-        if (before == NULL || behind == NULL)
+        if (!before || !behind)
             break;
         rotate(order, before->weight > behind->weight ? before : behind);
     }
-    hang(order, place->up, place->up != NULL ? side_of(place) : 0,
-         place->side[BEFORE] != NULL ? place->side[BEFORE] : place->side[BEHIND]);
+    hang(order, place->up, place->up ? side_of(place) : 0,
+         place->side[BEFORE] ? place->side[BEFORE] : place->side[BEHIND]);
     count_up(place->up);
     *place = (struct place){.in = false};
 }
@@ -108,7 +108,7 @@ uint32_t order_rank(const struct place *place)
 {
     uint32_t rank = size_of(place->side[BEFORE]);
 
-    for (; place->up != NULL; place = place->up)
+    for (; place->up; place = place->up)
         if (side_of(place) == BEHIND)
             rank += 1 + size_of(place->up->side[BEFORE]);
     return rank;
@@ -116,7 +116,7 @@ uint32_t order_rank(const struct place *place)
 
 static struct place *outermost(struct place *place, int side)
 {
-    while (place != NULL && place->side[side] != NULL)
+    while (place && place->side[side])
         place = place->side[side];
     return place;
 }
@@ -128,9 +128,9 @@ struct place *order_first(const struct order *order)
 
 struct place *order_next(const struct place *place)
 {
-    if (place->side[BEHIND] != NULL)
+    if (place->side[BEHIND])
         return outermost(place->side[BEHIND], BEFORE);
-    while (place->up != NULL && side_of(place) == BEHIND)
+    while (place->up && side_of(place) == BEHIND)
         place = place->up;
     return place->up;
 }
@@ -158,7 +158,7 @@ struct place *order_next_awake(const struct place *place)
 {
     if (awake_in(place->side[BEHIND]) > 0)
         return first_awake_in(place->side[BEHIND]);
-    for (; place->up != NULL; place = place->up) {
+    for (; place->up; place = place->up) {
         if (side_of(place) == BEHIND)
             continue;
         if (place->up->awake)

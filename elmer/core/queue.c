@@ -31,7 +31,7 @@ void queue_init(struct core *core)
 
 static struct job *job_at(struct place *place)
 {
-    return place != NULL ? QUEUED(place) : NULL;
+    return place ? QUEUED(place) : NULL;
 }
 
 static struct job *next_of(struct job *job)
@@ -57,7 +57,7 @@ void queue_add(struct core *core, struct job *job)
 
     order_insert(&queue->jobs, &job->in_queue, job->info.id, awake(job));
     job->user->has.queued++;
-    if (awake(job) && (queue->cursor == NULL || before(core, job, queue->cursor)))
+    if (awake(job) && (!queue->cursor || before(core, job, queue->cursor)))
         set_cursor(core, job);
 }
 
@@ -97,10 +97,10 @@ bool queue_top(struct core *core, struct job *job)
 void queue_sort(struct core *core)
 {
     struct order *jobs = &core->queue.jobs;
-    size_t count = 0, size = jobs->root != NULL ? jobs->root->size : 0;
+    size_t count = 0, size = jobs->root ? jobs->root->size : 0;
     struct job **all = mem_array(size + 1, sizeof(struct job *));
 
-    for (struct job *job; (job = job_at(order_first(jobs))) != NULL; all[count++] = job)
+    for (struct job *job; (job = job_at(order_first(jobs))); all[count++] = job)
         order_remove(jobs, &job->in_queue);
     for (size_t i = 0; i < count; i++)
         order_insert(jobs, &all[i]->in_queue, all[i]->info.id, awake(all[i]));
@@ -128,7 +128,7 @@ static bool has_supply(const struct core *core, const struct job *job)
 {
     uint64_t cpus = 0;
 
-    if (job->hosts == NULL)
+    if (!job->hosts)
         return job->info.nprocs <= core->supply_cpus;
     for (int i = 0; i < job->info.nhosts && cpus < job->info.nprocs; i++)
         cpus += host_supply(core->hosts[job->hosts[i]]);
@@ -163,7 +163,7 @@ void queue_changed_job(struct core *core, struct job *job)
     order_wake(&job->in_queue, awake(job));
     if (job == queue->cursor)
         set_cursor(core, awake(job) ? job : next_of(job));
-    else if ((queue->cursor == NULL || before(core, job, queue->cursor)) && queue_eligible(core, job))
+    else if ((!queue->cursor || before(core, job, queue->cursor)) && queue_eligible(core, job))
         set_cursor(core, job);
 }
 
@@ -191,7 +191,7 @@ void queue_run(struct core *core)
 
     if (host_gathering(core))
         return;
-    while (queue->cursor != NULL && !queue->refused) {
+    while (queue->cursor && !queue->refused) {
         struct job *job = queue->cursor;
         uint32_t missing;
 

@@ -65,7 +65,7 @@ static bool enough_in_all(const struct core *core, uint32_t nprocs)
 
 void core_reach(const struct core *core, const int *hosts, int nhosts, uint32_t needs, struct core_reach *reach)
 {
-    int *chosen, n = hosts != NULL ? copy_hosts(hosts, nhosts, &chosen) : all_hosts(core, &chosen);
+    int *chosen, n = hosts ? copy_hosts(hosts, nhosts, &chosen) : all_hosts(core, &chosen);
 
     choose(core, chosen, n, needs, reach);
     free(chosen);
@@ -78,15 +78,15 @@ static enum answer judge(const struct core *core, uint32_t nprocs, const int *ho
 
     *chosen = NULL;
     *nchosen = 0;
-    if (hosts != NULL && nhosts == 0)
+    if (hosts && nhosts == 0)
         return ANSWER_REFUSED_HOSTS;
     if (nprocs == 0 || !enough_in_all(core, nprocs))
         return ANSWER_REFUSED_SIZE;
-    if (hosts == NULL && needs == 0)
+    if (!hosts && needs == 0)
         return ANSWER_OK;
-    *nchosen = hosts != NULL ? copy_hosts(hosts, nhosts, chosen) : all_hosts(core, chosen);
+    *nchosen = hosts ? copy_hosts(hosts, nhosts, chosen) : all_hosts(core, chosen);
     *nchosen = choose(core, *chosen, *nchosen, needs, &reach);
-    if (enough(&reach, nprocs) && (hosts != NULL || reach.lacking > 0))
+    if (enough(&reach, nprocs) && (hosts || reach.lacking > 0))
         return ANSWER_OK;
     free(*chosen);
     *chosen = NULL;
@@ -103,7 +103,7 @@ enum answer reach_judge(const struct core *core, uint32_t nprocs, uint32_t mesh_
         return answer;
     if (!topology_has_room(core, nprocs, mesh_rows, NULL, 0))
         answer = ANSWER_REFUSED_SIZE;
-    else if (*chosen != NULL && !topology_has_room(core, nprocs, mesh_rows, *chosen, *nchosen))
+    else if (*chosen && !topology_has_room(core, nprocs, mesh_rows, *chosen, *nchosen))
         answer = ANSWER_REFUSED_HOSTS;
     if (answer == ANSWER_OK)
         return answer;

@@ -111,7 +111,7 @@ static bool still_held(const struct host *host, const struct job *job)
 
 static enum holds what_holds(const struct leftover *found, bool rebooted)
 {
-    return found != NULL ? HOLDS_IT : rebooted ? HOLDS_REBOOTED : HOLDS_NOT;
+    return found ? HOLDS_IT : rebooted ? HOLDS_REBOOTED : HOLDS_NOT;
 }
 
 /* Holdings become leftovers, and those that are rightly there are taken out again. */
@@ -126,7 +126,7 @@ void host_reconcile(struct core *core, struct host *host, const struct event *ev
         struct part *part = PART(node);
         struct leftover *found = find_holding(host, part->job);
         enum holds holds = what_holds(found, event->u.up.rebooted);
-        if (found != NULL)
+        if (found)
             found->send = false;
         reconcile_part(core, part, holds);
     }

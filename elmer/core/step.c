@@ -30,9 +30,9 @@ static int submit(struct core *core, const struct event *event)
     enum answer verdict;
     struct job *job;
 
-    if (allowed != NULL && event->u.submit.nhosts < 0)
+    if (allowed && event->u.submit.nhosts < 0)
         return -EINVAL;
-    for (int i = 0; allowed != NULL && i < event->u.submit.nhosts; i++)
+    for (int i = 0; allowed && i < event->u.submit.nhosts; i++)
         if (allowed[i] < 0 || allowed[i] >= core->nhosts)
             return -EINVAL;
     if (!after_valid(event->u.submit.after, event->u.submit.nafter, core->next_job))
@@ -177,7 +177,7 @@ static int opened_past(struct core *core, struct job *job, struct part *part, co
 
     (void)job, (void)part;
     host_add_leftover(core, core->hosts[event->host], event->job, event->attempt);
-    if (waiting != NULL && waiting->info.attempt == event->attempt)
+    if (waiting && waiting->info.attempt == event->attempt)
         lease_opened_past(core, waiting, core->hosts[event->host]);
     return 0;
 }
@@ -265,7 +265,7 @@ static int emptied_past(struct core *core, struct job *job, struct part *part, c
 
     (void)job, (void)part;
     host_drop_leftover(core, core->hosts[event->host], event->job, event->attempt);
-    if (waiting != NULL && waiting->info.attempt == event->attempt)
+    if (waiting && waiting->info.attempt == event->attempt)
         lease_drop(core, waiting, core->hosts[event->host]);
     return 0;
 }
@@ -317,14 +317,14 @@ static int decide(struct core *core, const struct event *event)
 
     if (by_host(event) && !core_host_up(&core->hosts[event->host]->info))
         return 0;
-    if (job != NULL && !by_client(event->type) && job->info.attempt != event->attempt)
+    if (job && !by_client(event->type) && job->info.attempt != event->attempt)
         job = NULL;
-    if (job != NULL && by_host(event)) {
+    if (job && by_host(event)) {
         part = job_part(job, event->host);
-        if (part == NULL)
+        if (!part)
             job = NULL;
     }
-    state = job != NULL ? (int)job->info.state : PAST;
+    state = job ? (int)job->info.state : PAST;
     core->reply.job = event->job;
     return decisions[event->type][state](core, job, part, event);
 }

@@ -11,7 +11,7 @@ enum { NOTHING = -1, NOT_KNOWN = -2 };
 
 void topology_destroy(struct topology *topology)
 {
-    if (topology == NULL)
+    if (!topology)
         return;
     cube_destroy(topology->cube);
     free(topology);
@@ -21,10 +21,10 @@ struct topology *topology_copy(const struct topology *from)
 {
     struct topology *topology;
 
-    if (from == NULL)
+    if (!from)
         return NULL;
     topology = mem_copy(from, 1, sizeof(*topology));
-    topology->cube = from->cube != NULL ? cube_copy(from->cube) : NULL;
+    topology->cube = from->cube ? cube_copy(from->cube) : NULL;
     return topology;
 }
 
@@ -34,10 +34,10 @@ void topology_add_host(struct core *core)
 
     if (core->options.topology != TOPOLOGY_CUBE || dimension > CUBE_MAX_DIMENSION)
         return;
-    if (core->topology == NULL)
+    if (!core->topology)
         core->topology = mem_zalloc(sizeof(*core->topology));
     core->topology->supply = NOT_KNOWN;
-    if (core->topology->cube != NULL && cube_dimension(core->topology->cube) == dimension)
+    if (core->topology->cube && cube_dimension(core->topology->cube) == dimension)
         return;
     cube_destroy(core->topology->cube);
     core->topology->cube = cube_create(dimension);
@@ -50,7 +50,7 @@ void topology_add_host(struct core *core)
 
 struct cube *topology_cube(const struct core *core)
 {
-    return core->topology != NULL ? core->topology->cube : NULL;
+    return core->topology ? core->topology->cube : NULL;
 }
 
 bool topology_rows(const struct core *core, uint32_t nprocs, uint32_t *rows)
@@ -85,7 +85,7 @@ void topology_enter(struct core *core, struct job *job)
     struct subcube host;
     bool inside = true;
 
-    if (cube == NULL || job->info.mesh_rows == 0)
+    if (!cube || job->info.mesh_rows == 0)
         return;
     nodes = 1u << cube_dimension(cube);
     at = mem_array(job->info.nprocs, sizeof(*at));
@@ -119,8 +119,8 @@ static uint64_t *map_of(const struct core *core, const int *hosts, int nhosts, b
 {
     uint64_t *map = mem_array(((size_t)core->nhosts + 63) / 64, sizeof(*map));
 
-    for (int i = 0; i < (hosts != NULL ? nhosts : core->nhosts); i++)
-        mark(core, core->hosts[hosts != NULL ? hosts[i] : i], now, map);
+    for (int i = 0; i < (hosts ? nhosts : core->nhosts); i++)
+        mark(core, core->hosts[hosts ? hosts[i] : i], now, map);
     return map;
 }
 
@@ -136,7 +136,7 @@ static bool has_cube(const struct core *core, const int *hosts, int nhosts, bool
 
 void topology_changed_supply(struct core *core)
 {
-    if (core->topology != NULL)
+    if (core->topology)
         core->topology->supply = NOT_KNOWN;
 }
 
@@ -155,9 +155,9 @@ static int supply(const struct core *core)
 
 bool topology_has_supply(const struct core *core, const struct job *job)
 {
-    if (topology_cube(core) == NULL || job->info.mesh_rows == 0)
+    if (!topology_cube(core) || job->info.mesh_rows == 0)
         return true;
-    if (job->hosts == NULL)
+    if (!job->hosts)
         return mesh_dimension(mesh_of_job(job)) <= supply(core);
     return has_cube(core, job->hosts, job->info.nhosts, true, mesh_dimension(mesh_of_job(job)));
 }
@@ -166,9 +166,9 @@ bool topology_has_room(const struct core *core, uint32_t nprocs, uint32_t rows, 
 {
     struct mesh mesh = {rows, rows > 0 ? nprocs / rows : 0};
 
-    if (topology_cube(core) == NULL || rows == 0)
+    if (!topology_cube(core) || rows == 0)
         return true;
-    if (hosts == NULL)
+    if (!hosts)
         return mesh_dimension(mesh) <= cube_dimension(topology_cube(core));
     return has_cube(core, hosts, nhosts, false, mesh_dimension(mesh));
 }

@@ -61,8 +61,7 @@ bool check_topology_supply(const struct core *core, const struct job *job)
 {
     const struct wish wish = {.core = core, .job = job};
 
-    return topology_cube(core) == NULL || job->info.mesh_rows == 0 ||
-           any_cube(core, dimension_of(job), has_processor, &wish);
+    return !topology_cube(core) || job->info.mesh_rows == 0 || any_cube(core, dimension_of(job), has_processor, &wish);
 }
 
 /* Clusters in the order of arrival: one that is in a leftover came after whose leftover it is. */
@@ -99,7 +98,7 @@ bool check_topology_fits(const struct core *core, const struct job *job)
     int *region;
     bool fits;
 
-    if (topology_cube(core) == NULL || job->info.mesh_rows == 0)
+    if (!topology_cube(core) || job->info.mesh_rows == 0)
         return false;
     wish.region = region = find_regions(core);
     fits = any_cube(core, dimension_of(job), is_free, &wish);
@@ -110,11 +109,11 @@ bool check_topology_fits(const struct core *core, const struct job *job)
 const char *check_topology(const struct core *core)
 {
     struct cube *cube = topology_cube(core);
-    const char *fault = cube != NULL ? cube_check(cube) : NULL;
+    const char *fault = cube ? cube_check(cube) : NULL;
     uint32_t used = 0;
     int *region;
 
-    if (cube == NULL || fault != NULL)
+    if (!cube || fault)
         return fault;
     region = find_regions(core);
     for (uint32_t node = 0; node < 1u << cube_dimension(cube); node++)

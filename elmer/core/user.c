@@ -34,7 +34,7 @@ struct user *user_get(struct core *core, uint32_t uid)
     struct user *user = user_find(core, uid);
     size_t at;
 
-    if (user != NULL)
+    if (user)
         return user;
     core->users = mem_grow(core->users, &core->users_capacity, core->nusers + 1, sizeof(struct user *));
     user = mem_zalloc(sizeof(*user));
@@ -77,5 +77,5 @@ struct core_user core_user(const struct core *core, uint32_t uid)
 {
     const struct user *user = user_find(core, uid);
 
-    return user != NULL ? user->has : (struct core_user){0};
+    return user ? user->has : (struct core_user){0};
 }

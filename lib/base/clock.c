@@ -42,7 +42,7 @@ void wall_format(struct wall t, char *text, unsigned size)
     }
     unix_time = (time_t)seconds;
     /* RFC 3339 has four digits for the year. */
-    if (gmtime_r(&unix_time, &tm) == NULL || tm.tm_year < -1900 || tm.tm_year > 9999 - 1900) {
+    if (!gmtime_r(&unix_time, &tm) || tm.tm_year < -1900 || tm.tm_year > 9999 - 1900) {
         (void)snprintf(text, size, "0000-00-00T00:00:00.000Z");
         return;
     }

@@ -9,7 +9,7 @@ int err_set(struct err *err, int code, const char *format, ...)
 {
     va_list args;
 
-    if (err == NULL || err->text[0] != '\0')
+    if (!err || err->text[0] != '\0')
         return code;
     va_start(args, format);
     (void)vsnprintf(err->text, sizeof(err->text), format, args);
@@ -23,7 +23,7 @@ void err_prefix(struct err *err, const char *format, ...)
     va_list args;
     size_t used;
 
-    if (err == NULL)
+    if (!err)
         return;
     memcpy(old, err->text, sizeof(old));
     va_start(args, format);
@@ -36,6 +36,6 @@ void err_prefix(struct err *err, const char *format, ...)
 
 void err_clear(struct err *err)
 {
-    if (err != NULL)
+    if (err)
         err->text[0] = '\0';
 }

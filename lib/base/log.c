@@ -33,7 +33,7 @@ static bool stderr_is_journal(const struct stat *st)
     unsigned long long device, inode;
     char rest;
 
-    return text != NULL && sscanf(text, "%llu:%llu%c", &device, &inode, &rest) == 2 && st->st_dev == device &&
+    return text && sscanf(text, "%llu:%llu%c", &device, &inode, &rest) == 2 && st->st_dev == device &&
            st->st_ino == inode;
 }
 
@@ -44,7 +44,7 @@ void log_open(const char *program, enum log_level max)
     const char *wanted = getenv("ELMER_LOG");
 
     log_state.program = program;
-    log_state.max = wanted != NULL && strcmp(wanted, "debug") == 0 ? LOG_LEVEL_DEBUG : max;
+    log_state.max = wanted && strcmp(wanted, "debug") == 0 ? LOG_LEVEL_DEBUG : max;
     log_state.socket = known && S_ISSOCK(st.st_mode);
     log_state.journal = known && stderr_is_journal(&st);
 }

@@ -128,7 +128,7 @@ bool str_to_u64(const char *text, uint64_t *out)
 {
     uint64_t value = 0;
 
-    if (text == NULL || *text == '\0')
+    if (!text || *text == '\0')
         return false;
     for (; *text != '\0'; text++) {
         if (*text < '0' || *text > '9')

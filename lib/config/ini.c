@@ -59,7 +59,7 @@ struct ini_reading {
 
 static bool goes_on(const struct ini_reading *reading)
 {
-    return reading->code == 0 || (reading->watch != NULL && reading->watch->problem != NULL);
+    return reading->code == 0 || (reading->watch && reading->watch->problem);
 }
 
 /* Line 0: about the file as a whole. */
@@ -73,7 +73,7 @@ static void report(struct ini_reading *reading, const char *file, int line, int 
         err_prefix(why, "%s", file);
     if (reading->code == 0)
         reading->code = err_set(reading->err, code, "%s", why->text);
-    if (reading->watch != NULL && reading->watch->problem != NULL)
+    if (reading->watch && reading->watch->problem)
         reading->watch->problem(why->text, reading->watch->data);
 }
 
@@ -90,7 +90,7 @@ static char find(const char *text, const char *chars)
 {
     bool space = false;
 
-    for (; *text != '\0' && strchr(chars, *text) == NULL && !(space && *text == ';'); text++)
+    for (; *text != '\0' && !strchr(chars, *text) && !(space && *text == ';'); text++)
         space = *text == ' ' || *text == '\t';
     return *text;
 }
@@ -115,7 +115,7 @@ static const char *check_line(const char *text, size_t length)
             return "the line contains a control character";
     if (!str_valid_utf8(text, length))
         return "the line contains bytes that are not UTF-8";
-    if (*first == '[' && (end = strchr(first, ']')) != NULL && end - first - 1 > SECTION_BYTES)
+    if (*first == '[' && (end = strchr(first, ']')) && end - first - 1 > SECTION_BYTES)
         return "the line contains a section header of more than 48 bytes";
     return is_nothing(first) ? "neither [section] nor key = value nor a comment (#)" : NULL;
 }
@@ -156,7 +156,7 @@ static char *read_line(char *buffer, int size, void *stream)
     if (length >= 0 && reading->line == 1 && strncmp(line, "\xEF\xBB\xBF", 3) == 0)
         begin = 3;
     wrong = length < 0 ? "" : check_line(line + begin, (size_t)length - begin);
-    if (wrong != NULL) {
+    if (wrong) {
         if (length < 0)
             (void)err_set(&why, -EINVAL, "the line has more than %zu bytes", limit);
         report_line(reading, err_set(&why, -EINVAL, "%s", wrong), &why);
@@ -182,7 +182,7 @@ static struct seen *make_seen(const char *section, const char *name)
     struct seen *seen = calloc(1, sizeof(*seen) + size);
     const char *subsection = section + word + strspn(section + word, " \t");
 
-    if (seen == NULL)
+    if (!seen)
         return NULL;
     (void)snprintf(seen->key, size, "%.*s%s%s]%s", (int)word, section, *subsection == '\0' ? "" : " ", subsection,
                    name);
@@ -199,17 +199,17 @@ static void free_seen(void *seen)
 static struct seen *find_seen(const struct ini_reading *reading, const char *section, const char *name)
 {
     struct seen *key = make_seen(section, name);
-    struct seen **node = key == NULL ? NULL : tfind(key, &reading->seen, compare_seen);
+    struct seen **node = !key ? NULL : tfind(key, &reading->seen, compare_seen);
 
     free(key);
-    return node == NULL ? NULL : *node;
+    return !node ? NULL : *node;
 }
 
 static struct seen *add_seen(struct ini_reading *reading, const char *section, const char *name)
 {
     struct seen *seen = make_seen(section, name), **node;
 
-    if (seen == NULL || (node = tsearch(seen, &reading->seen, compare_seen)) == NULL) {
+    if (!seen || !(node = tsearch(seen, &reading->seen, compare_seen))) {
         free(seen);
         return NULL;
     }
@@ -227,7 +227,7 @@ static struct seen *note_seen(struct ini_reading *reading, const char *section, 
     struct seen *seen = add_seen(reading, section, row->name);
     char *copy = strdup(value);
     struct err why = ERR_INIT;
-    int result = seen == NULL || copy == NULL ? err_set(&why, -ENOMEM, "out of memory") : 0;
+    int result = !seen || !copy ? err_set(&why, -ENOMEM, "out of memory") : 0;
 
     if (result == 0 && seen->file == reading->path)
         result = err_set(&why, -EINVAL, "%s is given twice in [%s]: first in line %d; remove one of them", row->name,
@@ -255,7 +255,7 @@ bool ini_refused(const struct ini_reading *reading, const char *section, const c
 {
     const struct seen *seen = find_seen(reading, section, name);
 
-    return seen != NULL && seen->refused;
+    return seen && seen->refused;
 }
 
 void ini_problem(struct ini_reading *reading, const char *section, const char *name, const char *format, ...)
@@ -267,7 +267,7 @@ void ini_problem(struct ini_reading *reading, const char *section, const char *n
     va_start(args, format);
     (void)vsnprintf(why.text, sizeof(why.text), format, args);
     va_end(args);
-    report(reading, seen != NULL ? seen->file : reading->path, seen != NULL ? seen->line : 0, -EINVAL, &why);
+    report(reading, seen ? seen->file : reading->path, seen ? seen->line : 0, -EINVAL, &why);
 }
 
 /* ---- what a line says ---- */
@@ -277,7 +277,7 @@ static void set(struct ini_reading *reading, const struct ini_key *key, const ch
 {
     struct seen *seen = note_seen(reading, section, key, value);
     struct err why = ERR_INIT;
-    int result = seen == NULL ? 0 : key->set(reading->config, subsection, value, &why);
+    int result = !seen ? 0 : key->set(reading->config, subsection, value, &why);
 
     if (result == 0)
         return;
@@ -311,7 +311,7 @@ static int handle(void *user, const char *section, const char *name, const char 
     bool known;
     const struct ini_key *key = ini_find_key(reading->keys, section, name, &subsection, &known);
 
-    if (goes_on(reading) && key != NULL)
+    if (goes_on(reading) && key)
         set(reading, key, section, subsection, value);
     else if (goes_on(reading))
         refuse(reading, known, section, name, value);
@@ -353,9 +353,9 @@ static int read_file(struct ini_reading *reading, const char *path)
 
     reading->path = path;
     reading->file = fopen(path, "re");
-    if (reading->file == NULL && errno == ENOENT)
+    if (!reading->file && errno == ENOENT)
         return -ENOENT;
-    if (reading->file == NULL) {
+    if (!reading->file) {
         report(reading, path, 0, err_set(&why, -errno, "%s", strerror(errno)), &why);
         return 0;
     }
@@ -377,7 +377,7 @@ static void read_files(struct ini_reading *reading, const struct ini_files *file
 
 static void tell_given(const struct ini_reading *reading)
 {
-    for (struct seen *seen = reading->first; seen != NULL; seen = seen->next) {
+    for (struct seen *seen = reading->first; seen; seen = seen->next) {
         char *end = strchr(seen->key + seen->subsection, ']');
 
         *end = '\0';
@@ -396,17 +396,17 @@ static int read_all(const char *path, bool fragments, bool required, struct ini_
 
     reading->last = &reading->first;
     reading->text = malloc(LINE_BYTES + 1);
-    if (result == 0 && reading->text == NULL)
+    if (result == 0 && !reading->text)
         result = err_set(&why, -ENOMEM, "out of memory");
     if (result != 0)
         report(reading, path, 0, result, &why);
     tune_inih();
-    if (reading->text != NULL)
+    if (reading->text)
         read_files(reading, &files, required);
     reading->path = path;
-    if (check != NULL && goes_on(reading))
+    if (check && goes_on(reading))
         check(reading->config, reading);
-    if (reading->watch != NULL && reading->watch->given != NULL)
+    if (reading->watch && reading->watch->given)
         tell_given(reading);
     free(reading->text);
     tdestroy(reading->seen, free_seen);

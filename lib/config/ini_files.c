@@ -10,9 +10,9 @@
 
 static int add(struct ini_files *files, char *path, struct err *err)
 {
-    char **more = path == NULL ? NULL : reallocarray(files->paths, files->count + 1, sizeof(*more));
+    char **more = !path ? NULL : reallocarray(files->paths, files->count + 1, sizeof(*more));
 
-    if (more == NULL) {
+    if (!more) {
         free(path);
         return err_set(err, -ENOMEM, "out of memory");
     }
@@ -39,10 +39,10 @@ static int add_fragments(struct ini_files *files, const char *path, struct err *
     int result = 0;
     DIR *dir = opendir(path);
 
-    if (dir == NULL)
+    if (!dir)
         return errno == ENOENT ? 0 : err_set(err, -errno, "%s: %s", path, strerror(errno));
     errno = 0;
-    for (const struct dirent *entry; result == 0 && (entry = readdir(dir)) != NULL; errno = 0)
+    for (const struct dirent *entry; result == 0 && (entry = readdir(dir)); errno = 0)
         if (is_fragment(entry->d_name))
             result = add(files, str_format("%s/%s", path, entry->d_name), err);
     if (result == 0 && errno != 0)
@@ -60,7 +60,7 @@ int ini_files_find(const char *path, bool fragments, struct ini_files *files, st
 
     *files = (struct ini_files){0};
     result = add(files, strdup(path), err);
-    if (result == 0 && fragments && (dir = str_format("%s.d", path)) == NULL)
+    if (result == 0 && fragments && !(dir = str_format("%s.d", path)))
         result = err_set(err, -ENOMEM, "out of memory");
     if (result == 0 && fragments)
         result = add_fragments(files, dir, err);

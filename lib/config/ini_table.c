@@ -24,7 +24,7 @@ const struct ini_key *ini_find_key(const struct ini_key *keys, const char *heade
                                    const char **subsection, bool *known)
 {
     *known = false;
-    for (; keys->name != NULL; keys++) {
+    for (; keys->name; keys++) {
         if (!match_section(keys->section, header, subsection))
             continue;
         *known = true;
@@ -39,7 +39,7 @@ int ini_unknown_section(const struct ini_key *keys, const char *header, struct e
     size_t best = SIZE_MAX;
     const char *nearest = "";
 
-    for (const struct ini_key *key = keys; key->name != NULL; key++) {
+    for (const struct ini_key *key = keys; key->name; key++) {
         size_t distance = str_distance(header, key->section);
 
         if (distance < best) {
@@ -58,10 +58,10 @@ int ini_unknown_key(const struct ini_key *keys, const char *header, const char *
     size_t best = SIZE_MAX;
     const char *nearest = "", *subsection;
 
-    for (const struct ini_key *key = keys; key->name != NULL; key++) {
+    for (const struct ini_key *key = keys; key->name; key++) {
         size_t distance = str_distance(name, key->name);
 
-        if (key->normal != NULL && match_section(key->section, header, &subsection) && distance < best) {
+        if (key->normal && match_section(key->section, header, &subsection) && distance < best) {
             best = distance;
             nearest = key->name;
         }
@@ -72,8 +72,8 @@ int ini_unknown_key(const struct ini_key *keys, const char *header, const char *
 
 int ini_defaults(const struct ini_key *keys, void *config, struct err *err)
 {
-    for (; keys->name != NULL; keys++) {
-        int result = keys->normal == NULL || (keys->flags & INI_MADE) ? 0 : keys->set(config, "", keys->normal, err);
+    for (; keys->name; keys++) {
+        int result = !keys->normal || (keys->flags & INI_MADE) ? 0 : keys->set(config, "", keys->normal, err);
 
         if (result != 0) {
             err_prefix(err, "the default %s = %s", keys->name, keys->normal);

@@ -16,7 +16,7 @@ int ini_parse_int(const char *value, long min, long max, long *out, struct err *
 
     errno = 0;
     number = strtol(value, &end, 10);
-    if (*value == '\0' || strchr(" \t+", *value) != NULL || *end != '\0' || errno != 0 || number < min || number > max)
+    if (*value == '\0' || strchr(" \t+", *value) || *end != '\0' || errno != 0 || number < min || number > max)
         return err_set(err, -EINVAL, "must be a whole number from %ld to %ld", min, max);
     *out = number;
     return 0;

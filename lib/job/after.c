@@ -37,14 +37,14 @@ int after_parse(const char *item, struct after *after, char why[AFTER_WHY])
     const char *colon = strchr(item, ':'), *rest;
     int kind = AFTER_OK;
 
-    if (colon != NULL)
+    if (colon)
         for (kind = 0; kind < AFTER_KIND_COUNT; kind++)
             if (strlen(names[kind]) == (size_t)(colon - item) && strncmp(names[kind], item, strlen(names[kind])) == 0)
                 break;
     if (kind == AFTER_KIND_COUNT)
         return refuse(why, item, "does not begin with ok:, fail:, any: or start:");
-    rest = take_id(colon != NULL ? colon + 1 : item, &after->job);
-    if (rest == NULL)
+    rest = take_id(colon ? colon + 1 : item, &after->job);
+    if (!rest)
         return refuse(why, item, "has no job id; want one as esubmit printed it, like ok:41");
     if (*rest == '[')
         return refuse(why, item, "names tasks of an array, and there are no arrays of jobs yet: leave out [..]");

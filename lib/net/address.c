@@ -34,14 +34,14 @@ int address_parse(const char *text, struct address *address, struct err *err)
     if (text[0] == '/')
         return parse_path(text, address, err);
     *address = (struct address){0};
-    if (colon == NULL || colon == text || !str_to_u64(colon + 1, &port) || port > 65535 || strlen(colon + 1) > 5)
+    if (!colon || colon == text || !str_to_u64(colon + 1, &port) || port > 65535 || strlen(colon + 1) > 5)
         return err_set(err, -EINVAL,
                        "\"%.200s\" is not an address: write HOST:PORT (such as ws1:7110), or /path of a socket", text);
     length = (size_t)(colon - text);
     if (host[0] == '[' && length > 2 && host[length - 1] == ']') {
         host++;
         length -= 2;
-    } else if (memchr(host, ':', length) != NULL) {
+    } else if (memchr(host, ':', length)) {
         return err_set(err, -EINVAL, "\"%.200s\": write an IPv6 address in brackets: [%.*s]:%s", text, (int)length,
                        host, colon + 1);
     }
@@ -143,7 +143,7 @@ static const struct addrinfo *choose(const struct addrinfo *list, bool any_will_
 {
     if (any_will_do)
         return list;
-    while (list != NULL && is_loopback(list->ai_addr))
+    while (list && is_loopback(list->ai_addr))
         list = list->ai_next;
     return list;
 }
@@ -160,7 +160,7 @@ static int bind_host(const char *text, const char *host, const char *port, int f
     if (code != 0)
         return -EINVAL;
     chosen = choose(list, flags != 0 || strcmp(host, "localhost") == 0);
-    if (chosen != NULL)
+    if (chosen)
         code = bind_tcp(text, chosen, fd, err);
     else
         code =

@@ -24,12 +24,12 @@ static void try_next(struct link *link);
 
 void dial_cancel(struct link *link)
 {
-    if (link->resolution != NULL) {
+    if (link->resolution) {
         link->resolution->link = NULL;
         (void)uv_cancel((uv_req_t *)&link->resolution->request);
         link->resolution = NULL;
     }
-    if (link->addresses != NULL) {
+    if (link->addresses) {
         uv_freeaddrinfo(link->addresses);
         link->addresses = NULL;
         link->next = NULL;
@@ -73,7 +73,7 @@ static unsigned count(const struct addrinfo *info)
 {
     unsigned n = 0;
 
-    for (; info != NULL; info = info->ai_next)
+    for (; info; info = info->ai_next)
         n++;
     return n;
 }
@@ -84,7 +84,7 @@ static void try_next(struct link *link)
     int64_t left = link->deadline_ms - mono_ms(mono_now());
     int result;
 
-    if (info == NULL || left <= 0) {
+    if (!info || left <= 0) {
         link_drop(link, "cannot connect to %s: %s", link->target, uv_strerror(link->last_error));
         return;
     }
@@ -107,7 +107,7 @@ static void on_resolved(uv_getaddrinfo_t *request, int status, struct addrinfo *
     struct link *link = resolution->link;
 
     free(resolution);
-    if (link == NULL) {
+    if (!link) {
         uv_freeaddrinfo(info);
         return;
     }
@@ -126,7 +126,7 @@ void dial_timeout(struct link *link)
 {
     if (link->state == LINK_RESOLVING)
         link_drop(link, "cannot find the address of %s: no answer in time", link->target);
-    else if (link->next == NULL)
+    else if (!link->next)
         link_drop(link, "cannot connect to %s: no answer in time", link->target);
     else if (!uv_is_closing(&link->io.handle))
         end_attempt(link, UV_ETIMEDOUT);
@@ -138,7 +138,7 @@ static int resolve(struct link *link, const struct address *address)
     struct resolution *resolution = calloc(1, sizeof(*resolution));
     int code;
 
-    if (resolution == NULL)
+    if (!resolution)
         return -ENOMEM;
     resolution->link = link;
     code = uv_getaddrinfo(link->loop, &resolution->request, on_resolved, address->host, address->port, &hints);
@@ -171,10 +171,10 @@ int link_connect(uv_loop_t *loop, const char *text, unsigned timeout_ms, const s
 
     if (result != 0)
         return result;
-    if (!address.path && options->tls == NULL)
+    if (!address.path && !options->tls)
         return err_set(err, -EPERM, "cannot connect to %s: without TLS there are unix sockets only", text);
     link = link_create(loop, LINK_RESOLVING, options, callbacks, data);
-    if (link == NULL)
+    if (!link)
         return err_set(err, -ENOMEM, "out of memory");
     (void)snprintf(link->target, sizeof(link->target), "%s", text);
     link->last_error = UV_ETIMEDOUT;

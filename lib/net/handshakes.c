@@ -25,11 +25,11 @@ bool handshakes_may_begin(struct handshakes *handshakes, const char *address, in
     struct bucket *own = is_loopback(address) ? NULL : bucket_of(handshakes, address);
     double burst = handshakes->per_second < HANDSHAKES_BURST ? handshakes->per_second : HANDSHAKES_BURST;
 
-    if (own != NULL && !bucket_take_if(own, now_ms, HANDSHAKES_OF_ADDRESS, HANDSHAKES_BURST_OF_ADDRESS, 1))
+    if (own && !bucket_take_if(own, now_ms, HANDSHAKES_OF_ADDRESS, HANDSHAKES_BURST_OF_ADDRESS, 1))
         return false;
     if (bucket_take_if(&handshakes->all, now_ms, handshakes->per_second, burst, 1))
         return true;
-    if (own != NULL)
+    if (own)
         own->missing -= 1; /* it was not used */
     return false;
 }

@@ -62,9 +62,9 @@ void link_handle_gone(struct link *link)
     if (--link->handles > 0)
         return;
     assert(link->state == LINK_CLOSED);
-    if (link->callbacks.on_close != NULL)
+    if (link->callbacks.on_close)
         link->callbacks.on_close(link, link->text, link->data);
-    if (link->listener != NULL)
+    if (link->listener)
         listener_link_gone(link);
     frame_reader_fini(&link->in);
     free(link->first);
@@ -80,7 +80,7 @@ static void on_gone(uv_handle_t *handle)
 
 static void set_text(struct link *link, const char *text)
 {
-    if (link->text[0] == '\0' && text != NULL)
+    if (link->text[0] == '\0' && text)
         (void)str_printable(link->text, sizeof(link->text), text, strlen(text));
 }
 
@@ -120,7 +120,7 @@ void link_close(struct link *link, const char *text)
         link_drop(link, "%s", "");
         return;
     }
-    if (link->tls != NULL)
+    if (link->tls)
         link_tls_goodbye(link);
     if (link_is_open(link)) /* else the goodbye could not be written */
         link_drain(link, NULL);
@@ -159,7 +159,7 @@ static void become_ready(struct link *link)
     if (link->options.no_hello && link_start_reading(link) != 0)
         return;
     link_move(link, LINK_READY);
-    if (link->callbacks.on_ready != NULL)
+    if (link->callbacks.on_ready)
         link->callbacks.on_ready(link, link->data);
 }
 
@@ -193,7 +193,7 @@ static void take_message(struct link *link, struct wire_message *message)
     } else if (message->type == WIRE_hello || !wire_may_send(message->type, link->options.peer)) {
         (void)snprintf(text, sizeof(text), "%s: not a message that you may send now", wire_type_name(message->type));
         link_refuse(link, WIRE_CODE_BAD_MESSAGE, text);
-    } else if (link->callbacks.on_message != NULL) {
+    } else if (link->callbacks.on_message) {
         link->callbacks.on_message(link, message, link->data);
     }
 }
@@ -232,7 +232,7 @@ static void on_alloc(uv_handle_t *handle, size_t suggested, uv_buf_t *buf)
 
 static const char *end_text(const struct link *link)
 {
-    return link->options.tls != NULL ? link_tls_end_text(link) : "the other side closed the connection";
+    return link->options.tls ? link_tls_end_text(link) : "the other side closed the connection";
 }
 
 static void on_read(uv_stream_t *stream, ssize_t nread, const uv_buf_t *buf)
@@ -243,7 +243,7 @@ static void on_read(uv_stream_t *stream, ssize_t nread, const uv_buf_t *buf)
         return;
     if (nread < 0)
         link_drop(link, "%s", nread == UV_EOF ? end_text(link) : uv_strerror((int)nread));
-    else if (link->tls != NULL || link->state == LINK_SECURING)
+    else if (link->tls || link->state == LINK_SECURING)
         link_tls_input(link, (const uint8_t *)buf->base, (size_t)nread);
     else
         link_take_bytes(link, (const uint8_t *)buf->base, (size_t)nread);
@@ -315,15 +315,15 @@ struct link *link_create(uv_loop_t *loop, enum link_state state, const struct li
 {
     struct link *link = calloc(1, sizeof(*link));
 
-    if (link == NULL)
+    if (!link)
         return NULL;
     link->loop = loop;
     link->state = state;
     link->options = *options;
-    if (callbacks != NULL)
+    if (callbacks)
         link->callbacks = *callbacks;
     link->data = data;
-    if (options->tls != NULL)
+    if (options->tls)
         (void)tls_context_ref(options->tls);
     link->minor = options->no_hello ? WIRE_MINOR : 0;
     frame_reader_init(&link->in, WIRE_MAX_FRAME);
@@ -336,7 +336,7 @@ struct link *link_create(uv_loop_t *loop, enum link_state state, const struct li
 
 enum link_state link_first_state(const struct link_options *options)
 {
-    return options->tls != NULL ? LINK_SECURING : LINK_HELLO;
+    return options->tls ? LINK_SECURING : LINK_HELLO;
 }
 
 void link_begin(struct link *link)
@@ -376,7 +376,7 @@ int link_open_fd(uv_loop_t *loop, int fd, const struct link_options *options, co
         return err_set(err, result, "not a socket: %s", strerror(-result));
     }
     link = link_create(loop, link_first_state(options), options, callbacks, data);
-    if (link == NULL) {
+    if (!link) {
         (void)close(fd);
         return err_set(err, -ENOMEM, "out of memory");
     }

@@ -25,7 +25,7 @@ static bool read_relayed(const char *text, struct beginning *b)
 {
     const char *frame = strstr(text, "\"frame\":\"{\\\"type\\\":\\\"");
 
-    return sscanf(text, "{\"type\":\"relay\",\"id\":%*u,\"client\":%" SCNu64, &b->client) == 1 && frame != NULL &&
+    return sscanf(text, "{\"type\":\"relay\",\"id\":%*u,\"client\":%" SCNu64, &b->client) == 1 && frame &&
            sscanf(frame, "\"frame\":\"{\\\"type\\\":\\\"%31[a-z_]\\\",\\\"id\\\":%" SCNu64, b->type, &b->id) == 2;
 }
 
@@ -78,7 +78,7 @@ void link_no_memory(struct link *link, const char *json, size_t size)
         return;
     }
     (void)snprintf(text, sizeof(text), "%s has no memory for this request (%s) now; try again later",
-                   link->options.program != NULL ? link->options.program : "the daemon", b.type);
+                   link->options.program ? link->options.program : "the daemon", b.type);
     error.id = b.id;
     error.u.error.code = WIRE_CODE_UNAVAILABLE;
     error.u.error.text = text;

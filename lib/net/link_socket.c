@@ -84,26 +84,26 @@ const char *link_local_address(const struct link *link)
 
 const char *link_peer_name(const struct link *link)
 {
-    const struct tls_peer *peer = link->tls != NULL ? tls_peer(link->tls) : NULL;
+    const struct tls_peer *peer = link->tls ? tls_peer(link->tls) : NULL;
 
-    return peer != NULL ? peer->name : NULL;
+    return peer ? peer->name : NULL;
 }
 
 const char *link_peer_serial(const struct link *link)
 {
-    const struct tls_peer *peer = link->tls != NULL ? tls_peer(link->tls) : NULL;
+    const struct tls_peer *peer = link->tls ? tls_peer(link->tls) : NULL;
 
-    return peer != NULL ? peer->serial : NULL;
+    return peer ? peer->serial : NULL;
 }
 
 const char *link_ca_pem(const struct link *link)
 {
-    return link->tls != NULL ? tls_ca_pem(link->tls) : NULL;
+    return link->tls ? tls_ca_pem(link->tls) : NULL;
 }
 
 uint64_t link_peer_counter(const struct link *link)
 {
-    return link->tls != NULL ? tls_peer_counter(link->tls) : 0;
+    return link->tls ? tls_peer_counter(link->tls) : 0;
 }
 
 bool link_was_refused(const struct link *link)

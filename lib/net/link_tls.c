@@ -15,7 +15,7 @@ static bool create_session(struct link *link)
 {
     struct address address = {.host = ""};
     struct err err = ERR_INIT;
-    int result = link->listener == NULL ? address_parse(link->target, &address, &err) : 0;
+    int result = !link->listener ? address_parse(link->target, &address, &err) : 0;
 
     if (result == 0)
         result = tls_create(link->options.tls, address.host[0] != '\0' ? address.host : NULL, &link->tls, &err);
@@ -30,7 +30,7 @@ static bool flush(struct link *link)
     size_t size;
     uint8_t *bytes = tls_output(link->tls, &size);
 
-    return bytes == NULL || link_write(link, bytes, size) == 0;
+    return !bytes || link_write(link, bytes, size) == 0;
 }
 
 /* The peer speaks Elmer's protocol in the open, so it can be told in it what is wrong. */
@@ -49,13 +49,13 @@ static void shake_hands(struct link *link)
 
     if (!flush(link) || result == 0)
         return;
-    if (result == -EPROTONOSUPPORT && link->listener != NULL) {
+    if (result == -EPROTONOSUPPORT && link->listener) {
         refuse_plain(link, err.text);
     } else if (result < 0) {
         link_drain(link, err.text);
     } else {
         link_move(link, LINK_HELLO);
-        if (link->listener != NULL)
+        if (link->listener)
             listener_link_secured(link);
         else
             link_say_hello(link);
@@ -82,7 +82,7 @@ static void take_plain(struct link *link)
 
 void link_tls_begin(struct link *link)
 {
-    if (link->listener == NULL && create_session(link))
+    if (!link->listener && create_session(link))
         shake_hands(link);
 }
 
@@ -90,14 +90,14 @@ void link_tls_input(struct link *link, const uint8_t *bytes, size_t size)
 {
     if (link->state == LINK_DRAINING)
         return;
-    if (link->tls == NULL && link->listener != NULL && !listener_link_begins(link, bytes, size))
+    if (!link->tls && link->listener && !listener_link_begins(link, bytes, size))
         return;
-    if (link->tls == NULL && !create_session(link))
+    if (!link->tls && !create_session(link))
         return;
     tls_feed(link->tls, bytes, size);
     if (link->state == LINK_SECURING)
         shake_hands(link);
-    if (link->tls != NULL) {
+    if (link->tls) {
         take_plain(link);
         tls_feed(link->tls, NULL, 0);
     }
@@ -118,7 +118,7 @@ int link_tls_send(struct link *link, uint8_t *frame, size_t size)
         return result;
     }
     frame = tls_output(link->tls, &size);
-    return frame != NULL ? link_write(link, frame, size) : 0;
+    return frame ? link_write(link, frame, size) : 0;
 }
 
 void link_tls_goodbye(struct link *link)
@@ -130,7 +130,7 @@ void link_tls_goodbye(struct link *link)
 const char *link_tls_end_text(const struct link *link)
 {
     if (link->state == LINK_SECURING)
-        return link->tls == NULL ? "the other side closed the connection before it said anything"
-                                 : "the other side closed the connection in the TLS handshake";
+        return !link->tls ? "the other side closed the connection before it said anything"
+                          : "the other side closed the connection in the TLS handshake";
     return "the connection was cut off: the other side ended without TLS's goodbye";
 }

@@ -22,13 +22,13 @@ static void on_written(uv_write_t *request, int status)
     struct sending *sending = (struct sending *)request;
     struct link *link = sending->link;
 
-    if (sending->budget != NULL)
+    if (sending->budget)
         budget_give(sending->budget, sending->size);
     free(sending->bytes);
     free(sending);
     if (status < 0)
         link_drop(link, "writing failed: %s", uv_strerror(status));
-    else if (link->state == LINK_READY && link->callbacks.on_room != NULL && link_unsent(link) <= LINK_LITTLE)
+    else if (link->state == LINK_READY && link->callbacks.on_room && link_unsent(link) <= LINK_LITTLE)
         link->callbacks.on_room(link, link->data);
 }
 
@@ -72,15 +72,15 @@ int link_write(struct link *link, uint8_t *bytes, size_t size)
         link_drop(link, "the other side does not read: %zu bytes are waiting for it", waiting + size);
         return -ENOBUFS;
     }
-    if (link->budget != NULL && !budget_take(link->budget, size)) {
+    if (link->budget && !budget_take(link->budget, size)) {
         free(bytes);
         link_drop(link, "the programs of this user do not read: %zu MiB are waiting for them, and no more may",
                   link->budget->used >> 20);
         return -ENOBUFS;
     }
     sending = malloc(sizeof(*sending));
-    if (sending == NULL) {
-        if (link->budget != NULL)
+    if (!sending) {
+        if (link->budget)
             budget_give(link->budget, size);
         free(bytes);
         link_drop(link, "out of memory");
@@ -89,7 +89,7 @@ int link_write(struct link *link, uint8_t *bytes, size_t size)
     *sending = (struct sending){.link = link, .bytes = bytes, .size = size, .budget = link->budget};
     result = uv_write(&sending->request, &link->io.stream, &buf, 1, on_written);
     if (result != 0) {
-        if (link->budget != NULL)
+        if (link->budget)
             budget_give(link->budget, size);
         free(bytes);
         free(sending);
@@ -105,7 +105,7 @@ int link_write(struct link *link, uint8_t *bytes, size_t size)
 /* Takes over frame. */
 static int send_frame(struct link *link, uint8_t *frame, size_t size)
 {
-    return link->tls != NULL ? link_tls_send(link, frame, size) : link_write(link, frame, size);
+    return link->tls ? link_tls_send(link, frame, size) : link_write(link, frame, size);
 }
 
 int link_put(struct link *link, const struct wire_message *message)
@@ -142,7 +142,7 @@ int link_send_json(struct link *link, const char *json, size_t size)
     if (size == 0 || size > WIRE_MAX_FRAME)
         return -EMSGSIZE;
     frame = malloc(WIRE_FRAME_HEADER + size);
-    if (frame == NULL) {
+    if (!frame) {
         link_drop(link, "out of memory");
         return -ENOMEM;
     }

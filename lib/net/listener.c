@@ -91,7 +91,7 @@ static void add_stranger(struct listener *listener, struct link *link)
 {
     link->place = LINK_WAITING;
     link->older = listener->newest;
-    if (listener->newest != NULL)
+    if (listener->newest)
         listener->newest->newer = link;
     else
         listener->oldest = link;
@@ -102,8 +102,8 @@ static void add_stranger(struct listener *listener, struct link *link)
 
 static void remove_stranger(struct listener *listener, struct link *link)
 {
-    *(link->older != NULL ? &link->older->newer : &listener->oldest) = link->newer;
-    *(link->newer != NULL ? &link->newer->older : &listener->newest) = link->older;
+    *(link->older ? &link->older->newer : &listener->oldest) = link->newer;
+    *(link->newer ? &link->newer->older : &listener->newest) = link->older;
     link->older = link->newer = NULL;
     listener->strangers--;
     listener->of_bucket[bucket(link)]--;
@@ -112,11 +112,11 @@ static void remove_stranger(struct listener *listener, struct link *link)
 /* The oldest of those that are not being closed, and of the address's bucket if there is one. */
 static void drop_oldest(struct listener *listener, const struct link *like)
 {
-    for (struct link *link = listener->oldest; link != NULL; link = link->newer) {
-        if (link->state == LINK_CLOSED || (like != NULL && bucket(link) != bucket(like)))
+    for (struct link *link = listener->oldest; link; link = link->newer) {
+        if (link->state == LINK_CLOSED || (like && bucket(link) != bucket(like)))
             continue;
         link_drop(link, "too many connections %swithout a certificate; this was the oldest",
-                  like != NULL ? "of this address " : "");
+                  like ? "of this address " : "");
         remove_stranger(listener, link); /* it closes a little later: meanwhile it does not count */
         listener->refused++;
         log_stranger(listener, link, link->text);
@@ -189,7 +189,7 @@ static void offer(struct listener *listener, struct link *link)
         return;
     }
     data = listener->accept(link, listener->data);
-    if (data == NULL) {
+    if (!data) {
         turn_away(link, WIRE_CODE_NOT_PERMITTED,
                   "this user may not connect here, or has too many connections already; end some (esubmit -w), or try "
                   "again later");
@@ -204,12 +204,12 @@ void listener_link_secured(struct link *link)
     struct listener *listener = link->listener;
     const char *refusal = tls_refusal(link->tls);
 
-    if (refusal != NULL) {
+    if (refusal) {
         log_stranger(listener, link, refusal);
         turn_away(link, WIRE_CODE_NOT_PERMITTED, refusal);
         return;
     }
-    if (link_peer_name(link) != NULL) {
+    if (link_peer_name(link)) {
         remove_stranger(listener, link);
         link->place = LINK_OWNED;
         listener->links++;
@@ -240,9 +240,9 @@ static void on_pace(uv_timer_t *timer)
     struct listener *listener = timer->data;
     bool waiting = false;
 
-    for (struct link *link = listener->oldest, *newer; link != NULL; link = newer) {
+    for (struct link *link = listener->oldest, *newer; link; link = newer) {
         newer = link->newer;
-        if (link->first == NULL || link->state != LINK_SECURING)
+        if (!link->first || link->state != LINK_SECURING)
             continue;
         if (handshakes_may_begin(listener->handshakes, link->peer, mono_ms(mono_now())))
             go_on(link);
@@ -261,7 +261,7 @@ bool listener_link_begins(struct link *link, const uint8_t *bytes, size_t size)
         handshakes_may_begin(listener->handshakes, link->peer, mono_ms(mono_now())))
         return true;
     link->first = size <= STRANGER_FRAME_MAX ? malloc(size) : NULL;
-    if (link->first == NULL) {
+    if (!link->first) {
         link_drop(link, "its first message cannot be kept: it has %zu bytes", size);
         return false;
     }
@@ -307,7 +307,7 @@ static void on_connection(uv_stream_t *server, int status)
         return;
     }
     link = link_create(listener->loop, link_first_state(&listener->options), &listener->options, NULL, NULL);
-    if (link == NULL) {
+    if (!link) {
         (void)uv_timer_start(&listener->retry, on_retry, RETRY_MS, 0);
         return;
     }
@@ -321,7 +321,7 @@ static void on_connection(uv_stream_t *server, int status)
         return;
     }
     link_note_addresses(link);
-    if (listener->options.tls != NULL)
+    if (listener->options.tls)
         meet_stranger(listener, link);
     else
         offer(listener, link);
@@ -349,11 +349,11 @@ static void remove_path(const struct listener *listener)
 
 void listener_close(struct listener *listener)
 {
-    if (listener == NULL || listener->closing)
+    if (!listener || listener->closing)
         return;
     listener->closing = true;
     remove_path(listener);
-    for (struct link *link = listener->oldest; link != NULL; link = link->newer)
+    for (struct link *link = listener->oldest; link; link = link->newer)
         if (link->place == LINK_WAITING)
             link_drop(link, "%s", "the listener closes");
     uv_close((uv_handle_t *)&listener->retry, on_listener_gone);
@@ -395,23 +395,23 @@ int listener_create_fd(uv_loop_t *loop, int fd, unsigned max_links, const struct
     struct listener *listener = calloc(1, sizeof(*listener));
     int result;
 
-    if (listener == NULL || getsockname(fd, (struct sockaddr *)&address, &size) != 0) {
-        result = listener == NULL ? -ENOMEM : -errno;
+    if (!listener || getsockname(fd, (struct sockaddr *)&address, &size) != 0) {
+        result = !listener ? -ENOMEM : -errno;
         free(listener);
         (void)close(fd);
         return err_set(err, result, "cannot listen on descriptor %d: %s", fd, strerror(-result));
     }
-    if (options->tls != NULL && (listener->handshakes = calloc(1, sizeof(*listener->handshakes))) == NULL) {
+    if (options->tls && !(listener->handshakes = calloc(1, sizeof(*listener->handshakes)))) {
         free(listener);
         (void)close(fd);
         return err_set(err, -ENOMEM, "cannot listen: out of memory");
     }
-    if (options->tls != NULL) {
+    if (options->tls) {
         listener->handshakes->per_second = options->handshakes > 0 ? options->handshakes : HANDSHAKES_PER_SECOND;
         if (getrandom(&listener->handshakes->salt, sizeof(listener->handshakes->salt), GRND_NONBLOCK) < 0)
             listener->handshakes->salt = (uint64_t)mono_now().ns;
     }
-    if (address.ss_family != AF_UNIX && options->tls == NULL) {
+    if (address.ss_family != AF_UNIX && !options->tls) {
         free(listener);
         (void)close(fd);
         return err_set(err, -EPERM, "cannot listen: without TLS there are unix sockets only");
@@ -419,7 +419,7 @@ int listener_create_fd(uv_loop_t *loop, int fd, unsigned max_links, const struct
     listener->loop = loop;
     listener->max_links = max_links;
     listener->options = *options;
-    if (options->tls != NULL)
+    if (options->tls)
         (void)tls_context_ref(options->tls);
     listener->callbacks = *callbacks;
     listener->accept = accept;

@@ -54,7 +54,7 @@ static bool make_room(struct tls *tls, size_t more)
     while (capacity < need)
         capacity *= 2;
     grown = realloc(tls->out, capacity);
-    if (grown == NULL) {
+    if (!grown) {
         tls->out_of_memory = true;
         return false;
     }
@@ -88,9 +88,9 @@ static const BIO_METHOD *bio_method(void)
 {
     static BIO_METHOD *method;
 
-    if (method == NULL) {
+    if (!method) {
         method = BIO_meth_new(BIO_get_new_index() | BIO_TYPE_SOURCE_SINK, "elmer");
-        if (method != NULL) {
+        if (method) {
             (void)BIO_meth_set_read(method, bio_read);
             (void)BIO_meth_set_write(method, bio_write);
             (void)BIO_meth_set_ctrl(method, bio_control);
@@ -102,9 +102,9 @@ static const BIO_METHOD *bio_method(void)
 static bool attach(struct tls *tls)
 {
     const BIO_METHOD *method = bio_method();
-    BIO *bio = method != NULL ? BIO_new(method) : NULL;
+    BIO *bio = method ? BIO_new(method) : NULL;
 
-    if (bio == NULL)
+    if (!bio)
         return false;
     BIO_set_data(bio, tls);
     BIO_set_init(bio, 1);
@@ -120,7 +120,7 @@ static bool expect_host(struct tls *tls, const char *host)
     struct in6_addr address;
 
     tls->host = strdup(host);
-    if (tls->host == NULL)
+    if (!tls->host)
         return false;
     if (inet_pton(AF_INET, host, &address) == 1 || inet_pton(AF_INET6, host, &address) == 1)
         return X509_VERIFY_PARAM_set1_ip_asc(param, host) == 1;
@@ -132,13 +132,13 @@ int tls_create(struct tls_context *context, const char *host, struct tls **out, 
 {
     struct tls *tls = calloc(1, sizeof(*tls));
 
-    if (tls == NULL)
+    if (!tls)
         return err_set(err, -ENOMEM, "out of memory");
-    if ((host == NULL) != (context->role == TLS_SERVER)) /* a client must know whom it expects */
+    if ((!host) != (context->role == TLS_SERVER)) /* a client must know whom it expects */
         abort();
     tls->context = tls_context_ref(context);
     tls->ssl = SSL_new(context->ssl);
-    if (tls->ssl == NULL || !attach(tls) || (host != NULL && !expect_host(tls, host))) {
+    if (!tls->ssl || !attach(tls) || (host && !expect_host(tls, host))) {
         tls_destroy(tls);
         ERR_clear_error();
         return err_set(err, -ENOMEM, "a TLS session cannot be made: out of memory, or no name of a host");
@@ -154,7 +154,7 @@ int tls_create(struct tls_context *context, const char *host, struct tls **out, 
 
 void tls_destroy(struct tls *tls)
 {
-    if (tls == NULL)
+    if (!tls)
         return;
     SSL_free(tls->ssl);
     tls_context_unref(tls->context);
@@ -222,7 +222,7 @@ static int explain(const struct tls *tls, struct err *err)
         (reason == SSL_R_UNSUPPORTED_PROTOCOL || reason == SSL_R_WRONG_SSL_VERSION || reason == SSL_R_VERSION_TOO_LOW))
         return err_set(err, -EPROTO, "TLS 1.3 is needed, and the other side knows only an older version");
     text = ERR_reason_error_string(code);
-    return err_set(err, -EPROTO, "TLS is broken: %s", text != NULL ? text : "no reason known");
+    return err_set(err, -EPROTO, "TLS is broken: %s", text ? text : "no reason known");
 }
 
 /* Of an operation's return value: 0 to wait for more, or the end. */
@@ -312,7 +312,7 @@ uint64_t tls_peer_counter(const struct tls *tls)
 {
     X509 *certificate = tls->ready ? SSL_get0_peer_certificate(tls->ssl) : NULL;
 
-    return certificate != NULL ? counter_of(certificate) : 0;
+    return certificate ? counter_of(certificate) : 0;
 }
 
 /* ---- data ---- */

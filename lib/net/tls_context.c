@@ -37,14 +37,14 @@ static int unusable(const char *path, const char *what, struct err *err)
     const char *why = ERR_reason_error_string(code);
 
     ERR_clear_error();
-    return err_set(err, -EINVAL, "%s: %s%s%s", path, what, why != NULL ? ": " : "", why != NULL ? why : "");
+    return err_set(err, -EINVAL, "%s: %s%s%s", path, what, why ? ": " : "", why ? why : "");
 }
 
 static FILE *open_file(const char *path, struct err *err)
 {
     FILE *file = fopen(path, "re");
 
-    if (file == NULL)
+    if (!file)
         err_set(err, -errno, "%s: %s", path, strerror(errno));
     return file;
 }
@@ -53,11 +53,11 @@ static int read_certificate(const char *path, X509 **certificate, struct err *er
 {
     FILE *file = open_file(path, err);
 
-    if (file == NULL)
+    if (!file)
         return -errno;
     *certificate = PEM_read_X509(file, NULL, NULL, NULL);
     (void)fclose(file);
-    return *certificate != NULL ? 0 : unusable(path, "not a certificate in PEM form", err);
+    return *certificate ? 0 : unusable(path, "not a certificate in PEM form", err);
 }
 
 /* A passphrase cannot be asked for. */
@@ -75,7 +75,7 @@ static int read_key(const char *path, EVP_PKEY **key, struct err *err)
     FILE *file = open_file(path, err);
     struct stat st;
 
-    if (file == NULL)
+    if (!file)
         return -errno;
     if (fstat(fileno(file), &st) != 0 || (st.st_mode & 077) != 0) {
         (void)fclose(file);
@@ -83,7 +83,7 @@ static int read_key(const char *path, EVP_PKEY **key, struct err *err)
     }
     *key = PEM_read_PrivateKey(file, NULL, no_passphrase, NULL);
     (void)fclose(file);
-    return *key != NULL ? 0 : unusable(path, "not a private key in PEM form", err);
+    return *key ? 0 : unusable(path, "not a private key in PEM form", err);
 }
 
 /* Files that do not belong together (half of a renewal, another cluster's) are refused here, once, and not by each
@@ -94,7 +94,7 @@ static int check_together(const struct files *files, bool server, struct err *er
 
     if (X509_check_private_key(files->cert, files->key) != 1)
         return unusable(files->key_path, "this key does not belong to the certificate beside it", err);
-    if (ca_key == NULL || X509_verify(files->cert, ca_key) != 1)
+    if (!ca_key || X509_verify(files->cert, ca_key) != 1)
         return unusable(files->cert_path, "this certificate is not signed by the CA beside it", err);
     if (!tls_has_use(files->cert, server))
         return err_set(err, -EINVAL, "%s: this is not the certificate of a %s (its extended key usage lacks %s)",
@@ -153,8 +153,8 @@ static int make_ssl(const struct tls_context *context, SSL_CTX **out, struct err
     struct files files = {.ca = NULL};
     int result = 0;
 
-    good = ssl != NULL && set_rules(ssl);
-    if (good && context->dir != NULL) {
+    good = ssl && set_rules(ssl);
+    if (good && context->dir) {
         result = read_files(context->dir, server, &files, err);
         good = result == 0 && use_files(ssl, &files, server);
     }
@@ -164,7 +164,7 @@ static int make_ssl(const struct tls_context *context, SSL_CTX **out, struct err
         return 0;
     }
     SSL_CTX_free(ssl);
-    return result != 0 ? result : unusable(context->dir != NULL ? context->dir : "TLS", "OpenSSL refuses it", err);
+    return result != 0 ? result : unusable(context->dir ? context->dir : "TLS", "OpenSSL refuses it", err);
 }
 
 static int read_counter(struct tls_context *context, struct err *err)
@@ -188,7 +188,7 @@ static int create(enum tls_role role, const char *dir, struct tls_context **out,
     struct tls_context *context = calloc(1, sizeof(*context));
     int result;
 
-    if (context == NULL || (dir != NULL && (context->dir = strdup(dir)) == NULL)) {
+    if (!context || (dir && !(context->dir = strdup(dir)))) {
         free(context);
         return err_set(err, -ENOMEM, "out of memory");
     }
@@ -250,7 +250,7 @@ struct tls_context *tls_context_ref(struct tls_context *context)
 
 void tls_context_unref(struct tls_context *context)
 {
-    if (context == NULL || --context->refs > 0)
+    if (!context || --context->refs > 0)
         return;
     SSL_CTX_free(context->ssl);
     free(context->dir);

@@ -73,7 +73,7 @@ static char *to_pem(X509 *certificate)
     char *bytes, *text = NULL;
     long size;
 
-    if (bio != NULL && PEM_write_bio_X509(bio, certificate) == 1) {
+    if (bio && PEM_write_bio_X509(bio, certificate) == 1) {
         size = BIO_get_mem_data(bio, &bytes);
         text = size > 0 ? strndup(bytes, (size_t)size) : NULL;
     }
@@ -92,7 +92,7 @@ static bool trust_pinned(struct tls *tls, X509_STORE_CTX *store, STACK_OF(X509) 
         if (!matches_pin(certificate, tls->context->pin))
             continue;
         tls->ca_pem = to_pem(certificate);
-        if (tls->ca_pem == NULL || sk_X509_push(roots, certificate) == 0)
+        if (!tls->ca_pem || sk_X509_push(roots, certificate) == 0)
             return false;
         X509_STORE_CTX_set0_trusted_stack(store, roots);
         return true;
@@ -128,12 +128,12 @@ int tls_verify_chain(X509_STORE_CTX *store, void *unused)
     (void)unused;
     if (tls->context->role == TLS_JOINER) {
         roots = sk_X509_new_null();
-        good = roots != NULL && trust_pinned(tls, store, roots);
+        good = roots && trust_pinned(tls, store, roots);
     }
     good = good && verify(tls, store);
     if (!good)
         list_names(X509_STORE_CTX_get0_cert(store), tls->names, sizeof(tls->names));
-    if (roots != NULL)
+    if (roots)
         sk_X509_free(roots);
     return good || tls->context->role == TLS_SERVER;
 }
@@ -150,8 +150,8 @@ static struct wall to_wall(const ASN1_TIME *time)
 static char *read_serial(const X509 *certificate)
 {
     BIGNUM *number = ASN1_INTEGER_to_BN(X509_get0_serialNumber(certificate), NULL);
-    char *digits = number != NULL && BN_num_bytes(number) <= SERIAL_MAX_BYTES ? BN_bn2hex(number) : NULL;
-    char *copy = digits != NULL ? strdup(digits) : NULL;
+    char *digits = number && BN_num_bytes(number) <= SERIAL_MAX_BYTES ? BN_bn2hex(number) : NULL;
+    char *copy = digits ? strdup(digits) : NULL;
 
     OPENSSL_free(digits);
     BN_free(number);
@@ -175,7 +175,7 @@ static char *read_name(const X509 *certificate)
     GENERAL_NAMES *names = X509_get_ext_d2i(certificate, NID_subject_alt_name, NULL, NULL);
     char *name = NULL;
 
-    for (int i = 0; name == NULL && i < sk_GENERAL_NAME_num(names); i++) {
+    for (int i = 0; !name && i < sk_GENERAL_NAME_num(names); i++) {
         const GENERAL_NAME *item = sk_GENERAL_NAME_value(names, i);
 
         if (item->type == GEN_DNS)
@@ -226,12 +226,12 @@ void tls_note_peer(struct tls *tls)
 {
     X509 *certificate = SSL_get0_peer_certificate(tls->ssl);
 
-    if (certificate == NULL)
+    if (!certificate)
         return;
     if (tls->verify_error == 0) {
         tls->peer_name = read_name(certificate);
         tls->peer_serial = read_serial(certificate);
-        if (tls->peer_name == NULL || tls->peer_serial == NULL)
+        if (!tls->peer_name || !tls->peer_serial)
             tls->verify_error = TLS_VERIFY_NO_NAME;
     }
     if (tls->verify_error != 0) {
@@ -244,8 +244,7 @@ void tls_note_peer(struct tls *tls)
                                   .not_after = to_wall(X509_get0_notAfter(certificate))};
     if (tls->context->role == TLS_SERVER &&
         (judge_time(&tls->peer, &tls->refusal) != 0 ||
-         (tls->context->judge != NULL &&
-          tls->context->judge(&tls->peer, tls->context->judge_data, &tls->refusal) != 0))) {
+         (tls->context->judge && tls->context->judge(&tls->peer, tls->context->judge_data, &tls->refusal) != 0))) {
         err_set(&tls->refusal, -EPERM, "the certificate is not accepted");
         return;
     }
@@ -287,8 +286,7 @@ bool tls_explain_verify(const struct tls *tls, struct err *err)
             err, -EPROTO,
             "the certificate there is not signed by the CA in %s (%s): this host has joined another cluster, or the "
             "CA was made anew; join again (rsd --join)",
-            tls->context->dir != NULL ? tls->context->dir : "the token",
-            X509_verify_cert_error_string(tls->verify_error));
+            tls->context->dir ? tls->context->dir : "the token", X509_verify_cert_error_string(tls->verify_error));
         break;
     }
     return true;

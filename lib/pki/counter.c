@@ -39,7 +39,7 @@ bool counter_add(X509 *certificate, uint64_t counter)
     uint8_t *der = NULL;
     int size = number && ASN1_INTEGER_set_uint64(number, counter) ? i2d_ASN1_INTEGER(number, &der) : -1;
     bool added = object && octets && size > 0 && ASN1_OCTET_STRING_set(octets, der, size) &&
-                 (extension = X509_EXTENSION_create_by_OBJ(NULL, object, 0, octets)) != NULL &&
+                 (extension = X509_EXTENSION_create_by_OBJ(NULL, object, 0, octets)) &&
                  X509_add_ext(certificate, extension, -1);
 
     X509_EXTENSION_free(extension);

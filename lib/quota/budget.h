@@ -14,8 +14,7 @@ struct budget {
 /* Take so many bytes; false: there is not so much left, and nothing is taken. */
 static inline bool budget_take(struct budget *budget, size_t bytes)
 {
-    if (bytes > budget->max || budget->used > budget->max - bytes ||
-        (budget->all != NULL && !budget_take(budget->all, bytes)))
+    if (bytes > budget->max || budget->used > budget->max - bytes || (budget->all && !budget_take(budget->all, bytes)))
         return false;
     budget->used += bytes;
     return true;
@@ -26,7 +25,7 @@ static inline void budget_give(struct budget *budget, size_t bytes)
 {
     assert(bytes <= budget->used);
     budget->used -= bytes;
-    if (budget->all != NULL)
+    if (budget->all)
         budget_give(budget->all, bytes);
 }
 

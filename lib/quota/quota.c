@@ -19,7 +19,7 @@ struct quotas *quotas_create(const struct quota_limits *limits)
 {
     struct quotas *quotas = calloc(1, sizeof(*quotas));
 
-    if (quotas == NULL)
+    if (!quotas)
         return NULL;
     quotas->limits = *limits;
     quotas->all.max = limits->bytes_of_all;
@@ -29,8 +29,8 @@ struct quotas *quotas_create(const struct quota_limits *limits)
 
 void quotas_destroy(struct quotas *quotas)
 {
-    for (size_t i = 0; quotas != NULL && i < PLACES; i++)
-        for (struct quota *quota; (quota = quotas->places[i]) != NULL;) {
+    for (size_t i = 0; quotas && i < PLACES; i++)
+        for (struct quota *quota; (quota = quotas->places[i]);) {
             quotas->places[i] = quota->next;
             free(quota);
         }
@@ -54,7 +54,7 @@ static bool is_blank(const struct quotas *quotas, struct quota *quota, int64_t n
 static void sweep(struct quotas *quotas, int64_t now_ms)
 {
     for (size_t i = 0; i < PLACES; i++)
-        for (struct quota **at = &quotas->places[i], *quota; (quota = *at) != NULL;) {
+        for (struct quota **at = &quotas->places[i], *quota; (quota = *at);) {
             if (!is_blank(quotas, quota, now_ms)) {
                 at = &quota->next;
                 continue;
@@ -70,14 +70,14 @@ struct quota *quota_of(struct quotas *quotas, uint32_t uid, int64_t now_ms)
 {
     struct quota **place = &quotas->places[uid % PLACES], *quota = *place;
 
-    while (quota != NULL && quota->uid != uid)
+    while (quota && quota->uid != uid)
         quota = quota->next;
-    if (quota != NULL)
+    if (quota)
         return quota;
     if (quotas->count >= quotas->sweep_at)
         sweep(quotas, now_ms);
     quota = calloc(1, sizeof(*quota));
-    if (quota == NULL)
+    if (!quota)
         return NULL;
     *quota = (struct quota){
         .next = *place, .uid = uid, .requests.at_ms = now_ms, .bytes = {.max = QUOTA_BYTES, .all = &quotas->all}};

@@ -30,7 +30,7 @@ int channel_init(struct channel *channel, int fd, unsigned peer, size_t out_max)
 
 void channel_fini(struct channel *channel)
 {
-    if (channel == NULL)
+    if (!channel)
         return;
     if (channel->fd >= 0)
         (void)close(channel->fd);
@@ -105,7 +105,7 @@ static int queue(struct channel *channel, const uint8_t *data, size_t size, stru
     if (need > capacity) {
         capacity = 2 * capacity > need ? 2 * capacity : need;
         grown = realloc(channel->out, capacity);
-        if (grown == NULL)
+        if (!grown)
             return die(channel, -ENOMEM, err, "send");
         channel->out = grown;
         channel->out_capacity = capacity;

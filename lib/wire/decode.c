@@ -40,7 +40,7 @@ static bool arena_grow(struct decoder *d, size_t need)
     size_t room = need > d->block_bytes ? need : d->block_bytes;
     struct block *block = malloc(sizeof(*block) + room);
 
-    if (block == NULL)
+    if (!block)
         return false;
     *block = (struct block){.next = d->arena, .size = room};
     d->arena = block;
@@ -50,9 +50,9 @@ static bool arena_grow(struct decoder *d, size_t need)
 /* alignment: a power of two; a block begins as aligned as anything needs. */
 static void *arena_alloc(struct decoder *d, size_t size, size_t alignment)
 {
-    size_t begin = d->arena == NULL ? 0 : (d->arena->used + alignment - 1) & ~(alignment - 1);
+    size_t begin = !d->arena ? 0 : (d->arena->used + alignment - 1) & ~(alignment - 1);
 
-    if (d->arena == NULL || begin > d->arena->size || d->arena->size - begin < size) {
+    if (!d->arena || begin > d->arena->size || d->arena->size - begin < size) {
         if (!arena_grow(d, size))
             return NULL;
         begin = 0;
@@ -63,7 +63,7 @@ static void *arena_alloc(struct decoder *d, size_t size, size_t alignment)
 
 static void arena_free(struct block *block)
 {
-    while (block != NULL) {
+    while (block) {
         struct block *next = block->next;
 
         free(block);
@@ -73,7 +73,7 @@ static void arena_free(struct block *block)
 
 void wire_message_fini(struct wire_message *message)
 {
-    if (message == NULL)
+    if (!message)
         return;
     arena_free(message->memory);
     message->memory = NULL;
@@ -150,7 +150,7 @@ static int copy_text(struct decoder *d, const char *text, size_t length, bool es
     if (!escaped && length > limit)
         return -EBADMSG;
     copy = arena_alloc(d, length + 1, 1);
-    if (copy == NULL)
+    if (!copy)
         return -ENOMEM;
     if (escaped)
         used = text_unescape(text, length, copy);
@@ -237,7 +237,7 @@ static int decode_list(struct decoder *d, const struct wire_field *field, const 
         return err_set(d->err, -EBADMSG, "%s: %s: %zu items, at most %" PRIu64 " are allowed", d->message, field->name,
                        list.count, field->limit);
     bytes = list.count * wire_table_item_size(field);
-    if (list.count > 0 && (list.items = arena_alloc(d, bytes, alignof(max_align_t))) == NULL)
+    if (list.count > 0 && !(list.items = arena_alloc(d, bytes, alignof(max_align_t))))
         return err_set(d->err, -ENOMEM, "out of memory");
     if (list.count > 0)
         memset(list.items, 0, bytes);
@@ -296,10 +296,9 @@ static unsigned find_key(const struct decoder *d, const struct wire_field *field
         return KEY_TYPE;
     if (message && is_key("id", key, length))
         return KEY_ID;
-    if (fields[expected].name != NULL && fields[expected].since <= d->minor &&
-        is_key(fields[expected].name, key, length))
+    if (fields[expected].name && fields[expected].since <= d->minor && is_key(fields[expected].name, key, length))
         return expected;
-    for (unsigned i = 0; fields[i].name != NULL; i++)
+    for (unsigned i = 0; fields[i].name; i++)
         if (fields[i].since <= d->minor && is_key(fields[i].name, key, length))
             return i;
     return KEY_UNKNOWN;
@@ -320,7 +319,7 @@ static int read_key(struct decoder *d, const char **at, const char **key, size_t
     if (escaped) {
         char *copy = arena_alloc(d, *length, 1);
 
-        if (copy == NULL)
+        if (!copy)
             return err_set(d->err, -ENOMEM, "out of memory");
         *length = text_unescape(*key, *length, copy);
         *key = copy;
@@ -365,7 +364,7 @@ static int decode_member(struct decoder *d, const struct wire_field *fields, con
 /* What a peer of this minor cannot have said is empty; anything else must have been there. */
 static int check_missing(struct decoder *d, const struct wire_field *fields, uint64_t seen, void *out)
 {
-    for (unsigned i = 0; fields[i].name != NULL; i++) {
+    for (unsigned i = 0; fields[i].name; i++) {
         if (fields[i].since > d->minor) {
             if (fields[i].kind == WIRE_KIND_STR)
                 *(const char **)(void *)((char *)out + fields[i].offset) = "";
@@ -397,7 +396,7 @@ static int decode_object(struct decoder *d, const struct wire_object *object, co
             *at = text_space(*at + 1);
     }
     (*at)++;
-    if (message != NULL && (seen & UINT64_C(1) << KEY_ID) == 0)
+    if (message && (seen & UINT64_C(1) << KEY_ID) == 0)
         return err_set(d->err, -EBADMSG, "%s: id: must be a whole number", d->message);
     return check_missing(d, fields, seen, out);
 }
@@ -431,7 +430,7 @@ static int decode_type(struct decoder *d, const char *at, enum wire_type *type)
     char shown[64];
     int result;
 
-    if (value == NULL || *value != '"')
+    if (!value || *value != '"')
         return err_set(d->err, -EBADMSG, "a message must be an object with a type");
     result = decode_str(d, &value, WIRE_ITEM_STR_LIMIT, &name);
     if (result != 0)
@@ -488,8 +487,8 @@ int wire_decode_head(const char *json, size_t size, unsigned minor, struct wire_
     if (result == 0) {
         id = find_member(&decoder, root, "id");
         more = find_member(&decoder, root, "more");
-        head->more = more != NULL && *more == 't';
-        if (id == NULL || decode_uint(&decoder, &id, INT64_MAX, &head->id) != 0)
+        head->more = more && *more == 't';
+        if (!id || decode_uint(&decoder, &id, INT64_MAX, &head->id) != 0)
             result = err_set(err, -EBADMSG, "%s: id: must be a whole number", decoder.message);
     }
     arena_free(decoder.arena);

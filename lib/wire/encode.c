@@ -50,13 +50,12 @@ static int encode_double(struct encoder *e, const struct wire_field *field, doub
 
 static int encode_str(struct encoder *e, const struct wire_field *field, const char *value, uint64_t limit)
 {
-    size_t length = value == NULL ? 0 : strlen(value);
+    size_t length = !value ? 0 : strlen(value);
 
     if (length > limit)
         return reject(e, -EMSGSIZE, field, "the text is too long");
-    return text_put_string(&e->out, value == NULL ? "" : value, length)
-               ? 0
-               : reject(e, -EILSEQ, field, "the text is not UTF-8");
+    return text_put_string(&e->out, !value ? "" : value, length) ? 0
+                                                                 : reject(e, -EILSEQ, field, "the text is not UTF-8");
 }
 
 static int encode_fields(struct encoder *e, const struct wire_object *object, const void *in, bool first);
@@ -129,7 +128,7 @@ static int encode_fields(struct encoder *e, const struct wire_object *object, co
 {
     int result = 0;
 
-    for (const struct wire_field *field = object->fields(); result == 0 && field->name != NULL; field++) {
+    for (const struct wire_field *field = object->fields(); result == 0 && field->name; field++) {
         if (field->since > e->minor)
             continue;
         text_put(&e->out, first ? "\"" : ",\"", first ? 1 : 2);

@@ -41,7 +41,7 @@ static int reserve(struct frame_reader *reader, size_t more)
     while (capacity - reader->size < more)
         capacity = capacity == 0 ? 512 : 2 * capacity;
     grown = realloc(reader->data, capacity);
-    if (grown == NULL)
+    if (!grown)
         return -ENOMEM;
     reader->data = grown;
     reader->capacity = capacity;

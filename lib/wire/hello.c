@@ -46,7 +46,7 @@ static bool is_said(const struct wire_field *field, const void *at)
     case WIRE_KIND_DOUBLE:
         return *(const double *)at != 0;
     case WIRE_KIND_STR:
-        return *(const char *const *)at != NULL && **(const char *const *)at != '\0';
+        return *(const char *const *)at && **(const char *const *)at != '\0';
     case WIRE_KIND_STRS:
     case WIRE_KIND_UINTS:
     case WIRE_KIND_DOUBLES:
@@ -80,7 +80,7 @@ int wire_check_said(const struct wire_message *message, unsigned minor, struct e
 
     if (message->type != WIRE_submit && message->type != WIRE_rehearse)
         return 0;
-    for (field = wire_table_message(WIRE_submit)->fields(); field->name != NULL; field++)
+    for (field = wire_table_message(WIRE_submit)->fields(); field->name; field++)
         if (field->since > minor && strcmp(field->name, "ticket") != 0 &&
             is_said(field, (const char *)&message->u + field->offset))
             return err_set(

@@ -24,7 +24,7 @@ struct scan {
 
 static bool wrong(struct scan *s, const char *why)
 {
-    if (s->wrong == NULL)
+    if (!s->wrong)
         s->wrong = why;
     return false;
 }
@@ -123,12 +123,12 @@ static bool scan_string(struct scan *s)
             break;
         if (c < 0x20)
             return wrong(s, "a control character in a string");
-        if (c >= 0x80 && from == NULL)
+        if (c >= 0x80 && !from)
             from = s->at - 1;
         if (c == '\\' && !scan_escape(s))
             return false;
     }
-    return from == NULL || str_valid_utf8(from, (size_t)(s->at - 1 - from)) || wrong(s, "a string is not UTF-8");
+    return !from || str_valid_utf8(from, (size_t)(s->at - 1 - from)) || wrong(s, "a string is not UTF-8");
 }
 
 static bool scan_digits(struct scan *s)
@@ -218,7 +218,7 @@ int text_check(const char *json, size_t size, unsigned max_depth, struct err *er
         (void)wrong(&scan, "it begins with neither { nor [");
     else if (scan_value(&scan, max_depth) && (peek(&scan) != '\0' || scan.at != scan.end))
         (void)wrong(&scan, "something follows it");
-    if (scan.wrong == NULL)
+    if (!scan.wrong)
         return 0;
     if (strcmp(scan.wrong, "nested deeper") == 0)
         return err_set(err, -EBADMSG, "nested deeper than %u", max_depth);
@@ -397,7 +397,7 @@ static double slow_double(const char *at, size_t length)
     size_t used = 0;
     double value;
 
-    if (text == NULL)
+    if (!text)
         return HUGE_VAL;
     for (size_t i = 0; i < length; i++) {
         if (at[i] == '.') {

@@ -24,7 +24,7 @@ static bool reserve(struct text_out *out, size_t more)
     while (capacity - out->size < more)
         capacity *= 2;
     grown = realloc(out->data, capacity);
-    if (grown == NULL) {
+    if (!grown) {
         out->failed = true;
         return false;
     }
@@ -66,7 +66,7 @@ static void put_digits(struct text_out *out, const char *digits)
 {
     const char *point = localeconv()->decimal_point, *found = strstr(digits, point);
 
-    if (found == NULL) {
+    if (!found) {
         text_put(out, digits, strlen(digits));
         return;
     }

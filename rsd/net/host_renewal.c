@@ -139,7 +139,7 @@ bool renewal_message(struct renewal *r, const struct wire_message *message)
     }
     if (message->type != WIRE_renewed)
         return false;
-    if (r->state == RENEWAL_ASKING && (r->certificate = strdup(message->u.renewed.certificate)) != NULL)
+    if (r->state == RENEWAL_ASKING && (r->certificate = strdup(message->u.renewed.certificate)))
         queue(r, RENEWAL_WRITING, save_work, save_done);
     return true;
 }

@@ -42,7 +42,7 @@ static unsigned read_set(int dir, const char *file)
     unsigned set = 0;
     if (group_read(dir, file, text, sizeof(text)) < 0)
         return 0;
-    while ((word = strsep(&rest, " \n")) != NULL) {
+    while ((word = strsep(&rest, " \n"))) {
         for (size_t i = 0; i < CONTROLLER_COUNT; i++)
             set |= strcmp(word, controllers[i].name) == 0 ? controllers[i].bit : 0;
     }

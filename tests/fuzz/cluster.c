@@ -57,9 +57,9 @@ const struct cluster *cluster_get(void)
     char path[] = "/tmp/fuzz.XXXXXX";
     int dir;
 
-    if (cluster.server != NULL)
+    if (cluster.server)
         return &cluster;
-    if (mkdtemp(path) == NULL || (dir = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)) < 0) {
+    if (!mkdtemp(path) || (dir = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)) < 0) {
         perror(path);
         exit(1);
     }

@@ -86,7 +86,7 @@ FILE *__wrap_fopen(const char *path, const char *mode)
 {
     const struct file *file = find(path);
 
-    if (file != NULL)
+    if (file)
         return open_stream(file);
     if (!ours(path))
         return __real_fopen(path, mode);
@@ -98,13 +98,13 @@ static int open_ours(const char *path)
 {
     const struct file *file = find(path);
 
-    for (int i = 0; file != NULL && i < MAX_OPEN; i++) {
+    for (int i = 0; file && i < MAX_OPEN; i++) {
         if (descriptors[i].open)
             continue;
         descriptors[i] = (struct descriptor){true, file, 0};
         return FIRST_FD + i;
     }
-    errno = file == NULL ? ENOENT : EMFILE;
+    errno = !file ? ENOENT : EMFILE;
     return -1;
 }
 
@@ -144,7 +144,7 @@ ssize_t __wrap_read(int fd, void *buffer, size_t size)
     struct descriptor *descriptor = ours_at(fd);
     size_t left;
 
-    if (descriptor == NULL)
+    if (!descriptor)
         return __real_read(fd, buffer, size);
     left = descriptor->file->size - descriptor->at;
     size = size < left ? size : left;
@@ -158,7 +158,7 @@ ssize_t __wrap_pread(int fd, void *buffer, size_t size, off_t at)
 {
     struct descriptor *descriptor = ours_at(fd);
 
-    if (descriptor == NULL)
+    if (!descriptor)
         return __real_pread(fd, buffer, size, at);
     descriptor->at = (size_t)at < descriptor->file->size ? (size_t)at : descriptor->file->size;
     return __wrap_read(fd, buffer, size);
@@ -183,7 +183,7 @@ int __wrap_close(int fd)
 {
     struct descriptor *descriptor = ours_at(fd);
 
-    if (descriptor == NULL)
+    if (!descriptor)
         return __real_close(fd);
     descriptor->open = false;
     return 0;

@@ -245,7 +245,7 @@ static void hear_request(struct input *input)
         put_bytes(input, input_below(input, 64));
     if (how >= 0xE0 && pvm.size > 0)
         pvm.size = input_byte(input) % pvm.size;
-    if (pvm.on_start != NULL)
+    if (pvm.on_start)
         (void)pvm.on_start(1);
 }
 
@@ -262,7 +262,7 @@ static void hear_output(struct input *input)
     if (how >= 0xF0)
         put_int((uint32_t)input_number(input, UINT32_MAX));
     put_bytes(input, size);
-    if (pvm.on_output != NULL)
+    if (pvm.on_output)
         (void)pvm.on_output(1);
 }
 

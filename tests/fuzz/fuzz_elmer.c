@@ -80,7 +80,7 @@ int uv_timer_init(uv_loop_t *loop, uv_timer_t *timer)
 
 int uv_timer_start(uv_timer_t *timer, uv_timer_cb callback, uint64_t timeout, uint64_t repeat)
 {
-    FUZZ_CHECK(repeat == 0 && (world.timer_handle == NULL || world.timer_handle == timer), "a second timer");
+    FUZZ_CHECK(repeat == 0 && (!world.timer_handle || world.timer_handle == timer), "a second timer");
     world.timer_handle = timer;
     world.timer = callback;
     world.timer_ms = world.now_ms + (int64_t)timeout;
@@ -117,7 +117,7 @@ void uv_close(uv_handle_t *handle, uv_close_cb callback)
 {
     if (handle == (uv_handle_t *)world.timer_handle)
         world.timer_ms = -1;
-    if (callback != NULL)
+    if (callback)
         callback(handle);
 }
 
@@ -137,7 +137,7 @@ struct signer_ask *signer_ask(const struct room *room, const char *socket, const
     (void)socket;
     FUZZ_CHECK(wire_may_send(request->type, WIRE_FROM_ELMER), "%s", wire_type_name(request->type));
     for (size_t i = 0; i < 4; i++) {
-        if (asks[i].answer != NULL)
+        if (asks[i].answer)
             continue;
         asks[i] = (struct signer_ask){answer, data};
         return &asks[i];
@@ -147,7 +147,7 @@ struct signer_ask *signer_ask(const struct room *room, const char *socket, const
 
 void signer_abandon(struct signer_ask *ask)
 {
-    if (ask != NULL)
+    if (ask)
         ask->answer = NULL;
 }
 
@@ -155,7 +155,7 @@ static void answer_signer(size_t which)
 {
     struct signer_ask ask = asks[which % 4];
 
-    if (ask.answer == NULL)
+    if (!ask.answer)
         return;
     asks[which % 4].answer = NULL;
     ask.answer(NULL, "", "the token is used up", ask.data);
@@ -214,7 +214,7 @@ struct users *users_create(uv_loop_t *loop, const char *admin_group)
 
 void users_destroy(struct users *users)
 {
-    if (users != NULL)
+    if (users)
         users->count = 0;
 }
 
@@ -450,7 +450,7 @@ int uv_run(uv_loop_t *loop, uv_run_mode mode)
 {
     (void)loop;
     (void)mode;
-    if (world.terminate == NULL)
+    if (!world.terminate)
         return 0; /* it could not start */
     for (int i = 0; world.input.left > 0 && i < MAX_EVENTS; i++) {
         happen(&world.input);

@@ -47,7 +47,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     result = settings_load(&settings, "/fuzz/elmer.conf", true, &err);
     files_clear();
     if (result != 0) {
-        FUZZ_CHECK(result < 0 && strstr(err.text, "elmer.conf") != NULL, "%d \"%s\"", result, err.text);
+        FUZZ_CHECK(result < 0 && strstr(err.text, "elmer.conf"), "%d \"%s\"", result, err.text);
         return 0;
     }
     check_settings(&settings);

@@ -67,7 +67,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         if (piece > size - pushed)
             piece = size - pushed;
         bytes = malloc(piece + 1); /* of its own, so that a byte too many is seen */
-        if (bytes == NULL)
+        if (!bytes)
             abort();
         memcpy(bytes, data + pushed, piece);
         result = frame_reader_push(&reader, bytes, piece);

@@ -26,13 +26,13 @@ static unsigned submitted;
 static void check_submission(const struct elmer_submission *submission)
 {
     FUZZ_CHECK(submission->nprocs >= 1 && submission->nprocs <= 1000000, "%u processors", (unsigned)submission->nprocs);
-    FUZZ_CHECK(submission->command != NULL && submission->command[0] != NULL, "no command");
-    for (size_t i = 0; submission->hosts != NULL && submission->hosts[i] != NULL; i++) {
+    FUZZ_CHECK(submission->command && submission->command[0], "no command");
+    for (size_t i = 0; submission->hosts && submission->hosts[i]; i++) {
         FUZZ_CHECK(str_valid_hostname(submission->hosts[i]), "host \"%s\"", submission->hosts[i]);
         for (size_t k = 0; k < i; k++)
             FUZZ_CHECK(strcmp(submission->hosts[i], submission->hosts[k]) != 0, "%s twice", submission->hosts[i]);
     }
-    for (size_t i = 0; submission->environment != NULL && submission->environment[i] != NULL; i++)
+    for (size_t i = 0; submission->environment && submission->environment[i]; i++)
         FUZZ_CHECK(strchr(submission->environment[i], '=') > submission->environment[i], "environment");
 }
 
@@ -172,7 +172,7 @@ static void check_register(const char *list)
     if (n < 0)
         return;
     names = elmer_hosts(&again);
-    FUZZ_CHECK(n == again && n > 0 && names[n] == NULL, "%d names and %d", n, again);
+    FUZZ_CHECK(n == again && n > 0 && !names[n], "%d names and %d", n, again);
     for (int i = 0; i < n; i++)
         length += strlen(names[i]) + 1;
     FUZZ_CHECK(length == strlen(list) + 1, "%zu bytes of %s", length, list);

@@ -217,11 +217,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     }
     FUZZ_CHECK(!(how & 1 && how & 2 && owner.ready), "a stranger is ready");
     (void)close(fd);
-    if (listener != NULL)
+    if (listener)
         listener_close(listener);
     for (int i = 0; i < MAX_TURNS && uv_loop_alive(&loop); i++)
         turn(&loop);
-    FUZZ_CHECK(owner.link == NULL || owner.closed, "the link is still there");
+    FUZZ_CHECK(!owner.link || owner.closed, "the link is still there");
     FUZZ_CHECK(uv_loop_close(&loop) == 0, "the loop is still busy");
     return 0;
 }

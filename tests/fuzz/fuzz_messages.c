@@ -16,7 +16,7 @@
 static void check_refusal(const struct wire_message *message, int code, const struct err *err)
 {
     FUZZ_CHECK(code < 0 && err->text[0] != '\0', "refused with %d and \"%s\"", code, err->text);
-    FUZZ_CHECK(message->memory == NULL, "a refused message has memory");
+    FUZZ_CHECK(!message->memory, "a refused message has memory");
     for (const char *c = err->text; *c != '\0'; c++)
         FUZZ_CHECK((unsigned char)*c >= ' ' && *c != 0x7F, "control character in \"%s\"", err->text);
 }
@@ -122,7 +122,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     char *json = malloc(size > 0 ? size : 1); /* not one byte behind it */
 
-    if (json == NULL)
+    if (!json)
         abort();
     if (size > 0)
         memcpy(json, data, size);

@@ -94,7 +94,7 @@ int uv_timer_init(uv_loop_t *loop, uv_timer_t *timer)
     memset(timer, 0, sizeof(*timer));
     timer->loop = loop;
     for (size_t i = 0; i < TIMERS; i++) {
-        if (world.timers[i].handle != NULL)
+        if (world.timers[i].handle)
             continue;
         world.timers[i] = (struct timer){.handle = timer, .at_ms = -1};
         return 0;
@@ -114,7 +114,7 @@ int uv_timer_start(uv_timer_t *handle, uv_timer_cb callback, uint64_t timeout, u
 {
     struct timer *timer = timer_of(handle);
 
-    if (timer == NULL)
+    if (!timer)
         abort();
     timer->callback = callback;
     timer->at_ms = world.now_ms + (int64_t)timeout;
@@ -126,7 +126,7 @@ int uv_timer_stop(uv_timer_t *handle)
 {
     struct timer *timer = timer_of(handle);
 
-    if (timer != NULL)
+    if (timer)
         timer->at_ms = -1;
     return 0;
 }
@@ -163,9 +163,9 @@ void uv_close(uv_handle_t *handle, uv_close_cb callback)
 
     FUZZ_CHECK(handle->flags == 0, "closed twice");
     handle->flags = 1;
-    if (timer != NULL)
+    if (timer)
         timer->handle = NULL;
-    if (callback != NULL)
+    if (callback)
         callback(handle);
 }
 
@@ -174,7 +174,7 @@ int uv_queue_work(uv_loop_t *loop, uv_work_t *work, uv_work_cb run, uv_after_wor
 {
     (void)loop;
     for (size_t i = 0; i < WORKS; i++) {
-        if (world.works[i] != NULL)
+        if (world.works[i])
             continue;
         world.works[i] = work;
         work->after_work_cb = after;
@@ -190,7 +190,7 @@ int uv_getaddrinfo(uv_loop_t *loop, uv_getaddrinfo_t *request, uv_getaddrinfo_cb
     (void)loop;
     (void)service;
     (void)hints;
-    FUZZ_CHECK(strcmp(node, "ws1") == 0 && world.lookup == NULL, "looks up %s", node);
+    FUZZ_CHECK(strcmp(node, "ws1") == 0 && !world.lookup, "looks up %s", node);
     world.lookup = request;
     request->cb = callback;
     return 0;
@@ -230,7 +230,7 @@ static void answer_lookup(int status)
     uv_getaddrinfo_t *request = world.lookup;
 
     world.lookup = NULL;
-    if (request != NULL)
+    if (request)
         request->cb(request, status, NULL);
 }
 
@@ -239,7 +239,7 @@ static void answer_work(size_t which)
     uv_work_t *work = world.works[which % WORKS];
 
     world.works[which % WORKS] = NULL;
-    if (work != NULL)
+    if (work)
         work->after_work_cb(work, 0);
 }
 
@@ -318,7 +318,7 @@ static void time_passes(int64_t ms)
 {
     world.now_ms += ms;
     for (size_t i = 0; i < TIMERS; i++)
-        if (world.timers[i].handle != NULL && world.timers[i].at_ms >= 0 && world.timers[i].at_ms <= world.now_ms)
+        if (world.timers[i].handle && world.timers[i].at_ms >= 0 && world.timers[i].at_ms <= world.now_ms)
             fire(&world.timers[i]);
 }
 
@@ -327,7 +327,7 @@ static void to_next_timer(void)
     int64_t next = -1;
 
     for (size_t i = 0; i < TIMERS; i++)
-        if (world.timers[i].handle != NULL && world.timers[i].at_ms >= 0 && (next < 0 || world.timers[i].at_ms < next))
+        if (world.timers[i].handle && world.timers[i].at_ms >= 0 && (next < 0 || world.timers[i].at_ms < next))
             next = world.timers[i].at_ms;
     time_passes(next > world.now_ms ? next - world.now_ms : 0);
 }

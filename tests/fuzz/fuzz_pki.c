@@ -22,7 +22,7 @@ static void make_ours(void)
 {
     struct err err = ERR_INIT;
 
-    if (ours.key != NULL)
+    if (ours.key)
         return;
     FUZZ_CHECK(pki_ca_create("Elmer CA", BEGIN_S, END_S, &ours.ca_key, &ours.ca, &err) == 0, "%s", err.text);
     FUZZ_CHECK(pki_key_create(&ours.key, &err) == 0, "%s", err.text);

@@ -30,7 +30,7 @@ static void split(struct input *input, struct input *second)
     const char *text = (const char *)input->at, *cut = input->left >= 4 ? memmem(text, input->left, "\n--\n", 4) : NULL;
 
     *second = (struct input){0};
-    if (cut == NULL)
+    if (!cut)
         return;
     *second = (struct input){input->at + (cut + 4 - text), input->left - (size_t)(cut + 4 - text)};
     input->left = (size_t)(cut + 1 - text);
@@ -52,7 +52,7 @@ static void locate(struct input *input)
         FUZZ_CHECK(err.text[0] != '\0', "no reason");
     (void)group_locate("/fuzz", "/elmer.slice/elmer-jobs.scope", path, sizeof(path), NULL);
     if (group_of("/fuzz", 7, group, sizeof(group)) == 0)
-        FUZZ_CHECK(group[0] == '/' && strchr(group, '\n') == NULL, "group %s", group);
+        FUZZ_CHECK(group[0] == '/' && !strchr(group, '\n'), "group %s", group);
 }
 
 static void usage(struct input *input)
@@ -107,7 +107,7 @@ static void group(struct input *input)
     FUZZ_CHECK(files_clear() == 0, "a file was left open");
     files_put("cgroup.events", input->at, input->left);
     cgroup.events_fd = openat(GROUP_FD, "cgroup.events", O_RDONLY | O_CLOEXEC);
-    FUZZ_CHECK(!(group_populated(&cgroup) && memmem(input->at, input->left, "populated 1", 11) == NULL), "populated");
+    FUZZ_CHECK(!(group_populated(&cgroup) && !memmem(input->at, input->left, "populated 1", 11)), "populated");
     (void)group_frozen(&cgroup);
     (void)close(cgroup.events_fd);
 }

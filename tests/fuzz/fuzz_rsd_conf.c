@@ -19,7 +19,7 @@ static void check_config(const struct rsd_config *config)
     FUZZ_CHECK(config->user[0] != '\0' && config->minimum_uid < UINT32_MAX, "user %s", config->user);
     FUZZ_CHECK(!strpbrk(config->deny_users, "\t,:/\n") && !strpbrk(config->deny_groups, "\t,:/\n"), "deny_");
     FUZZ_CHECK(config->account[0] == '/' || config->account[0] == '\0', "account %s", config->account);
-    FUZZ_CHECK(config->elmer[0] == '/' || strrchr(config->elmer, ':') != NULL, "elmer = %s", config->elmer);
+    FUZZ_CHECK(config->elmer[0] == '/' || strrchr(config->elmer, ':'), "elmer = %s", config->elmer);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -35,6 +35,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (result == 0)
         check_config(&config);
     else
-        FUZZ_CHECK(result < 0 && strstr(err.text, "rsd.conf") != NULL, "%d \"%s\"", result, err.text);
+        FUZZ_CHECK(result < 0 && strstr(err.text, "rsd.conf"), "%d \"%s\"", result, err.text);
     return 0;
 }

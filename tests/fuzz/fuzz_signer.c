@@ -79,7 +79,7 @@ static void make_cluster(void)
 {
     struct err err = ERR_INIT;
 
-    if (ours.key != NULL)
+    if (ours.key)
         return;
     ours.ca = (struct ca){.dir = -1, .valid_ms = DAY_MS};
     FUZZ_CHECK(pki_ca_create("Elmer CA", NOW_MS / 1000 - 1000, NOW_MS / 1000 + 100000, &ours.ca.key,
@@ -115,7 +115,7 @@ static char *text_or(struct input *input, const char *right, const char *kind, b
     if (how < 0xA0)
         return copy(right);
     *changed = true;
-    return how < 0xE0 && kind != NULL ? pem_change(input, kind, right) : input_line(input);
+    return how < 0xE0 && kind ? pem_change(input, kind, right) : input_line(input);
 }
 
 static void make_request(struct input *input, struct asked *asked)

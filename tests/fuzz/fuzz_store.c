@@ -84,7 +84,7 @@ static void add_read(struct store *store, store_answer answer, void *data)
 
 void store_read(struct store *store, const uint64_t *ids, size_t count, store_answer answer, void *data)
 {
-    FUZZ_CHECK(ids != NULL && count > 0, "nothing to read");
+    FUZZ_CHECK(ids && count > 0, "nothing to read");
     add_read(store, answer, data);
 }
 

@@ -108,7 +108,7 @@ int user_lookup(struct user *user, const char *name, uid_t uid, struct err *err)
         return err_set(err, -ENOENT, "user %s is not known", name);
     *user =
         (struct user){.uid = uid, .gid = uid, .name = strdup(name), .home = strdup("/"), .shell = strdup("/bin/sh")};
-    FUZZ_CHECK(user->name != NULL && user->home != NULL && user->shell != NULL, "no memory");
+    FUZZ_CHECK(user->name && user->home && user->shell, "no memory");
     return 0;
 }
 

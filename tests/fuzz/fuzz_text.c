@@ -20,7 +20,7 @@ static void check_printable(const char *text, size_t length, size_t size)
     char *out = malloc(size), *twice = malloc(4 * size + 4);
     bool clean = str_valid_utf8(text, length);
 
-    if (out == NULL || twice == NULL)
+    if (!out || !twice)
         abort();
     FUZZ_CHECK(str_printable(out, size, text, length) == out, "another buffer");
     FUZZ_CHECK(strlen(out) < size && str_valid_utf8(out, strlen(out)), "not UTF-8 in %zu bytes", size);
@@ -56,7 +56,7 @@ static void check_names(const char *text)
         FUZZ_CHECK(*text != '-' && *text != '.' && strlen(text) <= 255 && strpbrk(text, " /:\n%\"'$") == NULL,
                    "a host name: %s", text);
     if (job_name_parse(text, &id, &attempt))
-        FUZZ_CHECK(isdigit((unsigned char)*text) && strchr(text, '/') == NULL, "a job's name: %s", text);
+        FUZZ_CHECK(isdigit((unsigned char)*text) && !strchr(text, '/'), "a job's name: %s", text);
 }
 
 static void check_values(const char *text)

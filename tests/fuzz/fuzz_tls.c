@@ -71,7 +71,7 @@ static void a_stranger(struct input *input, struct end *end)
 
         piece = piece < input->left ? piece : input->left;
         bytes = malloc(piece + 1); /* of its own, so that a byte too many is seen */
-        if (bytes == NULL)
+        if (!bytes)
             abort();
         memcpy(bytes, piece > 0 ? input->at : (const uint8_t *)"", piece);
         take(end, bytes, piece);
@@ -79,7 +79,7 @@ static void a_stranger(struct input *input, struct end *end)
         input->at += piece;
         input->left -= piece;
     }
-    FUZZ_CHECK(!tls_ready(end->tls) && tls_peer(end->tls) == NULL, "a stranger gets through");
+    FUZZ_CHECK(!tls_ready(end->tls) && !tls_peer(end->tls), "a stranger gets through");
     out = tls_output(end->tls, &size);
     free(out);
 }
@@ -118,10 +118,10 @@ static void pass(struct input *input, struct end *from, struct end *to, bool *to
     size_t size;
     uint8_t *out = tls_output(from->tls, &size), *bytes;
 
-    if (out == NULL)
+    if (!out)
         return;
     bytes = malloc(2 * size + TEXT);
-    if (bytes == NULL)
+    if (!bytes)
         abort();
     memcpy(bytes, out, size);
     size = tamper(input, bytes, size, touched);
@@ -150,8 +150,8 @@ static void check_whole(const struct end *server, const struct end *client, bool
     const struct tls_peer *peer = tls_peer(server->tls);
 
     FUZZ_CHECK(tls_ready(server->tls) && tls_ready(client->tls), "the handshake was not done");
-    FUZZ_CHECK(tls_refusal(server->tls) == NULL, "refused: %s", tls_refusal(server->tls));
-    FUZZ_CHECK(joins ? peer == NULL : peer != NULL && strcmp(peer->name, "ws2") == 0, "another peer");
+    FUZZ_CHECK(!tls_refusal(server->tls), "refused: %s", tls_refusal(server->tls));
+    FUZZ_CHECK(joins ? !peer : peer && strcmp(peer->name, "ws2") == 0, "another peer");
     FUZZ_CHECK(server->nreceived == client->nsent && client->nreceived == server->nsent, "not all has come");
 }
 

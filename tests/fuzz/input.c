@@ -72,14 +72,14 @@ static size_t until(const struct input *input, uint8_t stop)
 {
     const uint8_t *end = input->left > 0 ? memchr(input->at, stop, input->left) : NULL;
 
-    return end == NULL ? input->left : (size_t)(end - input->at);
+    return !end ? input->left : (size_t)(end - input->at);
 }
 
 static char *copy(struct input *input, size_t size)
 {
     char *text = malloc(size + 1);
 
-    if (text == NULL)
+    if (!text)
         abort();
     if (size > 0)
         memcpy(text, input->at, size);
@@ -115,7 +115,7 @@ static void *take(struct wire_message *message, size_t size)
 {
     struct block *block = calloc(1, sizeof(*block) + size + 1);
 
-    if (block == NULL)
+    if (!block)
         abort();
     block->next = message->memory;
     message->memory = block;
@@ -278,7 +278,7 @@ static void fill_field(struct input *input, struct wire_message *message, const 
 
 static void fill_object(struct input *input, struct wire_message *message, const struct wire_object *object, void *out)
 {
-    for (const struct wire_field *field = object->fields(); field->name != NULL; field++)
+    for (const struct wire_field *field = object->fields(); field->name; field++)
         fill_field(input, message, field, (char *)out + field->offset);
 }
 

@@ -90,8 +90,8 @@ static void meet(struct link *link)
 
     if (!next.is)
         next = (struct introduced){true, names[link->uid % 4], "0123456789ABCDEF", WIRE_MINOR};
-    link->name = link->options.tls != NULL ? next.name : NULL;
-    link->serial = link->name != NULL ? next.serial : NULL;
+    link->name = link->options.tls ? next.name : NULL;
+    link->serial = link->name ? next.serial : NULL;
     link->minor = next.minor;
     next.is = false;
 }
@@ -115,11 +115,11 @@ int links_accept(size_t number, uid_t uid)
     links[at] = (struct link){.open = true, .options = listener->options, .callbacks = listener->callbacks, .uid = uid};
     meet(&links[at]);
     links[at].data = listener->accept(&links[at], listener->data);
-    if (links[at].data == NULL) {
+    if (!links[at].data) {
         links[at].open = false;
         return -1;
     }
-    if (links[at].callbacks->on_ready != NULL)
+    if (links[at].callbacks->on_ready)
         links[at].callbacks->on_ready(&links[at], links[at].data);
     return (int)at;
 }
@@ -159,7 +159,7 @@ void links_answer(size_t number)
     if (!links_open(number) || !link->waits)
         return;
     link->waits = false;
-    if (link->callbacks->on_ready != NULL)
+    if (link->callbacks->on_ready)
         link->callbacks->on_ready(link, link->data);
 }
 
@@ -186,7 +186,7 @@ void links_room(size_t number)
     struct link *link = &links[number % LINKS];
 
     link->unsent = 0;
-    if (links_open(number) && !link->waits && link->callbacks->on_room != NULL)
+    if (links_open(number) && !link->waits && link->callbacks->on_room)
         link->callbacks->on_room(link, link->data);
 }
 
@@ -199,7 +199,7 @@ int listener_create(uv_loop_t *loop, const char *address, unsigned mode, unsigne
     (void)loop;
     (void)mode;
     (void)max_links;
-    if (listeners_code != 0 || (tcp_code != 0 && options->tls != NULL))
+    if (listeners_code != 0 || (tcp_code != 0 && options->tls))
         return err_set(err, listeners_code != 0 ? listeners_code : tcp_code, "%s: nobody can listen there", address);
     for (size_t i = 0; i < LISTENERS; i++) {
         if (listeners[i].open)
@@ -317,7 +317,7 @@ void link_close(struct link *link, const char *text)
     if (link->closing)
         return;
     link->closing = true;
-    (void)snprintf(link->text, sizeof(link->text), "%s", text != NULL ? text : "");
+    (void)snprintf(link->text, sizeof(link->text), "%s", text ? text : "");
 }
 
 void link_refuse(struct link *link, const char *code, const char *text)
@@ -386,7 +386,7 @@ const char *link_ca_pem(const struct link *link)
 int tls_context_reload(struct tls_context *context, struct err *err)
 {
     (void)err;
-    return context != NULL ? 0 : -EINVAL;
+    return context ? 0 : -EINVAL;
 }
 
 void tls_context_unref(struct tls_context *context)

@@ -79,9 +79,9 @@ static int insert(struct pack *pack, size_t place, const void *bytes, size_t siz
     struct pack_input *grown = realloc(pack->inputs, (pack->count + 1) * sizeof(*grown));
     uint8_t *copy = malloc(size > 0 ? size : 1);
 
-    if (grown != NULL)
+    if (grown)
         pack->inputs = grown;
-    if (grown == NULL || copy == NULL) {
+    if (!grown || !copy) {
         free(copy);
         return -ENOMEM;
     }
@@ -170,12 +170,12 @@ int pack_slurp(const char *path, size_t limit, uint8_t **data, size_t *size, str
 
     *data = NULL;
     *size = 0;
-    if (file == NULL)
+    if (!file)
         return err_set(err, -errno, "%s: %s", path, strerror(errno));
     for (;;) {
         size_t got;
 
-        if ((grown = realloc(*data, *size + BUFSIZ)) == NULL) {
+        if (!(grown = realloc(*data, *size + BUFSIZ))) {
             result = err_set(err, -ENOMEM, "%s: no memory", path);
             break;
         }
@@ -233,7 +233,7 @@ int pack_write(const struct pack *pack, const char *path, struct err *err)
     if (asprintf(&temporary, "%s.new", path) < 0)
         return err_set(err, -ENOMEM, "%s: no memory", path);
     file = fopen(temporary, "we");
-    if (file == NULL) {
+    if (!file) {
         result = err_set(err, -errno, "%s: %s", temporary, strerror(errno));
     } else {
         bool written = write_inputs(pack, file);

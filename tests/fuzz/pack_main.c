@@ -69,7 +69,7 @@ static int write_input(const char *folder, const char *name, size_t number, cons
 
     if (snprintf(path, sizeof(path), "%s/%s-%04zu", folder, name, number) >= (int)sizeof(path))
         return err_set(err, -ENAMETOOLONG, "%s: too long", folder);
-    if ((file = fopen(path, "we")) == NULL)
+    if (!(file = fopen(path, "we")))
         return err_set(err, -errno, "%s: %s", path, strerror(errno));
     written = fwrite(input->bytes, 1, input->size, file) == input->size;
     if (fclose(file) != 0 || !written)
@@ -81,9 +81,9 @@ static int unpack(const char *path, const char *folder)
 {
     struct err err = ERR_INIT;
     struct pack pack;
-    const char *base = strrchr(path, '/') == NULL ? path : strrchr(path, '/') + 1;
+    const char *base = !strrchr(path, '/') ? path : strrchr(path, '/') + 1;
     char *name = strndup(base, strcspn(base, "."));
-    int result = name == NULL ? err_set(&err, -ENOMEM, "no memory") : pack_read(&pack, path, &err);
+    int result = !name ? err_set(&err, -ENOMEM, "no memory") : pack_read(&pack, path, &err);
 
     if (result != 0) {
         free(name);

@@ -47,7 +47,7 @@ char *pem_wrap(const char *kind, const uint8_t *der, size_t size)
     char *code = malloc(length + 1), *text = malloc(2 * length + 200);
     int used;
 
-    if (code == NULL || text == NULL)
+    if (!code || !text)
         abort();
     (void)EVP_EncodeBlock((unsigned char *)code, der, (int)size);
     used = snprintf(text, 100, "-----BEGIN %s-----\n", kind);
@@ -60,12 +60,12 @@ char *pem_wrap(const char *kind, const uint8_t *der, size_t size)
 
 size_t pem_unwrap(const char *pem, uint8_t *der, size_t size)
 {
-    const char *at = strchr(pem, '\n'), *end = at != NULL ? strstr(at, "-----END") : NULL;
+    const char *at = strchr(pem, '\n'), *end = at ? strstr(at, "-----END") : NULL;
     EVP_ENCODE_CTX *context = EVP_ENCODE_CTX_new();
     uint8_t bytes[DER_MAX + 100];
     int first = 0, last = 0;
 
-    if (at == NULL || end == NULL || end - at >= DER_MAX || context == NULL)
+    if (!at || !end || end - at >= DER_MAX || !context)
         abort(); /* texts of ours are all right */
     EVP_DecodeInit(context);
     (void)EVP_DecodeUpdate(context, bytes, &first, (const unsigned char *)at + 1, (int)(end - at - 1));

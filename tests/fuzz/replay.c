@@ -88,9 +88,9 @@ static const char *target_name(const char *program)
 {
     const char *name = strstr(program, "fuzz_");
 
-    for (const char *next = name; next != NULL; next = strstr(next + 1, "fuzz_"))
+    for (const char *next = name; next; next = strstr(next + 1, "fuzz_"))
         name = next;
-    return name == NULL ? "" : name + strlen("fuzz_");
+    return !name ? "" : name + strlen("fuzz_");
 }
 
 static int run_corpus(const char *name)

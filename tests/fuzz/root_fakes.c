@@ -183,7 +183,7 @@ static void check_target(const struct sched_target *target)
 {
     check_rank(target->ranks.task);
     check_rank(target->ranks.helper);
-    FUZZ_CHECK(target->cpus == NULL || CPU_COUNT(target->cpus) > 0, "no CPU");
+    FUZZ_CHECK(!target->cpus || CPU_COUNT(target->cpus) > 0, "no CPU");
     FUZZ_CHECK(target->helper_count <= MAX_HELPERS, "%zu helpers", target->helper_count);
 }
 
@@ -232,7 +232,7 @@ void sched_process(const struct cgroup *group, pid_t pid, struct sched_target *t
 {
     (void)count;
     (void)pid;
-    FUZZ_CHECK(group->job_fd < 0 || populated_of(group->job_fd) != NULL, "no group");
+    FUZZ_CHECK(group->job_fd < 0 || populated_of(group->job_fd), "no group");
     check_target(target);
 }
 
@@ -320,7 +320,7 @@ void limits_of_daemon(struct limits *given)
 
 void limits_give_back(const struct limits *given)
 {
-    FUZZ_CHECK(given == NULL, "a child in a fuzz target");
+    FUZZ_CHECK(!given, "a child in a fuzz target");
 }
 
 int tmpdir_sweep(int parent_fd, const char *name)

@@ -49,7 +49,7 @@ static bool same_field(const struct wire_field *field, const void *a, const void
 
 static bool same_object(const struct wire_object *object, const void *a, const void *b)
 {
-    for (const struct wire_field *field = object->fields(); field->name != NULL; field++)
+    for (const struct wire_field *field = object->fields(); field->name; field++)
         if (!same_field(field, (const char *)a + field->offset, (const char *)b + field->offset))
             return false;
     return true;

@@ -13,7 +13,7 @@ enum { SEEDS = 3, BYTES = 400 };
 
 static void print_fields(const struct wire_object *object)
 {
-    for (const struct wire_field *field = object->fields(); field->name != NULL; field++)
+    for (const struct wire_field *field = object->fields(); field->name; field++)
         printf("\"\\\"%s\\\":\"\n", field->name);
 }
 
@@ -27,7 +27,7 @@ static int print_dictionary(void)
         printf("\"{\\\"type\\\":\\\"%s\\\",\\\"id\\\":1\"\n", wire_type_name(type));
         print_fields(wire_table_message(type));
     }
-    for (const struct wire_object *const *object = wire_table_structs(); *object != NULL; object++)
+    for (const struct wire_object *const *object = wire_table_structs(); *object; object++)
         print_fields(*object);
     for (size_t i = 0; i < sizeof(values) / sizeof(*values); i++)
         printf("\"%s\"\n", values[i]);
@@ -52,7 +52,7 @@ static void write_seed(const char *folder, enum wire_type type, unsigned number)
         exit(1);
     }
     wire_message_fini(&message);
-    if (asprintf(&path, "%s/%s-%u", folder, wire_type_name(type), number) < 0 || (file = fopen(path, "we")) == NULL) {
+    if (asprintf(&path, "%s/%s-%u", folder, wire_type_name(type), number) < 0 || !(file = fopen(path, "we"))) {
         perror(folder);
         exit(1);
     }

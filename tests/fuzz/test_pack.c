@@ -33,7 +33,7 @@ static void expect_refused(const char *data, size_t size, const char *reason)
     assert_int_equal(pack_parse(&pack, data, size, &err), -EINVAL);
     assert_int_equal(pack.count, 0);
     assert_null(pack.inputs);
-    if (strstr(err.text, reason) == NULL)
+    if (!strstr(err.text, reason))
         fail_msg("\"%s\" does not say \"%s\"", err.text, reason);
 }
 #define REFUSED(text, reason) expect_refused(text, sizeof(text) - 1, reason)
@@ -193,7 +193,7 @@ int main(void)
         cmocka_unit_test(bounds_what_it_holds),    cmocka_unit_test(says_which_file_is_bad),
     };
 
-    if (scratch_dir(dir) == NULL)
+    if (!scratch_dir(dir))
         return 99;
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

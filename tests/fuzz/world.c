@@ -114,7 +114,7 @@ void world_feed(int fd, const void *bytes, size_t size)
         return;
     descriptor = find(fd);
     grown = realloc(descriptor->in, descriptor->size + size);
-    if (grown == NULL)
+    if (!grown)
         abort();
     memcpy(grown + descriptor->size, bytes, size);
     descriptor->in = grown;
@@ -143,7 +143,7 @@ bool world_readable(int fd)
 {
     struct descriptor *descriptor = world_kind(fd) != WORLD_CLOSED ? find(fd) : NULL;
 
-    return descriptor != NULL && (descriptor->end || descriptor->at < descriptor->size);
+    return descriptor && (descriptor->end || descriptor->at < descriptor->size);
 }
 
 void world_clog(int fd, bool broken)
@@ -218,7 +218,7 @@ ssize_t __wrap_send(int fd, const void *bytes, size_t size, int flags)
 {
     struct descriptor *descriptor = find(fd);
 
-    if (descriptor == NULL)
+    if (!descriptor)
         return __real_send(fd, bytes, size, flags);
     if (descriptor->clogged) {
         errno = descriptor->broken ? EPIPE : EAGAIN;
@@ -254,7 +254,7 @@ ssize_t __wrap_recv(int fd, void *bytes, size_t size, int flags)
 {
     struct descriptor *descriptor = find(fd);
 
-    return descriptor == NULL ? __real_recv(fd, bytes, size, flags) : take(descriptor, bytes, size);
+    return !descriptor ? __real_recv(fd, bytes, size, flags) : take(descriptor, bytes, size);
 }
 
 ssize_t __real_read(int fd, void *bytes, size_t size);
@@ -263,7 +263,7 @@ ssize_t __wrap_read(int fd, void *bytes, size_t size)
 {
     struct descriptor *descriptor = find(fd);
 
-    return descriptor == NULL ? __real_read(fd, bytes, size) : take(descriptor, bytes, size);
+    return !descriptor ? __real_read(fd, bytes, size) : take(descriptor, bytes, size);
 }
 
 int __wrap_poll(struct pollfd *fds, nfds_t count, int timeout_ms);
@@ -329,7 +329,7 @@ int __wrap_close(int fd)
 {
     struct descriptor *descriptor = find(fd);
 
-    if (descriptor == NULL)
+    if (!descriptor)
         return fd < 0 ? -1 : __real_close(fd);
     clear(descriptor);
     return 0;
@@ -345,7 +345,7 @@ int __wrap_fcntl(int fd, int command, ...)
     va_start(args, command);
     argument = va_arg(args, long);
     va_end(args);
-    return find(fd) == NULL ? __real_fcntl(fd, command, argument) : 0;
+    return !find(fd) ? __real_fcntl(fd, command, argument) : 0;
 }
 
 /* Both ends exist until the program closes one, as it does after a fork. */
@@ -400,7 +400,7 @@ int __wrap_bind(int fd, const struct sockaddr *address, socklen_t size)
 
     (void)address;
     (void)size;
-    if (descriptor != NULL && !world_fails()) {
+    if (descriptor && !world_fails()) {
         descriptor->kind = WORLD_LISTENER;
         return 0;
     }
@@ -412,7 +412,7 @@ int __wrap_listen(int fd, int backlog);
 int __wrap_listen(int fd, int backlog)
 {
     (void)backlog;
-    return find(fd) == NULL ? -1 : 0;
+    return !find(fd) ? -1 : 0;
 }
 
 int __wrap_connect(int fd, const struct sockaddr *address, socklen_t size);
@@ -420,7 +420,7 @@ int __wrap_connect(int fd, const struct sockaddr *address, socklen_t size)
 {
     (void)address;
     (void)size;
-    if (find(fd) != NULL && !world_fails())
+    if (find(fd) && !world_fails())
         return 0;
     errno = ECONNREFUSED;
     return -1;
@@ -432,9 +432,9 @@ int __wrap_accept4(int fd, struct sockaddr *address, socklen_t *size, int flags)
     (void)address;
     (void)size;
     (void)flags;
-    if (find(fd) != NULL)
+    if (find(fd))
         find(fd)->at = find(fd)->size; /* whoever waited there */
-    if (find(fd) != NULL && !world_fails())
+    if (find(fd) && !world_fails())
         return world_open(WORLD_SOCKET);
     errno = ECONNABORTED;
     return -1;

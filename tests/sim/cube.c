@@ -102,7 +102,7 @@ static void make_core(struct walk *w)
     char name[20];
 
     w->core = core_create(&w->options);
-    for (int i = 0; w->core != NULL && i < HOSTS; i++) {
+    for (int i = 0; w->core && i < HOSTS; i++) {
         snprintf(name, sizeof(name), "ws%d", i);
         core_add_host(w->core, name);
     }
@@ -134,7 +134,7 @@ static size_t count_running(struct walk *w, uint64_t *ids)
     uint64_t cursor = 0;
     size_t count = 0;
 
-    for (const struct core_job *job; (job = core_next_job(w->core, &cursor)) != NULL;) {
+    for (const struct core_job *job; (job = core_next_job(w->core, &cursor));) {
         if (!runs(job))
             continue;
         if (core_allocator_in_cube((enum core_allocator)core_setting_value(w->core, SETTING_ALLOCATOR)))
@@ -192,7 +192,7 @@ static size_t store(struct walk *w, struct row *rows)
     uint64_t cursor = 0;
     size_t count = 0;
 
-    for (const struct core_job *job; (job = core_next_job(w->core, &cursor)) != NULL;) {
+    for (const struct core_job *job; (job = core_next_job(w->core, &cursor));) {
         if (!runs(job))
             continue;
         rows[count].job = *job;
@@ -233,7 +233,7 @@ static void finish(struct walk *w)
     uint64_t cursor = 0, ids[HOSTS];
     const struct core_job *job;
 
-    while ((job = core_next_job(w->core, &cursor)) != NULL)
+    while ((job = core_next_job(w->core, &cursor)))
         if (job->state == JOB_QUEUED)
             step(w, (struct event){.type = EVENT_CANCEL, .host = -1, .job = job->id, .u.by = {.uid = UID}});
     for (int i = 0; i < HOSTS; i++)

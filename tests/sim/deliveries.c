@@ -11,7 +11,7 @@ static void start_processes(struct world *world, const struct message *message)
     struct message launched = *message;
     struct event failed = {.type = EVENT_LAUNCH_FAILED, .job = message->job, .attempt = message->attempt, .host = -1};
 
-    if (job == NULL || job->attempt != message->attempt || job->state != JOB_STARTING)
+    if (!job || job->attempt != message->attempt || job->state != JOB_STARTING)
         return;
     if (!world_chance(world, world->faults.launch_fails) && model_start(world, job)) {
         launched.kind = SHELL_LAUNCHED;

@@ -51,7 +51,7 @@ void judge_committed(struct world *world, const struct core_job *row)
 
     if (world->ended[row->id])
         world_fail(world, "job %llu: has ended, and goes on as %s", ID(row), job_state_name(row->state));
-    world->coverage->accepted += world->rows[row->id] == NULL && !world->ended[row->id];
+    world->coverage->accepted += !world->rows[row->id] && !world->ended[row->id];
     world->coverage->ended += final;
     world->ended[row->id] = final;
 }
@@ -74,7 +74,7 @@ void judge_start(struct world *world, uint64_t job, uint32_t attempt, uint32_t r
 {
     struct sim_ran *ran = &world->ran[job];
 
-    if (attempt == 1 && judge_seen(world, job) != NULL && !judge_met(world->stored_fates, judge_seen(world, job)))
+    if (attempt == 1 && judge_seen(world, job) && !judge_met(world->stored_fates, judge_seen(world, job)))
         world_fail(world, "job %llu: runs, and that it may is not on disk", (unsigned long long)job);
     if (ran->attempt != attempt)
         *ran = (struct sim_ran){.attempt = attempt > ran->attempt ? attempt : UINT32_MAX};
@@ -93,7 +93,7 @@ static void look_again(struct world *world)
 
     world->nseen = 0;
     memcpy(world->fates, world->stored_fates, sizeof(world->fates));
-    while ((job = core_next_job(world->core, &cursor)) != NULL) {
+    while ((job = core_next_job(world->core, &cursor))) {
         struct seen_job *seen = &world->seen[world->nseen++];
         memset(seen, 0, sizeof(*seen));
         remember(seen, job);
@@ -237,7 +237,7 @@ static bool may_move(enum job_state from, enum job_state to)
         [JOB_CANCELLED] = "",
     };
 
-    return from == to || strstr(moves[from], job_state_name(to)) != NULL;
+    return from == to || strstr(moves[from], job_state_name(to));
 }
 
 /* A job with requeue that a host took away: at least one host, and there is no other way back into the queue. */
@@ -302,9 +302,9 @@ static void judge_new(struct world *world, const bool *fresh)
     for (;;) {
         struct seen_job *next = NULL;
         for (int i = 0; i < world->nseen; i++)
-            if (fresh[i] && !world->seen[i].judged && (next == NULL || world->seen[i].allocation < next->allocation))
+            if (fresh[i] && !world->seen[i].judged && (!next || world->seen[i].allocation < next->allocation))
                 next = &world->seen[i];
-        if (next == NULL)
+        if (!next)
             return;
         next->judged = true;
         next->timed = true;
@@ -323,11 +323,11 @@ static void look_at_jobs(struct world *world)
     uint64_t cursor = 0;
     int n = 0;
 
-    while ((job = core_next_job(world->core, &cursor)) != NULL)
+    while ((job = core_next_job(world->core, &cursor)))
         judge_fate(&world->fates[job->id], job);
     cursor = 0;
 
-    while ((job = core_next_job(world->core, &cursor)) != NULL && !world_failed(world)) {
+    while ((job = core_next_job(world->core, &cursor)) && !world_failed(world)) {
         struct seen_job *seen = &world->seen[n];
         if (n == world->nseen) {
             if (n == SEEN_JOBS) {
@@ -349,7 +349,7 @@ static void look_at_jobs(struct world *world)
             world_fail(world, "job %llu: has the place of %llu, not of %llu", ID(job), (unsigned long long)job->place,
                        (unsigned long long)seen->place);
         judge_change(world, seen, job);
-        if (world->on_change != NULL && (seen->state != job->state || seen->level != job->level))
+        if (world->on_change && (seen->state != job->state || seen->level != job->level))
             world->on_change(world, seen, job);
         remember(seen, job);
         seen->judged = !fresh[n];

@@ -101,16 +101,16 @@ void judge_top(struct world *world, uint64_t job)
         for (int i = 0; i < world->nseen; i++) {
             struct seen_job *other = &world->seen[i];
             if (waits(other) && other->uid == top->uid && other->place < top->place &&
-                (next == NULL || other->place > next->place))
+                (!next || other->place > next->place))
                 next = other;
         }
-        if (next != NULL) {
+        if (next) {
             uint64_t place = next->place;
             next->place = top->place;
             top->place = place;
             world->coverage->topped++;
         }
-    } while (next != NULL);
+    } while (next);
 }
 
 /* ---- the end of a walk ---- */
@@ -118,7 +118,7 @@ void judge_top(struct world *world, uint64_t job)
 void judge_all_ended(struct world *world)
 {
     for (int id = 0; id < SIM_IDS; id++)
-        if (world->rows[id] != NULL)
+        if (world->rows[id])
             world_fail(world, "job %d was accepted and has not ended", id);
     if (world->coverage->accepted != world->coverage->ended && !world_failed(world))
         world_fail(world, "%llu jobs accepted, %llu ended", (unsigned long long)world->coverage->accepted,

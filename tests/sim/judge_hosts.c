@@ -24,7 +24,7 @@ bool judge_belongs(struct world *world, uint64_t job, uint32_t attempt, int host
 {
     const struct seen_job *seen = judge_seen(world, job);
 
-    if (seen == NULL || seen->attempt != attempt || !judge_has_cluster(seen->state))
+    if (!seen || seen->attempt != attempt || !judge_has_cluster(seen->state))
         return false;
     for (uint32_t i = 0; i < seen->nprocs; i++)
         if (seen->processors[i].host == host)

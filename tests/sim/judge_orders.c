@@ -21,7 +21,7 @@ static void expected_order(struct world *world, int host, struct sim_order *orde
     uint64_t allocations[SIM_ENTRIES];
 
     order->n = 0;
-    while ((job = core_next_job(world->core, &cursor)) != NULL) {
+    while ((job = core_next_job(world->core, &cursor))) {
         unsigned cpus = judge_has_cluster(job->state) ? cpus_on(job, host) : 0;
         int at;
         if (cpus == 0)
@@ -116,7 +116,7 @@ static void judge_launch(struct world *world, const struct action *action)
 {
     struct seen_job *seen = judge_seen(world, action->job);
 
-    if (seen == NULL || seen->attempt != action->attempt || seen->state != JOB_STARTING) {
+    if (!seen || seen->attempt != action->attempt || seen->state != JOB_STARTING) {
         world_fail(world, "job %llu: LAUNCH though it is not starting", (unsigned long long)action->job);
         return;
     }
@@ -132,7 +132,7 @@ static void judge_end(struct world *world, const struct action *action)
 {
     const struct core_job *job = core_job(world->core, action->job);
 
-    if (job != NULL && job->attempt == action->attempt && (job->state == JOB_STARTING || job->state == JOB_RUNNING) &&
+    if (job && job->attempt == action->attempt && (job->state == JOB_STARTING || job->state == JOB_RUNNING) &&
         cpus_on(job, action->host) != 0)
         world_fail(world, "job %llu: END though it is %s", (unsigned long long)action->job, job_state_name(job->state));
 }
@@ -141,8 +141,8 @@ void judge_action(struct world *world, const struct action *action)
 {
     const struct seen_host *host = action->host >= 0 ? &world->seen_hosts[action->host] : NULL;
 
-    if (host != NULL && (!host->up || (host->silent && action->type != ACTION_TAKEN)) &&
-        action->type != ACTION_ANSWER && action->type != ACTION_PERSIST_HOST && action->type != ACTION_PERSIST_SETTING)
+    if (host && (!host->up || (host->silent && action->type != ACTION_TAKEN)) && action->type != ACTION_ANSWER &&
+        action->type != ACTION_PERSIST_HOST && action->type != ACTION_PERSIST_SETTING)
         world_fail(world, "action %d for host %d, which cannot hear it", (int)action->type, action->host);
     switch ((int)action->type) {
     case ACTION_ORDER:
@@ -181,7 +181,7 @@ static int count_over(const struct world *world, int h, const struct sim_order *
 
         for (uint32_t rank = 0; rank < (job->each ? job->nprocs : 1); rank++)
             live += job->processors[rank].host == h && (job->exited[rank / 8] & (1u << (rank % 8))) == 0;
-        over += job->state == JOB_RUNNING && live == 0 && seen != NULL && !seen->timed;
+        over += job->state == JOB_RUNNING && live == 0 && seen && !seen->timed;
     }
     return over;
 }

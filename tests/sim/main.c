@@ -13,11 +13,11 @@ static void choose_length(uint64_t *walks, uint64_t *events)
 
     *walks = 20000;
     *events = 200;
-    if (full != NULL && full[0] != '\0') {
+    if (full && full[0] != '\0') {
         *walks = 80000;
         *events = 400;
     }
-    if (preload != NULL && strstr(preload, "vgpreload") != NULL)
+    if (preload && strstr(preload, "vgpreload"))
         *walks = 320;
 }
 
@@ -28,7 +28,7 @@ static int run_tests(uint64_t walks, uint64_t events)
     bool good = true;
     int n;
 
-    snprintf(folder, sizeof(folder), "%s/tests/sim/scenarios", srcdir != NULL ? srcdir : ".");
+    snprintf(folder, sizeof(folder), "%s/tests/sim/scenarios", srcdir ? srcdir : ".");
     n = scenario_tests(folder, 1, &good);
     if (n == 0)
         printf("Bail out! no scenarios in %s\n", folder);

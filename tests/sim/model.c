@@ -59,7 +59,7 @@ static void end_lapsed(struct world *world, int index, struct sim_group *group)
     struct message gone = {.kind = HOST_GROUP_GONE, .host = index, .job = group->job, .attempt = group->attempt};
 
     world->coverage->lapses++;
-    if (world->on_lapse != NULL)
+    if (world->on_lapse)
         world->on_lapse(world, index, group);
     note_ended(&world->hosts[index], group->job, group->attempt);
     group->lapsed = group->ending = true;
@@ -119,15 +119,15 @@ static void open_group(struct world *world, int index, uint64_t job, uint32_t at
 
     if (host->deaf || (lease_ms > 0 && lease_over(world, host, lease_ms)))
         return; /* it is sent again */
-    if (group == NULL && (entry_of(host, job, attempt) == NULL || has_ended(host, job, attempt))) {
+    if (!group && (!entry_of(host, job, attempt) || has_ended(host, job, attempt))) {
         say(world, index, TO_CORE_EMPTY, job, attempt);
         return;
     }
-    if (group == NULL && world_chance(world, world->faults.open_fails)) {
+    if (!group && world_chance(world, world->faults.open_fails)) {
         say(world, index, TO_CORE_OPEN_FAILED, job, attempt);
         return;
     }
-    if (group == NULL) {
+    if (!group) {
         if (host->ngroups == SIM_GROUPS) {
             world_fail(world, "%s has too many groups", host->name);
             return;
@@ -191,7 +191,7 @@ static void say_exit(struct world *world, int host, const struct sim_group *grou
 
 static struct sim_rank *rank_of(struct sim_group *group, uint32_t rank)
 {
-    for (int i = 0; group != NULL && i < group->nranks; i++)
+    for (int i = 0; group && i < group->nranks; i++)
         if (group->ranks[i].rank == rank)
             return &group->ranks[i];
     return NULL;
@@ -203,7 +203,7 @@ static void exit_again(struct world *world, const struct message *message)
     struct sim_rank *rank = rank_of(group, message->rank);
     struct message again = *message;
 
-    if (rank == NULL || rank->taken || group->lapsed)
+    if (!rank || rank->taken || group->lapsed)
         return;
     say_exit(world, message->host, group, rank);
     again.kind = HOST_EXIT_AGAIN;
@@ -215,7 +215,7 @@ static void process_ends(struct world *world, const struct message *message)
     struct sim_rank *rank =
         rank_of(model_group(&world->hosts[message->host], message->job, message->attempt), message->rank);
 
-    if (rank == NULL || rank->exited)
+    if (!rank || rank->exited)
         return;
     if (world->frozen) {
         struct message later = *message;
@@ -233,7 +233,7 @@ static void start_process(struct world *world, int host, struct sim_group *group
     struct message ends = {
         .kind = HOST_PROCESS_ENDS, .host = host, .job = group->job, .attempt = group->attempt, .rank = rank};
 
-    if (rank_of(group, rank) != NULL)
+    if (rank_of(group, rank))
         return; /* started before: nothing starts twice */
     judge_start(world, group->job, group->attempt, rank);
     group->ranks[group->nranks++] = (struct sim_rank){.rank = rank};
@@ -255,7 +255,7 @@ bool model_start(struct world *world, const struct core_job *job)
         struct sim_group *group = model_group(host, job->id, job->attempt);
         if ((job->exited[i / 8] & 1u << (i % 8)) != 0)
             continue; /* known from before a restart */
-        if (!host->connected || group == NULL || group->ending)
+        if (!host->connected || !group || group->ending)
             return false;
         start_process(world, job->processors[i].host, group, i);
     }
@@ -288,7 +288,7 @@ static void group_gone(struct world *world, const struct message *message)
 
     struct message later = *message;
 
-    if (group == NULL)
+    if (!group)
         return;
     if (host->stubborn) {
         world_post(world, &later, world->now_ms + GRACE_MS);
@@ -319,7 +319,7 @@ static void handle_end(struct world *world, const struct message *message)
         if (host->opens[i].job == message->job && host->opens[i].attempt == message->attempt)
             host->opens[i--] = host->opens[--host->nopens];
     note_ended(host, message->job, message->attempt);
-    if (group == NULL) {
+    if (!group) {
         say(world, message->host, TO_CORE_EMPTY, message->job, message->attempt);
         return;
     }
@@ -345,7 +345,7 @@ static void handle_taken(struct world *world, const struct message *message)
     struct sim_rank *rank =
         rank_of(model_group(&world->hosts[message->host], message->job, message->attempt), message->rank);
 
-    if (rank != NULL && rank->exited)
+    if (rank && rank->exited)
         rank->taken = true;
 }
 

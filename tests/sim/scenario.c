@@ -166,7 +166,7 @@ static void submit(struct play *play)
     snprintf(play->names[next - 1], sizeof(play->names[0]), "%s", word(play, 1));
     world_step(&play->world, &event);
     job = core_job(play->world.core, next);
-    if (job == NULL)
+    if (!job)
         play->names[next - 1][0] = '\0';
     else if (job->state == JOB_QUEUED)
         fprintf(play->out, "%7" PRId64 "    %s waits, %u ahead (%s)\n", play->world.now_ms, word(play, 1), job->ahead,
@@ -350,7 +350,7 @@ static void split(struct play *play, char *line)
     char *rest = line, *token;
 
     play->nwords = 0;
-    while ((token = strsep(&rest, " \n")) != NULL && play->nwords < MAX_WORDS)
+    while ((token = strsep(&rest, " \n")) && play->nwords < MAX_WORDS)
         if (token[0] != '\0')
             play->words[play->nwords++] = token;
 }
@@ -383,23 +383,23 @@ static int play_script(const char *path, FILE *out)
     char line[512];
     int n = 0, result;
 
-    if (play == NULL || script == NULL) {
+    if (!play || !script) {
         fprintf(out, "%s: cannot be read\n", path);
         free(play);
-        if (script != NULL)
+        if (script)
             fclose(script);
         return -1;
     }
     core_options_default(&play->options);
     play->options.allocator = ALLOCATOR_V1;
     play->out = out;
-    while (play->error == NULL && fgets(line, sizeof(line), script) != NULL) {
+    while (!play->error && fgets(line, sizeof(line), script)) {
         n++;
         run_line(play, line);
     }
-    if (play->error != NULL)
+    if (play->error)
         fprintf(out, "line %d: %s\n", n, play->error);
-    result = play->error == NULL ? 0 : -1;
+    result = !play->error ? 0 : -1;
     if (play->begun)
         world_fini(&play->world);
     fclose(script);
@@ -415,7 +415,7 @@ static char *read_all(const char *path)
     char *text = NULL;
     size_t size = 0;
 
-    if (file == NULL)
+    if (!file)
         return NULL;
     if (getdelim(&text, &size, '\0', file) < 0) {
         free(text);
@@ -447,15 +447,15 @@ static bool compare(const char *script)
     FILE *out = open_memstream(&got, &size);
     bool same;
 
-    if (out == NULL)
+    if (!out)
         return false;
     snprintf(path, sizeof(path), "%.*s.expected", (int)strlen(script) - 4, script);
     expected = read_all(path);
     same = play_script(script, out) == 0;
     fclose(out);
-    same = same && expected != NULL && strcmp(expected, got) == 0;
+    same = same && expected && strcmp(expected, got) == 0;
     if (!same)
-        show_difference(expected != NULL ? expected : "(no such file)", got);
+        show_difference(expected ? expected : "(no such file)", got);
     free(expected);
     free(got);
     return same;
@@ -465,7 +465,7 @@ static const char *base_of(const char *path)
 {
     const char *slash = strrchr(path, '/');
 
-    return slash != NULL ? slash + 1 : path;
+    return slash ? slash + 1 : path;
 }
 
 int scenario_tests(const char *folder, int first_test, bool *good)

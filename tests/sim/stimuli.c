@@ -13,7 +13,7 @@ static int draw_after(struct world *world, struct core_after *after)
         uint64_t back = 1 + world_random(world, world_chance(world, 900) ? 12 : 60), id = back < next ? next - back : 1;
         struct sim_fate *fate = &world->fates[id];
         after[n] = (struct core_after){.job = id, .kind = (enum after_kind)world_random(world, AFTER_KIND_COUNT)};
-        if (core_job(world->core, id) == NULL && !world->stored_fates[id].ended) {
+        if (!core_job(world->core, id) && !world->stored_fates[id].ended) {
             *fate = world->stored_fates[id] = (struct sim_fate){.ended = true, .forgotten = true};
             world->ended[id] = true;
         }

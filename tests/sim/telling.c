@@ -90,7 +90,7 @@ void telling_action(struct world *world, const struct action *action)
     static const char *const names[ACTION_TYPE_COUNT] = {
         [ACTION_ORDER] = "order", [ACTION_OPEN] = "open", [ACTION_END] = "end", [ACTION_LAUNCH] = "launch"};
 
-    if (!play->verbose || names[action->type] == NULL)
+    if (!play->verbose || !names[action->type])
         return;
     fprintf(play->out, "%7" PRId64 "      -> %s %s", world->now_ms,
             action->host >= 0 ? world->hosts[action->host].name : "all", names[action->type]);
@@ -109,7 +109,7 @@ static const struct core_job *job_at(struct play *play, int host, int cpu, int l
     uint64_t cursor = 0;
     const struct core_job *job;
 
-    while ((job = core_next_job(play->world.core, &cursor)) != NULL)
+    while ((job = core_next_job(play->world.core, &cursor)))
         if (job->level == level)
             for (uint32_t i = 0; i < job->nprocs; i++)
                 if (job->processors[i].host == host && job->processors[i].cpu == cpu)
@@ -123,7 +123,7 @@ static void tell_queue(struct play *play)
     const struct core_job *job;
 
     fprintf(play->out, "          queue:");
-    while ((job = core_next_job(play->world.core, &cursor)) != NULL)
+    while ((job = core_next_job(play->world.core, &cursor)))
         if (job->state == JOB_QUEUED || job->state == JOB_HELD)
             fprintf(play->out, " %s (%s)", telling_job(play, job->id), reason_name(job->reason));
     fprintf(play->out, "\n");
@@ -142,7 +142,7 @@ void telling_table(struct play *play)
         for (int h = 0; h < world->nhosts; h++)
             for (int i = 0; i < world->hosts[h].ncpus; i++) {
                 const struct core_job *job = job_at(play, h, world->hosts[h].cpus[i], level);
-                fprintf(play->out, " %-5s", job != NULL ? telling_job(play, job->id) : ".");
+                fprintf(play->out, " %-5s", job ? telling_job(play, job->id) : ".");
             }
     }
     fprintf(play->out, "\n");

@@ -124,7 +124,7 @@ static void make_peace(struct world *world)
     }
     event = (struct event){.type = EVENT_RELEASE, .host = -1};
     event.u.by.admin = true;
-    while ((job = core_next_job(world->core, &event.job)) != NULL)
+    while ((job = core_next_job(world->core, &event.job)))
         if (job->state == JOB_HELD)
             world_step(world, &event);
     world_start_idle_reports(world);
@@ -138,7 +138,7 @@ static void cancel_hopeless(struct world *world)
     const struct core_job *job;
 
     event.u.by.admin = true;
-    while ((job = core_next_job(world->core, &event.job)) != NULL)
+    while ((job = core_next_job(world->core, &event.job)))
         if (job->state == JOB_QUEUED && (job->reason == REASON_TOO_FEW_UP || job->reason == REASON_NEVER))
             world_step(world, &event);
 }
@@ -156,9 +156,9 @@ static void end_all(struct world *world)
 {
     world->frozen = false;
     world->run_ms = 100;
-    for (int i = 0; i < 2000 && not_ended(world) != NULL && !world_failed(world); i++, cancel_hopeless(world))
+    for (int i = 0; i < 2000 && not_ended(world) && !world_failed(world); i++, cancel_hopeless(world))
         world_run_until(world, world->now_ms + 500);
-    if (not_ended(world) != NULL)
+    if (not_ended(world))
         world_fail(world, "quiet for 1000 s, but job %" PRIu64 " is %s", not_ended(world)->id,
                    job_state_name(not_ended(world)->state));
     world_run_until(world, world->now_ms + 5000);
@@ -282,7 +282,7 @@ static int parse(int argc, char **argv, struct walk_options *options)
             *(argv[i][2] == 'h' ? &options->hash : &options->trace) = true;
             continue;
         }
-        if (number == NULL || ++i == argc)
+        if (!number || ++i == argc)
             return -1;
         *number = strtoull(argv[i], &end, 10);
         if (*end != '\0' || end == argv[i])

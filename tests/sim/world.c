@@ -83,7 +83,7 @@ void world_post(struct world *world, struct message *message, int64_t at_ms)
     if (world->nheap == world->heap_capacity) {
         world->heap_capacity = world->heap_capacity == 0 ? 256 : 2 * world->heap_capacity;
         world->heap = realloc(world->heap, (size_t)world->heap_capacity * sizeof(*world->heap));
-        if (world->heap == NULL)
+        if (!world->heap)
             abort();
     }
     message->at_ms = at_ms;
@@ -113,7 +113,7 @@ static struct sim_order *copy_order(const struct sim_order *order)
 {
     struct sim_order *copy = malloc(sizeof(*copy));
 
-    if (copy == NULL)
+    if (!copy)
         abort();
     copy->generation = order->generation;
     copy->n = order->n;
@@ -143,7 +143,7 @@ void world_send(struct world *world, struct message *message)
     }
     if (world_chance(world, world->faults.doubled)) {
         world->coverage->doubled++;
-        if (message->order != NULL)
+        if (message->order)
             twin.order = copy_order(message->order);
         world_post(world, &twin, from_ms + world_delay(world));
     }
@@ -174,16 +174,16 @@ static void send_order(struct world *world, const struct action *action)
 
 static void *copy_of(const void *from, size_t size)
 {
-    void *copy = from != NULL ? malloc(size + 1) : NULL;
+    void *copy = from ? malloc(size + 1) : NULL;
 
-    if (from != NULL && copy == NULL)
+    if (from && !copy)
         abort();
-    return from != NULL ? memcpy(copy, from, size) : NULL;
+    return from ? memcpy(copy, from, size) : NULL;
 }
 
 void world_free_row(struct sim_row *row)
 {
-    if (row == NULL)
+    if (!row)
         return;
     free((void *)(uintptr_t)row->job.processors);
     free((void *)(uintptr_t)row->job.exited);
@@ -213,7 +213,7 @@ static void persist(struct world *world, uint64_t id)
     const struct core_job *job = core_job(world->core, id);
     struct message message = {.kind = SHELL_COMMITTED, .host = -1, .row = calloc(1, sizeof(struct sim_row))};
 
-    if (message.row == NULL || job == NULL)
+    if (!message.row || !job)
         abort();
     message.row->job = *job;
     message.row->job.text = NULL;
@@ -244,11 +244,11 @@ void world_commit(struct world *world, struct message *message)
 {
     uint64_t id;
 
-    if (message->row == NULL && message->host < 0) {
+    if (!message->row && message->host < 0) {
         world->settings[message->setting] = message->value;
         return;
     }
-    if (message->row == NULL) {
+    if (!message->row) {
         world->host_rows[message->host] = message->host_row;
         return;
     }
@@ -330,7 +330,7 @@ static void count_event(struct world *world, const struct event *event)
     world->coverage->steps++;
     world->coverage->events[event->type]++;
     if (event->job != 0)
-        world->coverage->pairs[event->type][seen != NULL ? (int)seen->state : SIM_STATES - 1]++;
+        world->coverage->pairs[event->type][seen ? (int)seen->state : SIM_STATES - 1]++;
 }
 
 void world_step(struct world *world, struct event *event)
@@ -345,7 +345,7 @@ void world_step(struct world *world, struct event *event)
         event->request = ++world->requests;
     count_event(world, event);
     trace_event(world, event);
-    if (world->on_event != NULL)
+    if (world->on_event)
         world->on_event(world, event);
     judge_before(world, event);
     result = world_decide(world, event);
@@ -357,7 +357,7 @@ void world_step(struct world *world, struct event *event)
         const struct action *action = &world->actions.items[i];
         world->coverage->actions[action->type]++;
         trace_action(world, action);
-        if (world->on_action != NULL)
+        if (world->on_action)
             world->on_action(world, action);
         judge_action(world, action);
         act(world, action);
@@ -385,23 +385,23 @@ static struct core *restored_core(struct world *world)
     const struct core_job *jobs[SEEN_JOBS] = {NULL};
     int n = 0;
 
-    for (int i = 0; i < SETTING_COUNT && core != NULL; i++)
+    for (int i = 0; i < SETTING_COUNT && core; i++)
         if (core_restore_setting(core, (enum core_setting)i, world->settings[i]) != 0)
             world_fail(world, "restart: core_restore_setting() failed");
-    for (int h = 0; h < world->nhosts && core != NULL; h++)
+    for (int h = 0; h < world->nhosts && core; h++)
         if (core_add_host(core, world->hosts[h].name) != h)
             world_fail(world, "restart: core_add_host() failed");
         else if (core_restore_host(core, h, &world->host_rows[h], world->now_ms) != 0)
             world_fail(world, "restart: core_restore_host() failed");
     for (int id = 0; id < SIM_IDS && n < SEEN_JOBS; id++)
-        if (world->rows[id] != NULL)
+        if (world->rows[id])
             jobs[n++] = world_with_ends(world, &world->rows[id]->job);
     if (n > 1)
         qsort(jobs, (size_t)n, sizeof(jobs[0]), by_allocation);
     for (int i = 0; i < n; i++)
         if (core_restore_job(core, jobs[i], world->now_ms) != 0)
             world_fail(world, "restart: job %llu is not restored", (unsigned long long)jobs[i]->id);
-    if (core != NULL)
+    if (core)
         core_set_next(core, core_next_id(world->core), 0);
     return core;
 }
@@ -433,7 +433,7 @@ void world_restart_core(struct world *world)
 
     forget_shell(world);
     core = restored_core(world);
-    if (core == NULL)
+    if (!core)
         abort();
     core_destroy(world->core);
     world->core = core;
@@ -464,7 +464,7 @@ int world_init(struct world *world, const struct core_options *options, uint64_t
     world->hash = 0xcbf29ce484222325u;
     world->core = core_create(options);
     actions_init(&world->actions);
-    return world->core != NULL ? 0 : -1;
+    return world->core ? 0 : -1;
 }
 
 void world_add_host(struct world *world, const char *name, int ncpus, int first_cpu)

@@ -11,7 +11,7 @@ bool world_waits_for_commit(const struct world *world, const struct message *mes
     if (message->kind != TO_HOST_END)
         return message->kind == TO_HOST_OPEN || message->kind == TO_HOST_TAKEN;
     job = core_job(world->core, message->job);
-    return job != NULL && job->attempt == message->attempt && job->state == JOB_ENDING && job->reason != REASON_EXITED;
+    return job && job->attempt == message->attempt && job->state == JOB_ENDING && job->reason != REASON_EXITED;
 }
 
 void world_connect(struct world *world, int index)
@@ -130,7 +130,7 @@ void world_end_process(struct world *world, uint64_t job, uint32_t rank, int sta
     const struct core_job *info = core_job(world->core, job);
     struct message message = {.kind = HOST_PROCESS_ENDS, .job = job, .rank = rank, .status = status, .signal = signal};
 
-    if (info == NULL || info->processors == NULL || rank >= info->nprocs)
+    if (!info || !info->processors || rank >= info->nprocs)
         return;
     message.attempt = info->attempt;
     message.host = info->processors[rank].host;

@@ -284,7 +284,7 @@ static void watch(int64_t interval_ns, int64_t end_ns)
 static void *must_alloc(size_t count, size_t size)
 {
     void *p = calloc(count, size);
-    if (p == NULL) {
+    if (!p) {
         fprintf(stderr, "observer: out of memory\n");
         exit(1);
     }
@@ -303,7 +303,7 @@ static void add_group(char *argument)
     char *equals = strchr(argument, '=');
     char *path;
 
-    if (equals == NULL || group_count == MAX_GROUPS || asprintf(&path, "%s/cgroup.threads", equals + 1) < 0)
+    if (!equals || group_count == MAX_GROUPS || asprintf(&path, "%s/cgroup.threads", equals + 1) < 0)
         usage();
     *equals = 0;
     *g = (struct group){.label = argument, .path = path, .fd = -1, .known = must_alloc(MAX_THREADS, sizeof(*g->known))};

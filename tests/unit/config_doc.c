@@ -41,14 +41,14 @@ static void append_macro(struct page *page, char *line)
 {
     char *rest = NULL, *macro = strtok_r(line, " ", &rest), *word = strtok_r(NULL, " ", &rest);
 
-    if (strcmp(macro, ".Xr") == 0 && word != NULL) {
+    if (strcmp(macro, ".Xr") == 0 && word) {
         char reference[100];
 
         (void)snprintf(reference, sizeof(reference), "%s(%s)", word, strtok_r(NULL, " ", &rest));
         append(page, reference);
         word = strtok_r(NULL, " ", &rest);
     }
-    for (; word != NULL; word = strtok_r(NULL, " ", &rest))
+    for (; word; word = strtok_r(NULL, " ", &rest))
         append(page, word);
 }
 
@@ -64,7 +64,7 @@ static bool same(const struct ini_key *key, const char *said)
     (void)sscanf(said, "%255[^ ,;]", word);
     if (word[0] != '\0' && word[strlen(word) - 1] == '.')
         word[strlen(word) - 1] = '\0';
-    return slash == NULL || (word[0] == '/' && strcmp(strrchr(word, '/'), slash) == 0);
+    return !slash || (word[0] == '/' && strcmp(strrchr(word, '/'), slash) == 0);
 }
 
 static void end_key(struct page *page)
@@ -73,16 +73,16 @@ static void end_key(struct page *page)
 
     if (page->key[0] == '\0')
         return;
-    while (page->keys[i].name != NULL &&
+    while (page->keys[i].name &&
            (strcmp(page->keys[i].name, page->key) != 0 || strcmp(page->keys[i].section, page->section) != 0))
         i++;
-    if (page->keys[i].name == NULL || page->keys[i].normal == NULL) {
+    if (!page->keys[i].name || !page->keys[i].normal) {
         fault(page, "there is no such key", page->key);
     } else {
         const char *said = strstr(page->text, "Default: ");
 
         page->seen[i] = true;
-        if (said == NULL)
+        if (!said)
             fault(page, "its default is missing", page->key);
         else if (!same(&page->keys[i], said + strlen("Default: ")))
             fault(page, page->keys[i].normal, page->key);
@@ -97,7 +97,7 @@ static void take_line(struct page *page, char *line)
         end_key(page);
     if (strncmp(line, ".S", 2) == 0) {
         page->section[0] = '\0';
-        if (sscanf(line, ".Ss Section %59s", page->section) == 1 && strstr(line, " Ar ") != NULL)
+        if (sscanf(line, ".Ss Section %59s", page->section) == 1 && strstr(line, " Ar "))
             (void)strncat(page->section, " *", 3);
     } else if (strncmp(line, ".It", 3) == 0 && page->section[0] != '\0') {
         (void)sscanf(line, ".It Li %63s", page->key);
@@ -117,15 +117,15 @@ void config_doc_check(const char *name, const struct ini_key *keys)
     page = (struct page){.name = name, .keys = keys};
     (void)snprintf(path, sizeof(path), "%s/%s", TOP_SRCDIR, name);
     file = fopen(path, "r");
-    if (file == NULL)
+    if (!file)
         fail_msg("cannot read %s", path);
-    while (fgets(line, sizeof(line), file) != NULL)
+    while (fgets(line, sizeof(line), file))
         take_line(&page, line);
     end_key(&page);
     (void)fclose(file);
-    for (size_t i = 0; keys[i].name != NULL; i++) {
+    for (size_t i = 0; keys[i].name; i++) {
         assert_true(i < sizeof(page.seen));
-        if (keys[i].normal != NULL && !page.seen[i])
+        if (keys[i].normal && !page.seen[i])
             fault(&page, "the page does not have it", keys[i].name);
     }
     assert_int_equal(page.faults, 0);

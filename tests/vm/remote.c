@@ -253,8 +253,7 @@ static bool relay(int sock, struct command *c)
 static bool take_request(int sock, char **bytes, size_t *size)
 {
     uint32_t length;
-    if (!read_all(sock, &length, sizeof(length)) || length == 0 || length > MAX_REQUEST ||
-        (*bytes = malloc(length)) == NULL)
+    if (!read_all(sock, &length, sizeof(length)) || length == 0 || length > MAX_REQUEST || !(*bytes = malloc(length)))
         return false;
     *size = length;
     return read_all(sock, *bytes, length) && (*bytes)[length - 1] == '\0';
@@ -266,7 +265,7 @@ static _Noreturn void serve_one(int sock)
     char *request = NULL, **argv;
     size_t size = 0, count = 0;
     struct command c = {0};
-    if (!take_request(sock, &request, &size) || (argv = calloc(size + 1, sizeof(*argv))) == NULL)
+    if (!take_request(sock, &request, &size) || !(argv = calloc(size + 1, sizeof(*argv))))
         _exit(1);
     for (char *at = request; at < request + size; at += strlen(at) + 1)
         argv[count++] = at;
@@ -307,7 +306,7 @@ static void put_request(int sock, char **strings)
 {
     static char request[sizeof(uint32_t) + MAX_REQUEST];
     size_t size = sizeof(uint32_t);
-    for (; *strings != NULL; strings++) {
+    for (; *strings; strings++) {
         const size_t length = strlen(*strings) + 1;
         if (size + length > sizeof(request))
             die("a command of more than %d bytes", (int)MAX_REQUEST);

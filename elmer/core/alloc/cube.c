@@ -57,7 +57,7 @@ static uint32_t choose(const struct alloc_view *view, const struct alloc_request
     uint64_t *available;
     bool found;
 
-    if (view->cube == NULL || request->mesh_rows == 0 || mesh_dimension(mesh) > cube_dimension(view->cube))
+    if (!view->cube || request->mesh_rows == 0 || mesh_dimension(mesh) > cube_dimension(view->cube))
         return 1;
     available = available_nodes(view, 1u << cube_dimension(view->cube));
     found = cube_find(view->cube, mesh_dimension(mesh), auxiliary, available, &host);

@@ -198,7 +198,7 @@ static void fill_map(struct cube *cube, const struct region *in, const uint64_t 
     memset(cube->map, 0, bitmap_words(dimension) * sizeof(*cube->map));
     for (int32_t p = in->first_piece; p != NONE; p = cube->pieces[p].region_next)
         bitmap_set(cube->map, inside(in, subcube_of(cube, p)));
-    for (uint32_t i = 0; available != NULL && i < 1u << dimension; i++)
+    for (uint32_t i = 0; available && i < 1u << dimension; i++)
         if (!bitmap_has(available, in->cube.value | subcube_spread(i, in->cube.stars)))
             bitmap_clear(cube->map, (struct subcube){.value = i});
 }
@@ -215,7 +215,7 @@ static bool recognise(struct cube *cube, struct region *in, int k, const uint64_
         *found = outside(in, local);
         return true;
     }
-    if (available == NULL)
+    if (!available)
         in->limit = k;
     return false;
 }
@@ -253,7 +253,7 @@ static bool find_in_lists(const struct cube *cube, int auxiliary, int k, struct 
 
 static bool find_leftover(struct cube *cube, int k, const uint64_t *available, struct subcube *found)
 {
-    if (available == NULL && find_in_lists(cube, 1, k, found))
+    if (!available && find_in_lists(cube, 1, k, found))
         return true;
     for (int32_t at = cube->first_leftover; at != NONE; at = cube->regions[at].next)
         if (recognise(cube, &cube->regions[at], k, available, found))
@@ -267,7 +267,7 @@ bool cube_find(struct cube *cube, int k, bool auxiliary, const uint64_t *availab
         return false;
     if (auxiliary && find_leftover(cube, k, available, found))
         return true;
-    if (available == NULL && find_in_lists(cube, 0, k, found))
+    if (!available && find_in_lists(cube, 0, k, found))
         return true;
     return recognise(cube, &cube->regions[root_of(cube)], k, available, found);
 }
@@ -443,7 +443,7 @@ struct cube *cube_copy(const struct cube *from)
 
 void cube_destroy(struct cube *cube)
 {
-    if (cube == NULL)
+    if (!cube)
         return;
     free(cube->pieces);
     free(cube->clusters);

@@ -49,7 +49,7 @@ static void end_jobs(struct play *p, int64_t unit)
     for (int i = 0; i < p->submitted; i++) {
         const struct core_job *job = core_job(p->world->core, (uint64_t)i + 1);
         bool over = true;
-        if (job == NULL || job->state != JOB_RUNNING)
+        if (!job || job->state != JOB_RUNNING)
             continue;
         for (uint32_t t = 0; t < nthreads(p, i); t++)
             over = over && p->progress[i].over[t];
@@ -126,7 +126,7 @@ static void compute(struct play *p, int64_t unit)
             left[h][i] = 1;
     for (int i = 0; i < p->submitted; i++) {
         const struct core_job *job = core_job(p->world->core, (uint64_t)i + 1);
-        if (job == NULL || job->processors == NULL || p->outcomes[i].end >= 0)
+        if (!job || !job->processors || p->outcomes[i].end >= 0)
             continue;
         if (p->outcomes[i].start < 0)
             p->outcomes[i] = (struct outcome){unit, -1, place_of(job)};

@@ -30,7 +30,7 @@ static struct config config_of(const char *const *pairs)
     char fault[300];
 
     keys_default(&config);
-    for (; *pairs != NULL; pairs += 2)
+    for (; *pairs; pairs += 2)
         if (!keys_set(&config, pairs[0], pairs[1], fault, sizeof(fault)))
             fail_msg("%s", fault);
     if (!keys_complete(&config, fault, sizeof(fault)))

@@ -78,7 +78,7 @@ static void put(struct bed *bed, const struct of *of)
     if (of->started >= 0) {
         r->attempt = 1;
         r->allocation = of->id;
-        r->processors = of->only != NULL && strcmp(of->only, "ws2") == 0 ? processors + 2 : processors;
+        r->processors = of->only && strcmp(of->only, "ws2") == 0 ? processors + 2 : processors;
         r->nprocessors = of->nprocs;
         r->level_ms[0] = r->ended_ms - r->started_ms + (int64_t)(of->start * 1000);
         usage[0] = (struct record_usage){"ws1", 1, of->cpu_s / 2, -1};
@@ -87,7 +87,7 @@ static void put(struct bed *bed, const struct of *of)
         r->nusage = 2;
     }
     only[0] = of->only;
-    r->hosts = of->only != NULL ? only : NULL;
+    r->hosts = of->only ? only : NULL;
     r->nhosts = of->only != NULL;
     store_put(bed->store, r);
 }
@@ -146,7 +146,7 @@ static struct history *must_read(const char *path, int64_t since_ms, int64_t unt
 {
     struct history *h = history_read(path, since_ms, until_ms, fault, sizeof(fault));
 
-    if (h == NULL)
+    if (!h)
         fail_msg("%s", fault);
     return h;
 }
@@ -154,7 +154,7 @@ static struct history *must_read(const char *path, int64_t since_ms, int64_t unt
 static void expect_fault(const char *path, const char *what)
 {
     assert_null(history_read(path, INT64_MIN, INT64_MAX, fault, sizeof(fault)));
-    if (strstr(fault, what) == NULL)
+    if (!strstr(fault, what))
         fail_msg("'%s' does not say '%s'", fault, what);
 }
 

@@ -33,7 +33,7 @@ static int count(const char *what)
 {
     int found = 0;
 
-    for (const char *at = picture; (at = strstr(at, what)) != NULL; at++)
+    for (const char *at = picture; (at = strstr(at, what)); at++)
         found++;
     return found;
 }
@@ -44,7 +44,7 @@ static char *words(void)
     char *text = calloc(1, strlen(picture) + 1), *end = text;
 
     assert_non_null(text);
-    for (const char *at = picture; (at = strstr(at, "<text")) != NULL;) {
+    for (const char *at = picture; (at = strstr(at, "<text"));) {
         at = strchr(at, '>') + 1;
         while (*at != '<')
             *end++ = *at++;
@@ -56,7 +56,7 @@ static void expect_words(const char *what)
 {
     char *all = words();
 
-    if (strstr(all, what) == NULL)
+    if (!strstr(all, what))
         fail_msg("'%s' is not in '%s'", what, all);
     free(all);
 }
@@ -68,15 +68,15 @@ static void check_inside(void)
     const char *at = strstr(picture, "viewBox=\"0 0 ");
 
     assert_int_equal(sscanf(at, "viewBox=\"0 0 %lf %lf\"", &width, &height), 2);
-    for (at = picture; (at = strstr(at, "<text ")) != NULL; at++) {
+    for (at = picture; (at = strstr(at, "<text ")); at++) {
         const char *text = strchr(at, '>') + 1;
         if (sscanf(at, "<text x=\"%lf\" y=\"%lf\" font-size=\"%lf\" text-anchor=\"start\">", &x, &y, &size) != 3)
             continue;
-        if (strstr(at, "text-anchor=\"start\"") == NULL || strstr(at, "text-anchor=\"start\"") > text)
+        if (!strstr(at, "text-anchor=\"start\"") || strstr(at, "text-anchor=\"start\"") > text)
             continue;
         assert_true(x + svg_text_width(text, strcspn(text, "<"), size) <= width && y <= height);
     }
-    for (at = picture; (at = strstr(at, "<circle ")) != NULL; at++) {
+    for (at = picture; (at = strstr(at, "<circle ")); at++) {
         assert_int_equal(sscanf(at, "<circle cx=\"%lf\" cy=\"%lf\"", &x, &y), 2);
         assert_true(x >= 0 && x <= width && y >= 0 && y <= height);
     }

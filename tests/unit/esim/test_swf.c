@@ -59,8 +59,7 @@ static const char *trace(const char *name)
 {
     static char path[1000];
 
-    snprintf(path, sizeof(path), "%s/tests/unit/esim/traces/%s", getenv("srcdir") != NULL ? getenv("srcdir") : ".",
-             name);
+    snprintf(path, sizeof(path), "%s/tests/unit/esim/traces/%s", getenv("srcdir") ? getenv("srcdir") : ".", name);
     return path;
 }
 
@@ -124,13 +123,13 @@ static char *told(const char *path, uint64_t *sum)
     fflush(stderr);
     dup2(fileno(to), 2);
     swf = swf_open(path, false);
-    while (swf != NULL && swf_source(swf)->next(swf_source(swf), &job))
+    while (swf && swf_source(swf)->next(swf_source(swf), &job))
         *sum += job.number;
     fflush(stderr);
     dup2(before, 2);
     close(before);
     assert_non_null(swf);
-    snprintf(fault, sizeof(fault), "%s", swf_fault(swf) != NULL ? swf_fault(swf) : "");
+    snprintf(fault, sizeof(fault), "%s", swf_fault(swf) ? swf_fault(swf) : "");
     swf_source(swf)->destroy(swf_source(swf));
     rewind(to);
     text[fread(text, 1, sizeof(text) - 1, to)] = '\0';
@@ -185,7 +184,7 @@ static void expect_fault(const char *path, const char *what)
     struct result result = simulate(path);
 
     assert_false(result.done);
-    if (strstr(fault, what) == NULL)
+    if (!strstr(fault, what))
         fail_msg("'%s' does not say '%s'", fault, what);
 }
 
@@ -277,5 +276,5 @@ int main(void)
     };
 
     snprintf(dir, sizeof(dir), "/tmp/test_swf.XXXXXX");
-    return scratch_dir(dir) == NULL ? 99 : cmocka_run_group_tests(tests, NULL, NULL);
+    return !scratch_dir(dir) ? 99 : cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -50,11 +50,11 @@ static int by_place(const void *a, const void *b)
 static void print_member(FILE *out, const struct member *member)
 {
     const char *type = strcmp(member->type, "_Bool") == 0 ? "bool" : member->type;
-    const char *space = strchr(type, '*') != NULL ? "" : " ";
+    const char *space = strchr(type, '*') ? "" : " ";
     char text[200];
     int width = member->about[0] != '\0' ? 36 : 0;
 
-    if (member->number != NULL)
+    if (member->number)
         (void)snprintf(text, sizeof(text), "%s%s%s; size_t %s;", type, space, member->name, member->number);
     else
         (void)snprintf(text, sizeof(text), "%s%s%s;", type, space, member->name);
@@ -79,9 +79,9 @@ static bool print_struct(FILE *out, struct member *list, size_t count)
 static bool print_header(FILE *out, const char *text)
 {
     for (int i = 0; i < 2; i++) {
-        const char *begin = strstr(text, BEGIN), *end = begin != NULL ? strstr(begin, END) : NULL;
+        const char *begin = strstr(text, BEGIN), *end = begin ? strstr(begin, END) : NULL;
 
-        if (end == NULL)
+        if (!end)
             return false;
         fwrite(text, 1, (size_t)(begin - text) + strlen(BEGIN), out);
         if (!(i == 0 ? print_struct(out, options, sizeof(options) / sizeof(*options))
@@ -102,7 +102,7 @@ int main(int argc, char **argv)
     int result = 1;
     struct err err = ERR_INIT;
 
-    if (out == NULL)
+    if (!out)
         return 1;
     if (file_read(AT_FDCWD, TOP_SRCDIR "/libelmer/elmer.h", TEXT_MAX, &text, &err) < 0) {
         fprintf(stderr, "%s\n", err.text);

@@ -94,7 +94,7 @@ static uint32_t attempt_of(struct fixture *f, uint64_t job)
 {
     const struct core_job *info = core_job(f->core, job);
 
-    return info != NULL ? info->attempt : 1;
+    return info ? info->attempt : 1;
 }
 
 int fixture_host(struct fixture *f, enum event_type type, uint64_t job, int host)

@@ -336,7 +336,7 @@ static int64_t cpu_ms(void)
 static void test_size(void **state)
 {
     const char *preload = getenv("LD_PRELOAD");
-    bool small = preload != NULL && strstr(preload, "vgpreload") != NULL;
+    bool small = preload && strstr(preload, "vgpreload");
     int nhosts = small ? 200 : 10000, njobs = small ? 2000 : 100000;
     struct core_options options;
     struct core *core;
@@ -397,7 +397,7 @@ static void test_size(void **state)
     }
     print_message("the end of a job of %d processors: %lld ms\n", nhosts / 3, (long long)(cpu_ms() - begin));
     assert_true(small || cpu_ms() - begin < 5000);
-    while (core_next_job(core, &first) != NULL)
+    while (core_next_job(core, &first))
         ;
     assert_int_equal(first, njobs);
     assert_int_equal(core_check(core, text, sizeof(text)), 0);

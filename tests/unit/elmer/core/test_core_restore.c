@@ -213,12 +213,12 @@ static void test_forget(void **state)
         if (id % 10 != 1)
             fixture_client(&f, EVENT_CANCEL, id, 2001, false);
     }
-    while ((job = core_next_job(f.core, &cursor)) != NULL) {
+    while ((job = core_next_job(f.core, &cursor))) {
         assert_int_equal(job->id, cursor);
         if (job->state == JOB_CANCELLED)
             core_forget(f.core, job->id);
     }
-    for (cursor = 0; (job = core_next_job(f.core, &cursor)) != NULL; n++)
+    for (cursor = 0; (job = core_next_job(f.core, &cursor)); n++)
         assert_int_equal(job->id, 10 * n + 1);
     assert_int_equal(n, 100);
     cursor = 55; /* a forgotten one */

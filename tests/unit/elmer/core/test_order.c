@@ -30,7 +30,7 @@ static unsigned draw(uint64_t *random, unsigned n)
 
 static const struct item *item_at(const struct place *place)
 {
-    return place != NULL ? CONTAINER_OF(place, const struct item, place) : NULL;
+    return place ? CONTAINER_OF(place, const struct item, place) : NULL;
 }
 
 /* The items are in the order of their keys. */
@@ -45,7 +45,7 @@ static void compare(const struct order *order, const struct item *items)
             continue;
         assert_ptr_equal(item_at(all), &items[i]);
         assert_int_equal(order_rank(all), rank++);
-        if (last != NULL && items[i].place.awake && !last->place.awake)
+        if (last && items[i].place.awake && !last->place.awake)
             assert_ptr_equal(item_at(order_next_awake(&last->place)), &items[i]);
         if (items[i].place.awake) {
             assert_ptr_equal(item_at(awake), &items[i]);
@@ -56,7 +56,7 @@ static void compare(const struct order *order, const struct item *items)
     }
     assert_null(all);
     assert_null(awake);
-    assert_int_equal(order->root != NULL ? order->root->size : 0, rank);
+    assert_int_equal(order->root ? order->root->size : 0, rank);
 }
 
 static void test_beside_an_array(void **state)
@@ -85,7 +85,7 @@ static int height_of(const struct place *place)
 {
     int height = 0;
 
-    for (; place != NULL; place = place->up)
+    for (; place; place = place->up)
         height++;
     return height;
 }

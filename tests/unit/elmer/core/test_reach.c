@@ -42,7 +42,7 @@ static const char *chosen(const struct fixture *f)
     size_t used = 0;
 
     assert_non_null(job);
-    if (job->hosts == NULL)
+    if (!job->hosts)
         return "all";
     text[0] = '\0';
     for (int i = 0; i < job->nhosts; i++)

@@ -38,7 +38,7 @@ static int look(struct fixture *f, struct seen *seen)
     uint64_t cursor = 0;
     int n = 0;
 
-    while ((job = core_next_job(f->core, &cursor)) != NULL)
+    while ((job = core_next_job(f->core, &cursor)))
         if (job->state == JOB_QUEUED || job->state == JOB_HELD)
             seen[n++] = (struct seen){job->id, job->place, job->uid, job->ahead};
     return n;

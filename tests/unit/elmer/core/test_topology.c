@@ -57,7 +57,7 @@ static void expect_hosts(struct fixture *f, uint64_t job, const char *expected)
     const struct core_job *info = core_job(f->core, job);
     char text[200] = "";
 
-    for (uint32_t i = 0; info->processors != NULL && i < info->nprocs; i++)
+    for (uint32_t i = 0; info->processors && i < info->nprocs; i++)
         snprintf(text + strlen(text), sizeof(text) - strlen(text), "%s%d", i > 0 ? " " : "", info->processors[i].host);
     assert_string_equal(text, expected);
 }
@@ -198,9 +198,9 @@ static size_t save(struct fixture *f, struct saved *all)
     uint64_t cursor = 0;
     size_t count = 0;
 
-    for (const struct core_job *job; (job = core_next_job(f->core, &cursor)) != NULL;) {
+    for (const struct core_job *job; (job = core_next_job(f->core, &cursor));) {
         struct saved *saved = &all[count];
-        if (job->processors == NULL || job->state == JOB_DONE)
+        if (!job->processors || job->state == JOB_DONE)
             continue;
         saved->job = *job;
         memcpy(saved->processors, job->processors, job->nprocs * sizeof(*job->processors));

@@ -31,7 +31,7 @@ static void add(X509 *certificate, X509 *issuer, int nid, const char *value)
     X509V3_CTX context;
     X509_EXTENSION *extension;
 
-    if (value == NULL)
+    if (!value)
         return;
     X509V3_set_ctx(&context, issuer, certificate, NULL, NULL, 0);
     extension = X509V3_EXT_conf_nid(NULL, &context, nid, value);

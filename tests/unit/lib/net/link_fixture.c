@@ -63,7 +63,7 @@ void *accept_link(struct link *link, void *data)
     world->accepted++;
     if (world->refuse)
         return NULL;
-    if (world->server.link != NULL)
+    if (world->server.link)
         return NULL;
     world->server = (struct end){.link = link,
                                  .close_on_message = world->server.close_on_message,
@@ -111,9 +111,9 @@ int teardown(void **state)
 {
     struct world *world = *state;
 
-    if (world->client.link != NULL)
+    if (world->client.link)
         link_close(world->client.link, "end of test");
-    if (world->server.link != NULL)
+    if (world->server.link)
         link_close(world->server.link, "end of test");
     listener_close(world->listener);
     RUN_UNTIL(world, !uv_loop_alive(&world->loop));
@@ -132,7 +132,7 @@ void use_tls(struct world *world)
     struct certs_ca ca;
     char dirs[2][sizeof(world->dir) + 8];
 
-    if (world->client_options.tls != NULL)
+    if (world->client_options.tls)
         return;
     (void)snprintf(dirs[0], sizeof(dirs[0]), "%s/server", world->dir);
     (void)snprintf(dirs[1], sizeof(dirs[1]), "%s/client", world->dir);

@@ -55,9 +55,8 @@ static void *accept_link(struct link *link, void *data)
     struct world *w = data;
 
     w->accepted++;
-    (void)snprintf(w->accepted_name, sizeof(w->accepted_name), "%s",
-                   link_peer_name(link) != NULL ? link_peer_name(link) : "-");
-    if (w->server.link != NULL)
+    (void)snprintf(w->accepted_name, sizeof(w->accepted_name), "%s", link_peer_name(link) ? link_peer_name(link) : "-");
+    if (w->server.link)
         return NULL;
     w->server = (struct end){.link = link};
     return &w->server;
@@ -108,9 +107,9 @@ int teardown(void **state)
 {
     struct world *w = *state;
 
-    if (w->client.link != NULL)
+    if (w->client.link)
         link_close(w->client.link, "end of test");
-    if (w->server.link != NULL)
+    if (w->server.link)
         link_close(w->server.link, "end of test");
     listener_close(w->listener);
     RUN_UNTIL(w, !uv_loop_alive(&w->loop));

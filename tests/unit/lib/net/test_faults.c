@@ -154,7 +154,7 @@ static bool all_closed(const struct world *world)
     for (unsigned i = 0; i < world->accepted; i++)
         if (!world->servers[i].closed)
             return false;
-    return world->client.link == NULL;
+    return !world->client.link;
 }
 
 static void connect_and_talk(struct world *world, const char *address)
@@ -171,7 +171,7 @@ static void connect_and_talk(struct world *world, const char *address)
     while (!wait_done(world) && mono_ms(mono_now()) < deadline)
         turn(&world->loop);
     assert_true(wait_done(world));
-    if (world->client.link != NULL)
+    if (world->client.link)
         link_close(world->client.link, "end");
     while (!all_closed(world) && mono_ms(mono_now()) < deadline)
         turn(&world->loop);
@@ -324,7 +324,7 @@ static void open_talk(uv_loop_t *loop, struct talk *talk, unsigned peer)
 static void close_talk(uv_loop_t *loop, struct talk *talk)
 {
     link_close(talk->near, "end");
-    while (talk->near != NULL || talk->far != NULL)
+    while (talk->near || talk->far)
         turn(loop);
 }
 

@@ -246,7 +246,7 @@ static bool own_name_is_loopback(char *out, size_t size)
     (void)snprintf(out, size, "%s:0", name);
     if (strcmp(name, "localhost") == 0 || getaddrinfo(name, NULL, &hints, &list) != 0)
         return false;
-    for (info = list; info != NULL; info = info->ai_next)
+    for (info = list; info; info = info->ai_next)
         all = all && (ntohl(((struct sockaddr_in *)(void *)info->ai_addr)->sin_addr.s_addr) >> 24) == 127;
     freeaddrinfo(list);
     return all;

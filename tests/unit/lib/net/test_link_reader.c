@@ -77,9 +77,9 @@ static int teardown(void **state)
 {
     (void)state;
     for (struct end *end = ends; end < ends + LINKS; end++) {
-        if (end->link != NULL)
+        if (end->link)
             link_close(end->link, "the end of the test");
-        RUN_UNTIL(end->link == NULL);
+        RUN_UNTIL(!end->link);
         if (end->fd > 0)
             (void)close(end->fd);
     }

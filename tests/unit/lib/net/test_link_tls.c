@@ -21,7 +21,7 @@
 
 static void assert_says(const char *text, const char *words)
 {
-    if (strstr(text, words) == NULL)
+    if (!strstr(text, words))
         fail_msg("\"%s\" is not in: %s", words, text);
 }
 

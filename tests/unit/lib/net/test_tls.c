@@ -55,7 +55,7 @@ static void server_refuses(struct world *w, const char *words, const char *more)
     assert_int_equal(p.server_code, 1);
     assert_null(tls_peer(p.server));
     assert_non_null(tls_refusal(p.server));
-    if (strstr(tls_refusal(p.server), words) == NULL || strstr(tls_refusal(p.server), more) == NULL)
+    if (!strstr(tls_refusal(p.server), words) || !strstr(tls_refusal(p.server), more))
         fail_msg("\"%s\", \"%s\" are not in: %s", words, more, tls_refusal(p.server));
     send_through(p.server, p.client, (const uint8_t *)"sorry", 5, SIZE_MAX);
     stop(&p);

@@ -59,7 +59,7 @@ static void carry(struct tls *from, struct tls *to, int *code, struct err *err)
     size_t size;
     uint8_t *bytes = tls_output(from, &size);
 
-    if (bytes != NULL && *code == 0) {
+    if (bytes && *code == 0) {
         tls_feed(to, bytes, size);
         *code = tls_handshake(to, err);
     }
@@ -109,7 +109,7 @@ static void refused(const char *server_dir, const char *words)
     struct err err = ERR_INIT;
 
     assert_true(dial(server_dir, &err) < 0);
-    if (strstr(err.text, words) == NULL)
+    if (!strstr(err.text, words))
         fail_msg("\"%s\" is not in: %s", words, err.text);
 }
 
@@ -120,7 +120,7 @@ static void put(const char *text, mode_t mode)
 
     snprintf(path, sizeof(path), "%s/elmer.counter", client_dir);
     (void)unlink(path);
-    if (text == NULL)
+    if (!text)
         return;
     fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, mode);
     assert_int_equal(write(fd, text, strlen(text)), (ssize_t)strlen(text));

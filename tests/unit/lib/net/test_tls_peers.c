@@ -79,7 +79,7 @@ static void a_stolen_ca_certificate_helps_nobody(void **state)
     for (int i = 0; i < 5 && result == 0; i++) {
         result = tls_handshake(tls, &err);
         out = tls_output(tls, &size);
-        if (out != NULL)
+        if (out)
             assert_int_equal(BIO_write(SSL_get_rbio(ssl), out, (int)size), size);
         free(out);
         (void)SSL_read(ssl, &byte, 1);
@@ -111,7 +111,7 @@ static struct foreign foreign_client(int version, const char *dir)
     char path[128];
 
     assert_int_equal(SSL_CTX_set_max_proto_version(f.context, version), 1);
-    if (dir != NULL) {
+    if (dir) {
         (void)snprintf(path, sizeof(path), "%s/host.crt", dir);
         assert_int_equal(SSL_CTX_use_certificate_file(f.context, path, SSL_FILETYPE_PEM), 1);
         (void)snprintf(path, sizeof(path), "%s/host.key", dir);
@@ -147,7 +147,7 @@ static int foreign_shake(struct foreign *f, struct tls *server, struct err *err)
             result = tls_handshake(server, err);
         }
         out = tls_output(server, &size);
-        if (out != NULL)
+        if (out)
             assert_int_equal(BIO_write(SSL_get_rbio(f->ssl), out, (int)size), size);
         free(out);
     }
@@ -164,10 +164,10 @@ static void foreign_case(struct world *w, int version, const char *dir, int code
     assert_int_equal(tls_create(w->server, NULL, &server, &err), 0);
     assert_int_equal(foreign_shake(&f, server, &err), code);
     text = code == 1 ? tls_refusal(server) : err.text;
-    if (words == NULL)
+    if (!words)
         assert_null(text);
-    else if (text == NULL || strstr(text, words) == NULL)
-        fail_msg("\"%s\" is not in: %s", words, text != NULL ? text : "NULL");
+    else if (!text || !strstr(text, words))
+        fail_msg("\"%s\" is not in: %s", words, text ? text : "NULL");
     assert_null(tls_peer(server));
     assert_int_equal(w->judged, 0);
     tls_destroy(server);
@@ -235,7 +235,7 @@ static void what_is_not_tls_is_named(void **state)
             assert_int_equal(tls_handshake(tls, &err), 0);
             tls_feed(tls, (const uint8_t *)cases[i].bytes, cases[i].size);
             assert_int_equal(tls_handshake(tls, &err), cases[i].code);
-            if (strstr(err.text, cases[i].words) == NULL)
+            if (!strstr(err.text, cases[i].words))
                 fail_msg("case %u: \"%s\" is not in: %s", i, cases[i].words, err.text);
             assert_int_equal(tls_handshake(tls, &err), -EPROTO); /* it stays so */
             tls_destroy(tls);

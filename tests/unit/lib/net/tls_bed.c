@@ -21,7 +21,7 @@ static int judge(const struct tls_peer *peer, void *data, struct err *err)
     w->judged++;
     (void)snprintf(w->judged_name, sizeof(w->judged_name), "%s", peer->name);
     (void)snprintf(w->judged_serial, sizeof(w->judged_serial), "%s", peer->serial);
-    return w->verdict != NULL ? err_set(err, -EPERM, "%s", w->verdict) : 0;
+    return w->verdict ? err_set(err, -EPERM, "%s", w->verdict) : 0;
 }
 
 int setup(void **state)
@@ -118,7 +118,7 @@ void client_refuses(struct world *w, struct tls_context *client, const char *hos
     start(&p, client, w->server, host);
     shake(&p, SIZE_MAX);
     assert_int_equal(p.client_code, -EPROTO);
-    if (strstr(p.client_err.text, words) == NULL)
+    if (!strstr(p.client_err.text, words))
         fail_msg("\"%s\" is not in: %s", words, p.client_err.text);
     assert_false(tls_ready(p.client));
     /* The server hears an alert and understands it. */

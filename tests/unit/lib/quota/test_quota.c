@@ -26,7 +26,7 @@ static int setup(void **state)
                                                   .burst = 20,
                                                   .request_bytes = 100000,
                                                   .bytes_of_all = ALL});
-    return quotas == NULL;
+    return !quotas;
 }
 
 static int teardown(void **state)

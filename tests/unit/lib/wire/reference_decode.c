@@ -29,11 +29,11 @@ static void *arena_alloc(struct block **arena, size_t size)
     size_t need = (size + alignof(max_align_t) - 1) / alignof(max_align_t) * alignof(max_align_t);
     void *result;
 
-    if (block == NULL || block->size - block->used < need) {
+    if (!block || block->size - block->used < need) {
         size_t room = need > BLOCK_BYTES ? need : BLOCK_BYTES;
 
         block = malloc(sizeof(*block) + room);
-        if (block == NULL)
+        if (!block)
             return NULL;
         *block = (struct block){.next = *arena, .size = room};
         *arena = block;
@@ -46,7 +46,7 @@ static void *arena_alloc(struct block **arena, size_t size)
 
 static void arena_free(struct block *block)
 {
-    while (block != NULL) {
+    while (block) {
         struct block *next = block->next;
 
         free(block);
@@ -104,7 +104,7 @@ static int decode_str(struct decoder *d, const json_t *json, uint64_t limit, con
     if (!json_is_string(json) || (length = json_string_length(json)) > limit)
         return -EBADMSG;
     copy = arena_alloc(&d->arena, length + 1);
-    if (copy == NULL)
+    if (!copy)
         return -ENOMEM;
     memcpy(copy, json_string_value(json), length);
     *out = copy;
@@ -136,7 +136,7 @@ static int decode_list(struct decoder *d, const struct wire_field *field, const 
     if (list.count > field->limit)
         return err_set(d->err, -EBADMSG, "%s: %s: %zu items, at most %" PRIu64 " are allowed", d->message, field->name,
                        list.count, field->limit);
-    if (list.count > 0 && (list.items = arena_alloc(&d->arena, list.count * size)) == NULL)
+    if (list.count > 0 && !(list.items = arena_alloc(&d->arena, list.count * size)))
         return err_set(d->err, -ENOMEM, "out of memory");
     for (size_t i = 0; i < list.count; i++) {
         int result = decode_item(d, field, json_array_get(json, i), (char *)list.items + i * size);
@@ -186,7 +186,7 @@ static int decode_field(struct decoder *d, const struct wire_field *field, const
 
 static bool known_key(struct decoder *d, const struct wire_object *object, const char *key)
 {
-    for (const struct wire_field *field = object->fields(); field->name != NULL; field++)
+    for (const struct wire_field *field = object->fields(); field->name; field++)
         if (field->since <= d->minor && strcmp(field->name, key) == 0)
             return true;
     return false;
@@ -217,7 +217,7 @@ static int decode_object(struct decoder *d, const struct wire_object *object, co
 
     if (!json_is_object(json))
         return err_set(d->err, -EBADMSG, "%s: %s must be an object", d->message, object->name);
-    for (const struct wire_field *field = object->fields(); field->name != NULL; field++) {
+    for (const struct wire_field *field = object->fields(); field->name; field++) {
         void *member = (char *)out + field->offset;
         const json_t *value;
         int result;
@@ -228,7 +228,7 @@ static int decode_object(struct decoder *d, const struct wire_object *object, co
             continue;
         }
         value = json_object_get(json, field->name);
-        if (value == NULL)
+        if (!value)
             return refuse(d, field, "is missing");
         result = decode_field(d, field, value, member);
         if (result != 0)
@@ -277,7 +277,7 @@ static int decode_root(struct decoder *d, const json_t *root, struct wire_messag
         return err_set(d->err, -EBADMSG, "unknown message type \"%s\"",
                        str_printable(shown, sizeof(shown), json_string_value(type), json_string_length(type)));
     d->message = wire_type_name(message->type);
-    if (id == NULL || decode_uint(id, INT64_MAX, &message->id) != 0)
+    if (!id || decode_uint(id, INT64_MAX, &message->id) != 0)
         return err_set(d->err, -EBADMSG, "%s: id: must be a whole number", d->message);
     return decode_object(d, wire_table_message(message->type), root, 2, &message->u);
 }
@@ -293,12 +293,12 @@ int reference_decode(const char *json, size_t size, unsigned minor, struct wire_
     memset(message, 0, sizeof(*message));
     if (size == 0 || size > WIRE_MAX_FRAME)
         return err_set(err, -EBADMSG, "a message of %zu bytes, must be 1 to %d", size, WIRE_MAX_FRAME);
-    if (memchr(json, '\0', size) != NULL) /* which jansson skips between two tokens */
+    if (memchr(json, '\0', size)) /* which jansson skips between two tokens */
         return err_set(err, -EBADMSG, "a NUL");
     if (too_deep(json, size))
         return err_set(err, -EBADMSG, "nested deeper than %d", WIRE_MAX_DEPTH);
     root = json_loadb(json, size, JSON_REJECT_DUPLICATES, &reason);
-    if (root == NULL) {
+    if (!root) {
         if (json_error_code(&reason) == json_error_out_of_memory)
             return err_set(err, -ENOMEM, "out of memory");
         return err_set(err, -EBADMSG, "not a JSON message: %s (byte %d)",

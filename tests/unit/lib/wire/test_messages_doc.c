@@ -79,7 +79,7 @@ static void print_object(FILE *out, const struct wire_object *object)
     if (object->since > 0)
         fprintf(out, ", since 1.%u", object->since);
     fputs(" | ", out);
-    for (; field->name != NULL; field++) {
+    for (; field->name; field++) {
         fprintf(out, "%s`%s`: ", field == object->fields() ? "" : "<br>", field->name);
         print_type(out, field);
     }
@@ -91,7 +91,7 @@ static void print_table(FILE *out)
     fputs(BEGIN "| message | sent by | fields |\n|---|---|---|\n", out);
     for (enum wire_type type = 0; type < WIRE_TYPE_COUNT; type++)
         print_object(out, wire_table_message(type));
-    for (const struct wire_object *const *object = wire_table_structs(); *object != NULL; object++)
+    for (const struct wire_object *const *object = wire_table_structs(); *object; object++)
         print_object(out, *object);
 }
 
@@ -109,7 +109,7 @@ int main(int argc, char **argv)
         return 0;
     }
     out = open_memstream(&table, &size);
-    if (out == NULL)
+    if (!out)
         return 1;
     print_table(out);
     if (fclose(out) != 0)
@@ -119,7 +119,7 @@ int main(int argc, char **argv)
         return 1;
     }
     begin = strstr(text, BEGIN);
-    if (begin != NULL && strcmp(begin, table) == 0)
+    if (begin && strcmp(begin, table) == 0)
         result = 0;
     else
         fprintf(stderr, "doc/04-messages.md does not say what messages.def says: run make update-messages-doc\n");

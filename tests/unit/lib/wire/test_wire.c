@@ -122,7 +122,7 @@ static void not_encoded(const struct wire_message *message, int code, const char
     size_t size;
 
     assert_int_equal(wire_encode(message, WIRE_MINOR, &json, &size, &err), code);
-    if (strstr(err.text, why) == NULL)
+    if (!strstr(err.text, why))
         fail_msg("\"%s\" does not say \"%s\"", err.text, why);
 }
 
@@ -240,7 +240,7 @@ static void tables_describe_the_structs(void **state)
         assert_true(object->since <= WIRE_MINOR);
         if ((object->senders & (WIRE_FROM_SUPERVISOR | WIRE_FROM_AGENT)) != 0)
             assert_true(object->since <= WIRE_MINOR_LASTING); /* else it could never be sent */
-        for (const struct wire_field *field = object->fields(); field->name != NULL; field++) {
+        for (const struct wire_field *field = object->fields(); field->name; field++) {
             assert_true(field - object->fields() < 62); /* the decoder has a bit for each */
             assert_true(field->offset < object->size);
             assert_true(field->since <= WIRE_MINOR);

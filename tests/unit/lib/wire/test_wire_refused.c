@@ -39,7 +39,7 @@ static void refused_bytes(const char *json, size_t size, const char *why)
 
     assert_false(agree(json, size));
     assert_int_equal(wire_decode(json, size, WIRE_MINOR, &message, &err), -EBADMSG);
-    if (strstr(err.text, why) == NULL)
+    if (!strstr(err.text, why))
         fail_msg("\"%s\" does not say \"%s\"", err.text, why);
     assert_null(message.memory);
     wire_message_fini(&message); /* harmless */

@@ -98,7 +98,7 @@ static void fill_field(const struct wire_field *field, void *out, unsigned *seed
 
 static void fill_object(const struct wire_object *object, void *out, unsigned *seed)
 {
-    for (const struct wire_field *field = object->fields(); field->name != NULL; field++)
+    for (const struct wire_field *field = object->fields(); field->name; field++)
         fill_field(field, (char *)out + field->offset, seed);
 }
 
@@ -118,7 +118,7 @@ static bool is_list(const struct wire_field *field)
 
 static void free_object(const struct wire_object *object, void *in)
 {
-    for (const struct wire_field *field = object->fields(); field->name != NULL; field++) {
+    for (const struct wire_field *field = object->fields(); field->name; field++) {
         struct wire_list list;
 
         if (!is_list(field))
@@ -159,7 +159,7 @@ static void same_list(const struct wire_field *field, const void *a, const void 
 
 static void same_object(const struct wire_object *object, const void *a, const void *b)
 {
-    for (const struct wire_field *field = object->fields(); field->name != NULL; field++) {
+    for (const struct wire_field *field = object->fields(); field->name; field++) {
         const char *p = (const char *)a + field->offset, *q = (const char *)b + field->offset;
 
         if (is_list(field))

@@ -45,7 +45,7 @@ static void tell(struct round *round, const char *format, ...)
     va_end(arguments);
     for (const char *c = text; *c != '\0'; c++) /* FNV-1a */
         round->hash = (round->hash ^ (uint64_t)(unsigned char)*c) * 0x100000001b3u;
-    if (round->out != NULL)
+    if (round->out)
         fputs(text, round->out);
 }
 
@@ -55,7 +55,7 @@ static void tell_choices(struct round *round)
     uint64_t cursor = 0, last = round->told;
     struct core_survey survey;
 
-    while ((job = core_next_job(round->core, &cursor)) != NULL) {
+    while ((job = core_next_job(round->core, &cursor))) {
         if (job->state == JOB_STARTING && job->allocation > round->told) {
             tell(round, "%" PRIu64 "/%d:", job->id, job->level);
             for (uint32_t i = 0; i < job->nprocs; i++)
@@ -135,7 +135,7 @@ static uint64_t some_job(struct round *round)
     uint64_t cursor = 0, found = 0;
     uint32_t n = 0;
 
-    while ((job = core_next_job(round->core, &cursor)) != NULL)
+    while ((job = core_next_job(round->core, &cursor)))
         if ((job->state == JOB_STARTING || job->state == JOB_RUNNING) && draw(round, ++n) == 0)
             found = job->id;
     return found;
@@ -278,10 +278,10 @@ int main(int argc, char **argv)
         record(stdout);
         return 0;
     }
-    snprintf(path, sizeof(path), "%s/tests/unit/elmer/core/alloc/choices.expected", srcdir != NULL ? srcdir : ".");
+    snprintf(path, sizeof(path), "%s/tests/unit/elmer/core/alloc/choices.expected", srcdir ? srcdir : ".");
     expected = fopen(path, "r");
     now = tmpfile();
-    if (expected == NULL || now == NULL) {
+    if (!expected || !now) {
         perror(path);
         return 1;
     }

@@ -166,8 +166,7 @@ static bool may_have(const struct game *g, const int *region, const uint64_t *av
         return false;
     for (uint32_t i = 0; i < 1u << subcube_dimension(host); i++) {
         uint32_t node = host.value | subcube_spread(i, host.stars);
-        if (region[node] < 0 || region[node] != region[host.value] ||
-            (available != NULL && (*available >> node & 1) == 0))
+        if (region[node] < 0 || region[node] != region[host.value] || (available && (*available >> node & 1) == 0))
             return false;
     }
     return true;
@@ -219,7 +218,7 @@ static void arrive(struct game *g, bool look)
     if (!found)
         return;
     assert_true(cube_take(g->cube, mesh, host));
-    if (g->times != NULL)
+    if (g->times)
         g->times[g->ntimes++] = now_ns() - begin;
     g->clusters[g->count].mesh = mesh;
     g->clusters[g->count++].host = host;
@@ -233,7 +232,7 @@ static void depart(struct game *g)
     int64_t begin = now_ns();
 
     cube_give(g->cube, node);
-    if (g->times != NULL && g->ntimes > 0)
+    if (g->times && g->ntimes > 0)
         g->times[g->ntimes - 1] += now_ns() - begin;
     memmove(&g->clusters[i], &g->clusters[i + 1], (g->count - i - 1) * sizeof(g->clusters[0]));
     g->count--;
@@ -329,7 +328,7 @@ static void test_ten_cube(void **state)
                 "percentile, of %zu\n",
                 auxiliary != 0 ? "AFL" : "FL", side, microseconds(&g, g.ntimes / 2),
                 microseconds(&g, g.ntimes * 99 / 100), g.ntimes);
-            if (getenv("ELMER_TEST_FULL") != NULL)
+            if (getenv("ELMER_TEST_FULL"))
                 assert_true(g.times[g.ntimes / 2] <= BAR_NS);
             free(g.times);
         }

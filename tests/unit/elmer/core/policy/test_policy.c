@@ -103,7 +103,7 @@ static void test_many(void **state)
         assert_int_not_equal(fixture_submit(&f, 1 + (chance >> 16) % 8, NULL, 0, false), 0);
     }
     set(&f, POLICY_LARGEST);
-    while ((job = core_next_job(f.core, &cursor)) != NULL)
+    while ((job = core_next_job(f.core, &cursor)))
         if (job->id != running) {
             assert_in_range(job->ahead, 0, JOBS - 1);
             sorted[job->ahead] = job;
