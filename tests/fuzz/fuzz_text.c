@@ -53,7 +53,7 @@ static void check_names(const char *text)
     uint32_t attempt;
 
     if (str_valid_hostname(text))
-        FUZZ_CHECK(*text != '-' && *text != '.' && strlen(text) <= 255 && strpbrk(text, " /:\n%\"'$") == NULL,
+        FUZZ_CHECK(*text != '-' && *text != '.' && strlen(text) <= 255 && !strpbrk(text, " /:\n%\"'$"),
                    "a host name: %s", text);
     if (job_name_parse(text, &id, &attempt))
         FUZZ_CHECK(isdigit((unsigned char)*text) && !strchr(text, '/'), "a job's name: %s", text);

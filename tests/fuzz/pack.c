@@ -71,7 +71,7 @@ static size_t place_of(const struct pack *pack, const void *bytes, size_t size)
 
 static size_t file_bytes(const struct pack *pack)
 {
-    return sizeof(magic) + pack->bytes + (pack->count + 1) * sizeof "65536\n\n" + sizeof "end \n";
+    return sizeof(magic) + pack->bytes + (pack->count + 1) * sizeof("65536\n\n") + sizeof("end \n");
 }
 
 static int insert(struct pack *pack, size_t place, const void *bytes, size_t size)
