@@ -1,7 +1,7 @@
 /* commit.c - what waits for the commit of what it follows from: in order, but the answers of a commit go first, because
  * people wait for them, and the start of a job on many hosts takes a while to be sent. When the store cannot be
- * written, submissions that wait are refused and undone (nothing of them stays in the store) and ends go out, so that
- * who has to make room can end what fills the disk; everything else waits. New submissions are refused until it works
+ * written, submissions that wait are refused and undone (nothing of them stays in the store) and ends go out, because
+ * a disk that jobs have filled is freed by their end; everything else waits. New submissions are refused until it works
  * again (engine_store_failure()). */
 #include "config.h"
 

@@ -67,12 +67,14 @@ static void on_end(const struct engine_wait *wait)
     engine->hosts.end(&action, engine->hosts_data);
 }
 
-/* That its last process has exited is kept by the host until it is on disk. Each other reason is known here only: were
- * a process ended for it, and elmer killed before the commit, the end of the process would be the result of the job. */
+/* That its last process has exited is kept by the host until it is on disk, and who kills a job is told nothing before
+ * that, and does not want to wait for it behind jobs that spin. Each other reason is known here only: were a process
+ * ended for it, and elmer killed before the commit, the end of the process would be the result of the job. */
 static bool ends_for_our_reason(const struct engine *engine, const struct action *action)
 {
     const struct core_job *job = core_job(engine->core, action->job);
-    return job && job->attempt == action->attempt && job->state == JOB_ENDING && job->reason != REASON_EXITED;
+    return job && job->attempt == action->attempt && job->state == JOB_ENDING && job->reason != REASON_EXITED &&
+           job->reason != REASON_KILLED;
 }
 
 static void after_commit(struct engine *engine, const struct action *action, void (*run)(const struct engine_wait *),

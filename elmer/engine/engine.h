@@ -2,7 +2,7 @@
  *
  * An event comes in -> core_step() -> its actions in their order: ORDER goes to the hosts at once, PERSIST puts the
  * job's row to the store, and what must be true after a crash before anybody acts on it (ANSWER OPEN LAUNCH TAKEN, END
- * but for what has exited, and what other rooms add with engine_after_commit()) waits until everything put before it is
+ * for a reason of our own, and what other rooms add with engine_after_commit()) waits until everything put before it is
  * on disk. A step is never entered again: an event that arises while actions are carried out waits until they are done.
  *
  * What has to be done for an action belongs to rooms above, which connect themselves (engine_connect_*). Jobs belong to

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-/* What it says must be on disk: all but that a job is to end which has exited, as its hosts know themselves. */
+/* What it says must be on disk: all but that a job is to end which has exited, as its hosts know, or is killed. */
 bool world_waits_for_commit(const struct world *world, const struct message *message)
 {
     const struct core_job *job;
@@ -11,7 +11,8 @@ bool world_waits_for_commit(const struct world *world, const struct message *mes
     if (message->kind != TO_HOST_END)
         return message->kind == TO_HOST_OPEN || message->kind == TO_HOST_TAKEN;
     job = core_job(world->core, message->job);
-    return job && job->attempt == message->attempt && job->state == JOB_ENDING && job->reason != REASON_EXITED;
+    return job && job->attempt == message->attempt && job->state == JOB_ENDING && job->reason != REASON_EXITED &&
+           job->reason != REASON_KILLED;
 }
 
 void world_connect(struct world *world, int index)

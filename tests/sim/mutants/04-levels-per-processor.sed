@@ -1,2 +1,2 @@
 # level.c: a job goes by one of its processors alone
-s/if (above != NULL && above->info.level >= level)/if (above != NULL \&\& i == 0)/
+s/if (above && above->info.level >= level)/if (above \&\& i == 0)/

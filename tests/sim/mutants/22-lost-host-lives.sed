@@ -1,2 +1,2 @@
 # reconcile.c: a host that returns without a job keeps it running
-s/return found != NULL ? HOLDS_IT/return true ? HOLDS_IT/
+s/return found ? HOLDS_IT/return true ? HOLDS_IT/

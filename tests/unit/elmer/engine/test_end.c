@@ -1,5 +1,5 @@
-/* test_end.c - when hosts are told that a job ends: what has exited at once, for every other reason when that is on
- * disk, or cannot be. */
+/* test_end.c - when hosts are told that a job ends: what has exited or is killed at once, for every other reason when
+ * that is on disk, or cannot be. */
 #include "config.h"
 
 #include <setjmp.h>
@@ -35,18 +35,18 @@ static void test_end_of_exited(void **state)
     assert_true(bed_told("end ws1 1.1"));
 }
 
-/* A kill is told when it is on disk, and goes on where that cannot be; its job was accepted and is nobody's
- * submission. */
+/* A kill goes on, and is told when it is on disk; its job was accepted and is nobody's submission. */
 static void test_kill_waits(void **state)
 {
     (void)state;
     bed_begin(1);
     struct engine_job *job = bed_running(1);
     bed_event(EVENT_KILL, 2, 1, 0, 0);
-    bed_expect("stop 1");
+    assert_true(bed_told("end ws1 1.1"));
+    bed_forget_log();
     bed.submission = false; /* what requests.c says of a kill */
     fake_store_fail("disk full");
-    bed_expect("failed 2 accepted; end ws1 1.1");
+    bed_expect("failed 2 accepted");
     assert_false(job->refused);
     bed.submission = true; /* even if it were taken for one: an accepted job is never undone */
     fake_store_fail("disk full");
@@ -55,19 +55,23 @@ static void test_kill_waits(void **state)
     fake_store_fail(NULL);
     fake_store_commit();
     assert_true(bed_told("answer 2 ok 1"));
-    assert_false(bed_told("end"));
     assert_false(fake_store_last(1)->dropped);
 }
 
-/* Nobody waits for a store that is known to fail. */
-static void test_kill_while_failing(void **state)
+/* Nobody waits for a store that cannot be written, or is known to fail. */
+static void test_end_while_failing(void **state)
 {
     (void)state;
-    bed_begin(1);
+    bed_begin(2);
     bed_running(1);
+    bed_running(2);
+    bed_forget_log();
+    bed_event(EVENT_EMPTY, 0, 1, 1, 0);
+    assert_false(bed_told("end"));
     fake_store_fail("disk full");
-    bed_event(EVENT_KILL, 2, 1, 0, 0);
     assert_true(bed_told("end ws1 1.1"));
+    bed_event(EVENT_EMPTY, 0, 2, 1, 0);
+    assert_true(bed_told("end ws1 2.1"));
 }
 
 /* Of a job that was never accepted a kill may wait as well: it does not undo it, the submission does. */
@@ -89,8 +93,8 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, bed_setup, bed_teardown)
     const struct CMUnitTest tests[] = {
-        TEST(test_end_waits),          TEST(test_end_of_exited),       TEST(test_kill_waits),
-        TEST(test_kill_while_failing), TEST(test_kill_and_submission),
+        TEST(test_end_waits),         TEST(test_end_of_exited),       TEST(test_kill_waits),
+        TEST(test_end_while_failing), TEST(test_kill_and_submission),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
