@@ -54,8 +54,8 @@ early=$!
 wait_for 5 'a submission finds elmer, but no rsd' on 1 pgrep -x esubmit
 on 1 systemctl start rsd
 wait "$early"
-like 'it waits for a moment, and is accepted' "$(cat "$tmp/early")" '^job [0-9]+ '
-id=$(grep -oE '[0-9]+' "$tmp/early" | head -n 1)
+like 'it waits for a moment, and is accepted' "$(cat "$tmp/early")" '^[0-9]+$'
+id=$(cat "$tmp/early")
 wait_for 20 'it has been signed, and runs' over "$id"
 is '... to its end' "$(field "$id" 'j["reason_code"]')" exited
 done_testing
