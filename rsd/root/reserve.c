@@ -71,12 +71,11 @@ static int read_number(const char *path, int64_t *value)
 static int write_number(const char *path, int64_t value)
 {
     char text[32];
-    int length = snprintf(text, sizeof(text), "%" PRId64 "\n", value), fd = open(path, O_WRONLY | O_CLOEXEC),
-        result = 0;
+    int size = snprintf(text, sizeof(text), "%" PRId64 "\n", value), fd = open(path, O_WRONLY | O_CLOEXEC), result = 0;
     int64_t now = 0;
     if (fd < 0)
         return -errno;
-    if (write(fd, text, (size_t)length) != length)
+    if (write(fd, text, (size_t)size) != size)
         result = errno ? -errno : -EIO;
     close(fd);
     if (result == 0)
