@@ -136,7 +136,7 @@ for i in $third $second; do
     ok "ekill $i" as bob 1 ekill "$i"
     wait_for 10 'it ends below the one that spins' over "$i"
     is 'killed by KILL' "$(field "$i" '(j["reason_code"], j["signal"])')" "('killed', 9)"
-    wait_for 2 'nothing of it is left on any node' nothing_left "$i"
+    within 2 'nothing of it is left on any node' nothing_left "$i"
 done
 as alice 1 ekill "$first"
 wait_for 5 'the first ends too' over "$first"

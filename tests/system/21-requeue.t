@@ -70,7 +70,7 @@ on 1 eadmin resume ws3 2>/dev/null
 is 'it runs on the host that will be cut off' "$(host_of "$again")" ws2
 "$lab" link 2 down
 cut=$(now_ms)
-wait_for "$lease" 'administrators see that the host is suspect' eval 'on 1 eadmin hosts | grep -q "^ws2  *suspect "'
+within "$lease" 'administrators see that the host is suspect' eval 'on 1 eadmin hosts | grep -q "^ws2  *suspect "'
 wait_for $((lease + 2)) 'the job behind the cut cable ends by itself' \
     on 2 sh -c "! ls -d /sys/fs/cgroup/$jobs_scope/$again.1 2>/dev/null"
 ended=$(last_of "$again" 1)

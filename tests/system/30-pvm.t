@@ -18,7 +18,7 @@ id=$(pvm alice -w -o /home/alice/ep.out 2 "$examples/ep" -P 2 -c S)
 is 'ep of class S verifies' "$(field "$id" 'j["exit_status"]')" 0
 like 'and says so in the output file' "$(as alice 1 cat ep.out)" 'verified|VERIFIED'
 is 'it ran on both nodes' "$(field "$id" 'sorted(u["host"] for u in j["usage"] if u["cpu_seconds"] > 0.02)')" "['ws1', 'ws2']"
-ok 'nothing of it is left' until_ok 5 nothing_left "$id"
+wait_for 5 'nothing of it is left' nothing_left "$id"
 is 'no pvmd on any node' "$(for k in 1 2; do on $k pgrep -x pvmd; done)" ''
 is 'no file of PVM in /tmp' "$(for k in 1 2; do on $k sh -c 'ls /tmp | grep pvm'; done)" ''
 id=$(pvm alice -w -o /home/alice/b.out 2 "$examples/barrier" -P 2 -v 3)
@@ -35,7 +35,7 @@ i=0
 while [ $i -lt 200 ]; do echo "task of $ELMER_JOB_ID on $(hostname) line $i"; i=$((i + 1)); done
 printf 'no newline at the end'
 EOF2
-id=$(pvm bob -w -o /home/bob/tasks 2 sh -c 'printf "spawn -4 /home/task.sh\n" | pvm >/dev/null; i=0; while [ $i -lt 50 ] && [ "$(grep -c "no newline" tasks)" -lt 4 ]; do sleep 0.1; i=$((i + 1)); done')
+id=$(pvm bob -w -o /home/bob/tasks 2 sh -c 'printf "spawn -4 /home/task.sh\n" | pvm >/dev/null; i=0; while [ $i -lt 500 ] && [ "$(grep -c "no newline" tasks)" -lt 4 ]; do sleep 0.1; i=$((i + 1)); done')
 as bob 1 cat tasks >"$tmp/tasks"
 is 'all lines of all tasks are in the output' "$(grep -cE "^task of $id on ws[12] line [0-9]+\$" "$tmp/tasks")" 800
 is 'unfinished last lines too' "$(grep -c 'no newline at the end$' "$tmp/tasks")" 4
@@ -78,15 +78,15 @@ for how in 'KILL 1 dies' 'KILL 2 dies' 'STOP 1 stops' 'STOP 2 stops'; do
     id=$(pvm alice -o /dev/null 2 "$examples/barrier" -P 2 -v 1 -f 50)
     until_ok 10 eval '[ -n "$(kind $k "$id" barrier)" ]'
     on "$k" kill -"$signal" "$(kind "$k" "$id" pvmd | sort -n | head -n 1)" # the oldest: a task is called pvmd too until its exec
-    wait_for 2 "a pvmd that $what on ws$k ends the job within 2 s" over "$id"
+    within 2 "a pvmd that $what on ws$k ends the job within 2 s" over "$id"
     like 'with a reason' "$(field "$id" '(j["reason_code"], j["reason"])')" "pvm-failed.*ws$k"
-    ok 'and nothing is left' until_ok 2 nothing_left "$id"
+    within 2 'and nothing is left' nothing_left "$id"
 done
 id=$(pvm alice -o /dev/null 2 "$examples/barrier" -P 2 -v 1 -f 50)
 until_ok 10 eval '[ -n "$(kind 2 "$id" barrier)" ]'
 ok 'ekill' as alice 2 ekill "$id"
-wait_for 2 'ends it within 2 s' over "$id"
-ok 'on all nodes' until_ok 2 nothing_left "$id"
+within 2 'ends it within 2 s' over "$id"
+within 2 'on all nodes' nothing_left "$id"
 
 # ---- a program that places its tasks itself ----
 id=$(pvm alice -w -o /home/alice/placed.out 2 "$examples/placed")
@@ -105,7 +105,7 @@ on 1 sh -c 'cat >/home/sees.sh; chmod 755 /home/sees.sh' <<'EOF2'
 echo "task sees $LD_LIBRARY_PATH"
 tr '\0' '\n' </proc/$PPID/environ | sed -n 's/^LD_LIBRARY_PATH/its daemon sees &/p'
 EOF2
-id=$(pvm alice -w -o /home/alice/sees -v PATH=/home/alice/bin:/usr/bin:/bin -v LD_LIBRARY_PATH=/home/alice/lib 2 sh -c 'printf "spawn -2 /home/sees.sh\n" | pvm >/dev/null; i=0; while [ $i -lt 50 ] && [ "$(grep -c sees sees)" -lt 2 ]; do sleep 0.1; i=$((i + 1)); done')
+id=$(pvm alice -w -o /home/alice/sees -v PATH=/home/alice/bin:/usr/bin:/bin -v LD_LIBRARY_PATH=/home/alice/lib 2 sh -c 'printf "spawn -2 /home/sees.sh\n" | pvm >/dev/null; i=0; while [ $i -lt 500 ] && [ "$(grep -c sees sees)" -lt 2 ]; do sleep 0.1; i=$((i + 1)); done')
 is 'a job whose PATH begins with a pvmd of its own runs' "$(field "$id" 'j["exit_status"]')" 0
 ok 'but that one is not started' on 1 test ! -e /home/alice/own-pvmd
 is 'what the loader obeys reaches the tasks on both hosts, and no daemon' "$(as alice 1 cat sees | sort | uniq -c | xargs)" '2 task sees /home/alice/lib'

@@ -66,9 +66,9 @@ example inheritb 0 'inheritb; true' 'received from 1st inherit2' 'received from 
 example mailbox 0 'lmbi 3 po e; gmbi; rme "$(gmbi | sed -n "s/.*<\(.*lmbi0\)>.*/\1/p")" 0; gmbi | sed "s/^/after /"; true' 'gmbi: class name: <t[0-9a-f]+lmbi0>' \
     'after gmbi: class name: <t[0-9a-f]+lmbi1>'
 ok 'mailbox: rme has removed what it was told to' eval '! as alice 1 grep -q "after.*lmbi0" mailbox.out'
-example task0 0 'task0 service d & i=0; while [ $i -lt 100 ] && ! grep -q "waiting for service" task0.out; do sleep 0.1; i=$((i + 1)); done; task1 service 0; task_end service 0; wait' \
+example task0 0 'task0 service d & i=0; while [ $i -lt 1000 ] && ! grep -q "waiting for service" task0.out; do sleep 0.1; i=$((i + 1)); done; task1 service 0; task_end service 0; wait' \
     'just inserted service name <service>' 'handled [12] service requests'
-example mhf 0 'mhf_server & i=0; while [ $i -lt 100 ] && ! gmbi | grep -q mhf; do sleep 0.1; i=$((i + 1)); done; printf "0\n9\n8\n" | timeout 10 mhf_tickle; wait' \
+example mhf 0 'mhf_server & i=0; while [ $i -lt 1000 ] && ! gmbi | grep -q mhf; do sleep 0.1; i=$((i + 1)); done; printf "0\n9\n8\n" | timeout 10 mhf_tickle; wait' \
     'PMH: Are you talking to me' 'mhid = +0'
 
 # ---- those that cannot: why ----

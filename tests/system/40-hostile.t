@@ -78,7 +78,7 @@ else:
     print(closed(s))
 EOF2
 
-serving() { timeout $((10 * patience)) "$lab" login "$1" alice equery -r | grep -q running; }
+serving() { timeout $((10 * leniency)) "$lab" login "$1" alice equery -r | grep -q running; }
 pids() { for u in elmer rsd; do on 1 systemctl show -P MainPID $u; done | xargs; }
 before=$(pids) before2=$(on 2 systemctl show -P MainPID rsd)
 lines() { on 1 journalctl -q -o cat --no-pager -u elmer -u rsd | wc -l; }

@@ -6,7 +6,7 @@
 lab_up 1 --elmer 'allocator = v1' --elmer 'levels = 3' --rsd 'tmpdir_size = 8M'
 install_programs
 uid=$(on 1 id -u alice)
-until_ok 10 on 1 systemctl start "user@$uid.service" || skip_file 'users have no service manager here'
+until_ms 10000 on 1 systemctl start "user@$uid.service" || skip_file 'users have no service manager here'
 
 on 1 sh -c 'cat >/home/escape; chmod 755 /home/escape' <<'EOF2'
 #!/bin/sh

@@ -101,8 +101,8 @@ like 'another elmer is not forgotten by mistake' "$(on 3 rsd --join ws9:7110 - <
 id=$(submit alice -o /dev/null --hosts ws2 1 /home/testjob 400)
 wait_for 20 'a job runs on ws2' running "$id"
 like 'the host is removed' "$(as carol 1 eadmin remove ws2 2>&1)" 'ws2 is removed'
-wait_for 5 'its link is cut, and it knows why' said 2 rsd 'was removed from the cluster by an administrator'
-wait_for 5 'it is down at once' host_is ws2 down
+within 5 'its link is cut, and it knows why' said 2 rsd 'was removed from the cluster by an administrator'
+within 5 'it is down at once' host_is ws2 down
 wait_for 10 'its job has ended' over "$id"
 wait_for 10 'also there' on 2 sh -c '! pgrep -f "[t]estjob 400"'
 wait_for 30 'it does not get in again, with a line on both sides' said 2 rsd 'was revoked at 20'

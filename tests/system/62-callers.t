@@ -259,7 +259,7 @@ idle() { # SOCKET NODE
     exec 7>"$fifo"
     wait_for 60 "$socket: the connections are made, or refused" grep -q ready "$tmp/idle.out"
     diag "$(cat "$tmp/idle.out")"
-    slowest=$(call bob 1 "$socket" ask 50)
+    slowest=$(LAB_FIFO=50 call bob 1 "$socket" ask 50) # does not wait behind this machine's other work
     diag "slowest of 50 answers: $slowest ms"
     ok "$socket: others are answered within 100 ms" test "$slowest" -lt 100
     ok "$socket: and their jobs run" hosts_up 1

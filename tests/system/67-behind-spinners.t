@@ -61,7 +61,7 @@ else
     else
         skip 'also the longest submission, and the latest start' "what the kernel keeps was shared with other programs of this machine: $others % of its CPUs"
     fi
-    wait_for 5 'the first job has been in SCHED_FIFO on both CPUs all the time' in_fifo
+    within 5 'the first job has been in SCHED_FIFO on both CPUs all the time' in_fifo
 fi
 exec {keeps_in}>&-
 wait "$keeps_pid" 2>/dev/null # it puts everything back

@@ -66,7 +66,7 @@ has_threads_within() { # SECONDS ID COUNT
             read -rt 0.1 -u "$never"
         done
         echo "${#all[@]} threads"
-        exit 1' - "/sys/fs/cgroup/$jobs_scope/$2.1/job/cgroup.threads" "$3" $(($1 * patience)) 2>/dev/null
+        exit 1' - "/sys/fs/cgroup/$jobs_scope/$2.1/job/cgroup.threads" "$3" $(($1 * leniency)) 2>/dev/null
 }
 
 # ranks_of NODE ID..: job, process, thread, class, real-time priority and command of each thread
