@@ -17,26 +17,9 @@ earlier_build() {
         done_testing
         exit 0
     fi
-    (make_earlier) >"$tmp/previous.log" 2>&1 && return
+    "$here/earlier" "$commit" "${LAB_PREVIOUS:-$tmp/previous}" >"$tmp/previous.log" 2>&1 && return
     diag "$(tail -n 20 "$tmp/previous.log")"
     bail_out 'the earlier build fails'
-}
-make_earlier() { # of what is put onto nodes
-    local program
-    [ ! -e "$previous/root/usr/sbin/rsd" ] || return 0
-    mkdir -p "$previous/source/build" && git -C "$top" archive "$commit" | tar -x -C "$previous/source" || return
-    cd "$previous/source" && autoreconf -fi && cd build || return
-    ../configure -q --prefix=/usr --sysconfdir=/etc --localstatedir=/var CFLAGS=-O1 || return
-    make -s -j2 elmer/elmer elmer-supervisor rsd/rsd || return
-    for program in $(programs elmer) $(programs rsd); do # rsd's own last: it says that all is there
-        mkdir -p "$previous/root/usr/${program%/*}" && ./libtool --mode=install cp "$(built "$program")" "$previous/root/usr/$program" || return
-    done
-}
-built() { # PROGRAM: its place in the build directory
-    case $1 in
-    sbin/*) echo "${1#sbin/}/${1#sbin/}" ;;
-    *) basename "$1" ;;
-    esac
 }
 
 programs() { # DAEMON: what belongs to it
