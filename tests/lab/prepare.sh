@@ -25,16 +25,22 @@ run() {
     return $rc
 }
 
-end_child() { # TERM, and after 60 s KILL, to all of the running child's session
-    local i pid=$child
-    [ -n "$pid" ] || return 0
-    child=
-    kill -TERM -- "-$pid" 2>/dev/null || return 0
+end_session() { # PID of its first process: TERM, also to what is stopped, and after 60 s KILL, to all of it
+    local i
+    [ -n "$1" ] || return 0
+    kill -TERM -- "-$1" 2>/dev/null || return 0
+    kill -CONT -- "-$1" 2>/dev/null || true
     for ((i = 0; i < 600; i++)); do
-        kill -0 -- "-$pid" 2>/dev/null || return 0
+        kill -0 -- "-$1" 2>/dev/null || return 0
         sleep 0.1
     done
-    kill -KILL -- "-$pid" 2>/dev/null || true
+    kill -KILL -- "-$1" 2>/dev/null || true
+}
+
+end_child() {
+    local pid=$child
+    child=
+    end_session "$pid"
 }
 
 on_exit() {
