@@ -6,7 +6,7 @@
 lab=$top/tests/lab/lab
 configure_args=(--prefix=/usr --sysconfdir=/etc --localstatedir=/var)
 child=
-build_goal= # what build_tree makes, if not all
+build_goal='' build_flags='' # what build_tree makes, if not all, and a variable for make
 
 say() { printf '%s\n' "$*" >&2; }
 
@@ -106,7 +106,7 @@ build_tree() {
         run env -C "$dir" "$top/configure" -q "$@" >>"$log" 2>&1 || build_failed "$log"
         echo "$*" >"$dir/.configured"
     fi
-    run make -C "$dir" -j"$(nproc)" ${build_goal:+"$build_goal"} >>"$log" 2>&1 || build_failed "$log"
+    run make -C "$dir" -j"$(nproc)" ${build_flags:+"$build_flags"} ${build_goal:+"$build_goal"} >>"$log" 2>&1 || build_failed "$log"
 }
 
 build_failed() {
