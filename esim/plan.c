@@ -234,10 +234,12 @@ struct difference plan_difference(const struct plan *plan, size_t first, size_t 
     const double *a = plan->series[first], *b = plan->series[second];
     bool runs = plan->results[first].replications > 1 && plan->results[second].replications > 1;
     size_t cut = runs ? 0 : (size_t)fmax((double)plan->results[first].warmup, (double)plan->results[second].warmup);
-    double *differences = mem_array(plan->room + 1, sizeof(*differences));
+    size_t count = plan->results[first].nseries < plan->results[second].nseries ? plan->results[first].nseries
+                                                                                : plan->results[second].nseries;
+    double *differences = mem_array(count + 1, sizeof(*differences));
     struct difference difference = {.jobs = 0};
 
-    for (size_t i = cut; i < plan->room; i++)
+    for (size_t i = cut; i < count; i++)
         if (!isnan(a[i]) && !isnan(b[i])) {
             difference.first += a[i];
             differences[difference.jobs++] = b[i] - a[i];

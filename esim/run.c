@@ -25,7 +25,7 @@ struct record {
     size_t capacity[6];
     double last_s, last_used_s, work_sum_s, processors;
     double *series;
-    size_t room;
+    size_t room, filled; /* of the series */
 };
 
 static void add(double **values, size_t *capacity, size_t at, double value)
@@ -61,8 +61,11 @@ static void ended(const struct sim_job *job, void *data)
     add(&r->stretch, &r->capacity[2], r->count, turnaround / fmax(work, 0.001));
     r->count++;
     r->work_sum_s += work;
-    if (job->index <= r->room)
+    if (job->index <= r->room) {
+        while (r->filled < job->index) /* those between may come yet */
+            r->series[r->filled++] = NAN;
         r->series[job->index - 1] = turnaround;
+    }
     if (r->count % TICK_JOBS == 0)
         tick(r);
     if (r->config->records)
@@ -75,10 +78,10 @@ static void ended(const struct sim_job *job, void *data)
                 (double)(job->start_ms - job->submit_ms) / 1000, turnaround / fmax(work, 0.001));
 }
 
-/* Utilisation is a quotient: of used time and time in each of 30 batches of ticks. */
+/* Utilisation is a quotient: of used time and time in each batch of ticks. */
 static struct estimate utilisation(const struct record *r, size_t first)
 {
-    enum { BATCHES = 30 };
+    enum { BATCHES = STATS_BATCHES };
     double shares[BATCHES], used = 0, all = 0;
     size_t size = (r->ticks - first) / BATCHES;
     struct estimate estimate;
@@ -99,7 +102,7 @@ static struct estimate utilisation(const struct record *r, size_t first)
         }
         shares[b] = batch > 0 ? batch_used / batch : 0;
     }
-    estimate = stats_replications(shares, BATCHES);
+    estimate = stats_series(shares, BATCHES);
     estimate.mean = all > 0 ? used / all : 0;
     return estimate;
 }
@@ -111,11 +114,11 @@ static void evaluate(const struct record *r, struct result *result)
     double all = 0, work = 0, *sorted;
 
     if (c->world.saturated) { /* turnaround has no meaning there: steady is what is used */
-        tick_cut = c->whole ? 0 : stats_warmup(r->share, r->ticks);
+        tick_cut = c->whole ? 0 : stats_warmup(r->share, r->ticks, false);
         result->steady = tick_cut < r->ticks || r->ticks == 0;
         cut = result->steady ? tick_cut * TICK_JOBS : 0;
     } else {
-        cut = c->whole ? 0 : stats_warmup(r->turnaround, r->count);
+        cut = c->whole ? 0 : stats_warmup(r->turnaround, r->count, true);
         result->steady = cut < r->count || r->count == 0;
         cut = result->steady ? cut : 0;
     }
@@ -209,8 +212,6 @@ static void run_once(const struct config *config, struct result *result, double 
     struct record r = {.config = config, .series = series, .room = room};
 
     *result = (struct result){.nseries = 0};
-    for (size_t i = 0; i < room; i++)
-        series[i] = NAN;
     if (config->trace && !swf) {
         snprintf(result->fault, sizeof(result->fault), "%.150s: %s", config->trace, strerror(errno));
         return;
@@ -231,7 +232,7 @@ static void run_once(const struct config *config, struct result *result, double 
     }
     if (result->done)
         judge(&r, swf ? swf_fault(swf) : NULL, result);
-    result->nseries = room;
+    result->nseries = r.filled;
     result->replications = 1;
     keep(pool, &r, result);
     world_destroy(r.world);
@@ -290,7 +291,7 @@ static void add_run(struct sums *sums, const struct result *one, struct result *
 static void replicate(const struct config *config, struct result *result, double *series, size_t room,
                       struct pool *pool, FILE *progress)
 {
-    enum { AT_LEAST = 5 };
+    enum { AT_LEAST = 10 }; /* of fewer the spread is too uncertain to stop at */
     struct sums *sums = mem_zalloc(sizeof(*sums));
     struct config other = *config;
     struct result one = *result;
@@ -310,8 +311,8 @@ static void replicate(const struct config *config, struct result *result, double
     result->steady = 2 * sums->steady > sums->count;
     result->median = stats_quantile(pool->values, pool->count, 0.5);
     result->p95 = stats_quantile(pool->values, pool->count, 0.95);
-    for (size_t i = 0; i < room; i++)
-        series[i] = i < sums->count ? sums->turnaround[i] : NAN;
+    for (result->nseries = 0; result->nseries < room && result->nseries < sums->count; result->nseries++)
+        series[result->nseries] = sums->turnaround[result->nseries];
     free(sums);
 }
 

@@ -43,13 +43,13 @@ struct result {
     struct estimate turnaround, wait, stretch, utilisation; /* seconds, seconds, 1 and more, 0..1 */
     double median, p95;                                     /* of the turnaround */
     double throughput;                                      /* in units of load; NAN: too few jobs */
-    uint64_t nseries; /* of turnarounds by the number of the job, as far as there is room */
+    size_t nseries;                                         /* how much of the series there is */
 };
 
 enum { REPLICATIONS_MAX = 1000 };
 
-/* series: [room] turnarounds, NAN where a job did not end; of several runs the mean of each, if there is room for
- * REPLICATIONS_MAX. progress: a line on a terminal, or NULL. */
+/* series: [room] turnarounds by the number of the job, as far as the last that ended, NAN where one did not; of several
+ * runs the mean of each, if there is room for REPLICATIONS_MAX. progress: a line on a terminal, or NULL. */
 void run(const struct config *config, struct result *result, double *series, size_t room, FILE *progress);
 
 #endif

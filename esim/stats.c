@@ -7,17 +7,27 @@
 
 #include "lib/memory/mem.h"
 
-enum { MSER = 5, BATCHES = 30 };
+enum { MSER = 5 };
+#define GROWS 1.5 /* a second half so much larger than the first */
 
-size_t stats_warmup(const double *values, size_t count)
+static double mean_of(const double *values, size_t count)
+{
+    double sum = 0;
+
+    for (size_t i = 0; i < count; i++)
+        sum += values[i];
+    return sum / (double)count;
+}
+
+/* Where the rest has the least marginal standard error: MSER-5. It may be anywhere, so it alone is no sign of anything:
+ * the ends are few values, and few values may be like each other by chance. */
+static size_t mser(const double *values, size_t count)
 {
     size_t n = count / MSER, best = 0;
     double sum = 0, squares = 0, least = INFINITY;
 
     for (size_t i = n; i-- > 0;) { /* from the end: sums of what would be left */
-        double mean = 0, left = (double)(n - i);
-        for (size_t k = 0; k < MSER; k++)
-            mean += values[i * MSER + k] / MSER;
+        double mean = mean_of(values + i * MSER, MSER), left = (double)(n - i);
         sum += mean;
         squares += mean * mean;
         if (i <= n / 2 + 5 && left >= 10) {
@@ -28,7 +38,20 @@ size_t stats_warmup(const double *values, size_t count)
             }
         }
     }
-    return best >= n / 2 && n > 0 ? count : best * MSER;
+    return best * MSER;
+}
+
+size_t stats_warmup(const double *values, size_t count, bool begins_low)
+{
+    size_t cut = mser(values, count), half = count / MSER / 2 * MSER;
+
+    if (cut == 0)
+        return 0;
+    if (cut >= half)
+        return mean_of(values + half, count - half) > GROWS * mean_of(values, half) ? count : 0;
+    if (begins_low && mean_of(values, cut) >= mean_of(values + cut, count - cut))
+        return 0; /* what was taken for a warm-up are some large values, and without them the mean would be too small */
+    return cut;
 }
 
 /* 97.5 % of Student's distribution. */
@@ -54,17 +77,39 @@ struct estimate stats_replications(const double *values, size_t count)
     return (struct estimate){mean, student(count - 1) * sqrt(squares / (double)(count - 1) / (double)count)};
 }
 
+/* Neighbours are alike if batches are short against the time that a queue needs to forget. With a correlation r from
+ * one to the next, and r^2 to the one after that, the variance of the mean is (1 + r) / (1 - r) times as large. What is
+ * seen of r is too small by about (1 + 4 r) / count (Kendall 1954). */
+struct estimate stats_series(const double *values, size_t count)
+{
+    const double most = 0.9;
+    struct estimate estimate = stats_replications(values, count);
+    double squares = 0, products = 0, r;
+
+    for (size_t i = 0; i < count; i++) {
+        squares += (values[i] - estimate.mean) * (values[i] - estimate.mean);
+        if (i > 0)
+            products += (values[i] - estimate.mean) * (values[i - 1] - estimate.mean);
+    }
+    if (!(squares > 0))
+        return estimate;
+    r = products / squares;
+    r = fmin(most, r + (1 + 4 * fmax(0, r)) / (double)count);
+    if (r > 0)
+        estimate.half *= sqrt((1 + r) / (1 - r));
+    return estimate;
+}
+
 struct estimate stats_batches(const double *values, size_t count)
 {
-    double means[BATCHES] = {0};
-    size_t size = count / BATCHES;
+    double means[STATS_BATCHES];
+    size_t size = count / STATS_BATCHES;
 
     if (size == 0)
-        return stats_replications(values, count);
-    for (size_t b = 0; b < BATCHES; b++)
-        for (size_t i = 0; i < size; i++)
-            means[b] += values[count - (BATCHES - b) * size + i] / (double)size;
-    return stats_replications(means, BATCHES);
+        return stats_series(values, count);
+    for (size_t b = 0; b < STATS_BATCHES; b++)
+        means[b] = mean_of(values + count - (STATS_BATCHES - b) * size, size);
+    return stats_series(means, STATS_BATCHES);
 }
 
 static int compare(const void *a, const void *b)

@@ -2,18 +2,24 @@
 #ifndef ESIM_STATS_H
 #define ESIM_STATS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 struct estimate {
     double mean, half; /* half-width of the 95 % confidence interval; NAN: too few values */
 };
 
+enum { STATS_BATCHES = 15 };
+
 /* How many values at the beginning are warm-up, by MSER-5 (White 1997): the means of five at a time, cut where the
- * standard error of the rest is least. More than half of the series: it is not steady, and the result is its length. */
-size_t stats_warmup(const double *values, size_t count);
-/* By the means of 30 batches. */
+ * standard error of the rest is least. begins_low: the first are too small, if anything, so that a beginning above the
+ * rest is none, but chance. The result is count if the series grows: then no part of it is like the rest. */
+size_t stats_warmup(const double *values, size_t count, bool begins_low);
+/* Of values that follow each other, and may depend on the one before. */
+struct estimate stats_series(const double *values, size_t count);
+/* By the means of STATS_BATCHES batches, as a series; of few values by these. */
 struct estimate stats_batches(const double *values, size_t count);
-/* Of values that are each the mean of a run of its own. */
+/* Of values that are each the mean of a run of its own. NAN if there are none. */
 struct estimate stats_replications(const double *values, size_t count);
 /* Sorts them; q: 0..1. */
 double stats_quantile(double *values, size_t count, double q);

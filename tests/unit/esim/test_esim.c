@@ -280,16 +280,17 @@ static void test_replications(void **state)
 
     (void)state;
     result = simulate(config);
-    assert_in_range(result.replications, 5, 999);
+    assert_in_range(result.replications, 10, 999);
     assert_true(result.turnaround.half <= 0.05 * result.turnaround.mean);
     assert_int_equal(result.jobs + result.warmup, 200 * result.replications);
-    assert_true(series[result.replications - 1] > 0 && isnan(series[result.replications]));
+    assert_int_equal(result.nseries, result.replications);
+    assert_true(series[result.replications - 1] > 0);
     one = simulate(CONFIG("hosts", "4", "workload", "procs [1,4]", "jobs", "200"));
     assert_int_equal(one.replications, 1);
     assert_true(series[0] != series[1]);
     one = simulate(CONFIG("hosts", "4", "workload", "procs [1,4]", "jobs", "200", "arrivals", "constant", "service",
                           "constant", "workload", "procs [2,2]", "precision", "5%"));
-    assert_int_equal(one.replications, 5); /* at least */
+    assert_int_equal(one.replications, 10); /* at least */
     expect_near(one.turnaround.mean, 4, 1e-9);
     one = simulate(CONFIG("hosts", "4", "workload", "procs [1,1]", "service", "constant", "precision", "50%"));
     assert_int_equal(one.jobs + one.warmup, 8000); /* 4000 are precise enough, which may be chance */
@@ -375,12 +376,67 @@ static void test_statistics(void **state)
     assert_in_range(covered, 364, 396); /* 95 % of 400 */
     for (int i = 0; i < 3000; i++)
         values[i] = (i < 500 ? 0 : 10) + stream_exponential(&stream, 1);
-    assert_in_range(stats_warmup(values, 3000), 490, 520);
+    assert_in_range(stats_warmup(values, 3000, true), 490, 520);
+    for (int i = 0; i < 500; i++)
+        values[i] += 20;
+    assert_in_range(stats_warmup(values, 3000, false), 490, 520);
+    assert_int_equal(stats_warmup(values, 3000, true), 0); /* an empty machine is not slow */
     for (int i = 0; i < 3000; i++)
         values[i] = i;
-    assert_int_equal(stats_warmup(values, 3000), 3000); /* it only grows */
+    assert_int_equal(stats_warmup(values, 3000, true), 3000); /* it only grows */
     expect_near(stats_quantile(values, 3000, 0.5), 1499.5, 0.01);
     assert_true(isnan(stats_batches(values, 1).half));
+}
+
+/* Turnarounds of M/M/1 with a mean service of 4, after Lindley. */
+static void draw_queue(double *values, size_t count, uint64_t seed, double load)
+{
+    struct stream stream;
+    double wait = 0;
+
+    stream_init(&stream, seed, 10);
+    for (size_t i = 0; i < count; i++) {
+        values[i] = wait + stream_exponential(&stream, 4);
+        wait = fmax(0, values[i] - stream_exponential(&stream, 4 / load));
+    }
+}
+
+/* In how many of 400 queues the interval has the true mean; and how many are told to grow. */
+static int count_covered(size_t count, double load, int *growing)
+{
+    double *values = mem_array(count, sizeof(*values));
+    int covered = 0;
+
+    *growing = 0;
+    for (uint64_t seed = 1; seed <= 400; seed++) {
+        struct estimate estimate;
+        size_t cut;
+        draw_queue(values, count, seed, load);
+        cut = stats_warmup(values, count, true);
+        *growing += cut == count;
+        cut = cut < count ? cut : 0;
+        estimate = stats_batches(values + cut, count - cut);
+        covered += fabs(estimate.mean - 4 / (1 - load)) <= estimate.half;
+    }
+    free(values);
+    return covered;
+}
+
+/* One run of jobs that depend on each other, which is short for them. */
+static void test_intervals(void **state)
+{
+    int growing;
+
+    (void)state;
+    assert_in_range(count_covered(2000, 0.5, &growing), 364, 398);
+    assert_int_equal(growing, 0);
+    assert_in_range(count_covered(2000, 0.7, &growing), 350, 398);
+    assert_in_range(count_covered(200, 0.5, &growing), 340, 396); /* hardly enough of them */
+    assert_in_range(growing, 0, 4);
+    count_covered(200, 1.5, &growing);
+    assert_in_range(growing, 280, 400);
+    count_covered(5000, 1.5, &growing);
+    assert_in_range(growing, 380, 400);
 }
 
 /* ---- JSON ---- */
@@ -418,11 +474,11 @@ static void test_json(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_constant), cmocka_unit_test(test_no_room),   cmocka_unit_test(test_queue),
-        cmocka_unit_test(test_shared),   cmocka_unit_test(test_reports),   cmocka_unit_test(test_speeds),
-        cmocka_unit_test(test_seed),     cmocka_unit_test(test_plan),      cmocka_unit_test(test_replications),
-        cmocka_unit_test(test_seeds),    cmocka_unit_test(test_workloads), cmocka_unit_test(test_statistics),
-        cmocka_unit_test(test_json),
+        cmocka_unit_test(test_constant),  cmocka_unit_test(test_no_room),   cmocka_unit_test(test_queue),
+        cmocka_unit_test(test_shared),    cmocka_unit_test(test_reports),   cmocka_unit_test(test_speeds),
+        cmocka_unit_test(test_seed),      cmocka_unit_test(test_plan),      cmocka_unit_test(test_replications),
+        cmocka_unit_test(test_seeds),     cmocka_unit_test(test_workloads), cmocka_unit_test(test_statistics),
+        cmocka_unit_test(test_intervals), cmocka_unit_test(test_json),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
