@@ -190,7 +190,7 @@ static int64_t next_of(const struct load *load, const struct run *run)
     for (uint32_t t = 0; t < run->nthreads; t++)
         if (!run->over[t] && run->rate[t] > 1e-12)
             least = fmin(least, (next_mark(load, run, run->done[t]) - run->done[t]) / run->rate[t]);
-    return least > 1e15 ? INT64_MAX : load->now_ms + (int64_t)ceil(fmax(least, 0) - 1e-6);
+    return least > 2e18 ? INT64_MAX : load->now_ms + (int64_t)ceil(fmax(least, 0) - 1e-6);
 }
 
 int64_t load_next(const struct load *load)

@@ -196,12 +196,15 @@ static void keep(struct pool *pool, const struct record *r, const struct result 
 /* Part of a trace, or no job at all, is no answer. */
 static void judge(const struct record *r, const char *fault, struct result *result)
 {
-    result->done = !fault && r->ended > 0;
+    if (!fault && world_now_ms(r->world) >= WORLD_TIME_MAX_MS)
+        fault = "the jobs take longer than 36 million years";
+    if (!fault && r->ended == 0)
+        fault = result->refused > 0   ? "no job has ended: the machine is too small for them"
+                : result->waiting > 0 ? "no job has ended: those that wait have no place"
+                                      : "there is no job";
+    result->done = !fault;
     if (fault)
         snprintf(result->fault, sizeof(result->fault), "%s", fault);
-    else if (!result->done)
-        snprintf(result->fault, sizeof(result->fault), "%s",
-                 result->refused > 0 ? "no job has ended: the machine is too small for them" : "there is no job");
 }
 
 static void run_once(const struct config *config, struct result *result, double *series, size_t room, struct pool *pool,
@@ -253,7 +256,7 @@ static bool needs_others(const struct config *c, const struct result *r)
 {
     bool drawn = !c->trace && !c->history;
 
-    return r->done && drawn && c->exactly && c->precision_said && !c->records && c->world.explain == 0;
+    return r->done && drawn && c->exactly && c->precision_said;
 }
 
 struct sums { /* of each run, in the order of the runs */

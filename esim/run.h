@@ -19,9 +19,11 @@ struct config {
     const struct history *history; /* or what elmer has kept; the caller's */
     const char *without;           /* HISTORY: the user whose jobs are left out; NULL: none */
     const char *drawn_said;        /* the last of the keys that are for drawn jobs only; NULL: none */
-    int cube;                      /* a hypercube of 2^cube hosts was said; -1: not */
-    int more_hosts;                /* beside those of the machine */
-    bool model_said;               /* else HISTORY has MODEL_SHARED */
+    const char *times_said, *shared_said, *threshold_said, *max_said; /* load, steps, .. in the same way */
+    const char *swept, *compared;                                     /* keys that vary; NULL: none */
+    int cube;          /* a hypercube of 2^cube hosts was said; -1: not */
+    int more_hosts;    /* beside those of the machine */
+    bool model_said;   /* else HISTORY has MODEL_SHARED */
     double precision;  /* relative half-width of the mean turnaround that is wanted (saturated: of the utilisation) */
     uint64_t jobs_max; /* give up then */
     bool jobs_said;

@@ -11,6 +11,7 @@
 #include "lib/memory/mem.h"
 
 enum { LINE_MAX_BYTES = 4096, TOLD_MAX = 20, COMMENTS_MAX = 1000 };
+#define TIME_MAX_S 1e12 /* 30,000 years */
 
 struct swf {
     struct source source;
@@ -44,6 +45,8 @@ int swf_parse_line(const char *line, double fields[SWF_FIELDS])
         fields[i] = strtod(at, &end);
         if (end == at || errno != 0 || (*end != '\0' && !strchr(" \t\r\n", *end)) || !(fields[i] >= -1) ||
             fields[i] > 1e15)
+            return i + 1;
+        if ((i == SWF_SUBMIT || i == SWF_RUN) && fields[i] > TIME_MAX_S)
             return i + 1;
         if (i != SWF_CPU && i != SWF_MEMORY && i != SWF_ASKED_MEMORY && fields[i] != (double)(int64_t)fields[i])
             return i + 1;

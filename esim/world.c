@@ -39,6 +39,7 @@ struct world {
     int64_t now_ms, report_ms; /* of the last report */
     bool reports;
     unsigned idle_reports;
+    int64_t quiet_reports; /* since something else happened */
     uint64_t nended, nwaiting, nrunning, nrefused;
     double used_ms;
     uint64_t used; /* processors of clusters now */
@@ -123,6 +124,7 @@ static void start(struct world *w, uint64_t id)
     count_used(w, job->nprocs);
     w->nwaiting--;
     w->nrunning++;
+    w->quiet_reports = 0;
     load_start(w->load, job, info, w->now_ms);
     if (id == w->explain_id) {
         char text[200];
@@ -226,8 +228,10 @@ static void submit(struct world *w)
         w->next.submit_ms = w->now_ms - OFFSET_MS;
     if ((hosts && nhosts == 0) || step(w, event, &id) != ANSWER_OK) {
         w->nrefused++;
-        if (w->explain_id != 0 && w->settings.explain == w->next.number)
+        if (w->explain_id != 0 && w->settings.explain == w->next.number) {
             explain(w, "is refused: the machine is too small for it");
+            w->explain_id = 0; /* the next one has this id */
+        }
     }
     free(hosts);
     w->has_next = w->source->next(w->source, &w->next);
@@ -292,6 +296,22 @@ static int64_t next_report(struct world *w, int64_t arrival_ms)
     return w->report_ms + interval;
 }
 
+/* The last report before the next event says all that those before it would: nobody is there whom they could admit, or
+ * they have been the same for so long that they admit nobody. */
+static int64_t telling_report(struct world *w, int64_t report_ms, int64_t event_ms)
+{
+    int64_t interval = w->settings.report_ms, last;
+
+    if (event_ms == INT64_MAX || (w->nwaiting > 0 && w->quiet_reports < w->settings.core.settle_ms / interval + 2))
+        return report_ms;
+    last = report_ms + (event_ms - report_ms) / interval * interval;
+    if (last > report_ms) {
+        load_skip(w->load, last - interval);
+        w->report_ms = last - interval;
+    }
+    return last;
+}
+
 /* The next thing that happens; false: nothing will. */
 static bool happen(struct world *w)
 {
@@ -307,14 +327,17 @@ static bool happen(struct world *w)
         return false; /* those that wait have no place, and nobody will leave */
     w->idle_reports = load_ms == INT64_MAX && report_ms <= arrival ? w->idle_reports + 1 : 0;
     if (load_ms <= arrival && load_ms <= report_ms) {
+        w->quiet_reports = 0;
         w->now_ms = load_ms > w->now_ms ? load_ms : w->now_ms;
         id = load_pass(w->load, w->now_ms);
         if (id != 0)
             end(w, id);
     } else if (report_ms <= arrival) {
-        w->now_ms = report_ms;
+        w->now_ms = telling_report(w, report_ms, arrival < load_ms ? arrival : load_ms - (load_ms < INT64_MAX));
+        w->quiet_reports++;
         report(w);
     } else {
+        w->quiet_reports = 0;
         w->now_ms = arrival > w->now_ms ? arrival : w->now_ms;
         submit(w);
     }
@@ -324,7 +347,7 @@ static bool happen(struct world *w)
 bool world_run(struct world *w, uint64_t jobs)
 {
     while (w->nended < jobs)
-        if ((w->nended + w->nrunning == 0 && w->nrefused >= REFUSED_MAX) || !happen(w))
+        if ((w->nended + w->nrunning == 0 && w->nrefused >= REFUSED_MAX) || w->now_ms > WORLD_TIME_MAX_MS || !happen(w))
             return false;
     return true;
 }

@@ -16,6 +16,9 @@ enum model {
     MODEL_SHARED /* ... if it gets its share of each processor: the first what it asks, the next what is left */
 };
 
+#define WORLD_TIME_MAX_MS                                                                                              \
+    ((int64_t)1 << 60) /* 36 million years, and a job of 10^15 ms at a speed of 0.001 fits behind */
+
 enum { SPEEDS_MAX = 64 };
 struct speeds { /* so many hosts with this one */
     double speed;

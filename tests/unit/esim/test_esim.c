@@ -214,6 +214,8 @@ static void test_reports(void **state)
                                    {.submit_ms = 10, .work_ms = 1000, .nprocs = 1, .share = 0.5}};
     const struct sim_job busy[] = {{.work_ms = 60000, .nprocs = 1, .share = 0.9},
                                    {.submit_ms = 10, .work_ms = 1000, .nprocs = 1, .share = 0.5}};
+    const struct sim_job endless[] = {{.work_ms = 1000000000000000, .nprocs = 1, .share = 0.9},
+                                      {.submit_ms = 10, .work_ms = 1000, .nprocs = 1, .share = 0.5}};
 
     (void)state;
     play(&config, idle, 2);
@@ -221,6 +223,8 @@ static void test_reports(void **state)
     assert_in_range(starts[2], 4000, 6000); /* settled for 2 s, then an interval of 2 s */
     play(&config, busy, 2);
     assert_int_equal(starts[2], 60000);
+    play(&config, endless, 2); /* 5 * 10^11 reports, if each were made */
+    assert_true(starts[2] == endless[0].work_ms);
 }
 
 /* ---- the same seed, the same jobs ---- */

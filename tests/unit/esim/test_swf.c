@@ -176,6 +176,9 @@ static void test_bytes(void **state)
     large[0] = ';'; /* a comment may be as long as it likes */
     expect_told(file_of("large", large, strlen(large)), 2, "3: there is no good number for the submit time\n");
     free(large);
+    expect_told(FILE_OF("far", HEAD "1 0 -1 1000000000001 4 -1 -1 4 -1 -1 1 1 1 -1 1 -1 -1 -1\n"
+                                    "2 1000000000001 -1 1 4 -1 -1 4 -1 -1 1 1 1 -1 1 -1 -1 -1\n" JOB(3)),
+                3, "2: there is no good number for the run time\n3: there is no good number for the submit time\n");
     expect_told(FILE_OF("unknown", HEAD "-1 0 -1 100 4 -1 -1 4 -1 -1 1 99999999999 1 -1 1 -1 -1 -1\n" JOB(2)), 2, "");
 }
 
