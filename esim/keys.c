@@ -3,6 +3,7 @@
 #include "esim/keys.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -175,14 +176,29 @@ const char *keys_names(void)
            "period levels hosts add-hosts cpus speeds cube without-user user-running seed explain jobs jobs-max";
 }
 
+static void note(const char **said, const char *key, const char *const *of)
+{
+    for (; *of; of++)
+        if (strcmp(key, *of) == 0)
+            *said = *of;
+}
+
+/* Of the keys that have a meaning in some simulations only. */
+static void note_all(struct config *config, const char *key)
+{
+    note(&config->drawn_said, key,
+         (const char *const[]){"workload", "load", "arrivals", "service", "mean-service", "share", NULL});
+    note(&config->times_said, key, (const char *const[]){"load", "arrivals", NULL});
+    note(&config->shared_said, key, (const char *const[]){"steps", "period", NULL});
+    note(&config->threshold_said, key, (const char *const[]){"threshold", NULL});
+    note(&config->max_said, key, (const char *const[]){"jobs-max", NULL});
+}
+
 bool keys_set(struct config *config, const char *key, const char *value, char *fault, size_t size)
 {
-    static const char *const drawn[] = {"workload", "load", "arrivals", "service", "mean-service", "share"};
     bool known, good = set_word(config, key, value, &known);
 
-    for (size_t i = 0; i < sizeof(drawn) / sizeof(drawn[0]); i++)
-        if (strcmp(key, drawn[i]) == 0)
-            config->drawn_said = drawn[i];
+    note_all(config, key);
     if (!known)
         good = set_number(config, key, value, &known);
     if (!known)
@@ -190,6 +206,19 @@ bool keys_set(struct config *config, const char *key, const char *value, char *f
     else if (!good)
         snprintf(fault, size, "%s: '%s' cannot be understood, or is out of range", key, value);
     return good;
+}
+
+static bool hosts_of_trace(struct config *c, int64_t procs, char *fault, size_t size)
+{
+    int64_t hosts = procs / c->world.ncpus;
+
+    if (procs % c->world.ncpus != 0 || hosts > 65536) {
+        snprintf(fault, size, "cpus: %" PRId64 " processors of the trace (MaxProcs) are no hosts of %d: say --hosts",
+                 procs, c->world.ncpus);
+        return false;
+    }
+    c->world.nhosts = (int)hosts;
+    return true;
 }
 
 /* As many processors as the trace says, on hosts as large as can be. */
@@ -213,6 +242,8 @@ static bool machine_of_trace(struct config *c, char *fault, size_t size)
     swf_source(swf)->destroy(swf_source(swf));
     if (fault[0] != '\0')
         return false;
+    if (c->world.ncpus > 0)
+        return hosts_of_trace(c, procs, fault, size);
     c->world.nhosts = 1;
     while (procs / c->world.nhosts > CORE_MAX_CPUS || procs % c->world.nhosts != 0)
         c->world.nhosts++;
@@ -267,6 +298,35 @@ static bool complete_history(struct config *c, char *fault, size_t size)
     return true;
 }
 
+/* It has another value in another simulation beside this one, so that an option may be for that. */
+static bool varied(const struct config *c, const char *key)
+{
+    return (c->swept && strcmp(c->swept, key) == 0) || (c->compared && strcmp(c->compared, key) == 0);
+}
+
+/* What would be taken, and make no difference. NULL: nothing. */
+static const char *idle_option(const struct config *c)
+{
+    bool drawn = !c->trace && !c->history;
+
+    if (c->world.saturated && c->history)
+        return "saturated: jobs of a history have their times of submission";
+    if (c->world.saturated && drawn && c->times_said)
+        return "saturated: the next job comes when nobody waits, without load and arrivals";
+    if (c->shared_said && c->world.model != MODEL_SHARED && !varied(c, "model"))
+        return c->shared_said[0] == 's' ? "steps: that is for the model shared"
+                                        : "period: that is for the model shared";
+    if (c->threshold_said && c->world.core.allocator != ALLOCATOR_V2 && !varied(c, "allocator"))
+        return "threshold: that is for the allocator v2";
+    if (c->precision_said && !drawn)
+        return "precision: a trace or a history is as long as it is";
+    if (drawn && c->exactly && c->max_said)
+        return "jobs and jobs-max: one of them";
+    if (drawn && c->exactly && c->precision_said && (c->records || c->world.explain != 0))
+        return "records and explain are of one run: jobs and a precision make several, so say one of them";
+    return NULL;
+}
+
 bool keys_complete(struct config *c, char *fault, size_t size)
 {
     struct core_options *core = &c->world.core;
@@ -298,7 +358,7 @@ bool keys_complete(struct config *c, char *fault, size_t size)
         snprintf(fault, size, "add-hosts: not to a cube");
         return false;
     }
-    if (c->world.nhosts == 0 && c->trace && c->world.ncpus == 0 && !machine_of_trace(c, fault, size))
+    if (c->world.nhosts == 0 && c->trace && !machine_of_trace(c, fault, size))
         return false;
     if (c->world.nhosts == 0)
         c->world.nhosts = 16;
@@ -318,6 +378,10 @@ bool keys_complete(struct config *c, char *fault, size_t size)
     }
     if (cube && core->levels > 1) {
         snprintf(fault, size, "levels: in a cube a processor has one job, so there is one level");
+        return false;
+    }
+    if (idle_option(c)) {
+        snprintf(fault, size, "%s", idle_option(c));
         return false;
     }
     if (core->allocator != ALLOCATOR_V2 && core->allocator != ALLOCATOR_SPREAD)

@@ -174,6 +174,20 @@ static bool take_history(struct request *request, struct history **history)
     return true;
 }
 
+/* Closes it; false: not all has been written, errno says why. */
+static bool finish(FILE *out)
+{
+    bool good;
+
+    errno = 0;
+    good = fflush(out) == 0 && !ferror(out);
+    if (good)
+        return fclose(out) == 0;
+    fclose(out);
+    errno = errno != 0 ? errno : EIO; /* a line before the last could not be written */
+    return false;
+}
+
 static bool draw(const char *path, const struct plan *plan)
 {
     FILE *out = fopen(path, "w");
@@ -181,8 +195,7 @@ static bool draw(const char *path, const struct plan *plan)
 
     if (good) {
         plot(out, plan);
-        good = !ferror(out);
-        good = fclose(out) == 0 && good;
+        good = finish(out);
     }
     if (!good)
         fprintf(stderr, "esim: %s: %s\n", path, strerror(errno));
@@ -236,8 +249,10 @@ static int simulate(struct request *request)
         code = plan.results[i].done && !plan.results[i].unexplained ? code : EXIT_FAULT;
     plan_fini(&plan);
     history_destroy(history);
-    if (request->config.records && fclose(request->config.records) != 0)
+    if (request->config.records && !finish(request->config.records)) {
+        fprintf(stderr, "esim: %s: %s\n", request->records, strerror(errno));
         code = EXIT_FAULT;
+    }
     if (fflush(stdout) != 0 || ferror(stdout)) {
         fprintf(stderr, "esim: cannot write the results: %s\n", strerror(errno));
         return EXIT_FAULT;

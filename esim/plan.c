@@ -135,6 +135,8 @@ static bool make_configs(struct plan *plan, const struct config *base, char *fau
     for (size_t i = 0; good && i < plan->count; i++) {
         struct config *config = &plan->configs[i];
         *config = *base;
+        config->swept = plan->swept;
+        config->compared = plan->compared_key;
         good = apply(config, plan->swept, plan->values[i / plan->compared], fault, size) &&
                apply(config, plan->compared_key, plan->names[i % plan->compared], fault, size) &&
                keys_complete(config, fault, size);

@@ -29,6 +29,24 @@ says 0 '"jobs":50,' --jobs 50 --trace "$trace" --json
 says 1 'No such file' --trace "$dir/none.swf" --hosts 1
 says 2 '--since and --until: of --history' --since 2026-01-01 "${jobs[@]}"
 
+says 2 'precision: a trace or a history is as long as it is' --trace "$trace" --precision 5%
+says 2 'cpus: 256 processors of the trace (MaxProcs) are no hosts of 7' --trace "$trace" --cpus 7
+says 0 '"utilisation":0.737' --trace "$trace" --cpus 8 --json
+
+# what would make no difference
+says 2 'saturated: the next job comes when nobody waits' --saturated --load 2 "${jobs[@]}"
+says 2 'saturated: the next job comes when nobody waits' --saturated --sweep load=1,2 "${jobs[@]}"
+says 2 'saturated: the next job comes when nobody waits' --arrivals constant --saturated "${jobs[@]}"
+says 2 'steps: that is for the model shared' --steps each "${jobs[@]}"
+says 2 'period: that is for the model shared' --period 1 "${jobs[@]}"
+says 0 'model=shared' --period 1 --compare model=space,shared "${jobs[@]}"
+says 2 'threshold: that is for the allocator v2' --threshold 50% "${jobs[@]}"
+says 0 'allocator=v2' --threshold 50% --compare allocator=v1,v2 "${jobs[@]}"
+says 2 'jobs and jobs-max: one of them' --jobs-max 100 "${jobs[@]}"
+says 2 'records and explain are of one run' --precision 5% --explain 3 "${jobs[@]}"
+says 2 'records and explain are of one run' --precision 5% --records "$dir/records" "${jobs[@]}"
+says 1 '/dev/full: No space left on device' --records /dev/full "${jobs[@]}"
+
 # a cube has its hosts
 says 2 'cube: its hosts are 2^4' --cube 4 --hosts 10
 says 2 'cube: its hosts are 2^4' --cpus 2 --cube 4
@@ -80,5 +98,22 @@ else
     echo "not ok $n - what is explained is among the lines of JSON"
     bad=1
 fi
+printf '; MaxProcs: 8\n' >"$dir/refused.swf"
+printf '%s -1 100 %s -1 -1 -1 -1 -1 1 1 1 -1 1 -1 -1 -1\n' '1 0' 4 '2 1' 99 '3 2' 8 >>"$dir/refused.swf"
+says 0 'job 2 is refused: the machine is too small for it' --trace "$dir/refused.swf" --explain 2
+n=$((n + 1))
+if esim/esim --trace "$dir/refused.swf" --explain 2 2>/dev/null | grep -q 'job 2 starts'; then
+    echo "not ok $n - a job that was refused starts"
+    bad=1
+else
+    echo "ok $n - a job that was refused does not start"
+fi
+
+# an end of time
+printf '; MaxProcs: 8\n' >"$dir/long.swf"
+for ((i = 1; i < 1300; i++)); do
+    echo "$i 0 -1 1000000000000 8 -1 -1 8 -1 -1 1 1 1 -1 1 -1 -1 -1"
+done >>"$dir/long.swf"
+says 1 'the jobs take longer than 36 million years' --trace "$dir/long.swf"
 echo "1..$n"
 exit $bad
