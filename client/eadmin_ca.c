@@ -1,11 +1,13 @@
 /* eadmin_ca.c - init and token: what root on the queue host does with the CA's files.
  *
- * init: a process that becomes the user elmer and waits (pair_writer.h) -> the CA, unless there is one -> elmer's key,
- * a request, the CA signs -> that process is told the pair and writes it. Each step is skipped or done again when init
+ * init: with --hosts, --listen or --now the place of the cluster (eadmin_place.h) -> a process that becomes the user
+ * elmer and waits (pair_writer.h) -> the CA, unless there is one -> elmer's key, a request, the CA signs -> that
+ * process is told the pair and writes it -> with --now the services start. Each step is skipped or done again when init
  * is repeated. */
 #include "config.h"
 
 #include "client/eadmin.h"
+#include "client/eadmin_place.h"
 #include "client/pair_writer.h"
 
 #include <arpa/inet.h>
@@ -27,9 +29,19 @@
 #include "lib/net/address.h"
 #include "lib/pki/ca.h"
 #include "lib/pki/token.h"
+#include "lib/pki/tokens.h"
 #include "lib/pki/x509.h"
 
-enum { NAMES_MAX = 64, OPTION_NAME = OPTION_FIRST_FREE, OPTION_ADDRESS, OPTION_HOSTS, OPTION_VALID };
+enum { NAMES_MAX = 64 };
+enum {
+    OPTION_NAME = OPTION_FIRST_FREE,
+    OPTION_ADDRESS,
+    OPTION_HOSTS,
+    OPTION_VALID,
+    OPTION_LISTEN,
+    OPTION_NOW,
+    OPTION_USES
+};
 
 #define CA_CONFIG    ELMER_SYSCONFDIR "/ca.conf"
 #define ELMER_USER   "elmer"
@@ -50,11 +62,16 @@ static int failed(const struct err *err)
     return EXIT_REFUSED;
 }
 
+static const char *path_of(const char *config)
+{
+    return config ? config : ELMER_SYSCONFDIR "/elmer.conf";
+}
+
 static bool load_settings(const char *config, struct settings *settings)
 {
     struct err err = ERR_INIT;
 
-    if (settings_load(settings, config ? config : ELMER_SYSCONFDIR "/elmer.conf", config != NULL, &err) == 0)
+    if (settings_load(settings, path_of(config), config != NULL, &err) == 0)
         return true;
     say("%s", err.text);
     return false;
@@ -118,8 +135,17 @@ static void names_fini(struct names *names)
 
 /* ---- elmer's pair ---- */
 
-/* There is a pair of this CA, the latest: its certificate's facts. Read by root, and trusted for nothing else. */
-static bool present(const char *pki, const struct ca *ca, struct pki_certificate *facts)
+static bool names_all(const char *certificate, const struct names *names)
+{
+    for (size_t i = 0; i < names->count; i++)
+        if (!pki_names_host(certificate, names->items[i]))
+            return false;
+    return true;
+}
+
+/* There is a pair of this CA, the latest, with these names: its certificate's facts. Read by root, and trusted for
+ * nothing else. */
+static bool present(const char *pki, const struct ca *ca, const struct names *names, struct pki_certificate *facts)
 {
     uint64_t latest = UINT64_MAX;
     char *certificate = NULL, *key = NULL;
@@ -128,7 +154,7 @@ static bool present(const char *pki, const struct ca *ca, struct pki_certificate
                  file_read(dir, "host.key", PKI_PEM_MAX, &key, NULL) == 0 &&
                  pki_verify(certificate, ca->certificate, NULL) == 0 && pki_key_fits(key, certificate, NULL) == 0 &&
                  pki_inspect(certificate, facts, NULL) == 0 && facts->end_s > wall_now().ms / 1000 &&
-                 ca_counter(ca, &latest, NULL) == 0 && facts->counter >= latest;
+                 ca_counter(ca, &latest, NULL) == 0 && facts->counter >= latest && names_all(certificate, names);
 
     if (dir >= 0)
         close(dir);
@@ -170,12 +196,17 @@ static int issue_pair(struct ca *ca, const struct names *names, struct pair_writ
 struct init {
     const char *config, *name;
     struct names given;
+    struct place_wish place;
+    bool now;
 };
 
 static int parse_init(struct init *init, int argc, char **argv)
 {
     static const struct option options[] = {{"name", required_argument, NULL, OPTION_NAME},
                                             {"address", required_argument, NULL, OPTION_ADDRESS},
+                                            {"hosts", required_argument, NULL, OPTION_HOSTS},
+                                            {"listen", required_argument, NULL, OPTION_LISTEN},
+                                            {"now", no_argument, NULL, OPTION_NOW},
                                             {"config", required_argument, NULL, 'c'},
                                             COMMON_OPTIONS,
                                             {NULL, 0, NULL, 0}};
@@ -190,6 +221,12 @@ static int parse_init(struct init *init, int argc, char **argv)
             return usage_error("'%s' is no name for a cluster: at most 30 letters, digits, '-' and '.'", optarg);
         else if (c == OPTION_ADDRESS && !add_name(&init->given, optarg))
             return usage_error("'%s' is neither a host name nor a numeric address", optarg);
+        else if (c == OPTION_HOSTS)
+            init->place.hosts = optarg;
+        else if (c == OPTION_LISTEN)
+            init->place.listen = optarg;
+        else if (c == OPTION_NOW)
+            init->now = true;
         else if (c != OPTION_ADDRESS)
             return common_option(c, argv);
     }
@@ -208,6 +245,43 @@ static void say_names(const struct names *names)
     }
     printf("Elmer has a certificate for %s.\n", all);
     free(all);
+}
+
+static const char *port_of(const char *listen)
+{
+    return listen ? strrchr(listen, ':') + 1 : ADDRESS_PORT;
+}
+
+/* By which name other hosts reach elmer, as rsd --join takes it. malloc'd. */
+static char *address_of(const struct settings *settings)
+{
+    struct address address;
+    bool known = settings->listen && address_parse(settings->listen, &address, NULL) == 0 && strcmp(address.host, "*");
+    const char *host = known ? address.host : settings->name, *port = port_of(settings->listen);
+
+    if (strchr(host, ':'))
+        return must(str_format("[%s]:%s", host, port));
+    return must(strcmp(port, ADDRESS_PORT) == 0 ? strdup(host) : str_format("%s:%s", host, port));
+}
+
+static size_t count_others(const struct settings *settings)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < settings->nhosts; i++)
+        count += strcmp(settings->hosts[i].name, settings->name) != 0;
+    return count;
+}
+
+static void say_next_hosts(const struct settings *settings)
+{
+    size_t count = count_others(settings);
+    char *address = address_of(settings);
+
+    if (count > 0)
+        printf("Next: eadmin token --uses %zu, and as root on each other host: rsd --join %s TOKEN --now\n", count,
+               address);
+    free(address);
 }
 
 static void say_next(const struct settings *settings)
@@ -230,7 +304,7 @@ static int init_pair(struct ca *ca, const struct init *init, const struct settin
     add_own_names(&names, settings);
     for (size_t i = 0; i < init->given.count; i++)
         add_name(&names, init->given.items[i]);
-    if (present(settings->pki, ca, &facts) && init->given.count == 0 && strcmp(facts.name, settings->name) == 0) {
+    if (present(settings->pki, ca, &names, &facts) && strcmp(facts.name, settings->name) == 0) {
         puts("Elmer has its certificate already; it stays.");
     } else {
         code = issue_pair(ca, &names, writer);
@@ -257,7 +331,7 @@ static int init_all(const struct init *init, const struct settings *settings, st
     code = init_pair(&ca, init, settings, writer);
     if (code == EXIT_DONE)
         eadmin_certify_ticket_key(&ca, settings->name);
-    if (code == EXIT_DONE)
+    if (code == EXIT_DONE && !init->now)
         say_next(settings);
     ca_close(&ca);
     return code;
@@ -284,6 +358,20 @@ static int init_with_writer(const struct init *init, const struct settings *sett
     return code == EXIT_DONE ? ended : code;
 }
 
+static int init_in_order(const struct init *init, struct settings *settings)
+{
+    bool place = init->place.hosts || init->place.listen || init->now;
+    int code = place ? place_cluster(&init->place, path_of(init->config), init->config != NULL, settings) : EXIT_DONE;
+
+    if (code == EXIT_DONE)
+        code = init_with_writer(init, settings);
+    if (code == EXIT_DONE && init->now)
+        code = place_start(path_of(init->config), init->config != NULL);
+    if (code == EXIT_DONE && init->now)
+        say_next_hosts(settings);
+    return code;
+}
+
 int eadmin_init(int argc, char **argv)
 {
     struct init init = {.config = NULL};
@@ -291,7 +379,7 @@ int eadmin_init(int argc, char **argv)
     int code = parse_init(&init, argc, argv);
 
     if (code < 0 && (code = need_root()) == EXIT_DONE)
-        code = load_settings(init.config, &settings) ? init_with_writer(&init, &settings) : EXIT_REFUSED;
+        code = load_settings(init.config, &settings) ? init_in_order(&init, &settings) : EXIT_REFUSED;
     settings_fini(&settings);
     names_fini(&init.given);
     return code == EXIT_DONE ? finish_output(code) : code;
@@ -303,7 +391,7 @@ struct token_request {
     const char *config;
     const char **hosts;
     size_t nhosts;
-    long valid_ms;
+    long uses, valid_ms;
 };
 
 /* Splits value, which the caller keeps. */
@@ -327,6 +415,7 @@ static bool parse_hosts(struct token_request *request, char *value)
 static int parse_token(struct token_request *request, int argc, char **argv)
 {
     static const struct option options[] = {{"hosts", required_argument, NULL, OPTION_HOSTS},
+                                            {"uses", required_argument, NULL, OPTION_USES},
                                             {"valid", required_argument, NULL, OPTION_VALID},
                                             {"config", required_argument, NULL, 'c'},
                                             COMMON_OPTIONS,
@@ -339,9 +428,11 @@ static int parse_token(struct token_request *request, int argc, char **argv)
             request->config = optarg;
         else if (c == OPTION_HOSTS && !parse_hosts(request, optarg))
             return EXIT_USAGE;
+        else if (c == OPTION_USES && ini_parse_int(optarg, 1, TOKEN_USES_MAX, &request->uses, &err) < 0)
+            return usage_error("--uses %s: %s", optarg, err.text);
         else if (c == OPTION_VALID && ini_parse_duration_ms(optarg, 1000, TOKEN_MAX_MS, &request->valid_ms, &err) < 0)
             return usage_error("--valid %s: %s", optarg, err.text);
-        else if (c != OPTION_HOSTS && c != OPTION_VALID)
+        else if (c != OPTION_HOSTS && c != OPTION_VALID && c != OPTION_USES)
             return common_option(c, argv);
     }
     return optind < argc ? usage_error("unexpected argument '%s'; say --hosts %s", argv[optind], argv[optind]) : -1;
@@ -355,14 +446,9 @@ static bool configured(const struct settings *settings, const char *name)
     return false;
 }
 
-static const char *port_of(const char *listen)
-{
-    return listen ? strrchr(listen, ':') + 1 : "7110";
-}
-
 static int print_token(const struct token_request *request, const struct settings *settings)
 {
-    char text[TOKEN_TEXT_SIZE];
+    char text[TOKEN_TEXT_SIZE], *address;
     struct ca ca = {0};
     struct err err = ERR_INIT;
     int code = ca_open(CA_DIR, &ca, &err);
@@ -372,7 +458,8 @@ static int print_token(const struct token_request *request, const struct setting
         return EXIT_REFUSED;
     }
     if (code == 0)
-        code = ca_token(&ca, request->hosts, request->nhosts, wall_now().ms, request->valid_ms, text, &err);
+        code = ca_token(&ca, request->hosts, request->nhosts, (int)request->uses, wall_now().ms, request->valid_ms,
+                        text, &err);
     ca_close(&ca);
     if (code < 0)
         return failed(&err);
@@ -382,13 +469,16 @@ static int print_token(const struct token_request *request, const struct setting
         if (!configured(settings, request->hosts[i]))
             say("%s is not in \"hosts = ...\" of elmer.conf yet: add it and restart elmer before the host joins",
                 request->hosts[i]);
-    fprintf(stderr, "On the workstation, as root: rsd --join %s:%s TOKEN\n", settings->name, port_of(settings->listen));
+    address = address_of(settings);
+    fprintf(stderr, "On %s, as root: rsd --join %s TOKEN --now\n",
+            request->uses == 1 ? "the workstation" : "each workstation", address);
+    free(address);
     return code;
 }
 
 int eadmin_token(int argc, char **argv)
 {
-    struct token_request request = {.valid_ms = TOKEN_MS};
+    struct token_request request = {.uses = 1, .valid_ms = TOKEN_MS};
     struct settings settings = {0};
     int code = parse_token(&request, argc, argv);
 

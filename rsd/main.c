@@ -18,7 +18,6 @@
 #include "lib/base/log.h"
 #include "lib/ticket/program.h"
 #include "rsd/config.h"
-#include "rsd/join.h"
 #include "rsd/net_start.h"
 #include "rsd/root/order.h"
 #include "rsd/root/root.h"
@@ -27,15 +26,16 @@
 enum { EXIT_CONFIG = 2, BACKLOG = 128, RETRY_S = 5 };
 
 static const char usage[] = "usage: rsd [-c FILE] [--version] [--help]\n"
-                            "       rsd --join HOST:PORT TOKEN [--name NAME] [--force] [-c FILE]\n"
+                            "       rsd --join HOST[:PORT] TOKEN [--name NAME] [--force] [--now] [-c FILE]\n"
                             "The rescheduling daemon of a workstation: runs the jobs that elmer sends, in strict "
                             "order. Runs as root, usually as a service.\n"
                             "  -c, --config FILE   read FILE instead of " ELMER_SYSCONFDIR "/rsd.conf\n"
-                            "      --join HOST:PORT TOKEN\n"
+                            "      --join HOST[:PORT] TOKEN\n"
                             "                      let this host join the cluster of the elmer there, with a token "
                             "of `eadmin token`; - reads it from the standard input\n"
                             "      --name NAME     join under this name, not the host's\n"
                             "      --force         join although FILE names another elmer\n"
+                            "      --now           then start rsd, now and at each boot\n"
                             "  -V, --version       print the version\n"
                             "  -h, --help          print this\n";
 
@@ -235,45 +235,35 @@ static int run(struct rsd_config *config, struct err *err)
     return result < 0 ? begin_again() : result;
 }
 
-enum { OPT_JOIN = 256, OPT_NAME, OPT_FORCE, GO_ON = -1 };
+enum { OPT_ADMIN = 256, GO_ON = -1 };
 
-/* Others see the arguments of a process. */
-static const char *hide(char *argument)
+/* What an administrator asks for is done by another program, so that it is not in the one that stays. */
+static int hand_over(char **argv)
 {
-    static char copy[256]; /* longer than every token */
-    snprintf(copy, sizeof(copy), "%s", argument);
-    if (strcmp(argument, "-") != 0)
-        memset(argument, 'x', strlen(argument));
-    return copy;
+    execv(ELMER_LIBEXECDIR "/elmer-rsd-admin", argv);
+    log_error("cannot start %s: %s", ELMER_LIBEXECDIR "/elmer-rsd-admin", strerror(errno));
+    return 1;
 }
 
-/* Returns GO_ON or the exit status; join->elmer NULL: not to join. */
-static int parse(int argc, char **argv, struct rsd_join *join)
+/* Returns GO_ON or the exit status. *config stays what it is unless it is given. */
+static int parse(int argc, char **argv, const char **config)
 {
     static const struct option options[] = {{"config", required_argument, NULL, 'c'},
-                                            {"join", required_argument, NULL, OPT_JOIN},
-                                            {"name", required_argument, NULL, OPT_NAME},
-                                            {"force", no_argument, NULL, OPT_FORCE},
+                                            {"join", required_argument, NULL, OPT_ADMIN},
+                                            {"name", required_argument, NULL, OPT_ADMIN},
+                                            {"force", no_argument, NULL, OPT_ADMIN},
+                                            {"now", no_argument, NULL, OPT_ADMIN},
                                             {"version", no_argument, NULL, 'V'},
                                             {"help", no_argument, NULL, 'h'},
                                             {NULL, 0, NULL, 0}};
     int option;
-    *join = (struct rsd_join){.config = ELMER_SYSCONFDIR "/rsd.conf"};
-    while ((option = getopt_long(argc, argv, "c:Vh", options, NULL)) >= 0) {
+    while ((option = getopt_long(argc, argv, "+c:Vh", options, NULL)) >= 0) {
         switch (option) {
         case 'c':
-            join->config = optarg;
-            join->config_given = true;
+            *config = optarg;
             break;
-        case OPT_JOIN:
-            join->elmer = optarg;
-            break;
-        case OPT_NAME:
-            join->name = optarg;
-            break;
-        case OPT_FORCE:
-            join->force = true;
-            break;
+        case OPT_ADMIN:
+            return hand_over(argv);
         case 'V':
             printf("rsd %s\n", PACKAGE_VERSION);
             return 0;
@@ -285,13 +275,10 @@ static int parse(int argc, char **argv, struct rsd_join *join)
             return EXIT_CONFIG;
         }
     }
-    if (join->elmer && optind < argc)
-        join->token = hide(argv[optind++]);
-    if (optind < argc || !join->elmer != !join->token || (!join->elmer && (join->name || join->force))) {
-        fputs(usage, stderr);
-        return EXIT_CONFIG;
-    }
-    return GO_ON;
+    if (optind == argc)
+        return GO_ON;
+    fputs(usage, stderr);
+    return EXIT_CONFIG;
 }
 
 static void say_problem(const char *text, void *data)
@@ -304,17 +291,15 @@ int main(int argc, char **argv)
 {
     static const struct ini_watch watch = {.problem = say_problem};
     static struct rsd_config config;
-    struct rsd_join join;
     struct err err = ERR_INIT;
+    const char *given = NULL;
     int status;
     log_open("rsd", LOG_LEVEL_INFO);
-    status = parse(argc, argv, &join);
+    status = parse(argc, argv, &given);
     if (status != GO_ON)
         return status;
-    if (join.elmer)
-        return rsd_join_main(&join);
     rsd_config_default(&config);
-    if (rsd_config_read(&config, join.config, !join.config_given, &watch, &err) < 0)
+    if (rsd_config_read(&config, given ? given : ELMER_SYSCONFDIR "/rsd.conf", !given, &watch, &err) < 0)
         return EXIT_CONFIG;
     if (geteuid() != 0) {
         log_error("rsd must be started by root, because it starts processes of all users: systemctl start rsd");

@@ -7,6 +7,8 @@
 
 #include "lib/base/err.h"
 
+#define ADDRESS_PORT "7110" /* of elmer, where nobody says another one */
+
 struct address {
     bool path;      /* the text is the path of a unix socket */
     char host[256]; /* a name, a numeric address without brackets, or "*" */

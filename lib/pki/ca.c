@@ -121,8 +121,8 @@ void ca_close(struct ca *ca)
 
 /* ---- tokens ---- */
 
-int ca_token(struct ca *ca, const char *const *hosts, size_t count, int64_t now_ms, int64_t valid_ms, char *text,
-             struct err *err)
+int ca_token(struct ca *ca, const char *const *hosts, size_t count, int uses, int64_t now_ms, int64_t valid_ms,
+             char *text, struct err *err)
 {
     struct token token = {0};
     uint8_t pin[PKI_SHA256_BYTES];
@@ -132,7 +132,7 @@ int ca_token(struct ca *ca, const char *const *hosts, size_t count, int64_t now_
     if (result == 0)
         result = token_create(pin, &token, err);
     if (result == 0)
-        result = tokens_put(ca->dir, &token, hosts, count, now_ms, now_ms + valid_ms, err);
+        result = tokens_put(ca->dir, &token, hosts, count, uses, now_ms, now_ms + valid_ms, err);
     if (result == 0)
         token_encode(&token, text);
     return result;

@@ -31,9 +31,10 @@ int ca_open(const char *path, struct ca *ca, struct err *err);
 int ca_configure(struct ca *ca, const char *path, struct err *err);
 void ca_close(struct ca *ca); /* also of zeros */
 
-/* A new token for these hosts (none: for any), as text of TOKEN_TEXT_SIZE. Forgets tokens that ended 30 days ago. */
-int ca_token(struct ca *ca, const char *const *hosts, size_t count, int64_t now_ms, int64_t valid_ms, char *text,
-             struct err *err);
+/* A new token for these hosts (none: for any), good for so many of them (TOKEN_USES_MAX), as text of TOKEN_TEXT_SIZE.
+ * Forgets tokens that ended 30 days ago. */
+int ca_token(struct ca *ca, const char *const *hosts, size_t count, int uses, int64_t now_ms, int64_t valid_ms,
+             char *text, struct err *err);
 
 /* The counter of elmer's latest certificate; 0: it has none. */
 int ca_counter(const struct ca *ca, uint64_t *counter, struct err *err);

@@ -3,11 +3,15 @@
  * `eadmin token` writes tokens/ID: the secret, until when it is good, and for whom. A join comes: the proof is checked
  * first, so that only whoever has the token learns anything about it; then time and host; then tokens/ID is moved to
  * used/ID and the move is brought to disk. Of two joins at once the rename lets one through. Only then is anything
- * signed: after a crash in between the token is lost, never used twice. used/ID then says by whom. */
+ * signed: after a crash in between the token is lost, never used twice. used/ID then says by whom.
+ *
+ * A token that is good for N hosts stays where it is, and each use makes the first of used/ID.1 .. used/ID.N that is
+ * not there: of two at once the kernel gives it to one, and the other takes the next. */
 #include "config.h"
 
 #include "lib/pki/tokens.h"
 
+#include <assert.h>
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -31,6 +35,7 @@ struct stored {
     int64_t end_ms, used_ms; /* used_ms 0: not known */
     const char *hosts;       /* "a,b"; "": any */
     const char *user;        /* who has used it */
+    int64_t uses;            /* that it is good for; 1: it is moved, see above */
 };
 
 static void stored_fini(struct stored *stored)
@@ -56,11 +61,12 @@ static bool parse_number(const char *text, int64_t *out)
     return valid;
 }
 
-/* Lines KEY VALUE: secret end hosts, and of a used one: used host. */
+/* Lines KEY VALUE: secret end hosts, uses unless it is 1, and of a used one: used host. */
 static bool parse(struct stored *stored)
 {
-    const char *values[5] = {NULL};
-    static const char *const keys[5] = {"secret", "end", "hosts", "used", "host"};
+    enum { KEYS = 6 };
+    const char *values[KEYS] = {NULL};
+    static const char *const keys[KEYS] = {"secret", "end", "hosts", "used", "host", "uses"};
     char *rest = stored->text;
 
     for (char *line; (line = strsep(&rest, "\n"));) {
@@ -69,13 +75,16 @@ static bool parse(struct stored *stored)
         if (!space)
             continue;
         *space = 0;
-        for (size_t i = 0; i < 5; i++)
+        for (size_t i = 0; i < KEYS; i++)
             if (strcmp(line, keys[i]) == 0)
                 values[i] = space + 1;
     }
     stored->hosts = values[2];
     stored->user = values[4];
     parse_number(values[3], &stored->used_ms);
+    stored->uses = 1;
+    if (values[5] && (!parse_number(values[5], &stored->uses) || stored->uses < 1 || stored->uses > TOKEN_USES_MAX))
+        return false;
     return values[0] && token_unhex(values[0], stored->secret, sizeof(stored->secret)) &&
            parse_number(values[1], &stored->end_ms) && stored->hosts;
 }
@@ -101,19 +110,21 @@ static char *join_hosts(const char *const *hosts, size_t count)
     return all;
 }
 
-int tokens_put(int ca_dir, const struct token *token, const char *const *hosts, size_t count, int64_t now_ms,
+int tokens_put(int ca_dir, const struct token *token, const char *const *hosts, size_t count, int uses, int64_t now_ms,
                int64_t end_ms, struct err *err)
 {
     char id[TOKEN_ID_SIZE], secret[2 * TOKEN_SECRET_BYTES + 1], *all, *text;
     int result = 0, dir = open_part(ca_dir, "tokens");
 
+    assert(uses >= 1 && uses <= TOKEN_USES_MAX);
     for (size_t i = 0; i < count && result == 0; i++)
         if (!str_valid_hostname(hosts[i]))
             result = err_set(err, -EINVAL, "\"%s\" is not the name of a host", hosts[i]);
     token_id(token, id);
     token_hex(token->secret, sizeof(token->secret), secret);
     all = join_hosts(hosts, count);
-    text = all ? str_format("secret %s\nmade %" PRId64 "\nend %" PRId64 "\nhosts %s\n", secret, now_ms, end_ms, all)
+    text = all ? str_format("secret %s\nmade %" PRId64 "\nend %" PRId64 "\nuses %d\nhosts %s\n", secret, now_ms, end_ms,
+                            uses, all)
                : NULL;
     if (result == 0 && dir < 0)
         result = err_set(err, dir, "the CA has no directory tokens: %s", strerror(-dir));
@@ -189,7 +200,52 @@ static int move_to_used(int tokens, int used, const char *id, struct err *err)
     return 0;
 }
 
-static void note_user(int used, const char *id, const struct stored *stored, const char *host, int64_t now_ms)
+enum { SLOT_SIZE = TOKEN_ID_SIZE + 12 };
+
+static void slot_name(const char *id, int64_t number, char name[SLOT_SIZE])
+{
+    snprintf(name, SLOT_SIZE, "%s.%" PRId64, id, number);
+}
+
+static int refuse_all_used(int used, const char *id, int64_t uses, struct err *err)
+{
+    char by[300] = "", name[SLOT_SIZE];
+
+    for (int64_t i = 1; i <= uses && strlen(by) < 200; i++) {
+        struct stored slot = {.user = NULL};
+
+        slot_name(id, i, name);
+        if (load(used, name, &slot, NULL) == 0 && slot.user) {
+            size_t length = strlen(by);
+
+            snprintf(by + length, sizeof(by) - length, "%s%.64s", length ? ", " : " by ", slot.user);
+        }
+        stored_fini(&slot);
+    }
+    return err_set(err, -EACCES,
+                   "the token is good for %" PRId64 " hosts, and so many have used it%s: if one of them is not yours, "
+                   "`eadmin remove` it; " AGAIN,
+                   uses, by);
+}
+
+/* The same for one that is good for several hosts; name: of the file that says by whom. */
+static int take_slot(int used, const char *id, int64_t uses, char name[SLOT_SIZE], struct err *err)
+{
+    for (int64_t i = 1; i <= uses; i++) {
+        slot_name(id, i, name);
+        int fd = openat(used, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+
+        if (fd >= 0) {
+            close(fd);
+            return fsync(used) < 0 ? err_set(err, -errno, "the token cannot be used up: %s", strerror(errno)) : 0;
+        }
+        if (errno != EEXIST)
+            return err_set(err, -errno, "the token cannot be used up: %s", strerror(errno));
+    }
+    return refuse_all_used(used, id, uses, err);
+}
+
+static void note_user(int used, const char *name, const struct stored *stored, const char *host, int64_t now_ms)
 {
     char secret[2 * TOKEN_SECRET_BYTES + 1], *text;
 
@@ -197,7 +253,7 @@ static void note_user(int used, const char *id, const struct stored *stored, con
     text = str_format("secret %s\nend %" PRId64 "\nhosts %s\nused %" PRId64 "\nhost %s\n", secret, stored->end_ms,
                       stored->hosts, now_ms, host);
     if (text)
-        file_write(used, id, text, 0600, NULL);
+        file_write(used, name, text, 0600, NULL);
     pki_key_free(text);
 }
 
@@ -205,9 +261,11 @@ static int use(int tokens, int used, const char *id, const char *host, bool take
                const char *proof, int64_t now_ms, struct err *err)
 {
     struct stored stored = {0};
+    char name[SLOT_SIZE];
     bool waits = true;
     int result = load(tokens, id, &stored, NULL);
 
+    snprintf(name, sizeof(name), "%s", id);
     if (result == -ENOENT) {
         waits = false;
         result = load(used, id, &stored, NULL);
@@ -220,9 +278,9 @@ static int use(int tokens, int used, const char *id, const char *host, bool take
     else
         result = check_terms(&stored, host, taken, now_ms, err);
     if (result == 0)
-        result = move_to_used(tokens, used, id, err);
+        result = stored.uses > 1 ? take_slot(used, id, stored.uses, name, err) : move_to_used(tokens, used, id, err);
     if (result == 0)
-        note_user(used, id, &stored, host, now_ms);
+        note_user(used, name, &stored, host, now_ms);
     stored_fini(&stored);
     return result;
 }
@@ -261,8 +319,8 @@ static void tidy_part(int ca_dir, const char *name, int64_t now_ms)
     for (const struct dirent *entry; (entry = readdir(list));) {
         struct stored stored = {0};
 
-        if (strlen(entry->d_name) == TOKEN_ID_SIZE - 1 && load(fd, entry->d_name, &stored, NULL) == 0 &&
-            stored.end_ms + KEPT_MS < now_ms)
+        if (strspn(entry->d_name, "0123456789abcdef") == TOKEN_ID_SIZE - 1 &&
+            load(fd, entry->d_name, &stored, NULL) == 0 && stored.end_ms + KEPT_MS < now_ms)
             unlinkat(fd, entry->d_name, 0);
         stored_fini(&stored);
     }

@@ -42,7 +42,7 @@ static int setup(void **state)
     snprintf(rig->config, sizeof(rig->config), "%s/ca.conf", rig->dir);
     assert_int_equal(ca_create(rig->dir, "ws1", wall_now().ms, &err), 0);
     assert_int_equal(ca_open(rig->dir, &ca, &err), 0);
-    assert_int_equal(ca_token(&ca, NULL, 0, wall_now().ms, HOUR_MS, rig->text, &err), 0);
+    assert_int_equal(ca_token(&ca, NULL, 0, 1, wall_now().ms, HOUR_MS, rig->text, &err), 0);
     ca_close(&ca);
     assert_int_equal(token_decode(rig->text, strlen(rig->text), &rig->token, &err), 0);
     assert_int_equal(pki_key_create(&rig->key, &err), 0);

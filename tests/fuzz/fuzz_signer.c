@@ -34,10 +34,10 @@ static bool token_used;
 
 /* ---- in place of tokens.c ---- */
 
-int tokens_put(int ca_dir, const struct token *new_token, const char *const *names, size_t count, int64_t now_ms,
-               int64_t end_ms, struct err *err)
+int tokens_put(int ca_dir, const struct token *new_token, const char *const *names, size_t count, int uses,
+               int64_t now_ms, int64_t end_ms, struct err *err)
 {
-    (void)ca_dir, (void)new_token, (void)names, (void)count, (void)now_ms, (void)end_ms;
+    (void)ca_dir, (void)new_token, (void)names, (void)count, (void)uses, (void)now_ms, (void)end_ms;
     return err_set(err, -EROFS, "no tokens are made here");
 }
 

@@ -1,5 +1,5 @@
 #!/bin/bash
-# What the README says under "Install it", word by word, after `make install`: one workstation alone, then a cluster of two.
+# After `make install`: one workstation alone, then a cluster of two with configuration by hand. 70-readme.t follows the README.
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/jobs.sh"
 
@@ -43,6 +43,7 @@ ok 'systemctl restart elmer' on 1 systemctl restart elmer
 token=$(on 1 eadmin token --hosts ws2 2>/dev/null)
 ok 'ws2: systemd-sysusers && systemctl daemon-reload' on 2 sh -c 'systemd-sysusers && systemctl daemon-reload'
 ok 'ws2: rsd --join ws1:7110 TOKEN' on 2 rsd --join ws1:7110 "$token"
+is 'rsd does not run before somebody says so' "$(on 2 systemctl is-active rsd)" inactive
 ok 'ws2: systemctl enable --now rsd' on 2 systemctl enable --now rsd
 both_up() { [ "$(on 1 eadmin hosts | grep -cE '^ws[12] +up ')" = 2 ]; }
 wait_for 20 'both are up' both_up || diag "$(on 1 eadmin hosts)"

@@ -51,7 +51,7 @@ struct token new_token(struct rig *rig, const char *const *hosts, size_t count)
     struct token token;
     struct err err = ERR_INIT;
 
-    assert_int_equal(ca_token(&rig->ca, hosts, count, NOW, HOUR_MS, text, &err), 0);
+    assert_int_equal(ca_token(&rig->ca, hosts, count, 1, NOW, HOUR_MS, text, &err), 0);
     assert_int_equal(token_decode(text, strlen(text), &token, &err), 0);
     return token;
 }

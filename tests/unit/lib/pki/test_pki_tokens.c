@@ -1,7 +1,9 @@
 /* test_pki_tokens.c - tokens: their spelling, that each works once, and for whom. */
 #include "config.h"
 
+#include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -70,11 +72,45 @@ static void a_token_works_once(void **state)
     assert_says(&err, "was used by ws2 at 2027-01-15T08:00:01.000Z");
 }
 
-static void of_many_joins_at_once_one_succeeds(void **state)
+static struct token token_of_uses(struct rig *rig, int uses)
+{
+    char text[TOKEN_TEXT_SIZE];
+    struct token token;
+    struct err err = ERR_INIT;
+
+    assert_int_equal(ca_token(&rig->ca, NULL, 0, uses, NOW, HOUR_MS, text, &err), 0);
+    assert_int_equal(token_decode(text, strlen(text), &token, &err), 0);
+    return token;
+}
+
+static void a_token_is_good_for_as_many_as_it_says(void **state)
+{
+    static const char *const hosts[] = {"ws2", "ws3"};
+    struct rig *rig = *state;
+    struct token token = token_of_uses(rig, 2);
+    struct err err = ERR_INIT;
+    char *certificate;
+
+    for (size_t i = 0; i < 2; i++) {
+        assert_int_equal(join(rig, &token, hosts[i], NOW + 1000, &certificate, &err), 0);
+        free(certificate);
+    }
+    assert_int_equal(join(rig, &token, "ws4", NOW + 2000, &certificate, &err), -EACCES);
+    assert_says(&err, "good for 2 hosts, and so many have used it by ws2, ws3");
+    /* nothing of it is left after a month, its uses neither */
+    assert_int_equal(
+        ca_token(&rig->ca, NULL, 0, 1, NOW + INT64_C(31) * 86400000, HOUR_MS, (char[TOKEN_TEXT_SIZE]){0}, &err), 0);
+    int used = openat(rig->ca.dir, "used", O_RDONLY | O_DIRECTORY);
+    DIR *list = fdopendir(used);
+    assert_non_null(list);
+    for (const struct dirent *entry; (entry = readdir(list));)
+        assert_int_equal(entry->d_name[0], '.');
+    closedir(list);
+}
+
+static int joins_at_once(struct rig *rig, const struct token *token)
 {
     enum { MANY = 12 };
-    struct rig *rig = *state;
-    struct token token = new_token(rig, NULL, 0);
     int succeeded = 0, status;
 
     for (int i = 0; i < MANY; i++) {
@@ -85,14 +121,28 @@ static void of_many_joins_at_once_one_succeeds(void **state)
             struct err err = ERR_INIT;
             char *certificate;
 
-            _exit(join(rig, &token, "ws2", NOW, &certificate, &err) == 0 ? 0 : 1);
+            _exit(join(rig, token, "ws2", NOW, &certificate, &err) == 0 ? 0 : 1);
         }
     }
     for (int i = 0; i < MANY; i++) {
         assert_true(wait(&status) > 0 && WIFEXITED(status));
         succeeded += WEXITSTATUS(status) == 0;
     }
-    assert_int_equal(succeeded, 1);
+    return succeeded;
+}
+
+static void of_many_joins_at_once_one_succeeds(void **state)
+{
+    struct token token = new_token(*state, NULL, 0);
+
+    assert_int_equal(joins_at_once(*state, &token), 1);
+}
+
+static void of_many_joins_at_once_as_many_succeed_as_it_has_uses(void **state)
+{
+    struct token token = token_of_uses(*state, 5);
+
+    assert_int_equal(joins_at_once(*state, &token), 5);
 }
 
 static void bad_tokens_are_told_apart(void **state)
@@ -153,10 +203,10 @@ static void old_tokens_are_forgotten(void **state)
     char text[TOKEN_TEXT_SIZE], *certificate;
     struct err err = ERR_INIT;
 
-    assert_int_equal(ca_token(&rig->ca, NULL, 0, NOW + INT64_C(29) * 86400000, HOUR_MS, text, &err), 0);
+    assert_int_equal(ca_token(&rig->ca, NULL, 0, 1, NOW + INT64_C(29) * 86400000, HOUR_MS, text, &err), 0);
     assert_int_equal(join(rig, &token, "ws2", NOW + INT64_C(29) * 86400000, &certificate, &err), -EACCES);
     assert_says(&err, "expired");
-    assert_int_equal(ca_token(&rig->ca, NULL, 0, NOW + INT64_C(31) * 86400000, HOUR_MS, text, &err), 0);
+    assert_int_equal(ca_token(&rig->ca, NULL, 0, 1, NOW + INT64_C(31) * 86400000, HOUR_MS, text, &err), 0);
     assert_int_equal(join(rig, &token, "ws2", NOW, &certificate, &err), -EACCES);
     assert_says(&err, "not known");
 }
@@ -195,6 +245,8 @@ int main(void)
         TEST(a_token_is_one_word_that_shows_typing_errors),
         TEST(a_token_works_once),
         TEST(of_many_joins_at_once_one_succeeds),
+        TEST(a_token_is_good_for_as_many_as_it_says),
+        TEST(of_many_joins_at_once_as_many_succeed_as_it_has_uses),
         TEST(bad_tokens_are_told_apart),
         TEST(a_proof_is_good_for_its_request_alone),
         TEST(old_tokens_are_forgotten),

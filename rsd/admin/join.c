@@ -2,9 +2,9 @@
  *
  * The token and rsd.conf are read -> the program of the network half, as its user, makes the key, talks to elmer and
  * writes the certificate: nothing from the network is looked at by root -> the fragment rsd.conf.d/50-join.conf is
- * written, unless the files say all that already; rsd.conf is the administrator's. A failure before the last step
- * leaves everything as it was. elmer-tickets, as another user, makes the key of the host's tickets, and gets its
- * certificate from the other program's talk; without it the host joins, too. */
+ * written, unless the files say all that already; rsd.conf is the administrator's -> with --now systemd starts rsd. A
+ * failure before the fragment leaves everything as it was. elmer-tickets, as another user, makes the key of the host's
+ * tickets, and gets its certificate from the other program's talk; without it the host joins, too. */
 #include <config.h>
 
 #include <errno.h>
@@ -26,7 +26,7 @@
 #include "lib/pki/token.h"
 #include "lib/ticket/program.h"
 #include "rsd/config.h"
-#include "rsd/join.h"
+#include "rsd/admin/join.h"
 #include "rsd/net_start.h"
 
 enum { EXIT_FAILED = 1, EXIT_CONFIG = 2 };
@@ -35,6 +35,7 @@ enum { EXIT_FAILED = 1, EXIT_CONFIG = 2 };
 
 struct plan {
     const struct rsd_join *join;
+    char elmer[sizeof(((struct rsd_config *)0)->elmer)]; /* with its port */
     struct rsd_config config;
     struct token token;
     const char *name;
@@ -59,11 +60,18 @@ static int read_token(struct plan *plan, struct err *err)
     return token_decode(text, strlen(text), &plan->token, err);
 }
 
-static int check_address(const char *elmer, struct err *err)
+/* HOST stands for HOST:7110. */
+static int read_address(struct plan *plan, struct err *err)
 {
     struct address address;
-    int result = address_parse(elmer, &address, err);
+    const char *elmer = plan->join->elmer;
+    int length = snprintf(plan->elmer, sizeof(plan->elmer),
+                          strchr(elmer, ':') || *elmer == '/' ? "%s" : "%s:" ADDRESS_PORT, elmer),
+        result;
 
+    if (length < 0 || (size_t)length >= sizeof(plan->elmer))
+        return err_set(err, -ENAMETOOLONG, "the address is too long");
+    result = address_parse(plan->elmer, &address, err);
     return result == 0 && address.path
                ? err_set(err, -EINVAL, "%s is a socket of this host: nobody has to join by that", elmer)
                : result;
@@ -84,10 +92,10 @@ static int read_config(struct plan *plan, struct err *err)
     plan->named = strcmp(plan->name, standard.name) != 0 || strcmp(plan->name, plan->config.name) != 0;
     if (!str_valid_hostname(plan->name))
         return err_set(err, -EINVAL, "\"%s\" is not the name of a host", plan->name);
-    if (join->force || strcmp(plan->config.elmer, join->elmer) == 0 || strcmp(plan->config.elmer, standard.elmer) == 0)
+    if (join->force || strcmp(plan->config.elmer, plan->elmer) == 0 || strcmp(plan->config.elmer, standard.elmer) == 0)
         return 0;
     return err_set(err, -EEXIST, "%s says elmer = %s, not %s: if this host is to change to that cluster, say --force",
-                   join->config, plan->config.elmer, join->elmer);
+                   join->config, plan->config.elmer, plan->elmer);
 }
 
 static int find_user(struct plan *plan, struct err *err)
@@ -122,7 +130,7 @@ static int prepare(struct plan *plan, struct err *err)
     int result = read_token(plan, err);
 
     if (result == 0)
-        result = check_address(plan->join->elmer, err);
+        result = read_address(plan, err);
     if (result == 0)
         result = read_config(plan, err);
     return result;
@@ -170,9 +178,9 @@ static int run_enrolment(const struct plan *plan, struct err *err)
     task.task = NET_ENROL;
     task.config = plan->config;
     task.token = plan->token;
-    snprintf(task.elmer, sizeof(task.elmer), "%s", plan->join->elmer);
+    snprintf(task.elmer, sizeof(task.elmer), "%s", plan->elmer);
     snprintf(task.name, sizeof(task.name), "%s", plan->name);
-    if (strcmp(task.elmer, plan->join->elmer) != 0 || strcmp(task.name, plan->name) != 0)
+    if (strcmp(task.elmer, plan->elmer) != 0 || strcmp(task.name, plan->name) != 0)
         return err_set(err, -ENAMETOOLONG, "the address or the name is too long");
     ticket = begin_ticket_key(plan, task.ticket_key, &answer);
     pid = net_start(&task, plan->uid, plan->gid, answer, -1, err);
@@ -195,12 +203,12 @@ static int run_enrolment(const struct plan *plan, struct err *err)
 
 static bool said(const struct plan *plan, const struct rsd_config *config)
 {
-    return strcmp(config->elmer, plan->join->elmer) == 0 && strcmp(config->name, plan->name) == 0;
+    return strcmp(config->elmer, plan->elmer) == 0 && strcmp(config->name, plan->name) == 0;
 }
 
 static int write_fragment(const struct plan *plan, const char *path, struct err *err)
 {
-    char *text = join_conf_text(plan->join->elmer, plan->named ? plan->name : NULL);
+    char *text = join_conf_text(plan->elmer, plan->named ? plan->name : NULL);
     int dir, code;
 
     (void)mkdir(ELMER_SYSCONFDIR, 0755); /* else opening says why */
@@ -249,6 +257,38 @@ static int write_config(struct plan *plan, struct err *err)
     return result;
 }
 
+/* ---- the service ---- */
+
+/* 0 if systemctl says so; it has said why not. */
+static int systemctl(const char *verb, struct err *err)
+{
+    int status;
+    pid_t pid = fork();
+
+    if (pid == 0) {
+        execlp("systemctl", "systemctl", verb, "rsd", (char *)NULL);
+        log_error("cannot start systemctl: %s", strerror(errno));
+        _exit(127);
+    }
+    if (pid < 0)
+        return err_set(err, -errno, "cannot start systemctl: %s", strerror(errno));
+    while (waitpid(pid, &status, 0) < 0)
+        if (errno != EINTR)
+            return err_set(err, -errno, "cannot wait: %s", strerror(errno));
+    return WIFEXITED(status) && WEXITSTATUS(status) == 0
+               ? 0
+               : err_set(err, -EIO, "the host has joined, but systemctl %s rsd has failed: see systemctl status rsd",
+                         verb);
+}
+
+/* One that runs reads its certificate and its files at its start. */
+static int start_service(struct err *err)
+{
+    int result = systemctl("enable", err);
+
+    return result == 0 ? systemctl("restart", err) : result;
+}
+
 /* ---- the whole ---- */
 
 int rsd_join_main(const struct rsd_join *join)
@@ -277,10 +317,14 @@ int rsd_join_main(const struct rsd_join *join)
     if (code == 0)
         code = write_config(plan, &err);
     if (code == 0)
-        printf("%s has joined the cluster of %s.\nNext: systemctl enable rsd, and systemctl restart rsd.\n", plan->name,
-               join->elmer);
-    else if (code != -ECANCELED)
+        printf("%s has joined the cluster of %s.\n%s", plan->name, plan->elmer,
+               join->now ? "" : "Next: systemctl enable rsd, and systemctl restart rsd.\n");
+    if (code == 0 && fflush(stdout) != 0)
+        code = err_set(&err, -errno, "cannot print: %s", strerror(errno));
+    if (code == 0 && join->now)
+        code = start_service(&err);
+    if (code < 0 && code != -ECANCELED)
         log_error("%s", err.text);
     free(plan);
-    return code == 0 && fflush(stdout) == 0 ? 0 : EXIT_FAILED;
+    return code == 0 ? 0 : EXIT_FAILED;
 }

@@ -1,7 +1,7 @@
 #include <config.h>
 
 #include "lib/base/str.h"
-#include "rsd/join.h"
+#include "rsd/admin/join.h"
 
 char *join_conf_text(const char *elmer, const char *name)
 {

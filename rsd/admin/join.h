@@ -1,6 +1,6 @@
 /* join.h - rsd --join: this host gets its certificate, and a fragment of rsd.conf says where elmer is. */
-#ifndef RSD_JOIN_H
-#define RSD_JOIN_H
+#ifndef RSD_ADMIN_JOIN_H
+#define RSD_ADMIN_JOIN_H
 
 #include <stdbool.h>
 
@@ -9,10 +9,11 @@
 struct rsd_join {
     const char *config; /* rsd.conf */
     bool config_given;  /* then it must be there */
-    const char *elmer;  /* HOST:PORT */
+    const char *elmer;  /* HOST:PORT, or HOST */
     const char *token;  /* "-": a line of the standard input */
     const char *name;   /* NULL: as rsd.conf says, or the host's */
     bool force;         /* also if rsd.conf names another elmer */
+    bool now;           /* start rsd, now and at each boot */
 };
 
 /* Returns the exit status; said why. */

@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "rsd/join.h"
+#include "rsd/admin/join.h"
 
 static void fragment_has_what_is_needed(void **state)
 {

@@ -1,0 +1,330 @@
+/* eadmin_place.c - hosts and address of a new cluster.
+ *
+ * The names are looked up -> the address is that of --listen, or of the files, or this host's name; a name that other
+ * hosts would understand as themselves is refused; one that nobody knows is asked for at a terminal -> the fragment is
+ * written -> the files are read again, because a fragment of the administrator's may count more. */
+#include "config.h"
+
+#include "client/eadmin_place.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "client/common.h"
+#include "client/config_check.h"
+#include "elmer/settings.h"
+#include "lib/base/file.h"
+#include "lib/base/str.h"
+#include "lib/net/address.h"
+
+#define FRAGMENT "50-init.conf"
+
+/* ---- hosts ---- */
+
+/* "a b c" out of "a,b c"; NULL: it has been said what is wrong. */
+static char *read_hosts(const char *value)
+{
+    char *words = must(strdup(value)), *rest = words, *all = must(strdup(""));
+
+    for (char *word; all && (word = strsep(&rest, ", \t"));) {
+        char *longer;
+
+        if (!*word)
+            continue;
+        longer = str_valid_hostname(word) ? must(str_format("%s%s%s", all, *all ? " " : "", word)) : NULL;
+        if (!longer)
+            say("'%s' is not the name of a host", word);
+        free(all);
+        all = longer;
+    }
+    free(words);
+    if (all && !*all) {
+        say("option '--hosts' needs names");
+        free(all);
+        all = NULL;
+    }
+    return all;
+}
+
+/* Without an address other hosts' programs do not find each other. */
+static int look_up_hosts(const char *hosts, const char *own)
+{
+    char *words = must(strdup(hosts)), *rest = words, text[256];
+    int unknown = 0, loopback = 0;
+
+    for (char *word; (word = strsep(&rest, " "));) {
+        enum name_kind kind = config_look_up(word, text, sizeof(text));
+
+        if (kind == NAME_UNKNOWN) {
+            say("the name %s is not known here: %s; write it with its address into /etc/hosts of every host, or into "
+                "the DNS, then eadmin init again",
+                word, text);
+            unknown++;
+        } else if (kind == NAME_LOOPBACK && strcmp(word, own) != 0) {
+            say("the name %s stands for %s here, which is this host itself: write its own address into /etc/hosts, "
+                "then eadmin init again",
+                word, text);
+            loopback++;
+        }
+    }
+    free(words);
+    return unknown + loopback == 0 ? EXIT_DONE : EXIT_REFUSED;
+}
+
+/* ---- the address ---- */
+
+static char *with_port(const char *host)
+{
+    const char *last = strrchr(host, ']');
+
+    return must(strchr(last ? last : host, ':') ? strdup(host) : str_format("%s:%s", host, ADDRESS_PORT));
+}
+
+static int refuse_loopback(const char *name, const char *text)
+{
+    char own[64];
+
+    config_own_address(own, sizeof(own));
+    say("the name %s stands for %s on this host, which no other host reaches: in /etc/hosts write \"%s %s\" in place "
+        "of the line with %s, then eadmin init again; or name an address: eadmin init --listen %s",
+        name, text, own[0] ? own : "ADDRESS", name, text, own[0] ? own : "ADDRESS");
+    return EXIT_REFUSED;
+}
+
+static int judge(const char *listen)
+{
+    struct address address;
+    struct err err = ERR_INIT;
+    char text[256];
+
+    if (address_parse(listen, &address, &err) < 0 || address.path) {
+        say("--listen %s: %s", listen, address.path ? "want HOST or HOST:PORT" : err.text);
+        return EXIT_USAGE;
+    }
+    if (strcmp(address.host, "*") == 0)
+        return EXIT_DONE;
+    switch (config_look_up(address.host, text, sizeof(text))) {
+    case NAME_GOOD:
+        return EXIT_DONE;
+    case NAME_LOOPBACK:
+        return refuse_loopback(address.host, text);
+    case NAME_UNKNOWN:
+        break;
+    }
+    say("the name %s is not known here: %s; write it with its address into /etc/hosts, or name an address: eadmin init "
+        "--listen ADDRESS",
+        address.host, text);
+    return EXIT_REFUSED;
+}
+
+/* malloc'd; NULL: nothing was said. */
+static char *ask(const char *name)
+{
+    char own[64], line[300];
+
+    config_own_address(own, sizeof(own));
+    printf("The name %s is not known here. By which address do the other hosts reach this one? %s%s%s", name,
+           own[0] ? "[" : "", own, own[0] ? "] " : "");
+    if (fflush(stdout) != 0 || !fgets(line, sizeof(line), stdin))
+        return NULL;
+    line[strcspn(line, " \t\r\n")] = 0;
+    if (!line[0] && !own[0])
+        return NULL;
+    return with_port(line[0] ? line : own);
+}
+
+/* *listen: for the fragment, malloc'd; NULL: the files say it. */
+static int find_address(const struct place_wish *wish, const struct settings *settings, char **listen)
+{
+    char text[256];
+    int code;
+
+    *listen = NULL;
+    if (!wish->listen && settings->listen)
+        return judge(settings->listen);
+    if (wish->listen)
+        *listen = with_port(wish->listen);
+    else if (config_look_up(settings->name, text, sizeof(text)) == NAME_UNKNOWN && isatty(STDIN_FILENO))
+        *listen = ask(settings->name);
+    else
+        *listen = with_port(settings->name);
+    if (!*listen) {
+        say("no address: eadmin init --listen ADDRESS");
+        return EXIT_REFUSED;
+    }
+    code = judge(*listen);
+    if (code != EXIT_DONE) {
+        free(*listen);
+        *listen = NULL;
+    }
+    return code;
+}
+
+/* ---- the fragment ---- */
+
+struct before { /* what the fragment of an earlier eadmin init says, and stays */
+    char *listen, *hosts;
+};
+
+static void on_given(const struct ini_value *value, void *data)
+{
+    struct before *before = data;
+    const char *name = strrchr(value->file, '/');
+    char **text = strcmp(value->key->name, "listen") == 0  ? &before->listen
+                  : strcmp(value->key->name, "hosts") == 0 ? &before->hosts
+                                                           : NULL;
+
+    if (!text || strcmp(name ? name + 1 : value->file, FRAGMENT) != 0)
+        return;
+    free(*text);
+    *text = must(strdup(value->value));
+}
+
+static struct before read_before(const char *config, bool required)
+{
+    struct before before = {NULL, NULL};
+    const struct ini_watch watch = {.given = on_given, .data = &before};
+    struct settings settings = {0};
+
+    if (settings_load_watched(&settings, config, required, &watch, NULL) == 0)
+        settings_fini(&settings);
+    return before;
+}
+
+static int write_fragment(const char *config, const char *listen, const char *hosts)
+{
+    char *path = must(str_format("%s.d", config)),
+         *text = must(str_format("# Written by eadmin init; it counts more than elmer.conf.\n[elmer]\n%s%s%s%s%s%s",
+                                 listen ? "listen = " : "", listen ? listen : "", listen ? "\n" : "",
+                                 hosts ? "hosts = " : "", hosts ? hosts : "", hosts ? "\n" : ""));
+    struct err err = ERR_INIT;
+    int dir, result;
+
+    (void)mkdir(ELMER_SYSCONFDIR, 0755); /* else opening says why */
+    (void)mkdir(path, 0755);
+    dir = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    result = dir < 0 ? err_set(&err, -errno, "cannot open %s: %s", path, strerror(errno))
+                     : file_write(dir, FRAGMENT, text, 0644, &err);
+    if (dir >= 0)
+        close(dir);
+    if (result < 0)
+        say("%s", err.text);
+    else
+        printf("%s/" FRAGMENT " says%s%s%s%s.\n", path, listen ? " listen = " : "", listen ? listen : "",
+               hosts ? (listen ? ", hosts = " : " hosts = ") : "", hosts ? hosts : "");
+    free(path);
+    free(text);
+    return result < 0 ? EXIT_REFUSED : EXIT_DONE;
+}
+
+static bool has_hosts(const struct settings *settings, const char *hosts)
+{
+    char *words = must(strdup(hosts)), *rest = words;
+    size_t i = 0;
+
+    for (char *word; (word = strsep(&rest, " ")); i++)
+        if (i >= settings->nhosts || strcmp(settings->hosts[i].name, word) != 0)
+            break;
+    free(words);
+    return !rest && i == settings->nhosts;
+}
+
+static int read_again(const char *config, bool required, const char *listen, const char *hosts,
+                      struct settings *settings)
+{
+    struct settings next = {0};
+    struct err err = ERR_INIT;
+
+    if (settings_load(&next, config, required, &err) != 0) {
+        say("%s", err.text);
+        return EXIT_REFUSED;
+    }
+    settings_fini(settings);
+    *settings = next;
+    if ((!listen || (settings->listen && strcmp(settings->listen, listen) == 0)) &&
+        (!hosts || has_hosts(settings, hosts)))
+        return EXIT_DONE;
+    say("another file in %s.d says something else of listen or hosts, and counts more than " FRAGMENT ": take that out "
+        "(eadmin config show names it)",
+        config);
+    return EXIT_REFUSED;
+}
+
+int place_cluster(const struct place_wish *wish, const char *config, bool required, struct settings *settings)
+{
+    char *hosts = wish->hosts ? read_hosts(wish->hosts) : NULL, *listen = NULL;
+    int code = wish->hosts && !hosts ? EXIT_USAGE : EXIT_DONE;
+
+    if (code == EXIT_DONE && hosts)
+        code = look_up_hosts(hosts, settings->name);
+    if (code == EXIT_DONE)
+        code = find_address(wish, settings, &listen);
+    if (code == EXIT_DONE && (listen || hosts)) {
+        struct before before = read_before(config, required);
+
+        code = write_fragment(config, listen ? listen : before.listen, hosts ? hosts : before.hosts);
+        free(before.listen);
+        free(before.hosts);
+    }
+    if (code == EXIT_DONE)
+        code = read_again(config, required, listen, hosts, settings);
+    free(hosts);
+    free(listen);
+    return code;
+}
+
+/* ---- the services ---- */
+
+static int run(const char *const *args, bool quiet)
+{
+    int status;
+    pid_t pid;
+
+    if (fflush(stdout) != 0 || (pid = fork()) < 0) {
+        say("cannot start %s: %s", args[0], strerror(errno));
+        return -1;
+    }
+    if (pid == 0) {
+        int null = quiet ? open("/dev/null", O_WRONLY | O_CLOEXEC) : -1;
+
+        if (null >= 0 && (dup2(null, STDOUT_FILENO) < 0 || dup2(null, STDERR_FILENO) < 0))
+            _exit(126);
+        execvp(args[0], (char *const *)(uintptr_t)args);
+        say("cannot start %s: %s", args[0], strerror(errno));
+        _exit(127);
+    }
+    while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+        ;
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+static int start(const char *unit)
+{
+    const char *const enable[] = {"systemctl", "enable", unit, NULL}, *const restart[] = {"systemctl", "restart", unit,
+                                                                                          NULL};
+
+    if (run(enable, true) == 0 && run(restart, false) == 0) {
+        printf("%s runs, and will at each boot.\n", unit);
+        return EXIT_DONE;
+    }
+    say("systemctl has not started %s: systemctl status %s says why", unit, unit);
+    return EXIT_REFUSED;
+}
+
+int place_start(const char *config, bool required)
+{
+    static const char *const rsd[] = {"systemctl", "cat", "rsd.service", NULL};
+    int code = config_check_elmer(config, required, NULL);
+
+    if (code == EXIT_DONE)
+        code = start("elmer");
+    if (code == EXIT_DONE && run(rsd, true) == 0)
+        code = start("rsd");
+    return code;
+}
