@@ -9,7 +9,10 @@
 
 #include "client/common.h"
 #include "client/filter.h"
+#include "client/hosts.h"
+#include "client/page.h"
 #include "client/show.h"
+#include "client/why.h"
 #include "lib/base/clock.h"
 #include "lib/base/str.h"
 
@@ -17,13 +20,18 @@ static const struct command command = {
     "equery",
     "Usage: equery [-r] [-q] [FILTER...] [--json] [ID...]\n"
     "       equery --history [-n COUNT] [FILTER...] [--json]\n"
-    "Show running and queued jobs, or those with the ids given, also if they have ended.\n"
+    "       equery --why [--json] ID...\n"
+    "       equery --hosts [--host LIST] [--json]\n"
+    "Show running and queued jobs, or those with the ids given, also if they have ended; of one id all that is\n"
+    "known.\n"
     "\n"
     "  -r               running jobs (starting, running, ending)\n"
     "  -q               queued jobs (queued, held); without -r and -q: both\n"
     "  --history        ended jobs, with the CPU time used and the time at each level\n"
     "  -n COUNT         the last COUNT of them; 0: all (default 100)\n"
-    "  --json           JSON, schema elmer.jobs/1\n"
+    "  --why            why a job waits, host by host, and what would help\n"
+    "  --hosts          the hosts, how busy they are, and which jobs have which level there\n"
+    "  --json           JSON, schemas elmer.jobs/1, elmer.why/1, elmer.hosts/1\n"
     "  -h, --help       print this and exit\n"
     "  -V, --version    print the version and exit\n"
     "Filters; a job is shown if it passes all that are given:\n"
@@ -36,11 +44,20 @@ static const struct command command = {
     "Exit status: 0 done, 1 refused, 2 usage, 3 no such job, 4 elmer not reachable, 5 not permitted.\n",
 };
 
-enum { OPTION_JSON = OPTION_FIRST_FREE, OPTION_HISTORY, OPTION_ME, OPTION_NAME, OPTION_STATE, OPTION_HOST };
+enum {
+    OPTION_JSON = OPTION_FIRST_FREE,
+    OPTION_HISTORY,
+    OPTION_ME,
+    OPTION_NAME,
+    OPTION_STATE,
+    OPTION_HOST,
+    OPTION_WHY,
+    OPTION_HOSTS
+};
 enum { HISTORY_COUNT = 100, HISTORY_MORE = 10 };
 
 struct request {
-    bool running, queued, json, history, me;
+    bool running, queued, json, history, me, why, hosts;
     const char *count_text; /* of the history; NULL: not given */
     struct filter filter;
     uint64_t count;
@@ -67,6 +84,24 @@ static int check_history(struct request *request, int rest)
     return -1;
 }
 
+/* What answers something else than a list of jobs goes with little beside. */
+static int check_kind(const struct request *request, int rest)
+{
+    const struct filter *filter = &request->filter;
+    bool chosen = request->running || request->queued || request->history || request->me || filter->user ||
+                  filter->name || filter->states;
+
+    if (request->why && request->hosts)
+        return usage_error("--why and --hosts exclude each other");
+    if (request->why && (chosen || filter->hosts))
+        return usage_error("--why takes ids, and no other option but --json");
+    if (request->why && rest == 0)
+        return usage_error("--why: the id of a job is missing");
+    if (request->hosts && (chosen || rest > 0))
+        return usage_error("--hosts takes no ids, and no other options but --host and --json");
+    return -1;
+}
+
 static int check_filter(struct request *request, bool ids)
 {
     if (request->me && request->filter.user)
@@ -85,6 +120,8 @@ static int parse(struct request *request, int argc, char **argv)
                                             {"name", required_argument, NULL, OPTION_NAME},
                                             {"state", required_argument, NULL, OPTION_STATE},
                                             {"host", required_argument, NULL, OPTION_HOST},
+                                            {"why", no_argument, NULL, OPTION_WHY},
+                                            {"hosts", no_argument, NULL, OPTION_HOSTS},
                                             COMMON_OPTIONS,
                                             {NULL, 0, NULL, 0}};
     int c;
@@ -106,6 +143,10 @@ static int parse(struct request *request, int argc, char **argv)
             request->filter.states = optarg;
         else if (c == OPTION_HOST)
             request->filter.hosts = optarg;
+        else if (c == OPTION_WHY)
+            request->why = true;
+        else if (c == OPTION_HOSTS)
+            request->hosts = true;
         else if (c == OPTION_JSON)
             request->json = true;
         else if (c == OPTION_HISTORY)
@@ -113,7 +154,9 @@ static int parse(struct request *request, int argc, char **argv)
         else
             return common_option(c, argv);
     }
-    c = check_history(request, argc - optind);
+    c = check_kind(request, argc - optind);
+    if (c < 0)
+        c = check_history(request, argc - optind);
     if (c < 0)
         c = check_filter(request, argc > optind);
     if (c >= 0)
@@ -162,6 +205,15 @@ static bool any(const struct elmer_jobs *jobs, enum show_list list)
         if (show_list_of(&jobs->items[i]) == list)
             return true;
     return false;
+}
+
+/* One job that was asked for by its id is a page, whatever else is asked for a table for each list. */
+static bool print_page(const struct request *request, const struct elmer_jobs *jobs)
+{
+    if (request->nids != 1 || jobs->count != 1)
+        return false;
+    page_show(stdout, &jobs->items[0], wall_now().ms);
+    return true;
 }
 
 static void print_tables(const struct request *request, const struct elmer_jobs *jobs)
@@ -232,7 +284,7 @@ static int query(struct request *request)
         free(text);
     } else if (request->history) {
         show_jobs(stdout, jobs, SHOW_HISTORY, true, terminal_width(), wall_now().ms);
-    } else {
+    } else if (!print_page(request, jobs)) {
         print_tables(request, jobs);
     }
     elmer_jobs_free(jobs);
@@ -247,7 +299,9 @@ int main(int argc, char **argv)
     command_begin(&command);
     result = parse(&request, argc, argv);
     if (result < 0)
-        result = query(&request);
+        result = request.why     ? why_show(request.ids, request.nids, request.json, terminal_width())
+                 : request.hosts ? hosts_show(request.filter.hosts, request.json, terminal_width())
+                                 : query(&request);
     free(request.ids);
     return result;
 }

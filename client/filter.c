@@ -13,8 +13,7 @@
 static const char *const states[] = {"queued", "held", "starting", "running", "ending", "done", "cancelled", NULL};
 enum { ENDED = 5 }; /* from here on */
 
-/* Whether one of the words between commas is it, or as a pattern matches it. */
-static bool in_list(const char *list, const char *word)
+bool filter_in_list(const char *list, const char *word)
 {
     char *copy = must(strdup(list)), *rest = copy, *item;
     bool found = false;
@@ -51,7 +50,7 @@ static bool check_states(const char *list)
 static bool any_in_list(const char *list, size_t first, size_t end)
 {
     for (size_t i = first; i < end && states[i]; i++)
-        if (in_list(list, states[i]))
+        if (filter_in_list(list, states[i]))
             return true;
     return false;
 }
@@ -85,7 +84,7 @@ bool filter_check(const struct filter *filter, bool ended, bool unended)
 static bool on_host(const struct elmer_job *job, const char *hosts)
 {
     for (size_t i = 0; i < job->nhosts; i++)
-        if (in_list(hosts, job->hosts[i]))
+        if (filter_in_list(hosts, job->hosts[i]))
             return true;
     return false;
 }
@@ -96,7 +95,8 @@ bool filter_keeps(const struct elmer_job *job, void *data)
 
     return (!filter->user || strcmp(filter->user, job->user) == 0) &&
            (!filter->name || (!job->hidden && fnmatch(filter->name, job->name, 0) == 0)) &&
-           (!filter->states || in_list(filter->states, job->state)) && (!filter->hosts || on_host(job, filter->hosts));
+           (!filter->states || filter_in_list(filter->states, job->state)) &&
+           (!filter->hosts || on_host(job, filter->hosts));
 }
 
 const char *filter_me(void)

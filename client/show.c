@@ -5,10 +5,10 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "client/common.h"
 #include "client/table.h"
+#include "client/words.h"
 
 static const struct table_column running_columns[] = {
     {"JOB", true, false},   {"NAME", false, true},   {"USER", false, false}, {"STATE", false, false},
@@ -30,7 +30,7 @@ static const struct table_column history_columns[] = {
     {"ENDED", false, false}, {"RESULT", false, false}, {"REASON", false, false},
 };
 
-enum { CELLS_MAX = 11, SMALL = 64, LEVELS_MAX = 16 * 24 };
+enum { CELLS_MAX = 11, SMALL = WORDS_MAX, LEVELS_MAX = 16 * 24 };
 
 static const struct {
     const struct table_column *columns;
@@ -73,86 +73,12 @@ static const char *level(char *text, int value)
     return value >= 0 ? number(text, value) : "";
 }
 
-/* From start to end (-1: now), as 1:02:03 or 2d01:02:03. */
-static const char *duration(char *text, int64_t from_ms, int64_t to_ms, int64_t now_ms)
-{
-    long long s;
-
-    if (from_ms < 0)
-        return "";
-    s = ((to_ms >= 0 ? to_ms : now_ms) - from_ms) / 1000;
-    if (s < 0)
-        s = 0;
-    if (s >= 86400)
-        snprintf(text, SMALL, "%lldd%02lld:%02lld:%02lld", s / 86400, s / 3600 % 24, s / 60 % 60, s % 60);
-    else
-        snprintf(text, SMALL, "%lld:%02lld:%02lld", s / 3600, s / 60 % 60, s % 60);
-    return text;
-}
-
-/* To format a time costs more than the rest of a row, and many jobs of a list were submitted within one minute: so the
- * text of the last minute is kept. */
-static const char *local_time(char *text, int64_t ms)
-{
-    static char minute_text[SMALL];
-    static int64_t minute = -1;
-    time_t seconds = (time_t)(ms / 1000);
-    struct tm tm;
-
-    if (ms < 0)
-        return "";
-    if (ms / 60000 == minute) {
-        snprintf(text, SMALL, "%.*s%02d", SMALL - 4, minute_text, (int)(seconds % 60));
-        return text;
-    }
-    if (!localtime_r(&seconds, &tm) || strftime(text, SMALL, "%Y-%m-%d %H:%M:%S", &tm) == 0)
-        return "";
-    if (tm.tm_sec == seconds % 60) { /* not so where clocks count leap seconds */
-        minute = ms / 60000;
-        snprintf(minute_text, sizeof(minute_text), "%.*s", (int)strlen(text) - 2, text);
-    }
-    return text;
-}
-
 /* "running (2)": the second attempt. */
 static const char *state(char *text, const struct elmer_job *job)
 {
     if (job->attempt < 2)
         return job->state;
     snprintf(text, SMALL, "%.20s (%u)", job->state, job->attempt);
-    return text;
-}
-
-static const char *outcome(char *text, const struct elmer_job *job)
-{
-    if (job->signal > 0)
-        snprintf(text, SMALL, "signal %d", job->signal);
-    else if (job->exit_status >= 0)
-        snprintf(text, SMALL, "exit %d", job->exit_status);
-    else
-        return "";
-    return text;
-}
-
-/* "ws1 ws2*2": with the number of processors where it is more than one. malloc'd. */
-static char *hosts(const struct elmer_job *job)
-{
-    char *text = NULL;
-    size_t size;
-    FILE *out = must(open_memstream(&text, &size));
-
-    for (size_t i = 0; i < job->nprocessors;) {
-        size_t count = 1;
-
-        while (i + count < job->nprocessors && strcmp(job->processors[i].host, job->processors[i + count].host) == 0)
-            count++;
-        fprintf(out, "%s%s", i ? "," : "", job->processors[i].host);
-        if (count > 1)
-            fprintf(out, "*%zu", count);
-        i += count;
-    }
-    if (fclose(out) != 0)
-        must(NULL);
     return text;
 }
 
@@ -169,11 +95,11 @@ static const char *name(const struct elmer_job *job)
 static void add_running(struct table *table, const struct elmer_job *job, int64_t now_ms)
 {
     char id[SMALL], now[SMALL], lev[SMALL], nprocs[SMALL], time[SMALL];
-    char *where = hosts(job);
+    char *where = words_hosts(job);
 
     table_add(table, (const char *[CELLS_MAX]){number(id, (long long)job->id), name(job), job->user, state(now, job),
                                                level(lev, job->level), processors(nprocs, job),
-                                               duration(time, job->started_ms, job->ended_ms, now_ms), where});
+                                               words_duration(time, job->started_ms, job->ended_ms, now_ms), where});
     free(where);
 }
 
@@ -183,18 +109,18 @@ static void add_queued(struct table *table, const struct elmer_job *job)
 
     table_add(table, (const char *[CELLS_MAX]){number(id, (long long)job->id), name(job), job->user, job->state,
                                                processors(nprocs, job), number(ahead, job->ahead),
-                                               local_time(time, job->submitted_ms), why(job)});
+                                               words_local_time(time, job->submitted_ms), why(job)});
 }
 
 static void add_ended(struct table *table, const struct elmer_job *job, int64_t now_ms)
 {
     char id[SMALL], now[SMALL], nprocs[SMALL], time[SMALL], ended[SMALL], result[SMALL];
-    char *where = hosts(job);
+    char *where = words_hosts(job);
 
-    table_add(table,
-              (const char *[CELLS_MAX]){number(id, (long long)job->id), name(job), job->user, state(now, job),
-                                        processors(nprocs, job), duration(time, job->started_ms, job->ended_ms, now_ms),
-                                        where, local_time(ended, job->ended_ms), outcome(result, job), why(job)});
+    table_add(table, (const char *[CELLS_MAX]){
+                         number(id, (long long)job->id), name(job), job->user, state(now, job), processors(nprocs, job),
+                         words_duration(time, job->started_ms, job->ended_ms, now_ms), where,
+                         words_local_time(ended, job->ended_ms), words_outcome(result, job), why(job)});
     free(where);
 }
 
@@ -232,12 +158,13 @@ static const char *levels(char *text, const struct elmer_job *job)
 static void add_history(struct table *table, const struct elmer_job *job, int64_t now_ms)
 {
     char id[SMALL], nprocs[SMALL], time[SMALL], cpu[SMALL], at[LEVELS_MAX], ended[SMALL], result[SMALL];
-    char *where = hosts(job);
+    char *where = words_hosts(job);
 
-    table_add(table, (const char *[CELLS_MAX]){
-                         number(id, (long long)job->id), job->name, job->user, processors(nprocs, job),
-                         duration(time, job->started_ms, job->ended_ms, now_ms), cpu_time(cpu, job), levels(at, job),
-                         where, local_time(ended, job->ended_ms), outcome(result, job), why(job)});
+    table_add(table,
+              (const char *[CELLS_MAX]){number(id, (long long)job->id), job->name, job->user, processors(nprocs, job),
+                                        words_duration(time, job->started_ms, job->ended_ms, now_ms),
+                                        cpu_time(cpu, job), levels(at, job), where,
+                                        words_local_time(ended, job->ended_ms), words_outcome(result, job), why(job)});
     free(where);
 }
 
@@ -256,19 +183,6 @@ static void show_comments(FILE *out, const struct elmer_jobs *jobs, enum show_li
     }
 }
 
-/* "2h30m" */
-static void put_time(FILE *out, uint64_t ms)
-{
-    static const struct {
-        uint64_t ms;
-        char unit;
-    } units[] = {{86400000, 'd'}, {3600000, 'h'}, {60000, 'm'}, {1000, 's'}};
-
-    for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); ms %= units[i++].ms)
-        if (ms >= units[i].ms)
-            fprintf(out, "%llu%c", (unsigned long long)(ms / units[i].ms), units[i].unit);
-}
-
 static void show_limits(FILE *out, const struct elmer_jobs *jobs, enum show_list list)
 {
     for (size_t i = 0; i < jobs->count; i++) {
@@ -279,11 +193,11 @@ static void show_limits(FILE *out, const struct elmer_jobs *jobs, enum show_list
         fprintf(out, "Limits of job %llu:", (unsigned long long)job->id);
         if (job->time_limit_ms) {
             fprintf(out, " time ");
-            put_time(out, job->time_limit_ms);
+            words_put_time(out, job->time_limit_ms);
         }
         if (job->cpu_limit_ms) {
             fprintf(out, "%s CPU time ", job->time_limit_ms ? "," : "");
-            put_time(out, job->cpu_limit_ms);
+            words_put_time(out, job->cpu_limit_ms);
         }
         fprintf(out, "\n");
     }

@@ -8,6 +8,7 @@
 
 #include "libelmer/client.h"
 #include "lib/job/fields.h"
+#include "lib/job/output.h"
 #include "lib/wire/queued_lines.h"
 
 /* The answers as they came; the strings of the public view stay in them. */
@@ -401,6 +402,16 @@ int elmer_wait_any(struct elmer *elmer, const uint64_t *ids, size_t nids, int ti
 bool elmer_job_ended(const struct elmer_job *job)
 {
     return strcmp(job->state, "done") == 0 || strcmp(job->state, "cancelled") == 0;
+}
+
+char *elmer_job_output(const struct elmer_job *job, uint32_t rank, bool errors)
+{
+    const char *name = errors && *job->errors ? job->errors : job->output;
+
+    if (*name && *job->dir && (rank == 0 || (job->each && rank < job->nprocs)))
+        return output_path(job->dir, name, rank);
+    errno = ENOENT;
+    return NULL;
 }
 
 static void take_over(struct answers *answers, size_t to, size_t from)

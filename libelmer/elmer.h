@@ -152,6 +152,9 @@ struct elmer_job {
     uint64_t cpu_limit_ms;               /* as submitted; 0: none */
     const char *const *after; size_t nafter; /* as submitted */
     const char *const *waits_for; size_t nwaits_for; /* those of after that are not met */
+    const char *output;                  /* where it goes, with %r for the rank and %%; see elmer_job_output() */
+    const char *errors;                  /* the same; "": where output goes */
+    bool each;                           /* as submitted: a process on each processor; else one, of rank 0 */
     /* end of what is from job.def */
     /* clang-format on */
 };
@@ -183,6 +186,10 @@ void elmer_jobs_free(struct elmer_jobs *jobs);
 void elmer_jobs_keep(struct elmer_jobs *jobs, bool (*passes)(const struct elmer_job *job, void *data), void *data);
 /* Leave out all but the last count of them. */
 void elmer_jobs_last(struct elmer_jobs *jobs, size_t count);
+/* Where the output of the command's process of this rank goes, or its error output, on the host of
+ * processors[rank]: an absolute path, malloc'd. NULL: errno is ENOENT (it is not known, of another user's job, or there
+ * is no process of this rank; without each there is rank 0 only) or ENOMEM. */
+char *elmer_job_output(const struct elmer_job *job, uint32_t rank, bool errors);
 /* done or cancelled: nothing about the job will change any more. */
 bool elmer_job_ended(const struct elmer_job *job);
 /* {"schema":"elmer.jobs/1","jobs":[...]}; malloc'd, NULL when out of memory. */

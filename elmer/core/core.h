@@ -16,6 +16,7 @@
 #include <stdint.h>
 
 #include "elmer/core/after.h"
+#include "elmer/core/why.h"
 #include "lib/job/fields.h"
 #include "lib/memory/mem.h"
 

@@ -201,11 +201,14 @@ void job_set_usage(struct engine_job *job, const char *host, uint32_t attempt, d
                    int64_t memory_peak_bytes)
 {
     struct record_usage usage = {host, attempt, cpu_seconds, memory_peak_bytes};
-    for (size_t i = 0; i < job->nusage; i++)
+    for (size_t n = 0; n < job->nusage; n++) {
+        size_t i = (job->usage_next + n) % job->nusage;
         if (job->usage[i].attempt == attempt && !strcmp(job->usage[i].host, host)) {
             job->usage[i] = usage;
+            job->usage_next = i + 1;
             return;
         }
+    }
     job->usage = mem_grow(job->usage, &job->usage_capacity, job->nusage + 1, sizeof(*job->usage));
     job->usage[job->nusage++] = usage;
 }

@@ -39,6 +39,7 @@ struct engine_job {
     int64_t submitted_ms, started_ms, ended_ms; /* Unix time; -1: not yet */
     struct record_usage *usage;                 /* host: the name in the core */
     size_t nusage, usage_capacity;
+    size_t usage_next; /* where the next host is looked for first: they report in one order */
     char **missing; /* names of hosts that it may use, and that are not in the configuration: they stay in its record */
     size_t nmissing, missing_capacity;
     uint64_t put;               /* number of its last write */

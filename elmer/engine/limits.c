@@ -200,13 +200,14 @@ static double used_ms(const struct engine_job *job, uint32_t attempt)
 void engine_used(struct engine *engine, int host, uint64_t id, uint32_t attempt, double cpu_seconds)
 {
     struct engine_job *job = jobs_find(&engine->jobs, id);
-    const struct core_job *state = job && job->limits ? running(engine, job) : NULL;
+    const struct core_job *state = job ? running(engine, job) : NULL;
     int64_t memory = -1;
     char text[200], figure[DURATION_MAX];
-    if (!state || state->attempt != attempt || !job_submit(job)->cpu_limit_ms ||
-        !usage_judge(engine, host, state, &cpu_seconds, &memory))
+    if (!state || state->attempt != attempt || !usage_judge(engine, host, state, &cpu_seconds, &memory))
         return;
     job_set_usage(job, engine_host_name(engine, host), attempt, cpu_seconds, -1);
+    if (!job->limits || !job_submit(job)->cpu_limit_ms)
+        return;
     double left_ms = (double)job_submit(job)->cpu_limit_ms - used_ms(job, attempt);
     if (left_ms <= 0) {
         snprintf(text, sizeof(text), "it has used its CPU time limit of %s",

@@ -121,6 +121,7 @@ void hosts_view(const struct hosts *hosts, int index, struct wire_host_view *vie
 {
     struct host *host = &hosts->hosts[index];
     const struct core_host *core = core_host(engine_core(hosts->room.engine), index);
+    const struct host_load load = core->state == CORE_HOST_UP ? host->load : LOAD_UNKNOWN;
     *view = (struct wire_host_view){.host = host->settings->name,
                                     .state = state_name(host, core),
                                     .processors = (uint64_t)host->ncpus,
@@ -133,5 +134,9 @@ void hosts_view(const struct hosts *hosts, int index, struct wire_host_view *vie
                                               : host->unusable && host->peer    ? host->unusable
                                               : core->drained                   ? "drained: it takes no new jobs"
                                                                                 : host->mode_reason,
-                                    .lacks = {(const char **)host->lacks, host->nlacks}};
+                                    .lacks = {(const char **)host->lacks, host->nlacks},
+                                    .busy = load.busy,
+                                    .busy_jobs = load.jobs,
+                                    .memory_bytes = load.memory_bytes,
+                                    .memory_free_bytes = load.memory_free_bytes};
 }

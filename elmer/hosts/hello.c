@@ -31,6 +31,7 @@ static char *choose_cpus(struct host *host, const struct wire_uints *cpus)
     host->places = mem_array(cpus->count, sizeof(int));
     host->ncpus = 0;
     host->reported = cpus->count;
+    host->load = LOAD_UNKNOWN;
     for (size_t i = 0; settings->cpus && i < cpus->count && host->ncpus < settings->ncpus; i++)
         if ((uint64_t)settings->cpus[host->ncpus] == cpus->items[i])
             use_cpu(host, cpus, i);

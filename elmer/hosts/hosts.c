@@ -212,6 +212,21 @@ static int64_t age_of(const struct peer *peer, const struct wire_report *report)
     return -1;
 }
 
+/* An rsd of before minor 7 has said nothing of its memory, which is 0 then. */
+static void note_load(struct host *host, const struct wire_report *report, const double *busy, const double *jobs)
+{
+    struct host_load load = {0, 0, -1, -1};
+    for (int i = 0; i < host->ncpus; i++) {
+        load.busy += busy[i] / host->ncpus;
+        load.jobs += jobs[i] / host->ncpus;
+    }
+    if (report->memory_bytes > 0) {
+        load.memory_bytes = report->memory_bytes;
+        load.memory_free_bytes = report->memory_free_bytes;
+    }
+    host->load = load;
+}
+
 static void on_report(struct host *host, const struct wire_report *report)
 {
     struct hosts *hosts = host->hosts;
@@ -233,6 +248,7 @@ static void on_report(struct host *host, const struct wire_report *report)
                                           .jobs = jobs,
                                           .ncpus = host->ncpus};
     engine_event(hosts->room.engine, &event);
+    note_load(host, report, busy, jobs);
     free(busy);
     free(jobs);
     for (size_t i = 0; i < report->used.count; i++)

@@ -42,6 +42,13 @@ struct peer {
     struct peer *next, **link_of_list;
 };
 
+/* To be shown; -1: not known. */
+struct host_load {
+    double busy, jobs; /* means of the processors that Elmer uses: busy, and of that by its jobs */
+    int64_t memory_bytes, memory_free_bytes;
+};
+#define LOAD_UNKNOWN ((struct host_load){-1, -1, -1, -1})
+
 struct host {
     struct hosts *hosts;
     const struct host_settings *settings;
@@ -60,6 +67,7 @@ struct host {
     int *places; /* [ncpus] their index in the host's reports */
     int ncpus;
     size_t reported;        /* CPUs in a report */
+    struct host_load load;  /* of the last one */
     struct bucket messages; /* rate.c: over all its links */
     int64_t shut_out_until_ms;
     struct waiting *waiting, **last_waiting; /* pace.c: what goes to it in the next turns */

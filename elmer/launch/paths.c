@@ -3,6 +3,7 @@
 #include "elmer/launch/paths.h"
 
 #include <inttypes.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -25,38 +26,65 @@ int path_check(const char *pattern, const char *what, struct err *err)
     return 0;
 }
 
-const char *path_expand(struct arena *memory, const char *pattern, uint64_t job, const char *user, const char *name,
-                        uint32_t rank)
+struct facts { /* that stand for the letters */
+    uint64_t job;
+    const char *user, *name;
+    uint32_t rank;
+    bool ranks; /* for all of them: %r and %% stay, and a percent sign of a name is doubled */
+};
+
+/* What stands for the letter; number: room for it. */
+static const char *piece_of(const struct facts *facts, char letter, char number[24])
+{
+    switch (letter) {
+    case 'j':
+        snprintf(number, 24, "%" PRIu64, facts->job);
+        return number;
+    case 'r':
+        snprintf(number, 24, "%" PRIu32, facts->rank);
+        return facts->ranks ? "%r" : number;
+    case 'u':
+        return facts->user;
+    case 'x':
+        return facts->name;
+    default: /* %% */
+        return "%";
+    }
+}
+
+static bool append(char *path, size_t *used, const char *piece, bool doubled)
+{
+    for (; *piece; piece++)
+        for (int i = doubled && *piece == '%' ? 2 : 1; i > 0; i--) {
+            if (*used + 1 >= PATH_BYTES)
+                return false;
+            path[(*used)++] = *piece;
+        }
+    return true;
+}
+
+static const char *expand(struct arena *memory, const char *pattern, const struct facts *facts)
 {
     char path[PATH_BYTES];
     size_t used = 0;
     for (const char *c = pattern; *c; c++) {
         char number[24] = {*c, 0};
-        const char *piece = number;
-        if (*c == '%') {
-            switch (*++c) {
-            case 'j':
-                snprintf(number, sizeof(number), "%" PRIu64, job);
-                break;
-            case 'r':
-                snprintf(number, sizeof(number), "%" PRIu32, rank);
-                break;
-            case 'u':
-                piece = user;
-                break;
-            case 'x':
-                piece = name;
-                break;
-            default:
-                break; /* %% */
-            }
-        }
-        size_t length = strlen(piece);
-        if (used + length >= sizeof(path))
+        bool letter = *c == '%';
+        const char *piece = letter ? piece_of(facts, *++c, number) : number;
+        if (!append(path, &used, piece, facts->ranks && letter && *c != 'r'))
             return NULL;
-        memcpy(path + used, piece, length);
-        used += length;
     }
     path[used] = 0;
     return arena_strdup(memory, path);
+}
+
+const char *path_expand(struct arena *memory, const char *pattern, uint64_t job, const char *user, const char *name,
+                        uint32_t rank)
+{
+    return expand(memory, pattern, &(struct facts){job, user, name, rank, false});
+}
+
+const char *path_expand_job(struct arena *memory, const char *pattern, uint64_t job, const char *user, const char *name)
+{
+    return expand(memory, pattern, &(struct facts){job, user, name, 0, true});
 }

@@ -15,5 +15,8 @@ int path_check(const char *pattern, const char *what, struct err *err);
 /* A checked pattern with everything filled in; NULL when it gets longer than a path may be. */
 const char *path_expand(struct arena *memory, const char *pattern, uint64_t job, const char *user, const char *name,
                         uint32_t rank);
+/* The same for all ranks: %r and %% stay. */
+const char *path_expand_job(struct arena *memory, const char *pattern, uint64_t job, const char *user,
+                            const char *name);
 
 #endif

@@ -88,6 +88,8 @@ void submit_again(struct request *request); /* what was missing is known */
 int after_check(const struct wire_strs *items, struct err *err);
 bool after_find(struct request *request);
 void after_fill(const struct request *request, struct event *event, struct core_after after[AFTER_MAX]);
+/* explain.c: why a job waits. */
+void explain_begin(struct request *request);
 /* lines.c: the jobs of a slice as one or more messages `lines`, at least one; count <= QUERY_SLICE. */
 enum { QUERY_SLICE = 256 };
 void lines_send(struct request *request, struct engine_job *const *jobs, size_t count, bool more);

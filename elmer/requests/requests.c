@@ -250,6 +250,8 @@ static uint64_t job_of(const struct wire_message *message)
         return message->u.top.job;
     case WIRE_wait:
         return message->u.wait.job;
+    case WIRE_explain:
+        return message->u.explain.job;
     default:
         return 0;
     }
@@ -270,6 +272,9 @@ static void dispatch(struct request *request)
     case WIRE_wait:
     case WIRE_wait_any:
         wait_begin(request);
+        break;
+    case WIRE_explain:
+        explain_begin(request);
         break;
     case WIRE_query_hosts:
         admin_query_hosts(request);
@@ -326,7 +331,7 @@ static bool needs_user(const struct request *request)
     if (request->admin || request->type == WIRE_query_hosts || request->type == WIRE_query_settings)
         return false;
     if (request->type == WIRE_query || request->type == WIRE_query_lines || request->type == WIRE_history ||
-        request->type == WIRE_wait || request->type == WIRE_wait_any)
+        request->type == WIRE_wait || request->type == WIRE_wait_any || request->type == WIRE_explain)
         return request->requests->settings->private_jobs;
     return !job || job->uid != request->client->uid;
 }
@@ -339,9 +344,9 @@ bool request_sees(const struct request *request, uint32_t owner)
 static bool known_request(enum wire_type type)
 {
     return type == WIRE_submit || type == WIRE_rehearse || type == WIRE_query || type == WIRE_query_lines ||
-           type == WIRE_history || type == WIRE_wait || type == WIRE_wait_any || type == WIRE_drain ||
-           type == WIRE_query_hosts || type == WIRE_remove_host || type == WIRE_set || type == WIRE_query_settings ||
-           verb_of(type);
+           type == WIRE_history || type == WIRE_explain || type == WIRE_wait || type == WIRE_wait_any ||
+           type == WIRE_drain || type == WIRE_query_hosts || type == WIRE_remove_host || type == WIRE_set ||
+           type == WIRE_query_settings || verb_of(type);
 }
 
 void requests_begin(struct client *client, struct wire_message *message)

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "elmer/launch/launch.h"
 #include "lib/base/str.h"
 
 enum { LOST_SHOWN = 3, AFTER_SHOWN = 3 };
@@ -189,6 +190,21 @@ static struct wire_strs waits_for(const struct record *r, bool all, struct arena
     return list;
 }
 
+/* The name of a file of the job, for all its ranks; "": none, or too long, and then the job has not started. */
+static const char *file_of(const struct record *r, const char *pattern, struct arena *memory)
+{
+    const char *path = path_expand_job(memory, pattern, r->id, r->user, r->submit->name);
+    return path ? path : "";
+}
+
+static void add_files(const struct record *r, struct arena *memory, struct wire_job_view *view)
+{
+    const struct wire_submit *submit = r->submit;
+    const char *unnamed = submit->each ? PATH_DEFAULT_EACH : PATH_DEFAULT;
+    view->output = file_of(r, *submit->output ? submit->output : unnamed, memory);
+    view->errors = file_of(r, submit->errors, memory);
+}
+
 static void add_usage(const struct record *r, struct arena *memory, struct wire_job_view *view)
 {
     view->usage.items = arena_array(memory, r->nusage, sizeof(*view->usage.items));
@@ -237,6 +253,9 @@ void view_of(const struct record *r, int levels, bool all, struct arena *memory,
         .waits_for = waits_for(r, all, memory),
     };
     JOB_FIELDS(VIEW_ASKED, VIEW_KEPT, JOB_NONE)
+    view->output = view->errors = "";
+    if (all)
+        add_files(r, memory, view);
     add_usage(r, memory, view);
     view->level_seconds.count = shown_levels(r, levels);
     view->level_seconds.items = arena_array(memory, view->level_seconds.count, sizeof(double));

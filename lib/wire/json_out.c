@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "lib/base/clock.h"
+#include "lib/job/output.h"
 #include "lib/wire/json_out.h"
 
 /* jansson's *_new functions take a NULL value for an error, so that one check at the end of an object is enough. */
@@ -127,6 +128,39 @@ static json_t *json_after(const struct wire_job_view *view)
 static json_t *json_waits_for(const struct wire_job_view *view)
 {
     return json_strings(&view->waits_for);
+}
+
+static json_t *path_or_null(const struct wire_job_view *view, const char *name, uint32_t rank)
+{
+    char *path = *name ? output_path(view->dir, name, rank) : NULL;
+    json_t *text = path ? json_string(path) : json_null();
+
+    free(path);
+    return text;
+}
+
+/* One for each process of the command; empty as long as it has no processors. */
+static json_t *json_output(const struct wire_job_view *view)
+{
+    size_t ranks = view->each || view->processors.count == 0 ? view->processors.count : 1;
+    const char *errors = *view->errors ? view->errors : view->output;
+    json_t *array = json_array();
+    int bad = 0;
+
+    for (size_t i = 0; array && i < ranks; i++) {
+        json_t *item = json_object();
+
+        bad |= set(item, "rank", json_integer((json_int_t)i));
+        bad |= set(item, "host", json_string(view->processors.items[i].host));
+        bad |= set(item, "path", path_or_null(view, view->output, (uint32_t)i));
+        bad |= set(item, "errors", path_or_null(view, errors, (uint32_t)i));
+        bad |= json_array_append_new(array, item);
+    }
+    if (bad) {
+        json_decref(array);
+        return NULL;
+    }
+    return array;
 }
 
 static json_t *json_level_seconds(const struct wire_job_view *view)

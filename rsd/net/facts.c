@@ -5,7 +5,9 @@
 
 #include <arpa/inet.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <netinet/in.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -18,6 +20,22 @@ void facts_boot(char *text, size_t size)
         close(fd);
     text[n > 0 ? n : 0] = '\0';
     text[strcspn(text, "\n")] = '\0';
+}
+
+void facts_memory(const char *meminfo, int64_t *bytes, int64_t *free_bytes)
+{
+    FILE *file = fopen(meminfo, "re");
+    char line[200];
+    int64_t value;
+
+    *bytes = *free_bytes = -1;
+    while (file && fgets(line, sizeof(line), file))
+        if (sscanf(line, "MemTotal: %" SCNd64 " kB", &value) == 1 && value >= 0 && value <= INT64_MAX >> 10)
+            *bytes = value << 10;
+        else if (sscanf(line, "MemAvailable: %" SCNd64 " kB", &value) == 1 && value >= 0 && value <= INT64_MAX >> 10)
+            *free_bytes = value << 10;
+    if (file)
+        fclose(file);
 }
 
 bool facts_loopback(const struct addrinfo *info)

@@ -258,6 +258,7 @@ static void send_report(struct net *net)
     report.u.report.used.count = result == 0 ? usage_used(&net->usage, used, USED_MAX) : 0;
     report.u.report.busy = (struct wire_doubles){busy, count};
     report.u.report.jobs = (struct wire_doubles){busy + count, count};
+    facts_memory("/proc/meminfo", &report.u.report.memory_bytes, &report.u.report.memory_free_bytes);
     if (result == 0)
         (void)uplink_send(net->uplink, &report);
     else if (result != -EAGAIN && log_allowed(&net->limit, 10, 60000))

@@ -75,6 +75,14 @@ int finish(struct world *w)
     return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
+void check_schema(struct world *w, const char *top)
+{
+    char line[512];
+
+    (void)snprintf(line, sizeof(line), "python3 '%s/tests/schema' '%s/schemas' <'%s/out'", top, top, w->dir);
+    assert_int_equal(system(line), 0);
+}
+
 void accept_command(struct world *w)
 {
     if (w->elmer.fd >= 0)

@@ -32,6 +32,9 @@ void accept_command(struct world *w);
 /* The same as a daemon that speaks this minor. */
 void accept_command_of_minor(struct world *w, unsigned minor);
 
+/* What it has printed is JSON as the schema in TOP/schemas says that it names. */
+void check_schema(struct world *w, const char *top);
+
 /* Job 42, with hosts where there is a level. */
 void answer_submitted(struct world *w, uint64_t id, const char *state, int level, uint64_t ahead, const char *reason);
 void answer_jobs(struct world *w, uint64_t id, struct wire_job_view *views, size_t count, bool more);

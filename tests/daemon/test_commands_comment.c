@@ -104,7 +104,8 @@ static void test_comment_shown(void **data)
         } else {
             assert_non_null(strstr(w->stdout_text,
                                    ",\"dir\":\"/home/"
-                                   "alice\",\"comment\":\"first\\u001B[2J\",\"mesh_rows\":0,\"time_"
+                                   "alice\",\"comment\":\"first\\u001B[2J\",\"output\":[{\"rank\":0,\"host\":\"ws1\","
+                                   "\"path\":null,\"errors\":null}],\"mesh_rows\":0,\"time_"
                                    "limit_ms\":0,\"cpu_limit_ms\":0,\"after\":[],\"waits_for\":[],\"submitted\""));
         }
     }

@@ -193,6 +193,7 @@ static void test_hosts(void **data)
     assert_non_null(
         strstr(w->stdout_text, "\"lacks\":[\"no controller cpu: slow\",\"no figures\"]},{\"host\":\"ws2\""));
     assert_non_null(strstr(w->stdout_text, "\"reason\":\"\",\"lacks\":[]}]}"));
+    check_schema(w, TOP_SRCDIR);
 }
 
 /* Columns that do not fit together are refused, and nothing beyond them is read. */
@@ -371,32 +372,35 @@ static void test_json(void **data)
     answer_jobs(w, query.id, views, 2, false);
     wire_message_fini(&query);
     assert_int_equal(finish(w), 0);
-    assert_string_equal(w->stdout_text,
-                        "{\"schema\":\"elmer.jobs/"
-                        "1\",\"jobs\":[{\"id\":5,\"attempt\":1,\"name\":\"prog\",\"user\":\"alice\",\"uid\":2001,"
-                        "\"state\":\"done\",\"level\":null,\"nprocs\":3,"
-                        "\"hosts\":[\"ws1\",\"ws2\"],\"processors\":[{\"host\":\"ws1\",\"cpu\":0},{\"host\":\"ws1\","
-                        "\"cpu\":1},{\"host\":\"ws2\",\"cpu\":0}],"
-                        "\"command\":[\"./prog\",\"-x\",\"a "
-                        "b\"],\"dir\":\"/home/"
-                        "alice\",\"comment\":null,\"mesh_rows\":0,\"time_limit_ms\":0,\"cpu_limit_ms\":0,\"after\":[],"
-                        "\"waits_for\":[],\"submitted\":"
-                        "\"2026-01-01T00:00:00.000Z\","
-                        "\"started\":\"2026-01-01T00:00:00.250Z\","
-                        "\"ended\":\"2026-01-01T01:02:03.250Z\",\"exit_status\":null,\"signal\":9,\"reason_code\":"
-                        "\"killed\",\"reason\":null,"
-                        "\"usage\":[{\"host\":\"ws1\",\"cpu_seconds\":2.25,\"memory_peak_bytes\":1048576},{\"host\":"
-                        "\"ws2\",\"cpu_seconds\":null,\"memory_peak_bytes\":null}],"
-                        "\"level_seconds\":[1.5,0.0]},"
-                        "{\"id\":6,\"attempt\":0,\"name\":\"x\\\"y\",\"user\":\"alice\",\"uid\":2001,\"state\":"
-                        "\"queued\",\"level\":null,\"nprocs\":3,\"hosts\":[],\"processors\":[],"
-                        "\"command\":[\"./prog\",\"-x\",\"a "
-                        "b\"],\"dir\":null,\"comment\":null,\"mesh_rows\":0,\"time_limit_ms\":0,\"cpu_limit_ms\":0,"
-                        "\"after\":[],\"waits_for\":[],"
-                        "\"submitted\":\"2026-01-01T00:00:00.000Z\","
-                        "\"started\":null,\"ended\":null,"
-                        "\"exit_status\":null,"
-                        "\"signal\":null,\"reason_code\":null,\"reason\":null,\"usage\":[],\"level_seconds\":[]}]}\n");
+    assert_string_equal(
+        w->stdout_text,
+        "{\"schema\":\"elmer.jobs/"
+        "1\",\"jobs\":[{\"id\":5,\"attempt\":1,\"name\":\"prog\",\"user\":\"alice\",\"uid\":2001,"
+        "\"state\":\"done\",\"level\":null,\"nprocs\":3,"
+        "\"hosts\":[\"ws1\",\"ws2\"],\"processors\":[{\"host\":\"ws1\",\"cpu\":0},{\"host\":\"ws1\","
+        "\"cpu\":1},{\"host\":\"ws2\",\"cpu\":0}],"
+        "\"command\":[\"./prog\",\"-x\",\"a "
+        "b\"],\"dir\":\"/home/"
+        "alice\",\"comment\":null,\"output\":[{\"rank\":0,\"host\":\"ws1\",\"path\":null,\"errors\":null}],\"mesh_"
+        "rows\":0,\"time_limit_ms\":0,\"cpu_limit_ms\":0,\"after\":[],"
+        "\"waits_for\":[],\"submitted\":"
+        "\"2026-01-01T00:00:00.000Z\","
+        "\"started\":\"2026-01-01T00:00:00.250Z\","
+        "\"ended\":\"2026-01-01T01:02:03.250Z\",\"exit_status\":null,\"signal\":9,\"reason_code\":"
+        "\"killed\",\"reason\":null,\"ahead\":0,"
+        "\"usage\":[{\"host\":\"ws1\",\"cpu_seconds\":2.25,\"memory_peak_bytes\":1048576},{\"host\":"
+        "\"ws2\",\"cpu_seconds\":null,\"memory_peak_bytes\":null}],"
+        "\"level_seconds\":[1.5,0.0]},"
+        "{\"id\":6,\"attempt\":0,\"name\":\"x\\\"y\",\"user\":\"alice\",\"uid\":2001,\"state\":"
+        "\"queued\",\"level\":null,\"nprocs\":3,\"hosts\":[],\"processors\":[],"
+        "\"command\":[\"./prog\",\"-x\",\"a "
+        "b\"],\"dir\":null,\"comment\":null,\"output\":[],\"mesh_rows\":0,\"time_limit_ms\":0,\"cpu_limit_ms\":0,"
+        "\"after\":[],\"waits_for\":[],"
+        "\"submitted\":\"2026-01-01T00:00:00.000Z\","
+        "\"started\":null,\"ended\":null,"
+        "\"exit_status\":null,"
+        "\"signal\":null,\"reason_code\":null,\"reason\":null,\"ahead\":0,\"usage\":[],\"level_seconds\":[]}]}\n");
+    check_schema(w, TOP_SRCDIR);
 }
 
 /* A dash for people, null for programs, where elmer shows less of another user's job. */
@@ -420,6 +424,7 @@ static void test_hidden(void **data)
     assert_int_equal(finish(w), 0);
     assert_non_null(strstr(w->stdout_text, "\"name\":null,\"user\":\"alice\""));
     assert_non_null(strstr(w->stdout_text, "\"command\":null,\"dir\":null,\"comment\":null,"));
+    check_schema(w, TOP_SRCDIR);
 }
 
 static void test_full_output(void **data)

@@ -14,7 +14,7 @@ like 'stderr says where it runs' "$(cat "$tmp/said")" "^job $id allocated ws[12]
 wait_for 10 'it ends' over "$id"
 is 'with its exit status' "$(field "$id" '(j["state"], j["exit_status"], j["signal"])')" "('done', 3, None)"
 is 'its output is in the directory under the documented name' "$(as alice 1 sort "work/elmer-$id.out" | xargs)" 'err out'
-is 'a final state is queried by id' "$(as bob 2 equery "$id" | grep -c .)" 2
+like 'a final state is queried by id' "$(as bob 2 equery "$id")" "^Job $id, alice's: done, exit 3"
 is 'and not shown among the living' "$(as bob 2 equery --json | python3 -c 'import json,sys; print([j["id"] for j in json.load(sys.stdin)["jobs"]])')" '[]'
 wait_for 5 'nothing of it is left' nothing_left "$id"
 for case in 'exit 0:0' 'exit 7:7' 'kill -9 $$:137' 'kill -TERM $$:143'; do

@@ -12,7 +12,7 @@ said() { # PREFIX NODE RANK
 }
 mesh=$(submit alice --mesh 2x2 --each -o '/tmp/mesh.%r' sh -c 'echo $ELMER_RANK $ELMER_MESH $ELMER_HOSTS $(hostname); sleep 60')
 wait_for 10 'a mesh of 2x2 runs' running "$mesh"
-like 'equery shows its shape' "$(on 1 equery "$mesh")" ' 2x2 '
+like 'equery shows its shape' "$(on 1 equery "$mesh")" ' a mesh of 2x2: '
 is 'and its rows for programs' "$(field "$mesh" 'j["mesh_rows"]')" 2
 is 'row by row' "$(by_rank "$mesh")" 'ws1 ws2 ws3 ws4'
 for rank in 0 1 2 3; do

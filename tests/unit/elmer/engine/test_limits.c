@@ -123,6 +123,23 @@ static void test_cpu(void **state)
     assert_string_equal(state_of(1)->text, "it has used its CPU time limit of 10m");
 }
 
+/* What a job uses is known while it runs, also of one without a limit, of each host once. */
+static void test_cpu_without_limit(void **state)
+{
+    (void)state;
+    bed_begin(2);
+    run(1);
+    fake_time_pass(MINUTE);
+    const struct engine_job *job = engine_job(bed.engine, 1);
+    engine_used(bed.engine, 0, 1, 1, 20);
+    engine_used(bed.engine, 0, 1, 1, 50);
+    assert_int_equal(job->nusage, 1);
+    assert_string_equal(job->usage[0].host, core_host(engine_core(bed.engine), 0)->name);
+    assert_true(job->usage[0].cpu_seconds > 49.9 && job->usage[0].cpu_seconds < 50.1);
+    assert_int_equal(job->usage[0].memory_peak_bytes, -1);
+    assert_int_equal(bed_state(1), JOB_RUNNING);
+}
+
 /* More than its processors can have had is not believed. */
 static void test_cpu_lie(void **state)
 {
@@ -339,11 +356,10 @@ static void test_result_lost(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(test_time),        TEST(test_what_counts),    TEST(test_cpu),
-        TEST(test_cpu_lie),     TEST(test_warning),        TEST(test_warning_later),
-        TEST(test_cpu_warning), TEST(test_restart),        TEST(test_other_boot),
-        TEST(test_overdue),     TEST(test_result_awaited), TEST(test_result_silent),
-        TEST(test_result_lost),
+        TEST(test_time),          TEST(test_what_counts),    TEST(test_cpu),           TEST(test_cpu_without_limit),
+        TEST(test_warning),       TEST(test_warning_later),  TEST(test_cpu_lie),       TEST(test_warning),
+        TEST(test_warning_later), TEST(test_cpu_warning),    TEST(test_restart),       TEST(test_other_boot),
+        TEST(test_overdue),       TEST(test_result_awaited), TEST(test_result_silent), TEST(test_result_lost),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -67,8 +67,29 @@ struct record *engine_record(struct engine *engine, struct engine_job *job)
     return record;
 }
 
-/* A percent sign is wrong. */
-int path_check(const char *pattern, const char *what, struct err *err)
+uint64_t core_refused(const struct core *core)
 {
-    return strchr(pattern, '%') ? err_set(err, -1, "%s: a bad pattern", what) : 0;
+    (void)core;
+    return fake_engine.refused;
+}
+
+uint64_t core_above(const struct core *core, uint64_t id, uint32_t rank)
+{
+    (void)core;
+    return fake_engine_find(id)->state.state == JOB_RUNNING && rank > 0 ? fake_engine.above : 0;
+}
+
+const char *core_bar_name(enum core_bar bar)
+{
+    static const char *const names[CORE_BAR_COUNT] = {
+        [CORE_BAR_NONE] = "ok", [CORE_BAR_DOWN] = "down", [CORE_BAR_DRAINED] = "drained", [CORE_BAR_BUSY] = "busy"};
+    return names[bar] ? names[bar] : "?";
+}
+
+bool core_why(const struct core *core, uint64_t job, int host, struct core_host_why *why)
+{
+    enum job_state state = fake_engine_find(job)->state.state;
+    (void)core;
+    *why = fake_engine.why[host];
+    return state == JOB_QUEUED || state == JOB_HELD;
 }

@@ -65,6 +65,7 @@ static void test_up(void **state)
     struct wire_host_view view;
     hosts_view(bed.hosts, WS1, &view);
     assert_string_equal(view.lacks.items[0], "no memory limit");
+    assert_true(view.busy == -1 && view.memory_bytes == -1); /* it has not reported */
 }
 
 /* It is told why, its link is closed, and nothing else happens. */

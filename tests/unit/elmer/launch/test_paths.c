@@ -33,8 +33,25 @@ static void test_paths(void **state)
     arena_fini(&memory);
 }
 
+/* What is shown of a job has one name for all its ranks, which is filled in by whoever knows the rank. */
+static void test_all_ranks(void **state)
+{
+    struct arena memory = {0};
+    char large[4200];
+    (void)state;
+    assert_string_equal(path_expand_job(&memory, "/o/%j-%u-%x.%r%%", 42, "bob", "50%r"), "/o/42-bob-50%%r.%r%%");
+    memset(large, 'a', sizeof(large));
+    large[4093] = 0;
+    assert_non_null(path_expand_job(&memory, large, 1, "", ""));
+    memcpy(large + 4093, "%%", 3);
+    assert_non_null(path_expand_job(&memory, large, 1, "", ""));
+    memcpy(large + 4094, "%%", 3);
+    assert_null(path_expand_job(&memory, large, 1, "", ""));
+    arena_fini(&memory);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_paths)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_paths), cmocka_unit_test(test_all_ranks)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -171,6 +171,9 @@ void bed_say(int link, enum wire_type type, uint64_t job)
     case WIRE_top:
         message.u.top.job = job;
         break;
+    case WIRE_explain:
+        message.u.explain.job = job;
+        break;
     case WIRE_wait:
         message.u.wait.job = job;
         message.u.wait.timeout_ms = 5000;

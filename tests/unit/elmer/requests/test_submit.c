@@ -132,8 +132,8 @@ static void test_checks(void **state)
     WRONG("cannot be part of a file name", m.u.submit.name = "..");
     WRONG("the name contains control characters", m.u.submit.name = "a\x1b");
     WRONG("the comment contains control characters", m.u.submit.comment = "a\nb");
-    WRONG("output: a bad pattern", m.u.submit.output = "%q");
-    WRONG("error output: a bad pattern", m.u.submit.errors = "%q");
+    WRONG("the file name for output contains an unknown pattern", m.u.submit.output = "%q");
+    WRONG("the file name for error output contains an unknown pattern", m.u.submit.errors = "%q");
     WRONG("\"B\" is not of the form NAME=VALUE", m.u.submit.environment = (struct wire_strs){bad_environment, 2});
     WRONG("is not of the form", m.u.submit.environment = (struct wire_strs){bad_name, 1});
 }

@@ -124,6 +124,8 @@ static void expect_made(const struct wire_job_view *view, const struct record *r
     assert_int_equal(view->level_seconds.count, 3);
     assert_true(view->level_seconds.items[1] > 1.4);
     assert_int_equal(view->hidden, !all);
+    assert_string_equal(view->output, all ? r->submit->output : ""); /* without patterns as it was asked */
+    assert_string_equal(view->errors, all ? r->submit->errors : "");
 }
 
 static void each_field_is_shown_to_whom_it_should(void **state)

@@ -116,14 +116,15 @@ static void json_is_read_as_others_read_it(void **state)
     for (size_t i = 0; i < sizeof(numbers) / sizeof(*numbers); i++) {
         (void)snprintf(json, sizeof(json),
                        "{\"type\":\"report\",\"id\":0,\"interval_ms\":1,\"busy\":[ "
-                       "%s\t],\"jobs\":[],\"heard\":0,\"since_heard_ms\":0,\"used\":[]}",
+                       "%s\t],\"jobs\":[],\"heard\":0,\"since_heard_ms\":0,\"used\":[],\"memory_bytes\":-1,\"memory_"
+                       "free_bytes\":-1}",
                        numbers[i]);
         accepted(json);
     }
     for (size_t i = 0; i < sizeof(wrong_numbers) / sizeof(*wrong_numbers); i++) {
         (void)snprintf(json, sizeof(json),
                        "{\"type\":\"report\",\"id\":0,\"interval_ms\":1,\"busy\":[1,%s],\"jobs\":[],\"heard\":0,"
-                       "\"since_heard_ms\":0,\"used\":[]}",
+                       "\"since_heard_ms\":0,\"used\":[],\"memory_bytes\":-1,\"memory_free_bytes\":-1}",
                        wrong_numbers[i]);
         refused(json, "not a JSON message");
     }
@@ -224,7 +225,7 @@ static void types_and_limits_are_checked(void **state)
     refused("{\"type\":\"hello\",\"id\":0,\"program\":\"a\",\"major\":1,\"minor\":0,\"capabilities\":[null]}",
             "capabilities[0]");
     refused("{\"type\":\"report\",\"id\":0,\"interval_ms\":1,\"busy\":[true],\"jobs\":[],\"heard\":0,\"since_heard_"
-            "ms\":0,\"used\":[]}",
+            "ms\":0,\"used\":[],\"memory_bytes\":-1,\"memory_free_bytes\":-1}",
             "busy[0]");
 }
 

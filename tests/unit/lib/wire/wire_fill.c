@@ -80,7 +80,9 @@ static void fill_field(const struct wire_field *field, void *out, unsigned *seed
         *(int64_t *)out = (int64_t)draw_uint(seed, field->limit) * (draw(seed, 2) == 0 ? 1 : -1);
         break;
     case WIRE_KIND_DOUBLE:
-        *(double *)out = draw(seed, 2) == 0 ? (double)field->limit : -(draw(seed, 1000) / 3.0);
+        *(double *)out = draw(seed, 2) == 0
+                             ? (double)field->limit
+                             : -(draw(seed, 1000) / 1000.0 * (field->limit < 333 ? (double)field->limit : 333));
         break;
     case WIRE_KIND_STR:
         fill_str(out, field->limit, seed);

@@ -84,12 +84,42 @@ static void test_boot(void **state)
     assert_memory_equal(few, boot, 8);
 }
 
+static void memory_is(const char *text, int64_t bytes, int64_t free_bytes)
+{
+    char path[200];
+    int64_t all = 0, available = 0;
+    FILE *file;
+    snprintf(path, sizeof(path), "%s/meminfo", dir);
+    file = fopen(path, "w");
+    assert_non_null(file);
+    fputs(text, file);
+    fclose(file);
+    facts_memory(path, &all, &available);
+    assert_int_equal(all, bytes);
+    assert_int_equal(available, free_bytes);
+}
+
+static void test_memory(void **state)
+{
+    int64_t bytes, free_bytes;
+    (void)state;
+    facts_memory("/proc/meminfo", &bytes, &free_bytes);
+    assert_true(free_bytes > 0 && free_bytes <= bytes);
+    facts_memory("/no/such/file", &bytes, &free_bytes);
+    assert_int_equal(bytes, -1);
+    assert_int_equal(free_bytes, -1);
+    memory_is("MemTotal:        2048 kB\nMemFree:  9 kB\nMemAvailable:       7 kB\n", 2097152, 7168);
+    memory_is("MemTotal: x kB\nMemAvailable: -7 kB\n", -1, -1);
+    memory_is("MemTotal: 9223372036854775807 kB\n", -1, -1); /* in bytes it would not be a number */
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_launchers),
         cmocka_unit_test(test_own_name),
         cmocka_unit_test(test_boot),
+        cmocka_unit_test(test_memory),
     };
     if (!scratch_dir(dir))
         return 1;

@@ -1,0 +1,239 @@
+/* hosts.c - equery --hosts: a row for each host, with a column for each level that is in use. */
+#include "config.h"
+
+#include "client/hosts.h"
+
+#include <inttypes.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "client/answers.h"
+#include "client/common.h"
+#include "client/filter.h"
+#include "client/table.h"
+
+enum { LEVELS_MAX = 16, BEFORE = 6 /* columns */, COLUMNS_MAX = BEFORE + LEVELS_MAX + 1, SMALL = 48 };
+
+struct seen {
+    const struct wire_host_view **hosts;
+    size_t nhosts;
+    const struct elmer_jobs *jobs;
+};
+
+/* Its processors there. */
+static size_t share_of(const struct elmer_job *job, const char *host)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < job->nprocessors; i++)
+        count += strcmp(job->processors[i].host, host) == 0;
+    return count;
+}
+
+/* An rsd of before has said nothing of its memory, and an elmer of before nothing at all: 0. */
+static bool known(const struct wire_host_view *host)
+{
+    return host->busy >= 0 && host->memory_bytes != 0;
+}
+
+static double outside(const struct wire_host_view *host)
+{
+    return host->busy > host->busy_jobs ? host->busy - host->busy_jobs : 0;
+}
+
+/* ---- for people ---- */
+
+static size_t levels_in_use(const struct elmer_jobs *jobs)
+{
+    size_t levels = 1;
+
+    for (size_t i = 0; i < jobs->count; i++)
+        if (jobs->items[i].level >= (int)levels)
+            levels = (size_t)jobs->items[i].level + 1;
+    return levels < LEVELS_MAX ? levels : LEVELS_MAX;
+}
+
+/* "12 alice*2, 14 bob": the jobs of this level on the host; malloc'd. */
+static char *at_level(const struct seen *seen, const char *host, int level)
+{
+    char *text = NULL;
+    size_t size, count;
+    FILE *out = must(open_memstream(&text, &size));
+    const char *between = "";
+
+    for (size_t i = 0; i < seen->jobs->count; i++) {
+        const struct elmer_job *job = &seen->jobs->items[i];
+
+        if (job->level != level || (count = share_of(job, host)) == 0)
+            continue;
+        fprintf(out, "%s%" PRIu64 " %s", between, job->id, job->user);
+        if (count > 1)
+            fprintf(out, "*%zu", count);
+        between = ", ";
+    }
+    if (fclose(out) != 0)
+        must(NULL);
+    return text;
+}
+
+static const char *percent(char text[SMALL], bool there, double share)
+{
+    snprintf(text, SMALL, "%.0f %%", share * 100);
+    return there ? text : "";
+}
+
+/* "3.1 of 15.6 GiB" */
+static const char *memory(char text[SMALL], const struct wire_host_view *host)
+{
+    const double gib = 1 << 30;
+
+    snprintf(text, SMALL, "%.1f of %.1f GiB", (double)host->memory_free_bytes / gib, (double)host->memory_bytes / gib);
+    return host->memory_bytes > 0 && host->memory_free_bytes >= 0 ? text : "";
+}
+
+static void add_row(struct table *table, const struct seen *seen, const struct wire_host_view *host, size_t levels)
+{
+    char processors[SMALL], busy[SMALL], foreign[SMALL], free_memory[SMALL];
+    char *at[LEVELS_MAX];
+    const char *cells[COLUMNS_MAX] = {host->host,
+                                      host->state,
+                                      processors,
+                                      percent(busy, known(host), host->busy),
+                                      percent(foreign, known(host), outside(host)),
+                                      memory(free_memory, host)};
+
+    snprintf(processors, sizeof(processors), "%" PRIu64, host->processors);
+    for (size_t i = 0; i < levels; i++)
+        cells[BEFORE + i] = at[i] = at_level(seen, host->host, (int)i);
+    cells[BEFORE + levels] = host->reason;
+    table_add(table, cells);
+    for (size_t i = 0; i < levels; i++)
+        free(at[i]);
+}
+
+static void show_table(const struct seen *seen, size_t width)
+{
+    static const char *const level_titles[LEVELS_MAX] = {"L0", "L1", "L2",  "L3",  "L4",  "L5",  "L6",  "L7",
+                                                         "L8", "L9", "L10", "L11", "L12", "L13", "L14", "L15"};
+    struct table_column columns[COLUMNS_MAX] = {{"HOST", false, true},    {"STATE", false, false},
+                                                {"CPUS", true, false},    {"BUSY", true, false},
+                                                {"OUTSIDE", true, false}, {"FREE MEMORY", true, false}};
+    size_t levels = levels_in_use(seen->jobs);
+    struct table table;
+
+    for (size_t i = 0; i < levels; i++)
+        columns[BEFORE + i] = (struct table_column){level_titles[i], false, true};
+    columns[BEFORE + levels] = (struct table_column){"REASON", false, false};
+    table_init(&table, columns, BEFORE + levels + 1);
+    for (size_t i = 0; i < seen->nhosts; i++)
+        add_row(&table, seen, seen->hosts[i], levels);
+    table_print(&table, stdout, width);
+    table_fini(&table);
+}
+
+/* ---- for programs ---- */
+
+static json_t *jobs_array(const struct seen *seen, const char *host)
+{
+    json_t *list = must(json_array());
+
+    for (size_t i = 0; i < seen->jobs->count; i++) {
+        const struct elmer_job *job = &seen->jobs->items[i];
+        size_t count = share_of(job, host);
+
+        if (count > 0)
+            json_array_append_new(list,
+                                  must(json_pack("{s:I, s:s, s:o, s:I}", "id", (json_int_t)job->id, "user", job->user,
+                                                 "level", job->level >= 0 ? json_integer(job->level) : json_null(),
+                                                 "processors", (json_int_t)count)));
+    }
+    return list;
+}
+
+static json_t *bytes_or_null(int64_t bytes)
+{
+    return must(bytes > 0 ? json_integer(bytes) : json_null());
+}
+
+static json_t *share_or_null(bool there, double share)
+{
+    return must(there ? json_real(share) : json_null());
+}
+
+static json_t *host_object(const struct seen *seen, const struct wire_host_view *host)
+{
+    json_t *lacks = must(json_array());
+
+    for (size_t i = 0; i < host->lacks.count; i++)
+        json_array_append_new(lacks, must(json_string(host->lacks.items[i])));
+    return must(json_pack("{s:s, s:s, s:I, s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o}", "host", host->host, "state",
+                          host->state, "processors", (json_int_t)host->processors, "mode", host->mode, "reason",
+                          host->reason, "lacks", lacks, "busy", share_or_null(known(host), host->busy), "busy_jobs",
+                          share_or_null(known(host), host->busy_jobs), "memory_bytes",
+                          bytes_or_null(host->memory_bytes), "memory_free_bytes",
+                          bytes_or_null(host->memory_free_bytes), "jobs", jobs_array(seen, host->host)));
+}
+
+static void show_json(const struct seen *seen)
+{
+    json_t *list = must(json_array()), *top;
+    char *text;
+
+    for (size_t i = 0; i < seen->nhosts; i++)
+        json_array_append_new(list, host_object(seen, seen->hosts[i]));
+    top = must(json_pack("{s:s, s:o}", "schema", "elmer.hosts/1", "hosts", list));
+    text = must(json_dumps(top, JSON_COMPACT | JSON_REAL_PRECISION(6)));
+    puts(text);
+    free(text);
+    json_decref(top);
+}
+
+/* ---- asking ---- */
+
+static void collect(struct seen *seen, const struct answers *answers, const char *list)
+{
+    size_t all = 0;
+
+    for (size_t i = 0; i < answers->count; i++)
+        all += answers->pages[i].u.hosts.hosts.count;
+    seen->hosts = must(calloc(all + 1, sizeof(struct wire_host_view *)));
+    for (size_t i = 0; i < answers->count; i++)
+        for (size_t k = 0; k < answers->pages[i].u.hosts.hosts.count; k++) {
+            const struct wire_host_view *host = &answers->pages[i].u.hosts.hosts.items[k];
+
+            if (!list || filter_in_list(list, host->host))
+                seen->hosts[seen->nhosts++] = host;
+        }
+}
+
+int hosts_show(const char *list, bool json, size_t width)
+{
+    struct wire_message request = {.type = WIRE_query_hosts};
+    struct elmer_error error = {{0}};
+    struct elmer_jobs *jobs = NULL;
+    struct answers answers = {.count = 0};
+    struct seen seen = {.nhosts = 0};
+    struct elmer *elmer = open_elmer();
+    int result;
+
+    if (!elmer)
+        return EXIT_REFUSED;
+    result = answers_ask(elmer, &request, WIRE_hosts, &answers, &error);
+    if (result == ELMER_OK)
+        result = elmer_list(elmer, true, false, ANSWER_MS, &jobs, &error);
+    elmer_close(elmer);
+    if (result == ELMER_OK) {
+        seen.jobs = jobs;
+        collect(&seen, &answers, list);
+        if (json)
+            show_json(&seen);
+        else
+            show_table(&seen, width);
+    }
+    free(seen.hosts);
+    answers_free(&answers);
+    elmer_jobs_free(jobs);
+    return result == ELMER_OK ? finish_output(EXIT_DONE) : say_result(result, &error);
+}

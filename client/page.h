@@ -1,0 +1,12 @@
+/* page.h - all that is known of one job, as a page for people. */
+#ifndef CLIENT_PAGE_H
+#define CLIENT_PAGE_H
+
+#include <stdio.h>
+
+#include "libelmer/elmer.h"
+
+/* now_ms: Unix time. What is not known, or another user's, has no line. */
+void page_show(FILE *out, const struct elmer_job *job, int64_t now_ms);
+
+#endif

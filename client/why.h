@@ -1,0 +1,12 @@
+/* why.h - equery --why: what keeps a job in the queue. */
+#ifndef CLIENT_WHY_H
+#define CLIENT_WHY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Of each job, one after the other; width: of the terminal, 0: there is none. Returns the exit code. */
+int why_show(const uint64_t *ids, size_t nids, bool json, size_t width);
+
+#endif

@@ -1,0 +1,11 @@
+/* output.h - where the output of a job's processes goes, made of what is shown of the job: a name in which %r stands
+ * for the rank and %% for a percent sign. */
+#ifndef LIB_JOB_OUTPUT_H
+#define LIB_JOB_OUTPUT_H
+
+#include <stdint.h>
+
+/* The path of this rank, absolute if dir is; to be freed. NULL: no memory. */
+char *output_path(const char *dir, const char *name, uint32_t rank);
+
+#endif

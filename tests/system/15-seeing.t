@@ -1,0 +1,69 @@
+#!/bin/bash
+# What a user sees of a job from another host than it runs on: its page, why it waits, the hosts, and JSON as the schemas say.
+. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/jobs.sh"
+
+lab_up 2 --cpus 2 --elmer 'allocator = v1' --elmer 'levels = 1'
+install_programs
+
+# JSON on standard input is as its schema says.
+valid() { "$top/tests/schema" "$top/schemas"; }
+page() { as alice 2 equery "$1"; }
+page_has() { page "$1" | grep -qE -- "$2"; } # ID REGEX
+
+# ---- the page ----
+id=$(submit alice --hosts ws1,ws2 --each -o 'out %r' -e /tmp/err -t 10m 4 /home/testjob 300)
+wait_for 10 'a job on two hosts runs' running "$id"
+page "$id" >"$tmp/page"
+like 'the first line says how it is' "$(head -n1 "$tmp/page")" "^Job $id testjob, alice's: running at level 0\$"
+for line in 'command     /home/testjob 300' 'directory   /home/alice' 'processors  4: ws1 \([0-9]+ [0-9]+\), ws2 \([0-9]+ [0-9]+\)' \
+    'output      ws1:/home/alice/out 0' '            ws2:/home/alice/out 3' 'errors      ws1:/tmp/err' 'limits      time 10m' \
+    'started     20..-..-.. ..:..:.., after 0:00:0.' 'levels      L0 [0-9.]+s'; do
+    ok "the page has '$(xargs <<<"$line")'" grep -qE "^  $line\$" "$tmp/page"
+done
+wait_for 20 'and the CPU time of each host while it runs' page_has "$id" '^  CPU time    ws[12] [1-9]' # a report says it
+is 'another user sees no command and no file' "$(as bob 2 equery "$id" | grep -cE 'command|output|directory')" 0
+
+# ---- why another one waits ----
+next=$(submit alice --hosts ws2 2 sleep 1)
+last=$(submit bob 4 sleep 1)
+as alice 2 equery --why "$next" >"$tmp/why"
+like 'the first says what it waits for' "$(cat "$tmp/why")" "^Job $next is queued: waits for 2 processors: of 2 that it may use, 2 full"
+like 'a host that it may not use' "$(cat "$tmp/why")" 'ws1 +0/2 +not-allowed +the job may not use it'
+like 'a host without room' "$(cat "$tmp/why")" 'ws2 +0/2 +full +2 of 2 processors full: jobs on all 1 level'
+like 'and what would help' "$(cat "$tmp/why")" '  ws2: a job there has to end'
+like 'one behind it is told about the first' "$(as bob 2 equery --why "$last")" "The first of those ahead that waits for processors is job $next: waits for 2 proc"
+like 'one that runs does not wait' "$(as bob 1 equery --why "$id")" "^Job $id does not wait: it is running at level 0\\.\$"
+as carol 1 eadmin drain ws2 2>/dev/null
+like 'a drained host is named in the sentence' "$(as bob 2 equery --why "$last")" "waits for ws2 \\(drained\\): 4 processors asked, 2 usable"
+like 'with the command that ends that' "$(as bob 2 equery --why "$last")" 'ws2: .*eadmin resume ws2'
+as alice 1 equery --why 999999 >"$tmp/why" 2>&1
+is 'a job that is not there' "$? $(cat "$tmp/why")" '3 equery: there is no job 999999'
+
+# ---- the hosts ----
+hosts_know() { as bob 2 equery --hosts | grep -E '^ws1 +up +2 +[0-9]+ % +[0-9]+ % +[0-9.]+ of [0-9.]+ GiB ' | grep -q " $id alice\\*2 "; }
+wait_for 10 'how busy each is, its memory, and who is where' hosts_know
+like 'and why one takes nothing' "$(as bob 1 equery --hosts --host ws2)" 'ws2 +drained .*drained: it takes no new jobs'
+
+# ---- for programs ----
+field_is() { field "$1" "$2" | grep -qx "$3"; }
+ok 'output of each rank, with its host' field_is "$id" '[(o["host"], o["path"], o["errors"]) for o in j["output"]][2]' "('ws2', '/home/alice/out 2', '/tmp/err')"
+is 'ahead' "$(field "$last" 'j["ahead"]')" 1
+as alice 1 ekill "$id"
+as carol 1 eadmin resume ws2 2>/dev/null
+for job in "$id" "$next" "$last"; do
+    wait_for 20 "job $job ends" over "$job"
+done
+for user in alice bob; do
+    is "all jobs, as $user sees them" "$(as "$user" 2 equery --json "$id" "$next" "$last" | valid)" ''
+done
+is 'the history' "$(as bob 2 equery --history --json | valid)" ''
+is 'the hosts' "$(as bob 2 equery --hosts --json | valid)" ''
+is 'the hosts as administrators see them' "$(as carol 1 eadmin hosts --json | valid)" ''
+id=$(submit alice --hosts ws1 2 sleep 60)
+next=$(submit bob 4 sleep 1)
+wait_for 10 'one runs again' running "$id"
+is 'why a job waits, and that one runs' "$(as bob 2 equery --why --json "$next" "$id" | valid)" ''
+ok 'the schemas are installed' on 2 test -f /usr/share/elmer/schemas/elmer.jobs-1.json
+
+done_testing
