@@ -16,8 +16,10 @@ bool environment_loads_something(const char *entry);
 struct setting {
     const char *name, *value;
 };
-/* What came with the job, with what only this host knows; NULL: no memory. For free with environment_free(). */
-char **environment_make(const struct sup *sup, enum job_role role, const struct wire_strs *given, const char *hostfile);
+/* What came with the job, with what only this host knows; NULL: no memory. For free with environment_free().
+ * processors: that the process has here; 0: not known. */
+char **environment_make(const struct sup *sup, enum job_role role, const struct wire_strs *given, const char *hostfile,
+                        size_t processors);
 void environment_free(char **environment);
 
 #endif

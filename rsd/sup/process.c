@@ -168,10 +168,12 @@ static int give_birth(struct sup *sup, struct process *process, const struct wir
     char **argv = argv_make(&start->argv), **environment;
     int pidfd = -1, result = birth_open(&birth, start, process->role);
     snprintf(hostfile, sizeof(hostfile), "%s/hostfile", sup->tmpdir);
-    environment = environment_make(sup, process->role, &start->environment, hostfile);
+    bool placed = cpus_from_list(start->cpus.items, start->cpus.count, &cpus);
+    environment =
+        environment_make(sup, process->role, &start->environment, hostfile, placed ? (size_t)CPU_COUNT(&cpus) : 0);
     if (result == 0 && (!argv || !environment))
         result = -ENOMEM;
-    if (result == 0 && (start->argv.count == 0 || !cpus_from_list(start->cpus.items, start->cpus.count, &cpus)))
+    if (result == 0 && (start->argv.count == 0 || !placed))
         result = -EINVAL;
     if (result == 0) {
         struct child_plan plan = {.user = &sup->user,

@@ -28,14 +28,19 @@ static const char *value(char **environment, const char *variable)
     return NULL;
 }
 
-static char **make(enum job_role role, const char *const *given)
+static char **make_on(enum job_role role, const char *const *given, size_t processors)
 {
     struct wire_strs strs = {.items = (const char **)given};
     while (given[strs.count])
         strs.count++;
-    char **environment = environment_make(&sup, role, &strs, "/t/hostfile");
+    char **environment = environment_make(&sup, role, &strs, "/t/hostfile", processors);
     assert_non_null(environment);
     return environment;
+}
+
+static char **make(enum job_role role, const char *const *given)
+{
+    return make_on(role, given, 1);
 }
 
 static const char *const pvm_job[] = {
@@ -135,12 +140,65 @@ static void test_a_large_one_is_cheap(void **state)
     environment_free(environment);
 }
 
+static void test_threads_follow_the_processors(void **state)
+{
+    static const char *const names[] = {"OMP_NUM_THREADS",   "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS",
+                                        "JULIA_NUM_THREADS", "RAYON_NUM_THREADS",    "GOMAXPROCS",
+                                        "PYTHON_CPU_COUNT"};
+    static const char *const none[] = {NULL};
+    char **environment = make_on(ROLE_COMMAND, none, 12);
+    (void)state;
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+        assert_string_equal(value(environment, names[i]), "12");
+    assert_string_equal(value(environment, "ELMER_ADDED"),
+                        "OMP_NUM_THREADS=12 OPENBLAS_NUM_THREADS=12 MKL_NUM_THREADS=12 JULIA_NUM_THREADS=12 "
+                        "RAYON_NUM_THREADS=12 GOMAXPROCS=12 PYTHON_CPU_COUNT=12");
+    environment_free(environment);
+    environment = make_on(ROLE_DAEMON, none, 3); /* its tasks inherit them */
+    assert_string_equal(value(environment, "GOMAXPROCS"), "3");
+    environment_free(environment);
+    environment = make_on(ROLE_AGENT, none, 3);
+    assert_null(value(environment, "GOMAXPROCS"));
+    environment_free(environment);
+    environment = make_on(ROLE_COMMAND, none, 0);
+    assert_null(value(environment, "GOMAXPROCS"));
+    assert_null(value(environment, "ELMER_ADDED"));
+    environment_free(environment);
+}
+
+static void test_threads_of_the_user(void **state)
+{
+    const char *const general[] = {"OMP_NUM_THREADS=2", "GOMAXPROCS=", NULL};
+    const char *const special[] = {"OPENBLAS_NUM_THREADS=1", "ELMER_ADDED=GOMAXPROCS=7", NULL};
+    const char *const old[] = {"GOTO_NUM_THREADS=1", NULL};
+    char **environment = make_on(ROLE_COMMAND, general, 12);
+    (void)state;
+    assert_string_equal(value(environment, "OMP_NUM_THREADS"), "2");
+    assert_string_equal(value(environment, "GOMAXPROCS"), ""); /* set to nothing is set */
+    assert_null(value(environment, "OPENBLAS_NUM_THREADS"));   /* they read OMP_NUM_THREADS */
+    assert_null(value(environment, "MKL_NUM_THREADS"));
+    assert_string_equal(value(environment, "RAYON_NUM_THREADS"), "12");
+    environment_free(environment);
+    environment = make_on(ROLE_COMMAND, special, 12);
+    assert_string_equal(value(environment, "OPENBLAS_NUM_THREADS"), "1");
+    assert_string_equal(value(environment, "OMP_NUM_THREADS"), "12");
+    assert_string_equal(value(environment, "GOMAXPROCS"), "12");
+    assert_null(strstr(value(environment, "ELMER_ADDED"), "OPENBLAS"));
+    assert_null(strstr(value(environment, "ELMER_ADDED"), "=7"));
+    environment_free(environment);
+    environment = make_on(ROLE_COMMAND, old, 12);
+    assert_null(value(environment, "OPENBLAS_NUM_THREADS"));
+    assert_string_equal(value(environment, "MKL_NUM_THREADS"), "12");
+    environment_free(environment);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_helpers_load_nothing),     cmocka_unit_test(test_tasks_get_it_back),
         cmocka_unit_test(test_where_programs_are_found), cmocka_unit_test(test_programs_of_helpers),
-        cmocka_unit_test(test_a_large_one_is_cheap),
+        cmocka_unit_test(test_a_large_one_is_cheap),     cmocka_unit_test(test_threads_follow_the_processors),
+        cmocka_unit_test(test_threads_of_the_user),
     };
     return cmocka_run_group_tests_name("environment", tests, NULL, NULL);
 }
