@@ -14,7 +14,7 @@ on 1 sh -c 'cat >/home/console; chmod 755 /home/console' <<'EOF2'
 # console N PROGRAM TEXT FILE
 printf 'spawn -%s %s\n' "$1" "$2" | pvm >/dev/null
 i=0
-while [ $i -lt 300 ]; do
+while [ $i -lt 3000 ]; do
     ! grep -q "$3" "$4" || exit 0
     sleep 0.1
     i=$((i + 1))
@@ -25,7 +25,7 @@ EOF2
 example() { # NAME STATUS COMMAND TEXT..: it ends with that status, and has said every TEXT (an expression of grep -E)
     local name=$1 status=$2 command=$3 id text said
     shift 3
-    id=$(as alice 1 timeout 60 esubmit --pvm -w -o "/home/alice/$name.out" 2 sh -c "$command" 2>"$tmp/said")
+    id=$(as alice 1 timeout 300 esubmit --pvm -w -o "/home/alice/$name.out" 2 sh -c "$command" 2>"$tmp/said")
     is "$name ends with status $status" "$(field "$id" '(j["state"], j["exit_status"])')" "('done', $status)" || as alice 1 ekill "$id"
     said=$(as alice 1 head -c 20000 "$name.out" | tr -d '\0')
     for text in "$@"; do
