@@ -175,6 +175,17 @@ static const char *words(sqlite3_stmt *s, int at)
     return text ? text : "";
 }
 
+static void read_after(struct history *h, const char *const *items, size_t count, struct history_job *job)
+{
+    struct after *after = count > 0 ? arena_array(&h->memory, count, sizeof(*after)) : NULL;
+    char why[AFTER_WHY];
+
+    for (size_t i = 0; i < count; i++)
+        if (after_parse(items[i], &after[job->nafter], why) == 0)
+            job->nafter++;
+    job->after = after;
+}
+
 static bool read_submission(sqlite3_stmt *s, struct history_job *job, struct reading *r)
 {
     struct wire_message message;
@@ -190,6 +201,7 @@ static bool read_submission(sqlite3_stmt *s, struct history_job *job, struct rea
     if (message.type == WIRE_submit) {
         job->nprocs = (uint32_t)message.u.submit.nprocs;
         job->mesh_rows = (uint32_t)message.u.submit.mesh_rows;
+        read_after(r->history, message.u.submit.after.items, message.u.submit.after.count, job);
     }
     wire_message_fini(&message);
     return true;

@@ -20,6 +20,8 @@ struct history_job {
     const uint32_t *at;                         /* [nprocs] which processors it had; a number for each */
     const int *hosts;                           /* those that it may use; NULL: all */
     int nhosts;
+    const struct after *after; /* [nafter] jobs that it waited for */
+    int nafter;
     bool measured;         /* else it was there when the time that is looked at began */
     double share, work_ms; /* service_estimate() */
 };

@@ -50,6 +50,8 @@ static bool next(struct source *source, struct sim_job *job)
                                 .share = was->share,
                                 .hosts = was->hosts,
                                 .nhosts = was->nhosts,
+                                .after = was->after,
+                                .nafter = was->nafter,
                                 .unmeasured = !was->measured,
                                 .start_ms = -1,
                                 .end_ms = -1};
@@ -67,7 +69,8 @@ struct source *history_source(const struct history *history, const char *without
 {
     struct replay *replay = mem_zalloc(sizeof(*replay));
 
-    *replay = (struct replay){.source = {.next = next, .destroy = destroy}, .history = history, .without = without};
+    *replay = (struct replay){
+        .source = {.has_after = true, .next = next, .destroy = destroy}, .history = history, .without = without};
     return &replay->source;
 }
 

@@ -6,6 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "lib/job/after.h"
+
 struct sim_job {
     uint64_t number; /* its name in its workload */
     uint64_t index;  /* its place there, from 1: the same job has the same in each simulation */
@@ -14,14 +16,18 @@ struct sim_job {
     uint32_t nprocs, mesh_rows, uid;
     const int *hosts; /* those that it may use; NULL: all */
     int nhosts;
+    const struct after *after; /* [nafter] jobs that it waits for, by their numbers */
+    int nafter;
     bool unmeasured;          /* it is there, and what becomes of it does not count */
     double share;             /* of each processor that it uses, 0..1 */
     int64_t start_ms, end_ms; /* -1: not yet */
+    uint64_t id;              /* the core's */
     uint64_t place;           /* a number for its processors: equal for equal ones in the same order */
 };
 
 /* Jobs in the order of their submission. */
 struct source {
+    bool has_after; /* jobs may wait for others; then no two have the same number */
     bool (*next)(struct source *source, struct sim_job *job); /* false: there are no more */
     void (*destroy)(struct source *source);
 };

@@ -177,8 +177,7 @@ static void print_limits(const struct plan *plan)
     if (h->drained > 0)
         printf("Drained in the end, and taken to be there all the time: %d hosts.\n", h->drained);
     printf("Not known, and not simulated: load that is not of jobs, hosts that failed or were drained meanwhile, jobs "
-           "that "
-           "were held.\n");
+           "that were held, or moved forward.\n");
 }
 
 void show(const struct plan *plan)

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "esim/load.h"
+#include "lib/memory/map.h"
 #include "lib/memory/mem.h"
 
 enum {
@@ -34,7 +35,8 @@ struct world {
     struct load *load;
     struct sim_job **jobs; /* [njobs] by the core's id; NULL: over */
     size_t njobs, jobs_capacity;
-    struct sim_job next; /* the next to be submitted */
+    struct map waited_for; /* the same by their numbers, of a source with jobs that wait for others */
+    struct sim_job next;   /* the next to be submitted */
     bool has_next;
     int64_t now_ms, report_ms; /* of the last report */
     bool reports;
@@ -160,6 +162,18 @@ static void do_action(struct world *w, const struct action *action)
     }
 }
 
+static void accept(struct world *w, uint64_t id)
+{
+    w->jobs = mem_grow(w->jobs, &w->jobs_capacity, (size_t)id + 1, sizeof(*w->jobs));
+    while (w->njobs <= id)
+        w->jobs[w->njobs++] = NULL;
+    w->jobs[id] = mem_copy(&w->next, 1, sizeof(w->next));
+    w->jobs[id]->id = id;
+    if (w->source->has_after)
+        map_put(&w->waited_for, w->next.number, w->jobs[id]);
+    w->nwaiting++;
+}
+
 /* The answer to the event itself, if it has one. */
 static enum answer step(struct world *w, struct event event, uint64_t *job)
 {
@@ -176,13 +190,8 @@ static enum answer step(struct world *w, struct event event, uint64_t *job)
             if (w->actions.items[i].type == ACTION_ANSWER) {
                 answer = w->actions.items[i].answer;
                 *job = w->actions.items[i].job;
-                if (answer == ANSWER_OK) { /* it may be launched by an event that follows */
-                    w->jobs = mem_grow(w->jobs, &w->jobs_capacity, (size_t)*job + 1, sizeof(*w->jobs));
-                    while (w->njobs <= *job)
-                        w->jobs[w->njobs++] = NULL;
-                    w->jobs[*job] = mem_copy(&w->next, 1, sizeof(w->next));
-                    w->nwaiting++;
-                }
+                if (answer == ANSWER_OK) /* it may be launched by an event that follows */
+                    accept(w, *job);
             }
             do_action(w, &w->actions.items[i]);
         }
@@ -208,16 +217,33 @@ static int *allowed(const struct world *w, int *count)
     return hosts;
 }
 
+/* Those that it waits for and that are still there: the others have ended, or are not part of this. How they end is not
+ * simulated, and it was as the job needs it, since it has run. The caller's. */
+static struct core_after *after(const struct world *w, int *count)
+{
+    const struct sim_job *job = &w->next, *other;
+    struct core_after *items = job->nafter > 0 ? mem_array((size_t)job->nafter, sizeof(*items)) : NULL;
+
+    *count = 0;
+    for (int i = 0; i < job->nafter; i++)
+        if ((other = map_get(&w->waited_for, job->after[i].job)))
+            items[(*count)++] = (struct core_after){
+                .job = other->id, .kind = job->after[i].kind == AFTER_START ? AFTER_START : AFTER_ANY};
+    return items;
+}
+
 static void submit(struct world *w)
 {
     struct event event = {.type = EVENT_SUBMIT, .host = -1, .request = 1};
     uint64_t id = 0;
     int nhosts, *hosts = allowed(w, &nhosts);
+    struct core_after *waits;
 
     event.u.submit.uid = w->next.uid;
     event.u.submit.nprocs = w->next.nprocs;
     event.u.submit.hosts = hosts;
     event.u.submit.nhosts = nhosts;
+    event.u.submit.after = waits = after(w, &event.u.submit.nafter);
     event.u.submit.mesh_rows = w->settings.core.topology == TOPOLOGY_CUBE ? w->next.mesh_rows : 0;
     if (w->settings.explain == w->next.number && w->next.number > 0) {
         w->explain_id = core_next_id(w->core);
@@ -234,6 +260,7 @@ static void submit(struct world *w)
         }
     }
     free(hosts);
+    free(waits);
     w->has_next = w->source->next(w->source, &w->next);
     explain_wait(w);
 }
@@ -256,6 +283,8 @@ static void end(struct world *w, uint64_t id)
     step(w, event, &none);
     core_forget(w->core, id);
     w->jobs[id] = NULL;
+    if (w->source->has_after)
+        map_remove(&w->waited_for, job->number);
     w->nended++;
     w->ended(job, w->data);
     free(job);
@@ -406,41 +435,12 @@ void world_destroy(struct world *w)
     for (size_t i = 0; i < w->njobs; i++)
         free(w->jobs[i]);
     free(w->jobs);
+    map_fini(&w->waited_for);
     free(w->pending.items);
     actions_fini(&w->actions);
     load_destroy(w->load);
     core_destroy(w->core);
     free(w);
-}
-
-int world_cpus(const struct world_settings *settings, int host)
-{
-    if (!settings->known)
-        return settings->ncpus;
-    return host < settings->nknown ? settings->known[host] : settings->cpus_more;
-}
-
-double *world_speeds(const struct world_settings *settings)
-{
-    double *speeds = mem_array((size_t)settings->nhosts, sizeof(*speeds));
-    int group = 0, rest = settings->nspeeds > 0 ? settings->speeds[0].hosts : 0;
-
-    for (int h = 0; h < settings->nhosts; h++) {
-        while (rest == 0 && group + 1 < settings->nspeeds)
-            rest = settings->speeds[++group].hosts;
-        speeds[h] = settings->nspeeds > 0 ? settings->speeds[group].speed : 1;
-        rest -= rest > 0;
-    }
-    return speeds;
-}
-
-uint64_t world_processors(const struct world_settings *settings)
-{
-    uint64_t count = 0;
-
-    for (int h = 0; h < settings->nhosts; h++)
-        count += settings->core.topology == TOPOLOGY_CUBE ? 1 : (uint64_t)world_cpus(settings, h);
-    return count;
 }
 
 int64_t world_now_ms(const struct world *w)

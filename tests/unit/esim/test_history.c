@@ -1,5 +1,5 @@
 /* test_history.c - elmer's store as a workload: what the store's own writer has written is read while it is open, and
- * the files stay as they are; how jobs would run alone; what a replay says. */
+ * the files stay as they are; what a replay says. */
 #include "config.h"
 
 #include <dirent.h>
@@ -14,8 +14,6 @@
 #include "esim/history.h"
 #include "esim/keys.h"
 #include "esim/plan.h"
-#include "esim/random.h"
-#include "esim/service.h"
 #include "tests/unit/elmer/store/store_bed.h"
 
 enum { ROOM = 1000 };
@@ -41,6 +39,7 @@ struct of { /* a job; times are seconds */
     enum reason reason;
     const char *only; /* host; NULL: all */
     double start;     /* it had its processors so long before it started */
+    const char *after;
 };
 
 static void put(struct bed *bed, const struct of *of)
@@ -60,6 +59,8 @@ static void put(struct bed *bed, const struct of *of)
     message.u.submit.token = token;
     message.u.submit.command.items = (const char **)command;
     message.u.submit.command.count = 1;
+    message.u.submit.after.items = (const char **)&of->after;
+    message.u.submit.after.count = of->after != NULL;
     assert_int_equal(wire_encode(&message, WIRE_MINOR, &json, &size, &err), 0);
     r->json = arena_strdup(&r->memory, json);
     free(json);
@@ -95,15 +96,15 @@ static void put(struct bed *bed, const struct of *of)
 static void put_all(struct bed *bed)
 {
     static const struct of jobs[] = {
-        {1, "alice", 1000, 1000, 1010, 4, 40, JOB_DONE, REASON_EXITED, NULL, 0},
-        {2, "bob", 1001, 1010.5, 1020, 4, 20, JOB_DONE, REASON_EXITED, NULL, 0.5},
-        {3, "alice", 1002, 1020, 1030, 2, 0.1, JOB_DONE, REASON_KILLED, "ws2", 0},
-        {4, "alice", 1003, -1, 1004, 2, 0, JOB_CANCELLED, REASON_CANCELLED, NULL, 0},
-        {5, "alice", 1003, -1, 1004, 2, 0, JOB_DONE, REASON_START_FAILED, NULL, 0},
-        {6, "alice", 1040, 1040, -1, 2, 0, JOB_RUNNING, REASON_NONE, NULL, 0},
-        {7, "alice", 1041, -1, -1, 2, 0, JOB_QUEUED, REASON_WAITING, NULL, 0},
-        {8, "bob", 2000, 2000, 2030, 2, 60, JOB_DONE, REASON_EXITED, "ws1", 0},
-        {9, "alice", 2010, 2030, 2031, 4, 4, JOB_DONE, REASON_EXITED, NULL, 0},
+        {1, "alice", 1000, 1000, 1010, 4, 40, JOB_DONE, REASON_EXITED, NULL, 0, NULL},
+        {2, "bob", 1001, 1010.5, 1020, 4, 20, JOB_DONE, REASON_EXITED, NULL, 0.5, NULL},
+        {3, "alice", 1002, 1020, 1030, 2, 0.1, JOB_DONE, REASON_KILLED, "ws2", 0, NULL},
+        {4, "alice", 1003, -1, 1004, 2, 0, JOB_CANCELLED, REASON_CANCELLED, NULL, 0, NULL},
+        {5, "alice", 1003, -1, 1004, 2, 0, JOB_DONE, REASON_START_FAILED, NULL, 0, NULL},
+        {6, "alice", 1040, 1040, -1, 2, 0, JOB_RUNNING, REASON_NONE, NULL, 0, NULL},
+        {7, "alice", 1041, -1, -1, 2, 0, JOB_QUEUED, REASON_WAITING, NULL, 0, NULL},
+        {8, "bob", 2000, 2000, 2030, 2, 60, JOB_DONE, REASON_EXITED, "ws1", 0, NULL},
+        {9, "alice", 2010, 2030, 2031, 4, 4, JOB_DONE, REASON_EXITED, NULL, 0, NULL},
     };
     struct host_row hosts[] = {{"ws1", {.up = true, .ncpus = 2}},
                                {"ws2", {.up = true, .ncpus = 2, .drained = true}},
@@ -277,133 +278,6 @@ static void test_refused(void **state)
     expect_fault(bed->dir, "not a file");
 }
 
-/* ---- how jobs would run alone ---- */
-
-static void test_service(void **state)
-{
-    static const uint32_t both[] = {1, 2}, one[] = {2};
-    struct history_job jobs[] = {
-        {.allocated_ms = 0, .ended_ms = 6000, .nprocs = 2, .cpu_s = 7.2, .at = both, .allocation = 1},
-        /* 4 s with 0.4 left, 4 s alone: a share of 0.8 */
-        {.allocated_ms = 2000, .ended_ms = 10000, .nprocs = 1, .cpu_s = 4.8, .at = one, .allocation = 2},
-        /* slept below these two */
-        {.allocated_ms = 2000, .ended_ms = 8000, .nprocs = 2, .cpu_s = 0, .at = both, .allocation = 3},
-        /* took all that was left: 0 until 6 s, 0.2 then, 1 from 10 s on */
-        {.allocated_ms = 3000, .ended_ms = 12000, .nprocs = 1, .cpu_s = 2.8, .at = one, .allocation = 4},
-        {.allocated_ms = 20000, .ended_ms = 21000, .nprocs = 1, .cpu_s = -1, .at = one, .allocation = 5},
-        {.allocated_ms = 30000, .ended_ms = 30000, .nprocs = 1, .cpu_s = 0, .at = one, .allocation = 6},
-    };
-
-    (void)state;
-    service_estimate(jobs, 6);
-    expect_near(jobs[0].share, 0.6, 1e-6);
-    expect_near(jobs[0].work_ms, 6000, 1e-3);
-    expect_near(jobs[1].share, 0.8, 1e-6);
-    expect_near(jobs[1].work_ms, 6000, 1e-3);
-    expect_near(jobs[2].share, 0, 0);
-    expect_near(jobs[2].work_ms, 6000, 0);
-    expect_near(jobs[3].share, 1, 0);
-    expect_near(jobs[3].work_ms, 2800, 20);
-    expect_near(jobs[4].share, 1, 0);
-    expect_near(jobs[4].work_ms, 1000, 1e-6);
-    expect_near(jobs[5].work_ms, 1, 0);
-}
-
-/* ---- there and back ---- */
-
-struct draw {
-    struct source source;
-    struct stream stream;
-    struct history_job *jobs;
-    uint64_t count;
-    int64_t now_ms;
-};
-
-static const uint32_t all_four[] = {0, 1, 2, 3};
-
-static bool next_drawn(struct source *source, struct sim_job *job)
-{
-    struct draw *d = (struct draw *)source;
-
-    if (d->count == ROOM)
-        return false;
-    d->now_ms += (int64_t)stream_exponential(&d->stream, 9000);
-    *job = (struct sim_job){.number = d->count + 1,
-                            .index = d->count + 1,
-                            .submit_ms = d->now_ms,
-                            .work_ms = 1 + (int64_t)stream_exponential(&d->stream, 10000),
-                            .nprocs = 4,
-                            .share = 0.1 + 0.6 * stream_unit(&d->stream)};
-    d->jobs[d->count++] = (struct history_job){.id = job->number,
-                                               .nprocs = 4,
-                                               .at = all_four,
-                                               .user = "alice",
-                                               .submitted_ms = job->submit_ms,
-                                               .measured = true,
-                                               .share = job->share,
-                                               .work_ms = (double)job->work_ms};
-    return true;
-}
-
-static void note(const struct sim_job *job, void *data)
-{
-    struct history_job *h = &((struct history_job *)data)[job->number - 1];
-
-    h->allocated_ms = job->start_ms;
-    h->ended_ms = job->end_ms;
-    h->cpu_s = 4 * job->share * (double)job->work_ms / 1000;
-    h->allocation = job->number;
-}
-
-/* What is known afterwards of jobs that share a machine is enough to replay them. */
-static void test_there_and_back(void **state)
-{
-    static int cpus[] = {4};
-    static const char *names[] = {"ws1"};
-    struct history_job *jobs = mem_array(ROOM, sizeof(*jobs));
-    struct draw draw = {.source = {.next = next_drawn}, .jobs = jobs};
-    struct history h = {.jobs = jobs,
-                        .njobs = ROOM,
-                        .measured = ROOM,
-                        .cpus = cpus,
-                        .hosts = names,
-                        .nhosts = 1,
-                        .levels = 3,
-                        .allocator = ALLOCATOR_V1,
-                        .policy = POLICY_COUNT};
-    struct config config;
-    struct result result;
-    struct world *world;
-    double *was = mem_array(ROOM, sizeof(*was)), *now = mem_array(ROOM, sizeof(*now));
-
-    (void)state;
-    keys_default(&config);
-    config.history = &h;
-    config.whole = config.exactly = true;
-    config.jobs_max = ROOM;
-    assert_true(keys_complete(&config, fault, sizeof(fault)));
-    assert_int_equal(config.world.model, MODEL_SHARED);
-    assert_int_equal(config.world.core.levels, 3);
-    assert_int_equal(world_processors(&config.world), 4);
-    stream_init(&draw.stream, 5, 1);
-    world = world_create(&config.world, &draw.source, note, jobs);
-    assert_non_null(world);
-    assert_true(world_run(world, ROOM));
-    world_destroy(world);
-    service_estimate(jobs, ROOM);
-    run(&config, &result, series, ROOM, NULL);
-    assert_int_equal(result.jobs, ROOM);
-    for (int i = 0; i < ROOM; i++) {
-        was[i] = (double)(jobs[i].ended_ms - jobs[i].submitted_ms) / 1000;
-        now[i] = series[i];
-    }
-    expect_near(stats_quantile(now, ROOM, 0.5), stats_quantile(was, ROOM, 0.5), 0.02 * was[ROOM / 2]);
-    expect_near(stats_quantile(now, ROOM, 0.95), was[ROOM * 95 / 100], 0.05 * was[ROOM * 95 / 100]);
-    free(was);
-    free(now);
-    free(jobs);
-}
-
 /* ---- a replay, and what if ---- */
 
 static void test_replay(void **state)
@@ -447,6 +321,44 @@ static void test_replay(void **state)
     history_destroy(h);
 }
 
+/* Jobs wait for others as they did, as far as these are there. */
+static void test_after(void **state)
+{
+    static const struct of jobs[] = {
+        {1, "alice", 1000, 1000, 1010, 1, 10, JOB_DONE, REASON_EXITED, NULL, 0, NULL},
+        {2, "bob", 1001, 1010, 1012, 1, 2, JOB_DONE, REASON_EXITED, NULL, 0, "ok:1"},
+        {3, "alice", 1002, 1012, 1020, 1, 8, JOB_DONE, REASON_EXITED, NULL, 0, "fail:2"},
+        {4, "alice", 1003, 1012, 1016, 1, 4, JOB_DONE, REASON_EXITED, NULL, 0, "start:3"},
+        {5, "alice", 1004, 1004, 1014, 1, 10, JOB_DONE, REASON_EXITED, NULL, 0, "any:77"},
+        {6, "alice", 1030, 1030, 1031, 1, 1, JOB_DONE, REASON_EXITED, NULL, 0, "ok:1"},
+    };
+    enum { JOBS = sizeof(jobs) / sizeof(jobs[0]) };
+    struct bed *bed = *state;
+    struct host_row host = {"ws1", {.up = true, .ncpus = 8}};
+    struct config config;
+    struct plan plan;
+    struct history *h;
+
+    for (size_t i = 0; i < JOBS; i++)
+        put(bed, &jobs[i]);
+    await(bed, store_put_host(bed->store, &host));
+    h = must_read(bed->path, INT64_MIN, INT64_MAX);
+    keys_default(&config);
+    config.history = h;
+    config.whole = config.exactly = true;
+    config.jobs_max = h->njobs;
+    assert_true(plan_make(&plan, &config, NULL, "without-user=-,bob", fault, sizeof(fault)));
+    plan_run(&plan, 2, NULL);
+    assert_int_equal(plan.results[0].jobs, JOBS);
+    for (size_t i = 0; i < JOBS; i++)
+        expect_near(plan.series[0][i], jobs[i].ended - jobs[i].submitted, 0.01);
+    assert_int_equal(plan.results[1].jobs, JOBS - 1);
+    expect_near(plan.series[1][2], 8, 0.01); /* what it waited for is not there */
+    expect_near(plan.series[1][3], 4, 0.01);
+    plan_fini(&plan);
+    history_destroy(h);
+}
+
 static void test_time(void **state)
 {
     int64_t ms, day;
@@ -470,9 +382,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_read, setup, teardown),
         cmocka_unit_test_setup_teardown(test_window, setup, teardown),
         cmocka_unit_test_setup_teardown(test_refused, setup, teardown),
-        cmocka_unit_test(test_service),
-        cmocka_unit_test(test_there_and_back),
         cmocka_unit_test_setup_teardown(test_replay, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_after, setup, teardown),
         cmocka_unit_test(test_time),
     };
 
