@@ -205,13 +205,18 @@ static double draw_legend(FILE *out, const struct plan *plan, double x, double y
     return plan->compared > 1 ? y + 17 : y;
 }
 
+/* With the machine, if it is one. */
 static char *title(const struct plan *plan)
 {
     const struct config *c = &plan->configs[0];
+    const char *queue = c->world.saturated ? ", a queue that is never empty" : "";
+    uint64_t processors = world_processors(&c->world);
 
-    return mem_format("%s%s, on %d hosts with %llu processors", c->workload_name,
-                      c->world.saturated ? ", a queue that is never empty" : "", c->world.nhosts,
-                      (unsigned long long)world_processors(&c->world));
+    for (size_t i = 1; i < plan->count; i++)
+        if (plan->configs[i].world.nhosts != c->world.nhosts || world_processors(&plan->configs[i].world) != processors)
+            return mem_format("%s%s", c->workload_name, queue);
+    return mem_format("%s%s, on %d host%s with %llu processor%s", c->workload_name, queue, c->world.nhosts,
+                      c->world.nhosts == 1 ? "" : "s", (unsigned long long)processors, processors == 1 ? "" : "s");
 }
 
 /* Returns where the fields begin. */

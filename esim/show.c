@@ -113,16 +113,19 @@ static void print_difference(const struct plan *plan, size_t first, size_t i)
     const struct config *c = &plan->configs[i];
     struct difference d = plan_difference(plan, first, i);
     double mean = d.turnaround.mean, half = d.turnaround.half;
+    bool steady = plan->results[first].steady && plan->results[i].steady;
     char text[40];
 
     printf("%s: jobs%s take %.3f %s s %s (%+.1f %%) than with %s: %s%s\n", c->label, c->without ? " of the others" : "",
            fabs(mean), half_width(text, sizeof(text), half, 3), mean < 0 ? "less" : "more",
            d.first > 0 ? 100 * mean / d.first : 0, plan->configs[first].label,
-           isnan(half)          ? "too few jobs to say"
+           !steady              ? "not steady, it depends on the length of the run: compare LOAD OUT"
+           : isnan(half)        ? "too few jobs to say"
            : fabs(mean) <= half ? "no difference is seen"
                                 : "the difference is real",
-           !isnan(half) && d.jobs < FEW_JOBS && plan->results[i].replications < 2 ? ", as far as so few jobs can say"
-                                                                                  : "");
+           steady && !isnan(half) && d.jobs < FEW_JOBS && plan->results[i].replications < 2
+               ? ", as far as so few jobs can say"
+               : "");
 }
 
 static void print_differences(const struct plan *plan)

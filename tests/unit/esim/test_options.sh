@@ -74,6 +74,15 @@ says 2 '--records is for one simulation' --records "$dir/records" --compare leve
 says 2 '--plot needs --sweep with numbers' --plot "$dir/picture" --compare levels=1,2 "${jobs[@]}"
 says 1 "$dir/none/picture: No such file" --plot "$dir/none/picture" --sweep load=1,2 "${jobs[@]}"
 
+says 0 'hosts=3 ' --plot "$dir/hosts.svg" --sweep hosts=1..4:4 --workload 'procs [1,2]' --jobs 50
+n=$((n + 1))
+if grep -q '>procs \[1,2\]<' "$dir/hosts.svg"; then
+    echo "ok $n - a picture of several machines names none"
+else
+    echo "not ok $n - a picture of several machines names one: $(grep -m1 'procs \[' "$dir/hosts.svg")"
+    bad=1
+fi
+
 # the table: what cannot be known is a dash
 says 0 ' WAIT s        +-  STRETCH      +- ' "${jobs[@]}"
 says 0 'procs [1,1]         1        0     3.167         -     3.167     3.17     0.000         -     1.00       -' \
@@ -86,6 +95,9 @@ if esim/esim --jobs 1 --compare allocator=v1,pack | grep -qi nan; then
 else
     echo "ok $n - there is no nan"
 fi
+
+says 0 'not steady, it depends on the length of the run: compare LOAD OUT' --hosts 4 --workload 'procs [1,4]' \
+    --load 3 --jobs 2000 --compare levels=1,2
 
 # why a job started
 says 0 '398.000 s: job 8 is submitted' --trace "$trace" --explain 8
