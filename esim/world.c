@@ -59,20 +59,34 @@ static void explain(struct world *w, const char *why)
             (unsigned long long)w->settings.explain, why);
 }
 
+/* "4 processors", and in a cube: of which shape, and what that needs. */
+static void describe_request(const struct world *w, const struct core_job *job, char *text, size_t size)
+{
+    uint32_t nodes = core_cube_for(w->core, job->nprocs, job->mesh_rows);
+
+    if (nodes > 0)
+        snprintf(text, size, "a mesh of %ux%u, which needs a cube of %u hosts", job->mesh_rows,
+                 job->nprocs / job->mesh_rows, nodes);
+    else
+        snprintf(text, size, "%u processor%s", job->nprocs, job->nprocs == 1 ? "" : "s");
+}
+
 static void describe(struct world *w, char *text, size_t size)
 {
     const struct core_job *job = core_job(w->core, w->explain_id);
     struct core_survey survey;
+    char request[80];
 
-    if (!job || job->state != JOB_QUEUED)
+    if (!job || job->state != JOB_QUEUED) {
         snprintf(text, size, "%s", "");
-    else if (core_survey(w->core, job->id, &survey))
-        snprintf(text, size,
-                 "is the first; %s has no place for %u processors: of %u up %u are full, %u busy, %u not measured",
-                 core_allocator_name(survey.allocator), job->nprocs, survey.up, survey.full, survey.busy,
+    } else if (core_survey(w->core, job->id, &survey)) {
+        describe_request(w, job, request, sizeof(request));
+        snprintf(text, size, "is the first; %s has no place for %s: of %u up %u are full, %u busy, %u not measured",
+                 core_allocator_name(survey.allocator), request, survey.up, survey.full, survey.busy,
                  survey.unmeasured);
-    else
+    } else {
         snprintf(text, size, "waits (%s), %u jobs ahead", reason_name(job->reason), job->ahead);
+    }
 }
 
 static void explain_wait(struct world *w)
@@ -432,6 +446,8 @@ void world_destroy(struct world *w)
 {
     if (!w)
         return;
+    if (w->explain_id != 0)
+        explain(w, "still waits when the simulation ends");
     for (size_t i = 0; i < w->njobs; i++)
         free(w->jobs[i]);
     free(w->jobs);

@@ -121,6 +121,10 @@ else
     echo "ok $n - a job that was refused does not start"
 fi
 
+says 0 'job 7 is the first; cube-afl has no place for a mesh of 1x4, which needs a cube of 4 hosts: of 8 up 5 are full' \
+    --cube 3 --workload 'rect [1,5]' --load 3 --jobs 60 --explain 7
+says 0 'job 30 still waits when the simulation ends' --hosts 4 --workload 'procs [1,4]' --load 5 --jobs 20 --explain 30
+
 # an end of time
 printf '; MaxProcs: 8\n' >"$dir/long.swf"
 for ((i = 1; i < 1300; i++)); do
