@@ -304,7 +304,8 @@ static int init_pair(struct ca *ca, const struct init *init, const struct settin
     add_own_names(&names, settings);
     for (size_t i = 0; i < init->given.count; i++)
         add_name(&names, init->given.items[i]);
-    if (present(settings->pki, ca, &names, &facts) && strcmp(facts.name, settings->name) == 0) {
+    if (present(settings->pki, ca, &names, &facts) && init->given.count == 0 &&
+        strcmp(facts.name, settings->name) == 0) {
         puts("Elmer has its certificate already; it stays.");
     } else {
         code = issue_pair(ca, &names, writer);

@@ -16,6 +16,7 @@
 #include "elmer/launch/launch.h"
 #include "elmer/membership/membership.h"
 #include "elmer/notify.h"
+#include "elmer/reload.h"
 #include "elmer/requests/requests.h"
 #include "lib/base/container.h"
 #include "lib/base/log.h"
@@ -187,8 +188,10 @@ static void share_settings(struct daemon *d)
                                                 .host_messages_burst = s->host_messages_burst,
                                                 .kill_grace_ms = s->kill_grace_ms};
     d->launch_settings = (struct launch_settings){.jobs_dir = s->jobs_dir, .queue_host = s->name};
-    d->membership_settings =
-        (struct membership_settings){.queue_host = s->name, .signer = s->signer, .pki = s->listen ? s->pki : NULL};
+    d->membership_settings = (struct membership_settings){.queue_host = s->name,
+                                                          .signer = s->signer,
+                                                          .pki = s->listen ? s->pki : NULL,
+                                                          .fixed = s->core.topology == TOPOLOGY_CUBE};
     d->requests_settings = (struct requests_settings){.queue_host = s->name,
                                                       .socket = s->socket,
                                                       .admin_group = s->admin_group,
@@ -227,6 +230,10 @@ static int open_rooms(struct daemon *d, struct err *err)
                                            .data = (void *)s};
     int result = engine_create(&d->loop, &d->deadlines, &engine, on_damage, d, &d->engine, err);
     const struct room room = {&d->loop, &d->deadlines, d->engine};
+    if (!result) {
+        reload_meet_stored(d->settings, d->engine);
+        share_settings(d);
+    }
     if (!result)
         result = membership_create(&room, &d->membership_settings, &d->membership, err);
     if (!result)
@@ -243,70 +250,45 @@ static void describe(char *text, size_t size, void *data)
     struct daemon *d = data;
     const struct jobs *jobs = engine_jobs(d->engine);
     const char *deaf = hosts_listen_failure(d->hosts);
-    snprintf(text, size, "%zu of %zu hosts up, %zu jobs%s%s%s%s", hosts_count_linked(d->hosts), d->settings->nhosts,
+    snprintf(text, size, "%zu of %zu hosts up, %zu jobs%s%s%s%s", hosts_count_linked(d->hosts), hosts_count(d->hosts),
              jobs->by_id.count - jobs->nended, engine_store_failure(d->engine) ? ", THE STORE CANNOT BE WRITTEN" : "",
              deaf ? ", OTHER HOSTS CANNOT LINK: " : "", deaf ? deaf : "", d->reloaded);
 }
 
-/* ---- reload: the files are read anew beside what runs, and count only when all of them are good ---- */
+/* ---- the configuration changes ---- */
 
-struct reload {
-    unsigned live, restart;
-    bool told; /* what is wrong */
-};
-
-static void on_problem(const char *text, void *data)
+static void share(void *data)
 {
-    ((struct reload *)data)->told = true;
-    log_error("reload: %s", text);
+    share_settings(data); /* the rooms read it where it is */
 }
 
-static void on_changed(const struct settings_change *change, void *data)
+static struct reload_rooms reload_rooms(struct daemon *d)
 {
-    struct reload *reload = data;
-    const char *of = *change->host ? " of host " : "";
-    if (change->live) {
-        reload->live++;
-        log_notice("reload: %s%s%s = %s, was %s", change->name, of, change->host, change->is, change->was);
-    } else {
-        reload->restart++;
-        log_warning("reload: %s%s%s = %s, was %s: needs a restart, and counts after \"systemctl restart elmer\"",
-                    change->name, of, change->host, change->is, change->was);
-    }
+    return (struct reload_rooms){d->settings, d->engine, d->hosts, d->membership, d->requests, share, d};
 }
 
 static void on_hangup(uv_signal_t *signal, int number)
 {
     struct daemon *d = signal->data;
-    struct settings next = {0};
-    struct reload reload = {0};
-    const struct ini_watch watch = {.problem = on_problem, .data = &reload};
-    struct err err = ERR_INIT;
+    const struct reload_rooms rooms = reload_rooms(d);
     (void)number;
     if (d->stopping)
         return;
     notify_reloading(d->notify);
-    if (settings_load_watched(&next, d->settings->path, d->settings->required, &watch, &err)) {
-        if (!reload.told)
-            on_problem(err.text, &reload);
-        log_error("reload: refused, nothing has changed: correct the files, and reload again");
-        snprintf(d->reloaded, sizeof(d->reloaded), ", THE LAST RELOAD WAS REFUSED");
-    } else {
-        settings_adopt(d->settings, &next, on_changed, &reload);
-        share_settings(d); /* the rooms read it where it is */
-        log_notice("reload: %u changed, %u need a restart", reload.live, reload.restart);
-        snprintf(d->reloaded, sizeof(d->reloaded), ", reloaded: %u changed, %u NEED A RESTART", reload.live,
-                 reload.restart);
-        if (!reload.restart)
-            snprintf(d->reloaded, sizeof(d->reloaded), ", reloaded: %u changed", reload.live);
-    }
-    settings_fini(&next);
+    reload(&rooms, d->reloaded, sizeof(d->reloaded));
     notify_reloaded(d->notify);
+}
+
+static void on_new_host(const char *name, void *data)
+{
+    const struct reload_rooms rooms = reload_rooms(data);
+    reload_add_joined(&rooms, name);
 }
 
 static void begin(struct daemon *d)
 {
     const struct settings *s = d->settings;
+    membership_connect(d->membership, on_new_host, d);
     engine_begin(d->engine);
     d->notify = notify_create(&d->deadlines, describe, d);
     uv_signal_start(&d->hangup, on_hangup, SIGHUP);
@@ -323,6 +305,7 @@ static void begin(struct daemon *d)
 static int run_once(struct settings *settings, bool waited, bool *began, struct err *err)
 {
     struct daemon d = {.settings = settings, .fatal = err, .beat.fire = on_beat};
+    size_t configured = settings->nhosts;
     int result = uv_loop_init(&d.loop);
     if (result)
         return err_set(err, result, "no event loop: %s", uv_strerror(result));
@@ -346,6 +329,8 @@ static int run_once(struct settings *settings, bool waited, bool *began, struct 
     destroy(&d);
     if (uv_loop_close(&d.loop))
         log_error("handles were left open: a bug");
+    if (!*began)
+        settings_forget_hosts(settings, configured);
     return result ? result : d.fatal_code;
 }
 

@@ -237,6 +237,8 @@ static const struct settings *whole(const void *config)
 
 static char *made_hosts(const void *config)
 {
+    if (whole(config)->configured)
+        return mem_strdup(whole(config)->configured);
     char *names = mem_strdup("");
     for (size_t i = 0; i < whole(config)->nhosts; i++) {
         char *longer = mem_format("%s%s%s", names, *names ? " " : "", whole(config)->hosts[i].name);
@@ -290,34 +292,34 @@ const struct ini_key settings_keys[] = {
     MADE_KEY("elmer", "listen", set_listen, "none", NULL),
     KEY(transport, NULL),
     BUILT_KEY(pki, ELMER_STATEDIR "/pki"),
-    MADE_KEY("elmer", "hosts", settings_set_hosts, "the local host", made_hosts),
+    {"elmer", "hosts", settings_set_hosts, "the local host", INI_MADE | INI_WORDS | INI_LIVE_ELSEWHERE, made_hosts},
     MADE_KEY("elmer", "name", set_name, "the host name up to the first dot", made_name),
-    {"elmer", "levels", set_levels, "3", INI_MADE, made_levels},
-    {"elmer", "allocator", set_allocator, "v2", INI_MADE, made_allocator},
-    KEY(policy, "fcfs"),
+    {"elmer", "levels", set_levels, "3", INI_MADE | INI_LIVE, made_levels},
+    {"elmer", "allocator", set_allocator, "v2", INI_MADE | INI_LIVE, made_allocator},
+    LIVE_KEY(policy, "fcfs"),
     KEY(topology, "none"),
-    KEY(threshold, "0.75"),
-    KEY(report_interval, "2s"),
-    KEY(fresh_intervals, "3"),
-    KEY(settle, "2s"),
-    KEY(start_timeout, "30s"),
-    KEY(resend, "2s"),
+    LIVE_KEY(threshold, "0.75"),
+    LIVE_KEY(report_interval, "2s"),
+    LIVE_KEY(fresh_intervals, "3"),
+    LIVE_KEY(settle, "2s"),
+    LIVE_KEY(start_timeout, "30s"),
+    LIVE_KEY(resend, "2s"),
     LIVE_KEY(kill_grace, "500ms"),
-    KEY(host_timeout, "30s"),
-    {"elmer", "lease", set_lease, "120s", INI_MADE, made_lease},
-    KEY(heartbeat, "5s"),
+    LIVE_KEY(host_timeout, "30s"),
+    {"elmer", "lease", set_lease, "120s", INI_MADE | INI_LIVE, made_lease},
+    LIVE_KEY(heartbeat, "5s"),
     LIVE_KEY(minimum_uid, "1000"),
     LIVE_KEY(max_nprocs, "65536"),
-    KEY(history_jobs, "100000"),
-    KEY(history_age, "365d"),
+    LIVE_KEY(history_jobs, "100000"),
+    LIVE_KEY(history_age, "365d"),
     LIVE_KEY(private_jobs, "yes"),
-    KEY(user_running, "0"),
+    LIVE_KEY(user_running, "0"),
     LIVE_KEY(user_queued, "200000"),
     LIVE_KEY(user_memory, "256"),
-    KEY(user_connections, "1024"),
-    KEY(user_request_bytes, "786432"), /* as much as a relayed one may have */
-    KEY(user_requests, "2000"),
-    KEY(user_requests_burst, "100000"),
+    LIVE_KEY(user_connections, "1024"),
+    LIVE_KEY(user_request_bytes, "786432"), /* as much as a relayed one may have */
+    LIVE_KEY(user_requests, "2000"),
+    LIVE_KEY(user_requests_burst, "100000"),
     LIVE_KEY(host_messages, "10000"),
     LIVE_KEY(host_messages_burst,
              "200000"), /* more than one user's burst of requests, and all that a full host says anew */
@@ -328,7 +330,7 @@ const struct ini_key settings_keys[] = {
     KEY(signer, "/run/elmer-ca/sign.sock"),
     KEY(host_user, "elmer-rsd"),
     KEY(admin_group, "elmer-admin"),
-    MADE_KEY("elmer", "admin_hosts", settings_set_admin_hosts, "none", NULL),
+    {"elmer", "admin_hosts", settings_set_admin_hosts, "none", INI_MADE | INI_WORDS | INI_LIVE_ELSEWHERE, NULL},
     BUILT_KEY(jobs_dir, ELMER_RSD_RUNDIR "/jobs"),
     MADE_KEY("host *", "cpus", settings_set_host_cpus, "those that its rsd(8) may use", NULL),
     MADE_KEY("host *", "address", settings_set_host_address, "what it has on its link to elmer", NULL),
@@ -443,6 +445,7 @@ int settings_load_watched(struct settings *settings, const char *path, bool requ
         result = ini_read_all(path, required, settings_keys, check_whole, &loading, &through, err);
     settings_replace(&loading.settings.path, path);
     loading.settings.required = required;
+    loading.settings.configured = made_hosts(&loading.settings);
     settings_fini(&loading.sections);
     free(loading.admin_hosts);
     if (result && !(watch && watch->problem))
@@ -459,15 +462,11 @@ int settings_load(struct settings *settings, const char *path, bool required, st
 
 void settings_fini(struct settings *s)
 {
-    for (size_t i = 0; i < s->nhosts; i++) {
-        free(s->hosts[i].name);
-        free(s->hosts[i].address);
-        free(s->hosts[i].cpus);
-    }
+    settings_forget_hosts(s, 0);
     free(s->hosts);
     settings_forget_given(s);
-    char **texts[] = {&s->path,   &s->listen,      &s->pki,       &s->name,        &s->store,   &s->socket,
-                      &s->signer, &s->host_socket, &s->host_user, &s->admin_group, &s->jobs_dir};
+    char **texts[] = {&s->path,   &s->listen,      &s->pki,       &s->name,        &s->store,    &s->socket,
+                      &s->signer, &s->host_socket, &s->host_user, &s->admin_group, &s->jobs_dir, &s->configured};
     for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++)
         free(*texts[i]);
     *s = (struct settings){0};

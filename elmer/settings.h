@@ -22,8 +22,9 @@ struct settings {
     struct settings_given *given; /* [ngiven] */
     size_t ngiven;
     struct core_options core;
-    struct host_settings *hosts; /* [nhosts] in the order of the file */
+    struct host_settings *hosts; /* [nhosts] in the order of the file; then, while elmer runs, those that came later */
     size_t nhosts;
+    char *configured;  /* the names of those of the file */
     char *listen;      /* HOST:PORT for the rsds of other hosts; NULL: none */
     char *pki;         /* directory of ca.crt, host.crt, host.key */
     char *name;        /* of the host that elmer runs on */
@@ -59,8 +60,16 @@ struct settings_change {
 };
 typedef void (*settings_changed)(const struct settings_change *change, void *data);
 /* Takes over from next, which was loaded without an error, the keys that may change while elmer runs, and tells each
- * difference in the order of the table. What needs a restart stays as it is in running, and is told each time. */
+ * difference in the order of the table. What needs a restart stays as it is in running, and is told each time. Hosts:
+ * settings_take_hosts(). */
 void settings_adopt(struct settings *running, struct settings *next, settings_changed changed, void *data);
+/* Hosts of next that running has not get a place behind all others; all take over who is an administrator. Without
+ * topology. */
+void settings_take_hosts(struct settings *running, const struct settings *next);
+/* One more; its index is nhosts of before. */
+void settings_new_host(struct settings *settings, const char *name);
+void settings_forget_hosts(struct settings *settings, size_t nhosts); /* the last ones, beyond so many */
+const struct host_settings *settings_host(const struct settings *settings, const char *name); /* NULL: none */
 void settings_fini(struct settings *settings);
 
 #endif

@@ -29,12 +29,49 @@ struct host_settings *settings_add_host(struct settings *s, const char *name)
     return &s->hosts[s->nhosts++];
 }
 
+void settings_new_host(struct settings *s, const char *name)
+{
+    settings_add_host(s, name);
+}
+
+const struct host_settings *settings_host(const struct settings *s, const char *name)
+{
+    return find_host((struct settings *)(uintptr_t)s, name);
+}
+
+void settings_forget_hosts(struct settings *s, size_t nhosts)
+{
+    while (s->nhosts > nhosts) {
+        struct host_settings *host = &s->hosts[--s->nhosts];
+        free(host->name);
+        free(host->address);
+        free(host->cpus);
+    }
+}
+
+void settings_take_hosts(struct settings *running, const struct settings *next)
+{
+    for (size_t i = 0; i < running->nhosts; i++) {
+        const struct host_settings *host = settings_host(next, running->hosts[i].name);
+        running->hosts[i].admin = host && host->admin;
+    }
+    for (size_t i = 0; i < next->nhosts; i++) {
+        const struct host_settings *from = &next->hosts[i];
+        if (find_host(running, from->name))
+            continue;
+        struct host_settings *host = settings_add_host(running, from->name);
+        host->admin = from->admin;
+        host->address = from->address ? mem_strdup(from->address) : NULL;
+        host->cpus = from->cpus ? mem_copy(from->cpus, (size_t)from->ncpus, sizeof(*from->cpus)) : NULL;
+        host->ncpus = from->ncpus;
+    }
+    settings_replace(&running->configured, next->configured);
+}
+
 /* A later file names all of them anew. */
 static void forget_hosts(struct loading *loading)
 {
-    struct settings *s = &loading->settings;
-    while (s->nhosts)
-        free(s->hosts[--s->nhosts].name);
+    settings_forget_hosts(&loading->settings, 0);
     loading->hosts_given = false;
 }
 

@@ -2,7 +2,9 @@
  *
  * Of each key the text that counts is kept: what a file gives, or else the default. Two files are compared over the
  * table of keys, so a new key is compared as soon as it has a row there. A key with INI_LIVE is given to its set()
- * again; of any other one the old text stays, so each reload names it until elmer is started again. */
+ * again; of any other one the old text stays, so each reload names it until elmer is started again. What a section says
+ * of a host counts if the host is a new one. Where hosts are a cube, or will be, what depends on that needs a restart,
+ * too. */
 #include "config.h"
 
 #include "elmer/settings_internal.h"
@@ -55,6 +57,7 @@ static char *value_of(struct settings *s, const struct ini_key *key, const char 
 
 struct comparison {
     struct settings *running, *next;
+    bool fixed; /* hosts, levels and allocators: a cube */
     size_t from_running, from_next;
     settings_changed changed;
     void *data;
@@ -63,7 +66,7 @@ struct comparison {
 static void take_over(struct comparison *c, const struct ini_key *key, const char *sub, const char *value)
 {
     struct err err = ERR_INIT;
-    int result = key->set(c->running, sub, value, &err);
+    int result = key->flags & INI_LIVE ? key->set(c->running, sub, value, &err) : 0;
     assert(!result); /* next has it already */
     (void)result;
     struct settings_given *given = find_given(c->running, key, sub, &c->from_running);
@@ -73,11 +76,22 @@ static void take_over(struct comparison *c, const struct ini_key *key, const cha
         settings_remember(c->running, key, sub, value);
 }
 
+static bool is_live(const struct comparison *c, const struct ini_key *key, const char *sub)
+{
+    static const char *const shaped[] = {"hosts", "levels", "allocator"};
+    if (*sub)
+        return !c->fixed && !settings_host(c->running, sub);
+    for (size_t i = 0; c->fixed && i < sizeof(shaped) / sizeof(*shaped); i++)
+        if (!strcmp(key->name, shaped[i]))
+            return false;
+    return key->flags & (INI_LIVE | INI_LIVE_ELSEWHERE);
+}
+
 static void compare(struct comparison *c, const struct ini_key *key, const char *sub)
 {
     char *was = value_of(c->running, key, sub, &c->from_running), *is = value_of(c->next, key, sub, &c->from_next);
     if (strcmp(was, is)) {
-        bool live = key->flags & INI_LIVE;
+        bool live = is_live(c, key, sub);
         if (live)
             take_over(c, key, sub, is);
         c->changed(&(struct settings_change){key->name, sub, was, is, live}, c->data);
@@ -89,6 +103,7 @@ static void compare(struct comparison *c, const struct ini_key *key, const char 
 void settings_adopt(struct settings *running, struct settings *next, settings_changed changed, void *data)
 {
     struct comparison c = {.running = running, .next = next, .changed = changed, .data = data};
+    c.fixed = running->core.topology == TOPOLOGY_CUBE || next->core.topology == TOPOLOGY_CUBE;
     for (const struct ini_key *key = settings_keys; key->name; key++)
         if (key->normal && !strchr(key->section, '*'))
             compare(&c, key, "");
@@ -98,4 +113,5 @@ void settings_adopt(struct settings *running, struct settings *next, settings_ch
     for (size_t i = 0; i < next->ngiven; i++)
         if (*next->given[i].sub && !find_given(running, next->given[i].key, next->given[i].sub, &c.from_running))
             compare(&c, next->given[i].key, next->given[i].sub);
+    running->core.fresh_ms = (int64_t)running->fresh_intervals * running->report_ms;
 }

@@ -167,6 +167,7 @@ static void do_action(struct world *w, const struct action *action)
     case ACTION_ANSWER:
     case ACTION_PERSIST:
     case ACTION_PERSIST_HOST:
+    case ACTION_HOST_GONE:
     case ACTION_PERSIST_SETTING:
     case ACTION_ORDER:
     case ACTION_TAKEN:

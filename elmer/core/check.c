@@ -160,13 +160,13 @@ static bool plainly_at_limit(const struct core *core, const struct job *job)
 
 static bool plainly_usable(const struct host *host)
 {
-    return host->info.state == CORE_HOST_UP && !host->info.drained && !host->info.closed;
+    return host->info.state == CORE_HOST_UP && !host->info.drained && !host->info.closed && !host->info.retired;
 }
 
 /* What may be waited for: also hosts that are suspect, or awaited after a restart. */
 static uint64_t plain_supply(const struct host *host)
 {
-    if (host->info.drained || host->info.closed || host->info.state == CORE_HOST_DOWN)
+    if (host->info.drained || host->info.closed || host->info.retired || host->info.state == CORE_HOST_DOWN)
         return 0;
     return (uint64_t)(core_host_up(&host->info) ? host->info.ncpus : host->expected_cpus < 0 ? 0 : host->expected_cpus);
 }
@@ -177,7 +177,7 @@ static bool plainly_gathering(const struct core *core)
 
     for (int h = 0; h < core->nhosts; h++)
         any = any || (core->hosts[h]->info.state == CORE_HOST_AWAITED && !core->hosts[h]->info.drained &&
-                      core->hosts[h]->expected_cpus != 0);
+                      !core->hosts[h]->info.retired && core->hosts[h]->expected_cpus != 0);
     return any && core->now_ms < core->gather_until_ms;
 }
 
@@ -380,8 +380,12 @@ static int check_hosts(const struct check *check)
     for (int h = 0; h < core->nhosts; h++) {
         const struct core_host *host = &core->hosts[h]->info;
         supply += plain_supply(core->hosts[h]);
-        known += (uint64_t)(host->known ? host->ncpus : core->hosts[h]->configured_cpus);
-        unknown += !host->known && core->hosts[h]->configured_cpus == 0;
+        if (!host->retired) {
+            known += (uint64_t)(host->known ? host->ncpus : core->hosts[h]->configured_cpus);
+            unknown += !host->known && core->hosts[h]->configured_cpus == 0;
+        }
+        if (node_linked(&core->hosts[h]->in_retiring) != (host->retired && !core_host_gone(core, h)))
+            return broken(check, "%s is retired, and nobody looks when it is gone, or the other way round", host->name);
         if (host->row.up != (host->state != CORE_HOST_DOWN) || host->row.drained != host->drained)
             return broken(check, "%s: its row says something else", host->name);
         if (host->applied > host->generation)
@@ -415,6 +419,27 @@ static int check_settings(const struct check *check)
     return 0;
 }
 
+/* Only the first of a list is looked at for the timer. */
+static int check_deadlines(const struct check *check)
+{
+    int64_t last_ms = INT64_MIN;
+
+    LIST_FOR_EACH (node, &check->core->starting) {
+        const struct job *job = LIST_ITEM(node, const struct job, in_start);
+        if (job->deadline_ms < last_ms)
+            return broken(check, "job %llu has to start before one that stands before it", ID(job));
+        last_ms = job->deadline_ms;
+    }
+    last_ms = INT64_MIN;
+    LIST_FOR_EACH (node, &check->core->waiting) {
+        const struct host *host = LIST_ITEM(node, const struct host, in_waiting);
+        if (host->check_ms < last_ms)
+            return broken(check, "%s is to be looked at before one that stands before it", host->name);
+        last_ms = host->check_ms;
+    }
+    return 0;
+}
+
 static int check_lists(const struct check *check)
 {
     const char *fault = check_topology(check->core);
@@ -438,7 +463,8 @@ int core_check(const struct core *core, char *text, size_t size)
     check.jobs = mem_array(slots + 1, sizeof(*check.jobs));
     memset(check.depth, 0xff, (slots + 1) * sizeof(*check.depth)); /* all -1 */
     if (check_levels(&check) == 0 && check_table(&check) == 0 && check_queue(&check) == 0 && check_users(&check) == 0 &&
-        check_jobs(&check) == 0 && check_hosts(&check) == 0 && check_settings(&check) == 0 && check_lists(&check) == 0)
+        check_jobs(&check) == 0 && check_hosts(&check) == 0 && check_settings(&check) == 0 &&
+        check_deadlines(&check) == 0 && check_lists(&check) == 0)
         result = 0;
     free(check.first);
     free(check.depth);

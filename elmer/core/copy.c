@@ -41,7 +41,7 @@ static struct host *copy_host(const struct host *from)
     host->leftovers = copy_or_null(from->leftovers, (size_t)from->info.leftovers, sizeof(*host->leftovers));
     host->leftovers_capacity = (size_t)from->info.leftovers;
     list_init(&host->parts);
-    host->in_work = host->in_waiting = host->in_rows = (struct node){0};
+    host->in_work = host->in_waiting = host->in_rows = host->in_retiring = (struct node){0};
     return host;
 }
 
@@ -127,6 +127,7 @@ static void copy_lists(struct core *core, const struct core *from)
     COPY_LIST(core, from, work, host, in_work, host_in);
     COPY_LIST(core, from, waiting, host, in_waiting, host_in);
     COPY_LIST(core, from, rows, host, in_rows, host_in);
+    COPY_LIST(core, from, retiring, host, in_retiring, host_in);
 }
 
 static void copy_queue(struct core *core, const struct core *from)

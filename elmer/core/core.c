@@ -23,17 +23,6 @@ void core_options_default(struct core_options *options)
     };
 }
 
-static bool options_valid(const struct core_options *options)
-{
-    return options->levels >= 1 && options->levels <= CORE_MAX_LEVELS &&
-           (unsigned)options->allocator < ALLOCATOR_COUNT && (unsigned)options->policy < POLICY_COUNT &&
-           (options->topology == TOPOLOGY_CUBE
-                ? options->levels == 1
-                : options->topology == TOPOLOGY_NONE && !core_allocator_in_cube(options->allocator)) &&
-           options->threshold > 0 && options->threshold < 1 && options->fresh_ms > 0 && options->settle_ms >= 0 &&
-           options->start_timeout_ms > 0 && options->resend_ms > 0 && options->lease_ms > 0 && options->gather_ms >= 0;
-}
-
 struct core *core_create(const struct core_options *options)
 {
     struct core *core;
@@ -59,6 +48,7 @@ struct core *core_create(const struct core_options *options)
     list_init(&core->doomed);
     list_init(&core->leases);
     list_init(&core->rows);
+    list_init(&core->retiring);
     core->lease_check_ms = INT64_MAX;
     return core;
 }

@@ -146,7 +146,8 @@ struct core *core_copy(const struct core *core);
 /* Hosts are added once each, in the order of the configuration, before the first event or at run time; the index is
  * their name in events and actions. They begin as not up. Returns the index, -EEXIST or -EINVAL. */
 int core_add_host(struct core *core, const char *name);
-int core_host_by_name(const struct core *core, const char *name); /* -1: unknown */
+int core_host_by_name(const struct core *core, const char *name);   /* -1: unknown */
+int core_member_by_name(const struct core *core, const char *name); /* ... or retired */
 /* How many processors a host has that has never been up, where the configuration says so (> 0). */
 void core_expect_cpus(struct core *core, int host, int ncpus);
 int core_host_count(const struct core *core);
@@ -162,6 +163,9 @@ enum event_type {
     EVENT_DRAIN, /* administrator: host takes no new jobs. Answered. */
     EVENT_UNDRAIN,     /* Answered. */
     EVENT_SET,         /* administrator: another allocator or policy, from this step's decisions on. Answered. */
+    EVENT_CONFIGURE,   /* other options, from this step's decisions on; who has a deeper level keeps it */
+    EVENT_HOST_ADD,    /* the configuration, or a token, names one more host; or one that was retired again */
+    EVENT_HOST_RETIRE, /* ... names this one no more: it gets no new jobs; when it has none any more: HOST_GONE */
     EVENT_HOST_UP,     /* an rsd has said hello: all facts of the host that decisions need, and what it has (jobs). On a
                           host that is up: its rsd     has reconnected; what the host no longer has is lost, what is not
                           confirmed is sent again */
@@ -253,6 +257,12 @@ struct event {
             enum core_setting setting;
             int value; /* or SETTING_UNSET */
         } set;
+        struct core_options configure; /* valid, of the same topology; its seed is not looked at */
+        struct {
+            const char *name; /* copied */
+            int ncpus;        /* as core_expect_cpus() wants it; 0: any number */
+            bool joined;      /* see core_host_row */
+        } add;
         uint64_t generation; /* ORDERED */
         int64_t stalled_ms;  /* TICK: for so long until now the shell has neither heard nor told anybody: starts have
                                 that much longer, and so have the hosts of before a restart; 0 mostly */
@@ -285,8 +295,9 @@ enum action_type {
     ACTION_END, /* host: TERM, grace, kill; report EMPTY. Also for a job that the core no longer knows, and for one that
                    the host does not know: EMPTY at once. Final on that host: an OPEN of the same attempt that arrives
                    later is answered EMPTY. Sent again until EMPTY */
-    ACTION_TAKEN, /* host: the exit of this rank is recorded, or of no interest: forget it (ACK) */
-    ACTION_TIMER, /* send EVENT_TICK at at_ms (replaces an earlier one) */
+    ACTION_TAKEN,     /* host: the exit of this rank is recorded, or of no interest: forget it (ACK) */
+    ACTION_HOST_GONE, /* the retired host has nothing any more: its link may end */
+    ACTION_TIMER,     /* send EVENT_TICK at at_ms (replaces an earlier one) */
     ACTION_TYPE_COUNT
 };
 
@@ -418,7 +429,8 @@ bool core_survey(const struct core *core, uint64_t id, struct core_survey *surve
 struct core_host_row { /* what a restarted core must know of a host */
     bool up;           /* up or suspect, not given up: it is expected to come back */
     bool drained;
-    int ncpus; /* with up: that new jobs may use when it comes */
+    bool joined; /* it is a host of the cluster because it has joined, not because it is configured */
+    int ncpus;   /* with up: that new jobs may use when it comes */
 };
 
 /* What is known of it from its link. */
@@ -435,10 +447,11 @@ struct core_host {
     struct core_host_row row; /* to be stored; changes are told by ACTION_PERSIST_HOST */
     enum core_host_state state;
     bool drained;
-    bool closed;     /* came up so */
-    bool known;      /* has been up since the core was made: its cpus are known */
-    bool no_lease;   /* as it said when it came up */
-    uint32_t offers; /* ... too; 0: not known */
+    bool retired, joined; /* no host of the cluster any more; see core_host_row */
+    bool closed;          /* came up so */
+    bool known;           /* has been up since the core was made: its cpus are known */
+    bool no_lease;        /* as it said when it came up */
+    uint32_t offers;      /* ... too; 0: not known */
     const int *cpus;
     int ncpus;
     int leftovers;       /* groups of past jobs that it has not reported empty; takes no new jobs until 0 */
@@ -446,6 +459,7 @@ struct core_host {
     uint64_t applied;    /* of the last one confirmed */
 };
 const struct core_host *core_host(const struct core *core, int host); /* NULL past the end */
+bool core_host_gone(const struct core *core, int host);               /* it is retired, and has nothing any more */
 /* It is there, as far as anybody knows. */
 static inline bool core_host_up(const struct core_host *host)
 {
@@ -468,6 +482,8 @@ int core_restore_setting(struct core *core, enum core_setting setting, int value
  * now_ms or the last EVENT_GATHER, nothing is allocated: else who comes later and asks for less would pass while hosts
  * come back one by one. Returns 0 or -EINVAL. */
 int core_restore_host(struct core *core, int host, const struct core_host_row *saved, int64_t now_ms);
+/* This one, which was just added, is no host of the cluster any more, but may have jobs that come back. */
+void core_restore_retired(struct core *core, int host);
 /* Put back a queued, held, starting, running or ending job, after those that it waits for, as far as they have not
  * ended; everything is copied, text may be NULL. Leases count from now_ms; timers are armed by the first event, so send
  * EVENT_TICK when all are back. Those with a cluster (processors, attempt, allocation, exits as core_job said) come in

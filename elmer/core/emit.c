@@ -1,5 +1,6 @@
 /* emit.c - what a step owes becomes actions, in this order: rows to write, of settings, hosts and jobs; for each host
- * its order, then its OPENs and ENDs; launches; the answer to the sender of the event; the timer. */
+ * its order, then its OPENs and ENDs; launches; hosts that are gone; the answer to the sender of the event; the timer.
+ */
 #include "elmer/core/internal.h"
 
 #include <assert.h>
@@ -178,6 +179,18 @@ static void emit_launches(struct core *core, struct actions *actions)
     }
 }
 
+/* Some are retired now and then, and none of them for long. */
+static void emit_gone(struct core *core, struct actions *actions)
+{
+    LIST_FOR_EACH_SAFE (node, &core->retiring) {
+        struct host *host = LIST_ITEM(node, struct host, in_retiring);
+        if (!core_host_gone(core, host->index))
+            continue;
+        actions_push(actions, ACTION_HOST_GONE)->host = host->index;
+        list_remove(node);
+    }
+}
+
 static void emit_reply(const struct core *core, const struct event *event, struct actions *actions)
 {
     if (core->reply.taken) {
@@ -225,6 +238,7 @@ void emit_all(struct core *core, const struct event *event, struct actions *acti
     emit_jobs(core, actions);
     emit_hosts(core, actions);
     emit_launches(core, actions);
+    emit_gone(core, actions);
     emit_reply(core, event, actions);
     emit_timer(core, actions);
 }

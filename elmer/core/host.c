@@ -19,51 +19,6 @@
 #define PART(node)    LIST_ITEM(node, struct part, on_host)
 #define WAITING(node) LIST_ITEM(node, struct host, in_waiting)
 
-/* ---- names ---- */
-
-static uint64_t hash(const char *name)
-{
-    uint64_t h = 0xcbf29ce484222325u; /* FNV-1a, and its bits once more: names differ at their end */
-
-    for (; *name != '\0'; name++)
-        h = (h ^ (unsigned char)*name) * 0x100000001b3u;
-    return (h ^ h >> 32) * 0x9e3779b97f4a7c15u;
-}
-
-/* Hosts are a tree by the hash of their names, host 0 is its root. It is not balanced, but hashes come in any order. */
-static int *next_by_name(struct host *host, uint64_t key)
-{
-    return &host->below[key >= host->hash];
-}
-
-int core_host_by_name(const struct core *core, const char *name)
-{
-    uint64_t key = hash(name);
-
-    for (int i = 0; i < core->nhosts;) {
-        struct host *host = core->hosts[i];
-        if (host->hash == key && strcmp(host->name, name) == 0)
-            return i;
-        i = *next_by_name(host, key);
-        if (i == NO_HOST_BELOW)
-            break;
-    }
-    return -1;
-}
-
-static void add_name(struct core *core, struct host *host)
-{
-    int *at;
-
-    host->hash = hash(host->name);
-    if (host->index == 0)
-        return;
-    at = next_by_name(core->hosts[0], host->hash);
-    while (*at != NO_HOST_BELOW)
-        at = next_by_name(core->hosts[*at], host->hash);
-    *at = host->index;
-}
-
 /* ---- hosts ---- */
 
 int core_host_count(const struct core *core)
@@ -88,52 +43,10 @@ void host_destroy(struct host *host)
     free(host);
 }
 
-static void make_room(struct core *core)
-{
-    size_t before = core->hosts_capacity, room;
-
-    core->hosts = mem_grow(core->hosts, &core->hosts_capacity, (size_t)core->nhosts + 1, sizeof(struct host *));
-    room = core->hosts_capacity;
-    if (room == before)
-        return;
-    core->view = mem_exactly(core->view, before, room, sizeof(*core->view));
-    core->notes = mem_exactly(core->notes, before, room, sizeof(*core->notes));
-}
-
-int core_add_host(struct core *core, const char *name)
-{
-    struct host *host;
-
-    if (!name || name[0] == '\0')
-        return -EINVAL;
-    if (core_host_by_name(core, name) >= 0)
-        return -EEXIST;
-    make_room(core);
-    host = mem_zalloc(sizeof(*host));
-    host->info.name = host->name = mem_strdup(name);
-    host->index = host->seen.index = core->nhosts;
-    list_init(&host->parts);
-    core->hosts[core->nhosts++] = host;
-    add_name(core, host);
-    core->unknown_hosts++;
-    topology_add_host(core);
-    return host->index;
-}
-
-void core_expect_cpus(struct core *core, int index, int ncpus)
-{
-    struct host *host = core->hosts[index];
-
-    assert(ncpus > 0 && !host->info.known && host->configured_cpus == 0);
-    host->configured_cpus = core->options.topology == TOPOLOGY_CUBE ? 1 : ncpus;
-    core->unknown_hosts--;
-    core->known_cpus += (uint64_t)host->configured_cpus;
-}
-
 /* A host that is cut or silent comes back mostly within a second: who needs it keeps his turn until it is given up. */
 uint64_t host_supply(const struct host *host)
 {
-    if (host->info.drained || host->info.closed)
+    if (host->info.drained || host->info.closed || host->info.retired)
         return 0;
     if (core_host_up(&host->info))
         return (uint64_t)host->info.ncpus;
@@ -142,7 +55,7 @@ uint64_t host_supply(const struct host *host)
 
 bool host_usable(const struct host *host)
 {
-    return host->info.state == CORE_HOST_UP && !host->info.drained && !host->info.closed;
+    return host->info.state == CORE_HOST_UP && !host->info.drained && !host->info.closed && !host->info.retired;
 }
 
 bool host_allocatable(const struct host *host)
@@ -170,26 +83,43 @@ static void move(struct host *host, enum core_host_state state)
 /* One that had nothing for new jobs is not waited for. */
 static bool delays_allocations(const struct host *host)
 {
-    return host->info.state == CORE_HOST_AWAITED && !host->info.drained && host->expected_cpus != 0;
+    return host->info.state == CORE_HOST_AWAITED && !host->info.drained && !host->info.retired &&
+           host->expected_cpus != 0;
 }
 
-/* Around each change of what these look at. */
-static void take_out(struct core *core, const struct host *host)
+static uint64_t known(const struct host *host)
+{
+    return host->info.retired ? 0 : (uint64_t)(host->info.known ? host->info.ncpus : host->configured_cpus);
+}
+
+static int unknown(const struct host *host)
+{
+    return !host->info.retired && !host->info.known && host->configured_cpus == 0;
+}
+
+void host_take_out(struct core *core, const struct host *host)
 {
     core->supply_cpus -= host_supply(host);
     core->nawaited -= delays_allocations(host);
+    core->known_cpus -= known(host);
+    core->unknown_hosts -= unknown(host);
 }
 
-static void put_in(struct core *core, struct host *host)
+void host_put_in(struct core *core, struct host *host)
 {
-    struct core_host_row row = {.drained = host->info.drained, .up = host->info.state != CORE_HOST_DOWN};
+    struct core_host_row row = {.drained = host->info.drained,
+                                .up = host->info.state != CORE_HOST_DOWN,
+                                .joined = host->info.joined && !host->info.retired};
 
     topology_changed_supply(core);
     core->supply_cpus += host_supply(host);
     core->nawaited += delays_allocations(host);
+    core->known_cpus += known(host);
+    core->unknown_hosts += unknown(host);
     if (row.up && !host->info.closed)
         row.ncpus = core_host_up(&host->info) ? host->info.ncpus : host->expected_cpus > 0 ? host->expected_cpus : 0;
-    if (row.up == host->info.row.up && row.drained == host->info.row.drained && row.ncpus == host->info.row.ncpus)
+    if (row.up == host->info.row.up && row.drained == host->info.row.drained && row.joined == host->info.row.joined &&
+        row.ncpus == host->info.row.ncpus)
         return;
     host->info.row = row;
     emit_owe_row(core, host);
@@ -202,10 +132,10 @@ bool host_gathering(const struct core *core)
 
 static void await(struct core *core, struct host *host, int expected_cpus)
 {
-    take_out(core, host);
+    host_take_out(core, host);
     move(host, CORE_HOST_AWAITED);
     host->expected_cpus = expected_cpus;
-    put_in(core, host);
+    host_put_in(core, host);
     if (core->gather_until_ms == 0)
         core->gather_until_ms = core->now_ms + core->options.gather_ms;
 }
@@ -228,6 +158,7 @@ int core_restore_host(struct core *core, int index, const struct core_host_row *
     core->now_ms = now_ms;
     host->info.row = *saved;
     host->info.drained = saved->drained; /* nothing of it is counted yet */
+    host->info.joined = saved->joined;
     if (saved->up)
         await(core, host, saved->ncpus);
     return 0;
@@ -305,6 +236,7 @@ void host_add_leftover(struct core *core, struct host *host, uint64_t job, uint3
         make_leftovers(host, host->info.leftovers + 1);
         leftover = &host->leftovers[host->info.leftovers++];
         leftover->what = (struct core_holding){.job = job, .attempt = attempt};
+        configure_watch(core, host);
     }
     leftover->send = true;
     host_owe(core, host);
@@ -338,9 +270,7 @@ void host_make_slots(struct host *host, int nslots)
 
 static void set_cpus(struct core *core, struct host *host, const int *cpus, int ncpus, bool closed)
 {
-    take_out(core, host);
-    core->known_cpus -= (uint64_t)(host->info.known ? host->info.ncpus : host->configured_cpus);
-    core->unknown_hosts -= !host->info.known && host->configured_cpus == 0;
+    host_take_out(core, host);
     for (int i = 0; i < host->nslots; i++)
         host->processors[i].present = false;
     for (int i = 0; i < ncpus; i++) {
@@ -351,8 +281,7 @@ static void set_cpus(struct core *core, struct host *host, const int *cpus, int 
     host->info.known = true;
     move(host, CORE_HOST_UP);
     host->info.closed = closed;
-    core->known_cpus += (uint64_t)ncpus;
-    put_in(core, host);
+    host_put_in(core, host);
 }
 
 static bool cpus_valid(const int *cpus, int ncpus)
@@ -387,6 +316,7 @@ int host_up(struct core *core, const struct event *event)
     host->info.offers = event->u.up.offers;
     host_reconcile(core, host, event);
     host_owe_order(core, host);
+    configure_watch(core, host);
     queue_changed_supply(core);
     return 0;
 }
@@ -430,10 +360,10 @@ int host_down(struct core *core, const struct event *event)
 
     if (host->info.state == CORE_HOST_DOWN)
         return 0;
-    take_out(core, host);
+    host_take_out(core, host);
     move(host, CORE_HOST_DOWN);
     host->info.closed = host->seen.reported = false;
-    put_in(core, host);
+    host_put_in(core, host);
     host->info.leftovers = 0;
     host->contact_ms = core->now_ms - silence_of(core, event);
     lease_host_down(core, host);
@@ -452,9 +382,9 @@ int host_drain(struct core *core, const struct event *event)
 {
     struct host *host = core->hosts[event->host];
 
-    take_out(core, host);
+    host_take_out(core, host);
     host->info.drained = event->type == EVENT_DRAIN;
-    put_in(core, host);
+    host_put_in(core, host);
     queue_changed_supply(core);
     core->reply.answered = true;
     core->reply.answer = ANSWER_OK;

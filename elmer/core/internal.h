@@ -109,6 +109,7 @@ struct host {
     struct node in_work;     /* core->work: something is owed to it */
     struct node in_waiting;  /* core->waiting: something may be unconfirmed */
     struct node in_rows;     /* core->rows: info.row is to be written */
+    struct node in_retiring; /* core->retiring: it is retired, and not gone yet */
     int told_cpus;           /* that it has; in a cube one is used */
     int configured_cpus;     /* while it is not known; 0: any number */
     int expected_cpus;       /* awaited: that it had before the restart for new jobs; -1: not known */
@@ -173,7 +174,7 @@ struct core {
     struct job **heap;    /* level.c */
     size_t nheap, heap_capacity;
 
-    struct list persist, launch, work, waiting, rows;
+    struct list persist, launch, work, waiting, rows, retiring;
     struct list doomed;     /* they can never run, and are to be cancelled */
     struct list leases;     /* jobs with claims */
     int64_t lease_check_ms; /* no claim ends earlier */
@@ -268,9 +269,20 @@ int compare_ints(const void *a, const void *b); /* for qsort(3) */
 
 /* ---- setting.c ---- */
 int setting_set(struct core *core, const struct event *event);
+void setting_new_defaults(struct core *core, const struct core_options *options);
+
+/* ---- configure.c ---- */
+bool options_valid(const struct core_options *options);
+int configure(struct core *core, const struct event *event);
+int configure_add(struct core *core, const struct event *event);
+int configure_retire(struct core *core, const struct event *event);
+void configure_watch(struct core *core,
+                     struct host *host); /* it may have something; if it is retired HOST_GONE follows */
 
 /* ---- host.c ---- */
 void host_destroy(struct host *host);
+void host_take_out(struct core *core, const struct host *host); /* around each change of what is counted and stored */
+void host_put_in(struct core *core, struct host *host);
 void host_make_slots(struct host *host, int nslots); /* that many at least */
 void host_owe_order(struct core *core, struct host *host);
 void host_owe(struct core *core, struct host *host); /* something marked on its parts or leftovers */

@@ -31,7 +31,7 @@ static int all_hosts(const struct core *core, int **all)
     return core->nhosts;
 }
 
-/* Takes those out of hosts that lack something, and counts. Returns how many stay. */
+/* Takes those out of hosts that are none any more or lack something, and counts. Returns how many stay. */
 static int choose(const struct core *core, int *hosts, int nhosts, uint32_t needs, struct core_reach *reach)
 {
     int kept = 0;
@@ -39,6 +39,8 @@ static int choose(const struct core *core, int *hosts, int nhosts, uint32_t need
     *reach = (struct core_reach){0};
     for (int i = 0; i < nhosts; i++) {
         const struct host *host = core->hosts[hosts[i]];
+        if (host->info.retired)
+            continue;
         if (host->info.known && (needs & ~host->info.offers) != 0) {
             reach->lacking++;
             continue;

@@ -136,6 +136,13 @@ static void apply(struct core *core, enum core_setting setting, int value)
         settings[setting].changed(core);
 }
 
+void setting_new_defaults(struct core *core, const struct core_options *options)
+{
+    core->defaults = *options;
+    for (int i = 0; i < SETTING_COUNT; i++)
+        apply(core, (enum core_setting)i, core->set[i]);
+}
+
 int core_restore_setting(struct core *core, enum core_setting setting, int value)
 {
     if (!value_valid(core, setting, value))

@@ -360,6 +360,9 @@ static int (*const handlers[EVENT_TYPE_COUNT])(struct core *core, const struct e
     [EVENT_DRAIN] = host_drain,
     [EVENT_UNDRAIN] = host_drain,
     [EVENT_SET] = setting_set,
+    [EVENT_CONFIGURE] = configure,
+    [EVENT_HOST_ADD] = configure_add,
+    [EVENT_HOST_RETIRE] = configure_retire,
     [EVENT_HOST_UP] = host_up,
     [EVENT_HOST_SILENT] = host_silent,
     [EVENT_HOST_HEARD] = host_heard,
@@ -381,9 +384,9 @@ static bool has_host(const struct event *event)
 {
     enum event_type type = event->type;
 
-    return by_host(event) || type == EVENT_DRAIN || type == EVENT_UNDRAIN || type == EVENT_HOST_UP ||
-           type == EVENT_HOST_SILENT || type == EVENT_HOST_HEARD || type == EVENT_HOST_DOWN || type == EVENT_REPORT ||
-           type == EVENT_ORDERED;
+    return by_host(event) || type == EVENT_DRAIN || type == EVENT_UNDRAIN || type == EVENT_HOST_RETIRE ||
+           type == EVENT_HOST_UP || type == EVENT_HOST_SILENT || type == EVENT_HOST_HEARD || type == EVENT_HOST_DOWN ||
+           type == EVENT_REPORT || type == EVENT_ORDERED;
 }
 
 static bool valid(const struct core *core, const struct event *event)

@@ -114,6 +114,9 @@ static void carry_out(struct engine *engine, const struct action *action)
     case ACTION_PERSIST_SETTING:
         engine_persist_setting(engine, action->setting);
         break;
+    case ACTION_HOST_GONE:
+        engine->hosts.gone(action->host, engine->hosts_data);
+        break;
     case ACTION_TIMER:
         deadline_set(engine->deadlines, &engine->tick, action->at_ms);
         break;
@@ -203,7 +206,8 @@ void engine_event(struct engine *engine, struct event *event)
         engine_run_events(engine);
         return;
     }
-    assert(event->type != EVENT_SUBMIT && event->type != EVENT_HOST_UP && event->type != EVENT_REPORT);
+    assert(event->type != EVENT_SUBMIT && event->type != EVENT_HOST_UP && event->type != EVENT_REPORT &&
+           event->type != EVENT_HOST_ADD);
     struct pending_event *pending = mem_zalloc(sizeof(*pending));
     pending->event = *event;
     if (has_text(event->type) && event->u.failed.text)
@@ -273,6 +277,12 @@ static void on_tidy(struct deadline *deadline)
         core_forget(engine->core, job->id);
         jobs_drop(&engine->jobs, job);
     }
+}
+
+void engine_limit_history(struct engine *engine, int64_t jobs, int64_t age_ms)
+{
+    engine->limits.jobs = jobs;
+    engine->limits.age_ms = age_ms;
 }
 
 /* Every minute: the limits of the history. */

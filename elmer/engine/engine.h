@@ -64,6 +64,7 @@ struct engine_hosts {
     /* All that it follows from is on disk, and the job still starts in this attempt. */
     void (*open)(int host, const struct engine_job *job, const struct core_job *state, uint64_t generation, void *data);
     void (*acknowledge)(int host, uint64_t job, uint32_t attempt, uint32_t rank, void *data);
+    void (*gone)(int host, void *data); /* it was retired, and has nothing any more */
     void (*signal)(int host, uint64_t job, uint32_t attempt, int number, void *data); /* to what runs of it there */
 };
 struct engine_launch {
@@ -77,6 +78,8 @@ struct engine_requests {
     bool (*failed)(uint64_t number, bool accepted, const char *text, void *data);
     void (*ended)(struct engine_job *job, void *data); /* and its end is on disk */
 };
+/* As in engine_settings, from now on. */
+void engine_limit_history(struct engine *engine, int64_t jobs, int64_t age_ms);
 void engine_connect_hosts(struct engine *engine, const struct engine_hosts *hosts, void *data);
 void engine_connect_launch(struct engine *engine, const struct engine_launch *launch, void *data);
 void engine_connect_requests(struct engine *engine, const struct engine_requests *requests, void *data);

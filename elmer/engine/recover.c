@@ -3,8 +3,8 @@
  * Those with a cluster come back in the order of their allocation, then queued and held jobs in the order of ids, so
  * each after those that it waits for. Hosts of
  * the latter, and those that were up, are awaited: nothing is decided about such a job before its host says hello, or
- * does not come within host_timeout. What becomes of a job on a host that is no longer in the configuration
- * the core decides. */
+ * does not come within host_timeout. A host that is no longer in the configuration and has jobs comes back as one that
+ * is retired; where hosts are a cube, which has no room for it, the core decides what becomes of the job. */
 #include "config.h"
 
 #include "elmer/engine/internal.h"
@@ -235,12 +235,34 @@ static int restore(struct engine *engine, struct record *r, struct err *err)
     return 0;
 }
 
-/* One that is not in the configuration keeps its row: a drained one is drained when it comes back. */
+/* Its jobs run on, and then it is gone. */
+static void add_retired_hosts(struct engine *engine, const struct record *r)
+{
+    for (uint32_t i = 0; has_cluster(r) && i < r->nprocessors; i++) {
+        const char *name = r->processors[i].host;
+        if (core_host_by_name(engine->core, name) >= 0 || core_cube_for(engine->core, 1, 0))
+            continue;
+        int index = core_add_host(engine->core, name);
+        if (index < 0)
+            continue;
+        log_notice("host=%s is not in the configuration any more: it gets no new jobs, and is removed when those that "
+                   "it has have ended",
+                   name);
+        core_restore_retired(engine->core, index);
+    }
+}
+
+/* One that is not in the configuration and has not joined keeps its row: a drained one is drained when it comes back.
+ */
 static void restore_host(const struct host_row *host, void *data)
 {
     struct engine *engine = data;
     int index = core_host_by_name(engine->core, host->name);
-    if (index >= 0 && core_restore_host(engine->core, index, &host->row, engine_now_ms()))
+    struct host_row row = *host;
+    row.row.joined = index < 0; /* one that is configured is one for that reason */
+    if (index < 0 && host->row.joined && !core_cube_for(engine->core, 1, 0))
+        index = core_add_host(engine->core, host->name);
+    if (index >= 0 && core_restore_host(engine->core, index, &row.row, engine_now_ms()))
         log_error("host=%s what the store says of it cannot be used: a bug", host->name);
 }
 
@@ -276,6 +298,8 @@ int recover(struct engine *engine, struct err *err)
     if (found.count)
         qsort(found.records, found.count, sizeof(*found.records), by_allocation);
     size_t done = 0;
+    for (size_t i = 0; i < found.count && !result; i++)
+        add_retired_hosts(engine, found.records[i]);
     for (; done < found.count && !result; done++)
         result = restore(engine, found.records[done], err);
     for (; done < found.count; done++)

@@ -40,7 +40,7 @@ void hosts_peer_refuse(struct peer *peer, uint64_t id, const char *text)
 
 const char *hosts_serial(const struct hosts *hosts, int index, int64_t *linked_ms)
 {
-    const struct host *host = &hosts->hosts[index];
+    const struct host *host = hosts->hosts[index];
     *linked_ms = host->linked_ms;
     return host->peer ? hosts_peer_serial(host->peer) : NULL;
 }
@@ -77,11 +77,9 @@ static void forget_challenger(struct host *host)
     host->challenger = NULL;
 }
 
-void hosts_cut_off(struct hosts *hosts, int index, bool give_up, const char *text)
+static void close_links(struct host *host, const char *text)
 {
-    struct host *host = &hosts->hosts[index];
-    if (give_up)
-        end_jobs(host);
+    struct hosts *hosts = host->hosts;
     for (struct peer *peer = hosts->peers; peer; peer = peer->next) {
         const char *name = link_peer_name(peer->link);
         if (peer->closing || (peer != host->peer && (!name || strcmp(name, host->settings->name))))
@@ -93,11 +91,38 @@ void hosts_cut_off(struct hosts *hosts, int index, bool give_up, const char *tex
     forget_challenger(host);
     if (host->peer)
         host_cut(host);
+}
+
+void hosts_cut_off(struct hosts *hosts, int index, bool give_up, const char *text)
+{
+    struct host *host = hosts->hosts[index];
+    if (give_up)
+        end_jobs(host);
+    close_links(host, text);
     if (give_up && !host->peer && host_state(host) != CORE_HOST_DOWN) {
         log_warning("host=%s is given up: %s", host->settings->name, text);
         deadline_clear(hosts->room.deadlines, &host->deadline);
         host_tell_down(host);
     }
+}
+
+void hosts_on_gone(int index, void *data)
+{
+    struct hosts *hosts = data;
+    struct host *host = hosts->hosts[index];
+    log_notice("host=%s is removed: it was taken out of the configuration, and has no job any more",
+               host->settings->name);
+    close_links(host, "this host was taken out of the configuration of elmer");
+    deadline_clear(hosts->room.deadlines, &host->deadline);
+    if (host_state(host) != CORE_HOST_DOWN)
+        host_tell_down(host);
+}
+
+int hosts_index(const struct hosts *hosts, const char *name)
+{
+    const struct core *core = engine_core(hosts->room.engine);
+    int index = core_host_by_name(core, name);
+    return index >= 0 && core_host_gone(core, index) ? -1 : index;
 }
 
 /* ---- queries ---- */
@@ -106,7 +131,7 @@ static const char *state_name(const struct host *host, const struct core_host *c
 {
     switch (core->state) {
     case CORE_HOST_UP:
-        return host->unusable ? "unusable" : core->drained ? "drained" : "up";
+        return core->retired ? "leaving" : host->unusable ? "unusable" : core->drained ? "drained" : "up";
     case CORE_HOST_SILENT:
     case CORE_HOST_AWAITED:
         return "suspect";
@@ -119,7 +144,7 @@ static const char *state_name(const struct host *host, const struct core_host *c
 
 void hosts_view(const struct hosts *hosts, int index, struct wire_host_view *view)
 {
-    struct host *host = &hosts->hosts[index];
+    struct host *host = hosts->hosts[index];
     const struct core_host *core = core_host(engine_core(hosts->room.engine), index);
     const struct host_load load = core->state == CORE_HOST_UP ? host->load : LOAD_UNKNOWN;
     *view = (struct wire_host_view){.host = host->settings->name,
@@ -131,12 +156,48 @@ void hosts_view(const struct hosts *hosts, int index, struct wire_host_view *vie
                                     .reason = core->state == CORE_HOST_AWAITED ? "not heard of since elmer was started"
                                               : core->state == CORE_HOST_SILENT && !host->peer ? "its link is cut"
                                               : core->state == CORE_HOST_SILENT ? "nothing is heard over its link"
-                                              : host->unusable && host->peer    ? host->unusable
-                                              : core->drained                   ? "drained: it takes no new jobs"
-                                                                                : host->mode_reason,
+                                              : core->retired
+                                                  ? "taken out of the configuration: removed when its jobs have ended"
+                                              : host->unusable && host->peer ? host->unusable
+                                              : core->drained                ? "drained: it takes no new jobs"
+                                                                             : host->mode_reason,
                                     .lacks = {(const char **)host->lacks, host->nlacks},
                                     .busy = load.busy,
                                     .busy_jobs = load.jobs,
                                     .memory_bytes = load.memory_bytes,
                                     .memory_free_bytes = load.memory_free_bytes};
+}
+
+struct host_facts hosts_facts(const struct hosts *hosts, int index)
+{
+    const struct host *host = hosts->hosts[index];
+    return (struct host_facts){.name = host->settings->name,
+                               .address = host->address,
+                               .launchers = core_host(engine_core(hosts->room.engine), index)->offers,
+                               .name_loopback = host->name_loopback};
+}
+
+const char *hosts_local_address(const struct hosts *hosts, int index)
+{
+    const struct peer *peer = hosts->hosts[index]->peer;
+    const char *address = peer && !peer->local ? link_local_address(peer->link) : "";
+    if (!strncmp(address, "::ffff:", 7))
+        address += 7;
+    return strchr(address, ':') ? "" : address;
+}
+
+size_t hosts_count_linked(const struct hosts *hosts)
+{
+    size_t count = 0;
+    for (int i = 0; i < hosts->nhosts; i++)
+        count += hosts->hosts[i]->peer != NULL;
+    return count;
+}
+
+size_t hosts_count(const struct hosts *hosts)
+{
+    size_t count = 0;
+    for (int i = 0; i < hosts->nhosts; i++)
+        count += !core_host_gone(engine_core(hosts->room.engine), i);
+    return count;
 }

@@ -197,15 +197,16 @@ void hello_fend_off(struct host *host)
 static const char *check_identity(struct peer *peer, const struct wire_host_hello *hello, struct host **found)
 {
     struct hosts *hosts = peer->hosts;
-    int index = core_host_by_name(engine_core(hosts->room.engine), hello->host);
+    int index = hosts_index(hosts, hello->host);
     if (index < 0)
-        return "this host is not in the configuration: add its name to \"hosts = ...\" in elmer.conf";
+        return "this host is not in the configuration: add its name to \"hosts = ...\" in elmer.conf and reload elmer, "
+               "or join with a token that names it";
     if (peer->local && !peer->any_host && strcmp(hello->host, hosts->settings->queue_host))
         return "the unix socket is for the host that elmer runs on, and that has another name (name = ... in "
                "elmer.conf and rsd.conf)";
     if (hello->generation > GENERATION_MAX)
         return "the generation of its order is beyond any that elmer has given: restart rsd on it";
-    *found = &hosts->hosts[index];
+    *found = hosts->hosts[index];
     return check_cpus(&hello->cpus);
 }
 

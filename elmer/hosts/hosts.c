@@ -93,13 +93,13 @@ void peer_ping(struct peer *peer)
 
 bool hosts_congested(const struct hosts *hosts, int index)
 {
-    const struct peer *peer = hosts->hosts[index].peer;
-    return peer && (hosts->hosts[index].waiting || link_unsent(peer->link) > CONGESTED);
+    const struct peer *peer = hosts->hosts[index]->peer;
+    return peer && (hosts->hosts[index]->waiting || link_unsent(peer->link) > CONGESTED);
 }
 
 unsigned hosts_minor(const struct hosts *hosts, int index)
 {
-    const struct peer *peer = hosts->hosts[index].peer;
+    const struct peer *peer = hosts->hosts[index]->peer;
     return peer ? link_minor(peer->link) : 0;
 }
 
@@ -164,7 +164,7 @@ void hosts_stalled(struct hosts *hosts, int64_t ms)
 {
     int64_t now = engine_now_ms();
     for (int i = 0; i < hosts->nhosts; i++) {
-        struct host *host = &hosts->hosts[i];
+        struct host *host = hosts->hosts[i];
         host->silent_since_ms = now - host->silent_since_ms > ms ? host->silent_since_ms + ms : now;
         if (host->deadline.slot && !host->peer)
             host_arm(host, host->deadline.at_ms + ms);
@@ -394,6 +394,47 @@ static void *on_accept_tcp(struct link *link, void *data)
     return NULL;
 }
 
+/* As many as the settings have; those that there are stay where they are, links and deadlines know them. */
+static void add_hosts(struct hosts *hosts)
+{
+    const struct hosts_settings *settings = hosts->settings;
+    size_t before = (size_t)hosts->nhosts;
+    assert(settings->nhosts >= before);
+    hosts->hosts = mem_exactly(hosts->hosts, before, settings->nhosts, sizeof(*hosts->hosts));
+    for (; hosts->nhosts < (int)settings->nhosts; hosts->nhosts++) {
+        struct host *host = mem_zalloc(sizeof(*host));
+        *host = (struct host){.hosts = hosts, .index = hosts->nhosts, .heard_ms = engine_now_ms()};
+        host->silent_since_ms = host->heard_ms;
+        host->deadline.fire = on_host_deadline;
+        hosts->hosts[hosts->nhosts] = host;
+    }
+    for (int i = 0; i < hosts->nhosts; i++)
+        hosts->hosts[i]->settings = &settings->hosts[i];
+}
+
+static unsigned links_for(const struct hosts *hosts)
+{
+    return (unsigned)hosts->nhosts * 2 + 16;
+}
+
+void hosts_configured(struct hosts *hosts, bool relink)
+{
+    add_hosts(hosts);
+    hosts->links.max = links_for(hosts);
+    listener_allow(hosts->unix_listener, hosts->links.max);
+    if (hosts->tcp_listener)
+        listener_allow(hosts->tcp_listener, hosts->links.max);
+    for (int i = 0; relink && i < hosts->nhosts; i++) {
+        struct host *host = hosts->hosts[i];
+        struct peer *peer = host->peer;
+        if (!peer)
+            continue;
+        peer->host = NULL;
+        peer_drop(peer, "elmer has another heartbeat or report_interval: link again");
+        host_cut(host);
+    }
+}
+
 int hosts_create(const struct room *room, const struct hosts_settings *settings,
                  const struct hosts_callbacks *callbacks, void *data, struct hosts **out, struct err *err)
 {
@@ -405,21 +446,14 @@ int hosts_create(const struct room *room, const struct hosts_settings *settings,
     hosts->settings = settings;
     hosts->data = data;
     hosts->callbacks = *callbacks;
-    hosts->nhosts = (int)settings->nhosts;
     hosts->last_paced = &hosts->paced;
     hosts->pace.fire = hosts_pace_go_on;
     hosts_take_orders(hosts);
-    hosts->hosts = mem_array(settings->nhosts, sizeof(*hosts->hosts));
-    for (int i = 0; i < hosts->nhosts; i++) {
-        hosts->hosts[i] =
-            (struct host){.hosts = hosts, .settings = &settings->hosts[i], .index = i, .heard_ms = engine_now_ms()};
-        hosts->hosts[i].silent_since_ms = hosts->hosts[i].heard_ms;
-        hosts->hosts[i].deadline.fire = on_host_deadline;
-    }
+    add_hosts(hosts);
     const struct passwd *passwd = getpwnam(settings->host_user); /* at start, once */
     hosts->host_uid = passwd ? passwd->pw_uid : 0;
     *out = hosts;
-    hosts->links.max = (unsigned)settings->nhosts * 2 + 16;
+    hosts->links.max = links_for(hosts);
     hosts->links.options = options;
     hosts->links.callbacks = &links;
     hosts->links.accept_tcp = on_accept_tcp;
@@ -440,7 +474,7 @@ void hosts_close(struct hosts *hosts)
     for (struct peer *peer = hosts->peers; peer; peer = peer->next)
         peer_drop(peer, "elmer stops");
     for (int i = 0; i < hosts->nhosts; i++)
-        deadline_clear(hosts->room.deadlines, &hosts->hosts[i].deadline);
+        deadline_clear(hosts->room.deadlines, &hosts->hosts[i]->deadline);
     deadline_clear(hosts->room.deadlines, &hosts->pace);
     deadline_clear(hosts->room.deadlines, &hosts->listen_again);
 }
@@ -448,12 +482,13 @@ void hosts_close(struct hosts *hosts)
 void hosts_destroy(struct hosts *hosts)
 {
     for (int i = 0; hosts && i < hosts->nhosts; i++) {
-        hosts_pace_drop(&hosts->hosts[i]);
-        free(hosts->hosts[i].unusable);
-        while (hosts->hosts[i].nlacks > 0)
-            free(hosts->hosts[i].lacks[--hosts->hosts[i].nlacks]);
-        free(hosts->hosts[i].cpus);
-        free(hosts->hosts[i].places);
+        hosts_pace_drop(hosts->hosts[i]);
+        free(hosts->hosts[i]->unusable);
+        while (hosts->hosts[i]->nlacks > 0)
+            free(hosts->hosts[i]->lacks[--hosts->hosts[i]->nlacks]);
+        free(hosts->hosts[i]->cpus);
+        free(hosts->hosts[i]->places);
+        free(hosts->hosts[i]);
     }
     if (hosts) {
         tls_context_unref(hosts->tls);
@@ -461,32 +496,4 @@ void hosts_destroy(struct hosts *hosts)
         free(hosts->hosts);
     }
     free(hosts);
-}
-
-/* ---- queries ---- */
-
-struct host_facts hosts_facts(const struct hosts *hosts, int index)
-{
-    const struct host *host = &hosts->hosts[index];
-    return (struct host_facts){.name = host->settings->name,
-                               .address = host->address,
-                               .launchers = core_host(engine_core(hosts->room.engine), index)->offers,
-                               .name_loopback = host->name_loopback};
-}
-
-const char *hosts_local_address(const struct hosts *hosts, int index)
-{
-    const struct peer *peer = hosts->hosts[index].peer;
-    const char *address = peer && !peer->local ? link_local_address(peer->link) : "";
-    if (!strncmp(address, "::ffff:", 7))
-        address += 7;
-    return strchr(address, ':') ? "" : address;
-}
-
-size_t hosts_count_linked(const struct hosts *hosts)
-{
-    size_t count = 0;
-    for (int i = 0; i < hosts->nhosts; i++)
-        count += hosts->hosts[i].peer != NULL;
-    return count;
 }

@@ -72,6 +72,9 @@ void hosts_destroy(struct hosts *hosts); /* after the loop has ended; NULL: noth
 bool hosts_send(struct hosts *hosts, int host, const struct wire_message *message);
 /* The end of this process is on disk: the host need not say it again (the message `taken`). */
 void hosts_acknowledge(struct hosts *hosts, int host, uint64_t job, uint32_t attempt, uint32_t process);
+/* The configuration is another one, and the core may have more hosts: hosts_settings say so already. relink: what is
+ * said to a host when it links has changed, so all of them link again. */
+void hosts_configured(struct hosts *hosts, bool relink);
 /* So much waits to be sent to it that what is not urgent had better wait. */
 bool hosts_congested(const struct hosts *hosts, int host);
 /* The minor version that its link speaks; 0 without a link. */
@@ -107,5 +110,6 @@ void hosts_peer_send(struct peer *peer, const struct wire_message *message);
 void hosts_peer_close(struct peer *peer);
 void hosts_peer_refuse(struct peer *peer, uint64_t id, const char *text); /* an error, and the end; not logged */
 size_t hosts_count_linked(const struct hosts *hosts);
+size_t hosts_count(const struct hosts *hosts); /* without those that are gone */
 
 #endif

@@ -91,8 +91,8 @@ struct hosts {
     char *listen_failure; /* why TCP is not served yet */
     struct deadline listen_again;
     uv_work_t look_up;
-    int looked_up; /* what getaddrinfo() has returned */
-    struct host *hosts;
+    int looked_up;       /* what getaddrinfo() has returned */
+    struct host **hosts; /* [nhosts] */
     int nhosts;
     struct peer *peers;
     uid_t host_uid; /* of the local rsd beside root */
@@ -109,6 +109,10 @@ enum core_host_state host_state(const struct host *host);
 void host_arm(struct host *host, int64_t at_ms);
 void host_tell_down(struct host *host); /* and for how long nothing was heard */
 void host_cut(struct host *host);       /* its link is gone */
+/* admin.c: the core says that it was retired and has nothing any more. */
+void hosts_on_gone(int index, void *data);
+/* The index of a host of the cluster; -1: there is none of this name, or not any more. */
+int hosts_index(const struct hosts *hosts, const char *name);
 void peer_ping(struct peer *peer);
 void peer_asked(struct peer *peer, uint64_t id); /* now */
 void peer_drop(struct peer *peer, const char *text);

@@ -27,9 +27,9 @@ static bool await(struct hosts *hosts)
 {
     bool any = false;
     for (int i = 0; i < hosts->nhosts; i++) {
-        if (host_state(&hosts->hosts[i]) != CORE_HOST_AWAITED)
+        if (host_state(hosts->hosts[i]) != CORE_HOST_AWAITED)
             continue;
-        host_arm(&hosts->hosts[i], engine_now_ms() + hosts->settings->host_timeout_ms);
+        host_arm(hosts->hosts[i], engine_now_ms() + hosts->settings->host_timeout_ms);
         any = true;
     }
     return any;

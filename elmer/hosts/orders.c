@@ -44,7 +44,7 @@ static void refuse_open(struct hosts *hosts, int host, const struct core_job *st
 {
     char text[400];
     snprintf(text, sizeof(text), "%s: its rsd speaks version %d.%u and cannot %s, which came with %d.%d: upgrade it",
-             hosts->hosts[host].settings->name, WIRE_MAJOR, hosts_minor(hosts, host), cannot, WIRE_MAJOR, since);
+             hosts->hosts[host]->settings->name, WIRE_MAJOR, hosts_minor(hosts, host), cannot, WIRE_MAJOR, since);
     struct event event = {.type = EVENT_OPEN_FAILED, .host = host, .job = state->id, .attempt = state->attempt};
     event.u.failed.reason = REASON_START_FAILED;
     event.u.failed.text = text;
@@ -53,7 +53,7 @@ static void refuse_open(struct hosts *hosts, int host, const struct core_job *st
 
 static bool is_older(const struct hosts *hosts, int host, unsigned minor)
 {
-    return hosts->hosts[host].peer && hosts_minor(hosts, host) < minor;
+    return hosts->hosts[host]->peer && hosts_minor(hosts, host) < minor;
 }
 
 /* A limit of wall-clock time alone is kept here. */
@@ -134,6 +134,7 @@ static void send_signal(int host, uint64_t job, uint32_t attempt, int number, vo
 
 void hosts_take_orders(struct hosts *hosts)
 {
-    static const struct engine_hosts orders = {send_order, send_end, send_open, acknowledge, send_signal};
+    static const struct engine_hosts orders = {send_order,  send_end,      send_open,
+                                               acknowledge, hosts_on_gone, send_signal};
     engine_connect_hosts(hosts->room.engine, &orders, hosts);
 }

@@ -64,7 +64,7 @@ static bool put(struct host *host, const struct wire_message *message)
 
 bool hosts_send(struct hosts *hosts, int index, const struct wire_message *message)
 {
-    struct host *host = &hosts->hosts[index];
+    struct host *host = hosts->hosts[index];
     if (!is_linked(host))
         return false;
     if (!may_send(hosts))

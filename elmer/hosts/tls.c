@@ -16,10 +16,10 @@ enum { UNNAMED_MAX = 8 };
 static int judge(const struct tls_peer *peer, void *data, struct err *err)
 {
     struct hosts *hosts = data;
-    if (core_host_by_name(engine_core(hosts->room.engine), peer->name) < 0)
+    if (hosts_index(hosts, peer->name) < 0)
         return err_set(err, -EPERM,
                        "the certificate is that of %s, which is not in the configuration: add the name to \"hosts = "
-                       "...\" in elmer.conf",
+                       "...\" in elmer.conf and reload elmer, or join again with a token that names it",
                        peer->name);
     return hosts->callbacks.judge ? hosts->callbacks.judge(peer, err, hosts->data) : 0;
 }

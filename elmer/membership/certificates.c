@@ -53,12 +53,18 @@ static void remember(const struct certificate *certificate, void *data)
     note_newest(c, copy);
 }
 
+void certificates_make_room(struct certificates *c)
+{
+    size_t now = (size_t)engine_host_count(c->engine);
+    c->newest = mem_exactly(c->newest, c->nhosts, now, sizeof(*c->newest));
+    c->nhosts = now;
+}
+
 int certificates_create(const struct room *room, struct certificates **out, struct err *err)
 {
     struct certificates *c = mem_zalloc(sizeof(*c));
     c->engine = room->engine;
-    c->nhosts = (size_t)engine_host_count(room->engine);
-    c->newest = mem_array(c->nhosts, sizeof(*c->newest));
+    certificates_make_room(c);
     *out = c;
     return store_load_certificates(engine_store(room->engine), remember, c, err);
 }

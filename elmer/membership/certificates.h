@@ -10,6 +10,7 @@ struct certificates;
 
 /* With what the store has; blocking, before the loop runs. */
 int certificates_create(const struct room *room, struct certificates **certificates, struct err *err);
+void certificates_make_room(struct certificates *c); /* for as many hosts as there are now */
 void certificates_destroy(struct certificates *certificates);
 
 /* Remember a new one, and write it. */

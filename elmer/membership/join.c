@@ -1,11 +1,12 @@
 /* join.c - from join or renew to the certificate.
  *
- * Normal: the message is checked (the name is in the configuration; what is to be renewed is this host's and counts)
- * -> elmer-signer is asked, which checks token or proof -> the certificate is put to the store, which a join makes the
- * only one of its host -> on disk -> joined or renewed. Each failure is one sentence to the peer and, for a join, one
- * line in the log. A peer that goes away while it is being signed leaves its request behind: what was signed is
- * recorded all the same. Joins are limited, because every one starts a program: five begin in a second, eight are there
- * at once, so that hosts which are joined one after the other by a script only wait. */
+ * Normal: the message is checked (the name is in the configuration, or else the token must name it; what is to be
+ * renewed is this host's and counts) -> elmer-signer is asked, which checks token or proof -> a host that is new
+ * becomes one of the cluster -> the certificate is put to the store, which a join makes the only one of its host -> on
+ * disk -> joined or renewed. Each failure is one sentence to the peer and, for a join, one line in the log. A peer that
+ * goes away while it is being signed leaves its request behind: what was signed is recorded all the same. Joins are
+ * limited, because every one starts a program: five begin in a second, eight are there at once, so that hosts which are
+ * joined one after the other by a script only wait. */
 #include "config.h"
 
 #include "elmer/membership/join.h"
@@ -45,6 +46,8 @@ struct joins {
     const struct membership_settings *settings;
     struct certificates *certificates;
     struct hosts *hosts;
+    void (*add_host)(const char *name, void *data);
+    void *add_data;
     struct join *all;
     size_t count;
     uint64_t last;
@@ -68,6 +71,17 @@ struct joins *joins_create(const struct room *room, const struct membership_sett
 void joins_begin(struct joins *joins, struct hosts *hosts)
 {
     joins->hosts = hosts;
+}
+
+void joins_connect(struct joins *joins, void (*add_host)(const char *name, void *data), void *data)
+{
+    joins->add_host = add_host;
+    joins->add_data = data;
+}
+
+static bool is_member(const struct joins *joins, const char *name)
+{
+    return core_member_by_name(engine_core(joins->room.engine), name) >= 0;
 }
 
 static bool is_join(const struct join *join)
@@ -210,6 +224,12 @@ static void on_answer(const char *certificate, const char *ticket, const char *t
         refuse(join, certificate ? err.text : text);
         return;
     }
+    if (is_join(join) && !is_member(joins, join->host)) {
+        log_notice("host=%s is not in the configuration, and joins with a token that names it: it is a host of the "
+                   "cluster now, until eadmin remove",
+                   join->host);
+        joins->add_host(join->host, joins->add_data);
+    }
     join->certificate = mem_strdup(certificate);
     join->ticket = mem_strdup(ticket);
     certificates_add(joins->certificates, &join->facts);
@@ -260,10 +280,12 @@ static void ask(struct join *join, const struct wire_message *request)
         refuse(join, "the queue host cannot sign certificates now: elmer's log there says why");
 }
 
-/* It has joined, and was not removed since: so every host that is linked. */
+/* It has joined, and was not removed since: so every host that is linked. One that is not configured becomes a host
+ * with a token that names it only. */
 static bool is_taken(const struct joins *joins, const char *name)
 {
-    return certificates_newest(joins->certificates, core_host_by_name(engine_core(joins->room.engine), name));
+    return !is_member(joins, name) ||
+           certificates_newest(joins->certificates, core_host_by_name(engine_core(joins->room.engine), name));
 }
 
 static void begin_join(struct join *join)
@@ -273,10 +295,11 @@ static void begin_join(struct join *join)
     struct wire_message request = {.type = WIRE_sign_join};
     if (!str_valid_hostname(m->host) || strlen(m->host) > PKI_NAME_MAX) {
         refuse_because(join, "\"%.80s\" is no name for a host", join->host);
-    } else if (core_host_by_name(engine_core(joins->room.engine), m->host) < 0) {
+    } else if (joins->settings->fixed && !is_member(joins, m->host)) {
         refuse_because(join,
-                       "%s is not in the configuration: add it to \"hosts = ...\" in elmer.conf on the queue host and "
-                       "restart elmer, or join under a name that is there (--name)",
+                       "%s is not in the configuration, and with topology = cube all hosts are: add it to \"hosts = "
+                       "...\" in elmer.conf on the queue host and restart elmer, or join under a name that is there "
+                       "(--name)",
                        m->host);
     } else if (!strcmp(m->host, joins->settings->queue_host)) {
         refuse_because(

@@ -10,6 +10,7 @@ struct certificates;
 struct joins *joins_create(const struct room *room, const struct membership_settings *settings,
                            struct certificates *certificates);
 void joins_begin(struct joins *joins, struct hosts *hosts);
+void joins_connect(struct joins *joins, void (*add_host)(const char *name, void *data), void *data);
 void joins_close(struct joins *joins);
 void joins_destroy(struct joins *joins); /* after the loop has ended */
 

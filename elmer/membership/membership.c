@@ -33,6 +33,17 @@ void membership_begin(struct membership *membership, struct hosts *hosts)
     renewals_begin(membership->renewals, hosts);
 }
 
+void membership_connect(struct membership *membership, void (*add_host)(const char *name, void *data), void *data)
+{
+    joins_connect(membership->joins, add_host, data);
+}
+
+void membership_configured(struct membership *membership)
+{
+    certificates_make_room(membership->certificates);
+    renewals_make_room(membership->renewals);
+}
+
 void membership_certificate_came(struct membership *membership)
 {
     renewals_recover(membership->renewals);

@@ -17,6 +17,7 @@ struct membership_settings {
     const char *queue_host; /* the name of the host that elmer runs on */
     const char *signer;     /* socket of elmer-signer */
     const char *pki;        /* directory of elmer's own pair; NULL: it serves no TLS */
+    bool fixed;             /* nobody joins who is not configured */
 };
 
 /* With what the store has; blocking, before the loop runs, and before hosts.h reads elmer's own pair, which a crash may
@@ -25,6 +26,11 @@ int membership_create(const struct room *room, const struct membership_settings 
                       struct membership **membership, struct err *err);
 /* From now on it has hosts to speak with, which must outlive it. */
 void membership_begin(struct membership *membership, struct hosts *hosts);
+/* Who is not configured and joins with a token that names it is added to the cluster by add_host(), which makes room
+ * for it everywhere and tells the core. */
+void membership_connect(struct membership *membership, void (*add_host)(const char *name, void *data), void *data);
+/* There are more hosts. */
+void membership_configured(struct membership *membership);
 /* elmer's own certificate was not there at the start, and now is. */
 void membership_certificate_came(struct membership *membership);
 void membership_close(struct membership *membership);   /* nothing is answered any more */

@@ -35,6 +35,7 @@ struct renewals {
     struct hosts *hosts;
     struct deadline scan;
     int64_t *asked_ms; /* [nhosts] wall clock */
+    size_t nhosts;
     bool closed;
     /* our own */
     enum own_state state;
@@ -196,6 +197,13 @@ void renewals_recover(struct renewals *r)
         log_error("elmer's own certificate cannot be looked after: %s", err.text);
 }
 
+void renewals_make_room(struct renewals *r)
+{
+    size_t now = (size_t)engine_host_count(r->room.engine);
+    r->asked_ms = mem_exactly(r->asked_ms, r->nhosts, now, sizeof(*r->asked_ms));
+    r->nhosts = now;
+}
+
 struct renewals *renewals_create(const struct room *room, const struct membership_settings *settings,
                                  const struct certificates *certificates)
 {
@@ -203,7 +211,7 @@ struct renewals *renewals_create(const struct room *room, const struct membershi
     *r =
         (struct renewals){.room = *room, .settings = settings, .certificates = certificates, .scan = {.fire = on_scan}};
     r->work.data = r;
-    r->asked_ms = mem_array((size_t)engine_host_count(room->engine), sizeof(*r->asked_ms));
+    renewals_make_room(r);
     renewals_recover(r);
     return r;
 }

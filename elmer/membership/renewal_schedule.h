@@ -10,6 +10,7 @@ struct certificates;
 /* Reads elmer's own certificate, if TCP is served with TLS. */
 struct renewals *renewals_create(const struct room *room, const struct membership_settings *settings,
                                  const struct certificates *certificates);
+void renewals_make_room(struct renewals *renewals); /* for as many hosts as there are now */
 void renewals_begin(struct renewals *renewals, struct hosts *hosts);
 /* elmer's certificate, which was not there, is: look after it. */
 void renewals_recover(struct renewals *renewals);

@@ -24,8 +24,9 @@ void admin_query_hosts(struct request *request)
     do {
         struct wire_message message = {.type = WIRE_hosts, .id = request->id};
         size_t n = 0;
-        while (host < count && n < PAGE)
-            view_host(requests, host++, &views[n++]);
+        for (; host < count && n < PAGE; host++)
+            if (!core_host_gone(engine_core(requests->room.engine), host))
+                view_host(requests, host, &views[n++]);
         message.u.hosts.hosts.items = views;
         message.u.hosts.hosts.count = n;
         message.u.hosts.more = host < count;
@@ -46,10 +47,19 @@ static void on_removed(const struct engine_wait *wait)
     if (!request)
         return;
     const char *host = request->message.u.remove_host.host;
-    request_done(request,
-                 "host %s is removed: its certificates are revoked, its link is cut and its jobs end. It is still in "
-                 "\"hosts = ...\" of elmer.conf, and can join again with a new token",
-                 host);
+    bool member = core_member_by_name(engine_core(request->requests->room.engine), host) >= 0;
+    request_done(request, "host %s is removed: its certificates are revoked, its link is cut and its jobs end. %s",
+                 host,
+                 member ? "It is still in \"hosts = ...\" of elmer.conf, and can join again with a new token"
+                        : "It is no host of the cluster any more; a token that names it lets it join again");
+}
+
+/* One that the configuration does not name is a host because it has joined. */
+static void retire_joined(struct requests *requests, int index)
+{
+    struct event event = {.type = EVENT_HOST_RETIRE, .host = index};
+    if (core_host(engine_core(requests->room.engine), index)->joined)
+        engine_event(requests->room.engine, &event);
 }
 
 void admin_remove_host(struct request *request)
@@ -72,6 +82,8 @@ void admin_remove_host(struct request *request)
             hosts_cut_off(requests->hosts, index, true,
                           "this host was removed from the cluster by an administrator, and its certificate revoked: "
                           "join again with a new token of `eadmin token` if it is to come back");
+        if (index >= 0)
+            retire_joined(requests, index);
         request->holder = HOLDER_CORE;
         struct engine_wait wait = {
             .run = on_removed, .owner = requests, .urgency = ENGINE_ANSWER, .number = request->number, .host = -1};

@@ -35,6 +35,7 @@ struct clients {
     struct quotas *quotas;
     struct client *own; /* with a link */
     unsigned nown;
+    size_t nhosts;
     struct map *relayed;          /* [nhosts] by the rsd's number */
     struct client *stalled_alone; /* ... for room on their own link, here or at their rsd */
     struct client **stalled;      /* [nhosts] relayed ones that wait for room on the host's link */
@@ -422,7 +423,33 @@ void clients_host_cut(struct clients *clients, int host)
     map_fini(&gone);
 }
 
-/* ---- begin and end ---- */
+static struct quota_limits limits_of(const struct requests_settings *s)
+{
+    return (struct quota_limits){.daemon = "elmer",
+                                 .config = "elmer.conf",
+                                 .connections = s->user_connections,
+                                 .requests = s->user_requests,
+                                 .burst = s->user_requests_burst,
+                                 .request_bytes = s->user_request_bytes,
+                                 .bytes_of_all = BYTES_OF_ALL};
+}
+
+static void make_room(struct clients *clients)
+{
+    size_t before = clients->nhosts, now = (size_t)engine_host_count(clients->requests->room.engine);
+    clients->relayed = mem_exactly(clients->relayed, before, now, sizeof(*clients->relayed));
+    clients->stalled = mem_exactly(clients->stalled, before, now, sizeof(*clients->stalled));
+    for (size_t i = 0; i < before; i++)
+        if (clients->stalled[i])
+            clients->stalled[i]->stalled_place = &clients->stalled[i];
+    clients->nhosts = now;
+}
+
+void clients_configured(struct clients *clients)
+{
+    quotas_limit(clients->quotas, limits_of(clients->requests->settings));
+    make_room(clients); /* for as many hosts as there are now */
+}
 
 int clients_create(struct requests *requests, const struct clients_callbacks *callbacks, struct clients **out,
                    struct err *err)
@@ -433,19 +460,11 @@ int clients_create(struct requests *requests, const struct clients_callbacks *ca
                                                 .stall_ms = STALL_MS,
                                                 .hello_timeout_ms = HELLO_MS};
     static const struct link_callbacks links = {.on_message = on_message, .on_close = on_close, .on_room = on_room};
-    const struct requests_settings *s = requests->settings;
-    const struct quota_limits limits = {.daemon = "elmer",
-                                        .config = "elmer.conf",
-                                        .connections = s->user_connections,
-                                        .requests = s->user_requests,
-                                        .burst = s->user_requests_burst,
-                                        .request_bytes = s->user_request_bytes,
-                                        .bytes_of_all = BYTES_OF_ALL};
+    const struct quota_limits limits = limits_of(requests->settings);
     struct clients *clients = mem_zalloc(sizeof(*clients));
     clients->requests = requests;
     clients->callbacks = *callbacks;
-    clients->relayed = mem_array((size_t)engine_host_count(requests->room.engine), sizeof(*clients->relayed));
-    clients->stalled = mem_array((size_t)engine_host_count(requests->room.engine), sizeof(*clients->stalled));
+    make_room(clients);
     clients->quotas = quotas_create(&limits);
     *out = clients;
     if (!clients->quotas)
@@ -465,8 +484,8 @@ void clients_close(struct clients *clients)
         client->closing = true;
         link_close(client->link, "elmer stops");
     }
-    for (int i = 0; i < engine_host_count(clients->requests->room.engine); i++)
-        clients_host_cut(clients, i);
+    for (size_t i = 0; i < clients->nhosts; i++)
+        clients_host_cut(clients, (int)i);
 }
 
 void clients_destroy(struct clients *clients)

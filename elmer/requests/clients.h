@@ -36,6 +36,8 @@ struct clients_callbacks {
 
 int clients_create(struct requests *requests, const struct clients_callbacks *callbacks, struct clients **clients,
                    struct err *err);
+/* requests_settings say something else, or there are more hosts. */
+void clients_configured(struct clients *clients);
 void clients_close(struct clients *clients);
 void clients_destroy(struct clients *clients);
 

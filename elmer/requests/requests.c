@@ -220,7 +220,7 @@ static void run_top(struct request *request)
 static void run_drain(struct request *request)
 {
     const struct wire_drain *drain = &request->message.u.drain;
-    int host = core_host_by_name(engine_core(request->requests->room.engine), drain->host);
+    int host = core_member_by_name(engine_core(request->requests->room.engine), drain->host);
     struct event event = {
         .type = drain->drained ? EVENT_DRAIN : EVENT_UNDRAIN, .request = request->number, .host = host};
     if (!request->admin) {
@@ -483,6 +483,11 @@ void requests_destroy(struct requests *requests)
 void requests_relay(struct requests *requests, int host, bool on_queue_host, struct wire_message *message)
 {
     clients_relay(requests->clients, host, on_queue_host, message);
+}
+
+void requests_configured(struct requests *requests)
+{
+    clients_configured(requests->clients);
 }
 
 void requests_host_cut(struct requests *requests, int host)

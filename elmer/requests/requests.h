@@ -36,6 +36,8 @@ void requests_destroy(struct requests *requests); /* after the loop has ended; N
 /* A message relay, relay_closed or relay_room of a host, which stays the caller's; on_queue_host: the host is the one
  * that elmer runs on. */
 void requests_relay(struct requests *requests, int host, bool on_queue_host, struct wire_message *message);
+/* requests_settings say something else, or there are more hosts. */
+void requests_configured(struct requests *requests);
 /* Its link is gone, and with it the clients that it relayed. */
 void requests_host_cut(struct requests *requests, int host);
 /* What was unsent to it has gone. */

@@ -230,7 +230,7 @@ static int find_hosts(const struct core *core, const struct wire_strs *names, in
     for (size_t i = 0; i < names->count; i++) {
         const char *name = names->items[i];
         char printable[260];
-        (*hosts)[i] = core_host_by_name(core, name);
+        (*hosts)[i] = core_member_by_name(core, name);
         if ((*hosts)[i] < 0)
             return err_set(err, -1, "there is no host \"%s\" in the cluster",
                            str_printable(printable, sizeof(printable), name, strlen(name)));

@@ -170,11 +170,13 @@ int sql_counters(sqlite3 *db, uint64_t *next_job, uint64_t *next_allocation, str
 int sql_hosts(sqlite3 *db, void (*each)(const struct host_row *host, void *data), void *data, struct err *err)
 {
     sqlite3_stmt *s = NULL;
-    int step = SQLITE_DONE, code = sql_statement(db, "SELECT name, up, cpus, drained FROM host", &s, err);
+    int step = SQLITE_DONE, code = sql_statement(db, "SELECT name, up, cpus, drained, joined FROM host", &s, err);
     while (!code && (step = sqlite3_step(s)) == SQLITE_ROW) {
         const char *name = (const char *)sqlite3_column_text(s, 0);
         int64_t cpus = sqlite3_column_int64(s, 2);
-        struct host_row h = {.row = {.up = sqlite3_column_int(s, 1) != 0, .drained = sqlite3_column_int(s, 3) != 0}};
+        struct host_row h = {.row = {.up = sqlite3_column_int(s, 1) != 0,
+                                     .drained = sqlite3_column_int(s, 3) != 0,
+                                     .joined = sqlite3_column_int(s, 4) != 0}};
         h.row.ncpus = h.row.up && cpus > 0 && cpus <= CORE_MAX_CPUS ? (int)cpus : 0;
         snprintf(h.name, sizeof(h.name), "%s", name ? name : "");
         each(&h, data);

@@ -64,6 +64,8 @@ static const char *const migrations[STORE_SCHEMA] = {
     "CREATE INDEX awaited_waiter ON awaited(waiter);",
     /* place: in the queue; 0: that of its id */
     NULL,
+    /* joined: a host of the cluster by its token, not by the configuration */
+    "ALTER TABLE host ADD COLUMN joined INTEGER NOT NULL DEFAULT 0;",
 };
 
 static int fail_with(sqlite3 *db, int code, int system, const char *what, struct err *err)
@@ -236,7 +238,7 @@ static const char *const statements[STATEMENTS] = {
     [PUT_USAGE] =
         "INSERT OR REPLACE INTO usage SELECT ?1, ?2, ?3, ?4, ?5 WHERE EXISTS (SELECT 1 FROM job WHERE id = ?1)",
     [PUT_CERTIFICATE] = "INSERT OR REPLACE INTO certificate VALUES(?, ?, ?, ?, ?)",
-    [PUT_HOST] = "INSERT OR REPLACE INTO host VALUES(?, ?, ?, ?)",
+    [PUT_HOST] = "INSERT OR REPLACE INTO host(name, up, cpus, drained, joined) VALUES(?, ?, ?, ?, ?)",
     [PUT_SETTING] = "INSERT OR REPLACE INTO setting VALUES(?, ?)",
     [PUT_AWAITED] = "INSERT OR IGNORE INTO awaited VALUES(?, ?)",
     [DROP_AWAITED] = "DELETE FROM awaited WHERE waiter = ?",
@@ -399,6 +401,7 @@ static int put_host(struct sql_writer *w, const struct host_row *h, struct err *
     sqlite3_bind_int(s, 2, h->row.up);
     sqlite3_bind_int(s, 3, h->row.ncpus);
     sqlite3_bind_int(s, 4, h->row.drained);
+    sqlite3_bind_int(s, 5, h->row.joined);
     return run(w, PUT_HOST, err);
 }
 

@@ -21,7 +21,7 @@
 #include "lib/base/err.h"
 
 /* 10: places in the queue that are not those of the ids */
-enum { STORE_SCHEMA = 10 };
+enum { STORE_SCHEMA = 11 };
 
 /* Of the history: ended jobs beyond either are removed, the oldest first. */
 struct store_limits {

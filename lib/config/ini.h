@@ -25,7 +25,8 @@ enum {
     INI_PROGRAM = 4, /* the path of a program, which must be there */
     INI_HELPER = 8,  /* the same, of one that may be missing if no file names it */
     INI_LIVE =
-        32 /* a reload gives it to set() while the daemon runs; of any other key it says that it needs a restart */
+        32, /* a reload gives it to set() while the daemon runs; of any other key it says that it needs a restart */
+    INI_LIVE_ELSEWHERE = 64 /* it counts after a reload, too, and who reads it takes it over by himself */
 };
 
 /* The last row. */

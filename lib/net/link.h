@@ -65,6 +65,8 @@ int listener_create(uv_loop_t *loop, const char *address, unsigned mode, unsigne
                     const struct link_options *options, const struct link_callbacks *callbacks, listener_accept accept,
                     void *data, struct listener **listener, struct err *err);
 /* The same on a unix socket that is bound already (taken over): the one that rsd's root half made. */
+/* So many links from now on; those that there are stay. */
+void listener_allow(struct listener *listener, unsigned max_links);
 int listener_create_fd(uv_loop_t *loop, int fd, unsigned max_links, const struct link_options *options,
                        const struct link_callbacks *callbacks, listener_accept accept, void *data,
                        struct listener **listener, struct err *err);

@@ -386,6 +386,11 @@ static int open_stream(struct listener *listener, int fd, bool pipe)
     return result;
 }
 
+void listener_allow(struct listener *listener, unsigned max_links)
+{
+    listener->max_links = max_links;
+}
+
 int listener_create_fd(uv_loop_t *loop, int fd, unsigned max_links, const struct link_options *options,
                        const struct link_callbacks *callbacks, listener_accept accept, void *data,
                        struct listener **out, struct err *err)

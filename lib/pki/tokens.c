@@ -168,8 +168,8 @@ static int check_terms(const struct stored *stored, const char *host, bool taken
     if (!*stored->hosts && taken)
         return err_set(
             err, -EACCES,
-            "there is a host %s in the cluster already, and this token names none: `eadmin remove %s` first, "
-            "or make a token for it (`eadmin token --hosts %s`), if it is to join again",
+            "there is a host %s in the cluster already, or it is not in the configuration, and this token names none: "
+            "make a token for it (`eadmin token --hosts %s`), or `eadmin remove %s` first",
             host, host, host);
     return 0;
 }

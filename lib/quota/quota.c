@@ -27,6 +27,14 @@ struct quotas *quotas_create(const struct quota_limits *limits)
     return quotas;
 }
 
+void quotas_limit(struct quotas *quotas, struct quota_limits limits)
+{
+    quotas->limits.connections = limits.connections;
+    quotas->limits.requests = limits.requests;
+    quotas->limits.burst = limits.burst;
+    quotas->limits.request_bytes = limits.request_bytes;
+}
+
 void quotas_destroy(struct quotas *quotas)
 {
     for (size_t i = 0; quotas && i < PLACES; i++)

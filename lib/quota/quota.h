@@ -34,6 +34,8 @@ struct quota { /* of a user */
 
 struct quotas;
 struct quotas *quotas_create(const struct quota_limits *limits); /* NULL: no memory */
+/* From now on these; daemon, config and bytes_of_all stay. */
+void quotas_limit(struct quotas *quotas, struct quota_limits limits);
 void quotas_destroy(struct quotas *quotas);
 /* Of so many users something is known. */
 size_t quotas_count(const struct quotas *quotas);

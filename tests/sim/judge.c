@@ -106,11 +106,13 @@ void judge_restart(struct world *world)
 {
     look_again(world);
     world->gather_from_ms = world->now_ms;
+    world->options = world->configured;
     for (int i = 0; i < SETTING_COUNT; i++)
         judge_setting(world, (enum core_setting)i, world->settings[i]);
     for (int h = 0; h < world->nhosts; h++) {
         struct seen_host *host = &world->seen_hosts[h];
         host->up = host->silent = host->reported = host->closed = false;
+        host->retired = !world->hosts[h].listed && !world->host_rows[h].joined;
         host->drained = world->host_rows[h].drained; /* who drained it was answered when that was on disk */
         host->awaited = world->host_rows[h].up;
         host->expected = world->host_rows[h].up ? world->host_rows[h].ncpus : -1;
@@ -132,7 +134,7 @@ void judge_restart(struct world *world)
 /* What a job may wait for: also a host that is suspect, or was up before a restart, until it is given up. */
 static uint32_t supply(const struct seen_host *host)
 {
-    if (host->drained || host->closed || (!host->up && !host->awaited))
+    if (host->drained || host->closed || host->retired || (!host->up && !host->awaited))
         return 0;
     return host->up ? (uint32_t)host->ncpus : host->expected > 0 ? (uint32_t)host->expected : 0;
 }
@@ -141,7 +143,7 @@ static bool gathering(const struct world *world)
 {
     for (int h = 0; h < world->nhosts; h++) {
         const struct seen_host *host = &world->seen_hosts[h];
-        if (host->awaited && !host->drained && host->expected != 0)
+        if (host->awaited && !host->drained && !host->retired && host->expected != 0)
             return world->now_ms < world->gather_from_ms + world->options.gather_ms;
     }
     return false;

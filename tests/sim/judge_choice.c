@@ -79,8 +79,8 @@ static void find_places(const struct world *world, const struct seen_job *job, s
     memset(places, 0, sizeof(*places));
     for (int h = 0; h < world->nhosts; h++) {
         const struct seen_host *host = &world->seen_hosts[h];
-        bool may = host->up && !host->silent && !host->drained && !host->closed && host->ndirty == 0 &&
-                   (!job->restricted || (job->hosts & 1u << h) != 0);
+        bool may = host->up && !host->silent && !host->drained && !host->closed && !host->retired &&
+                   host->ndirty == 0 && (!job->restricted || (job->hosts & 1u << h) != 0);
         for (int i = 0; i < host->ncpus; i++) {
             struct place *place = &places->items[places->n++];
             place->host = h;

@@ -112,6 +112,15 @@ void judge_before(struct world *world, const struct event *event)
     case EVENT_SET:
         judge_setting(world, event->u.set.setting, event->u.set.value);
         break;
+    case EVENT_CONFIGURE:
+        judge_configuration(world, &event->u.configure);
+        break;
+    case EVENT_HOST_ADD:
+        host->retired = false;
+        break;
+    case EVENT_HOST_RETIRE:
+        host->retired = true;
+        break;
     case EVENT_GATHER:
         world->gather_from_ms = world->now_ms;
         break;

@@ -142,7 +142,8 @@ void judge_action(struct world *world, const struct action *action)
     const struct seen_host *host = action->host >= 0 ? &world->seen_hosts[action->host] : NULL;
 
     if (host && (!host->up || (host->silent && action->type != ACTION_TAKEN)) && action->type != ACTION_ANSWER &&
-        action->type != ACTION_PERSIST_HOST && action->type != ACTION_PERSIST_SETTING)
+        action->type != ACTION_PERSIST_HOST && action->type != ACTION_PERSIST_SETTING &&
+        action->type != ACTION_HOST_GONE)
         world_fail(world, "action %d for host %d, which cannot hear it", (int)action->type, action->host);
     switch ((int)action->type) {
     case ACTION_ORDER:
@@ -159,6 +160,9 @@ void judge_action(struct world *world, const struct action *action)
         break;
     case ACTION_TAKEN:
         world->taken++;
+        break;
+    case ACTION_HOST_GONE:
+        judge_gone(world, action->host);
         break;
     case ACTION_ANSWER:
         world->answered++;

@@ -99,6 +99,32 @@ static void set(struct play *play)
     play->error = world_set(&play->world, word(play, 1), word(play, 2)) ? NULL : "no such setting or value";
 }
 
+static void configure(struct play *play)
+{
+    struct core_options options = play->world.configured;
+
+    if (is(play, 1, "levels"))
+        options.levels = (int)number(play, 2);
+    else if (is(play, 1, "user-running"))
+        options.user_running = (uint32_t)number(play, 2);
+    else
+        play->error = "levels or user-running";
+    if (options.levels > play->options.levels)
+        play->options.levels = options.levels; /* of the table */
+    if (!play->error)
+        world_configure(&play->world, &options);
+}
+
+static void retire(struct play *play)
+{
+    world_retire(&play->world, host_of(play, 1));
+}
+
+static void add_host(struct play *play)
+{
+    world_host_add(&play->world, word(play, 1), (int)number(play, 2), is(play, 3, "joined"));
+}
+
 static void begin(struct play *play)
 {
     char name[16];
@@ -301,6 +327,9 @@ static const struct {
     {"drain", host_command, false},
     {"undrain", host_command, false},
     {"set", set, false},
+    {"configure", configure, false},
+    {"retire", retire, false},
+    {"add", add_host, false},
     {"off", host_command, false},
     {"cut", host_command, false},
     {"up", host_command, false},
@@ -409,37 +438,6 @@ static int play_script(const char *path, FILE *out)
 
 /* ---- comparing ---- */
 
-static char *read_all(const char *path)
-{
-    FILE *file = fopen(path, "r");
-    char *text = NULL;
-    size_t size = 0;
-
-    if (!file)
-        return NULL;
-    if (getdelim(&text, &size, '\0', file) < 0) {
-        free(text);
-        text = NULL;
-    }
-    fclose(file);
-    return text;
-}
-
-static void show_difference(const char *expected, const char *got)
-{
-    int line = 1;
-    const char *from = expected, *instead = got;
-
-    for (size_t i = 0; expected[i] != '\0' && expected[i] == got[i]; i++)
-        if (expected[i] == '\n') {
-            line++;
-            from = expected + i + 1;
-            instead = got + i + 1;
-        }
-    printf("#   line %d\n#   expected: %.*s\n#   got:      %.*s\n", line, (int)strcspn(from, "\n"), from,
-           (int)strcspn(instead, "\n"), instead);
-}
-
 static bool compare(const char *script)
 {
     char path[1024], *expected, *got = NULL;
@@ -450,12 +448,12 @@ static bool compare(const char *script)
     if (!out)
         return false;
     snprintf(path, sizeof(path), "%.*s.expected", (int)strlen(script) - 4, script);
-    expected = read_all(path);
+    expected = telling_file(path);
     same = play_script(script, out) == 0;
     fclose(out);
     same = same && expected && strcmp(expected, got) == 0;
     if (!same)
-        show_difference(expected ? expected : "(no such file)", got);
+        telling_difference(expected ? expected : "(no such file)", got);
     free(expected);
     free(got);
     return same;

@@ -2,6 +2,8 @@
  * processes that end, a core that is restarted. */
 #include "tests/sim/world.h"
 
+#include <stdio.h>
+
 /* Mostly of late jobs, also of such as have ended; of one that is neither there nor on disk the history knows nothing,
  * and sometimes of another one, that nobody waits for, neither. */
 static int draw_after(struct world *world, struct core_after *after)
@@ -78,6 +80,42 @@ static void set(struct world *world)
         (int)world_random(world, event.u.set.setting == SETTING_ALLOCATOR ? ALLOCATOR_ANYWHERE + 1 : POLICY_COUNT + 1) -
         1;
     world_step(world, &event);
+}
+
+/* Somebody reloads another configuration. */
+static void configure(struct world *world)
+{
+    struct core_options options = world->configured;
+
+    options.levels = 1 + (int)world_random(world, 4);
+    options.threshold = 0.5 + world_random(world, 40) / 100.0;
+    options.fresh_ms = 3000 + (int64_t)world_random(world, 5000);
+    options.settle_ms = (int64_t)world_random(world, 1500);
+    options.start_timeout_ms = 2000 + (int64_t)world_random(world, 4000);
+    options.resend_ms = 500 + (int64_t)world_random(world, 2000);
+    options.user_running = world_random(world, 3) == 0 ? 1 + world_random(world, 4) : 0;
+    options.lease_ms = 1500 + (int64_t)world_random(world, 3000);
+    if (world_chance(world, 300))
+        options.allocator = (enum core_allocator)world_random(world, ALLOCATOR_ANYWHERE);
+    world_configure(world, &options);
+}
+
+/* Hosts come, by the configuration or with a token, and go, and some come back. */
+static void change_hosts(struct world *world)
+{
+    int h = (int)world_random(world, (uint32_t)world->nhosts);
+    bool joined = world_chance(world, 400);
+    char name[16];
+
+    if (world_chance(world, 300) && world->nhosts < SIM_HOSTS) {
+        snprintf(name, sizeof(name), "ws%d", world->nhosts + 1);
+        world_host_add(world, name, 1 + (int)world_random(world, SIM_CPUS), joined);
+        world->hosts[world->nhosts - 1].rate = 950 + (int)world_random(world, 101);
+    } else if (world->seen_hosts[h].retired || world_chance(world, 200)) {
+        world_host_add(world, world->hosts[h].name, 0, joined);
+    } else {
+        world_retire(world, h);
+    }
 }
 
 static void report(struct world *world)
@@ -197,6 +235,10 @@ void walk_stimulate(struct world *world)
     uint32_t dice = world_random(world, 1000);
 
     world->coverage->stimuli++;
+    if (world_chance(world, 15))
+        configure(world);
+    if (world_chance(world, 20))
+        change_hosts(world);
     if (dice < 260)
         submit(world);
     else if (dice < 480)

@@ -2,6 +2,8 @@
 #include "tests/sim/telling.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
 
 const char *telling_job(const struct play *play, uint64_t job)
 {
@@ -147,4 +149,37 @@ void telling_table(struct play *play)
     }
     fprintf(play->out, "\n");
     tell_queue(play);
+}
+
+/* ---- comparing ---- */
+
+char *telling_file(const char *path)
+{
+    FILE *file = fopen(path, "r");
+    char *text = NULL;
+    size_t size = 0;
+
+    if (!file)
+        return NULL;
+    if (getdelim(&text, &size, '\0', file) < 0) {
+        free(text);
+        text = NULL;
+    }
+    fclose(file);
+    return text;
+}
+
+void telling_difference(const char *expected, const char *got)
+{
+    int line = 1;
+    const char *from = expected, *instead = got;
+
+    for (size_t i = 0; expected[i] != '\0' && expected[i] == got[i]; i++)
+        if (expected[i] == '\n') {
+            line++;
+            from = expected + i + 1;
+            instead = got + i + 1;
+        }
+    printf("#   line %d\n#   expected: %.*s\n#   got:      %.*s\n", line, (int)strcspn(from, "\n"), from,
+           (int)strcspn(instead, "\n"), instead);
 }

@@ -28,4 +28,8 @@ void telling_lapse(struct world *world, int host, const struct sim_group *group)
 /* Levels of all processors, and the queue. */
 void telling_table(struct play *play);
 
+/* The whole file, malloc'd, or NULL; prints the first line that differs. */
+char *telling_file(const char *path);
+void telling_difference(const char *expected, const char *got);
+
 #endif

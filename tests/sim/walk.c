@@ -17,11 +17,13 @@ struct walk_options {
 };
 
 static const char *const event_names[EVENT_TYPE_COUNT] = {
-    "submit",      "cancel",   "kill",          "hold",       "release",   "top",    "drain",   "undrain",
-    "set",         "host-up",  "host-silent",   "host-heard", "host-down", "report", "ordered", "opened",
-    "open-failed", "launched", "launch-failed", "exited",     "abort",     "empty",  "tick",    "gather"};
-static const char *const action_names[ACTION_TYPE_COUNT] = {
-    "answer", "persist", "persist-host", "persist-setting", "order", "open", "launch", "end", "taken", "timer"};
+    "submit",        "cancel",    "kill",      "hold",     "release",     "top",         "drain",
+    "undrain",       "set",       "configure", "host-add", "host-retire", "host-up",     "host-silent",
+    "host-heard",    "host-down", "report",    "ordered",  "opened",      "open-failed", "launched",
+    "launch-failed", "exited",    "abort",     "empty",    "tick",        "gather"};
+static const char *const action_names[ACTION_TYPE_COUNT] = {"answer", "persist",   "persist-host", "persist-setting",
+                                                            "order",  "open",      "launch",       "end",
+                                                            "taken",  "host-gone", "timer"};
 static const char *const answer_names[ANSWER_COUNT] = {"ok",          "refused-size",  "refused-hosts", "no-such-job",
                                                        "wrong-state", "not-permitted", "too-many"};
 
@@ -121,6 +123,7 @@ static void make_peace(struct world *world)
         event.host = h;
         world->hosts[h].drained = false;
         world_step(world, &event);
+        world_host_add(world, world->hosts[h].name, 0, false);
     }
     event = (struct event){.type = EVENT_RELEASE, .host = -1};
     event.u.by.admin = true;

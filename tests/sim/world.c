@@ -312,6 +312,8 @@ static void act(struct world *world, const struct action *action)
         message.kind = TO_HOST_TAKEN;
         world_send(world, &message);
         break;
+    case ACTION_HOST_GONE: /* its link stays, which makes it harder */
+        break;
     case ACTION_TIMER:
         world->timer_ms = action->at_ms;
         message.kind = SHELL_TICK;
@@ -393,6 +395,8 @@ static struct core *restored_core(struct world *world)
             world_fail(world, "restart: core_add_host() failed");
         else if (core_restore_host(core, h, &world->host_rows[h], world->now_ms) != 0)
             world_fail(world, "restart: core_restore_host() failed");
+        else if (!world->hosts[h].listed && !world->host_rows[h].joined)
+            core_restore_retired(core, h);
     for (int id = 0; id < SIM_IDS && n < SEEN_JOBS; id++)
         if (world->rows[id])
             jobs[n++] = world_with_ends(world, &world->rows[id]->job);
@@ -465,20 +469,6 @@ int world_init(struct world *world, const struct core_options *options, uint64_t
     world->core = core_create(options);
     actions_init(&world->actions);
     return world->core ? 0 : -1;
-}
-
-void world_add_host(struct world *world, const char *name, int ncpus, int first_cpu)
-{
-    struct sim_host *host = &world->hosts[world->nhosts];
-
-    assert(world->nhosts < SIM_HOSTS && ncpus <= SIM_CPUS && first_cpu + ncpus <= 32);
-    snprintf(host->name, sizeof(host->name), "%s", name);
-    host->ncpus = ncpus;
-    for (int i = 0; i < ncpus; i++)
-        host->cpus[i] = first_cpu + i;
-    if (core_add_host(world->core, name) != world->nhosts)
-        world_fail(world, "core_add_host(%s) failed", name);
-    model_init(world, world->nhosts++);
 }
 
 void world_fini(struct world *world)

@@ -66,6 +66,7 @@ struct sim_host {
     char name[16];
     int cpus[SIM_CPUS], ncpus;
     bool powered, connected, drained;
+    bool listed;        /* in the configuration, which a restart reads again */
     bool old;           /* its rsd knows no leases */
     bool misfit;        /* its CPUs are not those of the configuration: it comes up closed */
     bool deaf;          /* scenario: does not answer OPEN */
@@ -185,7 +186,7 @@ struct seen_job {
 };
 
 struct seen_host {
-    bool up, silent, drained, closed;
+    bool up, silent, drained, closed, retired;
     bool awaited; /* since the last restart */
     int expected; /* processors of an awaited one; -1: not known */
     int ncpus, cpus[SIM_CPUS];
@@ -258,7 +259,8 @@ int world_init(struct world *world, const struct core_options *options, uint64_t
 void world_fini(struct world *world);
 /* copy.c: core_step(). */
 int world_decide(struct world *world, const struct event *event);
-void world_add_host(struct world *world, const char *name, int ncpus, int first_cpu);
+void world_add_host(struct world *world, const char *name, int ncpus, int first_cpu); /* before the first event */
+void world_make_host(struct world *world, const char *name, int ncpus); /* the host, without the core's knowing */
 void world_fail(struct world *world, const char *format, ...) __attribute__((format(printf, 2, 3)));
 bool world_failed(const struct world *world);
 uint32_t world_random(struct world *world, uint32_t n); /* 0..n-1 */
@@ -280,6 +282,10 @@ void world_restart_rsd(struct world *world, int host);
 void world_report(struct world *world, int host, const double *busy, const double *jobs, int64_t interval_ms);
 void world_restart_core(struct world *world);
 bool world_set(struct world *world, const char *setting, const char *value); /* by name; false: there is no such */
+void world_configure(struct world *world, const struct core_options *options);
+void world_retire(struct world *world, int host);
+/* A new one, with so many CPUs, or one of before again; joined: it is not in the configuration. */
+void world_host_add(struct world *world, const char *name, int ncpus, bool joined);
 void world_end_process(struct world *world, uint64_t job, uint32_t rank, int status, int signal);
 void world_lose_group(struct world *world, int host, int group);
 void world_start_idle_reports(struct world *world);
@@ -323,6 +329,9 @@ bool world_end_of(const struct world *world, uint64_t job, enum core_end *end);
 const struct core_job *world_with_ends(const struct world *world, struct core_job *job);
 struct core_after world_after(const struct world *world, const char *kind, uint64_t job); /* kind: a word */
 
+/* settings.c: nobody of the cluster has it any more. */
+void judge_gone(struct world *world, int host);
+void judge_configuration(struct world *world, const struct core_options *options); /* from now on */
 /* The allocator or policy is this from now on. */
 void judge_setting(struct world *world, enum core_setting setting, int value);
 

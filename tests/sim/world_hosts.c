@@ -1,6 +1,9 @@
 /* world_hosts.c - what happens to hosts: links come and go, rsd and machines are restarted, processes end. */
 #include "tests/sim/world.h"
 
+#include <assert.h>
+#include <stdio.h>
+
 #include <string.h>
 
 /* What it says must be on disk: all but that a job is to end which has exited, as its hosts know, or is killed. */
@@ -136,4 +139,29 @@ void world_end_process(struct world *world, uint64_t job, uint32_t rank, int sta
     message.attempt = info->attempt;
     message.host = info->processors[rank].host;
     world_post(world, &message, world->now_ms);
+}
+
+static void make_host(struct world *world, const char *name, int ncpus, int first_cpu)
+{
+    struct sim_host *host = &world->hosts[world->nhosts];
+
+    assert(world->nhosts < SIM_HOSTS && ncpus <= SIM_CPUS && first_cpu + ncpus <= 32);
+    snprintf(host->name, sizeof(host->name), "%s", name);
+    host->ncpus = ncpus;
+    for (int i = 0; i < ncpus; i++)
+        host->cpus[i] = first_cpu + i;
+    host->listed = true;
+    model_init(world, world->nhosts++);
+}
+
+void world_make_host(struct world *world, const char *name, int ncpus)
+{
+    make_host(world, name, ncpus, 0);
+}
+
+void world_add_host(struct world *world, const char *name, int ncpus, int first_cpu)
+{
+    if (core_add_host(world->core, name) != world->nhosts)
+        world_fail(world, "core_add_host(%s) failed", name);
+    make_host(world, name, ncpus, first_cpu);
 }

@@ -1,9 +1,10 @@
 #!/bin/bash
-# systemctl reload elmer: all or nothing; what counts at once, what needs a restart; and jobs of each kind run on.
+# systemctl reload elmer: all or nothing; what counts at once, what needs a restart; hosts that come and go, by configuration and by
+# token; and jobs of each kind run on.
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/jobs.sh"
 
-lab_up 2 --elmer 'allocator = v1'
+lab_up 3 --elmer 'allocator = v1'
 install_programs
 ids=()
 for kind in '' --each --pvm; do
@@ -29,11 +30,77 @@ is 'a wrong file is refused by systemctl' $wrong refused
 like 'with key and line in the journal' "$(on 1 journalctl -u elmer -o cat -n 30)" '80-reload.conf:2: .*max_nprocs'
 like 'and nothing has changed' "$(as alice 2 esubmit 2 true 2>&1)" 'allows 1 for a job'
 
-conf $'max_nprocs = 2\nlevels = 2'
+conf $'max_nprocs = 2\nadmin_group = root'
 ok 'one key that can and one that cannot' on 1 systemctl reload elmer
-wait_for 10 'what needs a restart is said by name' told '^reload: levels = 2, was 3: needs a restart'
+wait_for 10 'what needs a restart is said by name' told '^reload: admin_group = root, was elmer-admin: needs a restart'
 wait_for 10 'the other counts' told '^reload: max_nprocs = 2, was 1$'
 like 'the status tells both' "$(on 1 systemctl show -P StatusText elmer)" 'reloaded: 1 changed, 1 NEED A RESTART'
+
+# ---- levels, limits, times ----
+conf $'levels = 1\nhost_timeout = 20s\nuser_running = 7\nhistory_age = 10d'
+ok 'levels, times and limits' on 1 systemctl reload elmer
+wait_for 10 'levels count at once' told '^reload: levels = 1, was 3$'
+wait_for 10 'so do times' told '^reload: host_timeout = 20s, was 30s$'
+wait_for 10 'and limits' told '^reload: user_running = 7, was 0$'
+waits=$(submit bob -o /dev/null --hosts ws1,ws2 --each 2 sleep 600)
+wait_for 20 'a job waits, as each processor has one' says_why "$waits" 'waits|processors'
+conf 'levels = 6'
+on 1 systemctl reload elmer
+wait_for 20 'with more levels it runs' running "$waits"
+conf 'levels = 1'
+on 1 systemctl reload elmer
+ok 'with fewer it goes on' running "$waits"
+as bob 1 ekill "$waits"
+wait_for 20 'until it ends' over "$waits"
+conf $'levels = 3\nheartbeat = 3s\nreport_interval = 1s'
+on 1 systemctl reload elmer
+all_up() { [ "$(on 1 eadmin hosts | grep -cE '^ws[123] +up ')" = 3 ]; }
+wait_for 20 'with another heartbeat all hosts link again' all_up
+wait_for 10 'because they were told so' on 1 sh -c 'journalctl -u elmer -o cat | grep -q "reload: heartbeat = 3s, was 5s"'
+
+# ---- hosts ----
+there=$(submit alice -o /dev/null --hosts ws3 1 sleep 600)
+wait_for 20 'a job runs on ws3' running "$there"
+conf $'levels = 3\nhosts = ws1 ws2'
+ok 'ws3 is taken out' on 1 systemctl reload elmer
+wait_for 10 'it is said' told '^reload: hosts = ws1 ws2, was ws1 ws2 ws3$'
+like 'it leaves' "$(on 1 eadmin hosts)" 'ws3 +leaving .*removed when its jobs have ended'
+ok 'its job runs on' running "$there"
+like 'nothing new comes to it' "$(as alice 2 esubmit --hosts ws3 1 true 2>&1)" 'there is no host "ws3" in the cluster'
+on 1 systemctl restart elmer
+wait_for 30 'also over a restart of elmer' running "$there"
+like 'it still leaves' "$(on 1 eadmin hosts)" 'ws3 +(leaving|suspect)'
+as alice 1 ekill "$there"
+wait_for 20 'its job ends' over "$there"
+gone() { ! on 1 eadmin hosts | grep -q '^ws3 '; }
+wait_for 20 'then it is gone' gone
+wait_for 20 'and told why' on 3 sh -c 'journalctl -u rsd -o cat | grep -q "taken out of the configuration\|not in the configuration"'
+pid=$(elmer_pid)
+
+conf $'levels = 3\nhosts = ws1 ws2 ws3'
+ok 'it is put back' on 1 systemctl reload elmer
+wait_for 40 'and is up by itself' all_up
+ok 'a job runs there' as alice 2 esubmit -w -o /dev/null --hosts ws3 1 true
+
+# ---- a host that only its token names ----
+conf $'levels = 3\nhosts = ws1 ws2'
+on 1 systemctl reload elmer
+wait_for 20 'ws3 is gone again' gone
+like 'a token that does not name it does not let it in' "$(on 3 rsd --join ws1 "$(on 1 eadmin token 2>/dev/null)" 2>&1)" 'or it is not in the configuration, and this token names none: make a token for it'
+ok 'with one that names it it joins' on 3 rsd --join ws1 "$(on 1 eadmin token --hosts ws3 2>/dev/null)" --now
+wait_for 40 'and is a host, without an edit or a restart' all_up
+ok 'a job runs there' as alice 2 esubmit -w -o /dev/null --hosts ws3 1 true
+is 'elmer was not restarted' "$(elmer_pid)" "$pid"
+ok 'another reload' on 1 systemctl reload elmer
+ok 'leaves it there' all_up
+on 1 systemctl restart elmer
+wait_for 40 'and so does a restart' all_up
+pid=$(elmer_pid)
+like 'eadmin remove takes it out' "$(on 1 eadmin remove ws3 2>&1)" 'It is no host of the cluster any more'
+wait_for 20 'for good' gone
+on 1 systemctl restart elmer
+ok 'also over a restart' gone
+pid=$(elmer_pid)
 
 is 'elmer is the same process' "$(elmer_pid)" "$pid"
 for id in "${ids[@]}"; do

@@ -65,6 +65,12 @@ static void on_acknowledge(int host, uint64_t job, uint32_t attempt, uint32_t ra
     note("ack %s %" PRIu64 ".%" PRIu32 " rank %" PRIu32, name(host), job, attempt, rank);
 }
 
+static void on_gone(int host, void *data)
+{
+    assert_ptr_equal(data, &bed);
+    note("gone %s", name(host));
+}
+
 static void on_signal(int host, uint64_t job, uint32_t attempt, int number, void *data)
 {
     assert_ptr_equal(data, &bed);
@@ -139,7 +145,7 @@ int bed_setup(void **state)
 
 int bed_create(void)
 {
-    static const struct engine_hosts hosts = {on_order, on_end, on_open, on_acknowledge, on_signal};
+    static const struct engine_hosts hosts = {on_order, on_end, on_open, on_acknowledge, on_gone, on_signal};
     static const struct engine_launch launch = {on_launch, on_stop};
     static const struct engine_requests requests = {on_answered, on_failed, on_ended};
     int result =

@@ -147,9 +147,18 @@ static void test_absence(void **state)
 
 /* ---- a host is not in the configuration any more ---- */
 
+/* In a cube each host has its place, and there is none for one more. */
+static void in_a_cube(void)
+{
+    bed.settings.core.topology = TOPOLOGY_CUBE;
+    bed.settings.core.allocator = ALLOCATOR_CUBE_AFL;
+    bed.settings.core.levels = 1;
+}
+
 static void test_host_gone(void **state)
 {
     (void)state;
+    in_a_cube();
     found_running(1, "gone", NULL, false);
     found_running(2, "ws1", "gone", false);
     create();
@@ -171,6 +180,7 @@ static void test_host_gone(void **state)
 static void test_host_gone_requeue(void **state)
 {
     (void)state;
+    in_a_cube();
     found_running(1, "ws1", "gone", true);
     struct record *last = found_running(2, "gone", NULL, true); /* as often as it may */
     last->attempt = CORE_MAX_ATTEMPTS;

@@ -99,6 +99,38 @@ static void test_no_name_left(void **state)
     assert_string_equal(put->hosts[1], "lost");
 }
 
+/* A host that is not configured any more and has a job comes back as a host that leaves: its job runs on, and then it
+ * is gone. */
+static void test_host_retired(void **state)
+{
+    (void)state;
+    found_running(1, "gone");
+    create();
+    engine_begin(bed.engine);
+    int host = core_host_by_name(engine_core(bed.engine), "gone");
+    assert_int_equal(host, 3);
+    assert_int_equal(bed_state(1), JOB_RUNNING);
+    assert_int_equal(core_member_by_name(engine_core(bed.engine), "gone"), -1);
+    assert_false(core_host_gone(engine_core(bed.engine), host));
+    struct event event = {.type = EVENT_HOST_DOWN, .host = host};
+    engine_event(bed.engine, &event);
+    assert_int_equal(bed_state(1), JOB_QUEUED); /* it has --requeue */
+    assert_int_equal(state_of(1)->nlost, 1);
+    assert_true(core_host_gone(engine_core(bed.engine), host));
+}
+
+/* One that has joined is a host as before. */
+static void test_host_joined(void **state)
+{
+    (void)state;
+    struct host_row *row = &fake_store.hosts[fake_store.nhosts++];
+    *row = (struct host_row){.name = "ws7", .row.joined = true};
+    create();
+    int host = core_member_by_name(engine_core(bed.engine), "ws7");
+    assert_int_equal(host, 3);
+    assert_true(core_host(engine_core(bed.engine), host)->joined);
+}
+
 /* The same of a job that was running there, and goes back into the queue. */
 static void test_no_name_left_requeue(void **state)
 {
@@ -106,6 +138,8 @@ static void test_no_name_left_requeue(void **state)
     may_use(found_running(1, "gone"), "gone", NULL);
     create();
     engine_begin(bed.engine);
+    struct event down = {.type = EVENT_HOST_DOWN, .host = core_host_by_name(engine_core(bed.engine), "gone")};
+    engine_event(bed.engine, &down);
     fake_time_pass(1000000); /* its lease is over */
     bed_up(0, 1, NULL, 0);
     assert_int_equal(bed_state(1), JOB_QUEUED);
@@ -152,10 +186,8 @@ static void test_names_of_submission(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(test_no_name_left),
-        TEST(test_no_name_left_requeue),
-        TEST(test_some_names_left),
-        TEST(test_names_of_submission),
+        TEST(test_no_name_left), TEST(test_no_name_left_requeue), TEST(test_host_retired),
+        TEST(test_host_joined),  TEST(test_some_names_left),      TEST(test_names_of_submission),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

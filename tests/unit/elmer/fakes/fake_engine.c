@@ -116,6 +116,19 @@ int core_host_by_name(const struct core *core, const char *name)
     return -1;
 }
 
+int core_member_by_name(const struct core *core, const char *name)
+{
+    int host = core_host_by_name(core, name);
+    return host >= 0 && fake_engine.hosts[host].retired ? -1 : host;
+}
+
+/* Here retired hosts have nothing. */
+bool core_host_gone(const struct core *core, int host)
+{
+    (void)core;
+    return fake_engine.hosts[host].retired;
+}
+
 const struct core_host *core_host(const struct core *core, int host)
 {
     (void)core;

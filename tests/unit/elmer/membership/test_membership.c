@@ -113,10 +113,37 @@ static void refused_at_once(const char *host, const char *words)
     fake_time_pass(1000);
 }
 
+static void on_add_host(const char *name, void *data)
+{
+    assert_string_equal(name, "ws9");
+    ++*(int *)data;
+    fake_engine_add_host(name);
+    membership_configured(bed.membership);
+}
+
+/* Who is not configured becomes a host with a token that names it, which the signer is to look at, and not before. */
+static void test_join_makes_a_host(void **state)
+{
+    int added = 0;
+    (void)state;
+    bed_create();
+    membership_connect(bed.membership, on_add_host, &added);
+    bed_join(0, "ws9");
+    int signer = bed_signer();
+    const struct wire_message *asked = heard(signer, WIRE_sign_rejoin);
+    assert_string_equal(asked->u.sign_rejoin.host, "ws9");
+    assert_int_equal(added, 0);
+    bed_issue(signer, bed_certificate("ws9"));
+    assert_int_equal(added, 1);
+    heard(TO_PEER(&bed.peers[0]), WIRE_joined);
+    assert_non_null(membership_newest(bed.membership, 3));
+}
+
 /* The signer is not asked, and no token is used up. */
 static void test_join_refused(void **state)
 {
     (void)state;
+    bed.settings.fixed = true;
     bed_create();
     refused_at_once("ws9", "not in the configuration");
     refused_at_once("queue", "is the queue host");
@@ -401,6 +428,7 @@ int main(void)
         TEST(test_join_with_ticket_key),
         TEST(test_join_as_living),
         TEST(test_join_refused),
+        TEST(test_join_makes_a_host),
         TEST(test_signer_refuses),
         TEST(test_signer_away),
         TEST(test_wrong_certificate),

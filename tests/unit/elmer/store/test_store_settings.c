@@ -100,7 +100,7 @@ static void test_from_schema_5(void **state)
     assert_int_equal(
         sqlite3_exec(db,
                      "DROP TABLE awaited; ALTER TABLE state DROP COLUMN verdicts; ALTER TABLE state DROP COLUMN ran; "
-                     "ALTER TABLE state DROP COLUMN place; "
+                     "ALTER TABLE state DROP COLUMN place; ALTER TABLE host DROP COLUMN joined; "
                      "DROP TABLE setting; DROP INDEX state_environment; ALTER TABLE state DROP COLUMN "
                      "environment_sha256; DELETE FROM migration WHERE version > 5; PRAGMA user_version = 5",
                      NULL, NULL, NULL),
