@@ -54,6 +54,8 @@ int rsd_config_read(struct rsd_config *config, const char *path, bool missing_ok
 /* Where the programs of helpers are, as a supervisor finds it in its environment: NAME=PATH. */
 enum { RSD_HELPERS = 2, RSD_HELPER_BYTES = 1024 + 20 };
 void rsd_config_helpers(const struct rsd_config *config, char text[RSD_HELPERS][RSD_HELPER_BYTES]);
+/* In the run directory: what a running rsd has been given, in the form of its files. */
+#define RSD_RUNNING_CONF "rsd.conf"
 const char *rsd_mode_name(enum rsd_mode mode); /* auto rt idle none */
 
 #endif

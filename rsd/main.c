@@ -6,6 +6,7 @@
 #include <getopt.h>
 #include <pwd.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +16,7 @@
 #include <systemd/sd-daemon.h>
 #include <unistd.h>
 
+#include "lib/base/file.h"
 #include "lib/base/log.h"
 #include "lib/ticket/program.h"
 #include "rsd/config.h"
@@ -204,7 +206,18 @@ static int begin_again(void)
     return 1;
 }
 
-static int run(struct rsd_config *config, struct err *err)
+/* For elmer-rsd-admin, which compares it with new files. */
+static void remember(const struct rsd_config *config, const char *given)
+{
+    struct err err = ERR_INIT;
+    int dir = open(config->rundir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (dir < 0 || file_write(dir, RSD_RUNNING_CONF, given, 0600, &err) < 0)
+        log_warning("a reload will not know what has changed: %s", dir < 0 ? strerror(errno) : err.text);
+    if (dir >= 0)
+        close(dir);
+}
+
+static int run(struct rsd_config *config, const char *given, struct err *err)
 {
     struct rsd_tickets tickets = {.fd = -1}; /* nothing known of its program yet */
     int pair[2], listener, result;
@@ -215,6 +228,7 @@ static int run(struct rsd_config *config, struct err *err)
     listener = prepare_in_time(config, &uid, &gid, err);
     if (listener < 0)
         return listener;
+    remember(config, given);
     find_own_users(config);
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
         return err_set(err, -errno, "cannot make a socket: %s", strerror(errno));
@@ -287,9 +301,24 @@ static void say_problem(const char *text, void *data)
     log_error("%s", text);
 }
 
+static void on_given(const struct ini_value *value, void *data)
+{
+    fprintf(data, "%s = %s\n", value->key->name, value->value);
+}
+
+/* A reload before the root half hears of it: it waits for something. */
+static void on_hangup(int number)
+{
+    (void)number;
+    _exit(RSD_EXIT_AGAIN);
+}
+
 int main(int argc, char **argv)
 {
-    static const struct ini_watch watch = {.problem = say_problem};
+    char *text = NULL;
+    size_t size;
+    FILE *all = open_memstream(&text, &size);
+    const struct ini_watch watch = {.problem = say_problem, .given = on_given, .data = all};
     static struct rsd_config config;
     struct err err = ERR_INIT;
     const char *given = NULL;
@@ -298,6 +327,9 @@ int main(int argc, char **argv)
     status = parse(argc, argv, &given);
     if (status != GO_ON)
         return status;
+    signal(SIGHUP, on_hangup);
+    if (!all || fputs("[rsd]\n", all) < 0)
+        return 1;
     rsd_config_default(&config);
     if (rsd_config_read(&config, given ? given : ELMER_SYSCONFDIR "/rsd.conf", !given, &watch, &err) < 0)
         return EXIT_CONFIG;
@@ -306,7 +338,9 @@ int main(int argc, char **argv)
         return 1;
     }
     umask(022);
-    status = run(&config, &err);
+    if (fclose(all) != 0)
+        return 1;
+    status = run(&config, text, &err);
     if (status < 0) {
         log_error("%s", err.text);
         return status == -EPERM ? EXIT_CONFIG : 1;

@@ -1,5 +1,5 @@
-/* main.c - elmer-rsd-admin: what an administrator asks of rsd with options, which rsd hands over with its arguments as
- * they are. It ends when it is done. */
+/* main.c - elmer-rsd-admin: what an administrator asks of rsd. Options of rsd are handed over with its arguments as
+ * they are; --reload comes from rsd.service. It ends when it is done. */
 #include <config.h>
 
 #include <getopt.h>
@@ -8,8 +8,9 @@
 
 #include "lib/base/log.h"
 #include "rsd/admin/join.h"
+#include "rsd/admin/reload.h"
 
-enum { EXIT_CONFIG = 2, OPT_JOIN = 256, OPT_NAME, OPT_FORCE, OPT_NOW };
+enum { EXIT_CONFIG = 2, OPT_JOIN = 256, OPT_NAME, OPT_FORCE, OPT_NOW, OPT_RELOAD };
 
 static int usage_error(void)
 {
@@ -29,10 +30,14 @@ static const char *hide(char *argument)
 
 int main(int argc, char **argv)
 {
-    static const struct option options[] = {
-        {"config", required_argument, NULL, 'c'},    {"join", required_argument, NULL, OPT_JOIN},
-        {"name", required_argument, NULL, OPT_NAME}, {"force", no_argument, NULL, OPT_FORCE},
-        {"now", no_argument, NULL, OPT_NOW},         {NULL, 0, NULL, 0}};
+    static const struct option options[] = {{"config", required_argument, NULL, 'c'},
+                                            {"join", required_argument, NULL, OPT_JOIN},
+                                            {"name", required_argument, NULL, OPT_NAME},
+                                            {"force", no_argument, NULL, OPT_FORCE},
+                                            {"now", no_argument, NULL, OPT_NOW},
+                                            {"reload", no_argument, NULL, OPT_RELOAD},
+                                            {NULL, 0, NULL, 0}};
+    bool reload = false;
     struct rsd_join join = {.config = ELMER_SYSCONFDIR "/rsd.conf"};
     int option;
     log_open("rsd", LOG_LEVEL_INFO);
@@ -54,11 +59,16 @@ int main(int argc, char **argv)
         case OPT_NOW:
             join.now = true;
             break;
+        case OPT_RELOAD:
+            reload = true;
+            break;
         default:
             return usage_error();
         }
     }
-    if (!join.elmer || optind + 1 != argc)
+    if (reload && !join.elmer && optind == argc)
+        return rsd_reload_main(join.config, join.config_given);
+    if (reload || !join.elmer || optind + 1 != argc)
         return usage_error();
     join.token = hide(argv[optind]);
     return rsd_join_main(&join);

@@ -9,7 +9,8 @@
  * A job with a lease ends without a verb when elmer is not heard for too long (host_lease.c).
  *
  * Start: place for the groups, probe of the classes, adoption of what an earlier root half has left, READY=1.
- * End: SIGTERM, or the network half has gone or talked garbage (status 1, systemd starts both again). Jobs live on.
+ * End: SIGTERM, or the network half has gone or talked garbage (status 1, systemd starts both again), or SIGHUP: the
+ * files have changed, and were checked by elmer-rsd-admin (RSD_EXIT_AGAIN). Jobs live on.
  */
 #include "config.h"
 
@@ -53,8 +54,9 @@ static int signals_open(void)
     sigemptyset(&set);
     sigaddset(&set, SIGTERM);
     sigaddset(&set, SIGINT);
+    sigaddset(&set, SIGHUP);
     sigaction(SIGPIPE, &ignore, NULL);
-    sigaction(SIGHUP, &ignore, NULL);
+    signal(SIGHUP, SIG_DFL); /* what is ignored comes to no descriptor */
     sigprocmask(SIG_BLOCK, &set, NULL);
     return signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
 }
@@ -209,9 +211,8 @@ static void child_ended(struct root *root, pid_t pid)
 static void signals_read(struct root *root)
 {
     struct signalfd_siginfo info;
-    while (read(root->signal_fd, &info, sizeof(info)) == (ssize_t)sizeof(info)) {
-        stop(root, 0);
-    }
+    while (read(root->signal_fd, &info, sizeof(info)) == (ssize_t)sizeof(info))
+        stop(root, info.ssi_signo == SIGHUP ? RSD_EXIT_AGAIN : 0);
 }
 
 static void reaper_read(struct root *root)

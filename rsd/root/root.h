@@ -16,10 +16,12 @@ struct rsd_tickets {
     bool gone;                     /* it has not answered: rsd starts again, and is asked again then */
 };
 
-/* Run until SIGTERM (0) or until the network half is gone or talks garbage (1; a restart adopts what lives).
- * -ECANCELED: it could not begin, and has said why. fd_net: socketpair to the network half (taken over); net_pid: its
- * process, 0 in tests. tickets: what rsd_tickets_start() has made, or NULL: then none can be judged. Jobs and their
- * supervisors live on in every case. */
+enum { RSD_EXIT_AGAIN = 75 };
+
+/* Run until SIGTERM (0), until the network half is gone or talks garbage (1), or until SIGHUP (RSD_EXIT_AGAIN: the
+ * files are others, and nothing of them is read yet); a restart adopts what lives. -ECANCELED: it could not begin, and
+ * has said why. fd_net: socketpair to the network half (taken over); net_pid: its process, 0 in tests. tickets: what
+ * rsd_tickets_start() has made, or NULL: then none can be judged. Jobs and their supervisors live on in every case. */
 int rsd_root_main(int fd_net, pid_t net_pid, const struct rsd_config *config, struct rsd_tickets *tickets);
 
 #endif
