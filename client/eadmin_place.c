@@ -226,13 +226,13 @@ static int write_fragment(const char *config, const char *listen, const char *ho
 static bool has_hosts(const struct settings *settings, const char *hosts)
 {
     char *words = must(strdup(hosts)), *rest = words;
+    bool same = true;
     size_t i = 0;
 
     for (char *word; (word = strsep(&rest, " ")); i++)
-        if (i >= settings->nhosts || strcmp(settings->hosts[i].name, word) != 0)
-            break;
+        same = same && i < settings->nhosts && strcmp(settings->hosts[i].name, word) == 0;
     free(words);
-    return !rest && i == settings->nhosts;
+    return same && i == settings->nhosts;
 }
 
 static int read_again(const char *config, bool required, const char *listen, const char *hosts,

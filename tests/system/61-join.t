@@ -69,7 +69,7 @@ refused 'a token for another host' 'is for ws2,ws9, not for ws3' 'host=ws3 join 
 short=$(token --valid 1s) end=$((SECONDS + 2))
 until_ok 5 eval "[ \$SECONDS -ge $end ]"
 refused 'an expired token' 'expired at 20.*clock says 20' 'host=ws3 join refused.*expired' "$short"
-refused 'a name that is not configured' 'ws77 is not in the configuration' 'host=ws77 join refused' "$good" --name ws77
+refused 'a name that is not configured' 'is for ws3, not for ws77' 'host=ws77 join refused.*is for ws3' "$good" --name ws77
 refused "the queue host's name" 'ws1 is the queue host' 'host=ws1 join refused' "$good" --name ws1
 is 'none of that has changed the certificate' "$(state_of ws3)" up
 

@@ -1,0 +1,166 @@
+/* test_elmer_reload.c - SIGHUP: the configuration is another one while jobs run. What is wrong changes nothing; levels
+ * and hosts change, and who runs notices nothing of it, also over a restart. */
+#include "config.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "tests/daemon/elmer_lab.h"
+#include "tests/daemon/elmer_steps.h"
+
+/* Nobody's silence is judged here. */
+#define CONF(levels, hosts)                                                                                            \
+    "name = ws1\nresend = 1s\nheartbeat = 20s\nhost_timeout = 60s\nsettle = 0\nallocator = v1\nadmin_hosts = ws1\n"    \
+    "levels = " levels "\nhosts = " hosts "\n"
+
+static void reload(struct lab *lab, const char *config)
+{
+    snprintf(lab->config, sizeof(lab->config), "%s", config);
+    lab_configure(lab);
+    assert_int_equal(kill(lab->pid, SIGHUP), 0);
+}
+
+/* The state of a host, or "": it is none. */
+static void state_of(struct fake *asker, const char *name, char *state, size_t size)
+{
+    struct wire_message query = {.type = WIRE_query_hosts}, answer;
+    host_relay(asker, 1, 0, "root", &query);
+    host_expect_relayed(asker, 1, WIRE_hosts, &answer);
+    state[0] = 0;
+    for (size_t i = 0; i < answer.u.hosts.hosts.count; i++)
+        if (!strcmp(answer.u.hosts.hosts.items[i].host, name))
+            snprintf(state, size, "%s", answer.u.hosts.hosts.items[i].state);
+    wire_message_fini(&answer);
+}
+
+/* Signals are heard in elmer's loop, as what is asked: after some turns at the latest. */
+static void await_state(struct fake *asker, const char *name, const char *wanted)
+{
+    char state[20] = "?";
+    for (int i = 0; i < 2000 && strcmp(state, wanted); i++)
+        state_of(asker, name, state, sizeof(state));
+    assert_string_equal(state, wanted);
+}
+
+static uint64_t submit(struct fake *host, const char *token, const char *on)
+{
+    struct wire_message submission = lab_submission(token, 1);
+    submission.u.submit.hosts = (struct wire_strs){&on, on ? 1 : 0};
+    return lab_submit(host, &submission, NULL, 0);
+}
+
+static void is_queued(struct fake *host, uint64_t job)
+{
+    struct wire_message jobs;
+    lab_query(host, job, &jobs);
+    assert_string_equal(only(&jobs)->state, "queued");
+    wire_message_fini(&jobs);
+}
+
+static void end_on(struct fake *host, uint64_t job)
+{
+    struct wire_message end;
+    host_exited(host, job, 1, 0, "command", 0, 0);
+    fake_expect(host, WIRE_end, &end);
+    assert_int_equal(end.u.end.job, job);
+    wire_message_fini(&end);
+    host_empty(host, job, 1, 0.1);
+}
+
+static void test_levels(void **state)
+{
+    struct lab lab;
+    struct fake ws1;
+    (void)state;
+    lab_create(&lab, CONF("1", "ws1"));
+    lab_start(&lab);
+    host_open(&ws1, &lab, "ws1", 1, NULL);
+    submit(&ws1, "a", NULL);
+    run_job(&ws1, &ws1, 1, 1);
+    submit(&ws1, "b", NULL);
+    is_queued(&ws1, 2);
+    reload(&lab, CONF("99", "ws1")); /* wrong: nothing changes */
+    fake_expect_none(&ws1, WIRE_open, 300);
+    reload(&lab, CONF("2", "ws1"));
+    run_job(&ws1, &ws1, 2, 1); /* at once */
+    reload(&lab, CONF("1", "ws1"));
+    fake_expect_none(&ws1, WIRE_end, 300); /* who is deeper stays */
+    submit(&ws1, "c", NULL);
+    end_on(&ws1, 1);
+    fake_expect_none(&ws1, WIRE_open, 300);
+    is_queued(&ws1, 3);
+    end_on(&ws1, 2);
+    run_job(&ws1, &ws1, 3, 1);
+    fake_close(&ws1);
+    lab_destroy(&lab);
+}
+
+static void test_hosts(void **state)
+{
+    struct lab lab;
+    struct fake ws1, ws2, ws3;
+    struct wire_message submission = lab_submission("no", 1), error;
+    struct wire_holding holding = {1, 1};
+    struct host_options holds = {.generation = 9, .holdings = &holding, .nholdings = 1};
+    const char *on = "ws2";
+    (void)state;
+    lab_create(&lab, CONF("2", "ws1 ws2"));
+    lab_start(&lab);
+    host_open(&ws1, &lab, "ws1", 1, NULL);
+    host_open(&ws2, &lab, "ws2", 1, NULL);
+    submit(&ws1, "a", "ws2");
+    run_job(&ws2, &ws1, 1, 1);
+
+    /* ws2 goes, and ws3 comes */
+    reload(&lab, CONF("2", "ws1 ws3"));
+    await_state(&ws1, "ws2", "leaving");
+    await_state(&ws1, "ws3", "never-seen");
+    host_open(&ws3, &lab, "ws3", 1, NULL);
+    submit(&ws1, "b", "ws3");
+    run_job(&ws3, &ws1, 2, 1);
+    fake_expect_none(&ws2, WIRE_end, 300);
+    submission.u.submit.hosts = (struct wire_strs){&on, 1};
+    refused(&ws1, 2001, &submission, WIRE_CODE_REFUSED, "there is no host \"ws2\"");
+
+    /* elmer is killed: it knows of ws2 from its job only */
+    lab_stop(&lab, SIGKILL);
+    fake_close(&ws1);
+    fake_close(&ws2);
+    fake_close(&ws3);
+    lab_start(&lab);
+    host_open(&ws1, &lab, "ws1", 1, NULL);
+    host_open(&ws2, &lab, "ws2", 1, &holds);
+    await_state(&ws1, "ws2", "leaving");
+    end_on(&ws2, 1);
+    fake_expect(&ws2, WIRE_error, &error);
+    assert_non_null(strstr(error.u.error.text, "taken out of the configuration"));
+    wire_message_fini(&error);
+    assert_true(fake_closed(&ws2));
+    fake_close(&ws2);
+    await_state(&ws1, "ws2", "");
+
+    /* and back */
+    reload(&lab, CONF("2", "ws1 ws2 ws3"));
+    await_state(&ws1, "ws2", "down");
+    host_open(&ws2, &lab, "ws2", 1, NULL);
+    submit(&ws1, "c", "ws2");
+    run_job(&ws2, &ws1, 3, 1);
+    fake_close(&ws1);
+    fake_close(&ws2);
+    lab_destroy(&lab);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_levels),
+        cmocka_unit_test(test_hosts),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,142 @@
+/* test_place.c - eadmin init --hosts, --listen: the fragment that it writes, and what it refuses before it writes any.
+ */
+#include "config.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "client/eadmin_place.h"
+#include "elmer/settings.h"
+#include "tests/unit/client/config_bed.h"
+#include "tests/unit/scratch.h"
+
+static struct place_wish wish;
+static char listen_now[300];
+
+static int place(const char *path, bool required, const char *user)
+{
+    struct settings settings = {0};
+    struct err err = ERR_INIT;
+    int result;
+
+    (void)user;
+    assert_int_equal(settings_load(&settings, path, required, &err), 0);
+    result = place_cluster(&wish, path, required, &settings);
+    snprintf(listen_now, sizeof(listen_now), "%s", settings.listen ? settings.listen : "");
+    settings_fini(&settings);
+    return result;
+}
+
+static int run(const char *hosts, const char *listen)
+{
+    wish = (struct place_wish){.hosts = hosts, .listen = listen};
+    return bed_run(place, bed.user);
+}
+
+/* What it says after its first line, which is a comment; "": there is none. */
+static void expect_fragment(const char *lines)
+{
+    char path[200], text[2000] = "", *rest = text;
+    FILE *file;
+
+    snprintf(path, sizeof(path), "%s.d/50-init.conf", bed.conf);
+    file = fopen(path, "r");
+    if (file) {
+        size_t size = fread(text, 1, sizeof(text) - 1, file);
+
+        text[size] = 0;
+        fclose(file);
+        assert_memory_equal(text, "# Written by eadmin init", 24);
+        rest = strchr(text, '\n');
+        assert_non_null(rest);
+        rest++;
+    }
+    assert_string_equal(rest, lines);
+}
+
+static void the_name_is_found(void **state)
+{
+    (void)state;
+    bed_begin();
+    bed_put("a.conf", "[elmer]\nname = ws1\nlevels = 2\n");
+    assert_int_equal(run("ws1,ws2, ws3", NULL), 0);
+    expect_fragment("[elmer]\nlisten = ws1:7110\nhosts = ws1 ws2 ws3\n");
+    assert_string_equal(listen_now, "ws1:7110");
+    assert_int_equal(bed_lines(), 0);
+    assert_int_equal(run("ws1 ws2", NULL), 0); /* again: what was not named stays */
+    expect_fragment("[elmer]\nlisten = ws1:7110\nhosts = ws1 ws2\n");
+    assert_int_equal(run(NULL, "192.0.2.1:7200"), 0);
+    expect_fragment("[elmer]\nlisten = 192.0.2.1:7200\nhosts = ws1 ws2\n");
+    assert_int_equal(run(NULL, NULL), 0); /* --now alone */
+    expect_fragment("[elmer]\nlisten = 192.0.2.1:7200\nhosts = ws1 ws2\n");
+}
+
+/* What the administrator's file says of the address is not said again. */
+static void the_files_count(void **state)
+{
+    (void)state;
+    bed_begin();
+    bed_put("a.conf", "[elmer]\nname = ws1\nlisten = ws1:7300\n");
+    assert_int_equal(run("ws1 ws2", NULL), 0);
+    expect_fragment("[elmer]\nhosts = ws1 ws2\n");
+    assert_string_equal(listen_now, "ws1:7300");
+    assert_true(scratch_put(bed.dir, "a.conf.d/90-mine.conf", "[elmer]\nhosts = ws1\n"));
+    assert_int_equal(run("ws1 ws3", NULL), 1);
+    bed_said("another file in");
+    bed_said("counts more than 50-init.conf: take that out");
+}
+
+static void names_of_the_loopback_are_refused(void **state)
+{
+    (void)state;
+    bed_begin();
+    bed.names[0][1] = "127.0.1.1";
+    bed_put("a.conf", "[elmer]\nname = ws1\n");
+    assert_int_equal(run("ws1 ws2", NULL), 1);
+    bed_said("the name ws1 stands for 127.0.1.1 on this host, which no other host reaches: in /etc/hosts write ");
+    bed_said("in place of the line with 127.0.1.1, then eadmin init again; or name an address: eadmin init --listen ");
+    assert_int_equal(bed_lines(), 1);
+    expect_fragment("");
+    assert_int_equal(run("ws1 ws2", "localhost"), 1);
+    assert_int_equal(run("ws1 ws2", "127.0.0.1:7110"), 1);
+    expect_fragment("");
+    assert_int_equal(run("ws1 ws2", "192.0.2.1"), 0); /* an address does */
+    expect_fragment("[elmer]\nlisten = 192.0.2.1:7110\nhosts = ws1 ws2\n");
+}
+
+static void names_that_nobody_knows_are_refused(void **state)
+{
+    (void)state;
+    bed_begin();
+    bed_put("a.conf", "[elmer]\nname = ws1\n");
+    assert_int_equal(run("ws1 ghost", NULL), 1);
+    bed_said("the name ghost is not known here: ");
+    bed_said("write it with its address into /etc/hosts of every host, or into the DNS");
+    assert_int_equal(bed_lines(), 1);
+    bed.names[1][1] = "127.0.0.1";
+    assert_int_equal(run("ws1 ws2", NULL), 1);
+    bed_said("the name ws2 stands for 127.0.0.1 here, which is this host itself");
+    assert_int_equal(run("ws1", "nowhere"), 1);
+    bed_said("the name nowhere is not known here: ");
+    assert_int_equal(run("ws1", "/run/socket"), 2);
+    assert_int_equal(run("ws1", "ws1:99999"), 2);
+    assert_int_equal(run("ws1,a/b", NULL), 2);
+    assert_int_equal(run(" , ", NULL), 2);
+    expect_fragment("");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_name_is_found),
+        cmocka_unit_test(the_files_count),
+        cmocka_unit_test(names_of_the_loopback_are_refused),
+        cmocka_unit_test(names_that_nobody_knows_are_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
