@@ -78,6 +78,22 @@ static unsigned count(const struct addrinfo *info)
     return n;
 }
 
+/* What to look at, behind the error. */
+static const char *hint(int error)
+{
+    switch (error) {
+    case UV_ECONNREFUSED:
+        return ": nothing listens there; is it the right port, and does elmer run?";
+    case UV_ETIMEDOUT:
+        return ": nothing answers there; is that host on, and does a firewall let this port through?";
+    case UV_EHOSTUNREACH:
+    case UV_ENETUNREACH:
+        return ": is that host on, and in this network?";
+    default:
+        return "";
+    }
+}
+
 static void try_next(struct link *link)
 {
     struct addrinfo *info = link->next;
@@ -85,7 +101,8 @@ static void try_next(struct link *link)
     int result;
 
     if (!info || left <= 0) {
-        link_drop(link, "cannot connect to %s: %s", link->target, uv_strerror(link->last_error));
+        link_drop(link, "cannot connect to %s: %s%s", link->target, uv_strerror(link->last_error),
+                  hint(link->last_error));
         return;
     }
     link_timer(link, left / count(info) + 1);
@@ -113,7 +130,10 @@ static void on_resolved(uv_getaddrinfo_t *request, int status, struct addrinfo *
     }
     link->resolution = NULL;
     if (status != 0) {
-        link_drop(link, "cannot find the address of %s: %s", link->target, uv_strerror(status));
+        link_drop(link,
+                  "cannot find the address of %s: %s: write the name with its address into /etc/hosts, or into the "
+                  "DNS",
+                  link->target, uv_strerror(status));
         return;
     }
     link->addresses = info;
@@ -127,7 +147,7 @@ void dial_timeout(struct link *link)
     if (link->state == LINK_RESOLVING)
         link_drop(link, "cannot find the address of %s: no answer in time", link->target);
     else if (!link->next)
-        link_drop(link, "cannot connect to %s: no answer in time", link->target);
+        link_drop(link, "cannot connect to %s: no answer in time%s", link->target, hint(UV_ETIMEDOUT));
     else if (!uv_is_closing(&link->io.handle))
         end_attempt(link, UV_ETIMEDOUT);
 }

@@ -4,7 +4,7 @@
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/jobs.sh"
 
-lab_up 2 --elmer 'allocator = v1'
+lab_up 2 --elmer 'allocator = v1' --elmer 'levels = 5'
 install_programs
 ids=()
 for kind in '' --each --pvm; do
@@ -40,7 +40,6 @@ ok 'each key is a line' told '^reload: mode = idle, was auto$'
 ok 'with what it was' told '^reload: user_connections = 77, was 1024$'
 wait_for 20 'rsd has begun again' others "$pid"
 wait_for 20 'the mode counts' has_mode idle
-on 1 true
 refused=$(submit bob -o /dev/null --hosts ws2 1 true)
 wait_for 20 'a user who is denied now ends' over "$refused"
 like 'because of that' "$(field "$refused" 'j["reason"]')" 'bob|deny_users'
