@@ -1,15 +1,21 @@
 /* ecancel.c - remove jobs from the queue. */
 #include "config.h"
 
+#include "client/choose.h"
 #include "client/end.h"
 
 static const struct command command = {
     "ecancel",
     "Usage: ecancel ID...\n"
+    "       ecancel [--me | -u USER] [--name PATTERN] [--yes]\n"
     "Remove jobs that wait in the queue.\n"
     "\n"
-    "  -h, --help     print this and exit\n"
-    "  -V, --version  print the version and exit\n"
+    "      --me            all of one's own jobs that wait\n"
+    "  -u, --user USER     those of USER\n"
+    "      --name PATTERN  those whose name matches a shell pattern, like 'solve*'\n"
+    "      --yes           ask nothing; else it asks on a terminal when it is more than ten jobs\n"
+    "  -h, --help          print this and exit\n"
+    "  -V, --version       print the version and exit\n"
     "\n"
     "Exit status: 0 done, 1 refused, 2 usage, 3 no such job or not waiting, 4 elmer not reachable,\n"
     "5 not permitted; with several jobs the greatest. A job that has started is ended by ekill.\n",
@@ -17,5 +23,12 @@ static const struct command command = {
 
 int main(int argc, char **argv)
 {
-    return end_main(&command, elmer_cancel, argc, argv);
+    struct choice choice = {.waiting = true, .deed = "cancel"};
+    int code = choose_jobs(&command, &choice, argc, argv);
+
+    if (code >= 0)
+        return code;
+    code = end_main(&command, elmer_cancel, choice.argc, choice.argv);
+    choose_free(&choice);
+    return code;
 }

@@ -1,21 +1,44 @@
-/* ekill.c - end running jobs. */
+/* ekill.c - end running jobs, or send them a signal. */
 #include "config.h"
 
+#include "client/choose.h"
 #include "client/end.h"
 
 static const struct command command = {
     "ekill",
-    "Usage: ekill ID...\n"
+    "Usage: ekill [--signal SIGNAL] ID...\n"
+    "       ekill [--signal SIGNAL] [--me | -u USER] [--name PATTERN] [--yes]\n"
     "End jobs that are starting or running: their processes get SIGTERM, and SIGKILL after a grace time.\n"
     "\n"
-    "  -h, --help     print this and exit\n"
-    "  -V, --version  print the version and exit\n"
+    "      --me             all of one's own jobs that run\n"
+    "  -u, --user USER      those of USER\n"
+    "      --name PATTERN   those whose name matches a shell pattern, like 'solve*'\n"
+    "  -s, --signal SIGNAL  end nothing, but send this signal to their processes, like USR1\n"
+    "      --yes            ask nothing; else it asks on a terminal when it is more than ten jobs\n"
+    "  -h, --help           print this and exit\n"
+    "  -V, --version        print the version and exit\n"
     "\n"
     "Exit status: 0 done, 1 refused, 2 usage, 3 no such job or not running, 4 elmer not reachable,\n"
     "5 not permitted; with several jobs the greatest. A job that still waits is removed by ecancel.\n",
 };
 
+static uint32_t number; /* of the signal */
+
+static int send_signal(struct elmer *elmer, uint64_t job, int timeout_ms, struct elmer_error *text,
+                       struct elmer_error *error)
+{
+    return elmer_signal(elmer, job, (int)number, timeout_ms, text, error);
+}
+
 int main(int argc, char **argv)
 {
-    return end_main(&command, elmer_kill, argc, argv);
+    struct choice choice = {.signals = true, .deed = "end"};
+    int code = choose_jobs(&command, &choice, argc, argv);
+
+    if (code >= 0)
+        return code;
+    number = choice.signal;
+    code = end_main(&command, number ? send_signal : elmer_kill, choice.argc, choice.argv);
+    choose_free(&choice);
+    return code;
 }

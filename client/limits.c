@@ -47,8 +47,7 @@ bool limit_time(const char *option, const char *text, uint64_t *ms)
     return true;
 }
 
-/* 0: there is none. KILL and STOP nobody can take as a warning. */
-static uint32_t signal_number(const char *name)
+uint32_t limit_signal_number(const char *name)
 {
     uint64_t number;
 
@@ -58,7 +57,15 @@ static uint32_t signal_number(const char *name)
         for (number = 1; number < NSIG; number++)
             if (sigabbrev_np((int)number) && strcasecmp(name, sigabbrev_np((int)number)) == 0)
                 break;
-    return number >= 1 && number < NSIG && number != SIGKILL && number != SIGSTOP ? (uint32_t)number : 0;
+    return number >= 1 && number < NSIG ? (uint32_t)number : 0;
+}
+
+/* KILL and STOP nobody can take as a warning. */
+static uint32_t warning_number(const char *name)
+{
+    uint32_t number = limit_signal_number(name);
+
+    return number != SIGKILL && number != SIGSTOP ? number : 0;
 }
 
 bool limit_signal(const char *text, uint32_t *number, uint64_t *ms)
@@ -69,7 +76,7 @@ bool limit_signal(const char *text, uint32_t *number, uint64_t *ms)
 
     if (at && at - text < (long)sizeof(name))
         memcpy(name, text, (size_t)(at - text));
-    *number = signal_number(name);
+    *number = warning_number(name);
     if (at && !str_to_u64(at + 1, &seconds))
         seconds = parse_s(at + 1);
     if (*number == 0 || seconds == 0 || seconds > MAX_S) {

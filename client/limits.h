@@ -10,4 +10,7 @@ bool limit_time(const char *option, const char *text, uint64_t *ms);
 /* "USR1@120" or "USR1@2m": a signal's name or number, and so many seconds, or such a time. */
 bool limit_signal(const char *text, uint32_t *number, uint64_t *ms);
 
+/* "USR1", "SIGUSR1" or "10"; 0: there is no such signal. */
+uint32_t limit_signal_number(const char *name);
+
 #endif

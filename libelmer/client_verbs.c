@@ -77,6 +77,16 @@ int elmer_kill(struct elmer *elmer, uint64_t job, int timeout_ms, struct elmer_e
     return tell(elmer, &request, job, TRACE_KILLED, timeout_ms, text, error);
 }
 
+int elmer_signal(struct elmer *elmer, uint64_t job, int number, int timeout_ms, struct elmer_error *text,
+                 struct elmer_error *error)
+{
+    struct wire_message request = {.type = WIRE_signal_job, .u.signal_job = {.job = job, .number = (uint64_t)number}};
+
+    if (number < 1 || number > 64)
+        return client_error(error, ELMER_USAGE, "%d is no signal", number);
+    return tell(elmer, &request, job, TRACE_NONE, timeout_ms, text, error);
+}
+
 int elmer_hold(struct elmer *elmer, uint64_t job, int timeout_ms, struct elmer_error *text, struct elmer_error *error)
 {
     struct wire_message request = {.type = WIRE_hold, .u.hold = {.job = job}};

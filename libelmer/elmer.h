@@ -201,6 +201,10 @@ int elmer_cancel(struct elmer *elmer, uint64_t job, int timeout_ms, struct elmer
 /* End a job that has. It is on its way to its end when this returns. */
 int elmer_kill(struct elmer *elmer, uint64_t job, int timeout_ms, struct elmer_error *text, struct elmer_error *error);
 
+/* Send a signal (1..64) to all processes of a job that runs. When elmer has been away meanwhile it may come twice. */
+int elmer_signal(struct elmer *elmer, uint64_t job, int number, int timeout_ms, struct elmer_error *text,
+                 struct elmer_error *error);
+
 /* Keep a job that waits from having its turn, until it is released; its place in the queue stays. Of one's own jobs,
  * administrators of all. As often as one likes. */
 int elmer_hold(struct elmer *elmer, uint64_t job, int timeout_ms, struct elmer_error *text, struct elmer_error *error);

@@ -12,11 +12,12 @@
 extern "C" {
 #endif
 
-/* Read ELMER_HOSTS ("ws1:ws2", one name per processor) and keep the names for elmer_hosts().
- * Returns the number of processors of the job, or 0 outside Elmer (ELMER_HOSTS not set; nothing is kept then), also if
- * a PVM daemon of the user's own runs: none is asked, its hosts are pvm_config(3)'s to tell.
- * Returns -1 with errno EINVAL if the value is malformed, ENOMEM if there is no memory; what an earlier call has
- * kept stays then. */
+/* Read ELMER_HOSTS ("ws1:ws2", one name per processor) and keep the names for elmer_hosts(). Where it is not set, as in
+ * a program that was started by hand, but the program is among the processes of a job, ask elmer for them (5 s at
+ * most). Returns the number of processors of the job, or 0 with errno ENOENT outside Elmer (nothing is kept then), also
+ * if a PVM daemon of the user's own runs: none is asked, its hosts are pvm_config(3)'s to tell. Returns -1 with errno
+ * EINVAL if the value is malformed, EAGAIN if elmer cannot be asked, ENOMEM if there is no memory; what an earlier call
+ * has kept stays then. */
 int elmer_register(void);
 
 /* The names that elmer_register() has kept, in the order of the processors: *n of them (n may be NULL) and a NULL

@@ -29,6 +29,7 @@ enum { CORE_MAX_ATTEMPTS = 10 };
 enum { CORE_MAX_LEFTOVERS = 1024 };
 /* Jobs that EVENT_TOP moves back: each is a row to write. */
 enum { CORE_MAX_TOP = 4096 };
+enum { CORE_BY_TEXT = 320 }; /* has room for the name of any user */
 
 enum job_state {
     JOB_QUEUED,
@@ -237,6 +238,7 @@ struct event {
         struct { /* CANCEL KILL HOLD RELEASE TOP */
             uint32_t uid;
             bool admin;
+            char text[CORE_BY_TEXT]; /* CANCEL KILL: of the reason, for people; "": none */
         } by;
         struct {
             const int *cpus; /* [ncpus] CPU numbers on that host, increasing */

@@ -90,7 +90,7 @@ static int cancel(struct core *core, struct job *job, struct part *part, const s
         return answer(core, ANSWER_NOT_PERMITTED);
     queue_remove(core, job);
     lease_drop_all(job);
-    job_set_text(job, NULL);
+    job_set_text(job, job_copy_text(event->u.by.text));
     job->info.reason = REASON_CANCELLED;
     job_move(core, job, JOB_CANCELLED);
     return answer(core, ANSWER_OK);
@@ -130,7 +130,7 @@ static int kill_job(struct core *core, struct job *job, struct part *part, const
     (void)part;
     if (!permitted(job, event))
         return answer(core, ANSWER_NOT_PERMITTED);
-    life_end(core, job, REASON_KILLED, NULL);
+    life_end(core, job, REASON_KILLED, job_copy_text(event->u.by.text));
     return answer(core, ANSWER_OK);
 }
 
@@ -139,7 +139,7 @@ static int kill_ending(struct core *core, struct job *job, struct part *part, co
 {
     if (permitted(job, event) && lease_goes_again(job)) {
         job->info.reason = REASON_KILLED;
-        job_set_text(job, NULL);
+        job_set_text(job, job_copy_text(event->u.by.text));
         lease_drop_all(job);
         emit_owe_persist(core, job);
     }

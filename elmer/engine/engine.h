@@ -116,6 +116,10 @@ bool engine_emptied(struct engine *engine, int host, uint64_t job, uint32_t atte
 /* A host says what an attempt has used there so far. */
 void engine_used(struct engine *engine, int host, uint64_t job, uint32_t attempt, double cpu_seconds);
 
+/* A signal to what runs of the job. Returns to how many of its hosts, -1: it does not run; *away: hosts of it that are
+ * not up. */
+int engine_signal(struct engine *engine, uint64_t job, int number, int *away);
+
 /* ---- after the commit ---- */
 
 enum engine_urgency {

@@ -77,6 +77,27 @@ static bool warn_hosts(struct engine *engine, struct engine_job *job, const stru
     return all;
 }
 
+int engine_signal(struct engine *engine, uint64_t id, int number, int *away)
+{
+    const struct core_job *state = core_job(engine->core, id);
+    int sent = 0;
+    *away = 0;
+    if (!state || state->state != JOB_RUNNING)
+        return -1;
+    for (uint32_t i = 0; i < state->nprocs; i++) {
+        int host = state->processors[i].host;
+        if (i > 0 && state->processors[i - 1].host == host)
+            continue;
+        if (core_host(engine->core, host)->state != CORE_HOST_UP) {
+            ++*away;
+            continue;
+        }
+        engine->hosts.signal(host, id, state->attempt, number, engine->hosts_data);
+        sent++;
+    }
+    return sent;
+}
+
 static void warn(struct engine *engine, struct engine_job *job, const struct core_job *state)
 {
     job->limits->warning = true;

@@ -88,6 +88,9 @@ void submit_again(struct request *request); /* what was missing is known */
 int after_check(const struct wire_strs *items, struct err *err);
 bool after_find(struct request *request);
 void after_fill(const struct request *request, struct event *event, struct core_after after[AFTER_MAX]);
+/* verbs.c: signal_job; what the reason of the job says of who asks, "": nothing. */
+void signal_begin(struct request *request);
+void verb_sign(const struct request *request, enum event_type event, char text[CORE_BY_TEXT]);
 /* explain.c: why a job waits. */
 void explain_begin(struct request *request);
 /* lines.c: the jobs of a slice as one or more messages `lines`, at least one; count <= QUERY_SLICE. */

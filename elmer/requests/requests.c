@@ -193,6 +193,7 @@ static void run_verb(struct request *request)
     struct event event = {.type = verb_of(request->type)->event, .request = request->number, .job = request->job};
     event.u.by.uid = request->uid;
     event.u.by.admin = request->admin;
+    verb_sign(request, verb_of(request->type)->event, event.u.by.text);
     request->holder = HOLDER_CORE;
     engine_event(request->requests->room.engine, &event);
 }
@@ -238,20 +239,18 @@ static void run_drain(struct request *request)
 static uint64_t job_of(const struct wire_message *message)
 {
     switch ((int)message->type) {
-    case WIRE_cancel:
-        return message->u.cancel.job;
-    case WIRE_kill:
-        return message->u.kill.job;
-    case WIRE_hold:
-        return message->u.hold.job;
-    case WIRE_release:
-        return message->u.release.job;
-    case WIRE_top:
-        return message->u.top.job;
-    case WIRE_wait:
-        return message->u.wait.job;
-    case WIRE_explain:
-        return message->u.explain.job;
+#define JOB_OF(name)                                                                                                   \
+    case WIRE_##name:                                                                                                  \
+        return message->u.name.job
+        JOB_OF(cancel);
+        JOB_OF(kill);
+        JOB_OF(hold);
+        JOB_OF(release);
+        JOB_OF(top);
+        JOB_OF(wait);
+        JOB_OF(explain);
+        JOB_OF(signal_job);
+#undef JOB_OF
     default:
         return 0;
     }
@@ -275,6 +274,9 @@ static void dispatch(struct request *request)
         break;
     case WIRE_explain:
         explain_begin(request);
+        break;
+    case WIRE_signal_job:
+        signal_begin(request);
         break;
     case WIRE_query_hosts:
         admin_query_hosts(request);
@@ -346,7 +348,7 @@ static bool known_request(enum wire_type type)
     return type == WIRE_submit || type == WIRE_rehearse || type == WIRE_query || type == WIRE_query_lines ||
            type == WIRE_history || type == WIRE_explain || type == WIRE_wait || type == WIRE_wait_any ||
            type == WIRE_drain || type == WIRE_query_hosts || type == WIRE_remove_host || type == WIRE_set ||
-           type == WIRE_query_settings || verb_of(type);
+           type == WIRE_query_settings || type == WIRE_signal_job || verb_of(type);
 }
 
 void requests_begin(struct client *client, struct wire_message *message)

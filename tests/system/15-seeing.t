@@ -66,4 +66,43 @@ wait_for 10 'one runs again' running "$id"
 is 'why a job waits, and that one runs' "$(as bob 2 equery --why --json "$next" "$id" | valid)" ''
 ok 'the schemas are installed' on 2 test -f /usr/share/elmer/schemas/elmer.jobs-1.json
 
+# ---- ending many, signals ----
+as alice 1 ekill "$id" 2>/dev/null
+wait_for 20 'it ends' over "$id"
+like 'who ended it is named' "$(field "$id" 'j["reason"]')" '^ended by ekill of alice$'
+wait_for 20 'the next one ends' over "$next"
+traps=$(submit alice -o /tmp/traps --hosts ws2 --each 2 sh -c 'trap "echo usr1; exit 7" USR1; echo ready; while :; do sleep 0.1; done')
+wait_for 10 'its ranks wait for a signal' on 2 sh -c '[ "$(grep -c ready /tmp/traps)" = 2 ]'
+as bob 2 ekill --signal USR1 "$traps" 2>"$tmp/err"
+is 'another user may not send one' "$? $(grep -c 'belongs to alice' "$tmp/err")" '5 1'
+ok 'its owner may' as alice 2 ekill --signal USR1 "$traps"
+wait_for 10 'and they get it' over "$traps"
+is 'each once' "$(field "$traps" 'j["exit_status"]') $(on 2 grep -c usr1 /tmp/traps)" '7 2'
+many=
+for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15; do
+    many="$many $(submit alice -J "many$i" 1 sleep 300)"
+done
+keep=$(submit alice -J keep 1 sleep 300)
+waiting() { field "$keep" 'j["ahead"]'; }
+on 1 runuser -u alice -- script -qec 'ecancel --name "many*"' /dev/null <<<n >"$tmp/asked" 2>&1
+like 'a terminal is asked' "$(tr -d '\r' <"$tmp/asked")" 'cancel [0-9]+ jobs\? \[y/N\]'
+is 'and nothing is done without a yes' "$(waiting)" "$(($(wc -w <<<"$many") - 4))"
+as alice 2 ecancel --name 'many*' 2>/dev/null
+is 'a script is not' "$(waiting)" 0
+as carol 1 ekill -u alice 2>/dev/null
+all_over() { for job in $many; do over "$job" || return 1; done; }
+wait_for 20 'an administrator ends all that run' all_over
+like 'and is named' "$(field "$(xargs -n1 <<<"$many" | head -n1)" 'j["reason"]')" '^ended by ekill of carol$'
+as alice 1 ekill --me 2>/dev/null
+wait_for 20 'and one all of his own' over "$keep"
+
+# ---- elmer_register() in a program that is started by hand ----
+for k in 1 2; do
+    on "$k" sh -c 'cat >/home/registered && chmod 755 /home/registered' <"$build/tests/system/registered"
+done
+on 1 rm -f /tmp/by-hand
+as alice 1 esubmit -w --hosts ws1,ws2 -o /tmp/by-hand 4 env -u ELMER_HOSTS -u ELMER_JOB_ID /home/registered 2>/dev/null
+is 'it finds the job that it is in' "$(on 1 cat /tmp/by-hand)" '4 - ws1 ws1 ws2 ws2'
+is 'and says so outside of one' "$(as alice 1 /home/registered)" '0 ENOENT'
+
 done_testing

@@ -24,7 +24,9 @@ static void test_outside_elmer(void **state)
     int n = 7;
     (void)state;
     unsetenv("ELMER_HOSTS");
+    errno = 0;
     assert_int_equal(elmer_register(), 0);
+    assert_int_equal(errno, ENOENT);
     assert_null(elmer_hosts(&n));
     assert_int_equal(n, 0);
 }

@@ -84,6 +84,7 @@ int fixture_client(struct fixture *f, enum event_type type, uint64_t job, uint32
 
     event.u.by.uid = uid;
     event.u.by.admin = admin;
+    snprintf(event.u.by.text, sizeof(event.u.by.text), "by uid %u", uid);
     assert_int_equal(fixture_step(f, event), 0);
     assert_int_equal(fixture_count(f, ACTION_ANSWER), 1);
     assert_int_equal(fixture_find(f, ACTION_ANSWER, -1)->request, 7);

@@ -220,11 +220,13 @@ static void test_permissions(void **state)
     assert_int_equal(core_job(f.core, waits)->reason, REASON_HELD);
     assert_int_equal(fixture_client(&f, EVENT_CANCEL, waits, 2001, false), ANSWER_OK);
     assert_int_equal(fixture_state(&f, waits), JOB_CANCELLED);
+    assert_string_equal(core_job(f.core, waits)->text, "by uid 2001"); /* whoever it was is named */
     assert_int_equal(fixture_client(&f, EVENT_CANCEL, waits, 2001, false), ANSWER_WRONG_STATE);
     assert_int_equal(fixture_client(&f, EVENT_KILL, runs, 2001, false), ANSWER_OK);
     assert_int_equal(fixture_client(&f, EVENT_KILL, runs, 2001, false), ANSWER_OK); /* it is ending */
     assert_int_equal(fixture_count(&f, ACTION_END), 0);
     fixture_empty(&f, runs);
+    assert_string_equal(core_job(f.core, runs)->text, "by uid 2001");
     assert_int_equal(fixture_client(&f, EVENT_KILL, runs, 2001, false), ANSWER_WRONG_STATE);
     fixture_fini(&f);
 }

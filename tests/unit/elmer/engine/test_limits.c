@@ -123,6 +123,22 @@ static void test_cpu(void **state)
     assert_string_equal(state_of(1)->text, "it has used its CPU time limit of 10m");
 }
 
+/* Each host of the job once; one that is not up gets nothing, and a job that does not run neither. */
+static void test_signal(void **state)
+{
+    int away = 5;
+
+    (void)state;
+    bed_begin(2);
+    run(1);
+    assert_int_equal(engine_signal(bed.engine, 1, 10, &away), 1);
+    assert_int_equal(away, 0);
+    bed_event(EVENT_HOST_SILENT, 0, 0, 0, 0);
+    assert_int_equal(engine_signal(bed.engine, 1, 10, &away), 0);
+    assert_int_equal(away, 1);
+    assert_int_equal(engine_signal(bed.engine, 99, 10, &away), -1);
+}
+
 /* What a job uses is known while it runs, also of one without a limit, of each host once. */
 static void test_cpu_without_limit(void **state)
 {
@@ -357,6 +373,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(test_time),          TEST(test_what_counts),    TEST(test_cpu),           TEST(test_cpu_without_limit),
+        TEST(test_warning),       TEST(test_warning_later),  TEST(test_signal),        TEST(test_warning),
         TEST(test_warning),       TEST(test_warning_later),  TEST(test_cpu_lie),       TEST(test_warning),
         TEST(test_warning_later), TEST(test_cpu_warning),    TEST(test_restart),       TEST(test_other_boot),
         TEST(test_overdue),       TEST(test_result_awaited), TEST(test_result_silent), TEST(test_result_lost),

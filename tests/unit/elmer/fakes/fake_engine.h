@@ -35,8 +35,11 @@ extern struct fake_engine {
     uint32_t cube;                        /* hosts that a job needs as a cube; 0: there is no topology */
     struct core_host_why why[FAKE_HOSTS]; /* what core_why() says of each */
     uint64_t refused, above;              /* core_refused(); core_above() of a running job's ranks but the first */
-    bool may_forget;                      /* what engine_emptied() returns */
-    bool held;                            /* what is put is not on disk: waits wait */
+    int signals, away;                    /* what engine_signal() returns, and says; the last one: */
+    int signalled;
+    uint64_t signalled_job;
+    bool may_forget; /* what engine_emptied() returns */
+    bool held;       /* what is put is not on disk: waits wait */
     /* Called with each event before it is written down; its pointers are valid. */
     void (*on_event)(const struct event *event);
     struct fake_event events[FAKE_EVENTS]; /* [nevents], the first is the oldest that was not looked at */

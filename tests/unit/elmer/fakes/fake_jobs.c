@@ -67,6 +67,15 @@ struct record *engine_record(struct engine *engine, struct engine_job *job)
     return record;
 }
 
+int engine_signal(struct engine *engine, uint64_t job, int number, int *away)
+{
+    (void)engine;
+    *away = fake_engine.away;
+    fake_engine.signalled_job = job;
+    fake_engine.signalled = number;
+    return fake_engine.signals;
+}
+
 uint64_t core_refused(const struct core *core)
 {
     (void)core;

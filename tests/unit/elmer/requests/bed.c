@@ -171,6 +171,10 @@ void bed_say(int link, enum wire_type type, uint64_t job)
     case WIRE_top:
         message.u.top.job = job;
         break;
+    case WIRE_signal_job:
+        message.u.signal_job.job = job;
+        message.u.signal_job.number = 10;
+        break;
     case WIRE_explain:
         message.u.explain.job = job;
         break;

@@ -1,0 +1,179 @@
+#include "config.h"
+
+#include "client/choose.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "client/filter.h"
+#include "client/limits.h"
+#include "lib/base/str.h"
+
+enum { OPTION_ME = OPTION_FIRST_FREE, OPTION_NAME, OPTION_YES };
+enum { UNASKED = 10 /* jobs, without a question */ };
+
+struct wanted {
+    struct filter filter;
+    bool me, yes;
+};
+
+/* ---- options ---- */
+
+static int take_option(struct choice *choice, struct wanted *wanted, int c, char **argv)
+{
+    switch (c) {
+    case 'u':
+        wanted->filter.user = optarg;
+        return -1;
+    case OPTION_ME:
+        wanted->me = true;
+        return -1;
+    case OPTION_NAME:
+        wanted->filter.name = optarg;
+        return -1;
+    case OPTION_YES:
+        wanted->yes = true;
+        return -1;
+    case 's':
+        choice->signal = limit_signal_number(optarg);
+        return choice->signal > 0 ? -1 : usage_error("--signal %s: want a signal, like USR1 or 10", optarg);
+    default:
+        return common_option(c, argv);
+    }
+}
+
+static int read_options(struct choice *choice, struct wanted *wanted, int argc, char **argv)
+{
+    static const struct option options[] = {{"user", required_argument, NULL, 'u'},
+                                            {"me", no_argument, NULL, OPTION_ME},
+                                            {"name", required_argument, NULL, OPTION_NAME},
+                                            {"yes", no_argument, NULL, OPTION_YES},
+                                            COMMON_OPTIONS,
+                                            {"signal", required_argument, NULL, 's'},
+                                            {NULL, 0, NULL, 0}};
+    static const struct option without_signal[] = {{"user", required_argument, NULL, 'u'},
+                                                   {"me", no_argument, NULL, OPTION_ME},
+                                                   {"name", required_argument, NULL, OPTION_NAME},
+                                                   {"yes", no_argument, NULL, OPTION_YES},
+                                                   COMMON_OPTIONS,
+                                                   {NULL, 0, NULL, 0}};
+    int c, code = -1;
+
+    while (code < 0 && (c = next_option(argc, argv, choice->signals ? "+:hVu:s:" : "+:hVu:",
+                                        choice->signals ? options : without_signal)) != -1)
+        code = take_option(choice, wanted, c, argv);
+    if (code >= 0)
+        return code;
+    if (wanted->me && wanted->filter.user)
+        return usage_error("--me and -u USER exclude each other");
+    if (wanted->me && !(wanted->filter.user = filter_me()))
+        return EXIT_USAGE;
+    if ((wanted->filter.user || wanted->filter.name) && optind < argc)
+        return usage_error("ids, and --me, -u or --name, exclude each other");
+    if (!wanted->filter.user && !wanted->filter.name && optind == argc)
+        return usage_error("the id of a job is missing");
+    return -1;
+}
+
+/* ---- jobs ---- */
+
+static void add(struct choice *choice, char *word)
+{
+    choice->argv = must(reallocarray(choice->argv, (size_t)choice->argc + 2, sizeof(char *)));
+    choice->argv[choice->argc++] = word;
+    choice->argv[choice->argc] = NULL;
+}
+
+static bool can_be(const struct choice *choice, const struct elmer_job *job)
+{
+    return choice->waiting ? strcmp(job->state, "queued") == 0 || strcmp(job->state, "held") == 0
+                           : strcmp(job->state, "running") == 0 || strcmp(job->state, "starting") == 0;
+}
+
+static int ask_elmer(struct choice *choice, struct wanted *wanted)
+{
+    struct elmer_error error = {{0}};
+    struct elmer_jobs *jobs = NULL;
+    struct elmer *elmer = open_elmer();
+    int result;
+
+    if (!elmer)
+        return EXIT_REFUSED;
+    result = elmer_list(elmer, !choice->waiting, choice->waiting, ANSWER_MS, &jobs, &error);
+    elmer_close(elmer);
+    if (result != ELMER_OK)
+        return say_result(result, &error);
+    elmer_jobs_keep(jobs, filter_keeps, &wanted->filter);
+    for (size_t i = 0; i < jobs->count; i++)
+        if (can_be(choice, &jobs->items[i]))
+            add(choice, must(str_format("%" PRIu64, jobs->items[i].id)));
+    elmer_jobs_free(jobs);
+    return -1;
+}
+
+/* ---- the question ---- */
+
+static bool answered_yes(void)
+{
+    char line[16];
+    bool yes;
+
+    if (!fgets(line, sizeof(line), stdin))
+        return false;
+    yes = line[0] == 'y' || line[0] == 'Y';
+    while (!strchr(line, '\n') && fgets(line, sizeof(line), stdin))
+        ;
+    return yes;
+}
+
+/* Who is at a terminal and may have meant something else; scripts mean what they say. */
+static bool confirmed(const struct choice *choice, const struct wanted *wanted)
+{
+    int count = choice->argc - 1;
+
+    if (wanted->yes || count <= UNASKED || !isatty(STDIN_FILENO) || !isatty(STDERR_FILENO))
+        return true;
+    fprintf(stderr, "%s %d jobs? [y/N] ", choice->deed, count);
+    fflush(stderr);
+    if (answered_yes())
+        return true;
+    say("nothing was done");
+    return false;
+}
+
+int choose_jobs(const struct command *command, struct choice *choice, int argc, char **argv)
+{
+    struct wanted wanted = {.me = false};
+    int code;
+
+    command_begin(command);
+    add(choice, must(strdup(command->name)));
+    code = read_options(choice, &wanted, argc, argv);
+    if (code < 0 && optind == argc)
+        code = ask_elmer(choice, &wanted);
+    for (; code < 0 && optind < argc; optind++)
+        add(choice, must(strdup(argv[optind])));
+    if (code < 0 && choice->argc == 1) {
+        say("no such job %s", choice->waiting ? "waits" : "runs");
+        code = EXIT_JOB;
+    }
+    if (code < 0 && !confirmed(choice, &wanted))
+        code = EXIT_REFUSED;
+    if (code >= 0)
+        choose_free(choice);
+    optind = 1; /* the ids are read once more */
+    return code;
+}
+
+void choose_free(struct choice *choice)
+{
+    for (int i = 0; i < choice->argc; i++)
+        free(choice->argv[i]);
+    free(choice->argv);
+    choice->argv = NULL;
+    choice->argc = 0;
+}
