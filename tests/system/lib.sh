@@ -110,17 +110,18 @@ skip() { # NAME REASON
 # shellcheck disable=SC2034
 quiet() { quiet=$("$top/tests/lab/quiet"); }
 
+[ "$LAB" = lab ] && long_pause=0.1 || long_pause=0.5
 exec {never}<> <(:) # nothing ever comes: to pause without a process
-until_ms() { # MILLISECONDS CMD..: poll every 20 ms, after a second every 100: asking takes the CPU from what is waited for
-    local begin now pause=0.02
+until_ms() { # MILLISECONDS CMD..: poll every 20 ms, after a second every 100, or 500 in an emulated machine: asking takes the CPU from
+    local begin now pause=0.02 # what is waited for
     begin=$(now_ms)
     local deadline=$((begin + $1))
     shift
     until "$@" >/dev/null 2>&1; do
         now=$(now_ms)
         [ "$now" -lt $deadline ] || return 1
-        [ $((now - begin)) -lt 1000 ] || pause=0.1
-        read -rt $pause -u "$never" || true
+        [ $((now - begin)) -lt 1000 ] || pause=$long_pause
+        read -rt "$pause" -u "$never" || true
     done
 }
 until_ok() { until_ms $(($1 * 1000 * leniency)) "${@:2}"; }
