@@ -117,8 +117,10 @@ static void test_session_signals_limits(void **state)
              "unlimited us\n%d\n",
              (unsigned long long)files.rlim_cur, NOBODY);
     assert_memory_equal(text, expect, strlen(expect));
-    assert_string_equal(text + strlen(expect), "ELMER_HOSTFILE ELMER_HOSTS ELMER_TMPDIR HOME LD_LIBRARY_PATH LOGNAME "
-                                               "PATH PVM_EXPORT PVM_TMP PWD SHELL USER\n");
+    assert_string_equal(text + strlen(expect),
+                        "ELMER_ADDED ELMER_HOSTFILE ELMER_HOSTS ELMER_TMPDIR GOMAXPROCS HOME JULIA_NUM_THREADS "
+                        "LD_LIBRARY_PATH LOGNAME MKL_NUM_THREADS OMP_NUM_THREADS OPENBLAS_NUM_THREADS PATH PVM_EXPORT "
+                        "PVM_TMP PWD PYTHON_CPU_COUNT RAYON_NUM_THREADS SHELL USER\n");
 }
 
 /* ---- paths ---- */

@@ -71,7 +71,7 @@ ends_well b "$b" only_result_left
 use new rsd
 ready 'both of this build again'
 commented=$(as alice 1 esubmit -o /dev/null --comment 'for bob' 1 true 2>/dev/null)
-like 'a comment is kept by both' "$(as alice 1 equery "$commented") $(as bob 1 equery --json "$commented")" "Comment of job $commented: for bob.*\"comment\":null"
+like 'a comment is kept by both' "$(as alice 1 equery "$commented") $(as bob 1 equery --json "$commented")" "comment +for bob.*\"comment\":null"
 wait_for 20 'job b: nothing is left of it' nothing_left "$b"
 same c "$c" "$c_pid"
 ends_well c "$c"
