@@ -247,8 +247,8 @@ struct difference plan_difference(const struct plan *plan, size_t first, size_t 
             differences[difference.jobs++] = b[i] - a[i];
         }
     difference.first /= difference.jobs > 0 ? (double)difference.jobs : 1;
-    difference.turnaround =
-        runs ? stats_replications(differences, difference.jobs) : stats_batches(differences, difference.jobs);
+    difference.turnaround = runs ? stats_replications(differences, difference.jobs)
+                                 : stats_batches(differences, difference.jobs, plan->configs[first].whole);
     free(differences);
     return difference;
 }

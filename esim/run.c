@@ -102,7 +102,7 @@ static struct estimate utilisation(const struct record *r, size_t first)
         }
         shares[b] = batch > 0 ? batch_used / batch : 0;
     }
-    estimate = stats_series(shares, BATCHES);
+    estimate = r->config->whole ? stats_replications(shares, BATCHES) : stats_series(shares, BATCHES);
     estimate.mean = all > 0 ? used / all : 0;
     return estimate;
 }
@@ -126,9 +126,9 @@ static void evaluate(const struct record *r, struct result *result)
     n = r->count - cut;
     result->warmup = cut;
     result->jobs = n;
-    result->turnaround = stats_batches(r->turnaround + cut, n);
-    result->wait = stats_batches(r->wait + cut, n);
-    result->stretch = stats_batches(r->stretch + cut, n);
+    result->turnaround = stats_batches(r->turnaround + cut, n, c->whole);
+    result->wait = stats_batches(r->wait + cut, n, c->whole);
+    result->stretch = stats_batches(r->stretch + cut, n, c->whole);
     result->utilisation = utilisation(r, tick_cut);
     sorted = mem_array(n + 1, sizeof(*sorted));
     if (n > 0)

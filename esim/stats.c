@@ -100,16 +100,16 @@ struct estimate stats_series(const double *values, size_t count)
     return estimate;
 }
 
-struct estimate stats_batches(const double *values, size_t count)
+struct estimate stats_batches(const double *values, size_t count, bool fixed)
 {
     double means[STATS_BATCHES];
     size_t size = count / STATS_BATCHES;
 
     if (size == 0)
-        return stats_series(values, count);
+        return fixed ? stats_replications(values, count) : stats_series(values, count);
     for (size_t b = 0; b < STATS_BATCHES; b++)
         means[b] = mean_of(values + count - (STATS_BATCHES - b) * size, size);
-    return stats_series(means, STATS_BATCHES);
+    return fixed ? stats_replications(means, STATS_BATCHES) : stats_series(means, STATS_BATCHES);
 }
 
 static int compare(const void *a, const void *b)

@@ -17,8 +17,9 @@ enum { STATS_BATCHES = 15 };
 size_t stats_warmup(const double *values, size_t count, bool begins_low);
 /* Of values that follow each other, and may depend on the one before. */
 struct estimate stats_series(const double *values, size_t count);
-/* By the means of STATS_BATCHES batches, as a series; of few values by these. */
-struct estimate stats_batches(const double *values, size_t count);
+/* By the means of STATS_BATCHES batches, as a series; of few values by these. fixed: the jobs are those of a trace or a
+ * history, in which a rush is no chance, so that neighbours in it may be alike. */
+struct estimate stats_batches(const double *values, size_t count, bool fixed);
 /* Of values that are each the mean of a run of its own. NAN if there are none. */
 struct estimate stats_replications(const double *values, size_t count);
 /* Sorts them; q: 0..1. */

@@ -374,7 +374,7 @@ static void test_statistics(void **state)
         stream_init(&stream, seed, 9);
         for (int i = 0; i < 600; i++)
             values[i] = stream_exponential(&stream, 5);
-        estimate = stats_batches(values, 600);
+        estimate = stats_batches(values, 600, false);
         covered += fabs(estimate.mean - 5) <= estimate.half;
     }
     assert_in_range(covered, 364, 396); /* 95 % of 400 */
@@ -389,7 +389,12 @@ static void test_statistics(void **state)
         values[i] = i;
     assert_int_equal(stats_warmup(values, 3000, true), 3000); /* it only grows */
     expect_near(stats_quantile(values, 3000, 0.5), 1499.5, 0.01);
-    assert_true(isnan(stats_batches(values, 1).half));
+    assert_true(isnan(stats_batches(values, 1, false).half));
+    for (int i = 0; i < 3000; i++)
+        values[i] = 5 + i; /* a rush, in which jobs take longer and longer */
+    estimate = stats_batches(values, 3000, true);
+    assert_true(estimate.half < 0.5 * estimate.mean);
+    assert_true(stats_batches(values, 3000, false).half > 0.9 * estimate.mean);
 }
 
 /* Turnarounds of M/M/1 with a mean service of 4, after Lindley. */
@@ -419,7 +424,7 @@ static int count_covered(size_t count, double load, int *growing)
         cut = stats_warmup(values, count, true);
         *growing += cut == count;
         cut = cut < count ? cut : 0;
-        estimate = stats_batches(values + cut, count - cut);
+        estimate = stats_batches(values + cut, count - cut, false);
         covered += fabs(estimate.mean - 4 / (1 - load)) <= estimate.half;
     }
     free(values);
