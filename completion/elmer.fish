@@ -1,0 +1,34 @@
+# fish completion for the commands of Elmer; installed under the name of each. Options and verbs are those that the command itself
+# prints with --help; jobs and hosts are asked for while one types, for two seconds at most.
+
+function __elmer_options
+    set -l command (commandline -opc)[1]
+    $command --help 2>/dev/null | sed -nE 's/^ +(-[A-Za-z0-9]), (--[a-z-]+)[^ ]*( [^ ]+)?  +(.*)/\2\t\4/p; t; s/^ +(--?[A-Za-z][a-z-]*)[^ ]*( [^ ]+)?  +(.*)/\1\t\3/p'
+end
+
+function __elmer_verbs
+    eadmin --help 2>/dev/null | sed -nE 's/^(Usage:)? +eadmin ([a-z|]+).*/\2/p' | tr '|' '\n'
+end
+
+function __elmer_jobs
+    timeout 2 equery $argv 2>/dev/null </dev/null | awk '$1 ~ /^[0-9]+$/ { print $1 }'
+end
+
+function __elmer_hosts
+    timeout 2 equery --hosts --json 2>/dev/null </dev/null | grep -oE '"host": *"[^"]*"' | sed -E 's/.*"([^"]*)"$/\1/' | sort -u
+end
+
+for command in esubmit equery ekill ecancel ewait ehold erelease etop eadmin esim
+    complete -c $command -n 'string match -q -- "-*" (commandline -ct)' -f -a '(__elmer_options)'
+    complete -c $command -n 'contains -- (commandline -opc)[-1] --hosts --host' -x -a '(__elmer_hosts)'
+end
+complete -c ekill -f -a '(__elmer_jobs -r)'
+for command in ecancel ehold erelease etop
+    complete -c $command -f -a '(__elmer_jobs -q)'
+end
+for command in equery ewait
+    complete -c $command -f -a '(__elmer_jobs)'
+end
+complete -c eadmin -n 'test (count (commandline -opc)) -eq 1' -f -a '(__elmer_verbs)'
+complete -c eadmin -n 'contains -- (commandline -opc)[2] drain resume remove' -f -a '(__elmer_hosts)'
+complete -c eadmin -n 'contains -- (commandline -opc)[2] hold release' -f -a '(__elmer_jobs -q)'

@@ -1,0 +1,77 @@
+#!/bin/bash
+# test_completion.sh - what a command's --help lists is what its page lists, and what a shell completes. In the build directory.
+# Jobs and hosts are those of a cluster that is not there: equery is a script here.
+set -u
+src=${srcdir:-.}
+dir=$(mktemp -d) || exit 99
+trap 'rm -rf "$dir"' EXIT
+n=0 bad=0
+is() { # NAME GOT WANTED
+    n=$((n + 1))
+    if [ "$2" = "$3" ]; then
+        echo "ok $n - $1"
+    else
+        echo "not ok $n - $1"
+        printf '%s\n' "$2" | sed 's/^/# got      /'
+        printf '%s\n' "$3" | sed 's/^/# expected /'
+        bad=1
+    fi
+}
+
+# ---- the page and --help ----
+of_help() { "$1" --help | sed -nE 's/^ +(-[A-Za-z0-9], )?--([a-z-]+).*/\2/p' | grep -vxE 'help|version' | sort -u; }
+of_page() { grep -E '^\.It' "$src/man/$1" | grep -oE '(Fl |, )-[a-z][-a-z]+' | sed 's/^[^-]*-//' | grep -vxE 'help|version' | sort -u; }
+for page in esubmit.1 equery.1 ekill.1 ecancel.1 ewait.1 ehold.1 erelease.1 etop.1 eadmin.8; do
+    is "options of $page are those of --help" "$(of_page "$page")" "$(of_help "client/${page%.*}")"
+done
+is 'options of esim.1 are those of --help' "$(of_page esim.1)" \
+    "$(esim/esim --help | grep -oE -- '--[a-z][a-z-]*' | sed 's/^--//' | grep -vxE 'help|version' | sort -u)"
+is 'options of elmer.8 are those of --help' "$(of_page elmer.8)" "$(of_help elmer/elmer)"
+is 'options of rsd.8 are those of --help' "$(of_page rsd.8)" "$(of_help rsd/rsd)"
+
+# ---- bash ----
+mkdir "$dir/bin"
+for command in esubmit ekill ecancel ewait ehold erelease etop eadmin; do printf '#!/bin/sh\nexec "%s/client/%s" "$@"\n' "$PWD" $command >"$dir/bin/$command"; done
+cat >"$dir/bin/equery" <<'SCRIPT'
+#!/bin/sh
+case "$*" in
+-r) printf 'id  user\n 11  alice\n 12  bob\n' ;;
+-q) printf 'id  user\n 21  alice\n' ;;
+'') printf 'id  user\n 11  alice\n 12  bob\n 21  alice\n' ;;
+'--hosts --json') printf '{"hosts": [{"host": "ws1"}, {"host": "ws2", "cpus": [{"host": "ws2"}]}]}\n' ;;
+*) exec "$ELMER_BUILD/client/equery" "$@" ;;
+esac
+SCRIPT
+chmod +x "$dir"/bin/*
+export PATH=$dir/bin:$PATH ELMER_BUILD=$PWD
+# shellcheck source=completion/elmer.bash
+. "$src/completion/elmer.bash"
+completes() { # WORD..: the last one is being typed
+    COMP_WORDS=("$@") COMP_CWORD=$(($# - 1)) COMPREPLY=()
+    _elmer "$1" "${!#}" "${COMP_WORDS[COMP_CWORD - 1]}" 2>/dev/null
+    echo "${COMPREPLY[*]}"
+}
+for command in esubmit ekill ecancel ewait eadmin; do
+    is "$command --: all long options of --help" "$(completes $command -- | tr ' ' '\n' | sed 's/^--//' | grep -vxE 'help|version' | sort -u)" "$(of_help "client/$command")"
+done
+is 'a short one has its long one' "$(completes esubmit -J)" '-J'
+is 'ekill: jobs that run' "$(completes ekill '')" '11 12'
+is 'ekill: further ids' "$(completes ekill 11 1)" '11 12'
+is 'ecancel: jobs that wait' "$(completes ecancel '')" '21'
+is 'ewait: all' "$(completes ewait '')" '11 12 21'
+is 'esubmit --hosts: hosts' "$(completes esubmit --hosts '')" 'ws1 ws2'
+is 'a list of them' "$(completes esubmit --hosts ws1,)" 'ws1,ws1 ws1,ws2'
+is 'eadmin: verbs' "$(completes eadmin re)" 'remove resume release'
+is 'eadmin drain: hosts' "$(completes eadmin drain ws)" 'ws1 ws2'
+is 'eadmin hold: jobs' "$(completes eadmin hold '')" '21'
+is 'eadmin config' "$(completes eadmin config '')" 'check show'
+printf '#!/bin/sh\nsleep 60\n' >"$dir/bin/equery"
+begin=$SECONDS
+is 'an elmer that does not answer is not waited for' "$(completes ekill '')" ''
+is 'for longer than some seconds' "$((SECONDS - begin < 20))" 1
+
+# ---- the others, where they are ----
+if command -v zsh >/dev/null; then is 'zsh reads its file' "$(zsh -n "$src/completion/_elmer" 2>&1)" ''; fi
+if command -v fish >/dev/null; then is 'fish reads its file' "$(fish -n "$src/completion/elmer.fish" 2>&1)" ''; fi
+echo "1..$n"
+exit $bad
