@@ -47,7 +47,7 @@ ok 'without these it begins' on 1 eadmin init --hosts ws1,ws2 --now
 
 # ---- joining ----
 good=$(token --hosts ws3)
-mistake 6 "$(as alice 3 rsd --join ws1 "$good" 2>&1)"
+mistake 6 "$(as alice 3 /usr/sbin/rsd --join ws1 "$good" 2>&1)"
 mistake 7 "$(join nowhere "$good")"
 mistake 8 "$(join ws1:7199 "$good")"
 address=$(on 3 getent ahostsv4 ws1 | awk '{ print $1; exit }')
@@ -90,7 +90,7 @@ wait_for 20 'so does one of a user with another uid there' over "$id"
 mistake 22 "$(why "$id")"
 mistake 23 "$(as alice 2 esubmit 5000 true 2>&1)"
 on 2 systemctl stop rsd
-mistake 24 "$(as alice 2 esubmit 1 true 2>&1)"
+mistake 24 "$(as alice 2 esubmit 1 true 2>&1 | tail -n 1)" # it has waited, and said so
 on 2 systemctl start rsd
 
 # ---- the disk ----
