@@ -52,8 +52,7 @@ enum reason {
     REASON_AT_LIMIT,       /* queued: its user has as many jobs in clusters as he may (core_options.user_running) */
     REASON_TOO_FEW_UP,     /* queued: more processors asked than are up and undrained now (or than --hosts leaves) */
     REASON_LEASE,          /* queued: a lost host may still run the last attempt; see core_job.lost */
-    REASON_AWAITING_HOSTS, /* queued: the core was restarted, and nothing is allocated before the hosts of before are
-                              back; see gather_ms */
+    REASON_AWAITING_HOSTS, /* queued: after a restart nothing is allocated before the hosts are back; see gather_ms */
     REASON_EXITED,         /* done: the command ended by itself (see exit status and signal) */
     REASON_KILLED,         /* done: ekill */
     REASON_CANCELLED,      /* cancelled: ecancel */
@@ -448,12 +447,11 @@ struct core_host {
     const char *name;
     struct core_host_row row; /* to be stored; changes are told by ACTION_PERSIST_HOST */
     enum core_host_state state;
-    bool drained;
-    bool retired, joined; /* no host of the cluster any more; see core_host_row */
-    bool closed;          /* came up so */
-    bool known;           /* has been up since the core was made: its cpus are known */
-    bool no_lease;        /* as it said when it came up */
-    uint32_t offers;      /* ... too; 0: not known */
+    bool drained, retired, joined; /* retired: no host of the cluster any more; joined: see core_host_row */
+    bool closed;                   /* came up so */
+    bool known;                    /* has been up since the core was made: its cpus are known */
+    bool no_lease;                 /* as it said when it came up */
+    uint32_t offers;               /* ... too; 0: not known */
     const int *cpus;
     int ncpus;
     int leftovers;       /* groups of past jobs that it has not reported empty; takes no new jobs until 0 */
@@ -484,8 +482,7 @@ int core_restore_setting(struct core *core, enum core_setting setting, int value
  * now_ms or the last EVENT_GATHER, nothing is allocated: else who comes later and asks for less would pass while hosts
  * come back one by one. Returns 0 or -EINVAL. */
 int core_restore_host(struct core *core, int host, const struct core_host_row *saved, int64_t now_ms);
-/* This one, which was just added, is no host of the cluster any more, but may have jobs that come back. */
-void core_restore_retired(struct core *core, int host);
+void core_restore_retired(struct core *core, int host); /* one just added is none of the cluster, but may have jobs */
 /* Put back a queued, held, starting, running or ending job, after those that it waits for, as far as they have not
  * ended; everything is copied, text may be NULL. Leases count from now_ms; timers are armed by the first event, so send
  * EVENT_TICK when all are back. Those with a cluster (processors, attempt, allocation, exits as core_job said) come in

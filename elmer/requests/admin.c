@@ -90,3 +90,10 @@ void admin_remove_host(struct request *request)
         engine_after_commit(requests->room.engine, &wait);
     }
 }
+
+/* ---- its configuration ---- */
+
+void requests_configured(struct requests *requests)
+{
+    clients_configured(requests->clients);
+}

@@ -487,11 +487,6 @@ void requests_relay(struct requests *requests, int host, bool on_queue_host, str
     clients_relay(requests->clients, host, on_queue_host, message);
 }
 
-void requests_configured(struct requests *requests)
-{
-    clients_configured(requests->clients);
-}
-
 void requests_host_cut(struct requests *requests, int host)
 {
     clients_host_cut(requests->clients, host);
