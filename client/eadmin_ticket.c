@@ -48,7 +48,7 @@ static int certify(const struct ca *ca, const char *host, struct err *err)
     if (pipe2(in, O_CLOEXEC) < 0 || pipe2(out, O_CLOEXEC) < 0)
         return err_set(err, -errno, "%s", strerror(errno));
     ticket_hex(hash, sizeof(hash), pin);
-    pid = ticket_program_start(PROGRAM, args, user->pw_uid, user->pw_gid, in[0], out[1], err);
+    pid = ticket_program_start(PROGRAM, args, user->pw_uid, user->pw_gid, in[0], out[1], -1, err);
     close(in[0]);
     close(out[1]);
     code = pid < 0 ? pid : answer(ca, host, out[0], in[1], err);

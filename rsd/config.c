@@ -295,6 +295,13 @@ static int set_network(void *data, const char *subsection, const char *value, st
     return set_path(config->network, sizeof(config->network), value, err);
 }
 
+static int set_spawn(void *data, const char *subsection, const char *value, struct err *err)
+{
+    struct rsd_config *config = data;
+    (void)subsection;
+    return set_path(config->spawn, sizeof(config->spawn), value, err);
+}
+
 static int set_escapes(void *data, const char *subsection, const char *value, struct err *err)
 {
     struct rsd_config *config = data;
@@ -367,6 +374,7 @@ const struct ini_key rsd_config_keys[] = {
     KEY(ticket_program, ELMER_LIBEXECDIR "/elmer-tickets", INI_BUILT | INI_PROGRAM),
     KEY(supervisor, ELMER_LIBEXECDIR "/elmer-supervisor", INI_BUILT | INI_PROGRAM),
     KEY(network, ELMER_LIBEXECDIR "/elmer-rsd-net", INI_BUILT | INI_PROGRAM),
+    KEY(spawn, ELMER_LIBEXECDIR "/elmer-spawn", INI_BUILT | INI_PROGRAM),
     KEY(escapes, ELMER_LIBEXECDIR "/elmer-escapes", INI_BUILT | INI_PROGRAM),
     KEY(pvmd, ELMER_PVMD, INI_BUILT | INI_HELPER),
     KEY(agent, ELMER_LIBEXECDIR "/elmer-pvm-agent", INI_BUILT | INI_HELPER),
@@ -376,7 +384,8 @@ const struct ini_key rsd_config_keys[] = {
 
 void rsd_config_default(struct rsd_config *config)
 {
-    *config = (struct rsd_config){.supervisor_uid = 65533}; /* of no user, until main() has looked for elmer-sup */
+    /* Of no users, until main() has looked for elmer-sup and elmer-jobs. */
+    *config = (struct rsd_config){.supervisor_uid = 65533, .jobs_uid = 65531, .jobs_gid = 65531};
     if (gethostname(config->name, sizeof(config->name)) < 0)
         config->name[0] = 0;
     config->name[sizeof(config->name) - 1] = 0;

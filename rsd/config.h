@@ -29,15 +29,17 @@ struct rsd_config {
     char deny_users[1024], deny_groups[1024];
     /* of one user, by the socket for commands: connections; requests in a second, and at once */
     long user_connections, user_requests, user_requests_burst;
-    char cgroup_root[4096];  /* "": find it */
-    char user_slice[4096];   /* "": find it */
-    char user[64];           /* of the network half */
-    uint32_t supervisor_uid; /* of the user elmer-sup, which main() looks up */
+    char cgroup_root[4096];      /* "": find it */
+    char user_slice[4096];       /* "": find it */
+    char user[64];               /* of the network half */
+    uint32_t supervisor_uid;     /* of the user elmer-sup, which main() looks up */
+    uint32_t jobs_uid, jobs_gid; /* of the user elmer-jobs, likewise */
     char
         rundir[80]; /* sup/ jobs/ rsd.sock are below it; the path of a job's tmpdir must leave room for PVM's sockets */
     char proc_stat[4096];         /* the processors' times; another file in tests */
     char supervisor[4096];        /* the program elmer-supervisor; the build's own in tests */
     char network[1024];           /* the program elmer-rsd-net */
+    char spawn[4096];             /* the program elmer-spawn; the build's own in tests */
     char escapes[4096];           /* the program elmer-escapes; the build's own in tests */
     char pvmd[1024], agent[1024]; /* PVM's daemon, and elmer-pvm-agent */
     char account[1024];           /* the program elmer-account, which asks PAM; "": nobody is asked */

@@ -43,27 +43,42 @@ static const char usage[] = "usage: rsd [-c FILE] [--version] [--help]\n"
 
 /* ---- what needs root before there are two ---- */
 
-static int make_dir(const char *parent, const char *name, mode_t mode, struct err *err)
+/* Also one that an rsd before has given away. */
+static int make_dir(const char *parent, const char *name, mode_t mode, uid_t owner, struct err *err)
 {
     char path[200];
     struct stat st;
     snprintf(path, sizeof(path), "%s%s", parent, name);
     if (mkdir(path, mode) < 0 && errno != EEXIST)
         return err_set(err, -errno, "cannot make %s: %s", path, strerror(errno));
-    if (lstat(path, &st) < 0 || !S_ISDIR(st.st_mode) || st.st_uid != 0)
+    if (lstat(path, &st) < 0 || !S_ISDIR(st.st_mode) || (st.st_uid != 0 && st.st_uid != owner))
         return err_set(err, -EPERM, "%s is not a directory of root: remove it and start again", path);
     if (chmod(path, mode) < 0)
         return err_set(err, -errno, "cannot set the mode of %s: %s", path, strerror(errno));
     return 0;
 }
 
+/* Where an rsd that was root has left them. */
+static void move_files(const struct rsd_config *config)
+{
+    static const char *const names[] = {"order", "reserve"};
+    char from[200], to[200];
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        snprintf(from, sizeof(from), "%s/%s", config->rundir, names[i]);
+        snprintf(to, sizeof(to), "%s/sup/%s", config->rundir, names[i]);
+        (void)rename(from, to); /* mostly there is none */
+    }
+}
+
 static int make_dirs(const struct rsd_config *config, struct err *err)
 {
-    int result = make_dir(config->rundir, "", 0755, err);
+    int result = make_dir(config->rundir, "", 0755, 0, err);
     if (result == 0)
-        result = make_dir(config->rundir, "/sup", 0700, err);
+        result = make_dir(config->rundir, "/sup", 0700, config->jobs_uid, err);
     if (result == 0)
-        result = make_dir(config->rundir, "/jobs", 0711, err);
+        result = make_dir(config->rundir, "/jobs", 0711, 0, err);
+    if (result == 0)
+        move_files(config);
     return result;
 }
 
@@ -115,6 +130,15 @@ static void find_own_users(struct rsd_config *config)
         config->ticket_uid = entry->pw_uid;
         config->ticket_gid = entry->pw_gid;
     }
+    entry = getpwnam("elmer-jobs");
+    if (entry && entry->pw_uid != 0) {
+        config->jobs_uid = entry->pw_uid;
+        config->jobs_gid = entry->pw_gid;
+    } else {
+        log_warning("there is no user elmer-jobs: rsd runs as uid %u, which others may have as well; run "
+                    "systemd-sysusers and restart rsd",
+                    (unsigned)config->jobs_uid);
+    }
     entry = getpwnam("elmer-sup");
     if (entry && entry->pw_uid != 0)
         config->supervisor_uid = entry->pw_uid;
@@ -124,11 +148,14 @@ static void find_own_users(struct rsd_config *config)
                     (unsigned)config->supervisor_uid);
 }
 
-static int find_program(const struct rsd_config *config, struct err *err)
+static int find_programs(const struct rsd_config *config, struct err *err)
 {
-    return access(config->network, X_OK) == 0
-               ? 0
-               : err_set(err, -errno, "cannot execute %s: %s", config->network, strerror(errno));
+    const char *const programs[] = {config->network, config->spawn};
+    for (size_t i = 0; i < sizeof(programs) / sizeof(programs[0]); i++) {
+        if (access(programs[i], X_OK) < 0)
+            return err_set(err, -errno, "cannot execute %s: %s", programs[i], strerror(errno));
+    }
+    return 0;
 }
 
 /* ---- main ---- */
@@ -136,21 +163,25 @@ static int find_program(const struct rsd_config *config, struct err *err)
 /* Where they are not required, a host without a place for its key goes on as before. */
 static int begin_tickets(const struct rsd_config *config, struct rsd_tickets *tickets, struct err *err)
 {
-    const struct ticket_serve serve = {.path = config->ticket_program,
-                                       .dir = config->ticket_dir,
-                                       .host = config->name,
-                                       .hosts = config->vouch,
-                                       .users = config->vouch_users,
-                                       .uid = config->ticket_uid,
-                                       .gid = config->ticket_gid};
+    int pair[2] = {-1, -1};
+    struct ticket_serve serve = {.path = config->ticket_program,
+                                 .dir = config->ticket_dir,
+                                 .host = config->name,
+                                 .hosts = config->vouch,
+                                 .users = config->vouch_users,
+                                 .uid = config->ticket_uid,
+                                 .gid = config->ticket_gid};
     struct err why = ERR_INIT;
     bool certified = false;
     int listener = config->ticket_uid == 0
                        ? err_set(&why, -ENOENT, "there is no user elmer-ticket: run systemd-sysusers")
                        : bind_users_socket(config, "ticket.sock", &why);
     tickets->fd = listener;
-    if (listener >= 0) {
+    if (listener >= 0 && socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) == 0) {
+        serve.grants = pair[1];
+        tickets->grants = pair[0];
         tickets->fd = ticket_program_serve(&serve, listener, &tickets->pid, &certified, &why);
+        close(pair[1]);
         close(listener);
     }
     if (!config->tickets_required)
@@ -170,7 +201,7 @@ static int prepare(const struct rsd_config *config, uid_t *uid, gid_t *gid, stru
 {
     int result = find_user(config, uid, gid, err);
     if (result == 0)
-        result = find_program(config, err);
+        result = find_programs(config, err);
     if (result == 0)
         result = make_dirs(config, err);
     return result == 0 ? bind_users_socket(config, "rsd.sock", err) : result;
@@ -219,17 +250,17 @@ static void remember(const struct rsd_config *config, const char *given)
 
 static int run(struct rsd_config *config, const char *given, struct err *err)
 {
-    struct rsd_tickets tickets = {.fd = -1}; /* nothing known of its program yet */
+    struct rsd_tickets tickets = {.fd = -1, .grants = -1}; /* nothing known of its program yet */
     int pair[2], listener, result;
     static struct net_plan plan;
     pid_t net;
     uid_t uid = 0;
     gid_t gid = 0;
+    find_own_users(config);
     listener = prepare_in_time(config, &uid, &gid, err);
     if (listener < 0)
         return listener;
     remember(config, given);
-    find_own_users(config);
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
         return err_set(err, -errno, "cannot make a socket: %s", strerror(errno));
     sched_rank(0, (struct order_rank){SCHED_FIFO, ORDER_DAEMON}, false); /* where it is refused, probe.c says why */

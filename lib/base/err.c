@@ -3,7 +3,6 @@
 #include "lib/base/err.h"
 
 #include <stdio.h>
-#include <string.h>
 
 int err_set(struct err *err, int code, const char *format, ...)
 {
@@ -15,27 +14,4 @@ int err_set(struct err *err, int code, const char *format, ...)
     (void)vsnprintf(err->text, sizeof(err->text), format, args);
     va_end(args);
     return code;
-}
-
-void err_prefix(struct err *err, const char *format, ...)
-{
-    char old[sizeof(err->text)];
-    va_list args;
-    size_t used;
-
-    if (!err)
-        return;
-    memcpy(old, err->text, sizeof(old));
-    va_start(args, format);
-    (void)vsnprintf(err->text, sizeof(err->text), format, args);
-    va_end(args);
-    used = strlen(err->text);
-    /* A text that does not fit is cut; the front is what a reader needs. */
-    (void)snprintf(err->text + used, sizeof(err->text) - used, ": %.*s", (int)sizeof(old) - 1, old);
-}
-
-void err_clear(struct err *err)
-{
-    if (err)
-        err->text[0] = '\0';
 }

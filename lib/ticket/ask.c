@@ -27,7 +27,7 @@ int ticket_program_serve(const struct ticket_serve *serve, int listener, pid_t *
     int pair[2], code;
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
         return err_set(err, -errno, "cannot make a socket: %s", strerror(errno));
-    *pid = ticket_program_start(serve->path, args, serve->uid, serve->gid, pair[1], listener, err);
+    *pid = ticket_program_start(serve->path, args, serve->uid, serve->gid, pair[1], listener, serve->grants, err);
     close(pair[1]);
     wait_at_most(pair[0], READY_MS);
     code = *pid < 0 ? (int)*pid : 0;

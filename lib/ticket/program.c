@@ -33,14 +33,18 @@ static bool drop(uid_t uid, gid_t gid)
 }
 
 static _Noreturn void child(const char *path, const char *const *args, uid_t uid, gid_t gid, int first, int second,
-                            pid_t parent)
+                            int third, pid_t parent)
 {
     sigset_t none;
     first = fcntl(first, F_DUPFD, 10);
     second = fcntl(second, F_DUPFD, 10);
+    third = third < 0 ? -1 : fcntl(third, F_DUPFD, 10);
     if (first < 0 || second < 0 || dup2(first, TICKET_FD_FIRST) < 0 || dup2(second, TICKET_FD_SECOND) < 0)
         _exit(1);
-    (void)syscall(SYS_close_range, TICKET_FD_SECOND + 1U, ~0U, 0U);
+    close(TICKET_FD_THIRD);
+    if (third >= 0 && dup2(third, TICKET_FD_THIRD) < 0)
+        _exit(1);
+    (void)syscall(SYS_close_range, TICKET_FD_THIRD + 1U, ~0U, 0U);
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
     umask(077);
@@ -54,7 +58,7 @@ static _Noreturn void child(const char *path, const char *const *args, uid_t uid
 }
 
 pid_t ticket_program_start(const char *path, const char *const *args, uid_t uid, gid_t gid, int first, int second,
-                           struct err *err)
+                           int third, struct err *err)
 {
     pid_t parent = getpid(), pid;
     int result = make_directory(args[2], uid, gid, err);
@@ -62,6 +66,6 @@ pid_t ticket_program_start(const char *path, const char *const *args, uid_t uid,
         return result;
     pid = fork();
     if (pid == 0)
-        child(path, args, uid, gid, first, second, parent);
+        child(path, args, uid, gid, first, second, third, parent);
     return pid < 0 ? err_set(err, -errno, "cannot fork: %s", strerror(errno)) : pid;
 }

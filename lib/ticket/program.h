@@ -3,7 +3,7 @@
  * It is never root: it runs as a user of its own, elmer-ticket, without any capability. Three things are asked of it:
  *
  *   serve   first: a socket to the root half of rsd, which asks about jobs (below); second: a listening socket, where
- *           local users get their tickets. Until the first is closed.
+ *           local users get their tickets; third: to elmer-spawn (struct ticket_grant). Until the first is closed.
  *   key     first: what the CA has answered, as text (TICKET_ANSWER); second: there the key goes before, hexadecimal
  * and a newline. The CA is the one with the hash that is given, or it is not believed. */
 #ifndef LIB_TICKET_PROGRAM_H
@@ -16,12 +16,13 @@
 #include "lib/base/err.h"
 
 /* Descriptors that it is started with, beside 0 to 2. */
-enum { TICKET_FD_FIRST = 3, TICKET_FD_SECOND = 4 };
+enum { TICKET_FD_FIRST = 3, TICKET_FD_SECOND = 4, TICKET_FD_THIRD = 5 };
 
 /* A child that ends with us. args has its arguments, with its name, and NULL at the end; its directory, the third of
- * them, is made if it is not there. The descriptors stay ours. Its pid or -errno; what fails in the child is logged. */
+ * them, is made if it is not there. The descriptors stay ours; third -1: none. Its pid or -errno; what fails in the
+ * child is logged. */
 pid_t ticket_program_start(const char *path, const char *const *args, uid_t uid, gid_t gid, int first, int second,
-                           struct err *err);
+                           int third, struct err *err);
 
 /* ---- serve ---- */
 
@@ -30,6 +31,7 @@ struct ticket_serve {
     const char *hosts, *users; /* that hosts are believed, and about whom, beside this one: see ticket_is_among() */
     uid_t uid;
     gid_t gid;
+    int grants; /* where to say what may be opened; -1: nowhere */
 };
 /* It serves, and answers on the descriptor that is returned, on which a wait ends after two seconds. listener stays the
  * caller's. -errno. */
@@ -45,6 +47,13 @@ enum ticket_verb {
     TICKET_ASK_OPEN, /* may this job be opened? */
     TICKET_ASK_START /* may this process be started? If so the ticket is used from now on */
 };
+/* Said, before the verdict, of each job that may be opened: to who starts its supervisor, so that rsd's word is not all
+ * that he has. SOCK_SEQPACKET. */
+struct ticket_grant {
+    uint64_t job;
+    uint32_t attempt, uid;
+};
+
 enum ticket_role { TICKET_COMMAND, TICKET_DAEMON, TICKET_AGENT };
 
 struct ticket_verdict {

@@ -154,8 +154,8 @@ static pid_t begin_ticket_key(const struct plan *plan, char key[NET_TICKET_KEY_S
     else if (pipe2(in, O_CLOEXEC) < 0 || pipe2(out, O_CLOEXEC) < 0)
         pid = err_set(&err, -errno, "%s", strerror(errno));
     else
-        pid =
-            ticket_program_start(plan->config.ticket_program, args, entry->pw_uid, entry->pw_gid, in[0], out[1], &err);
+        pid = ticket_program_start(plan->config.ticket_program, args, entry->pw_uid, entry->pw_gid, in[0], out[1], -1,
+                                   &err);
     close(in[0]);
     close(out[1]);
     *answer = in[1];

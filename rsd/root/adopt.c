@@ -35,12 +35,14 @@ static void connect_to(struct root *root, struct root_job *job)
     if (fd < 0)
         return;
     if (connect(fd, (struct sockaddr *)&address, sizeof(address)) < 0 ||
-        getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &length) < 0 || peer.uid != getuid() ||
+        getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &length) < 0 ||
+        (peer.uid != 0 && peer.uid != root->config->jobs_uid) ||
         channel_init(&job->supervisor, fd, WIRE_FROM_SUPERVISOR, SUPERVISOR_OUT_MAX) < 0) {
         close(fd);
         return;
     }
     job->connected = true;
+    job->by_root = peer.uid == 0 && peer.gid == 0; /* see rsd/spawn/birth.c; a user of group 0 loses nothing by it */
     tell_supervisor(job, &adopt);
 }
 
@@ -132,8 +134,7 @@ static void adopt_failed(struct root *root, struct root_job *job)
     supervisor_disconnect(job);
     job->supervisor_gone = true;
     job->discard = true;
-    if (job->supervisor_pidfd >= 0)
-        (void)syscall(SYS_pidfd_send_signal, job->supervisor_pidfd, SIGKILL, NULL, 0);
+    supervisor_kill(root, job);
     ending_begin(root, job, 0);
 }
 
@@ -142,19 +143,22 @@ static void resume(struct root *root, struct root_job *job)
 {
     supervisor_disconnect(job);
     job->supervisor_gone = true;
-    if (job->supervisor_pidfd >= 0)
-        (void)syscall(SYS_pidfd_send_signal, job->supervisor_pidfd, SIGKILL, NULL, 0);
+    supervisor_kill(root, job);
     ending_resume(root, job);
 }
 
-void supervisors_adopt(struct root *root)
+void supervisors_connect(struct root *root)
 {
     char path[200];
-    size_t adopted = 0;
     snprintf(path, sizeof(path), "%s/sup", root->config->rundir);
     adopt_names(root, open_stream(AT_FDCWD, path));
     adopt_names(root, open_stream(root->groups_fd, "."));
     adopt_names(root, open_stream(root->tmp_fd, "."));
+}
+
+void supervisors_adopt(struct root *root)
+{
+    size_t adopted = 0;
     wait_for_answers(root);
     for (size_t i = root->job_count; i-- > 0;) {
         struct root_job *job = root->jobs[i];

@@ -7,9 +7,9 @@
  * within a budget (DYING_FULL_US, and DYING_US in each second): so that a few die at once, and that all do where
  * nothing is kept. What was used is read from the group's cpu.stat, and what we use ourselves is charged too.
  *
- * To signal more than FEW processes, or to kill more than FEW_KILLED, takes milliseconds by itself: a child does it, at
- * the rank at which they die. If it has not come to that in INLINE_MS, it is done here. Nobody is raised before he is
- * killed, because he might refuse to go.
+ * To kill more than FEW_KILLED takes milliseconds by itself: a child does it, at the rank at which they die. If it has
+ * not come to that in INLINE_MS, it is done here. Signals that a process may refuse are sent by the job's supervisor
+ * (rsd/sup/signals.c). Nobody is raised before he is killed, because he might refuse to go.
  */
 #include "config.h"
 
@@ -29,7 +29,6 @@ enum {
     DYING_US = 1000,
     DYING_DEBT_US = 10000,
     RAISED_MS = 2,
-    FEW = 200,        /* 10 us and more for each */
     FEW_KILLED = 500, /* cgroup.kill, 4 us: a child would wait for the CPU among those whom it is to kill */
     ERRAND_S = 20,
     KILL_AGAIN_MS = 1000,
@@ -67,15 +66,13 @@ static struct order_rank errand_rank(const struct root *root, const struct root_
     return (struct order_rank){SCHED_OTHER, 0};
 }
 
-static void signal_all(const struct cgroup *group, int number)
+static int kill_now(const struct cgroup *group)
 {
-    group_signal(group, number);
-    if (number == SIGTERM)
-        group_signal(group, SIGCONT); /* a stopped process takes TERM only then */
+    return group_write(group->job_fd, "cgroup.kill", "1");
 }
 
 /* Nobody must take it for the root half: nothing of its is open. */
-static _Noreturn void errand_child(const struct root *root, const struct root_job *job, int number)
+static _Noreturn void errand_child(const struct root *root, const struct root_job *job)
 {
     struct cgroup group = {.job_fd = FD_LEAF, .sup_fd = -1, .events_fd = -1};
     sched_rank(0, errand_rank(root, job), false);
@@ -83,21 +80,18 @@ static _Noreturn void errand_child(const struct root *root, const struct root_jo
     if (dup2(job->group.job_fd, group.job_fd) < 0)
         _exit(1);
     (void)syscall(SYS_close_range, FD_LEAF + 1U, ~0U, 0U);
-    if (number == SIGKILL)
-        _exit(group_kill(&group) < 0);
-    signal_all(&group, number);
-    _exit(0);
+    _exit(kill_now(&group) < 0);
 }
 
 /* false: it has to be done here. */
-static bool errand_start(const struct root *root, struct root_job *job, int number)
+static bool errand_start(const struct root *root, struct root_job *job)
 {
     pid_t pid;
-    if (!has_more_than(&job->group, number == SIGKILL ? FEW_KILLED : FEW))
+    if (!has_more_than(&job->group, FEW_KILLED))
         return false;
     pid = fork();
     if (pid == 0)
-        errand_child(root, job, number);
+        errand_child(root, job);
     if (pid < 0)
         return false;
     job->errand = pid;
@@ -113,19 +107,27 @@ void death_errand_forget(struct root_job *job)
     job->errand = 0;
 }
 
+/* Only who is the user, or root, may. One that does not do it, or has died, holds nothing up: KILL needs nobody. */
 void death_signal(struct root *root, struct root_job *job, int number)
 {
+    struct wire_message message = {.type = WIRE_send_signal};
+    struct order_rank rank = errand_rank(root, job);
     int64_t before = budget_own_ns();
-    death_errand_forget(job); /* of a signal before: it goes on */
-    if (!errand_start(root, job, number))
-        signal_all(&job->group, number);
+    message.u.send_signal.number = (uint64_t)number;
+    message.u.send_signal.policy = (uint64_t)rank.policy;
+    message.u.send_signal.priority = rank.priority;
+    if (!job->by_root) {
+        tell_supervisor(job, &message);
+    } else {
+        (void)spawn_signal(root, job, "job", number);
+        if (number == SIGTERM)
+            (void)spawn_signal(root, job, "job", SIGCONT); /* a stopped process takes TERM only then */
+    }
     walks_charge(root, PAYER_ORDERS, before);
 }
 
 void death_begin(struct root_job *job, int64_t now)
 {
-    if (job->errand_fd >= 0) /* one that sends TERM would only take their CPU */
-        (void)syscall(SYS_pidfd_send_signal, job->errand_fd, SIGKILL, NULL, 0);
     death_errand_forget(job);
     job->raised_count = 0;
     job->kill_ms = now;
@@ -138,8 +140,10 @@ static int kill_all(struct root *root, struct root_job *job, int64_t now)
     int64_t before = budget_own_ns();
     int result = 0;
     job->kill_ms = now + KILL_AGAIN_MS;
-    if (now >= job->kill_here_ms || (job->errand == 0 && !errand_start(root, job, SIGKILL)))
-        result = group_kill(&job->group);
+    if (now >= job->kill_here_ms || (job->errand == 0 && !errand_start(root, job)))
+        result = kill_now(&job->group);
+    if (result == -ENOENT) /* a kernel of before 5.14 */
+        result = spawn_signal(root, job, "job", SIGKILL);
     if (now >= job->kill_here_ms)
         job->kill_here_ms = now + INLINE_MS;
     walks_charge(root, PAYER_ORDERS, before);

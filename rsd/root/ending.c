@@ -17,20 +17,17 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <sched.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "lib/base/clock.h"
 #include "lib/base/log.h"
-#include "rsd/root/caps.h"
 #include "rsd/root/internal.h"
-#include "rsd/root/tmpdir.h"
 
-enum { BACKOFF_MAX_MS = 1000, STUCK_MS = 5000, REMOVE_PATIENCE = 2000 };
+enum { BACKOFF_MAX_MS = 1000, STUCK_MS = 5000 };
 
 void job_try_opened(struct root *root, struct root_job *job)
 {
@@ -44,32 +41,24 @@ void job_try_opened(struct root *root, struct root_job *job)
     tell_simple(root, WIRE_opened, job, job->open_id);
 }
 
-/* In its own process: a user can put any number of files there, or mount something that does not answer. */
-static void remover_start(struct root *root, struct root_job *job)
-{
-    pid_t pid = fork();
-    if (pid == 0) {
-        caps_take(CAPS_REMOVE);
-        alarm(REMOVE_S);
-        dup2(root->tmp_fd, 3);
-        (void)syscall(SYS_close_range, 4U, ~0U, 0U); /* nobody must take us for the root half */
-        _exit(tmpdir_remove(3, job->name, REMOVE_PATIENCE) < 0);
-    }
-    if (pid < 0)
-        log_error("job=%s: cannot start the removal of its directory: %s", job->name, strerror(errno));
-    job->remover = pid < 0 ? 0 : pid;
-    job->remove_wait_ms = mono_ms(mono_now()) + REMOVE_WAIT_MS;
-}
-
-/* Most directories hold nothing but a few files: that is done at once. */
+/* By elmer-spawn: at once where it can be, else by a child of its, which holds the other end. */
 static void remove_directory(struct root *root, struct root_job *job)
 {
-    int result;
-    caps_take(CAPS_REMOVE);
-    result = tmpdir_sweep(root->tmp_fd, job->name);
-    caps_lay_down();
+    struct pollfd done = {.fd = -1};
+    int pair[2], result = pipe2(pair, O_CLOEXEC | O_NONBLOCK) < 0 ? -errno : 0;
+    if (result == 0) {
+        result = spawn_remove(root, job, pair[1]);
+        close(pair[1]);
+        done.fd = pair[0];
+    }
     if (result < 0)
-        remover_start(root, job);
+        log_error("job=%s: cannot start the removal of its directory: %s", job->name, strerror(-result));
+    if (result == 0 && poll(&done, 1, 0) == 0) {
+        job->remove_fd = done.fd;
+        job->remove_wait_ms = mono_ms(mono_now()) + REMOVE_WAIT_MS;
+    } else if (done.fd >= 0) {
+        close(done.fd);
+    }
 }
 
 static void closing_begin(struct root *root, struct root_job *job, int64_t now)
@@ -142,14 +131,6 @@ static void kill_again(struct root *root, struct root_job *job, int64_t now)
     }
 }
 
-/* What is beside a supervisor is what asks PAM for it, and what modules have started there. */
-static void kill_beside_supervisor(const struct root_job *job)
-{
-    struct cgroup leaf = {.job_fd = job->group.sup_fd, .sup_fd = -1, .events_fd = -1};
-    if (job->supervisor_gone && leaf.job_fd >= 0)
-        (void)group_kill(&leaf); /* again until it is empty */
-}
-
 /* Also of a group that could not be opened: an earlier rsd may have died while it made or removed it. -EBUSY: a process
  * that the supervisor had just started is in it (kill it), or the supervisor has not quite ended. */
 static bool group_gone(struct root *root, struct root_job *job, int64_t now)
@@ -167,8 +148,9 @@ static bool group_gone(struct root *root, struct root_job *job, int64_t now)
         group_close(&job->group);
         return true;
     }
-    if (result == -EBUSY)
-        kill_beside_supervisor(job);
+    if (result == -EBUSY && job->supervisor_gone)
+        supervisor_kill(root,
+                        job); /* what is beside it: what asks PAM, and what modules have started; again until empty */
     job->backoff_ms = job->backoff_ms == 0                   ? 1
                       : job->backoff_ms * 2 > BACKOFF_MAX_MS ? BACKOFF_MAX_MS
                                                              : job->backoff_ms * 2;
@@ -200,8 +182,7 @@ static void closing_step(struct root *root, struct root_job *job, int64_t now)
 {
     if (!job->supervisor_gone && now >= job->deadline_ms) {
         log_warning("job=%s: its supervisor does not quit: killed", job->name);
-        if (job->supervisor_pidfd >= 0)
-            (void)syscall(SYS_pidfd_send_signal, job->supervisor_pidfd, SIGKILL, NULL, 0);
+        supervisor_kill(root, job);
         job->deadline_ms = now + QUIT_MS;
     }
     if (!job->supervisor_gone || !group_gone(root, job, now))
@@ -209,7 +190,7 @@ static void closing_step(struct root *root, struct root_job *job, int64_t now)
     if (!job->swept)
         remove_directory(root, job);
     job->swept = true;
-    if (job->remover == 0 || now >= job->remove_wait_ms)
+    if (job->remove_fd < 0 || now >= job->remove_wait_ms)
         end_done(root, job);
 }
 
@@ -241,9 +222,10 @@ void ending_step(struct root *root, struct root_job *job, int64_t now)
     }
 }
 
-void ending_remover_done(struct root *root, struct root_job *job)
+void ending_removed(struct root *root, struct root_job *job)
 {
-    job->remover = 0;
+    close(job->remove_fd);
+    job->remove_fd = -1;
     if (faccessat(root->tmp_fd, job->name, F_OK, AT_SYMLINK_NOFOLLOW) == 0)
         log_warning("job=%s: its directory %s/jobs/%s could not be removed completely: remove it by hand", job->name,
                     root->config->rundir, job->name);

@@ -6,7 +6,6 @@
 #include <inttypes.h>
 #include <linux/sched.h>
 #include <poll.h>
-#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -165,77 +164,6 @@ pid_t group_fork(int leaf_fd, int *pidfd)
         return fork_and_move(leaf_fd, pidfd);
     return pid < 0 ? (pid_t)-errno : (pid_t)pid;
 }
-
-static pid_t fork_and_run(int leaf_fd, int *pidfd, void (*run)(void *data), void *data)
-{
-    pid_t pid = group_fork(leaf_fd, pidfd);
-    if (pid == 0) {
-        run(data);
-        _exit(127);
-    }
-    return pid;
-}
-
-/* An address sanitizer knows one stack for each thread. gcc and clang tell of it in different ways. */
-#if defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define ONE_STACK
-#endif
-#endif
-#if defined(__SANITIZE_ADDRESS__) || !defined(__x86_64__)
-#define ONE_STACK
-#endif
-
-#ifndef ONE_STACK
-enum { SPAWN_STACK = 64 << 10 };
-
-/* clone3(2) for a child with a stack of its own in the memory of its parent, which glibc has no function for. */
-static long clone_and_call(struct clone_args *args, void (*run)(void *data), void *data)
-{
-    register void (*child)(void *) __asm__("r12") = run;
-    register void *argument __asm__("r13") = data;
-    long result;
-    __asm__ volatile("syscall\n\t"
-                     "testq %%rax, %%rax\n\t"
-                     "jnz 1f\n\t"
-                     "xorl %%ebp, %%ebp\n\t" /* the end of the stack, for debuggers */
-                     "movq %%r13, %%rdi\n\t"
-                     "callq *%%r12\n\t"
-                     "ud2\n"
-                     "1:"
-                     : "=a"(result)
-                     : "0"((long)SYS_clone3), "D"(args), "S"(sizeof(*args)), "r"(child), "r"(argument)
-                     : "rcx", "r11", "memory", "cc");
-    return result;
-}
-
-pid_t group_spawn(int leaf_fd, int *pidfd, void (*run)(void *data), void *data)
-{
-    static _Alignas(16) char stack[SPAWN_STACK];
-    struct clone_args args = {0};
-    sigset_t all, before;
-    long pid;
-    *pidfd = -1;
-    args.flags = (uint64_t)CLONE_INTO_CGROUP | CLONE_PIDFD | CLONE_VM | CLONE_VFORK;
-    args.pidfd = (uint64_t)(uintptr_t)pidfd;
-    args.exit_signal = SIGCHLD;
-    args.cgroup = (uint64_t)(unsigned)leaf_fd;
-    args.stack = (uint64_t)(uintptr_t)stack;
-    args.stack_size = sizeof(stack);
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    pid = clone_and_call(&args, run, data);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    if (pid == -ENOSYS || pid == -E2BIG)
-        return fork_and_run(leaf_fd, pidfd, run, data);
-    return (pid_t)pid;
-}
-#else
-pid_t group_spawn(int leaf_fd, int *pidfd, void (*run)(void *data), void *data)
-{
-    return fork_and_run(leaf_fd, pidfd, run, data);
-}
-#endif
 
 int group_pids_add(struct group_pids *pids, pid_t pid)
 {

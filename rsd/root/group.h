@@ -40,11 +40,6 @@ int group_remove(int root_fd, const char *name);
 
 /* fork(2) into the group. Returns 0 in the child, the pid in the parent with *pidfd (close-on-exec), or -errno. */
 pid_t group_fork(int leaf_fd, int *pidfd);
-/* The same for a child that only gets ready for execve(2), as vfork(2) does it where that can be: run() has the memory
- * of the caller, who sleeps meanwhile, so it leaves no trace there, and it does not return. To copy the page tables of
- * a daemon with many libraries takes longer than all the rest. */
-pid_t group_spawn(int leaf_fd, int *pidfd, void (*run)(void *data), void *data);
-
 struct group_pids {
     pid_t *items;
     size_t count, capacity;

@@ -21,6 +21,7 @@
 #include "rsd/root/role.h"
 #include "rsd/root/root.h"
 #include "rsd/root/sched.h"
+#include "rsd/root/spawn.h"
 
 enum {
     MAX_LACKS = CONTROLLER_COUNT + 1,
@@ -103,8 +104,9 @@ struct root_job {
     pid_t supervisor_pid;
     int supervisor_pidfd;
     bool supervisor_gone;
-    bool swept;    /* the directory, or its remover is at it */
-    pid_t remover; /* process that removes the directory; 0: none */
+    bool by_root;  /* the supervisor is of an rsd that was root: it knows of no signals and no sessions */
+    bool swept;    /* the directory, or somebody is at it */
+    int remove_fd; /* closed by elmer-spawn's child when the directory is gone, or given up; -1: nobody is at it */
 
     struct job_process *processes;
     size_t process_count;
@@ -121,7 +123,6 @@ struct root_job {
     int64_t since_ms; /* it is here */
     bool walked;      /* an order has been applied to all of its threads */
     bool renice;      /* mode idle: nice values of ours are to be taken back */
-    pid_t weigher;    /* process that gives its sessions their nice value (sessions.c); 0: none */
     int session_nice; /* that they were given last */
     cpu_set_t cpus;
     size_t ncpus;
@@ -133,7 +134,7 @@ struct root_job {
     struct group_pids seen;   /* by that scan */
 
     int errand_fd; /* its pidfd, or -1 */
-    pid_t errand;  /* process that signals or kills its many; 0: none. These are of death.c */
+    pid_t errand;  /* process that kills its many; 0: none. These are of death.c */
     pid_t raised[MAX_RAISED];
     size_t raised_count;
     int64_t lower_ms, raised_used_ns, kill_ms, kill_here_ms;
@@ -165,13 +166,16 @@ struct root {
     struct root_job **jobs; /* in order of their opening */
     size_t job_count, job_capacity;
     struct channel net;
-    pid_t net_pid;
+    pid_t net_pid, spawn_pid;
+    int spawn_fd; /* elmer-spawn's line: see spawn.h */
+    bool spawn_gone;
     int signal_fd, reaper_fd;
     int groups_fd; /* directory of the jobs' groups */
     char groups[4096];
     unsigned controllers; /* that the jobs' groups have: see controllers.h */
     char users[4096];     /* where users' own groups are; "": not known */
-    pid_t watcher;        /* process that looks there for who has left a job (rsd/escapes); 0: none */
+    unsigned watchers;    /* of elmer-escapes that have ended */
+    int watcher_fd;       /* pidfd of who looks there for who has left a job (rsd/escapes); -1: none */
     int64_t watched_ms;   /* when it was started, or a second before it is to be */
     int tmp_fd;           /* RUNDIR/jobs */
     bool tmp_waits;       /* for directories of an earlier rsd to go, before it gets a file system of its own */
@@ -224,6 +228,11 @@ void place_say(const struct root *root);
 /* What all jobs together weigh against the rest of the host, 100 being everybody's: of the slice, or of the group that
  * stands beside others. systemd may set it back (a change to the slice): say it again. -ENOENT: no controller cpu. */
 int place_weigh(const struct root *root, unsigned weight);
+int place_weight_dir(const struct root *root); /* the group whose weight that is, or a negative errno */
+
+/* hand_over.c: root is put down. What rsd owns from here on is given to elmer-jobs, elmer-spawn is started, and we are
+ * elmer-jobs with SYS_NICE. 0 or -errno. */
+int hand_over(struct root *root, struct err *err);
 
 /* tmpfs.c: tmp_fd, with a file system of its own where that can be */
 int tmp_open(struct root *root, struct err *err);
@@ -238,9 +247,11 @@ int supervisor_start(struct root *root, struct root_job *job, const char *user, 
 /* Where a root half connects; -ENAMETOOLONG. */
 int supervisor_address(const struct root *root, const struct root_job *job, struct sockaddr_un *address);
 void supervisor_disconnect(struct root_job *job);
+void supervisor_kill(struct root *root, struct root_job *job); /* and what is beside it in its leaf */
 /* Nobody watches its processes any more: the job is ended here. */
 void supervisor_lose(struct root *root, struct root_job *job);
 /* adopt.c */
+void supervisors_connect(struct root *root); /* as root still: those of an rsd that was root listen to nobody else */
 void supervisors_adopt(struct root *root);
 void supervisor_read(struct root *root, struct root_job *job);
 void supervisor_lost(struct root *root, struct root_job *job);
@@ -317,7 +328,7 @@ void ending_step(struct root *root, struct root_job *job,
 void ending_told(struct root *root, struct root_job *job); /* its supervisor has said all that it knows */
 /* An earlier root half has put its result down, and perhaps not removed all of it: EMPTY follows. */
 void ending_resume(struct root *root, struct root_job *job);
-void ending_remover_done(struct root *root, struct root_job *job);
+void ending_removed(struct root *root, struct root_job *job);
 void job_try_opened(struct root *root, struct root_job *job);
 
 #endif

@@ -79,7 +79,7 @@ struct root_job *job_add(struct root *root, uint64_t id, uint32_t attempt)
     job->group = (struct cgroup)CGROUP_INIT;
     job->supervisor.fd = job->errand_fd = -1;
     job->walk.pass = (struct sched_pass)SCHED_PASS_INIT;
-    job->supervisor_pidfd = -1;
+    job->supervisor_pidfd = job->remove_fd = -1;
     job->cpu_seconds = -1;
     job->memory_peak_bytes = -1;
     root->jobs[root->job_count++] = job;
@@ -102,6 +102,8 @@ void job_drop(struct root *root, struct root_job *job)
         channel_fini(&job->supervisor);
     if (job->supervisor_pidfd >= 0)
         close(job->supervisor_pidfd);
+    if (job->remove_fd >= 0)
+        close(job->remove_fd);
     free(job->processes);
     group_pids_fini(&job->seen);
     free(job);

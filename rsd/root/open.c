@@ -2,49 +2,31 @@
 #include "config.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "lib/base/clock.h"
 #include "lib/base/log.h"
-#include "rsd/root/caps.h"
 #include "rsd/root/internal.h"
 #include "rsd/root/scope.h"
 
-/* The scope may have been stopped, or its keeper killed: then its directory is gone, or will be. */
-static int place_again(struct root *root, struct err *err)
+/* The scope has been stopped, or its keeper killed, so that it may be about to be killed with what would be born there.
+ * To make another one takes root: so rsd begins again. What it was asked is asked again. */
+static void place_is_gone(struct root *root)
 {
-    int result;
-    caps_take(CAPS_SYSTEMD);
-    result = place_open(root, err);
-    caps_lay_down();
-    if (result >= 0)
-        place_say(root);
-    return result;
-}
-
-/* While the keeper is gone the scope may be about to be killed, with what would be born there. */
-static bool place_is_there(struct root *root, const struct wire_message *message)
-{
-    struct err err = ERR_INIT;
-    const struct wire_open *open = &message->u.open;
-    int result = scope_holds(root->groups_fd) ? 0 : place_again(root, &err);
-    if (result == -EBUSY)
-        log_notice("job %" PRIu64 " is not opened now: %s", open->job, err.text); /* it is sent again */
-    else if (result < 0)
-        tell_open_failed(root, open->job, (uint32_t)open->attempt, message->id, err.text);
-    return result >= 0;
+    log_notice("the place for jobs' groups, %s, is gone, or its keeper is: rsd starts again to make it", root->groups);
+    root->stop = true;
+    root->status = 1;
 }
 
 static int make_group(struct root *root, struct root_job *job, struct err *err)
 {
-    struct err again = ERR_INIT;
     int result = group_open(root->groups_fd, job->name, true, &job->group, err);
-    if (result == 0 || place_again(root, &again) < 0)
-        return result;
-    err_clear(err);
-    return group_open(root->groups_fd, job->name, true, &job->group, err);
+    if (result < 0 && faccessat(root->groups_fd, "cgroup.procs", F_OK, 0) < 0)
+        place_is_gone(root);
+    return result;
 }
 
 void open_new(struct root *root, const struct wire_message *message, const cpu_set_t *cpus)
@@ -53,8 +35,13 @@ void open_new(struct root *root, const struct wire_message *message, const cpu_s
     struct err err = ERR_INIT;
     struct root_job *job;
     int result;
-    if (!place_is_there(root, message))
-        return;
+    if (!scope_holds(root->groups_fd)) {
+        if (scope_stops(root->config))
+            log_notice("job %" PRIu64 " is not opened now: elmer-jobs.scope is being stopped", open->job);
+        else
+            place_is_gone(root);
+        return; /* it is sent again */
+    }
     job = job_add(root, open->job, (uint32_t)open->attempt);
     if (!job) {
         tell_open_failed(root, open->job, (uint32_t)open->attempt, message->id, "out of memory");
@@ -69,7 +56,6 @@ void open_new(struct root *root, const struct wire_message *message, const cpu_s
     job->open_asked = true;
     job->open_id = message->id;
     job->open_generation = open->generation;
-    job->remover = 0;
     result = tickets_keep(root, job, open->ticket);
     if (result < 0)
         err_set(&err, result, "cannot keep the job's ticket in %s/sup: %s", root->config->rundir, strerror(-result));

@@ -22,6 +22,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/wire/wire.h"
 #include "rsd/root/order.h"
 
 enum { TOP_HELPER = 50, BAND = 3, NICE_FIRST = 10, NICE_STEP = 3, NICE_MAX = 19, NICE_HELPER = -5 };

@@ -7,8 +7,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "lib/wire/wire.h"
-
 enum order_mode { ORDER_MODE_RT, ORDER_MODE_IDLE, ORDER_MODE_NONE, ORDER_MODE_COUNT };
 
 enum {
@@ -53,6 +51,7 @@ struct order {
     size_t count;
 };
 
+struct wire_order;
 /* Take the list over the old one, sorted from the top down. 1: taken; 0: not newer than what we have, nothing changed;
  * -ENOMEM. */
 int order_replace(struct order *order, const struct wire_order *message);

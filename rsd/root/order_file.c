@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "lib/base/log.h"
+#include "lib/wire/wire.h"
 #include "rsd/root/order_file.h"
 
 enum { ORDER_SIZE = 1 << 20 };
@@ -32,8 +33,8 @@ void order_file_keep(const struct rsd_config *config, const struct wire_order *o
     size_t size;
     int result;
     message.u.order = *order;
-    snprintf(path, sizeof(path), "%s/order", config->rundir);
-    snprintf(aside, sizeof(aside), "%s/order.new", config->rundir);
+    snprintf(path, sizeof(path), "%s/sup/order", config->rundir);
+    snprintf(aside, sizeof(aside), "%s/sup/order.new", config->rundir);
     result = wire_encode(&message, WIRE_MINOR, &json, &size, &err);
     if (result == 0)
         result = write_file(aside, json, size);
@@ -51,7 +52,7 @@ void order_file_recall(const struct rsd_config *config, struct order *order)
     char path[120];
     ssize_t got = -1;
     int fd;
-    snprintf(path, sizeof(path), "%s/order", config->rundir);
+    snprintf(path, sizeof(path), "%s/sup/order", config->rundir);
     fd = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
     if (fd >= 0)
         got = read(fd, text, sizeof(text));

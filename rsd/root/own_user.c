@@ -3,7 +3,6 @@
 #include "rsd/root/own_user.h"
 
 #include <errno.h>
-#include <grp.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
@@ -18,13 +17,10 @@ uid_t own_user(void)
     return text && str_to_u64(text, &uid) && uid > 0 && uid < UINT32_MAX ? (uid_t)uid : OWN_USER_NONE;
 }
 
-int own_user_become(enum caps_of who)
+int own_user_keep(enum caps_of who)
 {
-    uid_t uid = own_user();
-    if (setgroups(0, NULL) < 0 || prctl(PR_SET_KEEPCAPS, 1, 0, 0, 0) < 0 || setresuid(uid, uid, uid) < 0 ||
-        prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 || prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0)
-        return -errno;
-    if (caps_keep(who) < 0 || setuid(0) == 0 || getuid() != uid || geteuid() != uid)
+    if (getuid() == 0 || geteuid() == 0 || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 ||
+        prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0 || caps_keep(who) < 0)
         return -EPERM;
     return 0;
 }

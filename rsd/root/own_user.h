@@ -12,8 +12,7 @@
 enum { OWN_USER_NONE = 65533 };
 /* What the variable says; an rsd of before says nothing. */
 uid_t own_user(void);
-/* The calling program has been executed as root, has one thread, and is that user from here on, with what `who` keeps.
- * It stays in root's group, without which /proc may show it nothing of others (hidepid=). 0 or -errno. */
-int own_user_become(enum caps_of who);
+/* The calling program has been executed as that user, and keeps what `who` may. 0 or -errno. */
+int own_user_keep(enum caps_of who);
 
 #endif

@@ -83,13 +83,18 @@ void place_say(const struct root *root)
 }
 
 /* The scope is alone in its slice; it is the slice that has sisters. */
-int place_weigh(const struct root *root, unsigned weight)
+int place_weight_dir(const struct root *root)
 {
     static const char slice[] = "/elmer.slice/elmer-jobs.scope";
-    int result,
-        dir = openat(root->groups_fd, strstr(root->groups, slice) ? ".." : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int dir = openat(root->groups_fd, strstr(root->groups, slice) ? ".." : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    return dir < 0 ? -errno : dir;
+}
+
+int place_weigh(const struct root *root, unsigned weight)
+{
+    int result, dir = place_weight_dir(root);
     if (dir < 0)
-        return -errno;
+        return dir;
     result = group_weigh_dir(dir, weight);
     close(dir);
     return result;

@@ -226,13 +226,15 @@ static void sweep(struct root *root, struct root_job *job)
 /* Sessions that are made later begin at nice 0: so again with each sweep. */
 static void weigh_sessions(struct root *root, struct root_job *job)
 {
+    struct wire_message message = {.type = WIRE_weigh_sessions};
     int nice = order_session_nice(ranks_of(root, job).task);
-    if (root->mode != ORDER_MODE_IDLE || !is_live(job) || !job->ranked || job->weigher > 0 || job->group.job_fd < 0)
+    if (root->mode != ORDER_MODE_IDLE || !is_live(job) || !job->ranked || job->by_root || job->group.job_fd < 0)
         return;
     if ((nice == 0 && job->session_nice == 0) || !sessions_share(job->group.job_fd))
         return;
-    job->weigher = sessions_weigh(job->group.job_fd, nice);
-    job->session_nice = job->weigher > 0 ? nice : job->session_nice;
+    message.u.weigh_sessions.nice = nice;
+    tell_supervisor(job, &message);
+    job->session_nice = nice;
 }
 
 void ranks_sweep(struct root *root, int64_t now)

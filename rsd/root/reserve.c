@@ -5,12 +5,12 @@
  * others where they starve, for each CPU, and the throttle is there with RT_GROUP_SCHED only, where it has budgets for
  * groups that are not ours to set.
  *
- * Normal path: what is there is read -> noted with what it will be in RUNDIR/reserve -> written and read again. If rsd
- * dies, its next start finds the note, puts back what it says and begins anew, perhaps with another value or none; so
- * does an orderly end. A value that is neither what was there nor what we wrote is an administrator's by now, and
+ * Normal path: what is there is read -> noted with what it will be in RUNDIR/sup/reserve -> written and read again. If
+ * rsd dies, its next start finds the note, puts back what it says and begins anew, perhaps with another value or none;
+ * so does an orderly end. A value that is neither what was there nor what we wrote is an administrator's by now, and
  * stays. If anything is refused, what has been written is put back, and the reason is said.
  *
- * The files belong to root, and that is all that writing them takes: no capability (see caps.c).
+ * The files belong to root: at the start that is who we are, at the end elmer-spawn writes them.
  */
 #include "config.h"
 
@@ -46,16 +46,20 @@ struct reserve_kernel reserve_this_kernel(void)
     static struct utsname name;
     if (uname(&name) < 0)
         name.release[0] = 0;
-    return (struct reserve_kernel){"/proc/sys/kernel", "/sys/kernel/debug/sched", "/proc/self/mounts", name.release};
+    return (struct reserve_kernel){
+        "/proc/sys/kernel", "/sys/kernel/debug/sched", "/proc/self/mounts", name.release, NULL, NULL};
 }
 
 /* ---- numbers in files ---- */
 
-static int read_number(const char *path, int64_t *value)
+static int read_number(const struct reserve_kernel *kernel, const char *path, int64_t *value)
 {
     char text[64];
-    int fd = open(path, O_RDONLY | O_CLOEXEC), result = 0;
+    int fd, result = 0;
     ssize_t got;
+    if (kernel->number)
+        return kernel->number(kernel->data, path, value, false);
+    fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
         return -errno;
     got = read(fd, text, sizeof(text) - 1);
@@ -68,18 +72,24 @@ static int read_number(const char *path, int64_t *value)
     return sscanf(text, "%" SCNd64, value) == 1 ? 0 : -EINVAL;
 }
 
-static int write_number(const char *path, int64_t value)
+static int write_number(const struct reserve_kernel *kernel, const char *path, int64_t value)
 {
     char text[32];
-    int size = snprintf(text, sizeof(text), "%" PRId64 "\n", value), fd = open(path, O_WRONLY | O_CLOEXEC), result = 0;
-    int64_t now = 0;
+    int size = snprintf(text, sizeof(text), "%" PRId64 "\n", value), fd, result;
+    int64_t now = value;
+    if (kernel->number) {
+        result = kernel->number(kernel->data, path, &now, true);
+        return result < 0 ? result : now == value ? 0 : -EINVAL;
+    }
+    result = 0;
+    fd = open(path, O_WRONLY | O_CLOEXEC);
     if (fd < 0)
         return -errno;
     if (write(fd, text, (size_t)size) != size)
         result = errno ? -errno : -EIO;
     close(fd);
     if (result == 0)
-        result = read_number(path, &now);
+        result = read_number(kernel, path, &now);
     return result < 0 ? result : now == value ? 0 : -EINVAL;
 }
 
@@ -123,15 +133,15 @@ static int refuse(char *why, size_t size, int error, const char *path)
 
 /* share: the throttle is told what is for real time, the fair server what is for the others. The kernel
  * refuses a runtime above the period at any moment, so what comes first depends; backwards the same order is right. */
-static int add_part(struct settings *settings, const char *runtime, const char *period, unsigned share,
-                    int64_t wanted_period, char *why, size_t size)
+static int add_part(const struct reserve_kernel *kernel, struct settings *settings, const char *runtime,
+                    const char *period, unsigned share, int64_t wanted_period, char *why, size_t size)
 {
     int64_t before = 0, whole = 0, wanted;
     bool period_first;
-    int result = read_number(period, &whole);
+    int result = read_number(kernel, period, &whole);
     if (result < 0)
         return refuse(why, size, result, period);
-    result = read_number(runtime, &before);
+    result = read_number(kernel, runtime, &before);
     if (result < 0)
         return refuse(why, size, result, runtime);
     if (wanted_period == 0)
@@ -155,7 +165,8 @@ static int add_throttle(const struct reserve_kernel *kernel, struct reserve want
     snprintf(period, sizeof(period), "%s/sched_rt_period_us", kernel->sysctl);
     if (access(runtime, W_OK) < 0) /* a container should not be told to mount debugfs */
         return refuse(why, size, -errno, runtime);
-    return add_part(settings, runtime, period, 100 - wanted.percent, (int64_t)wanted.period_ms * 1000, why, size);
+    return add_part(kernel, settings, runtime, period, 100 - wanted.percent, (int64_t)wanted.period_ms * 1000, why,
+                    size);
 }
 
 static bool is_cpu(const char *name)
@@ -189,7 +200,8 @@ static int add_servers(const struct reserve_kernel *kernel, struct reserve wante
             continue;
         snprintf(runtime, sizeof(runtime), "%s/%s/runtime", path, entry->d_name);
         snprintf(period, sizeof(period), "%s/%s/period", path, entry->d_name);
-        result = add_part(settings, runtime, period, wanted.percent, (int64_t)wanted.period_ms * 1000000, why, size);
+        result =
+            add_part(kernel, settings, runtime, period, wanted.percent, (int64_t)wanted.period_ms * 1000000, why, size);
     }
     if (dir)
         closedir(dir);
@@ -303,16 +315,16 @@ static void note_read(const struct reserve_kernel *kernel, const char *rundir, s
 }
 
 /* Backwards: see add_part(). Keeps in settings what could not be written. */
-static int undo(struct settings *settings)
+static int undo(const struct reserve_kernel *kernel, struct settings *settings)
 {
     struct settings kept = {0};
     int failed = 0;
     for (size_t i = settings->count; i-- > 0;) {
         const struct setting *setting = &settings->items[i];
         int64_t now = 0;
-        int result = read_number(setting->path, &now);
+        int result = read_number(kernel, setting->path, &now);
         if (result == 0 && now == setting->wanted && now != setting->before)
-            result = write_number(setting->path, setting->before);
+            result = write_number(kernel, setting->path, setting->before);
         else if (result == 0 && now != setting->before)
             log_notice("%s was changed to %" PRId64 " meanwhile: rsd leaves it so", setting->path, now);
         if (result == 0 || result == -ENOENT) /* gone: a CPU was taken out */
@@ -336,7 +348,7 @@ int reserve_put_back(const struct reserve_kernel *kernel, const char *rundir)
     struct settings settings = {0};
     int result;
     note_read(kernel, rundir, &settings);
-    result = undo(&settings);
+    result = undo(kernel, &settings);
     note_write(rundir, &settings);
     settings_fini(&settings);
     return result;
@@ -344,10 +356,10 @@ int reserve_put_back(const struct reserve_kernel *kernel, const char *rundir)
 
 /* ---- all of it ---- */
 
-static int apply(const struct settings *settings, char *why, size_t size)
+static int apply(const struct reserve_kernel *kernel, const struct settings *settings, char *why, size_t size)
 {
     for (size_t i = 0; i < settings->count; i++) {
-        int result = write_number(settings->items[i].path, settings->items[i].wanted);
+        int result = write_number(kernel, settings->items[i].path, settings->items[i].wanted);
         if (result < 0)
             return refuse(why, size, result, settings->items[i].path);
     }
@@ -375,7 +387,7 @@ int reserve_keep(const struct reserve_kernel *kernel, const char *rundir, struct
                      strerror(-result));
     }
     if (result == 0) {
-        result = apply(&settings, why, size);
+        result = apply(kernel, &settings, why, size);
         if (result < 0)
             reserve_put_back(kernel, rundir);
     }

@@ -3,7 +3,9 @@
 #ifndef RSD_RESERVE_H
 #define RSD_RESERVE_H
 
+#include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 /* Where the kernel is asked and told; other places in tests. */
 struct reserve_kernel {
@@ -11,6 +13,9 @@ struct reserve_kernel {
     const char *sched;   /* of fair_server/cpuN/{runtime,period}, in debugfs */
     const char *mounts;  /* file that lists what is mounted */
     const char *release; /* of the kernel: since 6.12 there has to be a fair server */
+    /* NULL, or who reads and writes its numbers for us (also a new one, then what is there): 0 or -errno. */
+    int (*number)(void *data, const char *path, int64_t *value, bool set);
+    void *data;
 };
 /* The kernel that runs. What it points to is static. */
 struct reserve_kernel reserve_this_kernel(void);
@@ -21,7 +26,7 @@ struct reserve {
 };
 
 /* Put back what an earlier rsd may have left, then keep what is wanted. What was there before is noted in
- * RUNDIR/reserve first. All or nothing: 0, or a negative errno with a sentence in why, and nothing is changed. */
+ * DIR/reserve first. All or nothing: 0, or a negative errno with a sentence in why, and nothing is changed. */
 int reserve_keep(const struct reserve_kernel *kernel, const char *rundir, struct reserve wanted, char *why,
                  size_t size);
 /* Put back what the note says, and remove it. A value that somebody else has changed meanwhile is left alone. 0, also

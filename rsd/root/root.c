@@ -37,7 +37,7 @@
 #include "rsd/root/root.h"
 #include "rsd/root/watcher.h"
 
-enum { NET_OUT_MAX = 64 << 20, FIXED_FDS = 3, WATCHER_MS = 1000, WATCHER_LATER_MS = 60000 };
+enum { NET_OUT_MAX = 64 << 20, FIXED_FDS = 3, WATCHER_MS = 1000, WATCHER_LATER_MS = 60000, WATCHERS_IN_VAIN = 3 };
 
 static void stop(struct root *root, int status)
 {
@@ -61,6 +61,34 @@ static int signals_open(void)
     return signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
 }
 
+/* Where it cannot be, rsd goes on without it and says so. */
+static void keep_reserve(struct root *root)
+{
+    const struct rsd_config *config = root->config;
+    struct reserve_kernel kernel = reserve_this_kernel();
+    struct reserve wanted = {config->rt_reserve, config->rt_reserve_ms};
+    char dir[200];
+    snprintf(dir, sizeof(dir), "%s/sup", config->rundir);
+    if (reserve_keep(&kernel, dir, wanted, root->reserve_refused, sizeof(root->reserve_refused)) == 0 &&
+        wanted.percent > 0)
+        log_info("rt_reserve: %u %% of each processor's time is kept from what is in real time", config->rt_reserve);
+}
+
+static int kernel_number(void *data, const char *path, int64_t *value, bool set)
+{
+    return spawn_number(data, path, value, set);
+}
+
+static void put_reserve_back(struct root *root)
+{
+    struct reserve_kernel kernel = reserve_this_kernel();
+    char dir[200];
+    kernel.number = kernel_number;
+    kernel.data = root;
+    snprintf(dir, sizeof(dir), "%s/sup", root->config->rundir);
+    reserve_put_back(&kernel, dir);
+}
+
 static int root_init(struct root *root, int fd_net, pid_t net_pid, const struct rsd_config *config,
                      struct rsd_tickets *tickets, struct err *err)
 {
@@ -73,6 +101,8 @@ static int root_init(struct root *root, int fd_net, pid_t net_pid, const struct 
                           .signal_fd = -1,
                           .reaper_fd = -1,
                           .groups_fd = -1,
+                          .spawn_fd = -1,
+                          .watcher_fd = -1,
                           .tmp_fd = -1};
     boost_init(root, now);
     limits_of_daemon(&root->limits);
@@ -93,9 +123,6 @@ static int root_init(struct root *root, int fd_net, pid_t net_pid, const struct 
     refusal = place_open(root, err);
     if (refusal < 0)
         return refusal;
-    result = caps_keep(CAPS_ROOT_HALF);
-    if (result < 0)
-        return err_set(err, result, "cannot lay down capabilities: %s", strerror(-result));
     result = probe_mode(config->mode, refusal, &root->mode, root->mode_reason, sizeof(root->mode_reason), err);
     if (result < 0)
         return result;
@@ -104,6 +131,11 @@ static int root_init(struct root *root, int fd_net, pid_t net_pid, const struct 
     else if (!watcher_find_users(root->groups, root->users, sizeof(root->users)))
         root->users[0] = 0;
     root->watched_ms = now - WATCHER_MS;
+    keep_reserve(root);
+    supervisors_connect(root);
+    result = hand_over(root, err);
+    if (result < 0)
+        return result;
     root->reaper_fd = reaper_start();
     return root->reaper_fd < 0 ? err_set(err, root->reaper_fd, "cannot start a thread: %s", strerror(-root->reaper_fd))
                                : 0;
@@ -125,23 +157,10 @@ static void root_fini(struct root *root)
         close(root->tmp_fd);
     if (root->groups_fd >= 0)
         close(root->groups_fd);
-}
-
-/* Where it cannot be, rsd goes on without it and says so. */
-static void keep_reserve(struct root *root)
-{
-    const struct rsd_config *config = root->config;
-    struct reserve_kernel kernel = reserve_this_kernel();
-    struct reserve wanted = {config->rt_reserve, config->rt_reserve_ms};
-    if (reserve_keep(&kernel, config->rundir, wanted, root->reserve_refused, sizeof(root->reserve_refused)) == 0 &&
-        wanted.percent > 0)
-        log_info("rt_reserve: %u %% of each processor's time is kept from what is in real time", config->rt_reserve);
-}
-
-static void put_reserve_back(const struct root *root)
-{
-    struct reserve_kernel kernel = reserve_this_kernel();
-    reserve_put_back(&kernel, root->config->rundir);
+    if (root->spawn_fd >= 0)
+        close(root->spawn_fd);
+    if (root->watcher_fd >= 0)
+        close(root->watcher_fd);
 }
 
 static void say_ready(struct root *root)
@@ -176,11 +195,13 @@ static void net_read(struct root *root)
 
 static void child_ended(struct root *root, pid_t pid)
 {
-    if (root->watcher > 0 && pid == root->watcher) {
-        int64_t now = mono_ms(mono_now());
-        root->watcher = 0;
-        if (now < root->watched_ms + WATCHER_MS) /* it is not installed, say, and has said so */
-            root->watched_ms = now + WATCHER_LATER_MS;
+    if (root->spawn_pid > 0 && pid == root->spawn_pid) {
+        root->spawn_pid = 0;
+        if (!root->stop) {
+            root->spawn_gone = true;
+            log_error("elmer-spawn has ended; stopping, jobs live on");
+            stop(root, 1);
+        }
         return;
     }
     if (root->net_pid > 0 && pid == root->net_pid) {
@@ -197,14 +218,8 @@ static void child_ended(struct root *root, pid_t pid)
         return;
     }
     for (size_t i = 0; i < root->job_count; i++) {
-        if (root->jobs[i]->weigher == pid)
-            root->jobs[i]->weigher = 0;
         if (root->jobs[i]->errand == pid)
             death_errand_done(root->jobs[i], mono_ms(mono_now()));
-        if (root->jobs[i]->remover == pid) {
-            ending_remover_done(root, root->jobs[i]);
-            return;
-        }
     } /* supervisors are missed when their socket ends: what they have said before is read first */
 }
 
@@ -222,11 +237,15 @@ static void reaper_read(struct root *root)
         child_ended(root, reaped.pid);
 }
 
-static void job_events(struct root *root, struct root_job *job, const struct pollfd *supervisor)
+static void job_events(struct root *root, struct root_job *job, const struct pollfd *supervisor,
+                       const struct pollfd *second)
 {
     uint64_t id = job->id;
     uint32_t attempt = job->attempt;
-    if (job->connected && supervisor->fd == job->supervisor.fd) {
+    if (job->remove_fd >= 0 && second->fd == job->remove_fd && second->revents)
+        ending_removed(root, job);
+    job = job_find(root, id, attempt);
+    if (job && job->connected && supervisor->fd == job->supervisor.fd) {
         if (supervisor->revents & POLLOUT)
             channel_flush(&job->supervisor);
         if (supervisor->revents & (POLLIN | POLLHUP | POLLERR))
@@ -262,7 +281,7 @@ static int64_t job_next(const struct root_job *job)
     case JOB_CLOSING:
         if (!job->supervisor_gone)
             next = job->deadline_ms;
-        if (job->remover > 0)
+        if (job->remove_fd >= 0)
             next = earlier(next, job->remove_wait_ms);
         break;
     case JOB_KILLING:
@@ -294,7 +313,7 @@ static void watchdog(struct root *root, int64_t now)
     root->watchdog_ms = now + (int64_t)(root->watchdog_us / 3000);
 }
 
-/* Two entries per job: its supervisor, and its group while it ends. */
+/* Two entries per job: its supervisor, and its group while it ends, its directory while that is removed. */
 static nfds_t fill_fds(const struct root *root, struct pollfd *fds)
 {
     nfds_t count = FIXED_FDS;
@@ -308,7 +327,8 @@ static nfds_t fill_fds(const struct root *root, struct pollfd *fds)
         fds[count++] = (struct pollfd){
             .fd = job->connected ? job->supervisor.fd : -1,
             .events = (short)(POLLIN | (job->connected && channel_wants_write(&job->supervisor) ? POLLOUT : 0))};
-        fds[count++] = (struct pollfd){.fd = ending ? job->group.events_fd : -1, .events = POLLPRI};
+        fds[count++] = ending ? (struct pollfd){.fd = job->group.events_fd, .events = POLLPRI}
+                              : (struct pollfd){.fd = job->remove_fd, .events = POLLIN};
     }
     return count;
 }
@@ -336,12 +356,26 @@ static void charge_turn(struct root *root, bool deadline, const int64_t *before)
 /* In the other modes a rank is no more than what the user himself could have. */
 static void keep_watcher(struct root *root, int64_t now)
 {
-    if (root->watcher > 0 || root->mode != ORDER_MODE_RT || !root->users[0] || now < root->watched_ms + WATCHER_MS)
+    int result;
+    if (root->mode != ORDER_MODE_RT || !root->users[0] || now < root->watched_ms + WATCHER_MS)
         return;
+    if (root->watcher_fd >= 0 && poll(&(struct pollfd){.fd = root->watcher_fd, .events = POLLIN}, 1, 0) == 0) {
+        root->watched_ms = now;
+        return;
+    }
+    if (root->watcher_fd >= 0) {
+        close(root->watcher_fd);
+        root->watcher_fd = -1;
+        if (++root->watchers > WATCHERS_IN_VAIN) { /* it is not installed, say, and has said so */
+            root->watched_ms = now + WATCHER_LATER_MS;
+            root->watchers = 0;
+            return;
+        }
+    }
     root->watched_ms = now;
-    root->watcher = watcher_start(root->config, root->users, root->groups);
-    if (root->watcher < 0)
-        log_warning("cannot look for processes that leave their job: %s", strerror(-root->watcher));
+    result = spawn_escapes(root, &root->watcher_fd);
+    if (result < 0)
+        log_warning("cannot look for processes that leave their job: %s", strerror(-result));
 }
 
 static int turn(struct root *root, struct pollfd *fds)
@@ -369,7 +403,7 @@ static int turn(struct root *root, struct pollfd *fds)
         const struct pollfd *entry = &fds[FIXED_FDS + 2 * i];
         opening_deadline(root, job, now);
         if (i < root->job_count && root->jobs[i] == job)
-            job_events(root, job, entry);
+            job_events(root, job, entry, entry + 1);
     }
     if (fds[0].revents & POLLOUT)
         channel_flush(&root->net);
@@ -417,7 +451,6 @@ int rsd_root_main(int fd_net, pid_t net_pid, const struct rsd_config *config, st
     supervisors_adopt(&root);
     order_file_recall(config, &root.order);
     ranks_apply_all(&root); /* what has been born meanwhile, or was in the middle of a move */
-    keep_reserve(&root);
     say_ready(&root);
     status = loop(&root);
     weights_give_back(&root);

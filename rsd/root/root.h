@@ -10,7 +10,8 @@
 
 /* elmer-tickets beside the root half. */
 struct rsd_tickets {
-    int fd; /* which it answers on */
+    int fd;     /* which it answers on */
+    int grants; /* what elmer-spawn hears it on: see struct ticket_grant */
     pid_t pid;
     struct ticket_verdict opening; /* of the job that is being opened */
     bool gone;                     /* it has not answered: rsd starts again, and is asked again then */

@@ -18,6 +18,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <grp.h>
 #include <inttypes.h>
 #include <poll.h>
 #include <sched.h>
@@ -160,6 +161,9 @@ static _Noreturn void keeper_run(const struct rsd_config *config, int line)
     (void)syscall(SYS_close_range, 4U, ~0U, 0U);
     if (read(3, &word, 1) != 1)
         _exit(0);
+    if (setgroups(0, NULL) < 0 || setresgid(config->jobs_gid, config->jobs_gid, config->jobs_gid) < 0 ||
+        setresuid(config->supervisor_uid, config->supervisor_uid, config->supervisor_uid) < 0)
+        _exit(127);
     execve(config->supervisor, argv, envp);
     word = (char)errno;
     (void)!write(3, &word, 1);
@@ -241,6 +245,16 @@ bool scope_holds(int root_fd)
     if (faccessat(root_fd, "keeper", F_OK, 0) < 0 && errno == ENOENT)
         return faccessat(root_fd, "cgroup.procs", F_OK, 0) == 0; /* a place without a keeper */
     return group_read(root_fd, "keeper/cgroup.events", text, sizeof(text)) == 0 && strstr(text, "populated 1");
+}
+
+bool scope_stops(const struct rsd_config *config)
+{
+    char group[4096];
+    sd_bus *bus = NULL;
+    bool stops = !config->cgroup_root[0] && sd_booted() > 0 && bus_open(&bus) >= 0 &&
+                 scope_group(bus, group, sizeof(group)) == -EBUSY;
+    sd_bus_flush_close_unref(bus);
+    return stops;
 }
 
 /* Jobs have kept the scope alive without it. A new leaf: nothing is born alive where cgroup.kill has struck. */

@@ -20,5 +20,8 @@ unsigned scope_lend(int root_fd, unsigned wanted);
 void scope_lend_no_more(int root_fd, unsigned lent);
 /* false: the place has gone, or its keeper has, which is how a scope that is being stopped begins to go. */
 bool scope_holds(int root_fd);
+/* Is that so because it is being stopped? It may take systemd long, and a service ordered behind it does not start
+ * before. Asked by the bus that is open to everybody; without one: no. */
+bool scope_stops(const struct rsd_config *config);
 
 #endif

@@ -3,25 +3,23 @@
  * tasks too. Only /proc/PID/autogroup can do that, and whoever walks /proc/PID may be kept in a loop by the kernel
  * until another task has done the same with that directory. If the other one waits for the CPU, in real time below us,
  * it never gets it, and neither does anybody else: seen with a supervisor at the rank of daemons and a `grep` in /proc
- * below it. So what is ranked above jobs does not walk there: a child does, in SCHED_OTHER. (Nor does it reap, for the
- * same reason: reaper.c.)
+ * below it. So what is ranked above jobs does not walk there: a child of the job's supervisor does, as the user, in
+ * SCHED_OTHER. (Nor does it reap, for the same reason: reaper.c.)
  */
 #include "config.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
-#include "rsd/root/caps.h"
 #include "rsd/root/members.h"
-#include "rsd/root/sched.h"
 #include "rsd/root/sessions.h"
 
-enum { WEIGH_SECONDS = 10, FD_LEAF = 3 };
+enum { TRIES = 20, AGAIN_MS = 30 };
 
 /* The start of a file, as a string; "" if it cannot be read. */
 static void read_text(int dir, const char *name, char *text, size_t size)
@@ -53,29 +51,15 @@ static void weigh(int proc_fd, pid_t pid, void *data)
         return;
     fd = openat(proc_fd, "autogroup", O_WRONLY | O_CLOEXEC);
     snprintf(text, sizeof(text), "%d", nice);
-    if (fd >= 0) {
-        (void)!write(fd, text, strlen(text));
+    /* Who is not root may do it ten times a second, all of the machine together. */
+    for (int i = 0; fd >= 0 && i < TRIES && write(fd, text, strlen(text)) < 0 && errno == EAGAIN; i++)
+        poll(NULL, 0, AGAIN_MS);
+    if (fd >= 0)
         close(fd);
-    }
 }
 
-/* Nobody must take it for the root half: nothing of its is open. */
-static _Noreturn void child(int leaf_fd, int nice)
+int sessions_weigh(int leaf_fd, int nice)
 {
     size_t gone = 0;
-    sched_rank(0, (struct order_rank){SCHED_OTHER, 0}, false);
-    alarm(WEIGH_SECONDS);
-    if (dup2(leaf_fd, FD_LEAF) < 0)
-        _exit(1);
-    (void)syscall(SYS_close_range, FD_LEAF + 1U, ~0U, 0U);
-    caps_take(CAPS_AUTOGROUP);
-    _exit(members_each(FD_LEAF, weigh, &nice, &gone) < 0);
-}
-
-pid_t sessions_weigh(int leaf_fd, int nice)
-{
-    pid_t pid = fork();
-    if (pid == 0)
-        child(leaf_fd, nice);
-    return pid < 0 ? (pid_t)-errno : pid;
+    return members_each(leaf_fd, weigh, &nice, &gone);
 }

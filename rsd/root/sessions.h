@@ -7,7 +7,7 @@
 
 /* The kernel shares by session first, then among a session's threads; not below a group with the controller cpu. */
 bool sessions_share(int leaf_fd);
-/* Give each session of the leaf that nice value, in a process of its own, for a bounded time. Its pid, or -errno. */
-pid_t sessions_weigh(int leaf_fd, int nice);
+/* Give each session of the leaf that nice value: for a process of its own. 0 or -errno. */
+int sessions_weigh(int leaf_fd, int nice);
 
 #endif

@@ -1,23 +1,20 @@
 /* supervisors.c - start a supervisor, and hear what it says. Those of an earlier root half: adopt.c.
  *
- * Start: the listening socket RUNDIR/sup/JOB.ATTEMPT is made here, so that a restarted root half can always connect,
- * even if we die in the next moment; the supervisor gets it and a socketpair, and is born in its leaf. It answers
- * `begin` with `adopted` when it has looked the user up and made his directory, or with `error`. A supervisor whose
- * socket ends has died, whatever the reason: its job cannot go on here.
+ * Start: the listening socket RUNDIR/sup/JOB.ATTEMPT is made here, so that a restarted rsd can always connect, even if
+ * we die in the next moment; the supervisor gets it and a socketpair, and is born in its leaf, by elmer-spawn. When
+ * that has looked the user up and made his directory, and it is elmer-supervisor, it answers `begin` with `adopted`;
+ * else with `error`. A supervisor whose socket ends has died, whatever the reason: its job cannot go on here.
  */
 #include "config.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
-#include <sys/syscall.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -26,7 +23,6 @@
 #include "lib/base/str.h"
 #include "rsd/root/cpus.h"
 #include "rsd/root/internal.h"
-#include "rsd/root/own_user.h"
 #include "rsd/root/root.h"
 
 int supervisor_address(const struct root *root, const struct root_job *job, struct sockaddr_un *address)
@@ -56,54 +52,6 @@ static int listen_at(const struct root *root, const struct root_job *job, struct
     return fd;
 }
 
-struct birth {
-    const struct root *root;
-    const struct root_job *job;
-    int channel, listener;
-    const struct admission_words *words;
-};
-
-/* In the memory of the daemon: see group_spawn(). */
-static void supervisor_exec(void *data)
-{
-    const struct birth *birth = data;
-    const struct root *root = birth->root;
-    const struct root_job *job = birth->job;
-    char journal[128], lease[80], uid[40], helpers[RSD_HELPERS][RSD_HELPER_BYTES];
-    char *argv[] = {(char *)"elmer-supervisor", job->lease_ms > 0 ? lease : NULL, NULL};
-    char *envp[16] = {(char *)"PATH=/usr/sbin:/usr/bin:/sbin:/bin", (char *)"SYSTEMD_NSS_DYNAMIC_BYPASS=1", uid,
-                      helpers[0], helpers[1]};
-    size_t variables = 3 + RSD_HELPERS;
-    const char *stream = getenv("JOURNAL_STREAM");
-    struct sigaction ignore = {.sa_handler = SIG_IGN};
-    sigset_t none;
-    int null, channel, listener;
-    snprintf(lease, sizeof(lease), "--lease=%" PRId64 ",%" PRId64, job->lease_ms, root->contact_ms);
-    if (stream && snprintf(journal, sizeof(journal), "JOURNAL_STREAM=%s", stream) < (int)sizeof(journal))
-        envp[variables++] = journal;
-    for (size_t i = 0; i < birth->words->count; i++)
-        envp[variables++] = birth->words->items[i];
-    snprintf(uid, sizeof(uid), OWN_USER_VARIABLE "=%" PRIu32, root->config->supervisor_uid);
-    rsd_config_helpers(root->config, helpers);
-    channel = fcntl(birth->channel, F_DUPFD, 10);
-    listener = fcntl(birth->listener, F_DUPFD, 10);
-    null = open("/dev/null", O_RDWR);
-    dup2(null, 0);
-    dup2(2, 1);
-    dup2(channel, 3);
-    dup2(listener, 4);
-    (void)syscall(SYS_close_range, 5U, ~0U, 0U);
-    sigaction(SIGHUP, &ignore, NULL);
-    sigaction(SIGINT, &ignore, NULL);
-    sigaction(SIGQUIT, &ignore, NULL);
-    sigemptyset(&none);
-    sigprocmask(SIG_SETMASK, &none, NULL);
-    setsid();
-    limits_give_back(&root->limits);
-    execve(root->config->supervisor, argv, envp);
-    _exit(127);
-}
-
 static void send_begin(struct root *root, struct root_job *job, const char *user)
 {
     char group[4300], tmpdir[200];
@@ -119,21 +67,17 @@ static void send_begin(struct root *root, struct root_job *job, const char *user
     tell_supervisor(job, &begin);
 }
 
-static void tell_admission(const struct root *root, struct root_job *job, const char *user,
-                           struct admission_words *words)
+static void choose_admission(const struct root *root, struct root_job *job, const char *user)
 {
     struct admission_known known = admission_recall(&root->admission, user, job->uid, mono_ms(mono_now()));
     job->asked_lists = !job->local && !known.lists;
     job->asked_account = !known.account && root->config->account[0];
     snprintf(job->asked, sizeof(job->asked), "%s", user);
-    admission_tell(words, root->config, job->asked_lists, job->asked_account);
 }
 
 int supervisor_start(struct root *root, struct root_job *job, const char *user, struct err *err)
 {
     int pair[2] = {-1, -1}, listener = -1, result = 0;
-    struct birth birth;
-    struct admission_words words;
     pid_t pid;
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
         return err_set(err, -errno, "cannot make a socket: %s", strerror(errno));
@@ -159,13 +103,14 @@ int supervisor_start(struct root *root, struct root_job *job, const char *user, 
         return err_set(err, result, "cannot make room for the job's result in %s/sup: %s; what fills its file system?",
                        root->config->rundir, strerror(-result));
     }
-    tell_admission(root, job, user, &words);
-    birth = (struct birth){root, job, pair[1], listener, &words};
-    pid = group_spawn(job->group.sup_fd, &job->supervisor_pidfd, supervisor_exec, &birth);
+    choose_admission(root, job, user);
+    pid = spawn_supervisor(root, job, user, pair[1], listener, &job->supervisor_pidfd);
     close(pair[1]);
     close(listener);
     if (pid < 0) {
-        result = err_set(err, pid, "cannot start a supervisor: %s", strerror(-pid));
+        result =
+            err_set(err, pid, "cannot start a supervisor: %s%s", strerror(-pid),
+                    pid == -EPERM ? "; has the user a uid of Elmer's own? run systemd-sysusers and restart rsd" : "");
         close(pair[0]);
     } else {
         job->supervisor_pid = pid;
@@ -220,10 +165,13 @@ static void heard_error(struct root *root, struct root_job *job, const struct wi
     str_printable(text, sizeof(text), error->text, strlen(error->text));
     if (job->state == JOB_OPENING && strcmp(error->code, WIRE_CODE_NOT_PERMITTED) == 0)
         keep_verdict(root, job, text);
-    if (job->state == JOB_OPENING)
+    if (job->state == JOB_OPENING) { /* who says this is no supervisor yet, and ends */
+        supervisor_disconnect(job);
+        job->supervisor_gone = true;
         fail_open(root, job, text);
-    else
+    } else {
         log_warning("job=%s: its supervisor says: %s", job->name, text);
+    }
 }
 
 static void heard_started(struct root *root, struct root_job *job, const struct wire_message *message)
@@ -318,6 +266,12 @@ static void hear(struct root *root, struct root_job *job, const struct wire_mess
     }
 }
 
+void supervisor_kill(struct root *root, struct root_job *job)
+{
+    if (job->group.sup_fd >= 0 && group_write(job->group.sup_fd, "cgroup.kill", "1") == -ENOENT)
+        (void)spawn_signal(root, job, "sup", SIGKILL); /* a kernel of before 5.14 */
+}
+
 void supervisor_disconnect(struct root_job *job)
 {
     if (job->connected)
@@ -331,9 +285,7 @@ void supervisor_lose(struct root *root, struct root_job *job)
     if (job->supervisor_gone)
         return;
     job->supervisor_gone = true;
-    if (job->supervisor_pidfd >= 0)
-        (void)syscall(SYS_pidfd_send_signal, job->supervisor_pidfd, SIGKILL, NULL,
-                      0); /* if only its socket has ended */
+    supervisor_kill(root, job); /* if only its socket has ended */
     switch (job->state) {
     case JOB_OPENING:
         fail_open(root, job,

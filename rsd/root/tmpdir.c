@@ -27,19 +27,19 @@
 /* Freeing a large file takes the kernel long, and its caller's rank. */
 enum { DEPTH = 48, ROUNDS = 100000, SWEEP_ENTRIES = 64, LARGE_BYTES = 1 << 20 };
 
-int tmpdir_make(const char *path, uid_t uid, gid_t gid, struct err *err)
+int tmpdir_make(int parent_fd, const char *name, uid_t uid, gid_t gid, struct err *err)
 {
     int fd, result = 0;
-    if (mkdir(path, 0700) < 0)
-        return err_set(err, -errno, "cannot make the job's temporary directory %s: %s", path, strerror(errno));
-    fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (mkdirat(parent_fd, name, 0700) < 0)
+        return err_set(err, -errno, "cannot make the job's temporary directory %s: %s", name, strerror(errno));
+    fd = openat(parent_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (fd < 0 || fchown(fd, uid, gid) < 0)
-        result = err_set(err, -errno, "cannot give the job's temporary directory %s to uid %u: %s", path, (unsigned)uid,
+        result = err_set(err, -errno, "cannot give the job's temporary directory %s to uid %u: %s", name, (unsigned)uid,
                          strerror(errno));
     if (fd >= 0)
         close(fd);
     if (result < 0)
-        rmdir(path);
+        unlinkat(parent_fd, name, AT_REMOVEDIR);
     return result;
 }
 

@@ -7,7 +7,7 @@
 #include "lib/base/err.h"
 
 /* Make it for the user below a directory that only root may write. -EEXIST: it is there. */
-int tmpdir_make(const char *path, uid_t uid, gid_t gid, struct err *err);
+int tmpdir_make(int parent_fd, const char *name, uid_t uid, gid_t gid, struct err *err);
 /* The same for a directory that holds only a few files, at once: 0 if it is gone; -ENOTEMPTY: leave the rest to
  * tmpdir_remove(). Never waits for a file system that a user has mounted. */
 int tmpdir_sweep(int parent_fd, const char *name);

@@ -25,7 +25,6 @@
 #include <unistd.h>
 
 #include "lib/base/log.h"
-#include "rsd/root/caps.h"
 #include "rsd/root/internal.h"
 #include "rsd/root/tmpfs.h"
 
@@ -118,11 +117,10 @@ int tmp_open(struct root *root, struct err *err)
 
 void tmp_settle(struct root *root)
 {
-    struct err err = ERR_INIT;
-    if (!root->tmp_waits || job_count_live(root) > 0)
+    if (!root->tmp_waits || job_count_live(root) > 0 || root->stop)
         return;
-    caps_take(CAPS_REMOVE);
-    if (tmp_open(root, &err) < 0)
-        log_warning("%s", err.text);
-    caps_lay_down();
+    log_notice(
+        "the last job of an earlier rsd has gone: rsd starts again, to give the jobs' directories a file system");
+    root->stop = true; /* to mount takes root */
+    root->status = 1;
 }

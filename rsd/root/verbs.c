@@ -197,7 +197,7 @@ static void do_forget(struct root *root, struct root_job *job, const struct wire
 
 static void do_signal(struct root *root, struct root_job *job, const struct wire_message *message)
 {
-    if (message->u.signal.number > 0 && job->errand == 0) /* one at a time, whoever asks */
+    if (message->u.signal.number > 0)
         death_signal(root, job, (int)message->u.signal.number);
 }
 

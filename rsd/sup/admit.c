@@ -8,9 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/base/str.h"
-
-enum { NAME_BYTES = 255, BUFFER_MIN = 4 << 10, BUFFER_MAX = 16 << 20 };
+enum { NAME_BYTES = 255 };
 
 /* ---- the user database ---- */
 
@@ -20,48 +18,26 @@ static int missing(int code)
     return code == 0 || code == ENOENT || code == ESRCH || code == EBADF || code == EPERM ? -ENOENT : -code;
 }
 
-static int find_user(const char *name, char *buffer, size_t size, id_t *id)
-{
-    struct passwd entry, *found = NULL;
-    int result = getpwnam_r(name, &entry, buffer, size, &found);
-    if (!found)
-        return missing(result);
-    *id = entry.pw_uid;
-    return 0;
-}
-
-/* The size is that of the list of its members. */
-static int find_group(const char *name, char *buffer, size_t size, id_t *id)
-{
-    struct group entry, *found = NULL;
-    int result = getgrnam_r(name, &entry, buffer, size, &found);
-    if (!found)
-        return missing(result);
-    *id = entry.gr_gid;
-    return 0;
-}
-
-static int look_up(int (*find)(const char *, char *, size_t, id_t *), const char *name, id_t *id)
-{
-    int result = -ERANGE;
-    for (size_t size = BUFFER_MIN; result == -ERANGE && size <= BUFFER_MAX; size *= 2) {
-        char *buffer = malloc(size);
-        if (!buffer)
-            return -ENOMEM;
-        result = find(name, buffer, size, id);
-        free(buffer);
-    }
-    return result;
-}
-
 static int uid_of(const char *name, id_t *id)
 {
-    return look_up(find_user, name, id);
+    const struct passwd *entry;
+    errno = 0;
+    entry = getpwnam(name);
+    if (!entry)
+        return missing(errno);
+    *id = entry->pw_uid;
+    return 0;
 }
 
 static int gid_of(const char *name, id_t *id)
 {
-    return look_up(find_group, name, id);
+    const struct group *entry;
+    errno = 0;
+    entry = getgrnam(name);
+    if (!entry)
+        return missing(errno);
+    *id = entry->gr_gid;
+    return 0;
 }
 
 /* ---- the lists ---- */
@@ -100,9 +76,13 @@ static bool next_name(const char **list, char name[NAME_BYTES + 1])
 /* A name first, then a number, as chown(1) has it: names of other databases may have blanks in them. */
 static int id_of(admit_lookup lookup, const char *name, id_t *id)
 {
-    uint64_t number;
+    unsigned long number;
     int result = lookup(name, id);
-    if (result != -ENOENT || !str_to_u64(name, &number) || number >= UINT32_MAX)
+    if (result != -ENOENT || strspn(name, "0123456789") != strlen(name))
+        return result;
+    errno = 0;
+    number = strtoul(name, NULL, 10);
+    if (errno != 0 || number >= UINT32_MAX)
         return result;
     *id = (id_t)number;
     return 0;
@@ -146,5 +126,5 @@ int admit(const struct user *user, bool rt, struct err *err)
     const char *program = getenv("ELMER_ACCOUNT"); /* our environment is rsd's */
     const struct admit_lists lists = {getenv("ELMER_DENY_USERS"), getenv("ELMER_DENY_GROUPS"), uid_of, gid_of};
     int result = admit_judge(user, &lists, err);
-    return result == 0 && program ? account_ask(program, user->name, rt, ACCOUNT_MS, err) : result;
+    return result == 0 && program ? account_ask(program, user, rt, ACCOUNT_MS, err) : result;
 }

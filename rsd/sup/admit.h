@@ -3,11 +3,12 @@
 #ifndef RSD_SUP_ADMIT_H
 #define RSD_SUP_ADMIT_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
 #include "lib/base/err.h"
-#include "rsd/sup/sup.h"
+#include "rsd/sup/user.h"
 
 enum { ACCOUNT_MS = 5000 }; /* PAM has to have answered */
 
@@ -23,7 +24,7 @@ int admit_judge(const struct user *user, const struct admit_lists *lists, struct
 
 /* Let the program ask PAM; it is in a process of its own, which has not more CPU time than it needs and is killed when
  * it has not answered in time. 0; -EKEYREJECTED: PAM says no; another one: it did not say anything. */
-int account_ask(const char *program, const char *user, bool rt, int64_t limit_ms, struct err *err);
+int account_ask(const char *program, const struct user *user, bool rt, int64_t limit_ms, struct err *err);
 
 /* Both, as the root half has asked for it: rsd/root/admission.h. Results as above. */
 int admit(const struct user *user, bool rt, struct err *err);

@@ -1,4 +1,4 @@
-/* become.c - a supervisor puts root down, before it hears of anything that a user can choose.
+/* become.c - a supervisor takes the ids that it has for good, before it hears a word.
  *
  *            real       effective   saved      file system
  *   uid      elmer-sup  the user    elmer-sup  elmer-sup
@@ -11,18 +11,16 @@
  * and its reports could be forged. Ranks go by the effective uid, but not those of who has a capability that the
  * caller has not.
  *
- * Births go to `job`, whose cgroup.procs must be writable, and that of the group above both leaves. The root half has
- * no right to what is not root's, and uses neither. A lease's end needs cgroup.kill, which it does use: that is opened
- * before (dead_man.c). SYS_NICE stays, for ranks of what is born.
- *
- * Ids are those of a thread, and a name service may have made threads of its own. libc's calls change all of them, and
- * with root's ids those lose its capabilities, too. Ours is started afterwards.
+ * elmer-spawn (rsd/spawn/birth.c) has looked him up, and has executed us as elmer-sup with his gids, SETUID and
+ * SYS_NICE: ids that differ would lose both at exec. SETUID goes here. SYS_NICE stays, for ranks of what is born.
+ * Births go to `job`, whose cgroup.procs is elmer-sup's, and that of the group above both leaves. A lease's end needs
+ * cgroup.kill, which is rsd's: it is open (dead_man.c).
  */
 #include "config.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <grp.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/fsuid.h>
@@ -30,8 +28,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "lib/base/str.h"
 #include "rsd/root/caps.h"
-#include "rsd/root/own_user.h"
 #include "rsd/root/reaper.h"
 #include "rsd/sup/sup.h"
 
@@ -43,33 +41,11 @@ const char *__asan_default_options(void)
 }
 #endif
 
-/* rsd may be protected from the OOM killer. Jobs are not, and we are so small that we are not looked at. */
-static void reset_oom(void)
-{
-    int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
-    if (fd < 0)
-        return;
-    (void)!write(fd, "0", 1);
-    close(fd);
-}
-
-static int take_group(struct sup *sup)
-{
-    static const char *const files[] = {"../cgroup.procs", "cgroup.procs"};
-    for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
-        if (fchownat(sup->job_fd, files[i], sup->own_uid, (gid_t)-1, AT_SYMLINK_NOFOLLOW) < 0)
-            return -errno;
-    }
-    sup->kill_fd = openat(sup->job_fd, "cgroup.kill", O_WRONLY | O_CLOEXEC);
-    return sup->kill_fd < 0 && errno != ENOENT ? -errno : 0; /* a kernel of before 5.14 has none */
-}
-
 static int take_ids(const struct sup *sup)
 {
     const struct user *user = &sup->user;
     uid_t real, effective, saved;
-    if (setgroups((size_t)user->group_count, user->groups) < 0 || setresgid(user->gid, user->gid, user->gid) < 0 ||
-        prctl(PR_SET_KEEPCAPS, 1, 0, 0, 0) < 0 || setresuid(sup->own_uid, user->uid, sup->own_uid) < 0)
+    if (setresuid(sup->own_uid, user->uid, sup->own_uid) < 0)
         return -errno;
     (void)setfsuid(sup->own_uid);
     if (caps_keep(CAPS_SUPERVISOR) < 0 || prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0 ||
@@ -81,22 +57,59 @@ static int take_ids(const struct sup *sup)
     return 0;
 }
 
+static char *word(const char *name)
+{
+    const char *value = getenv(name);
+    return strdup(value ? value : "");
+}
+
+static int find_user(struct sup *sup, struct err *err)
+{
+    const char *rsd = getenv(SUP_JOBS_VARIABLE), *user = getenv(SUP_UID_VARIABLE);
+    uint64_t uid = 0, rsd_uid = 0;
+    struct stat st;
+    if (!user || !rsd || !str_to_u64(user, &uid) || !str_to_u64(rsd, &rsd_uid) || uid >= UINT32_MAX ||
+        rsd_uid >= UINT32_MAX)
+        return err_set(err, -EINVAL, "elmer-spawn does not say whose job it is");
+    sup->own_uid = getuid();
+    sup->rsd_uid = (uid_t)rsd_uid;
+    sup->user = (struct user){
+        .uid = (uid_t)uid, .gid = getgid(), .name = word("USER"), .home = word("HOME"), .shell = word("SHELL")};
+    if (!sup->user.name || !sup->user.home || !sup->user.shell)
+        return err_set(err, -ENOMEM, "out of memory");
+    if (sup->own_uid == sup->user.uid || sup->own_uid == 0)
+        return err_set(err, -EPERM, "a supervisor with the uid of its user, or root, is none");
+    sup->kill_fd = fstat(SUP_FD_KILL, &st) == 0 && S_ISREG(st.st_mode) ? SUP_FD_KILL : -1; /* before 5.14: none */
+    return sup->kill_fd >= 0 && fcntl(sup->kill_fd, F_SETFD, FD_CLOEXEC) < 0 ? -errno : 0;
+}
+
+/* Ours counts all supervisors: elmer-spawn has taken it away. */
+static void limit_of_jobs(struct sup *sup)
+{
+    const char *text = getenv(SUP_LIMIT_VARIABLE);
+    uintmax_t soft, hard;
+    if (text && sscanf(text, "%ju %ju", &soft, &hard) == 2)
+        sup->limits.processes = (struct rlimit){(rlim_t)soft, (rlim_t)hard};
+}
+
 int sup_become(struct sup *sup, struct err *err)
 {
-    int result;
-    sup->own_uid = own_user();
-    if (sup->own_uid == sup->user.uid)
-        return err_set(err, -EPERM,
-                       "user %s has the uid of supervisors on this host: run systemd-sysusers and restart rsd",
-                       sup->user.name);
-    result = take_group(sup);
+    int result = find_user(sup, err);
     if (result < 0)
-        return err_set(err, result, "cannot take over the job's group: %s", strerror(-result));
-    reset_oom();
+        return result;
+    limit_of_jobs(sup);
     result = take_ids(sup);
     if (result < 0)
-        return err_set(err, result, "cannot put root down for user %s: %s", sup->user.name, strerror(-result));
+        return err_set(err, result, "cannot be a supervisor of user %s: %s", sup->user.name, strerror(-result));
     sup->reaper_fd = reaper_start();
     return sup->reaper_fd < 0 ? err_set(err, sup->reaper_fd, "cannot start a thread: %s", strerror(-sup->reaper_fd))
                               : 0;
+}
+
+void user_fini(struct user *user)
+{
+    free(user->name);
+    free(user->home);
+    free(user->shell);
+    *user = (struct user){0};
 }

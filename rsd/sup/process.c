@@ -460,6 +460,7 @@ void process_reaped(struct sup *sup, pid_t pid, int status)
         ended(sup, process, status);
         return;
     } /* an orphan of the job: nobody asks for its status */
+    signals_reaped(sup, pid);
 }
 
 void process_acknowledged(struct sup *sup, uint32_t number)

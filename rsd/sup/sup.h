@@ -13,6 +13,7 @@
 #include "rsd/root/order.h"
 #include "rsd/root/role.h"
 #include "rsd/sup/pace.h"
+#include "rsd/sup/user.h"
 
 enum {
     SUP_MAX_PROCESSES = 4096,
@@ -51,23 +52,15 @@ struct process {
     size_t may_spawn; /* the hosts that it has to ask for */
 };
 
-/* The user, looked up once. */
-struct user {
-    uid_t uid;
-    gid_t gid;
-    gid_t *groups;
-    int group_count;
-    char *name, *home, *shell;
-};
-
 struct sup {
     struct channel root;
     bool connected, begun, quit;
     bool may_end;  /* told to quit again: the root half has put down what it was told */
     uint32_t ends; /* of processes, so far */
     int listen_fd, signal_fd, reaper_fd, job_fd, kill_fd;
-    uid_t root_uid; /* of the root half */
-    uid_t own_uid;  /* of supervisors */
+    uid_t rsd_uid;         /* of rsd; root's is good too */
+    uid_t own_uid;         /* of supervisors */
+    pid_t errand, weigher; /* children of signals.c; 0: none */
     struct pace reap_pace;
     uint64_t job;
     uint32_t attempt;
@@ -85,12 +78,16 @@ struct sup {
     size_t pending_count;
 };
 
-/* user.c */
-int user_lookup(struct user *user, const char *name, uid_t uid, struct err *err);
 void user_fini(struct user *user);
 
-/* become.c: what needs root is done, it is put down for good, and the thread that reaps is started. 0 or -errno. */
+/* become.c: who the user is, and his uid as the effective one, for good; the thread that reaps is started. 0 or -errno.
+ */
 int sup_become(struct sup *sup, struct err *err);
+
+/* signals.c: to all processes of the job, and their sessions' nice value */
+void signals_send(struct sup *sup, const struct wire_send_signal *message);
+void signals_weigh(struct sup *sup, int nice);
+void signals_reaped(struct sup *sup, pid_t pid);
 
 /* process.c: life of one process */
 void process_start(struct sup *sup, struct wire_message *message); /* takes the message over, if it needs it longer */

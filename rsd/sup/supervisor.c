@@ -1,9 +1,9 @@
 /* supervisor.c - elmer-supervisor: holds the processes of one job on one host, longer than rsd lives.
  *
- * Started by the root half with a channel on descriptor 3 and a listening socket on 4, as root, in SCHED_FIFO, in the
- * leaf `sup` of the job's group. `begin`: it looks the user up, makes his directory, puts root down (become.c) and
- * answers `adopted`, or `error`. Only then it hears of what users choose: `rank` and `start`; it reports started,
- * start_failed, line, exited. When the root half dies it goes on; a new one connects to the socket and says `adopt`:
+ * Started by elmer-spawn for rsd with a channel on descriptor 3 and a listening socket on 4, in SCHED_FIFO, in the leaf
+ * `sup` of the job's group. First it takes the ids that become.c says. `begin` names the job; the answer is `adopted`,
+ * or `error`. Only then it hears of what users choose: `rank` and `start`; it reports started, start_failed, line,
+ * exited. When the root half dies it goes on; a new one connects to the socket and says `adopt`:
  * adopted and every exit not yet acknowledged are its answer, then what was kept in between. `quit`, when the job's
  * leaf is empty: what has died is reaped and told, and `done`. Only when the root half has put that down and says
  * `quit` again it ends; if that dies before, all goes on as if nothing had been said, because nobody else knows how the
@@ -33,8 +33,6 @@
 #include "rsd/root/own_user.h"
 #include "rsd/root/reaper.h"
 #include "rsd/root/sched.h"
-#include "rsd/root/tmpdir.h"
-#include "rsd/sup/admit.h"
 #include "rsd/sup/helpers.h"
 #include "rsd/sup/sup.h"
 
@@ -115,43 +113,28 @@ static void tell_adopted(struct sup *sup)
 static int begin(struct sup *sup, const struct wire_begin *begin, struct err *err)
 {
     char path[4200];
-    int result;
     sup->job = begin->job;
     sup->attempt = (uint32_t)begin->attempt;
     snprintf(sup->tmpdir, sizeof(sup->tmpdir), "%s", begin->tmpdir);
+    if (begin->uid != sup->user.uid)
+        return err_set(err, -EPERM, "it was started for another user: this is a fault of rsd");
     snprintf(path, sizeof(path), "%s/job", begin->group);
     sup->job_fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (sup->job_fd < 0)
-        return err_set(err, -errno, "cannot open the job's group %s: %s", path, strerror(errno));
-    result = user_lookup(&sup->user, begin->user, (uid_t)begin->uid, err);
-    if (result == 0)
-        result = admit(&sup->user, sup->rt, err);
-    if (result == 0)
-        result = tmpdir_make(sup->tmpdir, sup->user.uid, sup->user.gid, err);
-    if (result == 0)
-        result = sup_become(sup, err);
-    if (result < 0) { /* as if nothing had been said */
-        user_fini(&sup->user);
-        close(sup->job_fd);
-        sup->job_fd = -1;
-    }
-    return result;
+    return sup->job_fd < 0 ? err_set(err, -errno, "cannot open the job's group %s: %s", path, strerror(errno)) : 0;
 }
 
 static void hear_begin(struct sup *sup, const struct wire_message *message)
 {
     struct err err = ERR_INIT;
-    int result;
     if (sup->begun)
         return;
-    result = begin(sup, &message->u.begin, &err);
-    if (result == 0) {
+    if (begin(sup, &message->u.begin, &err) == 0) {
         sup->begun = true;
         tell_adopted(sup);
         return;
     }
     struct wire_message error = {.type = WIRE_error};
-    error.u.error.code = result == -EKEYREJECTED ? WIRE_CODE_NOT_PERMITTED : WIRE_CODE_REFUSED; /* PAM's verdict */
+    error.u.error.code = WIRE_CODE_REFUSED;
     error.u.error.text = err.text;
     sup_tell(sup, &error);
 }
@@ -217,6 +200,12 @@ static void hear(struct sup *sup, struct wire_message *message)
     case WIRE_ping:
         lease_contact(sup, message->id);
         break;
+    case WIRE_send_signal:
+        signals_send(sup, &message->u.send_signal);
+        break;
+    case WIRE_weigh_sessions:
+        signals_weigh(sup, (int)message->u.weigh_sessions.nice);
+        break;
     case WIRE_quit:
         sup->may_end = sup->quit;
         sup->quit = true;
@@ -244,7 +233,7 @@ static void root_read(struct sup *sup)
     disconnect(sup);
 }
 
-/* A new root half. Only root reaches the socket; the kernel says so once more. */
+/* A new rsd. Only that and root reach the socket; the kernel says so once more. */
 static void root_accept(struct sup *sup)
 {
     struct ucred peer;
@@ -252,7 +241,7 @@ static void root_accept(struct sup *sup)
     int fd = accept4(sup->listen_fd, NULL, NULL, SOCK_CLOEXEC);
     if (fd < 0)
         return;
-    if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &length) < 0 || peer.uid != sup->root_uid) {
+    if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &length) < 0 || (peer.uid != sup->rsd_uid && peer.uid != 0)) {
         close(fd);
         return;
     }
@@ -452,6 +441,7 @@ static int signals_open(void)
 
 static int supervise(struct sup sup)
 {
+    struct err err = ERR_INIT;
     struct stat channel, listener;
     int result;
     if (fstat(FD_CHANNEL, &channel) < 0 || fstat(FD_LISTEN, &listener) < 0 || !S_ISSOCK(channel.st_mode) ||
@@ -463,8 +453,11 @@ static int supervise(struct sup sup)
     sup.signal_fd = signals_open();
     sup.rt = sched_is_rt(0);
     limits_of_daemon(&sup.limits);
-    sup.root_uid = geteuid();
-    if (caps_keep(CAPS_SUPERVISOR_BEGIN) < 0 || sup.signal_fd < 0 || prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) < 0 ||
+    if (sup_become(&sup, &err) < 0) {
+        log_error("%s", err.text);
+        return 1;
+    }
+    if (sup.signal_fd < 0 || prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) < 0 ||
         channel_init(&sup.root, FD_CHANNEL, WIRE_FROM_ROOT, ROOT_OUT_MAX) < 0) {
         log_error("cannot begin: %s", strerror(errno));
         return 1;
@@ -478,9 +471,9 @@ static int supervise(struct sup sup)
 
 static _Noreturn void keeper(void)
 {
-    int result = own_user_become(CAPS_NOTHING);
+    int result = own_user_keep(CAPS_NOTHING);
     if (result < 0)
-        log_warning("the keeper of the jobs' groups cannot put root down: %s", strerror(-result));
+        log_warning("the keeper of the jobs' groups is root: %s", strerror(-result));
     for (;;)
         pause();
 }

@@ -8,9 +8,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "rsd/sup/sup.h"
+#include "rsd/sup/user.h"
 
-enum { BUFFER = 64 << 10, MAX_GROUPS = 65536 };
+enum { MAX_GROUPS = 65536 };
 
 static int copy_user(struct user *user, const struct passwd *entry, struct err *err)
 {
@@ -46,35 +46,22 @@ static int copy_groups(struct user *user, struct err *err)
 
 int user_lookup(struct user *user, const char *name, uid_t uid, struct err *err)
 {
-    struct passwd entry, *found = NULL;
-    char *buffer = malloc(BUFFER);
+    const struct passwd *entry;
     int result;
-    if (!buffer)
-        return err_set(err, -ENOMEM, "out of memory");
-    result = getpwnam_r(name, &entry, buffer, BUFFER, &found);
-    if (!found)
-        result =
-            err_set(err, -ENOENT,
-                    "user %s is not known on this host%s%s: the same users with the same uids are needed on all hosts",
-                    name, result ? ": " : "", result ? strerror(result) : "");
-    else if (entry.pw_uid != uid)
-        result = err_set(err, -EPERM,
-                         "user %s has uid %u on this host but uid %u where the job was submitted: make the hosts' user "
-                         "databases agree",
-                         name, (unsigned)entry.pw_uid, (unsigned)uid);
-    else
-        result = copy_user(user, &entry, err);
-    if (result == 0)
-        result = copy_groups(user, err);
-    free(buffer);
-    return result;
-}
-
-void user_fini(struct user *user)
-{
-    free(user->groups);
-    free(user->name);
-    free(user->home);
-    free(user->shell);
-    *user = (struct user){0};
+    errno = 0;
+    entry = getpwnam(name);
+    if (!entry) {
+        result = errno;
+        return err_set(
+            err, -ENOENT,
+            "user %s is not known on this host%s%s: the same users with the same uids are needed on all hosts", name,
+            result ? ": " : "", result ? strerror(result) : "");
+    }
+    if (entry->pw_uid != uid)
+        return err_set(err, -EPERM,
+                       "user %s has uid %u on this host but uid %u where the job was submitted: make the hosts' user "
+                       "databases agree",
+                       name, (unsigned)entry->pw_uid, (unsigned)uid);
+    result = copy_user(user, entry, err);
+    return result == 0 ? copy_groups(user, err) : result;
 }

@@ -60,6 +60,12 @@ static enum ticket_refusal judge_start(struct judge *judge, const struct ticket_
     return why;
 }
 
+static bool grant(const struct judge *judge, const struct ticket_ask *ask)
+{
+    const struct ticket_grant grant = {.job = ask->job, .attempt = ask->attempt, .uid = ask->uid};
+    return judge->grant_fd < 0 || send(judge->grant_fd, &grant, sizeof(grant), MSG_NOSIGNAL | MSG_DONTWAIT) > 0;
+}
+
 void judge(struct judge *judge, struct ticket_ask *ask, const char *bytes, struct ticket_verdict *verdict)
 {
     static const char *list[TICKET_ASK_LIST_MAX];
@@ -67,6 +73,8 @@ void judge(struct judge *judge, struct ticket_ask *ask, const char *bytes, struc
     enum ticket_refusal why = ticket_asked(ask, bytes, list) ? ticket_decode(ask->ticket, &ticket) : TICKET_GARBLED;
     if (why == TICKET_GOOD)
         why = ask->verb == TICKET_ASK_OPEN ? judge_open(judge, ask, &ticket) : judge_start(judge, ask, &ticket);
+    if (why == TICKET_GOOD && ask->verb == TICKET_ASK_OPEN && !grant(judge, ask))
+        why = TICKET_NOT_RECORDED;
     *verdict = (struct ticket_verdict){.why = why,
                                        .ours = why == TICKET_GOOD && strcmp(ticket.host, judge->trust.own_host) == 0};
     snprintf(verdict->name, sizeof(verdict->name), "%s", ticket_refusal_name(why));

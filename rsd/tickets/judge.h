@@ -13,6 +13,7 @@ struct judge {
     struct ticket_window *window;
     const char *hosts, *users; /* see struct ticket_serve */
     int record_fd;             /* to the recorder, non-blocking */
+    int grant_fd;              /* struct ticket_grant go there; -1: nowhere */
 };
 
 /* As it came, with ask->size bytes. */

@@ -62,7 +62,11 @@ static void on_child_end(int signal)
 static int serve(char **args)
 {
     static struct ticket_keys keys;
-    struct judge judge = {.keys = &keys, .hosts = args[2], .users = args[3], .record_fd = -1};
+    struct judge judge = {.keys = &keys,
+                          .hosts = args[2],
+                          .users = args[3],
+                          .record_fd = -1,
+                          .grant_fd = fcntl(TICKET_FD_THIRD, F_GETFD) < 0 ? -1 : TICKET_FD_THIRD};
     struct ticket_ready ready = {.code = 0};
     struct limits given;
     struct err err = ERR_INIT;

@@ -57,7 +57,8 @@ void world_configure(const struct world *world)
                     "[rsd]\nname = %c\nelmer = %s\npki = " WORLD "/pki-%c\nmode = none\ntmpdir_size = none\n"
                     "user = %s\nrundir = " WORLD "/rsd\n"
                     "network = " WORLD "/bin/elmer-rsd-net\n"
-                    "supervisor = " WORLD "/bin/elmer-supervisor\naccount = none\ncgroup_root = %s\n"
+                    "spawn = " WORLD "/bin/elmer-spawn\nsupervisor = " WORLD
+                    "/bin/elmer-supervisor\naccount = none\ncgroup_root = %s\n"
                     "tickets = accept\nticket_program = /none\nticket_dir = " WORLD "/keys\n", /* without tickets */
                     'a' + i, world->elmer_address ? world->elmer_address : WORLD "/elmer/host.sock", 'a' + i,
                     world_host_users[i], world->groups[i]);
@@ -270,7 +271,7 @@ static bool dir_is_empty(const char *path)
     DIR *dir = opendir(path);
     bool empty = true;
     for (struct dirent *entry; dir && (entry = readdir(dir));)
-        empty = empty && entry->d_name[0] == '.';
+        empty = empty && (entry->d_name[0] == '.' || strncmp(entry->d_name, "order", 5) == 0);
     if (dir)
         closedir(dir);
     return empty;

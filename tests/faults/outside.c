@@ -207,6 +207,8 @@ static int elmer_without_descriptors(struct world *world, void *data)
     return outside_goes_on(world);
 }
 
+enum { RSD_USER = 65531 }; /* there is no elmer-jobs in a world */
+
 static int rsd_without_descriptors(struct world *world, void *data)
 {
     struct seen seen;
@@ -214,7 +216,7 @@ static int rsd_without_descriptors(struct world *world, void *data)
     if (outside_begin(world))
         return 1;
     for (int i = 0; i < HOSTS; i++)
-        take_descriptors(world->rsd[i], 0);
+        take_descriptors(world->rsd[i], RSD_USER);
     CHECK(outside_submit(world, "exit 0") == 0, "%s", out);
     uint64_t third = outside_submitted();
     int64_t deadline = world_now_ms() + WAIT_MS;
@@ -222,7 +224,7 @@ static int rsd_without_descriptors(struct world *world, void *data)
         world_pause();
     CHECK(!strcmp(seen.reason, "start-failed"), "%s, %s", seen.state, seen.reason);
     for (int i = 0; i < HOSTS; i++)
-        limit_descriptors(world->rsd[i], 0, 1000);
+        limit_descriptors(world->rsd[i], RSD_USER, 1000);
     CHECK(outside_await_state(world, third, "done"), "what could not be started does not end");
     return outside_goes_on(world);
 }

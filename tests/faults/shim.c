@@ -69,6 +69,8 @@ static enum kind kind_of(int argc, const char *name)
         return KIND_RSD_ROOT;
     if (!strcmp(name, "elmer-rsd-net"))
         return KIND_RSD_NET;
+    if (!strcmp(name, "elmer-spawn"))
+        return KIND_SPAWN;
     return !strcmp(name, "elmer-supervisor") && argc == 1 ? KIND_SUPERVISOR : KIND_NONE;
 }
 
@@ -388,14 +390,6 @@ long syscall(long number, ...)
     if (forks && result == 0)
         in_child();
     return result;
-}
-
-/* The last call of group_spawn() before its clone3(2), which is an instruction of its own. */
-int pthread_sigmask(int how, const sigset_t *set, sigset_t *old)
-{
-    if (kind == KIND_RSD_ROOT && how == SIG_SETMASK && set && sigismember(set, SIGTERM) && sigismember(set, SIGCHLD))
-        point("clone", "");
-    return REAL(pthread_sigmask)(how, set, old);
 }
 
 static bool is_supervisor(const char *path)

@@ -35,6 +35,7 @@ static char own_group[4000];
 static const char *const programs[][2] = {{"elmer/elmer", "elmer"},
                                           {"rsd/rsd", "rsd"},
                                           {"elmer-rsd-net", "elmer-rsd-net"},
+                                          {"elmer-spawn", "elmer-spawn"},
                                           {"elmer-supervisor", "elmer-supervisor"},
                                           {"tests/faults/.libs/shim.so", "shim.so"},
                                           {"client/esubmit", "esubmit"},

@@ -95,32 +95,6 @@ bool sched_is_rt(pid_t tid)
     return true;
 }
 
-int tmpdir_make(const char *path, uid_t uid, gid_t gid, struct err *err)
-{
-    (void)path;
-    FUZZ_CHECK(uid == gid, "another group");
-    return world_fails() ? err_set(err, -EEXIST, "it is there") : 0;
-}
-
-int user_lookup(struct user *user, const char *name, uid_t uid, struct err *err)
-{
-    if (world_fails())
-        return err_set(err, -ENOENT, "user %s is not known", name);
-    *user =
-        (struct user){.uid = uid, .gid = uid, .name = strdup(name), .home = strdup("/"), .shell = strdup("/bin/sh")};
-    FUZZ_CHECK(user->name && user->home && user->shell, "no memory");
-    return 0;
-}
-
-/* Who he is decides: a byte more would give every input of the corpus another meaning. */
-int admit(const struct user *user, bool rt, struct err *err)
-{
-    (void)rt;
-    if (user->uid % 16 == 14)
-        return err_set(err, -EPERM, "he is in a group");
-    return user->uid % 16 == 15 ? err_set(err, -EKEYREJECTED, "PAM says no") : 0;
-}
-
 void user_fini(struct user *user)
 {
     free(user->name);
@@ -131,9 +105,27 @@ void user_fini(struct user *user)
 
 int sup_become(struct sup *sup, struct err *err)
 {
-    FUZZ_CHECK(!sup->begun && sup->count == 0, "it has heard of processes as root");
+    FUZZ_CHECK(!sup->begun && sup->count == 0, "it has heard of processes before");
     (void)err;
     return 0;
+}
+
+void signals_send(struct sup *sup, const struct wire_send_signal *message)
+{
+    FUZZ_CHECK(message->number <= 64 && message->policy <= 7, "signal %llu", (unsigned long long)message->number);
+    (void)sup;
+}
+
+void signals_weigh(struct sup *sup, int nice)
+{
+    FUZZ_CHECK(nice >= -19 && nice <= 19, "nice %d", nice);
+    (void)sup;
+}
+
+void signals_reaped(struct sup *sup, pid_t pid)
+{
+    FUZZ_CHECK(pid > 0, "pid %d", (int)pid);
+    (void)sup;
 }
 
 int __wrap_ioctl(int fd, unsigned long request, int *waiting);
@@ -155,6 +147,8 @@ static void from_root(struct input *input)
     struct wire_message message;
 
     input_message(input, type == WIRE_TYPE_COUNT ? input_type(input, WIRE_FROM_ROOT) : type, &message);
+    if (message.type == WIRE_begin && input_byte(input) < 0xF0) /* else it is about another user */
+        message.u.begin.uid = self->user.uid;
     world_feed_message(root_fd, &message);
     wire_message_fini(&message);
 }
@@ -279,8 +273,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                       .daemon = "/fuzz/pvmd",
                       .agent = "/fuzz/agent",
                       .rt = true,
-                      .connected = true};
+                      .connected = true,
+                      .user = {.uid = 1000, .gid = 1000}};
 
+    sup.user.name = strdup("alice");
+    sup.user.home = strdup("/");
+    sup.user.shell = strdup("/bin/sh");
+    FUZZ_CHECK(sup.user.name && sup.user.home && sup.user.shell, "no memory");
     self = &sup;
     turns = asked_to_quit = 0;
     world_begin(&input, WIRE_FROM_SUPERVISOR);

@@ -30,11 +30,9 @@
 enum { CPUS = 4 };
 
 static bool populated[WORLD_FDS];
-static int errands;
 
 void root_fakes_begin(void)
 {
-    errands = 0;
 }
 
 void root_fakes_change_group(int leaf_fd)
@@ -95,11 +93,55 @@ pid_t group_fork(int leaf_fd, int *pidfd)
     return world_fails() ? (close(*pidfd), *pidfd = -1, -EAGAIN) : world_new_pid();
 }
 
-pid_t group_spawn(int leaf_fd, int *pidfd, void (*run)(void *data), void *data)
+int hand_over(struct root *root, struct err *err)
 {
-    (void)run;
-    (void)data;
-    return group_fork(leaf_fd, pidfd);
+    FUZZ_CHECK(root->net.fd >= 0, "it hears nobody yet");
+    return world_fails() ? err_set(err, -EPERM, "no elmer-spawn") : 0;
+}
+
+int spawn_supervisor(struct root *root, struct root_job *job, const char *user, int channel, int listener, int *pidfd)
+{
+    (void)root;
+    FUZZ_CHECK(user[0] && strlen(user) < 256 && channel >= 0 && listener >= 0, "a supervisor for %s", user);
+    return group_fork(job->group.sup_fd, pidfd);
+}
+
+int spawn_remove(struct root *root, const struct root_job *job, int done)
+{
+    (void)root;
+    FUZZ_CHECK(job->supervisor_gone && done >= 0, "the directory of a job that has a supervisor");
+    return world_fails() ? -EAGAIN : 0;
+}
+
+int spawn_signal(struct root *root, const struct root_job *job, const char *leaf, int number)
+{
+    (void)root;
+    FUZZ_CHECK(number > 0 && number < NSIG && (strcmp(leaf, "job") == 0 || strcmp(leaf, "sup") == 0), "signal %d to %s",
+               number, leaf);
+    FUZZ_CHECK(number == SIGKILL || job->by_root, "a supervisor can do that");
+    return world_fails() ? -ENOENT : 0;
+}
+
+int spawn_escapes(struct root *root, int *pidfd)
+{
+    (void)root;
+    *pidfd = -1;
+    return -EAGAIN;
+}
+
+int spawn_number(struct root *root, const char *path, int64_t *value, bool set)
+{
+    (void)root, (void)path, (void)value, (void)set;
+    return -EACCES;
+}
+
+int group_write(int dir, const char *name, const char *text)
+{
+    FUZZ_CHECK(dir >= 0 && strcmp(name, "cgroup.kill") == 0 && strcmp(text, "1") == 0, "%s into %s", text, name);
+    if (world_fails())
+        return -ENOENT;
+    *populated_of(dir) = input_byte(world_input()) >= 0x80; /* a disk may hold it up */
+    return 0;
 }
 
 int group_pids(int leaf_fd, struct group_pids *pids)
@@ -194,12 +236,6 @@ int sched_rank(pid_t tid, struct order_rank rank, bool reset_on_fork)
     return 0;
 }
 
-pid_t watcher_start(const struct rsd_config *config, const char *users, const char *groups)
-{
-    FUZZ_CHECK(config->escapes[0] == '/' && users[0] == '/' && groups[0] == '/', "what, and where");
-    return world_fails() ? -EAGAIN : world_new_pid();
-}
-
 bool watcher_find_users(const char *groups, char *users, size_t size)
 {
     (void)groups;
@@ -291,26 +327,9 @@ bool sessions_share(int leaf_fd)
     return true;
 }
 
-pid_t sessions_weigh(int leaf_fd, int nice)
-{
-    (void)populated_of(leaf_fd);
-    FUZZ_CHECK(nice >= 0 && nice <= 19, "nice %d", nice);
-    return -EAGAIN;
-}
-
 int caps_keep(enum caps_of who)
 {
     return who < CAPS_OF_COUNT ? 0 : -EINVAL;
-}
-
-void caps_take(enum caps_errand errand)
-{
-    FUZZ_CHECK(errand < CAPS_ERRAND_COUNT && errands++ == 0, "one errand within another");
-}
-
-void caps_lay_down(void)
-{
-    FUZZ_CHECK(errands-- == 1, "no errand");
 }
 
 void limits_of_daemon(struct limits *given)
@@ -321,21 +340,6 @@ void limits_of_daemon(struct limits *given)
 void limits_give_back(const struct limits *given)
 {
     FUZZ_CHECK(!given, "a child in a fuzz target");
-}
-
-int tmpdir_sweep(int parent_fd, const char *name)
-{
-    uint64_t id;
-    uint32_t attempt;
-
-    FUZZ_CHECK(world_kind(parent_fd) == WORLD_OTHER && job_name_parse(name, &id, &attempt), "removes %s", name);
-    return world_fails() ? -ENOTEMPTY : 0;
-}
-
-int tmpdir_remove(int parent_fd, const char *name, unsigned patience)
-{
-    (void)patience;
-    return tmpdir_sweep(parent_fd, name);
 }
 
 int group_weigh(const struct cgroup *group, unsigned weight)
@@ -374,6 +378,12 @@ size_t place_lacks(const struct root *root, const char *lacks[MAX_LACKS])
 void place_say(const struct root *root)
 {
     FUZZ_CHECK(root->groups_fd >= 0, "says what is missing in no place");
+}
+
+bool scope_stops(const struct rsd_config *config)
+{
+    FUZZ_CHECK(config->rundir[0], "no configuration");
+    return true; /* or it would end */
 }
 
 bool scope_holds(int root_fd)

@@ -52,11 +52,11 @@ ok 'apt reads the repository' inside apt-get -qq update
 ok 'what they need is in Debian 12' inside apt-get -qq -y --no-install-recommends install \
     libinih1 libjansson4 libpam0g libpvm3 libsqlite3-0 libssl3 libsystemd0 libuv1 systemd init-system-helpers zlib1g
 before=$(files)
-users() { inside getent passwd elmer elmer-rsd elmer-sup elmer-ticket | cut -d: -f1 | xargs; }
+users() { inside getent passwd elmer elmer-rsd elmer-jobs elmer-sup elmer-ticket | cut -d: -f1 | xargs; }
 ok 'apt installs all' inside apt-get -qq -y --no-install-recommends install elmer elmer-rsd elmer-client libelmer1 libelmer-dev elmer-doc
 is 'and nothing else' "$(inside dpkg-query -W -f '${db:Status-Abbrev} ${Package} ${Version}\n' | awk '$3 == "'"$version"'" { print $2 }' | sort | xargs)" \
     'elmer elmer-client elmer-doc elmer-rsd libelmer-dev libelmer1'
-is 'the daemons have their users' "$(users)" 'elmer elmer-rsd elmer-sup elmer-ticket'
+is 'the daemons have their users' "$(users)" 'elmer elmer-rsd elmer-jobs elmer-sup elmer-ticket'
 is 'administrators have a group' "$(inside getent group elmer-admin | cut -d: -f1)" elmer-admin
 is 'nothing is enabled' "$(inside systemctl is-enabled elmer.service rsd.service elmer-signer.socket | sort | uniq -c | xargs)" '3 disabled'
 is 'every program of theirs finds its libraries' "$(inside sh -c 'for f in $(dpkg -L elmer elmer-rsd elmer-client libelmer1); do [ ! -f "$f" ] || ldd "$f" 2>/dev/null; done | grep "not found"')" ''
@@ -75,5 +75,5 @@ is 'configuration and state stay' "$(cd "$root" && echo etc/elmer/* etc/pam.d/el
     'etc/elmer/elmer.conf etc/elmer/elmer.conf.d etc/elmer/rsd.conf etc/elmer/rsd.conf.d etc/pam.d/elmer var/lib/elmer var/lib/elmer-ca var/lib/elmer-rsd var/lib/elmer-ticket'
 ok 'apt purges them' inside apt-get -qq -y purge elmer elmer-rsd elmer-client libelmer1 libelmer-dev elmer-doc
 is 'and nothing of theirs is left' "$(diff <(echo "$before") <(files) | grep '^[<>]')" ''
-is 'but for users, whose numbers nobody else gets' "$(users)" 'elmer elmer-rsd elmer-sup elmer-ticket'
+is 'but for users, whose numbers nobody else gets' "$(users)" 'elmer elmer-rsd elmer-jobs elmer-sup elmer-ticket'
 done_testing

@@ -160,6 +160,7 @@ void rig_up(struct rig *rig)
 /* As rsd does it; the socket is where users look for it. */
 static void start_tickets(const struct rig *rig, struct rsd_config *config, struct rsd_tickets *tickets)
 {
+    int pair[2];
     struct sockaddr_un address = {.sun_family = AF_UNIX};
     bool certified;
     struct err err = ERR_INIT;
@@ -169,16 +170,20 @@ static void start_tickets(const struct rig *rig, struct rsd_config *config, stru
     if (bind(listener, (struct sockaddr *)&address, sizeof(address)) < 0 || listen(listener, 16) < 0)
         fail_msg("%s: %s", address.sun_path, strerror(errno));
     config->tickets_required = rig->tickets_required;
+    assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), 0);
+    tickets->grants = pair[0];
     tickets->fd = ticket_program_serve(&(struct ticket_serve){.path = config->ticket_program,
                                                               .dir = rig->keys,
                                                               .host = config->name,
                                                               .hosts = rig->vouch ? rig->vouch : "all",
                                                               .users = rig->vouch_users ? rig->vouch_users : "all",
                                                               .uid = RIG_TICKET_UID,
-                                                              .gid = RIG_TICKET_UID},
+                                                              .gid = RIG_TICKET_UID,
+                                                              .grants = pair[1]},
                                        listener, &tickets->pid, &certified, &err);
     if (tickets->fd < 0)
         fail_msg("%s", err.text);
+    close(pair[1]);
     close(listener);
 }
 
@@ -199,6 +204,8 @@ static void root_half(const struct rig *rig, int fd)
     snprintf(config.supervisor, sizeof(config.supervisor), "%s/elmer-supervisor",
              getenv("BUILDDIR") ? getenv("BUILDDIR") : cwd);
     config.supervisor_uid = RIG_SUPERVISOR_UID;
+    config.jobs_uid = config.jobs_gid = RIG_JOBS_UID;
+    snprintf(config.spawn, sizeof(config.spawn), "%s/elmer-spawn", getenv("BUILDDIR") ? getenv("BUILDDIR") : cwd);
     snprintf(config.escapes, sizeof(config.escapes), "%s/elmer-escapes", getenv("BUILDDIR") ? getenv("BUILDDIR") : cwd);
     snprintf(config.ticket_program, sizeof(config.ticket_program), "%s/elmer-tickets",
              getenv("BUILDDIR") ? getenv("BUILDDIR") : cwd);

@@ -30,6 +30,7 @@ enum {
     RIG_WAIT_MS = 20000,
     RIG_SUPERVISOR_UID = 65533,
     RIG_TICKET_UID = 65532,
+    RIG_JOBS_UID = 65531,
     NOBODY = 65534 /* whose jobs they are */
 };
 

@@ -109,14 +109,14 @@ static void test_users(void **state)
 
 /* ---- PAM ---- */
 
-/* It notes each time that it is asked. */
+/* It notes each time that it is asked: as the user, in a directory of his. */
 static void answers(const char *how)
 {
     FILE *file;
     unlink(account); /* what runs keeps what it is */
     file = fopen(account, "w");
     assert_non_null(file);
-    fprintf(file, "#!/bin/sh\necho $1 >>%s/asked\n%s\n", rig.dir, how);
+    fprintf(file, "#!/bin/sh\necho $1 >>%s/work/asked\n%s\n", rig.dir, how);
     assert_int_equal(fclose(file), 0);
     assert_int_equal(chmod(account, 0755), 0);
 }
@@ -126,7 +126,7 @@ static int asked(void)
     char path[100], line[100];
     int lines = 0;
     FILE *file;
-    snprintf(path, sizeof(path), "%s/asked", rig.dir);
+    snprintf(path, sizeof(path), "%s/work/asked", rig.dir);
     file = fopen(path, "r");
     while (file && fgets(line, sizeof(line), file)) {
         assert_string_equal(line, "nobody\n");
@@ -179,8 +179,9 @@ static void test_slow_answer(void **state)
     char gate[100];
     (void)state;
     up(with_account);
-    snprintf(gate, sizeof(gate), "%s/gate", rig.dir);
+    snprintf(gate, sizeof(gate), "%s/work/gate", rig.dir);
     assert_int_equal(mkfifo(gate, 0600), 0);
+    assert_int_equal(chown(gate, NOBODY, NOBODY), 0);
     char how[200];
     snprintf(how, sizeof(how), "read go <%s; echo yes", gate);
     answers(how);
@@ -206,14 +207,15 @@ static void test_no_answer(void **state)
     char how[300];
     (void)state;
     up(with_account);
-    snprintf(how, sizeof(how), "setsid sh -c 'echo $$ >%s/other; exec sleep 300' & echo $$ >%s/self; sleep 300",
-             rig.dir, rig.dir);
+    snprintf(how, sizeof(how),
+             "setsid sh -c 'echo $$ >%s/work/other; exec sleep 300' & echo $$ >%s/work/self; sleep 300", rig.dir,
+             rig.dir);
     answers(how);
     ask_open(1, "testhost");
-    rig_until(scratch_pid(rig.dir, "self") > 0 && scratch_pid(rig.dir, "other") > 0);
+    rig_until(scratch_pid(rig.dir, "work/self") > 0 && scratch_pid(rig.dir, "work/other") > 0);
     rig_end(&rig, 1, 0);
     rig_empty(&rig, 1, 10000);
-    rig_until(kill(scratch_pid(rig.dir, "self"), 0) < 0 && kill(scratch_pid(rig.dir, "other"), 0) < 0);
+    rig_until(kill(scratch_pid(rig.dir, "work/self"), 0) < 0 && kill(scratch_pid(rig.dir, "work/other"), 0) < 0);
 }
 
 int main(void)

@@ -164,81 +164,24 @@ static void test_no_thread_is_root(void **state)
     rig_empty(&rig, 1, 5000);
 }
 
-static void *wait_for_ever(void *data)
-{
-    for (;;)
-        pause();
-    return data;
-}
-
-/* In a process of its own: with a thread that a name service has made, and groups that are files. Returns the number of
- * threads that still have rights, or more than any. */
-static int become_with_a_thread(uid_t uid)
-{
-    enum { BROKEN = 100 };
-    static const char *const files[] = {"cgroup.procs", "job/cgroup.procs", "job/cgroup.kill"};
-    struct sup sup = {.kill_fd = -1, .user = {.name = (char *)"nobody", .uid = uid, .gid = NOBODY}};
-    struct err err = ERR_INIT;
-    struct dirent *entry;
-    pthread_t thread;
-    char path[100], value[100];
-    int bad = 0, threads = 0;
-    snprintf(path, sizeof(path), "%s/work/job", rig.dir);
-    mkdir(path, 0755);
-    sup.job_fd = open(path, O_RDONLY | O_DIRECTORY);
-    for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
-        snprintf(path, sizeof(path), "%s/work/%s", rig.dir, files[i]);
-        close(open(path, O_CREAT | O_WRONLY, 0644));
-    }
-    setenv("ELMER_SUPERVISOR_UID", "65533", 1);
-    if (pthread_create(&thread, NULL, wait_for_ever, NULL) != 0 || sup_become(&sup, &err) < 0) {
-        printf("%s\n", err.text);
-        return BROKEN;
-    }
-    DIR *dir = opendir("/proc/self/task");
-    while (dir && (entry = readdir(dir))) {
-        pid_t tid = (pid_t)atoi(entry->d_name);
-        if (tid == 0)
-            continue;
-        threads++;
-        status_of(tid, "Uid", value, sizeof(value));
-        bad += strncmp(value, "65533\t65534\t65533\t", strlen("65533\t65534\t65533\t")) != 0;
-        status_of(tid, "CapPrm", value, sizeof(value));
-        bad += strtoull(value, NULL, 16) & ~(1ULL << 23) ? 1 : 0; /* CAP_SYS_NICE */
-    }
-    return threads == 3 ? bad : BROKEN;
-}
-
-static int in_a_process(int (*run)(uid_t), uid_t uid)
-{
-    int status = 0;
-    pid_t pid = fork();
-    if (pid == 0)
-        _exit(run(uid));
-    assert_int_equal(waitpid(pid, &status, 0), pid);
-    assert_true(WIFEXITED(status));
-    return WEXITSTATUS(status);
-}
-
-static void test_no_thread_of_others_keeps_root(void **state)
-{
-    (void)state;
-    assert_int_equal(in_a_process(become_with_a_thread, NOBODY), 0);
-}
-
-static int become_oneself(uid_t uid)
-{
-    struct sup sup = {.job_fd = -1, .kill_fd = -1, .user = {.name = (char *)"somebody", .uid = uid, .gid = NOBODY}};
-    struct err err = ERR_INIT;
-    setenv("ELMER_SUPERVISOR_UID", "65533", 1);
-    return sup_become(&sup, &err) == -EPERM && strstr(err.text, "the uid of supervisors") && getuid() == 0 ? 0 : 1;
-}
-
 /* He would have his supervisor in his hands. */
 static void test_no_job_of_its_own_user(void **state)
 {
+    static const uint32_t uids[] = {RIG_SUPERVISOR_UID, RIG_JOBS_UID, 0};
+    struct wire_message answer;
     (void)state;
-    assert_int_equal(in_a_process(become_oneself, RIG_SUPERVISOR_UID), 0);
+    for (size_t i = 0; i < sizeof(uids) / sizeof(uids[0]); i++) {
+        struct wire_message message = {.type = WIRE_open};
+        message.u.open.job = 70 + i;
+        message.u.open.attempt = 1;
+        message.u.open.uid = uids[i];
+        message.u.open.user = "nobody";
+        message.u.open.cpus = (struct wire_uints){&rig.cpu, 1};
+        rig_send(&rig, &message);
+        rig_expect(&rig, WIRE_open_failed, 5000, &answer);
+        assert_int_equal(answer.u.open_failed.job, 70 + i);
+        wire_message_fini(&answer);
+    }
 }
 
 enum { FEW = 4 };
@@ -328,7 +271,6 @@ int main(int argc, char **argv)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, bed_up, bed_down)
         TEST(test_puts_root_down),
         TEST(test_no_thread_is_root),
-        TEST(test_no_thread_of_others_keeps_root),
         TEST(test_no_job_of_its_own_user),
         cmocka_unit_test_setup_teardown(test_limit_of_processes, up_with_few_processes, down_with_all),
         TEST(test_is_out_of_its_users_reach),

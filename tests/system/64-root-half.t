@@ -16,10 +16,16 @@ status_of() { on 1 sed -n "s/^$2:[[:space:]]*//p" "/proc/$1/status"; } # PID FIE
 is 'they are two programs, and that of root has nothing of TLS' \
     "$(on 1 sh -c 'readlink "/proc/$1/exe" "/proc/$2/exe"; ldd "/proc/$1/exe" | grep -E "lib(ssl|crypto|uv)\."' - "$rsd" "$net" | xargs)" \
     '/usr/sbin/rsd /usr/libexec/elmer/elmer-rsd-net'
-is 'the root half ranks and signals, no more' "$(status_of "$rsd" CapEff)" 0000000000800020
+jobs=$(on 1 id -u elmer-jobs)
+is 'rsd is not root' "$(status_of "$rsd" Uid | xargs)" "$jobs $jobs $jobs $jobs"
+is 'and may rank, no more' "$(for c in Eff Prm Inh Amb; do status_of "$rsd" Cap$c; done | xargs)" \
+    '0000000000800000 0000000000800000 0000000000000000 0000000000000000'
+is 'nor can get more' "$(status_of "$rsd" NoNewPrivs)" 1
+spawn=$(on 1 pgrep -P "$rsd" -x elmer-spawn)
+is 'what is root for it has neither libuv nor TLS' "$(on 1 sh -c 'ldd "/proc/$1/exe" | grep -Ec "lib(ssl|crypto|uv|systemd)\."' - "$spawn")" 0
 is 'the network half has no capability' "$(for c in Eff Prm Inh Amb Bnd; do status_of "$net" Cap$c; done | sort -u)" 0000000000000000
 is 'and cannot get one' "$(status_of "$net" NoNewPrivs)" 1
-for pid in "$rsd" "$net"; do
+for pid in "$rsd" "$net" "$spawn"; do
     is "a process above all jobs ends when it spins for 5 s ($pid)" "$(on 1 awk '/realtime timeout/ { print $4 }' "/proc/$pid/limits")" 5000000
 done
 
@@ -43,10 +49,10 @@ is_root() { # programs of Elmer with a thread that is root in any way
         esac
     done | sort -u'
 }
-only_two() { [ "$(is_root | xargs)" = 'elmer-signer rsd' ] || [ "$(is_root | xargs)" = rsd ]; }
-wait_for 5 'nothing but the root half, and the signer of the queue host, is root' only_two || diag "$(is_root)"
+only_two() { [ "$(is_root | xargs)" = 'elmer-signer elmer-spawn' ] || [ "$(is_root | xargs)" = elmer-spawn ]; }
+wait_for 5 'nothing but elmer-spawn, and the signer of the queue host, is root' only_two || diag "$(is_root)"
 is 'the keeper of the jobs is not' "$(status_of "$(on 1 cat "/sys/fs/cgroup/$jobs_scope/keeper/cgroup.procs")" Uid | xargs)" "$own $own $own $own"
-escapes=$(on 1 pgrep -P "$rsd" -x elmer-escapes)
+escapes=$(on 1 pgrep -P "$spawn" -x elmer-escapes)
 is 'who looks for what leaves a job may rank, no more' "$(for c in Eff Prm Inh Amb; do status_of "$escapes" Cap$c; done | xargs)" \
     '0000000000800000 0000000000800000 0000000000000000 0000000000000000'
 on 1 kill -STOP "$supervisor"

@@ -6,7 +6,7 @@
 
 lab_up 1 --elmer 'allocator = v1' --rsd 'rt_reserve = 5% of 100ms'
 kernel() { on 1 cat /proc/sys/kernel/sched_rt_runtime_us /proc/sys/kernel/sched_rt_period_us | xargs; }
-noted() { on 1 sh -c 'ls /run/elmer-rsd/reserve 2>/dev/null | wc -l'; }
+noted() { on 1 sh -c 'ls /run/elmer-rsd/sup/reserve 2>/dev/null | wc -l'; }
 kernel_is() { [ "$(kernel)" = "$1" ]; }
 hosts() { on 1 eadmin hosts; }
 goes_on() { [[ $(hosts) =~ ws1\ +up\ +[0-9]+\ +rt ]]; }

@@ -179,7 +179,8 @@ static void it_looks_as_the_daemon_does(void **state)
 static int check_rsd(const char *more)
 {
     bed_put_f("a.conf",
-              "[rsd]\nuser = %s\npki = %s\nnetwork = /bin/sh\nsupervisor = /bin/sh\nescapes = /bin/sh\naccount = "
+              "[rsd]\nuser = %s\npki = %s\nnetwork = /bin/sh\nsupervisor = /bin/sh\nspawn = /bin/sh\nescapes = "
+              "/bin/sh\naccount = "
               "none\nticket_program = /bin/sh\ntickets = accept\n%s",
               bed.user, bed.pki, more);
     return bed_run(config_check_rsd, bed.user);
@@ -195,10 +196,10 @@ static void files_of_rsd(void **state)
     expect_date(100);
     assert_int_equal(check_rsd("elmer = ws1:7110\nname = ws3\nmode = fast\npvmd = /no-such-place\nproc_stat = /none\n"),
                      1);
-    bed_said("a.conf:12: mode = fast: ");
-    bed_said("a.conf:13: pvmd = /no-such-place: this program: No such file or directory");
-    bed_said("a.conf:14: proc_stat = /none: No such file");
-    bed_said("a.conf:11: name = ws3: the certificate in ");
+    bed_said("a.conf:13: mode = fast: ");
+    bed_said("a.conf:14: pvmd = /no-such-place: this program: No such file or directory");
+    bed_said("a.conf:15: proc_stat = /none: No such file");
+    bed_said("a.conf:12: name = ws3: the certificate in ");
     assert_int_equal(bed_lines(), 4);
     if (!getpwnam("elmer-ticket")) {
         bed_put_f("a.conf", "[rsd]\nuser = %s\ntickets = require\n", bed.user);
@@ -207,7 +208,7 @@ static void files_of_rsd(void **state)
     }
     bed.names[0][1] = "127.0.1.1";
     assert_int_equal(check_rsd("elmer = ws1:7110\nname = ws2\n"), 1);
-    bed_said("a.conf:10: elmer = ws1:7110: the name ws1 stands for 127.0.1.1 here, which is this host itself");
+    bed_said("a.conf:11: elmer = ws1:7110: the name ws1 stands for 127.0.1.1 here, which is this host itself");
     assert_int_equal(check_rsd("elmer = ghost:7110\nname = ws2\n"), 1);
     bed_said("the name ghost is not known here");
     bed_put("a.conf", "[rsd]\nuser = no-such-user\nelmer = /no-such-place/s\nnetwork = /etc/passwd\n");

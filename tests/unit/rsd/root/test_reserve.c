@@ -17,7 +17,7 @@
 #include "tests/unit/scratch.h"
 
 static char top[] = "/tmp/test-reserve-XXXXXX", sysctl[64], sched[64], mounts[64];
-static struct reserve_kernel kernel = {sysctl, sched, mounts, "6.1.0-18-amd64"};
+static struct reserve_kernel kernel = {sysctl, sched, mounts, "6.1.0-18-amd64", NULL, NULL};
 static char why[600];
 
 static void put(const char *name, const char *text)

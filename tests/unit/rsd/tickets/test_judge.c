@@ -34,7 +34,8 @@ static int setup(void **state)
     assert_int_equal(ticket_keys_open(&keys, dir, "ws1", &err), 0);
     assert_int_equal(pipe2(ends, O_NONBLOCK | O_CLOEXEC), 0);
     counter = (struct ticket_counter){0};
-    judge_ = (struct judge){.window = ticket_window_create(), .hosts = "all", .users = "all", .record_fd = ends[1]};
+    judge_ = (struct judge){
+        .window = ticket_window_create(), .hosts = "all", .users = "all", .record_fd = ends[1], .grant_fd = -1};
     ticket_keys_trust(&keys, &judge_.trust);
     records = ends[0];
     return 0;

@@ -1,0 +1,220 @@
+#include "config.h"
+
+#include "rsd/root/spawn.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "lib/base/clock.h"
+#include "lib/base/log.h"
+#include "rsd/root/internal.h"
+#include "rsd/root/limits.h"
+
+enum { ASIDE = 10, MAX_FDS = 2 };
+
+/* ---- start ---- */
+
+static int plan_file(const struct rsd_config *config, const char *users, const char *groups, int grants)
+{
+    static struct spawn_plan plan;
+    int fd = memfd_create("elmer-spawn", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    if (fd < 0)
+        return -errno;
+    plan = (struct spawn_plan){.size = sizeof(plan),
+                               .tickets_required = config->tickets_required && grants >= 0,
+                               .minimum_uid = config->minimum_uid,
+                               .supervisor_uid = config->supervisor_uid,
+                               .jobs_uid = config->jobs_uid};
+    snprintf(plan.version, sizeof(plan.version), "%s", PACKAGE_VERSION);
+    snprintf(plan.supervisor, sizeof(plan.supervisor), "%s", config->supervisor);
+    snprintf(plan.escapes, sizeof(plan.escapes), "%s", config->escapes);
+    snprintf(plan.account, sizeof(plan.account), "%s", config->account);
+    snprintf(plan.deny_users, sizeof(plan.deny_users), "%s", config->deny_users);
+    snprintf(plan.deny_groups, sizeof(plan.deny_groups), "%s", config->deny_groups);
+    snprintf(plan.users, sizeof(plan.users), "%s", users);
+    snprintf(plan.groups, sizeof(plan.groups), "%s", groups);
+    rsd_config_helpers(config, plan.helpers);
+    if (write(fd, &plan, sizeof(plan)) == (ssize_t)sizeof(plan) && lseek(fd, 0, SEEK_SET) == 0 &&
+        fcntl(fd, F_ADD_SEALS, F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE) == 0)
+        return fd;
+    close(fd);
+    return -EIO;
+}
+
+/* At the places where it looks for them; nothing else is left open beside 0 to 2. */
+static _Noreturn void child(const struct rsd_config *config, const struct limits *given, const int *fds)
+{
+    char *argv[] = {(char *)"elmer-spawn", NULL};
+    int aside[SPAWN_FD_PLAN - SPAWN_FD_LINE + 1];
+    const int count = SPAWN_FD_PLAN - SPAWN_FD_LINE + 1;
+    sigset_t none;
+    for (int i = 0; i < count; i++)
+        aside[i] = fcntl(fds[i], F_DUPFD, ASIDE);
+    for (int i = 0; i < count; i++) {
+        if (aside[i] < 0 || dup2(aside[i], SPAWN_FD_LINE + i) < 0)
+            _exit(1);
+    }
+    (void)syscall(SYS_close_range, SPAWN_FD_PLAN + 1U, ~0U, 0U);
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, NULL);
+    limits_give_back(given);
+    execve(config->spawn, argv, environ);
+    log_error("cannot execute %s: %s", config->spawn, strerror(errno));
+    _exit(1);
+}
+
+pid_t spawn_start(const struct rsd_config *config, const struct limits *given, const char *users, const char *groups,
+                  int groups_fd, int tmp_fd, int grants, int *line, struct err *err)
+{
+    int pair[2], file = plan_file(config, users, groups, grants);
+    pid_t pid;
+    if (file < 0)
+        return err_set(err, file, "cannot make a file in memory: %s", strerror(-file));
+    if (access(config->spawn, X_OK) < 0 || socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0) {
+        int result = err_set(err, -errno, "cannot execute %s: %s", config->spawn, strerror(errno));
+        close(file);
+        return result;
+    }
+    pid = fork();
+    if (pid == 0)
+        child(config, given, (const int[]){pair[1], groups_fd, tmp_fd, grants < 0 ? file : grants, file});
+    close(file);
+    close(pair[1]);
+    *line = pair[0];
+    if (pid >= 0)
+        return pid;
+    close(pair[0]);
+    return err_set(err, -errno, "cannot fork: %s", strerror(errno));
+}
+
+/* ---- asking ---- */
+
+union control {
+    char bytes[CMSG_SPACE(MAX_FDS * sizeof(int))];
+    struct cmsghdr align;
+};
+
+static int send_request(int line, const struct spawn_request *request, const int *fds, size_t count)
+{
+    union control control = {{0}};
+    struct iovec part = {(void *)request, sizeof(*request)};
+    struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1};
+    if (count > 0) {
+        message.msg_control = control.bytes;
+        message.msg_controllen = CMSG_SPACE(count * sizeof(int));
+        *CMSG_FIRSTHDR(&message) = (struct cmsghdr){
+            .cmsg_len = CMSG_LEN(count * sizeof(int)), .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS};
+        memcpy(CMSG_DATA(CMSG_FIRSTHDR(&message)), fds, count * sizeof(int));
+    }
+    return sendmsg(line, &message, MSG_NOSIGNAL) == (ssize_t)sizeof(*request) ? 0 : -errno;
+}
+
+static int hear(int line, struct spawn_answer *answer, int *pidfd)
+{
+    union control control;
+    struct iovec part = {answer, sizeof(*answer)};
+    struct msghdr message = {
+        .msg_iov = &part, .msg_iovlen = 1, .msg_control = control.bytes, .msg_controllen = sizeof(control.bytes)};
+    struct pollfd in = {.fd = line, .events = POLLIN};
+    int64_t deadline = mono_ms(mono_now()) + SPAWN_MS, left;
+    int ready;
+    do {
+        left = deadline - mono_ms(mono_now());
+        ready = poll(&in, 1, left > 0 ? (int)left : 0);
+    } while (ready < 0 && errno == EINTR);
+    if (ready == 0)
+        return -ETIMEDOUT;
+    if (recvmsg(line, &message, MSG_CMSG_CLOEXEC) != (ssize_t)sizeof(*answer))
+        return -EPIPE;
+    *pidfd = -1;
+    for (struct cmsghdr *at = CMSG_FIRSTHDR(&message); at; at = CMSG_NXTHDR(&message, at)) {
+        if (at->cmsg_level == SOL_SOCKET && at->cmsg_type == SCM_RIGHTS && at->cmsg_len == CMSG_LEN(sizeof(int)))
+            memcpy(pidfd, CMSG_DATA(at), sizeof(int));
+    }
+    return 0;
+}
+
+/* Without it nothing can be done here: rsd is started again, and that with it. */
+static int ask(struct root *root, const struct spawn_request *request, const int *fds, size_t count,
+               struct spawn_answer *answer, int *pidfd)
+{
+    int got = -1, result = root->spawn_gone ? -EPIPE : send_request(root->spawn_fd, request, fds, count);
+    if (result == 0)
+        result = hear(root->spawn_fd, answer, &got);
+    if (result < 0) {
+        if (!root->spawn_gone)
+            log_error("elmer-spawn does not answer: %s; stopping, jobs live on", strerror(-result));
+        root->spawn_gone = root->stop = true;
+        root->status = 1;
+        return result;
+    }
+    if (pidfd)
+        *pidfd = got;
+    else if (got >= 0)
+        close(got);
+    return answer->code;
+}
+
+static struct spawn_request about(const struct root_job *job, enum spawn_verb verb)
+{
+    return (struct spawn_request){.verb = verb, .job = job->id, .attempt = job->attempt, .uid = job->uid};
+}
+
+int spawn_supervisor(struct root *root, struct root_job *job, const char *user, int channel, int listener, int *pidfd)
+{
+    const int fds[] = {channel, listener};
+    struct spawn_request request = about(job, SPAWN_SUPERVISOR);
+    struct spawn_answer answer = {0};
+    int result;
+    request.lease_ms = job->lease_ms;
+    request.contact_ms = root->contact_ms;
+    request.ask_lists = job->asked_lists;
+    request.ask_account = job->asked_account;
+    snprintf(request.text, sizeof(request.text), "%s", user);
+    result = ask(root, &request, fds, 2, &answer, pidfd);
+    return result < 0 ? result : answer.pid;
+}
+
+int spawn_remove(struct root *root, const struct root_job *job, int done)
+{
+    const struct spawn_request request = about(job, SPAWN_REMOVE);
+    struct spawn_answer answer = {0};
+    return ask(root, &request, &done, 1, &answer, NULL);
+}
+
+int spawn_signal(struct root *root, const struct root_job *job, const char *leaf, int number)
+{
+    struct spawn_request request = about(job, SPAWN_SIGNAL);
+    struct spawn_answer answer = {0};
+    request.signal = (uint32_t)number;
+    snprintf(request.text, sizeof(request.text), "%s", leaf);
+    return ask(root, &request, NULL, 0, &answer, NULL);
+}
+
+int spawn_escapes(struct root *root, int *pidfd)
+{
+    const struct spawn_request request = {.verb = SPAWN_ESCAPES};
+    struct spawn_answer answer = {0};
+    int result = ask(root, &request, NULL, 0, &answer, pidfd);
+    return result < 0 ? result : answer.pid;
+}
+
+int spawn_number(struct root *root, const char *path, int64_t *value, bool set)
+{
+    struct spawn_request request = {.verb = SPAWN_NUMBER, .set = set, .value = *value};
+    struct spawn_answer answer = {0};
+    int result;
+    if (snprintf(request.text, sizeof(request.text), "%s", path) >= (int)sizeof(request.text))
+        return -ENAMETOOLONG;
+    result = ask(root, &request, NULL, 0, &answer, NULL);
+    *value = answer.value;
+    return result;
+}
