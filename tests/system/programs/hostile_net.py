@@ -1,11 +1,13 @@
 #!/usr/bin/python3
-"""In place of elmer-rsd-net: speaks to rsd's root half as one that was taken over. `hostile-net ticket` gets a user's ticket."""
-import os, socket, struct, sys
+"""In place of elmer-rsd-net: speaks to rsd's jobs half as one that was taken over. `hostile-net ticket` gets a user's ticket.
+`hostile-net elmer` is in place of elmer: it has its key, and asks the first host that links for the same."""
+import os, socket, ssl, struct, sys
 
 COMMAND = '["/bin/sh","-c","echo ran >>ran"]'
 GIVEN = ['PATH=/usr/bin:/bin', 'LANG=C']
 DIR = '/home/alice'
 number = 0
+processor = '0'  # of the host that is asked
 
 
 def send(s, text):
@@ -53,11 +55,11 @@ def ask(s, text, *ends):
             return got
 
 
-def open_job(s, job, ticket, attempt=1, uid=None, user='alice', pvm='false', cpus='0'):
+def open_job(s, job, ticket, attempt=1, uid=None, user='alice', pvm='false', cpus=None):
     global number
     number += 1
     got = ask(s, '{"type":"open","id":%d,"job":%d,"attempt":%d,"generation":0,"uid":%d,"user":"%s","cpus":[%s],"pvm":%s,'
-              '"lease_ms":0,"submit_host":"ws2","ticket":"%s"}' % (number, job, attempt, alice if uid is None else uid, user, cpus,
+              '"lease_ms":0,"submit_host":"ws2","ticket":"%s"}' % (number, job, attempt, alice if uid is None else uid, user, cpus or processor,
                                                                    pvm, ticket), 'opened', 'open_failed')
     return field(got, 'text') if field(got, 'type') == 'open_failed' else 'opened'
 
@@ -68,8 +70,8 @@ def start(s, job, command=COMMAND, environment=(), drop=0, process=0, directory=
     number += 1
     given = GIVEN[drop:] + ['ELMER_RANK=%d' % process, 'ELMER_JOB_NAME=x'] if not environment else list(environment)
     got = ask(s, '{"type":"start","id":%d,"job":%d,"attempt":1,"process":%d,"role":"%s","argv":%s,"environment":%s,"dir":"%s",'
-              '"output":"%s","errors":"%s","truncate":false,"capture":%s,"umask":%d,"cpus":[0]}'
-              % (number, job, process, role, command, texts(given), directory, output, output, capture, umask),
+              '"output":"%s","errors":"%s","truncate":false,"capture":%s,"umask":%d,"cpus":[%s]}'
+              % (number, job, process, role, command, texts(given), directory, output, output, capture, umask, processor),
               'exited', 'start_failed')
     return field(got, 'text') if field(got, 'type') == 'start_failed' else 'exited ' + field(got, 'exit_status', '')
 
@@ -81,6 +83,28 @@ def ticket_of_user():
               '"comment":"","output":"out","errors":"","environment":%s,"hosts":[],"umask":18,"submit_host":"","requeue":false,'
               '"mesh_rows":0,"ticket":""}' % (COMMAND, DIR, texts(GIVEN)), 'ticket', 'error')
     print(field(got, 'ticket') or field(got, 'text'))
+
+
+def as_elmer():
+    """The link of a host, welcomed."""
+    global processor
+    pki = '/var/lib/elmer/pki/'
+    tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    tls.minimum_version = ssl.TLSVersion.TLSv1_3
+    tls.load_cert_chain(pki + 'host.crt', pki + 'host.key')
+    tls.load_verify_locations(pki + 'ca.crt')
+    tls.verify_mode = ssl.CERT_REQUIRED
+    tls.num_tickets = 0
+    s = socket.create_server(('', 7110), family=socket.AF_INET6, dualstack_ipv6=True)
+    say('elmer', 'listens')
+    link = tls.wrap_socket(s.accept()[0], server_side=True)
+    send(link, '{"type":"hello","id":0,"program":"elmer","major":1,"minor":6,"capabilities":[]}')
+    while field(got := receive(link), 'type') != 'host_hello':
+        pass
+    processor = field(got, 'cpus', '').strip('[]')
+    send(link, '{"type":"host_welcome","id":%s,"report_ms":3600000,"heartbeat_ms":3600000}' % field(got, 'id', ''))
+    say('elmer', 'linked')
+    return link
 
 
 def removed(s, ticket):
@@ -96,7 +120,7 @@ def everything(s, ticket):
     say('cut short', open_job(s, 1, ticket[:-2]))
     say('one digit changed', open_job(s, 1, changed))
     say('as another kind of job', open_job(s, 1, ticket, pvm='true'))
-    say('on more processors', open_job(s, 1, ticket, cpus='0,0'))
+    say('on more processors', open_job(s, 1, ticket, cpus=processor + ',' + processor))
     say('opened', open_job(s, 1, ticket))
     say('changed argument', start(s, 1, command='["/bin/sh","-c","echo evil >>ran"]'))
     say('LD_PRELOAD', start(s, 1, environment=GIVEN + ['LD_PRELOAD=/tmp/evil.so']))
@@ -125,8 +149,11 @@ if sys.argv[1:] == ['ticket']:
 for line in open('/etc/passwd'):
     if line.startswith('alice:'):
         alice = int(line.split(':')[2])
-root_half = socket.socket(fileno=3)
-root_half.setblocking(True)
+if sys.argv[1:] == ['elmer']:
+    root_half = as_elmer()
+else:
+    root_half = socket.socket(fileno=3)
+    root_half.setblocking(True)
 with open('/home/ticket') as file:
     the_ticket = file.read().strip()
 (removed if os.path.exists('/home/cases') else everything)(root_half, the_ticket)
