@@ -242,7 +242,7 @@ static int open_rooms(struct daemon *d, struct err *err)
         return result;
     membership_begin(d->membership, d->hosts);
     d->launches = launches_create(&room, &d->launch_settings, d->hosts);
-    return requests_create(&room, &d->requests_settings, d->hosts, d->membership, &d->requests, err);
+    return requests_create(&room, &d->requests_settings, d->hosts, d->membership, d->launches, &d->requests, err);
 }
 
 static void describe(char *text, size_t size, void *data)

@@ -44,6 +44,15 @@ void client_desk_close(struct client_desk *desk);
  * ELMER_UNAVAILABLE: not now. deadline_ms is monotonic. */
 int client_ticket(struct client_desk *desk, struct wire_message *submit, int64_t deadline_ms,
                   struct wire_message *answer, struct elmer_error *error);
+/* Where the courier of a running job on that host listens; it is started if there is none. gone: not at this port any
+ * more, 0: nothing is known. address: "" on this host. Returns an enum elmer_result. */
+struct client_reached {
+    uint32_t attempt;
+    uint16_t port;
+    char address[65];
+};
+int client_reach(struct elmer *elmer, uint64_t job, const char *host, uint16_t gone, int timeout_ms,
+                 struct client_reached *reached, struct elmer_error *error);
 /* Fill in the text and return result. */
 int client_error(struct elmer_error *error, int result, const char *format, ...) __attribute__((format(printf, 3, 4)));
 

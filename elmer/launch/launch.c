@@ -278,6 +278,8 @@ static struct launch *launch_of(struct launches *launches, int host, const struc
 void launches_message(struct launches *launches, int host, struct wire_message *message)
 {
     struct launch *l = launch_of(launches, host, message);
+    if (couriers_message(launches, host, message))
+        return;
     if (message->type == WIRE_empty) {
         on_empty(launches, &message->u.empty);
         return;
@@ -310,6 +312,7 @@ void launches_message(struct launches *launches, int host, struct wire_message *
 static void send_again(struct launch *l, int place)
 {
     start_ranks(l, place);
+    couriers_host_up(l, place);
     if (l->launcher->host_up && l->state != LAUNCH_OVER)
         l->launcher->host_up(l, place);
 }
@@ -400,6 +403,7 @@ static void end(struct launch *l)
         launch_release(l); /* the status is worth having, whatever ends the job now */
     if (l->state != LAUNCH_OVER)
         over(l);
+    couriers_end(l);
     assert(l->state == LAUNCH_OVER && map_get(&launches->by_job, l->job->id) == l);
     map_remove(&launches->by_job, l->job->id);
     l->next_dead = launches->dead;

@@ -24,6 +24,22 @@ void launches_destroy(struct launches *launches); /* after the loop has ended; N
 /* started start_failed line exited empty of a host, and what launchers have of their own. It stays the caller's; what
  * is of no job here, or of another attempt, is ignored. */
 void launches_message(struct launches *launches, int host, struct wire_message *message);
+/* ---- couriers, which start processes for those of the job: courier.c ---- */
+
+struct launches_reached {
+    int place; /* the host */
+    uint32_t attempt;
+    const char *address; /* as its peers see it; "": not known */
+    uint16_t port;
+    const char *failure; /* NULL: it is there; else why it is not */
+};
+typedef void (*launches_on_reached)(uint64_t number, const struct launches_reached *reached, void *data);
+/* Where to tell what has been asked for. Before anything is. */
+void launches_connect(struct launches *launches, launches_on_reached on_reached, void *data);
+/* Where the courier of a running job on that host listens; if there is none it is started. gone: not there any more, 0:
+ * nothing is known. NULL: on_reached comes with the number, once, perhaps at once; else why it does not. */
+const char *launches_reach(struct launches *launches, uint64_t job, int host, uint16_t gone, uint64_t number);
+
 /* The host has linked again: what it has not confirmed is sent again. */
 void launches_host_up(struct launches *launches, int host);
 

@@ -23,6 +23,8 @@ struct launches {
     const struct launch_settings *settings;
     struct hosts *hosts;
     struct map by_job;
+    launches_on_reached on_reached;
+    void *on_reached_data;
     struct launch *dead; /* to be freed in a later turn of the loop */
     struct deadline sweep;
 };
@@ -46,6 +48,7 @@ struct launch {
     uint32_t nstarted, nexited;
     struct event last_exit; /* HELD: for the core */
     struct deadline deadline;
+    struct courier *couriers; /* [nhosts]; NULL: nobody has asked for one */
     struct launch *next_dead;
 };
 
@@ -130,7 +133,18 @@ const char *launch_host(const struct launch *l, int place);
 int launch_place(const struct launch *l, int host);
 void launch_send(struct launch *l, int place, const struct wire_message *message);
 
+/* ---- courier.c ---- */
+
+/* It was about a courier. */
+bool couriers_message(struct launches *launches, int host, const struct wire_message *message);
+void couriers_host_up(struct launch *l, int place);
+/* Who waits is told. */
+void couriers_end(struct launch *l);
+
 /* ---- start.c ---- */
+
+/* The address of a job's host as the others see it; "": not known. */
+const char *launch_address(const struct launch *l, int place);
 
 /* Send the start of a process. Without a link it is lost; see host_up(). */
 void launch_start(struct launch *l, const struct launch_process *p, struct arena *memory);

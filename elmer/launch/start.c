@@ -21,6 +21,17 @@ static struct wire_uints cpus_of(const struct launch *l, const struct launch_pro
     return cpus;
 }
 
+/* The queue host's own rsd has no TCP link, but the others see elmer there. */
+const char *launch_address(const struct launch *l, int place)
+{
+    struct host_facts facts = hosts_facts(l->launches->hosts, l->hosts[place]);
+    const char *address = facts.address;
+    if (!*address && !strcmp(facts.name, l->launches->settings->queue_host))
+        for (int i = 0; i < l->nhosts && !*address; i++)
+            address = hosts_local_address(l->launches->hosts, l->hosts[i]);
+    return strncmp(address, "127.", 4) ? address : "";
+}
+
 void launch_start(struct launch *l, const struct launch_process *p, struct arena *memory)
 {
     const struct wire_submit *submit = job_submit(l->job);

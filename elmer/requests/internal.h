@@ -12,6 +12,7 @@ struct requests {
     const struct requests_settings *settings;
     struct hosts *hosts;
     struct membership *membership;
+    struct launches *launches;
     struct users *users;
     struct clients *clients;
     struct map by_number;
@@ -103,6 +104,9 @@ void query_room(struct client *client);
 void query_leave_turn(struct request *request);
 void query_abandon(struct request *request);
 void query_send(struct request *request, struct record *const *records, size_t count, bool more);
+/* reach.c: reach; the room begins. */
+void reach_begin(struct request *request);
+void reach_connect(struct requests *requests);
 /* wait.c: wait and wait_any; it waits no longer; the end of a job, which is on disk. */
 void wait_begin(struct request *request);
 void wait_leave(struct request *request);

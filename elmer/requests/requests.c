@@ -250,6 +250,7 @@ static uint64_t job_of(const struct wire_message *message)
         JOB_OF(wait);
         JOB_OF(explain);
         JOB_OF(signal_job);
+        JOB_OF(reach);
 #undef JOB_OF
     default:
         return 0;
@@ -277,6 +278,9 @@ static void dispatch(struct request *request)
         break;
     case WIRE_signal_job:
         signal_begin(request);
+        break;
+    case WIRE_reach:
+        reach_begin(request);
         break;
     case WIRE_query_hosts:
         admin_query_hosts(request);
@@ -348,7 +352,7 @@ static bool known_request(enum wire_type type)
     return type == WIRE_submit || type == WIRE_rehearse || type == WIRE_query || type == WIRE_query_lines ||
            type == WIRE_history || type == WIRE_explain || type == WIRE_wait || type == WIRE_wait_any ||
            type == WIRE_drain || type == WIRE_query_hosts || type == WIRE_remove_host || type == WIRE_set ||
-           type == WIRE_query_settings || type == WIRE_signal_job || verb_of(type);
+           type == WIRE_query_settings || type == WIRE_signal_job || type == WIRE_reach || verb_of(type);
 }
 
 void requests_begin(struct client *client, struct wire_message *message)
@@ -447,14 +451,15 @@ static void on_ended(struct engine_job *job, void *data)
 /* ---- begin and end ---- */
 
 int requests_create(const struct room *room, const struct requests_settings *settings, struct hosts *hosts,
-                    struct membership *membership, struct requests **out, struct err *err)
+                    struct membership *membership, struct launches *launches, struct requests **out, struct err *err)
 {
     static const struct engine_requests callbacks = {on_answered, on_failed, on_ended};
     static const struct clients_callbacks clients = {requests_begin, requests_client_gone, query_room};
     struct requests *requests = mem_zalloc(sizeof(*requests));
-    *requests =
-        (struct requests){.room = *room, .settings = settings, .hosts = hosts, .membership = membership, .next = 1};
+    *requests = (struct requests){
+        .room = *room, .settings = settings, .hosts = hosts, .membership = membership, .launches = launches, .next = 1};
     requests->users = users_create(room->loop, settings->admin_group);
+    reach_connect(requests);
     engine_connect_requests(room->engine, &callbacks, requests);
     *out = requests;
     return clients_create(requests, &clients, &requests->clients, err);

@@ -7,6 +7,7 @@
 
 #include "elmer/engine/engine.h"
 #include "elmer/hosts/hosts.h"
+#include "elmer/launch/launch.h"
 #include "elmer/membership/membership.h"
 #include "lib/base/err.h"
 
@@ -25,10 +26,11 @@ struct requests_settings {
     int levels; /* of the cluster */
 };
 
-/* 0, or negative with the text of err; requests_destroy() is right after a failure, too. hosts and membership must
- * outlive it. */
+/* 0, or negative with the text of err; requests_destroy() is right after a failure, too. hosts, membership and
+ * launches must outlive it. */
 int requests_create(const struct room *room, const struct requests_settings *settings, struct hosts *hosts,
-                    struct membership *membership, struct requests **requests, struct err *err);
+                    struct membership *membership, struct launches *launches, struct requests **requests,
+                    struct err *err);
 /* Closes the clients' links; what they wait for is not answered. */
 void requests_close(struct requests *requests);
 void requests_destroy(struct requests *requests); /* after the loop has ended; NULL: nothing */

@@ -10,4 +10,8 @@
 #define JOB_VARIABLES_PVM       "PVM_TMP", "PVM_WD", "PVM_RSH", "PVMDLOGMAX", "PVMSOCK"
 #define JOB_VARIABLES_PVM_UNSET "PVM_VMID", "PVMTMPDIR", "PVMNETSOCKPORT", "PVM_HOSTER", "PVM_TASKER", "PVM_RM"
 
+/* A courier of the job (rsd/courier): its command, and the numbers of these processes, from that on. */
+#define JOB_COURIER "elmer-courier"
+enum { JOB_COURIERS = 1 << 30 };
+
 #endif

@@ -21,6 +21,7 @@
 #include "lib/base/log.h"
 #include "lib/base/moves.h"
 #include "lib/base/str.h"
+#include "lib/job/variables.h"
 #include "rsd/root/cpus.h"
 #include "rsd/root/group.h"
 #include "rsd/root/reaper.h"
@@ -279,6 +280,8 @@ static void failed(struct sup *sup, struct process *process, const char *text)
  * they may rank above the jobs. */
 static void helper_prepare(const struct sup *sup, struct process *process, struct wire_start *start)
 {
+    if (process->role == ROLE_COMMAND && process->number >= JOB_COURIERS && start->argv.count > 0)
+        start->argv.items[0] = ELMER_LIBEXECDIR "/" JOB_COURIER;
     if (process->role == ROLE_COMMAND || start->argv.count == 0)
         return;
     start->argv.items[0] = process->role == ROLE_DAEMON ? sup->daemon : sup->agent;

@@ -1,10 +1,10 @@
 /* desk.c - the process that signs, with the socket RUNDIR/ticket.sock.
  *
  * A user connects, sends a submission as he will send it to elmer, gets the message ticket or error, and may send the
- * next. Who he is says the kernel. Connections are bounded, for each user and in all; they end after ANSWER_MS without
- * an answer, IDLE_MS after one, and earlier when another needs the place. A user who wants more tickets than he could
- * use waits for them: the numbers of a key are shared by all users, and what hosts remember of them ends a million
- * back.
+ * next. A process of a job asks for its pass, and whether another's is good (passes.c). Who he is says the kernel.
+ * Connections are bounded, for each user and in all; they end after ANSWER_MS without an answer, IDLE_MS after one, and
+ * earlier when another needs the place. A user who wants more tickets than he could use waits for them: the numbers of
+ * a key are shared by all users, and what hosts remember of them ends a million back.
  */
 #include "config.h"
 
@@ -27,6 +27,7 @@
 #include "lib/base/clock.h"
 #include "lib/base/log.h"
 #include "lib/quota/bucket.h"
+#include "lib/ticket/pass.h"
 #include "lib/wire/channel.h"
 
 enum {
@@ -45,6 +46,7 @@ struct client {
     bool idle;                 /* nothing of his is underway */
     struct channel channel;
     uint32_t uid;
+    pid_t pid;
     int64_t end_ms;
     bool asked; /* waits for its turn: */
     struct wire_message request;
@@ -60,6 +62,7 @@ struct user { /* also one without a name */
 
 struct desk {
     struct ticket_keys *keys;
+    struct desk_believes believes;
     struct ticket_counter counter;
     int listener;
     struct client clients[CLIENTS];
@@ -119,19 +122,39 @@ static void drop(struct client *client)
     *client = (struct client){.here = false};
 }
 
-/* code: 0, with the ticket; otherwise with a sentence, as desk_sign(). */
+static enum wire_type answer_to(enum wire_type request)
+{
+    return request == WIRE_pass_ask ? WIRE_pass : request == WIRE_pass_check ? WIRE_done : WIRE_ticket;
+}
+
+/* code: 0, with what was asked for; otherwise with a sentence, as desk_sign(). */
 static void answer(struct client *client, int code, const char *text)
 {
-    struct wire_message message = {.type = code == 0 ? WIRE_ticket : WIRE_error, .id = client->request.id};
-    if (code == 0) {
+    struct wire_message message = {.type = code == 0 ? answer_to(client->request.type) : WIRE_error,
+                                   .id = client->request.id};
+    if (code == 0 && message.type == WIRE_pass) {
+        message.u.pass.pass = text;
+    } else if (code == 0 && message.type == WIRE_ticket) {
         message.u.ticket.ticket = text;
-    } else {
+    } else if (code != 0) {
         message.u.error.code = code == -EINVAL ? WIRE_CODE_REFUSED : WIRE_CODE_UNAVAILABLE;
         message.u.error.text = text;
     }
     client->answered = true;
     client->asked = false;
     (void)channel_send(&client->channel, &message, NULL);
+}
+
+/* These have no number, so nobody has another's forgotten by them. */
+static void serve_pass(struct desk *desk, struct client *client, const struct user *user)
+{
+    const struct desk_asker asker = {client->channel.fd, client->pid, client->uid, user->name};
+    char text[PASS_TEXT_MAX + 1] = "";
+    struct err err = ERR_INIT;
+    int result = client->request.type == WIRE_pass_ask
+                     ? desk_pass(desk->keys, &asker, client->request.u.pass_ask.key, text, &err)
+                     : desk_pass_check(desk->keys, &desk->believes, client->request.u.pass_check.pass, &err);
+    answer(client, result, result == 0 ? text : err.text);
 }
 
 /* It waits where its user has had too many. */
@@ -145,12 +168,19 @@ static void serve(struct desk *desk, struct client *client, int64_t now)
     if (!user->name[0]) {
         answer(client, user->unsure ? -EAGAIN : -EINVAL,
                user->unsure ? "the name of its user cannot be found out" : "a ticket is for a user with a name");
+    } else if (client->request.type != WIRE_submit) {
+        serve_pass(desk, client, user);
     } else if (!bucket_take_if(&user->bucket, now, TICKETS_PER_SECOND, TICKETS_AT_ONCE, 1)) {
         client->asked = true;
     } else {
         result = desk_sign(desk->keys, &desk->counter, &client->request.u.submit, client->uid, user->name, text, &err);
         answer(client, result, result == 0 ? text : err.text);
     }
+}
+
+static bool is_request(enum wire_type type)
+{
+    return type == WIRE_submit || type == WIRE_pass_ask || type == WIRE_pass_check;
 }
 
 /* A request at a time: who sends the next one before he has the answer is put out. */
@@ -161,7 +191,7 @@ static void hear(struct desk *desk, struct client *client, int64_t now)
     const struct frame_reader *in = &client->channel.in;
     client->idle = got <= 0;
     client->last = filled < 0;
-    if (got > 0 && (client->request.type != WIRE_submit || in->begin < in->size))
+    if (got > 0 && (!is_request(client->request.type) || in->begin < in->size))
         got = -EPROTO;
     if (got > 0)
         serve(desk, client, now);
@@ -224,6 +254,7 @@ static void let_in(struct desk *desk, struct client *client, int64_t now)
     client->channel.minor = WIRE_TICKET_MINOR;
     client->here = client->idle = true; /* who is put out before he has asked comes again */
     client->uid = peer.uid;
+    client->pid = peer.pid;
     client->end_ms = now + ANSWER_MS;
 }
 
@@ -276,7 +307,8 @@ static void turn(struct desk *desk)
 
 /* ---- the process ---- */
 
-static _Noreturn void work(const struct ticket_keys *keys, int listener, pid_t parent)
+static _Noreturn void work(const struct ticket_keys *keys, const struct desk_believes *believes, int listener,
+                           pid_t parent)
 {
     struct ticket_keys own = *keys;
     struct desk *desk = calloc(1, sizeof(*desk));
@@ -292,15 +324,15 @@ static _Noreturn void work(const struct ticket_keys *keys, int listener, pid_t p
     (void)dup3(own.dir, 4, O_CLOEXEC);
     own.dir = 4;
     (void)syscall(SYS_close_range, 5U, ~0U, 0U);
-    *desk = (struct desk){.keys = &own, .listener = 3};
+    *desk = (struct desk){.keys = &own, .believes = *believes, .listener = 3};
     for (;;)
         turn(desk);
 }
 
-pid_t desk_start(const struct ticket_keys *keys, int listener)
+pid_t desk_start(const struct ticket_keys *keys, const struct desk_believes *believes, int listener)
 {
     pid_t parent = getpid(), pid = fork();
     if (pid == 0)
-        work(keys, listener, parent);
+        work(keys, believes, listener, parent);
     return pid < 0 ? (pid_t)-errno : pid;
 }

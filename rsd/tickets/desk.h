@@ -7,12 +7,31 @@
 #include "lib/ticket/keys.h"
 #include "lib/wire/wire.h"
 
+/* Whom this host believes of what others have signed, see struct ticket_serve. */
+struct desk_believes {
+    const char *hosts, *users;
+};
 /* A process of its own, in SCHED_OTHER, which serves the listening socket until its parent dies. keys: the parent wipes
  * its copy of the secret then. Its pid or -errno. */
-pid_t desk_start(const struct ticket_keys *keys, int listener);
+pid_t desk_start(const struct ticket_keys *keys, const struct desk_believes *believes, int listener);
 /* The ticket for this submission of the user: 0; -EINVAL, with a sentence: it cannot be signed as it is; another
  * -errno: not now. out has TICKET_TEXT_MAX + 1 bytes. */
 int desk_sign(const struct ticket_keys *keys, struct ticket_counter *counter, const struct wire_submit *submit,
               uint32_t uid, const char *user, char *out, struct err *err);
+
+/* ---- passes.c ---- */
+
+struct desk_asker {
+    int socket; /* connected to it */
+    pid_t pid;
+    uint32_t uid;
+    const char *user;
+};
+/* The pass for a process of a job, with this key: 0; -EINVAL with a sentence: it gets none; another -errno: not now.
+ * out has PASS_TEXT_MAX + 1 bytes. */
+int desk_pass(const struct ticket_keys *keys, const struct desk_asker *asker, const char *public_key, char *out,
+              struct err *err);
+/* Whether a pass is good here: 0, or -EINVAL with a sentence. */
+int desk_pass_check(struct ticket_keys *keys, const struct desk_believes *believes, const char *text, struct err *err);
 
 #endif

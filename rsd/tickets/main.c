@@ -27,11 +27,12 @@
 /* What was used is read before anybody is served; the recorder is made when the secret is the desk's alone. */
 static int start_both(struct judge *judge, struct ticket_keys *keys, struct err *err)
 {
+    const struct desk_believes believes = {judge->hosts, judge->users};
     int used = openat(keys->dir, "used", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC), code;
     if (used < 0)
         return err_set(err, -errno, "cannot open %s: %s", "used", strerror(errno));
     code = record_load(used, judge->window, err);
-    if (code == 0 && (code = (int)desk_start(keys, TICKET_FD_SECOND)) < 0)
+    if (code == 0 && (code = (int)desk_start(keys, &believes, TICKET_FD_SECOND)) < 0)
         err_set(err, code, "cannot fork: %s", strerror(-code));
     ticket_keys_forget_secret(keys);
     if (code >= 0 && (code = (int)record_start(used, &judge->record_fd)) < 0)

@@ -89,18 +89,6 @@ static int place_of_helper(const struct launch *l, uint64_t helper)
 
 /* ---- starting helpers ---- */
 
-/* The address of a job's host as the others see it; the queue host's own rsd has no TCP link, but the others see elmer
- * there. */
-static const char *address_of(const struct launch *l, int place)
-{
-    struct host_facts facts = hosts_facts(l->launches->hosts, l->hosts[place]);
-    const char *address = facts.address;
-    if (!*address && !strcmp(facts.name, l->launches->settings->queue_host))
-        for (int i = 0; i < l->nhosts && !*address; i++)
-            address = hosts_local_address(l->launches->hosts, l->hosts[i]);
-    return strncmp(address, "127.", 4) ? address : "";
-}
-
 static struct launch_process helper_process(const struct launch *l, uint32_t number, const char *role, int place,
                                             const char **argv, size_t count)
 {
@@ -118,7 +106,7 @@ static void start_master(struct launch *l)
 {
     struct arena memory = {0};
     struct host_facts facts = hosts_facts(l->launches->hosts, l->hosts[0]);
-    const char *address = address_of(l, 0);
+    const char *address = launch_address(l, 0);
     const char **argv = arena_array(&memory, 2, sizeof(char *));
     argv[0] = "pvmd";
     /* With a loopback address for its own name a master cannot reach its slaves: then it must be told the address. */
@@ -137,7 +125,7 @@ static void start_agent(struct launch *l)
     argv[count++] = "--wd";
     argv[count++] = job_submit(l->job)->dir;
     for (int i = 1; i < l->nhosts; i++) {
-        const char *address = address_of(l, i);
+        const char *address = launch_address(l, i);
         argv[count++] = *address ? arena_format(&memory, "%s=%s", launch_host(l, i), address) : launch_host(l, i);
     }
     struct launch_process p = helper_process(l, AGENT, "agent", 0, argv, count);

@@ -76,7 +76,8 @@ static void create(void)
 {
     struct err err = ERR_INIT;
     links_begin(WIRE_FROM_ELMER);
-    if (requests_create(&fake_engine.room, &bed.settings, FAKE_HOSTS_ROOM, FAKE_MEMBERSHIP_ROOM, &bed.requests, &err))
+    if (requests_create(&fake_engine.room, &bed.settings, FAKE_HOSTS_ROOM, FAKE_MEMBERSHIP_ROOM, FAKE_LAUNCH_ROOM,
+                        &bed.requests, &err))
         fail_msg("%s", err.text);
 }
 

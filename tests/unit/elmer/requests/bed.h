@@ -4,6 +4,7 @@
 
 #include "elmer/requests/requests.h"
 #include "tests/unit/elmer/fakes/fake_hosts.h"
+#include "tests/unit/elmer/fakes/fake_launch.h"
 #include "tests/unit/elmer/fakes/fake_membership.h"
 #include "tests/unit/elmer/fakes/fake_store.h"
 #include "tests/unit/elmer/fakes/fake_time.h"

@@ -474,9 +474,9 @@ static void test_create_fails(void **state)
     requests_close(bed.requests);
     requests_destroy(bed.requests);
     links_refuse_listeners(-EADDRINUSE);
-    assert_int_equal(
-        requests_create(&fake_engine.room, &bed.settings, FAKE_HOSTS_ROOM, FAKE_MEMBERSHIP_ROOM, &bed.requests, &err),
-        -EADDRINUSE);
+    assert_int_equal(requests_create(&fake_engine.room, &bed.settings, FAKE_HOSTS_ROOM, FAKE_MEMBERSHIP_ROOM,
+                                     FAKE_LAUNCH_ROOM, &bed.requests, &err),
+                     -EADDRINUSE);
     requests_close(NULL);
     requests_destroy(NULL);
 }

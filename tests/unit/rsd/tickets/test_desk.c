@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "lib/base/clock.h"
+#include "lib/ticket/pass.h"
 #include "libelmer/client.h"
 #include "rsd/tickets/desk.h"
 #include "tests/unit/scratch.h"
@@ -28,6 +29,7 @@ static char socket_path[PATH + 16], rsd_path[PATH + 16];
 static uint64_t nprocs = 1;
 static int listener = -1;
 static pid_t desk;
+static struct ticket_keys desk_keys; /* with the secret */
 
 static int listen_on(const char *path)
 {
@@ -56,7 +58,8 @@ static int setup(void **state)
     assert_non_null(scratch_dir(dir));
     assert_int_equal(ticket_keys_open(&keys, dir, "ws1", &err), 0);
     listen_at(dir);
-    desk = desk_start(&keys, listener);
+    desk_keys = keys;
+    desk = desk_start(&keys, &(struct desk_believes){"all", "all"}, listener);
     assert_true(desk > 0);
     ticket_keys_close(&keys);
     return 0;
@@ -139,6 +142,68 @@ static void nobody_goes_without(void **state)
     }
     for (int i = 0; i < MANY; i++)
         client_desk_close(&users[i]);
+}
+
+/* ---- passes ---- */
+
+/* What becomes of a question; the words of a refusal go into text. */
+static int ask(const struct wire_message *question, char text[400])
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    struct wire_message answer = {.type = WIRE_pong};
+    struct channel channel;
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0), got;
+    snprintf(address.sun_path, sizeof(address.sun_path), "%s", socket_path);
+    assert_int_equal(connect(fd, (struct sockaddr *)&address, sizeof(address)), 0);
+    assert_int_equal(channel_init(&channel, fd, WIRE_FROM_ROOT, 1 << 16), 0);
+    channel.minor = WIRE_TICKET_MINOR;
+    assert_int_equal(channel_send(&channel, question, NULL), 0);
+    got = channel_receive(&channel, &answer, mono_ms(mono_now()) + WAIT_MS, NULL);
+    snprintf(text, 400, "%s", got == 1 && answer.type == WIRE_error ? answer.u.error.text : "");
+    got = got == 1 ? (int)answer.type : -1;
+    wire_message_fini(&answer);
+    channel_fini(&channel);
+    return got;
+}
+
+/* This test is in no job, whatever it says. */
+static void no_pass_outside_of_jobs(void **state)
+{
+    struct wire_message question = {.type = WIRE_pass_ask, .id = 1};
+    char key[2 * PASS_KEY_BYTES + 1], text[400];
+    (void)state;
+    memset(key, 'a', sizeof(key) - 1);
+    key[sizeof(key) - 1] = 0;
+    question.u.pass_ask.key = key;
+    assert_int_equal(ask(&question, text), WIRE_error);
+    assert_true(strstr(text, "it is no process of a job: its control group is /"));
+    question.u.pass_ask.key = "abc";
+    assert_int_equal(ask(&question, text), WIRE_error);
+    assert_string_equal(text, "its key is none");
+}
+
+static void passes_are_looked_at(void **state)
+{
+    struct wire_message question = {.type = WIRE_pass_check, .id = 1};
+    struct pass pass = {.host = "ws1", .job = 7, .attempt = 1, .uid = 1, .user = "a"};
+    char pass_text[PASS_TEXT_MAX + 1], text[400];
+    uint8_t stranger[TICKET_KEY_BYTES], stranger_secret[TICKET_KEY_BYTES];
+    (void)state;
+    question.u.pass_check.pass = pass_text;
+    assert_true(pass_sign(&pass, desk_keys.key, desk_keys.secret));
+    pass_encode(&pass, pass_text);
+    assert_int_equal(ask(&question, text), WIRE_done);
+    pass_text[strlen(pass_text) - 1] ^= 1;
+    assert_int_equal(ask(&question, text), WIRE_error);
+    assert_true(strstr(text, "ws1 does not believe the pass of a process of job 7 on ws1 (forged)") ||
+                strstr(text, "(garbled)"));
+    assert_true(ticket_key_create(stranger_secret, stranger) && pass_sign(&pass, stranger, stranger_secret));
+    pass_encode(&pass, pass_text);
+    assert_int_equal(ask(&question, text), WIRE_error);
+    assert_true(strstr(text, "(other-cluster)"));
+    snprintf(pass_text, sizeof(pass_text), "00");
+    assert_int_equal(ask(&question, text), WIRE_error);
+    assert_true(strstr(text, "(garbled)"));
 }
 
 static int connect_in_silence(void)
@@ -266,6 +331,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(silence_holds_nobody_up, setup, teardown),
         cmocka_unit_test_setup_teardown(a_flood_is_not_kept, setup, teardown),
         cmocka_unit_test_setup_teardown(what_cannot_be_signed_goes_without, setup, teardown),
+        cmocka_unit_test_setup_teardown(no_pass_outside_of_jobs, setup, teardown),
+        cmocka_unit_test_setup_teardown(passes_are_looked_at, setup, teardown),
         cmocka_unit_test_setup_teardown(busy_is_not_none, setup, teardown),
         cmocka_unit_test_setup_teardown(an_rsd_of_before_does_not_sign, setup, teardown),
     };

@@ -1,0 +1,336 @@
+/* erun.c - start processes of the job that this is a process of, on any of its hosts, and be there for them.
+ *
+ * A plan (erun_plan.c), a pass, a connection to the courier of each host (erun_links.c); from then on streams in both
+ * directions, signals, and the size of the terminal, until the last process has ended and all that it has printed is
+ * written. Who ends us ends what we have started: the couriers see the connection end. A connection that is lost ends
+ * all of it, with status 255.
+ */
+#include "config.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/signalfd.h>
+#include <termios.h>
+#include <unistd.h>
+
+#include "client/common.h"
+#include "client/erun.h"
+#include "lib/base/clock.h"
+
+static const struct command command = {
+    "erun",
+    "Usage: erun [-n N] [--host HOST | --rank R | --each] [--pty] COMMAND [ARG...]\n"
+    "       erun [options of ssh] HOST [COMMAND [ARG...]]\n"
+    "Inside a job: start COMMAND on hosts of the job, with this directory and environment; input,\n"
+    "output, signals and the exit status are as if it ran here.\n"
+    "\n"
+    "  -n, --nprocs N   N processes, over the processors of the job in their order\n"
+    "  --host HOST      on this host of the job\n"
+    "  --rank R         on the processor with this number\n"
+    "  --each           one process on each processor of the job\n"
+    "  --pty            with a terminal of its own\n"
+    "  -h, --help       print this and exit\n"
+    "  -V, --version    print the version and exit\n"
+    "\n"
+    "With a host of the job as the first word, as ssh and rsh are called, the rest is a line for\n"
+    "the shell there.\n"
+    "\n"
+    "Exit status: that of the command, the highest of several, 128+N if it died by signal N; 127\n"
+    "not found, 126 not executable, 2 usage, 255 a host or a connection was lost.\n",
+};
+
+enum { AGAIN_MS = 1000 };
+static struct termios terminal_before;
+static bool terminal_is_raw;
+
+/* ---- the terminal ---- */
+
+static void terminal_back(void)
+{
+    if (terminal_is_raw)
+        (void)tcsetattr(STDIN_FILENO, TCSADRAIN, &terminal_before);
+    terminal_is_raw = false;
+}
+
+static void terminal_raw(const struct erun_plan *plan)
+{
+    struct termios raw;
+    if (!plan->pty || !isatty(STDIN_FILENO) || tcgetattr(STDIN_FILENO, &terminal_before) < 0)
+        return;
+    raw = terminal_before;
+    cfmakeraw(&raw);
+    terminal_is_raw = tcsetattr(STDIN_FILENO, TCSADRAIN, &raw) == 0;
+    (void)atexit(terminal_back);
+}
+
+/* ---- what couriers say ---- */
+
+static void take_exit(struct erun *erun, struct target *target, const struct run_frame *frame)
+{
+    int status = 0;
+    if (frame->size != 8 || target->left == 0)
+        return;
+    status = run_number(frame->data + 4) ? 128 + (int)run_number(frame->data + 4) : (int)run_number(frame->data);
+    if (status > erun->status)
+        erun->status = status;
+    target->left--;
+}
+
+static void take_failed(const struct target *target, const struct run_frame *frame)
+{
+    char text[500];
+    snprintf(text, sizeof(text), "%.*s", (int)(frame->size < 450 ? frame->size : 450), (const char *)frame->data);
+    say("%s: %s", target->part->host, text);
+}
+
+static void take_taken(struct erun *erun, const struct run_frame *frame)
+{
+    if (frame->rank == RUN_IN && frame->size == 4)
+        erun->input_window += run_number(frame->data);
+}
+
+static void hear(struct erun *erun, struct target *target, const struct run_frame *frame)
+{
+    switch ((int)frame->type) {
+    case RUN_OUT:
+    case RUN_ERR:
+        if (frame->size <= RUN_WINDOW)
+            streams_put(frame->type == RUN_OUT ? STDOUT_FILENO : STDERR_FILENO, target, frame->data, frame->size);
+        break;
+    case RUN_EXIT:
+        take_exit(erun, target, frame);
+        break;
+    case RUN_FAILED:
+        take_failed(target, frame);
+        break;
+    case RUN_TAKEN:
+        take_taken(erun, frame);
+        break;
+    default:
+        break; /* RUN_STARTED; and what a later courier may have to say */
+    }
+}
+
+static void lose(struct erun *erun, const struct target *target)
+{
+    say("the connection to %s is lost (%s): what ran there is ended", target->part->host, target->link.text);
+    erun->lost = ERUN_LOST;
+}
+
+static void step(struct erun *erun, struct target *target, short revents)
+{
+    struct run_frame frame;
+    if (!target->ready) {
+        if (!target_step(erun, target, revents))
+            erun->lost = ERUN_LOST;
+        return;
+    }
+    run_link_step(&target->link, revents);
+    while (run_link_next(&target->link, &frame) > 0)
+        hear(erun, target, &frame);
+    if (target->link.state == RUN_DEAD && target->left > 0)
+        lose(erun, target);
+}
+
+/* ---- input ---- */
+
+static bool input_waits(const struct erun *erun)
+{
+    const struct target *first = &erun->targets[0];
+    return erun->input >= 0 && erun->input_window > 0 && first->ready && first->left > 0;
+}
+
+static void read_input(struct erun *erun)
+{
+    static uint8_t piece[RUN_PIECE];
+    struct target *first = &erun->targets[0];
+    ssize_t got = read(erun->input, piece, erun->input_window < sizeof(piece) ? erun->input_window : sizeof(piece));
+    if (got < 0 && (errno == EINTR || errno == EAGAIN))
+        return;
+    if (got > 0) {
+        erun->input_window -= (size_t)got;
+        run_link_send(&first->link, RUN_IN, 0, piece, (size_t)got);
+        return;
+    }
+    erun->input = -1;
+    run_link_send(&first->link, RUN_IN_END, 0, NULL, 0);
+}
+
+/* Nothing is to come: say so as soon as somebody listens. */
+static void say_no_input(struct erun *erun)
+{
+    struct target *first = &erun->targets[0];
+    if (erun->plan->input || !first->ready || erun->input == -2)
+        return;
+    erun->input = -2;
+    run_link_send(&first->link, RUN_IN_END, 0, NULL, 0);
+}
+
+/* ---- signals ---- */
+
+static void send_size(struct erun *erun)
+{
+    struct winsize size;
+    struct target *first = &erun->targets[0];
+    if (erun->plan->pty && first->ready && ioctl(STDIN_FILENO, TIOCGWINSZ, &size) == 0)
+        run_link_send_numbers(&first->link, RUN_SIZE, 0, size.ws_row, size.ws_col);
+}
+
+/* To all that runs. Who has had it once and is asked to end again, at once perhaps ignores it. */
+static void pass_signal(struct erun *erun, int number)
+{
+    static int64_t last_ms;
+    static int last;
+    int64_t now = mono_ms(mono_now());
+    bool told = false, ends = number != SIGUSR1 && number != SIGUSR2;
+    for (size_t i = 0; i < erun->ntargets; i++) {
+        struct target *target = &erun->targets[i];
+        if (!target->ready || target->left == 0)
+            continue;
+        run_link_send_number(&target->link, RUN_SIGNAL, 0, (uint32_t)number);
+        told = true;
+    }
+    if (ends && (!told || (last == number && now - last_ms < AGAIN_MS)))
+        erun->lost = 128 + number;
+    last = number;
+    last_ms = now;
+}
+
+static void hear_signals(struct erun *erun, int fd)
+{
+    struct signalfd_siginfo info;
+    while (read(fd, &info, sizeof(info)) == (ssize_t)sizeof(info)) {
+        if (info.ssi_signo == SIGWINCH)
+            send_size(erun);
+        else
+            pass_signal(erun, (int)info.ssi_signo);
+    }
+}
+
+/* What is ignored, as nohup(1) does, stays so. */
+static int open_signals(void)
+{
+    static const int passed[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGWINCH};
+    sigset_t set;
+    sigemptyset(&set);
+    for (size_t i = 0; i < sizeof(passed) / sizeof(passed[0]); i++) {
+        struct sigaction now;
+        if (passed[i] == SIGWINCH || (sigaction(passed[i], NULL, &now) == 0 && now.sa_handler != SIG_IGN))
+            sigaddset(&set, passed[i]);
+    }
+    sigprocmask(SIG_BLOCK, &set, NULL);
+    return signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
+}
+
+/* ---- the loop ---- */
+
+static size_t left(const struct erun *erun)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < erun->ntargets; i++)
+        count += erun->targets[i].left;
+    return count;
+}
+
+static void turn(struct erun *erun, struct pollfd *fds, int signal_fd)
+{
+    size_t count = 4;
+    fds[0] = (struct pollfd){.fd = signal_fd, .events = POLLIN};
+    fds[1] = (struct pollfd){.fd = streams_wait(1) ? 1 : -1, .events = POLLOUT};
+    fds[2] = (struct pollfd){.fd = streams_wait(2) ? 2 : -1, .events = POLLOUT};
+    fds[3] = (struct pollfd){.fd = input_waits(erun) ? erun->input : -1, .events = POLLIN};
+    for (size_t i = 0; i < erun->ntargets; i++, count++) {
+        const struct target *target = &erun->targets[i];
+        short events = run_link_events(&target->link);
+        fds[count] = (struct pollfd){.fd = events ? target->link.fd : -1, .events = events};
+    }
+    if (poll(fds, count, -1) < 0)
+        return;
+    if (fds[0].revents)
+        hear_signals(erun, signal_fd);
+    for (int stream = 1; stream <= 2; stream++)
+        if (fds[stream].revents && !streams_write(stream)) {
+            say("standard %s cannot be written: %s", stream == 1 ? "output" : "error", strerror(errno));
+            erun->lost = EXIT_REFUSED;
+        }
+    if (fds[3].revents)
+        read_input(erun);
+    say_no_input(erun);
+    for (size_t i = 0; i < erun->ntargets && !erun->lost; i++)
+        if (fds[4 + i].revents)
+            step(erun, &erun->targets[i], fds[4 + i].revents);
+}
+
+static int run(struct erun *erun)
+{
+    struct pollfd *fds = must(calloc(erun->ntargets + 4, sizeof(*fds)));
+    int signal_fd = open_signals();
+    if (signal_fd < 0) {
+        say("signals cannot be received: %s", strerror(errno));
+        return ERUN_LOST;
+    }
+    for (size_t i = 0; i < erun->ntargets && !erun->lost; i++)
+        if (!target_dial(erun, &erun->targets[i]))
+            erun->lost = ERUN_LOST;
+    if (!erun->lost)
+        terminal_raw(erun->plan);
+    while (!erun->lost && (left(erun) > 0 || streams_wait(1) || streams_wait(2)))
+        turn(erun, fds, signal_fd);
+    terminal_back();
+    free(fds);
+    return erun->lost ? erun->lost : erun->status;
+}
+
+static int start(const struct erun_job *job, const struct erun_plan *plan)
+{
+    struct erun erun = {.job = job,
+                        .plan = plan,
+                        .ntargets = plan->nparts,
+                        .input = plan->input ? STDIN_FILENO : -1,
+                        .input_window = RUN_WINDOW};
+    int result;
+    erun.elmer = open_elmer();
+    if (!erun.elmer)
+        return ERUN_LOST;
+    erun.targets = must(calloc(plan->nparts, sizeof(*erun.targets)));
+    for (size_t i = 0; i < plan->nparts; i++)
+        erun.targets[i] = (struct target){
+            .part = &plan->parts[i], .left = plan->parts[i].nranks, .link = {.fd = -1, .state = RUN_DEAD}};
+    result = erun_get_pass(&erun);
+    if (result == 0)
+        result = run(&erun);
+    for (size_t i = 0; i < plan->nparts; i++)
+        if (erun.targets[i].linked)
+            run_link_fini(&erun.targets[i].link);
+    free(erun.targets);
+    elmer_close(erun.elmer);
+    return result;
+}
+
+int main(int argc, char **argv)
+{
+    static const char *const first[] = {"-h", "--help", "-V", "--version"};
+    struct erun_job job = {.id = 0};
+    struct erun_plan plan = {.nparts = 0};
+    int result = -1;
+    command_begin(&command);
+    for (size_t i = 0; argc > 1 && i < sizeof(first) / sizeof(first[0]); i++)
+        if (strcmp(argv[1], first[i]) == 0)
+            return common_option(i < 2 ? OPTION_HELP : OPTION_VERSION, argv);
+    if (!erun_job_read(&job))
+        result = ERUN_LOST;
+    if (result < 0)
+        result = erun_plan_read(&plan, &job, argc, argv, isatty(STDIN_FILENO));
+    if (result < 0 && (plan.help || plan.version))
+        result = common_option(plan.help ? OPTION_HELP : OPTION_VERSION, argv);
+    if (result < 0)
+        result = start(&job, &plan);
+    erun_plan_fini(&plan);
+    erun_job_fini(&job);
+    return result;
+}

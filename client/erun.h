@@ -1,0 +1,54 @@
+/* erun.h - what the files of erun share. */
+#ifndef CLIENT_ERUN_H
+#define CLIENT_ERUN_H
+
+#include "client/erun_plan.h"
+#include "lib/run/link.h"
+#include "libelmer/elmer.h"
+
+enum { ERUN_LOST = 255 }; /* exit status where a part of it is lost, as ssh's */
+
+/* A part of the plan, with the connection to its courier. */
+struct target {
+    const struct erun_part *part;
+    struct run_link link;
+    bool linked; /* there is a link, in whatever state */
+    bool ready;  /* it is open, and the courier has been told what to start */
+    uint16_t port;
+    unsigned tries;
+    size_t left;     /* processes that have not ended */
+    size_t taken[2]; /* of standard output and error: written, and not told yet */
+};
+
+struct erun {
+    const struct erun_job *job;
+    const struct erun_plan *plan;
+    struct elmer *elmer;
+    struct seal_key key;
+    char pass[PASS_TEXT_MAX + 1];
+    struct target *targets;
+    size_t ntargets;
+    int status; /* the worst so far */
+    int lost;   /* nonzero: it ends now, with this */
+    int input;  /* 0, or -1: it is not read (any more) */
+    size_t input_window;
+    int64_t begun_ms;
+};
+
+/* ---- erun_links.c ---- */
+
+/* A pass for this process: 0, or an exit status, and it has said why. */
+int erun_get_pass(struct erun *erun);
+/* Find the courier, and begin to connect; false: it has said why. */
+bool target_dial(struct erun *erun, struct target *target);
+/* What poll(2) has found at its link; until it is ready. False: it is lost, and said why. */
+bool target_step(struct erun *erun, struct target *target, short revents);
+
+/* ---- erun_streams.c: what couriers have sent, until it is written ---- */
+
+void streams_put(int stream, struct target *target, const void *data, size_t size); /* stream: 1 or 2 */
+bool streams_wait(int stream);                                                      /* something is to be written */
+/* Its descriptor takes something. False: it takes nothing any more. */
+bool streams_write(int stream);
+
+#endif

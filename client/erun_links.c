@@ -1,0 +1,228 @@
+/* erun_links.c - from a host of the job to its courier, which has been told what to start.
+ *
+ * elmer says where the courier listens, and has it started if there is none. Nobody there: it has ended, and elmer is
+ * asked again, TRIES times. Then each shows the other its pass; that of the courier must be of this job, attempt and
+ * user, and of the host that was meant: who comes in between has none. rsd may be starting again meanwhile, so what
+ * needs elmer-tickets of this host is tried for PATIENCE_MS.
+ */
+#include "config.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <netdb.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "client/common.h"
+#include "client/erun.h"
+#include "lib/base/clock.h"
+#include "lib/run/added.h"
+#include "lib/run/desk.h"
+#include "libelmer/client.h"
+
+enum { PATIENCE_MS = 8000, AGAIN_MS = 100, TRIES = 4, REACH_MS = 15000 };
+
+extern char **environ;
+
+/* ---- elmer-tickets ---- */
+
+/* pass NULL: text is to be looked at. 0, or negative with a sentence. */
+static int ask_desk(struct erun *erun, const char *text, char *pass, struct err *err)
+{
+    int64_t deadline = mono_ms(mono_now()) + PATIENCE_MS;
+    for (;;) {
+        struct run_desk desk;
+        int result = text ? run_desk_ask_check(&desk, text, err) : run_desk_ask_pass(&desk, erun->key.public_key, err);
+        if (result == 0)
+            result = run_desk_wait(&desk, pass, deadline, err);
+        if (result == 0 || result == -EACCES || result == -EPROTO || mono_ms(mono_now()) + AGAIN_MS >= deadline)
+            return result;
+        poll(NULL, 0, AGAIN_MS);
+        *err = (struct err)ERR_INIT;
+    }
+}
+
+int erun_get_pass(struct erun *erun)
+{
+    struct err err = ERR_INIT;
+    if (!seal_key_make(&erun->key)) {
+        say("a key cannot be made");
+        return ERUN_LOST;
+    }
+    if (ask_desk(erun, NULL, erun->pass, &err) == 0)
+        return 0;
+    say("%s", err.text);
+    return ERUN_LOST;
+}
+
+/* ---- the way there ---- */
+
+static int connect_to(const char *address, uint16_t port)
+{
+    struct sockaddr_in six = {.sin_family = AF_INET, .sin_port = htons(port)};
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (fd < 0)
+        return -errno;
+    if (inet_pton(AF_INET, *address ? address : "127.0.0.1", &six.sin_addr) != 1) {
+        close(fd);
+        return -EINVAL;
+    }
+    if (connect(fd, (struct sockaddr *)&six, sizeof(six)) < 0 && errno != EINPROGRESS) {
+        int result = -errno;
+        close(fd);
+        return result;
+    }
+    return fd;
+}
+
+bool target_dial(struct erun *erun, struct target *target)
+{
+    struct client_reached reached;
+    struct elmer_error error = {{0}};
+    int fd, result;
+    if (target->linked)
+        run_link_fini(&target->link);
+    target->linked = false;
+    target->tries++;
+    result = client_reach(erun->elmer, erun->job->id, target->part->host, target->port, REACH_MS, &reached, &error);
+    if (result != ELMER_OK) {
+        say("%s", error.text);
+        return false;
+    }
+    target->port = reached.port;
+    fd = connect_to(reached.address, reached.port);
+    if (fd < 0) {
+        say("%s (%s) cannot be reached: %s", target->part->host, reached.address, strerror(-fd));
+        return false;
+    }
+    run_link_init(&target->link, fd, true, &erun->key, erun->pass);
+    target->linked = true;
+    return true;
+}
+
+/* ---- what is to be started there ---- */
+
+static mode_t own_umask(void)
+{
+    mode_t mask = umask(0);
+    (void)umask(mask);
+    return mask;
+}
+
+static void size_of_terminal(struct run_start *start)
+{
+    struct winsize size;
+    for (int fd = 0; fd < 3; fd++)
+        if (ioctl(fd, TIOCGWINSZ, &size) == 0) {
+            start->rows = size.ws_row;
+            start->columns = size.ws_col;
+            return;
+        }
+}
+
+/* What is true on this host only stays here. */
+static struct run_strings own_environment(void)
+{
+    const char *added = getenv(RUN_ADDED);
+    struct run_strings list = {NULL, 0};
+    size_t count = 0;
+    while (environ[count])
+        count++;
+    list.items = must(calloc(count + 1, sizeof(*list.items)));
+    for (size_t i = 0; i < count; i++)
+        if (strchr(environ[i], '=') && !run_added_is(added, environ[i]))
+            list.items[list.count++] = environ[i];
+    return list;
+}
+
+static bool send_start(struct erun *erun, struct target *target)
+{
+    const struct erun_plan *plan = erun->plan;
+    struct run_start start = {.pty = plan->pty,
+                              .shell = plan->like_ssh,
+                              .home = plan->like_ssh,
+                              .input = target == erun->targets,
+                              .umask = own_umask(),
+                              .total = plan->total,
+                              .argv = {(const char **)plan->argv, plan->argc},
+                              .ranks = target->part->ranks,
+                              .nranks = target->part->nranks};
+    char *dir = getcwd(NULL, 0);
+    uint8_t *bytes;
+    size_t size;
+    if (plan->pty)
+        size_of_terminal(&start);
+    start.dir = dir ? dir : "/";
+    start.environment = own_environment();
+    bytes = must(run_start_pack(&start, &size));
+    free(start.environment.items);
+    free(dir);
+    if (size > RUN_FRAME_MAX - 64) {
+        say("arguments and environment are too long");
+        free(bytes);
+        return false;
+    }
+    run_link_send(&target->link, RUN_START, 0, bytes, size);
+    free(bytes);
+    target->ready = true;
+    return true;
+}
+
+/* ---- the other end ---- */
+
+static bool is_meant(const struct erun *erun, const struct target *target, const struct pass *own)
+{
+    const struct pass *peer = &target->link.peer;
+    (void)erun;
+    if (peer->job == own->job && peer->attempt == own->attempt && peer->uid == own->uid &&
+        strcmp(peer->host, target->part->host) == 0)
+        return true;
+    say("who answers for %s is of job %llu on %s", target->part->host, (unsigned long long)peer->job, peer->host);
+    return false;
+}
+
+static bool check(struct erun *erun, struct target *target)
+{
+    struct err err = ERR_INIT;
+    struct pass own;
+    if (!pass_decode(erun->pass, &own) || !is_meant(erun, target, &own))
+        return false;
+    if (ask_desk(erun, target->link.other, NULL, &err) < 0) {
+        say("%s", err.text);
+        return false;
+    }
+    run_link_accept(&target->link);
+    return target->link.state == RUN_OPEN && send_start(erun, target);
+}
+
+/* Before it was open. Nobody at the port: the courier is another one by now. */
+static bool again(struct erun *erun, struct target *target, bool connecting)
+{
+    if (target->tries < TRIES && connecting)
+        return target_dial(erun, target);
+    if (connecting)
+        say("%s cannot be reached: %s", target->part->host, target->link.text);
+    else
+        say("%s has ended the connection before it was open (%s): it may not believe passes of this host; see vouch in "
+            "rsd.conf there",
+            target->part->host, target->link.text);
+    return false;
+}
+
+bool target_step(struct erun *erun, struct target *target, short revents)
+{
+    bool connecting = target->link.state == RUN_CONNECTING;
+    run_link_step(&target->link, revents);
+    if (target->link.state == RUN_DEAD)
+        return again(erun, target, connecting);
+    if (target->link.state == RUN_CHECKING)
+        return check(erun, target);
+    return true;
+}

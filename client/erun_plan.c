@@ -1,0 +1,366 @@
+/* erun_plan.c - the command line of erun.
+ *
+ *   erun [-n N] [--host H | --rank R | --each] COMMAND [ARG..]
+ *   erun [options of ssh or rsh] [USER@]HOST [COMMAND [ARG..]]
+ *
+ * It is the second form if the first word that is no option is a host of the job, and none of the first form's options
+ * was given. So `erun ws2 date` is ssh's, as every program that takes an ssh writes it, and `erun date` is a command.
+ */
+#include "config.h"
+
+#include "client/erun_plan.h"
+
+#include <pwd.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "client/common.h"
+#include "lib/base/file.h"
+#include "lib/base/str.h"
+#include "lib/run/link.h"
+
+enum { OWN_EXIT = 255, HOSTFILE_BYTES = 16 << 20 }; /* as ssh */
+
+/* ---- the job ---- */
+
+static bool no_job(const char *why)
+{
+    say("this is no process of a job (%s): erun starts processes of the job that it is in; see esubmit(1)", why);
+    return false;
+}
+
+static bool split_hosts(struct erun_job *job, char separator)
+{
+    size_t count = 1;
+    for (const char *c = job->text; *c; c++)
+        count += *c == separator;
+    job->hosts = must(calloc(count, sizeof(*job->hosts)));
+    for (char *at = job->text; at && *at;) {
+        char *end = strchr(at, separator);
+        if (end)
+            *end++ = 0;
+        if (*at)
+            job->hosts[job->nprocs++] = at;
+        at = end;
+    }
+    return job->nprocs > 0 || no_job("it has no hosts");
+}
+
+bool erun_job_read(struct erun_job *job)
+{
+    const char *id = getenv("ELMER_JOB_ID"), *hosts = getenv("ELMER_HOSTS"), *file = getenv("ELMER_HOSTFILE");
+    struct err err = ERR_INIT;
+    *job = (struct erun_job){.id = 0};
+    if (!id || !str_to_u64(id, &job->id) || job->id == 0)
+        return no_job("ELMER_JOB_ID is not set");
+    if (hosts) {
+        job->text = must(strdup(hosts));
+        return split_hosts(job, ':');
+    }
+    if (!file || file_read(-100, file, HOSTFILE_BYTES, &job->text, &err) < 0)
+        return no_job(file ? err.text : "neither ELMER_HOSTS nor ELMER_HOSTFILE is set");
+    return split_hosts(job, '\n');
+}
+
+void erun_job_fini(struct erun_job *job)
+{
+    free(job->hosts);
+    free(job->text);
+}
+
+/* Its name in the job, which may be its first label here or there; NULL: it is no host of the job. */
+static const char *host_of(const struct erun_job *job, const char *name)
+{
+    size_t label = strcspn(name, ".");
+    const char *found = NULL;
+    for (size_t i = 0; i < job->nprocs; i++)
+        if (strcmp(job->hosts[i], name) == 0)
+            return job->hosts[i];
+    for (size_t i = 0; i < job->nprocs && !found; i++)
+        if (strcspn(job->hosts[i], ".") == label && strncmp(job->hosts[i], name, label) == 0 &&
+            (!name[label] || !job->hosts[i][label]))
+            found = job->hosts[i];
+    return found;
+}
+
+/* ---- options ---- */
+
+struct options {
+    const char *host;
+    uint64_t number, rank;
+    bool has_number, has_rank, each, pty, no_pty, no_input;
+    const char *user;
+    bool of_ssh;
+};
+
+static bool is_own_user(const char *name)
+{
+    const struct passwd *entry = getpwuid(getuid());
+    return entry && strcmp(entry->pw_name, name) == 0;
+}
+
+/* Those of ssh that say nothing here, and whether a value follows. */
+static bool ignored_by_ssh(char letter, bool *value)
+{
+    *value = strchr("BbcDEeFIiJLmOopQRSWw", letter) != NULL;
+    return letter && strchr("46AaCfGgKkMNqsvXxYyBbcEeFIimopw", letter);
+}
+
+static int wants(const char *option, const char *what)
+{
+    return usage_error("%s needs %s", option, what);
+}
+
+static bool number_of(const char *text, uint64_t *number)
+{
+    return text && str_to_u64(text, number);
+}
+
+/* Letters as ssh has them; -n with a number behind it is ours. */
+static int letters(struct options *o, char **argv, int argc, int *at)
+{
+    const char *word = argv[*at];
+    for (size_t i = 1; word[i]; i++) {
+        const char *next = *at + 1 < argc ? argv[*at + 1] : NULL, *rest = word + i + 1;
+        bool value = false;
+        if (word[i] == 'n' && i == 1 && (*rest ? number_of(rest, &o->number) : number_of(next, &o->number))) {
+            o->has_number = true;
+            *at += !*rest;
+            return -1;
+        }
+        if (word[i] == 'n') {
+            o->no_input = o->of_ssh = true;
+        } else if (word[i] == 't' || word[i] == 'T') {
+            o->pty = word[i] == 't';
+            o->no_pty = word[i] == 'T';
+            o->of_ssh = true;
+        } else if (word[i] == 'l') {
+            o->user = *rest ? rest : next;
+            *at += !*rest;
+            o->of_ssh = true;
+            return o->user ? -1 : wants("-l", "a user");
+        } else if (ignored_by_ssh(word[i], &value)) {
+            o->of_ssh = true;
+            if (!value)
+                continue;
+            *at += !*rest;
+            return *rest || next ? -1 : usage_error("-%c needs a value", word[i]);
+        } else {
+            return usage_error("there is no option -%c", word[i]);
+        }
+    }
+    return -1;
+}
+
+static int long_option(struct erun_plan *plan, struct options *o, char **argv, int argc, int *at)
+{
+    char *word = argv[*at], *equals = strchr(word, '=');
+    size_t length = equals ? (size_t)(equals - word) : strlen(word);
+    const char *value = equals ? equals + 1 : *at + 1 < argc ? argv[*at + 1] : NULL;
+    bool taken = true;
+    if (strncmp(word, "--host", length) == 0 && length == 6) {
+        o->host = value;
+        if (!value)
+            return wants("--host", "a host of the job");
+    } else if (strncmp(word, "--rank", length) == 0 && length == 6) {
+        o->has_rank = number_of(value, &o->rank);
+        if (!o->has_rank)
+            return wants("--rank", "the number of a processor of the job, from 0");
+    } else if (strncmp(word, "--nprocs", length) == 0 && length == 8) {
+        o->has_number = number_of(value, &o->number);
+        if (!o->has_number)
+            return wants("--nprocs", "a number");
+    } else {
+        taken = false;
+        if (equals)
+            return usage_error("there is no option %s", word);
+        if (strcmp(word, "--each") == 0)
+            o->each = true;
+        else if (strcmp(word, "--pty") == 0)
+            o->pty = true;
+        else if (strcmp(word, "--help") == 0)
+            plan->help = true;
+        else if (strcmp(word, "--version") == 0)
+            plan->version = true;
+        else
+            return usage_error("there is no option %s", word);
+    }
+    *at += taken && !equals;
+    return -1;
+}
+
+/* From *at to the first word that is none; -1, or an exit status. */
+static int options_read(struct erun_plan *plan, struct options *o, char **argv, int argc, int *at)
+{
+    for (; *at < argc && argv[*at][0] == '-' && argv[*at][1]; ++*at) {
+        int result;
+        if (strcmp(argv[*at], "--") == 0) {
+            ++*at;
+            return -1;
+        }
+        if (strcmp(argv[*at], "-h") == 0 || strcmp(argv[*at], "-V") == 0) {
+            plan->help = argv[*at][1] == 'h';
+            plan->version = argv[*at][1] == 'V';
+            result = -1;
+        } else {
+            result = argv[*at][1] == '-' ? long_option(plan, o, argv, argc, at) : letters(o, argv, argc, at);
+        }
+        if (result >= 0)
+            return result;
+    }
+    return -1;
+}
+
+/* ---- where ---- */
+
+static struct erun_part *part_of(struct erun_plan *plan, const char *host, size_t most)
+{
+    for (size_t i = 0; i < plan->nparts; i++)
+        if (strcmp(plan->parts[i].host, host) == 0)
+            return &plan->parts[i];
+    plan->parts = must(reallocarray(plan->parts, plan->nparts + 1, sizeof(*plan->parts)));
+    plan->parts[plan->nparts] =
+        (struct erun_part){.host = host, .ranks = must(calloc(most ? most : 1, sizeof(struct run_rank)))};
+    return &plan->parts[plan->nparts++];
+}
+
+static void put(struct erun_plan *plan, const char *host, uint32_t rank, uint32_t cpu, size_t most)
+{
+    struct erun_part *part = part_of(plan, host, most);
+    part->ranks[part->nranks++] = (struct run_rank){rank, cpu};
+}
+
+/* The how-manieth processor of its host the processor of that rank is. */
+static uint32_t cpu_of(const struct erun_job *job, size_t rank)
+{
+    uint32_t cpu = 0;
+    for (size_t i = 0; i < rank; i++)
+        cpu += strcmp(job->hosts[i], job->hosts[rank]) == 0;
+    return cpu;
+}
+
+static size_t count_on(const struct erun_job *job, const char *host)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < job->nprocs; i++)
+        count += strcmp(job->hosts[i], host) == 0;
+    return count;
+}
+
+/* Over the processors of the job in their order, or of one host; each to its own, if there are enough. */
+static void spread(struct erun_plan *plan, const struct erun_job *job, const char *host, size_t number)
+{
+    size_t there = host ? count_on(job, host) : job->nprocs;
+    for (size_t i = 0; i < number; i++) {
+        const char *at = host ? host : job->hosts[i % there];
+        uint32_t cpu = number > there ? (uint32_t)RUN_NO_CPU : host ? (uint32_t)i : cpu_of(job, i);
+        put(plan, at, (uint32_t)i, cpu, number);
+    }
+    plan->total = (uint32_t)number;
+}
+
+static int place(struct erun_plan *plan, const struct erun_job *job, const struct options *o)
+{
+    const char *host = o->host ? host_of(job, o->host) : NULL;
+    if ((o->host != NULL) + o->has_rank + o->each > 1)
+        return usage_error("--host, --rank and --each exclude each other");
+    if (o->has_number && (o->has_rank || o->each))
+        return usage_error("-n says how many, and so does %s", o->each ? "--each" : "--rank");
+    if (o->host && !host)
+        return usage_error("%s is no host of job %llu", o->host, (unsigned long long)job->id);
+    if (o->has_rank && o->rank >= job->nprocs)
+        return usage_error("job %llu has processors 0 to %zu", (unsigned long long)job->id, job->nprocs - 1);
+    if (o->has_number && (o->number == 0 || o->number > RUN_RANKS_MAX))
+        return usage_error("-n takes 1 to %d", RUN_RANKS_MAX);
+    if (o->has_number || o->each) {
+        spread(plan, job, host, o->has_number ? (size_t)o->number : job->nprocs);
+    } else if (o->has_rank) {
+        put(plan, job->hosts[o->rank], (uint32_t)o->rank, cpu_of(job, (size_t)o->rank), 1);
+        plan->total = (uint32_t)job->nprocs;
+    } else {
+        put(plan, host ? host : job->hosts[0], 0, RUN_NO_CPU, 1);
+    }
+    return -1;
+}
+
+/* ---- all ---- */
+
+/* As sshd has it: with blanks between, for a shell. */
+static void join(struct erun_plan *plan, char **argv, int argc)
+{
+    size_t size = 1;
+    char *at;
+    for (int i = 0; i < argc; i++)
+        size += strlen(argv[i]) + 1;
+    at = plan->line = must(calloc(1, size));
+    for (int i = 0; i < argc; i++)
+        at += sprintf(at, "%s%s", i ? " " : "", argv[i]);
+    plan->argc = argc > 0;
+    plan->argv = &plan->line;
+}
+
+static int plan_ssh(struct erun_plan *plan, const struct erun_job *job, struct options *o, char **argv, int argc,
+                    int at, bool terminal)
+{
+    char *host = strchr(argv[at], '@') ? strchr(argv[at], '@') + 1 : argv[at];
+    int result;
+    if (host != argv[at]) {
+        host[-1] = 0;
+        o->user = argv[at];
+    }
+    at++;
+    result = options_read(plan, o, argv, argc, &at);
+    if (result >= 0)
+        return result;
+    if (o->user && !is_own_user(o->user))
+        return usage_error("processes of a job run as its user: not as %s", o->user);
+    plan->like_ssh = true;
+    join(plan, argv + at, argc - at);
+    plan->pty = !o->no_pty && (o->pty || (plan->argc == 0 && terminal));
+    put(plan, host_of(job, host), 0, RUN_NO_CPU, 1);
+    return -1;
+}
+
+static bool names_host(const struct erun_job *job, const char *word)
+{
+    const char *at = strchr(word, '@');
+    return host_of(job, at ? at + 1 : word) != NULL;
+}
+
+int erun_plan_read(struct erun_plan *plan, const struct erun_job *job, int argc, char **argv, bool terminal)
+{
+    struct options o = {.host = NULL};
+    int at = 1, result;
+    bool own;
+    *plan = (struct erun_plan){.nparts = 0};
+    result = options_read(plan, &o, argv, argc, &at);
+    if (result >= 0 || plan->help || plan->version)
+        return result;
+    own = o.host || o.has_rank || o.each || o.has_number;
+    if (at >= argc)
+        return usage_error("there is no command");
+    if (!own && names_host(job, argv[at])) {
+        result = plan_ssh(plan, job, &o, argv, argc, at, terminal);
+    } else if (!own && (o.of_ssh || strchr(argv[at], '@'))) {
+        result = usage_error("%s is no host of job %llu", argv[at], (unsigned long long)job->id);
+    } else {
+        plan->argv = argv + at;
+        plan->argc = (size_t)(argc - at);
+        plan->pty = o.pty;
+        result = place(plan, job, &o);
+        if (result < 0 && plan->pty && plan->total > 1 && !o.has_rank)
+            result = usage_error("--pty is for one process");
+    }
+    plan->input = !o.no_input;
+    return result;
+}
+
+void erun_plan_fini(struct erun_plan *plan)
+{
+    for (size_t i = 0; i < plan->nparts; i++)
+        free(plan->parts[i].ranks);
+    free(plan->parts);
+    free(plan->line);
+}

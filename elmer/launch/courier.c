@@ -1,0 +1,253 @@
+/* courier.c - couriers of jobs: on each host at most one, which starts processes for the job's own (rsd/courier).
+ *
+ * A process of the job asks where the courier of a host is. NONE: it is started, as any process of the job, ASKED; the
+ * first line that it prints is the port that it listens at: READY, and all who wait are told. What fails (it cannot be
+ * started, prints something else, ends) is told to who waits, and the next who asks has another one started, with the
+ * next number, because a number is started once. elmer forgets this in a restart and begins with the first number
+ * again: the host says what it said then. So a courier may be long dead, which only who cannot reach it knows; he asks
+ * again and names the port that is gone.
+ *
+ * Invariants: only the host of a courier is heard about it, and of its last number only. Who waits is answered once, by
+ * WAIT_MS at the latest. Their ends mean nothing to the job, and are acknowledged at once. */
+#include "config.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "elmer/launch/launcher.h"
+#include "lib/base/container.h"
+#include "lib/base/log.h"
+#include "lib/base/moves.h"
+#include "lib/base/str.h"
+#include "lib/job/variables.h"
+#include "lib/wire/table.h"
+
+enum { WAIT_MS = 10000, WAITING_MAX = 4096, GENERATIONS = 1000 };
+enum courier_state { COURIER_NONE, COURIER_ASKED, COURIER_READY };
+
+struct courier {
+    struct launch *launch;
+    int place;
+    enum courier_state state;
+    uint32_t generation;
+    uint16_t port, gone; /* gone: nobody listens there any more */
+    struct deadline deadline;
+    uint64_t *waiting; /* numbers of requests */
+    size_t nwaiting, room;
+};
+
+static const struct moves_row states[] = {
+    [COURIER_NONE] = {"none", MOVE_TO(COURIER_ASKED)},
+    [COURIER_ASKED] = {"asked", MOVE_TO(COURIER_READY) | MOVE_TO(COURIER_NONE)},
+    [COURIER_READY] = {"ready", MOVE_TO(COURIER_NONE)},
+};
+
+static void move(struct courier *c, enum courier_state state)
+{
+    MOVES_CHECK("courier", states, c->state, state);
+    c->state = state;
+}
+
+/* ---- who waits ---- */
+
+static void answer_one(const struct courier *c, uint64_t number, const char *failure)
+{
+    const struct launches *launches = c->launch->launches;
+    struct launches_reached reached = {.place = c->launch->hosts[c->place],
+                                       .attempt = c->launch->attempt,
+                                       .address = launch_address(c->launch, c->place),
+                                       .port = c->port,
+                                       .failure = failure};
+    launches->on_reached(number, &reached, launches->on_reached_data);
+}
+
+/* failure NULL: it is ready. */
+static void answer_all(struct courier *c, const char *failure)
+{
+    size_t count = c->nwaiting;
+    deadline_clear(c->launch->launches->room.deadlines, &c->deadline);
+    c->nwaiting = 0;
+    for (size_t i = 0; i < count; i++)
+        answer_one(c, c->waiting[i], failure);
+}
+
+static void on_deadline(struct deadline *deadline)
+{
+    struct courier *c = CONTAINER_OF(deadline, struct courier, deadline);
+    answer_all(c, "the host has not started it in time: is it behind a job that spins, or cut off?");
+}
+
+static bool wait_for(struct courier *c, uint64_t number)
+{
+    if (c->nwaiting == WAITING_MAX)
+        return false;
+    if (c->nwaiting == c->room) {
+        size_t room = c->room ? 2 * c->room : 16;
+        uint64_t *more = arena_array(&c->launch->memory, room, sizeof(*more));
+        if (c->nwaiting > 0)
+            memcpy(more, c->waiting, c->nwaiting * sizeof(*more));
+        c->waiting = more;
+        c->room = room;
+    }
+    c->waiting[c->nwaiting++] = number;
+    return true;
+}
+
+/* ---- its life ---- */
+
+static void start(struct courier *c)
+{
+    static const char *argv[] = {JOB_COURIER};
+    struct launch *l = c->launch;
+    struct arena memory = {0};
+    struct launch_process p = {.number =
+                                   (uint32_t)JOB_COURIERS + c->generation * (uint32_t)l->nhosts + (uint32_t)c->place,
+                               .role = "command",
+                               .place = c->place,
+                               .cpu = -1,
+                               .argv = {argv, 1},
+                               .output = "",
+                               .errors = "",
+                               .capture = true};
+    launch_start(l, &p, &memory);
+    arena_fini(&memory);
+}
+
+static void ask(struct courier *c)
+{
+    move(c, COURIER_ASKED);
+    deadline_set(c->launch->launches->room.deadlines, &c->deadline, engine_now_ms() + WAIT_MS);
+    start(c);
+}
+
+/* The next who asks gets another. */
+static void forget(struct courier *c)
+{
+    move(c, COURIER_NONE);
+    c->generation++;
+    c->port = 0;
+}
+
+static void fail(struct courier *c, const char *why)
+{
+    char text[1000];
+    forget(c);
+    answer_all(c, str_printable(text, sizeof(text), why, strlen(why)));
+}
+
+static void on_line(struct courier *c, const char *line)
+{
+    uint64_t port;
+    if (c->state != COURIER_ASKED)
+        return;
+    if (!str_to_u64(line, &port) || port == 0 || port > UINT16_MAX) {
+        fail(c, "it has said something else than where it listens");
+    } else if (port == c->gone) { /* what the host said before elmer was restarted, and is not true any more */
+        forget(c);
+        ask(c);
+    } else {
+        c->port = (uint16_t)port;
+        move(c, COURIER_READY);
+        answer_all(c, NULL);
+    }
+}
+
+static void on_exited(struct courier *c)
+{
+    if (c->state != COURIER_NONE)
+        fail(c, "it has ended");
+}
+
+/* ---- what hosts say ---- */
+
+static struct courier *courier_of(struct launch *l, int host, uint64_t process)
+{
+    uint64_t number = process - JOB_COURIERS;
+    int place = launch_place(l, host);
+    if (!l->couriers || place < 0 || number % (uint64_t)l->nhosts != (uint64_t)place ||
+        number / (uint64_t)l->nhosts != l->couriers[place].generation)
+        return NULL;
+    return &l->couriers[place];
+}
+
+bool couriers_message(struct launches *launches, int host, const struct wire_message *message)
+{
+    uint64_t job, attempt, process;
+    if (!wire_table_uint(message, "process", &process) || process < JOB_COURIERS ||
+        !wire_table_uint(message, "job", &job) || !wire_table_uint(message, "attempt", &attempt))
+        return false;
+    struct launch *l = map_get(&launches->by_job, job);
+    struct courier *c = l && l->attempt == attempt ? courier_of(l, host, process) : NULL;
+    if (message->type == WIRE_exited)
+        hosts_acknowledge(launches->hosts, host, job, (uint32_t)attempt, (uint32_t)process);
+    if (!c)
+        return true;
+    if (message->type == WIRE_line)
+        on_line(c, message->u.line.line);
+    else if (message->type == WIRE_start_failed && c->state == COURIER_ASKED)
+        fail(c, message->u.start_failed.text);
+    else if (message->type == WIRE_exited)
+        on_exited(c);
+    return true;
+}
+
+void couriers_host_up(struct launch *l, int place)
+{
+    if (l->couriers && l->couriers[place].state == COURIER_ASKED)
+        start(&l->couriers[place]);
+}
+
+void couriers_end(struct launch *l)
+{
+    for (int place = 0; l->couriers && place < l->nhosts; place++)
+        answer_all(&l->couriers[place], "the job is ending");
+    l->couriers = NULL;
+}
+
+/* ---- who asks ---- */
+
+static struct courier *courier_at(struct launch *l, int place)
+{
+    if (!l->couriers) {
+        l->couriers = arena_array(&l->memory, (size_t)l->nhosts, sizeof(*l->couriers));
+        for (int i = 0; i < l->nhosts; i++)
+            l->couriers[i] = (struct courier){.launch = l, .place = i, .deadline.fire = on_deadline};
+    }
+    return &l->couriers[place];
+}
+
+const char *launches_reach(struct launches *launches, uint64_t job, int host, uint16_t gone, uint64_t number)
+{
+    struct launch *l = map_get(&launches->by_job, job);
+    int place = l ? launch_place(l, host) : -1;
+    if (!l || (l->state != LAUNCH_COMMAND && l->state != LAUNCH_LAUNCHED))
+        return "the job does not run now";
+    if (place < 0)
+        return "it is no host of this job";
+    struct courier *c = courier_at(l, place);
+    if (gone)
+        c->gone = gone;
+    if (c->state == COURIER_READY && c->port == gone)
+        forget(c);
+    if (c->generation >= GENERATIONS)
+        return "its courier has ended too often: what ends it?";
+    if (c->state == COURIER_READY) {
+        answer_one(c, number, NULL);
+        return NULL;
+    }
+    if (!wait_for(c, number))
+        return "too many processes wait for its courier";
+    if (c->state == COURIER_NONE)
+        ask(c);
+    else if (!c->deadline.slot)
+        deadline_set(launches->room.deadlines, &c->deadline, engine_now_ms() + WAIT_MS);
+    return NULL;
+}
+
+void launches_connect(struct launches *launches, launches_on_reached on_reached, void *data)
+{
+    launches->on_reached = on_reached;
+    launches->on_reached_data = data;
+}

@@ -1,0 +1,64 @@
+/* reach.c - the message reach: a process of a job asks where the courier of one of its hosts listens. What it gets is
+ * an address; that it may have something started there says its pass, to the courier. */
+#include "config.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "elmer/requests/internal.h"
+
+static void fail(struct request *request, const char *failure)
+{
+    const char *host = request->message.u.reach.host;
+    request_error(request, WIRE_CODE_UNAVAILABLE, "nothing of job %" PRIu64 " can be started on %s: %s", request->job,
+                  host, failure);
+}
+
+static void on_reached(uint64_t number, const struct launches_reached *reached, void *data)
+{
+    struct request *request = requests_find(data, number);
+    if (!request)
+        return;
+    struct wire_message message = {.type = WIRE_reached, .id = request->id};
+    const char *name = engine_host_name(request->requests->room.engine, reached->place);
+    bool here = request->client && !strcmp(client_host_name(request->client), name);
+    message.u.reached.attempt = reached->attempt;
+    message.u.reached.address = here ? "" : reached->address;
+    message.u.reached.port = reached->port;
+    if (reached->failure) {
+        fail(request, reached->failure);
+    } else if (!here && !*reached->address) {
+        fail(request, "elmer does not know its address; give it in elmer.conf");
+    } else {
+        request_send(request, &message);
+        request_end(request);
+    }
+}
+
+void reach_begin(struct request *request)
+{
+    struct requests *requests = request->requests;
+    const struct wire_reach *reach = &request->message.u.reach;
+    const struct engine_job *job = engine_job(requests->room.engine, request->job);
+    const char *refusal;
+    if (!job) {
+        request_error(request, WIRE_CODE_NO_SUCH_JOB, "there is no job %" PRIu64 " that runs", request->job);
+        return;
+    }
+    if (job->uid != request->uid) {
+        request_error(request, WIRE_CODE_NOT_PERMITTED,
+                      "job %" PRIu64 " belongs to %s: only its own processes may do this", request->job, job->user);
+        return;
+    }
+    request->holder = HOLDER_CORE;
+    refusal = launches_reach(requests->launches, request->job,
+                             core_host_by_name(engine_core(requests->room.engine), reach->host), (uint16_t)reach->gone,
+                             request->number);
+    if (refusal)
+        fail(request, refusal);
+}
+
+void reach_connect(struct requests *requests)
+{
+    launches_connect(requests->launches, on_reached, requests);
+}

@@ -1,0 +1,335 @@
+/* link.c - see link.h. */
+#include "config.h"
+
+#include "lib/run/link.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+enum { LENGTH = 4, HEADER = 5, READ_BYTES = 64 << 10, READS = 8, KEEP_IDLE_S = 4, KEEP_INTERVAL_S = 2, KEEP_COUNT = 4 };
+static const char head[] = "elmer run 1\n";
+
+uint32_t run_number(const uint8_t *bytes)
+{
+    return (uint32_t)bytes[0] << 24 | (uint32_t)bytes[1] << 16 | (uint32_t)bytes[2] << 8 | bytes[3];
+}
+
+static void put_number(uint8_t *bytes, uint32_t number)
+{
+    for (int i = 0; i < LENGTH; i++)
+        bytes[i] = (uint8_t)(number >> (24 - 8 * i));
+}
+
+void run_link_kill(struct run_link *link, const char *format, ...)
+{
+    va_list list;
+    if (link->state == RUN_DEAD)
+        return;
+    va_start(list, format);
+    vsnprintf(link->text, sizeof(link->text), format, list);
+    va_end(list);
+    link->state = RUN_DEAD;
+}
+
+/* What has come before is handed out first. */
+static void end(struct run_link *link, const char *why)
+{
+    if (link->state != RUN_OPEN) {
+        run_link_kill(link, "%s", why);
+        return;
+    }
+    if (!link->ended)
+        snprintf(link->text, sizeof(link->text), "%s", why);
+    link->ended = true;
+    link->out_begin = link->out_size = 0;
+}
+
+static bool grow(uint8_t **bytes, size_t *capacity, size_t need)
+{
+    size_t more = 2 * *capacity > need ? 2 * *capacity : need;
+    uint8_t *grown;
+    if (need <= *capacity)
+        return true;
+    grown = realloc(*bytes, more);
+    if (!grown)
+        return false;
+    *bytes = grown;
+    *capacity = more;
+    return true;
+}
+
+/* ---- out ---- */
+
+size_t run_link_waiting(const struct run_link *link)
+{
+    return link->out_size - link->out_begin;
+}
+
+/* Room for so many bytes more; NULL: the link is dead. */
+static uint8_t *room(struct run_link *link, size_t size)
+{
+    if (link->state == RUN_DEAD)
+        return NULL;
+    if (link->out_begin > 0 && (link->out_begin == link->out_size || link->out_size + size > link->out_capacity)) {
+        memmove(link->out, link->out + link->out_begin, run_link_waiting(link));
+        link->out_size -= link->out_begin;
+        link->out_begin = 0;
+    }
+    if (link->out_size + size > RUN_OUT_MAX)
+        run_link_kill(link, "the other side does not read");
+    else if (!grow(&link->out, &link->out_capacity, link->out_size + size))
+        run_link_kill(link, "out of memory");
+    return link->state == RUN_DEAD ? NULL : link->out + link->out_size;
+}
+
+static void flush(struct run_link *link)
+{
+    while (link->state != RUN_DEAD && !link->ended && run_link_waiting(link) > 0) {
+        ssize_t sent = send(link->fd, link->out + link->out_begin, run_link_waiting(link), MSG_NOSIGNAL | MSG_DONTWAIT);
+        if (sent < 0 && errno == EINTR)
+            continue;
+        if (sent < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))
+            return;
+        if (sent < 0)
+            end(link, strerror(errno));
+        else
+            link->out_begin += (size_t)sent;
+    }
+}
+
+static void show(struct run_link *link)
+{
+    size_t size = sizeof(head) - 1 + strlen(link->pass);
+    uint8_t *at = room(link, LENGTH + size);
+    if (!at)
+        return;
+    put_number(at, (uint32_t)size);
+    memcpy(at + LENGTH, head, sizeof(head) - 1);
+    memcpy(at + LENGTH + sizeof(head) - 1, link->pass, strlen(link->pass));
+    link->out_size += LENGTH + size;
+    flush(link);
+}
+
+void run_link_send(struct run_link *link, enum run_type type, uint32_t rank, const void *data, size_t size)
+{
+    size_t plain = HEADER + size, sealed = plain + SEAL_TAG_BYTES;
+    uint8_t *at;
+    if (link->state == RUN_DEAD || link->ended)
+        return;
+    assert(link->state == RUN_OPEN && size <= RUN_FRAME_MAX - HEADER);
+    at = room(link, LENGTH + sealed);
+    if (!at)
+        return;
+    if (!grow(&link->plain, &link->plain_capacity, plain)) {
+        run_link_kill(link, "out of memory");
+        return;
+    }
+    link->plain[0] = (uint8_t)type;
+    put_number(link->plain + 1, rank);
+    if (size > 0)
+        memcpy(link->plain + HEADER, data, size);
+    put_number(at, (uint32_t)sealed);
+    if (!seal_put(&link->seal_out, link->plain, plain, at + LENGTH)) {
+        run_link_kill(link, "a frame cannot be sealed");
+        return;
+    }
+    link->out_size += LENGTH + sealed;
+    flush(link);
+}
+
+void run_link_send_number(struct run_link *link, enum run_type type, uint32_t rank, uint32_t number)
+{
+    uint8_t data[LENGTH];
+    put_number(data, number);
+    run_link_send(link, type, rank, data, sizeof(data));
+}
+
+void run_link_send_numbers(struct run_link *link, enum run_type type, uint32_t rank, uint32_t one, uint32_t two)
+{
+    uint8_t data[2 * LENGTH];
+    put_number(data, one);
+    put_number(data + LENGTH, two);
+    run_link_send(link, type, rank, data, sizeof(data));
+}
+
+/* ---- in ---- */
+
+/* The whole frame that is there; false: not yet, or the link is dead. */
+static bool whole(struct run_link *link, size_t *size)
+{
+    size_t most = link->state == RUN_OPEN ? RUN_FRAME_MAX + SEAL_TAG_BYTES : RUN_HELLO_MAX;
+    if (link->in_size < LENGTH)
+        return false;
+    *size = run_number(link->in);
+    if (*size == 0 || *size > most)
+        run_link_kill(link, "what has come is not of Elmer's");
+    return link->state != RUN_DEAD && link->in_size >= LENGTH + *size;
+}
+
+static void drop(struct run_link *link, size_t size)
+{
+    link->in_size -= size;
+    memmove(link->in, link->in + size, link->in_size);
+}
+
+static void hear_pass(struct run_link *link)
+{
+    size_t size, length;
+    if (link->state != RUN_SHOWING || !whole(link, &size))
+        return;
+    length = size - (sizeof(head) - 1);
+    if (size < sizeof(head) || length > PASS_TEXT_MAX || memcmp(link->in + LENGTH, head, sizeof(head) - 1) != 0) {
+        run_link_kill(link, "what has come is not of Elmer's, or of another version");
+        return;
+    }
+    memcpy(link->other, link->in + LENGTH + sizeof(head) - 1, length);
+    link->other[length] = 0;
+    drop(link, LENGTH + size);
+    if (!pass_decode(link->other, &link->peer) || strcmp(link->other, link->pass) == 0)
+        run_link_kill(link, "what has come instead of a pass is none");
+    else
+        link->state = RUN_CHECKING;
+}
+
+void run_link_accept(struct run_link *link)
+{
+    if (link->state != RUN_CHECKING)
+        return;
+    if (seal_agree(&link->key, link->peer.public_key, link->dialler ? link->pass : link->other,
+                   link->dialler ? link->other : link->pass, link->dialler, &link->seal_out, &link->seal_in))
+        link->state = RUN_OPEN;
+    else
+        run_link_kill(link, "no key can be agreed upon");
+}
+
+int run_link_next(struct run_link *link, struct run_frame *frame)
+{
+    size_t size;
+    if (link->used > 0)
+        drop(link, link->used);
+    link->used = 0;
+    if (link->state != RUN_OPEN)
+        return 0;
+    if (!whole(link, &size)) {
+        if (link->ended)
+            link->state = RUN_DEAD;
+        return 0;
+    }
+    if (size < HEADER + SEAL_TAG_BYTES || !seal_open(&link->seal_in, link->in + LENGTH, size, link->in + LENGTH)) {
+        run_link_kill(link, "what has come is not from the other process of the job");
+        return 0;
+    }
+    link->used = LENGTH + size;
+    *frame = (struct run_frame){.type = (enum run_type)link->in[LENGTH],
+                                .rank = run_number(link->in + LENGTH + 1),
+                                .data = link->in + LENGTH + HEADER,
+                                .size = size - HEADER - SEAL_TAG_BYTES};
+    return 1;
+}
+
+static void fill(struct run_link *link)
+{
+    for (int i = 0; i < READS && link->state != RUN_DEAD && !link->ended; i++) {
+        ssize_t got;
+        if (!grow(&link->in, &link->in_capacity, link->in_size + READ_BYTES)) {
+            run_link_kill(link, "out of memory");
+            return;
+        }
+        got = recv(link->fd, link->in + link->in_size, READ_BYTES, MSG_DONTWAIT);
+        if (got < 0 && (errno == EAGAIN || errno == EINTR))
+            return;
+        if (got <= 0) {
+            end(link, got < 0 ? strerror(errno) : "the other side has ended");
+            return;
+        }
+        link->in_size += (size_t)got;
+        if (got < READ_BYTES || link->state != RUN_OPEN)
+            return;
+    }
+}
+
+/* ---- both ---- */
+
+/* A host that has gone, or a cable, is noticed by the kernel, whose answers do not wait for a CPU as a process of a job
+ * may: it can be behind one of a job above for as long as that likes. */
+static void watch(int fd)
+{
+    const int on = 1, idle = KEEP_IDLE_S, interval = KEEP_INTERVAL_S, count = KEEP_COUNT, silent = RUN_SILENT_MS;
+    (void)setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
+    (void)setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle, sizeof(idle));
+    (void)setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &interval, sizeof(interval));
+    (void)setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &count, sizeof(count));
+    (void)setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &silent, sizeof(silent));
+    (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+}
+
+void run_link_init(struct run_link *link, int fd, bool dialler, const struct seal_key *key, const char *pass)
+{
+    *link =
+        (struct run_link){.fd = fd, .state = dialler ? RUN_CONNECTING : RUN_SHOWING, .dialler = dialler, .key = *key};
+    snprintf(link->pass, sizeof(link->pass), "%s", pass);
+    watch(fd);
+    if (!dialler)
+        show(link);
+}
+
+void run_link_fini(struct run_link *link)
+{
+    if (link->fd >= 0)
+        close(link->fd);
+    seal_fini(&link->seal_out);
+    seal_fini(&link->seal_in);
+    free(link->out);
+    free(link->in);
+    free(link->plain);
+    explicit_bzero(&link->key, sizeof(link->key));
+    *link = (struct run_link){.fd = -1, .state = RUN_DEAD};
+}
+
+short run_link_events(const struct run_link *link)
+{
+    if (link->state == RUN_DEAD || link->ended)
+        return 0;
+    if (link->state == RUN_CONNECTING)
+        return POLLOUT;
+    return (short)((link->state == RUN_CHECKING ? 0 : POLLIN) | (run_link_waiting(link) > 0 ? POLLOUT : 0));
+}
+
+static void connected(struct run_link *link)
+{
+    int error = 0;
+    socklen_t length = sizeof(error);
+    if (getsockopt(link->fd, SOL_SOCKET, SO_ERROR, &error, &length) < 0)
+        error = errno;
+    if (error) {
+        run_link_kill(link, "%s", strerror(error));
+        return;
+    }
+    link->state = RUN_SHOWING;
+    show(link);
+}
+
+void run_link_step(struct run_link *link, short revents)
+{
+    if (link->state == RUN_DEAD || !revents)
+        return;
+    if (link->state == RUN_CONNECTING) {
+        connected(link);
+        return;
+    }
+    if (revents & POLLOUT)
+        flush(link);
+    if ((revents & (POLLIN | POLLHUP | POLLERR)) && link->state != RUN_CHECKING)
+        fill(link);
+    if (link->state == RUN_SHOWING)
+        hear_pass(link);
+}

@@ -1,0 +1,172 @@
+/* pass.c - see pass.h. */
+#include "config.h"
+
+#include "lib/ticket/pass.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "lib/base/str.h"
+#include "lib/ticket/keys.h"
+
+static const char head[] = "elmer pass 1\n";
+
+/* ---- to bytes ---- */
+
+struct writer {
+    uint8_t *bytes;
+    size_t size;
+};
+
+static void put(struct writer *w, const void *bytes, size_t size)
+{
+    memcpy(w->bytes + w->size, bytes, size);
+    w->size += size;
+}
+
+static void put_number(struct writer *w, uint64_t number, unsigned bytes)
+{
+    while (bytes-- > 0)
+        w->bytes[w->size++] = (uint8_t)(number >> (8 * bytes));
+}
+
+static void put_text(struct writer *w, const char *text, size_t max)
+{
+    size_t length = strnlen(text, max);
+    put_number(w, length, 2);
+    put(w, text, length);
+}
+
+static size_t signed_bytes(const struct pass *pass, uint8_t *out)
+{
+    struct writer w = {out, 0};
+    put(&w, head, sizeof(head) - 1);
+    put_text(&w, pass->host, TICKET_HOST_MAX);
+    put_number(&w, pass->job, 8);
+    put_number(&w, pass->attempt, 4);
+    put_number(&w, pass->uid, 4);
+    put_text(&w, pass->user, TICKET_USER_MAX);
+    put(&w, pass->public_key, sizeof(pass->public_key));
+    put(&w, pass->key, sizeof(pass->key));
+    put(&w, pass->certificate, sizeof(pass->certificate));
+    return w.size;
+}
+
+bool pass_sign(struct pass *pass, const uint8_t key[TICKET_KEY_BYTES], const uint8_t secret[TICKET_KEY_BYTES])
+{
+    uint8_t bytes[PASS_BYTES_MAX];
+    memcpy(pass->key, key, sizeof(pass->key));
+    return ticket_sign_bytes(secret, bytes, signed_bytes(pass, bytes), pass->signature);
+}
+
+void pass_encode(const struct pass *pass, char *out)
+{
+    uint8_t bytes[PASS_BYTES_MAX];
+    struct writer w = {bytes, signed_bytes(pass, bytes)};
+    put(&w, pass->signature, sizeof(pass->signature));
+    ticket_hex(bytes, w.size, out);
+}
+
+/* ---- from bytes ---- */
+
+struct reader {
+    const uint8_t *at;
+    size_t left;
+    bool bad;
+};
+
+static void get(struct reader *r, void *out, size_t size)
+{
+    r->bad = r->bad || size > r->left;
+    if (r->bad)
+        return;
+    memcpy(out, r->at, size);
+    r->at += size;
+    r->left -= size;
+}
+
+static uint64_t get_number(struct reader *r, unsigned bytes)
+{
+    uint8_t digits[8] = {0};
+    uint64_t number = 0;
+    get(r, digits, bytes);
+    for (unsigned i = 0; i < bytes; i++)
+        number = number << 8 | digits[i];
+    return number;
+}
+
+static void get_text(struct reader *r, char *out, size_t max)
+{
+    size_t length = (size_t)get_number(r, 2);
+    r->bad = r->bad || length > max;
+    if (r->bad)
+        return;
+    get(r, out, length);
+    out[r->bad ? 0 : length] = 0;
+    r->bad = r->bad || strlen(out) != length || !str_valid_utf8(out, length);
+}
+
+bool pass_decode(const char *text, struct pass *pass)
+{
+    uint8_t bytes[PASS_BYTES_MAX];
+    char begin[sizeof(head)] = "";
+    size_t length = strnlen(text, PASS_TEXT_MAX + 1);
+    struct reader r = {bytes, length / 2, false};
+    *pass = (struct pass){.job = 0};
+    if (length > PASS_TEXT_MAX || length % 2 || !ticket_unhex(text, bytes, length / 2))
+        return false;
+    get(&r, begin, sizeof(head) - 1);
+    get_text(&r, pass->host, TICKET_HOST_MAX);
+    pass->job = get_number(&r, 8);
+    pass->attempt = (uint32_t)get_number(&r, 4);
+    pass->uid = (uint32_t)get_number(&r, 4);
+    get_text(&r, pass->user, TICKET_USER_MAX);
+    get(&r, pass->public_key, sizeof(pass->public_key));
+    get(&r, pass->key, sizeof(pass->key));
+    get(&r, pass->certificate, sizeof(pass->certificate));
+    get(&r, pass->signature, sizeof(pass->signature));
+    return !r.bad && r.left == 0 && memcmp(begin, head, sizeof(head) - 1) == 0 && str_valid_hostname(pass->host) &&
+           *pass->user && pass->job > 0;
+}
+
+enum ticket_refusal pass_check_chain(const struct pass *pass, struct ticket_trust *trust)
+{
+    uint8_t bytes[PASS_BYTES_MAX];
+    struct ticket signer = {.counter = 0}; /* whose key it is is asked in the same way */
+    snprintf(signer.host, sizeof(signer.host), "%s", pass->host);
+    memcpy(signer.key, pass->key, sizeof(signer.key));
+    memcpy(signer.certificate, pass->certificate, sizeof(signer.certificate));
+    if (!ticket_key_is_known(&signer, trust))
+        return TICKET_OTHER_CLUSTER;
+    return ticket_signature_holds(pass->key, bytes, signed_bytes(pass, bytes), pass->signature) ? TICKET_GOOD
+                                                                                                : TICKET_FORGED;
+}
+
+/* ---- the group ---- */
+
+/* ".../JOB.ATTEMPT/job", digits without zeros in front. */
+static bool read_number(const char **at, char end, uint64_t *number)
+{
+    char digits[24];
+    size_t length = strspn(*at, "0123456789");
+    if (length == 0 || length >= sizeof(digits) || **at == '0' || (*at)[length] != end)
+        return false;
+    memcpy(digits, *at, length);
+    digits[length] = 0;
+    *at += length + 1;
+    return str_to_u64(digits, number);
+}
+
+bool pass_job_of_group(const char *group, uint64_t *job, uint32_t *attempt)
+{
+    const char *leaf = strrchr(group, '/'), *name = leaf;
+    uint64_t number;
+    if (!leaf || leaf == group || strcmp(leaf, "/job") != 0)
+        return false;
+    while (name > group && name[-1] != '/')
+        name--;
+    if (!read_number(&name, '.', job) || !read_number(&name, '/', &number) || number > UINT32_MAX)
+        return false;
+    *attempt = (uint32_t)number;
+    return name == leaf + 1;
+}

@@ -1,0 +1,82 @@
+/* courier.h - what the files of elmer-courier share. */
+#ifndef RSD_COURIER_COURIER_H
+#define RSD_COURIER_COURIER_H
+
+#include <poll.h>
+#include <sched.h>
+#include <sys/resource.h>
+#include <sys/types.h>
+
+#include "lib/run/desk.h"
+#include "lib/run/link.h"
+#include "lib/run/pack.h"
+
+enum {
+    SESSIONS = 512,
+    KILL_MS = 1000,       /* from TERM to KILL of what an erun has started that has ended */
+    HANDSHAKE_MS = 10000, /* until the other end is known */
+    EXIT_NOT_FOUND = 127,
+    EXIT_NOT_EXECUTED = 126
+};
+
+/* RUNNING -> REAPED, and told when nothing more comes of its output. */
+struct child {
+    uint32_t rank;
+    pid_t pid;      /* 0: it has not been started */
+    int out, error; /* its output; -1: at its end */
+    bool reaped, told;
+    int status; /* of waitpid(2); without pid: its exit status */
+};
+
+struct session {
+    struct run_link link;
+    struct run_desk desk; /* asks about the other's pass */
+    int64_t deadline_ms;  /* handshake; then, of what is to end, for KILL */
+    bool started, ending, killed;
+    struct child *children;
+    size_t nchildren, next_child; /* who is read from first: in turn */
+    int input;                    /* of the first child; -1: none, or closed */
+    uint8_t *queue;               /* [RUN_WINDOW] for it */
+    size_t queue_begin, queue_size;
+    bool input_end;
+    size_t out_window, error_window; /* bytes that may still be sent */
+};
+
+/* What couriers have of their own. */
+struct courier {
+    struct seal_key key;
+    char text[PASS_TEXT_MAX + 1];
+    struct pass pass;
+    struct rlimit files; /* for children */
+    cpu_set_t cpus;      /* that the job has here */
+};
+
+/* ---- child.c ---- */
+
+struct birth {
+    const struct courier *courier;
+    const struct run_start *start;
+    const struct run_rank *rank;
+    bool input; /* it gets standard input */
+};
+/* Starts it: 0, and *input is where its standard input is to be written (-1: nowhere); or an errno, and *text says
+ * what has failed. */
+int child_start(const struct birth *birth, struct child *child, int *input, char *text, size_t size);
+void child_signal(const struct child *child, int number);
+
+/* ---- session.c ---- */
+
+/* Takes over a socket. NULL: no memory. */
+struct session *session_create(int fd, const struct courier *courier, int64_t now);
+void session_destroy(struct session *session);
+/* How many it has filled in. */
+size_t session_fds(const struct session *session, struct pollfd *fds);
+size_t session_fds_max(const struct session *session);
+/* fds, as it has filled them in. */
+void session_step(struct session *session, const struct courier *courier, const struct pollfd *fds, int64_t now);
+/* It was one of its children. */
+bool session_reaped(struct session *session, pid_t pid, int status);
+bool session_over(const struct session *session);
+int64_t session_next_ms(const struct session *session); /* INT64_MAX: nothing to do by time */
+
+#endif

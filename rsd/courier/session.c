@@ -1,0 +1,379 @@
+/* session.c - one erun, from its connection to the last word about what it has started.
+ *
+ * Handshake: its pass is looked at by elmer-tickets of this host, and must be of this very job, attempt and user. Then
+ * one RUN_START: its processes are made, and each is told. Output is read while the window of its stream is open, a
+ * piece from each process in turn, so one that prints without end neither blocks the others nor grows this process;
+ * what erun has written elsewhere opens the window again. Input is taken as far as the process reads it. A process is
+ * over when it has been reaped and nobody has its output open any more; then erun gets its status. When the connection
+ * ends, whatever the reason, what still runs gets TERM (HUP where it has a terminal), and KILL after KILL_MS.
+ */
+#include "config.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "rsd/courier/courier.h"
+
+enum { SIGNALS = 64 };
+
+struct session *session_create(int fd, const struct courier *courier, int64_t now)
+{
+    struct session *session = calloc(1, sizeof(*session));
+    if (!session)
+        return NULL;
+    session->input = -1;
+    session->out_window = session->error_window = RUN_WINDOW;
+    session->deadline_ms = now + HANDSHAKE_MS;
+    run_link_init(&session->link, fd, false, &courier->key, courier->text);
+    return session;
+}
+
+static void close_fd(int *fd)
+{
+    if (*fd >= 0)
+        close(*fd);
+    *fd = -1;
+}
+
+void session_destroy(struct session *session)
+{
+    for (size_t i = 0; i < session->nchildren; i++) {
+        close_fd(&session->children[i].out);
+        close_fd(&session->children[i].error);
+    }
+    close_fd(&session->input);
+    run_desk_close(&session->desk);
+    run_link_fini(&session->link);
+    free(session->children);
+    free(session->queue);
+    free(session);
+}
+
+/* ---- the other end ---- */
+
+static void ask(struct session *session, const struct courier *courier)
+{
+    const struct pass *peer = &session->link.peer, *own = &courier->pass;
+    struct err err = ERR_INIT;
+    if (peer->job != own->job || peer->attempt != own->attempt || peer->uid != own->uid)
+        run_link_kill(&session->link, "it is of another job");
+    else if (run_desk_ask_check(&session->desk, session->link.other, &err) < 0)
+        run_link_kill(&session->link, "%s", err.text);
+}
+
+static void hear_desk(struct session *session)
+{
+    struct err err = ERR_INIT;
+    int result = run_desk_read(&session->desk, NULL, &err);
+    if (result > 0)
+        run_link_accept(&session->link);
+    else if (result < 0)
+        run_link_kill(&session->link, "%s", err.text);
+}
+
+/* ---- start ---- */
+
+static void tell_failed(struct session *session, struct child *child, int error, const char *text)
+{
+    child->reaped = child->told = true;
+    child->status = error == ENOENT ? EXIT_NOT_FOUND : EXIT_NOT_EXECUTED;
+    run_link_send(&session->link, RUN_FAILED, child->rank, text, strlen(text));
+    run_link_send_numbers(&session->link, RUN_EXIT, child->rank, (uint32_t)child->status, 0);
+}
+
+static void start_children(struct session *session, const struct courier *courier, const struct run_start *start)
+{
+    for (size_t i = 0; i < start->nranks; i++) {
+        struct birth birth = {courier, start, &start->ranks[i], start->input && i == 0};
+        struct child *child = &session->children[session->nchildren++];
+        char text[400];
+        int input, error = child_start(&birth, child, &input, text, sizeof(text));
+        if (error)
+            tell_failed(session, child, error, text);
+        else
+            run_link_send_number(&session->link, RUN_STARTED, child->rank, (uint32_t)child->pid);
+        if (input >= 0)
+            session->input = input;
+    }
+}
+
+static void hear_start(struct session *session, const struct courier *courier, const struct run_frame *frame)
+{
+    struct run_start start;
+    void *memory;
+    if (session->started || !run_start_unpack(frame->data, frame->size, &start, &memory) ||
+        (start.pty && start.nranks > 1)) {
+        run_link_kill(&session->link, "what it wants started cannot be read");
+        return;
+    }
+    session->started = true;
+    session->children = calloc(start.nranks, sizeof(*session->children));
+    session->queue = malloc(RUN_WINDOW);
+    if (session->children && session->queue)
+        start_children(session, courier, &start);
+    else
+        run_link_kill(&session->link, "out of memory");
+    free(memory);
+}
+
+/* ---- input ---- */
+
+/* What nobody reads any more counts as read: erun need not wait to write it. */
+static void take_input(struct session *session, size_t size)
+{
+    session->queue_begin += size;
+    if (session->queue_begin == session->queue_size)
+        session->queue_begin = session->queue_size = 0;
+    if (size > 0)
+        run_link_send_number(&session->link, RUN_TAKEN, RUN_IN, (uint32_t)size);
+}
+
+static void write_input(struct session *session)
+{
+    size_t size = session->queue_size - session->queue_begin;
+    ssize_t written = size > 0 && session->input >= 0
+                          ? write(session->input, session->queue + session->queue_begin, size)
+                          : (ssize_t)size;
+    if (written < 0 && errno != EAGAIN && errno != EINTR) {
+        close_fd(&session->input);
+        written = (ssize_t)size;
+    }
+    if (written > 0)
+        take_input(session, (size_t)written);
+    if (session->input_end && session->queue_size == session->queue_begin)
+        close_fd(&session->input);
+}
+
+static void hear_input(struct session *session, const struct run_frame *frame)
+{
+    size_t waiting = session->queue_size - session->queue_begin;
+    if (!session->queue || session->input_end || frame->size > RUN_WINDOW - waiting) {
+        run_link_kill(&session->link, "it sends more than there is room for");
+        return;
+    }
+    if (frame->size > RUN_WINDOW - session->queue_size) {
+        memmove(session->queue, session->queue + session->queue_begin, waiting);
+        session->queue_begin = 0;
+        session->queue_size = waiting;
+    }
+    memcpy(session->queue + session->queue_size, frame->data, frame->size);
+    session->queue_size += frame->size;
+    write_input(session);
+}
+
+/* A terminal's end of input is a character. */
+static void hear_input_end(struct session *session)
+{
+    static const char end = 4;
+    if (session->input_end)
+        return;
+    session->input_end = true;
+    if (session->nchildren == 1 && session->children[0].error < 0 && session->input >= 0)
+        (void)!write(session->input, &end, 1);
+    else
+        write_input(session);
+}
+
+/* ---- the rest of what it says ---- */
+
+static void hear_taken(struct session *session, const struct run_frame *frame)
+{
+    size_t *window = frame->rank == RUN_OUT ? &session->out_window : &session->error_window;
+    size_t size = frame->size == 4 ? run_number(frame->data) : RUN_WINDOW + 1;
+    if ((frame->rank != RUN_OUT && frame->rank != RUN_ERR) || size > RUN_WINDOW - *window)
+        run_link_kill(&session->link, "it has taken more than there was");
+    else
+        *window += size;
+}
+
+static void hear_signal(struct session *session, const struct run_frame *frame)
+{
+    uint32_t number = frame->size == 4 ? run_number(frame->data) : 0;
+    for (size_t i = 0; number > 0 && number <= SIGNALS && i < session->nchildren; i++)
+        child_signal(&session->children[i], (int)number);
+}
+
+static void hear_size(struct session *session, const struct run_frame *frame)
+{
+    struct winsize size = {0};
+    if (frame->size != 8 || session->nchildren != 1 || session->children[0].out < 0)
+        return;
+    size.ws_row = (unsigned short)run_number(frame->data);
+    size.ws_col = (unsigned short)run_number(frame->data + 4);
+    (void)ioctl(session->children[0].out, TIOCSWINSZ, &size);
+}
+
+static void hear(struct session *session, const struct courier *courier, const struct run_frame *frame)
+{
+    switch ((int)frame->type) {
+    case RUN_START:
+        hear_start(session, courier, frame);
+        break;
+    case RUN_IN:
+        hear_input(session, frame);
+        break;
+    case RUN_IN_END:
+        hear_input_end(session);
+        break;
+    case RUN_TAKEN:
+        hear_taken(session, frame);
+        break;
+    case RUN_SIGNAL:
+        hear_signal(session, frame);
+        break;
+    case RUN_SIZE:
+        hear_size(session, frame);
+        break;
+    default:
+        run_link_kill(&session->link, "it says what a courier does not know");
+        break;
+    }
+}
+
+/* ---- output ---- */
+
+static void tell_end(struct session *session, struct child *child)
+{
+    if (child->told || !child->reaped || child->out >= 0 || child->error >= 0)
+        return;
+    child->told = true;
+    run_link_send_numbers(&session->link, RUN_EXIT, child->rank,
+                          WIFEXITED(child->status) ? (uint32_t)WEXITSTATUS(child->status) : 0,
+                          WIFSIGNALED(child->status) ? (uint32_t)WTERMSIG(child->status) : 0);
+}
+
+/* A piece of it. */
+static void read_output(struct session *session, struct child *child, int *fd, enum run_type type, size_t *window)
+{
+    static uint8_t piece[RUN_PIECE];
+    ssize_t got = read(*fd, piece, *window < sizeof(piece) ? *window : sizeof(piece));
+    if (got < 0 && (errno == EAGAIN || errno == EINTR))
+        return;
+    if (got <= 0) {
+        close_fd(fd);
+        tell_end(session, child);
+        return;
+    }
+    *window -= (size_t)got;
+    run_link_send(&session->link, type, child->rank, piece, (size_t)got);
+}
+
+static void read_child(struct session *session, struct child *child, const struct pollfd *fds)
+{
+    if (fds[0].revents && child->out >= 0 && session->out_window > 0)
+        read_output(session, child, &child->out, RUN_OUT, &session->out_window);
+    if (fds[1].revents && child->error >= 0 && session->error_window > 0)
+        read_output(session, child, &child->error, RUN_ERR, &session->error_window);
+}
+
+/* ---- its turn ---- */
+
+size_t session_fds_max(const struct session *session)
+{
+    return 3 + 2 * session->nchildren;
+}
+
+size_t session_fds(const struct session *session, struct pollfd *fds)
+{
+    bool open = session->link.state == RUN_OPEN && !session->link.ended;
+    size_t count = 3;
+    fds[0] = (struct pollfd){.fd = run_link_events(&session->link) ? session->link.fd : -1,
+                             .events = run_link_events(&session->link)};
+    fds[1] = (struct pollfd){.fd = session->desk.open ? session->desk.channel.fd : -1, .events = POLLIN};
+    fds[2] = (struct pollfd){.fd = session->queue_size > session->queue_begin ? session->input : -1, .events = POLLOUT};
+    for (size_t i = 0; i < session->nchildren; i++) {
+        const struct child *child = &session->children[i];
+        fds[count++] = (struct pollfd){.fd = open && session->out_window > 0 ? child->out : -1, .events = POLLIN};
+        fds[count++] = (struct pollfd){.fd = open && session->error_window > 0 ? child->error : -1, .events = POLLIN};
+    }
+    return count;
+}
+
+/* Its erun is gone: what it has started ends. */
+static void end(struct session *session, int64_t now)
+{
+    session->ending = true;
+    session->deadline_ms = now + KILL_MS;
+    close_fd(&session->input);
+    for (size_t i = 0; i < session->nchildren; i++) {
+        struct child *child = &session->children[i];
+        bool terminal = child->out >= 0 && child->error < 0;
+        close_fd(&child->out);
+        close_fd(&child->error);
+        child_signal(child, terminal ? SIGHUP : SIGTERM);
+        child_signal(child, SIGCONT);
+    }
+}
+
+static void check_time(struct session *session, int64_t now)
+{
+    if (now < session_next_ms(session))
+        return;
+    if (!session->ending) {
+        run_link_kill(&session->link, "it has not said who it is in time");
+        return;
+    }
+    session->killed = true;
+    for (size_t i = 0; i < session->nchildren; i++)
+        child_signal(&session->children[i], SIGKILL);
+}
+
+void session_step(struct session *session, const struct courier *courier, const struct pollfd *fds, int64_t now)
+{
+    struct run_frame frame;
+    size_t first = session->nchildren > 0 ? session->next_child++ % session->nchildren : 0, count = session->nchildren;
+    if (fds[0].fd >= 0)
+        run_link_step(&session->link, fds[0].revents);
+    if (session->desk.open && fds[1].fd >= 0 && fds[1].revents)
+        hear_desk(session);
+    else if (session->link.state == RUN_CHECKING && !session->desk.open)
+        ask(session, courier);
+    while (run_link_next(&session->link, &frame) > 0)
+        hear(session, courier, &frame);
+    if (fds[2].fd >= 0 && fds[2].revents)
+        write_input(session);
+    for (size_t i = 0; i < count && session->link.state == RUN_OPEN; i++) {
+        size_t at = (first + i) % count;
+        read_child(session, &session->children[at], &fds[3 + 2 * at]);
+    }
+    check_time(session, now);
+    if (session->link.state == RUN_DEAD && !session->ending)
+        end(session, now);
+}
+
+bool session_reaped(struct session *session, pid_t pid, int status)
+{
+    for (size_t i = 0; i < session->nchildren; i++) {
+        struct child *child = &session->children[i];
+        if (child->pid != pid || child->reaped)
+            continue;
+        child->reaped = true;
+        child->status = status;
+        tell_end(session, child);
+        return true;
+    }
+    return false;
+}
+
+bool session_over(const struct session *session)
+{
+    if (!session->ending)
+        return false;
+    for (size_t i = 0; i < session->nchildren; i++)
+        if (!session->children[i].reaped)
+            return false;
+    return true;
+}
+
+int64_t session_next_ms(const struct session *session)
+{
+    bool waits = session->ending ? !session->killed : session->link.state != RUN_OPEN;
+    return waits ? session->deadline_ms : INT64_MAX;
+}

@@ -1,0 +1,119 @@
+/* passes.c - passes for the processes of jobs (lib/ticket/pass.h): made, and looked at for who was shown one.
+ *
+ * Which job a process belongs to says the kernel, by its control group. A user can make groups of any name where he is
+ * given some, so the group must be one whose list of processes belongs to the user of supervisors, whom nobody else is.
+ * The process is held by a pidfd from before its group is read until after, so it is the one that has been seen there.
+ */
+#include "config.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <pwd.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "lib/ticket/pass.h"
+#include "rsd/root/group.h"
+#include "rsd/root/own_user.h"
+#include "rsd/tickets/desk.h"
+
+#ifndef SO_PEERPIDFD /* from Linux 6.5 on, and then without a race */
+#define SO_PEERPIDFD 77
+#endif
+
+enum { GROUP_BYTES = 4096 };
+
+/* Of the process that has connected. */
+static int hold(int socket, pid_t pid)
+{
+    int fd = -1;
+    socklen_t length = sizeof(fd);
+    if (getsockopt(socket, SOL_SOCKET, SO_PEERPIDFD, &fd, &length) == 0)
+        return fd;
+    return (int)syscall(SYS_pidfd_open, pid, 0U);
+}
+
+static bool lives(int pidfd)
+{
+    struct pollfd fd = {.fd = pidfd, .events = POLLIN};
+    return poll(&fd, 1, 0) == 0;
+}
+
+static uid_t supervisors(void)
+{
+    const struct passwd *entry = getpwnam("elmer-sup");
+    return entry ? entry->pw_uid : OWN_USER_NONE;
+}
+
+static bool is_of_elmer(const char *group)
+{
+    char path[GROUP_BYTES], procs[GROUP_BYTES + 16];
+    struct err none = ERR_INIT;
+    struct stat st;
+    if (group_locate("/proc", group, path, sizeof(path), &none) < 0)
+        return false;
+    snprintf(procs, sizeof(procs), "%s/cgroup.procs", path);
+    return lstat(procs, &st) == 0 && st.st_uid == supervisors();
+}
+
+static int find_job(int socket, pid_t pid, struct pass *pass, struct err *err)
+{
+    char group[GROUP_BYTES];
+    int pidfd = hold(socket, pid), result;
+    if (pidfd < 0)
+        return err_set(err, -EINVAL, "who has asked is gone");
+    result = group_of("/proc", pid, group, sizeof(group));
+    if (result < 0)
+        err_set(err, -EINVAL, "the control group of process %d cannot be read: %s%s", (int)pid, strerror(-result),
+                result == -ENOENT ? "; is /proc mounted with hidepid?" : "");
+    else if (!lives(pidfd))
+        result = err_set(err, -EINVAL, "who has asked is gone");
+    else if (!pass_job_of_group(group, &pass->job, &pass->attempt) || !is_of_elmer(group))
+        result = err_set(err, -EINVAL, "it is no process of a job: its control group is %.200s", group);
+    close(pidfd);
+    return result < 0 ? -EINVAL : 0;
+}
+
+int desk_pass(const struct ticket_keys *keys, const struct desk_asker *asker, const char *public_key, char *out,
+              struct err *err)
+{
+    struct pass pass = {.uid = asker->uid};
+    int result;
+    if (!ticket_unhex(public_key, pass.public_key, sizeof(pass.public_key)))
+        return err_set(err, -EINVAL, "its key is none");
+    result = find_job(asker->socket, asker->pid, &pass, err);
+    if (result < 0)
+        return result;
+    snprintf(pass.host, sizeof(pass.host), "%s", keys->host);
+    snprintf(pass.user, sizeof(pass.user), "%s", asker->user);
+    memcpy(pass.certificate, keys->certificate, sizeof(pass.certificate));
+    if (!pass_sign(&pass, keys->key, keys->secret))
+        return err_set(err, -EIO, "the signature cannot be made");
+    pass_encode(&pass, out);
+    return 0;
+}
+
+int desk_pass_check(struct ticket_keys *keys, const struct desk_believes *believes, const char *text, struct err *err)
+{
+    struct ticket_trust trust = {.has_authority = false};
+    struct pass pass;
+    enum ticket_refusal why = pass_decode(text, &pass) ? TICKET_GOOD : TICKET_GARBLED;
+    (void)ticket_keys_certified(keys);
+    ticket_keys_trust(keys, &trust);
+    if (why == TICKET_GOOD)
+        why = pass_check_chain(&pass, &trust);
+    if (why == TICKET_GOOD && strcmp(pass.host, keys->host) != 0 &&
+        !(ticket_is_among(believes->hosts, pass.host) && ticket_is_among(believes->users, pass.user)))
+        why = TICKET_NOT_VOUCHED;
+    if (why == TICKET_GOOD)
+        return 0;
+    return err_set(err, -EINVAL, "%s does not believe the pass of a process of job %llu on %s (%s)%s", keys->host,
+                   (unsigned long long)pass.job, pass.host[0] ? pass.host : "a host", ticket_refusal_name(why),
+                   why == TICKET_OTHER_CLUSTER ? ": one of the two has no certified ticket key; rsd --join again"
+                   : why == TICKET_NOT_VOUCHED ? ": see vouch and vouch_users in rsd.conf there"
+                                               : "");
+}

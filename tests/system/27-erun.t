@@ -1,0 +1,80 @@
+#!/bin/bash
+# erun: processes of a job on any of its hosts, their streams, ends and signals; as ssh; and who may.
+. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/jobs.sh"
+
+lab_up 2 --cpus 2 --elmer 'allocator = v1' --rsd 'tickets = require'
+install_programs
+job() { # FILE NPROCS TEXT: runs TEXT with /bin/sh in a job of alice on both hosts, all output in FILE; its status
+    as alice 1 rm -f "$1"
+    as alice 1 esubmit -t 40s -w -o "/home/alice/$1" "$2" sh -c "$3" >/dev/null 2>&1
+}
+printed() { as alice 1 cat "$1"; }
+
+# ---- where, and what it finds ----
+job where 4 'erun hostname; for h in ws1 ws2; do erun --host $h hostname; erun $h hostname; done; erun --rank 3 sh -c "hostname; echo \$ELMER_RANK; nproc"'
+is 'on the first host, on one, as ssh, on the processor of a rank' "$(printed where | xargs)" 'ws1 ws1 ws1 ws2 ws2 ws2 3 1'
+job each 4 'erun --each sh -c "echo \$ELMER_RANK of \$ELMER_NPROCS on \$(hostname) \$(nproc) \$OMP_NUM_THREADS"'
+is '--each' "$(printed each | sort | xargs)" '0 of 4 on ws1 1 1 1 of 4 on ws1 1 1 2 of 4 on ws2 1 1 3 of 4 on ws2 1 1'
+job many 4 'erun -n 6 sh -c "echo \$ELMER_RANK of \$ELMER_NPROCS on \$(hostname) \$OMP_NUM_THREADS"'
+is '-n, more than there are processors' "$(printed many | sort | xargs)" '0 of 6 on ws1 2 1 of 6 on ws1 2 2 of 6 on ws2 2 3 of 6 on ws2 2 4 of 6 on ws1 2 5 of 6 on ws1 2'
+as alice 2 mkdir -p deep/down
+job place 4 'mkdir -p deep/down; cd deep/down; umask 027; MINE="a  b" OMP_NUM_THREADS=7 erun ws2 "pwd; umask; echo \"\$MINE\" \$OMP_NUM_THREADS \$GOMAXPROCS; id -un"'
+is 'directory, umask, environment, user' "$(printed place | xargs -d '\n')" '/home/alice/deep/down 0027 a  b 7 2 alice'
+job quotes 4 'erun ws2 "echo" "\"a  b\"" "; echo c"; erun --host ws2 echo "\"a  b\"" "; echo c"'
+is 'as ssh the words are a line for a shell, else they are words' "$(printed quotes | xargs -d '\n')" 'a  b c "a  b" ; echo c'
+job ssh 4 'erun -x -q -o BatchMode=yes -l alice ws2 -- hostname; erun -n -T alice@ws2 cat; echo $?; erun -l bob ws2 true; echo $?; erun -x ws9 true; echo $?'
+is "ssh's command line" "$(printed ssh | grep -v erun: | xargs)" 'ws2 0 2 2'
+
+# ---- ends ----
+job ends 4 'for c in "exit 0" "exit 7" "kill -9 \$\$" "kill -TERM \$\$"; do erun --host ws2 sh -c "$c"; echo $?; done
+    erun --host ws2 /no/such; echo $?; erun --host ws2 /etc/passwd; echo $?; erun -n 4 sh -c "exit \$ELMER_RANK"; echo $?'
+is 'exit statuses' "$(printed ends | grep -v erun: | xargs)" '0 7 137 143 127 126 3'
+like 'with a sentence' "$(printed ends | grep erun: | xargs)" 'erun: ws2: command not found: /no/such erun: ws2: command /etc/passwd cannot be executed: Permission denied'
+job again 4 'erun --host ws2 sleep 100 & p=$!; sleep 0.5; kill -9 $p; i=0; while erun --host ws2 pgrep -x sleep; do i=$((i + 1)); [ $i -lt 100 ] || break; done; echo gone'
+is 'the end of erun, whatever it is, ends what it has started' "$(printed again | tail -n 1)" gone
+job signals 4 'for s in INT TERM USR1 USR2; do env --default-signal=$s erun --host ws2 sh -c "trap \"echo got $s; kill \\\$!; exit 5\" $s; echo ready >/tmp/ready.$s; sleep 100 & wait" & p=$!
+    until erun ws2 test -e /tmp/ready.$s; do :; done; kill -$s $p; wait $p; echo $?; erun ws2 rm /tmp/ready.$s; done'
+is 'signals are passed on' "$(printed signals | xargs)" 'got INT 5 got TERM 5 got USR1 5 got USR2 5'
+
+# ---- streams ----
+job bytes 4 'head -c 50000000 /dev/urandom >/tmp/a; erun ws2 "cat; echo to stderr >&2" </tmp/a 2>/tmp/err >/tmp/b; cmp /tmp/a /tmp/b && cat /tmp/err; rm /tmp/a /tmp/b'
+is '50 MB there and back, and standard error beside it' "$(printed bytes)" 'to stderr'
+job slow 4 'erun -n 4 sh -c "head -c 20000000 /dev/zero | tr \"\\0\" \$ELMER_RANK; echo >&2 done \$ELMER_RANK" 2>/tmp/slow.err | (sleep 1; tr -d "\n" | fold -w 1000000 | wc -l); sort /tmp/slow.err | xargs'
+is 'a slow reader loses nothing' "$(printed slow | xargs)" '80 done 0 done 1 done 2 done 3'
+job flood 4 'erun --host ws2 yes | head -n 1; erun --host ws2 pgrep -x yes; echo $?'
+is 'who does not read any more ends the writer' "$(printed flood | grep -v '^[0-9]\{2,\}$' | xargs)" 'y 1'
+job beside 4 '(erun -n 1 --host ws2 cat /dev/zero 2>/dev/null | (sleep 3; cat >/dev/null)) & erun --host ws2 echo beside; pkill -P $$ ; kill $! 2>/dev/null; exit 0'
+is 'one that floods does not keep others' "$(printed beside | grep -c beside)" 1
+job pty 4 'erun --pty --host ws2 sh -c "tty; test -t 0 && test -t 1 && echo a terminal; stty size" | tr -d "\r"; erun -tt ws2 "test -t 0 && echo too" | tr -d "\r"'
+like '--pty' "$(printed pty | xargs)" '^/dev/pts/[0-9]+ a terminal [0-9]+ [0-9]+ too$'
+
+# ---- who may ----
+is 'outside of a job there is no erun' "$(as alice 1 erun true 2>&1 | grep -c 'no process of a job')" 1
+id=$(submit alice -o /dev/null 4 sh -c 'erun --each true; sleep 100')
+wait_for 10 'a job with couriers runs' eval '[ -n "$(on 2 pgrep -x elmer-courier)" ]'
+as alice 1 env ELMER_JOB_ID="$id" ELMER_HOSTS=ws1:ws1:ws2:ws2 erun ws2 id >"$tmp/out" 2>&1
+like "its user's own shell beside it gets no pass" "$(cat "$tmp/out")" 'no process of a job: its control group is'
+is 'a courier is the user, in the group of the job' "$(on 2 sh -c 'p=$(pgrep -x elmer-courier); stat -c %U /proc/$p; sed "s/.*scope//" /proc/$p/cgroup' | xargs)" "alice /$id.1/job"
+port=$(on 2 sh -c 'ss -Hltnp | grep elmer-courier | head -n 1 | sed "s/.*:\([0-9]*\) .*:\*.*/\1/"' | grep -oE '[0-9]+' | head -n 1)
+is 'who says nothing, or garbage, to a courier gets nothing' "$(on 1 timeout 5 bash -c 'exec 3<>/dev/tcp/ws2/'"${port:-1}"'; head -c 100000 /dev/urandom >&3; cat <&3' 2>/dev/null | grep -a -c 'uid=')" 0
+ok 'ekill' as alice 1 ekill "$id"
+wait_for 5 'ends a job with couriers' over "$id"
+ok 'and nothing is left' until_ok 5 nothing_left "$id"
+
+# ---- what fails ----
+id=$(submit alice -o /home/alice/lost 4 sh -c 'erun --host ws2 sh -c "echo here; sleep 100"; echo status $?; sleep 100')
+wait_for 10 'a process runs on the other host' eval 'printed lost | grep -q here'
+ok 'rsd is killed there' on 2 systemctl kill -s KILL rsd
+wait_for 10 'and comes again' up_again
+is 'its stream goes on' "$(printed lost | xargs)" here
+ok 'a courier is killed' on 2 pkill -KILL -x elmer-courier
+wait_for 5 'who waits for it is told' eval 'printed lost | grep -q "status 255"'
+like 'why' "$(printed lost)" 'erun: the connection to ws2 is lost \(.*\): what ran there is ended'
+as alice 1 ekill "$id"
+wait_for 10 'it ends' over "$id"
+ok 'nothing is left' until_ok 5 nothing_left "$id"
+job another 4 'erun ws2 pkill -KILL -x elmer-courier; erun ws2 echo another'
+is 'the next erun gets another courier' "$(printed another | tail -n 1)" another
+
+done_testing

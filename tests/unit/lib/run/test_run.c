@@ -1,0 +1,361 @@
+/* test_run.c - what is said between two processes of a job: seals, the link over a socket pair, what is packed. */
+#include "config.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "lib/run/added.h"
+#include "lib/run/link.h"
+#include "lib/run/pack.h"
+#include "lib/ticket/keys.h"
+
+/* ---- seals ---- */
+
+struct ends {
+    struct seal_key a, b;
+    struct seal a_out, a_in, b_out, b_in;
+};
+
+static void agree(struct ends *e, const char *b_sees)
+{
+    assert_true(seal_key_make(&e->a) && seal_key_make(&e->b));
+    assert_true(seal_agree(&e->a, e->b.public_key, "dials", "listens", true, &e->a_out, &e->a_in));
+    assert_true(seal_agree(&e->b, e->a.public_key, b_sees, "listens", false, &e->b_out, &e->b_in));
+}
+
+static void part(struct ends *e)
+{
+    seal_fini(&e->a_out);
+    seal_fini(&e->a_in);
+    seal_fini(&e->b_out);
+    seal_fini(&e->b_in);
+}
+
+static void test_seals(void **state)
+{
+    static const uint8_t words[] = "from a to b";
+    uint8_t one[64], two[64], plain[64];
+    struct ends e;
+    (void)state;
+    agree(&e, "dials");
+    assert_true(seal_put(&e.a_out, words, sizeof(words), one));
+    assert_true(seal_put(&e.a_out, words, sizeof(words), two));
+    assert_memory_not_equal(one, two, sizeof(words)); /* the same words are never the same bytes */
+    assert_true(seal_open(&e.b_in, one, sizeof(words) + SEAL_TAG_BYTES, plain));
+    assert_memory_equal(plain, words, sizeof(words));
+    assert_true(seal_open(&e.b_in, two, sizeof(words) + SEAL_TAG_BYTES, plain));
+    assert_true(seal_put(&e.b_out, words, sizeof(words), one)); /* the other direction has a key of its own */
+    assert_false(seal_open(&e.b_in, one, sizeof(words) + SEAL_TAG_BYTES, plain));
+    assert_true(seal_open(&e.a_in, one, sizeof(words) + SEAL_TAG_BYTES, plain));
+    part(&e);
+}
+
+static void test_seals_that_do_not_hold(void **state)
+{
+    static const uint8_t words[] = "words";
+    uint8_t sealed[64], plain[64];
+    struct ends e;
+    (void)state;
+    for (size_t i = 0; i < sizeof(words) + SEAL_TAG_BYTES; i++) { /* any bit that is changed */
+        agree(&e, "dials");
+        assert_true(seal_put(&e.a_out, words, sizeof(words), sealed));
+        sealed[i] ^= 1;
+        assert_false(seal_open(&e.b_in, sealed, sizeof(words) + SEAL_TAG_BYTES, plain));
+        part(&e);
+    }
+    agree(&e, "dials"); /* one said again, and one too short */
+    assert_true(seal_put(&e.a_out, words, sizeof(words), sealed));
+    assert_true(seal_open(&e.b_in, sealed, sizeof(words) + SEAL_TAG_BYTES, plain));
+    assert_false(seal_open(&e.b_in, sealed, sizeof(words) + SEAL_TAG_BYTES, plain));
+    assert_false(seal_open(&e.b_in, sealed, SEAL_TAG_BYTES - 1, plain));
+    part(&e);
+    agree(&e, "somebody else"); /* who was shown another pass has another key */
+    assert_true(seal_put(&e.a_out, words, sizeof(words), sealed));
+    assert_false(seal_open(&e.b_in, sealed, sizeof(words) + SEAL_TAG_BYTES, plain));
+    part(&e);
+    memset(&e, 0, sizeof(e)); /* a key of which nothing follows */
+    assert_true(seal_key_make(&e.a));
+    assert_false(seal_agree(&e.a, e.b.public_key, "", "", true, &e.a_out, &e.a_in));
+    part(&e);
+}
+
+/* ---- links ---- */
+
+static void make_pass(struct seal_key *key, const char *host, char *text)
+{
+    uint8_t public_key[TICKET_KEY_BYTES], secret[TICKET_KEY_BYTES];
+    struct pass pass = {.job = 7, .attempt = 1, .uid = 1000, .user = "alice"};
+    snprintf(pass.host, sizeof(pass.host), "%s", host);
+    assert_true(seal_key_make(key));
+    memcpy(pass.public_key, key->public_key, sizeof(pass.public_key));
+    assert_true(ticket_key_create(secret, public_key) && pass_sign(&pass, public_key, secret));
+    pass_encode(&pass, text);
+}
+
+struct pair {
+    struct run_link dialler, listener;
+};
+
+static void step(struct run_link *link)
+{
+    struct pollfd fd = {.fd = link->fd, .events = run_link_events(link)};
+    if (fd.events && poll(&fd, 1, 0) > 0)
+        run_link_step(link, fd.revents);
+}
+
+static void make_pair(struct pair *p, int fds[2])
+{
+    struct seal_key one, two;
+    char a[PASS_TEXT_MAX + 1], b[PASS_TEXT_MAX + 1];
+    make_pass(&one, "ws1", a);
+    make_pass(&two, "ws2", b);
+    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, fds), 0);
+    run_link_init(&p->dialler, fds[0], true, &one, a);
+    run_link_init(&p->listener, fds[1], false, &two, b);
+}
+
+static void open_pair(struct pair *p)
+{
+    int fds[2];
+    make_pair(p, fds);
+    for (int i = 0; i < 10; i++) {
+        step(&p->dialler);
+        step(&p->listener);
+    }
+    assert_int_equal(p->dialler.state, RUN_CHECKING);
+    assert_int_equal(p->listener.state, RUN_CHECKING);
+    assert_string_equal(p->listener.peer.host, "ws1");
+    run_link_accept(&p->dialler);
+    run_link_accept(&p->listener);
+    assert_int_equal(p->dialler.state, RUN_OPEN);
+    assert_int_equal(p->listener.state, RUN_OPEN);
+}
+
+static void close_pair(struct pair *p)
+{
+    run_link_fini(&p->dialler);
+    run_link_fini(&p->listener);
+}
+
+static void test_frames(void **state)
+{
+    static uint8_t large[1 << 20];
+    struct run_frame frame;
+    struct pair p;
+    int got = 0;
+    (void)state;
+    open_pair(&p);
+    for (size_t i = 0; i < sizeof(large); i++)
+        large[i] = (uint8_t)(i * 7);
+    run_link_send(&p.dialler, RUN_START, 3, large, sizeof(large));
+    run_link_send_numbers(&p.dialler, RUN_SIZE, 4, 24, 80);
+    for (int i = 0; i < 1000 && got < 2; i++) {
+        step(&p.dialler);
+        step(&p.listener);
+        while (run_link_next(&p.listener, &frame) > 0) {
+            if (got++ == 0) {
+                assert_int_equal(frame.type, RUN_START);
+                assert_int_equal(frame.rank, 3);
+                assert_int_equal(frame.size, sizeof(large));
+                assert_memory_equal(frame.data, large, sizeof(large));
+            } else {
+                assert_int_equal(run_number(frame.data), 24);
+                assert_int_equal(run_number(frame.data + 4), 80);
+            }
+        }
+    }
+    assert_int_equal(got, 2);
+    close_pair(&p);
+}
+
+/* What was said before the end is heard. */
+static void test_the_end_loses_nothing(void **state)
+{
+    struct run_frame frame;
+    struct pair p;
+    int got = 0;
+    (void)state;
+    open_pair(&p);
+    for (uint32_t i = 0; i < 100; i++)
+        run_link_send_number(&p.listener, RUN_OUT, i, i);
+    run_link_fini(&p.listener);
+    for (int i = 0; i < 10 && p.dialler.state == RUN_OPEN; i++) {
+        step(&p.dialler);
+        while (run_link_next(&p.dialler, &frame) > 0)
+            assert_int_equal(run_number(frame.data), got++);
+    }
+    assert_int_equal(got, 100);
+    assert_int_equal(p.dialler.state, RUN_DEAD);
+    assert_string_equal(p.dialler.text, "the other side has ended");
+    close_pair(&p);
+}
+
+static void test_strangers(void **state)
+{
+    static const char *const said[] = {"GET / HTTP/1.0\r\n\r\n", "\0\0\0\1x", "\0\0\1\0elmer run 1\nwhat is no pass",
+                                       "\0\0\0\0", "\377\377\377\377"};
+    (void)state;
+    for (size_t i = 0; i < sizeof(said) / sizeof(said[0]); i++) {
+        struct pair p;
+        char bytes[400] = "";
+        int fds[2];
+        make_pair(&p, fds);
+        memcpy(bytes, said[i], i == 0 || i == 2 ? 22 : 5);
+        assert_int_equal(send(fds[0], bytes, sizeof(bytes), 0), sizeof(bytes));
+        for (int k = 0; k < 5; k++)
+            step(&p.listener);
+        if (p.listener.state != RUN_DEAD)
+            fail_msg("word %zu of a stranger is heard", i);
+        assert_true(p.listener.in_capacity <= 256 << 10);
+        close_pair(&p);
+    }
+}
+
+static void test_a_reflection_is_no_peer(void **state)
+{
+    struct pair p;
+    char bytes[RUN_HELLO_MAX];
+    int fds[2];
+    ssize_t got;
+    (void)state;
+    make_pair(&p, fds);
+    got = recv(fds[0], bytes, sizeof(bytes), 0); /* its own pass, sent back to it */
+    assert_true(got > 0 && send(fds[0], bytes, (size_t)got, 0) == got);
+    step(&p.listener);
+    assert_int_equal(p.listener.state, RUN_DEAD);
+    close_pair(&p);
+}
+
+static void test_changed_on_the_way(void **state)
+{
+    struct run_frame frame;
+    struct pair p;
+    uint8_t bytes[64];
+    (void)state;
+    open_pair(&p);
+    run_link_send_number(&p.dialler, RUN_SIGNAL, 0, 15);
+    ssize_t got = recv(p.listener.fd, bytes, sizeof(bytes), 0);
+    bytes[8] ^= 1;
+    assert_true(got > 8 && send(p.dialler.fd, bytes, (size_t)got, 0) == got);
+    step(&p.listener);
+    assert_int_equal(run_link_next(&p.listener, &frame), 0);
+    assert_int_equal(p.listener.state, RUN_DEAD);
+    close_pair(&p);
+}
+
+/* ---- what is to be started ---- */
+
+static struct run_start example(void)
+{
+    static const char *argv[] = {"echo", "", "a b", NULL}, *environment[] = {"A=1", "B=", NULL};
+    static const struct run_rank ranks[] = {{0, 1}, {4000000000U, RUN_NO_CPU}};
+    return (struct run_start){.input = true,
+                              .home = true,
+                              .umask = 027,
+                              .rows = 24,
+                              .columns = 80,
+                              .total = 9,
+                              .dir = "/d",
+                              .argv = {argv, 3},
+                              .environment = {environment, 2},
+                              .ranks = ranks,
+                              .nranks = 2};
+}
+
+static void test_packed(void **state)
+{
+    struct run_start start = example(), read;
+    void *memory;
+    size_t size;
+    uint8_t *bytes = run_start_pack(&start, &size);
+    (void)state;
+    assert_non_null(bytes);
+    assert_true(run_start_unpack(bytes, size, &read, &memory));
+    assert_true(read.input && read.home && !read.pty && !read.shell);
+    assert_int_equal(read.umask, 027);
+    assert_int_equal(read.rows * 1000 + read.columns, 24080);
+    assert_int_equal(read.total, 9);
+    assert_string_equal(read.dir, "/d");
+    assert_int_equal(read.argv.count, 3);
+    assert_string_equal(read.argv.items[2], "a b");
+    assert_null(read.argv.items[3]);
+    assert_int_equal(read.environment.count, 2);
+    assert_string_equal(read.environment.items[1], "B=");
+    assert_null(read.environment.items[2]);
+    assert_int_equal(read.nranks, 2);
+    assert_int_equal(read.ranks[1].rank, 4000000000U);
+    assert_int_equal(read.ranks[1].cpu, RUN_NO_CPU);
+    free(memory);
+    free(bytes);
+}
+
+/* Whatever is there, nothing is read beyond it; each copy ends where its memory does. */
+static void test_what_is_no_start(void **state)
+{
+    struct run_start start = example(), read;
+    void *memory;
+    size_t size;
+    uint8_t *bytes = run_start_pack(&start, &size);
+    (void)state;
+    for (size_t cut = 0; cut < size; cut++) {
+        uint8_t *copy = malloc(cut ? cut : 1);
+        memcpy(copy, bytes, cut);
+        assert_false(run_start_unpack(copy, cut, &read, &memory));
+        free(memory);
+        free(copy);
+    }
+    for (size_t i = 0; i < size; i++)
+        for (int bit = 0; bit < 8; bit++) {
+            bytes[i] ^= (uint8_t)(1 << bit);
+            (void)run_start_unpack(bytes, size, &read, &memory);
+            free(memory);
+            bytes[i] ^= (uint8_t)(1 << bit);
+        }
+    free(bytes);
+}
+
+/* ---- what was added ---- */
+
+static void test_added(void **state)
+{
+    static const char added[] = "OMP_NUM_THREADS=2 GOMAXPROCS=2", *at = added, *name;
+    (void)state;
+    assert_true(run_added_is(added, "OMP_NUM_THREADS=2"));
+    assert_true(run_added_is(added, "GOMAXPROCS=2"));
+    assert_true(run_added_is(added, "ELMER_ADDED=x"));
+    assert_false(run_added_is(added, "GOMAXPROCS=3")); /* the user's */
+    assert_false(run_added_is(added, "GOMAXPROCS=22"));
+    assert_false(run_added_is(added, "OMP_NUM_THREADS="));
+    assert_false(run_added_is(NULL, "GOMAXPROCS=2"));
+    assert_int_equal(run_added_next(&at, &name), strlen("OMP_NUM_THREADS"));
+    assert_memory_equal(name, "OMP_NUM_THREADS", 15);
+    assert_int_equal(run_added_next(&at, &name), strlen("GOMAXPROCS"));
+    assert_int_equal(run_added_next(&at, &name), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_seals),
+        cmocka_unit_test(test_seals_that_do_not_hold),
+        cmocka_unit_test(test_frames),
+        cmocka_unit_test(test_the_end_loses_nothing),
+        cmocka_unit_test(test_strangers),
+        cmocka_unit_test(test_a_reflection_is_no_peer),
+        cmocka_unit_test(test_changed_on_the_way),
+        cmocka_unit_test(test_packed),
+        cmocka_unit_test(test_what_is_no_start),
+        cmocka_unit_test(test_added),
+    };
+    return cmocka_run_group_tests_name("run", tests, NULL, NULL);
+}
