@@ -290,13 +290,12 @@ static int place(struct erun_plan *plan, const struct erun_job *job, const struc
 /* As sshd has it: with blanks between, for a shell. */
 static void join(struct erun_plan *plan, char **argv, int argc)
 {
-    size_t size = 1;
-    char *at;
+    size_t size;
+    FILE *out = must(open_memstream(&plan->line, &size));
     for (int i = 0; i < argc; i++)
-        size += strlen(argv[i]) + 1;
-    at = plan->line = must(calloc(1, size));
-    for (int i = 0; i < argc; i++)
-        at += sprintf(at, "%s%s", i ? " " : "", argv[i]);
+        fprintf(out, "%s%s", i ? " " : "", argv[i]);
+    if (fclose(out) != 0)
+        must(NULL);
     plan->argc = argc > 0;
     plan->argv = &plan->line;
 }

@@ -74,7 +74,7 @@ bool streams_write(int stream)
     piece->done += (size_t)written;
     if (piece->done == piece->size)
         s->first = piece->next;
-    tell(piece->target, stream, (size_t)written, s->first == NULL);
+    tell(piece->target, stream, (size_t)written, !s->first);
     if (piece->done == piece->size)
         free(piece);
     return true;

@@ -85,6 +85,8 @@ struct wire_strs environment_build(const struct environment_facts *facts, struct
     add(&list, "ELMER_SUBMIT_HOST", submit->submit_host);
     add(&list, "ELMER_SUBMIT_DIR", submit->dir);
     add(&list, "ELMER_TMPDIR", facts->tmpdir);
+    if (*facts->address)
+        add(&list, "ELMER_ADDRESS", facts->address);
     for (size_t i = 0; i < facts->variables.count; i++)
         list.items[list.count++] = arena_strdup(memory, facts->variables.items[i]);
     return (struct wire_strs){(const char **)list.items, list.count};

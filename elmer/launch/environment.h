@@ -13,7 +13,8 @@ struct environment_facts {
     uint32_t rank;
     const char *const *ranks; /* [nprocs] host of each processor */
     uint32_t mesh_rows;       /* 0: it has no shape */
-    const char *tmpdir;       /* of the job, on the host of the process */
+    const char *address; /* of its host as the others see it; "": not known, or the host does not know the variable */
+    const char *tmpdir;  /* of the job, on the host of the process */
     /* Of its launcher: names that are not the user's, [..NULL], may be NULL; and what is set. */
     const char *const *reserved;
     struct wire_strs variables;

@@ -32,6 +32,12 @@ const char *launch_address(const struct launch *l, int place)
     return strncmp(address, "127.", 4) ? address : "";
 }
 
+/* An older one takes it for a variable that nobody has signed. */
+static bool knows_address(const struct launch *l, int place)
+{
+    return hosts_minor(l->launches->hosts, l->hosts[place]) >= WIRE_ADDRESS_MINOR;
+}
+
 void launch_start(struct launch *l, const struct launch_process *p, struct arena *memory)
 {
     const struct wire_submit *submit = job_submit(l->job);
@@ -46,6 +52,7 @@ void launch_start(struct launch *l, const struct launch_process *p, struct arena
                                       .rank = p->rank,
                                       .ranks = l->names,
                                       .mesh_rows = l->mesh_rows,
+                                      .address = knows_address(l, p->place) ? launch_address(l, p->place) : "",
                                       .tmpdir = l->tmpdir,
                                       .reserved = l->launcher->reserved,
                                       .variables = variables};

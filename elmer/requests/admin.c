@@ -91,6 +91,22 @@ void admin_remove_host(struct request *request)
     }
 }
 
+void admin_drain(struct request *request)
+{
+    const struct wire_drain *drain = &request->message.u.drain;
+    int host = core_member_by_name(engine_core(request->requests->room.engine), drain->host);
+    struct event event = {
+        .type = drain->drained ? EVENT_DRAIN : EVENT_UNDRAIN, .request = request->number, .host = host};
+    if (!request->admin) {
+        request_not_admin(request, "drain hosts");
+    } else if (host < 0) {
+        request_error(request, WIRE_CODE_REFUSED, "there is no host %s in the cluster", drain->host);
+    } else {
+        request->holder = HOLDER_CORE;
+        engine_event(request->requests->room.engine, &event);
+    }
+}
+
 /* ---- its configuration ---- */
 
 void requests_configured(struct requests *requests)

@@ -6,6 +6,7 @@
 
 void admin_query_hosts(struct request *request);
 void admin_remove_host(struct request *request);
+void admin_drain(struct request *request);
 
 /* setting.c: query_settings; set, and its answer. */
 void setting_query(struct request *request);

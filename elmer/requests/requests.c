@@ -218,22 +218,6 @@ static void run_top(struct request *request)
     requests->top_ms = engine_now_ms() + (TOP_SHARE - 1) * (engine_now_ms() - begin_ms);
 }
 
-static void run_drain(struct request *request)
-{
-    const struct wire_drain *drain = &request->message.u.drain;
-    int host = core_member_by_name(engine_core(request->requests->room.engine), drain->host);
-    struct event event = {
-        .type = drain->drained ? EVENT_DRAIN : EVENT_UNDRAIN, .request = request->number, .host = host};
-    if (!request->admin) {
-        request_not_admin(request, "drain hosts");
-    } else if (host < 0) {
-        request_error(request, WIRE_CODE_REFUSED, "there is no host %s in the cluster", drain->host);
-    } else {
-        request->holder = HOLDER_CORE;
-        engine_event(request->requests->room.engine, &event);
-    }
-}
-
 /* ---- dispatch ---- */
 
 static uint64_t job_of(const struct wire_message *message)
@@ -289,7 +273,7 @@ static void dispatch(struct request *request)
         admin_remove_host(request);
         break;
     case WIRE_drain:
-        run_drain(request);
+        admin_drain(request);
         break;
     case WIRE_top:
         run_top(request);

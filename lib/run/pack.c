@@ -76,7 +76,7 @@ static const char *get_text(struct reader *r)
 {
     const char *text = (const char *)r->at;
     const uint8_t *end = r->bad ? NULL : memchr(r->at, 0, r->left);
-    r->bad = end == NULL;
+    r->bad = !end;
     if (!end)
         return "";
     r->left -= (size_t)(end + 1 - r->at);
@@ -106,7 +106,7 @@ bool run_start_unpack(const uint8_t *bytes, size_t size, struct run_start *start
     uint32_t flags = get_number(&r);
     struct run_rank *ranks;
     const char **items;
-    size_t count;
+    size_t count, most = (size_t)2 * RUN_STRINGS_MAX;
     *memory = NULL;
     *start =
         (struct run_start){.pty = flags & PTY, .shell = flags & SHELL, .home = flags & HOME, .input = flags & INPUT};
@@ -118,7 +118,7 @@ bool run_start_unpack(const uint8_t *bytes, size_t size, struct run_start *start
     if (r.bad || flags > FLAGS || start->nranks == 0 || start->umask > 0777)
         return false;
     /* One piece for all lists: there are at most as many strings as bytes. */
-    count = r.left < 2 * RUN_STRINGS_MAX ? r.left : 2 * RUN_STRINGS_MAX;
+    count = r.left < most ? r.left : most;
     *memory = calloc(1, start->nranks * sizeof(*ranks) + (count + 2) * sizeof(char *));
     if (!*memory)
         return false;

@@ -63,6 +63,8 @@ static bool value_is_ours(const char *entry, const struct ticket *t, const struc
     if ((value = value_of(entry, "ELMER_RANK")) || (value = value_of(entry, "ELMER_NPROCS")) ||
         (value = value_of(entry, "ELMER_JOB_ID")))
         return *value && strspn(value, "0123456789") == strlen(value);
+    if ((value = value_of(entry, "ELMER_ADDRESS")))
+        return *value && strspn(value, "0123456789.") == strlen(value);
     return !t->helpers || helpers_value_fits(entry, start->dir, start->tmpdir);
 }
 

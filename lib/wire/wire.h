@@ -10,10 +10,11 @@
 
 enum { WIRE_MAJOR = 1, WIRE_MINOR = 7, WIRE_MAX_FRAME = 1 << 20, WIRE_MAX_DEPTH = 8 };
 
-enum { WIRE_LIMIT_MINOR = 6 };  /* an rsd of this one says what CPU time jobs use, and can signal them */
-enum { WIRE_TICKET_MINOR = 5 }; /* without hello, on the socket for tickets: see lib/ticket */
-enum { WIRE_AGE_MINOR = 3 };    /* an rsd of this one says how old a report is */
-enum { WIRE_LEASE_MINOR = 2 };  /* an rsd of this one can hold a lease */
+enum { WIRE_ADDRESS_MINOR = 7 }; /* a host of this one knows that Elmer sets ELMER_ADDRESS */
+enum { WIRE_LIMIT_MINOR = 6 };   /* an rsd of this one says what CPU time jobs use, and can signal them */
+enum { WIRE_TICKET_MINOR = 5 };  /* without hello, on the socket for tickets: see lib/ticket */
+enum { WIRE_AGE_MINOR = 3 };     /* an rsd of this one says how old a report is */
+enum { WIRE_LEASE_MINOR = 2 };   /* an rsd of this one can hold a lease */
 
 enum wire_sender {
     WIRE_FROM_CLIENT = 1,

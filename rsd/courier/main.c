@@ -5,7 +5,7 @@
  * listens at, and ends with the job. Who may have something started is told by a pass (lib/ticket/pass.h). It holds
  * nothing between two connections; one that is ended takes its eruns with it, and what these have started.
  *
- * Signals that the job gets (SIGTERM at its end, warnings) are not for it: its children get them themselves. After
+ * Signals to all of the job, SIGTERM at its end or warnings, are not for it: its children get them themselves. After
  * SIGTERM it takes no connection any more and ends with the last one.
  */
 #include "config.h"

@@ -24,6 +24,7 @@
 
 #include "rsd/root/caps.h"
 #include "rsd/root/sched.h"
+#include "rsd/sup/launchers.h"
 #include "rsd/sup/sup.h"
 
 enum { HELPER_FILES = 1024, FD_AGENT = 3, FD_REPORT = 4, FD_ASIDE = 10 };
@@ -141,32 +142,84 @@ static void open_files(const struct child_plan *plan)
         put_fd(open_output(plan, plan->errors), 2, STAGE_ERRORS);
 }
 
-/* ELMER_HOSTS is names joined by ':'; the file has one per line. Written aside and renamed: processes start side by
- * side. */
-static void write_hostfile(const struct child_plan *plan)
-{
-    char name[160], text[4096];
-    size_t used = 0;
+/* ---- files with the job's hosts ---- */
+
+struct out {
     int fd;
-    if (!plan->hosts || access(plan->hostfile, F_OK) == 0)
-        return;
-    snprintf(name, sizeof(name), "%s.%d", plan->hostfile, (int)getpid());
-    fd = open(name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-    if (fd < 0)
+    char text[4096];
+    size_t used;
+};
+
+static void flush(struct out *out)
+{
+    if (write(out->fd, out->text, out->used) != (ssize_t)out->used)
         fail(STAGE_HOSTFILE);
-    for (const char *at = plan->hosts;; at++) {
-        text[used++] = *at == ':' || *at == 0 ? '\n' : *at;
-        if ((*at == 0 || used == sizeof(text)) && write(fd, text, used) != (ssize_t)used)
-            fail(STAGE_HOSTFILE);
-        if (*at == 0)
-            break;
-        if (used == sizeof(text))
-            used = 0;
+    out->used = 0;
+}
+
+static void put(struct out *out, const char *text, size_t size)
+{
+    for (size_t i = 0; i < size; i++) {
+        if (out->used == sizeof(out->text))
+            flush(out);
+        out->text[out->used++] = text[i];
     }
-    close(fd);
-    if (rename(name, plan->hostfile) < 0)
+}
+
+/* A line for each processor, or, with a separator, for those of a host that stand together, and how many. */
+static void put_hosts(struct out *out, const char *hosts, const char *separator)
+{
+    char number[24];
+    for (const char *at = hosts; *at;) {
+        size_t length = strcspn(at, ":"), count = 1;
+        const char *next = at + length;
+        while (separator && *next == ':' && strncmp(next + 1, at, length) == 0 &&
+               (next[length + 1] == ':' || !next[length + 1])) {
+            next += length + 1;
+            count++;
+        }
+        put(out, at, length);
+        if (separator) {
+            put(out, separator, strlen(separator));
+            put(out, number, (size_t)snprintf(number, sizeof(number), "%zu", count));
+        }
+        put(out, "\n", 1);
+        at = next + (*next == ':');
+    }
+    flush(out);
+}
+
+/* Written aside and renamed: processes start side by side. */
+static void write_hosts(const struct child_plan *plan, const char *file, const char *separator)
+{
+    char name[160];
+    struct out out = {.used = 0};
+    snprintf(name, sizeof(name), "%s.%d", file, (int)getpid());
+    out.fd = open(name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    if (out.fd < 0)
+        fail(STAGE_HOSTFILE);
+    put_hosts(&out, plan->hosts, separator);
+    close(out.fd);
+    if (rename(name, file) < 0)
         fail(STAGE_HOSTFILE);
 }
+
+/* ELMER_HOSTS is names joined by ':'. The file with one of them per line comes last: where it is, all are. */
+static void write_hostfile(const struct child_plan *plan)
+{
+    const char *slash = strrchr(plan->hostfile, '/');
+    int length = slash ? (int)(slash + 1 - plan->hostfile) : 0;
+    char file[160];
+    if (!plan->hosts || access(plan->hostfile, F_OK) == 0)
+        return;
+    snprintf(file, sizeof(file), "%.*s" LAUNCHERS_SLOTS, length, plan->hostfile);
+    write_hosts(plan, file, " slots=");
+    snprintf(file, sizeof(file), "%.*s" LAUNCHERS_COLONS, length, plan->hostfile);
+    write_hosts(plan, file, ":");
+    write_hosts(plan, plan->hostfile, NULL);
+}
+
+/* ---- the end ---- */
 
 /* An order may have changed our class since the plan was made, and then we, the user now, may not have the one of the
  * plan (from OTHER to FIFO, from FIFO to RR). So be nobody's rival until the supervisor, which sees the exec, gives us

@@ -136,6 +136,12 @@ void engine_event(struct engine *engine, struct event *event)
 
 /* ---- in place of elmer/hosts ---- */
 
+unsigned hosts_minor(const struct hosts *hosts, int host)
+{
+    (void)hosts;
+    return f.minor[host];
+}
+
 struct host_facts hosts_facts(const struct hosts *hosts, int host)
 {
     (void)hosts;
@@ -220,6 +226,7 @@ int setup(void **state)
     fake_time_begin();
     for (int i = 0; i < HOSTS; i++) {
         f.linked[i] = true;
+        f.minor[i] = WIRE_MINOR;
         f.facts[i] = (struct host_facts){.name = names[i], .address = "", .launchers = UINT32_MAX};
     }
     create();

@@ -24,6 +24,7 @@ struct fixture {
     struct host_facts facts[HOSTS];
     const char *local_address; /* elmer's own, as seen by the others */
     bool linked[HOSTS];
+    unsigned minor[HOSTS];
     struct engine_job job;
     struct core_job state;
     struct core_processor processors[RANKS_MAX];

@@ -33,6 +33,21 @@ static void test_plain(void **state)
     assert_int_equal(fake_time_next(), -1);
 }
 
+/* The address by which others see the host of the process; a host that does not know the variable is not told. */
+static void test_address(void **state)
+{
+    (void)state;
+    f.facts[1].address = "10.0.0.1";
+    make_job("12", NULL, 0);
+    begin();
+    expect("ws1: start 0 command sim -v cpus 0 > elmer-7.out\n");
+    assert_string_equal(variable("ELMER_ADDRESS"), "10.0.0.1");
+    f.minor[1] = WIRE_ADDRESS_MINOR - 1;
+    launches_host_up(f.launches, 1);
+    expect("ws1: start 0 command sim -v cpus 0 > elmer-7.out\n");
+    assert_null(variable("ELMER_ADDRESS"));
+}
+
 static void test_mesh(void **state)
 {
     (void)state;
@@ -333,6 +348,7 @@ int main(void)
 #define CASE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
         CASE(test_plain),
         CASE(test_mesh),
+        CASE(test_address),
         CASE(test_signal),
         CASE(test_environment),
         CASE(test_files),

@@ -166,6 +166,61 @@ static void test_threads_follow_the_processors(void **state)
     environment_free(environment);
 }
 
+static void test_launchers(void **state)
+{
+    static const char *const given[] = {"ELMER_ADDRESS=127.0.0.1", NULL}, *const none[] = {NULL},
+                             *const nowhere[] = {"ELMER_ADDRESS=192.0.2.7", NULL};
+    char **environment = make(ROLE_COMMAND, given);
+    (void)state;
+    assert_string_equal(value(environment, "OMPI_MCA_plm_rsh_agent"), ELMER_BINDIR "/erun");
+    assert_string_equal(value(environment, "OMPI_MCA_orte_default_hostfile"), "/t/hosts.slots");
+    assert_string_equal(value(environment, "OMPI_MCA_hwloc_base_binding_policy"), "none");
+    assert_string_equal(value(environment, "OMPI_MCA_btl_tcp_if_include"), "127.0.0.0/8");
+    assert_string_equal(value(environment, "OMPI_MCA_oob_tcp_if_include"), "127.0.0.0/8");
+    assert_string_equal(value(environment, "HYDRA_LAUNCHER"), "rsh");
+    assert_string_equal(value(environment, "HYDRA_LAUNCHER_EXEC"), ELMER_BINDIR "/erun");
+    assert_string_equal(value(environment, "HYDRA_HOST_FILE"), "/t/hosts.count");
+    assert_string_equal(value(environment, "HYDRA_IFACE"), "lo");
+    assert_string_equal(value(environment, "UCX_NET_DEVICES"), "lo");
+    assert_string_equal(value(environment, "I_MPI_HYDRA_BOOTSTRAP_EXEC"), ELMER_BINDIR "/erun");
+    environment_free(environment);
+    for (int i = 0; i < 2; i++) { /* an address that nobody knows, or that is not here: they choose */
+        environment = make(ROLE_COMMAND, i ? none : nowhere);
+        assert_null(value(environment, "HYDRA_IFACE"));
+        assert_null(value(environment, "UCX_NET_DEVICES"));
+        assert_null(value(environment, "OMPI_MCA_btl_tcp_if_include"));
+        assert_string_equal(value(environment, "HYDRA_LAUNCHER"), "rsh");
+        environment_free(environment);
+    }
+    environment = make(ROLE_DAEMON, given); /* and nothing of that for helpers */
+    assert_null(value(environment, "HYDRA_LAUNCHER"));
+    environment_free(environment);
+}
+
+static void test_launchers_of_the_user(void **state)
+{
+    static const char *const given[] = {"ELMER_ADDRESS=127.0.0.1",
+                                        "HYDRA_LAUNCHER=ssh",
+                                        "OMPI_MCA_plm_rsh_agent=ssh -q",
+                                        "OMPI_MCA_btl_tcp_if_exclude=docker0",
+                                        "UCX_NET_DEVICES=ib0",
+                                        "I_MPI_HYDRA_BOOTSTRAP_EXEC=/x",
+                                        "OMPI_MCA_orte_default_hostfile=/h",
+                                        NULL};
+    char **environment = make(ROLE_COMMAND, given);
+    (void)state;
+    assert_string_equal(value(environment, "HYDRA_LAUNCHER"), "ssh");
+    assert_null(value(environment, "HYDRA_LAUNCHER_EXEC")); /* his launcher has its own program */
+    assert_string_equal(value(environment, "OMPI_MCA_plm_rsh_agent"), "ssh -q");
+    assert_string_equal(value(environment, "OMPI_MCA_orte_default_hostfile"), "/h");
+    assert_null(value(environment, "OMPI_MCA_btl_tcp_if_include")); /* Open MPI takes one of the two */
+    assert_string_equal(value(environment, "OMPI_MCA_oob_tcp_if_include"), "127.0.0.0/8");
+    assert_string_equal(value(environment, "UCX_NET_DEVICES"), "ib0");
+    assert_string_equal(value(environment, "I_MPI_HYDRA_BOOTSTRAP_EXEC"), "/x");
+    assert_null(value(environment, "I_MPI_HYDRA_BOOTSTRAP"));
+    environment_free(environment);
+}
+
 static void test_threads_of_the_user(void **state)
 {
     const char *const general[] = {"OMP_NUM_THREADS=2", "GOMAXPROCS=", NULL};
@@ -198,7 +253,8 @@ int main(void)
         cmocka_unit_test(test_helpers_load_nothing),     cmocka_unit_test(test_tasks_get_it_back),
         cmocka_unit_test(test_where_programs_are_found), cmocka_unit_test(test_programs_of_helpers),
         cmocka_unit_test(test_a_large_one_is_cheap),     cmocka_unit_test(test_threads_follow_the_processors),
-        cmocka_unit_test(test_threads_of_the_user),
+        cmocka_unit_test(test_threads_of_the_user),      cmocka_unit_test(test_launchers),
+        cmocka_unit_test(test_launchers_of_the_user),
     };
     return cmocka_run_group_tests_name("environment", tests, NULL, NULL);
 }

@@ -1,0 +1,117 @@
+/* launchers.c - mpirun and mpiexec, as they come.
+ *
+ * Open MPI 4 reads OMPI_MCA_*, its successors PRTE_MCA_*, MPICH's hydra HYDRA_*, that of Intel I_MPI_HYDRA_*. All four
+ * start what they need on other hosts by something that looks like rsh: erun. They get the hosts of the job with the
+ * number of its processors there, and leave binding alone: a process is bound to the job's processors already.
+ *
+ * MPI's ranks connect to each other by what network interfaces they find, and one that the hosts do not share, like a
+ * bridge of containers with the same address everywhere, makes them hang or fail. elmer knows by which address the
+ * others see this host (ELMER_ADDRESS): the interface that has it is the one. UCX, and so Debian's MPICH, wants its
+ * name, which should be the same on all hosts then; Open MPI the network.
+ */
+#include "config.h"
+
+#include "rsd/sup/launchers.h"
+
+#include <arpa/inet.h>
+#include <ifaddrs.h>
+#include <net/if.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <string.h>
+
+_Static_assert(LAUNCHERS_NAME >= IF_NAMESIZE, "names of interfaces");
+
+/* ---- the network ---- */
+
+static int bits_of(in_addr_t mask)
+{
+    int bits = 0;
+    for (uint32_t left = ntohl(mask); left & 0x80000000U; left <<= 1)
+        bits++;
+    return bits;
+}
+
+static bool has_address(const struct ifaddrs *entry, in_addr_t wanted)
+{
+    struct sockaddr_in address;
+    if (!entry->ifa_addr || !entry->ifa_netmask || entry->ifa_addr->sa_family != AF_INET)
+        return false;
+    memcpy(&address, entry->ifa_addr, sizeof(address));
+    return address.sin_addr.s_addr == wanted;
+}
+
+bool launchers_find_network(const char *address, struct launchers_network *network)
+{
+    struct ifaddrs *all, *entry;
+    struct sockaddr_in mask;
+    struct in_addr wanted;
+    char text[INET_ADDRSTRLEN];
+    *network = (struct launchers_network){.name = ""};
+    if (inet_pton(AF_INET, address, &wanted) != 1 || getifaddrs(&all) < 0)
+        return false;
+    for (entry = all; entry && !has_address(entry, wanted.s_addr);)
+        entry = entry->ifa_next;
+    if (entry) {
+        memcpy(&mask, entry->ifa_netmask, sizeof(mask));
+        wanted.s_addr &= mask.sin_addr.s_addr;
+        snprintf(network->name, sizeof(network->name), "%s", entry->ifa_name);
+        snprintf(network->cidr, sizeof(network->cidr), "%s/%d", inet_ntop(AF_INET, &wanted, text, sizeof(text)),
+                 bits_of(mask.sin_addr.s_addr));
+    }
+    freeifaddrs(all);
+    return entry != NULL;
+}
+
+/* ---- what they read ---- */
+
+static void set(struct launchers *l, const struct wire_strs *given, const char *name, const char *value)
+{
+    if (*value && !environment_value(given, name) && l->count < LAUNCHERS_SETTINGS)
+        l->settings[l->count++] = (struct setting){name, value};
+}
+
+static void set_open_mpi(struct launchers *l, const struct wire_strs *given)
+{
+    set(l, given, "OMPI_MCA_plm_rsh_agent", ELMER_BINDIR "/erun");
+    set(l, given, "OMPI_MCA_orte_default_hostfile", l->slots);
+    set(l, given, "OMPI_MCA_hwloc_base_binding_policy", "none");
+    if (!environment_value(given, "OMPI_MCA_oob_tcp_if_exclude"))
+        set(l, given, "OMPI_MCA_oob_tcp_if_include", l->network.cidr);
+    if (!environment_value(given, "OMPI_MCA_btl_tcp_if_exclude"))
+        set(l, given, "OMPI_MCA_btl_tcp_if_include", l->network.cidr);
+    set(l, given, "PRTE_MCA_plm_ssh_agent", ELMER_BINDIR "/erun");
+    set(l, given, "PRTE_MCA_prte_default_hostfile", l->slots);
+    set(l, given, "PRTE_MCA_hwloc_default_binding_policy", "none");
+}
+
+/* Who has chosen a launcher has one: its program is his business. */
+static void set_hydra(struct launchers *l, const struct wire_strs *given)
+{
+    if (!environment_value(given, "HYDRA_LAUNCHER") && !environment_value(given, "HYDRA_LAUNCHER_EXEC")) {
+        set(l, given, "HYDRA_LAUNCHER", "rsh");
+        set(l, given, "HYDRA_LAUNCHER_EXEC", ELMER_BINDIR "/erun");
+    }
+    set(l, given, "HYDRA_HOST_FILE", l->colons);
+    set(l, given, "HYDRA_BINDING", "none");
+    set(l, given, "HYDRA_IFACE", l->network.name);
+    set(l, given, "UCX_NET_DEVICES", l->network.name);
+    if (!environment_value(given, "I_MPI_HYDRA_BOOTSTRAP") && !environment_value(given, "I_MPI_HYDRA_BOOTSTRAP_EXEC")) {
+        set(l, given, "I_MPI_HYDRA_BOOTSTRAP", "rsh");
+        set(l, given, "I_MPI_HYDRA_BOOTSTRAP_EXEC", ELMER_BINDIR "/erun");
+    }
+    set(l, given, "I_MPI_HYDRA_HOST_FILE", l->colons);
+    set(l, given, "I_MPI_HYDRA_IFACE", l->network.name);
+}
+
+void launchers_set(struct launchers *l, const struct sup *sup, const struct wire_strs *given)
+{
+    const char *address = environment_value(given, "ELMER_ADDRESS");
+    *l = (struct launchers){.count = 0};
+    snprintf(l->slots, sizeof(l->slots), "%s/" LAUNCHERS_SLOTS, sup->tmpdir);
+    snprintf(l->colons, sizeof(l->colons), "%s/" LAUNCHERS_COLONS, sup->tmpdir);
+    if (address)
+        (void)launchers_find_network(address, &l->network);
+    set_open_mpi(l, given);
+    set_hydra(l, given);
+}

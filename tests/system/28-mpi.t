@@ -1,0 +1,80 @@
+#!/bin/bash
+# Debian's Open MPI and MPICH as they come: they find the hosts of the job and start what they need by erun; and what becomes of a job
+# however it ends. The nodes have neither an ssh server nor a key.
+. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/jobs.sh"
+
+for m in openmpi mpich; do
+    command -v mpicc.$m >/dev/null || skip_file "no mpicc.$m on this machine: the packages for mpi in tests/lab/packages"
+    mpicc.$m -O1 -o "$tmp/mpi.$m" "$top/tests/system/programs/mpi.c" || bail_out "mpicc.$m"
+done
+export LAB_PACKAGES="openmpi-bin mpich rsync parallel"
+lab_up 2 --cpus 2 --elmer 'allocator = v1' --rsd 'tickets = require'
+install_programs
+for m in openmpi mpich; do
+    for k in 1 2; do on $k sh -c "cat >/home/mpi.$m && chmod 755 /home/mpi.$m" <"$tmp/mpi.$m"; done
+done
+is 'no ssh server, and no key' "$(for k in 1 2; do on $k sh -c 'command -v sshd rshd; ls /home/alice/.ssh 2>/dev/null'; done)" ''
+
+run() { # NPROCS COMMAND..: a job of alice with this command, its output in $tmp/out; its status
+    local rc
+    as alice 1 rm -f out
+    as alice 1 esubmit -t 60s -w -o /home/alice/out "$@" >/dev/null 2>&1
+    rc=$?
+    as alice 1 cat out | grep -v "Warning: setpgid" >"$tmp/out" # Open MPI: its agent was quicker than it
+    return $rc
+}
+begin() { # COMMAND..: the same, in the background, on both hosts: its id, when its ranks wait
+    as alice 1 rm -f out
+    id=$(submit alice -t 120s -o /home/alice/out 4 "$@")
+    until_ok 20 eval 'as alice 1 grep -q waiting out'
+}
+spread='rank 0 of 4 on ws1 with 2 rank 1 of 4 on ws1 with 2 rank 2 of 4 on ws2 with 2 rank 3 of 4 on ws2 with 2'
+
+for m in openmpi mpich; do
+    run 4 mpirun.$m /home/mpi.$m hello
+    is "$m: hello ends well" $? 0
+    is "$m: a rank on each processor of the job, bound to them" "$(sort "$tmp/out" | xargs)" "$spread"
+    run 2 mpirun.$m -n 2 /home/mpi.$m hello
+    is "$m: on one host alone" "$(grep -c 'of 2 on' "$tmp/out")" 2
+    if [ $m = openmpi ]; then # MPICH over UCX was seen to hang in it, see elmer-mpi(7)
+        run 4 mpirun.$m /home/mpi.$m ring
+        is "$m: a ring" "$(cat "$tmp/out")" '4 went around'
+    fi
+    run 4 mpirun.$m /home/mpi.$m abort
+    is "$m: MPI_Abort(7)" $? 7
+    run 4 mpirun.$m /home/mpi.$m segfault
+    like "$m: a rank that segfaults" $? "$([ $m = openmpi ] && echo '^139$' || echo '^(11|255)$')" # mpiexec: whose end it hears of first
+    for end in 'killed mpirun' 'ekill'; do
+        begin mpirun.$m /home/mpi.$m wait
+        ok "$m: $end" eval 'case $end in ekill) as alice 1 ekill "$id" ;; *) on 1 pkill -KILL -o -f "^mpirun.$m|^/usr/bin/mpirun.$m|mpiexec" ;; esac'
+        wait_for 4 "$m: ends the job ($end)" over "$id"
+        ok "$m: and nothing is left on any host ($end)" until_ok 4 nothing_left "$id"
+    done
+    begin mpirun.$m /home/mpi.$m wait
+    ok "$m: a rank elsewhere is killed" on 2 pkill -KILL -o -f /home/mpi.$m
+    wait_for 6 "$m: which ends the job" over "$id"
+    ok "$m: and nothing is left on any host" until_ok 4 nothing_left "$id"
+done
+run 4 mpirun.openmpi /home/mpi.openmpi exit
+is 'openmpi: a rank that exits without MPI_Finalize' $? 5
+run 4 mpirun.openmpi -n 1 /home/mpi.openmpi spawn
+is 'openmpi: MPI_Comm_spawn' "$(cat "$tmp/out")" 'spawned says 42'
+run 4 sh -c 'HYDRA_LAUNCHER=ssh mpirun.mpich /home/mpi.mpich hello; mpirun.openmpi -n 2 --host ws1:2 /home/mpi.openmpi hello'
+is 'what the user says counts' "$(grep -c 'of 2 on ws1' "$tmp/out")" 2
+
+# ---- who takes an ssh ----
+as alice 1 sh -c 'mkdir -p tree/a/b && head -c 3000000 /dev/urandom >tree/a/b/large && for i in 1 2 3 4 5 6 7 8 9; do echo $i >"tree/a/file $i"; done'
+run 4 sh -c 'rsync -a -e erun tree/ ws2:/home/alice/copy/ && erun ws2 "cd copy && find . -type f -print0 | sort -z | xargs -0 sha256sum" >there && cd tree && find . -type f -print0 | sort -z | xargs -0 sha256sum | cmp - ../there && wc -l <../there'
+is 'rsync -e erun' "$(cat "$tmp/out")" 10
+run 4 sh -c 'seq 200 | parallel --ssh erun -S 2/ws1,2/ws2 "echo {} on \$(hostname)" 2>/dev/null | sort -n | awk "{ n += \$1; host[\$3]++ } END { print NR, n, (host[\"ws1\"] > 0), (host[\"ws2\"] > 0) }"'
+is 'GNU parallel' "$(cat "$tmp/out")" '200 20100 1 1'
+
+# ---- a host that is lost ----
+begin mpirun.openmpi /home/mpi.openmpi wait
+"$lab" link 2 down
+wait_for 60 'a cut cable ends the job, whatever mpirun does' over "$id"
+like 'by mpirun, which erun has told of it, or by elmer, which has given the host up' "$(field "$id" 'j["reason_code"]')" '^(exited|host-lost)$'
+ok 'and nothing is left where elmer is' until_ok 5 eval '[ -z "$(on 1 sh -c "grep -lz ^ELMER_JOB_ID=$id\\$ /proc/[0-9]*/environ" 2>/dev/null)" ]'
+
+done_testing

@@ -1,0 +1,100 @@
+/* mpi.c - what an MPI program does in the tests, by its first argument. Built with the compiler of each MPI.
+ *
+ *   hello            a line from each rank: number, size, host, CPUs
+ *   ring             a number goes around, each adds one; rank 0 says what came back
+ *   abort | segfault | exit   rank 1 ends so, the others wait in a barrier
+ *   wait             all wait in a barrier that never comes
+ *   spawn            one more process by MPI_Comm_spawn, which says its number (spawned) */
+#define _GNU_SOURCE
+#include <mpi.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static int rank, size;
+
+static void hello(void)
+{
+    char host[256] = "";
+    cpu_set_t cpus;
+    gethostname(host, sizeof(host) - 1);
+    sched_getaffinity(0, sizeof(cpus), &cpus);
+    printf("rank %d of %d on %s with %d\n", rank, size, host, CPU_COUNT(&cpus));
+}
+
+static void ring(void)
+{
+    int number = 0;
+    if (rank > 0)
+        MPI_Recv(&number, 1, MPI_INT, rank - 1, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    number++;
+    MPI_Send(&number, 1, MPI_INT, (rank + 1) % size, 0, MPI_COMM_WORLD);
+    if (rank > 0)
+        return;
+    MPI_Recv(&number, 1, MPI_INT, size - 1, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    printf("%d went around\n", number);
+}
+
+/* The others are in a barrier by then. */
+static void end(const char *how)
+{
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (rank == 1 && strcmp(how, "abort") == 0)
+        MPI_Abort(MPI_COMM_WORLD, 7);
+    if (rank == 1 && strcmp(how, "segfault") == 0)
+        raise(SIGSEGV);
+    if (rank == 1 && strcmp(how, "exit") == 0)
+        exit(5);
+    if (rank == 0)
+        printf("waiting\n");
+    fflush(stdout);
+    if (rank == 1 && strcmp(how, "wait") == 0)
+        for (;;)
+            pause();
+    MPI_Barrier(MPI_COMM_WORLD);
+}
+
+static void spawn(const char *self)
+{
+    char mode[] = "spawned", *argv[] = {mode, NULL};
+    MPI_Comm children;
+    int number = 0;
+    MPI_Comm_spawn(self, argv, 1, MPI_INFO_NULL, 0, MPI_COMM_WORLD, &children, MPI_ERRCODES_IGNORE);
+    if (rank == 0) {
+        MPI_Recv(&number, 1, MPI_INT, 0, 0, children, MPI_STATUS_IGNORE);
+        printf("spawned says %d\n", number);
+    }
+    MPI_Comm_disconnect(&children);
+}
+
+static void spawned(void)
+{
+    MPI_Comm parent;
+    int number = 42;
+    MPI_Comm_get_parent(&parent);
+    MPI_Send(&number, 1, MPI_INT, 0, 0, parent);
+    MPI_Comm_disconnect(&parent);
+}
+
+int main(int argc, char **argv)
+{
+    const char *what = argc > 1 ? argv[1] : "hello";
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    if (strcmp(what, "hello") == 0)
+        hello();
+    else if (strcmp(what, "ring") == 0)
+        ring();
+    else if (strcmp(what, "spawn") == 0)
+        spawn(argv[0]);
+    else if (strcmp(what, "spawned") == 0)
+        spawned();
+    else
+        end(what);
+    MPI_Finalize();
+    return 0;
+}
