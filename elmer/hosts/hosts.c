@@ -390,6 +390,7 @@ static void *on_accept_tcp(struct link *link, void *data)
         return accept_peer(link, hosts, false);
     if (hosts_may_log(hosts))
         log_warning("host=%s link refused: it has too many already (from %s)", name, link_peer_address(link));
+    hosts_note_refused(hosts, name, "it has too many links already: is more than one rsd running on it?");
     link_refuse(link, WIRE_CODE_REFUSED, "this host has too many links already: is more than one rsd running on it?");
     return NULL;
 }
@@ -443,6 +444,7 @@ int hosts_create(const struct room *room, const struct hosts_settings *settings,
     static const struct link_callbacks links = {.on_message = on_message, .on_close = on_close, .on_room = on_room};
     struct hosts *hosts = mem_zalloc(sizeof(*hosts));
     hosts->room = *room;
+    hosts->began_ms = wall_now().ms;
     hosts->settings = settings;
     hosts->data = data;
     hosts->callbacks = *callbacks;
@@ -484,6 +486,7 @@ void hosts_destroy(struct hosts *hosts)
     for (int i = 0; hosts && i < hosts->nhosts; i++) {
         hosts_pace_drop(hosts->hosts[i]);
         free(hosts->hosts[i]->unusable);
+        free(hosts->hosts[i]->refused);
         while (hosts->hosts[i]->nlacks > 0)
             free(hosts->hosts[i]->lacks[--hosts->hosts[i]->nlacks]);
         free(hosts->hosts[i]->cpus);
