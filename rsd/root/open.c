@@ -20,7 +20,7 @@ static int place_again(struct root *root, struct err *err)
     result = place_open(root, err);
     caps_lay_down();
     if (result >= 0)
-        place_say(root);
+        place_say(root, true);
     return result;
 }
 
