@@ -255,7 +255,7 @@ static json_t *time_or_null(int64_t ms)
 {
     char text[32];
 
-    if (ms < 0)
+    if (ms <= 0)
         return must(json_null());
     wall_format((struct wall){ms}, text, sizeof(text));
     return must(json_string(text));
@@ -270,7 +270,7 @@ static json_t *host_object(const struct wire_host_view *view)
         json_array_append_new(lacks, must(json_string(view->lacks.items[i])));
     return must(json_pack(
         "{s:s, s:s, s:I, s:I, s:s, s:s, s:b, s:o, s:o, s:s, s:o, s:o, s:o}", "host", view->host, "state", view->state,
-        "processors", (json_int_t)view->processors, "jobs", (json_int_t)view->jobs, "mode", view->mode, "address",
+        "processors", (json_int_t)view->processors, "running", (json_int_t)view->jobs, "mode", view->mode, "address",
         view->address, "local", view->local, "valid_until", time_or_null(view->certificate ? view->valid_until_ms : -1),
         "heard", time_or_null(view->heard_ms), "reason", view->reason, "lacks", lacks, "refused",
         view->refused_ms > 0 ? json_pack("{s:o, s:s}", "time", time_or_null(view->refused_ms), "reason", view->refused)

@@ -390,7 +390,6 @@ static void *on_accept_tcp(struct link *link, void *data)
         return accept_peer(link, hosts, false);
     if (hosts_may_log(hosts))
         log_warning("host=%s link refused: it has too many already (from %s)", name, link_peer_address(link));
-    hosts_note_refused(hosts, name, "it has too many links already: is more than one rsd running on it?");
     link_refuse(link, WIRE_CODE_REFUSED, "this host has too many links already: is more than one rsd running on it?");
     return NULL;
 }
@@ -444,7 +443,6 @@ int hosts_create(const struct room *room, const struct hosts_settings *settings,
     static const struct link_callbacks links = {.on_message = on_message, .on_close = on_close, .on_room = on_room};
     struct hosts *hosts = mem_zalloc(sizeof(*hosts));
     hosts->room = *room;
-    hosts->began_ms = wall_now().ms;
     hosts->settings = settings;
     hosts->data = data;
     hosts->callbacks = *callbacks;

@@ -54,7 +54,7 @@ struct net {
     struct own_name name;
     uv_timer_t report_timer, stop_timer;
     uv_signal_t term, interrupt;
-    bool stopping;
+    bool stopping, said_why;
     int result;
     uint64_t report_ms;
     struct log_limit limit;
@@ -142,8 +142,9 @@ static void on_why(void *data)
     char text[700] = "";
     struct wire_message uplink = {.type = WIRE_uplink, .u.uplink.text = text};
 
-    if (!link_ready(net->root) || net->stopping)
+    if (!link_ready(net->root) || net->stopping || (!*why && !net->said_why))
         return;
+    net->said_why = *why;
     if (*why)
         (void)snprintf(text, sizeof(text), "no link to %s: %.600s", uplink_address(net->uplink), why);
     (void)send_root(net, &uplink);
