@@ -334,7 +334,7 @@ static void test_after(void **state)
     };
     enum { JOBS = sizeof(jobs) / sizeof(jobs[0]) };
     struct bed *bed = *state;
-    struct host_row host = {"ws1", {.up = true, .ncpus = 8}};
+    struct host_row host = {.name = "ws1", .row = {.up = true, .ncpus = 8}};
     struct config config;
     struct plan plan;
     struct history *h;
