@@ -165,7 +165,8 @@ static void test_from_schema_10(void **state)
     struct sql_rows rows = {.hosts = &host, .nhosts = 1};
     (void)state;
     assert_int_equal(sqlite3_exec(db,
-                                  "DROP TABLE decision; ALTER TABLE host DROP COLUMN drained_by; ALTER TABLE host DROP "
+                                  "DROP TABLE decision; ALTER TABLE host DROP COLUMN joined; ALTER TABLE host DROP "
+                                  "COLUMN drained_by; ALTER TABLE host DROP "
                                   "COLUMN drained_text; ALTER TABLE host DROP COLUMN drained_ms; INSERT INTO host "
                                   "VALUES('ws1', 1, 2, 1); DELETE FROM migration WHERE version > 10; PRAGMA "
                                   "user_version = 10",
