@@ -177,8 +177,8 @@ int sql_hosts(sqlite3 *db, void (*each)(const struct host_row *host, void *data)
 {
     sqlite3_stmt *s = NULL;
     int step = SQLITE_DONE,
-        code = sql_statement(db, "SELECT name, up, cpus, drained, joined, drained_by, drained_text, drained_ms FROM host", &s,
-                             err);
+        code = sql_statement(
+            db, "SELECT name, up, cpus, drained, joined, drained_by, drained_text, drained_ms FROM host", &s, err);
     while (!code && (step = sqlite3_step(s)) == SQLITE_ROW) {
         const char *name = (const char *)sqlite3_column_text(s, 0);
         int64_t cpus = sqlite3_column_int64(s, 2);
