@@ -10,10 +10,12 @@ static const struct command command = {
     "Usage: eadmin init [--hosts NAME,..] [--listen ADDRESS] [--now] [--name NAME] [--address NAME|IP]... [-c FILE]\n"
     "       eadmin token [--uses N] [--hosts NAME,..] [--valid TIME] [-c FILE]\n"
     "       eadmin hosts [--json]\n"
-    "       eadmin remove|drain|resume HOST\n"
+    "       eadmin drain HOST... [--reason TEXT] [--wait] [--kill-after TIME]\n"
+    "       eadmin resume|remove HOST...\n"
     "       eadmin hold|release ID...\n"
     "       eadmin set allocator|policy VALUE|default\n"
     "       eadmin show [--json]\n"
+    "       eadmin log [--since TIME] [--json]\n"
     "       eadmin config check [--user USER] [FILE]\n"
     "       eadmin config show [--default] [FILE]\n"
     "Administer the cluster. init and token are for root on the queue host.\n"
@@ -21,11 +23,12 @@ static const struct command command = {
     "  init        make the cluster's CA and elmer's certificate; what is there stays\n"
     "  token       print a word that lets a host join, with rsd --join\n"
     "  hosts       show the hosts, their states and until when their certificates are good\n"
-    "  remove      revoke the certificates of a host and cut it off; its jobs end\n"
-    "  drain       give a host no new jobs; resume: give it some again\n"
+    "  drain       give hosts no new jobs; resume: give them some again\n"
+    "  remove      revoke the certificates of hosts and cut them off; their jobs end\n"
     "  hold        keep queued jobs from starting; release: let them\n"
     "  set         decide with another allocator or policy from now on; default: that of elmer.conf\n"
     "  show        show which are in force, and which there are\n"
+    "  log         what persons have decided: who has ended, held, moved jobs, drained hosts, and from where\n"
     "  config      of elmer.conf and rsd.conf, or FILE, with fragments in FILE.d: check whether a daemon can\n"
     "              work with it, or show every key, its value and where that comes from\n"
     "\n"
@@ -37,7 +40,11 @@ static const struct command command = {
     "  --name NAME          of the cluster, in its CA (default: the queue host's)\n"
     "  --address NAME|IP    another name by which workstations reach elmer\n"
     "  --valid TIME         how long it is good, such as 30m or 1d (default: 1h)\n"
-    "  --json               JSON, schema elmer.hosts/1 or elmer.settings/1\n"
+    "  --reason TEXT        why a host is drained, for users and administrators\n"
+    "  --wait               until no job has a processor there\n"
+    "  --kill-after TIME    wait, and end what is still there after TIME, such as 1h\n"
+    "  --since TIME         ago, such as 2h or 1d, or a moment: 2026-11-24, \"2026-11-24 08:00\", 08:00\n"
+    "  --json               JSON, schema elmer.hosts/1, elmer.settings/1 or elmer.log/1\n"
     "  --user USER          check as the daemon would that runs as USER (default: elmer; of rsd.conf its user)\n"
     "  --default            show what holds without a file\n"
     "  -c, --config FILE    read FILE instead of " ELMER_SYSCONFDIR "/elmer.conf\n"
@@ -51,9 +58,9 @@ static const struct verb {
     const char *name;
     int (*run)(int argc, char **argv);
 } verbs[] = {
-    {"init", eadmin_init},   {"token", eadmin_token},   {"hosts", eadmin_hosts},   {"remove", eadmin_remove},
-    {"drain", eadmin_drain}, {"resume", eadmin_resume}, {"hold", eadmin_hold},     {"release", eadmin_release},
-    {"set", eadmin_set},     {"show", eadmin_show},     {"config", eadmin_config},
+    {"init", eadmin_init},   {"token", eadmin_token},   {"hosts", eadmin_hosts}, {"remove", eadmin_remove},
+    {"drain", eadmin_drain}, {"resume", eadmin_resume}, {"hold", eadmin_hold},   {"release", eadmin_release},
+    {"log", eadmin_log},     {"set", eadmin_set},       {"show", eadmin_show},   {"config", eadmin_config},
 };
 
 int main(int argc, char **argv)
@@ -71,7 +78,7 @@ int main(int argc, char **argv)
         if (strcmp(argv[optind], verbs[i].name) == 0) {
             int first = optind;
 
-            optind = 1;
+            optind = 0; /* it begins anew, and each verb says itself whether options may follow names */
             return verbs[i].run(argc - first, argv + first);
         }
     }

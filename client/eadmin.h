@@ -16,13 +16,18 @@ struct ca;
 void eadmin_certify_ticket_key(const struct ca *ca, const char *host);
 /* Of elmer, from anywhere (eadmin_ask.c). */
 struct wire_message;
-int eadmin_ask(struct wire_message *request); /* one that is answered by done; says its text */
+/* One that is answered by done, whose text it prints. Returns the exit code. */
+int eadmin_ask(struct wire_message *request);
+int eadmin_done(struct elmer *elmer, struct wire_message *request);
 int eadmin_hosts(int argc, char **argv);
+int eadmin_hold(int argc, char **argv);
+int eadmin_release(int argc, char **argv);
+/* eadmin_drain.c */
 int eadmin_remove(int argc, char **argv);
 int eadmin_drain(int argc, char **argv);
 int eadmin_resume(int argc, char **argv);
-int eadmin_hold(int argc, char **argv);
-int eadmin_release(int argc, char **argv);
+/* eadmin_log.c */
+int eadmin_log(int argc, char **argv);
 /* On the host whose files are meant (eadmin_config.c). */
 int eadmin_config(int argc, char **argv);
 /* eadmin_set.c */

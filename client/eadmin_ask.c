@@ -1,4 +1,4 @@
-/* eadmin_ask.c - hosts, remove, drain, resume, hold, release: what is asked of elmer. */
+/* eadmin_ask.c - hosts, hold, release: what is asked of elmer. */
 #include "config.h"
 
 #include "client/eadmin.h"
@@ -13,7 +13,6 @@
 
 #include "client/table.h"
 #include "lib/base/clock.h"
-#include "lib/base/str.h"
 #include "libelmer/client.h"
 
 enum { OPTION_JSON = OPTION_FIRST_FREE };
@@ -31,7 +30,16 @@ static int take_done(struct wire_message *answer, void *data)
     return *text ? 0 : -ENOMEM;
 }
 
-static int ask(struct elmer *elmer, struct wire_message *request)
+static void print_line(const char *text)
+{
+    char *line = printable(text);
+
+    puts(line);
+    fflush(stdout);
+    free(line);
+}
+
+int eadmin_done(struct elmer *elmer, struct wire_message *request)
 {
     struct elmer_error error = {{0}};
     char *text = NULL;
@@ -39,7 +47,7 @@ static int ask(struct elmer *elmer, struct wire_message *request)
     int result = client_call(elmer, request, &call, ANSWER_MS, &error);
 
     if (result == ELMER_OK && text && *text)
-        say("%s", text);
+        print_line(text);
     free(text);
     return result == ELMER_OK ? EXIT_DONE : say_result(result, &error);
 }
@@ -55,51 +63,13 @@ static int parse_none(int argc, char **argv, const char *missing)
     return optind == argc ? usage_error("%s is missing", missing) : -1;
 }
 
-static int one_host(int argc, char **argv, const char **host)
-{
-    int result = parse_none(argc, argv, "the name of a host");
-
-    if (result >= 0)
-        return result;
-    if (argc - optind > 1)
-        return usage_error("one host at a time: '%s' is too many", argv[optind + 1]);
-    *host = argv[optind];
-    return str_valid_hostname(*host) ? -1 : usage_error("'%s' is not the name of a host", *host);
-}
-
 int eadmin_ask(struct wire_message *request)
 {
     struct elmer *elmer = open_elmer();
-    int code = elmer ? ask(elmer, request) : EXIT_REFUSED;
+    int code = elmer ? eadmin_done(elmer, request) : EXIT_REFUSED;
 
     elmer_close(elmer);
-    return code;
-}
-
-int eadmin_remove(int argc, char **argv)
-{
-    struct wire_message request = {.type = WIRE_remove_host};
-    int result = one_host(argc, argv, &request.u.remove_host.host);
-
-    return result < 0 ? eadmin_ask(&request) : result;
-}
-
-static int drain(int argc, char **argv, bool drained)
-{
-    struct wire_message request = {.type = WIRE_drain, .u.drain = {.drained = drained}};
-    int result = one_host(argc, argv, &request.u.drain.host);
-
-    return result < 0 ? eadmin_ask(&request) : result;
-}
-
-int eadmin_drain(int argc, char **argv)
-{
-    return drain(argc, argv, true);
-}
-
-int eadmin_resume(int argc, char **argv)
-{
-    return drain(argc, argv, false);
+    return finish_output(code);
 }
 
 /* ---- jobs ---- */
@@ -132,11 +102,11 @@ static int for_jobs(int argc, char **argv, bool hold)
     for (int i = optind; i < argc && worst != EXIT_UNREACHABLE; i++) {
         struct wire_message request = job_request(hold, parse_id(argv[i], &id) ? id : 0);
 
-        code = ask(elmer, &request);
+        code = eadmin_done(elmer, &request);
         worst = code > worst || code == EXIT_UNREACHABLE ? code : worst;
     }
     elmer_close(elmer);
-    return worst;
+    return finish_output(worst);
 }
 
 int eadmin_hold(int argc, char **argv)
@@ -281,19 +251,34 @@ static void print_lacks(const struct hosts_answer *hosts)
     free(lacks.items);
 }
 
+static json_t *time_or_null(int64_t ms)
+{
+    char text[32];
+
+    if (ms <= 0)
+        return must(json_null());
+    wall_format((struct wall){ms}, text, sizeof(text));
+    return must(json_string(text));
+}
+
 static json_t *host_object(const struct wire_host_view *view)
 {
-    char until[32];
     json_t *lacks;
 
-    wall_format((struct wall){view->valid_until_ms}, until, sizeof(until));
     lacks = must(json_array());
     for (size_t i = 0; i < view->lacks.count; i++)
         json_array_append_new(lacks, must(json_string(view->lacks.items[i])));
-    return must(json_pack("{s:s, s:s, s:I, s:s, s:s, s:o, s:s, s:o}", "host", view->host, "state", view->state,
-                          "processors", (json_int_t)view->processors, "mode", view->mode, "address", view->address,
-                          "valid_until", view->certificate ? json_string(until) : json_null(), "reason", view->reason,
-                          "lacks", lacks));
+    return must(json_pack(
+        "{s:s, s:s, s:I, s:I, s:s, s:s, s:b, s:o, s:o, s:s, s:o, s:o, s:o}", "host", view->host, "state", view->state,
+        "processors", (json_int_t)view->processors, "running", (json_int_t)view->jobs, "mode", view->mode, "address",
+        view->address, "local", view->local, "valid_until", time_or_null(view->certificate ? view->valid_until_ms : -1),
+        "heard", time_or_null(view->heard_ms), "reason", view->reason, "lacks", lacks, "refused",
+        view->refused_ms > 0 ? json_pack("{s:o, s:s}", "time", time_or_null(view->refused_ms), "reason", view->refused)
+                             : json_null(),
+        "drained",
+        *view->drained_by ? json_pack("{s:o, s:s, s:s}", "time", time_or_null(view->drained_ms), "by", view->drained_by,
+                                      "reason", view->drained_for)
+                          : json_null()));
 }
 
 static void print_json(const struct hosts_answer *hosts)

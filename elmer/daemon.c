@@ -337,6 +337,7 @@ static int run_once(struct settings *settings, bool waited, bool *began, struct 
 int daemon_run(struct settings *settings, struct err *err)
 {
     struct err before = ERR_INIT;
+    log_fields();
     for (;;) {
         bool began = false;
         int result = run_once(settings, *before.text, &began, err);

@@ -257,6 +257,7 @@ static int run(struct rsd_config *config, const char *given, struct err *err)
     uid_t uid = 0;
     gid_t gid = 0;
     find_own_users(config);
+    log_fields();
     listener = prepare_in_time(config, &uid, &gid, err);
     if (listener < 0)
         return listener;

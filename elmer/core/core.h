@@ -237,7 +237,7 @@ struct event {
         struct { /* CANCEL KILL HOLD RELEASE TOP */
             uint32_t uid;
             bool admin;
-            char text[CORE_BY_TEXT]; /* CANCEL KILL: of the reason, for people; "": none */
+            char text[CORE_BY_TEXT]; /* CANCEL KILL HOLD: of the reason, for people; "": none */
         } by;
         struct {
             const int *cpus; /* [ncpus] CPU numbers on that host, increasing */

@@ -103,6 +103,7 @@ static int hold(struct core *core, struct job *job, struct part *part, const str
         return answer(core, ANSWER_NOT_PERMITTED);
     job_move(core, job, JOB_HELD);
     job->info.reason = REASON_HELD;
+    job_set_text(job, job_copy_text(event->u.by.text));
     queue_changed_job(core, job);
     return answer(core, ANSWER_OK);
 }
@@ -113,6 +114,7 @@ static int release(struct core *core, struct job *job, struct part *part, const 
     if (!permitted(job, event))
         return answer(core, ANSWER_NOT_PERMITTED);
     job_move(core, job, JOB_QUEUED);
+    job_set_text(job, NULL);
     queue_changed_job(core, job);
     return answer(core, ANSWER_OK);
 }

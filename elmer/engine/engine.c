@@ -21,6 +21,7 @@ struct pending_event {
     struct pending_event *next;
     struct event event;
     char *text;
+    struct decision *decision;
 };
 
 int64_t engine_now_ms(void)
@@ -124,6 +125,8 @@ static void carry_out(struct engine *engine, const struct action *action)
         after_commit(engine, action, on_open, ENGINE_WORK);
         break;
     case ACTION_ANSWER:
+        if (action->answer == ANSWER_OK && engine->decision)
+            decide_taken(engine);
         after_commit(engine, action, on_answer, ENGINE_ANSWER);
         break;
     case ACTION_LAUNCH:
@@ -159,7 +162,7 @@ static bool many_rows(const struct actions *actions)
     return rows > 1;
 }
 
-static void step(struct engine *engine, struct event *event)
+static void step(struct engine *engine, struct event *event, const struct decision *decision)
 {
     struct actions actions;
     int64_t begin_ns = mono_now().ns;
@@ -169,8 +172,9 @@ static void step(struct engine *engine, struct event *event)
     int result = core_step(engine->core, event, &actions);
     int64_t decided_ns = mono_now().ns;
     assert(result == 0);
-    bool hold = many_rows(&actions);
+    bool hold = decision || many_rows(&actions);
     engine->stepping = true;
+    engine->decision = decision;
     if (hold)
         store_hold(engine->store, true);
     for (size_t i = 0; i < actions.count; i++)
@@ -178,6 +182,7 @@ static void step(struct engine *engine, struct event *event)
     if (hold)
         store_hold(engine->store, false);
     engine->stepping = false;
+    engine->decision = NULL;
     trace(event, begin_ns, decided_ns);
     actions_fini(&actions);
 }
@@ -188,21 +193,30 @@ void engine_run_events(struct engine *engine)
         engine->events = next->next;
         if (!engine->events)
             engine->last_event = &engine->events;
-        step(engine, &next->event);
+        step(engine, &next->event, next->decision);
         free(next->text);
+        free(next->decision);
         free(next);
     }
 }
 
-static bool has_text(enum event_type type)
+/* Where it points to its text; NULL: it has none. */
+static const char **text_of(struct event *event)
 {
-    return type == EVENT_OPEN_FAILED || type == EVENT_LAUNCH_FAILED || type == EVENT_ABORT;
+    if (event->type == EVENT_OPEN_FAILED || event->type == EVENT_LAUNCH_FAILED || event->type == EVENT_ABORT)
+        return &event->u.failed.text;
+    return NULL;
 }
 
 void engine_event(struct engine *engine, struct event *event)
 {
+    engine_decide(engine, event, NULL);
+}
+
+void engine_decide(struct engine *engine, struct event *event, const struct decision *decision)
+{
     if (!engine->stepping) {
-        step(engine, event);
+        step(engine, event, decision);
         engine_run_events(engine);
         return;
     }
@@ -210,8 +224,10 @@ void engine_event(struct engine *engine, struct event *event)
            event->type != EVENT_HOST_ADD);
     struct pending_event *pending = mem_zalloc(sizeof(*pending));
     pending->event = *event;
-    if (has_text(event->type) && event->u.failed.text)
-        pending->event.u.failed.text = pending->text = mem_strdup(event->u.failed.text);
+    const char **text = text_of(&pending->event);
+    if (text && *text)
+        *text = pending->text = mem_strdup(*text);
+    pending->decision = decision ? mem_copy(decision, 1, sizeof(*decision)) : NULL;
     *engine->last_event = pending;
     engine->last_event = &pending->next;
 }
@@ -462,10 +478,12 @@ void engine_destroy(struct engine *engine)
     for (struct pending_event *event; (event = engine->events);) {
         engine->events = event->next;
         free(event->text);
+        free(event->decision);
         free(event);
     }
     jobs_fini(&engine->jobs);
     core_destroy(engine->core);
     free(engine->store_failure);
+    free(engine->drains);
     free(engine);
 }

@@ -19,6 +19,7 @@
 #include "elmer/engine/deadline.h"
 #include "elmer/engine/jobs.h"
 #include "elmer/engine/launchers.h"
+#include "elmer/store/decision.h"
 #include "elmer/store/record.h"
 #include "lib/base/err.h"
 
@@ -91,6 +92,11 @@ int64_t engine_now_ms(void); /* of the events: monotonic */
  * it, except failed.text, are not allowed). What comes from outside is checked before: an event that the core does not
  * take is a bug, and ends the daemon. */
 void engine_event(struct engine *engine, struct event *event);
+/* The same of what a person has decided. If the core takes it, it is a line of the log and a row of the store, which
+ * are on disk together with what follows from it, before it is answered. It is copied. */
+void engine_decide(struct engine *engine, struct event *event, const struct decision *decision);
+/* One that the core need not hear of. */
+void engine_note(struct engine *engine, const struct decision *decision);
 /* EVENT_SUBMIT with what the core does not keep; the message is taken over. The job's id is core_next_id() of before,
  * and the answer may come while this runs. NULL: the core refuses it. */
 struct engine_job *engine_submit(struct engine *engine, struct event *event, const char *user,
@@ -151,6 +157,8 @@ const struct jobs *engine_jobs(const struct engine *engine);
 struct store *engine_store(struct engine *engine); /* to read; the same is true of it */
 const char *engine_host_name(const struct engine *engine, int host);
 int engine_host_count(const struct engine *engine);
+/* Who has drained it; NULL: it is not drained, or that is not known. */
+const struct host_drain *engine_drain(const struct engine *engine, int host);
 const char *engine_store_failure(const struct engine *engine); /* why it cannot be written; NULL: it can */
 
 struct engine_job *engine_job(const struct engine *engine, uint64_t id); /* NULL: none in memory */

@@ -14,6 +14,9 @@ struct engine {
     struct store_limits limits;
     char *store_failure;
     struct pending_event *events, **last_event;
+    const struct decision *decision; /* of the event that is being decided; NULL */
+    struct host_drain *drains;       /* [ndrains] by host; at_ms 0: not drained, or not known by whom */
+    size_t ndrains, drains_room;
     uint64_t last_put; /* number of the last write */
     bool stepping, closed;
     struct waiting *waiting, **last_waiting; /* commit.c */
@@ -41,6 +44,12 @@ bool engine_end_record(struct record *record, const struct wire_message *submiss
 void engine_persist_job(struct engine *engine, uint64_t id);
 void engine_persist_host(struct engine *engine, int host);
 void engine_persist_setting(struct engine *engine, enum core_setting setting);
+
+/* decide.c: the line of the log, as snprintf() writes it; the present decision is taken; those of before, from the
+ * store. */
+int decision_line(const struct decision *decision, char *line, size_t size);
+void decide_taken(struct engine *engine);
+void decide_restore(struct engine *engine, int host, const struct host_drain *drain);
 
 /* usage.c: whether the host can know what this attempt has used there; then more than can be is cut, with a line in the
  * log. */

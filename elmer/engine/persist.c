@@ -22,16 +22,58 @@ static void note_times(struct engine_job *job, const struct core_job *state)
         job->ended_ms = now > job->started_ms ? now : job->started_ms; /* the clock may have been set back */
 }
 
-static void log_change(const struct engine_job *job, const struct core_job *state)
+/* "ws1,ws2", of many the first ones and "+12". */
+static void list_hosts(const struct core *core, const struct core_job *state, char *text, size_t size)
 {
-    const char *reason = state->state == JOB_ENDING || state->state == JOB_CANCELLED ? reason_name(state->reason) : "";
+    enum { HOSTS_SHOWN = 8 };
+    bool *seen = mem_zalloc((size_t)core_host_count(core) * sizeof(*seen));
+    size_t used = 0;
+    int count = 0;
+    *text = 0;
+    for (uint32_t i = 0; state->processors && i < state->nprocs; i++) {
+        int host = state->processors[i].host;
+        if (seen[host])
+            continue;
+        seen[host] = true;
+        if (++count <= HOSTS_SHOWN)
+            used += (size_t)snprintf(text + used, size - used, "%s%s", used ? "," : "", core_host(core, host)->name);
+    }
+    if (count > HOSTS_SHOWN)
+        snprintf(text + used, size - used, "+%d", count - HOSTS_SHOWN);
+    free(seen);
+}
+
+/* What became of it, in one line. */
+static void log_end(const struct engine *engine, const struct engine_job *job, const struct core_job *state)
+{
+    char result[40] = "", reason[40] = "", ran[40] = "", hosts[8 * (HOST_NAME_MAX_BYTES + 1) + 20];
+    list_hosts(engine->core, state, hosts, sizeof(hosts));
+    if (state->exits && state->signal)
+        snprintf(result, sizeof(result), " signal=%d", state->signal);
+    else if (state->exits && state->exit_status >= 0)
+        snprintf(result, sizeof(result), " exit=%d", state->exit_status);
+    if (state->reason != REASON_EXITED)
+        snprintf(reason, sizeof(reason), " reason=%s", reason_name(state->reason));
+    if (job->started_ms >= 0 && job->ended_ms >= 0)
+        snprintf(ran, sizeof(ran), " ran=%" PRId64 "s", (job->ended_ms - job->started_ms) / 1000);
+    log_info("job=%" PRIu64 " user=%s %s%s%s%s%s%s", job->id, job->user, job_state_name(state->state), result, reason,
+             ran, *hosts ? " hosts=" : "", hosts);
+}
+
+static void log_change(const struct engine *engine, const struct engine_job *job, const struct core_job *state)
+{
+    const char *reason = state->state == JOB_ENDING ? reason_name(state->reason) : "";
     if (state->state == job->logged)
         return;
+    if (state->state == JOB_DONE || state->state == JOB_CANCELLED) {
+        log_end(engine, job, state);
+        return;
+    }
     /* a job that goes well passes through these two in milliseconds, and each line costs as much as a commit */
     bool passing = state->state == JOB_STARTING || (state->state == JOB_ENDING && state->reason == REASON_EXITED);
     (passing ? log_debug : log_info)("job=%" PRIu64 " user=%s %s%s%s", job->id, job->user, job_state_name(state->state),
                                      *reason ? ": " : "", reason);
-    if (state->state == JOB_QUEUED && state->attempt)
+    if (state->state == JOB_QUEUED && state->attempt && job->logged != JOB_HELD)
         log_notice("job=%" PRIu64 " user=%s goes back into the queue after attempt %" PRIu32 ": %s", job->id, job->user,
                    state->attempt, state->text);
     if (state->state == JOB_STARTING && state->requeue && !state->lease_ms)
@@ -57,7 +99,7 @@ uint64_t engine_persist(struct engine *engine, struct engine_job *job)
     const struct core_job *state = core_job(engine->core, job->id);
     assert(state);
     note_times(job, state);
-    log_change(job, state);
+    log_change(engine, job, state);
     job->logged = state->state;
     limits_note(engine, job, state);
     struct record *record = job_record(engine->core, job, state, !job->stored);
@@ -107,6 +149,8 @@ void engine_persist_host(struct engine *engine, int host)
     const struct core_host *state = core_host(engine->core, host);
     struct host_row row = {.row = state->row};
     snprintf(row.name, sizeof(row.name), "%s", state->name);
+    if (engine_drain(engine, host))
+        row.drain = *engine_drain(engine, host);
     engine->last_put = store_put_host(engine->store, &row);
 }
 

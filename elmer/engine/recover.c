@@ -264,6 +264,8 @@ static void restore_host(const struct host_row *host, void *data)
         index = core_add_host(engine->core, host->name);
     if (index >= 0 && core_restore_host(engine->core, index, &row.row, engine_now_ms()))
         log_error("host=%s what the store says of it cannot be used: a bug", host->name);
+    if (index >= 0)
+        decide_restore(engine, index, &host->drain);
 }
 
 /* One that this elmer does not know stays in the store, and the configuration counts. */

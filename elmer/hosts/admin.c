@@ -3,8 +3,13 @@
 
 #include "elmer/hosts/internal.h"
 
+#include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <time.h>
+
+#include "lib/base/clock.h"
 
 /* ---- peers ---- */
 
@@ -142,26 +147,124 @@ static const char *state_name(const struct host *host, const struct core_host *c
     return core->known ? "down" : "never-seen";
 }
 
+void hosts_note_refused(struct hosts *hosts, const char *name, const char *why)
+{
+    int index = name ? hosts_index(hosts, name) : -1;
+    if (index < 0 || hosts->hosts[index]->peer)
+        return;
+    struct host *host = hosts->hosts[index];
+    free(host->refused);
+    host->refused = mem_strndup(why, REFUSED_SIZE);
+    host->refused_ms = wall_now().ms;
+}
+
+/* "8 s", "3 min", "5 h", "2 days". */
+static const char *how_long(int64_t ms, char *text, size_t size)
+{
+    int64_t s = ms > 0 ? ms / 1000 : 0;
+    if (s < 120)
+        snprintf(text, size, "%" PRId64 " s", s);
+    else if (s < 7200)
+        snprintf(text, size, "%" PRId64 " min", s / 60);
+    else if (s < 172800)
+        snprintf(text, size, "%" PRId64 " h", s / 3600);
+    else
+        snprintf(text, size, "%" PRId64 " days", s / 86400);
+    return text;
+}
+
+/* Local time, as the journal shows it; with the date if that is not today's. */
+static const char *at_time(int64_t ms, char *text, size_t size)
+{
+    time_t at = (time_t)(ms / 1000), now = (time_t)(wall_now().ms / 1000);
+    struct tm then, today;
+    localtime_r(&at, &then);
+    localtime_r(&now, &today);
+    bool same = then.tm_yday == today.tm_yday && then.tm_year == today.tm_year;
+    strftime(text, size, same ? "%H:%M:%S" : "%Y-%m-%d %H:%M:%S", &then);
+    return text;
+}
+
+static int64_t heard_wall_ms(const struct host *host)
+{
+    return host->linked_ms ? wall_now().ms - (engine_now_ms() - host->heard_ms) : -1;
+}
+
+/* What stops its link, or why nothing is heard; "": nothing does. */
+static void link_words(const struct host *host, const struct core_host *core, char *text, size_t size)
+{
+    char when[40];
+    if (core->state == CORE_HOST_UP && host->peer)
+        snprintf(text, size, "%s", host->unusable ? host->unusable : "");
+    else if (host->refused && !host->peer)
+        snprintf(text, size, "refused %s ago: %s", how_long(wall_now().ms - host->refused_ms, when, sizeof(when)),
+                 host->refused);
+    else if (host->linked_ms)
+        snprintf(text, size, "not heard since %s%s", at_time(heard_wall_ms(host), when, sizeof(when)),
+                 core->state == CORE_HOST_DOWN ? ""
+                 : host->peer                  ? ": its link is silent"
+                                               : ": its link is cut");
+    else
+        snprintf(text, size,
+                 core->known || core->state == CORE_HOST_AWAITED ? "not heard since elmer was started at %s"
+                                                                 : "never linked; elmer was started at %s",
+                 at_time(host->hosts->began_ms, when, sizeof(when)));
+}
+
+static void drain_words(const struct hosts *hosts, const struct host *host, char *text, size_t size)
+{
+    const struct host_drain *drain = engine_drain(hosts->room.engine, host->index);
+    char when[40];
+    if (drain)
+        snprintf(text, size, "drained by %s %s ago%s%s", drain->by,
+                 how_long(wall_now().ms - drain->at_ms, when, sizeof(when)), *drain->text ? ": " : "", drain->text);
+    else
+        snprintf(text, size, "drained: it takes no new jobs");
+}
+
+/* All that stops it, else where it is. */
+static void reason_of(const struct hosts *hosts, struct host *host, const struct core_host *core)
+{
+    const char *const local = host->peer && host->peer->local ? "local" : "";
+    char link[REFUSED_SIZE + 100], drained[600] = "";
+    link_words(host, core, link, sizeof(link));
+    if (core->drained)
+        drain_words(hosts, host, drained, sizeof(drained));
+    const char *parts[] = {link,
+                           core->retired ? "taken out of the configuration: removed when its jobs have ended" : "",
+                           drained, host->peer ? host->mode_reason : ""};
+    size_t used = 0;
+    *host->reason = 0;
+    for (size_t i = 0; i < sizeof(parts) / sizeof(*parts); i++)
+        if (*parts[i] && used < sizeof(host->reason))
+            used +=
+                (size_t)snprintf(host->reason + used, sizeof(host->reason) - used, "%s%s", used ? "; " : "", parts[i]);
+    if (!used)
+        snprintf(host->reason, sizeof(host->reason), "%s", local);
+}
+
 void hosts_view(const struct hosts *hosts, int index, struct wire_host_view *view)
 {
     struct host *host = hosts->hosts[index];
     const struct core_host *core = core_host(engine_core(hosts->room.engine), index);
     const struct host_load load = core->state == CORE_HOST_UP ? host->load : LOAD_UNKNOWN;
+    const struct host_drain *drain = engine_drain(hosts->room.engine, index);
+    reason_of(hosts, host, core);
     *view = (struct wire_host_view){.host = host->settings->name,
                                     .state = state_name(host, core),
                                     .processors = (uint64_t)host->ncpus,
                                     .mode = host->mode,
                                     .address = host->address,
                                     .valid_until_ms = -1,
-                                    .reason = core->state == CORE_HOST_AWAITED ? "not heard of since elmer was started"
-                                              : core->state == CORE_HOST_SILENT && !host->peer ? "its link is cut"
-                                              : core->state == CORE_HOST_SILENT ? "nothing is heard over its link"
-                                              : core->retired
-                                                  ? "taken out of the configuration: removed when its jobs have ended"
-                                              : host->unusable && host->peer ? host->unusable
-                                              : core->drained                ? "drained: it takes no new jobs"
-                                                                             : host->mode_reason,
+                                    .reason = host->reason,
                                     .lacks = {(const char **)host->lacks, host->nlacks},
+                                    .local = host->peer && host->peer->local,
+                                    .heard_ms = heard_wall_ms(host),
+                                    .refused_ms = host->refused ? host->refused_ms : -1,
+                                    .refused = host->refused,
+                                    .drained_by = drain ? drain->by : "",
+                                    .drained_for = drain ? drain->text : "",
+                                    .drained_ms = drain ? drain->at_ms : -1,
                                     .busy = load.busy,
                                     .busy_jobs = load.jobs,
                                     .memory_bytes = load.memory_bytes,

@@ -130,6 +130,8 @@ static void take_place(struct host *host, struct peer *peer, const struct wire_m
     host->heard_ms = host->silent_since_ms = engine_now_ms();
     host->name_loopback = hello->name_loopback;
     host->linked_ms = wall_now().ms;
+    free(host->refused);
+    host->refused = NULL;
     snprintf(host->mode, sizeof(host->mode), "%s",
              strcmp(hello->mode, "rt") ? strcmp(hello->mode, "idle") ? "none" : "idle" : "rt");
     str_printable(host->mode_reason, sizeof(host->mode_reason), hello->mode_reason, strlen(hello->mode_reason));

@@ -484,6 +484,7 @@ void hosts_destroy(struct hosts *hosts)
     for (int i = 0; hosts && i < hosts->nhosts; i++) {
         hosts_pace_drop(hosts->hosts[i]);
         free(hosts->hosts[i]->unusable);
+        free(hosts->hosts[i]->refused);
         while (hosts->hosts[i]->nlacks > 0)
             free(hosts->hosts[i]->lacks[--hosts->hosts[i]->nlacks]);
         free(hosts->hosts[i]->cpus);

@@ -15,6 +15,7 @@ enum {
     CONGESTED = 256 << 10,
     LOG_BURST = 30,
     LOG_WINDOW_MS = 10000,
+    REFUSED_SIZE = 600,
     SUSPECT_BEATS = 2, /* heartbeats without an answer */
     LACKS = 4,         /* of what a host says, each up to ... */
     LACK_SIZE = 200    /* ... because they are shown for all hosts together */
@@ -61,6 +62,9 @@ struct host {
     char boot[65], address[65], mode[9], mode_reason[600];
     int64_t linked_ms; /* wall clock */
     char *unusable;
+    char *refused; /* why a link of it was refused, since it was linked; NULL: none was */
+    int64_t refused_ms;
+    char reason[1024];  /* as it was shown last */
     char *lacks[LACKS]; /* [nlacks] what jobs have to do without there */
     size_t nlacks;
     int *cpus;   /* [ncpus] those that Elmer uses */
@@ -103,6 +107,7 @@ struct hosts {
     int sent;      /* and messages in it */
     struct log_limit limit;
     bool closing;
+    int64_t began_ms; /* wall clock */
 };
 
 enum core_host_state host_state(const struct host *host);
@@ -118,6 +123,8 @@ void peer_asked(struct peer *peer, uint64_t id); /* now */
 void peer_drop(struct peer *peer, const char *text);
 /* Log, send an error, close. */
 void peer_refuse(struct peer *peer, uint64_t id, const char *code, const char *text);
+/* admin.c: a link that shows a certificate of this host is not let in; name NULL: it shows none. */
+void hosts_note_refused(struct hosts *hosts, const char *name, const char *why);
 bool hosts_may_log(struct hosts *hosts);
 
 /* hello.c: a peer says who it is; a challenger takes the host's place, or the old link has shown that it lives;

@@ -18,6 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/clock.h"
 #include "lib/net/tls.h"
 
 enum { RETRY_MS = 5000 };
@@ -119,6 +120,7 @@ static void on_again(struct deadline *deadline)
 
 int hosts_listen(struct hosts *hosts, struct err *err)
 {
+    hosts->began_ms = wall_now().ms;
     struct err why = ERR_INIT;
     hosts->listen_again.fire = on_again;
     int result = hosts->settings->listen ? hosts_make_tls(hosts, &why) : 0;

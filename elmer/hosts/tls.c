@@ -16,12 +16,17 @@ enum { UNNAMED_MAX = 8 };
 static int judge(const struct tls_peer *peer, void *data, struct err *err)
 {
     struct hosts *hosts = data;
+    struct err why = ERR_INIT;
+    int result;
     if (hosts_index(hosts, peer->name) < 0)
         return err_set(err, -EPERM,
                        "the certificate is that of %s, which is not in the configuration: add the name to \"hosts = "
                        "...\" in elmer.conf and reload elmer, or join again with a token that names it",
                        peer->name);
-    return hosts->callbacks.judge ? hosts->callbacks.judge(peer, err, hosts->data) : 0;
+    result = hosts->callbacks.judge ? hosts->callbacks.judge(peer, &why, hosts->data) : 0;
+    if (result)
+        hosts_note_refused(hosts, peer->name, why.text);
+    return result ? err_set(err, result, "%s", why.text) : 0;
 }
 
 int hosts_make_tls(struct hosts *hosts, struct err *err)

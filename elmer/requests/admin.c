@@ -2,9 +2,9 @@
 
 #include "elmer/requests/admin.h"
 
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
-
-#include "lib/base/log.h"
 
 enum { PAGE = 256 };
 
@@ -16,22 +16,42 @@ static void view_host(const struct requests *requests, int host, struct wire_hos
     view->valid_until_ms = certificate ? certificate->end_ms : -1;
 }
 
+/* [hosts] jobs that have processors there; the caller's. */
+static uint32_t *count_jobs(struct engine *engine, int hosts)
+{
+    uint32_t *jobs = mem_array((size_t)hosts, sizeof(*jobs));
+    uint64_t *last = mem_array((size_t)hosts, sizeof(*last)), cursor = 0;
+    for (const struct core_job *job; (job = core_next_job(engine_core(engine), &cursor));)
+        for (uint32_t i = 0; job->processors && job->state != JOB_DONE && i < job->nprocs; i++) {
+            int host = job->processors[i].host;
+            jobs[host] += last[host] != job->id;
+            last[host] = job->id;
+        }
+    free(last);
+    return jobs;
+}
+
 void admin_query_hosts(struct request *request)
 {
     const struct requests *requests = request->requests;
     int count = engine_host_count(requests->room.engine), host = 0;
     struct wire_host_view views[PAGE];
+    uint32_t *jobs = count_jobs(requests->room.engine, count);
     do {
         struct wire_message message = {.type = WIRE_hosts, .id = request->id};
         size_t n = 0;
-        for (; host < count && n < PAGE; host++)
-            if (!core_host_gone(engine_core(requests->room.engine), host))
-                view_host(requests, host, &views[n++]);
+        for (; host < count && n < PAGE; host++) {
+            if (core_host_gone(engine_core(requests->room.engine), host))
+                continue;
+            view_host(requests, host, &views[n]);
+            views[n++].jobs = jobs[host];
+        }
         message.u.hosts.hosts.items = views;
         message.u.hosts.hosts.count = n;
         message.u.hosts.more = host < count;
         request_send(request, &message);
     } while (host < count);
+    free(jobs);
     request_end(request);
 }
 
@@ -77,7 +97,10 @@ void admin_remove_host(struct request *request)
         request_error(request, WIRE_CODE_REFUSED, "%s%s", host,
                       index < 0 ? " is no host of the cluster" : " has no certificate: there is nothing to revoke");
     } else {
-        log_notice("host=%s is removed by uid=%u: its certificates are revoked", host, (unsigned)request->client->uid);
+        struct decision decision;
+        decide_begin(request, "removed", &decision);
+        snprintf(decision.host, sizeof(decision.host), "%s", host);
+        engine_note(requests->room.engine, &decision);
         if (index >= 0)
             hosts_cut_off(requests->hosts, index, true,
                           "this host was removed from the cluster by an administrator, and its certificate revoked: "
@@ -88,22 +111,6 @@ void admin_remove_host(struct request *request)
         struct engine_wait wait = {
             .run = on_removed, .owner = requests, .urgency = ENGINE_ANSWER, .number = request->number, .host = -1};
         engine_after_commit(requests->room.engine, &wait);
-    }
-}
-
-void admin_drain(struct request *request)
-{
-    const struct wire_drain *drain = &request->message.u.drain;
-    int host = core_member_by_name(engine_core(request->requests->room.engine), drain->host);
-    struct event event = {
-        .type = drain->drained ? EVENT_DRAIN : EVENT_UNDRAIN, .request = request->number, .host = host};
-    if (!request->admin) {
-        request_not_admin(request, "drain hosts");
-    } else if (host < 0) {
-        request_error(request, WIRE_CODE_REFUSED, "there is no host %s in the cluster", drain->host);
-    } else {
-        request->holder = HOLDER_CORE;
-        engine_event(request->requests->room.engine, &event);
     }
 }
 

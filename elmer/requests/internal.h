@@ -89,7 +89,8 @@ void submit_again(struct request *request); /* what was missing is known */
 int after_check(const struct wire_strs *items, struct err *err);
 bool after_find(struct request *request);
 void after_fill(const struct request *request, struct event *event, struct core_after after[AFTER_MAX]);
-/* verbs.c: signal_job; what the reason of the job says of who asks, "": nothing. */
+/* verbs.c: who asks, as far as it is known; signal_job; what the reason of the job says of who asks, "": nothing. */
+const char *verb_who(const struct request *request);
 void signal_begin(struct request *request);
 void verb_sign(const struct request *request, enum event_type event, char text[CORE_BY_TEXT]);
 /* explain.c: why a job waits. */

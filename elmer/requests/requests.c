@@ -17,7 +17,7 @@
 
 #include "elmer/requests/admin.h"
 
-enum { MAX_OUTSTANDING = 256, TOP_FREE = 1000, TOP_SHARE = 10 };
+enum { MAX_OUTSTANDING = 256 };
 
 static void leave_client(struct request *request)
 {
@@ -108,7 +108,7 @@ void request_not_admin(struct request *request, const char *what)
                   request->requests->settings->admin_group, what, how_to_rule(request, text, sizeof(text)));
 }
 
-/* ---- cancel, kill, hold, release, top, drain ---- */
+/* ---- cancel, kill, hold, release, top: what decide.c has asked the core ---- */
 
 static const struct verb {
     enum wire_type type;
@@ -188,36 +188,6 @@ static void answer_verb(struct request *request, enum answer answer)
 #pragma GCC diagnostic pop
 }
 
-static void run_verb(struct request *request)
-{
-    struct event event = {.type = verb_of(request->type)->event, .request = request->number, .job = request->job};
-    event.u.by.uid = request->uid;
-    event.u.by.admin = request->admin;
-    verb_sign(request, verb_of(request->type)->event, event.u.by.text);
-    request->holder = HOLDER_CORE;
-    engine_event(request->requests->room.engine, &event);
-}
-
-/* Moving a job costs as much as there is before it, and meanwhile nobody is served: a tenth of the time at most. In a
- * queue in which it costs next to nothing nobody is refused. */
-static void run_top(struct request *request)
-{
-    struct requests *requests = request->requests;
-    const struct core_job *job = core_job(engine_core(requests->room.engine), request->job);
-    int64_t begin_ms = engine_now_ms();
-    if (!job || job->ahead < TOP_FREE) {
-        run_verb(request);
-        return;
-    }
-    if (begin_ms < requests->top_ms) {
-        request_error(request, WIRE_CODE_UNAVAILABLE,
-                      "elmer has moved another job a moment ago, which takes long in such a queue: try again");
-        return;
-    }
-    run_verb(request);
-    requests->top_ms = engine_now_ms() + (TOP_SHARE - 1) * (engine_now_ms() - begin_ms);
-}
-
 /* ---- dispatch ---- */
 
 static uint64_t job_of(const struct wire_message *message)
@@ -273,10 +243,13 @@ static void dispatch(struct request *request)
         admin_remove_host(request);
         break;
     case WIRE_drain:
-        admin_drain(request);
+        decide_drain(request);
         break;
     case WIRE_top:
-        run_top(request);
+        decide_top(request);
+        break;
+    case WIRE_query_log:
+        log_query(request);
         break;
     case WIRE_query_settings:
         setting_query(request);
@@ -285,7 +258,7 @@ static void dispatch(struct request *request)
         setting_begin(request);
         break;
     default:
-        run_verb(request);
+        decide_job(request, verb_of(request->type)->event);
         break;
     }
 }
@@ -336,7 +309,8 @@ static bool known_request(enum wire_type type)
     return type == WIRE_submit || type == WIRE_rehearse || type == WIRE_query || type == WIRE_query_lines ||
            type == WIRE_history || type == WIRE_explain || type == WIRE_wait || type == WIRE_wait_any ||
            type == WIRE_drain || type == WIRE_query_hosts || type == WIRE_remove_host || type == WIRE_set ||
-           type == WIRE_query_settings || type == WIRE_signal_job || type == WIRE_reach || verb_of(type);
+           type == WIRE_query_settings || type == WIRE_query_log || type == WIRE_signal_job || type == WIRE_reach ||
+           verb_of(type);
 }
 
 void requests_begin(struct client *client, struct wire_message *message)

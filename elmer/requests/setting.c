@@ -1,11 +1,11 @@
 /* setting.c - what administrators change while elmer runs: the allocator and the policy. */
 #include "config.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "elmer/requests/admin.h"
-#include "lib/base/log.h"
 
 /* What is in force is shown once it has been decided, like drained hosts. */
 void setting_query(struct request *request)
@@ -59,10 +59,13 @@ void setting_begin(struct request *request)
         int before = core_setting_value(engine_core(engine), (enum core_setting)setting);
         event.u.set.setting = (enum core_setting)setting;
         event.u.set.value = value < 0 ? SETTING_UNSET : value;
-        log_notice("%s is set to %s by uid=%u; it was %s", core_setting_name((enum core_setting)setting), set->value,
-                   (unsigned)request->uid, core_setting_value_name((enum core_setting)setting, before));
+        struct decision decision;
+        decide_begin(request, "set", &decision);
+        snprintf(decision.text, sizeof(decision.text), "%s %s, it was %s",
+                 core_setting_name((enum core_setting)setting), set->value,
+                 core_setting_value_name((enum core_setting)setting, before));
         request->holder = HOLDER_CORE;
-        engine_event(engine, &event);
+        engine_decide(engine, &event, &decision);
     }
 }
 

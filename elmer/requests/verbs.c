@@ -5,10 +5,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "elmer/requests/internal.h"
+#include "elmer/requests/admin.h"
 
 /* Who asks, as far as it is known: of an owner nobody was asked (needs_user()). "": not known. */
-static const char *who(const struct request *request)
+const char *verb_who(const struct request *request)
 {
     const struct engine_job *job = engine_job(request->requests->room.engine, request->job);
     if (job && job->uid == request->uid)
@@ -20,12 +20,15 @@ static const char *who(const struct request *request)
 
 void verb_sign(const struct request *request, enum event_type event, char text[CORE_BY_TEXT])
 {
-    const char *name = who(request);
+    const struct engine_job *job = engine_job(request->requests->room.engine, request->job);
+    const char *name = verb_who(request);
     *text = 0;
     if (*name && event == EVENT_KILL)
         snprintf(text, CORE_BY_TEXT, "ended by ekill of %s", name);
     else if (*name && event == EVENT_CANCEL)
         snprintf(text, CORE_BY_TEXT, "removed from the queue by ecancel of %s", name);
+    else if (*name && event == EVENT_HOLD && !(job && job->uid == request->uid))
+        snprintf(text, CORE_BY_TEXT, "held by %s: it stays in the queue until it is released", name);
 }
 
 /* ---- a signal ---- */
@@ -74,7 +77,12 @@ void signal_begin(struct request *request)
                       helpers ? helpers : "0");
         return;
     }
+    struct decision decision;
+    decide_begin(request, "signalled", &decision);
     int sent = send_signal(request, job, (int)signal->number, &away);
+    snprintf(decision.text, sizeof(decision.text), "signal %" PRIu64, signal->number);
+    if (sent > 0)
+        engine_note(engine, &decision);
     if (sent > 0 && away)
         request_done(request, "signal %" PRIu64 " is sent to job %" PRIu64 ", but not to %d of its hosts: no link",
                      signal->number, job->id, away);

@@ -160,7 +160,7 @@ const char *view_reason(const struct record *r, char *text, size_t size)
 {
     bool waits = r->state == JOB_QUEUED || r->state == JOB_HELD; /* then it tells how an attempt was lost */
 
-    if (*r->text && !waits)
+    if (*r->text && (!waits || r->reason == REASON_HELD))
         return r->text;
     const char *own = own_reason(r, text, size);
     return own ? own : common_reason(r, text, size);

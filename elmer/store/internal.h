@@ -19,6 +19,8 @@ struct batch {
     size_t nhosts, hosts_room;
     struct setting_row *settings;
     size_t nsettings, settings_room;
+    struct decision *decisions;
+    size_t ndecisions, decisions_room;
 };
 
 struct read {
@@ -35,6 +37,9 @@ struct read {
     struct err err;
     int code;
     store_answer answer;
+    store_decisions decided; /* in its place, of store_read_decisions() */
+    int64_t since_ms;
+    struct decision *decisions;
     void *data;
 };
 
@@ -82,6 +87,7 @@ void batch_add(struct batch *batch, struct record *record);
 void batch_add_certificate(struct batch *batch, const struct certificate *certificate);
 void batch_add_host(struct batch *batch, const struct host_row *host);
 void batch_add_setting(struct batch *batch, const struct setting_row *setting);
+void batch_add_decision(struct batch *batch, const struct decision *decision);
 void batch_clear(struct batch *batch);
 
 /* reader.c; the last read that ends after store_close() closes the connections. */

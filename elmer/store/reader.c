@@ -19,6 +19,7 @@ void read_free(struct read *read)
     free(read->ids);
     free(read->text);
     free(read->records);
+    free(read->decisions);
     free(read);
 }
 
@@ -29,10 +30,20 @@ static void collect(struct record *record, void *data)
     read->records[read->count++] = record;
 }
 
+static void collect_decision(const struct decision *decision, void *data)
+{
+    struct read *read = data;
+    read->decisions = mem_grow(read->decisions, &read->capacity, read->count + 1, sizeof(*read->decisions));
+    read->decisions[read->count++] = *decision;
+}
+
 static void read_one(struct read *read)
 {
     struct sql_reader *reader = &read->store->reader;
-    if (read->which != SQL_BY_ID)
+    if (read->decided)
+        read->code = sql_decisions(reader->db, read->since_ms, (int64_t)read->id, read->limit, collect_decision, read,
+                                   &read->err);
+    else if (read->which != SQL_BY_ID)
         read->code = sql_read(reader, read->which, read->id, read->text, read->limit, collect, read, &read->err);
     for (size_t i = 0; i < read->nids && !read->code; i++)
         read->code = sql_read(reader, SQL_BY_ID, read->ids[i], NULL, 0, collect, read, &read->err);
@@ -47,7 +58,7 @@ static void read_work(uv_work_t *work)
 
 static void drop_records(struct read *read)
 {
-    for (size_t i = 0; i < read->count; i++)
+    for (size_t i = 0; i < read->count && !read->decided; i++)
         record_destroy(read->records[i]);
     read->count = 0;
 }
@@ -67,7 +78,9 @@ static void read_done(uv_work_t *work, int status)
         done = read->next;
         if (s->closing || read->code)
             drop_records(read);
-        if (!s->closing)
+        if (!s->closing && read->decided)
+            read->decided(read->decisions, read->count, read->code ? read->err.text : NULL, read->data);
+        else if (!s->closing)
             read->answer(read->records, read->count, read->code ? read->err.text : NULL, read->data);
         read_free(read);
     }
@@ -133,6 +146,17 @@ void store_read_history(struct store *s, uint64_t before, const char *user, size
     struct read *read = read_create(s, SQL_HISTORY, answer, data);
     read->id = before;
     read->text = mem_strdup(user);
+    read->limit = count;
+    read_begin(read);
+}
+
+void store_read_decisions(struct store *s, int64_t since_ms, int64_t after, size_t count, store_decisions answer,
+                          void *data)
+{
+    struct read *read = read_create(s, SQL_WHICH_COUNT, NULL, data);
+    read->decided = answer;
+    read->since_ms = since_ms;
+    read->id = (uint64_t)after;
     read->limit = count;
     read_begin(read);
 }

@@ -167,10 +167,18 @@ int sql_counters(sqlite3 *db, uint64_t *next_job, uint64_t *next_allocation, str
     return result;
 }
 
+static void copy_text(sqlite3_stmt *s, int column, char *text, size_t size)
+{
+    const char *found = (const char *)sqlite3_column_text(s, column);
+    snprintf(text, size, "%s", found ? found : "");
+}
+
 int sql_hosts(sqlite3 *db, void (*each)(const struct host_row *host, void *data), void *data, struct err *err)
 {
     sqlite3_stmt *s = NULL;
-    int step = SQLITE_DONE, code = sql_statement(db, "SELECT name, up, cpus, drained, joined FROM host", &s, err);
+    int step = SQLITE_DONE,
+        code = sql_statement(
+            db, "SELECT name, up, cpus, drained, joined, drained_by, drained_text, drained_ms FROM host", &s, err);
     while (!code && (step = sqlite3_step(s)) == SQLITE_ROW) {
         const char *name = (const char *)sqlite3_column_text(s, 0);
         int64_t cpus = sqlite3_column_int64(s, 2);
@@ -179,6 +187,9 @@ int sql_hosts(sqlite3 *db, void (*each)(const struct host_row *host, void *data)
                                      .joined = sqlite3_column_int(s, 4) != 0}};
         h.row.ncpus = h.row.up && cpus > 0 && cpus <= CORE_MAX_CPUS ? (int)cpus : 0;
         snprintf(h.name, sizeof(h.name), "%s", name ? name : "");
+        copy_text(s, 5, h.drain.by, sizeof(h.drain.by));
+        copy_text(s, 6, h.drain.text, sizeof(h.drain.text));
+        h.drain.at_ms = sqlite3_column_int64(s, 7);
         each(&h, data);
     }
     if (!code && step != SQLITE_DONE)
@@ -222,6 +233,40 @@ int sql_certificates(sqlite3 *db, void (*each)(const struct certificate *certifi
     }
     if (!code && step != SQLITE_DONE)
         code = sql_fail(db, step & 0xff, "the store", err);
+    sqlite3_finalize(s);
+    return code;
+}
+
+int sql_decisions(sqlite3 *db, int64_t since_ms, int64_t after, size_t count,
+                  void (*each)(const struct decision *decision, void *data), void *data, struct err *err)
+{
+    sqlite3_stmt *s = NULL;
+    int step = SQLITE_DONE,
+        code = sql_statement(db,
+                             "SELECT id, at_ms, what, job, user, host, who, uid, origin, admin, "
+                             "text FROM decision WHERE id > ?1 AND at_ms >= ?2 ORDER BY id LIMIT ?3",
+                             &s, err);
+    if (code)
+        return code;
+    sqlite3_bind_int64(s, 1, after);
+    sqlite3_bind_int64(s, 2, since_ms);
+    sqlite3_bind_int64(s, 3, (int64_t)count);
+    while ((step = sqlite3_step(s)) == SQLITE_ROW) {
+        struct decision d = {.id = sqlite3_column_int64(s, 0),
+                             .at_ms = sqlite3_column_int64(s, 1),
+                             .job = (uint64_t)sqlite3_column_int64(s, 3),
+                             .uid = (uint32_t)sqlite3_column_int64(s, 7),
+                             .admin = sqlite3_column_int(s, 9) != 0};
+        copy_text(s, 2, d.what, sizeof(d.what));
+        copy_text(s, 4, d.user, sizeof(d.user));
+        copy_text(s, 5, d.host, sizeof(d.host));
+        copy_text(s, 6, d.by, sizeof(d.by));
+        copy_text(s, 8, d.from, sizeof(d.from));
+        copy_text(s, 10, d.text, sizeof(d.text));
+        each(&d, data);
+    }
+    if (step != SQLITE_DONE)
+        code = sql_fail(db, step & 0xff, "reading", err);
     sqlite3_finalize(s);
     return code;
 }

@@ -14,7 +14,7 @@
 #include "lib/base/clock.h"
 #include "lib/base/str.h"
 
-enum { APPLICATION_ID = 0x454c4d52 /* "ELMR" */, SMALL_BYTES = 8 << 20, BUSY_MS = 5000 };
+enum { APPLICATION_ID = 0x454c4d52 /* "ELMR" */, SMALL_BYTES = 8 << 20 };
 
 /* Step i brings schema i to i+1, after the columns of `state` that job.def has for i+1 have been added; NULL: nothing
  * else is new. Never change one that has been released: add another. */
@@ -65,71 +65,16 @@ static const char *const migrations[STORE_SCHEMA] = {
     /* place: in the queue; 0: that of its id */
     NULL,
     /* joined: a host of the cluster by its token, not by the configuration */
-    "ALTER TABLE host ADD COLUMN joined INTEGER NOT NULL DEFAULT 0;",
+    "ALTER TABLE host ADD COLUMN joined INTEGER NOT NULL DEFAULT 0;"
+    /* decision: of a person, in their order; admin: only an administrator could; drained_*: see struct host_drain */
+    "CREATE TABLE decision(id INTEGER PRIMARY KEY, at_ms INTEGER NOT NULL, what TEXT NOT NULL, job "
+    "INTEGER NOT NULL, user TEXT NOT NULL, host TEXT NOT NULL, who TEXT NOT NULL, uid INTEGER NOT NULL, origin TEXT "
+    "NOT NULL, admin INTEGER NOT NULL, text TEXT NOT NULL) STRICT;"
+    "CREATE INDEX decision_admin ON decision(admin, id);"
+    "ALTER TABLE host ADD COLUMN drained_by TEXT NOT NULL DEFAULT '';"
+    "ALTER TABLE host ADD COLUMN drained_text TEXT NOT NULL DEFAULT '';"
+    "ALTER TABLE host ADD COLUMN drained_ms INTEGER NOT NULL DEFAULT 0;",
 };
-
-static int fail_with(sqlite3 *db, int code, int system, const char *what, struct err *err)
-{
-    if (code == SQLITE_FULL)
-        return err_set(err, -ENOSPC, "%s: no space left; free some on its file system", what);
-    if (code == SQLITE_CORRUPT || code == SQLITE_NOTADB)
-        return err_set(err, -EUCLEAN, "%s: %s", what, sqlite3_errmsg(db));
-    return err_set(err, -EIO, "%s: %s%s%s (error %d)", what, sqlite3_errmsg(db), system ? ": " : "",
-                   system ? strerror(system) : "", sqlite3_extended_errcode(db));
-}
-
-int sql_fail(sqlite3 *db, int code, const char *what, struct err *err)
-{
-    return fail_with(db, code, code == SQLITE_IOERR ? sqlite3_system_errno(db) : 0, what, err);
-}
-
-int sql_execute(sqlite3 *db, const char *sql, struct err *err)
-{
-    int code = sqlite3_exec(db, sql, NULL, NULL, NULL);
-    return code == SQLITE_OK ? 0 : sql_fail(db, code & 0xff, "the store", err);
-}
-
-int sql_statement(sqlite3 *db, const char *sql, sqlite3_stmt **statement, struct err *err)
-{
-    int code = sqlite3_prepare_v3(db, sql, -1, SQLITE_PREPARE_PERSISTENT, statement, NULL);
-    return code == SQLITE_OK ? 0 : sql_fail(db, code & 0xff, "the store", err);
-}
-
-int sql_open(const char *path, bool writer, sqlite3 **db, struct err *err)
-{
-    int flags = SQLITE_OPEN_NOMUTEX | (writer ? SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE : SQLITE_OPEN_READWRITE);
-    int code = sqlite3_open_v2(path, db, flags, NULL);
-    if (code != SQLITE_OK) {
-        int error = *db ? sqlite3_system_errno(*db) : ENOMEM;
-        err_set(err, error ? -error : -EIO,
-                "cannot open the store %s: %s; its directory must be there and belong to the user that elmer runs as "
-                "(or set \"store = ...\")",
-                path, error ? strerror(error) : sqlite3_errstr(code));
-        sqlite3_close(*db);
-        *db = NULL;
-        return error ? -error : -EIO;
-    }
-    sqlite3_busy_timeout(*db, BUSY_MS);
-    sqlite3_limit(*db, SQLITE_LIMIT_LENGTH, 64 << 20);
-    return 0;
-}
-
-int sql_integer(sqlite3 *db, const char *sql, int64_t *value, struct err *err)
-{
-    sqlite3_stmt *statement = NULL;
-    int code = sql_statement(db, sql, &statement, err);
-    if (code)
-        return code;
-    int step = sqlite3_step(statement);
-    if (step == SQLITE_ROW)
-        *value = sqlite3_column_int64(statement, 0);
-    else if (step == SQLITE_DONE)
-        *value = 0;
-    else
-        code = sql_fail(db, step & 0xff, "the store", err);
-    sqlite3_finalize(statement);
-    return code;
-}
 
 static int add_columns(sqlite3 *db, int64_t schema, struct err *err)
 {
@@ -222,6 +167,7 @@ enum {
     PUT_CERTIFICATE,
     PUT_HOST,
     PUT_SETTING,
+    PUT_DECISION,
     PUT_META,
     PUT_AWAITED,
     DROP_AWAITED,
@@ -238,8 +184,11 @@ static const char *const statements[STATEMENTS] = {
     [PUT_USAGE] =
         "INSERT OR REPLACE INTO usage SELECT ?1, ?2, ?3, ?4, ?5 WHERE EXISTS (SELECT 1 FROM job WHERE id = ?1)",
     [PUT_CERTIFICATE] = "INSERT OR REPLACE INTO certificate VALUES(?, ?, ?, ?, ?)",
-    [PUT_HOST] = "INSERT OR REPLACE INTO host(name, up, cpus, drained, joined) VALUES(?, ?, ?, ?, ?)",
+    [PUT_HOST] = "INSERT OR REPLACE INTO host(name, up, cpus, drained, joined, drained_by, drained_text, drained_ms) "
+                 "VALUES(?, ?, ?, ?, ?, ?, ?, ?)",
     [PUT_SETTING] = "INSERT OR REPLACE INTO setting VALUES(?, ?)",
+    [PUT_DECISION] = "INSERT INTO decision(at_ms, what, job, user, host, who, uid, origin, admin, text) "
+                     "VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
     [PUT_AWAITED] = "INSERT OR IGNORE INTO awaited VALUES(?, ?)",
     [DROP_AWAITED] = "DELETE FROM awaited WHERE waiter = ?",
     [DROP_USAGE] = "DELETE FROM usage WHERE job = ?",
@@ -289,7 +238,7 @@ int sql_checkpoint(struct sql_writer *writer, bool cut, struct err *err)
     sqlite3_busy_timeout(writer->db, 0);
     int code = sqlite3_wal_checkpoint_v2(writer->db, NULL, cut ? SQLITE_CHECKPOINT_TRUNCATE : SQLITE_CHECKPOINT_PASSIVE,
                                          &pages, NULL);
-    sqlite3_busy_timeout(writer->db, BUSY_MS);
+    sqlite3_busy_timeout(writer->db, SQL_BUSY_MS);
     if (code == SQLITE_OK && cut)
         writer->log_pages = 0;
     return code == SQLITE_OK || code == SQLITE_BUSY ? 0
@@ -326,7 +275,7 @@ static int run(struct sql_writer *w, int which, struct err *err)
     errno = 0; /* SQLite does not note that of a commit */
     int code = sqlite3_step(w->statements[which]);
     if (code != SQLITE_DONE)
-        code = fail_with(w->db, code & 0xff, (code & 0xff) == SQLITE_IOERR ? errno : 0, "writing", err);
+        code = sql_fail_with(w->db, code & 0xff, (code & 0xff) == SQLITE_IOERR ? errno : 0, "writing", err);
     else
         code = 0;
     sqlite3_reset(w->statements[which]);
@@ -402,6 +351,9 @@ static int put_host(struct sql_writer *w, const struct host_row *h, struct err *
     sqlite3_bind_int(s, 3, h->row.ncpus);
     sqlite3_bind_int(s, 4, h->row.drained);
     sqlite3_bind_int(s, 5, h->row.joined);
+    bind_text(s, 6, h->row.drained ? h->drain.by : "");
+    bind_text(s, 7, h->row.drained ? h->drain.text : "");
+    sqlite3_bind_int64(s, 8, h->row.drained ? h->drain.at_ms : 0);
     return run(w, PUT_HOST, err);
 }
 
@@ -412,6 +364,22 @@ static int put_setting(struct sql_writer *w, const struct setting_row *row, stru
     if (*row->value)
         bind_text(s, 2, row->value);
     return run(w, PUT_SETTING, err);
+}
+
+static int put_decision(struct sql_writer *w, const struct decision *d, struct err *err)
+{
+    sqlite3_stmt *s = w->statements[PUT_DECISION];
+    sqlite3_bind_int64(s, 1, d->at_ms);
+    bind_text(s, 2, d->what);
+    sqlite3_bind_int64(s, 3, (int64_t)d->job);
+    bind_text(s, 4, d->user);
+    bind_text(s, 5, d->host);
+    bind_text(s, 6, d->by);
+    sqlite3_bind_int64(s, 7, d->uid);
+    bind_text(s, 8, d->from);
+    sqlite3_bind_int(s, 9, d->admin);
+    bind_text(s, 10, d->text);
+    return run(w, PUT_DECISION, err);
 }
 
 static int drop_job(struct sql_writer *w, const struct record *r, struct err *err)
@@ -478,6 +446,8 @@ int sql_write(struct sql_writer *w, const struct sql_rows *rows, uint64_t commit
     }
     for (size_t i = 0; !code && i < rows->ncertificates; i++)
         code = put_certificate(w, &rows->certificates[i], err);
+    for (size_t i = 0; !code && i < rows->ndecisions; i++)
+        code = put_decision(w, &rows->decisions[i], err);
     if (!code)
         code = put_meta(w, "next_job", job + 1, err);
     if (!code)

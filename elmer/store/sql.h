@@ -8,6 +8,7 @@
 #include "elmer/store/store.h"
 #include "lib/base/err.h"
 
+enum { SQL_BUSY_MS = 5000 };
 int sql_open(const char *path, bool writer, sqlite3 **db, struct err *err);
 /* Check whose file it is and bring the schema to this version. checked: it was small enough to be checked whole too. */
 int sql_prepare(sqlite3 *db, const char *path, bool *checked, struct err *err);
@@ -28,6 +29,8 @@ struct sql_rows {
     size_t nhosts;
     const struct setting_row *settings;
     size_t nsettings;
+    const struct decision *decisions;
+    size_t ndecisions;
 };
 /* All of them or none; commits: how many there are then. */
 int sql_write(struct sql_writer *writer, const struct sql_rows *rows, uint64_t commits, struct err *err);
@@ -58,12 +61,16 @@ int sql_certificates(sqlite3 *db, void (*each)(const struct certificate *certifi
                      struct err *err);
 int sql_hosts(sqlite3 *db, void (*each)(const struct host_row *host, void *data), void *data, struct err *err);
 int sql_settings(sqlite3 *db, void (*each)(const struct setting_row *setting, void *data), void *data, struct err *err);
+/* At most count, with ids above after; see store_read_decisions(). */
+int sql_decisions(sqlite3 *db, int64_t since_ms, int64_t after, size_t count,
+                  void (*each)(const struct decision *decision, void *data), void *data, struct err *err);
 int sql_counters(sqlite3 *db, uint64_t *next_job, uint64_t *next_allocation, struct err *err);
 
 /* For sql.c, rows.c and trim.c: run; the error in words; a statement; the first column of the first row, 0 without one.
  */
 int sql_execute(sqlite3 *db, const char *sql, struct err *err);
 int sql_fail(sqlite3 *db, int code, const char *what, struct err *err);
+int sql_fail_with(sqlite3 *db, int code, int system, const char *what, struct err *err); /* system: an errno, or 0 */
 int sql_statement(sqlite3 *db, const char *sql, sqlite3_stmt **statement, struct err *err);
 int sql_integer(sqlite3 *db, const char *sql, int64_t *value, struct err *err);
 

@@ -80,6 +80,13 @@ uint64_t store_put_setting(struct store *s, const struct setting_row *setting)
     return put_done(s);
 }
 
+uint64_t store_put_decision(struct store *s, const struct decision *decision)
+{
+    uv_mutex_lock(&s->mutex);
+    batch_add_decision(&s->waiting, decision);
+    return put_done(s);
+}
+
 void store_want(struct store *s, uint64_t number)
 {
     uv_mutex_lock(&s->mutex);

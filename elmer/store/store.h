@@ -15,15 +15,18 @@
 
 #include "elmer/store/boot.h"
 #include "elmer/store/certificate.h"
+#include "elmer/store/decision.h"
 #include "elmer/store/host_row.h"
 #include "elmer/store/record.h"
 #include "elmer/store/setting_row.h"
 #include "lib/base/err.h"
 
-/* 10: places in the queue that are not those of the ids */
+/* 11: hosts that have joined by a token, and what persons have decided */
 enum { STORE_SCHEMA = 11 };
 
-/* Of the history: ended jobs beyond either are removed, the oldest first. */
+/* Of decisions: so many of administrators, and as many of users about their own, who must not push those out. */
+enum { STORE_DECISIONS = 100000 };
+/* Of the history: ended jobs beyond either are removed, the oldest first. Decisions are as old as jobs may be. */
 struct store_limits {
     int64_t jobs, age_ms;
 };
@@ -76,6 +79,9 @@ uint64_t store_put_certificate(struct store *store, const struct certificate *ce
 uint64_t store_put_host(struct store *store, const struct host_row *host);
 /* The same of a setting. */
 uint64_t store_put_setting(struct store *store, const struct setting_row *setting);
+/* The same of a decision. More than STORE_DECISIONS_WAITING while nothing can be written are in the log only. */
+enum { STORE_DECISIONS_WAITING = 4096 };
+uint64_t store_put_decision(struct store *store, const struct decision *decision);
 /* Somebody waits for all up to this number: write it at once, or after a large batch within 3 ms. */
 void store_want(struct store *store, uint64_t number);
 /* While it is held nothing new is written: what is put then is on disk all together or not at all. For a moment only.
@@ -91,5 +97,10 @@ void store_find(struct store *store, uint32_t uid, const char *token, store_answ
 /* Ended jobs with ids below before, the latest first, at most count; of this user, "" of all. */
 void store_read_history(struct store *store, uint64_t before, const char *user, size_t count, store_answer answer,
                         void *data);
+/* Decisions with ids above after, not older than since_ms, in their order, at most count; they are good until answer()
+ * returns. */
+typedef void (*store_decisions)(const struct decision *decisions, size_t count, const char *error, void *data);
+void store_read_decisions(struct store *store, int64_t since_ms, int64_t after, size_t count, store_decisions answer,
+                          void *data);
 
 #endif

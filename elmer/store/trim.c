@@ -10,7 +10,7 @@
 #include "elmer/store/sql.h"
 #include "lib/base/log.h"
 
-enum { TRIM_JOBS = 200, STRIP_JOBS = 64, STRIP_BYTES = 1 << 20 };
+enum { TRIM_JOBS = 200, TRIM_DECISIONS = 2000, STRIP_JOBS = 64, STRIP_BYTES = 1 << 20 };
 
 #define NOT_AWAITED "NOT EXISTS (SELECT 1 FROM awaited WHERE awaited.job = state.job)"
 
@@ -32,12 +32,33 @@ static int choose_doomed(sqlite3 *db, const struct store_limits *limits, int64_t
     return result ? result : sql_execute(db, sql, err);
 }
 
+/* Beyond the age of the history, or too many of their class; those of users must not push those of administrators out.
+ */
+static int trim_decisions(sqlite3 *db, const struct store_limits *limits, int64_t now_ms, struct err *err)
+{
+    int64_t newest = 0;
+    char sql[500];
+    int result = sql_integer(db, "SELECT at_ms FROM decision ORDER BY id DESC LIMIT 1", &newest, err);
+    snprintf(
+        sql, sizeof(sql),
+        "DELETE FROM decision WHERE id IN (SELECT id FROM decision WHERE at_ms < %" PRId64 " ORDER BY id LIMIT %d);"
+        "DELETE FROM decision WHERE id IN (SELECT id FROM decision WHERE admin = 0 ORDER BY id DESC LIMIT %d OFFSET "
+        "%d);"
+        "DELETE FROM decision WHERE id IN (SELECT id FROM decision WHERE admin = 1 ORDER BY id DESC LIMIT %d OFFSET "
+        "%d)",
+        (now_ms < newest ? now_ms : newest) - limits->age_ms, TRIM_DECISIONS, TRIM_DECISIONS, STORE_DECISIONS,
+        TRIM_DECISIONS, STORE_DECISIONS);
+    return result ? result : sql_execute(db, sql, err);
+}
+
 int sql_trim(sqlite3 *db, const struct store_limits *limits, int64_t now_ms, bool *more, struct err *err)
 {
     int64_t count = 0;
     int code = sql_execute(db, "BEGIN IMMEDIATE; CREATE TEMP TABLE IF NOT EXISTS doomed(job INTEGER PRIMARY KEY)", err);
     if (!code)
         code = choose_doomed(db, limits, now_ms, err);
+    if (!code)
+        code = trim_decisions(db, limits, now_ms, err);
     if (!code)
         code = sql_integer(db, "SELECT count(*) FROM doomed", &count, err);
     if (!code)

@@ -67,9 +67,18 @@ void batch_add_setting(struct batch *batch, const struct setting_row *setting)
     batch->settings[place] = *setting;
 }
 
+void batch_add_decision(struct batch *batch, const struct decision *decision)
+{
+    if (batch->ndecisions >= STORE_DECISIONS_WAITING)
+        return;
+    batch->decisions =
+        mem_grow(batch->decisions, &batch->decisions_room, batch->ndecisions + 1, sizeof(*batch->decisions));
+    batch->decisions[batch->ndecisions++] = *decision;
+}
+
 static bool batch_empty(const struct batch *batch)
 {
-    return !batch->count && !batch->ncertificates && !batch->nhosts && !batch->nsettings;
+    return !batch->count && !batch->ncertificates && !batch->nhosts && !batch->nsettings && !batch->ndecisions;
 }
 
 void batch_clear(struct batch *batch)
@@ -77,6 +86,7 @@ void batch_clear(struct batch *batch)
     free(batch->certificates);
     free(batch->hosts);
     free(batch->settings);
+    free(batch->decisions);
     for (size_t i = 0; i < batch->count; i++)
         record_destroy(batch->items[i]);
     free(batch->items);
@@ -119,7 +129,10 @@ static uint64_t take(struct store *s, struct batch *batch, uint64_t many_until, 
         batch_add_host(batch, &s->waiting.hosts[i]);
     for (size_t i = 0; i < s->waiting.nsettings; i++)
         batch_add_setting(batch, &s->waiting.settings[i]);
+    for (size_t i = 0; i < s->waiting.ndecisions; i++)
+        batch_add_decision(batch, &s->waiting.decisions[i]);
     s->waiting.count = s->waiting.ncertificates = s->waiting.nhosts = s->waiting.nsettings = 0;
+    s->waiting.ndecisions = 0;
     map_fini(&s->waiting.places);
     uint64_t number = batch_empty(batch) ? 0 : s->waiting_number;
     *trim = !number && !s->stop;
@@ -184,8 +197,9 @@ static bool report(struct store *s, uint64_t number, int code, const struct err 
 static int write_once(struct store *s, const struct batch *batch, struct err *err)
 {
     assert(!batch_empty(batch));
-    struct sql_rows rows = {batch->items, batch->count,  batch->certificates, batch->ncertificates,
-                            batch->hosts, batch->nhosts, batch->settings,     batch->nsettings};
+    struct sql_rows rows = {batch->items,     batch->count,     batch->certificates, batch->ncertificates,
+                            batch->hosts,     batch->nhosts,    batch->settings,     batch->nsettings,
+                            batch->decisions, batch->ndecisions};
     return sql_write(s->writer, &rows, s->file.commits + 1, err);
 }
 

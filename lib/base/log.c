@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "lib/base/clock.h"
+#include "lib/base/journal.h"
 
 /* A pipe that polls writable takes this much without blocking (PIPE_BUF). */
 enum { LINE_MAX_BYTES = 4096 };
@@ -24,7 +25,9 @@ static struct {
     enum log_level max;
     bool journal, socket;
     unsigned long lost;
-} log_state = {.program = "elmer", .max = LOG_LEVEL_INFO};
+    int fields; /* -1: lines have none */
+    pid_t pid;  /* whose descriptor that is */
+} log_state = {.program = "elmer", .max = LOG_LEVEL_INFO, .fields = -1};
 
 /* systemd names device and inode of the stream that it gave us; a later redirection makes them differ. */
 static bool stderr_is_journal(const struct stat *st)
@@ -49,6 +52,14 @@ void log_open(const char *program, enum log_level max)
     log_state.journal = known && stderr_is_journal(&st);
 }
 
+void log_fields(void)
+{
+    if (!log_state.journal || log_state.fields >= 0)
+        return;
+    log_state.fields = journal_open(JOURNAL_SOCKET);
+    log_state.pid = getpid();
+}
+
 /* stderr may be shared with others, so it is not made non-blocking: ask first instead. */
 static bool put(const char *line, size_t size)
 {
@@ -69,12 +80,32 @@ static const char *level_word(enum log_level level)
     return level <= LOG_LEVEL_ERROR ? "error: " : level == LOG_LEVEL_WARNING ? "warning: " : "";
 }
 
-static void emit(enum log_level level, const char *text)
+/* One line, whatever is in it. */
+static void flatten(char *text)
+{
+    for (char *c = text; *c; c++)
+        if (*c == '\n' || *c == '\r')
+            *c = ' ';
+}
+
+/* false: it has none, or the journal does not take it now; its stream may. */
+static bool emit_fields(enum log_level level, const char *format, const char *text)
+{
+    char record[JOURNAL_RECORD_MAX];
+
+    return log_state.fields >= 0 && log_state.pid == getpid() &&
+           journal_send(log_state.fields, record, journal_record(log_state.program, (int)level, format, text, record));
+}
+
+static void emit(enum log_level level, const char *format, char *text)
 {
     char line[LINE_MAX_BYTES];
     int length;
     size_t size;
 
+    flatten(text);
+    if (emit_fields(level, format, text))
+        return;
     if (log_state.journal)
         length = snprintf(line, sizeof(line) - 1, "<%d>%s", (int)level, text);
     else
@@ -82,9 +113,6 @@ static void emit(enum log_level level, const char *text)
     if (length < 0)
         return;
     size = (size_t)length < sizeof(line) - 2 ? (size_t)length : sizeof(line) - 2;
-    for (size_t i = 0; i < size; i++)
-        if (line[i] == '\n' || line[i] == '\r')
-            line[i] = ' ';
     line[size++] = '\n';
     if (!put(line, size))
         log_state.lost++;
@@ -104,12 +132,12 @@ static void log_va(enum log_level level, const char *format, va_list args)
 
         log_state.lost = 0;
         (void)snprintf(text, sizeof(text), "%lu log lines were lost here: stderr did not take them", lost);
-        emit(LOG_LEVEL_WARNING, text);
+        emit(LOG_LEVEL_WARNING, "", text);
         if (log_state.lost > 0)
             log_state.lost = lost;
     }
     if (vsnprintf(text, sizeof(text), format, args) >= 0)
-        emit(level, text);
+        emit(level, format, text);
     errno = saved;
 }
 

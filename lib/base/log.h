@@ -16,6 +16,10 @@ enum log_level {
 /* Call once, first; program is kept. Lines above max are dropped; ELMER_LOG=debug in the environment lets all through.
  * Never blocks: a line that stderr does not take at once is dropped and counted. */
 void log_open(const char *program, enum log_level max);
+/* From now on lines go to the journal with fields and the number of their entry in the catalog, where stderr is the
+ * journal. Not for a process that ends at once or moves to another unit: the journal finds out whose a line is when it
+ * reads it. A child of this process writes as before. */
+void log_fields(void);
 void log_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void log_warning(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void log_notice(const char *format, ...) __attribute__((format(printf, 1, 2)));

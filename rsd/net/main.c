@@ -27,6 +27,7 @@ static int serve(const struct net_plan *plan)
     fcntl(NET_FD_ROOT, F_SETFD, FD_CLOEXEC);
     fcntl(NET_FD_LISTEN, F_SETFD, FD_CLOEXEC);
     log_open("rsd-net", LOG_LEVEL_INFO);
+    log_fields();
     return rsd_net_main(NET_FD_ROOT, NET_FD_LISTEN, &plan->config) < 0 ? 1 : 0;
 }
 

@@ -54,7 +54,7 @@ struct net {
     struct own_name name;
     uv_timer_t report_timer, stop_timer;
     uv_signal_t term, interrupt;
-    bool stopping;
+    bool stopping, said_why;
     int result;
     uint64_t report_ms;
     struct log_limit limit;
@@ -134,11 +134,28 @@ static void on_greeting(void *data)
         net->resyncs++;
 }
 
+/* The root half alone speaks for the service. */
+static void on_why(void *data)
+{
+    struct net *net = data;
+    const char *why = net->uplink ? uplink_why(net->uplink) : "";
+    char text[700] = "";
+    struct wire_message uplink = {.type = WIRE_uplink, .u.uplink.text = text};
+
+    if (!link_ready(net->root) || net->stopping || (!*why && !net->said_why))
+        return;
+    net->said_why = *why;
+    if (*why)
+        (void)snprintf(text, sizeof(text), "no link to %s: %.600s", uplink_address(net->uplink), why);
+    (void)send_root(net, &uplink);
+}
+
 static void on_root_ready(struct link *link, void *data)
 {
     struct net *net = data;
 
     (void)link;
+    on_why(net);
     if (uplink_state(net->uplink) == UPLINK_GREETING && net->resyncs == 0)
         on_greeting(net);
 }
@@ -422,7 +439,8 @@ static int begin(struct net *net, int root_fd, int listen_fd, struct err *err)
                                                              .on_ready = on_ready,
                                                              .on_message = on_elmer_message,
                                                              .on_contact = on_contact,
-                                                             .on_offline = on_offline};
+                                                             .on_offline = on_offline,
+                                                             .on_why = on_why};
     static const struct clients_callbacks clients_callbacks = {
         .send = send_for_client, .why = why_offline, .minor = minor_of_elmer};
     const struct clients_limits limits = {net->config->user_connections, net->config->user_requests,

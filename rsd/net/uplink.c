@@ -111,6 +111,7 @@ static void note_why(struct uplink *u, const char *text)
     if (strcmp(u->why, u->logged) == 0)
         return;
     memcpy(u->logged, u->why, sizeof(u->logged));
+    u->callbacks.on_why(u->data);
     if (log_allowed(&u->limit, 10, 60000))
         log_warning("elmer=%s no link: %s; trying again", u->address, u->why);
 }
@@ -232,6 +233,7 @@ static void take_welcome(struct uplink *u, const struct wire_host_welcome *welco
     move(u, UPLINK_READY);
     log_notice("elmer=%s linked", u->address);
     u->why[0] = u->logged[0] = '\0';
+    u->callbacks.on_why(u->data);
     u->pause_ms = PAUSE_MIN_MS;
     u->missed = 0;
     u->heard_ping = 0;
@@ -425,6 +427,11 @@ void uplink_free(struct uplink *u)
 enum uplink_state uplink_state(const struct uplink *u)
 {
     return u->state;
+}
+
+const char *uplink_address(const struct uplink *u)
+{
+    return u->address;
 }
 
 const char *uplink_why(const struct uplink *u)

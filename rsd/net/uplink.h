@@ -19,6 +19,8 @@ struct uplink_callbacks {
     void (*on_contact)(int64_t said_ms, void *data);
     /* GREETING or READY is over; see uplink_why(). */
     void (*on_offline)(void *data);
+    /* uplink_why() has changed. */
+    void (*on_why)(void *data);
 };
 
 struct uplink;
@@ -42,6 +44,8 @@ void uplink_drop(struct uplink *uplink, const char *text);
 /* The last ping of elmer that was heard, 0: none since its welcome, and how long ago that was. Nothing without a link.
  */
 void uplink_heard(const struct uplink *uplink, uint64_t *ping, uint64_t *since_ms);
+/* Where it is to lead. */
+const char *uplink_address(const struct uplink *uplink);
 /* Why there is no link, printable; "" when there is one or before the first try has ended. */
 const char *uplink_why(const struct uplink *uplink);
 /* The minor version that the link speaks; 0 without one. */

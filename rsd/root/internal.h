@@ -152,6 +152,7 @@ struct root {
     struct limits limits;        /* as given to us: for supervisors */
     enum order_mode mode;
     char mode_reason[1024];
+    char uplink[700];          /* why there is no link to elmer, as the network half says */
     char reserve_refused[600]; /* why rt_reserve is not in force; "": it is, or is not wanted */
     cpu_set_t cpus;            /* of this host that rsd may use */
     struct order order;
@@ -224,7 +225,7 @@ int place_open(struct root *root, struct err *err);
 /* What jobs have to do without, each with what follows from it. Returns how many. */
 size_t place_lacks(const struct root *root, const char *lacks[MAX_LACKS]);
 /* The same into log and status. */
-void place_say(const struct root *root);
+void place_say(const struct root *root, bool log);
 /* What all jobs together weigh against the rest of the host, 100 being everybody's: of the slice, or of the group that
  * stands beside others. systemd may set it back (a change to the slice): say it again. -ENOENT: no controller cpu. */
 int place_weigh(const struct root *root, unsigned weight);

@@ -67,15 +67,16 @@ size_t place_lacks(const struct root *root, const char *lacks[MAX_LACKS])
     return count;
 }
 
-void place_say(const struct root *root)
+void place_say(const struct root *root, bool log)
 {
     const char *lacks[MAX_LACKS];
     size_t count = place_lacks(root, lacks), used;
     char status[2048];
-    used = (size_t)snprintf(status, sizeof(status), "mode %s%s%s", order_mode_name(root->mode),
-                            root->mode_reason[0] ? ": " : "", root->mode_reason);
+    used = (size_t)snprintf(status, sizeof(status), "%s%smode %s%s%s", root->uplink, root->uplink[0] ? "; " : "",
+                            order_mode_name(root->mode), root->mode_reason[0] ? ": " : "", root->mode_reason);
     for (size_t i = 0; i < count; i++) {
-        log_notice("%s", lacks[i]);
+        if (log)
+            log_notice("%s", lacks[i]);
         if (used < sizeof(status))
             used += (size_t)snprintf(status + used, sizeof(status) - used, "; %s", lacks[i]);
     }

@@ -169,7 +169,7 @@ static void say_ready(struct root *root)
         log_notice("mode %s: %s", order_mode_name(root->mode), root->mode_reason);
     else
         log_info("mode %s, groups of jobs in %s", order_mode_name(root->mode), root->groups);
-    place_say(root);
+    place_say(root, true);
     sd_notify(0, "READY=1");
     if (sd_watchdog_enabled(0, &root->watchdog_us) <= 0)
         root->watchdog_us = 0;

@@ -341,7 +341,7 @@ static int systemd_scope(const struct rsd_config *config, char *path, size_t siz
         return fd;
     result = controllers_settle(fd);
     if (result < 0)
-        log_warning("the processes in " SCOPE " itself cannot be moved to a leaf: %s", strerror(-result));
+        log_warning("the processes in %s itself cannot be moved to a leaf: %s", SCOPE, strerror(-result));
     result = scope_holds(fd) ? 0 : keeper_again(fd, config, err);
     if (result == 0)
         return fd;

@@ -16,6 +16,7 @@
 
 #include "lib/base/clock.h"
 #include "lib/base/log.h"
+#include "lib/base/str.h"
 #include "rsd/root/cpus.h"
 #include "rsd/root/internal.h"
 #include "rsd/root/order_file.h"
@@ -225,6 +226,14 @@ static void do_resync(struct root *root, struct root_job *none, const struct wir
     }
 }
 
+/* Shown in the status of the service, and nothing else. */
+static void do_uplink(struct root *root, struct root_job *none, const struct wire_message *message)
+{
+    (void)none;
+    str_printable(root->uplink, sizeof(root->uplink), message->u.uplink.text, strlen(message->u.uplink.text));
+    place_say(root, false);
+}
+
 static void do_contact(struct root *root, struct root_job *none, const struct wire_message *message)
 {
     (void)none;
@@ -282,6 +291,7 @@ static const struct verb {
     {WIRE_pvm_finish, IN(JOB_OPEN) | IN(JOB_TERMINATING), NULL, do_helpers, NULL, NULL, NULL},
     {WIRE_resync, NO_JOB, NULL, do_resync, NULL, NULL, NULL},
     {WIRE_contact, NO_JOB, NULL, do_contact, NULL, NULL, NULL},
+    {WIRE_uplink, NO_JOB, NULL, do_uplink, NULL, NULL, NULL},
     {WIRE_ping, NO_JOB, NULL, do_ping, NULL, NULL, NULL},
 };
 

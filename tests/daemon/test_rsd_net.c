@@ -178,6 +178,10 @@ static void test_refused_host(void **data)
     peer_send(&w->elmer, &error);
     peer_expect_end(&w->elmer);
     channel_fini(&w->elmer);
+    hello = peer_expect(&w->root, WIRE_uplink); /* for the status of the service */
+    assert_non_null(strstr(hello.u.uplink.text, "no link to "));
+    assert_non_null(strstr(hello.u.uplink.text, ": elmer.conf names no host localhost"));
+    wire_message_fini(&hello);
     assert_int_equal(poll(&pollfd, 1, 1500), 0); /* no storm of tries */
     client_connect(w, &client);
     client_kill(&client, 1, 1);

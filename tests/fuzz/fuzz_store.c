@@ -12,6 +12,7 @@ enum { READS = 32 };
 
 struct read {
     store_answer answer;
+    store_decisions decided; /* in its place */
     void *data;
 };
 
@@ -79,7 +80,7 @@ static void add_read(struct store *store, store_answer answer, void *data)
     if (store->nreads == READS)
         answer(NULL, 0, "too many reads", data);
     else
-        store->reads[store->nreads++] = (struct read){answer, data};
+        store->reads[store->nreads++] = (struct read){.answer = answer, .data = data};
 }
 
 void store_read(struct store *store, const uint64_t *ids, size_t count, store_answer answer, void *data)
@@ -102,6 +103,18 @@ void store_read_history(struct store *store, uint64_t before, const char *user, 
     (void)user;
     FUZZ_CHECK(count > 0, "nothing to read");
     add_read(store, answer, data);
+}
+
+void store_read_decisions(struct store *store, int64_t since_ms, int64_t after, size_t count, store_decisions answer,
+                          void *data)
+{
+    (void)since_ms;
+    (void)after;
+    FUZZ_CHECK(count > 0, "nothing to read");
+    if (store->nreads == READS)
+        answer(NULL, 0, "too many reads", data);
+    else
+        store->reads[store->nreads++] = (struct read){.decided = answer, .data = data};
 }
 
 void store_check(struct store *store)
@@ -173,6 +186,12 @@ uint64_t store_put_setting(struct store *store, const struct setting_row *settin
     return ++store->put;
 }
 
+uint64_t store_put_decision(struct store *store, const struct decision *decision)
+{
+    FUZZ_CHECK(decision->what[0] != '\0' && decision->by[0] != '\0', "nobody has decided, or nothing");
+    return ++store->put;
+}
+
 void fuzz_store_commit(void)
 {
     if (the_store.committed == the_store.put)
@@ -189,7 +208,10 @@ void fuzz_store_answer(bool fails)
         return;
     read = the_store.reads[0];
     memmove(the_store.reads, the_store.reads + 1, --the_store.nreads * sizeof(read));
-    read.answer(NULL, 0, fails ? "cannot be read" : NULL, read.data);
+    if (read.decided)
+        read.decided(NULL, 0, fails ? "cannot be read" : NULL, read.data);
+    else
+        read.answer(NULL, 0, fails ? "cannot be read" : NULL, read.data);
 }
 
 void fuzz_store_fail(const char *why)

@@ -201,7 +201,7 @@ is 'what is configured is in force' "$(allocator 2)" 'v1 elmer.conf'
 exit_of 'eadmin set by an administrator elsewhere' 5 'admin_hosts' as carol 2 eadmin set allocator pack
 ok 'an administrator sets another allocator' as carol 1 eadmin set allocator pack
 is 'it is in force, and shown' "$(allocator 1)" 'pack eadmin'
-like 'and logged with who did it' "$(on 1 journalctl -q -o cat --no-pager -u elmer)" 'allocator is set to pack by uid='
+like 'and logged with who did it' "$(on 1 journalctl -q -o cat --no-pager -u elmer)" 'set by=carol to="allocator pack, it was [a-z0-9]+" from=ws1'
 on 1 systemctl restart elmer
 wait_for 20 'elmer is there again' as alice 1 equery
 is 'it is still in force' "$(allocator 2)" 'pack eadmin'

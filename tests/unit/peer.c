@@ -93,7 +93,7 @@ struct wire_message peer_expect(struct channel *channel, enum wire_type type)
             struct wire_message pong = {.type = WIRE_pong, .id = message.id};
 
             peer_send(channel, &pong);
-        } else if (message.type != WIRE_report && message.type != WIRE_contact) {
+        } else if (message.type != WIRE_report && message.type != WIRE_contact && message.type != WIRE_uplink) {
             fail_msg("%s came instead of %s", wire_type_name(message.type), wire_type_name(type));
         }
         wire_message_fini(&message);

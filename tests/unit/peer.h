@@ -17,8 +17,8 @@ int peer_accept_fd(int listen_fd);
 /* The next connection, hellos exchanged. from: WIRE_FROM_ bit of the other side. */
 void peer_accept(int listen_fd, struct channel *channel, unsigned from);
 void peer_send(struct channel *channel, const struct wire_message *message);
-/* The next message, which must be of that type; pings are answered, reports and contacts skipped unless wanted. The
- * caller frees it. */
+/* The next message, which must be of that type; pings are answered, reports, contacts and uplink skipped unless wanted.
+ * The caller frees it. */
 struct wire_message peer_expect(struct channel *channel, enum wire_type type);
 void peer_expect_gone(struct channel *channel, enum wire_type type); /* and freed */
 /* The other side closes; what it still says is thrown away. */

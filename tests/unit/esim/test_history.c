@@ -106,11 +106,11 @@ static void put_all(struct bed *bed)
         {8, "bob", 2000, 2000, 2030, 2, 60, JOB_DONE, REASON_EXITED, "ws1", 0, NULL},
         {9, "alice", 2010, 2030, 2031, 4, 4, JOB_DONE, REASON_EXITED, NULL, 0, NULL},
     };
-    struct host_row hosts[] = {{"ws1", {.up = true, .ncpus = 2}},
-                               {"ws2", {.up = true, .ncpus = 2, .drained = true}},
-                               {"ws3", {.up = true, .ncpus = 4}},
-                               {"ws4", {.up = true, .ncpus = 4, .drained = true}},
-                               {"ws5", {.up = false}}};
+    struct host_row hosts[] = {{.name = "ws1", .row = {.up = true, .ncpus = 2}},
+                               {.name = "ws2", .row = {.up = true, .ncpus = 2, .drained = true}},
+                               {.name = "ws3", .row = {.up = true, .ncpus = 4}},
+                               {.name = "ws4", .row = {.up = true, .ncpus = 4, .drained = true}},
+                               {.name = "ws5", .row = {.up = false}}};
     struct setting_row setting = {"allocator", "v1"};
     uint64_t number = 0;
 
@@ -334,7 +334,7 @@ static void test_after(void **state)
     };
     enum { JOBS = sizeof(jobs) / sizeof(jobs[0]) };
     struct bed *bed = *state;
-    struct host_row host = {"ws1", {.up = true, .ncpus = 8}};
+    struct host_row host = {.name = "ws1", .row = {.up = true, .ncpus = 8}};
     struct config config;
     struct plan plan;
     struct history *h;

@@ -242,6 +242,24 @@ void engine_event(struct engine *engine, struct event *event)
     follow_host(event);
 }
 
+void engine_decide(struct engine *engine, struct event *event, const struct decision *decision)
+{
+    fake_engine.decision = *decision;
+    engine_event(engine, event);
+}
+
+void engine_note(struct engine *engine, const struct decision *decision)
+{
+    assert_ptr_equal(engine, &fake_engine);
+    fake_engine.decision = *decision;
+}
+
+const struct host_drain *engine_drain(const struct engine *engine, int host)
+{
+    assert_ptr_equal(engine, &fake_engine);
+    return fake_engine.hosts[host].drained && *fake_engine.drains[host].by ? &fake_engine.drains[host] : NULL;
+}
+
 const struct event *fake_event(enum event_type type)
 {
     if (!fake_engine.nevents)

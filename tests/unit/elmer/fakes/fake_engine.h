@@ -49,6 +49,8 @@ extern struct fake_engine {
     size_t nwaits;
     struct certificate certificates[FAKE_WAITS]; /* that were put */
     size_t ncertificates;
+    struct decision decision; /* the last one */
+    struct host_drain drains[FAKE_HOSTS];
     char user[256]; /* of the last submission */
     unsigned watchers;
     /* of those who are connected */

@@ -57,6 +57,15 @@ void fake_store_answer(struct record **records, size_t count, const char *error)
     read.answer(records, count, error, read.data);
 }
 
+void fake_store_answer_decisions(const struct decision *decisions, size_t count, const char *error)
+{
+    assert(fake_store.nreads && fake_store.reads[0].type == FAKE_READ_DECISIONS);
+    struct fake_read read = fake_store.reads[0];
+    fake_store.nreads--;
+    memmove(fake_store.reads, fake_store.reads + 1, fake_store.nreads * sizeof(read));
+    read.decided(decisions, count, error, read.data);
+}
+
 struct record *fake_store_record(uint64_t job, uint32_t uid, const struct wire_submit *submit)
 {
     struct wire_message message = {.type = WIRE_submit, .u.submit = *submit};
@@ -206,6 +215,13 @@ uint64_t store_put_setting(struct store *store, const struct setting_row *settin
     return fake_store.nputs;
 }
 
+uint64_t store_put_decision(struct store *store, const struct decision *decision)
+{
+    (void)store;
+    put()->decision = *decision;
+    return fake_store.nputs;
+}
+
 void store_want(struct store *store, uint64_t number)
 {
     (void)store;
@@ -258,6 +274,17 @@ void store_read_history(struct store *store, uint64_t before, const char *user, 
     read->before = before;
     read->count = count;
     snprintf(read->text, sizeof(read->text), "%s", user);
+}
+
+void store_read_decisions(struct store *store, int64_t since_ms, int64_t after, size_t count, store_decisions answer,
+                          void *data)
+{
+    (void)store;
+    struct fake_read *read = new_read(FAKE_READ_DECISIONS, NULL, data);
+    read->decided = answer;
+    read->since_ms = since_ms;
+    read->after = after;
+    read->count = count;
 }
 
 /* ---- boot.h ---- */

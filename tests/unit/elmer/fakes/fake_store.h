@@ -4,13 +4,14 @@
 
 #include "elmer/store/store.h"
 
-struct fake_put { /* one of the four */
+struct fake_put { /* one of the five */
     struct record *record;
     struct certificate certificate;
     struct host_row host;
     struct setting_row setting;
+    struct decision decision;
 };
-enum fake_read_type { FAKE_READ_IDS, FAKE_READ_TOKEN, FAKE_READ_HISTORY };
+enum fake_read_type { FAKE_READ_IDS, FAKE_READ_TOKEN, FAKE_READ_HISTORY, FAKE_READ_DECISIONS };
 struct fake_read {
     enum fake_read_type type;
     uint64_t ids[256]; /* [count] */
@@ -19,6 +20,8 @@ struct fake_read {
     uint32_t uid;
     char text[256]; /* the token, or the user */
     store_answer answer;
+    store_decisions decided;
+    int64_t since_ms, after;
     void *data;
 };
 
@@ -64,6 +67,9 @@ void fake_store_fail(const char *text);
 const struct record *fake_store_last(uint64_t job);
 /* The oldest read gets these (handed over), or the error. */
 void fake_store_answer(struct record **records, size_t count, const char *error);
+
+/* The same of one for decisions, which stay the caller's. */
+void fake_store_answer_decisions(const struct decision *decisions, size_t count, const char *error);
 
 /* A record as store_load() gives it: with its submission, made by this call (names and lists are the caller's until
  * then). Its other fields are as record_create() makes them. */

@@ -219,7 +219,9 @@ static void test_of_before(void **state)
     for (uint64_t i = 1; i <= JOBS; i++)
         put(i, i % 3 ? JOB_DONE : JOB_CANCELLED, true, false, i > JOBS - 10 ? large : NULL);
     put(JOBS + 1, JOB_RUNNING, true, false, NULL);
-    run("DROP TABLE awaited; ALTER TABLE state DROP COLUMN verdicts; ALTER TABLE state DROP COLUMN ran; ALTER TABLE "
+    run("DROP TABLE decision; ALTER TABLE host DROP COLUMN drained_by; ALTER TABLE host DROP COLUMN "
+        "drained_text; ALTER TABLE host DROP COLUMN drained_ms; DROP TABLE awaited; ALTER TABLE state DROP COLUMN "
+        "verdicts; ALTER TABLE state DROP COLUMN ran; ALTER TABLE "
         "state DROP COLUMN place; ALTER TABLE host DROP COLUMN joined; "
         "DROP INDEX state_environment; ALTER TABLE state DROP COLUMN environment_sha256; DELETE FROM migration WHERE "
         "version > 6; PRAGMA user_version = 6");

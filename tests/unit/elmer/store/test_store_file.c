@@ -123,7 +123,8 @@ static void test_older_schema(void **state)
     store_put(bed->store, make_ended(1, 5000));
     await(bed, 1);
     close_store(bed);
-    sql(bed, "DROP TABLE awaited; ALTER TABLE state DROP COLUMN verdicts; ALTER TABLE state DROP COLUMN ran; ALTER "
+    sql(bed, "DROP TABLE decision; DROP TABLE awaited; ALTER TABLE state DROP COLUMN verdicts; ALTER TABLE state DROP "
+             "COLUMN ran; ALTER "
              "TABLE state DROP COLUMN place; "
              "ALTER TABLE state DROP COLUMN launched; ALTER TABLE state DROP COLUMN lease_ms; ALTER TABLE state DROP "
              "COLUMN lost; ALTER TABLE state DROP COLUMN accounted_ms; ALTER TABLE state DROP COLUMN "
@@ -149,7 +150,8 @@ static void test_starting_in_an_older_schema(void **state)
     store_put(bed->store, make(2, 5, "two", JOB_RUNNING, true));
     await(bed, 2);
     close_store(bed);
-    sql(bed, "DROP TABLE awaited; ALTER TABLE state DROP COLUMN verdicts; ALTER TABLE state DROP COLUMN ran; ALTER "
+    sql(bed, "DROP TABLE decision; DROP TABLE awaited; ALTER TABLE state DROP COLUMN verdicts; ALTER TABLE state DROP "
+             "COLUMN ran; ALTER "
              "TABLE state DROP COLUMN place; "
              "ALTER TABLE state DROP COLUMN launched; ALTER TABLE state DROP COLUMN lease_ms; ALTER TABLE state DROP "
              "COLUMN lost; ALTER TABLE state DROP COLUMN accounted_ms; ALTER TABLE state DROP COLUMN "

@@ -101,7 +101,9 @@ static void test_from_schema_5(void **state)
         sqlite3_exec(db,
                      "DROP TABLE awaited; ALTER TABLE state DROP COLUMN verdicts; ALTER TABLE state DROP COLUMN ran; "
                      "ALTER TABLE state DROP COLUMN place; ALTER TABLE host DROP COLUMN joined; "
-                     "DROP TABLE setting; DROP INDEX state_environment; ALTER TABLE state DROP COLUMN "
+                     "DROP TABLE decision; ALTER TABLE host DROP COLUMN drained_by; ALTER TABLE host DROP COLUMN "
+                     "drained_text; ALTER TABLE host DROP COLUMN drained_ms; DROP TABLE setting; DROP INDEX "
+                     "state_environment; ALTER TABLE state DROP COLUMN "
                      "environment_sha256; DELETE FROM migration WHERE version > 5; PRAGMA user_version = 5",
                      NULL, NULL, NULL),
         SQLITE_OK);

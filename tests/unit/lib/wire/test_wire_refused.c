@@ -183,7 +183,7 @@ static void keys_are_exact(void **state)
 static void types_and_limits_are_checked(void **state)
 {
     (void)state;
-    accepted("{\"type\":\"drain\",\"id\":1,\"host\":\"a\",\"drained\":true}");
+    accepted("{\"type\":\"drain\",\"id\":1,\"host\":\"a\",\"drained\":true,\"reason\":\"\"}");
     refused("{\"type\":\"drain\",\"id\":1,\"host\":\"a\",\"drained\":1}", "drained: must be true or false");
     refused("{\"type\":\"drain\",\"id\":1,\"host\":7,\"drained\":true}", "host");
     accepted("{\"type\":\"wait\",\"id\":1,\"job\":9223372036854775807,\"timeout_ms\":60000}");

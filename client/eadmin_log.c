@@ -1,0 +1,198 @@
+/* eadmin_log.c - log: what persons have decided. */
+#include "config.h"
+
+#include "client/eadmin.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "client/limits.h"
+#include "client/table.h"
+#include "lib/base/clock.h"
+#include "libelmer/client.h"
+
+enum { OPTION_JSON = OPTION_FIRST_FREE, OPTION_SINCE };
+
+struct pages {
+    struct wire_message *items; /* type log */
+    size_t count;
+};
+
+static int take_page(struct wire_message *answer, void *data)
+{
+    struct pages *pages = data;
+
+    if (answer->type != WIRE_log)
+        return -EPROTO;
+    pages->items = must(reallocarray(pages->items, pages->count + 1, sizeof(*pages->items)));
+    pages->items[pages->count++] = *answer;
+    answer->memory = NULL;
+    return 0;
+}
+
+/* A time that has passed: "2h", or a moment of local time, "2026-11-24", "2026-11-24 08:00", "08:00". */
+static bool parse_since(const char *text, int64_t *ms)
+{
+    static const char *const forms[] = {"%Y-%m-%d %H:%M:%S", "%Y-%m-%d %H:%M", "%Y-%m-%d", "%H:%M:%S", "%H:%M"};
+    time_t now = (time_t)(wall_now().ms / 1000);
+
+    for (size_t i = 0; i < sizeof(forms) / sizeof(*forms); i++) {
+        struct tm tm, today;
+        const char *end;
+
+        localtime_r(&now, &today);
+        tm = today;
+        tm.tm_hour = tm.tm_min = tm.tm_sec = 0;
+        tm.tm_isdst = -1;
+        end = strptime(text, forms[i], &tm);
+        if (!end || *end)
+            continue;
+        *ms = (int64_t)mktime(&tm) * 1000;
+        return true;
+    }
+    return false;
+}
+
+static bool since(const char *text, int64_t *ms)
+{
+    uint64_t ago;
+
+    if (strchr(text, '-') || strchr(text, ':')) {
+        if (parse_since(text, ms))
+            return true;
+        usage_error(
+            "--since %s: want a time ago like 2h30m, or a moment like 2026-11-24, \"2026-11-24 08:00\" or 08:00", text);
+        return false;
+    }
+    if (!limit_time("--since", text, &ago))
+        return false;
+    *ms = wall_now().ms - (int64_t)ago;
+    return true;
+}
+
+static void add_row(struct table *table, const struct wire_decision_view *d)
+{
+    char when[40], about[300] = "", who[300], why[300] = "";
+    const char *cells[] = {when, who, d->from, d->what, about, why};
+    time_t at = (time_t)(d->at_ms / 1000);
+    struct tm tm;
+
+    localtime_r(&at, &tm);
+    strftime(when, sizeof(when), "%Y-%m-%d %H:%M:%S", &tm);
+    snprintf(who, sizeof(who), "%s", d->by);
+    if (d->job)
+        snprintf(about, sizeof(about), "job %" PRIu64 " of %s", d->job, d->user);
+    else if (*d->host)
+        snprintf(about, sizeof(about), "host %s", d->host);
+    snprintf(why, sizeof(why), "%s", d->text);
+    table_add(table, cells);
+}
+
+static void print_table(const struct pages *pages)
+{
+    static const struct table_column columns[] = {{"TIME", false, false},  {"WHO", false, false},
+                                                  {"FROM", false, false},  {"WHAT", false, false},
+                                                  {"ABOUT", false, false}, {"WHY", false, false}};
+    struct table table;
+
+    table_init(&table, columns, sizeof(columns) / sizeof(*columns));
+    for (size_t i = 0; i < pages->count; i++)
+        for (size_t k = 0; k < pages->items[i].u.log.decisions.count; k++)
+            add_row(&table, &pages->items[i].u.log.decisions.items[k]);
+    table_print(&table, stdout, 0);
+    table_fini(&table);
+}
+
+static json_t *text_or_null(const char *text)
+{
+    return must(*text ? json_string(text) : json_null());
+}
+
+static json_t *decision_object(const struct wire_decision_view *d)
+{
+    char when[32];
+
+    wall_format((struct wall){d->at_ms}, when, sizeof(when));
+    return must(json_pack("{s:I, s:s, s:s, s:o, s:o, s:o, s:s, s:I, s:s, s:b, s:o}", "id", (json_int_t)d->id, "time",
+                          when, "what", d->what, "job", d->job ? json_integer((json_int_t)d->job) : json_null(), "user",
+                          text_or_null(d->user), "host", text_or_null(d->host), "by", d->by, "uid", (json_int_t)d->uid,
+                          "from", d->from, "admin", d->admin, "text", text_or_null(d->text)));
+}
+
+static void print_json(const struct pages *pages)
+{
+    json_t *list = must(json_array()), *top = must(json_pack("{s:s}", "schema", "elmer.log/1"));
+    char *text;
+
+    for (size_t i = 0; i < pages->count; i++)
+        for (size_t k = 0; k < pages->items[i].u.log.decisions.count; k++)
+            json_array_append_new(list, decision_object(&pages->items[i].u.log.decisions.items[k]));
+    json_object_set_new(top, "decisions", list);
+    text = must(json_dumps(top, JSON_COMPACT));
+    puts(text);
+    free(text);
+    json_decref(top);
+}
+
+/* Page after page, until one says that it is the last. */
+static int ask(struct pages *pages, int64_t since_ms)
+{
+    struct wire_message request = {.type = WIRE_query_log, .u.query_log = {.since_ms = since_ms}};
+    struct client_call call = {.take = take_page, .data = pages};
+    struct elmer_error error = {{0}};
+    struct elmer *elmer = open_elmer();
+    bool more = true;
+    int result = ELMER_OK;
+
+    if (!elmer)
+        return EXIT_REFUSED;
+    while (more && result == ELMER_OK) {
+        size_t before = pages->count;
+        const struct wire_log *page;
+
+        result = client_call(elmer, &request, &call, ANSWER_MS, &error);
+        if (result != ELMER_OK || pages->count == before)
+            break;
+        page = &pages->items[pages->count - 1].u.log;
+        more = page->more && page->decisions.count > 0;
+        if (more)
+            request.u.query_log.after = page->decisions.items[page->decisions.count - 1].id;
+    }
+    elmer_close(elmer);
+    return result == ELMER_OK ? EXIT_DONE : say_result(result, &error);
+}
+
+int eadmin_log(int argc, char **argv)
+{
+    static const struct option options[] = {{"json", no_argument, NULL, OPTION_JSON},
+                                            {"since", required_argument, NULL, OPTION_SINCE},
+                                            COMMON_OPTIONS,
+                                            {NULL, 0, NULL, 0}};
+    struct pages pages = {0};
+    int64_t since_ms = 0;
+    bool json = false;
+    int c, code;
+
+    while ((c = next_option(argc, argv, "+:hV", options)) != -1) {
+        if (c == OPTION_JSON)
+            json = true;
+        else if (c != OPTION_SINCE)
+            return common_option(c, argv);
+        else if (!since(optarg, &since_ms))
+            return EXIT_USAGE;
+    }
+    if (optind < argc)
+        return usage_error("unexpected argument '%s'", argv[optind]);
+    code = ask(&pages, since_ms);
+    if (code == EXIT_DONE)
+        (json ? print_json : print_table)(&pages);
+    for (size_t i = 0; i < pages.count; i++)
+        wire_message_fini(&pages.items[i]);
+    free(pages.items);
+    return code == EXIT_DONE ? finish_output(code) : code;
+}

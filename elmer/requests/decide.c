@@ -1,0 +1,89 @@
+/* decide.c - what a person decides about a job or a host, on its way to the core: with who he is and from where, so
+ * that it stays as a line. */
+#include "config.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "elmer/requests/admin.h"
+#include "lib/base/str.h"
+
+enum { TOP_FREE = 1000, TOP_SHARE = 10 };
+
+void decide_begin(const struct request *request, const char *what, struct decision *d)
+{
+    const struct engine_job *job = engine_job(request->requests->room.engine, request->job);
+    *d = (struct decision){.job = request->job, .uid = request->uid};
+    d->admin = request->admin && !(job && job->uid == request->uid);
+    snprintf(d->what, sizeof(d->what), "%s", what);
+    snprintf(d->user, sizeof(d->user), "%s", job ? job->user : "");
+    snprintf(d->from, sizeof(d->from), "%s", client_host_name(request->client));
+    snprintf(d->by, sizeof(d->by), "%s", verb_who(request));
+    if (!*d->by)
+        snprintf(d->by, sizeof(d->by), "uid:%u", (unsigned)request->uid);
+}
+
+/* ---- jobs ---- */
+
+static const char *what_of(enum event_type type)
+{
+    return type == EVENT_CANCEL    ? "cancelled"
+           : type == EVENT_KILL    ? "ended"
+           : type == EVENT_HOLD    ? "held"
+           : type == EVENT_RELEASE ? "released"
+                                   : "moved";
+}
+
+void decide_job(struct request *request, enum event_type type)
+{
+    struct event event = {.type = type, .request = request->number, .job = request->job};
+    struct decision decision;
+    decide_begin(request, what_of(type), &decision);
+    event.u.by.uid = request->uid;
+    event.u.by.admin = request->admin;
+    verb_sign(request, type, event.u.by.text);
+    request->holder = HOLDER_CORE;
+    engine_decide(request->requests->room.engine, &event, &decision);
+}
+
+/* Moving a job costs as much as there is before it, and meanwhile nobody is served: a tenth of the time at most. In a
+ * queue in which it costs next to nothing nobody is refused. */
+void decide_top(struct request *request)
+{
+    struct requests *requests = request->requests;
+    const struct core_job *job = core_job(engine_core(requests->room.engine), request->job);
+    int64_t begin_ms = engine_now_ms();
+    if (!job || job->ahead < TOP_FREE) {
+        decide_job(request, EVENT_TOP);
+        return;
+    }
+    if (begin_ms < requests->top_ms) {
+        request_error(request, WIRE_CODE_UNAVAILABLE,
+                      "elmer has moved another job a moment ago, which takes long in such a queue: try again");
+        return;
+    }
+    decide_job(request, EVENT_TOP);
+    requests->top_ms = engine_now_ms() + (TOP_SHARE - 1) * (engine_now_ms() - begin_ms);
+}
+
+/* ---- hosts ---- */
+
+void decide_drain(struct request *request)
+{
+    const struct wire_drain *drain = &request->message.u.drain;
+    int host = core_member_by_name(engine_core(request->requests->room.engine), drain->host);
+    struct event event = {
+        .type = drain->drained ? EVENT_DRAIN : EVENT_UNDRAIN, .request = request->number, .host = host};
+    struct decision decision;
+    if (!request->admin) {
+        request_not_admin(request, "drain hosts");
+    } else if (host < 0) {
+        request_error(request, WIRE_CODE_REFUSED, "there is no host %s in the cluster", drain->host);
+    } else {
+        decide_begin(request, drain->drained ? "drained" : "resumed", &decision);
+        snprintf(decision.host, sizeof(decision.host), "%s", drain->host);
+        str_printable(decision.text, sizeof(decision.text), drain->reason, strlen(drain->reason));
+        request->holder = HOLDER_CORE;
+        engine_decide(request->requests->room.engine, &event, &decision);
+    }
+}
