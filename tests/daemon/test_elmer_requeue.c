@@ -204,7 +204,7 @@ static void test_host_taken_out(void **state)
     begin_ms = mono_ms(mono_now());
     lab_start(&lab);
     host_open(&ws1, &lab, "ws1", 1, &(struct host_options){.generation = 9}); /* and job 1 is lost */
-    expect_state(2, "queued", 1, "lease", "on a removed host, until its lease is over");
+    expect_state(2, "queued", 1, "lease", "on ws2, until its lease is over");
     end_job(&ws1, 1, 1);
     expect_state(1, "done", 1, "lost", "");
     lab_stop(&lab, SIGKILL); /* that is in the store, too */
