@@ -118,9 +118,14 @@ static void test_session_signals_limits(void **state)
              (unsigned long long)files.rlim_cur, NOBODY);
     assert_memory_equal(text, expect, strlen(expect));
     assert_string_equal(text + strlen(expect),
-                        "ELMER_ADDED ELMER_HOSTFILE ELMER_HOSTS ELMER_TMPDIR GOMAXPROCS HOME JULIA_NUM_THREADS "
-                        "LD_LIBRARY_PATH LOGNAME MKL_NUM_THREADS OMP_NUM_THREADS OPENBLAS_NUM_THREADS PATH PVM_EXPORT "
-                        "PVM_TMP PWD PYTHON_CPU_COUNT RAYON_NUM_THREADS SHELL USER\n");
+                        "ELMER_ADDED ELMER_HOSTFILE ELMER_HOSTS ELMER_TMPDIR GOMAXPROCS HOME HYDRA_BINDING "
+                        "HYDRA_HOST_FILE HYDRA_LAUNCHER HYDRA_LAUNCHER_EXEC I_MPI_HYDRA_BOOTSTRAP "
+                        "I_MPI_HYDRA_BOOTSTRAP_EXEC I_MPI_HYDRA_HOST_FILE JULIA_NUM_THREADS LD_LIBRARY_PATH "
+                        "LOGNAME MKL_NUM_THREADS OMPI_MCA_hwloc_base_binding_policy "
+                        "OMPI_MCA_orte_default_hostfile OMPI_MCA_plm_rsh_agent OMP_NUM_THREADS "
+                        "OPENBLAS_NUM_THREADS PATH PRTE_MCA_hwloc_default_binding_policy PRTE_MCA_plm_ssh_agent "
+                        "PRTE_MCA_prte_default_hostfile PVM_EXPORT PVM_TMP PWD PYTHON_CPU_COUNT "
+                        "RAYON_NUM_THREADS SHELL USER\n");
 }
 
 /* ---- paths ---- */
