@@ -133,7 +133,7 @@ exit_of 'no verb of eadmin' 2 "'dance' is no verb" as carol 1 eadmin dance
 exit_of 'an option of eadmin before the verb' 2 'json' as carol 1 eadmin --json hosts
 for verb in remove drain resume; do
     exit_of "eadmin $verb of nothing" 2 'the name of a host is missing' as carol 1 eadmin "$verb"
-    exit_of "eadmin $verb of two" 2 "one host at a time: 'ws2'" as carol 1 eadmin "$verb" ws1 ws2
+    exit_of "eadmin $verb of several, of which one is no name" 2 "'a_b/c' is not the name of a host" as carol 1 eadmin "$verb" ws2 a_b/c
     exit_of "eadmin $verb of what is no name" 2 "'a_b/c' is not the name of a host" as carol 1 eadmin "$verb" a_b/c
     exit_of "eadmin $verb by a user" 5 'only administrators' as alice 2 eadmin "$verb" ws2
     exit_of "eadmin $verb by root of another host" 5 'only administrators' on 2 eadmin "$verb" ws2
@@ -174,7 +174,10 @@ ok 'the host is resumed' as carol 1 eadmin resume ws2
 is 'it is up' "$(host_state ws2)" up
 is 'a held job does not start' "$(state "$waiting")" held
 exit_of "eadmin release of another's job" 5 "$waiting" as alice 2 eadmin release "$waiting"
-exit_of 'one of two is unknown' 3 '999999' as bob 1 eadmin release 999999 "$waiting"
+as bob 1 eadmin release 999999 "$waiting" >"$tmp/out" 2>"$tmp/err"
+is 'one of two is unknown: exit status' $? 3
+like 'one of two is unknown: message' "$(cat "$tmp/err")" '999999'
+is 'the other is named where results are' "$(cat "$tmp/out")" "job $waiting is released"
 wait_for 10 'the other is released, and runs to its end' over "$waiting"
 exit_of 'a job that has ended is not held' 3 'cannot be held|is done' as bob 1 eadmin hold "$waiting"
 as carol 1 eadmin drain ws1 2>/dev/null
@@ -215,7 +218,7 @@ print(d["schema"], *(s["setting"] + "=" + s["value"] for s in d["settings"]))')"
 as alice 1 equery --json "$first" >"$tmp/json"
 is 'the fields of --json' "$(python3 -c 'import json,sys
 d = json.load(sys.stdin)
-print(d["schema"], *d["jobs"][0])' <"$tmp/json")" 'elmer.jobs/1 id attempt name user uid state level nprocs hosts processors command dir comment mesh_rows time_limit_ms cpu_limit_ms after waits_for submitted started ended exit_status signal reason_code reason usage level_seconds'
+print(d["schema"], *d["jobs"][0])' <"$tmp/json")" 'elmer.jobs/1 id attempt name user uid state level nprocs hosts processors command dir comment output mesh_rows time_limit_ms cpu_limit_ms after waits_for submitted started ended exit_status signal reason_code reason ahead usage level_seconds'
 is 'times are RFC 3339 in UTC' "$(python3 -c 'import json,sys,re
 j = json.load(sys.stdin)["jobs"][0]
 print(all(re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z", j[k]) for k in ("submitted", "started", "ended")))' <"$tmp/json")" True
