@@ -43,7 +43,7 @@ is 'a job that is not there' "$? $(cat "$tmp/why")" '3 equery: there is no job 9
 # ---- the hosts ----
 hosts_know() { as bob 2 equery --hosts | grep -E '^ws1 +up +2 +[0-9]+ % +[0-9]+ % +[0-9.]+ of [0-9.]+ GiB ' | grep -q " $id alice\\*2 "; }
 wait_for 10 'how busy each is, its memory, and who is where' hosts_know
-like 'and why one takes nothing' "$(as bob 1 equery --hosts --host ws2)" 'ws2 +drained .*drained: it takes no new jobs'
+like 'and why one takes nothing' "$(as bob 1 equery --hosts --host ws2)" 'ws2 +drained .*drained by carol'
 
 # ---- for programs ----
 field_is() { field "$1" "$2" | grep -qx "$3"; }
