@@ -15,10 +15,11 @@ for k in 1 2; do
 echo run >>"$1"
 [ "$(wc -l <"$1")" -lt 2 ] || exit 0
 sync
+echo >"$1.synced"
 exec sleep 3000
 JOB
 done
-began() { [ "$(as bob "$1" sh -c 'cat "$1" 2>/dev/null | wc -l' - "$2")" -ge 1 ]; }
+began() { as bob "$1" test -e "$2.synced"; } # seen before that, its line could go with the power
 
 # ---- a workstation loses its power ----
 a=$(submit alice -o /dev/null --hosts ws2 1 sleep 3000)
