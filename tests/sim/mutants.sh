@@ -35,7 +35,7 @@ for f in "$src"/elmer/core/*.c "$src"/elmer/core/*/*.c; do
     compile "$f" "$o" || { echo 'Bail out! the core does not compile'; exit 1; }
     core+=("$o")
 done
-for f in lib/memory/mem lib/base/log lib/base/clock; do # what the core allocates with
+for f in lib/memory/mem lib/base/log lib/base/journal lib/base/clock; do # what the core allocates with
     compile "$src/$f.c" "$work/${f##*/}_lib.o" || { echo "Bail out! $f.c does not compile"; exit 1; }
     sim+=("$work/${f##*/}_lib.o")
 done
