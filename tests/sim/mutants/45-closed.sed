@@ -1,2 +1,2 @@
 # host.c: a host whose processors are not those of the configuration gets new jobs
-s/ && !host->info.closed;/;/
+s/ && !host->info.closed && !host->info.retired;/ \&\& !host->info.retired;/
