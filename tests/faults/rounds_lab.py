@@ -102,11 +102,11 @@ class Node:
         return pids_of(os.path.join(self.group, "system.slice", name))
 
     def half(self, root):
-        """The main process of rsd, or the one without privilege."""
+        """The main process of rsd, or the one that talks with elmer."""
         pids = self.unit("rsd.service")
         if root:
-            return [pid for pid in pids[:] if uid_of(pid) == 0 and comm_of(pid) == "rsd" and parent_of(pid) not in pids]
-        return [pid for pid in pids if uid_of(pid) not in (0, None)]
+            return [pid for pid in pids if comm_of(pid) == "rsd" and parent_of(pid) not in pids]
+        return [pid for pid in pids if comm_of(pid) == "elmer-rsd-net"]
 
     def jobs(self):
         """Names JOB.ATTEMPT of the groups that are here."""
@@ -150,7 +150,7 @@ class Node:
                     found.append(f"{self.name}: process {pid} {comm_of(pid)} in {path[len(self.group):]}")
         root = f"/proc/{self.leader()}/root"
         for directory in ("run/elmer-rsd/jobs", "run/elmer-rsd/sup"):
-            found += [f"{self.name}: {directory}/{name}" for name in listed(os.path.join(root, directory))]
+            found += [f"{self.name}: {directory}/{name}" for name in listed(os.path.join(root, directory)) if name != "order"]
         found += [f"{self.name}: tmp/{name}" for name in listed(os.path.join(root, "tmp")) if "pvm" in name]
         return found
 
