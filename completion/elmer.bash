@@ -35,7 +35,7 @@ _elmer_argument() { # of a command, no option
     case $command in
     ekill) _elmer_reply "$(_elmer_jobs -r)" ;;
     ecancel | ehold | erelease | etop) _elmer_reply "$(_elmer_jobs -q)" ;;
-    equery | ewait) _elmer_reply "$(_elmer_jobs)" ;;
+    equery | ewait | etail) _elmer_reply "$(_elmer_jobs)" ;;
     eadmin)
         case ${COMP_WORDS[1]} in
         "$cur") _elmer_reply "$(_elmer_verbs "$1")" ;;
@@ -71,4 +71,4 @@ _elmer() {
 }
 
 complete -F _elmer -o filenames esubmit
-complete -F _elmer equery ekill ecancel ewait ehold erelease etop eadmin esim
+complete -F _elmer equery ekill ecancel ewait ehold erelease etop etail eadmin esim

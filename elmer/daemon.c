@@ -65,7 +65,10 @@ static void on_room(int host, void *data)
 
 static void on_process(int host, struct wire_message *message, void *data)
 {
-    launches_message(((struct daemon *)data)->launches, host, message);
+    if (message->type == WIRE_file_part)
+        requests_file_part(((struct daemon *)data)->requests, host, message);
+    else
+        launches_message(((struct daemon *)data)->launches, host, message);
 }
 
 static void on_relay(int host, bool on_queue_host, struct wire_message *message, void *data)

@@ -195,6 +195,17 @@ bool elmer_job_ended(const struct elmer_job *job);
 /* {"schema":"elmer.jobs/1","jobs":[...]}; malloc'd, NULL when out of memory. */
 char *elmer_jobs_json(const struct elmer_jobs *jobs);
 
+struct elmer_part {
+    int64_t offset, size; /* of the part; of the whole file now */
+    const char *bytes;    /* [count] any bytes; 0: nothing is there */
+    size_t count;
+};
+/* A part of what the command's process of this rank has written, as its job runs, at most 16 KiB from offset on;
+ * negative: from so far before the end. It is read on its host, as the job's user; only he may ask. Free the answer. */
+int elmer_read_output(struct elmer *elmer, uint64_t job, uint32_t rank, bool errors, int64_t offset, int timeout_ms,
+                      struct elmer_part **part, struct elmer_error *error);
+void elmer_part_free(struct elmer_part *part);
+
 /* Remove a job that has not started. text (may be NULL) receives elmer's answer for people. */
 int elmer_cancel(struct elmer *elmer, uint64_t job, int timeout_ms, struct elmer_error *text,
                  struct elmer_error *error);

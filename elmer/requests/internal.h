@@ -22,7 +22,7 @@ struct requests {
     int64_t top_ms;      /* of a job that has many before it: not before */
 };
 
-enum request_holder { HOLDER_NONE, HOLDER_USERS, HOLDER_CORE, HOLDER_STORE, HOLDER_QUERY, HOLDER_WAIT };
+enum request_holder { HOLDER_NONE, HOLDER_USERS, HOLDER_CORE, HOLDER_STORE, HOLDER_QUERY, HOLDER_WAIT, HOLDER_HOST };
 
 struct request {
     struct requests *requests;
@@ -54,6 +54,7 @@ struct request {
     struct client *turn_of; /* it is among this client's turns; NULL: in none */
     struct request *next_turn;
     bool reads; /* a page of the store, for which room is kept */
+    int host;   /* output.c: that was asked */
     /* wait.c */
     struct request_hook *hooks; /* [nhooks] on each job that it waits for */
     size_t nhooks;
@@ -93,6 +94,9 @@ void after_fill(const struct request *request, struct event *event, struct core_
 const char *verb_who(const struct request *request);
 void signal_begin(struct request *request);
 void verb_sign(const struct request *request, enum event_type event, char text[CORE_BY_TEXT]);
+/* output.c: read_output; nobody waits for the answer any more. */
+void output_begin(struct request *request);
+void output_abandon(struct request *request);
 /* explain.c: why a job waits. */
 void explain_begin(struct request *request);
 /* lines.c: the jobs of a slice as one or more messages `lines`, at least one; count <= QUERY_SLICE. */

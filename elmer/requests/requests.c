@@ -205,6 +205,7 @@ static uint64_t job_of(const struct wire_message *message)
         JOB_OF(explain);
         JOB_OF(signal_job);
         JOB_OF(reach);
+        JOB_OF(read_output);
 #undef JOB_OF
     default:
         return 0;
@@ -235,6 +236,9 @@ static void dispatch(struct request *request)
         break;
     case WIRE_reach:
         reach_begin(request);
+        break;
+    case WIRE_read_output:
+        output_begin(request);
         break;
     case WIRE_query_hosts:
         admin_query_hosts(request);
@@ -310,7 +314,7 @@ static bool known_request(enum wire_type type)
            type == WIRE_history || type == WIRE_explain || type == WIRE_wait || type == WIRE_wait_any ||
            type == WIRE_drain || type == WIRE_query_hosts || type == WIRE_remove_host || type == WIRE_set ||
            type == WIRE_query_settings || type == WIRE_query_log || type == WIRE_signal_job || type == WIRE_reach ||
-           verb_of(type);
+           type == WIRE_read_output || verb_of(type);
 }
 
 void requests_begin(struct client *client, struct wire_message *message)
@@ -364,7 +368,9 @@ void requests_client_gone(struct client *client)
         struct request *request = client->requests;
         query_leave_turn(request);
         leave_client(request);
-        if (request->holder == HOLDER_QUERY || request->holder == HOLDER_WAIT)
+        if (request->holder == HOLDER_HOST)
+            output_abandon(request);
+        else if (request->holder == HOLDER_QUERY || request->holder == HOLDER_WAIT)
             request_end(request);
     }
 }

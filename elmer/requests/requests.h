@@ -40,6 +40,8 @@ void requests_destroy(struct requests *requests); /* after the loop has ended; N
 void requests_relay(struct requests *requests, int host, bool on_queue_host, struct wire_message *message);
 /* requests_settings say something else, or there are more hosts. */
 void requests_configured(struct requests *requests);
+/* A host's message file_part, which stays the caller's. */
+void requests_file_part(struct requests *requests, int host, const struct wire_message *message);
 /* Its link is gone, and with it the clients that it relayed. */
 void requests_host_cut(struct requests *requests, int host);
 /* What was unsent to it has gone. */

@@ -35,7 +35,9 @@ struct channel {
     bool dead; /* broken: close it */
 };
 /* Without hello, both ends speak this minor: a supervisor lives on under an rsd of a later build, and may start an
- * agent of one. Two ends that are of one build for certain (rsd's halves) set channel.minor to WIRE_MINOR. */
+ * agent of one. A supervisor says in a pong, as its id, which one it knows; a message of a later minor than this one
+ * goes to it only then, and from it only as an answer. Two ends that are of one build for certain (rsd's halves) set
+ * channel.minor to WIRE_MINOR. */
 enum { WIRE_MINOR_LASTING = 0 };
 /* Takes over fd, a connected socket (made non-blocking, close-on-exec). On failure fd stays the caller's. */
 int channel_init(struct channel *channel, int fd, unsigned peer, size_t out_max);

@@ -36,10 +36,8 @@ enum {
     ROOT_OUT_MAX = 64 << 20,
     REPORT_MIN_MS = 50,
     REPORT_FIRST_MS = 500, /* the first report of a link comes early: jobs may wait for it */
-    STOP_MS = 3000,
-    FILES = 8192,
-    USED_MAX = 4096,
 };
+enum { STOP_MS = 3000, FILES = 8192, USED_MAX = 4096 };
 
 struct net {
     uv_loop_t loop;
@@ -61,13 +59,15 @@ struct net {
 };
 
 static const bool passes_down[WIRE_TYPE_COUNT] = {
-    [WIRE_order] = true,  [WIRE_open] = true,        [WIRE_start] = true,      [WIRE_taken] = true,  [WIRE_end] = true,
-    [WIRE_forget] = true, [WIRE_pvm_spawned] = true, [WIRE_pvm_finish] = true, [WIRE_signal] = true,
+    [WIRE_order] = true,     [WIRE_open] = true,   [WIRE_start] = true,       [WIRE_taken] = true,
+    [WIRE_end] = true,       [WIRE_forget] = true, [WIRE_pvm_spawned] = true, [WIRE_pvm_finish] = true,
+    [WIRE_read_file] = true, [WIRE_signal] = true,
 };
 static const bool passes_up[WIRE_TYPE_COUNT] = {
     [WIRE_ordered] = true,      [WIRE_opened] = true,    [WIRE_open_failed] = true, [WIRE_started] = true,
     [WIRE_start_failed] = true, [WIRE_line] = true,      [WIRE_exited] = true,      [WIRE_empty] = true,
     [WIRE_lost] = true,         [WIRE_pvm_spawn] = true, [WIRE_pvm_ready] = true,   [WIRE_pvm_failed] = true,
+    [WIRE_file_part] = true,
 };
 
 static void stop(struct net *net, int result);

@@ -222,12 +222,14 @@ static bool names_job(const struct root_job *job, const struct wire_message *mes
         NAMES(start_failed);
         NAMES(line);
         NAMES(exited);
+        NAMES(file_part);
         NAMES(pvm_spawn);
         NAMES(pvm_ready);
         NAMES(pvm_failed);
 #undef NAMES
     case WIRE_error:
     case WIRE_done:
+    case WIRE_pong:
         return true;
     default:
         return false;
@@ -249,6 +251,9 @@ static void hear(struct root *root, struct root_job *job, const struct wire_mess
         break;
     case WIRE_done:
         ending_told(root, job);
+        break;
+    case WIRE_pong: /* what it knows */
+        job->supervisor.minor = message->id < WIRE_MINOR ? (unsigned)message->id : WIRE_MINOR;
         break;
     case WIRE_started:
         heard_started(root, job, message);

@@ -74,26 +74,47 @@ static void set_birth_rank(const struct child_plan *plan)
 #define SYS_IDS(name) SYS_##name
 #endif
 
-static void become_user(const struct child_plan *plan)
+/* 0, or -1 with errno, and *stage: where. */
+static int become(const struct user *user, enum child_stage *stage)
 {
-    const struct user *user = plan->user;
     uid_t real, effective, saved;
     gid_t gids[3];
+    *stage = STAGE_GROUPS;
     if (getresgid(&gids[0], &gids[1], &gids[2]) < 0)
-        fail(STAGE_GROUPS);
+        return -1;
     if (gids[0] != user->gid || gids[1] != user->gid || gids[2] != user->gid) {
         errno = EPERM;
-        fail(STAGE_GROUPS);
+        return -1;
     }
+    *stage = STAGE_USER;
     if (syscall(SYS_IDS(setresuid), user->uid, user->uid, user->uid) < 0 || getresuid(&real, &effective, &saved) < 0)
-        fail(STAGE_USER);
+        return -1;
     if (real != user->uid || effective != user->uid || saved != user->uid ||
         (user->uid != 0 && syscall(SYS_IDS(setuid), 0) == 0)) {
         errno = EPERM;
-        fail(STAGE_USER);
+        return -1;
     }
-    if (caps_keep(CAPS_NOTHING) < 0) /* also what a user does not lose by itself, such as inheritable ones */
-        fail(STAGE_USER);
+    return caps_keep(CAPS_NOTHING); /* also what a user does not lose by itself, such as inheritable ones */
+}
+
+static void become_user(const struct child_plan *plan)
+{
+    enum child_stage stage;
+    if (become(plan->user, &stage) < 0)
+        fail(stage);
+}
+
+void child_become_user(const struct user *user, int out_fd)
+{
+    enum child_stage stage;
+    int out = fcntl(out_fd, F_DUPFD_CLOEXEC, FD_ASIDE);
+    reset_signals();
+    if (out < 0 || dup2(out, STDOUT_FILENO) < 0)
+        _exit(127);
+    close(STDIN_FILENO);
+    (void)syscall(SYS_close_range, 2U, ~0U, 0U);
+    if (become(user, &stage) < 0)
+        _exit(127);
 }
 
 static int open_output(const struct child_plan *plan, const char *path)

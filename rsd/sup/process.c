@@ -92,6 +92,28 @@ void process_tell_exited(struct sup *sup, const struct process *process)
     sup_tell(sup, &message);
 }
 
+static int compare_ends(const void *a, const void *b)
+{
+    const struct process *const *x = a, *const *y = b;
+    return ((*x)->end > (*y)->end) - ((*x)->end < (*y)->end);
+}
+
+/* Which daemon ended before the command, and which of its end, matters to elmer. */
+void process_tell_ends(struct sup *sup)
+{
+    const struct process *ends[SUP_MAX_PROCESSES];
+    size_t count = 0;
+    assert(sup->count <= SUP_MAX_PROCESSES);
+    for (size_t i = 0; i < sup->count; i++) {
+        if (sup->processes[i]->state == PROCESS_EXITED)
+            ends[count++] = sup->processes[i];
+    }
+    if (count > 1)
+        qsort(ends, count, sizeof(ends[0]), compare_ends);
+    for (size_t i = 0; i < count; i++)
+        process_tell_exited(sup, ends[i]);
+}
+
 static void tell_again(struct sup *sup, struct process *process)
 {
     switch (process->state) {
@@ -249,6 +271,7 @@ void process_free(struct process *process)
     if (process->has_agent)
         channel_fini(&process->agent);
     wire_message_fini(&process->start);
+    reader_forget(process);
     free(process->failure);
     free(process);
 }
@@ -312,6 +335,7 @@ void process_start(struct sup *sup, struct wire_message *message)
     process->state = PROCESS_BORN;
     helper_prepare(sup, process, &message->u.start);
     process->push_ms = mono_ms(mono_now()) + SUP_PUSH_MS;
+    reader_note(process, start);
     result = give_birth(sup, process, start);
     if (result < 0) {
         snprintf(text, sizeof(text),

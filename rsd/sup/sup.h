@@ -49,7 +49,20 @@ struct process {
     size_t line_size;
     struct channel agent;
     bool has_agent, agent_ready;
-    size_t may_spawn; /* the hosts that it has to ask for */
+    size_t may_spawn;     /* the hosts that it has to ask for */
+    char *dir, *files[2]; /* reader.c: of a command, where its output and its errors go; NULL: nowhere, or no memory */
+};
+
+/* What is being read for the user; one part at a time. */
+struct reader {
+    int fd; /* of the pipe; -1: nothing is */
+    int pidfd;
+    int64_t deadline_ms;
+    uint64_t request;
+    uint32_t process;
+    struct pace pace;
+    size_t size;
+    char *bytes;
 };
 
 struct sup {
@@ -76,6 +89,7 @@ struct sup {
     size_t count;
     char *pending[SUP_MAX_PENDING]; /* JSON */
     size_t pending_count;
+    struct reader reader;
 };
 
 void user_fini(struct user *user);
@@ -101,6 +115,14 @@ void process_reaped(struct sup *sup, pid_t pid, int status);
 void process_acknowledged(struct sup *sup, uint32_t number);
 struct process *process_find(const struct sup *sup, uint32_t number);
 void process_tell_exited(struct sup *sup, const struct process *process);
+void process_tell_ends(struct sup *sup); /* in the order in which they came */
+
+/* reader.c: output of the job's processes, read as the user */
+void reader_note(struct process *process, const struct wire_start *start); /* where it goes */
+void reader_forget(struct process *process);
+void reader_offer(struct sup *sup); /* the root half may ask */
+void reader_begin(struct sup *sup, const struct wire_message *message);
+void reader_step(struct sup *sup, bool readable); /* something has come, or its time may be over */
 
 /* agent.c: the agent of a virtual machine and its messages */
 void agent_read(struct sup *sup, struct process *process);
@@ -146,6 +168,9 @@ struct child_plan {
     int stdout_fd, agent_fd, report_fd; /* -1: none */
 };
 _Noreturn void child_run(const struct child_plan *plan);
+/* For another child of the supervisor: away from its descriptors but out_fd, which becomes 1, and the user, completely.
+ * Returns, or ends the process. */
+void child_become_user(const struct user *user, int out_fd);
 /* A sentence: what failed, why, what to do. */
 void child_explain(const struct child_report *report, const struct wire_start *start, const char *user, char *text,
                    size_t size);

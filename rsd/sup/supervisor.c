@@ -42,7 +42,7 @@ enum {
     ROOT_OUT_MAX = 8 << 20,
     REAPS_PER_TURN = 1000,
     FLUSH_MS = 500,
-    FIXED_FDS = 4,
+    FIXED_FDS = 5,
     FDS_PER_PROCESS = 3
 };
 
@@ -131,6 +131,7 @@ static void hear_begin(struct sup *sup, const struct wire_message *message)
     if (begin(sup, &message->u.begin, &err) == 0) {
         sup->begun = true;
         tell_adopted(sup);
+        reader_offer(sup);
         return;
     }
     struct wire_message error = {.type = WIRE_error};
@@ -139,32 +140,11 @@ static void hear_begin(struct sup *sup, const struct wire_message *message)
     sup_tell(sup, &error);
 }
 
-static int compare_ends(const void *a, const void *b)
-{
-    const struct process *const *x = a, *const *y = b;
-    return ((*x)->end > (*y)->end) - ((*x)->end < (*y)->end);
-}
-
-/* In the order in which they came: which daemon ended before the command, and which of its end, matters to elmer. */
-static void tell_ends(struct sup *sup)
-{
-    const struct process *ends[SUP_MAX_PROCESSES];
-    size_t count = 0;
-    assert(sup->count <= SUP_MAX_PROCESSES);
-    for (size_t i = 0; i < sup->count; i++) {
-        if (sup->processes[i]->state == PROCESS_EXITED)
-            ends[count++] = sup->processes[i];
-    }
-    if (count > 1)
-        qsort(ends, count, sizeof(ends[0]), compare_ends);
-    for (size_t i = 0; i < count; i++)
-        process_tell_exited(sup, ends[i]);
-}
-
 static void hear_adopt(struct sup *sup)
 {
     tell_adopted(sup);
-    tell_ends(sup);
+    reader_offer(sup);
+    process_tell_ends(sup);
     tell_kept(sup);
 }
 
@@ -189,6 +169,9 @@ static void hear(struct sup *sup, struct wire_message *message)
         break;
     case WIRE_start:
         process_start(sup, message);
+        break;
+    case WIRE_read_file:
+        reader_begin(sup, message);
         break;
     case WIRE_taken:
         process_acknowledged(sup, (uint32_t)message->u.taken.process);
@@ -250,6 +233,7 @@ static void root_accept(struct sup *sup)
         close(fd);
     else
         sup->connected = true;
+    sup->root.minor = WIRE_MINOR; /* of what it hears; what it says of its own is older than all of them */
 }
 
 /* ---- the loop ---- */
@@ -287,6 +271,9 @@ static nfds_t fill_fds(const struct sup *sup, struct pollfd *fds, int *timeout)
     fds[1] = (struct pollfd){.fd = sup->listen_fd, .events = POLLIN};
     fds[2] = (struct pollfd){.fd = paced(sup->signal_fd, reap_wait, now, &next), .events = POLLIN};
     fds[3] = (struct pollfd){.fd = paced(sup->reaper_fd, reap_wait, now, &next), .events = POLLIN};
+    fds[4] = (struct pollfd){.fd = sup->reader.fd, .events = POLLIN};
+    if (sup->reader.fd >= 0 && sup->reader.deadline_ms < next)
+        next = sup->reader.deadline_ms;
     for (size_t i = 0; i < sup->count; i++) {
         const struct process *process = sup->processes[i];
         int agent_fd = process->has_agent ? process->agent.fd : -1;
@@ -331,6 +318,7 @@ static bool turn(struct sup *sup, struct pollfd *fds)
         return false;
     for (size_t i = 0; i < processes; i++)
         process_events(sup, sup->processes[i], &fds[FIXED_FDS + FDS_PER_PROCESS * i]);
+    reader_step(sup, fds[4].revents != 0);
     if (fds[2].revents || fds[3].revents)
         reap(sup);
     if (fds[1].revents)
@@ -463,6 +451,7 @@ static int supervise(struct sup sup)
         return 1;
     }
     sup.connected = true;
+    sup.root.minor = WIRE_MINOR;
     result = loop(&sup);
     fini(&sup);
     reaper_end();
@@ -480,7 +469,12 @@ static _Noreturn void keeper(void)
 
 int main(int argc, char **argv)
 {
-    struct sup sup = {.root = {.fd = -1}, .listen_fd = FD_LISTEN, .reaper_fd = -1, .job_fd = -1, .kill_fd = -1};
+    struct sup sup = {.root = {.fd = -1},
+                      .listen_fd = FD_LISTEN,
+                      .reaper_fd = -1,
+                      .job_fd = -1,
+                      .kill_fd = -1,
+                      .reader = {.fd = -1, .pidfd = -1}};
     helpers_find(&sup);
     log_open("elmer-supervisor", LOG_LEVEL_INFO);
     if (argc == 2 && strcmp(argv[1], "--keeper") == 0)

@@ -96,6 +96,33 @@ like 'and is named' "$(field "$(xargs -n1 <<<"$many" | head -n1)" 'j["reason"]')
 as alice 1 ekill --me 2>/dev/null
 wait_for 20 'and one all of his own' over "$keep"
 
+# ---- what it writes ----
+tail_of() { as alice "$1" etail -n 2 "$2" 2>&1; } # NODE ID
+writer='for line; do echo "$line"; done; while [ ! -e /tmp/stop ]; do sleep 0.05; done; echo last'
+id=$(submit alice --hosts ws2 -o /tmp/written 1 sh -c "umask 077; $writer" sh one two three)
+wait_for 10 'it has written' on 2 grep -q three /tmp/written
+is 'the last lines, from the host that runs it' "$(tail_of 2 "$id")" $'two\nthree'
+is 'and from another one' "$(tail_of 1 "$id")" $'two\nthree'
+is 'not for another user' "$(as bob 1 etail "$id" 2>&1 >/dev/null | grep -c 'belongs to alice')" 1
+is 'nor for an administrator' "$(as carol 1 etail "$id" 2>&1 >/dev/null | grep -c 'belongs to alice')" 1
+on 2 runuser -u alice -- ln -sf /etc/shadow /tmp/written
+is 'a link is followed with his own rights only' "$(tail_of 1 "$id" | grep -c 'Permission denied')" 1
+on 2 sh -c 'rm -f /tmp/written && touch /tmp/stop'
+wait_for 20 'it ends' over "$id"
+on 2 rm -f /tmp/stop
+id=$(submit alice --hosts ws2 -o /tmp/written2 1 sh -c "$writer" sh begin)
+wait_for 10 'the next one has written' on 2 grep -q begin /tmp/written2
+as alice 1 etail -f -n all "$id" >"$tmp/followed" 2>"$tmp/err" &
+follower=$!
+wait_for 10 'who follows sees the beginning' grep -q begin "$tmp/followed"
+on 2 touch /tmp/stop
+wait_for 20 'it ends, too' over "$id"
+ok 'etail ends with it' wait "$follower"
+is 'and has seen what was written last' "$(cat "$tmp/followed" "$tmp/err" | xargs)" 'begin last'
+is 'afterwards it is read from there, too' "$(tail_of 1 "$id")" $'begin\nlast'
+none_left() { ! as alice 1 equery -r --name 'etail-*' | grep -q etail; }
+wait_for 10 'and what read it has ended' none_left
+
 # ---- elmer_register() in a program that is started by hand ----
 for k in 1 2; do
     on "$k" sh -c 'cat >/home/registered && chmod 755 /home/registered' <"$build/tests/system/registered"

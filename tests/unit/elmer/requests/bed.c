@@ -176,6 +176,9 @@ void bed_say(int link, enum wire_type type, uint64_t job)
         message.u.signal_job.job = job;
         message.u.signal_job.number = 10;
         break;
+    case WIRE_read_output:
+        message.u.read_output.job = job;
+        break;
     case WIRE_explain:
         message.u.explain.job = job;
         break;

@@ -1,0 +1,253 @@
+/* etail.c - show what a job writes.
+ *
+ * The last lines are looked for from the end, part by part, so far and no further; then all is copied that follows.
+ * With -f that goes on until the job has ended and everything is read: whether it has is asked before each look, so
+ * that what it wrote last is seen. */
+#include "config.h"
+
+#include <inttypes.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "client/common.h"
+#include "client/source.h"
+#include "lib/base/str.h"
+
+static const struct command command = {
+    "etail",
+    "Usage: etail [-f] [-n LINES] [-r RANK] [-e] ID\n"
+    "Show the last lines of a job's output, from any host.\n"
+    "\n"
+    "  -f, --follow      go on until the job has ended\n"
+    "  -n, --lines N     the last N lines (default 10); 'all': from the beginning\n"
+    "  -r, --rank RANK   of this rank (default 0); see esubmit --each\n"
+    "  -e, --errors      the error output, where that is another file\n"
+    "  -h, --help        print this and exit\n"
+    "  -V, --version     print the version and exit\n"
+    "\n"
+    "Exit status: 0 done, 1 refused or the file cannot be read, 2 usage, 3 no such job or not started,\n"
+    "4 elmer not reachable, 5 not permitted, 6 not now.\n",
+};
+
+enum { LINES_DEFAULT = 10, PARTS_BACK = 256 /* 4 MiB */, LOOK_MS = 300, WAIT_MS = 1000 };
+
+struct request {
+    uint64_t id, lines;
+    uint32_t rank;
+    bool follow, errors, all;
+};
+
+/* ---- options ---- */
+
+static int take_option(struct request *request, int c, char **argv)
+{
+    uint64_t rank;
+
+    switch (c) {
+    case 'f':
+        request->follow = true;
+        return -1;
+    case 'e':
+        request->errors = true;
+        return -1;
+    case 'n':
+        request->all = strcmp(optarg, "all") == 0;
+        if (!request->all && !str_to_u64(optarg, &request->lines))
+            return usage_error("-n %s: want a number of lines, or 'all'", optarg);
+        return -1;
+    case 'r':
+        if (!str_to_u64(optarg, &rank) || rank > UINT32_MAX)
+            return usage_error("-r %s: want a rank, from 0 on", optarg);
+        request->rank = (uint32_t)rank;
+        return -1;
+    default:
+        return common_option(c, argv);
+    }
+}
+
+static int parse(struct request *request, int argc, char **argv)
+{
+    static const struct option options[] = {{"follow", no_argument, NULL, 'f'},
+                                            {"lines", required_argument, NULL, 'n'},
+                                            {"rank", required_argument, NULL, 'r'},
+                                            {"errors", no_argument, NULL, 'e'},
+                                            COMMON_OPTIONS,
+                                            {NULL, 0, NULL, 0}};
+    int c, code = -1;
+
+    while (code < 0 && (c = next_option(argc, argv, "+:hVfen:r:", options)) != -1)
+        code = take_option(request, c, argv);
+    if (code >= 0)
+        return code;
+    if (optind == argc)
+        return usage_error("the id of a job is missing");
+    if (argc - optind > 1)
+        return usage_error("one job at a time: '%s' is too many", argv[optind + 1]);
+    return parse_id(argv[optind], &request->id) ? -1 : EXIT_USAGE;
+}
+
+/* ---- the job ---- */
+
+/* An exit code; -1: *jobs is the one job, to be freed. */
+static int look_up(struct elmer *elmer, uint64_t id, struct elmer_jobs **jobs)
+{
+    struct elmer_error error = {{0}};
+    int result = elmer_query(elmer, false, false, &id, 1, ANSWER_MS, jobs, &error);
+
+    if (result != ELMER_OK)
+        return say_result(result, &error);
+    if ((*jobs)->count == 1)
+        return -1;
+    elmer_jobs_free(*jobs);
+    say("there is no job %" PRIu64, id);
+    return EXIT_JOB;
+}
+
+static bool has_begun(const struct elmer_job *job)
+{
+    return job->nprocessors > 0 && (elmer_job_ended(job) ? job->started_ms >= 0 : strcmp(job->state, "starting") != 0);
+}
+
+/* The same, once it has begun to run; without -f that must have happened. */
+static int await_begin(struct elmer *elmer, const struct request *request, struct elmer_jobs **jobs)
+{
+    bool said = false;
+    int code;
+
+    for (;;) {
+        code = look_up(elmer, request->id, jobs);
+        if (code >= 0 || has_begun(&(*jobs)->items[0]))
+            return code;
+        if (!request->follow || elmer_job_ended(&(*jobs)->items[0])) {
+            say("job %" PRIu64 " has written nothing: it is %s%s%s", request->id, (*jobs)->items[0].state,
+                *(*jobs)->items[0].reason ? ": " : "", (*jobs)->items[0].reason);
+            elmer_jobs_free(*jobs);
+            return EXIT_JOB;
+        }
+        if (!said)
+            say("job %" PRIu64 " is %s; waiting for it", request->id, (*jobs)->items[0].state);
+        said = true;
+        elmer_jobs_free(*jobs);
+        poll(NULL, 0, WAIT_MS);
+    }
+}
+
+/* *ended: it has; unless elmer cannot be asked now, which ends nothing. */
+static void look_whether_ended(struct elmer *elmer, uint64_t id, bool *ended)
+{
+    struct elmer_jobs *jobs;
+
+    if (*ended || elmer_query(elmer, false, false, &id, 1, ANSWER_MS, &jobs, NULL) != ELMER_OK)
+        return;
+    *ended = jobs->count == 0 || elmer_job_ended(&jobs->items[0]);
+    elmer_jobs_free(jobs);
+}
+
+/* ---- the file ---- */
+
+/* Goes back through the bytes until the newline before the wanted lines; the one that ends the file is none of these.
+ * Whether it is in this part: then *begin is behind it. */
+static bool find_in(const struct part *part, bool *at_end, uint64_t *left, int64_t *begin)
+{
+    for (size_t i = part->count; i > 0; i--) {
+        bool newline = part->bytes[i - 1] == '\n' && !*at_end;
+
+        *at_end = false;
+        if (newline && --*left == 0) {
+            *begin = part->offset + (int64_t)i;
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Where the last lines begin; of lines that are too long, or too many, where we have got to. */
+static int find_lines(struct source *source, uint64_t lines, bool ended, int64_t *begin)
+{
+    static struct part part;
+    bool at_end = true;
+    int code = source_read(source, -SOURCE_BYTES, ended, &part);
+
+    *begin = part.offset + (int64_t)part.count;
+    for (int i = 0; i < PARTS_BACK && code < 0 && lines > 0; i++) {
+        int64_t end = part.offset;
+
+        if (find_in(&part, &at_end, &lines, begin))
+            return -1;
+        *begin = end;
+        if (end == 0)
+            return -1;
+        code = source_read(source, end > SOURCE_BYTES ? end - SOURCE_BYTES : 0, ended, &part);
+        if (part.offset + (int64_t)part.count > end)
+            part.count = end > part.offset ? (size_t)(end - part.offset) : 0;
+    }
+    return code;
+}
+
+/* All that is there from *at on. */
+static int copy(struct source *source, bool ended, int64_t *at)
+{
+    static struct part part;
+
+    for (;;) {
+        int code = source_read(source, *at, ended, &part);
+
+        if (code >= 0)
+            return code;
+        if (part.size < *at) { /* it has been written anew */
+            say("the file is shorter than before; from its beginning again");
+            *at = 0;
+            continue;
+        }
+        if (part.count == 0)
+            return finish_output(EXIT_DONE) == EXIT_DONE ? -1 : EXIT_REFUSED;
+        fwrite(part.bytes, 1, part.count, stdout);
+        *at += (int64_t)part.count;
+    }
+}
+
+static int show(struct elmer *elmer, const struct request *request, const struct elmer_job *job)
+{
+    struct source source;
+    int code = source_open(&source, elmer, job, request->rank, request->errors);
+    bool ended = elmer_job_ended(job), last;
+    int64_t at = 0;
+
+    if (code < 0 && !request->all)
+        code = find_lines(&source, request->lines, ended, &at);
+    if (code < 0)
+        code = copy(&source, ended, &at);
+    for (last = ended || !request->follow; code < 0 && !last;) {
+        poll(NULL, 0, LOOK_MS);
+        look_whether_ended(elmer, request->id, &ended);
+        last = ended; /* what it has written is all there now */
+        code = copy(&source, ended, &at);
+    }
+    source_close(&source);
+    return code < 0 ? EXIT_DONE : code;
+}
+
+int main(int argc, char **argv)
+{
+    struct request request = {.lines = LINES_DEFAULT};
+    struct elmer_jobs *jobs;
+    struct elmer *elmer;
+    int code;
+
+    command_begin(&command);
+    code = parse(&request, argc, argv);
+    if (code >= 0)
+        return code;
+    elmer = open_elmer();
+    if (!elmer)
+        return EXIT_REFUSED;
+    code = await_begin(elmer, &request, &jobs);
+    if (code < 0) {
+        code = show(elmer, &request, &jobs->items[0]);
+        elmer_jobs_free(jobs);
+    }
+    elmer_close(elmer);
+    return code;
+}

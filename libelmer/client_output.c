@@ -1,0 +1,66 @@
+/* client_output.c - a part of what a job has written. */
+#include "config.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "libelmer/client.h"
+
+struct read {
+    struct elmer_part part; /* first: what the caller sees */
+    char bytes[];
+};
+
+static int digit(char c)
+{
+    return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+static int take_part(struct wire_message *answer, void *data)
+{
+    const struct wire_output_part *part = &answer->u.output_part;
+    size_t count = answer->type == WIRE_output_part ? strlen(part->data) / 2 : 0;
+    struct read **out = data, *read;
+
+    if (answer->type != WIRE_output_part || strlen(part->data) % 2 != 0)
+        return -EPROTO;
+    read = calloc(1, sizeof(*read) + count + 1);
+    if (!read)
+        return -ENOMEM;
+    for (size_t i = 0; i < count; i++) {
+        int high = digit(part->data[2 * i]), low = digit(part->data[2 * i + 1]);
+
+        if (high < 0 || low < 0) {
+            free(read);
+            return -EPROTO;
+        }
+        read->bytes[i] = (char)(high << 4 | low);
+    }
+    read->part = (struct elmer_part){.offset = part->offset, .size = part->size, .bytes = read->bytes, .count = count};
+    free(*out);
+    *out = read;
+    return 0;
+}
+
+int elmer_read_output(struct elmer *elmer, uint64_t job, uint32_t rank, bool errors, int64_t offset, int timeout_ms,
+                      struct elmer_part **part, struct elmer_error *error)
+{
+    struct wire_message request = {.type = WIRE_read_output,
+                                   .u.read_output = {.job = job, .rank = rank, .errors = errors, .offset = offset}};
+    struct read *read = NULL;
+    struct client_call call = {.take = take_part, .data = &read};
+    int result = client_call(elmer, &request, &call, timeout_ms, error);
+
+    *part = NULL;
+    if (result == ELMER_OK)
+        *part = &read->part;
+    else
+        free(read);
+    return result;
+}
+
+void elmer_part_free(struct elmer_part *part)
+{
+    free(part);
+}

@@ -1,0 +1,281 @@
+/* test_commands_tail.c - etail as a process: which lines, from where, and what follows. The host of the output is this
+ * one, or one that the test plays. */
+#include "config.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "tests/daemon/commands_lab.h"
+#include "tests/unit/peer.h"
+
+static char own[256];
+static struct wire_processor here[] = {{own, 0}}, there[] = {{"far", 0}};
+
+static void answer_query(struct world *w, struct wire_job_view *view)
+{
+    struct wire_message query = peer_expect(&w->elmer, WIRE_query);
+
+    answer_jobs(w, query.id, view, view ? 1 : 0, false);
+    wire_message_fini(&query);
+}
+
+static struct wire_job_view job(const char *state, struct wire_processor *where)
+{
+    struct wire_job_view view = view_of(5, "x", state);
+
+    view.nprocs = 1;
+    view.output = "out";
+    view.started_ms = view.submitted_ms;
+    view.processors.items = where;
+    view.processors.count = where ? 1 : 0;
+    return view;
+}
+
+/* ---- here ---- */
+
+static void write_output(struct world *w, struct wire_job_view *view, const char *text, size_t copies)
+{
+    char path[128];
+    FILE *file;
+
+    (void)snprintf(path, sizeof(path), "%s/o", w->dir);
+    file = fopen(path, "w");
+    assert_non_null(file);
+    for (size_t i = 0; i < copies; i++)
+        assert_true(fputs(text, file) >= 0);
+    assert_int_equal(fclose(file), 0);
+    view->dir = w->dir;
+    view->output = "o";
+}
+
+static void test_lines(void **data)
+{
+    static const struct {
+        const char *text, *lines, *shown;
+    } table[] = {
+        {"a\nb\nc\n", "2", "b\nc\n"},
+        {"a\nb\nc", "2", "b\nc"},
+        {"a\nb\nc\n", "3", "a\nb\nc\n"},
+        {"a\nb\nc\n", "9", "a\nb\nc\n"},
+        {"a\nb\nc\n", "0", ""},
+        {"\n\n", "1", "\n"},
+        {"", "5", ""},
+        {"a\nb\n", "all", "a\nb\n"},
+        {"x", "1", "x"},
+    };
+    struct world *w = *data;
+    struct wire_job_view view = job("done", here);
+
+    for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
+        write_output(w, &view, table[i].text, 1);
+        RUN(w, "etail", "-n", table[i].lines, "5");
+        accept_command(w);
+        answer_query(w, &view);
+        assert_int_equal(finish(w), 0);
+        assert_string_equal(w->stderr_text, "");
+        assert_string_equal(w->stdout_text, table[i].shown);
+    }
+}
+
+/* Lines that begin in an earlier part. */
+static void test_long(void **data)
+{
+    struct world *w = *data;
+    struct wire_job_view view = job("done", here);
+
+    write_output(w, &view, "0123456789abcde\n", 3000); /* 48,000 bytes: three parts */
+    RUN(w, "etail", "-n", "2500", "5");
+    accept_command(w);
+    answer_query(w, &view);
+    assert_int_equal(finish(w), 0);
+    assert_int_equal(strlen(w->stdout_text), 40000);
+    assert_memory_equal(w->stdout_text, "0123456789abcde\n0", 17);
+    view.output = "none";
+    RUN(w, "etail", "5");
+    accept_command(w);
+    answer_query(w, &view);
+    assert_int_equal(finish(w), 1);
+    assert_non_null(strstr(w->stderr_text, "/none cannot be read: No such file"));
+}
+
+/* ---- there ---- */
+
+static void answer_part(struct world *w, uint64_t of, int64_t wanted, int64_t offset, int64_t size, const char *data)
+{
+    struct wire_message read = peer_expect(&w->elmer, WIRE_read_output);
+    struct wire_message part = {
+        .type = WIRE_output_part, .id = read.id, .u.output_part = {.offset = offset, .size = size, .data = data}};
+
+    assert_int_equal(read.u.read_output.job, of);
+    assert_int_equal(read.u.read_output.offset, wanted);
+    wire_message_fini(&read);
+    peer_send(&w->elmer, &part);
+}
+
+static void answer_error(struct world *w, enum wire_type type, const char *code, const char *text)
+{
+    struct wire_message asked = peer_expect(&w->elmer, type);
+    struct wire_message error = {.type = WIRE_error, .id = asked.id, .u.error = {.code = code, .text = text}};
+
+    wire_message_fini(&asked);
+    peer_send(&w->elmer, &error);
+}
+
+static void test_far(void **data)
+{
+    struct world *w = *data;
+    struct wire_job_view view = job("running", there);
+
+    RUN(w, "etail", "-n", "1", "5");
+    accept_command(w);
+    answer_query(w, &view);
+    answer_part(w, 5, -16384, 0, 4, "610a620a"); /* "a\nb\n" */
+    answer_part(w, 5, 2, 2, 4, "620a");
+    answer_error(w, WIRE_read_output, WIRE_CODE_UNAVAILABLE, "another part is being read: try again");
+    answer_part(w, 5, 4, 4, 4, "");
+    assert_int_equal(finish(w), 0);
+    assert_string_equal(w->stdout_text, "b\n");
+    RUN(w, "etail", "5");
+    accept_command(w);
+    answer_query(w, &view);
+    answer_error(w, WIRE_read_output, WIRE_CODE_REFUSED, "far: its output cannot be read by alice: Permission denied");
+    assert_int_equal(finish(w), 1);
+    assert_non_null(strstr(w->stderr_text, "Permission denied"));
+}
+
+/* The job that holds the file after the end of the other: on that host, with that file, and ended. */
+static void serve_helper(struct world *w, int64_t from, int64_t size, const char *data)
+{
+    struct wire_message message = peer_expect(&w->elmer, WIRE_submit);
+    struct wire_job_view helper = view_of(6, "etail-5", "running");
+    struct wire_message submitted = {
+        .type = WIRE_submitted, .id = message.id, .u.submitted = {.job = 6, .state = "starting", .reason = ""}};
+
+    assert_string_equal(message.u.submit.output, "/home/alice/100%%");
+    assert_string_equal(message.u.submit.hosts.items[0], "far");
+    assert_int_equal(message.u.submit.nprocs, 1);
+    wire_message_fini(&message);
+    peer_send(&w->elmer, &submitted);
+    answer_query(w, &helper);
+    answer_part(w, 6, from, from < 0 ? 0 : from, size, data);
+}
+
+static void expect_kill(struct world *w)
+{
+    struct wire_message kill = peer_expect(&w->elmer, WIRE_kill);
+    struct wire_message done = {.type = WIRE_done, .id = kill.id, .u.done = {.text = ""}};
+
+    assert_int_equal(kill.u.kill.job, 6);
+    wire_message_fini(&kill);
+    peer_send(&w->elmer, &done);
+}
+
+static void test_far_after_the_end(void **data)
+{
+    struct world *w = *data;
+    struct wire_job_view view = job("done", there);
+
+    view.output = "100%%";
+    RUN(w, "etail", "-n", "all", "5");
+    accept_command(w);
+    answer_query(w, &view);
+    serve_helper(w, 0, 2, "610a");
+    answer_part(w, 6, 2, 2, 2, "");
+    expect_kill(w);
+    assert_int_equal(finish(w), 0);
+    assert_string_equal(w->stdout_text, "a\n");
+}
+
+/* What is written between the last look and the end is seen. */
+static void test_follow(void **data)
+{
+    struct world *w = *data;
+    struct wire_job_view queued = job("queued", NULL), view = job("running", there), ended = job("done", there);
+
+    view.output = ended.output = "100%%";
+    RUN(w, "etail", "-f", "-n", "all", "5");
+    accept_command(w);
+    answer_query(w, &queued);
+    answer_query(w, &view);
+    answer_part(w, 5, 0, 0, 2, "610a");
+    answer_part(w, 5, 2, 2, 2, "");
+    answer_query(w, &view);
+    answer_part(w, 5, 2, 2, 2, "");
+    answer_query(w, &ended);
+    serve_helper(w, 2, 4, "620a");
+    answer_part(w, 6, 4, 4, 4, "");
+    expect_kill(w);
+    assert_int_equal(finish(w), 0);
+    assert_string_equal(w->stdout_text, "a\nb\n");
+    assert_string_equal(w->stderr_text, "etail: job 5 is queued; waiting for it\n");
+}
+
+static void test_nothing(void **data)
+{
+    struct world *w = *data;
+    struct wire_job_view view = job("queued", NULL);
+
+    view.reason = "waits: 2 ahead";
+    RUN(w, "etail", "5");
+    accept_command(w);
+    answer_query(w, &view);
+    assert_int_equal(finish(w), 3);
+    assert_string_equal(w->stderr_text, "etail: job 5 has written nothing: it is queued: waits: 2 ahead\n");
+    view = job("running", there);
+    RUN(w, "etail", "-r", "1", "5");
+    accept_command(w);
+    answer_query(w, &view);
+    assert_int_equal(finish(w), 1);
+    assert_string_equal(w->stderr_text, "etail: job 5 has no rank 1; its last is 0\n");
+    view.hidden = true;
+    RUN(w, "etail", "5");
+    accept_command(w);
+    answer_query(w, &view);
+    assert_int_equal(finish(w), 5);
+    assert_non_null(strstr(w->stderr_text, "belongs to alice"));
+    RUN(w, "etail", "5");
+    accept_command(w);
+    answer_query(w, NULL);
+    assert_int_equal(finish(w), 3);
+}
+
+static void test_usage(void **data)
+{
+    static const struct {
+        const char *words[6], *text;
+    } wrong[] = {
+        {{"etail"}, "the id of a job is missing"},
+        {{"etail", "5", "6"}, "one job at a time"},
+        {{"etail", "-n", "x", "5"}, "-n x: want a number of lines, or 'all'"},
+        {{"etail", "-r", "-1", "5"}, "-r -1: want a rank"},
+        {{"etail", "x"}, "'x' is no job id"},
+    };
+    struct world *w = *data;
+
+    for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+        run(w, wrong[i].words);
+        assert_int_equal(finish(w), 2);
+        assert_non_null(strstr(w->stderr_text, wrong[i].text));
+    }
+}
+
+#define WITH_ELMER(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        WITH_ELMER(test_lines),  WITH_ELMER(test_long),    WITH_ELMER(test_far),   WITH_ELMER(test_far_after_the_end),
+        WITH_ELMER(test_follow), WITH_ELMER(test_nothing), WITH_ELMER(test_usage),
+    };
+
+    if (gethostname(own, sizeof(own) - 1) < 0)
+        return 1;
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
