@@ -7,11 +7,13 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "client/columns.h"
 #include "client/common.h"
 #include "client/filter.h"
 #include "client/hosts.h"
 #include "client/page.h"
 #include "client/show.h"
+#include "client/watch.h"
 #include "client/why.h"
 #include "lib/base/clock.h"
 #include "lib/base/str.h"
@@ -32,6 +34,8 @@ static const struct command command = {
     "  --why            why a job waits, host by host, and what would help\n"
     "  --hosts          the hosts, how busy they are, and which jobs have which level there\n"
     "  --json           JSON, schemas elmer.jobs/1, elmer.why/1, elmer.hosts/1\n"
+    "  --format LIST    these columns: id, name, state and others, separated by commas\n"
+    "  -W, --watch[=S]  show it again and again, every S seconds (default 2), until q\n"
     "  -h, --help       print this and exit\n"
     "  -V, --version    print the version and exit\n"
     "Filters; a job is shown if it passes all that are given:\n"
@@ -52,13 +56,16 @@ enum {
     OPTION_STATE,
     OPTION_HOST,
     OPTION_WHY,
-    OPTION_HOSTS
+    OPTION_HOSTS,
+    OPTION_FORMAT
 };
-enum { HISTORY_COUNT = 100, HISTORY_MORE = 10 };
+enum { HISTORY_COUNT = 100, HISTORY_MORE = 10, WATCH_MAX_S = 3600 };
 
 struct request {
     bool running, queued, json, history, me, why, hosts;
     const char *count_text; /* of the history; NULL: not given */
+    const char *format;     /* columns; NULL: those of the lists */
+    uint64_t watch_s;       /* 0: once */
     struct filter filter;
     uint64_t count;
     uint64_t *ids;
@@ -102,6 +109,21 @@ static int check_kind(const struct request *request, int rest)
     return -1;
 }
 
+/* How it looks. */
+static int check_look(struct request *request, const char *watch_text)
+{
+    if (request->format && (request->json || request->why || request->hosts))
+        return usage_error("--format goes with lists, the history and ids only, and not with --json");
+    if (request->format && !columns_check(request->format))
+        return EXIT_USAGE;
+    if (watch_text && (request->json || request->history))
+        return usage_error("-W shows what changes, to people: not with --json or --history");
+    if (watch_text &&
+        (!str_to_u64(watch_text, &request->watch_s) || request->watch_s < 1 || request->watch_s > WATCH_MAX_S))
+        return usage_error("--watch=%s: want seconds, from 1 to %d", watch_text, WATCH_MAX_S);
+    return -1;
+}
+
 static int check_filter(struct request *request, bool ids)
 {
     if (request->me && request->filter.user)
@@ -122,11 +144,14 @@ static int parse(struct request *request, int argc, char **argv)
                                             {"host", required_argument, NULL, OPTION_HOST},
                                             {"why", no_argument, NULL, OPTION_WHY},
                                             {"hosts", no_argument, NULL, OPTION_HOSTS},
+                                            {"format", required_argument, NULL, OPTION_FORMAT},
+                                            {"watch", optional_argument, NULL, 'W'},
                                             COMMON_OPTIONS,
                                             {NULL, 0, NULL, 0}};
+    const char *watch_text = NULL;
     int c;
 
-    while ((c = next_option(argc, argv, "+:hVrqn:u:", options)) != -1) {
+    while ((c = next_option(argc, argv, "+:hVrqWn:u:", options)) != -1) {
         if (c == 'r')
             request->running = true;
         else if (c == 'q')
@@ -143,6 +168,10 @@ static int parse(struct request *request, int argc, char **argv)
             request->filter.states = optarg;
         else if (c == OPTION_HOST)
             request->filter.hosts = optarg;
+        else if (c == 'W')
+            watch_text = optarg ? optarg : "2";
+        else if (c == OPTION_FORMAT)
+            request->format = optarg;
         else if (c == OPTION_WHY)
             request->why = true;
         else if (c == OPTION_HOSTS)
@@ -155,6 +184,8 @@ static int parse(struct request *request, int argc, char **argv)
             return common_option(c, argv);
     }
     c = check_kind(request, argc - optind);
+    if (c < 0)
+        c = check_look(request, watch_text);
     if (c < 0)
         c = check_history(request, argc - optind);
     if (c < 0)
@@ -266,7 +297,7 @@ static int query(struct request *request)
         return EXIT_REFUSED;
     if (request->history)
         result = ask_history(elmer, request, &jobs, &error);
-    else if (request->nids == 0 && !request->json)
+    else if (request->nids == 0 && !request->json && !request->format)
         result = elmer_list(elmer, request->running, request->queued, ANSWER_MS, &jobs, &error);
     else
         result = elmer_query(elmer, request->running, request->queued, request->ids, request->nids, ANSWER_MS, &jobs,
@@ -282,6 +313,8 @@ static int query(struct request *request)
 
         puts(text);
         free(text);
+    } else if (request->format) {
+        columns_show(stdout, jobs, request->format, terminal_width(), wall_now().ms);
     } else if (request->history) {
         show_jobs(stdout, jobs, SHOW_HISTORY, true, terminal_width(), wall_now().ms);
     } else if (!print_page(request, jobs)) {
@@ -289,6 +322,17 @@ static int query(struct request *request)
     }
     elmer_jobs_free(jobs);
     return finish_output(code);
+}
+
+static int show(void *data)
+{
+    struct request *request = data;
+
+    if (request->why)
+        return why_show(request->ids, request->nids, request->json, terminal_width());
+    if (request->hosts)
+        return hosts_show(request->filter.hosts, request->json, terminal_width());
+    return query(request);
 }
 
 int main(int argc, char **argv)
@@ -299,9 +343,7 @@ int main(int argc, char **argv)
     command_begin(&command);
     result = parse(&request, argc, argv);
     if (result < 0)
-        result = request.why     ? why_show(request.ids, request.nids, request.json, terminal_width())
-                 : request.hosts ? hosts_show(request.filter.hosts, request.json, terminal_width())
-                                 : query(&request);
+        result = request.watch_s > 0 ? watch((int)request.watch_s * 1000, show, &request) : show(&request);
     free(request.ids);
     return result;
 }

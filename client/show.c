@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "client/colour.h"
 #include "client/common.h"
 #include "client/table.h"
 #include "client/words.h"
@@ -36,14 +37,16 @@ static const struct {
     const struct table_column *columns;
     size_t count;
     const char *heading, *none;
+    size_t painted; /* column: state, or result */
 } lists[SHOW_COUNT] = {
     [SHOW_RUNNING] = {running_columns, sizeof(running_columns) / sizeof(running_columns[0]),
-                      "Running jobs:", "No running jobs."},
+                      "Running jobs:", "No running jobs.", 3},
     [SHOW_QUEUED] = {queued_columns, sizeof(queued_columns) / sizeof(queued_columns[0]),
-                     "Queued jobs:", "No queued jobs."},
-    [SHOW_ENDED] = {ended_columns, sizeof(ended_columns) / sizeof(ended_columns[0]), "Ended jobs:", "No ended jobs."},
+                     "Queued jobs:", "No queued jobs.", 3},
+    [SHOW_ENDED] = {ended_columns, sizeof(ended_columns) / sizeof(ended_columns[0]), "Ended jobs:", "No ended jobs.",
+                    3},
     [SHOW_HISTORY] = {history_columns, sizeof(history_columns) / sizeof(history_columns[0]),
-                      "Ended jobs:", "No ended jobs."},
+                      "Ended jobs:", "No ended jobs.", 9},
 };
 
 enum show_list show_list_of(const struct elmer_job *job)
@@ -220,6 +223,7 @@ void show_jobs(FILE *out, const struct elmer_jobs *jobs, enum show_list list, bo
             add_history(&table, &jobs->items[i], now_ms);
         else
             add_ended(&table, &jobs->items[i], now_ms);
+        table_paint(&table, lists[list].painted, colour_of(&jobs->items[i]));
     }
     if (heading)
         fprintf(out, "%s\n", table.nrows > 0 ? lists[list].heading : lists[list].none);

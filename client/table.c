@@ -8,6 +8,7 @@
 #include <string.h>
 #include <wchar.h>
 
+#include "client/colour.h"
 #include "client/common.h"
 
 enum { GAP = 2, FLEXIBLE_MIN = 8, LAST_MIN = 10, LAST_COMFORTABLE = 40, BELOW = 5 };
@@ -22,6 +23,7 @@ void table_fini(struct table *table)
     for (size_t i = 0; i < table->nrows * table->ncolumns; i++)
         free(table->cells[i]);
     free(table->cells);
+    free(table->paint);
     *table = (struct table){0};
 }
 
@@ -32,10 +34,20 @@ void table_add(struct table *table, const char *const *cells)
     if (table->nrows == table->room) {
         table->room = 2 * table->room + 16;
         table->cells = must(reallocarray(table->cells, table->room * table->ncolumns, sizeof(char *)));
+        if (colour_wanted())
+            table->paint = must(reallocarray(table->paint, table->room * table->ncolumns, sizeof(char *)));
     }
     for (size_t i = 0; i < table->ncolumns; i++)
         table->cells[at + i] = printable(cells[i][0] ? cells[i] : "-");
+    for (size_t i = 0; table->paint && i < table->ncolumns; i++)
+        table->paint[at + i] = NULL;
     table->nrows++;
+}
+
+void table_paint(struct table *table, size_t column, const char *code)
+{
+    if (table->paint && table->nrows > 0)
+        table->paint[(table->nrows - 1) * table->ncolumns + column] = code;
 }
 
 /* One character of valid UTF-8: its bytes, and the columns that it takes. */
@@ -97,7 +109,16 @@ static void spaces(FILE *out, size_t count)
         putc_unlocked(' ', out);
 }
 
-static void put_cell(FILE *out, const struct table_column *column, const char *text, size_t width)
+static void put_painted(FILE *out, const char *text, const char *code)
+{
+    if (code)
+        fprintf(out, "\033[%sm", code);
+    fputs(text, out);
+    if (code)
+        fputs("\033[0m", out);
+}
+
+static void put_cell(FILE *out, const struct table_column *column, const char *text, size_t width, const char *code)
 {
     size_t own = table_text_width(text);
     size_t pad = own < width ? width - own : 0;
@@ -108,7 +129,7 @@ static void put_cell(FILE *out, const struct table_column *column, const char *t
     }
     if (column->right)
         spaces(out, pad);
-    fputs(text, out);
+    put_painted(out, text, code);
     if (!column->right)
         spaces(out, pad);
 }
@@ -132,12 +153,13 @@ static void put_wrapped(FILE *out, const char *text, size_t indent, size_t width
 }
 
 /* The last column begins at begin. Where little room is left for a long text, it goes below its row. */
-static void put_last(FILE *out, const char *text, size_t begin, size_t width)
+static void put_last(FILE *out, const char *text, size_t begin, size_t width, const char *code)
 {
     size_t room = width > begin ? width - begin : 0;
 
     if (width == 0 || table_text_width(text) <= (room > LAST_MIN ? room : LAST_MIN)) {
-        fprintf(out, "%s\n", text);
+        put_painted(out, text, code);
+        fputc('\n', out);
     } else if (room >= LAST_COMFORTABLE) {
         put_wrapped(out, text, begin, room);
     } else {
@@ -183,6 +205,11 @@ static size_t fit(const struct table *table, size_t *widths, size_t width)
     return begin;
 }
 
+static const char *paint_of(const struct table *table, size_t row, size_t column)
+{
+    return table->paint ? table->paint[row * table->ncolumns + column] : NULL;
+}
+
 void table_print(const struct table *table, FILE *out, size_t width)
 {
     size_t last = table->ncolumns - 1;
@@ -192,7 +219,7 @@ void table_print(const struct table *table, FILE *out, size_t width)
     measure(table, widths);
     begin = fit(table, widths, width);
     for (size_t c = 0; c < last; c++) {
-        put_cell(out, &table->columns[c], table->columns[c].title, widths[c]);
+        put_cell(out, &table->columns[c], table->columns[c].title, widths[c], NULL);
         spaces(out, GAP);
     }
     fprintf(out, "%s\n", table->columns[last].title);
@@ -200,10 +227,10 @@ void table_print(const struct table *table, FILE *out, size_t width)
         char **cells = &table->cells[r * table->ncolumns];
 
         for (size_t c = 0; c < last; c++) {
-            put_cell(out, &table->columns[c], cells[c], widths[c]);
+            put_cell(out, &table->columns[c], cells[c], widths[c], paint_of(table, r, c));
             spaces(out, GAP);
         }
-        put_last(out, cells[last], begin, width);
+        put_last(out, cells[last], begin, width, paint_of(table, r, last));
     }
     free(widths);
 }

@@ -17,6 +17,7 @@ struct table {
     size_t ncolumns;
     char **cells;       /* row by row, printable */
     size_t nrows, room; /* in rows */
+    const char **paint; /* beside cells; NULL: nothing is painted */
 };
 
 /* columns must outlive the table. */
@@ -24,6 +25,8 @@ void table_init(struct table *table, const struct table_column *columns, size_t 
 void table_fini(struct table *table);
 /* ncolumns cells, copied and made printable; "" prints as "-". */
 void table_add(struct table *table, const char *const *cells);
+/* A cell of the last row in this colour, see colour.h, where colours are wanted; code, static, may be NULL. */
+void table_paint(struct table *table, size_t column, const char *code);
 /* width 0: as wide as it needs, nothing cut. Else flexible columns are cut, and the last column is wrapped between
  * words, below its row where it has little room. */
 void table_print(const struct table *table, FILE *out, size_t width);
