@@ -31,7 +31,7 @@ static const struct command command = {
     "4 elmer not reachable, 5 not permitted, 6 not now.\n",
 };
 
-enum { LINES_DEFAULT = 10, PARTS_BACK = 256 /* 4 MiB */, LOOK_MS = 300, WAIT_MS = 1000 };
+enum { LINES_DEFAULT = 10, PARTS_BACK = 256 /* 4 MiB */, LOOK_MS = 500, WAIT_MS = 1000 };
 
 struct request {
     uint64_t id, lines;

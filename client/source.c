@@ -22,7 +22,7 @@
 #include "lib/base/clock.h"
 #include "lib/base/str.h"
 
-enum { HELPER_MS = 15000, PAUSE_MS = 100, ASK_MS = 8000 };
+enum { HELPERS = 2, HELPER_MS = 15000, PAUSE_MS = 100, ASK_MS = 30000 };
 
 /* The cluster's name of this host is its own, with or without its domain. */
 static bool is_here(const char *host)
@@ -115,8 +115,8 @@ static int ask(const struct source *source, uint64_t job, uint32_t rank, bool er
                ELMER_UNAVAILABLE &&
            mono_ms(mono_now()) < deadline)
         poll(NULL, 0, PAUSE_MS);
-    if (result == ELMER_WRONG_STATE || (result == ELMER_UNAVAILABLE && job == source->job))
-        return EXIT_JOB; /* it has just ended, or an earlier rsd began it: not said, the caller knows another way */
+    if (result == ELMER_WRONG_STATE)
+        return EXIT_JOB; /* it has just ended: not said, the caller knows another way */
     if (result != ELMER_OK)
         return say_result(result, &error);
     part->offset = read->offset;
@@ -141,15 +141,22 @@ static char *as_pattern(const char *path)
     return pattern;
 }
 
-static bool runs(const struct source *source)
+/* Whether the helper runs, or *code says that it never will. */
+static bool runs(struct source *source, int *code)
 {
     struct elmer_jobs *jobs;
     bool yes = false;
 
-    if (elmer_query(source->elmer, false, false, &source->helper, 1, ANSWER_MS, &jobs, NULL) == ELMER_OK) {
-        yes = jobs->count == 1 && strcmp(jobs->items[0].state, "running") == 0;
-        elmer_jobs_free(jobs);
+    if (elmer_query(source->elmer, false, false, &source->helper, 1, ANSWER_MS, &jobs, NULL) != ELMER_OK)
+        return false;
+    if (jobs->count == 1)
+        yes = strcmp(jobs->items[0].state, "running") == 0;
+    if (jobs->count == 1 && elmer_job_ended(&jobs->items[0])) {
+        say("%s: the job that reads the output there has ended: %s", source->host, jobs->items[0].reason);
+        source->helper = 0;
+        *code = EXIT_REFUSED;
     }
+    elmer_jobs_free(jobs);
     return yes;
 }
 
@@ -162,7 +169,7 @@ static int start_helper(struct source *source)
     struct elmer_submitted *submitted;
     struct elmer_error error = {{0}};
     int64_t deadline = mono_ms(mono_now()) + HELPER_MS;
-    int result = elmer_submit(source->elmer, &submission, ANSWER_MS, &submitted, &error);
+    int result = elmer_submit(source->elmer, &submission, ANSWER_MS, &submitted, &error), code = -1;
 
     free(pattern);
     free(name);
@@ -170,11 +177,12 @@ static int start_helper(struct source *source)
         return say_result(result, &error);
     source->helper = submitted->job;
     elmer_submitted_free(submitted);
-    while (!runs(source)) {
+    while (!runs(source, &code)) {
+        if (code >= 0)
+            return code;
         if (mono_ms(mono_now()) >= deadline) {
-            say("job %" PRIu64 " has ended, and %s has no processor now for a job that reads its output; it is in %s "
-                "there",
-                source->job, source->host, source->path);
+            say("%s does not answer, or has no processor now for a job that reads the output; it is in %s there",
+                source->host, source->path);
             return EXIT_UNAVAILABLE;
         }
         poll(NULL, 0, PAUSE_MS);
@@ -190,12 +198,13 @@ static int read_there(struct source *source, int64_t offset, bool ended, struct 
         code = ask(source, source->job, source->rank, source->errors, offset, part);
     if (code != EXIT_JOB) /* it is done, or cannot be */
         return code;
-    if (source->helper == 0)
-        code = start_helper(source);
-    else
-        code = -1;
-    if (code < 0)
-        code = ask(source, source->helper, 0, false, offset, part);
+    for (int i = 0; i < HELPERS && code == EXIT_JOB; i++) { /* one lives for a minute: too short for much output */
+        code = source->helper == 0 ? start_helper(source) : -1;
+        if (code < 0)
+            code = ask(source, source->helper, 0, false, offset, part);
+        if (code == EXIT_JOB)
+            source->helper = 0;
+    }
     if (code < 0 && part->size == 0 && !source->said_empty) {
         say("%s on %s is empty, or was not there any more", source->path, source->host);
         source->said_empty = true;

@@ -183,8 +183,9 @@ struct root {
     int64_t contact_ms;   /* CLOCK_BOOTTIME; 0: none yet */
     int64_t boost_ms, watchdog_ms;
     struct admission admission;
-    struct budget boosts; /* of all jobs that start or end */
-    uint64_t watchdog_us; /* 0: none */
+    struct budget boosts;  /* of all jobs that start or end */
+    struct budget reading; /* of output */
+    uint64_t watchdog_us;  /* 0: none */
     bool stop;
     int status;
 };
@@ -294,6 +295,11 @@ void ranks_tell(struct root *root, struct root_job *job); /* the supervisor: of 
 void ranks_process(struct root *root, struct root_job *job, pid_t pid);
 void ranks_sweep(struct root *root, int64_t now);
 int64_t ranks_next(const struct root *root); /* when ranks_sweep has to be called next */
+
+/* reading.c: output of jobs, read by their supervisors */
+void reading_init(struct root *root);
+void reading_ask(struct root *root, struct root_job *job, const struct wire_message *message);
+void reading_refuse(struct root *root, const struct wire_message *message, const char *text);
 
 /* walks.c: walks over threads within a budget */
 void walks_init(struct root *root);

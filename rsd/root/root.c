@@ -114,6 +114,7 @@ static int root_init(struct root *root, int fd_net, pid_t net_pid, const struct 
         return err_set(err, -errno, "cannot read the processors of this host: %s", strerror(errno));
     walks_init(root);
     death_init(root);
+    reading_init(root);
     root->signal_fd = signals_open();
     if (root->signal_fd < 0)
         return err_set(err, -errno, "cannot open a signalfd: %s", strerror(errno));

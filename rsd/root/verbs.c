@@ -10,7 +10,6 @@
 #include "config.h"
 
 #include <ctype.h>
-#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -248,16 +247,6 @@ static void do_ping(struct root *root, struct root_job *job, const struct wire_m
     tell(root, &pong);
 }
 
-/* Its supervisor may be of an earlier build, and would not know what that is. */
-static bool check_read(const struct root *root, const struct root_job *job, const struct wire_message *message,
-                       struct err *err)
-{
-    (void)root;
-    (void)message;
-    return job->supervisor.minor >= WIRE_READ_MINOR ||
-           err_set(err, -EPROTO, "the job was begun by an earlier version of rsd") == 0;
-}
-
 /* ---- refusals ---- */
 
 static void refuse_order(struct root *root, const struct wire_message *message, const char *text)
@@ -269,20 +258,6 @@ static void refuse_order(struct root *root, const struct wire_message *message, 
 static void refuse_open(struct root *root, const struct wire_message *message, const char *text)
 {
     tell_open_failed(root, message->u.open.job, (uint32_t)message->u.open.attempt, message->id, text);
-}
-
-/* Who asked asks again, or finds another way. */
-static void refuse_read(struct root *root, const struct wire_message *message, const char *text)
-{
-    const struct wire_read_file *read = &message->u.read_file;
-    struct wire_message part = {.type = WIRE_file_part, .id = message->id};
-    part.u.file_part.job = read->job;
-    part.u.file_part.attempt = read->attempt;
-    part.u.file_part.process = read->process;
-    part.u.file_part.again = true;
-    part.u.file_part.data = "";
-    part.u.file_part.text = text;
-    tell(root, &part);
 }
 
 /* ---- the table ---- */
@@ -311,7 +286,7 @@ static const struct verb {
     {WIRE_taken, ANY, NULL, do_taken, NULL, NULL, NULL},
     {WIRE_end, UNKNOWN | ANY, NULL, do_end, NULL, NULL, NULL},
     {WIRE_signal, IN(JOB_OPEN), NULL, do_signal, NULL, NULL, NULL},
-    {WIRE_read_file, IN(JOB_OPEN), check_read, do_helpers, refuse_read, "the job is not known on this host (any more)",
+    {WIRE_read_file, IN(JOB_OPEN), NULL, reading_ask, reading_refuse, "the job is not known on this host (any more)",
      "the job is not open on this host (any more)"},
     {WIRE_forget, IN(JOB_EMPTY), NULL, do_forget, NULL, NULL, NULL},
     {WIRE_pvm_spawned, IN(JOB_OPEN) | IN(JOB_TERMINATING), NULL, do_helpers, NULL, NULL, NULL},

@@ -193,6 +193,27 @@ static void test_far_after_the_end(void **data)
     assert_string_equal(w->stdout_text, "a\n");
 }
 
+/* Where it lay cannot be written to any more: its directory is gone, say. */
+static void test_far_no_helper(void **data)
+{
+    struct world *w = *data;
+    struct wire_job_view view = job("done", there), helper = done_view(6, -1, 0, "start-failed", "far: no such place");
+    struct wire_message message, submitted = {.type = WIRE_submitted, .u.submitted = {.job = 6, .state = "starting"}};
+
+    RUN(w, "etail", "5");
+    accept_command(w);
+    answer_query(w, &view);
+    message = peer_expect(&w->elmer, WIRE_submit);
+    submitted.id = message.id;
+    submitted.u.submitted.reason = "";
+    wire_message_fini(&message);
+    peer_send(&w->elmer, &submitted);
+    answer_query(w, &helper);
+    assert_int_equal(finish(w), 1);
+    assert_string_equal(w->stderr_text,
+                        "etail: far: the job that reads the output there has ended: far: no such place\n");
+}
+
 /* What is written between the last look and the end is seen. */
 static void test_follow(void **data)
 {
@@ -271,8 +292,10 @@ static void test_usage(void **data)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        WITH_ELMER(test_lines),  WITH_ELMER(test_long),    WITH_ELMER(test_far),   WITH_ELMER(test_far_after_the_end),
-        WITH_ELMER(test_follow), WITH_ELMER(test_nothing), WITH_ELMER(test_usage),
+        WITH_ELMER(test_lines),         WITH_ELMER(test_long),
+        WITH_ELMER(test_far),           WITH_ELMER(test_far_after_the_end),
+        WITH_ELMER(test_far_no_helper), WITH_ELMER(test_follow),
+        WITH_ELMER(test_nothing),       WITH_ELMER(test_usage),
     };
 
     if (gethostname(own, sizeof(own) - 1) < 0)

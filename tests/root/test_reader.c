@@ -133,6 +133,36 @@ static void test_refused(void **state)
     rig_empty(&rig, 1, 5000);
 }
 
+static pid_t supervisor_of(uint64_t job)
+{
+    pid_t pids[4];
+    assert_in_range(rig_pids(&rig, job, "sup", pids, 4), 1, 4);
+    return pids[0];
+}
+
+/* Supervisor and jobs half are above all jobs: what a part costs them is known, see rsd/root/reading.c. */
+static void test_cost(void **state)
+{
+    enum { PARTS = 15, MOST_MS = 3 };
+    double used;
+    (void)state;
+    begin("head -c 40000 /dev/zero; exec sleep 60");
+    rig_until(size_of(output) == BIG);
+    used = -rig_thread_ms(supervisor_of(1)) - rig_thread_ms(rig.root_half);
+    for (uint64_t i = 0; i < PARTS; i++) {
+        struct wire_message message;
+        ask(i, 0, 0);
+        rig_expect(&rig, WIRE_file_part, RIG_WAIT_MS, &message);
+        assert_string_equal(message.u.file_part.text, "");
+        wire_message_fini(&message);
+    }
+    used += rig_thread_ms(supervisor_of(1)) + rig_thread_ms(rig.root_half);
+    print_message("a part: %.3f ms above all jobs\n", used / PARTS);
+    assert_true(used / PARTS < MOST_MS);
+    rig_end(&rig, 1, 0);
+    rig_empty(&rig, 1, 5000);
+}
+
 /* Who asks twice at once is told so, and neither is lost; a supervisor that a new rsd has adopted reads, too. */
 static void test_again(void **state)
 {
@@ -150,6 +180,7 @@ static void test_again(void **state)
         wire_message_fini(&message);
     }
     assert_in_range(told, 1, 59);
+    assert_true(60 - told < 40); /* so many at once, and what a slow machine takes for it */
     rig_root_kill(&rig, SIGKILL);
     rig_root_start(&rig);
     resync(&message);
@@ -170,6 +201,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_bytes, bed_up, bed_down),
         cmocka_unit_test_setup_teardown(test_big, bed_up, bed_down),
         cmocka_unit_test_setup_teardown(test_refused, bed_up, bed_down),
+        cmocka_unit_test_setup_teardown(test_cost, bed_up, bed_down),
         cmocka_unit_test_setup_teardown(test_again, bed_up, bed_down),
     };
     int possible;

@@ -123,6 +123,27 @@ is 'afterwards it is read from there, too' "$(tail_of 1 "$id")" $'begin\nlast'
 none_left() { ! as alice 1 equery -r --name 'etail-*' | grep -q etail; }
 wait_for 10 'and what read it has ended' none_left
 
+id=$(submit alice --hosts ws1,ws2 --each -o '/tmp/rank.%r' 4 sh -c 'echo "rank $ELMER_RANK"; exec sleep 300')
+ranks_are() { [ "$(for r in 0 1 2 3; do as alice 1 etail -r "$r" "$id" 2>&1; done | xargs)" = 'rank 0 rank 1 rank 2 rank 3' ]; }
+wait_for 10 'each rank has its own' ranks_are
+is 'a rank that is none' "$(as alice 1 etail -r 4 "$id" 2>&1)" "etail: job $id has no rank 4; its last is 3"
+on 2 rm /tmp/rank.3
+like 'a file that is gone' "$(as alice 1 etail -r 3 "$id" 2>&1)" 'ws2: its output cannot be read by alice: No such file'
+as alice 1 ekill "$id"
+wait_for 20 'they end' over "$id"
+id=$(submit alice --hosts ws2 -o /tmp/big 1 sh -c 'head -c 1000000 /dev/urandom; exec sleep 300')
+big_is() { [ "$(on 2 stat -c %s /tmp/big)" = 1000000 ]; }
+wait_for 10 'a million of any bytes is written' big_is
+is 'and each is seen' "$(as alice 1 etail -n all "$id" | cksum)" "$(on 2 cat /tmp/big | cksum)"
+
+# ---- on a terminal ----
+printf q | as alice 1 env TERM=xterm script -qec 'equery -W --format id,state' /dev/null >"$tmp/watched"
+is '-W shows it in the other screen, in its colour' "$(grep -cF -- "$id"$'  \e[32mrunning\e[0m' "$tmp/watched")" 1
+like 'and leaves the terminal as it was' "$(cat -v "$tmp/watched")" '\^\[\[\?7h\^\[\[\?25h\^\[\[\?1049l'
+is 'nothing of that in a pipe' "$(as alice 1 equery --format id,state "$id" | cat -v | xargs)" "JOB STATE $id running"
+as alice 1 ekill "$id"
+wait_for 20 'this one ends, too' over "$id"
+
 # ---- elmer_register() in a program that is started by hand ----
 for k in 1 2; do
     on "$k" sh -c 'cat >/home/registered && chmod 755 /home/registered' <"$build/tests/system/registered"
