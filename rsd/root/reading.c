@@ -1,7 +1,7 @@
 /* reading.c - who may have output read by a job's supervisor (rsd/sup/reader.c), and how often.
  *
- * What that costs the supervisor, the jobs half and the network half, 0.5 ms for a part, is above all jobs: so the jobs
- * of this host share a budget for it, and a user who reads all the time takes 1 % of a CPU from the first job.
+ * What that costs is above all jobs: 0.5 ms for a part in supervisor and jobs half, and what the network half takes,
+ * which is not measured. So the jobs of this host share a budget for it; a part counts as 1 ms.
  */
 #include "config.h"
 
