@@ -11,6 +11,7 @@
 #include "client/filter.h"
 #include "client/hosts.h"
 #include "client/page.h"
+#include "client/refs.h"
 #include "client/show.h"
 #include "client/why.h"
 #include "lib/base/clock.h"
@@ -61,7 +62,9 @@ struct request {
     const char *count_text; /* of the history; NULL: not given */
     struct filter filter;
     uint64_t count;
-    uint64_t *ids;
+    struct ref *refs; /* as they were named */
+    size_t nrefs;
+    uint64_t *ids; /* and what that means */
     size_t nids;
 };
 
@@ -161,11 +164,11 @@ static int parse(struct request *request, int argc, char **argv)
         c = check_filter(request, argc > optind);
     if (c >= 0)
         return c;
-    request->ids = must(calloc((size_t)(argc - optind) + 1, sizeof(*request->ids)));
+    request->refs = must(calloc((size_t)(argc - optind) + 1, sizeof(*request->refs)));
     for (; optind < argc; optind++)
-        if (!parse_id(argv[optind], &request->ids[request->nids++]))
+        if (!ref_parse(argv[optind], &request->refs[request->nrefs++]))
             return EXIT_USAGE;
-    if (request->nids == 0 && !request->running && !request->queued)
+    if (request->nrefs == 0 && !request->running && !request->queued)
         request->running = request->queued = true;
     return -1;
 }
@@ -264,6 +267,11 @@ static int query(struct request *request)
 
     if (!elmer)
         return EXIT_REFUSED;
+    code = refs_ids(elmer, request->refs, request->nrefs, ANSWER_MS, &request->ids, &request->nids);
+    if (code >= 0) {
+        elmer_close(elmer);
+        return code;
+    }
     if (request->history)
         result = ask_history(elmer, request, &jobs, &error);
     else if (request->nids == 0 && !request->json)
@@ -303,5 +311,6 @@ int main(int argc, char **argv)
                  : request.hosts ? hosts_show(request.filter.hosts, request.json, terminal_width())
                                  : query(&request);
     free(request.ids);
+    refs_fini(request.refs, request.nrefs);
     return result;
 }

@@ -236,7 +236,7 @@ struct engine_job *engine_submit(struct engine *engine, struct event *event, con
                                  struct wire_message *submission)
 {
     uint64_t id = core_next_id(engine->core);
-    struct engine_job *job = jobs_add(&engine->jobs, id, event->u.submit.uid, user, submission);
+    struct engine_job *job = jobs_add(&engine->jobs, id, event->u.submit.uid, user, submission, 0);
     job->submitted_ms = wall_now().ms;
     engine_event(engine, event);
     if (core_job(engine->core, id))
@@ -362,6 +362,25 @@ struct record *engine_record(struct engine *engine, struct engine_job *job)
     if (record_ended(record) && !engine_job_settled(engine, job)) {
         record->state = JOB_ENDING; /* a final state never changes, so it is not shown before it is on disk */
         record->ended_ms = -1;
+    }
+    return record;
+}
+
+struct record *engine_task_record(struct engine *engine, struct engine_job *array, uint32_t ordinal)
+{
+    struct record *record = engine_record(engine, array);
+    const struct core_job *state = core_job(engine->core, array->id);
+    record->array = record->id;
+    record->id += 1 + ordinal;
+    record->task = ordinal + 1;
+    record->ntasks = record->tasks_ok = record->tasks_failed = 0;
+    record->exit_status = -1;
+    record->signal = 0;
+    record->failed_rank = UINT32_MAX;
+    record->refused = false;
+    if (core_next_task(state, ordinal) != ordinal) {
+        record->state = JOB_CANCELLED;
+        record->reason = REASON_CANCELLED;
     }
     return record;
 }

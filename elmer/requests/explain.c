@@ -165,6 +165,8 @@ static const char *help_of(const struct record *r, struct arena *memory)
         return arena_format(memory, "ecancel %" PRIu64 " removes it", r->id);
     case REASON_AT_LIMIT:
         return "one of this user's running jobs has to end";
+    case REASON_TASK_LIMIT:
+        return "one of the array's running tasks has to end";
     case REASON_TOO_FEW_UP:
         return "these hosts have to come back; a job that asks for less need not wait for them";
     case REASON_WAITING:
@@ -186,6 +188,7 @@ static const char *help_of(const struct record *r, struct arena *memory)
     case REASON_LOST:
     case REASON_TIME_LIMIT:
     case REASON_CPU_LIMIT:
+    case REASON_TASKS_FAILED:
     case REASON_COUNT:
         break;
     }

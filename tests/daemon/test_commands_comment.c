@@ -106,7 +106,7 @@ static void test_comment_shown(void **data)
                                    ",\"dir\":\"/home/"
                                    "alice\",\"comment\":\"first\\u001B[2J\",\"output\":[{\"rank\":0,\"host\":\"ws1\","
                                    "\"path\":null,\"errors\":null}],\"mesh_rows\":0,\"time_"
-                                   "limit_ms\":0,\"cpu_limit_ms\":0,\"after\":[],\"waits_for\":[],\"submitted\""));
+                                   "limit_ms\":0,\"cpu_limit_ms\":0,\"after\":[],\"waits_for\":[],\"tasks\":null,\"array\":null,\"index\":null,\"tasks_waiting\":\"\",\"ntasks\":null,\"tasks_ok\":0,\"tasks_failed\":0,\"submitted\""));
         }
     }
 }

@@ -13,6 +13,7 @@
 
 #include "elmer/store/store.h"
 #include "tests/unit/elmer/store/store_bed.h"
+#include "tests/unit/elmer/store/drop_columns.h"
 
 static void refused(struct bed *bed, int code, const char *words)
 {
@@ -123,7 +124,8 @@ static void test_older_schema(void **state)
     store_put(bed->store, make_ended(1, 5000));
     await(bed, 1);
     close_store(bed);
-    sql(bed, "DROP TABLE decision; DROP TABLE awaited; ALTER TABLE state DROP COLUMN verdicts; ALTER TABLE state DROP "
+    sql(bed, DROP_SCHEMA_12
+        "DROP TABLE decision; DROP TABLE awaited; ALTER TABLE state DROP COLUMN verdicts; ALTER TABLE state DROP "
              "COLUMN ran; ALTER "
              "TABLE state DROP COLUMN place; "
              "ALTER TABLE state DROP COLUMN launched; ALTER TABLE state DROP COLUMN lease_ms; ALTER TABLE state DROP "
@@ -150,7 +152,8 @@ static void test_starting_in_an_older_schema(void **state)
     store_put(bed->store, make(2, 5, "two", JOB_RUNNING, true));
     await(bed, 2);
     close_store(bed);
-    sql(bed, "DROP TABLE decision; DROP TABLE awaited; ALTER TABLE state DROP COLUMN verdicts; ALTER TABLE state DROP "
+    sql(bed, DROP_SCHEMA_12
+        "DROP TABLE decision; DROP TABLE awaited; ALTER TABLE state DROP COLUMN verdicts; ALTER TABLE state DROP "
              "COLUMN ran; ALTER "
              "TABLE state DROP COLUMN place; "
              "ALTER TABLE state DROP COLUMN launched; ALTER TABLE state DROP COLUMN lease_ms; ALTER TABLE state DROP "
