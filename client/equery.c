@@ -307,7 +307,7 @@ int main(int argc, char **argv)
     command_begin(&command);
     result = parse(&request, argc, argv);
     if (result < 0)
-        result = request.why     ? why_show(request.ids, request.nids, request.json, terminal_width())
+        result = request.why     ? why_show(request.refs, request.nrefs, request.json, terminal_width())
                  : request.hosts ? hosts_show(request.filter.hosts, request.json, terminal_width())
                                  : query(&request);
     free(request.ids);
