@@ -39,8 +39,8 @@ static int end_one(struct elmer *elmer, const struct calls *calls, const struct 
     if (ref->tasks && !calls->tasks)
         return end_each(elmer, calls, ref);
     result = ref->tasks && strcmp(ref->tasks, "*") != 0
-                     ? calls->tasks(elmer, ref->id, ref->tasks, ANSWER_MS, &text, &error)
-                     : calls->job(elmer, ref->id, ANSWER_MS, &text, &error);
+                 ? calls->tasks(elmer, ref->id, ref->tasks, ANSWER_MS, &text, &error)
+                 : calls->job(elmer, ref->id, ANSWER_MS, &text, &error);
 
     if (result != ELMER_OK)
         return say_result(result, &error);

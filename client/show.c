@@ -126,10 +126,10 @@ static void add_ended(struct table *table, const struct elmer_job *job, int64_t 
     char id[SMALL], now[SMALL], nprocs[SMALL], time[SMALL], ended[SMALL], result[SMALL];
     char *where = words_hosts(job);
 
-    table_add(table, (const char *[CELLS_MAX]){
-                         job_id(id, job), name(job), job->user, state(now, job), processors(nprocs, job),
-                         words_duration(time, job->started_ms, job->ended_ms, now_ms), where,
-                         words_local_time(ended, job->ended_ms), words_outcome(result, job), why(job)});
+    table_add(table,
+              (const char *[CELLS_MAX]){job_id(id, job), name(job), job->user, state(now, job), processors(nprocs, job),
+                                        words_duration(time, job->started_ms, job->ended_ms, now_ms), where,
+                                        words_local_time(ended, job->ended_ms), words_outcome(result, job), why(job)});
     free(where);
 }
 

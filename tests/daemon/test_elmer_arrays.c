@@ -177,6 +177,21 @@ static void each_task_once_also_over_kills(void **state)
     lab_destroy(&lab);
 }
 
+/* Why a task waits that is no job yet: as its array does. */
+static void expect_why(struct fake *host, uint64_t task, const char *reason_code)
+{
+    struct wire_message m = {.type = WIRE_explain, .u.explain = {.job = task}}, answer;
+    host_relay(host, 1, 2001, "alice", &m);
+    host_expect_answer(host, 1, reason_code ? WIRE_explained : WIRE_error, &answer);
+    if (reason_code) {
+        assert_int_equal(answer.u.explained.job, task);
+        assert_string_equal(answer.u.explained.state, "queued");
+        assert_string_equal(answer.u.explained.reason_code, reason_code);
+        assert_true(answer.u.explained.hosts.count > 0);
+    }
+    wire_message_fini(&answer);
+}
+
 static void so_many_at_a_time(void **state)
 {
     struct lab lab;
@@ -191,6 +206,10 @@ static void so_many_at_a_time(void **state)
     lab_query(&host, array, &answer);
     assert_string_equal(only(&answer)->reason_code, "task-limit");
     wire_message_fini(&answer);
+    expect_why(&host, array + 2, "task-limit");
+    expect_why(&host, array + 4, NULL); /* no task of it */
+    about(&host, WIRE_cancel, array, "3", NULL);
+    expect_why(&host, array + 3, NULL); /* has ended */
     uint64_t other = submit(&host, "b", "", "starting"); /* goes by */
     assert_int_equal(other, array + 4);
     fake_expect(&host, WIRE_open, &answer);
@@ -210,7 +229,7 @@ static void a_host_of_before_gets_no_task(void **state)
     (void)state;
     lab_create(&lab, "name = ws1\nhosts = ws1 ws2\nheartbeat = 1s\nallocator = v1\nlevels = 1\n");
     lab_start(&lab);
-    lab.minor = 6;
+    lab.minor = WIRE_ARRAY_MINOR - 1;
     host_open(&host, &lab, "ws1", 4, NULL);
     lab.minor = WIRE_MINOR;
     struct fake newer;

@@ -45,6 +45,7 @@ other=$(submit bob -o /dev/null 1 true)
 wait_for 20 'a later job passes an array that is at its limit' over "$other"
 is 'one at a time' "$(count_lines "/tmp/ran.$id")" 1
 like 'and it is said' "$(on 1 equery "$id")" 'waiting 2-30'
+like 'why a task of it waits' "$(on 1 equery --why "${id}[2]")" "one of the array's running tasks has to end"
 ok 'tasks are cancelled' as alice 2 ecancel "${id}[3-9,29-30]"
 ok 'one is held' as alice 2 ehold "${id}[2]"
 as bob 2 ecancel "$id" 2>/dev/null

@@ -126,15 +126,15 @@ static void test_older_schema(void **state)
     close_store(bed);
     sql(bed, DROP_SCHEMA_12
         "DROP TABLE decision; DROP TABLE awaited; ALTER TABLE state DROP COLUMN verdicts; ALTER TABLE state DROP "
-             "COLUMN ran; ALTER "
-             "TABLE state DROP COLUMN place; "
-             "ALTER TABLE state DROP COLUMN launched; ALTER TABLE state DROP COLUMN lease_ms; ALTER TABLE state DROP "
-             "COLUMN lost; ALTER TABLE state DROP COLUMN accounted_ms; ALTER TABLE state DROP COLUMN "
-             "accounted_mono_ms; ALTER "
-             "TABLE state DROP COLUMN boot; DROP INDEX state_environment; ALTER TABLE state DROP COLUMN "
-             "environment_sha256; DROP TABLE host; DROP TABLE setting; DROP INDEX state_ended; DROP TABLE "
-             "certificate; DELETE FROM migration WHERE version > 1; PRAGMA "
-             "user_version = 1");
+        "COLUMN ran; ALTER "
+        "TABLE state DROP COLUMN place; "
+        "ALTER TABLE state DROP COLUMN launched; ALTER TABLE state DROP COLUMN lease_ms; ALTER TABLE state DROP "
+        "COLUMN lost; ALTER TABLE state DROP COLUMN accounted_ms; ALTER TABLE state DROP COLUMN "
+        "accounted_mono_ms; ALTER "
+        "TABLE state DROP COLUMN boot; DROP INDEX state_environment; ALTER TABLE state DROP COLUMN "
+        "environment_sha256; DROP TABLE host; DROP TABLE setting; DROP INDEX state_ended; DROP TABLE "
+        "certificate; DELETE FROM migration WHERE version > 1; PRAGMA "
+        "user_version = 1");
     if (open_store(bed, &err))
         fail_msg("%s", err.text);
     assert_int_equal(history(bed, INT64_MAX, "", 5), 1);
@@ -154,15 +154,15 @@ static void test_starting_in_an_older_schema(void **state)
     close_store(bed);
     sql(bed, DROP_SCHEMA_12
         "DROP TABLE decision; DROP TABLE awaited; ALTER TABLE state DROP COLUMN verdicts; ALTER TABLE state DROP "
-             "COLUMN ran; ALTER "
-             "TABLE state DROP COLUMN place; "
-             "ALTER TABLE state DROP COLUMN launched; ALTER TABLE state DROP COLUMN lease_ms; ALTER TABLE state DROP "
-             "COLUMN lost; ALTER TABLE state DROP COLUMN accounted_ms; ALTER TABLE state DROP COLUMN "
-             "accounted_mono_ms; ALTER "
-             "TABLE state DROP COLUMN boot; DROP INDEX state_environment; ALTER TABLE state DROP COLUMN "
-             "environment_sha256; DROP TABLE host; DROP TABLE setting; DELETE FROM migration WHERE version > "
-             "3; PRAGMA "
-             "user_version = 3");
+        "COLUMN ran; ALTER "
+        "TABLE state DROP COLUMN place; "
+        "ALTER TABLE state DROP COLUMN launched; ALTER TABLE state DROP COLUMN lease_ms; ALTER TABLE state DROP "
+        "COLUMN lost; ALTER TABLE state DROP COLUMN accounted_ms; ALTER TABLE state DROP COLUMN "
+        "accounted_mono_ms; ALTER "
+        "TABLE state DROP COLUMN boot; DROP INDEX state_environment; ALTER TABLE state DROP COLUMN "
+        "environment_sha256; DROP TABLE host; DROP TABLE setting; DELETE FROM migration WHERE version > "
+        "3; PRAGMA "
+        "user_version = 3");
     if (open_store(bed, &err))
         fail_msg("%s", err.text);
     assert_int_equal(store_load(bed->store, collect, bed, &next_job, &next_allocation, &err), 0);
