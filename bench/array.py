@@ -31,16 +31,19 @@ def waiting(bench, length, count):
     with bench.lab(1, elmer=("allocator = v1", "levels = 1")) as lab:
         lab.output("alice", "esubmit", "-o", "/dev/null", "1", "sleep", "36000")
         lab.spawn(3, "equery")
-        empty_kb = elmer_memory_kb(lab)
-        runs, _ = lab.spawn(1, "esubmit", "-a", f"1-{length}", "-o", "/dev/null", "/bin/true")
-        array = runs[0][2]
-        bench.figure("array.esubmit", times(runs), "ms", at_most(20), tasks=length)
+        submits, cancels = [], []
+        for _ in range(bench.size(20, 2)):
+            submits += lab.spawn(1, "esubmit", "-a", f"1-{length}", "-o", "/dev/null", "/bin/true")[0]
+            cancels += lab.spawn(1, "ecancel", submits[-1][2])[0]
+        bench.figure("array.esubmit", times(submits), "ms", at_most(20), tasks=length)
+        bench.figure("array.ecancel", times(cancels), "ms", at_most(10), tasks=length)
+        before_kb = elmer_memory_kb(lab)
+        lab.spawn(1, "esubmit", "-a", f"1-{length}", "-o", "/dev/null", "/bin/true")
         memory = elmer_memory_kb(lab)
-        bench.figure("array.memory", [(memory - empty_kb) / 1024], "MB", at_most(1), tasks=length)
+        bench.figure("array.memory", [(memory - before_kb) / 1024], "MB", at_most(1), tasks=length)
         bench.figure("array.elmer_memory", [memory / 1024], "MB", at_most(50), tasks=length)
         bench.figure("array.equery", times(lab.spawn(count, "equery")[0]), "ms", at_most(3), tasks=length)
         bench.figure("array.json", times(lab.spawn(count, "equery", "--json")[0]), "ms", at_most(400), tasks=length)
-        bench.figure("array.ecancel", times(lab.spawn(1, "ecancel", array)[0]), "ms", at_most(10), tasks=length)
 
 
 def run(bench):
