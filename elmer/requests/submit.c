@@ -284,7 +284,7 @@ static void explain_size(struct request *request, uint64_t nprocs, const struct 
 static const char *needs_of(const struct wire_submit *submit, enum launcher_kind launcher)
 {
     const char *needs = launcher_needs(launcher);
-    return needs ? needs : *submit->tasks ? "an rsd that knows arrays (1.7)" : "";
+    return needs ? needs : *submit->tasks ? "an rsd that knows arrays (1.8)" : "";
 }
 
 /* ---- a submission that is only tried ---- */

@@ -38,6 +38,11 @@ is 'a task has its own status' $? 7
 as alice 1 ekill "${id}[11]" 2>"$tmp/said"
 is 'an index that is none' $? 1
 
+# ---- a task on two hosts starts processes there by erun, as any job ----
+id=$(submit alice -a 4-5 -o /tmp/erun.%a 2 sh -c 'erun --host ws2 sh -c "echo \$(hostname) \$ELMER_ARRAY_INDEX {}"')
+ok 'they end well' as alice 1 ewait -t 60 "$id"
+is 'with the index of its task' "$(on 1 cat /tmp/erun.4 /tmp/erun.5 | xargs)" 'ws2 4 4 ws2 5 5'
+
 # ---- so many at a time, held, cancelled, killed; elmer is killed between ----
 id=$(submit alice -a '1-30%1' -o /dev/null sh -c 'echo {} >>/tmp/ran.$ELMER_ARRAY_ID; exec sleep 600')
 wait_for 10 'the first runs' has_lines "/tmp/ran.$id" 1
