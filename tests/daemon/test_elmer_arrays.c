@@ -209,7 +209,7 @@ static void so_many_at_a_time(void **state)
     expect_why(&host, array + 2, "task-limit");
     expect_why(&host, array + 4, NULL); /* no task of it */
     about(&host, WIRE_cancel, array, "3", NULL);
-    expect_why(&host, array + 3, NULL); /* has ended */
+    expect_why(&host, array + 3, NULL);                  /* has ended */
     uint64_t other = submit(&host, "b", "", "starting"); /* goes by */
     assert_int_equal(other, array + 4);
     fake_expect(&host, WIRE_open, &answer);
