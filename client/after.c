@@ -2,11 +2,42 @@
 
 #include "client/after.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "client/common.h"
+#include "client/refs.h"
 #include "lib/job/after.h"
+
+static bool add(struct after_option *option, const char *text)
+{
+    if (option->count == AFTER_MAX) {
+        usage_error("--after: a job can wait for %d others, not for more", AFTER_MAX);
+        return false;
+    }
+    option->items = must(reallocarray(option->items, (size_t)option->count + 2, sizeof(char *)));
+    option->items[option->count++] = must(strdup(text));
+    option->items[option->count] = NULL;
+    return true;
+}
+
+/* "ok:57[3-9]": stays as it is until elmer can be asked for the ids. All of an array, "57[*]", is the array. */
+static bool add_tasks(struct after_option *option, char *item)
+{
+    const char *colon = strchr(item, ':');
+    struct ref ref;
+    bool all;
+
+    if (!ref_parse(colon ? colon + 1 : item, &ref))
+        return false;
+    all = strcmp(ref.tasks, "*") == 0;
+    free(ref.tasks);
+    if (all)
+        *strchr(item, '[') = '\0';
+    option->tasks = option->tasks || !all;
+    return add(option, item);
+}
 
 bool after_add(struct after_option *option, const char *list)
 {
@@ -16,24 +47,62 @@ bool after_add(struct after_option *option, const char *list)
 
     while (rest) {
         size_t length = after_next(&rest, &item);
-        char *copy = must(strndup(item, length));
-        int result = after_parse(copy, &after, why);
+        char *copy = must(strndup(item, length)), *bare = must(strndup(item, strcspn(copy, "[")));
+        int result = after_parse(bare, &after, why);
+        bool added = result == 0;
 
-        free(copy);
         if (result < 0) {
             usage_error("--after: %s", why);
-            return false;
+        } else {
+            after_text(&after, text);
+            added = strchr(copy, '[') ? add_tasks(option, copy) : add(option, text);
         }
-        if (option->count == AFTER_MAX) {
-            usage_error("--after: a job can wait for %d others, not for more", AFTER_MAX);
+        free(bare);
+        free(copy);
+        if (!added)
             return false;
-        }
-        after_text(&after, text);
-        option->items = must(reallocarray(option->items, (size_t)option->count + 2, sizeof(char *)));
-        option->items[option->count++] = must(strdup(text));
-        option->items[option->count] = NULL;
     }
     return true;
+}
+
+static int resolve(struct elmer *elmer, struct after_option *option, const char *item)
+{
+    const char *colon = strchr(item, ':');
+    char why[AFTER_WHY], text[AFTER_TEXT], *bare = must(strndup(item, strcspn(item, "[")));
+    struct after after;
+    struct ref ref;
+    uint64_t *ids;
+    size_t nids;
+    int code = -1;
+
+    if (after_parse(bare, &after, why) < 0 || !ref_parse(colon ? colon + 1 : item, &ref))
+        code = EXIT_USAGE;
+    free(bare);
+    if (code >= 0)
+        return code;
+    code = refs_ids(elmer, &ref, 1, ANSWER_MS, &ids, &nids);
+    for (size_t i = 0; i < nids && code < 0; i++) {
+        after.job = ids[i];
+        after_text(&after, text);
+        code = add(option, text) ? -1 : EXIT_USAGE;
+    }
+    free(ids);
+    free(ref.tasks);
+    return code;
+}
+
+int after_resolve(struct elmer *elmer, struct after_option *option)
+{
+    struct after_option resolved = {NULL, 0, false};
+    int code = -1;
+
+    for (int i = 0; i < option->count && code < 0; i++)
+        code = strchr(option->items[i], '[')      ? resolve(elmer, &resolved, option->items[i])
+               : add(&resolved, option->items[i]) ? -1
+                                                  : EXIT_USAGE;
+    after_fini(option);
+    *option = resolved;
+    return code;
 }
 
 void after_fini(struct after_option *option)

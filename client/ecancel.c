@@ -28,7 +28,7 @@ int main(int argc, char **argv)
 
     if (code >= 0)
         return code;
-    code = end_main(&command, elmer_cancel, choice.argc, choice.argv);
+    code = end_main(&command, elmer_cancel, elmer_cancel_tasks, choice.argc, choice.argv);
     choose_free(&choice);
     return code;
 }

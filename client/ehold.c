@@ -17,5 +17,5 @@ static const struct command command = {
 
 int main(int argc, char **argv)
 {
-    return end_main(&command, elmer_hold, argc, argv);
+    return end_main(&command, elmer_hold, elmer_hold_tasks, argc, argv);
 }

@@ -38,7 +38,8 @@ int main(int argc, char **argv)
     if (code >= 0)
         return code;
     number = choice.signal;
-    code = end_main(&command, number ? send_signal : elmer_kill, choice.argc, choice.argv);
+    code = end_main(&command, number ? send_signal : elmer_kill, number ? NULL : elmer_kill_tasks, choice.argc,
+                    choice.argv);
     choose_free(&choice);
     return code;
 }

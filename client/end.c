@@ -4,11 +4,43 @@
 #include "client/end.h"
 
 #include <stdlib.h>
+#include <string.h>
 
-static int end_one(struct elmer *elmer, end_call call, uint64_t id)
+#include "client/refs.h"
+
+struct calls {
+    end_call job;
+    end_tasks_call tasks;
+};
+
+/* Where there is no call for tasks: each by its id. */
+static int end_each(struct elmer *elmer, const struct calls *calls, const struct ref *ref)
 {
     struct elmer_error text, error = {{0}};
-    int result = call(elmer, id, ANSWER_MS, &text, &error);
+    uint64_t *ids;
+    size_t nids;
+    int code = refs_ids(elmer, ref, 1, ANSWER_MS, &ids, &nids), worst = EXIT_DONE;
+
+    for (size_t i = 0; code < 0 && i < nids && worst != EXIT_UNREACHABLE; i++) {
+        int result = calls->job(elmer, ids[i], ANSWER_MS, &text, &error);
+        int one = result == ELMER_OK ? EXIT_DONE : say_result(result, &error);
+
+        worst = one > worst || one == EXIT_UNREACHABLE ? one : worst;
+    }
+    free(ids);
+    return code < 0 ? worst : code;
+}
+
+static int end_one(struct elmer *elmer, const struct calls *calls, const struct ref *ref)
+{
+    struct elmer_error text, error = {{0}};
+    int result;
+
+    if (ref->tasks && !calls->tasks)
+        return end_each(elmer, calls, ref);
+    result = ref->tasks && strcmp(ref->tasks, "*") != 0
+                 ? calls->tasks(elmer, ref->id, ref->tasks, ANSWER_MS, &text, &error)
+                 : calls->job(elmer, ref->id, ANSWER_MS, &text, &error);
 
     if (result != ELMER_OK)
         return say_result(result, &error);
@@ -17,7 +49,7 @@ static int end_one(struct elmer *elmer, end_call call, uint64_t id)
     return EXIT_DONE;
 }
 
-static int end_all(end_call call, const uint64_t *ids, int count)
+static int end_all(const struct calls *calls, const struct ref *refs, int count)
 {
     struct elmer *elmer = open_elmer();
     int worst = EXIT_DONE;
@@ -25,20 +57,22 @@ static int end_all(end_call call, const uint64_t *ids, int count)
     if (!elmer)
         return EXIT_REFUSED;
     for (int i = 0; i < count && worst != EXIT_UNREACHABLE; i++) {
-        int code = end_one(elmer, call, ids[i]);
+        int code = end_one(elmer, calls, &refs[i]);
 
         if (code == EXIT_UNREACHABLE && i + 1 < count)
-            say("job %llu and those after it were not handled", (unsigned long long)ids[i]);
+            say("job %llu and those after it were not handled", (unsigned long long)refs[i].id);
         worst = code > worst || code == EXIT_UNREACHABLE ? code : worst;
     }
     elmer_close(elmer);
     return worst;
 }
 
-int end_main(const struct command *command, end_call call, int argc, char **argv)
+int end_main(const struct command *command, end_call call, end_tasks_call tasks_call, int argc, char **argv)
 {
     static const struct option options[] = {COMMON_OPTIONS, {NULL, 0, NULL, 0}};
-    uint64_t *ids;
+    const struct calls calls = {call, tasks_call};
+    struct ref *refs;
+    size_t count;
     int c, code = EXIT_DONE;
 
     command_begin(command);
@@ -47,12 +81,13 @@ int end_main(const struct command *command, end_call call, int argc, char **argv
         return common_option(c, argv);
     if (optind == argc)
         return usage_error("the id of a job is missing");
-    ids = must(calloc((size_t)(argc - optind), sizeof(*ids)));
-    for (int i = optind; i < argc && code == EXIT_DONE; i++)
-        if (!parse_id(argv[i], &ids[i - optind]))
+    count = (size_t)(argc - optind);
+    refs = must(calloc(count, sizeof(*refs)));
+    for (size_t i = 0; i < count && code == EXIT_DONE; i++)
+        if (!ref_parse(argv[optind + (int)i], &refs[i]))
             code = EXIT_USAGE;
     if (code == EXIT_DONE)
-        code = end_all(call, ids, argc - optind);
-    free(ids);
+        code = end_all(&calls, refs, (int)count);
+    refs_fini(refs, count);
     return code;
 }

@@ -12,6 +12,7 @@
 #include "client/filter.h"
 #include "client/hosts.h"
 #include "client/page.h"
+#include "client/refs.h"
 #include "client/show.h"
 #include "client/watch.h"
 #include "client/why.h"
@@ -68,7 +69,9 @@ struct request {
     uint64_t watch_s;       /* 0: once */
     struct filter filter;
     uint64_t count;
-    uint64_t *ids;
+    struct ref *refs; /* as they were named */
+    size_t nrefs;
+    uint64_t *ids; /* and what that means */
     size_t nids;
 };
 
@@ -192,11 +195,11 @@ static int parse(struct request *request, int argc, char **argv)
         c = check_filter(request, argc > optind);
     if (c >= 0)
         return c;
-    request->ids = must(calloc((size_t)(argc - optind) + 1, sizeof(*request->ids)));
+    request->refs = must(calloc((size_t)(argc - optind) + 1, sizeof(*request->refs)));
     for (; optind < argc; optind++)
-        if (!parse_id(argv[optind], &request->ids[request->nids++]))
+        if (!ref_parse(argv[optind], &request->refs[request->nrefs++]))
             return EXIT_USAGE;
-    if (request->nids == 0 && !request->running && !request->queued)
+    if (request->nrefs == 0 && !request->running && !request->queued)
         request->running = request->queued = true;
     return -1;
 }
@@ -295,6 +298,13 @@ static int query(struct request *request)
 
     if (!elmer)
         return EXIT_REFUSED;
+    free(request->ids); /* of the picture before */
+    request->ids = NULL;
+    code = refs_ids(elmer, request->refs, request->nrefs, ANSWER_MS, &request->ids, &request->nids);
+    if (code >= 0) {
+        elmer_close(elmer);
+        return code;
+    }
     if (request->history)
         result = ask_history(elmer, request, &jobs, &error);
     else if (request->nids == 0 && !request->json && !request->format)
@@ -329,7 +339,7 @@ static int show(void *data)
     struct request *request = data;
 
     if (request->why)
-        return why_show(request->ids, request->nids, request->json, terminal_width());
+        return why_show(request->refs, request->nrefs, request->json, terminal_width());
     if (request->hosts)
         return hosts_show(request->filter.hosts, request->json, terminal_width());
     return query(request);
@@ -345,5 +355,6 @@ int main(int argc, char **argv)
     if (result < 0)
         result = request.watch_s > 0 ? watch((int)request.watch_s * 1000, show, &request) : show(&request);
     free(request.ids);
+    refs_fini(request.refs, request.nrefs);
     return result;
 }

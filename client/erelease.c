@@ -17,5 +17,5 @@ static const struct command command = {
 
 int main(int argc, char **argv)
 {
-    return end_main(&command, elmer_release, argc, argv);
+    return end_main(&command, elmer_release, elmer_release_tasks, argc, argv);
 }

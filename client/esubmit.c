@@ -20,6 +20,8 @@ static const struct command command = {
     "\n"
     "  -n, --nprocs N            number of processors, as NPROCS\n"
     "  -J, --name NAME           name of the job (default: the last part of COMMAND)\n"
+    "  -a, --array TASKS         an array of jobs, one for each index: 1-1000, 0-99:3, 1,4,7-9; %8\n"
+    "                            behind it: 8 at a time. {} in COMMAND is the index (ELMER_ARRAY_INDEX)\n"
     "  -o, --output FILE         standard output (default: elmer-%j.out, with --each\n"
     "                            elmer-%j.%r.out)\n"
     "  -e, --error FILE          standard error (default: the same file as standard output)\n"
@@ -206,6 +208,23 @@ static int submit(const struct request *request)
     return code;
 }
 
+/* Before anything is submitted, tasks of arrays that it waits for get their ids. */
+static int name_tasks(struct request *request)
+{
+    struct elmer *elmer;
+    int code;
+
+    if (!request->after.tasks)
+        return -1;
+    elmer = open_elmer();
+    if (!elmer)
+        return EXIT_REFUSED;
+    code = after_resolve(elmer, &request->after);
+    elmer_close(elmer);
+    request->submission.after = (const char *const *)request->after.items;
+    return code;
+}
+
 int main(int argc, char **argv)
 {
     struct request request;
@@ -213,6 +232,8 @@ int main(int argc, char **argv)
 
     command_begin(&command);
     result = request_parse(&request, argc, argv);
+    if (result < 0)
+        result = name_tasks(&request);
     if (result < 0)
         result = request.dry_run ? rehearse(&request) : submit(&request);
     request_fini(&request);

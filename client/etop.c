@@ -22,5 +22,5 @@ int main(int argc, char **argv)
         command_begin(&command);
         return usage_error("one job at a time: the last one that is moved is the first");
     }
-    return end_main(&command, elmer_top, argc, argv);
+    return end_main(&command, elmer_top, elmer_top_tasks, argc, argv);
 }

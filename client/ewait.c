@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "client/common.h"
+#include "client/refs.h"
 #include "client/wait.h"
 #include "lib/base/clock.h"
 
@@ -30,7 +31,9 @@ enum { EXIT_TIME = 124 }; /* as timeout(1) */
 struct request {
     bool any;
     int64_t until_ms;
-    uint64_t *ids;
+    struct ref *refs; /* as they were named */
+    size_t nrefs;
+    uint64_t *ids; /* and what that means */
     size_t nids;
 };
 
@@ -86,11 +89,23 @@ static int parse(struct request *request, int argc, char **argv)
     if (argc - optind > (request->any ? ANY_MAX : IDS_MAX))
         return usage_error("%d jobs are named; %s%d at a time", argc - optind, request->any ? "with --any " : "",
                            request->any ? ANY_MAX : IDS_MAX);
-    request->ids = must(calloc((size_t)(argc - optind), sizeof(*request->ids)));
+    request->refs = must(calloc((size_t)(argc - optind), sizeof(*request->refs)));
     for (; optind < argc; optind++)
-        if (!parse_id(argv[optind], &request->ids[request->nids++]))
+        if (!ref_parse(argv[optind], &request->refs[request->nrefs++]))
             return EXIT_USAGE;
     return -1;
+}
+
+/* Tasks of arrays have ids of their own. */
+static int find_ids(struct elmer *elmer, struct request *request)
+{
+    int64_t left = request->until_ms - mono_ms(mono_now());
+    int code = refs_ids(elmer, request->refs, request->nrefs, left < ANSWER_MS ? (int)left : ANSWER_MS, &request->ids,
+                        &request->nids);
+
+    if (code < 0 && request->any && request->nids > ANY_MAX)
+        return usage_error("%zu jobs are named; with --any %d at a time", request->nids, ANY_MAX);
+    return code < 0 || code == EXIT_USAGE ? code : EXIT_ELMER;
 }
 
 /* Before a long wait for the first: is there each of them? Returns -1, or the exit code. */
@@ -154,6 +169,8 @@ int main(int argc, char **argv)
     if (code < 0 && !elmer)
         code = EXIT_ELMER;
     if (code < 0)
+        code = find_ids(elmer, &request);
+    if (code < 0)
         code = check_ids(elmer, &request);
     if (code < 0)
         code = request.any ? wait_for_any(elmer, request.ids, request.nids, request.until_ms)
@@ -162,5 +179,6 @@ int main(int argc, char **argv)
         code = EXIT_TIME;
     elmer_close(elmer);
     free(request.ids);
+    refs_fini(request.refs, request.nrefs);
     return code;
 }

@@ -71,6 +71,16 @@ static void put_command(FILE *out, const struct elmer_job *job)
     free(command);
 }
 
+/* Of an array its tasks, of a task which one it is. */
+static void put_tasks(FILE *out, const struct elmer_job *job)
+{
+    if (job->array)
+        put(out, "task", "%" PRIu64 "[%d]", job->array, job->index);
+    if (job->ntasks)
+        put(out, "tasks", "%s: %" PRIu32 " ended well, %" PRIu32 " failed%s%s", job->tasks, job->tasks_ok,
+            job->tasks_failed, *job->tasks_waiting ? ", waiting " : "", job->tasks_waiting);
+}
+
 static void put_limits(FILE *out, const struct elmer_job *job)
 {
     char *text = NULL;
@@ -207,6 +217,7 @@ static void put_reason(FILE *out, const struct elmer_job *job)
 void page_show(FILE *out, const struct elmer_job *job, int64_t now_ms)
 {
     put_heading(out, job);
+    put_tasks(out, job);
     put_command(out, job);
     put_processors(out, job);
     if (*job->output) {

@@ -62,6 +62,15 @@ static const char *number(char *text, long long value)
     return text;
 }
 
+/* "57[12]" for a task of an array. */
+static const char *job_id(char *text, const struct elmer_job *job)
+{
+    if (!job->array)
+        return number(text, (long long)job->id);
+    snprintf(text, SMALL, "%llu[%d]", (unsigned long long)job->array, job->index);
+    return text;
+}
+
 /* "4x6" for a mesh. */
 static const char *processors(char *text, const struct elmer_job *job)
 {
@@ -100,7 +109,7 @@ static void add_running(struct table *table, const struct elmer_job *job, int64_
     char id[SMALL], now[SMALL], lev[SMALL], nprocs[SMALL], time[SMALL];
     char *where = words_hosts(job);
 
-    table_add(table, (const char *[CELLS_MAX]){number(id, (long long)job->id), name(job), job->user, state(now, job),
+    table_add(table, (const char *[CELLS_MAX]){job_id(id, job), name(job), job->user, state(now, job),
                                                level(lev, job->level), processors(nprocs, job),
                                                words_duration(time, job->started_ms, job->ended_ms, now_ms), where});
     free(where);
@@ -110,7 +119,7 @@ static void add_queued(struct table *table, const struct elmer_job *job)
 {
     char id[SMALL], nprocs[SMALL], ahead[SMALL], time[SMALL];
 
-    table_add(table, (const char *[CELLS_MAX]){number(id, (long long)job->id), name(job), job->user, job->state,
+    table_add(table, (const char *[CELLS_MAX]){job_id(id, job), name(job), job->user, job->state,
                                                processors(nprocs, job), number(ahead, job->ahead),
                                                words_local_time(time, job->submitted_ms), why(job)});
 }
@@ -120,10 +129,10 @@ static void add_ended(struct table *table, const struct elmer_job *job, int64_t 
     char id[SMALL], now[SMALL], nprocs[SMALL], time[SMALL], ended[SMALL], result[SMALL];
     char *where = words_hosts(job);
 
-    table_add(table, (const char *[CELLS_MAX]){
-                         number(id, (long long)job->id), name(job), job->user, state(now, job), processors(nprocs, job),
-                         words_duration(time, job->started_ms, job->ended_ms, now_ms), where,
-                         words_local_time(ended, job->ended_ms), words_outcome(result, job), why(job)});
+    table_add(table,
+              (const char *[CELLS_MAX]){job_id(id, job), name(job), job->user, state(now, job), processors(nprocs, job),
+                                        words_duration(time, job->started_ms, job->ended_ms, now_ms), where,
+                                        words_local_time(ended, job->ended_ms), words_outcome(result, job), why(job)});
     free(where);
 }
 
@@ -164,7 +173,7 @@ static void add_history(struct table *table, const struct elmer_job *job, int64_
     char *where = words_hosts(job);
 
     table_add(table,
-              (const char *[CELLS_MAX]){number(id, (long long)job->id), job->name, job->user, processors(nprocs, job),
+              (const char *[CELLS_MAX]){job_id(id, job), job->name, job->user, processors(nprocs, job),
                                         words_duration(time, job->started_ms, job->ended_ms, now_ms),
                                         cpu_time(cpu, job), levels(at, job), where,
                                         words_local_time(ended, job->ended_ms), words_outcome(result, job), why(job)});
@@ -206,6 +215,22 @@ static void show_limits(FILE *out, const struct elmer_jobs *jobs, enum show_list
     }
 }
 
+/* "Tasks of array 57: 1000, 12 ended well, 3 failed, 38-1000 wait" */
+static void show_tasks(FILE *out, const struct elmer_jobs *jobs, enum show_list list)
+{
+    for (size_t i = 0; i < jobs->count; i++) {
+        const struct elmer_job *job = &jobs->items[i];
+
+        if (!job->ntasks || show_list_of(job) != list)
+            continue;
+        fprintf(out, "Tasks of array %llu: %s, %lu ended well, %lu failed", (unsigned long long)job->id, job->tasks,
+                (unsigned long)job->tasks_ok, (unsigned long)job->tasks_failed);
+        if (job->tasks_waiting[0])
+            fprintf(out, ", waiting %s", job->tasks_waiting);
+        fprintf(out, "\n");
+    }
+}
+
 void show_jobs(FILE *out, const struct elmer_jobs *jobs, enum show_list list, bool heading, size_t width,
                int64_t now_ms)
 {
@@ -233,5 +258,6 @@ void show_jobs(FILE *out, const struct elmer_jobs *jobs, enum show_list list, bo
     if (!heading) {
         show_comments(out, jobs, list);
         show_limits(out, jobs, list);
+        show_tasks(out, jobs, list);
     }
 }

@@ -15,6 +15,7 @@
 #include "client/hint.h"
 #include "client/limits.h"
 #include "lib/base/str.h"
+#include "lib/job/tasks.h"
 
 enum { MESH_SIDE_MAX = 65536, NPROCS_MAX = 1000000 };
 
@@ -27,6 +28,7 @@ static const struct option options[] = {
     {"error", required_argument, NULL, 'e'},
     {"dir", required_argument, NULL, 'D'},
     {"variable", required_argument, NULL, 'v'},
+    {"array", required_argument, NULL, 'a'},
     {"nprocs", required_argument, NULL, 'n'},
     {"wait", no_argument, NULL, 'w'},
     {"hosts", required_argument, NULL, OPTION_HOSTS},
@@ -44,7 +46,7 @@ static const struct option options[] = {
     COMMON_OPTIONS,
     {NULL, 0, NULL, 0}};
 /* clang-format on */
-static const char letters[] = "+:hVJ:o:e:D:v:n:t:w";
+static const char letters[] = "+:hVJ:o:e:D:v:n:t:wa:";
 
 /* ---- options ---- */
 
@@ -133,6 +135,19 @@ static bool set_nprocs(struct request *request, const char *text)
     return true;
 }
 
+static bool set_tasks(struct elmer_submission *s, const char *text)
+{
+    static struct tasks tasks;
+    char why[TASKS_WHY];
+
+    if (tasks_parse(text, true, &tasks, why) < 0) {
+        usage_error("-a: %s", why);
+        return false;
+    }
+    s->tasks = text;
+    return true;
+}
+
 /* when: NULL, or "limit". */
 static bool set_requeue(struct elmer_submission *s, const char *when)
 {
@@ -182,6 +197,8 @@ static int take_option(struct request *request, int c, char **argv)
         return -1;
     case 'D':
         return set_dir(request, optarg) ? -1 : EXIT_USAGE;
+    case 'a':
+        return set_tasks(s, optarg) ? -1 : EXIT_USAGE;
     case 'v':
         return environment_add(&request->environment, optarg) ? -1 : EXIT_USAGE;
     case 'n':

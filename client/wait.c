@@ -63,21 +63,22 @@ static void say_reason(const struct elmer_job *job)
 int wait_status(const struct elmer_job *job)
 {
     bool killed = strcmp(job->reason_code, "killed") == 0;
+    bool tasks = strcmp(job->reason_code, "tasks-failed") == 0; /* then it is that of the first of them */
 
-    if (strcmp(job->state, "done") != 0 || (!killed && strcmp(job->reason_code, "exited") != 0)) {
+    if (strcmp(job->state, "done") != 0 || (!killed && !tasks && strcmp(job->reason_code, "exited") != 0)) {
         say_reason(job);
         return EXIT_ELMER;
     }
-    if (killed)
+    if (killed || tasks)
         say_reason(job);
     if (job->signal > 0) {
-        if (!killed)
+        if (!killed && !tasks)
             say("job %llu died by signal %d (%s)", (unsigned long long)job->id, job->signal, strsignal(job->signal));
         return 128 + job->signal;
     }
     if (job->exit_status >= 0)
         return job->exit_status;
-    if (!killed)
+    if (!killed && !tasks)
         say_reason(job);
     return EXIT_ELMER;
 }

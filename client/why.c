@@ -190,32 +190,54 @@ static void put_json(json_t *jobs)
 
 /* ---- asking ---- */
 
-int why_show(const uint64_t *ids, size_t nids, bool json, size_t width)
+/* Whether it has been answered; *code: the worst so far. */
+static bool ask(struct elmer *elmer, uint64_t id, struct answers *answers, int *code)
+{
+    struct wire_message request = {.type = WIRE_explain, .u.explain = {.job = id}};
+    struct elmer_error error = {{0}};
+    int result = answers_ask(elmer, &request, WIRE_explained, answers, &error);
+    int worse = result == ELMER_OK ? EXIT_DONE : say_result(result, &error);
+
+    *code = worse > *code ? worse : *code;
+    return result == ELMER_OK;
+}
+
+int why_show(const struct ref *refs, size_t nrefs, bool json, size_t width)
 {
     struct elmer *elmer = open_elmer();
-    json_t *jobs = must(json_array());
-    int worst = EXIT_DONE;
+    json_t *jobs;
+    uint64_t *ids;
+    size_t nids;
+    int worst;
 
-    for (size_t i = 0; elmer && i < nids && worst != EXIT_UNREACHABLE; i++) {
-        struct wire_message request = {.type = WIRE_explain, .u.explain = {.job = ids[i]}};
-        struct elmer_error error = {{0}};
+    if (!elmer)
+        return EXIT_REFUSED;
+    worst = refs_ids(elmer, refs, nrefs, ANSWER_MS, &ids, &nids);
+    if (worst >= 0) {
+        free(ids);
+        elmer_close(elmer);
+        return worst;
+    }
+    jobs = must(json_array());
+    worst = EXIT_DONE;
+    for (size_t i = 0; i < nids && worst != EXIT_UNREACHABLE; i++) {
         struct answers answers;
-        int result = answers_ask(elmer, &request, WIRE_explained, &answers, &error);
-        int code = result == ELMER_OK ? EXIT_DONE : say_result(result, &error);
 
-        if (result == ELMER_OK && json)
-            json_array_append_new(jobs, job_object(&answers));
-        else if (result == ELMER_OK && i > 0)
-            puts("");
-        if (result == ELMER_OK && !json)
-            show(&answers, width);
-        worst = code > worst ? code : worst;
+        if (ask(elmer, ids[i], &answers, &worst)) {
+            if (json)
+                json_array_append_new(jobs, job_object(&answers));
+            else if (i > 0)
+                puts("");
+            if (!json)
+                show(&answers, width);
+        }
         answers_free(&answers);
     }
+    free(ids);
     elmer_close(elmer);
-    if (json && elmer)
+    if (json)
         put_json(jobs);
     else
         json_decref(jobs);
-    return elmer ? finish_output(worst) : EXIT_REFUSED;
+    return finish_output(worst);
 }

@@ -4,9 +4,10 @@
 
 #include <stdbool.h>
 #include <stddef.h>
-#include <stdint.h>
 
-/* Of each job, one after the other; width: of the terminal, 0: there is none. Returns the exit code. */
-int why_show(const uint64_t *ids, size_t nids, bool json, size_t width);
+#include "client/refs.h"
+
+/* Of each job and task, one after the other; width: of the terminal, 0: there is none. Returns the exit code. */
+int why_show(const struct ref *refs, size_t nrefs, bool json, size_t width);
 
 #endif

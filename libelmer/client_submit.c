@@ -12,6 +12,7 @@
 #include "lib/base/str.h"
 #include "lib/job/after.h"
 #include "lib/job/fields.h"
+#include "lib/job/tasks.h"
 #include "libelmer/client.h"
 
 enum { NAME_MAX_BYTES = 64, PATH_MAX_BYTES = 4095, ARGS_MAX = 4096, NPROCS_MAX = 1000000 };
@@ -83,10 +84,10 @@ static int check_pattern(const char *what, const char *pattern, struct elmer_err
             return client_error(error, ELMER_USAGE,
                                 "a '%%' without a letter in the name of the %s file; write %%%% for a percent sign",
                                 what);
-        if (!strchr("jurx%", p[1]))
+        if (!strchr("jurxAa%", p[1]))
             return client_error(error, ELMER_USAGE,
                                 "unknown pattern '%%%c' in the name of the %s file; there are %%j (job id), %%u "
-                                "(user), %%x (job name), %%r (rank), %%%%",
+                                "(user), %%x (job name), %%r (rank), %%A (array), %%a (index of a task), %%%%",
                                 p[1], what);
     }
     return ELMER_OK;
@@ -182,6 +183,17 @@ static int check_after(const char *const *after, struct elmer_error *error)
     return ELMER_OK;
 }
 
+static int check_tasks(const char *text, struct elmer_error *error)
+{
+    struct tasks tasks;
+    char why[TASKS_WHY];
+
+    if (!str_valid_utf8(text, strlen(text)) || tasks_parse(text, true, &tasks, why) < 0)
+        return client_error(error, ELMER_USAGE, "the tasks of an array: %s",
+                            str_valid_utf8(text, strlen(text)) ? why : "not valid UTF-8");
+    return ELMER_OK;
+}
+
 /* From /proc, because umask(2) can only be read by changing it, for all threads. Without /proc it is read that way. */
 static mode_t current_umask(void)
 {
@@ -223,7 +235,10 @@ static int set_files(struct wire_submit *submit, const struct elmer_submission *
 {
     int result = ELMER_OK;
 
-    submit->output = s->output ? s->output : s->each ? "elmer-%j.%r.out" : "elmer-%j.out";
+    submit->output = s->output  ? s->output
+                     : s->tasks ? (s->each ? "elmer-%A.%a.%r.out" : "elmer-%A.%a.out")
+                     : s->each  ? "elmer-%j.%r.out"
+                                : "elmer-%j.out";
     submit->errors = s->errors ? s->errors : "";
     result = check_pattern("output", submit->output, error);
     if (result == ELMER_OK && s->errors)
@@ -272,6 +287,8 @@ static int fill(struct wire_submit *submit, const struct elmer_submission *s, st
         result = check_hosts(s->hosts, error);
     if (result == ELMER_OK)
         result = check_after(s->after, error);
+    if (result == ELMER_OK && s->tasks)
+        result = check_tasks(s->tasks, error);
     if (result == ELMER_OK)
         result = set_dir(submit, s->dir, made, error);
     if (result == ELMER_OK)
@@ -286,6 +303,7 @@ static int fill(struct wire_submit *submit, const struct elmer_submission *s, st
     submit->environment = strs(s->environment);
     submit->hosts = strs(s->hosts);
     submit->after = strs(s->after);
+    submit->tasks = s->tasks ? s->tasks : "";
     submit->umask = s->umask >= 0 ? (uint64_t)(s->umask & 0777) : current_umask();
     return ELMER_OK;
 }

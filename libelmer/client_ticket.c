@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <poll.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -16,6 +17,7 @@
 #include <unistd.h>
 
 #include "lib/base/clock.h"
+#include "lib/job/tasks.h"
 #include "lib/wire/channel.h"
 #include "libelmer/client.h"
 
@@ -110,16 +112,46 @@ void client_desk_close(struct client_desk *desk)
     desk->connected = false;
 }
 
+/* As the desk wants it: the tasks of an array are a variable there, because it speaks as it did before there were
+ * arrays. The list is to be freed; NULL: no memory. */
+static const char **for_desk(const struct wire_message *submit,
+                             char variable[sizeof(TASKS_VARIABLE) + TASKS_TEXT_MAX + 1], struct wire_message *asked)
+{
+    const struct wire_strs *all = &submit->u.submit.environment;
+    const char **items = calloc(all->count + 1, sizeof(*items));
+    size_t count = 0;
+
+    if (!items)
+        return NULL;
+    for (size_t i = 0; i < all->count; i++)
+        if (strncmp(all->items[i], TASKS_VARIABLE "=", sizeof(TASKS_VARIABLE)) != 0)
+            items[count++] = all->items[i];
+    if (submit->u.submit.tasks && *submit->u.submit.tasks) {
+        snprintf(variable, sizeof(TASKS_VARIABLE) + TASKS_TEXT_MAX + 1, "%s=%s", TASKS_VARIABLE,
+                 submit->u.submit.tasks);
+        items[count++] = variable;
+    }
+    *asked = *submit;
+    asked->u.submit.environment = (struct wire_strs){items, count};
+    return items;
+}
+
 /* 1: answered, with a ticket or not; 0: nobody signs here; negative: not now. */
 static int ask(struct client_desk *desk, const struct wire_message *submit, int64_t deadline_ms,
                struct wire_message *answer)
 {
+    char variable[sizeof(TASKS_VARIABLE) + TASKS_TEXT_MAX + 1];
+    struct wire_message asked;
+    const char **items;
+    bool sent;
     int result = desk->connected ? 0 : dial(desk);
 
     if (result < 0)
         return result == -ENOENT && !comes_soon(desk) ? 0 : result;
-    if (channel_send_all(&desk->channel, submit, deadline_ms, NULL) == 0 &&
-        channel_receive(&desk->channel, answer, deadline_ms, NULL) == 1)
+    items = for_desk(submit, variable, &asked);
+    sent = items && channel_send_all(&desk->channel, &asked, deadline_ms, NULL) == 0;
+    free(items);
+    if (sent && channel_receive(&desk->channel, answer, deadline_ms, NULL) == 1)
         return 1;
     client_desk_close(desk);
     return -EAGAIN;

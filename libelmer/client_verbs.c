@@ -65,14 +65,14 @@ static int tell(struct elmer *elmer, struct wire_message *request, uint64_t job,
 
 int elmer_cancel(struct elmer *elmer, uint64_t job, int timeout_ms, struct elmer_error *text, struct elmer_error *error)
 {
-    struct wire_message request = {.type = WIRE_cancel, .u.cancel = {.job = job}};
+    struct wire_message request = {.type = WIRE_cancel, .u.cancel = {.job = job, .tasks = ""}};
 
     return tell(elmer, &request, job, TRACE_CANCELLED, timeout_ms, text, error);
 }
 
 int elmer_kill(struct elmer *elmer, uint64_t job, int timeout_ms, struct elmer_error *text, struct elmer_error *error)
 {
-    struct wire_message request = {.type = WIRE_kill, .u.kill = {.job = job}};
+    struct wire_message request = {.type = WIRE_kill, .u.kill = {.job = job, .tasks = ""}};
 
     return tell(elmer, &request, job, TRACE_KILLED, timeout_ms, text, error);
 }
@@ -89,7 +89,7 @@ int elmer_signal(struct elmer *elmer, uint64_t job, int number, int timeout_ms, 
 
 int elmer_hold(struct elmer *elmer, uint64_t job, int timeout_ms, struct elmer_error *text, struct elmer_error *error)
 {
-    struct wire_message request = {.type = WIRE_hold, .u.hold = {.job = job}};
+    struct wire_message request = {.type = WIRE_hold, .u.hold = {.job = job, .tasks = ""}};
 
     return tell(elmer, &request, job, TRACE_NONE, timeout_ms, text, error);
 }
@@ -97,14 +97,56 @@ int elmer_hold(struct elmer *elmer, uint64_t job, int timeout_ms, struct elmer_e
 int elmer_release(struct elmer *elmer, uint64_t job, int timeout_ms, struct elmer_error *text,
                   struct elmer_error *error)
 {
-    struct wire_message request = {.type = WIRE_release, .u.release = {.job = job}};
+    struct wire_message request = {.type = WIRE_release, .u.release = {.job = job, .tasks = ""}};
 
     return tell(elmer, &request, job, TRACE_STARTED, timeout_ms, text, error);
 }
 
 int elmer_top(struct elmer *elmer, uint64_t job, int timeout_ms, struct elmer_error *text, struct elmer_error *error)
 {
-    struct wire_message request = {.type = WIRE_top, .u.top = {.job = job}};
+    struct wire_message request = {.type = WIRE_top, .u.top = {.job = job, .tasks = ""}};
 
     return tell(elmer, &request, job, TRACE_STARTED, timeout_ms, text, error);
+}
+
+/* ---- tasks of an array ---- */
+
+int elmer_cancel_tasks(struct elmer *elmer, uint64_t array, const char *tasks, int timeout_ms, struct elmer_error *text,
+                       struct elmer_error *error)
+{
+    struct wire_message request = {.type = WIRE_cancel, .u.cancel = {.job = array, .tasks = tasks}};
+
+    return tell(elmer, &request, array, TRACE_NONE, timeout_ms, text, error);
+}
+
+int elmer_kill_tasks(struct elmer *elmer, uint64_t array, const char *tasks, int timeout_ms, struct elmer_error *text,
+                     struct elmer_error *error)
+{
+    struct wire_message request = {.type = WIRE_kill, .u.kill = {.job = array, .tasks = tasks}};
+
+    return tell(elmer, &request, array, TRACE_NONE, timeout_ms, text, error);
+}
+
+int elmer_hold_tasks(struct elmer *elmer, uint64_t array, const char *tasks, int timeout_ms, struct elmer_error *text,
+                     struct elmer_error *error)
+{
+    struct wire_message request = {.type = WIRE_hold, .u.hold = {.job = array, .tasks = tasks}};
+
+    return tell(elmer, &request, array, TRACE_NONE, timeout_ms, text, error);
+}
+
+int elmer_release_tasks(struct elmer *elmer, uint64_t array, const char *tasks, int timeout_ms,
+                        struct elmer_error *text, struct elmer_error *error)
+{
+    struct wire_message request = {.type = WIRE_release, .u.release = {.job = array, .tasks = tasks}};
+
+    return tell(elmer, &request, array, TRACE_NONE, timeout_ms, text, error);
+}
+
+int elmer_top_tasks(struct elmer *elmer, uint64_t array, const char *tasks, int timeout_ms, struct elmer_error *text,
+                    struct elmer_error *error)
+{
+    struct wire_message request = {.type = WIRE_top, .u.top = {.job = array, .tasks = tasks}};
+
+    return tell(elmer, &request, array, TRACE_NONE, timeout_ms, text, error);
 }

@@ -76,6 +76,7 @@ struct elmer_submission {
     uint64_t warning_ms;                 /* so long before */
     const char *const *after;            /* jobs that it waits for, like "ok:41": ok, fail, any or start; NULL: none */
     bool keep_never;                     /* when what it waits for cannot happen any more it stays in the queue, and is not cancelled */
+    const char *tasks;                   /* an array of jobs with these indices, like "1-1000%8" for 8 at a time; NULL: one job */
     /* end of what is from job.def */
     /* clang-format on */
 };
@@ -155,6 +156,13 @@ struct elmer_job {
     const char *output;                  /* where it goes, with %r for the rank and %%; see elmer_job_output() */
     const char *errors;                  /* the same; "": where output goes */
     bool each;                           /* as submitted: a process on each processor; else one, of rank 0 */
+    const char *tasks;                   /* of an array or a task of one, as submitted; "": it is neither */
+    uint64_t array;                      /* of which it is a task; 0: of none */
+    int index;                           /* of a task; without array it is none */
+    const char *tasks_waiting;           /* indices of an array's tasks that were not started yet */
+    uint32_t ntasks;                     /* of an array; 0: it is none */
+    uint32_t tasks_ok;                   /* of an array: have ended with status 0 */
+    uint32_t tasks_failed;               /* ... have ended in another way */
     /* end of what is from job.def */
     /* clang-format on */
 };
@@ -224,6 +232,21 @@ int elmer_release(struct elmer *elmer, uint64_t job, int timeout_ms, struct elme
 /* Put a job that waits before all others of its owner that do, into the first of the places that these jobs hold. The
  * others follow in their order; jobs of other users stay where they are. */
 int elmer_top(struct elmer *elmer, uint64_t job, int timeout_ms, struct elmer_error *text, struct elmer_error *error);
+
+/* The same for tasks of an array, which are named by their indices as in a submission, without %: "3-9,12". Done is
+ * what can be done to some of them; if it can be to none, ELMER_WRONG_STATE. With the functions above an array's id
+ * means all its tasks. A task is a job, too: its id is that of its array + 1 + its place among the array's indices,
+ * from 0. */
+int elmer_cancel_tasks(struct elmer *elmer, uint64_t array, const char *tasks, int timeout_ms, struct elmer_error *text,
+                       struct elmer_error *error);
+int elmer_kill_tasks(struct elmer *elmer, uint64_t array, const char *tasks, int timeout_ms, struct elmer_error *text,
+                     struct elmer_error *error);
+int elmer_hold_tasks(struct elmer *elmer, uint64_t array, const char *tasks, int timeout_ms, struct elmer_error *text,
+                     struct elmer_error *error);
+int elmer_release_tasks(struct elmer *elmer, uint64_t array, const char *tasks, int timeout_ms,
+                        struct elmer_error *text, struct elmer_error *error);
+int elmer_top_tasks(struct elmer *elmer, uint64_t array, const char *tasks, int timeout_ms, struct elmer_error *text,
+                    struct elmer_error *error);
 
 #ifdef __cplusplus
 }

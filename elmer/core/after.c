@@ -99,6 +99,10 @@ void after_ran(struct core *core, struct job *job)
         return;
     job->info.ran = true;
     look_at_waiters(core, job);
+    if (job->of && !job->of->info.ran) {
+        emit_owe_persist(core, job->of);
+        after_ran(core, job->of);
+    }
 }
 
 void after_ended(struct core *core, struct job *job)
@@ -107,6 +111,14 @@ void after_ended(struct core *core, struct job *job)
     after_drop(job);
     look_at_waiters(core, job);
     assert(list_empty(&job->waiters));
+}
+
+void after_task_gone(struct core *core, struct wait *wait)
+{
+    wait->what->end = CORE_END_UNSTARTED;
+    decide(core, wait, verdict_of(wait->what->kind, CORE_END_UNSTARTED));
+    if (wait->job->in_queue.in && after_met(wait->job))
+        queue_changed_job(core, wait->job);
 }
 
 bool after_valid(const struct core_after *after, int n, uint64_t before)
@@ -127,15 +139,17 @@ void after_take(struct core *core, struct job *job, const struct core_after *aft
     job->info.after = job->after;
     job->info.nafter = job->nopen = n;
     for (int i = 0; i < n; i++) {
-        struct job *on = index_find(core, after[i].job);
+        struct job *on;
+        struct list *waiters = array_waiters(core, after[i].job, &on);
         struct wait *wait = &job->waits[i];
         enum core_verdict verdict = after[i].verdict != CORE_OPEN ? after[i].verdict
                                     : on                          ? verdict_now(on, &job->after[i])
+                                    : waiters                     ? CORE_OPEN
                                                                   : verdict_of(after[i].kind, after[i].end);
         job->after[i].verdict = CORE_OPEN;
         *wait = (struct wait){.job = job, .what = &job->after[i]};
         if (verdict == CORE_OPEN)
-            list_append(&on->waiters, &wait->on_job);
+            list_append(waiters, &wait->on_job);
         else
             decide(core, wait, verdict);
     }

@@ -30,7 +30,8 @@ const char *check_after(const struct core *core, const struct job *job)
 
     for (int i = 0; i < job->info.nafter; i++) {
         const struct core_after *after = &job->after[i];
-        const struct job *on = index_find(core, after->job);
+        struct job *on;
+        const struct list *waiters = array_waiters(core, after->job, &on);
         open += after->verdict == CORE_OPEN;
         never += after->verdict == CORE_NEVER;
         if (after->job >= job->info.id)
@@ -39,7 +40,7 @@ const char *check_after(const struct core *core, const struct job *job)
             return "is told of another one, or is not";
         if (waits && job->info.attempt == 0 && on && plain_verdict(on, after->kind) != after->verdict)
             return "has another verdict than the job that it waits for";
-        if (waits && !on && after->verdict == CORE_OPEN)
+        if (waits && !waiters && after->verdict == CORE_OPEN)
             return "waits for one that is forgotten";
     }
     if (open != job->nopen || never != job->nnever)

@@ -144,7 +144,7 @@ uint32_t alloc_try(struct core *core, struct job *job)
     if (missing > 0)
         return missing;
     assert(in_order(core->choice, request.nprocs, allocator_of(core)->by_rank));
-    take(core, job, core->choice);
+    take(core, job->array ? array_take_task(core, job) : job, core->choice);
     core->random = random;
     return 0;
 }

@@ -158,6 +158,17 @@ static bool plainly_at_limit(const struct core *core, const struct job *job)
     return core->options.user_running > 0 && plainly_has(core, job->info.uid).running >= core->options.user_running;
 }
 
+static bool plainly_at_task_limit(const struct core *core, const struct job *job)
+{
+    const struct job *array = job->array ? job : job->of;
+    uint32_t running = 0;
+
+    for (size_t i = 0; array && i < core->nindex; i++)
+        running += core->index[i].job && core->index[i].job->info.array == array->info.id &&
+                   job_has_cluster(core->index[i].job);
+    return array && array->info.task_limit > 0 && running >= array->info.task_limit;
+}
+
 static bool plainly_usable(const struct host *host)
 {
     return host->info.state == CORE_HOST_UP && !host->info.drained && !host->info.closed && !host->info.retired;
@@ -189,7 +200,8 @@ static bool plainly_eligible(const struct core *core, const struct job *job)
         if (check_allows(job, h))
             cpus += plain_supply(core->hosts[h]);
     return job->info.state == JOB_QUEUED && check_after_met(job) && job->info.nlost == 0 &&
-           !plainly_at_limit(core, job) && cpus >= job->info.nprocs && check_topology_supply(core, job);
+           !plainly_at_limit(core, job) && !plainly_at_task_limit(core, job) && cpus >= job->info.nprocs &&
+           check_topology_supply(core, job);
 }
 
 /* The words of DESIGN on v2. */
@@ -355,6 +367,7 @@ static int check_jobs(const struct check *check)
         if (check_claims(check, job) != 0)
             return -1;
         fault = check_after(check->core, job);
+        fault = fault ? fault : check_array(check->core, job);
         if (fault)
             return broken(check, "job %llu: %s", ID(job), fault);
         if (!job_has_cluster(job)) {

@@ -89,6 +89,18 @@ static void copy_waits(struct job *job, const struct job *from)
     list_init(&job->waiters);
 }
 
+static void copy_array(struct job *job, const struct job *from)
+{
+    if (!from->array)
+        return;
+    job->array = mem_copy(from->array, 1, sizeof(*job->array));
+    job->info.gone = job->array->gone =
+        copy_or_null(from->array->gone, (size_t)from->info.ngone, sizeof(*from->array->gone));
+    job->array->gone_capacity = (size_t)from->info.ngone;
+    list_init(&job->array->tasks);
+    list_init(&job->array->waiters);
+}
+
 static struct job *copy_job(const struct core *core, const struct job *from)
 {
     static const struct node none;
@@ -102,6 +114,9 @@ static struct job *copy_job(const struct core *core, const struct job *from)
     job_set_text(job, job_copy_text(from->text));
     job->in_queue = (struct place){.in = false};
     job->in_active = job->in_start = job->in_persist = job->in_launch = job->in_leases = job->in_doomed = none;
+    job->of = NULL;
+    job->in_array = none;
+    copy_array(job, from);
     copy_links(core, job, from);
     copy_waits(job, from);
     return job;
@@ -141,6 +156,20 @@ static void copy_queue(struct core *core, const struct core *from)
     core->queue.cursor = job_in(core, from->queue.cursor);
 }
 
+/* Its tasks, in their order. */
+static void copy_tasks(struct core *core, const struct job *from)
+{
+    struct job *array = job_in(core, from);
+
+    if (!from->array)
+        return;
+    LIST_FOR_EACH (node, &from->array->tasks) {
+        struct job *task = job_in(core, LIST_ITEM(node, const struct job, in_array));
+        task->of = array;
+        list_append(&array->array->tasks, &task->in_array);
+    }
+}
+
 /* Who waits for it, in their order. */
 static void copy_waiters(struct core *core, const struct job *from)
 {
@@ -149,6 +178,12 @@ static void copy_waiters(struct core *core, const struct job *from)
     LIST_FOR_EACH (node, &from->waiters) {
         const struct wait *wait = LIST_ITEM(node, const struct wait, on_job);
         list_append(&job->waiters, &job_in(core, wait->job)->waits[wait - wait->job->waits].on_job);
+    }
+    if (!from->array)
+        return;
+    LIST_FOR_EACH (node, &from->array->waiters) {
+        const struct wait *wait = LIST_ITEM(node, const struct wait, on_job);
+        list_append(&job->array->waiters, &job_in(core, wait->job)->waits[wait - wait->job->waits].on_job);
     }
 }
 
@@ -196,8 +231,10 @@ struct core *core_copy(const struct core *from)
         core->users[i] = mem_copy(from->users[i], 1, sizeof(struct user));
     copy_index(core, from);
     for (size_t i = 0; i < from->nindex; i++)
-        if (from->index[i].job)
+        if (from->index[i].job) {
             copy_waiters(core, from->index[i].job);
+            copy_tasks(core, from->index[i].job);
+        }
     copy_lists(core, from);
     copy_queue(core, from);
     for (int i = 0; i < from->nhosts; i++)

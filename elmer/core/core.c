@@ -104,6 +104,22 @@ static bool processors_valid(const struct core *core, const struct core_job *sav
     return alloc_together(saved->processors, saved->nprocs);
 }
 
+static bool tasks_valid(const struct core_job *saved)
+{
+    uint32_t before = 0;
+
+    if (saved->ntasks == 0)
+        return saved->state != JOB_STARTED && saved->ngone == 0 && (saved->array == 0) == (saved->task == 0) &&
+               (saved->array == 0 || saved->id == saved->array + saved->task);
+    for (int i = 0; i < saved->ngone; before = saved->gone[i++].to)
+        if (saved->gone[i].from >= saved->gone[i].to || saved->gone[i].to > saved->ntasks ||
+            (i > 0 && saved->gone[i].from < before))
+            return false;
+    return saved->ngone >= 0 && saved->array == 0 && saved->next_task <= saved->ntasks &&
+           saved->ntasks <= CORE_MAX_TASKS && !has_cluster(saved) &&
+           (saved->state == JOB_STARTED) == (core_tasks_waiting(saved) == 0);
+}
+
 static bool saved_valid(const struct core *core, const struct core_job *saved)
 {
     const struct node *last = core->active.head.prev;
@@ -120,7 +136,9 @@ static bool saved_valid(const struct core *core, const struct core_job *saved)
         return false;
     if (saved->nlost < 0 || saved->lease_ms < 0 || (saved->nlost > 0 && !saved->requeue))
         return false;
-    if (saved->state == JOB_QUEUED || saved->state == JOB_HELD)
+    if (!tasks_valid(saved))
+        return false;
+    if (saved->state == JOB_QUEUED || saved->state == JOB_HELD || saved->state == JOB_STARTED)
         return true;
     if (!has_cluster(saved) || saved->attempt == 0 || !saved->processors || !saved->exited)
         return false;
@@ -200,6 +218,21 @@ static void restore_claims(struct core *core, struct job *job, const struct core
                     core->now_ms + core_lease_wait_ms(saved->lease_ms));
 }
 
+static void restore_array(struct job *job, const struct core_job *saved)
+{
+    uint64_t place = job->info.place;
+
+    if (saved->ntasks == 0)
+        return;
+    array_create(job, saved->ntasks, saved->task_limit);
+    job->info.place = saved->place != 0 ? place : job->info.place;
+    if (saved->ngone > 0)
+        job->array->gone = mem_copy(saved->gone, (size_t)saved->ngone, sizeof(*saved->gone));
+    job->array->gone_capacity = (size_t)saved->ngone;
+    job->info.gone = job->array->gone;
+    job->info.ngone = saved->ngone;
+}
+
 static int restore(struct core *core, const struct core_job *saved)
 {
     struct job *job;
@@ -217,15 +250,18 @@ static int restore(struct core *core, const struct core_job *saved)
     job_set_text(job, job_copy_text(saved->text));
     copy_facts(job, saved);
     (void)topology_rows(core, job->info.nprocs, &job->info.mesh_rows);
+    restore_array(job, saved);
+    core->arrays_restored |= saved->ntasks > 0;
     index_insert(core, job);
+    array_link(core, job);
     after_take(core, job, saved->after, saved->attempt == 0 ? saved->nafter : 0);
     if (has_cluster(saved)) {
         restore_cluster(core, job, saved, level);
-    } else {
+    } else if (job->info.state != JOB_STARTED) {
         queue_add(core, job);
         restore_claims(core, job, saved);
     }
-    core_set_next(core, saved->id + 1, saved->allocation + 1);
+    core_set_next(core, saved->id + 1 + saved->ntasks, saved->allocation + 1);
     return 0;
 }
 

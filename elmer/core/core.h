@@ -16,6 +16,8 @@
 #include <stdint.h>
 
 #include "elmer/core/after.h"
+#include "elmer/core/reach.h"
+#include "elmer/core/tasks.h"
 #include "elmer/core/why.h"
 #include "lib/job/fields.h"
 #include "lib/memory/mem.h"
@@ -39,6 +41,7 @@ enum job_state {
     JOB_ENDING,
     JOB_DONE,
     JOB_CANCELLED,
+    JOB_STARTED, /* of an array: no task waits in it any more, and some have not ended */
     JOB_STATE_COUNT
 };
 const char *job_state_name(enum job_state state);
@@ -65,6 +68,8 @@ enum reason {
     REASON_CPU_LIMIT,      /* done: the same, for its CPU time */
     REASON_AFTER,          /* queued: waits for other jobs, see core_after */
     REASON_NEVER,          /* queued, cancelled: what it waits for cannot happen any more */
+    REASON_TASK_LIMIT,     /* queued: as many tasks of its array have clusters as may */
+    REASON_TASKS_FAILED,   /* done: of an array, some of whose tasks have not ended well */
     REASON_COUNT
 };
 const char *reason_name(enum reason reason);
@@ -233,11 +238,15 @@ struct event {
             const struct core_after *after; /* all of them are to be met before it may have its turn. Copied. If one
                                                cannot be any more, it is cancelled, unless keep_never */
             int nafter;
+            uint32_t ntasks;     /* > 0: an array of so many, at most CORE_MAX_TASKS */
+            uint32_t task_limit; /* so many of them have clusters at a time; 0: any number */
         } submit;
         struct { /* CANCEL KILL HOLD RELEASE TOP */
             uint32_t uid;
             bool admin;
-            char text[CORE_BY_TEXT]; /* CANCEL KILL HOLD: of the reason, for people; "": none */
+            char text[CORE_BY_TEXT];        /* CANCEL KILL HOLD: of the reason, for people; "": none */
+            const struct core_range *tasks; /* of an array, increasing and apart; NULL: all of it */
+            int ntasks;
         } by;
         struct {
             const int *cpus; /* [ncpus] CPU numbers on that host, increasing */
@@ -309,7 +318,8 @@ enum answer {
     ANSWER_NO_SUCH_JOB,
     ANSWER_WRONG_STATE,
     ANSWER_NOT_PERMITTED,
-    ANSWER_TOO_MANY, /* TOP: more than CORE_MAX_TOP of its owner's are before it */
+    ANSWER_TOO_MANY, /* TOP: more than CORE_MAX_TOP of its owner's are before it; of tasks: CORE_MAX_SPLIT,
+                        CORE_MAX_GONE */
     ANSWER_COUNT
 };
 
@@ -367,9 +377,10 @@ struct core_processor {
  * failed. attempt, allocation: 0 while it was never allocated, then 1..; allocation increases over all jobs. launched:
  * LAUNCH was decided for this attempt, it may have run. ahead: eligible or not, jobs before it in the queue. lease_ms:
  * that the hosts of this attempt were granted; 0: none. ran: its processes were started, in this attempt or an earlier
- * one. place: in the queue, among those of all jobs; that of its id, unless its owner has changed the order of his. In:
- * 0: of its id. lost_ms: from now until no lost host can have this attempt any
- * more, at the latest; -1: until a host that is up has ended it. */
+ * one. ntasks: of an array (array.c), of which all tasks before next_task wait no more; tasks_ok, tasks_failed: have
+ * ended. array, task: of a task, the array's id and its ordinal + 1. place: in the queue, among those of all jobs; that
+ * of its id, unless its owner has changed the order of his. In: 0: of its id. lost_ms: from now until no lost host can
+ * have this attempt any more, at the latest; -1: until a host that is up has ended it. */
 struct core_job {
     JOB_FIELDS(JOB_CORE_ASKED, JOB_CORE_KEPT, JOB_NONE)
     const struct core_processor *processors; /* [nprocs] in rank order: hosts in the order of the configuration, then
@@ -380,6 +391,9 @@ struct core_job {
     int nhosts;            /* 0 with hosts: it was restored, and none of them is in the configuration any more */
     const struct core_after *after;
     int nafter;
+    const struct core_range *gone; /* of an array: those that wait in it no more, though they were never started there:
+                                      cancelled, or with a row of their own; increasing and apart */
+    int ngone;
     const int *lost; /* lost hosts that may still have this attempt: the next one waits for them. -1: one that is no
                         longer in the configuration */
     int nlost;
@@ -396,25 +410,6 @@ bool core_had_part(const struct core *core, uint64_t id, int host);
 const struct core_job *core_next_job(struct core *core, uint64_t *cursor);
 /* Drop a DONE or CANCELLED job (its row is in the store). */
 void core_forget(struct core *core, uint64_t id);
-
-/* What a submission may hope for: it is refused if more is asked for than can ever be there. */
-struct core_reach {
-    uint64_t cpus; /* of its hosts, as far as their number is known */
-    int unknown;   /* hosts that may have any number, up to CORE_MAX_CPUS */
-    int lacking;   /* hosts left out, as they lack what is needed */
-};
-/* hosts, needs: as in a submission; each host counts once. */
-void core_reach(const struct core *core, const int *hosts, int nhosts, uint32_t needs, struct core_reach *reach);
-
-/* How many hosts a job needs as a cube: those of the smallest one around its mesh. 0: the hosts have no topology, or it
- * is no mesh. */
-uint32_t core_cube_for(const struct core *core, uint32_t nprocs, uint32_t mesh_rows);
-
-struct core_user {    /* jobs of one user */
-    uint32_t queued;  /* queued and held */
-    uint32_t running; /* with a cluster: starting, running, ending */
-};
-struct core_user core_user(const struct core *core, uint32_t uid);
 
 struct core_survey { /* the processors that a job may use, and why they take none now */
     uint32_t up, full;

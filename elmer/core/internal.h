@@ -45,6 +45,15 @@ struct claim {
     int64_t until_ms;  /* INT64_MAX: it is up, and its EMPTY is waited for */
 };
 
+/* What only an array has, see array.c. */
+struct array {
+    struct core_range *gone; /* [info.ngone] */
+    size_t gone_capacity;
+    struct list waiters;    /* who waits for tasks that wait in it themselves */
+    struct list tasks;      /* with jobs of their own that have not ended */
+    uint32_t live, running; /* of these; with a cluster */
+};
+
 /* For another job. */
 struct wait {
     struct job *job; /* who waits */
@@ -83,6 +92,9 @@ struct job {
     struct node in_launch;  /* core->launch */
     struct node in_leases;  /* core->leases */
     struct node in_doomed;  /* core->doomed */
+    struct array *array;    /* it is one; NULL: it is not */
+    struct job *of;         /* it is a task of this one and has not ended; NULL: it is not, or has */
+    struct node in_array;   /* of->array->tasks */
 };
 
 struct leftover {
@@ -178,6 +190,7 @@ struct core {
     struct list doomed;     /* they can never run, and are to be cancelled */
     struct list leases;     /* jobs with claims */
     int64_t lease_check_ms; /* no claim ends earlier */
+    bool arrays_restored;   /* some may have no task any more */
     int64_t timer_ms;       /* of the last ACTION_TIMER; INT64_MAX: none */
     struct reply reply;
 };
@@ -196,7 +209,9 @@ uint32_t job_ranks(const struct job *job);              /* processes whose exits
 void job_account(struct job *job, int64_t now_ms);      /* adds the time at its level */
 struct part *job_part(const struct job *job, int host); /* NULL: not there */
 struct job *index_find(const struct core *core, uint64_t id);
-void index_insert(struct core *core, struct job *job); /* the id is not in it */
+struct job *index_array_of(const struct core *core, uint64_t id); /* see core_array_of() */
+struct job *index_from(const struct core *core, uint64_t id);     /* the first one from this id on, or NULL */
+void index_insert(struct core *core, struct job *job);            /* the id is not in it */
 
 /* ---- queue.c: who is next ---- */
 void queue_init(struct core *core);
@@ -219,7 +234,8 @@ bool after_valid(const struct core_after *after, int n, uint64_t before); /* all
 void after_take(struct core *core, struct job *job, const struct core_after *after, int n); /* before it is queued */
 void after_ran(struct core *core, struct job *job);   /* its processes have been started; its row is owed already */
 void after_ended(struct core *core, struct job *job); /* it is done or cancelled */
-void after_drop(struct job *job);                     /* it waits for nothing any more */
+void after_task_gone(struct core *core, struct wait *wait); /* a task that waited in its array never will be a job */
+void after_drop(struct job *job);                           /* it waits for nothing any more */
 void after_free(struct job *job);
 bool after_met(const struct job *job);
 bool after_never(const struct job *job);
@@ -227,6 +243,21 @@ void after_cancel_doomed(struct core *core); /* some of them */
 /* after_check.c: what is wrong, or NULL; whether all is met. */
 const char *check_after(const struct core *core, const struct job *job);
 bool check_after_met(const struct job *job);
+
+/* ---- array.c: many jobs that are one until they start ---- */
+void array_create(struct job *job, uint32_t ntasks, uint32_t limit);
+void array_free(struct job *job);
+bool array_at_limit(const struct job *job); /* a task of this array, or this task, may have no cluster now */
+struct job *array_take_task(struct core *core, struct job *array); /* the next one, as a job that is in no queue yet */
+void array_task_clusters(struct core *core, struct job *task, bool has); /* it has a cluster from now on, or no more */
+void array_task_ended(struct core *core, struct job *task);
+/* The list of those who wait for the job, or the task of an array, that has this id and has not ended; NULL: it has, or
+ * is not known. on: the job; NULL: it is a task that waits in its array. */
+struct list *array_waiters(const struct core *core, uint64_t id, struct job **on);
+void array_link(struct core *core, struct job *job); /* after a restart: with its tasks, or with its array */
+void array_settle_restored(struct core *core);       /* when all are back */
+int array_verb(struct core *core, struct job *array, const struct event *event); /* what a client wants of it */
+const char *check_array(const struct core *core, const struct job *job);         /* what is wrong, or NULL */
 
 /* ---- reach.c: where a job may ever run ---- */
 enum answer reach_judge(const struct core *core, uint32_t nprocs, uint32_t mesh_rows, const int *hosts, int nhosts,

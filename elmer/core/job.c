@@ -12,13 +12,15 @@
 #include "lib/base/moves.h"
 
 static const struct moves_row states[JOB_STATE_COUNT] = {
-    [JOB_QUEUED] = {"queued", MOVE_TO(JOB_HELD) | MOVE_TO(JOB_STARTING) | MOVE_TO(JOB_CANCELLED)},
-    [JOB_HELD] = {"held", MOVE_TO(JOB_QUEUED) | MOVE_TO(JOB_CANCELLED)},
+    [JOB_QUEUED] = {"queued",
+                    MOVE_TO(JOB_HELD) | MOVE_TO(JOB_STARTING) | MOVE_TO(JOB_CANCELLED) | MOVE_TO(JOB_STARTED)},
+    [JOB_HELD] = {"held", MOVE_TO(JOB_QUEUED) | MOVE_TO(JOB_CANCELLED) | MOVE_TO(JOB_STARTED)},
     [JOB_STARTING] = {"starting", MOVE_TO(JOB_RUNNING) | MOVE_TO(JOB_ENDING)},
     [JOB_RUNNING] = {"running", MOVE_TO(JOB_ENDING)},
     [JOB_ENDING] = {"ending", MOVE_TO(JOB_DONE) | MOVE_TO(JOB_QUEUED)},
     [JOB_DONE] = {"done", 0},
     [JOB_CANCELLED] = {"cancelled", 0},
+    [JOB_STARTED] = {"started", MOVE_TO(JOB_DONE) | MOVE_TO(JOB_CANCELLED)},
 };
 
 const char *job_state_name(enum job_state state)
@@ -46,6 +48,8 @@ static const char *const reason_names[REASON_COUNT] = {
     [REASON_CPU_LIMIT] = "cpu-limit",
     [REASON_AFTER] = "after",
     [REASON_NEVER] = "never",
+    [REASON_TASK_LIMIT] = "task-limit",
+    [REASON_TASKS_FAILED] = "tasks-failed",
 };
 
 const char *reason_name(enum reason reason)
@@ -62,8 +66,10 @@ void job_move(struct core *core, struct job *job, enum job_state state)
     emit_owe_persist(core, job);
     if (state == JOB_RUNNING)
         after_ran(core, job);
-    if (state == JOB_DONE || state == JOB_CANCELLED)
+    if (state == JOB_DONE || state == JOB_CANCELLED) {
         after_ended(core, job);
+        array_task_ended(core, job);
+    }
 }
 
 bool job_has_cluster(const struct job *job)
@@ -99,6 +105,7 @@ void job_destroy(struct job *job)
     if (!job)
         return;
     after_free(job);
+    array_free(job);
     free(job->processors);
     free(job->hosts);
     free(job->text);
@@ -171,6 +178,15 @@ struct job *index_find(const struct core *core, uint64_t id)
     size_t at = index_at(core, id);
 
     return at < core->nindex && core->index[at].id == id ? core->index[at].job : NULL;
+}
+
+struct job *index_from(const struct core *core, uint64_t id)
+{
+    size_t at = index_at(core, id);
+
+    while (at < core->nindex && !core->index[at].job)
+        at++;
+    return at < core->nindex ? core->index[at].job : NULL;
 }
 
 void index_insert(struct core *core, struct job *job)
@@ -246,6 +262,29 @@ bool core_had_part(const struct core *core, uint64_t id, int host)
         if (job->processors[i].host == host)
             return true;
     return lease_was_there(job, core->hosts[host]);
+}
+
+struct job *index_array_of(const struct core *core, uint64_t id)
+{
+    size_t at = index_at(core, id);
+    struct job *array = NULL;
+
+    if (at < core->nindex && core->index[at].id == id && core->index[at].job)
+        return NULL;
+    while (at > 0 && !core->index[at - 1].job)
+        at--;
+    if (at > 0)
+        array = core->index[at - 1].job;
+    if (array && array->info.array != 0)
+        array = index_find(core, array->info.array);
+    return array && array->array && id > array->info.id && id <= array->info.id + array->info.ntasks ? array : NULL;
+}
+
+const struct core_job *core_array_of(struct core *core, uint64_t id)
+{
+    struct job *array = index_array_of(core, id);
+
+    return array ? refresh(core, array) : NULL;
 }
 
 const struct core_job *core_next_job(struct core *core, uint64_t *cursor)

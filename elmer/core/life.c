@@ -37,6 +37,7 @@ void life_link_cluster(struct core *core, struct job *job, struct part *parts, i
     list_append(&core->active, &job->in_active);
     core->nactive++;
     user_takes(job->user);
+    array_task_clusters(core, job, true);
     topology_enter(core, job);
     job->level_since_ms = core->now_ms;
 }
@@ -59,7 +60,8 @@ static int level_of_new(const struct core *core, const struct job *job)
 void life_start(struct core *core, struct job *job, struct core_processor *processors, struct part *parts, int nparts,
                 uint8_t *exited)
 {
-    queue_remove(core, job);
+    if (job->in_queue.in)
+        queue_remove(core, job);
     job->processors = processors;
     job->exited = exited;
     job->info.attempt++;
@@ -109,6 +111,7 @@ static void leave_cluster(struct core *core, struct job *job)
     core->nactive--;
     topology_leave(core, job);
     user_gives(core, job->user);
+    array_task_clusters(core, job, false);
     queue_changed_space(core, UINT32_MAX);
 }
 

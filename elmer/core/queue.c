@@ -139,7 +139,7 @@ static bool has_supply(const struct core *core, const struct job *job)
 bool queue_eligible(const struct core *core, const struct job *job)
 {
     return awake(job) && job->info.nlost == 0 && !user_at_limit(core, job->user) && has_supply(core, job) &&
-           topology_has_supply(core, job);
+           topology_has_supply(core, job) && !array_at_limit(job);
 }
 
 enum reason queue_reason(const struct core *core, const struct job *job)
@@ -152,6 +152,8 @@ enum reason queue_reason(const struct core *core, const struct job *job)
         return REASON_TOO_FEW_UP;
     if (user_at_limit(core, job->user))
         return REASON_AT_LIMIT;
+    if (array_at_limit(job))
+        return REASON_TASK_LIMIT;
     return host_gathering(core) ? REASON_AWAITING_HOSTS : REASON_WAITING;
 }
 
@@ -199,7 +201,8 @@ void queue_run(struct core *core)
             queue->cursor = next_of(job);
             continue;
         }
-        missing = alloc_try(core, job); /* takes it from the queue, which moves the cursor on */
+        missing = alloc_try(core, job); /* takes it from the queue, which moves the cursor on; of an
+                                          array its next task */
         if (missing > 0) {
             queue->refused = true;
             queue->missing = missing;

@@ -37,6 +37,8 @@ static int submit(struct core *core, const struct event *event)
             return -EINVAL;
     if (!after_valid(event->u.submit.after, event->u.submit.nafter, core->next_job))
         return -EINVAL;
+    if (event->u.submit.ntasks > CORE_MAX_TASKS)
+        return -EINVAL;
     if (!topology_rows(core, nprocs, &mesh_rows))
         return answer(core, ANSWER_REFUSED_SIZE);
     verdict =
@@ -50,7 +52,9 @@ static int submit(struct core *core, const struct event *event)
     job->info.limit_requeue = event->u.submit.limit_requeue;
     job->info.mesh_rows = mesh_rows;
     job->info.keep_never = event->u.submit.keep_never;
-    core->next_job++;
+    if (event->u.submit.ntasks > 0)
+        array_create(job, event->u.submit.ntasks, event->u.submit.task_limit);
+    core->next_job += 1 + event->u.submit.ntasks;
     index_insert(core, job);
     emit_owe_persist(core, job);
     after_take(core, job, event->u.submit.after, event->u.submit.nafter);
@@ -280,19 +284,19 @@ enum { PAST = JOB_STATE_COUNT };
  * it. */
 /* clang-format off */
 static job_handler *const decisions[EVENT_TYPE_COUNT][JOB_STATE_COUNT + 1] = {
-    /*                       QUEUED        HELD          STARTING     RUNNING      ENDING       DONE          CANCELLED     PAST */
-    [EVENT_CANCEL] =        {cancel,       cancel,       wrong_state, wrong_state, wrong_state, wrong_state,  wrong_state,  not_known},
-    [EVENT_KILL] =          {wrong_state,  wrong_state,  kill_job,    kill_job,    kill_ending, wrong_state,  wrong_state,  not_known},
-    [EVENT_HOLD] =          {hold,         already,      wrong_state, wrong_state, wrong_state, wrong_state,  wrong_state,  not_known},
-    [EVENT_RELEASE] =       {already,      release,      wrong_state, wrong_state, wrong_state, wrong_state,  wrong_state,  not_known},
-    [EVENT_TOP] =           {top,          top,          wrong_state, wrong_state, wrong_state, wrong_state,  wrong_state,  not_known},
-    [EVENT_OPENED] =        {opened_past,  opened_past,  opened,      ignore,      opened_late, opened_past,  opened_past,  opened_past},
-    [EVENT_OPEN_FAILED] =   {ignore,       ignore,       open_failed, ignore,      ignore,      ignore,       ignore,       ignore},
-    [EVENT_LAUNCHED] =      {ignore,       ignore,       launched,    ignore,      ignore,      ignore,       ignore,       ignore},
-    [EVENT_LAUNCH_FAILED] = {ignore,       ignore,       fail,        fail,        ignore,      ignore,       ignore,       ignore},
-    [EVENT_EXITED] =        {exited_past,  exited_past,  exited,      exited,      exited,      exited_past,  exited_past,  exited_past},
-    [EVENT_ABORT] =         {ignore,       ignore,       fail,        fail,        ignore,      ignore,       ignore,       ignore},
-    [EVENT_EMPTY] =         {emptied_past, emptied_past, vanished,    vanished,    emptied,     emptied_past, emptied_past, emptied_past},
+    /*                       QUEUED        HELD          STARTING     RUNNING      ENDING       DONE          CANCELLED     STARTED       PAST */
+    [EVENT_CANCEL] =        {cancel,       cancel,       wrong_state, wrong_state, wrong_state, wrong_state,  wrong_state, wrong_state,   not_known},
+    [EVENT_KILL] =          {wrong_state,  wrong_state,  kill_job,    kill_job,    kill_ending, wrong_state,  wrong_state, wrong_state,   not_known},
+    [EVENT_HOLD] =          {hold,         already,      wrong_state, wrong_state, wrong_state, wrong_state,  wrong_state, wrong_state,   not_known},
+    [EVENT_RELEASE] =       {already,      release,      wrong_state, wrong_state, wrong_state, wrong_state,  wrong_state, wrong_state,   not_known},
+    [EVENT_TOP] =           {top,          top,          wrong_state, wrong_state, wrong_state, wrong_state,  wrong_state, wrong_state,   not_known},
+    [EVENT_OPENED] =        {opened_past,  opened_past,  opened,      ignore,      opened_late, opened_past,  opened_past, opened_past,   opened_past},
+    [EVENT_OPEN_FAILED] =   {ignore,       ignore,       open_failed, ignore,      ignore,      ignore,       ignore, ignore,             ignore},
+    [EVENT_LAUNCHED] =      {ignore,       ignore,       launched,    ignore,      ignore,      ignore,       ignore, ignore,             ignore},
+    [EVENT_LAUNCH_FAILED] = {ignore,       ignore,       fail,        fail,        ignore,      ignore,       ignore, ignore,             ignore},
+    [EVENT_EXITED] =        {exited_past,  exited_past,  exited,      exited,      exited,      exited_past,  exited_past, exited_past,   exited_past},
+    [EVENT_ABORT] =         {ignore,       ignore,       fail,        fail,        ignore,      ignore,       ignore, ignore,             ignore},
+    [EVENT_EMPTY] =         {emptied_past, emptied_past, vanished,    vanished,    emptied,     emptied_past, emptied_past, emptied_past, emptied_past},
 };
 /* clang-format on */
 
@@ -328,6 +332,10 @@ static int decide(struct core *core, const struct event *event)
     }
     state = job ? (int)job->info.state : PAST;
     core->reply.job = event->job;
+    if (job && job->array && by_client(event->type))
+        return array_verb(core, job, event);
+    if (by_client(event->type) && event->u.by.tasks)
+        return -EINVAL;
     return decisions[event->type][state](core, job, part, event);
 }
 
@@ -340,6 +348,7 @@ static int tick(struct core *core, const struct event *event)
         life_put_off(core, stalled_ms);
         core->gather_until_ms += stalled_ms;
     }
+    array_settle_restored(core);
     life_check_deadlines(core);
     lease_check(core);
     host_check_confirmed(core);

@@ -70,7 +70,7 @@ static void undo(struct engine *engine, struct engine_job *job)
     if (!state || job->refused || engine_job_accepted(engine, job))
         return;
     job->refused = true;
-    bool queued = state->state == JOB_QUEUED || state->state == JOB_HELD;
+    bool queued = !state->ntasks && (state->state == JOB_QUEUED || state->state == JOB_HELD);
     struct event event = {
         .type = queued ? EVENT_CANCEL : EVENT_KILL, .job = job->id, .u.by = {.uid = job->uid, .admin = true}};
     engine_event(engine, &event);

@@ -236,7 +236,7 @@ struct engine_job *engine_submit(struct engine *engine, struct event *event, con
                                  struct wire_message *submission)
 {
     uint64_t id = core_next_id(engine->core);
-    struct engine_job *job = jobs_add(&engine->jobs, id, event->u.submit.uid, user, submission);
+    struct engine_job *job = jobs_add(&engine->jobs, id, event->u.submit.uid, user, submission, 0);
     job->submitted_ms = wall_now().ms;
     engine_event(engine, event);
     if (core_job(engine->core, id))
@@ -354,16 +354,6 @@ bool engine_job_accepted(const struct engine *engine, const struct engine_job *j
 bool engine_job_settled(const struct engine *engine, const struct engine_job *job)
 {
     return job->settled || (job->ended && store_committed(engine->store) >= job->put);
-}
-
-struct record *engine_record(struct engine *engine, struct engine_job *job)
-{
-    struct record *record = job_record(engine->core, job, core_job(engine->core, job->id), false);
-    if (record_ended(record) && !engine_job_settled(engine, job)) {
-        record->state = JOB_ENDING; /* a final state never changes, so it is not shown before it is on disk */
-        record->ended_ms = -1;
-    }
-    return record;
 }
 
 void engine_watch(struct engine *engine, struct engine_job *job)

@@ -167,6 +167,8 @@ bool engine_job_accepted(const struct engine *engine, const struct engine_job *j
 /* Its last state is on disk. */
 bool engine_job_settled(const struct engine *engine, const struct engine_job *job);
 /* All that is known of a job that is in memory, to be shown; belongs to the caller. */
+/* Of a task that has no job: it waits, or was cancelled while it did, or is forgotten. */
+struct record *engine_task_record(struct engine *engine, struct engine_job *array, uint32_t ordinal);
 struct record *engine_record(struct engine *engine, struct engine_job *job);
 /* Somebody waits for its end, or no longer: meanwhile it stays in memory, and the end is written at once. */
 void engine_watch(struct engine *engine, struct engine_job *job);

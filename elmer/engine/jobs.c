@@ -20,7 +20,15 @@ void jobs_init(struct jobs *jobs)
         jobs->salt = (uint64_t)(uintptr_t)jobs;
 }
 
+enum { TOKEN_OF_TASK = 72 };
 enum { AFTER_COST = 100 }; /* of one thing that a job waits for, in the core */
+
+static void end_free(struct engine_job_end *end)
+{
+    if (end)
+        free(end->json);
+    free(end);
+}
 
 static void job_free(struct engine_job *job)
 {
@@ -30,9 +38,8 @@ static void job_free(struct engine_job *job)
     for (size_t i = 0; i < job->nmissing; i++)
         free(job->missing[i]);
     free(job->missing);
-    if (job->end)
-        free(job->end->json);
-    free(job->end);
+    end_free(job->end);
+    end_free(job->of_task);
     free(job);
 }
 
@@ -104,14 +111,31 @@ static void uncount(struct jobs *jobs, struct engine_job *job)
     job->bytes = 0;
 }
 
+/* A task is found by its array's token, and its submission counts with its array's. */
+static void enter(struct jobs *jobs, struct engine_job *job)
+{
+    assert(!map_get(&jobs->by_id, job->id));
+    map_put(&jobs->by_id, job->id, job);
+    if (job->array)
+        return;
+    job->bytes = job->submission.bytes + job_submit(job)->after.count * AFTER_COST;
+    *bytes_of(jobs, job->uid) += job->bytes;
+    jobs->bytes_of_all += job->bytes;
+    uint64_t key = hash(jobs, job->uid, job_submit(job)->token);
+    job->same_token = map_get(&jobs->by_token, key);
+    map_put(&jobs->by_token, key, job);
+}
+
 struct engine_job *jobs_add(struct jobs *jobs, uint64_t id, uint32_t uid, const char *user,
-                            struct wire_message *submission)
+                            struct wire_message *submission, uint64_t array)
 {
     assert(submission->type == WIRE_submit);
     struct engine_job *job = mem_zalloc(sizeof(*job));
     *job = (struct engine_job){.id = id,
                                .uid = uid,
                                .user = mem_strdup(user),
+                               .array = array,
+                               .task = array ? (uint32_t)(id - array) - 1 : 0,
                                .submission = *submission,
                                .submitted_ms = -1,
                                .started_ms = -1,
@@ -119,24 +143,65 @@ struct engine_job *jobs_add(struct jobs *jobs, uint64_t id, uint32_t uid, const 
     submission->memory = NULL;
     snprintf(job->name, sizeof(job->name), "%s", job_submit(job)->name); /* one made for it lives with the request */
     job->submission.u.submit.name = job->name;
-    job->bytes = job->submission.bytes + job_submit(job)->after.count * AFTER_COST;
-    *bytes_of(jobs, uid) += job->bytes;
-    jobs->bytes_of_all += job->bytes;
-    assert(!map_get(&jobs->by_id, id));
-    map_put(&jobs->by_id, id, job);
-    uint64_t key = hash(jobs, uid, job_submit(job)->token);
-    job->same_token = map_get(&jobs->by_token, key);
-    map_put(&jobs->by_token, key, job);
+    enter(jobs, job);
     return job;
+}
+
+/* Made once for all tasks of an array. */
+static const struct engine_job_end *end_of_tasks(struct engine_job *array)
+{
+    struct engine_job_end end = {0};
+    struct err err = ERR_INIT;
+    size_t size;
+    if (array->of_task)
+        return array->of_task;
+    if (record_end(&array->submission, &end.json, end.environment_sha256, &err) &&
+        wire_encode(&array->submission, WIRE_MINOR, &end.json, &size, &err))
+        log_error("job=%llu its submission cannot be encoded: %s", (unsigned long long)array->id, err.text);
+    return array->of_task = mem_copy(&end, 1, sizeof(end));
+}
+
+struct engine_job *jobs_add_task(struct jobs *jobs, uint64_t id, struct engine_job *array)
+{
+    struct engine_job *job = mem_zalloc(sizeof(*job));
+    *job = (struct engine_job){.id = id,
+                               .uid = array->uid,
+                               .user = mem_strdup(array->user),
+                               .of = array,
+                               .array = array->id,
+                               .task = (uint32_t)(id - array->id) - 1,
+                               .submitted_ms = array->submitted_ms,
+                               .started_ms = -1,
+                               .ended_ms = -1};
+    snprintf(job->name, sizeof(job->name), "%s", array->name);
+    job->end = mem_copy(end_of_tasks(array), 1, sizeof(*job->end));
+    job->end->json = mem_strdup(array->of_task->json ? array->of_task->json : "");
+    enter(jobs, job);
+    return job;
+}
+
+void jobs_link_task(struct engine_job *task, struct engine_job *array)
+{
+    const struct engine_job_end *end = end_of_tasks(array);
+    assert(task->array == array->id && !task->of && !task->end);
+    wire_message_fini(&task->submission);
+    task->submission = (struct wire_message){0};
+    task->of = array;
+    task->end = mem_copy(end, 1, sizeof(*end));
+    task->end->json = mem_strdup(end->json ? end->json : "");
 }
 
 void jobs_remove(struct jobs *jobs, struct engine_job *job)
 {
     assert(map_get(&jobs->by_id, job->id) == job);
     uncount(jobs, job);
+    map_remove(&jobs->by_id, job->id);
+    if (job->array) {
+        job_free(job);
+        return;
+    }
     uint64_t key = hash(jobs, job->uid, job_submit(job)->token);
     struct engine_job *first = map_get(&jobs->by_token, key);
-    map_remove(&jobs->by_id, job->id);
     if (first == job && job->same_token)
         map_put(&jobs->by_token, key, job->same_token);
     else if (first == job)
@@ -166,6 +231,7 @@ static void drop_environment(struct engine_job *job)
     wire_message_fini(&job->submission);
     job->submission = kept;
     job->submission.u.submit.name = job->name;
+    job->of = NULL;
 }
 
 void jobs_note_ended(struct jobs *jobs, struct engine_job *job)
@@ -257,16 +323,27 @@ static void copy_cluster(struct core *core, struct record *record, const struct 
     if (state->nafter)
         record->after = memcpy(arena_array(&record->memory, (size_t)state->nafter, sizeof(*state->after)), state->after,
                                (size_t)state->nafter * sizeof(*state->after));
+    if (state->ngone)
+        record->gone = memcpy(arena_array(&record->memory, (size_t)state->ngone, sizeof(*state->gone)), state->gone,
+                              (size_t)state->ngone * sizeof(*state->gone));
     if (state->exited) {
         record->exited_size = ((size_t)(state->each ? state->nprocs : 1) + 7) / 8;
         record->exited = memcpy(arena_alloc(&record->memory, record->exited_size), state->exited, record->exited_size);
     }
 }
 
+/* Longer than what a client can send, so it is nobody's: a row has one of its own. */
+static const char *token_of_task(const struct engine_job *job, char token[TOKEN_OF_TASK])
+{
+    snprintf(token, TOKEN_OF_TASK, "%065llu", (unsigned long long)job->id);
+    return token;
+}
+
 void job_glance(struct core *core, struct engine_job *job, const struct core_job *state, struct record *r)
 {
+    static char token[TOKEN_OF_TASK]; /* for a moment, as the record */
     *r = (struct record){.user = job->user,
-                         .token = job_submit(job)->token,
+                         .token = job->array ? token_of_task(job, token) : job_submit(job)->token,
                          .submitted_ms = job->submitted_ms,
                          .started_ms = job->started_ms,
                          .ended_ms = job->ended_ms,
@@ -277,6 +354,8 @@ void job_glance(struct core *core, struct engine_job *job, const struct core_job
     r->text = state->text ? state->text : "";
     r->after = state->after;
     r->nafter = (uint32_t)state->nafter;
+    r->gone = state->gone;
+    r->ngone = (uint32_t)state->ngone;
     r->refused = core_survey(core, job->id, &r->survey);
     memcpy(r->level_ms, state->level_ms, sizeof(r->level_ms));
     r->accounted_mono_ms = state->level_until_ms;
@@ -291,7 +370,7 @@ struct record *job_record(struct core *core, struct engine_job *job, const struc
     r->user = arena_strdup(&r->memory, r->user);
     r->token = arena_strdup(&r->memory, r->token);
     r->environment_sha256 = arena_strdup(&r->memory, r->environment_sha256);
-    r->dropped = job->refused;
+    r->dropped = job->refused || (job->of && job->of->refused);
     r->text = arena_strdup(&r->memory, r->text);
     job_name_lost(core, state, &r->memory, r);
     copy_cluster(core, r, state);
@@ -301,7 +380,9 @@ struct record *job_record(struct core *core, struct engine_job *job, const struc
                           job->nusage * sizeof(*job->usage));
         r->nusage = job->nusage;
     }
-    if (with_json) {
+    if (with_json && job->of) {
+        r->json = arena_strdup(&r->memory, job->end->json);
+    } else if (with_json) {
         struct err err = ERR_INIT;
         char *json = NULL;
         size_t size;

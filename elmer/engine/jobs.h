@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "elmer/engine/deadline.h"
+#include "lib/job/tasks.h"
 #include "lib/memory/map.h"
 #include "elmer/store/record.h"
 #include "lib/wire/wire.h"
@@ -47,14 +48,18 @@ struct engine_job {
     size_t bytes;               /* of the submission, counted for its user until it has ended, then for all that have */
     struct engine_job_end *end; /* once its end has been put; NULL: not yet, or that has failed */
     enum job_state logged;
-    struct engine_limits *limits;  /* NULL: none counts now */
-    unsigned watchers;             /* who wait for its end, see engine_watch() */
-    struct engine_job *same_token; /* next with this hash */
+    struct engine_job *of;          /* its array, whose submission is its own, until it has ended; NULL: of none */
+    struct engine_job_end *of_task; /* of an array: what the store has of the submission of each task; NULL: none yet */
+    uint64_t array;                 /* of a task, also later: the array's id; 0: it is none */
+    uint32_t task;                  /* its ordinal */
+    struct engine_limits *limits;   /* NULL: none counts now */
+    unsigned watchers;              /* who wait for its end, see engine_watch() */
+    struct engine_job *same_token;  /* next with this hash */
     struct engine_job *next_ended;
 };
 static inline const struct wire_submit *job_submit(const struct engine_job *job)
 {
-    return &job->submission.u.submit;
+    return job->of ? &job->of->submission.u.submit : &job->submission.u.submit;
 }
 
 /* Ended ones beyond either are dropped from memory and read from the store. */
@@ -71,9 +76,23 @@ struct jobs {
 
 void jobs_init(struct jobs *jobs);
 void jobs_fini(struct jobs *jobs);
-/* Takes over submission (moved) and copies user. */
+/* Takes over submission (moved) and copies user. array: it is a task of that one; 0: of none. */
 struct engine_job *jobs_add(struct jobs *jobs, uint64_t id, uint32_t uid, const char *user,
-                            struct wire_message *submission);
+                            struct wire_message *submission, uint64_t array);
+/* A task of this array has become a job: the submission stays where it is, and only what it will be when the task has
+ * ended is stored with the task. */
+struct engine_job *jobs_add_task(struct jobs *jobs, uint64_t id, struct engine_job *array);
+/* One that was restored, with a submission of its own: it has its array's again. */
+void jobs_link_task(struct engine_job *task, struct engine_job *array);
+/* The index of a task; -1: it is none. */
+static inline int64_t job_index(const struct engine_job *job)
+{
+    struct tasks tasks;
+    char why[TASKS_WHY];
+    if (!job->array || tasks_parse(job_submit(job)->tasks, true, &tasks, why) || job->task >= tasks.count)
+        return -1;
+    return tasks_index(&tasks, job->task);
+}
 /* Of the submissions of the user's jobs that have not ended. */
 size_t jobs_bytes(const struct jobs *jobs, uint32_t uid);
 size_t jobs_bytes_of_all(const struct jobs *jobs);

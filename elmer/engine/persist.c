@@ -125,10 +125,19 @@ static void on_ended(const struct engine_wait *wait)
         engine_tidy_soon(engine);
 }
 
+/* A task of an array has become a job. */
+static struct engine_job *begin_task(struct engine *engine, const struct core_job *state)
+{
+    struct engine_job *array = jobs_find(&engine->jobs, state->array);
+    return array ? jobs_add_task(&engine->jobs, state->id, array) : NULL;
+}
+
 void engine_persist_job(struct engine *engine, uint64_t id)
 {
     struct engine_job *job = jobs_find(&engine->jobs, id);
     const struct core_job *state = core_job(engine->core, id);
+    if (!job && state && state->array)
+        job = begin_task(engine, state);
     if (!job || !state) {
         log_error("job=%" PRIu64 " is to be written, but is not known: a bug", id);
         return;

@@ -21,6 +21,7 @@
 struct found {
     struct record **records;
     size_t count, capacity;
+    size_t done; /* these have been taken over */
 };
 
 static void collect(struct record *record, void *data)
@@ -66,7 +67,7 @@ static void keep_missing(struct engine *engine, const struct record *r, struct e
 
 static void restore_shell(struct engine *engine, struct record *r)
 {
-    struct engine_job *job = jobs_add(&engine->jobs, r->id, r->uid, r->user, &r->submission);
+    struct engine_job *job = jobs_add(&engine->jobs, r->id, r->uid, r->user, &r->submission, r->array);
     job->stored = true;
     job->logged = r->state;
     job->submitted_ms = r->submitted_ms;
@@ -81,7 +82,7 @@ static void restore_shell(struct engine *engine, struct record *r)
 }
 
 /* Its host is not in the configuration any more. */
-static void give_up(struct engine *engine, struct record *r, const char *host)
+static void give_up(struct engine *engine, struct found *found, struct record *r, const char *host)
 {
     log_warning("job=%" PRIu64 " was on host %s, which is not in the configuration any more: it is lost", r->id, host);
     r->state = JOB_DONE;
@@ -92,6 +93,12 @@ static void give_up(struct engine *engine, struct record *r, const char *host)
     struct engine_job_end end = {0};
     engine_end_record(r, &r->submission, &end);
     free(end.json);
+    for (size_t i = found->done; r->array && i < found->count; i++) /* it comes later: those with a cluster are first */
+        if (found->records[i]->id == r->array) {
+            found->records[i]->tasks_failed++;
+            if (r->task - 1 < found->records[i]->failed_rank)
+                found->records[i]->failed_rank = r->task - 1;
+        }
     engine->last_put = store_put(engine->store, r);
 }
 
@@ -180,6 +187,8 @@ static struct core_job core_job_of(const struct record *r)
 #define CORE_KEPT(name, type, record, core, ...) JOB_IF(COPIED, core, job.name = r->name;)
     JOB_FIELDS(CORE_ASKED, CORE_KEPT, JOB_NONE)
     memcpy(job.level_ms, r->level_ms, sizeof(job.level_ms));
+    job.gone = r->gone;
+    job.ngone = (int)r->ngone;
     return job;
 }
 
@@ -196,7 +205,7 @@ static void account_absence(const struct record *r, struct core_job *job)
 }
 
 /* Takes over the record. */
-static int restore(struct engine *engine, struct record *r, struct err *err)
+static int restore(struct engine *engine, struct found *found, struct record *r, struct err *err)
 {
     struct core_job job = core_job_of(r);
     const char *missing = has_cluster(r) ? fill_cluster(engine, r, &job) : NULL;
@@ -211,7 +220,7 @@ static int restore(struct engine *engine, struct record *r, struct err *err)
     }
     result = core_restore_job(engine->core, &job, engine_now_ms());
     if (result == CORE_LOST) {
-        give_up(engine, r, missing);
+        give_up(engine, found, r, missing);
         return 0;
     }
     if (result < 0) {
@@ -286,6 +295,21 @@ static void restore_setting(const struct setting_row *row, void *data)
                core_setting_value_name((enum core_setting)setting, configured));
 }
 
+/* Their submissions are those of their arrays, with environment and ticket. */
+static int link_tasks(struct engine *engine, struct err *err)
+{
+    size_t cursor = 0;
+    for (struct engine_job *job; (job = map_next(&engine->jobs.by_id, &cursor));) {
+        struct engine_job *array = job->array ? jobs_find(&engine->jobs, job->array) : NULL;
+        if (job->array && !array)
+            return err_set(err, -EUCLEAN, "the store has task %" PRIu64 " of array %" PRIu64 ", and not the array",
+                           job->id, job->array);
+        if (array)
+            jobs_link_task(job, array);
+    }
+    return 0;
+}
+
 int recover(struct engine *engine, struct err *err)
 {
     struct found found = {0};
@@ -299,13 +323,16 @@ int recover(struct engine *engine, struct err *err)
         core_set_next(engine->core, next_job, next_allocation);
     if (found.count)
         qsort(found.records, found.count, sizeof(*found.records), by_allocation);
-    size_t done = 0;
     for (size_t i = 0; i < found.count && !result; i++)
         add_retired_hosts(engine, found.records[i]);
-    for (; done < found.count && !result; done++)
-        result = restore(engine, found.records[done], err);
-    for (; done < found.count; done++)
-        record_destroy(found.records[done]);
+    while (found.done < found.count && !result) {
+        struct record *record = found.records[found.done++];
+        result = restore(engine, &found, record, err);
+    }
+    if (!result)
+        result = link_tasks(engine, err);
+    while (found.done < found.count)
+        record_destroy(found.records[found.done++]);
     free(found.records);
     return result;
 }

@@ -43,6 +43,8 @@ bool engine_rehearse(struct engine *engine, struct event *event, const char *use
     assert(result == 0);
     actions_fini(&actions);
     state = core_job(core, id);
+    if (state && state->ntasks && core_job(core, id + 1)) /* the first task of an array */
+        state = core_job(core, ++id);
     if (state) {
         struct engine_job job = {.id = id,
                                  .uid = event->u.submit.uid,

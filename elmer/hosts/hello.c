@@ -79,6 +79,8 @@ static void tell_up(struct host *host, const struct wire_host_hello *hello, bool
     event.u.up.rebooted = rebooted;
     event.u.up.closed = host->unusable != NULL;
     event.u.up.offers = launchers_of_host(hello);
+    if (link_minor(host->peer->link) >= WIRE_ARRAY_MINOR)
+        event.u.up.offers |= OFFERS_ARRAYS;
     event.u.up.no_lease = link_minor(host->peer->link) < WIRE_LEASE_MINOR;
     engine_event(host->hosts->room.engine, &event);
     free(holdings);

@@ -81,12 +81,23 @@ void hosts_warn_of_limits(const struct host *host, const struct wire_host_hello 
     }
 }
 
+/* Of a task, that of its array with its number behind it: see lib/ticket/ticket.h. */
+static const char *ticket_of(const struct engine_job *job, struct arena *memory)
+{
+    const char *ticket = job_submit(job)->ticket;
+    return job->array && *ticket ? arena_format(memory, "%s/%" PRIu32, ticket, job->task + 1) : ticket;
+}
+
 static void send_open(int host, const struct engine_job *job, const struct core_job *state, uint64_t generation,
                       void *data)
 {
     struct hosts *hosts = data;
     if (state->lease_ms && is_older(hosts, host, WIRE_LEASE_MINOR)) { /* it has come back with another rsd */
         refuse_open(hosts, host, state, "hold the lease of a job with --requeue", WIRE_LEASE_MINOR);
+        return;
+    }
+    if (job->array && is_older(hosts, host, WIRE_ARRAY_MINOR)) {
+        refuse_open(hosts, host, state, "start a task of an array", WIRE_ARRAY_MINOR);
         return;
     }
     if (needs_limits(job_submit(job)) && is_older(hosts, host, WIRE_LIMIT_MINOR)) {
@@ -109,7 +120,7 @@ static void send_open(int host, const struct engine_job *job, const struct core_
     launcher_tell_host(launcher_of(job_submit(job)), &message.u.open);
     message.u.open.lease_ms = (uint64_t)state->lease_ms;
     message.u.open.submit_host = job_submit(job)->submit_host;
-    message.u.open.ticket = job_submit(job)->ticket;
+    message.u.open.ticket = ticket_of(job, &memory);
     hosts_send(hosts, host, &message);
     arena_fini(&memory);
 }

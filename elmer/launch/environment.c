@@ -61,6 +61,10 @@ struct wire_strs environment_build(const struct environment_facts *facts, struct
         if (!is_reserved(submit->environment.items[i], facts))
             list.items[list.count++] = arena_strdup(memory, submit->environment.items[i]);
     add_number(&list, "ELMER_JOB_ID", facts->job);
+    if (facts->array) {
+        add_number(&list, "ELMER_ARRAY_ID", facts->array);
+        add_number(&list, "ELMER_ARRAY_INDEX", (uint64_t)facts->index);
+    }
     add(&list, "ELMER_JOB_NAME", submit->name);
     add_number(&list, "ELMER_NPROCS", submit->nprocs);
     add_number(&list, "ELMER_RANK", facts->rank);

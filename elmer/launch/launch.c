@@ -336,6 +336,7 @@ static void copy_cluster(struct launch *l, const struct core_job *state)
 {
     l->nprocs = state->nprocs;
     l->mesh_rows = state->mesh_rows;
+    l->index = job_index(l->job);
     l->ranks = state->each ? state->nprocs : 1; /* so many exits the core waits for */
     l->processors = arena_array(&l->memory, l->nprocs, sizeof(*l->processors));
     memcpy(l->processors, state->processors, l->nprocs * sizeof(*l->processors));

@@ -38,6 +38,7 @@ struct launch {
     enum launch_state state;
     struct arena memory;
     uint32_t nprocs, ranks;            /* ranks: processes of the command, as the core counts them */
+    int64_t index;                     /* of a task; -1: it is none */
     uint32_t mesh_rows;                /* 0: the job has no shape */
     struct core_processor *processors; /* [nprocs] */
     const char **names;                /* [nprocs] */

@@ -17,28 +17,27 @@ int path_check(const char *pattern, const char *what, struct err *err)
         if (*c != '%')
             continue;
         c++;
-        if (!*c || !strchr("juxr%", *c))
+        if (!*c || !strchr("juxrAa%", *c))
             return err_set(err, -1,
                            "the file name for %s contains an unknown pattern: known are %%j job id, %%u user, %%x job "
-                           "name, %%r rank, %%%% percent sign",
+                           "name, %%r rank, %%A id of an array, %%a index of a task, %%%% percent sign",
                            what);
     }
     return 0;
 }
 
-struct facts { /* that stand for the letters */
-    uint64_t job;
-    const char *user, *name;
-    uint32_t rank;
-    bool ranks; /* for all of them: %r and %% stay, and a percent sign of a name is doubled */
-};
-
 /* What stands for the letter; number: room for it. */
-static const char *piece_of(const struct facts *facts, char letter, char number[24])
+static const char *piece_of(const struct path_facts *facts, char letter, char number[24])
 {
     switch (letter) {
     case 'j':
         snprintf(number, 24, "%" PRIu64, facts->job);
+        return number;
+    case 'A':
+        snprintf(number, 24, "%" PRIu64, facts->array);
+        return number;
+    case 'a':
+        snprintf(number, 24, "%" PRId64, facts->index);
         return number;
     case 'r':
         snprintf(number, 24, "%" PRIu32, facts->rank);
@@ -63,7 +62,7 @@ static bool append(char *path, size_t *used, const char *piece, bool doubled)
     return true;
 }
 
-static const char *expand(struct arena *memory, const char *pattern, const struct facts *facts)
+const char *path_expand(struct arena *memory, const char *pattern, const struct path_facts *facts)
 {
     char path[PATH_BYTES];
     size_t used = 0;
@@ -76,15 +75,4 @@ static const char *expand(struct arena *memory, const char *pattern, const struc
     }
     path[used] = 0;
     return arena_strdup(memory, path);
-}
-
-const char *path_expand(struct arena *memory, const char *pattern, uint64_t job, const char *user, const char *name,
-                        uint32_t rank)
-{
-    return expand(memory, pattern, &(struct facts){job, user, name, rank, false});
-}
-
-const char *path_expand_job(struct arena *memory, const char *pattern, uint64_t job, const char *user, const char *name)
-{
-    return expand(memory, pattern, &(struct facts){job, user, name, 0, true});
 }

@@ -49,6 +49,8 @@ void launch_start(struct launch *l, const struct launch_process *p, struct arena
         variables.count = 0;
     struct environment_facts facts = {.submit = submit,
                                       .job = l->job->id,
+                                      .array = l->job->array,
+                                      .index = l->index,
                                       .rank = p->rank,
                                       .ranks = l->names,
                                       .mesh_rows = l->mesh_rows,
@@ -77,9 +79,16 @@ bool launch_files(struct launch *l, uint32_t rank, struct arena *memory, const c
 {
     const struct wire_submit *submit = job_submit(l->job);
     const char *pattern = *submit->output ? submit->output : l->launcher->output(l);
-    *output = path_expand(memory, pattern, l->job->id, l->job->user, submit->name, rank);
-    *errors =
-        *submit->errors ? path_expand(memory, submit->errors, l->job->id, l->job->user, submit->name, rank) : *output;
+    struct path_facts facts = {.job = l->job->id,
+                               .array = l->job->array ? l->job->array : l->job->id,
+                               .index = l->job->array ? l->index : 0,
+                               .user = l->job->user,
+                               .name = submit->name,
+                               .rank = rank};
+    if (l->job->array && !*submit->output)
+        pattern = submit->each ? PATH_DEFAULT_TASK_EACH : PATH_DEFAULT_TASK;
+    *output = path_expand(memory, pattern, &facts);
+    *errors = *submit->errors ? path_expand(memory, submit->errors, &facts) : *output;
     if (*output && *errors)
         return true;
     launch_fail(l, EVENT_LAUNCH_FAILED, REASON_START_FAILED,

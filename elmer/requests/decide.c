@@ -3,6 +3,7 @@
 #include "config.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "elmer/requests/admin.h"
@@ -37,13 +38,20 @@ static const char *what_of(enum event_type type)
 void decide_job(struct request *request, enum event_type type)
 {
     struct event event = {.type = type, .request = request->number, .job = request->job};
+    const char *tasks = tasks_text_of(request);
+    struct core_range *ranges;
     struct decision decision;
-    decide_begin(request, what_of(type), &decision);
     event.u.by.uid = request->uid;
     event.u.by.admin = request->admin;
-    verb_sign(request, type, event.u.by.text);
-    request->holder = HOLDER_CORE;
-    engine_decide(request->requests->room.engine, &event, &decision);
+    if (tasks_fill(request, &event, &ranges)) {
+        decide_begin(request, what_of(type), &decision);
+        verb_sign(request, type, event.u.by.text);
+        if (*tasks)
+            snprintf(decision.text, sizeof(decision.text), "tasks %.150s", tasks);
+        request->holder = HOLDER_CORE;
+        engine_decide(request->requests->room.engine, &event, &decision);
+    }
+    free(ranges);
 }
 
 /* Moving a job costs as much as there is before it, and meanwhile nobody is served: a tenth of the time at most. In a

@@ -165,6 +165,8 @@ static const char *help_of(const struct record *r, struct arena *memory)
         return arena_format(memory, "ecancel %" PRIu64 " removes it", r->id);
     case REASON_AT_LIMIT:
         return "one of this user's running jobs has to end";
+    case REASON_TASK_LIMIT:
+        return "one of the array's running tasks has to end";
     case REASON_TOO_FEW_UP:
         return "these hosts have to come back; a job that asks for less need not wait for them";
     case REASON_WAITING:
@@ -186,6 +188,7 @@ static const char *help_of(const struct record *r, struct arena *memory)
     case REASON_LOST:
     case REASON_TIME_LIMIT:
     case REASON_CPU_LIMIT:
+    case REASON_TASKS_FAILED:
     case REASON_COUNT:
         break;
     }
@@ -270,10 +273,21 @@ static void send_pages(struct request *request, const struct wire_submit *submit
     } while (host < count);
 }
 
+/* The job, or the array in which it waits as a task: that stands in the queue for all its tasks. */
+static struct engine_job *find_job(struct engine *engine, uint64_t id)
+{
+    struct engine_job *job = engine_job(engine, id);
+    const struct core_job *array = job ? NULL : core_array_of(engine_core(engine), id);
+    uint32_t ordinal = array ? (uint32_t)(id - array->id) - 1 : 0;
+    bool waits = array && core_range_next(array->gone, array->ngone, array->next_task, ordinal) == ordinal;
+    return waits ? engine_job(engine, array->id) : job;
+}
+
 void explain_begin(struct request *request)
 {
     struct engine *engine = request->requests->room.engine;
-    struct engine_job *job = engine_job(engine, request->job);
+    struct engine_job *job = find_job(engine, request->job);
+    uint64_t asked = request->job;
     struct wire_message message = {.type = WIRE_explained, .id = request->id};
     struct arena memory = {0};
     if (!job || job->refused) {
@@ -282,7 +296,9 @@ void explain_begin(struct request *request)
                       never ? "there is no job %" PRIu64 : "job %" PRIu64 " has ended: equery shows how", request->job);
         return;
     }
+    request->job = job->id;
     tell_job(request, job, &message.u.explained, &memory);
+    message.u.explained.job = asked;
     send_pages(request, job_submit(job), &message, &memory);
     arena_fini(&memory);
     request_end(request);

@@ -60,6 +60,16 @@ struct request {
     size_t nhooks;
 };
 
+/* ---- tasks.c ---- */
+
+/* Which tasks of an array a verb is about, into its event. false: the request is answered. ranges: to be freed after
+ * the step in any case. */
+bool tasks_fill(struct request *request, struct event *event, struct core_range **ranges);
+/* As the request has named them; "": all, or it is about no array. */
+const char *tasks_text_of(const struct request *request);
+/* Answers, if it is an array that the core has refused. */
+bool tasks_explain(struct request *request, const char *verb, enum answer answer);
+
 /* ---- requests.c ---- */
 
 /* The callbacks of clients.h. */

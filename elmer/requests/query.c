@@ -136,6 +136,8 @@ static bool wanted(const struct request *request, const struct engine_job *job, 
     const bool running = lines ? request->message.u.query_lines.running : request->message.u.query.running;
     if (state->state == JOB_QUEUED || state->state == JOB_HELD)
         return queued;
+    if (state->state == JOB_STARTED) /* its tasks are there */
+        return running && !lines;
     if (state->state == JOB_DONE)
         return running && !engine_job_settled(request->requests->room.engine, job);
     return running && (state->state == JOB_STARTING || state->state == JOB_RUNNING || state->state == JOB_ENDING);
@@ -217,6 +219,17 @@ static void on_read(struct record **records, size_t count, const char *error, vo
     finish_ids(request);
 }
 
+/* One that has no job yet: it is as its array. */
+static bool task_waits(struct engine *engine, uint64_t id, struct record **record)
+{
+    const struct core_job *array = core_array_of(engine_core(engine), id);
+    struct engine_job *job = array ? engine_job(engine, array->id) : NULL;
+    if (!job || job->refused)
+        return false;
+    *record = engine_task_record(engine, job, (uint32_t)(id - array->id) - 1);
+    return true;
+}
+
 static void ids_slice(struct request *request)
 {
     const struct wire_uints *ids = &request->message.u.query.jobs;
@@ -231,6 +244,8 @@ static void ids_slice(struct request *request)
         struct engine_job *job = engine_job(engine, id);
         if (job && !job->refused)
             request->found[request->nfound++] = engine_record(engine, job);
+        else if (task_waits(engine, id, &request->found[request->nfound]))
+            request->nfound++;
         else if (id && id < core_next_id(engine_core(engine)))
             missing[nmissing++] = id;
     }

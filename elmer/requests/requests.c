@@ -159,6 +159,8 @@ static void explain_refusal(struct request *request, enum answer answer)
                       "job %" PRIu64 " belongs to %s: only its owner, and administrators (group %s), may do this%s",
                       request->job, job ? job->user : "another user", request->requests->settings->admin_group,
                       how_to_rule(request, text, sizeof(text)));
+    else if (tasks_explain(request, verb->name, answer))
+        return;
     else if (answer == ANSWER_TOO_MANY)
         request_error(request, WIRE_CODE_REFUSED,
                       "job %" PRIu64

@@ -18,6 +18,7 @@
 #include "elmer/store/store.h"
 #include "lib/base/clock.h"
 #include "lib/base/str.h"
+#include "lib/job/tasks.h"
 
 enum { START_COST = 500 << 10, USERS_WORTH = 4, REHEARSAL_SHARE = 10 };
 
@@ -82,6 +83,15 @@ static int check_limits(const struct wire_submit *submit, struct err *err)
     return 0;
 }
 
+static int check_tasks(const struct wire_submit *submit, struct err *err)
+{
+    struct tasks tasks;
+    char why[TASKS_WHY];
+    if (*submit->tasks && tasks_parse(submit->tasks, true, &tasks, why))
+        return err_set(err, -1, "the tasks of an array: %s", why);
+    return 0;
+}
+
 static int check_submission(const struct requests_settings *settings, const struct wire_submit *submit, struct err *err)
 {
     if (!submit->nprocs)
@@ -109,6 +119,8 @@ static int check_submission(const struct requests_settings *settings, const stru
         result = check_environment(&submit->environment, err);
     if (!result)
         result = check_limits(submit, err);
+    if (!result)
+        result = check_tasks(submit, err);
     if (!result)
         result = after_check(&submit->after, err);
     return result ? result : check_size(submit, err);
@@ -192,7 +204,7 @@ static void answer_record(struct request *request, const struct record *record)
     char text[VIEW_TEXT];
     struct wire_message message = {.type = WIRE_submitted, .id = request->id};
     message.u.submitted.job = record->id;
-    message.u.submitted.state = job_state_name(record->state);
+    message.u.submitted.state = job_state_name(record->state == JOB_STARTED ? JOB_RUNNING : record->state);
     message.u.submitted.level = record->level;
     message.u.submitted.hosts = record_cluster_hosts(record, &memory);
     message.u.submitted.ahead = record->ahead;
@@ -269,6 +281,12 @@ static void explain_size(struct request *request, uint64_t nprocs, const struct 
                   reach.cpus + (uint64_t)reach.unknown * CORE_MAX_CPUS, named ? ", or name more hosts" : "");
 }
 
+static const char *needs_of(const struct wire_submit *submit, enum launcher_kind launcher)
+{
+    const char *needs = launcher_needs(launcher);
+    return needs ? needs : *submit->tasks ? "an rsd that knows arrays (1.8)" : "";
+}
+
 /* ---- a submission that is only tried ---- */
 
 static void answer_rehearsal(struct request *request, const struct engine_rehearsal *rehearsal)
@@ -278,7 +296,7 @@ static void answer_rehearsal(struct request *request, const struct engine_rehear
     char text[VIEW_TEXT], of_first[VIEW_TEXT];
     struct wire_message message = {.type = WIRE_rehearsed, .id = request->id};
     struct wire_rehearsed *r = &message.u.rehearsed;
-    r->state = job_state_name(record->state);
+    r->state = job_state_name(record->state == JOB_STARTED ? JOB_RUNNING : record->state);
     r->level = record->level;
     r->hosts.items = arena_array(&memory, record->nprocessors, sizeof(*r->hosts.items));
     for (uint32_t i = 0; i < record->nprocessors; i++)
@@ -314,12 +332,24 @@ static void rehearse(struct request *request, struct event *event)
     if (engine_rehearse(requests->room.engine, event, request->client->user, &request->message, &rehearsal))
         answer_rehearsal(request, &rehearsal);
     else
-        explain_size(request, event->u.submit.nprocs, event, launcher_needs(launcher_of(&request->message.u.submit)));
+        explain_size(request, event->u.submit.nprocs, event,
+                     needs_of(&request->message.u.submit, launcher_of(&request->message.u.submit)));
     requests->rehearse_ms = engine_now_ms() + (REHEARSAL_SHARE - 1) * (engine_now_ms() - begin_ms);
     engine_rehearsal_fini(&rehearsal);
 }
 
 /* ---- the way of a submission ---- */
+
+static void fill_tasks(const struct wire_submit *submit, struct event *event)
+{
+    struct tasks tasks;
+    char why[TASKS_WHY];
+    if (!*submit->tasks || tasks_parse(submit->tasks, true, &tasks, why))
+        return;
+    event->u.submit.ntasks = tasks.count;
+    event->u.submit.task_limit = tasks.limit;
+    event->u.submit.needs |= OFFERS_ARRAYS;
+}
 
 static void submit_new(struct request *request)
 {
@@ -351,6 +381,7 @@ static void submit_new(struct request *request)
     event.u.submit.nhosts = (int)submit->hosts.count;
     after_fill(request, &event, after);
     event.u.submit.needs = launcher_needs(launcher) ? 1u << launcher : 0;
+    fill_tasks(submit, &event);
     if (request->type == WIRE_rehearse) {
         rehearse(request, &event);
         free(hosts);
@@ -361,7 +392,7 @@ static void submit_new(struct request *request)
     request->holder = HOLDER_CORE;
     if (!engine_submit(engine, &event, request->client->user, &request->message)) {
         assert(request->number == number);
-        explain_size(request, nprocs, &event, launcher_needs(launcher));
+        explain_size(request, nprocs, &event, needs_of(submit, launcher));
     } /* else the request may be gone already */
     free(hosts);
 }

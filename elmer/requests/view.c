@@ -8,6 +8,7 @@
 
 #include "elmer/launch/launch.h"
 #include "lib/base/str.h"
+#include "lib/job/tasks.h"
 
 enum { LOST_SHOWN = 3, AFTER_SHOWN = 3 };
 
@@ -109,6 +110,17 @@ static const char *own_reason(const struct record *r, char *text, size_t size)
     return r->reason == REASON_NEVER && r->nafter ? never_text(r, text, size) : NULL;
 }
 
+static const char *failed_text(const struct record *r, char *text, size_t size)
+{
+    struct tasks tasks;
+    char why[TASKS_WHY];
+    if (tasks_parse(r->submit->tasks, true, &tasks, why) || r->failed_rank >= tasks.count)
+        return "some of its tasks have failed";
+    snprintf(text, size, "%" PRIu32 " of %" PRIu32 " tasks failed, the first of them is %" PRIu64 "[%" PRIu32 "]",
+             r->tasks_failed, r->ntasks, r->id, tasks_index(&tasks, r->failed_rank));
+    return text;
+}
+
 /* Without what is known of this one case, which may quote the command, its directory or its files. */
 static const char *common_reason(const struct record *r, char *text, size_t size)
 {
@@ -149,6 +161,10 @@ static const char *common_reason(const struct record *r, char *text, size_t size
         return "it has run for as long as it may (--time)";
     case REASON_CPU_LIMIT:
         return "it has used the CPU time that it may (--cpu-time)";
+    case REASON_TASK_LIMIT:
+        return "as many of its array's tasks run as may at a time (% behind the tasks): it keeps its place";
+    case REASON_TASKS_FAILED:
+        return failed_text(r, text, size);
     case REASON_NONE:
     case REASON_COUNT:
         break;
@@ -190,17 +206,63 @@ static struct wire_strs waits_for(const struct record *r, bool all, struct arena
     return list;
 }
 
+/* ---- tasks ---- */
+
+static int64_t index_of(const struct record *r)
+{
+    struct tasks tasks;
+    char why[TASKS_WHY];
+    if (!r->task || tasks_parse(r->submit->tasks, true, &tasks, why) || r->task > tasks.count)
+        return -1;
+    return tasks_index(&tasks, r->task - 1);
+}
+
+/* Indices, as far as there is room. */
+static const char *waiting_tasks(const struct record *r, struct arena *memory)
+{
+    int ngone = (int)r->ngone;
+    struct tasks tasks;
+    char text[TASKS_TEXT_MAX + 1] = "", why[TASKS_WHY];
+    size_t used = 0;
+    if (!r->ntasks || record_ended(r) || tasks_parse(r->submit->tasks, true, &tasks, why) || tasks.count != r->ntasks)
+        return "";
+    for (uint32_t from = core_range_next(r->gone, ngone, r->next_task, 0), to; from < r->ntasks;
+         from = core_range_next(r->gone, ngone, r->next_task, to)) {
+        to = r->ntasks;
+        for (int i = ngone - 1; i >= 0; i--)
+            if (r->gone[i].from > from)
+                to = r->gone[i].from;
+        used = tasks_text(&tasks, from, to, text, used, sizeof(text));
+    }
+    return arena_strdup(memory, text);
+}
+
+/* An array of which no task waits runs as long as one does. */
+static const char *shown_state(const struct record *r)
+{
+    return job_state_name(r->state == JOB_STARTED ? JOB_RUNNING : r->state);
+}
+
 /* The name of a file of the job, for all its ranks; "": none, or too long, and then the job has not started. */
 static const char *file_of(const struct record *r, const char *pattern, struct arena *memory)
 {
-    const char *path = path_expand_job(memory, pattern, r->id, r->user, r->submit->name);
+    struct path_facts facts = {.job = r->id,
+                               .array = r->array ? r->array : r->id,
+                               .index = r->array ? index_of(r) : 0,
+                               .user = r->user,
+                               .name = r->submit->name,
+                               .ranks = true};
+    const char *path = path_expand(memory, pattern, &facts);
     return path ? path : "";
 }
 
 static void add_files(const struct record *r, struct arena *memory, struct wire_job_view *view)
 {
     const struct wire_submit *submit = r->submit;
-    const char *unnamed = submit->each ? PATH_DEFAULT_EACH : PATH_DEFAULT;
+    const char *unnamed = r->array && submit->each ? PATH_DEFAULT_TASK_EACH
+                          : r->array               ? PATH_DEFAULT_TASK
+                          : submit->each           ? PATH_DEFAULT_EACH
+                                                   : PATH_DEFAULT;
     view->output = file_of(r, *submit->output ? submit->output : unnamed, memory);
     view->errors = file_of(r, submit->errors, memory);
 }
@@ -240,10 +302,10 @@ static const char *shown_reason(const struct record *r, bool all, struct arena *
 void view_of(const struct record *r, int levels, bool all, struct arena *memory, struct wire_job_view *view)
 {
     const struct wire_submit *submit = r->submit;
-    bool exited = r->exits > 0;
+    bool exited = r->exits > 0 || (r->ntasks && record_ended(r));
     *view = (struct wire_job_view){
         .job = r->id,
-        .state = job_state_name(r->state),
+        .state = shown_state(r),
         .exit_status = exited ? r->exit_status : -1,
         .signal = exited && r->signal ? r->signal : -1,
         .reason_code = reason_name(r->reason),
@@ -251,6 +313,8 @@ void view_of(const struct record *r, int levels, bool all, struct arena *memory,
         .processors = {processors_of(r, memory), r->nprocessors},
         .hidden = !all,
         .waits_for = waits_for(r, all, memory),
+        .index = index_of(r),
+        .tasks_waiting = waiting_tasks(r, memory),
     };
     JOB_FIELDS(VIEW_ASKED, VIEW_KEPT, JOB_NONE)
     view->output = view->errors = "";
@@ -273,6 +337,7 @@ void view_running(const struct record *r, bool all, struct arena *memory, struct
 {
     *line = (struct wire_running_line){.job = r->id,
                                        .state = job_state_name(r->state),
+                                       .index = index_of(r),
                                        .processors = {processors_of(r, memory), r->nprocessors},
                                        .hidden = !all};
     JOB_FIELDS(LINE_ASKED, LINE_KEPT, JOB_NONE)
@@ -284,10 +349,17 @@ void view_running(const struct record *r, bool all, struct arena *memory, struct
 static const char *queued_reason(const struct record *r, bool all, struct arena *memory)
 {
     uint64_t rows = r->submit->mesh_rows;
+    const char *waiting = waiting_tasks(r, memory);
+    int64_t index = index_of(r);
     bool usual = r->reason == REASON_WAITING && !r->refused && r->ahead;
     if (rows)
         return arena_format(memory, "mesh %" PRIu64 "x%" PRIu64 ", %s", rows, r->submit->nprocs / rows,
                             shown_reason(r, all, memory));
+    if (*waiting)
+        return arena_format(memory, "tasks %.60s%s, %s", waiting, strlen(waiting) > 60 ? ".." : "",
+                            shown_reason(r, all, memory));
+    if (index >= 0)
+        return arena_format(memory, "task %" PRIu64 "[%" PRId64 "], %s", r->array, index, shown_reason(r, all, memory));
     return usual ? "" : shown_reason(r, all, memory);
 }
 

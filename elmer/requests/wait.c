@@ -21,6 +21,7 @@ struct waiters {
 
 struct request_hook {
     struct request *request;
+    bool watches; /* the engine's job: a task that waits in its array has none */
     struct waiters *on;
     struct request_hook *next, **place;
 };
@@ -32,7 +33,7 @@ static void unhook(struct requests *requests, struct request_hook *hook)
     if (hook->next)
         hook->next->place = hook->place;
     struct engine_job *job = engine_job(requests->room.engine, waiters->job);
-    if (job) /* while there are watchers; not at the end of the daemon */
+    if (job && hook->watches) /* while there are watchers; not at the end of the daemon */
         engine_unwatch(requests->room.engine, job);
     if (waiters->first)
         return;
@@ -49,36 +50,59 @@ void wait_leave(struct request *request)
     request->nhooks = 0;
 }
 
-static void hook_on(struct request *request, struct engine_job *job)
+static void hook_on(struct request *request, uint64_t id)
 {
+    struct engine_job *job = engine_job(request->requests->room.engine, id);
     struct requests *requests = request->requests;
-    struct waiters *waiters = map_get(&requests->waiting, job->id);
+    struct waiters *waiters = map_get(&requests->waiting, id);
     struct request_hook *hook = &request->hooks[request->nhooks++];
     if (!waiters) {
         waiters = mem_zalloc(sizeof(*waiters));
-        waiters->job = job->id;
-        map_put(&requests->waiting, job->id, waiters);
+        waiters->job = id;
+        map_put(&requests->waiting, id, waiters);
     }
-    *hook = (struct request_hook){.request = request, .on = waiters, .next = waiters->first, .place = &waiters->first};
+    *hook = (struct request_hook){
+        .request = request, .watches = job, .on = waiters, .next = waiters->first, .place = &waiters->first};
     if (waiters->first)
         waiters->first->place = &hook->next;
     waiters->first = hook;
-    engine_watch(requests->room.engine, job);
+    if (job)
+        engine_watch(requests->room.engine, job);
 }
 
-static void answer(struct request *request, struct engine_job *job)
+static void answer_with(struct request *request, struct record *record)
 {
-    struct record *record = engine_record(request->requests->room.engine, job);
     wait_leave(request);
     query_send(request, &record, 1, false);
     record_destroy(record);
     request_end(request);
 }
 
+static void answer(struct request *request, struct engine_job *job)
+{
+    answer_with(request, engine_record(request->requests->room.engine, job));
+}
+
+/* As it is: a job, or a task that has none. NULL: neither any more. */
+static struct record *record_now(struct engine *engine, uint64_t id)
+{
+    struct engine_job *job = engine_job(engine, id);
+    const struct core_job *array = job ? NULL : core_array_of(engine_core(engine), id);
+    if (job)
+        return engine_record(engine, job);
+    job = array ? engine_job(engine, array->id) : NULL;
+    return job ? engine_task_record(engine, job, (uint32_t)(id - array->id) - 1) : NULL;
+}
+
 static void on_timeout(struct deadline *deadline)
 {
     struct request *request = CONTAINER_OF(deadline, struct request, deadline);
-    answer(request, engine_job(request->requests->room.engine, request->hooks[0].on->job));
+    struct record *record = record_now(request->requests->room.engine, request->hooks[0].on->job);
+    if (record)
+        answer_with(request, record);
+    else
+        request_error(request, WIRE_CODE_NO_SUCH_JOB, "nothing is known of job %" PRIu64 " any more",
+                      request->hooks[0].on->job);
 }
 
 static void on_read(struct record **records, size_t count, const char *error, void *data)
@@ -109,6 +133,14 @@ static bool answer_now(struct request *request, const struct wire_uints *ids, si
         }
     for (size_t i = 0; i < ids->count; i++) {
         struct engine_job *job = engine_job(engine, ids->items[i]);
+        struct record *task = job ? NULL : record_now(engine, ids->items[i]);
+        if (task && record_ended(task)) {
+            answer_with(request, task);
+            return true;
+        }
+        record_destroy(task);
+        if (task)
+            continue;
         if (!job || job->refused) {
             request->job = ids->items[i];
             request->holder = HOLDER_STORE;
@@ -146,13 +178,28 @@ void wait_begin(struct request *request)
     request->holder = HOLDER_WAIT;
     request->hooks = mem_array(ids.count, sizeof(*request->hooks));
     for (size_t i = 0; i < ids.count; i++)
-        hook_on(request, engine_job(request->requests->room.engine, ids.items[i]));
+        hook_on(request, ids.items[i]);
     request->deadline.fire = on_timeout;
     deadline_set(request->requests->room.deadlines, &request->deadline, engine_now_ms() + timeout_ms);
 }
 
+/* Tasks that never will be jobs. */
+static void release_tasks(struct requests *requests, const struct engine_job *array)
+{
+    const struct core_job *state = core_job(engine_core(requests->room.engine), array->id);
+    size_t cursor = 0;
+    for (struct waiters *waiters; state && state->ntasks && (waiters = map_next(&requests->waiting, &cursor));) {
+        if (waiters->job <= array->id || waiters->job > array->id + state->ntasks ||
+            engine_job(requests->room.engine, waiters->job))
+            continue;
+        answer_with(waiters->first->request, record_now(requests->room.engine, waiters->job));
+        cursor = 0; /* the map is another one */
+    }
+}
+
 void waits_release(struct requests *requests, struct engine_job *job)
 {
+    release_tasks(requests, job);
     for (struct waiters *waiters; (waiters = map_get(&requests->waiting, job->id));)
         answer(waiters->first->request, job);
 }

@@ -187,6 +187,40 @@ static int read_exited(sqlite3_stmt *s, int at, struct record *r)
     return 0;
 }
 
+/* Ordinals of tasks that have gone: "3-50 60", the last one included. */
+static void bind_gone(sqlite3_stmt *s, int at, const struct record *r)
+{
+    char *text = NULL;
+    size_t size = 0;
+    FILE *out = r->ngone ? open_memstream(&text, &size) : NULL;
+    if (!out)
+        return;
+    for (uint32_t i = 0; i < r->ngone; i++)
+        fprintf(out, "%s%" PRIu32 "-%" PRIu32, i ? " " : "", r->gone[i].from, r->gone[i].to - 1);
+    fclose(out);
+    sqlite3_bind_text(s, at, text, -1, free);
+}
+
+static int read_gone(sqlite3_stmt *s, int at, struct record *r)
+{
+    char **words;
+    size_t count = read_words(s, at, &r->memory, &words);
+    struct core_range *gone = arena_array(&r->memory, count, sizeof(*gone));
+    for (size_t i = 0; i < count; i++) {
+        char *dash = strchr(words[i], '-');
+        uint64_t from, last;
+        if (!dash)
+            return -EBADMSG;
+        *dash = 0;
+        if (!str_to_u64(words[i], &from) || !str_to_u64(dash + 1, &last) || from > last || last >= CORE_MAX_TASKS)
+            return -EBADMSG;
+        gone[i] = (struct core_range){(uint32_t)from, (uint32_t)last + 1};
+    }
+    r->gone = gone;
+    r->ngone = (uint32_t)count;
+    return 0;
+}
+
 /* A letter for each: open, met, never. */
 static const char verdicts[] = "omn";
 

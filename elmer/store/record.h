@@ -45,6 +45,8 @@ struct record {
     uint32_t nlost;
     const struct core_after *after; /* what it waits for; of one that was read only the verdicts */
     uint32_t nafter;
+    const struct core_range *gone; /* of an array, as in struct core_job */
+    uint32_t ngone;
     const uint8_t *exited; /* as in struct core_job; NULL */
     size_t exited_size;
     int64_t level_ms[CORE_MAX_LEVELS];

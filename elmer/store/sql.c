@@ -74,6 +74,8 @@ static const char *const migrations[STORE_SCHEMA] = {
     "ALTER TABLE host ADD COLUMN drained_by TEXT NOT NULL DEFAULT '';"
     "ALTER TABLE host ADD COLUMN drained_text TEXT NOT NULL DEFAULT '';"
     "ALTER TABLE host ADD COLUMN drained_ms INTEGER NOT NULL DEFAULT 0;",
+    /* Arrays: ntasks and what follows from it in their rows, array and task in those of their tasks */
+    NULL,
 };
 
 static int add_columns(sqlite3 *db, int64_t schema, struct err *err)
@@ -441,7 +443,7 @@ int sql_write(struct sql_writer *w, const struct sql_rows *rows, uint64_t commit
     for (size_t i = 0; !code && i < rows->count; i++) {
         const struct record *r = rows->records[i];
         code = write_record(w, r, err);
-        job = r->id > job ? r->id : job;
+        job = r->id + r->ntasks > job ? r->id + r->ntasks : job;
         allocation = r->allocation > allocation ? r->allocation : allocation;
     }
     for (size_t i = 0; !code && i < rows->ncertificates; i++)

@@ -22,7 +22,7 @@
 #include "lib/base/err.h"
 
 /* 11: hosts that have joined by a token, and what persons have decided */
-enum { STORE_SCHEMA = 11 };
+enum { STORE_SCHEMA = 12 };
 
 /* Of decisions: so many of administrators, and as many of users about their own, who must not push those out. */
 enum { STORE_DECISIONS = 100000 };

@@ -47,7 +47,7 @@ int after_parse(const char *item, struct after *after, char why[AFTER_WHY])
     if (!rest)
         return refuse(why, item, "has no job id; want one as esubmit printed it, like ok:41");
     if (*rest == '[')
-        return refuse(why, item, "names tasks of an array, and there are no arrays of jobs yet: leave out [..]");
+        return refuse(why, item, "names tasks of an array: want the array, or ids of its tasks, like ok:41");
     if (*rest != '\0')
         return refuse(why, item,
                       "has something behind the job id; want KIND:ID, separated by commas, like ok:41,any:42");

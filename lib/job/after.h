@@ -4,9 +4,9 @@
  *   ITEM  = [KIND ":"] ID ["[" INDICES "]"]       without KIND: ok
  *   KIND  = "ok" | "fail" | "any" | "start"
  *
- * INDICES are the tasks of an array ("42[*]", "42[3,7-9]"): room that is kept, so a comma between brackets separates no
- * items; there are no arrays yet, and an item with brackets is refused as such. In messages and in the store an item
- * is a text, always with its KIND.
+ * INDICES are tasks of an array ("42[3,7-9]"; "42[*]" is the array), so a comma between brackets separates no items.
+ * esubmit makes ids of them (client/after.c): in messages and in the store an item is a text without them, always with
+ * its KIND.
  */
 #ifndef LIB_JOB_AFTER_H
 #define LIB_JOB_AFTER_H

@@ -11,8 +11,10 @@
 #include "lib/ticket/ticket.h"
 
 /* Where the user gives no pattern. */
-#define OUTPUT_PLAIN "elmer-%j.out"
-#define OUTPUT_EACH  "elmer-%j.%r.out"
+#define OUTPUT_PLAIN     "elmer-%j.out"
+#define OUTPUT_EACH      "elmer-%j.%r.out"
+#define OUTPUT_TASK      "elmer-%A.%a.out"
+#define OUTPUT_TASK_EACH "elmer-%A.%a.%r.out"
 
 /* ---- whom to believe ---- */
 
@@ -39,6 +41,37 @@ bool ticket_variable_is_ours(const char *entry, bool helpers)
            (helpers && helpers_variable(entry));
 }
 
+static uint32_t index_of(const struct ticket *t)
+{
+    static struct tasks tasks;
+    char why[TASKS_WHY];
+    return tasks_parse(t->tasks, true, &tasks, why) == 0 && t->task > 0 && t->task <= tasks.count
+               ? tasks_index(&tasks, t->task - 1)
+               : 0;
+}
+
+static bool is_number(const char *text, uint64_t number)
+{
+    char expected[24];
+    snprintf(expected, sizeof(expected), "%" PRIu64, number);
+    return strcmp(text, expected) == 0;
+}
+
+/* One of the array's tasks, or no array and no task. */
+static bool names_task(const struct ticket *t)
+{
+    return t->ntasks > 0 ? t->task > 0 && t->task <= t->ntasks : t->task == 0;
+}
+
+/* The index decides what is put into a task's arguments, so it is there, once. */
+static bool has_index(const struct ticket *t, const struct ticket_start *start)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < start->environment.count; i++)
+        count += variable_value(start->environment.items[i], "ELMER_ARRAY_INDEX") != NULL;
+    return count == (t->task > 0);
+}
+
 /* Variables of ours whose value decides what runs, or what a script may take for its own. The others are numbers and
  * names of hosts, and paths that the supervisor sets itself. */
 static bool value_is_ours(const char *entry, const struct ticket *t, const struct ticket_start *start)
@@ -48,6 +81,12 @@ static bool value_is_ours(const char *entry, const struct ticket *t, const struc
         return strcmp(value, t->name) == 0;
     if ((value = variable_value(entry, "ELMER_SUBMIT_DIR")))
         return strcmp(value, start->dir) == 0;
+    if (variable_value(entry, TASKS_VARIABLE))
+        return false;
+    if ((value = variable_value(entry, "ELMER_ARRAY_INDEX")))
+        return t->task > 0 && is_number(value, index_of(t));
+    if ((value = variable_value(entry, "ELMER_ARRAY_ID")))
+        return t->task > 0 && is_number(value, start->job - t->task);
     if ((value = variable_value(entry, "ELMER_RANK")) || (value = variable_value(entry, "ELMER_NPROCS")) ||
         (value = variable_value(entry, "ELMER_JOB_ID")))
         return *value && strspn(value, "0123456789") == strlen(value);
@@ -89,6 +128,12 @@ static bool path_fits(const char *path, const char *pattern, const struct ticket
             case 'j':
                 snprintf(text, sizeof(text), "%" PRIu64, job);
                 break;
+            case 'A':
+                snprintf(text, sizeof(text), "%" PRIu64, job - t->task);
+                break;
+            case 'a':
+                snprintf(text, sizeof(text), "%" PRIu32, index_of(t));
+                break;
             case 'r':
                 snprintf(text, sizeof(text), "%" PRIu64, rank);
                 break;
@@ -112,7 +157,10 @@ static bool path_fits(const char *path, const char *pattern, const struct ticket
 
 static bool files_fit(const struct ticket *t, const struct ticket_start *start, uint64_t rank)
 {
-    const char *output = *t->output ? t->output : t->each ? OUTPUT_EACH : OUTPUT_PLAIN;
+    const char *output = *t->output ? t->output
+                         : t->task  ? (t->each ? OUTPUT_TASK_EACH : OUTPUT_TASK)
+                         : t->each  ? OUTPUT_EACH
+                                    : OUTPUT_PLAIN;
     const char *errors = *t->errors ? t->errors : output;
     return !start->truncate && path_fits(start->output, output, t, start->job, rank) &&
            path_fits(start->errors, errors, t, start->job, rank);
@@ -165,6 +213,8 @@ enum ticket_refusal ticket_check_start(const struct ticket *t, const struct tick
 {
     struct ticket asked = {.helpers = t->helpers};
     enum ticket_refusal why;
+    if (!names_task(t))
+        return TICKET_NO_SUCH_TASK;
     if (!ticket_digest(&asked, start->argv, start->environment, start->dir, start->umask))
         return TICKET_GARBLED;
     why = start->role != TICKET_COMMAND ? check_helper(t, start)
@@ -176,7 +226,7 @@ enum ticket_refusal ticket_check_start(const struct ticket *t, const struct tick
         return TICKET_OTHER_PLACE;
     if (!same(t->environment, asked.environment))
         return TICKET_OTHER_ENVIRONMENT;
-    return variables_are_ours(t, start) ? TICKET_GOOD : TICKET_ADDED_VARIABLE;
+    return variables_are_ours(t, start) && has_index(t, start) ? TICKET_GOOD : TICKET_ADDED_VARIABLE;
 }
 
 enum ticket_refusal ticket_check_open(const struct ticket *t, uint64_t uid, const char *user, bool helpers,
@@ -186,5 +236,7 @@ enum ticket_refusal ticket_check_open(const struct ticket *t, uint64_t uid, cons
         return TICKET_OTHER_USER;
     if (t->helpers != helpers)
         return TICKET_OTHER_LAUNCHER;
+    if (!names_task(t))
+        return TICKET_NO_SUCH_TASK;
     return processors > t->nprocs ? TICKET_TOO_MANY_PROCESSORS : TICKET_GOOD;
 }

@@ -3,6 +3,7 @@
 
 #include "lib/ticket/keys.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -203,7 +204,7 @@ void ticket_keys_forget_secret(struct ticket_keys *keys)
 
 /* ---- numbers ---- */
 
-static int reserve(const struct ticket_keys *keys, struct ticket_counter *counter, struct err *err)
+static int reserve(const struct ticket_keys *keys, struct ticket_counter *counter, uint32_t count, struct err *err)
 {
     char *line = NULL, text[32];
     struct err none = ERR_INIT;
@@ -219,18 +220,22 @@ static int reserve(const struct ticket_keys *keys, struct ticket_counter *counte
                        none.text);
     if (counter->reserved && begin < counter->reserved)
         begin = counter->reserved; /* somebody has put an older one back */
-    snprintf(text, sizeof(text), "%" PRIu64 "\n", begin + RESERVE);
+    snprintf(text, sizeof(text), "%" PRIu64 "\n", begin + count + RESERVE);
     result = file_write(keys->dir, "counter", text, 0600, err);
     if (result == 0)
-        *counter = (struct ticket_counter){begin, begin + RESERVE};
+        *counter = (struct ticket_counter){begin, begin + count + RESERVE};
     return result;
 }
 
-int ticket_counter_next(const struct ticket_keys *keys, struct ticket_counter *counter, uint64_t *number,
-                        struct err *err)
+/* What is left of a reserve that is too small is never used. */
+int ticket_counter_next(const struct ticket_keys *keys, struct ticket_counter *counter, uint32_t count,
+                        uint64_t *number, struct err *err)
 {
-    int result = counter->next == counter->reserved ? reserve(keys, counter, err) : 0;
-    if (result == 0)
-        *number = counter->next++;
+    int result = counter->reserved - counter->next < count ? reserve(keys, counter, count, err) : 0;
+    assert(count > 0 && count <= TICKET_NUMBERS_MAX);
+    if (result == 0) {
+        *number = counter->next;
+        counter->next += count;
+    }
     return result;
 }

@@ -38,8 +38,10 @@ void ticket_keys_trust(const struct ticket_keys *keys, struct ticket_trust *trus
 struct ticket_counter {
     uint64_t next, reserved;
 };
-int ticket_counter_next(const struct ticket_keys *keys, struct ticket_counter *counter, uint64_t *number,
-                        struct err *err);
+/* So many of them that follow each other, at least one and at most TICKET_NUMBERS_MAX: the first. */
+enum { TICKET_NUMBERS_MAX = TASKS_MAX };
+int ticket_counter_next(const struct ticket_keys *keys, struct ticket_counter *counter, uint32_t count,
+                        uint64_t *number, struct err *err);
 
 void ticket_hex(const uint8_t *bytes, size_t size, char *text); /* 2 * size digits and NUL */
 bool ticket_unhex(const char *text, uint8_t *bytes, size_t size);

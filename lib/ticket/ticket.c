@@ -10,7 +10,11 @@
 
 static const char head[] = "elmer ticket 1\n", key_head[] = "elmer ticket key 1\n";
 
-enum { EACH = 1, HELPERS = 2, REQUEUE = 4 };
+enum { EACH = 1, HELPERS = 2, REQUEUE = 4, ARRAY = 8 };
+enum { TASK_DIGITS = 6 };
+/* Of a ticket's bytes: for its numbers, lengths, digests, keys and signatures, and in its text for the task's number.
+ */
+enum { FIXED_BYTES = 512 };
 
 /* ---- to bytes ---- */
 
@@ -53,7 +57,11 @@ size_t ticket_signed_bytes(const struct ticket *t, uint8_t *out)
     put_text(&w, t->name, TICKET_NAME_MAX);
     put_text(&w, t->token, TICKET_NAME_MAX);
     put_number(&w, t->nprocs, 4);
-    put_number(&w, (t->each ? EACH : 0) | (t->helpers ? HELPERS : 0) | (t->requeue ? REQUEUE : 0), 1);
+    put_number(&w,
+               (t->each ? EACH : 0) | (t->helpers ? HELPERS : 0) | (t->requeue ? REQUEUE : 0) | (*t->tasks ? ARRAY : 0),
+               1);
+    if (*t->tasks)
+        put_text(&w, t->tasks, TASKS_TEXT_MAX);
     put(&w, t->command, sizeof(t->command));
     put(&w, t->environment, sizeof(t->environment));
     put(&w, t->place, sizeof(t->place));
@@ -62,6 +70,18 @@ size_t ticket_signed_bytes(const struct ticket *t, uint8_t *out)
     put(&w, t->key, sizeof(t->key));
     put(&w, t->certificate, sizeof(t->certificate));
     return w.size;
+}
+
+bool ticket_has_room(const struct ticket *t)
+{
+    return strlen(t->host) + strlen(t->user) + strlen(t->name) + strlen(t->token) + strlen(t->tasks) +
+               strlen(t->output) + strlen(t->errors) + FIXED_BYTES <=
+           TICKET_BYTES_MAX;
+}
+
+uint64_t ticket_counter_of(const struct ticket *ticket)
+{
+    return ticket->counter + (ticket->task > 0 ? ticket->task - 1 : 0);
 }
 
 size_t ticket_certified_bytes(const char *host, const uint8_t key[TICKET_KEY_BYTES], uint8_t *out)
@@ -141,9 +161,8 @@ static int digit(char c)
 }
 
 /* Returns how many bytes; 0: it is no text of a ticket. */
-static size_t unhex(const char *text, uint8_t *bytes)
+static size_t unhex(const char *text, size_t length, uint8_t *bytes)
 {
-    size_t length = strnlen(text, TICKET_TEXT_MAX + 1);
     if (length > TICKET_TEXT_MAX || length % 2)
         return 0;
     for (size_t i = 0; i < length / 2; i++) {
@@ -153,6 +172,34 @@ static size_t unhex(const char *text, uint8_t *bytes)
         bytes[i] = (uint8_t)(high << 4 | low);
     }
     return length / 2;
+}
+
+static void read_tasks(struct reader *r, struct ticket *t)
+{
+    static struct tasks tasks;
+    char why[TASKS_WHY];
+    get_text(r, t->tasks, TASKS_TEXT_MAX);
+    r->bad =
+        r->bad || !*t->tasks || tasks_parse(t->tasks, true, &tasks, why) < 0 || t->counter > UINT64_MAX - tasks.count;
+    t->ntasks = tasks.count;
+}
+
+/* What stands behind the slash; *length: of what is before it. False: nothing that is ever there. */
+static bool take_task(const char *text, size_t *length, uint32_t *task)
+{
+    const char *slash = strchr(text, '/');
+    *length = slash ? (size_t)(slash - text) : strnlen(text, TICKET_TEXT_MAX + 1);
+    *task = 0;
+    if (!slash)
+        return true;
+    if (slash[1] < '1' || slash[1] > '9' || strlen(slash + 1) > TASK_DIGITS)
+        return false;
+    for (const char *c = slash + 1; *c; c++) {
+        if (*c < '0' || *c > '9')
+            return false;
+        *task = 10 * *task + (uint32_t)(*c - '0');
+    }
+    return true;
 }
 
 static bool read_all(struct reader *r, struct ticket *t)
@@ -172,6 +219,8 @@ static bool read_all(struct reader *r, struct ticket *t)
     t->each = flags & EACH;
     t->helpers = flags & HELPERS;
     t->requeue = flags & REQUEUE;
+    if (flags & ARRAY)
+        read_tasks(r, t);
     get(r, t->command, sizeof(t->command));
     get(r, t->environment, sizeof(t->environment));
     get(r, t->place, sizeof(t->place));
@@ -180,19 +229,26 @@ static bool read_all(struct reader *r, struct ticket *t)
     get(r, t->key, sizeof(t->key));
     get(r, t->certificate, sizeof(t->certificate));
     get(r, t->signature, sizeof(t->signature));
-    return !r->bad && r->left == 0 && flags <= (EACH | HELPERS | REQUEUE) && str_valid_hostname(t->host) && *t->user &&
-           t->nprocs > 0;
+    return !r->bad && r->left == 0 && flags <= (EACH | HELPERS | REQUEUE | ARRAY) && str_valid_hostname(t->host) &&
+           *t->user && t->nprocs > 0;
 }
 
 enum ticket_refusal ticket_decode(const char *text, struct ticket *ticket)
 {
     uint8_t bytes[TICKET_BYTES_MAX];
     struct reader r = {bytes, 0, false};
+    size_t length;
+    uint32_t task;
     if (!*text)
         return TICKET_MISSING;
     *ticket = (struct ticket){.counter = 0};
-    r.left = unhex(text, bytes);
-    return read_all(&r, ticket) ? TICKET_GOOD : TICKET_GARBLED;
+    if (!take_task(text, &length, &task))
+        return TICKET_GARBLED;
+    r.left = unhex(text, length, bytes);
+    if (!read_all(&r, ticket))
+        return TICKET_GARBLED;
+    ticket->task = task;
+    return TICKET_GOOD;
 }
 
 /* ---- words ---- */
@@ -222,6 +278,9 @@ static const struct {
     [TICKET_OTHER_PLACE] = {"other-place", "its directory or umask is not the one that its ticket was signed for"},
     [TICKET_OTHER_OUTPUT] = {"other-output", "its output files are not those that its ticket was signed for"},
     [TICKET_NO_SUCH_RANK] = {"no-such-rank", "its ticket is for fewer processes than that"},
+    [TICKET_NO_SUCH_TASK] = {"no-such-task",
+                             "its ticket is for no such task of an array: for other ones, for one job, or "
+                             "signed by an rsd from before there were arrays"},
     [TICKET_OTHER_HELPER] = {"other-helper", "this is no process of a virtual machine that its ticket allows"},
     [TICKET_USED] = {"used", "its ticket was used on this host before"},
     [TICKET_TOO_OLD] = {"too-old", "its ticket is older than what this host remembers of used ones: submit it again"},

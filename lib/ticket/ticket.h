@@ -9,11 +9,12 @@
  *
  *   "elmer ticket 1\n"   so that what is signed is nothing else
  *   host                 that has signed
- *   counter   8 bytes    of its tickets
+ *   counter   8 bytes    of its tickets; an array has as many as it has tasks, and this is the first
  *   uid       4 bytes    and user: who has asked
  *   name, token          of the submission
  *   nprocs    4 bytes
- *   flags     1 byte     1 each, 2 with helpers, 4 requeue
+ *   flags     1 byte     1 each, 2 with helpers, 4 requeue, 8 an array
+ *   tasks                of an array only: its indices, as submitted (lib/job/tasks.h)
  *   command  32 bytes    SHA-256 of the number of arguments and of each with its length (4 bytes)
  *   environment 32 bytes the same of the variables, without those that Elmer sets (lib/job/variables.h)
  *   place    32 bytes    the same of the directory and the umask, in octal
@@ -22,7 +23,9 @@
  *   certificate 64 bytes the CA's signature of "elmer ticket key 1\n", host and key; zeros: it has none
  *   signature 64 bytes   the key's, of all before
  *
- * In messages it is hexadecimal. Keys and signatures are Ed25519. */
+ * In messages it is hexadecimal. Behind that of an array stands which of its tasks is meant, /1 for the first: nobody
+ * has signed that, but there are no others than those of the range that is signed, and each is used once, as a ticket
+ * of its own with the counter of the array's first and so many more (window.h). Keys and signatures are Ed25519. */
 #ifndef LIB_TICKET_TICKET_H
 #define LIB_TICKET_TICKET_H
 
@@ -30,6 +33,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "lib/job/tasks.h"
 #include "lib/ticket/program.h"
 
 enum {
@@ -52,6 +56,9 @@ struct ticket {
     char name[TICKET_NAME_MAX + 1], token[TICKET_NAME_MAX + 1];
     uint32_t nprocs;
     bool each, helpers, requeue;
+    char tasks[TASKS_TEXT_MAX + 1]; /* "": it is no array */
+    uint32_t ntasks;                /* of these; 0 */
+    uint32_t task;                  /* which one is meant: 1..ntasks; 0: none */
     uint8_t command[TICKET_DIGEST_BYTES], environment[TICKET_DIGEST_BYTES], place[TICKET_DIGEST_BYTES];
     char output[TICKET_PATH_MAX + 1], errors[TICKET_PATH_MAX + 1];
     uint8_t key[TICKET_KEY_BYTES];
@@ -76,6 +83,7 @@ enum ticket_refusal {
     TICKET_OTHER_PLACE,
     TICKET_OTHER_OUTPUT,
     TICKET_NO_SUCH_RANK,
+    TICKET_NO_SUCH_TASK,
     TICKET_OTHER_HELPER,
     TICKET_USED,
     TICKET_TOO_OLD,
@@ -88,6 +96,10 @@ const char *ticket_refusal_text(enum ticket_refusal why); /* "its command is not
 
 /* ---- ticket.c ---- */
 
+/* The signed bytes of a ticket have room; its texts are within their bounds each, but not all of them together. */
+bool ticket_has_room(const struct ticket *ticket);
+/* The number of its attempt in the window. */
+uint64_t ticket_counter_of(const struct ticket *ticket);
 /* out has TICKET_TEXT_MAX + 1 bytes; all texts of the ticket must be within their bounds. */
 void ticket_encode(const struct ticket *ticket, char *out);
 /* Strict: exactly what ticket_encode() makes. TICKET_GOOD, TICKET_MISSING for "", TICKET_GARBLED. */

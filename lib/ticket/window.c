@@ -76,7 +76,7 @@ enum ticket_refusal ticket_window_check(const struct ticket_window *window, cons
                                         uint32_t attempt)
 {
     const struct signing *signing = find(window, ticket->key);
-    uint64_t number = ticket->counter / TICKET_BLOCK_COUNT;
+    uint64_t number = ticket_counter_of(ticket) / TICKET_BLOCK_COUNT;
     const struct block *block;
     uint8_t used;
     if (attempt == 0 || attempt > TICKET_ATTEMPTS_MAX)
@@ -90,7 +90,7 @@ enum ticket_refusal ticket_window_check(const struct ticket_window *window, cons
         return TICKET_GOOD;
     if (block->number > number)
         return TICKET_TOO_OLD;
-    used = block->attempts[ticket->counter % TICKET_BLOCK_COUNT];
+    used = block->attempts[ticket_counter_of(ticket) % TICKET_BLOCK_COUNT];
     return used == 0 || (ticket->requeue && attempt > used) ? TICKET_GOOD : TICKET_USED;
 }
 
@@ -157,12 +157,12 @@ bool ticket_window_mark(struct ticket_window *window, const struct ticket *ticke
                         uint8_t out[TICKET_BLOCK_BYTES])
 {
     struct signing *signing = find_or_add(window, ticket->key);
-    uint64_t number = ticket->counter / TICKET_BLOCK_COUNT;
+    uint64_t number = ticket_counter_of(ticket) / TICKET_BLOCK_COUNT;
     struct block *block = signing ? take_slot(signing, number) : NULL;
     assert(attempt > 0 && attempt <= TICKET_ATTEMPTS_MAX);
     if (!block)
         return false;
-    block->attempts[ticket->counter % TICKET_BLOCK_COUNT] = (uint8_t)attempt;
+    block->attempts[ticket_counter_of(ticket) % TICKET_BLOCK_COUNT] = (uint8_t)attempt;
     *slot = (uint32_t)(number % TICKET_SLOTS);
     write_block(block, out);
     return true;

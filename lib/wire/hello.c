@@ -65,7 +65,7 @@ static const char *option_of(const char *field)
         {"mesh_rows", "mesh"},        {"time_limit_ms", "time"},
         {"cpu_limit_ms", "cpu-time"}, {"limit_requeue", "requeue=limit"},
         {"warning_signal", "signal"}, {"warning_ms", "signal"},
-        {"keep_never", "if-never"},
+        {"keep_never", "if-never"},   {"tasks", "array"},
     };
 
     for (size_t i = 0; i < sizeof(options) / sizeof(options[0]); i++)
@@ -74,19 +74,27 @@ static const char *option_of(const char *field)
     return field;
 }
 
+/* Those whose fields of later versions change what is done, so that they must not be left out in silence. */
+static bool must_be_said(enum wire_type type)
+{
+    return type == WIRE_submit || type == WIRE_rehearse || type == WIRE_cancel || type == WIRE_kill ||
+           type == WIRE_hold || type == WIRE_release || type == WIRE_top;
+}
+
 int wire_check_said(const struct wire_message *message, unsigned minor, struct err *err)
 {
     const struct wire_field *field;
+    bool submits = message->type == WIRE_submit || message->type == WIRE_rehearse;
 
-    if (message->type != WIRE_submit && message->type != WIRE_rehearse)
+    if (!must_be_said(message->type))
         return 0;
-    for (field = wire_table_message(WIRE_submit)->fields(); field->name; field++)
+    for (field = wire_table_message(submits ? WIRE_submit : message->type)->fields(); field->name; field++)
         if (field->since > minor && strcmp(field->name, "ticket") != 0 &&
             is_said(field, (const char *)&message->u + field->offset))
-            return err_set(
-                err, -EPROTONOSUPPORT,
-                "--%s: the other side speaks version %d.%u of Elmer's protocol, and this option came with %d.%u: "
-                "install the newer Elmer there too",
-                option_of(field->name), WIRE_MAJOR, minor, WIRE_MAJOR, field->since);
+            return err_set(err, -EPROTONOSUPPORT,
+                           "%s%s: the other side speaks version %d.%u of Elmer's protocol, and %s came with %d.%u: "
+                           "install the newer Elmer there too",
+                           submits ? "--" : "", submits ? option_of(field->name) : "tasks of an array", WIRE_MAJOR,
+                           minor, submits ? "this option" : "they", WIRE_MAJOR, field->since);
     return 0;
 }

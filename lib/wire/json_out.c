@@ -163,6 +163,12 @@ static json_t *json_output(const struct wire_job_view *view)
     return array;
 }
 
+/* An elmer of before says nothing of either. */
+static json_t *json_index(const struct wire_job_view *view)
+{
+    return view->array ? json_integer((json_int_t)view->index) : json_null();
+}
+
 static json_t *json_level_seconds(const struct wire_job_view *view)
 {
     json_t *array = json_array();
@@ -180,7 +186,7 @@ static json_t *json_level_seconds(const struct wire_job_view *view)
 /* The forms of job.def, each an expression with the view; OWN: json_NAME(view), above. */
 #define JSON_NUMBER(name)   json_integer((json_int_t)view->name)
 #define JSON_KNOWN(name)    number_or_null(view->name, 0)
-#define JSON_POSITIVE(name) number_or_null(view->name, 1)
+#define JSON_POSITIVE(name) number_or_null((int64_t)view->name, 1)
 #define JSON_STRING(name)   json_string(view->name)
 #define JSON_TEXT(name)     text_or_null(view->name)
 #define JSON_TIME(name)     time_or_null(view->name)

@@ -26,6 +26,7 @@
 #include "rsd/root/group.h"
 #include "rsd/root/reaper.h"
 #include "rsd/root/sched.h"
+#include "rsd/sup/arguments.h"
 #include "rsd/sup/environment.h"
 #include "rsd/sup/sup.h"
 
@@ -139,14 +140,6 @@ static void tell_again(struct sup *sup, struct process *process)
 
 /* ---- birth ---- */
 
-static char **argv_make(const struct wire_strs *given)
-{
-    char **argv = calloc(given->count + 1, sizeof(char *));
-    for (size_t i = 0; argv && i < given->count; i++)
-        argv[i] = (char *)given->items[i];
-    return argv;
-}
-
 struct birth {
     int report[2], capture[2], agent[2];
 };
@@ -188,7 +181,9 @@ static int give_birth(struct sup *sup, struct process *process, const struct wir
     char hostfile[160];
     cpu_set_t cpus;
     struct birth birth;
-    char **argv = argv_make(&start->argv), **environment;
+    const char *index =
+        process->role == ROLE_COMMAND ? environment_value(&start->environment, "ELMER_ARRAY_INDEX") : NULL;
+    char **argv = arguments_make(&start->argv, index), **environment;
     int pidfd = -1, result = birth_open(&birth, start, process->role);
     snprintf(hostfile, sizeof(hostfile), "%s/hostfile", sup->tmpdir);
     bool placed = cpus_from_list(start->cpus.items, start->cpus.count, &cpus);

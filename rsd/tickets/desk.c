@@ -170,7 +170,8 @@ static void serve(struct desk *desk, struct client *client, int64_t now)
                user->unsure ? "the name of its user cannot be found out" : "a ticket is for a user with a name");
     } else if (client->request.type != WIRE_submit) {
         serve_pass(desk, client, user);
-    } else if (!bucket_take_if(&user->bucket, now, TICKETS_PER_SECOND, TICKETS_AT_ONCE, 1)) {
+    } else if (!bucket_take_if(&user->bucket, now, TICKETS_PER_SECOND, TICKETS_AT_ONCE,
+                               desk_cost(&client->request.u.submit))) {
         client->asked = true;
     } else {
         result = desk_sign(desk->keys, &desk->counter, &client->request.u.submit, client->uid, user->name, text, &err);

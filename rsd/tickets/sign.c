@@ -23,6 +23,34 @@ static struct ticket_list list_of(const struct wire_strs *strs)
     return (struct ticket_list){(const char *const *)strs->items, strs->count};
 }
 
+/* On this socket the tasks of an array are a variable, because it speaks as it did before there were arrays: what it
+ * says is Elmer's, and no variable of the job. "": it is no array. -EINVAL: they cannot be. */
+static int take_tasks(const struct wire_submit *submit, struct ticket *t, struct err *err)
+{
+    static struct tasks tasks;
+    char why[TASKS_WHY];
+    for (size_t i = 0; i < submit->environment.count; i++) {
+        const char *entry = submit->environment.items[i];
+        if (strncmp(entry, TASKS_VARIABLE "=", sizeof(TASKS_VARIABLE)) != 0)
+            continue;
+        entry += sizeof(TASKS_VARIABLE);
+        if (*t->tasks || tasks_parse(entry, true, &tasks, why) < 0)
+            return err_set(err, -EINVAL, "its tasks: %s", *t->tasks ? "there are two lists of them" : why);
+        snprintf(t->tasks, sizeof(t->tasks), "%s", entry);
+        t->ntasks = tasks.count;
+    }
+    return 0;
+}
+
+uint32_t desk_cost(const struct wire_submit *submit)
+{
+    static struct ticket t;
+    struct err none = ERR_INIT;
+    t.tasks[0] = 0;
+    t.ntasks = 0;
+    return take_tasks(submit, &t, &none) == 0 && t.ntasks > 0 ? t.ntasks : 1;
+}
+
 int desk_sign(const struct ticket_keys *keys, struct ticket_counter *counter, const struct wire_submit *submit,
               uint32_t uid, const char *user, char *out, struct err *err)
 {
@@ -41,8 +69,13 @@ int desk_sign(const struct ticket_keys *keys, struct ticket_counter *counter, co
         !copy(t.output, sizeof(t.output), submit->output, "output", err) ||
         !copy(t.errors, sizeof(t.errors), submit->errors, "error output", err))
         return -EINVAL;
+    result = take_tasks(submit, &t, err);
+    if (result == 0 && !ticket_has_room(&t))
+        result = err_set(err, -EINVAL, "its tasks and the names of its files are too long together: shorten them");
+    if (result < 0)
+        return result;
     memcpy(t.certificate, keys->certificate, sizeof(t.certificate));
-    result = ticket_counter_next(keys, counter, &t.counter, err);
+    result = ticket_counter_next(keys, counter, t.ntasks > 0 ? t.ntasks : 1, &t.counter, err);
     if (result < 0)
         return result == -EINVAL ? -EIO : result;
     if (!ticket_digest(&t, list_of(&submit->command), list_of(&submit->environment), submit->dir,

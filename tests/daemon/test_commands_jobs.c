@@ -65,8 +65,9 @@ static void test_after_usage(void **data)
         {"done:41", "'done:41' does not begin with ok:, fail:, any: or start:"},
         {"OK:41", "does not begin with"},
         {"ok:41 any:42", "has something behind"},
-        {"any:42[*]", "'any:42[*]' names tasks of an array"},
-        {"any:42[1,3]", "'any:42[1,3]' names tasks of an array"},
+        {"any:42[*", "'42[*' has no ] at its end"},
+        {"any:42[3,1]", "42[3,1]: '3,1' does not grow"},
+        {"any:42[1%2]", "has something behind its tasks"},
     };
     struct world *w = *data;
 

@@ -112,7 +112,7 @@ static void test_never(void **state)
     refuse(&host, "ok:1", "there is no job 1"); /* it would be itself */
     submit(&host, "a", "", false, "starting");
     refuse(&host, "ok:2", "there is no job 2");
-    refuse(&host, "ok:1[3]", "there are no arrays");
+    refuse(&host, "ok:1[3]", "names tasks of an array");
     refuse(&host, "after:1", "does not begin with ok:");
     refuse(&host, "ok:01", "has no job id");
     refuse(&host, "ok:1x", "has something behind");

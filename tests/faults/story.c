@@ -5,7 +5,8 @@
  * processors on both hosts. The daemons are restarted. `late` is cancelled, `after` runs; `endless` is killed. `after`
  * is submitted with requeue, and in its markers attempts stand for ranks: each may run once, and the second only where
  * a supervisor has died. `then` waits for `gang` to end well and for `status` to fail, `never` for `status` to end
- * well: it is cancelled. */
+ * well: it is cancelled. `tasks` is an array of four, two at a time, of which the last is cancelled while all wait:
+ * each of the others runs once and is counted once. */
 #include "config.h"
 
 #include "tests/faults/story.h"
@@ -31,7 +32,8 @@ static const struct plan {
     bool each;
     const char *state, *reason;
     int exit_status;
-    unsigned ranks; /* that run */
+    unsigned ranks;    /* that run */
+    const char *tasks; /* of an array; NULL: none */
     struct {
         const char *kind;
         enum story_job job;
@@ -42,9 +44,19 @@ static const struct plan {
     [JOB_ENDLESS] = {"endless", "echo endless.0 >>markers; exec sleep 60", 1, false, "done", "killed", -1, 1},
     [JOB_LATE] = {"late", "echo late.$ELMER_RANK >>markers", 4, true, "cancelled", "cancelled", -1, 0},
     [JOB_AFTER] = {"after", "echo after.$((${ELMER_TMPDIR##*.} - 1)) >>markers", 3, false, "done", "exited", 0, 1},
-    [JOB_THEN] =
-        {"then", "echo then.0 >>markers", 1, false, "done", "exited", 0, 1, {{"ok", JOB_GANG}, {"fail", JOB_STATUS}}},
-    [JOB_NEVER] = {"never", "echo never.0 >>markers", 1, false, "cancelled", "never", -1, 0, {{"ok", JOB_STATUS}}},
+    [JOB_THEN] = {"then",
+                  "echo then.0 >>markers",
+                  1,
+                  false,
+                  "done",
+                  "exited",
+                  0,
+                  1,
+                  NULL,
+                  {{"ok", JOB_GANG}, {"fail", JOB_STATUS}}},
+    [JOB_NEVER] =
+        {"never", "echo never.0 >>markers", 1, false, "cancelled", "never", -1, 0, NULL, {{"ok", JOB_STATUS}}},
+    [JOB_TASKS] = {"tasks", "echo tasks.$ELMER_ARRAY_INDEX >>markers", 1, false, "done", "cancelled", -1, 3, "0-3%2"},
 };
 
 /* ---- the user ---- */
@@ -81,6 +93,7 @@ static void submit(struct user *user, enum story_job job)
                                           .dir = WORLD "/work",
                                           .output = "/dev/null",
                                           .token = plans[job].name,
+                                          .tasks = plans[job].tasks,
                                           .umask = 022};
     struct elmer_submitted *submitted;
     struct elmer_error error = {{0}};
@@ -106,6 +119,8 @@ static void take(struct outcome *outcome, const struct elmer_job *job)
     snprintf(outcome->text, sizeof(outcome->text), "%.199s", job->reason);
     outcome->exit_status = job->exit_status;
     outcome->signal = job->signal;
+    outcome->tasks_ok = job->tasks_ok;
+    outcome->tasks_failed = job->tasks_failed;
 }
 
 /* Until it has ended, or is in this state. */
@@ -144,6 +159,15 @@ static void end(struct user *user, enum story_job job,
     trace(user, "told to end", job);
 }
 
+static void cancel_task(struct user *user, enum story_job job, const char *index)
+{
+    struct elmer_error error = {{0}};
+    int result = elmer_cancel_tasks(user->elmer, user->story->jobs[job].id, index, PATIENCE_MS, NULL, &error);
+    if (result != ELMER_OK && result != ELMER_WRONG_STATE)
+        give_up(user, plans[job].name, &error);
+    trace(user, "loses a task of", job);
+}
+
 static void let_administrator(struct user *user)
 {
     int64_t deadline = world_now_ms() + PATIENCE_MS;
@@ -166,6 +190,8 @@ static _Noreturn void user_run(struct story *story)
     submit(&user, JOB_AFTER);
     submit(&user, JOB_THEN);
     submit(&user, JOB_NEVER);
+    submit(&user, JOB_TASKS);
+    cancel_task(&user, JOB_TASKS, "3");
     await(&user, JOB_GANG, NULL);
     await(&user, JOB_STATUS, NULL);
     await(&user, JOB_ENDLESS, "running");
@@ -177,6 +203,7 @@ static _Noreturn void user_run(struct story *story)
     await(&user, JOB_ENDLESS, NULL);
     await(&user, JOB_THEN, NULL);
     await(&user, JOB_NEVER, NULL);
+    await(&user, JOB_TASKS, NULL);
     _exit(0);
 }
 
@@ -229,7 +256,7 @@ static bool same_on_disk(struct world *world, const struct outcome *told, const 
     struct outcome now = {0};
     take(&now, job);
     if (!strcmp(now.state, told->state) && !strcmp(now.reason, told->reason) && now.exit_status == told->exit_status &&
-        now.signal == told->signal)
+        now.signal == told->signal && now.tasks_ok == told->tasks_ok && now.tasks_failed == told->tasks_failed)
         return true;
     err_set(&world->err, -1, "job %" PRIu64 ": the user was told %s/%s/%d, after a kill elmer says %s/%s/%d", job->id,
             told->state, told->reason, told->exit_status, now.state, now.reason, now.exit_status);
@@ -293,12 +320,17 @@ static bool as_planned(const struct outcome *o, const struct plan *plan)
     for (unsigned rank = 0; rank < RANKS_MAX; rank++)
         if (o->runs[rank] != (rank < plan->ranks))
             return false;
+    if (plan->tasks && (o->tasks_ok != plan->ranks || o->tasks_failed))
+        return false;
     return o->id && !strcmp(o->state, plan->state) && !strcmp(o->reason, plan->reason) &&
            (plan->exit_status < 0 || o->exit_status == plan->exit_status);
 }
 
+/* Those of an array that have ended were counted, each once. */
 static bool ran_once_or_not(const struct outcome *o)
 {
+    if (o->tasks_ok + o->tasks_failed > RANKS_MAX)
+        return false;
     for (unsigned rank = 0; rank < RANKS_MAX; rank++)
         if (o->runs[rank] > 1)
             return false;

@@ -6,14 +6,15 @@
 
 #include "tests/faults/world.h"
 
-enum story_job { JOB_GANG, JOB_STATUS, JOB_ENDLESS, JOB_LATE, JOB_AFTER, JOB_THEN, JOB_NEVER, STORY_JOBS };
+enum story_job { JOB_GANG, JOB_STATUS, JOB_ENDLESS, JOB_LATE, JOB_AFTER, JOB_THEN, JOB_NEVER, JOB_TASKS, STORY_JOBS };
 enum { RANKS_MAX = 4 };
 
 struct outcome {
     uint64_t id; /* 0: never accepted */
     char state[16], reason[32], text[200];
     int exit_status, signal;
-    unsigned runs[RANKS_MAX]; /* marker lines */
+    unsigned tasks_ok, tasks_failed; /* of an array */
+    unsigned runs[RANKS_MAX];        /* marker lines; of an array, by index */
 };
 
 struct story {

@@ -42,7 +42,7 @@ static void begin(bool required)
     snprintf(rig.keys, sizeof(rig.keys), "%s", key_dir);
     assert_int_equal(ticket_keys_open(&keys, key_dir, "testhost", &err), 0);
     counter = (struct ticket_counter){0};
-    assert_int_equal(ticket_counter_next(&keys, &counter, &(uint64_t){0}, &err), 0);
+    assert_int_equal(ticket_counter_next(&keys, &counter, 1, &(uint64_t){0}, &err), 0);
     give_to_program();
     rig_up(&rig);
     snprintf(work, sizeof(work), "%s/work", rig.dir);

@@ -80,6 +80,7 @@ void telling_change(struct world *world, const struct seen_job *before, const st
     case JOB_CANCELLED:
         fprintf(play->out, "is cancelled");
         break;
+    case JOB_STARTED: /* no scenario has an array */
     case JOB_STATE_COUNT:
         break;
     }

@@ -350,5 +350,7 @@ int scenario_tests(const char *folder, int first_test, bool *good); /* returns h
 
 /* cube.c: walks of a core in a hypercube; prints the line of one test. */
 bool cube_tests(uint64_t walks, int number);
+/* arrays.c: the same with arrays of jobs. */
+bool arrays_tests(uint64_t walks, int number);
 
 #endif

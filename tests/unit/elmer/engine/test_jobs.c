@@ -38,7 +38,7 @@ static struct engine_job *add(uint64_t id, uint32_t uid, const char *token, cons
     assert_int_equal(wire_decode(json, size, WIRE_MINOR, &taken, &err), 0);
     taken.bytes = 100;
     free(json);
-    struct engine_job *job = jobs_add(&jobs, id, uid, "alice", &taken);
+    struct engine_job *job = jobs_add(&jobs, id, uid, "alice", &taken, 0);
     assert_null(taken.memory);
     return job;
 }

@@ -57,6 +57,15 @@ void job_name_lost(struct core *core, const struct core_job *state, struct arena
     record->nlost = (uint32_t)state->nlost;
 }
 
+struct record *engine_task_record(struct engine *engine, struct engine_job *array, uint32_t ordinal)
+{
+    struct record *record = engine_record(engine, array);
+    record->array = array->id;
+    record->id = array->id + 1 + ordinal;
+    record->task = ordinal + 1;
+    return record;
+}
+
 struct record *engine_record(struct engine *engine, struct engine_job *job)
 {
     struct record *record = record_create();

@@ -15,9 +15,11 @@ static void test_paths(void **state)
     struct arena memory = {0};
     struct err err = ERR_INIT;
     char large[5000];
+    const struct path_facts facts = {.job = 42, .array = 40, .index = 12, .user = "bob", .name = "sim", .rank = 7},
+                            shorter = {.job = 4, .user = "", .name = ""};
     (void)state;
-    assert_string_equal(path_expand(&memory, "/o/%j-%u-%x.%r%%", 42, "bob", "sim", 7), "/o/42-bob-sim.7%");
-    assert_string_equal(path_expand(&memory, "", 1, "", "", 0), "");
+    assert_string_equal(path_expand(&memory, "/o/%j-%u-%x.%r%%-%A.%a", &facts), "/o/42-bob-sim.7%-40.12");
+    assert_string_equal(path_expand(&memory, "", &facts), "");
     assert_int_equal(path_check("%j%u%x%r%%", "output", &err), 0);
     assert_int_equal(path_check("a%", "output", &err), -1);
     err = (struct err)ERR_INIT;
@@ -28,8 +30,8 @@ static void test_paths(void **state)
     large[4094] = '%';
     large[4095] = 'j';
     large[4096] = 0;
-    assert_null(path_expand(&memory, large, 42, "", "", 0));
-    assert_non_null(path_expand(&memory, large, 4, "", "", 0));
+    assert_null(path_expand(&memory, large, &facts));
+    assert_non_null(path_expand(&memory, large, &shorter));
     arena_fini(&memory);
 }
 
@@ -38,15 +40,17 @@ static void test_all_ranks(void **state)
 {
     struct arena memory = {0};
     char large[4200];
+    const struct path_facts shown = {.job = 42, .user = "bob", .name = "50%r", .ranks = true},
+                            short_ones = {.job = 1, .user = "", .name = "", .ranks = true};
     (void)state;
-    assert_string_equal(path_expand_job(&memory, "/o/%j-%u-%x.%r%%", 42, "bob", "50%r"), "/o/42-bob-50%%r.%r%%");
+    assert_string_equal(path_expand(&memory, "/o/%j-%u-%x.%r%%", &shown), "/o/42-bob-50%%r.%r%%");
     memset(large, 'a', sizeof(large));
     large[4093] = 0;
-    assert_non_null(path_expand_job(&memory, large, 1, "", ""));
+    assert_non_null(path_expand(&memory, large, &short_ones));
     memcpy(large + 4093, "%%", 3);
-    assert_non_null(path_expand_job(&memory, large, 1, "", ""));
+    assert_non_null(path_expand(&memory, large, &short_ones));
     memcpy(large + 4094, "%%", 3);
-    assert_null(path_expand_job(&memory, large, 1, "", ""));
+    assert_null(path_expand(&memory, large, &short_ones));
     arena_fini(&memory);
 }
 

@@ -63,6 +63,8 @@ static void fill(struct record *r, struct wire_submit *submit)
     *submit = (struct wire_submit){0};
     JOB_FIELDS(FILL_ASKED, FILL_KEPT, JOB_NONE)
     r->submit = submit;
+    submit->tasks = "1-99";
+    r->task = 5;
     r->state = JOB_DONE;
     r->reason = REASON_START_FAILED;
     r->attempt = 3;
@@ -126,6 +128,7 @@ static void expect_made(const struct wire_job_view *view, const struct record *r
     assert_int_equal(view->hidden, !all);
     assert_string_equal(view->output, all ? r->submit->output : ""); /* without patterns as it was asked */
     assert_string_equal(view->errors, all ? r->submit->errors : "");
+    assert_int_equal(view->index, r->task); /* from 1 on */
 }
 
 static void each_field_is_shown_to_whom_it_should(void **state)

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "tests/unit/elmer/store/drop_columns.h"
 #include "tests/unit/elmer/store/file_bed.h"
 
 static void put(struct sql_writer *writer, const struct decision *decision)
@@ -127,6 +128,7 @@ static void test_from_schema_10(void **state)
     struct sql_rows rows = {.hosts = &host, .nhosts = 1};
     (void)state;
     assert_int_equal(sqlite3_exec(db,
+                                  DROP_SCHEMA_12
                                   "DROP TABLE decision; ALTER TABLE host DROP COLUMN joined; ALTER TABLE host DROP "
                                   "COLUMN drained_by; ALTER TABLE host DROP "
                                   "COLUMN drained_text; ALTER TABLE host DROP COLUMN drained_ms; INSERT INTO host "

@@ -16,6 +16,7 @@
 
 #include "elmer/store/sql.h"
 #include "tests/unit/scratch.h"
+#include "tests/unit/elmer/store/drop_columns.h"
 
 #define SECRET "PASSWORD=open sesame"
 /* printf 'A=1\0HOME=/h\0PASSWORD=open sesame\0' | sha256sum */
@@ -219,7 +220,8 @@ static void test_of_before(void **state)
     for (uint64_t i = 1; i <= JOBS; i++)
         put(i, i % 3 ? JOB_DONE : JOB_CANCELLED, true, false, i > JOBS - 10 ? large : NULL);
     put(JOBS + 1, JOB_RUNNING, true, false, NULL);
-    run("DROP TABLE decision; ALTER TABLE host DROP COLUMN drained_by; ALTER TABLE host DROP COLUMN "
+    run(DROP_SCHEMA_12
+        "DROP TABLE decision; ALTER TABLE host DROP COLUMN drained_by; ALTER TABLE host DROP COLUMN "
         "drained_text; ALTER TABLE host DROP COLUMN drained_ms; DROP TABLE awaited; ALTER TABLE state DROP COLUMN "
         "verdicts; ALTER TABLE state DROP COLUMN ran; ALTER TABLE "
         "state DROP COLUMN place; ALTER TABLE host DROP COLUMN joined; "

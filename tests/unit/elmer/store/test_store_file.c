@@ -13,6 +13,7 @@
 
 #include "elmer/store/store.h"
 #include "tests/unit/elmer/store/store_bed.h"
+#include "tests/unit/elmer/store/drop_columns.h"
 
 static void refused(struct bed *bed, int code, const char *words)
 {
@@ -123,16 +124,17 @@ static void test_older_schema(void **state)
     store_put(bed->store, make_ended(1, 5000));
     await(bed, 1);
     close_store(bed);
-    sql(bed, "DROP TABLE decision; DROP TABLE awaited; ALTER TABLE state DROP COLUMN verdicts; ALTER TABLE state DROP "
-             "COLUMN ran; ALTER "
-             "TABLE state DROP COLUMN place; "
-             "ALTER TABLE state DROP COLUMN launched; ALTER TABLE state DROP COLUMN lease_ms; ALTER TABLE state DROP "
-             "COLUMN lost; ALTER TABLE state DROP COLUMN accounted_ms; ALTER TABLE state DROP COLUMN "
-             "accounted_mono_ms; ALTER "
-             "TABLE state DROP COLUMN boot; DROP INDEX state_environment; ALTER TABLE state DROP COLUMN "
-             "environment_sha256; DROP TABLE host; DROP TABLE setting; DROP INDEX state_ended; DROP TABLE "
-             "certificate; DELETE FROM migration WHERE version > 1; PRAGMA "
-             "user_version = 1");
+    sql(bed, DROP_SCHEMA_12
+        "DROP TABLE decision; DROP TABLE awaited; ALTER TABLE state DROP COLUMN verdicts; ALTER TABLE state DROP "
+        "COLUMN ran; ALTER "
+        "TABLE state DROP COLUMN place; "
+        "ALTER TABLE state DROP COLUMN launched; ALTER TABLE state DROP COLUMN lease_ms; ALTER TABLE state DROP "
+        "COLUMN lost; ALTER TABLE state DROP COLUMN accounted_ms; ALTER TABLE state DROP COLUMN "
+        "accounted_mono_ms; ALTER "
+        "TABLE state DROP COLUMN boot; DROP INDEX state_environment; ALTER TABLE state DROP COLUMN "
+        "environment_sha256; DROP TABLE host; DROP TABLE setting; DROP INDEX state_ended; DROP TABLE "
+        "certificate; DELETE FROM migration WHERE version > 1; PRAGMA "
+        "user_version = 1");
     if (open_store(bed, &err))
         fail_msg("%s", err.text);
     assert_int_equal(history(bed, INT64_MAX, "", 5), 1);
@@ -150,16 +152,17 @@ static void test_starting_in_an_older_schema(void **state)
     store_put(bed->store, make(2, 5, "two", JOB_RUNNING, true));
     await(bed, 2);
     close_store(bed);
-    sql(bed, "DROP TABLE decision; DROP TABLE awaited; ALTER TABLE state DROP COLUMN verdicts; ALTER TABLE state DROP "
-             "COLUMN ran; ALTER "
-             "TABLE state DROP COLUMN place; "
-             "ALTER TABLE state DROP COLUMN launched; ALTER TABLE state DROP COLUMN lease_ms; ALTER TABLE state DROP "
-             "COLUMN lost; ALTER TABLE state DROP COLUMN accounted_ms; ALTER TABLE state DROP COLUMN "
-             "accounted_mono_ms; ALTER "
-             "TABLE state DROP COLUMN boot; DROP INDEX state_environment; ALTER TABLE state DROP COLUMN "
-             "environment_sha256; DROP TABLE host; DROP TABLE setting; DELETE FROM migration WHERE version > "
-             "3; PRAGMA "
-             "user_version = 3");
+    sql(bed, DROP_SCHEMA_12
+        "DROP TABLE decision; DROP TABLE awaited; ALTER TABLE state DROP COLUMN verdicts; ALTER TABLE state DROP "
+        "COLUMN ran; ALTER "
+        "TABLE state DROP COLUMN place; "
+        "ALTER TABLE state DROP COLUMN launched; ALTER TABLE state DROP COLUMN lease_ms; ALTER TABLE state DROP "
+        "COLUMN lost; ALTER TABLE state DROP COLUMN accounted_ms; ALTER TABLE state DROP COLUMN "
+        "accounted_mono_ms; ALTER "
+        "TABLE state DROP COLUMN boot; DROP INDEX state_environment; ALTER TABLE state DROP COLUMN "
+        "environment_sha256; DROP TABLE host; DROP TABLE setting; DELETE FROM migration WHERE version > "
+        "3; PRAGMA "
+        "user_version = 3");
     if (open_store(bed, &err))
         fail_msg("%s", err.text);
     assert_int_equal(store_load(bed->store, collect, bed, &next_job, &next_allocation, &err), 0);
@@ -170,6 +173,43 @@ static void test_starting_in_an_older_schema(void **state)
     assert_int_equal(bed->found[0]->lease_ms, 0);
     drop_found(bed);
     close_store(bed);
+}
+
+/* Of a store from before there were arrays no job is part of one; and arrays are kept in it from then on. */
+static void test_from_schema_11(void **state)
+{
+    static const struct core_range gone[] = {{2, 4}};
+    struct bed *bed = *state;
+    struct record *array = make(2, 5, "two", JOB_QUEUED, true);
+    struct err err = ERR_INIT;
+    uint64_t next_job, next_allocation;
+    await(bed, store_put(bed->store, make(1, 5, "one", JOB_RUNNING, true)));
+    close_store(bed);
+    sql(bed, DROP_SCHEMA_12 "DELETE FROM migration WHERE version > 11; PRAGMA user_version = 11");
+    if (open_store(bed, &err))
+        fail_msg("%s", err.text);
+    assert_int_equal(store_load(bed->store, collect, bed, &next_job, &next_allocation, &err), 0);
+    assert_int_equal(bed->nfound, 1);
+    assert_int_equal(bed->found[0]->state, JOB_RUNNING);
+    assert_int_equal(bed->found[0]->array + bed->found[0]->task + bed->found[0]->ntasks + bed->found[0]->ngone, 0);
+    drop_found(bed);
+    array->ntasks = 7;
+    array->next_task = 1;
+    array->gone = gone;
+    array->ngone = 1;
+    await(bed, store_put(bed->store, array));
+    close_store(bed);
+    if (open_store(bed, &err))
+        fail_msg("%s", err.text);
+    assert_int_equal(store_load(bed->store, collect, bed, &next_job, &next_allocation, &err), 0);
+    assert_int_equal(bed->nfound, 2);
+    const struct record *kept = bed->found[bed->found[0]->id == 2 ? 0 : 1];
+    assert_int_equal(kept->ntasks, 7);
+    assert_int_equal(kept->next_task, 1);
+    assert_int_equal(kept->ngone, 1);
+    assert_int_equal(kept->gone[0].from, 2);
+    assert_int_equal(kept->gone[0].to, 4);
+    drop_found(bed);
 }
 
 static off_t log_size(const struct bed *bed)
@@ -254,6 +294,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_odd_files, setup, teardown),
         cmocka_unit_test_setup_teardown(test_older_schema, setup, teardown),
         cmocka_unit_test_setup_teardown(test_starting_in_an_older_schema, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_from_schema_11, setup, teardown),
         cmocka_unit_test_setup_teardown(test_log, setup, teardown),
         cmocka_unit_test_setup_teardown(test_damage_in_the_history, setup, teardown),
     };

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "tests/unit/elmer/store/drop_columns.h"
 #include "tests/unit/elmer/store/file_bed.h"
 
 static void put(struct sql_writer *writer, const char *name, const char *value)
@@ -61,6 +62,7 @@ static void test_from_schema_5(void **state)
     (void)state;
     assert_int_equal(
         sqlite3_exec(db,
+                     DROP_SCHEMA_12
                      "DROP TABLE awaited; ALTER TABLE state DROP COLUMN verdicts; ALTER TABLE state DROP COLUMN ran; "
                      "ALTER TABLE state DROP COLUMN place; ALTER TABLE host DROP COLUMN joined; "
                      "DROP TABLE decision; ALTER TABLE host DROP COLUMN drained_by; ALTER TABLE host DROP COLUMN "

@@ -151,14 +151,15 @@ static void versions_are_such_as_there_are(void **state)
     }
 }
 
-/* What a user writes is his own affair, but for how many processors he wants and in which shape. */
+/* What a user writes is his own affair, but for how many processors he wants and in which shape, and how
+ * many tasks: that text is numbers, which elmer has looked at. */
 static void texts_of_users_are_their_owners(void **state)
 {
     (void)state;
     for (int i = 0; i < ROWS; i++) {
         const struct row *row = &rows[i];
         bool text = begins(row->type, "STR") || begins(row->type, "LINE");
-        if (row->kind == 'A' && text && strcmp(row->seen, "OWNER") != 0)
+        if (row->kind == 'A' && text && strcmp(row->seen, "OWNER") != 0 && strcmp(row->name, "tasks") != 0)
             fail_msg("%s: a text of the user's that others may see", row->name);
         if (strcmp(row->seen, "OWNER") != 0 && strcmp(row->seen, "ALL") != 0)
             fail_msg("%s: seen by %s", row->name, row->seen);

@@ -83,7 +83,7 @@ static void no_number_comes_twice(void **state)
     for (int life = 0; life < 3; life++) {
         struct ticket_counter counter = {0};
         for (int i = 0; i < 2500; i++) {
-            assert_int_equal(ticket_counter_next(&keys, &counter, &number, &err), 0);
+            assert_int_equal(ticket_counter_next(&keys, &counter, 1, &number, &err), 0);
             assert_true((life == 0 && i == 0) || number > last);
             last = number;
         }
@@ -91,7 +91,7 @@ static void no_number_comes_twice(void **state)
     assert_true(last < 10000);
     assert_int_equal(unlinkat(keys.dir, "counter", 0), 0);
     struct ticket_counter lost = {0};
-    assert_int_equal(ticket_counter_next(&keys, &lost, &number, &err), -ENOENT);
+    assert_int_equal(ticket_counter_next(&keys, &lost, 1, &number, &err), -ENOENT);
     assert_non_null(strstr(err.text, "join again"));
     ticket_keys_close(&keys);
 }

@@ -436,12 +436,40 @@ static void what_cannot_be_said_is_refused(void **state)
     err_clear(&err);
     assert_int_equal(wire_check_said(&submit, 5, &err), -EPROTONOSUPPORT);
     assert_non_null(strstr(err.text, "--if-never: the other side speaks version 1.5"));
+    submit.u.submit.keep_never = false;
+    submit.u.submit.tasks = "1-3";
+    err_clear(&err);
+    assert_int_equal(wire_check_said(&submit, WIRE_ARRAY_MINOR, &err), 0);
+    assert_int_equal(wire_check_said(&submit, WIRE_ARRAY_MINOR - 1, &err), -EPROTONOSUPPORT);
+    assert_non_null(strstr(err.text, "--array: the other side speaks version 1.7"));
+}
+
+/* Left out, it would be about the whole job. */
+static void tasks_that_cannot_be_named_are_refused(void **state)
+{
+    static const enum wire_type verbs[] = {WIRE_cancel, WIRE_kill, WIRE_hold, WIRE_release, WIRE_top};
+    struct err err = ERR_INIT;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(verbs) / sizeof(verbs[0]); i++) {
+        struct wire_message message = {.type = verbs[i]};
+        message.u.cancel.job = 57; /* the five have the same fields */
+        message.u.cancel.tasks = "";
+        assert_int_equal(wire_check_said(&message, WIRE_ARRAY_MINOR - 1, &err), 0);
+        message.u.cancel.tasks = "3";
+        assert_int_equal(wire_check_said(&message, WIRE_ARRAY_MINOR, &err), 0);
+        err_clear(&err);
+        assert_int_equal(wire_check_said(&message, WIRE_ARRAY_MINOR - 1, &err), -EPROTONOSUPPORT);
+        assert_non_null(strstr(err.text, "tasks of an array: the other side speaks version 1.7"));
+        assert_non_null(strstr(err.text, "came with 1.8"));
+    }
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_cannot_be_said_is_refused),
+        cmocka_unit_test(tasks_that_cannot_be_named_are_refused),
         cmocka_unit_test(frames_are_found_whatever_the_pieces),
         cmocka_unit_test(a_wrong_length_is_refused_before_allocation),
         cmocka_unit_test(memory_follows_the_bytes),

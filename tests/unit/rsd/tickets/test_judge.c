@@ -52,6 +52,18 @@ static int teardown(void **state)
     return 0;
 }
 
+/* What is sent to be signed, and what a start comes with. */
+static const char *asked_variables[2], *variables[4];
+static uint64_t job = 1;
+
+static size_t count_of(const char *const *list, size_t max)
+{
+    size_t count = 0;
+    while (count < max && list[count])
+        count++;
+    return count;
+}
+
 static void sign_by(const struct ticket_keys *signer)
 {
     static const char *command[] = {"/bin/true"};
@@ -62,7 +74,8 @@ static void sign_by(const struct ticket_keys *signer)
                                  .dir = "/d",
                                  .umask = 022,
                                  .output = "o",
-                                 .errors = ""};
+                                 .errors = "",
+                                 .environment = {asked_variables, count_of(asked_variables, 2)}};
     struct err err = ERR_INIT;
     if (desk_sign(signer, &counter, &submit, 1000, "alice", text, &err) < 0)
         fail_msg("%s", err.text);
@@ -77,9 +90,12 @@ static void sign(void)
 static struct ticket_verdict ask(enum ticket_verb verb, const char *user, uint32_t attempt, bool begun, const char *dir)
 {
     char bytes[TICKET_TEXT_MAX + 200];
-    const char *texts[] = {text, user, dir, "o", "o", "/run/jobs/1.1", "/bin/true"};
+    size_t envc = verb == TICKET_ASK_START ? count_of(variables, 4) : 0;
+    const char *texts[] = {text,        user,         dir,          "o",          "o",         "/run/jobs/1.1",
+                           "/bin/true", variables[0], variables[1], variables[2], variables[3]};
     struct ticket_ask asked = {.verb = verb,
-                               .job = 1,
+                               .envc = (uint32_t)envc,
+                               .job = job,
                                .attempt = attempt,
                                .uid = 1000,
                                .processors = 1,
@@ -87,7 +103,7 @@ static struct ticket_verdict ask(enum ticket_verb verb, const char *user, uint32
                                .argc = 1,
                                .begun = begun};
     struct ticket_verdict verdict;
-    for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+    for (size_t i = 0; i < 7 + envc; i++) {
         memcpy(bytes + asked.size, texts[i], strlen(texts[i]) + 1);
         asked.size += (uint32_t)strlen(texts[i]) + 1;
     }
@@ -166,6 +182,75 @@ static void a_certificate_that_comes_later_counts(void **state)
     assert_true(keys.certified);
 }
 
+/* As the task with this number and this index. */
+static enum ticket_refusal ask_task(enum ticket_verb verb, const char *number, const char *index, const char *array,
+                                    uint32_t attempt)
+{
+    static char signed_text[sizeof(text)], index_of[40], array_of[40];
+    enum ticket_refusal why;
+    snprintf(signed_text, sizeof(signed_text), "%s", text);
+    snprintf(text + strlen(text), sizeof(text) - strlen(text), "%s", number);
+    snprintf(index_of, sizeof(index_of), "ELMER_ARRAY_INDEX=%s", index);
+    snprintf(array_of, sizeof(array_of), "ELMER_ARRAY_ID=%s", array);
+    variables[0] = *array ? array_of : NULL;
+    variables[1] = *array && *index ? index_of : NULL;
+    why = ask(verb, verb == TICKET_ASK_OPEN ? "alice" : "", attempt, false, "/d").why;
+    memcpy(text, signed_text, sizeof(text));
+    variables[0] = variables[1] = NULL;
+    return why;
+}
+
+static void each_task_of_an_array_is_used_once(void **state)
+{
+    static char early[sizeof(text)];
+    (void)state;
+    sign();
+    memcpy(early, text, sizeof(early));
+    asked_variables[0] = TASKS_VARIABLE "=3-9:2,20%2"; /* 3 5 7 9 20 */
+    sign();
+    asked_variables[0] = NULL;
+    job = 40 + 2; /* of the array 40, the second */
+    assert_int_equal(ask_task(TICKET_ASK_OPEN, "", "", "", 1), TICKET_NO_SUCH_TASK);
+    assert_int_equal(ask_task(TICKET_ASK_OPEN, "/6", "", "", 1), TICKET_NO_SUCH_TASK);
+    assert_int_equal(ask_task(TICKET_ASK_OPEN, "/0", "", "", 1), TICKET_GARBLED);
+    assert_int_equal(ask_task(TICKET_ASK_OPEN, "/02", "", "", 1), TICKET_GARBLED);
+    assert_int_equal(ask_task(TICKET_ASK_OPEN, "/", "", "", 1), TICKET_GARBLED);
+    assert_int_equal(ask_task(TICKET_ASK_OPEN, "/2/3", "", "", 1), TICKET_GARBLED);
+    assert_int_equal(ask_task(TICKET_ASK_OPEN, "/4294967298", "", "", 1), TICKET_GARBLED);
+    assert_int_equal(ask_task(TICKET_ASK_OPEN, "/2", "", "", 1), TICKET_GOOD);
+    assert_int_equal(ask_task(TICKET_ASK_START, "", "5", "40", 1), TICKET_NO_SUCH_TASK);
+    assert_int_equal(ask_task(TICKET_ASK_START, "/2", "7", "40", 1), TICKET_ADDED_VARIABLE);
+    assert_int_equal(ask_task(TICKET_ASK_START, "/2", "05", "40", 1), TICKET_ADDED_VARIABLE);
+    assert_int_equal(ask_task(TICKET_ASK_START, "/2", "$(id)", "40", 1), TICKET_ADDED_VARIABLE);
+    assert_int_equal(ask_task(TICKET_ASK_START, "/2", "5", "41", 1), TICKET_ADDED_VARIABLE);
+    assert_int_equal(ask_task(TICKET_ASK_START, "/2", "", "40", 1), TICKET_ADDED_VARIABLE);
+    variables[2] = "ELMER_ARRAY_INDEX=5";
+    assert_int_equal(ask_task(TICKET_ASK_START, "/2", "5", "40", 1), TICKET_ADDED_VARIABLE);
+    variables[2] = TASKS_VARIABLE "=1-9";
+    assert_int_equal(ask_task(TICKET_ASK_START, "/2", "5", "40", 1), TICKET_ADDED_VARIABLE);
+    variables[2] = NULL;
+    assert_false(is_recorded());
+    assert_int_equal(ask_task(TICKET_ASK_START, "/2", "5", "40", 1), TICKET_GOOD);
+    assert_true(is_recorded());
+    assert_int_equal(ask_task(TICKET_ASK_START, "/2", "5", "40", 1), TICKET_USED);
+    assert_int_equal(ask_task(TICKET_ASK_OPEN, "/2", "", "", 1), TICKET_USED);
+    assert_int_equal(ask_task(TICKET_ASK_START, "/2", "5", "40", 2), TICKET_USED); /* nobody asked for --requeue */
+    job = 90 + 2;                                                                  /* another array of another elmer */
+    assert_int_equal(ask_task(TICKET_ASK_START, "/2", "5", "90", 1), TICKET_USED);
+    job = 40 + 5;
+    assert_int_equal(ask_task(TICKET_ASK_START, "/5", "20", "40", 1), TICKET_GOOD);
+    assert_int_equal(ask_task(TICKET_ASK_START, "/5", "20", "40", 1), TICKET_USED);
+    job = 1;
+    sign(); /* the numbers of the array's tasks are theirs alone */
+    assert_int_equal(ask(TICKET_ASK_START, "", 1, false, "/d").why, TICKET_GOOD);
+    memcpy(text, early, sizeof(text));
+    assert_int_equal(ask_task(TICKET_ASK_OPEN, "/1", "", "", 1), TICKET_NO_SUCH_TASK);
+    variables[0] = "ELMER_ARRAY_INDEX=5"; /* or its {} would be something else */
+    assert_int_equal(ask(TICKET_ASK_START, "", 1, false, "/d").why, TICKET_ADDED_VARIABLE);
+    variables[0] = NULL;
+    assert_int_equal(ask(TICKET_ASK_START, "", 1, false, "/d").why, TICKET_GOOD);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -173,6 +258,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(what_cannot_be_recorded_is_not_started, setup, teardown),
         cmocka_unit_test_setup_teardown(only_other_hosts_have_to_be_believed, setup, teardown),
         cmocka_unit_test_setup_teardown(a_certificate_that_comes_later_counts, setup, teardown),
+        cmocka_unit_test_setup_teardown(each_task_of_an_array_is_used_once, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,116 @@
+/* tasks.c - which tasks of an array a request is about: from indices to the ordinals that the core knows. */
+#include "config.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "elmer/requests/internal.h"
+#include "lib/job/tasks.h"
+
+const char *tasks_text_of(const struct request *request)
+{
+    const struct wire_message *message = &request->message;
+    switch ((int)request->type) {
+    case WIRE_cancel:
+        return message->u.cancel.tasks;
+    case WIRE_kill:
+        return message->u.kill.tasks;
+    case WIRE_hold:
+        return message->u.hold.tasks;
+    case WIRE_release:
+        return message->u.release.tasks;
+    case WIRE_top:
+        return message->u.top.tasks;
+    default:
+        return "";
+    }
+}
+
+/* Neighbours become one range. */
+static bool add(struct core_range *ranges, int *count, uint32_t ordinal)
+{
+    if (*count && ranges[*count - 1].to == ordinal) {
+        ranges[*count - 1].to++;
+        return true;
+    }
+    if (*count == CORE_MAX_GONE)
+        return false;
+    ranges[(*count)++] = (struct core_range){ordinal, ordinal + 1};
+    return true;
+}
+
+static bool find_all(struct request *request, const struct tasks *asked, const struct tasks *all,
+                     struct core_range *ranges, int *count)
+{
+    for (uint32_t i = 0; i < asked->count; i++) {
+        uint32_t index = tasks_index(asked, i);
+        int64_t ordinal = tasks_ordinal(all, index);
+        if (ordinal < 0) {
+            request_error(request, WIRE_CODE_REFUSED, "array %" PRIu64 " has no task %" PRIu32, request->job, index);
+            return false;
+        }
+        if (!add(ranges, count, (uint32_t)ordinal)) {
+            request_error(request, WIRE_CODE_REFUSED,
+                          "these are more than %d ranges of array %" PRIu64 ": name fewer at a time", CORE_MAX_GONE,
+                          request->job);
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool fill(struct request *request, const char *text, struct core_range *ranges, int *count)
+{
+    const struct engine_job *job = engine_job(request->requests->room.engine, request->job);
+    const struct core_job *state = job ? core_job(engine_core(request->requests->room.engine), request->job) : NULL;
+    struct tasks asked, all;
+    char why[TASKS_WHY];
+    if (!state || !state->ntasks || tasks_parse(job_submit(job)->tasks, true, &all, why))
+        request_error(request, WIRE_CODE_REFUSED, "job %" PRIu64 " %s: leave out [%.40s]", request->job,
+                      job ? "is no array" : "is no array that has not ended", text);
+    else if (tasks_parse(text, false, &asked, why))
+        request_error(request, WIRE_CODE_REFUSED, "the tasks: %s", why);
+    else
+        return find_all(request, &asked, &all, ranges, count);
+    return false;
+}
+
+bool tasks_fill(struct request *request, struct event *event, struct core_range **ranges)
+{
+    struct core *core = engine_core(request->requests->room.engine);
+    const struct core_job *array = core_array_of(core, request->job);
+    const char *text = tasks_text_of(request);
+    int count = 0;
+    *ranges = NULL;
+    if (!array && !*text)
+        return true;
+    *ranges = mem_array(CORE_MAX_GONE, sizeof(**ranges));
+    if (array) { /* a task that has no job yet, by its own id */
+        (void)add(*ranges, &count, (uint32_t)(request->job - array->id) - 1);
+        request->job = event->job = array->id;
+    } else if (!fill(request, text, *ranges, &count)) {
+        return false;
+    }
+    event->u.by.tasks = *ranges;
+    event->u.by.ntasks = count;
+    return true;
+}
+
+bool tasks_explain(struct request *request, const char *verb, enum answer answer)
+{
+    const struct core_job *array = core_job(engine_core(request->requests->room.engine), request->job);
+    if (!array || !array->ntasks || array->state == JOB_DONE || array->state == JOB_CANCELLED)
+        return false;
+    if (answer == ANSWER_TOO_MANY)
+        request_error(request, WIRE_CODE_REFUSED,
+                      "these are too many tasks of array %" PRIu64
+                      ": at most %d that wait in it can be held, released or moved alone at a time, and it can lose %d "
+                      "ranges; name them all, or fewer",
+                      request->job, CORE_MAX_SPLIT, CORE_MAX_GONE);
+    else if (answer == ANSWER_WRONG_STATE)
+        request_error(request, WIRE_CODE_WRONG_STATE,
+                      "none of these tasks of array %" PRIu64 " can be %s: those that could be have ended, or run, or "
+                      "wait for other jobs with all of the array",
+                      request->job, verb);
+    return answer == ANSWER_TOO_MANY || answer == ANSWER_WRONG_STATE;
+}
