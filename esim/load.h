@@ -17,6 +17,11 @@ int64_t load_next(const struct load *load);
 uint64_t load_pass(struct load *load, int64_t now_ms);
 /* The busy share of each processor of a host since it was asked last. */
 void load_report(struct load *load, int host, int64_t now_ms, double *busy);
+/* When last something of that has changed on it, as far as it is known since load_bring(). */
+int64_t load_changed(const struct load *load, int host);
+void load_bring(struct load *load, int64_t now_ms);
+/* As if it had been asked. */
+void load_drop(struct load *load, int host, int64_t now_ms);
 /* No job was there until then. */
 void load_skip(struct load *load, int64_t now_ms);
 

@@ -47,11 +47,15 @@ static void print_times(struct estimate turnaround, double median, double p95, s
     print_cell(7, 2, stretch.half);
 }
 
+static struct estimate known(double value)
+{
+    return (struct estimate){.mean = value, .half = NAN};
+}
+
 static void print_recorded(int width, const struct history *h)
 {
     printf("%-*s %9zu %8s", width, "as it was", h->measured, "-");
-    print_times((struct estimate){h->turnaround.mean, NAN}, h->median, h->p95, (struct estimate){h->wait, NAN},
-                (struct estimate){NAN, NAN});
+    print_times(known(h->turnaround.mean), h->median, h->p95, known(h->wait), known(NAN));
     putchar('\n');
 }
 
@@ -67,7 +71,7 @@ static void print_row(int width, const struct config *config, const struct resul
     printf(" +-");
     print_cell(4, 2, 100 * r->utilisation.half);
     print_cell(8, 3, r->throughput);
-    fputs(r->steady ? "" : "  not steady", stdout);
+    fputs(!r->steady ? "  not steady" : r->too_short ? "  too short for an interval" : "", stdout);
     if (r->replications > 1)
         printf("  in %" PRIu64 " runs", r->replications);
     putchar('\n');
@@ -123,9 +127,7 @@ static void print_difference(const struct plan *plan, size_t first, size_t i)
            : isnan(half)        ? "too few jobs to say"
            : fabs(mean) <= half ? "no difference is seen"
                                 : "the difference is real",
-           steady && !isnan(half) && d.jobs < FEW_JOBS && plan->results[i].replications < 2
-               ? ", as far as so few jobs can say"
-               : "");
+           steady && !isnan(half) && d.jobs < FEW_JOBS && c->whole ? ", as far as so few jobs can say" : "");
 }
 
 static void print_differences(const struct plan *plan)
