@@ -239,6 +239,13 @@ uint64_t load_pass(struct load *load, int64_t now_ms)
 
 /* ---- jobs ---- */
 
+bool load_endless(const struct load *load, const struct sim_job *job)
+{
+    const double periods_max = 1e7, period = (double)load->settings->period_ms;
+
+    return shared(load) && period > 0 && job->share < 1 && (double)job->work_ms > period * periods_max;
+}
+
 /* Those that were allocated in one step may be launched in any order. */
 static void insert_by_rank(struct load *load)
 {

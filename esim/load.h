@@ -8,6 +8,8 @@ struct load;
 
 struct load *load_create(const struct world_settings *settings);
 void load_destroy(struct load *load);
+/* Each period is two events: one of 10^12 s in periods of a second would never come to its end. */
+bool load_endless(const struct load *load, const struct sim_job *job);
 /* Its allocation is its rank on each processor. */
 void load_start(struct load *load, const struct sim_job *job, const struct core_job *info, int64_t now_ms);
 void load_end(struct load *load, uint64_t id, int64_t now_ms);

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "esim/feedback.h"
 #include "esim/random.h"
 #include "esim/swf.h"
 #include "lib/memory/mem.h"
@@ -134,6 +135,8 @@ static void evaluate_means(const struct record *r, struct result *result)
     result->turnaround = estimate(r, r->turnaround, cut, cut_all);
     result->wait = estimate(r, r->wait, cut, cut_all);
     result->stretch = estimate(r, r->stretch, cut, cut_all);
+    if (isnan(result->turnaround.half)) /* what depends on the same queue */
+        result->wait.half = result->stretch.half = NAN;
     utilised = utilisation(r, cut / TICK_JOBS, cut_all / TICK_JOBS);
     if (isnan(utilised.mean)) /* few jobs: from the first to the last */
         utilised.mean = result->utilisation.mean;
@@ -258,6 +261,8 @@ static void keep(struct pool *pool, const struct record *r, const struct result 
 /* Part of a trace, or no job at all, is no answer. */
 static void judge(const struct record *r, const char *fault, struct result *result)
 {
+    if (!fault)
+        fault = world_fault(r->world);
     if (!fault && world_now_ms(r->world) >= WORLD_TIME_MAX_MS)
         fault = "the jobs take longer than 36 million years";
     if (!fault && r->ended == 0)
@@ -280,6 +285,10 @@ static void run_once(const struct config *config, struct result *result, double 
     if (config->trace && !swf) {
         snprintf(result->fault, sizeof(result->fault), "%.150s: %s", config->trace, strerror(errno));
         return;
+    }
+    if (swf && !config->no_feedback) {
+        source = feedback_source(swf, config->trace);
+        feedback_counts(source, &result->following, &result->nameless);
     }
     if (!source)
         source =

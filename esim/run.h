@@ -28,6 +28,8 @@ struct config {
     uint64_t jobs_max; /* give up then */
     bool jobs_said;
     bool precision_said;
+    bool no_feedback; /* the jobs of a trace come at its times, whatever they follow */
+    const char *feedback_said;
     bool exactly;  /* so many jobs, whatever the precision; with one that was said in each of several runs */
     bool whole;    /* no warm-up is cut off: a trace is what it is */
     FILE *records; /* a line of JSON for each job; may be NULL */
@@ -38,7 +40,8 @@ struct result {
     bool done;
     char fault[200]; /* why not */
     uint64_t jobs, warmup, refused, unknown, bad_lines, waiting;
-    bool unexplained; /* there was no such job */
+    uint64_t following, nameless; /* jobs that come after others; that name one which is not there */
+    bool unexplained;             /* there was no such job */
     bool steady;
     uint64_t replications; /* runs with other random numbers, from which the intervals are; 1: by batches of one run */
     double seconds;        /* of virtual time, measured */

@@ -17,7 +17,8 @@
 enum {
     OFFSET_MS = 10000,     /* before the first job, so that hosts can have told their load */
     REFUSED_MAX = 1000000, /* and no other job: an endless workload, and none of it has room */
-    IDLE_REPORTS = 1000    /* one after the other from a machine on which nothing runs: what waits has no place there */
+    PHASES_MAX = 1000000000,
+    IDLE_REPORTS = 1000 /* one after the other from a machine on which nothing runs: what waits has no place there */
 };
 
 struct pending { /* events that follow from actions, first come, first served */
@@ -49,6 +50,8 @@ struct world {
     double used_ms;
     uint64_t used; /* processors of clusters now */
     int64_t used_since_ms;
+    uint64_t nphases; /* that have ended */
+    char fault[160];
     struct explain explain;
 };
 
@@ -70,15 +73,6 @@ static void count_used(struct world *w, int64_t change)
     w->used_ms += (double)w->used * (double)(w->now_ms - w->used_since_ms);
     w->used_since_ms = w->now_ms;
     w->used += (uint64_t)change;
-}
-
-uint64_t world_place(const struct core_processor *processors, uint32_t n)
-{
-    uint64_t place = 0xcbf29ce484222325u; /* FNV-1a */
-
-    for (uint32_t i = 0; i < n; i++)
-        place = (place ^ ((uint64_t)processors[i].host << 16 | (uint64_t)processors[i].cpu)) * 0x100000001b3u;
-    return place;
 }
 
 static void start(struct world *w, uint64_t id)
@@ -199,11 +193,20 @@ static struct core_after *after(const struct world *w, int *count)
     return items;
 }
 
+/* Others may follow it. */
+static void over(struct world *w, const struct sim_job *job, bool has_run)
+{
+    if (w->source->over)
+        w->has_next = w->source->over(w->source, job, w->now_ms - OFFSET_MS, has_run, &w->next, w->has_next);
+}
+
 static void submit(struct world *w)
 {
     struct event event = {.type = EVENT_SUBMIT, .host = -1, .request = 1};
+    struct sim_job refused = w->next;
     uint64_t id = 0;
     int nhosts, *hosts = allowed(w, &nhosts);
+    bool good = !hosts || nhosts > 0;
     struct core_after *waits;
 
     event.u.submit.uid = w->next.uid;
@@ -219,7 +222,11 @@ static void submit(struct world *w)
     }
     if (w->settings.saturated)
         w->next.submit_ms = w->now_ms - OFFSET_MS;
-    if ((hosts && nhosts == 0) || step(w, event, &id) != ANSWER_OK) {
+    if (load_endless(w->load, &w->next))
+        snprintf(w->fault, sizeof(w->fault), "job %llu has more than 10^7 periods: say a longer --period, or none",
+                 (unsigned long long)w->next.number);
+    good = good && step(w, event, &id) == ANSWER_OK;
+    if (!good) {
         w->nrefused++;
         if (w->explain.number == w->next.number) /* the next one has this id */
             explain_end(&w->explain, world_now_ms(w), "is refused: the machine is too small for it");
@@ -227,6 +234,8 @@ static void submit(struct world *w)
     free(hosts);
     free(waits);
     w->has_next = w->source->next(w->source, &w->next);
+    if (!good)
+        over(w, &refused, false);
     explain_wait(&w->explain, w->core, world_now_ms(w));
 }
 
@@ -251,6 +260,7 @@ static void end(struct world *w, uint64_t id)
     if (w->source->has_after)
         map_remove(&w->waited_for, job->number);
     w->nended++;
+    over(w, job, true);
     w->ended(job, w->data);
     free(job);
     explain_wait(&w->explain, w->core, world_now_ms(w));
@@ -342,6 +352,10 @@ static bool happen(struct world *w)
         w->quiet_reports = 0;
         w->now_ms = load_ms > w->now_ms ? load_ms : w->now_ms;
         id = load_pass(w->load, w->now_ms);
+        if (id == 0 && ++w->nphases > PHASES_MAX)
+            snprintf(w->fault, sizeof(w->fault),
+                     "jobs change more than 10^9 times between computing and waiting: say "
+                     "a longer --period, or fewer jobs");
         if (id != 0)
             end(w, id);
     } else if (report_ms <= arrival) {
@@ -359,7 +373,8 @@ static bool happen(struct world *w)
 bool world_run(struct world *w, uint64_t jobs)
 {
     while (w->nended < jobs)
-        if ((w->nended + w->nrunning == 0 && w->nrefused >= REFUSED_MAX) || w->now_ms > WORLD_TIME_MAX_MS || !happen(w))
+        if (w->fault[0] != '\0' || (w->nended + w->nrunning == 0 && w->nrefused >= REFUSED_MAX) ||
+            w->now_ms > WORLD_TIME_MAX_MS || !happen(w))
             return false;
     return true;
 }
@@ -451,6 +466,11 @@ int64_t world_now_ms(const struct world *w)
 double world_used_ms(const struct world *w)
 {
     return w->used_ms + (double)w->used * (double)(w->now_ms - w->used_since_ms);
+}
+
+const char *world_fault(const struct world *w)
+{
+    return w->fault[0] != '\0' ? w->fault : NULL;
 }
 
 uint64_t world_refused(const struct world *w)

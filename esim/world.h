@@ -58,8 +58,10 @@ int world_cpus(const struct world_settings *settings, int host);
 /* How fast they are, [settings->nhosts]; the caller's. */
 double *world_speeds(const struct world_settings *settings);
 uint64_t world_processors(const struct world_settings *settings);
-int64_t world_now_ms(const struct world *world);   /* since the first could be submitted */
-double world_used_ms(const struct world *world);   /* processor time of jobs' clusters, in all */
+int64_t world_now_ms(const struct world *world); /* since the first could be submitted */
+double world_used_ms(const struct world *world); /* processor time of jobs' clusters, in all */
+/* Why it cannot go on; NULL: nothing is wrong. */
+const char *world_fault(const struct world *world);
 uint64_t world_refused(const struct world *world); /* jobs that are too large for the machine */
 uint64_t world_waiting(const struct world *world);
 void world_tell_no_more(struct world *world);    /* of the job that is to be explained */
