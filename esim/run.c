@@ -194,17 +194,25 @@ static bool has_other_runs(const struct config *c)
     return is_drawn(c) && c->exactly && c->precision_said;
 }
 
+static bool is_known(const struct record *r, const struct result *result)
+{
+    const struct estimate *e = r->config->world.saturated ? &result->utilisation : &result->turnaround;
+    bool ticks = r->asked_ticks > result->warmup / TICK_JOBS;
+
+    return result->steady && e->independent >= STATS_ENOUGH &&
+           (!ticks || result->utilisation.independent >= STATS_LEAST);
+}
+
 /* A run whose length was said may be too short to show how much jobs depend on those before, and would then be taken
  * for more than it is: so the workload goes on behind it until that is known. */
 static void look_behind(struct record *r, struct result *result, FILE *progress)
 {
-    const struct estimate *e = r->config->world.saturated ? &result->utilisation : &result->turnaround;
     size_t goal = r->ended;
     bool more = true;
 
     world_tell_no_more(r->world);
     r->behind = true;
-    while (more && goal < JUDGED_MAX && (goal < FIRST_JOBS || !result->steady || e->independent < STATS_ENOUGH)) {
+    while (more && goal < JUDGED_MAX && (goal < FIRST_JOBS || !is_known(r, result))) {
         goal = goal < FIRST_JOBS / 2 ? FIRST_JOBS : goal < JUDGED_MAX / 2 ? 2 * goal : JUDGED_MAX;
         if (progress)
             fprintf(progress, "\r%s: %zu jobs, and others to know how sure that is ", r->config->label, r->asked);

@@ -172,7 +172,7 @@ static int *allowed(const struct world *w, int *count)
     int *hosts = job->hosts ? mem_array((size_t)job->nhosts, sizeof(*hosts)) : NULL;
 
     *count = 0;
-    for (int i = 0; i < job->nhosts; i++)
+    for (int i = 0; hosts && i < job->nhosts; i++)
         if (job->hosts[i] < w->settings.nhosts)
             hosts[(*count)++] = job->hosts[i];
     return hosts;
