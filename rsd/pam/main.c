@@ -1,6 +1,6 @@
 /* main.c - elmer-account USER: asks PAM whether this account may be used on this host, and ends.
  *
- * Started as root by a supervisor, which limits its time. One line on its standard output is the answer: `yes`; `no
+ * Started by elmer-spawn, as the user, with little time. One line on its standard output is the answer: `yes`; `no
  * WHY`; anything else says why there is no verdict. Only the account lines of the service elmer are asked: nobody is
  * there to be authenticated, and what a session would be is the business of supervisors. */
 #include "config.h"
@@ -54,19 +54,40 @@ static int is_verdict(int code)
     return 0;
 }
 
-int main(int argc, char **argv)
+/* The module's own program may have been killed, or may not have started: that of pam_unix leaves a refusal then, which
+ * Debian's common-account cannot tell from one of the account, and which would be kept for a minute. Who is refused is
+ * asked about once more; what holds is refused again. */
+enum { ASKED_MAX = 2 };
+
+/* *pam: of the last time; NULL: PAM has not begun. */
+static int ask(const char *user, pam_handle_t **pam)
 {
     const struct pam_conv conversation = {.conv = converse};
+    int code = PAM_SYSTEM_ERR;
+    for (int asked = 0; asked < ASKED_MAX; asked++) {
+        if (*pam)
+            pam_end(*pam, code);
+        *pam = NULL;
+        said[0] = 0;
+        code = pam_start("elmer", user, &conversation, pam);
+        if (code == PAM_SUCCESS)
+            code = pam_acct_mgmt(*pam, 0);
+        if (!is_verdict(code))
+            break;
+    }
+    return code;
+}
+
+int main(int argc, char **argv)
+{
     pam_handle_t *pam = NULL;
     int code;
     if (argc != 2 || !argv[1][0]) {
-        fprintf(stderr, "usage: elmer-account USER: elmer-supervisor starts it\n");
+        fprintf(stderr, "usage: elmer-account USER: elmer-spawn starts it\n");
         return 2;
     }
     prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
-    code = pam_start("elmer", argv[1], &conversation, &pam);
-    if (code == PAM_SUCCESS)
-        code = pam_acct_mgmt(pam, 0);
+    code = ask(argv[1], &pam);
     if (code == PAM_SUCCESS)
         printf("yes\n");
     else

@@ -1,0 +1,112 @@
+#!/usr/bin/python3
+"""elmer.py - submit a job and wait for it, from Python, by the C library.
+
+elmer.py [-n NPROCS] [-o FILE] COMMAND [ARG..]   prints the job's id and how it ended; its exit status is the job's
+
+Needs libelmer and its header (Debian: libelmer1, libelmer-dev): the members of the structs are read from the header, so that
+they are those of the library that is installed. ELMER_HEADER names another one.
+"""
+import argparse
+import ctypes
+import os
+import re
+import sys
+
+OK = 0
+ASK_MS = 30000
+
+TYPES = {
+    "bool": ctypes.c_bool, "int": ctypes.c_int, "unsigned": ctypes.c_uint, "double": ctypes.c_double,
+    "uint32_t": ctypes.c_uint32, "int64_t": ctypes.c_int64, "uint64_t": ctypes.c_uint64, "size_t": ctypes.c_size_t,
+    "const char *": ctypes.c_char_p, "const char *const *": ctypes.POINTER(ctypes.c_char_p),
+}
+
+
+def structs(path):
+    """The plain structs of a header as classes of ctypes: name -> class."""
+    with open(path, encoding="utf-8") as file:
+        text = re.sub(r"/\*.*?\*/", "", file.read(), flags=re.S)
+    found = {}
+    for name, body in re.findall(r"^struct (\w+) \{(.*?)^\};", text, re.S | re.M):
+        members = []
+        for member in filter(None, (word.strip() for word in body.split(";"))):
+            match = re.fullmatch(r"(.*?)(\w+)(?:\[(\d+)\])?", member, re.S)
+            if not match:  # a pointer to a function
+                break
+            kind, label, count = match[1].strip(), match[2], match[3]
+            kind = ctypes.c_char if kind == "char" else TYPES.get(kind, ctypes.c_void_p)  # other pointers: not followed here
+            members.append((label, kind * int(count) if count else kind))
+        else:
+            found[name] = type(name, (ctypes.Structure,), {"_fields_": members})
+    return found
+
+
+def strings(words):
+    """A list of C strings with NULL behind the last."""
+    return (ctypes.c_char_p * (len(words) + 1))(*[os.fsencode(word) for word in words], None)
+
+
+class Elmer:
+    def __init__(self):
+        known = structs(os.environ.get("ELMER_HEADER", "/usr/include/elmer.h"))
+        self.submission, self.job = known["elmer_submission"], known["elmer_job"]
+        self.error = known["elmer_error"]()
+        self.library = ctypes.CDLL("libelmer.so.1", use_errno=True)
+        self.handle = ctypes.c_void_p()
+        self.check(self.library.elmer_open(None, ctypes.byref(self.handle), ctypes.byref(self.error)))
+
+    def check(self, result):
+        if result != OK:
+            raise RuntimeError(self.error.text.decode(errors="replace"))
+
+    def submit(self, command, nprocs, output):
+        """The id of the job, which is on elmer's disk then."""
+        environment = strings([f"{name}={value}" for name, value in os.environ.items() if name in ("PATH", "HOME", "LANG")])
+        words = strings(command)
+        asked = self.submission(nprocs=nprocs, command=words, environment=environment, umask=-1,
+                                output=os.fsencode(output) if output else None)
+        answer = ctypes.POINTER(ctypes.c_uint64)()  # struct elmer_submitted begins with the id
+        self.check(self.library.elmer_submit(self.handle, ctypes.byref(asked), ASK_MS, ctypes.byref(answer), ctypes.byref(self.error)))
+        job = answer[0]
+        self.library.elmer_submitted_free(answer)
+        return job
+
+    def wait(self, job):
+        """(state, exit status, signal) of its end."""
+        while True:
+            jobs = ctypes.POINTER(ctypes.c_void_p)()  # struct elmer_jobs begins with the jobs
+            self.check(self.library.elmer_wait(self.handle, ctypes.c_uint64(job), ASK_MS, ctypes.byref(jobs), ctypes.byref(self.error)))
+            item = self.job.from_address(jobs[0])
+            ended = item.state in (b"done", b"cancelled")
+            result = item.state.decode(), item.exit_status, item.signal
+            self.library.elmer_jobs_free(jobs)
+            if ended:
+                return result
+
+    def close(self):
+        self.library.elmer_close(self.handle)
+
+
+def main():
+    parser = argparse.ArgumentParser(usage="%(prog)s [-n NPROCS] [-o FILE] COMMAND [ARG..]")
+    parser.add_argument("-n", type=int, default=1, metavar="NPROCS")
+    parser.add_argument("-o", metavar="FILE")
+    parser.add_argument("command", nargs=argparse.REMAINDER, metavar="COMMAND")
+    options = parser.parse_args()
+    if not options.command:
+        parser.error("a command is missing")
+    try:
+        elmer = Elmer()
+        job = elmer.submit(options.command, options.n, options.o)
+        print(f"job {job}", flush=True)
+        state, status, signal = elmer.wait(job)
+        elmer.close()
+    except (OSError, RuntimeError) as error:
+        print(f"elmer.py: {error}", file=sys.stderr)
+        return 125
+    print(f"job {job} is {state}, " + (f"signal {signal}" if signal > 0 else f"exit status {status}"))
+    return status if state == "done" and status >= 0 else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

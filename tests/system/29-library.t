@@ -1,0 +1,34 @@
+#!/bin/bash
+# The installed library as a programmer has it: the example of its manual page, and the one in Python.
+. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/jobs.sh"
+
+lab_up 2 --elmer 'allocator = v1'
+install_programs
+
+# ---- the program of the page, as it is printed there ----
+mandoc -T ascii -O width=200 "$top/man/elmer_open.3" | sed 's/.\x08//g' |
+    sed -n '/^EXAMPLES/,/^ *The same in/ { /#include/,/^ *The same in/ { /^ *The same in/!p } }' >"$tmp/example.c"
+ok 'the example of elmer_open(3) compiles as printed' \
+    gcc -Wall -Wextra -Werror -I"$top/libelmer" -o "$tmp/example" "$tmp/example.c" -L"$build/libelmer/.libs" -lelmer
+on 1 sh -c 'cat >/home/example && chmod 755 /home/example' <"$tmp/example"
+is 'and says how its job has ended' "$(as alice 1 /home/example)" 'done, exit status 3'
+is 'each function has its page' "$(on 1 sh -c 'cd /usr/share/man/man3 && ls elmer_close.3* elmer_jobs_json.3* elmer_top.3* elmer_hosts.3* | wc -l')" 4
+
+# ---- from Python ----
+script=/usr/libexec/elmer/examples/elmer.py
+out=$(as alice 2 "$script" sh -c 'exit 7')
+is 'its exit status is that of the job' $? 7
+like 'it names the job and its end' "$out" $'^job ([0-9]+)\njob [0-9]+ is done, exit status 7$'
+out=$(as alice 2 "$script" -n 2 -o /home/alice/out sh -c 'echo $ELMER_NPROCS; kill -9 $$')
+like 'a signal too' "$out" 'is done, signal 9$'
+id=$(sed -n '1s/job //p' <<<"$out")
+is 'its output is where it was asked for' "$(on "$(field "$id" 'j["hosts"][0][2:]')" cat /home/alice/out)" 2
+out=$(as alice 2 "$script" -n 99 true 2>&1)
+is 'what elmer refuses is refused' $? 125
+like 'with a sentence' "$out" '^elmer.py: .*2'
+on 2 systemctl stop rsd
+out=$(as alice 2 "$script" true 2>&1)
+is 'without a daemon it gives up' $? 125
+like 'and says what to do' "$out" 'systemctl start rsd'
+done_testing
