@@ -370,7 +370,7 @@ static void sum_up(struct history *h)
         turnaround[n++] = (double)(job->ended_ms - job->submitted_ms) / 1000;
         wait += (double)(job->started_ms - job->submitted_ms) / 1000;
     }
-    h->turnaround = stats_batches(turnaround, n, true);
+    h->turnaround = stats_batches(turnaround, n);
     h->wait = n > 0 ? wait / (double)n : 0;
     h->median = stats_quantile(turnaround, n, 0.5);
     h->p95 = stats_quantile(turnaround, n, 0.95);

@@ -18,6 +18,8 @@ struct sim_job {
     int nhosts;
     const struct after *after; /* [nafter] jobs that it waits for, by their numbers */
     int nafter;
+    uint64_t preceding;       /* of a trace: the number of the job that it follows; 0: none */
+    int64_t think_ms;         /* ... so long after its end; -1: not known */
     bool unmeasured;          /* it is there, and what becomes of it does not count */
     double share;             /* of each processor that it uses, 0..1 */
     int64_t start_ms, end_ms; /* -1: not yet */
@@ -29,6 +31,11 @@ struct sim_job {
 struct source {
     bool has_after; /* jobs may wait for others; then no two have the same number */
     bool (*next)(struct source *source, struct sim_job *job); /* false: there are no more */
+    /* Told when job has run, or has been refused, as others may follow it. given, if has_given, is the last that next()
+     * gave and that is not submitted yet: it may be exchanged for one that comes before. Returns has_given. NULL: who
+     * comes next does not depend on that. */
+    bool (*over)(struct source *source, const struct sim_job *job, int64_t now_ms, bool has_run, struct sim_job *given,
+                 bool has_given);
     void (*destroy)(struct source *source);
 };
 

@@ -49,6 +49,8 @@ static int set_result(json_t *object, const struct result *r)
            set(object, "refused", count(r->refused)) | set(object, "unknown", count(r->unknown)) |
            set(object, "bad_lines", count(r->bad_lines)) | set(object, "waiting", count(r->waiting)) |
            set(object, "steady", json_boolean(r->steady)) | set(object, "replications", count(r->replications)) |
+           set(object, "following", count(r->following)) | set(object, "nameless", count(r->nameless)) |
+           set(object, "jobs_judged", count(r->judged)) | set(object, "too_short", json_boolean(r->too_short)) |
            set_real(object, "seconds", r->seconds) | set_estimate(object, "turnaround", r->turnaround) |
            set_estimate(object, "wait", r->wait) | set_estimate(object, "stretch", r->stretch) |
            set_estimate(object, "utilisation", r->utilisation) | set_real(object, "turnaround_median", r->median) |

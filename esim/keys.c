@@ -111,6 +111,10 @@ static bool set_word(struct config *c, const char *key, const char *value, bool 
         c->whole = c->exactly = true;
         return true;
     }
+    if (strcmp(key, "feedback") == 0) {
+        c->no_feedback = strcmp(value, "no") == 0;
+        return c->no_feedback || strcmp(value, "yes") == 0;
+    }
     if (strcmp(key, "speeds") == 0)
         return parse_speeds(&c->world, value);
     if (strcmp(key, "without-user") == 0) {
@@ -138,7 +142,7 @@ static bool set_number(struct config *c, const char *key, const char *value, boo
         c->precision_said = true;
         return number(value, 1e-5, 1, &c->precision);
     }
-    if (strcmp(key, "period") == 0 && number(value, 0, 1e6, &n))
+    if (strcmp(key, "period") == 0 && number(value, 0, 1e6, &n) && (n == 0 || n >= 0.001))
         c->world.period_ms = (int64_t)(n * 1000);
     else if (strcmp(key, "levels") == 0 && whole_number(value, 1, CORE_MAX_LEVELS, &n))
         c->world.core.levels = (int)n;
@@ -173,7 +177,8 @@ static bool set_number(struct config *c, const char *key, const char *value, boo
 const char *keys_names(void)
 {
     return "allocator policy model steps arrivals service workload trace load share threshold mean-service precision "
-           "period levels hosts add-hosts cpus speeds cube without-user user-running seed explain jobs jobs-max";
+           "period levels hosts add-hosts cpus speeds cube without-user feedback user-running seed explain jobs "
+           "jobs-max";
 }
 
 static void note(const char **said, const char *key, const char *const *of)
@@ -191,6 +196,7 @@ static void note_all(struct config *config, const char *key)
     note(&config->times_said, key, (const char *const[]){"load", "arrivals", NULL});
     note(&config->shared_said, key, (const char *const[]){"steps", "period", NULL});
     note(&config->threshold_said, key, (const char *const[]){"threshold", NULL});
+    note(&config->feedback_said, key, (const char *const[]){"feedback", NULL});
     note(&config->max_said, key, (const char *const[]){"jobs-max", NULL});
 }
 
@@ -318,6 +324,8 @@ static const char *idle_option(const struct config *c)
                                         : "period: that is for the model shared";
     if (c->threshold_said && c->world.core.allocator != ALLOCATOR_V2 && !varied(c, "allocator"))
         return "threshold: that is for the allocator v2";
+    if (c->feedback_said && !c->trace)
+        return "feedback: jobs that follow others are those of a trace";
     if (c->precision_said && !drawn)
         return "precision: a trace or a history is as long as it is";
     if (drawn && c->exactly && c->max_said)

@@ -27,10 +27,11 @@ struct load {
     const struct world_settings *settings;
     struct run **runs; /* shared: in the order of allocation; space: a heap by end_ms */
     size_t nruns, capacity, nprocessors;
-    double *speed;     /* [nprocessors] */
-    double *left;      /* [nprocessors] after those above */
-    double *sum, *use; /* [nprocessors] busy ms since the last report; busy share now */
-    int64_t *since_ms; /* ... of each host */
+    double *speed;       /* [nprocessors] */
+    double *left;        /* [nprocessors] after those above */
+    double *sum, *use;   /* [nprocessors] busy ms since the last report; busy share now */
+    int64_t *since_ms;   /* ... of each host */
+    int64_t *changed_ms; /* of each host: something of use */
     int64_t now_ms;
     bool stale; /* rates */
 };
@@ -62,6 +63,7 @@ struct load *load_create(const struct world_settings *settings)
     load->sum = mem_array(load->nprocessors, sizeof(*load->sum));
     load->use = mem_array(load->nprocessors, sizeof(*load->use));
     load->since_ms = mem_array((size_t)settings->nhosts, sizeof(*load->since_ms));
+    load->changed_ms = mem_array((size_t)settings->nhosts, sizeof(*load->changed_ms));
     return load;
 }
 
@@ -84,6 +86,7 @@ void load_destroy(struct load *load)
     free(load->sum);
     free(load->use);
     free(load->since_ms);
+    free(load->changed_ms);
     free(load);
 }
 
@@ -150,6 +153,11 @@ static bool computes(const struct load *load, const struct run *run, double done
     return done < floor(done / period + 1e-9) * period + run->share * period - 1e-6;
 }
 
+static void mark_changed(struct load *load, size_t processor)
+{
+    load->changed_ms[processor / (size_t)load->settings->ncpus] = load->now_ms;
+}
+
 /* ---- shared: rates ---- */
 
 static void set_rate(struct load *load, struct run *run, uint32_t thread)
@@ -178,8 +186,11 @@ static void set_rates(struct load *load)
     for (size_t i = 0; i < load->nruns; i++)
         for (uint32_t t = 0; t < load->runs[i]->nthreads; t++)
             set_rate(load, load->runs[i], t);
-    for (size_t i = 0; i < load->nprocessors; i++)
+    for (size_t i = 0; i < load->nprocessors; i++) {
+        if (load->use[i] != 1 - load->left[i])
+            mark_changed(load, i);
         load->use[i] = 1 - load->left[i];
+    }
     load->stale = false;
 }
 
@@ -228,6 +239,13 @@ uint64_t load_pass(struct load *load, int64_t now_ms)
 
 /* ---- jobs ---- */
 
+bool load_endless(const struct load *load, const struct sim_job *job)
+{
+    const double periods_max = 1e7, period = (double)load->settings->period_ms;
+
+    return shared(load) && period > 0 && job->share < 1 && (double)job->work_ms > period * periods_max;
+}
+
 /* Those that were allocated in one step may be launched in any order. */
 static void insert_by_rank(struct load *load)
 {
@@ -267,6 +285,8 @@ void load_start(struct load *load, const struct sim_job *job, const struct core_
         run->at[i] = (size_t)info->processors[i].host * (size_t)load->settings->ncpus + (size_t)info->processors[i].cpu;
     run->speed = slowest(load, run);
     run->end_ms = now_ms + (int64_t)ceil(run->work_ms / run->speed - 1e-6);
+    for (uint32_t i = 0; i < run->nprocs; i++)
+        mark_changed(load, run->at[i]);
     for (uint32_t i = 0; !shared(load) && i < run->nprocs; i++)
         load->use[run->at[i]] += run->share * run->speed / load->speed[run->at[i]];
     load->runs = mem_grow(load->runs, &load->capacity, load->nruns + 1, sizeof(struct run *));
@@ -295,6 +315,8 @@ void load_end(struct load *load, uint64_t id, int64_t now_ms)
         heap_up(load, i);
         heap_down(load, i);
     }
+    for (uint32_t k = 0; k < run->nprocs; k++)
+        mark_changed(load, run->at[k]);
     for (uint32_t k = 0; !shared(load) && k < run->nprocs; k++)
         load->use[run->at[k]] -= run->share * run->speed / load->speed[run->at[k]];
     load->stale = true;
@@ -315,6 +337,24 @@ void load_report(struct load *load, int host, int64_t now_ms, double *busy)
         load->sum[first + (size_t)i] = 0;
     }
     load->since_ms[host] = now_ms;
+}
+
+int64_t load_changed(const struct load *load, int host)
+{
+    return load->changed_ms[host];
+}
+
+void load_drop(struct load *load, int host, int64_t now_ms)
+{
+    memset(&load->sum[(size_t)host * (size_t)load->settings->ncpus], 0,
+           (size_t)load->settings->ncpus * sizeof(*load->sum));
+    load->since_ms[host] = now_ms;
+}
+
+void load_bring(struct load *load, int64_t now_ms)
+{
+    set_rates(load);
+    advance(load, now_ms);
 }
 
 void load_skip(struct load *load, int64_t now_ms)

@@ -35,3 +35,12 @@ uint64_t world_processors(const struct world_settings *settings)
         count += settings->core.topology == TOPOLOGY_CUBE ? 1 : (uint64_t)world_cpus(settings, h);
     return count;
 }
+
+uint64_t world_place(const struct core_processor *processors, uint32_t n)
+{
+    uint64_t place = 0xcbf29ce484222325u; /* FNV-1a */
+
+    for (uint32_t i = 0; i < n; i++)
+        place = (place ^ ((uint64_t)processors[i].host << 16 | (uint64_t)processors[i].cpu)) * 0x100000001b3u;
+    return place;
+}

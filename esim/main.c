@@ -39,6 +39,7 @@ static const char usage[] = "Usage: esim [options]\n"
                             "  --workload W      constant, 'square [1,16]', 'rect [1,32]', 'procs [1,8]' or\n"
                             "                    'P[1,8]=0.3 P[17,32]=0.7' (default: rect [1,16])\n"
                             "  --trace FILE      a trace in the Standard Workload Format, perhaps with gzip\n"
+                            "    --feedback=yes|no           jobs follow those that they name (default: yes)\n"
                             "  --history FILE    what Elmer has kept of its jobs: its store, or a copy of it\n"
                             "    --since TIME --until TIME   of that, by the times of submission\n"
                             "    --without-user NAME         without the jobs of one user\n"
@@ -78,9 +79,9 @@ static int wrong(const char *text)
 }
 
 static const char *const keys[] = {
-    "workload",  "trace",     "load",   "arrivals", "service",   "mean-service", "share",        "hosts", "cpus",
-    "cube",      "allocator", "levels", "policy",   "threshold", "user-running", "model",        "steps", "period",
-    "precision", "jobs",      "seed",   "explain",  "jobs-max",  "add-hosts",    "without-user", "speeds"};
+    "workload",  "trace",     "load",   "arrivals", "service",   "mean-service", "share",        "hosts",  "cpus",
+    "cube",      "allocator", "levels", "policy",   "threshold", "user-running", "model",        "steps",  "period",
+    "precision", "jobs",      "seed",   "explain",  "jobs-max",  "add-hosts",    "without-user", "speeds", "feedback"};
 enum { KEYS = sizeof(keys) / sizeof(keys[0]) };
 
 static void make_options(struct option *options)
@@ -101,6 +102,7 @@ static void make_options(struct option *options)
 
     for (int i = 0; i < KEYS; i++)
         options[i] = (struct option){keys[i], required_argument, NULL, OPTION_KEY};
+    options[KEYS - 1].has_arg = optional_argument; /* feedback */
     memcpy(&options[KEYS], others, sizeof(others));
 }
 
@@ -112,7 +114,7 @@ static int take(struct request *request, int c, const char *name)
 
     switch (c) {
     case OPTION_KEY:
-        return keys_set(&request->config, name, optarg, fault, sizeof(fault)) ? -1 : wrong(fault);
+        return keys_set(&request->config, name, optarg ? optarg : "yes", fault, sizeof(fault)) ? -1 : wrong(fault);
     case OPTION_SATURATED:
         request->config.world.saturated = true;
         return -1;

@@ -148,7 +148,7 @@ static bool make_configs(struct plan *plan, const struct config *base, char *fau
 static bool make_results(struct plan *plan, uint64_t jobs_max, char *fault, size_t size)
 {
     plan->room = jobs_max < SERIES_MAX ? (size_t)jobs_max : SERIES_MAX;
-    plan->room = plan->room < REPLICATIONS_MAX ? REPLICATIONS_MAX : plan->room;
+    plan->room = plan->room < JUDGED_MAX ? JUDGED_MAX : plan->room; /* is more than REPLICATIONS_MAX */
     plan->shared_size = plan->count * (sizeof(struct result) + plan->room * sizeof(double));
     plan->shared = mmap(NULL, plan->shared_size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (plan->shared == MAP_FAILED) {
@@ -231,24 +231,32 @@ void plan_fini(struct plan *plan)
     free(plan->configs);
 }
 
+static size_t lesser(size_t a, size_t b)
+{
+    return a < b ? a : b;
+}
+
 struct difference plan_difference(const struct plan *plan, size_t first, size_t second)
 {
     const double *a = plan->series[first], *b = plan->series[second];
     bool runs = plan->results[first].replications > 1 && plan->results[second].replications > 1;
     size_t cut = runs ? 0 : (size_t)fmax((double)plan->results[first].warmup, (double)plan->results[second].warmup);
-    size_t count = plan->results[first].nseries < plan->results[second].nseries ? plan->results[first].nseries
-                                                                                : plan->results[second].nseries;
-    double *differences = mem_array(count + 1, sizeof(*differences));
+    size_t count = lesser(plan->results[first].nseries, plan->results[second].nseries), end;
+    size_t all = lesser(plan->results[first].nall, plan->results[second].nall);
+    double *differences = mem_array(all + 1, sizeof(*differences));
     struct difference difference = {.jobs = 0};
 
-    for (size_t i = cut; i < count; i++)
+    end = 0;
+    for (size_t i = cut; i < all; i++)
         if (!isnan(a[i]) && !isnan(b[i])) {
-            difference.first += a[i];
-            differences[difference.jobs++] = b[i] - a[i];
+            difference.first += i < count ? a[i] : 0;
+            difference.jobs += i < count;
+            differences[end++] = b[i] - a[i];
         }
     difference.first /= difference.jobs > 0 ? (double)difference.jobs : 1;
-    difference.turnaround = runs ? stats_replications(differences, difference.jobs)
-                                 : stats_batches(differences, difference.jobs, plan->configs[first].whole);
+    difference.turnaround = runs                         ? stats_replications(differences, difference.jobs)
+                            : plan->configs[first].whole ? stats_batches(differences, difference.jobs)
+                                                         : stats_series(differences, difference.jobs, differences, end);
     free(differences);
     return difference;
 }

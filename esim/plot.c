@@ -33,7 +33,7 @@ static struct estimate turnaround(const struct result *r)
 
 static struct estimate utilisation(const struct result *r)
 {
-    return (struct estimate){100 * r->utilisation.mean, 100 * r->utilisation.half};
+    return (struct estimate){.mean = 100 * r->utilisation.mean, .half = 100 * r->utilisation.half};
 }
 
 static bool if_steady(const struct result *r)

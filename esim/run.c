@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "esim/feedback.h"
 #include "esim/random.h"
 #include "esim/swf.h"
 #include "lib/memory/mem.h"
@@ -22,6 +23,8 @@ struct record {
     double *turnaround, *wait, *stretch, *share; /* share: utilisation of each tick */
     double *tick_s, *work_s;
     size_t count, ticks, ended; /* that are measured; their ticks; all */
+    bool behind;                /* these come after those that were asked for, and only tell how much jobs depend */
+    size_t asked, asked_ticks;  /* on each other */
     size_t capacity[6];
     double last_s, last_used_s, work_sum_s, processors;
     double *series;
@@ -68,7 +71,7 @@ static void ended(const struct sim_job *job, void *data)
     }
     if (r->count % TICK_JOBS == 0)
         tick(r);
-    if (r->config->records)
+    if (r->config->records && !r->behind)
         fprintf(r->config->records,
                 "{\"job\":%" PRIu64
                 ",\"submitted\":%.3f,\"started\":%.3f,\"ended\":%.3f,\"nprocs\":%u,\"mesh_rows\":%u,"
@@ -78,64 +81,91 @@ static void ended(const struct sim_job *job, void *data)
                 (double)(job->start_ms - job->submit_ms) / 1000, turnaround / fmax(work, 0.001));
 }
 
-/* Utilisation is a quotient: of used time and time in each batch of ticks. */
-static struct estimate utilisation(const struct record *r, size_t first)
+/* Utilisation is a quotient, of used time and time. Its mean is off by what the used time of ticks is off, if each had
+ * used the same share (Cochran 1977, 6.4). */
+static struct estimate utilisation(const struct record *r, size_t first, size_t first_all)
 {
-    enum { BATCHES = STATS_BATCHES };
-    double shares[BATCHES], used = 0, all = 0;
-    size_t size = (r->ticks - first) / BATCHES;
+    double used = 0, all = 0, *off;
     struct estimate estimate;
+    size_t count = r->asked_ticks - first;
 
-    for (size_t i = first; i < r->ticks; i++) {
+    for (size_t i = first; i < r->asked_ticks; i++) {
         used += r->share[i] * r->tick_s[i];
         all += r->tick_s[i];
     }
-    if (size == 0) { /* few jobs: from the first to the last */
-        all = (double)world_now_ms(r->world) / 1000 * r->processors;
-        return (struct estimate){all > 0 ? world_used_ms(r->world) / 1000 / all : 0, NAN};
-    }
-    for (size_t b = 0; b < BATCHES; b++) {
-        double batch_used = 0, batch = 0;
-        for (size_t i = r->ticks - (BATCHES - b) * size; i < r->ticks - (BATCHES - b - 1) * size; i++) {
-            batch_used += r->share[i] * r->tick_s[i];
-            batch += r->tick_s[i];
-        }
-        shares[b] = batch > 0 ? batch_used / batch : 0;
-    }
-    estimate = r->config->whole ? stats_replications(shares, BATCHES) : stats_series(shares, BATCHES);
-    estimate.mean = all > 0 ? used / all : 0;
+    if (!(all > 0))
+        return (struct estimate){NAN, NAN, 0};
+    off = mem_array(r->ticks + 1, sizeof(*off));
+    for (size_t i = 0; i < r->ticks; i++)
+        off[i] = (r->share[i] - used / all) * r->tick_s[i] / (all / (double)count);
+    estimate = r->config->whole ? stats_batches(off + first, count)
+                                : stats_series(off + first, count, off + first_all, r->ticks - first_all);
+    estimate.mean = used / all;
+    free(off);
     return estimate;
 }
 
-static void evaluate(const struct record *r, struct result *result)
+/* Where the measured part begins; the whole is steady or not. */
+static size_t warmup(const struct record *r, size_t count, size_t ticks, bool *steady)
 {
-    const struct config *c = r->config;
+    bool saturated = r->config->world.saturated; /* turnaround has no meaning there: steady is what is used */
+    size_t cut = 0, n = saturated ? ticks : count;
+
+    if (!r->config->whole)
+        cut = saturated ? stats_warmup(r->share, n, false) : stats_warmup(r->turnaround, n, true);
+    *steady = cut < n || n == 0;
+    return !*steady ? 0 : saturated ? cut * TICK_JOBS : cut;
+}
+
+static struct estimate estimate(const struct record *r, const double *values, size_t cut, size_t cut_all)
+{
+    return r->config->whole ? stats_batches(values + cut, r->asked - cut)
+                            : stats_series(values + cut, r->asked - cut, values + cut_all, r->count - cut_all);
+}
+
+/* The means, and how sure they are by all that there is. */
+static void evaluate_means(const struct record *r, struct result *result)
+{
+    struct estimate utilised;
+    bool steady;
+    size_t cut = (size_t)result->warmup, cut_all = warmup(r, r->count, r->ticks, &steady);
+
+    result->steady = result->steady && steady;
+    result->judged = r->count;
+    result->turnaround = estimate(r, r->turnaround, cut, cut_all);
+    result->wait = estimate(r, r->wait, cut, cut_all);
+    result->stretch = estimate(r, r->stretch, cut, cut_all);
+    if (isnan(result->turnaround.half)) /* what depends on the same queue */
+        result->wait.half = result->stretch.half = NAN;
+    utilised = utilisation(r, cut / TICK_JOBS, cut_all / TICK_JOBS);
+    if (isnan(utilised.mean)) /* few jobs: from the first to the last */
+        utilised.mean = result->utilisation.mean;
+    result->utilisation = utilised;
+    result->too_short = !r->config->whole && isnan((r->config->world.saturated ? utilised : result->turnaround).half);
+}
+
+static void evaluate(struct record *r, struct result *result)
+{
     size_t cut, tick_cut, n;
     double all = 0, work = 0, *sorted;
 
-    if (c->world.saturated) { /* turnaround has no meaning there: steady is what is used */
-        tick_cut = c->whole ? 0 : stats_warmup(r->share, r->ticks, false);
-        result->steady = tick_cut < r->ticks || r->ticks == 0;
-        cut = result->steady ? tick_cut * TICK_JOBS : 0;
-    } else {
-        cut = c->whole ? 0 : stats_warmup(r->turnaround, r->count, true);
-        result->steady = cut < r->count || r->count == 0;
-        cut = result->steady ? cut : 0;
-    }
+    r->asked = r->count;
+    r->asked_ticks = r->ticks;
+    cut = warmup(r, r->count, r->ticks, &result->steady);
     tick_cut = cut / TICK_JOBS;
     n = r->count - cut;
     result->warmup = cut;
     result->jobs = n;
-    result->turnaround = stats_batches(r->turnaround + cut, n, c->whole);
-    result->wait = stats_batches(r->wait + cut, n, c->whole);
-    result->stretch = stats_batches(r->stretch + cut, n, c->whole);
-    result->utilisation = utilisation(r, tick_cut);
+    all = (double)world_now_ms(r->world) / 1000 * r->processors;
+    result->utilisation.mean = all > 0 ? world_used_ms(r->world) / 1000 / all : 0;
+    evaluate_means(r, result);
     sorted = mem_array(n + 1, sizeof(*sorted));
     if (n > 0)
         memcpy(sorted, r->turnaround + cut, n * sizeof(*sorted));
     result->median = stats_quantile(sorted, n, 0.5);
     result->p95 = stats_quantile(sorted, n, 0.95);
     free(sorted);
+    all = 0;
     for (size_t i = tick_cut; i < r->ticks; i++) {
         all += r->tick_s[i];
         work += r->work_s[i];
@@ -148,7 +178,50 @@ static bool precise(const struct config *c, const struct result *result)
 {
     const struct estimate *e = c->world.saturated ? &result->utilisation : &result->turnaround;
 
-    return result->steady && e->half <= c->precision * e->mean;
+    return result->steady && (e->independent >= STATS_ENOUGH || result->replications > 1) &&
+           e->half <= c->precision * e->mean;
+}
+
+static bool is_drawn(const struct config *c)
+{
+    return !c->trace && !c->history;
+}
+
+/* Batches of one run do, as long as it may be as long as it must. If its length is said, and a precision, there are
+ * other runs of the same length, with other jobs. */
+static bool has_other_runs(const struct config *c)
+{
+    return is_drawn(c) && c->exactly && c->precision_said;
+}
+
+static bool is_known(const struct record *r, const struct result *result)
+{
+    const struct estimate *e = r->config->world.saturated ? &result->utilisation : &result->turnaround;
+    bool ticks = r->asked_ticks > result->warmup / TICK_JOBS;
+
+    return result->steady && e->independent >= STATS_ENOUGH &&
+           (!ticks || result->utilisation.independent >= STATS_LEAST);
+}
+
+/* A run whose length was said may be too short to show how much jobs depend on those before, and would then be taken
+ * for more than it is: so the workload goes on behind it until that is known. */
+static void look_behind(struct record *r, struct result *result, FILE *progress)
+{
+    size_t goal = r->ended;
+    bool more = true;
+
+    world_tell_no_more(r->world);
+    r->behind = true;
+    while (more && goal < JUDGED_MAX && (goal < FIRST_JOBS || !is_known(r, result))) {
+        goal = goal < FIRST_JOBS / 2 ? FIRST_JOBS : goal < JUDGED_MAX / 2 ? 2 * goal : JUDGED_MAX;
+        if (progress)
+            fprintf(progress, "\r%s: %zu jobs, and others to know how sure that is ", r->config->label, r->asked);
+        more = world_run(r->world, goal);
+        result->steady = true;
+        evaluate_means(r, result);
+    }
+    if (progress)
+        fprintf(progress, "\r\033[K");
 }
 
 static void simulate(const struct config *c, struct record *r, struct result *result, FILE *progress)
@@ -189,13 +262,15 @@ static void keep(struct pool *pool, const struct record *r, const struct result 
 
     pool->values = mem_grow(pool->values, &pool->capacity, pool->count + kept + 1, sizeof(*pool->values));
     if (kept > 0)
-        memcpy(pool->values + pool->count, r->turnaround + r->count - kept, kept * sizeof(*pool->values));
+        memcpy(pool->values + pool->count, r->turnaround + r->asked - kept, kept * sizeof(*pool->values));
     pool->count += kept;
 }
 
 /* Part of a trace, or no job at all, is no answer. */
 static void judge(const struct record *r, const char *fault, struct result *result)
 {
+    if (!fault)
+        fault = world_fault(r->world);
     if (!fault && world_now_ms(r->world) >= WORLD_TIME_MAX_MS)
         fault = "the jobs take longer than 36 million years";
     if (!fault && r->ended == 0)
@@ -219,6 +294,10 @@ static void run_once(const struct config *config, struct result *result, double 
         snprintf(result->fault, sizeof(result->fault), "%.150s: %s", config->trace, strerror(errno));
         return;
     }
+    if (swf && !config->no_feedback) {
+        source = feedback_source(swf, config->trace);
+        feedback_counts(source, &result->following, &result->nameless);
+    }
     if (!source)
         source =
             config->history ? history_source(config->history, config->without) : workload_source(&config->workload);
@@ -238,6 +317,9 @@ static void run_once(const struct config *config, struct result *result, double 
     result->nseries = r.filled;
     result->replications = 1;
     keep(pool, &r, result);
+    if (result->done && is_drawn(config) && !has_other_runs(config))
+        look_behind(&r, result, progress);
+    result->nall = r.filled;
     world_destroy(r.world);
     source->destroy(source);
     free(r.turnaround);
@@ -249,15 +331,6 @@ static void run_once(const struct config *config, struct result *result, double 
 }
 
 /* ---- independent replications ---- */
-
-/* Batches of one run do, as long as it may be as long as it must. If its length is said, its batches are short and not
- * independent: then there are other runs of the same length, with other jobs. */
-static bool needs_others(const struct config *c, const struct result *r)
-{
-    bool drawn = !c->trace && !c->history;
-
-    return r->done && drawn && c->exactly && c->precision_said;
-}
 
 struct sums { /* of each run, in the order of the runs */
     double turnaround[REPLICATIONS_MAX], wait[REPLICATIONS_MAX], stretch[REPLICATIONS_MAX];
@@ -314,8 +387,10 @@ static void replicate(const struct config *config, struct result *result, double
     result->steady = 2 * sums->steady > sums->count;
     result->median = stats_quantile(pool->values, pool->count, 0.5);
     result->p95 = stats_quantile(pool->values, pool->count, 0.95);
+    result->too_short = false;
     for (result->nseries = 0; result->nseries < room && result->nseries < sums->count; result->nseries++)
         series[result->nseries] = sums->turnaround[result->nseries];
+    result->nall = result->nseries;
     free(sums);
 }
 
@@ -324,7 +399,7 @@ void run(const struct config *config, struct result *result, double *series, siz
     struct pool pool = {.count = 0};
 
     run_once(config, result, series, room, &pool, progress);
-    if (needs_others(config, result))
+    if (result->done && has_other_runs(config))
         replicate(config, result, series, room, &pool, progress);
     free(pool.values);
 }

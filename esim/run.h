@@ -28,6 +28,8 @@ struct config {
     uint64_t jobs_max; /* give up then */
     bool jobs_said;
     bool precision_said;
+    bool no_feedback; /* the jobs of a trace come at its times, whatever they follow */
+    const char *feedback_said;
     bool exactly;  /* so many jobs, whatever the precision; with one that was said in each of several runs */
     bool whole;    /* no warm-up is cut off: a trace is what it is */
     FILE *records; /* a line of JSON for each job; may be NULL */
@@ -38,20 +40,26 @@ struct result {
     bool done;
     char fault[200]; /* why not */
     uint64_t jobs, warmup, refused, unknown, bad_lines, waiting;
-    bool unexplained; /* there was no such job */
+    uint64_t following, nameless; /* jobs that come after others; that name one which is not there */
+    bool unexplained;             /* there was no such job */
     bool steady;
     uint64_t replications; /* runs with other random numbers, from which the intervals are; 1: by batches of one run */
     double seconds;        /* of virtual time, measured */
     struct estimate turnaround, wait, stretch, utilisation; /* seconds, seconds, 1 and more, 0..1 */
     double median, p95;                                     /* of the turnaround */
     double throughput;                                      /* in units of load; NAN: too few jobs */
-    size_t nseries;                                         /* how much of the series there is */
+    uint64_t judged; /* jobs by which it was judged how much one depends on those before: these, and others behind */
+    bool too_short;  /* even those are too few for an interval of what is asked for */
+    size_t nseries;  /* how much of the series there is */
+    size_t nall;     /* ... and with the others behind */
 };
 
-enum { REPLICATIONS_MAX = 1000 };
+enum { REPLICATIONS_MAX = 1000, JUDGED_MAX = 128000 };
 
 /* series: [room] turnarounds by the number of the job, as far as the last that ended, NAN where one did not; of several
- * runs the mean of each, if there is room for REPLICATIONS_MAX. progress: a line on a terminal, or NULL. */
+ * runs the mean of each, if there is room for REPLICATIONS_MAX. Behind a run whose length was said the jobs go on for a
+ * while, JUDGED_MAX at most, until it is known how much they depend on each other; nothing else is said of those.
+ * progress: a line on a terminal, or NULL. */
 void run(const struct config *config, struct result *result, double *series, size_t room, FILE *progress);
 
 #endif

@@ -47,11 +47,15 @@ static void print_times(struct estimate turnaround, double median, double p95, s
     print_cell(7, 2, stretch.half);
 }
 
+static struct estimate known(double value)
+{
+    return (struct estimate){.mean = value, .half = NAN};
+}
+
 static void print_recorded(int width, const struct history *h)
 {
     printf("%-*s %9zu %8s", width, "as it was", h->measured, "-");
-    print_times((struct estimate){h->turnaround.mean, NAN}, h->median, h->p95, (struct estimate){h->wait, NAN},
-                (struct estimate){NAN, NAN});
+    print_times(known(h->turnaround.mean), h->median, h->p95, known(h->wait), known(NAN));
     putchar('\n');
 }
 
@@ -67,7 +71,7 @@ static void print_row(int width, const struct config *config, const struct resul
     printf(" +-");
     print_cell(4, 2, 100 * r->utilisation.half);
     print_cell(8, 3, r->throughput);
-    fputs(r->steady ? "" : "  not steady", stdout);
+    fputs(!r->steady ? "  not steady" : r->too_short ? "  too short for an interval" : "", stdout);
     if (r->replications > 1)
         printf("  in %" PRIu64 " runs", r->replications);
     putchar('\n');
@@ -123,9 +127,7 @@ static void print_difference(const struct plan *plan, size_t first, size_t i)
            : isnan(half)        ? "too few jobs to say"
            : fabs(mean) <= half ? "no difference is seen"
                                 : "the difference is real",
-           steady && !isnan(half) && d.jobs < FEW_JOBS && plan->results[i].replications < 2
-               ? ", as far as so few jobs can say"
-               : "");
+           steady && !isnan(half) && d.jobs < FEW_JOBS && c->whole ? ", as far as so few jobs can say" : "");
 }
 
 static void print_differences(const struct plan *plan)
@@ -206,6 +208,16 @@ void show_notes(const struct plan *plan)
     if (r->unknown > 0)
         fprintf(stderr, "esim: %" PRIu64 " jobs were left out: their run time or processors are not known\n",
                 r->unknown);
+    if (r->following > 0)
+        fprintf(stderr,
+                "esim: %" PRIu64 " jobs came when the job that precedes them had ended; --feedback=no: at the "
+                "times of the trace\n",
+                r->following);
+    if (r->nameless > 0)
+        fprintf(stderr,
+                "esim: %" PRIu64 " jobs name a preceding job that is not above them in the trace, and came at "
+                "the times of the trace\n",
+                r->nameless);
     if (r->waiting > 0 && !plan->configs[0].world.saturated)
         fprintf(stderr, "esim: %" PRIu64 " jobs still wait at the end\n", r->waiting);
 }

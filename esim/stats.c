@@ -73,43 +73,92 @@ struct estimate stats_replications(const double *values, size_t count)
     for (size_t i = 0; i < count; i++)
         squares += (values[i] - mean) * (values[i] - mean);
     if (count < 2)
-        return (struct estimate){mean, NAN};
-    return (struct estimate){mean, student(count - 1) * sqrt(squares / (double)(count - 1) / (double)count)};
+        return (struct estimate){mean, NAN, (double)count};
+    return (struct estimate){mean, student(count - 1) * sqrt(squares / (double)(count - 1) / (double)count),
+                             (double)count};
 }
 
-/* Neighbours are alike if batches are short against the time that a queue needs to forget. With a correlation r from
- * one to the next, and r^2 to the one after that, the variance of the mean is (1 + r) / (1 - r) times as large. What is
- * seen of r is too small by about (1 + 4 r) / count (Kendall 1954). */
-struct estimate stats_series(const double *values, size_t count)
+/* The means of batches, the last of which ends with the values. */
+static void batch(const double *values, size_t count, size_t batches, double *means)
+{
+    size_t size = count / batches;
+
+    for (size_t b = 0; b < batches; b++)
+        means[b] = mean_of(values + count - (batches - b) * size, size);
+}
+
+/* How much larger the variance of their mean is than that of as many independent ones. Neighbours are alike if batches
+ * are short against the time that a queue needs to forget. With a correlation r from one to the next, and r^2 to the
+ * one after that, it is (1 + r) / (1 - r). What is seen of r is too small by about (1 + 4 r) / count (Kendall 1954). */
+static double alike(const double *values, size_t count)
 {
     const double most = 0.9;
-    struct estimate estimate = stats_replications(values, count);
-    double squares = 0, products = 0, r;
+    double mean = mean_of(values, count), squares = 0, products = 0, r;
 
     for (size_t i = 0; i < count; i++) {
-        squares += (values[i] - estimate.mean) * (values[i] - estimate.mean);
+        squares += (values[i] - mean) * (values[i] - mean);
         if (i > 0)
-            products += (values[i] - estimate.mean) * (values[i - 1] - estimate.mean);
+            products += (values[i] - mean) * (values[i - 1] - mean);
     }
     if (!(squares > 0))
-        return estimate;
+        return 1;
     r = products / squares;
     r = fmin(most, r + (1 + 4 * fmax(0, r)) / (double)count);
-    if (r > 0)
-        estimate.half *= sqrt((1 + r) / (1 - r));
-    return estimate;
+    return r > 0 ? (1 + r) / (1 - r) : 1;
 }
 
-struct estimate stats_batches(const double *values, size_t count, bool fixed)
+/* The long-run variance of a series, that of the mean of n values times n, by batches of several sizes, of which the
+ * most careful one is believed: few long ones know more of what is far apart, many short ones more of the rest. */
+struct spread {
+    double unit;        /* half-width of a 95 % interval, times the square root of n */
+    double independent; /* values among those that were looked at */
+};
+
+static struct spread spread(const double *values, size_t count)
+{
+    enum { MOST = 30 };
+    static const size_t batches[] = {10, 15, MOST};
+    struct spread spread = {NAN, 0};
+    double means[MOST], mean, variance = 0, most = 0;
+
+    if (count < MOST)
+        return spread;
+    mean = mean_of(values, count);
+    for (size_t i = 0; i < count; i++)
+        variance += (values[i] - mean) * (values[i] - mean) / (double)(count - 1);
+    spread.unit = 0;
+    for (size_t k = 0; k < sizeof(batches) / sizeof(batches[0]); k++) {
+        size_t n = batches[k];
+        double factor, half;
+        batch(values, count, n, means);
+        factor = alike(means, n) * (double)(count / n);
+        half = stats_replications(means, n).half / student(n - 1) * sqrt((double)n);
+        most = fmax(most, half * half * factor);
+        spread.unit = fmax(spread.unit, student(n - 1) * half * sqrt(factor));
+    }
+    spread.independent = most > 0 ? (double)count * variance / most : INFINITY;
+    return spread;
+}
+
+struct estimate stats_series(const double *values, size_t count, const double *all, size_t nall)
+{
+    struct spread found = spread(all, nall);
+
+    if (count == 0)
+        return (struct estimate){NAN, NAN, 0};
+    return (struct estimate){mean_of(values, count),
+                             found.independent >= STATS_LEAST ? found.unit / sqrt((double)count) : NAN,
+                             found.independent};
+}
+
+struct estimate stats_batches(const double *values, size_t count)
 {
     double means[STATS_BATCHES];
-    size_t size = count / STATS_BATCHES;
 
-    if (size == 0)
-        return fixed ? stats_replications(values, count) : stats_series(values, count);
-    for (size_t b = 0; b < STATS_BATCHES; b++)
-        means[b] = mean_of(values + count - (STATS_BATCHES - b) * size, size);
-    return fixed ? stats_replications(means, STATS_BATCHES) : stats_series(means, STATS_BATCHES);
+    if (count < STATS_BATCHES)
+        return stats_replications(values, count);
+    batch(values, count, STATS_BATCHES, means);
+    return stats_replications(means, STATS_BATCHES);
 }
 
 static int compare(const void *a, const void *b)

@@ -35,6 +35,13 @@ static const char *const names[SWF_FIELDS] = {"job number",     "submit time",  
                                               "group",          "program",          "queue",     "partition",
                                               "preceding job",  "think time"};
 
+/* Times, and what is an average, may have a fraction. */
+static bool is_whole(enum swf_field field)
+{
+    return field != SWF_SUBMIT && field != SWF_WAIT && field != SWF_RUN && field != SWF_CPU && field != SWF_MEMORY &&
+           field != SWF_ASKED_TIME && field != SWF_ASKED_MEMORY && field != SWF_THINK;
+}
+
 int swf_parse_line(const char *line, double fields[SWF_FIELDS])
 {
     const char *at = line;
@@ -46,9 +53,9 @@ int swf_parse_line(const char *line, double fields[SWF_FIELDS])
         if (end == at || errno != 0 || (*end != '\0' && !strchr(" \t\r\n", *end)) || !(fields[i] >= -1) ||
             fields[i] > 1e15)
             return i + 1;
-        if ((i == SWF_SUBMIT || i == SWF_RUN) && fields[i] > TIME_MAX_S)
+        if ((i == SWF_SUBMIT || i == SWF_RUN || i == SWF_THINK) && fields[i] > TIME_MAX_S)
             return i + 1;
-        if (i != SWF_CPU && i != SWF_MEMORY && i != SWF_ASKED_MEMORY && fields[i] != (double)(int64_t)fields[i])
+        if (is_whole((enum swf_field)i) && fields[i] != (double)(int64_t)fields[i])
             return i + 1;
         at = end;
     }
@@ -169,6 +176,11 @@ static bool next_line(struct swf *swf, double fields[SWF_FIELDS])
     return false;
 }
 
+static int64_t to_ms(double seconds)
+{
+    return (int64_t)(seconds * 1000 + 0.5);
+}
+
 static bool next(struct source *source, struct sim_job *job)
 {
     struct swf *swf = (struct swf *)source;
@@ -177,8 +189,10 @@ static bool next(struct source *source, struct sim_job *job)
     while (next_line(swf, fields)) {
         double procs = fields[SWF_ASKED_PROCS] > 0 ? fields[SWF_ASKED_PROCS] : fields[SWF_PROCS];
         *job = (struct sim_job){.number = fields[SWF_JOB] > 0 ? (uint64_t)fields[SWF_JOB] : 0,
-                                .submit_ms = (int64_t)fields[SWF_SUBMIT] * 1000,
-                                .work_ms = (int64_t)fields[SWF_RUN] * 1000,
+                                .submit_ms = to_ms(fields[SWF_SUBMIT]),
+                                .work_ms = to_ms(fields[SWF_RUN]),
+                                .preceding = fields[SWF_PRECEDING] > 0 ? (uint64_t)fields[SWF_PRECEDING] : 0,
+                                .think_ms = fields[SWF_THINK] >= 0 ? to_ms(fields[SWF_THINK]) : -1,
                                 .uid = fields[SWF_USER] > 0 ? (uint32_t)(uint64_t)fields[SWF_USER] : 0,
                                 .share = 1,
                                 .start_ms = -1,

@@ -27,7 +27,7 @@ enum swf_field {
     SWF_FIELDS
 };
 
-/* Its numbers; cpu and memory fields may have a fraction. Returns 0, or the number of the field that is wrong, from 1,
+/* Its numbers; times and averages may have a fraction. Returns 0, or the number of the field that is wrong, from 1,
  * SWF_FIELDS + 1 if there are too many. */
 int swf_parse_line(const char *line, double fields[SWF_FIELDS]);
 

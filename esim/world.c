@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "esim/explain.h"
 #include "esim/load.h"
 #include "lib/memory/map.h"
 #include "lib/memory/mem.h"
@@ -16,7 +17,8 @@
 enum {
     OFFSET_MS = 10000,     /* before the first job, so that hosts can have told their load */
     REFUSED_MAX = 1000000, /* and no other job: an endless workload, and none of it has room */
-    IDLE_REPORTS = 1000    /* one after the other from a machine on which nothing runs: what waits has no place there */
+    PHASES_MAX = 1000000000,
+    IDLE_REPORTS = 1000 /* one after the other from a machine on which nothing runs: what waits has no place there */
 };
 
 struct pending { /* events that follow from actions, first come, first served */
@@ -39,6 +41,8 @@ struct world {
     struct sim_job next;   /* the next to be submitted */
     bool has_next;
     int64_t now_ms, report_ms; /* of the last report */
+    int64_t *told_ms;          /* of each host, where the report that the core has begins; -1: it has none */
+    int64_t *ordered_ms;       /* ... when a job on it has got another level, also because of what is on another host */
     bool reports;
     unsigned idle_reports;
     int64_t quiet_reports; /* since something else happened */
@@ -46,60 +50,10 @@ struct world {
     double used_ms;
     uint64_t used; /* processors of clusters now */
     int64_t used_since_ms;
-    char explained[200];
-    uint64_t explain_id;
-    bool explain_seen;
+    uint64_t nphases; /* that have ended */
+    char fault[160];
+    struct explain explain;
 };
-
-/* ---- why a job waits ---- */
-
-static void explain(struct world *w, const char *why)
-{
-    fprintf(w->settings.told, "%.3f s: job %llu %s\n", (double)(w->now_ms - OFFSET_MS) / 1000,
-            (unsigned long long)w->settings.explain, why);
-}
-
-/* "4 processors", and in a cube: of which shape, and what that needs. */
-static void describe_request(const struct world *w, const struct core_job *job, char *text, size_t size)
-{
-    uint32_t nodes = core_cube_for(w->core, job->nprocs, job->mesh_rows);
-
-    if (nodes > 0)
-        snprintf(text, size, "a mesh of %ux%u, which needs a cube of %u hosts", job->mesh_rows,
-                 job->nprocs / job->mesh_rows, nodes);
-    else
-        snprintf(text, size, "%u processor%s", job->nprocs, job->nprocs == 1 ? "" : "s");
-}
-
-static void describe(struct world *w, char *text, size_t size)
-{
-    const struct core_job *job = core_job(w->core, w->explain_id);
-    struct core_survey survey;
-    char request[80];
-
-    if (!job || job->state != JOB_QUEUED) {
-        snprintf(text, size, "%s", "");
-    } else if (core_survey(w->core, job->id, &survey)) {
-        describe_request(w, job, request, sizeof(request));
-        snprintf(text, size, "is the first; %s has no place for %s: of %u up %u are full, %u busy, %u not measured",
-                 core_allocator_name(survey.allocator), request, survey.up, survey.full, survey.busy,
-                 survey.unmeasured);
-    } else {
-        snprintf(text, size, "waits (%s), %u jobs ahead", reason_name(job->reason), job->ahead);
-    }
-}
-
-static void explain_wait(struct world *w)
-{
-    char text[sizeof(w->explained)];
-
-    if (w->explain_id == 0)
-        return;
-    describe(w, text, sizeof(text));
-    if (text[0] != '\0' && strcmp(text, w->explained) != 0)
-        explain(w, text);
-    memcpy(w->explained, text, sizeof(text));
-}
 
 /* ---- the core ---- */
 
@@ -121,15 +75,6 @@ static void count_used(struct world *w, int64_t change)
     w->used += (uint64_t)change;
 }
 
-uint64_t world_place(const struct core_processor *processors, uint32_t n)
-{
-    uint64_t place = 0xcbf29ce484222325u; /* FNV-1a */
-
-    for (uint32_t i = 0; i < n; i++)
-        place = (place ^ ((uint64_t)processors[i].host << 16 | (uint64_t)processors[i].cpu)) * 0x100000001b3u;
-    return place;
-}
-
 static void start(struct world *w, uint64_t id)
 {
     const struct core_job *info = core_job(w->core, id);
@@ -142,12 +87,11 @@ static void start(struct world *w, uint64_t id)
     w->nrunning++;
     w->quiet_reports = 0;
     load_start(w->load, job, info, w->now_ms);
-    if (id == w->explain_id) {
+    if (id == w->explain.id) {
         char text[200];
         snprintf(text, sizeof(text), "starts on %u processors, the first is %s:%d, at level %d", info->nprocs,
                  core_host(w->core, info->processors[0].host)->name, info->processors[0].cpu, info->level);
-        explain(w, text);
-        w->explain_id = 0;
+        explain_end(&w->explain, world_now_ms(w), text);
     }
 }
 
@@ -164,12 +108,14 @@ static void do_action(struct world *w, const struct action *action)
         start(w, action->job);
         push(w, action, EVENT_LAUNCHED);
         break;
+    case ACTION_ORDER:
+        w->ordered_ms[action->host] = w->now_ms;
+        break;
     case ACTION_ANSWER:
     case ACTION_PERSIST:
     case ACTION_PERSIST_HOST:
     case ACTION_HOST_GONE:
     case ACTION_PERSIST_SETTING:
-    case ACTION_ORDER:
     case ACTION_TAKEN:
     case ACTION_TIMER: /* nothing is lost, so nothing is sent again */
     case ACTION_TYPE_COUNT:
@@ -226,7 +172,7 @@ static int *allowed(const struct world *w, int *count)
     int *hosts = job->hosts ? mem_array((size_t)job->nhosts, sizeof(*hosts)) : NULL;
 
     *count = 0;
-    for (int i = 0; i < job->nhosts; i++)
+    for (int i = 0; hosts && i < job->nhosts; i++)
         if (job->hosts[i] < w->settings.nhosts)
             hosts[(*count)++] = job->hosts[i];
     return hosts;
@@ -247,11 +193,20 @@ static struct core_after *after(const struct world *w, int *count)
     return items;
 }
 
+/* Others may follow it. */
+static void over(struct world *w, const struct sim_job *job, bool has_run)
+{
+    if (w->source->over)
+        w->has_next = w->source->over(w->source, job, w->now_ms - OFFSET_MS, has_run, &w->next, w->has_next);
+}
+
 static void submit(struct world *w)
 {
     struct event event = {.type = EVENT_SUBMIT, .host = -1, .request = 1};
+    struct sim_job refused = w->next;
     uint64_t id = 0;
     int nhosts, *hosts = allowed(w, &nhosts);
+    bool good = !hosts || nhosts > 0;
     struct core_after *waits;
 
     event.u.submit.uid = w->next.uid;
@@ -260,24 +215,28 @@ static void submit(struct world *w)
     event.u.submit.nhosts = nhosts;
     event.u.submit.after = waits = after(w, &event.u.submit.nafter);
     event.u.submit.mesh_rows = w->settings.core.topology == TOPOLOGY_CUBE ? w->next.mesh_rows : 0;
-    if (w->settings.explain == w->next.number && w->next.number > 0) {
-        w->explain_id = core_next_id(w->core);
-        w->explain_seen = true;
-        explain(w, "is submitted");
+    if (w->explain.number == w->next.number && w->next.number > 0) {
+        w->explain.id = core_next_id(w->core);
+        w->explain.seen = true;
+        explain_say(&w->explain, world_now_ms(w), "is submitted");
     }
     if (w->settings.saturated)
         w->next.submit_ms = w->now_ms - OFFSET_MS;
-    if ((hosts && nhosts == 0) || step(w, event, &id) != ANSWER_OK) {
+    if (load_endless(w->load, &w->next))
+        snprintf(w->fault, sizeof(w->fault), "job %llu has more than 10^7 periods: say a longer --period, or none",
+                 (unsigned long long)w->next.number);
+    good = good && step(w, event, &id) == ANSWER_OK;
+    if (!good) {
         w->nrefused++;
-        if (w->explain_id != 0 && w->settings.explain == w->next.number) {
-            explain(w, "is refused: the machine is too small for it");
-            w->explain_id = 0; /* the next one has this id */
-        }
+        if (w->explain.number == w->next.number) /* the next one has this id */
+            explain_end(&w->explain, world_now_ms(w), "is refused: the machine is too small for it");
     }
     free(hosts);
     free(waits);
     w->has_next = w->source->next(w->source, &w->next);
-    explain_wait(w);
+    if (!good)
+        over(w, &refused, false);
+    explain_wait(&w->explain, w->core, world_now_ms(w));
 }
 
 static void end(struct world *w, uint64_t id)
@@ -288,8 +247,8 @@ static void end(struct world *w, uint64_t id)
     uint64_t none = 0;
 
     event.host = info->processors[0].host;
-    if (w->explain_id != 0)
-        fprintf(w->settings.told, "%.3f s: job %llu ends and leaves %u processors\n",
+    if (w->explain.id != 0)
+        fprintf(w->explain.told, "%.3f s: job %llu ends and leaves %u processors\n",
                 (double)(w->now_ms - OFFSET_MS) / 1000, (unsigned long long)job->number, job->nprocs);
     job->end_ms = w->now_ms - OFFSET_MS;
     count_used(w, -(int64_t)job->nprocs);
@@ -301,9 +260,21 @@ static void end(struct world *w, uint64_t id)
     if (w->source->has_after)
         map_remove(&w->waited_for, job->number);
     w->nended++;
+    over(w, job, true);
     w->ended(job, w->data);
     free(job);
-    explain_wait(w);
+    explain_wait(&w->explain, w->core, world_now_ms(w));
+}
+
+/* It says what the last one did that the core has, which began when what ran there had settled: no verdict follows from
+ * it that does not follow from that one. So of a machine of 1,000 hosts those report that have something to say. */
+static bool says_nothing_new(const struct world *w, int host)
+{
+    int64_t changed_ms = load_changed(w->load, host);
+
+    changed_ms = w->ordered_ms[host] > changed_ms ? w->ordered_ms[host] : changed_ms;
+    return !w->settings.every_report && w->told_ms[host] >= 0 &&
+           w->told_ms[host] >= changed_ms + w->settings.core.settle_ms;
 }
 
 static void report(struct world *w)
@@ -311,9 +282,16 @@ static void report(struct world *w)
     double *busy = mem_array((size_t)w->settings.ncpus, sizeof(*busy));
     uint64_t none = 0;
 
+    load_bring(w->load, w->now_ms);
     for (int h = 0; h < w->settings.nhosts; h++) {
-        struct event event = {.type = EVENT_REPORT, .host = h};
+        struct event event;
+        if (says_nothing_new(w, h)) {
+            load_drop(w->load, h, w->now_ms);
+            continue;
+        }
+        event = (struct event){.type = EVENT_REPORT, .host = h};
         load_report(w->load, h, w->now_ms, busy);
+        w->told_ms[h] = w->report_ms;
         event.u.report = (struct core_report){.begin_ms = w->report_ms,
                                               .end_ms = w->now_ms,
                                               .busy = busy,
@@ -323,7 +301,7 @@ static void report(struct world *w)
     }
     w->report_ms = w->now_ms;
     free(busy);
-    explain_wait(w);
+    explain_wait(&w->explain, w->core, world_now_ms(w));
 }
 
 static int64_t next_report(struct world *w, int64_t arrival_ms)
@@ -374,6 +352,10 @@ static bool happen(struct world *w)
         w->quiet_reports = 0;
         w->now_ms = load_ms > w->now_ms ? load_ms : w->now_ms;
         id = load_pass(w->load, w->now_ms);
+        if (id == 0 && ++w->nphases > PHASES_MAX)
+            snprintf(w->fault, sizeof(w->fault),
+                     "jobs change more than 10^9 times between computing and waiting: say "
+                     "a longer --period, or fewer jobs");
         if (id != 0)
             end(w, id);
     } else if (report_ms <= arrival) {
@@ -391,7 +373,8 @@ static bool happen(struct world *w)
 bool world_run(struct world *w, uint64_t jobs)
 {
     while (w->nended < jobs)
-        if ((w->nended + w->nrunning == 0 && w->nrefused >= REFUSED_MAX) || w->now_ms > WORLD_TIME_MAX_MS || !happen(w))
+        if (w->fault[0] != '\0' || (w->nended + w->nrunning == 0 && w->nrefused >= REFUSED_MAX) ||
+            w->now_ms > WORLD_TIME_MAX_MS || !happen(w))
             return false;
     return true;
 }
@@ -421,19 +404,27 @@ static void hosts_up(struct world *w)
 
 struct world *world_create(const struct world_settings *settings, struct source *source, world_ended *ended, void *data)
 {
-    struct core *core = core_create(&settings->core);
+    struct core_options options = settings->core;
+    struct core *core;
     struct world *w;
 
+    options.fresh_ms = INT64_MAX / 4; /* no host is silent, so what it said last is true: says_nothing_new() */
+    core = core_create(&options);
     if (!core)
         return NULL;
     w = mem_zalloc(sizeof(*w));
     w->settings = *settings;
+    w->explain = (struct explain){.told = settings->told, .number = settings->explain};
     w->core = core;
     w->source = source;
     w->ended = ended;
     w->data = data;
     w->reports = settings->report_ms > 0;
     actions_init(&w->actions);
+    w->told_ms = mem_array((size_t)settings->nhosts, sizeof(*w->told_ms));
+    w->ordered_ms = mem_array((size_t)settings->nhosts, sizeof(*w->ordered_ms));
+    for (int h = 0; h < settings->nhosts; h++)
+        w->told_ms[h] = -1;
     hosts_up(w);
     w->load = load_create(settings);
     w->now_ms = w->used_since_ms = OFFSET_MS;
@@ -443,15 +434,22 @@ struct world *world_create(const struct world_settings *settings, struct source 
     return w;
 }
 
+void world_tell_no_more(struct world *w)
+{
+    explain_end(&w->explain, world_now_ms(w), "still waits when the simulation ends");
+    w->explain.number = 0;
+}
+
 void world_destroy(struct world *w)
 {
     if (!w)
         return;
-    if (w->explain_id != 0)
-        explain(w, "still waits when the simulation ends");
+    world_tell_no_more(w);
     for (size_t i = 0; i < w->njobs; i++)
         free(w->jobs[i]);
     free(w->jobs);
+    free(w->told_ms);
+    free(w->ordered_ms);
     map_fini(&w->waited_for);
     free(w->pending.items);
     actions_fini(&w->actions);
@@ -470,6 +468,11 @@ double world_used_ms(const struct world *w)
     return w->used_ms + (double)w->used * (double)(w->now_ms - w->used_since_ms);
 }
 
+const char *world_fault(const struct world *w)
+{
+    return w->fault[0] != '\0' ? w->fault : NULL;
+}
+
 uint64_t world_refused(const struct world *w)
 {
     return w->nrefused;
@@ -477,7 +480,7 @@ uint64_t world_refused(const struct world *w)
 
 bool world_explained(const struct world *w)
 {
-    return w->explain_seen || w->settings.explain == 0;
+    return w->explain.seen || w->settings.explain == 0;
 }
 
 uint64_t world_waiting(const struct world *w)

@@ -37,6 +37,7 @@ struct world_settings {
     bool by_itself;    /* SHARED: each processor of a job goes on by itself; else all in step, with the slowest */
     int64_t period_ms; /* SHARED: a job computes for its share of this time and then waits; 0: it does both at once */
     int64_t report_ms; /* how often a host tells its load; 0: never */
+    bool every_report; /* also those that tell nothing new, which is slow and changes nothing: for tests */
     bool saturated;    /* the next job comes when nobody waits */
     uint64_t explain;  /* number of a job whose way is told; 0: none */
     FILE *told;        /* there */
@@ -57,10 +58,13 @@ int world_cpus(const struct world_settings *settings, int host);
 /* How fast they are, [settings->nhosts]; the caller's. */
 double *world_speeds(const struct world_settings *settings);
 uint64_t world_processors(const struct world_settings *settings);
-int64_t world_now_ms(const struct world *world);   /* since the first could be submitted */
-double world_used_ms(const struct world *world);   /* processor time of jobs' clusters, in all */
+int64_t world_now_ms(const struct world *world); /* since the first could be submitted */
+double world_used_ms(const struct world *world); /* processor time of jobs' clusters, in all */
+/* Why it cannot go on; NULL: nothing is wrong. */
+const char *world_fault(const struct world *world);
 uint64_t world_refused(const struct world *world); /* jobs that are too large for the machine */
 uint64_t world_waiting(const struct world *world);
+void world_tell_no_more(struct world *world);    /* of the job that is to be explained */
 bool world_explained(const struct world *world); /* there was such a job, or none is to be explained */
 
 uint64_t world_place(const struct core_processor *processors, uint32_t n); /* sim_job.place */

@@ -255,7 +255,7 @@ static void test_plan(void **state)
     plan_run(&plan, 2, NULL);
     for (size_t i = 0; i < plan.count; i++)
         assert_true(plan.results[i].done);
-    difference = plan_difference(&plan, 4, 5);
+    difference = plan_difference(&plan, 2, 3);
     assert_true(difference.turnaround.mean < 0 &&
                 difference.turnaround.half > 0); /* with the same jobs AFL is better */
     plan_fini(&plan);
@@ -360,92 +360,56 @@ static void test_workloads(void **state)
     source->destroy(source);
 }
 
-/* ---- statistics ---- */
+/* ---- reports that tell nothing new are left out ---- */
 
-static void test_statistics(void **state)
+struct way {
+    double sum; /* of what depends on each job's time and place */
+    uint64_t jobs;
+};
+
+static void note_way(const struct sim_job *job, void *data)
 {
-    double values[3000];
-    struct stream stream;
-    struct estimate estimate;
-    int covered = 0;
+    struct way *way = data;
+
+    way->jobs++;
+    way->sum += (double)job->start_ms * (double)(job->place % 1009 + 1) + (double)job->end_ms;
+}
+
+static struct way way_of(struct config config, bool every_report)
+{
+    struct source *source = workload_source(&config.workload);
+    struct way way = {0};
+    struct world *world;
+
+    config.world.every_report = every_report;
+    world = world_create(&config.world, source, note_way, &way);
+    assert_non_null(world);
+    assert_true(world_run(world, 3000));
+    world_destroy(world);
+    source->destroy(source);
+    return way;
+}
+
+#define SHARED "model", "shared", "hosts", "8", "cpus", "2", "workload", "procs [1,8]", "load", "4"
+
+static void test_every_report(void **state)
+{
+    const struct config configs[] = {
+        CONFIG(SHARED, "allocator", "v2", "share", "33%", "mean-service", "20"),
+        CONFIG(SHARED, "allocator", "v2", "share", "50%", "threshold", "50%", "levels", "4"),
+        CONFIG(SHARED, "allocator", "v2", "share", "33%", "period", "1", "steps", "each", "mean-service", "20"),
+        CONFIG(SHARED, "allocator", "spread", "share", "60%", "speeds", "1x4,0.5", "mean-service", "20"),
+        CONFIG("hosts", "50", "allocator", "v2", "workload", "procs [1,8]", "load", "10"),
+        CONFIG("hosts", "8", "cpus", "2", "allocator", "v2", "workload", "procs [1,8]", "load", "4", "levels", "3",
+               "share", "33%", "mean-service", "20"), /* levels change on hosts where nothing else does */
+    };
 
     (void)state;
-    for (uint64_t seed = 1; seed <= 400; seed++) {
-        stream_init(&stream, seed, 9);
-        for (int i = 0; i < 600; i++)
-            values[i] = stream_exponential(&stream, 5);
-        estimate = stats_batches(values, 600, false);
-        covered += fabs(estimate.mean - 5) <= estimate.half;
+    for (size_t i = 0; i < sizeof(configs) / sizeof(configs[0]); i++) {
+        struct way some = way_of(configs[i], false), all = way_of(configs[i], true);
+        assert_int_equal(some.jobs, all.jobs);
+        expect_near(some.sum, all.sum, 0);
     }
-    assert_in_range(covered, 364, 396); /* 95 % of 400 */
-    for (int i = 0; i < 3000; i++)
-        values[i] = (i < 500 ? 0 : 10) + stream_exponential(&stream, 1);
-    assert_in_range(stats_warmup(values, 3000, true), 490, 520);
-    for (int i = 0; i < 500; i++)
-        values[i] += 20;
-    assert_in_range(stats_warmup(values, 3000, false), 490, 520);
-    assert_int_equal(stats_warmup(values, 3000, true), 0); /* an empty machine is not slow */
-    for (int i = 0; i < 3000; i++)
-        values[i] = i;
-    assert_int_equal(stats_warmup(values, 3000, true), 3000); /* it only grows */
-    expect_near(stats_quantile(values, 3000, 0.5), 1499.5, 0.01);
-    assert_true(isnan(stats_batches(values, 1, false).half));
-    for (int i = 0; i < 3000; i++)
-        values[i] = 5 + i; /* a rush, in which jobs take longer and longer */
-    estimate = stats_batches(values, 3000, true);
-    assert_true(estimate.half < 0.5 * estimate.mean);
-    assert_true(stats_batches(values, 3000, false).half > 0.9 * estimate.mean);
-}
-
-/* Turnarounds of M/M/1 with a mean service of 4, after Lindley. */
-static void draw_queue(double *values, size_t count, uint64_t seed, double load)
-{
-    struct stream stream;
-    double wait = 0;
-
-    stream_init(&stream, seed, 10);
-    for (size_t i = 0; i < count; i++) {
-        values[i] = wait + stream_exponential(&stream, 4);
-        wait = fmax(0, values[i] - stream_exponential(&stream, 4 / load));
-    }
-}
-
-/* In how many of 400 queues the interval has the true mean; and how many are told to grow. */
-static int count_covered(size_t count, double load, int *growing)
-{
-    double *values = mem_array(count, sizeof(*values));
-    int covered = 0;
-
-    *growing = 0;
-    for (uint64_t seed = 1; seed <= 400; seed++) {
-        struct estimate estimate;
-        size_t cut;
-        draw_queue(values, count, seed, load);
-        cut = stats_warmup(values, count, true);
-        *growing += cut == count;
-        cut = cut < count ? cut : 0;
-        estimate = stats_batches(values + cut, count - cut, false);
-        covered += fabs(estimate.mean - 4 / (1 - load)) <= estimate.half;
-    }
-    free(values);
-    return covered;
-}
-
-/* One run of jobs that depend on each other, which is short for them. */
-static void test_intervals(void **state)
-{
-    int growing;
-
-    (void)state;
-    assert_in_range(count_covered(2000, 0.5, &growing), 364, 398);
-    assert_int_equal(growing, 0);
-    assert_in_range(count_covered(2000, 0.7, &growing), 350, 398);
-    assert_in_range(count_covered(200, 0.5, &growing), 340, 396); /* hardly enough of them */
-    assert_in_range(growing, 0, 4);
-    count_covered(200, 1.5, &growing);
-    assert_in_range(growing, 280, 400);
-    count_covered(5000, 1.5, &growing);
-    assert_in_range(growing, 380, 400);
 }
 
 /* ---- JSON ---- */
@@ -483,11 +447,11 @@ static void test_json(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_constant),  cmocka_unit_test(test_no_room),   cmocka_unit_test(test_queue),
-        cmocka_unit_test(test_shared),    cmocka_unit_test(test_reports),   cmocka_unit_test(test_speeds),
-        cmocka_unit_test(test_seed),      cmocka_unit_test(test_plan),      cmocka_unit_test(test_replications),
-        cmocka_unit_test(test_seeds),     cmocka_unit_test(test_workloads), cmocka_unit_test(test_statistics),
-        cmocka_unit_test(test_intervals), cmocka_unit_test(test_json),
+        cmocka_unit_test(test_constant), cmocka_unit_test(test_no_room),   cmocka_unit_test(test_queue),
+        cmocka_unit_test(test_shared),   cmocka_unit_test(test_reports),   cmocka_unit_test(test_speeds),
+        cmocka_unit_test(test_seed),     cmocka_unit_test(test_plan),      cmocka_unit_test(test_replications),
+        cmocka_unit_test(test_seeds),    cmocka_unit_test(test_workloads), cmocka_unit_test(test_every_report),
+        cmocka_unit_test(test_json),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -49,7 +49,8 @@ static void test_lines(void **state)
     assert_int_equal(swf_parse_line(GOOD " 1", fields), SWF_FIELDS + 1);
     assert_int_equal(swf_parse_line("1 0 -1 100 4", fields), 6);
     assert_int_equal(swf_parse_line("1 0 -1 x", fields), 4);
-    assert_int_equal(swf_parse_line("1 0.5", fields), 2);
+    assert_int_equal(swf_parse_line("1.5 0", fields), 1);
+    assert_int_equal(swf_parse_line("1 0.5", fields), 3); /* a time may have a fraction, and the next one is missing */
     assert_int_equal(swf_parse_line("1 -2", fields), 2);
     assert_int_equal(swf_parse_line("1 nan", fields), 2);
     assert_int_equal(swf_parse_line("", fields), 1);
@@ -179,6 +180,9 @@ static void test_bytes(void **state)
     expect_told(FILE_OF("far", HEAD "1 0 -1 1000000000001 4 -1 -1 4 -1 -1 1 1 1 -1 1 -1 -1 -1\n"
                                     "2 1000000000001 -1 1 4 -1 -1 4 -1 -1 1 1 1 -1 1 -1 -1 -1\n" JOB(3)),
                 3, "2: there is no good number for the run time\n3: there is no good number for the submit time\n");
+    expect_told(FILE_OF("fractions", HEAD "1 0.5 1.5 100.25 4 -1 -1 4 99.5 -1 1 1 1 -1 1 -1 -1 2.5\n"
+                                          "2 1 -1 1 4.5 -1 -1 4 -1 -1 1 1 1 -1 1 -1 -1 -1\n"),
+                1, "3: there is no good number for the processors\n"); /* times may have one */
     expect_told(FILE_OF("unknown", HEAD "-1 0 -1 100 4 -1 -1 4 -1 -1 1 99999999999 1 -1 1 -1 -1 -1\n" JOB(2)), 2, "");
 }
 

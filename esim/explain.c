@@ -1,0 +1,59 @@
+#include "config.h"
+
+#include "esim/explain.h"
+
+#include <string.h>
+
+void explain_say(const struct explain *explain, int64_t ms, const char *why)
+{
+    fprintf(explain->told, "%.3f s: job %llu %s\n", (double)ms / 1000, (unsigned long long)explain->number, why);
+}
+
+/* "4 processors", and in a cube: of which shape, and what that needs. */
+static void describe_request(struct core *core, const struct core_job *job, char *text, size_t size)
+{
+    uint32_t nodes = core_cube_for(core, job->nprocs, job->mesh_rows);
+
+    if (nodes > 0)
+        snprintf(text, size, "a mesh of %ux%u, which needs a cube of %u hosts", job->mesh_rows,
+                 job->nprocs / job->mesh_rows, nodes);
+    else
+        snprintf(text, size, "%u processor%s", job->nprocs, job->nprocs == 1 ? "" : "s");
+}
+
+static void describe(const struct explain *explain, struct core *core, char *text, size_t size)
+{
+    const struct core_job *job = core_job(core, explain->id);
+    struct core_survey survey;
+    char request[80];
+
+    if (!job || job->state != JOB_QUEUED) {
+        snprintf(text, size, "%s", "");
+    } else if (core_survey(core, job->id, &survey)) {
+        describe_request(core, job, request, sizeof(request));
+        snprintf(text, size, "is the first; %s has no place for %s: of %u up %u are full, %u busy, %u not measured",
+                 core_allocator_name(survey.allocator), request, survey.up, survey.full, survey.busy,
+                 survey.unmeasured);
+    } else {
+        snprintf(text, size, "waits (%s), %u jobs ahead", reason_name(job->reason), job->ahead);
+    }
+}
+
+void explain_wait(struct explain *explain, struct core *core, int64_t ms)
+{
+    char text[sizeof(explain->last)];
+
+    if (explain->id == 0)
+        return;
+    describe(explain, core, text, sizeof(text));
+    if (text[0] != '\0' && strcmp(text, explain->last) != 0)
+        explain_say(explain, ms, text);
+    memcpy(explain->last, text, sizeof(text));
+}
+
+void explain_end(struct explain *explain, int64_t ms, const char *why)
+{
+    if (explain->id != 0 && why)
+        explain_say(explain, ms, why);
+    explain->id = 0;
+}
