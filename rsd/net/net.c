@@ -146,7 +146,8 @@ static void on_why(void *data)
         return;
     net->said_why = *why;
     if (*why)
-        (void)snprintf(text, sizeof(text), "no link to %s: %.600s", uplink_address(net->uplink), why);
+        (void)snprintf(text, sizeof(text), "no link to %.200s: %.440s%s", uplink_address(net->uplink), why,
+                       strchr(net->config->elmer, ' ') ? "; the other addresses are tried too" : "");
     (void)send_root(net, &uplink);
 }
 
