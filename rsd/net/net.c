@@ -7,7 +7,6 @@
  * them only to know which processors a job uses (usage.c). Local users' requests and their answers pass by clients.c.
  * Each report interval the utilisation goes to elmer. SIGTERM or the end of the root half: everything is closed within
  * a second or so, and we return. Jobs do not notice.
- *
  * We decide nothing and have no rights: what we pass down is checked again by the root half.
  */
 #include "config.h"
