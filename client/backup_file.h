@@ -4,7 +4,7 @@
  *
  *   elmer-backup/ABOUT                 when, of which host, where the store was
  *   elmer-backup/elmer.db              the store
- *   elmer-backup/ca/NAME               the CA's files, its tokens in ca/tokens/ID and ca/used/ID
+ *   elmer-backup/ca/NAME               the CA's files, tokens that were used in ca/used/ID
  *   elmer-backup/etc/elmer.conf ..     the configuration, its fragments in etc/elmer.conf.d/NAME.conf
  *   elmer-backup/SHA256SUMS
  */

@@ -43,8 +43,6 @@ bool backup_name_good(const char *name)
     for (size_t i = 0; i < sizeof(whole) / sizeof(*whole); i++)
         if (strcmp(name, whole[i]) == 0)
             return true;
-    if (strncmp(name, "ca/tokens/", 10) == 0)
-        return is_word(name + 10);
     if (strncmp(name, "ca/used/", 8) == 0)
         return is_word(name + 8);
     return strncmp(name, "etc/elmer.conf.d/", 17) == 0 && is_fragment(name + 17);

@@ -1,9 +1,9 @@
 /* eadmin_backup.c - all that a cluster is, in one file.
  *
  * A file beside FILE is made -> a process of the user elmer sends a copy of the store (store_copier.h) -> the
- * configuration -> the CA -> sums -> on disk -> it gets its name. The CA comes last: a token that was used while the
- * store was copied is then used in the backup too, and a host that joined with it needs another; the other way round
- * the token could be used twice. However this ends before, the file beside is removed, also by a signal. */
+ * configuration -> the CA -> sums -> on disk -> it gets its name. Tokens that wait are left out: one that is used after
+ * the backup could be used a second time after a restore. However this ends before, the file beside is removed, also by
+ * a signal. */
 #include "config.h"
 
 #include "client/eadmin.h"
@@ -134,8 +134,6 @@ static int add_all(struct backup *backup, const struct settings *settings, struc
         result = add_files(out, fragments, "etc/elmer.conf.d", only_fragments, err);
     if (result == 0)
         result = add_file(out, EADMIN_CA_CONFIG, "etc/ca.conf", err);
-    if (result == 0)
-        result = add_files(out, CA_DIR "/tokens", "ca/tokens", not_hidden, err);
     if (result == 0)
         result = add_files(out, CA_DIR "/used", "ca/used", not_hidden, err);
     if (result == 0)

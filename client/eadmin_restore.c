@@ -117,17 +117,15 @@ static int restore_configs(const struct backup_in *in, struct err *err)
     return result;
 }
 
-/* Tokens, the counter, the key. */
+/* Tokens that were used, the counter, the key. */
 static int restore_ca_files(const struct backup_in *in, int dir, struct err *err)
 {
     int result = 0;
 
     for (size_t i = 0; result == 0 && i < in->count; i++) {
         const struct backup_member *member = &in->members[i];
-        bool token = strncmp(member->name, "ca/tokens/", 10) == 0, used = strncmp(member->name, "ca/used/", 8) == 0;
-        int place = token  ? openat(dir, "tokens", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
-                    : used ? openat(dir, "used", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
-                           : dir;
+        bool used = strncmp(member->name, "ca/used/", 8) == 0;
+        int place = used ? openat(dir, "used", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC) : dir;
 
         if (strncmp(member->name, "ca/", 3) == 0 && strcmp(member->name, "ca/ca.crt") != 0)
             result = place < 0 ? err_set(err, -errno, "cannot open %s: %s", CA_DIR, strerror(errno))

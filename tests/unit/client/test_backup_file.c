@@ -51,7 +51,7 @@ static void write_backup(const char *about, size_t size)
     assert_int_equal(backup_out_add(&out, "elmer.db", pipe_ends[0], &err), 0);
     close(pipe_ends[0]);
     put(&out, "etc/elmer.conf.d/50-init.conf", "[elmer]\n");
-    put(&out, "ca/tokens/0123456789abcdef", "token");
+    put(&out, "ca/used/0123456789abcdef", "token");
     put(&out, "ca/ca.key", "key");
     put(&out, "ca/ca.crt", "");
     assert_int_equal(backup_out_end(&out, &err), 0);
@@ -177,16 +177,17 @@ static void test_names(void **state)
     static const char *const bad[] = {"",
                                       "/etc/passwd",
                                       "ca/../x",
-                                      "ca/tokens/",
-                                      "ca/tokens/../ca.key",
-                                      "ca/tokens/a/b",
+                                      "ca/used/",
+                                      "ca/tokens/0123456789abcdef",
+                                      "ca/used/../ca.key",
+                                      "ca/used/a/b",
                                       "ca/used/.x",
                                       "etc/passwd",
                                       "etc/elmer.conf.d/.conf",
                                       "etc/elmer.conf.d/../x.conf",
                                       "etc/elmer.conf.d/a b.conf",
                                       "etc/elmer.conf.d/x",
-                                      "ca/tokens/0123456789012345678901234567890123456789012345678901234567890123456"};
+                                      "ca/used/0123456789012345678901234567890123456789012345678901234567890123456"};
     struct backup_out out = {.fd = -1};
     struct err err = ERR_INIT;
 
