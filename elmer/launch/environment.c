@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/variable.h"
 #include "lib/job/variables.h"
 
 /* The kernel takes no string of more than 128 KiB (MAX_ARG_STRLEN). A cluster whose names need more finds them in the
@@ -44,25 +45,11 @@ static void add_hosts(struct list *list, const struct environment_facts *facts)
     free(text);
 }
 
-static bool named(const char *item, const char *name)
-{
-    size_t length = strlen(name);
-    return !strncmp(item, name, length) && item[length] == '=';
-}
-
-static bool is_one_of(const char *item, const char *const *names)
-{
-    for (; names && *names; names++)
-        if (named(item, *names))
-            return true;
-    return false;
-}
-
 /* Ours, whoever sets them. */
 static bool is_reserved(const char *item, const struct environment_facts *facts)
 {
     static const char *const always[] = {JOB_VARIABLES, NULL};
-    return is_one_of(item, always) || is_one_of(item, facts->reserved);
+    return variable_is_one_of(item, always) || variable_is_one_of(item, facts->reserved);
 }
 
 struct wire_strs environment_build(const struct environment_facts *facts, struct arena *memory)

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "lib/base/variable.h"
 #include "lib/job/variables.h"
 #include "lib/ticket/helpers.h"
 #include "lib/ticket/ticket.h"
@@ -31,24 +32,11 @@ bool ticket_is_among(const char *words, const char *name)
 
 /* ---- variables ---- */
 
-static const char *value_of(const char *entry, const char *name)
-{
-    size_t length = strlen(name);
-    return strncmp(entry, name, length) == 0 && entry[length] == '=' ? entry + length + 1 : NULL;
-}
-
-static bool is_one_of(const char *entry, const char *const *names)
-{
-    for (; *names; names++)
-        if (value_of(entry, *names))
-            return true;
-    return false;
-}
-
 bool ticket_variable_is_ours(const char *entry, bool helpers)
 {
     static const char *const always[] = {JOB_VARIABLES, NULL};
-    return (strncmp(entry, "ELMER_", 6) == 0 && is_one_of(entry, always)) || (helpers && helpers_variable(entry));
+    return (strncmp(entry, "ELMER_", 6) == 0 && variable_is_one_of(entry, always)) ||
+           (helpers && helpers_variable(entry));
 }
 
 /* Variables of ours whose value decides what runs, or what a script may take for its own. The others are numbers and
@@ -56,14 +44,14 @@ bool ticket_variable_is_ours(const char *entry, bool helpers)
 static bool value_is_ours(const char *entry, const struct ticket *t, const struct ticket_start *start)
 {
     const char *value;
-    if ((value = value_of(entry, "ELMER_JOB_NAME")))
+    if ((value = variable_value(entry, "ELMER_JOB_NAME")))
         return strcmp(value, t->name) == 0;
-    if ((value = value_of(entry, "ELMER_SUBMIT_DIR")))
+    if ((value = variable_value(entry, "ELMER_SUBMIT_DIR")))
         return strcmp(value, start->dir) == 0;
-    if ((value = value_of(entry, "ELMER_RANK")) || (value = value_of(entry, "ELMER_NPROCS")) ||
-        (value = value_of(entry, "ELMER_JOB_ID")))
+    if ((value = variable_value(entry, "ELMER_RANK")) || (value = variable_value(entry, "ELMER_NPROCS")) ||
+        (value = variable_value(entry, "ELMER_JOB_ID")))
         return *value && strspn(value, "0123456789") == strlen(value);
-    if ((value = value_of(entry, "ELMER_ADDRESS")))
+    if ((value = variable_value(entry, "ELMER_ADDRESS")))
         return *value && strspn(value, "0123456789.") == strlen(value);
     return !t->helpers || helpers_value_fits(entry, start->dir, start->tmpdir);
 }

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "lib/base/variable.h"
 #include "lib/job/variables.h"
 
 enum { WORDS_MAX = 64 };
@@ -49,26 +50,12 @@ bool helpers_agent_fits(struct ticket_list argv, const char *dir)
 
 /* ---- variables ---- */
 
-static const char *value_of(const char *entry, const char *name)
-{
-    size_t length = strlen(name);
-    return strncmp(entry, name, length) == 0 && entry[length] == '=' ? entry + length + 1 : NULL;
-}
-
-static bool is_one_of(const char *entry, const char *const *names)
-{
-    for (; *names; names++)
-        if (value_of(entry, *names))
-            return true;
-    return false;
-}
-
 static const char *const unset[] = {JOB_VARIABLES_PVM_UNSET, NULL};
 
 bool helpers_variable(const char *entry)
 {
     static const char *const set[] = {JOB_VARIABLES_PVM, NULL};
-    return strncmp(entry, "PVM", 3) == 0 && (is_one_of(entry, set) || is_one_of(entry, unset));
+    return strncmp(entry, "PVM", 3) == 0 && (variable_is_one_of(entry, set) || variable_is_one_of(entry, unset));
 }
 
 static bool is_below(const char *path, const char *dir)
@@ -80,15 +67,15 @@ static bool is_below(const char *path, const char *dir)
 bool helpers_value_fits(const char *entry, const char *dir, const char *tmpdir)
 {
     const char *value;
-    if (is_one_of(entry, unset))
+    if (variable_is_one_of(entry, unset))
         return false;
-    if ((value = value_of(entry, "PVM_WD")))
+    if ((value = variable_value(entry, "PVM_WD")))
         return strcmp(value, dir) == 0;
-    if ((value = value_of(entry, "PVM_RSH")))
+    if ((value = variable_value(entry, "PVM_RSH")))
         return strcmp(value, "/bin/false") == 0;
-    if ((value = value_of(entry, "PVMSOCK"))) /* who listens there says what tasks do */
+    if ((value = variable_value(entry, "PVMSOCK"))) /* who listens there says what tasks do */
         return is_below(value, tmpdir);
-    if ((value = value_of(entry, "PVMDLOGMAX")))
+    if ((value = variable_value(entry, "PVMDLOGMAX")))
         return *value && strspn(value, "0123456789") == strlen(value);
     return true;
 }

@@ -9,22 +9,18 @@
 #include <string.h>
 
 #include "lib/base/str.h"
+#include "lib/base/variable.h"
 #include "rsd/sup/environment.h"
 #include "rsd/sup/helpers.h"
 #include "rsd/sup/launchers.h"
 #include "rsd/sup/threads.h"
 
-static bool is_variable(const char *entry, const char *name)
-{
-    size_t length = strlen(name);
-    return strncmp(entry, name, length) == 0 && entry[length] == '=';
-}
-
 const char *environment_value(const struct wire_strs *environment, const char *name)
 {
     for (size_t i = 0; i < environment->count; i++) {
-        if (is_variable(environment->items[i], name))
-            return environment->items[i] + strlen(name) + 1;
+        const char *value = variable_value(environment->items[i], name);
+        if (value)
+            return value;
     }
     return NULL;
 }
@@ -37,7 +33,7 @@ bool environment_loads_something(const char *entry)
     if (strncmp(entry, "LD_", 3) == 0 || strncmp(entry, "MALLOC_", 7) == 0)
         return true;
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-        if (is_variable(entry, names[i]))
+        if (variable_value(entry, names[i]))
             return true;
     }
     return false;
@@ -70,7 +66,7 @@ void environment_free(char **environment)
 static bool replaced(const char *entry, const struct setting *settings, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
-        if (is_variable(entry, settings[i].name))
+        if (variable_value(entry, settings[i].name))
             return true;
     }
     return false;

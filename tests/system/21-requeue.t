@@ -4,7 +4,7 @@
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/jobs.sh"
 
-lease=6 wait=$((6600 + 1000)) # the next attempt begins a lease, a tenth and a second after the last contact
+lease=10 wait=$((lease * 1100 + 1000)) # the next attempt begins a lease, a tenth and a second after the last contact
 lab_up 3 --elmer 'allocator = v1' --elmer 'heartbeat = 1s' --elmer 'host_timeout = 3s' --elmer "lease = ${lease}s" --rsd 'tickets = require'
 on 1 sh -c 'cat >/home/alive && chmod 755 /home/alive' <<'END'
 #!/bin/bash
@@ -48,14 +48,14 @@ again=$(begin ws2,ws3 --requeue)
 on 1 eadmin resume ws2 2>/dev/null
 is 'it runs on the host that will be lost' "$(host_of "$again")" ws3
 "$lab" crash 3
-wait_for 10 'a job whose host has lost power is done' over "$plain"
-is 'and says why' "$(reason "$plain")" host-lost
-wait_for 10 'with --requeue it waits for its lease' queued_for_lease "$again"
+wait_for 10 'a job with --requeue whose host has lost power waits for its lease' queued_for_lease "$again"
 like 'and equery says for which host' "$(as alice 1 equery -q)" "$again .*attempt 1 may still run on ws3, until its lease is over"
 wait_for 20 'then it runs on another host' attempt_runs "$again" 2
 is 'which is the other one' "$(host_of "$again")" ws2
 until_ok 5 marks "$again" 2
 apart 'and not before the first attempt had ended' "$again"
+wait_for 10 'one without --requeue is done' over "$plain"
+is 'and says why' "$(reason "$plain")" host-lost
 ok 'it can be killed' as alice 1 ekill "$again"
 wait_for 10 'and does not go again' over "$again"
 is 'it was killed' "$(reason "$again")" killed
@@ -71,16 +71,16 @@ is 'it runs on the host that will be cut off' "$(host_of "$again")" ws2
 "$lab" link 2 down
 cut=$(now_ms)
 within "$lease" 'administrators see that the host is suspect' eval 'on 1 eadmin hosts | grep -q "^ws2  *suspect "'
+wait_for 10 'its next attempt waits' queued_for_lease "$again"
+on 1 systemctl kill -s KILL elmer
+restarted=$(now_ms)
+wait_for 10 'also over a restart of elmer' queued_for_lease "$again"
 wait_for $((lease + 2)) 'the job behind the cut cable ends by itself' \
     on 2 sh -c "! ls -d /sys/fs/cgroup/$jobs_scope/$again.1 2>/dev/null"
 ended=$(last_of "$again" 1)
 ok 'within the lease' test $((ended - cut)) -le $((lease * 1000))
 ok 'and not at once' test $((ended - cut)) -ge $((lease * 1000 / 2 - 1500))
 ok 'one without --requeue runs on there' on 2 ls -d "/sys/fs/cgroup/$jobs_scope/$plain.1"
-wait_for 10 'its next attempt waits' queued_for_lease "$again"
-on 1 systemctl kill -s KILL elmer
-restarted=$(now_ms)
-wait_for 10 'also over a restart of elmer' queued_for_lease "$again"
 wait_for 20 'then it runs on another host' attempt_runs "$again" 2
 is 'which is the other one' "$(host_of "$again")" ws3
 until_ok 5 marks "$again" 2

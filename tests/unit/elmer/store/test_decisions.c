@@ -9,51 +9,13 @@
 #include <sqlite3.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
-#include "elmer/store/sql.h"
-#include "tests/unit/scratch.h"
-
-static char dir[40], path[60];
-
-static int setup(void **state)
-{
-    (void)state;
-    snprintf(dir, sizeof(dir), "/tmp/elmer-decisions-XXXXXX");
-    assert_non_null(scratch_dir(dir));
-    snprintf(path, sizeof(path), "%s/db", dir);
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    unlink(path);
-    return rmdir(dir);
-}
-
-static sqlite3 *open_store(struct sql_writer **writer)
-{
-    struct err err = ERR_INIT;
-    sqlite3 *db;
-    bool checked;
-    if (sql_open(path, true, &db, &err) || sql_prepare(db, path, &checked, &err) || sql_writer_create(db, writer, &err))
-        fail_msg("%s", err.text);
-    return db;
-}
-
-static void close_store(sqlite3 *db, struct sql_writer *writer)
-{
-    sql_writer_destroy(writer);
-    assert_int_equal(sqlite3_close(db), SQLITE_OK);
-}
+#include "tests/unit/elmer/store/file_bed.h"
 
 static void put(struct sql_writer *writer, const struct decision *decision)
 {
-    struct err err = ERR_INIT;
     struct sql_rows rows = {.decisions = decision, .ndecisions = 1};
-    if (sql_write(writer, &rows, 1, &err))
-        fail_msg("%s", err.text);
+    file_bed_write(writer, &rows);
 }
 
 static struct decision found[8];
@@ -93,13 +55,13 @@ static const struct decision ended = {.at_ms = 1000,
 static void test_rows(void **state)
 {
     struct sql_writer *writer;
-    sqlite3 *db = open_store(&writer);
+    sqlite3 *db = file_bed_open(&writer);
     (void)state;
     assert_int_equal(read_them(db, 0, 0, 8), 0);
     put(writer, &ended);
     put(writer, &drained);
-    close_store(db, writer);
-    db = open_store(&writer);
+    file_bed_close(db, writer);
+    db = file_bed_open(&writer);
     assert_int_equal(read_them(db, 0, 0, 8), 2);
     int64_t first = found[0].id;
     assert_true(first > 0 && found[1].id > first);
@@ -114,7 +76,7 @@ static void test_rows(void **state)
     assert_int_equal(read_them(db, 1500, 0, 8), 1);
     assert_string_equal(found[0].what, "drained");
     assert_int_equal(read_them(db, 0, first, 8), 1);
-    close_store(db, writer);
+    file_bed_close(db, writer);
 }
 
 /* Who holds and releases his job a million times does not push out what administrators have done. */
@@ -123,7 +85,7 @@ static void test_trim(void **state)
     enum { DAY_MS = 86400000 };
     const struct store_limits limits = {.jobs = 10, .age_ms = 10 * (int64_t)DAY_MS};
     struct sql_writer *writer;
-    sqlite3 *db = open_store(&writer);
+    sqlite3 *db = file_bed_open(&writer);
     struct err err = ERR_INIT;
     struct decision late = ended;
     char sql[300];
@@ -145,7 +107,7 @@ static void test_trim(void **state)
     assert_int_equal(count, 1); /* the late one */
     assert_int_equal(sql_integer(db, "SELECT count(*) FROM decision WHERE admin = 0", &count, &err), 0);
     assert_int_equal(count, STORE_DECISIONS);
-    close_store(db, writer);
+    file_bed_close(db, writer);
 }
 
 static void keep_host(const struct host_row *host, void *data)
@@ -156,7 +118,7 @@ static void keep_host(const struct host_row *host, void *data)
 static void test_from_schema_10(void **state)
 {
     struct sql_writer *writer;
-    sqlite3 *db = open_store(&writer);
+    sqlite3 *db = file_bed_open(&writer);
     struct err err = ERR_INIT;
     struct host_row host = {.name = "ws1",
                             .row = {.drained = true},
@@ -172,23 +134,22 @@ static void test_from_schema_10(void **state)
                                   "user_version = 10",
                                   NULL, NULL, NULL),
                      SQLITE_OK);
-    close_store(db, writer);
-    db = open_store(&writer);
+    file_bed_close(db, writer);
+    db = file_bed_open(&writer);
     assert_int_equal(sql_hosts(db, keep_host, &read, &err), 0);
     assert_true(read.row.drained); /* by whom is not known */
     assert_string_equal(read.drain.by, "");
-    if (sql_write(writer, &rows, 1, &err))
-        fail_msg("%s", err.text);
+    file_bed_write(writer, &rows);
     assert_int_equal(sql_hosts(db, keep_host, &read, &err), 0);
     assert_string_equal(read.drain.by, "carol");
     assert_string_equal(read.drain.text, "disk");
     assert_int_equal(read.drain.at_ms, 7);
-    close_store(db, writer);
+    file_bed_close(db, writer);
 }
 
 int main(void)
 {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, file_bed_setup, file_bed_teardown)
     const struct CMUnitTest tests[] = {TEST(test_rows), TEST(test_trim), TEST(test_from_schema_10)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

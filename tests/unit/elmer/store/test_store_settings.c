@@ -9,54 +9,16 @@
 #include <sqlite3.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
-#include "elmer/store/sql.h"
-#include "tests/unit/scratch.h"
-
-static char dir[40], path[60];
-
-static int setup(void **state)
-{
-    (void)state;
-    snprintf(dir, sizeof(dir), "/tmp/elmer-settings-XXXXXX");
-    assert_non_null(scratch_dir(dir));
-    snprintf(path, sizeof(path), "%s/db", dir);
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    unlink(path);
-    return rmdir(dir);
-}
-
-static sqlite3 *open_store(struct sql_writer **writer)
-{
-    struct err err = ERR_INIT;
-    sqlite3 *db;
-    bool checked;
-    if (sql_open(path, true, &db, &err) || sql_prepare(db, path, &checked, &err) || sql_writer_create(db, writer, &err))
-        fail_msg("%s", err.text);
-    return db;
-}
-
-static void close_store(sqlite3 *db, struct sql_writer *writer)
-{
-    sql_writer_destroy(writer);
-    assert_int_equal(sqlite3_close(db), SQLITE_OK);
-}
+#include "tests/unit/elmer/store/file_bed.h"
 
 static void put(struct sql_writer *writer, const char *name, const char *value)
 {
-    struct err err = ERR_INIT;
     struct setting_row row = {.name = ""};
     struct sql_rows rows = {.settings = &row, .nsettings = 1};
     snprintf(row.name, sizeof(row.name), "%s", name);
     snprintf(row.value, sizeof(row.value), "%s", value);
-    if (sql_write(writer, &rows, 1, &err))
-        fail_msg("%s", err.text);
+    file_bed_write(writer, &rows);
 }
 
 static void add(const struct setting_row *row, void *data)
@@ -78,7 +40,7 @@ static void expect(sqlite3 *db, const char *expected)
 static void test_settings(void **state)
 {
     struct sql_writer *writer;
-    sqlite3 *db = open_store(&writer);
+    sqlite3 *db = file_bed_open(&writer);
     (void)state;
     expect(db, "");
     put(writer, "policy", "fcfs");
@@ -86,16 +48,16 @@ static void test_settings(void **state)
     expect(db, "allocator=spread policy=fcfs ");
     put(writer, "allocator", "pack");
     put(writer, "policy", "");
-    close_store(db, writer);
-    db = open_store(&writer);
+    file_bed_close(db, writer);
+    db = file_bed_open(&writer);
     expect(db, "allocator=pack ");
-    close_store(db, writer);
+    file_bed_close(db, writer);
 }
 
 static void test_from_schema_5(void **state)
 {
     struct sql_writer *writer;
-    sqlite3 *db = open_store(&writer);
+    sqlite3 *db = file_bed_open(&writer);
     (void)state;
     assert_int_equal(
         sqlite3_exec(db,
@@ -107,19 +69,19 @@ static void test_from_schema_5(void **state)
                      "environment_sha256; DELETE FROM migration WHERE version > 5; PRAGMA user_version = 5",
                      NULL, NULL, NULL),
         SQLITE_OK);
-    close_store(db, writer);
-    db = open_store(&writer);
+    file_bed_close(db, writer);
+    db = file_bed_open(&writer);
     expect(db, "");
     put(writer, "allocator", "v1");
     expect(db, "allocator=v1 ");
-    close_store(db, writer);
+    file_bed_close(db, writer);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_settings, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_from_schema_5, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_settings, file_bed_setup, file_bed_teardown),
+        cmocka_unit_test_setup_teardown(test_from_schema_5, file_bed_setup, file_bed_teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -21,6 +21,7 @@
 #include "lib/base/log.h"
 #include "lib/base/moves.h"
 #include "lib/base/str.h"
+#include "lib/base/variable.h"
 
 /* ---- err ---- */
 
@@ -408,9 +409,24 @@ static void moves_are_in_a_table(void **state)
     forbidden(LIGHT_COUNT, 40, "light: no move leads from no state (3) to no state (40): a bug\n");
 }
 
+static void test_variables(void **state)
+{
+    static const char *const names[] = {"HOME", "PATH", NULL};
+    (void)state;
+    assert_string_equal(variable_value("PATH=/bin", "PATH"), "/bin");
+    assert_string_equal(variable_value("PATH=", "PATH"), "");
+    assert_null(variable_value("PATHS=/bin", "PATH"));
+    assert_null(variable_value("PAT", "PATH"));
+    assert_null(variable_value("PATH", "PATH")); /* no value: none of ours */
+    assert_true(variable_is_one_of("PATH=/bin", names));
+    assert_false(variable_is_one_of("LANG=C", names));
+    assert_false(variable_is_one_of("LANG=C", NULL));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_variables),
         cmocka_unit_test(the_first_error_wins),
         cmocka_unit_test(long_errors_are_cut),
         cmocka_unit_test(clocks_run_and_print),
