@@ -14,6 +14,7 @@ static const struct command command = {
     "       eadmin hosts [--json]\n"
     "       eadmin drain HOST... [--reason TEXT] [--wait] [--kill-after TIME]\n"
     "       eadmin resume|remove HOST...\n"
+    "       eadmin shutdown|reboot HOST [--reason TEXT] [--kill-after TIME]\n"
     "       eadmin hold|release ID...\n"
     "       eadmin set allocator|policy VALUE|default\n"
     "       eadmin show [--json]\n"
@@ -28,6 +29,7 @@ static const struct command command = {
     "  hosts       show the hosts, their states and until when their certificates are good\n"
     "  drain       give hosts no new jobs; resume: give them some again\n"
     "  remove      revoke the certificates of hosts and cut them off; their jobs end\n"
+    "  shutdown    drain a host and wait; then systemctl poweroff, if it is this one, else say so; reboot: likewise\n"
     "  hold        keep queued jobs from starting; release: let them\n"
     "  set         decide with another allocator or policy from now on; default: that of elmer.conf\n"
     "  show        show which are in force, and which there are\n"
@@ -63,10 +65,10 @@ static const struct verb {
     const char *name;
     int (*run)(int argc, char **argv);
 } verbs[] = {
-    {"init", eadmin_init},     {"token", eadmin_token},   {"hosts", eadmin_hosts}, {"remove", eadmin_remove},
-    {"drain", eadmin_drain},   {"resume", eadmin_resume}, {"hold", eadmin_hold},   {"release", eadmin_release},
-    {"log", eadmin_log},       {"backup", eadmin_backup}, {"set", eadmin_set},     {"show", eadmin_show},
-    {"config", eadmin_config},
+    {"init", eadmin_init},   {"token", eadmin_token},   {"hosts", eadmin_hosts},       {"remove", eadmin_remove},
+    {"drain", eadmin_drain}, {"resume", eadmin_resume}, {"hold", eadmin_hold},         {"release", eadmin_release},
+    {"log", eadmin_log},     {"backup", eadmin_backup}, {"shutdown", eadmin_shutdown}, {"reboot", eadmin_reboot},
+    {"set", eadmin_set},     {"show", eadmin_show},     {"config", eadmin_config},
 };
 
 int main(int argc, char **argv)

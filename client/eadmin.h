@@ -27,6 +27,9 @@ int eadmin_release(int argc, char **argv);
 int eadmin_remove(int argc, char **argv);
 int eadmin_drain(int argc, char **argv);
 int eadmin_resume(int argc, char **argv);
+/* eadmin_power.c */
+int eadmin_shutdown(int argc, char **argv);
+int eadmin_reboot(int argc, char **argv);
 /* eadmin_log.c */
 int eadmin_log(int argc, char **argv);
 /* On the host whose files are meant (eadmin_config.c). */

@@ -83,8 +83,8 @@ wait_for 60 'and its own' up 3 ws3
 is 'the CA is the same' "$(on 3 sha256sum /var/lib/elmer-ca/ca.crt | cut -d ' ' -f 1)" "$(on 2 sha256sum /var/lib/elmer-rsd/pki/ca.crt | cut -d ' ' -f 1)"
 ok 'the counter of the new certificate is remembered on the workstations' on 3 sh -c 'grep -q "$(cut -d " " -f 2 /var/lib/elmer-ca/elmer.counter)" /var/lib/elmer-rsd/pki/elmer.counter'
 is 'the running job runs on' "$(pid_of 2 7)" "$pid"
-is 'as before' "$(value 3 "$one" 'j["state"], j["attempt"]')" "('running', 1)"
-is 'the one on two hosts, too' "$(value 3 "$two" 'j["state"], j["attempt"]')" "('running', 1)"
+is 'as before' "$(value 3 "$one" 'j["state"], j["attempt"]')" 'running 1'
+is 'the one on two hosts, too' "$(value 3 "$two" 'j["state"], j["attempt"]')" 'running 1'
 is 'the others wait' "$(for id in $queued; do value 3 "$id" 'j["state"]'; done | xargs)" 'queued queued queued'
 gone() { [ -z "$(on 3 sh -c "ls -d /run/elmer-rsd/jobs/$late.* /run/elmer-rsd/sup/$late.* 2>/dev/null; pgrep -f 'sleep 100[0]'")" ]; }
 wait_for 30 'what was accepted after the backup is ended' gone
@@ -96,9 +96,9 @@ point $? "a new job gets another id: $new"
 # ---- results ----
 for k in 2 3; do on $k touch /tmp/go; done
 wait_for 20 'the running job ends' has_state 3 "$one" 'done'
-is 'with its result' "$(value 3 "$one" 'j["exit_status"], j["reason"]')" "(7, None)"
+is 'with its result' "$(value 3 "$one" 'j["exit_status"], j["reason"]')" '7 the command ended with status 7'
 wait_for 20 'the one on two hosts ends' has_state 3 "$two" 'done'
-is 'with both of its results' "$(value 3 "$two" 'j["exit_status"], j["exits"]')" '(0, 2)'
+is 'with both of its results' "$(value 3 "$two" 'j["exit_status"], j["signal"], sorted(u["host"] for u in j["usage"])')" "0 None ['ws2', 'ws3']"
 for id in $queued; do wait_for 20 "job $id has run" has_state 3 "$id" 'done'; done
 is 'the queued ones have run in their order' "$(on 2 cat /tmp/order-of-alice | xargs)" 'first second third'
 wait_for 20 'and the new one' has_state 3 "$new" 'done'
