@@ -50,7 +50,7 @@ static void on_signal(int signal)
 /* One that is not there is left out. */
 static int add_file(struct backup_out *out, const char *path, const char *name, struct err *err)
 {
-    int fd = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK), result;
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK), result;
 
     if (fd < 0 && errno == ENOENT)
         return 0;
@@ -181,6 +181,9 @@ static int make_file(struct backup *backup, const struct settings *settings)
     if (result == 0)
         result = give_name(backup, &err);
     unlink(draft);
+    signal(SIGINT, SIG_DFL);
+    signal(SIGTERM, SIG_DFL);
+    signal(SIGHUP, SIG_DFL);
     close(backup->out.fd);
     if (err.text[0])
         say("%s", err.text);

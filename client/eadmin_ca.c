@@ -376,9 +376,13 @@ static int restore_and_init(const struct init *init, struct settings *settings)
 {
     int code = init->restore ? eadmin_restore(init->restore) : EXIT_DONE;
 
-    if (code == EXIT_DONE && !eadmin_load_settings(init->config, settings))
-        code = EXIT_REFUSED;
-    return code == EXIT_DONE ? init_in_order(init, settings) : code;
+    if (code != EXIT_DONE)
+        return code;
+    code = eadmin_load_settings(init->config, settings) ? init_in_order(init, settings) : EXIT_REFUSED;
+    if (code != EXIT_DONE && init->restore)
+        say("the backup is restored, but not more: go on with eadmin init --listen %s --now when that is mended",
+            settings->name ? settings->name : "ADDRESS");
+    return code;
 }
 
 int eadmin_init(int argc, char **argv)

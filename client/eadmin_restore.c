@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -81,16 +82,28 @@ static int write_member(const struct backup_in *in, const struct backup_member *
     return result;
 }
 
+/* One that is not there yet, which no daemon reads. malloc'd. */
+static char *name_for_old(int dir, const char *name)
+{
+    char *old = must(str_format("%s.old", name));
+
+    if (faccessat(dir, old, F_OK, AT_SYMLINK_NOFOLLOW) < 0)
+        return old;
+    free(old);
+    return must(str_format("%s.old.%" PRId64, name, wall_now().ms / 1000));
+}
+
 static int restore_config(const struct backup_in *in, const struct backup_member *member, struct err *err)
 {
     const char *name = strrchr(member->name, '/') + 1,
                *place = strstr(member->name, "conf.d/") ? ELMER_SYSCONFDIR "/elmer.conf.d" : ELMER_SYSCONFDIR;
-    char *there = text_of(place, name), *wanted = NULL, *old = must(str_format("%s.old", name));
+    char *there = text_of(place, name), *wanted = NULL, *old;
     int dir = open(place, O_RDONLY | O_DIRECTORY | O_CLOEXEC), result;
 
     result = dir < 0 ? err_set(err, -errno, "cannot open %s: %s", place, strerror(errno))
                      : backup_in_text(in, member, TEXT_MAX, &wanted, err);
-    if (result == 0 && there && strcmp(there, wanted) != 0) {
+    old = result == 0 ? name_for_old(dir, name) : NULL;
+    if (result == 0 && (!there || strcmp(there, wanted) != 0) && faccessat(dir, name, F_OK, AT_SYMLINK_NOFOLLOW) == 0) {
         result = file_move(dir, name, old);
         if (result == 0)
             printf("What %s/%s said is in %s now.\n", place, name, old);

@@ -77,6 +77,8 @@ int store_restored(const char *path, int64_t made_ms, int64_t now_ms, uint64_t *
         result = sql_check(db, err);
     if (!result)
         result = go_on(db, ids_between(made_ms, now_ms), next_job, err);
-    sqlite3_close(db); /* puts what is in the log into the file */
+    if (!result) /* all of it is in this one file */
+        result = sql_execute(db, "PRAGMA journal_mode = DELETE", err);
+    sqlite3_close(db);
     return result;
 }

@@ -34,7 +34,7 @@ wait_for 10 'the host is drained, with the reason' drained ws2 carol shutdown
 waits_for() { grep -q "^waiting for 1 job: $job\$" "$tmp/out"; }
 wait_for 10 'and the command waits for the job' waits_for
 is 'which runs on' "$(state "$job")" running
-as alice 1 ekill "$job" >/dev/null
+as alice 1 ekill "$job" >/dev/null 2>&1
 wait $waits
 is 'then it has ended' $? 0
 like 'and says what to run there' "$(cat "$tmp/out")" 'host ws2 has no jobs.*eadmin resume ws2.*as root on ws2: systemctl poweroff'
