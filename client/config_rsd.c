@@ -42,9 +42,8 @@ static void check_socket(struct work *work)
     free(copy);
 }
 
-static void check_address(struct work *work)
+static void check_address(struct work *work, const char *elmer)
 {
-    const char *elmer = work->config.elmer;
     struct address address;
     struct err err = ERR_INIT;
     char text[256];
@@ -64,6 +63,15 @@ static void check_address(struct work *work)
                        "the name %s stands for %s here, which is this host itself: write the queue host's address into "
                        "/etc/hosts, or, if elmer runs here, leave this line out",
                        address.host, text);
+}
+
+static void check_addresses(struct work *work)
+{
+    char *words = must(strdup(work->config.elmer)), *rest = words;
+
+    for (char *word; (word = strsep(&rest, " "));)
+        check_address(work, word);
+    free(words);
     if (!config_refused(&work->check, "pki")) {
         char *copy = must(strdup(work->config.pki));
 
@@ -93,7 +101,7 @@ static int look(void *data)
     else if (work->config.elmer[0] == '/')
         check_socket(work);
     else
-        check_address(work);
+        check_addresses(work);
     if (work->check.problems > 0)
         return EXIT_REFUSED;
     say_good(work);

@@ -8,23 +8,28 @@
 static const struct command command = {
     "eadmin",
     "Usage: eadmin init [--hosts NAME,..] [--listen ADDRESS] [--now] [--name NAME] [--address NAME|IP]... [-c FILE]\n"
+    "       eadmin init --restore FILE [--listen ADDRESS] [--address NAME|IP]... [--now]\n"
+    "       eadmin backup FILE [--force] [-c FILE]\n"
     "       eadmin token [--uses N] [--hosts NAME,..] [--valid TIME] [-c FILE]\n"
     "       eadmin hosts [--json]\n"
     "       eadmin drain HOST... [--reason TEXT] [--wait] [--kill-after TIME]\n"
     "       eadmin resume|remove HOST...\n"
+    "       eadmin shutdown|reboot HOST [--reason TEXT] [--kill-after TIME]\n"
     "       eadmin hold|release ID...\n"
     "       eadmin set allocator|policy VALUE|default\n"
     "       eadmin show [--json]\n"
     "       eadmin log [--since TIME] [--json]\n"
     "       eadmin config check [--user USER] [FILE]\n"
     "       eadmin config show [--default] [FILE]\n"
-    "Administer the cluster. init and token are for root on the queue host.\n"
+    "Administer the cluster. init, backup and token are for root on the queue host.\n"
     "\n"
     "  init        make the cluster's CA and elmer's certificate; what is there stays\n"
+    "  backup      put queue, configuration and CA into FILE while elmer runs\n"
     "  token       print a word that lets a host join, with rsd --join\n"
     "  hosts       show the hosts, their states and until when their certificates are good\n"
     "  drain       give hosts no new jobs; resume: give them some again\n"
     "  remove      revoke the certificates of hosts and cut them off; their jobs end\n"
+    "  shutdown    drain a host and wait; then systemctl poweroff, if it is this one, else say so; reboot: likewise\n"
     "  hold        keep queued jobs from starting; release: let them\n"
     "  set         decide with another allocator or policy from now on; default: that of elmer.conf\n"
     "  show        show which are in force, and which there are\n"
@@ -36,6 +41,8 @@ static const struct command command = {
     "                       (default: any host of the configuration)\n"
     "  --listen ADDRESS     by which the other hosts reach this one (default: its name, port 7110)\n"
     "  --now                check the configuration and start the services, now and at each boot\n"
+    "  --restore FILE       go on with what is in a backup, on this host: the one that it is of is lost\n"
+    "  --force              replace a FILE that is there\n"
     "  --uses N             how many hosts may join with the token (default: 1)\n"
     "  --name NAME          of the cluster, in its CA (default: the queue host's)\n"
     "  --address NAME|IP    another name by which workstations reach elmer\n"
@@ -58,9 +65,10 @@ static const struct verb {
     const char *name;
     int (*run)(int argc, char **argv);
 } verbs[] = {
-    {"init", eadmin_init},   {"token", eadmin_token},   {"hosts", eadmin_hosts}, {"remove", eadmin_remove},
-    {"drain", eadmin_drain}, {"resume", eadmin_resume}, {"hold", eadmin_hold},   {"release", eadmin_release},
-    {"log", eadmin_log},     {"set", eadmin_set},       {"show", eadmin_show},   {"config", eadmin_config},
+    {"init", eadmin_init},   {"token", eadmin_token},   {"hosts", eadmin_hosts},       {"remove", eadmin_remove},
+    {"drain", eadmin_drain}, {"resume", eadmin_resume}, {"hold", eadmin_hold},         {"release", eadmin_release},
+    {"log", eadmin_log},     {"backup", eadmin_backup}, {"shutdown", eadmin_shutdown}, {"reboot", eadmin_reboot},
+    {"set", eadmin_set},     {"show", eadmin_show},     {"config", eadmin_config},
 };
 
 int main(int argc, char **argv)

@@ -10,7 +10,8 @@ int eadmin_query(int argc, char **argv, int (*answer)(bool json));
 
 /* On the queue host, as root (eadmin_ca.c). */
 int eadmin_init(int argc, char **argv);
-int eadmin_token(int argc, char **argv);
+int eadmin_token(int argc, char **argv);  /* eadmin_token.c */
+int eadmin_backup(int argc, char **argv); /* eadmin_backup.c */
 /* So that jobs submitted here have tickets that the cluster's hosts believe (eadmin_ticket.c); says why not. */
 struct ca;
 void eadmin_certify_ticket_key(const struct ca *ca, const char *host);
@@ -26,6 +27,9 @@ int eadmin_release(int argc, char **argv);
 int eadmin_remove(int argc, char **argv);
 int eadmin_drain(int argc, char **argv);
 int eadmin_resume(int argc, char **argv);
+/* eadmin_power.c */
+int eadmin_shutdown(int argc, char **argv);
+int eadmin_reboot(int argc, char **argv);
 /* eadmin_log.c */
 int eadmin_log(int argc, char **argv);
 /* On the host whose files are meant (eadmin_config.c). */

@@ -1,4 +1,4 @@
-/* eadmin_ca.c - init and token: what root on the queue host does with the CA's files.
+/* eadmin_ca.c - init: what root on the queue host does with the CA's files.
  *
  * init: with --hosts, --listen or --now the place of the cluster (eadmin_place.h) -> a process that becomes the user
  * elmer and waits (pair_writer.h) -> the CA, unless there is one -> elmer's key, a request, the CA signs -> that
@@ -8,6 +8,7 @@
 
 #include "client/eadmin.h"
 #include "client/eadmin_place.h"
+#include "client/eadmin_root.h"
 #include "client/pair_writer.h"
 
 #include <arpa/inet.h>
@@ -24,31 +25,17 @@
 #include "elmer/settings.h"
 #include "lib/base/clock.h"
 #include "lib/base/file.h"
-#include "lib/config/ini.h"
 #include "lib/base/str.h"
 #include "lib/net/address.h"
 #include "lib/pki/ca.h"
-#include "lib/pki/token.h"
-#include "lib/pki/tokens.h"
 #include "lib/pki/x509.h"
 
 enum { NAMES_MAX = 64 };
-enum {
-    OPTION_NAME = OPTION_FIRST_FREE,
-    OPTION_ADDRESS,
-    OPTION_HOSTS,
-    OPTION_VALID,
-    OPTION_LISTEN,
-    OPTION_NOW,
-    OPTION_USES
-};
+enum { OPTION_NAME = OPTION_FIRST_FREE, OPTION_ADDRESS, OPTION_HOSTS, OPTION_LISTEN, OPTION_NOW, OPTION_RESTORE };
 
-#define CA_CONFIG    ELMER_SYSCONFDIR "/ca.conf"
-#define ELMER_USER   "elmer"
-#define TOKEN_MS     3600000L
-#define TOKEN_MAX_MS (30L * 86400000)
+#define ELMER_USER "elmer"
 
-static int need_root(void)
+int eadmin_need_root(void)
 {
     if (geteuid() == 0)
         return EXIT_DONE;
@@ -56,7 +43,7 @@ static int need_root(void)
     return EXIT_PERMISSION;
 }
 
-static int failed(const struct err *err)
+int eadmin_failed(const struct err *err)
 {
     say("%s", err->text);
     return EXIT_REFUSED;
@@ -67,7 +54,7 @@ static const char *path_of(const char *config)
     return config ? config : ELMER_SYSCONFDIR "/elmer.conf";
 }
 
-static bool load_settings(const char *config, struct settings *settings)
+bool eadmin_load_settings(const char *config, struct settings *settings)
 {
     struct err err = ERR_INIT;
 
@@ -163,8 +150,7 @@ static bool present(const char *pki, const struct ca *ca, const struct names *na
     return sound;
 }
 
-/* systemd makes it when elmer starts, which comes later. */
-static int make_state_dir(const struct passwd *user)
+int eadmin_make_state_dir(const struct passwd *user)
 {
     if (mkdir(ELMER_STATEDIR, 0700) == 0 && chown(ELMER_STATEDIR, user->pw_uid, user->pw_gid) == 0)
         return EXIT_DONE;
@@ -184,7 +170,7 @@ static int issue_pair(struct ca *ca, const struct names *names, struct pair_writ
         result = pki_request_create(key, names->items[0], &request, &err);
     if (result == 0)
         result = ca_issue_elmer(ca, request, names->items, names->count, wall_now().ms, &certificate, &err);
-    result = result < 0 ? failed(&err) : pair_writer_write(writer, key, certificate, ca->certificate);
+    result = result < 0 ? eadmin_failed(&err) : pair_writer_write(writer, key, certificate, ca->certificate);
     pki_key_free(key);
     free(request);
     free(certificate);
@@ -194,7 +180,7 @@ static int issue_pair(struct ca *ca, const struct names *names, struct pair_writ
 /* ---- init ---- */
 
 struct init {
-    const char *config, *name;
+    const char *config, *name, *restore;
     struct names given;
     struct place_wish place;
     bool now;
@@ -207,6 +193,7 @@ static int parse_init(struct init *init, int argc, char **argv)
                                             {"hosts", required_argument, NULL, OPTION_HOSTS},
                                             {"listen", required_argument, NULL, OPTION_LISTEN},
                                             {"now", no_argument, NULL, OPTION_NOW},
+                                            {"restore", required_argument, NULL, OPTION_RESTORE},
                                             {"config", required_argument, NULL, 'c'},
                                             COMMON_OPTIONS,
                                             {NULL, 0, NULL, 0}};
@@ -227,9 +214,14 @@ static int parse_init(struct init *init, int argc, char **argv)
             init->place.listen = optarg;
         else if (c == OPTION_NOW)
             init->now = true;
+        else if (c == OPTION_RESTORE)
+            init->restore = optarg;
         else if (c != OPTION_ADDRESS)
             return common_option(c, argv);
     }
+    if (init->restore && (init->config || init->name || init->place.hosts))
+        return usage_error("configuration, hosts and the CA's name are those of the backup: --restore goes with "
+                           "--listen, --address and --now");
     return optind < argc ? usage_error("unexpected argument '%s'", argv[optind]) : -1;
 }
 
@@ -252,8 +244,7 @@ static const char *port_of(const char *listen)
     return listen ? strrchr(listen, ':') + 1 : ADDRESS_PORT;
 }
 
-/* By which name other hosts reach elmer, as rsd --join takes it. malloc'd. */
-static char *address_of(const struct settings *settings)
+char *eadmin_address(const struct settings *settings)
 {
     struct address address;
     bool known = settings->listen && address_parse(settings->listen, &address, NULL) == 0 && strcmp(address.host, "*");
@@ -276,7 +267,7 @@ static size_t count_others(const struct settings *settings)
 static void say_next_hosts(const struct settings *settings)
 {
     size_t count = count_others(settings);
-    char *address = address_of(settings);
+    char *address = eadmin_address(settings);
 
     if (count > 0)
         printf("Next: eadmin token --uses %zu, and as root on each other host: rsd --join %s TOKEN --now\n", count,
@@ -322,9 +313,9 @@ static int init_all(const struct init *init, const struct settings *settings, st
     struct err err = ERR_INIT;
     int made = ca_create(CA_DIR, init->name ? init->name : settings->name, wall_now().ms, &err), code;
 
-    if (made < 0 || ca_open(CA_DIR, &ca, &err) < 0 || ca_configure(&ca, CA_CONFIG, &err) < 0) {
+    if (made < 0 || ca_open(CA_DIR, &ca, &err) < 0 || ca_configure(&ca, EADMIN_CA_CONFIG, &err) < 0) {
         ca_close(&ca);
-        return failed(&err);
+        return eadmin_failed(&err);
     }
     printf(made == 0 ? "The CA is made: %s. Keep a copy of it in a safe place.\n"
                      : "There is a CA already, in %s; it stays.\n",
@@ -338,18 +329,26 @@ static int init_all(const struct init *init, const struct settings *settings, st
     return code;
 }
 
+const struct passwd *eadmin_elmer_user(void)
+{
+    const struct passwd *user = getpwnam(ELMER_USER);
+
+    if (user && user->pw_uid != 0)
+        return user;
+    say("there is no user " ELMER_USER ": run systemd-sysusers, then this again");
+    return NULL;
+}
+
 /* The writer first: what root's process reads after that it does not have. */
 static int init_with_writer(const struct init *init, const struct settings *settings)
 {
-    const struct passwd *user = getpwnam(ELMER_USER);
+    const struct passwd *user = eadmin_elmer_user();
     struct pair_writer writer;
     int code, ended;
 
-    if (!user || user->pw_uid == 0) {
-        say("there is no user " ELMER_USER ": run systemd-sysusers, then eadmin init again");
+    if (!user)
         return EXIT_REFUSED;
-    }
-    code = make_state_dir(user);
+    code = eadmin_make_state_dir(user);
     if (code == EXIT_DONE)
         code = pair_writer_start(&writer, user, settings->pki);
     if (code != EXIT_DONE)
@@ -361,7 +360,7 @@ static int init_with_writer(const struct init *init, const struct settings *sett
 
 static int init_in_order(const struct init *init, struct settings *settings)
 {
-    bool place = init->place.hosts || init->place.listen || init->now;
+    bool place = init->place.hosts || init->place.listen || init->now || init->restore;
     int code = place ? place_cluster(&init->place, path_of(init->config), init->config != NULL, settings) : EXIT_DONE;
 
     if (code == EXIT_DONE)
@@ -373,119 +372,29 @@ static int init_in_order(const struct init *init, struct settings *settings)
     return code;
 }
 
+static int restore_and_init(const struct init *init, struct settings *settings)
+{
+    int code = init->restore ? eadmin_restore(init->restore) : EXIT_DONE;
+
+    if (code != EXIT_DONE)
+        return code;
+    code = eadmin_load_settings(init->config, settings) ? init_in_order(init, settings) : EXIT_REFUSED;
+    if (code != EXIT_DONE && init->restore)
+        say("the backup is restored, but not more: go on with eadmin init --listen %s --now when that is mended",
+            settings->name ? settings->name : "ADDRESS");
+    return code;
+}
+
 int eadmin_init(int argc, char **argv)
 {
     struct init init = {.config = NULL};
     struct settings settings = {0};
     int code = parse_init(&init, argc, argv);
 
-    if (code < 0 && (code = need_root()) == EXIT_DONE)
-        code = load_settings(init.config, &settings) ? init_in_order(&init, &settings) : EXIT_REFUSED;
+    init.place.here = init.restore != NULL;
+    if (code < 0 && (code = eadmin_need_root()) == EXIT_DONE)
+        code = restore_and_init(&init, &settings);
     settings_fini(&settings);
     names_fini(&init.given);
     return code == EXIT_DONE ? finish_output(code) : code;
-}
-
-/* ---- token ---- */
-
-struct token_request {
-    const char *config;
-    const char **hosts;
-    size_t nhosts;
-    long uses, valid_ms;
-};
-
-/* Splits value, which the caller keeps. */
-static bool parse_hosts(struct token_request *request, char *value)
-{
-    for (char *name; (name = strsep(&value, ", "));) {
-        if (!*name)
-            continue;
-        if (!str_valid_hostname(name)) {
-            usage_error("'%s' is not the name of a host", name);
-            return false;
-        }
-        request->hosts = must(reallocarray(request->hosts, request->nhosts + 1, sizeof(*request->hosts)));
-        request->hosts[request->nhosts++] = name;
-    }
-    if (request->nhosts == 0)
-        usage_error("option '--hosts' needs names");
-    return request->nhosts > 0;
-}
-
-static int parse_token(struct token_request *request, int argc, char **argv)
-{
-    static const struct option options[] = {{"hosts", required_argument, NULL, OPTION_HOSTS},
-                                            {"uses", required_argument, NULL, OPTION_USES},
-                                            {"valid", required_argument, NULL, OPTION_VALID},
-                                            {"config", required_argument, NULL, 'c'},
-                                            COMMON_OPTIONS,
-                                            {NULL, 0, NULL, 0}};
-    struct err err = ERR_INIT;
-    int c;
-
-    while ((c = next_option(argc, argv, "+:hVc:", options)) != -1) {
-        if (c == 'c')
-            request->config = optarg;
-        else if (c == OPTION_HOSTS && !parse_hosts(request, optarg))
-            return EXIT_USAGE;
-        else if (c == OPTION_USES && ini_parse_int(optarg, 1, TOKEN_USES_MAX, &request->uses, &err) < 0)
-            return usage_error("--uses %s: %s", optarg, err.text);
-        else if (c == OPTION_VALID && ini_parse_duration_ms(optarg, 1000, TOKEN_MAX_MS, &request->valid_ms, &err) < 0)
-            return usage_error("--valid %s: %s", optarg, err.text);
-        else if (c != OPTION_HOSTS && c != OPTION_VALID && c != OPTION_USES)
-            return common_option(c, argv);
-    }
-    return optind < argc ? usage_error("unexpected argument '%s'; say --hosts %s", argv[optind], argv[optind]) : -1;
-}
-
-static bool configured(const struct settings *settings, const char *name)
-{
-    for (size_t i = 0; i < settings->nhosts; i++)
-        if (strcmp(settings->hosts[i].name, name) == 0)
-            return true;
-    return false;
-}
-
-static int print_token(const struct token_request *request, const struct settings *settings)
-{
-    char text[TOKEN_TEXT_SIZE], *address;
-    struct ca ca = {0};
-    struct err err = ERR_INIT;
-    int code = ca_open(CA_DIR, &ca, &err);
-
-    if (code == -ENOENT) {
-        say("there is no CA here (%s): this is not the queue host, or eadmin init was not run yet", CA_DIR);
-        return EXIT_REFUSED;
-    }
-    if (code == 0)
-        code = ca_token(&ca, request->hosts, request->nhosts, (int)request->uses, wall_now().ms, request->valid_ms,
-                        text, &err);
-    ca_close(&ca);
-    if (code < 0)
-        return failed(&err);
-    puts(text);
-    code = finish_output(EXIT_DONE);
-    for (size_t i = 0; i < request->nhosts; i++)
-        if (!configured(settings, request->hosts[i]))
-            say("%s is not in \"hosts = ...\" of elmer.conf yet: add it and restart elmer before the host joins",
-                request->hosts[i]);
-    address = address_of(settings);
-    fprintf(stderr, "On %s, as root: rsd --join %s TOKEN --now\n",
-            request->uses == 1 ? "the workstation" : "each workstation", address);
-    free(address);
-    return code;
-}
-
-int eadmin_token(int argc, char **argv)
-{
-    struct token_request request = {.uses = 1, .valid_ms = TOKEN_MS};
-    struct settings settings = {0};
-    int code = parse_token(&request, argc, argv);
-
-    if (code < 0 && (code = need_root()) == EXIT_DONE)
-        code = load_settings(request.config, &settings) ? print_token(&request, &settings) : EXIT_REFUSED;
-    settings_fini(&settings);
-    free(request.hosts);
-    return code;
 }

@@ -4,7 +4,7 @@
  * --kill-after the jobs that are still there by then are ended, once, and waited for. */
 #include "config.h"
 
-#include "client/eadmin.h"
+#include "client/eadmin_drain.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -19,14 +19,6 @@
 #include "libelmer/client.h"
 
 enum { OPTION_REASON = OPTION_FIRST_FREE, OPTION_WAIT, OPTION_KILL_AFTER, REASON_MAX = 200, JOBS_SAID = 16 };
-
-struct drain {
-    const char *reason;
-    bool wait, kills;
-    uint64_t kill_after_ms;
-    char **hosts; /* [nhosts] */
-    int nhosts;
-};
 
 static bool hosts_are_names(char **hosts, int count)
 {
@@ -57,7 +49,7 @@ static int parse_hosts(int argc, char **argv)
     return hosts_are_names(argv + optind, argc - optind) ? -1 : EXIT_USAGE;
 }
 
-static int parse_drain(struct drain *drain, int argc, char **argv)
+int eadmin_parse_drain(struct drain *drain, int argc, char **argv)
 {
     static const struct option options[] = {{"reason", required_argument, NULL, OPTION_REASON},
                                             {"wait", no_argument, NULL, OPTION_WAIT},
@@ -161,26 +153,33 @@ static int worse(int a, int b)
     return a > b ? a : b;
 }
 
-int eadmin_drain(int argc, char **argv)
+int eadmin_drain_hosts(struct drain *drain)
 {
-    struct drain drain = {.reason = ""};
-    int code = parse_drain(&drain, argc, argv);
-    struct elmer *elmer = code < 0 ? open_elmer() : NULL;
+    struct elmer *elmer = open_elmer();
+    int code = EXIT_DONE;
 
-    if (code < 0)
-        code = elmer ? EXIT_DONE : EXIT_REFUSED;
-    for (int i = 0; elmer && i < drain.nhosts; i++) {
-        struct wire_message request = drain_request(drain.hosts[i], drain.reason, true);
+    if (!elmer)
+        return EXIT_REFUSED;
+    for (int i = 0; i < drain->nhosts; i++) {
+        struct wire_message request = drain_request(drain->hosts[i], drain->reason, true);
 
         code = worse(code, eadmin_done(elmer, &request));
     }
-    if (elmer && code == EXIT_DONE && drain.wait) {
-        code = wait_until_free(elmer, &drain);
-        for (int i = 0; code == EXIT_DONE && i < drain.nhosts; i++)
-            printf("host %s has no jobs\n", drain.hosts[i]);
+    if (code == EXIT_DONE && drain->wait) {
+        code = wait_until_free(elmer, drain);
+        for (int i = 0; code == EXIT_DONE && i < drain->nhosts; i++)
+            printf("host %s has no jobs\n", drain->hosts[i]);
     }
     elmer_close(elmer);
-    return elmer ? finish_output(code) : code;
+    return finish_output(code);
+}
+
+int eadmin_drain(int argc, char **argv)
+{
+    struct drain drain = {.reason = ""};
+    int code = eadmin_parse_drain(&drain, argc, argv);
+
+    return code < 0 ? eadmin_drain_hosts(&drain) : code;
 }
 
 /* No options but the common ones, and names. */

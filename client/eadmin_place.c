@@ -146,12 +146,14 @@ static int find_address(const struct place_wish *wish, const struct settings *se
     int code;
 
     *listen = NULL;
-    if (!wish->listen && settings->listen)
+    if (!wish->listen && settings->listen && (!wish->here || strncmp(settings->listen, "*:", 2) == 0))
         return judge(settings->listen);
     if (wish->listen)
         *listen = with_port(wish->listen);
     else if (config_look_up(settings->name, text, sizeof(text)) == NAME_UNKNOWN && isatty(STDIN_FILENO))
         *listen = ask(settings->name);
+    else if (settings->listen)
+        *listen = must(str_format("%s:%s", settings->name, strrchr(settings->listen, ':') + 1));
     else
         *listen = with_port(settings->name);
     if (!*listen) {

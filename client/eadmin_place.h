@@ -8,7 +8,8 @@
 struct settings;
 
 struct place_wish {
-    const char *hosts;  /* names with a comma or space between; NULL: as the files say */
+    const char *hosts; /* names with a comma or space between; NULL: as the files say */
+    bool here;         /* this host, whatever the files say of an address: they are another one's; the port is theirs */
     const char *listen; /* HOST or HOST:PORT; NULL: as the files say, or else it is found */
 };
 

@@ -20,7 +20,7 @@ enum { TEXTS = 3 }; /* each with its NUL */
 
 /* ---- the process ---- */
 
-static int become(const struct passwd *user)
+int become_user(const struct passwd *user)
 {
     if (setgroups(0, NULL) == 0 && setresgid(user->pw_gid, user->pw_gid, user->pw_gid) == 0 &&
         setresuid(user->pw_uid, user->pw_uid, user->pw_uid) == 0)
@@ -88,7 +88,7 @@ int pair_writer_start(struct pair_writer *writer, const struct passwd *user, con
         return EXIT_REFUSED;
     }
     if (writer->pid == 0) {
-        int code = become(user);
+        int code = become_user(user);
 
         close(ends[0]);
         _exit(code == EXIT_DONE ? serve(ends[1], pki) : code);

@@ -13,8 +13,9 @@ struct pair_writer {
     int socket;
 };
 
-/* Start the process, which becomes the user and waits. All return the exit code of a command; what is wrong has been
- * said. */
+/* All return the exit code of a command; what is wrong has been said. This process becomes the user, for good. */
+int become_user(const struct passwd *user);
+/* Start the process, which becomes the user and waits. */
 int pair_writer_start(struct pair_writer *writer, const struct passwd *user, const char *pki);
 /* Write key, certificate and the CA's certificate, at most once. It has ended then. */
 int pair_writer_write(struct pair_writer *writer, const char *key, const char *certificate, const char *ca);

@@ -54,16 +54,43 @@ static int set_path(char *out, size_t size, const char *value, struct err *err)
     return set_text(out, size, value, err);
 }
 
-/* HOST:PORT (also [ADDRESS]:PORT) or /path. */
+static bool names_port(const char *address)
+{
+    const char *colon = strrchr(address, ':');
+    uint64_t port;
+    return colon && colon != address && str_to_u64(colon + 1, &port) && port > 0 && port <= 65535;
+}
+
+/* HOST:PORT (also [ADDRESS]:PORT), several of them with blanks or commas between, or /path. */
 static int set_elmer(void *data, const char *subsection, const char *value, struct err *err)
 {
     struct rsd_config *config = data;
-    const char *colon = strrchr(value, ':');
-    uint64_t port;
+    char words[sizeof(config->elmer)], kept[sizeof(config->elmer)] = "", *rest = words;
+    size_t count = 0, length = 0;
+    int result = set_text(words, sizeof(words), value, err);
     (void)subsection;
-    if (value[0] != '/' && (!colon || colon == value || !str_to_u64(colon + 1, &port) || port == 0 || port > 65535))
-        return err_set(err, -EINVAL, "HOST:PORT of the queue daemon is needed, or the path of its socket");
-    return set_text(config->elmer, sizeof(config->elmer), value, err);
+    if (result == 0 && value[0] == '/')
+        return set_text(config->elmer, sizeof(config->elmer), value, err);
+    for (char *word; result == 0 && (word = strsep(&rest, ", \t"));) {
+        if (!*word)
+            continue;
+        if (!names_port(word))
+            result = err_set(err, -EINVAL, "HOST:PORT of the queue daemon is needed, or the path of its socket");
+        else if (count++ == RSD_ELMER_MAX)
+            result = err_set(err, -EINVAL, "at most %d addresses can be given", RSD_ELMER_MAX);
+        else /* it is no longer than value */
+            length += (size_t)snprintf(kept + length, sizeof(kept) - length, "%s%s", length ? " " : "", word);
+    }
+    return result < 0 ? result : set_text(config->elmer, sizeof(config->elmer), kept, err);
+}
+
+bool rsd_config_has_elmer(const struct rsd_config *config, const char *address)
+{
+    size_t length = strlen(address);
+    for (const char *at = config->elmer; (at = strstr(at, address)); at += length)
+        if ((at == config->elmer || at[-1] == ' ') && (at[length] == ' ' || !at[length]))
+            return true;
+    return false;
 }
 
 /* For files of before. */

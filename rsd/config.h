@@ -10,10 +10,12 @@
 
 enum rsd_mode { RSD_MODE_AUTO, RSD_MODE_RT, RSD_MODE_IDLE, RSD_MODE_NONE, RSD_MODE_COUNT };
 
+enum { RSD_ELMER_MAX = 4 }; /* addresses that elmer may have, one after the other */
+
 struct rsd_config {
-    char elmer[272]; /* HOST:PORT or /path of the queue daemon */
-    char pki[4000];  /* directory of ca.crt, host.crt, host.key */
-    char name[256];  /* of this host, as elmer.conf calls it */
+    char elmer[RSD_ELMER_MAX * 272]; /* HOST:PORT of the queue daemon, or several with a space between; or its /path */
+    char pki[4000];                  /* directory of ca.crt, host.crt, host.key */
+    char name[256];                  /* of this host, as elmer.conf calls it */
     enum rsd_mode mode;
     unsigned rt_reserve;     /* percent of the time that the kernel keeps from real time; 0: as it has it */
     unsigned rt_reserve_ms;  /* of each so many milliseconds; 0: as it has it */
@@ -53,6 +55,8 @@ extern const struct ini_key rsd_config_keys[];
  * errno with a sentence; watch (may be NULL) hears of all problems and values, see lib/config/ini.h. */
 int rsd_config_read(struct rsd_config *config, const char *path, bool missing_ok, const struct ini_watch *watch,
                     struct err *err);
+/* Is this one of the addresses of elmer? */
+bool rsd_config_has_elmer(const struct rsd_config *config, const char *address);
 /* Where the programs of helpers are, as a supervisor finds it in its environment: NAME=PATH. */
 enum { RSD_HELPERS = 2, RSD_HELPER_BYTES = 1024 + 20 };
 void rsd_config_helpers(const struct rsd_config *config, char text[RSD_HELPERS][RSD_HELPER_BYTES]);

@@ -15,6 +15,7 @@
 
 #include "elmer/store/boot.h"
 #include "elmer/store/certificate.h"
+#include "elmer/store/copy.h"
 #include "elmer/store/decision.h"
 #include "elmer/store/host_row.h"
 #include "elmer/store/record.h"

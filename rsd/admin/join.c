@@ -92,7 +92,8 @@ static int read_config(struct plan *plan, struct err *err)
     plan->named = strcmp(plan->name, standard.name) != 0 || strcmp(plan->name, plan->config.name) != 0;
     if (!str_valid_hostname(plan->name))
         return err_set(err, -EINVAL, "\"%s\" is not the name of a host", plan->name);
-    if (join->force || strcmp(plan->config.elmer, plan->elmer) == 0 || strcmp(plan->config.elmer, standard.elmer) == 0)
+    if (join->force || rsd_config_has_elmer(&plan->config, plan->elmer) ||
+        strcmp(plan->config.elmer, standard.elmer) == 0)
         return 0;
     return err_set(err, -EEXIST, "%s says elmer = %s, not %s: if this host is to change to that cluster, say --force",
                    join->config, plan->config.elmer, plan->elmer);
@@ -203,7 +204,7 @@ static int run_enrolment(const struct plan *plan, struct err *err)
 
 static bool said(const struct plan *plan, const struct rsd_config *config)
 {
-    return strcmp(config->elmer, plan->elmer) == 0 && strcmp(config->name, plan->name) == 0;
+    return rsd_config_has_elmer(config, plan->elmer) && strcmp(config->name, plan->name) == 0;
 }
 
 static int write_fragment(const struct plan *plan, const char *path, struct err *err)

@@ -7,7 +7,6 @@
  * them only to know which processors a job uses (usage.c). Local users' requests and their answers pass by clients.c.
  * Each report interval the utilisation goes to elmer. SIGTERM or the end of the root half: everything is closed within
  * a second or so, and we return. Jobs do not notice.
- *
  * We decide nothing and have no rights: what we pass down is checked again by the root half.
  */
 #include "config.h"
@@ -146,7 +145,8 @@ static void on_why(void *data)
         return;
     net->said_why = *why;
     if (*why)
-        (void)snprintf(text, sizeof(text), "no link to %s: %.600s", uplink_address(net->uplink), why);
+        (void)snprintf(text, sizeof(text), "no link to %.200s: %.440s%s", uplink_address(net->uplink), why,
+                       strchr(net->config->elmer, ' ') ? "; the other addresses are tried too" : "");
     (void)send_root(net, &uplink);
 }
 

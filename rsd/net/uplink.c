@@ -11,6 +11,11 @@
  * on we are OFFLINE, and a timer with a growing, random pause leads to the next try. Each reason is logged once, until
  * it changes or a link was READY.
  *
+ * elmer may have several addresses, because a queue host that is lost for good is replaced by another one. They are
+ * tried in turn, each after the failure of the one before; where a link was READY is tried again first. The pause grows
+ * when all of them have failed. A queue host that comes back after it was replaced is refused by the counter in its
+ * certificate (lib/pki/counter.h), so two of them do not share the hosts.
+ *
  * Invariants: link is NULL exactly in OFFLINE; every state but CLOSING has a deadline of its own (link.c bounds DIALING
  * and CLOSING).
  */
@@ -28,6 +33,7 @@
 #include "lib/base/str.h"
 #include "lib/net/link.h"
 #include "lib/net/tls.h"
+#include "rsd/config.h"
 #include "rsd/net/uplink.h"
 
 enum {
@@ -48,9 +54,17 @@ struct kept {
     size_t size;
 };
 
+struct place {
+    const char *address;
+    char logged[1024]; /* why there is no link to it */
+};
+
 struct uplink {
     uv_loop_t *loop;
-    char *address, *pki;
+    char *addresses, *pki;
+    struct place places[RSD_ELMER_MAX];
+    size_t nplaces, at, tried; /* at: where the link leads, or the last try went; tried: since one was READY */
+    bool again;                /* the next try goes there once more */
     struct uplink_callbacks callbacks;
     void *data;
     enum uplink_state state;
@@ -64,7 +78,7 @@ struct uplink {
     int64_t hello_ms;    /* host_hello was sent, and no order has come since; 0: not so. CLOCK_BOOTTIME */
     struct kept *kept;
     size_t nkept, kept_bytes;
-    char why[1024], logged[1024];
+    char why[1024];
     struct log_limit limit;
 };
 
@@ -105,15 +119,18 @@ static void drop_kept(struct uplink *u)
 
 static void note_why(struct uplink *u, const char *text)
 {
+    struct place *place = &u->places[u->at];
+    bool new;
+
     if (u->stopping)
         return;
     (void)str_printable(u->why, sizeof(u->why), text, strlen(text));
-    if (strcmp(u->why, u->logged) == 0)
-        return;
-    memcpy(u->logged, u->why, sizeof(u->logged));
-    u->callbacks.on_why(u->data);
-    if (log_allowed(&u->limit, 10, 60000))
-        log_warning("elmer=%s no link: %s; trying again", u->address, u->why);
+    new = strcmp(u->why, place->logged) != 0;
+    memcpy(place->logged, u->why, sizeof(place->logged));
+    if (new || u->nplaces > 1)
+        u->callbacks.on_why(u->data);
+    if (new &&log_allowed(&u->limit, 10, 60000))
+        log_warning("elmer=%s no link: %s; trying again", place->address, u->why);
 }
 
 /* GREETING or READY ends; once for each. */
@@ -141,7 +158,8 @@ static void schedule_dial(struct uplink *u)
 {
     unsigned pause = u->refused ? PAUSE_REFUSED_MS : u->pause_ms;
 
-    u->pause_ms = u->pause_ms * 2 < PAUSE_MAX_MS ? u->pause_ms * 2 : PAUSE_MAX_MS;
+    if (++u->tried % u->nplaces == 0)
+        u->pause_ms = u->pause_ms * 2 < PAUSE_MAX_MS ? u->pause_ms * 2 : PAUSE_MAX_MS;
     arm(u, with_jitter(pause), 0);
 }
 
@@ -231,8 +249,12 @@ static void take_welcome(struct uplink *u, const struct wire_host_welcome *welco
 {
     assert(u->greeted && u->link);
     move(u, UPLINK_READY);
-    log_notice("elmer=%s linked", u->address);
-    u->why[0] = u->logged[0] = '\0';
+    log_notice("elmer=%s linked", uplink_address(u));
+    u->why[0] = '\0';
+    for (size_t i = 0; i < u->nplaces; i++)
+        u->places[i].logged[0] = '\0';
+    u->again = true;
+    u->tried = 0;
     u->callbacks.on_why(u->data);
     u->pause_ms = PAUSE_MIN_MS;
     u->missed = 0;
@@ -355,7 +377,7 @@ static int read_certificates(struct uplink *u, struct tls_context **tls, struct 
         err, result,
         "this host's certificate cannot be used (%s): make a token on the queue host (eadmin token) and join "
         "the cluster here (rsd --join %s TOKEN)",
-        why.text, u->address);
+        why.text, uplink_address(u));
 }
 
 static void dial(struct uplink *u)
@@ -365,10 +387,14 @@ static void dial(struct uplink *u)
     struct link_options options = {
         .program = "rsd", .peer = WIRE_FROM_ELMER, .out_max = OUT_MAX, .hello_timeout_ms = DIAL_MS};
     struct err err = ERR_INIT;
-    int result = read_certificates(u, &options.tls, &err);
+    int result;
 
+    if (!u->again)
+        u->at = (u->at + 1) % u->nplaces;
+    u->again = false;
+    result = read_certificates(u, &options.tls, &err);
     if (result == 0)
-        result = link_connect(u->loop, u->address, DIAL_MS, &options, &callbacks, u, &u->link, &err);
+        result = link_connect(u->loop, uplink_address(u), DIAL_MS, &options, &callbacks, u, &u->link, &err);
     tls_context_unref(options.tls); /* the link has its own reference */
     if (result == 0) {
         move(u, UPLINK_DIALING);
@@ -381,16 +407,26 @@ static void dial(struct uplink *u)
 
 /* ---- the handle ---- */
 
-struct uplink *uplink_create(uv_loop_t *loop, const char *address, const char *pki,
+/* False: out of memory. */
+static bool read_addresses(struct uplink *u, const char *addresses)
+{
+    char *rest = u->addresses = strdup(addresses);
+
+    for (char *word; u->addresses && u->nplaces < RSD_ELMER_MAX && (word = strsep(&rest, " "));)
+        u->places[u->nplaces++].address = word;
+    return u->addresses != NULL;
+}
+
+struct uplink *uplink_create(uv_loop_t *loop, const char *addresses, const char *pki,
                              const struct uplink_callbacks *callbacks, void *data)
 {
     struct uplink *u = calloc(1, sizeof(*u));
 
     if (!u)
         return NULL;
-    u->address = strdup(address);
+    u->again = true;
     u->pki = pki ? strdup(pki) : NULL;
-    if (!u->address || (pki && !u->pki)) {
+    if (!read_addresses(u, addresses) || (pki && !u->pki)) {
         uplink_free(u);
         return NULL;
     }
@@ -419,7 +455,7 @@ void uplink_free(struct uplink *u)
     if (!u)
         return;
     drop_kept(u);
-    free(u->address);
+    free(u->addresses);
     free(u->pki);
     free(u);
 }
@@ -431,7 +467,7 @@ enum uplink_state uplink_state(const struct uplink *u)
 
 const char *uplink_address(const struct uplink *u)
 {
-    return u->address;
+    return u->places[u->at].address;
 }
 
 const char *uplink_why(const struct uplink *u)

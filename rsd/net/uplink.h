@@ -24,9 +24,10 @@ struct uplink_callbacks {
 };
 
 struct uplink;
-/* Begins to dial at once. pki: directory of the certificates, read before each dial, so a new one counts from then on;
- * NULL: without TLS. NULL: out of memory. */
-struct uplink *uplink_create(uv_loop_t *loop, const char *address, const char *pki,
+/* Begins to dial at once. address: of elmer, or several (RSD_ELMER_MAX) with a space between: each failure leads to the
+ * next, and a link that was READY is first looked for where it was. pki: directory of the certificates, read before
+ * each dial, so a new one counts from then on; NULL: without TLS. NULL: out of memory. */
+struct uplink *uplink_create(uv_loop_t *loop, const char *addresses, const char *pki,
                              const struct uplink_callbacks *callbacks, void *data);
 /* Closes everything; no callback comes any more. Free it after the loop has ended. */
 void uplink_stop(struct uplink *uplink);
@@ -44,7 +45,7 @@ void uplink_drop(struct uplink *uplink, const char *text);
 /* The last ping of elmer that was heard, 0: none since its welcome, and how long ago that was. Nothing without a link.
  */
 void uplink_heard(const struct uplink *uplink, uint64_t *ping, uint64_t *since_ms);
-/* Where it is to lead. */
+/* Where it leads; without a link, where the last try went, of which uplink_why() says what came of it. */
 const char *uplink_address(const struct uplink *uplink);
 /* Why there is no link, printable; "" when there is one or before the first try has ended. */
 const char *uplink_why(const struct uplink *uplink);

@@ -122,7 +122,9 @@ int set_up_with(void **data, const char *elmer)
     w->elmer_listen = listen_at(w, "elmer.sock");
     listening = listen_at(w, "rsd.sock");
     path_in(w, "elmer.sock", w->config.elmer);
-    if (elmer)
+    if (elmer && *elmer == '+')
+        (void)snprintf(w->config.elmer, sizeof(w->config.elmer), "%s/%s %s/elmer.sock", w->dir, elmer + 1, w->dir);
+    else if (elmer)
         (void)snprintf(w->config.elmer, sizeof(w->config.elmer), "%s", elmer);
     (void)snprintf(w->config.pki, sizeof(w->config.pki), "%.60s/pki", w->dir);
     path_in(w, "stat", w->config.proc_stat);

@@ -35,6 +35,7 @@ void greet(struct world *w);
 static const char *const stat_text =
     "cpu  300 0 0 500 0 0 0 0 0 0\ncpu0 100 0 0 300 0 0 0 0 0 0\ncpu1 200 0 0 200 0 0 0 0 0 0\nintr 1\n";
 
+/* elmer: NULL: the socket elmer.sock of the directory; +NAME: the socket NAME there, and that one; else as it is. */
 int set_up_with(void **data, const char *elmer);
 int set_up(void **data);
 

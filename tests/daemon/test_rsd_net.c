@@ -19,6 +19,11 @@ static int set_up_tcp(void **data)
     return set_up_with(data, "127.0.0.1:9");
 }
 
+static int set_up_two(void **data)
+{
+    return set_up_with(data, "+other.sock");
+}
+
 /* ---- tests ---- */
 
 static void exited(struct world *w, uint64_t job)
@@ -191,6 +196,38 @@ static void test_refused_host(void **data)
     channel_fini(&client);
 }
 
+static void expect_why(struct world *w, const char *where, const char *what)
+{
+    struct wire_message why = peer_expect(&w->root, WIRE_uplink);
+
+    if (!strstr(why.u.uplink.text, where) || !strstr(why.u.uplink.text, what))
+        fail_msg("\"%s\" does not say %s, %s", why.u.uplink.text, where, what);
+    wire_message_fini(&why);
+}
+
+/* Nobody is at the first address; the second one's link is lost and is looked for there first. */
+static void test_other_address(void **data)
+{
+    struct world *w = *data;
+
+    accept_elmer(w);
+    expect_why(w, "/other.sock: ", "; the other addresses are tried too");
+    peer_expect_gone(&w->root, WIRE_resync);
+    say_state(w);
+    peer_expect_gone(&w->elmer, WIRE_host_hello);
+    say_welcome(w);
+    peer_expect_gone(&w->root, WIRE_uplink); /* there is one */
+    channel_fini(&w->elmer);
+    accept_elmer(w);
+    expect_why(w, "/elmer.sock: ", "; the other addresses are tried too");
+    peer_expect_gone(&w->root, WIRE_resync); /* and nothing about the first one between */
+    channel_fini(&w->elmer);
+    accept_elmer(w); /* by way of the first one */
+    expect_why(w, "/elmer.sock: ", "tried too");
+    expect_why(w, "/other.sock: ", "tried too");
+    peer_expect_gone(&w->root, WIRE_resync);
+}
+
 static void test_wrong_message_of_elmer(void **data)
 {
     struct world *w = *data;
@@ -263,6 +300,7 @@ int main(void)
         WITH_RSD(test_heartbeat),
         WITH_RSD(test_contacts),
         WITH_RSD(test_refused_host),
+        cmocka_unit_test_setup_teardown(test_other_address, set_up_two, tear_down),
         WITH_RSD(test_wrong_message_of_elmer),
         WITH_RSD(test_end),
         WITH_RSD(test_root_gone),

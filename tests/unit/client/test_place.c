@@ -91,6 +91,27 @@ static void the_files_count(void **state)
     bed_said("counts more than 50-init.conf: take that out");
 }
 
+/* The files are another host's, whose place this one takes: the port stays. */
+static void another_host_takes_the_place(void **state)
+{
+    (void)state;
+    bed_begin();
+    bed_put("a.conf", "[elmer]\nname = ws2\nlisten = ws1:7300\nhosts = ws1 ws2\n");
+    wish = (struct place_wish){.here = true};
+    assert_int_equal(bed_run(place, bed.user), 0);
+    expect_fragment("[elmer]\nlisten = ws2:7300\n");
+    assert_string_equal(listen_now, "ws2:7300");
+    wish = (struct place_wish){.here = true, .listen = "192.0.2.1"};
+    assert_int_equal(bed_run(place, bed.user), 0);
+    assert_string_equal(listen_now, "192.0.2.1:7110");
+    bed_begin();
+    bed_put("a.conf", "[elmer]\nname = ws2\nlisten = *:7300\nhosts = ws1 ws2\n");
+    wish = (struct place_wish){.here = true};
+    assert_int_equal(bed_run(place, bed.user), 0);
+    assert_string_equal(listen_now, "*:7300");
+    expect_fragment("");
+}
+
 static void names_of_the_loopback_are_refused(void **state)
 {
     (void)state;
@@ -135,6 +156,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_name_is_found),
         cmocka_unit_test(the_files_count),
+        cmocka_unit_test(another_host_takes_the_place),
         cmocka_unit_test(names_of_the_loopback_are_refused),
         cmocka_unit_test(names_that_nobody_knows_are_refused),
     };

@@ -33,6 +33,7 @@ static struct rsd_config configure(const char *text, const char *word)
 
 static void test_configuration(void **state)
 {
+    struct rsd_config several;
     (void)state;
     configure("[rsd]\nname = ws1\nmode = idle\nminimum_uid = 500\n", NULL);
     configure("[rsd]\nname = ws1\nelmer = queue.example:7777\npki = /etc/elmer/pki\n", NULL);
@@ -42,6 +43,16 @@ static void test_configuration(void **state)
     configure("[rsd]\nmode = fast\n", "auto, rt, idle or none");
     configure("[rsd]\nmodus = rt\n", "mode");
     configure("[rsd]\nelmer = nowhere\n", "HOST:PORT");
+    configure("[rsd]\nelmer = ws1:7110 ws2\n", "HOST:PORT");
+    configure("[rsd]\nelmer = ws1:7110 /run/elmer/elmer-host.sock\n", "HOST:PORT");
+    configure("[rsd]\nelmer = ,\n", "empty");
+    configure("[rsd]\nelmer = a:1 b:1 c:1 d:1 e:1\n", "at most 4");
+    several = configure("[rsd]\nelmer =  ws1:7110,\tws2:7110 , [::1]:7110\n", NULL);
+    assert_string_equal(several.elmer, "ws1:7110 ws2:7110 [::1]:7110");
+    assert_true(rsd_config_has_elmer(&several, "ws1:7110"));
+    assert_true(rsd_config_has_elmer(&several, "[::1]:7110"));
+    assert_false(rsd_config_has_elmer(&several, "s2:7110"));
+    assert_false(rsd_config_has_elmer(&several, "ws2:711"));
     configure("[rsd]\nminimum_uid = -4\n", "rsd.conf:2");
     configure("[rsd]\nname = -x\n", "host name");
     configure("[rsd]\nrundir = /a/very/long/path/that/leaves/no/room/for/the/names/of/sockets\n", "at most 55");

@@ -1,0 +1,221 @@
+/* eadmin_restore.c - a backup comes to its places, for a queue host that takes the place of a lost one.
+ *
+ * All of the file is checked -> nothing is in the way: no store, no other CA -> the configuration; a file that says
+ * something else is kept as NAME.old -> the CA, its certificate last -> the store. Where this is interrupted it can be
+ * run again: what is there by then is what comes. eadmin init goes on from there: the address, and a certificate of
+ * elmer for it, with a higher counter than any before. */
+#include "config.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "client/backup_file.h"
+#include "client/common.h"
+#include "client/eadmin_root.h"
+#include "client/store_copier.h"
+#include "elmer/settings.h"
+#include "lib/base/clock.h"
+#include "lib/base/file.h"
+#include "lib/base/str.h"
+#include "lib/pki/ca.h"
+
+enum { TEXT_MAX = 1 << 20 };
+
+/* ---- what is in the way ---- */
+
+/* The text of a file; NULL: there is none, or it cannot be read. */
+static char *text_of(const char *dir, const char *name)
+{
+    int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    char *text = NULL;
+
+    if (fd >= 0 && file_read(fd, name, TEXT_MAX, &text, NULL) < 0)
+        text = NULL;
+    if (fd >= 0)
+        close(fd);
+    return text;
+}
+
+static int look_for_others(const struct backup_in *in)
+{
+    char *wanted = NULL, *there = text_of(CA_DIR, "ca.crt");
+    struct err err = ERR_INIT;
+    struct stat st;
+    int code = EXIT_DONE;
+
+    if (backup_in_text(in, backup_in_find(in, "ca/ca.crt"), TEXT_MAX, &wanted, &err) < 0)
+        code = eadmin_failed(&err);
+    else if (lstat(in->store, &st) == 0) {
+        say("there is a queue on this host already (%s): if it is to be replaced by the backup's, stop elmer and move "
+            "it "
+            "away first",
+            in->store);
+        code = EXIT_REFUSED;
+    } else if (there && strcmp(there, wanted) != 0) {
+        say("there is another CA on this host already (%s): if it is to be replaced by the backup's, move it away "
+            "first",
+            CA_DIR);
+        code = EXIT_REFUSED;
+    }
+    free(wanted);
+    free(there);
+    return code;
+}
+
+/* ---- writing ---- */
+
+static int write_member(const struct backup_in *in, const struct backup_member *member, int dir, const char *name,
+                        mode_t mode, struct err *err)
+{
+    char *text = NULL;
+    int result = backup_in_text(in, member, TEXT_MAX, &text, err);
+
+    if (result == 0)
+        result = file_write(dir, name, text, mode, err);
+    free(text);
+    return result;
+}
+
+/* One that is not there yet, which no daemon reads. malloc'd. */
+static char *name_for_old(int dir, const char *name)
+{
+    char *old = must(str_format("%s.old", name));
+
+    if (faccessat(dir, old, F_OK, AT_SYMLINK_NOFOLLOW) < 0)
+        return old;
+    free(old);
+    return must(str_format("%s.old.%" PRId64, name, wall_now().ms / 1000));
+}
+
+static int restore_config(const struct backup_in *in, const struct backup_member *member, struct err *err)
+{
+    const char *name = strrchr(member->name, '/') + 1,
+               *place = strstr(member->name, "conf.d/") ? ELMER_SYSCONFDIR "/elmer.conf.d" : ELMER_SYSCONFDIR;
+    char *there = text_of(place, name), *wanted = NULL, *old;
+    int dir = open(place, O_RDONLY | O_DIRECTORY | O_CLOEXEC), result;
+
+    result = dir < 0 ? err_set(err, -errno, "cannot open %s: %s", place, strerror(errno))
+                     : backup_in_text(in, member, TEXT_MAX, &wanted, err);
+    old = result == 0 ? name_for_old(dir, name) : NULL;
+    if (result == 0 && (!there || strcmp(there, wanted) != 0) && faccessat(dir, name, F_OK, AT_SYMLINK_NOFOLLOW) == 0) {
+        result = file_move(dir, name, old);
+        if (result == 0)
+            printf("What %s/%s said is in %s now.\n", place, name, old);
+    }
+    if (result == 0)
+        result = file_write(dir, name, wanted, 0644, err);
+    if (dir >= 0)
+        close(dir);
+    free(there);
+    free(wanted);
+    free(old);
+    return result;
+}
+
+static int restore_configs(const struct backup_in *in, struct err *err)
+{
+    int result = 0;
+
+    (void)mkdir(ELMER_SYSCONFDIR, 0755); /* else opening says why */
+    (void)mkdir(ELMER_SYSCONFDIR "/elmer.conf.d", 0755);
+    for (size_t i = 0; result == 0 && i < in->count; i++)
+        if (strncmp(in->members[i].name, "etc/", 4) == 0)
+            result = restore_config(in, &in->members[i], err);
+    return result;
+}
+
+/* Tokens that were used, the counter, the key. */
+static int restore_ca_files(const struct backup_in *in, int dir, struct err *err)
+{
+    int result = 0;
+
+    for (size_t i = 0; result == 0 && i < in->count; i++) {
+        const struct backup_member *member = &in->members[i];
+        bool used = strncmp(member->name, "ca/used/", 8) == 0;
+        int place = used ? openat(dir, "used", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC) : dir;
+
+        if (strncmp(member->name, "ca/", 3) == 0 && strcmp(member->name, "ca/ca.crt") != 0)
+            result = place < 0 ? err_set(err, -errno, "cannot open %s: %s", CA_DIR, strerror(errno))
+                               : write_member(in, member, place, strrchr(member->name, '/') + 1, 0600, err);
+        if (place >= 0 && place != dir)
+            close(place);
+    }
+    return result;
+}
+
+static int restore_ca(const struct backup_in *in, struct err *err)
+{
+    int dir = file_dir(CA_DIR, 0700, err), result;
+
+    if (dir < 0)
+        return dir;
+    result = fchmod(dir, 0700) < 0 || (mkdirat(dir, "tokens", 0700) < 0 && errno != EEXIST) ||
+                     (mkdirat(dir, "used", 0700) < 0 && errno != EEXIST)
+                 ? err_set(err, -errno, "cannot make %s: %s", CA_DIR, strerror(errno))
+                 : restore_ca_files(in, dir, err);
+    if (result == 0)
+        result = write_member(in, backup_in_find(in, "ca/ca.crt"), dir, "ca.crt", 0644, err);
+    close(dir);
+    return result;
+}
+
+static int restore_store(const struct backup_in *in, const struct passwd *user, struct err *err)
+{
+    const struct backup_member *store = backup_in_find(in, BACKUP_STORE);
+    struct store_copier copier;
+    int code = eadmin_make_state_dir(user), result = 0;
+
+    if (code == EXIT_DONE)
+        code = store_copier_in(&copier, user, in->store, store->size, in->made_ms);
+    if (code != EXIT_DONE)
+        return -ECANCELED;
+    result = backup_in_copy(in, store, copier.fd, err);
+    if (store_copier_end(&copier) == EXIT_DONE)
+        return result;
+    if (result == -EPIPE) /* it has said why */
+        err_clear(err);
+    return -ECANCELED;
+}
+
+static int restore_all(const struct backup_in *in)
+{
+    const struct passwd *user = eadmin_elmer_user();
+    struct err err = ERR_INIT;
+    int result;
+
+    if (!user)
+        return EXIT_REFUSED;
+    result = restore_configs(in, &err);
+    if (result == 0)
+        result = restore_ca(in, &err);
+    if (result == 0)
+        result = restore_store(in, user, &err);
+    if (err.text[0])
+        say("%s", err.text);
+    return result == 0 ? EXIT_DONE : EXIT_REFUSED;
+}
+
+int eadmin_restore(const char *file)
+{
+    struct err err = ERR_INIT;
+    struct backup_in in;
+    char made[32];
+    int code;
+
+    if (backup_in_open(&in, file, &err) < 0)
+        return eadmin_failed(&err);
+    code = look_for_others(&in);
+    if (code == EXIT_DONE) {
+        wall_format((struct wall){in.made_ms}, made, sizeof(made));
+        printf("The backup is of %s, made on %s.\n", made, in.host);
+        code = restore_all(&in);
+    }
+    backup_in_close(&in);
+    return code;
+}

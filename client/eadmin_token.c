@@ -1,0 +1,125 @@
+/* eadmin_token.c - a word that lets hosts join, out of the CA's files. */
+#include "config.h"
+
+#include "client/eadmin.h"
+#include "client/eadmin_root.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "elmer/settings.h"
+#include "lib/base/clock.h"
+#include "lib/base/str.h"
+#include "lib/config/ini.h"
+#include "lib/pki/ca.h"
+#include "lib/pki/token.h"
+#include "lib/pki/tokens.h"
+
+enum { OPTION_HOSTS = OPTION_FIRST_FREE, OPTION_VALID, OPTION_USES };
+
+#define TOKEN_MS     3600000L
+#define TOKEN_MAX_MS (30L * 86400000)
+
+struct token_request {
+    const char *config;
+    const char **hosts;
+    size_t nhosts;
+    long uses, valid_ms;
+};
+
+/* Splits value, which the caller keeps. */
+static bool parse_hosts(struct token_request *request, char *value)
+{
+    for (char *name; (name = strsep(&value, ", "));) {
+        if (!*name)
+            continue;
+        if (!str_valid_hostname(name)) {
+            usage_error("'%s' is not the name of a host", name);
+            return false;
+        }
+        request->hosts = must(reallocarray(request->hosts, request->nhosts + 1, sizeof(*request->hosts)));
+        request->hosts[request->nhosts++] = name;
+    }
+    if (request->nhosts == 0)
+        usage_error("option '--hosts' needs names");
+    return request->nhosts > 0;
+}
+
+static int parse_token(struct token_request *request, int argc, char **argv)
+{
+    static const struct option options[] = {{"hosts", required_argument, NULL, OPTION_HOSTS},
+                                            {"uses", required_argument, NULL, OPTION_USES},
+                                            {"valid", required_argument, NULL, OPTION_VALID},
+                                            {"config", required_argument, NULL, 'c'},
+                                            COMMON_OPTIONS,
+                                            {NULL, 0, NULL, 0}};
+    struct err err = ERR_INIT;
+    int c;
+
+    while ((c = next_option(argc, argv, "+:hVc:", options)) != -1) {
+        if (c == 'c')
+            request->config = optarg;
+        else if (c == OPTION_HOSTS && !parse_hosts(request, optarg))
+            return EXIT_USAGE;
+        else if (c == OPTION_USES && ini_parse_int(optarg, 1, TOKEN_USES_MAX, &request->uses, &err) < 0)
+            return usage_error("--uses %s: %s", optarg, err.text);
+        else if (c == OPTION_VALID && ini_parse_duration_ms(optarg, 1000, TOKEN_MAX_MS, &request->valid_ms, &err) < 0)
+            return usage_error("--valid %s: %s", optarg, err.text);
+        else if (c != OPTION_HOSTS && c != OPTION_VALID && c != OPTION_USES)
+            return common_option(c, argv);
+    }
+    return optind < argc ? usage_error("unexpected argument '%s'; say --hosts %s", argv[optind], argv[optind]) : -1;
+}
+
+static bool configured(const struct settings *settings, const char *name)
+{
+    for (size_t i = 0; i < settings->nhosts; i++)
+        if (strcmp(settings->hosts[i].name, name) == 0)
+            return true;
+    return false;
+}
+
+static int print_token(const struct token_request *request, const struct settings *settings)
+{
+    char text[TOKEN_TEXT_SIZE], *address;
+    struct ca ca = {0};
+    struct err err = ERR_INIT;
+    int code = ca_open(CA_DIR, &ca, &err);
+
+    if (code == -ENOENT) {
+        say("there is no CA here (%s): this is not the queue host, or eadmin init was not run yet", CA_DIR);
+        return EXIT_REFUSED;
+    }
+    if (code == 0)
+        code = ca_token(&ca, request->hosts, request->nhosts, (int)request->uses, wall_now().ms, request->valid_ms,
+                        text, &err);
+    ca_close(&ca);
+    if (code < 0)
+        return eadmin_failed(&err);
+    puts(text);
+    code = finish_output(EXIT_DONE);
+    for (size_t i = 0; i < request->nhosts; i++)
+        if (!configured(settings, request->hosts[i]))
+            say("%s is not in \"hosts = ...\" of elmer.conf yet: add it and restart elmer before the host joins",
+                request->hosts[i]);
+    address = eadmin_address(settings);
+    fprintf(stderr, "On %s, as root: rsd --join %s TOKEN --now\n",
+            request->uses == 1 ? "the workstation" : "each workstation", address);
+    free(address);
+    return code;
+}
+
+int eadmin_token(int argc, char **argv)
+{
+    struct token_request request = {.uses = 1, .valid_ms = TOKEN_MS};
+    struct settings settings = {0};
+    int code = parse_token(&request, argc, argv);
+
+    if (code < 0 && (code = eadmin_need_root()) == EXIT_DONE)
+        code = eadmin_load_settings(request.config, &settings) ? print_token(&request, &settings) : EXIT_REFUSED;
+    settings_fini(&settings);
+    free(request.hosts);
+    return code;
+}
