@@ -55,7 +55,7 @@ is 'the keeper of the jobs is not' "$(status_of "$(on 1 cat "/sys/fs/cgroup/$job
 escapes=$(on 1 pgrep -P "$spawn" -x elmer-escapes)
 is 'who looks for what leaves a job may rank, no more' "$(for c in Eff Prm Inh Amb; do status_of "$escapes" Cap$c; done | xargs)" \
     '0000000000800000 0000000000800000 0000000000000000 0000000000000000'
-is "and has rsd's group, no other" "$(echo $(status_of "$escapes" Gid) $(status_of "$escapes" Groups))" "$(on 1 id -g elmer-jobs | sed 's/.*/& & & &/')"
+is "and has rsd's group, no other" "$(for f in Gid Groups; do status_of "$escapes" $f; done | xargs)" "$(on 1 id -g elmer-jobs | sed 's/.*/& & & &/')"
 on 1 kill -STOP "$supervisor"
 as alice 1 ekill "$id"
 wait_for 10 'one that is stopped does not hold up the end' over "$id"
