@@ -50,7 +50,7 @@ enum { X32_CALL = 0x40000000 };
 #define PROGRAMS TRACING NO(execve), NO(execveat), NO(process_vm_readv), NO(process_vm_writev), NO(kcmp)
 #define PLACES                                                                                                         \
     NO(unshare), NO(setns), NO(mount), NO(umount2), NO(pivot_root), NO(chroot), NO(open_tree), NO(move_mount),         \
-        NO(fsopen), NO(fsconfig), NO(fsmount), NO(fspick), NO(open_by_handle_at), NO(name_to_handle_at)
+        NO(fsopen), NO(fsconfig), NO(fsmount), NO(fspick), NO(open_by_handle_at)
 #define MACHINE                                                                                                        \
     NO(init_module), NO(finit_module), NO(delete_module), NO(kexec_load), NO(reboot), NO(swapon), NO(swapoff),         \
         NO(settimeofday), NO(clock_settime), NO(adjtimex), NO(clock_adjtime), NO(syslog), NO(acct), NO(quotactl),      \
