@@ -58,7 +58,7 @@ enum ticket_role { TICKET_COMMAND, TICKET_DAEMON, TICKET_AGENT };
 
 struct ticket_verdict {
     uint32_t why; /* enum ticket_refusal */
-    bool ours;    /* good, and this host has signed it */
+    uint8_t ours; /* good, and this host has signed it; no bool: bytes of another process */
     char text[300];
     char name[32];
 };
@@ -69,7 +69,7 @@ struct ticket_ask {
     const char *const *argv, *const *environment;
     uint64_t job, process;
     uint32_t verb, size, attempt, uid, processors, umask, role, argc, envc;
-    bool helpers, begun, truncate, capture;
+    uint8_t helpers, begun, truncate, capture; /* yes or no, as any byte says it */
 };
 enum { TICKET_ASK_BYTES_MAX = 4 << 20, TICKET_ASK_LIST_MAX = 8192 };
 /* false: nothing comes, and nothing will come in order: close it. The verdict is a refusal then. */

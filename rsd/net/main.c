@@ -9,6 +9,7 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
+#include "lib/base/confine.h"
 #include "lib/base/log.h"
 #include "rsd/net/enroll.h"
 #include "rsd/net/net.h"
@@ -46,6 +47,14 @@ static int enrol(const struct net_plan *plan)
     return 1;
 }
 
+/* What takes it over by the network or by a user's command stays within it. */
+static void confine_it(void)
+{
+    int result = confine(CONFINE_NETWORK);
+    if (result < 0)
+        log_warning("the network half has no filter of system calls: %s", strerror(-result));
+}
+
 int main(void)
 {
     static struct net_plan plan;
@@ -55,5 +64,6 @@ int main(void)
         fprintf(stderr, "elmer-rsd-net: rsd starts it, and both must be of one build; restart rsd\n");
         return 1;
     }
+    confine_it();
     return plan.task == NET_ENROL ? enrol(&plan) : serve(&plan);
 }

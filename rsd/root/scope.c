@@ -21,6 +21,7 @@
 #include <grp.h>
 #include <inttypes.h>
 #include <poll.h>
+#include <pwd.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -76,7 +77,7 @@ static int unit_string(sd_bus *bus, const char *object, const char *interface, c
 }
 
 /* The group of the scope, e.g. /elmer.slice/elmer-jobs.scope; -ENOENT: it is not there (yet); -EBUSY: it is being
- * stopped. */
+ * stopped; -EAGAIN: made. */
 static int scope_group(sd_bus *bus, char *group, size_t size)
 {
     sd_bus_message *reply = NULL;
@@ -92,7 +93,13 @@ static int scope_group(sd_bus *bus, char *group, size_t size)
     sd_bus_message_unref(reply);
     if (result < 0 || !group[0])
         return -ENOENT;
-    return strcmp(state, "deactivating") == 0 ? -EBUSY : 0;
+    return strcmp(state, "deactivating") == 0 ? -EBUSY : strcmp(state, "activating") == 0 ? -EAGAIN : 0;
+}
+
+static bool scope_is_made(sd_bus *bus)
+{
+    char group[4096];
+    return scope_group(bus, group, sizeof(group)) == 0;
 }
 
 static int append_string(sd_bus_message *m, const char *name, const char *value)
@@ -100,7 +107,16 @@ static int append_string(sd_bus_message *m, const char *name, const char *value)
     return sd_bus_message_append(m, "(sv)", name, "s", value);
 }
 
-static int scope_request(sd_bus *bus, pid_t keeper, sd_bus_error *error)
+/* It belongs to elmer-jobs from the start; hand_over.c gives it that one of before, and what rsd makes in it. */
+static int append_user(sd_bus_message *m, uid_t uid)
+{
+    char text[24];
+    snprintf(text, sizeof(text), "%u", (unsigned)uid);
+    return append_string(m, "User", text);
+}
+
+/* uid 0: root's, for a systemd of before 246, and where there is no such user. */
+static int scope_request(sd_bus *bus, pid_t keeper, uid_t uid, sd_bus_error *error)
 {
     sd_bus_message *m = NULL, *reply = NULL;
     int result = sd_bus_message_new_method_call(bus, &m, MANAGER, "StartTransientUnit");
@@ -116,6 +132,8 @@ static int scope_request(sd_bus *bus, pid_t keeper, sd_bus_error *error)
         result = append_string(m, "CollectMode", "inactive-or-failed");
     if (result >= 0)
         result = sd_bus_message_append(m, "(sv)", "DelegateControllers", "as", 3, "cpu", "cpuset", "memory");
+    if (result >= 0 && uid != 0)
+        result = append_user(m, uid);
     if (result >= 0)
         result = sd_bus_message_append(m, "(sv)", "Before", "as", 1, "rsd.service");
     if (result >= 0)
@@ -220,8 +238,9 @@ static void keeper_fini(struct keeper *keeper, bool stays)
     *keeper = (struct keeper)KEEPER_INIT;
 }
 
-/* The scope's group is made by systemd after its answer. */
-static int wait_for_group(pid_t keeper, int pidfd, char *group, size_t size)
+/* The scope's group is made by systemd after its answer, and given to its user by a process that systemd puts into it:
+ * until that is over nothing can be done there. */
+static int wait_for_group(sd_bus *bus, pid_t keeper, int pidfd, char *group, size_t size)
 {
     struct pollfd ended = {.fd = pidfd, .events = POLLIN};
     int64_t deadline = mono_ms(mono_now()) + BUS_MS;
@@ -230,7 +249,7 @@ static int wait_for_group(pid_t keeper, int pidfd, char *group, size_t size)
         size_t length;
         if (group_of("/proc", keeper, of, sizeof(of)) == 0) {
             length = strlen(of);
-            if (length >= strlen(SCOPE) && strcmp(of + length - strlen(SCOPE), SCOPE) == 0)
+            if (length >= strlen(SCOPE) && strcmp(of + length - strlen(SCOPE), SCOPE) == 0 && scope_is_made(bus))
                 return snprintf(group, size, "%s", of) < (int)size ? 0 : -ENAMETOOLONG;
         }
         if (poll(&ended, 1, 1) > 0)
@@ -295,14 +314,18 @@ static int scope_create(sd_bus *bus, const struct rsd_config *config, char *grou
         keeper_fini(&keeper, false);
         return err_set(err, result, "cannot start the keeper of " SCOPE ": %s", strerror(-result));
     }
-    result = scope_request(bus, keeper.pid, &error);
+    result = scope_request(bus, keeper.pid, getpwuid(config->jobs_uid) ? config->jobs_uid : 0, &error);
+    if (result < 0 && sd_bus_error_has_name(&error, SD_BUS_ERROR_PROPERTY_READ_ONLY)) {
+        sd_bus_error_free(&error);
+        result = scope_request(bus, keeper.pid, 0, &error);
+    }
     if (result < 0 && is_on_its_way(&error))
         result = err_set(err, -EBUSY, "systemd makes no " SCOPE " now: %s", error.message);
     else if (result < 0)
         err_set(err, result, "systemd refused " SCOPE ": %s; look into its journal, or set cgroup_root in rsd.conf",
                 error.message ? error.message : strerror(-result));
     else
-        result = wait_for_group(keeper.pid, keeper.pidfd, group, size);
+        result = wait_for_group(bus, keeper.pid, keeper.pidfd, group, size);
     sd_bus_error_free(&error);
     if (result < 0) /* the first error wins */
         err_set(err, result,
@@ -325,6 +348,8 @@ static int scope_find(const struct rsd_config *config, char *path, size_t size, 
     result = scope_group(bus, group, sizeof(group));
     if (result == -EBUSY)
         err_set(err, result, SCOPE " is being stopped: nothing is started until it is gone");
+    else if (result == -EAGAIN) /* rsd was killed meanwhile */
+        err_set(err, result, SCOPE " is being made by systemd");
     else if (result < 0)
         result = scope_create(bus, config, group, sizeof(group), err);
     sd_bus_flush_close_unref(bus);

@@ -32,7 +32,8 @@ static int plan_file(const struct rsd_config *config, const char *users, const c
                                .tickets_required = config->tickets_required && grants >= 0,
                                .minimum_uid = config->minimum_uid,
                                .supervisor_uid = config->supervisor_uid,
-                               .jobs_uid = config->jobs_uid};
+                               .jobs_uid = config->jobs_uid,
+                               .jobs_gid = config->jobs_gid};
     snprintf(plan.version, sizeof(plan.version), "%s", PACKAGE_VERSION);
     snprintf(plan.supervisor, sizeof(plan.supervisor), "%s", config->supervisor);
     snprintf(plan.escapes, sizeof(plan.escapes), "%s", config->escapes);

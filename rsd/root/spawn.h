@@ -22,7 +22,7 @@ struct spawn_plan {
     uint32_t size; /* of this, so that no other build takes it */
     char version[32];
     bool tickets_required; /* a supervisor is started for jobs only that elmer-tickets has granted */
-    uint32_t minimum_uid, supervisor_uid, jobs_uid;
+    uint32_t minimum_uid, supervisor_uid, jobs_uid, jobs_gid;
     char supervisor[4096], escapes[4096], account[1024];
     char deny_users[1024], deny_groups[1024];
     char helpers[RSD_HELPERS][RSD_HELPER_BYTES];
@@ -42,9 +42,10 @@ struct spawn_request {
     uint32_t verb, attempt, uid, signal;
     int64_t lease_ms, contact_ms; /* of the supervisor */
     int64_t value;
-    bool set;                    /* the value; else only look */
-    bool ask_lists, ask_account; /* deny_users and deny_groups; PAM */
-    char text[256];              /* the user's name; the leaf, sup or job; the path of the setting */
+    /* No bool, which may have two values only: who has taken rsd sends any. */
+    uint8_t set;                    /* the value; else only look */
+    uint8_t ask_lists, ask_account; /* deny_users and deny_groups; PAM */
+    char text[256];                 /* the user's name; the leaf, sup or job; the path of the setting */
 };
 /* With a pidfd, where a process was started. */
 struct spawn_answer {

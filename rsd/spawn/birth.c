@@ -220,7 +220,8 @@ _Noreturn void birth_escapes(const struct spawn_plan *plan, pid_t parent)
     snprintf(pid, sizeof(pid), "%d", (int)parent);
     snprintf(own, sizeof(own), OWN_USER_VARIABLE "=%" PRIu32, plan->supervisor_uid);
     add_journal(journal, sizeof(journal), &envp[1]);
-    if (setgroups(0, NULL) == 0 && become(plan->supervisor_uid, BIT(CAP_SYS_NICE)) == 0)
+    if (setgroups(0, NULL) == 0 && setresgid(plan->jobs_gid, plan->jobs_gid, plan->jobs_gid) == 0 &&
+        become(plan->supervisor_uid, BIT(CAP_SYS_NICE)) == 0)
         execve(plan->escapes, argv, envp);
     dprintf(2, "<3>cannot look for processes that leave their job: cannot execute %s: %s\n", plan->escapes,
             strerror(errno));

@@ -103,14 +103,14 @@ static pid_t fork_into(int leaf, int *pidfd)
 
 /* The last that elmer-tickets has said. */
 static struct ticket_grant grants[GRANTS];
+static unsigned granted_next;
 
-static void hear_grant(struct pollfd *from)
+static void hear_grant(struct pollfd *grantor)
 {
-    static unsigned next;
-    if (recv(SPAWN_FD_GRANTS, &grants[next % GRANTS], sizeof(grants[0]), MSG_DONTWAIT) == (ssize_t)sizeof(grants[0]))
-        next++;
+    if (recv(SPAWN_FD_GRANTS, &grants[granted_next], sizeof(grants[0]), MSG_DONTWAIT) == (ssize_t)sizeof(grants[0]))
+        granted_next = (granted_next + 1) % GRANTS;
     else
-        from->fd = -1; /* it has ended, and rsd will */
+        grantor->fd = -1; /* it has ended, and rsd will */
 }
 
 static bool is_granted(const struct spawn_request *request)
@@ -228,9 +228,10 @@ union control {
     struct cmsghdr align;
 };
 
+static struct pollfd from[] = {{.fd = SPAWN_FD_LINE, .events = POLLIN}, {.fd = SPAWN_FD_GRANTS, .events = POLLIN}};
+
 static bool receive(struct spawn_request *request, int *fds)
 {
-    static struct pollfd from[] = {{.fd = SPAWN_FD_LINE, .events = POLLIN}, {.fd = SPAWN_FD_GRANTS, .events = POLLIN}};
     union control control;
     struct iovec part = {request, sizeof(*request)};
     struct msghdr message = {

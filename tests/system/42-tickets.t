@@ -20,6 +20,10 @@ on 1 sh -c 'cat >/home/ticket' <"$tmp/ticket"
 like 'a user gets a ticket' "$(cat "$tmp/ticket")" '^[0-9a-f]{400,}$'
 is 'and no file of the key' "$(as alice 2 sh -c 'cat /var/lib/elmer-ticket/key; ls /var/lib/elmer-ticket' 2>/dev/null)" ''
 
+ticket_of_another_cluster 2 >"$tmp/other"
+like 'another cluster gives her one as well' "$(cat "$tmp/other")" '^[0-9a-f]{400,}$'
+on 1 sh -c 'cat >/home/other' <"$tmp/other"
+
 restart_with 'network = /home/hostile-net'
 wait_for 20 'the hostile network half has asked for everything' finished_cases all
 for case in 'without a ticket:missing' "for a user who did not submit:other-user" "with another's uid:other-user" 'cut short:garbled' \
@@ -27,11 +31,12 @@ for case in 'without a ticket:missing' "for a user who did not submit:other-user
     'changed argument:other-command' 'LD_PRELOAD:other-environment' 'a variable less:other-environment' \
     'other value of a variable of ours:added-variable' 'other directory:other-place' 'other umask:other-place' \
     'other output:other-output' 'a rank more:no-such-rank' "a virtual machine's daemon:other-helper" \
-    'again:used' 'as another job:used' 'as the next attempt:used' 'as an attempt of long ago:too-often'; do
+    "another cluster's:other-cluster" 'and with another argument:other-command' 'again:used' 'as another job:used' 'as the next attempt:used' 'as an attempt of long ago:too-often'; do
     like "refused, ${case%%:*}" "$(said "${case%%:*}")" "\\(ticket ${case##*:}\\)\$"
     like "... with a line of the log" "$(on 1 journalctl -u rsd -o cat)" "job=[0-9]+ refused, ticket ${case##*:}"
 done
 like 'what alice has submitted runs' "$(said 'as submitted')" '^exited 0$'
+is 'what is said of a rank that is asked for twice is what was said before' "$(said 'its rank once more')" 'exited 0'
 is 'once, and nothing else has run' "$(as alice 1 cat ran)" ran
 is 'as her' "$(as alice 1 stat -c %U ran)" alice
 

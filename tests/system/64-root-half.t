@@ -25,6 +25,10 @@ spawn=$(on 1 pgrep -P "$rsd" -x elmer-spawn)
 is 'what is root for it has neither libuv nor TLS' "$(on 1 sh -c 'ldd "/proc/$1/exe" | grep -Ec "lib(ssl|crypto|uv|systemd)\."' - "$spawn")" 0
 is 'the network half has no capability' "$(for c in Eff Prm Inh Amb Bnd; do status_of "$net" Cap$c; done | sort -u)" 0000000000000000
 is 'and cannot get one' "$(status_of "$net" NoNewPrivs)" 1
+for pid in "$net" $(on 1 pgrep -x elmer-tickets); do
+    is "and a filter of system calls ($(status_of "$pid" Name))" "$(status_of "$pid" Seccomp)" 2
+done
+is 'what jobs are born of has none' "$(status_of "$spawn" Seccomp)" 0
 for pid in "$rsd" "$net" "$spawn"; do
     is "a process above all jobs ends when it spins for 5 s ($pid)" "$(on 1 awk '/realtime timeout/ { print $4 }' "/proc/$pid/limits")" 5000000
 done
@@ -55,6 +59,7 @@ is 'the keeper of the jobs is not' "$(status_of "$(on 1 cat "/sys/fs/cgroup/$job
 escapes=$(on 1 pgrep -P "$spawn" -x elmer-escapes)
 is 'who looks for what leaves a job may rank, no more' "$(for c in Eff Prm Inh Amb; do status_of "$escapes" Cap$c; done | xargs)" \
     '0000000000800000 0000000000800000 0000000000000000 0000000000000000'
+is "and has rsd's group, no other" "$(for f in Gid Groups; do status_of "$escapes" $f; done | xargs)" "$(on 1 id -g elmer-jobs | sed 's/.*/& & & &/')"
 on 1 kill -STOP "$supervisor"
 as alice 1 ekill "$id"
 wait_for 10 'one that is stopped does not hold up the end' over "$id"

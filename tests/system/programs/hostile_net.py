@@ -113,6 +113,8 @@ def removed(s, ticket):
 
 
 def everything(s, ticket):
+    with open('/home/other') as file:
+        say("another cluster's", open_job(s, 1, file.read().strip()))
     changed = ticket[:-1] + ('1' if ticket[-1] == '0' else '0')
     say('without a ticket', open_job(s, 1, ''))
     say('for a user who did not submit', open_job(s, 1, ticket, user='bob'))
@@ -132,6 +134,8 @@ def everything(s, ticket):
     say('a rank more', start(s, 1, process=1))
     say("a virtual machine's daemon", start(s, 1, role='pvmd', process=1, command='["pvmd","-nws1"]', output='', capture='true'))
     say('as submitted', start(s, 1))
+    say('its rank once more', start(s, 1))
+    say('and with another argument', start(s, 1, command='["/bin/sh","-c","echo evil >>ran"]'))
     send(s, '{"type":"end","id":0,"job":1,"attempt":1,"grace_ms":0}')
     while field(receive(s), 'type') != 'empty':
         pass
