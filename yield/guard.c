@@ -31,11 +31,12 @@ enum { READY_NS = 5000 }; /* who has something in that time has not waited for i
 static int64_t bound; /* ns; 0: everybody spins as he likes */
 
 /* Of this thread. inside: a library's round, in which it yields and polls as it goes; the sleep of the round is due
- * there, or at its end. idle: it has said that the round has brought nothing. */
+ * there, or at its end. idle: it has said that the round has brought nothing. got:
+ * a poll of the round has found something. */
 static __thread struct {
     struct wait wait;
     int64_t due;
-    bool inside, idle;
+    bool inside, idle, got;
 } own;
 
 static void *kept_yield, *kept_poll, *kept_epoll, *kept_opal, *kept_ucp;
@@ -111,7 +112,9 @@ static void poll_ends(int result, int64_t due, int64_t began)
 {
     if (!own.inside)
         round_ends(result != 0);
-    else if (due > 0 && (result == 0 || yield_now() - began > READY_NS))
+    else if (result > 0)
+        own.got = true;
+    if (own.inside && due > 0 && (result == 0 || yield_now() - began > READY_NS))
         own.due = 0; /* the round has had its sleep */
 }
 
@@ -184,7 +187,7 @@ static void library_begins(intptr_t what)
 {
     own.due = round_begins(what);
     own.inside = true;
-    own.idle = false;
+    own.idle = own.got = false;
 }
 
 static void library_ends(bool progress)
@@ -196,7 +199,7 @@ static void library_ends(bool progress)
     round_ends(progress);
 }
 
-/* Where it does not yield it has had something to do. */
+/* Where it does not yield it has had something to do; so it has where what comes by TCP does not count for it. */
 YIELD_PUBLIC void opal_progress(void)
 {
     void (*real)(void) = (void (*)(void))(uintptr_t)YIELD_REAL(kept_opal, opal_progress);
@@ -206,7 +209,7 @@ YIELD_PUBLIC void opal_progress(void)
     }
     library_begins((intptr_t)&kept_opal);
     real();
-    library_ends(!own.idle);
+    library_ends(!own.idle || own.got);
 }
 
 unsigned yield_progress(void *worker)

@@ -21,8 +21,8 @@ void opal_progress(void)
 {
     struct pollfd asked = {.fd = fake_poll, .events = POLLIN};
     fake_rounds++;
-    if (fake_poll >= 0 && poll(&asked, 1, 0) > 0)
-        return;
+    if (fake_poll >= 0)
+        (void)poll(&asked, 1, 0); /* what it finds does not count for Open MPI, which yields */
     if (fake_idle)
         sched_yield();
 }
