@@ -17,11 +17,11 @@
 #include "lib/base/str.h"
 #include "lib/job/tasks.h"
 
-enum { MESH_SIDE_MAX = 65536, NPROCS_MAX = 1000000 };
+enum { MESH_SIDE_MAX = 65536, NPROCS_MAX = 1000000, POLL_SLEEP_MAX_US = 10000 /* of yield/wait.h */ };
 
 /* clang-format off */
 enum { OPTION_HOSTS = OPTION_FIRST_FREE, OPTION_EACH, OPTION_PVM, OPTION_REQUEUE, OPTION_COMMENT, OPTION_MESH, OPTION_DRY_RUN,
-       OPTION_CPU_TIME, OPTION_SIGNAL, OPTION_AFTER, OPTION_IF_NEVER };
+       OPTION_CPU_TIME, OPTION_SIGNAL, OPTION_AFTER, OPTION_IF_NEVER, OPTION_SPIN, OPTION_POLL_SLEEP };
 static const struct option options[] = {
     {"name", required_argument, NULL, 'J'},
     {"output", required_argument, NULL, 'o'},
@@ -40,6 +40,8 @@ static const struct option options[] = {
     {"signal", required_argument, NULL, OPTION_SIGNAL},
     {"after", required_argument, NULL, OPTION_AFTER},
     {"if-never", required_argument, NULL, OPTION_IF_NEVER},
+    {"spin", no_argument, NULL, OPTION_SPIN},
+    {"poll-sleep", required_argument, NULL, OPTION_POLL_SLEEP},
     {"comment", required_argument, NULL, OPTION_COMMENT},
     {"mesh", required_argument, NULL, OPTION_MESH},
     {"dry-run", no_argument, NULL, OPTION_DRY_RUN},
@@ -148,6 +150,19 @@ static bool set_tasks(struct elmer_submission *s, const char *text)
     return true;
 }
 
+/* What libelmer-yield.so reads in the job. */
+static bool set_poll_sleep(struct request *request, const char *text)
+{
+    uint64_t us;
+
+    if (!str_to_u64(text, &us) || us > POLL_SLEEP_MAX_US) {
+        usage_error("--poll-sleep %s: want microseconds, a whole number from 0 to %d", text, POLL_SLEEP_MAX_US);
+        return false;
+    }
+    environment_set(&request->environment, "ELMER_POLL_SLEEP", text);
+    return true;
+}
+
 /* when: NULL, or "limit". */
 static bool set_requeue(struct elmer_submission *s, const char *when)
 {
@@ -230,6 +245,11 @@ static int take_option(struct request *request, int c, char **argv)
     case OPTION_COMMENT:
         s->comment = optarg;
         return -1;
+    case OPTION_SPIN:
+        environment_set(&request->environment, "ELMER_SPIN", "1");
+        return -1;
+    case OPTION_POLL_SLEEP:
+        return set_poll_sleep(request, optarg) ? -1 : EXIT_USAGE;
     case OPTION_AFTER:
         return after_add(&request->after, optarg) ? -1 : EXIT_USAGE;
     case OPTION_IF_NEVER:

@@ -13,6 +13,7 @@
 #include "rsd/sup/environment.h"
 #include "rsd/sup/helpers.h"
 #include "rsd/sup/launchers.h"
+#include "rsd/sup/polling.h"
 #include "rsd/sup/threads.h"
 
 const char *environment_value(const struct wire_strs *environment, const char *name)
@@ -92,18 +93,23 @@ static char **merge(const struct wire_strs *given, const struct setting *setting
 char **environment_make(const struct sup *sup, enum job_role role, const struct wire_strs *given, const char *hostfile,
                         size_t processors)
 {
-    struct setting settings[OWN_SETTINGS + THREADS_SETTINGS + LAUNCHERS_SETTINGS + HELPERS_SETTINGS];
+    struct setting settings[OWN_SETTINGS + THREADS_SETTINGS + LAUNCHERS_SETTINGS + POLLING_SETTINGS + HELPERS_SETTINGS];
     struct launchers launchers = {.count = 0};
+    struct polling polling = {.count = 0};
     struct threads threads;
     size_t count = settings_of(sup, given, hostfile, settings);
     char *made, **environment = NULL;
     threads_set(&threads, given, role == ROLE_AGENT ? 0 : processors);
     memcpy(settings + count, threads.settings, threads.count * sizeof(*settings));
     count += threads.count;
-    if (role == ROLE_COMMAND)
+    if (role == ROLE_COMMAND) {
         launchers_set(&launchers, sup, given);
+        polling_set(&polling, given, POLLING_LIBRARY);
+    }
     memcpy(settings + count, launchers.settings, launchers.count * sizeof(*settings));
     count += launchers.count;
+    memcpy(settings + count, polling.settings, polling.count * sizeof(*settings));
+    count += polling.count;
     int added = helpers_settings(sup, role, given, settings + count, &made);
     if (added >= 0)
         environment = merge(given, settings, count + (size_t)added, role != ROLE_COMMAND);

@@ -82,6 +82,35 @@ static void test_limits(void **data)
     REFUSED(w, "--requeue=always", "esubmit", "--requeue=always", "x");
 }
 
+static const char *variable(const struct wire_message *message, const char *name)
+{
+    const struct wire_strs *all = &message->u.submit.environment;
+    for (size_t i = 0; i < all->count; i++)
+        if (strncmp(all->items[i], name, strlen(name)) == 0)
+            return all->items[i] + strlen(name);
+    return NULL;
+}
+
+/* How its processes wait is in the job's environment, so that any elmer takes it. */
+static void test_waiting(void **data)
+{
+    struct world *w = *data;
+    struct wire_message message;
+
+    RUN(w, "esubmit", "--spin", "--poll-sleep", "250", "x");
+    message = take(w);
+    assert_string_equal(variable(&message, "ELMER_SPIN="), "1");
+    assert_string_equal(variable(&message, "ELMER_POLL_SLEEP="), "250");
+    wire_message_fini(&message);
+    RUN(w, "esubmit", "x");
+    message = take(w);
+    assert_null(variable(&message, "ELMER_SPIN="));
+    assert_null(variable(&message, "ELMER_POLL_SLEEP="));
+    wire_message_fini(&message);
+    REFUSED(w, "want microseconds, a whole number from 0 to 10000", "esubmit", "--poll-sleep", "10001", "x");
+    REFUSED(w, "want microseconds, a whole number from 0 to 10000", "esubmit", "--poll-sleep", "2ms", "x");
+}
+
 /* A daemon from before refuses what it does not know, naming the option. */
 static void test_older(void **data)
 {
@@ -205,8 +234,8 @@ static void test_help(void **data)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        WITH_ELMER(test_limits),   WITH_ELMER(test_older), WITH_ELMER(test_dry_run),
-        WITH_ELMER(test_mistyped), WITH_ELMER(test_help),
+        WITH_ELMER(test_limits),  WITH_ELMER(test_waiting),  WITH_ELMER(test_older),
+        WITH_ELMER(test_dry_run), WITH_ELMER(test_mistyped), WITH_ELMER(test_help),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -2,8 +2,9 @@
  *
  *   hello            a line from each rank: number, size, host, CPUs
  *   ring             a number goes around, each adds one; rank 0 says what came back
- *   abort | segfault | exit   rank 1 ends so, the others wait in a barrier
- *   wait             all wait in a barrier that never comes
+ *   last             the last rank gets a number from the first one, which comes to MPI_Finalize() half a second later
+ * than it abort | segfault | exit   rank 1 ends so, the others wait in a barrier wait             all wait in a barrier
+ * that never comes late             rank 0 works for two seconds, the others wait for it: the CPU time of each, in ms
  *   spawn            one more process by MPI_Comm_spawn, which says its number (spawned) */
 #define _GNU_SOURCE
 #include <mpi.h>
@@ -12,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 static int rank, size;
@@ -38,6 +40,19 @@ static void ring(void)
     printf("%d went around\n", number);
 }
 
+/* Who only gets something need not wait for anybody when it closes its connections. */
+static void last(void)
+{
+    int number = 42;
+    if (rank == 0) {
+        MPI_Send(&number, 1, MPI_INT, size - 1, 0, MPI_COMM_WORLD);
+        usleep(500000);
+    } else if (rank == size - 1) {
+        MPI_Recv(&number, 1, MPI_INT, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        printf("%d came\n", number);
+    }
+}
+
 /* The others are in a barrier by then. */
 static void end(const char *how)
 {
@@ -55,6 +70,23 @@ static void end(const char *how)
         for (;;)
             pause();
     MPI_Barrier(MPI_COMM_WORLD);
+}
+
+static long used_ms(void)
+{
+    struct timespec used;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
+    return (long)used.tv_sec * 1000 + used.tv_nsec / 1000000;
+}
+
+static void late(void)
+{
+    MPI_Barrier(MPI_COMM_WORLD);
+    long before = used_ms();
+    while (rank == 0 && used_ms() - before < 2000)
+        ;
+    MPI_Barrier(MPI_COMM_WORLD);
+    printf("rank %d used %ld\n", rank, used_ms() - before);
 }
 
 static void spawn(const char *self)
@@ -89,6 +121,10 @@ int main(int argc, char **argv)
         hello();
     else if (strcmp(what, "ring") == 0)
         ring();
+    else if (strcmp(what, "last") == 0)
+        last();
+    else if (strcmp(what, "late") == 0)
+        late();
     else if (strcmp(what, "spawn") == 0)
         spawn(argv[0]);
     else if (strcmp(what, "spawned") == 0)

@@ -13,6 +13,7 @@
 
 #include "rsd/config.h"
 #include "rsd/sup/environment.h"
+#include "rsd/sup/polling.h"
 #include "rsd/sup/helpers.h"
 
 static char home[] = "/home/a", name[] = "a", shell[] = "/bin/sh";
@@ -221,6 +222,65 @@ static void test_launchers_of_the_user(void **state)
     environment_free(environment);
 }
 
+/* What is set, by name; NULL: it is not. */
+static const char *polled(const char *const *given, const char *library, const char *wanted)
+{
+    static struct polling polling;
+    struct wire_strs strs = {.items = (const char **)given};
+    while (given[strs.count])
+        strs.count++;
+    polling_set(&polling, &strs, library);
+    for (size_t i = 0; i < polling.count; i++)
+        if (strcmp(polling.settings[i].name, wanted) == 0)
+            return polling.settings[i].value;
+    return NULL;
+}
+
+static void test_who_waits_leaves_it(void **state)
+{
+    static const char *const given[] = {"ELMER_NPROCS=2", NULL}, *const one[] = {"ELMER_NPROCS=1", NULL},
+                             *const none[] = {NULL}, *const spin[] = {"ELMER_NPROCS=2", "ELMER_SPIN=1", NULL};
+    static const char *const names[] = {"OMP_WAIT_POLICY", "GOMP_SPINCOUNT", "KMP_BLOCKTIME",
+                                        "OMPI_MCA_mpi_yield_when_idle", "LD_PRELOAD"};
+    (void)state;
+    assert_string_equal(polled(given, "/bin/sh", "OMP_WAIT_POLICY"), "passive");
+    assert_string_equal(polled(given, "/bin/sh", "GOMP_SPINCOUNT"), "0");
+    assert_string_equal(polled(given, "/bin/sh", "KMP_BLOCKTIME"), "0");
+    assert_string_equal(polled(given, "/bin/sh", "OMPI_MCA_mpi_yield_when_idle"), "1");
+    assert_string_equal(polled(given, "/bin/sh", "LD_PRELOAD"), "/bin/sh");
+    assert_string_equal(polled(given, "/bin/sh", "ASAN_OPTIONS"), "verify_asan_link_order=0");
+    assert_null(polled(given, "/nowhere/library.so", "LD_PRELOAD")); /* the loader would complain of each program */
+    assert_string_equal(polled(given, "/nowhere/library.so", "OMP_WAIT_POLICY"), "passive");
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        assert_null(polled(one, "/bin/sh", names[i]));
+        assert_null(polled(none, "/bin/sh", names[i]));
+        assert_true((polled(spin, "/bin/sh", names[i]) == NULL) == (strcmp(names[i], "LD_PRELOAD") != 0));
+    }
+    char **environment = make(ROLE_COMMAND, given);
+    assert_string_equal(value(environment, "OMP_WAIT_POLICY"), "passive");
+    environment_free(environment);
+    environment = make(ROLE_DAEMON, given);
+    assert_null(value(environment, "OMP_WAIT_POLICY"));
+    environment_free(environment);
+}
+
+static void test_who_waits_as_the_user_says(void **state)
+{
+    static const char *const active[] = {"ELMER_NPROCS=2", "OMP_WAIT_POLICY=active", "LD_PRELOAD=", NULL};
+    static const char *const others[] = {"ELMER_NPROCS=2", "KMP_BLOCKTIME=200", "OMPI_MCA_mpi_yield_when_idle=0",
+                                         "ASAN_OPTIONS=detect_leaks=0", NULL};
+    (void)state;
+    assert_null(polled(active, "/bin/sh", "OMP_WAIT_POLICY"));
+    assert_null(polled(active, "/bin/sh", "GOMP_SPINCOUNT"));
+    assert_null(polled(active, "/bin/sh", "KMP_BLOCKTIME"));
+    assert_null(polled(active, "/bin/sh", "LD_PRELOAD"));
+    assert_null(polled(active, "/bin/sh", "ASAN_OPTIONS"));
+    assert_null(polled(others, "/bin/sh", "KMP_BLOCKTIME"));
+    assert_null(polled(others, "/bin/sh", "OMPI_MCA_mpi_yield_when_idle"));
+    assert_null(polled(others, "/bin/sh", "LD_PRELOAD"));
+    assert_string_equal(polled(others, "/bin/sh", "GOMP_SPINCOUNT"), "0");
+}
+
 static void test_threads_of_the_user(void **state)
 {
     const char *const general[] = {"OMP_NUM_THREADS=2", "GOMAXPROCS=", NULL};
@@ -250,11 +310,12 @@ static void test_threads_of_the_user(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_helpers_load_nothing),     cmocka_unit_test(test_tasks_get_it_back),
-        cmocka_unit_test(test_where_programs_are_found), cmocka_unit_test(test_programs_of_helpers),
-        cmocka_unit_test(test_a_large_one_is_cheap),     cmocka_unit_test(test_threads_follow_the_processors),
-        cmocka_unit_test(test_threads_of_the_user),      cmocka_unit_test(test_launchers),
-        cmocka_unit_test(test_launchers_of_the_user),
+        cmocka_unit_test(test_helpers_load_nothing),       cmocka_unit_test(test_tasks_get_it_back),
+        cmocka_unit_test(test_where_programs_are_found),   cmocka_unit_test(test_programs_of_helpers),
+        cmocka_unit_test(test_a_large_one_is_cheap),       cmocka_unit_test(test_threads_follow_the_processors),
+        cmocka_unit_test(test_threads_of_the_user),        cmocka_unit_test(test_launchers),
+        cmocka_unit_test(test_launchers_of_the_user),      cmocka_unit_test(test_who_waits_leaves_it),
+        cmocka_unit_test(test_who_waits_as_the_user_says),
     };
     return cmocka_run_group_tests_name("environment", tests, NULL, NULL);
 }

@@ -1,0 +1,153 @@
+"""Open MPI and MPICH on two nodes with a CPU each: what it costs that a rank which waits sleeps, and what a later job gets of it.
+
+`guarded` is a job as it comes, `spin` one with esubmit --spin. The first job of a pair works long and short by turns, with a barrier after
+each, so that its ranks wait a third of the time; the later one is an endless loop on each processor.
+"""
+import os
+import subprocess
+import tempfile
+import threading
+import time
+
+from harness import DEADLINE_S, TOP, Failure, at_least, at_most, cpu_seconds, until
+
+NAME = "mpi"
+ABOUT = "MPI programs: latency, kernels, pairs with a later job, guarded and not"
+FIGURES = ["mpi.latency", "mpi.kernel", "mpi.guard_cost", "mpi.first_ratio", "mpi.later_share"]
+KINDS = ["openmpi", "mpich"]
+HOW = {"guarded": [], "spin": ["--spin"]}
+PACKAGES = "openmpi-bin mpich rsync parallel"
+SCOPE = "elmer.slice/elmer-jobs.scope"
+
+
+def program(kind):
+    return f"/home/bench-mpi.{kind}"
+
+
+def build(lab, kind):
+    with tempfile.TemporaryDirectory() as folder:
+        target = os.path.join(folder, "mpi")
+        done = subprocess.run([f"mpicc.{kind}", "-O2", "-o", target, os.path.join(TOP, "bench", "mpi.c"), "-lm"], capture_output=True, text=True,
+                              check=False)
+        if done.returncode != 0:
+            raise Failure(f"mpicc.{kind}: {done.stderr.strip()[-500:]}")
+        lab.give(target, program(kind))
+
+
+def words_of(kind, options, *arguments):
+    return ["esubmit", "-w", "-t", "300s", "-o", "bench-mpi.out", *options, "2", "sh", "-c",
+            f'rm -f go; : >ready; {"until [ -e go ]; do sleep 0.05; done;" if "wait" in arguments else ""} '
+            f'mpirun.{kind} {program(kind)} {" ".join(str(a) for a in arguments if a != "wait")}']
+
+
+def result(lab):
+    lines = [line for line in lab.output("alice", "cat", "bench-mpi.out").splitlines() if line and line[0].isdigit()]
+    if not lines:
+        raise Failure("an MPI program has written no result")
+    return lines[-1].split()
+
+
+def alone(lab, kind, options, *arguments):
+    lab.output("alice", "rm", "-f", "bench-mpi.out", "ready", "go")
+    lab.output("alice", *words_of(kind, options, *arguments))
+    return result(lab)
+
+
+class Watch(threading.Thread):
+    """What the later job has used, on both nodes, by the time."""
+
+    def __init__(self, groups):
+        super().__init__(daemon=True)
+        self.groups, self.points, self.ended = groups, [], False
+        self.look()
+
+    def look(self):
+        self.points.append((time.monotonic_ns(), sum(cpu_seconds(group) for group in self.groups)))
+
+    def run(self):
+        os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(58))  # above all jobs
+        while not self.ended:
+            time.sleep(0.02)
+            self.look()
+
+    def at(self, when):
+        before = max(point for point in self.points if point[0] <= when)
+        after = min(point for point in self.points if point[0] >= when)
+        part = (when - before[0]) / max(after[0] - before[0], 1)
+        return before[1] + part * (after[1] - before[1])
+
+
+def pair(lab, kind, options, *arguments):
+    """The first job's own words, and what a later one has used meanwhile."""
+    lab.output("alice", "rm", "-f", "bench-mpi.out", "ready", "go")
+    first = lab.begin("alice", *words_of(kind, options, *arguments, "wait"))
+    until(60, "the first job runs", lambda: lab.output("alice", "sh", "-c", "ls ready 2>/dev/null || true").strip())
+    later = int(lab.output("bob", "esubmit", "-o", "/dev/null", "--each", "2", "sh", "-c", "while :; do :; done"))
+    until(60, "the later job runs", lambda: lab.jobs(later)[0]["state"] == "running")
+    watch = Watch([os.path.join(lab.group(node), SCOPE, f"{later}.1", "job") for node in (1, 2)])
+    watch.start()
+    lab.output("alice", "touch", "go")
+    _, errors = first.communicate(timeout=DEADLINE_S)
+    watch.ended = True
+    watch.join()
+    watch.look()
+    lab.root("ekill", str(later))
+    until(60, "the later job has ended", lambda: lab.jobs(later)[0]["state"] == "done")
+    if first.returncode != 0:
+        raise Failure(f"a first job has failed: {errors.strip()[-500:]}")
+    words = result(lab)
+    return words, watch.at(int(words[1])) - watch.at(int(words[0]))
+
+
+def latencies(bench, lab, kind):
+    for size, rounds in ((8, bench.size(5000, 500)), (1 << 20, bench.size(300, 50))):
+        for how, options in HOW.items():
+            values = [float(alone(lab, kind, options, "pingpong", size, rounds)[0]) for _ in range(bench.size(5, 1))]
+            bench.figure("mpi.latency", values, "us", mpi=kind, bytes=size, how=how)
+
+
+def kernels(bench, lab, kind):
+    for name, size in (("ep", 20000000), ("cg", 200000), ("is", 1000000), ("halo", 300)):
+        for how, options in HOW.items():
+            words = [alone(lab, kind, options, name, size) for _ in range(bench.size(3, 1))]
+            if any(word[1] != "verified" for word in words):
+                raise Failure(f"{kind}: the result of {name} is wrong")
+            bench.figure("mpi.kernel", [float(word[0]) for word in words], "s", mpi=kind, kernel=name, how=how)
+
+
+def turns(bench, lab, kind, wait_ms, steps):
+    """wait_ms: what the rank with the shorter work waits; over all a third of the time."""
+    longer, shorter = int(1.5 * wait_ms * steps), int(0.5 * wait_ms * steps)
+    rounds = int(bench.size(3000, 600) / (1.5 * wait_ms))
+    times = {}
+    for how, options in HOW.items():
+        runs = [alone(lab, kind, options, "turns", longer, shorter, rounds) for _ in range(bench.size(5, 1))]
+        times[how] = [(int(end) - int(begin)) / 1e9 for begin, end, _ in runs]
+    middle = {how: sorted(values)[len(values) // 2] for how, values in times.items()}
+    bench.figure("mpi.guard_cost", [value / middle["spin"] for value in times["guarded"]], "ratio", at_most(1.05 if wait_ms >= 5 else 1.1), mpi=kind,
+                 wait_ms=wait_ms)
+    for how, options in HOW.items():
+        ratios, shares = [], []
+        for _ in range(bench.size(5, 1)):
+            (begin, end, waited), used = pair(lab, kind, options, "turns", longer, shorter, rounds)
+            ratios.append((int(end) - int(begin)) / 1e9 / middle[how])
+            shares.append(used / float(waited))
+        guarded = how == "guarded"
+        bench.figure("mpi.first_ratio", ratios, "ratio", at_most(1.01) if guarded else None, mpi=kind, wait_ms=wait_ms, how=how)
+        bench.figure("mpi.later_share", shares, "ratio", at_least(0.8 if wait_ms >= 10 else 0.5) if guarded and (wait_ms >= 10 or wait_ms == 1) else None,
+                     mpi=kind, wait_ms=wait_ms, how=how)
+
+
+def run(bench):
+    for kind in KINDS:
+        if subprocess.run(["sh", "-c", f"command -v mpicc.{kind}"], capture_output=True, check=False).returncode != 0:
+            raise Failure(f"no mpicc.{kind} on this machine: the packages for mpi in tests/lab/packages")
+    os.environ["LAB_PACKAGES"] = PACKAGES
+    with bench.lab(2) as lab:
+        for kind in KINDS:
+            build(lab, kind)
+            steps = float(alone(lab, kind, [], "steps")[0])
+            latencies(bench, lab, kind)
+            kernels(bench, lab, kind)
+            for wait_ms in bench.size((1, 5, 10), (10,)):
+                turns(bench, lab, kind, wait_ms, steps)

@@ -1,0 +1,48 @@
+#!/bin/bash
+# MPI programs above a later job, one CPU for each rank: they end, each time; and while a rank waits for another one, the later job
+# gets its processor, unless the user wants it to spin. Debian's Open MPI and MPICH, over TCP.
+. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/jobs.sh"
+
+for m in openmpi mpich; do
+    command -v mpicc.$m >/dev/null || skip_file "no mpicc.$m on this machine: the packages for mpi in tests/lab/packages"
+    mpicc.$m -O1 -o "$tmp/mpi.$m" "$top/tests/system/programs/mpi.c" || bail_out "mpicc.$m"
+done
+export LAB_PACKAGES="openmpi-bin mpich rsync parallel"
+lab_up 2 --elmer 'allocator = v1'
+install_programs
+for m in openmpi mpich; do
+    for k in 1 2; do on $k sh -c "cat >/home/mpi.$m && chmod 755 /home/mpi.$m" <"$tmp/mpi.$m"; done
+done
+outrank_jobs
+
+# The first job begins when the later one, an endless loop on each processor, is there.
+above() { # VARIABLE COMMAND: in a shell of a job of two processors; the later job's id in $later, its output in $tmp/out
+    local id
+    as alice 1 rm -f out go
+    id=$(submit alice -t 300s -o /home/alice/out -v "$1" 2 sh -c "until [ -e go ]; do sleep 0.1; done; $2")
+    until_ok 10 running "$id"
+    later=$(submit bob -o /dev/null --each 2 sh -c 'while :; do :; done')
+    until_ok 10 running "$later"
+    as alice 1 touch go
+    until_ok 30 over "$id"
+    as alice 1 cat out | grep -v 'Warning: setpgid' >"$tmp/out"
+    as bob 1 ekill "$later" >/dev/null
+    until_ok 10 over "$later"
+}
+above X=1 'for i in $(seq 50); do timeout -s KILL 20 mpirun.mpich /home/mpi.mpich ring; done'
+is 'mpich: a ring, 50 of 50 times' "$(grep -c '^2 went around$' "$tmp/out")" 50
+above X=1 'for i in $(seq 10); do timeout -s KILL 20 mpirun.mpich /home/mpi.mpich last; done'
+is 'mpich: one rank comes late to its end, 10 of 10 times' "$(grep -c '^42 came$' "$tmp/out")" 10
+above X=1 'for i in $(seq 10); do timeout -s KILL 20 mpirun.openmpi /home/mpi.openmpi ring; done'
+is 'openmpi: a ring, 10 of 10 times' "$(grep -c '^2 went around$' "$tmp/out")" 10
+
+used() { sed -n 's/^rank 1 used //p' "$tmp/out"; }
+for m in openmpi mpich; do
+    above X=1 "mpirun.$m /home/mpi.$m late"
+    ok "$m: a rank that waits two seconds uses less than half of them ($(used) ms)" test "$(used)" -lt 1000
+    above ELMER_SPIN=1 "mpirun.$m /home/mpi.$m late"
+    ok "$m: with ELMER_SPIN=1 it uses them ($(used) ms)" test "$(used)" -gt 1500
+done
+
+done_testing

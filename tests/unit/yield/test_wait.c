@@ -1,0 +1,100 @@
+/* test_wait.c - when a thread that asks again and again sleeps: in numbers, without a clock. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "yield/wait.h"
+
+enum { BOUND = 100000 };
+
+/* Rounds of 500 ns, 100 ns apart, from *now on, until one may sleep: how long, and *now is when it begins. */
+static int64_t first_sleep(struct wait *wait, int64_t *now)
+{
+    int64_t due;
+    while ((due = wait_round(wait, *now, 1, BOUND)) == 0) {
+        wait->left = *now + 500;
+        *now += 600;
+    }
+    return due;
+}
+
+static void test_at_full_speed_first(void **state)
+{
+    struct wait wait = {.began = 0};
+    int64_t now = 1000000;
+    (void)state;
+    assert_int_equal(first_sleep(&wait, &now), 20000);
+    assert_in_range(now - 1000000, WAIT_SPEED_NS, WAIT_SPEED_NS + 600);
+}
+
+static void test_longer_and_longer(void **state)
+{
+    static const int64_t wanted[] = {40000, 80000, BOUND, BOUND};
+    struct wait wait = {.began = 0};
+    int64_t now = 1000000, due = first_sleep(&wait, &now);
+    (void)state;
+    for (size_t i = 0; i < sizeof(wanted) / sizeof(wanted[0]); i++) {
+        wait.left = now + due + 9000; /* a system call, cold caches: that is no work */
+        now = wait.left + 5000;
+        due = wait_round(&wait, now, 1, BOUND);
+        assert_int_equal(due, wanted[i]);
+    }
+}
+
+static void test_a_bound_below_the_first(void **state)
+{
+    struct wait wait = {.began = 1, .left = 90000};
+    (void)state;
+    assert_int_equal(wait_round(&wait, 90100, 0, 5000), 5000);
+}
+
+static void test_work_ends_a_wait(void **state)
+{
+    struct wait wait = {.began = 0};
+    int64_t now = 1000000;
+    (void)state;
+    for (int i = 0; i < 1000; i++) { /* who does something else between rounds never sleeps */
+        assert_int_equal(wait_round(&wait, now, 1, BOUND), 0);
+        wait.left = now + 300;
+        now = wait.left + WAIT_GAP_NS + 1;
+    }
+    now = wait.left + 100;
+    (void)first_sleep(&wait, &now);
+    wait.left = now + 20000;
+    assert_int_equal(wait_round(&wait, wait.left + WAIT_GAP_SLEPT_NS + 1, 1, BOUND), 0);
+}
+
+static void test_progress_ends_a_wait(void **state)
+{
+    struct wait wait = {.began = 0};
+    int64_t now = 1000000;
+    (void)state;
+    (void)first_sleep(&wait, &now);
+    wait_forget(&wait);
+    assert_int_equal(wait_round(&wait, now + 100, 1, BOUND), 0);
+}
+
+static void test_another_thing_is_another_wait(void **state)
+{
+    struct wait wait = {.began = 0};
+    int64_t now = 1000000;
+    (void)state;
+    for (int i = 0; i < 1000; i++) { /* many descriptors, one after the other */
+        assert_int_equal(wait_round(&wait, now, i % 3, BOUND), 0);
+        wait.left = now + 300;
+        now = wait.left + 100;
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_at_full_speed_first),     cmocka_unit_test(test_longer_and_longer),
+        cmocka_unit_test(test_a_bound_below_the_first), cmocka_unit_test(test_work_ends_a_wait),
+        cmocka_unit_test(test_progress_ends_a_wait),    cmocka_unit_test(test_another_thing_is_another_wait),
+    };
+    return cmocka_run_group_tests_name("wait", tests, NULL, NULL);
+}

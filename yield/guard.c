@@ -1,0 +1,232 @@
+/* guard.c - who polls while he waits sleeps between two rounds, so that those below him get what he leaves.
+ *
+ * In a real-time class sched_yield() gives nothing to lower classes, and a poll with a time-out of 0 never sleeps. Open
+ * MPI waits in opal_progress(), which calls sched_yield() where a round has brought nothing (mpi_yield_when_idle), and
+ * poll() where there is TCP; MPICH in ucp_worker_progress(), which says what a round has brought, and calls
+ * epoll_wait() where there is TCP. Each of these calls is a round of wait.h.
+ *
+ * A call means what it has always meant. A poll that may sleep waits for what it asks, so that data wakes it at once,
+ * and is asked again without a sleep where a signal has interrupted it. sched_yield() may last longer, as it may
+ * wherever somebody else runs. The thread's state is its own, and a handler of a signal that comes in the middle of a
+ * round at worst makes a wait begin anew.
+ */
+#include "config.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "yield/wait.h"
+#include "yield/yield.h"
+
+enum { READY_NS = 5000 }; /* who has something in that time has not waited for it */
+
+static int64_t bound; /* ns; 0: everybody spins as he likes */
+
+/* Of this thread. inside: a library's round, in which it yields and polls as it goes; the sleep of the round is due
+ * there, or at its end. idle: it has said that the round has brought nothing. got:
+ * a poll of the round has found something. */
+static __thread struct {
+    struct wait wait;
+    int64_t due;
+    bool inside, idle, got;
+} own;
+
+static void *kept_yield, *kept_poll, *kept_epoll, *kept_opal, *kept_ucp;
+
+__attribute__((constructor)) static void begin(void)
+{
+    const char *spin = secure_getenv("ELMER_SPIN"), *text = secure_getenv("ELMER_POLL_SLEEP");
+    char *end;
+    long us = WAIT_BOUND_US;
+    if (text && *text) {
+        us = strtol(text, &end, 10);
+        if (*end || us < 0 || us > WAIT_BOUND_MAX_US)
+            us = WAIT_BOUND_US;
+    }
+    if (!spin || strcmp(spin, "1") != 0)
+        bound = us * 1000;
+}
+
+static struct timespec timespec_of(int64_t ns)
+{
+    return (struct timespec){ns / 1000000000, ns % 1000000000};
+}
+
+/* No cancellation point: who is called is none. */
+static void nap(int64_t ns)
+{
+    struct timespec time = timespec_of(ns);
+    int kept = errno;
+    (void)syscall(SYS_clock_nanosleep, CLOCK_MONOTONIC, 0, &time, NULL);
+    errno = kept;
+}
+
+static int64_t round_begins(intptr_t what)
+{
+    return wait_round(&own.wait, yield_now(), what, bound);
+}
+
+static void round_ends(bool progress)
+{
+    if (progress)
+        wait_forget(&own.wait);
+    else
+        own.wait.left = yield_now();
+}
+
+/* ---- what libraries call, or anybody ---- */
+
+YIELD_PUBLIC int sched_yield(void)
+{
+    int (*real)(void) = (int (*)(void))(uintptr_t)YIELD_REAL(kept_yield, sched_yield);
+    int64_t due;
+    if (bound == 0)
+        return real();
+    due = own.inside ? own.due : round_begins((intptr_t)&kept_yield);
+    own.due = 0;
+    own.idle = true;
+    if (due > 0)
+        nap(due);
+    else
+        real(); /* it cannot fail */
+    if (!own.inside)
+        round_ends(false);
+    return 0;
+}
+
+/* Before and after a poll that asks for what is there now. */
+static int64_t poll_begins(intptr_t what)
+{
+    return own.inside ? own.due : round_begins(what);
+}
+
+static void poll_ends(int result, int64_t due, int64_t began)
+{
+    if (!own.inside)
+        round_ends(result != 0);
+    else if (result > 0)
+        own.got = true;
+    if (own.inside && due > 0 && (result == 0 || yield_now() - began > READY_NS))
+        own.due = 0; /* the round has had its sleep */
+}
+
+static int ask_poll(struct pollfd *fds, nfds_t count, int timeout)
+{
+    int (*real)(struct pollfd *, nfds_t, int) =
+        (int (*)(struct pollfd *, nfds_t, int))(uintptr_t)yield_real(&kept_poll, "poll", (void *)(uintptr_t)poll, NULL);
+    int64_t due, now;
+    int result = -1, kept = errno;
+    if (bound == 0 || timeout != 0 || count == 0)
+        return real(fds, count, timeout);
+    due = poll_begins((intptr_t)fds ^ (intptr_t)count << 32 ^ (intptr_t)fds[0].fd << 16);
+    now = due > 0 ? yield_now() : 0;
+    if (due > 0) {
+        struct timespec time = timespec_of(due);
+        result = ppoll(fds, count, &time, NULL);
+    }
+    if (result < 0) {
+        errno = kept;
+        result = real(fds, count, 0);
+    }
+    kept = errno;
+    poll_ends(result, due, now);
+    errno = kept;
+    return result;
+}
+
+YIELD_PUBLIC int poll(struct pollfd *fds, nfds_t count, int timeout)
+{
+    return ask_poll(fds, count, timeout);
+}
+
+/* poll() of who is built with _FORTIFY_SOURCE. */
+int __poll_chk(struct pollfd *fds, nfds_t count, int timeout, size_t size);
+void __chk_fail(void) __attribute__((noreturn));
+YIELD_PUBLIC int __poll_chk(struct pollfd *fds, nfds_t count, int timeout, size_t size)
+{
+    if (size / sizeof(*fds) < count)
+        __chk_fail();
+    return ask_poll(fds, count, timeout);
+}
+
+YIELD_PUBLIC int epoll_wait(int epoll, struct epoll_event *events, int max, int timeout)
+{
+    int (*real)(int, struct epoll_event *, int, int) =
+        (int (*)(int, struct epoll_event *, int, int))(uintptr_t)YIELD_REAL(kept_epoll, epoll_wait);
+    int64_t due, now;
+    int result = -1, kept = errno;
+    if (bound == 0 || timeout != 0)
+        return real(epoll, events, max, timeout);
+    due = poll_begins((intptr_t)&kept_epoll ^ epoll);
+    now = due > 0 ? yield_now() : 0;
+    if (due > 0) {
+        struct timespec time = timespec_of(due);
+        result = epoll_pwait2(epoll, events, max, &time, NULL);
+    }
+    if (result < 0) {
+        errno = kept;
+        result = real(epoll, events, max, 0);
+    }
+    kept = errno;
+    poll_ends(result, due, now);
+    errno = kept;
+    return result;
+}
+
+/* ---- the rounds of libraries ---- */
+
+static void library_begins(intptr_t what)
+{
+    own.due = round_begins(what);
+    own.inside = true;
+    own.idle = own.got = false;
+}
+
+static void library_ends(bool progress)
+{
+    own.inside = false;
+    if (!progress && own.due > 0)
+        nap(own.due);
+    own.due = 0;
+    round_ends(progress);
+}
+
+/* Where it does not yield it has had something to do; so it has where what comes by TCP does not count for it. */
+YIELD_PUBLIC void opal_progress(void)
+{
+    void (*real)(void) = (void (*)(void))(uintptr_t)YIELD_REAL(kept_opal, opal_progress);
+    if (bound == 0 || own.inside) {
+        real();
+        return;
+    }
+    library_begins((intptr_t)&kept_opal);
+    real();
+    library_ends(!own.idle || own.got);
+}
+
+unsigned yield_progress(void *worker)
+{
+    unsigned (*real)(void *) = (unsigned (*)(void *))(uintptr_t)kept_ucp;
+    return real ? real(worker) : 0;
+}
+
+YIELD_PUBLIC unsigned ucp_worker_progress(void *worker)
+{
+    unsigned (*real)(void *) = (unsigned (*)(void *))(uintptr_t)YIELD_REAL(kept_ucp, ucp_worker_progress);
+    unsigned count;
+    yield_knows_worker(worker);
+    if (bound == 0 || own.inside)
+        return real(worker);
+    library_begins((intptr_t)&kept_ucp);
+    count = real(worker);
+    library_ends(count > 0);
+    return count;
+}
