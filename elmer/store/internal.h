@@ -90,6 +90,17 @@ void batch_add_setting(struct batch *batch, const struct setting_row *setting);
 void batch_add_decision(struct batch *batch, const struct decision *decision);
 void batch_clear(struct batch *batch);
 
+/* How long a batch may grow while somebody waits for it. One of eight records or more shows that more will come soon;
+ * one with two new jobs that several submit at a time, so that a new job waits for others. Who submits one after the
+ * other has never two in a batch, and the start and the end of a job do not wait for new ones. Times are of
+ * uv_hrtime(); zeros: nothing is known. */
+struct pace {
+    uint64_t many_until, several_until;
+};
+void pace_note(struct pace *pace, size_t count, size_t new_jobs, uint64_t now); /* of a batch that is written now */
+/* So many nanoseconds at most, for one that has so many new jobs yet and begins now. */
+uint64_t pace_gather(const struct pace *pace, size_t new_jobs, bool wanted, uint64_t now);
+
 /* reader.c; the last read that ends after store_close() closes the connections. */
 void read_free(struct read *read);
 void store_close_when_idle(struct store *store); /* store.c */

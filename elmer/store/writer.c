@@ -12,9 +12,9 @@
 #include "lib/base/clock.h"
 #include "lib/base/log.h"
 
-/* A batch of MANY shows that more will come soon: so long is waited for them, and no longer when there are BATCH_FULL.
- * LAZY_NS: what nobody waits for. */
-enum { MANY = 8, GATHER_NS = 3000000, LAZY_NS = 5000000 };
+/* SEVERAL_NS: those who submit may have to wait for a CPU. Nothing has come for PAUSE_NS: nothing will. LAZY_NS: what
+ * nobody waits for. */
+enum { MANY = 8, GATHER_NS = 3000000, SEVERAL_NS = 20000000, PAUSE_NS = 1000000, LAZY_NS = 5000000 };
 
 void batch_add(struct batch *batch, struct record *record)
 {
@@ -94,16 +94,48 @@ void batch_clear(struct batch *batch)
     *batch = (struct batch){0};
 }
 
+/* Its submission goes to the store with it, and it has not ended. */
+static bool is_new(const struct record *record)
+{
+    return record->json && !record_ended(record);
+}
+
+static size_t count_new(const struct batch *batch)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < batch->count; i++)
+        count += is_new(batch->items[i]);
+    return count;
+}
+
+void pace_note(struct pace *pace, size_t count, size_t new_jobs, uint64_t now)
+{
+    pace->many_until = count >= MANY ? now + GATHER_NS : 0;
+    if (new_jobs > 1)
+        pace->several_until = now + SEVERAL_NS;
+}
+
+uint64_t pace_gather(const struct pace *pace, size_t new_jobs, bool wanted, uint64_t now)
+{
+    bool more = now < pace->many_until || (new_jobs > 0 && now < pace->several_until);
+    return !wanted ? LAZY_NS : more ? GATHER_NS : 0;
+}
+
 /* With the mutex, when something waits. A batch writes the last page of each table again, and a sync costs the same for
  * one record and for a hundred: so let more come, as long as nobody is kept waiting who would notice. */
-static void gather(struct store *s, uint64_t many_until)
+static void gather(struct store *s, const struct pace *pace)
 {
-    uint64_t begin = uv_hrtime(), now = begin, end;
+    uint64_t begin = uv_hrtime(), now = begin, end, put = 0;
     s->gathering = true;
     do {
-        end = begin + (s->wanted <= s->written_number ? LAZY_NS : begin < many_until ? GATHER_NS : 0);
-        if (s->stop || s->waiting.count >= BATCH_FULL || now >= end)
+        bool wanted = s->wanted > s->written_number;
+        end = begin + pace_gather(pace, count_new(&s->waiting), wanted, begin);
+        if (s->stop || s->waiting.count >= BATCH_FULL || now >= end || (wanted && put == s->waiting_number))
             break;
+        if (wanted)
+            put = s->waiting_number;
+        if (wanted && now + PAUSE_NS < end)
+            end = now + PAUSE_NS;
         uv_cond_timedwait(&s->wake, &s->mutex, end - now);
         now = uv_hrtime();
     } while (true);
@@ -112,13 +144,13 @@ static void gather(struct store *s, uint64_t many_until)
 
 /* Take what waits into batch (behind what a failure has left there), or the wish to trim when nothing does. Returns the
  * number of the last one, 0: stop or trim. */
-static uint64_t take(struct store *s, struct batch *batch, uint64_t many_until, bool *trim)
+static uint64_t take(struct store *s, struct batch *batch, const struct pace *pace, bool *trim)
 {
     uv_mutex_lock(&s->mutex);
     while (!s->stop && !s->trim && batch_empty(&s->waiting) && batch_empty(batch))
         uv_cond_wait(&s->wake, &s->mutex);
     if (!batch_empty(&s->waiting) && batch_empty(batch))
-        gather(s, many_until);
+        gather(s, pace);
     while (s->holding)
         uv_cond_wait(&s->wake, &s->mutex);
     for (size_t i = 0; i < s->waiting.count; i++)
@@ -228,9 +260,9 @@ void store_writer(void *data)
     struct store *s = data;
     struct batch batch = {0};
     uint64_t number;
-    uint64_t many_until = 0; /* the last batch was large, and is not long ago */
+    struct pace pace = {0};
     bool trim, full = false;
-    while ((number = take(s, &batch, many_until, &trim)) != 0 || trim) {
+    while ((number = take(s, &batch, &pace, &trim)) != 0 || trim) {
         struct err err = ERR_INIT;
         if (trim) {
             trim_history(s);
@@ -242,7 +274,7 @@ void store_writer(void *data)
                       batch.count);
             break;
         }
-        many_until = !result && batch.count >= MANY ? uv_hrtime() + GATHER_NS : 0;
+        pace_note(&pace, result ? 0 : batch.count, result ? 0 : count_new(&batch), uv_hrtime());
         if (!result) {
             batch_clear(&batch);
             shrink_log(s);
