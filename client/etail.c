@@ -12,13 +12,14 @@
 #include <string.h>
 
 #include "client/common.h"
+#include "client/refs.h"
 #include "client/source.h"
 #include "lib/base/str.h"
 
 static const struct command command = {
     "etail",
     "Usage: etail [-f] [-n LINES] [-r RANK] [-e] ID\n"
-    "Show the last lines of a job's output, from any host.\n"
+    "Show the last lines of a job's output, from any host. ID: a job, or a task of an array like 57[12].\n"
     "\n"
     "  -f, --follow      go on until the job has ended\n"
     "  -n, --lines N     the last N lines (default 10); 'all': from the beginning\n"
@@ -34,6 +35,7 @@ static const struct command command = {
 enum { LINES_DEFAULT = 10, PARTS_BACK = 256 /* 4 MiB */, LOOK_MS = 500, WAIT_MS = 1000 };
 
 struct request {
+    struct ref ref; /* as it was named */
     uint64_t id, lines;
     uint32_t rank;
     bool follow, errors, all;
@@ -85,10 +87,30 @@ static int parse(struct request *request, int argc, char **argv)
         return usage_error("the id of a job is missing");
     if (argc - optind > 1)
         return usage_error("one job at a time: '%s' is too many", argv[optind + 1]);
-    return parse_id(argv[optind], &request->id) ? -1 : EXIT_USAGE;
+    return ref_parse(argv[optind], &request->ref) ? -1 : EXIT_USAGE;
 }
 
 /* ---- the job ---- */
+
+/* An exit code; -1: request->id is the one that was named. */
+static int find(struct elmer *elmer, struct request *request)
+{
+    uint64_t *ids;
+    size_t count;
+    int code = refs_ids(elmer, &request->ref, 1, ANSWER_MS, &ids, &count);
+
+    if (code < 0 && count != 1)
+        code = usage_error("one task at a time: these are %zu", count);
+    if (code < 0)
+        request->id = ids[0];
+    free(ids);
+    return code;
+}
+
+static uint64_t first_index(const char *tasks)
+{
+    return strtoull(tasks, NULL, 10);
+}
 
 /* An exit code; -1: *jobs is the one job, to be freed. */
 static int look_up(struct elmer *elmer, uint64_t id, struct elmer_jobs **jobs)
@@ -98,10 +120,14 @@ static int look_up(struct elmer *elmer, uint64_t id, struct elmer_jobs **jobs)
 
     if (result != ELMER_OK)
         return say_result(result, &error);
-    if ((*jobs)->count == 1)
+    if ((*jobs)->count == 1 && (*jobs)->items[0].ntasks == 0)
         return -1;
+    if ((*jobs)->count == 1)
+        say("job %" PRIu64 " is an array; its tasks write, each for itself: name one, like %" PRIu64 "[%" PRIu64 "]",
+            id, id, first_index((*jobs)->items[0].tasks));
+    else
+        say("there is no job %" PRIu64, id);
     elmer_jobs_free(*jobs);
-    say("there is no job %" PRIu64, id);
     return EXIT_JOB;
 }
 
@@ -238,16 +264,19 @@ int main(int argc, char **argv)
 
     command_begin(&command);
     code = parse(&request, argc, argv);
-    if (code >= 0)
-        return code;
-    elmer = open_elmer();
-    if (!elmer)
-        return EXIT_REFUSED;
-    code = await_begin(elmer, &request, &jobs);
+    elmer = code < 0 ? open_elmer() : NULL;
+    if (!elmer) {
+        free(request.ref.tasks);
+        return code < 0 ? EXIT_REFUSED : code;
+    }
+    code = find(elmer, &request);
+    if (code < 0)
+        code = await_begin(elmer, &request, &jobs);
     if (code < 0) {
         code = show(elmer, &request, &jobs->items[0]);
         elmer_jobs_free(jobs);
     }
     elmer_close(elmer);
+    free(request.ref.tasks);
     return code;
 }

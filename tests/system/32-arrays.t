@@ -42,6 +42,9 @@ is 'an index that is none' $? 1
 id=$(submit alice -a 4-5 -o /tmp/erun.%a 2 sh -c 'erun --host ws2 sh -c "echo \$(hostname) \$ELMER_ARRAY_INDEX {}"')
 ok 'they end well' as alice 1 ewait -t 60 "$id"
 is 'with the index of its task' "$(on 1 cat /tmp/erun.4 /tmp/erun.5 | xargs)" 'ws2 4 4 ws2 5 5'
+is 'what a task has written, by its index' "$(as alice 1 etail "${id}[5]")" 'ws2 5 5'
+like 'an array writes nothing by itself' "$(as alice 1 etail "$id" 2>&1)" "job $id is an array; .* name one, like $id\\[4\\]"
+is 'nor do two tasks at a time' "$(as alice 1 etail "${id}[4-5]" 2>/dev/null; echo $?)" 2
 
 # ---- so many at a time, held, cancelled, killed; elmer is killed between ----
 id=$(submit alice -a '1-30%1' -o /dev/null sh -c 'echo {} >>/tmp/ran.$ELMER_ARRAY_ID; exec sleep 600')
