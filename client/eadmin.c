@@ -12,6 +12,7 @@ static const struct command command = {
     "       eadmin backup FILE [--force] [-c FILE]\n"
     "       eadmin token [--uses N] [--hosts NAME,..] [--valid TIME] [-c FILE]\n"
     "       eadmin hosts [--json]\n"
+    "       eadmin doctor [--user USER] [--no-jobs] [--json] [HOST...]\n"
     "       eadmin drain HOST... [--reason TEXT] [--wait] [--kill-after TIME]\n"
     "       eadmin resume|remove HOST...\n"
     "       eadmin shutdown|reboot HOST [--reason TEXT] [--kill-after TIME]\n"
@@ -27,6 +28,7 @@ static const struct command command = {
     "  backup      put queue, configuration and CA into FILE while elmer runs\n"
     "  token       print a word that lets a host join, with rsd --join\n"
     "  hosts       show the hosts, their states and until when their certificates are good\n"
+    "  doctor      look whether the cluster is well, try jobs on its hosts, and say what is to be done\n"
     "  drain       give hosts no new jobs; resume: give them some again\n"
     "  remove      revoke the certificates of hosts and cut them off; their jobs end\n"
     "  shutdown    drain a host and wait; then systemctl poweroff, if it is this one, else say so; reboot: likewise\n"
@@ -51,8 +53,10 @@ static const struct command command = {
     "  --wait               until no job has a processor there\n"
     "  --kill-after TIME    wait, and end what is still there after TIME, such as 1h\n"
     "  --since TIME         ago, such as 2h or 1d, or a moment: 2026-11-24, \"2026-11-24 08:00\", 08:00\n"
-    "  --json               JSON, schema elmer.hosts/1, elmer.settings/1 or elmer.log/1\n"
+    "  --json               JSON, schema elmer.hosts/1, elmer.settings/1, elmer.log/1, elmer.doctor/1\n"
     "  --user USER          check as the daemon would that runs as USER (default: elmer; of rsd.conf its user)\n"
+    "                       doctor, as root: whose jobs are tried (default: who has called sudo)\n"
+    "  --no-jobs            doctor: try no jobs\n"
     "  --default            show what holds without a file\n"
     "  -c, --config FILE    read FILE instead of " ELMER_SYSCONFDIR "/elmer.conf\n"
     "  -h, --help           print this and exit\n"
@@ -68,7 +72,7 @@ static const struct verb {
     {"init", eadmin_init},   {"token", eadmin_token},   {"hosts", eadmin_hosts},       {"remove", eadmin_remove},
     {"drain", eadmin_drain}, {"resume", eadmin_resume}, {"hold", eadmin_hold},         {"release", eadmin_release},
     {"log", eadmin_log},     {"backup", eadmin_backup}, {"shutdown", eadmin_shutdown}, {"reboot", eadmin_reboot},
-    {"set", eadmin_set},     {"show", eadmin_show},     {"config", eadmin_config},
+    {"set", eadmin_set},     {"show", eadmin_show},     {"config", eadmin_config},     {"doctor", eadmin_doctor},
 };
 
 int main(int argc, char **argv)

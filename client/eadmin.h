@@ -27,6 +27,8 @@ int eadmin_release(int argc, char **argv);
 int eadmin_remove(int argc, char **argv);
 int eadmin_drain(int argc, char **argv);
 int eadmin_resume(int argc, char **argv);
+/* eadmin_doctor.c */
+int eadmin_doctor(int argc, char **argv);
 /* eadmin_power.c */
 int eadmin_shutdown(int argc, char **argv);
 int eadmin_reboot(int argc, char **argv);

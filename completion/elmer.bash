@@ -39,7 +39,7 @@ _elmer_argument() { # of a command, no option
     eadmin)
         case ${COMP_WORDS[1]} in
         "$cur") _elmer_reply "$(_elmer_verbs "$1")" ;;
-        drain | resume | remove | shutdown | reboot) _elmer_reply "$(_elmer_hosts)" ;;
+        drain | resume | remove | shutdown | reboot | doctor) _elmer_reply "$(_elmer_hosts)" ;;
         hold | release) _elmer_reply "$(_elmer_jobs -q)" ;;
         config) [ "$COMP_CWORD" -gt 2 ] && mapfile -t COMPREPLY < <(compgen -f -- "$cur") || _elmer_reply check show ;;
         set) [ "$COMP_CWORD" -gt 2 ] || _elmer_reply allocator policy ;;

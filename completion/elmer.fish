@@ -30,5 +30,5 @@ for command in equery ewait etail
     complete -c $command -f -a '(__elmer_jobs)'
 end
 complete -c eadmin -n 'test (count (commandline -opc)) -eq 1' -f -a '(__elmer_verbs)'
-complete -c eadmin -n 'contains -- (commandline -opc)[2] drain resume remove shutdown reboot' -f -a '(__elmer_hosts)'
+complete -c eadmin -n 'contains -- (commandline -opc)[2] drain resume remove shutdown reboot doctor' -f -a '(__elmer_hosts)'
 complete -c eadmin -n 'contains -- (commandline -opc)[2] hold release' -f -a '(__elmer_jobs -q)'

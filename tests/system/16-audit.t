@@ -54,7 +54,7 @@ job $id is being ended
 host ws2 has no jobs"
 on 1 systemctl restart elmer
 wait_for 20 'elmer is there again' hosts_up 2
-like 'by whom a host is drained is known after a restart' "$(reason_of ws2)" '^drained by root [0-9]+ (s|min) ago'
+like 'by whom a host is drained is known after a restart' "$(reason_of ws2)" '(^|; )drained by root [0-9]+ (s|min) ago'
 on 1 eadmin resume ws2 >/dev/null
 
 # ---- the store ----

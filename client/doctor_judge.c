@@ -1,0 +1,281 @@
+/* doctor_judge.c - what is good, what is not, and what is to be done: each check of eadmin doctor. */
+#include "config.h"
+
+#include "client/doctor.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "client/config_check.h"
+#include "lib/base/clock.h"
+#include "lib/base/str.h"
+
+enum {
+    CLOCK_S = 2,           /* nobody notices less */
+    FILES_MIN = 1024,      /* descriptors that a program may have */
+    PROCESSES_MIN = 256,   /* of the user */
+    CERTIFICATE_DAYS = 14, /* it is renewed long before */
+    FREE_PERCENT_BAD = 2,
+    FREE_PERCENT_WARNING = 10,
+    VALUE_BYTES = 300
+};
+#define FREE_BAD ((uint64_t)64 << 20)
+
+/* ---- names ---- */
+
+void doctor_judge_name(struct findings *findings, const char *host, bool own)
+{
+    char text[256], address[64];
+
+    switch (config_look_up(host, text, sizeof(text))) {
+    case NAME_GOOD:
+        finding_add(findings, FINDING_GOOD, host, "name", "is %s here", text);
+        return;
+    case NAME_UNKNOWN:
+        finding_add(findings, FINDING_BAD, host, "name",
+                    "is not known here (%s): write it with its address into /etc/hosts of every host, or into the DNS",
+                    text);
+        return;
+    case NAME_LOOPBACK:
+        break;
+    }
+    config_own_address(address, sizeof(address));
+    if (own)
+        finding_add(findings, FINDING_BAD, host, "name",
+                    "is %s here, which no other host reaches: in /etc/hosts write \"%s %s\" in place of that line",
+                    text, address[0] ? address : "ADDRESS", host);
+    else
+        finding_add(findings, FINDING_BAD, host, "name",
+                    "is %s here, which is this host itself: write its own address into /etc/hosts", text);
+}
+
+/* ---- disks ---- */
+
+void doctor_judge_disk(struct findings *findings, const char *host, const char *check, const char *path, uint64_t free,
+                       uint64_t size)
+{
+    const double mib = 1 << 20, percent = size > 0 ? 100.0 * (double)free / (double)size : 0;
+
+    if (size == 0) /* a file system without bounds */
+        finding_add(findings, FINDING_GOOD, host, check, "%s has no bound", path);
+    else if (free < FREE_BAD || percent < FREE_PERCENT_BAD)
+        finding_add(findings, FINDING_BAD, host, check, "%s has %.0f MiB free of %.0f: free some", path,
+                    (double)free / mib, (double)size / mib);
+    else if (percent < FREE_PERCENT_WARNING)
+        finding_add(findings, FINDING_WARNING, host, check, "%s has %.0f MiB free of %.0f: it will be full soon", path,
+                    (double)free / mib, (double)size / mib);
+    else
+        finding_add(findings, FINDING_GOOD, host, check, "%s has %.1f GiB free", path, (double)free / mib / 1024);
+}
+
+/* ---- what elmer says ---- */
+
+static void judge_certificate(struct findings *findings, const struct wire_host_view *view, int64_t now_ms)
+{
+    const int64_t day = 86400000;
+    char until[32] = "";
+
+    if (view->local)
+        return;
+    wall_format((struct wall){view->valid_until_ms}, until, sizeof(until));
+    until[view->certificate ? 10 : 0] = 0;
+    if (!view->certificate)
+        finding_add(findings, FINDING_BAD, view->host, "certificate",
+                    "it has none that is good: eadmin token here, rsd --join there");
+    else if (view->valid_until_ms < now_ms)
+        finding_add(findings, FINDING_BAD, view->host, "certificate",
+                    "its certificate was good until %s: eadmin token here, rsd --join there", until);
+    else if (view->valid_until_ms < now_ms + CERTIFICATE_DAYS * day)
+        finding_add(findings, FINDING_WARNING, view->host, "certificate",
+                    "is good until %s and should have been renewed before: journalctl -u elmer-signer@*", until);
+    else
+        finding_add(findings, FINDING_GOOD, view->host, "certificate", "is good until %s", until);
+}
+
+/* Of a lack's sentence the part before the colon is what is not there. */
+static void judge_mode(struct findings *findings, const struct wire_host_view *view)
+{
+    if (strcmp(view->mode, "rt") == 0)
+        finding_add(findings, FINDING_GOOD, view->host, "real-time", "is permitted");
+    else
+        finding_add(findings, FINDING_BAD, view->host, "real-time",
+                    "is not permitted (mode %s): jobs share that host without the order's full force; journalctl -u "
+                    "rsd there says "
+                    "why",
+                    view->mode);
+    for (size_t i = 0; i < view->lacks.count; i++)
+        finding_add(findings, FINDING_WARNING, view->host, "controllers", "%s", view->lacks.items[i]);
+    if (view->lacks.count == 0)
+        finding_add(findings, FINDING_GOOD, view->host, "controllers", "are all there");
+}
+
+bool doctor_judge_view(struct findings *findings, const struct wire_host_view *view, int64_t now_ms)
+{
+    const char *between = *view->reason ? ": " : "";
+
+    if (strcmp(view->state, "up") == 0) {
+        finding_add(findings, FINDING_GOOD, view->host, "link", "up, from %s",
+                    view->local      ? "this host"
+                    : *view->address ? view->address
+                                     : "there");
+    } else if (strcmp(view->state, "drained") == 0) {
+        finding_add(findings, FINDING_WARNING, view->host, "link", "drained%s%s; no job is tried: eadmin resume %s",
+                    between, view->reason, view->host);
+    } else if (strcmp(view->state, "never-seen") == 0) {
+        finding_add(
+            findings, FINDING_BAD, view->host, "link",
+            "has never been here%s%s: see rsd and the port there (systemctl status rsd), or eadmin token here and rsd "
+            "--join there",
+            between, view->reason);
+    } else {
+        finding_add(findings, FINDING_BAD, view->host, "link", "%s%s%s: systemctl status rsd there says what rsd knows",
+                    view->state, between, view->reason);
+    }
+    judge_certificate(findings, view, now_ms);
+    if (strcmp(view->state, "up") != 0 && strcmp(view->state, "drained") != 0)
+        return false;
+    judge_mode(findings, view);
+    return strcmp(view->state, "up") == 0;
+}
+
+/* ---- what a job there says ---- */
+
+/* The value of a line; false: there is no such line. */
+static bool find(const char *said, const char *word, char value[VALUE_BYTES])
+{
+    size_t length = strlen(word);
+
+    for (const char *line = said; line && *line; line = strchr(line, '\n') ? strchr(line, '\n') + 1 : NULL)
+        if (strncmp(line, word, length) == 0 && line[length] == ' ') {
+            snprintf(value, VALUE_BYTES, "%.*s", (int)strcspn(line + length + 1, "\n"), line + length + 1);
+            return true;
+        }
+    return false;
+}
+
+bool doctor_said(const char *said, const char *word, const char *value)
+{
+    char found[VALUE_BYTES];
+
+    return find(said, word, found) && strcmp(found, value) == 0;
+}
+
+static void judge_clock(struct findings *findings, const char *host, const char *value, const struct doctor_facts *here)
+{
+    int64_t there = strtoll(value, NULL, 10), off = 0;
+
+    if (there < here->before_s)
+        off = there - here->before_s;
+    else if (there > here->after_s)
+        off = there - here->after_s;
+    if (llabs(off) <= CLOCK_S)
+        finding_add(findings, FINDING_GOOD, host, "clock", "agrees with the one here");
+    else
+        finding_add(findings, FINDING_WARNING, host, "clock",
+                    "is %" PRId64
+                    " s %s the one here: Elmer needs no clock, but files and logs are hard to compare; timedatectl "
+                    "set-ntp true there",
+                    (int64_t)llabs(off), off < 0 ? "behind" : "before");
+}
+
+static void judge_user(struct findings *findings, const char *host, const char *value, const struct doctor_facts *here)
+{
+    char expected[VALUE_BYTES];
+
+    snprintf(expected, sizeof(expected), "%s %" PRIu32, here->user, here->uid);
+    if (strcmp(value, expected) == 0)
+        finding_add(findings, FINDING_GOOD, host, "user", "%s has the number %" PRIu32 ", as here", here->user,
+                    here->uid);
+    else
+        finding_add(
+            findings, FINDING_BAD, host, "user",
+            "the job of %s runs as \"%s\" there, here that is \"%s\": give users the same name and number everywhere",
+            here->user, value, expected);
+}
+
+static void judge_limit(struct findings *findings, const char *host, const char *what, const char *value,
+                        uint64_t least)
+{
+    uint64_t limit;
+
+    if (strcmp(value, "unlimited") == 0 || (str_to_u64(value, &limit) && limit >= least))
+        finding_add(findings, FINDING_GOOD, host, "limits", "%s: %s", what, value);
+    else
+        finding_add(findings, FINDING_WARNING, host, "limits",
+                    "%s: %s, and many programs want %" PRIu64 ": /etc/security/limits.conf there", what, value, least);
+}
+
+static void judge_rank(struct findings *findings, const char *host, const char *value, bool real_time)
+{
+    bool is = strncmp(value, "FIFO", 4) == 0 || strncmp(value, "RR", 2) == 0;
+
+    if (is)
+        finding_add(findings, FINDING_GOOD, host, "rank", "a job there had %s", value);
+    else if (real_time)
+        finding_add(findings, FINDING_WARNING, host, "rank",
+                    "a job there had %s: it was not the first on its processor; try again when nothing runs there",
+                    value);
+}
+
+static void judge_program(struct findings *findings, const char *host, const char *word, const char *value,
+                          const char *without)
+{
+    if (strcmp(value, "no") != 0)
+        finding_add(findings, FINDING_GOOD, host, word, "%s", value);
+    else
+        finding_add(findings, FINDING_WARNING, host, word, "%s", without);
+}
+
+void doctor_judge_facts(struct findings *findings, const char *host, const char *said, const struct doctor_facts *here)
+{
+    char value[VALUE_BYTES];
+    uint64_t free, size;
+
+    if (find(said, "user", value))
+        judge_user(findings, host, value, here);
+    if (find(said, "home", value)) {
+        if (strcmp(value, "yes") == 0)
+            finding_add(findings, FINDING_GOOD, host, "home", "is there, and may be written");
+        else
+            finding_add(findings, FINDING_BAD, host, "home",
+                        "%s: programs and files of %s are not found there; share the homes, or make it", value,
+                        here->user);
+    }
+    if (find(said, "own-name", value)) {
+        if (strncmp(value, "127.", 4) == 0)
+            finding_add(findings, FINDING_BAD, host, "own-name",
+                        "the host's own name is %s there: PVM and MPI tell others that address; give it its own in "
+                        "/etc/hosts there",
+                        value);
+        else if (strcmp(value, "no") == 0)
+            finding_add(findings, FINDING_BAD, host, "own-name",
+                        "the host does not know its own name: write it with its address into /etc/hosts there");
+        else
+            finding_add(findings, FINDING_GOOD, host, "own-name", "is %s there", value);
+    }
+    if (find(said, "time", value))
+        judge_clock(findings, host, value, here);
+    if (find(said, "rank", value))
+        judge_rank(findings, host, value, here->real_time);
+    if (find(said, "files", value))
+        judge_limit(findings, host, "open files", value, FILES_MIN);
+    if (find(said, "processes", value))
+        judge_limit(findings, host, "processes of a user", value, PROCESSES_MIN);
+    if (find(said, "scratch", value) && sscanf(value, "%" SCNu64 " %" SCNu64, &free, &size) == 2)
+        doctor_judge_disk(findings, host, "scratch", "the directory for files of jobs", free << 10, size << 10);
+    if (find(said, "pvm", value))
+        judge_program(findings, host, "pvm", value,
+                      "is not installed: jobs with --pvm do not start there; apt install pvm");
+    if (find(said, "mpi", value))
+        judge_program(findings, host, "mpi", value,
+                      "neither Open MPI nor MPICH is installed: apt install openmpi-bin, or mpich");
+    if (find(said, "version", value)) {
+        if (strcmp(value, here->version) == 0)
+            finding_add(findings, FINDING_GOOD, host, "version", "%s, as here", value);
+        else
+            finding_add(findings, FINDING_WARNING, host, "version",
+                        "%s, here %s: each works with the next one; bring all to one", value, here->version);
+    }
+}

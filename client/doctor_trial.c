@@ -1,0 +1,208 @@
+/* doctor_trial.c - the jobs of eadmin doctor.
+ *
+ * On each host one, elmer-doctor, which tells of it in its output and waits; the output is read from here, and the job
+ * is ended. All of them are submitted before the first is waited for. Then one with PVM and one by mpirun over all of
+ * the hosts that have these. What has not happened in time is told with elmer's own reason, and is ended. */
+#include "config.h"
+
+#include "client/doctor.h"
+
+#include <inttypes.h>
+#include <poll.h>
+#include <pwd.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "client/common.h"
+#include "client/source.h"
+#include "lib/base/clock.h"
+
+enum { TRIAL_MS = 30000, PAUSE_MS = 100 };
+#define PROGRAM ELMER_LIBEXECDIR "/elmer-doctor"
+
+struct trial {
+    const struct doctor_host *host;
+    uint64_t job; /* 0: it was refused */
+    int64_t before_s;
+};
+
+/* ---- one job ---- */
+
+/* 0: refused, and said. hosts end with NULL. */
+static uint64_t submit(struct findings *findings, struct elmer *elmer, const char *where, const char *check,
+                       const char *const *hosts, size_t nprocs, const char *const *command, const char *output,
+                       bool pvm)
+{
+    static const char *const environment[] = {"PATH=/usr/local/bin:/usr/bin:/bin", "LANG=C.UTF-8", NULL};
+    const struct passwd *user = getpwuid(geteuid());
+    char home[300];
+    const char *own[] = {environment[0], environment[1], home, NULL};
+    struct elmer_submission submission = {.nprocs = (uint32_t)nprocs,
+                                          .command = command,
+                                          .pvm = pvm,
+                                          .name = "doctor",
+                                          .dir = "/",
+                                          .output = output,
+                                          .environment = own,
+                                          .hosts = hosts,
+                                          .umask = 077};
+    struct elmer_submitted *submitted;
+    struct elmer_error error = {{0}};
+    uint64_t job;
+
+    snprintf(home, sizeof(home), "HOME=%s", user ? user->pw_dir : "/");
+    if (elmer_submit(elmer, &submission, ANSWER_MS, &submitted, &error) != ELMER_OK) {
+        finding_add(findings, FINDING_BAD, where, check, "no job can be tried: %s", error.text);
+        return 0;
+    }
+    job = submitted->job;
+    elmer_submitted_free(submitted);
+    return job;
+}
+
+static struct elmer_jobs *look(struct elmer *elmer, uint64_t job)
+{
+    struct elmer_jobs *jobs;
+
+    if (elmer_query(elmer, false, false, &job, 1, ANSWER_MS, &jobs, NULL) != ELMER_OK)
+        return NULL;
+    if (jobs->count == 1)
+        return jobs;
+    elmer_jobs_free(jobs);
+    return NULL;
+}
+
+/* Ended or not begun: nothing of it stays. */
+static void end(struct elmer *elmer, uint64_t job)
+{
+    struct elmer_jobs *jobs;
+
+    if (elmer_kill(elmer, job, ANSWER_MS, NULL, NULL) != ELMER_OK)
+        (void)elmer_cancel(elmer, job, ANSWER_MS, NULL, NULL);
+    if (elmer_wait(elmer, job, ANSWER_MS, &jobs, NULL) == ELMER_OK)
+        elmer_jobs_free(jobs);
+}
+
+static void say_end(struct findings *findings, const char *where, const char *check, const struct elmer_job *job)
+{
+    if (!elmer_job_ended(job))
+        finding_add(findings, FINDING_WARNING, where, check, "the job has not begun in %d s: %s%s", TRIAL_MS / 1000,
+                    job->state, *job->reason ? job->reason : "; equery --why says more, before it ends");
+    else if (job->exit_status == 127)
+        finding_add(findings, FINDING_BAD, where, check,
+                    "the program of the job is not there: is Elmer of this version installed there?");
+    else if (job->exit_status == 0)
+        finding_add(findings, FINDING_GOOD, where, check, "has run");
+    else
+        finding_add(findings, FINDING_BAD, where, check, "the job has failed: %s",
+                    *job->reason ? job->reason : job->state);
+}
+
+/* ---- one that tells of its host ---- */
+
+/* All that it has said, once it has said all; malloc'd. NULL: not yet. */
+static char *read_facts(struct elmer *elmer, const struct elmer_job *job)
+{
+    static struct part part;
+    struct source source;
+    char *said = NULL;
+
+    if (source_open(&source, elmer, job, 0, false) < 0 && source_read(&source, 0, false, &part) < 0) {
+        said = must(strndup(part.bytes, part.count));
+        if (!doctor_said(said, "end", "yes")) {
+            free(said);
+            said = NULL;
+        }
+    }
+    source_close(&source);
+    return said;
+}
+
+static void hear(struct findings *findings, struct elmer *elmer, const struct trial *trial, int64_t deadline_ms,
+                 char **said)
+{
+    const char *where = trial->host->name;
+    struct doctor_facts here = {.user = "?",
+                                .uid = geteuid(),
+                                .version = PACKAGE_VERSION,
+                                .before_s = trial->before_s,
+                                .real_time = trial->host->real_time};
+    const struct passwd *user = getpwuid(geteuid());
+    bool over = false;
+
+    for (*said = NULL; !*said && !over;) {
+        struct elmer_jobs *jobs = look(elmer, trial->job);
+
+        if (jobs && strcmp(jobs->items[0].state, "running") == 0)
+            *said = read_facts(elmer, &jobs->items[0]);
+        over = !*said && (mono_ms(mono_now()) >= deadline_ms || (jobs && elmer_job_ended(&jobs->items[0])));
+        if (over && jobs)
+            say_end(findings, where, "job", &jobs->items[0]);
+        elmer_jobs_free(jobs);
+        if (!*said && !over)
+            poll(NULL, 0, PAUSE_MS);
+    }
+    end(elmer, trial->job);
+    if (!*said)
+        return;
+    here.after_s = time(NULL);
+    if (user)
+        here.user = user->pw_name;
+    finding_add(findings, FINDING_GOOD, where, "job", "has run");
+    doctor_judge_facts(findings, where, *said, &here);
+}
+
+/* ---- over several hosts ---- */
+
+static void try_over(struct findings *findings, struct elmer *elmer, const char *word, const struct doctor_host *hosts,
+                     char *const *said, size_t count, bool pvm)
+{
+    static const char *const alone[] = {"true", NULL}, *const launched[] = {"mpirun", "true", NULL};
+    const char **names = must(calloc(count + 1, sizeof(*names)));
+    size_t n = 0, nprocs = 0;
+    struct elmer_jobs *jobs = NULL;
+    const char *check = pvm ? "pvm-job" : "mpi-job";
+    uint64_t job;
+
+    for (size_t i = 0; i < count; i++) {
+        if (!said[i] || doctor_said(said[i], word, "no"))
+            continue;
+        names[n++] = hosts[i].name;
+        nprocs += hosts[i].processors;
+    }
+    job = n > 0 ? submit(findings, elmer, "", check, names, nprocs, pvm ? alone : launched, "/dev/null", pvm) : 0;
+    if (job > 0 && elmer_wait(elmer, job, TRIAL_MS, &jobs, NULL) == ELMER_OK) {
+        say_end(findings, n == 1 ? names[0] : "", check, &jobs->items[0]);
+        elmer_jobs_free(jobs);
+        end(elmer, job);
+    }
+    free(names);
+}
+
+void doctor_try(struct findings *findings, struct elmer *elmer, const struct doctor_host *hosts, size_t count)
+{
+    static const char *const command[] = {PROGRAM, NULL};
+    struct trial *trials = must(calloc(count + 1, sizeof(*trials)));
+    char **said = must(calloc(count + 1, sizeof(*said)));
+    int64_t deadline;
+
+    for (size_t i = 0; i < count; i++) {
+        const char *names[] = {hosts[i].name, NULL};
+
+        trials[i] = (struct trial){.host = &hosts[i], .before_s = time(NULL)};
+        trials[i].job = submit(findings, elmer, hosts[i].name, "job", names, 1, command, "/tmp/elmer-doctor.%j", false);
+    }
+    deadline = mono_ms(mono_now()) + TRIAL_MS;
+    for (size_t i = 0; i < count; i++)
+        if (trials[i].job > 0)
+            hear(findings, elmer, &trials[i], deadline, &said[i]);
+    try_over(findings, elmer, "pvm", hosts, said, count, true);
+    try_over(findings, elmer, "mpi", hosts, said, count, false);
+    for (size_t i = 0; i < count; i++)
+        free(said[i]);
+    free(said);
+    free(trials);
+}

@@ -1,0 +1,176 @@
+/* eadmin_doctor.c - doctor: is the cluster well, and if not, what is to be done?
+ *
+ * This host's configuration and disks are looked at as whoever calls it, who may be root; then elmer is asked for its
+ * hosts, names are looked up, and jobs are tried. Jobs are a user's: where root asks, the rest is done as the user that
+ * --user names, or that has called sudo. All that was found is printed at the end, the worst is the exit status. */
+#include "config.h"
+
+#include "client/eadmin.h"
+
+#include <fnmatch.h>
+#include <pwd.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include "client/answers.h"
+#include "client/config_check.h"
+#include "client/doctor.h"
+#include "lib/base/clock.h"
+
+enum { OPTION_JSON = OPTION_FIRST_FREE, OPTION_USER, OPTION_NO_JOBS };
+
+struct doctor {
+    bool json, no_jobs;
+    const char *user;
+    char **names; /* argv: of the hosts, or patterns */
+    int nnames;
+    struct findings findings;
+};
+
+static int parse(struct doctor *doctor, int argc, char **argv)
+{
+    static const struct option options[] = {{"json", no_argument, NULL, OPTION_JSON},
+                                            {"user", required_argument, NULL, OPTION_USER},
+                                            {"no-jobs", no_argument, NULL, OPTION_NO_JOBS},
+                                            COMMON_OPTIONS,
+                                            {NULL, 0, NULL, 0}};
+    int c;
+
+    while ((c = next_option(argc, argv, ":hV", options)) != -1) {
+        if (c == OPTION_JSON)
+            doctor->json = true;
+        else if (c == OPTION_USER)
+            doctor->user = optarg;
+        else if (c == OPTION_NO_JOBS)
+            doctor->no_jobs = true;
+        else
+            return common_option(c, argv);
+    }
+    doctor->names = argv + optind;
+    doctor->nnames = argc - optind;
+    return -1;
+}
+
+/* ---- this host ---- */
+
+static void look_at_disk(struct findings *findings, const char *check, const char *path)
+{
+    struct statvfs disk;
+
+    if (statvfs(path, &disk) == 0)
+        doctor_judge_disk(findings, "", check, path, (uint64_t)disk.f_bavail * disk.f_frsize,
+                          (uint64_t)disk.f_blocks * disk.f_frsize);
+}
+
+/* ---- hosts ---- */
+
+static bool is_meant(const struct doctor *doctor, const char *host, bool *found)
+{
+    bool meant = doctor->nnames == 0;
+
+    for (int i = 0; i < doctor->nnames; i++)
+        if (fnmatch(doctor->names[i], host, 0) == 0)
+            meant = found[i] = true;
+    return meant;
+}
+
+static size_t judge_hosts(struct doctor *doctor, const struct answers *answers, struct doctor_host **hosts)
+{
+    bool *found = must(calloc((size_t)doctor->nnames + 1, sizeof(*found)));
+    size_t count = 0;
+
+    *hosts = NULL;
+    for (size_t i = 0; i < answers->count; i++)
+        for (size_t k = 0; k < answers->pages[i].u.hosts.hosts.count; k++) {
+            const struct wire_host_view *view = &answers->pages[i].u.hosts.hosts.items[k];
+
+            if (!is_meant(doctor, view->host, found))
+                continue;
+            doctor_judge_name(&doctor->findings, view->host, view->local);
+            if (!doctor_judge_view(&doctor->findings, view, wall_now().ms))
+                continue;
+            *hosts = must(reallocarray(*hosts, count + 1, sizeof(**hosts)));
+            (*hosts)[count++] = (struct doctor_host){view->host, view->processors, strcmp(view->mode, "rt") == 0};
+        }
+    for (int i = 0; i < doctor->nnames; i++)
+        if (!found[i])
+            finding_add(&doctor->findings, FINDING_BAD, doctor->names[i], "link",
+                        "is no host of this cluster: eadmin hosts shows them; hosts = in elmer.conf");
+    free(found);
+    return count;
+}
+
+static size_t terminal_width(void)
+{
+    struct winsize size;
+
+    if (!isatty(STDOUT_FILENO))
+        return 0;
+    return ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
+}
+
+static void ask(struct doctor *doctor)
+{
+    struct wire_message request = {.type = WIRE_query_hosts};
+    struct answers answers = {.count = 0};
+    struct elmer_error error = {{0}};
+    struct doctor_host *hosts = NULL;
+    struct elmer *elmer = open_elmer();
+    size_t count = 0;
+    int result = elmer ? answers_ask(elmer, &request, WIRE_hosts, &answers, &error) : ELMER_FAILED;
+
+    if (result == ELMER_OK) {
+        finding_add(&doctor->findings, FINDING_GOOD, "", "elmer", "answers");
+        count = judge_hosts(doctor, &answers, &hosts);
+    } else {
+        finding_add(&doctor->findings, FINDING_BAD, "", "elmer", "%s", elmer ? error.text : "out of memory");
+    }
+    if (count > 0 && !doctor->no_jobs && geteuid() == 0)
+        finding_add(&doctor->findings, FINDING_WARNING, "", "job",
+                    "no job was tried, because root runs none: eadmin doctor --user NAME");
+    else if (count > 0 && !doctor->no_jobs)
+        doctor_try(&doctor->findings, elmer, hosts, count);
+    free(hosts);
+    answers_free(&answers);
+    elmer_close(elmer);
+}
+
+/* As the user: what is found after the change of process is printed there. */
+static int work(void *data)
+{
+    struct doctor *doctor = data;
+    int code;
+
+    ask(doctor);
+    if (doctor->json)
+        findings_print_json(&doctor->findings);
+    else
+        findings_print(&doctor->findings, terminal_width());
+    code = findings_code(&doctor->findings);
+    findings_fini(&doctor->findings);
+    return finish_output(code);
+}
+
+int eadmin_doctor(int argc, char **argv)
+{
+    struct doctor doctor = {.user = NULL};
+    const struct passwd *user = NULL;
+    int code = parse(&doctor, argc, argv);
+
+    if (code >= 0)
+        return code;
+    if (!doctor.user && geteuid() == 0)
+        doctor.user = getenv("SUDO_USER");
+    if (doctor.user && !(user = getpwnam(doctor.user)))
+        return usage_error("there is no user '%s'", doctor.user);
+    if (user && geteuid() != 0 && user->pw_uid != geteuid()) {
+        say("only root tries jobs of another user");
+        return EXIT_PERMISSION;
+    }
+    look_at_disk(&doctor.findings, "store", ELMER_STATEDIR);
+    return user ? config_as_user(user, work, &doctor) : work(&doctor);
+}

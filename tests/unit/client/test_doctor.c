@@ -1,0 +1,250 @@
+/* test_doctor.c - each thing that eadmin doctor looks at, as it should be and broken: what it says of it. */
+#include "config.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* */
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "client/common.h"
+#include "client/doctor.h"
+#include "tests/unit/client/config_bed.h"
+
+static struct findings findings;
+
+static int fini(void **state)
+{
+    (void)state;
+    findings_fini(&findings);
+    return 0;
+}
+
+/* The one of this check, which is the only one. */
+static const struct finding *of(const char *check)
+{
+    const struct finding *found = NULL;
+
+    for (size_t i = 0; i < findings.count; i++)
+        if (strcmp(findings.items[i].check, check) == 0) {
+            assert_null(found);
+            found = &findings.items[i];
+        }
+    assert_non_null(found);
+    return found;
+}
+
+static void expect(const char *check, enum finding_level level, const char *words)
+{
+    const struct finding *finding = of(check);
+
+    if (finding->level != level || !strstr(finding->text, words))
+        fail_msg("%s: level %d, \"%s\"", check, (int)finding->level, finding->text);
+    findings_fini(&findings);
+}
+
+/* ---- of a host, from here ---- */
+
+#define NOW_MS INT64_C(1795000000000)
+#define DAY_MS INT64_C(86400000)
+
+static struct wire_host_view well(void)
+{
+    static const char state[] = "up", mode[] = "rt";
+
+    return (struct wire_host_view){.host = "ws2",
+                                   .state = state,
+                                   .mode = mode,
+                                   .processors = 2,
+                                   .address = "10.0.0.2",
+                                   .certificate = true,
+                                   .valid_until_ms = NOW_MS + 300 * DAY_MS,
+                                   .reason = ""};
+}
+
+static bool judge(const struct wire_host_view *view)
+{
+    findings_fini(&findings);
+    return doctor_judge_view(&findings, view, NOW_MS);
+}
+
+static void test_view_well(void **state)
+{
+    struct wire_host_view view = well();
+
+    (void)state;
+    assert_true(judge(&view));
+    assert_int_equal(findings.count, 4);
+    assert_int_equal(findings_code(&findings), EXIT_DONE);
+    expect("link", FINDING_GOOD, "up, from 10.0.0.2");
+    view.local = true;
+    view.certificate = false; /* it needs none */
+    assert_true(judge(&view));
+    assert_int_equal(findings.count, 3);
+    expect("link", FINDING_GOOD, "up, from this host");
+}
+
+static void test_view_links(void **state)
+{
+    static const struct {
+        const char *state, *reason, *words;
+        enum finding_level level;
+    } table[] = {
+        {"down", "refused 8 s ago: certificate revoked",
+         "down: refused 8 s ago: certificate revoked: systemctl status rsd", FINDING_BAD},
+        {"silent", "", "silent: systemctl status rsd", FINDING_BAD},
+        {"never-seen", "", "eadmin token", FINDING_BAD},
+        {"drained", "drained by carol: disk", "eadmin resume ws2", FINDING_WARNING},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(table) / sizeof(*table); i++) {
+        struct wire_host_view view = well();
+
+        view.state = table[i].state;
+        view.reason = table[i].reason;
+        assert_false(judge(&view)); /* no job is tried there */
+        assert_int_equal(findings_code(&findings), table[i].level == FINDING_BAD ? EXIT_REFUSED : EXIT_DONE);
+        expect("link", table[i].level, table[i].words);
+    }
+}
+
+static void test_view_certificates(void **state)
+{
+    struct wire_host_view view = well();
+
+    (void)state;
+    view.valid_until_ms = NOW_MS + 13 * DAY_MS;
+    judge(&view);
+    expect("certificate", FINDING_WARNING, "elmer-signer");
+    view.valid_until_ms = NOW_MS - 1;
+    judge(&view);
+    expect("certificate", FINDING_BAD, "eadmin token");
+    view.certificate = false;
+    judge(&view);
+    expect("certificate", FINDING_BAD, "none that is good");
+    view = well();
+    judge(&view);
+    expect("certificate", FINDING_GOOD, "good until 2027-");
+}
+
+static void test_view_kernel(void **state)
+{
+    const char *lacks[] = {"no controller cpu: a bomb makes logins slow"};
+    struct wire_host_view view = well();
+
+    (void)state;
+    view.mode = "idle";
+    judge(&view);
+    expect("real-time", FINDING_BAD, "not permitted (mode idle)");
+    view.lacks.items = lacks;
+    view.lacks.count = 1;
+    judge(&view);
+    expect("controllers", FINDING_WARNING, "no controller cpu: a bomb makes logins slow");
+}
+
+static void test_disk(void **state)
+{
+    const uint64_t gib = UINT64_C(1) << 30;
+
+    (void)state;
+    doctor_judge_disk(&findings, "", "store", "/var/lib/elmer", 50 * gib, 100 * gib);
+    expect("store", FINDING_GOOD, "50.0 GiB free");
+    doctor_judge_disk(&findings, "", "store", "/var/lib/elmer", 9 * gib, 100 * gib);
+    expect("store", FINDING_WARNING, "full soon");
+    doctor_judge_disk(&findings, "", "store", "/var/lib/elmer", gib, 100 * gib);
+    expect("store", FINDING_BAD, "1024 MiB free of 102400: free some");
+    doctor_judge_disk(&findings, "", "store", "/var/lib/elmer", 60 << 20, 200 << 20);
+    expect("store", FINDING_BAD, "free some");
+    doctor_judge_disk(&findings, "", "scratch", "/x", 0, 0);
+    expect("scratch", FINDING_GOOD, "no bound");
+}
+
+static void test_names(void **state)
+{
+    static const char *const names[][2] = {{"ws2", "10.0.0.2"}, {"ws1", "127.0.1.1"}};
+
+    (void)state;
+    memset(&bed, 0, sizeof(bed)); /* whose name service it is */
+    memcpy(bed.names, names, sizeof(names));
+    doctor_judge_name(&findings, "ws2", false);
+    expect("name", FINDING_GOOD, "10.0.0.2");
+    doctor_judge_name(&findings, "ws1", true);
+    expect("name", FINDING_BAD, "127.0.1.1 here, which no other host reaches: in /etc/hosts write");
+    doctor_judge_name(&findings, "ws1", false);
+    expect("name", FINDING_BAD, "which is this host itself");
+    doctor_judge_name(&findings, "ws3", false);
+    expect("name", FINDING_BAD, "not known here");
+}
+
+/* ---- of a host, from there ---- */
+
+#define WELL                                                                                                           \
+    "rank FIFO 50\nuser alice 2001\nhome yes\nown-name 10.0.0.2\ntime 1000\nfiles 1024\nprocesses 9000\n"              \
+    "scratch 5000000 9000000\npvm /usr/bin/pvmd\nmpi /usr/bin/mpirun\nversion 1.0\nend yes\n"
+
+static const struct doctor_facts here = {
+    .user = "alice", .uid = 2001, .version = "1.0", .before_s = 999, .after_s = 1001, .real_time = true};
+
+static void test_facts_well(void **state)
+{
+    (void)state;
+    doctor_judge_facts(&findings, "ws2", WELL, &here);
+    assert_int_equal(findings.count, 11);
+    for (size_t i = 0; i < findings.count; i++) {
+        assert_int_equal(findings.items[i].level, FINDING_GOOD);
+        assert_string_equal(findings.items[i].host, "ws2");
+    }
+    assert_true(doctor_said(WELL, "end", "yes"));
+    assert_false(doctor_said(WELL, "en", "yes"));
+    assert_false(doctor_said("end", "end", "yes"));
+}
+
+static void test_facts_broken(void **state)
+{
+    static const struct {
+        const char *line, *check, *words;
+        enum finding_level level;
+    } table[] = {
+        {"rank OTHER", "rank", "not the first on its processor", FINDING_WARNING},
+        {"user alice 1000", "user", "same name and number everywhere", FINDING_BAD},
+        {"user bob 2001", "user", "same name and number everywhere", FINDING_BAD},
+        {"home /home/alice is not there", "home", "share the homes", FINDING_BAD},
+        {"own-name 127.0.1.1", "own-name", "/etc/hosts there", FINDING_BAD},
+        {"own-name no", "own-name", "does not know its own name", FINDING_BAD},
+        {"time 940", "clock", "59 s behind the one here", FINDING_WARNING},
+        {"time 31536000", "clock", "before the one here", FINDING_WARNING},
+        {"files 256", "limits", "open files: 256", FINDING_WARNING},
+        {"processes 64", "limits", "processes of a user: 64", FINDING_WARNING},
+        {"scratch 100 9000000", "scratch", "free some", FINDING_BAD},
+        {"pvm no", "pvm", "apt install pvm", FINDING_WARNING},
+        {"mpi no", "mpi", "apt install openmpi-bin", FINDING_WARNING},
+        {"version 0.9", "version", "0.9, here 1.0", FINDING_WARNING},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(table) / sizeof(*table); i++) {
+        doctor_judge_facts(&findings, "ws2", table[i].line, &here);
+        assert_int_equal(findings.count, 1);
+        expect(table[i].check, table[i].level, table[i].words);
+    }
+    doctor_judge_facts(&findings, "ws2", "files unlimited\n", &here);
+    expect("limits", FINDING_GOOD, "unlimited");
+    doctor_judge_facts(&findings, "ws2", "what\nis it\n\n", &here); /* of a later version */
+    assert_int_equal(findings.count, 0);
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_teardown(name, fini)
+    const struct CMUnitTest tests[] = {TEST(test_view_well),   TEST(test_view_links),  TEST(test_view_certificates),
+                                       TEST(test_view_kernel), TEST(test_disk),        TEST(test_names),
+                                       TEST(test_facts_well),  TEST(test_facts_broken)};
+
+    return cmocka_run_group_tests_name("doctor", tests, NULL, NULL);
+}
