@@ -12,17 +12,28 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <poll.h>
 #include <stdlib.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "yield/yield.h"
 
-enum { WORKERS_MAX = 8, PAUSE_NS = 50000, PAUSE_MAX_NS = 1000000 };
+enum { WORKERS_MAX = 8, DESCRIPTOR_MAX = 1 << 20, PAUSE_NS = 50000, PAUSE_MAX_NS = 1000000 };
 
 static int pmi_fd = -1;
-static void *kept_read, *kept_disconnect, *kept_destroy;
+static void *kept_disconnect, *kept_destroy;
+
+/* read() by another name, for who calls it before our constructor, or where the real one cannot be found. */
+static ssize_t read_plainly(int fd, void *to, size_t size)
+{
+    struct iovec into = {to, size < SSIZE_MAX ? size : SSIZE_MAX};
+    return readv(fd, &into, 1);
+}
+static ssize_t (*real_read)(int, void *, size_t) = read_plainly;
 
 /* Of this thread: those of its workers that live. */
 static __thread struct {
@@ -32,11 +43,8 @@ static __thread struct {
 
 __attribute__((constructor)) static void begin(void)
 {
-    const char *text = secure_getenv("PMI_FD");
-    char *end;
-    long fd = text ? strtol(text, &end, 10) : -1;
-    if (text && *text && !*end && fd >= 0 && fd < 1 << 20)
-        pmi_fd = (int)fd;
+    pmi_fd = (int)yield_number(secure_getenv("PMI_FD"), DESCRIPTOR_MAX);
+    real_read = (ssize_t(*)(int, void *, size_t))(uintptr_t)yield_next("read", (void *)(uintptr_t)read_plainly);
 }
 
 void yield_knows_worker(void *worker)
@@ -57,7 +65,7 @@ YIELD_PUBLIC void *ucp_disconnect_nb(void *endpoint)
 {
     void *(*real)(void *) = (void *(*)(void *))(uintptr_t)YIELD_REAL(kept_disconnect, ucp_disconnect_nb);
     own.closing = true;
-    return real(endpoint);
+    return real ? real(endpoint) : NULL; /* it is done */
 }
 
 YIELD_PUBLIC void ucp_worker_destroy(void *worker)
@@ -66,7 +74,8 @@ YIELD_PUBLIC void ucp_worker_destroy(void *worker)
     own.closing = false;
     for (size_t i = 0; i < WORKERS_MAX; i++)
         own.workers[i] = NULL;
-    real(worker);
+    if (real)
+        real(worker);
 }
 
 /* Until there is something to read, or an end, or an error. */
@@ -74,7 +83,7 @@ static void answer_others(int fd)
 {
     struct pollfd asked = {.fd = fd, .events = POLLIN};
     int64_t pause = 0;
-    int flags = fcntl(fd, F_GETFL);
+    long flags = syscall(SYS_fcntl, fd, F_GETFL); /* fcntl() has a new version where files are large */
     if (flags < 0 || (flags & O_NONBLOCK))
         return;
     for (;;) {
@@ -92,7 +101,6 @@ static void answer_others(int fd)
 
 YIELD_PUBLIC ssize_t read(int fd, void *to, size_t size)
 {
-    ssize_t (*real)(int, void *, size_t) = (ssize_t(*)(int, void *, size_t))(uintptr_t)YIELD_REAL(kept_read, read);
     if (fd == pmi_fd && fd >= 0 && own.closing && !own.reading) {
         int kept = errno;
         own.reading = true;
@@ -100,5 +108,5 @@ YIELD_PUBLIC ssize_t read(int fd, void *to, size_t size)
         own.reading = false;
         errno = kept;
     }
-    return real(fd, to, size);
+    return real_read(fd, to, size);
 }

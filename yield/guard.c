@@ -39,25 +39,41 @@ static __thread struct {
     bool inside, idle, got;
 } own;
 
-static void *kept_yield, *kept_poll, *kept_epoll, *kept_opal, *kept_ucp;
-
-__attribute__((constructor)) static void begin(void)
-{
-    const char *spin = secure_getenv("ELMER_SPIN"), *text = secure_getenv("ELMER_POLL_SLEEP");
-    char *end;
-    long us = WAIT_BOUND_US;
-    if (text && *text) {
-        us = strtol(text, &end, 10);
-        if (*end || us < 0 || us > WAIT_BOUND_MAX_US)
-            us = WAIT_BOUND_US;
-    }
-    if (!spin || strcmp(spin, "1") != 0)
-        bound = us * 1000;
-}
+static void *kept_opal, *kept_ucp;
 
 static struct timespec timespec_of(int64_t ns)
 {
     return (struct timespec){ns / 1000000000, ns % 1000000000};
+}
+
+/* The same calls by other names, for who calls them before our constructor, or where the real ones cannot be found. */
+static int yield_plainly(void)
+{
+    return (int)syscall(SYS_sched_yield);
+}
+static int poll_plainly(struct pollfd *fds, nfds_t count, int timeout)
+{
+    struct timespec time = timespec_of(timeout < 0 ? 0 : timeout * INT64_C(1000000));
+    return ppoll(fds, count, timeout < 0 ? NULL : &time, NULL);
+}
+static int epoll_plainly(int epoll, struct epoll_event *events, int max, int timeout)
+{
+    return epoll_pwait(epoll, events, max, timeout, NULL);
+}
+static int (*real_yield)(void) = yield_plainly;
+static int (*real_poll)(struct pollfd *, nfds_t, int) = poll_plainly;
+static int (*real_epoll)(int, struct epoll_event *, int, int) = epoll_plainly;
+
+__attribute__((constructor)) static void begin(void)
+{
+    const char *spin = secure_getenv("ELMER_SPIN");
+    long us = yield_number(secure_getenv("ELMER_POLL_SLEEP"), WAIT_BOUND_MAX_US);
+    if (!spin || strcmp(spin, "1") != 0)
+        bound = (us < 0 ? WAIT_BOUND_US : us) * 1000;
+    real_yield = (int (*)(void))(uintptr_t)yield_next("sched_yield", (void *)(uintptr_t)yield_plainly);
+    real_poll = (int (*)(struct pollfd *, nfds_t, int))(uintptr_t)yield_next("poll", (void *)(uintptr_t)poll_plainly);
+    real_epoll = (int (*)(int, struct epoll_event *, int, int))(uintptr_t)yield_next("epoll_wait",
+                                                                                     (void *)(uintptr_t)epoll_plainly);
 }
 
 /* No cancellation point: who is called is none. */
@@ -86,17 +102,16 @@ static void round_ends(bool progress)
 
 YIELD_PUBLIC int sched_yield(void)
 {
-    int (*real)(void) = (int (*)(void))(uintptr_t)YIELD_REAL(kept_yield, sched_yield);
     int64_t due;
     if (bound == 0)
-        return real();
-    due = own.inside ? own.due : round_begins((intptr_t)&kept_yield);
+        return real_yield();
+    due = own.inside ? own.due : round_begins((intptr_t)&real_yield);
     own.due = 0;
     own.idle = true;
     if (due > 0)
         nap(due);
     else
-        real(); /* it cannot fail */
+        real_yield(); /* it cannot fail */
     if (!own.inside)
         round_ends(false);
     return 0;
@@ -120,12 +135,10 @@ static void poll_ends(int result, int64_t due, int64_t began)
 
 static int ask_poll(struct pollfd *fds, nfds_t count, int timeout)
 {
-    int (*real)(struct pollfd *, nfds_t, int) =
-        (int (*)(struct pollfd *, nfds_t, int))(uintptr_t)yield_real(&kept_poll, "poll", (void *)(uintptr_t)poll, NULL);
     int64_t due, now;
     int result = -1, kept = errno;
     if (bound == 0 || timeout != 0 || count == 0)
-        return real(fds, count, timeout);
+        return real_poll(fds, count, timeout);
     due = poll_begins((intptr_t)fds ^ (intptr_t)count << 32 ^ (intptr_t)fds[0].fd << 16);
     now = due > 0 ? yield_now() : 0;
     if (due > 0) {
@@ -134,7 +147,7 @@ static int ask_poll(struct pollfd *fds, nfds_t count, int timeout)
     }
     if (result < 0) {
         errno = kept;
-        result = real(fds, count, 0);
+        result = real_poll(fds, count, 0);
     }
     kept = errno;
     poll_ends(result, due, now);
@@ -149,32 +162,32 @@ YIELD_PUBLIC int poll(struct pollfd *fds, nfds_t count, int timeout)
 
 /* poll() of who is built with _FORTIFY_SOURCE. */
 int __poll_chk(struct pollfd *fds, nfds_t count, int timeout, size_t size);
-void __chk_fail(void) __attribute__((noreturn));
+void __chk_fail(void) __attribute__((noreturn, weak)); /* only the GNU C library has it, and who calls this */
 YIELD_PUBLIC int __poll_chk(struct pollfd *fds, nfds_t count, int timeout, size_t size)
 {
-    if (size / sizeof(*fds) < count)
+    if (size / sizeof(*fds) < count && __chk_fail)
         __chk_fail();
+    if (size / sizeof(*fds) < count)
+        abort();
     return ask_poll(fds, count, timeout);
 }
 
+/* It sleeps in ppoll(), which knows parts of a millisecond wherever a program may run, and takes nothing. */
 YIELD_PUBLIC int epoll_wait(int epoll, struct epoll_event *events, int max, int timeout)
 {
-    int (*real)(int, struct epoll_event *, int, int) =
-        (int (*)(int, struct epoll_event *, int, int))(uintptr_t)YIELD_REAL(kept_epoll, epoll_wait);
+    struct pollfd asked = {.fd = epoll, .events = POLLIN};
     int64_t due, now;
-    int result = -1, kept = errno;
+    int result, kept = errno;
     if (bound == 0 || timeout != 0)
-        return real(epoll, events, max, timeout);
-    due = poll_begins((intptr_t)&kept_epoll ^ epoll);
+        return real_epoll(epoll, events, max, timeout);
+    due = poll_begins((intptr_t)&real_epoll ^ epoll);
     now = due > 0 ? yield_now() : 0;
     if (due > 0) {
         struct timespec time = timespec_of(due);
-        result = epoll_pwait2(epoll, events, max, &time, NULL);
-    }
-    if (result < 0) {
+        (void)ppoll(&asked, 1, &time, NULL);
         errno = kept;
-        result = real(epoll, events, max, 0);
     }
+    result = real_epoll(epoll, events, max, 0);
     kept = errno;
     poll_ends(result, due, now);
     errno = kept;
@@ -203,6 +216,8 @@ static void library_ends(bool progress)
 YIELD_PUBLIC void opal_progress(void)
 {
     void (*real)(void) = (void (*)(void))(uintptr_t)YIELD_REAL(kept_opal, opal_progress);
+    if (!real)
+        return;
     if (bound == 0 || own.inside) {
         real();
         return;
@@ -222,6 +237,8 @@ YIELD_PUBLIC unsigned ucp_worker_progress(void *worker)
 {
     unsigned (*real)(void *) = (unsigned (*)(void *))(uintptr_t)YIELD_REAL(kept_ucp, ucp_worker_progress);
     unsigned count;
+    if (!real)
+        return 0;
     yield_knows_worker(worker);
     if (bound == 0 || own.inside)
         return real(worker);

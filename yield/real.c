@@ -1,3 +1,10 @@
+/* real.c - the functions that a program would have called without us.
+ *
+ * A program with a loader and a C library of its own (Nix, Guix, Spack) gets us too, and does not start if that library
+ * lacks a version that we name. So we name none above that of 2012, which tests/lint/yield-symbols guards: of what is
+ * newer here, dlsym() and its like, we take the old version. In a C library of before 2.34 they are in another library
+ * that a program may have or not, therefore weak. Then nothing of it has been loaded by dlopen() either.
+ */
 #include "config.h"
 
 #include <dlfcn.h>
@@ -7,6 +14,22 @@
 #include <time.h>
 
 #include "yield/yield.h"
+
+#if defined(__x86_64__) && defined(__LP64__)
+#define OLD(name) __asm__(".symver " #name ", " #name "@GLIBC_2.2.5")
+#elif defined(__aarch64__)
+#define OLD(name) __asm__(".symver " #name ", " #name "@GLIBC_2.17")
+#else
+#define OLD(name) _Static_assert(1, "whatever it is here")
+#endif
+OLD(dlsym);
+OLD(dlopen);
+OLD(dlclose);
+OLD(dladdr);
+#pragma weak dlsym
+#pragma weak dlopen
+#pragma weak dlclose
+#pragma weak dladdr
 
 enum { OBJECTS_MAX = 4096 };
 
@@ -50,11 +73,22 @@ static void *of_anybody(const char *name, const void *self)
     return found;
 }
 
+static bool may_look(void)
+{
+    return dlsym && dlopen && dlclose && dladdr;
+}
+
+void *yield_next(const char *name, void *otherwise)
+{
+    void *found = may_look() ? dlsym(RTLD_NEXT, name) : NULL;
+    return found ? found : otherwise;
+}
+
 void *yield_real(void **kept, const char *name, const void *self, const void *caller)
 {
     void *found = __atomic_load_n(kept, __ATOMIC_RELAXED);
     Dl_info info;
-    if (found)
+    if (found || !may_look())
         return found;
     found = dlsym(RTLD_NEXT, name);
     if (found == self)
@@ -63,10 +97,24 @@ void *yield_real(void **kept, const char *name, const void *self, const void *ca
         found = of_library(info.dli_fname, name, self);
     if (!found) /* a call at a function's end comes from its caller */
         found = of_anybody(name, self);
-    if (!found)
-        abort();
-    __atomic_store_n(kept, found, __ATOMIC_RELAXED);
+    if (found)
+        __atomic_store_n(kept, found, __ATOMIC_RELAXED);
     return found;
+}
+
+long yield_number(const char *text, long max)
+{
+    long number = 0;
+    if (!text || !*text)
+        return -1;
+    for (; *text; text++) {
+        if (*text < '0' || *text > '9')
+            return -1;
+        number = number * 10 + (*text - '0');
+        if (number > max)
+            return -1;
+    }
+    return number;
 }
 
 int64_t yield_now(void)

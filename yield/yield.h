@@ -9,11 +9,18 @@
 
 #define YIELD_PUBLIC __attribute__((visibility("default")))
 
-/* The function that the program would have called without us. caller: an address in who calls it: a library that was
- * loaded by dlopen() is not in the scope that we see. Ends the process where there is none, which cannot be: somebody
- * has been linked with it. */
+/* A function of the C library that the program would have called without us; otherwise: where it cannot be told. It
+ * takes the loader's lock, so only for constructors: later somebody may be in dlopen(), also in who has forked us. */
+void *yield_next(const char *name, void *otherwise);
+
+/* The same for a function of a library that may have been loaded by dlopen() and is not in the scope that we see.
+ * caller: an address in who calls it. NULL: there is none. Who looks whether this process has the function by that name
+ * sees ours, and may call it for nothing. */
 void *yield_real(void **kept, const char *name, const void *self, const void *caller);
 #define YIELD_REAL(kept, name) yield_real(&(kept), #name, (const void *)(uintptr_t)(name), __builtin_return_address(0))
+
+/* A whole number from 0 to max; -1: it is none. max is at most 1 << 30. (strtol() has a new version in new headers.) */
+long yield_number(const char *text, long max);
 
 /* As it stands, without a system call. */
 int64_t yield_now(void);

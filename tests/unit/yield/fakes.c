@@ -5,6 +5,7 @@
 #include <poll.h>
 #include <sched.h>
 #include <stdbool.h>
+#include <stdlib.h>
 #include <sys/epoll.h>
 #include <unistd.h>
 
@@ -16,6 +17,14 @@ bool fake_idle = true;
 void fake_call_opal(void);
 unsigned fake_call_ucp(void);
 void fake_close(void);
+
+/* Who loads it stays in dlopen(), and has said so. */
+__attribute__((constructor)) static void hold(void)
+{
+    const char *hold = getenv("TEST_HOLD");
+    while (hold && write((int)strtol(hold, NULL, 10), "x", 1) == 1)
+        pause();
+}
 
 void opal_progress(void)
 {

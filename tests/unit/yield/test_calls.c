@@ -19,6 +19,7 @@
 #include <sys/epoll.h>
 #include <sys/resource.h>
 #include <sys/time.h>
+#include <sys/uio.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -73,15 +74,24 @@ static void *poll_for_ever(void *none)
     return none;
 }
 
-static void cancel(void)
+static void *poll_epoll_for_ever(void *none)
+{
+    struct epoll_event got;
+    int epoll = epoll_create1(EPOLL_CLOEXEC);
+    while (epoll_wait(epoll, &got, 1, 0) >= 0)
+        ;
+    return none;
+}
+
+static void cancel(void *(*polls)(void *))
 {
     pthread_t thread;
     void *end = NULL;
 #ifdef __SANITIZE_ADDRESS__ /* which takes what the cancelled functions have left on the stack for a fault */
     end = PTHREAD_CANCELED;
-    (void)thread, (void)poll_for_ever;
+    (void)thread, (void)polls;
 #else
-    if (pthread_create(&thread, NULL, poll_for_ever, NULL) != 0)
+    if (pthread_create(&thread, NULL, polls, NULL) != 0)
         exit(98);
     poll(NULL, 0, 20);
     say("cancel", pthread_cancel(thread));
@@ -141,7 +151,8 @@ static void calls(void)
     say("data", (long)got.data.u64);
     say("read", read(ends[0], &byte, 1));
     say("read", read(1000, &byte, 1));
-    cancel();
+    cancel(poll_for_ever);
+    cancel(poll_epoll_for_ever);
 }
 
 /* Rounds for some time of the CPU, however busy the machine is: how often it slept. */
@@ -227,8 +238,52 @@ static void finalize(void)
     printf(" %c %d\n", byte, errno);
 }
 
+/* Names of MPI that a program without MPI looks for, and finds. */
+static void absent(void)
+{
+    static const char *const names[] = {"opal_progress", "ucp_worker_progress", "ucp_disconnect_nb",
+                                        "ucp_worker_destroy"};
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        void *(*found)(void *) = (void *(*)(void *))(uintptr_t)dlsym(RTLD_DEFAULT, names[i]);
+        printf("%s: %d\n", names[i], found != NULL);
+        if (found)
+            (void)found(&loaded);
+    }
+}
+
+static void *load(void *none)
+{
+    dlopen(getenv("TEST_FAKES"), RTLD_NOW | RTLD_LOCAL); /* which does not come back */
+    return none;
+}
+
+/* The first calls of a thread while another one is in dlopen(): nobody waits for the loader's lock. */
+static void beside(void)
+{
+    struct pollfd asked = {.fd = ends[0], .events = POLLIN};
+    struct epoll_event got;
+    char byte, number[16];
+    struct iovec into = {&byte, 1};
+    pthread_t thread;
+    snprintf(number, sizeof(number), "%d", ends[1]);
+    setenv("TEST_HOLD", number, 1);
+    if (pthread_create(&thread, NULL, load, NULL) != 0 || readv(ends[0], &into, 1) != 1)
+        exit(93);
+    alarm(5);
+    sched_yield();
+    poll(&asked, 1, 0);
+    (void)epoll_wait(1000, &got, 1, 0);
+    _exit(read(1000, &byte, 1) == -1 ? 0 : 1);
+}
+
 static int program(const char *what)
 {
+    if (strcmp(what, "absent") == 0) {
+        absent();
+        return 0;
+    }
+    if (strcmp(what, "beside") == 0 && pipe(ends) == 0)
+        beside();
     loaded = dlopen(getenv("TEST_FAKES"), RTLD_NOW | RTLD_LOCAL);
     if (!loaded || pipe(ends) < 0 || (strcmp(what, "finalize") == 0 && (dup2(ends[0], 50) < 0 || (ends[0] = 50) < 0)))
         return 96;
@@ -347,12 +402,28 @@ static void test_mpich_ends(void **state)
     assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM);
 }
 
+static void test_without_mpi(void **state)
+{
+    char text[256];
+    (void)state;
+    assert_int_equal(run("absent", true, NULL, NULL, text, sizeof(text)), 0);
+    assert_non_null(strstr(text, "ucp_worker_progress: 1\n")); /* or this is no test */
+}
+
+static void test_first_calls_beside_dlopen(void **state)
+{
+    char text[16];
+    (void)state;
+    assert_int_equal(run("beside", true, NULL, NULL, text, sizeof(text)), 0);
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_calls_mean_the_same),  cmocka_unit_test(test_who_waits_sleeps),
         cmocka_unit_test(test_and_does_not_without), cmocka_unit_test(test_who_works_does_not_sleep),
         cmocka_unit_test(test_data_wakes_at_once),   cmocka_unit_test(test_mpich_ends),
+        cmocka_unit_test(test_without_mpi),          cmocka_unit_test(test_first_calls_beside_dlopen),
     };
     if (argc == 3 && strcmp(argv[1], "--program") == 0)
         return program(argv[2]);
