@@ -16,8 +16,8 @@ struct polling {
     size_t count;
     const char *library; /* what is preloaded; NULL: nothing */
 };
-/* For the command of a job of more than one processor. What the user has set is left alone; with ELMER_SPIN=1 everybody
- * spins as he likes. The library is loaded nevertheless, for what else it mends, where it is on this host. */
+/* For the command of a job of more than one processor. What the user has set is left alone. With ELMER_SPIN=1 everybody
+ * spins as he likes, and nothing is loaded into anybody: then MPICH's end is not mended either (yield/finalize.c). */
 void polling_set(struct polling *polling, const struct wire_strs *given, const char *library);
 
 #endif
