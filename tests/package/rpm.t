@@ -13,6 +13,7 @@ build_all() { # the log is long, and its end is what counts
 ok 'rpmbuild -ta' build_all
 is 'the packages' "$(cd "$tmp/rpm/RPMS" && find . -name '*.rpm' -printf '%f\n' | grep -v debug | sed 's/-[0-9].*//' | sort | xargs)" \
     'elmer elmer-client elmer-doc elmer-rsd libelmer-devel libelmer1'
+like 'examples are packed without PVM, too' "$(rpmspec "${rpm[@]}" --define "_without_pvm 1" -P "$top/rpm/elmer.spec" | grep elmer/examples)" '/elmer/examples$'
 files_of() { rpm "${rpm[@]}" -qp --qf '[%{filemodes:perms} %{filenames}\n]' "$tmp"/rpm/RPMS/*/"$1"-[0-9]*.rpm; }
 like 'users of the supervisor cannot read it' "$(files_of elmer-rsd | grep elmer-supervisor)" '^-rwx--x--x '
 of_etc() { sed -n 's|^d[^ ]* /etc/elmer/||p'; }
