@@ -227,10 +227,14 @@ static int copy(struct source *source, bool ended, int64_t *at)
             *at = 0;
             continue;
         }
-        if (part.count == 0)
-            return finish_output(EXIT_DONE) == EXIT_DONE ? -1 : EXIT_REFUSED;
-        fwrite(part.bytes, 1, part.count, stdout);
-        *at += (int64_t)part.count;
+        if (part.count > 0 && fwrite(part.bytes, 1, part.count, stdout) == part.count) {
+            *at += (int64_t)part.count;
+            continue;
+        }
+        (void)fflush(stdout);
+        if (source_ended_by() != 0)
+            return EXIT_REFUSED;
+        return finish_output(EXIT_DONE) == EXIT_DONE ? -1 : EXIT_REFUSED;
     }
 }
 
@@ -278,5 +282,6 @@ int main(int argc, char **argv)
     }
     elmer_close(elmer);
     free(request.ref.tasks);
+    source_leave();
     return code;
 }

@@ -3,7 +3,8 @@
  * On the host where it was written we open the file, as any program of the user does. On another one the supervisor of
  * the running job reads it there, as the user (elmer_read_output()). When the job has ended nobody there holds its
  * files any more: then a job of one processor is submitted to that host, whose output is that file and which does
- * nothing, so that its supervisor reads. It is submitted and checked as every job, and ended when all is read. */
+ * nothing, so that its supervisor reads. It is submitted and checked as every job, and ended when all is read, or when
+ * we are: a signal that ends us waits for that, the same one again does not. */
 #include "config.h"
 
 #include "client/source.h"
@@ -12,6 +13,7 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,6 +25,48 @@
 #include "lib/base/str.h"
 
 enum { HELPERS = 2, HELPER_MS = 15000, PAUSE_MS = 100, ASK_MS = 30000 };
+
+static volatile sig_atomic_t ended_by;
+
+/* ---- signals ---- */
+
+static void on_signal(int number)
+{
+    ended_by = number;
+    if (number != SIGPIPE) /* which comes again with each write */
+        signal(number, SIG_DFL);
+}
+
+int source_ended_by(void)
+{
+    return ended_by;
+}
+
+void source_leave(void)
+{
+    sigset_t all;
+
+    if (ended_by == 0)
+        return;
+    signal(ended_by, SIG_DFL);
+    sigemptyset(&all);
+    sigaddset(&all, ended_by);
+    sigprocmask(SIG_UNBLOCK, &all, NULL);
+    raise(ended_by);
+}
+
+/* Who has been told to ignore one goes on doing so. */
+static void catch_signals(void)
+{
+    static const int ends[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE};
+    struct sigaction action = {.sa_handler = on_signal}, old;
+
+    sigemptyset(&action.sa_mask);
+    for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++) {
+        if (sigaction(ends[i], NULL, &old) == 0 && old.sa_handler == SIG_DFL && ended_by == 0)
+            sigaction(ends[i], &action, NULL);
+    }
+}
 
 /* The cluster's name of this host is its own, with or without its domain. */
 static bool is_here(const char *host)
@@ -113,7 +157,7 @@ static int ask(const struct source *source, uint64_t job, uint32_t rank, bool er
 
     while ((result = elmer_read_output(source->elmer, job, rank, errors, offset, ANSWER_MS, &read, &error)) ==
                ELMER_UNAVAILABLE &&
-           mono_ms(mono_now()) < deadline)
+           ended_by == 0 && mono_ms(mono_now()) < deadline)
         poll(NULL, 0, PAUSE_MS);
     if (result == ELMER_WRONG_STATE)
         return EXIT_JOB; /* it has just ended: not said, the caller knows another way */
@@ -169,8 +213,10 @@ static int start_helper(struct source *source)
     struct elmer_submitted *submitted;
     struct elmer_error error = {{0}};
     int64_t deadline = mono_ms(mono_now()) + HELPER_MS;
-    int result = elmer_submit(source->elmer, &submission, ANSWER_MS, &submitted, &error), code = -1;
+    int result, code = -1;
 
+    catch_signals();
+    result = elmer_submit(source->elmer, &submission, ANSWER_MS, &submitted, &error);
     free(pattern);
     free(name);
     if (result != ELMER_OK)
@@ -178,8 +224,8 @@ static int start_helper(struct source *source)
     source->helper = submitted->job;
     elmer_submitted_free(submitted);
     while (!runs(source, &code)) {
-        if (code >= 0)
-            return code;
+        if (code >= 0 || ended_by != 0)
+            return code >= 0 ? code : EXIT_REFUSED;
         if (mono_ms(mono_now()) >= deadline) {
             say("%s does not answer, or has no processor now for a job that reads the output; it is in %s there",
                 source->host, source->path);
@@ -216,5 +262,7 @@ static int read_there(struct source *source, int64_t offset, bool ended, struct 
 
 int source_read(struct source *source, int64_t offset, bool ended, struct part *part)
 {
+    if (ended_by != 0)
+        return EXIT_REFUSED;
     return source->here ? read_here(source, offset, part) : read_there(source, offset, ended, part);
 }

@@ -27,6 +27,11 @@ struct part {
     size_t count;
 };
 
+/* The signal that shall end this program; 0: none. While a job reads for us they are caught, so that source_close() can
+ * end that job; source_leave() is then the end that the signal would have been. */
+int source_ended_by(void);
+void source_leave(void);
+
 /* The output of this rank of a job that has processors; to be closed. Returns an exit code; -1: good. */
 int source_open(struct source *source, struct elmer *elmer, const struct elmer_job *job, uint32_t rank, bool errors);
 void source_close(struct source *source);

@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -193,6 +194,78 @@ static void test_far_after_the_end(void **data)
     assert_string_equal(w->stdout_text, "a\n");
 }
 
+/* A signal that ends etail ends the job that reads for it, too: while it reads, and while that job still waits. */
+static void test_ended_by_a_signal(void **data)
+{
+    static const int ends[] = {SIGINT, SIGTERM, SIGHUP, SIGPIPE};
+    struct world *w = *data;
+    struct wire_job_view view = job("done", there);
+    struct wire_message read,
+        part = {.type = WIRE_output_part, .u.output_part = {.offset = 2, .size = 4, .data = "620a"}};
+
+    view.output = "100%%";
+    signal(SIGPIPE, SIG_DFL); /* in the command, which inherits it */
+    for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++) {
+        RUN(w, "etail", "-n", "all", "5");
+        signal(SIGPIPE, SIG_IGN);
+        accept_command(w);
+        answer_query(w, &view);
+        serve_helper(w, 0, 2, "610a");
+        read = peer_expect(&w->elmer, WIRE_read_output); /* it waits for the answer */
+        part.id = read.id;
+        wire_message_fini(&read);
+        kill(w->pid, ends[i]);
+        peer_send(&w->elmer, &part);
+        expect_kill(w);
+        assert_int_equal(finish(w), 128 + ends[i]);
+        signal(SIGPIPE, SIG_DFL);
+    }
+    signal(SIGPIPE, SIG_IGN);
+}
+
+static void test_ended_while_the_helper_waits(void **data)
+{
+    struct world *w = *data;
+    struct wire_job_view view = job("done", there), helper = view_of(6, "etail-5", "queued");
+    struct wire_message message, submitted = {.type = WIRE_submitted, .u.submitted = {.job = 6, .state = "queued"}};
+    struct wire_message done = {.type = WIRE_done, .u.done = {.text = ""}};
+
+    RUN(w, "etail", "5");
+    accept_command(w);
+    answer_query(w, &view);
+    message = peer_expect(&w->elmer, WIRE_submit);
+    submitted.id = message.id;
+    submitted.u.submitted.reason = "";
+    wire_message_fini(&message);
+    kill(w->pid, SIGINT);
+    peer_send(&w->elmer, &submitted);
+    answer_query(w, &helper);
+    answer_error(w, WIRE_kill, WIRE_CODE_WRONG_STATE, "job 6 does not run");
+    message = peer_expect(&w->elmer, WIRE_cancel);
+    assert_int_equal(message.u.cancel.job, 6);
+    done.id = message.id;
+    wire_message_fini(&message);
+    peer_send(&w->elmer, &done);
+    assert_int_equal(finish(w), 128 + SIGINT);
+}
+
+/* Nobody reads what it writes. */
+static void test_no_reader(void **data)
+{
+    struct world *w = *data;
+    struct wire_job_view view = job("done", there);
+
+    view.output = "100%%";
+    assert_int_equal(symlink("/dev/full", w->out), 0);
+    RUN(w, "etail", "-n", "all", "5");
+    accept_command(w);
+    answer_query(w, &view);
+    serve_helper(w, 0, 2, "610a");
+    answer_part(w, 6, 2, 2, 2, "");
+    expect_kill(w);
+    assert_int_equal(finish(w), 1);
+}
+
 /* Where it lay cannot be written to any more: its directory is gone, say. */
 static void test_far_no_helper(void **data)
 {
@@ -292,10 +365,17 @@ static void test_usage(void **data)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        WITH_ELMER(test_lines),         WITH_ELMER(test_long),
-        WITH_ELMER(test_far),           WITH_ELMER(test_far_after_the_end),
-        WITH_ELMER(test_far_no_helper), WITH_ELMER(test_follow),
-        WITH_ELMER(test_nothing),       WITH_ELMER(test_usage),
+        WITH_ELMER(test_lines),
+        WITH_ELMER(test_long),
+        WITH_ELMER(test_far),
+        WITH_ELMER(test_far_after_the_end),
+        WITH_ELMER(test_far_no_helper),
+        WITH_ELMER(test_follow),
+        WITH_ELMER(test_ended_by_a_signal),
+        WITH_ELMER(test_ended_while_the_helper_waits),
+        WITH_ELMER(test_no_reader),
+        WITH_ELMER(test_nothing),
+        WITH_ELMER(test_usage),
     };
 
     if (gethostname(own, sizeof(own) - 1) < 0)
