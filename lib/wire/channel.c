@@ -28,6 +28,11 @@ int channel_init(struct channel *channel, int fd, unsigned peer, size_t out_max)
     return 0;
 }
 
+void channel_later(struct channel *channel, unsigned minor)
+{
+    channel->minor = WIRE_LATER_ONLY | minor;
+}
+
 void channel_fini(struct channel *channel)
 {
     if (!channel)

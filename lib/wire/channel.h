@@ -34,11 +34,12 @@ struct channel {
     size_t out_size, out_capacity, out_max;
     bool dead; /* broken: close it */
 };
-/* Without hello, both ends speak this minor: a supervisor lives on under an rsd of a later build, and may start an
- * agent of one. A supervisor says in a pong, as its id, which one it knows; a message of a later minor than this one
- * goes to it only then, and from it only as an answer. Two ends that are of one build for certain (rsd's halves) set
- * channel.minor to WIRE_MINOR. */
-enum { WIRE_MINOR_LASTING = 0 };
+/* Without hello, both ends speak WIRE_MINOR_LASTING: a supervisor lives on under an rsd of a later build, and may start
+ * an agent of one. A supervisor says in a pong, as its id, which minor it knows. Messages that are later than the
+ * lasting ones go to it only then, and come from it only as answers, in that minor: channel_later() on both sides. All
+ * others go on as they were, on both sides, so that it does not matter when the pong comes. Two ends that are of one
+ * build for certain (rsd's halves) set channel.minor to WIRE_MINOR. */
+void channel_later(struct channel *channel, unsigned minor);
 /* Takes over fd, a connected socket (made non-blocking, close-on-exec). On failure fd stays the caller's. */
 int channel_init(struct channel *channel, int fd, unsigned peer, size_t out_max);
 void channel_fini(struct channel *channel);

@@ -436,6 +436,8 @@ static int decode_type(struct decoder *d, const char *at, enum wire_type *type)
     if (result != 0)
         return err_set(d->err, result, "a message with a type that cannot be read");
     *type = wire_table_find(name);
+    if (*type != WIRE_TYPE_COUNT)
+        d->minor = wire_minor_of(*type, d->minor);
     if (*type == WIRE_TYPE_COUNT || wire_table_message(*type)->since > d->minor)
         return err_set(d->err, -EBADMSG, "unknown message type \"%s\"",
                        str_printable(shown, sizeof(shown), name, strlen(name)));

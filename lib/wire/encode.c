@@ -160,11 +160,12 @@ static int encode_root(struct encoder *e, const struct wire_message *message, si
 static int encode(const struct wire_message *message, unsigned minor, size_t prefix, char **out, size_t *size,
                   struct err *err)
 {
-    struct encoder e = {.minor = minor, .err = err};
+    struct encoder e = {.err = err};
     int result;
 
     if (message->type >= WIRE_TYPE_COUNT || message->id > INT64_MAX)
         return err_set(err, -ERANGE, "a message with no known type or with an id beyond INT64_MAX");
+    e.minor = minor = wire_minor_of(message->type, minor);
     e.message = wire_type_name(message->type);
     if (wire_table_message(message->type)->since > minor)
         return err_set(err, -EPROTONOSUPPORT,

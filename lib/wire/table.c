@@ -77,6 +77,14 @@ const char *wire_type_name(enum wire_type type)
     return type < WIRE_TYPE_COUNT ? messages[type]->name : "unknown";
 }
 
+unsigned wire_minor_of(enum wire_type type, unsigned minor)
+{
+    if ((minor & WIRE_LATER_ONLY) == 0)
+        return minor;
+    return wire_table_message(type)->since > WIRE_MINOR_LASTING ? minor & ~(unsigned)WIRE_LATER_ONLY
+                                                                : WIRE_MINOR_LASTING;
+}
+
 bool wire_may_send(enum wire_type type, unsigned sender)
 {
     return type < WIRE_TYPE_COUNT && (messages[type]->senders & sender) != 0;

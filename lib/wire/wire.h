@@ -118,7 +118,11 @@ struct wire_message {
     "bad-message" /* undecodable, unknown, or not allowed from this sender: the link is closed after it */
 
 const char *wire_type_name(enum wire_type type);
-bool wire_may_send(enum wire_type type, unsigned sender); /* sender: one WIRE_FROM_ bit */
+/* What both ends speak that never tell each other a minor, see channel.h; and with this bit in it, a minor is that of
+ * the messages that are later than these only. */
+enum { WIRE_MINOR_LASTING = 0, WIRE_LATER_ONLY = 1 << 16 };
+unsigned wire_minor_of(enum wire_type type, unsigned minor); /* of that message */
+bool wire_may_send(enum wire_type type, unsigned sender);    /* sender: one WIRE_FROM_ bit */
 
 /* The JSON of a message, NUL-terminated, malloc'd; *size without the NUL. minor: what was negotiated. The text names
  * the field. -EMSGSIZE: beyond WIRE_MAX_FRAME or a field's limit; -EILSEQ: a string that is not UTF-8 (an environment

@@ -37,7 +37,8 @@ void reading_ask(struct root *root, struct root_job *job, const struct wire_mess
 {
     const int64_t part_ns = PART_US * INT64_C(1000);
     budget_charge(&root->reading, 0, mono_ms(mono_now()));
-    if (job->supervisor.minor < WIRE_READ_MINOR) { /* it would put that down together with the job */
+    if (wire_minor_of(WIRE_read_file, job->supervisor.minor) <
+        WIRE_READ_MINOR) { /* it would put that down together with the job */
         refuse(root, message, "the job was begun by an earlier version of rsd, which does not read its output", false);
     } else if (root->reading.left_ns < part_ns) {
         refuse(root, message, "much output is read on this host now", true);

@@ -253,7 +253,7 @@ static void hear(struct root *root, struct root_job *job, const struct wire_mess
         ending_told(root, job);
         break;
     case WIRE_pong: /* what it knows */
-        job->supervisor.minor = message->id < WIRE_MINOR ? (unsigned)message->id : WIRE_MINOR;
+        channel_later(&job->supervisor, message->id < WIRE_MINOR ? (unsigned)message->id : WIRE_MINOR);
         break;
     case WIRE_started:
         heard_started(root, job, message);

@@ -233,7 +233,7 @@ static void root_accept(struct sup *sup)
         close(fd);
     else
         sup->connected = true;
-    sup->root.minor = WIRE_MINOR; /* of what it hears; what it says of its own is older than all of them */
+    channel_later(&sup->root, WIRE_MINOR);
 }
 
 /* ---- the loop ---- */
@@ -451,7 +451,7 @@ static int supervise(struct sup sup)
         return 1;
     }
     sup.connected = true;
-    sup.root.minor = WIRE_MINOR;
+    channel_later(&sup.root, WIRE_MINOR);
     result = loop(&sup);
     fini(&sup);
     reaper_end();

@@ -100,6 +100,35 @@ static void a_later_message_is_neither_sent_nor_taken(void **state)
     free(json);
 }
 
+/* rsd and a supervisor of another build: one of them hears late which minor the other one knows, or never. */
+static void what_was_there_before_stays_as_it_was(void **state)
+{
+    struct wire_message old = {.type = WIRE_old, .id = 1, .u.old = {.text = "a", .later = "b"}}, decoded;
+    struct wire_message younger = {.type = WIRE_younger, .id = 1, .u.younger = {.number = 7}};
+    char *json;
+    size_t size;
+
+    (void)state;
+    for (unsigned knows = 0; knows < 3; knows++) {
+        for (unsigned hears = 0; hears < 3; hears++) {
+            assert_int_equal(wire_encode(&old, knows | WIRE_LATER_ONLY, &json, &size, NULL), 0);
+            assert_int_equal(wire_decode(json, size, hears | WIRE_LATER_ONLY, &decoded, NULL), 0);
+            assert_string_equal(decoded.u.old.later, "");
+            wire_message_fini(&decoded);
+            assert_int_equal(wire_decode(json, size, WIRE_MINOR_LASTING, &decoded, NULL), 0);
+            wire_message_fini(&decoded);
+            free(json);
+        }
+    }
+    assert_int_equal(wire_encode(&younger, 0 | WIRE_LATER_ONLY, &json, &size, NULL), -EPROTONOSUPPORT);
+    assert_int_equal(wire_encode(&younger, 1 | WIRE_LATER_ONLY, &json, &size, NULL), 0);
+    assert_int_equal(wire_decode(json, size, 0 | WIRE_LATER_ONLY, &decoded, NULL), -EBADMSG);
+    assert_int_equal(wire_decode(json, size, 1 | WIRE_LATER_ONLY, &decoded, NULL), 0);
+    assert_int_equal(decoded.u.younger.number, 7);
+    wire_message_fini(&decoded);
+    free(json);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -107,6 +136,7 @@ int main(void)
         cmocka_unit_test(the_receiver_takes_exactly_its_minor),
         cmocka_unit_test(what_an_old_peer_does_not_say_is_empty),
         cmocka_unit_test(a_later_message_is_neither_sent_nor_taken),
+        cmocka_unit_test(what_was_there_before_stays_as_it_was),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
