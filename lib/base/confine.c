@@ -47,14 +47,16 @@ enum { X32_CALL = 0x40000000 };
 #else
 #define TRACING NO(ptrace),
 #endif
-#define PROGRAMS TRACING NO(execve), NO(execveat), NO(process_vm_readv), NO(process_vm_writev), NO(kcmp)
+#define PROGRAMS                                                                                                       \
+    TRACING NO(execve), NO(execveat), NO(process_vm_readv), NO(process_vm_writev), NO(process_madvise),                \
+        NO(pidfd_getfd), NO(kcmp)
 #define PLACES                                                                                                         \
     NO(unshare), NO(setns), NO(mount), NO(umount2), NO(pivot_root), NO(chroot), NO(open_tree), NO(move_mount),         \
-        NO(fsopen), NO(fsconfig), NO(fsmount), NO(fspick), NO(open_by_handle_at)
+        NO(fsopen), NO(fsconfig), NO(fsmount), NO(fspick), NO(mount_setattr), NO(open_by_handle_at), NO(fanotify_init)
 #define MACHINE                                                                                                        \
-    NO(init_module), NO(finit_module), NO(delete_module), NO(kexec_load), NO(reboot), NO(swapon), NO(swapoff),         \
-        NO(settimeofday), NO(clock_settime), NO(adjtimex), NO(clock_adjtime), NO(syslog), NO(acct), NO(quotactl),      \
-        NO(sethostname), NO(setdomainname), NO(personality), NO(add_key), NO(request_key), NO(keyctl)
+    NO(init_module), NO(finit_module), NO(delete_module), NO(kexec_load), NO(kexec_file_load), NO(reboot), NO(swapon), \
+        NO(swapoff), NO(settimeofday), NO(clock_settime), NO(adjtimex), NO(clock_adjtime), NO(syslog), NO(acct),       \
+        NO(quotactl), NO(sethostname), NO(setdomainname), NO(personality), NO(add_key), NO(request_key), NO(keyctl)
 #define FAULTS                                                                                                         \
     NO(bpf), NO(perf_event_open), NO(userfaultfd), NO(io_uring_setup), NO(io_uring_enter), NO(io_uring_register)
 /* Its flags cannot be seen; the C library then takes clone. */

@@ -62,6 +62,11 @@ static void no_more_than_it_has(enum confine what)
     REFUSED(syscall(SYS_keyctl, 0, 0, 0, 0, 0));
     REFUSED(syscall(SYS_mount, "none", "/tmp", "tmpfs", 0, 0));
     REFUSED(syscall(SYS_process_vm_readv, getppid(), 0, 0, 0, 0, 0));
+    REFUSED(syscall(SYS_pidfd_getfd, -1, 0, 0));
+    REFUSED(syscall(SYS_process_madvise, -1, NULL, 0, 0, 0));
+    REFUSED(syscall(SYS_mount_setattr, -1, "", 0, NULL, 0));
+    REFUSED(syscall(SYS_kexec_file_load, -1, -1, 0, NULL, 0));
+    REFUSED(syscall(SYS_fanotify_init, ~0U, 0));
     REFUSED(socket(AF_PACKET, SOCK_RAW, 0));
     HOLDS(syscall(SYS_clone3, 0, 0) < 0 && errno == ENOSYS);
     HOLDS(pthread_create(&id, NULL, thread, &said) == 0 && pthread_join(id, NULL) == 0 && said == EPERM);
