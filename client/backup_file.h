@@ -25,14 +25,19 @@
 /* Names without "elmer-backup/": one of those above, and nothing that leads elsewhere. */
 bool backup_name_good(const char *name);
 
+/* What a restore takes: files, and bytes of each but the store, which are text. */
+enum { BACKUP_MEMBERS = 65536, BACKUP_TEXT_MAX = 1 << 20 };
+
 /* ---- writing: an open, empty file ---- */
 
 struct backup_out {
     int fd;
     int64_t size, made_s;
+    size_t count; /* files */
     char *sums;
+    size_t sums_size, sums_capacity;
 };
-/* All that comes from a descriptor; a text. -ENOSPC and so on, with text. */
+/* All that comes from a descriptor; a text. -ENOSPC and so on, with text; also for what could not be restored. */
 int backup_out_add(struct backup_out *out, const char *name, int from, struct err *err);
 int backup_out_text(struct backup_out *out, const char *name, const char *text, struct err *err);
 /* The list of sums, and everything on disk. */
@@ -41,7 +46,7 @@ void backup_out_fini(struct backup_out *out);
 
 /* ---- reading ---- */
 
-enum { BACKUP_NAME_SIZE = 101, BACKUP_MEMBERS = 65536 };
+enum { BACKUP_NAME_SIZE = 101 };
 struct backup_member {
     char name[BACKUP_NAME_SIZE];
     int64_t at, size;

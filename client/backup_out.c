@@ -36,8 +36,22 @@ static int put(const struct backup_out *out, const void *bytes, size_t size, int
     return 0;
 }
 
+/* A restore would refuse it, perhaps when nothing else is left. */
+static int judge(const char *name, const char *bytes, ssize_t count, int64_t size, struct err *err)
+{
+    if (strcmp(name, BACKUP_STORE) == 0)
+        return 0;
+    if (size > BACKUP_TEXT_MAX)
+        return err_set(err, -EFBIG,
+                       "%s has more than %d bytes, which does not fit into a backup: is it what it should be?", name,
+                       BACKUP_TEXT_MAX);
+    if (memchr(bytes, 0, (size_t)count))
+        return err_set(err, -EINVAL, "%s is no text, and does not go into a backup: is it damaged?", name);
+    return 0;
+}
+
 /* All that comes, behind the room for its header. */
-static int put_bytes(const struct backup_out *out, int from, int64_t *size, struct err *err)
+static int put_bytes(const struct backup_out *out, const char *name, int from, int64_t *size, struct err *err)
 {
     static char bytes[1 << 16];
     int result = 0;
@@ -47,7 +61,9 @@ static int put_bytes(const struct backup_out *out, int from, int64_t *size, stru
     while (result == 0 && ((n = read(from, bytes, sizeof(bytes))) > 0 || (n < 0 && errno == EINTR))) {
         if (n < 0)
             continue;
-        result = put(out, bytes, (size_t)n, out->size + TAR_BLOCK + *size, err);
+        result = judge(name, bytes, n, *size + n, err);
+        if (result == 0)
+            result = put(out, bytes, (size_t)n, out->size + TAR_BLOCK + *size, err);
         *size += n;
     }
     return result == 0 && n < 0 ? err_set(err, -errno, "the backup cannot be made: %s", strerror(errno)) : result;
@@ -74,28 +90,50 @@ static int put_header(struct backup_out *out, const char *name, int64_t size, st
 /* What sha256sum(1) writes. */
 static int note_sum(struct backup_out *out, const char *name, int64_t size, struct err *err)
 {
-    char digest[PKI_DIGEST_SIZE], *sums;
+    char digest[PKI_DIGEST_SIZE], line[PKI_DIGEST_SIZE + BACKUP_NAME_SIZE + 4];
     int result = pki_digest_part(out->fd, out->size + TAR_BLOCK, size, digest, err);
+    size_t length;
 
     if (result < 0)
         return result;
-    sums = str_format("%s%s  %s\n", out->sums ? out->sums : "", digest, name);
-    if (!sums)
-        return err_set(err, -ENOMEM, "out of memory");
-    free(out->sums);
-    out->sums = sums;
+    length = (size_t)snprintf(line, sizeof(line), "%s  %s\n", digest, name);
+    if (out->sums_size + length >= out->sums_capacity) {
+        size_t capacity = 2 * out->sums_capacity + sizeof(line);
+        char *sums = realloc(out->sums, capacity);
+
+        if (!sums)
+            return err_set(err, -ENOMEM, "out of memory");
+        out->sums = sums;
+        out->sums_capacity = capacity;
+    }
+    memcpy(out->sums + out->sums_size, line, length + 1);
+    out->sums_size += length;
+    out->count++;
     return 0;
+}
+
+/* The list of sums is one, too. */
+static int one_more(const struct backup_out *out, struct err *err)
+{
+    return out->count + 1 < BACKUP_MEMBERS
+               ? 0
+               : err_set(err, -E2BIG,
+                         "there are more than %d files, which do not fit into a backup: are "
+                         "there so many tokens that have been used?",
+                         BACKUP_MEMBERS - 1);
 }
 
 int backup_out_add(struct backup_out *out, const char *name, int from, struct err *err)
 {
     int64_t size = 0;
-    int result = backup_name_good(name) ? put_bytes(out, from, &size, err)
-                                        : err_set(err, -EINVAL,
-                                                  "a file of the name %s does not go into a backup: letters, digits, "
-                                                  "'-', '_' and '.', at most 64",
-                                                  name);
+    int result = one_more(out, err);
 
+    if (result == 0 && !backup_name_good(name))
+        result = err_set(
+            err, -EINVAL,
+            "a file of the name %s does not go into a backup: letters, digits, '-', '_' and '.', at most 64", name);
+    if (result == 0)
+        result = put_bytes(out, name, from, &size, err);
     if (result == 0)
         result = put_header(out, name, size, err);
     if (result == 0)
@@ -116,8 +154,10 @@ static int put_text(struct backup_out *out, const char *name, const char *text, 
 int backup_out_text(struct backup_out *out, const char *name, const char *text, struct err *err)
 {
     int64_t size = (int64_t)strlen(text);
-    int result = put_text(out, name, text, err);
+    int result = one_more(out, err);
 
+    if (result == 0)
+        result = put_text(out, name, text, err);
     if (result == 0)
         result = note_sum(out, name, size, err);
     if (result == 0)

@@ -25,8 +25,6 @@
 #include "lib/base/str.h"
 #include "lib/pki/ca.h"
 
-enum { TEXT_MAX = 1 << 20 };
-
 /* ---- what is in the way ---- */
 
 /* The text of a file; NULL: there is none, or it cannot be read. */
@@ -35,7 +33,7 @@ static char *text_of(const char *dir, const char *name)
     int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     char *text = NULL;
 
-    if (fd >= 0 && file_read(fd, name, TEXT_MAX, &text, NULL) < 0)
+    if (fd >= 0 && file_read(fd, name, BACKUP_TEXT_MAX, &text, NULL) < 0)
         text = NULL;
     if (fd >= 0)
         close(fd);
@@ -49,7 +47,7 @@ static int look_for_others(const struct backup_in *in)
     struct stat st;
     int code = EXIT_DONE;
 
-    if (backup_in_text(in, backup_in_find(in, "ca/ca.crt"), TEXT_MAX, &wanted, &err) < 0)
+    if (backup_in_text(in, backup_in_find(in, "ca/ca.crt"), BACKUP_TEXT_MAX, &wanted, &err) < 0)
         code = eadmin_failed(&err);
     else if (lstat(in->store, &st) == 0) {
         say("there is a queue on this host already (%s): if it is to be replaced by the backup's, stop elmer and move "
@@ -74,7 +72,7 @@ static int write_member(const struct backup_in *in, const struct backup_member *
                         mode_t mode, struct err *err)
 {
     char *text = NULL;
-    int result = backup_in_text(in, member, TEXT_MAX, &text, err);
+    int result = backup_in_text(in, member, BACKUP_TEXT_MAX, &text, err);
 
     if (result == 0)
         result = file_write(dir, name, text, mode, err);
@@ -101,7 +99,7 @@ static int restore_config(const struct backup_in *in, const struct backup_member
     int dir = open(place, O_RDONLY | O_DIRECTORY | O_CLOEXEC), result;
 
     result = dir < 0 ? err_set(err, -errno, "cannot open %s: %s", place, strerror(errno))
-                     : backup_in_text(in, member, TEXT_MAX, &wanted, err);
+                     : backup_in_text(in, member, BACKUP_TEXT_MAX, &wanted, err);
     old = result == 0 ? name_for_old(dir, name) : NULL;
     if (result == 0 && (!there || strcmp(there, wanted) != 0) && faccessat(dir, name, F_OK, AT_SYMLINK_NOFOLLOW) == 0) {
         result = file_move(dir, name, old);

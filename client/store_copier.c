@@ -1,8 +1,9 @@
 /* store_copier.c - see store_copier.h.
  *
  * out: the copy is made in a directory of its own in $TMPDIR or /var/tmp (SQLite wants a path, and the store's own disk
- * may be full), opened, removed, and sent. in: what comes is written beside the store, looked at and counted on by
- * store_restored(), and moved when root's process has closed its end. */
+ * may be full), opened, removed, and sent. root's $TMPDIR may be closed to others (pam_tmpdir). in: what comes is
+ * written beside the store, looked at and counted on by store_restored(), and moved when root's process has closed its
+ * end. */
 #include "config.h"
 
 #include "client/store_copier.h"
@@ -79,7 +80,8 @@ static int send_copy(const char *store, const char *copy, int to)
 static int serve_out(const char *store, int to)
 {
     const char *place = getenv("TMPDIR");
-    char *dir = must(str_format("%s/elmer-backup.XXXXXX", place && *place ? place : "/var/tmp")), *copy;
+    bool good = place && *place && access(place, W_OK | X_OK) == 0; /* for the user elmer, who we are */
+    char *dir = must(str_format("%s/elmer-backup.XXXXXX", good ? place : "/var/tmp")), *copy;
     int code;
 
     if (!mkdtemp(dir))

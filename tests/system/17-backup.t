@@ -55,6 +55,7 @@ like 'a directory that is not there' "$(backup /nowhere/b)" 'cannot make a file 
 like 'a backup is made while elmer runs' "$(backup /root/b)" '/root/b has the queue, the configuration and the CA'
 is 'for root alone' "$(on 1 stat -c %a:%U /root/b)" 600:root
 is 'nothing else is left of it' "$(on 1 sh -c 'ls -d /root/b?* /var/tmp/elmer* 2>/dev/null')" ''
+ok "root's place for temporary files may be closed to elmer" on 1 sh -c 'mkdir -m 700 /mnt/small/root; TMPDIR=/mnt/small/root eadmin backup /root/b --force'
 like 'it is not overwritten' "$(backup /root/b)" '/root/b is there already: name another file, or say --force'
 ok 'unless one says so' on 1 eadmin backup /root/b --force
 ok 'tar and sha256sum understand it' on 1 sh -c 'mkdir /root/look && cd /root/look && tar xf /root/b && cd elmer-backup && sha256sum -c --quiet SHA256SUMS'

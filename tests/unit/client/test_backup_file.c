@@ -7,7 +7,9 @@
 #include <stddef.h>
 #include <cmocka.h>
 
+#include <errno.h>
 #include <fcntl.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -199,6 +201,86 @@ static void test_names(void **state)
     assert_non_null(strstr(err.text, "does not go into a backup"));
 }
 
+static char *text_of(size_t size)
+{
+    char *text = malloc(size + 1);
+
+    assert_non_null(text);
+    memset(text, '#', size);
+    text[size] = '\0';
+    return text;
+}
+
+/* What a restore refuses is not written. */
+static void add_text(size_t size, bool damaged, const char *name, int expected, const char *word)
+{
+    struct backup_out out = {.made_s = 1};
+    struct err err = ERR_INIT;
+    char *text = text_of(size);
+    int from;
+
+    text[size / 2] = damaged ? '\0' : '#';
+    unlink(file);
+    from = open(file, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    assert_int_equal(write(from, text, size), size);
+    assert_int_equal(lseek(from, 0, SEEK_SET), 0);
+    unlink(file);
+    out.fd = open(file, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    assert_int_equal(backup_out_add(&out, name, from, &err), expected);
+    if (!strstr(err.text, word))
+        fail_msg("\"%s\" does not say %s", err.text, word);
+    close(from);
+    close(out.fd);
+    backup_out_fini(&out);
+    free(text);
+}
+
+static void test_what_restore_refuses(void **state)
+{
+    struct backup_out out = {.made_s = 1, .count = BACKUP_MEMBERS - 2};
+    struct err err = ERR_INIT;
+
+    (void)state;
+    add_text(BACKUP_TEXT_MAX, false, "etc/elmer.conf", 0, "");
+    add_text(BACKUP_TEXT_MAX + 1, false, "etc/elmer.conf", -EFBIG, "etc/elmer.conf has more than 1048576 bytes");
+    add_text(BACKUP_TEXT_MAX + 1, true, "elmer.db", 0, "");
+    add_text(100, true, "ca/ca.crt", -EINVAL, "ca/ca.crt is no text");
+    unlink(file);
+    out.fd = open(file, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    put(&out, "ca/used/0123456789abcdef", "token"); /* the list of sums is the last that fits */
+    assert_int_equal(backup_out_text(&out, "ca/used/0123456789abcdee", "token", &err), -E2BIG);
+    assert_non_null(strstr(err.text, "more than 65535 files"));
+    close(out.fd);
+    backup_out_fini(&out);
+}
+
+/* As many as there can be are restored, and the list of sums takes no longer for the last than for the first. */
+static void test_many(void **state)
+{
+    struct backup_out out = {.made_s = 1790000000};
+    struct err err = ERR_INIT;
+    struct backup_in in;
+    char name[64];
+
+    (void)state;
+    unlink(file);
+    out.fd = open(file, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    put(&out, "ABOUT", ABOUT);
+    put(&out, "elmer.db", "x");
+    for (size_t i = 0; i < BACKUP_MEMBERS - 5; i++) {
+        snprintf(name, sizeof(name), "ca/used/%016zx", i);
+        put(&out, name, "");
+    }
+    put(&out, "ca/ca.key", "key");
+    put(&out, "ca/ca.crt", "");
+    if (backup_out_end(&out, &err) != 0 || backup_in_open(&in, file, &err) != 0)
+        fail_msg("%s", err.text);
+    assert_int_equal(in.count, BACKUP_MEMBERS);
+    backup_in_close(&in);
+    close(out.fd);
+    backup_out_fini(&out);
+}
+
 static void test_full(void **state)
 {
     struct backup_out out = {.made_s = 1};
@@ -214,8 +296,12 @@ static void test_full(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_round), cmocka_unit_test(test_damage),
-                                       cmocka_unit_test(test_strangers), cmocka_unit_test(test_names),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_round),
+                                       cmocka_unit_test(test_damage),
+                                       cmocka_unit_test(test_strangers),
+                                       cmocka_unit_test(test_names),
+                                       cmocka_unit_test(test_what_restore_refuses),
+                                       cmocka_unit_test(test_many),
                                        cmocka_unit_test(test_full)};
     int failed;
 
