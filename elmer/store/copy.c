@@ -1,8 +1,9 @@
 /* copy.c - see copy.h.
  *
  * What was accepted after the copy is not known to it, but users were told ids, and hosts may still have such jobs,
- * known to them by id and attempt. So a cluster that goes on from a copy leaves out as many ids as can have been given
- * since: STORE_IDS_A_DAY for each day that has begun, and as many once more, because the clock may be wrong. Those that
+ * known to them by id and attempt. So a cluster that goes on from a copy leaves out more ids than will have been given
+ * since: STORE_IDS_A_DAY for each day that has begun, and as many once more, because the clock may be wrong. An array
+ * has an id for each task, and one host signs 864,000 a day for a user: the number is for a thousand such. Those that
  * hosts still have are then ids of no job, and are ended when these hosts link. Allocations are counted in the same
  * way. */
 #include "config.h"
@@ -15,7 +16,7 @@
 #include "elmer/store/sql.h"
 #include "elmer/store/store.h"
 
-enum { STORE_IDS_A_DAY = 1000000, DAYS_MAX = 100000 };
+enum { STORE_IDS_A_DAY = 1000000000, DAYS_MAX = 100000 };
 
 static int copy_to(sqlite3 *db, const char *to, struct err *err)
 {

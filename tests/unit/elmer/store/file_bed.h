@@ -1,4 +1,5 @@
-/* file_bed.h - a store in a file of its own, for tests of what is written and read there: setup, open, close as often as they like. */
+/* file_bed.h - a store in a file of its own, for tests of what is written and read there: setup, open, close as often
+ * as they like. */
 #ifndef TESTS_UNIT_ELMER_STORE_FILE_BED_H
 #define TESTS_UNIT_ELMER_STORE_FILE_BED_H
 

@@ -86,11 +86,11 @@ static void test_ids(void **state)
 
     store_put(bed->store, make(7, 5, "seven", JOB_QUEUED, true));
     await(bed, 1);
-    assert_int_equal(next_after(bed, 10 * DAY_MS, 10 * DAY_MS), 8 + 2000000);
-    assert_int_equal(next_after(bed, 10 * DAY_MS, 3 * DAY_MS), 8 + 2000000); /* the clock was set back */
-    assert_int_equal(next_after(bed, 10 * DAY_MS, 11 * DAY_MS + 1), 8 + 3000000);
-    assert_int_equal(next_after(bed, 10 * DAY_MS, 40 * DAY_MS), 8 + 32000000);
-    assert_int_equal(next_after(bed, 0, INT64_MAX), 8 + INT64_C(100001000000));
+    assert_int_equal(next_after(bed, 10 * DAY_MS, 10 * DAY_MS), 8 + INT64_C(2000000000));
+    assert_int_equal(next_after(bed, 10 * DAY_MS, 3 * DAY_MS), 8 + INT64_C(2000000000)); /* the clock was set back */
+    assert_int_equal(next_after(bed, 10 * DAY_MS, 11 * DAY_MS + 1), 8 + INT64_C(3000000000));
+    assert_int_equal(next_after(bed, 10 * DAY_MS, 40 * DAY_MS), 8 + INT64_C(32000000000));
+    assert_int_equal(next_after(bed, 0, INT64_MAX), 8 + INT64_C(100001000000000));
     close_store(bed);
     assert_int_equal(open_store(bed, &(struct err)ERR_INIT), 0);
 }
