@@ -87,6 +87,7 @@ static void late(void)
         ;
     MPI_Barrier(MPI_COMM_WORLD);
     printf("rank %d used %ld\n", rank, used_ms() - before);
+    fflush(stdout); /* it may hang in MPI_Finalize() */
 }
 
 static void spawn(const char *self)
