@@ -76,7 +76,7 @@ status_says() { on "$1" systemctl show -P StatusText rsd | grep -qE "$2"; }
 wait_for 60 'the status of rsd says that others are tried' status_says 2 'no link to ws[13]:7110: .*; the other addresses are tried too'
 out=$(on 3 eadmin init --restore /root/b --now 2>&1)
 like 'another host goes on from the backup' "$out" 'The backup is of .*, made on ws1'
-like 'with its ids beyond those of the lost one' "$out" 'the next job gets the id 2[0-9]{6}\.'
+like 'with its ids beyond those of the lost one' "$out" 'the next job gets the id 2[0-9]{9}\.'
 like 'a certificate of its own' "$out" 'Elmer has a certificate for ws3'
 like 'and its services' "$out" 'elmer runs, and will at each boot' || diag "$out"
 wait_for 60 'the other workstation links by itself' up 3 ws2
@@ -91,7 +91,7 @@ gone() { [ -z "$(on 3 sh -c "ls -d /run/elmer-rsd/jobs/$late.* /run/elmer-rsd/su
 wait_for 30 'what was accepted after the backup is ended' gone
 like 'and is not known' "$(on 3 equery "$late" 2>&1)" "$late"
 new=$(submit_on 3 --hosts ws2,ws3 true)
-[ "${new:-0}" -gt 2000000 ]
+[ "${new:-0}" -gt 2000000000 ]
 point $? "a new job gets another id: $new"
 
 # ---- results ----
