@@ -155,9 +155,7 @@ static int give_name(const struct backup *backup, struct err *err)
 
     free(copy);
     result = backup->force ? rename(draft, backup->file) : link(draft, backup->file);
-    if (result < 0)
-        result = err_set(err, -errno, "cannot make %s: %s", backup->file, strerror(errno));
-    else if (dir >= 0 && fsync(dir) < 0)
+    if (result < 0 || (dir >= 0 && fsync(dir) < 0))
         result = err_set(err, -errno, "cannot make %s: %s", backup->file, strerror(errno));
     if (dir >= 0)
         close(dir);

@@ -128,10 +128,10 @@ static struct spread spread(const double *values, size_t count)
         variance += (values[i] - mean) * (values[i] - mean) / (double)(count - 1);
     spread.unit = 0;
     for (size_t k = 0; k < sizeof(batches) / sizeof(batches[0]); k++) {
-        size_t n = batches[k];
+        size_t n = batches[k], of_batch = count / n;
         double factor, half;
         batch(values, count, n, means);
-        factor = alike(means, n) * (double)(count / n);
+        factor = alike(means, n) * (double)of_batch;
         half = stats_replications(means, n).half / student(n - 1) * sqrt((double)n);
         most = fmax(most, half * half * factor);
         spread.unit = fmax(spread.unit, student(n - 1) * half * sqrt(factor));

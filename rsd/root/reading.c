@@ -8,7 +8,8 @@
 #include "lib/base/clock.h"
 #include "rsd/root/internal.h"
 
-enum { PART_US = 1000, PARTS_AT_ONCE = 20, PARTS_PER_SECOND = 10 };
+enum { PARTS_AT_ONCE = 20, PARTS_PER_SECOND = 10 };
+#define PART_US INT64_C(1000)
 
 void reading_init(struct root *root)
 {

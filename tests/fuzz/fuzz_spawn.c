@@ -12,8 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define main spawn_main /* with its variables, which each input finds as they are at the start */
-#include "rsd/spawn/main.c"
+#define main spawn_main     /* with its variables, which each input finds as they are at the start */
+#include "rsd/spawn/main.c" /* NOLINT(bugprone-suspicious-include) */
 #undef main
 
 #include "rsd/sup/admit.h"

@@ -142,7 +142,7 @@ FILE *__wrap_fdopen(int fd, const char *mode)
     size_t count = input_below(bytes, PIDS), used = 0;
     FUZZ_CHECK(kind_of(fd) == PROCS && strcmp(mode, "r") == 0, "%d as a file", fd);
     for (size_t i = 0; i < count; i++)
-        used += (size_t)snprintf(text + used, sizeof(text) - used, "%u\n", FIRST_PID + input_byte(bytes) % 8);
+        used += (size_t)snprintf(text + used, sizeof(text) - used, "%d\n", FIRST_PID + input_byte(bytes) % 8);
     snprintf(text + used, sizeof(text) - used, "%s", input_below(bytes, 16) ? "" : "x");
     close(fd);
     return fmemopen(text, strlen(text) + 1, "r");

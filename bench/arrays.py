@@ -4,9 +4,9 @@ import time
 from harness import at_least, at_most, ms
 from query import elmer_memory_kb, times
 
-NAME = "array"
+NAME = "arrays"
 ABOUT = "tasks of arrays per second, and an array of 100,000 that waits"
-FIGURES = ["array.tasks", "array.cpu_per_task", "array.esubmit", "array.memory", "array.elmer_memory", "array.equery", "array.json", "array.ecancel"]
+FIGURES = ["arrays.tasks", "arrays.cpu_per_task", "arrays.esubmit", "arrays.memory", "arrays.elmer_memory", "arrays.equery", "arrays.json", "arrays.ecancel"]
 
 
 def tasks(bench, nodes, count, rounds):
@@ -22,8 +22,8 @@ def tasks(bench, nodes, count, rounds):
             job = lab.jobs(array)[0]
             if job["tasks_ok"] != count:
                 raise ValueError(f"array {array}: {job['tasks_ok']} of {count} tasks have ended well")
-    bench.figure("array.tasks", rates, "1/s", at_least(600), nodes=nodes, tasks=count)
-    bench.figure("array.cpu_per_task", costs, "ms", at_most(4), nodes=nodes, tasks=count)
+    bench.figure("arrays.tasks", rates, "1/s", at_least(600), nodes=nodes, tasks=count)
+    bench.figure("arrays.cpu_per_task", costs, "ms", at_most(4), nodes=nodes, tasks=count)
 
 
 def waiting(bench, length, count):
@@ -35,15 +35,15 @@ def waiting(bench, length, count):
         for _ in range(bench.size(20, 2)):
             submits += lab.spawn(1, "esubmit", "-a", f"1-{length}", "-o", "/dev/null", "/bin/true")[0]
             cancels += lab.spawn(1, "ecancel", submits[-1][2])[0]
-        bench.figure("array.esubmit", times(submits), "ms", at_most(20), tasks=length)
-        bench.figure("array.ecancel", times(cancels), "ms", at_most(10), tasks=length)
+        bench.figure("arrays.esubmit", times(submits), "ms", at_most(20), tasks=length)
+        bench.figure("arrays.ecancel", times(cancels), "ms", at_most(10), tasks=length)
         before_kb = elmer_memory_kb(lab)
         lab.spawn(1, "esubmit", "-a", f"1-{length}", "-o", "/dev/null", "/bin/true")
         memory = elmer_memory_kb(lab)
-        bench.figure("array.memory", [(memory - before_kb) / 1024], "MB", at_most(1), tasks=length)
-        bench.figure("array.elmer_memory", [memory / 1024], "MB", at_most(50), tasks=length)
-        bench.figure("array.equery", times(lab.spawn(count, "equery")[0]), "ms", at_most(3), tasks=length)
-        bench.figure("array.json", times(lab.spawn(count, "equery", "--json")[0]), "ms", at_most(400), tasks=length)
+        bench.figure("arrays.memory", [(memory - before_kb) / 1024], "MB", at_most(1), tasks=length)
+        bench.figure("arrays.elmer_memory", [memory / 1024], "MB", at_most(50), tasks=length)
+        bench.figure("arrays.equery", times(lab.spawn(count, "equery")[0]), "ms", at_most(3), tasks=length)
+        bench.figure("arrays.json", times(lab.spawn(count, "equery", "--json")[0]), "ms", at_most(400), tasks=length)
 
 
 def run(bench):
