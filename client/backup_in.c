@@ -137,15 +137,16 @@ const struct backup_member *backup_in_find(const struct backup_in *in, const cha
 
 static int add_member(struct backup_in *in, const struct backup_member *member, struct err *err)
 {
-    struct backup_member *more;
-
     if (in->count == BACKUP_MEMBERS)
         return err_set(err, -EINVAL, "it has too many files");
-    more = reallocarray(in->members, in->count + 1, sizeof(*more));
-    if (!more)
-        return err_set(err, -ENOMEM, "out of memory");
-    in->members = more;
-    more[in->count++] = *member;
+    if ((in->count & (in->count - 1)) == 0) { /* there is room for the next power of two */
+        struct backup_member *more = reallocarray(in->members, in->count > 0 ? 2 * in->count : 1, sizeof(*more));
+
+        if (!more)
+            return err_set(err, -ENOMEM, "out of memory");
+        in->members = more;
+    }
+    in->members[in->count++] = *member;
     return 0;
 }
 
