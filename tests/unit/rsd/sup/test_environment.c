@@ -122,7 +122,7 @@ static void test_programs_of_helpers(void **state)
 static void test_a_large_one_is_cheap(void **state)
 {
     enum { VARIABLES = 60000 };
-    static char text[VARIABLES][12];
+    static char text[VARIABLES][16];
     static const char *given[VARIABLES + 2];
     struct timespec begin, end;
     (void)state;
