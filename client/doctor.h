@@ -45,7 +45,6 @@ struct doctor_facts {
     uint32_t uid;
     const char *version;       /* of this program */
     int64_t before_s, after_s; /* the time here, before it was submitted and when its word was there */
-    bool real_time;            /* the host's mode is rt */
 };
 void doctor_judge_facts(struct findings *findings, const char *host, const char *said, const struct doctor_facts *here);
 /* Whether it says this: "pvm yes". */
@@ -56,7 +55,6 @@ bool doctor_said(const char *said, const char *word, const char *value);
 struct doctor_host {
     const char *name;
     size_t processors;
-    bool real_time;
 };
 void doctor_try(struct findings *findings, struct elmer *elmer, const struct doctor_host *hosts, size_t count);
 

@@ -98,7 +98,7 @@ static void judge_certificate(struct findings *findings, const struct wire_host_
 static void judge_mode(struct findings *findings, const struct wire_host_view *view)
 {
     if (strcmp(view->mode, "rt") == 0)
-        finding_add(findings, FINDING_GOOD, view->host, "real-time", "is permitted");
+        finding_add(findings, FINDING_GOOD, view->host, "real-time", "is permitted: rsd has tried it");
     else
         finding_add(findings, FINDING_BAD, view->host, "real-time",
                     "is not permitted (mode %s): jobs share that host without the order's full force; journalctl -u "
@@ -207,18 +207,6 @@ static void judge_limit(struct findings *findings, const char *host, const char 
                     "%s: %s, and many programs want %" PRIu64 ": /etc/security/limits.conf there", what, value, least);
 }
 
-static void judge_rank(struct findings *findings, const char *host, const char *value, bool real_time)
-{
-    bool is = strncmp(value, "FIFO", 4) == 0 || strncmp(value, "RR", 2) == 0;
-
-    if (is)
-        finding_add(findings, FINDING_GOOD, host, "rank", "a job there had %s", value);
-    else if (real_time)
-        finding_add(findings, FINDING_WARNING, host, "rank",
-                    "a job there had %s: it was not the first on its processor; try again when nothing runs there",
-                    value);
-}
-
 static void judge_program(struct findings *findings, const char *host, const char *word, const char *value,
                           const char *without)
 {
@@ -257,8 +245,6 @@ void doctor_judge_facts(struct findings *findings, const char *host, const char 
     }
     if (find(said, "time", value))
         judge_clock(findings, host, value, here);
-    if (find(said, "rank", value))
-        judge_rank(findings, host, value, here->real_time);
     if (find(said, "files", value))
         judge_limit(findings, host, "open files", value, FILES_MIN);
     if (find(said, "processes", value))

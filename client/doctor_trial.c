@@ -91,9 +91,6 @@ static void say_end(struct findings *findings, const char *where, const char *ch
     if (!elmer_job_ended(job))
         finding_add(findings, FINDING_WARNING, where, check, "the job has not begun in %d s: %s%s", TRIAL_MS / 1000,
                     job->state, *job->reason ? job->reason : "; equery --why says more, before it ends");
-    else if (job->exit_status == 127)
-        finding_add(findings, FINDING_BAD, where, check,
-                    "the program of the job is not there: is Elmer of this version installed there?");
     else if (job->exit_status == 0)
         finding_add(findings, FINDING_GOOD, where, check, "has run");
     else
@@ -125,11 +122,7 @@ static void hear(struct findings *findings, struct elmer *elmer, const struct tr
                  char **said)
 {
     const char *where = trial->host->name;
-    struct doctor_facts here = {.user = "?",
-                                .uid = geteuid(),
-                                .version = PACKAGE_VERSION,
-                                .before_s = trial->before_s,
-                                .real_time = trial->host->real_time};
+    struct doctor_facts here = {.user = "?", .uid = geteuid(), .version = PACKAGE_VERSION, .before_s = trial->before_s};
     const struct passwd *user = getpwuid(geteuid());
     bool over = false;
 

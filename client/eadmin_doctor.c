@@ -94,7 +94,7 @@ static size_t judge_hosts(struct doctor *doctor, const struct answers *answers, 
             if (!doctor_judge_view(&doctor->findings, view, wall_now().ms))
                 continue;
             *hosts = must(reallocarray(*hosts, count + 1, sizeof(**hosts)));
-            (*hosts)[count++] = (struct doctor_host){view->host, view->processors, strcmp(view->mode, "rt") == 0};
+            (*hosts)[count++] = (struct doctor_host){view->host, view->processors};
         }
     for (int i = 0; i < doctor->nnames; i++)
         if (!found[i])
