@@ -104,34 +104,6 @@ bool array_at_limit(const struct job *job)
     return of && of->info.task_limit > 0 && of->array->running >= of->info.task_limit;
 }
 
-static bool task_waits(const struct job *array, uint64_t id)
-{
-    uint32_t ordinal = (uint32_t)(id - array->info.id) - 1;
-
-    return ordinal < array->info.ntasks && core_next_task(&array->info, ordinal) == ordinal;
-}
-
-struct list *array_waiters(const struct core *core, uint64_t id, struct job **on)
-{
-    struct job *array;
-
-    *on = index_find(core, id);
-    if (*on)
-        return (*on)->info.state == JOB_DONE || (*on)->info.state == JOB_CANCELLED ? NULL : &(*on)->waiters;
-    array = index_array_of(core, id);
-    return array && array->info.state != JOB_CANCELLED && task_waits(array, id) ? &array->array->waiters : NULL;
-}
-
-/* Those that waited and have gone, or all when the array has ended. */
-static void tell_waiters(struct core *core, struct job *array)
-{
-    bool ended = array->info.state == JOB_DONE || array->info.state == JOB_CANCELLED;
-
-    LIST_FOR_EACH_SAFE (node, &array->array->waiters)
-        if (ended || !task_waits(array, LIST_ITEM(node, struct wait, on_job)->what->job))
-            after_task_gone(core, LIST_ITEM(node, struct wait, on_job));
-}
-
 /* ---- a task becomes a job ---- */
 
 static void link_task(struct job *array, struct job *task)
@@ -246,7 +218,7 @@ void array_task_ended(struct core *core, struct job *task)
     bool well, failed;
 
     if (task->array)
-        tell_waiters(core, task);
+        array_tell_waiters(core, task);
     if (!array)
         return;
     well = core_end_of(info->state, info->reason, info->exit_status, info->signal, info->ran) == CORE_END_WELL;
@@ -366,7 +338,7 @@ static bool cancel_waiting(struct core *core, struct job *array, const struct co
         if (range.from < range.to)
             add_gone(array, range);
     }
-    tell_waiters(core, array);
+    array_tell_waiters(core, array);
     emit_owe_persist(core, array);
     return core_tasks_waiting(&array->info) < before;
 }
