@@ -12,7 +12,8 @@
  * a job, or is counted, and is never two of these.
  *
  * Places: those of the tasks are from the array's id on, and the array's is behind them. So a task that goes back into
- * the queue is before those that were not started, and before all others who came later.
+ * the queue is before those that were not started, and before all others who came later. When its user has moved the
+ * array, a task gets the place of the array, and is before it there (policy/fcfs.c).
  */
 #include "elmer/core/internal.h"
 
@@ -114,6 +115,13 @@ static void link_task(struct job *array, struct job *task)
     array->array->running += node_linked(&task->in_active);
 }
 
+/* An array that was moved is at one place with all of its tasks: that of each is some other job's now, or behind jobs
+ * of others that the array is before. */
+static uint64_t place_of_task(const struct core_job *array, uint32_t ordinal)
+{
+    return array->place == array->id + array->ntasks ? array->id + ordinal : array->place;
+}
+
 /* It waits in the array. */
 static struct job *make_task(struct core *core, struct job *array, uint32_t ordinal)
 {
@@ -127,7 +135,7 @@ static struct job *make_task(struct core *core, struct job *array, uint32_t ordi
     task->info.mesh_rows = info->mesh_rows;
     task->info.array = info->id;
     task->info.task = ordinal + 1;
-    task->info.place = info->id + ordinal;
+    task->info.place = place_of_task(info, ordinal);
     link_task(array, task);
     index_insert(core, task);
     LIST_FOR_EACH_SAFE (node, &array->array->waiters)

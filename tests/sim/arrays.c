@@ -141,6 +141,20 @@ static void look_at_start(struct walk *w, const struct core_job *job, const stru
         fail(w, "tasks that wait are counted wrongly", array->job.id);
 }
 
+/* Nobody else's job is between an array and its task that becomes a job of its own. */
+static void look_at_place(struct walk *w, const struct core_job *task)
+{
+    const struct core_job *array = core_job(w->core, task->array), *other;
+    uint64_t cursor = 0;
+
+    if (array && (task->place > array->place ||
+                  (task->state == JOB_QUEUED && array->state == JOB_QUEUED && task->ahead > array->ahead)))
+        fail(w, "its place is behind its array", task->id);
+    while (array && (other = core_next_job(w->core, &cursor)))
+        if (other->uid != task->uid && other->place >= task->place && other->place <= array->place)
+            fail(w, "its place is one before another user's job, and its array's behind", task->id);
+}
+
 static void step(struct walk *w, struct event event)
 {
     char text[400] = "";
@@ -160,6 +174,8 @@ static void step(struct walk *w, struct event event)
             const struct core_job *job = core_job(w->core, actions.items[i].job);
             if (job && job->array != 0 && job->array < IDS)
                 look_at_start(w, job, &w->rows[job->array]);
+            if (job && job->array != 0 && job->id < IDS && !w->rows[job->id].there && event.type != EVENT_TOP)
+                look_at_place(w, job);
         }
     for (size_t i = 0; i < actions.count; i++) /* all of a step, or nothing */
         if (actions.items[i].type == ACTION_PERSIST)
