@@ -22,14 +22,21 @@ static bool add(struct after_option *option, const char *text)
     return true;
 }
 
+/* Behind its kind, if it has one: indices have a colon, too. */
+static const char *ref_of(const char *item)
+{
+    size_t kind = strcspn(item, ":[");
+
+    return item[kind] == ':' ? item + kind + 1 : item;
+}
+
 /* "ok:57[3-9]": stays as it is until elmer can be asked for the ids. All of an array, "57[*]", is the array. */
 static bool add_tasks(struct after_option *option, char *item)
 {
-    const char *colon = strchr(item, ':');
     struct ref ref;
     bool all;
 
-    if (!ref_parse(colon ? colon + 1 : item, &ref))
+    if (!ref_parse(ref_of(item), &ref))
         return false;
     all = strcmp(ref.tasks, "*") == 0;
     free(ref.tasks);
@@ -67,7 +74,6 @@ bool after_add(struct after_option *option, const char *list)
 
 static int resolve(struct elmer *elmer, struct after_option *option, const char *item)
 {
-    const char *colon = strchr(item, ':');
     char why[AFTER_WHY], text[AFTER_TEXT], *bare = must(strndup(item, strcspn(item, "[")));
     struct after after;
     struct ref ref;
@@ -75,7 +81,7 @@ static int resolve(struct elmer *elmer, struct after_option *option, const char 
     size_t nids;
     int code = -1;
 
-    if (after_parse(bare, &after, why) < 0 || !ref_parse(colon ? colon + 1 : item, &ref))
+    if (after_parse(bare, &after, why) < 0 || !ref_parse(ref_of(item), &ref))
         code = EXIT_USAGE;
     free(bare);
     if (code >= 0)

@@ -57,10 +57,12 @@ enum { JOB_FIELDS(JOB_NONE, SCHEMA_KEPT, JOB_NONE) };
 enum { COLUMNS(PLACE) AT_MINOR, AT_SUBMISSION };
 COLUMNS(CHECK)
 
-static const char query[] =
-    "SELECT " COLUMNS(TEXT) "j.minor, j.submission FROM job j JOIN state s ON s.job = j.id "
-                            "WHERE j.submitted_ms < ?2 AND (j.submitted_ms >= ?1 OR s.ended_ms > ?1) "
-                            "ORDER BY j.submitted_ms, j.id";
+#define QUERY(where)                                                                                                   \
+    "SELECT " COLUMNS(TEXT) "j.minor, j.submission FROM job j JOIN state s ON s.job = j.id "                           \
+                            "WHERE j.submitted_ms < ?2 AND (j.submitted_ms >= ?1 OR s.ended_ms > ?1)" where            \
+                            " ORDER BY j.submitted_ms, j.id"
+/* The tasks of an array are jobs, it is none. */
+static const char query_before_arrays[] = QUERY(""), query[] = QUERY(" AND s.ntasks = 0");
 
 /* ---- while it is read ---- */
 
@@ -392,7 +394,7 @@ static bool read_all(struct reading *r, sqlite3 *db, int64_t since_ms, int64_t u
          !each_row(db, "SELECT name, up, cpus, drained FROM host ORDER BY name", NULL, take_host, r)) ||
         (schema >= SETTING_TABLE_SINCE &&
          !each_row(db, "SELECT name, value FROM setting WHERE value IS NOT NULL", NULL, take_setting, r)) ||
-        !each_row(db, query, since_until, read_row, r))
+        !each_row(db, schema >= schema_of_ntasks ? query : query_before_arrays, since_until, read_row, r))
         return false;
     if (r->history->measured == 0)
         snprintf(r->fault, r->size, "no job that has ended was submitted in that time");

@@ -10,8 +10,9 @@
  *
  * A job that has had an attempt waits for nothing: all was met before its first. What is decided is not worth a row of
  * its own: the other job's row says whether it has started once (core_job.ran) and how it has ended, so a restart
- * decides it again. But the history may forget that one, so what is decided is in each row that is written anyway, and
- * what was open in the last one the store keeps (the table `awaited`).
+ * decides it again; a task that was cancelled in its array has none, and then it is. But the history may forget that
+ * one, so what is decided is in each row that is written anyway, and what was open in the last one the store keeps (the
+ * table `awaited`).
  */
 #include "elmer/core/internal.h"
 
@@ -113,8 +114,10 @@ void after_ended(struct core *core, struct job *job)
     assert(list_empty(&job->waiters));
 }
 
+/* No row says how such a task has ended, so what is decided is written, with the array. */
 void after_task_gone(struct core *core, struct wait *wait)
 {
+    emit_owe_persist(core, wait->job);
     wait->what->end = CORE_END_UNSTARTED;
     decide(core, wait, verdict_of(wait->what->kind, CORE_END_UNSTARTED));
     if (wait->job->in_queue.in && after_met(wait->job))
@@ -142,10 +145,12 @@ void after_take(struct core *core, struct job *job, const struct core_after *aft
         struct job *on;
         struct list *waiters = array_waiters(core, after[i].job, &on);
         struct wait *wait = &job->waits[i];
+        if (!on && !waiters && after[i].end == CORE_END_FORGOTTEN && array_task_never(core, after[i].job))
+            job->after[i].end = CORE_END_UNSTARTED;
         enum core_verdict verdict = after[i].verdict != CORE_OPEN ? after[i].verdict
                                     : on                          ? verdict_now(on, &job->after[i])
                                     : waiters                     ? CORE_OPEN
-                                                                  : verdict_of(after[i].kind, after[i].end);
+                                                                  : verdict_of(after[i].kind, job->after[i].end);
         job->after[i].verdict = CORE_OPEN;
         *wait = (struct wait){.job = job, .what = &job->after[i]};
         if (verdict == CORE_OPEN)

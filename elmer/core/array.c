@@ -12,7 +12,8 @@
  * a job, or is counted, and is never two of these.
  *
  * Places: those of the tasks are from the array's id on, and the array's is behind them. So a task that goes back into
- * the queue is before those that were not started, and before all others who came later.
+ * the queue is before those that were not started, and before all others who came later. When its user has moved the
+ * array, a task gets the place of the array, and is before it there (policy/fcfs.c).
  */
 #include "elmer/core/internal.h"
 
@@ -104,34 +105,6 @@ bool array_at_limit(const struct job *job)
     return of && of->info.task_limit > 0 && of->array->running >= of->info.task_limit;
 }
 
-static bool task_waits(const struct job *array, uint64_t id)
-{
-    uint32_t ordinal = (uint32_t)(id - array->info.id) - 1;
-
-    return ordinal < array->info.ntasks && core_next_task(&array->info, ordinal) == ordinal;
-}
-
-struct list *array_waiters(const struct core *core, uint64_t id, struct job **on)
-{
-    struct job *array;
-
-    *on = index_find(core, id);
-    if (*on)
-        return (*on)->info.state == JOB_DONE || (*on)->info.state == JOB_CANCELLED ? NULL : &(*on)->waiters;
-    array = index_array_of(core, id);
-    return array && array->info.state != JOB_CANCELLED && task_waits(array, id) ? &array->array->waiters : NULL;
-}
-
-/* Those that waited and have gone, or all when the array has ended. */
-static void tell_waiters(struct core *core, struct job *array)
-{
-    bool ended = array->info.state == JOB_DONE || array->info.state == JOB_CANCELLED;
-
-    LIST_FOR_EACH_SAFE (node, &array->array->waiters)
-        if (ended || !task_waits(array, LIST_ITEM(node, struct wait, on_job)->what->job))
-            after_task_gone(core, LIST_ITEM(node, struct wait, on_job));
-}
-
 /* ---- a task becomes a job ---- */
 
 static void link_task(struct job *array, struct job *task)
@@ -140,6 +113,13 @@ static void link_task(struct job *array, struct job *task)
     list_append(&array->array->tasks, &task->in_array);
     array->array->live++;
     array->array->running += node_linked(&task->in_active);
+}
+
+/* An array that was moved is at one place with all of its tasks: that of each is some other job's now, or behind jobs
+ * of others that the array is before. */
+static uint64_t place_of_task(const struct core_job *array, uint32_t ordinal)
+{
+    return array->place == array->id + array->ntasks ? array->id + ordinal : array->place;
 }
 
 /* It waits in the array. */
@@ -155,7 +135,7 @@ static struct job *make_task(struct core *core, struct job *array, uint32_t ordi
     task->info.mesh_rows = info->mesh_rows;
     task->info.array = info->id;
     task->info.task = ordinal + 1;
-    task->info.place = info->id + ordinal;
+    task->info.place = place_of_task(info, ordinal);
     link_task(array, task);
     index_insert(core, task);
     LIST_FOR_EACH_SAFE (node, &array->array->waiters)
@@ -246,7 +226,7 @@ void array_task_ended(struct core *core, struct job *task)
     bool well, failed;
 
     if (task->array)
-        tell_waiters(core, task);
+        array_tell_waiters(core, task);
     if (!array)
         return;
     well = core_end_of(info->state, info->reason, info->exit_status, info->signal, info->ran) == CORE_END_WELL;
@@ -366,7 +346,7 @@ static bool cancel_waiting(struct core *core, struct job *array, const struct co
         if (range.from < range.to)
             add_gone(array, range);
     }
-    tell_waiters(core, array);
+    array_tell_waiters(core, array);
     emit_owe_persist(core, array);
     return core_tasks_waiting(&array->info) < before;
 }

@@ -254,6 +254,10 @@ void array_task_ended(struct core *core, struct job *task);
 /* The list of those who wait for the job, or the task of an array, that has this id and has not ended; NULL: it has, or
  * is not known. on: the job; NULL: it is a task that waits in its array. */
 struct list *array_waiters(const struct core *core, uint64_t id, struct job **on);
+/* The task of this id, which has no job here, waits in its array no more and never was a job, as far as is known. */
+bool array_task_never(const struct core *core, uint64_t id);
+/* Those who wait for tasks that waited and have gone, or for any when the array has ended. */
+void array_tell_waiters(struct core *core, struct job *array);
 void array_link(struct core *core, struct job *job); /* after a restart: with its tasks, or with its array */
 void array_settle_restored(struct core *core);       /* when all are back */
 int array_verb(struct core *core, struct job *array, const struct event *event); /* what a client wants of it */

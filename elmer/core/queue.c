@@ -61,37 +61,57 @@ void queue_add(struct core *core, struct job *job)
         set_cursor(core, job);
 }
 
+/* Of its user: those before it, it, and those that share its place. NULL: there are too many. */
+static struct job **own_until(struct core *core, const struct job *job, size_t *count)
+{
+    struct job **own = NULL;
+    size_t room = 0;
+    bool reached = false;
+
+    *count = 0;
+    for (struct place *at = order_first(&core->queue.jobs); at; at = order_next(at)) {
+        if (reached && QUEUED(at)->info.place != job->info.place)
+            break;
+        reached |= QUEUED(at) == job;
+        if (QUEUED(at)->user != job->user)
+            continue;
+        own = mem_grow(own, &room, *count + 1, sizeof(struct job *));
+        own[(*count)++] = QUEUED(at);
+        if (*count > CORE_MAX_TOP + 1) {
+            free(own);
+            return NULL;
+        }
+    }
+    return own;
+}
+
+/* Jobs that share a place go together, so there are as many places as before. */
 bool queue_top(struct core *core, struct job *job)
 {
     struct order *order = &core->queue.jobs;
-    struct job **own = NULL;
-    size_t count = 0, room = 0;
-    bool fits = true;
+    size_t count, next = 0;
+    struct job **own = own_until(core, job, &count);
+    uint64_t first = own ? own[0]->info.place : 0, last = job->info.place;
 
-    for (struct place *at = order_first(order); at != &job->in_queue && fits; at = order_next(at)) {
-        if (QUEUED(at)->user != job->user)
-            continue;
-        own = mem_grow(own, &room, count + 1, sizeof(struct job *));
-        own[count++] = QUEUED(at);
-        fits = count <= CORE_MAX_TOP;
-    }
-    if (fits && count > 0) {
-        uint64_t place = own[0]->info.place, last = job->info.place;
-        order_remove(order, &job->in_queue);
+    if (!own)
+        return false;
+    if (first != last) {
         for (size_t i = 0; i < count; i++)
             order_remove(order, &own[i]->in_queue);
         for (size_t i = 0; i < count; i++) {
-            own[i]->info.place = i + 1 < count ? own[i + 1]->info.place : last;
+            uint64_t place = own[i]->info.place;
+            while (next < count && own[next]->info.place == place)
+                next++;
+            own[i]->info.place = place == last ? first : own[next]->info.place;
+        }
+        for (size_t i = 0; i < count; i++) {
             order_insert(order, &own[i]->in_queue, own[i]->info.id, awake(own[i]));
             emit_owe_persist(core, own[i]);
         }
-        job->info.place = place;
-        order_insert(order, &job->in_queue, job->info.id, awake(job));
-        emit_owe_persist(core, job);
         queue_changed_supply(core); /* the search begins anew */
     }
     free(own);
-    return fits;
+    return true;
 }
 
 void queue_sort(struct core *core)

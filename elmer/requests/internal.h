@@ -126,5 +126,7 @@ void reach_connect(struct requests *requests);
 void wait_begin(struct request *request);
 void wait_leave(struct request *request);
 void waits_release(struct requests *requests, struct engine_job *job);
+/* Those of the array that have gone without having been jobs, which is on disk. Of another job: nothing. */
+void waits_release_tasks(struct requests *requests, uint64_t array);
 
 #endif

@@ -21,11 +21,30 @@ static void on_timeout(struct deadline *deadline)
     request_error(request, WIRE_CODE_UNAVAILABLE, "the host of the output has not answered in time: try again");
 }
 
+/* A task that waits in its array has no output yet. false: it is none. */
+static bool refused_as_task(struct request *request, uint64_t id)
+{
+    struct engine *engine = request->requests->room.engine;
+    const struct core_job *state = core_array_of(engine_core(engine), id);
+    const struct engine_job *array = state ? engine_job(engine, state->id) : NULL;
+    uint32_t ordinal = state ? (uint32_t)(id - state->id) - 1 : 0;
+    if (!array || array->refused || core_next_task(state, ordinal) != ordinal)
+        return false;
+    if (array->uid != request->uid)
+        request_error(request, WIRE_CODE_NOT_PERMITTED,
+                      "job %" PRIu64 " belongs to %s: only its owner reads its output", id, array->user);
+    else
+        request_error(request, WIRE_CODE_WRONG_STATE, "job %" PRIu64 " is %s", id, job_state_name(state->state));
+    return true;
+}
+
 /* It cannot be read for a reason that does not pass; the request has ended. */
 static bool refused(struct request *request, const struct engine_job *job, const struct core_job *state)
 {
     const struct wire_read_output *read = &request->message.u.read_output;
     uint32_t ranks = state && job_submit(job)->each ? state->nprocs : 1;
+    if (!job && refused_as_task(request, read->job))
+        return true;
     if (!job || job->refused) {
         bool never = !read->job || read->job >= core_next_id(engine_core(request->requests->room.engine));
         request_error(request, never ? WIRE_CODE_NO_SUCH_JOB : WIRE_CODE_WRONG_STATE,

@@ -390,6 +390,8 @@ static void on_answered(uint64_t number, enum answer answer, uint64_t job, void 
     if (!request)
         return;
     assert(request->holder == HOLDER_CORE);
+    if (request->type == WIRE_cancel || request->type == WIRE_kill)
+        waits_release_tasks(data, request->job);
     if (request->type != WIRE_submit)
         answer_verb(request, answer);
     else if (answer == ANSWER_OK)

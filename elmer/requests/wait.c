@@ -183,14 +183,22 @@ void wait_begin(struct request *request)
     deadline_set(request->requests->room.deadlines, &request->deadline, engine_now_ms() + timeout_ms);
 }
 
-/* Tasks that never will be jobs. */
-static void release_tasks(struct requests *requests, const struct engine_job *array)
+/* Neither waits in its array nor has a job. */
+static bool task_gone(struct requests *requests, const struct core_job *array, uint64_t id)
 {
-    const struct core_job *state = core_job(engine_core(requests->room.engine), array->id);
+    uint32_t ordinal = (uint32_t)(id - array->id) - 1;
+    bool ended = array->state == JOB_DONE || array->state == JOB_CANCELLED;
+    if (id <= array->id || id > array->id + array->ntasks || engine_job(requests->room.engine, id))
+        return false;
+    return ended || core_next_task(array, ordinal) != ordinal;
+}
+
+void waits_release_tasks(struct requests *requests, uint64_t array)
+{
+    const struct core_job *state = core_job(engine_core(requests->room.engine), array);
     size_t cursor = 0;
     for (struct waiters *waiters; state && state->ntasks && (waiters = map_next(&requests->waiting, &cursor));) {
-        if (waiters->job <= array->id || waiters->job > array->id + state->ntasks ||
-            engine_job(requests->room.engine, waiters->job))
+        if (!task_gone(requests, state, waiters->job))
             continue;
         answer_with(waiters->first->request, record_now(requests->room.engine, waiters->job));
         cursor = 0; /* the map is another one */
@@ -199,7 +207,7 @@ static void release_tasks(struct requests *requests, const struct engine_job *ar
 
 void waits_release(struct requests *requests, struct engine_job *job)
 {
-    release_tasks(requests, job);
+    waits_release_tasks(requests, job->id);
     for (struct waiters *waiters; (waiters = map_get(&requests->waiting, job->id));)
         answer(waiters->first->request, job);
 }

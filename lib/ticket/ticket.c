@@ -79,9 +79,17 @@ bool ticket_has_room(const struct ticket *t)
            TICKET_BYTES_MAX;
 }
 
+uint32_t ticket_numbers_of(uint32_t ntasks)
+{
+    if (ntasks > TICKET_SHEET_TASKS)
+        return (ntasks - 1) / TICKET_SHEET_TASKS + 1;
+    return ntasks > 0 ? ntasks : 1;
+}
+
 uint64_t ticket_counter_of(const struct ticket *ticket)
 {
-    return ticket->counter + (ticket->task > 0 ? ticket->task - 1 : 0);
+    uint32_t ordinal = ticket->task > 0 ? ticket->task - 1 : 0;
+    return ticket->counter + (ticket->ntasks > TICKET_SHEET_TASKS ? ordinal / TICKET_SHEET_TASKS : ordinal);
 }
 
 size_t ticket_certified_bytes(const char *host, const uint8_t key[TICKET_KEY_BYTES], uint8_t *out)

@@ -9,7 +9,7 @@
  *
  *   "elmer ticket 1\n"   so that what is signed is nothing else
  *   host                 that has signed
- *   counter   8 bytes    of its tickets; an array has as many as it has tasks, and this is the first
+ *   counter   8 bytes    of its tickets; an array has several (ticket_numbers_of()), and this is the first
  *   uid       4 bytes    and user: who has asked
  *   name, token          of the submission
  *   nprocs    4 bytes
@@ -25,7 +25,7 @@
  *
  * In messages it is hexadecimal. Behind that of an array stands which of its tasks is meant, /1 for the first: nobody
  * has signed that, but there are no others than those of the range that is signed, and each is used once, as a ticket
- * of its own with the counter of the array's first and so many more (window.h). Keys and signatures are Ed25519. */
+ * of its own or as one of a sheet of them (window.h). Keys and signatures are Ed25519. */
 #ifndef LIB_TICKET_TICKET_H
 #define LIB_TICKET_TICKET_H
 
@@ -98,7 +98,10 @@ const char *ticket_refusal_text(enum ticket_refusal why); /* "its command is not
 
 /* The signed bytes of a ticket have room; its texts are within their bounds each, but not all of them together. */
 bool ticket_has_room(const struct ticket *ticket);
-/* The number of its attempt in the window. */
+/* How many numbers it takes, with so many tasks (0: it is no array): one each; above this many, one for a sheet. */
+enum { TICKET_SHEET_TASKS = 484 };
+uint32_t ticket_numbers_of(uint32_t ntasks);
+/* Its number in the window. */
 uint64_t ticket_counter_of(const struct ticket *ticket);
 /* out has TICKET_TEXT_MAX + 1 bytes; all texts of the ticket must be within their bounds. */
 void ticket_encode(const struct ticket *ticket, char *out);

@@ -15,11 +15,18 @@
 
 static bool mark(struct judge *judge, const struct ticket *ticket, uint32_t attempt)
 {
-    struct record record = {.slot = 0};
-    if (!ticket_window_mark(judge->window, ticket, attempt, &record.slot, record.block))
+    struct ticket_marks marks;
+    struct record record;
+    if (!ticket_window_mark(judge->window, ticket, attempt, &marks))
         return false;
     memcpy(record.key, ticket->key, sizeof(record.key));
-    return write(judge->record_fd, &record, sizeof(record)) == (ssize_t)sizeof(record);
+    for (uint32_t i = 0; i < marks.count; i++) {
+        record.slot = marks.slots[i];
+        memcpy(record.block, marks.blocks[i], sizeof(record.block));
+        if (write(judge->record_fd, &record, sizeof(record)) != (ssize_t)sizeof(record))
+            return false;
+    }
+    return true;
 }
 
 static enum ticket_refusal judge_open(struct judge *judge, const struct ticket_ask *ask, const struct ticket *ticket)

@@ -29,6 +29,7 @@
 #include "lib/ticket/keys.h"
 
 enum { LOCK_MS = 5000, LOCK_LOOK_NS = 10000000, SYNC_MS = 500, OPEN_FILES = 16, PIPE_BYTES = 1 << 20 };
+enum { FILE_SLOTS = TICKET_SLOTS + TICKET_SHEETS };
 
 _Static_assert(sizeof(struct record) <= 4096, "a record is written in one piece");
 
@@ -49,18 +50,19 @@ static void lock(int used)
 static int load_file(int fd, const uint8_t *key, struct ticket_window *window, uint8_t (*blocks)[TICKET_BLOCK_BYTES])
 {
     uint64_t top = 0;
-    size_t size = 0;
+    size_t size = 0, count;
     ssize_t got;
-    memset(blocks, 0, (size_t)TICKET_SLOTS * TICKET_BLOCK_BYTES);
-    while (size < (size_t)TICKET_SLOTS * TICKET_BLOCK_BYTES &&
-           (got = read(fd, (uint8_t *)blocks + size, (size_t)TICKET_SLOTS * TICKET_BLOCK_BYTES - size)) > 0)
+    while (size < (size_t)FILE_SLOTS * TICKET_BLOCK_BYTES &&
+           (got = read(fd, (uint8_t *)blocks + size, (size_t)FILE_SLOTS * TICKET_BLOCK_BYTES - size)) > 0)
         size += (size_t)got;
-    for (uint32_t slot = 0; slot < TICKET_SLOTS; slot++) {
+    count = (size + TICKET_BLOCK_BYTES - 1) / TICKET_BLOCK_BYTES;
+    memset((uint8_t *)blocks + size, 0, count * TICKET_BLOCK_BYTES - size);
+    for (uint32_t slot = 0; slot < TICKET_SLOTS && slot < count; slot++) {
         uint64_t number = ticket_block_number(blocks[slot], slot);
         if (number != UINT64_MAX && number > top)
             top = number;
     }
-    for (uint32_t slot = 0; slot < TICKET_SLOTS; slot++)
+    for (uint32_t slot = 0; slot < count; slot++)
         if (!ticket_window_restore(window, key, slot, blocks[slot], top))
             return -ENOMEM;
     return 0;
@@ -68,7 +70,7 @@ static int load_file(int fd, const uint8_t *key, struct ticket_window *window, u
 
 int record_load(int used, struct ticket_window *window, struct err *err)
 {
-    uint8_t(*blocks)[TICKET_BLOCK_BYTES] = calloc(TICKET_SLOTS, TICKET_BLOCK_BYTES);
+    uint8_t(*blocks)[TICKET_BLOCK_BYTES] = calloc(FILE_SLOTS, TICKET_BLOCK_BYTES);
     int copy = openat(used, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC), code = 0;
     DIR *dir = copy < 0 ? NULL : fdopendir(copy);
     struct dirent *entry;

@@ -48,7 +48,7 @@ uint32_t desk_cost(const struct wire_submit *submit)
     struct err none = ERR_INIT;
     t.tasks[0] = 0;
     t.ntasks = 0;
-    return take_tasks(submit, &t, &none) == 0 && t.ntasks > 0 ? t.ntasks : 1;
+    return take_tasks(submit, &t, &none) == 0 ? ticket_numbers_of(t.ntasks) : 1;
 }
 
 int desk_sign(const struct ticket_keys *keys, struct ticket_counter *counter, const struct wire_submit *submit,
@@ -75,7 +75,7 @@ int desk_sign(const struct ticket_keys *keys, struct ticket_counter *counter, co
     if (result < 0)
         return result;
     memcpy(t.certificate, keys->certificate, sizeof(t.certificate));
-    result = ticket_counter_next(keys, counter, t.ntasks > 0 ? t.ntasks : 1, &t.counter, err);
+    result = ticket_counter_next(keys, counter, ticket_numbers_of(t.ntasks), &t.counter, err);
     if (result < 0)
         return result == -EINVAL ? -EIO : result;
     if (!ticket_digest(&t, list_of(&submit->command), list_of(&submit->environment), submit->dir,

@@ -222,6 +222,48 @@ static void so_many_at_a_time(void **state)
     lab_destroy(&lab);
 }
 
+/* Who waits for a task, or wants to read what it writes, hears what became of that one. */
+static void of_tasks_that_wait(void **state)
+{
+    struct lab lab;
+    struct fake host;
+    struct wire_message answer, m = {.type = WIRE_wait};
+    (void)state;
+    lab_create(&lab, ONE_LEVEL);
+    lab_start(&lab);
+    host_open(&host, &lab, "ws1", 2, NULL);
+    uint64_t array = submit(&host, "a", "1-4%1", "queued");
+    run_task(&host, array, 1, "1");
+    m.u.wait.job = array + 3;
+    m.u.wait.timeout_ms = 60000;
+    host_relay(&host, 2, 2001, "alice", &m);
+    m.u.wait.job = array + 4;
+    host_relay(&host, 3, 2001, "alice", &m);
+    m = (struct wire_message){.type = WIRE_read_output, .u.read_output = {.job = array + 3}};
+    host_relay(&host, 1, 2001, "alice", &m);
+    host_expect_answer(&host, 1, WIRE_error, &answer);
+    assert_non_null(strstr(answer.u.error.text, "is queued"));
+    wire_message_fini(&answer);
+    host_relay(&host, 1, 2002, "bob", &m);
+    host_expect_answer(&host, 1, WIRE_error, &answer);
+    assert_string_equal(answer.u.error.code, WIRE_CODE_NOT_PERMITTED);
+    wire_message_fini(&answer);
+    m = (struct wire_message){.type = WIRE_cancel, .u.cancel = {.job = array, .tasks = "3"}};
+    host_relay(&host, 1, 2001, "alice", &m);
+    host_expect_answer(&host, 2, WIRE_jobs, &answer); /* its array goes on */
+    assert_int_equal(only(&answer)->job, array + 3);
+    assert_string_equal(only(&answer)->state, "cancelled");
+    wire_message_fini(&answer);
+    host_expect_answer(&host, 1, WIRE_done, &answer);
+    wire_message_fini(&answer);
+    about(&host, WIRE_kill, array, "", NULL);
+    host_expect_answer(&host, 3, WIRE_jobs, &answer);
+    assert_string_equal(only(&answer)->state, "cancelled");
+    wire_message_fini(&answer);
+    fake_close(&host);
+    lab_destroy(&lab);
+}
+
 static void a_host_of_before_gets_no_task(void **state)
 {
     struct lab lab;
@@ -295,6 +337,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_task_once_also_over_kills),
         cmocka_unit_test(so_many_at_a_time),
+        cmocka_unit_test(of_tasks_that_wait),
         cmocka_unit_test(a_host_of_before_gets_no_task),
         cmocka_unit_test(a_hundred_thousand),
         cmocka_unit_test(what_is_refused),

@@ -22,8 +22,8 @@ static void judge(struct input *input)
     char *words[3];
     struct ticket_start start = {.argv = {items, 3}, .environment = {items, 3}, .tmpdir = "/run/elmer-rsd/jobs/1.1"};
     struct ticket_window *window = ticket_window_create();
-    uint8_t block[TICKET_BLOCK_BYTES];
-    uint32_t slot, attempt = (uint32_t)input_below(input, 4);
+    struct ticket_marks marks;
+    uint32_t attempt = (uint32_t)input_below(input, 4);
 
     /* Zeros would be a key for which anybody can sign. */
     FUZZ_CHECK(ticket_key_of(secret, nobody.authority) && ticket_key_of(secret, nobody.own), "no key");
@@ -40,9 +40,10 @@ static void judge(struct input *input)
     FUZZ_CHECK(ticket_check_start(&ticket, &start) != TICKET_GOOD, "a start that nobody has signed");
     FUZZ_CHECK(ticket_check_chain(&ticket, &nobody) != TICKET_GOOD, "a ticket that nobody has signed");
     if (window && ticket_window_check(window, &ticket, attempt) == TICKET_GOOD) {
-        FUZZ_CHECK(ticket_window_mark(window, &ticket, attempt, &slot, block), "no memory");
+        FUZZ_CHECK(ticket_window_mark(window, &ticket, attempt, &marks), "no memory");
         FUZZ_CHECK(ticket_window_check(window, &ticket, attempt) == TICKET_USED, "used, and good again");
-        FUZZ_CHECK(ticket_block_number(block, slot) == ticket.counter / TICKET_BLOCK_COUNT,
+        FUZZ_CHECK(ticket_block_number(marks.blocks[0], marks.slots[0]) ==
+                       ticket_counter_of(&ticket) / TICKET_BLOCK_COUNT,
                    "a block of another number");
     }
     ticket_window_destroy(window);
@@ -72,7 +73,8 @@ static void restore_block(const uint8_t *data, size_t size)
 
     memcpy(block, data, size < sizeof(block) ? size : sizeof(block));
     if (window)
-        FUZZ_CHECK(ticket_window_restore(window, key, size % TICKET_SLOTS, block, size), "no memory");
+        FUZZ_CHECK(ticket_window_restore(window, key, (uint32_t)(size % (TICKET_SLOTS + TICKET_SHEETS)), block, size),
+                   "no memory");
     ticket_window_destroy(window);
 }
 

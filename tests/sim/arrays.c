@@ -141,6 +141,20 @@ static void look_at_start(struct walk *w, const struct core_job *job, const stru
         fail(w, "tasks that wait are counted wrongly", array->job.id);
 }
 
+/* Nobody else's job is between an array and its task that becomes a job of its own. */
+static void look_at_place(struct walk *w, const struct core_job *task)
+{
+    const struct core_job *array = core_job(w->core, task->array), *other;
+    uint64_t cursor = 0;
+
+    if (array && (task->place > array->place ||
+                  (task->state == JOB_QUEUED && array->state == JOB_QUEUED && task->ahead > array->ahead)))
+        fail(w, "its place is behind its array", task->id);
+    while (array && (other = core_next_job(w->core, &cursor)))
+        if (other->uid != task->uid && other->place >= task->place && other->place <= array->place)
+            fail(w, "its place is one before another user's job, and its array's behind", task->id);
+}
+
 static void step(struct walk *w, struct event event)
 {
     char text[400] = "";
@@ -160,6 +174,8 @@ static void step(struct walk *w, struct event event)
             const struct core_job *job = core_job(w->core, actions.items[i].job);
             if (job && job->array != 0 && job->array < IDS)
                 look_at_start(w, job, &w->rows[job->array]);
+            if (job && job->array != 0 && job->id < IDS && !w->rows[job->id].there && event.type != EVENT_TOP)
+                look_at_place(w, job);
         }
     for (size_t i = 0; i < actions.count; i++) /* all of a step, or nothing */
         if (actions.items[i].type == ACTION_PERSIST)
@@ -214,12 +230,37 @@ static bool has_cluster(const struct core_job *job)
     return job->state == JOB_STARTING || job->state == JOB_RUNNING || job->state == JOB_ENDING;
 }
 
+/* What the store says of one that the core does not know. */
+static enum core_end stored_end(const struct walk *w, uint64_t id)
+{
+    const struct core_job *job = &w->rows[id].job;
+
+    return !w->rows[id].there ? CORE_END_FORGOTTEN
+                              : core_end_of(job->state, job->reason, job->exit_status, job->signal, job->ran);
+}
+
+/* What was decided about who waits for what, and then whether it is the same. */
+static void look_at_verdicts(struct walk *w, enum core_verdict (*verdicts)[AFTER], bool compare)
+{
+    for (uint64_t id = 1; id < IDS; id++) {
+        const struct core_job *job = core_job(w->core, id);
+        bool waits = job && (job->state == JOB_QUEUED || job->state == JOB_HELD) && job->attempt == 0;
+        for (int i = 0; waits && i < job->nafter; i++)
+            if (!compare)
+                verdicts[id][i] = job->after[i].verdict;
+            else if (job->after[i].verdict != verdicts[id][i])
+                fail(w, "what it waits for is decided otherwise after a restart", id);
+    }
+}
+
 /* As engine/recover.c does it: those with a cluster first. */
 static void restart(struct walk *w)
 {
+    static enum core_verdict verdicts[IDS][AFTER];
     struct core_job *found[IDS];
     int n = 0;
 
+    look_at_verdicts(w, verdicts, false);
     core_destroy(w->core);
     make_core(w);
     w->nwaiting = 0;
@@ -231,9 +272,13 @@ static void restart(struct walk *w)
         if (w->rows[id].there && !has_cluster(&w->rows[id].job) && w->rows[id].job.state != JOB_DONE &&
             w->rows[id].job.state != JOB_CANCELLED)
             found[n++] = &w->rows[id].job;
-    for (int i = 0; i < n; i++)
+    for (int i = 0; i < n; i++) {
+        for (int k = 0; k < found[i]->nafter; k++)
+            w->rows[found[i]->id].after[k].end = stored_end(w, found[i]->after[k].job);
         if (core_restore_job(w->core, found[i], w->now_ms) != 0)
             fail(w, "cannot be restored", found[i]->id);
+    }
+    look_at_verdicts(w, verdicts, true);
     for (uint64_t id = 1; id < IDS; id++)
         if (w->rows[id].there)
             core_set_next(w->core, id + 1 + w->rows[id].job.ntasks, w->rows[id].job.allocation + 1);
@@ -261,10 +306,11 @@ static void submit(struct walk *w, uint32_t ntasks)
     event.u.submit.ntasks = ntasks;
     event.u.submit.task_limit = draw(w, 2) * (1 + draw(w, 3));
     if (draw(w, 3) == 0 && next > 1) { /* for jobs, arrays and tasks, which may wait in their array or have gone */
-        for (int i = 0; i < AFTER; i++)
+        for (int i = 0; i < AFTER; i++) {
             after[i] = (struct core_after){.job = 1 + draw(w, (uint32_t)next - 1),
-                                           .kind = (enum after_kind)draw(w, AFTER_KIND_COUNT),
-                                           .end = CORE_END_UNSTARTED};
+                                           .kind = (enum after_kind)draw(w, AFTER_KIND_COUNT)};
+            after[i].end = stored_end(w, after[i].job);
+        }
         event.u.submit.after = after;
         event.u.submit.nafter = AFTER;
     }

@@ -40,6 +40,7 @@ struct of { /* a job; times are seconds */
     const char *only; /* host; NULL: all */
     double start;     /* it had its processors so long before it started */
     const char *after;
+    uint32_t ntasks; /* an array */
 };
 
 static void put(struct bed *bed, const struct of *of)
@@ -74,6 +75,7 @@ static void put(struct bed *bed, const struct of *of)
     r->state = of->state;
     r->reason = of->reason;
     r->text = "";
+    r->ntasks = of->ntasks;
     r->exit_status = 0;
     r->level = CORE_NO_LEVEL;
     if (of->started >= 0) {
@@ -96,15 +98,16 @@ static void put(struct bed *bed, const struct of *of)
 static void put_all(struct bed *bed)
 {
     static const struct of jobs[] = {
-        {1, "alice", 1000, 1000, 1010, 4, 40, JOB_DONE, REASON_EXITED, NULL, 0, NULL},
-        {2, "bob", 1001, 1010.5, 1020, 4, 20, JOB_DONE, REASON_EXITED, NULL, 0.5, NULL},
-        {3, "alice", 1002, 1020, 1030, 2, 0.1, JOB_DONE, REASON_KILLED, "ws2", 0, NULL},
-        {4, "alice", 1003, -1, 1004, 2, 0, JOB_CANCELLED, REASON_CANCELLED, NULL, 0, NULL},
-        {5, "alice", 1003, -1, 1004, 2, 0, JOB_DONE, REASON_START_FAILED, NULL, 0, NULL},
-        {6, "alice", 1040, 1040, -1, 2, 0, JOB_RUNNING, REASON_NONE, NULL, 0, NULL},
-        {7, "alice", 1041, -1, -1, 2, 0, JOB_QUEUED, REASON_WAITING, NULL, 0, NULL},
-        {8, "bob", 2000, 2000, 2030, 2, 60, JOB_DONE, REASON_EXITED, "ws1", 0, NULL},
-        {9, "alice", 2010, 2030, 2031, 4, 4, JOB_DONE, REASON_EXITED, NULL, 0, NULL},
+        {1, "alice", 1000, 1000, 1010, 4, 40, JOB_DONE, REASON_EXITED, NULL, 0, NULL, 0},
+        {2, "bob", 1001, 1010.5, 1020, 4, 20, JOB_DONE, REASON_EXITED, NULL, 0.5, NULL, 0},
+        {3, "alice", 1002, 1020, 1030, 2, 0.1, JOB_DONE, REASON_KILLED, "ws2", 0, NULL, 0},
+        {4, "alice", 1003, -1, 1004, 2, 0, JOB_CANCELLED, REASON_CANCELLED, NULL, 0, NULL, 0},
+        {5, "alice", 1003, -1, 1004, 2, 0, JOB_DONE, REASON_START_FAILED, NULL, 0, NULL, 0},
+        {6, "alice", 1040, 1040, -1, 2, 0, JOB_RUNNING, REASON_NONE, NULL, 0, NULL, 0},
+        {7, "alice", 1041, -1, -1, 2, 0, JOB_QUEUED, REASON_WAITING, NULL, 0, NULL, 0},
+        {8, "bob", 2000, 2000, 2030, 2, 60, JOB_DONE, REASON_EXITED, "ws1", 0, NULL, 0},
+        {9, "alice", 2010, 2030, 2031, 4, 4, JOB_DONE, REASON_EXITED, NULL, 0, NULL, 0},
+        {10, "alice", 2011, -1, 2040, 1, 0, JOB_DONE, REASON_EXITED, NULL, 0, NULL, 3}, /* its tasks are jobs */
     };
     struct host_row hosts[] = {{.name = "ws1", .row = {.up = true, .ncpus = 2}},
                                {.name = "ws2", .row = {.up = true, .ncpus = 2, .drained = true}},
@@ -325,12 +328,12 @@ static void test_replay(void **state)
 static void test_after(void **state)
 {
     static const struct of jobs[] = {
-        {1, "alice", 1000, 1000, 1010, 1, 10, JOB_DONE, REASON_EXITED, NULL, 0, NULL},
-        {2, "bob", 1001, 1010, 1012, 1, 2, JOB_DONE, REASON_EXITED, NULL, 0, "ok:1"},
-        {3, "alice", 1002, 1012, 1020, 1, 8, JOB_DONE, REASON_EXITED, NULL, 0, "fail:2"},
-        {4, "alice", 1003, 1012, 1016, 1, 4, JOB_DONE, REASON_EXITED, NULL, 0, "start:3"},
-        {5, "alice", 1004, 1004, 1014, 1, 10, JOB_DONE, REASON_EXITED, NULL, 0, "any:77"},
-        {6, "alice", 1030, 1030, 1031, 1, 1, JOB_DONE, REASON_EXITED, NULL, 0, "ok:1"},
+        {1, "alice", 1000, 1000, 1010, 1, 10, JOB_DONE, REASON_EXITED, NULL, 0, NULL, 0},
+        {2, "bob", 1001, 1010, 1012, 1, 2, JOB_DONE, REASON_EXITED, NULL, 0, "ok:1", 0},
+        {3, "alice", 1002, 1012, 1020, 1, 8, JOB_DONE, REASON_EXITED, NULL, 0, "fail:2", 0},
+        {4, "alice", 1003, 1012, 1016, 1, 4, JOB_DONE, REASON_EXITED, NULL, 0, "start:3", 0},
+        {5, "alice", 1004, 1004, 1014, 1, 10, JOB_DONE, REASON_EXITED, NULL, 0, "any:77", 0},
+        {6, "alice", 1030, 1030, 1031, 1, 1, JOB_DONE, REASON_EXITED, NULL, 0, "ok:1", 0},
     };
     enum { JOBS = sizeof(jobs) / sizeof(jobs[0]) };
     struct bed *bed = *state;

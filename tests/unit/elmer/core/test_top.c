@@ -144,10 +144,104 @@ static void test_too_many(void **state)
     fixture_fini(&f);
 }
 
+/* ---- arrays ---- */
+
+static uint64_t submit_array(struct fixture *f, uint32_t uid, uint32_t ntasks, bool requeue)
+{
+    struct event event = {.type = EVENT_SUBMIT, .host = -1, .request = 1, .now_ms = f->now_ms};
+    uint64_t id = core_next_id(f->core);
+
+    event.u.submit.uid = uid;
+    event.u.submit.nprocs = 1;
+    event.u.submit.ntasks = ntasks;
+    event.u.submit.requeue = requeue;
+    assert_int_equal(fixture_step(f, event), 0);
+    return id;
+}
+
+static void to_task(struct fixture *f, enum event_type type, uint64_t array, uint32_t task, uint32_t uid)
+{
+    const struct core_range range = {task - 1, task};
+    struct event event = {.type = type, .host = -1, .request = 1, .job = array};
+
+    event.u.by.uid = uid;
+    event.u.by.tasks = &range;
+    event.u.by.ntasks = 1;
+    assert_int_equal(fixture_step(f, event), 0);
+    assert_int_equal(fixture_find(f, ACTION_ANSWER, -1)->answer, ANSWER_OK);
+}
+
+static uint32_t ahead(struct fixture *f, uint64_t job)
+{
+    return core_job(f->core, job)->ahead;
+}
+
+/* The array has given its place to another job of its user: its tasks have no places before others' any more. */
+static void test_task_of_an_array_that_went_behind(void **state)
+{
+    struct fixture f;
+    uint64_t array, other, own;
+
+    (void)state;
+    fixture_init(&f, ALLOCATOR_V1, 1, one, 1, false);
+    array = submit_array(&f, 5, 3, false);
+    other = submit(&f, 6, true);
+    own = submit(&f, 5, true);
+    assert_int_equal(fixture_client(&f, EVENT_TOP, own, 5, false), ANSWER_OK);
+    assert_int_equal(ahead(&f, other), 1);
+    to_task(&f, EVENT_HOLD, array, 2, 5);
+    to_task(&f, EVENT_RELEASE, array, 2, 5);
+    assert_int_equal(ahead(&f, own), 0);
+    assert_int_equal(ahead(&f, other), 1);
+    assert_int_equal(ahead(&f, array + 2), 2);
+    assert_int_equal(ahead(&f, array), 3); /* behind its task */
+    assert_int_equal(fixture_client(&f, EVENT_TOP, own, 5, false), ANSWER_OK);
+    assert_int_equal(ahead(&f, other), 1);
+    to_task(&f, EVENT_TOP, array, 2, 5); /* at its array's place, so with it */
+    assert_int_equal(ahead(&f, array + 2), 0);
+    assert_int_equal(ahead(&f, array), 1);
+    assert_int_equal(ahead(&f, other), 2);
+    assert_int_equal(ahead(&f, own), 3);
+    assert_int_equal(fixture_client(&f, EVENT_TOP, own, 5, false), ANSWER_OK);
+    assert_int_equal(ahead(&f, own), 0);
+    assert_int_equal(ahead(&f, other), 1);
+    fixture_fini(&f);
+}
+
+/* One that was moved before: its tasks, those that go back into the queue too, are where it is. */
+static void test_task_of_an_array_that_went_ahead(void **state)
+{
+    struct fixture f;
+    uint64_t own, other, array;
+
+    (void)state;
+    fixture_init(&f, ALLOCATOR_V1, 1, one, 1, false);
+    own = submit(&f, 5, true);
+    other = submit(&f, 6, true);
+    array = submit_array(&f, 5, 3, true);
+    assert_int_equal(fixture_client(&f, EVENT_TOP, array, 5, false), ANSWER_OK);
+    to_task(&f, EVENT_HOLD, array, 3, 5);
+    assert_int_equal(ahead(&f, array + 3), 0);
+    assert_int_equal(ahead(&f, array), 1);
+    assert_int_equal(ahead(&f, other), 2);
+    assert_int_equal(ahead(&f, own), 3);
+    fixture_up(&f, 0, 1, 7, NULL, 0);
+    fixture_run(&f, array + 1);
+    fixture_step(&f, (struct event){.type = EVENT_HOST_DOWN, .host = 0});
+    assert_int_equal(fixture_state(&f, array + 1), JOB_QUEUED);
+    assert_int_equal(ahead(&f, array + 1), 0);
+    assert_int_equal(ahead(&f, array + 3), 1);
+    assert_int_equal(ahead(&f, array), 2);
+    assert_int_equal(ahead(&f, other), 3);
+    fixture_fini(&f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_permutation), cmocka_unit_test(test_who_may),
-                                       cmocka_unit_test(test_too_many)};
+                                       cmocka_unit_test(test_too_many),
+                                       cmocka_unit_test(test_task_of_an_array_that_went_behind),
+                                       cmocka_unit_test(test_task_of_an_array_that_went_ahead)};
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

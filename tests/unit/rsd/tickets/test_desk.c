@@ -27,6 +27,7 @@ enum { WAIT_MS = 5000, PATH = 80, MANY = 150 }; /* more than there are places fo
 static char named[PATH];                        /* the socket that the caller names: tickets are beside it */
 static char socket_path[PATH + 16], rsd_path[PATH + 16];
 static uint64_t nprocs = 1;
+static const char *tasks = ""; /* of an array */
 static int listener = -1;
 static pid_t desk;
 static struct ticket_keys desk_keys; /* with the secret */
@@ -88,6 +89,7 @@ static struct wire_message submission(void)
                                               .dir = "/d",
                                               .output = "",
                                               .errors = "",
+                                              .tasks = tasks,
                                               .submit_host = "",
                                               .comment = "",
                                               .ticket = ""}};
@@ -124,6 +126,22 @@ static void many_on_one_connection(void **state)
         fd = user.channel.fd;
         before = number;
     }
+    client_desk_close(&user);
+}
+
+/* One takes few numbers, so its user can ask for the next one, and nobody's tickets become too old by them. */
+static void the_longest_arrays_one_after_the_other(void **state)
+{
+    struct client_desk user = {.beside = named};
+    uint64_t before = 0, number = 0;
+    (void)state;
+    tasks = "1-100000%8";
+    for (int i = 0; i < 20; i++) {
+        assert_int_equal(submit(&user, WAIT_MS, &number), ELMER_OK);
+        assert_true(i == 0 || (number > before && number - before < 5000));
+        before = number;
+    }
+    tasks = "";
     client_desk_close(&user);
 }
 
@@ -327,6 +345,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(many_on_one_connection, setup, teardown),
+        cmocka_unit_test_setup_teardown(the_longest_arrays_one_after_the_other, setup, teardown),
         cmocka_unit_test_setup_teardown(nobody_goes_without, setup, teardown),
         cmocka_unit_test_setup_teardown(silence_holds_nobody_up, setup, teardown),
         cmocka_unit_test_setup_teardown(a_flood_is_not_kept, setup, teardown),

@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "rsd/tickets/desk.h"
@@ -251,6 +252,48 @@ static void each_task_of_an_array_is_used_once(void **state)
     assert_int_equal(ask(TICKET_ASK_START, "", 1, false, "/d").why, TICKET_GOOD);
 }
 
+static bool remembers(int used, enum ticket_refusal wanted, uint32_t task)
+{
+    static struct ticket ticket;
+    struct ticket_window *window = ticket_window_create();
+    struct err err = ERR_INIT;
+    bool does;
+    assert_int_equal(ticket_decode(text, &ticket), TICKET_GOOD);
+    ticket.task = task;
+    assert_int_equal(record_load(used, window, &err), 0);
+    does = ticket_window_check(window, &ticket, 1) == wanted;
+    ticket_window_destroy(window);
+    return does;
+}
+
+/* By the recorder, in the file that the next start reads. */
+static void tasks_of_a_long_array_are_remembered(void **state)
+{
+    char dir[64] = "/tmp/test_judge.XXXXXX";
+    int used, fd, kept = judge_.record_fd;
+    pid_t recorder;
+    (void)state;
+    assert_non_null(scratch_dir(dir));
+    used = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    recorder = record_start(used, &fd);
+    assert_true(recorder > 0);
+    judge_.record_fd = fd;
+    asked_variables[0] = TASKS_VARIABLE "=1-100000%8";
+    sign();
+    asked_variables[0] = NULL;
+    job = 40 + 5000;
+    assert_int_equal(ask_task(TICKET_ASK_START, "/5000", "5000", "40", 1), TICKET_GOOD);
+    assert_int_equal(ask_task(TICKET_ASK_START, "/5000", "5000", "40", 1), TICKET_USED);
+    job = 1;
+    judge_.record_fd = kept;
+    close(fd);
+    assert_int_equal(waitpid(recorder, NULL, 0), recorder);
+    assert_true(remembers(used, TICKET_USED, 5000));
+    assert_true(remembers(used, TICKET_GOOD, 5001));
+    assert_true(remembers(used, TICKET_GOOD, 1));
+    close(used);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -259,6 +302,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(only_other_hosts_have_to_be_believed, setup, teardown),
         cmocka_unit_test_setup_teardown(a_certificate_that_comes_later_counts, setup, teardown),
         cmocka_unit_test_setup_teardown(each_task_of_an_array_is_used_once, setup, teardown),
+        cmocka_unit_test_setup_teardown(tasks_of_a_long_array_are_remembered, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
