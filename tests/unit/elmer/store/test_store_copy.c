@@ -52,7 +52,7 @@ static void test_copy(void **state)
     close_store(bed);
     if (store_restored(copy, 0, DAY_MS / 2, &next_job, &err) != 0)
         fail_msg("%s", err.text);
-    assert_int_equal(next_job, 3 + 2000000);
+    assert_int_equal(next_job, 3 + INT64_C(2000000000));
     assert_int_equal(access(copy, F_OK), 0);
     /* It is a store. */
     assert_int_equal(rename(copy, bed->path), 0);
@@ -62,7 +62,7 @@ static void test_copy(void **state)
     assert_int_equal(open_store(bed, &err), 0);
     assert_int_equal(store_load(bed->store, collect, bed, &next_job, &next_allocation, &err), 0);
     assert_int_equal(bed->nfound, 2);
-    assert_int_equal(next_job, 2000003);
+    assert_int_equal(next_job, INT64_C(2000000003));
     assert_true(next_allocation >= 2000000);
     assert_string_equal(bed->found[0]->user, "alice");
     assert_int_equal(bed->found[0]->attempt, 1);
