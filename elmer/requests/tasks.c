@@ -96,6 +96,27 @@ bool tasks_fill(struct request *request, struct event *event, struct core_range 
     return true;
 }
 
+static struct record *record_of(struct engine *engine, uint64_t id, bool waiting)
+{
+    const struct core_job *array = core_array_of(engine_core(engine), id);
+    struct engine_job *job = array ? engine_job(engine, array->id) : NULL;
+    uint32_t ordinal = array ? (uint32_t)(id - array->id) - 1 : 0;
+    if (!job || job->refused ||
+        waiting != (core_range_next(array->gone, array->ngone, array->next_task, ordinal) == ordinal))
+        return NULL;
+    return engine_task_record(engine, job, ordinal);
+}
+
+struct record *tasks_waiting(struct engine *engine, uint64_t id)
+{
+    return record_of(engine, id, true);
+}
+
+struct record *tasks_cancelled(struct engine *engine, uint64_t id)
+{
+    return record_of(engine, id, false);
+}
+
 bool tasks_explain(struct request *request, const char *verb, enum answer answer)
 {
     const struct core_job *array = core_job(engine_core(request->requests->room.engine), request->job);

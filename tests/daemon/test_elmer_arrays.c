@@ -177,6 +177,56 @@ static void each_task_once_also_over_kills(void **state)
     lab_destroy(&lab);
 }
 
+/* What ewait is told at once of one that has ended. */
+static void expect_end(struct fake *host, uint64_t task, const char *state, int exit_status)
+{
+    struct wire_message m = {.type = WIRE_wait, .u.wait = {.job = task, .timeout_ms = 60000}}, answer;
+    host_relay(host, 1, 2001, "alice", &m);
+    host_expect_answer(host, 1, WIRE_jobs, &answer);
+    assert_int_equal(only(&answer)->job, task);
+    assert_string_equal(only(&answer)->state, state);
+    assert_int_equal(only(&answer)->exit_status, exit_status);
+    wire_message_fini(&answer);
+}
+
+/* Rows of tasks that have ended stay in the store, and their array is in memory. */
+static void ends_of_before_a_restart(void **state)
+{
+    struct lab lab;
+    struct fake host;
+    struct wire_message answer;
+    (void)state;
+    lab_create(&lab, ONE_LEVEL);
+    lab_start(&lab);
+    host_open(&host, &lab, "ws1", 1, NULL);
+    uint64_t array = submit(&host, "a", "1-6", "queued");
+    run_task(&host, array, 1, "1");
+    end_task(&host, array + 1, 0);
+    run_task(&host, array, 2, "2");
+    end_task(&host, array + 2, 3);
+    about(&host, WIRE_hold, array, "5", NULL);
+    about(&host, WIRE_cancel, array, "4-5", NULL); /* one has a row, and one has none */
+    expect_array(&host, array, "queued", "6", 1, 1);
+    again(&lab, &host, NULL);
+    expect_end(&host, array + 1, "done", 0);
+    expect_end(&host, array + 2, "done", 3);
+    expect_end(&host, array + 4, "cancelled", -1);
+    expect_end(&host, array + 5, "cancelled", -1);
+    uint64_t ids[] = {array + 1, array + 2, array + 4, array + 5, array + 6};
+    struct wire_message m = {.type = WIRE_query, .u.query.jobs = {ids, 5}};
+    host_relay(&host, 1, 2001, "alice", &m);
+    host_expect_answer(&host, 1, WIRE_jobs, &answer);
+    const char *states[] = {"done", "done", "cancelled", "cancelled", "queued"};
+    assert_int_equal(answer.u.jobs.jobs.count, 5);
+    for (size_t i = 0; i < 5; i++)
+        for (size_t k = 0; k < 5; k++)
+            if (answer.u.jobs.jobs.items[k].job == ids[i])
+                assert_string_equal(answer.u.jobs.jobs.items[k].state, states[i]);
+    wire_message_fini(&answer);
+    fake_close(&host);
+    lab_destroy(&lab);
+}
+
 /* Why a task waits that is no job yet: as its array does. */
 static void expect_why(struct fake *host, uint64_t task, const char *reason_code)
 {
@@ -294,6 +344,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_task_once_also_over_kills),
+        cmocka_unit_test(ends_of_before_a_restart),
         cmocka_unit_test(so_many_at_a_time),
         cmocka_unit_test(a_host_of_before_gets_no_task),
         cmocka_unit_test(a_hundred_thousand),
