@@ -60,14 +60,7 @@ uint32_t core_next_task(const struct core_job *array, uint32_t from)
 
 uint32_t core_tasks_waiting(const struct core_job *array)
 {
-    uint32_t count = array->ntasks - array->next_task;
-
-    for (int i = 0; i < array->ngone; i++) {
-        const struct core_range *gone = &array->gone[i];
-        if (gone->to > array->next_task)
-            count -= gone->to - (gone->from > array->next_task ? gone->from : array->next_task);
-    }
-    return count;
+    return core_range_waiting(array->gone, array->ngone, array->next_task, (struct core_range){0, array->ntasks});
 }
 
 static bool is_within(const struct core_range *ranges, int count, uint32_t ordinal)
@@ -337,12 +330,11 @@ static void split(struct core *core, struct job *array, struct core_range range)
 
 static uint32_t count_waiting(const struct job *array, const struct core_range *ranges, int count)
 {
+    const struct core_job *info = &array->info;
     uint32_t waiting = 0;
 
     for (int i = 0; i < count; i++)
-        for (uint32_t at = core_next_task(&array->info, ranges[i].from); at < ranges[i].to && at < array->info.ntasks;
-             at = core_next_task(&array->info, at + 1))
-            waiting++;
+        waiting += core_range_waiting(info->gone, info->ngone, info->next_task, ranges[i]);
     return waiting;
 }
 

@@ -25,6 +25,18 @@ static inline uint32_t core_range_next(const struct core_range *gone, int ngone,
     return from;
 }
 
+/* How many of the range wait in it. */
+static inline uint32_t core_range_waiting(const struct core_range *gone, int ngone, uint32_t next,
+                                          struct core_range range)
+{
+    uint32_t from = range.from > next ? range.from : next, count = range.to > from ? range.to - from : 0;
+
+    for (int i = 0; count > 0 && i < ngone && gone[i].from < range.to; i++)
+        if (gone[i].to > from)
+            count -= (gone[i].to < range.to ? gone[i].to : range.to) - (gone[i].from > from ? gone[i].from : from);
+    return count;
+}
+
 struct core_job;
 /* Tasks that wait in an array; and one of them, that with the lowest ordinal from `from` on, or ntasks. */
 uint32_t core_tasks_waiting(const struct core_job *array);

@@ -157,7 +157,7 @@ static size_t next_jobs(struct request *request, struct engine_job **jobs, bool 
         if (!job || !wanted(request, job, state))
             continue;
         jobs[count++] = job;
-        bytes += job->bytes;
+        bytes += job_bytes(job);
     }
     *more = state != NULL;
     return count;

@@ -151,7 +151,7 @@ static bool answer_now(struct request *request, const struct wire_uints *ids, si
             answer(request, job);
             return true;
         }
-        *bytes = job->submission.bytes > *bytes ? job->submission.bytes : *bytes;
+        *bytes = job_bytes(job) > *bytes ? job_bytes(job) : *bytes;
     }
     return false;
 }

@@ -272,6 +272,95 @@ static void so_many_at_a_time(void **state)
     lab_destroy(&lab);
 }
 
+static long peak_kb(const struct lab *lab)
+{
+    char path[64], line[200];
+    long kb = -1;
+    snprintf(path, sizeof(path), "/proc/%d/status", (int)lab->pid);
+    FILE *file = fopen(path, "re");
+    assert_non_null(file);
+    while (fgets(line, sizeof(line), file))
+        (void)sscanf(line, "VmHWM: %ld", &kb);
+    fclose(file);
+    return kb;
+}
+
+/* An array with a long command, of which each task becomes a job that is held. */
+static void tasks_take_no_memory_each(void **state)
+{
+    enum { TASKS = 300, LONG = 200000, GROWTH_KB = 24 << 10 }; /* all of them: 60 MB */
+    static char text[LONG + 1];
+    const char *command[] = {"/bin/echo", text};
+    struct lab lab;
+    struct fake host;
+    (void)state;
+    lab_create(&lab, ONE_LEVEL);
+    lab.memory_counts = true;
+    lab_start(&lab);
+    host_open(&host, &lab, "ws1", 1, NULL);
+    submit(&host, "first", "", "starting");
+    memset(text, 'x', LONG);
+    struct wire_message m = lab_submission("a", 1);
+    m.u.submit.tasks = "1-301";
+    m.u.submit.command = (struct wire_strs){command, 2};
+    char got[20];
+    long before_kb = peak_kb(&lab);
+    uint64_t array = lab_submit(&host, &m, got, sizeof(got));
+    about(&host, WIRE_hold, array, "1-150", NULL);
+    about(&host, WIRE_hold, array, "151-300", NULL);
+    expect_array(&host, array, "queued", "301", 0, 0);
+    long held_kb = peak_kb(&lab);
+    again(&lab, &host, NULL);
+    expect_array(&host, array, "queued", "301", 0, 0);
+    expect_task(&host, array, TASKS, "held", TASKS);
+    long again_kb = peak_kb(&lab);
+    print_message("at most %ld kB, with the tasks held %ld kB, after a restart %ld kB\n", before_kb, held_kb, again_kb);
+    assert_true(held_kb < before_kb + GROWTH_KB);
+    assert_true(again_kb < before_kb + GROWTH_KB);
+    about(&host, WIRE_kill, array, "", NULL);
+    expect_array(&host, array, "cancelled", "", 0, 0);
+    fake_close(&host);
+    lab_destroy(&lab);
+}
+
+/* The queue of a user is bounded, also if his jobs are one array that he takes apart. */
+static void tasks_alone_are_jobs_in_the_queue(void **state)
+{
+    struct lab lab;
+    struct fake host;
+    struct wire_message m = {.type = WIRE_hold}, answer;
+    (void)state;
+    lab_create(&lab, ONE_LEVEL "user_queued = 10\nadmin_hosts = ws1\n");
+    lab_start(&lab);
+    host_open(&host, &lab, "ws1", 1, NULL);
+    uint64_t array = submit(&host, "a", "1-100", "queued");
+    run_task(&host, array, 1, "1");
+    about(&host, WIRE_hold, array, "11-20", WIRE_CODE_REFUSED); /* the array is one */
+    expect_array(&host, array, "queued", "2-100", 0, 0);
+    about(&host, WIRE_hold, array, "1,11-19", NULL);
+    about(&host, WIRE_release, array, "20", WIRE_CODE_REFUSED);
+    about(&host, WIRE_top, array, "30-40", WIRE_CODE_REFUSED);
+    m.u.hold.job = array + 20; /* by its own id */
+    host_relay(&host, 1, 2001, "alice", &m);
+    host_expect_answer(&host, 1, WIRE_done, &answer);
+    assert_int_equal(answer.type, WIRE_error);
+    assert_non_null(strstr(answer.u.error.text, "alice has 10 jobs in the queue and may have 10"));
+    wire_message_fini(&answer);
+    about(&host, WIRE_release, array, "11-19", NULL); /* they are jobs already */
+    about(&host, WIRE_hold, array, "", NULL);         /* as one */
+    about(&host, WIRE_release, array, "", NULL);
+    about(&host, WIRE_cancel, array, "30-40", NULL);
+    expect_array(&host, array, "queued", "2-10,20-29,41-100", 0, 0);
+    host_relay(&host, 2, 0, "root", &m); /* administrators have no limit */
+    host_expect_answer(&host, 2, WIRE_done, &answer);
+    if (answer.type != WIRE_done)
+        fail_msg("%s", answer.u.error.text);
+    wire_message_fini(&answer);
+    expect_task(&host, array, 20, "held", 20);
+    fake_close(&host);
+    lab_destroy(&lab);
+}
+
 static void a_host_of_before_gets_no_task(void **state)
 {
     struct lab lab;
@@ -346,6 +435,8 @@ int main(void)
         cmocka_unit_test(each_task_once_also_over_kills),
         cmocka_unit_test(ends_of_before_a_restart),
         cmocka_unit_test(so_many_at_a_time),
+        cmocka_unit_test(tasks_take_no_memory_each),
+        cmocka_unit_test(tasks_alone_are_jobs_in_the_queue),
         cmocka_unit_test(a_host_of_before_gets_no_task),
         cmocka_unit_test(a_hundred_thousand),
         cmocka_unit_test(what_is_refused),
