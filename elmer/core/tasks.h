@@ -2,6 +2,7 @@
 #ifndef ELMER_CORE_TASKS_H
 #define ELMER_CORE_TASKS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 /* Of one array; tasks that one event takes out of their array, each a row to write; ranges of an array that have gone.
@@ -12,6 +13,14 @@ enum { CORE_MAX_TASKS = 100000, CORE_MAX_SPLIT = 1000, CORE_MAX_GONE = 1000 };
 struct core_range {
     uint32_t from, to;
 };
+
+static inline bool core_range_has(const struct core_range *ranges, int count, uint32_t ordinal)
+{
+    for (int i = 0; i < count; i++)
+        if (ordinal >= ranges[i].from && ordinal < ranges[i].to)
+            return true;
+    return false;
+}
 
 /* Of an array whose tasks before `next` wait in it no more, nor those of the ranges: the first that waits from `from`
  * on, or a number that no task has. */
