@@ -23,6 +23,8 @@ struct found {
     struct record **records;
     size_t count, capacity;
     size_t done; /* these have been taken over */
+    struct record **lost;
+    size_t nlost, lost_capacity;
 };
 
 static void collect(struct record *record, void *data)
@@ -96,7 +98,7 @@ static void restore_shell(struct engine *engine, struct record *r)
     }
 }
 
-/* Its host is not in the configuration any more. */
+/* Its host is not in the configuration any more. It is written when all are back. */
 static void give_up(struct engine *engine, struct found *found, struct record *r, const char *host)
 {
     log_warning("job=%" PRIu64 " was on host %s, which is not in the configuration any more: it is lost", r->id, host);
@@ -120,7 +122,23 @@ static void give_up(struct engine *engine, struct found *found, struct record *r
             if (r->task - 1 < found->records[i]->failed_rank)
                 found->records[i]->failed_rank = r->task - 1;
         }
-    engine->last_put = store_put(engine->store, r);
+    found->lost = mem_grow(found->lost, &found->lost_capacity, found->nlost + 1, sizeof(*found->lost));
+    found->lost[found->nlost++] = r;
+}
+
+/* With the arrays that have counted them: else an elmer that is killed again would find a task that has ended and is
+ * counted nowhere. */
+static void put_lost(struct engine *engine, const struct found *found)
+{
+    uint64_t before = engine->last_put;
+    store_hold(engine->store, true);
+    for (size_t i = 0; i < found->nlost; i++) {
+        struct engine_job *array = jobs_find(&engine->jobs, found->lost[i]->array);
+        engine->last_put = store_put(engine->store, found->lost[i]);
+        if (array && array->put <= before)
+            engine_persist(engine, array);
+    }
+    store_hold(engine->store, false);
 }
 
 /* Returns a host of it that is not in the configuration any more, or NULL. */
@@ -356,6 +374,11 @@ int recover(struct engine *engine, struct err *err)
         struct record *record = found.records[found.done++];
         result = restore(engine, &found, record, err);
     }
+    if (!result && found.nlost)
+        put_lost(engine, &found);
+    for (size_t i = 0; i < found.nlost && result; i++)
+        record_destroy(found.lost[i]);
+    free(found.lost);
     while (found.done < found.count)
         record_destroy(found.records[found.done++]);
     free(found.records);
