@@ -348,7 +348,7 @@ static int gone_with(const struct job *array, const struct core_range *ranges, i
     return n;
 }
 
-/* What is before next_task says nothing any more. */
+/* What is before next_task says only which of those were not started. */
 static void drop_past(struct job *array)
 {
     int past = 0;
@@ -420,7 +420,8 @@ int array_verb(struct core *core, struct job *array, const struct event *event)
         return 0;
     if (event->u.by.tasks && !removes && !after_met(array)) /* a task alone would wait for nothing */
         return 0;
-    drop_past(array);
+    if (array->info.ngone + count > CORE_MAX_GONE)
+        drop_past(array);
     if (((event->u.by.tasks || removes) && gone_with(array, ranges, count) > CORE_MAX_GONE) ||
         (event->u.by.tasks && !removes && count_waiting(array, ranges, count) > CORE_MAX_SPLIT)) {
         core->reply.answer = ANSWER_TOO_MANY;

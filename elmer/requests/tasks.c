@@ -127,15 +127,17 @@ bool tasks_fill(struct request *request, struct event *event, struct core_range 
     return !array || may_split(request, array, *ranges, count);
 }
 
+/* Waiting, or else cancelled. */
 static struct record *record_of(struct engine *engine, uint64_t id, bool waiting)
 {
     const struct core_job *array = core_array_of(engine_core(engine), id);
     struct engine_job *job = array ? engine_job(engine, array->id) : NULL;
     uint32_t ordinal = array ? (uint32_t)(id - array->id) - 1 : 0;
-    if (!job || job->refused ||
-        waiting != (core_range_next(array->gone, array->ngone, array->next_task, ordinal) == ordinal))
+    if (!job || job->refused)
         return NULL;
-    return engine_task_record(engine, job, ordinal);
+    bool is = waiting ? core_range_next(array->gone, array->ngone, array->next_task, ordinal) == ordinal
+                      : core_range_has(array->gone, array->ngone, ordinal);
+    return !is ? NULL : engine_task_record(engine, job, ordinal);
 }
 
 struct record *tasks_waiting(struct engine *engine, uint64_t id)

@@ -227,6 +227,45 @@ static void ends_of_before_a_restart(void **state)
     lab_destroy(&lab);
 }
 
+/* The history lets go of a task that has ended while its array lives: nothing is known of it any more, and nothing is
+ * made up. */
+static void ends_beyond_the_history(void **state)
+{
+    struct lab lab;
+    struct fake host;
+    struct wire_message answer, m = {.type = WIRE_wait};
+    size_t count = 1;
+    (void)state;
+    lab_create(&lab, ONE_LEVEL "history_jobs = 0\n");
+    lab_start(&lab);
+    host_open(&host, &lab, "ws1", 1, NULL);
+    uint64_t array = submit(&host, "a", "1-4", "queued"), first = array + 1;
+    run_task(&host, array, 1, "1");
+    end_task(&host, first, 0);
+    about(&host, WIRE_cancel, array, "4", NULL);
+    expect_array(&host, array, "queued", "3", 1, 0);
+    again(&lab, &host, NULL); /* the history is looked at at the start */
+    for (int64_t deadline = mono_ms(mono_now()) + LAB_WAIT_MS; count && mono_ms(mono_now()) < deadline;) {
+        struct wire_message query = {.type = WIRE_query, .u.query.jobs = {&first, 1}};
+        host_relay(&host, 1, 2001, "alice", &query);
+        host_expect_answer(&host, 1, WIRE_jobs, &answer);
+        count = answer.u.jobs.jobs.count;
+        if (count)
+            assert_string_equal(only(&answer)->state, "done");
+        wire_message_fini(&answer);
+    }
+    assert_int_equal(count, 0);
+    m.u.wait = (struct wire_wait){.job = first, .timeout_ms = 60000};
+    host_relay(&host, 1, 2001, "alice", &m);
+    host_expect_answer(&host, 1, WIRE_jobs, &answer);
+    assert_int_equal(answer.type, WIRE_error);
+    assert_string_equal(answer.u.error.code, WIRE_CODE_NO_SUCH_JOB);
+    wire_message_fini(&answer);
+    expect_end(&host, array + 4, "cancelled", -1);
+    fake_close(&host);
+    lab_destroy(&lab);
+}
+
 /* Why a task waits that is no job yet: as its array does. */
 static void expect_why(struct fake *host, uint64_t task, const char *reason_code)
 {
@@ -434,6 +473,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_task_once_also_over_kills),
         cmocka_unit_test(ends_of_before_a_restart),
+        cmocka_unit_test(ends_beyond_the_history),
         cmocka_unit_test(so_many_at_a_time),
         cmocka_unit_test(tasks_take_no_memory_each),
         cmocka_unit_test(tasks_alone_are_jobs_in_the_queue),
