@@ -61,22 +61,7 @@ uint32_t core_next_task(const struct core_job *array, uint32_t from)
 
 uint32_t core_tasks_waiting(const struct core_job *array)
 {
-    uint32_t count = array->ntasks - array->next_task;
-
-    for (int i = 0; i < array->ngone; i++) {
-        const struct core_range *gone = &array->gone[i];
-        if (gone->to > array->next_task)
-            count -= gone->to - (gone->from > array->next_task ? gone->from : array->next_task);
-    }
-    return count;
-}
-
-static bool is_within(const struct core_range *ranges, int count, uint32_t ordinal)
-{
-    for (int i = 0; i < count; i++)
-        if (ordinal >= ranges[i].from && ordinal < ranges[i].to)
-            return true;
-    return false;
+    return core_range_waiting(array->gone, array->ngone, array->next_task, (struct core_range){0, array->ntasks});
 }
 
 /* The ranges and `more`, joined where they touch. The old list is freed. */
@@ -317,13 +302,43 @@ static void split(struct core *core, struct job *array, struct core_range range)
 
 static uint32_t count_waiting(const struct job *array, const struct core_range *ranges, int count)
 {
+    const struct core_job *info = &array->info;
     uint32_t waiting = 0;
 
     for (int i = 0; i < count; i++)
-        for (uint32_t at = core_next_task(&array->info, ranges[i].from); at < ranges[i].to && at < array->info.ntasks;
-             at = core_next_task(&array->info, at + 1))
-            waiting++;
+        waiting += core_range_waiting(info->gone, info->ngone, info->next_task, ranges[i]);
     return waiting;
+}
+
+/* Of ranges that have gone, when these have too. */
+static int gone_with(const struct job *array, const struct core_range *ranges, int count)
+{
+    const struct core_range *gone = array->info.gone;
+    int at = 0, next = 0, n = 0;
+    uint32_t end = array->info.next_task;
+
+    while (at < array->info.ngone || next < count) {
+        bool old = next == count || (at < array->info.ngone && gone[at].from < ranges[next].from);
+        struct core_range range = old ? gone[at++] : ranges[next++];
+        if (range.to <= array->info.next_task)
+            continue;
+        n += n == 0 || range.from > end;
+        end = range.to > end ? range.to : end;
+    }
+    return n;
+}
+
+/* What is before next_task says only which of those were not started. */
+static void drop_past(struct job *array)
+{
+    int past = 0;
+
+    while (past < array->info.ngone && array->array->gone[past].to <= array->info.next_task)
+        past++;
+    if (past == 0)
+        return;
+    array->info.ngone -= past;
+    memmove(array->array->gone, array->array->gone + past, (size_t)array->info.ngone * sizeof(struct core_range));
 }
 
 static bool valid_ranges(const struct job *array, const struct core_range *ranges, int count)
@@ -385,7 +400,9 @@ int array_verb(struct core *core, struct job *array, const struct event *event)
         return 0;
     if (event->u.by.tasks && !removes && !after_met(array)) /* a task alone would wait for nothing */
         return 0;
-    if (array->info.ngone + count > CORE_MAX_GONE ||
+    if (array->info.ngone + count > CORE_MAX_GONE)
+        drop_past(array);
+    if (((event->u.by.tasks || removes) && gone_with(array, ranges, count) > CORE_MAX_GONE) ||
         (event->u.by.tasks && !removes && count_waiting(array, ranges, count) > CORE_MAX_SPLIT)) {
         core->reply.answer = ANSWER_TOO_MANY;
         return 0;
@@ -398,7 +415,7 @@ int array_verb(struct core *core, struct job *array, const struct event *event)
         for (int i = 0; i < count; i++)
             split(core, array, ranges[i]);
     LIST_FOR_EACH_SAFE (node, &array->array->tasks)
-        if (is_within(ranges, count, TASK(node)->info.task - 1))
+        if (core_range_has(ranges, count, TASK(node)->info.task - 1))
             done = do_to_task(core, TASK(node), event) || done;
     if (array->info.state != JOB_DONE && array->info.state != JOB_CANCELLED)
         settle(core, array);
@@ -435,39 +452,4 @@ void array_settle_restored(struct core *core)
         if (job && job->array && job->info.state == JOB_STARTED)
             settle(core, job);
     }
-}
-
-/* ---- for tests ---- */
-
-const char *check_array(const struct core *core, const struct job *job)
-{
-    uint32_t live = 0, running = 0, waiting = 0;
-
-    if (!job->array) {
-        if (!job->of)
-            return NULL;
-        if (job->info.array != job->of->info.id || job->info.id != job->of->info.id + job->info.task)
-            return "is not the task that it should be";
-        return job->info.task - 1 < job->of->info.next_task ||
-                       is_within(job->of->info.gone, job->of->info.ngone, job->info.task - 1)
-                   ? NULL
-                   : "is a job, and waits in its array too";
-    }
-    for (size_t i = 0; i < core->nindex; i++) {
-        const struct job *task = core->index[i].job;
-        live += task && task->of == job;
-        running += task && task->of == job && job_has_cluster(task);
-    }
-    for (uint32_t i = job->info.next_task; i < job->info.ntasks; i++)
-        waiting += !is_within(job->info.gone, job->info.ngone, i);
-    if (live != job->array->live || running != job->array->running || waiting != core_tasks_waiting(&job->info))
-        return "counts its tasks wrongly";
-    if (job->info.state == JOB_STARTED && (live == 0 || waiting > 0))
-        return "is started, and none of its tasks is, or some wait";
-    if (is_waiting(job) && waiting == 0)
-        return "waits, and none of its tasks does";
-    if (job->info.task_limit > 0 && running > job->info.task_limit)
-        return "has more tasks with clusters than it may";
-    return job->info.tasks_ok + job->info.tasks_failed + live + waiting > job->info.ntasks ? "has too many tasks"
-                                                                                           : NULL;
 }

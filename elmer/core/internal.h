@@ -261,7 +261,8 @@ void array_tell_waiters(struct core *core, struct job *array);
 void array_link(struct core *core, struct job *job); /* after a restart: with its tasks, or with its array */
 void array_settle_restored(struct core *core);       /* when all are back */
 int array_verb(struct core *core, struct job *array, const struct event *event); /* what a client wants of it */
-const char *check_array(const struct core *core, const struct job *job);         /* what is wrong, or NULL */
+/* array_check.c: what is wrong, or NULL. */
+const char *check_array(const struct core *core, const struct job *job);
 
 /* ---- reach.c: where a job may ever run ---- */
 enum answer reach_judge(const struct core *core, uint32_t nprocs, uint32_t mesh_rows, const int *hosts, int nhosts,

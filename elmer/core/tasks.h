@@ -2,6 +2,7 @@
 #ifndef ELMER_CORE_TASKS_H
 #define ELMER_CORE_TASKS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 /* Of one array; tasks that one event takes out of their array, each a row to write; ranges of an array that have gone.
@@ -13,6 +14,14 @@ struct core_range {
     uint32_t from, to;
 };
 
+static inline bool core_range_has(const struct core_range *ranges, int count, uint32_t ordinal)
+{
+    for (int i = 0; i < count; i++)
+        if (ordinal >= ranges[i].from && ordinal < ranges[i].to)
+            return true;
+    return false;
+}
+
 /* Of an array whose tasks before `next` wait in it no more, nor those of the ranges: the first that waits from `from`
  * on, or a number that no task has. */
 static inline uint32_t core_range_next(const struct core_range *gone, int ngone, uint32_t next, uint32_t from)
@@ -23,6 +32,18 @@ static inline uint32_t core_range_next(const struct core_range *gone, int ngone,
         if (from < gone[i].to)
             from = gone[i].to;
     return from;
+}
+
+/* How many of the range wait in it. */
+static inline uint32_t core_range_waiting(const struct core_range *gone, int ngone, uint32_t next,
+                                          struct core_range range)
+{
+    uint32_t from = range.from > next ? range.from : next, count = range.to > from ? range.to - from : 0;
+
+    for (int i = 0; count > 0 && i < ngone && gone[i].from < range.to; i++)
+        if (gone[i].to > from)
+            count -= (gone[i].to < range.to ? gone[i].to : range.to) - (gone[i].from > from ? gone[i].from : from);
+    return count;
 }
 
 struct core_job;

@@ -236,7 +236,7 @@ struct engine_job *engine_submit(struct engine *engine, struct event *event, con
                                  struct wire_message *submission)
 {
     uint64_t id = core_next_id(engine->core);
-    struct engine_job *job = jobs_add(&engine->jobs, id, event->u.submit.uid, user, submission, 0);
+    struct engine_job *job = jobs_add(&engine->jobs, id, event->u.submit.uid, user, submission);
     job->submitted_ms = wall_now().ms;
     engine_event(engine, event);
     if (core_job(engine->core, id))

@@ -167,9 +167,10 @@ bool engine_job_accepted(const struct engine *engine, const struct engine_job *j
 /* Its last state is on disk. */
 bool engine_job_settled(const struct engine *engine, const struct engine_job *job);
 /* All that is known of a job that is in memory, to be shown; belongs to the caller. */
-/* Of a task that has no job: it waits, or was cancelled while it did, or is forgotten. */
-struct record *engine_task_record(struct engine *engine, struct engine_job *array, uint32_t ordinal);
 struct record *engine_record(struct engine *engine, struct engine_job *job);
+/* The same of a task that is no job there: as its array while it waits in it, else cancelled; whoever asks knows that
+ * the store has no row of it. */
+struct record *engine_task_record(struct engine *engine, struct engine_job *array, uint32_t ordinal);
 /* Somebody waits for its end, or no longer: meanwhile it stays in memory, and the end is written at once. */
 void engine_watch(struct engine *engine, struct engine_job *job);
 void engine_unwatch(struct engine *engine, struct engine_job *job);

@@ -111,31 +111,30 @@ static void uncount(struct jobs *jobs, struct engine_job *job)
     job->bytes = 0;
 }
 
-/* A task is found by its array's token, and its submission counts with its array's. */
+/* A task is found by its array's token. Its submission counts with its array's, and it has nothing of its own but where
+ * it may run. */
 static void enter(struct jobs *jobs, struct engine_job *job)
 {
     assert(!map_get(&jobs->by_id, job->id));
     map_put(&jobs->by_id, job->id, job);
-    if (job->array)
-        return;
-    job->bytes = job->submission.bytes + job_submit(job)->after.count * AFTER_COST;
+    job->bytes = job->of ? jobs_task_bytes(job->of) : job->submission.bytes + job_submit(job)->after.count * AFTER_COST;
     *bytes_of(jobs, job->uid) += job->bytes;
     jobs->bytes_of_all += job->bytes;
+    if (job->of)
+        return;
     uint64_t key = hash(jobs, job->uid, job_submit(job)->token);
     job->same_token = map_get(&jobs->by_token, key);
     map_put(&jobs->by_token, key, job);
 }
 
 struct engine_job *jobs_add(struct jobs *jobs, uint64_t id, uint32_t uid, const char *user,
-                            struct wire_message *submission, uint64_t array)
+                            struct wire_message *submission)
 {
     assert(submission->type == WIRE_submit);
     struct engine_job *job = mem_zalloc(sizeof(*job));
     *job = (struct engine_job){.id = id,
                                .uid = uid,
                                .user = mem_strdup(user),
-                               .array = array,
-                               .task = array ? (uint32_t)(id - array) - 1 : 0,
                                .submission = *submission,
                                .submitted_ms = -1,
                                .started_ms = -1,
@@ -147,8 +146,12 @@ struct engine_job *jobs_add(struct jobs *jobs, uint64_t id, uint32_t uid, const 
     return job;
 }
 
-/* Made once for all tasks of an array. */
-static const struct engine_job_end *end_of_tasks(struct engine_job *array)
+size_t jobs_task_bytes(const struct engine_job *array)
+{
+    return job_submit(array)->hosts.count * sizeof(int);
+}
+
+const struct engine_job_end *jobs_task_end(struct engine_job *array)
 {
     struct engine_job_end end = {0};
     struct err err = ERR_INIT;
@@ -174,21 +177,9 @@ struct engine_job *jobs_add_task(struct jobs *jobs, uint64_t id, struct engine_j
                                .started_ms = -1,
                                .ended_ms = -1};
     snprintf(job->name, sizeof(job->name), "%s", array->name);
-    job->end = mem_copy(end_of_tasks(array), 1, sizeof(*job->end));
-    job->end->json = mem_strdup(array->of_task->json ? array->of_task->json : "");
+    (void)jobs_task_end(array); /* while the array has its environment */
     enter(jobs, job);
     return job;
-}
-
-void jobs_link_task(struct engine_job *task, struct engine_job *array)
-{
-    const struct engine_job_end *end = end_of_tasks(array);
-    assert(task->array == array->id && !task->of && !task->end);
-    wire_message_fini(&task->submission);
-    task->submission = (struct wire_message){0};
-    task->of = array;
-    task->end = mem_copy(end, 1, sizeof(*end));
-    task->end->json = mem_strdup(end->json ? end->json : "");
 }
 
 void jobs_remove(struct jobs *jobs, struct engine_job *job)
@@ -213,11 +204,21 @@ void jobs_remove(struct jobs *jobs, struct engine_job *job)
     job_free(job);
 }
 
+/* Of a task that has ended: what it needs when its array is gone. */
+static void leave_array(struct engine_job *job)
+{
+    const struct engine_job_end *end = jobs_task_end(job->of);
+    job->end = mem_copy(end, 1, sizeof(*end));
+    job->end->json = mem_strdup(end->json ? end->json : "");
+}
+
 /* What nobody needs any more, and may be large: only what is shown of an ended job stays. */
 static void drop_environment(struct engine_job *job)
 {
     struct wire_message kept = {0};
     struct err err = ERR_INIT;
+    if (job->of)
+        leave_array(job);
     if (!job->end)
         return; /* engine_persist() has said why */
     char *json = job->end->json;
@@ -342,12 +343,13 @@ static const char *token_of_task(const struct engine_job *job, char token[TOKEN_
 void job_glance(struct core *core, struct engine_job *job, const struct core_job *state, struct record *r)
 {
     static char token[TOKEN_OF_TASK]; /* for a moment, as the record */
+    const struct engine_job_end *end = job->of ? jobs_task_end(job->of) : job->end;
     *r = (struct record){.user = job->user,
                          .token = job->array ? token_of_task(job, token) : job_submit(job)->token,
                          .submitted_ms = job->submitted_ms,
                          .started_ms = job->started_ms,
                          .ended_ms = job->ended_ms,
-                         .environment_sha256 = job->end ? job->end->environment_sha256 : "",
+                         .environment_sha256 = end ? end->environment_sha256 : "",
                          .submit = job_submit(job)};
 #define GLANCE_KEPT(name, type, record, core, ...) JOB_IF(COPIED, core, r->name = state->name;)
     JOB_FIELDS(JOB_NONE, GLANCE_KEPT, JOB_NONE)
@@ -380,8 +382,9 @@ struct record *job_record(struct core *core, struct engine_job *job, const struc
                           job->nusage * sizeof(*job->usage));
         r->nusage = job->nusage;
     }
-    if (with_json && job->of) {
-        r->json = arena_strdup(&r->memory, job->end->json);
+    if (with_json && job->of) { /* its array stays until the last of its rows is on disk */
+        const char *json = jobs_task_end(job->of)->json;
+        r->json = json ? json : "";
     } else if (with_json) {
         struct err err = ERR_INIT;
         char *json = NULL;

@@ -46,7 +46,7 @@ struct engine_job {
     uint64_t put;               /* number of its last write */
     uint64_t first_put;         /* and of its first: it is accepted when that is on disk; 0: before elmer was started */
     size_t bytes;               /* of the submission, counted for its user until it has ended, then for all that have */
-    struct engine_job_end *end; /* once its end has been put; NULL: not yet, or that has failed */
+    struct engine_job_end *end; /* once its end has been put, of a task when it is on disk; NULL: not yet, or failed */
     enum job_state logged;
     struct engine_job *of;          /* its array, whose submission is its own, until it has ended; NULL: of none */
     struct engine_job_end *of_task; /* of an array: what the store has of the submission of each task; NULL: none yet */
@@ -60,6 +60,12 @@ struct engine_job {
 static inline const struct wire_submit *job_submit(const struct engine_job *job)
 {
     return job->of ? &job->of->submission.u.submit : &job->submission.u.submit;
+}
+
+/* Of the submission that is shown of it. */
+static inline size_t job_bytes(const struct engine_job *job)
+{
+    return job->of ? job->of->bytes : job->bytes;
 }
 
 /* Ended ones beyond either are dropped from memory and read from the store. */
@@ -76,14 +82,16 @@ struct jobs {
 
 void jobs_init(struct jobs *jobs);
 void jobs_fini(struct jobs *jobs);
-/* Takes over submission (moved) and copies user. array: it is a task of that one; 0: of none. */
+/* Takes over submission (moved) and copies user. */
 struct engine_job *jobs_add(struct jobs *jobs, uint64_t id, uint32_t uid, const char *user,
-                            struct wire_message *submission, uint64_t array);
-/* A task of this array has become a job: the submission stays where it is, and only what it will be when the task has
- * ended is stored with the task. */
+                            struct wire_message *submission);
+/* A task of this array has become a job, or was restored: the submission stays where it is, and no copy of it is made
+ * before the task has ended. */
 struct engine_job *jobs_add_task(struct jobs *jobs, uint64_t id, struct engine_job *array);
-/* One that was restored, with a submission of its own: it has its array's again. */
-void jobs_link_task(struct engine_job *task, struct engine_job *array);
+/* What is stored as the submission of each task of this array, made once; the array's. */
+const struct engine_job_end *jobs_task_end(struct engine_job *array);
+/* That each task is counted with for its user, see jobs_bytes(). */
+size_t jobs_task_bytes(const struct engine_job *array);
 /* The index of a task; -1: it is none. */
 static inline int64_t job_index(const struct engine_job *job)
 {

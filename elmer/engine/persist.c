@@ -104,7 +104,7 @@ uint64_t engine_persist(struct engine *engine, struct engine_job *job)
     limits_note(engine, job, state);
     struct record *record = job_record(engine->core, job, state, !job->stored);
     struct engine_job_end end = {0};
-    if (record_ended(record) && !job->end && engine_end_record(record, &job->submission, &end))
+    if (record_ended(record) && !job->of && !job->end && engine_end_record(record, &job->submission, &end))
         job->end = mem_copy(&end, 1, sizeof(end));
     job->put = engine->last_put = store_put(engine->store, record);
     if (!job->stored)

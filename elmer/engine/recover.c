@@ -1,10 +1,11 @@
 /* recover.c - what the store holds goes back into the core.
  *
  * Those with a cluster come back in the order of their allocation, then queued and held jobs in the order of ids, so
- * each after those that it waits for. Hosts of
- * the latter, and those that were up, are awaited: nothing is decided about such a job before its host says hello, or
- * does not come within host_timeout. A host that is no longer in the configuration and has jobs comes back as one that
- * is retired; where hosts are a cube, which has no room for it, the core decides what becomes of the job. */
+ * each after those that it waits for. Hosts of the former, and those that were up, are awaited: nothing is decided
+ * about such a job before its host says hello, or does not come within host_timeout. A host that is no longer in the
+ * configuration and has jobs comes back as one that is retired; where hosts are a cube, which has no room for it, the
+ * core decides what becomes of the job. Of the submission in a task's row nothing is kept, it has that of its array: a
+ * user may have as many tasks as jobs in the queue, each with a long command. */
 #include "config.h"
 
 #include "elmer/engine/internal.h"
@@ -22,11 +23,18 @@ struct found {
     struct record **records;
     size_t count, capacity;
     size_t done; /* these have been taken over */
+    struct record **lost;
+    size_t nlost, lost_capacity;
 };
 
 static void collect(struct record *record, void *data)
 {
     struct found *found = data;
+    if (record->array) {
+        wire_message_fini(&record->submission);
+        record->submission = (struct wire_message){0};
+        record->submit = NULL;
+    }
     found->records = mem_grow(found->records, &found->capacity, found->count + 1, sizeof(*found->records));
     found->records[found->count++] = record;
 }
@@ -65,9 +73,18 @@ static void keep_missing(struct engine *engine, const struct record *r, struct e
         log_warning("job=%" PRIu64 " waits: the hosts that it may use are not in the configuration any more", r->id);
 }
 
+/* A task's after its array's. */
+static void add_shell(struct engine *engine, struct record *r)
+{
+    if (r->array)
+        jobs_add_task(&engine->jobs, r->id, jobs_find(&engine->jobs, r->array));
+    else
+        jobs_add(&engine->jobs, r->id, r->uid, r->user, &r->submission);
+}
+
 static void restore_shell(struct engine *engine, struct record *r)
 {
-    struct engine_job *job = jobs_add(&engine->jobs, r->id, r->uid, r->user, &r->submission, r->array);
+    struct engine_job *job = jobs_find(&engine->jobs, r->id);
     job->stored = true;
     job->logged = r->state;
     job->submitted_ms = r->submitted_ms;
@@ -81,7 +98,7 @@ static void restore_shell(struct engine *engine, struct record *r)
     }
 }
 
-/* Its host is not in the configuration any more. */
+/* Its host is not in the configuration any more. It is written when all are back. */
 static void give_up(struct engine *engine, struct found *found, struct record *r, const char *host)
 {
     log_warning("job=%" PRIu64 " was on host %s, which is not in the configuration any more: it is lost", r->id, host);
@@ -90,16 +107,38 @@ static void give_up(struct engine *engine, struct found *found, struct record *r
     r->text = arena_format(&r->memory, "its host %s was taken out of the configuration", host);
     r->ended_ms = wall_now().ms;
     r->level = CORE_NO_LEVEL;
-    struct engine_job_end end = {0};
-    engine_end_record(r, &r->submission, &end);
-    free(end.json);
+    if (r->array) {
+        const struct engine_job_end *of_task = jobs_task_end(jobs_find(&engine->jobs, r->array));
+        r->json = of_task->json;
+        r->environment_sha256 = of_task->environment_sha256;
+    } else {
+        struct engine_job_end end = {0};
+        engine_end_record(r, &r->submission, &end);
+        free(end.json);
+    }
     for (size_t i = found->done; r->array && i < found->count; i++) /* it comes later: those with a cluster are first */
         if (found->records[i]->id == r->array) {
             found->records[i]->tasks_failed++;
             if (r->task - 1 < found->records[i]->failed_rank)
                 found->records[i]->failed_rank = r->task - 1;
         }
-    engine->last_put = store_put(engine->store, r);
+    found->lost = mem_grow(found->lost, &found->lost_capacity, found->nlost + 1, sizeof(*found->lost));
+    found->lost[found->nlost++] = r;
+}
+
+/* With the arrays that have counted them: else an elmer that is killed again would find a task that has ended and is
+ * counted nowhere. */
+static void put_lost(struct engine *engine, const struct found *found)
+{
+    uint64_t before = engine->last_put;
+    store_hold(engine->store, true);
+    for (size_t i = 0; i < found->nlost; i++) {
+        struct engine_job *array = jobs_find(&engine->jobs, found->lost[i]->array);
+        engine->last_put = store_put(engine->store, found->lost[i]);
+        if (array && array->put <= before)
+            engine_persist(engine, array);
+    }
+    store_hold(engine->store, false);
 }
 
 /* Returns a host of it that is not in the configuration any more, or NULL. */
@@ -155,11 +194,12 @@ static void fill_lost(struct engine *engine, struct record *r, struct core_job *
     job->nlost = (int)r->nlost;
 }
 
-/* What it waits for, and how those have ended of which it was not decided when its row was written. */
+/* What it waits for, and how those have ended of which it was not decided when its row was written. A task waits for
+ * nothing when it has a row: its array has. */
 static int fill_after(struct engine *engine, struct record *r, struct core_job *job, struct err *err)
 {
     const struct wire_strs *items = &r->submit->after;
-    if (r->attempt || !items->count)
+    if (r->attempt || r->array || !items->count)
         return 0;
     struct core_after *after = arena_array(&r->memory, items->count, sizeof(*after));
     uint64_t *ids = arena_array(&r->memory, items->count, sizeof(*ids));
@@ -207,6 +247,8 @@ static void account_absence(const struct record *r, struct core_job *job)
 /* Takes over the record. */
 static int restore(struct engine *engine, struct found *found, struct record *r, struct err *err)
 {
+    if (r->array)
+        r->submit = job_submit(jobs_find(&engine->jobs, r->array));
     struct core_job job = core_job_of(r);
     const char *missing = has_cluster(r) ? fill_cluster(engine, r, &job) : NULL;
     if (has_cluster(r) && !missing)
@@ -232,6 +274,8 @@ static int restore(struct engine *engine, struct found *found, struct record *r,
         return result;
     }
     r->state = core_job(engine->core, r->id)->state;
+    if (!r->ntasks)
+        add_shell(engine, r);
     restore_shell(engine, r);
     limits_resume(engine, jobs_find(&engine->jobs, r->id), r);
     if (result == CORE_PUT_BACK) {
@@ -295,17 +339,17 @@ static void restore_setting(const struct setting_row *row, void *data)
                core_setting_value_name((enum core_setting)setting, configured));
 }
 
-/* Their submissions are those of their arrays, with environment and ticket. */
-static int link_tasks(struct engine *engine, struct err *err)
+/* Before all others: their tasks have their submissions, with environment and ticket. */
+static int add_arrays(struct engine *engine, const struct found *found, struct err *err)
 {
-    size_t cursor = 0;
-    for (struct engine_job *job; (job = map_next(&engine->jobs.by_id, &cursor));) {
-        struct engine_job *array = job->array ? jobs_find(&engine->jobs, job->array) : NULL;
-        if (job->array && !array)
+    for (size_t i = 0; i < found->count; i++)
+        if (found->records[i]->ntasks)
+            add_shell(engine, found->records[i]);
+    for (size_t i = 0; i < found->count; i++) {
+        const struct record *r = found->records[i];
+        if (r->array && !jobs_find(&engine->jobs, r->array))
             return err_set(err, -EUCLEAN, "the store has task %" PRIu64 " of array %" PRIu64 ", and not the array",
-                           job->id, job->array);
-        if (array)
-            jobs_link_task(job, array);
+                           r->id, r->array);
     }
     return 0;
 }
@@ -325,12 +369,17 @@ int recover(struct engine *engine, struct err *err)
         qsort(found.records, found.count, sizeof(*found.records), by_allocation);
     for (size_t i = 0; i < found.count && !result; i++)
         add_retired_hosts(engine, found.records[i]);
+    if (!result)
+        result = add_arrays(engine, &found, err);
     while (found.done < found.count && !result) {
         struct record *record = found.records[found.done++];
         result = restore(engine, &found, record, err);
     }
-    if (!result)
-        result = link_tasks(engine, err);
+    if (!result && found.nlost)
+        put_lost(engine, &found);
+    for (size_t i = 0; i < found.nlost && result; i++)
+        record_destroy(found.lost[i]);
+    free(found.lost);
     while (found.done < found.count)
         record_destroy(found.records[found.done++]);
     free(found.records);

@@ -67,6 +67,11 @@ struct request {
 bool tasks_fill(struct request *request, struct event *event, struct core_range **ranges);
 /* As the request has named them; "": all, or it is about no array. */
 const char *tasks_text_of(const struct request *request);
+/* A task that waits in its array, as it is. NULL: it is none, or waits there no more. */
+struct record *tasks_waiting(struct engine *engine, uint64_t id);
+/* A task that waits no more, is no job in memory, and has no row: it was cancelled while it waited. NULL: it is no task
+ * of an array of which anything is known, or was started, and the history has let it go. */
+struct record *tasks_cancelled(struct engine *engine, uint64_t id);
 /* Answers, if it is an array that the core has refused. */
 bool tasks_explain(struct request *request, const char *verb, enum answer answer);
 

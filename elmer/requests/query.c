@@ -4,8 +4,9 @@
  * host, its user's other programs) takes what was sent: else it goes on when there is room, which its link says. Of a
  * client's queries the first is answered and the others wait for their turn. A slice becomes one or more pages, none
  * too large for a frame, all but the very last with `more`. Jobs named by id that are no longer in memory are read from
- * the store between two slices. A list without ids walks the core by id and so keeps nothing: a job that changes or
- * ends meanwhile is shown as it is when its turn comes. The history is read from the store, slice by slice. */
+ * the store between two slices; a task of an array that is not there either was cancelled before it was a job. A list
+ * without ids walks the core by id and so keeps nothing: a job that changes or ends meanwhile is shown as it is when
+ * its turn comes. The history is read from the store, slice by slice. */
 #include "config.h"
 
 #include <inttypes.h>
@@ -156,7 +157,7 @@ static size_t next_jobs(struct request *request, struct engine_job **jobs, bool 
         if (!job || !wanted(request, job, state))
             continue;
         jobs[count++] = job;
-        bytes += job->bytes;
+        bytes += job_bytes(job);
     }
     *more = state != NULL;
     return count;
@@ -204,6 +205,26 @@ static void finish_ids(struct request *request)
         request_end(request);
 }
 
+static bool is_found(const struct request *request, uint64_t id)
+{
+    for (size_t i = 0; i < request->nfound; i++)
+        if (request->found[i]->id == id)
+            return true;
+    return false;
+}
+
+/* Of the slice that has been read. */
+static void add_cancelled(struct request *request)
+{
+    const uint64_t *ids = request->message.u.query.jobs.items;
+    for (size_t i = (request->next_id - 1) / SLICE * SLICE; i < request->next_id; i++) {
+        struct record *record =
+            is_found(request, ids[i]) ? NULL : tasks_cancelled(request->requests->room.engine, ids[i]);
+        if (record)
+            request->found[request->nfound++] = record;
+    }
+}
+
 static void on_read(struct record **records, size_t count, const char *error, void *data)
 {
     struct request *request = data;
@@ -216,18 +237,8 @@ static void on_read(struct record **records, size_t count, const char *error, vo
     }
     for (size_t i = 0; i < count; i++)
         request->found[request->nfound++] = records[i];
+    add_cancelled(request);
     finish_ids(request);
-}
-
-/* One that has no job yet: it is as its array. */
-static bool task_waits(struct engine *engine, uint64_t id, struct record **record)
-{
-    const struct core_job *array = core_array_of(engine_core(engine), id);
-    struct engine_job *job = array ? engine_job(engine, array->id) : NULL;
-    if (!job || job->refused)
-        return false;
-    *record = engine_task_record(engine, job, (uint32_t)(id - array->id) - 1);
-    return true;
 }
 
 static void ids_slice(struct request *request)
@@ -242,10 +253,11 @@ static void ids_slice(struct request *request)
     for (; request->next_id < end; request->next_id++) {
         uint64_t id = ids->items[request->next_id];
         struct engine_job *job = engine_job(engine, id);
+        struct record *task;
         if (job && !job->refused)
             request->found[request->nfound++] = engine_record(engine, job);
-        else if (task_waits(engine, id, &request->found[request->nfound]))
-            request->nfound++;
+        else if ((task = tasks_waiting(engine, id)))
+            request->found[request->nfound++] = task;
         else if (id && id < core_next_id(engine_core(engine)))
             missing[nmissing++] = id;
     }

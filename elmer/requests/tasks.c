@@ -75,6 +75,36 @@ static bool fill(struct request *request, const char *text, struct core_range *r
     return false;
 }
 
+/* That these tasks become jobs of their own. Of others' arrays the core says that they are not his. */
+static bool may_split(struct request *request, const struct core_job *array, const struct core_range *ranges, int count)
+{
+    struct engine *engine = request->requests->room.engine;
+    const struct requests_settings *s = request->requests->settings;
+    const struct engine_job *job = engine_job(engine, array->id);
+    bool splits = request->type == WIRE_hold || request->type == WIRE_release || request->type == WIRE_top;
+    uint64_t more = 0, queued = core_user(engine_core(engine), request->uid).queued;
+    if (!splits || request->admin || !job || job->uid != request->uid)
+        return true;
+    for (int i = 0; i < count; i++)
+        more += core_range_waiting(array->gone, array->ngone, array->next_task, ranges[i]);
+    size_t bytes = jobs_bytes(engine_jobs(engine), request->uid) + more * jobs_task_bytes(job);
+    if (more && queued + more > (uint64_t)s->user_queued)
+        request_error(request, WIRE_CODE_REFUSED,
+                      "user %s has %" PRIu64 " jobs in the queue and may have %" PRId64
+                      " (user_queued in elmer.conf), and each task that is held, released or moved alone becomes one "
+                      "more, here %" PRIu64 ": name fewer, or do it to all of array %" PRIu64 ", which is one job",
+                      job->user, queued, s->user_queued, more, array->id);
+    else if (more && bytes > (size_t)s->user_memory << 20)
+        request_error(request, WIRE_CODE_REFUSED,
+                      "the jobs of user %s would take %zu MiB of elmer's memory with %" PRIu64
+                      " tasks as jobs of their own, and may take %" PRId64
+                      " (user_memory in elmer.conf): name fewer, or do it to all of array %" PRIu64,
+                      job->user, bytes >> 20, more, s->user_memory, array->id);
+    else
+        return true;
+    return false;
+}
+
 bool tasks_fill(struct request *request, struct event *event, struct core_range **ranges)
 {
     struct core *core = engine_core(request->requests->room.engine);
@@ -93,7 +123,31 @@ bool tasks_fill(struct request *request, struct event *event, struct core_range 
     }
     event->u.by.tasks = *ranges;
     event->u.by.ntasks = count;
-    return true;
+    array = core_job(core, request->job);
+    return !array || may_split(request, array, *ranges, count);
+}
+
+/* Waiting, or else cancelled. */
+static struct record *record_of(struct engine *engine, uint64_t id, bool waiting)
+{
+    const struct core_job *array = core_array_of(engine_core(engine), id);
+    struct engine_job *job = array ? engine_job(engine, array->id) : NULL;
+    uint32_t ordinal = array ? (uint32_t)(id - array->id) - 1 : 0;
+    if (!job || job->refused)
+        return NULL;
+    bool is = waiting ? core_range_next(array->gone, array->ngone, array->next_task, ordinal) == ordinal
+                      : core_range_has(array->gone, array->ngone, ordinal);
+    return !is ? NULL : engine_task_record(engine, job, ordinal);
+}
+
+struct record *tasks_waiting(struct engine *engine, uint64_t id)
+{
+    return record_of(engine, id, true);
+}
+
+struct record *tasks_cancelled(struct engine *engine, uint64_t id)
+{
+    return record_of(engine, id, false);
 }
 
 bool tasks_explain(struct request *request, const char *verb, enum answer answer)

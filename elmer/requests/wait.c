@@ -108,8 +108,11 @@ static void on_timeout(struct deadline *deadline)
 static void on_read(struct record **records, size_t count, const char *error, void *data)
 {
     struct request *request = data;
+    struct record *cancelled = error || count ? NULL : tasks_cancelled(request->requests->room.engine, request->job);
     request->holder = HOLDER_NONE;
-    if (error || !count) {
+    if (cancelled) {
+        answer_with(request, cancelled);
+    } else if (error || !count) {
         request_error(request, error ? WIRE_CODE_REFUSED : WIRE_CODE_NO_SUCH_JOB, "job %" PRIu64 " cannot be found: %s",
                       request->job, error ? error : "it is not in the store");
     } else {
@@ -120,7 +123,8 @@ static void on_read(struct record **records, size_t count, const char *error, vo
         record_destroy(records[i]);
 }
 
-/* One of them has ended, and that is the answer; or there is none. Then the request has ended, or the store is asked.
+/* One of them has ended, and that is the answer; or there is none. A task that does not wait in its array has a row
+ * when it has been a job, also while its array is in memory. Then the request has ended, or the store is asked.
  */
 static bool answer_now(struct request *request, const struct wire_uints *ids, size_t *bytes)
 {
@@ -133,11 +137,7 @@ static bool answer_now(struct request *request, const struct wire_uints *ids, si
         }
     for (size_t i = 0; i < ids->count; i++) {
         struct engine_job *job = engine_job(engine, ids->items[i]);
-        struct record *task = job ? NULL : record_now(engine, ids->items[i]);
-        if (task && record_ended(task)) {
-            answer_with(request, task);
-            return true;
-        }
+        struct record *task = job ? NULL : tasks_waiting(engine, ids->items[i]);
         record_destroy(task);
         if (task)
             continue;
@@ -151,7 +151,7 @@ static bool answer_now(struct request *request, const struct wire_uints *ids, si
             answer(request, job);
             return true;
         }
-        *bytes = job->submission.bytes > *bytes ? job->submission.bytes : *bytes;
+        *bytes = job_bytes(job) > *bytes ? job_bytes(job) : *bytes;
     }
     return false;
 }

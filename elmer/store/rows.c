@@ -88,14 +88,16 @@ static int read_row(struct sql_reader *reader, sqlite3_stmt *s, struct record *r
     r->user = column_text(s, USER, &r->memory);
     r->token = column_text(s, TOKEN, &r->memory);
     r->submitted_ms = sqlite3_column_int64(s, SUBMITTED_MS);
-    const char *json = column_text(s, SUBMISSION, &r->memory);
     int minor = sqlite3_column_int(s, MINOR);
     if (minor > WIRE_MINOR)
         return err_set(err, -EPROTO,
                        "the submission of job %" PRIu64 " is of version %d.%d of Elmer's protocol and this elmer knows "
                        "%d.%d: start the newer elmer that wrote it",
                        r->id, WIRE_MAJOR, minor, WIRE_MAJOR, WIRE_MINOR);
+    struct arena text = {0}; /* may be as large as what is made of it */
+    const char *json = column_text(s, SUBMISSION, &text);
     int code = wire_decode(json, strlen(json), (unsigned)minor, &r->submission, &inner);
+    arena_fini(&text);
     if (!code && r->submission.type != WIRE_submit)
         code = -EBADMSG;
     r->submit = &r->submission.u.submit;

@@ -13,107 +13,9 @@
 #include <string.h>
 
 #include "lib/base/clock.h"
-#include "tests/daemon/elmer_lab.h"
-#include "tests/daemon/elmer_steps.h"
+#include "tests/daemon/array_steps.h"
 
 #define ONE_LEVEL LOCAL "levels = 1\n"
-
-static uint64_t submit(struct fake *host, const char *token, const char *tasks, const char *state)
-{
-    static const char *command[] = {"/bin/echo", "{}"};
-    struct wire_message m = lab_submission(token, 1);
-    char got[20];
-    m.u.submit.tasks = tasks;
-    m.u.submit.command = (struct wire_strs){command, 2};
-    m.u.submit.ticket = "abc";
-    m.u.submit.output = "o.%A.%a";
-    uint64_t id = lab_submit(host, &m, got, sizeof(got));
-    if (state)
-        assert_string_equal(got, state);
-    return id;
-}
-
-static void again(struct lab *lab, struct fake *host, const struct host_options *options)
-{
-    fake_close(host);
-    lab_stop(lab, SIGKILL);
-    lab_start(lab);
-    host_open(host, lab, "ws1", 1, options);
-}
-
-static const char *value_of(const struct wire_start *start, const char *name)
-{
-    size_t length = strlen(name);
-    for (size_t i = 0; i < start->environment.count; i++)
-        if (!strncmp(start->environment.items[i], name, length) && start->environment.items[i][length] == '=')
-            return start->environment.items[i] + length + 1;
-    return "";
-}
-
-/* Opens and starts as it should, with this index. */
-static void run_task(struct fake *host, uint64_t array, unsigned number, const char *index)
-{
-    struct wire_message m;
-    char text[40];
-    fake_expect(host, WIRE_open, &m);
-    assert_int_equal(m.u.open.job, array + number);
-    snprintf(text, sizeof(text), "abc/%u", number);
-    assert_string_equal(m.u.open.ticket, text);
-    wire_message_fini(&m);
-    host_event(host, WIRE_opened, array + number, 1);
-    fake_expect(host, WIRE_start, &m);
-    assert_int_equal(m.u.start.job, array + number);
-    assert_string_equal(m.u.start.argv.items[1], "{}"); /* as it was signed */
-    assert_string_equal(value_of(&m.u.start, "ELMER_ARRAY_INDEX"), index);
-    snprintf(text, sizeof(text), "%" PRIu64, array);
-    assert_string_equal(value_of(&m.u.start, "ELMER_ARRAY_ID"), text);
-    snprintf(text, sizeof(text), "o.%" PRIu64 ".%s", array, index);
-    assert_string_equal(m.u.start.output, text);
-    wire_message_fini(&m);
-    host_started(host, array + number, 1, 0);
-}
-
-static void end_task(struct fake *host, uint64_t task, int status)
-{
-    host_exited(host, task, 1, 0, "command", status, 0);
-    end_job(host, task, 1, 0.5);
-}
-
-static void expect_array(struct fake *host, uint64_t array, const char *state, const char *waiting, unsigned ok,
-                         unsigned failed)
-{
-    struct wire_message answer;
-    lab_query_until(host, array, state, &answer);
-    assert_string_equal(only(&answer)->tasks_waiting, waiting);
-    assert_int_equal(only(&answer)->tasks_ok, ok);
-    assert_int_equal(only(&answer)->tasks_failed, failed);
-    wire_message_fini(&answer);
-}
-
-static void expect_task(struct fake *host, uint64_t array, unsigned number, const char *state, int index)
-{
-    struct wire_message answer;
-    lab_query_until(host, array + number, state, &answer);
-    assert_int_equal(only(&answer)->array, array);
-    assert_int_equal(only(&answer)->index, index);
-    wire_message_fini(&answer);
-}
-
-/* A verb about tasks, as alice. */
-static void about(struct fake *host, enum wire_type type, uint64_t array, const char *tasks, const char *code)
-{
-    struct wire_message m = {.type = type}, answer;
-    /* the five have the same fields */
-    m.u.cancel.job = array;
-    m.u.cancel.tasks = tasks;
-    host_relay(host, 1, 2001, "alice", &m);
-    host_expect_answer(host, 1, WIRE_done, &answer);
-    if (code && (answer.type != WIRE_error || strcmp(answer.u.error.code, code) != 0))
-        fail_msg("%s: not refused so: %s", tasks, answer.type == WIRE_error ? answer.u.error.text : "done");
-    if (!code && answer.type != WIRE_done)
-        fail_msg("%s: %s", tasks, answer.u.error.text);
-    wire_message_fini(&answer);
-}
 
 static void each_task_once_also_over_kills(void **state)
 {
@@ -125,41 +27,41 @@ static void each_task_once_also_over_kills(void **state)
     lab_create(&lab, ONE_LEVEL);
     lab_start(&lab);
     host_open(&host, &lab, "ws1", 1, NULL);
-    uint64_t array = submit(&host, "a", "3-9:2,20", "queued"), next;
-    run_task(&host, array, 1, "3");
-    expect_array(&host, array, "queued", "5-9:2,20", 0, 0);
+    uint64_t array = array_submit(&host, "a", "3-9:2,20", "queued"), next;
+    array_run_task(&host, array, 1, "3");
+    array_expect(&host, array, "queued", "5-9:2,20", 0, 0);
     next = lab_submit(&host, &(struct wire_message){.type = WIRE_submit, .u.submit = lab_submission("b", 1).u.submit},
                       (char[20]){0}, 20);
     assert_int_equal(next, array + 6); /* its tasks have had their ids from the beginning */
-    about(&host, WIRE_cancel, array, "7", NULL);
-    about(&host, WIRE_cancel, array, "8", WIRE_CODE_REFUSED);
-    about(&host, WIRE_cancel, array, "7", WIRE_CODE_WRONG_STATE);
-    about(&host, WIRE_hold, array, "5", NULL);
+    array_verb(&host, WIRE_cancel, array, "7", NULL);
+    array_verb(&host, WIRE_cancel, array, "8", WIRE_CODE_REFUSED);
+    array_verb(&host, WIRE_cancel, array, "7", WIRE_CODE_WRONG_STATE);
+    array_verb(&host, WIRE_hold, array, "5", NULL);
     holding = (struct wire_holding){.job = array + 1, .attempt = 1};
-    again(&lab, &host, &options);
-    expect_task(&host, array, 1, "running", 3);
-    expect_task(&host, array, 2, "held", 5);
-    expect_task(&host, array, 3, "cancelled", 7);
-    expect_task(&host, array, 4, "queued", 9);
-    expect_array(&host, array, "queued", "9,20", 0, 0);
-    end_task(&host, array + 1, 0);
-    run_task(&host, array, 4, "9");
+    array_again(&lab, &host, &options);
+    array_expect_task(&host, array, 1, "running", 3);
+    array_expect_task(&host, array, 2, "held", 5);
+    array_expect_task(&host, array, 3, "cancelled", 7);
+    array_expect_task(&host, array, 4, "queued", 9);
+    array_expect(&host, array, "queued", "9,20", 0, 0);
+    array_end_task(&host, array + 1, 0);
+    array_run_task(&host, array, 4, "9");
     holding.job = array + 4;
-    expect_task(&host, array, 4, "running", 9);
-    about(&host, WIRE_release, array, "5", NULL); /* answered when all that is on disk */
-    again(&lab, &host, &options);
-    expect_array(&host, array, "queued", "20", 1, 0);
-    end_task(&host, array + 4, 3);
-    run_task(&host, array, 2, "5"); /* before the rest of its array */
-    end_task(&host, array + 2, 0);
-    run_task(&host, array, 5, "20");
-    expect_array(&host, array, "running", "", 2, 1);
+    array_expect_task(&host, array, 4, "running", 9);
+    array_verb(&host, WIRE_release, array, "5", NULL); /* answered when all that is on disk */
+    array_again(&lab, &host, &options);
+    array_expect(&host, array, "queued", "20", 1, 0);
+    array_end_task(&host, array + 4, 3);
+    array_run_task(&host, array, 2, "5"); /* before the rest of its array */
+    array_end_task(&host, array + 2, 0);
+    array_run_task(&host, array, 5, "20");
+    array_expect(&host, array, "running", "", 2, 1);
     holding.job = array + 5;
-    expect_task(&host, array, 5, "running", 20);
-    about(&host, WIRE_cancel, array, "", WIRE_CODE_WRONG_STATE);
-    again(&lab, &host, &options);
-    end_task(&host, array + 5, 0);
-    expect_array(&host, array, "done", "", 3, 1);
+    array_expect_task(&host, array, 5, "running", 20);
+    array_verb(&host, WIRE_cancel, array, "", WIRE_CODE_WRONG_STATE);
+    array_again(&lab, &host, &options);
+    array_end_task(&host, array + 5, 0);
+    array_expect(&host, array, "done", "", 3, 1);
     struct wire_message answer;
     lab_query(&host, array, &answer);
     assert_string_equal(only(&answer)->reason_code, "tasks-failed");
@@ -169,10 +71,99 @@ static void each_task_once_also_over_kills(void **state)
     fake_expect(&host, WIRE_open, &answer); /* now who came later */
     assert_int_equal(answer.u.open.job, next);
     wire_message_fini(&answer);
-    again(&lab, &host, NULL);
-    expect_array(&host, array, "done", "", 3, 1); /* from the history */
-    expect_task(&host, array, 4, "done", 9);
-    assert_true(submit(&host, "c", "", NULL) > next);
+    array_again(&lab, &host, NULL);
+    array_expect(&host, array, "done", "", 3, 1); /* from the history */
+    array_expect_task(&host, array, 4, "done", 9);
+    assert_true(array_submit(&host, "c", "", NULL) > next);
+    fake_close(&host);
+    lab_destroy(&lab);
+}
+
+/* What ewait is told at once of one that has ended. */
+static void expect_end(struct fake *host, uint64_t task, const char *state, int exit_status)
+{
+    struct wire_message m = {.type = WIRE_wait, .u.wait = {.job = task, .timeout_ms = 60000}}, answer;
+    host_relay(host, 1, 2001, "alice", &m);
+    host_expect_answer(host, 1, WIRE_jobs, &answer);
+    assert_int_equal(only(&answer)->job, task);
+    assert_string_equal(only(&answer)->state, state);
+    assert_int_equal(only(&answer)->exit_status, exit_status);
+    wire_message_fini(&answer);
+}
+
+/* Rows of tasks that have ended stay in the store, and their array is in memory. */
+static void ends_of_before_a_restart(void **state)
+{
+    struct lab lab;
+    struct fake host;
+    struct wire_message answer;
+    (void)state;
+    lab_create(&lab, ONE_LEVEL);
+    lab_start(&lab);
+    host_open(&host, &lab, "ws1", 1, NULL);
+    uint64_t array = array_submit(&host, "a", "1-6", "queued");
+    array_run_task(&host, array, 1, "1");
+    array_end_task(&host, array + 1, 0);
+    array_run_task(&host, array, 2, "2");
+    array_end_task(&host, array + 2, 3);
+    array_verb(&host, WIRE_hold, array, "5", NULL);
+    array_verb(&host, WIRE_cancel, array, "4-5", NULL); /* one has a row, and one has none */
+    array_expect(&host, array, "queued", "6", 1, 1);
+    array_again(&lab, &host, NULL);
+    expect_end(&host, array + 1, "done", 0);
+    expect_end(&host, array + 2, "done", 3);
+    expect_end(&host, array + 4, "cancelled", -1);
+    expect_end(&host, array + 5, "cancelled", -1);
+    uint64_t ids[] = {array + 1, array + 2, array + 4, array + 5, array + 6};
+    struct wire_message m = {.type = WIRE_query, .u.query.jobs = {ids, 5}};
+    host_relay(&host, 1, 2001, "alice", &m);
+    host_expect_answer(&host, 1, WIRE_jobs, &answer);
+    const char *states[] = {"done", "done", "cancelled", "cancelled", "queued"};
+    assert_int_equal(answer.u.jobs.jobs.count, 5);
+    for (size_t i = 0; i < 5; i++)
+        for (size_t k = 0; k < 5; k++)
+            if (answer.u.jobs.jobs.items[k].job == ids[i])
+                assert_string_equal(answer.u.jobs.jobs.items[k].state, states[i]);
+    wire_message_fini(&answer);
+    fake_close(&host);
+    lab_destroy(&lab);
+}
+
+/* The history lets go of a task that has ended while its array lives: nothing is known of it any more, and nothing is
+ * made up. */
+static void ends_beyond_the_history(void **state)
+{
+    struct lab lab;
+    struct fake host;
+    struct wire_message answer, m = {.type = WIRE_wait};
+    size_t count = 1;
+    (void)state;
+    lab_create(&lab, ONE_LEVEL "history_jobs = 0\n");
+    lab_start(&lab);
+    host_open(&host, &lab, "ws1", 1, NULL);
+    uint64_t array = array_submit(&host, "a", "1-4", "queued"), first = array + 1;
+    array_run_task(&host, array, 1, "1");
+    array_end_task(&host, first, 0);
+    array_verb(&host, WIRE_cancel, array, "4", NULL);
+    array_expect(&host, array, "queued", "3", 1, 0);
+    array_again(&lab, &host, NULL); /* the history is looked at at the start */
+    for (int64_t deadline = mono_ms(mono_now()) + LAB_WAIT_MS; count && mono_ms(mono_now()) < deadline;) {
+        struct wire_message query = {.type = WIRE_query, .u.query.jobs = {&first, 1}};
+        host_relay(&host, 1, 2001, "alice", &query);
+        host_expect_answer(&host, 1, WIRE_jobs, &answer);
+        count = answer.u.jobs.jobs.count;
+        if (count)
+            assert_string_equal(only(&answer)->state, "done");
+        wire_message_fini(&answer);
+    }
+    assert_int_equal(count, 0);
+    m.u.wait = (struct wire_wait){.job = first, .timeout_ms = 60000};
+    host_relay(&host, 1, 2001, "alice", &m);
+    host_expect_answer(&host, 1, WIRE_jobs, &answer);
+    assert_int_equal(answer.type, WIRE_error);
+    assert_string_equal(answer.u.error.code, WIRE_CODE_NO_SUCH_JOB);
+    wire_message_fini(&answer);
+    expect_end(&host, array + 4, "cancelled", -1);
     fake_close(&host);
     lab_destroy(&lab);
 }
@@ -201,65 +192,23 @@ static void so_many_at_a_time(void **state)
     lab_create(&lab, ONE_LEVEL);
     lab_start(&lab);
     host_open(&host, &lab, "ws1", 2, NULL);
-    uint64_t array = submit(&host, "a", "1-3%1", "queued");
-    run_task(&host, array, 1, "1");
+    uint64_t array = array_submit(&host, "a", "1-3%1", "queued");
+    array_run_task(&host, array, 1, "1");
     lab_query(&host, array, &answer);
     assert_string_equal(only(&answer)->reason_code, "task-limit");
     wire_message_fini(&answer);
     expect_why(&host, array + 2, "task-limit");
     expect_why(&host, array + 4, NULL); /* no task of it */
-    about(&host, WIRE_cancel, array, "3", NULL);
-    expect_why(&host, array + 3, NULL);                  /* has ended */
-    uint64_t other = submit(&host, "b", "", "starting"); /* goes by */
+    array_verb(&host, WIRE_cancel, array, "3", NULL);
+    expect_why(&host, array + 3, NULL);                        /* has ended */
+    uint64_t other = array_submit(&host, "b", "", "starting"); /* goes by */
     assert_int_equal(other, array + 4);
     fake_expect(&host, WIRE_open, &answer);
     assert_int_equal(answer.u.open.job, other);
     wire_message_fini(&answer);
-    about(&host, WIRE_kill, array, "", NULL);
+    array_verb(&host, WIRE_kill, array, "", NULL);
     end_job(&host, array + 1, 1, 0.5);
-    expect_array(&host, array, "done", "", 0, 1);
-    fake_close(&host);
-    lab_destroy(&lab);
-}
-
-/* Who waits for a task, or wants to read what it writes, hears what became of that one. */
-static void of_tasks_that_wait(void **state)
-{
-    struct lab lab;
-    struct fake host;
-    struct wire_message answer, m = {.type = WIRE_wait};
-    (void)state;
-    lab_create(&lab, ONE_LEVEL);
-    lab_start(&lab);
-    host_open(&host, &lab, "ws1", 2, NULL);
-    uint64_t array = submit(&host, "a", "1-4%1", "queued");
-    run_task(&host, array, 1, "1");
-    m.u.wait.job = array + 3;
-    m.u.wait.timeout_ms = 60000;
-    host_relay(&host, 2, 2001, "alice", &m);
-    m.u.wait.job = array + 4;
-    host_relay(&host, 3, 2001, "alice", &m);
-    m = (struct wire_message){.type = WIRE_read_output, .u.read_output = {.job = array + 3}};
-    host_relay(&host, 1, 2001, "alice", &m);
-    host_expect_answer(&host, 1, WIRE_error, &answer);
-    assert_non_null(strstr(answer.u.error.text, "is queued"));
-    wire_message_fini(&answer);
-    host_relay(&host, 1, 2002, "bob", &m);
-    host_expect_answer(&host, 1, WIRE_error, &answer);
-    assert_string_equal(answer.u.error.code, WIRE_CODE_NOT_PERMITTED);
-    wire_message_fini(&answer);
-    m = (struct wire_message){.type = WIRE_cancel, .u.cancel = {.job = array, .tasks = "3"}};
-    host_relay(&host, 1, 2001, "alice", &m);
-    host_expect_answer(&host, 2, WIRE_jobs, &answer); /* its array goes on */
-    assert_int_equal(only(&answer)->job, array + 3);
-    assert_string_equal(only(&answer)->state, "cancelled");
-    wire_message_fini(&answer);
-    host_expect_answer(&host, 1, WIRE_done, &answer);
-    wire_message_fini(&answer);
-    about(&host, WIRE_kill, array, "", NULL);
-    host_expect_answer(&host, 3, WIRE_jobs, &answer);
-    assert_string_equal(only(&answer)->state, "cancelled");
-    wire_message_fini(&answer);
+    array_expect(&host, array, "done", "", 0, 1);
     fake_close(&host);
     lab_destroy(&lab);
 }
@@ -276,7 +225,7 @@ static void a_host_of_before_gets_no_task(void **state)
     lab.minor = WIRE_MINOR;
     struct fake newer;
     host_open(&newer, &lab, "ws2", 1, NULL);
-    uint64_t array = submit(&newer, "a", "1-2", "queued");
+    uint64_t array = array_submit(&newer, "a", "1-2", "queued");
     struct wire_message m;
     fake_expect(&newer, WIRE_open, &m);
     assert_int_equal(m.u.open.job, array + 1);
@@ -284,31 +233,6 @@ static void a_host_of_before_gets_no_task(void **state)
     fake_expect_none(&host, WIRE_open, 300);
     fake_close(&host);
     fake_close(&newer);
-    lab_destroy(&lab);
-}
-
-static void a_hundred_thousand(void **state)
-{
-    struct lab lab;
-    struct fake host;
-    (void)state;
-    lab_create(&lab, ONE_LEVEL);
-    lab_start(&lab);
-    host_open(&host, &lab, "ws1", 1, NULL);
-    submit(&host, "first", "", "starting");
-    int64_t begin = mono_ms(mono_now());
-    uint64_t array = submit(&host, "a", "1-100000", "queued");
-    expect_array(&host, array, "queued", "1-100000", 0, 0);
-    expect_task(&host, array, 100000, "queued", 100000);
-    again(&lab, &host, NULL);
-    expect_array(&host, array, "queued", "1-100000", 0, 0);
-    about(&host, WIRE_cancel, array, "2-99999", NULL);
-    expect_array(&host, array, "queued", "1,100000", 0, 0);
-    about(&host, WIRE_cancel, array, "", NULL);
-    expect_array(&host, array, "cancelled", "", 0, 0);
-    if (mono_ms(mono_now()) - begin > LAB_WAIT_MS) /* one row, whatever is done to all of it */
-        fail_msg("it has taken %" PRId64 " ms", mono_ms(mono_now()) - begin);
-    fake_close(&host);
     lab_destroy(&lab);
 }
 
@@ -326,8 +250,8 @@ static void what_is_refused(void **state)
         m.u.submit.tasks = bad[i];
         refused(&host, 2001, &m, WIRE_CODE_REFUSED, "the tasks of an array");
     }
-    uint64_t id = submit(&host, "plain", "", "starting");
-    about(&host, WIRE_cancel, id, "1", WIRE_CODE_REFUSED);
+    uint64_t id = array_submit(&host, "plain", "", "starting");
+    array_verb(&host, WIRE_cancel, id, "1", WIRE_CODE_REFUSED);
     fake_close(&host);
     lab_destroy(&lab);
 }
@@ -335,12 +259,9 @@ static void what_is_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_task_once_also_over_kills),
-        cmocka_unit_test(so_many_at_a_time),
-        cmocka_unit_test(of_tasks_that_wait),
-        cmocka_unit_test(a_host_of_before_gets_no_task),
-        cmocka_unit_test(a_hundred_thousand),
-        cmocka_unit_test(what_is_refused),
+        cmocka_unit_test(each_task_once_also_over_kills), cmocka_unit_test(ends_of_before_a_restart),
+        cmocka_unit_test(ends_beyond_the_history),        cmocka_unit_test(so_many_at_a_time),
+        cmocka_unit_test(a_host_of_before_gets_no_task),  cmocka_unit_test(what_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

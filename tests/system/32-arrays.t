@@ -73,6 +73,22 @@ wait_for 20 'and the array with them' over "$id"
 is 'nothing else has run' "$(lines "/tmp/ran.$id" | tr '\n' ' ')" '1 2 10 '
 is 'it is counted' "$(field "$id" 'j["tasks_ok"], j["tasks_failed"], j["reason_code"]')" "(0, 3, 'tasks-failed')"
 
+# ---- tasks that have ended before elmer is restarted, of an array that goes on ----
+id=$(submit alice -a '1-6%1' -o /dev/null sh -c '[ {} != 3 ] || exec sleep 600; exit $(({} - 1))')
+wait_for 20 'the third runs' task_runs "${id}[3]"
+ok 'one is cancelled' as alice 1 ecancel "${id}[5]"
+on 1 systemctl restart elmer
+wait_for 20 'elmer is back' task_runs "${id}[3]"
+is 'one that has ended is shown so' "$(task "${id}[2]" 'j["state"], j["exit_status"]')" 'done 1'
+as alice 1 ewait -t 20 "${id}[2]"
+is 'and ewait has its status' $? 1
+ok 'well if it was' as alice 1 ewait -t 20 "${id}[1]"
+is 'one that was cancelled too' "$(task "${id}[5]" 'j["state"]')" cancelled
+is 'all of them in a list' "$(on 1 equery --json "${id}[1-6]" | python3 -c 'import json,sys
+print(*(j["state"] for j in sorted(json.load(sys.stdin)["jobs"], key=lambda j: j["index"])))')" 'done done running queued cancelled queued'
+as alice 1 ekill "$id"
+wait_for 20 'it is over' over "$id"
+
 # ---- others wait for tasks by index, also for such as have not started ----
 id=$(submit alice -a '1-3%1' -o /dev/null sh -c 'while [ ! -e /tmp/go.{} ]; do sleep 0.1; done; exit {}')
 second=$(submit alice --after "fail:${id}[2]" -o /dev/null 1 true)

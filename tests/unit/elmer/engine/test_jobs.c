@@ -38,7 +38,7 @@ static struct engine_job *add(uint64_t id, uint32_t uid, const char *token, cons
     assert_int_equal(wire_decode(json, size, WIRE_MINOR, &taken, &err), 0);
     taken.bytes = 100;
     free(json);
-    struct engine_job *job = jobs_add(&jobs, id, uid, "alice", &taken, 0);
+    struct engine_job *job = jobs_add(&jobs, id, uid, "alice", &taken);
     assert_null(taken.memory);
     return job;
 }
@@ -119,6 +119,42 @@ static void test_ended(void **state)
     assert_int_equal(jobs.nended, 1);
 }
 
+/* Of an array with a long command many tasks become jobs: no copy of it is made before they have ended, and what each
+ * has of its own counts for its user. */
+static void test_tasks(void **state)
+{
+    enum { TASKS = 1000, LONG = 100000 };
+    static char text[LONG + 1];
+    const char *command[] = {text}, *hosts[] = {"ws1", "ws2", "ws3"};
+    struct wire_message message = {.type = WIRE_submit}, taken;
+    struct err err = ERR_INIT;
+    char *json;
+    size_t size;
+    (void)state;
+    memset(text, 'x', LONG);
+    message.u.submit = (struct wire_submit){
+        .token = "a", .name = "a", .tasks = "1-1000", .command = {command, 1}, .hosts = {hosts, 3}};
+    assert_int_equal(wire_encode(&message, WIRE_MINOR, &json, &size, &err), 0);
+    assert_int_equal(wire_decode(json, size, WIRE_MINOR, &taken, &err), 0);
+    free(json);
+    struct engine_job *array = jobs_add(&jobs, 1, 5, "alice", &taken), *last = NULL;
+    size_t alone = jobs_bytes(&jobs, 5);
+    for (uint64_t i = 1; i <= TASKS; i++) {
+        last = jobs_add_task(&jobs, 1 + i, array);
+        assert_null(last->end);
+        assert_null(last->submission.memory);
+        assert_ptr_equal(job_submit(last), job_submit(array));
+    }
+    assert_int_equal(jobs_bytes(&jobs, 5), alone + TASKS * 3 * sizeof(int));
+    assert_int_equal(jobs_bytes_of_all(&jobs), jobs_bytes(&jobs, 5));
+    assert_int_equal(job_bytes(last), alone); /* that is shown of it */
+    jobs_note_ended(&jobs, last);
+    assert_int_equal(jobs_bytes(&jobs, 5), alone + (TASKS - 1) * 3 * sizeof(int));
+    assert_null(last->of);
+    assert_string_equal(job_submit(last)->command.items[0], text);
+    assert_true(jobs.ended_bytes >= LONG); /* now it has one of its own, which counts among those of ended ones */
+}
+
 static void test_name_and_usage(void **state)
 {
     (void)state;
@@ -137,7 +173,7 @@ static void test_name_and_usage(void **state)
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-    const struct CMUnitTest tests[] = {TEST(test_tokens), TEST(test_same_hash), TEST(test_bytes), TEST(test_ended),
-                                       TEST(test_name_and_usage)};
+    const struct CMUnitTest tests[] = {TEST(test_tokens), TEST(test_same_hash), TEST(test_bytes),
+                                       TEST(test_ended),  TEST(test_tasks),     TEST(test_name_and_usage)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -176,6 +176,46 @@ static void test_host_gone(void **state)
     assert_int_equal(fake_store.nputs, 2);
 }
 
+/* Of an array of three: one has ended well, this one has its cluster, one waits in it or not. */
+static void found_array(bool waits)
+{
+    struct record *array = found(1, 1, false), *task;
+    array->ntasks = 3;
+    array->next_task = waits ? 2 : 3;
+    array->tasks_ok = waits ? 1 : 2;
+    array->state = waits ? JOB_QUEUED : JOB_STARTED;
+    array->reason = waits ? REASON_WAITING : REASON_NONE;
+    array->place = 4;
+    task = found_running(3, "gone", NULL, false);
+    task->array = 1;
+    task->task = 2;
+    task->place = 2;
+    fake_store.next_job = 5;
+}
+
+/* Its row says how many have failed as soon as the task's says that it has: elmer may be killed again at once. */
+static void test_task_gone(void **state)
+{
+    for (int waits = 0; waits < 2; waits++) {
+        bed_teardown(state);
+        bed_setup(state);
+        in_a_cube();
+        found_array(waits > 0);
+        create();
+        assert_null(state_of(3));
+        assert_int_equal(fake_store_last(3)->state, JOB_DONE);
+        assert_non_null(fake_store_last(3)->json);
+        assert_int_equal(fake_store_last(1)->tasks_failed, 1);
+        assert_int_equal(fake_store_last(1)->tasks_ok, waits > 0 ? 1 : 2);
+        assert_int_equal(fake_store_last(1)->failed_rank, 1);
+        assert_int_equal(fake_store.nputs, 2);
+        assert_int_equal(fake_store.held, 2); /* in one transaction */
+        assert_false(fake_store.holding);
+    }
+    engine_begin(bed.engine);
+    assert_int_equal(bed_state(1), JOB_QUEUED);
+}
+
 /* What was started again at its loss goes back into the queue: all of its hosts may still have the attempt. */
 static void test_host_gone_requeue(void **state)
 {
@@ -448,25 +488,11 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, bed_setup, bed_teardown)
     const struct CMUnitTest tests[] = {
-        TEST(test_queued),
-        TEST(test_running),
-        TEST(test_absence),
-        TEST(test_host_gone),
-        TEST(test_host_gone_requeue),
-        TEST(test_names),
-        TEST(test_hosts),
-        TEST(test_settings),
-        TEST(test_may_not_forget),
-        TEST(test_begin),
-        TEST(test_tick),
-        TEST(test_host_twice),
-        TEST(test_core_options),
-        TEST(test_open_fails),
-        TEST(test_load_hosts_fails),
-        TEST(test_load_fails),
-        TEST(test_does_not_fit),
-        TEST(test_destroy_nothing),
-        TEST(test_close),
+        TEST(test_queued),     TEST(test_running),           TEST(test_absence),         TEST(test_host_gone),
+        TEST(test_task_gone),  TEST(test_host_gone_requeue), TEST(test_names),           TEST(test_hosts),
+        TEST(test_settings),   TEST(test_may_not_forget),    TEST(test_begin),           TEST(test_tick),
+        TEST(test_host_twice), TEST(test_core_options),      TEST(test_open_fails),      TEST(test_load_hosts_fails),
+        TEST(test_load_fails), TEST(test_does_not_fit),      TEST(test_destroy_nothing), TEST(test_close),
         TEST(test_damage),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -101,9 +101,32 @@ static void test_who_waits_cannot_be_read(void **state)
     assert_int_equal(bed_create(), -EUCLEAN);
 }
 
+/* An array has waited, and one of its tasks is held alone: that waits for nothing, and its row says nothing of it. */
+static void test_task_of_who_has_waited(void **state)
+{
+    static const char *const for_ended[] = {"ok:1"};
+    static const struct core_after met[] = {{.verdict = CORE_MET}};
+    static const struct core_range gone[] = {{0, 1}};
+    (void)state;
+    struct record *array = found_after(5, for_ended, met, 1), *task = found_after(6, for_ended, NULL, 0);
+    array->ntasks = 2;
+    array->place = 7;
+    array->gone = gone;
+    array->ngone = 1;
+    task->array = 5;
+    task->task = 1;
+    task->state = JOB_HELD;
+    task->reason = REASON_HELD;
+    create();
+    assert_int_equal(state_of(5)->state, JOB_QUEUED);
+    assert_int_equal(state_of(6)->state, JOB_HELD);
+    assert_int_equal(state_of(6)->nafter, 0);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, bed_setup, bed_teardown)
-    const struct CMUnitTest tests[] = {TEST(test_who_waits_for_others), TEST(test_who_waits_cannot_be_read)};
+    const struct CMUnitTest tests[] = {TEST(test_who_waits_for_others), TEST(test_task_of_who_has_waited),
+                                       TEST(test_who_waits_cannot_be_read)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -25,6 +25,11 @@ size_t jobs_bytes(const struct jobs *jobs, uint32_t uid)
     return fake_engine.bytes;
 }
 
+size_t jobs_task_bytes(const struct engine_job *array)
+{
+    return job_submit(array)->hosts.count * sizeof(int);
+}
+
 size_t jobs_bytes_of_all(const struct jobs *jobs)
 {
     (void)jobs;

@@ -184,6 +184,7 @@ static struct fake_put *put(void)
     assert(fake_store.open);
     fake_store.puts = mem_grow(fake_store.puts, &fake_store.room, fake_store.nputs + 1, sizeof(*fake_store.puts));
     fake_store.puts[fake_store.nputs] = (struct fake_put){0};
+    fake_store.held += fake_store.holding;
     return &fake_store.puts[fake_store.nputs++];
 }
 
@@ -232,7 +233,8 @@ void store_want(struct store *store, uint64_t number)
 
 void store_hold(struct store *store, bool hold)
 {
-    (void)store, (void)hold;
+    (void)store;
+    fake_store.holding = hold;
 }
 
 uint64_t store_committed(const struct store *store)

@@ -46,6 +46,8 @@ extern struct fake_store {
     /* What has happened. */
     struct fake_put *puts; /* [nputs], number i + 1 at i */
     size_t nputs, room;
+    bool holding;
+    size_t held;                /* puts while it was held */
     uint64_t committed, wanted; /* 0: nobody waits */
     struct fake_read reads[FAKE_STORE_MAX];
     size_t nreads; /* not answered yet */
