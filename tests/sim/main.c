@@ -34,7 +34,7 @@ static int run_tests(uint64_t walks, uint64_t events)
         printf("Bail out! no scenarios in %s\n", folder);
     good &= n > 0 && walk_tests(walks, events, n + 1);
     good &= cube_tests(walks / 40, n + 1 + WALK_TESTS);
-    good &= arrays_tests(walks / 20, n + 2 + WALK_TESTS);
+    good &= arrays_tests(walks / 20 + 100, n + 2 + WALK_TESTS);
     printf("1..%d\n", n + WALK_TESTS + 2);
     return good ? 0 : 1;
 }
@@ -50,7 +50,7 @@ int main(int argc, char **argv)
     if (strcmp(argv[1], "short") == 0 && argc == 2)
         return run_tests(960, 200);
     if (strcmp(argv[1], "arrays") == 0 && argc == 2)
-        return arrays_tests(walks / 20, 1) ? 0 : 1;
+        return arrays_tests(walks / 20 + 100, 1) ? 0 : 1;
     if (strcmp(argv[1], "walk") == 0)
         return walk_main(argc - 2, argv + 2);
     if (strcmp(argv[1], "scenario") == 0)
