@@ -8,8 +8,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
-#include <unistd.h>
 
 #include "client/table.h"
 #include "lib/base/clock.h"
@@ -161,15 +159,6 @@ static void add_row(struct table *table, const struct wire_host_view *view)
     table_add(table, cells);
 }
 
-static size_t terminal_width(void)
-{
-    struct winsize size;
-
-    if (!isatty(STDOUT_FILENO))
-        return 0;
-    return ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
-}
-
 static void print_table(const struct hosts_answer *hosts)
 {
     static const struct table_column columns[] = {{"HOST", false, true},     {"STATE", false, false},
@@ -182,7 +171,7 @@ static void print_table(const struct hosts_answer *hosts)
     for (size_t i = 0; i < hosts->count; i++)
         for (size_t k = 0; k < hosts->pages[i].u.hosts.hosts.count; k++)
             add_row(&table, &hosts->pages[i].u.hosts.hosts.items[k]);
-    table_print(&table, stdout, terminal_width());
+    table_print(&table, stdout, table_terminal_width());
     table_fini(&table);
 }
 

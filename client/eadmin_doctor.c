@@ -12,13 +12,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "client/answers.h"
 #include "client/config_check.h"
 #include "client/doctor.h"
+#include "client/table.h"
 #include "lib/base/clock.h"
 
 enum { OPTION_JSON = OPTION_FIRST_FREE, OPTION_USER, OPTION_NO_JOBS };
@@ -104,15 +104,6 @@ static size_t judge_hosts(struct doctor *doctor, const struct answers *answers, 
     return count;
 }
 
-static size_t terminal_width(void)
-{
-    struct winsize size;
-
-    if (!isatty(STDOUT_FILENO))
-        return 0;
-    return ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
-}
-
 static void ask(struct doctor *doctor)
 {
     struct wire_message request = {.type = WIRE_query_hosts};
@@ -149,7 +140,7 @@ static int work(void *data)
     if (doctor->json)
         findings_print_json(&doctor->findings);
     else
-        findings_print(&doctor->findings, terminal_width());
+        findings_print(&doctor->findings, table_terminal_width());
     code = findings_code(&doctor->findings);
     findings_fini(&doctor->findings);
     return finish_output(code);

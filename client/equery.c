@@ -4,8 +4,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
-#include <unistd.h>
 
 #include "client/columns.h"
 #include "client/common.h"
@@ -14,6 +12,7 @@
 #include "client/page.h"
 #include "client/refs.h"
 #include "client/show.h"
+#include "client/table.h"
 #include "client/watch.h"
 #include "client/why.h"
 #include "lib/base/clock.h"
@@ -223,16 +222,6 @@ static int check_ids(const struct request *request, const struct elmer_jobs *job
     return code;
 }
 
-/* Of the terminal, 0 when it is none. */
-static size_t terminal_width(void)
-{
-    struct winsize size;
-
-    if (!isatty(STDOUT_FILENO))
-        return 0;
-    return ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
-}
-
 static bool any(const struct elmer_jobs *jobs, enum show_list list)
 {
     for (size_t i = 0; i < jobs->count; i++)
@@ -261,7 +250,7 @@ static void print_tables(const struct request *request, const struct elmer_jobs 
         if (!first)
             putchar('\n');
         first = false;
-        show_jobs(stdout, jobs, list, request->nids == 0, terminal_width(), wall_now().ms);
+        show_jobs(stdout, jobs, list, request->nids == 0, table_terminal_width(), wall_now().ms);
     }
 }
 
@@ -324,9 +313,9 @@ static int query(struct request *request)
         puts(text);
         free(text);
     } else if (request->format) {
-        columns_show(stdout, jobs, request->format, terminal_width(), wall_now().ms);
+        columns_show(stdout, jobs, request->format, table_terminal_width(), wall_now().ms);
     } else if (request->history) {
-        show_jobs(stdout, jobs, SHOW_HISTORY, true, terminal_width(), wall_now().ms);
+        show_jobs(stdout, jobs, SHOW_HISTORY, true, table_terminal_width(), wall_now().ms);
     } else if (!print_page(request, jobs)) {
         print_tables(request, jobs);
     }
@@ -339,9 +328,9 @@ static int show(void *data)
     struct request *request = data;
 
     if (request->why)
-        return why_show(request->refs, request->nrefs, request->json, terminal_width());
+        return why_show(request->refs, request->nrefs, request->json, table_terminal_width());
     if (request->hosts)
-        return hosts_show(request->filter.hosts, request->json, terminal_width());
+        return hosts_show(request->filter.hosts, request->json, table_terminal_width());
     return query(request);
 }
 

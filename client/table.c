@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <wchar.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
 
 #include "client/colour.h"
 #include "client/common.h"
@@ -233,4 +235,13 @@ void table_print(const struct table *table, FILE *out, size_t width)
         put_last(out, cells[last], begin, width, paint_of(table, r, last));
     }
     free(widths);
+}
+
+size_t table_terminal_width(void)
+{
+    struct winsize size;
+
+    if (!isatty(STDOUT_FILENO))
+        return 0;
+    return ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
 }

@@ -30,6 +30,8 @@ void table_paint(struct table *table, size_t column, const char *code);
 /* width 0: as wide as it needs, nothing cut. Else flexible columns are cut, and the last column is wrapped between
  * words, below its row where it has little room. */
 void table_print(const struct table *table, FILE *out, size_t width);
+/* Of the terminal that standard output is; 0: it is none. */
+size_t table_terminal_width(void);
 /* Columns that text takes on a terminal. */
 size_t table_text_width(const char *text);
 
