@@ -19,42 +19,7 @@
 #include "esim/plan.h"
 #include "esim/random.h"
 #include "lib/memory/mem.h"
-
-enum { ROOM = 4096 };
-
-static double series[ROOM];
-
-static struct config config_of(const char *const *pairs)
-{
-    struct config config;
-    char fault[300];
-
-    keys_default(&config);
-    for (; *pairs; pairs += 2)
-        if (!keys_set(&config, pairs[0], pairs[1], fault, sizeof(fault)))
-            fail_msg("%s", fault);
-    if (!keys_complete(&config, fault, sizeof(fault)))
-        fail_msg("%s", fault);
-    return config;
-}
-
-#define CONFIG(...) config_of((const char *const[]){__VA_ARGS__, NULL})
-
-static struct result simulate(struct config config)
-{
-    struct result result;
-
-    run(&config, &result, series, ROOM, NULL);
-    if (!result.done)
-        fail_msg("%s", result.fault);
-    return result;
-}
-
-static void expect_near(double value, double expected, double most)
-{
-    if (!(fabs(value - expected) <= most))
-        fail_msg("%g is not within %g of %g", value, most, expected);
-}
+#include "tests/unit/esim/bed.h"
 
 /* ---- figure 4.1: what is known exactly ---- */
 
