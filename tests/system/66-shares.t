@@ -8,7 +8,8 @@ lab_up 1 --elmer 'allocator = v1'
 install_programs
 outrank_jobs
 
-window=2 # seconds
+window=${ELMER_TEST_FULL:+5}
+window=${window:-2} # seconds
 usage() { # ID..: what each has used, in microseconds, and the time, read together; and the same at the end of the window
     on 1 bash -c 'picture() {
             local id key value
@@ -95,6 +96,7 @@ if [ "$LAB" = vm ]; then # emulated: all that is around a window takes ten times
     if [ -n "${ELMER_TEST_FULL:-}" ]; then
         many_below 1 processes wait 200 sessions threads
         many_below 20 threads spin 200 sessions
+        many_below 20 processes spin 200 sessions
         many_below 200 sessions wait 20 processes threads
         many_below 200 threads spin 200 processes
         first 20 threads spin 1 processes

@@ -6,6 +6,9 @@
 
 lab_up 1 --elmer 'allocator = v1' --rsd 'rt_reserve = 5% of 100ms'
 kernel() { on 1 cat /proc/sys/kernel/sched_rt_runtime_us /proc/sys/kernel/sched_rt_period_us | xargs; }
+servers() { # of each CPU, where the kernel has fair servers (6.12), in nanoseconds
+    on 1 sh -c 'cd /sys/kernel/debug/sched/fair_server 2>/dev/null || exit 0; for c in cpu*; do echo "$(cat "$c/runtime") $(cat "$c/period")"; done | sort -u' | xargs
+}
 noted() { on 1 sh -c 'ls /run/elmer-rsd/sup/reserve 2>/dev/null | wc -l'; }
 kernel_is() { [ "$(kernel)" = "$1" ]; }
 hosts() { on 1 eadmin hosts; }
@@ -27,7 +30,9 @@ if [ "$LAB" = lab ]; then
     is 'the kernel is as it was' "$(cat /proc/sys/kernel/sched_rt_runtime_us)" "$before"
 else
     first='950000 1000000' # Debian's
+    fair=$(servers)
     is 'it is set' "$(kernel)" '95000 100000'
+    is "and what each fair server gives${fair:+: $fair}" "$fair" "${fair:+5000000 100000000}"
     crash
     wait_for 20 'rsd comes back after a crash' goes_on
     is 'it is set again' "$(kernel)" '95000 100000'
@@ -45,6 +50,7 @@ else
     is 'a restart sets it' "$(kernel)" '900000 1000000'
     on 1 systemctl stop rsd
     is 'a stop puts it back' "$(kernel) $(noted)" "$first 0"
+    is 'that of the fair servers too' "$(servers)" "${fair:+50000000 1000000000}"
     on 1 systemctl start rsd
     on 1 sh -c 'echo 970000 >/proc/sys/kernel/sched_rt_runtime_us'
     on 1 systemctl stop rsd
