@@ -6,7 +6,7 @@
 
 timeout=6
 [ "$LAB" = lab ] || timeout=40 # emulated: a busy machine is not a host that is lost
-lab_up 2 --elmer 'allocator = v1' --elmer 'levels = 1' --elmer "host_timeout = ${timeout}s"
+lab_up 2 --elmer 'allocator = v1' --elmer 'levels = 1' --elmer 'heartbeat = 1s' --elmer "host_timeout = ${timeout}s"
 install_programs
 down_lines() { on 1 journalctl --no-pager -u elmer -o cat | grep -cE 'host=[^ ]* is down'; }
 processes() { on "$1" cat "/sys/fs/cgroup/$jobs_scope/$2.1/job/cgroup.procs" | xargs; }
