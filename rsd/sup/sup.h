@@ -109,13 +109,16 @@ void process_report(struct sup *sup, struct process *process);     /* report_fd 
 void process_capture(struct sup *sup, struct process *process);    /* capture_fd is readable */
 int64_t process_capture_wait_ms(const struct process *process, int64_t now); /* until it may be read again */
 void process_free(struct process *process);
-void process_push(const struct sup *sup, struct process *process, int64_t now);
 void process_peek(struct sup *sup, struct process *process); /* has it ended, or stopped? */
 void process_reaped(struct sup *sup, pid_t pid, int status);
 void process_acknowledged(struct sup *sup, uint32_t number);
 struct process *process_find(const struct sup *sup, uint32_t number);
 void process_tell_exited(struct sup *sup, const struct process *process);
 void process_tell_ends(struct sup *sup); /* in the order in which they came */
+
+/* push.c: until it has executed its command */
+void process_push(const struct sup *sup, struct process *process, int64_t now);
+struct order_rank process_rank(const struct sup *sup, const struct process *process); /* which it is to have then */
 
 /* reader.c: output of the job's processes, read as the user */
 void reader_note(struct process *process, const struct wire_start *start); /* where it goes */
