@@ -104,8 +104,8 @@ struct root_job {
     pid_t supervisor_pid;
     int supervisor_pidfd;
     bool supervisor_gone;
-    bool by_root;  /* the supervisor is of an rsd that was root: it knows of no signals and no sessions */
-    bool swept;    /* the directory, or somebody is at it */
+    bool by_root;          /* the supervisor is of an rsd that was root: it knows of no signals and no sessions */
+    bool swept;            /* the directory, or somebody is at it */
     int remove_fd; /* closed by elmer-spawn's child when the directory is gone, or given up; -1: nobody is at it */
 
     struct job_process *processes;
@@ -293,6 +293,7 @@ void ranks_settle(struct root *root); /* when the walks of an order are done: sa
 struct sched_target ranks_target(const struct root *root, const struct root_job *job);
 void ranks_tell(struct root *root, struct root_job *job); /* the supervisor: of processes to come */
 void ranks_process(struct root *root, struct root_job *job, pid_t pid);
+void ranks_prune_helpers(struct root_job *job);
 void ranks_sweep(struct root *root, int64_t now);
 int64_t ranks_next(const struct root *root); /* when ranks_sweep has to be called next */
 

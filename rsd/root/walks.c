@@ -167,6 +167,8 @@ static void step(struct root *root, struct root_job *job)
     struct sched_target target = ranks_target(root, job);
     int result = 0;
     if (!walk->in_pass) {
+        if (walk->why == WALK_SWEEP && walk->passes == 0) /* reads all of the group, and here that is paid for */
+            ranks_prune_helpers(job);
         walk->frozen = walk->freezing && group_frozen(&job->group);
         result = sched_pass_begin(&walk->pass, &job->group);
         walk->in_pass = true;
