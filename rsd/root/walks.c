@@ -29,7 +29,6 @@
 enum {
     TURN_MS = 3, /* then the loop looks for what else there is */
     SETTLE_MS = 1,
-    SHORT_MS = 5000,
     FREEZE_AFTER_PASSES = 12,
     FREEZE_AFTER_US = 15000, /* of large groups, after a third walk that was not clean */
     ORDER_LIMIT_MS = 10000,
