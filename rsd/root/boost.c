@@ -16,7 +16,6 @@
 #include "config.h"
 
 #include <string.h>
-#include <time.h>
 
 #include "lib/base/clock.h"
 #include "rsd/root/boost.h"
@@ -37,15 +36,6 @@ enum {
 #define MS_NS      INT64_C(1000000)
 #define STARVED_NS (2 * MS_NS)
 #define LEAST_NS   (MS_NS / 2) /* less is not worth two changes of rank */
-
-int64_t boost_cpu_ns(pid_t pid)
-{
-    struct timespec used;
-    clockid_t clock;
-    if (clock_getcpuclockid(pid, &clock) != 0 || clock_gettime(clock, &used) < 0)
-        return 0;
-    return (int64_t)used.tv_sec * 1000 * MS_NS + used.tv_nsec;
-}
 
 void boost_init(struct root *root, int64_t now_ms)
 {
@@ -91,7 +81,7 @@ static void begin(struct root *root, struct root_job *job, bool starved, int64_t
     boost->starved = starved;
     boost->end_ms = now + (starved ? STARVED_MS : MACHINE_MS);
     for (size_t i = 0; i < job->helper_count; i++)
-        job->helper_cpu_ns[i] = boost_cpu_ns(job->helpers[i]);
+        job->helper_cpu_ns[i] = budget_process_ns(job->helpers[i]);
     plan(job, now);
     rank_helpers(root, job);
 }
@@ -101,7 +91,7 @@ static void charge(struct root *root, struct root_job *job, int64_t now)
     struct boost *boost = &job->boost;
     int64_t before = budget_own_ns(), used = 0;
     for (size_t i = 0; i < job->helper_count; i++) {
-        int64_t now_ns = boost_cpu_ns(job->helpers[i]);
+        int64_t now_ns = budget_process_ns(job->helpers[i]);
         if (now_ns > job->helper_cpu_ns[i])
             used += now_ns - job->helper_cpu_ns[i];
         job->helper_cpu_ns[i] = now_ns;
@@ -158,7 +148,7 @@ static bool starved(struct root_job *job)
 {
     bool any = false;
     for (size_t i = 0; i < job->helper_count; i++) {
-        int64_t now_ns = boost_cpu_ns(job->helpers[i]);
+        int64_t now_ns = budget_process_ns(job->helpers[i]);
         any |= now_ns == job->helper_seen_ns[i];
         job->helper_seen_ns[i] = now_ns;
     }

@@ -31,7 +31,5 @@ void boost_stop(struct root *root, struct root_job *job);
 /* Ends what is used up or over, and boosts who has starved. To be called when boost_next() says. */
 void boost_check(struct root *root, int64_t now);
 int64_t boost_next(const struct root *root);
-/* What the process has used so far; 0 if it is gone. */
-int64_t boost_cpu_ns(pid_t pid);
 
 #endif

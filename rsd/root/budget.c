@@ -40,3 +40,12 @@ int64_t budget_own_ns(void)
     clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
     return (int64_t)used.tv_sec * 1000000000 + used.tv_nsec;
 }
+
+int64_t budget_process_ns(pid_t pid)
+{
+    struct timespec used;
+    clockid_t clock;
+    if (pid <= 0 || clock_getcpuclockid(pid, &clock) != 0 || clock_gettime(clock, &used) < 0)
+        return 0;
+    return (int64_t)used.tv_sec * 1000000000 + used.tv_nsec;
+}

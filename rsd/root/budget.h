@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 /* Over any second no more is spent than what fits in and what flows in, and what one step overdraws. */
 struct budget {
@@ -19,5 +20,7 @@ void budget_charge(struct budget *budget, int64_t spent_ns, int64_t now_ms);
 int64_t budget_when(const struct budget *budget, int64_t least_ns);
 /* What the calling thread has used. */
 int64_t budget_own_ns(void);
+/* What all threads of a process have used; 0: it is gone. */
+int64_t budget_process_ns(pid_t pid);
 
 #endif

@@ -65,6 +65,7 @@ static void closing_begin(struct root *root, struct root_job *job, int64_t now)
 {
     struct wire_message quit = {.type = WIRE_quit};
     group_usage(&job->group, &job->cpu_seconds, &job->memory_peak_bytes);
+    starts_charge_failed(root, job);
     job_move(job, JOB_CLOSING);
     death_begin(job, now);
     job->deadline_ms = now + QUIT_MS;
@@ -142,6 +143,7 @@ static bool group_gone(struct root *root, struct root_job *job, int64_t now)
         death_step(root, job, now, &job->retry_ms);
         return false;
     }
+    starts_charge_supervisor(root, job);
     result = group_remove(root->groups_fd, job->name);
     if (result == 0) {
         walk_stop(job);

@@ -30,6 +30,7 @@ enum {
     MAX_ORDER = 2 * MAX_JOBS, /* entries: also of jobs that are ending */
     MAX_PROCESSES = 4096,     /* of a job on this host, ever */
     LEASE_MAX_MS = 86400000,
+    SHORT_MS = 5000, /* who has run for so long is protected from what others cost above all jobs */
     MAX_RAISED = 16,
     MAX_HELPERS = 64, /* of a job on this host: more than one daemon and one agent are not expected */
     OPEN_MS = 10000,  /* a supervisor must have answered (it looks the user up) */
@@ -104,8 +105,11 @@ struct root_job {
     pid_t supervisor_pid;
     int supervisor_pidfd;
     bool supervisor_gone;
-    bool by_root;  /* the supervisor is of an rsd that was root: it knows of no signals and no sessions */
-    bool swept;    /* the directory, or somebody is at it */
+    bool below;            /* one that has run for long, when it was opened: see starts.c. It pays for its start */
+    bool born;             /* a process of it has come to exec */
+    int64_t supervisor_ns; /* of its leaf, that is paid */
+    bool by_root;          /* the supervisor is of an rsd that was root: it knows of no signals and no sessions */
+    bool swept;            /* the directory, or somebody is at it */
     int remove_fd; /* closed by elmer-spawn's child when the directory is gone, or given up; -1: nobody is at it */
 
     struct job_process *processes;
@@ -160,7 +164,7 @@ struct root {
     bool order_asked; /* an answer to order_id is due then */
     uint64_t order_id;
     int64_t ordered_ns; /* when the newest came */
-    struct budget paying[PAYER_COUNT], dying;
+    struct budget paying[PAYER_COUNT], dying, starts;
     unsigned top_level;     /* of the top job here, see walks_fill() */
     int64_t turned_ns;      /* own CPU time at the end of the last turn */
     unsigned weight;        /* of all jobs together; 0: not set */
@@ -243,6 +247,17 @@ void tmp_settle(struct root *root); /* a job has ended: can it be now? */
 /* open.c */
 void open_new(struct root *root, const struct wire_message *message, const cpu_set_t *cpus);
 
+/* starts.c: what jobs cost that begin and end */
+void starts_init(struct root *root);
+bool starts_below(const struct root *root, const struct wire_open *open, const cpu_set_t *cpus);
+bool starts_paid(struct root *root); /* there is something to spend */
+/* Of ourselves and elmer-spawn; to be charged what has been used since. */
+int64_t starts_clock(const struct root *root, const struct root_job *job);
+void starts_charge(struct root *root, const struct root_job *job, int64_t since_ns);
+void starts_charge_supervisor(struct root *root, struct root_job *job); /* what it has used by now */
+void starts_charge_birth(struct root *root, struct root_job *job, pid_t pid);
+void starts_charge_failed(struct root *root, const struct root_job *job); /* its usage is known */
+
 /* supervisors.c: start, and what they say */
 enum { SUPERVISOR_OUT_MAX = 8 << 20 }; /* bytes that wait to be sent to one */
 int supervisor_start(struct root *root, struct root_job *job, const char *user, struct err *err);
@@ -293,6 +308,7 @@ void ranks_settle(struct root *root); /* when the walks of an order are done: sa
 struct sched_target ranks_target(const struct root *root, const struct root_job *job);
 void ranks_tell(struct root *root, struct root_job *job); /* the supervisor: of processes to come */
 void ranks_process(struct root *root, struct root_job *job, pid_t pid);
+void ranks_prune_helpers(struct root_job *job);
 void ranks_sweep(struct root *root, int64_t now);
 int64_t ranks_next(const struct root *root); /* when ranks_sweep has to be called next */
 

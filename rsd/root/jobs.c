@@ -144,7 +144,7 @@ void job_helper_add(struct root_job *job, pid_t pid)
     if (job->helper_count == MAX_HELPERS)
         return;
     job->helpers[job->helper_count] = pid;
-    job->helper_cpu_ns[job->helper_count] = boost_cpu_ns(pid);
+    job->helper_cpu_ns[job->helper_count] = budget_process_ns(pid);
     job->helper_seen_ns[job->helper_count++] = -1;
 }
 

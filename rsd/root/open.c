@@ -33,6 +33,8 @@ void open_new(struct root *root, const struct wire_message *message, const cpu_s
 {
     const struct wire_open *open = &message->u.open;
     struct err err = ERR_INIT;
+    const bool below = starts_below(root, open, cpus);
+    int64_t begin;
     struct root_job *job;
     int result;
     if (!scope_holds(root->groups_fd)) {
@@ -48,6 +50,8 @@ void open_new(struct root *root, const struct wire_message *message, const cpu_s
         return;
     }
     job->uid = (uid_t)open->uid;
+    job->below = below;
+    begin = starts_clock(root, job);
     job->has_helpers = open->pvm;
     job->local = admission_is_local(root->config, open->submit_host);
     job->lease_ms = (int64_t)open->lease_ms;
@@ -65,6 +69,7 @@ void open_new(struct root *root, const struct wire_message *message, const cpu_s
         group_confine(&job->group, open->cpus.items, open->cpus.count);
         result = supervisor_start(root, job, open->user, &err);
     }
+    starts_charge(root, job, begin);
     if (result < 0) {
         tell_open_failed(root, job->id, job->attempt, message->id, err.text);
         job->open_asked = false;

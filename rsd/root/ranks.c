@@ -197,7 +197,7 @@ static bool sweep_new_tasks(struct root *root, struct root_job *job)
 }
 
 /* An adopted supervisor names its helpers only once: drop those that have left the group, their pids may come again. */
-static void prune_helpers(struct root_job *job)
+void ranks_prune_helpers(struct root_job *job)
 {
     struct group_pids pids = {0};
     if (job->helper_count == 0 || group_pids(job->group.job_fd, &pids) < 0)
@@ -212,15 +212,10 @@ static void prune_helpers(struct root_job *job)
     group_pids_fini(&pids);
 }
 
-static void sweep(struct root *root, struct root_job *job)
+static void sweep(struct root_job *job)
 {
-    int64_t before = budget_own_ns();
-    if (!is_live(job) && job->state != JOB_KILLING)
-        return;
-    if (job->walk.why == WALK_NONE)
-        prune_helpers(job);
-    walks_charge(root, walks_payer(root, job, false), before);
-    walk_begin(job, WALK_SWEEP);
+    if (is_live(job) || job->state == JOB_KILLING)
+        walk_begin(job, WALK_SWEEP);
 }
 
 /* Sessions that are made later begin at nice 0: so again with each sweep. */
@@ -244,7 +239,7 @@ void ranks_sweep(struct root *root, int64_t now)
     for (size_t i = 0; i < root->job_count; i++) {
         struct root_job *job = root->jobs[i];
         if (now >= job->sweep_ms) {
-            sweep(root, job);
+            sweep(job);
             weigh_sessions(root, job);
             plan_sweep(job, now);
             swept = true;

@@ -114,6 +114,7 @@ static int root_init(struct root *root, int fd_net, pid_t net_pid, const struct 
         return err_set(err, -errno, "cannot read the processors of this host: %s", strerror(errno));
     walks_init(root);
     death_init(root);
+    starts_init(root);
     reading_init(root);
     root->signal_fd = signals_open();
     if (root->signal_fd < 0)
@@ -243,6 +244,7 @@ static void job_events(struct root *root, struct root_job *job, const struct pol
 {
     uint64_t id = job->id;
     uint32_t attempt = job->attempt;
+    int64_t begin = starts_clock(root, job);
     if (job->remove_fd >= 0 && second->fd == job->remove_fd && second->revents)
         ending_removed(root, job);
     job = job_find(root, id, attempt);
@@ -258,6 +260,9 @@ static void job_events(struct root *root, struct root_job *job, const struct pol
     job = job_find(root, id, attempt);
     if (job)
         ending_step(root, job, mono_ms(mono_now()));
+    job = job_find(root, id, attempt);
+    if (job)
+        starts_charge(root, job, begin);
 }
 
 static void opening_deadline(struct root *root, struct root_job *job, int64_t now)

@@ -144,6 +144,7 @@ static void heard_adopted(struct root *root, struct root_job *job, const struct 
     if (job->state == JOB_OPENING) {
         job->deadline_ms = 0;
         keep_verdict(root, job, "");
+        starts_charge_supervisor(root, job);
     }
     job_try_opened(root, job);
 }
@@ -178,6 +179,8 @@ static void heard_started(struct root *root, struct root_job *job, const struct 
 {
     struct job_process *process = job_process(job, (uint32_t)message->u.started.process, true);
     if (process) {
+        if (process->pid == 0 && !process->exited)
+            starts_charge_birth(root, job, (pid_t)message->u.started.pid);
         process->pid = (pid_t)message->u.started.pid;
         if (process->role != ROLE_COMMAND)
             job_helper_add(job, process->pid);

@@ -318,6 +318,13 @@ static struct root_job *named(const struct root *root, const struct wire_message
     }
 }
 
+/* Below a job that has run for long, and too much begins there. Before it is judged: that costs, too. */
+static bool must_wait(struct root *root, const struct wire_open *open)
+{
+    cpu_set_t cpus;
+    return cpus_are_ours(root, &open->cpus, &cpus) && starts_below(root, open, &cpus) && !starts_paid(root);
+}
+
 static void run(const struct verb *verb, struct root *root, const struct wire_message *message)
 {
     struct err err = ERR_INIT;
@@ -326,6 +333,8 @@ static void run(const struct verb *verb, struct root *root, const struct wire_me
     bool fits = verb->states == NO_JOB || (verb->states & state);
     if (job && job->discard && message->type == WIRE_open)
         return; /* what is left of it here is being removed, and elmer asks again for what is not confirmed */
+    if (!job && message->type == WIRE_open && must_wait(root, &message->u.open))
+        return; /* so it does with this one */
     if (fits && (!verb->check || verb->check(root, job, message, &err)))
         verb->act(root, job, message);
     else if (verb->refuse && !(root->tickets && root->tickets->gone)) /* else nobody has judged it */

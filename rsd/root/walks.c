@@ -29,7 +29,6 @@
 enum {
     TURN_MS = 3, /* then the loop looks for what else there is */
     SETTLE_MS = 1,
-    SHORT_MS = 5000,
     FREEZE_AFTER_PASSES = 12,
     FREEZE_AFTER_US = 15000, /* of large groups, after a third walk that was not clean */
     ORDER_LIMIT_MS = 10000,
@@ -167,6 +166,8 @@ static void step(struct root *root, struct root_job *job)
     struct sched_target target = ranks_target(root, job);
     int result = 0;
     if (!walk->in_pass) {
+        if (walk->why == WALK_SWEEP && walk->passes == 0) /* reads all of the group, and here that is paid for */
+            ranks_prune_helpers(job);
         walk->frozen = walk->freezing && group_frozen(&job->group);
         result = sched_pass_begin(&walk->pass, &job->group);
         walk->in_pass = true;

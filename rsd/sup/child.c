@@ -3,10 +3,11 @@
  * Born in the job's leaf by clone3. First as the supervisor: session, signals, limits, CPUs, descriptors; then it
  * becomes the user completely and for good; only then does it touch a path: directory, output, hosts' file, command. By
  * then it holds no descriptor of the supervisor's that a path could lead to (/proc/self/fd) but the report's, a pipe of
- * elmer-sup that a user may not open: its end must be the exec. Its rank comes last, so that it gets to exec even while
- * a higher job spins; until then it is at ORDER_BIRTH, just below the supervisor. A user may lower his rank without any
- * right, but not change from FIFO to RR: so the class is set while it may. Everything was prepared before the fork;
- * nothing here allocates except exec's search in PATH.
+ * elmer-sup that a user may not open: its end must be the exec. Its rank comes last, so that it gets there even while a
+ * higher job spins; until then it is at ORDER_BIRTH, just below the supervisor, which counts what it uses (push.c).
+ * What a user can make long comes behind that: to empty a file, and exec's search in PATH. A user may lower his rank
+ * without any right, but not change from FIFO to RR: so the class is set while it may. Everything was prepared before
+ * the fork; nothing here allocates except that search.
  */
 #include "config.h"
 
@@ -117,12 +118,11 @@ void child_become_user(const struct user *user, int out_fd)
         _exit(127);
 }
 
-static int open_output(const struct child_plan *plan, const char *path)
+static int open_output(const char *path)
 {
     int flags = O_WRONLY | O_APPEND | O_CREAT | O_NOCTTY | O_NONBLOCK |
                 O_CLOEXEC; /* NONBLOCK: a FIFO without a reader is an error */
-    int fd =
-        path[0] ? open(path, flags | (plan->truncate ? O_TRUNC : 0), 0666) : open("/dev/null", O_WRONLY | O_CLOEXEC);
+    int fd = path[0] ? open(path, flags, 0666) : open("/dev/null", O_WRONLY | O_CLOEXEC);
     if (fd >= 0 && path[0])
         fcntl(fd, F_SETFL, O_APPEND);
     return fd;
@@ -156,11 +156,23 @@ static void put_fd(int fd, int at, enum child_stage stage)
 static void open_files(const struct child_plan *plan)
 {
     if (plan->stdout_fd < 0)
-        put_fd(open_output(plan, plan->output), 1, STAGE_OUTPUT);
+        put_fd(open_output(plan->output), 1, STAGE_OUTPUT);
     if (plan->stdout_fd < 0 && strcmp(plan->output, plan->errors) == 0)
         put_fd(1, 2, STAGE_ERRORS);
     else
-        put_fd(open_output(plan, plan->errors), 2, STAGE_ERRORS);
+        put_fd(open_output(plan->errors), 2, STAGE_ERRORS);
+}
+
+/* What O_TRUNC does, at the process's own rank: to free gigabytes takes long. It leaves alone what is no file. */
+static void empty_files(const struct child_plan *plan)
+{
+    struct stat file;
+    if (!plan->truncate)
+        return;
+    for (int fd = 1; fd <= 2; fd++) {
+        if (fstat(fd, &file) == 0 && S_ISREG(file.st_mode) && ftruncate(fd, 0) < 0)
+            fail(fd == 1 ? STAGE_OUTPUT : STAGE_ERRORS);
+    }
 }
 
 /* ---- files with the job's hosts ---- */
@@ -276,6 +288,7 @@ _Noreturn void child_run(const struct child_plan *plan)
     open_files(plan);
     environ = (char **)plan->environment; /* execvp searches in the job's PATH */
     set_final_rank(plan);
+    empty_files(plan);
     execvp(plan->argv[0], plan->argv);
     fail(STAGE_EXEC);
 }

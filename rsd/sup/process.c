@@ -30,7 +30,7 @@
 #include "rsd/sup/environment.h"
 #include "rsd/sup/sup.h"
 
-enum { AGENT_OUT_MAX = 4 << 20, PUSHES_FAST = 100, PUSH_SLOW_MS = 200, DRAIN_READS = 64, CAPTURE_BYTES = 64 << 10 };
+enum { AGENT_OUT_MAX = 4 << 20, DRAIN_READS = 64, CAPTURE_BYTES = 64 << 10 };
 
 /* A daemon says one line. One that floods its output waits in its pipe. */
 static const struct pace_limit capture_limit = {8, 100};
@@ -165,15 +165,10 @@ static int birth_open(struct birth *birth, const struct wire_start *start, enum 
     return 0;
 }
 
-static struct order_rank rank_of(const struct sup *sup, const struct process *process)
-{
-    return process->role == ROLE_COMMAND ? sup->ranks.task : sup->ranks.helper;
-}
-
 /* Daemons must not give their rank to the tasks that they fork. */
 static bool resets(const struct sup *sup, const struct process *process)
 {
-    return process->role != ROLE_COMMAND && order_is_raised(rank_of(sup, process));
+    return process->role != ROLE_COMMAND && order_is_raised(process_rank(sup, process));
 }
 
 static int give_birth(struct sup *sup, struct process *process, const struct wire_start *start)
@@ -209,7 +204,7 @@ static int give_birth(struct sup *sup, struct process *process, const struct wir
                                   .umask = (mode_t)start->umask,
                                   .limits = &sup->limits,
                                   .cpus = &cpus,
-                                  .rank = rank_of(sup, process),
+                                  .rank = process_rank(sup, process),
                                   .stdout_fd = birth.capture[1],
                                   .agent_fd = birth.agent[1],
                                   .report_fd = birth.report[1]};
@@ -345,19 +340,6 @@ void process_start(struct sup *sup, struct wire_message *message)
 
 /* ---- life ---- */
 
-void process_push(const struct sup *sup, struct process *process, int64_t now)
-{
-    struct order_rank rank = rank_of(sup, process);
-    if (process->state != PROCESS_BORN || now < process->push_ms)
-        return;
-    assert(process->pid > 0); /* 0 would be this supervisor */
-    process->pushes++;
-    process->push_ms = now + (process->pushes < PUSHES_FAST ? SUP_PUSH_MS : PUSH_SLOW_MS);
-    if (sup->rt)
-        sched_rank(process->pid, (struct order_rank){rank.policy == SCHED_RR ? SCHED_RR : SCHED_FIFO, ORDER_BIRTH},
-                   false);
-}
-
 void process_report(struct sup *sup, struct process *process)
 {
     struct child_report report = {.stage = -1};
@@ -374,7 +356,7 @@ void process_report(struct sup *sup, struct process *process)
         return;
     }
     move(process, PROCESS_RUNNING);
-    sched_rank(process->pid, rank_of(sup, process),
+    sched_rank(process->pid, process_rank(sup, process),
                resets(sup, process)); /* it may have been pushed, or the order changed */
     wire_message_fini(&process->start);
     process->start = (struct wire_message){0};

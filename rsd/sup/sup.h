@@ -13,6 +13,7 @@
 #include "rsd/root/order.h"
 #include "rsd/root/role.h"
 #include "rsd/sup/pace.h"
+#include "rsd/sup/signal_queue.h"
 #include "rsd/sup/user.h"
 
 enum {
@@ -74,7 +75,10 @@ struct sup {
     uid_t rsd_uid;         /* of rsd; root's is good too */
     uid_t own_uid;         /* of supervisors */
     pid_t errand, weigher; /* children of signals.c; 0: none */
-    struct pace reap_pace;
+    int errand_signal;     /* what that child sends */
+    struct signal_queue signals;
+    struct order_rank signal_rank; /* of who sends to many */
+    struct pace reap_pace, signal_pace;
     uint64_t job;
     uint32_t attempt;
     struct user user;
@@ -100,6 +104,8 @@ int sup_become(struct sup *sup, struct err *err);
 
 /* signals.c: to all processes of the job, and their sessions' nice value */
 void signals_send(struct sup *sup, const struct wire_send_signal *message);
+void signals_step(struct sup *sup, int64_t now);             /* what its turn has come for */
+int64_t signals_wait_ms(const struct sup *sup, int64_t now); /* until then; INT64_MAX: nothing waits for a time */
 void signals_weigh(struct sup *sup, int nice);
 void signals_reaped(struct sup *sup, pid_t pid);
 
@@ -109,13 +115,16 @@ void process_report(struct sup *sup, struct process *process);     /* report_fd 
 void process_capture(struct sup *sup, struct process *process);    /* capture_fd is readable */
 int64_t process_capture_wait_ms(const struct process *process, int64_t now); /* until it may be read again */
 void process_free(struct process *process);
-void process_push(const struct sup *sup, struct process *process, int64_t now);
 void process_peek(struct sup *sup, struct process *process); /* has it ended, or stopped? */
 void process_reaped(struct sup *sup, pid_t pid, int status);
 void process_acknowledged(struct sup *sup, uint32_t number);
 struct process *process_find(const struct sup *sup, uint32_t number);
 void process_tell_exited(struct sup *sup, const struct process *process);
 void process_tell_ends(struct sup *sup); /* in the order in which they came */
+
+/* push.c: until it has executed its command */
+void process_push(const struct sup *sup, struct process *process, int64_t now);
+struct order_rank process_rank(const struct sup *sup, const struct process *process); /* which it is to have then */
 
 /* reader.c: output of the job's processes, read as the user */
 void reader_note(struct process *process, const struct wire_start *start); /* where it goes */

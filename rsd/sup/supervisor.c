@@ -287,6 +287,8 @@ static nfds_t fill_fds(const struct sup *sup, struct pollfd *fds, int *timeout)
         if (process->state == PROCESS_BORN && process->push_ms < next)
             next = process->push_ms;
     }
+    if (signals_wait_ms(sup, now) < next - now)
+        next = now + signals_wait_ms(sup, now);
     assert(count == FIXED_FDS + FDS_PER_PROCESS * sup->count); /* as loop() has made room for, and turn() reads */
     *timeout = next == INT64_MAX ? (sup->begun ? -1 : SUP_BEGIN_MS) : next <= now ? 0 : (int)(next - now);
     return count;
@@ -319,6 +321,7 @@ static bool turn(struct sup *sup, struct pollfd *fds)
     for (size_t i = 0; i < processes; i++)
         process_events(sup, sup->processes[i], &fds[FIXED_FDS + FDS_PER_PROCESS * i]);
     reader_step(sup, fds[4].revents != 0);
+    signals_step(sup, mono_ms(mono_now()));
     if (fds[2].revents || fds[3].revents)
         reap(sup);
     if (fds[1].revents)

@@ -419,7 +419,8 @@ static struct wire_message start_message(struct rig *rig, uint64_t job, uint32_t
 
 void rig_start(struct rig *rig, uint64_t job, uint32_t process, const char *role, const char *const *argv)
 {
-    const char *environment[] = {"PATH=/usr/bin:/bin", "ELMER_HOSTS=one:two", "PVM_TMP=/x", "LD_LIBRARY_PATH=/x", NULL};
+    const char *environment[] = {rig->path ? rig->path : "PATH=/usr/bin:/bin", "ELMER_HOSTS=one:two", "PVM_TMP=/x",
+                                 "LD_LIBRARY_PATH=/x", NULL};
     struct wire_message message = start_message(rig, job, process, role, argv, environment);
     char dir[100];
     snprintf(dir, sizeof(dir), "%s/work", rig->dir);

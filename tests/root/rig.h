@@ -24,6 +24,7 @@ struct rig {
     bool tickets_required;
     const char *vouch, *vouch_users; /* as in rsd.conf; NULL: all */
     const char *ticket;              /* of jobs that are opened; NULL: none */
+    const char *path;                /* "PATH=..", of commands; NULL: the usual */
 };
 
 enum {

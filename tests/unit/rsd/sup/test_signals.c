@@ -1,0 +1,204 @@
+/* test_signals.c - what a user has a job sent: each signal once, none lost, and seldom; in virtual time. */
+#include "config.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+
+#include <signal.h>
+#include <unistd.h>
+
+#include "lib/base/clock.h"
+#include "rsd/root/group.h"
+#include "rsd/sup/sup.h"
+
+struct mono __wrap_mono_now(void);
+pid_t __wrap_fork(void);
+int __wrap_group_signal(const struct cgroup *group, int number);
+int __wrap_group_reader_open(struct group_reader *reader, int leaf_fd, bool threads);
+int __wrap_group_reader_next(struct group_reader *reader, struct group_pids *ids);
+
+enum { MAX_SENT = 4096, ERRAND = 4242 };
+
+static struct sup sup;
+static int64_t now;
+static size_t processes;
+static int sent[MAX_SENT];
+static size_t sent_count;
+static unsigned forks;
+
+struct mono __wrap_mono_now(void)
+{
+    return (struct mono){now * 1000000};
+}
+
+pid_t __wrap_fork(void)
+{
+    forks++;
+    return ERRAND + (pid_t)forks;
+}
+
+int __wrap_group_signal(const struct cgroup *group, int number)
+{
+    (void)group;
+    assert_true(sent_count < MAX_SENT);
+    sent[sent_count++] = number;
+    return 0;
+}
+
+int __wrap_group_reader_open(struct group_reader *reader, int leaf_fd, bool threads)
+{
+    (void)leaf_fd;
+    (void)threads;
+    *reader = (struct group_reader){.fd = -1};
+    return 0;
+}
+
+int __wrap_group_reader_next(struct group_reader *reader, struct group_pids *ids)
+{
+    (void)reader;
+    for (size_t i = 0; i < processes; i++)
+        assert_int_equal(group_pids_add(ids, (pid_t)(100 + i)), 0);
+    return 0;
+}
+
+static int up(void **state)
+{
+    (void)state;
+    sup = (struct sup){.begun = true, .job_fd = -1};
+    now = 1000;
+    processes = 2;
+    sent_count = 0;
+    forks = 0;
+    return 0;
+}
+
+static void ask(int number)
+{
+    const struct wire_send_signal message = {.number = (uint64_t)number, .policy = SCHED_OTHER};
+    signals_send(&sup, &message);
+}
+
+/* As the loop does it. */
+static void run_for(int64_t ms)
+{
+    const int64_t end = now + ms;
+    for (;;) {
+        int64_t wait = signals_wait_ms(&sup, now);
+        if (wait > end - now)
+            break;
+        now += wait;
+        signals_step(&sup, now);
+    }
+    now = end;
+}
+
+static void test_at_once(void **state)
+{
+    (void)state;
+    ask(SIGUSR1);
+    ask(SIGTERM);
+    assert_int_equal(sent_count, 3);
+    assert_int_equal(sent[0], SIGUSR1);
+    assert_int_equal(sent[1], SIGTERM);
+    assert_int_equal(sent[2], SIGCONT); /* a stopped process takes TERM only then */
+    assert_true(signals_wait_ms(&sup, now) == INT64_MAX);
+}
+
+static void test_flood(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 10000; i++) { /* for five seconds */
+        ask(SIGUSR1 + i % 2 * (SIGUSR2 - SIGUSR1));
+        now += i % 2;
+    }
+    assert_in_range(sent_count, 50, 62);
+    run_for(1000);
+    assert_true(signals_wait_ms(&sup, now) == INT64_MAX);
+    assert_int_equal(sent[sent_count - 1] + sent[sent_count - 2], SIGUSR1 + SIGUSR2); /* the last of each comes */
+}
+
+static void flood(void)
+{
+    while (signals_wait_ms(&sup, now) == INT64_MAX)
+        ask(SIGUSR1);
+    sent_count = 0;
+}
+
+static void test_later_word(void **state)
+{
+    (void)state;
+    flood();
+    ask(SIGSTOP);
+    ask(SIGCONT);
+    run_for(2000);
+    assert_int_equal(sent_count, 2);
+    assert_int_equal(sent[0], SIGUSR1);
+    assert_int_equal(sent[1], SIGCONT);
+    flood();
+    ask(SIGCONT);
+    ask(SIGSTOP);
+    ask(SIGTERM); /* before those who wait, and awake */
+    run_for(2000);
+    assert_int_equal(sent_count, 3);
+    assert_int_equal(sent[0], SIGTERM);
+    assert_int_equal(sent[1], SIGCONT);
+    assert_int_equal(sent[2], SIGUSR1);
+}
+
+/* A child does it, and what is asked meanwhile is not lost. */
+static void test_many(void **state)
+{
+    (void)state;
+    processes = 50;
+    ask(SIGUSR1);
+    assert_int_equal(forks, 1);
+    ask(SIGUSR2);
+    ask(SIGUSR1);
+    run_for(5000); /* it gets no CPU */
+    assert_int_equal(forks, 1);
+    assert_true(signals_wait_ms(&sup, now) == INT64_MAX);
+    ask(SIGTERM);
+    assert_int_equal(forks, 2);
+    ask(SIGTERM); /* who floods it has two children at most */
+    run_for(5000);
+    assert_int_equal(forks, 2);
+    signals_reaped(&sup, ERRAND + 1);
+    run_for(1000);
+    assert_int_equal(forks, 2);
+    signals_reaped(&sup, ERRAND + 2);
+    run_for(1000);
+    assert_int_equal(forks, 3);
+    for (int i = 3; i < 6; i++) {
+        signals_reaped(&sup, ERRAND + i);
+        run_for(1000);
+    }
+    assert_int_equal(forks, 5); /* TERM once more, USR2, USR1 */
+    assert_int_equal(sent_count, 0);
+}
+
+static void test_no_signals(void **state)
+{
+    (void)state;
+    ask(0);
+    ask(65);
+    sup.begun = false;
+    ask(SIGUSR1);
+    assert_int_equal(sent_count, 0);
+    sup.begun = true;
+    for (int number = 64; number > 0; number--)
+        ask(number);
+    run_for(10000);
+    assert_true(signals_wait_ms(&sup, now) == INT64_MAX);
+    assert_in_range(sent_count, 60, 65); /* all but those that undo each other */
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+#define TEST(name) cmocka_unit_test_setup(name, up)
+        TEST(test_at_once), TEST(test_flood), TEST(test_later_word), TEST(test_many), TEST(test_no_signals),
+    };
+    return cmocka_run_group_tests_name("signals", tests, NULL, NULL);
+}
