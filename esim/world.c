@@ -21,8 +21,15 @@ enum {
     IDLE_REPORTS = 1000 /* one after the other from a machine on which nothing runs: what waits has no place there */
 };
 
+struct follows { /* an event without more than this: a whole one is large, and a job on 1,000 hosts has 2,000 of them */
+    enum event_type type;
+    int host;
+    uint32_t attempt;
+    uint64_t job;
+};
+
 struct pending { /* events that follow from actions, first come, first served */
-    struct event *items;
+    struct follows *items;
     size_t first, count, capacity;
 };
 
@@ -65,7 +72,7 @@ static void push(struct world *w, const struct action *action, enum event_type t
         p->first = p->count = 0;
     p->items = mem_grow(p->items, &p->capacity, p->count + 1, sizeof(*p->items));
     p->items[p->count++] =
-        (struct event){.type = type, .host = action->host, .job = action->job, .attempt = action->attempt};
+        (struct follows){.type = type, .host = action->host, .attempt = action->attempt, .job = action->job};
 }
 
 static void count_used(struct world *w, int64_t change)
@@ -136,16 +143,16 @@ static void accept(struct world *w, uint64_t id)
 }
 
 /* The answer to the event itself, if it has one. */
-static enum answer step(struct world *w, struct event event, uint64_t *job)
+static enum answer step(struct world *w, const struct event *event, uint64_t *job)
 {
+    struct event follows = {.type = event->type};
     enum answer answer = ANSWER_OK;
     bool more = true;
 
     while (more) {
         int result;
-        event.now_ms = w->now_ms;
         actions_clear(&w->actions);
-        result = core_step(w->core, &event, &w->actions);
+        result = core_step(w->core, event, &w->actions);
         assert(result == 0);
         for (size_t i = 0; i < w->actions.count; i++) {
             if (w->actions.items[i].type == ACTION_ANSWER) {
@@ -157,8 +164,15 @@ static enum answer step(struct world *w, struct event event, uint64_t *job)
             do_action(w, &w->actions.items[i]);
         }
         more = w->pending.first < w->pending.count;
-        if (more)
-            event = w->pending.items[w->pending.first++];
+        if (more) {
+            const struct follows *next = &w->pending.items[w->pending.first++];
+            follows.type = next->type;
+            follows.now_ms = w->now_ms;
+            follows.host = next->host;
+            follows.attempt = next->attempt;
+            follows.job = next->job;
+            event = &follows;
+        }
     }
     return answer;
 }
@@ -202,7 +216,7 @@ static void over(struct world *w, const struct sim_job *job, bool has_run)
 
 static void submit(struct world *w)
 {
-    struct event event = {.type = EVENT_SUBMIT, .host = -1, .request = 1};
+    struct event event = {.type = EVENT_SUBMIT, .now_ms = w->now_ms, .host = -1, .request = 1};
     struct sim_job refused = w->next;
     uint64_t id = 0;
     int nhosts, *hosts = allowed(w, &nhosts);
@@ -225,7 +239,7 @@ static void submit(struct world *w)
     if (load_endless(w->load, &w->next))
         snprintf(w->fault, sizeof(w->fault), "job %llu has more than 10^7 periods: say a longer --period, or none",
                  (unsigned long long)w->next.number);
-    good = good && step(w, event, &id) == ANSWER_OK;
+    good = good && step(w, &event, &id) == ANSWER_OK;
     if (!good) {
         w->nrefused++;
         if (w->explain.number == w->next.number) /* the next one has this id */
@@ -242,7 +256,7 @@ static void submit(struct world *w)
 static void end(struct world *w, uint64_t id)
 {
     const struct core_job *info = core_job(w->core, id);
-    struct event event = {.type = EVENT_EXITED, .job = id, .attempt = info->attempt};
+    struct event event = {.type = EVENT_EXITED, .now_ms = w->now_ms, .job = id, .attempt = info->attempt};
     struct sim_job *job = w->jobs[id];
     uint64_t none = 0;
 
@@ -254,7 +268,7 @@ static void end(struct world *w, uint64_t id)
     count_used(w, -(int64_t)job->nprocs);
     load_end(w->load, id, w->now_ms);
     w->nrunning--;
-    step(w, event, &none);
+    step(w, &event, &none);
     core_forget(w->core, id);
     w->jobs[id] = NULL;
     if (w->source->has_after)
@@ -289,7 +303,7 @@ static void report(struct world *w)
             load_drop(w->load, h, w->now_ms);
             continue;
         }
-        event = (struct event){.type = EVENT_REPORT, .host = h};
+        event = (struct event){.type = EVENT_REPORT, .now_ms = w->now_ms, .host = h};
         load_report(w->load, h, w->now_ms, busy);
         w->told_ms[h] = w->report_ms;
         event.u.report = (struct core_report){.begin_ms = w->report_ms,
@@ -297,7 +311,7 @@ static void report(struct world *w)
                                               .busy = busy,
                                               .jobs = busy,
                                               .ncpus = world_cpus(&w->settings, h)};
-        step(w, event, &none);
+        step(w, &event, &none);
     }
     w->report_ms = w->now_ms;
     free(busy);
@@ -394,10 +408,10 @@ static void hosts_up(struct world *w)
         core_add_host(w->core, h < w->settings.nknown ? w->settings.names[h] : name);
     }
     for (int h = 0; h < w->settings.nhosts; h++) {
-        struct event event = {.type = EVENT_HOST_UP, .host = h};
+        struct event event = {.type = EVENT_HOST_UP, .now_ms = w->now_ms, .host = h};
         event.u.up.cpus = cpus;
         event.u.up.ncpus = world_cpus(&w->settings, h);
-        step(w, event, &none);
+        step(w, &event, &none);
     }
     free(cpus);
 }
