@@ -208,16 +208,21 @@ void show_notes(const struct plan *plan)
     if (r->unknown > 0)
         fprintf(stderr, "esim: %" PRIu64 " jobs were left out: their run time or processors are not known\n",
                 r->unknown);
-    if (r->following > 0)
+    if (r->trace.following > 0)
         fprintf(stderr,
                 "esim: %" PRIu64 " jobs came when the job that precedes them had ended; --feedback=no: at the "
                 "times of the trace\n",
-                r->following);
-    if (r->nameless > 0)
+                r->trace.following);
+    if (r->trace.nameless > 0)
         fprintf(stderr,
                 "esim: %" PRIu64 " jobs name a preceding job that is not above them in the trace, and came at "
                 "the times of the trace\n",
-                r->nameless);
+                r->trace.nameless);
+    if (r->trace.moved > 0)
+        fprintf(stderr,
+                "esim: %" PRIu64 " jobs are in the trace behind one that was submitted later; they were put into the "
+                "order of their submission\n",
+                r->trace.moved);
     if (r->waiting > 0 && !plan->configs[0].world.saturated)
         fprintf(stderr, "esim: %" PRIu64 " jobs still wait at the end\n", r->waiting);
 }
