@@ -11,7 +11,7 @@
 
 #include "esim/explain.h"
 #include "esim/load.h"
-#include "lib/memory/map.h"
+#include "esim/waits.h"
 #include "lib/memory/mem.h"
 
 enum {
@@ -44,8 +44,8 @@ struct world {
     struct load *load;
     struct sim_job **jobs; /* [njobs] by the core's id; NULL: over */
     size_t njobs, jobs_capacity;
-    struct map waited_for; /* the same by their numbers, of a source with jobs that wait for others */
-    struct sim_job next;   /* the next to be submitted */
+    struct waits waits;  /* the same, of a source with jobs that wait for others */
+    struct sim_job next; /* the next to be submitted */
     bool has_next;
     int64_t now_ms, report_ms; /* of the last report */
     int64_t *told_ms;          /* of each host, where the report that the core has begins; -1: it has none */
@@ -138,7 +138,7 @@ static void accept(struct world *w, uint64_t id)
     w->jobs[id] = mem_copy(&w->next, 1, sizeof(w->next));
     w->jobs[id]->id = id;
     if (w->source->has_after)
-        map_put(&w->waited_for, w->next.number, w->jobs[id]);
+        waits_add(&w->waits, w->jobs[id]);
     w->nwaiting++;
 }
 
@@ -192,21 +192,6 @@ static int *allowed(const struct world *w, int *count)
     return hosts;
 }
 
-/* Those that it waits for and that are still there: the others have ended, or are not part of this. How they end is not
- * simulated, and it was as the job needs it, since it has run. The caller's. */
-static struct core_after *after(const struct world *w, int *count)
-{
-    const struct sim_job *job = &w->next, *other;
-    struct core_after *items = job->nafter > 0 ? mem_array((size_t)job->nafter, sizeof(*items)) : NULL;
-
-    *count = 0;
-    for (int i = 0; i < job->nafter; i++)
-        if ((other = map_get(&w->waited_for, job->after[i].job)))
-            items[(*count)++] = (struct core_after){
-                .job = other->id, .kind = job->after[i].kind == AFTER_START ? AFTER_START : AFTER_ANY};
-    return items;
-}
-
 /* Others may follow it. */
 static void over(struct world *w, const struct sim_job *job, bool has_run)
 {
@@ -227,7 +212,7 @@ static void submit(struct world *w)
     event.u.submit.nprocs = w->next.nprocs;
     event.u.submit.hosts = hosts;
     event.u.submit.nhosts = nhosts;
-    event.u.submit.after = waits = after(w, &event.u.submit.nafter);
+    event.u.submit.after = waits = waits_of(&w->waits, &w->next, &event.u.submit.nafter);
     event.u.submit.mesh_rows = w->settings.core.topology == TOPOLOGY_CUBE ? w->next.mesh_rows : 0;
     if (w->explain.number == w->next.number && w->next.number > 0) {
         w->explain.id = core_next_id(w->core);
@@ -272,7 +257,7 @@ static void end(struct world *w, uint64_t id)
     core_forget(w->core, id);
     w->jobs[id] = NULL;
     if (w->source->has_after)
-        map_remove(&w->waited_for, job->number);
+        waits_remove(&w->waits, job);
     w->nended++;
     over(w, job, true);
     w->ended(job, w->data);
@@ -464,7 +449,7 @@ void world_destroy(struct world *w)
     free(w->jobs);
     free(w->told_ms);
     free(w->ordered_ms);
-    map_fini(&w->waited_for);
+    waits_fini(&w->waits);
     free(w->pending.items);
     actions_fini(&w->actions);
     load_destroy(w->load);
