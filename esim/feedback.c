@@ -1,5 +1,6 @@
-/* feedback.c - a first pass over the trace finds who follows whom: on a faster machine a job may come before those that
- * are above it in the trace. Only those that follow are kept; all others are read when it is their turn. */
+/* feedback.c - a first pass over the trace finds who follows whom, and who is not in the order of submission: on a
+ * faster machine a job may come before those that are above it in the trace. Only these are kept; all others are read
+ * when it is their turn. */
 #include "config.h"
 
 #include "esim/feedback.h"
@@ -18,18 +19,18 @@ struct feedback {
     struct source source, *trace;
     struct follower *followers; /* by `of`, and then in their order */
     size_t count, capacity;
-    uint64_t nameless;
-    uint8_t *follows; /* a bit for each index */
+    struct feedback_counts counts;
+    uint8_t *kept; /* a bit for each index: not to be read again */
     size_t bytes;
-    struct sim_job *heap; /* released, or given back: by time of submission */
+    struct sim_job *heap; /* released, given back, or moved: by time of submission */
     size_t nheap, heap_capacity;
     struct sim_job read; /* from the trace, and not given yet */
     bool has_read;
 };
 
-static bool follows(const struct feedback *f, uint64_t index)
+static bool is_kept(const struct feedback *f, uint64_t index)
 {
-    return index / 8 < f->bytes && f->follows[index / 8] >> index % 8 & 1;
+    return index / 8 < f->bytes && f->kept[index / 8] >> index % 8 & 1;
 }
 
 static void mark(struct feedback *f, uint64_t index)
@@ -37,10 +38,10 @@ static void mark(struct feedback *f, uint64_t index)
     size_t byte = (size_t)(index / 8), larger = byte < 2 * f->bytes ? 2 * f->bytes : byte + 1;
 
     if (byte >= f->bytes) {
-        f->follows = mem_exactly(f->follows, f->bytes, larger, 1);
+        f->kept = mem_exactly(f->kept, f->bytes, larger, 1);
         f->bytes = larger;
     }
-    f->follows[byte] |= (uint8_t)(1 << index % 8);
+    f->kept[byte] |= (uint8_t)(1 << index % 8);
 }
 
 static bool before(const struct sim_job *a, const struct sim_job *b)
@@ -77,7 +78,7 @@ static void read_next(struct feedback *f)
 {
     do
         f->has_read = f->trace->next(f->trace, &f->read);
-    while (f->has_read && follows(f, f->read.index));
+    while (f->has_read && is_kept(f, f->read.index));
 }
 
 static bool next(struct source *source, struct sim_job *job)
@@ -138,7 +139,7 @@ static void destroy(struct source *source)
 
     f->trace->destroy(f->trace);
     free(f->followers);
-    free(f->follows);
+    free(f->kept);
     free(f->heap);
     free(f);
 }
@@ -152,28 +153,37 @@ static int by_predecessor(const void *a, const void *b)
     return (x->job.index > y->job.index) - (x->job.index < y->job.index);
 }
 
-static void find_followers(struct feedback *f, struct source *trace)
+/* The first pass. */
+static void find_kept(struct feedback *f, struct source *trace, bool follow)
 {
     struct map places = {.capacity = 0}; /* index by number, of the jobs so far */
+    int64_t latest_ms = 0;
     struct sim_job job;
 
     while (trace->next(trace, &job)) {
-        uint64_t of = job.preceding > 0 ? (uint64_t)(uintptr_t)map_get(&places, job.preceding) : 0;
-        f->nameless += job.preceding > 0 && of == 0;
+        bool names = follow && job.preceding > 0;
+        uint64_t of = names ? (uint64_t)(uintptr_t)map_get(&places, job.preceding) : 0;
+        f->counts.nameless += names && of == 0;
+        f->counts.moved += job.submit_ms < latest_ms;
         if (of > 0) {
             f->followers = mem_grow(f->followers, &f->capacity, f->count + 1, sizeof(*f->followers));
             f->followers[f->count++] = (struct follower){.of = of, .job = job};
-            mark(f, job.index);
+        } else if (job.submit_ms < latest_ms) {
+            push(f, &job);
         }
-        if (job.number > 0 && !map_get(&places, job.number))
+        if (of > 0 || job.submit_ms < latest_ms)
+            mark(f, job.index);
+        latest_ms = job.submit_ms > latest_ms ? job.submit_ms : latest_ms;
+        if (follow && job.number > 0 && !map_get(&places, job.number))
             map_put(&places, job.number, (void *)(uintptr_t)job.index);
     }
     map_fini(&places);
+    f->counts.following = f->count;
     if (f->count > 0)
         qsort(f->followers, f->count, sizeof(*f->followers), by_predecessor);
 }
 
-struct source *feedback_source(struct swf *swf, const char *path)
+struct source *feedback_source(struct swf *swf, const char *path, bool follow)
 {
     struct swf *again = swf_open(path, true);
     struct feedback *f = mem_zalloc(sizeof(*f));
@@ -181,7 +191,7 @@ struct source *feedback_source(struct swf *swf, const char *path)
     f->trace = swf_source(swf);
     f->source = (struct source){.next = next, .over = over, .destroy = destroy};
     if (again) {
-        find_followers(f, swf_source(again));
+        find_kept(f, swf_source(again), follow);
         swf_source(again)->destroy(swf_source(again));
     }
     if (f->count == 0)
@@ -190,10 +200,7 @@ struct source *feedback_source(struct swf *swf, const char *path)
     return &f->source;
 }
 
-void feedback_counts(const struct source *source, uint64_t *following, uint64_t *nameless)
+struct feedback_counts feedback_counts(const struct source *source)
 {
-    const struct feedback *f = (const struct feedback *)source;
-
-    *following = f->count;
-    *nameless = f->nameless;
+    return ((const struct feedback *)source)->counts;
 }

@@ -54,15 +54,18 @@ enum { JOB_FIELDS(JOB_NONE, SCHEMA_KEPT, JOB_NONE) };
 #define PLACE(name, sql) AT_##name,
 #define TEXT(name, sql)  sql ", "
 #define CHECK(name, sql) _Static_assert(schema_of_##name == 1, "every store has it");
-enum { COLUMNS(PLACE) AT_MINOR, AT_SUBMISSION };
+enum { COLUMNS(PLACE) AT_MINOR, AT_SUBMISSION, AT_ARRAY, AT_TASK_LIMIT };
 COLUMNS(CHECK)
 
-#define QUERY(where)                                                                                                   \
-    "SELECT " COLUMNS(TEXT) "j.minor, j.submission FROM job j JOIN state s ON s.job = j.id "                           \
+#define QUERY(array, where)                                                                                            \
+    "SELECT " COLUMNS(TEXT) "j.minor, j.submission, " array " FROM job j JOIN state s ON s.job = j.id "                \
                             "WHERE j.submitted_ms < ?2 AND (j.submitted_ms >= ?1 OR s.ended_ms > ?1)" where            \
                             " ORDER BY j.submitted_ms, j.id"
 /* The tasks of an array are jobs, it is none. */
-static const char query_before_arrays[] = QUERY(""), query[] = QUERY(" AND s.ntasks = 0");
+static const char query_before_arrays[] = QUERY("0, 0", "");
+static const char query[] =
+    QUERY("s.array, (SELECT a.task_limit FROM state a WHERE a.job = s.array)", " AND s.ntasks = 0");
+_Static_assert(schema_of_array == schema_of_ntasks && schema_of_task_limit == schema_of_ntasks, "one query has them");
 
 /* ---- while it is read ---- */
 
@@ -253,6 +256,8 @@ static bool read_row(struct reading *r, sqlite3_stmt *s)
     job->user = h->njobs > 0 && strcmp(h->jobs[h->njobs - 1].user, job->user) == 0
                     ? h->jobs[h->njobs - 1].user
                     : arena_strdup(&h->memory, job->user);
+    job->array = (uint64_t)sqlite3_column_int64(s, AT_ARRAY);
+    h->limited += sqlite3_column_int64(s, AT_TASK_LIMIT) > 0;
     job->measured = job->submitted_ms >= r->since_ms;
     if (sqlite3_column_type(s, AT_usage) != SQLITE_NULL)
         job->cpu_s = sqlite3_column_double(s, AT_usage);

@@ -22,6 +22,7 @@ struct history_job {
     int nhosts;
     const struct after *after; /* [nafter] jobs that it waited for */
     int nafter;
+    uint64_t array;        /* of which it was a task; 0: of none */
     bool measured;         /* else it was there when the time that is looked at began */
     double share, work_ms; /* service_estimate() */
 };
@@ -39,8 +40,8 @@ struct history {
     /* left out: */
     uint64_t unfinished, cancelled, never_started;
     /* not as the scheduler would have it: */
-    uint64_t killed, lost, again, unknown_use;
-    struct estimate turnaround; /* as it was, of those that are measured; seconds */
+    uint64_t killed, lost, again, unknown_use, limited; /* limited: tasks of which only so many could run at a time */
+    struct estimate turnaround;                         /* as it was, of those that are measured; seconds */
     double median, p95, wait;
 };
 

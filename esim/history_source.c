@@ -52,6 +52,7 @@ static bool next(struct source *source, struct sim_job *job)
                                 .nhosts = was->nhosts,
                                 .after = was->after,
                                 .nafter = was->nafter,
+                                .array = was->array,
                                 .unmeasured = !was->measured,
                                 .start_ms = -1,
                                 .end_ms = -1};

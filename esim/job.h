@@ -18,6 +18,7 @@ struct sim_job {
     int nhosts;
     const struct after *after; /* [nafter] jobs that it waits for, by their numbers */
     int nafter;
+    uint64_t array;           /* a number by which others wait for it as well; 0: none */
     uint64_t preceding;       /* of a trace: the number of the job that it follows; 0: none */
     int64_t think_ms;         /* ... so long after its end; -1: not known */
     bool unmeasured;          /* it is there, and what becomes of it does not count */

@@ -49,12 +49,13 @@ static int set_result(json_t *object, const struct result *r)
            set(object, "refused", count(r->refused)) | set(object, "unknown", count(r->unknown)) |
            set(object, "bad_lines", count(r->bad_lines)) | set(object, "waiting", count(r->waiting)) |
            set(object, "steady", json_boolean(r->steady)) | set(object, "replications", count(r->replications)) |
-           set(object, "following", count(r->following)) | set(object, "nameless", count(r->nameless)) |
-           set(object, "jobs_judged", count(r->judged)) | set(object, "too_short", json_boolean(r->too_short)) |
-           set_real(object, "seconds", r->seconds) | set_estimate(object, "turnaround", r->turnaround) |
-           set_estimate(object, "wait", r->wait) | set_estimate(object, "stretch", r->stretch) |
-           set_estimate(object, "utilisation", r->utilisation) | set_real(object, "turnaround_median", r->median) |
-           set_real(object, "turnaround_p95", r->p95) | set_real(object, "load_out", r->throughput);
+           set(object, "following", count(r->trace.following)) | set(object, "nameless", count(r->trace.nameless)) |
+           set(object, "moved", count(r->trace.moved)) | set(object, "jobs_judged", count(r->judged)) |
+           set(object, "too_short", json_boolean(r->too_short)) | set_real(object, "seconds", r->seconds) |
+           set_estimate(object, "turnaround", r->turnaround) | set_estimate(object, "wait", r->wait) |
+           set_estimate(object, "stretch", r->stretch) | set_estimate(object, "utilisation", r->utilisation) |
+           set_real(object, "turnaround_median", r->median) | set_real(object, "turnaround_p95", r->p95) |
+           set_real(object, "load_out", r->throughput);
 }
 
 /* As it was, beside what is simulated. */
@@ -66,7 +67,8 @@ static json_t *recorded(const struct history *h)
               set_real(object, "turnaround_p95", h->p95) | set(object, "unfinished", count(h->unfinished)) |
               set(object, "cancelled", count(h->cancelled)) | set(object, "never_started", count(h->never_started)) |
               set(object, "killed", count(h->killed)) | set(object, "lost", count(h->lost)) |
-              set(object, "again", count(h->again)) | set(object, "unknown_use", count(h->unknown_use));
+              set(object, "again", count(h->again)) | set(object, "unknown_use", count(h->unknown_use)) |
+              set(object, "limited", count(h->limited));
 
     if (bad == 0)
         return object;

@@ -286,7 +286,7 @@ static void run_once(const struct config *config, struct result *result, double 
                      FILE *progress)
 {
     struct swf *swf = config->trace ? swf_open(config->trace, false) : NULL;
-    struct source *source = swf ? swf_source(swf) : NULL;
+    struct source *source;
     struct record r = {.config = config, .series = series, .room = room};
 
     *result = (struct result){.nseries = 0};
@@ -294,13 +294,11 @@ static void run_once(const struct config *config, struct result *result, double 
         snprintf(result->fault, sizeof(result->fault), "%.150s: %s", config->trace, strerror(errno));
         return;
     }
-    if (swf && !config->no_feedback) {
-        source = feedback_source(swf, config->trace);
-        feedback_counts(source, &result->following, &result->nameless);
-    }
-    if (!source)
-        source =
-            config->history ? history_source(config->history, config->without) : workload_source(&config->workload);
+    source = swf               ? feedback_source(swf, config->trace, !config->no_feedback)
+             : config->history ? history_source(config->history, config->without)
+                               : workload_source(&config->workload);
+    if (swf)
+        result->trace = feedback_counts(source);
     r.processors = (double)world_processors(&config->world);
     r.world = world_create(&config->world, source, ended, &r);
     if (r.world)

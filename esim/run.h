@@ -4,6 +4,7 @@
 
 #include <stdio.h>
 
+#include "esim/feedback.h"
 #include "esim/history.h"
 #include "esim/stats.h"
 #include "esim/workload.h"
@@ -40,7 +41,7 @@ struct result {
     bool done;
     char fault[200]; /* why not */
     uint64_t jobs, warmup, refused, unknown, bad_lines, waiting;
-    uint64_t following, nameless; /* jobs that come after others; that name one which is not there */
+    struct feedback_counts trace; /* of a trace */
     bool unexplained;             /* there was no such job */
     bool steady;
     uint64_t replications; /* runs with other random numbers, from which the intervals are; 1: by batches of one run */

@@ -179,6 +179,8 @@ static void print_limits(const struct plan *plan)
     fputs(before[0] == ',' ? ".\n" : "", stdout);
     if (h->unknown_use > 0)
         printf("Taken to compute all the time: %" PRIu64 " of which it is not known what they used.\n", h->unknown_use);
+    if (h->limited > 0)
+        printf("Not held back: %" PRIu64 " tasks of arrays of which only so many could run at a time.\n", h->limited);
     if (h->drained > 0)
         printf("Drained in the end, and taken to be there all the time: %d hosts.\n", h->drained);
     printf("Not known, and not simulated: load that is not of jobs, hosts that failed or were drained meanwhile, jobs "
@@ -208,16 +210,21 @@ void show_notes(const struct plan *plan)
     if (r->unknown > 0)
         fprintf(stderr, "esim: %" PRIu64 " jobs were left out: their run time or processors are not known\n",
                 r->unknown);
-    if (r->following > 0)
+    if (r->trace.following > 0)
         fprintf(stderr,
                 "esim: %" PRIu64 " jobs came when the job that precedes them had ended; --feedback=no: at the "
                 "times of the trace\n",
-                r->following);
-    if (r->nameless > 0)
+                r->trace.following);
+    if (r->trace.nameless > 0)
         fprintf(stderr,
                 "esim: %" PRIu64 " jobs name a preceding job that is not above them in the trace, and came at "
                 "the times of the trace\n",
-                r->nameless);
+                r->trace.nameless);
+    if (r->trace.moved > 0)
+        fprintf(stderr,
+                "esim: %" PRIu64 " jobs are in the trace behind one that was submitted later; they were put into the "
+                "order of their submission\n",
+                r->trace.moved);
     if (r->waiting > 0 && !plan->configs[0].world.saturated)
         fprintf(stderr, "esim: %" PRIu64 " jobs still wait at the end\n", r->waiting);
 }

@@ -9,6 +9,7 @@
 
 enum { MSER = 5 };
 #define GROWS 1.5 /* a second half so much larger than the first */
+#define SAME  1e-20
 
 static double mean_of(const double *values, size_t count)
 {
@@ -136,7 +137,8 @@ static struct spread spread(const double *values, size_t count)
         most = fmax(most, half * half * factor);
         spread.unit = fmax(spread.unit, student(n - 1) * half * sqrt(factor));
     }
-    spread.independent = most > 0 ? (double)count * variance / most : INFINITY;
+    /* the mean of equal values is off in the last bit */
+    spread.independent = most > SAME * mean * mean ? (double)count * variance / most : INFINITY;
     return spread;
 }
 

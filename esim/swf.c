@@ -3,14 +3,17 @@
 #include "esim/swf.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 #include <zlib.h>
 
 #include "lib/memory/mem.h"
 
-enum { LINE_MAX_BYTES = 4096, TOLD_MAX = 20, COMMENTS_MAX = 1000 };
+enum { LINE_MAX_BYTES = 4096, TOLD_MAX = 20, COMMENTS_MAX = 1000, PROCS_MAX = 1000000 };
 #define TIME_MAX_S 1e12 /* 30,000 years */
 
 struct swf {
@@ -22,7 +25,6 @@ struct swf {
     bool pending;                         /* line is the first job, read with the header */
     bool jobs;                            /* the header is over */
     uint64_t number, bad, unknown, count; /* lines, of those wrong; jobs without and with what is needed */
-    int64_t last_submit_ms;
     struct swf_header header;
     char *names[COMMENTS_MAX], *values[COMMENTS_MAX]; /* of the header */
     size_t ncomments;
@@ -77,14 +79,14 @@ static bool damaged(struct swf *swf)
 {
     int result, error = errno;
     const char *text = gzerror(swf->file, &result);
-    size_t path = strlen(swf->path);
+    const char *name = strstr(text, ">: "); /* "<fd:3>: ", which says nothing to anybody */
 
     if (result == Z_OK || result == Z_STREAM_END)
         return false;
     if (result == Z_ERRNO)
         text = strerror(error);
-    else if (strncmp(text, swf->path, path) == 0 && strncmp(text + path, ": ", 2) == 0)
-        text += path + 2;
+    else if (strncmp(text, "<fd:", 4) == 0 && name)
+        text = name + 3;
     snprintf(swf->fault, sizeof(swf->fault), "%.100s cannot be read beyond line %llu: %.60s", swf->path,
              (unsigned long long)swf->number, text);
     return true;
@@ -95,6 +97,16 @@ static bool is_comment(const struct swf *swf)
     return swf->line[strspn(swf->line, " \t")] == ';';
 }
 
+/* Some editors begin a file with the byte order mark of UTF-8. */
+static void drop_mark(struct swf *swf)
+{
+    static const char mark[] = "\xef\xbb\xbf";
+    size_t bytes = sizeof(mark) - 1;
+
+    if (strncmp(swf->line, mark, bytes) == 0)
+        memmove(swf->line, swf->line + bytes, strlen(swf->line + bytes) + 1);
+}
+
 /* False: there is none. One that cannot be a job is told, and empty; a comment may be cut off. */
 static bool read_line(struct swf *swf)
 {
@@ -102,6 +114,8 @@ static bool read_line(struct swf *swf)
     bool zero = false;
     int c;
 
+    if (swf->fault[0] != '\0')
+        return false;
     errno = 0;
     for (; (c = gzgetc(swf->file)) != -1 && c != '\n'; length++) {
         if (length + 1 < sizeof(swf->line))
@@ -112,6 +126,8 @@ static bool read_line(struct swf *swf)
     if (c == -1 && (damaged(swf) || length == 0))
         return false;
     swf->number++;
+    if (swf->number == 1)
+        drop_mark(swf);
     if (is_comment(swf) || (!zero && length + 1 < sizeof(swf->line)))
         return true;
     tell(swf, zero ? "a byte of the line is zero" : "the line is too long", "");
@@ -187,7 +203,8 @@ static bool next(struct source *source, struct sim_job *job)
     double fields[SWF_FIELDS];
 
     while (next_line(swf, fields)) {
-        double procs = fields[SWF_ASKED_PROCS] > 0 ? fields[SWF_ASKED_PROCS] : fields[SWF_PROCS];
+        enum swf_field field = fields[SWF_ASKED_PROCS] > 0 ? SWF_ASKED_PROCS : SWF_PROCS;
+        double procs = fields[field];
         *job = (struct sim_job){.number = fields[SWF_JOB] > 0 ? (uint64_t)fields[SWF_JOB] : 0,
                                 .submit_ms = to_ms(fields[SWF_SUBMIT]),
                                 .work_ms = to_ms(fields[SWF_RUN]),
@@ -197,18 +214,17 @@ static bool next(struct source *source, struct sim_job *job)
                                 .share = 1,
                                 .start_ms = -1,
                                 .end_ms = -1};
-        if (fields[SWF_SUBMIT] < 0 || fields[SWF_RUN] < 0 || procs < 1 || procs > 1000000) {
+        if (fields[SWF_SUBMIT] < 0 || fields[SWF_RUN] < 0 || procs < 1) {
             swf->unknown++;
+            continue;
+        }
+        if (procs > PROCS_MAX) {
+            tell(swf, "there is no good number for the ", names[field]);
             continue;
         }
         job->nprocs = (uint32_t)procs;
         if (fields[SWF_CPU] > 0 && fields[SWF_RUN] > 0 && fields[SWF_CPU] < fields[SWF_RUN])
             job->share = fields[SWF_CPU] / fields[SWF_RUN];
-        if (job->submit_ms < swf->last_submit_ms) {
-            tell(swf, "the submit time is before that of the job above", "");
-            continue;
-        }
-        swf->last_submit_ms = job->submit_ms;
         job->index = ++swf->count;
         return true;
     }
@@ -228,9 +244,28 @@ static void destroy(struct source *source)
     free(swf);
 }
 
+/* again: it can be read more than once. Nobody may write to a pipe, so it is not waited for. */
+static gzFile open_file(const char *path, bool *again)
+{
+    int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+    gzFile file = NULL;
+    struct stat st;
+
+    if (fd >= 0 && fstat(fd, &st) == 0)
+        file = gzdopen(fd, "rb");
+    if (fd >= 0 && !file) {
+        int error = errno;
+        close(fd);
+        errno = error;
+    }
+    *again = file && (S_ISREG(st.st_mode) || S_ISDIR(st.st_mode));
+    return file;
+}
+
 struct swf *swf_open(const char *path, bool silent)
 {
-    gzFile file = gzopen(path, "rb");
+    bool again;
+    gzFile file = open_file(path, &again);
     struct swf *swf;
 
     if (!file)
@@ -241,6 +276,9 @@ struct swf *swf_open(const char *path, bool silent)
     swf->silent = silent;
     swf->path = mem_strdup(path);
     swf->header = (struct swf_header){-1, -1, -1, -1};
+    if (!again)
+        snprintf(swf->fault, sizeof(swf->fault),
+                 "%.100s is no file: a trace is read more than once, so put it into one", path);
     while (!swf->pending && read_line(swf)) {
         if (is_comment(swf))
             read_comment(swf);

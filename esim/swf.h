@@ -35,7 +35,7 @@ struct swf_header { /* -1: it does not say */
     int64_t max_procs, max_nodes, max_jobs, unix_start;
 };
 
-struct swf; /* is a source */
+struct swf; /* is a source, of jobs in the order of the trace; feedback.h puts them in that of their submission */
 /* NULL: it cannot be opened, errno says why. Lines that are wrong are left out and, if not silent, told to standard
  * error by their numbers. */
 struct swf *swf_open(const char *path, bool silent);
@@ -43,7 +43,7 @@ struct swf *swf_open(const char *path, bool silent);
 const struct swf_header *swf_header(const struct swf *swf);
 /* All of them that have a name, in their order; false: there are no more. The texts live as long as swf. */
 bool swf_comment(const struct swf *swf, size_t index, const char **name, const char **value);
-/* Why its end has not been reached, a damaged file; NULL: nothing is wrong. */
+/* Why its end has not been reached: a damaged file, or none that can be read again; NULL: nothing is wrong. */
 const char *swf_fault(const struct swf *swf);
 struct source *swf_source(struct swf *swf);
 /* So far: lines that were wrong, and jobs whose run time or processors are not known. */

@@ -11,7 +11,7 @@
 
 #include "esim/explain.h"
 #include "esim/load.h"
-#include "lib/memory/map.h"
+#include "esim/waits.h"
 #include "lib/memory/mem.h"
 
 enum {
@@ -21,8 +21,15 @@ enum {
     IDLE_REPORTS = 1000 /* one after the other from a machine on which nothing runs: what waits has no place there */
 };
 
+struct follows { /* an event without more than this: a whole one is large, and a job on 1,000 hosts has 2,000 of them */
+    enum event_type type;
+    int host;
+    uint32_t attempt;
+    uint64_t job;
+};
+
 struct pending { /* events that follow from actions, first come, first served */
-    struct event *items;
+    struct follows *items;
     size_t first, count, capacity;
 };
 
@@ -37,8 +44,8 @@ struct world {
     struct load *load;
     struct sim_job **jobs; /* [njobs] by the core's id; NULL: over */
     size_t njobs, jobs_capacity;
-    struct map waited_for; /* the same by their numbers, of a source with jobs that wait for others */
-    struct sim_job next;   /* the next to be submitted */
+    struct waits waits;  /* the same, of a source with jobs that wait for others */
+    struct sim_job next; /* the next to be submitted */
     bool has_next;
     int64_t now_ms, report_ms; /* of the last report */
     int64_t *told_ms;          /* of each host, where the report that the core has begins; -1: it has none */
@@ -65,7 +72,7 @@ static void push(struct world *w, const struct action *action, enum event_type t
         p->first = p->count = 0;
     p->items = mem_grow(p->items, &p->capacity, p->count + 1, sizeof(*p->items));
     p->items[p->count++] =
-        (struct event){.type = type, .host = action->host, .job = action->job, .attempt = action->attempt};
+        (struct follows){.type = type, .host = action->host, .attempt = action->attempt, .job = action->job};
 }
 
 static void count_used(struct world *w, int64_t change)
@@ -131,21 +138,21 @@ static void accept(struct world *w, uint64_t id)
     w->jobs[id] = mem_copy(&w->next, 1, sizeof(w->next));
     w->jobs[id]->id = id;
     if (w->source->has_after)
-        map_put(&w->waited_for, w->next.number, w->jobs[id]);
+        waits_add(&w->waits, w->jobs[id]);
     w->nwaiting++;
 }
 
 /* The answer to the event itself, if it has one. */
-static enum answer step(struct world *w, struct event event, uint64_t *job)
+static enum answer step(struct world *w, const struct event *event, uint64_t *job)
 {
+    struct event follows = {.type = event->type};
     enum answer answer = ANSWER_OK;
     bool more = true;
 
     while (more) {
         int result;
-        event.now_ms = w->now_ms;
         actions_clear(&w->actions);
-        result = core_step(w->core, &event, &w->actions);
+        result = core_step(w->core, event, &w->actions);
         assert(result == 0);
         for (size_t i = 0; i < w->actions.count; i++) {
             if (w->actions.items[i].type == ACTION_ANSWER) {
@@ -157,8 +164,15 @@ static enum answer step(struct world *w, struct event event, uint64_t *job)
             do_action(w, &w->actions.items[i]);
         }
         more = w->pending.first < w->pending.count;
-        if (more)
-            event = w->pending.items[w->pending.first++];
+        if (more) {
+            const struct follows *next = &w->pending.items[w->pending.first++];
+            follows.type = next->type;
+            follows.now_ms = w->now_ms;
+            follows.host = next->host;
+            follows.attempt = next->attempt;
+            follows.job = next->job;
+            event = &follows;
+        }
     }
     return answer;
 }
@@ -178,21 +192,6 @@ static int *allowed(const struct world *w, int *count)
     return hosts;
 }
 
-/* Those that it waits for and that are still there: the others have ended, or are not part of this. How they end is not
- * simulated, and it was as the job needs it, since it has run. The caller's. */
-static struct core_after *after(const struct world *w, int *count)
-{
-    const struct sim_job *job = &w->next, *other;
-    struct core_after *items = job->nafter > 0 ? mem_array((size_t)job->nafter, sizeof(*items)) : NULL;
-
-    *count = 0;
-    for (int i = 0; i < job->nafter; i++)
-        if ((other = map_get(&w->waited_for, job->after[i].job)))
-            items[(*count)++] = (struct core_after){
-                .job = other->id, .kind = job->after[i].kind == AFTER_START ? AFTER_START : AFTER_ANY};
-    return items;
-}
-
 /* Others may follow it. */
 static void over(struct world *w, const struct sim_job *job, bool has_run)
 {
@@ -202,7 +201,7 @@ static void over(struct world *w, const struct sim_job *job, bool has_run)
 
 static void submit(struct world *w)
 {
-    struct event event = {.type = EVENT_SUBMIT, .host = -1, .request = 1};
+    struct event event = {.type = EVENT_SUBMIT, .now_ms = w->now_ms, .host = -1, .request = 1};
     struct sim_job refused = w->next;
     uint64_t id = 0;
     int nhosts, *hosts = allowed(w, &nhosts);
@@ -213,7 +212,7 @@ static void submit(struct world *w)
     event.u.submit.nprocs = w->next.nprocs;
     event.u.submit.hosts = hosts;
     event.u.submit.nhosts = nhosts;
-    event.u.submit.after = waits = after(w, &event.u.submit.nafter);
+    event.u.submit.after = waits = waits_of(&w->waits, &w->next, &event.u.submit.nafter);
     event.u.submit.mesh_rows = w->settings.core.topology == TOPOLOGY_CUBE ? w->next.mesh_rows : 0;
     if (w->explain.number == w->next.number && w->next.number > 0) {
         w->explain.id = core_next_id(w->core);
@@ -225,7 +224,7 @@ static void submit(struct world *w)
     if (load_endless(w->load, &w->next))
         snprintf(w->fault, sizeof(w->fault), "job %llu has more than 10^7 periods: say a longer --period, or none",
                  (unsigned long long)w->next.number);
-    good = good && step(w, event, &id) == ANSWER_OK;
+    good = good && step(w, &event, &id) == ANSWER_OK;
     if (!good) {
         w->nrefused++;
         if (w->explain.number == w->next.number) /* the next one has this id */
@@ -242,7 +241,7 @@ static void submit(struct world *w)
 static void end(struct world *w, uint64_t id)
 {
     const struct core_job *info = core_job(w->core, id);
-    struct event event = {.type = EVENT_EXITED, .job = id, .attempt = info->attempt};
+    struct event event = {.type = EVENT_EXITED, .now_ms = w->now_ms, .job = id, .attempt = info->attempt};
     struct sim_job *job = w->jobs[id];
     uint64_t none = 0;
 
@@ -254,11 +253,11 @@ static void end(struct world *w, uint64_t id)
     count_used(w, -(int64_t)job->nprocs);
     load_end(w->load, id, w->now_ms);
     w->nrunning--;
-    step(w, event, &none);
+    step(w, &event, &none);
     core_forget(w->core, id);
     w->jobs[id] = NULL;
     if (w->source->has_after)
-        map_remove(&w->waited_for, job->number);
+        waits_remove(&w->waits, job);
     w->nended++;
     over(w, job, true);
     w->ended(job, w->data);
@@ -289,7 +288,7 @@ static void report(struct world *w)
             load_drop(w->load, h, w->now_ms);
             continue;
         }
-        event = (struct event){.type = EVENT_REPORT, .host = h};
+        event = (struct event){.type = EVENT_REPORT, .now_ms = w->now_ms, .host = h};
         load_report(w->load, h, w->now_ms, busy);
         w->told_ms[h] = w->report_ms;
         event.u.report = (struct core_report){.begin_ms = w->report_ms,
@@ -297,7 +296,7 @@ static void report(struct world *w)
                                               .busy = busy,
                                               .jobs = busy,
                                               .ncpus = world_cpus(&w->settings, h)};
-        step(w, event, &none);
+        step(w, &event, &none);
     }
     w->report_ms = w->now_ms;
     free(busy);
@@ -394,10 +393,10 @@ static void hosts_up(struct world *w)
         core_add_host(w->core, h < w->settings.nknown ? w->settings.names[h] : name);
     }
     for (int h = 0; h < w->settings.nhosts; h++) {
-        struct event event = {.type = EVENT_HOST_UP, .host = h};
+        struct event event = {.type = EVENT_HOST_UP, .now_ms = w->now_ms, .host = h};
         event.u.up.cpus = cpus;
         event.u.up.ncpus = world_cpus(&w->settings, h);
-        step(w, event, &none);
+        step(w, &event, &none);
     }
     free(cpus);
 }
@@ -450,7 +449,7 @@ void world_destroy(struct world *w)
     free(w->jobs);
     free(w->told_ms);
     free(w->ordered_ms);
-    map_fini(&w->waited_for);
+    waits_fini(&w->waits);
     free(w->pending.items);
     actions_fini(&w->actions);
     load_destroy(w->load);

@@ -41,6 +41,7 @@ struct of { /* a job; times are seconds */
     double start;     /* it had its processors so long before it started */
     const char *after;
     uint32_t ntasks; /* an array */
+    uint64_t array;  /* of which it is a task */
 };
 
 static void put(struct bed *bed, const struct of *of)
@@ -76,6 +77,8 @@ static void put(struct bed *bed, const struct of *of)
     r->reason = of->reason;
     r->text = "";
     r->ntasks = of->ntasks;
+    r->task_limit = of->ntasks > 0 ? 2 : 0;
+    r->array = of->array;
     r->exit_status = 0;
     r->level = CORE_NO_LEVEL;
     if (of->started >= 0) {
@@ -98,16 +101,16 @@ static void put(struct bed *bed, const struct of *of)
 static void put_all(struct bed *bed)
 {
     static const struct of jobs[] = {
-        {1, "alice", 1000, 1000, 1010, 4, 40, JOB_DONE, REASON_EXITED, NULL, 0, NULL, 0},
-        {2, "bob", 1001, 1010.5, 1020, 4, 20, JOB_DONE, REASON_EXITED, NULL, 0.5, NULL, 0},
-        {3, "alice", 1002, 1020, 1030, 2, 0.1, JOB_DONE, REASON_KILLED, "ws2", 0, NULL, 0},
-        {4, "alice", 1003, -1, 1004, 2, 0, JOB_CANCELLED, REASON_CANCELLED, NULL, 0, NULL, 0},
-        {5, "alice", 1003, -1, 1004, 2, 0, JOB_DONE, REASON_START_FAILED, NULL, 0, NULL, 0},
-        {6, "alice", 1040, 1040, -1, 2, 0, JOB_RUNNING, REASON_NONE, NULL, 0, NULL, 0},
-        {7, "alice", 1041, -1, -1, 2, 0, JOB_QUEUED, REASON_WAITING, NULL, 0, NULL, 0},
-        {8, "bob", 2000, 2000, 2030, 2, 60, JOB_DONE, REASON_EXITED, "ws1", 0, NULL, 0},
-        {9, "alice", 2010, 2030, 2031, 4, 4, JOB_DONE, REASON_EXITED, NULL, 0, NULL, 0},
-        {10, "alice", 2011, -1, 2040, 1, 0, JOB_DONE, REASON_EXITED, NULL, 0, NULL, 3}, /* its tasks are jobs */
+        {1, "alice", 1000, 1000, 1010, 4, 40, JOB_DONE, REASON_EXITED, NULL, 0, NULL, 0, 0},
+        {2, "bob", 1001, 1010.5, 1020, 4, 20, JOB_DONE, REASON_EXITED, NULL, 0.5, NULL, 0, 0},
+        {3, "alice", 1002, 1020, 1030, 2, 0.1, JOB_DONE, REASON_KILLED, "ws2", 0, NULL, 0, 0},
+        {4, "alice", 1003, -1, 1004, 2, 0, JOB_CANCELLED, REASON_CANCELLED, NULL, 0, NULL, 0, 0},
+        {5, "alice", 1003, -1, 1004, 2, 0, JOB_DONE, REASON_START_FAILED, NULL, 0, NULL, 0, 0},
+        {6, "alice", 1040, 1040, -1, 2, 0, JOB_RUNNING, REASON_NONE, NULL, 0, NULL, 0, 0},
+        {7, "alice", 1041, -1, -1, 2, 0, JOB_QUEUED, REASON_WAITING, NULL, 0, NULL, 0, 0},
+        {8, "bob", 2000, 2000, 2030, 2, 60, JOB_DONE, REASON_EXITED, "ws1", 0, NULL, 0, 0},
+        {9, "alice", 2010, 2030, 2031, 4, 4, JOB_DONE, REASON_EXITED, NULL, 0, NULL, 0, 0},
+        {10, "alice", 2011, -1, 2040, 1, 0, JOB_DONE, REASON_EXITED, NULL, 0, NULL, 3, 0}, /* its tasks are jobs */
     };
     struct host_row hosts[] = {{.name = "ws1", .row = {.up = true, .ncpus = 2}},
                                {.name = "ws2", .row = {.up = true, .ncpus = 2, .drained = true}},
@@ -328,12 +331,12 @@ static void test_replay(void **state)
 static void test_after(void **state)
 {
     static const struct of jobs[] = {
-        {1, "alice", 1000, 1000, 1010, 1, 10, JOB_DONE, REASON_EXITED, NULL, 0, NULL, 0},
-        {2, "bob", 1001, 1010, 1012, 1, 2, JOB_DONE, REASON_EXITED, NULL, 0, "ok:1", 0},
-        {3, "alice", 1002, 1012, 1020, 1, 8, JOB_DONE, REASON_EXITED, NULL, 0, "fail:2", 0},
-        {4, "alice", 1003, 1012, 1016, 1, 4, JOB_DONE, REASON_EXITED, NULL, 0, "start:3", 0},
-        {5, "alice", 1004, 1004, 1014, 1, 10, JOB_DONE, REASON_EXITED, NULL, 0, "any:77", 0},
-        {6, "alice", 1030, 1030, 1031, 1, 1, JOB_DONE, REASON_EXITED, NULL, 0, "ok:1", 0},
+        {1, "alice", 1000, 1000, 1010, 1, 10, JOB_DONE, REASON_EXITED, NULL, 0, NULL, 0, 0},
+        {2, "bob", 1001, 1010, 1012, 1, 2, JOB_DONE, REASON_EXITED, NULL, 0, "ok:1", 0, 0},
+        {3, "alice", 1002, 1012, 1020, 1, 8, JOB_DONE, REASON_EXITED, NULL, 0, "fail:2", 0, 0},
+        {4, "alice", 1003, 1012, 1016, 1, 4, JOB_DONE, REASON_EXITED, NULL, 0, "start:3", 0, 0},
+        {5, "alice", 1004, 1004, 1014, 1, 10, JOB_DONE, REASON_EXITED, NULL, 0, "any:77", 0, 0},
+        {6, "alice", 1030, 1030, 1031, 1, 1, JOB_DONE, REASON_EXITED, NULL, 0, "ok:1", 0, 0},
     };
     enum { JOBS = sizeof(jobs) / sizeof(jobs[0]) };
     struct bed *bed = *state;
@@ -362,6 +365,47 @@ static void test_after(void **state)
     history_destroy(h);
 }
 
+/* Of an array they wait for all tasks, or for the first that starts. */
+static void test_after_arrays(void **state)
+{
+    static const struct of jobs[] = {
+        {1, "alice", 1000, -1, 1030, 1, 0, JOB_DONE, REASON_EXITED, NULL, 0, NULL, 2, 0},
+        {2, "alice", 1000, 1000, 1010, 1, 10, JOB_DONE, REASON_EXITED, NULL, 0, NULL, 0, 1},
+        {3, "alice", 1000, 1000, 1030, 1, 30, JOB_DONE, REASON_EXITED, NULL, 0, NULL, 0, 1},
+        {4, "bob", 1001, 1030, 1032, 1, 2, JOB_DONE, REASON_EXITED, NULL, 0, "ok:1", 0, 0},
+        {5, "bob", 1002, 1002, 1004, 1, 2, JOB_DONE, REASON_EXITED, NULL, 0, "start:1", 0, 0},
+        {6, "bob", 1031, 1031, 1032, 1, 1, JOB_DONE, REASON_EXITED, NULL, 0, "any:1", 0, 0},
+        {7, "bob", 1040, -1, 1060, 1, 0, JOB_DONE, REASON_EXITED, NULL, 0, "ok:6", 1, 0},
+        {8, "bob", 1040, 1040, 1060, 1, 20, JOB_DONE, REASON_EXITED, "ws1", 0, NULL, 0, 7},
+        {9, "bob", 1041, 1060, 1061, 1, 1, JOB_DONE, REASON_EXITED, "ws1", 0, NULL, 0, 7},
+        {10, "bob", 1042, 1060, 1062, 1, 2, JOB_DONE, REASON_EXITED, NULL, 0, "start:7", 0, 0},
+    };
+    static const double turnarounds[] = {10, 30, 31, 2, 1, 20, 1, 2}; /* nobody is in the way of any */
+    enum { JOBS = sizeof(turnarounds) / sizeof(turnarounds[0]) };
+    struct bed *bed = *state;
+    struct host_row host = {.name = "ws1", .row = {.up = true, .ncpus = 8}};
+    struct config config;
+    struct result result;
+    struct history *h;
+
+    for (size_t i = 0; i < sizeof(jobs) / sizeof(jobs[0]); i++)
+        put(bed, &jobs[i]);
+    await(bed, store_put_host(bed->store, &host));
+    h = must_read(bed->path, INT64_MIN, INT64_MAX);
+    assert_int_equal(h->limited, 4);
+    assert_int_equal(h->jobs[0].array, 1);
+    keys_default(&config);
+    config.history = h;
+    config.whole = config.exactly = true;
+    config.jobs_max = h->njobs;
+    assert_true(keys_complete(&config, fault, sizeof(fault)));
+    run(&config, &result, series, ROOM, NULL);
+    assert_int_equal(result.jobs, JOBS);
+    for (size_t i = 0; i < JOBS; i++)
+        expect_near(series[i], turnarounds[i], 0.01);
+    history_destroy(h);
+}
+
 static void test_time(void **state)
 {
     int64_t ms, day;
@@ -387,6 +431,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_refused, setup, teardown),
         cmocka_unit_test_setup_teardown(test_replay, setup, teardown),
         cmocka_unit_test_setup_teardown(test_after, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_after_arrays, setup, teardown),
         cmocka_unit_test(test_time),
     };
 

@@ -162,6 +162,13 @@ says 0 'feedback=no: jobs take' --trace "$dir/follow.swf" --compare feedback=yes
 says 2 'feedback: jobs that follow others are those of a trace' --feedback "${jobs[@]}"
 says 2 "feedback: 'maybe' cannot be understood" --feedback=maybe --trace "$trace"
 
+# a trace is read twice, so a pipe is refused; jobs that are not in the order of their submission are put into it
+says 1 'is no file: a trace is read more than once' --hosts 4 --trace <(cat "$dir/follow.swf")
+says 2 'is no file: a trace is read more than once' --trace /dev/null
+printf '; MaxProcs: 4\n1 9 -1 5 4 -1 -1 4 -1 -1 1 1 1 1 1 1 -1 -1\n2 1 -1 5 4 -1 -1 4 -1 -1 1 1 1 1 1 1 -1 -1\n' >"$dir/moved.swf"
+says 0 '1 jobs are in the trace behind one that was submitted later' --trace "$dir/moved.swf"
+says 0 '"jobs":2,"warmup":0,"refused":0,"unknown":0,"bad_lines":0,' --trace "$dir/moved.swf" --feedback=no --json
+
 # periods without end
 printf '; MaxProcs: 4\n1 0 -1 1000000000000 4 500000000000 -1 4 -1 -1 1 1 1 1 1 1 -1 -1\n' >"$dir/periods.swf"
 says 1 'job 1 has more than 10^7 periods: say a longer --period' --model shared --period 1 --trace "$dir/periods.swf"

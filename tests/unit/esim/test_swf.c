@@ -11,9 +11,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include <zlib.h>
 
+#include "esim/feedback.h"
 #include "esim/json.h"
 #include "esim/keys.h"
 #include "esim/swf.h"
@@ -82,8 +84,8 @@ static void test_traces(void **state)
     assert_int_equal(swf_header(swf)->max_procs, 64);
     while (swf_source(swf)->next(swf_source(swf), &job))
         count += job.number;
-    assert_int_equal(count, 1 + 4 + 8);
-    assert_int_equal(swf_bad_lines(swf), 3);
+    assert_int_equal(count, 1 + 4 + 7 + 8); /* in the order of the trace */
+    assert_int_equal(swf_bad_lines(swf), 2);
     assert_int_equal(swf_unknown(swf), 2);
     swf_source(swf)->destroy(swf_source(swf));
     assert_null(swf_open(trace("none.swf"), true));
@@ -158,6 +160,8 @@ static void test_bytes(void **state)
 
     (void)state;
     expect_told(FILE_OF("crlf", "; MaxProcs: 64\r\n1 0 -1 100 4 -1 -1 4 -1 -1 1 1 1 -1 1 -1 -1 -1\r\n"), 1, "");
+    expect_told(FILE_OF("mark", "\xef\xbb\xbf" HEAD JOB(1) "\xef\xbb\xbf" JOB(2)), 1, /* at the beginning only */
+                "3: there is no good number for the job number\n");
     expect_told(FILE_OF("end", HEAD "1 0 -1 100 4 -1 -1 4 -1 -1 1 1 1 -1 1 -1 -1 -1"), 1, "");
     expect_told(FILE_OF("fields", HEAD "1 0 -1 100 4 -1 -1 4 -1 -1 1 1 1 -1 1 -1 -1\n" /* 17, 19 */
                                        "2 0 -1 100 4 -1 -1 4 -1 -1 1 1 1 -1 1 -1 -1 -1 7\n" JOB(4)),
@@ -180,6 +184,11 @@ static void test_bytes(void **state)
     expect_told(FILE_OF("far", HEAD "1 0 -1 1000000000001 4 -1 -1 4 -1 -1 1 1 1 -1 1 -1 -1 -1\n"
                                     "2 1000000000001 -1 1 4 -1 -1 4 -1 -1 1 1 1 -1 1 -1 -1 -1\n" JOB(3)),
                 3, "2: there is no good number for the run time\n3: there is no good number for the submit time\n");
+    expect_told(FILE_OF("wide", HEAD "1 0 -1 1 1000001 -1 -1 -1 -1 -1 1 1 1 -1 1 -1 -1 -1\n"
+                                     "2 0 -1 1 4 -1 -1 1000001 -1 -1 1 1 1 -1 1 -1 -1 -1\n" JOB(3)),
+                3,
+                "2: there is no good number for the processors\n"
+                "3: there is no good number for the requested processors\n");
     expect_told(FILE_OF("fractions", HEAD "1 0.5 1.5 100.25 4 -1 -1 4 99.5 -1 1 1 1 -1 1 -1 -1 2.5\n"
                                           "2 1 -1 1 4.5 -1 -1 4 -1 -1 1 1 1 -1 1 -1 -1 -1\n"),
                 1, "3: there is no good number for the processors\n"); /* times may have one */
@@ -193,6 +202,34 @@ static void expect_fault(const char *path, const char *what)
     assert_false(result.done);
     if (!strstr(fault, what))
         fail_msg("'%s' does not say '%s'", fault, what);
+}
+
+/* Jobs in the order of their submission, whatever that of the trace is; of the same time in that of the trace. */
+static void test_order(void **state)
+{
+    static const char text[] = HEAD "1 50 -1 100 4 -1 -1 4 -1 -1 1 1 1 -1 1 -1 -1 -1\n"
+                                    "2 1e11 -1 100 4 -1 -1 4 -1 -1 1 1 1 -1 1 -1 -1 -1\n" /* far beyond all others */
+                                    "3 50 -1 100 4 -1 -1 4 -1 -1 1 1 1 -1 1 -1 -1 -1\n" JOB(4)
+                                        JOB(5) "6 100 -1 100 4 -1 -1 4 -1 -1 1 1 1 -1 1 -1 -1 -1\n"
+                                               "7 60 -1 100 4 -1 -1 4 -1 -1 1 1 1 -1 1 -1 6 -1\n";
+    static const uint64_t orders[2][7] = {{4, 5, 1, 3, 7, 6, 2}, {4, 5, 1, 3, 6, 2}}; /* 7 follows 6 */
+    const char *path = FILE_OF("order", text);
+
+    (void)state;
+    for (int follow = 0; follow < 2; follow++) {
+        struct source *source = feedback_source(swf_open(path, false), path, follow != 0);
+        struct sim_job job;
+        int count = 0;
+        for (; source->next(source, &job); count++) {
+            assert_int_equal(job.number, orders[follow][count]);
+            assert_int_equal(job.index, job.number);
+        }
+        assert_int_equal(count, 7 - follow);
+        assert_int_equal(feedback_counts(source).moved, 5);
+        assert_int_equal(feedback_counts(source).following, follow);
+        source->destroy(source);
+    }
+    assert_int_equal(simulate(path).jobs, 7);
 }
 
 /* Half of a trace would look like an answer. */
@@ -224,6 +261,9 @@ static void test_damaged(void **state)
     expect_fault(file_of("cut.gz", packed, 12), "cannot be read beyond line 0: unexpected end of file");
     packed[size / 2] ^= 1;
     expect_fault(file_of("changed.gz", packed, size), "cannot be read beyond line ");
+    snprintf(path, sizeof(path), "%s/pipe", dir);
+    assert_int_equal(mkfifo(path, 0600), 0);
+    expect_fault(path, "is no file: a trace is read more than once"); /* and nobody waits for one who writes to it */
     expect_fault(dir, "cannot be read beyond line 0: Is a directory");
     expect_fault(FILE_OF("empty", ""), "does not say how large its machine is");
     expect_fault(FILE_OF("headless", JOB(1)), "does not say how large its machine is");
@@ -278,8 +318,8 @@ static void test_header(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_lines),   cmocka_unit_test(test_traces), cmocka_unit_test(test_bytes),
-        cmocka_unit_test(test_damaged), cmocka_unit_test(test_header),
+        cmocka_unit_test(test_lines), cmocka_unit_test(test_traces),  cmocka_unit_test(test_bytes),
+        cmocka_unit_test(test_order), cmocka_unit_test(test_damaged), cmocka_unit_test(test_header),
     };
 
     snprintf(dir, sizeof(dir), "/tmp/test_swf.XXXXXX");
