@@ -261,7 +261,7 @@ static void send_pages(struct request *request, const struct wire_submit *submit
     struct wire_explained *e = &message->u.explained;
     struct wire_host_why views[PAGE];
     struct core_host_why why;
-    int count = engine_host_count(engine), host = 0;
+    int count = engine_host_count(engine), host = submit->notice ? count : 0; /* that has no use for processors */
     e->hosts.items = views;
     do {
         e->hosts.count = 0;
