@@ -203,7 +203,8 @@ static void put_usage(FILE *out, const struct elmer_job *job)
         label = "";
     }
     if (job->nusage > HOSTS_SHOWN)
-        put(out, "", "and on %zu hosts more: equery --json has all", job->nusage - HOSTS_SHOWN);
+        put(out, "", "and on %zu host%s more: equery --json has all", job->nusage - HOSTS_SHOWN,
+            job->nusage == HOSTS_SHOWN + 1 ? "" : "s");
 }
 
 static void put_reason(FILE *out, const struct elmer_job *job)

@@ -145,7 +145,7 @@ static const char *too_few_text(struct request *request, uint64_t nprocs, struct
             usable += why.cpus;
     }
     if (missing > NAMED)
-        fprintf(out, " and %u hosts more", missing - NAMED);
+        fprintf(out, " and %u host%s more", missing - NAMED, plural(missing - NAMED));
     fprintf(out, "%s%" PRIu64 " processor%s asked, %" PRIu32 " usable",
             missing ? ": " : "waits for processors: ", nprocs, plural((uint32_t)nprocs), usable);
     fclose(out);
