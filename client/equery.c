@@ -231,11 +231,12 @@ static bool any(const struct elmer_jobs *jobs, enum show_list list)
 }
 
 /* One job that was asked for by its id is a page, whatever else is asked for a table for each list. */
-static bool print_page(const struct request *request, const struct elmer_jobs *jobs)
+static bool print_page(const struct request *request, const struct elmer_jobs *jobs, const struct elmer_jobs *notices)
 {
     if (request->nids != 1 || jobs->count != 1)
         return false;
     page_show(stdout, &jobs->items[0], wall_now().ms);
+    page_show_notices(stdout, &jobs->items[0], notices);
     return true;
 }
 
@@ -278,10 +279,28 @@ static int ask_history(struct elmer *elmer, struct request *request, struct elme
     }
 }
 
+/* Of a page: the jobs that tell about it. NULL: none, or not now, and then the page says less. */
+static struct elmer_jobs *ask_notices(struct elmer *elmer, const struct request *request, const struct elmer_jobs *jobs)
+{
+    struct elmer_jobs *notices = NULL;
+    uint64_t ids[2];
+    size_t count = 0;
+
+    if (request->nids != 1 || jobs->count != 1 || request->json || request->format)
+        return NULL;
+    if (jobs->items[0].begin_notice)
+        ids[count++] = jobs->items[0].begin_notice;
+    if (jobs->items[0].end_notice)
+        ids[count++] = jobs->items[0].end_notice;
+    if (count == 0 || elmer_query(elmer, false, false, ids, count, ANSWER_MS, &notices, NULL) != ELMER_OK)
+        return NULL;
+    return notices;
+}
+
 static int query(struct request *request)
 {
     struct elmer_error error = {{0}};
-    struct elmer_jobs *jobs;
+    struct elmer_jobs *jobs, *notices;
     struct elmer *elmer = open_elmer();
     int result, code;
 
@@ -301,6 +320,7 @@ static int query(struct request *request)
     else
         result = elmer_query(elmer, request->running, request->queued, request->ids, request->nids, ANSWER_MS, &jobs,
                              &error);
+    notices = result == ELMER_OK ? ask_notices(elmer, request, jobs) : NULL;
     elmer_close(elmer);
     if (result != ELMER_OK)
         return say_result(result, &error);
@@ -316,9 +336,10 @@ static int query(struct request *request)
         columns_show(stdout, jobs, request->format, table_terminal_width(), wall_now().ms);
     } else if (request->history) {
         show_jobs(stdout, jobs, SHOW_HISTORY, true, table_terminal_width(), wall_now().ms);
-    } else if (!print_page(request, jobs)) {
+    } else if (!print_page(request, jobs, notices)) {
         print_tables(request, jobs);
     }
+    elmer_jobs_free(notices);
     elmer_jobs_free(jobs);
     return finish_output(code);
 }

@@ -41,6 +41,9 @@ static const struct command command = {
     "                            =limit: and if a limit has ended it\n"
     "  --after LIST              wait for other jobs, like ok:41,any:42: ok ended well, fail ended in\n"
     "                            any other way, any ended, start has been started; may be repeated\n"
+    "  --mail-at LIST            send mail at its begin, end, fail (several with commas); of an array\n"
+    "                            once for all\n"
+    "  --notify COMMAND          run this line of shell here when the job has ended, however\n"
     "  --if-never WHAT           when that cannot happen any more: cancel the job (default), or keep\n"
     "                            it\n"
     "  --spin                    its processes poll at full speed while they wait: nothing of that\n"
@@ -198,10 +201,11 @@ static int submit(const struct request *request)
         elmer_close(elmer);
         return code;
     }
+    code = notices_submit(elmer, &request->notices, answer->job);
     if (request->wait)
         wait_catch_signals(answer->job);
     printf("%llu\n", (unsigned long long)answer->job);
-    code = finish_output(EXIT_DONE);
+    code = finish_output(code < 0 ? EXIT_DONE : code);
     tell(answer);
     tell_idle(stderr, request, answer->nhosts ? answer->hosts[0] : "", answer->nhosts > 1);
     if (request->wait && code == EXIT_DONE)

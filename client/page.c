@@ -203,7 +203,8 @@ static void put_usage(FILE *out, const struct elmer_job *job)
         label = "";
     }
     if (job->nusage > HOSTS_SHOWN)
-        put(out, "", "and on %zu hosts more: equery --json has all", job->nusage - HOSTS_SHOWN);
+        put(out, "", "and on %zu host%s more: equery --json has all", job->nusage - HOSTS_SHOWN,
+            job->nusage == HOSTS_SHOWN + 1 ? "" : "s");
 }
 
 static void put_reason(FILE *out, const struct elmer_job *job)
@@ -230,4 +231,53 @@ void page_show(FILE *out, const struct elmer_job *job, int64_t now_ms)
     put_levels(out, job);
     put_usage(out, job);
     put_reason(out, job);
+}
+
+/* ---- who is told ---- */
+
+static const char *told_how(const struct elmer_job *notice)
+{
+    if (!elmer_job_ended(notice))
+        return strcmp(notice->state, "queued") == 0 || strcmp(notice->state, "held") == 0 ? "not yet" : "now";
+    if (strcmp(notice->reason_code, "never") == 0)
+        return "not needed";
+    if (strcmp(notice->state, "done") == 0 && strcmp(notice->reason_code, "exited") == 0 && notice->exit_status == 0)
+        return "done";
+    return "failed";
+}
+
+/* "told       of its end: failed (job 58): the command ended with status 69" */
+static void put_told(FILE *out, const char *what, uint64_t id, const struct elmer_jobs *notices)
+{
+    const struct elmer_job *notice = NULL;
+    char at[WORDS_MAX];
+    const char *how;
+
+    for (size_t i = 0; notices && i < notices->count; i++)
+        if (notices->items[i].id == id)
+            notice = &notices->items[i];
+    if (id == 0)
+        return;
+    if (!notice) {
+        put(out, "told", "of its %s: by job %" PRIu64, what, id);
+        return;
+    }
+    how = told_how(notice);
+    if (strcmp(how, "done") == 0)
+        put(out, "told", "of its %s: %s (job %" PRIu64 ")", what, words_local_time(at, notice->ended_ms), id);
+    else if (strcmp(how, "not needed") == 0)
+        put(out, "told", "of its %s: not needed (job %" PRIu64 ")", what, id);
+    else
+        put(out, "told", "of its %s: %s (job %" PRIu64 ")%s%s", what, how, id, *notice->reason ? ": " : "",
+            notice->reason);
+}
+
+void page_show_notices(FILE *out, const struct elmer_job *job, const struct elmer_jobs *notices)
+{
+    if (*job->mail_at)
+        put(out, "mail at", "%s", job->mail_at);
+    if (*job->notify)
+        put(out, "notify", "%s", job->notify);
+    put_told(out, "begin", job->begin_notice, notices);
+    put_told(out, "end", job->end_notice, notices);
 }

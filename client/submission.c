@@ -21,7 +21,8 @@ enum { MESH_SIDE_MAX = 65536, NPROCS_MAX = 1000000, POLL_SLEEP_MAX_US = 10000 /*
 
 /* clang-format off */
 enum { OPTION_HOSTS = OPTION_FIRST_FREE, OPTION_EACH, OPTION_PVM, OPTION_REQUEUE, OPTION_COMMENT, OPTION_MESH, OPTION_DRY_RUN,
-       OPTION_CPU_TIME, OPTION_SIGNAL, OPTION_AFTER, OPTION_IF_NEVER, OPTION_SPIN, OPTION_POLL_SLEEP };
+       OPTION_CPU_TIME, OPTION_SIGNAL, OPTION_AFTER, OPTION_IF_NEVER, OPTION_SPIN, OPTION_POLL_SLEEP,
+       OPTION_MAIL_AT, OPTION_NOTIFY };
 static const struct option options[] = {
     {"name", required_argument, NULL, 'J'},
     {"output", required_argument, NULL, 'o'},
@@ -40,6 +41,8 @@ static const struct option options[] = {
     {"signal", required_argument, NULL, OPTION_SIGNAL},
     {"after", required_argument, NULL, OPTION_AFTER},
     {"if-never", required_argument, NULL, OPTION_IF_NEVER},
+    {"mail-at", required_argument, NULL, OPTION_MAIL_AT},
+    {"notify", required_argument, NULL, OPTION_NOTIFY},
     {"spin", no_argument, NULL, OPTION_SPIN},
     {"poll-sleep", required_argument, NULL, OPTION_POLL_SLEEP},
     {"comment", required_argument, NULL, OPTION_COMMENT},
@@ -250,6 +253,10 @@ static int take_option(struct request *request, int c, char **argv)
         return -1;
     case OPTION_POLL_SLEEP:
         return set_poll_sleep(request, optarg) ? -1 : EXIT_USAGE;
+    case OPTION_MAIL_AT:
+        return notices_mail_at(&request->notices, optarg) ? -1 : EXIT_USAGE;
+    case OPTION_NOTIFY:
+        return notices_command(&request->notices, optarg) ? -1 : EXIT_USAGE;
     case OPTION_AFTER:
         return after_add(&request->after, optarg) ? -1 : EXIT_USAGE;
     case OPTION_IF_NEVER:
@@ -398,7 +405,10 @@ static int take_all(struct request *request, const struct request *typed, int ar
     }
     request->submission.environment = (const char *const *)request->environment.items;
     request->submission.after = (const char *const *)request->after.items;
-    return -1;
+    request->submission.mail_at = request->notices.mail_at;
+    request->submission.notify = request->notices.command;
+    request->notices.environment = &request->environment;
+    return notices_check(&request->notices);
 }
 
 int request_parse(struct request *request, int argc, char **argv)
@@ -424,6 +434,7 @@ void request_fini(struct request *request)
     environment_fini(&request->environment);
     script_fini(&request->script);
     after_fini(&request->after);
+    notices_fini(&request->notices);
     free(request->hosts);
     free(request->host_names);
     free(request->dir);

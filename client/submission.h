@@ -4,6 +4,7 @@
 
 #include "client/after.h"
 #include "client/environment.h"
+#include "client/notices.h"
 #include "client/script.h"
 #include "libelmer/elmer.h"
 
@@ -16,6 +17,7 @@ struct request {
     const char **hosts;
     char *host_names; /* what hosts points into */
     struct after_option after;
+    struct notices notices;
     bool wait, dry_run;
 };
 

@@ -94,7 +94,7 @@ static char *frame(const char *text, size_t rows, size_t *size)
         text += length + 1;
     }
     if (shown < lines)
-        fprintf(out, "(%zu lines more)" REST_OF_LINE, lines - shown);
+        fprintf(out, "(%zu line%s more)" REST_OF_LINE, lines - shown, lines - shown == 1 ? "" : "s");
     fputs(REST, out);
     if (fclose(out) != 0)
         must(NULL);

@@ -58,6 +58,7 @@ _elmer() {
     equery:-u | equery:--user | ekill:-u | ekill:--user | ecancel:-u | ecancel:--user) mapfile -t COMPREPLY < <(compgen -u -- "$cur") ;;
     equery:--state) _elmer_list starting running ending queued held 'done' cancelled ;;
     esubmit:--if-never) _elmer_reply cancel keep ;;
+    esubmit:--mail-at) _elmer_reply begin end fail end,fail ;;
     esubmit:-D | esubmit:--dir) mapfile -t COMPREPLY < <(compgen -d -- "$cur") ;;
     *:-o | *:--output | *:-e | *:--error | *:-c | *:--config) mapfile -t COMPREPLY < <(compgen -f -- "$cur") ;;
     *)

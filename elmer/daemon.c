@@ -253,8 +253,10 @@ static void describe(char *text, size_t size, void *data)
     struct daemon *d = data;
     const struct jobs *jobs = engine_jobs(d->engine);
     const char *deaf = hosts_listen_failure(d->hosts);
-    snprintf(text, size, "%zu of %zu hosts up, %zu jobs%s%s%s%s", hosts_count_linked(d->hosts), hosts_count(d->hosts),
-             jobs->by_id.count - jobs->nended, engine_store_failure(d->engine) ? ", THE STORE CANNOT BE WRITTEN" : "",
+    size_t hosts = hosts_count(d->hosts), unended = jobs->by_id.count - jobs->nended;
+    snprintf(text, size, "%zu of %zu host%s up, %zu job%s%s%s%s%s", hosts_count_linked(d->hosts), hosts,
+             hosts == 1 ? "" : "s", unended, unended == 1 ? "" : "s",
+             engine_store_failure(d->engine) ? ", THE STORE CANNOT BE WRITTEN" : "",
              deaf ? ", OTHER HOSTS CANNOT LINK: " : "", deaf ? deaf : "", d->reloaded);
 }
 
@@ -298,10 +300,12 @@ static void begin(struct daemon *d)
     notify_ready(d->notify);
     d->deadlines.stalled = on_stalled; /* not for the start, which may take long */
     on_beat(&d->beat);
+    size_t jobs = engine_jobs(d->engine)->by_id.count;
     log_notice(
-        "ready: %zu hosts, %zu jobs, allocator %s, %d levels", s->nhosts, engine_jobs(d->engine)->by_id.count,
+        "ready: %zu host%s, %zu job%s, allocator %s, %d level%s", s->nhosts, s->nhosts == 1 ? "" : "s", jobs,
+        jobs == 1 ? "" : "s",
         core_setting_value_name(SETTING_ALLOCATOR, core_setting_value(engine_core(d->engine), SETTING_ALLOCATOR)),
-        s->core.levels);
+        s->core.levels, s->core.levels == 1 ? "" : "s");
 }
 
 /* waited: it could not begin before. began: it was ready once. */

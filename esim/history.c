@@ -203,7 +203,7 @@ static bool read_submission(sqlite3_stmt *s, struct history_job *job, struct rea
                  minor > WIRE_MINOR ? "it is of a newer elmer" : err.text);
         return false;
     }
-    if (message.type == WIRE_submit) {
+    if (message.type == WIRE_submit && !message.u.submit.notice) {
         job->nprocs = (uint32_t)message.u.submit.nprocs;
         job->mesh_rows = (uint32_t)message.u.submit.mesh_rows;
         read_after(r->history, message.u.submit.after.items, message.u.submit.after.count, job);
@@ -263,6 +263,8 @@ static bool read_row(struct reading *r, sqlite3_stmt *s)
         job->cpu_s = sqlite3_column_double(s, AT_usage);
     if (!read_submission(s, job, r))
         return false;
+    if (job->nprocs == 0) /* a notice, which was on no processor */
+        return true;
     if (!read_processors(r, words(s, AT_processors), job)) {
         snprintf(r->fault, r->size, "the row of job %" PRIu64 " makes no sense: its processors", job->id);
         return false;

@@ -77,6 +77,9 @@ struct elmer_submission {
     const char *const *after;            /* jobs that it waits for, like "ok:41": ok, fail, any or start; NULL: none */
     bool keep_never;                     /* when what it waits for cannot happen any more it stays in the queue, and is not cancelled */
     const char *tasks;                   /* an array of jobs with these indices, like "1-1000%8" for 8 at a time; NULL: one job */
+    bool notice;                         /* run it beside the queue, without a processor, on the host where it is submitted, for a minute at most */
+    const char *mail_at;                 /* for people: at what its notices send mail, like "end,fail"; NULL: at nothing */
+    const char *notify;                  /* the same: what one of them runs when it has ended; NULL: nothing */
     /* end of what is from job.def */
     /* clang-format on */
 };
@@ -163,6 +166,11 @@ struct elmer_job {
     uint32_t ntasks;                     /* of an array; 0: it is none */
     uint32_t tasks_ok;                   /* of an array: have ended with status 0 */
     uint32_t tasks_failed;               /* ... have ended in another way */
+    bool notice;                         /* as submitted: it tells about another job, and has no place in the queue */
+    uint64_t begin_notice;               /* the job that tells its user when it begins; 0: none */
+    uint64_t end_notice;                 /* ... when it has ended; 0: none */
+    const char *mail_at;                 /* as submitted; "": none */
+    const char *notify;                  /* as submitted; "": none */
     /* end of what is from job.def */
     /* clang-format on */
 };

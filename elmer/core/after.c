@@ -204,7 +204,8 @@ void after_cancel_doomed(struct core *core)
     for (int i = 0; i < DOOMED_IN_A_STEP && (node = list_first(&core->doomed)); i++) {
         struct job *job = DOOMED(node);
         queue_remove(core, job);
-        job_set_text(job, never_text(job));
+        lease_drop_all(job);
+        job_set_text(job, after_never(job) ? never_text(job) : notice_homeless_text());
         job->info.reason = REASON_NEVER;
         job_move(core, job, JOB_CANCELLED);
     }

@@ -47,7 +47,8 @@ const char *check_after(const struct core *core, const struct job *job)
         return "counts what it waits for wrongly";
     if (job->info.attempt > 0 && (open > 0 || never > 0))
         return "has been started, and waits for others";
-    if (node_linked(&job->in_doomed) != (waits && job->info.attempt == 0 && never > 0 && !job->info.keep_never))
+    if (node_linked(&job->in_doomed) != (waits && job->info.attempt == 0 && never > 0 && !job->info.keep_never) &&
+        !(job->info.notice && waits && !notice_host(core, job)))
         return "can never run and will stay, or the other way round";
     if (node_linked(&job->in_doomed) && core->timer_ms > core->now_ms)
         return "can never run, and nobody will come to cancel it";

@@ -58,6 +58,10 @@ static int check_levels(const struct check *check)
         if (job->info.allocation <= last)
             return broken(check, "job %llu: allocated earlier than the one before it", ID(job));
         last = job->info.allocation;
+        if (job->info.notice && job->info.level != 0)
+            return broken(check, "notice %llu has level %d", ID(job), job->info.level);
+        if (job->info.notice)
+            continue;
         for (uint32_t i = 0; i < job->info.nprocs; i++)
             if (check->depth[processor_at(check, &job->processors[i])] + 1 > level)
                 level = check->depth[processor_at(check, &job->processors[i])] + 1;
@@ -123,7 +127,7 @@ static int check_table(const struct check *check)
             if (check_row(check, check->core->hosts[h], cpu, &entries) != 0)
                 return -1;
     LIST_FOR_EACH (node, &check->core->active)
-        expected += ACTIVE(node)->info.nprocs;
+        expected += ACTIVE(node)->info.notice ? 0 : ACTIVE(node)->info.nprocs;
     return entries == expected ? 0 : broken(check, "table: %zu entries, jobs have %zu processors", entries, expected);
 }
 
@@ -147,7 +151,7 @@ static struct core_user plainly_has(const struct core *core, uint32_t uid)
         const struct job *job = core->index[i].job;
         if (!job || job->info.uid != uid)
             continue;
-        has.running += job_has_cluster(job);
+        has.running += job_has_cluster(job) && !job->info.notice;
         has.queued += job->info.state == JOB_QUEUED || job->info.state == JOB_HELD;
     }
     return has;
@@ -262,7 +266,7 @@ static int check_order(const struct check *check)
             continue;
         if (i > 0 && core->index[i - 1].id >= core->index[i].id)
             return broken(check, "index: job %llu is out of order", ID(job));
-        waiting += job->info.state == JOB_QUEUED || job->info.state == JOB_HELD;
+        waiting += !job->info.notice && (job->info.state == JOB_QUEUED || job->info.state == JOB_HELD);
     }
     for (const struct place *at = order_first(&core->queue.jobs); at; at = order_next(at)) {
         const struct job *job = CONTAINER_OF(at, const struct job, in_queue);
@@ -273,6 +277,8 @@ static int check_order(const struct check *check)
         queued++;
         if (job->info.state != JOB_QUEUED && job->info.state != JOB_HELD)
             return broken(check, "rule 4: job %llu is queued and should not be", ID(job));
+        if (job->info.notice)
+            return broken(check, "rule 4: notice %llu has a turn", ID(job));
         if (last && !policy_by_number(core->options.policy)->before(&last->info, &job->info))
             return broken(check, "rule 4: job %llu does not have its place in the queue", ID(job));
         last = job;
@@ -457,7 +463,10 @@ static int check_lists(const struct check *check)
 {
     const char *fault = check_topology(check->core);
 
-    return !fault ? 0 : broken(check, "cube: %s", fault);
+    if (fault)
+        return broken(check, "cube: %s", fault);
+    fault = check_notices(check->core);
+    return !fault ? 0 : broken(check, "notices: %s", fault);
 }
 
 int core_check(const struct core *core, char *text, size_t size)

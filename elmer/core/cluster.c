@@ -1,7 +1,7 @@
 /* cluster.c - the D x P table. Each processor has a row of levels; an entry is the job that has this level there.
  *
  * On a processor levels grow with arrival (rule 1), so the last job of a row has the greatest level, and a new job gets
- * the one after it. That is kept in next_level.
+ * the one after it. That is kept in next_level. A notice is not in the table, though it names a processor.
  */
 #include "elmer/core/internal.h"
 
@@ -25,6 +25,8 @@ static void find_next_level(struct host *host, int cpu)
 /* Puts job, or nobody, at this level of all the job's processors. */
 static void set_entries(struct core *core, const struct job *job, int level, struct job *entry)
 {
+    if (job->info.notice)
+        return;
     for (uint32_t i = 0; i < job->info.nprocs; i++) {
         const struct core_processor *at = &job->processors[i];
         struct host *host = core->hosts[at->host];
@@ -56,13 +58,13 @@ void cluster_change_level(struct core *core, struct job *job, int level)
 
 void cluster_touch(struct core *core, const struct job *job)
 {
-    for (uint32_t i = 0; i < job->info.nprocs; i++)
+    for (uint32_t i = 0; !job->info.notice && i < job->info.nprocs; i++)
         core->hosts[job->processors[i].host]->processors[job->processors[i].cpu].changed_ms = core->now_ms;
 }
 
 void cluster_count_starting(struct core *core, const struct job *job, int by)
 {
-    for (uint32_t i = 0; i < job->info.nprocs; i++)
+    for (uint32_t i = 0; !job->info.notice && i < job->info.nprocs; i++)
         core->hosts[job->processors[i].host]->processors[job->processors[i].cpu].starting += by;
 }
 
@@ -70,7 +72,7 @@ struct job *cluster_above(const struct core *core, const struct job *job, const 
 {
     struct job **row = cluster_row(core->hosts[at->host], at->cpu);
 
-    for (int level = job->info.level - 1; level >= 0; level--)
+    for (int level = job->info.level - 1; level >= 0; level--) /* none for a notice, whose level is 0 */
         if (row[level])
             return row[level];
     return NULL;
@@ -81,6 +83,8 @@ struct job *cluster_below(const struct core *core, const struct job *job, const 
     const struct host *host = core->hosts[at->host];
     struct job **row = cluster_row(host, at->cpu);
 
+    if (job->info.notice)
+        return NULL;
     for (int level = job->info.level + 1; level < host->processors[at->cpu].next_level; level++)
         if (row[level])
             return row[level];

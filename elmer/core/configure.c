@@ -109,6 +109,7 @@ int configure_retire(struct core *core, const struct event *event)
         return -EINVAL;
     if (!core->hosts[event->host]->info.retired)
         set_retired(core, core->hosts[event->host], true);
+    notice_look(core, core->hosts[event->host]);
     queue_changed_supply(core);
     return 0;
 }

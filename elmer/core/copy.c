@@ -41,7 +41,8 @@ static struct host *copy_host(const struct host *from)
     host->leftovers = copy_or_null(from->leftovers, (size_t)from->info.leftovers, sizeof(*host->leftovers));
     host->leftovers_capacity = (size_t)from->info.leftovers;
     list_init(&host->parts);
-    host->in_work = host->in_waiting = host->in_rows = host->in_retiring = (struct node){0};
+    list_init(&host->notices);
+    host->in_work = host->in_waiting = host->in_rows = host->in_retiring = host->in_noticing = (struct node){0};
     return host;
 }
 
@@ -113,7 +114,8 @@ static struct job *copy_job(const struct core *core, const struct job *from)
     job->text = NULL;
     job_set_text(job, job_copy_text(from->text));
     job->in_queue = (struct place){.in = false};
-    job->in_active = job->in_start = job->in_persist = job->in_launch = job->in_leases = job->in_doomed = none;
+    job->in_active = job->in_start = job->in_persist = job->in_launch = job->in_leases = job->in_doomed =
+        job->in_notices = none;
     job->of = NULL;
     job->in_array = none;
     copy_array(job, from);
@@ -143,6 +145,7 @@ static void copy_lists(struct core *core, const struct core *from)
     COPY_LIST(core, from, waiting, host, in_waiting, host_in);
     COPY_LIST(core, from, rows, host, in_rows, host_in);
     COPY_LIST(core, from, retiring, host, in_retiring, host_in);
+    COPY_LIST(core, from, noticing, host, in_noticing, host_in);
 }
 
 static void copy_queue(struct core *core, const struct core *from)
@@ -152,6 +155,12 @@ static void copy_queue(struct core *core, const struct core *from)
     for (const struct place *at = order_first(&from->queue.jobs); at; at = order_next(at)) {
         struct job *job = job_in(core, CONTAINER_OF(at, const struct job, in_queue));
         order_insert(&core->queue.jobs, &job->in_queue, job->info.id, at->awake);
+    }
+    core->queue.notices.root = NULL;
+    core->queue.notices.data = core;
+    for (const struct place *at = order_first(&from->queue.notices); at; at = order_next(at)) {
+        struct job *job = job_in(core, CONTAINER_OF(at, const struct job, in_queue));
+        order_insert(&core->queue.notices, &job->in_queue, job->info.id, false);
     }
     core->queue.cursor = job_in(core, from->queue.cursor);
 }
@@ -198,6 +207,8 @@ static void copy_table(struct core *core, struct host *host, const struct host *
         assert(copy != NULL);
         list_append(&host->parts, &copy->on_host);
     }
+    LIST_FOR_EACH (node, &from->notices)
+        list_append(&host->notices, &job_in(core, LIST_ITEM(node, const struct job, in_notices))->in_notices);
 }
 
 static void copy_index(struct core *core, const struct core *from)

@@ -49,6 +49,7 @@ struct core *core_create(const struct core_options *options)
     list_init(&core->leases);
     list_init(&core->rows);
     list_init(&core->retiring);
+    list_init(&core->noticing);
     core->lease_check_ms = INT64_MAX;
     return core;
 }
@@ -126,6 +127,8 @@ static bool saved_valid(const struct core *core, const struct core_job *saved)
 
     if (saved->id == 0 || saved->nprocs == 0 || saved->nhosts < 0)
         return false;
+    if (saved->notice && (saved->nprocs != 1 || saved->ntasks > 0 || saved->array != 0 || !saved->hosts))
+        return false;
     for (int i = 0; saved->hosts && i < saved->nhosts; i++)
         if (saved->hosts[i] < 0 || saved->hosts[i] >= core->nhosts || (i > 0 && saved->hosts[i] <= saved->hosts[i - 1]))
             return false;
@@ -157,7 +160,7 @@ static int level_of_restored(struct core *core, const struct core_job *saved)
         const struct core_processor *at = &saved->processors[i];
         struct host *host = core->hosts[at->host];
         host_make_slots(host, at->cpu + 1);
-        if (host->processors[at->cpu].next_level > level)
+        if (!saved->notice && host->processors[at->cpu].next_level > level)
             level = host->processors[at->cpu].next_level;
     }
     return level;
@@ -249,7 +252,8 @@ static int restore(struct core *core, const struct core_job *saved)
     job->user = user_get(core, saved->uid);
     job_set_text(job, job_copy_text(saved->text));
     copy_facts(job, saved);
-    (void)topology_rows(core, job->info.nprocs, &job->info.mesh_rows);
+    if (!job->info.notice)
+        (void)topology_rows(core, job->info.nprocs, &job->info.mesh_rows);
     restore_array(job, saved);
     core->arrays_restored |= saved->ntasks > 0;
     index_insert(core, job);

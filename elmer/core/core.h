@@ -31,6 +31,8 @@ enum { CORE_MAX_ATTEMPTS = 10 };
 enum { CORE_MAX_LEFTOVERS = 1024 };
 /* Jobs that EVENT_TOP moves back: each is a row to write. */
 enum { CORE_MAX_TOP = 4096 };
+/* Notices that run on a host at a time, and those of one user among them. */
+enum { CORE_NOTICES_AT_ONCE = 8, CORE_NOTICES_OF_USER = 4 };
 enum { CORE_BY_TEXT = 320 }; /* has room for the name of any user */
 
 enum job_state {
@@ -230,7 +232,8 @@ struct event {
             uint32_t uid;
             /* those of job.def. each: a process on each processor, nprocs exits to come; else one. requeue: a lost host
              * puts it back into the queue, with the next attempt; limit_requeue: REASON_TIME_LIMIT and REASON_CPU_LIMIT
-             * do so, too, with requeue */
+             * do so, too, with requeue. notice: no job of the queue but one that tells about another, of one processor
+             * on the one host of hosts, of which it takes nothing; see notice.c */
             JOB_FIELDS(JOB_CORE_ASKED, JOB_NONE, JOB_NONE)
             const int *hosts; /* --hosts: indices allowed, in any order; NULL = all. Copied. */
             int nhosts;

@@ -63,21 +63,32 @@ static void emit_jobs(struct core *core, struct actions *actions)
     }
 }
 
-static void fill_entry(const struct part *part, struct order_entry *entry, int *cpus)
+/* Where a notice stands in an order: below all jobs, and as one that shares, so that it weighs nothing beside them. */
+static int lowest_level(const struct core *core)
+{
+    return core->levels_used > 1 ? core->levels_used - 1 : 1;
+}
+
+static void fill_entry(const struct core *core, const struct part *part, struct order_entry *entry, int *cpus)
 {
     const struct job *job = part->job;
 
     entry->job = job->info.id;
     entry->attempt = job->info.attempt;
-    entry->level = job->info.level;
+    entry->level = job->info.notice ? lowest_level(core) : job->info.level;
     entry->lowest = true;
     entry->cpus = cpus;
     entry->ncpus = part->ncpus;
     for (int i = 0; i < part->ncpus; i++) {
         cpus[i] = job->processors[part->first + i].cpu;
-        if (part->host->processors[cpus[i]].next_level > job->info.level + 1)
+        if (!job->info.notice && part->host->processors[cpus[i]].next_level > job->info.level + 1)
             entry->lowest = false;
     }
+}
+
+static bool is_at(const struct part *part, int level, bool notice)
+{
+    return part->job->info.level == level && part->job->info.notice == notice;
 }
 
 static void emit_order(struct core *core, struct host *host, struct actions *actions)
@@ -94,10 +105,10 @@ static void emit_order(struct core *core, struct host *host, struct actions *act
     entries = arena_array(&actions->memory, nentries, sizeof(*entries));
     cpus = arena_array(&actions->memory, ncpus, sizeof(*cpus));
     action = actions_push(actions, ACTION_ORDER);
-    for (int level = 0; level < core->levels_used; level++)
+    for (int level = 0; level <= core->levels_used; level++) /* behind the last one notices, which have level 0 */
         LIST_FOR_EACH (node, &host->parts)
-            if (PART(node)->job->info.level == level) {
-                fill_entry(PART(node), &entries[n++], cpus);
+            if (is_at(PART(node), level % core->levels_used, level == core->levels_used)) {
+                fill_entry(core, PART(node), &entries[n++], cpus);
                 cpus += PART(node)->ncpus;
             }
     assert((size_t)n == nentries);
@@ -219,7 +230,8 @@ static void emit_timer(struct core *core, struct actions *actions)
         at_ms = LIST_ITEM(waiting, struct host, in_waiting)->check_ms;
     if (starting && LIST_ITEM(starting, struct job, in_start)->deadline_ms < at_ms)
         at_ms = LIST_ITEM(starting, struct job, in_start)->deadline_ms;
-    if (!list_empty(&core->doomed)) /* the others, when something else has had its turn */
+    if (!list_empty(&core->doomed) ||
+        !list_empty(&core->noticing)) /* the others, when something else has had its turn */
         at_ms = core->now_ms;
     if (core->lease_check_ms < at_ms)
         at_ms = core->lease_check_ms;

@@ -317,6 +317,7 @@ int host_up(struct core *core, const struct event *event)
     host_reconcile(core, host, event);
     host_owe_order(core, host);
     configure_watch(core, host);
+    notice_look(core, host);
     queue_changed_supply(core);
     return 0;
 }
@@ -343,6 +344,7 @@ int host_heard(struct core *core, const struct event *event)
         return 0;
     move(host, CORE_HOST_UP);
     host_owe(core, host); /* all that was marked meanwhile */
+    notice_look(core, host);
     queue_changed_space(core, UINT32_MAX);
     return 0;
 }

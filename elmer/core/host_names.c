@@ -74,6 +74,7 @@ int core_add_host(struct core *core, const char *name)
     host->info.name = host->name = mem_strdup(name);
     host->index = host->seen.index = core->nhosts;
     list_init(&host->parts);
+    list_init(&host->notices);
     core->hosts[core->nhosts++] = host;
     add_name(core, host);
     core->unknown_hosts++;

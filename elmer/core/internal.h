@@ -92,6 +92,7 @@ struct job {
     struct node in_launch;  /* core->launch */
     struct node in_leases;  /* core->leases */
     struct node in_doomed;  /* core->doomed */
+    struct node in_notices; /* host->notices */
     struct array *array;    /* it is one; NULL: it is not */
     struct job *of;         /* it is a task of this one and has not ended; NULL: it is not, or has */
     struct node in_array;   /* of->array->tasks */
@@ -122,6 +123,8 @@ struct host {
     struct node in_waiting;  /* core->waiting: something may be unconfirmed */
     struct node in_rows;     /* core->rows: info.row is to be written */
     struct node in_retiring; /* core->retiring: it is retired, and not gone yet */
+    struct list notices;     /* notice.c: notices that may start here, in the order in which they were ready */
+    struct node in_noticing; /* core->noticing: one of these may start now */
     int told_cpus;           /* that it has; in a cube one is used */
     int configured_cpus;     /* while it is not known; 0: any number */
     int expected_cpus;       /* awaited: that it had before the restart for new jobs; -1: not known */
@@ -133,9 +136,10 @@ struct host {
  */
 struct queue {
     struct order jobs;
-    struct job *cursor; /* all before it are not eligible; NULL: nobody is */
-    bool refused;       /* the cursor is eligible, the allocator refuses it and nothing has changed since */
-    uint32_t missing;   /* ... as so many processors were missing */
+    struct job *cursor;   /* all before it are not eligible; NULL: nobody is */
+    bool refused;         /* the cursor is eligible, the allocator refuses it and nothing has changed since */
+    uint32_t missing;     /* ... as so many processors were missing */
+    struct order notices; /* those that wait, none of them awake: they have no turn (notice.c) */
 };
 
 struct index_entry {
@@ -189,6 +193,7 @@ struct core {
     struct list persist, launch, work, waiting, rows, retiring;
     struct list doomed;     /* they can never run, and are to be cancelled */
     struct list leases;     /* jobs with claims */
+    struct list noticing;   /* hosts where a notice may start */
     int64_t lease_check_ms; /* no claim ends earlier */
     bool arrays_restored;   /* some may have no task any more */
     int64_t timer_ms;       /* of the last ACTION_TIMER; INT64_MAX: none */
@@ -264,9 +269,19 @@ int array_verb(struct core *core, struct job *array, const struct event *event);
 /* array_check.c: what is wrong, or NULL. */
 const char *check_array(const struct core *core, const struct job *job);
 
+/* ---- notice.c: jobs without a processor ---- */
+void notice_changed(struct core *core, struct job *job); /* of one that waits: whether it may start */
+void notice_leave(struct job *job);                      /* it waits no more */
+void notice_look(struct core *core, struct host *host);  /* one may start there now */
+void notice_run(struct core *core);
+struct host *notice_host(const struct core *core,
+                         const struct job *job);    /* NULL: it is no host of the cluster any more */
+char *notice_homeless_text(void);                   /* why one is cancelled then */
+const char *check_notices(const struct core *core); /* notice_check.c: what is wrong, or NULL */
+
 /* ---- reach.c: where a job may ever run ---- */
-enum answer reach_judge(const struct core *core, uint32_t nprocs, uint32_t mesh_rows, const int *hosts, int nhosts,
-                        uint32_t needs, int **chosen,
+enum answer reach_judge(const struct core *core, uint32_t nprocs, uint32_t mesh_rows, bool notice, const int *hosts,
+                        int nhosts, uint32_t needs, int **chosen,
                         int *nchosen); /* OK: its hosts, to be freed, or NULL: all. Else REFUSED_* */
 
 /* ---- user.c: what a user has ---- */

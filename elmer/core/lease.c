@@ -90,6 +90,8 @@ void lease_claim(struct core *core, struct job *job, struct host *host, int64_t 
     set_end(core, claim, until_ms);
     if (!node_linked(&job->in_leases))
         list_append(&core->leases, &job->in_leases);
+    if (job->info.notice && job->in_queue.in)
+        notice_changed(core, job);
 }
 
 void lease_claim_lost(struct core *core, struct part *part)

@@ -36,7 +36,8 @@ void life_link_cluster(struct core *core, struct job *job, struct part *parts, i
     }
     list_append(&core->active, &job->in_active);
     core->nactive++;
-    user_takes(job->user);
+    if (!job->info.notice)
+        user_takes(job->user);
     array_task_clusters(core, job, true);
     topology_enter(core, job);
     job->level_since_ms = core->now_ms;
@@ -46,7 +47,7 @@ static int level_of_new(const struct core *core, const struct job *job)
 {
     int level = 0;
 
-    for (uint32_t i = 0; i < job->info.nprocs; i++) {
+    for (uint32_t i = 0; !job->info.notice && i < job->info.nprocs; i++) {
         const struct core_processor *at = &job->processors[i];
         const struct alloc_processor *processor = &core->hosts[at->host]->processors[at->cpu];
         assert(processor->present && processor->next_level < core->options.levels);
@@ -110,6 +111,10 @@ static void leave_cluster(struct core *core, struct job *job)
     list_remove(&job->in_active);
     core->nactive--;
     topology_leave(core, job);
+    if (job->info.notice) {
+        notice_look(core, notice_host(core, job));
+        return;
+    }
     user_gives(core, job->user);
     array_task_clusters(core, job, false);
     queue_changed_space(core, UINT32_MAX);

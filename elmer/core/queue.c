@@ -26,7 +26,8 @@ static bool place_before(const struct place *a, const struct place *b, const voi
 
 void queue_init(struct core *core)
 {
-    core->queue = (struct queue){.jobs = {.before = place_before, .data = core}};
+    core->queue = (struct queue){.jobs = {.before = place_before, .data = core},
+                                 .notices = {.before = place_before, .data = core}};
 }
 
 static struct job *job_at(struct place *place)
@@ -55,8 +56,13 @@ void queue_add(struct core *core, struct job *job)
 {
     struct queue *queue = &core->queue;
 
-    order_insert(&queue->jobs, &job->in_queue, job->info.id, awake(job));
     job->user->has.queued++;
+    if (job->info.notice) {
+        order_insert(&queue->notices, &job->in_queue, job->info.id, false);
+        notice_changed(core, job);
+        return;
+    }
+    order_insert(&queue->jobs, &job->in_queue, job->info.id, awake(job));
     if (awake(job) && (!queue->cursor || before(core, job, queue->cursor)))
         set_cursor(core, job);
 }
@@ -134,13 +140,14 @@ void queue_remove(struct core *core, struct job *job)
 
     if (queue->cursor == job)
         set_cursor(core, next_of(job));
-    order_remove(&queue->jobs, &job->in_queue);
+    order_remove(job->info.notice ? &queue->notices : &queue->jobs, &job->in_queue);
+    notice_leave(job);
     job->user->has.queued--;
 }
 
 uint32_t queue_ahead(const struct job *job)
 {
-    return order_rank(&job->in_queue);
+    return job->info.notice ? 0 : order_rank(&job->in_queue);
 }
 
 /* So many processors are up, or may be again in a moment, and undrained. */
@@ -168,6 +175,8 @@ enum reason queue_reason(const struct core *core, const struct job *job)
         return after_never(job) ? REASON_NEVER : REASON_AFTER;
     if (job->info.nlost > 0)
         return REASON_LEASE;
+    if (job->info.notice)
+        return REASON_WAITING;
     if (!has_supply(core, job) || !topology_has_supply(core, job))
         return REASON_TOO_FEW_UP;
     if (user_at_limit(core, job->user))
@@ -182,6 +191,10 @@ void queue_changed_job(struct core *core, struct job *job)
 {
     struct queue *queue = &core->queue;
 
+    if (job->info.notice) {
+        notice_changed(core, job);
+        return;
+    }
     order_wake(&job->in_queue, awake(job));
     if (job == queue->cursor)
         set_cursor(core, awake(job) ? job : next_of(job));

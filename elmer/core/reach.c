@@ -96,12 +96,12 @@ static enum answer judge(const struct core *core, uint32_t nprocs, const int *ho
     return enough(&reach, nprocs) ? ANSWER_OK : ANSWER_REFUSED_HOSTS;
 }
 
-enum answer reach_judge(const struct core *core, uint32_t nprocs, uint32_t mesh_rows, const int *hosts, int nhosts,
-                        uint32_t needs, int **chosen, int *nchosen)
+enum answer reach_judge(const struct core *core, uint32_t nprocs, uint32_t mesh_rows, bool notice, const int *hosts,
+                        int nhosts, uint32_t needs, int **chosen, int *nchosen)
 {
     enum answer answer = judge(core, nprocs, hosts, nhosts, needs, chosen, nchosen);
 
-    if (answer != ANSWER_OK || core->nhosts == 0)
+    if (answer != ANSWER_OK || core->nhosts == 0 || notice)
         return answer;
     if (!topology_has_room(core, nprocs, mesh_rows, NULL, 0))
         answer = ANSWER_REFUSED_SIZE;

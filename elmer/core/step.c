@@ -39,10 +39,12 @@ static int submit(struct core *core, const struct event *event)
         return -EINVAL;
     if (event->u.submit.ntasks > CORE_MAX_TASKS)
         return -EINVAL;
-    if (!topology_rows(core, nprocs, &mesh_rows))
+    if (event->u.submit.notice && (nprocs != 1 || event->u.submit.ntasks > 0 || !allowed))
+        return -EINVAL;
+    if (!event->u.submit.notice && !topology_rows(core, nprocs, &mesh_rows))
         return answer(core, ANSWER_REFUSED_SIZE);
-    verdict =
-        reach_judge(core, nprocs, mesh_rows, allowed, event->u.submit.nhosts, event->u.submit.needs, &hosts, &nhosts);
+    verdict = reach_judge(core, nprocs, mesh_rows, event->u.submit.notice, allowed, event->u.submit.nhosts,
+                          event->u.submit.needs, &hosts, &nhosts);
     if (verdict != ANSWER_OK)
         return answer(core, verdict);
     job = job_create(core->next_job, event->u.submit.uid, nprocs, event->u.submit.each, hosts, nhosts);
@@ -52,6 +54,7 @@ static int submit(struct core *core, const struct event *event)
     job->info.limit_requeue = event->u.submit.limit_requeue;
     job->info.mesh_rows = mesh_rows;
     job->info.keep_never = event->u.submit.keep_never;
+    job->info.notice = event->u.submit.notice;
     if (event->u.submit.ntasks > 0)
         array_create(job, event->u.submit.ntasks, event->u.submit.task_limit);
     core->next_job += 1 + event->u.submit.ntasks;
@@ -128,6 +131,8 @@ static int top(struct core *core, struct job *job, struct part *part, const stru
     (void)part;
     if (!permitted(job, event))
         return answer(core, ANSWER_NOT_PERMITTED);
+    if (job->info.notice)
+        return answer(core, ANSWER_WRONG_STATE);
     return answer(core, queue_top(core, job) ? ANSWER_OK : ANSWER_TOO_MANY);
 }
 
@@ -421,6 +426,7 @@ int core_step(struct core *core, const struct event *event, struct actions *acti
     if (result != 0)
         return result;
     after_cancel_doomed(core);
+    notice_run(core);
     queue_run(core);
     emit_all(core, event, actions);
     return 0;

@@ -349,6 +349,8 @@ void job_glance(struct core *core, struct engine_job *job, const struct core_job
                          .submitted_ms = job->submitted_ms,
                          .started_ms = job->started_ms,
                          .ended_ms = job->ended_ms,
+                         .begin_notice = job->begin_notice,
+                         .end_notice = job->end_notice,
                          .environment_sha256 = end ? end->environment_sha256 : "",
                          .submit = job_submit(job)};
 #define GLANCE_KEPT(name, type, record, core, ...) JOB_IF(COPIED, core, r->name = state->name;)

@@ -50,11 +50,12 @@ struct engine_job {
     enum job_state logged;
     struct engine_job *of;          /* its array, whose submission is its own, until it has ended; NULL: of none */
     struct engine_job_end *of_task; /* of an array: what the store has of the submission of each task; NULL: none yet */
-    uint64_t array;                 /* of a task, also later: the array's id; 0: it is none */
-    uint32_t task;                  /* its ordinal */
-    struct engine_limits *limits;   /* NULL: none counts now */
-    unsigned watchers;              /* who wait for its end, see engine_watch() */
-    struct engine_job *same_token;  /* next with this hash */
+    uint64_t begin_notice, end_notice; /* jobs that tell about it; 0: none */
+    uint64_t array;                    /* of a task, also later: the array's id; 0: it is none */
+    uint32_t task;                     /* its ordinal */
+    struct engine_limits *limits;      /* NULL: none counts now */
+    unsigned watchers;                 /* who wait for its end, see engine_watch() */
+    struct engine_job *same_token;     /* next with this hash */
     struct engine_job *next_ended;
 };
 static inline const struct wire_submit *job_submit(const struct engine_job *job)

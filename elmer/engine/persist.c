@@ -9,6 +9,7 @@
 #include "elmer/engine/internal.h"
 #include "lib/base/clock.h"
 #include "lib/base/log.h"
+#include "lib/job/after.h"
 
 static void note_times(struct engine_job *job, const struct core_job *state)
 {
@@ -94,10 +95,28 @@ bool engine_end_record(struct record *record, const struct wire_message *submiss
     return true;
 }
 
+/* A notice has come: the job that it tells about says which it is. Both are written in one step, before the notice is
+ * answered. One that only the history knows says nothing. */
+static void note_notice(struct engine *engine, const struct engine_job *notice)
+{
+    const struct wire_strs *after = &job_submit(notice)->after;
+    char why[AFTER_WHY];
+    struct after item;
+    if (after->count != 1 || after_parse(after->items[0], &item, why))
+        return;
+    struct engine_job *job = jobs_find(&engine->jobs, item.job);
+    if (!job || job->uid != notice->uid || job->refused || !job->stored)
+        return;
+    *(item.kind == AFTER_START ? &job->begin_notice : &job->end_notice) = notice->id;
+    engine_persist(engine, job);
+}
+
 uint64_t engine_persist(struct engine *engine, struct engine_job *job)
 {
     const struct core_job *state = core_job(engine->core, job->id);
     assert(state);
+    if (!job->stored && state->notice)
+        note_notice(engine, job);
     note_times(job, state);
     log_change(engine, job, state);
     job->logged = state->state;

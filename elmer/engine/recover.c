@@ -89,6 +89,8 @@ static void restore_shell(struct engine *engine, struct record *r)
     job->logged = r->state;
     job->submitted_ms = r->submitted_ms;
     job->started_ms = r->started_ms;
+    job->begin_notice = r->begin_notice;
+    job->end_notice = r->end_notice;
     keep_missing(engine, r, job);
     for (size_t i = 0; i < r->nusage; i++) {
         int host = core_host_by_name(engine->core, r->usage[i].host);

@@ -104,10 +104,12 @@ static void log_up(struct host *host, const struct wire_host_hello *hello)
     if (host->unusable)
         log_warning("host=%s is linked but gets no new jobs: %s", host->settings->name, host->unusable);
     else
-        log_notice("host=%s is up: %d processors, mode %s%s%s, %s, %zu jobs there", host->settings->name, host->ncpus,
+        log_notice("host=%s is up: %d processor%s, mode %s%s%s, %s, %zu job%s there", host->settings->name, host->ncpus,
+                   host->ncpus == 1 ? "" : "s",
                    strcmp(hello->mode, "rt") ? strcmp(hello->mode, "idle") ? "none" : "idle" : "rt",
                    *printable ? ": " : "", printable,
-                   launchers_describe(launchers_of_host(hello), launchers, sizeof(launchers)), hello->holdings.count);
+                   launchers_describe(launchers_of_host(hello), launchers, sizeof(launchers)), hello->holdings.count,
+                   hello->holdings.count == 1 ? "" : "s");
 }
 
 static void welcome(struct peer *peer, uint64_t id)

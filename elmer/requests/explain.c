@@ -145,7 +145,7 @@ static const char *too_few_text(struct request *request, uint64_t nprocs, struct
             usable += why.cpus;
     }
     if (missing > NAMED)
-        fprintf(out, " and %u hosts more", missing - NAMED);
+        fprintf(out, " and %u host%s more", missing - NAMED, plural(missing - NAMED));
     fprintf(out, "%s%" PRIu64 " processor%s asked, %" PRIu32 " usable",
             missing ? ": " : "waits for processors: ", nprocs, plural((uint32_t)nprocs), usable);
     fclose(out);
@@ -261,7 +261,7 @@ static void send_pages(struct request *request, const struct wire_submit *submit
     struct wire_explained *e = &message->u.explained;
     struct wire_host_why views[PAGE];
     struct core_host_why why;
-    int count = engine_host_count(engine), host = 0;
+    int count = engine_host_count(engine), host = submit->notice ? count : 0; /* that has no use for processors */
     e->hosts.items = views;
     do {
         e->hosts.count = 0;

@@ -96,6 +96,12 @@ void request_not_admin(struct request *request, const char *what);
 /* The one who asks may know everything about a job of this user. */
 bool request_sees(const struct request *request, uint32_t owner);
 
+/* notice.c: what is wrong with it, if it is one. */
+enum { NOTICE_MAX_MS = 60000 };
+int notice_check(const struct wire_submit *submit, struct err *err);
+/* The hosts that it may use, of any submission; *here is memory for one. */
+struct wire_strs notice_hosts(const struct wire_submit *submit, const char **here);
+
 /* submit.c: the message submit; its answer. */
 void submit_begin(struct request *request);
 void submit_answer(struct request *request, uint64_t job);

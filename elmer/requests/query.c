@@ -130,7 +130,7 @@ static void free_records(struct record **records, size_t count)
 /* As users see it now: a final state is not shown before it is on disk. */
 static bool wanted(const struct request *request, const struct engine_job *job, const struct core_job *state)
 {
-    if (job->refused) /* there is no such job */
+    if (job->refused || state->notice) /* there is no such job; the page of the one that it tells about has it */
         return false;
     const bool lines = request->type == WIRE_query_lines;
     const bool queued = lines ? request->message.u.query_lines.queued : request->message.u.query.queued;
@@ -272,19 +272,33 @@ static void ids_slice(struct request *request)
 
 /* ---- history ---- */
 
+/* Takes notices out of the records, which are none to look for in a list; how many stay. */
+static size_t drop_notices(struct record **records, size_t count)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < count; i++)
+        if (records[i]->submit->notice)
+            record_destroy(records[i]);
+        else
+            records[kept++] = records[i];
+    return kept;
+}
+
 static void on_history(struct record **records, size_t count, const char *error, void *data)
 {
     struct request *request = data;
-    uint64_t left = request->message.u.history.count;
+    uint64_t left = request->message.u.history.count, last = count ? records[count - 1]->id : 0;
+    bool full = count == SLICE || (left && count == left);
+    count = error ? count : drop_notices(records, count);
     end_read(request);
     request->holder = HOLDER_NONE;
     if (!request->client || error) {
         request_error(request, WIRE_CODE_REFUSED, "elmer cannot read its store: %s; try again", error ? error : "");
     } else {
-        bool more = count == SLICE && left != SLICE;
+        bool more = full && (!left || count < left);
         query_send(request, records, count, more);
         if (more) {
-            request->cursor = records[count - 1]->id;
+            request->cursor = last;
             request->message.u.history.count = left ? left - count : 0;
             go_on(request, 0);
         } else {

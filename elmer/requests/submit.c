@@ -123,6 +123,8 @@ static int check_submission(const struct requests_settings *settings, const stru
         result = check_tasks(submit, err);
     if (!result)
         result = after_check(&submit->after, err);
+    if (!result)
+        result = notice_check(submit, err);
     return result ? result : check_size(submit, err);
 }
 
@@ -368,9 +370,12 @@ static void submit_new(struct request *request)
                                                          : "the hosts have no shape (topology = cube in elmer.conf)");
         return;
     }
-    if (find_hosts(engine_core(engine), &submit->hosts, &hosts, &err)) {
+    const char *here;
+    const struct wire_strs names = notice_hosts(submit, &here);
+    if (find_hosts(engine_core(engine), &names, &hosts, &err)) {
         free(hosts);
-        request_error(request, WIRE_CODE_REFUSED, "%s", err.text);
+        request_error(request, WIRE_CODE_REFUSED, "%s%s", submit->notice ? "nobody can be told from here: " : "",
+                      err.text);
         return;
     }
     struct event event = {.type = EVENT_SUBMIT, .request = request->number};
@@ -378,7 +383,7 @@ static void submit_new(struct request *request)
 #define EVENT_ASKED(name, type, core, ...) JOB_IF(EVENT, core, event.u.submit.name = JOB_CAST(core, submit->name);)
     JOB_FIELDS(EVENT_ASKED, JOB_NONE, JOB_NONE)
     event.u.submit.hosts = hosts;
-    event.u.submit.nhosts = (int)submit->hosts.count;
+    event.u.submit.nhosts = (int)names.count;
     after_fill(request, &event, after);
     event.u.submit.needs = launcher_needs(launcher) ? 1u << launcher : 0;
     fill_tasks(submit, &event);

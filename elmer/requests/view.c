@@ -30,6 +30,8 @@ static const char *waiting_text(const struct record *r, char *text, size_t size)
 {
     const struct core_survey *s = &r->survey;
     FILE *out;
+    if (r->submit->notice)
+        return "waits until the host where it was submitted is up, and runs fewer notices than it may at a time";
     if (!r->refused && r->ahead) {
         snprintf(text, size, QUEUED_WAITS, (uint64_t)r->ahead);
         return text;

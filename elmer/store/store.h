@@ -23,7 +23,7 @@
 #include "lib/base/err.h"
 
 /* 11: hosts that have joined by a token, and what persons have decided */
-enum { STORE_SCHEMA = 12 };
+enum { STORE_SCHEMA = 13 };
 
 /* Of decisions: so many of administrators, and as many of users about their own, who must not push those out. */
 enum { STORE_DECISIONS = 100000 };

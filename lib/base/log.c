@@ -163,7 +163,7 @@ int log_allowed(struct log_limit *limit, unsigned burst, unsigned interval_ms)
 
     if (limit->count == 0 || now - limit->window_start_ms >= (int64_t)interval_ms) {
         if (limit->swallowed > 0)
-            log_notice("%u similar lines were left out", limit->swallowed);
+            log_notice("%u similar line%s left out", limit->swallowed, limit->swallowed == 1 ? " was" : "s were");
         *limit = (struct log_limit){.window_start_ms = now};
     }
     if (limit->count >= burst) {

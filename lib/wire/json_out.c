@@ -169,6 +169,11 @@ static json_t *json_index(const struct wire_job_view *view)
     return view->array ? json_integer((json_int_t)view->index) : json_null();
 }
 
+static json_t *json_notice(const struct wire_job_view *view)
+{
+    return json_boolean(view->notice);
+}
+
 static json_t *json_level_seconds(const struct wire_job_view *view)
 {
     json_t *array = json_array();

@@ -173,5 +173,6 @@ void supervisors_adopt(struct root *root)
     }
     results_recall(root);
     if (adopted > 0)
-        log_notice("%zu jobs of an earlier rsd are adopted", adopted);
+        log_notice("%zu job%s of an earlier rsd %s adopted", adopted, adopted == 1 ? "" : "s",
+                   adopted == 1 ? "is" : "are");
 }

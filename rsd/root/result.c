@@ -233,5 +233,6 @@ void results_recall(struct root *root)
     if (dir)
         closedir(dir);
     if (root->job_count > before)
-        log_notice("%zu jobs have ended here of which elmer has not all on disk", root->job_count - before);
+        log_notice("%zu job%s ended here of which elmer has not all on disk", root->job_count - before,
+                   root->job_count - before == 1 ? " has" : "s have");
 }

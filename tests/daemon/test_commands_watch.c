@@ -190,6 +190,9 @@ static void test_watch_rows(void **data)
     resize(5);
     answer(w, 40, "many", "queued");
     expect("(37 lines more)");
+    resize(41);
+    answer(w, 40, "many", "queued");
+    expect("(1 line more)");
     press("q");
     assert_int_equal(finish(w), 0);
 }

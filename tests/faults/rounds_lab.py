@@ -165,7 +165,7 @@ class Node:
             at = re.match(r"\[\s*([\d.]+)\]", line)
             if at and "Starting rsd.service" in line:
                 begin = float(at.group(1))
-            if at and begin and "jobs of an earlier rsd are adopted" in line:
+            if at and begin and re.search("jobs? of an earlier rsd (is|are) adopted", line):
                 found.append(float(at.group(1)) - begin)
                 begin = None
         return found

@@ -238,11 +238,17 @@ static void the_head_knows_who_refuses_it(void **state)
     r.ahead = 0;
     r.text = "";
     submit.nprocs = 4;
+    submit.notice = false;
     r.survey =
         (struct core_survey){.up = 10, .full = 1, .busy = 2, .unheard = 3, .unmeasured = 4, .allocator = ALLOCATOR_V2};
     assert_string_equal(view_reason(&r, text, sizeof(text)),
                         "waits for 4 processors: of 10 that it may use, 1 full, 2 too busy, 3 on hosts that are not "
                         "heard now and not yet given up, 4 not measured since the last change there (allocator v2)");
+    submit.notice = true;
+    assert_string_equal(view_reason(&r, text, sizeof(text)),
+                        "waits until the host where it was submitted is up, and runs fewer notices than it may at a "
+                        "time");
+    submit.notice = false;
     submit.nprocs = 1;
     r.survey = (struct core_survey){.up = 2, .full = 2, .allocator = ALLOCATOR_PACK};
     assert_string_equal(view_reason(&r, text, sizeof(text)),

@@ -2,7 +2,11 @@
 #ifndef TESTS_UNIT_ELMER_STORE_DROP_COLUMNS_H
 #define TESTS_UNIT_ELMER_STORE_DROP_COLUMNS_H
 
+#define DROP_SCHEMA_13                                                                                                 \
+    "ALTER TABLE state DROP COLUMN begin_notice; "                                                                     \
+    "ALTER TABLE state DROP COLUMN end_notice; "
 #define DROP_SCHEMA_12                                                                                                 \
+    DROP_SCHEMA_13                                                                                                     \
     "ALTER TABLE state DROP COLUMN array; "                                                                            \
     "ALTER TABLE state DROP COLUMN ntasks; "                                                                           \
     "ALTER TABLE state DROP COLUMN tasks_ok; "                                                                         \

@@ -361,6 +361,11 @@ static void peers_cannot_flood_the_log(void **state)
     limit.window_start_ms -= 60000;
     assert_int_equal(log_allowed(&limit, 3, 60000), 1);
     assert_string_equal(captured(&capture, text, sizeof(text)), "elmer: 97 similar lines were left out\n");
+    for (int i = 0; i < 3; i++)
+        (void)log_allowed(&limit, 3, 60000);
+    limit.window_start_ms -= 60000;
+    assert_int_equal(log_allowed(&limit, 3, 60000), 1);
+    assert_string_equal(captured(&capture, text, sizeof(text)), "elmer: 1 similar line was left out\n");
     limit.window_start_ms -= 60000;
     assert_int_equal(log_allowed(&limit, 3, 60000), 1);
     assert_string_equal(captured(&capture, text, sizeof(text)), "");

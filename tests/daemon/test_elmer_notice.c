@@ -1,0 +1,231 @@
+/* test_elmer_notice.c - notices in a whole elmer: what may be one, that the job says who tells about it, that they are
+ * in no list and take no turn, and that restarts lose none and tell none twice. */
+#include "config.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "tests/daemon/elmer_lab.h"
+#include "tests/daemon/elmer_steps.h"
+
+#define ONE_LEVEL LOCAL "levels = 1\n"
+
+static struct wire_message notice(const char *token, const char **after)
+{
+    struct wire_message m = lab_submission(token, 1);
+
+    m.u.submit.notice = m.u.submit.requeue = true;
+    m.u.submit.time_limit_ms = 60000;
+    m.u.submit.after = (struct wire_strs){after, 1};
+    return m;
+}
+
+static uint64_t submit(struct fake *host, const char *token, const char *after)
+{
+    struct wire_message m = after ? notice(token, &after) : lab_submission(token, 1);
+    char state[20];
+
+    return lab_submit(host, &m, state, sizeof(state));
+}
+
+static void again(struct lab *lab, struct fake *host, const struct host_options *options)
+{
+    fake_close(host);
+    lab_stop(lab, SIGKILL);
+    lab_start(lab);
+    host_open(host, lab, "ws1", 1, options);
+}
+
+static void finish(struct fake *host, uint64_t job, int status)
+{
+    run_job(host, host, job, 1);
+    host_exited(host, job, 1, 0, "command", status, 0);
+    end_job(host, job, 1, 0.5);
+}
+
+static void expect(struct fake *host, uint64_t job, const char *state)
+{
+    struct wire_message answer;
+
+    lab_query_until(host, job, state, &answer);
+    wire_message_fini(&answer);
+}
+
+static void expect_notices(struct fake *host, uint64_t job, uint64_t begin, uint64_t end)
+{
+    struct wire_message answer;
+
+    lab_query(host, job, &answer);
+    assert_int_equal(only(&answer)->begin_notice, begin);
+    assert_int_equal(only(&answer)->end_notice, end);
+    assert_false(only(&answer)->notice);
+    wire_message_fini(&answer);
+    query_as(host, 2002, "bob", job, &answer);
+    assert_int_equal(only(&answer)->begin_notice + only(&answer)->end_notice, 0);
+    wire_message_fini(&answer);
+}
+
+/* Jobs of a list without ids. */
+static size_t listed(struct fake *host, enum wire_type type)
+{
+    struct wire_message m = {.type = type}, answer;
+    size_t count;
+
+    if (type == WIRE_query)
+        m.u.query.running = m.u.query.queued = true;
+    else if (type == WIRE_query_lines)
+        m.u.query_lines.running = m.u.query_lines.queued = true;
+    host_relay(host, 7, 2001, "alice", &m);
+    host_expect_relayed(host, 7, type == WIRE_query_lines ? WIRE_lines : WIRE_jobs, &answer);
+    count = type == WIRE_query_lines ? answer.u.lines.running.count + answer.u.lines.queued_jobs.count
+                                     : answer.u.jobs.jobs.count;
+    wire_message_fini(&answer);
+    return count;
+}
+
+/* With the only processor taken and another job waiting for it. */
+static void test_told(void **state)
+{
+    struct lab lab;
+    struct fake host;
+    struct wire_message answer;
+
+    (void)state;
+    lab_create(&lab, ONE_LEVEL);
+    lab_start(&lab);
+    host_open(&host, &lab, "ws1", 1, NULL);
+    submit(&host, "a", NULL);
+    submit(&host, "b", "start:1");
+    submit(&host, "c", "any:1");
+    submit(&host, "d", NULL);
+    assert_int_equal(submit(&host, "c", "any:1"), 3); /* asked again */
+    expect_notices(&host, 1, 2, 3);
+    assert_int_equal(listed(&host, WIRE_query), 2);
+    assert_int_equal(listed(&host, WIRE_query_lines), 2);
+    lab_query(&host, 4, &answer);
+    assert_int_equal(only(&answer)->ahead, 0);
+    wire_message_fini(&answer);
+    run_job(&host, &host, 1, 1);
+    finish(&host, 2, 0);
+    lab_query(&host, 2, &answer);
+    assert_true(only(&answer)->notice);
+    assert_string_equal(only(&answer)->processors.items[0].host, "ws1");
+    wire_message_fini(&answer);
+    expect(&host, 4, "queued");
+    host_exited(&host, 1, 1, 0, "command", 0, 0);
+    end_job(&host, 1, 1, 0.5);
+    finish(&host, 3, 69);
+    expect(&host, 4, "starting");
+    expect_notices(&host, 1, 2, 3);
+    assert_int_equal(listed(&host, WIRE_history), 1);
+    fake_close(&host);
+    lab_destroy(&lab);
+}
+
+/* Killed after each step: who was to be told is told, once. */
+static void test_restarts(void **state)
+{
+    struct wire_holding holding = {1, 1};
+    struct host_options holds = {.holdings = &holding, .nholdings = 1};
+    struct lab lab;
+    struct fake host;
+
+    (void)state;
+    lab_create(&lab, ONE_LEVEL);
+    lab_start(&lab);
+    host_open(&host, &lab, "ws1", 1, NULL);
+    submit(&host, "a", NULL);
+    submit(&host, "b", "fail:1");
+    run_job(&host, &host, 1, 1);
+    again(&lab, &host, &holds); /* it waits */
+    expect_notices(&host, 1, 0, 2);
+    host_exited(&host, 1, 1, 0, "command", 3, 0);
+    end_job(&host, 1, 1, 0.5);
+    expect(&host, 1, "done");
+    again(&lab, &host, NULL); /* it was to be started, or was already */
+    run_job(&host, &host, 2, 1);
+    holding.job = 2;
+    again(&lab, &host, &holds); /* it runs */
+    host_exited(&host, 2, 1, 0, "command", 0, 0);
+    end_job(&host, 2, 1, 0.1);
+    expect(&host, 2, "done");
+    again(&lab, &host, NULL);
+    fake_expect_none(&host, WIRE_open, 1500);
+    expect_notices(&host, 1, 0, 2);
+    fake_close(&host);
+    lab_destroy(&lab);
+}
+
+static void test_of_one_that_never_ran(void **state)
+{
+    struct wire_message m = {.type = WIRE_cancel, .u.cancel = {.job = 2, .tasks = ""}}, answer;
+    struct lab lab;
+    struct fake host;
+
+    (void)state;
+    lab_create(&lab, ONE_LEVEL);
+    lab_start(&lab);
+    host_open(&host, &lab, "ws1", 1, NULL);
+    submit(&host, "a", NULL);
+    submit(&host, "b", NULL);
+    submit(&host, "c", "start:2");
+    submit(&host, "d", "any:2");
+    host_relay(&host, 7, 2001, "alice", &m);
+    host_expect_relayed(&host, 7, WIRE_done, &answer);
+    wire_message_fini(&answer);
+    expect(&host, 3, "cancelled"); /* not needed */
+    open_job(&host, 1, 1, &answer);
+    wire_message_fini(&answer);
+    finish(&host, 4, 0);
+    fake_close(&host);
+    lab_destroy(&lab);
+}
+
+/* It is no way around the queue. */
+static void test_what_is_refused(void **state)
+{
+    const char *after = "any:1", *hosts[] = {"ws1"};
+    struct lab lab;
+    struct fake host;
+
+    (void)state;
+    lab_create(&lab, ONE_LEVEL "[host ws1]\n[host ws2]\n");
+    lab_start(&lab);
+    host_open(&host, &lab, "ws1", 1, NULL);
+    submit(&host, "a", NULL);
+    for (int i = 0; i < 8; i++) {
+        static const char *const words[] = {"one process",         "one process",   "one process", "one process",
+                                            "leave the hosts out", "about one job", "time limit",  "time limit"};
+        struct wire_message m = notice((const char *[]){"0", "1", "2", "3", "4", "5", "6", "7"}[i], &after);
+        struct wire_submit *s = &m.u.submit;
+        s->nprocs = i == 0 ? 2 : 1;
+        s->each = i == 1;
+        s->pvm = i == 2;
+        s->tasks = i == 3 ? "1-2" : "";
+        if (i == 4)
+            s->hosts = (struct wire_strs){hosts, 1};
+        if (i == 5)
+            s->after.count = 0;
+        s->time_limit_ms = i == 6 ? 0 : i == 7 ? 60001 : 60000;
+        refused(&host, 2001, &m, WIRE_CODE_REFUSED, words[i]);
+    }
+    fake_close(&host);
+    lab_destroy(&lab);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_told),
+        cmocka_unit_test(test_restarts),
+        cmocka_unit_test(test_of_one_that_never_ran),
+        cmocka_unit_test(test_what_is_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
