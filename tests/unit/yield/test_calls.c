@@ -4,6 +4,7 @@
 
 #include <dlfcn.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <poll.h>
 #include <sched.h>
@@ -17,7 +18,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/time.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
@@ -25,6 +28,8 @@
 #include <unistd.h>
 
 #include <cmocka.h>
+
+#include "yield/page.h"
 
 enum { SLEPT = 20, ROUNDS_MS = 100, ANSWERS = 9 };
 
@@ -417,13 +422,143 @@ static void test_first_calls_beside_dlopen(void **state)
     assert_int_equal(run("beside", true, NULL, NULL, text, sizeof(text)), 0);
 }
 
+/* ---- the page ---- */
+
+static char page_path[4200];
+
+static struct page *make_page(uint32_t alone)
+{
+    static const char zeros[sizeof(struct page)];
+    int fd = open(page_path, O_RDWR | O_CREAT | O_TRUNC, 0600);
+    struct page *page;
+    assert_true(fd >= 0);
+    assert_int_equal(write(fd, zeros, sizeof(zeros)), sizeof(zeros));
+    page = mmap(NULL, sizeof(*page), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    assert_true(page != MAP_FAILED);
+    close(fd);
+    page->head = (struct page_head){.version = PAGE_VERSION, .alone = alone, .processors = 2};
+    setenv(PAGE_VARIABLE, page_path, 1);
+    return page;
+}
+
+static void drop_page(struct page *page)
+{
+    munmap(page, sizeof(*page));
+    unlink(page_path);
+    unsetenv(PAGE_VARIABLE);
+}
+
+static void test_who_is_alone_does_not_sleep(void **state)
+{
+    struct page *page = make_page(1);
+    (void)state;
+    for (size_t i = 0; i < sizeof(waiting) / sizeof(waiting[0]); i++)
+        assert_in_range(number(waiting[i], true, NULL, NULL), 0, SLEPT / 2);
+    page->head.alone = 0;
+    for (size_t i = 0; i < sizeof(waiting) / sizeof(waiting[0]); i++)
+        assert_true(number(waiting[i], true, NULL, NULL) >= SLEPT);
+    drop_page(page);
+}
+
+/* A slot is free again when its process has ended, and what it has counted stays until the next one takes it. */
+static void test_rounds_are_counted(void **state)
+{
+    static const struct {
+        const char *variable, *value;
+        bool alone, cannot_sleep, spun;
+    } cases[] = {{"ELMER_SPIN", "1", false, true, false},
+                 {"ELMER_POLL_SLEEP", "0", false, true, false},
+                 {"OMPI_COMM_WORLD_RANK", "7", true, false, true}};
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        for (size_t k = 0; k < sizeof(waiting) / sizeof(waiting[0]); k++) {
+            struct page *page = make_page(cases[i].alone);
+            const struct page_slot *slot = &page->slots[0];
+            (void)number(waiting[k], true, cases[i].variable, cases[i].value);
+            if (slot->rounds < 1000)
+                fail_msg("%s has counted %llu", waiting[k], (unsigned long long)slot->rounds);
+            assert_int_equal(slot->cannot_sleep, cases[i].cannot_sleep);
+            assert_int_equal(slot->rank, cases[i].alone ? 7 : PAGE_NO_RANK);
+            assert_in_range(slot->spun_ns, cases[i].spun ? ROUNDS_MS * 200000 : 0,
+                            cases[i].spun ? INT64_C(1000000000000) : 0);
+            assert_int_equal(slot->pid, 0);
+            assert_int_equal(page->head.processes, 0);
+            drop_page(page);
+        }
+    }
+}
+
+static void test_work_is_not_counted(void **state)
+{
+    struct page *page = make_page(1);
+    (void)state;
+    (void)number("opal-busy", true, NULL, NULL);
+    (void)number("ucp-busy", true, NULL, NULL);
+    assert_int_equal(page->slots[0].rounds, 0);
+    (void)number("poll-work", true, NULL, NULL); /* rounds, but no waits */
+    assert_in_range(page->slots[0].spun_ns, 0, ROUNDS_MS * 100000);
+    drop_page(page);
+}
+
+/* The slots of processes that were killed are taken, those of others are not. */
+static void test_slots_of_the_dead(void **state)
+{
+    struct page *page = make_page(0);
+    pid_t dead = fork();
+    (void)state;
+    if (dead == 0)
+        _exit(0);
+    assert_int_equal(waitpid(dead, NULL, 0), dead);
+    for (size_t i = 0; i < PAGE_SLOTS; i++)
+        page->slots[i].pid = i == 17 ? dead : getpid();
+    (void)number("poll", true, NULL, NULL);
+    assert_true(page->slots[17].rounds > 0);
+    for (size_t i = 0; i < PAGE_SLOTS; i++)
+        assert_true(i == 17 || (page->slots[i].pid == getpid() && page->slots[i].rounds == 0));
+    page->slots[17].pid = getpid();
+    page->slots[17].rounds = 0;
+    assert_true(number("poll", true, NULL, NULL) >= SLEPT); /* nothing is free: it does without */
+    assert_int_equal(page->slots[17].rounds, 0);
+    drop_page(page);
+}
+
+/* What is no page is none, and ends nobody. */
+static void test_what_is_no_page(void **state)
+{
+    (void)state;
+    drop_page(make_page(1));
+    for (int i = 0; i < 5; i++) {
+        struct page *page = i > 0 ? make_page(1) : NULL;
+        if (i == 1)
+            assert_int_equal(truncate(page_path, 4096), 0);
+        else if (i == 2)
+            page->head.version = PAGE_VERSION + 1;
+        else if (i == 3)
+            assert_true(truncate(page_path, 0) == 0 && truncate(page_path, sizeof(*page)) == 0); /* no memory behind */
+        else if (i == 4)
+            assert_true(unlink(page_path) == 0 && mkfifo(page_path, 0600) == 0);
+        assert_true(number("poll", true, PAGE_VARIABLE, page_path) >= SLEPT);
+        if (page)
+            drop_page(page);
+    }
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_calls_mean_the_same),  cmocka_unit_test(test_who_waits_sleeps),
-        cmocka_unit_test(test_and_does_not_without), cmocka_unit_test(test_who_works_does_not_sleep),
-        cmocka_unit_test(test_data_wakes_at_once),   cmocka_unit_test(test_mpich_ends),
-        cmocka_unit_test(test_without_mpi),          cmocka_unit_test(test_first_calls_beside_dlopen),
+        cmocka_unit_test(test_calls_mean_the_same),
+        cmocka_unit_test(test_who_waits_sleeps),
+        cmocka_unit_test(test_and_does_not_without),
+        cmocka_unit_test(test_who_works_does_not_sleep),
+        cmocka_unit_test(test_data_wakes_at_once),
+        cmocka_unit_test(test_mpich_ends),
+        cmocka_unit_test(test_without_mpi),
+        cmocka_unit_test(test_first_calls_beside_dlopen),
+        cmocka_unit_test(test_who_is_alone_does_not_sleep),
+        cmocka_unit_test(test_rounds_are_counted),
+        cmocka_unit_test(test_work_is_not_counted),
+        cmocka_unit_test(test_slots_of_the_dead),
+        cmocka_unit_test(test_what_is_no_page),
     };
     if (argc == 3 && strcmp(argv[1], "--program") == 0)
         return program(argv[2]);
@@ -432,6 +567,7 @@ int main(int argc, char **argv)
         return 1;
     snprintf(library, sizeof(library), "%.*s/../../../yield/.libs/libelmer-yield.so", (int)(strrchr(self, '/') - self),
              self);
+    snprintf(page_path, sizeof(page_path), "%s.%d.page", self, (int)getpid());
     snprintf(fakes, sizeof(fakes), "%.*s/.libs/fakes.so", (int)(strrchr(self, '/') - self), self);
     return cmocka_run_group_tests_name("calls", tests, NULL, NULL);
 }
