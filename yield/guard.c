@@ -35,7 +35,10 @@
 
 #define YIELD_SETTING "OMPI_MCA_mpi_yield_when_idle"
 
-enum { READY_NS = 5000 }; /* who has something in that time has not waited for it */
+enum {
+    READY_NS = 5000,   /* who has something in that time has not waited for it */
+    SPIN_ROUNDS = 1000 /* without progress, where no clock is read: somebody waits here */
+};
 
 static int64_t bound; /* ns; 0: nobody sleeps */
 
@@ -126,10 +129,13 @@ static void count(uint64_t *counter, uint64_t more)
 
 static int64_t round_begins(intptr_t what)
 {
-    int64_t due;
+    int64_t due, now;
     if (wait_is_young(&own.wait, what) || bound == 0)
         return 0;
-    due = wait_round(&own.wait, yield_now(), what, is_alone() ? 0 : bound);
+    now = yield_now();
+    if (!yield_page_asked && wait_is_long(&own.wait, now))
+        yield_page_open(false);
+    due = wait_round(&own.wait, now, what, is_alone() ? 0 : bound);
     if (own.wait.spun > 0 && yield_slot)
         count(&yield_slot->spun_ns, (uint64_t)own.wait.spun);
     own.wait.spun = 0;
@@ -144,12 +150,19 @@ static void round_ends(bool progress)
     }
     if (yield_slot)
         count(&yield_slot->rounds, 1);
-    if (own.wait.rounds == WAIT_ROUNDS) {
-        if (bound > 0)
-            own.wait.left = yield_now();
-    } else if (++own.wait.rounds == WAIT_ROUNDS && !yield_page) {
-        yield_page_open(bound == 0);
-    }
+    if (own.wait.rounds < WAIT_ROUNDS)
+        own.wait.rounds++;
+    else if (bound > 0)
+        own.wait.left = yield_now();
+    else if (!yield_page_asked && ++own.wait.rounds == SPIN_ROUNDS)
+        yield_page_open(true);
+}
+
+/* Who blocks does not ask again and again. */
+static void blocks(void)
+{
+    if (!own.inside)
+        wait_forget(&own.wait);
 }
 
 /* ---- what libraries call, or anybody ---- */
@@ -188,8 +201,10 @@ static int ask_poll(struct pollfd *fds, nfds_t number, int timeout)
 {
     int64_t due, now;
     int result = -1, kept = errno;
-    if (timeout != 0 || number == 0)
+    if (timeout != 0 || number == 0) {
+        blocks();
         return real_poll(fds, number, timeout);
+    }
     due = poll_begins((intptr_t)fds ^ (intptr_t)number << 32 ^ (intptr_t)fds[0].fd << 16);
     now = due > 0 ? yield_now() : 0;
     if (due > 0) {
@@ -229,8 +244,10 @@ YIELD_PUBLIC int epoll_wait(int epoll, struct epoll_event *events, int max, int 
     struct pollfd asked = {.fd = epoll, .events = POLLIN};
     int64_t due, now;
     int result, kept = errno;
-    if (timeout != 0)
+    if (timeout != 0) {
+        blocks();
         return real_epoll(epoll, events, max, timeout);
+    }
     due = poll_begins((intptr_t)&real_epoll ^ epoll);
     now = due > 0 ? yield_now() : 0;
     if (due > 0) {

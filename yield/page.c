@@ -1,6 +1,6 @@
-/* page.c - this process's slot in the page of its job, see page.h. It is taken when somebody here has waited for the
- * first time, so programs that never wait make no system call for it. A process that cannot have one does as if others
- * were below, and nobody counts for it. */
+/* page.c - this process's slot in the page of its job, see page.h. It is taken when somebody here has waited for
+ * longer than a message takes, so programs that never wait make no system call for it. A process that cannot have one
+ * does as if others were below, and nobody counts for it. */
 #include "config.h"
 
 #include <errno.h>
@@ -18,7 +18,7 @@ enum { RANK_MAX = 1 << 24 };
 
 struct page *yield_page;
 struct page_slot *yield_slot;
-static int asked;
+int yield_page_asked;
 
 /* Whole, ours, and with memory behind all of it: a process that cannot write there would die of it. */
 static bool is_whole(int fd)
@@ -89,7 +89,7 @@ void yield_page_open(bool cannot_sleep)
     struct page *page;
     struct page_slot *slot;
     int kept = errno;
-    if (__atomic_exchange_n(&asked, 1, __ATOMIC_RELAXED))
+    if (__atomic_exchange_n(&yield_page_asked, 1, __ATOMIC_RELAXED))
         return;
     path = secure_getenv(PAGE_VARIABLE);
     page = path ? map(path) : NULL;

@@ -24,7 +24,7 @@ struct wait {
     int64_t sleep;       /* the last one; 0: none yet */
     int64_t seen, spun;  /* the last round's begin; rounds at full speed that the caller has not counted yet */
     intptr_t what;       /* is asked */
-    unsigned rounds;     /* of this wait, up to WAIT_ROUNDS */
+    unsigned rounds;     /* of this wait, as far as the caller counts */
     bool slept;          /* the last round might */
 };
 
@@ -39,6 +39,11 @@ static inline bool wait_is_young(struct wait *wait, intptr_t what)
     if (wait->what != what)
         *wait = (struct wait){.what = what};
     return wait->rounds < WAIT_ROUNDS;
+}
+
+static inline bool wait_is_long(const struct wait *wait, int64_t now)
+{
+    return wait->left != 0 && now - wait->began >= WAIT_SPEED_NS;
 }
 
 /* A round begins at now; what: the same thing has the same number. How long it may sleep, 0: at full speed. bound: the

@@ -30,6 +30,7 @@ int64_t yield_now(void);
 /* page.c: the page of the job and our slot in it; NULL: none, or not yet. */
 extern struct page *yield_page __attribute__((visibility("hidden")));
 extern struct page_slot *yield_slot __attribute__((visibility("hidden")));
+extern int yield_page_asked __attribute__((visibility("hidden")));
 /* Once, when somebody here has waited; later calls do nothing. */
 void yield_page_open(bool cannot_sleep);
 
