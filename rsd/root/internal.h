@@ -126,6 +126,7 @@ struct root_job {
     int session_nice; /* that they were given last */
     cpu_set_t cpus;
     size_t ncpus;
+    bool waits;              /* its processes say how they wait: rsd/sup/waits.h */
     struct order_ranks told; /* to the supervisor */
     bool told_any;
     struct boost boost;
@@ -293,6 +294,7 @@ void ranks_settle(struct root *root); /* when the walks of an order are done: sa
 struct sched_target ranks_target(const struct root *root, const struct root_job *job);
 void ranks_tell(struct root *root, struct root_job *job); /* the supervisor: of processes to come */
 void ranks_process(struct root *root, struct root_job *job, pid_t pid);
+void ranks_look(struct root_job *job); /* tell its processes whether it is alone; and the answer is how they wait */
 void ranks_sweep(struct root *root, int64_t now);
 int64_t ranks_next(const struct root *root); /* when ranks_sweep has to be called next */
 

@@ -54,6 +54,22 @@ void ranks_tell(struct root *root, struct root_job *job)
     job->told_any = true;
 }
 
+static bool is_alone(const struct root_job *job)
+{
+    return job->ranked && job->level == 0 && job->lowest;
+}
+
+/* A supervisor of before would put it down together with the job. */
+void ranks_look(struct root_job *job)
+{
+    struct wire_message message = {.type = WIRE_look};
+    if (!job->connected || wire_minor_of(WIRE_look, job->supervisor.minor) < WIRE_WAITS_MINOR)
+        return;
+    message.u.look.alone = is_alone(job);
+    message.u.look.processors = job->ncpus;
+    tell_supervisor(job, &message);
+}
+
 /* Take what the order says of the job. A job that it does not name is ending or not yet ordered: its rank stays. */
 static void take_item(struct root *root, struct root_job *job)
 {
@@ -120,12 +136,16 @@ void ranks_apply_all(struct root *root)
         struct root_job *job = job_find(root, root->order.items[i].job, root->order.items[i].attempt);
         struct sched_target before, after;
         cpu_set_t cpus;
+        bool alone;
         if (!job || !is_live(job))
             continue;
         before = ranks_target(root, job);
         cpus = job->cpus;
+        alone = is_alone(job);
         take_item(root, job);
         ranks_tell(root, job);
+        if (job->waits && alone != is_alone(job)) /* before the job below is opened */
+            ranks_look(job);
         after = ranks_target(root, job);
         if (!same_target(&before, &after) || !CPU_EQUAL(&cpus, &job->cpus) ||
             (!job->walked && job->walk.why != WALK_ORDER)) {
@@ -246,6 +266,8 @@ void ranks_sweep(struct root *root, int64_t now)
         if (now >= job->sweep_ms) {
             sweep(root, job);
             weigh_sessions(root, job);
+            if (job->waits && is_live(job))
+                ranks_look(job);
             plan_sweep(job, now);
             swept = true;
         } else if (may_have_new_tasks(root, job) && now >= next_scan_ms(root, job)) {
