@@ -206,6 +206,15 @@ static void put_usage(FILE *out, const struct elmer_job *job)
         put(out, "", "and on %zu hosts more: equery --json has all", job->nusage - HOSTS_SHOWN);
 }
 
+static void put_polls(FILE *out, const struct elmer_job *job)
+{
+    char *text = job->polls[0] ? words_polls(job) : NULL;
+
+    if (text)
+        put(out, "polling", "%s", text);
+    free(text);
+}
+
 static void put_reason(FILE *out, const struct elmer_job *job)
 {
     const char *reason = job->reason[0] ? job->reason : job->reason_code;
@@ -229,5 +238,6 @@ void page_show(FILE *out, const struct elmer_job *job, int64_t now_ms)
     put_times(out, job, now_ms);
     put_levels(out, job);
     put_usage(out, job);
+    put_polls(out, job);
     put_reason(out, job);
 }

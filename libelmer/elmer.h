@@ -163,6 +163,7 @@ struct elmer_job {
     uint32_t ntasks;                     /* of an array; 0: it is none */
     uint32_t tasks_ok;                   /* of an array: have ended with status 0 */
     uint32_t tasks_failed;               /* ... have ended in another way */
+    const char *polls;                   /* ranks that poll while they wait, like "0-3,5"; "": none is known */
     /* end of what is from job.def */
     /* clang-format on */
 };
