@@ -52,8 +52,7 @@ void polling_set(struct polling *polling, const struct wire_strs *given, const c
     *polling = (struct polling){.count = 0};
     if (!polling_waits(given))
         return;
-    if (spin && strcmp(spin, "1") == 0)
-        return;
-    set_policies(polling, given);
+    if (!spin || strcmp(spin, "1") != 0)
+        set_policies(polling, given);
     set_library(polling, given, library);
 }
