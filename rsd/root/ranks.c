@@ -257,6 +257,17 @@ static void weigh_sessions(struct root *root, struct root_job *job)
     job->session_nice = nice;
 }
 
+/* Of processes that do not wait it is asked less often: each time wakes the supervisor up. */
+static void look(struct root *root, struct root_job *job, int64_t now)
+{
+    int64_t before = budget_own_ns();
+    if (!job->waits || !is_live(job) || now < job->look_ms)
+        return;
+    ranks_look(job);
+    job->look_ms = now + (SWEEP_MS << job->still) - SWEEP_MS / 2;
+    walks_charge(root, walks_payer(root, job, false), before);
+}
+
 void ranks_sweep(struct root *root, int64_t now)
 {
     bool swept = false;
@@ -266,8 +277,7 @@ void ranks_sweep(struct root *root, int64_t now)
         if (now >= job->sweep_ms) {
             sweep(root, job);
             weigh_sessions(root, job);
-            if (job->waits && is_live(job))
-                ranks_look(job);
+            look(root, job, now);
             plan_sweep(job, now);
             swept = true;
         } else if (may_have_new_tasks(root, job) && now >= next_scan_ms(root, job)) {

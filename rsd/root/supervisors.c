@@ -213,6 +213,14 @@ static void heard_exited(struct root *root, struct root_job *job, const struct w
         tell_exited(root, job, process);
 }
 
+static void heard_waits(struct root_job *job, const struct wire_waits *waits)
+{
+    bool still = job->waits && waits->spun_us == job->spun_us && !waits->polls[0];
+    job->still = !still ? 0 : job->still < LOOK_STILL ? job->still + 1 : LOOK_STILL;
+    job->spun_us = waits->spun_us;
+    job->waits = true;
+}
+
 static bool names_job(const struct root_job *job, const struct wire_message *message)
 {
     switch ((int)message->type) {
@@ -266,7 +274,7 @@ static void hear(struct root *root, struct root_job *job, const struct wire_mess
         heard_exited(root, job, &message->u.exited);
         break;
     case WIRE_waits:
-        job->waits = true;
+        heard_waits(job, &message->u.waits);
         tell(root, message);
         break;
     case WIRE_pvm_ready:
