@@ -1,6 +1,6 @@
 """Open MPI and MPICH on two nodes with a CPU each: what it costs that a rank which waits sleeps, and what a later job gets of it.
 
-`guarded` is a job as it comes, `spin` one with esubmit --spin. The first job of a pair works long and short by turns, with a barrier after
+`guarded` is a job as it comes, `spin` one with esubmit --spin and nothing preloaded. The first job of a pair works long and short by turns, with a barrier after
 each, so that its ranks wait a third of the time; the later one is an endless loop on each processor.
 """
 import os
@@ -13,9 +13,9 @@ from harness import DEADLINE_S, TOP, Failure, at_least, at_most, cpu_seconds, un
 
 NAME = "mpi"
 ABOUT = "MPI programs: latency, kernels, pairs with a later job, guarded and not"
-FIGURES = ["mpi.latency", "mpi.kernel", "mpi.guard_cost", "mpi.first_ratio", "mpi.later_share"]
+FIGURES = ["mpi.latency", "mpi.latency_cost", "mpi.kernel", "mpi.guard_cost", "mpi.first_ratio", "mpi.later_share"]
 KINDS = ["openmpi", "mpich"]
-HOW = {"guarded": [], "spin": ["--spin"]}
+HOW = {"guarded": [], "spin": ["--spin", "-v", "LD_PRELOAD="]}
 PACKAGES = "openmpi-bin mpich rsync parallel"
 SCOPE = "elmer.slice/elmer-jobs.scope"
 
@@ -101,9 +101,15 @@ def pair(lab, kind, options, *arguments):
 
 def latencies(bench, lab, kind):
     for size, rounds in ((8, bench.size(5000, 500)), (1 << 20, bench.size(300, 50))):
+        times = {}
         for how, options in HOW.items():
-            values = [float(alone(lab, kind, options, "pingpong", size, rounds)[0]) for _ in range(bench.size(5, 1))]
-            bench.figure("mpi.latency", values, "us", mpi=kind, bytes=size, how=how)
+            times[how] = [float(alone(lab, kind, options, "pingpong", size, rounds)[0]) for _ in range(bench.size(5, 1))]
+            bench.figure("mpi.latency", times[how], "us", mpi=kind, bytes=size, how=how)
+        spun = sorted(times["spin"])[len(times["spin"]) // 2]
+        if size == 8:
+            bench.figure("mpi.latency_cost", [value - spun for value in times["guarded"]], "us", at_most(0.5), mpi=kind, bytes=size)
+        else:
+            bench.figure("mpi.latency_cost", [value / spun for value in times["guarded"]], "ratio", at_most(1.15), mpi=kind, bytes=size)
 
 
 def kernels(bench, lab, kind):

@@ -207,6 +207,15 @@ static void put_usage(FILE *out, const struct elmer_job *job)
             job->nusage == HOSTS_SHOWN + 1 ? "" : "s");
 }
 
+static void put_polls(FILE *out, const struct elmer_job *job)
+{
+    char *text = job->polls[0] ? words_polls(job) : NULL;
+
+    if (text)
+        put(out, "polling", "%s", text);
+    free(text);
+}
+
 static void put_reason(FILE *out, const struct elmer_job *job)
 {
     const char *reason = job->reason[0] ? job->reason : job->reason_code;
@@ -230,6 +239,7 @@ void page_show(FILE *out, const struct elmer_job *job, int64_t now_ms)
     put_times(out, job, now_ms);
     put_levels(out, job);
     put_usage(out, job);
+    put_polls(out, job);
     put_reason(out, job);
 }
 

@@ -231,6 +231,20 @@ static void show_tasks(FILE *out, const struct elmer_jobs *jobs, enum show_list 
     }
 }
 
+static void show_polls(FILE *out, const struct elmer_jobs *jobs, enum show_list list)
+{
+    for (size_t i = 0; i < jobs->count; i++) {
+        const struct elmer_job *job = &jobs->items[i];
+        char *text;
+
+        if (!job->polls[0] || show_list_of(job) != list)
+            continue;
+        text = words_polls(job);
+        fprintf(out, "Job %llu: %s\n", (unsigned long long)job->id, text);
+        free(text);
+    }
+}
+
 void show_jobs(FILE *out, const struct elmer_jobs *jobs, enum show_list list, bool heading, size_t width,
                int64_t now_ms)
 {
@@ -259,5 +273,6 @@ void show_jobs(FILE *out, const struct elmer_jobs *jobs, enum show_list list, bo
         show_comments(out, jobs, list);
         show_limits(out, jobs, list);
         show_tasks(out, jobs, list);
+        show_polls(out, jobs, list);
     }
 }

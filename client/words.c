@@ -138,3 +138,14 @@ char *words_command(const struct elmer_job *job)
         must(NULL);
     return text;
 }
+
+char *words_polls(const struct elmer_job *job)
+{
+    bool one = !strpbrk(job->polls, "-,");
+    char *text;
+
+    if (asprintf(&text, "rank%s %s %s: nothing is left for others; see elmer-mpi(7)", one ? "" : "s", job->polls,
+                 one ? "polls while it waits" : "poll while they wait") < 0)
+        must(NULL);
+    return text;
+}

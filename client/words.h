@@ -18,6 +18,8 @@ const char *words_outcome(char text[WORDS_MAX], const struct elmer_job *job);
 char *words_hosts(const struct elmer_job *job);
 /* "2h30m" */
 void words_put_time(FILE *out, uint64_t ms);
+/* Of one with ranks that poll: "ranks 0-3 poll while they wait: ..". malloc'd. */
+char *words_polls(const struct elmer_job *job);
 /* A command as it may be typed in a shell; of a job script its name and arguments. malloc'd. */
 char *words_command(const struct elmer_job *job);
 

@@ -171,6 +171,7 @@ struct elmer_job {
     uint64_t end_notice;                 /* ... when it has ended; 0: none */
     const char *mail_at;                 /* as submitted; "": none */
     const char *notify;                  /* as submitted; "": none */
+    const char *polls;                   /* ranks that poll while they wait, like "0-3,5"; "": none is known */
     /* end of what is from job.def */
     /* clang-format on */
 };

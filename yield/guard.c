@@ -5,6 +5,13 @@
  * poll() where there is TCP; MPICH in ucp_worker_progress(), which says what a round has brought, and calls
  * epoll_wait() where there is TCP. Each of these calls is a round of wait.h.
  *
+ * Where nobody is below, which the page of the job says (page.h), nobody sleeps; and with ELMER_SPIN=1 or a bound of 0
+ * never. Rounds without progress are counted in the page all the same.
+ *
+ * A yield in a library's round is one that Elmer has asked for, to be told that the round has brought nothing, and as
+ * a system call it costs as much as a round. So it is none as long as there is a processor for each process that
+ * waits.
+ *
  * A call means what it has always meant. A poll that may sleep waits for what it asks, so that data wakes it at once,
  * and is asked again without a sleep where a signal has interrupted it. sched_yield() may last longer, as it may
  * wherever somebody else runs. The thread's state is its own, and a handler of a signal that comes in the middle of a
@@ -26,9 +33,14 @@
 #include "yield/wait.h"
 #include "yield/yield.h"
 
-enum { READY_NS = 5000 }; /* who has something in that time has not waited for it */
+#define YIELD_SETTING "OMPI_MCA_mpi_yield_when_idle"
 
-static int64_t bound; /* ns; 0: everybody spins as he likes */
+enum {
+    READY_NS = 5000,   /* who has something in that time has not waited for it */
+    SPIN_ROUNDS = 1000 /* without progress, where no clock is read: somebody waits here */
+};
+
+static int64_t bound; /* ns; 0: nobody sleeps */
 
 /* Of this thread. inside: a library's round, in which it yields and polls as it goes; the sleep of the round is due
  * there, or at its end. idle: it has said that the round has brought nothing. got:
@@ -64,12 +76,23 @@ static int (*real_yield)(void) = yield_plainly;
 static int (*real_poll)(struct pollfd *, nfds_t, int) = poll_plainly;
 static int (*real_epoll)(int, struct epoll_event *, int, int) = epoll_plainly;
 
+/* A rank of Open MPI that spins says when it has nothing to do, so that its waits can be counted; unless the user does
+ * not want that. In the rank alone, which has us: what else is executed would yield indeed. */
+static void let_tell(void)
+{
+    static char setting[] = YIELD_SETTING "=1";
+    if (getenv("OMPI_COMM_WORLD_RANK") && secure_getenv(PAGE_VARIABLE) && !getenv(YIELD_SETTING))
+        putenv(setting);
+}
+
 __attribute__((constructor)) static void begin(void)
 {
     const char *spin = secure_getenv("ELMER_SPIN");
     long us = yield_number(secure_getenv("ELMER_POLL_SLEEP"), WAIT_BOUND_MAX_US);
     if (!spin || strcmp(spin, "1") != 0)
         bound = (us < 0 ? WAIT_BOUND_US : us) * 1000;
+    else
+        let_tell();
     real_yield = (int (*)(void))(uintptr_t)yield_next("sched_yield", (void *)(uintptr_t)yield_plainly);
     real_poll = (int (*)(struct pollfd *, nfds_t, int))(uintptr_t)yield_next("poll", (void *)(uintptr_t)poll_plainly);
     real_epoll = (int (*)(int, struct epoll_event *, int, int))(uintptr_t)yield_next("epoll_wait",
@@ -81,36 +104,77 @@ static void nap(int64_t ns)
 {
     struct timespec time = timespec_of(ns);
     int kept = errno;
-    (void)syscall(SYS_clock_nanosleep, CLOCK_MONOTONIC, 0, &time, NULL);
+    if (syscall(SYS_clock_nanosleep, CLOCK_MONOTONIC, 0, &time, NULL) < 0 && errno != EINTR && yield_slot)
+        yield_slot->cannot_sleep = 1; /* a filter of system calls */
     errno = kept;
+}
+
+static bool is_alone(void)
+{
+    return yield_page && __atomic_load_n(&yield_page->head.alone, __ATOMIC_RELAXED);
+}
+
+/* Then who waits has to make way at once. */
+static bool is_crowded(void)
+{
+    return !yield_page || __atomic_load_n(&yield_page->head.processes, __ATOMIC_RELAXED) >
+                              __atomic_load_n(&yield_page->head.processors, __ATOMIC_RELAXED);
+}
+
+/* Threads that count at once may lose one of each other's; the slot is nobody else's. */
+static void count(uint64_t *counter, uint64_t more)
+{
+    __atomic_store_n(counter, __atomic_load_n(counter, __ATOMIC_RELAXED) + more, __ATOMIC_RELAXED);
 }
 
 static int64_t round_begins(intptr_t what)
 {
-    return wait_round(&own.wait, yield_now(), what, bound);
+    int64_t due, now;
+    if (wait_is_young(&own.wait, what) || bound == 0)
+        return 0;
+    now = yield_now();
+    if (!yield_page_asked && wait_is_long(&own.wait, now))
+        yield_page_open(false);
+    due = wait_round(&own.wait, now, what, is_alone() ? 0 : bound);
+    if (own.wait.spun > 0 && yield_slot)
+        count(&yield_slot->spun_ns, (uint64_t)own.wait.spun);
+    own.wait.spun = 0;
+    return due;
 }
 
 static void round_ends(bool progress)
 {
-    if (progress)
+    if (progress) {
         wait_forget(&own.wait);
-    else
+        return;
+    }
+    if (yield_slot)
+        count(&yield_slot->rounds, 1);
+    if (own.wait.rounds < WAIT_ROUNDS)
+        own.wait.rounds++;
+    else if (bound > 0)
         own.wait.left = yield_now();
+    else if (!yield_page_asked && ++own.wait.rounds == SPIN_ROUNDS)
+        yield_page_open(true);
+}
+
+/* Who blocks does not ask again and again. */
+static void blocks(void)
+{
+    if (!own.inside)
+        wait_forget(&own.wait);
 }
 
 /* ---- what libraries call, or anybody ---- */
 
 YIELD_PUBLIC int sched_yield(void)
 {
-    int64_t due;
-    if (bound == 0)
-        return real_yield();
-    due = own.inside ? own.due : round_begins((intptr_t)&real_yield);
+    int64_t due = own.inside ? own.due : round_begins((intptr_t)&real_yield);
     own.due = 0;
     own.idle = true;
     if (due > 0)
         nap(due);
-    else
+    else if (!own.inside || is_crowded())
         real_yield(); /* it cannot fail */
     if (!own.inside)
         round_ends(false);
@@ -133,21 +197,23 @@ static void poll_ends(int result, int64_t due, int64_t began)
         own.due = 0; /* the round has had its sleep */
 }
 
-static int ask_poll(struct pollfd *fds, nfds_t count, int timeout)
+static int ask_poll(struct pollfd *fds, nfds_t number, int timeout)
 {
     int64_t due, now;
     int result = -1, kept = errno;
-    if (bound == 0 || timeout != 0 || count == 0)
-        return real_poll(fds, count, timeout);
-    due = poll_begins((intptr_t)fds ^ (intptr_t)count << 32 ^ (intptr_t)fds[0].fd << 16);
+    if (timeout != 0 || number == 0) {
+        blocks();
+        return real_poll(fds, number, timeout);
+    }
+    due = poll_begins((intptr_t)fds ^ (intptr_t)number << 32 ^ (intptr_t)fds[0].fd << 16);
     now = due > 0 ? yield_now() : 0;
     if (due > 0) {
         struct timespec time = timespec_of(due);
-        result = ppoll(fds, count, &time, NULL);
+        result = ppoll(fds, number, &time, NULL);
     }
     if (result < 0) {
         errno = kept;
-        result = real_poll(fds, count, 0);
+        result = real_poll(fds, number, 0);
     }
     kept = errno;
     poll_ends(result, due, now);
@@ -155,21 +221,21 @@ static int ask_poll(struct pollfd *fds, nfds_t count, int timeout)
     return result;
 }
 
-YIELD_PUBLIC int poll(struct pollfd *fds, nfds_t count, int timeout)
+YIELD_PUBLIC int poll(struct pollfd *fds, nfds_t number, int timeout)
 {
-    return ask_poll(fds, count, timeout);
+    return ask_poll(fds, number, timeout);
 }
 
 /* poll() of who is built with _FORTIFY_SOURCE. */
-int __poll_chk(struct pollfd *fds, nfds_t count, int timeout, size_t size);
+int __poll_chk(struct pollfd *fds, nfds_t number, int timeout, size_t size);
 void __chk_fail(void) __attribute__((noreturn, weak)); /* only the GNU C library has it, and who calls this */
-YIELD_PUBLIC int __poll_chk(struct pollfd *fds, nfds_t count, int timeout, size_t size)
+YIELD_PUBLIC int __poll_chk(struct pollfd *fds, nfds_t number, int timeout, size_t size)
 {
-    if (size / sizeof(*fds) < count && __chk_fail)
+    if (size / sizeof(*fds) < number && __chk_fail)
         __chk_fail();
-    if (size / sizeof(*fds) < count)
+    if (size / sizeof(*fds) < number)
         abort();
-    return ask_poll(fds, count, timeout);
+    return ask_poll(fds, number, timeout);
 }
 
 /* It sleeps in ppoll(), which knows parts of a millisecond wherever a program may run, and takes nothing. */
@@ -178,8 +244,10 @@ YIELD_PUBLIC int epoll_wait(int epoll, struct epoll_event *events, int max, int 
     struct pollfd asked = {.fd = epoll, .events = POLLIN};
     int64_t due, now;
     int result, kept = errno;
-    if (bound == 0 || timeout != 0)
+    if (timeout != 0) {
+        blocks();
         return real_epoll(epoll, events, max, timeout);
+    }
     due = poll_begins((intptr_t)&real_epoll ^ epoll);
     now = due > 0 ? yield_now() : 0;
     if (due > 0) {
@@ -218,7 +286,7 @@ YIELD_PUBLIC void opal_progress(void)
     void (*real)(void) = (void (*)(void))(uintptr_t)YIELD_REAL(kept_opal, opal_progress);
     if (!real)
         return;
-    if (bound == 0 || own.inside) {
+    if (own.inside) {
         real();
         return;
     }
@@ -236,14 +304,14 @@ unsigned yield_progress(void *worker)
 YIELD_PUBLIC unsigned ucp_worker_progress(void *worker)
 {
     unsigned (*real)(void *) = (unsigned (*)(void *))(uintptr_t)YIELD_REAL(kept_ucp, ucp_worker_progress);
-    unsigned count;
+    unsigned got;
     if (!real)
         return 0;
     yield_knows_worker(worker);
-    if (bound == 0 || own.inside)
+    if (own.inside)
         return real(worker);
     library_begins((intptr_t)&kept_ucp);
-    count = real(worker);
-    library_ends(count > 0);
-    return count;
+    got = real(worker);
+    library_ends(got > 0);
+    return got;
 }

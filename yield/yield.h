@@ -7,6 +7,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "yield/page.h"
+
 #define YIELD_PUBLIC __attribute__((visibility("default")))
 
 /* A function of the C library that the program would have called without us; otherwise: where it cannot be told. It
@@ -24,6 +26,13 @@ long yield_number(const char *text, long max);
 
 /* As it stands, without a system call. */
 int64_t yield_now(void);
+
+/* page.c: the page of the job and our slot in it; NULL: none, or not yet. */
+extern struct page *yield_page __attribute__((visibility("hidden")));
+extern struct page_slot *yield_slot __attribute__((visibility("hidden")));
+extern int yield_page_asked __attribute__((visibility("hidden")));
+/* Once, when somebody here has waited; later calls do nothing. */
+void yield_page_open(bool cannot_sleep);
 
 /* The worker makes progress in this thread (finalize.c); and lets it, without a sleep, when it has done so before. */
 void yield_knows_worker(void *worker);

@@ -119,8 +119,10 @@ bool engine_rehearse(struct engine *engine, struct event *event, const char *use
 bool engine_emptied(struct engine *engine, int host, uint64_t job, uint32_t attempt, double cpu_seconds,
                     int64_t memory_peak_bytes);
 
-/* A host says what an attempt has used there so far. */
-void engine_used(struct engine *engine, int host, uint64_t job, uint32_t attempt, double cpu_seconds);
+/* A host says what an attempt has used there so far, and which ranks there poll while they wait, like "0-3,5"; "":
+ * none. */
+void engine_used(struct engine *engine, int host, uint64_t job, uint32_t attempt, double cpu_seconds,
+                 const char *polls);
 
 /* A signal to what runs of the job. Returns to how many of its hosts, -1: it does not run; *away: hosts of it that are
  * not up. */

@@ -35,6 +35,7 @@ static void job_free(struct engine_job *job)
     wire_message_fini(&job->submission);
     free(job->user);
     free(job->usage);
+    polls_clear(job);
     for (size_t i = 0; i < job->nmissing; i++)
         free(job->missing[i]);
     free(job->missing);
@@ -351,6 +352,7 @@ void job_glance(struct core *core, struct engine_job *job, const struct core_job
                          .ended_ms = job->ended_ms,
                          .begin_notice = job->begin_notice,
                          .end_notice = job->end_notice,
+                         .polls = "",
                          .environment_sha256 = end ? end->environment_sha256 : "",
                          .submit = job_submit(job)};
 #define GLANCE_KEPT(name, type, record, core, ...) JOB_IF(COPIED, core, r->name = state->name;)
@@ -376,6 +378,7 @@ struct record *job_record(struct core *core, struct engine_job *job, const struc
     r->environment_sha256 = arena_strdup(&r->memory, r->environment_sha256);
     r->dropped = job->refused || (job->of && job->of->refused);
     r->text = arena_strdup(&r->memory, r->text);
+    r->polls = polls_text(job, state->attempt, &r->memory);
     job_name_lost(core, state, &r->memory, r);
     copy_cluster(core, r, state);
     copy_hosts(core, job, state, r);

@@ -26,6 +26,12 @@ struct engine_limits { /* limits.c: of a job that runs and has any */
     bool unheard;         /* the time is over, and when that was looked at last not all its hosts were up */
 };
 
+struct engine_polls {
+    int host;
+    uint32_t attempt;
+    char *text; /* ranks, like "0-3,5" */
+};
+
 struct engine_job {
     uint64_t id;
     uint32_t uid;
@@ -40,7 +46,9 @@ struct engine_job {
     int64_t submitted_ms, started_ms, ended_ms; /* Unix time; -1: not yet */
     struct record_usage *usage;                 /* host: the name in the core */
     size_t nusage, usage_capacity;
-    size_t usage_next; /* where the next host is looked for first: they report in one order */
+    size_t usage_next;          /* where the next host is looked for first: they report in one order */
+    struct engine_polls *polls; /* polls.c: by host */
+    size_t npolls, polls_capacity;
     char **missing; /* names of hosts that it may use, and that are not in the configuration: they stay in its record */
     size_t nmissing, missing_capacity;
     uint64_t put;               /* number of its last write */
@@ -117,6 +125,11 @@ void jobs_drop(struct jobs *jobs, struct engine_job *job);
 /* Record usage on a host; replaces that of the same attempt there. */
 void job_set_usage(struct engine_job *job, const char *host, uint32_t attempt, double cpu_seconds,
                    int64_t memory_peak_bytes);
+/* polls.c: which ranks poll while they wait, as a host says; what is none, as "", takes back what it has said. */
+void polls_note(struct engine_job *job, int host, uint32_t attempt, const char *text);
+void polls_clear(struct engine_job *job);
+/* Of all hosts; "": none. In the arena, or static. */
+const char *polls_text(const struct engine_job *job, uint32_t attempt, struct arena *memory);
 /* A host that it may use, and that the core does not have. Copies the name. */
 void job_add_missing(struct engine_job *job, const char *host);
 /* A record without memory of its own, for a moment: it points into the job and the state, and has neither

@@ -218,7 +218,7 @@ static double used_ms(const struct engine_job *job, uint32_t attempt)
     return sum;
 }
 
-void engine_used(struct engine *engine, int host, uint64_t id, uint32_t attempt, double cpu_seconds)
+void engine_used(struct engine *engine, int host, uint64_t id, uint32_t attempt, double cpu_seconds, const char *polls)
 {
     struct engine_job *job = jobs_find(&engine->jobs, id);
     const struct core_job *state = job ? running(engine, job) : NULL;
@@ -227,6 +227,7 @@ void engine_used(struct engine *engine, int host, uint64_t id, uint32_t attempt,
     if (!state || state->attempt != attempt || !usage_judge(engine, host, state, &cpu_seconds, &memory))
         return;
     job_set_usage(job, engine_host_name(engine, host), attempt, cpu_seconds, -1);
+    polls_note(job, host, attempt, polls);
     if (!job->limits || !job_submit(job)->cpu_limit_ms)
         return;
     double left_ms = (double)job_submit(job)->cpu_limit_ms - used_ms(job, attempt);

@@ -121,6 +121,8 @@ uint64_t engine_persist(struct engine *engine, struct engine_job *job)
     log_change(engine, job, state);
     job->logged = state->state;
     limits_note(engine, job, state);
+    if (state->state != JOB_RUNNING)
+        polls_clear(job);
     struct record *record = job_record(engine->core, job, state, !job->stored);
     struct engine_job_end end = {0};
     if (record_ended(record) && !job->of && !job->end && engine_end_record(record, &job->submission, &end))

@@ -253,7 +253,7 @@ static void on_report(struct host *host, const struct wire_report *report)
     free(jobs);
     for (size_t i = 0; i < report->used.count; i++)
         engine_used(hosts->room.engine, host->index, report->used.items[i].job, (uint32_t)report->used.items[i].attempt,
-                    (double)report->used.items[i].cpu_ms / 1000);
+                    (double)report->used.items[i].cpu_ms / 1000, report->used.items[i].polls);
 }
 
 static void on_host_message(struct host *host, struct wire_message *message)

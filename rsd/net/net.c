@@ -237,11 +237,11 @@ static void on_root_message(struct link *link, struct wire_message *message, voi
     if (message->type == WIRE_empty)
         usage_end_job(&net->usage, message->u.empty.job, (uint32_t)message->u.empty.attempt,
                       message->u.empty.cpu_seconds);
-    if (!passes_up[message->type]) {
+    if (message->type == WIRE_waits)
+        usage_waits(&net->usage, &message->u.waits); /* told with the next report */
+    else if (!passes_up[message->type])
         log_error("the root half sent %s, which is not for elmer", wire_type_name(message->type));
-        return;
-    }
-    if (net->state.memory) /* else it comes again after root_state */
+    else if (net->state.memory) /* else it comes again after root_state */
         (void)uplink_send(net->uplink, message);
 }
 

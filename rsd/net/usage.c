@@ -6,6 +6,10 @@
  * busy is foreign. A job that uses one of its eight processors alone leaves nothing foreign there, which a share of an
  * eighth each would. Where a job and somebody foreign use different processors of the same job, nobody can tell who was
  * where: then the load counts as the job's as far as the job's time goes.
+ *
+ * A job that is alone polls at full speed while it waits (yield/), and would sleep if anybody came. Its processes say
+ * how long they have done so, and that counts as idle: else no allocator that looks at load would ever put a later job
+ * below one that waits. A job that lies about it finds a later one below, which takes nothing from it.
  */
 #include "config.h"
 
@@ -19,7 +23,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { STAT_MAX = 1 << 20, JOBS_MAX = 16384, CPU_FIELDS = 8 };
+enum { STAT_MAX = 1 << 20, JOBS_MAX = 16384, CPU_FIELDS = 8, POLLS_MAX = 255, POLLS_ALL = 64 << 10 };
 
 struct usage_job {
     uint64_t job;
@@ -29,7 +33,10 @@ struct usage_job {
     double used_now_us; /* in this interval */
     double slack_us;    /* see charge_jobs() */
     uint64_t used_us;
-    size_t *indices; /* of its processors in cpus */
+    bool waits;                 /* spun_us is known */
+    uint64_t spun_us, spent_us; /* what it has spun in all; of that, counted in an interval */
+    char polls[POLLS_MAX + 1];  /* ranks */
+    size_t *indices;            /* of its processors in cpus */
     size_t nindices;
 };
 
@@ -44,6 +51,8 @@ static void clear_host(struct usage *usage)
     free(usage->cpus);
     free(usage->ticks);
     free(usage->busy_us);
+    free(usage->spun_us);
+    usage->spun_us = NULL;
     usage->jobs_group = NULL;
     usage->cpus = NULL;
     usage->ticks = NULL;
@@ -85,7 +94,8 @@ int usage_set_host(struct usage *usage, const uint64_t *cpus, size_t ncpus, cons
     usage->cpus = calloc(count, sizeof(*usage->cpus));
     usage->ticks = calloc(count, sizeof(*usage->ticks));
     usage->busy_us = calloc(count, sizeof(*usage->busy_us));
-    if (!usage->jobs_group || !usage->cpus || !usage->ticks || !usage->busy_us) {
+    usage->spun_us = calloc(count, sizeof(*usage->spun_us));
+    if (!usage->jobs_group || !usage->cpus || !usage->ticks || !usage->busy_us || !usage->spun_us) {
         clear_host(usage);
         return -ENOMEM;
     }
@@ -209,6 +219,23 @@ void usage_end_job(struct usage *usage, uint64_t job, uint32_t attempt, double c
     remove_job(usage, entry);
 }
 
+void usage_waits(struct usage *usage, const struct wire_waits *waits)
+{
+    struct usage_job *entry = find(usage, waits->job, (uint32_t)waits->attempt);
+    size_t length = strlen(waits->polls);
+
+    if (!entry)
+        return;
+    if (!entry->waits || waits->spun_us < entry->spun_us) /* what it has spun before we knew is over */
+        entry->spent_us = waits->spun_us;
+    entry->waits = true;
+    entry->spun_us = waits->spun_us;
+    for (; length > POLLS_MAX || (length < strlen(waits->polls) && waits->polls[length] != ','); length--)
+        ; /* whole ranges */
+    memcpy(entry->polls, waits->polls, length);
+    entry->polls[length] = '\0';
+}
+
 /* ---- reading ---- */
 
 /* The beginning of a file, NUL-terminated; malloc'd. */
@@ -319,6 +346,29 @@ static void read_jobs(struct usage *usage)
     }
 }
 
+/* What was spun goes from what was busy and from what its job has used. */
+static void take_spun(struct usage *usage)
+{
+    memset(usage->spun_us, 0, usage->ncpus * sizeof(*usage->spun_us));
+    for (size_t i = 0; i < usage->njobs; i++) {
+        struct usage_job *job = &usage->jobs[i];
+        double spun_us = (double)(job->spun_us - job->spent_us);
+
+        job->spent_us = job->spun_us;
+        if (spun_us > job->used_now_us)
+            spun_us = job->used_now_us;
+        if (spun_us <= 0)
+            continue;
+        charge(job, spun_us, usage->busy_us, usage->spun_us);
+        job->used_now_us -= spun_us;
+    }
+    for (size_t i = 0; i < usage->ncpus; i++) {
+        usage->busy_us[i] -= usage->spun_us[i];
+        if (usage->busy_us[i] < 0)
+            usage->busy_us[i] = 0;
+    }
+}
+
 /* How much more than it has used was busy on its processors. */
 static double slack_of(const struct usage_job *job, const double *busy_us)
 {
@@ -368,12 +418,17 @@ static double busy_share(const struct usage_ticks *from, const struct usage_tick
 
 size_t usage_used(const struct usage *usage, struct wire_used *used, size_t most)
 {
-    size_t count = 0;
+    size_t count = 0, texts = 0;
 
-    for (size_t i = 0; i < usage->njobs && count < most; i++)
-        if (usage->jobs[i].known && !usage->jobs[i].ended)
-            used[count++] =
-                (struct wire_used){usage->jobs[i].job, usage->jobs[i].attempt, usage->jobs[i].used_us / 1000};
+    for (size_t i = 0; i < usage->njobs && count < most; i++) {
+        const struct usage_job *job = &usage->jobs[i];
+
+        if (!job->known || job->ended)
+            continue;
+        texts += strlen(job->polls);
+        used[count++] =
+            (struct wire_used){job->job, job->attempt, job->used_us / 1000, texts < POLLS_ALL ? job->polls : ""};
+    }
     return count;
 }
 
@@ -421,6 +476,9 @@ int usage_sample(struct usage *usage, uint64_t *interval_ms, double *busy, doubl
         usage->busy_us[i] = busy[i] * (double)length_ns / 1000;
         jobs[i] = 0;
     }
+    take_spun(usage);
+    for (size_t i = 0; i < usage->ncpus; i++)
+        busy[i] = clamp(usage->busy_us[i] * 1000 / (double)length_ns);
     charge_jobs(usage, usage->busy_us, jobs);
     for (size_t i = 0; i < usage->ncpus; i++)
         jobs[i] = clamp(jobs[i] * 1000 / (double)length_ns);

@@ -24,6 +24,7 @@ struct usage {
     struct mono begin;         /* of the interval; ns 0: not begun */
     struct usage_ticks *ticks; /* [ncpus] at its beginning */
     double *busy_us;           /* [ncpus] scratch: how long each was busy */
+    double *spun_us;           /* [ncpus] scratch: of that, in waits at full speed */
     struct usage_job *jobs;
     size_t njobs, capacity;
 };
@@ -37,7 +38,10 @@ int usage_set_host(struct usage *usage, const uint64_t *cpus, size_t ncpus, cons
 void usage_add_job(struct usage *usage, uint64_t job, uint32_t attempt, const uint64_t *cpus, size_t ncpus, bool fresh);
 /* It has ended, having used cpu_seconds in all (negative: not known). */
 void usage_end_job(struct usage *usage, uint64_t job, uint32_t attempt, double cpu_seconds);
-/* What each job has used so far, as of the last sample; the first most of them. Returns their number. */
+/* How its processes wait: what they have spun is not load, and who polls is told with what it has used. */
+void usage_waits(struct usage *usage, const struct wire_waits *waits);
+/* What each job has used so far, and who in it polls, as of the last sample; the first most of them. Returns their
+ * number. Texts belong to the jobs. */
 size_t usage_used(const struct usage *usage, struct wire_used *used, size_t most);
 /* Begin an interval now. */
 int usage_begin(struct usage *usage, struct err *err);

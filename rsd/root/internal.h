@@ -39,6 +39,7 @@ enum {
     REMOVE_S = 30,       /* a job's directory must be gone, or it is left behind with a line ... */
     REMOVE_WAIT_MS = 20, /* ... but the job's end waits for it no longer than this */
     SWEEP_MS = 1000,
+    LOOK_STILL = 3,    /* how often the time to the next look is doubled where nobody waits */
     SWEEP_SOON_MS = 3, /* after an order that changed the job, then four times as long each time, up to SWEEP_MS */
     NEW_TASKS_MS = 20, /* at least between scans for new tasks of helpers */
     NEW_TASKS_MAX_MS = 200,
@@ -130,6 +131,10 @@ struct root_job {
     int session_nice; /* that they were given last */
     cpu_set_t cpus;
     size_t ncpus;
+    bool waits;              /* its processes say how they wait: rsd/sup/waits.h ... */
+    uint64_t spun_us;        /* ... what they said last, ... */
+    unsigned still;          /* ... how often it has been the same, ... */
+    int64_t look_ms;         /* ... and when they are asked again */
     struct order_ranks told; /* to the supervisor */
     bool told_any;
     struct boost boost;
@@ -309,6 +314,7 @@ struct sched_target ranks_target(const struct root *root, const struct root_job 
 void ranks_tell(struct root *root, struct root_job *job); /* the supervisor: of processes to come */
 void ranks_process(struct root *root, struct root_job *job, pid_t pid);
 void ranks_prune_helpers(struct root_job *job);
+void ranks_look(struct root_job *job); /* tell its processes whether it is alone; and the answer is how they wait */
 void ranks_sweep(struct root *root, int64_t now);
 int64_t ranks_next(const struct root *root); /* when ranks_sweep has to be called next */
 

@@ -54,6 +54,22 @@ void ranks_tell(struct root *root, struct root_job *job)
     job->told_any = true;
 }
 
+static bool is_alone(const struct root_job *job)
+{
+    return job->ranked && job->level == 0 && job->lowest;
+}
+
+/* A supervisor of before would put it down together with the job. */
+void ranks_look(struct root_job *job)
+{
+    struct wire_message message = {.type = WIRE_look};
+    if (!job->connected || wire_minor_of(WIRE_look, job->supervisor.minor) < WIRE_WAITS_MINOR)
+        return;
+    message.u.look.alone = is_alone(job);
+    message.u.look.processors = job->ncpus;
+    tell_supervisor(job, &message);
+}
+
 /* Take what the order says of the job. A job that it does not name is ending or not yet ordered: its rank stays. */
 static void take_item(struct root *root, struct root_job *job)
 {
@@ -120,12 +136,16 @@ void ranks_apply_all(struct root *root)
         struct root_job *job = job_find(root, root->order.items[i].job, root->order.items[i].attempt);
         struct sched_target before, after;
         cpu_set_t cpus;
+        bool alone;
         if (!job || !is_live(job))
             continue;
         before = ranks_target(root, job);
         cpus = job->cpus;
+        alone = is_alone(job);
         take_item(root, job);
         ranks_tell(root, job);
+        if (job->waits && alone != is_alone(job)) /* before the job below is opened */
+            ranks_look(job);
         after = ranks_target(root, job);
         if (!same_target(&before, &after) || !CPU_EQUAL(&cpus, &job->cpus) ||
             (!job->walked && job->walk.why != WALK_ORDER)) {
@@ -232,6 +252,17 @@ static void weigh_sessions(struct root *root, struct root_job *job)
     job->session_nice = nice;
 }
 
+/* Of processes that do not wait it is asked less often: each time wakes the supervisor up. */
+static void look(struct root *root, struct root_job *job, int64_t now)
+{
+    int64_t before = budget_own_ns();
+    if (!job->waits || !is_live(job) || now < job->look_ms)
+        return;
+    ranks_look(job);
+    job->look_ms = now + (SWEEP_MS << job->still) - SWEEP_MS / 2;
+    walks_charge(root, walks_payer(root, job, false), before);
+}
+
 void ranks_sweep(struct root *root, int64_t now)
 {
     bool swept = false;
@@ -241,6 +272,7 @@ void ranks_sweep(struct root *root, int64_t now)
         if (now >= job->sweep_ms) {
             sweep(job);
             weigh_sessions(root, job);
+            look(root, job, now);
             plan_sweep(job, now);
             swept = true;
         } else if (may_have_new_tasks(root, job) && now >= next_scan_ms(root, job)) {

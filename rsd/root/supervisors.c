@@ -186,6 +186,8 @@ static void heard_started(struct root *root, struct root_job *job, const struct 
             job_helper_add(job, process->pid);
         ranks_process(root, job, process->pid); /* an order may have come while it was being born */
     }
+    if (!job->waits)
+        ranks_look(job); /* its first process may be one that waits */
     tell(root, message);
 }
 
@@ -214,6 +216,14 @@ static void heard_exited(struct root *root, struct root_job *job, const struct w
         tell_exited(root, job, process);
 }
 
+static void heard_waits(struct root_job *job, const struct wire_waits *waits)
+{
+    bool still = job->waits && waits->spun_us == job->spun_us && !waits->polls[0];
+    job->still = !still ? 0 : job->still < LOOK_STILL ? job->still + 1 : LOOK_STILL;
+    job->spun_us = waits->spun_us;
+    job->waits = true;
+}
+
 static bool names_job(const struct root_job *job, const struct wire_message *message)
 {
     switch ((int)message->type) {
@@ -226,6 +236,7 @@ static bool names_job(const struct root_job *job, const struct wire_message *mes
         NAMES(line);
         NAMES(exited);
         NAMES(file_part);
+        NAMES(waits);
         NAMES(pvm_spawn);
         NAMES(pvm_ready);
         NAMES(pvm_failed);
@@ -257,12 +268,17 @@ static void hear(struct root *root, struct root_job *job, const struct wire_mess
         break;
     case WIRE_pong: /* what it knows */
         channel_later(&job->supervisor, message->id < WIRE_MINOR ? (unsigned)message->id : WIRE_MINOR);
+        ranks_look(job);
         break;
     case WIRE_started:
         heard_started(root, job, message);
         break;
     case WIRE_exited:
         heard_exited(root, job, &message->u.exited);
+        break;
+    case WIRE_waits:
+        heard_waits(job, &message->u.waits);
+        tell(root, message);
         break;
     case WIRE_pvm_ready:
         boost_stop(root, job);

@@ -93,7 +93,8 @@ static char **merge(const struct wire_strs *given, const struct setting *setting
 char **environment_make(const struct sup *sup, enum job_role role, const struct wire_strs *given, const char *hostfile,
                         size_t processors)
 {
-    struct setting settings[OWN_SETTINGS + THREADS_SETTINGS + LAUNCHERS_SETTINGS + POLLING_SETTINGS + HELPERS_SETTINGS];
+    struct setting
+        settings[OWN_SETTINGS + THREADS_SETTINGS + LAUNCHERS_SETTINGS + POLLING_SETTINGS + 1 + HELPERS_SETTINGS];
     struct launchers launchers = {.count = 0};
     struct polling polling = {.count = 0};
     struct threads threads;
@@ -110,6 +111,8 @@ char **environment_make(const struct sup *sup, enum job_role role, const struct 
     count += launchers.count;
     memcpy(settings + count, polling.settings, polling.count * sizeof(*settings));
     count += polling.count;
+    if (polling.library && sup->waits.path[0])
+        settings[count++] = (struct setting){PAGE_VARIABLE, sup->waits.path};
     int added = helpers_settings(sup, role, given, settings + count, &made);
     if (added >= 0)
         environment = merge(given, settings, count + (size_t)added, role != ROLE_COMMAND);

@@ -40,14 +40,19 @@ static void set_library(struct polling *polling, const struct wire_strs *given, 
     set(polling, given, "ASAN_OPTIONS", "verify_asan_link_order=0");
 }
 
+bool polling_waits(const struct wire_strs *given)
+{
+    const char *processors = environment_value(given, "ELMER_NPROCS");
+    return processors && strtoul(processors, NULL, 10) > 1;
+}
+
 void polling_set(struct polling *polling, const struct wire_strs *given, const char *library)
 {
-    const char *processors = environment_value(given, "ELMER_NPROCS"), *spin = environment_value(given, "ELMER_SPIN");
+    const char *spin = environment_value(given, "ELMER_SPIN");
     *polling = (struct polling){.count = 0};
-    if (!processors || strtoul(processors, NULL, 10) <= 1)
+    if (!polling_waits(given))
         return;
-    if (spin && strcmp(spin, "1") == 0)
-        return;
-    set_policies(polling, given);
+    if (!spin || strcmp(spin, "1") != 0)
+        set_policies(polling, given);
     set_library(polling, given, library);
 }

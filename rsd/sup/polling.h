@@ -3,6 +3,7 @@
 #ifndef RSD_SUP_POLLING_H
 #define RSD_SUP_POLLING_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "lib/wire/wire.h"
@@ -16,8 +17,9 @@ struct polling {
     size_t count;
     const char *library; /* what is preloaded; NULL: nothing */
 };
+bool polling_waits(const struct wire_strs *given); /* there is somebody to wait for */
 /* For the command of a job of more than one processor. What the user has set is left alone. With ELMER_SPIN=1 everybody
- * spins as he likes, and nothing is loaded into anybody: then MPICH's end is not mended either (yield/finalize.c). */
+ * spins as he likes, and the library only counts, beside MPICH's end (yield/finalize.c). */
 void polling_set(struct polling *polling, const struct wire_strs *given, const char *library);
 
 #endif

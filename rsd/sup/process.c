@@ -28,6 +28,7 @@
 #include "rsd/root/sched.h"
 #include "rsd/sup/arguments.h"
 #include "rsd/sup/environment.h"
+#include "rsd/sup/polling.h"
 #include "rsd/sup/sup.h"
 
 enum { AGENT_OUT_MAX = 4 << 20, DRAIN_READS = 64, CAPTURE_BYTES = 64 << 10 };
@@ -326,6 +327,8 @@ void process_start(struct sup *sup, struct wire_message *message)
     helper_prepare(sup, process, &message->u.start);
     process->push_ms = mono_ms(mono_now()) + SUP_PUSH_MS;
     reader_note(process, start);
+    if (process->role == ROLE_COMMAND && polling_waits(&start->environment))
+        (void)waits_begin(&sup->waits, &sup->user, sup->own_uid, sup->tmpdir); /* else nobody counts: no more is lost */
     result = give_birth(sup, process, start);
     if (result < 0) {
         snprintf(text, sizeof(text),

@@ -15,6 +15,7 @@
 #include "rsd/sup/pace.h"
 #include "rsd/sup/signal_queue.h"
 #include "rsd/sup/user.h"
+#include "rsd/sup/waits.h"
 
 enum {
     SUP_MAX_PROCESSES = 4096,
@@ -94,6 +95,7 @@ struct sup {
     char *pending[SUP_MAX_PENDING]; /* JSON */
     size_t pending_count;
     struct reader reader;
+    struct waits waits;
 };
 
 void user_fini(struct user *user);
@@ -138,6 +140,9 @@ void agent_read(struct sup *sup, struct process *process);
 int64_t agent_wait_ms(const struct process *process, int64_t now); /* until it may be read again */
 void agent_resend(struct sup *sup, struct process *process);
 void agent_hear_root(struct sup *sup, const struct wire_message *message);
+
+/* waits.c: how the job is here; the answer is how it waits */
+void waits_hear(struct sup *sup, const struct wire_look *look);
 
 /* dead_man.c */
 bool lease_option(struct sup *sup, const char *option); /* --lease=MS,CONTACT; false: it is something else */

@@ -186,6 +186,9 @@ static void hear(struct sup *sup, struct wire_message *message)
     case WIRE_send_signal:
         signals_send(sup, &message->u.send_signal);
         break;
+    case WIRE_look:
+        waits_hear(sup, &message->u.look);
+        break;
     case WIRE_weigh_sessions:
         signals_weigh(sup, (int)message->u.weigh_sessions.nice);
         break;
@@ -394,6 +397,7 @@ static void fini(struct sup *sup)
     for (size_t i = 0; i < sup->pending_count; i++)
         free(sup->pending[i]);
     user_fini(&sup->user);
+    waits_fini(&sup->waits);
     disconnect(sup);
 }
 

@@ -77,6 +77,25 @@ static void test_page_of_ranks(void **data)
     assert_null(strstr(w->stdout_text, "output"));
 }
 
+/* A line of its own where ranks leave nothing, and none where they do. */
+static void test_page_of_who_polls(void **data)
+{
+    struct world *w = *data;
+    struct wire_job_view view = done_view(5, 0, -1, "exited", "");
+
+    view.state = "running";
+    view.ended_ms = -1;
+    show_job(w, &view);
+    assert_null(strstr(w->stdout_text, "polling"));
+    view.polls = "0-3";
+    show_job(w, &view);
+    assert_non_null(strstr(w->stdout_text, "\n  polling     ranks 0-3 poll while they wait: nothing is left for "
+                                           "others; see elmer-mpi(7)\n"));
+    view.polls = "2";
+    show_job(w, &view);
+    assert_non_null(strstr(w->stdout_text, "\n  polling     rank 2 polls while it waits: nothing"));
+}
+
 static void test_page_of_a_queued(void **data)
 {
     struct world *w = *data;
@@ -305,6 +324,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         WITH_ELMER(test_page),
         WITH_ELMER(test_page_of_ranks),
+        WITH_ELMER(test_page_of_who_polls),
         WITH_ELMER(test_page_of_a_queued),
         WITH_ELMER(test_page_of_a_script),
         WITH_ELMER(test_why),

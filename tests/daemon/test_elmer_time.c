@@ -49,7 +49,7 @@ static void test_time(void **state)
 static void test_cpu(void **state)
 {
     static double busy[] = {0.5}, jobs[] = {0.5};
-    static struct wire_used used[] = {{7, 1, 9000000}, {1, 1, 0}};
+    static struct wire_used used[] = {{7, 1, 9000000, ""}, {1, 1, 0, ""}};
     struct lab lab;
     struct fake host;
     struct wire_message submission = lab_submission("t", 1), message;

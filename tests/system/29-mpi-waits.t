@@ -1,6 +1,7 @@
 #!/bin/bash
 # MPI programs above a later job, one CPU for each rank: they end, each time; and while a rank waits for another one, the later job
-# gets its processor, unless the user wants it to spin. Debian's Open MPI and MPICH, over TCP.
+# gets its processor, unless the user wants it to spin, which equery says. A job that is alone waits at full speed, and counts as idle
+# while it does. Debian's Open MPI and MPICH, over TCP.
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/jobs.sh"
 
@@ -43,6 +44,44 @@ for m in openmpi mpich; do
     ok "$m: a rank that waits two seconds uses less than half of them ($(used) ms)" test "$(used)" -lt 1000
     above ELMER_SPIN=1 "timeout -s KILL 20 mpirun.$m /home/mpi.$m late" # nothing mends mpich's end then: it may hang
     ok "$m: with ELMER_SPIN=1 it uses them ($(used) ms)" test "$(used)" -gt 1500
+done
+
+# ---- alone, and who polls ----
+polls() { field "$1" 'j["polls"]'; }
+polls_is() { [ "$(polls "$1")" = "$2" ]; }
+load_of() { as alice 1 eadmin hosts --json | python3 -c 'import json,sys; print([h["busy"] for h in json.load(sys.stdin)["hosts"] if h["host"] == sys.argv[1]][0])' "$1"; }
+waits_idle() { # ws1 works, ws2 waits at full speed
+    python3 -c 'import sys; one, two = sys.argv[1:]; sys.exit(not (one != "None" and two != "None" and float(one) > 0.8 and float(two) < 0.3))' "$(load_of ws1)" "$(load_of ws2)"
+}
+for m in openmpi mpich; do
+    as alice 1 rm -f out
+    id=$(submit alice -t 300s -o /home/alice/out 2 sh -c "exec mpirun.$m /home/mpi.$m late 12")
+    until_ok 10 running "$id"
+    wait_for 10 "$m: what a rank that is alone spins is no load" waits_idle
+    is "$m: and nobody polls, because nobody is below" "$(polls "$id")" null
+    until_ok 30 over "$id"
+    as alice 1 cat out >"$tmp/out"
+    ok "$m: it has waited at full speed ($(used) ms)" test "$(used)" -gt 9000
+
+    as alice 1 rm -f out
+    id=$(submit alice -t 300s -o /home/alice/out 2 sh -c "exec mpirun.$m /home/mpi.$m late 12")
+    until_ok 10 running "$id"
+    later=$(submit bob -o /dev/null --each 2 sh -c 'while :; do :; done')
+    until_ok 10 running "$later"
+    is "$m: nor does who sleeps" "$(polls "$id")" null
+    until_ok 60 over "$id"
+    as alice 1 cat out >"$tmp/out"
+    ok "$m: which it does when a later job comes ($(used) ms)" test "$(used)" -lt 6000
+    as bob 1 ekill "$later" >/dev/null
+    until_ok 10 over "$later"
+
+    id=$(submit alice -t 300s -o /home/alice/out --spin 2 sh -c "exec timeout -s KILL 60 mpirun.$m /home/mpi.$m late 12")
+    until_ok 10 running "$id"
+    wait_for 10 "$m: equery names the rank that polls" polls_is "$id" 1
+    as alice 1 equery "$id" >"$tmp/page"
+    ok "$m: and says what that means" grep -q 'rank 1 polls while it waits: nothing is left for others; see elmer-mpi(7)' "$tmp/page"
+    as alice 1 ekill "$id" >/dev/null
+    until_ok 10 over "$id"
 done
 
 done_testing

@@ -4,7 +4,7 @@
  *   ring             a number goes around, each adds one; rank 0 says what came back
  *   last             the last rank gets a number from the first one, which comes to MPI_Finalize() half a second later
  * than it abort | segfault | exit   rank 1 ends so, the others wait in a barrier wait             all wait in a barrier
- * that never comes late             rank 0 works for two seconds, the others wait for it: the CPU time of each, in ms
+ * that never comes late [SECONDS]   rank 0 works for two seconds, the others wait for it: the CPU time of each, in ms
  *   spawn            one more process by MPI_Comm_spawn, which says its number (spawned) */
 #define _GNU_SOURCE
 #include <mpi.h>
@@ -79,11 +79,11 @@ static long used_ms(void)
     return (long)used.tv_sec * 1000 + used.tv_nsec / 1000000;
 }
 
-static void late(void)
+static void late(long seconds)
 {
     MPI_Barrier(MPI_COMM_WORLD);
     long before = used_ms();
-    while (rank == 0 && used_ms() - before < 2000)
+    while (rank == 0 && used_ms() - before < seconds * 1000)
         ;
     MPI_Barrier(MPI_COMM_WORLD);
     printf("rank %d used %ld\n", rank, used_ms() - before);
@@ -125,7 +125,7 @@ int main(int argc, char **argv)
     else if (strcmp(what, "last") == 0)
         last();
     else if (strcmp(what, "late") == 0)
-        late();
+        late(argc > 2 ? atol(argv[2]) : 2);
     else if (strcmp(what, "spawn") == 0)
         spawn(argv[0]);
     else if (strcmp(what, "spawned") == 0)

@@ -1,374 +1,49 @@
 /* test_calls.c - libelmer-yield.so in a program: what calls return is the same with it and without, and who polls while
- * he waits sleeps. The program is this one, executed again with a word that says what it does. */
+ * he waits sleeps. */
 #include "config.h"
 
-#include <dlfcn.h>
-#include <errno.h>
-#include <pthread.h>
-#include <poll.h>
-#include <sched.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/epoll.h>
-#include <sys/resource.h>
-#include <sys/time.h>
-#include <sys/uio.h>
 #include <sys/wait.h>
-#include <time.h>
-#include <unistd.h>
 
 #include <cmocka.h>
 
-enum { SLEPT = 20, ROUNDS_MS = 100, ANSWERS = 9 };
-
-static char self[4096], library[4200], fakes[4200];
-
-/* ---- the program ---- */
-
-static int ends[2];
-static void *loaded;
-static void *find(const char *name)
-{
-    void *found = dlsym(loaded, name);
-    if (!found)
-        exit(99);
-    return found;
-}
-
-static void ignore(int signal)
-{
-    (void)signal;
-}
-
-static int64_t now_ns(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
-}
-
-static void say(const char *what, long result)
-{
-    printf("%s %ld %d\n", what, result, result < 0 ? errno : 0);
-}
-
-static int64_t used_ms(void)
-{
-    struct timespec used;
-    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
-    return (int64_t)used.tv_sec * 1000 + used.tv_nsec / 1000000;
-}
-
-static void *poll_for_ever(void *none)
-{
-    struct pollfd asked = {.fd = ends[0], .events = POLLIN};
-    while (poll(&asked, 1, 0) >= 0)
-        ;
-    return none;
-}
-
-static void *poll_epoll_for_ever(void *none)
-{
-    struct epoll_event got;
-    int epoll = epoll_create1(EPOLL_CLOEXEC);
-    while (epoll_wait(epoll, &got, 1, 0) >= 0)
-        ;
-    return none;
-}
-
-static void cancel(void *(*polls)(void *))
-{
-    pthread_t thread;
-    void *end = NULL;
-#ifdef __SANITIZE_ADDRESS__ /* which takes what the cancelled functions have left on the stack for a fault */
-    end = PTHREAD_CANCELED;
-    (void)thread, (void)polls;
-#else
-    if (pthread_create(&thread, NULL, polls, NULL) != 0)
-        exit(98);
-    poll(NULL, 0, 20);
-    say("cancel", pthread_cancel(thread));
-    say("join", pthread_join(thread, &end));
-#endif
-    say("cancelled", end == PTHREAD_CANCELED);
-}
-
-/* It has got nothing and touched no errno, or a signal came, which the kernel says at a time-out of 0, too. */
-static int unlike_nothing(int result)
-{
-    int said = errno;
-    errno = 77;
-    return !((result == 0 && said == 77) || (result == -1 && said == EINTR));
-}
-
-/* All of them more than once, so that the later ones are those of somebody who waits. */
-static void calls(void)
-{
-    struct pollfd asked = {.fd = ends[0], .events = POLLIN}, wrong = {.fd = 1000, .events = POLLIN};
-    struct epoll_event event = {.events = EPOLLIN, .data.u64 = 17}, got;
-    struct itimerval soon = {{0, 700}, {0, 700}}, never = {{0, 0}, {0, 0}};
-    struct sigaction action = {.sa_handler = ignore};
-    int epoll = epoll_create1(0), negative = 0;
-    char byte;
-    epoll_ctl(epoll, EPOLL_CTL_ADD, ends[0], &event);
-    sigaction(SIGALRM, &action, NULL);
-    setitimer(ITIMER_REAL, &soon, NULL); /* signals that are no reason for an end */
-    errno = 77;
-    for (int i = 0; i < 500; i++) {
-        negative += unlike_nothing(poll(&asked, 1, 0)) || asked.revents != 0;
-        negative += unlike_nothing(epoll_wait(epoll, &got, 1, 0));
-        negative += sched_yield() != 0 || errno != 77;
-    }
-    for (int i = 0; i < 500; i++)
-        negative += unlike_nothing(poll(&asked, 1, 0));
-    for (int i = 0; i < 500; i++)
-        negative += unlike_nothing(epoll_wait(epoll, &got, 1, 0));
-    say("signals", negative);
-    say("interrupted", poll(&asked, 1, 10000));
-    say("interrupted", epoll_wait(epoll, &got, 1, 10000));
-    setitimer(ITIMER_REAL, &never, NULL);
-    for (int i = 0; i < 500; i++)
-        negative += poll(&wrong, 1, 0) != 1 || wrong.revents != POLLNVAL;
-    say("no descriptor", negative);
-    say("nothing", poll(NULL, 0, 0));
-    say("no memory", poll((struct pollfd *)(uintptr_t)4096, 1, 10));
-    for (int i = 0; i < 500; i++)
-        negative += epoll_wait(1000, &got, 1, 0) != -1 || errno != EBADF;
-    for (int i = 0; i < 500; i++)
-        negative += epoll_wait(epoll, &got, 0, 0) != -1 || errno != EINVAL;
-    say("errors", negative);
-    say("write", write(ends[1], "y", 1));
-    say("poll", poll(&asked, 1, 0));
-    say("revents", asked.revents);
-    say("epoll", epoll_wait(epoll, &got, 1, 0));
-    say("data", (long)got.data.u64);
-    say("read", read(ends[0], &byte, 1));
-    say("read", read(1000, &byte, 1));
-    cancel(poll_for_ever);
-    cancel(poll_epoll_for_ever);
-}
-
-/* Rounds for some time of the CPU, however busy the machine is: how often it slept. */
-static void wait_by(const char *how)
-{
-    struct pollfd asked[2] = {{.fd = ends[0], .events = POLLIN}, {.fd = ends[1], .events = POLLIN}};
-    struct epoll_event event = {.events = EPOLLIN}, got;
-    struct rusage before, after;
-    int epoll = epoll_create1(0);
-    void (*opal)(void) = (void (*)(void))(uintptr_t)find("fake_call_opal");
-    unsigned (*ucp)(void) = (unsigned (*)(void))(uintptr_t)find("fake_call_ucp");
-    epoll_ctl(epoll, EPOLL_CTL_ADD, ends[0], &event);
-    *(bool *)find("fake_idle") = strcmp(how, "opal-busy") != 0;
-    *(unsigned *)find("fake_result") = strcmp(how, "ucp-busy") == 0;
-    if (strcmp(how, "ucp-tcp") == 0)
-        *(int *)find("fake_epoll") = epoll;
-    if (strncmp(how, "opal-tcp", 8) == 0)
-        *(int *)find("fake_poll") = ends[0];
-    if (strcmp(how, "opal-tcp-busy") == 0 && write(ends[1], "y", 1) != 1)
-        exit(94);
-    getrusage(RUSAGE_SELF, &before);
-    for (unsigned i = 0; i % 64 || used_ms() < ROUNDS_MS; i++) { /* between two rounds there is as little as can be */
-        if (strncmp(how, "opal", 4) == 0)
-            opal();
-        else if (strncmp(how, "ucp", 3) == 0)
-            (void)ucp();
-        else if (strcmp(how, "yield") == 0)
-            sched_yield();
-        else if (strcmp(how, "epoll") == 0)
-            (void)epoll_wait(epoll, &got, 1, 0);
-        else
-            poll(strcmp(how, "poll-many") == 0 ? &asked[i % 2] : asked, 1, 0);
-        for (int64_t work = now_ns() + 5000; strcmp(how, "poll-work") == 0 && now_ns() < work;)
-            ;
-    }
-    getrusage(RUSAGE_SELF, &after);
-    printf("%ld\n", after.ru_nvcsw - before.ru_nvcsw);
-}
-
-static int by_size(const void *a, const void *b)
-{
-    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-    return (x > y) - (x < y);
-}
-
-/* Somebody writes when, and we poll for it: the median of what lies between, in us. */
-static void answers(void)
-{
-    struct pollfd asked = {.fd = ends[0], .events = POLLIN};
-    int64_t took[ANSWERS], sent;
-    pid_t writer = fork();
-    for (int i = 0; writer == 0 && i < ANSWERS; i++) {
-        poll(NULL, 0, 50);
-        sent = now_ns();
-        if (write(ends[1], &sent, sizeof(sent)) != sizeof(sent))
-            _exit(1);
-    }
-    if (writer == 0)
-        _exit(0);
-    for (int i = 0; i < ANSWERS; i++) {
-        while (poll(&asked, 1, 0) == 0)
-            ;
-        if (read(ends[0], &sent, sizeof(sent)) != sizeof(sent))
-            exit(97);
-        took[i] = now_ns() - sent;
-    }
-    qsort(took, ANSWERS, sizeof(took[0]), by_size);
-    printf("%ld\n", (long)(took[ANSWERS / 2] / 1000));
-}
-
-/* As MPICH ends: it has closed its connections, and waits in PMI's barrier. */
-static void finalize(void)
-{
-    char byte = 0;
-    alarm(2);
-    *(unsigned *)find("fake_result") = 0;
-    *(unsigned *)find("fake_rounds") = 0;
-    (void)((unsigned (*)(void))(uintptr_t)find("fake_call_ucp"))();
-    *(int *)find("fake_pipe") = ends[1];
-    ((void (*)(void))(uintptr_t)find("fake_close"))();
-    errno = 77;
-    printf("%ld", (long)read(ends[0], &byte, 1));
-    printf(" %c %d\n", byte, errno);
-}
-
-/* Names of MPI that a program without MPI looks for, and finds. */
-static void absent(void)
-{
-    static const char *const names[] = {"opal_progress", "ucp_worker_progress", "ucp_disconnect_nb",
-                                        "ucp_worker_destroy"};
-    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-        void *(*found)(void *) = (void *(*)(void *))(uintptr_t)dlsym(RTLD_DEFAULT, names[i]);
-        printf("%s: %d\n", names[i], found != NULL);
-        if (found)
-            (void)found(&loaded);
-    }
-}
-
-static void *load(void *none)
-{
-    dlopen(getenv("TEST_FAKES"), RTLD_NOW | RTLD_LOCAL); /* which does not come back */
-    return none;
-}
-
-/* The first calls of a thread while another one is in dlopen(): nobody waits for the loader's lock. */
-static void beside(void)
-{
-    struct pollfd asked = {.fd = ends[0], .events = POLLIN};
-    struct epoll_event got;
-    char byte, number[16];
-    struct iovec into = {&byte, 1};
-    pthread_t thread;
-    snprintf(number, sizeof(number), "%d", ends[1]);
-    setenv("TEST_HOLD", number, 1);
-    if (pthread_create(&thread, NULL, load, NULL) != 0 || readv(ends[0], &into, 1) != 1)
-        exit(93);
-    alarm(5);
-    sched_yield();
-    poll(&asked, 1, 0);
-    (void)epoll_wait(1000, &got, 1, 0);
-    _exit(read(1000, &byte, 1) == -1 ? 0 : 1);
-}
-
-static int program(const char *what)
-{
-    if (strcmp(what, "absent") == 0) {
-        absent();
-        return 0;
-    }
-    if (strcmp(what, "beside") == 0 && pipe(ends) == 0)
-        beside();
-    loaded = dlopen(getenv("TEST_FAKES"), RTLD_NOW | RTLD_LOCAL);
-    if (!loaded || pipe(ends) < 0 || (strcmp(what, "finalize") == 0 && (dup2(ends[0], 50) < 0 || (ends[0] = 50) < 0)))
-        return 96;
-    if (strcmp(what, "calls") == 0)
-        calls();
-    else if (strcmp(what, "answers") == 0)
-        answers();
-    else if (strcmp(what, "finalize") == 0)
-        finalize();
-    else
-        wait_by(what);
-    return 0;
-}
-
-/* ---- the tests ---- */
-
-/* Its output in text; its status as waitpid() has it. */
-static int run(const char *what, bool with, const char *variable, const char *value, char *text, size_t size)
-{
-    int out[2], status = -1;
-    size_t used = 0;
-    ssize_t got;
-    assert_int_equal(pipe(out), 0);
-    pid_t pid = fork();
-    assert_true(pid >= 0);
-    if (pid == 0) {
-        dup2(out[1], 1);
-        close(out[0]);
-        close(out[1]);
-        setenv("ASAN_OPTIONS", "verify_asan_link_order=0:detect_leaks=0", 1);
-        setenv("TEST_FAKES", fakes, 1);
-        if (with)
-            setenv("LD_PRELOAD", library, 1);
-        if (variable)
-            setenv(variable, value, 1);
-        execl(self, self, "--program", what, (char *)NULL);
-        _exit(95);
-    }
-    close(out[1]);
-    while ((got = read(out[0], text + used, size - 1 - used)) > 0)
-        used += (size_t)got;
-    text[used] = '\0';
-    close(out[0]);
-    assert_int_equal(waitpid(pid, &status, 0), pid);
-    return status;
-}
-
-static long number(const char *what, bool with, const char *variable, const char *value)
-{
-    char text[256];
-    assert_int_equal(run(what, with, variable, value, text, sizeof(text)), 0);
-    return strtol(text, NULL, 10);
-}
+#include "tests/unit/yield/program.h"
 
 static void test_calls_mean_the_same(void **state)
 {
     char without[4096], with[4096];
     (void)state;
-    assert_int_equal(run("calls", false, NULL, NULL, without, sizeof(without)), 0);
-    assert_int_equal(run("calls", true, NULL, NULL, with, sizeof(with)), 0);
+    assert_int_equal(yield_run("calls", false, NULL, NULL, without, sizeof(without)), 0);
+    assert_int_equal(yield_run("calls", true, NULL, NULL, with, sizeof(with)), 0);
     assert_string_equal(with, without);
     assert_non_null(strstr(with, "interrupted -1 4\ninterrupted -1 4\n"));
     assert_non_null(strstr(with, "signals 0 0\n"));
     assert_non_null(strstr(with, "cancelled 1 0\n"));
 }
 
-static const char *const waiting[] = {"poll", "epoll", "yield", "opal", "opal-tcp", "ucp", "ucp-tcp"};
-
 static void test_who_waits_sleeps(void **state)
 {
     (void)state;
-    for (size_t i = 0; i < sizeof(waiting) / sizeof(waiting[0]); i++) {
-        long slept = number(waiting[i], true, NULL, NULL);
-        if (slept < SLEPT)
-            fail_msg("%s slept %ld times", waiting[i], slept);
+    for (size_t i = 0; i < YIELD_WAITING; i++) {
+        long slept = yield_number_of(yield_waiting[i], true, NULL, NULL);
+        if (slept < YIELD_SLEPT)
+            fail_msg("%s slept %ld times", yield_waiting[i], slept);
     }
 }
 
 static void test_and_does_not_without(void **state)
 {
     (void)state;
-    for (size_t i = 0; i < sizeof(waiting) / sizeof(waiting[0]); i++) {
-        assert_in_range(number(waiting[i], false, NULL, NULL), 0, SLEPT / 2);
-        assert_in_range(number(waiting[i], true, "ELMER_SPIN", "1"), 0, SLEPT / 2);
-        assert_in_range(number(waiting[i], true, "ELMER_POLL_SLEEP", "0"), 0, SLEPT / 2);
+    for (size_t i = 0; i < YIELD_WAITING; i++) {
+        assert_in_range(yield_number_of(yield_waiting[i], false, NULL, NULL), 0, YIELD_SLEPT / 2);
+        assert_in_range(yield_number_of(yield_waiting[i], true, "ELMER_SPIN", "1"), 0, YIELD_SLEPT / 2);
+        assert_in_range(yield_number_of(yield_waiting[i], true, "ELMER_POLL_SLEEP", "0"), 0, YIELD_SLEPT / 2);
     }
 }
 
@@ -377,8 +52,8 @@ static void test_who_works_does_not_sleep(void **state)
     static const char *const working[] = {"poll-work", "poll-many", "opal-busy", "opal-tcp-busy", "ucp-busy"};
     (void)state;
     for (size_t i = 0; i < sizeof(working) / sizeof(working[0]); i++) {
-        long slept = number(working[i], true, NULL, NULL);
-        if (slept > SLEPT / 2)
+        long slept = yield_number_of(working[i], true, NULL, NULL);
+        if (slept > YIELD_SLEPT / 2)
             fail_msg("%s slept %ld times", working[i], slept);
     }
 }
@@ -387,18 +62,19 @@ static void test_who_works_does_not_sleep(void **state)
 static void test_data_wakes_at_once(void **state)
 {
     (void)state;
-    assert_in_range(number("answers", true, "ELMER_POLL_SLEEP", "10000"), 0, 3000);
+    assert_in_range(yield_number_of("answers", true, "ELMER_POLL_SLEEP", "10000"), 0, 3000);
 }
 
 static void test_mpich_ends(void **state)
 {
     char text[256];
-    int status = run("finalize", false, "PMI_FD", "50", text, sizeof(text));
+    int status = yield_run("finalize", false, "PMI_FD", "50", text, sizeof(text));
     (void)state;
     assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM); /* as it hangs without us */
-    assert_int_equal(run("finalize", true, "PMI_FD", "50", text, sizeof(text)), 0);
+    assert_int_equal(yield_run("finalize", true, "PMI_FD", "50", text, sizeof(text)), 0);
     assert_string_equal(text, "1 x 77\n");
-    status = run("finalize", true, "PMI_FD", "51", text, sizeof(text)); /* other descriptors are none of our business */
+    status = yield_run("finalize", true, "PMI_FD", "51", text,
+                       sizeof(text)); /* other descriptors are none of our business */
     assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM);
 }
 
@@ -406,7 +82,7 @@ static void test_without_mpi(void **state)
 {
     char text[256];
     (void)state;
-    assert_int_equal(run("absent", true, NULL, NULL, text, sizeof(text)), 0);
+    assert_int_equal(yield_run("absent", true, NULL, NULL, text, sizeof(text)), 0);
     assert_non_null(strstr(text, "ucp_worker_progress: 1\n")); /* or this is no test */
 }
 
@@ -414,7 +90,7 @@ static void test_first_calls_beside_dlopen(void **state)
 {
     char text[16];
     (void)state;
-    assert_int_equal(run("beside", true, NULL, NULL, text, sizeof(text)), 0);
+    assert_int_equal(yield_run("beside", true, NULL, NULL, text, sizeof(text)), 0);
 }
 
 int main(int argc, char **argv)
@@ -426,12 +102,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_without_mpi),          cmocka_unit_test(test_first_calls_beside_dlopen),
     };
     if (argc == 3 && strcmp(argv[1], "--program") == 0)
-        return program(argv[2]);
-    ssize_t length = readlink("/proc/self/exe", self, sizeof(self) - 1);
-    if (length < 0)
+        return yield_program(argv[2]);
+    if (yield_find() < 0)
         return 1;
-    snprintf(library, sizeof(library), "%.*s/../../../yield/.libs/libelmer-yield.so", (int)(strrchr(self, '/') - self),
-             self);
-    snprintf(fakes, sizeof(fakes), "%.*s/.libs/fakes.so", (int)(strrchr(self, '/') - self), self);
     return cmocka_run_group_tests_name("calls", tests, NULL, NULL);
 }

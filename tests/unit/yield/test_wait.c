@@ -67,6 +67,52 @@ static void test_work_ends_a_wait(void **state)
     assert_int_equal(wait_round(&wait, wait.left + WAIT_GAP_SLEPT_NS + 1, 1, BOUND), 0);
 }
 
+/* The first rounds of a wait need no clock. */
+static void test_a_young_wait(void **state)
+{
+    struct wait wait = {.began = 0};
+    (void)state;
+    assert_true(wait_is_young(&wait, 1));
+    wait.rounds = WAIT_ROUNDS;
+    assert_false(wait_is_young(&wait, 1));
+    assert_true(wait_is_young(&wait, 2));
+}
+
+/* Who is alone does not sleep, and does from the round on in which he is not any more. */
+static void test_without_a_sleep(void **state)
+{
+    struct wait wait = {.began = 0};
+    int64_t now = 1000000, spun = 0;
+    (void)state;
+    for (int i = 0; i <= 100; i++) {
+        assert_int_equal(wait_round(&wait, now, 1, 0), 0);
+        spun += wait.spun;
+        wait.spun = 0;
+        wait.left = now + 500;
+        now += 600;
+    }
+    assert_int_equal(spun, 60000);
+    assert_int_equal(wait_round(&wait, now, 1, BOUND), WAIT_SLEEP_NS);
+    assert_int_equal(wait.spun, 600); /* and what was slept is not spun */
+    wait.left = now + 20000;
+    assert_int_equal(wait_round(&wait, now + 20100, 1, BOUND), 2 * WAIT_SLEEP_NS);
+    assert_int_equal(wait.spun, 600);
+}
+
+/* Nor is work. */
+static void test_work_is_not_spun(void **state)
+{
+    struct wait wait = {.began = 0};
+    int64_t now = 1000000;
+    (void)state;
+    for (int i = 0; i < 10; i++) {
+        assert_int_equal(wait_round(&wait, now, 1, 0), 0);
+        wait.left = now + 300;
+        now = wait.left + WAIT_GAP_NS + 1;
+    }
+    assert_int_equal(wait.spun, 0);
+}
+
 static void test_progress_ends_a_wait(void **state)
 {
     struct wait wait = {.began = 0};
@@ -92,9 +138,15 @@ static void test_another_thing_is_another_wait(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_at_full_speed_first),     cmocka_unit_test(test_longer_and_longer),
-        cmocka_unit_test(test_a_bound_below_the_first), cmocka_unit_test(test_work_ends_a_wait),
-        cmocka_unit_test(test_progress_ends_a_wait),    cmocka_unit_test(test_another_thing_is_another_wait),
+        cmocka_unit_test(test_at_full_speed_first),
+        cmocka_unit_test(test_longer_and_longer),
+        cmocka_unit_test(test_a_bound_below_the_first),
+        cmocka_unit_test(test_work_ends_a_wait),
+        cmocka_unit_test(test_progress_ends_a_wait),
+        cmocka_unit_test(test_another_thing_is_another_wait),
+        cmocka_unit_test(test_a_young_wait),
+        cmocka_unit_test(test_without_a_sleep),
+        cmocka_unit_test(test_work_is_not_spun),
     };
     return cmocka_run_group_tests_name("wait", tests, NULL, NULL);
 }

@@ -112,12 +112,12 @@ static void test_cpu(void **state)
     bed_begin(2);
     run(1);
     fake_time_pass(20 * MINUTE);
-    engine_used(bed.engine, 0, 1, 2, 5000);
-    engine_used(bed.engine, 0, 7, 1, 5000);
-    engine_used(bed.engine, 1, 1, 1, 5000); /* no host of it */
-    engine_used(bed.engine, 0, 1, 1, 599.9);
+    engine_used(bed.engine, 0, 1, 2, 5000, "");
+    engine_used(bed.engine, 0, 7, 1, 5000, "");
+    engine_used(bed.engine, 1, 1, 1, 5000, ""); /* no host of it */
+    engine_used(bed.engine, 0, 1, 1, 599.9, "");
     assert_int_equal(bed_state(1), JOB_RUNNING);
-    engine_used(bed.engine, 0, 1, 1, 600);
+    engine_used(bed.engine, 0, 1, 1, 600, "");
     assert_int_equal(bed_state(1), JOB_ENDING);
     assert_int_equal(state_of(1)->reason, REASON_CPU_LIMIT);
     assert_string_equal(state_of(1)->text, "it has used its CPU time limit of 10m");
@@ -147,8 +147,8 @@ static void test_cpu_without_limit(void **state)
     run(1);
     fake_time_pass(MINUTE);
     const struct engine_job *job = engine_job(bed.engine, 1);
-    engine_used(bed.engine, 0, 1, 1, 20);
-    engine_used(bed.engine, 0, 1, 1, 50);
+    engine_used(bed.engine, 0, 1, 1, 20, "");
+    engine_used(bed.engine, 0, 1, 1, 50, "");
     assert_int_equal(job->nusage, 1);
     assert_string_equal(job->usage[0].host, core_host(engine_core(bed.engine), 0)->name);
     assert_true(job->usage[0].cpu_seconds > 49.9 && job->usage[0].cpu_seconds < 50.1);
@@ -164,7 +164,7 @@ static void test_cpu_lie(void **state)
     bed_begin(1);
     run(1);
     fake_time_pass(MINUTE);
-    engine_used(bed.engine, 0, 1, 1, 1e9);
+    engine_used(bed.engine, 0, 1, 1, 1e9, "");
     assert_int_equal(bed_state(1), JOB_RUNNING);
 }
 
@@ -218,11 +218,11 @@ static void test_cpu_warning(void **state)
     bed_begin(1);
     run(1);
     fake_time_pass(60 * MINUTE);
-    engine_used(bed.engine, 0, 1, 1, 539);
+    engine_used(bed.engine, 0, 1, 1, 539, "");
     bed_expect("");
-    engine_used(bed.engine, 0, 1, 1, 540);
+    engine_used(bed.engine, 0, 1, 1, 540, "");
     bed_expect("signal ws1 1.1 12");
-    engine_used(bed.engine, 0, 1, 1, 550);
+    engine_used(bed.engine, 0, 1, 1, 550, "");
     bed_expect("");
 }
 

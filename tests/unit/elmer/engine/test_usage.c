@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
+#include <stdio.h>
 
 #include "tests/unit/elmer/engine/bed.h"
 #include "tests/unit/elmer/fakes/fake_store.h"
@@ -64,11 +65,60 @@ static void test_late(void **state)
     assert_int_equal(job->nusage, 1);
 }
 
+static const char *polls(const struct engine_job *job, uint32_t attempt)
+{
+    static char text[1100];
+    struct arena memory = {0};
+    snprintf(text, sizeof(text), "%s", polls_text(job, attempt, &memory));
+    arena_fini(&memory);
+    return text;
+}
+
+/* Who polls, as its hosts have said last; what is no list of ranks is none. */
+static void test_polls(void **state)
+{
+    static const char *const wrong[] = {"0-",  "-1",   "1,",         ",1",       "1-0", "x",
+                                        "1 2", "1--2", "4294967296", "99999999", "1;2"};
+    (void)state;
+    assert_int_equal(bed_create(), 0);
+    engine_begin(bed.engine);
+    bed_up(0, 2, NULL, 0);
+    bed_up(1, 1, NULL, 0);
+    struct engine_job *job = bed_submit(1, 3, true);
+    bed_up(2, 1, NULL, 0); /* it has no part of it */
+    bed_event(EVENT_OPENED, 0, 1, 1, 0);
+    bed_event(EVENT_OPENED, 0, 1, 1, 1);
+    bed_event(EVENT_LAUNCHED, 0, 1, 1, 0);
+    assert_string_equal(polls(job, 1), "");
+    engine_used(bed.engine, 0, 1, 1, 0, "5,1-2,8");
+    engine_used(bed.engine, 2, 1, 1, 0, "9");
+    engine_used(bed.engine, 0, 1, 2, 0, "9"); /* no such attempt */
+    assert_string_equal(polls(job, 1), "1-2,5,8");
+    engine_used(bed.engine, 1, 1, 1, 0, "0,3-4,6-7");
+    assert_string_equal(polls(job, 1), "0-8");
+    assert_string_equal(polls(job, 2), "");
+    engine_used(bed.engine, 0, 1, 1, 0, "");
+    assert_string_equal(polls(job, 1), "0,3-4,6-7");
+    for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+        engine_used(bed.engine, 1, 1, 1, 0, "3");
+        assert_string_equal(polls(job, 1), "3");
+        engine_used(bed.engine, 1, 1, 1, 0, wrong[i]);
+        assert_string_equal(polls(job, 1), "");
+    }
+    engine_used(bed.engine, 1, 1, 1, 0, "3");
+    bed_event(EVENT_KILL, 2, 1, 0, 0);
+    engine_emptied(bed.engine, 0, 1, 1, 1, 1);
+    engine_emptied(bed.engine, 1, 1, 1, 1, 1);
+    assert_int_equal(bed_state(1), JOB_DONE);
+    assert_string_equal(polls(job, 1), "");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_judged, bed_setup, bed_teardown),
         cmocka_unit_test_setup_teardown(test_late, bed_setup, bed_teardown),
+        cmocka_unit_test_setup_teardown(test_polls, bed_setup, bed_teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -325,9 +325,9 @@ void engine_rehearsal_fini(struct engine_rehearsal *rehearsal)
     (void)rehearsal;
 }
 
-void engine_used(struct engine *engine, int host, uint64_t job, uint32_t attempt, double cpu_seconds)
+void engine_used(struct engine *engine, int host, uint64_t job, uint32_t attempt, double cpu_seconds, const char *polls)
 {
-    (void)engine, (void)host, (void)job, (void)attempt, (void)cpu_seconds;
+    (void)engine, (void)host, (void)job, (void)attempt, (void)cpu_seconds, (void)polls;
 }
 
 bool engine_emptied(struct engine *engine, int host, uint64_t job, uint32_t attempt, double cpu_seconds,

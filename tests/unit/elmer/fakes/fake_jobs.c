@@ -51,7 +51,7 @@ static void fill(struct record *r, struct engine_job *job, const struct core_job
 void job_glance(struct core *core, struct engine_job *job, const struct core_job *state, struct record *record)
 {
     (void)core;
-    *record = (struct record){.started_ms = -1, .ended_ms = -1};
+    *record = (struct record){.polls = "", .started_ms = -1, .ended_ms = -1};
     fill(record, job, state);
 }
 

@@ -30,6 +30,7 @@ struct mono __wrap_mono_now(void)
 struct bed {
     char dir[64], stat[80], jobs[80];
     struct usage usage;
+    int ticks; /* of each processor so far */
     double busy[CPUS], ours[CPUS];
 };
 
@@ -42,14 +43,14 @@ static void write_file(const char *path, const char *text)
     assert_int_equal(fclose(out), 0);
 }
 
-/* Each processor: ticks busy, of 100 in all, on top of a hundred idle ones. */
+/* Each processor: ticks busy, of a hundred in each interval, on top of a hundred idle ones. */
 static void write_ticks(struct bed *bed, const int *busy)
 {
     char text[1000] = "";
 
     for (size_t i = 0, at = 0; i < CPUS; i++)
         at += (size_t)snprintf(text + at, sizeof(text) - at, "cpu%zu %d 0 0 %d 0 0 0 0 0 0\n", i, busy ? busy[i] : 0,
-                               busy ? 200 - busy[i] : 100);
+                               bed->ticks - (busy ? busy[i] : 0));
     write_file(bed->stat, text);
 }
 
@@ -79,6 +80,7 @@ static int set_up(void **state)
     assert_int_equal(mkdir(bed.jobs, 0700), 0);
     usage_init(&bed.usage, bed.stat);
     assert_int_equal(usage_set_host(&bed.usage, cpus, CPUS, bed.jobs), 0);
+    bed.ticks = 100;
     write_ticks(&bed, NULL);
     assert_int_equal(usage_begin(&bed.usage, &err), 0);
     *state = &bed;
@@ -99,6 +101,7 @@ static void sample(struct bed *bed, const int *busy)
     struct err err = ERR_INIT;
     uint64_t interval_ms;
 
+    bed->ticks += 100;
     write_ticks(bed, busy);
     assert_int_equal(usage_sample(&bed->usage, &interval_ms, bed->busy, bed->ours, &err), 0);
 }
@@ -119,6 +122,66 @@ static void expect_foreign(struct bed *bed, const double *foreign)
 
 static const uint64_t all[CPUS] = {0, 1, 2, 3, 4, 5, 6, 7};
 static const double nothing[CPUS];
+
+static void waits(struct bed *bed, int job, uint64_t spun_us, const char *polls)
+{
+    struct wire_waits waits = {.job = (uint64_t)job, .attempt = 1, .spun_us = spun_us, .polls = polls};
+
+    usage_waits(&bed->usage, &waits);
+}
+
+/* Who polls at full speed because nobody is below leaves that to whoever comes. */
+static void test_spun_is_idle(void **state)
+{
+    struct bed *bed = *state;
+
+    waits(bed, 1, 1, "1"); /* nobody knows it */
+    usage_add_job(&bed->usage, 1, 1, (uint64_t[]){2, 3}, 2, true);
+    waits(bed, 1, 5000000, ""); /* before this interval */
+    let_pass(bed);
+    write_used(bed, 1, 0.2);
+    waits(bed, 1, 5120000, "");
+    sample(bed, (int[]){0, 0, 100, 100, 50, 0, 0, 0});
+    for (int i = 2; i <= 3; i++) {
+        assert_true(fabs(bed->busy[i] - 0.4) < 0.05);
+        assert_true(fabs(bed->ours[i] - 0.4) < 0.05);
+    }
+    assert_true(fabs(bed->busy[4] - 0.5) < 0.05); /* of others */
+    let_pass(bed);
+    write_used(bed, 1, 0.25);
+    waits(bed, 1, INT64_MAX, ""); /* no more than it has used */
+    sample(bed, (int[]){0, 0, 150, 150, 100, 0, 0, 0});
+    assert_true(bed->busy[2] + bed->busy[3] > 0.4 && bed->busy[2] + bed->busy[3] < 0.6);
+    let_pass(bed);
+    write_used(bed, 1, 0.45);
+    waits(bed, 1, 7, ""); /* a count that begins anew */
+    sample(bed, (int[]){0, 0, 250, 250, 100, 0, 0, 0});
+    assert_true(bed->busy[2] > 0.9 && bed->busy[3] > 0.9);
+}
+
+static void test_polls_are_told(void **state)
+{
+    struct bed *bed = *state;
+    char many[1001];
+    struct wire_used used[2];
+
+    usage_add_job(&bed->usage, 1, 1, all, CPUS, true);
+    waits(bed, 1, 0, "0-3,5");
+    let_pass(bed);
+    write_used(bed, 1, 0.1);
+    sample(bed, (int[]){0, 0, 0, 100, 0, 0, 0, 0});
+    assert_int_equal(usage_used(&bed->usage, used, 2), 1);
+    assert_string_equal(used[0].polls, "0-3,5");
+    for (size_t i = 0; i < sizeof(many) - 1; i++)
+        many[i] = i % 4 == 3 ? ',' : '1';
+    many[sizeof(many) - 2] = '\0';
+    waits(bed, 1, 0, many);
+    assert_int_equal(usage_used(&bed->usage, used, 2), 1);
+    assert_int_equal(strlen(used[0].polls), 255); /* whole ones */
+    waits(bed, 1, 0, "");
+    assert_int_equal(usage_used(&bed->usage, used, 2), 1);
+    assert_string_equal(used[0].polls, "");
+}
 
 /* One thread on one of its eight processors: nothing is foreign there, nor after its end. */
 static void test_uneven(void **state)
@@ -183,6 +246,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_uneven_end, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_owner, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_no_choice, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_spun_is_idle, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_polls_are_told, set_up, tear_down),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
