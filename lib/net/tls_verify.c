@@ -222,6 +222,19 @@ static const char *client_fault(int error)
     }
 }
 
+static int judge_peer(struct tls *tls)
+{
+    struct err when = ERR_INIT;
+    int result = judge_time(&tls->peer, &when);
+
+    if (!tls->context->judge)
+        return result == 0 ? 0 : err_set(&tls->refusal, result, "%s", when.text);
+    tls->peer.untimely = result == 0 ? NULL : when.text;
+    result = tls->context->judge(&tls->peer, tls->context->judge_data, &tls->refusal);
+    tls->peer.untimely = NULL;
+    return result;
+}
+
 void tls_note_peer(struct tls *tls)
 {
     X509 *certificate = SSL_get0_peer_certificate(tls->ssl);
@@ -242,9 +255,7 @@ void tls_note_peer(struct tls *tls)
                                   .serial = tls->peer_serial,
                                   .not_before = to_wall(X509_get0_notBefore(certificate)),
                                   .not_after = to_wall(X509_get0_notAfter(certificate))};
-    if (tls->context->role == TLS_SERVER &&
-        (judge_time(&tls->peer, &tls->refusal) != 0 ||
-         (tls->context->judge && tls->context->judge(&tls->peer, tls->context->judge_data, &tls->refusal) != 0))) {
+    if (tls->context->role == TLS_SERVER && judge_peer(tls) != 0) {
         err_set(&tls->refusal, -EPERM, "the certificate is not accepted");
         return;
     }
