@@ -13,7 +13,7 @@
 #include "lib/base/clock.h"
 #include "libelmer/client.h"
 
-enum { OPTION_JSON = OPTION_FIRST_FREE };
+enum { NOTE_BYTES = 200, NOTE_MS = 3000 };
 
 /* ---- one request that is answered by done ---- */
 
@@ -53,8 +53,8 @@ int eadmin_done(struct elmer *elmer, struct wire_message *request)
 /* No options but the common ones; -1: go on with argv[optind]... */
 static int parse_none(int argc, char **argv, const char *missing)
 {
-    static const struct option options[] = {COMMON_OPTIONS, {NULL, 0, NULL, 0}};
-    int c = next_option(argc, argv, "+:hV", options);
+    static const int takes[] = {0};
+    int c = eadmin_option(argc, argv, "+", takes);
 
     if (c != -1)
         return common_option(c, argv);
@@ -310,12 +310,11 @@ static int query_hosts(bool json)
 
 int eadmin_query(int argc, char **argv, int (*answer)(bool json))
 {
-    static const struct option options[] = {
-        {"json", no_argument, NULL, OPTION_JSON}, COMMON_OPTIONS, {NULL, 0, NULL, 0}};
+    static const int takes[] = {OPTION_JSON, 0};
     bool json = false;
     int c;
 
-    while ((c = next_option(argc, argv, "+:hV", options)) != -1) {
+    while ((c = eadmin_option(argc, argv, "+", takes)) != -1) {
         if (c != OPTION_JSON)
             return common_option(c, argv);
         json = true;

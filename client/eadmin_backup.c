@@ -28,8 +28,6 @@
 #include "lib/base/str.h"
 #include "lib/pki/ca.h"
 
-enum { OPTION_FORCE = OPTION_FIRST_FREE };
-
 struct backup {
     const char *config, *file;
     bool force;
@@ -216,14 +214,11 @@ static int make_backup(struct backup *backup)
 
 int eadmin_backup(int argc, char **argv)
 {
-    static const struct option options[] = {{"config", required_argument, NULL, 'c'},
-                                            {"force", no_argument, NULL, OPTION_FORCE},
-                                            COMMON_OPTIONS,
-                                            {NULL, 0, NULL, 0}};
+    static const int takes[] = {'c', OPTION_FORCE, 0};
     struct backup backup = {.config = ELMER_SYSCONFDIR "/elmer.conf"};
     int c, code;
 
-    while ((c = next_option(argc, argv, ":hVc:", options)) != -1) {
+    while ((c = eadmin_option(argc, argv, "", takes)) != -1) {
         if (c == 'c')
             backup.config = optarg;
         else if (c == OPTION_FORCE)

@@ -31,7 +31,6 @@
 #include "lib/pki/x509.h"
 
 enum { NAMES_MAX = 64 };
-enum { OPTION_NAME = OPTION_FIRST_FREE, OPTION_ADDRESS, OPTION_HOSTS, OPTION_LISTEN, OPTION_NOW, OPTION_RESTORE };
 
 #define ELMER_USER "elmer"
 
@@ -188,18 +187,11 @@ struct init {
 
 static int parse_init(struct init *init, int argc, char **argv)
 {
-    static const struct option options[] = {{"name", required_argument, NULL, OPTION_NAME},
-                                            {"address", required_argument, NULL, OPTION_ADDRESS},
-                                            {"hosts", required_argument, NULL, OPTION_HOSTS},
-                                            {"listen", required_argument, NULL, OPTION_LISTEN},
-                                            {"now", no_argument, NULL, OPTION_NOW},
-                                            {"restore", required_argument, NULL, OPTION_RESTORE},
-                                            {"config", required_argument, NULL, 'c'},
-                                            COMMON_OPTIONS,
-                                            {NULL, 0, NULL, 0}};
+    static const int takes[] = {OPTION_NAME, OPTION_ADDRESS, OPTION_HOSTS, OPTION_LISTEN,
+                                OPTION_NOW,  OPTION_RESTORE, 'c',          0};
     int c;
 
-    while ((c = next_option(argc, argv, "+:hVc:", options)) != -1) {
+    while ((c = eadmin_option(argc, argv, "+", takes)) != -1) {
         if (c == 'c')
             init->config = optarg;
         else if (c == OPTION_NAME && (str_valid_hostname(optarg) && strlen(optarg) <= 30))
