@@ -43,6 +43,9 @@ struct wire_message;
 /* One that is answered by done, whose text it prints. Returns the exit code. */
 int eadmin_ask(struct wire_message *request);
 int eadmin_done(struct elmer *elmer, struct wire_message *request);
+/* Has elmer write down what this command has done itself; where it does not, that is said, and all goes on. host "":
+ * about none. */
+void eadmin_note(const char *what, const char *host, const char *text);
 int eadmin_hosts(int argc, char **argv);
 int eadmin_hold(int argc, char **argv);
 int eadmin_release(int argc, char **argv);

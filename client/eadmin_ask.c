@@ -70,6 +70,41 @@ int eadmin_ask(struct wire_message *request)
     return finish_output(code);
 }
 
+/* ---- what was done without elmer ---- */
+
+/* As much of it as a note takes, and no half of a character; the caller's. */
+static char *note_text(const char *text)
+{
+    char *clean = printable(text);
+    size_t size = strlen(clean);
+
+    if (size > NOTE_BYTES)
+        for (size = NOTE_BYTES; size > 0 && ((unsigned char)clean[size] & 0xC0) == 0x80;)
+            size--;
+    clean[size] = '\0';
+    return clean;
+}
+
+void eadmin_note(const char *what, const char *host, const char *text)
+{
+    const char *socket = getenv("ELMER_SOCKET");
+    struct elmer_options options = {.socket = socket && *socket ? socket : NULL};
+    struct elmer_error error = {{0}};
+    char *clean = note_text(text), *answer = NULL;
+    struct wire_message request = {.type = WIRE_note, .u.note = {.what = what, .host = host, .text = clean}};
+    struct client_call call = {.take = take_done, .data = &answer};
+    struct elmer *elmer = NULL;
+    int result = elmer_open(&options, &elmer, &error);
+
+    if (result == ELMER_OK)
+        result = client_call(elmer, &request, &call, NOTE_MS, &error);
+    if (result != ELMER_OK)
+        say("\"eadmin log\" does not show that: %s", error.text);
+    elmer_close(elmer);
+    free(answer);
+    free(clean);
+}
+
 /* ---- jobs ---- */
 
 static struct wire_message job_request(bool hold, uint64_t id)

@@ -160,6 +160,14 @@ static int give_name(const struct backup *backup, struct err *err)
     return result;
 }
 
+static void note(const char *file)
+{
+    char *path = realpath(file, NULL);
+
+    eadmin_note("backed-up", "", path ? path : file);
+    free(path);
+}
+
 static int make_file(struct backup *backup, const struct settings *settings)
 {
     struct err err = ERR_INIT;
@@ -185,6 +193,7 @@ static int make_file(struct backup *backup, const struct settings *settings)
         say("%s", err.text);
     if (result < 0)
         return EXIT_REFUSED;
+    note(backup->file);
     printf("%s has the queue, the configuration and the CA. It has the CA's key: keep it where nobody else reads it.\n",
            backup->file);
     return EXIT_DONE;
