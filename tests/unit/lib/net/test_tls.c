@@ -209,6 +209,32 @@ static void time_is_the_servers_business(void **state)
     stop(&p);
 }
 
+static void both_believe(struct world *w)
+{
+    struct pair p;
+
+    start(&p, w->client, w->server, "ws1");
+    shake(&p, SIZE_MAX);
+    assert_int_equal(p.client_code, 1);
+    assert_int_equal(p.server_code, 1);
+    assert_non_null(tls_peer(p.server));
+    stop(&p);
+}
+
+/* The queue host has its new certificate, the hosts still have the old one, and keep it. */
+static void a_renewed_ca_is_the_same(void **state)
+{
+    struct world *w = *state;
+    struct err err = ERR_INIT;
+
+    certs_renew_ca(&w->ca);
+    certs_issue(&w->ca, &server_wish, w->server_dir);
+    assert_int_equal(tls_context_reload(w->server, &err), 0);
+    both_believe(w);
+    reissue(w, &w->ca, &client_wish); /* a host that joins later */
+    both_believe(w);
+}
+
 static void the_judge_is_heard(void **state)
 {
     struct world *w = *state;
@@ -288,6 +314,7 @@ int main(void)
         T(the_wrong_use_is_refused),
         T(the_name_must_be_right),
         T(time_is_the_servers_business),
+        T(a_renewed_ca_is_the_same),
         T(the_judge_is_heard),
         T(a_new_certificate_counts_at_once),
         T(files_are_checked),
