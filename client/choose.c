@@ -13,7 +13,6 @@
 #include "client/limits.h"
 #include "lib/base/str.h"
 
-enum { OPTION_ME = OPTION_FIRST_FREE, OPTION_NAME, OPTION_YES };
 enum { UNASKED = 10 /* jobs, without a question */ };
 
 struct wanted {
@@ -38,7 +37,7 @@ static int take_option(struct choice *choice, struct wanted *wanted, int c, char
     case OPTION_YES:
         wanted->yes = true;
         return -1;
-    case 's':
+    case OPTION_SIGNAL:
         choice->signal = limit_signal_number(optarg);
         return choice->signal > 0 ? -1 : usage_error("--signal %s: want a signal, like USR1 or 10", optarg);
     default:
@@ -46,25 +45,12 @@ static int take_option(struct choice *choice, struct wanted *wanted, int c, char
     }
 }
 
-static int read_options(struct choice *choice, struct wanted *wanted, int argc, char **argv)
+static int read_options(const struct option_row *options, struct choice *choice, struct wanted *wanted, int argc,
+                        char **argv)
 {
-    static const struct option options[] = {{"user", required_argument, NULL, 'u'},
-                                            {"me", no_argument, NULL, OPTION_ME},
-                                            {"name", required_argument, NULL, OPTION_NAME},
-                                            {"yes", no_argument, NULL, OPTION_YES},
-                                            COMMON_OPTIONS,
-                                            {"signal", required_argument, NULL, 's'},
-                                            {NULL, 0, NULL, 0}};
-    static const struct option without_signal[] = {{"user", required_argument, NULL, 'u'},
-                                                   {"me", no_argument, NULL, OPTION_ME},
-                                                   {"name", required_argument, NULL, OPTION_NAME},
-                                                   {"yes", no_argument, NULL, OPTION_YES},
-                                                   COMMON_OPTIONS,
-                                                   {NULL, 0, NULL, 0}};
     int c, code = -1;
 
-    while (code < 0 && (c = next_option(argc, argv, choice->signals ? "+:hVu:s:" : "+:hVu:",
-                                        choice->signals ? options : without_signal)) != -1)
+    while (code < 0 && (c = options_next(argc, argv, "+", options)) != -1)
         code = take_option(choice, wanted, c, argv);
     if (code >= 0)
         return code;
@@ -152,7 +138,7 @@ int choose_jobs(const struct command *command, struct choice *choice, int argc, 
 
     command_begin(command);
     add(choice, must(strdup(command->name)));
-    code = read_options(choice, &wanted, argc, argv);
+    code = read_options(command->options, choice, &wanted, argc, argv);
     if (code < 0 && optind == argc)
         code = ask_elmer(choice, &wanted);
     for (; code < 0 && optind < argc; optind++)

@@ -169,6 +169,9 @@ int common_option(int c, char **argv)
     case 'h':
     case OPTION_HELP:
         fputs(self->help, stdout);
+        if (self->options)
+            options_print(self->options);
+        fputs(self->notes ? self->notes : "", stdout);
         return finish_output(EXIT_DONE);
     case 'V':
     case OPTION_VERSION:

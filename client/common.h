@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "client/options.h"
 #include "libelmer/elmer.h"
 
 enum {
@@ -26,8 +27,11 @@ enum { OPTION_HELP = 1000, OPTION_VERSION, OPTION_FIRST_FREE };
 #define COMMON_OPTIONS {"help", no_argument, NULL, OPTION_HELP}, {"version", no_argument, NULL, OPTION_VERSION}
 /* clang-format on */
 
+/* --help prints help, the options and notes; without a table of options help is all of it. */
 struct command {
     const char *name, *help;
+    const struct option_row *options;
+    const char *notes;
 };
 /* Call first. */
 void command_begin(const struct command *command);

@@ -5,6 +5,31 @@
 
 #include <string.h>
 
+static const struct option_row options[] = {
+    {OPTION_HOSTS, "hosts", "NAME,..",
+     "init: the hosts of the cluster, for elmer.conf.d/50-init.conf; token: who may use it\n"
+     "(default: any host of the configuration)"},
+    {OPTION_LISTEN, "listen", "ADDRESS", "by which the other hosts reach this one (default: its name, port 7110)"},
+    {OPTION_NOW, "now", NULL, "check the configuration and start the services, now and at each boot"},
+    {OPTION_RESTORE, "restore", "FILE", "go on with what is in a backup, on this host: the one that it is of is lost"},
+    {OPTION_FORCE, "force", NULL, "replace a FILE that is there"},
+    {OPTION_USES, "uses", "N", "how many hosts may join with the token (default: 1)"},
+    {OPTION_NAME, "name", "NAME", "of the cluster, in its CA (default: the queue host's)"},
+    {OPTION_ADDRESS, "address", "NAME|IP", "another name by which workstations reach elmer"},
+    {OPTION_VALID, "valid", "TIME", "how long it is good, such as 30m or 1d (default: 1h)"},
+    {OPTION_REASON, "reason", "TEXT", "why a host is drained, for users and administrators"},
+    {OPTION_WAIT, "wait", NULL, "until no job has a processor there"},
+    {OPTION_KILL_AFTER, "kill-after", "TIME", "wait, and end what is still there after TIME, such as 1h"},
+    {OPTION_SINCE, "since", "TIME", "ago, such as 2h or 1d, or a moment: 2026-11-24, \"2026-11-24 08:00\", 08:00"},
+    {OPTION_JSON, "json", NULL, "JSON, schema elmer.hosts/1, elmer.settings/1, elmer.log/1, elmer.doctor/1"},
+    {OPTION_USER, "user", "USER",
+     "check as the daemon would that runs as USER (default: elmer; of rsd.conf its user)\n"
+     "doctor, as root: whose jobs are tried (default: who has called sudo)"},
+    {OPTION_NO_JOBS, "no-jobs", NULL, "doctor: try no jobs"},
+    {OPTION_DEFAULT, "default", NULL, "show what holds without a file"},
+    {'c', "config", "FILE", "read FILE instead of " ELMER_SYSCONFDIR "/elmer.conf"},
+    OPTION_ROWS_END,
+};
 static const struct command command = {
     "eadmin",
     "Usage: eadmin init [--hosts NAME,..] [--listen ADDRESS] [--now] [--name NAME] [--address NAME|IP]... [-c FILE]\n"
@@ -38,29 +63,8 @@ static const struct command command = {
     "  log         what persons have decided: who has ended, held, moved jobs, drained hosts, and from where\n"
     "  config      of elmer.conf and rsd.conf, or FILE, with fragments in FILE.d: check whether a daemon can\n"
     "              work with it, or show every key, its value and where that comes from\n"
-    "\n"
-    "  --hosts NAME,..      init: the hosts of the cluster, for elmer.conf.d/50-init.conf; token: who may use it\n"
-    "                       (default: any host of the configuration)\n"
-    "  --listen ADDRESS     by which the other hosts reach this one (default: its name, port 7110)\n"
-    "  --now                check the configuration and start the services, now and at each boot\n"
-    "  --restore FILE       go on with what is in a backup, on this host: the one that it is of is lost\n"
-    "  --force              replace a FILE that is there\n"
-    "  --uses N             how many hosts may join with the token (default: 1)\n"
-    "  --name NAME          of the cluster, in its CA (default: the queue host's)\n"
-    "  --address NAME|IP    another name by which workstations reach elmer\n"
-    "  --valid TIME         how long it is good, such as 30m or 1d (default: 1h)\n"
-    "  --reason TEXT        why a host is drained, for users and administrators\n"
-    "  --wait               until no job has a processor there\n"
-    "  --kill-after TIME    wait, and end what is still there after TIME, such as 1h\n"
-    "  --since TIME         ago, such as 2h or 1d, or a moment: 2026-11-24, \"2026-11-24 08:00\", 08:00\n"
-    "  --json               JSON, schema elmer.hosts/1, elmer.settings/1, elmer.log/1, elmer.doctor/1\n"
-    "  --user USER          check as the daemon would that runs as USER (default: elmer; of rsd.conf its user)\n"
-    "                       doctor, as root: whose jobs are tried (default: who has called sudo)\n"
-    "  --no-jobs            doctor: try no jobs\n"
-    "  --default            show what holds without a file\n"
-    "  -c, --config FILE    read FILE instead of " ELMER_SYSCONFDIR "/elmer.conf\n"
-    "  -h, --help           print this and exit\n"
-    "  -V, --version        print the version and exit\n"
+    "\n",
+    options,
     "\n"
     "Exit status: 0 done, 1 refused, 2 usage, 3 no such job, 4 elmer not reachable, 5 not permitted.\n",
 };
@@ -75,13 +79,36 @@ static const struct verb {
     {"set", eadmin_set},     {"show", eadmin_show},     {"config", eadmin_config},     {"doctor", eadmin_doctor},
 };
 
+static bool is_taken(const struct option_row *row, const int *takes)
+{
+    while (*takes && *takes != row->c)
+        takes++;
+    return *takes || row->c == 'h' || row->c == 'V';
+}
+
+int eadmin_option(int argc, char **argv, const char *order, const int *takes)
+{
+    static struct option_row rows[sizeof(options) / sizeof(*options)];
+    static const int *chosen;
+    size_t count = 0;
+
+    if (chosen != takes) {
+        for (const struct option_row *row = options; row->c; row++)
+            if (is_taken(row, takes))
+                rows[count++] = *row;
+        rows[count] = (struct option_row){0, NULL, NULL, NULL};
+        chosen = takes;
+    }
+    return options_next(argc, argv, order, rows);
+}
+
 int main(int argc, char **argv)
 {
-    static const struct option options[] = {COMMON_OPTIONS, {NULL, 0, NULL, 0}};
+    static const struct option_row common[] = {OPTION_ROWS_END};
     int c;
 
     command_begin(&command);
-    c = next_option(argc, argv, "+:hV", options);
+    c = options_next(argc, argv, "+", common);
     if (c != -1)
         return common_option(c, argv);
     if (optind == argc)

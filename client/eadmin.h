@@ -4,6 +4,29 @@
 
 #include "client/common.h"
 
+/* Of the table in eadmin.c. */
+enum {
+    OPTION_HOSTS = OPTION_FIRST_FREE,
+    OPTION_LISTEN,
+    OPTION_NOW,
+    OPTION_RESTORE,
+    OPTION_FORCE,
+    OPTION_USES,
+    OPTION_NAME,
+    OPTION_ADDRESS,
+    OPTION_VALID,
+    OPTION_REASON,
+    OPTION_WAIT,
+    OPTION_KILL_AFTER,
+    OPTION_SINCE,
+    OPTION_JSON,
+    OPTION_USER,
+    OPTION_NO_JOBS,
+    OPTION_DEFAULT
+};
+/* options_next() with those options of the table that the verb takes, ended by 0, and the common ones. */
+int eadmin_option(int argc, char **argv, const char *order, const int *takes);
+
 /* A verb that takes --json alone (eadmin_ask.c): reads its arguments and calls answer, or refuses them. Returns the
  * exit code of the command. */
 int eadmin_query(int argc, char **argv, int (*answer)(bool json));
@@ -20,6 +43,9 @@ struct wire_message;
 /* One that is answered by done, whose text it prints. Returns the exit code. */
 int eadmin_ask(struct wire_message *request);
 int eadmin_done(struct elmer *elmer, struct wire_message *request);
+/* Has elmer write down what this command has done itself; where it does not, that is said, and all goes on. host "":
+ * about none. */
+void eadmin_note(const char *what, const char *host, const char *text);
 int eadmin_hosts(int argc, char **argv);
 int eadmin_hold(int argc, char **argv);
 int eadmin_release(int argc, char **argv);

@@ -13,7 +13,7 @@
 #include "lib/base/clock.h"
 #include "libelmer/client.h"
 
-enum { OPTION_JSON = OPTION_FIRST_FREE };
+enum { NOTE_BYTES = 200, NOTE_MS = 3000 };
 
 /* ---- one request that is answered by done ---- */
 
@@ -53,8 +53,8 @@ int eadmin_done(struct elmer *elmer, struct wire_message *request)
 /* No options but the common ones; -1: go on with argv[optind]... */
 static int parse_none(int argc, char **argv, const char *missing)
 {
-    static const struct option options[] = {COMMON_OPTIONS, {NULL, 0, NULL, 0}};
-    int c = next_option(argc, argv, "+:hV", options);
+    static const int takes[] = {0};
+    int c = eadmin_option(argc, argv, "+", takes);
 
     if (c != -1)
         return common_option(c, argv);
@@ -68,6 +68,41 @@ int eadmin_ask(struct wire_message *request)
 
     elmer_close(elmer);
     return finish_output(code);
+}
+
+/* ---- what was done without elmer ---- */
+
+/* As much of it as a note takes, and no half of a character; the caller's. */
+static char *note_text(const char *text)
+{
+    char *clean = printable(text);
+    size_t size = strlen(clean);
+
+    if (size > NOTE_BYTES)
+        for (size = NOTE_BYTES; size > 0 && ((unsigned char)clean[size] & 0xC0) == 0x80;)
+            size--;
+    clean[size] = '\0';
+    return clean;
+}
+
+void eadmin_note(const char *what, const char *host, const char *text)
+{
+    const char *socket = getenv("ELMER_SOCKET");
+    struct elmer_options options = {.socket = socket && *socket ? socket : NULL};
+    struct elmer_error error = {{0}};
+    char *clean = note_text(text), *answer = NULL;
+    struct wire_message request = {.type = WIRE_note, .u.note = {.what = what, .host = host, .text = clean}};
+    struct client_call call = {.take = take_done, .data = &answer};
+    struct elmer *elmer = NULL;
+    int result = elmer_open(&options, &elmer, &error);
+
+    if (result == ELMER_OK)
+        result = client_call(elmer, &request, &call, NOTE_MS, &error);
+    if (result != ELMER_OK)
+        say("\"eadmin log\" does not show that: %s", error.text);
+    elmer_close(elmer);
+    free(answer);
+    free(clean);
 }
 
 /* ---- jobs ---- */
@@ -310,12 +345,11 @@ static int query_hosts(bool json)
 
 int eadmin_query(int argc, char **argv, int (*answer)(bool json))
 {
-    static const struct option options[] = {
-        {"json", no_argument, NULL, OPTION_JSON}, COMMON_OPTIONS, {NULL, 0, NULL, 0}};
+    static const int takes[] = {OPTION_JSON, 0};
     bool json = false;
     int c;
 
-    while ((c = next_option(argc, argv, "+:hV", options)) != -1) {
+    while ((c = eadmin_option(argc, argv, "+", takes)) != -1) {
         if (c != OPTION_JSON)
             return common_option(c, argv);
         json = true;

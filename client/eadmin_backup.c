@@ -28,8 +28,6 @@
 #include "lib/base/str.h"
 #include "lib/pki/ca.h"
 
-enum { OPTION_FORCE = OPTION_FIRST_FREE };
-
 struct backup {
     const char *config, *file;
     bool force;
@@ -162,6 +160,14 @@ static int give_name(const struct backup *backup, struct err *err)
     return result;
 }
 
+static void note(const char *file)
+{
+    char *path = realpath(file, NULL);
+
+    eadmin_note("backed-up", "", path ? path : file);
+    free(path);
+}
+
 static int make_file(struct backup *backup, const struct settings *settings)
 {
     struct err err = ERR_INIT;
@@ -187,6 +193,7 @@ static int make_file(struct backup *backup, const struct settings *settings)
         say("%s", err.text);
     if (result < 0)
         return EXIT_REFUSED;
+    note(backup->file);
     printf("%s has the queue, the configuration and the CA. It has the CA's key: keep it where nobody else reads it.\n",
            backup->file);
     return EXIT_DONE;
@@ -216,14 +223,11 @@ static int make_backup(struct backup *backup)
 
 int eadmin_backup(int argc, char **argv)
 {
-    static const struct option options[] = {{"config", required_argument, NULL, 'c'},
-                                            {"force", no_argument, NULL, OPTION_FORCE},
-                                            COMMON_OPTIONS,
-                                            {NULL, 0, NULL, 0}};
+    static const int takes[] = {'c', OPTION_FORCE, 0};
     struct backup backup = {.config = ELMER_SYSCONFDIR "/elmer.conf"};
     int c, code;
 
-    while ((c = next_option(argc, argv, ":hVc:", options)) != -1) {
+    while ((c = eadmin_option(argc, argv, "", takes)) != -1) {
         if (c == 'c')
             backup.config = optarg;
         else if (c == OPTION_FORCE)

@@ -31,7 +31,6 @@
 #include "lib/pki/x509.h"
 
 enum { NAMES_MAX = 64 };
-enum { OPTION_NAME = OPTION_FIRST_FREE, OPTION_ADDRESS, OPTION_HOSTS, OPTION_LISTEN, OPTION_NOW, OPTION_RESTORE };
 
 #define ELMER_USER "elmer"
 
@@ -130,14 +129,16 @@ static bool names_all(const char *certificate, const struct names *names)
     return true;
 }
 
-/* There is a pair of this CA, the latest, with these names: its certificate's facts. Read by root, and trusted for
- * nothing else. */
+/* There is a pair of this CA, the latest, with these names, and beside it the CA as it is now: its certificate's facts.
+ * Read by root, and trusted for nothing else. */
 static bool present(const char *pki, const struct ca *ca, const struct names *names, struct pki_certificate *facts)
 {
     uint64_t latest = UINT64_MAX;
-    char *certificate = NULL, *key = NULL;
+    char *certificate = NULL, *key = NULL, *beside = NULL;
     int dir = open(pki, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    bool sound = dir >= 0 && file_read(dir, "host.crt", PKI_PEM_MAX, &certificate, NULL) == 0 &&
+    bool sound = dir >= 0 && file_read(dir, "ca.crt", PKI_PEM_MAX, &beside, NULL) == 0 &&
+                 strcmp(beside, ca->certificate) == 0 &&
+                 file_read(dir, "host.crt", PKI_PEM_MAX, &certificate, NULL) == 0 &&
                  file_read(dir, "host.key", PKI_PEM_MAX, &key, NULL) == 0 &&
                  pki_verify(certificate, ca->certificate, NULL) == 0 && pki_key_fits(key, certificate, NULL) == 0 &&
                  pki_inspect(certificate, facts, NULL) == 0 && facts->end_s > wall_now().ms / 1000 &&
@@ -145,6 +146,7 @@ static bool present(const char *pki, const struct ca *ca, const struct names *na
 
     if (dir >= 0)
         close(dir);
+    free(beside);
     free(certificate);
     pki_key_free(key);
     return sound;
@@ -188,18 +190,11 @@ struct init {
 
 static int parse_init(struct init *init, int argc, char **argv)
 {
-    static const struct option options[] = {{"name", required_argument, NULL, OPTION_NAME},
-                                            {"address", required_argument, NULL, OPTION_ADDRESS},
-                                            {"hosts", required_argument, NULL, OPTION_HOSTS},
-                                            {"listen", required_argument, NULL, OPTION_LISTEN},
-                                            {"now", no_argument, NULL, OPTION_NOW},
-                                            {"restore", required_argument, NULL, OPTION_RESTORE},
-                                            {"config", required_argument, NULL, 'c'},
-                                            COMMON_OPTIONS,
-                                            {NULL, 0, NULL, 0}};
+    static const int takes[] = {OPTION_NAME, OPTION_ADDRESS, OPTION_HOSTS, OPTION_LISTEN,
+                                OPTION_NOW,  OPTION_RESTORE, 'c',          0};
     int c;
 
-    while ((c = next_option(argc, argv, "+:hVc:", options)) != -1) {
+    while ((c = eadmin_option(argc, argv, "+", takes)) != -1) {
         if (c == 'c')
             init->config = optarg;
         else if (c == OPTION_NAME && (str_valid_hostname(optarg) && strlen(optarg) <= 30))
@@ -311,14 +306,16 @@ static int init_all(const struct init *init, const struct settings *settings, st
 {
     struct ca ca = {0};
     struct err err = ERR_INIT;
-    int made = ca_create(CA_DIR, init->name ? init->name : settings->name, wall_now().ms, &err), code;
+    int made = ca_create(CA_DIR, init->name ? init->name : settings->name, wall_now().ms, &err), renewed = 1, code;
 
-    if (made < 0 || ca_open(CA_DIR, &ca, &err) < 0 || ca_configure(&ca, EADMIN_CA_CONFIG, &err) < 0) {
+    if (made < 0 || ca_open(CA_DIR, &ca, &err) < 0 || ca_configure(&ca, EADMIN_CA_CONFIG, &err) < 0 ||
+        (renewed = ca_renew(&ca, wall_now().ms, &err)) < 0) {
         ca_close(&ca);
         return eadmin_failed(&err);
     }
-    printf(made == 0 ? "The CA is made: %s. Keep a copy of it in a safe place.\n"
-                     : "There is a CA already, in %s; it stays.\n",
+    printf(made == 0      ? "The CA is made: %s. Keep a copy of it in a safe place.\n"
+           : renewed == 0 ? "The CA in %s is renewed, with the same key: hosts need nothing. Keep a copy of it.\n"
+                          : "There is a CA already, in %s; it stays.\n",
            CA_DIR);
     code = init_pair(&ca, init, settings, writer);
     if (code == EXIT_DONE)

@@ -11,8 +11,6 @@
 #include "client/eadmin.h"
 #include "lib/base/str.h"
 
-enum { OPTION_USER = OPTION_FIRST_FREE, OPTION_DEFAULT };
-
 #define ELMER_CONF ELMER_SYSCONFDIR "/elmer.conf"
 #define RSD_CONF   ELMER_SYSCONFDIR "/rsd.conf"
 
@@ -103,14 +101,11 @@ static int work_on_all(const struct wish *wish)
 
 static int parse(struct wish *wish, int argc, char **argv)
 {
-    static const struct option options[] = {{"user", required_argument, NULL, OPTION_USER},
-                                            {"default", no_argument, NULL, OPTION_DEFAULT},
-                                            COMMON_OPTIONS,
-                                            {NULL, 0, NULL, 0}};
+    static const int takes[] = {OPTION_USER, OPTION_DEFAULT, 0};
     int c;
 
     optind = 0; /* anew: check or show may stand before options */
-    while ((c = next_option(argc, argv, ":hV", options)) != -1) {
+    while ((c = eadmin_option(argc, argv, "", takes)) != -1) {
         if (c == OPTION_USER)
             wish->user = optarg;
         else if (c == OPTION_DEFAULT)

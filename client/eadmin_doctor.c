@@ -21,8 +21,6 @@
 #include "client/table.h"
 #include "lib/base/clock.h"
 
-enum { OPTION_JSON = OPTION_FIRST_FREE, OPTION_USER, OPTION_NO_JOBS };
-
 struct doctor {
     bool json, no_jobs;
     const char *user;
@@ -33,14 +31,10 @@ struct doctor {
 
 static int parse(struct doctor *doctor, int argc, char **argv)
 {
-    static const struct option options[] = {{"json", no_argument, NULL, OPTION_JSON},
-                                            {"user", required_argument, NULL, OPTION_USER},
-                                            {"no-jobs", no_argument, NULL, OPTION_NO_JOBS},
-                                            COMMON_OPTIONS,
-                                            {NULL, 0, NULL, 0}};
+    static const int takes[] = {OPTION_JSON, OPTION_USER, OPTION_NO_JOBS, 0};
     int c;
 
-    while ((c = next_option(argc, argv, ":hV", options)) != -1) {
+    while ((c = eadmin_option(argc, argv, "", takes)) != -1) {
         if (c == OPTION_JSON)
             doctor->json = true;
         else if (c == OPTION_USER)

@@ -18,7 +18,7 @@
 #include "lib/base/str.h"
 #include "libelmer/client.h"
 
-enum { OPTION_REASON = OPTION_FIRST_FREE, OPTION_WAIT, OPTION_KILL_AFTER, REASON_MAX = 200, JOBS_SAID = 16 };
+enum { REASON_MAX = 200, JOBS_SAID = 16 };
 
 static bool hosts_are_names(char **hosts, int count)
 {
@@ -51,15 +51,11 @@ static int parse_hosts(int argc, char **argv)
 
 int eadmin_parse_drain(struct drain *drain, int argc, char **argv)
 {
-    static const struct option options[] = {{"reason", required_argument, NULL, OPTION_REASON},
-                                            {"wait", no_argument, NULL, OPTION_WAIT},
-                                            {"kill-after", required_argument, NULL, OPTION_KILL_AFTER},
-                                            COMMON_OPTIONS,
-                                            {NULL, 0, NULL, 0}};
+    static const int takes[] = {OPTION_REASON, OPTION_WAIT, OPTION_KILL_AFTER, 0};
     int c;
 
     /* not "+": options may follow the names */
-    while ((c = next_option(argc, argv, ":hV", options)) != -1) {
+    while ((c = eadmin_option(argc, argv, "", takes)) != -1) {
         if (c == OPTION_REASON && is_reason(optarg))
             drain->reason = optarg;
         else if (c == OPTION_WAIT)
@@ -185,8 +181,8 @@ int eadmin_drain(int argc, char **argv)
 /* No options but the common ones, and names. */
 static int each_host(int argc, char **argv, struct wire_message (*request_for)(const char *host))
 {
-    static const struct option options[] = {COMMON_OPTIONS, {NULL, 0, NULL, 0}};
-    int c = next_option(argc, argv, ":hV", options), code;
+    static const int takes[] = {0};
+    int c = eadmin_option(argc, argv, "", takes), code;
     struct elmer *elmer;
 
     if (c != -1)

@@ -16,8 +16,6 @@
 #include "lib/base/clock.h"
 #include "libelmer/client.h"
 
-enum { OPTION_JSON = OPTION_FIRST_FREE, OPTION_SINCE };
-
 struct pages {
     struct wire_message *items; /* type log */
     size_t count;
@@ -169,16 +167,13 @@ static int ask(struct pages *pages, int64_t since_ms)
 
 int eadmin_log(int argc, char **argv)
 {
-    static const struct option options[] = {{"json", no_argument, NULL, OPTION_JSON},
-                                            {"since", required_argument, NULL, OPTION_SINCE},
-                                            COMMON_OPTIONS,
-                                            {NULL, 0, NULL, 0}};
+    static const int takes[] = {OPTION_SINCE, OPTION_JSON, 0};
     struct pages pages = {0};
     int64_t since_ms = 0;
     bool json = false;
     int c, code;
 
-    while ((c = next_option(argc, argv, "+:hV", options)) != -1) {
+    while ((c = eadmin_option(argc, argv, "+", takes)) != -1) {
         if (c == OPTION_JSON)
             json = true;
         else if (c != OPTION_SINCE)

@@ -30,8 +30,8 @@ static int run_here(const char *verb)
     return EXIT_REFUSED;
 }
 
-/* word: what the command is called; verb: that of systemctl. */
-static int go_down(int argc, char **argv, const char *word, const char *verb)
+/* word: what the command is called; verb: that of systemctl; done: what the log calls it. */
+static int go_down(int argc, char **argv, const char *word, const char *verb, const char *done)
 {
     struct drain drain = {.reason = ""};
     char *reason = NULL;
@@ -51,6 +51,8 @@ static int go_down(int argc, char **argv, const char *word, const char *verb)
     if (!*drain.reason)
         drain.reason = reason = must(strdup(word));
     code = eadmin_drain_hosts(&drain);
+    if (code == EXIT_DONE)
+        eadmin_note(done, drain.hosts[0], reason ? "" : drain.reason);
     free(reason);
     if (code != EXIT_DONE)
         return code;
@@ -63,10 +65,10 @@ static int go_down(int argc, char **argv, const char *word, const char *verb)
 
 int eadmin_shutdown(int argc, char **argv)
 {
-    return go_down(argc, argv, "shutdown", "poweroff");
+    return go_down(argc, argv, "shutdown", "poweroff", "shut-down");
 }
 
 int eadmin_reboot(int argc, char **argv)
 {
-    return go_down(argc, argv, "reboot", "reboot");
+    return go_down(argc, argv, "reboot", "reboot", "rebooted");
 }

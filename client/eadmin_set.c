@@ -14,9 +14,9 @@
 
 int eadmin_set(int argc, char **argv)
 {
-    static const struct option options[] = {COMMON_OPTIONS, {NULL, 0, NULL, 0}};
+    static const int takes[] = {0};
     struct wire_message request = {.type = WIRE_set};
-    int c = next_option(argc, argv, "+:hV", options);
+    int c = eadmin_option(argc, argv, "+", takes);
 
     if (c != -1)
         return common_option(c, argv);

@@ -17,8 +17,6 @@
 #include "lib/pki/token.h"
 #include "lib/pki/tokens.h"
 
-enum { OPTION_HOSTS = OPTION_FIRST_FREE, OPTION_VALID, OPTION_USES };
-
 #define TOKEN_MS     3600000L
 #define TOKEN_MAX_MS (30L * 86400000)
 
@@ -49,16 +47,11 @@ static bool parse_hosts(struct token_request *request, char *value)
 
 static int parse_token(struct token_request *request, int argc, char **argv)
 {
-    static const struct option options[] = {{"hosts", required_argument, NULL, OPTION_HOSTS},
-                                            {"uses", required_argument, NULL, OPTION_USES},
-                                            {"valid", required_argument, NULL, OPTION_VALID},
-                                            {"config", required_argument, NULL, 'c'},
-                                            COMMON_OPTIONS,
-                                            {NULL, 0, NULL, 0}};
+    static const int takes[] = {OPTION_HOSTS, OPTION_USES, OPTION_VALID, 'c', 0};
     struct err err = ERR_INIT;
     int c;
 
-    while ((c = next_option(argc, argv, "+:hVc:", options)) != -1) {
+    while ((c = eadmin_option(argc, argv, "+", takes)) != -1) {
         if (c == 'c')
             request->config = optarg;
         else if (c == OPTION_HOSTS && !parse_hosts(request, optarg))

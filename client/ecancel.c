@@ -4,18 +4,20 @@
 #include "client/choose.h"
 #include "client/end.h"
 
+static const struct option_row options[] = {
+    {OPTION_ME, "me", NULL, "all of one's own jobs that wait"},
+    {'u', "user", "USER", "those of USER"},
+    {OPTION_NAME, "name", "PATTERN", "those whose name matches a shell pattern, like 'solve*'"},
+    {OPTION_YES, "yes", NULL, "ask nothing; else it asks on a terminal when it is more than ten jobs"},
+    OPTION_ROWS_END,
+};
 static const struct command command = {
     "ecancel",
     "Usage: ecancel ID...\n"
     "       ecancel [--me | -u USER] [--name PATTERN] [--yes]\n"
     "Remove jobs that wait in the queue.\n"
-    "\n"
-    "      --me            all of one's own jobs that wait\n"
-    "  -u, --user USER     those of USER\n"
-    "      --name PATTERN  those whose name matches a shell pattern, like 'solve*'\n"
-    "      --yes           ask nothing; else it asks on a terminal when it is more than ten jobs\n"
-    "  -h, --help          print this and exit\n"
-    "  -V, --version       print the version and exit\n"
+    "\n",
+    options,
     "\n"
     "Exit status: 0 done, 1 refused, 2 usage, 3 no such job or not waiting, 4 elmer not reachable,\n"
     "5 not permitted; with several jobs the greatest. A job that has started is ended by ekill.\n",

@@ -4,19 +4,21 @@
 #include "client/choose.h"
 #include "client/end.h"
 
+static const struct option_row options[] = {
+    {OPTION_ME, "me", NULL, "all of one's own jobs that run"},
+    {'u', "user", "USER", "those of USER"},
+    {OPTION_NAME, "name", "PATTERN", "those whose name matches a shell pattern, like 'solve*'"},
+    {OPTION_SIGNAL, "signal", "SIGNAL", "end nothing, but send this signal to their processes, like USR1"},
+    {OPTION_YES, "yes", NULL, "ask nothing; else it asks on a terminal when it is more than ten jobs"},
+    OPTION_ROWS_END,
+};
 static const struct command command = {
     "ekill",
     "Usage: ekill [--signal SIGNAL] ID...\n"
     "       ekill [--signal SIGNAL] [--me | -u USER] [--name PATTERN] [--yes]\n"
     "End jobs that are starting or running: their processes get SIGTERM, and SIGKILL after a grace time.\n"
-    "\n"
-    "      --me             all of one's own jobs that run\n"
-    "  -u, --user USER      those of USER\n"
-    "      --name PATTERN   those whose name matches a shell pattern, like 'solve*'\n"
-    "  -s, --signal SIGNAL  end nothing, but send this signal to their processes, like USR1\n"
-    "      --yes            ask nothing; else it asks on a terminal when it is more than ten jobs\n"
-    "  -h, --help           print this and exit\n"
-    "  -V, --version        print the version and exit\n"
+    "\n",
+    options,
     "\n"
     "Exit status: 0 done, 1 refused, 2 usage, 3 no such job or not running, 4 elmer not reachable,\n"
     "5 not permitted; with several jobs the greatest. A job that still waits is removed by ecancel.\n",
@@ -32,7 +34,7 @@ static int send_signal(struct elmer *elmer, uint64_t job, int timeout_ms, struct
 
 int main(int argc, char **argv)
 {
-    struct choice choice = {.signals = true, .deed = "end"};
+    struct choice choice = {.deed = "end"};
     int code = choose_jobs(&command, &choice, argc, argv);
 
     if (code >= 0)

@@ -69,14 +69,13 @@ static int end_all(const struct calls *calls, const struct ref *refs, int count)
 
 int end_main(const struct command *command, end_call call, end_tasks_call tasks_call, int argc, char **argv)
 {
-    static const struct option options[] = {COMMON_OPTIONS, {NULL, 0, NULL, 0}};
     const struct calls calls = {call, tasks_call};
     struct ref *refs;
     size_t count;
     int c, code = EXIT_DONE;
 
     command_begin(command);
-    c = next_option(argc, argv, "+:hV", options);
+    c = options_next(argc, argv, "+", command->options);
     if (c != -1) /* there are no others */
         return common_option(c, argv);
     if (optind == argc)

@@ -18,36 +18,6 @@
 #include "lib/base/clock.h"
 #include "lib/base/str.h"
 
-static const struct command command = {
-    "equery",
-    "Usage: equery [-r] [-q] [FILTER...] [--json] [ID...]\n"
-    "       equery --history [-n COUNT] [FILTER...] [--json]\n"
-    "       equery --why [--json] ID...\n"
-    "       equery --hosts [--host LIST] [--json]\n"
-    "Show running and queued jobs, or those with the ids given, also if they have ended; of one id all that is\n"
-    "known.\n"
-    "\n"
-    "  -r               running jobs (starting, running, ending)\n"
-    "  -q               queued jobs (queued, held); without -r and -q: both\n"
-    "  --history        ended jobs, with the CPU time used and the time at each level\n"
-    "  -n COUNT         the last COUNT of them; 0: all (default 100)\n"
-    "  --why            why a job waits, host by host, and what would help\n"
-    "  --hosts          the hosts, how busy they are, and which jobs have which level there\n"
-    "  --json           JSON, schemas elmer.jobs/1, elmer.why/1, elmer.hosts/1\n"
-    "  --format LIST    these columns: id, name, state and others, separated by commas\n"
-    "  -W, --watch[=S]  show it again and again, every S seconds (default 2), until q\n"
-    "  -h, --help       print this and exit\n"
-    "  -V, --version    print the version and exit\n"
-    "Filters; a job is shown if it passes all that are given:\n"
-    "  --me             my own jobs\n"
-    "  -u, --user USER  those of USER\n"
-    "  --name PATTERN   those whose name matches a shell pattern, like 'solve*'\n"
-    "  --state LIST     in one of these states, separated by commas\n"
-    "  --host LIST      on one of these hosts, separated by commas\n"
-    "\n"
-    "Exit status: 0 done, 1 refused, 2 usage, 3 no such job, 4 elmer not reachable, 5 not permitted.\n",
-};
-
 enum {
     OPTION_JSON = OPTION_FIRST_FREE,
     OPTION_HISTORY,
@@ -59,6 +29,39 @@ enum {
     OPTION_HOSTS,
     OPTION_FORMAT
 };
+static const struct option_row options[] = {
+    {'r', NULL, NULL, "running jobs (starting, running, ending)"},
+    {'q', NULL, NULL, "queued jobs (queued, held); without -r and -q: both"},
+    {OPTION_HISTORY, "history", NULL, "ended jobs, with the CPU time used and the time at each level"},
+    {'n', NULL, "COUNT", "the last COUNT of them; 0: all (default 100)"},
+    {OPTION_WHY, "why", NULL, "why a job waits, host by host, and what would help"},
+    {OPTION_HOSTS, "hosts", NULL, "the hosts, how busy they are, and which jobs have which level there"},
+    {OPTION_JSON, "json", NULL, "JSON, schemas elmer.jobs/1, elmer.why/1, elmer.hosts/1"},
+    {OPTION_FORMAT, "format", "LIST", "these columns: id, name, state and others, separated by commas"},
+    {'W', "watch", "[=S]", "show it again and again, every S seconds (default 2), until q"},
+    {0, NULL, NULL, "Filters; a job is shown if it passes all that are given:"},
+    {OPTION_ME, "me", NULL, "my own jobs"},
+    {'u', "user", "USER", "those of USER"},
+    {OPTION_NAME, "name", "PATTERN", "those whose name matches a shell pattern, like 'solve*'"},
+    {OPTION_STATE, "state", "LIST", "in one of these states, separated by commas"},
+    {OPTION_HOST, "host", "LIST", "on one of these hosts, separated by commas"},
+    {0, NULL, NULL, ""},
+    OPTION_ROWS_END,
+};
+static const struct command command = {
+    "equery",
+    "Usage: equery [-r] [-q] [FILTER...] [--json] [ID...]\n"
+    "       equery --history [-n COUNT] [FILTER...] [--json]\n"
+    "       equery --why [--json] ID...\n"
+    "       equery --hosts [--host LIST] [--json]\n"
+    "Show running and queued jobs, or those with the ids given, also if they have ended; of one id all that is\n"
+    "known.\n"
+    "\n",
+    options,
+    "\n"
+    "Exit status: 0 done, 1 refused, 2 usage, 3 no such job, 4 elmer not reachable, 5 not permitted.\n",
+};
+
 enum { HISTORY_COUNT = 100, HISTORY_MORE = 10, WATCH_MAX_S = 3600 };
 
 struct request {
@@ -137,23 +140,10 @@ static int check_filter(struct request *request, bool ids)
 
 static int parse(struct request *request, int argc, char **argv)
 {
-    static const struct option options[] = {{"json", no_argument, NULL, OPTION_JSON},
-                                            {"history", no_argument, NULL, OPTION_HISTORY},
-                                            {"me", no_argument, NULL, OPTION_ME},
-                                            {"user", required_argument, NULL, 'u'},
-                                            {"name", required_argument, NULL, OPTION_NAME},
-                                            {"state", required_argument, NULL, OPTION_STATE},
-                                            {"host", required_argument, NULL, OPTION_HOST},
-                                            {"why", no_argument, NULL, OPTION_WHY},
-                                            {"hosts", no_argument, NULL, OPTION_HOSTS},
-                                            {"format", required_argument, NULL, OPTION_FORMAT},
-                                            {"watch", optional_argument, NULL, 'W'},
-                                            COMMON_OPTIONS,
-                                            {NULL, 0, NULL, 0}};
     const char *watch_text = NULL;
     int c;
 
-    while ((c = next_option(argc, argv, "+:hVrqWn:u:", options)) != -1) {
+    while ((c = options_next(argc, argv, "+", options)) != -1) {
         if (c == 'r')
             request->running = true;
         else if (c == 'q')

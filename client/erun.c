@@ -42,6 +42,8 @@ static const struct command command = {
     "\n"
     "Exit status: that of the command, the highest of several, 128+N if it died by signal N; 127\n"
     "not found, 126 not executable, 2 usage, 255 a host or a connection was lost.\n",
+    NULL,
+    NULL,
 };
 
 enum { AGAIN_MS = 1000 };

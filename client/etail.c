@@ -16,17 +16,19 @@
 #include "client/source.h"
 #include "lib/base/str.h"
 
+static const struct option_row options[] = {
+    {'f', "follow", NULL, "go on until the job has ended"},
+    {'n', "lines", "N", "the last N lines (default 10); 'all': from the beginning"},
+    {'r', "rank", "RANK", "of this rank (default 0); see esubmit --each"},
+    {'e', "errors", NULL, "the error output, where that is another file"},
+    OPTION_ROWS_END,
+};
 static const struct command command = {
     "etail",
     "Usage: etail [-f] [-n LINES] [-r RANK] [-e] ID\n"
     "Show the last lines of a job's output, from any host. ID: a job, or a task of an array like 57[12].\n"
-    "\n"
-    "  -f, --follow      go on until the job has ended\n"
-    "  -n, --lines N     the last N lines (default 10); 'all': from the beginning\n"
-    "  -r, --rank RANK   of this rank (default 0); see esubmit --each\n"
-    "  -e, --errors      the error output, where that is another file\n"
-    "  -h, --help        print this and exit\n"
-    "  -V, --version     print the version and exit\n"
+    "\n",
+    options,
     "\n"
     "Exit status: 0 done, 1 refused or the file cannot be read, 2 usage, 3 no such job or not started,\n"
     "4 elmer not reachable, 5 not permitted, 6 not now.\n",
@@ -71,15 +73,9 @@ static int take_option(struct request *request, int c, char **argv)
 
 static int parse(struct request *request, int argc, char **argv)
 {
-    static const struct option options[] = {{"follow", no_argument, NULL, 'f'},
-                                            {"lines", required_argument, NULL, 'n'},
-                                            {"rank", required_argument, NULL, 'r'},
-                                            {"errors", no_argument, NULL, 'e'},
-                                            COMMON_OPTIONS,
-                                            {NULL, 0, NULL, 0}};
     int c, code = -1;
 
-    while (code < 0 && (c = next_option(argc, argv, "+:hVfen:r:", options)) != -1)
+    while (code < 0 && (c = options_next(argc, argv, "+", options)) != -1)
         code = take_option(request, c, argv);
     if (code >= 0)
         return code;

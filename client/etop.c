@@ -3,14 +3,14 @@
 
 #include "client/end.h"
 
+static const struct option_row options[] = {OPTION_ROWS_END};
 static const struct command command = {
     "etop",
     "Usage: etop ID\n"
     "Move a job that waits before your other waiting jobs, into the first place that they hold in the\n"
     "queue. These follow in their order; jobs of other users stay where they are.\n"
-    "\n"
-    "  -h, --help      print this and exit\n"
-    "  -V, --version   print the version and exit\n"
+    "\n",
+    options,
     "\n"
     "Exit status: 0 done, 1 refused, 2 usage, 3 no such job or not waiting, 4 elmer not reachable,\n"
     "5 not permitted, 6 not now: try again.\n",

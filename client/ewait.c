@@ -10,22 +10,25 @@
 #include "client/wait.h"
 #include "lib/base/clock.h"
 
+enum { OPTION_ANY = OPTION_FIRST_FREE };
+static const struct option_row options[] = {
+    {OPTION_ANY, "any", NULL, "until one has ended, and exit with its status"},
+    {'t', "time", "TIME", "no longer than this, like 90, 90s, 10m, 2h30m or 1d"},
+    OPTION_ROWS_END,
+};
 static const struct command command = {
     "ewait",
     "Usage: ewait [--any] [-t TIME] ID...\n"
     "Wait until the jobs have ended, and exit with their status: that of the first, in the order\n"
     "given, that is not 0.\n"
-    "\n"
-    "  --any             until one has ended, and exit with its status\n"
-    "  -t, --time TIME   no longer than this, like 90, 90s, 10m, 2h30m or 1d\n"
-    "  -h, --help        print this and exit\n"
-    "  -V, --version     print the version and exit\n"
+    "\n",
+    options,
     "\n"
     "Exit status: that of the job, 128+N if it died by signal N, 125 if Elmer could not run it to\n"
     "its end or there is no such job, 124 after TIME, 2 usage.\n",
 };
 
-enum { OPTION_ANY = OPTION_FIRST_FREE, IDS_MAX = 4096, ANY_MAX = 256 };
+enum { IDS_MAX = 4096, ANY_MAX = 256 };
 enum { EXIT_TIME = 124 }; /* as timeout(1) */
 
 struct request {
@@ -66,14 +69,10 @@ static bool parse_time(const char *text, int64_t *ms)
 
 static int parse(struct request *request, int argc, char **argv)
 {
-    static const struct option options[] = {{"any", no_argument, NULL, OPTION_ANY},
-                                            {"time", required_argument, NULL, 't'},
-                                            COMMON_OPTIONS,
-                                            {NULL, 0, NULL, 0}};
     int64_t ms;
     int c;
 
-    while ((c = next_option(argc, argv, "+:hVt:", options)) != -1) {
+    while ((c = options_next(argc, argv, "+", options)) != -1) {
         if (c == OPTION_ANY) {
             request->any = true;
         } else if (c == 't') {

@@ -23,35 +23,44 @@ enum { MESH_SIDE_MAX = 65536, NPROCS_MAX = 1000000, POLL_SLEEP_MAX_US = 10000 /*
 enum { OPTION_HOSTS = OPTION_FIRST_FREE, OPTION_EACH, OPTION_PVM, OPTION_REQUEUE, OPTION_COMMENT, OPTION_MESH, OPTION_DRY_RUN,
        OPTION_CPU_TIME, OPTION_SIGNAL, OPTION_AFTER, OPTION_IF_NEVER, OPTION_SPIN, OPTION_POLL_SLEEP,
        OPTION_MAIL_AT, OPTION_NOTIFY };
-static const struct option options[] = {
-    {"name", required_argument, NULL, 'J'},
-    {"output", required_argument, NULL, 'o'},
-    {"error", required_argument, NULL, 'e'},
-    {"dir", required_argument, NULL, 'D'},
-    {"variable", required_argument, NULL, 'v'},
-    {"array", required_argument, NULL, 'a'},
-    {"nprocs", required_argument, NULL, 'n'},
-    {"wait", no_argument, NULL, 'w'},
-    {"hosts", required_argument, NULL, OPTION_HOSTS},
-    {"each", no_argument, NULL, OPTION_EACH},
-    {"pvm", no_argument, NULL, OPTION_PVM},
-    {"requeue", optional_argument, NULL, OPTION_REQUEUE},
-    {"time", required_argument, NULL, 't'},
-    {"cpu-time", required_argument, NULL, OPTION_CPU_TIME},
-    {"signal", required_argument, NULL, OPTION_SIGNAL},
-    {"after", required_argument, NULL, OPTION_AFTER},
-    {"if-never", required_argument, NULL, OPTION_IF_NEVER},
-    {"mail-at", required_argument, NULL, OPTION_MAIL_AT},
-    {"notify", required_argument, NULL, OPTION_NOTIFY},
-    {"spin", no_argument, NULL, OPTION_SPIN},
-    {"poll-sleep", required_argument, NULL, OPTION_POLL_SLEEP},
-    {"comment", required_argument, NULL, OPTION_COMMENT},
-    {"mesh", required_argument, NULL, OPTION_MESH},
-    {"dry-run", no_argument, NULL, OPTION_DRY_RUN},
-    COMMON_OPTIONS,
-    {NULL, 0, NULL, 0}};
 /* clang-format on */
-static const char letters[] = "+:hVJ:o:e:D:v:n:t:wa:";
+const struct option_row submission_options[] = {
+    {'n', "nprocs", "N", "number of processors, as NPROCS"},
+    {'J', "name", "NAME", "name of the job (default: the last part of COMMAND)"},
+    {'a', "array", "TASKS",
+     "an array of jobs, one for each index: 1-1000, 0-99:3, 1,4,7-9; %8\n"
+     "behind it: 8 at a time. {} in COMMAND is the index (ELMER_ARRAY_INDEX)"},
+    {'o', "output", "FILE", "standard output (default: elmer-%j.out, with --each\nelmer-%j.%r.out)"},
+    {'e', "error", "FILE",
+     "standard error (default: the same file as standard output)\n"
+     "in FILE: %j job id, %u user, %x job name, %r rank, %% percent sign"},
+    {'D', "dir", "DIR", "working directory (default: the current one)"},
+    {'v', "variable", "VAR[=VALUE]",
+     "pass on a variable, or set it; may be repeated\n(without -v: PATH LANG LANGUAGE LC_* TZ)"},
+    {OPTION_MESH, "mesh", "XxY", "on X * Y processors that are a mesh in a cube of hosts, like 4x6"},
+    {OPTION_HOSTS, "hosts", "LIST", "only on these hosts, separated by commas"},
+    {OPTION_EACH, "each", NULL, "run COMMAND on each processor, not once on the first"},
+    {OPTION_PVM, "pvm", NULL, "give the job a PVM virtual machine of its own"},
+    {'t', "time", "TIME", "end it when it has run for so long, like 2h30m"},
+    {OPTION_CPU_TIME, "cpu-time", "TIME", "end it when it has used so much CPU time, on all processors"},
+    {OPTION_SIGNAL, "signal", "SIGNAL@SECONDS", "a signal to its processes so long before, like USR1@120"},
+    {OPTION_REQUEUE, "requeue", "[=limit]",
+     "run it again, from its beginning, if a host is lost;\n=limit: and if a limit has ended it"},
+    {OPTION_AFTER, "after", "LIST",
+     "wait for other jobs, like ok:41,any:42: ok ended well, fail ended in\n"
+     "any other way, any ended, start has been started; may be repeated"},
+    {OPTION_IF_NEVER, "if-never", "WHAT", "when that cannot happen any more: cancel the job (default), or keep\nit"},
+    {OPTION_MAIL_AT, "mail-at", "LIST",
+     "send mail at its begin, end, fail (several with commas); of an array\nonce for all"},
+    {OPTION_NOTIFY, "notify", "COMMAND", "run this line of shell here when the job has ended, however"},
+    {OPTION_SPIN, "spin", NULL,
+     "its processes poll at full speed while they wait: nothing of that\nis left for later jobs"},
+    {OPTION_POLL_SLEEP, "poll-sleep", "US", "the longest sleep of a process that polls, in microseconds (100)"},
+    {OPTION_COMMENT, "comment", "TEXT", "a line that equery shows with the job, at most 200 bytes"},
+    {OPTION_DRY_RUN, "dry-run", NULL, "say what would happen now, and why; nothing is submitted"},
+    {'w', "wait", NULL, "wait, and exit with the job's status"},
+    OPTION_ROWS_END,
+};
 
 /* ---- options ---- */
 
@@ -277,7 +286,7 @@ static int take_options(struct request *request, int argc, char **argv, bool typ
     int c, result = -1;
 
     optind = 0; /* from the beginning */
-    while (result < 0 && (c = next_option(argc, argv, letters, options)) != -1)
+    while (result < 0 && (c = options_next(argc, argv, "+", submission_options)) != -1)
         result = typed || !only_typed(c) ? take_option(request, c, argv)
                                          : usage_error("'%s' is for the command line only", argv[optind - 1]);
     return result;

@@ -5,8 +5,12 @@
 #include "client/after.h"
 #include "client/environment.h"
 #include "client/notices.h"
+#include "client/options.h"
 #include "client/script.h"
 #include "libelmer/elmer.h"
+
+/* Of esubmit, and of the lines of a script. */
+extern const struct option_row submission_options[];
 
 struct request {
     struct elmer_submission submission;

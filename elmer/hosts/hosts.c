@@ -70,11 +70,11 @@ void peer_drop(struct peer *peer, const char *text)
 
 void peer_refuse(struct peer *peer, uint64_t id, const char *code, const char *text)
 {
+    const char *from = peer->local ? "the unix socket" : link_peer_address(peer->link);
     char printable[300];
-    if (hosts_may_log(peer->hosts))
+    if (log_repeats_allowed(&peer->hosts->repeats, from, text) && hosts_may_log(peer->hosts))
         log_warning("link of a host refused: %s (from %s)",
-                    str_printable(printable, sizeof(printable), text, strlen(text)),
-                    peer->local ? "the unix socket" : link_peer_address(peer->link));
+                    str_printable(printable, sizeof(printable), text, strlen(text)), from);
     send_error(peer, id, code, text);
     peer_drop(peer, text);
 }

@@ -106,6 +106,7 @@ struct hosts {
     uint64_t turn; /* of the loop, */
     int sent;      /* and messages in it */
     struct log_limit limit;
+    struct log_repeats repeats; /* of those that are refused, and try again */
     bool closing;
     int64_t began_ms; /* wall clock */
 };

@@ -7,23 +7,51 @@
 #include <errno.h>
 #include <string.h>
 
+#include "lib/base/clock.h"
+#include "lib/base/log.h"
 #include "lib/net/tls.h"
 
 /* Links of one name that have not said host_hello: a restart needs two, and one host shall not take everybody's room.
  */
-enum { UNNAMED_MAX = 8 };
+enum { UNNAMED_MAX = 8, PUT_OFF_MS = 86400000 };
+
+/* It lives. But nobody sets a clock that is wrong for a day, and then it is the certificate. */
+static void put_off_its_end(struct host *host)
+{
+    if (host->peer || !host->deadline.slot || engine_now_ms() - host->heard_ms > PUT_OFF_MS)
+        return;
+    host->silent_since_ms = engine_now_ms();
+    host_arm(host, host->silent_since_ms + host->hosts->settings->host_timeout_ms);
+}
+
+/* A certificate that elmer has passed on and nobody has revoked, but by this clock its time is not now. One that begins
+ * later was made when this clock said more than it does now, so it is this clock that is wrong, and nothing is gained
+ * by refusing. One that has ended is refused; but this clock may be ahead, and the host is alive, so its jobs do not
+ * end for that. */
+static int judge_time(struct host *host, const struct tls_peer *peer, struct err *why)
+{
+    if (wall_now().ms > peer->not_after.ms) {
+        put_off_its_end(host);
+        return err_set(why, -EPERM, "%s", peer->untimely);
+    }
+    if (hosts_may_log(host->hosts))
+        log_warning("host=%s is let in although %s", host->settings->name, peer->untimely);
+    return 0;
+}
 
 static int judge(const struct tls_peer *peer, void *data, struct err *err)
 {
     struct hosts *hosts = data;
     struct err why = ERR_INIT;
-    int result;
-    if (hosts_index(hosts, peer->name) < 0)
+    int result, index = hosts_index(hosts, peer->name);
+    if (index < 0)
         return err_set(err, -EPERM,
                        "the certificate is that of %s, which is not in the configuration: add the name to \"hosts = "
                        "...\" in elmer.conf and reload elmer, or join again with a token that names it",
                        peer->name);
-    result = hosts->callbacks.judge ? hosts->callbacks.judge(peer, &why, hosts->data) : 0;
+    result = hosts->callbacks.judge(peer, &why, hosts->data);
+    if (!result && peer->untimely)
+        result = judge_time(hosts->hosts[index], peer, &why);
     if (result)
         hosts_note_refused(hosts, peer->name, why.text);
     return result ? err_set(err, result, "%s", why.text) : 0;

@@ -97,10 +97,10 @@ static void own_done(struct renewals *r, const char *problem)
     r->state = OWN_IDLE;
     wall_format((struct wall){r->facts.end_s * 1000}, end, sizeof(end));
     if (problem)
-        log_error(
-            "elmer's own certificate is not renewed yet: %s; it ends at %s, and then no host can link until `eadmin "
-            "init` has made another",
-            str_printable(printable, sizeof(printable), problem, strlen(problem)), end);
+        log_error("elmer's own certificate is not renewed yet: %s; it ends at %s; hosts link with it all the same, but "
+                  "then only "
+                  "`eadmin init` makes another",
+                  str_printable(printable, sizeof(printable), problem, strlen(problem)), end);
     else
         log_notice("elmer's own certificate is renewed; the new one is good until %s", end);
 }

@@ -16,6 +16,7 @@ void setting_answer(struct request *request);
 void decide_job(struct request *request, enum event_type type);
 void decide_top(struct request *request);
 void decide_drain(struct request *request);
+void decide_note(struct request *request);
 void decide_begin(const struct request *request, const char *what, struct decision *decision);
 /* log.c: query_log. */
 void log_query(struct request *request);

@@ -95,3 +95,33 @@ void decide_drain(struct request *request)
         engine_decide(request->requests->room.engine, &event, &decision);
     }
 }
+
+/* ---- what eadmin does itself ---- */
+
+static bool may_be_noted(const char *what)
+{
+    static const char *const words[] = {"backed-up", "shut-down", "rebooted"};
+    for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++)
+        if (!strcmp(what, words[i]))
+            return true;
+    return false;
+}
+
+void decide_note(struct request *request)
+{
+    const struct wire_note *note = &request->message.u.note;
+    struct decision decision;
+    if (!request->admin) {
+        request_not_admin(request, "write into the log of what was decided");
+    } else if (!may_be_noted(note->what)) {
+        request_error(request, WIRE_CODE_REFUSED, "elmer does not note '%s': it is older than this eadmin", note->what);
+    } else if (*note->host && core_member_by_name(engine_core(request->requests->room.engine), note->host) < 0) {
+        request_error(request, WIRE_CODE_REFUSED, "there is no host %s in the cluster", note->host);
+    } else {
+        decide_begin(request, note->what, &decision);
+        snprintf(decision.host, sizeof(decision.host), "%s", note->host);
+        str_printable(decision.text, sizeof(decision.text), note->text, strlen(note->text));
+        engine_note(request->requests->room.engine, &decision);
+        request_done(request, "noted");
+    }
+}

@@ -254,6 +254,9 @@ static void dispatch(struct request *request)
     case WIRE_top:
         decide_top(request);
         break;
+    case WIRE_note:
+        decide_note(request);
+        break;
     case WIRE_query_log:
         log_query(request);
         break;
@@ -316,7 +319,7 @@ static bool known_request(enum wire_type type)
            type == WIRE_history || type == WIRE_explain || type == WIRE_wait || type == WIRE_wait_any ||
            type == WIRE_drain || type == WIRE_query_hosts || type == WIRE_remove_host || type == WIRE_set ||
            type == WIRE_query_settings || type == WIRE_query_log || type == WIRE_signal_job || type == WIRE_reach ||
-           type == WIRE_read_output || verb_of(type);
+           type == WIRE_read_output || type == WIRE_note || verb_of(type);
 }
 
 void requests_begin(struct client *client, struct wire_message *message)

@@ -21,7 +21,9 @@ enum { STORE_IDS_A_DAY = 1000000000, DAYS_MAX = 100000 };
 static int copy_to(sqlite3 *db, const char *to, struct err *err)
 {
     sqlite3_stmt *statement = NULL;
-    int result = sql_statement(db, "VACUUM INTO ?", &statement, err);
+    int result = sql_execute(db, "PRAGMA auto_vacuum = INCREMENTAL", err); /* of the copy */
+    if (!result)
+        result = sql_statement(db, "VACUUM INTO ?", &statement, err);
     if (result)
         return result;
     sqlite3_bind_text(statement, 1, to, -1, SQLITE_STATIC);

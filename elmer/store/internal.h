@@ -70,6 +70,7 @@ struct store {
     uint64_t waiting_number, written_number, wanted; /* the last put, committed, that somebody waits for */
     bool stop, failing, news, trim, gathering, holding;
     struct store_limits limits;
+    struct trim_clock clock; /* the thread's */
     struct err failure;
     bool was_failing; /* loop only */
     char *path;

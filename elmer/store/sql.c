@@ -149,10 +149,13 @@ int sql_prepare(sqlite3 *db, const char *path, bool *checked, struct err *err)
     if (tables && *checked)
         result = sql_check(db, &inner);
     if (!result)
+        result = sql_execute(db, "PRAGMA secure_delete = ON", &inner); /* or environments would stay in free pages */
+    if (!result)
+        result = sql_shrinkable(db, !tables, *checked, &inner);
+    if (!result)
         result = sql_execute(
             db,
             "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON;"
-            "PRAGMA secure_delete = ON;"           /* or environments would stay in free pages */
             "PRAGMA journal_size_limit = 4194304", /* STORE_LOG_PAGES; what one large batch took is given back */
             &inner);
     if (!result && version < STORE_SCHEMA)

@@ -39,10 +39,22 @@ int sql_log_pages(const struct sql_writer *writer);
 /* Put what is in the log into the store, as far as nobody reads it; waits for no reader. cut: and if that was all of
  * it, let the log have no space on the disk. */
 int sql_checkpoint(struct sql_writer *writer, bool cut, struct err *err);
+/* When the store was opened: by the clock, by the monotonic one, and when a job had ended last, 0: none. */
+struct trim_clock {
+    int64_t opened_ms, opened_mono_ms, last_end_ms;
+};
+/* How old the history may be now. If the clock was further than that past the last end when the store was opened, it
+ * may have been set wrongly, by a power cut: then for a day nothing is too old, as the end of one job by such a clock
+ * would make all others so. */
+int64_t trim_age(const struct trim_clock *clock, int64_t age_ms, int64_t now_mono_ms);
 /* Take some of the jobs that are beyond the limits out of the history. more: there may be others. */
 int sql_trim(sqlite3 *db, const struct store_limits *limits, int64_t now_ms, bool *more, struct err *err);
 /* Take the environments of some jobs that have ended out of their submissions. more: there may be others. */
 int sql_drop_environments(sqlite3 *db, bool *more, struct err *err);
+/* Before anything is written: let the file be one that can be made smaller. One of before becomes it if it is small. */
+int sql_shrinkable(sqlite3 *db, bool empty, bool small, struct err *err);
+/* Give some of the free pages back to the file system, if there are many. more: there are. */
+int sql_give_back(sqlite3 *db, bool *more, struct err *err);
 
 /* A connection for reading, and its statements, each made when it is first needed. */
 enum sql_which { SQL_UNFINISHED, SQL_BY_ID, SQL_BY_TOKEN, SQL_HISTORY, SQL_USAGE, SQL_END, SQL_WHICH_COUNT };
@@ -66,8 +78,7 @@ int sql_decisions(sqlite3 *db, int64_t since_ms, int64_t after, size_t count,
                   void (*each)(const struct decision *decision, void *data), void *data, struct err *err);
 int sql_counters(sqlite3 *db, uint64_t *next_job, uint64_t *next_allocation, struct err *err);
 
-/* For sql.c, rows.c and trim.c: run; the error in words; a statement; the first column of the first row, 0 without one.
- */
+/* For the files of SQL: run; the error in words; a statement; the first column of the first row, 0 without one. */
 int sql_execute(sqlite3 *db, const char *sql, struct err *err);
 int sql_fail(sqlite3 *db, int code, const char *what, struct err *err);
 int sql_fail_with(sqlite3 *db, int code, int system, const char *what, struct err *err); /* system: an errno, or 0 */

@@ -122,6 +122,12 @@ static void close_files(struct store *s)
     store_file_unlock(&s->file);
 }
 
+static int read_clock(struct store *s, struct err *err)
+{
+    s->clock = (struct trim_clock){.opened_ms = wall_now().ms, .opened_mono_ms = mono_ms(mono_now())};
+    return sql_integer(s->db, "SELECT max(ended_ms) FROM state WHERE ended_ms IS NOT NULL", &s->clock.last_end_ms, err);
+}
+
 int store_open(uv_loop_t *loop, const char *path, const struct store_callbacks *callbacks, void *data,
                struct store **store, struct err *err)
 {
@@ -138,6 +144,8 @@ int store_open(uv_loop_t *loop, const char *path, const struct store_callbacks *
         result = store_file_check(path, &s->file, s->db, err);
     if (!result)
         result = sql_writer_create(s->db, &s->writer, err);
+    if (!result)
+        result = read_clock(s, err);
     if (!result)
         result = sql_open(path, false, &s->reader.db, err);
     umask(mask);

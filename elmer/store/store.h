@@ -67,8 +67,8 @@ int store_load_settings(struct store *store, void (*each)(const struct setting_r
                         struct err *err);
 /* Check what store_open() had no time for, in a worker thread; a small store has been checked. */
 void store_check(struct store *store);
-/* Remove what is beyond the limits, and environments that an elmer of before has kept of jobs that have ended: in the
- * writer's thread when it has nothing else to do. */
+/* Remove what is beyond the limits, and environments that an elmer of before has kept of jobs that have ended, and give
+ * the room back to the file system: in the writer's thread when it has nothing else to do. */
 void store_trim(struct store *store, const struct store_limits *limits);
 
 /* Write the record (taken over) within a few milliseconds; what still waits of the same job is replaced. Returns its

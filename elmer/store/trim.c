@@ -10,7 +10,9 @@
 #include "elmer/store/sql.h"
 #include "lib/base/log.h"
 
-enum { TRIM_JOBS = 200, TRIM_DECISIONS = 2000, STRIP_JOBS = 64, STRIP_BYTES = 1 << 20 };
+enum { TRIM_JOBS = 200, TRIM_DECISIONS = 2000, TRIM_CERTIFICATES = 2000, STRIP_JOBS = 64, STRIP_BYTES = 1 << 20 };
+
+#define DAY_MS INT64_C(86400000)
 
 #define NOT_AWAITED "NOT EXISTS (SELECT 1 FROM awaited WHERE awaited.job = state.job)"
 
@@ -51,6 +53,24 @@ static int trim_decisions(sqlite3 *db, const struct store_limits *limits, int64_
     return result ? result : sql_execute(db, sql, err);
 }
 
+/* Each renewal leaves one. That one was revoked is not needed any more when its time is over by the length of the
+ * history: an unknown one is refused as well, also by a clock that is wrong now. */
+static int trim_certificates(sqlite3 *db, const struct store_limits *limits, int64_t now_ms, struct err *err)
+{
+    char sql[300];
+    snprintf(sql, sizeof(sql),
+             "DELETE FROM certificate WHERE serial IN (SELECT serial FROM certificate WHERE revoked_ms IS NOT NULL AND "
+             "max(revoked_ms, end_ms) < %" PRId64 " LIMIT %d)",
+             now_ms - limits->age_ms, TRIM_CERTIFICATES);
+    return sql_execute(db, sql, err);
+}
+
+int64_t trim_age(const struct trim_clock *clock, int64_t age_ms, int64_t now_mono_ms)
+{
+    bool gap = clock->last_end_ms > 0 && clock->opened_ms - clock->last_end_ms > age_ms;
+    return gap && now_mono_ms - clock->opened_mono_ms < DAY_MS ? INT64_C(1) << 52 : age_ms;
+}
+
 int sql_trim(sqlite3 *db, const struct store_limits *limits, int64_t now_ms, bool *more, struct err *err)
 {
     int64_t count = 0;
@@ -59,6 +79,8 @@ int sql_trim(sqlite3 *db, const struct store_limits *limits, int64_t now_ms, boo
         code = choose_doomed(db, limits, now_ms, err);
     if (!code)
         code = trim_decisions(db, limits, now_ms, err);
+    if (!code)
+        code = trim_certificates(db, limits, now_ms, err);
     if (!code)
         code = sql_integer(db, "SELECT count(*) FROM doomed", &count, err);
     if (!code)

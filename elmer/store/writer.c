@@ -193,10 +193,13 @@ static void trim_history(struct store *s)
     struct store_limits limits = s->limits;
     s->trim = false; /* somebody may ask again meanwhile */
     uv_mutex_unlock(&s->mutex);
+    limits.age_ms = trim_age(&s->clock, limits.age_ms, mono_ms(mono_now()));
     if (sql_trim(s->db, &limits, wall_now().ms, &more, &err))
         log_warning("old jobs could not be removed from the history: %s", err.text);
     else if (!more && sql_drop_environments(s->db, &more, &err))
         log_warning("environments of ended jobs could not be removed from the history: %s", err.text);
+    else if (!more && sql_give_back(s->db, &more, &err))
+        log_debug("the store is not smaller: %s", err.text); /* it is tried again with the next trim */
     shrink_log(s);
     uv_mutex_lock(&s->mutex);
     s->trim = s->trim || more;

@@ -35,4 +35,15 @@ struct log_limit {
 };
 int log_allowed(struct log_limit *limit, unsigned burst, unsigned interval_ms);
 
+/* For lines that one peer can cause for years, because it tries again and again: the same text about the same peer a
+ * few times in an hour, of as many as there is room for. Else as log_allowed(). */
+enum { LOG_REPEATS = 64, LOG_REPEATS_MAX = 5, LOG_REPEATS_MS = 3600000 };
+struct log_repeats {
+    struct {
+        uint64_t hash;
+        struct log_limit limit;
+    } items[LOG_REPEATS];
+};
+int log_repeats_allowed(struct log_repeats *repeats, const char *about, const char *text);
+
 #endif

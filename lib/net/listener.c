@@ -56,6 +56,7 @@ struct listener {
     struct handshakes *handshakes;
     uv_timer_t pace; /* runs while handshakes wait */
     struct log_limit limit, stranger_limit, pace_limit;
+    struct log_repeats repeats;
     char path[sizeof((struct sockaddr_un *)0)->sun_path + 1]; /* of a socket file that we made */
     dev_t device;
     ino_t inode;
@@ -83,7 +84,8 @@ static unsigned bucket(const struct link *link)
 
 static void log_stranger(struct listener *listener, const struct link *link, const char *text)
 {
-    if (!listener->closing && log_allowed(&listener->stranger_limit, LOG_BURST, LOG_WINDOW_MS))
+    if (!listener->closing && log_repeats_allowed(&listener->repeats, link->peer, text) &&
+        log_allowed(&listener->stranger_limit, LOG_BURST, LOG_WINDOW_MS))
         log_warning("connection from %s refused: %s", link->peer, text);
 }
 

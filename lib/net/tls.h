@@ -22,10 +22,11 @@ struct tls_peer {
     const char *name;   /* the first DNS name of its subjectAltName */
     const char *serial; /* upper-case hexadecimal, without leading zeros, whole bytes */
     struct wall not_before, not_after;
+    const char *untimely; /* in tls_judge: why its time is not now, by this clock; NULL: it is */
 };
 
-/* What a server says of a certificate of our CA, for clients and valid now, beyond all that is verified: 0, or negative
- * with the sentence that the peer gets. */
+/* What a server says of a certificate of our CA, for clients, beyond all that is verified; whether its time counts is
+ * for it to say, too (without a judge it does). 0, or negative with the sentence that the peer gets. */
 typedef int (*tls_judge)(const struct tls_peer *peer, void *data, struct err *err);
 
 /* Of the queue host: asks for a certificate and accepts a peer without one, which tls_peer() tells apart. Reads

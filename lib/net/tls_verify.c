@@ -20,7 +20,7 @@
 #include "lib/net/tls_internal.h"
 #include "lib/pki/counter.h"
 
-enum { NAME_MAX_BYTES = 255, SERIAL_MAX_BYTES = 20, TIME_BYTES = 32 };
+enum { NAME_MAX_BYTES = 255, SERIAL_MAX_BYTES = 20, TIME_BYTES = 32, DAY_BYTES = 10 };
 
 bool tls_has_use(X509 *certificate, bool server)
 {
@@ -185,7 +185,8 @@ static char *read_name(const X509 *certificate)
     return name;
 }
 
-/* Both times, because either clock may be the wrong one. */
+/* Both times, because either clock may be the wrong one. Of now the day alone: the host tries again and again, and what
+ * it is told goes to its log when it changes. */
 static int judge_time(const struct tls_peer *peer, struct err *err)
 {
     struct wall now = wall_now();
@@ -196,6 +197,7 @@ static int judge_time(const struct tls_peer *peer, struct err *err)
     wall_format(peer->not_before, from, sizeof(from));
     wall_format(peer->not_after, until, sizeof(until));
     wall_format(now, here, sizeof(here));
+    here[DAY_BYTES] = '\0';
     if (now.ms > peer->not_after.ms)
         return err_set(
             err, -EPERM,
@@ -222,6 +224,19 @@ static const char *client_fault(int error)
     }
 }
 
+static int judge_peer(struct tls *tls)
+{
+    struct err when = ERR_INIT;
+    int result = judge_time(&tls->peer, &when);
+
+    if (!tls->context->judge)
+        return result == 0 ? 0 : err_set(&tls->refusal, result, "%s", when.text);
+    tls->peer.untimely = result == 0 ? NULL : when.text;
+    result = tls->context->judge(&tls->peer, tls->context->judge_data, &tls->refusal);
+    tls->peer.untimely = NULL;
+    return result;
+}
+
 void tls_note_peer(struct tls *tls)
 {
     X509 *certificate = SSL_get0_peer_certificate(tls->ssl);
@@ -242,9 +257,7 @@ void tls_note_peer(struct tls *tls)
                                   .serial = tls->peer_serial,
                                   .not_before = to_wall(X509_get0_notBefore(certificate)),
                                   .not_after = to_wall(X509_get0_notAfter(certificate))};
-    if (tls->context->role == TLS_SERVER &&
-        (judge_time(&tls->peer, &tls->refusal) != 0 ||
-         (tls->context->judge && tls->context->judge(&tls->peer, tls->context->judge_data, &tls->refusal) != 0))) {
+    if (tls->context->role == TLS_SERVER && judge_peer(tls) != 0) {
         err_set(&tls->refusal, -EPERM, "the certificate is not accepted");
         return;
     }

@@ -110,6 +110,40 @@ int ca_open(const char *path, struct ca *ca, struct err *err)
     return result;
 }
 
+/* The counter belongs to the certificate that stands beside it. Without it, after a crash between, none is known, and
+ * the next one is greater all the same, as the time is in it. */
+static int put_renewed(struct ca *ca, char *certificate, struct err *err)
+{
+    uint64_t counter = 0;
+    int result = ca_counter(ca, &counter, err);
+
+    if (result == 0)
+        result = file_write(ca->dir, "ca.crt", certificate, 0644, err);
+    if (result == 0 && counter > 0)
+        result = counter_write(ca->dir, certificate, counter, err);
+    if (result < 0) {
+        free(certificate);
+        return result;
+    }
+    free(ca->certificate);
+    ca->certificate = certificate;
+    return 0;
+}
+
+int ca_renew(struct ca *ca, int64_t now_ms, struct err *err)
+{
+    struct pki_certificate facts;
+    char *certificate = NULL;
+    int64_t begin = seconds(now_ms) - PKI_BACKDATE_S;
+    int result = pki_inspect(ca->certificate, &facts, err);
+
+    if (result == 0 && seconds(now_ms) < pki_renewal_s(&facts))
+        return 1;
+    if (result == 0)
+        result = pki_ca_renew(ca->key, ca->certificate, begin, begin + CA_YEARS * YEAR_S, &certificate, err);
+    return result < 0 ? result : put_renewed(ca, certificate, err);
+}
+
 void ca_close(struct ca *ca)
 {
     if (ca->valid_ms && ca->dir >= 0) /* else it was never opened */

@@ -27,6 +27,9 @@ struct ca {
 int ca_create(const char *path, const char *name, int64_t now_ms, struct err *err);
 /* -ENOENT: there is none; -EPERM: its directory is not ours alone. */
 int ca_open(const char *path, struct ca *ca, struct err *err);
+/* When two thirds of the CA's time are over: a new certificate of it, with the same key, so that hosts need nothing,
+ * and all that was signed stays good. Tokens that wait are not: they name the one before. 0: done, 1: it is not due. */
+int ca_renew(struct ca *ca, int64_t now_ms, struct err *err);
 /* What ca.conf says (it need not be there): section ca, certificate_valid. */
 int ca_configure(struct ca *ca, const char *path, struct err *err);
 void ca_close(struct ca *ca); /* also of zeros */

@@ -53,17 +53,24 @@ static int write_certificate(X509 *x, char **certificate, struct err *err)
     return pki_text(bio, bio && PEM_write_bio_X509(bio, x), certificate, err);
 }
 
+/* By its own key. */
+static bool sign_ca(X509 *x, const X509_NAME *name, EVP_PKEY *key, int64_t begin_s, int64_t end_s)
+{
+    return X509_set_version(x, X509_VERSION_3) && set_serial(x) && set_dates(x, begin_s, end_s) &&
+           X509_set_subject_name(x, name) && X509_set_issuer_name(x, name) && X509_set_pubkey(x, key) &&
+           add(x, x, NID_basic_constraints, "critical,CA:TRUE,pathlen:0") &&
+           add(x, x, NID_key_usage, "critical,keyCertSign,cRLSign") && add(x, x, NID_subject_key_identifier, "hash") &&
+           X509_sign(x, key, NULL);
+}
+
 int pki_ca_create(const char *name, int64_t begin_s, int64_t end_s, char **key, char **certificate, struct err *err)
 {
     EVP_PKEY *pkey = EVP_PKEY_Q_keygen(NULL, NULL, "ED25519");
     X509 *x = X509_new();
+    X509_NAME *subject = X509_NAME_new();
     int result = 0;
 
-    if (!(pkey && x && X509_set_version(x, X509_VERSION_3) && set_serial(x) && set_dates(x, begin_s, end_s) &&
-          pki_set_subject(X509_get_subject_name(x), name) && X509_set_issuer_name(x, X509_get_subject_name(x)) &&
-          X509_set_pubkey(x, pkey) && add(x, x, NID_basic_constraints, "critical,CA:TRUE,pathlen:0") &&
-          add(x, x, NID_key_usage, "critical,keyCertSign,cRLSign") && add(x, x, NID_subject_key_identifier, "hash") &&
-          X509_sign(x, pkey, NULL)))
+    if (!(pkey && x && subject && pki_set_subject(subject, name) && sign_ca(x, subject, pkey, begin_s, end_s)))
         result = pki_fail(err, -EIO, "cannot make the CA");
     if (result == 0)
         result = pki_write_key(pkey, key, err);
@@ -71,7 +78,24 @@ int pki_ca_create(const char *name, int64_t begin_s, int64_t end_s, char **key, 
         pki_key_free(*key);
         *key = NULL;
     }
+    X509_NAME_free(subject);
     X509_free(x);
+    EVP_PKEY_free(pkey);
+    return result;
+}
+
+int pki_ca_renew(const char *key, const char *old, int64_t begin_s, int64_t end_s, char **certificate, struct err *err)
+{
+    EVP_PKEY *pkey = pki_read_key(key, err);
+    X509 *from = pki_read_certificate(old, err), *x = X509_new();
+    int result = pkey && from && x ? 0 : -EINVAL;
+
+    if (result == 0 && !sign_ca(x, X509_get_subject_name(from), pkey, begin_s, end_s))
+        result = pki_fail(err, -EIO, "cannot renew the CA");
+    if (result == 0)
+        result = write_certificate(x, certificate, err);
+    X509_free(x);
+    X509_free(from);
     EVP_PKEY_free(pkey);
     return result;
 }

@@ -41,6 +41,9 @@ int pki_request_check(const char *request, const char *name, struct err *err);
 /* A self-signed CA. */
 int pki_ca_create(const char *name, int64_t begin_s, int64_t end_s, char **key, char **certificate, struct err *err);
 
+/* The same CA with other dates: name and key stay, so what the one has signed the other has, too. */
+int pki_ca_renew(const char *key, const char *old, int64_t begin_s, int64_t end_s, char **certificate, struct err *err);
+
 struct pki_terms {            /* what the certificate will say; nothing else of a request than its key is taken */
     bool server;              /* of elmer, else of a host */
     const char *const *names; /* [count] host names and numeric addresses; the first is a host name and the subject */

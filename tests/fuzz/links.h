@@ -8,6 +8,8 @@
 #include "lib/net/link.h"
 #include "tests/fuzz/fuzz.h"
 
+struct tls_peer;
+
 enum { LINKS = 16 };
 
 /* role: who the program under test is. A WIRE_FROM_HOST is that to elmer and to its root half; to programs of users it
@@ -20,6 +22,8 @@ int links_accept(size_t listener, uid_t uid);
 /* What the next one that is accepted shows: its certificate (NULL: none), and the minor version that it speaks. Else it
  * depends on the uid, and is the newest. */
 void links_introduce(const char *name, const char *serial, unsigned minor);
+/* What the program says of the certificate of a peer. */
+int links_judge(const struct tls_peer *peer, struct err *err);
 /* Nobody can listen, for this reason; 0: anybody. */
 void links_refuse_listeners(int code);
 void links_refuse_tcp(int code); /* those with TLS alone */

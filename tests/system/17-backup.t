@@ -58,6 +58,9 @@ is 'nothing else is left of it' "$(on 1 sh -c 'ls -d /root/b?* /var/tmp/elmer* 2
 ok "root's place for temporary files may be closed to elmer" on 1 sh -c 'mkdir -m 700 /mnt/small/root; TMPDIR=/mnt/small/root eadmin backup /root/b --force'
 like 'it is not overwritten' "$(backup /root/b)" '/root/b is there already: name another file, or say --force'
 ok 'unless one says so' on 1 eadmin backup /root/b --force
+is 'eadmin log says who has made them, and where they are' "$(on 1 eadmin log --json | python3 -c 'import json, sys
+print(*sorted({":".join([d["what"], d["by"], d["from"], d["text"]]) for d in json.load(sys.stdin)["decisions"] if d["what"] == "backed-up"}))')" \
+    'backed-up:root:ws1:/root/b'
 ok 'tar and sha256sum understand it' on 1 sh -c 'mkdir /root/look && cd /root/look && tar xf /root/b && cd elmer-backup && sha256sum -c --quiet SHA256SUMS'
 like 'it has the CA and the configuration' "$(on 1 tar tf /root/b)" 'elmer-backup/etc/elmer.conf.*elmer-backup/ca/ca.key'
 on 1 cat /root/b | on 3 sh -c 'cat >/root/b'

@@ -51,4 +51,7 @@ point $? 'the job has ended'
 on 1 rm -f /root/called
 exit_of 'without jobs at once' 0 'host ws1 has no jobs' here shutdown ws1
 is 'it is switched off' "$(called)" poweroff
+is 'eadmin log has all three, after the drains' "$(on 1 eadmin log --json | python3 -c 'import json, sys
+print(*[":".join([d["what"], d["host"], d["by"], d["text"] or ""]) for d in json.load(sys.stdin)["decisions"] if d["what"] in ("shut-down", "rebooted")])')" \
+    'shut-down:ws2:carol: rebooted:ws1:root:kernel shut-down:ws1:root:'
 done_testing

@@ -50,7 +50,7 @@ int __wrap_bind(int fd, const struct sockaddr *address, socklen_t size)
 
 void bed_begin(void)
 {
-    static const struct command command = {"eadmin", ""};
+    static const struct command command = {.name = "eadmin", .help = ""};
     const struct passwd *user = getpwuid(geteuid());
 
     command_begin(&command);

@@ -24,6 +24,20 @@ of_page() { grep -E '^\.It' "$src/man/$1" | grep -oE '(Fl |, )-[a-z][-a-z]+' | s
 for page in esubmit.1 equery.1 ekill.1 ecancel.1 ewait.1 ehold.1 erelease.1 etop.1 etail.1 eadmin.8; do
     is "options of $page are those of --help" "$(of_page "$page")" "$(of_help "client/${page%.*}")"
 done
+# Of a command whose options are a table: letters, names, and whether there is a value, which may be left out.
+rows_of_help() {
+    "$1" --help | awk '/^ +-/ { sub(/^ +/, ""); sub(/  .*/, ""); kind = /\[=/ && !/ [A-Za-z]+\[=/ ? "maybe" : / [^-]/ ? "value" : "alone"
+        letter = /^-[A-Za-z0-9]/ ? substr($0, 2, 1) : ""; name = match($0, /--[a-z-]+/) ? substr($0, RSTART, RLENGTH) : ""
+        print letter, name, kind }' | sort
+}
+rows_of_page() {
+    awk '/^\.It Fl / { sub(/^\.It Fl /, ""); kind = / Ns Op = / && !/ Ar .* Ns Op = / ? "maybe" : / Ar / ? "value" : "alone"
+        letter = /^[A-Za-z0-9]( |$)/ ? substr($0, 1, 1) : ""; name = match($0, /-[a-z-]+/) ? "-" substr($0, RSTART, RLENGTH) : ""
+        print letter, name, kind }' "$src/man/$1" | sort
+}
+for page in esubmit.1 equery.1 ekill.1 ecancel.1 ewait.1 ehold.1 erelease.1 etop.1 etail.1; do
+    is "the table of $page is that of the command" "$(rows_of_page "$page")" "$(rows_of_help "client/${page%.*}")"
+done
 is 'options of esim.1 are those of --help' "$(of_page esim.1)" \
     "$(esim/esim --help | grep -oE -- '--[a-z][a-z-]*' | sed 's/^--//' | grep -vxE 'help|version' | sort -u)"
 is 'options of elmer.8 are those of --help' "$(of_page elmer.8)" "$(of_help elmer/elmer)"

@@ -144,7 +144,7 @@ static void test_the_job(void **state)
 
 static int setup(void **state)
 {
-    static const struct command command = {"erun", ""};
+    static const struct command command = {.name = "erun", .help = ""};
     (void)state;
     command_begin(&command);
     setenv("ELMER_JOB_ID", "7", 1);

@@ -90,7 +90,7 @@ static void test_narrow(void **data)
 
 int main(void)
 {
-    static const struct command command = {"test", ""};
+    static const struct command command = {.name = "test", .help = ""};
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_whole), cmocka_unit_test(test_fitted),
                                        cmocka_unit_test(test_unicode), cmocka_unit_test(test_narrow)};
 

@@ -108,6 +108,39 @@ static void test_set(void **state)
     assert_string_equal(fake_engine.decision.text, "allocator first, it was second");
 }
 
+/* What eadmin does itself. */
+static void test_note(void **state)
+{
+    struct wire_message note = {.type = WIRE_note, .id = 3, .u.note = {.what = "backed-up", .text = "/root/b\n"}};
+    (void)state;
+    int link = bed_client(BOB);
+    say(link, &note);
+    fake_work_run();
+    assert_string_equal(heard_error(link, "only administrators (group admins) may write"), WIRE_CODE_NOT_PERMITTED);
+    link = bed_client(CAROL);
+    say(link, &note);
+    fake_work_run();
+    assert_string_equal(heard(link, WIRE_done)->u.done.text, "noted");
+    assert_string_equal(fake_engine.decision.what, "backed-up");
+    assert_string_equal(fake_engine.decision.by, "carol");
+    assert_string_equal(fake_engine.decision.text, "/root/b\\x0A");
+    note.u.note.what = "rebooted";
+    note.u.note.host = "ws1";
+    note.u.note.text = "";
+    say(link, &note);
+    fake_work_run();
+    heard(link, WIRE_done);
+    assert_string_equal(fake_engine.decision.host, "ws1");
+    note.u.note.host = "ws9";
+    say(link, &note);
+    fake_work_run();
+    heard_error(link, "there is no host ws9");
+    note.u.note.what = "drained"; /* only what elmer has done is said so */
+    say(link, &note);
+    fake_work_run();
+    heard_error(link, "does not note 'drained'");
+}
+
 /* ---- reading them ---- */
 
 static void test_log(void **state)
@@ -141,7 +174,7 @@ static void test_log(void **state)
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, bed_setup, bed_teardown)
-    const struct CMUnitTest tests[] = {TEST(test_own),   TEST(test_other), TEST(test_words),
-                                       TEST(test_drain), TEST(test_set),   TEST(test_log)};
+    const struct CMUnitTest tests[] = {TEST(test_own), TEST(test_other), TEST(test_words), TEST(test_drain),
+                                       TEST(test_set), TEST(test_note),  TEST(test_log)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

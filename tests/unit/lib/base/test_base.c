@@ -372,6 +372,26 @@ static void peers_cannot_flood_the_log(void **state)
     capture_end(&capture);
 }
 
+/* A host that was removed tries again every ten seconds, for a year. */
+static void repeats_are_left_out(void **state)
+{
+    struct log_repeats repeats = {0};
+    char about[20];
+    int allowed = 0;
+    (void)state;
+    for (int i = 0; i < 1000; i++) {
+        allowed += log_repeats_allowed(&repeats, "10.0.0.1", "it was removed");
+        allowed += log_repeats_allowed(&repeats, "10.0.0.2", "it was removed") * 100;
+        allowed += log_repeats_allowed(&repeats, "10.0.0.2", "it has another name") * 10000;
+    }
+    assert_int_equal(allowed, 50505);
+    for (int i = 0; i < LOG_REPEATS; i++) { /* more than there is room for: the oldest are forgotten */
+        snprintf(about, sizeof(about), "10.0.1.%d", i);
+        assert_int_equal(log_repeats_allowed(&repeats, about, "it was removed"), 1);
+    }
+    assert_int_equal(log_repeats_allowed(&repeats, about, "it was removed"), 1);
+}
+
 enum light { RED, GREEN, YELLOW, LIGHT_COUNT };
 static const struct moves_row lights[LIGHT_COUNT] = {
     [RED] = {"red", MOVE_TO(GREEN)},
@@ -448,6 +468,7 @@ int main(void)
         cmocka_unit_test(a_full_pipe_does_not_block),
         cmocka_unit_test(a_full_socket_does_not_block),
         cmocka_unit_test(peers_cannot_flood_the_log),
+        cmocka_unit_test(repeats_are_left_out),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -75,6 +75,18 @@ void certs_make_ca(struct certs_ca *ca, const char *name)
     sign(ca->certificate, ca->key);
 }
 
+void certs_renew_ca(struct certs_ca *ca)
+{
+    X509 *old = ca->certificate;
+
+    ca->certificate = X509_dup(old);
+    assert_non_null(ca->certificate);
+    X509_free(old);
+    assert_int_equal(ASN1_INTEGER_set(X509_get_serialNumber(ca->certificate), 2), 1);
+    assert_non_null(X509_gmtime_adj(X509_getm_notAfter(ca->certificate), 50L * YEAR_S));
+    sign(ca->certificate, ca->key);
+}
+
 void certs_free_ca(struct certs_ca *ca)
 {
     X509_free(ca->certificate);

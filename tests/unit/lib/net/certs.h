@@ -24,6 +24,7 @@ struct certs_wish {
 };
 
 void certs_make_ca(struct certs_ca *ca, const char *name);
+void certs_renew_ca(struct certs_ca *ca); /* other dates, the same key and name */
 void certs_free_ca(struct certs_ca *ca);
 /* DIR/ca.crt, DIR/host.crt, DIR/host.key; DIR is made. */
 void certs_issue(const struct certs_ca *ca, const struct certs_wish *wish, const char *dir);

@@ -184,11 +184,17 @@ static void time_is_the_servers_business(void **state)
     wish.ends_s = -10 * DAY_S;
     reissue(w, &w->ca, &wish);
     server_refuses(w, "ended at 20", "clock says 20");
-    assert_int_equal(w->judged, 0);
     wish.begins_s = 10 * DAY_S;
     wish.ends_s = 20 * DAY_S;
     reissue(w, &w->ca, &wish);
     server_refuses(w, "begins at 20", "clock says 20");
+    w->timeless = true; /* whose clock is wrong, the judge may know better */
+    start(&p, w->client, w->server, "ws1");
+    shake(&p, SIZE_MAX);
+    assert_null(tls_refusal(p.server));
+    assert_string_equal(tls_peer(p.server)->name, "ws2");
+    assert_null(tls_peer(p.server)->untimely);
+    stop(&p);
     /* The workstation's clock does not count: the server's certificate may look ended to it. */
     reissue(w, &w->ca, &client_wish);
     wish = server_wish;
@@ -201,6 +207,32 @@ static void time_is_the_servers_business(void **state)
     assert_int_equal(p.client_code, 1);
     assert_non_null(tls_peer(p.server));
     stop(&p);
+}
+
+static void both_believe(struct world *w)
+{
+    struct pair p;
+
+    start(&p, w->client, w->server, "ws1");
+    shake(&p, SIZE_MAX);
+    assert_int_equal(p.client_code, 1);
+    assert_int_equal(p.server_code, 1);
+    assert_non_null(tls_peer(p.server));
+    stop(&p);
+}
+
+/* The queue host has its new certificate, the hosts still have the old one, and keep it. */
+static void a_renewed_ca_is_the_same(void **state)
+{
+    struct world *w = *state;
+    struct err err = ERR_INIT;
+
+    certs_renew_ca(&w->ca);
+    certs_issue(&w->ca, &server_wish, w->server_dir);
+    assert_int_equal(tls_context_reload(w->server, &err), 0);
+    both_believe(w);
+    reissue(w, &w->ca, &client_wish); /* a host that joins later */
+    both_believe(w);
 }
 
 static void the_judge_is_heard(void **state)
@@ -282,6 +314,7 @@ int main(void)
         T(the_wrong_use_is_refused),
         T(the_name_must_be_right),
         T(time_is_the_servers_business),
+        T(a_renewed_ca_is_the_same),
         T(the_judge_is_heard),
         T(a_new_certificate_counts_at_once),
         T(files_are_checked),

@@ -21,6 +21,8 @@ static int judge(const struct tls_peer *peer, void *data, struct err *err)
     w->judged++;
     (void)snprintf(w->judged_name, sizeof(w->judged_name), "%s", peer->name);
     (void)snprintf(w->judged_serial, sizeof(w->judged_serial), "%s", peer->serial);
+    if (!w->verdict && peer->untimely && !w->timeless)
+        return err_set(err, -EPERM, "%s", peer->untimely);
     return w->verdict ? err_set(err, -EPERM, "%s", w->verdict) : 0;
 }
 

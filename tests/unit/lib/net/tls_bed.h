@@ -19,6 +19,7 @@ struct world {
     struct tls_context *server, *client;
     int judged;          /* calls of the judge */
     const char *verdict; /* what it refuses with, or NULL */
+    bool timeless;       /* it does not care for time */
     char judged_name[64], judged_serial[64];
 };
 

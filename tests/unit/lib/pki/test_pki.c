@@ -195,6 +195,47 @@ static void elmers_renewal_keeps_its_names(void **state)
     free(next);
 }
 
+/* Its name and key stay: what was signed before and after is good by either certificate, and elmer's counter goes on.
+ */
+static void the_ca_is_renewed(void **state)
+{
+    static const char *const names[] = {"ws1"};
+    const int64_t later = NOW + 17 * YEAR_S * 1000;
+    struct rig *rig = *state;
+    struct token token = new_token(rig, NULL, 0);
+    struct pki_certificate facts;
+    struct ca again;
+    struct err err = ERR_INIT;
+    char proof[PKI_PROOF_SIZE], *old = strdup(rig->ca.certificate), *before, *after, *elmers, *request;
+    uint64_t counter, kept;
+
+    assert_int_equal(join(rig, &token, "ws2", NOW, &before, &err), 0);
+    assert_int_equal(pki_request_create(rig->key, "ws1", &request, &err), 0);
+    assert_int_equal(ca_issue_elmer(&rig->ca, request, names, 1, NOW, &elmers, &err), 0);
+    assert_int_equal(ca_counter(&rig->ca, &counter, &err), 0);
+    assert_int_equal(ca_renew(&rig->ca, NOW, &err), 1);
+    assert_int_equal(ca_renew(&rig->ca, later, &err), 0);
+    assert_int_equal(ca_renew(&rig->ca, later, &err), 1);
+    assert_string_not_equal(rig->ca.certificate, old);
+    assert_int_equal(ca_open(rig->dir, &again, &err), 0); /* and on disk */
+    assert_string_equal(again.certificate, rig->ca.certificate);
+    assert_int_equal(ca_counter(&again, &kept, &err), 0);
+    assert_int_equal(kept, counter);
+    ca_close(&again);
+    assert_int_equal(pki_inspect(rig->ca.certificate, &facts, &err), 0);
+    assert_true(facts.ca && facts.end_s > later / 1000 + 24 * YEAR_S);
+    assert_int_equal(pki_verify(before, rig->ca.certificate, &err), 0);
+    assert_int_equal(pki_prove(rig->key, request, proof, &err), 0);
+    assert_int_equal(ca_sign_renew(&rig->ca, elmers, proof, request, NOW, &after, &err), 0);
+    assert_int_equal(pki_verify(after, old, &err), 0);
+    assert_int_equal(pki_verify(after, rig->ca.certificate, &err), 0);
+    free(old);
+    free(before);
+    free(after);
+    free(elmers);
+    free(request);
+}
+
 /* ---- files ---- */
 
 static void a_ca_is_made_once_and_for_us_alone(void **state)
@@ -308,11 +349,17 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
     const struct CMUnitTest tests[] = {
-        TEST(who_has_the_key_is_undumpable),           TEST(a_certificate_says_what_we_decide),
-        TEST(names_of_a_certificate_are_names),        TEST(a_request_asks_for_one_name),
-        TEST(a_request_that_asks_for_more_is_refused), TEST(renewal_needs_the_old_key),
-        TEST(elmers_renewal_keeps_its_names),          TEST(a_ca_is_made_once_and_for_us_alone),
-        TEST(key_and_certificate_change_together),     TEST(files_are_not_followed),
+        TEST(who_has_the_key_is_undumpable),
+        TEST(a_certificate_says_what_we_decide),
+        TEST(names_of_a_certificate_are_names),
+        TEST(a_request_asks_for_one_name),
+        TEST(a_request_that_asks_for_more_is_refused),
+        TEST(renewal_needs_the_old_key),
+        TEST(elmers_renewal_keeps_its_names),
+        TEST(the_ca_is_renewed),
+        TEST(a_ca_is_made_once_and_for_us_alone),
+        TEST(key_and_certificate_change_together),
+        TEST(files_are_not_followed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
