@@ -29,9 +29,8 @@ static const char *limit_of(const char *option)
 {
     const char *percent = strrchr(option, '%');
 
-    return percent && percent[1] && strspn(percent + 1, "0123456789") == strlen(percent + 1)
-               ? percent
-               : option + strlen(option);
+    return percent && percent[1] && strspn(percent + 1, "0123456789") == strlen(percent + 1) ? percent
+                                                                                             : option + strlen(option);
 }
 
 static int take_option(struct array_file *file, const char *option, const char **limit)

@@ -204,8 +204,7 @@ static int check_lines(const struct elmer_submission *s, struct elmer_error *err
     if (!*s->lines)
         return client_error(error, ELMER_USAGE, "the lines of the tasks are empty");
     if (!str_valid_utf8(s->lines, strlen(s->lines)))
-        return client_error(error, ELMER_USAGE,
-                            "the lines of the tasks are not valid UTF-8; Elmer carries only UTF-8");
+        return client_error(error, ELMER_USAGE, "the lines of the tasks are not valid UTF-8; Elmer carries only UTF-8");
     if (!s->tasks || tasks_parse(s->tasks, true, &tasks, why) < 0)
         return client_error(error, ELMER_USAGE, "lines are of the tasks of an array, and this is one job");
     if (lines_check(s->lines, tasks.count, s->command, list_count(s->command), &line, why) == 0)

@@ -62,10 +62,11 @@ static int check_size(const struct wire_submit *submit, struct err *err)
                        "script or a file",
                        command + all, command > VIEW_COMMAND_COST ? VIEW_COMMAND_COST : START_COST);
     if (command + all + lines_cost(submit->lines) > SUBMIT_COST)
-        return err_set(err, -1,
-                       "the command, its environment and the lines of its tasks are too large together (about %zu bytes "
-                       "of at most %d): make several arrays of them, or put environments into files",
-                       command + all + lines_cost(submit->lines), SUBMIT_COST);
+        return err_set(
+            err, -1,
+            "the command, its environment and the lines of its tasks are too large together (about %zu bytes "
+            "of at most %d): make several arrays of them, or put environments into files",
+            command + all + lines_cost(submit->lines), SUBMIT_COST);
     return 0;
 }
 
@@ -300,7 +301,7 @@ static void explain_size(struct request *request, uint64_t nprocs, const struct 
 static const char *needs_of(const struct wire_submit *submit, enum launcher_kind launcher)
 {
     const char *needs = launcher_needs(launcher);
-    return needs           ? needs
+    return needs            ? needs
            : *submit->lines ? "an rsd that knows lines of tasks (1.9)"
            : *submit->tasks ? "an rsd that knows arrays (1.8)"
                             : "";

@@ -104,8 +104,7 @@ static bool build(struct tree *tree, EVP_MD_CTX *context)
     digest leaves[GROUP];
     digest *level = tree->nodes;
     for (uint32_t group = 0; group < tree->ngroups; group++) {
-        if (!leaves_of(tree, group, context, leaves) ||
-            !climb(context, leaves, group_size(tree, group), 0, NULL, NULL))
+        if (!leaves_of(tree, group, context, leaves) || !climb(context, leaves, group_size(tree, group), 0, NULL, NULL))
             return false;
         memcpy(tree->nodes[group], leaves[0], sizeof(digest));
     }
@@ -218,8 +217,8 @@ bool tree_root_of(const char *line, size_t length, uint32_t place, uint32_t coun
     for (; good && count > 1; place /= 2, count = (count + 1) / 2) {
         if ((place ^ 1) >= count)
             continue;
-        good = used < nproof && (place % 2 ? node(context, proof[used], root, root)
-                                           : node(context, root, proof[used], root));
+        good = used < nproof &&
+               (place % 2 ? node(context, proof[used], root, root) : node(context, root, proof[used], root));
         used++;
     }
     EVP_MD_CTX_free(context);

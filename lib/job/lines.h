@@ -11,7 +11,7 @@ enum {
     LINES_BYTES_MAX = 640 << 10, /* as lines_cost() counts them; also in job.def */
     LINES_COLUMNS_MAX = 99,
     LINES_COMMAND_MAX = 256 << 10, /* bytes of a task's command with all that is put into it */
-    LINES_WHY = 240 /* also enough for tasks_parse() */
+    LINES_WHY = 240                /* also enough for tasks_parse() */
 };
 
 /* Where the lines stand in what is sent to be signed (rsd/tickets/sign.c); no process ever has it. */

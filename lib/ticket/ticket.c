@@ -249,8 +249,7 @@ static bool read_all(struct reader *r, struct ticket *t)
     get(r, t->certificate, sizeof(t->certificate));
     get(r, t->signature, sizeof(t->signature));
     return !r->bad && r->left == 0 && flags <= (EACH | HELPERS | REQUEUE | ARRAY | LINES) &&
-           (t->ntasks > 0 || !t->has_lines) && str_valid_hostname(t->host) &&
-           *t->user && t->nprocs > 0;
+           (t->ntasks > 0 || !t->has_lines) && str_valid_hostname(t->host) && *t->user && t->nprocs > 0;
 }
 
 enum ticket_refusal ticket_decode(const char *text, struct ticket *ticket)

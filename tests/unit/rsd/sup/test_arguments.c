@@ -71,9 +71,8 @@ static void without_an_index_all_stays(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(all_braces_are_the_index),
-                                       cmocka_unit_test(a_line_and_its_columns),
-                                       cmocka_unit_test(no_more_than_the_kernel_takes),
-                                       cmocka_unit_test(without_an_index_all_stays)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(all_braces_are_the_index), cmocka_unit_test(a_line_and_its_columns),
+        cmocka_unit_test(no_more_than_the_kernel_takes), cmocka_unit_test(without_an_index_all_stays)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
