@@ -94,10 +94,9 @@ static int check_lines(const struct wire_submit *submit, uint32_t ntasks, struct
 {
     char why[LINES_WHY];
     uint32_t line;
-    if (!lines_check(submit->lines, ntasks, submit->command.items, submit->command.count, &line, why))
-        return 0;
-    return line ? err_set(err, -1, "the lines of the tasks: number %" PRIu32 " %s", line, why)
-                : err_set(err, -1, "the lines of the tasks: %s", why);
+    return !lines_check(submit->lines, ntasks, submit->command.items, submit->command.count, &line, why) ? 0
+           : line ? err_set(err, -1, "the lines of the tasks: number %" PRIu32 " %s", line, why)
+                  : err_set(err, -1, "the lines of the tasks: %s", why);
 }
 
 static int check_tasks(const struct wire_submit *submit, struct err *err)
