@@ -15,6 +15,7 @@
 #include "tests/daemon/commands_lab.h"
 #include "tests/unit/peer.h"
 
+enum { PAGE = 256 };
 static const char *command[] = {"./solve", "{1}"}, *hosts[] = {"ws1", "ws2"};
 
 /* Of array 57, with five tasks. */
@@ -46,6 +47,8 @@ static void answer_query(struct world *w, uint64_t first, struct wire_job_view *
     struct wire_message query = peer_expect(&w->elmer, WIRE_query);
 
     assert_int_equal(query.u.query.jobs.items[0], first);
+    for (; count > PAGE; views += PAGE, count -= PAGE)
+        answer_jobs(w, query.id, views, PAGE, true);
     answer_jobs(w, query.id, views, count, false);
     wire_message_fini(&query);
 }

@@ -139,6 +139,10 @@ static void each_task_has_its_line(void **state)
     end_job(&host, array + 1, 1, 0.5);
     expect_line(&host, array + 1, "done", "a 1");
     run_task(&host, array, 2, "b \"2\"");
+    expect_line(&host, array + 2, "running", "b \"2\"");
+    array_verb(&host, WIRE_hold, array, "9", NULL); /* a job of its own from now on */
+    expect_line(&host, array + 3, "held", "c 3");
+    array_verb(&host, WIRE_release, array, "9", NULL); /* answered when all that is on disk */
     fake_close(&host);
     lab_stop(&lab, SIGKILL);
     lab_start(&lab);
