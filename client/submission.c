@@ -22,7 +22,7 @@ enum { MESH_SIDE_MAX = 65536, NPROCS_MAX = 1000000, POLL_SLEEP_MAX_US = 10000 /*
 /* clang-format off */
 enum { OPTION_HOSTS = OPTION_FIRST_FREE, OPTION_EACH, OPTION_PVM, OPTION_REQUEUE, OPTION_COMMENT, OPTION_MESH, OPTION_DRY_RUN,
        OPTION_CPU_TIME, OPTION_SIGNAL, OPTION_AFTER, OPTION_IF_NEVER, OPTION_SPIN, OPTION_POLL_SLEEP,
-       OPTION_MAIL_AT, OPTION_NOTIFY };
+       OPTION_MAIL_AT, OPTION_NOTIFY, OPTION_ARRAY_FILE };
 /* clang-format on */
 const struct option_row submission_options[] = {
     {'n', "nprocs", "N", "number of processors, as NPROCS"},
@@ -30,6 +30,9 @@ const struct option_row submission_options[] = {
     {'a', "array", "TASKS",
      "an array of jobs, one for each index: 1-1000, 0-99:3, 1,4,7-9; %8\n"
      "behind it: 8 at a time. {} in COMMAND is the index (ELMER_ARRAY_INDEX)"},
+    {OPTION_ARRAY_FILE, "array-file", "FILE[%N]",
+     "an array of jobs, one for each line of FILE (-: standard input), N at a\n"
+     "time. {} is the line, {1} {2} .. are its columns (ELMER_ARRAY_LINE)"},
     {'o', "output", "FILE", "standard output (default: elmer-%j.out, with --each\nelmer-%j.%r.out)"},
     {'e', "error", "FILE",
      "standard error (default: the same file as standard output)\n"
@@ -149,7 +152,8 @@ static bool set_nprocs(struct request *request, const char *text)
     return true;
 }
 
-static bool set_tasks(struct elmer_submission *s, const char *text)
+/* Of this and --array-file the later one counts. */
+static bool set_tasks(struct request *request, const char *text)
 {
     static struct tasks tasks;
     char why[TASKS_WHY];
@@ -158,7 +162,8 @@ static bool set_tasks(struct elmer_submission *s, const char *text)
         usage_error("-a: %s", why);
         return false;
     }
-    s->tasks = text;
+    request->submission.tasks = text;
+    request->lines = NULL;
     return true;
 }
 
@@ -225,7 +230,11 @@ static int take_option(struct request *request, int c, char **argv)
     case 'D':
         return set_dir(request, optarg) ? -1 : EXIT_USAGE;
     case 'a':
-        return set_tasks(s, optarg) ? -1 : EXIT_USAGE;
+        return set_tasks(request, optarg) ? -1 : EXIT_USAGE;
+    case OPTION_ARRAY_FILE:
+        s->tasks = NULL;
+        request->lines = optarg;
+        return -1;
     case 'v':
         return environment_add(&request->environment, optarg) ? -1 : EXIT_USAGE;
     case 'n':
@@ -400,6 +409,10 @@ static int take_all(struct request *request, const struct request *typed, int ar
         result = take_nprocs(request, nprocs, typed);
     if (result < 0)
         result = check_limits(&request->submission);
+    if (result < 0 && request->lines && strcmp(request->lines, "-") == 0 && strcmp(command[0], "-") == 0)
+        result = usage_error("--array-file -: standard input is the script; name a file of lines");
+    if (result < 0 && request->lines)
+        result = array_file_read(&request->array_file, request->lines);
     if (result >= 0)
         return result;
     request->submission.command = (const char *const *)command;
@@ -417,7 +430,10 @@ static int take_all(struct request *request, const struct request *typed, int ar
     request->submission.mail_at = request->notices.mail_at;
     request->submission.notify = request->notices.command;
     request->notices.environment = &request->environment;
-    return notices_check(&request->notices);
+    result = notices_check(&request->notices);
+    if (result >= 0)
+        return result;
+    return request->lines ? array_file_use(&request->array_file, &request->submission) : -1;
 }
 
 int request_parse(struct request *request, int argc, char **argv)
@@ -444,6 +460,7 @@ void request_fini(struct request *request)
     script_fini(&request->script);
     after_fini(&request->after);
     notices_fini(&request->notices);
+    array_file_fini(&request->array_file);
     free(request->hosts);
     free(request->host_names);
     free(request->dir);

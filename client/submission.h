@@ -3,6 +3,7 @@
 #define CLIENT_SUBMISSION_H
 
 #include "client/after.h"
+#include "client/array_file.h"
 #include "client/environment.h"
 #include "client/notices.h"
 #include "client/options.h"
@@ -22,6 +23,8 @@ struct request {
     char *host_names; /* what hosts points into */
     struct after_option after;
     struct notices notices;
+    const char *lines; /* as --array-file has it; NULL: there is none */
+    struct array_file array_file;
     bool wait, dry_run;
 };
 

@@ -80,6 +80,7 @@ struct elmer_submission {
     bool notice;                         /* run it beside the queue, without a processor, on the host where it is submitted, for a minute at most */
     const char *mail_at;                 /* for people: at what its notices send mail, like "end,fail"; NULL: at nothing */
     const char *notify;                  /* the same: what one of them runs when it has ended; NULL: nothing */
+    const char *lines;                   /* of an array: a line of text for each task, {} is that and {1} {2} its columns; NULL: none */
     /* end of what is from job.def */
     /* clang-format on */
 };
@@ -172,6 +173,7 @@ struct elmer_job {
     const char *mail_at;                 /* as submitted; "": none */
     const char *notify;                  /* as submitted; "": none */
     const char *polls;                   /* ranks that poll while they wait, like "0-3,5"; "": none is known */
+    const char *line;                    /* of a task of an array with lines: its own; "": none */
     /* end of what is from job.def */
     /* clang-format on */
 };
