@@ -21,25 +21,25 @@
 #include "lib/job/tasks.h"
 #include "libelmer/client.h"
 
+enum { OPTION_SCRIPT = OPTION_FIRST_FREE };
+static const struct option_row options[] = {
+    {'f', "failed", NULL, "only what has not ended with status 0"},
+    {'v', "variable", "VAR[=VALUE]",
+     "pass on a variable, or set it; may be repeated: the environment of a job\nis not kept"},
+    {OPTION_SCRIPT, "script", "FILE", "the text of a job script, which is not kept either"},
+    OPTION_ROWS_END,
+};
 static const struct command command = {
     "eretry",
     "Usage: eretry [--failed] [-v VAR[=VALUE]].. [--script FILE] ID..\n"
     "Submit a job that has ended again. ID: a job, an array, or tasks of one like 57[3-9,12]; these become\n"
     "a new array with their indices. Prints the new id on standard output.\n"
-    "\n"
-    "  -f, --failed              only what has not ended with status 0\n"
-    "  -v, --variable VAR[=VALUE]\n"
-    "                            pass on a variable, or set it; may be repeated: the environment of a job\n"
-    "                            is not kept\n"
-    "  --script FILE             the text of a job script, which is not kept either\n"
-    "  -h, --help                print this and exit\n"
-    "  -V, --version             print the version and exit\n"
+    "\n",
+    options,
     "\n"
     "Exit status: 0 done, 1 refused, 2 usage, 3 no such job, or none of these has failed,\n"
     "4 elmer not reachable, 5 not permitted, 6 not now.\n",
 };
-
-enum { OPTION_SCRIPT = OPTION_FIRST_FREE };
 
 struct request {
     bool failed;
@@ -69,14 +69,9 @@ static int take_option(struct request *request, int c, char **argv)
 
 static int parse(struct request *request, int argc, char **argv)
 {
-    static const struct option options[] = {{"failed", no_argument, NULL, 'f'},
-                                            {"variable", required_argument, NULL, 'v'},
-                                            {"script", required_argument, NULL, OPTION_SCRIPT},
-                                            COMMON_OPTIONS,
-                                            {NULL, 0, NULL, 0}};
     int c, code = -1;
 
-    while (code < 0 && (c = next_option(argc, argv, ":hVfv:", options)) != -1)
+    while (code < 0 && (c = options_next(argc, argv, "", options)) != -1)
         code = take_option(request, c, argv);
     if (code >= 0)
         return code;

@@ -25,16 +25,19 @@
 
 enum { PATIENCE_MS = 30000, SETTLE_MS = 10000, OPTION_DIR = OPTION_FIRST_FREE, OPTION_MAIL_AT, OPTION_NOTIFY };
 
+static const struct option_row options[] = {
+    {OPTION_MAIL_AT, "mail-at", "WHAT", "send mail; fail: only if the job has not ended well"},
+    {OPTION_NOTIFY, "notify", "COMMAND", "run this line of shell"},
+    {OPTION_DIR, "dir", "DIR", "in this directory"},
+    OPTION_ROWS_END,
+};
 static const struct command command = {
     "elmer-notice",
     "Usage: elmer-notice [--mail-at begin|end|fail] [--dir DIR --notify COMMAND]\n"
     "Tell the user about the job that this one waits for. Started by esubmit --mail-at and --notify.\n"
-    "\n"
-    "  --mail-at WHAT    send mail; fail: only if the job has not ended well\n"
-    "  --notify COMMAND  run this line of shell\n"
-    "  --dir DIR         in this directory\n"
-    "  -h, --help        print this and exit\n"
-    "  -V, --version     print the version and exit\n",
+    "\n",
+    options,
+    "",
 };
 
 struct notice {
@@ -44,14 +47,9 @@ struct notice {
 
 static int parse(struct notice *notice, int argc, char **argv)
 {
-    static const struct option options[] = {{"mail-at", required_argument, NULL, OPTION_MAIL_AT},
-                                            {"notify", required_argument, NULL, OPTION_NOTIFY},
-                                            {"dir", required_argument, NULL, OPTION_DIR},
-                                            COMMON_OPTIONS,
-                                            {NULL, 0, NULL, 0}};
     int c;
 
-    while ((c = next_option(argc, argv, "+:hV", options)) != -1) {
+    while ((c = options_next(argc, argv, "+", options)) != -1) {
         if (c == OPTION_MAIL_AT)
             notice->mail_at = optarg;
         else if (c == OPTION_NOTIFY)
