@@ -35,7 +35,8 @@ static void describe(const struct explain *explain, struct core *core, char *tex
                  core_allocator_name(survey.allocator), request, survey.up, survey.full, survey.busy,
                  survey.unmeasured);
     } else {
-        snprintf(text, size, "waits (%s), %u jobs ahead", reason_name(job->reason), job->ahead);
+        snprintf(text, size, "waits (%s), %u job%s ahead", reason_name(job->reason), job->ahead,
+                 job->ahead == 1 ? "" : "s");
     }
 }
 

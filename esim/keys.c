@@ -137,7 +137,7 @@ static bool set_number(struct config *c, const char *key, const char *value, boo
     if (strcmp(key, "threshold") == 0)
         return number(value, 0.001, 0.999, &c->world.core.threshold);
     if (strcmp(key, "mean-service") == 0)
-        return number(value, 0.001, 1e7, &c->workload.mean_service_s);
+        return number(value, 0.01, 1e7, &c->workload.mean_service_s); /* times are whole ms */
     if (strcmp(key, "precision") == 0) {
         c->precision_said = true;
         return number(value, 1e-5, 1, &c->precision);

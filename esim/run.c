@@ -203,22 +203,30 @@ static bool is_known(const struct record *r, const struct result *result)
            (!ticks || result->utilisation.independent >= STATS_LEAST);
 }
 
+/* The queue grows, and would for as long as one looks. A beginning may look so by chance, but not with so many who
+ * wait. */
+static bool is_hopeless(const struct record *r, const struct result *result)
+{
+    return !result->steady && world_waiting(r->world) > r->ended / 10;
+}
+
 /* A run whose length was said may be too short to show how much jobs depend on those before, and would then be taken
  * for more than it is: so the workload goes on behind it until that is known. */
 static void look_behind(struct record *r, struct result *result, FILE *progress)
 {
     size_t goal = r->ended;
-    bool more = true;
+    bool more = true, hopeless = false;
 
     world_tell_no_more(r->world);
     r->behind = true;
-    while (more && goal < JUDGED_MAX && (goal < FIRST_JOBS || !is_known(r, result))) {
+    while (more && !hopeless && goal < JUDGED_MAX && (goal < FIRST_JOBS || !is_known(r, result))) {
         goal = goal < FIRST_JOBS / 2 ? FIRST_JOBS : goal < JUDGED_MAX / 2 ? 2 * goal : JUDGED_MAX;
         if (progress)
             fprintf(progress, "\r%s: %zu jobs, and others to know how sure that is ", r->config->label, r->asked);
         more = world_run(r->world, goal);
         result->steady = true;
         evaluate_means(r, result);
+        hopeless = is_hopeless(r, result);
     }
     if (progress)
         fprintf(progress, "\r\033[K");

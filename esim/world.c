@@ -96,8 +96,9 @@ static void start(struct world *w, uint64_t id)
     load_start(w->load, job, info, w->now_ms);
     if (id == w->explain.id) {
         char text[200];
-        snprintf(text, sizeof(text), "starts on %u processors, the first is %s:%d, at level %d", info->nprocs,
-                 core_host(w->core, info->processors[0].host)->name, info->processors[0].cpu, info->level);
+        snprintf(text, sizeof(text), "starts on %u processor%s, the first is %s:%d, at level %d", info->nprocs,
+                 info->nprocs == 1 ? "" : "s", core_host(w->core, info->processors[0].host)->name,
+                 info->processors[0].cpu, info->level);
         explain_end(&w->explain, world_now_ms(w), text);
     }
 }
@@ -247,8 +248,9 @@ static void end(struct world *w, uint64_t id)
 
     event.host = info->processors[0].host;
     if (w->explain.id != 0)
-        fprintf(w->explain.told, "%.3f s: job %llu ends and leaves %u processors\n",
-                (double)(w->now_ms - OFFSET_MS) / 1000, (unsigned long long)job->number, job->nprocs);
+        fprintf(w->explain.told, "%.3f s: job %llu ends and leaves %u processor%s\n",
+                (double)(w->now_ms - OFFSET_MS) / 1000, (unsigned long long)job->number, job->nprocs,
+                job->nprocs == 1 ? "" : "s");
     job->end_ms = w->now_ms - OFFSET_MS;
     count_used(w, -(int64_t)job->nprocs);
     load_end(w->load, id, w->now_ms);

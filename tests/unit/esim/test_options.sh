@@ -47,6 +47,8 @@ says 2 'records and explain are of one run' --precision 5% --explain 3 "${jobs[@
 says 2 'records and explain are of one run' --precision 5% --records "$dir/records" "${jobs[@]}"
 says 1 '/dev/full: No space left on device' --records /dev/full "${jobs[@]}"
 
+says 2 "mean-service: '0.001' cannot be understood, or is out of range" --mean-service 0.001 "${jobs[@]}"
+
 # a cube has its hosts
 says 2 'cube: its hosts are 2^4' --cube 4 --hosts 10
 says 2 'cube: its hosts are 2^4' --cpus 2 --cube 4

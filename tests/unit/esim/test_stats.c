@@ -90,6 +90,17 @@ static void test_growing(void **state)
     assert_in_range(count_growing(5000, 1.5), 380, 400);
 }
 
+/* What grows is not looked at for long. */
+static void test_hopeless(void **state)
+{
+    struct result result = simulate(CONFIG("hosts", "1", "workload", "procs [1,1]", "load", "1.5", "jobs", "200"));
+
+    (void)state;
+    assert_false(result.steady);
+    assert_in_range(result.judged, 200, 8000);
+    assert_int_equal(result.jobs, 200);
+}
+
 struct covered {
     int turnaround, wait, utilisation, shown;
 };
@@ -150,10 +161,8 @@ static void test_too_short(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_statistics),
-        cmocka_unit_test(test_growing),
-        cmocka_unit_test(test_intervals),
-        cmocka_unit_test(test_too_short),
+        cmocka_unit_test(test_statistics), cmocka_unit_test(test_growing),   cmocka_unit_test(test_hopeless),
+        cmocka_unit_test(test_intervals),  cmocka_unit_test(test_too_short),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
