@@ -16,15 +16,15 @@ has_address() { [ "$(value_of 1 ws3 address)" = "$1" ]; }
 host_is() { [ "$(value_of 1 "$1" state)" = "$2" ]; }
 
 # ---- another address ----
-keeper=$(submit alice -o /dev/null --hosts ws3 1 /home/testjob 600)
+keeper=$(submit alice -o /dev/null --hosts ws3 1 sleep 10000)
 wait_for 10 'a job runs on ws3' running "$keeper"
 ok 'elmer knows its address' has_address 10.213.77.3
-pid=$(on 3 pgrep -f '[t]estjob 600')
+pid=$(on 3 pgrep -u alice -x sleep)
 on 3 sh -c 'ip addr add 10.213.77.33/24 dev e0; ip addr del 10.213.77.3/24 dev e0'
 wait_for 30 'the host links from its new address, with its certificate' has_address 10.213.77.33
 wait_for 10 'it is up' host_is ws3 up
 ok 'what its old link says is one line' said 1 elmer "host=ws3 (links again|link ended)"
-is 'its job has noticed nothing' "$(state "$keeper"):$(on 3 pgrep -f '[t]estjob 600')" "running:$pid"
+is 'its job has noticed nothing' "$(state "$keeper"):$(on 3 pgrep -u alice -x sleep)" "running:$pid"
 id=$(submit alice -w -o /home/alice/where --hosts ws3 1 hostname)
 is 'a job runs there' "$(as alice 3 cat where)" ws3
 wait_for 10 'its output can be read from another host' eval '[ "$(as alice 1 etail "$id" 2>/dev/null)" = ws3 ]'
@@ -43,7 +43,7 @@ as alice 1 ekill "$keeper"
 wait_for 10 'the job from before is ended there' over "$keeper"
 
 # ---- the queue host gets another one ----
-keeper=$(submit alice -o /dev/null --hosts ws2 1 /home/testjob 600)
+keeper=$(submit alice -o /dev/null --hosts ws2 1 sleep 10000)
 wait_for 10 'a job runs on ws2' running "$keeper"
 on 1 sh -c 'ip addr add 10.213.77.11/24 dev e0; ip addr del 10.213.77.1/24 dev e0'
 for k in 1 2 3; do on $k sed -i 's/10\.213\.77\.1\b/10.213.77.11/' /etc/hosts; done
