@@ -232,6 +232,7 @@ static void test_many_of_pvm(void **state)
     (void)state;
     rig.pvm = true;
     begin("many");
+    sample_for(SHORT_MS); /* until then nothing is to be protected */
     orders();
     rig_end(&rig, 2, 0);
     rig_empty(&rig, 2, END_MS);
@@ -371,8 +372,8 @@ static void test_starts(void **state)
     sample();
     print_message("%u jobs, one after the other, that cannot begin: the first job got %.0f ms of a second\n", count,
                   share());
-    assert_true(count > 3); /* they do go on */
-    assert_true(share() >= 1000 - GAP_MS - 2 * BOUND_MS);
+    assert_true(count > 3);                                                                 /* they do go on */
+    assert_true(share() >= 1000 - GAP_MS - BOUND_MS * (sysconf(_SC_NPROCESSORS_ONLN) + 1)); /* a budget of each CPU */
     finish();
 }
 
