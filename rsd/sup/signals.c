@@ -3,7 +3,8 @@
  * above jobs (rsd/root/sessions.c): so children do.
  *
  * A user asks for signals as often as he likes (`ekill --signal`), and each takes the CPU from the jobs above. So they
- * wait in a queue, which has each of them once, and leave it one by one, five a second. */
+ * wait in a queue, which has each of them once, and leave it one by one, five a second. rsd has such a queue, too
+ * (rsd/root/death.c), so that the asking costs nothing here; in this one wait those for which no child is free. */
 #include "config.h"
 
 #include <errno.h>
