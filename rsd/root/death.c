@@ -33,12 +33,20 @@ enum {
     ERRAND_S = 20,
     KILL_AGAIN_MS = 1000,
     INLINE_MS = 15000, /* one such kill takes up to 15 ms: no more often than that */
-    FD_LEAF = 3
+    FD_LEAF = 3,
+    SIGNALS_AT_ONCE = 5,
+    SIGNALS_PER_SECOND = 5
 };
+#define SIGNAL_US INT64_C(1000) /* what one counts as */
 
 void death_init(struct root *root)
 {
     budget_init(&root->dying, DYING_FULL_US, DYING_US, DYING_DEBT_US, mono_ms(mono_now()));
+}
+
+void death_init_job(struct root_job *job)
+{
+    budget_init(&job->signalling, SIGNALS_AT_ONCE * SIGNAL_US, SIGNALS_PER_SECOND * SIGNAL_US, 0, job->since_ms);
 }
 
 bool death_at_own_rank(const struct root *root, const struct root_job *job)
@@ -124,6 +132,32 @@ void death_signal(struct root *root, struct root_job *job, int number)
             (void)spawn_signal(root, job, "job", SIGCONT); /* a stopped process takes TERM only then */
     }
     walks_charge(root, PAYER_ORDERS, before);
+}
+
+int64_t death_signals_next(const struct root_job *job)
+{
+    if (signal_queue_first(&job->signals) == 0 || job->state != JOB_OPEN)
+        return INT64_MAX;
+    return budget_when(&job->signalling, SIGNAL_US * 1000 - 1);
+}
+
+/* To tell its supervisor costs both 0.1 ms, whatever it has to do for that. */
+void death_signals(struct root *root, struct root_job *job, int64_t now)
+{
+    if (death_signals_next(job) == INT64_MAX)
+        return;
+    budget_charge(&job->signalling, 0, now);
+    if (death_signals_next(job) > now)
+        return;
+    budget_charge(&job->signalling, SIGNAL_US * 1000, now);
+    death_signal(root, job, signal_queue_first(&job->signals));
+    signal_queue_take(&job->signals);
+}
+
+void death_signal_asked(struct root *root, struct root_job *job, int number)
+{
+    signal_queue_add(&job->signals, number);
+    death_signals(root, job, mono_ms(mono_now()));
 }
 
 void death_begin(struct root_job *job, int64_t now)

@@ -21,6 +21,7 @@
 #include "rsd/root/role.h"
 #include "rsd/root/root.h"
 #include "rsd/root/sched.h"
+#include "rsd/root/signal_queue.h"
 #include "rsd/root/spawn.h"
 
 enum {
@@ -142,6 +143,8 @@ struct root_job {
     int64_t scan_ms, news_ms; /* next scan for new tasks; when there was one */
     struct group_pids seen;   /* by that scan */
 
+    struct signal_queue signals; /* that its user has asked for */
+    struct budget signalling;
     int errand_fd; /* its pidfd, or -1 */
     pid_t errand;  /* process that kills its many; 0: none. These are of death.c */
     pid_t raised[MAX_RAISED];
@@ -342,8 +345,13 @@ void weights_give_back(struct root *root);
 
 /* death.c: signals and death of many */
 void death_init(struct root *root);
+void death_init_job(struct root_job *job);
 bool death_at_own_rank(const struct root *root, const struct root_job *job);
 void death_signal(struct root *root, struct root_job *job, int number);
+/* Of a user, who asks as often as he likes: it may wait, for its turn (death_signals_next()) in death_signals(). */
+void death_signal_asked(struct root *root, struct root_job *job, int number);
+void death_signals(struct root *root, struct root_job *job, int64_t now);
+int64_t death_signals_next(const struct root_job *job); /* INT64_MAX: none waits */
 void death_begin(struct root_job *job, int64_t now);
 /* Kill, raise, lower what is due. The result is that of the kill; *again_ms: when next, as long as any are left. */
 int death_step(struct root *root, struct root_job *job, int64_t now, int64_t *again_ms);

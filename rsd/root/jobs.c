@@ -76,6 +76,7 @@ struct root_job *job_add(struct root *root, uint64_t id, uint32_t attempt)
     job->since_ms = job->sweep_ms = job->scan_ms = job->news_ms = mono_ms(mono_now());
     job->sweep_step_ms = SWEEP_MS;
     boost_init_job(job);
+    death_init_job(job);
     job->group = (struct cgroup)CGROUP_INIT;
     job->supervisor.fd = job->errand_fd = -1;
     job->walk.pass = (struct sched_pass)SCHED_PASS_INIT;

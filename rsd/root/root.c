@@ -262,6 +262,8 @@ static void job_events(struct root *root, struct root_job *job, const struct pol
         ending_step(root, job, mono_ms(mono_now()));
     job = job_find(root, id, attempt);
     if (job)
+        death_signals(root, job, mono_ms(mono_now()));
+    if (job)
         starts_charge(root, job, begin);
 }
 
@@ -296,6 +298,7 @@ static int64_t job_next(const struct root_job *job)
     case JOB_STATE_COUNT:
         break;
     }
+    next = earlier(next, death_signals_next(job));
     return job->retry_ms > 0 ? earlier(next, job->retry_ms) : next;
 }
 

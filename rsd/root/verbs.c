@@ -199,7 +199,7 @@ static void do_forget(struct root *root, struct root_job *job, const struct wire
 static void do_signal(struct root *root, struct root_job *job, const struct wire_message *message)
 {
     if (message->u.signal.number > 0)
-        death_signal(root, job, (int)message->u.signal.number);
+        death_signal_asked(root, job, (int)message->u.signal.number);
 }
 
 static void do_helpers(struct root *root, struct root_job *job, const struct wire_message *message)

@@ -3,7 +3,8 @@
  * above jobs (rsd/root/sessions.c): so children do.
  *
  * A user asks for signals as often as he likes (`ekill --signal`), and each takes the CPU from the jobs above. So they
- * wait in a queue, which has each of them once, and leave it one by one, ten a second. */
+ * wait in a queue, which has each of them once, and leave it one by one, five a second. rsd has such a queue, too
+ * (rsd/root/death.c), so that the asking costs nothing here; in this one wait those for which no child is free. */
 #include "config.h"
 
 #include <errno.h>
@@ -21,7 +22,7 @@
 
 enum { FEW = 10 /* 10 us and more for each */, ERRAND_S = 20, FD_LEAF = 3 };
 
-static const struct pace_limit signal_limit = {10, 100};
+static const struct pace_limit signal_limit = {5, 200};
 
 static bool has_many(const struct sup *sup)
 {

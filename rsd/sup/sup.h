@@ -13,7 +13,7 @@
 #include "rsd/root/order.h"
 #include "rsd/root/role.h"
 #include "rsd/sup/pace.h"
-#include "rsd/sup/signal_queue.h"
+#include "rsd/root/signal_queue.h"
 #include "rsd/sup/user.h"
 #include "rsd/sup/waits.h"
 

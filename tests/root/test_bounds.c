@@ -232,6 +232,7 @@ static void test_many_of_pvm(void **state)
     (void)state;
     rig.pvm = true;
     begin("many");
+    sample_for(SHORT_MS); /* until then nothing is to be protected */
     orders();
     rig_end(&rig, 2, 0);
     rig_empty(&rig, 2, END_MS);
@@ -284,7 +285,7 @@ static void test_birth(void **state)
     rig.path = NULL;
     sample_for(3000);
     judge("a PATH of 5,000 slow directories");
-    assert_true(share() >= 1000 - GAP_MS - BOUND_MS);
+    assert_true(share() >= 1000 - GAP_MS - 2 * BOUND_MS);
     rig_end(&rig, 2, 0);
     rig_empty(&rig, 2, END_MS);
     finish();
@@ -298,14 +299,14 @@ static void test_signals(void **state)
     message.u.signal.job = 2;
     message.u.signal.attempt = 1;
     message.u.signal.number = SIGWINCH; /* which nobody minds */
-    for (int i = 0; i < 300; i++) {
+    for (int i = 0; i < 150; i++) {
         rig_send(&rig, &message);
-        if (i % 10 == 9)
+        if (i % 5 == 4)
             sample();
-        poll(NULL, 0, 9);
+        poll(NULL, 0, 20);
     }
     sample();
-    judge("a hundred signals a second to a hundred processes");
+    judge("fifty signals a second to a hundred processes");
     rig_end(&rig, 2, 0);
     rig_empty(&rig, 2, END_MS);
     finish();
@@ -371,8 +372,8 @@ static void test_starts(void **state)
     sample();
     print_message("%u jobs, one after the other, that cannot begin: the first job got %.0f ms of a second\n", count,
                   share());
-    assert_true(count > 3); /* they do go on */
-    assert_true(share() >= 1000 - GAP_MS - 2 * BOUND_MS);
+    assert_true(count > 3);                                                                 /* they do go on */
+    assert_true(share() >= 1000 - GAP_MS - BOUND_MS * (sysconf(_SC_NPROCESSORS_ONLN) + 1)); /* a budget of each CPU */
     finish();
 }
 

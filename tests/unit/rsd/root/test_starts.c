@@ -1,4 +1,4 @@
-/* test_starts.c - which jobs pay for their start, and when they have to wait for it; in virtual time. */
+/* test_starts.c - which jobs pay for their start, when they have to wait for it, and for signals; in virtual time. */
 #include "config.h"
 
 #include <setjmp.h>
@@ -166,14 +166,40 @@ static void test_who_pays_nothing(void **state)
     assert_int_equal(root.starts.left_ns, before);
 }
 
+/* What a user asks for as often as he likes: at once, or in its turn, and once. */
+static void test_signals(void **state)
+{
+    struct root_job *job = add(2, 1, 0);
+    int64_t end = now_ms + 10000, last_ms = 0;
+    unsigned sent = 0;
+    (void)state;
+    walks_init(&root);
+    for (int number = 1; number <= 5; number++) {
+        death_signal_asked(&root, job, number);
+        assert_int_equal(job->signals.count, 0);
+    }
+    for (; now_ms < end; now_ms++) {
+        unsigned before;
+        death_signal_asked(&root, job, 10);
+        before = job->signals.count;
+        assert_in_range(before, 0, 1);
+        sent += before == 0;
+        last_ms = before == 0 ? now_ms : last_ms;
+    }
+    assert_in_range(sent, 48, 52);
+    assert_true(death_signals_next(job) >= now_ms && death_signals_next(job) <= last_ms + 202);
+    now_ms = death_signals_next(job);
+    death_signals(&root, job, now_ms);
+    assert_int_equal(job->signals.count, 0);
+    assert_true(death_signals_next(job) == INT64_MAX);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, up, down)
-        TEST(test_who_is_below),
-        TEST(test_wait),
-        TEST(test_what_is_paid),
-        TEST(test_who_pays_nothing),
+        TEST(test_who_is_below),     TEST(test_wait),    TEST(test_what_is_paid),
+        TEST(test_who_pays_nothing), TEST(test_signals),
     };
     return cmocka_run_group_tests_name("starts", tests, NULL, NULL);
 }

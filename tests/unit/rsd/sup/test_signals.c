@@ -113,7 +113,7 @@ static void test_flood(void **state)
         ask(SIGUSR1 + i % 2 * (SIGUSR2 - SIGUSR1));
         now += i % 2;
     }
-    assert_in_range(sent_count, 50, 62);
+    assert_in_range(sent_count, 28, 32);
     run_for(1000);
     assert_true(signals_wait_ms(&sup, now) == INT64_MAX);
     assert_int_equal(sent[sent_count - 1] + sent[sent_count - 2], SIGUSR1 + SIGUSR2); /* the last of each comes */
@@ -189,7 +189,7 @@ static void test_no_signals(void **state)
     sup.begun = true;
     for (int number = 64; number > 0; number--)
         ask(number);
-    run_for(10000);
+    run_for(15000);
     assert_true(signals_wait_ms(&sup, now) == INT64_MAX);
     assert_in_range(sent_count, 60, 65); /* all but those that undo each other */
 }

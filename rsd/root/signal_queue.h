@@ -1,7 +1,7 @@
 /* signal_queue.h - signals that a job is to be sent, and has not been yet. As in the kernel one is there once, however
  * often it was asked for, and of stopping and going on the later word counts. Pure. */
-#ifndef RSD_SUP_SIGNAL_QUEUE_H
-#define RSD_SUP_SIGNAL_QUEUE_H
+#ifndef RSD_SIGNAL_QUEUE_H
+#define RSD_SIGNAL_QUEUE_H
 
 #include <stdint.h>
 

@@ -1,6 +1,6 @@
 #include "config.h"
 
-#include "rsd/sup/signal_queue.h"
+#include "rsd/root/signal_queue.h"
 
 #include <signal.h>
 #include <stdbool.h>
