@@ -102,10 +102,9 @@ int notice_check(const struct wire_submit *submit, struct err *err);
 /* The hosts that it may use, of any submission; *here is memory for one. */
 struct wire_strs notice_hosts(const struct wire_submit *submit, const char **here);
 
-/* submit.c: the message submit; its answer. */
-/* submit_check.c: -1 and why it is refused, or 0 */
+/* submit_check.c: what the message submit says; -1 and why it is refused, or 0. */
 int submit_check(const struct requests_settings *settings, const struct wire_submit *submit, struct err *err);
-/* submit.c */
+/* submit.c: the message submit; its answer. */
 void submit_begin(struct request *request);
 void submit_answer(struct request *request, uint64_t job);
 void submit_again(struct request *request); /* what was missing is known */
