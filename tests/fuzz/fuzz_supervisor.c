@@ -116,6 +116,17 @@ void signals_send(struct sup *sup, const struct wire_send_signal *message)
     (void)sup;
 }
 
+void signals_step(struct sup *sup, int64_t now)
+{
+    (void)sup, (void)now;
+}
+
+int64_t signals_wait_ms(const struct sup *sup, int64_t now)
+{
+    (void)sup, (void)now;
+    return INT64_MAX;
+}
+
 void signals_weigh(struct sup *sup, int nice)
 {
     FUZZ_CHECK(nice >= -19 && nice <= 19, "nice %d", nice);
