@@ -22,6 +22,8 @@ static const struct command command = {
     "  -J, --name NAME           name of the job (default: the last part of COMMAND)\n"
     "  -a, --array TASKS         an array of jobs, one for each index: 1-1000, 0-99:3, 1,4,7-9; %8\n"
     "                            behind it: 8 at a time. {} in COMMAND is the index (ELMER_ARRAY_INDEX)\n"
+    "  --array-file FILE[%N]     an array of jobs, one for each line of FILE (-: standard input), N at a\n"
+    "                            time. {} is the line, {1} {2} .. are its columns (ELMER_ARRAY_LINE)\n"
     "  -o, --output FILE         standard output (default: elmer-%j.out, with --each\n"
     "                            elmer-%j.%r.out)\n"
     "  -e, --error FILE          standard error (default: the same file as standard output)\n"

@@ -64,6 +64,8 @@ static void put_command(FILE *out, const struct elmer_job *job)
 
     if (job->ncommand > 0)
         put(out, "command", "%s", command);
+    if (*job->line)
+        put(out, "line", "%s", job->line);
     if (*job->dir)
         put(out, "directory", "%s", job->dir);
     if (*job->comment)

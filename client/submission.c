@@ -21,7 +21,8 @@ enum { MESH_SIDE_MAX = 65536, NPROCS_MAX = 1000000, POLL_SLEEP_MAX_US = 10000 /*
 
 /* clang-format off */
 enum { OPTION_HOSTS = OPTION_FIRST_FREE, OPTION_EACH, OPTION_PVM, OPTION_REQUEUE, OPTION_COMMENT, OPTION_MESH, OPTION_DRY_RUN,
-       OPTION_CPU_TIME, OPTION_SIGNAL, OPTION_AFTER, OPTION_IF_NEVER, OPTION_SPIN, OPTION_POLL_SLEEP };
+       OPTION_CPU_TIME, OPTION_SIGNAL, OPTION_AFTER, OPTION_IF_NEVER, OPTION_SPIN, OPTION_POLL_SLEEP,
+       OPTION_ARRAY_FILE };
 static const struct option options[] = {
     {"name", required_argument, NULL, 'J'},
     {"output", required_argument, NULL, 'o'},
@@ -29,6 +30,7 @@ static const struct option options[] = {
     {"dir", required_argument, NULL, 'D'},
     {"variable", required_argument, NULL, 'v'},
     {"array", required_argument, NULL, 'a'},
+    {"array-file", required_argument, NULL, OPTION_ARRAY_FILE},
     {"nprocs", required_argument, NULL, 'n'},
     {"wait", no_argument, NULL, 'w'},
     {"hosts", required_argument, NULL, OPTION_HOSTS},
@@ -137,7 +139,8 @@ static bool set_nprocs(struct request *request, const char *text)
     return true;
 }
 
-static bool set_tasks(struct elmer_submission *s, const char *text)
+/* Of this and --array-file the later one counts. */
+static bool set_tasks(struct request *request, const char *text)
 {
     static struct tasks tasks;
     char why[TASKS_WHY];
@@ -146,7 +149,8 @@ static bool set_tasks(struct elmer_submission *s, const char *text)
         usage_error("-a: %s", why);
         return false;
     }
-    s->tasks = text;
+    request->submission.tasks = text;
+    request->lines = NULL;
     return true;
 }
 
@@ -213,7 +217,11 @@ static int take_option(struct request *request, int c, char **argv)
     case 'D':
         return set_dir(request, optarg) ? -1 : EXIT_USAGE;
     case 'a':
-        return set_tasks(s, optarg) ? -1 : EXIT_USAGE;
+        return set_tasks(request, optarg) ? -1 : EXIT_USAGE;
+    case OPTION_ARRAY_FILE:
+        s->tasks = NULL;
+        request->lines = optarg;
+        return -1;
     case 'v':
         return environment_add(&request->environment, optarg) ? -1 : EXIT_USAGE;
     case 'n':
@@ -384,6 +392,10 @@ static int take_all(struct request *request, const struct request *typed, int ar
         result = take_nprocs(request, nprocs, typed);
     if (result < 0)
         result = check_limits(&request->submission);
+    if (result < 0 && request->lines && strcmp(request->lines, "-") == 0 && strcmp(command[0], "-") == 0)
+        result = usage_error("--array-file -: standard input is the script; name a file of lines");
+    if (result < 0 && request->lines)
+        result = array_file_read(&request->array_file, request->lines);
     if (result >= 0)
         return result;
     request->submission.command = (const char *const *)command;
@@ -398,7 +410,7 @@ static int take_all(struct request *request, const struct request *typed, int ar
     }
     request->submission.environment = (const char *const *)request->environment.items;
     request->submission.after = (const char *const *)request->after.items;
-    return -1;
+    return request->lines ? array_file_use(&request->array_file, &request->submission) : -1;
 }
 
 int request_parse(struct request *request, int argc, char **argv)
@@ -424,6 +436,7 @@ void request_fini(struct request *request)
     environment_fini(&request->environment);
     script_fini(&request->script);
     after_fini(&request->after);
+    array_file_fini(&request->array_file);
     free(request->hosts);
     free(request->host_names);
     free(request->dir);

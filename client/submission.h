@@ -3,6 +3,7 @@
 #define CLIENT_SUBMISSION_H
 
 #include "client/after.h"
+#include "client/array_file.h"
 #include "client/environment.h"
 #include "client/script.h"
 #include "libelmer/elmer.h"
@@ -16,6 +17,8 @@ struct request {
     const char **hosts;
     char *host_names; /* what hosts points into */
     struct after_option after;
+    const char *lines; /* as --array-file has it; NULL: there is none */
+    struct array_file array_file;
     bool wait, dry_run;
 };
 

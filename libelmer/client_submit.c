@@ -12,6 +12,7 @@
 #include "lib/base/str.h"
 #include "lib/job/after.h"
 #include "lib/job/fields.h"
+#include "lib/job/lines.h"
 #include "lib/job/tasks.h"
 #include "libelmer/client.h"
 
@@ -194,6 +195,25 @@ static int check_tasks(const char *text, struct elmer_error *error)
     return ELMER_OK;
 }
 
+static int check_lines(const struct elmer_submission *s, struct elmer_error *error)
+{
+    struct tasks tasks = {.count = 0};
+    char why[LINES_WHY];
+    uint32_t line;
+
+    if (!*s->lines)
+        return client_error(error, ELMER_USAGE, "the lines of the tasks are empty");
+    if (!str_valid_utf8(s->lines, strlen(s->lines)))
+        return client_error(error, ELMER_USAGE, "the lines of the tasks are not valid UTF-8; Elmer carries only UTF-8");
+    if (!s->tasks || tasks_parse(s->tasks, true, &tasks, why) < 0)
+        return client_error(error, ELMER_USAGE, "lines are of the tasks of an array, and this is one job");
+    if (lines_check(s->lines, tasks.count, s->command, list_count(s->command), &line, why) == 0)
+        return ELMER_OK;
+    if (line == 0)
+        return client_error(error, ELMER_USAGE, "the lines of the tasks: %s", why);
+    return client_error(error, ELMER_USAGE, "the lines of the tasks: number %lu %s", (unsigned long)line, why);
+}
+
 /* From /proc, because umask(2) can only be read by changing it, for all threads. Without /proc it is read that way. */
 static mode_t current_umask(void)
 {
@@ -289,6 +309,8 @@ static int fill(struct wire_submit *submit, const struct elmer_submission *s, st
         result = check_after(s->after, error);
     if (result == ELMER_OK && s->tasks)
         result = check_tasks(s->tasks, error);
+    if (result == ELMER_OK && s->lines)
+        result = check_lines(s, error);
     if (result == ELMER_OK)
         result = set_dir(submit, s->dir, made, error);
     if (result == ELMER_OK)
@@ -304,6 +326,7 @@ static int fill(struct wire_submit *submit, const struct elmer_submission *s, st
     submit->hosts = strs(s->hosts);
     submit->after = strs(s->after);
     submit->tasks = s->tasks ? s->tasks : "";
+    submit->lines = s->lines ? s->lines : "";
     submit->umask = s->umask >= 0 ? (uint64_t)(s->umask & 0777) : current_umask();
     return ELMER_OK;
 }

@@ -17,6 +17,8 @@
 #include <unistd.h>
 
 #include "lib/base/clock.h"
+#include "lib/base/str.h"
+#include "lib/job/lines.h"
 #include "lib/job/tasks.h"
 #include "lib/wire/channel.h"
 #include "libelmer/client.h"
@@ -112,45 +114,61 @@ void client_desk_close(struct client_desk *desk)
     desk->connected = false;
 }
 
-/* As the desk wants it: the tasks of an array are a variable there, because it speaks as it did before there were
- * arrays. The list is to be freed; NULL: no memory. */
-static const char **for_desk(const struct wire_message *submit,
-                             char variable[sizeof(TASKS_VARIABLE) + TASKS_TEXT_MAX + 1], struct wire_message *asked)
+struct asked {
+    struct wire_message message;
+    const char **items;
+    char *tasks, *lines;
+};
+
+static void asked_fini(struct asked *asked)
 {
-    const struct wire_strs *all = &submit->u.submit.environment;
-    const char **items = calloc(all->count + 1, sizeof(*items));
+    free(asked->items);
+    free(asked->tasks);
+    free(asked->lines);
+}
+
+static bool is_of_array(const char *entry)
+{
+    return strncmp(entry, TASKS_VARIABLE "=", sizeof(TASKS_VARIABLE)) == 0 ||
+           strncmp(entry, LINES_VARIABLE "=", sizeof(LINES_VARIABLE)) == 0;
+}
+
+/* As the desk wants it: the tasks of an array, and their lines, are variables there, because it speaks as it did before
+ * there were arrays. false: no memory. */
+static bool for_desk(const struct wire_message *submit, struct asked *asked)
+{
+    const struct wire_submit *s = &submit->u.submit;
+    const struct wire_strs *all = &s->environment;
     size_t count = 0;
 
-    if (!items)
-        return NULL;
+    *asked = (struct asked){.message = *submit, .items = calloc(all->count + 2, sizeof(*asked->items))};
+    asked->tasks = s->tasks && *s->tasks ? str_format("%s=%s", TASKS_VARIABLE, s->tasks) : NULL;
+    asked->lines = s->lines && *s->lines ? str_format("%s=%s", LINES_VARIABLE, s->lines) : NULL;
+    if (!asked->items || (s->tasks && *s->tasks && !asked->tasks) || (s->lines && *s->lines && !asked->lines))
+        return false;
     for (size_t i = 0; i < all->count; i++)
-        if (strncmp(all->items[i], TASKS_VARIABLE "=", sizeof(TASKS_VARIABLE)) != 0)
-            items[count++] = all->items[i];
-    if (submit->u.submit.tasks && *submit->u.submit.tasks) {
-        snprintf(variable, sizeof(TASKS_VARIABLE) + TASKS_TEXT_MAX + 1, "%s=%s", TASKS_VARIABLE,
-                 submit->u.submit.tasks);
-        items[count++] = variable;
-    }
-    *asked = *submit;
-    asked->u.submit.environment = (struct wire_strs){items, count};
-    return items;
+        if (!is_of_array(all->items[i]))
+            asked->items[count++] = all->items[i];
+    if (asked->tasks)
+        asked->items[count++] = asked->tasks;
+    if (asked->lines)
+        asked->items[count++] = asked->lines;
+    asked->message.u.submit.environment = (struct wire_strs){asked->items, count};
+    return true;
 }
 
 /* 1: answered, with a ticket or not; 0: nobody signs here; negative: not now. */
 static int ask(struct client_desk *desk, const struct wire_message *submit, int64_t deadline_ms,
                struct wire_message *answer)
 {
-    char variable[sizeof(TASKS_VARIABLE) + TASKS_TEXT_MAX + 1];
-    struct wire_message asked;
-    const char **items;
+    struct asked asked;
     bool sent;
     int result = desk->connected ? 0 : dial(desk);
 
     if (result < 0)
         return result == -ENOENT && !comes_soon(desk) ? 0 : result;
-    items = for_desk(submit, variable, &asked);
-    sent = items && channel_send_all(&desk->channel, &asked, deadline_ms, NULL) == 0;
-    free(items);
+    sent = for_desk(submit, &asked) && channel_send_all(&desk->channel, &asked.message, deadline_ms, NULL) == 0;
+    asked_fini(&asked);
     if (sent && channel_receive(&desk->channel, answer, deadline_ms, NULL) == 1)
         return 1;
     client_desk_close(desk);

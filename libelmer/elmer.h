@@ -77,6 +77,7 @@ struct elmer_submission {
     const char *const *after;            /* jobs that it waits for, like "ok:41": ok, fail, any or start; NULL: none */
     bool keep_never;                     /* when what it waits for cannot happen any more it stays in the queue, and is not cancelled */
     const char *tasks;                   /* an array of jobs with these indices, like "1-1000%8" for 8 at a time; NULL: one job */
+    const char *lines;                   /* of an array: a line of text for each task, {} is that and {1} {2} its columns; NULL: none */
     /* end of what is from job.def */
     /* clang-format on */
 };
@@ -163,6 +164,7 @@ struct elmer_job {
     uint32_t ntasks;                     /* of an array; 0: it is none */
     uint32_t tasks_ok;                   /* of an array: have ended with status 0 */
     uint32_t tasks_failed;               /* ... have ended in another way */
+    const char *line;                    /* of a task of an array with lines: its own; "": none */
     /* end of what is from job.def */
     /* clang-format on */
 };

@@ -40,6 +40,8 @@ static void job_free(struct engine_job *job)
     free(job->missing);
     end_free(job->end);
     end_free(job->of_task);
+    tree_destroy(job->lines);
+    free(job->line);
     free(job);
 }
 
@@ -146,9 +148,42 @@ struct engine_job *jobs_add(struct jobs *jobs, uint64_t id, uint32_t uid, const 
     return job;
 }
 
+/* NULL: it has none. */
+static const struct tree *lines_of(struct engine_job *array)
+{
+    if (*job_submit(array)->lines && !array->lines)
+        array->lines = mem_checked(tree_create(job_submit(array)->lines));
+    return array->lines;
+}
+
+const char *jobs_line(struct engine_job *array, uint32_t ordinal, struct arena *memory)
+{
+    const struct tree *lines = lines_of(array);
+    size_t length;
+    if (!lines || ordinal >= tree_count(lines))
+        return "";
+    const char *line = tree_line(lines, ordinal, &length);
+    return arena_format(memory, "%.*s", (int)length, line);
+}
+
+const char *jobs_line_proof(struct engine_job *array, uint32_t ordinal, struct arena *memory)
+{
+    const struct tree *lines = lines_of(array);
+    uint8_t proof[TREE_PROOF_MAX][TREE_DIGEST_BYTES];
+    int nproof = lines && ordinal < tree_count(lines) ? tree_proof(lines, ordinal, proof) : 0;
+    char *text = arena_alloc(memory, 2 * sizeof(proof) + 1);
+    (void)mem_checked(nproof < 0 ? NULL : text);
+    for (size_t i = 0; i < (size_t)nproof * TREE_DIGEST_BYTES; i++)
+        snprintf(text + 2 * i, 3, "%02x", proof[i / TREE_DIGEST_BYTES][i % TREE_DIGEST_BYTES]);
+    text[2 * (size_t)nproof * TREE_DIGEST_BYTES] = 0;
+    return text;
+}
+
+/* Of its line the mean, because that is the same for all of them. */
 size_t jobs_task_bytes(const struct engine_job *array)
 {
-    return job_submit(array)->hosts.count * sizeof(int);
+    size_t hosts = job_submit(array)->hosts.count * sizeof(int);
+    return array->lines ? hosts + strlen(job_submit(array)->lines) / tree_count(array->lines) + 1 : hosts;
 }
 
 const struct engine_job_end *jobs_task_end(struct engine_job *array)
@@ -158,8 +193,10 @@ const struct engine_job_end *jobs_task_end(struct engine_job *array)
     size_t size;
     if (array->of_task)
         return array->of_task;
-    if (record_end(&array->submission, &end.json, end.environment_sha256, &err) &&
-        wire_encode(&array->submission, WIRE_MINOR, &end.json, &size, &err))
+    struct wire_message submission = array->submission;
+    submission.u.submit.lines = ""; /* it has its own, in a column */
+    if (record_end(&submission, &end.json, end.environment_sha256, &err) &&
+        wire_encode(&submission, WIRE_MINOR, &end.json, &size, &err))
         log_error("job=%llu its submission cannot be encoded: %s", (unsigned long long)array->id, err.text);
     return array->of_task = mem_copy(&end, 1, sizeof(end));
 }
@@ -178,6 +215,11 @@ struct engine_job *jobs_add_task(struct jobs *jobs, uint64_t id, struct engine_j
                                .ended_ms = -1};
     snprintf(job->name, sizeof(job->name), "%s", array->name);
     (void)jobs_task_end(array); /* while the array has its environment */
+    if (lines_of(array)) {
+        struct arena memory = {0};
+        job->line = mem_strdup(jobs_line(array, job->task, &memory));
+        arena_fini(&memory);
+    }
     enter(jobs, job);
     return job;
 }
@@ -240,7 +282,7 @@ void jobs_note_ended(struct jobs *jobs, struct engine_job *job)
     assert(!job->noted); /* once */
     uncount(jobs, job);
     drop_environment(job);
-    job->bytes = job->submission.bytes;
+    job->bytes = job->submission.bytes + (job->line ? strlen(job->line) : 0);
     jobs->ended_bytes += job->bytes;
     job->noted = true;
     *jobs->last_ended = job;
@@ -350,6 +392,7 @@ void job_glance(struct core *core, struct engine_job *job, const struct core_job
                          .started_ms = job->started_ms,
                          .ended_ms = job->ended_ms,
                          .environment_sha256 = end ? end->environment_sha256 : "",
+                         .line = job->line ? job->line : "",
                          .submit = job_submit(job)};
 #define GLANCE_KEPT(name, type, record, core, ...) JOB_IF(COPIED, core, r->name = state->name;)
     JOB_FIELDS(JOB_NONE, GLANCE_KEPT, JOB_NONE)
@@ -374,6 +417,7 @@ struct record *job_record(struct core *core, struct engine_job *job, const struc
     r->environment_sha256 = arena_strdup(&r->memory, r->environment_sha256);
     r->dropped = job->refused || (job->of && job->of->refused);
     r->text = arena_strdup(&r->memory, r->text);
+    r->line = arena_strdup(&r->memory, r->line);
     job_name_lost(core, state, &r->memory, r);
     copy_cluster(core, r, state);
     copy_hosts(core, job, state, r);

@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "elmer/engine/deadline.h"
+#include "lib/digest/tree.h"
 #include "lib/job/tasks.h"
 #include "lib/memory/map.h"
 #include "elmer/store/record.h"
@@ -52,6 +53,8 @@ struct engine_job {
     struct engine_job_end *of_task; /* of an array: what the store has of the submission of each task; NULL: none yet */
     uint64_t array;                 /* of a task, also later: the array's id; 0: it is none */
     uint32_t task;                  /* its ordinal */
+    char *line;                     /* of a task whose array has lines, also later; NULL: none */
+    struct tree *lines;             /* of an array, made when the first task needs it; NULL: not yet, or it has none */
     struct engine_limits *limits;   /* NULL: none counts now */
     unsigned watchers;              /* who wait for its end, see engine_watch() */
     struct engine_job *same_token;  /* next with this hash */
@@ -90,6 +93,10 @@ struct engine_job *jobs_add(struct jobs *jobs, uint64_t id, uint32_t uid, const 
 struct engine_job *jobs_add_task(struct jobs *jobs, uint64_t id, struct engine_job *array);
 /* What is stored as the submission of each task of this array, made once; the array's. */
 const struct engine_job_end *jobs_task_end(struct engine_job *array);
+/* The line of a task of this array, in memory; "": it has none. */
+const char *jobs_line(struct engine_job *array, uint32_t ordinal, struct arena *memory);
+/* What shows a host that it is that one (lib/ticket/ticket.h): digests in hexadecimal. */
+const char *jobs_line_proof(struct engine_job *array, uint32_t ordinal, struct arena *memory);
 /* That each task is counted with for its user, see jobs_bytes(). */
 size_t jobs_task_bytes(const struct engine_job *array);
 /* The index of a task; -1: it is none. */

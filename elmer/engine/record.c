@@ -25,6 +25,7 @@ struct record *engine_task_record(struct engine *engine, struct engine_job *arra
     record->signal = 0;
     record->failed_rank = UINT32_MAX;
     record->refused = false;
+    record->line = jobs_line(array, ordinal, &record->memory);
     if (core_next_task(state, ordinal) != ordinal) {
         record->state = JOB_CANCELLED;
         record->reason = REASON_CANCELLED;

@@ -81,11 +81,14 @@ void hosts_warn_of_limits(const struct host *host, const struct wire_host_hello 
     }
 }
 
-/* Of a task, that of its array with its number behind it: see lib/ticket/ticket.h. */
+/* Of a task, that of its array with its number behind it, and what shows its line: see lib/ticket/ticket.h. */
 static const char *ticket_of(const struct engine_job *job, struct arena *memory)
 {
-    const char *ticket = job_submit(job)->ticket;
-    return job->array && *ticket ? arena_format(memory, "%s/%" PRIu32, ticket, job->task + 1) : ticket;
+    const char *ticket = job_submit(job)->ticket,
+               *proof = job->line && job->of ? jobs_line_proof(job->of, job->task, memory) : "";
+    return job->array && *ticket
+               ? arena_format(memory, "%s/%" PRIu32 "%s%s", ticket, job->task + 1, *proof ? "/" : "", proof)
+               : ticket;
 }
 
 static void send_open(int host, const struct engine_job *job, const struct core_job *state, uint64_t generation,
@@ -98,6 +101,10 @@ static void send_open(int host, const struct engine_job *job, const struct core_
     }
     if (job->array && is_older(hosts, host, WIRE_ARRAY_MINOR)) {
         refuse_open(hosts, host, state, "start a task of an array", WIRE_ARRAY_MINOR);
+        return;
+    }
+    if (job->line && is_older(hosts, host, WIRE_LINES_MINOR)) {
+        refuse_open(hosts, host, state, "start a task of an array with lines", WIRE_LINES_MINOR);
         return;
     }
     if (needs_limits(job_submit(job)) && is_older(hosts, host, WIRE_LIMIT_MINOR)) {

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "lib/base/variable.h"
+#include "lib/job/lines.h"
 #include "lib/job/variables.h"
 
 /* The kernel takes no string of more than 128 KiB (MAX_ARG_STRLEN). A cluster whose names need more finds them in the
@@ -64,6 +65,8 @@ struct wire_strs environment_build(const struct environment_facts *facts, struct
     if (facts->array) {
         add_number(&list, "ELMER_ARRAY_ID", facts->array);
         add_number(&list, "ELMER_ARRAY_INDEX", (uint64_t)facts->index);
+        if (facts->line)
+            add(&list, LINE_VARIABLE, facts->line);
     }
     add(&list, "ELMER_JOB_NAME", submit->name);
     add_number(&list, "ELMER_NPROCS", submit->nprocs);

@@ -10,8 +10,9 @@
 struct environment_facts {
     const struct wire_submit *submit;
     uint64_t job;
-    uint64_t array; /* 0: it is no task of one */
-    int64_t index;  /* of it */
+    uint64_t array;   /* 0: it is no task of one */
+    int64_t index;    /* of it */
+    const char *line; /* of a task that has one; NULL: it has none */
     uint32_t rank;
     const char *const *ranks; /* [nprocs] host of each processor */
     uint32_t mesh_rows;       /* 0: it has no shape */

@@ -51,6 +51,7 @@ void launch_start(struct launch *l, const struct launch_process *p, struct arena
                                       .job = l->job->id,
                                       .array = l->job->array,
                                       .index = l->index,
+                                      .line = l->job->line,
                                       .rank = p->rank,
                                       .ranks = l->names,
                                       .mesh_rows = l->mesh_rows,

@@ -18,9 +18,10 @@
 #include "elmer/store/store.h"
 #include "lib/base/clock.h"
 #include "lib/base/str.h"
+#include "lib/job/lines.h"
 #include "lib/job/tasks.h"
 
-enum { START_COST = 500 << 10, USERS_WORTH = 4, REHEARSAL_SHARE = 10 };
+enum { START_COST = 500 << 10, SUBMIT_COST = 720 << 10, USERS_WORTH = 4, REHEARSAL_SHARE = 10 };
 
 /* ---- checks: the text of what is wrong, with what to do ---- */
 
@@ -60,6 +61,12 @@ static int check_size(const struct wire_submit *submit, struct err *err)
                        "the command and its environment are too large (about %zu bytes of at most %d): put them into a "
                        "script or a file",
                        command + all, command > VIEW_COMMAND_COST ? VIEW_COMMAND_COST : START_COST);
+    if (command + all + lines_cost(submit->lines) > SUBMIT_COST)
+        return err_set(
+            err, -1,
+            "the command, its environment and the lines of its tasks are too large together (about %zu bytes "
+            "of at most %d): make several arrays of them, or put environments into files",
+            command + all + lines_cost(submit->lines), SUBMIT_COST);
     return 0;
 }
 
@@ -83,13 +90,22 @@ static int check_limits(const struct wire_submit *submit, struct err *err)
     return 0;
 }
 
+static int check_lines(const struct wire_submit *submit, uint32_t ntasks, struct err *err)
+{
+    char why[LINES_WHY];
+    uint32_t line;
+    return !lines_check(submit->lines, ntasks, submit->command.items, submit->command.count, &line, why) ? 0
+           : line ? err_set(err, -1, "the lines of the tasks: number %" PRIu32 " %s", line, why)
+                  : err_set(err, -1, "the lines of the tasks: %s", why);
+}
+
 static int check_tasks(const struct wire_submit *submit, struct err *err)
 {
     struct tasks tasks;
     char why[TASKS_WHY];
     if (*submit->tasks && tasks_parse(submit->tasks, true, &tasks, why))
         return err_set(err, -1, "the tasks of an array: %s", why);
-    return 0;
+    return *submit->lines ? check_lines(submit, *submit->tasks ? tasks.count : 0, err) : 0;
 }
 
 static int check_submission(const struct requests_settings *settings, const struct wire_submit *submit, struct err *err)
@@ -284,7 +300,10 @@ static void explain_size(struct request *request, uint64_t nprocs, const struct 
 static const char *needs_of(const struct wire_submit *submit, enum launcher_kind launcher)
 {
     const char *needs = launcher_needs(launcher);
-    return needs ? needs : *submit->tasks ? "an rsd that knows arrays (1.8)" : "";
+    return needs            ? needs
+           : *submit->lines ? "an rsd that knows lines of tasks (1.9)"
+           : *submit->tasks ? "an rsd that knows arrays (1.8)"
+                            : "";
 }
 
 /* ---- a submission that is only tried ---- */
@@ -348,7 +367,7 @@ static void fill_tasks(const struct wire_submit *submit, struct event *event)
         return;
     event->u.submit.ntasks = tasks.count;
     event->u.submit.task_limit = tasks.limit;
-    event->u.submit.needs |= OFFERS_ARRAYS;
+    event->u.submit.needs |= *submit->lines ? OFFERS_ARRAYS | OFFERS_LINES : OFFERS_ARRAYS;
 }
 
 static void submit_new(struct request *request)

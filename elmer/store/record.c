@@ -14,7 +14,7 @@ struct record *record_create(void)
     record->level = CORE_NO_LEVEL;
     record->submitted_ms = record->started_ms = record->ended_ms = -1;
     record->accounted_ms = record->accounted_mono_ms = -1;
-    record->user = record->token = record->text = record->environment_sha256 = "";
+    record->user = record->token = record->text = record->line = record->environment_sha256 = "";
     return record;
 }
 

@@ -76,6 +76,8 @@ static const char *const migrations[STORE_SCHEMA] = {
     "ALTER TABLE host ADD COLUMN drained_ms INTEGER NOT NULL DEFAULT 0;",
     /* Arrays: ntasks and what follows from it in their rows, array and task in those of their tasks */
     NULL,
+    /* line: of a task of an array with lines, which has all of them in its submission */
+    NULL,
 };
 
 static int add_columns(sqlite3 *db, int64_t schema, struct err *err)

@@ -22,8 +22,8 @@
 #include "elmer/store/setting_row.h"
 #include "lib/base/err.h"
 
-/* 11: hosts that have joined by a token, and what persons have decided */
-enum { STORE_SCHEMA = 12 };
+/* 11: hosts that have joined by a token, and what persons have decided. 13: lines of tasks */
+enum { STORE_SCHEMA = 13 };
 
 /* Of decisions: so many of administrators, and as many of users about their own, who must not push those out. */
 enum { STORE_DECISIONS = 100000 };

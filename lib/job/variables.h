@@ -6,7 +6,7 @@
 #define JOB_VARIABLES                                                                                                  \
     "ELMER_JOB_ID", "ELMER_JOB_NAME", "ELMER_NPROCS", "ELMER_RANK", "ELMER_HOSTS", "ELMER_HOSTFILE",                   \
         "ELMER_SUBMIT_HOST", "ELMER_SUBMIT_DIR", "ELMER_TMPDIR", "ELMER_MESH", "ELMER_ADDRESS", "ELMER_ARRAY_ID",      \
-        "ELMER_ARRAY_INDEX", "ELMER_ARRAY_TASKS"
+        "ELMER_ARRAY_INDEX", "ELMER_ARRAY_TASKS", "ELMER_ARRAY_LINE", "ELMER_ARRAY_LINES"
 /* Of jobs with a virtual machine: these are set, and those are left out of what the user gave. */
 #define JOB_VARIABLES_PVM       "PVM_TMP", "PVM_WD", "PVM_RSH", "PVMDLOGMAX", "PVMSOCK"
 #define JOB_VARIABLES_PVM_UNSET "PVM_VMID", "PVMTMPDIR", "PVMNETSOCKPORT", "PVM_HOSTER", "PVM_TASKER", "PVM_RM"

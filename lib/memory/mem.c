@@ -12,7 +12,7 @@
 
 #include "lib/base/log.h"
 
-static void *checked(void *memory)
+void *mem_checked(void *memory)
 {
     if (!memory) {
         log_error("out of memory: elmer stops; when it is started again it goes on from its store");
@@ -23,12 +23,12 @@ static void *checked(void *memory)
 
 void *mem_zalloc(size_t size)
 {
-    return checked(calloc(1, size ? size : 1));
+    return mem_checked(calloc(1, size ? size : 1));
 }
 
 void *mem_array(size_t count, size_t size)
 {
-    return checked(calloc(count ? count : 1, size));
+    return mem_checked(calloc(count ? count : 1, size));
 }
 
 void *mem_grow(void *old, size_t *capacity, size_t needed, size_t size)
@@ -39,13 +39,13 @@ void *mem_grow(void *old, size_t *capacity, size_t needed, size_t size)
     if (larger < needed)
         larger = needed;
     *capacity = larger;
-    return checked(reallocarray(old, larger, size));
+    return mem_checked(reallocarray(old, larger, size));
 }
 
 void *mem_exactly(void *old, size_t count, size_t larger, size_t size)
 {
     assert(larger >= count);
-    char *items = checked(reallocarray(old, larger ? larger : 1, size));
+    char *items = mem_checked(reallocarray(old, larger ? larger : 1, size));
     if (larger > count)
         memset(items + count * size, 0, (larger - count) * size);
     return items;
@@ -53,17 +53,17 @@ void *mem_exactly(void *old, size_t count, size_t larger, size_t size)
 
 char *mem_strdup(const char *text)
 {
-    return checked(strdup(text));
+    return mem_checked(strdup(text));
 }
 
 char *mem_strndup(const char *text, size_t max)
 {
-    return checked(strndup(text, max));
+    return mem_checked(strndup(text, max));
 }
 
 void *mem_copy(const void *from, size_t count, size_t size)
 {
-    void *copy = checked(reallocarray(NULL, count ? count : 1, size));
+    void *copy = mem_checked(reallocarray(NULL, count ? count : 1, size));
     return count ? memcpy(copy, from, count * size) : copy;
 }
 
@@ -72,7 +72,7 @@ static char *format_list(const char *format, va_list list)
     char *text = NULL;
     if (vasprintf(&text, format, list) < 0)
         text = NULL;
-    return checked(text);
+    return mem_checked(text);
 }
 
 char *mem_format(const char *format, ...)
@@ -113,7 +113,7 @@ void *arena_alloc(struct arena *arena, size_t size)
 void *arena_array(struct arena *arena, size_t count, size_t size)
 {
     if (size && count > SIZE_MAX / 2 / size)
-        checked(NULL);
+        mem_checked(NULL);
     return arena_alloc(arena, count * size);
 }
 

@@ -6,6 +6,7 @@
 
 #include <stddef.h>
 
+void *mem_checked(void *memory); /* that another one has made: NULL is the end */
 void *mem_zalloc(size_t size);
 void *mem_array(size_t count, size_t size); /* zeroed; never NULL */
 void *mem_grow(void *old, size_t *capacity, size_t needed,

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "lib/base/variable.h"
+#include "lib/job/lines.h"
 #include "lib/job/variables.h"
 #include "lib/ticket/helpers.h"
 #include "lib/ticket/ticket.h"
@@ -72,6 +73,24 @@ static bool has_index(const struct ticket *t, const struct ticket_start *start)
     return count == (t->task > 0);
 }
 
+/* The same is true of its line, where tasks have one each. */
+static bool has_line(const struct ticket *t, const struct ticket_start *start)
+{
+    const char *line = NULL, *value;
+    uint8_t root[TREE_DIGEST_BYTES];
+    size_t count = 0;
+    for (size_t i = 0; i < start->environment.count; i++)
+        if ((value = variable_value(start->environment.items[i], LINE_VARIABLE))) {
+            line = value;
+            count++;
+        }
+    if (!t->has_lines || count != 1)
+        return !t->has_lines && count == 0;
+    return tree_root_of(line, strlen(line), t->task - 1, t->ntasks, (const uint8_t(*)[TREE_DIGEST_BYTES])t->proof,
+                        t->nproof, root) &&
+           memcmp(root, t->lines, sizeof(root)) == 0;
+}
+
 /* Variables of ours whose value decides what runs, or what a script may take for its own. The others are numbers and
  * names of hosts, and paths that the supervisor sets itself. */
 static bool value_is_ours(const char *entry, const struct ticket *t, const struct ticket_start *start)
@@ -81,8 +100,10 @@ static bool value_is_ours(const char *entry, const struct ticket *t, const struc
         return strcmp(value, t->name) == 0;
     if ((value = variable_value(entry, "ELMER_SUBMIT_DIR")))
         return strcmp(value, start->dir) == 0;
-    if (variable_value(entry, TASKS_VARIABLE))
+    if (variable_value(entry, TASKS_VARIABLE) || variable_value(entry, LINES_VARIABLE))
         return false;
+    if (variable_value(entry, LINE_VARIABLE))
+        return t->has_lines; /* see has_line() */
     if ((value = variable_value(entry, "ELMER_ARRAY_INDEX")))
         return t->task > 0 && is_number(value, index_of(t));
     if ((value = variable_value(entry, "ELMER_ARRAY_ID")))
@@ -226,7 +247,9 @@ enum ticket_refusal ticket_check_start(const struct ticket *t, const struct tick
         return TICKET_OTHER_PLACE;
     if (!same(t->environment, asked.environment))
         return TICKET_OTHER_ENVIRONMENT;
-    return variables_are_ours(t, start) && has_index(t, start) ? TICKET_GOOD : TICKET_ADDED_VARIABLE;
+    if (!variables_are_ours(t, start) || !has_index(t, start))
+        return TICKET_ADDED_VARIABLE;
+    return has_line(t, start) ? TICKET_GOOD : TICKET_OTHER_LINE;
 }
 
 enum ticket_refusal ticket_check_open(const struct ticket *t, uint64_t uid, const char *user, bool helpers,

@@ -10,11 +10,11 @@
 
 static const char head[] = "elmer ticket 1\n", key_head[] = "elmer ticket key 1\n";
 
-enum { EACH = 1, HELPERS = 2, REQUEUE = 4, ARRAY = 8 };
+enum { EACH = 1, HELPERS = 2, REQUEUE = 4, ARRAY = 8, LINES = 16 };
 enum { TASK_DIGITS = 6 };
-/* Of a ticket's bytes: for its numbers, lengths, digests, keys and signatures, and in its text for the task's number.
- */
-enum { FIXED_BYTES = 512 };
+/* Of a ticket's bytes: for its numbers, lengths, digests, keys and signatures, and in its text for the task's number;
+ * and for its lines' digest and the proof of one. */
+enum { FIXED_BYTES = 512, LINES_BYTES = (TREE_PROOF_MAX + 2) * TREE_DIGEST_BYTES };
 
 /* ---- to bytes ---- */
 
@@ -58,10 +58,13 @@ size_t ticket_signed_bytes(const struct ticket *t, uint8_t *out)
     put_text(&w, t->token, TICKET_NAME_MAX);
     put_number(&w, t->nprocs, 4);
     put_number(&w,
-               (t->each ? EACH : 0) | (t->helpers ? HELPERS : 0) | (t->requeue ? REQUEUE : 0) | (*t->tasks ? ARRAY : 0),
+               (t->each ? EACH : 0) | (t->helpers ? HELPERS : 0) | (t->requeue ? REQUEUE : 0) |
+                   (*t->tasks ? ARRAY : 0) | (t->has_lines ? LINES : 0),
                1);
     if (*t->tasks)
         put_text(&w, t->tasks, TASKS_TEXT_MAX);
+    if (t->has_lines)
+        put(&w, t->lines, sizeof(t->lines));
     put(&w, t->command, sizeof(t->command));
     put(&w, t->environment, sizeof(t->environment));
     put(&w, t->place, sizeof(t->place));
@@ -75,7 +78,7 @@ size_t ticket_signed_bytes(const struct ticket *t, uint8_t *out)
 bool ticket_has_room(const struct ticket *t)
 {
     return strlen(t->host) + strlen(t->user) + strlen(t->name) + strlen(t->token) + strlen(t->tasks) +
-               strlen(t->output) + strlen(t->errors) + FIXED_BYTES <=
+               strlen(t->output) + strlen(t->errors) + FIXED_BYTES + (t->has_lines ? LINES_BYTES : 0) <=
            TICKET_BYTES_MAX;
 }
 
@@ -192,22 +195,27 @@ static void read_tasks(struct reader *r, struct ticket *t)
     t->ntasks = tasks.count;
 }
 
-/* What stands behind the slash; *length: of what is before it. False: nothing that is ever there. */
-static bool take_task(const char *text, size_t *length, uint32_t *task)
+static bool take_proof(const char *text, struct ticket *t)
 {
-    const char *slash = strchr(text, '/');
+    size_t length = strnlen(text, sizeof(t->proof) * 2 + 1);
+    if (length == 0 || length > sizeof(t->proof) * 2 || length % (2 * TREE_DIGEST_BYTES))
+        return false;
+    t->nproof = (uint32_t)(length / (2 * TREE_DIGEST_BYTES));
+    return unhex(text, length, t->proof[0]) > 0;
+}
+
+/* What stands behind the slash; *length: of what is before it. False: nothing that is ever there. */
+static bool take_task(const char *text, size_t *length, struct ticket *t)
+{
+    const char *slash = strchr(text, '/'), *c;
     *length = slash ? (size_t)(slash - text) : strnlen(text, TICKET_TEXT_MAX + 1);
-    *task = 0;
     if (!slash)
         return true;
-    if (slash[1] < '1' || slash[1] > '9' || strlen(slash + 1) > TASK_DIGITS)
+    if (slash[1] < '1' || slash[1] > '9')
         return false;
-    for (const char *c = slash + 1; *c; c++) {
-        if (*c < '0' || *c > '9')
-            return false;
-        *task = 10 * *task + (uint32_t)(*c - '0');
-    }
-    return true;
+    for (c = slash + 1; *c >= '0' && *c <= '9' && c <= slash + TASK_DIGITS; c++)
+        t->task = 10 * t->task + (uint32_t)(*c - '0');
+    return *c == 0 || (*c == '/' && take_proof(c + 1, t));
 }
 
 static bool read_all(struct reader *r, struct ticket *t)
@@ -229,6 +237,9 @@ static bool read_all(struct reader *r, struct ticket *t)
     t->requeue = flags & REQUEUE;
     if (flags & ARRAY)
         read_tasks(r, t);
+    t->has_lines = flags & LINES;
+    if (t->has_lines)
+        get(r, t->lines, sizeof(t->lines));
     get(r, t->command, sizeof(t->command));
     get(r, t->environment, sizeof(t->environment));
     get(r, t->place, sizeof(t->place));
@@ -237,8 +248,8 @@ static bool read_all(struct reader *r, struct ticket *t)
     get(r, t->key, sizeof(t->key));
     get(r, t->certificate, sizeof(t->certificate));
     get(r, t->signature, sizeof(t->signature));
-    return !r->bad && r->left == 0 && flags <= (EACH | HELPERS | REQUEUE | ARRAY) && str_valid_hostname(t->host) &&
-           *t->user && t->nprocs > 0;
+    return !r->bad && r->left == 0 && flags <= (EACH | HELPERS | REQUEUE | ARRAY | LINES) &&
+           (t->ntasks > 0 || !t->has_lines) && str_valid_hostname(t->host) && *t->user && t->nprocs > 0;
 }
 
 enum ticket_refusal ticket_decode(const char *text, struct ticket *ticket)
@@ -246,17 +257,13 @@ enum ticket_refusal ticket_decode(const char *text, struct ticket *ticket)
     uint8_t bytes[TICKET_BYTES_MAX];
     struct reader r = {bytes, 0, false};
     size_t length;
-    uint32_t task;
     if (!*text)
         return TICKET_MISSING;
     *ticket = (struct ticket){.counter = 0};
-    if (!take_task(text, &length, &task))
+    if (!take_task(text, &length, ticket))
         return TICKET_GARBLED;
     r.left = unhex(text, length, bytes);
-    if (!read_all(&r, ticket))
-        return TICKET_GARBLED;
-    ticket->task = task;
-    return TICKET_GOOD;
+    return read_all(&r, ticket) && (ticket->has_lines || ticket->nproof == 0) ? TICKET_GOOD : TICKET_GARBLED;
 }
 
 /* ---- words ---- */
@@ -289,6 +296,7 @@ static const struct {
     [TICKET_NO_SUCH_TASK] = {"no-such-task",
                              "its ticket is for no such task of an array: for other ones, for one job, or "
                              "signed by an rsd from before there were arrays"},
+    [TICKET_OTHER_LINE] = {"other-line", "its line is not the one that its ticket was signed for, or it is not shown"},
     [TICKET_OTHER_HELPER] = {"other-helper", "this is no process of a virtual machine that its ticket allows"},
     [TICKET_USED] = {"used", "its ticket was used on this host before"},
     [TICKET_TOO_OLD] = {"too-old", "its ticket is older than what this host remembers of used ones: submit it again"},

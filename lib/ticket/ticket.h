@@ -13,8 +13,9 @@
  *   uid       4 bytes    and user: who has asked
  *   name, token          of the submission
  *   nprocs    4 bytes
- *   flags     1 byte     1 each, 2 with helpers, 4 requeue, 8 an array
+ *   flags     1 byte     1 each, 2 with helpers, 4 requeue, 8 an array, 16 with lines
  *   tasks                of an array only: its indices, as submitted (lib/job/tasks.h)
+ *   lines    32 bytes    of one with lines only: the root of their tree (lib/digest/tree.h)
  *   command  32 bytes    SHA-256 of the number of arguments and of each with its length (4 bytes)
  *   environment 32 bytes the same of the variables, without those that Elmer sets (lib/job/variables.h)
  *   place    32 bytes    the same of the directory and the umask, in octal
@@ -25,7 +26,8 @@
  *
  * In messages it is hexadecimal. Behind that of an array stands which of its tasks is meant, /1 for the first: nobody
  * has signed that, but there are no others than those of the range that is signed, and each is used once, as a ticket
- * of its own or as one of a sheet of them (window.h). Keys and signatures are Ed25519. */
+ * of its own or as one of a sheet of them (window.h). Of one with lines the proof of the task's line is behind that,
+ * /1/ and the digests in hexadecimal. Keys and signatures are Ed25519. */
 #ifndef LIB_TICKET_TICKET_H
 #define LIB_TICKET_TICKET_H
 
@@ -33,6 +35,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "lib/digest/tree.h"
 #include "lib/job/tasks.h"
 #include "lib/ticket/program.h"
 
@@ -59,6 +62,10 @@ struct ticket {
     char tasks[TASKS_TEXT_MAX + 1]; /* "": it is no array */
     uint32_t ntasks;                /* of these; 0 */
     uint32_t task;                  /* which one is meant: 1..ntasks; 0: none */
+    bool has_lines;
+    uint8_t lines[TREE_DIGEST_BYTES];
+    uint8_t proof[TREE_PROOF_MAX][TREE_DIGEST_BYTES]; /* of the line of the one that is meant */
+    uint32_t nproof;
     uint8_t command[TICKET_DIGEST_BYTES], environment[TICKET_DIGEST_BYTES], place[TICKET_DIGEST_BYTES];
     char output[TICKET_PATH_MAX + 1], errors[TICKET_PATH_MAX + 1];
     uint8_t key[TICKET_KEY_BYTES];
@@ -84,6 +91,7 @@ enum ticket_refusal {
     TICKET_OTHER_OUTPUT,
     TICKET_NO_SUCH_RANK,
     TICKET_NO_SUCH_TASK,
+    TICKET_OTHER_LINE,
     TICKET_OTHER_HELPER,
     TICKET_USED,
     TICKET_TOO_OLD,

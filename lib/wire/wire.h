@@ -8,8 +8,9 @@
 
 #include "lib/base/err.h"
 
-enum { WIRE_MAJOR = 1, WIRE_MINOR = 8, WIRE_MAX_FRAME = 1 << 20, WIRE_MAX_DEPTH = 8 };
+enum { WIRE_MAJOR = 1, WIRE_MINOR = 9, WIRE_MAX_FRAME = 1 << 20, WIRE_MAX_DEPTH = 8 };
 
+enum { WIRE_LINES_MINOR = 9 };   /* an rsd of this one knows lines of tasks */
 enum { WIRE_READ_MINOR = 8 };    /* an rsd and a supervisor of this one read output for its owner */
 enum { WIRE_ARRAY_MINOR = 8 };   /* an rsd of this one knows tasks of arrays */
 enum { WIRE_ADDRESS_MINOR = 7 }; /* a host of this one knows that Elmer sets ELMER_ADDRESS */

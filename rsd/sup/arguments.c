@@ -2,36 +2,77 @@
 
 #include "rsd/sup/arguments.h"
 
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* The text with its index, at `to`; NULL: only count. Returns its length, without the NUL. */
-static size_t put(const char *text, const char *index, char *to)
+#include "lib/job/lines.h"
+
+enum { BYTES_MAX = 4 << 20 }; /* beyond what execve(2) takes */
+
+struct task {
+    const char *piece[LINES_COLUMNS_MAX + 1]; /* for {}, and for {1} .. */
+    size_t size[LINES_COLUMNS_MAX + 1];
+    unsigned last; /* 0: there are no columns */
+    bool is;
+};
+
+static void task_init(struct task *task, const char *index, const char *line)
 {
-    size_t length = 0, size = index ? strlen(index) : 0;
-    while (*text) {
-        bool braces = index && text[0] == '{' && text[1] == '}';
-        const char *piece = braces ? index : text;
-        size_t count = braces ? size : 1;
+    *task = (struct task){.is = index != NULL, .piece = {line ? line : index}};
+    if (!index)
+        return;
+    task->size[0] = strlen(task->piece[0]);
+    task->last = line ? LINES_COLUMNS_MAX : 0;
+    for (unsigned column = 1; column <= task->last; column++)
+        task->piece[column] = line_column(line, task->size[0], column, &task->size[column]);
+}
+
+/* The text begins with a mark: returns the length of that, and what stands for it. 0: it does not. */
+static size_t take_mark(const char *text, const struct task *task, const char **piece, size_t *size)
+{
+    unsigned column = 0;
+    size_t length = task->is ? line_mark(text, &column) : 0;
+    if (length == 0 || column > task->last)
+        return 0;
+    *piece = task->piece[column] ? task->piece[column] : "";
+    *size = task->size[column];
+    return length;
+}
+
+/* The text with what is put into it, at `to`; NULL: only count. Returns its length, without the NUL. */
+static size_t put(const char *text, const struct task *task, char *to)
+{
+    size_t length = 0;
+    while (*text && length < BYTES_MAX) {
+        const char *piece;
+        size_t size = 1, mark = take_mark(text, task, &piece, &size);
+        if (mark == 0)
+            piece = text;
         if (to)
-            memcpy(to + length, piece, count);
-        length += count;
-        text += braces ? 2 : 1;
+            memcpy(to + length, piece, size);
+        length += size;
+        text += mark > 0 ? mark : 1;
     }
     return length;
 }
 
-char **arguments_make(const struct wire_strs *given, const char *index)
+char **arguments_make(const struct wire_strs *given, const char *index, const char *line)
 {
+    struct task task;
     size_t size = (given->count + 1) * sizeof(char *);
     char **arguments, *text;
-    for (size_t i = 0; i < given->count; i++)
-        size += put(given->items[i], index, NULL) + 1;
+    task_init(&task, index, line);
+    for (size_t i = 0; i < given->count; i++) {
+        size += put(given->items[i], &task, NULL) + 1;
+        if (size > BYTES_MAX)
+            return NULL;
+    }
     arguments = calloc(1, size);
     text = arguments ? (char *)&arguments[given->count + 1] : NULL;
     for (size_t i = 0; arguments && i < given->count; i++) {
         arguments[i] = text;
-        text += put(given->items[i], index, text) + 1;
+        text += put(given->items[i], &task, text) + 1;
     }
     return arguments;
 }

@@ -21,6 +21,7 @@
 #include "lib/base/log.h"
 #include "lib/base/moves.h"
 #include "lib/base/str.h"
+#include "lib/job/lines.h"
 #include "lib/job/variables.h"
 #include "rsd/root/cpus.h"
 #include "rsd/root/group.h"
@@ -181,9 +182,10 @@ static int give_birth(struct sup *sup, struct process *process, const struct wir
     char hostfile[160];
     cpu_set_t cpus;
     struct birth birth;
-    const char *index =
-        process->role == ROLE_COMMAND ? environment_value(&start->environment, "ELMER_ARRAY_INDEX") : NULL;
-    char **argv = arguments_make(&start->argv, index), **environment;
+    bool command = process->role == ROLE_COMMAND;
+    const char *index = command ? environment_value(&start->environment, "ELMER_ARRAY_INDEX") : NULL,
+               *line = command ? environment_value(&start->environment, LINE_VARIABLE) : NULL;
+    char **argv = arguments_make(&start->argv, index, line), **environment;
     int pidfd = -1, result = birth_open(&birth, start, process->role);
     snprintf(hostfile, sizeof(hostfile), "%s/hostfile", sup->tmpdir);
     bool placed = cpus_from_list(start->cpus.items, start->cpus.count, &cpus);

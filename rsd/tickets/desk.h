@@ -14,7 +14,7 @@ struct desk_believes {
 /* A process of its own, in SCHED_OTHER, which serves the listening socket until its parent dies. keys: the parent wipes
  * its copy of the secret then. Its pid or -errno. */
 pid_t desk_start(const struct ticket_keys *keys, const struct desk_believes *believes, int listener);
-/* How many numbers its ticket takes. */
+/* How many tickets it counts as: the numbers that it takes, and the time that its lines do. */
 uint32_t desk_cost(const struct wire_submit *submit);
 /* The ticket for this submission of the user: 0; -EINVAL, with a sentence: it cannot be signed as it is; another
  * -errno: not now. out has TICKET_TEXT_MAX + 1 bytes. */

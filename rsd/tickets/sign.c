@@ -6,7 +6,11 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "lib/job/lines.h"
 #include "rsd/tickets/desk.h"
+
+/* The digests of so many lines take as long as a ticket. */
+enum { LINES_OF_A_TICKET = 100 };
 
 static bool copy(char *out, size_t size, const char *text, const char *what, struct err *err)
 {
@@ -42,13 +46,43 @@ static int take_tasks(const struct wire_submit *submit, struct ticket *t, struct
     return 0;
 }
 
+/* Their text; "": there is none. */
+static const char *lines_of(const struct wire_submit *submit)
+{
+    for (size_t i = 0; i < submit->environment.count; i++)
+        if (strncmp(submit->environment.items[i], LINES_VARIABLE "=", sizeof(LINES_VARIABLE)) == 0)
+            return submit->environment.items[i] + sizeof(LINES_VARIABLE);
+    return "";
+}
+
+/* The lines of the tasks come in the same way, and of them their root is signed. Whether a task can have such a line is
+ * not judged here: who asks may have what he likes signed, for himself. */
+static int take_lines(const struct wire_submit *submit, struct ticket *t, struct err *err)
+{
+    const char *text = lines_of(submit);
+    uint32_t count = lines_count(text);
+    struct tree *tree;
+    if (count == 0)
+        return 0;
+    if (count != t->ntasks)
+        return err_set(err, -EINVAL, "it has %u tasks and %u lines: it is one for each", t->ntasks, count);
+    tree = tree_create(text);
+    if (!tree)
+        return err_set(err, -ENOMEM, "there is no memory for its lines");
+    t->has_lines = true;
+    tree_root(tree, t->lines);
+    tree_destroy(tree);
+    return 0;
+}
+
 uint32_t desk_cost(const struct wire_submit *submit)
 {
     static struct ticket t;
     struct err none = ERR_INIT;
     t.tasks[0] = 0;
     t.ntasks = 0;
-    return take_tasks(submit, &t, &none) == 0 ? ticket_numbers_of(t.ntasks) : 1;
+    return (take_tasks(submit, &t, &none) == 0 ? ticket_numbers_of(t.ntasks) : 1) +
+           lines_count(lines_of(submit)) / LINES_OF_A_TICKET;
 }
 
 int desk_sign(const struct ticket_keys *keys, struct ticket_counter *counter, const struct wire_submit *submit,
@@ -70,6 +104,8 @@ int desk_sign(const struct ticket_keys *keys, struct ticket_counter *counter, co
         !copy(t.errors, sizeof(t.errors), submit->errors, "error output", err))
         return -EINVAL;
     result = take_tasks(submit, &t, err);
+    if (result == 0)
+        result = take_lines(submit, &t, err);
     if (result == 0 && !ticket_has_room(&t))
         result = err_set(err, -EINVAL, "its tasks and the names of its files are too long together: shorten them");
     if (result < 0)

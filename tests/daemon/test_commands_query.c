@@ -393,7 +393,7 @@ static void test_json(void **data)
         "\"killed\",\"reason\":null,\"ahead\":0,"
         "\"usage\":[{\"host\":\"ws1\",\"cpu_seconds\":2.25,\"memory_peak_bytes\":1048576},{\"host\":"
         "\"ws2\",\"cpu_seconds\":null,\"memory_peak_bytes\":null}],"
-        "\"level_seconds\":[1.5,0.0]},"
+        "\"level_seconds\":[1.5,0.0],\"line\":null},"
         "{\"id\":6,\"attempt\":0,\"name\":\"x\\\"y\",\"user\":\"alice\",\"uid\":2001,\"state\":"
         "\"queued\",\"level\":null,\"nprocs\":3,\"hosts\":[],\"processors\":[],"
         "\"command\":[\"./prog\",\"-x\",\"a "
@@ -403,7 +403,7 @@ static void test_json(void **data)
         "\"submitted\":\"2026-01-01T00:00:00.000Z\","
         "\"started\":null,\"ended\":null,"
         "\"exit_status\":null,"
-        "\"signal\":null,\"reason_code\":null,\"reason\":null,\"ahead\":0,\"usage\":[],\"level_seconds\":[]}]}\n");
+        "\"signal\":null,\"reason_code\":null,\"reason\":null,\"ahead\":0,\"usage\":[],\"level_seconds\":[],\"line\":null}]}\n");
     check_schema(w, TOP_SRCDIR);
 }
 

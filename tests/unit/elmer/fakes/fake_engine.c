@@ -1,6 +1,7 @@
 #include "config.h"
 
 #include <setjmp.h>
+#include <inttypes.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -426,6 +427,12 @@ const char *engine_store_failure(const struct engine *engine)
 {
     (void)engine;
     return fake_engine.failure;
+}
+
+const char *jobs_line_proof(struct engine_job *array, uint32_t ordinal, struct arena *memory)
+{
+    (void)array;
+    return arena_format(memory, "proof%" PRIu32, ordinal);
 }
 
 struct engine_job *engine_job(const struct engine *engine, uint64_t id)

@@ -46,6 +46,7 @@ static void fill(struct record *r, struct engine_job *job, const struct core_job
     r->submit = job_submit(job);
     r->submitted_ms = job->submitted_ms;
     r->text = state->text;
+    r->line = job->line ? job->line : "";
 }
 
 void job_glance(struct core *core, struct engine_job *job, const struct core_job *state, struct record *record)

@@ -1,4 +1,4 @@
-/* drop_columns.h - what came with schema 12, for tests of stores that are older. */
+/* drop_columns.h - what came with schemas 12 and 13, for tests of stores that are older. */
 #ifndef TESTS_UNIT_ELMER_STORE_DROP_COLUMNS_H
 #define TESTS_UNIT_ELMER_STORE_DROP_COLUMNS_H
 
@@ -10,6 +10,7 @@
     "ALTER TABLE state DROP COLUMN task; "                                                                             \
     "ALTER TABLE state DROP COLUMN task_limit; "                                                                       \
     "ALTER TABLE state DROP COLUMN next_task; "                                                                        \
-    "ALTER TABLE state DROP COLUMN gone; "
+    "ALTER TABLE state DROP COLUMN gone; "                                                                             \
+    "ALTER TABLE state DROP COLUMN line; "
 
 #endif

@@ -252,6 +252,72 @@ static void each_task_of_an_array_is_used_once(void **state)
     assert_int_equal(ask(TICKET_ASK_START, "", 1, false, "/d").why, TICKET_GOOD);
 }
 
+/* As ask_task(), with the line and its proof. */
+static enum ticket_refusal ask_line(const char *number, const char *proof, const char *index, const char *line)
+{
+    static char behind[40 + 2 * TREE_PROOF_MAX * TREE_DIGEST_BYTES], entry[80];
+    enum ticket_refusal why;
+    snprintf(behind, sizeof(behind), "%s%s%s", number, *proof ? "/" : "", proof);
+    snprintf(entry, sizeof(entry), "ELMER_ARRAY_LINE=%s", line);
+    variables[2] = *line ? entry : NULL;
+    why = ask_task(TICKET_ASK_START, behind, index, "40", 1);
+    variables[2] = NULL;
+    return why;
+}
+
+static const char *proof_of(const struct tree *tree, uint32_t place)
+{
+    static char digits[2 * TREE_PROOF_MAX * TREE_DIGEST_BYTES + 1];
+    uint8_t proof[TREE_PROOF_MAX][TREE_DIGEST_BYTES];
+    int count = tree_proof(tree, place, proof);
+    for (size_t i = 0; i < (size_t)count * TREE_DIGEST_BYTES; i++)
+        snprintf(digits + 2 * i, 3, "%02x", proof[i / TREE_DIGEST_BYTES][i % TREE_DIGEST_BYTES]);
+    return digits;
+}
+
+/* elmer may give no task the line of another one, or one of its own making. */
+static void a_task_has_the_line_that_was_signed(void **state)
+{
+    static char without[sizeof(text)], proof[2][2 * TREE_PROOF_MAX * TREE_DIGEST_BYTES + 1];
+    const char lines[] = "a 1\nb 2\nc 3\nd 4\ne 5\n";
+    struct tree *tree = tree_create(lines);
+    (void)state;
+    asked_variables[0] = TASKS_VARIABLE "=3-9:2,20%2"; /* 3 5 7 9 20 */
+    sign();
+    memcpy(without, text, sizeof(without));
+    asked_variables[1] = "ELMER_ARRAY_LINES=a 1\nb 2\nc 3\nd 4\ne 5\n";
+    sign();
+    asked_variables[0] = asked_variables[1] = NULL;
+    snprintf(proof[0], sizeof(proof[0]), "%s", proof_of(tree, 1));
+    snprintf(proof[1], sizeof(proof[1]), "%s", proof_of(tree, 4));
+    job = 40 + 2;
+    assert_int_equal(ask_line("/2", "", "5", ""), TICKET_OTHER_LINE);
+    assert_int_equal(ask_line("/2", "", "5", "b 2"), TICKET_OTHER_LINE);
+    assert_int_equal(ask_line("/2", proof[0], "5", ""), TICKET_OTHER_LINE);
+    assert_int_equal(ask_line("/2", proof[0], "5", "b 2; id"), TICKET_OTHER_LINE);
+    assert_int_equal(ask_line("/2", proof[1], "5", "e 5"), TICKET_OTHER_LINE);
+    assert_int_equal(ask_line("/2", proof_of(tree, 0), "5", "a 1"), TICKET_OTHER_LINE);
+    assert_int_equal(ask_line("/2", "00", "5", "b 2"), TICKET_GARBLED);
+    assert_int_equal(ask_line("/2/", proof[0], "5", "b 2"), TICKET_GARBLED);
+    variables[3] = "ELMER_ARRAY_LINE=b 2";
+    assert_int_equal(ask_line("/2", proof[0], "5", "b 2"), TICKET_OTHER_LINE); /* twice: which one counts? */
+    variables[3] = "ELMER_ARRAY_LINES=b 2";
+    assert_int_equal(ask_line("/2", proof[0], "5", "b 2"), TICKET_ADDED_VARIABLE);
+    variables[3] = NULL;
+    assert_false(is_recorded());
+    assert_int_equal(ask_line("/2", proof[0], "5", "b 2"), TICKET_GOOD);
+    assert_int_equal(ask_line("/2", proof[0], "5", "b 2"), TICKET_USED);
+    job = 40 + 5;
+    assert_int_equal(ask_line("/5", proof[1], "20", "e 5"), TICKET_GOOD);
+    memcpy(text, without, sizeof(text)); /* an array without lines has none */
+    job = 40 + 1;
+    assert_int_equal(ask_line("/1", "", "3", "a 1"), TICKET_ADDED_VARIABLE);
+    assert_int_equal(ask_line("/1", proof[0], "3", ""), TICKET_GARBLED);
+    assert_int_equal(ask_line("/1", "", "3", ""), TICKET_GOOD);
+    tree_destroy(tree);
+    job = 1;
+}
+
 static bool remembers(int used, enum ticket_refusal wanted, uint32_t task)
 {
     static struct ticket ticket;
@@ -302,6 +368,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(only_other_hosts_have_to_be_believed, setup, teardown),
         cmocka_unit_test_setup_teardown(a_certificate_that_comes_later_counts, setup, teardown),
         cmocka_unit_test_setup_teardown(each_task_of_an_array_is_used_once, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_task_has_the_line_that_was_signed, setup, teardown),
         cmocka_unit_test_setup_teardown(tasks_of_a_long_array_are_remembered, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
