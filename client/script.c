@@ -276,6 +276,21 @@ int script_read_file(struct script *script, const char *dir, const char *command
     return complete(script);
 }
 
+int script_read_again(struct script *script, const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    int result = fd < 0 ? -errno : read_text(script, fd);
+
+    if (fd >= 0)
+        close(fd);
+    if (result < 0)
+        return usage_error("the script %s cannot be read: %s", path, strerror(-result));
+    script->place = path;
+    script->name = must(strdup(slash && slash[1] ? slash + 1 : path));
+    return complete(script);
+}
+
 int script_read_input(struct script *script)
 {
     int result;
@@ -308,4 +323,15 @@ const char *const *script_command(struct script *script, char **arguments)
     for (size_t i = 0; i < count; i++)
         script->command[own++] = arguments[i];
     return script->command;
+}
+
+const char *script_of_command(const char *const *command, const char *const **arguments)
+{
+    for (size_t i = 0; i < 6; i++)
+        if (!command[i])
+            return NULL;
+    if (strcmp(command[0], "/bin/sh") != 0 || strcmp(command[1], "-c") != 0 || strcmp(command[2], boot) != 0)
+        return NULL;
+    *arguments = command + 6;
+    return command[3];
 }

@@ -35,6 +35,11 @@ int script_read_input(struct script *script);
 /* The command that runs the text with these arguments (NULL at the end), wherever the job runs. It belongs to the
  * script. The text itself is expected in the environment, as SCRIPT_VARIABLE. */
 #define SCRIPT_VARIABLE "ELMER_SCRIPT"
+/* A command that script_command() has made for a job: the name of the script, and where its arguments begin. NULL: it
+ * is another one. */
+const char *script_of_command(const char *const *command, const char *const **arguments);
+/* Any text file, for eretry --script: as script_read_file(), but it must be readable, and needs no #ELMER lines. */
+int script_read_again(struct script *script, const char *path);
 const char *const *script_command(struct script *script, char **arguments);
 
 #endif

@@ -35,7 +35,7 @@ _elmer_argument() { # of a command, no option
     case $command in
     ekill) _elmer_reply "$(_elmer_jobs -r)" ;;
     ecancel | ehold | erelease | etop) _elmer_reply "$(_elmer_jobs -q)" ;;
-    equery | ewait | etail) _elmer_reply "$(_elmer_jobs)" ;;
+    equery | ewait | etail | eretry) _elmer_reply "$(_elmer_jobs)" ;;
     eadmin)
         case ${COMP_WORDS[1]} in
         "$cur") _elmer_reply "$(_elmer_verbs "$1")" ;;
@@ -59,7 +59,7 @@ _elmer() {
     equery:--state) _elmer_list starting running ending queued held 'done' cancelled ;;
     esubmit:--if-never) _elmer_reply cancel keep ;;
     esubmit:-D | esubmit:--dir) mapfile -t COMPREPLY < <(compgen -d -- "$cur") ;;
-    *:-o | *:--output | *:-e | *:--error | *:-c | *:--config) mapfile -t COMPREPLY < <(compgen -f -- "$cur") ;;
+    *:-o | *:--output | *:-e | *:--error | *:-c | *:--config | *:--script | *:--array-file) mapfile -t COMPREPLY < <(compgen -f -- "$cur") ;;
     *)
         if [[ $cur == -* ]]; then
             _elmer_reply "$(_elmer_options "$1")"
@@ -71,4 +71,4 @@ _elmer() {
 }
 
 complete -F _elmer -o filenames esubmit
-complete -F _elmer equery ekill ecancel ewait ehold erelease etop etail eadmin esim
+complete -F _elmer equery ekill ecancel ewait ehold erelease etop etail eretry eadmin esim

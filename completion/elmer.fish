@@ -18,7 +18,7 @@ function __elmer_hosts
     timeout 2 equery --hosts --json 2>/dev/null </dev/null | grep -oE '"host": *"[^"]*"' | sed -E 's/.*"([^"]*)"$/\1/' | sort -u
 end
 
-for command in esubmit equery ekill ecancel ewait ehold erelease etop etail eadmin esim
+for command in esubmit equery ekill ecancel ewait ehold erelease etop etail eretry eadmin esim
     complete -c $command -n 'string match -q -- "-*" (commandline -ct)' -f -a '(__elmer_options)'
     complete -c $command -n 'contains -- (commandline -opc)[-1] --hosts --host' -x -a '(__elmer_hosts)'
 end
@@ -26,7 +26,7 @@ complete -c ekill -f -a '(__elmer_jobs -r)'
 for command in ecancel ehold erelease etop
     complete -c $command -f -a '(__elmer_jobs -q)'
 end
-for command in equery ewait etail
+for command in equery ewait etail eretry
     complete -c $command -f -a '(__elmer_jobs)'
 end
 complete -c eadmin -n 'test (count (commandline -opc)) -eq 1' -f -a '(__elmer_verbs)'

@@ -53,6 +53,10 @@ struct client_reached {
 };
 int client_reach(struct elmer *elmer, uint64_t job, const char *host, uint16_t gone, int timeout_ms,
                  struct client_reached *reached, struct elmer_error *error);
+/* What was asked for when the job was submitted, without environment, token and ticket: a message to be ended by
+ * wire_message_fini() in any case. Returns an enum elmer_result. */
+int client_asked(struct elmer *elmer, uint64_t job, int timeout_ms, struct wire_message *asked,
+                 struct elmer_error *error);
 /* Fill in the text and return result. */
 int client_error(struct elmer_error *error, int result, const char *format, ...) __attribute__((format(printf, 3, 4)));
 

@@ -6,9 +6,10 @@
  * too large for a frame, all but the very last with `more`. Jobs named by id that are no longer in memory are read from
  * the store between two slices; a task of an array that is not there either was cancelled before it was a job. A list
  * without ids walks the core by id and so keeps nothing: a job that changes or ends meanwhile is shown as it is when
- * its turn comes. The history is read from the store, slice by slice. */
+ * its turn comes. The history is read from the store, slice by slice. What was asked for one job is a list of one. */
 #include "config.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -304,10 +305,61 @@ static void history_slice(struct request *request)
                        history->user, count, on_history, request);
 }
 
+/* ---- what was asked for ---- */
+
+/* Not its environment, nor what proves that it was asked: whoever asks again does so in his own name. */
+static void send_asked(struct request *request, const struct wire_submit *submit, const char *user, uint32_t uid)
+{
+    struct wire_message message = {.type = WIRE_asked, .id = request->id};
+    static_assert(sizeof(message.u.submit) == sizeof(message.u.asked), "both have JOB_SUBMIT_FIELDS");
+    if (uid != request->uid) {
+        request_error(request, WIRE_CODE_NOT_PERMITTED,
+                      "job %" PRIu64 " belongs to %s: only its owner submits it again", request->job, user);
+        return;
+    }
+    message.u.submit = *submit;
+    message.u.asked.environment = (struct wire_strs){0};
+    message.u.asked.token = message.u.asked.ticket = "";
+    request_send(request, &message);
+    request_end(request);
+}
+
+static void on_asked(struct record **records, size_t count, const char *error, void *data)
+{
+    struct request *request = data;
+    end_read(request);
+    request->holder = HOLDER_NONE;
+    if (!request->client || error)
+        request_error(request, WIRE_CODE_REFUSED, "elmer cannot read its store: %s; try again", error ? error : "");
+    else if (count == 0)
+        request_error(request, WIRE_CODE_NO_SUCH_JOB, "job %" PRIu64 " is not in the history any more", request->job);
+    else
+        send_asked(request, records[0]->submit, records[0]->user, records[0]->uid);
+    free_records(records, count);
+}
+
+/* Of a task that has no row of its own that is its array's. */
+static void asked_step(struct request *request)
+{
+    struct engine *engine = request->requests->room.engine;
+    const struct core_job *array = core_array_of(engine_core(engine), request->job);
+    const struct engine_job *job = engine_job(engine, request->job);
+    if (!job && array)
+        job = engine_job(engine, array->id);
+    if (job && !job->refused)
+        send_asked(request, job_submit(job), job->user, job->uid);
+    else if (!request->job || request->job >= core_next_id(engine_core(engine)))
+        request_error(request, WIRE_CODE_NO_SUCH_JOB, "there is no job %" PRIu64, request->job);
+    else if (begin_read(request))
+        store_read(engine_store(engine), &request->job, 1, on_asked, request);
+}
+
 static void step(struct request *request)
 {
     if (client_congested(request->client))
         client_stall(request->client);
+    else if (request->type == WIRE_query_asked)
+        asked_step(request);
     else if (request->type == WIRE_history)
         history_slice(request);
     else if (request->type == WIRE_query && request->message.u.query.jobs.count)

@@ -208,6 +208,7 @@ static uint64_t job_of(const struct wire_message *message)
         JOB_OF(signal_job);
         JOB_OF(reach);
         JOB_OF(read_output);
+        JOB_OF(query_asked);
 #undef JOB_OF
     default:
         return 0;
@@ -223,6 +224,7 @@ static void dispatch(struct request *request)
         break;
     case WIRE_query:
     case WIRE_query_lines:
+    case WIRE_query_asked:
     case WIRE_history:
         query_begin(request);
         break;
@@ -297,7 +299,8 @@ static bool needs_user(const struct request *request)
     const struct engine_job *job = engine_job(request->requests->room.engine, request->job);
     if (request->type == WIRE_submit || request->type == WIRE_rehearse)
         return true;
-    if (request->admin || request->type == WIRE_query_hosts || request->type == WIRE_query_settings)
+    if (request->admin || request->type == WIRE_query_hosts || request->type == WIRE_query_settings ||
+        request->type == WIRE_query_asked)
         return false;
     if (request->type == WIRE_query || request->type == WIRE_query_lines || request->type == WIRE_history ||
         request->type == WIRE_wait || request->type == WIRE_wait_any || request->type == WIRE_explain)
@@ -316,7 +319,7 @@ static bool known_request(enum wire_type type)
            type == WIRE_history || type == WIRE_explain || type == WIRE_wait || type == WIRE_wait_any ||
            type == WIRE_drain || type == WIRE_query_hosts || type == WIRE_remove_host || type == WIRE_set ||
            type == WIRE_query_settings || type == WIRE_query_log || type == WIRE_signal_job || type == WIRE_reach ||
-           type == WIRE_read_output || verb_of(type);
+           type == WIRE_read_output || type == WIRE_query_asked || verb_of(type);
 }
 
 void requests_begin(struct client *client, struct wire_message *message)

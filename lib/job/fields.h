@@ -63,6 +63,7 @@
 #define JOB_TYPED_CORE(type)                                YES, type
 #define JOB_TYPED_MEMBER(place, type, about)                YES, type
 #define JOB_TYPED_OPTION(place, type, about)                YES, type
+#define JOB_TYPED_OWN_OPTION(place, type, about)            NO, void
 #define JOB_TYPED_MEMBERS(place, type, name, number, about) NO, void
 #define JOB_TYPED_OWN                                       NO, void
 #define JOB_TYPED_NO                                        NO, void

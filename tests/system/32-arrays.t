@@ -38,6 +38,33 @@ is 'a task has its own status' $? 7
 as alice 1 ekill "${id}[11]" 2>"$tmp/said"
 is 'an index that is none' $? 1
 
+# ---- lines of a file, and those that have failed once more ----
+on 1 sh -c "printf 'a 1\nb \"2\"\nc 3\nd 4\n' >/tmp/cases"
+id=$(submit alice --array-file /tmp/cases%2 -o /dev/null sh -c 'echo "$ELMER_ARRAY_INDEX $1 $ELMER_ARRAY_LINE" >>/tmp/ran.$ELMER_ARRAY_ID
+    case $2 in *2* | 4) [ -e /tmp/mended ] ;; esac' x '{1}' '{2}')
+as alice 1 ewait -t 60 "$id" 2>"$tmp/said"
+is 'two of four tasks fail' $? 1
+is 'each has its own line and columns' "$(lines "/tmp/ran.$id")" '1 a a 1
+2 b b "2"
+3 c c 3
+4 d d 4'
+is 'a task is shown with it' "$(task "${id}[2]" 'j["line"]')" 'b "2"'
+on 1 rm /tmp/cases
+as bob 1 eretry --failed "$id" >"$tmp/said" 2>&1
+is 'others do not run it again' $? 5
+for node in 1 2; do on "$node" touch /tmp/mended; done
+again=$(as alice 2 eretry --failed "$id" 2>"$tmp/said")
+like 'a new array' "$again" '^[0-9]+$'
+like 'of two tasks' "$(cat "$tmp/said")" "array $again: 2 tasks of array $id again"
+ok 'which end well' as alice 1 ewait -t 60 "$again"
+is 'with their indices and lines' "$(lines "/tmp/ran.$again")" '2 b b "2"
+4 d d 4'
+as alice 1 eretry --failed "$again" 2>"$tmp/said"
+is 'none of these has failed' $? 3
+one=$(as alice 1 eretry "${id}[3]" 2>"$tmp/said")
+ok 'one that is named' as alice 1 ewait -t 60 "$one"
+is 'runs again, too' "$(lines "/tmp/ran.$one")" '3 c c 3'
+
 # ---- a task on two hosts starts processes there by erun, as any job ----
 id=$(submit alice -a 4-5 -o /tmp/erun.%a 2 sh -c 'erun --host ws2 sh -c "echo \$(hostname) \$ELMER_ARRAY_INDEX {}"')
 ok 'they end well' as alice 1 ewait -t 60 "$id"
