@@ -4,7 +4,7 @@
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/jobs.sh"
 
-lab_up 2 --elmer 'allocator = v1' --elmer 'levels = 1' --elmer 'host_timeout = 3s' --rsd 'tickets = require'
+lab_up 2 --elmer 'allocator = v1' --elmer 'levels = 1' --rsd 'tickets = require'
 install_programs
 for k in 1 2; do
     on "$k" sh -c 'cat >/usr/sbin/sendmail; chmod 755 /usr/sbin/sendmail; mkdir -p /tmp/mail; chmod 1777 /tmp/mail' <<'END'
