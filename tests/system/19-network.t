@@ -20,7 +20,7 @@ keeper=$(submit alice -o /dev/null --hosts ws3 1 sleep 10000)
 wait_for 10 'a job runs on ws3' running "$keeper"
 ok 'elmer knows its address' has_address 10.213.77.3
 pid=$(on 3 pgrep -u alice -x sleep)
-on 3 sh -c 'ip addr add 10.213.77.33/24 dev e0; ip addr del 10.213.77.3/24 dev e0'
+on 3 sh -c 'ip addr del 10.213.77.3/24 dev e0; ip addr add 10.213.77.33/24 dev e0'
 wait_for 30 'the host links from its new address, with its certificate' has_address 10.213.77.33
 wait_for 10 'it is up' host_is ws3 up
 ok 'what its old link says is one line' said 1 elmer "host=ws3 (links again|link ended)"
@@ -45,7 +45,7 @@ wait_for 10 'the job from before is ended there' over "$keeper"
 # ---- the queue host gets another one ----
 keeper=$(submit alice -o /dev/null --hosts ws2 1 sleep 10000)
 wait_for 10 'a job runs on ws2' running "$keeper"
-on 1 sh -c 'ip addr add 10.213.77.11/24 dev e0; ip addr del 10.213.77.1/24 dev e0'
+on 1 sh -c 'ip addr del 10.213.77.1/24 dev e0; ip addr add 10.213.77.11/24 dev e0'
 for k in 1 2 3; do on $k sed -i 's/10\.213\.77\.1\b/10.213.77.11/' /etc/hosts; done
 on 1 systemctl restart elmer # it listens on the address that its name had when it was started
 wait_for 60 'all hosts link by its name' up_again
