@@ -22,6 +22,7 @@ mails() { mail "$1" "$2" | grep -c "^Subject: "; }
 has_mails() { [ "$(mails "$1" "$2")" -ge "$3" ]; }
 told() { on 1 equery "$1" | grep -q "told  *of its $2: 20"; }
 lines() { on "$1" cat "$2" 2>/dev/null | wc -l; }
+not_up() { ! on 1 eadmin hosts | grep "^ *$1 " | grep -q ' up '; }
 has_line() { [ "$(lines "$1" "$2")" -ge 1 ]; }
 
 # ---- mail at both, from a host on which the job does not run ----
@@ -76,10 +77,12 @@ wait_for 60 'after a kill of both it is told' has_line 1 /tmp/n.2
 wait_for 20 'by mail too' has_mails 1 "$id" 1
 wait_for 20 'and that is known' told "$id" end
 is 'once' "$(lines 1 /tmp/n.2)" 1
-id=$(as alice 2 esubmit --notify 'echo x >>/tmp/n.3' --hosts ws1 -o /dev/null sleep 5 2>/dev/null)
+id=$(as alice 2 esubmit --notify 'echo x >>/tmp/n.3' --hosts ws1 -o /dev/null sleep 600 2>/dev/null)
 wait_for 20 'one from the other host runs' running "$id"
 on 2 systemctl stop rsd
-wait_for 30 'it ends' over "$id"
+wait_for 20 'elmer does not hear that host' not_up ws2
+ok 'it is ended' as alice 1 ekill "$id"
+wait_for 30 'and over' over "$id"
 like 'its notice waits for its host' "$(on 1 equery "$id")" 'told  *of its end: not yet .* waits until the host where it was submitted is up'
 is 'which nobody else does' "$(lines 1 /tmp/n.3)" 0
 on 2 systemctl start rsd
