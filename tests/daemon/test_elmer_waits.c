@@ -253,7 +253,7 @@ static void test_another_elmer(void **state)
     logged_once("another elmer: stop that one first; it tries again every 5 s");
     lab_stop(&first, SIGTERM);
     await_log("elmer can begin now");
-    await_notice("STATUS=0 of 1 hosts up");
+    await_notice("STATUS=0 of 1 host up");
     end(&second);
     start(&second, true);
     first.pid = 0;
