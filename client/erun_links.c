@@ -181,8 +181,7 @@ static bool is_meant(const struct erun *erun, const struct target *target, const
 {
     const struct pass *peer = &target->link.peer;
     (void)erun;
-    if (peer->job == own->job && peer->attempt == own->attempt && peer->uid == own->uid &&
-        strcmp(peer->host, target->part->host) == 0)
+    if (pass_is_of_job(peer, own) && strcmp(peer->host, target->part->host) == 0)
         return true;
     say("who answers for %s is of job %llu on %s", target->part->host, (unsigned long long)peer->job, peer->host);
     return false;

@@ -142,6 +142,12 @@ enum ticket_refusal pass_check_chain(const struct pass *pass, struct ticket_trus
                                                                                                 : TICKET_FORGED;
 }
 
+bool pass_is_of_job(const struct pass *pass, const struct pass *own)
+{
+    return pass->job == own->job && pass->attempt == own->attempt && pass->uid == own->uid &&
+           strcmp(pass->user, own->user) == 0;
+}
+
 /* ---- the group ---- */
 
 /* ".../JOB.ATTEMPT/job", digits without zeros in front. */

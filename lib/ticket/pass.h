@@ -45,6 +45,10 @@ bool pass_decode(const char *text, struct pass *pass);
 /* From its signature to the CA, or to this host: TICKET_GOOD, TICKET_OTHER_CLUSTER, TICKET_FORGED. */
 enum ticket_refusal pass_check_chain(const struct pass *pass, struct ticket_trust *trust);
 
+/* It is of a process of the same job, attempt and user. A user is his uid and his name: `vouch_users` of a host knows
+ * names, so a host that is believed about one user could sign his name beside the uid of another. */
+bool pass_is_of_job(const struct pass *pass, const struct pass *own);
+
 /* The job whose processes are in a group of that path: ".../JOB.ATTEMPT/job". False: it has no such name. Whether the
  * group is one of Elmer's is for the caller to see: anybody may make one with that name. */
 bool pass_job_of_group(const char *group, uint64_t *job, uint32_t *attempt);

@@ -60,9 +60,8 @@ void session_destroy(struct session *session)
 
 static void ask(struct session *session, const struct courier *courier)
 {
-    const struct pass *peer = &session->link.peer, *own = &courier->pass;
     struct err err = ERR_INIT;
-    if (peer->job != own->job || peer->attempt != own->attempt || peer->uid != own->uid)
+    if (!pass_is_of_job(&session->link.peer, &courier->pass))
         run_link_kill(&session->link, "it is of another job");
     else if (run_desk_ask_check(&session->desk, session->link.other, &err) < 0)
         run_link_kill(&session->link, "%s", err.text);

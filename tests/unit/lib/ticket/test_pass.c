@@ -183,12 +183,32 @@ static void test_groups(void **state)
             fail_msg("%s is taken for a job's group", none[i]);
 }
 
+/* A host that is believed about alice alone signs her name, whatever uid it writes beside it. */
+static void test_same_job(void **state)
+{
+    struct pass own = make(), other = own;
+    (void)state;
+    snprintf(other.host, sizeof(other.host), "ws9");
+    assert_true(pass_is_of_job(&other, &own));
+    snprintf(other.user, sizeof(other.user), "bob");
+    assert_false(pass_is_of_job(&other, &own));
+    other = own;
+    other.uid++;
+    assert_false(pass_is_of_job(&other, &own));
+    other = own;
+    other.attempt++;
+    assert_false(pass_is_of_job(&other, &own));
+    other = own;
+    other.job++;
+    assert_false(pass_is_of_job(&other, &own));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_there_and_back),       cmocka_unit_test(test_every_byte_counts),
         cmocka_unit_test(test_what_is_none),         cmocka_unit_test(test_groups),
-        cmocka_unit_test(a_courier_is_nothing_else),
+        cmocka_unit_test(a_courier_is_nothing_else), cmocka_unit_test(test_same_job),
     };
     return cmocka_run_group_tests_name("pass", tests, NULL, NULL);
 }
