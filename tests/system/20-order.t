@@ -160,10 +160,13 @@ wait_for 20 'both hosts order by idle classes' idle_everywhere
 first=$(everywhere alice /home/testjob 300)
 second=$(everywhere bob /home/testjob 300)
 used() { sed -n 's/^usage_usec //p' "$(job_group 1 "$1")/cpu.stat"; }
-rank() { # what the kernel goes by: class and nice value of its thread and, if sessions share, the nice value of its session
+sessions_share() {
+    [ "$(cat /proc/sys/kernel/sched_autogroup_enabled 2>/dev/null)" = 1 ] && ! on 1 grep -qw cpu "/sys/fs/cgroup/$jobs_scope/cgroup.controllers"
+}
+rank() { # what the kernel goes by: if sessions share the nice value of its session, else class and nice value of its thread
     local pid
     pid=$(head -n 1 "$(job_group 1 "$1")/cgroup.procs") &&
-        echo "$(ps -o cls=,ni= -p "$pid" | xargs) $(sed 's/.*nice//' "/proc/$pid/autogroup" 2>/dev/null)"
+        if sessions_share; then sed 's/.*nice//' "/proc/$pid/autogroup"; else ps -o cls=,ni= -p "$pid" | xargs; fi
 }
 ranked() { [ "$(rank "$first")" = "$top" ] && [ "$(rank "$second")" != "$top" ]; }
 have_used() { # microseconds, both together
