@@ -62,11 +62,11 @@ struct engine_job {
     uint64_t begin_notice, end_notice; /* jobs that tell about it; 0: none */
     uint64_t array;                    /* of a task, also later: the array's id; 0: it is none */
     uint32_t task;                     /* its ordinal */
-    char *line;         /* of a task whose array has lines, also later; NULL: none */
-    struct tree *lines; /* of an array, made when the first task needs it; NULL: not yet, or it has none */
-    struct engine_limits *limits;      /* NULL: none counts now */
-    unsigned watchers;                 /* who wait for its end, see engine_watch() */
-    struct engine_job *same_token;     /* next with this hash */
+    char *line;                        /* of a task whose array has lines, also later; NULL: none */
+    struct tree *lines;            /* of an array, made when the first task needs it; NULL: not yet, or it has none */
+    struct engine_limits *limits;  /* NULL: none counts now */
+    unsigned watchers;             /* who wait for its end, see engine_watch() */
+    struct engine_job *same_token; /* next with this hash */
     struct engine_job *next_ended;
 };
 static inline const struct wire_submit *job_submit(const struct engine_job *job)

@@ -47,8 +47,8 @@ struct hosts_callbacks {
     void (*on_process)(int host, struct wire_message *message, void *data);
     /* relay, relay_closed or relay_room; on_queue_host: the host is the one that elmer runs on. Of any known host. */
     void (*on_relay)(int host, bool on_queue_host, struct wire_message *message, void *data);
-    /* A certificate of our CA, for a configured host: 0, or negative with the sentence that its host gets (it was
-     * revoked). Its dates are looked at here. */
+    /* A certificate of our CA, for a configured host: 0, or negative with the sentence for its host: it was
+     * revoked. Its dates are looked at here. */
     int (*judge)(const struct tls_peer *peer, struct err *err, void *data);
     /* The host has linked with the certificate of this serial. */
     void (*on_shown)(const char *serial, void *data);

@@ -198,9 +198,9 @@ static void read_tasks(struct reader *r, struct ticket *t)
 static bool take_proof(const char *text, struct ticket *t)
 {
     size_t length = strnlen(text, sizeof(t->proof) * 2 + 1);
-    if (length == 0 || length > sizeof(t->proof) * 2 || length % (2 * TREE_DIGEST_BYTES))
+    if (length == 0 || length > sizeof(t->proof) * 2 || length % ((size_t)2 * TREE_DIGEST_BYTES))
         return false;
-    t->nproof = (uint32_t)(length / (2 * TREE_DIGEST_BYTES));
+    t->nproof = (uint32_t)(length / ((size_t)2 * TREE_DIGEST_BYTES));
     return unhex(text, length, t->proof[0]) > 0;
 }
 

@@ -219,7 +219,7 @@ static void restart(struct model *m)
     struct fixture old = m->f;
     struct core_options options;
     uint64_t cursor = 0;
-    const struct core_job *saved, *order[MAX_JOBS];
+    const struct core_job *saved, *order[MAX_JOBS] = {NULL};
     int count = 0;
     char name[16];
 

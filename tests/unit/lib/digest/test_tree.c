@@ -16,7 +16,7 @@ static char *lines_of(uint32_t count)
 {
     char *text = malloc(count * (size_t)16), *at = text;
     for (uint32_t i = 0; i < count; i++)
-        at += sprintf(at, "line %u\n", (unsigned)i);
+        at += snprintf(at, 16, "line %u\n", (unsigned)i);
     return text;
 }
 
