@@ -228,7 +228,7 @@ int outside_result_kept(struct world *world, void *data)
         world_stop_elmer(world, SIGKILL);
     restart_hosts(world, way == WAY_ORDERLY ? SIGTERM : SIGKILL);
     if (way == WAY_HOSTS_TWICE) { /* and the second has linked, so that elmer has told it what it thinks */
-        CHECK(world_await_log(world, "rsd-a", "jobs have ended here", WAIT_MS), "nothing was kept");
+        CHECK(world_await_log(world, "rsd-a", " ended here of which elmer has not all", WAIT_MS), "nothing was kept");
         restart_hosts(world, SIGKILL);
     }
     world_stop_elmer(world, way == WAY_ORDERLY ? SIGTERM : SIGKILL);
