@@ -29,14 +29,6 @@ uint64_t array_submit(struct fake *host, const char *token, const char *tasks, c
     return id;
 }
 
-void array_again(struct lab *lab, struct fake *host, const struct host_options *options)
-{
-    fake_close(host);
-    lab_stop(lab, SIGKILL);
-    lab_start(lab);
-    host_open(host, lab, "ws1", 1, options);
-}
-
 static const char *value_of(const struct wire_start *start, const char *name)
 {
     size_t length = strlen(name);

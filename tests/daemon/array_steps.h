@@ -7,8 +7,6 @@
 
 /* The id of an array of echo {}; state: that it must have, NULL: any. */
 uint64_t array_submit(struct fake *host, const char *token, const char *tasks, const char *state);
-/* elmer is killed and started, and the host links again. */
-void array_again(struct lab *lab, struct fake *host, const struct host_options *options);
 /* A task opens and starts as it should, with this index; number: from 1 on. */
 void array_run_task(struct fake *host, uint64_t array, unsigned number, const char *index);
 void array_end_task(struct fake *host, uint64_t task, int status);

@@ -1,6 +1,7 @@
 /* elmer_steps.c - see elmer_steps.h. */
 #include "config.h"
 
+#include <signal.h>
 #include <string.h>
 
 #include "tests/daemon/elmer_steps.h"
@@ -54,6 +55,21 @@ void end_job(struct fake *host, uint64_t job, uint32_t attempt, double cpu_secon
     assert_int_equal(forget.u.forget.job, job);
     wire_message_fini(&end);
     wire_message_fini(&forget);
+}
+
+void finish_job(struct fake *host, uint64_t job, int status)
+{
+    run_job(host, host, job, 1);
+    host_exited(host, job, 1, 0, "command", status, 0);
+    end_job(host, job, 1, 0.5);
+}
+
+void kill_and_begin(struct lab *lab, struct fake *host, const struct host_options *options)
+{
+    fake_close(host);
+    lab_stop(lab, SIGKILL);
+    lab_start(lab);
+    host_open(host, lab, "ws1", 1, options);
 }
 
 void query_as(struct fake *host, uint32_t uid, const char *user, uint64_t job, struct wire_message *answer)

@@ -19,6 +19,10 @@ void open_job(struct fake *host, uint64_t job, uint32_t attempt, struct wire_mes
 /* And on: its first process is started, and asker sees that it runs. */
 void run_job(struct fake *host, struct fake *asker, uint64_t job, uint32_t attempt);
 void end_job(struct fake *host, uint64_t job, uint32_t attempt, double cpu_seconds);
+/* All of its first attempt, seen by its host; status: how its command exits. */
+void finish_job(struct fake *host, uint64_t job, int status);
+/* elmer is killed and begins again, and ws1 with it. */
+void kill_and_begin(struct lab *lab, struct fake *host, const struct host_options *options);
 void query_as(struct fake *host, uint32_t uid, const char *user, uint64_t job, struct wire_message *answer);
 void refused(struct fake *host, uint32_t uid, struct wire_message *submission, const char *code, const char *words);
 

@@ -45,21 +45,6 @@ static void expect(struct fake *host, uint64_t job, const char *state, const cha
     wire_message_fini(&answer);
 }
 
-static void again(struct lab *lab, struct fake *host, const struct host_options *options)
-{
-    fake_close(host);
-    lab_stop(lab, SIGKILL);
-    lab_start(lab);
-    host_open(host, lab, "ws1", 1, options);
-}
-
-static void finish(struct fake *host, uint64_t job, int status)
-{
-    run_job(host, host, job, 1);
-    host_exited(host, job, 1, 0, "command", status, 0);
-    end_job(host, job, 1, 0.5);
-}
-
 static void test_told(void **state)
 {
     struct lab lab;
@@ -83,12 +68,12 @@ static void test_told(void **state)
     assert_int_equal(only(&answer)->after.count + only(&answer)->waits_for.count, 0);
     assert_string_equal(only(&answer)->reason, "waits for other jobs");
     wire_message_fini(&answer);
-    finish(&host, 1, 0);
+    finish_job(&host, 1, 0);
     lab_query_until(&host, 3, "queued", &answer);
     assert_int_equal(only(&answer)->after.count, 4);
     assert_int_equal(only(&answer)->waits_for.count, 3);
     wire_message_fini(&answer);
-    finish(&host, 2, 0); /* which can not also fail */
+    finish_job(&host, 2, 0); /* which can not also fail */
     expect(&host, 3, "cancelled", "never", "it can never run: job 2 ended well");
     fake_close(&host);
     lab_destroy(&lab);
@@ -120,7 +105,7 @@ static void test_never(void **state)
     submit(&host, "c", "ok:2", false, "queued");
     submit(&host, "d", "ok:1", false, "queued");
     submit(&host, "e", "start:4", true, "queued");
-    finish(&host, 1, 3);
+    finish_job(&host, 1, 3);
     for (int round = 0; round < 2; round++) {
         expect(&host, 2, "queued", "never",
                "it can never run: it waits for 1 to end well, and that cannot happen any more");
@@ -131,7 +116,7 @@ static void test_never(void **state)
         /* with the end long known, from memory and, after the restart, from the store */
         submit(&host, round ? "f" : "g", "ok:1", false, "cancelled");
         submit(&host, round ? "h" : "i", "fail:2,ok:1", true, "queued");
-        again(&lab, &host, NULL);
+        kill_and_begin(&lab, &host, NULL);
     }
     submit(&host, "j", "fail:1,start:1,any:4", false, "starting");
     fake_close(&host);
@@ -154,7 +139,7 @@ static void test_restarts(void **state)
     submit(&host, "c", "start:1", false, "queued");
     submit(&host, "d", "fail:1", false, "queued");
     run_job(&host, &host, 1, 1);
-    again(&lab, &host, &holds);
+    kill_and_begin(&lab, &host, &holds);
     expect(&host, 2, "queued", "after", "waits for 1 to end well");
     host_exited(&host, 1, 1, 0, "command", 0, 0);
     end_job(&host, 1, 1, 0.5);
@@ -164,8 +149,8 @@ static void test_restarts(void **state)
     lab_start(&lab);
     holding.job = 2; /* it was allocated in the moment in which 1 ended */
     host_open(&host, &lab, "ws1", 1, NULL);
-    finish(&host, 2, 0);
-    finish(&host, 3, 0);
+    finish_job(&host, 2, 0);
+    finish_job(&host, 3, 0);
     fake_close(&host);
     lab_destroy(&lab);
 }
@@ -198,19 +183,19 @@ static void test_history_forgets(void **state)
     submit(&host, "a", "", false, "starting");
     submit(&host, "b", "", false, "queued");
     submit(&host, "c", "ok:1,ok:2", true, "queued");
-    finish(&host, 1, 0);
+    finish_job(&host, 1, 0);
     submit(&host, "d", "ok:1,fail:2", true, "queued"); /* that 1 is met is in its row */
     run_job(&host, &host, 2, 1);
     struct wire_holding holding = {2, 1};
     struct host_options holds = {.holdings = &holding, .nholdings = 1};
-    again(&lab, &host, &holds); /* trims at its start */
+    kill_and_begin(&lab, &host, &holds); /* trims at its start */
     expect(&host, 3, "queued", "after", "waits for 2 to end well");
     expect(&host, 4, "queued", "after", "waits for 2 to fail");
     assert_int_equal(in_store(&lab, "SELECT count(*) FROM job"), 4);
     host_exited(&host, 2, 1, 0, "command", 0, 0);
     end_job(&host, 2, 1, 0.5);
-    finish(&host, 3, 0);
-    again(&lab, &host, NULL);
+    finish_job(&host, 3, 0);
+    kill_and_begin(&lab, &host, NULL);
     expect(&host, 4, "queued", "never", "it can never run: it waits for 2 to fail, and that cannot happen any more");
     /* 2 is kept for 4; nobody waits for 1 and 3 any more */
     for (int64_t end = mono_ms(mono_now()) + LAB_WAIT_MS;
@@ -268,13 +253,13 @@ static void test_held_and_moved(void **state)
             assert_string_equal(only(&answer)->state, order[i] == 4 ? "held" : "queued");
             wire_message_fini(&answer);
         }
-        again(&lab, &host, &holds);
+        kill_and_begin(&lab, &host, &holds);
     }
     verb(&host, (struct wire_message){.type = WIRE_release, .u.release.job = 4});
     host_exited(&host, 1, 1, 0, "command", 0, 0);
     end_job(&host, 1, 1, 0.5);
     for (uint32_t i = 0; i < 5; i++)
-        finish(&host, order[i], 0);
+        finish_job(&host, order[i], 0);
     fake_close(&host);
     lab_destroy(&lab);
 }

@@ -155,7 +155,7 @@ static void each_task_has_its_line(void **state)
     host_exited(&host, array + 3, 1, 0, "command", 0, 0);
     end_job(&host, array + 3, 1, 0.5);
     expect_line(&host, array, "done", "");
-    array_again(&lab, &host, NULL); /* now all of it is in the store only */
+    kill_and_begin(&lab, &host, NULL); /* now all of it is in the store only */
     for (unsigned i = 1; i <= 3; i++)
         expect_line(&host, array + i, "done", i == 1 ? "a 1" : i == 2 ? "b \"2\"" : "c 3");
     expect_asked(&host, array, lines);

@@ -96,7 +96,7 @@ static void tasks_take_no_memory_each(void **state)
     array_verb(&host, WIRE_hold, array, "151-300", NULL);
     array_expect(&host, array, "queued", "301", 0, 0);
     long held_kb = peak_kb(&lab);
-    array_again(&lab, &host, NULL);
+    kill_and_begin(&lab, &host, NULL);
     array_expect(&host, array, "queued", "301", 0, 0);
     array_expect_task(&host, array, TASKS, "held", TASKS);
     long again_kb = peak_kb(&lab);
@@ -160,7 +160,7 @@ static void a_hundred_thousand(void **state)
     uint64_t array = array_submit(&host, "a", "1-100000", "queued");
     array_expect(&host, array, "queued", "1-100000", 0, 0);
     array_expect_task(&host, array, 100000, "queued", 100000);
-    array_again(&lab, &host, NULL);
+    kill_and_begin(&lab, &host, NULL);
     array_expect(&host, array, "queued", "1-100000", 0, 0);
     array_verb(&host, WIRE_cancel, array, "2-99999", NULL);
     array_expect(&host, array, "queued", "1,100000", 0, 0);

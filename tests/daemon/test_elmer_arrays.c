@@ -38,7 +38,7 @@ static void each_task_once_also_over_kills(void **state)
     array_verb(&host, WIRE_cancel, array, "7", WIRE_CODE_WRONG_STATE);
     array_verb(&host, WIRE_hold, array, "5", NULL);
     holding = (struct wire_holding){.job = array + 1, .attempt = 1};
-    array_again(&lab, &host, &options);
+    kill_and_begin(&lab, &host, &options);
     array_expect_task(&host, array, 1, "running", 3);
     array_expect_task(&host, array, 2, "held", 5);
     array_expect_task(&host, array, 3, "cancelled", 7);
@@ -49,7 +49,7 @@ static void each_task_once_also_over_kills(void **state)
     holding.job = array + 4;
     array_expect_task(&host, array, 4, "running", 9);
     array_verb(&host, WIRE_release, array, "5", NULL); /* answered when all that is on disk */
-    array_again(&lab, &host, &options);
+    kill_and_begin(&lab, &host, &options);
     array_expect(&host, array, "queued", "20", 1, 0);
     array_end_task(&host, array + 4, 3);
     array_run_task(&host, array, 2, "5"); /* before the rest of its array */
@@ -59,7 +59,7 @@ static void each_task_once_also_over_kills(void **state)
     holding.job = array + 5;
     array_expect_task(&host, array, 5, "running", 20);
     array_verb(&host, WIRE_cancel, array, "", WIRE_CODE_WRONG_STATE);
-    array_again(&lab, &host, &options);
+    kill_and_begin(&lab, &host, &options);
     array_end_task(&host, array + 5, 0);
     array_expect(&host, array, "done", "", 3, 1);
     struct wire_message answer;
@@ -71,7 +71,7 @@ static void each_task_once_also_over_kills(void **state)
     fake_expect(&host, WIRE_open, &answer); /* now who came later */
     assert_int_equal(answer.u.open.job, next);
     wire_message_fini(&answer);
-    array_again(&lab, &host, NULL);
+    kill_and_begin(&lab, &host, NULL);
     array_expect(&host, array, "done", "", 3, 1); /* from the history */
     array_expect_task(&host, array, 4, "done", 9);
     assert_true(array_submit(&host, "c", "", NULL) > next);
@@ -109,7 +109,7 @@ static void ends_of_before_a_restart(void **state)
     array_verb(&host, WIRE_hold, array, "5", NULL);
     array_verb(&host, WIRE_cancel, array, "4-5", NULL); /* one has a row, and one has none */
     array_expect(&host, array, "queued", "6", 1, 1);
-    array_again(&lab, &host, NULL);
+    kill_and_begin(&lab, &host, NULL);
     expect_end(&host, array + 1, "done", 0);
     expect_end(&host, array + 2, "done", 3);
     expect_end(&host, array + 4, "cancelled", -1);
@@ -146,7 +146,7 @@ static void ends_beyond_the_history(void **state)
     array_end_task(&host, first, 0);
     array_verb(&host, WIRE_cancel, array, "4", NULL);
     array_expect(&host, array, "queued", "3", 1, 0);
-    array_again(&lab, &host, NULL); /* the history is looked at at the start */
+    kill_and_begin(&lab, &host, NULL); /* the history is looked at at the start */
     for (int64_t deadline = mono_ms(mono_now()) + LAB_WAIT_MS; count && mono_ms(mono_now()) < deadline;) {
         struct wire_message query = {.type = WIRE_query, .u.query.jobs = {&first, 1}};
         host_relay(&host, 1, 2001, "alice", &query);

@@ -34,21 +34,6 @@ static uint64_t submit(struct fake *host, const char *token, const char *after)
     return lab_submit(host, &m, state, sizeof(state));
 }
 
-static void again(struct lab *lab, struct fake *host, const struct host_options *options)
-{
-    fake_close(host);
-    lab_stop(lab, SIGKILL);
-    lab_start(lab);
-    host_open(host, lab, "ws1", 1, options);
-}
-
-static void finish(struct fake *host, uint64_t job, int status)
-{
-    run_job(host, host, job, 1);
-    host_exited(host, job, 1, 0, "command", status, 0);
-    end_job(host, job, 1, 0.5);
-}
-
 static void expect(struct fake *host, uint64_t job, const char *state)
 {
     struct wire_message answer;
@@ -112,7 +97,7 @@ static void test_told(void **state)
     assert_int_equal(only(&answer)->ahead, 0);
     wire_message_fini(&answer);
     run_job(&host, &host, 1, 1);
-    finish(&host, 2, 0);
+    finish_job(&host, 2, 0);
     lab_query(&host, 2, &answer);
     assert_true(only(&answer)->notice);
     assert_string_equal(only(&answer)->processors.items[0].host, "ws1");
@@ -120,7 +105,7 @@ static void test_told(void **state)
     expect(&host, 4, "queued");
     host_exited(&host, 1, 1, 0, "command", 0, 0);
     end_job(&host, 1, 1, 0.5);
-    finish(&host, 3, 69);
+    finish_job(&host, 3, 69);
     expect(&host, 4, "starting");
     expect_notices(&host, 1, 2, 3);
     assert_int_equal(listed(&host, WIRE_history), 1);
@@ -143,19 +128,19 @@ static void test_restarts(void **state)
     submit(&host, "a", NULL);
     submit(&host, "b", "fail:1");
     run_job(&host, &host, 1, 1);
-    again(&lab, &host, &holds); /* it waits */
+    kill_and_begin(&lab, &host, &holds); /* it waits */
     expect_notices(&host, 1, 0, 2);
     host_exited(&host, 1, 1, 0, "command", 3, 0);
     end_job(&host, 1, 1, 0.5);
     expect(&host, 1, "done");
-    again(&lab, &host, NULL); /* it was to be started, or was already */
+    kill_and_begin(&lab, &host, NULL); /* it was to be started, or was already */
     run_job(&host, &host, 2, 1);
     holding.job = 2;
-    again(&lab, &host, &holds); /* it runs */
+    kill_and_begin(&lab, &host, &holds); /* it runs */
     host_exited(&host, 2, 1, 0, "command", 0, 0);
     end_job(&host, 2, 1, 0.1);
     expect(&host, 2, "done");
-    again(&lab, &host, NULL);
+    kill_and_begin(&lab, &host, NULL);
     fake_expect_none(&host, WIRE_open, 1500);
     expect_notices(&host, 1, 0, 2);
     fake_close(&host);
@@ -182,7 +167,7 @@ static void test_of_one_that_never_ran(void **state)
     expect(&host, 3, "cancelled"); /* not needed */
     open_job(&host, 1, 1, &answer);
     wire_message_fini(&answer);
-    finish(&host, 4, 0);
+    finish_job(&host, 4, 0);
     fake_close(&host);
     lab_destroy(&lab);
 }

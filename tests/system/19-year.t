@@ -10,7 +10,7 @@ install_programs
 wait_for 30 'all hosts link' hosts_up 3
 
 offset=/usr/local/lib/clock-offset
-gcc -shared -fPIC -O2 -DFILE_NAME="\"$offset\"" -o "$tmp/clock.so" "$here/programs/set_clock.c" || bail_out 'the clock is not made'
+gcc -shared -fPIC -O2 -DFILE_NAME="\"$offset\"" -o "$tmp/clock.so" "$here/programs/shift_clock.c" || bail_out 'the clock is not made'
 on 1 sh -c 'cat >/usr/local/lib/clock.so' <"$tmp/clock.so"
 on 1 sh -c "head -c 8 /dev/zero >$offset; chmod 644 $offset"
 set_clock() { # DAYS from now

@@ -69,10 +69,11 @@ wait_for 60 'an array is told' has_mails 1 "$id" 1
 like 'as a whole' "$(mail 1 "$id")" 'ended: 1 of 20 tasks failed'
 
 # ---- elmer, rsd and the host go between ----
-id=$(submit alice --mail-at end --notify 'echo x >>/tmp/n.2' --hosts ws2 -o /dev/null sh -c 'sleep 3; exit 0')
+id=$(submit alice --mail-at end --notify 'echo x >>/tmp/n.2' --hosts ws2 -o /dev/null sh -c 'while [ ! -e /tmp/go.2 ]; do sleep 0.1; done')
 wait_for 20 'it runs' running "$id"
 on 1 systemctl kill -s KILL elmer
 on 1 systemctl kill -s KILL rsd
+on 2 touch /tmp/go.2
 wait_for 60 'after a kill of both it is told' has_line 1 /tmp/n.2
 wait_for 20 'by mail too' has_mails 1 "$id" 1
 wait_for 20 'and that is known' told "$id" end

@@ -12,20 +12,9 @@
 
 #include "lib/net/tls.h"
 #include "tests/unit/elmer/hosts/bed.h"
+#include "tests/unit/elmer/hosts/warned.h"
 
 #define DAY_MS INT64_C(86400000)
-
-static char warned[1000];
-
-void __wrap_log_warning(const char *format, ...) __attribute__((format(printf, 1, 2)));
-void __wrap_log_warning(const char *format, ...)
-{
-    size_t used = strlen(warned);
-    va_list list;
-    va_start(list, format);
-    vsnprintf(warned + used, sizeof(warned) - used, format, list);
-    va_end(list);
-}
 
 /* Of ws1, as TLS shows it. */
 static int judge(int64_t begin_ms, int64_t end_ms, char *text, size_t size)

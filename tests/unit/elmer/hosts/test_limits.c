@@ -10,18 +10,7 @@
 #include <string.h>
 
 #include "tests/unit/elmer/hosts/bed.h"
-
-static char warned[1000];
-
-void __wrap_log_warning(const char *format, ...) __attribute__((format(printf, 1, 2)));
-void __wrap_log_warning(const char *format, ...)
-{
-    size_t used = strlen(warned);
-    va_list list;
-    va_start(list, format);
-    vsnprintf(warned + used, sizeof(warned) - used, format, list);
-    va_end(list);
-}
+#include "tests/unit/elmer/hosts/warned.h"
 
 /* Its rsd was replaced by an older one, which cannot do what the jobs there need. */
 static void test_not_kept(void **state)

@@ -180,3 +180,11 @@ size_t history(struct bed *bed, uint64_t before, const char *user, size_t count)
     assert_string_equal(bed->error, "");
     return bed->nfound;
 }
+
+void await_history(struct bed *bed, size_t wanted)
+{
+    enum { READS = 3000 };
+    for (int i = 0; history(bed, INT64_MAX, "", 400) != wanted; i++)
+        if (i == READS)
+            fail_msg("%zu jobs in the history, not %zu", bed->nfound, wanted);
+}

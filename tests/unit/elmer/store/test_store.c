@@ -190,16 +190,6 @@ static void test_close_writes(void **state)
 
 /* ---- history ---- */
 
-/* The writer does it when it has nothing else to do: wait until the number of ended jobs is this. Counted in reads,
- * each of which costs CPU time, as the writer may wait long for a disk or a CPU that others use. */
-static void await_history(struct bed *bed, size_t wanted)
-{
-    enum { READS = 3000 };
-    for (int i = 0; history(bed, INT64_MAX, "", 400) != wanted; i++)
-        if (i == READS)
-            fail_msg("%zu jobs in the history, not %zu", bed->nfound, wanted);
-}
-
 static void test_history(void **state)
 {
     struct bed *bed = *state;

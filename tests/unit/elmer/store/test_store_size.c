@@ -119,14 +119,6 @@ static void test_copy(void **state)
 
 /* ---- a clock that was wrong ---- */
 
-static void await_history(struct bed *bed, size_t wanted)
-{
-    enum { READS = 3000 };
-    for (int i = 0; history(bed, INT64_MAX, "", 400) != wanted; i++)
-        if (i == READS)
-            fail_msg("%zu jobs in the history, not %zu", bed->nfound, wanted);
-}
-
 /* After a power cut the clock is forty days ahead, and by it a job ends: the others are not older for that. */
 static void test_clock_ahead(void **state)
 {
