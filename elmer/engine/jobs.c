@@ -272,6 +272,8 @@ static void drop_environment(struct engine_job *job)
         log_error("job=%llu its environment stays in memory: %s", (unsigned long long)job->id, err.text);
         return;
     }
+    tree_destroy(job->lines); /* of the text that goes; lines_of() makes it again */
+    job->lines = NULL;
     wire_message_fini(&job->submission);
     job->submission = kept;
     job->submission.u.submit.name = job->name;

@@ -167,6 +167,29 @@ static void each_task_has_its_line(void **state)
     lab_destroy(&lab);
 }
 
+/* One that never ran is asked for when its array has ended, which keeps less of its submission. */
+static void a_cancelled_task_has_its_line(void **state)
+{
+    struct lab lab;
+    struct fake host;
+    struct wire_message m = submission("a", "3-9:3%1");
+    char got[20];
+    (void)state;
+    lab_create(&lab, ONE_LEVEL);
+    lab_start(&lab);
+    host_open(&host, &lab, "ws1", 2, NULL);
+    uint64_t array = lab_submit(&host, &m, got, sizeof(got));
+    run_task(&host, array, 1, "a 1");
+    array_verb(&host, WIRE_cancel, array, "6-9:3", NULL);
+    host_exited(&host, array + 1, 1, 0, "command", 0, 0);
+    end_job(&host, array + 1, 1, 0.5);
+    expect_line(&host, array, "done", "");
+    expect_line(&host, array + 2, "cancelled", "b \"2\"");
+    expect_line(&host, array + 3, "cancelled", "c 3");
+    fake_close(&host);
+    lab_destroy(&lab);
+}
+
 static void bad_lines_are_refused(void **state)
 {
     struct lab lab;
@@ -248,6 +271,7 @@ static void a_host_of_before_gets_no_task(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(each_task_has_its_line),
+                                       cmocka_unit_test(a_cancelled_task_has_its_line),
                                        cmocka_unit_test(bad_lines_are_refused), cmocka_unit_test(many_lines),
                                        cmocka_unit_test(a_host_of_before_gets_no_task)};
     return cmocka_run_group_tests(tests, NULL, NULL);
