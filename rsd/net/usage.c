@@ -230,7 +230,8 @@ void usage_waits(struct usage *usage, const struct wire_waits *waits)
         entry->spent_us = waits->spun_us;
     entry->waits = true;
     entry->spun_us = waits->spun_us;
-    for (; length > POLLS_MAX || (length < strlen(waits->polls) && waits->polls[length] != ','); length--)
+    for (; length > 0 && (length > POLLS_MAX || (length < strlen(waits->polls) && waits->polls[length] != ','));
+         length--)
         ; /* whole ranges */
     memcpy(entry->polls, waits->polls, length);
     entry->polls[length] = '\0';

@@ -135,9 +135,14 @@ static void test_spun_is_idle(void **state)
 {
     struct bed *bed = *state;
 
+    char long_one[301];
+
+    memset(long_one, '1', 300);
+    long_one[300] = '\0';
     waits(bed, 1, 1, "1"); /* nobody knows it */
     usage_add_job(&bed->usage, 1, 1, (uint64_t[]){2, 3}, 2, true);
-    waits(bed, 1, 5000000, ""); /* before this interval */
+    waits(bed, 1, 5000000, long_one); /* no supervisor of ours says such a thing */
+    waits(bed, 1, 5000000, "");       /* before this interval */
     let_pass(bed);
     write_used(bed, 1, 0.2);
     waits(bed, 1, 5120000, "");
