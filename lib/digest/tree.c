@@ -170,11 +170,6 @@ uint32_t tree_count(const struct tree *tree)
     return tree->count;
 }
 
-size_t tree_bytes(const struct tree *tree)
-{
-    return sizeof(*tree) + tree->ngroups * sizeof(*tree->starts) + tree->nnodes * sizeof(*tree->nodes);
-}
-
 void tree_root(const struct tree *tree, uint8_t root[TREE_DIGEST_BYTES])
 {
     memcpy(root, tree->nodes[tree->nnodes - 1], TREE_DIGEST_BYTES);

@@ -18,7 +18,6 @@ struct tree; /* of a text; it points into that */
 struct tree *tree_create(const char *text);
 void tree_destroy(struct tree *tree); /* NULL: nothing */
 uint32_t tree_count(const struct tree *tree);
-size_t tree_bytes(const struct tree *tree); /* of memory, beside the text */
 void tree_root(const struct tree *tree, uint8_t root[TREE_DIGEST_BYTES]);
 /* The line at this place, from 0 on, and its length. */
 const char *tree_line(const struct tree *tree, uint32_t place, size_t *length);
