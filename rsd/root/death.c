@@ -136,7 +136,7 @@ void death_signal(struct root *root, struct root_job *job, int number)
 
 int64_t death_signals_next(const struct root_job *job)
 {
-    if (signal_queue_first(&job->signals) == 0 || job->state != JOB_OPEN)
+    if (signal_queue_first(&job->signals) == 0 || job->state != JOB_OPEN || (!job->connected && !job->by_root))
         return INT64_MAX;
     return budget_when(&job->signalling, SIGNAL_US * 1000 - 1);
 }

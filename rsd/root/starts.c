@@ -89,9 +89,12 @@ void starts_charge_birth(struct root *root, struct root_job *job, pid_t pid)
     charge(root, used_ns < most_ns ? used_ns : most_ns);
 }
 
-/* Of a job in which none has come to exec all that it has used were births. */
+/* Of a job in which none has come to exec all that it has used were births; but only the beginning of each was above
+ * others (sup/push.c). */
 void starts_charge_failed(struct root *root, const struct root_job *job)
 {
+    const double most_ns = BIRTH_MAX_MS * 1e6 * (double)(job->process_count ? job->process_count : 1);
+    const double used_ns = job->cpu_seconds * 1e9;
     if (job->below && !job->born)
-        charge(root, (int64_t)(job->cpu_seconds * 1e9));
+        charge(root, (int64_t)(used_ns < most_ns ? used_ns : most_ns));
 }

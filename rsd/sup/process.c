@@ -469,7 +469,7 @@ void process_reaped(struct sup *sup, pid_t pid, int status)
         ended(sup, process, status);
         return;
     } /* an orphan of the job: nobody asks for its status */
-    signals_reaped(sup, pid);
+    signals_reaped(sup, pid, status);
 }
 
 void process_acknowledged(struct sup *sup, uint32_t number)

@@ -12,6 +12,7 @@
 #include <string.h>
 #include <sys/fsuid.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "lib/base/clock.h"
@@ -121,10 +122,13 @@ void signals_weigh(struct sup *sup, int nice)
     sup->weigher = pid < 0 ? 0 : pid;
 }
 
-void signals_reaped(struct sup *sup, pid_t pid)
+void signals_reaped(struct sup *sup, pid_t pid, int status)
 {
-    if (sup->errand == pid)
+    if (sup->errand == pid) {
         sup->errand = 0;
+        if (WIFSIGNALED(status)) /* it had no CPU in its time */
+            signal_queue_add(&sup->signals, sup->errand_signal);
+    }
     if (sup->weigher == pid)
         sup->weigher = 0;
 }

@@ -109,7 +109,7 @@ void signals_send(struct sup *sup, const struct wire_send_signal *message);
 void signals_step(struct sup *sup, int64_t now);             /* what its turn has come for */
 int64_t signals_wait_ms(const struct sup *sup, int64_t now); /* until then; INT64_MAX: nothing waits for a time */
 void signals_weigh(struct sup *sup, int nice);
-void signals_reaped(struct sup *sup, pid_t pid);
+void signals_reaped(struct sup *sup, pid_t pid, int status);
 
 /* process.c: life of one process */
 void process_start(struct sup *sup, struct wire_message *message); /* takes the message over, if it needs it longer */

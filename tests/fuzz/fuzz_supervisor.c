@@ -133,8 +133,9 @@ void signals_weigh(struct sup *sup, int nice)
     (void)sup;
 }
 
-void signals_reaped(struct sup *sup, pid_t pid)
+void signals_reaped(struct sup *sup, pid_t pid, int status)
 {
+    (void)status;
     FUZZ_CHECK(pid > 0, "pid %d", (int)pid);
     (void)sup;
 }

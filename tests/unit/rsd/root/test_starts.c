@@ -174,6 +174,7 @@ static void test_signals(void **state)
     unsigned sent = 0;
     (void)state;
     walks_init(&root);
+    job->connected = true;
     for (int number = 1; number <= 5; number++) {
         death_signal_asked(&root, job, number);
         assert_int_equal(job->signals.count, 0);

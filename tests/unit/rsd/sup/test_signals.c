@@ -164,14 +164,14 @@ static void test_many(void **state)
     ask(SIGTERM); /* who floods it has two children at most */
     run_for(5000);
     assert_int_equal(forks, 2);
-    signals_reaped(&sup, ERRAND + 1);
+    signals_reaped(&sup, ERRAND + 1, 0);
     run_for(1000);
     assert_int_equal(forks, 2);
-    signals_reaped(&sup, ERRAND + 2);
+    signals_reaped(&sup, ERRAND + 2, 0);
     run_for(1000);
     assert_int_equal(forks, 3);
     for (int i = 3; i < 6; i++) {
-        signals_reaped(&sup, ERRAND + i);
+        signals_reaped(&sup, ERRAND + i, 0);
         run_for(1000);
     }
     assert_int_equal(forks, 5); /* TERM once more, USR2, USR1 */
