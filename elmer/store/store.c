@@ -13,6 +13,7 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -125,7 +126,10 @@ static void close_files(struct store *s)
 static int read_clock(struct store *s, struct err *err)
 {
     s->clock = (struct trim_clock){.opened_ms = wall_now().ms, .opened_mono_ms = mono_ms(mono_now())};
-    return sql_integer(s->db, "SELECT max(ended_ms) FROM state WHERE ended_ms IS NOT NULL", &s->clock.last_end_ms, err);
+    char sql[120]; /* not of what has ended by this clock, which may be the one that is wrong */
+    snprintf(sql, sizeof(sql), "SELECT coalesce(max(ended_ms), 0) FROM state WHERE ended_ms < %" PRId64,
+             s->clock.opened_ms - 86400000);
+    return sql_integer(s->db, sql, &s->clock.last_end_ms, err);
 }
 
 int store_open(uv_loop_t *loop, const char *path, const struct store_callbacks *callbacks, void *data,

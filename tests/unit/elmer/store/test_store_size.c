@@ -135,6 +135,11 @@ static void test_clock_ahead(void **state)
     await_history(bed, 7);
     drop_found(bed);
     close_store(bed);
+    assert_int_equal(open_store(bed, &err), 0); /* also if elmer is restarted meanwhile, and a job has ended by it */
+    store_trim(bed->store, &(struct store_limits){.jobs = 6, .age_ms = 30 * day});
+    await_history(bed, 6);
+    drop_found(bed);
+    close_store(bed);
 }
 
 static void test_age(void **state)
