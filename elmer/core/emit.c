@@ -230,8 +230,7 @@ static void emit_timer(struct core *core, struct actions *actions)
         at_ms = LIST_ITEM(waiting, struct host, in_waiting)->check_ms;
     if (starting && LIST_ITEM(starting, struct job, in_start)->deadline_ms < at_ms)
         at_ms = LIST_ITEM(starting, struct job, in_start)->deadline_ms;
-    if (!list_empty(&core->doomed) ||
-        !list_empty(&core->noticing)) /* the others, when something else has had its turn */
+    if (!list_empty(&core->doomed)) /* the others, when something else has had its turn */
         at_ms = core->now_ms;
     if (core->lease_check_ms < at_ms)
         at_ms = core->lease_check_ms;

@@ -2,10 +2,11 @@
  *
  * A notice waits for another job as any job may (after.c). It is in no queue and in no table: nobody waits because of
  * it, and it waits for nobody's processors. It names one host, where it was submitted, and starts there when that host
- * is up, drained or not: a few at a time, and fewer of one user, so that one whose notices hang does not keep those of
- * others waiting. Everything else about it is as of any job: it is opened, launched, ended and lost, it has attempts
- * and leases (life.c, lease.c). Its processor is a CPU of its host on which few jobs are; in an order it stands below
- * all of them (emit.c). When its host is no host of the cluster any more it is cancelled and says so.
+ * is up, drained or not: a few at a time, and fewer of one user, so that one whose notices hang leaves room for those
+ * of others. (Behind thousands of his they are found a few hundred further with each notice that ends.) Everything else
+ * about it is as of any job: it is opened, launched, ended and lost, it has attempts and leases (life.c, lease.c). Its
+ * processor is a CPU of its host on which few jobs are; in an order it stands below all of them (emit.c). When its host
+ * is no host of the cluster any more it is cancelled and says so.
  *
  * Invariant: host->notices has those that are QUEUED, wait for nothing and have no claim, and are not about to be
  * cancelled.

@@ -172,7 +172,8 @@ static void step(struct engine *engine, struct event *event, const struct decisi
     int result = core_step(engine->core, event, &actions);
     int64_t decided_ns = mono_now().ns;
     assert(result == 0);
-    bool hold = decision || many_rows(&actions);
+    bool hold = decision || many_rows(&actions) ||
+                (event->type == EVENT_SUBMIT && event->u.submit.notice); /* the row of the other job, too: persist.c */
     engine->stepping = true;
     engine->decision = decision;
     if (hold)

@@ -99,6 +99,8 @@ bool request_sees(const struct request *request, uint32_t owner);
 /* notice.c: what is wrong with it, if it is one. */
 enum { NOTICE_MAX_MS = 60000 };
 int notice_check(const struct wire_submit *submit, struct err *err);
+/* And whether there is a job that it may tell about; false: the request has ended. */
+bool notice_has_its_job(struct request *request);
 /* The hosts that it may use, of any submission; *here is memory for one. */
 struct wire_strs notice_hosts(const struct wire_submit *submit, const char **here);
 

@@ -260,7 +260,7 @@ static void submit_new(struct request *request)
     enum launcher_kind launcher = launcher_of(submit);
     struct core_after after[AFTER_MAX];
     int *hosts;
-    if (!check_room(request) || !after_find(request))
+    if (!check_room(request) || !after_find(request) || (submit->notice && !notice_has_its_job(request)))
         return;
     if (submit->mesh_rows &&
         !core_cube_for(engine_core(engine), (uint32_t)submit->nprocs, (uint32_t)submit->mesh_rows)) {

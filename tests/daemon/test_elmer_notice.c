@@ -113,6 +113,42 @@ static void test_told(void **state)
     lab_destroy(&lab);
 }
 
+/* There are two of a job at most, and none of others. */
+static void test_no_way_around_the_queue(void **state)
+{
+    static const struct {
+        uint32_t uid;
+        const char *after, *words;
+    } bad[] = {{2001, "any:1", "the end of job 1 is told already, by job 2"},
+               {2001, "fail:1", "is told already"},
+               {2001, "any:2", "job 2 is none"}, /* a notice about a notice */
+               {2002, "start:1", "job 1 is none"}};
+    struct lab lab;
+    struct fake host;
+
+    (void)state;
+    lab_create(&lab, ONE_LEVEL);
+    lab_start(&lab);
+    host_open(&host, &lab, "ws1", 1, NULL);
+    submit(&host, "a", NULL);
+    assert_int_equal(submit(&host, "b", "any:1"), 2);
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+        char token[8];
+        const char *after = bad[i].after;
+        struct wire_message m;
+
+        snprintf(token, sizeof(token), "c%zu", i);
+        m = notice(token, &after);
+        refused(&host, bad[i].uid, &m, WIRE_CODE_REFUSED, bad[i].words);
+    }
+    const char *begin = "start:1";
+    struct wire_message m = notice("d", &begin);
+    m.u.submit.requeue = m.u.submit.limit_requeue = true;
+    refused(&host, 2001, &m, WIRE_CODE_REFUSED, "not run again");
+    fake_close(&host);
+    lab_destroy(&lab);
+}
+
 /* Killed after each step: who was to be told is told, once. */
 static void test_restarts(void **state)
 {
@@ -208,6 +244,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_told),
+        cmocka_unit_test(test_no_way_around_the_queue),
         cmocka_unit_test(test_restarts),
         cmocka_unit_test(test_of_one_that_never_ran),
         cmocka_unit_test(test_what_is_refused),
