@@ -13,6 +13,7 @@
 #include "client/again.h"
 #include "client/common.h"
 #include "client/environment.h"
+#include "client/notices.h"
 #include "client/refs.h"
 #include "client/script.h"
 #include "lib/base/str.h"
@@ -114,6 +115,16 @@ static int take_script(struct request *request, struct elmer_submission *s)
     return -1;
 }
 
+/* Who was told the first time is told again: from here, as the environment is from here, too. */
+static int take_notices(const struct elmer_submission *s, struct notices *notices)
+{
+    if (s->mail_at && *s->mail_at && !notices_mail_at(notices, s->mail_at))
+        return EXIT_USAGE;
+    if (s->notify && *s->notify && !notices_command(notices, s->notify))
+        return EXIT_USAGE;
+    return notices_check(notices);
+}
+
 static void fill(const struct wire_submit *from, struct elmer_submission *s)
 {
 #define PLAIN_ASKED(name, type, core, since, shown, line, seen, json, option, ...)                                     \
@@ -129,16 +140,20 @@ static void fill(const struct wire_submit *from, struct elmer_submission *s)
 }
 
 /* For people; the id for programs is on stdout. */
-static int submit(struct elmer *elmer, const struct elmer_submission *s, const struct again *again, uint32_t count)
+static int submit(struct elmer *elmer, const struct elmer_submission *s, const struct notices *notices,
+                  const struct again *again, uint32_t count)
 {
     struct elmer_error error = {{0}};
     struct elmer_submitted *answer;
-    int result = elmer_submit(elmer, s, ANSWER_MS, &answer, &error), code;
+    int result = elmer_submit(elmer, s, ANSWER_MS, &answer, &error), code, told;
 
     if (result != ELMER_OK)
         return say_result(result, &error);
+    told = notices_submit(elmer, notices, answer->job);
     printf("%" PRIu64 "\n", answer->job);
     code = finish_output(EXIT_DONE);
+    if (code == EXIT_DONE && told >= 0)
+        code = told;
     if (again->is_array)
         fprintf(stderr, "array %" PRIu64 ": %" PRIu32 " task%s of array %" PRIu64 " again, %s\n", answer->job, count,
                 count == 1 ? "" : "s", again->id, answer->state);
@@ -201,7 +216,8 @@ static void add_lines(struct piece *piece, const char **at, uint32_t *done, uint
     }
 }
 
-static int submit_piece(struct elmer *elmer, struct elmer_submission *s, const struct again *again, struct piece *piece)
+static int submit_piece(struct elmer *elmer, struct elmer_submission *s, const struct notices *notices,
+                        const struct again *again, struct piece *piece)
 {
     char limit[16] = "", *tasks;
     int code;
@@ -211,14 +227,15 @@ static int submit_piece(struct elmer *elmer, struct elmer_submission *s, const s
     tasks = must(str_format("%s%s", piece->tasks, limit));
     s->tasks = tasks;
     s->lines = piece->lines;
-    code = submit(elmer, s, again, piece->count);
+    code = submit(elmer, s, notices, again, piece->count);
     free(tasks);
     piece->used = piece->nlines = piece->count = 0;
     piece->tasks[0] = '\0';
     return code;
 }
 
-static int submit_tasks(struct elmer *elmer, struct elmer_submission *s, const struct again *again, const char *lines)
+static int submit_tasks(struct elmer *elmer, struct elmer_submission *s, const struct notices *notices,
+                        const struct again *again, const char *lines)
 {
     struct piece piece = {.lines = *lines ? must(malloc(strlen(lines) + 2)) : NULL};
     size_t room = TASKS_TEXT_MAX + 1 - (again->all.limit ? sizeof("%2000000000") : 0);
@@ -229,7 +246,7 @@ static int submit_tasks(struct elmer *elmer, struct elmer_submission *s, const s
         bool fits = add_run(&piece, again, from, to, room);
 
         if (!fits && piece.count > 0) {
-            code = submit_piece(elmer, s, again, &piece);
+            code = submit_piece(elmer, s, notices, again, &piece);
             fits = code < 0 && add_run(&piece, again, from, to, room);
         }
         if (!fits && code < 0) {
@@ -240,7 +257,7 @@ static int submit_tasks(struct elmer *elmer, struct elmer_submission *s, const s
             add_lines(&piece, &lines, &done, from, to);
     }
     if (code < 0)
-        code = submit_piece(elmer, s, again, &piece);
+        code = submit_piece(elmer, s, notices, again, &piece);
     free(piece.lines);
     return code;
 }
@@ -249,6 +266,7 @@ static int retry(struct elmer *elmer, struct request *request, const struct agai
 {
     struct elmer_error error = {{0}};
     struct elmer_submission s = {.umask = -1};
+    struct notices notices = {.environment = &request->environment};
     struct wire_message asked;
     int result = client_asked(elmer, again->id, ANSWER_MS, &asked, &error), code;
     const char **words = list_of(&asked.u.asked.command), **hosts = list_of(&asked.u.asked.hosts);
@@ -262,8 +280,12 @@ static int retry(struct elmer *elmer, struct request *request, const struct agai
         s.environment = (const char *const *)request->environment.items;
         code = take_script(request, &s);
         if (code < 0)
-            code = again->is_array ? submit_tasks(elmer, &s, again, asked.u.asked.lines) : submit(elmer, &s, again, 1);
+            code = take_notices(&s, &notices);
+        if (code < 0)
+            code = again->is_array ? submit_tasks(elmer, &s, &notices, again, asked.u.asked.lines)
+                                   : submit(elmer, &s, &notices, again, 1);
     }
+    notices_fini(&notices);
     free(words);
     free(hosts);
     wire_message_fini(&asked);
