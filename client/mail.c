@@ -28,9 +28,26 @@ static char *outcome(const struct elmer_job *job)
     return must(str_format("%s%s%s", *job->reason_code ? job->reason_code : job->state, *text ? ", " : "", text));
 }
 
+/* For one line: the page has all of them. */
+static char *few_hosts(const struct elmer_job *job)
+{
+    enum { SHOWN = 100 };
+    char *hosts = words_hosts(job), *end, *text;
+
+    if (strlen(hosts) <= SHOWN)
+        return hosts;
+    hosts[SHOWN] = '\0';
+    end = strrchr(hosts, ',');
+    if (end)
+        *end = '\0';
+    text = must(str_format("%s and more", hosts));
+    free(hosts);
+    return text;
+}
+
 char *mail_subject(const struct elmer_job *job, bool begin)
 {
-    char *hosts = words_hosts(job), *how = outcome(job), *text, *clean;
+    char *hosts = few_hosts(job), *how = outcome(job), *text, *clean;
     bool never = elmer_job_ended(job) && job->started_ms < 0 && job->ntasks == 0;
 
     if (begin)

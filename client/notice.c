@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <poll.h>
 #include <pwd.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -23,7 +24,15 @@
 #include "lib/base/str.h"
 #include "lib/job/after.h"
 
-enum { PATIENCE_MS = 30000, SETTLE_MS = 10000, OPTION_DIR = OPTION_FIRST_FREE, OPTION_MAIL_AT, OPTION_NOTIFY };
+enum {
+    PATIENCE_MS = 600000,
+    AGAIN_MS = 500,
+    ANSWER_WAIT_MS = 30000,
+    SETTLE_MS = 10000,
+    OPTION_DIR = OPTION_FIRST_FREE,
+    OPTION_MAIL_AT,
+    OPTION_NOTIFY
+};
 
 static const struct option_row options[] = {
     {OPTION_MAIL_AT, "mail-at", "WHAT", "send mail; fail: only if the job has not ended well"},
@@ -64,16 +73,19 @@ static int parse(struct notice *notice, int argc, char **argv)
 
 /* ---- which job, and how it is ---- */
 
+static bool unanswered; /* elmer is away, or cannot read its store now */
+
 /* The one job; NULL: said why. until_ended: that may be a moment away from being on elmer's disk. */
 static struct elmer_jobs *ask(struct elmer *elmer, uint64_t id, bool until_ended)
 {
     struct elmer_error error = {{0}};
     struct elmer_jobs *jobs;
     int result = until_ended ? elmer_wait(elmer, id, SETTLE_MS, &jobs, &error)
-                             : elmer_query(elmer, false, false, &id, 1, PATIENCE_MS, &jobs, &error);
+                             : elmer_query(elmer, false, false, &id, 1, ANSWER_WAIT_MS, &jobs, &error);
 
     if (result != ELMER_OK) {
         say("%s", error.text);
+        unanswered = true;
         return NULL;
     }
     if (jobs->count == 1)
@@ -113,6 +125,24 @@ static struct elmer_jobs *ask_told(struct elmer *elmer, struct notice *notice)
     return ask(elmer, after.job, true);
 }
 
+/* An elmer that is away now comes back; that it takes us longer than our minute then is its to judge, not ours. */
+static struct elmer_jobs *ask_patiently(struct notice *notice)
+{
+    int64_t deadline = mono_ms(mono_now()) + PATIENCE_MS;
+    struct elmer_jobs *told;
+
+    for (;;) {
+        struct elmer *elmer = open_elmer();
+
+        unanswered = false;
+        told = elmer ? ask_told(elmer, notice) : NULL;
+        elmer_close(elmer);
+        if (told || (elmer && !unanswered) || mono_ms(mono_now()) >= deadline)
+            return told;
+        poll(NULL, 0, AGAIN_MS);
+    }
+}
+
 static bool ended_well(const struct elmer_job *job)
 {
     return strcmp(job->state, "done") == 0 && strcmp(job->reason_code, "exited") == 0 && job->exit_status == 0;
@@ -137,6 +167,7 @@ static int send_mail(const struct notice *notice, const struct elmer_job *job)
     const struct passwd *user = getpwuid(geteuid());
     char host[256] = "";
     int pipes[2], status;
+    bool taken;
     pid_t pid;
     FILE *out;
 
@@ -153,14 +184,16 @@ static int send_mail(const struct notice *notice, const struct elmer_job *job)
         dup2(pipes[0], STDIN_FILENO);
         close(pipes[0]);
         close(pipes[1]);
+        signal(SIGPIPE, SIG_DFL);
         execl(sendmail, "sendmail", "-i", "--", user->pw_name, (char *)NULL);
         _exit(EX_UNAVAILABLE);
     }
     close(pipes[0]);
     out = fdopen(pipes[1], "w");
     mail_write(must(out), job, notice->begin, user->pw_name, host, wall_now().ms);
-    status = fclose(out) == 0 ? EX_OK : EX_IOERR;
-    return status != EX_OK ? status : status_of(pid);
+    taken = fclose(out) == 0;
+    status = status_of(pid);
+    return status != EX_OK || taken ? status : EX_IOERR;
 }
 
 /* ---- the command ---- */
@@ -217,16 +250,13 @@ int main(int argc, char **argv)
 {
     struct notice notice = {0};
     struct elmer_jobs *told;
-    struct elmer *elmer;
     int code, mail = EX_OK;
 
     command_begin(&command);
     code = parse(&notice, argc, argv);
     if (code >= 0)
         return code;
-    elmer = open_elmer();
-    told = elmer ? ask_told(elmer, &notice) : NULL;
-    elmer_close(elmer);
+    told = ask_patiently(&notice);
     if (!told)
         return EX_TEMPFAIL;
     signal(SIGPIPE, SIG_IGN); /* a sendmail that reads nothing: its status says more */
