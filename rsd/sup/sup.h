@@ -10,6 +10,7 @@
 
 #include "lib/wire/channel.h"
 #include "rsd/root/limits.h"
+#include "rsd/root/budget.h"
 #include "rsd/root/order.h"
 #include "rsd/root/role.h"
 #include "rsd/sup/pace.h"
@@ -36,9 +37,10 @@ struct process {
     enum process_state state;
     uint64_t request; /* id of the start */
     pid_t pid;
-    bool reaped;   /* its pid may come again */
-    int report_fd; /* end of file: exec has succeeded; else struct child_report */
-    int64_t push_ms;
+    bool reaped;               /* its pid may come again */
+    int report_fd;             /* end of file: exec has succeeded; else struct child_report */
+    int64_t push_ms, birth_ns; /* when it is looked at next until it has executed its command; what it had used then */
+    bool lowered;              /* it has used up what it may use above the jobs, for now */
     unsigned pushes;
     int exit_status, signal;
     uint32_t end;              /* EXITED: the how-manieth of the job's here */
@@ -80,6 +82,7 @@ struct sup {
     struct signal_queue signals;
     struct order_rank signal_rank; /* of who sends to many */
     struct pace reap_pace, signal_pace;
+    struct budget births; /* CPU time above the jobs, beside what each birth has of its own */
     uint64_t job;
     uint32_t attempt;
     struct user user;
@@ -125,7 +128,7 @@ void process_tell_exited(struct sup *sup, const struct process *process);
 void process_tell_ends(struct sup *sup); /* in the order in which they came */
 
 /* push.c: until it has executed its command */
-void process_push(const struct sup *sup, struct process *process, int64_t now);
+void process_push(struct sup *sup, struct process *process, int64_t now);
 struct order_rank process_rank(const struct sup *sup, const struct process *process); /* which it is to have then */
 
 /* reader.c: output of the job's processes, read as the user */

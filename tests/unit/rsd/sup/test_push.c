@@ -62,28 +62,64 @@ static void test_waiting(void **state)
     assert_true(now > 100 * SUP_PUSH_MS);
 }
 
+static bool is_up(void)
+{
+    return rank.policy == SCHED_RR && rank.priority == ORDER_BIRTH;
+}
+
+/* It walks through a PATH of thousands of directories, and has the CPU only while it is above the jobs. */
 static void test_using(void **state)
 {
-    int64_t now = LATE;
+    int64_t at_ten = 0, up_ms = 0;
     (void)state;
-    for (; process.push_ms != INT64_MAX && now < 100; now++) {
-        used_ns = now * 1000000; /* it walks through a PATH of thousands of directories */
+    rank = (struct order_rank){SCHED_RR, ORDER_BIRTH};
+    for (int64_t now = LATE; now < LATE + 60000; now++) {
+        used_ns += is_up() ? 1000000 : 0;
+        up_ms += is_up();
         process_push(&sup, &process, now);
+        if (!is_up())
+            assert_int_equal(rank.priority, 40);
+        if (now == LATE + 20)
+            at_ten = up_ms;
     }
-    assert_in_range(now, LATE, 16);
-    assert_int_equal(rank.policy, SCHED_RR);
-    assert_int_equal(rank.priority, 40);
-    calls = 0;
-    process_push(&sup, &process, 1000000);
-    assert_int_equal(calls, 0); /* from here on it waits for its turn */
+    assert_in_range(at_ten, 10, 10 + 2 * SUP_PUSH_MS);
+    assert_in_range(up_ms, 400,
+                    10 + 600 + 200 + SUP_PUSH_MS); /* it comes on, by 1 %; late it is looked at each 200 ms */
+}
+
+/* All births of a job share that. */
+static void test_several(void **state)
+{
+    struct process others[8];
+    int64_t up_ms = 0, used[8] = {0};
+    struct order_rank ranks[8];
+    (void)state;
+    for (int i = 0; i < 8; i++) {
+        others[i] = process;
+        ranks[i] = (struct order_rank){SCHED_RR, ORDER_BIRTH};
+    }
+    for (int64_t now = LATE; now < LATE + 60000; now++) {
+        for (int i = 0; i < 8; i++) {
+            rank = ranks[i];
+            if (is_up() && now % 8 == i) { /* there is one CPU */
+                used[i] += 1000000;
+                up_ms++;
+            }
+            used_ns = used[i];
+            process_push(&sup, &others[i], now);
+            ranks[i] = rank;
+        }
+    }
+    assert_true(up_ms <= 8 * 10 + 600 + 200 + 8 * SUP_PUSH_MS);
 }
 
 static void test_helper(void **state)
 {
     (void)state;
     process.role = ROLE_DAEMON;
-    used_ns = 50000000;
     process_push(&sup, &process, LATE);
+    used_ns = 50000000;
+    process_push(&sup, &process, process.push_ms);
     assert_int_equal(rank.policy, SCHED_OTHER);
     assert_int_equal(rank.priority, -5);
 }
@@ -103,10 +139,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
 #define TEST(name) cmocka_unit_test_setup(name, up)
-        TEST(test_waiting),
-        TEST(test_using),
-        TEST(test_helper),
-        TEST(test_no_real_time),
+        TEST(test_waiting), TEST(test_using), TEST(test_several), TEST(test_helper), TEST(test_no_real_time),
     };
     return cmocka_run_group_tests_name("push", tests, NULL, NULL);
 }
