@@ -12,10 +12,10 @@
 #include "lib/base/str.h"
 #include "lib/pki/digest.h"
 
-static int cannot_write(int code, struct err *err)
+static int cannot_write(int result, struct err *err)
 {
-    return err_set(err, code, "the backup cannot be written: %s%s", strerror(-code),
-                   code == -ENOSPC ? "; make room there, or name a file elsewhere" : "");
+    return err_set(err, result, "the backup cannot be written: %s%s", strerror(-result),
+                   result == -ENOSPC ? "; make room there, or name a file elsewhere" : "");
 }
 
 static int put(const struct backup_out *out, const void *bytes, size_t size, int64_t at, struct err *err)

@@ -38,11 +38,11 @@ static int certify(const struct ca *ca, const char *host, struct err *err)
     uint8_t hash[PKI_SHA256_BYTES];
     const char *const args[] = {"elmer-tickets", "key", ELMER_TICKET_DIR, host, pin, NULL};
     const struct passwd *user = getpwnam("elmer-ticket");
-    int in[2], out[2], code = pki_sha256(ca->certificate, hash, err);
+    int in[2], out[2], result = pki_sha256(ca->certificate, hash, err);
     pid_t pid;
 
-    if (code < 0)
-        return code;
+    if (result < 0)
+        return result;
     if (!user)
         return err_set(err, -ENOENT, "there is no user elmer-ticket: run systemd-sysusers, then eadmin init again");
     if (pipe2(in, O_CLOEXEC) < 0 || pipe2(out, O_CLOEXEC) < 0)
@@ -51,12 +51,12 @@ static int certify(const struct ca *ca, const char *host, struct err *err)
     pid = ticket_program_start(PROGRAM, args, user->pw_uid, user->pw_gid, in[0], out[1], -1, err);
     close(in[0]);
     close(out[1]);
-    code = pid < 0 ? pid : answer(ca, host, out[0], in[1], err);
+    result = pid < 0 ? pid : answer(ca, host, out[0], in[1], err);
     close(in[1]);
     close(out[0]);
     while (pid > 0 && waitpid(pid, NULL, 0) < 0 && errno == EINTR)
         ;
-    return code;
+    return result;
 }
 
 void eadmin_certify_ticket_key(const struct ca *ca, const char *host)

@@ -79,17 +79,17 @@ static int print_token(const struct token_request *request, const struct setting
     char text[TOKEN_TEXT_SIZE], *address;
     struct ca ca = {0};
     struct err err = ERR_INIT;
-    int code = ca_open(CA_DIR, &ca, &err);
+    int result = ca_open(CA_DIR, &ca, &err), code;
 
-    if (code == -ENOENT) {
+    if (result == -ENOENT) {
         say("there is no CA here (%s): this is not the queue host, or eadmin init was not run yet", CA_DIR);
         return EXIT_REFUSED;
     }
-    if (code == 0)
-        code = ca_token(&ca, request->hosts, request->nhosts, (int)request->uses, wall_now().ms, request->valid_ms,
-                        text, &err);
+    if (result == 0)
+        result = ca_token(&ca, request->hosts, request->nhosts, (int)request->uses, wall_now().ms, request->valid_ms,
+                          text, &err);
     ca_close(&ca);
-    if (code < 0)
+    if (result < 0)
         return eadmin_failed(&err);
     puts(text);
     code = finish_output(EXIT_DONE);

@@ -33,13 +33,13 @@ static int write_pair(const char *pki, const char *key, const char *certificate,
 {
     struct err err = ERR_INIT;
     int dir = file_dir(pki, 0700, &err);
-    int code = dir < 0 ? dir : file_write(dir, "ca.crt", ca, 0644, &err);
+    int result = dir < 0 ? dir : file_write(dir, "ca.crt", ca, 0644, &err);
 
-    if (code == 0)
-        code = pair_write(dir, key, certificate, &err);
+    if (result == 0)
+        result = pair_write(dir, key, certificate, &err);
     if (dir >= 0)
         close(dir);
-    if (code == 0)
+    if (result == 0)
         return EXIT_DONE;
     say("%s", err.text);
     return EXIT_REFUSED;

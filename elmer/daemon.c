@@ -361,7 +361,7 @@ int daemon_run(struct settings *settings, struct err *err)
     }
 }
 
-bool daemon_is_hopeless(int code)
+bool daemon_is_hopeless(int result)
 {
-    return code == -EUCLEAN || code == -EPROTO || code == -EINVAL;
+    return result == -EUCLEAN || result == -EPROTO || result == -EINVAL;
 }

@@ -85,11 +85,11 @@ int main(int argc, char **argv)
         settings_fini(&settings);
         return EXIT_CONFIG;
     }
-    int code = check ? 0 : daemon_run(&settings, &err);
+    int result = check ? 0 : daemon_run(&settings, &err);
     settings_fini(&settings);
-    if (code)
+    if (result)
         log_error("%s", err.text);
-    if (!code)
+    if (!result)
         return 0;
-    return daemon_is_hopeless(code) ? EXIT_CONFIG : 1;
+    return daemon_is_hopeless(result) ? EXIT_CONFIG : 1;
 }

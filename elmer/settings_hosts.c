@@ -145,9 +145,9 @@ int settings_set_host_cpus(void *config, const char *sub, const char *value, str
 {
     struct host_settings *host = section(config, sub);
     size_t capacity = 0;
-    int count = 0, *cpus = NULL, code = 0;
+    int count = 0, *cpus = NULL, result = 0;
     char *words = mem_strdup(value), *rest = words;
-    for (char *word; !code && (word = strsep(&rest, ", \t"));) {
+    for (char *word; !result && (word = strsep(&rest, ", \t"));) {
         uint64_t first, last;
         if (!*word)
             continue;
@@ -155,22 +155,22 @@ int settings_set_host_cpus(void *config, const char *sub, const char *value, str
         if (dash)
             *dash++ = 0;
         if (!str_to_u64(word, &first) || !str_to_u64(dash ? dash : word, &last) || first > last || last > 65535)
-            code = err_set(err, -EINVAL, "want CPU numbers, for example 0,1 or 0-3");
+            result = err_set(err, -EINVAL, "want CPU numbers, for example 0,1 or 0-3");
         else if (count && first <= (uint64_t)cpus[count - 1])
-            code = err_set(err, -EINVAL, "CPU numbers must increase");
+            result = err_set(err, -EINVAL, "CPU numbers must increase");
         else if ((uint64_t)count + last - first + 1 > CORE_MAX_CPUS)
-            code = err_set(err, -EINVAL, "more than %d CPUs", CORE_MAX_CPUS);
-        for (; !code && first <= last; first++) {
+            result = err_set(err, -EINVAL, "more than %d CPUs", CORE_MAX_CPUS);
+        for (; !result && first <= last; first++) {
             cpus = mem_grow(cpus, &capacity, (size_t)count + 1, sizeof(*cpus));
             cpus[count++] = (int)first;
         }
     }
     free(words);
-    if (!code && !count)
-        code = err_set(err, -EINVAL, "no CPU named; leave the key out to use all of them");
-    if (code) {
+    if (!result && !count)
+        result = err_set(err, -EINVAL, "no CPU named; leave the key out to use all of them");
+    if (result) {
         free(cpus);
-        return code;
+        return result;
     }
     free(host->cpus);
     host->cpus = cpus;

@@ -167,13 +167,13 @@ static int64_t min64(int64_t a, int64_t b)
 static int exchange_hello(struct elmer *e, int64_t deadline_ms, struct elmer_error *error)
 {
     struct err err = ERR_INIT;
-    int code = channel_hello(&e->channel, "libelmer", deadline_ms, &err);
+    int result = channel_hello(&e->channel, "libelmer", deadline_ms, &err);
 
-    if (code == 0)
+    if (result == 0)
         return ELMER_OK;
-    if (code == -EPROTONOSUPPORT || code == -EBADMSG)
+    if (result == -EPROTONOSUPPORT || result == -EBADMSG)
         return client_error(error, ELMER_FAILED, "%s cannot be talked to: %s", e->sockets[e->at], err.text);
-    if (code == -ETIMEDOUT)
+    if (result == -ETIMEDOUT)
         return client_error(
             error, TRY_AGAIN,
             "elmer is not reachable: %s accepts connections but does not answer; see the log of its daemon",
@@ -223,7 +223,7 @@ static int result_of_code(const char *code)
 static int take_message(struct elmer *e, uint64_t id, struct wire_message *message, struct client_call *call,
                         struct elmer_error *error)
 {
-    int rc;
+    int result;
 
     if (message->type == WIRE_ping) {
         struct wire_message pong = {.type = WIRE_pong, .id = message->id};
@@ -234,13 +234,13 @@ static int take_message(struct elmer *e, uint64_t id, struct wire_message *messa
         return client_error(error, result_of_code(message->u.error.code), "%s", message->u.error.text);
     if (message->id != id) /* the answer to a call that was given up */
         return GO_ON;
-    rc = call->take(message, call->data);
-    if (rc == -ENOMEM)
+    result = call->take(message, call->data);
+    if (result == -ENOMEM)
         return client_error(error, ELMER_FAILED, "out of memory");
-    if (rc < 0)
+    if (result < 0)
         return client_error(error, ELMER_FAILED, "unexpected answer (%s) from %s; use programs of one release",
                             wire_type_name(message->type), e->sockets[e->at]);
-    return rc > 0 ? GO_ON : ELMER_OK;
+    return result > 0 ? GO_ON : ELMER_OK;
 }
 
 static int receive_answers(struct elmer *e, uint64_t id, struct client_call *call, int64_t deadline_ms,
@@ -249,14 +249,14 @@ static int receive_answers(struct elmer *e, uint64_t id, struct client_call *cal
     for (;;) {
         struct wire_message message = {0};
         struct err err = ERR_INIT;
-        int result, rc = channel_receive(&e->channel, &message, deadline_ms, &err);
+        int result, received = channel_receive(&e->channel, &message, deadline_ms, &err);
 
-        if (rc == 0)
+        if (received == 0)
             return client_error(
                 error, ELMER_UNREACHABLE,
                 "elmer has not answered in time (by %s); whether the request was carried out is not known: see equery",
                 e->sockets[e->at]);
-        if (rc < 0)
+        if (received < 0)
             return client_error(error, TRY_AGAIN,
                                 "elmer is not reachable: the connection to %s broke (%s); see the log of its daemon",
                                 e->sockets[e->at], err.text);
@@ -273,7 +273,7 @@ static int try_call(struct elmer *e, struct wire_message *request, struct client
 {
     struct err err = ERR_INIT;
     int result = connect_once(e, deadline_ms, error);
-    int rc;
+    int written;
 
     *sent = false;
     if (result == ELMER_OK && call->prepare && !call->prepared) {
@@ -285,18 +285,18 @@ static int try_call(struct elmer *e, struct wire_message *request, struct client
     request->id = ++e->next_id;
     if (wire_check_said(request, e->channel.minor, &err) != 0)
         return client_error(error, TOO_OLD, "%s", err.text);
-    rc = channel_send_all(&e->channel, request, deadline_ms, &err);
-    if (rc == -EMSGSIZE)
+    written = channel_send_all(&e->channel, request, deadline_ms, &err);
+    if (written == -EMSGSIZE)
         return client_error(error, ELMER_REFUSED, "the request is too long to be sent: %s", err.text);
-    if (rc == -EPROTONOSUPPORT)
+    if (written == -EPROTONOSUPPORT)
         return client_error(error, TOO_OLD, "%s", err.text);
-    if (rc < 0 && rc != -EPIPE && rc != -ECONNRESET)
+    if (written < 0 && written != -EPIPE && written != -ECONNRESET)
         return client_error(error, TRY_AGAIN,
                             "elmer is not reachable: the connection to %s broke (%s); see the log of its daemon",
                             e->sockets[e->at], err.text);
     result = receive_answers(e, request->id, call, deadline_ms,
                              error); /* a peer that has refused us: its reason can still be read */
-    *sent = rc == 0 && result == TRY_AGAIN;
+    *sent = written == 0 && result == TRY_AGAIN;
     return result;
 }
 

@@ -175,9 +175,9 @@ static int ask(struct client_desk *desk, const struct wire_message *submit, int6
     return -EAGAIN;
 }
 
-static int not_now(int code, struct elmer_error *error)
+static int not_now(int result, struct elmer_error *error)
 {
-    return code == -ECONNREFUSED
+    return result == -ECONNREFUSED
                ? client_error(error, ELMER_UNAVAILABLE,
                               "rsd does not run on this host, so nobody signs the submission: systemctl start rsd")
                : client_error(error, ELMER_UNAVAILABLE,

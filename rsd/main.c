@@ -372,10 +372,10 @@ int main(int argc, char **argv)
     umask(022);
     if (fclose(all) != 0)
         return 1;
-    status = run(&config, text, &err);
-    if (status < 0) {
+    int result = run(&config, text, &err);
+    if (result < 0) {
         log_error("%s", err.text);
-        return status == -EPERM ? EXIT_CONFIG : 1;
+        return result == -EPERM ? EXIT_CONFIG : 1;
     }
-    return status;
+    return result;
 }

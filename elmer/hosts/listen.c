@@ -94,10 +94,10 @@ static void looked_up(uv_work_t *work, int status)
     (void)status;
     if (hosts->closing)
         return;
-    int code = hosts->looked_up ? err_set(&err, -EINVAL, "cannot find the address of %s: %s", hosts->settings->listen,
-                                          gai_strerror(hosts->looked_up))
-                                : try_to_listen(hosts, &err);
-    if (code)
+    int result = hosts->looked_up ? err_set(&err, -EINVAL, "cannot find the address of %s: %s", hosts->settings->listen,
+                                            gai_strerror(hosts->looked_up))
+                                  : try_to_listen(hosts, &err);
+    if (result)
         wait_for_better(hosts, err.text);
     else
         listens_now(hosts);

@@ -56,16 +56,16 @@ int sql_open(const char *path, bool writer, sqlite3 **db, struct err *err)
 int sql_integer(sqlite3 *db, const char *sql, int64_t *value, struct err *err)
 {
     sqlite3_stmt *statement = NULL;
-    int code = sql_statement(db, sql, &statement, err);
-    if (code)
-        return code;
+    int result = sql_statement(db, sql, &statement, err);
+    if (result)
+        return result;
     int step = sqlite3_step(statement);
     if (step == SQLITE_ROW)
         *value = sqlite3_column_int64(statement, 0);
     else if (step == SQLITE_DONE)
         *value = 0;
     else
-        code = sql_fail(db, step & 0xff, "the store", err);
+        result = sql_fail(db, step & 0xff, "the store", err);
     sqlite3_finalize(statement);
-    return code;
+    return result;
 }

@@ -35,7 +35,7 @@ struct read {
     struct record **records;
     size_t count, capacity;
     struct err err;
-    int code;
+    int result;
     store_answer answer;
     store_decisions decided; /* in its place, of store_read_decisions() */
     int64_t since_ms;
@@ -48,7 +48,7 @@ struct check {
     struct store *store; /* NULL: closed meanwhile */
     char *path;
     struct err err;
-    int code;
+    int result;
     uv_work_t work;
 };
 

@@ -41,12 +41,12 @@ static void read_one(struct read *read)
 {
     struct sql_reader *reader = &read->store->reader;
     if (read->decided)
-        read->code = sql_decisions(reader->db, read->since_ms, (int64_t)read->id, read->limit, collect_decision, read,
-                                   &read->err);
+        read->result = sql_decisions(reader->db, read->since_ms, (int64_t)read->id, read->limit, collect_decision, read,
+                                     &read->err);
     else if (read->which != SQL_BY_ID)
-        read->code = sql_read(reader, read->which, read->id, read->text, read->limit, collect, read, &read->err);
-    for (size_t i = 0; i < read->nids && !read->code; i++)
-        read->code = sql_read(reader, SQL_BY_ID, read->ids[i], NULL, 0, collect, read, &read->err);
+        read->result = sql_read(reader, read->which, read->id, read->text, read->limit, collect, read, &read->err);
+    for (size_t i = 0; i < read->nids && !read->result; i++)
+        read->result = sql_read(reader, SQL_BY_ID, read->ids[i], NULL, 0, collect, read, &read->err);
 }
 
 static void read_work(uv_work_t *work)
@@ -76,12 +76,12 @@ static void read_done(uv_work_t *work, int status)
         read_next(s);
     for (struct read *read; (read = done);) {
         done = read->next;
-        if (s->closing || read->code)
+        if (s->closing || read->result)
             drop_records(read);
         if (!s->closing && read->decided)
-            read->decided(read->decisions, read->count, read->code ? read->err.text : NULL, read->data);
+            read->decided(read->decisions, read->count, read->result ? read->err.text : NULL, read->data);
         else if (!s->closing)
-            read->answer(read->records, read->count, read->code ? read->err.text : NULL, read->data);
+            read->answer(read->records, read->count, read->result ? read->err.text : NULL, read->data);
         read_free(read);
     }
     if (closing)
@@ -177,10 +177,10 @@ static void check_work(uv_work_t *work)
     struct check *check = work->data;
     struct err inner = ERR_INIT;
     sqlite3 *db = NULL;
-    int code = sql_open(check->path, false, &db, &check->err);
-    if (!code && (code = sql_check(db, &inner)))
-        sql_explain(check->path, code, &check->err, inner.text);
-    check->code = code;
+    int result = sql_open(check->path, false, &db, &check->err);
+    if (!result && (result = sql_check(db, &inner)))
+        sql_explain(check->path, result, &check->err, inner.text);
+    check->result = result;
     sqlite3_close(db);
 }
 
@@ -191,9 +191,9 @@ static void check_done(uv_work_t *work, int status)
     (void)status;
     if (s)
         s->check = NULL;
-    if (s && check->code == -EUCLEAN)
+    if (s && check->result == -EUCLEAN)
         s->callbacks.on_damage(check->err.text, s->data);
-    else if (check->code)
+    else if (check->result)
         log_warning("the store could not be checked: %s", check->err.text);
     free(check->path);
     free(check);

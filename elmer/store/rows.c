@@ -56,11 +56,11 @@ static int begin(struct sql_reader *reader, enum sql_which which, sqlite3_stmt *
 static int read_usage(struct sql_reader *reader, struct record *r, struct err *err)
 {
     sqlite3_stmt *s = NULL;
-    int code = begin(reader, SQL_USAGE, &s, err), step = SQLITE_DONE;
+    int result = begin(reader, SQL_USAGE, &s, err), step = SQLITE_DONE;
     struct record_usage *list = NULL;
     size_t capacity = 0;
-    if (code)
-        return code;
+    if (result)
+        return result;
     sqlite3_bind_int64(s, 1, (int64_t)r->id);
     while ((step = sqlite3_step(s)) == SQLITE_ROW) {
         list = mem_grow(list, &capacity, r->nusage + 1, sizeof(*list));
@@ -70,14 +70,14 @@ static int read_usage(struct sql_reader *reader, struct record *r, struct err *e
                                                   .memory_peak_bytes = column_known(s, 3)};
     }
     if (step != SQLITE_DONE)
-        code = sql_fail(reader->db, step & 0xff, "reading", err);
+        result = sql_fail(reader->db, step & 0xff, "reading", err);
     struct record_usage *copy = arena_array(&r->memory, r->nusage, sizeof(*copy));
     if (r->nusage)
         memcpy(copy, list, r->nusage * sizeof(*copy));
     r->usage = copy;
     free(list);
     sqlite3_reset(s);
-    return code;
+    return result;
 }
 
 static int read_row(struct sql_reader *reader, sqlite3_stmt *s, struct record *r, struct err *err)
@@ -96,14 +96,14 @@ static int read_row(struct sql_reader *reader, sqlite3_stmt *s, struct record *r
                        r->id, WIRE_MAJOR, minor, WIRE_MAJOR, WIRE_MINOR);
     struct arena text = {0}; /* may be as large as what is made of it */
     const char *json = column_text(s, SUBMISSION, &text);
-    int code = wire_decode(json, strlen(json), (unsigned)minor, &r->submission, &inner);
+    int result = wire_decode(json, strlen(json), (unsigned)minor, &r->submission, &inner);
     arena_fini(&text);
-    if (!code && r->submission.type != WIRE_submit)
-        code = -EBADMSG;
+    if (!result && r->submission.type != WIRE_submit)
+        result = -EBADMSG;
     r->submit = &r->submission.u.submit;
-    for (size_t i = 0; !code && i < ncolumns; i++)
-        code = columns[i].read(s, FIRST + (int)i, r);
-    if (code)
+    for (size_t i = 0; !result && i < ncolumns; i++)
+        result = columns[i].read(s, FIRST + (int)i, r);
+    if (result)
         return err_set(err, -EUCLEAN, "the row of job %" PRIu64 " makes no sense: %s", r->id, inner.text);
     return read_usage(reader, r, err);
 }
@@ -112,9 +112,9 @@ int sql_read(struct sql_reader *reader, enum sql_which which, uint64_t id, const
              void (*each)(struct record *record, void *data), void *data, struct err *err)
 {
     sqlite3_stmt *s = NULL;
-    int code = begin(reader, which, &s, err), step = SQLITE_DONE;
-    if (code)
-        return code;
+    int result = begin(reader, which, &s, err), step = SQLITE_DONE;
+    if (result)
+        return result;
     assert(which < SQL_USAGE && (text || (which != SQL_BY_TOKEN && which != SQL_HISTORY)));
     if (which != SQL_UNFINISHED)
         sqlite3_bind_int64(s, 1, (int64_t)id);
@@ -122,27 +122,27 @@ int sql_read(struct sql_reader *reader, enum sql_which which, uint64_t id, const
         sqlite3_bind_text(s, 2, text, -1, SQLITE_STATIC);
     if (which == SQL_HISTORY)
         sqlite3_bind_int64(s, 3, (int64_t)count);
-    while (!code && (step = sqlite3_step(s)) == SQLITE_ROW) {
+    while (!result && (step = sqlite3_step(s)) == SQLITE_ROW) {
         struct record *record = record_create();
-        code = read_row(reader, s, record, err);
-        if (code)
+        result = read_row(reader, s, record, err);
+        if (result)
             record_destroy(record);
         else
             each(record, data);
     }
-    if (!code && step != SQLITE_DONE)
-        code = sql_fail(reader->db, step & 0xff, "reading", err);
+    if (!result && step != SQLITE_DONE)
+        result = sql_fail(reader->db, step & 0xff, "reading", err);
     sqlite3_reset(s);
     sqlite3_clear_bindings(s);
-    return code;
+    return result;
 }
 
 int sql_end_of(struct sql_reader *reader, uint64_t job, enum core_end *end, struct err *err)
 {
     sqlite3_stmt *s = NULL;
-    int code = begin(reader, SQL_END, &s, err);
-    if (code)
-        return code;
+    int result = begin(reader, SQL_END, &s, err);
+    if (result)
+        return result;
     sqlite3_bind_int64(s, 1, (int64_t)job);
     int step = sqlite3_step(s);
     *end = step != SQLITE_ROW
@@ -151,9 +151,9 @@ int sql_end_of(struct sql_reader *reader, uint64_t job, enum core_end *end, stru
                              sqlite3_column_int(s, 1) ? REASON_EXITED : REASON_NONE, sqlite3_column_int(s, 2),
                              sqlite3_column_int(s, 3), sqlite3_column_int(s, 4) != 0);
     if (step != SQLITE_ROW && step != SQLITE_DONE)
-        code = sql_fail(reader->db, step & 0xff, "reading", err);
+        result = sql_fail(reader->db, step & 0xff, "reading", err);
     sqlite3_reset(s);
-    return code;
+    return result;
 }
 
 int sql_counters(sqlite3 *db, uint64_t *next_job, uint64_t *next_allocation, struct err *err)
@@ -179,9 +179,9 @@ int sql_hosts(sqlite3 *db, void (*each)(const struct host_row *host, void *data)
 {
     sqlite3_stmt *s = NULL;
     int step = SQLITE_DONE,
-        code = sql_statement(
+        result = sql_statement(
             db, "SELECT name, up, cpus, drained, joined, drained_by, drained_text, drained_ms FROM host", &s, err);
-    while (!code && (step = sqlite3_step(s)) == SQLITE_ROW) {
+    while (!result && (step = sqlite3_step(s)) == SQLITE_ROW) {
         const char *name = (const char *)sqlite3_column_text(s, 0);
         int64_t cpus = sqlite3_column_int64(s, 2);
         struct host_row h = {.row = {.up = sqlite3_column_int(s, 1) != 0,
@@ -194,28 +194,28 @@ int sql_hosts(sqlite3 *db, void (*each)(const struct host_row *host, void *data)
         h.drain.at_ms = sqlite3_column_int64(s, 7);
         each(&h, data);
     }
-    if (!code && step != SQLITE_DONE)
-        code = sql_fail(db, step & 0xff, "the store", err);
+    if (!result && step != SQLITE_DONE)
+        result = sql_fail(db, step & 0xff, "the store", err);
     sqlite3_finalize(s);
-    return code;
+    return result;
 }
 
 int sql_settings(sqlite3 *db, void (*each)(const struct setting_row *setting, void *data), void *data, struct err *err)
 {
     sqlite3_stmt *s = NULL;
     int step = SQLITE_DONE,
-        code = sql_statement(db, "SELECT name, value FROM setting WHERE value IS NOT NULL ORDER BY name", &s, err);
-    while (!code && (step = sqlite3_step(s)) == SQLITE_ROW) {
+        result = sql_statement(db, "SELECT name, value FROM setting WHERE value IS NOT NULL ORDER BY name", &s, err);
+    while (!result && (step = sqlite3_step(s)) == SQLITE_ROW) {
         const char *name = (const char *)sqlite3_column_text(s, 0), *value = (const char *)sqlite3_column_text(s, 1);
         struct setting_row row;
         snprintf(row.name, sizeof(row.name), "%s", name ? name : "");
         snprintf(row.value, sizeof(row.value), "%s", value ? value : "");
         each(&row, data);
     }
-    if (!code && step != SQLITE_DONE)
-        code = sql_fail(db, step & 0xff, "the store", err);
+    if (!result && step != SQLITE_DONE)
+        result = sql_fail(db, step & 0xff, "the store", err);
     sqlite3_finalize(s);
-    return code;
+    return result;
 }
 
 int sql_certificates(sqlite3 *db, void (*each)(const struct certificate *certificate, void *data), void *data,
@@ -223,8 +223,8 @@ int sql_certificates(sqlite3 *db, void (*each)(const struct certificate *certifi
 {
     sqlite3_stmt *s = NULL;
     int step = SQLITE_DONE,
-        code = sql_statement(db, "SELECT serial, host, issued_ms, end_ms, revoked_ms FROM certificate", &s, err);
-    while (!code && (step = sqlite3_step(s)) == SQLITE_ROW) {
+        result = sql_statement(db, "SELECT serial, host, issued_ms, end_ms, revoked_ms FROM certificate", &s, err);
+    while (!result && (step = sqlite3_step(s)) == SQLITE_ROW) {
         struct certificate c = {.issued_ms = sqlite3_column_int64(s, 2),
                                 .end_ms = sqlite3_column_int64(s, 3),
                                 .revoked_ms = sqlite3_column_int64(s, 4)};
@@ -233,10 +233,10 @@ int sql_certificates(sqlite3 *db, void (*each)(const struct certificate *certifi
         snprintf(c.host, sizeof(c.host), "%s", host ? host : "");
         each(&c, data);
     }
-    if (!code && step != SQLITE_DONE)
-        code = sql_fail(db, step & 0xff, "the store", err);
+    if (!result && step != SQLITE_DONE)
+        result = sql_fail(db, step & 0xff, "the store", err);
     sqlite3_finalize(s);
-    return code;
+    return result;
 }
 
 int sql_decisions(sqlite3 *db, int64_t since_ms, int64_t after, size_t count,
@@ -244,12 +244,12 @@ int sql_decisions(sqlite3 *db, int64_t since_ms, int64_t after, size_t count,
 {
     sqlite3_stmt *s = NULL;
     int step = SQLITE_DONE,
-        code = sql_statement(db,
-                             "SELECT id, at_ms, what, job, user, host, who, uid, origin, admin, "
-                             "text FROM decision WHERE id > ?1 AND at_ms >= ?2 ORDER BY id LIMIT ?3",
-                             &s, err);
-    if (code)
-        return code;
+        result = sql_statement(db,
+                               "SELECT id, at_ms, what, job, user, host, who, uid, origin, admin, "
+                               "text FROM decision WHERE id > ?1 AND at_ms >= ?2 ORDER BY id LIMIT ?3",
+                               &s, err);
+    if (result)
+        return result;
     sqlite3_bind_int64(s, 1, after);
     sqlite3_bind_int64(s, 2, since_ms);
     sqlite3_bind_int64(s, 3, (int64_t)count);
@@ -268,7 +268,7 @@ int sql_decisions(sqlite3 *db, int64_t since_ms, int64_t after, size_t count,
         each(&d, data);
     }
     if (step != SQLITE_DONE)
-        code = sql_fail(db, step & 0xff, "reading", err);
+        result = sql_fail(db, step & 0xff, "reading", err);
     sqlite3_finalize(s);
-    return code;
+    return result;
 }

@@ -98,25 +98,25 @@ static int add_columns(sqlite3 *db, int64_t schema, struct err *err)
 static int migrate(sqlite3 *db, int64_t version, struct err *err)
 {
     char sql[160];
-    int code = sql_execute(db, "BEGIN IMMEDIATE", err);
-    for (; !code && version < STORE_SCHEMA; version++) {
-        code = add_columns(db, version + 1, err);
-        if (!code && migrations[version])
-            code = sql_execute(db, migrations[version], err);
+    int result = sql_execute(db, "BEGIN IMMEDIATE", err);
+    for (; !result && version < STORE_SCHEMA; version++) {
+        result = add_columns(db, version + 1, err);
+        if (!result && migrations[version])
+            result = sql_execute(db, migrations[version], err);
         snprintf(sql, sizeof(sql),
                  "INSERT INTO migration VALUES(%" PRId64 ", %" PRId64 "); PRAGMA user_version = %" PRId64, version + 1,
                  wall_now().ms, version + 1);
-        if (!code)
-            code = sql_execute(db, sql, err);
+        if (!result)
+            result = sql_execute(db, sql, err);
     }
     snprintf(sql, sizeof(sql), "PRAGMA application_id = %d", APPLICATION_ID);
-    if (!code)
-        code = sql_execute(db, sql, err);
-    if (!code)
-        code = sql_execute(db, "COMMIT", err);
-    if (code)
+    if (!result)
+        result = sql_execute(db, sql, err);
+    if (!result)
+        result = sql_execute(db, "COMMIT", err);
+    if (result)
         sqlite3_exec(db, "ROLLBACK", NULL, NULL, NULL);
-    return code;
+    return result;
 }
 
 /* A store of this size is checked in some 20 ms; a larger one, which is mostly history, while elmer runs. */
@@ -259,11 +259,11 @@ int sql_writer_create(sqlite3 *db, struct sql_writer **writer, struct err *err)
     sqlite3_wal_hook(db, on_log, w);
     for (int i = 0; i < STATEMENTS; i++) {
         char *made = i == PUT_STATE ? put_state_statement() : NULL;
-        int code = sql_statement(db, made ? made : statements[i], &w->statements[i], err);
+        int result = sql_statement(db, made ? made : statements[i], &w->statements[i], err);
         free(made);
-        if (code) {
+        if (result) {
             sql_writer_destroy(w);
-            return code;
+            return result;
         }
     }
     *writer = w;
@@ -325,17 +325,17 @@ static int put_state(struct sql_writer *w, const struct record *r, struct err *e
 
 static int put_usage(struct sql_writer *w, const struct record *r, struct err *err)
 {
-    int code = 0;
-    for (size_t i = 0; !code && i < r->nusage; i++) {
+    int result = 0;
+    for (size_t i = 0; !result && i < r->nusage; i++) {
         sqlite3_stmt *s = w->statements[PUT_USAGE];
         sqlite3_bind_int64(s, 1, (int64_t)r->id);
         sqlite3_bind_int64(s, 2, r->usage[i].attempt);
         bind_text(s, 3, r->usage[i].host);
         sqlite3_bind_double(s, 4, r->usage[i].cpu_seconds);
         bind_known(s, 5, r->usage[i].memory_peak_bytes);
-        code = run(w, PUT_USAGE, err);
+        result = run(w, PUT_USAGE, err);
     }
-    return code;
+    return result;
 }
 
 static int put_certificate(struct sql_writer *w, const struct certificate *c, struct err *err)
@@ -391,30 +391,30 @@ static int put_decision(struct sql_writer *w, const struct decision *d, struct e
 
 static int drop_job(struct sql_writer *w, const struct record *r, struct err *err)
 {
-    int code = 0;
-    for (int which = DROP_AWAITED; !code && which <= DROP_JOB; which++) {
+    int result = 0;
+    for (int which = DROP_AWAITED; !result && which <= DROP_JOB; which++) {
         sqlite3_bind_int64(w->statements[which], 1, (int64_t)r->id);
-        code = run(w, which, err);
+        result = run(w, which, err);
     }
-    return code;
+    return result;
 }
 
 /* It waits no more when it has had an attempt. */
 static int put_awaited(struct sql_writer *w, const struct record *r, struct err *err)
 {
-    int code = 0;
+    int result = 0;
     if (record_ended(r) || r->attempt) {
         sqlite3_bind_int64(w->statements[DROP_AWAITED], 1, (int64_t)r->id);
         return run(w, DROP_AWAITED, err);
     }
-    for (uint32_t i = 0; !code && r->json && i < r->nafter; i++) {
+    for (uint32_t i = 0; !result && r->json && i < r->nafter; i++) {
         if (r->after[i].verdict != CORE_OPEN)
             continue;
         sqlite3_bind_int64(w->statements[PUT_AWAITED], 1, (int64_t)r->after[i].job);
         sqlite3_bind_int64(w->statements[PUT_AWAITED], 2, (int64_t)r->id);
-        code = run(w, PUT_AWAITED, err);
+        result = run(w, PUT_AWAITED, err);
     }
-    return code;
+    return result;
 }
 
 static int write_record(struct sql_writer *w, const struct record *r, struct err *err)
@@ -440,30 +440,30 @@ static int put_meta(struct sql_writer *w, const char *key, uint64_t next, struct
 int sql_write(struct sql_writer *w, const struct sql_rows *rows, uint64_t commits, struct err *err)
 {
     uint64_t job = 0, allocation = 0;
-    int code = run(w, BEGIN, err);
-    for (size_t i = 0; !code && i < rows->nhosts; i++)
-        code = put_host(w, &rows->hosts[i], err);
-    for (size_t i = 0; !code && i < rows->nsettings; i++)
-        code = put_setting(w, &rows->settings[i], err);
-    for (size_t i = 0; !code && i < rows->count; i++) {
+    int result = run(w, BEGIN, err);
+    for (size_t i = 0; !result && i < rows->nhosts; i++)
+        result = put_host(w, &rows->hosts[i], err);
+    for (size_t i = 0; !result && i < rows->nsettings; i++)
+        result = put_setting(w, &rows->settings[i], err);
+    for (size_t i = 0; !result && i < rows->count; i++) {
         const struct record *r = rows->records[i];
-        code = write_record(w, r, err);
+        result = write_record(w, r, err);
         job = r->id + r->ntasks > job ? r->id + r->ntasks : job;
         allocation = r->allocation > allocation ? r->allocation : allocation;
     }
-    for (size_t i = 0; !code && i < rows->ncertificates; i++)
-        code = put_certificate(w, &rows->certificates[i], err);
-    for (size_t i = 0; !code && i < rows->ndecisions; i++)
-        code = put_decision(w, &rows->decisions[i], err);
-    if (!code)
-        code = put_meta(w, "next_job", job + 1, err);
-    if (!code)
-        code = put_meta(w, "next_allocation", allocation + 1, err);
-    if (!code)
-        code = put_meta(w, "commits", commits, err);
-    if (!code)
-        code = run(w, COMMIT, err);
-    if (code)
+    for (size_t i = 0; !result && i < rows->ncertificates; i++)
+        result = put_certificate(w, &rows->certificates[i], err);
+    for (size_t i = 0; !result && i < rows->ndecisions; i++)
+        result = put_decision(w, &rows->decisions[i], err);
+    if (!result)
+        result = put_meta(w, "next_job", job + 1, err);
+    if (!result)
+        result = put_meta(w, "next_allocation", allocation + 1, err);
+    if (!result)
+        result = put_meta(w, "commits", commits, err);
+    if (!result)
+        result = run(w, COMMIT, err);
+    if (result)
         sqlite3_exec(w->db, "ROLLBACK", NULL, NULL, NULL);
-    return code;
+    return result;
 }

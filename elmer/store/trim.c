@@ -74,26 +74,27 @@ int64_t trim_age(const struct trim_clock *clock, int64_t age_ms, int64_t now_mon
 int sql_trim(sqlite3 *db, const struct store_limits *limits, int64_t now_ms, bool *more, struct err *err)
 {
     int64_t count = 0;
-    int code = sql_execute(db, "BEGIN IMMEDIATE; CREATE TEMP TABLE IF NOT EXISTS doomed(job INTEGER PRIMARY KEY)", err);
-    if (!code)
-        code = choose_doomed(db, limits, now_ms, err);
-    if (!code)
-        code = trim_decisions(db, limits, now_ms, err);
-    if (!code)
-        code = trim_certificates(db, limits, now_ms, err);
-    if (!code)
-        code = sql_integer(db, "SELECT count(*) FROM doomed", &count, err);
-    if (!code)
-        code = sql_execute(db,
-                           "DELETE FROM usage WHERE job IN (SELECT job FROM doomed);"
-                           "DELETE FROM state WHERE job IN (SELECT job FROM doomed);"
-                           "DELETE FROM job WHERE id IN (SELECT job FROM doomed);"
-                           "DELETE FROM doomed; COMMIT",
-                           err);
-    if (code)
+    int result =
+        sql_execute(db, "BEGIN IMMEDIATE; CREATE TEMP TABLE IF NOT EXISTS doomed(job INTEGER PRIMARY KEY)", err);
+    if (!result)
+        result = choose_doomed(db, limits, now_ms, err);
+    if (!result)
+        result = trim_decisions(db, limits, now_ms, err);
+    if (!result)
+        result = trim_certificates(db, limits, now_ms, err);
+    if (!result)
+        result = sql_integer(db, "SELECT count(*) FROM doomed", &count, err);
+    if (!result)
+        result = sql_execute(db,
+                             "DELETE FROM usage WHERE job IN (SELECT job FROM doomed);"
+                             "DELETE FROM state WHERE job IN (SELECT job FROM doomed);"
+                             "DELETE FROM job WHERE id IN (SELECT job FROM doomed);"
+                             "DELETE FROM doomed; COMMIT",
+                             err);
+    if (result)
         sqlite3_exec(db, "ROLLBACK", NULL, NULL, NULL);
-    *more = !code && count >= TRIM_JOBS;
-    return code;
+    *more = !result && count >= TRIM_JOBS;
+    return result;
 }
 
 /* ---- environments that an elmer of before has kept ---- */
@@ -122,21 +123,21 @@ static int read_some(sqlite3 *db, struct stripped *some, size_t *count, bool *mo
     sqlite3_stmt *s = NULL;
     size_t bytes = 0;
     int step = SQLITE_DONE,
-        code =
+        result =
             sql_statement(db,
                           "SELECT id, minor, submission FROM state INDEXED BY state_environment CROSS JOIN job ON id "
                           "= job WHERE ended_ms IS NOT NULL AND environment_sha256 = ''",
                           &s, err);
-    while (!code && *count < STRIP_JOBS && bytes < STRIP_BYTES && (step = sqlite3_step(s)) == SQLITE_ROW) {
+    while (!result && *count < STRIP_JOBS && bytes < STRIP_BYTES && (step = sqlite3_step(s)) == SQLITE_ROW) {
         bytes += (size_t)sqlite3_column_bytes(s, 2);
         strip(sqlite3_column_int64(s, 0), (const char *)sqlite3_column_text(s, 2), (unsigned)sqlite3_column_int(s, 1),
               &some[(*count)++]);
     }
-    *more = !code && step == SQLITE_ROW;
-    if (!code && step != SQLITE_ROW && step != SQLITE_DONE)
-        code = sql_fail(db, step & 0xff, "reading", err);
+    *more = !result && step == SQLITE_ROW;
+    if (!result && step != SQLITE_ROW && step != SQLITE_DONE)
+        result = sql_fail(db, step & 0xff, "reading", err);
     sqlite3_finalize(s);
-    return code;
+    return result;
 }
 
 static int write_one(sqlite3 *db, sqlite3_stmt *statement, int64_t job, const char *text, struct err *err)
@@ -153,36 +154,36 @@ static int write_some(sqlite3 *db, const struct stripped *some, size_t count, st
     sqlite3_stmt *job = NULL, *state = NULL;
     char sql[100];
     snprintf(sql, sizeof(sql), "UPDATE job SET submission = ?2, minor = %d WHERE id = ?1", WIRE_MINOR);
-    int code = sql_statement(db, sql, &job, err);
-    if (!code)
-        code = sql_statement(db, "UPDATE state SET environment_sha256 = ?2 WHERE job = ?1", &state, err);
-    for (size_t i = 0; !code && i < count; i++) {
+    int result = sql_statement(db, sql, &job, err);
+    if (!result)
+        result = sql_statement(db, "UPDATE state SET environment_sha256 = ?2 WHERE job = ?1", &state, err);
+    for (size_t i = 0; !result && i < count; i++) {
         if (some[i].json)
-            code = write_one(db, job, some[i].job, some[i].json, err);
-        if (!code)
-            code = write_one(db, state, some[i].job, some[i].digest, err);
+            result = write_one(db, job, some[i].job, some[i].json, err);
+        if (!result)
+            result = write_one(db, state, some[i].job, some[i].digest, err);
     }
     sqlite3_finalize(job);
     sqlite3_finalize(state);
-    return code;
+    return result;
 }
 
 int sql_drop_environments(sqlite3 *db, bool *more, struct err *err)
 {
     struct stripped some[STRIP_JOBS];
     size_t count = 0;
-    int code = read_some(db, some, &count, more, err);
-    if (!code && count) {
-        code = sql_execute(db, "BEGIN IMMEDIATE", err);
-        if (!code)
-            code = write_some(db, some, count, err);
-        if (!code)
-            code = sql_execute(db, "COMMIT", err);
-        if (code)
+    int result = read_some(db, some, &count, more, err);
+    if (!result && count) {
+        result = sql_execute(db, "BEGIN IMMEDIATE", err);
+        if (!result)
+            result = write_some(db, some, count, err);
+        if (!result)
+            result = sql_execute(db, "COMMIT", err);
+        if (result)
             sqlite3_exec(db, "ROLLBACK", NULL, NULL, NULL);
     }
     for (size_t i = 0; i < count; i++)
         free(some[i].json);
-    *more = *more && !code;
-    return code;
+    *more = *more && !result;
+    return result;
 }

@@ -153,23 +153,23 @@ static int bind_host(const char *text, const char *host, const char *port, int f
     struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE | AI_NUMERICSERV | flags};
     struct addrinfo *list;
     const struct addrinfo *chosen;
-    int code = getaddrinfo(host, port, &hints, &list);
+    int result = getaddrinfo(host, port, &hints, &list);
 
-    if (code != 0 && flags == 0)
-        return err_set(err, -EINVAL, "cannot find the address of %s: %s", text, gai_strerror(code));
-    if (code != 0)
+    if (result != 0 && flags == 0)
+        return err_set(err, -EINVAL, "cannot find the address of %s: %s", text, gai_strerror(result));
+    if (result != 0)
         return -EINVAL;
     chosen = choose(list, flags != 0 || strcmp(host, "localhost") == 0);
     if (chosen)
-        code = bind_tcp(text, chosen, fd, err);
+        result = bind_tcp(text, chosen, fd, err);
     else
-        code =
+        result =
             err_set(err, -EADDRNOTAVAIL,
                     "%s: the name %s stands for a loopback address on this host (see /etc/hosts), which no other host "
                     "reaches; write the address itself, or *:%s for all",
                     text, host, port);
     freeaddrinfo(list);
-    return code;
+    return result;
 }
 
 int address_bind(const char *text, unsigned mode, int *fd, struct err *err)

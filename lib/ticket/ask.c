@@ -24,22 +24,22 @@ int ticket_program_serve(const struct ticket_serve *serve, int listener, pid_t *
 {
     const char *const args[] = {"elmer-tickets", "serve", serve->dir, serve->host, serve->hosts, serve->users, NULL};
     struct ticket_ready ready = {.code = 0};
-    int pair[2], code;
+    int pair[2], result;
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
         return err_set(err, -errno, "cannot make a socket: %s", strerror(errno));
     *pid = ticket_program_start(serve->path, args, serve->uid, serve->gid, pair[1], listener, serve->grants, err);
     close(pair[1]);
     wait_at_most(pair[0], READY_MS);
-    code = *pid < 0 ? (int)*pid : 0;
-    if (code == 0 && recv(pair[0], &ready, sizeof(ready), MSG_WAITALL) != (ssize_t)sizeof(ready))
-        code = err_set(err, -EIO, "%s has not begun", serve->path);
-    else if (code == 0 && ready.code < 0)
-        code = err_set(err, ready.code, "%.*s", (int)sizeof(ready.text) - 1, ready.text);
+    result = *pid < 0 ? (int)*pid : 0;
+    if (result == 0 && recv(pair[0], &ready, sizeof(ready), MSG_WAITALL) != (ssize_t)sizeof(ready))
+        result = err_set(err, -EIO, "%s has not begun", serve->path);
+    else if (result == 0 && ready.code < 0)
+        result = err_set(err, ready.code, "%.*s", (int)sizeof(ready.text) - 1, ready.text);
     wait_at_most(pair[0], ANSWER_MS);
     *certified = ready.certified;
-    if (code < 0)
+    if (result < 0)
         close(pair[0]);
-    return code < 0 ? code : pair[0];
+    return result < 0 ? result : pair[0];
 }
 
 /* ---- asking ---- */

@@ -210,19 +210,19 @@ static bool said(const struct plan *plan, const struct rsd_config *config)
 static int write_fragment(const struct plan *plan, const char *path, struct err *err)
 {
     char *text = join_conf_text(plan->elmer, plan->named ? plan->name : NULL);
-    int dir, code;
+    int dir, result;
 
     (void)mkdir(ELMER_SYSCONFDIR, 0755); /* else opening says why */
     (void)mkdir(path, 0755);
     dir = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (dir < 0 || !text)
-        code = err_set(err, dir < 0 ? -errno : -ENOMEM, "cannot open %s: %s", path, strerror(errno));
+        result = err_set(err, dir < 0 ? -errno : -ENOMEM, "cannot open %s: %s", path, strerror(errno));
     else
-        code = file_write(dir, FRAGMENT, text, 0644, err);
+        result = file_write(dir, FRAGMENT, text, 0644, err);
     if (dir >= 0)
         close(dir);
     free(text);
-    return code;
+    return result;
 }
 
 /* A fragment of the administrator's may come after ours. */
@@ -296,36 +296,36 @@ int rsd_join_main(const struct rsd_join *join)
 {
     struct plan *plan = calloc(1, sizeof(*plan));
     struct err err = ERR_INIT;
-    int code;
+    int result;
 
     if (!plan)
         return EXIT_FAILED;
     plan->join = join;
-    code = prepare(plan, &err);
-    if (code < 0) {
+    result = prepare(plan, &err);
+    if (result < 0) {
         log_error("%s", err.text);
         free(plan);
         return EXIT_CONFIG;
     }
     if (geteuid() != 0)
-        code = err_set(&err, -EPERM, "only root can let this host join");
-    if (code == 0)
-        code = find_user(plan, &err);
-    if (code == 0)
-        code = make_state_dir(plan, &err);
-    if (code == 0)
-        code = run_enrolment(plan, &err);
-    if (code == 0)
-        code = write_config(plan, &err);
-    if (code == 0)
+        result = err_set(&err, -EPERM, "only root can let this host join");
+    if (result == 0)
+        result = find_user(plan, &err);
+    if (result == 0)
+        result = make_state_dir(plan, &err);
+    if (result == 0)
+        result = run_enrolment(plan, &err);
+    if (result == 0)
+        result = write_config(plan, &err);
+    if (result == 0)
         printf("%s has joined the cluster of %s.\n%s", plan->name, plan->elmer,
                join->now ? "" : "Next: systemctl enable rsd, and systemctl restart rsd.\n");
-    if (code == 0 && fflush(stdout) != 0)
-        code = err_set(&err, -errno, "cannot print: %s", strerror(errno));
-    if (code == 0 && join->now)
-        code = start_service(&err);
-    if (code < 0 && code != -ECANCELED)
+    if (result == 0 && fflush(stdout) != 0)
+        result = err_set(&err, -errno, "cannot print: %s", strerror(errno));
+    if (result == 0 && join->now)
+        result = start_service(&err);
+    if (result < 0 && result != -ECANCELED)
         log_error("%s", err.text);
     free(plan);
-    return code == 0 ? 0 : EXIT_FAILED;
+    return result == 0 ? 0 : EXIT_FAILED;
 }

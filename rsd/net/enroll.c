@@ -35,19 +35,19 @@ struct enrolment {
     uv_loop_t loop;
     uv_timer_t timer;
     struct link *link;
-    int code; /* -ECONNABORTED: no answer yet */
+    int result; /* -ECONNABORTED: no answer yet */
     struct err *err;
 };
 
-static void finish(struct enrolment *e, int code, const char *text)
+static void finish(struct enrolment *e, int result, const char *text)
 {
     char printable[1000];
 
-    if (e->code != -ECONNABORTED)
+    if (e->result != -ECONNABORTED)
         return;
-    e->code = code;
-    if (code < 0)
-        err_set(e->err, code, "%s", str_printable(printable, sizeof(printable), text, strlen(text)));
+    e->result = result;
+    if (result < 0)
+        err_set(e->err, result, "%s", str_printable(printable, sizeof(printable), text, strlen(text)));
 }
 
 /* A host that joins the same cluster again has seen elmer's certificates before. */
@@ -153,17 +153,17 @@ static int talk(struct enrolment *e, struct tls_context *tls)
         return err_set(e->err, result, "no event loop: %s", uv_strerror(result));
     (void)uv_timer_init(&e->loop, &e->timer);
     e->timer.data = e;
-    e->code = -ECONNABORTED;
+    e->result = -ECONNABORTED;
     result = link_connect(&e->loop, e->elmer, DIAL_MS, &options, &callbacks, e, &e->link, e->err);
     if (result < 0) {
-        e->code = result;
+        e->result = result;
         uv_close((uv_handle_t *)&e->timer, NULL);
     } else {
         (void)uv_timer_start(&e->timer, on_timer, ANSWER_MS, 0);
     }
     (void)uv_run(&e->loop, UV_RUN_DEFAULT);
     (void)uv_loop_close(&e->loop);
-    return e->code;
+    return e->result;
 }
 
 static int check(const struct enrolment *e)

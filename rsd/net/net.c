@@ -472,20 +472,20 @@ int rsd_net_main(int root_fd, int listen_fd, const struct rsd_config *config)
 {
     struct net net = {.config = config};
     struct err err = ERR_INIT;
-    int code = uv_loop_init(&net.loop);
+    int result = uv_loop_init(&net.loop);
 
-    if (code != 0) {
+    if (result != 0) {
         close(root_fd);
         if (listen_fd >= 0)
             close(listen_fd);
-        return code;
+        return result;
     }
     signal(SIGPIPE, SIG_IGN);
     raise_files();
-    code = begin(&net, root_fd, listen_fd, &err);
-    if (code != 0) {
+    result = begin(&net, root_fd, listen_fd, &err);
+    if (result != 0) {
         log_error("the network half cannot begin: %s", err.text);
-        stop(&net, code);
+        stop(&net, result);
     }
     (void)uv_run(&net.loop, UV_RUN_DEFAULT);
     close_handle((uv_handle_t *)&net.stop_timer);

@@ -287,18 +287,18 @@ static int add_hosts(struct agent *agent, struct err *err)
     size_t count = agent->options->count;
     char **specifications = calloc(count, sizeof(*specifications));
     int *codes = calloc(count, sizeof(*codes));
-    int status = -ENOMEM;
+    int result = -ENOMEM;
     if (!specifications || !codes) {
-        err_set(err, status, "no memory for %zu hosts", count);
+        err_set(err, result, "no memory for %zu hosts", count);
         goto out;
     }
-    status = add_specified(agent, specifications, codes, err);
+    result = add_specified(agent, specifications, codes, err);
     for (size_t i = 0; i < count; i++)
         free(specifications[i]);
 out:
     free(specifications);
     free(codes);
-    return status;
+    return result;
 }
 
 /* From here on SIGTERM is an event. Before, it just ends us. */
@@ -319,15 +319,15 @@ static int start(struct agent *agent, struct err *err)
                                               .task_began = on_task_began,
                                               .task_output = on_task_output,
                                               .task_ended = on_task_ended};
-    int status = machine_enrol(&handlers, err);
-    if (status)
-        return status;
+    int result = machine_enrol(&handlers, err);
+    if (result)
+        return result;
     move_to(agent, AGENT_ADDING);
     if (agent->options->count)
-        status = add_hosts(agent, err);
-    if (status >= 0)
-        status = watch_signals(agent, err);
-    return status < 0 ? status : control_send_ready(&agent->control, err);
+        result = add_hosts(agent, err);
+    if (result >= 0)
+        result = watch_signals(agent, err);
+    return result < 0 ? result : control_send_ready(&agent->control, err);
 }
 
 static void start_failed(struct agent *agent, const char *reason)
@@ -435,9 +435,9 @@ static void live(struct agent *agent)
         "the PVM daemons of the job did not agree on a virtual machine in time; see that UDP passes between the "
         "hosts, and the log pvml.UID in the job's PVM_TMP",
         AGENT_EXIT_FAILED);
-    int status = start(agent, &err);
+    int result = start(agent, &err);
     guard_end();
-    if (status < 0) {
+    if (result < 0) {
         start_failed(agent, err.text);
         return;
     }
@@ -451,9 +451,9 @@ static void live(struct agent *agent)
 enum agent_exit agent_run(const struct agent_options *options)
 {
     struct agent agent = {.options = options, .signal_fd = -1, .exit = AGENT_EXIT_DONE};
-    int status = control_init(&agent.control, options->control_fd);
-    if (status < 0) {
-        complain(&agent, "descriptor %d is no link to a supervisor: %s", options->control_fd, strerror(-status));
+    int result = control_init(&agent.control, options->control_fd);
+    if (result < 0) {
+        complain(&agent, "descriptor %d is no link to a supervisor: %s", options->control_fd, strerror(-result));
         return AGENT_EXIT_USAGE;
     }
     output_init(&agent.output, options->output_fd);

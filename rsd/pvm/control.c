@@ -81,10 +81,10 @@ static size_t handle(struct control *control, struct wire_message *message, stru
 static void take_waiting(struct control *control)
 {
     struct wire_message message;
-    int status;
-    while ((status = channel_next(&control->channel, &message, NULL)) > 0)
+    int result;
+    while ((result = channel_next(&control->channel, &message, NULL)) > 0)
         handle(control, &message, NULL, 0);
-    if (status < 0)
+    if (result < 0)
         control->finish = true;
 }
 
@@ -99,14 +99,14 @@ void control_spawn_all(struct control *control, struct control_spawn *spawns, si
         if (channel_send_all(&control->channel, &message, deadline_ms, NULL) == 0)
             wanted++;
     }
-    int status = 1;
-    while (wanted && !control->finish && status > 0) {
+    int result = 1;
+    while (wanted && !control->finish && result > 0) {
         struct wire_message message;
-        status = channel_receive(&control->channel, &message, deadline_ms, NULL);
-        if (status > 0)
+        result = channel_receive(&control->channel, &message, deadline_ms, NULL);
+        if (result > 0)
             wanted -= handle(control, &message, spawns, count);
     }
-    if (status < 0)
+    if (result < 0)
         control->finish = true;
     else
         take_waiting(control); /* poll(2) does not know of what has been read already */
@@ -114,8 +114,8 @@ void control_spawn_all(struct control *control, struct control_spawn *spawns, si
 
 void control_receive(struct control *control)
 {
-    int status = channel_fill(&control->channel, NULL);
+    int result = channel_fill(&control->channel, NULL);
     take_waiting(control);
-    if (status < 0)
+    if (result < 0)
         control->finish = true;
 }

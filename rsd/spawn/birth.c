@@ -70,13 +70,13 @@ static void add_journal(char *text, size_t size, char **envp)
 /* ---- a supervisor ---- */
 
 /* As lib/wire has it: four bytes of length, and JSON. The text may have come from PAM. */
-static _Noreturn void say(int code, const char *text)
+static _Noreturn void say(int result, const char *text)
 {
     unsigned char frame[2200];
     size_t size = 4, end = sizeof(frame) - 8;
     size +=
         (size_t)snprintf((char *)frame + size, end - size, "{\"type\":\"error\",\"id\":0,\"code\":\"%s\",\"text\":\"",
-                         code == -EKEYREJECTED ? "not-permitted" : "refused");
+                         result == -EKEYREJECTED ? "not-permitted" : "refused");
     for (; *text && size < end; text++) {
         if (*text == '"' || *text == '\\')
             frame[size++] = '\\';

@@ -128,16 +128,16 @@ static enum wire_type answer_to(enum wire_type request)
 }
 
 /* code: 0, with what was asked for; otherwise with a sentence, as desk_sign(). */
-static void answer(struct client *client, int code, const char *text)
+static void answer(struct client *client, int result, const char *text)
 {
-    struct wire_message message = {.type = code == 0 ? answer_to(client->request.type) : WIRE_error,
+    struct wire_message message = {.type = result == 0 ? answer_to(client->request.type) : WIRE_error,
                                    .id = client->request.id};
-    if (code == 0 && message.type == WIRE_pass) {
+    if (result == 0 && message.type == WIRE_pass) {
         message.u.pass.pass = text;
-    } else if (code == 0 && message.type == WIRE_ticket) {
+    } else if (result == 0 && message.type == WIRE_ticket) {
         message.u.ticket.ticket = text;
-    } else if (code != 0) {
-        message.u.error.code = code == -EINVAL ? WIRE_CODE_REFUSED : WIRE_CODE_UNAVAILABLE;
+    } else if (result != 0) {
+        message.u.error.code = result == -EINVAL ? WIRE_CODE_REFUSED : WIRE_CODE_UNAVAILABLE;
         message.u.error.text = text;
     }
     client->answered = true;

@@ -71,27 +71,27 @@ static int load_file(int fd, const uint8_t *key, struct ticket_window *window, u
 int record_load(int used, struct ticket_window *window, struct err *err)
 {
     uint8_t(*blocks)[TICKET_BLOCK_BYTES] = calloc(FILE_SLOTS, TICKET_BLOCK_BYTES);
-    int copy = openat(used, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC), code = 0;
+    int copy = openat(used, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC), result = 0;
     DIR *dir = copy < 0 ? NULL : fdopendir(copy);
     struct dirent *entry;
     uint8_t key[TICKET_KEY_BYTES];
     lock(used);
-    while (code == 0 && dir && blocks && (entry = readdir(dir))) {
+    while (result == 0 && dir && blocks && (entry = readdir(dir))) {
         int fd = ticket_unhex(entry->d_name, key, sizeof(key))
                      ? openat(used, entry->d_name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
                      : -1;
         if (fd >= 0) {
-            code = load_file(fd, key, window, blocks);
+            result = load_file(fd, key, window, blocks);
             close(fd);
         }
     }
-    if (!dir || !blocks || code < 0)
-        code = err_set(err, code < 0 ? code : -errno, "cannot read which tickets were used: %s",
-                       strerror(code < 0 ? -code : errno));
+    if (!dir || !blocks || result < 0)
+        result = err_set(err, result < 0 ? result : -errno, "cannot read which tickets were used: %s",
+                         strerror(result < 0 ? -result : errno));
     if (dir)
         closedir(dir);
     free(blocks);
-    return code;
+    return result;
 }
 
 /* ---- writing ---- */

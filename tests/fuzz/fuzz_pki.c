@@ -28,9 +28,9 @@ static void make_ours(void)
     FUZZ_CHECK(pki_key_create(&ours.key, &err) == 0, "%s", err.text);
 }
 
-static void check_refusal(int code, const struct err *err)
+static void check_refusal(int result, const struct err *err)
 {
-    FUZZ_CHECK((code == -EINVAL || code == -EACCES) && err->text[0] != '\0', "%d \"%s\"", code, err->text);
+    FUZZ_CHECK((result == -EINVAL || result == -EACCES) && err->text[0] != '\0', "%d \"%s\"", result, err->text);
 }
 
 static void check_facts(const struct pki_certificate *facts)

@@ -9,9 +9,9 @@
 #include "lib/pki/token.h"
 #include "tests/fuzz/fuzz.h"
 
-static void check_refusal(int code, const struct err *err)
+static void check_refusal(int result, const struct err *err)
 {
-    FUZZ_CHECK(code == -EINVAL && err->text[0] != '\0', "%d \"%s\"", code, err->text);
+    FUZZ_CHECK(result == -EINVAL && err->text[0] != '\0', "%d \"%s\"", result, err->text);
     for (const char *c = err->text; *c != '\0'; c++)
         FUZZ_CHECK((unsigned char)*c >= ' ' && *c != 0x7F, "a control character in \"%s\"", err->text);
 }

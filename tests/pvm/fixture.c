@@ -209,9 +209,9 @@ enum wire_type fixture_serve(struct fixture *f, const char *refused, const char 
     for (;;) {
         struct wire_message message;
         struct err err = ERR_INIT;
-        int status = channel_receive(&f->link, &message, deadline(), &err);
-        if (status != 1)
-            fail_msg("no message from the agent: %d %s", status, err.text);
+        int result = channel_receive(&f->link, &message, deadline(), &err);
+        if (result != 1)
+            fail_msg("no message from the agent: %d %s", result, err.text);
         enum wire_type type = message.type;
         if (type == WIRE_agent_spawn)
             answer_spawn(f, &message.u.agent_spawn, refused, answer);

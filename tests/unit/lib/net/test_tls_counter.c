@@ -54,14 +54,14 @@ static int teardown(void **state)
     return 0;
 }
 
-static void carry(struct tls *from, struct tls *to, int *code, struct err *err)
+static void carry(struct tls *from, struct tls *to, int *result, struct err *err)
 {
     size_t size;
     uint8_t *bytes = tls_output(from, &size);
 
-    if (bytes && *code == 0) {
+    if (bytes && *result == 0) {
         tls_feed(to, bytes, size);
-        *code = tls_handshake(to, err);
+        *result = tls_handshake(to, err);
     }
     free(bytes);
 }

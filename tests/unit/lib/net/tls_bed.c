@@ -79,17 +79,17 @@ void stop(struct pair *p)
 }
 
 /* Move what one has for the other in pieces; returns whether there was anything. */
-static bool carry(struct tls *from, struct tls *to, size_t piece, int *code, struct err *err)
+static bool carry(struct tls *from, struct tls *to, size_t piece, int *result, struct err *err)
 {
     size_t size, n;
     uint8_t *bytes = tls_output(from, &size);
 
-    for (size_t at = 0; at < size && *code == 0; at += n) {
+    for (size_t at = 0; at < size && *result == 0; at += n) {
         n = size - at < piece ? size - at : piece;
         tls_feed(to, bytes + at, n);
-        *code = tls_handshake(to, err);
-        assert_true(*code == 1 || at + n == size || *code <= 0);
-        if (*code == 1)
+        *result = tls_handshake(to, err);
+        assert_true(*result == 1 || at + n == size || *result <= 0);
+        if (*result == 1)
             assert_true(at + n == size || piece > 1); /* nothing left for tls_read() in these tests */
     }
     free(bytes);
