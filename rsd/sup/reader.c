@@ -231,3 +231,9 @@ void reader_step(struct sup *sup, bool readable)
         return;
     end(sup);
 }
+
+void reader_fini(struct sup *sup)
+{
+    if (sup->reader.fd >= 0)
+        end(sup);
+}

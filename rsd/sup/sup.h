@@ -137,6 +137,7 @@ void reader_forget(struct process *process);
 void reader_offer(struct sup *sup); /* the root half may ask */
 void reader_begin(struct sup *sup, const struct wire_message *message);
 void reader_step(struct sup *sup, bool readable); /* something has come, or its time may be over */
+void reader_fini(struct sup *sup);
 
 /* agent.c: the agent of a virtual machine and its messages */
 void agent_read(struct sup *sup, struct process *process);

@@ -396,6 +396,7 @@ static void fini(struct sup *sup)
     free(sup->processes);
     for (size_t i = 0; i < sup->pending_count; i++)
         free(sup->pending[i]);
+    reader_fini(sup);
     user_fini(&sup->user);
     waits_fini(&sup->waits);
     disconnect(sup);
