@@ -219,6 +219,14 @@ static void root_read(struct sup *sup)
     disconnect(sup);
 }
 
+/* What a turn of the loop has to say goes out at its end: rsd wakes up once. */
+static void connected(struct sup *sup)
+{
+    sup->connected = true;
+    sup->root.held = true;
+    channel_later(&sup->root, WIRE_MINOR);
+}
+
 /* A new rsd. Only that and root reach the socket; the kernel says so once more. */
 static void root_accept(struct sup *sup)
 {
@@ -235,8 +243,7 @@ static void root_accept(struct sup *sup)
     if (channel_init(&sup->root, fd, WIRE_FROM_ROOT, ROOT_OUT_MAX) < 0)
         close(fd);
     else
-        sup->connected = true;
-    channel_later(&sup->root, WIRE_MINOR);
+        connected(sup);
 }
 
 /* ---- the loop ---- */
@@ -315,7 +322,9 @@ static bool turn(struct sup *sup, struct pollfd *fds)
 {
     size_t processes = sup->count;
     int timeout, ready;
-    nfds_t count = fill_fds(sup, fds, &timeout);
+    nfds_t count;
+    (void)channel_flush(&sup->root); /* if it is dead, that is seen below */
+    count = fill_fds(sup, fds, &timeout);
     ready = poll(fds, count, lease_timeout(sup, timeout));
     if (ready < 0)
         return errno == EINTR;
@@ -339,6 +348,7 @@ static bool turn(struct sup *sup, struct pollfd *fds)
         disconnect(sup);
     if (sup->quit || !lease_over(sup))
         return !sup->quit;
+    (void)channel_flush(&sup->root);
     disconnect(sup); /* what the job's processes die of is not told */
     lease_kill(sup);
     return false;
@@ -373,6 +383,7 @@ static bool take_leave(struct sup *sup)
     hear_the_last(sup, mono_ms(mono_now()) + FLUSH_MS);
     if (sup->connected)
         sup_tell(sup, &done);
+    (void)channel_flush(&sup->root);
     while (sup->connected && !sup->may_end) {
         struct pollfd fd = {.fd = sup->root.fd,
                             .events = (short)(POLLIN | (channel_wants_write(&sup->root) ? POLLOUT : 0))};
@@ -457,8 +468,7 @@ static int supervise(struct sup sup)
         log_error("cannot begin: %s", strerror(errno));
         return 1;
     }
-    sup.connected = true;
-    channel_later(&sup.root, WIRE_MINOR);
+    connected(&sup);
     result = loop(&sup);
     fini(&sup);
     reaper_end();
