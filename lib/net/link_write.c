@@ -59,8 +59,8 @@ void link_watch_reader(struct link *link)
     }
 }
 
-/* What the kernel takes at once needs no request, and the loop need not look at the socket again. Returns how many bytes;
- * what is wrong with the socket is found by the request for the rest. */
+/* What the kernel takes at once needs no request, and the loop need not look at the socket again. Returns how many
+ * bytes; what is wrong with the socket is found by the request for the rest. */
 static size_t write_at_once(struct link *link, const uint8_t *bytes, size_t size)
 {
     uv_buf_t buf = uv_buf_init((char *)bytes, (unsigned)size);
@@ -88,8 +88,7 @@ int link_write(struct link *link, uint8_t *bytes, size_t size)
         free(bytes);
         return 0;
     }
-    buf = uv_buf_init((char *)bytes + at_once, (unsigned)(size - at_once));
-    size -= at_once;
+    buf = uv_buf_init((char *)bytes + at_once, (unsigned)(size - at_once)); /* all of it stays in memory until then */
     if (link->budget && !budget_take(link->budget, size)) {
         free(bytes);
         link_drop(link, "the programs of this user do not read: %zu MiB are waiting for them, and no more may",
@@ -114,7 +113,7 @@ int link_write(struct link *link, uint8_t *bytes, size_t size)
         link_drop(link, "writing failed: %s", uv_strerror(result));
         return result;
     }
-    link->given += size;
+    link->given += size - at_once;
     if (!link->watching)
         watch_again(link);
     return 0;
