@@ -44,7 +44,8 @@ void channel_later(struct channel *channel, unsigned minor);
 /* Takes over fd, a connected socket (made non-blocking, close-on-exec). On failure fd stays the caller's. */
 int channel_init(struct channel *channel, int fd, unsigned peer, size_t out_max);
 void channel_fini(struct channel *channel);
-/* Queue and, unless it is held, try to write. -ENOBUFS: the peer does not read and out_max is reached (dead). -EPIPE.. (dead). */
+/* Queue and, unless it is held, try to write. -ENOBUFS: the peer does not read and out_max is reached (dead). -EPIPE..
+ * (dead). */
 int channel_send(struct channel *channel, const struct wire_message *message, struct err *err);
 bool channel_wants_write(const struct channel *channel);
 int channel_flush(struct channel *channel);

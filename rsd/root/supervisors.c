@@ -311,7 +311,8 @@ void supervisor_lose(struct root *root, struct root_job *job)
     if (job->supervisor_gone)
         return;
     job->supervisor_gone = true;
-    if (job->state != JOB_CLOSING) /* there it has quit, and whoever is left is killed when the group cannot be removed */
+    if (job->state !=
+        JOB_CLOSING) /* there it has quit, and whoever is left is killed when the group cannot be removed */
         supervisor_kill(root, job); /* if only its socket has ended */
     switch (job->state) {
     case JOB_OPENING:

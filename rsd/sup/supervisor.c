@@ -222,8 +222,7 @@ static void root_read(struct sup *sup)
 /* What a turn of the loop has to say goes out at its end: rsd wakes up once. */
 static void connected(struct sup *sup)
 {
-    sup->connected = true;
-    sup->root.held = true;
+    sup->connected = sup->root.held = true;
     channel_later(&sup->root, WIRE_MINOR);
 }
 
@@ -322,9 +321,7 @@ static bool turn(struct sup *sup, struct pollfd *fds)
 {
     size_t processes = sup->count;
     int timeout, ready;
-    nfds_t count;
-    (void)channel_flush(&sup->root); /* if it is dead, that is seen below */
-    count = fill_fds(sup, fds, &timeout);
+    nfds_t count = fill_fds(sup, fds, &timeout);
     ready = poll(fds, count, lease_timeout(sup, timeout));
     if (ready < 0)
         return errno == EINTR;
@@ -348,7 +345,6 @@ static bool turn(struct sup *sup, struct pollfd *fds)
         disconnect(sup);
     if (sup->quit || !lease_over(sup))
         return !sup->quit;
-    (void)channel_flush(&sup->root);
     disconnect(sup); /* what the job's processes die of is not told */
     lease_kill(sup);
     return false;
@@ -383,7 +379,6 @@ static bool take_leave(struct sup *sup)
     hear_the_last(sup, mono_ms(mono_now()) + FLUSH_MS);
     if (sup->connected)
         sup_tell(sup, &done);
-    (void)channel_flush(&sup->root);
     while (sup->connected && !sup->may_end) {
         struct pollfd fd = {.fd = sup->root.fd,
                             .events = (short)(POLLIN | (channel_wants_write(&sup->root) ? POLLOUT : 0))};
@@ -426,6 +421,7 @@ static int loop(struct sup *sup)
             fds = more;
             capacity = need * 2;
         }
+        (void)channel_flush(&sup->root); /* if it is dead, the turn sees that */
         on = turn(sup, fds);
         if (!on && sup->quit && sup->begun)
             on = !take_leave(sup);
