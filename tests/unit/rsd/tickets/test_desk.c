@@ -167,7 +167,7 @@ static void threads_keep_their_places(void **state)
 {
     enum { THREADS = 256 };
     static struct client_desk users[THREADS];
-    ino_t sockets[THREADS]; /* a new one may have the old descriptor */
+    ino_t sockets[THREADS] = {0}; /* a new one may have the old descriptor */
     (void)state;
     for (int round = 0; round < 2; round++) {
         for (int i = 0; i < THREADS; i++) {
