@@ -70,8 +70,10 @@ static void log_change(const struct engine *engine, const struct engine_job *job
         log_end(engine, job, state);
         return;
     }
-    /* a job that goes well passes through these two in milliseconds, and each line costs as much as a commit */
-    bool passing = state->state == JOB_STARTING || (state->state == JOB_ENDING && state->reason == REASON_EXITED);
+    /* a job that goes well passes through these two in milliseconds, and each line costs as much as a commit; of a task
+     * of an array the line about its end is enough */
+    bool passing = state->state == JOB_STARTING || (state->state == JOB_ENDING && state->reason == REASON_EXITED) ||
+                   (state->state == JOB_RUNNING && state->array);
     (passing ? log_debug : log_info)("job=%" PRIu64 " user=%s %s%s%s", job->id, job->user, job_state_name(state->state),
                                      *reason ? ": " : "", reason);
     if (state->state == JOB_QUEUED && state->attempt && job->logged != JOB_HELD)

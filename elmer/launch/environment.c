@@ -33,16 +33,16 @@ static void add_number(struct list *list, const char *name, uint64_t number)
 
 static void add_hosts(struct list *list, const struct environment_facts *facts)
 {
-    char *text = NULL;
-    size_t size = 0;
-    FILE *out = open_memstream(&text, &size);
-    if (!out)
+    size_t room = 1;
+    char *text, *end;
+    for (uint64_t i = 0; i < facts->submit->nprocs && room < MAX_STRING + 2; i++)
+        room += strlen(facts->ranks[i]) + 1;
+    if (room >= MAX_STRING + 2) /* the last separator is none, and the NUL does not count */
         return;
+    text = end = mem_zalloc(room);
     for (uint64_t i = 0; i < facts->submit->nprocs; i++)
-        fprintf(out, "%s%s", i ? ":" : "", facts->ranks[i]);
-    fclose(out);
-    if (size < MAX_STRING)
-        add(list, "ELMER_HOSTS", text);
+        end += snprintf(end, room - (size_t)(end - text), "%s%s", i ? ":" : "", facts->ranks[i]);
+    add(list, "ELMER_HOSTS", text);
     free(text);
 }
 

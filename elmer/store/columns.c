@@ -90,14 +90,15 @@ static int read_reason(sqlite3_stmt *s, int at, struct record *r)
 
 static void bind_words(sqlite3_stmt *s, int at, const char *const *words, size_t count)
 {
-    char *text = NULL;
-    size_t size = 0;
-    FILE *out = count ? open_memstream(&text, &size) : NULL;
-    if (!out)
-        return;
+    size_t room = 1;
+    char *text, *end;
     for (size_t i = 0; i < count; i++)
-        fprintf(out, "%s%s", i ? " " : "", words[i]);
-    fclose(out);
+        room += strlen(words[i]) + 1;
+    if (count == 0)
+        return;
+    text = end = mem_zalloc(room); /* a stream would take a buffer of its own for each row */
+    for (size_t i = 0; i < count; i++)
+        end += snprintf(end, room - (size_t)(end - text), "%s%s", i ? " " : "", words[i]);
     sqlite3_bind_text(s, at, text, -1, free);
 }
 
@@ -144,14 +145,16 @@ static int read_lost(sqlite3_stmt *s, int at, struct record *r)
 
 static void bind_processors(sqlite3_stmt *s, int at, const struct record *r)
 {
-    char *text = NULL;
-    size_t size = 0;
-    FILE *out = r->nprocessors ? open_memstream(&text, &size) : NULL;
-    if (!out)
-        return;
+    size_t room = 1;
+    char *text, *end;
     for (uint32_t i = 0; i < r->nprocessors; i++)
-        fprintf(out, "%s%s:%d", i ? " " : "", r->processors[i].host, r->processors[i].cpu);
-    fclose(out);
+        room += strlen(r->processors[i].host) + sizeof(":-2147483648");
+    if (r->nprocessors == 0)
+        return;
+    text = end = mem_zalloc(room);
+    for (uint32_t i = 0; i < r->nprocessors; i++)
+        end += snprintf(end, room - (size_t)(end - text), "%s%s:%d", i ? " " : "", r->processors[i].host,
+                        r->processors[i].cpu);
     sqlite3_bind_text(s, at, text, -1, free);
 }
 

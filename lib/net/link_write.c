@@ -59,11 +59,21 @@ void link_watch_reader(struct link *link)
     }
 }
 
-int link_write(struct link *link, uint8_t *bytes, size_t size)
+/* What the kernel takes at once needs no request, and the loop need not look at the socket again. Returns how many
+ * bytes; what is wrong with the socket is found by the request for the rest. */
+static size_t write_at_once(struct link *link, const uint8_t *bytes, size_t size)
 {
     uv_buf_t buf = uv_buf_init((char *)bytes, (unsigned)size);
-    size_t waiting = uv_stream_get_write_queue_size(&link->io.stream);
+    int taken = uv_try_write(&link->io.stream, &buf, 1);
+
+    return taken > 0 ? (size_t)taken : 0;
+}
+
+int link_write(struct link *link, uint8_t *bytes, size_t size)
+{
+    size_t waiting = uv_stream_get_write_queue_size(&link->io.stream), at_once;
     struct sending *sending;
+    uv_buf_t buf;
     int result;
 
     assert(link->state != LINK_CLOSED && size > 0);
@@ -72,6 +82,13 @@ int link_write(struct link *link, uint8_t *bytes, size_t size)
         link_drop(link, "the other side does not read: %zu bytes are waiting for it", waiting + size);
         return -ENOBUFS;
     }
+    at_once = waiting == 0 ? write_at_once(link, bytes, size) : 0;
+    link->given += at_once;
+    if (at_once == size) {
+        free(bytes);
+        return 0;
+    }
+    buf = uv_buf_init((char *)bytes + at_once, (unsigned)(size - at_once)); /* all of it stays in memory until then */
     if (link->budget && !budget_take(link->budget, size)) {
         free(bytes);
         link_drop(link, "the programs of this user do not read: %zu MiB are waiting for them, and no more may",
@@ -96,7 +113,7 @@ int link_write(struct link *link, uint8_t *bytes, size_t size)
         link_drop(link, "writing failed: %s", uv_strerror(result));
         return result;
     }
-    link->given += size;
+    link->given += size - at_once;
     if (!link->watching)
         watch_again(link);
     return 0;

@@ -162,12 +162,35 @@ bool ticket_key_is_known(const struct ticket *ticket, struct ticket_trust *trust
     return true;
 }
 
+/* The key is among the bytes, so the same bytes and signature hold again. Only what held is kept. */
+static bool has_held(const struct ticket_trust *trust, const uint8_t *bytes, size_t size, const uint8_t *signature)
+{
+    for (size_t i = 0; i < TICKET_TRUST_HELD; i++)
+        if (trust->held[i].size == size && memcmp(trust->held[i].bytes, bytes, size) == 0 &&
+            memcmp(trust->held[i].signature, signature, TICKET_SIGNATURE_BYTES) == 0)
+            return true;
+    return false;
+}
+
+static void keep_held(struct ticket_trust *trust, const uint8_t *bytes, size_t size, const uint8_t *signature)
+{
+    size_t at = trust->next_held++ % TICKET_TRUST_HELD;
+    trust->held[at].size = size;
+    memcpy(trust->held[at].bytes, bytes, size);
+    memcpy(trust->held[at].signature, signature, TICKET_SIGNATURE_BYTES);
+}
+
 enum ticket_refusal ticket_check_chain(const struct ticket *ticket, struct ticket_trust *trust)
 {
     uint8_t bytes[TICKET_BYTES_MAX];
+    size_t size;
     if (!ticket_key_is_known(ticket, trust))
         return TICKET_OTHER_CLUSTER;
-    return ticket_signature_holds(ticket->key, bytes, ticket_signed_bytes(ticket, bytes), ticket->signature)
-               ? TICKET_GOOD
-               : TICKET_FORGED;
+    size = ticket_signed_bytes(ticket, bytes);
+    if (has_held(trust, bytes, size, ticket->signature))
+        return TICKET_GOOD;
+    if (!ticket_signature_holds(ticket->key, bytes, size, ticket->signature))
+        return TICKET_FORGED;
+    keep_held(trust, bytes, size, ticket->signature);
+    return TICKET_GOOD;
 }

@@ -145,7 +145,7 @@ bool ticket_signature_holds(const uint8_t key[TICKET_KEY_BYTES], const uint8_t *
                             const uint8_t signature[TICKET_SIGNATURE_BYTES]);
 
 /* Whom this host believes: keys that the CA has certified, and its own. */
-enum { TICKET_TRUST_KEPT = 32 };
+enum { TICKET_TRUST_KEPT = 32, TICKET_TRUST_HELD = 4 };
 struct ticket_trust {
     bool has_authority;                  /* else only this host's own tickets are good */
     uint8_t authority[TICKET_KEY_BYTES]; /* of the CA */
@@ -156,6 +156,12 @@ struct ticket_trust {
         uint8_t key[TICKET_KEY_BYTES];
     } kept[TICKET_TRUST_KEPT];
     size_t next_kept;
+    struct { /* tickets whose signature was good, byte for byte: thousands of tasks have the same one */
+        size_t size;
+        uint8_t bytes[TICKET_BYTES_MAX];
+        uint8_t signature[TICKET_SIGNATURE_BYTES];
+    } held[TICKET_TRUST_HELD];
+    size_t next_held;
 };
 bool ticket_key_is_known(const struct ticket *ticket, struct ticket_trust *trust);
 /* The chain: from the ticket's signature to the CA, or to this host. */

@@ -132,9 +132,9 @@ int channel_send(struct channel *channel, const struct wire_message *message, st
     result = wire_encode_frame(message, channel->minor, &frame, &size, err);
     if (result != 0)
         return result;
-    if (channel->out_size > 0)
+    if (channel->out_size > 0 && !channel->held)
         result = channel_flush(channel);
-    if (result == 0 && channel->out_size == 0) {
+    if (result == 0 && channel->out_size == 0 && !channel->held) {
         sent = put(channel->fd, frame, size);
         result = sent < 0 ? (int)sent : 0;
     }
@@ -238,6 +238,7 @@ int channel_send_all(struct channel *channel, const struct wire_message *message
 {
     int result = channel_send(channel, message, err);
 
+    assert(!channel->held);
     while (result == 0 && channel->out_size > 0) {
         int ready = wait_for(channel->fd, POLLOUT, deadline_ms);
 

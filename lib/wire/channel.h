@@ -33,6 +33,7 @@ struct channel {
     uint8_t *out;
     size_t out_size, out_capacity, out_max;
     bool dead; /* broken: close it */
+    bool held; /* by the owner: what is sent waits for channel_flush(), so that the peer wakes up once for all of it */
 };
 /* Without hello, both ends speak WIRE_MINOR_LASTING: a supervisor lives on under an rsd of a later build, and may start
  * an agent of one. A supervisor says in a pong, as its id, which minor it knows. Messages that are later than the
@@ -43,7 +44,8 @@ void channel_later(struct channel *channel, unsigned minor);
 /* Takes over fd, a connected socket (made non-blocking, close-on-exec). On failure fd stays the caller's. */
 int channel_init(struct channel *channel, int fd, unsigned peer, size_t out_max);
 void channel_fini(struct channel *channel);
-/* Queue and try to write. -ENOBUFS: the peer does not read and out_max is reached (dead). -EPIPE.. (dead). */
+/* Queue and, unless it is held, try to write. -ENOBUFS: the peer does not read and out_max is reached (dead). -EPIPE..
+ * (dead). */
 int channel_send(struct channel *channel, const struct wire_message *message, struct err *err);
 bool channel_wants_write(const struct channel *channel);
 int channel_flush(struct channel *channel);

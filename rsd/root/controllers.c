@@ -98,6 +98,20 @@ unsigned controllers_hand_down(int dir, unsigned wanted)
     return read_set(dir, "cgroup.subtree_control");
 }
 
+void controllers_hand_down_new(int dir, unsigned wanted)
+{
+    unsigned there = wanted & read_set(dir, "cgroup.controllers");
+    char text[64] = "";
+    for (size_t i = 0; i < CONTROLLER_COUNT; i++) {
+        if (there & controllers[i].bit) {
+            strcat(text, *text ? " +" : "+");
+            strcat(text, controllers[i].name);
+        }
+    }
+    if (*text && group_write(dir, "cgroup.subtree_control", text) < 0)
+        (void)controllers_hand_down(dir, wanted); /* what can be, one by one */
+}
+
 size_t controllers_lacking(unsigned there, const char *lacks[CONTROLLER_COUNT])
 {
     size_t count = 0;

@@ -162,6 +162,8 @@ static bool group_gone(struct root *root, struct root_job *job, int64_t now)
 
 static void end_done(struct root *root, struct root_job *job)
 {
+    /* Of an array's, with which of its tasks it is: of those there are thousands, and elmer has a line about each. */
+    const bool task = job->ticket && strchr(job->ticket, '/');
     char path[200];
     if (job->discard)
         result_drop(root, job);
@@ -172,7 +174,7 @@ static void end_done(struct root *root, struct root_job *job)
     snprintf(path, sizeof(path), "%s/sup/%s", root->config->rundir, job->name);
     unlink(path);
     job_move(job, JOB_EMPTY);
-    log_info("job=%s: ended here, %.3f s of CPU time", job->name, job->cpu_seconds);
+    (task ? log_debug : log_info)("job=%s: ended here, %.3f s of CPU time", job->name, job->cpu_seconds);
     if (job->end_asked)
         tell_empty(root, job->id, job->attempt, 0, job->cpu_seconds, job->memory_peak_bytes);
     if (job->discard)

@@ -71,9 +71,11 @@ int group_open_root(const char *path, struct err *err)
     return fd;
 }
 
-static int make_dir(int dir, const char *name, bool make)
+/* *made: by us, just now. */
+static int make_dir(int dir, const char *name, bool make, bool *made)
 {
-    if (make && mkdirat(dir, name, 0755) < 0 && errno != EEXIST)
+    *made = make && mkdirat(dir, name, 0755) == 0;
+    if (make && !*made && errno != EEXIST)
         return -errno;
     return open_dir(dir, name);
 }
@@ -81,14 +83,17 @@ static int make_dir(int dir, const char *name, bool make)
 int group_open(int root_fd, const char *name, bool make, struct cgroup *group, struct err *err)
 {
     int dir, result = 0;
+    bool made, leaf_made;
     *group = (struct cgroup)CGROUP_INIT;
-    dir = make_dir(root_fd, name, make);
+    dir = make_dir(root_fd, name, make, &made);
     if (dir < 0)
         return err_set(err, dir, "cannot make the job's group %s: %s", name, strerror(-dir));
-    if (make)
-        controllers_hand_down(dir, CONTROLLER_MEMORY | CONTROLLER_CPUSET); /* cpu: the group as a whole has a weight */
-    group->sup_fd = make_dir(dir, "sup", make);
-    group->job_fd = make_dir(dir, "job", make);
+    if (made) /* cpu: the group as a whole has a weight */
+        controllers_hand_down_new(dir, CONTROLLER_MEMORY | CONTROLLER_CPUSET);
+    else if (make)
+        controllers_hand_down(dir, CONTROLLER_MEMORY | CONTROLLER_CPUSET);
+    group->sup_fd = make_dir(dir, "sup", make, &leaf_made);
+    group->job_fd = make_dir(dir, "job", make, &leaf_made);
     if (group->sup_fd < 0)
         result = group->sup_fd;
     else if (group->job_fd < 0)

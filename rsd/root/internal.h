@@ -136,6 +136,7 @@ struct root_job {
     uint64_t spun_us;        /* ... what they said last, ... */
     unsigned still;          /* ... how often it has been the same, ... */
     int64_t look_ms;         /* ... and when they are asked again */
+    bool told_alone;         /* what they were told last */
     struct order_ranks told; /* to the supervisor */
     bool told_any;
     struct boost boost;
@@ -228,6 +229,7 @@ void tell_empty(struct root *root, uint64_t job, uint32_t attempt, uint64_t id, 
                 int64_t memory_peak_bytes);
 void tell_state(struct root *root, uint64_t id);
 void tell_supervisor(struct root_job *job, const struct wire_message *message);
+void tell_held(struct root_job *job, bool held); /* its supervisor: until it is false, so that it wakes up once */
 
 /* verbs.c: what the network half may ask for */
 void verbs_run(struct root *root, const struct wire_message *message);
@@ -318,6 +320,7 @@ void ranks_tell(struct root *root, struct root_job *job); /* the supervisor: of 
 void ranks_process(struct root *root, struct root_job *job, pid_t pid);
 void ranks_prune_helpers(struct root_job *job);
 void ranks_look(struct root_job *job); /* tell its processes whether it is alone; and the answer is how they wait */
+void ranks_look_again(struct root_job *job); /* if it is not as it was told */
 void ranks_sweep(struct root *root, int64_t now);
 int64_t ranks_next(const struct root *root); /* when ranks_sweep has to be called next */
 

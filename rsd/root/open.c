@@ -80,6 +80,7 @@ void open_new(struct root *root, const struct wire_message *message, const cpu_s
     }
     job->deadline_ms = mono_ms(mono_now()) + OPEN_MS;
     ranks_new(root, job);
+    tell_held(job, false);
     if (job->has_helpers)
         boost_new(root, job);
 }

@@ -65,9 +65,15 @@ void ranks_look(struct root_job *job)
     struct wire_message message = {.type = WIRE_look};
     if (!job->connected || wire_minor_of(WIRE_look, job->supervisor.minor) < WIRE_WAITS_MINOR)
         return;
-    message.u.look.alone = is_alone(job);
+    message.u.look.alone = job->told_alone = is_alone(job);
     message.u.look.processors = job->ncpus;
     tell_supervisor(job, &message);
+}
+
+void ranks_look_again(struct root_job *job)
+{
+    if (job->told_alone != is_alone(job))
+        ranks_look(job);
 }
 
 /* Take what the order says of the job. A job that it does not name is ending or not yet ordered: its rank stays. */

@@ -116,6 +116,7 @@ int supervisor_start(struct root *root, struct root_job *job, const char *user, 
         job->supervisor_pid = pid;
         result = channel_init(&job->supervisor, pair[0], WIRE_FROM_SUPERVISOR, SUPERVISOR_OUT_MAX);
         job->connected = result == 0;
+        tell_held(job, true); /* until it knows its rank as well: open.c */
         send_begin(root, job, user);
     }
     return result;
@@ -186,8 +187,6 @@ static void heard_started(struct root *root, struct root_job *job, const struct 
             job_helper_add(job, process->pid);
         ranks_process(root, job, process->pid); /* an order may have come while it was being born */
     }
-    if (!job->waits)
-        ranks_look(job); /* its first process may be one that waits */
     tell(root, message);
 }
 
@@ -221,6 +220,8 @@ static void heard_waits(struct root_job *job, const struct wire_waits *waits)
     bool still = job->waits && waits->spun_us == job->spun_us && !waits->polls[0];
     job->still = !still ? 0 : job->still < LOOK_STILL ? job->still + 1 : LOOK_STILL;
     job->spun_us = waits->spun_us;
+    if (!job->waits)
+        ranks_look_again(job); /* an order may have come since */
     job->waits = true;
 }
 
@@ -268,7 +269,8 @@ static void hear(struct root *root, struct root_job *job, const struct wire_mess
         break;
     case WIRE_pong: /* what it knows */
         channel_later(&job->supervisor, message->id < WIRE_MINOR ? (unsigned)message->id : WIRE_MINOR);
-        ranks_look(job);
+        if (job->state != JOB_OPENING) /* it has processes, of which an rsd of before knew */
+            ranks_look(job);
         break;
     case WIRE_started:
         heard_started(root, job, message);
@@ -309,7 +311,9 @@ void supervisor_lose(struct root *root, struct root_job *job)
     if (job->supervisor_gone)
         return;
     job->supervisor_gone = true;
-    supervisor_kill(root, job); /* if only its socket has ended */
+    if (job->state !=
+        JOB_CLOSING) /* there it has quit, and whoever is left is killed when the group cannot be removed */
+        supervisor_kill(root, job); /* if only its socket has ended */
     switch (job->state) {
     case JOB_OPENING:
         fail_open(root, job,

@@ -113,6 +113,13 @@ void tell_state(struct root *root, uint64_t id)
     tell(root, &message);
 }
 
+void tell_held(struct root_job *job, bool held)
+{
+    job->supervisor.held = held;
+    if (!held && job->connected)
+        (void)channel_flush(&job->supervisor);
+}
+
 void tell_supervisor(struct root_job *job, const struct wire_message *message)
 {
     struct err err = ERR_INIT;

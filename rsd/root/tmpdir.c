@@ -173,11 +173,11 @@ static void sweep_entries(int fd)
         close(fd);
         return;
     }
-    for (int i = 0; i < SWEEP_ENTRIES && (entry = readdir(stream)); i++) {
+    for (int i = 0; i < SWEEP_ENTRIES && bytes <= LARGE_BYTES && (entry = readdir(stream)); i++) {
+        if (entry->d_type == DT_DIR && entry->d_name[0] == '.')
+            continue; /* itself and the one above it; another is left */
         bytes += size_of(fd, entry->d_name);
-        if (bytes > LARGE_BYTES)
-            break;
-        if (unlinkat(fd, entry->d_name, 0) < 0 && errno == EISDIR)
+        if (bytes <= LARGE_BYTES && unlinkat(fd, entry->d_name, 0) < 0 && errno == EISDIR)
             unlinkat(fd, entry->d_name, AT_REMOVEDIR);
     }
     closedir(stream);

@@ -158,7 +158,11 @@ static void do_start(struct root *root, struct root_job *job, const struct wire_
     role_by_name(start->role, &role);
     if (process->pid == 0 && !process->exited)
         process->role = role;
+    tell_held(job, true);
     tell_supervisor(job, message);
+    if (!job->waits)
+        ranks_look(job); /* its first process may be one that waits */
+    tell_held(job, false);
 }
 
 static void do_taken(struct root *root, struct root_job *job, const struct wire_message *message)

@@ -160,6 +160,12 @@ static void pass_done(struct root_job *job, int result)
     walk->due_ms = now + SETTLE_MS;
 }
 
+/* As a job is that is being opened: nobody is there to be walked, which is said faster than who is. */
+static bool is_empty(const struct root_job *job)
+{
+    return job->group.events_fd >= 0 && !group_populated(&job->group);
+}
+
 static void step(struct root *root, struct root_job *job)
 {
     struct walk *walk = &job->walk;
@@ -169,6 +175,11 @@ static void step(struct root *root, struct root_job *job)
         if (walk->why == WALK_SWEEP && walk->passes == 0) /* reads all of the group, and here that is paid for */
             ranks_prune_helpers(job);
         walk->frozen = walk->freezing && group_frozen(&job->group);
+        if (!walk->freezing && is_empty(job)) {
+            walk->pass.count = (struct sched_count){0};
+            pass_done(job, 0);
+            return;
+        }
         result = sched_pass_begin(&walk->pass, &job->group);
         walk->in_pass = true;
     }

@@ -17,6 +17,7 @@
 #include <linux/capability.h>
 #include <linux/sched.h>
 #include <poll.h>
+#include <pwd.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -296,8 +297,10 @@ int main(void)
         fprintf(stderr, "<3>elmer-spawn cannot lay down capabilities: %s\n", strerror(errno));
         return 1;
     }
-    /* Load what the user database is made of once, and not again in each child. */
+    /* Load what the user database is made of once, and not again in each child, nor ask there for an nscd that is not.
+     */
     setenv("SYSTEMD_NSS_DYNAMIC_BYPASS", "1", 1);
+    (void)getpwnam("root");
     (void)getgrouplist("root", 0, NULL, &none);
     while (serve_one()) {
     }

@@ -219,6 +219,13 @@ static void root_read(struct sup *sup)
     disconnect(sup);
 }
 
+/* What a turn of the loop has to say goes out at its end: rsd wakes up once. */
+static void connected(struct sup *sup)
+{
+    sup->connected = sup->root.held = true;
+    channel_later(&sup->root, WIRE_MINOR);
+}
+
 /* A new rsd. Only that and root reach the socket; the kernel says so once more. */
 static void root_accept(struct sup *sup)
 {
@@ -235,8 +242,7 @@ static void root_accept(struct sup *sup)
     if (channel_init(&sup->root, fd, WIRE_FROM_ROOT, ROOT_OUT_MAX) < 0)
         close(fd);
     else
-        sup->connected = true;
-    channel_later(&sup->root, WIRE_MINOR);
+        connected(sup);
 }
 
 /* ---- the loop ---- */
@@ -416,6 +422,7 @@ static int loop(struct sup *sup)
             fds = more;
             capacity = need * 2;
         }
+        (void)channel_flush(&sup->root); /* if it is dead, the turn sees that */
         on = turn(sup, fds);
         if (!on && sup->quit && sup->begun)
             on = !take_leave(sup);
@@ -458,8 +465,7 @@ static int supervise(struct sup sup)
         log_error("cannot begin: %s", strerror(errno));
         return 1;
     }
-    sup.connected = true;
-    channel_later(&sup.root, WIRE_MINOR);
+    connected(&sup);
     result = loop(&sup);
     fini(&sup);
     reaper_end();

@@ -31,8 +31,8 @@
 #include "lib/wire/channel.h"
 
 enum {
-    CLIENTS = 128,
-    OF_A_USER = 32,
+    CLIENTS = 768,
+    OF_A_USER = 256, /* threads of a program that submits have one each, and who is put out has to come again */
     USERS = 256,
     ANSWER_MS = 15000,
     IDLE_MS = 5000,
@@ -66,6 +66,7 @@ struct desk {
     struct ticket_counter counter;
     int listener;
     struct client clients[CLIENTS];
+    size_t top; /* no place from here on is taken */
     struct user users[USERS];
 };
 
@@ -203,7 +204,7 @@ static void hear(struct desk *desk, struct client *client, int64_t now)
 static size_t count_of(const struct desk *desk, uint32_t uid)
 {
     size_t count = 0;
-    for (size_t i = 0; i < CLIENTS; i++)
+    for (size_t i = 0; i < desk->top; i++)
         count += desk->clients[i].here && desk->clients[i].uid == uid;
     return count;
 }
@@ -212,7 +213,7 @@ static size_t count_of(const struct desk *desk, uint32_t uid)
 static struct client *idle_one(struct desk *desk, int64_t uid)
 {
     struct client *found = NULL;
-    for (size_t i = 0; i < CLIENTS; i++) {
+    for (size_t i = 0; i < desk->top; i++) {
         struct client *client = &desk->clients[i];
         if (client->here && client->idle && (uid < 0 || client->uid == uid) &&
             (!found || client->end_ms < found->end_ms))
@@ -261,20 +262,29 @@ static void let_in(struct desk *desk, struct client *client, int64_t now)
 
 static struct client *free_place(struct desk *desk)
 {
-    for (size_t i = 0; i < CLIENTS; i++)
+    for (size_t i = 0; i < desk->top; i++)
         if (!desk->clients[i].here)
             return &desk->clients[i];
-    return NULL;
+    return desk->top < CLIENTS ? &desk->clients[desk->top] : NULL;
+}
+
+static void note_top(struct desk *desk)
+{
+    if (desk->top < CLIENTS && desk->clients[desk->top].here) /* free_place() was there */
+        desk->top++;
+    while (desk->top > 0 && !desk->clients[desk->top - 1].here)
+        desk->top--;
 }
 
 static void turn(struct desk *desk)
 {
     struct pollfd fds[CLIENTS + 1];
     bool room = free_place(desk) || idle_one(desk, -1);
+    const size_t top = desk->top;
     int64_t now;
     int timeout = -1;
-    fds[CLIENTS] = (struct pollfd){.fd = room ? desk->listener : -1, .events = POLLIN};
-    for (size_t i = 0; i < CLIENTS; i++) {
+    fds[top] = (struct pollfd){.fd = room ? desk->listener : -1, .events = POLLIN};
+    for (size_t i = 0; i < top; i++) {
         const struct client *client = &desk->clients[i];
         bool writes = client->here && channel_wants_write(&client->channel);
         fds[i] = (struct pollfd){.fd = client->here && !client->asked ? client->channel.fd : -1,
@@ -282,10 +292,10 @@ static void turn(struct desk *desk)
         if (client->here && (client->asked || timeout < 0))
             timeout = client->asked ? 100 : 1000;
     }
-    if (poll(fds, CLIENTS + 1, timeout) < 0)
+    if (poll(fds, top + 1, timeout) < 0)
         return;
     now = mono_ms(mono_now());
-    for (size_t i = 0; i < CLIENTS; i++) {
+    for (size_t i = 0; i < top; i++) {
         struct client *client = &desk->clients[i];
         if (!client->here)
             continue;
@@ -302,8 +312,9 @@ static void turn(struct desk *desk)
         if (client->channel.dead || now >= client->end_ms)
             drop(client);
     }
-    if (fds[CLIENTS].revents && (free_place(desk) || make_room(desk, -1)))
+    if (fds[top].revents && (free_place(desk) || make_room(desk, -1)))
         let_in(desk, free_place(desk), now);
+    note_top(desk);
 }
 
 /* ---- the process ---- */

@@ -27,6 +27,10 @@ id=$(submit alice -w -o /dev/null --hosts ws2 1 sh -c 'sleep 1; exit 7')
 wait_for 5 'the end of one that ended by itself' logged "^job=$id user=alice done exit=7 ran=[12]s hosts=ws2\$"
 id=$(submit alice -w -o /dev/null --each 3 true)
 wait_for 5 'and of one on several hosts' logged "^job=$id user=alice done exit=0 ran=[0-9]+s hosts=ws[1-3],ws[1-3],ws[1-3]\$"
+array=$(submit alice -w -a 1-2 -o /dev/null --hosts ws1 true)
+of_task() { on 1 journalctl -q -o cat --no-pager | grep -E "job=$((array + 2))[. ]"; }
+wait_for 5 'and of a task of an array' logged "^job=$((array + 2)) user=alice done exit=0 ran=[0-9]+s hosts=ws1\$"
+is 'which is its only line' "$(of_task | wc -l)" 1
 
 # ---- fields of the journal ----
 like 'by job' "$(on 1 journalctl -q -o cat --no-pager ELMER_JOB="$id")" "^job=$id user=alice .*done exit=0"

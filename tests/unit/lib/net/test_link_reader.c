@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
+#include <errno.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -180,10 +181,30 @@ static void a_budget_of_two(void **state)
     assert_int_equal(all.used, 0);
 }
 
+/* What the kernel takes in the call waits for nothing and counts as nothing. */
+static void taken_at_once(void **state)
+{
+    struct budget all = {.max = 100 << 20}, budget = {.max = 10, .all = &all};
+
+    (void)state;
+    begin(&ends[0], 50);
+    link_set_budget(ends[0].link, &budget);
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(link_send_json(ends[0].link, "{\"a\":1}", 7), 0);
+        assert_int_equal(link_unsent(ends[0].link), 0);
+        assert_int_equal(budget.used, 0);
+        assert_int_equal(hear(&ends[0], SIZE_MAX), 4 + 7);
+    }
+    assert_int_equal(say(&ends[0]), -ENOBUFS); /* of this a part waits */
+    RUN_UNTIL(ends[0].closed);
+    assert_int_equal(budget.used, 0);
+}
+
 int main(void)
 {
 #define T(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
-    const struct CMUnitTest tests[] = {T(a_reader_that_stops), T(nothing_to_read_is_no_stall), T(a_budget_of_two)};
+    const struct CMUnitTest tests[] = {T(a_reader_that_stops), T(nothing_to_read_is_no_stall), T(a_budget_of_two),
+                                       T(taken_at_once)};
 
     (void)signal(SIGPIPE, SIG_IGN);
     log_open("test_link_reader", LOG_LEVEL_ERROR);

@@ -197,6 +197,28 @@ static void a_changed_ticket_is_forged(void **state)
     assert_why(ticket_check_chain(&t, &c.trust), TICKET_FORGED);
 }
 
+/* What held is looked up byte for byte from then on, and nothing else is. */
+static void what_held_is_checked_once(void **state)
+{
+    struct cluster c;
+    static struct ticket t, forged;
+    (void)state;
+    cluster_init(&c);
+    make(&c, &t, false);
+    assert_why(ticket_check_chain(&t, &c.trust), TICKET_GOOD);
+    for (int i = 0; i < 2; i++) {
+        forged = t;
+        forged.uid += i == 0;
+        forged.signature[63] ^= i == 1;
+        assert_why(ticket_check_chain(&forged, &c.trust), TICKET_FORGED);
+        assert_why(ticket_check_chain(&t, &c.trust), TICKET_GOOD);
+    }
+    assert_int_equal(c.trust.next_held, 1);
+    c.trust.held[0].signature[0] ^= 1; /* one that never held, where it is looked for */
+    memcpy(t.signature, c.trust.held[0].signature, sizeof(t.signature));
+    assert_why(ticket_check_chain(&t, &c.trust), TICKET_GOOD);
+}
+
 /* A host without a cluster believes itself, and nobody else. */
 static void a_host_believes_its_own_key(void **state)
 {
@@ -458,6 +480,7 @@ int main(void)
         cmocka_unit_test(another_clusters_ticket_is_refused),
         cmocka_unit_test(a_host_does_not_sign_for_another),
         cmocka_unit_test(a_changed_ticket_is_forged),
+        cmocka_unit_test(what_held_is_checked_once),
         cmocka_unit_test(a_host_believes_its_own_key),
         cmocka_unit_test(a_job_is_opened_as_it_was_asked_for),
         cmocka_unit_test(a_command_is_started_as_it_was_asked_for),

@@ -262,6 +262,24 @@ static void test_controllers_are_handed_down(void **state)
     close(dir);
 }
 
+/* With one write, also where somebody seems to be: nobody can be in it yet. */
+static void test_controllers_of_a_new_group(void **state)
+{
+    int dir = make_group_files("domain\n", "cpuset cpu io memory hugetlb pids\n", "17\n");
+    (void)state;
+    controllers_hand_down_new(dir, CONTROLLER_CPUSET | CONTROLLER_MEMORY);
+    assert_true(holds("cgroup.subtree_control", "+memory +cpuset"));
+    put("cgroup.subtree_control", "");
+    put("cgroup.controllers", "cpu memory\n");
+    controllers_hand_down_new(dir, CONTROLLER_CPUSET | CONTROLLER_MEMORY);
+    assert_true(holds("cgroup.subtree_control", "+memory"));
+    put("cgroup.subtree_control", "");
+    put("cgroup.controllers", "");
+    controllers_hand_down_new(dir, CONTROLLERS_ALL);
+    assert_true(holds("cgroup.subtree_control", ""));
+    close(dir);
+}
+
 static void test_no_controllers_beside_processes(void **state)
 {
     int dir = make_group_files("domain\n", "cpuset cpu memory\n", "12\n");
@@ -435,6 +453,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_locate, make_root, remove_root),
         cmocka_unit_test_setup_teardown(test_group_files, make_root, remove_root),
         cmocka_unit_test_setup_teardown(test_controllers_are_handed_down, make_root, remove_root),
+        cmocka_unit_test_setup_teardown(test_controllers_of_a_new_group, make_root, remove_root),
         cmocka_unit_test_setup_teardown(test_no_controllers_beside_processes, make_root, remove_root),
         cmocka_unit_test_setup_teardown(test_weights, make_root, remove_root),
         cmocka_unit_test(test_what_is_lacking),

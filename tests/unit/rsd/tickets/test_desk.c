@@ -23,7 +23,7 @@
 #include "rsd/tickets/desk.h"
 #include "tests/unit/scratch.h"
 
-enum { WAIT_MS = 5000, PATH = 80, MANY = 150 }; /* more than there are places for all users together */
+enum { WAIT_MS = 5000, PATH = 80, MANY = 800 }; /* more than there are places for all users together */
 static char named[PATH];                        /* the socket that the caller names: tickets are beside it */
 static char socket_path[PATH + 16], rsd_path[PATH + 16];
 static uint64_t nprocs = 1;
@@ -159,6 +159,28 @@ static void nobody_goes_without(void **state)
         }
     }
     for (int i = 0; i < MANY; i++)
+        client_desk_close(&users[i]);
+}
+
+/* Of a program with hundreds of threads each keeps its connection. */
+static void threads_keep_their_places(void **state)
+{
+    enum { THREADS = 256 };
+    static struct client_desk users[THREADS];
+    ino_t sockets[THREADS] = {0}; /* a new one may have the old descriptor */
+    (void)state;
+    for (int round = 0; round < 2; round++) {
+        for (int i = 0; i < THREADS; i++) {
+            uint64_t number;
+            struct stat st;
+            users[i].beside = named;
+            assert_int_equal(submit(&users[i], WAIT_MS, &number), ELMER_OK);
+            assert_int_equal(fstat(users[i].channel.fd, &st), 0);
+            assert_true(round == 0 || st.st_ino == sockets[i]);
+            sockets[i] = st.st_ino;
+        }
+    }
+    for (int i = 0; i < THREADS; i++)
         client_desk_close(&users[i]);
 }
 
@@ -347,6 +369,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(many_on_one_connection, setup, teardown),
         cmocka_unit_test_setup_teardown(the_longest_arrays_one_after_the_other, setup, teardown),
         cmocka_unit_test_setup_teardown(nobody_goes_without, setup, teardown),
+        cmocka_unit_test_setup_teardown(threads_keep_their_places, setup, teardown),
         cmocka_unit_test_setup_teardown(silence_holds_nobody_up, setup, teardown),
         cmocka_unit_test_setup_teardown(a_flood_is_not_kept, setup, teardown),
         cmocka_unit_test_setup_teardown(what_cannot_be_signed_goes_without, setup, teardown),
