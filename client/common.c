@@ -36,7 +36,6 @@ void command_begin(const struct command *command)
     fill_standard_files();
     if (!setlocale(LC_CTYPE, "") || MB_CUR_MAX == 1) /* names are UTF-8 in every locale, and so are their widths */
         setlocale(LC_CTYPE, "C.UTF-8");
-    opterr = 0;
 }
 
 void *must(void *memory)
@@ -96,96 +95,20 @@ int usage_error(const char *format, ...)
     return EXIT_USAGE;
 }
 
-static const struct option *known_options; /* of the last next_option() */
-static const char *known_letters;
-
-int next_option(int argc, char **argv, const char *letters, const struct option *options)
-{
-    known_options = options;
-    known_letters = letters;
-    return getopt_long(argc, argv, letters, options, NULL);
-}
-
-/* "'--each' '--error'": those that begin so; malloc'd. Their number in *count. */
-static char *beginning_with(const char *name, size_t length, size_t *count)
-{
-    char *list = must(strdup(""));
-
-    *count = 0;
-    for (const struct option *o = known_options; o->name; o++)
-        if (strncmp(o->name, name, length) == 0) {
-            char *longer = must(str_format("%s '--%s'", list, o->name));
-
-            free(list);
-            list = longer;
-            ++*count;
-        }
-    return list;
-}
-
-/* The one that was probably meant; NULL: none. */
-static const char *nearest(const char *name, size_t length)
-{
-    const char *best = NULL;
-    size_t least = length / 3 < 2 ? length / 3 + 1 : 3; /* typing errors: one in three letters, two at most */
-    char *word = must(strndup(name, length));
-
-    for (const struct option *o = known_options; o->name; o++) {
-        size_t distance = str_distance(word, o->name);
-
-        if (distance < least) {
-            least = distance;
-            best = o->name;
-        }
-    }
-    free(word);
-    return best;
-}
-
-static int wrong_long(const char *word)
-{
-    size_t length = strcspn(word + 2, "="), count;
-    char *list = beginning_with(word + 2, length, &count);
-    const char *meant = nearest(word + 2, length);
-    int result;
-
-    if (count == 1)
-        result = usage_error("option%s doesn't allow an argument", list);
-    else if (count > 1)
-        result = usage_error("option '%s' is ambiguous; possibilities:%s", word, list);
-    else if (meant)
-        result = usage_error("unrecognized option '%s'; did you mean '--%s'?", word, meant);
-    else
-        result = usage_error("unrecognized option '%s'", word);
-    free(list);
-    return result;
-}
-
 int common_option(int c, char **argv)
 {
-    const char *word = argv[optind > 0 ? optind - 1 : 0];
+    char text[OPTIONS_FAULT_BYTES];
 
-    switch (c) {
-    case 'h':
-    case OPTION_HELP:
-        fputs(self->help, stdout);
-        if (self->options)
-            options_print(self->options);
-        fputs(self->notes ? self->notes : "", stdout);
+    if (c == 'h') {
+        options_help(self);
         return finish_output(EXIT_DONE);
-    case 'V':
-    case OPTION_VERSION:
+    }
+    if (c == 'V') {
         printf("%s (Elmer) %s\n", self->name, PACKAGE_VERSION);
         return finish_output(EXIT_DONE);
-    case ':':
-        return usage_error("option '%s' needs a value", word);
-    default:
-        if (optopt > 32 && optopt < 127 && !strchr(known_letters, optopt)) /* one of several letters, perhaps */
-            return usage_error("unknown option '-%c'", optopt);
-        if (strncmp(word, "--", 2) == 0)
-            return wrong_long(word);
-        return usage_error("option '%s' is unknown", word);
     }
+    options_fault(c, argv, text);
+    return usage_error("%s", text);
 }
 
 int exit_code(int result)

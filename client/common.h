@@ -2,11 +2,10 @@
 #ifndef CLIENT_COMMON_H
 #define CLIENT_COMMON_H
 
-#include <getopt.h>
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "client/options.h"
+#include "lib/options/options.h"
 #include "libelmer/elmer.h"
 
 enum {
@@ -20,19 +19,7 @@ enum {
     EXIT_ELMER = 125
 };
 enum { ANSWER_MS = 30000 }; /* how long a command waits for an answer */
-enum { OPTION_HELP = 1000, OPTION_VERSION, OPTION_FIRST_FREE };
 
-/* initializers, not statements */
-/* clang-format off */
-#define COMMON_OPTIONS {"help", no_argument, NULL, OPTION_HELP}, {"version", no_argument, NULL, OPTION_VERSION}
-/* clang-format on */
-
-/* --help prints help, the options and notes; without a table of options help is all of it. */
-struct command {
-    const char *name, *help;
-    const struct option_row *options;
-    const char *notes;
-};
 /* Call first. */
 void command_begin(const struct command *command);
 /* One line on stderr, "NAME: ...", control characters made printable. */
@@ -41,9 +28,7 @@ void say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void say_where(const char *place);
 /* The same with a hint at --help; returns EXIT_USAGE. */
 int usage_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
-/* getopt_long(3), which common_option() can say more about then. letters begin with "+:hV", or ":hV". */
-int next_option(int argc, char **argv, const char *letters, const struct option *options);
-/* What next_option() has returned and the command does not know itself: help, version, errors. Returns the exit code.
+/* What options_next() has returned and the command does not know itself: help, version, errors. Returns the exit code.
  */
 int common_option(int c, char **argv);
 /* Say the error of a call and return the exit code for it. */

@@ -28,22 +28,14 @@ static const struct command command = {
     "       erun [options of ssh] HOST [COMMAND [ARG...]]\n"
     "Inside a job: start COMMAND on hosts of the job, with this directory and environment; input,\n"
     "output, signals and the exit status are as if it ran here.\n"
-    "\n"
-    "  -n, --nprocs N   N processes, over the processors of the job in their order\n"
-    "  --host HOST      on this host of the job\n"
-    "  --rank R         on the processor with this number\n"
-    "  --each           one process on each processor of the job\n"
-    "  --pty            with a terminal of its own\n"
-    "  -h, --help       print this and exit\n"
-    "  -V, --version    print the version and exit\n"
+    "\n",
+    erun_options,
     "\n"
     "With a host of the job as the first word, as ssh and rsh are called, the rest is a line for\n"
     "the shell there.\n"
     "\n"
     "Exit status: that of the command, the highest of several, 128+N if it died by signal N; 127\n"
     "not found, 126 not executable, 2 usage, 255 a host or a connection was lost.\n",
-    NULL,
-    NULL,
 };
 
 enum { AGAIN_MS = 1000 };
@@ -323,13 +315,13 @@ int main(int argc, char **argv)
     command_begin(&command);
     for (size_t i = 0; argc > 1 && i < sizeof(first) / sizeof(first[0]); i++)
         if (strcmp(argv[1], first[i]) == 0)
-            return common_option(i < 2 ? OPTION_HELP : OPTION_VERSION, argv);
+            return common_option(i < 2 ? 'h' : 'V', argv);
     if (!erun_job_read(&job))
         result = ERUN_LOST;
     if (result < 0)
         result = erun_plan_read(&plan, &job, argc, argv, isatty(STDIN_FILENO));
     if (result < 0 && (plan.help || plan.version))
-        result = common_option(plan.help ? OPTION_HELP : OPTION_VERSION, argv);
+        result = common_option(plan.help ? 'h' : 'V', argv);
     if (result < 0)
         result = start(&job, &plan);
     erun_plan_fini(&plan);

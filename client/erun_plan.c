@@ -87,6 +87,17 @@ static const char *host_of(const struct erun_job *job, const char *name)
 
 /* ---- options ---- */
 
+/* Read in a way of their own: ssh has -n without a value, and what follows a host may be options again. */
+enum { OPTION_HOST = OPTION_FIRST_FREE, OPTION_RANK, OPTION_EACH, OPTION_PTY };
+const struct option_row erun_options[] = {
+    {'n', "nprocs", "N", "N processes, over the processors of the job in their order"},
+    {OPTION_HOST, "host", "HOST", "on this host of the job"},
+    {OPTION_RANK, "rank", "R", "on the processor with this number"},
+    {OPTION_EACH, "each", NULL, "one process on each processor of the job"},
+    {OPTION_PTY, "pty", NULL, "with a terminal of its own"},
+    OPTION_ROWS_END,
+};
+
 struct options {
     const char *host;
     uint64_t number, rank;
@@ -154,41 +165,40 @@ static int letters(struct options *o, char **argv, int argc, int *at)
     return -1;
 }
 
+static int take(struct erun_plan *plan, struct options *o, const struct option_row *row, const char *value)
+{
+    switch (row->c) {
+    case OPTION_HOST:
+        o->host = value;
+        return value ? -1 : wants("--host", "a host of the job");
+    case OPTION_RANK:
+        o->has_rank = number_of(value, &o->rank);
+        return o->has_rank ? -1 : wants("--rank", "the number of a processor of the job, from 0");
+    case 'n':
+        o->has_number = number_of(value, &o->number);
+        return o->has_number ? -1 : wants("--nprocs", "a number");
+    case OPTION_EACH:
+        o->each = true;
+        return -1;
+    case OPTION_PTY:
+        o->pty = true;
+        return -1;
+    default:
+        *(row->c == 'h' ? &plan->help : &plan->version) = true;
+        return -1;
+    }
+}
+
 static int long_option(struct erun_plan *plan, struct options *o, char **argv, int argc, int *at)
 {
     char *word = argv[*at], *equals = strchr(word, '=');
     size_t length = equals ? (size_t)(equals - word) : strlen(word);
-    const char *value = equals ? equals + 1 : *at + 1 < argc ? argv[*at + 1] : NULL;
-    bool taken = true;
-    if (strncmp(word, "--host", length) == 0 && length == 6) {
-        o->host = value;
-        if (!value)
-            return wants("--host", "a host of the job");
-    } else if (strncmp(word, "--rank", length) == 0 && length == 6) {
-        o->has_rank = number_of(value, &o->rank);
-        if (!o->has_rank)
-            return wants("--rank", "the number of a processor of the job, from 0");
-    } else if (strncmp(word, "--nprocs", length) == 0 && length == 8) {
-        o->has_number = number_of(value, &o->number);
-        if (!o->has_number)
-            return wants("--nprocs", "a number");
-    } else {
-        taken = false;
-        if (equals)
-            return usage_error("there is no option %s", word);
-        if (strcmp(word, "--each") == 0)
-            o->each = true;
-        else if (strcmp(word, "--pty") == 0)
-            o->pty = true;
-        else if (strcmp(word, "--help") == 0)
-            plan->help = true;
-        else if (strcmp(word, "--version") == 0)
-            plan->version = true;
-        else
-            return usage_error("there is no option %s", word);
-    }
-    *at += taken && !equals;
-    return -1;
+    const char *next = *at + 1 < argc ? argv[*at + 1] : NULL;
+    const struct option_row *row = options_find(erun_options, word + 2, length - 2);
+    if (!row || (equals && !row->value))
+        return usage_error("there is no option %s", word);
+    *at += row->value && !equals;
+    return take(plan, o, row, equals ? equals + 1 : next);
 }
 
 /* From *at to the first word that is none; -1, or an exit status. */

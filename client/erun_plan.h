@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "lib/options/options.h"
 #include "lib/run/pack.h"
 
 /* The job, as its environment says. */
@@ -37,6 +38,7 @@ struct erun_plan {
     size_t nparts;
     char *line; /* like_ssh: owned */
 };
+extern const struct option_row erun_options[];
 /* Whether a terminal is asked for by itself, like_ssh without a command, is for the caller to say: terminal. -1: it is
  * planned; else an exit status, and it has said why. */
 int erun_plan_read(struct erun_plan *plan, const struct erun_job *job, int argc, char **argv, bool terminal);

@@ -287,7 +287,7 @@ static int take_option(struct request *request, int c, char **argv)
 /* What asks something of esubmit itself, not of the job. */
 static bool only_typed(int c)
 {
-    return c == 'w' || c == OPTION_DRY_RUN || c == 'h' || c == 'V' || c == OPTION_HELP || c == OPTION_VERSION;
+    return c == 'w' || c == OPTION_DRY_RUN || c == 'h' || c == 'V';
 }
 
 static int take_options(struct request *request, int argc, char **argv, bool typed)

@@ -6,7 +6,7 @@
 #include "client/array_file.h"
 #include "client/environment.h"
 #include "client/notices.h"
-#include "client/options.h"
+#include "lib/options/options.h"
 #include "client/script.h"
 #include "libelmer/elmer.h"
 

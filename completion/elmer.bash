@@ -3,8 +3,7 @@
 # Options and verbs are those that the command itself prints with --help, so there is no second list of them. Jobs and hosts are
 # asked for while one types, for two seconds at most: without an answer nothing is offered.
 
-_elmer_options() { # COMMAND: from the lines of its help that begin with an option; esim has several in a line
-    [ "${1##*/}" != esim ] || "$1" --help 2>/dev/null | grep -oE -- '--[a-z-]+' | sort -u
+_elmer_options() { # COMMAND: from the lines of its help that begin with an option
     "$1" --help 2>/dev/null | sed -nE 's/^ +(-[A-Za-z0-9]), (--[a-z-]+).*/\1 \2/p; t; s/^ +(--?[A-Za-z][a-z-]*).*/\1/p'
 }
 
@@ -45,7 +44,7 @@ _elmer_argument() { # of a command, no option
         set) [ "$COMP_CWORD" -gt 2 ] || _elmer_reply allocator policy ;;
         esac
         ;;
-    esubmit) mapfile -t COMPREPLY < <(compgen -c -f -- "$cur") ;;
+    esubmit | erun) mapfile -t COMPREPLY < <(compgen -c -f -- "$cur") ;;
     *) mapfile -t COMPREPLY < <(compgen -f -- "$cur") ;;
     esac
 }
@@ -54,7 +53,7 @@ _elmer() {
     local cur=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]} command=${1##*/}
     COMPREPLY=()
     case $command:$before in
-    *:--hosts | equery:--host) _elmer_list "$(_elmer_hosts)" ;;
+    *:--hosts | equery:--host | erun:--host) _elmer_list "$(_elmer_hosts)" ;;
     equery:-u | equery:--user | ekill:-u | ekill:--user | ecancel:-u | ecancel:--user) mapfile -t COMPREPLY < <(compgen -u -- "$cur") ;;
     equery:--state) _elmer_list starting running ending queued held 'done' cancelled ;;
     esubmit:--if-never) _elmer_reply cancel keep ;;
@@ -72,4 +71,4 @@ _elmer() {
 }
 
 complete -F _elmer -o filenames esubmit
-complete -F _elmer equery ekill ecancel ewait ehold erelease etop etail eretry eadmin esim
+complete -F _elmer equery ekill ecancel ewait ehold erelease etop etail eretry erun eadmin esim elmer rsd

@@ -1,5 +1,4 @@
 /* main.c - options of elmer. */
-#include <getopt.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -7,17 +6,19 @@
 #include "config.h"
 #include "elmer/daemon.h"
 #include "lib/base/log.h"
+#include "lib/options/options.h"
 
 enum { EXIT_CONFIG = 2 /* also of a store that cannot be used: starting again would not help */ };
 
-static const char usage[] = "Usage: elmer [-c FILE] [--check-config]\n"
-                            "The queue daemon of Elmer.\n"
-                            "\n"
-                            "  -c, --config FILE  read FILE instead of " ELMER_SYSCONFDIR "/elmer.conf\n"
-                            "      --check-config check what the configuration says and exit; eadmin config check\n"
-                            "                     looks at what it needs of this host, too\n"
-                            "  -V, --version      print the version and exit\n"
-                            "  -h, --help         print this and exit\n";
+enum { OPTION_CHECK = OPTION_FIRST_FREE };
+static const struct option_row options[] = {
+    {'c', "config", "FILE", "read FILE instead of " ELMER_SYSCONFDIR "/elmer.conf"},
+    {OPTION_CHECK, "check-config", NULL,
+     "check what the configuration says and exit; eadmin config check\nlooks at what it needs of this host, too"},
+    OPTION_ROWS_END,
+};
+static const struct command command = {
+    "elmer", "Usage: elmer [-c FILE] [--check-config]\nThe queue daemon of Elmer.\n\n", options, NULL};
 
 static void say_problem(const char *text, void *data)
 {
@@ -37,44 +38,24 @@ static int load(struct settings *settings, const char *path, bool required)
     return result;
 }
 
-enum { OPT_CHECK = 256, OPT_VERSION, OPT_HELP };
-
 int main(int argc, char **argv)
 {
-    static const struct option options[] = {
-        {"config", required_argument, NULL, 'c'},
-        {"check-config", no_argument, NULL, OPT_CHECK},
-        {"version", no_argument, NULL, OPT_VERSION},
-        {"help", no_argument, NULL, OPT_HELP},
-        {NULL, 0, NULL, 0},
-    };
     const char *path = NULL;
     bool check = false;
-    for (int option; (option = getopt_long(argc, argv, "c:hV", options, NULL)) != -1;) {
+    for (int option; (option = options_next(argc, argv, "", options)) != -1;) {
         switch (option) {
         case 'c':
             path = optarg;
             break;
-        case OPT_CHECK:
+        case OPTION_CHECK:
             check = true;
             break;
-        case 'V':
-        case OPT_VERSION:
-            puts("elmer " PACKAGE_VERSION);
-            return 0;
-        case 'h':
-        case OPT_HELP:
-            fputs(usage, stdout);
-            return 0;
         default:
-            fputs(usage, stderr);
-            return EXIT_CONFIG;
+            return options_common(&command, option, argv, EXIT_CONFIG);
         }
     }
-    if (optind < argc) {
-        fprintf(stderr, "elmer: unexpected argument \"%s\"\n%s", argv[optind], usage);
-        return EXIT_CONFIG;
-    }
+    if (optind < argc)
+        return options_surplus(&command, argv[optind], EXIT_CONFIG);
     struct settings settings = {0};
     struct err err = ERR_INIT;
     log_open("elmer", LOG_LEVEL_INFO);

@@ -2,7 +2,6 @@
 #include "config.h"
 
 #include <errno.h>
-#include <getopt.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,10 +14,11 @@
 #include "esim/plot.h"
 #include "esim/show.h"
 #include "lib/base/str.h"
+#include "lib/options/options.h"
 
 enum { EXIT_GOOD = 0, EXIT_FAULT = 1, EXIT_USAGE = 2, PARALLEL_MAX = 1024 };
 enum {
-    OPTION_KEY = 1000,
+    OPTION_KEY = OPTION_FIRST_FREE, /* its name is that of a key */
     OPTION_SATURATED,
     OPTION_HISTORY,
     OPTION_SINCE,
@@ -28,41 +28,61 @@ enum {
     OPTION_JSON,
     OPTION_RECORDS,
     OPTION_PLOT,
-    OPTION_CPUS_USED,
-    OPTION_HELP,
-    OPTION_VERSION
+    OPTION_PARALLEL
 };
 
-static const char usage[] = "Usage: esim [options]\n"
-                            "Run Elmer's scheduler in virtual time on a workload, and say how long jobs take.\n"
-                            "\n"
-                            "  --workload W      constant, 'square [1,16]', 'rect [1,32]', 'procs [1,8]' or\n"
-                            "                    'P[1,8]=0.3 P[17,32]=0.7' (default: rect [1,16])\n"
-                            "  --trace FILE      a trace in the Standard Workload Format, perhaps with gzip\n"
-                            "    --feedback=yes|no           jobs follow those that they name (default: yes)\n"
-                            "  --history FILE    what Elmer has kept of its jobs: its store, or a copy of it\n"
-                            "    --since TIME --until TIME   of that, by the times of submission\n"
-                            "    --without-user NAME         without the jobs of one user\n"
-                            "  --load L          mean service time / mean time between arrivals (default: 1)\n"
-                            "  --saturated       a queue that is never empty\n"
-                            "  --arrivals, --service, --mean-service, --share    see esim(1)\n"
-                            "  --hosts N --cpus N | --cube N  [--add-hosts N]     the machine\n"
-                            "    --speeds SxN,SxN..          how fast the first N hosts are, and the next ones\n"
-                            "  --allocator A --levels D --policy P --threshold T --user-running N\n"
-                            "  --model space|shared --steps together|each --period SECONDS\n"
-                            "  --precision P     until the 95 % interval is so narrow (default: 2%)\n"
-                            "  --jobs N          so many jobs and no more\n"
-                            "  --jobs-max N      give up the precision then (default: 2000000)\n"
-                            "  --seed N          the same seed gives the same answer\n"
-                            "  --sweep KEY=FROM..TO[:COUNT]   and --compare KEY=A,B   with the same jobs\n"
-                            "  --explain JOB     why a job started when it did\n"
-                            "  --records FILE    a line of JSON for each job\n"
-                            "  --plot FILE       a picture of a sweep, in SVG\n"
-                            "  --json            lines of JSON instead of a table\n"
-                            "  --parallel N      simulations at a time (default: one for each CPU)\n"
-                            "  --help, --version\n"
-                            "\n"
-                            "Exit status: 0 done, 1 a simulation failed, 2 usage.\n";
+static const struct option_row options[] = {
+    {OPTION_KEY, "workload", "W",
+     "constant, 'square [1,16]', 'rect [1,32]', 'procs [1,8]' or\n'P[1,8]=0.3 P[17,32]=0.7' (default: rect [1,16])"},
+    {OPTION_KEY, "load", "L", "mean service time / mean time between arrivals (default: 1)"},
+    {OPTION_SATURATED, "saturated", NULL, "a queue that is never empty"},
+    {OPTION_KEY, "arrivals", "A", "poisson or constant (default: poisson)"},
+    {OPTION_KEY, "service", "S", "exponential or constant times (default: exponential)"},
+    {OPTION_KEY, "mean-service", "SECONDS", "the mean of these times, of those of a trace too"},
+    {OPTION_KEY, "share", "P", "how much of its time a job computes, in the model shared"},
+    {OPTION_KEY, "trace", "FILE", "a trace in the Standard Workload Format, perhaps with gzip"},
+    {OPTION_KEY, "feedback", "[=YES]", "of a trace: jobs follow those that they name, yes or no (default: yes)"},
+    {OPTION_HISTORY, "history", "FILE", "what Elmer has kept of its jobs: its store, or a copy of it"},
+    {OPTION_SINCE, "since", "TIME", "of a history: jobs submitted from then on"},
+    {OPTION_UNTIL, "until", "TIME", "and until then"},
+    {OPTION_KEY, "without-user", "NAME", "of a history: without the jobs of one user"},
+    {OPTION_KEY, "seed", "N", "the same seed gives the same answer"},
+    {0, NULL, NULL, ""},
+    {OPTION_KEY, "hosts", "N", "how many hosts the machine has"},
+    {OPTION_KEY, "cpus", "N", "and each of them processors"},
+    {OPTION_KEY, "add-hosts", "N", "so many more than there are"},
+    {OPTION_KEY, "speeds", "SxN,..", "how fast the first N hosts are, and the next ones"},
+    {OPTION_KEY, "cube", "N", "a hypercube of 2^N hosts with a processor each"},
+    {OPTION_KEY, "allocator", "A", "as in elmer.conf(5)"},
+    {OPTION_KEY, "levels", "D", "jobs that may share a processor"},
+    {OPTION_KEY, "policy", "P", "the queue's order"},
+    {OPTION_KEY, "threshold", "T", "of the allocator v2"},
+    {OPTION_KEY, "user-running", "N", "how many jobs of a user may run"},
+    {OPTION_KEY, "model", "M", "space or shared: what jobs of one processor do to each other"},
+    {OPTION_KEY, "steps", "S", "together or each, in the model shared"},
+    {OPTION_KEY, "period", "SECONDS", "of the steps"},
+    {0, NULL, NULL, ""},
+    {OPTION_KEY, "precision", "P", "until the 95 % interval is so narrow (default: 2%)"},
+    {OPTION_KEY, "jobs", "N", "so many jobs and no more"},
+    {OPTION_KEY, "jobs-max", "N", "give up the precision then (default: 2000000)"},
+    {OPTION_SWEEP, "sweep", "KEY=FROM..TO[:COUNT]", "once for each of these values, with the same jobs"},
+    {OPTION_COMPARE, "compare", "KEY=A,B", "once with each, with the same jobs"},
+    {OPTION_PARALLEL, "parallel", "N", "simulations at a time (default: one for each CPU)"},
+    {OPTION_KEY, "explain", "JOB", "why a job started when it did"},
+    {OPTION_JSON, "json", NULL, "lines of JSON instead of a table"},
+    {OPTION_PLOT, "plot", "FILE", "a picture of a sweep, in SVG"},
+    {OPTION_RECORDS, "records", "FILE", "a line of JSON for each job"},
+    OPTION_ROWS_END,
+};
+static const struct command command = {
+    "esim",
+    "Usage: esim [options]\n"
+    "Run Elmer's scheduler in virtual time on a workload, and say how long jobs take.\n"
+    "\n",
+    options,
+    "\n"
+    "Exit status: 0 done, 1 a simulation failed, 2 usage.\n",
+};
 
 struct request {
     struct config config;
@@ -78,43 +98,16 @@ static int wrong(const char *text)
     return EXIT_USAGE;
 }
 
-static const char *const keys[] = {
-    "workload",  "trace",     "load",   "arrivals", "service",   "mean-service", "share",        "hosts",  "cpus",
-    "cube",      "allocator", "levels", "policy",   "threshold", "user-running", "model",        "steps",  "period",
-    "precision", "jobs",      "seed",   "explain",  "jobs-max",  "add-hosts",    "without-user", "speeds", "feedback"};
-enum { KEYS = sizeof(keys) / sizeof(keys[0]) };
-
-static void make_options(struct option *options)
-{
-    static const struct option others[] = {{"saturated", no_argument, NULL, OPTION_SATURATED},
-                                           {"history", required_argument, NULL, OPTION_HISTORY},
-                                           {"since", required_argument, NULL, OPTION_SINCE},
-                                           {"until", required_argument, NULL, OPTION_UNTIL},
-                                           {"sweep", required_argument, NULL, OPTION_SWEEP},
-                                           {"compare", required_argument, NULL, OPTION_COMPARE},
-                                           {"json", no_argument, NULL, OPTION_JSON},
-                                           {"records", required_argument, NULL, OPTION_RECORDS},
-                                           {"plot", required_argument, NULL, OPTION_PLOT},
-                                           {"parallel", required_argument, NULL, OPTION_CPUS_USED},
-                                           {"help", no_argument, NULL, OPTION_HELP},
-                                           {"version", no_argument, NULL, OPTION_VERSION},
-                                           {NULL, 0, NULL, 0}};
-
-    for (int i = 0; i < KEYS; i++)
-        options[i] = (struct option){keys[i], required_argument, NULL, OPTION_KEY};
-    options[KEYS - 1].has_arg = optional_argument; /* feedback */
-    memcpy(&options[KEYS], others, sizeof(others));
-}
-
 /* -1 to go on, or the exit status. */
-static int take(struct request *request, int c, const char *name)
+static int take(struct request *request, int c, char **argv)
 {
+    const struct option_row *row = options_row();
     char fault[300];
     uint64_t number;
 
     switch (c) {
     case OPTION_KEY:
-        return keys_set(&request->config, name, optarg ? optarg : "yes", fault, sizeof(fault)) ? -1 : wrong(fault);
+        return keys_set(&request->config, row->name, optarg ? optarg : "yes", fault, sizeof(fault)) ? -1 : wrong(fault);
     case OPTION_SATURATED:
         request->config.world.saturated = true;
         return -1;
@@ -141,21 +134,13 @@ static int take(struct request *request, int c, const char *name)
     case OPTION_PLOT:
         request->plot = optarg;
         return -1;
-    case OPTION_CPUS_USED:
+    case OPTION_PARALLEL:
         if (!str_to_u64(optarg, &number) || number < 1 || number > PARALLEL_MAX)
             return wrong("--parallel: want a number from 1 to 1024");
         request->parallel = (int)number;
         return -1;
-    case 'h':
-    case OPTION_HELP:
-        fputs(usage, stdout);
-        return EXIT_GOOD;
-    case 'V':
-    case OPTION_VERSION:
-        printf("esim %s\n", PACKAGE_VERSION);
-        return EXIT_GOOD;
     default:
-        return EXIT_USAGE;
+        return options_common(&command, c, argv, EXIT_USAGE);
     }
 }
 
@@ -266,14 +251,12 @@ int main(int argc, char **argv)
 {
     long cpus = sysconf(_SC_NPROCESSORS_ONLN);
     struct request request = {.parallel = cpus > 0 ? (int)cpus : 1, .until_ms = INT64_MAX, .since_ms = INT64_MIN};
-    struct option options[KEYS + 13];
-    int c, which = 0, result = -1;
+    int c, result = -1;
 
     keys_default(&request.config);
-    make_options(options);
-    while (result < 0 && (c = getopt_long(argc, argv, "hV", options, &which)) != -1)
-        result = take(&request, c, options[which].name);
+    while (result < 0 && (c = options_next(argc, argv, "", options)) != -1)
+        result = take(&request, c, argv);
     if (result < 0 && optind < argc)
-        result = wrong("there is an argument too many; see esim --help");
+        result = options_surplus(&command, argv[optind], EXIT_USAGE);
     return result < 0 ? simulate(&request) : result;
 }

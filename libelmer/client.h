@@ -44,6 +44,12 @@ void client_desk_close(struct client_desk *desk);
  * ELMER_UNAVAILABLE: not now. deadline_ms is monotonic. */
 int client_ticket(struct client_desk *desk, struct wire_message *submit, int64_t deadline_ms,
                   struct wire_message *answer, struct elmer_error *error);
+/* A decision, which elmer has refused as it stands (-> not-permitted), signed by the local rsd with elmer's challenge:
+ * the message decide, whose texts live as long as answer and *json, the caller's. ELMER_OK; else with a text why not.
+ */
+int client_warrant(struct client_desk *desk, const struct wire_message *request, unsigned minor, const char *challenge,
+                   int64_t deadline_ms, struct wire_message *decide, struct wire_message *answer, char **json,
+                   struct elmer_error *error);
 /* Where the courier of a running job on that host listens; it is started if there is none. gone: not at this port any
  * more, 0: nothing is known. address: "" on this host. Returns an enum elmer_result. */
 struct client_reached {

@@ -175,6 +175,52 @@ static int ask(struct client_desk *desk, const struct wire_message *submit, int6
     return -EAGAIN;
 }
 
+/* 0: answered; negative: not. */
+static int ask_to_sign(struct client_desk *desk, const struct wire_message *question, int64_t deadline_ms,
+                       struct wire_message *answer)
+{
+    int result = desk->connected ? 0 : dial(desk);
+
+    if (result < 0)
+        return result;
+    if (channel_send_all(&desk->channel, question, deadline_ms, NULL) == 0 &&
+        channel_receive(&desk->channel, answer, deadline_ms, NULL) == 1)
+        return 0;
+    client_desk_close(desk);
+    return -EPIPE;
+}
+
+int client_warrant(struct client_desk *desk, const struct wire_message *request, unsigned minor, const char *challenge,
+                   int64_t deadline_ms, struct wire_message *decide, struct wire_message *answer, char **json,
+                   struct elmer_error *error)
+{
+    struct wire_message question = {.type = WIRE_warrant_ask, .u.warrant_ask.challenge = challenge};
+    int64_t most = mono_ms(mono_now()) + TICKET_MS;
+    bool kept = desk->connected;
+    struct err err = ERR_INIT;
+    size_t size;
+    int result;
+
+    if (wire_encode(request, minor, json, &size, &err) != 0)
+        return client_error(error, ELMER_FAILED, "%s", err.text);
+    question.u.warrant_ask.request = *json;
+    if (deadline_ms > most)
+        deadline_ms = most;
+    result = ask_to_sign(desk, &question, deadline_ms, answer);
+    if (result < 0 && kept) /* it had been closed while it was not used */
+        result = ask_to_sign(desk, &question, deadline_ms, answer);
+    if (result < 0)
+        return client_error(error, ELMER_NOT_PERMITTED,
+                            "rsd of this host does not sign it (%s): it is from before protocol 1.10, or does not run",
+                            strerror(-result));
+    if (answer->type != WIRE_warrant)
+        return client_error(error, ELMER_NOT_PERMITTED, "%s",
+                            answer->type == WIRE_error ? answer->u.error.text : "rsd has answered something else");
+    *decide = (struct wire_message){
+        .type = WIRE_decide, .u.decide = {.request = *json, .minor = minor, .warrant = answer->u.warrant.warrant}};
+    return ELMER_OK;
+}
+
 static int not_now(int result, struct elmer_error *error)
 {
     return result == -ECONNREFUSED

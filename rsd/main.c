@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <getopt.h>
 #include <pwd.h>
 #include <sched.h>
 #include <signal.h>
@@ -21,25 +20,12 @@
 #include "lib/ticket/program.h"
 #include "rsd/config.h"
 #include "rsd/net_start.h"
+#include "rsd/options.h"
 #include "rsd/root/order.h"
 #include "rsd/root/root.h"
 #include "rsd/root/sched.h"
 
 enum { EXIT_CONFIG = 2, BACKLOG = 128, RETRY_S = 5 };
-
-static const char usage[] = "usage: rsd [-c FILE] [--version] [--help]\n"
-                            "       rsd --join HOST[:PORT] TOKEN [--name NAME] [--force] [--now] [-c FILE]\n"
-                            "The rescheduling daemon of a workstation: runs the jobs that elmer sends, in strict "
-                            "order. Runs as root, usually as a service.\n"
-                            "  -c, --config FILE   read FILE instead of " ELMER_SYSCONFDIR "/rsd.conf\n"
-                            "      --join HOST[:PORT] TOKEN\n"
-                            "                      let this host join the cluster of the elmer there, with a token "
-                            "of `eadmin token`; - reads it from the standard input\n"
-                            "      --name NAME     join under this name, not the host's\n"
-                            "      --force         join although FILE names another elmer\n"
-                            "      --now           then start rsd, now and at each boot\n"
-                            "  -V, --version       print the version\n"
-                            "  -h, --help          print this\n";
 
 /* ---- what needs root before there are two ---- */
 
@@ -281,7 +267,7 @@ static int run(struct rsd_config *config, const char *given, struct err *err)
     return result < 0 ? begin_again() : result;
 }
 
-enum { OPT_ADMIN = 256, GO_ON = -1 };
+enum { GO_ON = -1 };
 
 /* What an administrator asks for is done by another program, so that it is not in the one that stays. */
 static int hand_over(char **argv)
@@ -294,37 +280,15 @@ static int hand_over(char **argv)
 /* Returns GO_ON or the exit status. *config stays what it is unless it is given. */
 static int parse(int argc, char **argv, const char **config)
 {
-    static const struct option options[] = {{"config", required_argument, NULL, 'c'},
-                                            {"join", required_argument, NULL, OPT_ADMIN},
-                                            {"name", required_argument, NULL, OPT_ADMIN},
-                                            {"force", no_argument, NULL, OPT_ADMIN},
-                                            {"now", no_argument, NULL, OPT_ADMIN},
-                                            {"version", no_argument, NULL, 'V'},
-                                            {"help", no_argument, NULL, 'h'},
-                                            {NULL, 0, NULL, 0}};
-    int option;
-    while ((option = getopt_long(argc, argv, "+c:Vh", options, NULL)) >= 0) {
-        switch (option) {
-        case 'c':
+    for (int option; (option = options_next(argc, argv, "+", rsd_command.options)) != -1;) {
+        if (option == 'c')
             *config = optarg;
-            break;
-        case OPT_ADMIN:
+        else if (option >= RSD_OPTION_ADMIN)
             return hand_over(argv);
-        case 'V':
-            printf("rsd %s\n", PACKAGE_VERSION);
-            return 0;
-        case 'h':
-            fputs(usage, stdout);
-            return 0;
-        default:
-            fputs(usage, stderr);
-            return EXIT_CONFIG;
-        }
+        else
+            return options_common(&rsd_command, option, argv, EXIT_CONFIG);
     }
-    if (optind == argc)
-        return GO_ON;
-    fputs(usage, stderr);
-    return EXIT_CONFIG;
+    return optind == argc ? GO_ON : options_surplus(&rsd_command, argv[optind], EXIT_CONFIG);
 }
 
 static void say_problem(const char *text, void *data)

@@ -6,7 +6,6 @@
 #include "config.h"
 
 #include <errno.h>
-#include <getopt.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -15,19 +14,25 @@
 
 #include "lib/base/clock.h"
 #include "lib/base/log.h"
+#include "lib/options/options.h"
 #include "lib/wire/channel.h"
 #include "signer/sign.h"
 
 enum { EXIT_CONFIG = 2, DEADLINE_MS = 10000, OUT_MAX = 64 * 1024 };
 
-static const char usage[] = "Usage: elmer-signer [--ca DIR] [--config FILE]\n"
-                            "Sign one certificate for elmer, which is connected to the standard input. Started by "
-                            "elmer-signer.socket, see eadmin(8).\n"
-                            "\n"
-                            "      --ca DIR       the CA, instead of " CA_DIR "\n"
-                            "  -c, --config FILE  read FILE instead of " ELMER_SYSCONFDIR "/ca.conf\n"
-                            "  -V, --version      print the version and exit\n"
-                            "  -h, --help         print this and exit\n";
+enum { OPTION_CA = OPTION_FIRST_FREE };
+static const struct option_row options[] = {
+    {OPTION_CA, "ca", "DIR", "the CA, instead of " CA_DIR},
+    {'c', "config", "FILE", "read FILE instead of " ELMER_SYSCONFDIR "/ca.conf"},
+    OPTION_ROWS_END,
+};
+static const struct command command = {
+    "elmer-signer",
+    "Usage: elmer-signer [--ca DIR] [--config FILE]\n"
+    "Sign one certificate for elmer, which is connected to the standard input. Started by elmer-signer.socket, see "
+    "eadmin(8).\n"
+    "\n",
+    options, NULL};
 
 static int receive(struct channel *channel, struct wire_message *request, int64_t deadline_ms, struct err *err)
 {
@@ -68,35 +73,25 @@ static int serve(const char *dir, const char *config, struct channel *channel, s
 
 int main(int argc, char **argv)
 {
-    static const struct option options[] = {{"ca", required_argument, NULL, 'a'},
-                                            {"config", required_argument, NULL, 'c'},
-                                            {"version", no_argument, NULL, 'V'},
-                                            {"help", no_argument, NULL, 'h'},
-                                            {NULL, 0, NULL, 0}};
     const char *dir = CA_DIR, *config = ELMER_SYSCONFDIR "/ca.conf";
     struct channel channel = {0};
     struct err err = ERR_INIT;
 
     log_open("elmer-signer", LOG_LEVEL_INFO);
-    for (int option; (option = getopt_long(argc, argv, "c:Vh", options, NULL)) != -1;) {
+    for (int option; (option = options_next(argc, argv, "", options)) != -1;) {
         switch (option) {
-        case 'a':
+        case OPTION_CA:
             dir = optarg;
             break;
         case 'c':
             config = optarg;
             break;
-        case 'V':
-            puts("elmer-signer " PACKAGE_VERSION);
-            return 0;
-        case 'h':
-            fputs(usage, stdout);
-            return 0;
         default:
-            fputs(usage, stderr);
-            return EXIT_CONFIG;
+            return options_common(&command, option, argv, EXIT_CONFIG);
         }
     }
+    if (optind < argc)
+        return options_surplus(&command, argv[optind], EXIT_CONFIG);
     umask(077);
     signal(SIGPIPE, SIG_IGN);
     if (channel_init(&channel, STDIN_FILENO, WIRE_FROM_ELMER, OUT_MAX) < 0) {

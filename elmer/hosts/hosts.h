@@ -8,6 +8,7 @@
 
 #include "elmer/engine/engine.h"
 #include "lib/base/err.h"
+#include "lib/net/tls.h"
 #include "lib/wire/wire.h"
 
 struct hosts;
@@ -84,6 +85,9 @@ const char *hosts_listen_failure(const struct hosts *hosts);
 /* elmer's own certificate is a new one: for links from now on. 0, or negative with the text of err: the old one stays.
  */
 int hosts_reload_tls(struct hosts *hosts, struct err *err);
+/* The raw key of the CA that has signed the hosts' certificates, and the keys of their tickets; false: there is none.
+ */
+bool hosts_authority(const struct hosts *hosts, uint8_t key[TLS_AUTHORITY_BYTES]);
 /* elmer did not run for so long: nobody's silence is counted for that time. */
 void hosts_stalled(struct hosts *hosts, int64_t ms);
 

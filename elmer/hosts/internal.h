@@ -5,6 +5,7 @@
 #include "elmer/hosts/hosts.h"
 #include "lib/base/container.h"
 #include "lib/base/log.h"
+#include "lib/net/address.h"
 #include "lib/net/link.h"
 #include "lib/quota/bucket.h"
 
@@ -92,10 +93,14 @@ struct hosts {
         listener_accept accept_tcp;
         unsigned max;
     } links;
-    char *listen_failure; /* why TCP is not served yet */
+    char *listen_failure;          /* why TCP is not served yet, or not any more */
+    char listens_on[ADDRESS_TEXT]; /* numeric, or "*:PORT"; "": nowhere */
     struct deadline listen_again;
-    uv_work_t look_up;
-    int looked_up;       /* what getaddrinfo() has returned */
+    unsigned looks;
+    uv_work_t look_up; /* fills the next three, which nobody reads meanwhile */
+    int looked_up;
+    char found[ADDRESS_TEXT];
+    struct err look_err;
     struct host **hosts; /* [nhosts] */
     int nhosts;
     struct peer *peers;

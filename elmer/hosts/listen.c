@@ -7,6 +7,12 @@
  * hosts_listen_failure() says it as long as it lasts. Hosts are awaited only from the moment on in which they can link:
  * until then nobody's silence means anything, and from then on new jobs wait once more until they have gathered. What
  * waiting does not mend ends elmer at the start; later nothing does.
+ *
+ * Listening, it follows its name, as the queue host may get another address: every RETRY_MS it looks whether this host
+ * has the address still, which asks nobody; if not, and else once in LOOK_EVERY times, the name is looked up. Another
+ * address is listened on before the old socket is closed; the links that there are live on until they end by
+ * themselves. A name service that does not answer changes nothing while the old address is here. "*" has nothing to
+ * follow, a number only has to be there.
  */
 #include "config.h"
 
@@ -14,14 +20,15 @@
 
 #include <assert.h>
 #include <errno.h>
-#include <netdb.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "lib/base/clock.h"
+#include "lib/net/address.h"
 #include "lib/net/tls.h"
 
-enum { RETRY_MS = 5000 };
+enum { RETRY_MS = 5000, LOOK_EVERY = 12 };
 
 /* Those that were up before a restart, or have jobs of before; whether there are any. */
 static bool await(struct hosts *hosts)
@@ -36,18 +43,32 @@ static bool await(struct hosts *hosts)
     return any;
 }
 
-static int try_to_listen(struct hosts *hosts, struct err *err)
+/* At a numeric address, or all; the socket of before is closed when this one is there. */
+static int listen_at(struct hosts *hosts, const char *where, struct err *err)
 {
-    const struct hosts_settings *settings = hosts->settings;
     struct link_options options = hosts->links.options;
+    struct listener *listener;
     options.tls = hosts->tls;
-    return listener_create(hosts->room.loop, settings->listen, 0, hosts->links.max, &options, hosts->links.callbacks,
-                           hosts->links.accept_tcp, hosts, &hosts->tcp_listener, err);
+    int result = listener_create(hosts->room.loop, where, 0, hosts->links.max, &options, hosts->links.callbacks,
+                                 hosts->links.accept_tcp, hosts, &listener, err);
+    if (result)
+        return result;
+    if (hosts->tcp_listener)
+        listener_close(hosts->tcp_listener);
+    hosts->tcp_listener = listener;
+    snprintf(hosts->listens_on, sizeof(hosts->listens_on), "%s", where);
+    return 0;
+}
+
+static void look_again(struct hosts *hosts)
+{
+    if (*hosts->listens_on != '*')
+        deadline_set(hosts->room.deadlines, &hosts->listen_again, engine_now_ms() + RETRY_MS);
 }
 
 static void wait_for_better(struct hosts *hosts, const char *why)
 {
-    deadline_set(hosts->room.deadlines, &hosts->listen_again, engine_now_ms() + RETRY_MS);
+    look_again(hosts);
     if (hosts->listen_failure && !strcmp(hosts->listen_failure, why))
         return;
     log_warning("other hosts cannot link: %s; elmer tries again every %d s", why, RETRY_MS / 1000);
@@ -55,11 +76,18 @@ static void wait_for_better(struct hosts *hosts, const char *why)
     hosts->listen_failure = mem_strdup(why);
 }
 
-static void listens_now(struct hosts *hosts)
+static void listens_now(struct hosts *hosts, const char *before)
 {
-    log_notice("other hosts can link now: elmer listens on %s", hosts->settings->listen);
+    if (hosts->listen_failure)
+        log_notice("other hosts can link now: elmer listens on %s", hosts->listens_on);
+    else if (strcmp(before, hosts->listens_on) != 0)
+        log_notice("elmer listens on %s now, which %s has become; it was %s", hosts->listens_on,
+                   hosts->settings->listen, before);
     free(hosts->listen_failure);
     hosts->listen_failure = NULL;
+    look_again(hosts);
+    if (*before)
+        return;
     struct event event = {.type = EVENT_GATHER, .host = -1};
     if (await(hosts))
         engine_event(hosts->room.engine, &event);
@@ -69,38 +97,43 @@ static void listens_now(struct hosts *hosts)
 
 /* ---- trying again ---- */
 
-/* The host of settings->listen, which the configuration has checked. */
 static void look_up(uv_work_t *work)
 {
     struct hosts *hosts = work->data;
-    const struct addrinfo hints = {.ai_socktype = SOCK_STREAM};
-    struct addrinfo *list = NULL;
-    char *name = mem_strdup(hosts->settings->listen), *host = name, *end = strrchr(name, ':');
-    *end = 0;
-    if (*host == '[' && end[-1] == ']') {
-        host++;
-        end[-1] = 0;
-    }
-    hosts->looked_up = strcmp(host, "*") ? getaddrinfo(host, NULL, &hints, &list) : 0;
-    if (!hosts->looked_up && list)
-        freeaddrinfo(list);
-    free(name);
+    hosts->look_err = (struct err)ERR_INIT;
+    hosts->looked_up = address_resolve(hosts->settings->listen, hosts->found, &hosts->look_err);
 }
 
 static void looked_up(uv_work_t *work, int status)
 {
     struct hosts *hosts = work->data;
-    struct err err = ERR_INIT;
+    char before[ADDRESS_TEXT];
     (void)status;
     if (hosts->closing)
         return;
-    int result = hosts->looked_up ? err_set(&err, -EINVAL, "cannot find the address of %s: %s", hosts->settings->listen,
-                                            gai_strerror(hosts->looked_up))
-                                  : try_to_listen(hosts, &err);
-    if (result)
-        wait_for_better(hosts, err.text);
+    bool here = hosts->tcp_listener && address_is_here(hosts->listens_on);
+    int result = hosts->looked_up;
+    snprintf(before, sizeof(before), "%s", hosts->listens_on);
+    if (!result && strcmp(hosts->found, before) != 0)
+        result = listen_at(hosts, hosts->found, &hosts->look_err);
+    else if (!result && !here)
+        result = err_set(&hosts->look_err, -EADDRNOTAVAIL,
+                         "this host does not have the address %s any more, which is listen = %s: give the name its new "
+                         "address in /etc/hosts or the DNS, or write another listen and restart elmer",
+                         before, hosts->settings->listen);
+    if (!result)
+        listens_now(hosts, before);
+    else if (here && hosts->looked_up)
+        look_again(hosts);
     else
-        listens_now(hosts);
+        wait_for_better(hosts, hosts->look_err.text);
+}
+
+static bool needs_look_up(struct hosts *hosts)
+{
+    if (!hosts->tcp_listener || hosts->listen_failure || !address_is_here(hosts->listens_on))
+        return true;
+    return ++hosts->looks % LOOK_EVERY == 0;
 }
 
 static void on_again(struct deadline *deadline)
@@ -109,6 +142,10 @@ static void on_again(struct deadline *deadline)
     struct err err = ERR_INIT;
     if (!hosts->tls && hosts_make_tls(hosts, &err)) {
         wait_for_better(hosts, err.text);
+        return;
+    }
+    if (!needs_look_up(hosts)) {
+        look_again(hosts);
         return;
     }
     hosts->look_up.data = hosts;
@@ -125,9 +162,13 @@ int hosts_listen(struct hosts *hosts, struct err *err)
     hosts->listen_again.fire = on_again;
     int result = hosts->settings->listen ? hosts_make_tls(hosts, &why) : 0;
     if (!result && hosts->settings->listen)
-        result = try_to_listen(hosts, &why);
+        result = address_resolve(hosts->settings->listen, hosts->found, &why);
+    if (!result && hosts->settings->listen)
+        result = listen_at(hosts, hosts->found, &why);
     if (!result) {
         await(hosts);
+        if (hosts->tcp_listener)
+            look_again(hosts);
         return 0;
     }
     if (result == -EUCLEAN || (result == -EACCES && hosts->tls))

@@ -79,6 +79,11 @@ int hosts_reload_tls(struct hosts *hosts, struct err *err)
     return hosts->tls ? tls_context_reload(hosts->tls, err) : 0;
 }
 
+bool hosts_authority(const struct hosts *hosts, uint8_t key[TLS_AUTHORITY_BYTES])
+{
+    return hosts->tls && tls_context_authority(hosts->tls, key);
+}
+
 bool hosts_too_many(struct hosts *hosts, const char *name)
 {
     int count = 0;

@@ -181,17 +181,18 @@ static int64_t now_ms(void)
     return mono_ms(mono_now());
 }
 
-/* Root of this host, and administrators as far as they are known without asking, must be able to help. */
-static bool is_exempt(const struct clients *clients, uint32_t uid, bool queue_host, bool may_rule)
+/* Of elmer's own socket: root of this host, and administrators as far as they are known without asking, must be able to
+ * help. */
+static bool is_exempt(const struct clients *clients, uint32_t uid)
 {
-    return may_rule && ((uid == 0 && queue_host) || users_known_admin(clients->requests->users, uid));
+    return uid == 0 || users_known_admin(clients->requests->users, uid);
 }
 
 static bool is_within_limits(struct client *client, const struct wire_message *message)
 {
     struct clients *clients = client->clients;
     char text[QUOTA_TEXT] = "elmer is out of memory; try again later";
-    if (is_exempt(clients, client->uid, client->queue_host, client->may_rule))
+    if (client->may_rule && is_exempt(clients, client->uid))
         return true;
     struct quota *quota = quota_of(clients->quotas, client->uid, now_ms());
     enum quota_verdict verdict =
@@ -302,8 +303,7 @@ static void *on_accept(struct link *link, void *data)
     if (clients->closing || link_peer_cred(link, &uid, &gid, &pid))
         return NULL;
     char text[QUOTA_TEXT];
-    struct client *client =
-        new_client(clients, uid, is_exempt(clients, uid, true, true), clients->nown >= CROWDED_LINKS, text);
+    struct client *client = new_client(clients, uid, is_exempt(clients, uid), clients->nown >= CROWDED_LINKS, text);
     if (!client) {
         if (log_allowed(&clients->limit, LOG_BURST, LOG_WINDOW_MS))
             log_warning("uid=%u connection refused: %s", (unsigned)uid, text);
@@ -343,8 +343,6 @@ static bool user_valid(const char *user)
 static struct client *find_relayed(struct clients *clients, int host, bool queue_host, const struct wire_relay *relay,
                                    char *text)
 {
-    bool may_rule = clients->requests->settings->hosts[host].admin;
-    bool exempt = is_exempt(clients, (uint32_t)relay->uid, queue_host, may_rule);
     struct map *map = &clients->relayed[host];
     struct client *client = map_get(map, relay->client);
     if (client && client->uid == relay->uid && !strcmp(client->user, relay->user))
@@ -355,11 +353,11 @@ static struct client *find_relayed(struct clients *clients, int host, bool queue
         snprintf(text, QUOTA_TEXT, "too many clients on this host, or a user name that cannot be used");
         return NULL;
     }
-    client = new_client(clients, (uint32_t)relay->uid, exempt, map->count >= CROWDED_RELAYED, text);
+    client = new_client(clients, (uint32_t)relay->uid, false, map->count >= CROWDED_RELAYED, text);
     if (!client)
         return NULL;
     client->queue_host = queue_host;
-    client->may_rule = may_rule;
+    client->may_vouch = clients->requests->settings->hosts[host].admin;
     client->host = host;
     client->relay = relay->client;
     snprintf(client->user, sizeof(client->user), "%s", relay->user);

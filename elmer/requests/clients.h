@@ -7,13 +7,18 @@
 #include "lib/base/err.h"
 #include "lib/net/link.h"
 #include "lib/quota/quota.h"
+#include "lib/ticket/warrant.h"
 
 struct client {
     struct clients *clients;
     uint32_t uid;
-    char user[256];           /* "": not known yet (own socket) */
-    bool queue_host;          /* it runs on the host that elmer runs on */
-    bool may_rule;            /* who is an administrator is one here: the kernel says so, or a host of admin_hosts */
+    char user[256];  /* "": not known yet (own socket) */
+    bool queue_host; /* it runs on the host that elmer runs on */
+    bool may_rule;   /* who is an administrator is one here: the kernel says so */
+    bool may_vouch;  /* its host is one of admin_hosts: he is one for what is signed there (warrant.c) */
+    bool challenged; /* ... at that time, with these bytes: */
+    int64_t challenged_ms;
+    uint8_t challenge[WARRANT_CHALLENGE_BYTES];
     struct request *requests; /* outstanding; the list of requests.c */
     size_t nrequests;
     /* clients.c's own */

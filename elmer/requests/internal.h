@@ -5,6 +5,7 @@
 #include "elmer/requests/clients.h"
 #include "elmer/requests/requests.h"
 #include "elmer/requests/users.h"
+#include "lib/base/log.h"
 #include "lib/memory/map.h"
 
 struct requests {
@@ -18,8 +19,10 @@ struct requests {
     struct map by_number;
     struct map waiting; /* wait.c: by job, who waits for its end */
     uint64_t next;
-    int64_t rehearse_ms; /* submit.c: not before */
-    int64_t top_ms;      /* of a job that has many before it: not before */
+    int64_t rehearse_ms;       /* submit.c: not before */
+    int64_t top_ms;            /* of a job that has many before it: not before */
+    struct ticket_trust trust; /* warrant.c */
+    struct log_limit refused;
 };
 
 enum request_holder { HOLDER_NONE, HOLDER_USERS, HOLDER_CORE, HOLDER_STORE, HOLDER_QUERY, HOLDER_WAIT, HOLDER_HOST };
@@ -30,7 +33,8 @@ struct request {
     struct client *client;       /* NULL: gone */
     uint32_t uid;                /* of the client */
     bool admin;                  /* an administrator; only known when it matters */
-    bool admin_elsewhere;        /* he is one, but asks from where that does not count */
+    bool admin_elsewhere;        /* he is one, but asks from where that does not count, */
+    bool reads_all;              /* or only for what he reads */
     struct wire_message message; /* owned; empty after a submission became a job */
     enum wire_type type;
     uint64_t id; /* the client's */
@@ -92,6 +96,14 @@ void request_done(struct request *request, const char *format, ...) __attribute_
 
 /* End the request: only administrators may, and how he becomes one if he is one elsewhere. what: "drain hosts". */
 void request_not_admin(struct request *request, const char *what);
+
+/* warrant.c: the rest of a sentence, for one who is an administrator elsewhere; "": he is none. */
+const char *request_how_to_rule(const struct request *request, char *text, size_t size);
+/* challenge_ask; decide. */
+void warrant_challenge(struct request *request);
+void warrant_decide(struct request *request);
+/* The request is this one, which an administrator has signed; its memory is taken over. */
+void request_replace(struct request *request, struct wire_message *message);
 
 /* The one who asks may know everything about a job of this user. */
 bool request_sees(const struct request *request, uint32_t owner);

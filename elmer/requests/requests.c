@@ -80,34 +80,6 @@ void request_done(struct request *request, const char *format, ...)
     request_end(request);
 }
 
-/* The rest of a sentence, for one who is an administrator elsewhere; "": he is none. */
-static const char *how_to_rule(const struct request *request, char *text, size_t size)
-{
-    const struct requests_settings *settings = request->requests->settings;
-    const struct client *client = request->client;
-    *text = 0;
-    if (!client || !request->admin_elsewhere)
-        return text;
-    if (client->queue_host)
-        snprintf(text, size,
-                 ". You are one, but the rsd of %s says so, which does not count: use elmer's own socket "
-                 "(ELMER_SOCKET=%s)",
-                 settings->queue_host, settings->socket);
-    else
-        snprintf(text, size,
-                 ". You are one on the queue host, but not from %s: do it on %s, or add %s to \"admin_hosts = ...\" of "
-                 "elmer.conf there",
-                 client_host_name(client), settings->queue_host, client_host_name(client));
-    return text;
-}
-
-void request_not_admin(struct request *request, const char *what)
-{
-    char text[700];
-    request_error(request, WIRE_CODE_NOT_PERMITTED, "only administrators (group %s) may %s%s",
-                  request->requests->settings->admin_group, what, how_to_rule(request, text, sizeof(text)));
-}
-
 /* ---- cancel, kill, hold, release, top: what decide.c has asked the core ---- */
 
 static const struct verb {
@@ -158,7 +130,7 @@ static void explain_refusal(struct request *request, enum answer answer)
         request_error(request, WIRE_CODE_NOT_PERMITTED,
                       "job %" PRIu64 " belongs to %s: only its owner, and administrators (group %s), may do this%s",
                       request->job, job ? job->user : "another user", request->requests->settings->admin_group,
-                      how_to_rule(request, text, sizeof(text)));
+                      request_how_to_rule(request, text, sizeof(text)));
     else if (tasks_explain(request, verb->name, answer))
         return;
     else if (answer == ANSWER_TOO_MANY)
@@ -265,6 +237,12 @@ static void dispatch(struct request *request)
     case WIRE_query_settings:
         setting_query(request);
         break;
+    case WIRE_challenge_ask:
+        warrant_challenge(request);
+        break;
+    case WIRE_decide:
+        warrant_decide(request);
+        break;
     case WIRE_set:
         setting_begin(request);
         break;
@@ -272,6 +250,17 @@ static void dispatch(struct request *request)
         decide_job(request, verb_of(request->type)->event);
         break;
     }
+}
+
+void request_replace(struct request *request, struct wire_message *message)
+{
+    wire_message_fini(&request->message);
+    request->message = *message;
+    message->memory = NULL;
+    request->type = request->message.type;
+    request->job = job_of(&request->message);
+    request->admin = true;
+    dispatch(request);
 }
 
 static void on_user(const struct user *user, void *data)
@@ -290,8 +279,10 @@ static void on_user(const struct user *user, void *data)
         request_error(request, WIRE_CODE_NOT_PERMITTED, "%s", text);
         return;
     }
+    bool is_one = user->admin || (user->uid == 0 && client->queue_host);
     request->admin = request->admin || (user->admin && client->may_rule);
-    request->admin_elsewhere = (user->admin || (user->uid == 0 && client->queue_host)) && !client->may_rule;
+    request->admin_elsewhere = is_one && !client->may_rule;
+    request->reads_all = is_one && client->may_vouch;
     dispatch(request);
 }
 
@@ -313,7 +304,7 @@ static bool needs_user(const struct request *request)
 
 bool request_sees(const struct request *request, uint32_t owner)
 {
-    return !request->requests->settings->private_jobs || request->admin || request->uid == owner;
+    return !request->requests->settings->private_jobs || request->admin || request->reads_all || request->uid == owner;
 }
 
 static bool known_request(enum wire_type type)
@@ -322,7 +313,8 @@ static bool known_request(enum wire_type type)
            type == WIRE_history || type == WIRE_explain || type == WIRE_wait || type == WIRE_wait_any ||
            type == WIRE_drain || type == WIRE_query_hosts || type == WIRE_remove_host || type == WIRE_set ||
            type == WIRE_query_settings || type == WIRE_query_log || type == WIRE_signal_job || type == WIRE_reach ||
-           type == WIRE_read_output || type == WIRE_note || type == WIRE_query_asked || verb_of(type);
+           type == WIRE_read_output || type == WIRE_challenge_ask || type == WIRE_decide || type == WIRE_note ||
+           type == WIRE_query_asked || verb_of(type);
 }
 
 void requests_begin(struct client *client, struct wire_message *message)

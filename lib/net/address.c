@@ -113,14 +113,14 @@ static int bind_path(const char *path, unsigned mode, int *out, struct err *err)
     return err_set(err, result, "%s: cannot make the socket: %s", path, strerror(-result));
 }
 
-static int bind_tcp(const char *text, const struct addrinfo *info, int *out, struct err *err)
+static int bind_tcp(const char *text, const struct sockaddr *address, socklen_t size, int *out, struct err *err)
 {
     int one = 1, zero = 0, result;
-    int fd = socket(info->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    int fd = socket(address->sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 
     if (fd >= 0 && setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one)) == 0 &&
-        (info->ai_family != AF_INET6 || setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &zero, sizeof(zero)) == 0) &&
-        bind(fd, info->ai_addr, info->ai_addrlen) == 0) {
+        (address->sa_family != AF_INET6 || setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &zero, sizeof(zero)) == 0) &&
+        bind(fd, address, size) == 0) {
         *out = fd;
         return 0;
     }
@@ -148,7 +148,9 @@ static const struct addrinfo *choose(const struct addrinfo *list, bool any_will_
     return list;
 }
 
-static int bind_host(const char *text, const char *host, const char *port, int flags, int *fd, struct err *err)
+/* flags: AI_NUMERICHOST, or 0 for a name; the first one fails without a word. */
+static int find(const char *text, const char *host, const char *port, int flags, struct sockaddr_storage *found,
+                socklen_t *size, struct err *err)
 {
     struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE | AI_NUMERICSERV | flags};
     struct addrinfo *list;
@@ -160,33 +162,88 @@ static int bind_host(const char *text, const char *host, const char *port, int f
     if (result != 0)
         return -EINVAL;
     chosen = choose(list, flags != 0 || strcmp(host, "localhost") == 0);
-    if (chosen)
-        result = bind_tcp(text, chosen, fd, err);
-    else
+    if (chosen) {
+        memcpy(found, chosen->ai_addr, chosen->ai_addrlen);
+        *size = chosen->ai_addrlen;
+    } else {
         result =
             err_set(err, -EADDRNOTAVAIL,
                     "%s: the name %s stands for a loopback address on this host (see /etc/hosts), which no other host "
                     "reaches; write the address itself, or *:%s for all",
                     text, host, port);
+    }
     freeaddrinfo(list);
     return result;
+}
+
+static int bind_all(const char *text, const char *port, int *fd, struct err *err)
+{
+    struct sockaddr_storage all;
+    socklen_t size;
+
+    if (find(text, "::", port, AI_NUMERICHOST, &all, &size, NULL) == 0 &&
+        bind_tcp(text, (struct sockaddr *)&all, size, fd, NULL) == 0)
+        return 0;
+    if (find(text, "0.0.0.0", port, AI_NUMERICHOST, &all, &size, NULL) != 0) /* no IPv6 on this host */
+        return err_set(err, -EINVAL, "%s: cannot listen there", text);
+    return bind_tcp(text, (struct sockaddr *)&all, size, fd, err);
 }
 
 int address_bind(const char *text, unsigned mode, int *fd, struct err *err)
 {
     struct address address;
+    struct sockaddr_storage found;
+    socklen_t size;
     int result = address_parse(text, &address, err);
 
     if (result != 0)
         return result;
     if (address.path)
         return bind_path(text, mode, fd, err);
-    if (strcmp(address.host, "*") == 0) {
-        if (bind_host(text, "::", address.port, AI_NUMERICHOST, fd, NULL) == 0)
-            return 0;
-        return bind_host(text, "0.0.0.0", address.port, AI_NUMERICHOST, fd, err); /* no IPv6 on this host */
+    if (strcmp(address.host, "*") == 0)
+        return bind_all(text, address.port, fd, err);
+    /* A name: asked when a daemon starts and nobody waits for it yet; the resolver has its own bound. */
+    result = find(text, address.host, address.port, AI_NUMERICHOST, &found, &size, NULL);
+    if (result == -EINVAL)
+        result = find(text, address.host, address.port, 0, &found, &size, err);
+    return result == 0 ? bind_tcp(text, (struct sockaddr *)&found, size, fd, err) : result;
+}
+
+int address_resolve(const char *text, char out[ADDRESS_TEXT], struct err *err)
+{
+    struct address address;
+    struct sockaddr_storage found;
+    socklen_t size;
+    char name[INET6_ADDRSTRLEN];
+    int result = address_parse(text, &address, err);
+
+    if (result != 0)
+        return result;
+    if (address.path || strcmp(address.host, "*") == 0 ||
+        find(text, address.host, address.port, AI_NUMERICHOST, &found, &size, NULL) == 0) {
+        (void)snprintf(out, ADDRESS_TEXT, "%s", text);
+        return 0;
     }
-    result = bind_host(text, address.host, address.port, AI_NUMERICHOST, fd, err);
-    /* A name: asked once, when a daemon starts and nobody waits for it yet; the resolver has its own bound. */
-    return result == -EINVAL ? bind_host(text, address.host, address.port, 0, fd, err) : result;
+    result = find(text, address.host, address.port, 0, &found, &size, err);
+    if (result != 0)
+        return result;
+    address_name((struct sockaddr *)&found, name, sizeof(name));
+    (void)snprintf(out, ADDRESS_TEXT, strchr(name, ':') ? "[%s]:%s" : "%s:%s", name, address.port);
+    return 0;
+}
+
+bool address_is_here(const char *text)
+{
+    struct address address;
+    struct sockaddr_storage found;
+    socklen_t size;
+    int result, fd;
+
+    if (address_parse(text, &address, NULL) != 0 || address.path || strcmp(address.host, "*") == 0 ||
+        find(text, address.host, "0", AI_NUMERICHOST, &found, &size, NULL) != 0)
+        return true;
+    result = bind_tcp(text, (struct sockaddr *)&found, size, &fd, NULL);
+    if (result == 0)
+        (void)close(fd);
+    return result != -EADDRNOTAVAIL;
 }

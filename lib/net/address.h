@@ -7,7 +7,8 @@
 
 #include "lib/base/err.h"
 
-#define ADDRESS_PORT "7110" /* of elmer, where nobody says another one */
+enum { ADDRESS_TEXT = 128 }; /* of a numeric one with its port, or the path of a socket */
+#define ADDRESS_PORT "7110"  /* of elmer, where nobody says another one */
 
 struct address {
     bool path;      /* the text is the path of a unix socket */
@@ -21,6 +22,11 @@ int address_parse(const char *text, struct address *address, struct err *err);
  * is replaced, a live one is -EADDRINUSE. A name is resolved here and then, and must stand for an address that other
  * hosts reach (or be localhost). */
 int address_bind(const char *text, unsigned mode, int *fd, struct err *err);
+/* What address_bind() would take the text for now, as numbers; a path, * and numbers stay what they are. It asks the
+ * name service, so a daemon that serves others calls it in a worker. */
+int address_resolve(const char *text, char out[ADDRESS_TEXT], struct err *err);
+/* Has this host the numeric address now? True of what is none. Asks nobody. */
+bool address_is_here(const char *text);
 /* The numeric host of a socket address, "" if it is not an internet address. */
 void address_name(const struct sockaddr *address, char *out, unsigned size);
 

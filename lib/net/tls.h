@@ -12,7 +12,7 @@
 #include "lib/base/clock.h"
 #include "lib/base/err.h"
 
-enum { TLS_PIN_BYTES = 32 }; /* SHA-256 of a certificate's DER form */
+enum { TLS_PIN_BYTES = 32 /* SHA-256 of a certificate's DER form */, TLS_AUTHORITY_BYTES = 32 };
 
 struct tls_context; /* who we are and whom we believe; shared by sessions */
 struct tls;         /* one session */
@@ -41,6 +41,8 @@ int tls_context_client(const char *dir, struct tls_context **context, struct err
 /* Of a host that wants to join and has nothing but the hash of the CA certificate, which must come in the server's
  * chain. */
 int tls_context_joiner(const uint8_t ca_sha256[TLS_PIN_BYTES], struct tls_context **context, struct err *err);
+/* Of a server: the raw Ed25519 key of its CA. False: it has none. */
+bool tls_context_authority(const struct tls_context *context, uint8_t key[TLS_AUTHORITY_BYTES]);
 /* Read the files again. Sessions that have begun keep the old ones; on failure everybody does. */
 int tls_context_reload(struct tls_context *context, struct err *err);
 struct tls_context *tls_context_ref(struct tls_context *context);

@@ -146,7 +146,17 @@ static bool use_files(SSL_CTX *ssl, const struct files *files, bool server)
            (!server || SSL_CTX_add1_chain_cert(ssl, files->ca) == 1);
 }
 
-static int make_ssl(const struct tls_context *context, SSL_CTX **out, struct err *err)
+static void note_authority(struct tls_context *context, const struct files *files)
+{
+    size_t size = sizeof(context->authority);
+    EVP_PKEY *key = X509_get0_pubkey(files->ca);
+
+    context->has_authority = key && EVP_PKEY_get_id(key) == EVP_PKEY_ED25519 &&
+                             EVP_PKEY_get_raw_public_key(key, context->authority, &size) == 1 &&
+                             size == sizeof(context->authority);
+}
+
+static int make_ssl(struct tls_context *context, SSL_CTX **out, struct err *err)
 {
     bool server = context->role == TLS_SERVER, good;
     SSL_CTX *ssl = SSL_CTX_new(server ? TLS_server_method() : TLS_client_method());
@@ -157,6 +167,8 @@ static int make_ssl(const struct tls_context *context, SSL_CTX **out, struct err
     if (good && context->dir) {
         result = read_files(context->dir, server, &files, err);
         good = result == 0 && use_files(ssl, &files, server);
+        if (good && server)
+            note_authority(context, &files);
     }
     files_fini(&files);
     if (good) {
@@ -256,4 +268,10 @@ void tls_context_unref(struct tls_context *context)
     free(context->dir);
     free(context->ca);
     free(context);
+}
+
+bool tls_context_authority(const struct tls_context *context, uint8_t key[TLS_AUTHORITY_BYTES])
+{
+    memcpy(key, context->authority, TLS_AUTHORITY_BYTES);
+    return context->has_authority;
 }

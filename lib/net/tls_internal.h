@@ -18,6 +18,8 @@ struct tls_context {
     uint8_t pin[TLS_PIN_BYTES];
     char *ca;         /* of a client: its CA's certificate, PEM ... */
     uint64_t counter; /* ... and the highest counter of elmer's certificates that was seen, see lib/pki/counter.h */
+    uint8_t authority[TLS_AUTHORITY_BYTES]; /* of a server: the raw key of its CA, */
+    bool has_authority;                     /* if it is one of Ed25519 */
     tls_judge judge;
     void *judge_data;
 };

@@ -7,48 +7,23 @@
 #include <string.h>
 
 #include "lib/base/str.h"
+#include "lib/ticket/bytes.h"
 #include "lib/ticket/keys.h"
 
 static const char head[] = "elmer pass 1\n";
 
-/* ---- to bytes ---- */
-
-struct writer {
-    uint8_t *bytes;
-    size_t size;
-};
-
-static void put(struct writer *w, const void *bytes, size_t size)
-{
-    memcpy(w->bytes + w->size, bytes, size);
-    w->size += size;
-}
-
-static void put_number(struct writer *w, uint64_t number, unsigned bytes)
-{
-    while (bytes-- > 0)
-        w->bytes[w->size++] = (uint8_t)(number >> (8 * bytes));
-}
-
-static void put_text(struct writer *w, const char *text, size_t max)
-{
-    size_t length = strnlen(text, max);
-    put_number(w, length, 2);
-    put(w, text, length);
-}
-
 static size_t signed_bytes(const struct pass *pass, uint8_t *out)
 {
-    struct writer w = {out, 0};
-    put(&w, head, sizeof(head) - 1);
-    put_text(&w, pass->host, TICKET_HOST_MAX);
-    put_number(&w, pass->job, 8);
-    put_number(&w, pass->attempt, 4);
-    put_number(&w, pass->uid, 4);
-    put_text(&w, pass->user, TICKET_USER_MAX);
-    put(&w, pass->public_key, sizeof(pass->public_key));
-    put(&w, pass->key, sizeof(pass->key));
-    put(&w, pass->certificate, sizeof(pass->certificate));
+    struct bytes_writer w = {out, 0};
+    bytes_put(&w, head, sizeof(head) - 1);
+    bytes_put_text(&w, pass->host, TICKET_HOST_MAX);
+    bytes_put_number(&w, pass->job, 8);
+    bytes_put_number(&w, pass->attempt, 4);
+    bytes_put_number(&w, pass->uid, 4);
+    bytes_put_text(&w, pass->user, TICKET_USER_MAX);
+    bytes_put(&w, pass->public_key, sizeof(pass->public_key));
+    bytes_put(&w, pass->key, sizeof(pass->key));
+    bytes_put(&w, pass->certificate, sizeof(pass->certificate));
     return w.size;
 }
 
@@ -62,71 +37,30 @@ bool pass_sign(struct pass *pass, const uint8_t key[TICKET_KEY_BYTES], const uin
 void pass_encode(const struct pass *pass, char *out)
 {
     uint8_t bytes[PASS_BYTES_MAX];
-    struct writer w = {bytes, signed_bytes(pass, bytes)};
-    put(&w, pass->signature, sizeof(pass->signature));
+    struct bytes_writer w = {bytes, signed_bytes(pass, bytes)};
+    bytes_put(&w, pass->signature, sizeof(pass->signature));
     ticket_hex(bytes, w.size, out);
-}
-
-/* ---- from bytes ---- */
-
-struct reader {
-    const uint8_t *at;
-    size_t left;
-    bool bad;
-};
-
-static void get(struct reader *r, void *out, size_t size)
-{
-    r->bad = r->bad || size > r->left;
-    if (r->bad)
-        return;
-    memcpy(out, r->at, size);
-    r->at += size;
-    r->left -= size;
-}
-
-static uint64_t get_number(struct reader *r, unsigned bytes)
-{
-    uint8_t digits[8] = {0};
-    uint64_t number = 0;
-    get(r, digits, bytes);
-    for (unsigned i = 0; i < bytes; i++)
-        number = number << 8 | digits[i];
-    return number;
-}
-
-static void get_text(struct reader *r, char *out, size_t max)
-{
-    size_t length = (size_t)get_number(r, 2);
-    r->bad = r->bad || length > max;
-    if (r->bad)
-        return;
-    get(r, out, length);
-    out[r->bad ? 0 : length] = 0;
-    r->bad = r->bad || strlen(out) != length || !str_valid_utf8(out, length);
 }
 
 bool pass_decode(const char *text, struct pass *pass)
 {
     uint8_t bytes[PASS_BYTES_MAX];
-    char begin[sizeof(head)] = "";
     size_t length = strnlen(text, PASS_TEXT_MAX + 1);
-    struct reader r = {bytes, length / 2, false};
+    struct bytes_reader r = {bytes, length / 2, false};
     *pass = (struct pass){.job = 0};
     if (length > PASS_TEXT_MAX || length % 2 || !ticket_unhex(text, bytes, length / 2))
         return false;
-    get(&r, begin, sizeof(head) - 1);
-    get_text(&r, pass->host, TICKET_HOST_MAX);
-    pass->job = get_number(&r, 8);
-    pass->attempt = (uint32_t)get_number(&r, 4);
-    pass->uid = (uint32_t)get_number(&r, 4);
-    get_text(&r, pass->user, TICKET_USER_MAX);
-    get(&r, pass->public_key, sizeof(pass->public_key));
-    get(&r, pass->key, sizeof(pass->key));
-    get(&r, pass->certificate, sizeof(pass->certificate));
-    get(&r, pass->signature, sizeof(pass->signature));
-    return !r.bad && r.left == 0 && memcmp(begin, head, sizeof(head) - 1) == 0 && str_valid_hostname(pass->host) &&
-           *pass->user && pass->job > 0;
+    bytes_get_head(&r, head);
+    bytes_get_text(&r, pass->host, TICKET_HOST_MAX);
+    pass->job = bytes_get_number(&r, 8);
+    pass->attempt = (uint32_t)bytes_get_number(&r, 4);
+    pass->uid = (uint32_t)bytes_get_number(&r, 4);
+    bytes_get_text(&r, pass->user, TICKET_USER_MAX);
+    bytes_get(&r, pass->public_key, sizeof(pass->public_key));
+    bytes_get(&r, pass->key, sizeof(pass->key));
+    bytes_get(&r, pass->certificate, sizeof(pass->certificate));
+    bytes_get(&r, pass->signature, sizeof(pass->signature));
+    return !r.bad && r.left == 0 && str_valid_hostname(pass->host) && *pass->user && pass->job > 0;
 }
 
 enum ticket_refusal pass_check_chain(const struct pass *pass, struct ticket_trust *trust)

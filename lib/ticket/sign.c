@@ -51,6 +51,12 @@ bool ticket_digest(struct ticket *ticket, struct ticket_list command, struct tic
     return made;
 }
 
+bool ticket_digest_text(const char *text, uint8_t digest[TICKET_DIGEST_BYTES])
+{
+    unsigned size = 0;
+    return EVP_Digest(text, strlen(text), digest, &size, EVP_sha256(), NULL) == 1 && size == TICKET_DIGEST_BYTES;
+}
+
 /* ---- signatures ---- */
 
 bool ticket_key_of(const uint8_t secret[TICKET_KEY_BYTES], uint8_t key[TICKET_KEY_BYTES])

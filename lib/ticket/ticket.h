@@ -129,6 +129,8 @@ struct ticket_list {
 /* What is asked for, beside what struct ticket says itself. False: no memory. */
 bool ticket_digest(struct ticket *ticket, struct ticket_list command, struct ticket_list environment, const char *dir,
                    uint32_t mask);
+/* SHA-256 of a text. */
+bool ticket_digest_text(const char *text, uint8_t digest[TICKET_DIGEST_BYTES]);
 bool ticket_key_create(uint8_t secret[TICKET_KEY_BYTES], uint8_t key[TICKET_KEY_BYTES]);
 bool ticket_key_of(const uint8_t secret[TICKET_KEY_BYTES], uint8_t key[TICKET_KEY_BYTES]);
 /* Fills in key and signature; counter, host and certificate are there. */

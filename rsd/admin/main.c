@@ -2,15 +2,15 @@
  * they are; --reload comes from rsd.service. It ends when it is done. */
 #include <config.h>
 
-#include <getopt.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "lib/base/log.h"
 #include "rsd/admin/join.h"
 #include "rsd/admin/reload.h"
+#include "rsd/options.h"
 
-enum { EXIT_CONFIG = 2, OPT_JOIN = 256, OPT_NAME, OPT_FORCE, OPT_NOW, OPT_RELOAD };
+enum { EXIT_CONFIG = 2 };
 
 static int usage_error(void)
 {
@@ -30,40 +30,33 @@ static const char *hide(char *argument)
 
 int main(int argc, char **argv)
 {
-    static const struct option options[] = {{"config", required_argument, NULL, 'c'},
-                                            {"join", required_argument, NULL, OPT_JOIN},
-                                            {"name", required_argument, NULL, OPT_NAME},
-                                            {"force", no_argument, NULL, OPT_FORCE},
-                                            {"now", no_argument, NULL, OPT_NOW},
-                                            {"reload", no_argument, NULL, OPT_RELOAD},
-                                            {NULL, 0, NULL, 0}};
     bool reload = false;
     struct rsd_join join = {.config = ELMER_SYSCONFDIR "/rsd.conf"};
     int option;
     log_open("rsd", LOG_LEVEL_INFO);
-    while ((option = getopt_long(argc, argv, "c:", options, NULL)) >= 0) {
+    while ((option = options_next(argc, argv, "", rsd_command.options)) != -1) {
         switch (option) {
         case 'c':
             join.config = optarg;
             join.config_given = true;
             break;
-        case OPT_JOIN:
+        case RSD_OPTION_JOIN:
             join.elmer = optarg;
             break;
-        case OPT_NAME:
+        case RSD_OPTION_NAME:
             join.name = optarg;
             break;
-        case OPT_FORCE:
+        case RSD_OPTION_FORCE:
             join.force = true;
             break;
-        case OPT_NOW:
+        case RSD_OPTION_NOW:
             join.now = true;
             break;
-        case OPT_RELOAD:
+        case RSD_OPTION_RELOAD:
             reload = true;
             break;
         default:
-            return usage_error();
+            return options_common(&rsd_command, option, argv, EXIT_CONFIG);
         }
     }
     if (reload && !join.elmer && optind == argc)

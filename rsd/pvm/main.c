@@ -7,7 +7,6 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <getopt.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,10 +14,22 @@
 #include <unistd.h>
 
 #include "lib/base/str.h"
+#include "lib/options/options.h"
 #include "rsd/pvm/agent.h"
 #include "rsd/pvm/machine.h"
 
 enum { CONTROL_FD = 3 };
+
+enum { OPTION_DIR = OPTION_FIRST_FREE };
+static const struct option_row rows[] = {
+    {OPTION_DIR, "wd", "DIR", "the working directory of what the user's tasks start"},
+    OPTION_ROWS_END,
+};
+static const struct command command = {"elmer-pvm-agent",
+                                       "Usage: elmer-pvm-agent [--wd DIR] [NAME[=IP]]...\n"
+                                       "Bring up the virtual machine of a job with PVM. Run by Elmer's supervisor.\n"
+                                       "\n",
+                                       rows, NULL};
 
 static int usage(const char *what, const char *value)
 {
@@ -55,12 +66,11 @@ static int divert_stderr(void)
 
 int main(int argc, char **argv)
 {
-    static const struct option long_options[] = {{"wd", required_argument, NULL, 'w'}, {0}};
     struct agent_options options = {.output_fd = STDOUT_FILENO, .control_fd = CONTROL_FD};
 
-    for (int c; (c = getopt_long(argc, argv, "+", long_options, NULL)) != -1;) {
-        if (c != 'w')
-            return usage("bad option", "");
+    for (int c; (c = options_next(argc, argv, "+", rows)) != -1;) {
+        if (c != OPTION_DIR)
+            return options_common(&command, c, argv, AGENT_EXIT_USAGE);
         options.dir = optarg;
     }
     int count = argc - optind;

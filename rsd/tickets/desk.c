@@ -1,7 +1,8 @@
 /* desk.c - the process that signs, with the socket RUNDIR/ticket.sock.
  *
  * A user connects, sends a submission as he will send it to elmer, gets the message ticket or error, and may send the
- * next. A process of a job asks for its pass, and whether another's is good (passes.c). Who he is says the kernel.
+ * next. A process of a job asks for its pass, and whether another's is good (passes.c). An administrator has signed
+ * what he asks of elmer. Who he is says the kernel.
  * Connections are bounded, for each user and in all; they end after ANSWER_MS without an answer, IDLE_MS after one, and
  * earlier when another needs the place. A user who wants more tickets than he could use waits for them: the numbers of
  * a key are shared by all users, and what hosts remember of them ends a million back.
@@ -28,6 +29,7 @@
 #include "lib/base/log.h"
 #include "lib/quota/bucket.h"
 #include "lib/ticket/pass.h"
+#include "lib/ticket/warrant.h"
 #include "lib/wire/channel.h"
 
 enum {
@@ -125,16 +127,21 @@ static void drop(struct client *client)
 
 static enum wire_type answer_to(enum wire_type request)
 {
-    return request == WIRE_pass_ask ? WIRE_pass : request == WIRE_pass_check ? WIRE_done : WIRE_ticket;
+    return request == WIRE_pass_ask      ? WIRE_pass
+           : request == WIRE_pass_check  ? WIRE_done
+           : request == WIRE_warrant_ask ? WIRE_warrant
+                                         : WIRE_ticket;
 }
 
-/* code: 0, with what was asked for; otherwise with a sentence, as desk_sign(). */
+/* result: 0, with what was asked for; otherwise with a sentence, as desk_sign(). */
 static void answer(struct client *client, int result, const char *text)
 {
     struct wire_message message = {.type = result == 0 ? answer_to(client->request.type) : WIRE_error,
                                    .id = client->request.id};
     if (result == 0 && message.type == WIRE_pass) {
         message.u.pass.pass = text;
+    } else if (result == 0 && message.type == WIRE_warrant) {
+        message.u.warrant.warrant = text;
     } else if (result == 0 && message.type == WIRE_ticket) {
         message.u.ticket.ticket = text;
     } else if (result != 0) {
@@ -158,6 +165,14 @@ static void serve_pass(struct desk *desk, struct client *client, const struct us
     answer(client, result, result == 0 ? text : err.text);
 }
 
+static void serve_warrant(const struct desk *desk, struct client *client, const struct user *user)
+{
+    char text[WARRANT_TEXT_MAX + 1];
+    struct err err = ERR_INIT;
+    int result = desk_warrant(desk->keys, &client->request.u.warrant_ask, client->uid, user->name, text, &err);
+    answer(client, result, result == 0 ? text : err.text);
+}
+
 /* It waits where its user has had too many. */
 static void serve(struct desk *desk, struct client *client, int64_t now)
 {
@@ -169,6 +184,8 @@ static void serve(struct desk *desk, struct client *client, int64_t now)
     if (!user->name[0]) {
         answer(client, user->unsure ? -EAGAIN : -EINVAL,
                user->unsure ? "the name of its user cannot be found out" : "a ticket is for a user with a name");
+    } else if (client->request.type == WIRE_warrant_ask) {
+        serve_warrant(desk, client, user);
     } else if (client->request.type != WIRE_submit) {
         serve_pass(desk, client, user);
     } else if (!bucket_take_if(&user->bucket, now, TICKETS_PER_SECOND, TICKETS_AT_ONCE,
@@ -182,7 +199,7 @@ static void serve(struct desk *desk, struct client *client, int64_t now)
 
 static bool is_request(enum wire_type type)
 {
-    return type == WIRE_submit || type == WIRE_pass_ask || type == WIRE_pass_check;
+    return type == WIRE_submit || type == WIRE_pass_ask || type == WIRE_pass_check || type == WIRE_warrant_ask;
 }
 
 /* A request at a time: who sends the next one before he has the answer is put out. */

@@ -35,5 +35,9 @@ int desk_pass(const struct ticket_keys *keys, const struct desk_asker *asker, co
               struct err *err);
 /* Whether a pass is good here: 0, or -EINVAL with a sentence. */
 int desk_pass_check(struct ticket_keys *keys, const struct desk_believes *believes, const char *text, struct err *err);
+/* What the user asks of elmer, signed with its challenge (lib/ticket/warrant.h). As desk_pass(); out has
+ * WARRANT_TEXT_MAX + 1 bytes. */
+int desk_warrant(const struct ticket_keys *keys, const struct wire_warrant_ask *ask, uint32_t uid, const char *user,
+                 char *out, struct err *err);
 
 #endif

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "lib/job/lines.h"
+#include "lib/ticket/warrant.h"
 #include "rsd/tickets/desk.h"
 
 /* The digests of so many lines take as long as a ticket. */
@@ -120,5 +121,26 @@ int desk_sign(const struct ticket_keys *keys, struct ticket_counter *counter, co
         return err_set(err, -EIO, "the signature cannot be made");
     }
     ticket_encode(&t, out);
+    return 0;
+}
+
+/* What is asked is not judged here: elmer does what this user may do. Without the CA's word for the key it would not
+ * believe it. */
+int desk_warrant(const struct ticket_keys *keys, const struct wire_warrant_ask *ask, uint32_t uid, const char *user,
+                 char *out, struct err *err)
+{
+    struct warrant warrant = {.uid = uid};
+    if (!keys->certified)
+        return err_set(err, -EINVAL,
+                       "the key of this host's tickets is not certified: let it join again (rsd --join), on the queue "
+                       "host eadmin init");
+    if (!ticket_unhex(ask->challenge, warrant.challenge, sizeof(warrant.challenge)))
+        return err_set(err, -EINVAL, "elmer's challenge is none");
+    snprintf(warrant.host, sizeof(warrant.host), "%s", keys->host);
+    snprintf(warrant.user, sizeof(warrant.user), "%s", user);
+    memcpy(warrant.certificate, keys->certificate, sizeof(warrant.certificate));
+    if (!ticket_digest_text(ask->request, warrant.request) || !warrant_sign(&warrant, keys->key, keys->secret))
+        return err_set(err, -EIO, "the signature cannot be made");
+    warrant_encode(&warrant, out);
     return 0;
 }

@@ -466,3 +466,17 @@ void lab_query_until(struct fake *host, uint64_t job, const char *state, struct 
     }
     fail_msg("job %llu does not become %s", (unsigned long long)job, state);
 }
+
+void lab_ask_as_root(const struct lab *lab, struct wire_message *request, enum wire_type type,
+                     struct wire_message *answer)
+{
+    struct fake client;
+    if (geteuid() != 0) {
+        print_message("skipped: only root is an administrator by the socket\n");
+        skip();
+    }
+    fake_open(&client, lab, "elmer.sock");
+    fake_send(&client, request);
+    fake_expect(&client, type, answer);
+    fake_close(&client);
+}

@@ -34,6 +34,11 @@ void lab_stop(struct lab *lab, int signal);           /* and wait for its end */
 void lab_destroy(struct lab *lab);
 int lab_connect(const struct lab *lab, const char *socket); /* "elmer.sock", "host.sock": a bare descriptor */
 
+/* An administrator's request on elmer's own socket, and its answer, of that type, which the caller frees. Where the
+ * test is not root, who is one there, it is skipped. */
+void lab_ask_as_root(const struct lab *lab, struct wire_message *request, enum wire_type type,
+                     struct wire_message *answer);
+
 struct backlog;
 
 /* One end of a link: an rsd or a client. */

@@ -360,6 +360,17 @@ static void test_wait_interrupted(void **data)
 
 /* ---- ekill, ecancel ---- */
 
+/* Not permitted, and no administrator either: the first answer is what is told. */
+static void refuse_challenge(struct world *w, uint64_t id, const char *text)
+{
+    struct wire_message ask;
+
+    answer_error(w, id, WIRE_CODE_NOT_PERMITTED, text);
+    ask = peer_expect(&w->elmer, WIRE_challenge_ask);
+    answer_error(w, ask.id, WIRE_CODE_NOT_PERMITTED, "there is nothing to sign");
+    wire_message_fini(&ask);
+}
+
 static void test_many_ids(void **data)
 {
     struct world *w = *data;
@@ -372,7 +383,7 @@ static void test_many_ids(void **data)
         assert_int_equal(message.u.kill.job, job);
         done.id = message.id;
         if (job == 2)
-            answer_error(w, message.id, WIRE_CODE_NOT_PERMITTED, "job 2 belongs to bob");
+            refuse_challenge(w, message.id, "job 2 belongs to bob");
         else if (job == 3)
             answer_error(w, message.id, WIRE_CODE_NO_SUCH_JOB, "there is no job 3");
         else

@@ -20,7 +20,7 @@
 #define TWO                                                                                                            \
     "name = ws1\nresend = 1s\nheartbeat = 20s\nhost_timeout = 60s\nsettle = 0\nallocator = v1\nlevels = 1\nhosts = "   \
     "ws1 "                                                                                                             \
-    "ws2\nadmin_hosts = ws1\n"
+    "ws2\n"
 
 static int64_t now_ms(void)
 {
@@ -89,11 +89,10 @@ static void expect_reason(struct fake *host, uint64_t job, const char *code, con
     wire_message_fini(&jobs);
 }
 
-static void drain(struct fake *host, const char *name, bool drained)
+static void drain(const struct lab *lab, const char *name, bool drained)
 {
-    struct wire_message m = {.type = WIRE_drain, .u.drain = {.host = name, .drained = drained}}, answer;
-    host_relay(host, 1, 0, "root", &m);
-    host_expect_relayed(host, 1, WIRE_done, &answer);
+    struct wire_message m = {.type = WIRE_drain, .u.drain = {.host = name, .drained = drained, .reason = ""}}, answer;
+    lab_ask_as_root(lab, &m, WIRE_done, &answer);
     wire_message_fini(&answer);
 }
 
@@ -206,8 +205,8 @@ static void test_drain_stays(void **state)
     lab_create(&lab, TWO);
     lab_start(&lab);
     host_open(&ws1, &lab, "ws1", 1, NULL);
-    drain(&ws1, "ws1", true);
-    drain(&ws1, "ws2", true);
+    drain(&lab, "ws1", true);
+    drain(&lab, "ws2", true);
     lab_stop(&lab, SIGKILL);
     fake_close(&ws1);
     lab_start(&lab);
@@ -217,7 +216,7 @@ static void test_drain_stays(void **state)
     expect_drained(&ws1, "ws2", "drained");
     submit(&ws1, "a", 1, NULL);
     expect_reason(&ws1, 1, "too-few-up", "not drained");
-    drain(&ws1, "ws1", false);
+    drain(&lab, "ws1", false);
     open_on(&ws1, 1);
     char *without = strstr(lab.config, " ws2");
     assert_non_null(without);
@@ -264,7 +263,7 @@ static void test_level_time_goes_on(void **state)
     double shown = 0;
     (void)state;
     lab_create(&lab, "name = ws1\nresend = 1s\nheartbeat = 100ms\nhost_timeout = 60s\nallocator = v1\nlevels = "
-                     "2\nadmin_hosts = ws1\n");
+                     "2\n");
     lab_start(&lab);
     host_open(&ws1, &lab, "ws1", 1, NULL);
     int64_t before = now_ms();
@@ -275,7 +274,7 @@ static void test_level_time_goes_on(void **state)
         while (level_seconds(&ws1, 1, "running") < shown + 0.5) /* it counts to the last step, so make some */
             host_ordered(&ws1, 1);
         shown = level_seconds(&ws1, 1, "running");
-        drain(&ws1, "ws1", i == 0); /* answered when it is stored, and so all that was before it: the job runs */
+        drain(&lab, "ws1", i == 0); /* answered when it is stored, and so all that was before it: the job runs */
         lab_stop(&lab, SIGKILL);
         fake_close(&ws1);
         lab_start(&lab);
@@ -376,12 +375,10 @@ static void test_own_stall(void **state)
     lab_destroy(&lab);
 }
 
-static void set(struct fake *host, uint32_t uid, const char *user, const char *setting, const char *value,
-                enum wire_type answer, const char *words)
+static void set(const struct lab *lab, const char *setting, const char *value, enum wire_type answer, const char *words)
 {
     struct wire_message m = {.type = WIRE_set, .u.set = {.setting = setting, .value = value}}, got;
-    host_relay(host, 1, uid, user, &m);
-    host_expect_relayed(host, 1, answer, &got);
+    lab_ask_as_root(lab, &m, answer, &got);
     const char *text = answer == WIRE_done ? got.u.done.text : got.u.error.text;
     if (!strstr(text, words))
         fail_msg("\"%s\" does not contain \"%s\"", text, words);
@@ -414,23 +411,27 @@ static void test_set(void **state)
     (void)state;
     lab_create(&lab,
                "name = ws1\nresend = 1s\nheartbeat = 20s\nhost_timeout = 60s\nsettle = 0\nallocator = v2\nlevels = "
-               "2\nhosts = ws1 ws2\nadmin_hosts = ws1\n");
+               "2\nhosts = ws1 ws2\n");
     lab_start(&lab);
     host_open(&ws1, &lab, "ws1", 1, NULL);
     host_open(&ws2, &lab, "ws2", 1, NULL);
     expect_setting(&ws1, "v2", "v2", false);
     submit(&ws1, "a", 1, "ws1"); /* v2 waits for a report, and none comes */
     expect_reason(&ws1, 1, "waiting", "");
-    set(&ws1, 2002, "bob", "allocator", "v1", WIRE_error, "only administrators");
-    set(&ws1, 0, "root", "allocator", "v3", WIRE_error, "known are: v1 v2 spread pack");
-    set(&ws1, 0, "root", "allocators", "v1", WIRE_error, "allocator policy");
-    set(&ws1, 0, "root", "policy", "", WIRE_error, "known are: fcfs");
+    struct wire_message m = {.type = WIRE_set, .u.set = {.setting = "allocator", .value = "v1"}}, got;
+    host_relay(&ws1, 1, 2002, "bob", &m);
+    host_expect_relayed(&ws1, 1, WIRE_error, &got);
+    assert_non_null(strstr(got.u.error.text, "only administrators"));
+    wire_message_fini(&got);
+    set(&lab, "allocator", "v3", WIRE_error, "known are: v1 v2 spread pack");
+    set(&lab, "allocators", "v1", WIRE_error, "allocator policy");
+    set(&lab, "policy", "", WIRE_error, "known are: fcfs");
     expect_setting(&ws1, "v2", "v2", false);
     expect_reason(&ws1, 1, "waiting", "");
-    set(&ws1, 0, "root", "allocator", "v1", WIRE_done, "the allocator is v1");
+    set(&lab, "allocator", "v1", WIRE_done, "the allocator is v1");
     run_on(&ws1, 1);
-    set(&ws1, 0, "root", "allocator", "spread", WIRE_done, "the allocator is spread");
-    set(&ws1, 0, "root", "policy", "fcfs", WIRE_done, "the policy is fcfs");
+    set(&lab, "allocator", "spread", WIRE_done, "the allocator is spread");
+    set(&lab, "policy", "fcfs", WIRE_done, "the policy is fcfs");
     lab_stop(&lab, SIGKILL);
     fake_close(&ws1);
     fake_close(&ws2);
@@ -447,7 +448,7 @@ static void test_set(void **state)
     expect_setting(&ws1, "spread", "v1", true);
     submit(&ws1, "b", 1, NULL); /* by chance it could be on either */
     open_on(&ws2, 2);
-    set(&ws1, 0, "root", "allocator", "default", WIRE_done, "the allocator is v1, as configured");
+    set(&lab, "allocator", "default", WIRE_done, "the allocator is v1, as configured");
     expect_setting(&ws1, "v1", "v1", false);
     lab_stop(&lab, SIGTERM);
     fake_close(&ws1);

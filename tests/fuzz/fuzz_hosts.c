@@ -3,7 +3,6 @@
  * every further line is an argument. */
 #include "config.h"
 
-#include <getopt.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -141,15 +140,10 @@ int usage_error(const char *format, ...)
     return EXIT_USAGE;
 }
 
-int next_option(int argc, char **argv, const char *letters, const struct option *options)
-{
-    return getopt_long(argc, argv, letters, options, NULL);
-}
-
 int common_option(int c, char **argv)
 {
     (void)argv;
-    return c == 'h' || c == 'V' || c == OPTION_HELP || c == OPTION_VERSION ? EXIT_DONE : EXIT_USAGE;
+    return c == 'h' || c == 'V' ? EXIT_DONE : EXIT_USAGE;
 }
 
 int say_result(int result, const struct elmer_error *error)

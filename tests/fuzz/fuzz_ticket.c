@@ -9,6 +9,7 @@
 #include "lib/base/str.h"
 #include "lib/ticket/keys.h"
 #include "lib/ticket/ticket.h"
+#include "lib/ticket/warrant.h"
 #include "lib/ticket/window.h"
 #include "tests/fuzz/fuzz.h"
 
@@ -51,11 +52,28 @@ static void judge(struct input *input)
         free(words[i]);
 }
 
+/* The same of what an administrator has signed. */
+static void read_warrant(const char *text)
+{
+    static const uint8_t secret[TICKET_KEY_BYTES] = {1};
+    struct ticket_trust nobody = {.has_authority = true, .own_host = "ws1"};
+    char again[WARRANT_TEXT_MAX + 1];
+    struct warrant warrant;
+
+    if (!warrant_decode(text, &warrant))
+        return;
+    warrant_encode(&warrant, again);
+    FUZZ_CHECK(strcmp(text, again) == 0, "two texts of one warrant");
+    FUZZ_CHECK(ticket_key_of(secret, nobody.authority) && ticket_key_of(secret, nobody.own), "no key");
+    FUZZ_CHECK(warrant_check_chain(&warrant, &nobody) != TICKET_GOOD, "a warrant that nobody has signed");
+}
+
 static void read_text(const char *text, struct input *input)
 {
     char again[TICKET_TEXT_MAX + 1];
     enum ticket_refusal why = ticket_decode(text, &ticket);
 
+    read_warrant(text);
     FUZZ_CHECK(why == TICKET_GOOD || why == (*text ? TICKET_GARBLED : TICKET_MISSING), "%s", ticket_refusal_name(why));
     if (why != TICKET_GOOD)
         return;

@@ -398,6 +398,13 @@ const char *link_ca_pem(const struct link *link)
     return NULL;
 }
 
+bool tls_context_authority(const struct tls_context *context, uint8_t key[TLS_AUTHORITY_BYTES])
+{
+    (void)context;
+    memset(key, 0, TLS_AUTHORITY_BYTES);
+    return false;
+}
+
 int tls_context_reload(struct tls_context *context, struct err *err)
 {
     (void)err;

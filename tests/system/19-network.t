@@ -1,5 +1,5 @@
 #!/bin/bash
-# The network changes: a workstation gets another address, while jobs run there and afterwards.
+# The network changes: a workstation gets another address, and the queue host, while jobs run there and afterwards.
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/jobs.sh"
 
@@ -41,5 +41,45 @@ id=$(submit alice --pvm -w -o /home/alice/ep.out --hosts ws2,ws3 2 "$examples/ep
 is 'and when the names say so, too' "$(field "$id" 'j["exit_status"]')" 0
 as alice 1 ekill "$keeper"
 wait_for 10 'the job from before is ended there' over "$keeper"
+
+# ---- the queue host gets another one ----
+moves_to() { # FROM TO, of node 1
+    on 1 sh -c "ip addr del $1/24 dev e0; ip addr add $2/24 dev e0"
+    for k in 1 2 3; do on $k sed -i "s/${1//./\\.}\\b/$2/" /etc/hosts; done
+}
+main_pids() { for k in 1 2 3; do on $k systemctl show -P MainPID elmer rsd | xargs; done | xargs; }
+status() { on 1 systemctl show -P StatusText elmer; }
+linked() { [ "$(on 1 eadmin hosts --json | python3 -c 'import json, sys
+print(*[h["host"] for h in json.load(sys.stdin)["hosts"] if h["state"] == "up"])')" = 'ws1 ws2 ws3' ]; }
+first=$(submit alice -o /dev/null --hosts ws1 1 sleep 10000)
+second=$(submit alice -o /dev/null --hosts ws2 1 sleep 10000)
+for id in "$first" "$second"; do wait_for 10 'a job runs' running "$id"; done
+sleepers() { for k in 1 2; do on $k pgrep -u alice -x sleep; done | xargs; }
+slept=$(sleepers)
+
+# elmer.conf of the nodes has a number, which nobody but the administrator can know better.
+moves_to 10.213.77.1 10.213.77.11
+wait_for 30 'elmer says that its number is gone, and what to do' eval 'status | grep -q "does not have the address 10.213.77.1:7110 any more"'
+like 'so does its log' "$(on 1 journalctl -q -o cat --no-pager -u elmer)" 'other hosts cannot link: this host does not have the address 10.213.77.1:7110 any more, which is listen = 10.213.77.1:7110: '
+on 1 sh -c 'mkdir -p /etc/elmer/elmer.conf.d; printf "[elmer]\nlisten = ws1:7110\n" >/etc/elmer/elmer.conf.d/60-listen.conf; systemctl restart elmer'
+wait_for 60 'with a name all hosts link' linked
+is 'the jobs have noticed nothing' "$(state "$first") $(state "$second") $(sleepers)" "running running $slept"
+
+# A name is followed, and nothing is started anew.
+pids=$(main_pids)
+moves_to 10.213.77.11 10.213.77.12
+wait_for 30 'elmer listens where its name leads now' eval 'on 1 ss -tln | grep -q "10.213.77.12:7110"'
+for k in 2 3; do wait_for 60 "ws$k finds it by its name, at the new address" eval "on $k ss -tn state established | grep -q '10.213.77.12:7110'"; done
+wait_for 60 'all hosts are up' linked
+is 'nothing was restarted' "$(main_pids)" "$pids"
+is 'the jobs have noticed nothing' "$(state "$first") $(state "$second") $(sleepers)" "running running $slept"
+like 'it is one line of the log' "$(on 1 journalctl -q -o cat --no-pager -u elmer | grep -c 'elmer listens on 10.213.77.12:7110 now, which ws1:7110 has become; it was 10.213.77.11:7110\|other hosts can link now: elmer listens on 10.213.77.12:7110')" '^1$'
+is 'STATUS says nothing of it' "$(status | grep -c 'CANNOT LINK')" 0
+for id in "$first" "$second"; do as alice 1 ekill "$id"; done
+for id in "$first" "$second"; do wait_for 10 'a job ends' over "$id"; done
+id=$(submit alice -w -o /home/alice/moved.out --hosts ws1,ws2 2 sh -c 'erun --each hostname')
+is 'a job over the queue host and another one finds both' "$(as alice 1 cat moved.out | sort | xargs)" 'ws1 ws2'
+id=$(submit alice --pvm -w -o /home/alice/ep.out --hosts ws1,ws2 2 "$examples/ep" -P 2 -c S)
+is 'so does a virtual machine' "$(field "$id" 'j["exit_status"]')" 0
 
 done_testing

@@ -146,7 +146,10 @@ done
 like 'a user may not drain' "$(call alice 2 $rsd send '{"type":"drain","id":1,"host":"ws2","drained":true}')" '^error not-permitted only administrators'
 for drained in true false; do
     like "the word of the queue host's rsd makes nobody an administrator: $drained" "$(call carol 1 $rsd send '{"type":"drain","id":1,"host":"ws2","drained":'$drained'}')" '^error not-permitted only administrators .*ELMER_SOCKET=/run/elmer/elmer.sock'
-    like "an administrator may drain, from a host of admin_hosts: $drained" "$(call carol 2 $rsd send '{"type":"drain","id":1,"host":"ws2","drained":'$drained'}')" '^done  host ws2 takes'
+    like "nor that of a host of admin_hosts alone: $drained" "$(call carol 2 $rsd send '{"type":"drain","id":1,"host":"ws2","drained":'$drained'}')" '^error not-permitted only administrators .*only the rsd of ws2 says so: it has to be signed there'
+done
+for verb in drain resume; do
+    ok "what an administrator has signed there counts: $verb" as carol 2 eadmin $verb ws2
 done
 like 'a running job cannot be held, and that is said' "$(call carol 1 $own send '{"type":"hold","id":1,"job":'"$secret"'}')" '^error wrong-state job [0-9]+ is running: it cannot be held'
 ok 'an administrator may kill it' as carol 2 ekill "$secret"

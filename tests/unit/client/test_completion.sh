@@ -21,8 +21,19 @@ is() { # NAME GOT WANTED
 # ---- the page and --help ----
 of_help() { "$1" --help | sed -nE 's/^ +(-[A-Za-z0-9], )?--([a-z-]+).*/\2/p' | grep -vxE 'help|version' | sort -u; }
 of_page() { grep -E '^\.It' "$src/man/$1" | grep -oE '(Fl |, )-[a-z][-a-z]+' | sed 's/^[^-]*-//' | grep -vxE 'help|version' | sort -u; }
-for page in esubmit.1 equery.1 ekill.1 ecancel.1 ewait.1 ehold.1 erelease.1 etop.1 etail.1 eretry.1 eadmin.8; do
-    is "options of $page are those of --help" "$(of_page "$page")" "$(of_help "client/${page%.*}")"
+# What a page is of, in the build directory.
+program_of() {
+    case $1 in
+    esim.1) echo esim/esim ;;
+    elmer.8) echo elmer/elmer ;;
+    rsd.8) echo rsd/rsd ;;
+    elmer-signer.8) echo signer/elmer-signer ;;
+    *) echo "client/${1%.*}" ;;
+    esac
+}
+pages='esubmit.1 equery.1 ekill.1 ecancel.1 ewait.1 ehold.1 erelease.1 etop.1 etail.1 eretry.1 erun.1 esim.1 elmer.8 rsd.8 elmer-signer.8'
+for page in $pages eadmin.8; do
+    is "options of $page are those of --help" "$(of_page "$page")" "$(of_help "$(program_of "$page")")"
 done
 # Of a command whose options are a table: letters, names, and whether there is a value, which may be left out.
 rows_of_help() {
@@ -35,17 +46,15 @@ rows_of_page() {
         letter = /^[A-Za-z0-9]( |$)/ ? substr($0, 1, 1) : ""; name = match($0, /-[a-z-]+/) ? "-" substr($0, RSTART, RLENGTH) : ""
         print letter, name, kind }' "$src/man/$1" | sort
 }
-for page in esubmit.1 equery.1 ekill.1 ecancel.1 ewait.1 ehold.1 erelease.1 etop.1 etail.1; do
-    is "the table of $page is that of the command" "$(rows_of_page "$page")" "$(rows_of_help "client/${page%.*}")"
+for page in $pages; do
+    is "the table of $page is that of the command" "$(rows_of_page "$page")" "$(rows_of_help "$(program_of "$page")")"
 done
-is 'options of esim.1 are those of --help' "$(of_page esim.1)" \
-    "$(esim/esim --help | grep -oE -- '--[a-z][a-z-]*' | sed 's/^--//' | grep -vxE 'help|version' | sort -u)"
-is 'options of elmer.8 are those of --help' "$(of_page elmer.8)" "$(of_help elmer/elmer)"
-is 'options of rsd.8 are those of --help' "$(of_page rsd.8)" "$(of_help rsd/rsd)"
+# Nothing reads options without a table: getopt is called in one place.
+is 'getopt is called by the table alone' "$(cd "$src" && grep -rlE --include='*.c' '\bgetopt(_long)?\(' lib libelmer client elmer rsd signer esim)" lib/options/options.c
 
 # ---- bash ----
 mkdir "$dir/bin"
-for command in esubmit ekill ecancel ewait ehold erelease etop etail eretry eadmin; do printf '#!/bin/sh\nexec "%s/client/%s" "$@"\n' "$PWD" $command >"$dir/bin/$command"; done
+for command in esubmit ekill ecancel ewait ehold erelease etop etail eretry erun eadmin; do printf '#!/bin/sh\nexec "%s/client/%s" "$@"\n' "$PWD" $command >"$dir/bin/$command"; done
 cat >"$dir/bin/equery" <<'SCRIPT'
 #!/bin/sh
 case "$*" in
@@ -65,8 +74,12 @@ completes() { # WORD..: the last one is being typed
     _elmer "$1" "${!#}" "${COMP_WORDS[COMP_CWORD - 1]}" 2>/dev/null
     echo "${COMPREPLY[*]}"
 }
-for command in esubmit ekill ecancel ewait etail eretry eadmin; do
+for command in esubmit ekill ecancel ewait etail eretry erun eadmin; do
     is "$command --: all long options of --help" "$(completes $command -- | tr ' ' '\n' | sed 's/^--//' | grep -vxE 'help|version' | sort -u)" "$(of_help "client/$command")"
+done
+for program in esim/esim elmer/elmer rsd/rsd; do
+    printf '#!/bin/sh\nexec "%s/%s" "$@"\n' "$PWD" $program >"$dir/bin/${program#*/}" && chmod +x "$dir/bin/${program#*/}"
+    is "${program#*/} --: all long options of --help" "$(completes "${program#*/}" -- | tr ' ' '\n' | sed 's/^--//' | grep -vxE 'help|version' | sort -u)" "$(of_help "$program")"
 done
 is 'a short one has its long one' "$(completes esubmit -J)" '-J'
 is 'ekill: jobs that run' "$(completes ekill '')" '11 12'

@@ -6,6 +6,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "tests/unit/elmer/fakes/fake_hosts.h"
 
@@ -31,6 +32,13 @@ bool hosts_send(struct hosts *hosts, int host, const struct wire_message *messag
         return false;
     heard_put(TO_HOST(host), message);
     return true;
+}
+
+bool hosts_authority(const struct hosts *hosts, uint8_t key[TLS_AUTHORITY_BYTES])
+{
+    assert_ptr_equal(hosts, FAKE_HOSTS_ROOM);
+    memcpy(key, fake_hosts.authority, TLS_AUTHORITY_BYTES);
+    return fake_hosts.has_authority;
 }
 
 bool hosts_congested(const struct hosts *hosts, int host)

@@ -25,6 +25,8 @@ extern struct fake_hosts {
         int64_t linked_ms;
     } hosts[FAKE_HOSTS];
     int reload_code;
+    uint8_t authority[TLS_AUTHORITY_BYTES]; /* of the CA */
+    bool has_authority;
     unsigned reloads;
     int cut_off; /* the last host that was cut off; -1 */
     bool given_up;

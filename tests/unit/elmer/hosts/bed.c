@@ -10,6 +10,7 @@
 
 #include "lib/base/log.h"
 #include "lib/net/tls.h"
+#include "tests/unit/elmer/fakes/fake_address.h"
 #include "tests/unit/elmer/fakes/fake_work.h"
 #include "tests/unit/elmer/hosts/bed.h"
 
@@ -109,6 +110,7 @@ int bed_setup(void **state)
     log_open("test", LOG_LEVEL_ERROR);
     fake_engine_begin();
     fake_work_begin();
+    fake_address_begin();
     links_begin(WIRE_FROM_ELMER);
     bed = (struct bed){.settings = {.hosts = bed.configured,
                                     .nhosts = 3,

@@ -8,10 +8,13 @@
 #include <errno.h>
 #include <grp.h>
 #include <pwd.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "lib/base/log.h"
+#include "lib/ticket/keys.h"
+#include "lib/ticket/warrant.h"
 #include "tests/unit/elmer/requests/bed.h"
 
 struct bed bed;
@@ -81,6 +84,8 @@ static void create(void)
         fail_msg("%s", err.text);
 }
 
+static void make_keys(void);
+
 int bed_setup(void **state)
 {
     (void)state;
@@ -88,6 +93,7 @@ int bed_setup(void **state)
     fake_engine_begin();
     fake_store_begin();
     fake_hosts_begin();
+    make_keys();
     fake_work_begin();
     fake_membership = (struct fake_membership){0};
     fake_engine_add_host("queue");
@@ -208,6 +214,62 @@ void bed_relay(int host, uint64_t client, uint32_t uid, const char *user, const 
                                  .u.relay = {.client = client, .uid = uid, .user = user, .frame = frame}};
     requests_relay(bed.requests, host, host == QUEUE, &relay);
     free(frame);
+}
+
+/* ---- what is signed ---- */
+
+struct bed_signing bed_signing;
+static uint8_t ca_secret[TICKET_KEY_BYTES], secret[TICKET_KEY_BYTES], key[TICKET_KEY_BYTES];
+
+static void make_keys(void)
+{
+    bed_signing = (struct bed_signing){.host = NULL};
+    assert_true(ticket_key_create(ca_secret, fake_hosts.authority));
+    assert_true(ticket_key_create(secret, key));
+    fake_hosts.has_authority = true;
+}
+
+static void sign(const char *host, uint32_t uid, const char *user, const char *challenge)
+{
+    struct warrant w = {.uid = uid};
+    uint8_t bytes[TICKET_BYTES_MAX];
+    snprintf(w.host, sizeof(w.host), "%s", bed_signing.host ? bed_signing.host : host);
+    snprintf(w.user, sizeof(w.user), "%s", user);
+    assert_true(ticket_unhex(challenge, w.challenge, sizeof(w.challenge)));
+    assert_true(ticket_digest_text(bed_signing.request, w.request));
+    assert_true(ticket_sign_bytes(ca_secret, bytes, ticket_certified_bytes(w.host, key, bytes), w.certificate));
+    if (bed_signing.spoil)
+        bed_signing.spoil(&w);
+    assert_true(warrant_sign(&w, key, secret));
+    if (bed_signing.forge)
+        bed_signing.forge(&w);
+    warrant_encode(&w, bed_signing.warrant);
+}
+
+void bed_relay_signed(int host, uint64_t client, uint32_t uid, const char *user, const struct wire_message *message)
+{
+    struct wire_message ask = {.type = WIRE_challenge_ask, .id = 2}, given, decide = {.type = WIRE_decide, .id = 3};
+    struct err err = ERR_INIT;
+    const char *frame;
+    char *json;
+    size_t size;
+    bed_relay(host, client, uid, user, &ask);
+    fake_work_run();
+    frame = bed_relayed(host, client);
+    assert_int_equal(wire_decode(frame, strlen(frame), WIRE_MINOR, &given, &err), 0);
+    assert_int_equal(given.type, WIRE_challenge);
+    assert_int_equal(wire_encode(message, WIRE_MINOR, &json, &size, &err), 0);
+    snprintf(bed_signing.request, sizeof(bed_signing.request), "%s", json);
+    free(json);
+    sign(fake_engine.hosts[host].name, uid, user, given.u.challenge.challenge);
+    wire_message_fini(&given);
+    decide.u.decide.request = bed_signing.request;
+    decide.u.decide.minor = WIRE_MINOR;
+    decide.u.decide.warrant = bed_signing.warrant;
+    if (bed_signing.keep_ms)
+        fake_time_pass(bed_signing.keep_ms);
+    bed_relay(host, client, uid, user, &decide);
+    fake_work_run(); /* who he is is asked again after a minute */
 }
 
 const char *bed_relayed(int host, uint64_t client)

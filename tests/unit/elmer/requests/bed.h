@@ -32,6 +32,17 @@ void bed_say(int link, enum wire_type type, uint64_t job);
 void bed_answer(const struct event *event, enum answer answer, uint64_t job);
 /* The same of a client that a host relays. */
 void bed_relay(int host, uint64_t client, uint32_t uid, const char *user, const struct wire_message *message);
+/* The same, signed there with elmer's challenge by elmer-tickets of that host, which the CA has certified. */
+struct warrant;
+struct wire_message;
+extern struct bed_signing {
+    const char *host;                       /* in whose name; NULL: the one that relays */
+    void (*spoil)(struct warrant *warrant); /* before it is signed; may be NULL */
+    void (*forge)(struct warrant *warrant); /* after it was; may be NULL */
+    int64_t keep_ms;                        /* before it is sent */
+    char warrant[2049], request[4097];      /* the last ones */
+} bed_signing;
+void bed_relay_signed(int host, uint64_t client, uint32_t uid, const char *user, const struct wire_message *message);
 /* What it is told next; it lives until heard_forget(). */
 const char *bed_relayed(int host, uint64_t client); /* the frame */
 

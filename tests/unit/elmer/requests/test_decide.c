@@ -38,8 +38,7 @@ static void test_other(void **state)
     fake_engine_add_job(7, ALICE, JOB_RUNNING);
     bed.hosts[WS2].admin = true;
     struct wire_message kill = {.type = WIRE_kill, .id = 3, .u.kill = {.job = 7}};
-    bed_relay(WS2, 5, CAROL, "carol", &kill);
-    fake_work_run();
+    bed_relay_signed(WS2, 5, CAROL, "carol", &kill);
     const struct event *event = fake_event(EVENT_KILL);
     assert_string_equal(event->u.by.text, "ended by ekill of carol");
     bed_answer(event, ANSWER_OK, 7);

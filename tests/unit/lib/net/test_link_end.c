@@ -15,6 +15,7 @@
 #include "lib/base/clock.h"
 #include "lib/net/link.h"
 #include "lib/wire/channel.h"
+#include "lib/net/address.h"
 #include "tests/unit/lib/net/link_fixture.h"
 
 static void a_peer_that_does_not_read_is_cut_off(void **state)
@@ -287,6 +288,29 @@ static void names_to_listen_on(void **state)
     exchange(world);
 }
 
+/* What a name stands for is numbers, and whether they are of this host can be asked. */
+static void addresses_of_names(void **state)
+{
+    char text[ADDRESS_TEXT];
+    struct err err = ERR_INIT;
+
+    (void)state;
+    assert_int_equal(address_resolve("localhost:7110", text, &err), 0);
+    assert_true(strcmp(text, "127.0.0.1:7110") == 0 || strcmp(text, "[::1]:7110") == 0);
+    assert_int_equal(address_resolve("192.0.2.1:7110", text, &err), 0);
+    assert_string_equal(text, "192.0.2.1:7110");
+    assert_int_equal(address_resolve("*:7110", text, &err), 0);
+    assert_string_equal(text, "*:7110");
+    assert_int_equal(address_resolve("no-such-host.invalid:7110", text, &err), -EINVAL);
+    assert_non_null(strstr(err.text, "cannot find the address of no-such-host.invalid:7110"));
+    err_clear(&err);
+    assert_int_equal(address_resolve("nothing", text, &err), -EINVAL);
+    assert_true(address_is_here("127.0.0.1:7110"));
+    assert_true(address_is_here("*:7110"));
+    assert_false(address_is_here("192.0.2.1:7110"));
+    assert_false(address_is_here("[2001:db8::1]:7110"));
+}
+
 static void links_outlive_their_listener(void **state)
 {
     struct world *world = *state;
@@ -314,6 +338,7 @@ int main(void)
         LINK_TEST(closing_while_connecting),
         LINK_TEST(socket_files_stale_live_and_foreign),
         LINK_TEST(names_to_listen_on),
+        LINK_TEST(addresses_of_names),
         LINK_TEST(links_outlive_their_listener),
     };
 

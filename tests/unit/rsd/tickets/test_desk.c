@@ -10,6 +10,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -19,6 +20,7 @@
 
 #include "lib/base/clock.h"
 #include "lib/ticket/pass.h"
+#include "lib/ticket/warrant.h"
 #include "libelmer/client.h"
 #include "rsd/tickets/desk.h"
 #include "tests/unit/scratch.h"
@@ -246,6 +248,57 @@ static void passes_are_looked_at(void **state)
     assert_true(strstr(text, "(garbled)"));
 }
 
+/* ---- warrants ---- */
+
+static void certify_key(void)
+{
+    uint8_t ca[TICKET_KEY_BYTES], secret[TICKET_KEY_BYTES], bytes[TICKET_BYTES_MAX], signature[TICKET_SIGNATURE_BYTES];
+    struct ticket_keys keys;
+    struct err err = ERR_INIT;
+    char dir[64];
+    assert_true(ticket_key_create(secret, ca));
+    assert_true(ticket_sign_bytes(secret, bytes, ticket_certified_bytes("ws1", desk_keys.key, bytes), signature));
+    snprintf(dir, sizeof(dir), "%.*s", (int)(strrchr(socket_path, '/') - socket_path), socket_path);
+    assert_int_equal(ticket_keys_open(&keys, dir, "ws1", &err), 0);
+    assert_int_equal(ticket_keys_certify(&keys, ca, signature, &err), 0);
+    ticket_keys_close(&keys);
+}
+
+/* Who asks is who the kernel says, and what is signed is what he asks, with elmer's challenge. */
+static void warrants_say_who_and_what(void **state)
+{
+    char challenge[2 * WARRANT_CHALLENGE_BYTES + 1], text[400], *json = NULL;
+    struct wire_message kill7 = {.type = WIRE_kill, .u.kill = {.job = 7}}, decide, answer = {.type = WIRE_pong};
+    struct wire_message question = {.type = WIRE_warrant_ask, .id = 1};
+    struct client_desk user = {.beside = named};
+    struct elmer_error error = {{0}};
+    struct warrant warrant;
+    uint8_t digest[TICKET_DIGEST_BYTES];
+    (void)state;
+    memset(challenge, 'a', sizeof(challenge) - 1);
+    challenge[sizeof(challenge) - 1] = 0;
+    question.u.warrant_ask.challenge = challenge;
+    question.u.warrant_ask.request = "{}";
+    assert_int_equal(ask(&question, text), WIRE_error);
+    assert_non_null(strstr(text, "the key of this host's tickets is not certified"));
+    certify_key();
+    question.u.warrant_ask.challenge = "abc";
+    assert_int_equal(ask(&question, text), WIRE_error);
+    assert_string_equal(text, "elmer's challenge is none");
+    assert_int_equal(client_warrant(&user, &kill7, WIRE_MINOR, challenge, mono_ms(mono_now()) + WAIT_MS, &decide,
+                                    &answer, &json, &error),
+                     ELMER_OK);
+    assert_true(warrant_decode(decide.u.decide.warrant, &warrant));
+    assert_string_equal(warrant.host, "ws1");
+    assert_int_equal(warrant.uid, getuid());
+    assert_int_equal(warrant.challenge[0], 0xaa);
+    assert_true(ticket_digest_text(decide.u.decide.request, digest));
+    assert_memory_equal(digest, warrant.request, sizeof(digest));
+    wire_message_fini(&answer);
+    free(json);
+    client_desk_close(&user);
+}
+
 static int connect_in_silence(void)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
@@ -375,6 +428,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(what_cannot_be_signed_goes_without, setup, teardown),
         cmocka_unit_test_setup_teardown(no_pass_outside_of_jobs, setup, teardown),
         cmocka_unit_test_setup_teardown(passes_are_looked_at, setup, teardown),
+        cmocka_unit_test_setup_teardown(warrants_say_who_and_what, setup, teardown),
         cmocka_unit_test_setup_teardown(busy_is_not_none, setup, teardown),
         cmocka_unit_test_setup_teardown(an_rsd_of_before_does_not_sign, setup, teardown),
     };

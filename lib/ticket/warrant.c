@@ -1,0 +1,76 @@
+/* warrant.c - see warrant.h. */
+#include "config.h"
+
+#include "lib/ticket/warrant.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "lib/base/str.h"
+#include "lib/ticket/bytes.h"
+#include "lib/ticket/keys.h"
+
+static const char head[] = "elmer warrant 1\n";
+
+static size_t signed_bytes(const struct warrant *warrant, uint8_t *out)
+{
+    struct bytes_writer w = {out, 0};
+    bytes_put(&w, head, sizeof(head) - 1);
+    bytes_put_text(&w, warrant->host, TICKET_HOST_MAX);
+    bytes_put(&w, warrant->challenge, sizeof(warrant->challenge));
+    bytes_put_number(&w, warrant->uid, 4);
+    bytes_put_text(&w, warrant->user, TICKET_USER_MAX);
+    bytes_put(&w, warrant->request, sizeof(warrant->request));
+    bytes_put(&w, warrant->key, sizeof(warrant->key));
+    bytes_put(&w, warrant->certificate, sizeof(warrant->certificate));
+    return w.size;
+}
+
+bool warrant_sign(struct warrant *warrant, const uint8_t key[TICKET_KEY_BYTES], const uint8_t secret[TICKET_KEY_BYTES])
+{
+    uint8_t bytes[WARRANT_BYTES_MAX];
+    memcpy(warrant->key, key, sizeof(warrant->key));
+    return ticket_sign_bytes(secret, bytes, signed_bytes(warrant, bytes), warrant->signature);
+}
+
+void warrant_encode(const struct warrant *warrant, char *out)
+{
+    uint8_t bytes[WARRANT_BYTES_MAX];
+    struct bytes_writer w = {bytes, signed_bytes(warrant, bytes)};
+    bytes_put(&w, warrant->signature, sizeof(warrant->signature));
+    ticket_hex(bytes, w.size, out);
+}
+
+bool warrant_decode(const char *text, struct warrant *warrant)
+{
+    uint8_t bytes[WARRANT_BYTES_MAX];
+    size_t length = strnlen(text, WARRANT_TEXT_MAX + 1);
+    struct bytes_reader r = {bytes, length / 2, false};
+    *warrant = (struct warrant){.uid = 0};
+    if (length > WARRANT_TEXT_MAX || length % 2 || !ticket_unhex(text, bytes, length / 2))
+        return false;
+    bytes_get_head(&r, head);
+    bytes_get_text(&r, warrant->host, TICKET_HOST_MAX);
+    bytes_get(&r, warrant->challenge, sizeof(warrant->challenge));
+    warrant->uid = (uint32_t)bytes_get_number(&r, 4);
+    bytes_get_text(&r, warrant->user, TICKET_USER_MAX);
+    bytes_get(&r, warrant->request, sizeof(warrant->request));
+    bytes_get(&r, warrant->key, sizeof(warrant->key));
+    bytes_get(&r, warrant->certificate, sizeof(warrant->certificate));
+    bytes_get(&r, warrant->signature, sizeof(warrant->signature));
+    return !r.bad && r.left == 0 && str_valid_hostname(warrant->host) && *warrant->user;
+}
+
+enum ticket_refusal warrant_check_chain(const struct warrant *warrant, struct ticket_trust *trust)
+{
+    uint8_t bytes[WARRANT_BYTES_MAX];
+    struct ticket signer = {.counter = 0}; /* whose key it is is asked in the same way */
+    snprintf(signer.host, sizeof(signer.host), "%s", warrant->host);
+    memcpy(signer.key, warrant->key, sizeof(signer.key));
+    memcpy(signer.certificate, warrant->certificate, sizeof(signer.certificate));
+    if (!ticket_key_is_known(&signer, trust))
+        return TICKET_OTHER_CLUSTER;
+    return ticket_signature_holds(warrant->key, bytes, signed_bytes(warrant, bytes), warrant->signature)
+               ? TICKET_GOOD
+               : TICKET_FORGED;
+}
