@@ -280,14 +280,14 @@ void sql_writer_destroy(struct sql_writer *writer)
 static int run(struct sql_writer *w, int which, struct err *err)
 {
     errno = 0; /* SQLite does not note that of a commit */
-    int result = sqlite3_step(w->statements[which]);
-    if (result != SQLITE_DONE)
-        result = sql_fail_with(w->db, result & 0xff, (result & 0xff) == SQLITE_IOERR ? errno : 0, "writing", err);
+    int code = sqlite3_step(w->statements[which]);
+    if (code != SQLITE_DONE)
+        code = sql_fail_with(w->db, code & 0xff, (code & 0xff) == SQLITE_IOERR ? errno : 0, "writing", err);
     else
-        result = 0;
+        code = 0;
     sqlite3_reset(w->statements[which]);
     sqlite3_clear_bindings(w->statements[which]);
-    return result;
+    return code;
 }
 
 static void bind_text(sqlite3_stmt *s, int at, const char *text)
