@@ -155,11 +155,11 @@ static int find(const char *text, const char *host, const char *port, int flags,
     struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE | AI_NUMERICSERV | flags};
     struct addrinfo *list;
     const struct addrinfo *chosen;
-    int result = getaddrinfo(host, port, &hints, &list);
+    int code = getaddrinfo(host, port, &hints, &list), result;
 
-    if (result != 0 && flags == 0)
-        return err_set(err, -EINVAL, "cannot find the address of %s: %s", text, gai_strerror(result));
-    if (result != 0)
+    if (code != 0 && flags == 0)
+        return err_set(err, -EINVAL, "cannot find the address of %s: %s", text, gai_strerror(code));
+    if (code != 0)
         return -EINVAL;
     chosen = choose(list, flags != 0 || strcmp(host, "localhost") == 0);
     if (chosen) {

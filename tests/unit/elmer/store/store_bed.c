@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "elmer/store/store.h"
+#include "lib/base/clock.h"
 #include "tests/unit/elmer/store/store_bed.h"
 #include "tests/unit/scratch.h"
 
@@ -181,10 +182,12 @@ size_t history(struct bed *bed, uint64_t before, const char *user, size_t count)
     return bed->nfound;
 }
 
+enum { AWAIT_MS = 60000 };
+
 void await_history(struct bed *bed, size_t wanted)
 {
-    enum { READS = 3000 };
-    for (int i = 0; history(bed, INT64_MAX, "", 400) != wanted; i++)
-        if (i == READS)
+    const int64_t deadline_ms = mono_ms(mono_now()) + AWAIT_MS;
+    while (history(bed, INT64_MAX, "", 400) != wanted)
+        if (mono_ms(mono_now()) >= deadline_ms)
             fail_msg("%zu jobs in the history, not %zu", bed->nfound, wanted);
 }
