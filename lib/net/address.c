@@ -155,7 +155,7 @@ static int find(const char *text, const char *host, const char *port, int flags,
     struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE | AI_NUMERICSERV | flags};
     struct addrinfo *list;
     const struct addrinfo *chosen;
-    int code = getaddrinfo(host, port, &hints, &list), result;
+    int code = getaddrinfo(host, port, &hints, &list), result = 0;
 
     if (code != 0 && flags == 0)
         return err_set(err, -EINVAL, "cannot find the address of %s: %s", text, gai_strerror(code));
