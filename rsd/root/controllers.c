@@ -101,14 +101,13 @@ unsigned controllers_hand_down(int dir, unsigned wanted)
 void controllers_hand_down_new(int dir, unsigned wanted)
 {
     unsigned there = wanted & read_set(dir, "cgroup.controllers");
-    char text[64] = "";
+    char text[64];
+    size_t used = 0;
     for (size_t i = 0; i < CONTROLLER_COUNT; i++) {
-        if (there & controllers[i].bit) {
-            strcat(text, *text ? " +" : "+");
-            strcat(text, controllers[i].name);
-        }
+        if (there & controllers[i].bit)
+            used += (size_t)snprintf(text + used, sizeof(text) - used, "%s+%s", used ? " " : "", controllers[i].name);
     }
-    if (*text && group_write(dir, "cgroup.subtree_control", text) < 0)
+    if (used && group_write(dir, "cgroup.subtree_control", text) < 0)
         (void)controllers_hand_down(dir, wanted); /* what can be, one by one */
 }
 

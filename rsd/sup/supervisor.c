@@ -423,9 +423,7 @@ static int loop(struct sup *sup)
             capacity = need * 2;
         }
         (void)channel_flush(&sup->root); /* if it is dead, the turn sees that */
-        on = turn(sup, fds);
-        if (!on && sup->quit && sup->begun)
-            on = !take_leave(sup);
+        on = turn(sup, fds) || (sup->quit && sup->begun && !take_leave(sup));
     }
     free(fds);
     return 0;

@@ -64,14 +64,15 @@ static const char *heard(void)
 {
     static char text[64];
     struct wire_message message;
-    text[0] = 0;
+    size_t used = 0;
     (void)channel_fill(&supervisor, NULL);
-    while (strlen(text) < sizeof(text) - 3 && channel_next(&supervisor, &message, NULL) > 0) {
-        strncat(text, wire_type_name(message.type), 1);
+    while (used < sizeof(text) - 3 && channel_next(&supervisor, &message, NULL) > 0) {
+        text[used++] = wire_type_name(message.type)[0];
         if (message.type == WIRE_look)
-            strcat(text, message.u.look.alone ? "+" : "-");
+            text[used++] = message.u.look.alone ? '+' : '-';
         wire_message_fini(&message);
     }
+    text[used] = 0;
     return text;
 }
 
