@@ -33,36 +33,38 @@ enum {
     OPTION_VERSION
 };
 
-static const char usage[] = "Usage: esim [options]\n"
-                            "Run Elmer's scheduler in virtual time on a workload, and say how long jobs take.\n"
-                            "\n"
-                            "  --workload W      constant, 'square [1,16]', 'rect [1,32]', 'procs [1,8]' or\n"
-                            "                    'P[1,8]=0.3 P[17,32]=0.7' (default: rect [1,16])\n"
-                            "  --trace FILE      a trace in the Standard Workload Format, perhaps with gzip\n"
-                            "    --feedback=yes|no           jobs follow those that they name (default: yes)\n"
-                            "  --history FILE    what Elmer has kept of its jobs: its store, or a copy of it\n"
-                            "    --since TIME --until TIME   of that, by the times of submission\n"
-                            "    --without-user NAME         without the jobs of one user\n"
-                            "  --load L          mean service time / mean time between arrivals (default: 1)\n"
-                            "  --saturated       a queue that is never empty\n"
-                            "  --arrivals, --service, --mean-service, --share    see esim(1)\n"
-                            "  --hosts N --cpus N | --cube N  [--add-hosts N]     the machine\n"
-                            "    --speeds SxN,SxN..          how fast the first N hosts are, and the next ones\n"
-                            "  --allocator A --levels D --policy P --threshold T --user-running N\n"
-                            "  --model space|shared --steps together|each --period SECONDS\n"
-                            "  --precision P     until the 95 % interval is so narrow (default: 2%)\n"
-                            "  --jobs N          so many jobs and no more\n"
-                            "  --jobs-max N      give up the precision then (default: 2000000)\n"
-                            "  --seed N          the same seed gives the same answer\n"
-                            "  --sweep KEY=FROM..TO[:COUNT]   and --compare KEY=A,B   with the same jobs\n"
-                            "  --explain JOB     why a job started when it did\n"
-                            "  --records FILE    a line of JSON for each job\n"
-                            "  --plot FILE       a picture of a sweep, in SVG\n"
-                            "  --json            lines of JSON instead of a table\n"
-                            "  --parallel N      simulations at a time (default: one for each CPU)\n"
-                            "  --help, --version\n"
-                            "\n"
-                            "Exit status: 0 done, 1 a simulation failed, 2 usage.\n";
+static const char usage[] =
+    "Usage: esim [options]\n"
+    "Run Elmer's scheduler in virtual time on a workload, and say how long jobs take.\n"
+    "\n"
+    "  --workload W      constant, 'square [1,16]', 'rect [1,32]', 'procs [1,8]' or\n"
+    "                    'P[1,8]=0.3 P[17,32]=0.7' (default: rect [1,16])\n"
+    "  --trace FILE      a trace in the Standard Workload Format, perhaps with gzip\n"
+    "    --feedback=yes|no           jobs follow those that they name (default: yes)\n"
+    "  --history FILE    what Elmer has kept of its jobs: its store, or a copy of it\n"
+    "    --since TIME --until TIME   of that, by the times of submission\n"
+    "    --without-user NAME         without the jobs of one user\n"
+    "  --load L          mean service time / mean time between arrivals (default: 1)\n"
+    "  --saturated       a queue that is never empty\n"
+    "  --arrivals, --service, --mean-service, --share    see esim(1)\n"
+    "  --hosts N --cpus N | --cube N  [--add-hosts N]     the machine\n"
+    "    --speeds SxN,SxN..          how fast the first N hosts are, and the next ones\n"
+    "    --memory SIZE               of each host; --job-memory SIZE for each processor of a job\n"
+    "  --allocator A --levels D --policy P --threshold T --user-running N\n"
+    "  --model space|shared --steps together|each --period SECONDS\n"
+    "  --precision P     until the 95 % interval is so narrow (default: 2%)\n"
+    "  --jobs N          so many jobs and no more\n"
+    "  --jobs-max N      give up the precision then (default: 2000000)\n"
+    "  --seed N          the same seed gives the same answer\n"
+    "  --sweep KEY=FROM..TO[:COUNT]   and --compare KEY=A,B   with the same jobs\n"
+    "  --explain JOB     why a job started when it did\n"
+    "  --records FILE    a line of JSON for each job\n"
+    "  --plot FILE       a picture of a sweep, in SVG\n"
+    "  --json            lines of JSON instead of a table\n"
+    "  --parallel N      simulations at a time (default: one for each CPU)\n"
+    "  --help, --version\n"
+    "\n"
+    "Exit status: 0 done, 1 a simulation failed, 2 usage.\n";
 
 struct request {
     struct config config;
@@ -79,9 +81,10 @@ static int wrong(const char *text)
 }
 
 static const char *const keys[] = {
-    "workload",  "trace",     "load",   "arrivals", "service",   "mean-service", "share",        "hosts",  "cpus",
-    "cube",      "allocator", "levels", "policy",   "threshold", "user-running", "model",        "steps",  "period",
-    "precision", "jobs",      "seed",   "explain",  "jobs-max",  "add-hosts",    "without-user", "speeds", "feedback"};
+    "workload",     "trace",  "load",      "arrivals",   "service", "mean-service", "share",        "hosts",
+    "cpus",         "cube",   "allocator", "levels",     "policy",  "threshold",    "user-running", "model",
+    "steps",        "period", "precision", "jobs",       "seed",    "explain",      "jobs-max",     "add-hosts",
+    "without-user", "speeds", "memory",    "job-memory", "feedback"};
 enum { KEYS = sizeof(keys) / sizeof(keys[0]) };
 
 static void make_options(struct option *options)
