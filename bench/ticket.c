@@ -86,7 +86,7 @@ int main(int argc, char **argv)
         signing[i] = now_us() - begun;
         begun = now_us();
         if (ticket_decode(text, &got) != TICKET_GOOD || ticket_check_chain(&got, &trust) != TICKET_GOOD ||
-            ticket_check_open(&got, 1000, "alice", false, 8) != TICKET_GOOD ||
+            ticket_check_open(&got, 1000, "alice", false, 8, 0) != TICKET_GOOD ||
             ticket_check_start(&got, &start) != TICKET_GOOD)
             fail("a ticket that is good is refused");
         checking[i] = now_us() - begun;

@@ -14,6 +14,7 @@ static const struct command command = {
     "Usage: esubmit [options] [NPROCS] COMMAND [ARG...]\n"
     "       esubmit [options] [NPROCS] - [ARG...] <SCRIPT\n"
     "       esubmit [options] --mesh XxY COMMAND [ARG...]\n"
+    "       esubmit [options] -P N | -p FILE\n"
     "Submit COMMAND as a job on NPROCS processors (1); print its id on standard output.\n"
     "A COMMAND with lines that begin with #ELMER, and standard input, are scripts: options stand\n"
     "in these lines, too, and the text is kept with the job.\n"
@@ -107,6 +108,10 @@ static void say_start(const struct request *request, const struct elmer_rehearse
         printf("%s%llu", i ? ", " : r->nabove > 1 ? ", below jobs " : ", below job ", (unsigned long long)r->above[i]);
     putchar('\n');
     tell_idle(stdout, request, r->ranks[0], strcmp(r->ranks[0], r->ranks[r->nranks - 1]) != 0);
+    if (r->note[0]) {
+        put("", r->note);
+        putchar('\n');
+    }
 }
 
 static void say_wait(const struct elmer_rehearsed *r)
@@ -173,6 +178,8 @@ static int submit(const struct request *request)
     code = finish_output(code < 0 ? EXIT_DONE : code);
     tell(answer);
     tell_idle(stderr, request, answer->nhosts ? answer->hosts[0] : "", answer->nhosts > 1);
+    if (request->machine.asked)
+        machine_tell(elmer, answer);
     if (request->wait && code == EXIT_DONE)
         code = wait_for_job(elmer, answer->job);
     elmer_submitted_free(answer);

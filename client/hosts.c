@@ -13,13 +13,15 @@
 #include "client/common.h"
 #include "client/filter.h"
 #include "client/table.h"
+#include "lib/base/bytes.h"
 
-enum { LEVELS_MAX = 16, BEFORE = 6 /* columns */, COLUMNS_MAX = BEFORE + LEVELS_MAX + 1, SMALL = 48 };
+enum { LEVELS_MAX = 16, BEFORE_MAX = 7 /* columns */, COLUMNS_MAX = BEFORE_MAX + LEVELS_MAX + 1, SMALL = 48 };
 
 struct seen {
     const struct wire_host_view **hosts;
     size_t nhosts;
     const struct elmer_jobs *jobs;
+    size_t before; /* columns before those of levels: one more where some job has asked for memory */
 };
 
 /* Its processors there. */
@@ -93,21 +95,32 @@ static const char *memory(char text[SMALL], const struct wire_host_view *host)
     return host->memory_bytes > 0 && host->memory_free_bytes >= 0 ? text : "";
 }
 
+/* Of what jobs may ask for there, what they have asked for: "2 GiB of 8 GiB". */
+static const char *asked(char text[2 * BYTES_TEXT + 8], const struct wire_host_view *host)
+{
+    char some[BYTES_TEXT], all[BYTES_TEXT];
+
+    snprintf(text, 2 * BYTES_TEXT + 8, "%s of %s", bytes_text(some, host->memory_asked_bytes),
+             bytes_text(all, host->memory_for_jobs_bytes));
+    return host->memory_for_jobs_bytes > 0 && host->memory_asked_bytes > 0 ? text : "";
+}
+
 static void add_row(struct table *table, const struct seen *seen, const struct wire_host_view *host, size_t levels)
 {
-    char processors[SMALL], busy[SMALL], foreign[SMALL], free_memory[SMALL];
+    char processors[SMALL], busy[SMALL], foreign[SMALL], free_memory[SMALL], asked_memory[2 * BYTES_TEXT + 8];
     char *at[LEVELS_MAX];
     const char *cells[COLUMNS_MAX] = {host->host,
                                       host->state,
                                       processors,
                                       percent(busy, known(host), host->busy),
                                       percent(foreign, known(host), outside(host)),
-                                      memory(free_memory, host)};
+                                      memory(free_memory, host),
+                                      asked(asked_memory, host)};
 
     snprintf(processors, sizeof(processors), "%" PRIu64, host->processors);
     for (size_t i = 0; i < levels; i++)
-        cells[BEFORE + i] = at[i] = at_level(seen, host->host, (int)i);
-    cells[BEFORE + levels] = host->reason;
+        cells[seen->before + i] = at[i] = at_level(seen, host->host, (int)i);
+    cells[seen->before + levels] = host->reason;
     table_add(table, cells);
     for (size_t i = 0; i < levels; i++)
         free(at[i]);
@@ -117,16 +130,16 @@ static void show_table(const struct seen *seen, size_t width)
 {
     static const char *const level_titles[LEVELS_MAX] = {"L0", "L1", "L2",  "L3",  "L4",  "L5",  "L6",  "L7",
                                                          "L8", "L9", "L10", "L11", "L12", "L13", "L14", "L15"};
-    struct table_column columns[COLUMNS_MAX] = {{"HOST", false, true},    {"STATE", false, false},
-                                                {"CPUS", true, false},    {"BUSY", true, false},
-                                                {"OUTSIDE", true, false}, {"FREE MEMORY", true, false}};
+    struct table_column columns[COLUMNS_MAX] = {
+        {"HOST", false, true},    {"STATE", false, false},      {"CPUS", true, false},     {"BUSY", true, false},
+        {"OUTSIDE", true, false}, {"FREE MEMORY", true, false}, {"ASKED FOR", true, false}};
     size_t levels = levels_in_use(seen->jobs);
     struct table table;
 
     for (size_t i = 0; i < levels; i++)
-        columns[BEFORE + i] = (struct table_column){level_titles[i], false, true};
-    columns[BEFORE + levels] = (struct table_column){"REASON", false, false};
-    table_init(&table, columns, BEFORE + levels + 1);
+        columns[seen->before + i] = (struct table_column){level_titles[i], false, true};
+    columns[seen->before + levels] = (struct table_column){"REASON", false, false};
+    table_init(&table, columns, seen->before + levels + 1);
     for (size_t i = 0; i < seen->nhosts; i++)
         add_row(&table, seen, seen->hosts[i], levels);
     table_print(&table, stdout, width);
@@ -157,6 +170,11 @@ static json_t *bytes_or_null(int64_t bytes)
     return must(bytes > 0 ? json_integer(bytes) : json_null());
 }
 
+static json_t *asked_or_null(const struct wire_host_view *host)
+{
+    return must(host->memory_for_jobs_bytes > 0 ? json_integer((json_int_t)host->memory_asked_bytes) : json_null());
+}
+
 static json_t *share_or_null(bool there, double share)
 {
     return must(there ? json_real(share) : json_null());
@@ -168,12 +186,13 @@ static json_t *host_object(const struct seen *seen, const struct wire_host_view 
 
     for (size_t i = 0; i < host->lacks.count; i++)
         json_array_append_new(lacks, must(json_string(host->lacks.items[i])));
-    return must(json_pack("{s:s, s:s, s:I, s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o}", "host", host->host, "state",
-                          host->state, "processors", (json_int_t)host->processors, "mode", host->mode, "reason",
-                          host->reason, "lacks", lacks, "busy", share_or_null(known(host), host->busy), "busy_jobs",
-                          share_or_null(known(host), host->busy_jobs), "memory_bytes",
-                          bytes_or_null(host->memory_bytes), "memory_free_bytes",
-                          bytes_or_null(host->memory_free_bytes), "jobs", jobs_array(seen, host->host)));
+    return must(json_pack(
+        "{s:s, s:s, s:I, s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "host", host->host, "state", host->state,
+        "processors", (json_int_t)host->processors, "mode", host->mode, "reason", host->reason, "lacks", lacks, "busy",
+        share_or_null(known(host), host->busy), "busy_jobs", share_or_null(known(host), host->busy_jobs),
+        "memory_bytes", bytes_or_null(host->memory_bytes), "memory_free_bytes", bytes_or_null(host->memory_free_bytes),
+        "memory_for_jobs_bytes", bytes_or_null((int64_t)host->memory_for_jobs_bytes), "memory_asked_bytes",
+        asked_or_null(host), "jobs", jobs_array(seen, host->host)));
 }
 
 static void show_json(const struct seen *seen)
@@ -206,6 +225,10 @@ static void collect(struct seen *seen, const struct answers *answers, const char
             if (!list || filter_in_list(list, host->host))
                 seen->hosts[seen->nhosts++] = host;
         }
+    seen->before = BEFORE_MAX - 1;
+    for (size_t i = 0; i < seen->nhosts; i++)
+        if (seen->hosts[i]->memory_asked_bytes > 0)
+            seen->before = BEFORE_MAX;
 }
 
 int hosts_show(const char *list, bool json, size_t width)

@@ -8,9 +8,16 @@
 #include <strings.h>
 
 #include "client/common.h"
+#include "lib/base/bytes.h"
 #include "lib/base/str.h"
 
-enum { MAX_S = 366 * 86400, DIGITS_MAX = 8 };
+enum {
+    MAX_S = 366 * 86400,
+    DIGITS_MAX = 8,
+    MEMORY_MIN = 1 << 20,
+    MESH_SIDE_MAX = 65536,
+    POLL_SLEEP_MAX_US = 10000 /* of yield/wait.h */
+};
 
 static uint64_t unit_s(char unit)
 {
@@ -45,6 +52,16 @@ bool limit_time(const char *option, const char *text, uint64_t *ms)
     }
     *ms = seconds * 1000;
     return true;
+}
+
+bool limit_memory(const char *option, const char *text, uint64_t *bytes)
+{
+    if (bytes_parse(text, bytes) && *bytes >= MEMORY_MIN)
+        return true;
+    usage_error(
+        "%s %s: want memory for each processor like 500M or 4G, a whole number with M, G or T, from 1M to 1024T",
+        option, text);
+    return false;
 }
 
 uint32_t limit_signal_number(const char *name)
@@ -87,4 +104,46 @@ bool limit_signal(const char *text, uint32_t *number, uint64_t *ms)
     }
     *ms = seconds * 1000;
     return true;
+}
+
+/* ---- whole numbers ---- */
+
+bool limit_mesh(const char *text, uint32_t *rows, uint32_t *nprocs)
+{
+    const char *x = strchr(text, 'x');
+    char before[24] = "";
+    uint64_t nrows, ncolumns;
+
+    if (x && x - text < (long)sizeof(before))
+        memcpy(before, text, (size_t)(x - text));
+    if (!x || !str_to_u64(before, &nrows) || !str_to_u64(x + 1, &ncolumns) || nrows < 1 || ncolumns < 1 ||
+        nrows > MESH_SIDE_MAX || ncolumns > MESH_SIDE_MAX || nrows * ncolumns > MESH_SIDE_MAX) {
+        usage_error("--mesh %s: want rows and columns, like 4x6, of at most %d processors", text, MESH_SIDE_MAX);
+        return false;
+    }
+    *rows = (uint32_t)nrows;
+    *nprocs = (uint32_t)(nrows * ncolumns);
+    return true;
+}
+
+bool limit_per_host(const char *text, uint32_t *per_host)
+{
+    uint64_t count;
+
+    if (!str_to_u64(text, &count) || count < 1 || count > UINT16_MAX) {
+        usage_error("--per-host %s: want a number of processors, from 1 to %d", text, UINT16_MAX);
+        return false;
+    }
+    *per_host = (uint32_t)count;
+    return true;
+}
+
+bool limit_poll_sleep(const char *text)
+{
+    uint64_t us;
+
+    if (str_to_u64(text, &us) && us <= POLL_SLEEP_MAX_US)
+        return true;
+    usage_error("--poll-sleep %s: want microseconds, a whole number from 0 to %d", text, POLL_SLEEP_MAX_US);
+    return false;
 }

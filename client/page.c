@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "client/common.h"
+#include "client/machine.h"
 #include "client/words.h"
 
 enum { LABEL_WIDTH = 10, RANKS_SHOWN = 16, HOSTS_SHOWN = 64 };
@@ -60,7 +61,7 @@ static void put_heading(FILE *out, const struct elmer_job *job)
 
 static void put_command(FILE *out, const struct elmer_job *job)
 {
-    char *command = words_command(job);
+    char *command = words_command(job), use[MACHINE_USE];
 
     if (job->ncommand > 0)
         put(out, "command", "%s", command);
@@ -70,6 +71,8 @@ static void put_command(FILE *out, const struct elmer_job *job)
         put(out, "directory", "%s", job->dir);
     if (*job->comment)
         put(out, "comment", "%s", job->comment);
+    if (*machine_use(use, sizeof(use), job))
+        put(out, "machine", "%s", use);
     free(command);
 }
 
@@ -85,24 +88,10 @@ static void put_tasks(FILE *out, const struct elmer_job *job)
 
 static void put_limits(FILE *out, const struct elmer_job *job)
 {
-    char *text = NULL;
-    size_t size;
-    FILE *words;
+    char *text = words_limits(job);
 
-    if (!job->time_limit_ms && !job->cpu_limit_ms)
-        return;
-    words = must(open_memstream(&text, &size));
-    if (job->time_limit_ms) {
-        fputs("time ", words);
-        words_put_time(words, job->time_limit_ms);
-    }
-    if (job->cpu_limit_ms) {
-        fprintf(words, "%sCPU time ", job->time_limit_ms ? ", " : "");
-        words_put_time(words, job->cpu_limit_ms);
-    }
-    if (fclose(words) != 0)
-        must(NULL);
-    put(out, "limits", "%s", text);
+    if (*text)
+        put(out, "limits", "%s", text);
     free(text);
 }
 

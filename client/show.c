@@ -200,18 +200,11 @@ static void show_limits(FILE *out, const struct elmer_jobs *jobs, enum show_list
     for (size_t i = 0; i < jobs->count; i++) {
         const struct elmer_job *job = &jobs->items[i];
 
-        if ((!job->time_limit_ms && !job->cpu_limit_ms) || show_list_of(job) != list)
-            continue;
-        fprintf(out, "Limits of job %llu:", (unsigned long long)job->id);
-        if (job->time_limit_ms) {
-            fprintf(out, " time ");
-            words_put_time(out, job->time_limit_ms);
-        }
-        if (job->cpu_limit_ms) {
-            fprintf(out, "%s CPU time ", job->time_limit_ms ? "," : "");
-            words_put_time(out, job->cpu_limit_ms);
-        }
-        fprintf(out, "\n");
+        char *text = words_limits(job);
+
+        if (*text && show_list_of(job) == list)
+            fprintf(out, "Limits of job %llu: %s\n", (unsigned long long)job->id, text);
+        free(text);
     }
 }
 

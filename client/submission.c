@@ -17,12 +17,12 @@
 #include "lib/base/str.h"
 #include "lib/job/tasks.h"
 
-enum { MESH_SIDE_MAX = 65536, NPROCS_MAX = 1000000, POLL_SLEEP_MAX_US = 10000 /* of yield/wait.h */ };
+enum { NPROCS_MAX = 1000000 };
 
 /* clang-format off */
 enum { OPTION_HOSTS = OPTION_FIRST_FREE, OPTION_EACH, OPTION_PVM, OPTION_REQUEUE, OPTION_COMMENT, OPTION_MESH, OPTION_DRY_RUN,
        OPTION_CPU_TIME, OPTION_SIGNAL, OPTION_AFTER, OPTION_IF_NEVER, OPTION_SPIN, OPTION_POLL_SLEEP,
-       OPTION_MAIL_AT, OPTION_NOTIFY, OPTION_ARRAY_FILE };
+       OPTION_MAIL_AT, OPTION_NOTIFY, OPTION_ARRAY_FILE, OPTION_PER_HOST };
 /* clang-format on */
 const struct option_row submission_options[] = {
     {'n', "nprocs", "N", "number of processors, as NPROCS"},
@@ -42,6 +42,11 @@ const struct option_row submission_options[] = {
      "pass on a variable, or set it; may be repeated\n(without -v: PATH LANG LANGUAGE LC_* TZ)"},
     {OPTION_MESH, "mesh", "XxY", "on X * Y processors that are a mesh in a cube of hosts, like 4x6"},
     {OPTION_HOSTS, "hosts", "LIST", "only on these hosts, separated by commas"},
+    {'P', "machine", "N",
+     "a PVM virtual machine of N processors, without COMMAND: for a console or\nprograms that are started by hand"},
+    {'p', "machine-hosts", "FILE", "the same on the hosts of FILE, a processor of each, or N with -P"},
+    {OPTION_PER_HOST, "per-host", "N", "at most N processors of one host"},
+    {'m', "memory", "SIZE", "on hosts that have so much memory left for each processor, like 4G;\nit gets no more"},
     {OPTION_EACH, "each", NULL, "run COMMAND on each processor, not once on the first"},
     {OPTION_PVM, "pvm", NULL, "give the job a PVM virtual machine of its own"},
     {'t', "time", "TIME", "end it when it has run for so long, like 2h30m"},
@@ -121,24 +126,6 @@ static bool set_hosts(struct request *request, const char *list)
     return true;
 }
 
-static bool set_mesh(struct request *request, const char *text)
-{
-    const char *x = strchr(text, 'x');
-    char rows[24] = "";
-    uint64_t nrows, ncolumns;
-
-    if (x && x - text < (long)sizeof(rows))
-        memcpy(rows, text, (size_t)(x - text));
-    if (!x || !str_to_u64(rows, &nrows) || !str_to_u64(x + 1, &ncolumns) || nrows < 1 || ncolumns < 1 ||
-        nrows > MESH_SIDE_MAX || ncolumns > MESH_SIDE_MAX || nrows * ncolumns > MESH_SIDE_MAX) {
-        usage_error("--mesh %s: want rows and columns, like 4x6, of at most %d processors", text, MESH_SIDE_MAX);
-        return false;
-    }
-    request->submission.mesh_rows = (uint32_t)nrows;
-    request->submission.nprocs = (uint32_t)(nrows * ncolumns);
-    return true;
-}
-
 static bool set_nprocs(struct request *request, const char *text)
 {
     uint64_t nprocs;
@@ -164,19 +151,6 @@ static bool set_tasks(struct request *request, const char *text)
     }
     request->submission.tasks = text;
     request->lines = NULL;
-    return true;
-}
-
-/* What libelmer-yield.so reads in the job. */
-static bool set_poll_sleep(struct request *request, const char *text)
-{
-    uint64_t us;
-
-    if (!str_to_u64(text, &us) || us > POLL_SLEEP_MAX_US) {
-        usage_error("--poll-sleep %s: want microseconds, a whole number from 0 to %d", text, POLL_SLEEP_MAX_US);
-        return false;
-    }
-    environment_set(&request->environment, "ELMER_POLL_SLEEP", text);
     return true;
 }
 
@@ -239,13 +213,20 @@ static int take_option(struct request *request, int c, char **argv)
         return environment_add(&request->environment, optarg) ? -1 : EXIT_USAGE;
     case 'n':
         return set_nprocs(request, optarg) ? -1 : EXIT_USAGE;
+    case 'P':
+        request->machine.asked = true;
+        return set_nprocs(request, optarg) ? -1 : EXIT_USAGE;
+    case 'p':
+        request->machine.asked = true;
+        request->machine.file = optarg;
+        return -1;
     case 'w':
         request->wait = true;
         return -1;
     case OPTION_HOSTS:
         return set_hosts(request, optarg) ? -1 : EXIT_USAGE;
     case OPTION_MESH:
-        return set_mesh(request, optarg) ? -1 : EXIT_USAGE;
+        return limit_mesh(optarg, &s->mesh_rows, &s->nprocs) ? -1 : EXIT_USAGE;
     case OPTION_DRY_RUN:
         request->dry_run = true;
         return -1;
@@ -259,6 +240,10 @@ static int take_option(struct request *request, int c, char **argv)
         return set_requeue(s, optarg) ? -1 : EXIT_USAGE;
     case 't':
         return limit_time("--time", optarg, &s->time_limit_ms) ? -1 : EXIT_USAGE;
+    case 'm':
+        return limit_memory("-m", optarg, &s->memory_bytes) ? -1 : EXIT_USAGE;
+    case OPTION_PER_HOST:
+        return limit_per_host(optarg, &s->per_host) ? -1 : EXIT_USAGE;
     case OPTION_CPU_TIME:
         return limit_time("--cpu-time", optarg, &s->cpu_limit_ms) ? -1 : EXIT_USAGE;
     case OPTION_SIGNAL:
@@ -270,7 +255,10 @@ static int take_option(struct request *request, int c, char **argv)
         environment_set(&request->environment, "ELMER_SPIN", "1");
         return -1;
     case OPTION_POLL_SLEEP:
-        return set_poll_sleep(request, optarg) ? -1 : EXIT_USAGE;
+        if (!limit_poll_sleep(optarg))
+            return EXIT_USAGE;
+        environment_set(&request->environment, "ELMER_POLL_SLEEP", optarg); /* libelmer-yield.so reads it */
+        return -1;
     case OPTION_MAIL_AT:
         return notices_mail_at(&request->notices, optarg) ? -1 : EXIT_USAGE;
     case OPTION_NOTIFY:
@@ -287,7 +275,7 @@ static int take_option(struct request *request, int c, char **argv)
 /* What asks something of esubmit itself, not of the job. */
 static bool only_typed(int c)
 {
-    return c == 'w' || c == OPTION_DRY_RUN || c == 'h' || c == 'V';
+    return c == 'w' || c == 'P' || c == 'p' || c == OPTION_DRY_RUN || c == 'h' || c == 'V';
 }
 
 static int take_options(struct request *request, int argc, char **argv, bool typed)
@@ -390,6 +378,19 @@ static void name_script(struct request *request)
         request->submission.name = request->name;
 }
 
+/* What the options have gathered. */
+static int take_environment(struct request *request)
+{
+    int result = check_limits(&request->submission);
+
+    request->submission.environment = (const char *const *)request->environment.items;
+    request->submission.after = (const char *const *)request->after.items;
+    request->submission.mail_at = request->notices.mail_at;
+    request->submission.notify = request->notices.command;
+    request->notices.environment = &request->environment;
+    return result < 0 ? notices_check(&request->notices) : result;
+}
+
 /* typed: what the command line alone says. */
 static int take_all(struct request *request, const struct request *typed, int argc, char **argv, const char *nprocs,
                     char **command)
@@ -425,15 +426,20 @@ static int take_all(struct request *request, const struct request *typed, int ar
         environment_set(&request->environment, SCRIPT_VARIABLE, script->text);
         name_script(request);
     }
-    request->submission.environment = (const char *const *)request->environment.items;
-    request->submission.after = (const char *const *)request->after.items;
-    request->submission.mail_at = request->notices.mail_at;
-    request->submission.notify = request->notices.command;
-    request->notices.environment = &request->environment;
-    result = notices_check(&request->notices);
+    result = take_environment(request);
     if (result >= 0)
         return result;
     return request->lines ? array_file_use(&request->array_file, &request->submission) : -1;
+}
+
+/* Without a command. */
+static int take_machine(struct request *request, int argc, char **argv)
+{
+    int result = take_options(request, argc, argv, true);
+
+    if (result < 0)
+        result = machine_complete(&request->machine, &request->submission, &argv[optind]);
+    return result < 0 ? take_environment(request) : result;
 }
 
 int request_parse(struct request *request, int argc, char **argv)
@@ -446,9 +452,11 @@ int request_parse(struct request *request, int argc, char **argv)
     begin(&typed);
     begin(request);
     result = take_options(&typed, argc, argv, true);
-    if (result < 0)
+    if (result < 0 && typed.machine.asked)
+        result = take_machine(request, argc, argv);
+    else if (result < 0)
         result = split_operands(argc, argv, &nprocs, &command);
-    if (result < 0)
+    if (result < 0 && !typed.machine.asked)
         result = take_all(request, &typed, argc, argv, nprocs, command);
     request_fini(&typed);
     return result;
@@ -461,6 +469,7 @@ void request_fini(struct request *request)
     after_fini(&request->after);
     notices_fini(&request->notices);
     array_file_fini(&request->array_file);
+    machine_fini(&request->machine);
     free(request->hosts);
     free(request->host_names);
     free(request->dir);

@@ -5,6 +5,7 @@
 #include "client/after.h"
 #include "client/array_file.h"
 #include "client/environment.h"
+#include "client/machine.h"
 #include "client/notices.h"
 #include "lib/options/options.h"
 #include "client/script.h"
@@ -25,6 +26,7 @@ struct request {
     struct notices notices;
     const char *lines; /* as --array-file has it; NULL: there is none */
     struct array_file array_file;
+    struct machine machine;
     bool wait, dry_run;
 };
 

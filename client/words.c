@@ -8,6 +8,7 @@
 #include <time.h>
 
 #include "client/common.h"
+#include "lib/base/bytes.h"
 
 const char *words_duration(char text[WORDS_MAX], int64_t from_ms, int64_t to_ms, int64_t now_ms)
 {
@@ -91,6 +92,35 @@ void words_put_time(FILE *out, uint64_t ms)
     for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); ms %= units[i++].ms)
         if (ms >= units[i].ms)
             fprintf(out, "%llu%c", (unsigned long long)(ms / units[i].ms), units[i].unit);
+}
+
+char *words_limits(const struct elmer_job *job)
+{
+    char *text = NULL, memory[BYTES_TEXT];
+    size_t size;
+    FILE *out = must(open_memstream(&text, &size));
+    const char *between = "";
+
+    if (job->time_limit_ms) {
+        fputs("time ", out);
+        words_put_time(out, job->time_limit_ms);
+        between = ", ";
+    }
+    if (job->cpu_limit_ms) {
+        fprintf(out, "%sCPU time ", between);
+        words_put_time(out, job->cpu_limit_ms);
+        between = ", ";
+    }
+    if (job->memory_bytes) {
+        fprintf(out, "%smemory %s for each processor", between, bytes_text(memory, job->memory_bytes));
+        between = ", ";
+    }
+    if (job->per_host)
+        fprintf(out, "%s%lu processor%s of a host", between, (unsigned long)job->per_host,
+                job->per_host == 1 ? "" : "s");
+    if (fclose(out) != 0)
+        must(NULL);
+    return text;
 }
 
 /* As the shell takes it for one word. */

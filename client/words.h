@@ -16,6 +16,8 @@ const char *words_local_time(char text[WORDS_MAX], int64_t ms); /* Unix time; ""
 const char *words_outcome(char text[WORDS_MAX], const struct elmer_job *job);
 /* "ws1,ws2*2": with the number of processors where it is more than one. malloc'd. */
 char *words_hosts(const struct elmer_job *job);
+/* "time 2h30m, memory 4 GiB for each processor": all that it may not exceed; "": nothing. malloc'd. */
+char *words_limits(const struct elmer_job *job);
 /* "2h30m" */
 void words_put_time(FILE *out, uint64_t ms);
 /* Of one with ranks that poll: "ranks 0-3 poll while they wait: ..". malloc'd. */

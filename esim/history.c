@@ -206,6 +206,8 @@ static bool read_submission(sqlite3_stmt *s, struct history_job *job, struct rea
     if (message.type == WIRE_submit && !message.u.submit.notice) {
         job->nprocs = (uint32_t)message.u.submit.nprocs;
         job->mesh_rows = (uint32_t)message.u.submit.mesh_rows;
+        job->memory_bytes = message.u.submit.memory_bytes;
+        job->per_host = (uint32_t)message.u.submit.per_host;
         read_after(r->history, message.u.submit.after.items, message.u.submit.after.count, job);
     }
     wire_message_fini(&message);

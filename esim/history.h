@@ -8,11 +8,12 @@
 #include "lib/memory/mem.h"
 
 /* Of elmer/store/store.h: stores up to this one can be read. A test compares the two. */
-enum { HISTORY_SCHEMA = 13 };
+enum { HISTORY_SCHEMA = 14 };
 
 struct history_job {
     uint64_t id, allocation;
-    uint32_t uid, nprocs, mesh_rows;
+    uint32_t uid, nprocs, mesh_rows, per_host;
+    uint64_t memory_bytes;
     const char *user;
     int64_t submitted_ms, started_ms, ended_ms; /* Unix time */
     int64_t allocated_ms;                       /* it had its processors from then until it ended */

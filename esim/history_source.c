@@ -46,6 +46,8 @@ static bool next(struct source *source, struct sim_job *job)
                                 .work_ms = (int64_t)(was->work_ms + 0.5),
                                 .nprocs = was->nprocs,
                                 .mesh_rows = was->mesh_rows,
+                                .memory_bytes = was->memory_bytes,
+                                .per_host = was->per_host,
                                 .uid = was->uid,
                                 .share = was->share,
                                 .hosts = was->hosts,

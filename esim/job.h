@@ -14,7 +14,9 @@ struct sim_job {
     int64_t submit_ms;
     int64_t work_ms; /* how long it runs alone */
     uint32_t nprocs, mesh_rows, uid;
-    const int *hosts; /* those that it may use; NULL: all */
+    uint64_t memory_bytes; /* for each processor; 0: none */
+    uint32_t per_host;     /* processors of a host at most; 0: any number */
+    const int *hosts;      /* those that it may use; NULL: all */
     int nhosts;
     const struct after *after; /* [nafter] jobs that it waits for, by their numbers */
     int nafter;

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "esim/swf.h"
+#include "lib/base/bytes.h"
 #include "lib/memory/mem.h"
 
 void keys_default(struct config *config)
@@ -115,6 +116,10 @@ static bool set_word(struct config *c, const char *key, const char *value, bool 
         c->no_feedback = strcmp(value, "no") == 0;
         return c->no_feedback || strcmp(value, "yes") == 0;
     }
+    if (strcmp(key, "memory") == 0)
+        return bytes_parse(value, &c->world.memory_bytes);
+    if (strcmp(key, "job-memory") == 0)
+        return bytes_parse(value, &c->workload.memory_bytes);
     if (strcmp(key, "speeds") == 0)
         return parse_speeds(&c->world, value);
     if (strcmp(key, "without-user") == 0) {
@@ -177,7 +182,8 @@ static bool set_number(struct config *c, const char *key, const char *value, boo
 const char *keys_names(void)
 {
     return "allocator policy model steps arrivals service workload trace load share threshold mean-service precision "
-           "period levels hosts add-hosts cpus speeds cube without-user feedback user-running seed explain jobs "
+           "period levels hosts add-hosts cpus memory job-memory speeds cube without-user feedback user-running seed "
+           "explain jobs "
            "jobs-max";
 }
 
@@ -192,7 +198,7 @@ static void note(const char **said, const char *key, const char *const *of)
 static void note_all(struct config *config, const char *key)
 {
     note(&config->drawn_said, key,
-         (const char *const[]){"workload", "load", "arrivals", "service", "mean-service", "share", NULL});
+         (const char *const[]){"workload", "load", "arrivals", "service", "mean-service", "share", "job-memory", NULL});
     note(&config->times_said, key, (const char *const[]){"load", "arrivals", NULL});
     note(&config->shared_said, key, (const char *const[]){"steps", "period", NULL});
     note(&config->threshold_said, key, (const char *const[]){"threshold", NULL});

@@ -52,6 +52,8 @@ static const struct option_row options[] = {
     {OPTION_KEY, "cpus", "N", "and each of them processors"},
     {OPTION_KEY, "add-hosts", "N", "so many more than there are"},
     {OPTION_KEY, "speeds", "SxN,..", "how fast the first N hosts are, and the next ones"},
+    {OPTION_KEY, "memory", "SIZE", "of each host, for jobs that ask for some"},
+    {OPTION_KEY, "job-memory", "SIZE", "what each processor of a job asks for"},
     {OPTION_KEY, "cube", "N", "a hypercube of 2^N hosts with a processor each"},
     {OPTION_KEY, "allocator", "A", "as in elmer.conf(5)"},
     {OPTION_KEY, "levels", "D", "jobs that may share a processor"},

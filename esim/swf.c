@@ -11,6 +11,8 @@
 #include <unistd.h>
 #include <zlib.h>
 
+#include "lib/job/fields.h"
+
 #include "lib/memory/mem.h"
 
 enum { LINE_MAX_BYTES = 4096, TOLD_MAX = 20, COMMENTS_MAX = 1000, PROCS_MAX = 1000000 };
@@ -223,6 +225,8 @@ static bool next(struct source *source, struct sim_job *job)
             continue;
         }
         job->nprocs = (uint32_t)procs;
+        if (fields[SWF_ASKED_MEMORY] > 0 && fields[SWF_ASKED_MEMORY] < MEMORY_MAX_BYTES / 1024.0) /* KB */
+            job->memory_bytes = (uint64_t)(fields[SWF_ASKED_MEMORY] * 1024);
         if (fields[SWF_CPU] > 0 && fields[SWF_RUN] > 0 && fields[SWF_CPU] < fields[SWF_RUN])
             job->share = fields[SWF_CPU] / fields[SWF_RUN];
         job->index = ++swf->count;

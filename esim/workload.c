@@ -102,8 +102,13 @@ static bool next(struct source *source, struct sim_job *job)
     if (w->jobs > 0 && g->count == w->jobs)
         return false;
     g->count++;
-    *job = (struct sim_job){
-        .number = g->count, .index = g->count, .uid = 1000, .share = w->share, .start_ms = -1, .end_ms = -1};
+    *job = (struct sim_job){.number = g->count,
+                            .index = g->count,
+                            .uid = 1000,
+                            .share = w->share,
+                            .memory_bytes = w->memory_bytes,
+                            .start_ms = -1,
+                            .end_ms = -1};
     if (w->load > 0)
         g->now_ms +=
             w->constant_arrivals ? service_ms / w->load : stream_exponential(&g->arrivals, service_ms / w->load);

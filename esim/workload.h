@@ -12,9 +12,10 @@ struct workload {
     double probability;       /* of the first */
     bool constant_arrivals, constant_service;
     double mean_service_s;
-    double load;   /* mean service time / mean time between arrivals; 0: a queue that is never empty */
-    double share;  /* of each processor */
-    uint64_t jobs; /* 0: without end */
+    double load;           /* mean service time / mean time between arrivals; 0: a queue that is never empty */
+    double share;          /* of each processor */
+    uint64_t memory_bytes; /* that each asks for, for each processor */
+    uint64_t jobs;         /* 0: without end */
     uint64_t seed;
 };
 

@@ -214,6 +214,8 @@ static void submit(struct world *w)
     event.u.submit.hosts = hosts;
     event.u.submit.nhosts = nhosts;
     event.u.submit.after = waits = waits_of(&w->waits, &w->next, &event.u.submit.nafter);
+    event.u.submit.memory_bytes = w->settings.memory_bytes > 0 ? w->next.memory_bytes : 0;
+    event.u.submit.per_host = w->next.per_host;
     event.u.submit.mesh_rows = w->settings.core.topology == TOPOLOGY_CUBE ? w->next.mesh_rows : 0;
     if (w->explain.number == w->next.number && w->next.number > 0) {
         w->explain.id = core_next_id(w->core);
@@ -398,6 +400,7 @@ static void hosts_up(struct world *w)
         struct event event = {.type = EVENT_HOST_UP, .now_ms = w->now_ms, .host = h};
         event.u.up.cpus = cpus;
         event.u.up.ncpus = world_cpus(&w->settings, h);
+        event.u.up.memory_bytes = w->settings.memory_bytes;
         step(w, &event, &none);
     }
     free(cpus);

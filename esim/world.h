@@ -33,6 +33,7 @@ struct world_settings {
     const char *const *names;         /* [nknown] */
     struct speeds speeds[SPEEDS_MAX]; /* [nspeeds] of the first hosts, those that follow are like the last; none: 1 */
     int nspeeds;
+    uint64_t memory_bytes; /* of each host, for jobs; 0: as much as they ask for */
     enum model model;
     bool by_itself;    /* SHARED: each processor of a job goes on by itself; else all in step, with the slowest */
     int64_t period_ms; /* SHARED: a job computes for its share of this time and then waits; 0: it does both at once */

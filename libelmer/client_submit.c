@@ -441,6 +441,7 @@ static int take_rehearsed(struct wire_message *message, void *data)
         .nabove = r->above.count,
         .first = r->first,
         .first_reason = r->first_reason,
+        .note = r->note,
     };
     return 0;
 }

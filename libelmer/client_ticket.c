@@ -7,6 +7,7 @@
 #include "config.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,6 +21,7 @@
 #include "lib/base/str.h"
 #include "lib/job/lines.h"
 #include "lib/job/tasks.h"
+#include "lib/job/variables.h"
 #include "lib/wire/channel.h"
 #include "libelmer/client.h"
 
@@ -117,7 +119,7 @@ void client_desk_close(struct client_desk *desk)
 struct asked {
     struct wire_message message;
     const char **items;
-    char *tasks, *lines;
+    char *tasks, *lines, *memory;
 };
 
 static void asked_fini(struct asked *asked)
@@ -125,34 +127,40 @@ static void asked_fini(struct asked *asked)
     free(asked->items);
     free(asked->tasks);
     free(asked->lines);
+    free(asked->memory);
 }
 
-static bool is_of_array(const char *entry)
+static bool is_for_desk(const char *entry)
 {
     return strncmp(entry, TASKS_VARIABLE "=", sizeof(TASKS_VARIABLE)) == 0 ||
-           strncmp(entry, LINES_VARIABLE "=", sizeof(LINES_VARIABLE)) == 0;
+           strncmp(entry, LINES_VARIABLE "=", sizeof(LINES_VARIABLE)) == 0 ||
+           strncmp(entry, MEMORY_VARIABLE "=", sizeof(MEMORY_VARIABLE)) == 0;
 }
 
-/* As the desk wants it: the tasks of an array, and their lines, are variables there, because it speaks as it did before
- * there were arrays. false: no memory. */
+/* As the desk wants it: the tasks of an array, their lines, and memory, are variables there, because it speaks as it
+ * did before there were such. false: no memory. */
 static bool for_desk(const struct wire_message *submit, struct asked *asked)
 {
     const struct wire_submit *s = &submit->u.submit;
     const struct wire_strs *all = &s->environment;
     size_t count = 0;
 
-    *asked = (struct asked){.message = *submit, .items = calloc(all->count + 2, sizeof(*asked->items))};
+    *asked = (struct asked){.message = *submit, .items = calloc(all->count + 3, sizeof(*asked->items))};
     asked->tasks = s->tasks && *s->tasks ? str_format("%s=%s", TASKS_VARIABLE, s->tasks) : NULL;
     asked->lines = s->lines && *s->lines ? str_format("%s=%s", LINES_VARIABLE, s->lines) : NULL;
-    if (!asked->items || (s->tasks && *s->tasks && !asked->tasks) || (s->lines && *s->lines && !asked->lines))
+    asked->memory = s->memory_bytes ? str_format("%s=%" PRIu64, MEMORY_VARIABLE, s->memory_bytes) : NULL;
+    if (!asked->items || (s->memory_bytes && !asked->memory) || (s->tasks && *s->tasks && !asked->tasks) ||
+        (s->lines && *s->lines && !asked->lines))
         return false;
     for (size_t i = 0; i < all->count; i++)
-        if (!is_of_array(all->items[i]))
+        if (!is_for_desk(all->items[i]))
             asked->items[count++] = all->items[i];
     if (asked->tasks)
         asked->items[count++] = asked->tasks;
     if (asked->lines)
         asked->items[count++] = asked->lines;
+    if (asked->memory)
+        asked->items[count++] = asked->memory;
     asked->message.u.submit.environment = (struct wire_strs){asked->items, count};
     return true;
 }

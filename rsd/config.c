@@ -164,6 +164,23 @@ static int set_tmpdir_size(void *data, const char *subsection, const char *value
     return 0;
 }
 
+/* 80%, 500M, 6G or all. */
+static int set_memory(void *data, const char *subsection, const char *value, struct err *err)
+{
+    struct rsd_config *config = data;
+    unsigned long long number = 100;
+    char unit = '%', more;
+    (void)subsection;
+    if (strcmp(value, "all") != 0 &&
+        (strspn(value, "0123456789") == 0 || sscanf(value, "%7llu%c%c", &number, &unit, &more) != 2 || number == 0 ||
+         !strchr("%MG", unit) || (unit == '%' && number > 100)))
+        return err_set(err, -EINVAL,
+                       "a part of the memory up to 100%% is needed, or a size such as 500M or 6G, or all");
+    config->memory_percent = unit == '%' ? (unsigned)number : 0;
+    config->memory_bytes = unit == 'M' ? number << 20 : unit == 'G' ? number << 30 : 0;
+    return 0;
+}
+
 static int set_minimum_uid(void *data, const char *subsection, const char *value, struct err *err)
 {
     struct rsd_config *config = data;
@@ -382,6 +399,7 @@ const struct ini_key rsd_config_keys[] = {
     {"rsd", "name", set_name, "the host name up to the first dot", INI_MADE | INI_WORDS, made_name},
     KEY(mode, "auto", 0),
     KEY(rt_reserve, "the kernel is left as it is", INI_MADE | INI_WORDS),
+    KEY(memory, "all", 0),
     KEY(tmpdir_size, "10%", 0),
     KEY(minimum_uid, "1000", 0),
     KEY(deny_users, "none", 0),

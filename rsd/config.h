@@ -21,8 +21,10 @@ struct rsd_config {
     unsigned rt_reserve_ms;  /* of each so many milliseconds; 0: as it has it */
     unsigned tmpdir_percent; /* of the memory: the size of the file system of the jobs' directories; 0: tmpdir_bytes */
     uint64_t tmpdir_bytes;   /* 0 too: it has none of its own */
-    bool tickets_required;   /* nothing is started without a ticket */
-    char ticket_dir[1024];   /* directory of this host's ticket key */
+    unsigned memory_percent; /* of the memory: what jobs may ask for here; 0: memory_bytes */
+    uint64_t memory_bytes;
+    bool tickets_required;               /* nothing is started without a ticket */
+    char ticket_dir[1024];               /* directory of this host's ticket key */
     char ticket_program[4096];           /* the program elmer-tickets */
     char vouch[1024], vouch_users[1024]; /* names, "all" and "!NAME" with a space between: ticket_is_among() */
     uint32_t ticket_uid, ticket_gid;     /* of the user elmer-ticket, which main() looks up; 0: there is none */

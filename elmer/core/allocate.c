@@ -25,13 +25,13 @@ static struct alloc_view view_of(const struct core *core)
     return (struct alloc_view){.options = &core->options, .now_ms = core->now_ms};
 }
 
-static struct alloc_view view_for(struct core *core, const struct job *job)
+static struct alloc_view view_for(struct core *core, const struct job *job, const struct alloc_request *request)
 {
     struct alloc_view view = view_of(core);
     struct host *host;
 
     for (int i = 0; (host = allowed_host(core, job, i)); i++)
-        if (host_allocatable(host))
+        if (host_allocatable(host) && alloc_room(request, &host->seen) > 0)
             core->view[view.nhosts++] = &host->seen;
     view.hosts = core->view;
     view.notes = core->notes;
@@ -131,15 +131,21 @@ static void take(struct core *core, struct job *job, const struct core_processor
     life_start(core, job, processors, parts, nparts, exited);
 }
 
+struct alloc_request alloc_request_of(const struct job *job)
+{
+    return (struct alloc_request){
+        .nprocs = job->info.nprocs, .mesh_rows = job->info.mesh_rows, .demand = room_demand(job)};
+}
+
 uint32_t alloc_try(struct core *core, struct job *job)
 {
-    struct alloc_request request = {.nprocs = job->info.nprocs, .mesh_rows = job->info.mesh_rows};
+    const struct alloc_request request = alloc_request_of(job);
     uint64_t random = core->random;
     struct alloc_view view;
     uint32_t missing;
 
     core->choice = mem_grow(core->choice, &core->choice_capacity, request.nprocs, sizeof(*core->choice));
-    view = view_for(core, job);
+    view = view_for(core, job, &request);
     missing = allocator_of(core)->choose(&view, &request, &random, core->choice);
     if (missing > 0)
         return missing;
@@ -151,9 +157,12 @@ uint32_t alloc_try(struct core *core, struct job *job)
 
 /* ---- why not ---- */
 
-static void survey_host(const struct core *core, const struct host *host, struct core_survey *survey)
+static void survey_host(const struct core *core, const struct job *job, const struct host *host,
+                        struct core_survey *survey)
 {
+    const struct alloc_request request = alloc_request_of(job);
     struct alloc_view view = view_of(core);
+    uint32_t left = 0, room = (uint32_t)alloc_room(&request, &host->seen);
 
     for (int i = 0; i < host->info.ncpus; i++) {
         enum alloc_verdict verdict = allocator_of(core)->judge(&view, &host->seen, host->cpus[i]);
@@ -161,7 +170,9 @@ static void survey_host(const struct core *core, const struct host *host, struct
         survey->full += verdict == ALLOC_FULL;
         survey->busy += verdict == ALLOC_BUSY;
         survey->unmeasured += verdict == ALLOC_UNMEASURED;
+        left += verdict == ALLOC_FREE;
     }
+    survey->beyond += left > room ? left - room : 0;
 }
 
 uint64_t core_refused(const struct core *core)
@@ -179,7 +190,7 @@ bool core_survey(const struct core *core, uint64_t id, struct core_survey *surve
         return false;
     for (int i = 0; (host = allowed_host(core, job, i)); i++) {
         if (host_allocatable(host))
-            survey_host(core, host, survey);
+            survey_host(core, job, host, survey);
         if (!host_usable(host))
             survey->unheard += (uint32_t)host_supply(host);
     }

@@ -118,6 +118,8 @@ static struct job *make_task(struct core *core, struct job *array, uint32_t ordi
     task->info.requeue = info->requeue;
     task->info.limit_requeue = info->limit_requeue;
     task->info.mesh_rows = info->mesh_rows;
+    task->info.memory_bytes = info->memory_bytes;
+    task->info.per_host = info->per_host;
     task->info.array = info->id;
     task->info.task = ordinal + 1;
     task->info.place = place_of_task(info, ordinal);

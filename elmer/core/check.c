@@ -202,7 +202,7 @@ static bool plainly_eligible(const struct core *core, const struct job *job)
 
     for (int h = 0; h < core->nhosts; h++)
         if (check_allows(job, h))
-            cpus += plain_supply(core->hosts[h]);
+            cpus += check_room_supply(job, core->hosts[h], plain_supply(core->hosts[h]));
     return job->info.state == JOB_QUEUED && check_after_met(job) && job->info.nlost == 0 &&
            !plainly_at_limit(core, job) && !plainly_at_task_limit(core, job) && cpus >= job->info.nprocs &&
            check_topology_supply(core, job);
@@ -226,19 +226,21 @@ static bool report_admits(const struct check *check, const struct host *host, in
 static bool plainly_fits(const struct check *check, const struct job *job)
 {
     const struct core *core = check->core;
-    uint64_t count = 0;
+    uint64_t fitting = 0;
 
     if (core_allocator_in_cube(core->options.allocator))
         return check_topology_fits(core, job);
     for (int h = 0; h < core->nhosts; h++) {
         const struct host *host = core->hosts[h];
+        uint64_t count = 0;
         if (!plainly_usable(host) || host->info.leftovers > 0 || !check_allows(job, h))
             continue;
         for (int i = 0; i < host->info.ncpus; i++)
             count += check->depth[check->first[h] + (size_t)host->info.cpus[i]] + 1 < core->options.levels &&
                      (core->options.allocator != ALLOCATOR_V2 || report_admits(check, host, host->info.cpus[i]));
+        fitting += check_room_now(core, job, host, count);
     }
-    return count >= job->info.nprocs;
+    return fitting >= job->info.nprocs;
 }
 
 static int check_users(const struct check *check)
@@ -465,8 +467,9 @@ static int check_lists(const struct check *check)
 
     if (fault)
         return broken(check, "cube: %s", fault);
-    fault = check_notices(check->core);
-    return !fault ? 0 : broken(check, "notices: %s", fault);
+    fault = check_rooms(check->core);
+    fault = fault ? fault : check_notices(check->core);
+    return !fault ? 0 : broken(check, "%s", fault);
 }
 
 int core_check(const struct core *core, char *text, size_t size)

@@ -135,7 +135,8 @@ static bool saved_valid(const struct core *core, const struct core_job *saved)
     for (int i = 0; i < saved->nlost; i++)
         if (saved->lost[i] < -1 || saved->lost[i] >= core->nhosts)
             return false;
-    if (saved->nafter < 0 || !after_valid(saved->after, saved->nafter, saved->id))
+    if (saved->memory_bytes > MEMORY_MAX_BYTES || saved->nafter < 0 ||
+        !after_valid(saved->after, saved->nafter, saved->id))
         return false;
     if (saved->nlost < 0 || saved->lease_ms < 0 || (saved->nlost > 0 && !saved->requeue))
         return false;

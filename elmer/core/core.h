@@ -72,6 +72,7 @@ enum reason {
     REASON_NEVER,          /* queued, cancelled: what it waits for cannot happen any more */
     REASON_TASK_LIMIT,     /* queued: as many tasks of its array have clusters as may */
     REASON_TASKS_FAILED,   /* done: of an array, some of whose tasks have not ended well */
+    REASON_MEMORY_LIMIT,   /* done: its processes on a host used more memory than was asked for */
     REASON_COUNT
 };
 const char *reason_name(enum reason reason);
@@ -260,7 +261,8 @@ struct event {
             bool rebooted;   /* known to have been started again since it was last up: nothing of before runs there */
             bool closed;     /* takes no new jobs, those that it has go on */
             uint32_t offers; /* bits, whatever they mean to the shell: what jobs need (submit.needs) */
-            bool no_lease;   /* its rsd cannot hold one: an attempt that uses it has none, and no other follows it */
+            uint64_t memory_bytes; /* that jobs may ask for there; 0: not known, so none */
+            bool no_lease; /* its rsd cannot hold one: an attempt that uses it has none, and no other follows it */
         } up;
         struct {
             int64_t silence_ms; /* since the last contact: no later message of the host was answered */
@@ -416,8 +418,8 @@ void core_forget(struct core *core, uint64_t id);
 
 struct core_survey { /* the processors that a job may use, and why they take none now */
     uint32_t up, full;
-    uint32_t unheard;              /* their host is suspect, or was up before a restart */
-    uint32_t busy, unmeasured;     /* v2: above the threshold; no report that counts yet */
+    uint32_t unheard, beyond;  /* their host is suspect, or was up before a restart; has no room for it, see room.c */
+    uint32_t busy, unmeasured; /* v2: above the threshold; no report that counts yet */
     enum core_allocator allocator; /* who says so */
 };
 /* The head of the eligible, if the allocator refuses it; 0: there is none. */

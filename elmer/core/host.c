@@ -300,12 +300,14 @@ int host_up(struct core *core, const struct event *event)
     const int *cpus = event->u.up.cpus;
     int ncpus = core->options.topology == TOPOLOGY_CUBE && event->u.up.ncpus > 0 ? 1 : event->u.up.ncpus;
 
-    if (!cpus_valid(cpus, event->u.up.ncpus) || event->u.up.nholdings < 0 || event->u.up.generation > UINT64_MAX / 2)
+    if (!cpus_valid(cpus, event->u.up.ncpus) || event->u.up.memory_bytes > MEMORY_MAX_BYTES ||
+        event->u.up.nholdings < 0 || event->u.up.generation > UINT64_MAX / 2)
         return -EINVAL;
     if (host->info.state == CORE_HOST_AWAITED)
         life_host_linked(core, host);
     host_make_slots(host, cpus[ncpus - 1] + 1);
     make_leftovers(host, event->u.up.nholdings);
+    host->seen.memory_bytes = event->u.up.memory_bytes;
     set_cpus(core, host, cpus, ncpus, event->u.up.closed);
     host->told_cpus = event->u.up.ncpus;
     if (event->u.up.generation > host->info.generation)

@@ -280,9 +280,18 @@ char *notice_homeless_text(void);                   /* why one is cancelled then
 const char *check_notices(const struct core *core); /* notice_check.c: what is wrong, or NULL */
 
 /* ---- reach.c: where a job may ever run ---- */
-enum answer reach_judge(const struct core *core, uint32_t nprocs, uint32_t mesh_rows, bool notice, const int *hosts,
-                        int nhosts, uint32_t needs, int **chosen,
+enum answer reach_judge(const struct core *core, uint32_t nprocs, uint32_t mesh_rows, const struct core_demand *demand,
+                        bool notice, const int *hosts, int nhosts, uint32_t needs, int **chosen,
                         int *nchosen); /* OK: its hosts, to be freed, or NULL: all. Else REFUSED_* */
+
+/* ---- room.c: how many processors of a host a job may have ---- */
+extern const struct core_demand room_nothing;
+bool room_is_asked(const struct core_demand *demand);
+struct core_demand room_demand(const struct job *job);
+uint64_t room_in(uint64_t cpus, const struct core_demand *demand, uint64_t bytes); /* of cpus on a host with so much */
+uint64_t room_supply(const struct host *host, const struct core_demand *demand);   /* as host_supply(), of these */
+void room_promise(const struct part *part);                                        /* its job has it from now on ... */
+void room_take_back(const struct part *part);                                      /* ... and no more */
 
 /* ---- user.c: what a user has ---- */
 struct user *user_get(struct core *core, uint32_t uid);        /* makes him the first time */
@@ -310,6 +319,7 @@ void level_close_gap(struct core *core, struct job *leaving); /* takes leaving o
 /* ---- allocate.c ---- */
 /* Gives the job a cluster and starts it. Returns 0, or how many processors are missing: refused. */
 uint32_t alloc_try(struct core *core, struct job *job);
+struct alloc_request alloc_request_of(const struct job *job);
 /* Processors that take a job now; 0 if reports do not change that. */
 uint32_t alloc_count_host(const struct core *core, const struct host *host);
 /* No host comes twice, with others between. */

@@ -49,6 +49,7 @@ static const char *const reason_names[REASON_COUNT] = {
     [REASON_AFTER] = "after",
     [REASON_NEVER] = "never",
     [REASON_TASK_LIMIT] = "task-limit",
+    [REASON_MEMORY_LIMIT] = "memory-limit",
     [REASON_TASKS_FAILED] = "tasks-failed",
 };
 

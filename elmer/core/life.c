@@ -32,6 +32,7 @@ void life_link_cluster(struct core *core, struct job *job, struct part *parts, i
     for (int i = 0; i < nparts; i++) {
         parts[i].job = job;
         list_append(&parts[i].host->parts, &parts[i].on_host);
+        room_promise(&parts[i]);
         host_owe_order(core, parts[i].host);
     }
     list_append(&core->active, &job->in_active);
@@ -104,6 +105,7 @@ static void leave_cluster(struct core *core, struct job *job)
     for (int i = 0; i < job->nparts; i++) {
         host_owe_order(core, job->parts[i].host);
         list_remove(&job->parts[i].on_host);
+        room_take_back(&job->parts[i]);
     }
     free(job->parts);
     job->parts = NULL;

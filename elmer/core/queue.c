@@ -153,12 +153,13 @@ uint32_t queue_ahead(const struct job *job)
 /* So many processors are up, or may be again in a moment, and undrained. */
 static bool has_supply(const struct core *core, const struct job *job)
 {
+    const struct core_demand demand = room_demand(job);
     uint64_t cpus = 0;
 
-    if (!job->hosts)
+    if (!job->hosts && (job->info.nprocs > core->supply_cpus || !room_is_asked(&demand)))
         return job->info.nprocs <= core->supply_cpus;
-    for (int i = 0; i < job->info.nhosts && cpus < job->info.nprocs; i++)
-        cpus += host_supply(core->hosts[job->hosts[i]]);
+    for (int i = 0; i < (job->hosts ? job->info.nhosts : core->nhosts) && cpus < job->info.nprocs; i++)
+        cpus += room_supply(core->hosts[job->hosts ? job->hosts[i] : i], &demand);
     return cpus >= job->info.nprocs;
 }
 

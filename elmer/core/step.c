@@ -26,6 +26,8 @@ static int submit(struct core *core, const struct event *event)
 {
     const int *allowed = event->u.submit.hosts;
     uint32_t nprocs = event->u.submit.nprocs, mesh_rows = event->u.submit.mesh_rows;
+    const struct core_demand demand = {.memory_bytes = event->u.submit.memory_bytes,
+                                       .per_host = event->u.submit.per_host};
     int *hosts, nhosts;
     enum answer verdict;
     struct job *job;
@@ -39,11 +41,13 @@ static int submit(struct core *core, const struct event *event)
         return -EINVAL;
     if (event->u.submit.ntasks > CORE_MAX_TASKS)
         return -EINVAL;
-    if (event->u.submit.notice && (nprocs != 1 || event->u.submit.ntasks > 0 || !allowed))
+    if (event->u.submit.notice && (nprocs != 1 || event->u.submit.ntasks > 0 || !allowed || room_is_asked(&demand)))
+        return -EINVAL;
+    if (demand.memory_bytes > MEMORY_MAX_BYTES)
         return -EINVAL;
     if (!event->u.submit.notice && !topology_rows(core, nprocs, &mesh_rows))
         return answer(core, ANSWER_REFUSED_SIZE);
-    verdict = reach_judge(core, nprocs, mesh_rows, event->u.submit.notice, allowed, event->u.submit.nhosts,
+    verdict = reach_judge(core, nprocs, mesh_rows, &demand, event->u.submit.notice, allowed, event->u.submit.nhosts,
                           event->u.submit.needs, &hosts, &nhosts);
     if (verdict != ANSWER_OK)
         return answer(core, verdict);
@@ -53,6 +57,8 @@ static int submit(struct core *core, const struct event *event)
     job->info.requeue = event->u.submit.requeue;
     job->info.limit_requeue = event->u.submit.limit_requeue;
     job->info.mesh_rows = mesh_rows;
+    job->info.memory_bytes = demand.memory_bytes;
+    job->info.per_host = demand.per_host;
     job->info.keep_never = event->u.submit.keep_never;
     job->info.notice = event->u.submit.notice;
     if (event->u.submit.ntasks > 0)

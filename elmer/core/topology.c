@@ -106,27 +106,37 @@ void topology_leave(struct core *core, struct job *job)
 
 /* ---- who may hope ---- */
 
-static void mark(const struct core *core, const struct host *host, bool now, uint64_t *map)
+/* now: it counts as supply; else: it would, if it were up. */
+static bool counts(const struct host *host, const struct core_demand *demand, bool now)
+{
+    return now ? room_supply(host, demand) > 0
+               : room_in(1, demand, host->info.known ? host->seen.memory_bytes : UINT64_MAX) > 0;
+}
+
+static void mark(const struct core *core, const struct host *host, const struct core_demand *demand, bool now,
+                 uint64_t *map)
 {
     uint32_t node = (uint32_t)host->index;
 
-    if (node < 1u << cube_dimension(topology_cube(core)) && (!now || host_supply(host) > 0))
+    if (node < 1u << cube_dimension(topology_cube(core)) && counts(host, demand, now))
         map[node / 64] |= UINT64_C(1) << (node % 64);
 }
 
 /* Of these hosts (NULL: all), in a bitmap to be freed; now: only those that count as supply. */
-static uint64_t *map_of(const struct core *core, const int *hosts, int nhosts, bool now)
+static uint64_t *map_of(const struct core *core, const struct core_demand *demand, const int *hosts, int nhosts,
+                        bool now)
 {
     uint64_t *map = mem_array(((size_t)core->nhosts + 63) / 64, sizeof(*map));
 
     for (int i = 0; i < (hosts ? nhosts : core->nhosts); i++)
-        mark(core, core->hosts[hosts ? hosts[i] : i], now, map);
+        mark(core, core->hosts[hosts ? hosts[i] : i], demand, now, map);
     return map;
 }
 
-static bool has_cube(const struct core *core, const int *hosts, int nhosts, bool now, int k)
+static bool has_cube(const struct core *core, const struct core_demand *demand, const int *hosts, int nhosts, bool now,
+                     int k)
 {
-    uint64_t *map = map_of(core, hosts, nhosts, now);
+    uint64_t *map = map_of(core, demand, hosts, nhosts, now);
     struct subcube found;
     bool has = cube_recognise(map, cube_dimension(topology_cube(core)), k, &found);
 
@@ -146,7 +156,7 @@ static int supply(const struct core *core)
 
     if (core->topology->supply != NOT_KNOWN)
         return core->topology->supply;
-    while (k >= 0 && !has_cube(core, NULL, 0, true, k))
+    while (k >= 0 && !has_cube(core, &room_nothing, NULL, 0, true, k))
         k--;
     assert(k >= NOTHING);
     core->topology->supply = k;
@@ -155,20 +165,23 @@ static int supply(const struct core *core)
 
 bool topology_has_supply(const struct core *core, const struct job *job)
 {
+    const struct core_demand demand = room_demand(job);
+
     if (!topology_cube(core) || job->info.mesh_rows == 0)
         return true;
-    if (!job->hosts)
+    if (!job->hosts && (!room_is_asked(&demand) || mesh_dimension(mesh_of_job(job)) > supply(core)))
         return mesh_dimension(mesh_of_job(job)) <= supply(core);
-    return has_cube(core, job->hosts, job->info.nhosts, true, mesh_dimension(mesh_of_job(job)));
+    return has_cube(core, &demand, job->hosts, job->info.nhosts, true, mesh_dimension(mesh_of_job(job)));
 }
 
-bool topology_has_room(const struct core *core, uint32_t nprocs, uint32_t rows, const int *hosts, int nhosts)
+bool topology_has_room(const struct core *core, uint32_t nprocs, uint32_t rows, const struct core_demand *demand,
+                       const int *hosts, int nhosts)
 {
     struct mesh mesh = {rows, rows > 0 ? nprocs / rows : 0};
 
     if (!topology_cube(core) || rows == 0)
         return true;
-    if (!hosts)
+    if (!hosts && !room_is_asked(demand))
         return mesh_dimension(mesh) <= cube_dimension(topology_cube(core));
-    return has_cube(core, hosts, nhosts, false, mesh_dimension(mesh));
+    return has_cube(core, demand, hosts, nhosts, false, mesh_dimension(mesh));
 }

@@ -23,7 +23,8 @@ void topology_leave(struct core *core, struct job *job);
 /* All hosts that count as supply, or of these the job's, have a cube for it. True without a topology. */
 bool topology_has_supply(const struct core *core, const struct job *job);
 /* These hosts (NULL: all) would have one, if they were up. True without a topology. */
-bool topology_has_room(const struct core *core, uint32_t nprocs, uint32_t rows, const int *hosts, int nhosts);
+bool topology_has_room(const struct core *core, uint32_t nprocs, uint32_t rows, const struct core_demand *demand,
+                       const int *hosts, int nhosts);
 
 /* ---- topology_check.c, for core_check(): the same by brute force ---- */
 bool check_topology_supply(const struct core *core, const struct job *job);
@@ -32,5 +33,11 @@ const char *check_topology(const struct core *core); /* NULL, or what is wrong *
 
 /* ---- check.c, for topology_check.c ---- */
 bool check_allows(const struct job *job, int host); /* its owner does */
+
+/* ---- room_check.c: the same in a plain way ---- */
+uint64_t check_room_supply(const struct job *job, const struct host *host,
+                           uint64_t cpus); /* of what counts as supply */
+uint64_t check_room_now(const struct core *core, const struct job *job, const struct host *host, uint64_t cpus);
+const char *check_rooms(const struct core *core); /* NULL, or what is wrong */
 
 #endif

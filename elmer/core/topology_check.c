@@ -39,7 +39,8 @@ static bool has_processor(uint32_t node, uint32_t first, const void *data)
     const struct wish *wish = data;
 
     (void)first;
-    return check_allows(wish->job, (int)node) && host_supply(wish->core->hosts[node]) > 0;
+    return check_allows(wish->job, (int)node) &&
+           check_room_supply(wish->job, wish->core->hosts[node], host_supply(wish->core->hosts[node])) > 0;
 }
 
 static bool is_free(uint32_t node, uint32_t first, const void *data)
@@ -48,7 +49,8 @@ static bool is_free(uint32_t node, uint32_t first, const void *data)
     const struct host *host = wish->core->hosts[node];
 
     return wish->region[node] == wish->region[first] && wish->region[node] != TAKEN &&
-           check_allows(wish->job, (int)node) && host_allocatable(host) && host->processors[host->cpus[0]].jobs == 0 &&
+           check_allows(wish->job, (int)node) && host_allocatable(host) &&
+           check_room_now(wish->core, wish->job, host, 1) > 0 && host->processors[host->cpus[0]].jobs == 0 &&
            (wish->region[node] == 0 || wish->core->options.allocator == ALLOCATOR_CUBE_AFL);
 }
 

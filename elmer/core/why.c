@@ -16,7 +16,7 @@ const char *core_bar_name(enum core_bar bar)
         [CORE_BAR_SILENT] = "silent",   [CORE_BAR_CLOSED] = "unusable",
         [CORE_BAR_DRAINED] = "drained", [CORE_BAR_LEFTOVERS] = "leftovers",
         [CORE_BAR_FULL] = "full",       [CORE_BAR_UNMEASURED] = "unmeasured",
-        [CORE_BAR_BUSY] = "busy",
+        [CORE_BAR_BUSY] = "busy",       [CORE_BAR_MEMORY] = "memory",
     };
 
     assert(bar >= 0 && bar < CORE_BAR_COUNT);
@@ -29,7 +29,7 @@ static bool allowed(const struct job *job, const struct host *host)
            bsearch(&host->index, job->hosts, (size_t)job->info.nhosts, sizeof(*job->hosts), compare_ints);
 }
 
-static enum core_bar bar_of_host(const struct job *job, const struct host *host)
+static enum core_bar bar_of_host(const struct job *job, const struct host *host, const struct core_host_why *why)
 {
     if (!allowed(job, host))
         return CORE_BAR_NOT_ALLOWED;
@@ -43,7 +43,9 @@ static enum core_bar bar_of_host(const struct job *job, const struct host *host)
         return CORE_BAR_CLOSED;
     if (host->info.drained)
         return CORE_BAR_DRAINED;
-    return host->info.leftovers > 0 ? CORE_BAR_LEFTOVERS : CORE_BAR_NONE;
+    if (host->info.leftovers > 0)
+        return CORE_BAR_LEFTOVERS;
+    return why->left_bytes < why->asked_bytes ? CORE_BAR_MEMORY : CORE_BAR_NONE;
 }
 
 static void note_busy(const struct alloc_processor *processor, struct core_host_why *why)
@@ -68,8 +70,10 @@ static enum core_bar bar_of_processors(const struct core_host_why *why)
     return why->unmeasured >= why->busy ? CORE_BAR_UNMEASURED : CORE_BAR_BUSY;
 }
 
-static void judge(const struct core *core, const struct host *host, struct core_host_why *why)
+static void judge(const struct core *core, const struct job *job, const struct host *host, struct core_host_why *why)
 {
+    const struct alloc_request request = alloc_request_of(job);
+    uint32_t room = (uint32_t)alloc_room(&request, &host->seen);
     const struct allocator *allocator = alloc_by_number(core->options.allocator);
     const struct alloc_view view = {.options = &core->options, .now_ms = core->now_ms};
 
@@ -83,6 +87,18 @@ static void judge(const struct core *core, const struct host *host, struct core_
             note_busy(&host->processors[host->cpus[i]], why);
     }
     why->bar = bar_of_processors(why);
+    why->beyond = why->usable > room ? why->usable - room : 0;
+    why->usable -= why->beyond;
+}
+
+static void note_memory(const struct job *job, const struct host *host, struct core_host_why *why)
+{
+    uint64_t has = host->seen.memory_bytes, promised = host->seen.promised_bytes;
+
+    why->memory_bytes = has;
+    why->left_bytes = has > promised ? has - promised : 0;
+    why->asked_bytes = job->info.memory_bytes;
+    why->per_host = job->info.per_host;
 }
 
 bool core_why(const struct core *core, uint64_t id, int index, struct core_host_why *why)
@@ -95,9 +111,10 @@ bool core_why(const struct core *core, uint64_t id, int index, struct core_host_
         return false;
     host = core->hosts[index];
     why->cpus = (uint32_t)host->info.ncpus;
-    why->bar = bar_of_host(job, host);
+    note_memory(job, host, why);
+    why->bar = bar_of_host(job, host, why);
     if (why->bar == CORE_BAR_NONE)
-        judge(core, host, why);
-    assert(why->usable + why->full + why->busy + why->unmeasured <= why->cpus);
+        judge(core, job, host, why);
+    assert(why->usable + why->beyond + why->full + why->busy + why->unmeasured <= why->cpus);
     return true;
 }

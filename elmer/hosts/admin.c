@@ -269,6 +269,7 @@ void hosts_view(const struct hosts *hosts, int index, struct wire_host_view *vie
                                     .busy_jobs = load.jobs,
                                     .memory_bytes = load.memory_bytes,
                                     .memory_free_bytes = load.memory_free_bytes};
+    core_memory(engine_core(hosts->room.engine), index, &view->memory_for_jobs_bytes, &view->memory_asked_bytes);
 }
 
 struct host_facts hosts_facts(const struct hosts *hosts, int index)
@@ -277,7 +278,8 @@ struct host_facts hosts_facts(const struct hosts *hosts, int index)
     return (struct host_facts){.name = host->settings->name,
                                .address = host->address,
                                .launchers = core_host(engine_core(hosts->room.engine), index)->offers,
-                               .name_loopback = host->name_loopback};
+                               .name_loopback = host->name_loopback,
+                               .limits_memory = host->limits_memory};
 }
 
 const char *hosts_local_address(const struct hosts *hosts, int index)

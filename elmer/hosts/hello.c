@@ -83,6 +83,9 @@ static void tell_up(struct host *host, const struct wire_host_hello *hello, bool
         event.u.up.offers |= OFFERS_ARRAYS;
     if (link_minor(host->peer->link) >= WIRE_LINES_MINOR)
         event.u.up.offers |= OFFERS_LINES;
+    if (link_minor(host->peer->link) >= WIRE_MEMORY_MINOR && hello->memory_bytes)
+        event.u.up.offers |= OFFERS_MEMORY;
+    event.u.up.memory_bytes = hello->memory_bytes < MEMORY_MAX_BYTES ? hello->memory_bytes : MEMORY_MAX_BYTES;
     event.u.up.no_lease = link_minor(host->peer->link) < WIRE_LEASE_MINOR;
     engine_event(host->hosts->room.engine, &event);
     free(holdings);
@@ -146,6 +149,7 @@ static void take_place(struct host *host, struct peer *peer, const struct wire_m
     if (serial)
         host->hosts->callbacks.on_shown(serial, host->hosts->data);
     note_lacks(host, &hello->lacks);
+    host->limits_memory = hello->limits_memory;
     free(host->unusable);
     host->unusable = choose_cpus(host, &hello->cpus);
     log_up(host, hello);

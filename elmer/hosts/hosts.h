@@ -96,6 +96,7 @@ struct host_facts {
     const char *address; /* IPv4 as its peers see it; "": not known */
     uint32_t launchers;  /* that it can run, see elmer/engine/launchers.h */
     bool name_loopback;  /* it resolves its own name to a loopback address */
+    bool limits_memory;  /* it holds jobs to the memory that they have asked for */
 };
 struct host_facts hosts_facts(const struct hosts *hosts, int host);
 /* The address of the queue host as that host sees it, "": not known. */

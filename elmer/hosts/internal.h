@@ -68,8 +68,9 @@ struct host {
     char reason[1024];  /* as it was shown last */
     char *lacks[LACKS]; /* [nlacks] what jobs have to do without there */
     size_t nlacks;
-    int *cpus;   /* [ncpus] those that Elmer uses */
-    int *places; /* [ncpus] their index in the host's reports */
+    bool limits_memory; /* it holds jobs to the memory that they have asked for */
+    int *cpus;          /* [ncpus] those that Elmer uses */
+    int *places;        /* [ncpus] their index in the host's reports */
     int ncpus;
     size_t reported;        /* CPUs in a report */
     struct host_load load;  /* of the last one */

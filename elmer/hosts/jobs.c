@@ -1,11 +1,14 @@
 /* jobs.c - what a host that is up says of its jobs, as events. */
 #include "config.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "elmer/hosts/internal.h"
 #include "lib/base/str.h"
+#include "lib/base/bytes.h"
 
 static bool has_part(const struct host *host, const struct wire_opened *opened)
 {
@@ -63,6 +66,22 @@ static void on_empty(struct host *host, struct wire_message *message)
         engine_after_commit(hosts->room.engine, &forget);
 }
 
+/* It is told again with the ends of its processes, so also to an elmer that was restarted in between. */
+static void on_struck(struct host *host, const struct wire_memory_struck *struck)
+{
+    const struct core_job *job = core_job(engine_core(host->hosts->room.engine), struck->job);
+    uint64_t there = 0;
+    char text[200], limit[BYTES_TEXT], each[BYTES_TEXT], used[BYTES_TEXT];
+    for (uint32_t i = 0; job && job->processors && i < job->nprocs; i++)
+        there += job->processors[i].host == host->index;
+    if (!there || !job->memory_bytes)
+        return;
+    snprintf(text, sizeof(text), "its processes there used %s, and %s was asked for (%" PRIu64 " processor%s, %s each)",
+             bytes_text(used, struck->bytes), bytes_text(limit, there * job->memory_bytes), there, there > 1 ? "s" : "",
+             bytes_text(each, job->memory_bytes));
+    on_failed(host, EVENT_ABORT, struck->job, struck->attempt, REASON_MEMORY_LIMIT, text);
+}
+
 void hosts_on_job(struct host *host, struct wire_message *message)
 {
     switch ((int)message->type) {
@@ -75,6 +94,9 @@ void hosts_on_job(struct host *host, struct wire_message *message)
         break;
     case WIRE_lost:
         on_failed(host, EVENT_ABORT, message->u.lost.job, message->u.lost.attempt, REASON_LOST, message->u.lost.text);
+        break;
+    case WIRE_memory_struck:
+        on_struck(host, &message->u.memory_struck);
         break;
     case WIRE_empty:
         on_empty(host, message);

@@ -107,6 +107,10 @@ static void send_open(int host, const struct engine_job *job, const struct core_
         refuse_open(hosts, host, state, "start a task of an array with lines", WIRE_LINES_MINOR);
         return;
     }
+    if (job_submit(job)->memory_bytes && is_older(hosts, host, WIRE_MEMORY_MINOR)) {
+        refuse_open(hosts, host, state, "do its part for -m", WIRE_MEMORY_MINOR);
+        return;
+    }
     if (needs_limits(job_submit(job)) && is_older(hosts, host, WIRE_LIMIT_MINOR)) {
         refuse_open(hosts, host, state, "do its part for --cpu-time and --signal", WIRE_LIMIT_MINOR);
         return;
@@ -128,6 +132,7 @@ static void send_open(int host, const struct engine_job *job, const struct core_
     message.u.open.lease_ms = (uint64_t)state->lease_ms;
     message.u.open.submit_host = job_submit(job)->submit_host;
     message.u.open.ticket = ticket_of(job, &memory);
+    message.u.open.memory_bytes = job_submit(job)->memory_bytes;
     hosts_send(hosts, host, &message);
     arena_fini(&memory);
 }

@@ -10,6 +10,7 @@
 #include "elmer/launch/launch.h"
 #include "elmer/requests/internal.h"
 #include "elmer/requests/view.h"
+#include "lib/base/bytes.h"
 
 enum { PAGE = 128, NAMED = 4 /* hosts in a sentence */, ABOVE = 64 };
 
@@ -32,6 +33,7 @@ static const char *processors_text(const struct core_host_why *why, struct arena
     size_t size;
     FILE *out = open_memstream(&text, &size);
     const char *between = "";
+    char left[BYTES_TEXT], all[BYTES_TEXT], asked[BYTES_TEXT];
     if (!out)
         return "";
     if (why->full) {
@@ -47,6 +49,15 @@ static const char *processors_text(const struct core_host_why *why, struct arena
     if (why->foreign) {
         fprintf(out, "%s%" PRIu32 " of %" PRIu32 " up to %d %% busy with programs outside Elmer (threshold %d %%)",
                 between, why->foreign, why->cpus, percent(why->foreign_share), percent(why->threshold));
+        between = "; ";
+    }
+    if (why->beyond && why->per_host && why->usable == why->per_host) {
+        fprintf(out, "%sit gets %" PRIu32 " of one host at most", between, why->per_host);
+        between = "; ";
+    } else if (why->beyond) {
+        fprintf(out, "%s%" PRIu32 " of %" PRIu32 " without memory for it: %s left of %s, %s asked for each", between,
+                why->beyond, why->cpus, bytes_text(left, why->left_bytes), bytes_text(all, why->memory_bytes),
+                bytes_text(asked, why->asked_bytes));
         between = "; ";
     }
     if (why->unmeasured)
@@ -76,6 +87,7 @@ static void tell_host(const struct request *request, const struct wire_submit *s
                       const struct core_host_why *why, struct arena *memory, struct wire_host_why *view)
 {
     struct wire_host_view facts;
+    char left[BYTES_TEXT], all[BYTES_TEXT], asked[BYTES_TEXT];
     hosts_view(request->requests->hosts, host, &facts);
     *view = (struct wire_host_why){.host = engine_host_name(request->requests->room.engine, host),
                                    .rule = core_bar_name(why->bar),
@@ -110,6 +122,13 @@ static void tell_host(const struct request *request, const struct wire_submit *s
         view->text = "processes of a past job are still being ended there";
         view->help = "nothing is wrong, if it takes seconds only";
         break;
+    case CORE_BAR_MEMORY:
+        view->text = arena_format(memory, "%s has %s left of %s: %s asked for each processor", view->host,
+                                  bytes_text(left, why->left_bytes), bytes_text(all, why->memory_bytes),
+                                  bytes_text(asked, why->asked_bytes));
+        view->help = why->asked_bytes > why->memory_bytes ? "it never has so much: ask for less"
+                                                          : "a job there that has asked for memory has to end";
+        break;
     case CORE_BAR_NONE:
     case CORE_BAR_FULL:
     case CORE_BAR_UNMEASURED:
@@ -119,9 +138,22 @@ static void tell_host(const struct request *request, const struct wire_submit *s
         view->help = processors_help(why);
         break;
     }
+    if (submit->memory_bytes && why->bar != CORE_BAR_NOT_ALLOWED && why->bar != CORE_BAR_DOWN &&
+        why->bar != CORE_BAR_AWAITED && !hosts_facts(request->requests->hosts, host).limits_memory)
+        view->text =
+            arena_format(memory, "%s (without the controller memory nothing holds the job to its memory)", view->text);
 }
 
 /* ---- the job ---- */
+
+/* Of its processors, those that the job could ever get there at a time. */
+static uint32_t most_there(const struct core_host_why *why)
+{
+    uint64_t most = why->cpus;
+    if (why->asked_bytes && most > why->memory_bytes / why->asked_bytes)
+        most = why->memory_bytes / why->asked_bytes;
+    return why->per_host && most > why->per_host ? why->per_host : (uint32_t)most;
+}
 
 /* "waits for ws2 (drained), ws3 (down): 3 processors asked, 2 usable" */
 static const char *too_few_text(struct request *request, uint64_t nprocs, struct arena *memory)
@@ -138,11 +170,12 @@ static const char *too_few_text(struct request *request, uint64_t nprocs, struct
         struct core_host_why why;
         if (!core_why(core, request->job, i, &why) || why.bar == CORE_BAR_NOT_ALLOWED)
             continue;
-        if (why.bar >= CORE_BAR_DOWN && why.bar <= CORE_BAR_DRAINED && ++missing <= NAMED)
+        bool small = why.bar == CORE_BAR_MEMORY && most_there(&why) == 0;
+        if (((why.bar >= CORE_BAR_DOWN && why.bar <= CORE_BAR_DRAINED) || small) && ++missing <= NAMED)
             fprintf(out, "%s%s (%s)", missing > 1 ? ", " : "waits for ", core_host(core, i)->name,
                     core_bar_name(why.bar));
-        else if (why.bar == CORE_BAR_NONE || why.bar > CORE_BAR_DRAINED)
-            usable += why.cpus;
+        else if (!small && (why.bar == CORE_BAR_NONE || why.bar > CORE_BAR_DRAINED))
+            usable += most_there(&why);
     }
     if (missing > NAMED)
         fprintf(out, " and %u host%s more", missing - NAMED, plural(missing - NAMED));
@@ -189,6 +222,7 @@ static const char *help_of(const struct record *r, struct arena *memory)
     case REASON_TIME_LIMIT:
     case REASON_CPU_LIMIT:
     case REASON_TASKS_FAILED:
+    case REASON_MEMORY_LIMIT:
     case REASON_COUNT:
         break;
     }

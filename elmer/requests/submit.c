@@ -10,17 +10,19 @@
 
 #include <assert.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "elmer/launch/launch.h"
 #include "elmer/requests/view.h"
 #include "elmer/store/store.h"
+#include "lib/base/bytes.h"
 #include "lib/base/clock.h"
 #include "lib/base/str.h"
 #include "lib/job/tasks.h"
 
-enum { USERS_WORTH = 4, REHEARSAL_SHARE = 10 };
+enum { USERS_WORTH = 4, REHEARSAL_SHARE = 10, NOTED = 8 };
 
 /* ---- checks: who asks, and whether there is room ---- */
 
@@ -163,13 +165,50 @@ static bool refuse_mesh(struct request *request, uint64_t nprocs, const struct e
     return true;
 }
 
+/* There would be enough processors, but not with so much memory, or not with so few of one host. */
+static bool refuse_demand(struct request *request, uint64_t nprocs, const struct event *event,
+                          const struct core_reach *reach)
+{
+    struct engine *engine = request->requests->room.engine;
+    uint64_t memory_bytes = event->u.submit.memory_bytes, most = reach->cpus;
+    const char *whose = event->u.submit.hosts ? "the hosts of --hosts" : "the cluster";
+    char asked[BYTES_TEXT], has[BYTES_TEXT];
+    if (nprocs > reach->cpus_there + (uint64_t)reach->unknown * CORE_MAX_CPUS || reach->most_memory_host < 0)
+        return false;
+    bytes_text(asked, memory_bytes);
+    bytes_text(has, reach->most_memory_bytes);
+    if (memory_bytes > reach->most_memory_bytes && !reach->unknown)
+        request_error(request, WIRE_CODE_REFUSED,
+                      "%s of memory %s asked for each processor, and no host of %s can hold that: %s has most of it "
+                      "for jobs, %s: ask for less",
+                      asked, memory_bytes == 1 ? "is" : "are", event->u.submit.hosts ? "--hosts" : "the cluster",
+                      engine_host_name(engine, reach->most_memory_host), has);
+    else if (memory_bytes)
+        request_error(request, WIRE_CODE_REFUSED,
+                      "%" PRIu64 " processor%s with %s of memory each%s are asked for, and %s can hold %" PRIu64
+                      " at a time (%s has most memory for jobs, %s): ask for fewer, or for less memory",
+                      nprocs, nprocs > 1 ? "s" : "", asked,
+                      event->u.submit.per_host ? ", as many of one host as --per-host says," : "", whose, most,
+                      engine_host_name(engine, reach->most_memory_host), has);
+    else
+        request_error(request, WIRE_CODE_REFUSED,
+                      "%" PRIu64 " processors are asked for, at most %" PRIu32
+                      " of each host, and of %s that is %" PRIu64 ": ask for fewer, or for more of each host",
+                      nprocs, event->u.submit.per_host, whose, most);
+    return true;
+}
+
 /* The core has refused it. */
 static void explain_size(struct request *request, uint64_t nprocs, const struct event *event, const char *needs)
 {
+    const struct core_demand demand = {.memory_bytes = event->u.submit.memory_bytes,
+                                       .per_host = event->u.submit.per_host};
     struct core_reach reach;
     bool named = event->u.submit.hosts;
     core_reach(engine_core(request->requests->room.engine), event->u.submit.hosts, event->u.submit.nhosts,
-               event->u.submit.needs, &reach);
+               event->u.submit.needs, &demand, &reach);
+    if ((demand.memory_bytes || demand.per_host) && refuse_demand(request, nprocs, event, &reach))
+        return;
     if (refuse_mesh(request, nprocs, event, reach.cpus + (uint64_t)reach.unknown * CORE_MAX_CPUS))
         return;
     request_error(request, WIRE_CODE_REFUSED,
@@ -182,13 +221,44 @@ static void explain_size(struct request *request, uint64_t nprocs, const struct 
 static const char *needs_of(const struct wire_submit *submit, enum launcher_kind launcher)
 {
     const char *needs = launcher_needs(launcher);
-    return needs            ? needs
-           : *submit->lines ? "an rsd that knows lines of tasks (1.9)"
-           : *submit->tasks ? "an rsd that knows arrays (1.8)"
-                            : "";
+    return needs                  ? needs
+           : submit->memory_bytes ? "an rsd that says what memory it has (1.10)"
+           : *submit->lines       ? "an rsd that knows lines of tasks (1.9)"
+           : *submit->tasks       ? "an rsd that knows arrays (1.8)"
+                                  : "";
 }
 
 /* ---- a submission that is only tried ---- */
+
+/* Where a job would run, or did: hosts that do not hold it to its memory. */
+static const char *memory_note(const struct request *request, const struct record *record, struct arena *memory)
+{
+    struct requests *requests = request->requests;
+    char *text = NULL;
+    size_t size, count = 0;
+    FILE *out = record->submit->memory_bytes ? open_memstream(&text, &size) : NULL;
+    const char *last = "";
+    for (uint32_t i = 0; out && i < record->nprocessors; i++) {
+        const char *name = record->processors[i].host;
+        int host = core_host_by_name(engine_core(requests->room.engine), name);
+        if (!strcmp(name, last) || host < 0 || hosts_facts(requests->hosts, host).limits_memory)
+            continue;
+        if (count++ < NOTED)
+            fprintf(out, "%s%s", count > 1 ? ", " : "", name);
+        last = name;
+    }
+    if (!out)
+        return "";
+    if (count > NOTED)
+        fprintf(out, " and %zu more", count - NOTED);
+    if (count)
+        fprintf(out, ": without the controller memory nothing holds the job to its memory there: it counts for what "
+                     "other jobs get");
+    fclose(out);
+    const char *kept = arena_strdup(memory, count ? text : "");
+    free(text);
+    return kept;
+}
 
 static void answer_rehearsal(struct request *request, const struct engine_rehearsal *rehearsal)
 {
@@ -204,6 +274,7 @@ static void answer_rehearsal(struct request *request, const struct engine_rehear
         r->hosts.items[r->hosts.count++] = record->processors[i].host;
     r->above = (struct wire_uints){(uint64_t *)(uintptr_t)rehearsal->above, rehearsal->nabove};
     r->ahead = record->ahead;
+    r->note = memory_note(request, record, &memory);
     r->reason = shown_reason(record, text, sizeof(text));
     if (rehearsal->first) {
         r->first = rehearsal->first->id;
@@ -286,6 +357,8 @@ static void submit_new(struct request *request)
     after_fill(request, &event, after);
     event.u.submit.needs = launcher_needs(launcher) ? 1u << launcher : 0;
     fill_tasks(submit, &event);
+    if (submit->memory_bytes)
+        event.u.submit.needs |= OFFERS_MEMORY;
     if (request->type == WIRE_rehearse) {
         rehearse(request, &event);
         free(hosts);

@@ -9,14 +9,24 @@
 #include "elmer/launch/launch.h"
 #include "lib/base/str.h"
 #include "lib/job/tasks.h"
+#include "lib/job/variables.h"
 
 enum { LOST_SHOWN = 3, AFTER_SHOWN = 3 };
 
 /* ---- reasons ---- */
 
+/* It has no command but one that waits for the end (esubmit -P). */
+static bool is_machine(const struct wire_submit *submit)
+{
+    const char *command = submit->command.count == 1 ? submit->command.items[0] : "", *slash = strrchr(command, '/');
+    return slash && !strcmp(slash, strrchr(JOB_MACHINE, '/'));
+}
+
 static const char *exit_text(const struct record *r, char *text, size_t size)
 {
     char rank[40] = "";
+    if (r->submit && is_machine(r->submit) && !r->signal && !r->exit_status)
+        return "its virtual machine was halted";
     if (r->submit && r->submit->each && r->failed_rank != UINT32_MAX)
         snprintf(rank, sizeof(rank), " in rank %" PRIu32, r->failed_rank);
     if (r->signal)
@@ -43,6 +53,10 @@ static const char *waiting_text(const struct record *r, char *text, size_t size)
             r->submit->nprocs > 1 ? "s" : "", s->up);
     if (s->full)
         fprintf(out, ", %" PRIu32 " full", s->full);
+    if (s->beyond)
+        fprintf(out,
+                r->submit->memory_bytes ? ", %" PRIu32 " without memory for it" : ", %" PRIu32 " beyond --per-host",
+                s->beyond);
     if (s->busy)
         fprintf(out, ", %" PRIu32 " too busy", s->busy);
     if (s->unheard)
@@ -134,7 +148,11 @@ static const char *common_reason(const struct record *r, char *text, size_t size
     case REASON_AT_LIMIT:
         return "its user has as many jobs running as he may (user_running): it keeps its place";
     case REASON_TOO_FEW_UP:
-        return "asks for more processors than are up and not drained now (or than --hosts leaves): it waits for them";
+        return r->submit->memory_bytes
+                   ? "asks for more processors with so much memory than are up and not drained now (or "
+                     "than --hosts leaves): it waits for them"
+                   : "asks for more processors than are up and not drained now (or than --hosts "
+                     "leaves): it waits for them";
     case REASON_AWAITING_HOSTS:
         return "waiting for hosts that were up before the restart of elmer (for at most ten seconds)";
     case REASON_LEASE:
@@ -163,6 +181,8 @@ static const char *common_reason(const struct record *r, char *text, size_t size
         return "it has run for as long as it may (--time)";
     case REASON_CPU_LIMIT:
         return "it has used the CPU time that it may (--cpu-time)";
+    case REASON_MEMORY_LIMIT:
+        return "its processes on a host needed more memory than was asked for (-m)";
     case REASON_TASK_LIMIT:
         return "as many of its array's tasks run as may at a time (% behind the tasks): it keeps its place";
     case REASON_TASKS_FAILED:

@@ -253,7 +253,7 @@ enum ticket_refusal ticket_check_start(const struct ticket *t, const struct tick
 }
 
 enum ticket_refusal ticket_check_open(const struct ticket *t, uint64_t uid, const char *user, bool helpers,
-                                      size_t processors)
+                                      size_t processors, uint64_t memory_bytes)
 {
     if (t->uid != uid || strcmp(t->user, user) != 0)
         return TICKET_OTHER_USER;
@@ -261,5 +261,7 @@ enum ticket_refusal ticket_check_open(const struct ticket *t, uint64_t uid, cons
         return TICKET_OTHER_LAUNCHER;
     if (!names_task(t))
         return TICKET_NO_SUCH_TASK;
-    return processors > t->nprocs ? TICKET_TOO_MANY_PROCESSORS : TICKET_GOOD;
+    if (processors > t->nprocs)
+        return TICKET_TOO_MANY_PROCESSORS;
+    return memory_bytes != t->memory_bytes ? TICKET_OTHER_MEMORY : TICKET_GOOD;
 }

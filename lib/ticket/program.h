@@ -67,7 +67,7 @@ struct ticket_verdict {
 struct ticket_ask {
     const char *ticket, *user, *dir, *output, *errors, *tmpdir; /* tmpdir: of the job, on this host */
     const char *const *argv, *const *environment;
-    uint64_t job, process;
+    uint64_t job, process, memory_bytes; /* for each processor */
     uint32_t verb, size, attempt, uid, processors, umask, role, argc, envc;
     uint8_t helpers, begun, truncate, capture; /* yes or no, as any byte says it */
 };

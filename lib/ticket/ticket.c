@@ -10,7 +10,7 @@
 
 static const char head[] = "elmer ticket 1\n", key_head[] = "elmer ticket key 1\n";
 
-enum { EACH = 1, HELPERS = 2, REQUEUE = 4, ARRAY = 8, LINES = 16 };
+enum { EACH = 1, HELPERS = 2, REQUEUE = 4, ARRAY = 8, LINES = 16, MEMORY = 32 };
 enum { TASK_DIGITS = 6 };
 /* Of a ticket's bytes: for its numbers, lengths, digests, keys and signatures, and in its text for the task's number;
  * and for its lines' digest and the proof of one. */
@@ -59,12 +59,14 @@ size_t ticket_signed_bytes(const struct ticket *t, uint8_t *out)
     put_number(&w, t->nprocs, 4);
     put_number(&w,
                (t->each ? EACH : 0) | (t->helpers ? HELPERS : 0) | (t->requeue ? REQUEUE : 0) |
-                   (*t->tasks ? ARRAY : 0) | (t->has_lines ? LINES : 0),
+                   (*t->tasks ? ARRAY : 0) | (t->has_lines ? LINES : 0) | (t->memory_bytes ? MEMORY : 0),
                1);
     if (*t->tasks)
         put_text(&w, t->tasks, TASKS_TEXT_MAX);
     if (t->has_lines)
         put(&w, t->lines, sizeof(t->lines));
+    if (t->memory_bytes)
+        put_number(&w, t->memory_bytes, 8);
     put(&w, t->command, sizeof(t->command));
     put(&w, t->environment, sizeof(t->environment));
     put(&w, t->place, sizeof(t->place));
@@ -240,6 +242,10 @@ static bool read_all(struct reader *r, struct ticket *t)
     t->has_lines = flags & LINES;
     if (t->has_lines)
         get(r, t->lines, sizeof(t->lines));
+    if (flags & MEMORY) {
+        t->memory_bytes = get_number(r, 8);
+        r->bad = r->bad || t->memory_bytes == 0;
+    }
     get(r, t->command, sizeof(t->command));
     get(r, t->environment, sizeof(t->environment));
     get(r, t->place, sizeof(t->place));
@@ -248,7 +254,7 @@ static bool read_all(struct reader *r, struct ticket *t)
     get(r, t->key, sizeof(t->key));
     get(r, t->certificate, sizeof(t->certificate));
     get(r, t->signature, sizeof(t->signature));
-    return !r->bad && r->left == 0 && flags <= (EACH | HELPERS | REQUEUE | ARRAY | LINES) &&
+    return !r->bad && r->left == 0 && flags <= (EACH | HELPERS | REQUEUE | ARRAY | LINES | MEMORY) &&
            (t->ntasks > 0 || !t->has_lines) && str_valid_hostname(t->host) && *t->user && t->nprocs > 0;
 }
 
@@ -287,6 +293,9 @@ static const struct {
     [TICKET_OTHER_USER] = {"other-user", "its ticket is of another user"},
     [TICKET_OTHER_LAUNCHER] = {"other-launcher", "its ticket is for a job of another kind (with helpers or without)"},
     [TICKET_TOO_MANY_PROCESSORS] = {"too-many-processors", "its ticket is for fewer processors"},
+    [TICKET_OTHER_MEMORY] = {"other-memory",
+                             "its ticket is for another amount of memory, or signed by an rsd from before "
+                             "memory could be asked for"},
     [TICKET_OTHER_COMMAND] = {"other-command", "its command is not the one that its ticket was signed for"},
     [TICKET_OTHER_ENVIRONMENT] = {"other-environment", "its environment is not the one that its ticket was signed for"},
     [TICKET_ADDED_VARIABLE] = {"added-variable", "a variable that Elmer sets for jobs has a value that it never has"},

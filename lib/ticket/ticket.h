@@ -13,9 +13,10 @@
  *   uid       4 bytes    and user: who has asked
  *   name, token          of the submission
  *   nprocs    4 bytes
- *   flags     1 byte     1 each, 2 with helpers, 4 requeue, 8 an array, 16 with lines
+ *   flags     1 byte     1 each, 2 with helpers, 4 requeue, 8 an array, 16 with lines, 32 with memory
  *   tasks                of an array only: its indices, as submitted (lib/job/tasks.h)
  *   lines    32 bytes    of one with lines only: the root of their tree (lib/digest/tree.h)
+ *   memory    8 bytes    of one with memory only: bytes for each processor, not 0
  *   command  32 bytes    SHA-256 of the number of arguments and of each with its length (4 bytes)
  *   environment 32 bytes the same of the variables, without those that Elmer sets (lib/job/variables.h)
  *   place    32 bytes    the same of the directory and the umask, in octal
@@ -62,6 +63,7 @@ struct ticket {
     char tasks[TASKS_TEXT_MAX + 1]; /* "": it is no array */
     uint32_t ntasks;                /* of these; 0 */
     uint32_t task;                  /* which one is meant: 1..ntasks; 0: none */
+    uint64_t memory_bytes;          /* for each processor; 0: none is asked for */
     bool has_lines;
     uint8_t lines[TREE_DIGEST_BYTES];
     uint8_t proof[TREE_PROOF_MAX][TREE_DIGEST_BYTES]; /* of the line of the one that is meant */
@@ -84,6 +86,7 @@ enum ticket_refusal {
     TICKET_OTHER_USER,
     TICKET_OTHER_LAUNCHER,
     TICKET_TOO_MANY_PROCESSORS,
+    TICKET_OTHER_MEMORY,
     TICKET_OTHER_COMMAND,
     TICKET_OTHER_ENVIRONMENT,
     TICKET_ADDED_VARIABLE,
@@ -176,7 +179,7 @@ bool ticket_is_among(const char *words, const char *name);
 
 /* A job that is to be opened. */
 enum ticket_refusal ticket_check_open(const struct ticket *ticket, uint64_t uid, const char *user, bool helpers,
-                                      size_t processors);
+                                      size_t processors, uint64_t memory_bytes);
 
 struct ticket_start { /* a process of it that is to be started */
     uint64_t job;

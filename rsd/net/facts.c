@@ -38,6 +38,27 @@ void facts_memory(const char *meminfo, int64_t *bytes, int64_t *free_bytes)
         fclose(file);
 }
 
+uint64_t facts_memory_for_jobs(const struct rsd_config *config, int64_t bytes)
+{
+    if (bytes < 0)
+        return 0;
+    if (config->memory_percent > 0) /* in this order nothing is beyond 64 bits */
+        return (uint64_t)bytes / 100 * config->memory_percent + (uint64_t)bytes % 100 * config->memory_percent / 100;
+    return config->memory_bytes < (uint64_t)bytes ? config->memory_bytes : (uint64_t)bytes;
+}
+
+void facts_tell(const struct rsd_config *config, const struct wire_root_state *state, struct wire_host_hello *hello)
+{
+    int64_t bytes, free_bytes;
+
+    facts_memory("/proc/meminfo", &bytes, &free_bytes);
+    hello->mode = state->mode;
+    hello->mode_reason = state->mode_reason;
+    hello->lacks = state->lacks;
+    hello->memory_bytes = facts_memory_for_jobs(config, bytes);
+    hello->limits_memory = state->limits_memory;
+}
+
 bool facts_loopback(const struct addrinfo *info)
 {
     bool any = false;

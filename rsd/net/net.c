@@ -63,10 +63,10 @@ static const bool passes_down[WIRE_TYPE_COUNT] = {
     [WIRE_read_file] = true, [WIRE_signal] = true,
 };
 static const bool passes_up[WIRE_TYPE_COUNT] = {
-    [WIRE_ordered] = true,      [WIRE_opened] = true,    [WIRE_open_failed] = true, [WIRE_started] = true,
-    [WIRE_start_failed] = true, [WIRE_line] = true,      [WIRE_exited] = true,      [WIRE_empty] = true,
-    [WIRE_lost] = true,         [WIRE_pvm_spawn] = true, [WIRE_pvm_ready] = true,   [WIRE_pvm_failed] = true,
-    [WIRE_file_part] = true,
+    [WIRE_ordered] = true,       [WIRE_opened] = true,    [WIRE_open_failed] = true, [WIRE_started] = true,
+    [WIRE_start_failed] = true,  [WIRE_line] = true,      [WIRE_exited] = true,      [WIRE_empty] = true,
+    [WIRE_memory_struck] = true, [WIRE_lost] = true,      [WIRE_pvm_spawn] = true,   [WIRE_pvm_ready] = true,
+    [WIRE_pvm_failed] = true,    [WIRE_file_part] = true,
 };
 
 static void stop(struct net *net, int result);
@@ -94,12 +94,10 @@ static void try_greet(struct net *net)
     hello.generation = state->generation;
     hello.holdings.items = state->holdings.items;
     hello.holdings.count = state->holdings.count;
-    hello.mode = state->mode;
-    hello.mode_reason = state->mode_reason;
+    facts_tell(net->config, state, &hello);
     hello.address = uplink_local_address(net->uplink);
     hello.name_loopback = net->name.loopback;
     launchers_offer(net->config, &hello);
-    hello.lacks = state->lacks;
     uplink_greet(net->uplink, &hello);
 }
 

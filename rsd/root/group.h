@@ -70,6 +70,11 @@ bool group_frozen(const struct cgroup *group); /* every thread has stopped */
 /* Send signal to each process that is still in the leaf when it is sent. */
 int group_signal(const struct cgroup *group, int signal);
 /* Seconds of CPU and the peak of memory; -1 where not known. */
+/* What all processes of the job together may use from now on, none of it in swap space; when they need more the kernel
+ * ends all of them. -errno: it cannot be, as without the controller. */
+int group_limit_memory(const struct cgroup *group, uint64_t bytes);
+/* The kernel has done so: what they used then. 0: it has not. */
+uint64_t group_memory_struck(const struct cgroup *group);
 void group_usage(const struct cgroup *group, double *cpu_seconds, int64_t *memory_peak_bytes);
 /* What the job as a whole (its supervisor too) weighs against other jobs, 1 to 10000, 100 being everybody's. -ENOENT:
  * there is no controller cpu. */

@@ -157,6 +157,7 @@ struct root_job {
     bool stuck_logged, refusal_logged;
     double cpu_seconds;
     int64_t memory_peak_bytes;
+    uint64_t struck_bytes; /* what its processes here used when the kernel ended them for their limit; 0: it has not */
 };
 
 struct root {

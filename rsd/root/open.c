@@ -9,6 +9,7 @@
 
 #include "lib/base/clock.h"
 #include "lib/base/log.h"
+#include "rsd/root/controllers.h"
 #include "rsd/root/internal.h"
 #include "rsd/root/scope.h"
 
@@ -27,6 +28,19 @@ static int make_group(struct root *root, struct root_job *job, struct err *err)
     if (result < 0 && faccessat(root->groups_fd, "cgroup.procs", F_OK, 0) < 0)
         place_is_gone(root);
     return result;
+}
+
+/* Without the controller what is asked for is not held: elmer says so. */
+static int limit_memory(const struct root *root, const struct root_job *job, const struct wire_open *open,
+                        struct err *err)
+{
+    uint64_t bytes;
+    int result = 0;
+    if (__builtin_mul_overflow(open->memory_bytes, open->cpus.count, &bytes) || bytes > INT64_MAX)
+        result = -ERANGE;
+    else if (bytes > 0 && (root->controllers & CONTROLLER_MEMORY))
+        result = group_limit_memory(&job->group, bytes);
+    return result == 0 ? 0 : err_set(err, result, "cannot limit the job's memory: %s", strerror(-result));
 }
 
 void open_new(struct root *root, const struct wire_message *message, const cpu_set_t *cpus)
@@ -67,8 +81,10 @@ void open_new(struct root *root, const struct wire_message *message, const cpu_s
         result = make_group(root, job, &err);
     if (result == 0) { /* before anything can be born there, should this be our last step */
         group_confine(&job->group, open->cpus.items, open->cpus.count);
-        result = supervisor_start(root, job, open->user, &err);
+        result = limit_memory(root, job, open, &err);
     }
+    if (result == 0)
+        result = supervisor_start(root, job, open->user, &err);
     starts_charge(root, job, begin);
     if (result < 0) {
         tell_open_failed(root, job->id, job->attempt, message->id, err.text);

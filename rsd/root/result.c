@@ -35,7 +35,7 @@ struct kept {
     uint64_t sum; /* of all that follows */
     uint64_t id;
     uint32_t attempt, uid, count;
-    uint8_t end_asked, lapsed, unused[2];
+    uint8_t end_asked, lapsed, struck, unused[1];
     double cpu_seconds;
     int64_t memory_peak_bytes;
     char lost[256];
@@ -89,6 +89,7 @@ static size_t fill(const struct root_job *job, struct kept *kept, struct kept_ex
     kept->lapsed = job->lapsed;
     kept->cpu_seconds = job->cpu_seconds;
     kept->memory_peak_bytes = job->memory_peak_bytes;
+    kept->struck = job->struck_bytes > 0;
     snprintf(kept->lost, sizeof(kept->lost), "%s", job->lost);
     for (size_t i = 0; i < job->process_count; i++) {
         const struct job_process *process = &job->processes[i];
@@ -178,6 +179,8 @@ static bool take_over(struct root_job *job, const struct kept *kept)
     job->lapsed = kept->lapsed;
     job->cpu_seconds = kept->cpu_seconds;
     job->memory_peak_bytes = kept->memory_peak_bytes;
+    if (kept->struck) /* a kernel of before 5.19 knows no peak */
+        job->struck_bytes = kept->memory_peak_bytes > 0 ? (uint64_t)kept->memory_peak_bytes : 1;
     memcpy(job->lost, kept->lost, sizeof(job->lost));
     job->kept = true;
     return true;

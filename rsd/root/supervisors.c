@@ -210,6 +210,8 @@ static void heard_exited(struct root *root, struct root_job *job, const struct w
     process->exited = true;
     process->exit_status = (int)exited->exit_status;
     process->signal = (int)exited->signal;
+    if (process->signal == SIGKILL && job->struck_bytes == 0)
+        job->struck_bytes = group_memory_struck(&job->group);
     process->acknowledged = says_nothing(job, process);
     if (!process->acknowledged)
         tell_exited(root, job, process);

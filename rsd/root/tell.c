@@ -1,6 +1,7 @@
 /* tell.c - messages that the root half sends. */
 #include "config.h"
 
+#include <signal.h>
 #include <string.h>
 
 #include "lib/base/log.h"
@@ -57,9 +58,20 @@ void tell_start_failed(struct root *root, const struct wire_message *start, cons
     tell(root, &message);
 }
 
+static void tell_struck(struct root *root, const struct root_job *job)
+{
+    struct wire_message message = {.type = WIRE_memory_struck};
+    message.u.memory_struck.job = job->id;
+    message.u.memory_struck.attempt = job->attempt;
+    message.u.memory_struck.bytes = job->struck_bytes;
+    tell(root, &message);
+}
+
 void tell_exited(struct root *root, const struct root_job *job, const struct job_process *process)
 {
     struct wire_message message = {.type = WIRE_exited};
+    if (process->signal == SIGKILL && job->struck_bytes > 0)
+        tell_struck(root, job); /* first: why, then that */
     message.u.exited.job = job->id;
     message.u.exited.attempt = job->attempt;
     message.u.exited.process = process->number;
@@ -109,6 +121,7 @@ void tell_state(struct root *root, uint64_t id)
     state->mode = order_mode_name(root->mode);
     state->mode_reason = root->mode_reason;
     state->jobs_group = root->groups;
+    state->limits_memory = root->controllers & CONTROLLER_MEMORY;
     state->lacks = (struct wire_strs){lacks, place_lacks(root, lacks)};
     tell(root, &message);
 }

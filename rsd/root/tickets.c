@@ -56,6 +56,7 @@ bool tickets_let_open(const struct root *root, const struct wire_open *open, str
                                      .attempt = (uint32_t)open->attempt,
                                      .uid = (uint32_t)open->uid,
                                      .processors = (uint32_t)open->cpus.count,
+                                     .memory_bytes = open->memory_bytes,
                                      .helpers = open->pvm};
     struct ticket_verdict *verdict;
     if (!root->tickets)

@@ -41,7 +41,7 @@ static enum ticket_refusal judge_open(struct judge *judge, const struct ticket_a
         !(ticket_is_among(judge->hosts, ticket->host) && ticket_is_among(judge->users, ticket->user)))
         why = TICKET_NOT_VOUCHED;
     if (why == TICKET_GOOD)
-        why = ticket_check_open(ticket, ask->uid, ask->user, ask->helpers, ask->processors);
+        why = ticket_check_open(ticket, ask->uid, ask->user, ask->helpers, ask->processors, ask->memory_bytes);
     return why == TICKET_GOOD ? ticket_window_check(judge->window, ticket, ask->attempt) : why;
 }
 

@@ -6,7 +6,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "lib/base/str.h"
 #include "lib/job/lines.h"
+#include "lib/job/variables.h"
 #include "lib/ticket/warrant.h"
 #include "rsd/tickets/desk.h"
 
@@ -76,6 +78,20 @@ static int take_lines(const struct wire_submit *submit, struct ticket *t, struct
     return 0;
 }
 
+/* In the same way: bytes for each processor. */
+static int take_memory(const struct wire_submit *submit, struct ticket *t, struct err *err)
+{
+    for (size_t i = 0; i < submit->environment.count; i++) {
+        const char *entry = submit->environment.items[i];
+        if (strncmp(entry, MEMORY_VARIABLE "=", sizeof(MEMORY_VARIABLE)) != 0)
+            continue;
+        if (t->memory_bytes > 0 || !str_to_u64(entry + sizeof(MEMORY_VARIABLE), &t->memory_bytes) ||
+            t->memory_bytes == 0)
+            return err_set(err, -EINVAL, "its memory is no number of bytes, or said twice");
+    }
+    return 0;
+}
+
 uint32_t desk_cost(const struct wire_submit *submit)
 {
     static struct ticket t;
@@ -107,6 +123,8 @@ int desk_sign(const struct ticket_keys *keys, struct ticket_counter *counter, co
     result = take_tasks(submit, &t, err);
     if (result == 0)
         result = take_lines(submit, &t, err);
+    if (result == 0)
+        result = take_memory(submit, &t, err);
     if (result == 0 && !ticket_has_room(&t))
         result = err_set(err, -EINVAL, "its tasks and the names of its files are too long together: shorten them");
     if (result < 0)

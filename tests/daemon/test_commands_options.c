@@ -9,11 +9,14 @@
 /* */
 #include <cmocka.h>
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/job/variables.h"
 #include "tests/daemon/commands_lab.h"
 #include "tests/unit/peer.h"
+#include "tests/unit/scratch.h"
 
 /* The submission that the command sends; it is answered. */
 static struct wire_message take(struct world *w)
@@ -80,6 +83,111 @@ static void test_limits(void **data)
     REFUSED(w, "does not go with --pvm", "esubmit", "--pvm", "-t1h", "--signal", "USR1@60", "x");
     REFUSED(w, "there is no limit", "esubmit", "--requeue=limit", "x");
     REFUSED(w, "--requeue=always", "esubmit", "--requeue=always", "x");
+}
+
+/* ---- memory, and processors of a host ---- */
+
+static void test_memory(void **data)
+{
+    static const struct {
+        const char *words[6];
+        uint64_t bytes, per_host;
+    } table[] = {
+        {{"esubmit", "-m", "4G", "2", "x"}, (uint64_t)4 << 30, 0},
+        {{"esubmit", "--memory=500M", "--per-host=1", "x"}, 500 << 20, 1},
+        {{"esubmit", "-m1T", "-m", "1M", "x"}, 1 << 20, 0},
+    };
+    struct world *w = *data;
+
+    for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
+        struct wire_message message;
+
+        run(w, table[i].words);
+        message = take(w);
+        assert_int_equal(message.u.submit.memory_bytes, table[i].bytes);
+        assert_int_equal(message.u.submit.per_host, table[i].per_host);
+        wire_message_fini(&message);
+    }
+    REFUSED(w, "want memory for each processor like 500M or 4G", "esubmit", "-m", "4", "x");
+    REFUSED(w, "want memory for each processor like 500M or 4G", "esubmit", "-m", "4GB", "x");
+    REFUSED(w, "want memory for each processor like 500M or 4G", "esubmit", "-m", "100K", "x");
+    REFUSED(w, "want memory for each processor like 500M or 4G", "esubmit", "-m", "1025T", "x");
+    REFUSED(w, "want a number of processors", "esubmit", "--per-host", "0", "x");
+}
+
+/* ---- a virtual machine without a command ---- */
+
+/* While it starts it is asked for; then its user is told where it is. */
+static void test_machine_is_told(void **data)
+{
+    static const char *const command[] = {JOB_MACHINE};
+    struct world *w = *data;
+    struct wire_job_view view = view_of(42, "pvm", "starting");
+    struct wire_message message;
+
+    view.command = (struct wire_strs){(const char **)(uintptr_t)command, 1};
+    view.attempt = 1;
+    view.level = 0;
+    view.processors.items = view_processors;
+    view.processors.count = 3;
+    RUN(w, "esubmit", "-P", "2");
+    accept_command(w);
+    message = peer_expect(&w->elmer, WIRE_submit);
+    answer_submitted(w, message.id, "starting", 0, 0, "");
+    wire_message_fini(&message);
+    for (int i = 0; i < 2; i++) {
+        message = peer_expect(&w->elmer, WIRE_query);
+        view.state = i == 0 ? "starting" : "running";
+        answer_jobs(w, message.id, &view, 1, false);
+        wire_message_fini(&message);
+    }
+    assert_int_equal(finish(w), 0);
+    assert_string_equal(w->stdout_text, "42\n");
+    assert_non_null(strstr(w->stderr_text, "the virtual machine of job 42 is up; on ws1 or ws2\n"
+                                           "    export PVM_TMP=/run/elmer-rsd/jobs/42.1\n    pvm\n"
+                                           "it ends with ekill 42, or when it is halted (halt in pvm)\n"));
+}
+
+static void test_machine(void **data)
+{
+    struct world *w = *data;
+    struct wire_message message;
+    char path[300];
+
+    run(w, (const char *const[]){"esubmit", "-P", "4", "-m1G", "-J", "m", NULL});
+    message = take(w);
+    assert_true(message.u.submit.pvm);
+    assert_int_equal(message.u.submit.nprocs, 4);
+    assert_int_equal(message.u.submit.memory_bytes, 1 << 30);
+    assert_int_equal(message.u.submit.command.count, 1);
+    assert_string_equal(message.u.submit.command.items[0], JOB_MACHINE);
+    assert_string_equal(message.u.submit.name, "m");
+    wire_message_fini(&message);
+    assert_true(scratch_put(w->dir, "hosts", "# of 1995\n* ep=/opt\nws1 wd=/tmp\n\n ws2\n&ws3\nws1\n"));
+    snprintf(path, sizeof(path), "%s/hosts", w->dir);
+    run(w, (const char *const[]){"esubmit", "-p", path, NULL});
+    message = take(w);
+    assert_int_equal(message.u.submit.nprocs, 2);
+    assert_int_equal(message.u.submit.per_host, 1);
+    assert_int_equal(message.u.submit.hosts.count, 2);
+    assert_string_equal(message.u.submit.hosts.items[1], "ws2");
+    assert_string_equal(message.u.submit.name, "pvm");
+    wire_message_fini(&message);
+    run(w, (const char *const[]){"esubmit", "-p", path, "-P", "6", NULL});
+    message = take(w);
+    assert_int_equal(message.u.submit.nprocs, 6);
+    assert_int_equal(message.u.submit.per_host, 0);
+    wire_message_fini(&message);
+    REFUSED(w, "has no command", "esubmit", "-P", "4", "pvm");
+    REFUSED(w, "is no number of processors", "esubmit", "-P", "pvm");
+    REFUSED(w, "neither --each nor --array nor --requeue", "esubmit", "-P", "4", "--each");
+    REFUSED(w, "neither --each nor --array nor --requeue", "esubmit", "-P", "4", "-a", "1-4");
+    REFUSED(w, "both name hosts", "esubmit", "-p", path, "--hosts", "ws1");
+    REFUSED(w, "No such file", "esubmit", "-p", "/nowhere/hosts");
+    assert_true(scratch_put(w->dir, "hosts", "# none\n"));
+    REFUSED(w, "it names no host", "esubmit", "-p", path);
+    assert_true(scratch_put(w->dir, "hosts", "ws1\nw$2\n"));
+    REFUSED(w, "line 2: 'w$2' is no host name", "esubmit", "-p", path);
 }
 
 static const char *variable(const struct wire_message *message, const char *name)
@@ -234,8 +342,9 @@ static void test_help(void **data)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        WITH_ELMER(test_limits),  WITH_ELMER(test_waiting),  WITH_ELMER(test_older),
-        WITH_ELMER(test_dry_run), WITH_ELMER(test_mistyped), WITH_ELMER(test_help),
+        WITH_ELMER(test_limits),          WITH_ELMER(test_memory),   WITH_ELMER(test_machine),
+        WITH_ELMER(test_machine_is_told), WITH_ELMER(test_waiting),  WITH_ELMER(test_older),
+        WITH_ELMER(test_dry_run),         WITH_ELMER(test_mistyped), WITH_ELMER(test_help),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

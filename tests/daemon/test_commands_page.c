@@ -226,6 +226,8 @@ static void test_why_it_runs(void **data)
 
 /* ---- hosts ---- */
 
+static uint64_t asked_bytes = (uint64_t)2 << 30; /* of the memory of ws1 */
+
 static void answer_hosts(struct world *w)
 {
     static const char *lacks[] = {"no figures"};
@@ -240,7 +242,9 @@ static void answer_hosts(struct world *w)
                                       .busy = 0.93,
                                       .busy_jobs = 0.5,
                                       .memory_bytes = 16LL << 30,
-                                      .memory_free_bytes = 3LL << 30},
+                                      .memory_free_bytes = 3LL << 30,
+                                      .memory_for_jobs_bytes = 8LL << 30,
+                                      .memory_asked_bytes = asked_bytes},
                                      {.host = "ws2",
                                       .state = "drained",
                                       .processors = 16,
@@ -279,16 +283,27 @@ static void test_hosts(void **data)
     answer_hosts(w);
     assert_string_equal(
         w->stdout_text,
-        "HOST  STATE    CPUS  BUSY  OUTSIDE      FREE MEMORY  L0         L1  L2     REASON\n"
-        "ws1   up          2  93 %     43 %  3.0 of 16.0 GiB  7 alice*2  -   9 bob  -\n"
-        "ws2   drained    16     -        -                -  -          -   -      drained: it takes no new jobs\n");
+        "HOST  STATE    CPUS  BUSY  OUTSIDE      FREE MEMORY       ASKED FOR  L0         L1  L2     REASON\n"
+        "ws1   up          2  93 %     43 %  3.0 of 16.0 GiB  2 GiB of 8 GiB  7 alice*2  -   9 bob  -\n"
+        "ws2   drained    16     -        -                -               -  -          -   -      drained: it takes "
+        "no new "
+        "jobs\n");
+    asked_bytes = 0; /* then nobody has to read of it */
+    RUN(w, "equery", "--hosts", "--host", "ws1");
+    accept_command(w);
+    answer_hosts(w);
+    assert_string_equal(w->stdout_text,
+                        "HOST  STATE  CPUS  BUSY  OUTSIDE      FREE MEMORY  L0         L1  L2     REASON\n"
+                        "ws1   up        2  93 %     43 %  3.0 of 16.0 GiB  7 alice*2  -   9 bob  -\n");
+    asked_bytes = (uint64_t)2 << 30;
     RUN(w, "equery", "--hosts", "--host", "ws1", "--json");
     accept_command(w);
     answer_hosts(w);
     assert_string_equal(w->stdout_text,
                         "{\"schema\":\"elmer.hosts/1\",\"hosts\":[{\"host\":\"ws1\",\"state\":\"up\",\"processors\":2,"
                         "\"mode\":\"rt\",\"reason\":\"\",\"lacks\":[\"no figures\"],\"busy\":0.93,\"busy_jobs\":0.5,"
-                        "\"memory_bytes\":17179869184,\"memory_free_bytes\":3221225472,\"jobs\":["
+                        "\"memory_bytes\":17179869184,\"memory_free_bytes\":3221225472,"
+                        "\"memory_for_jobs_bytes\":8589934592,\"memory_asked_bytes\":2147483648,\"jobs\":["
                         "{\"id\":7,\"user\":\"alice\",\"level\":0,\"processors\":2},"
                         "{\"id\":9,\"user\":\"bob\",\"level\":2,\"processors\":1}]}]}\n");
     check_schema(w, TOP_SRCDIR);

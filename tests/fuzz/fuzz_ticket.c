@@ -37,7 +37,7 @@ static void judge(struct input *input)
     start.process = input_below(input, 8);
     start.role = (enum ticket_role)input_below(input, 3);
     start.capture = input_below(input, 2);
-    (void)ticket_check_open(&ticket, ticket.uid, ticket.user, ticket.helpers, ticket.nprocs);
+    (void)ticket_check_open(&ticket, ticket.uid, ticket.user, ticket.helpers, ticket.nprocs, ticket.memory_bytes);
     FUZZ_CHECK(ticket_check_start(&ticket, &start) != TICKET_GOOD, "a start that nobody has signed");
     FUZZ_CHECK(ticket_check_chain(&ticket, &nobody) != TICKET_GOOD, "a ticket that nobody has signed");
     if (window && ticket_window_check(window, &ticket, attempt) == TICKET_GOOD) {

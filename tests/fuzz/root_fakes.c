@@ -204,6 +204,21 @@ void group_usage(const struct cgroup *group, double *cpu_seconds, int64_t *memor
     *memory_peak_bytes = byte < 0x40 ? byte : -1;
 }
 
+int group_limit_memory(const struct cgroup *group, uint64_t bytes)
+{
+    (void)group;
+    if (bytes == 0 || bytes > INT64_MAX)
+        abort();
+    return 0;
+}
+
+/* No byte of the input: the corpus of before would mean other things. */
+uint64_t group_memory_struck(const struct cgroup *group)
+{
+    (void)group;
+    return 0;
+}
+
 void group_confine(const struct cgroup *group, const uint64_t *cpus, size_t count)
 {
     (void)populated_of(group->job_fd);

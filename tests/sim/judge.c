@@ -165,6 +165,15 @@ static bool at_limit(const struct world *world, uint32_t uid, const struct seen_
     return world->options.user_running > 0 && running_before(world, uid, newest) >= world->options.user_running;
 }
 
+uint32_t judge_room(const struct seen_job *job, uint32_t cpus, uint64_t bytes)
+{
+    uint32_t room = 0;
+
+    for (; room < cpus && bytes >= job->memory_bytes && (job->per_host == 0 || room < job->per_host); room++)
+        bytes -= job->memory_bytes;
+    return room;
+}
+
 static bool eligible(const struct world *world, const struct seen_job *job, const struct seen_job *newest)
 {
     uint32_t cpus = 0;
@@ -173,7 +182,8 @@ static bool eligible(const struct world *world, const struct seen_job *job, cons
         return false;
     for (int h = 0; h < world->nhosts; h++)
         if (!job->restricted || (job->hosts & 1u << h) != 0)
-            cpus += supply(&world->seen_hosts[h]);
+            cpus += judge_room(job, supply(&world->seen_hosts[h]),
+                               world->seen_hosts[h].up ? world->seen_hosts[h].memory_bytes : UINT64_MAX);
     return cpus >= job->nprocs;
 }
 
@@ -193,6 +203,7 @@ static void judge_allocation(struct world *world, const struct seen_job *job)
     judge_choice(world, job);
     world->coverage->allocators[world->options.allocator]++;
     world->coverage->shared += job->level > 0;
+    world->coverage->roomy += job->memory_bytes > 0 || job->per_host > 0;
 }
 
 /* ---- jobs before and after ---- */
@@ -215,6 +226,8 @@ static void remember(struct seen_job *seen, const struct core_job *job)
     seen->each = job->each;
     seen->requeue = job->requeue;
     seen->claimed = job->nlost > 0;
+    seen->memory_bytes = job->memory_bytes;
+    seen->per_host = job->per_host;
     seen->keep_never = job->keep_never;
     seen->nafter = job->attempt > 1 ? 0 : job->nafter;
     if (seen->nafter > 0)

@@ -93,15 +93,59 @@ static void find_places(const struct world *world, const struct seen_job *job, s
     }
 }
 
+/* ---- rooms ---- */
+
+/* So many processors of the host the job may have, as jobs before it have asked for memory there. */
+static uint32_t room_on(const struct world *world, const struct seen_job *newest, int host)
+{
+    uint64_t has = world->seen_hosts[host].memory_bytes, asked = 0;
+
+    for (int i = 0; i < world->nseen; i++) {
+        const struct seen_job *job = &world->seen[i];
+        if ((job->state != JOB_STARTING && job->state != JOB_RUNNING && job->state != JOB_ENDING) ||
+            job->allocation >= newest->allocation)
+            continue;
+        for (uint32_t k = 0; k < job->nprocs; k++)
+            asked += job->processors[k].host == host ? job->memory_bytes : 0;
+    }
+    if (newest->memory_bytes > 0 && asked > has)
+        return 0;
+    return judge_room(newest, SIM_CPUS, newest->memory_bytes > 0 ? has - asked : 0);
+}
+
+static void judge_rooms(struct world *world, const struct seen_job *job)
+{
+    for (int h = 0; h < world->nhosts; h++) {
+        uint32_t mine = 0;
+        for (uint32_t i = 0; i < job->nprocs; i++)
+            mine += job->processors[i].host == h;
+        if (mine > room_on(world, job, h))
+            world_fail(world, "job %llu: has %u processors of host %d, which has room for %u", ID(job), mine, h,
+                       room_on(world, job, h));
+    }
+}
+
+/* Those that may be used up to this level, host by host as far as there is room; set: a bit for each host. */
+static uint32_t count_to(const struct world *world, const struct seen_job *job, const struct places *places, int level,
+                         unsigned set)
+{
+    uint32_t all = 0;
+
+    for (int h = 0; h < world->nhosts; h++) {
+        uint32_t count = 0, room = room_on(world, job, h);
+        for (int i = 0; i < places->n && (set & 1u << h) != 0; i++)
+            count += places->items[i].host == h && places->items[i].may && places->items[i].level <= level;
+        all += count < room ? count : room;
+    }
+    return all;
+}
+
 /* ---- v1, v2 ---- */
 
 static void judge_level(struct world *world, const struct seen_job *job, const struct places *places)
 {
     for (int level = 0; level < world->options.levels; level++) {
-        uint32_t count = 0;
-        for (int i = 0; i < places->n; i++)
-            count += places->items[i].may && places->items[i].level <= level;
-        if (count < job->nprocs)
+        if (count_to(world, job, places, level, UINT32_MAX) < job->nprocs)
             continue;
         if (level != job->level)
             world_fail(world, "job %llu: allocated at level %d, the first with enough processors is %d", ID(job),
@@ -113,12 +157,23 @@ static void judge_level(struct world *world, const struct seen_job *job, const s
 
 /* ---- spread ---- */
 
+/* The job could not have got another one of this host. */
+static bool is_filled(const struct world *world, const struct seen_job *job, const struct places *places, int host)
+{
+    uint32_t mine = 0;
+
+    for (int i = 0; i < places->n; i++)
+        mine += places->items[i].mine && places->items[i].host == host;
+    return mine >= room_on(world, job, host);
+}
+
 static void judge_spread(struct world *world, const struct seen_job *job, const struct places *places)
 {
     for (int i = 0; i < places->n; i++)
         for (int k = 0; k < places->n; k++) {
             const struct place *mine = &places->items[i], *other = &places->items[k];
-            if (!mine->mine || other->mine || !other->may)
+            if (!mine->mine || other->mine || !other->may ||
+                (mine->host != other->host && is_filled(world, job, places, other->host)))
                 continue;
             if (other->jobs < mine->jobs || (other->jobs == mine->jobs && other->percent < mine->percent))
                 world_fail(world, "job %llu: has a processor with %d jobs, %d %% busy; one with %d, %d %% was left",
@@ -143,11 +198,7 @@ static int fewest(const struct world *world, const struct seen_job *job, const s
     int best = SIM_HOSTS + 1;
 
     for (unsigned set = 1; set < 1u << world->nhosts; set++) {
-        uint32_t count = 0;
-        for (int i = 0; i < places->n; i++)
-            count +=
-                places->items[i].may && places->items[i].level <= level && (set & 1u << places->items[i].host) != 0;
-        if (count >= job->nprocs && bits(set) < best)
+        if (count_to(world, job, places, level, set) >= job->nprocs && bits(set) < best)
             best = bits(set);
     }
     return best;
@@ -183,6 +234,7 @@ void judge_choice(struct world *world, const struct seen_job *job)
     }
     if (mine != job->nprocs)
         world_fail(world, "job %llu: has processors that do not exist", ID(job));
+    judge_rooms(world, job);
     switch (world->options.allocator) {
     case ALLOCATOR_V1:
     case ALLOCATOR_V2:

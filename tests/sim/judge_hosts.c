@@ -49,6 +49,7 @@ static void hear_up(struct world *world, const struct event *event)
     host->silent = host->reported = host->awaited = false;
     host->closed = event->u.up.closed;
     host->ncpus = event->u.up.ncpus;
+    host->memory_bytes = event->u.up.memory_bytes;
     memcpy(host->cpus, event->u.up.cpus, (size_t)host->ncpus * sizeof(int));
     host->ndirty = 0;
     for (int i = 0; i < event->u.up.nholdings; i++)

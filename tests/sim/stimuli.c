@@ -34,6 +34,10 @@ static void submit(struct world *world)
     event.u.submit.nprocs = 1 + world_random(world, world_chance(world, 900) ? 4 : 12);
     event.u.submit.each = world_chance(world, 300);
     event.u.submit.requeue = world_chance(world, 500);
+    if (world_chance(world, 200))
+        event.u.submit.memory_bytes = 1 + world_random(world, 4);
+    if (world_chance(world, 100))
+        event.u.submit.per_host = 1 + world_random(world, 2);
     if (world_chance(world, 250)) {
         for (int h = world->nhosts - 1; h >= 0; h--) /* not in order, some twice */
             for (uint32_t k = world_random(world, 3); k > 0 && n < SIM_HOSTS; k--)
@@ -110,6 +114,7 @@ static void change_hosts(struct world *world)
     if (world_chance(world, 300) && world->nhosts < SIM_HOSTS) {
         snprintf(name, sizeof(name), "ws%d", world->nhosts + 1);
         world_host_add(world, name, 1 + (int)world_random(world, SIM_CPUS), joined);
+        world->hosts[world->nhosts - 1].memory_bytes = world_random(world, 9);
         world->hosts[world->nhosts - 1].rate = 950 + (int)world_random(world, 101);
     } else if (world->seen_hosts[h].retired || world_chance(world, 200)) {
         world_host_add(world, world->hosts[h].name, 0, joined);
@@ -170,6 +175,8 @@ static void bring_host(struct world *world)
             host->cpus[i] = i + 2 * (int)world_random(world, 2) * (i + 1 == host->ncpus);
     }
     host->misfit = world_chance(world, 50);
+    if (world_chance(world, 100))
+        host->memory_bytes = world_random(world, 9);
     if (host->connected)
         world_cut(world, h, -1);
     world_connect(world, h);

@@ -92,6 +92,7 @@ static void draw_world(struct world *world)
         world_add_host(world, name, ncpus, (int)world_random(world, 3));
         world->hosts[h].rate = 950 + (int)world_random(world, 101);
         world->hosts[h].old = world_chance(world, 60);
+        world->hosts[h].memory_bytes = world_random(world, 9);
     }
     world->run_ms = 4000;
     world->faults.lost = (int)world_random(world, 150);
@@ -260,7 +261,8 @@ static bool vacuous(const struct sim_coverage *coverage)
     for (int i = 0; i < ALLOCATOR_ANYWHERE; i++)
         if (coverage->allocators[i] == 0)
             return true;
-    if (coverage->topped == 0 || coverage->waited == 0 || coverage->never == 0 || coverage->kept == 0)
+    if (coverage->topped == 0 || coverage->waited == 0 || coverage->never == 0 || coverage->kept == 0 ||
+        coverage->roomy == 0)
         return true;
     if (coverage->lease_waits == 0 || coverage->lapses == 0 || coverage->half_open == 0 || coverage->undone == 0)
         return true;

@@ -66,6 +66,7 @@ struct sim_host {
     char name[16];
     int cpus[SIM_CPUS], ncpus;
     bool powered, connected, drained;
+    uint64_t memory_bytes;
     bool listed;        /* in the configuration, which a restart reads again */
     bool old;           /* its rsd knows no leases */
     bool misfit;        /* its CPUs are not those of the configuration: it comes up closed */
@@ -156,6 +157,7 @@ struct sim_coverage {
     uint64_t lost, doubled, restarts, moves_up, moves_up_far, shared, owners_refused;
     uint64_t allocators[ALLOCATOR_ANYWHERE]; /* jobs allocated by each */
     uint64_t topped;                         /* places that were changed */
+    uint64_t roomy;                          /* jobs allocated that had asked for memory, or for few of a host */
     uint64_t waited, never, kept; /* jobs that ran after others, were cancelled as they never could, stayed */
     uint64_t accepted, ended, undone, again, lease_waits, lapses, half_open, rsd_restarts, reboots;
 };
@@ -170,7 +172,9 @@ struct seen_job {
     uint32_t nprocs;
     struct core_processor processors[SIM_PROCS];
     bool restricted;
-    unsigned hosts;  /* bit per host of --hosts */
+    unsigned hosts; /* bit per host of --hosts */
+    uint64_t memory_bytes;
+    uint32_t per_host;
     unsigned opened; /* bit per host that has said so */
     unsigned gone;   /* bit per host that has said that it has nothing of it */
     bool each, requeue, claimed;
@@ -190,6 +194,7 @@ struct seen_host {
     bool awaited; /* since the last restart */
     int expected; /* processors of an awaited one; -1: not known */
     int ncpus, cpus[SIM_CPUS];
+    uint64_t memory_bytes;
     bool reported;
     int64_t report_begin_ms, report_end_ms;
     double busy[SIM_CPUS], foreign[SIM_CPUS]; /* by position in cpus */
@@ -316,6 +321,8 @@ void judge_all_ended(struct world *world); /* what was accepted */
 void judge_restart(struct world *world);
 void judge_quiet(struct world *world); /* nothing is under way: hosts equal the table */
 const struct seen_job *judge_find(const struct world *world, uint64_t job);
+/* Of so many processors of a host, those that the job may have, one after the other, where so much memory is left. */
+uint32_t judge_room(const struct seen_job *job, uint32_t cpus, uint64_t bytes);
 
 /* judge_after.c: who waits for others */
 void judge_fate(struct sim_fate *fate, const struct core_job *job); /* what it says of the job's */

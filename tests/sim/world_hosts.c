@@ -42,6 +42,7 @@ void world_connect(struct world *world, int index)
     event.u.up.rebooted = host->known_boot != 0 && host->known_boot != host->boot;
     event.u.up.closed = host->misfit;
     event.u.up.no_lease = host->old;
+    event.u.up.memory_bytes = host->memory_bytes;
     world->coverage->reboots += event.u.up.rebooted;
     host->known_boot = host->boot;
     world_step(world, &event);

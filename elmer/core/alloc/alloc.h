@@ -28,6 +28,7 @@ struct alloc_host {
     const struct alloc_processor *processors; /* by CPU number */
     bool reported;                            /* since it came up; else busy and foreign say nothing */
     int64_t report_begin_ms, report_end_ms;
+    uint64_t memory_bytes, promised_bytes; /* as core_memory() says them */
 };
 
 /* The hosts that may take a job now (up, heard, undrained, open, without leftovers) and that the job may use, in the
@@ -44,6 +45,7 @@ struct alloc_view {
 struct alloc_request {
     uint32_t nprocs;    /* > 0 */
     uint32_t mesh_rows; /* with a cube: they divide nprocs */
+    struct core_demand demand;
 };
 
 enum alloc_verdict { ALLOC_FREE, ALLOC_FULL, ALLOC_BUSY, ALLOC_UNMEASURED };
@@ -51,9 +53,9 @@ enum alloc_verdict { ALLOC_FREE, ALLOC_FULL, ALLOC_BUSY, ALLOC_UNMEASURED };
 struct allocator {
     const char *name;
     /* Fills processors[nprocs], increasing by host and cpu (by_rank: in any order of hosts), each present, of a host of
-     * the view, and with a next_level below options->levels; returns 0. Or refuses: returns how many processors of
-     * verdict ALLOC_FREE must come at least (so 1 or more) before the answer can be another one. Draws from *random
-     * only what it needs. */
+     * the view, and with a next_level below options->levels; of a host alloc_room() at most; returns 0. Or refuses:
+     * returns how many processors of verdict ALLOC_FREE must come at least (so 1 or more) before the answer can be
+     * another one. Draws from *random only what it needs. */
     uint32_t (*choose)(const struct alloc_view *view, const struct alloc_request *request, uint64_t *random,
                        struct core_processor *processors);
     /* How a present processor is seen. It is told to users whose job is refused, and a report after which enough more
@@ -73,10 +75,15 @@ const struct allocator *alloc_by_number(enum core_allocator number);
 
 /* Uniform below n > 0. */
 uint64_t alloc_random_below(uint64_t *random, uint64_t n);
+/* Whether the next one of `there` is drawn, of which `wanted` are; both count down. */
+bool alloc_draw(uint64_t *random, int *there, int *wanted);
+/* How many processors of the host the request may have, at most as many as there are; 0 of no host of the view. */
+int alloc_room(const struct alloc_request *request, const struct alloc_host *host);
 /* Free if a level is left there. */
 enum alloc_verdict alloc_judge_level(const struct alloc_view *view, const struct alloc_host *host, int cpu);
 /* A choose: at the first level at which so many processors of verdict ALLOC_FREE would give a new job that level or a
- * better one, nprocs of them at random; each set is equally likely (Turner 1995, 6.3). */
+ * better one, nprocs of them at random; each set is equally likely (Turner 1995, 6.3). Where a host has more of them
+ * than the request may have of it, so many are drawn first, and only these count. */
 uint32_t alloc_at_best_level(const struct alloc_view *view, const struct alloc_request *request, uint64_t *random,
                              enum alloc_verdict (*judge)(const struct alloc_view *view, const struct alloc_host *host,
                                                          int cpu),

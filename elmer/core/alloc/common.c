@@ -20,28 +20,80 @@ uint64_t alloc_random_below(uint64_t *random, uint64_t n)
     return x % n;
 }
 
+int alloc_room(const struct alloc_request *request, const struct alloc_host *host)
+{
+    const struct core_demand *demand = &request->demand;
+    uint64_t left = host->memory_bytes > host->promised_bytes ? host->memory_bytes - host->promised_bytes : 0;
+    int room = host->ncpus;
+
+    if (demand->per_host > 0 && (uint32_t)room > demand->per_host)
+        room = (int)demand->per_host;
+    if (demand->memory_bytes > 0 && (uint64_t)room > left / demand->memory_bytes)
+        room = (int)(left / demand->memory_bytes);
+    return room;
+}
+
+bool alloc_draw(uint64_t *random, int *there, int *wanted)
+{
+    bool drawn = *there <= *wanted || alloc_random_below(random, (uint64_t)*there) < (uint64_t)*wanted;
+
+    --*there;
+    *wanted -= drawn;
+    return drawn;
+}
+
 enum alloc_verdict alloc_judge_level(const struct alloc_view *view, const struct alloc_host *host, int cpu)
 {
     return host->processors[cpu].next_level < view->options->levels ? ALLOC_FREE : ALLOC_FULL;
 }
 
-/* Selection sampling (Knuth, The Art of Computer Programming 2, 3.4.2 S): each set of nprocs of the count processors is
- * equally likely, and they come in order. */
-static void sample(const struct alloc_view *view, uint32_t nprocs, uint64_t *random,
-                   enum alloc_verdict (*judge)(const struct alloc_view *view, const struct alloc_host *host, int cpu),
-                   int level, uint64_t count, struct core_processor *processors)
+typedef enum alloc_verdict judge_function(const struct alloc_view *view, const struct alloc_host *host, int cpu);
+
+static int count_to(const struct alloc_view *view, const struct alloc_host *host, judge_function *judge, int level)
 {
-    uint32_t chosen = 0;
+    int count = 0;
+
+    for (int k = 0; k < host->ncpus; k++)
+        count += host->processors[host->cpus[k]].next_level <= level && judge(view, host, host->cpus[k]) == ALLOC_FREE;
+    return count;
+}
+
+/* Selection sampling (Knuth, The Art of Computer Programming 2, 3.4.2 S): each set of nprocs of the count processors is
+ * equally likely, and they come in order. Where a host has more than its room, it is sampled in the same way first. */
+static void sample(const struct alloc_view *view, const struct alloc_request *request, uint64_t *random,
+                   judge_function *judge, int level, uint64_t count, struct core_processor *processors)
+{
+    uint32_t chosen = 0, nprocs = request->nprocs;
 
     for (int i = 0; i < view->nhosts && chosen < nprocs; i++) {
         const struct alloc_host *host = view->hosts[i];
+        int room = alloc_room(request, host), there = room < host->ncpus ? count_to(view, host, judge, level) : 0;
+        bool limited = there > room;
         for (int k = 0; k < host->ncpus && chosen < nprocs; k++) {
             int cpu = host->cpus[k];
             if (host->processors[cpu].next_level > level || judge(view, host, cpu) != ALLOC_FREE)
                 continue;
+            if (limited && !alloc_draw(random, &there, &room))
+                continue;
             if (alloc_random_below(random, count--) < nprocs - chosen)
                 processors[chosen++] = (struct core_processor){.host = host->index, .cpu = cpu};
         }
+    }
+}
+
+/* By level; those of the best levels first, as far as there is room. */
+static void count_host(const struct alloc_view *view, const struct alloc_request *request,
+                       const struct alloc_host *host, judge_function *judge, uint64_t counts[CORE_MAX_LEVELS])
+{
+    int there[CORE_MAX_LEVELS] = {0}, room = alloc_room(request, host);
+
+    for (int k = 0; k < host->ncpus; k++)
+        if (judge(view, host, host->cpus[k]) == ALLOC_FREE)
+            there[host->processors[host->cpus[k]].next_level]++;
+    for (int level = 0; level < CORE_MAX_LEVELS; level++) {
+        int some = there[level] < room ? there[level] : room;
+        counts[level] += (uint64_t)some;
+        room -= some;
     }
 }
 
@@ -53,14 +105,12 @@ uint32_t alloc_at_best_level(const struct alloc_view *view, const struct alloc_r
     uint64_t counts[CORE_MAX_LEVELS] = {0}, count = 0;
 
     for (int i = 0; i < view->nhosts; i++)
-        for (int k = 0; k < view->hosts[i]->ncpus; k++)
-            if (judge(view, view->hosts[i], view->hosts[i]->cpus[k]) == ALLOC_FREE)
-                counts[view->hosts[i]->processors[view->hosts[i]->cpus[k]].next_level]++;
+        count_host(view, request, view->hosts[i], judge, counts);
     for (int level = 0; level < CORE_MAX_LEVELS; level++) {
         count += counts[level];
         if (count < request->nprocs)
             continue;
-        sample(view, request->nprocs, random, judge, level, count, processors);
+        sample(view, request, random, judge, level, count, processors);
         return 0;
     }
     return (uint32_t)(request->nprocs - count);

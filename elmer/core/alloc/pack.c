@@ -21,7 +21,7 @@ static int level_at(const struct alloc_host *host, int i)
     return host->processors[host->cpus[i]].next_level;
 }
 
-static void count_host(const struct alloc_host *host, int levels, struct histogram by_level[])
+static void count_host(const struct alloc_host *host, int room, int levels, struct histogram by_level[])
 {
     int at[CORE_MAX_LEVELS + 1] = {0}, count = 0;
 
@@ -29,17 +29,25 @@ static void count_host(const struct alloc_host *host, int levels, struct histogr
         at[level_at(host, i)]++;
     for (int level = 0; level < levels; level++) {
         count += at[level];
-        by_level[level].hosts[count]++;
+        by_level[level].hosts[count < room ? count : room]++;
     }
 }
 
-static int count_to(const struct alloc_host *host, int level)
+static int there_to(const struct alloc_host *host, int level)
 {
     int count = 0;
 
     for (int i = 0; i < host->ncpus; i++)
         count += level_at(host, i) <= level;
     return count;
+}
+
+/* Of these, as many as the request may have. */
+static int count_to(const struct alloc_request *request, const struct alloc_host *host, int level)
+{
+    int count = there_to(host, level), room = alloc_room(request, host);
+
+    return count < room ? count : room;
 }
 
 /* Of how many hosts at least nprocs processors are, NEVER if all together have fewer; *total: what they have, at most
@@ -77,10 +85,10 @@ static uint64_t keep_largest(struct histogram *histogram, uint32_t k)
 
 /* Draws k hosts that have nprocs processors together, into notes[0..k), as places in the view. `largest` are the k with
  * most: the best completion of what is taken, as it goes down. */
-static void draw_hosts(const struct alloc_view *view, struct histogram *largest, int k, int level, uint32_t nprocs,
-                       uint64_t *random)
+static void draw_hosts(const struct alloc_view *view, const struct alloc_request *request, struct histogram *largest,
+                       int k, int level, uint64_t *random)
 {
-    uint64_t spare = keep_largest(largest, (uint32_t)k) - nprocs;
+    uint64_t spare = keep_largest(largest, (uint32_t)k) - request->nprocs;
     int taken = 0, smallest = 1;
 
     for (int i = 0; i < view->nhosts; i++)
@@ -94,7 +102,7 @@ static void draw_hosts(const struct alloc_view *view, struct histogram *largest,
         view->notes[other] = view->notes[i];
         while (largest->hosts[smallest] == 0)
             smallest++;
-        count = count_to(view->hosts[place], level);
+        count = count_to(request, view->hosts[place], level);
         if (count == 0 || (count < smallest && (uint64_t)(smallest - count) > spare))
             continue;
         if (count < smallest)
@@ -118,19 +126,22 @@ static void sort_places(int *notes, int nhosts, int k)
 }
 
 /* So many of the processors of the k hosts at random, in order. */
-static void take(const struct alloc_view *view, int k, int level, uint32_t nprocs, uint64_t *random,
+static void take(const struct alloc_view *view, const struct alloc_request *request, int k, int level, uint64_t *random,
                  struct core_processor *processors)
 {
     uint64_t count = 0;
-    uint32_t chosen = 0;
+    uint32_t chosen = 0, nprocs = request->nprocs;
 
     sort_places(view->notes, view->nhosts, k);
     for (int i = 0; i < k; i++)
-        count += (uint64_t)count_to(view->hosts[view->notes[i]], level);
+        count += (uint64_t)count_to(request, view->hosts[view->notes[i]], level);
     for (int i = 0; i < k; i++) {
         const struct alloc_host *host = view->hosts[view->notes[i]];
+        int wanted = count_to(request, host, level), there = there_to(host, level);
+        bool limited = there > wanted;
         for (int n = 0; n < host->ncpus && chosen < nprocs; n++)
-            if (level_at(host, n) <= level && alloc_random_below(random, count--) < nprocs - chosen)
+            if (level_at(host, n) <= level && (!limited || alloc_draw(random, &there, &wanted)) &&
+                alloc_random_below(random, count--) < nprocs - chosen)
                 processors[chosen++] = (struct core_processor){.host = host->index, .cpu = host->cpus[n]};
     }
 }
@@ -143,14 +154,14 @@ static uint32_t choose(const struct alloc_view *view, const struct alloc_request
     uint64_t total, ignored;
 
     for (int i = 0; i < view->nhosts; i++)
-        count_host(view->hosts[i], levels, by_level);
+        count_host(view->hosts[i], alloc_room(request, view->hosts[i]), levels, by_level);
     k = fewest_hosts(&by_level[levels - 1], request->nprocs, &total);
     if (k == NEVER)
         return (uint32_t)(request->nprocs - total);
     while (fewest_hosts(&by_level[level], request->nprocs, &ignored) != k)
         level++;
-    draw_hosts(view, &by_level[level], k, level, request->nprocs, random);
-    take(view, k, level, request->nprocs, random, processors);
+    draw_hosts(view, request, &by_level[level], k, level, random);
+    take(view, request, k, level, random, processors);
     return 0;
 }
 

@@ -6,6 +6,8 @@
  */
 #include "elmer/core/alloc/alloc.h"
 
+#include <stdlib.h>
+
 enum { FULLY_BUSY = 100, RANKS = (CORE_MAX_LEVELS + 1) * (FULLY_BUSY + 1) };
 
 /* On an empty processor the jobs of before do not count. */
@@ -29,16 +31,56 @@ static int rank_of(const struct alloc_view *view, const struct alloc_host *host,
     return processor->jobs * (FULLY_BUSY + 1) + percent_busy(view, host, processor);
 }
 
+/* What a request may have of a host: its best processors, as many as there is room. cut: of the last of these; there,
+ * wanted: processors as good as that one, and how many of them are among these. */
+struct part_of {
+    int cut, there, wanted;
+};
+
+static int compare_ranks(const void *a, const void *b)
+{
+    const int *x = a, *y = b;
+
+    return (*x > *y) - (*x < *y);
+}
+
+static struct part_of cut_off(const struct alloc_view *view, const struct alloc_request *request,
+                              const struct alloc_host *host)
+{
+    struct part_of part = {.cut = RANKS};
+    int ranks[CORE_MAX_CPUS], count = 0, room = alloc_room(request, host);
+
+    if (room >= host->ncpus)
+        return part;
+    for (int k = 0; k < host->ncpus; k++) {
+        int rank = rank_of(view, host, host->cpus[k]);
+        if (rank >= 0)
+            ranks[count++] = rank;
+    }
+    if (room >= count)
+        return part;
+    qsort(ranks, (size_t)count, sizeof(ranks[0]), compare_ranks);
+    part.cut = ranks[room - 1];
+    for (int i = 0; i < count; i++) {
+        part.there += ranks[i] == part.cut;
+        part.wanted += i < room && ranks[i] == part.cut;
+    }
+    return part;
+}
+
 /* All that are better than limit, and of the `count` that are as good so many at random as are missing then; in order
  * (Knuth, The Art of Computer Programming 2, 3.4.2 S). */
-static void take(const struct alloc_view *view, uint64_t *random, int limit, uint32_t count, uint32_t missing,
-                 struct core_processor *processors)
+static void take(const struct alloc_view *view, const struct alloc_request *request, uint64_t *random, int limit,
+                 uint32_t count, uint32_t missing, struct core_processor *processors)
 {
     for (int i = 0; i < view->nhosts; i++) {
         const struct alloc_host *host = view->hosts[i];
+        struct part_of part = cut_off(view, request, host);
         for (int k = 0; k < host->ncpus; k++) {
             int rank = rank_of(view, host, host->cpus[k]);
-            if (rank < 0 || rank > limit)
+            if (rank < 0 || rank > limit || rank > part.cut)
+                continue;
+            if (rank == part.cut && !alloc_draw(random, &part.there, &part.wanted))
                 continue;
             if (rank == limit) {
                 if (missing == 0 || alloc_random_below(random, count--) >= missing)
@@ -55,15 +97,19 @@ static uint32_t choose(const struct alloc_view *view, const struct alloc_request
 {
     uint32_t counts[RANKS] = {0}, missing = request->nprocs;
 
-    for (int i = 0; i < view->nhosts; i++)
+    for (int i = 0; i < view->nhosts; i++) {
+        struct part_of part = cut_off(view, request, view->hosts[i]);
         for (int k = 0; k < view->hosts[i]->ncpus; k++) {
             int rank = rank_of(view, view->hosts[i], view->hosts[i]->cpus[k]);
-            if (rank >= 0)
+            if (rank >= 0 && rank < part.cut)
                 counts[rank]++;
         }
+        if (part.cut < RANKS)
+            counts[part.cut] += (uint32_t)part.wanted;
+    }
     for (int rank = 0; rank < RANKS; rank++) {
         if (counts[rank] >= missing) {
-            take(view, random, rank, counts[rank], missing, processors);
+            take(view, request, random, rank, counts[rank], missing, processors);
             return 0;
         }
         missing -= counts[rank];

@@ -61,13 +61,13 @@ static void print_member(FILE *out, const struct member *member)
     fprintf(out, "    %-*s%s%s%s\n", width, text, width > 0 ? " /* " : "", member->about, width > 0 ? " */" : "");
 }
 
-/* False: two have the same place, or one is empty. */
+/* False: two have the same place. Numbers may be left out: what counts is their order. */
 static bool print_struct(FILE *out, struct member *list, size_t count)
 {
     qsort(list, count, sizeof(*list), by_place);
     for (size_t i = 0; i < count; i++) {
-        if (list[i].place != (int)i + 1) {
-            fprintf(stderr, "job.def: %s is at place %d and should be at %zu\n", list[i].name, list[i].place, i + 1);
+        if (list[i].place <= (i > 0 ? list[i - 1].place : 0)) {
+            fprintf(stderr, "job.def: %s is at place %d, as is another one\n", list[i].name, list[i].place);
             return false;
         }
         print_member(out, &list[i]);

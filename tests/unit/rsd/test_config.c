@@ -72,6 +72,13 @@ static void test_configuration(void **state)
     configure("[rsd]\ntmpdir_size = -1G\n", "up to 50%");
     configure("[rsd]\ntmpdir_size = 4GB\n", "up to 50%");
     configure("[rsd]\ntmpdir_size = 500\n", "up to 50%");
+    configure("[rsd]\nmemory = all\n", NULL);
+    configure("[rsd]\nmemory = 100%\n", NULL);
+    configure("[rsd]\nmemory = 6G\n", NULL);
+    configure("[rsd]\nmemory = 101%\n", "up to 100%");
+    configure("[rsd]\nmemory = 0G\n", "up to 100%");
+    configure("[rsd]\nmemory = 6\n", "up to 100%");
+    configure("[rsd]\nmemory = none\n", "up to 100%");
     configure("[rsd]\ndeny_users = -x\n", "\"-x\" can be no name");
     configure("[rsd]\ndeny_groups = sudo, a:b\n", "\"a:b\" can be no name");
     configure("[rsd]\ndeny_groups = ,\n", "names are needed");

@@ -150,6 +150,7 @@ static void test_core_reach(void **state)
 {
     static const int named[] = {3, 0, 3, 1};
     static const int ncpus[] = {2, 3, 4, 1, 1};
+    static const struct core_demand nothing = {.memory_bytes = 0};
     struct core_reach reach;
     struct fixture f;
 
@@ -158,15 +159,15 @@ static void test_core_reach(void **state)
     up(&f, 0, 2, RED);
     up(&f, 1, 3, 0);
     core_expect_cpus(f.core, 2, 4);
-    core_reach(f.core, NULL, 0, 0, &reach);
+    core_reach(f.core, NULL, 0, 0, &nothing, &reach);
     assert_int_equal(reach.cpus, 9);
     assert_int_equal(reach.unknown, 2);
     assert_int_equal(reach.lacking, 0);
-    core_reach(f.core, NULL, 0, RED, &reach);
+    core_reach(f.core, NULL, 0, RED, &nothing, &reach);
     assert_int_equal(reach.cpus, 6);
     assert_int_equal(reach.unknown, 2);
     assert_int_equal(reach.lacking, 1);
-    core_reach(f.core, named, 4, RED, &reach);
+    core_reach(f.core, named, 4, RED, &nothing, &reach);
     assert_int_equal(reach.cpus, 2);
     assert_int_equal(reach.unknown, 1);
     assert_int_equal(reach.lacking, 1);

@@ -169,13 +169,22 @@ const struct core_job *core_next_job(struct core *core, uint64_t *cursor)
     return NULL;
 }
 
-void core_reach(const struct core *core, const int *hosts, int nhosts, uint32_t needs, struct core_reach *reach)
+void core_reach(const struct core *core, const int *hosts, int nhosts, uint32_t needs, const struct core_demand *demand,
+                struct core_reach *reach)
 {
     (void)core;
     (void)hosts;
     (void)nhosts;
     (void)needs;
+    (void)demand;
     *reach = fake_engine.reach;
+}
+
+void core_memory(const struct core *core, int host, uint64_t *memory_bytes, uint64_t *promised_bytes)
+{
+    (void)core;
+    *memory_bytes = fake_engine.memory_bytes;
+    *promised_bytes = host > 0 ? fake_engine.memory_bytes / 2 : 0;
 }
 
 uint32_t core_cube_for(const struct core *core, uint32_t nprocs, uint32_t mesh_rows)

@@ -26,11 +26,12 @@ extern struct fake_engine {
     struct fake_job *jobs[FAKE_JOBS]; /* [njobs], in the order of ids */
     size_t njobs;
     uint64_t next_id;
-    uint32_t queued;     /* jobs in the queue, of any user */
-    size_t bytes;        /* jobs_bytes() of any user */
-    size_t bytes_of_all; /* jobs_bytes_of_all() */
-    const char *failure; /* of the store */
-    bool refuse;         /* each submission, by the core */
+    uint32_t queued;       /* jobs in the queue, of any user */
+    size_t bytes;          /* jobs_bytes() of any user */
+    size_t bytes_of_all;   /* jobs_bytes_of_all() */
+    const char *failure;   /* of the store */
+    bool refuse;           /* each submission, by the core */
+    uint64_t memory_bytes; /* of each host; of all but the first half of it is promised */
     struct core_reach reach;
     uint32_t cube;                        /* hosts that a job needs as a cube; 0: there is no topology */
     struct core_host_why why[FAKE_HOSTS]; /* what core_why() says of each */

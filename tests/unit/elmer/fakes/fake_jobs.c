@@ -105,8 +105,11 @@ uint64_t core_above(const struct core *core, uint64_t id, uint32_t rank)
 
 const char *core_bar_name(enum core_bar bar)
 {
-    static const char *const names[CORE_BAR_COUNT] = {
-        [CORE_BAR_NONE] = "ok", [CORE_BAR_DOWN] = "down", [CORE_BAR_DRAINED] = "drained", [CORE_BAR_BUSY] = "busy"};
+    static const char *const names[CORE_BAR_COUNT] = {[CORE_BAR_NONE] = "ok",
+                                                      [CORE_BAR_DOWN] = "down",
+                                                      [CORE_BAR_DRAINED] = "drained",
+                                                      [CORE_BAR_BUSY] = "busy",
+                                                      [CORE_BAR_MEMORY] = "memory"};
     return names[bar] ? names[bar] : "?";
 }
 

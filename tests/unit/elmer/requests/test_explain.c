@@ -49,6 +49,36 @@ static void test_hosts(void **state)
     assert_string_equal(e->hosts.items[WS2].help, "");
 }
 
+/* With figures; and a host that would not hold it to what it asks for is named as one. */
+static void test_memory(void **state)
+{
+    const uint64_t gib = (uint64_t)1 << 30;
+    (void)state;
+    queued(7, REASON_TOO_FEW_UP, 0)->job.submission.u.submit.memory_bytes = 4 * gib;
+    fake_hosts.hosts[WS1].facts.limits_memory = fake_hosts.hosts[QUEUE].facts.limits_memory = true;
+    fake_engine.why[QUEUE] = (struct core_host_why){
+        .bar = CORE_BAR_MEMORY, .cpus = 2, .memory_bytes = 3 * gib, .left_bytes = 3 * gib, .asked_bytes = 4 * gib};
+    fake_engine.why[WS1] = (struct core_host_why){
+        .bar = CORE_BAR_MEMORY, .cpus = 4, .memory_bytes = 8 * gib, .left_bytes = 2 * gib, .asked_bytes = 4 * gib};
+    fake_engine.why[WS2] = (struct core_host_why){.bar = CORE_BAR_NONE,
+                                                  .cpus = 3,
+                                                  .usable = 1,
+                                                  .beyond = 2,
+                                                  .levels = 3,
+                                                  .memory_bytes = 8 * gib,
+                                                  .left_bytes = 5 * gib,
+                                                  .asked_bytes = 4 * gib};
+    const struct wire_explained *e = explained(bed_client(ALICE), 7);
+    assert_string_equal(e->reason, "waits for queue (memory): 1 processor asked, 4 usable");
+    assert_string_equal(e->hosts.items[QUEUE].rule, "memory");
+    assert_string_equal(e->hosts.items[QUEUE].help, "it never has so much: ask for less");
+    assert_string_equal(e->hosts.items[WS1].text, "ws1 has 2 GiB left of 8 GiB: 4 GiB asked for each processor");
+    assert_string_equal(e->hosts.items[WS1].help, "a job there that has asked for memory has to end");
+    assert_string_equal(e->hosts.items[WS2].text,
+                        "2 of 3 without memory for it: 5 GiB left of 8 GiB, 4 GiB asked for each (without the "
+                        "controller memory nothing holds the job to its memory)");
+}
+
 /* What keeps the first one is told to those who wait behind it, and of another user's job no more than a list has. */
 static void test_behind_another(void **state)
 {
@@ -94,6 +124,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_hosts, bed_setup, bed_teardown),
+        cmocka_unit_test_setup_teardown(test_memory, bed_setup, bed_teardown),
         cmocka_unit_test_setup_teardown(test_behind_another, bed_setup, bed_teardown),
         cmocka_unit_test_setup_teardown(test_running, bed_setup, bed_teardown),
         cmocka_unit_test_setup_teardown(test_not_there, bed_setup, bed_teardown),

@@ -189,6 +189,28 @@ static void test_hosts_of_it(void **state)
     NOT_THERE("the cluster has, with PVM, only 4");
     assert_int_equal(event->u.submit.needs, 1u << LAUNCHER_PVM);
     m = bed_submission("t1");
+    m.u.submit.nprocs = 2;
+    m.u.submit.memory_bytes = (uint64_t)4 << 30;
+    fake_engine.reach = (struct core_reach){.cpus_there = 6, .most_memory_bytes = 3 << 29, .most_memory_host = WS1};
+    NOT_THERE("4 GiB of memory are asked for each processor, and no host of the cluster can hold that: ws1 has most of "
+              "it for jobs, 1.5 GiB: ask for less");
+    assert_int_equal(event->u.submit.needs, OFFERS_MEMORY);
+    assert_true(event->u.submit.memory_bytes == (uint64_t)4 << 30);
+    fake_engine.reach.most_memory_bytes = (uint64_t)4 << 30;
+    fake_engine.reach.cpus = 1;
+    NOT_THERE(
+        "2 processors with 4 GiB of memory each are asked for, and the cluster can hold 1 at a time (ws1 has most "
+        "memory for jobs, 4 GiB): ask for fewer, or for less memory");
+    fake_engine.reach = (struct core_reach){.cpus = 1, .lacking = 2, .cpus_there = 1, .most_memory_host = WS1};
+    NOT_THERE("the cluster has, with an rsd that says what memory it has (1.10), only 1");
+    m.u.submit.memory_bytes = 0;
+    m.u.submit.nprocs = 4;
+    m.u.submit.per_host = 1;
+    fake_engine.reach = (struct core_reach){.cpus = 3, .cpus_there = 6, .most_memory_host = WS1};
+    NOT_THERE("4 processors are asked for, at most 1 of each host, and of the cluster that is 3: ask for fewer, or for "
+              "more of each host");
+    assert_int_equal(event->u.submit.per_host, 1);
+    m = bed_submission("t1");
     m.u.submit.nprocs = 15;
     m.u.submit.mesh_rows = 5;
     submit(alice, &m);

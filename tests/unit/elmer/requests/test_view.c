@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "elmer/requests/view.h"
+#include "lib/job/variables.h"
 #include "lib/wire/json_out.h"
 
 /* ---- a job with a value of its own in each field ---- */
@@ -276,6 +277,33 @@ static void a_queued_mesh_has_its_shape(void **state)
     arena_fini(&memory);
 }
 
+/* It has a command that does nothing, and nobody is to read of that. */
+static void a_machine_was_halted(void **state)
+{
+    const char *command[] = {JOB_MACHINE};
+    struct wire_submit submit = {.nprocs = 2, .pvm = true, .name = "pvm", .command = {command, 1}};
+    struct record r = {
+        .submit = &submit, .user = "alice", .text = "", .state = JOB_DONE, .reason = REASON_EXITED, .exits = 1};
+    char text[VIEW_TEXT];
+    (void)state;
+    assert_string_equal(view_reason(&r, text, sizeof(text)), "its virtual machine was halted");
+    r.exit_status = 2;
+    assert_string_equal(view_reason(&r, text, sizeof(text)), "the command ended with status 2");
+    command[0] = "/bin/true";
+    r.exit_status = 0;
+    assert_string_equal(view_reason(&r, text, sizeof(text)), "the command ended with status 0");
+    r.reason = REASON_MEMORY_LIMIT;
+    assert_string_equal(view_reason(&r, text, sizeof(text)),
+                        "its processes on a host needed more memory than was asked for (-m)");
+    r.text = "ws1: its processes there used 4 GiB";
+    assert_string_equal(view_reason(&r, text, sizeof(text)), r.text);
+    r = (struct record){.submit = &submit, .text = "", .state = JOB_QUEUED, .reason = REASON_WAITING, .refused = true};
+    submit.memory_bytes = 1 << 20;
+    r.survey = (struct core_survey){.up = 4, .beyond = 2, .full = 1, .allocator = ALLOCATOR_V1};
+    assert_string_equal(view_reason(&r, text, sizeof(text)), "waits for 2 processors: of 4 that it may use, 1 full, 2 "
+                                                             "without memory for it (allocator v1)");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -284,6 +312,7 @@ int main(void)
         cmocka_unit_test(json_has_each_field),
         cmocka_unit_test(the_head_knows_who_refuses_it),
         cmocka_unit_test(a_queued_mesh_has_its_shape),
+        cmocka_unit_test(a_machine_was_halted),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -246,11 +246,36 @@ static void a_job_is_opened_as_it_was_asked_for(void **state)
     (void)state;
     cluster_init(&c);
     make(&c, &t, false);
-    assert_why(ticket_check_open(&t, 1000, "alice", false, 4), TICKET_GOOD);
-    assert_why(ticket_check_open(&t, 1001, "alice", false, 4), TICKET_OTHER_USER);
-    assert_why(ticket_check_open(&t, 1000, "carol", false, 4), TICKET_OTHER_USER);
-    assert_why(ticket_check_open(&t, 1000, "alice", true, 4), TICKET_OTHER_LAUNCHER);
-    assert_why(ticket_check_open(&t, 1000, "alice", false, 5), TICKET_TOO_MANY_PROCESSORS);
+    assert_why(ticket_check_open(&t, 1000, "alice", false, 4, 0), TICKET_GOOD);
+    assert_why(ticket_check_open(&t, 1001, "alice", false, 4, 0), TICKET_OTHER_USER);
+    assert_why(ticket_check_open(&t, 1000, "carol", false, 4, 0), TICKET_OTHER_USER);
+    assert_why(ticket_check_open(&t, 1000, "alice", true, 4, 0), TICKET_OTHER_LAUNCHER);
+    assert_why(ticket_check_open(&t, 1000, "alice", false, 5, 0), TICKET_TOO_MANY_PROCESSORS);
+    assert_why(ticket_check_open(&t, 1000, "alice", false, 4, 1), TICKET_OTHER_MEMORY);
+}
+
+/* One that asks for memory is another ticket than one that does not, which has the bytes that it always had. */
+static void memory_is_part_of_it(void **state)
+{
+    struct cluster c;
+    static struct ticket t, again;
+    static char without[TICKET_TEXT_MAX + 1], text[TICKET_TEXT_MAX + 1];
+    (void)state;
+    cluster_init(&c);
+    make(&c, &t, false);
+    ticket_encode(&t, without);
+    t.memory_bytes = (uint64_t)4 << 30;
+    assert_true(ticket_sign(&t, c.secret));
+    ticket_encode(&t, text);
+    assert_int_equal(strlen(text), strlen(without) + 16);
+    assert_why(ticket_decode(text, &again), TICKET_GOOD);
+    assert_true(again.memory_bytes == (uint64_t)4 << 30);
+    assert_why(ticket_check_chain(&again, &c.trust), TICKET_GOOD);
+    assert_why(ticket_check_open(&again, 1000, "alice", false, 4, (uint64_t)4 << 30), TICKET_GOOD);
+    assert_why(ticket_check_open(&again, 1000, "alice", false, 4, (uint64_t)8 << 30), TICKET_OTHER_MEMORY);
+    assert_why(ticket_check_open(&again, 1000, "alice", false, 4, 0), TICKET_OTHER_MEMORY);
+    again.memory_bytes = 0; /* taken out on the way: the signature does not hold */
+    assert_why(ticket_check_chain(&again, &c.trust), TICKET_FORGED);
 }
 
 /* ---- what is started ---- */
@@ -483,6 +508,7 @@ int main(void)
         cmocka_unit_test(what_held_is_checked_once),
         cmocka_unit_test(a_host_believes_its_own_key),
         cmocka_unit_test(a_job_is_opened_as_it_was_asked_for),
+        cmocka_unit_test(memory_is_part_of_it),
         cmocka_unit_test(a_command_is_started_as_it_was_asked_for),
         cmocka_unit_test(another_argument_is_refused),
         cmocka_unit_test(another_environment_is_refused),

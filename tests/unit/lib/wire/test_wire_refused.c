@@ -166,10 +166,10 @@ static void keys_are_exact(void **state)
     refused("{\"type\":\"ping\",\"id\":1,\"unused_\":0}", "unknown key \"unused_\"");
     refused("{\"type\":\"relay_closed\",\"id\":1,\"client\":null}", "client");
     /* in objects of lists, too; there type and id are nothing special */
-    accepted(
-        "{\"type\":\"host_hello\",\"id\":0,\"host\":\"a\",\"boot\":\"b\",\"cpus\":[0],\"generation\":1,"
-        "\"holdings\":[{\"job\":1,\"attempt\":1}],"
-        "\"mode\":\"rt\",\"mode_reason\":\"\",\"address\":\"\",\"name_loopback\":false,\"pvm\":true,\"lacks\":[]}");
+    accepted("{\"type\":\"host_hello\",\"id\":0,\"host\":\"a\",\"boot\":\"b\",\"cpus\":[0],\"generation\":1,"
+             "\"holdings\":[{\"job\":1,\"attempt\":1}],"
+             "\"mode\":\"rt\",\"mode_reason\":\"\",\"address\":\"\",\"name_loopback\":false,\"pvm\":true,\"lacks\":[],"
+             "\"memory_bytes\":1,\"limits_memory\":true}");
     refused("{\"type\":\"order\",\"id\":0,\"generation\":1,\"entries\":[{\"job\":1,\"attempt\":1,\"level\":0,"
             "\"lowest\":true,\"cpus\":[],\"id\":1}]}",
             "unknown key \"id\"");

@@ -58,6 +58,25 @@ static bool loopback(const char *first, const char *second)
     return facts_loopback(&info);
 }
 
+static void test_memory_for_jobs(void **state)
+{
+    struct rsd_config config = {.memory_percent = 100};
+    struct wire_root_state root = {.mode = "rt", .mode_reason = "", .limits_memory = true};
+    struct wire_host_hello hello = {.memory_bytes = 0};
+    (void)state;
+    assert_int_equal(facts_memory_for_jobs(&config, 1001), 1001);
+    config.memory_percent = 80;
+    assert_int_equal(facts_memory_for_jobs(&config, 1001), 800);
+    assert_int_equal(facts_memory_for_jobs(&config, -1), 0);
+    config = (struct rsd_config){.memory_bytes = 500};
+    assert_int_equal(facts_memory_for_jobs(&config, 1001), 500);
+    assert_int_equal(facts_memory_for_jobs(&config, 400), 400);
+    config = (struct rsd_config){.memory_percent = 100};
+    facts_tell(&config, &root, &hello);
+    assert_true(hello.memory_bytes > 1 << 20 && hello.limits_memory);
+    assert_string_equal(hello.mode, "rt");
+}
+
 /* The first address of each list is ::1, which does not count: virtual machines use IPv4. */
 static void test_own_name(void **state)
 {
@@ -116,10 +135,8 @@ static void test_memory(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_launchers),
-        cmocka_unit_test(test_own_name),
-        cmocka_unit_test(test_boot),
-        cmocka_unit_test(test_memory),
+        cmocka_unit_test(test_launchers), cmocka_unit_test(test_own_name), cmocka_unit_test(test_memory_for_jobs),
+        cmocka_unit_test(test_boot),      cmocka_unit_test(test_memory),
     };
     if (!scratch_dir(dir))
         return 1;

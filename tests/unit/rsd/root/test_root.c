@@ -235,6 +235,42 @@ static bool holds(const char *name, const char *expected)
     return strcmp(text, expected) == 0;
 }
 
+static void test_memory(void **state)
+{
+    struct cgroup group = CGROUP_INIT;
+    struct err err = ERR_INIT;
+    char path[200];
+    int dir = open(root, O_RDONLY | O_DIRECTORY);
+    (void)state;
+    make("6.1");
+    make("6.1/sup");
+    make("6.1/job");
+    put("6.1/job/cgroup.events", "populated 1\nfrozen 0\n");
+    assert_int_equal(group_open(dir, "6.1", false, &group, &err), 0);
+    put("6.1/job/memory.peak", "4096\n");
+    assert_true(group_limit_memory(&group, 4096) < 0); /* there is no controller memory */
+    put("6.1/job/memory.max", "");
+    put("6.1/job/memory.swap.max", "");
+    put("6.1/job/memory.oom.group", "");
+    assert_int_equal(group_limit_memory(&group, (uint64_t)3 << 30), 0);
+    assert_true(holds("6.1/job/memory.max", "3221225472") && holds("6.1/job/memory.swap.max", "0") &&
+                holds("6.1/job/memory.oom.group", "1"));
+    assert_int_equal(group_memory_struck(&group), 0);
+    put("6.1/job/memory.events", "low 0\nhigh 0\nmax 9\noom 0\noom_kill 2\noom_group_kill 0\n");
+    assert_int_equal(group_memory_struck(&group), 0); /* of the host's own trouble */
+    put("6.1/job/memory.events", "low 0\nhigh 0\nmax 9\noom 1\noom_kill 0\noom_group_kill 0\n");
+    assert_int_equal(group_memory_struck(&group), 0); /* it got by */
+    put("6.1/job/memory.events", "low 0\nhigh 0\nmax 9\noom 1\noom_kill 2\noom_group_kill 1\n");
+    assert_int_equal(group_memory_struck(&group), 4096);
+    snprintf(path, sizeof(path), "%s/6.1/job/memory.peak", root);
+    assert_int_equal(unlink(path), 0);
+    assert_true(group_memory_struck(&group) == (uint64_t)3 << 30);
+    put("6.1/job/memory.max", "max\n");
+    assert_int_equal(group_memory_struck(&group), 0); /* it has no limit: an rsd of before opened it */
+    group_close(&group);
+    close(dir);
+}
+
 static int make_group_files(const char *type, const char *there, const char *procs)
 {
     put("cgroup.type", type);
@@ -316,7 +352,7 @@ static void test_what_is_lacking(void **state)
     (void)state;
     assert_int_equal(controllers_lacking(CONTROLLERS_ALL, lacks), 0);
     assert_int_equal(controllers_lacking(CONTROLLER_CPUSET, lacks), 2);
-    assert_string_equal(lacks[0], "no controller memory: no memory figures");
+    assert_string_equal(lacks[0], "no controller memory: no memory figures, and nothing holds a job to its -m");
     assert_non_null(strstr(lacks[1], "cpu:"));
 }
 
@@ -452,6 +488,7 @@ int main(void)
         cmocka_unit_test(test_order_is_sorted_and_only_newer),
         cmocka_unit_test_setup_teardown(test_locate, make_root, remove_root),
         cmocka_unit_test_setup_teardown(test_group_files, make_root, remove_root),
+        cmocka_unit_test_setup_teardown(test_memory, make_root, remove_root),
         cmocka_unit_test_setup_teardown(test_controllers_are_handed_down, make_root, remove_root),
         cmocka_unit_test_setup_teardown(test_controllers_of_a_new_group, make_root, remove_root),
         cmocka_unit_test_setup_teardown(test_no_controllers_beside_processes, make_root, remove_root),
