@@ -83,6 +83,8 @@ static void tell_up(struct host *host, const struct wire_host_hello *hello, bool
         event.u.up.offers |= OFFERS_ARRAYS;
     if (link_minor(host->peer->link) >= WIRE_LINES_MINOR)
         event.u.up.offers |= OFFERS_LINES;
+    if (link_minor(host->peer->link) >= WIRE_TERMINAL_MINOR)
+        event.u.up.offers |= OFFERS_TERMINALS;
     event.u.up.no_lease = link_minor(host->peer->link) < WIRE_LEASE_MINOR;
     engine_event(host->hosts->room.engine, &event);
     free(holdings);

@@ -182,10 +182,11 @@ static void explain_size(struct request *request, uint64_t nprocs, const struct 
 static const char *needs_of(const struct wire_submit *submit, enum launcher_kind launcher)
 {
     const char *needs = launcher_needs(launcher);
-    return needs            ? needs
-           : *submit->lines ? "an rsd that knows lines of tasks (1.9)"
-           : *submit->tasks ? "an rsd that knows arrays (1.8)"
-                            : "";
+    return needs               ? needs
+           : *submit->lines    ? "an rsd that knows lines of tasks (1.9)"
+           : *submit->tasks    ? "an rsd that knows arrays (1.8)"
+           : *submit->terminal ? "an rsd that knows terminals (1.10)"
+                               : "";
 }
 
 /* ---- a submission that is only tried ---- */
@@ -285,6 +286,8 @@ static void submit_new(struct request *request)
     event.u.submit.nhosts = (int)names.count;
     after_fill(request, &event, after);
     event.u.submit.needs = launcher_needs(launcher) ? 1u << launcher : 0;
+    if (*submit->terminal)
+        event.u.submit.needs |= OFFERS_TERMINALS;
     fill_tasks(submit, &event);
     if (request->type == WIRE_rehearse) {
         rehearse(request, &event);

@@ -78,6 +78,8 @@ static const char *const migrations[STORE_SCHEMA] = {
     NULL,
     /* line: of a task of an array with lines, which has all of them in its submission */
     NULL,
+    /* submissions may ask for a terminal */
+    NULL,
 };
 
 static int add_columns(sqlite3 *db, int64_t schema, struct err *err)

@@ -23,7 +23,7 @@
 #include "lib/base/err.h"
 
 /* 11: hosts that have joined by a token, and what persons have decided. 13: lines of tasks, notices */
-enum { STORE_SCHEMA = 13 };
+enum { STORE_SCHEMA = 14 };
 
 /* Of decisions: so many of administrators, and as many of users about their own, who must not push those out. */
 enum { STORE_DECISIONS = 100000 };

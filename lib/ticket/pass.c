@@ -9,7 +9,7 @@
 #include "lib/base/str.h"
 #include "lib/ticket/keys.h"
 
-static const char head[] = "elmer pass 1\n";
+static const char head[] = "elmer pass 1\n", head_looks[sizeof(head)] = "elmer look 1\n";
 
 /* ---- to bytes ---- */
 
@@ -40,7 +40,7 @@ static void put_text(struct writer *w, const char *text, size_t max)
 static size_t signed_bytes(const struct pass *pass, uint8_t *out)
 {
     struct writer w = {out, 0};
-    put(&w, head, sizeof(head) - 1);
+    put(&w, pass->looks ? head_looks : head, sizeof(head) - 1);
     put_text(&w, pass->host, TICKET_HOST_MAX);
     put_number(&w, pass->job, 8);
     put_number(&w, pass->attempt, 4);
@@ -125,8 +125,9 @@ bool pass_decode(const char *text, struct pass *pass)
     get(&r, pass->key, sizeof(pass->key));
     get(&r, pass->certificate, sizeof(pass->certificate));
     get(&r, pass->signature, sizeof(pass->signature));
-    return !r.bad && r.left == 0 && memcmp(begin, head, sizeof(head) - 1) == 0 && str_valid_hostname(pass->host) &&
-           *pass->user && pass->job > 0;
+    pass->looks = memcmp(begin, head_looks, sizeof(head) - 1) == 0;
+    return !r.bad && r.left == 0 && (pass->looks || memcmp(begin, head, sizeof(head) - 1) == 0) &&
+           str_valid_hostname(pass->host) && *pass->user && pass->job > 0 && (!pass->looks || pass->attempt == 0);
 }
 
 enum ticket_refusal pass_check_chain(const struct pass *pass, struct ticket_trust *trust)
@@ -142,10 +143,20 @@ enum ticket_refusal pass_check_chain(const struct pass *pass, struct ticket_trus
                                                                                                 : TICKET_FORGED;
 }
 
+static bool same_user(const struct pass *pass, const struct pass *own)
+{
+    return pass->uid == own->uid && strcmp(pass->user, own->user) == 0;
+}
+
 bool pass_is_of_job(const struct pass *pass, const struct pass *own)
 {
-    return pass->job == own->job && pass->attempt == own->attempt && pass->uid == own->uid &&
-           strcmp(pass->user, own->user) == 0;
+    return !pass->looks && !own->looks && pass->job == own->job && pass->attempt == own->attempt &&
+           same_user(pass, own);
+}
+
+bool pass_may_look(const struct pass *pass, const struct pass *process)
+{
+    return pass->looks && !process->looks && pass->job == process->job && same_user(pass, process);
 }
 
 /* ---- the group ---- */

@@ -66,7 +66,7 @@ static const char *option_of(const char *field)
         {"cpu_limit_ms", "cpu-time"}, {"limit_requeue", "requeue=limit"},
         {"warning_signal", "signal"}, {"warning_ms", "signal"},
         {"keep_never", "if-never"},   {"tasks", "array"},
-        {"lines", "array-file"},
+        {"lines", "array-file"},      {"terminal", "pty"},
     };
 
     for (size_t i = 0; i < sizeof(options) / sizeof(options[0]); i++)
