@@ -7,6 +7,7 @@
 #include "client/environment.h"
 #include "client/notices.h"
 #include "client/options.h"
+#include "client/pty.h"
 #include "client/script.h"
 #include "libelmer/elmer.h"
 
@@ -26,6 +27,7 @@ struct request {
     const char *lines; /* as --array-file has it; NULL: there is none */
     struct array_file array_file;
     bool wait, dry_run;
+    struct pty_option pty;
 };
 
 /* Options win that come later: those of the script's lines in their order, then those of the command line. Returns -1,

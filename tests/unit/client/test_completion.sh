@@ -21,7 +21,7 @@ is() { # NAME GOT WANTED
 # ---- the page and --help ----
 of_help() { "$1" --help | sed -nE 's/^ +(-[A-Za-z0-9], )?--([a-z-]+).*/\2/p' | grep -vxE 'help|version' | sort -u; }
 of_page() { grep -E '^\.It' "$src/man/$1" | grep -oE '(Fl |, )-[a-z][-a-z]+' | sed 's/^[^-]*-//' | grep -vxE 'help|version' | sort -u; }
-for page in esubmit.1 equery.1 ekill.1 ecancel.1 ewait.1 ehold.1 erelease.1 etop.1 etail.1 eretry.1 eadmin.8; do
+for page in esubmit.1 equery.1 ekill.1 ecancel.1 ewait.1 ehold.1 erelease.1 etop.1 etail.1 eretry.1 eattach.1 eadmin.8; do
     is "options of $page are those of --help" "$(of_page "$page")" "$(of_help "client/${page%.*}")"
 done
 # Of a command whose options are a table: letters, names, and whether there is a value, which may be left out.
@@ -35,7 +35,7 @@ rows_of_page() {
         letter = /^[A-Za-z0-9]( |$)/ ? substr($0, 1, 1) : ""; name = match($0, /-[a-z-]+/) ? "-" substr($0, RSTART, RLENGTH) : ""
         print letter, name, kind }' "$src/man/$1" | sort
 }
-for page in esubmit.1 equery.1 ekill.1 ecancel.1 ewait.1 ehold.1 erelease.1 etop.1 etail.1; do
+for page in esubmit.1 equery.1 ekill.1 ecancel.1 ewait.1 ehold.1 erelease.1 etop.1 etail.1 eattach.1; do
     is "the table of $page is that of the command" "$(rows_of_page "$page")" "$(rows_of_help "client/${page%.*}")"
 done
 is 'options of esim.1 are those of --help' "$(of_page esim.1)" \
@@ -45,7 +45,7 @@ is 'options of rsd.8 are those of --help' "$(of_page rsd.8)" "$(of_help rsd/rsd)
 
 # ---- bash ----
 mkdir "$dir/bin"
-for command in esubmit ekill ecancel ewait ehold erelease etop etail eretry eadmin; do printf '#!/bin/sh\nexec "%s/client/%s" "$@"\n' "$PWD" $command >"$dir/bin/$command"; done
+for command in esubmit ekill ecancel ewait ehold erelease etop etail eretry eattach eadmin; do printf '#!/bin/sh\nexec "%s/client/%s" "$@"\n' "$PWD" $command >"$dir/bin/$command"; done
 cat >"$dir/bin/equery" <<'SCRIPT'
 #!/bin/sh
 case "$*" in
@@ -65,11 +65,12 @@ completes() { # WORD..: the last one is being typed
     _elmer "$1" "${!#}" "${COMP_WORDS[COMP_CWORD - 1]}" 2>/dev/null
     echo "${COMPREPLY[*]}"
 }
-for command in esubmit ekill ecancel ewait etail eretry eadmin; do
+for command in esubmit ekill ecancel ewait etail eretry eattach eadmin; do
     is "$command --: all long options of --help" "$(completes $command -- | tr ' ' '\n' | sed 's/^--//' | grep -vxE 'help|version' | sort -u)" "$(of_help "client/$command")"
 done
 is 'a short one has its long one' "$(completes esubmit -J)" '-J'
 is 'ekill: jobs that run' "$(completes ekill '')" '11 12'
+is 'eattach: jobs that run' "$(completes eattach '')" '11 12'
 is 'ekill: further ids' "$(completes ekill 11 1)" '11 12'
 is 'ecancel: jobs that wait' "$(completes ecancel '')" '21'
 is 'eretry: all' "$(completes eretry '')" '11 12 21'
