@@ -39,6 +39,10 @@ static int look_at_job(bool failed, const struct elmer_job *job)
 {
     if (!elmer_job_ended(job))
         return not_ended(job);
+    if (*job->terminal) {
+        say("job %" PRIu64 " had a terminal, and what was typed cannot be run again: esubmit --pty", job->id);
+        return EXIT_REFUSED;
+    }
     if (!failed || (strcmp(job->state, "done") == 0 && !ended_well(job)))
         return -1;
     say("job %" PRIu64 " has not failed", job->id);

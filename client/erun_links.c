@@ -7,7 +7,6 @@
  */
 #include "config.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <netdb.h>
@@ -64,24 +63,6 @@ int erun_get_pass(struct erun *erun)
 
 /* ---- the way there ---- */
 
-static int connect_to(const char *address, uint16_t port)
-{
-    struct sockaddr_in six = {.sin_family = AF_INET, .sin_port = htons(port)};
-    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    if (fd < 0)
-        return -errno;
-    if (inet_pton(AF_INET, *address ? address : "127.0.0.1", &six.sin_addr) != 1) {
-        close(fd);
-        return -EINVAL;
-    }
-    if (connect(fd, (struct sockaddr *)&six, sizeof(six)) < 0 && errno != EINPROGRESS) {
-        int result = -errno;
-        close(fd);
-        return result;
-    }
-    return fd;
-}
-
 bool target_dial(struct erun *erun, struct target *target)
 {
     struct client_reached reached;
@@ -97,7 +78,7 @@ bool target_dial(struct erun *erun, struct target *target)
         return false;
     }
     target->port = reached.port;
-    fd = connect_to(reached.address, reached.port);
+    fd = run_link_connect(reached.address, reached.port);
     if (fd < 0) {
         say("%s (%s) cannot be reached: %s", target->part->host, reached.address, strerror(-fd));
         return false;

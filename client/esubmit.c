@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "client/common.h"
+#include "client/look.h"
 #include "client/submission.h"
 #include "client/wait.h"
 
@@ -22,7 +23,7 @@ static const struct command command = {
     submission_options,
     "\n"
     "Exit status: 0 done, 1 refused, 2 usage, 4 elmer not reachable, 5 not permitted, 6 not\n"
-    "possible now (elmer's disk is full): try again later. With -w that of the\n"
+    "possible now (elmer's disk is full): try again later. With -w and --pty that of the\n"
     "job, 128+N if it died by signal N, 125 if Elmer could not run it to its end.\n",
 };
 
@@ -76,7 +77,7 @@ static void tell_idle(FILE *out, const struct request *request, const char *host
 {
     char *first;
 
-    if (request->submission.each || request->submission.pvm || !several || starts_others(request))
+    if (request->submission.each || request->submission.pvm || request->pty.asked || !several || starts_others(request))
         return;
     first = printable(host);
     fprintf(out, "runs on %s only: --each, --pvm or mpirun use the others\n", first);
@@ -107,6 +108,10 @@ static void say_start(const struct request *request, const struct elmer_rehearse
     for (size_t i = 0; i < r->nabove; i++)
         printf("%s%llu", i ? ", " : r->nabove > 1 ? ", below jobs " : ", below job ", (unsigned long long)r->above[i]);
     putchar('\n');
+    if (request->pty.asked) {
+        put("its terminal would be on ", r->ranks[0]);
+        puts(request->pty.keep ? ", and stay while nobody looks" : "");
+    }
     tell_idle(stdout, request, r->ranks[0], strcmp(r->ranks[0], r->ranks[r->nranks - 1]) != 0);
     if (r->note[0]) {
         put("", r->note);
@@ -172,6 +177,15 @@ static int submit(const struct request *request)
         return code;
     }
     code = notices_submit(elmer, &request->notices, answer->job);
+    if (request->pty.asked && !request->pty.detach) {
+        struct look_options look = {.keep = request->pty.keep, .own = true};
+
+        tell(answer);
+        code = look_at(elmer, answer->job, &look);
+        elmer_submitted_free(answer);
+        elmer_close(elmer);
+        return code;
+    }
     if (request->wait)
         wait_catch_signals(answer->job);
     printf("%llu\n", (unsigned long long)answer->job);

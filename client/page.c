@@ -86,6 +86,19 @@ static void put_tasks(FILE *out, const struct elmer_job *job)
             job->tasks_failed, *job->tasks_waiting ? ", waiting " : "", job->tasks_waiting);
 }
 
+/* The host is among the processors: the first. */
+static void put_terminal(FILE *out, const struct elmer_job *job)
+{
+    bool keeps = strcmp(job->terminal, "keep") == 0, runs = strcmp(job->state, "running") == 0;
+
+    if (!*job->terminal)
+        return;
+    if (runs)
+        put(out, "terminal", "%s: eattach %" PRIu64, keeps ? "stays while nobody looks" : "shown", job->id);
+    else
+        put(out, "terminal", "%s", keeps ? "stays while nobody looks" : "yes");
+}
+
 static void put_limits(FILE *out, const struct elmer_job *job)
 {
     char *text = words_limits(job);
@@ -221,6 +234,7 @@ void page_show(FILE *out, const struct elmer_job *job, int64_t now_ms)
     put_tasks(out, job);
     put_command(out, job);
     put_processors(out, job);
+    put_terminal(out, job);
     if (*job->output) {
         put_files(out, job, "output", false);
         if (*job->errors && strcmp(job->errors, job->output) != 0)

@@ -22,7 +22,7 @@ enum { NPROCS_MAX = 1000000 };
 /* clang-format off */
 enum { OPTION_HOSTS = OPTION_FIRST_FREE, OPTION_EACH, OPTION_PVM, OPTION_REQUEUE, OPTION_COMMENT, OPTION_MESH, OPTION_DRY_RUN,
        OPTION_CPU_TIME, OPTION_SIGNAL, OPTION_AFTER, OPTION_IF_NEVER, OPTION_SPIN, OPTION_POLL_SLEEP,
-       OPTION_MAIL_AT, OPTION_NOTIFY, OPTION_ARRAY_FILE, OPTION_PER_HOST };
+       OPTION_MAIL_AT, OPTION_NOTIFY, OPTION_ARRAY_FILE, OPTION_PER_HOST, OPTION_PTY, OPTION_KEEP, OPTION_DETACH };
 /* clang-format on */
 const struct option_row submission_options[] = {
     {'n', "nprocs", "N", "number of processors, as NPROCS"},
@@ -49,6 +49,9 @@ const struct option_row submission_options[] = {
     {'m', "memory", "SIZE", "on hosts that have so much memory left for each processor, like 4G;\nit gets no more"},
     {OPTION_EACH, "each", NULL, "run COMMAND on each processor, not once on the first"},
     {OPTION_PVM, "pvm", NULL, "give the job a PVM virtual machine of its own"},
+    {OPTION_PTY, "pty", NULL, "COMMAND has a terminal, which is shown here; exit with the job's status"},
+    {OPTION_KEEP, "keep", NULL, "that stays while nobody looks; eattach shows it again"},
+    {OPTION_DETACH, "detach", NULL, "do not look at it now, print the job's id; with --keep"},
     {'t', "time", "TIME", "end it when it has run for so long, like 2h30m"},
     {OPTION_CPU_TIME, "cpu-time", "TIME", "end it when it has used so much CPU time, on all processors"},
     {OPTION_SIGNAL, "signal", "SIGNAL@SECONDS", "a signal to its processes so long before, like USR1@120"},
@@ -236,6 +239,15 @@ static int take_option(struct request *request, int c, char **argv)
     case OPTION_PVM:
         s->pvm = true;
         return -1;
+    case OPTION_PTY:
+        request->pty.asked = true;
+        return -1;
+    case OPTION_KEEP:
+        request->pty.keep = true;
+        return -1;
+    case OPTION_DETACH:
+        request->pty.detach = true;
+        return -1;
     case OPTION_REQUEUE:
         return set_requeue(s, optarg) ? -1 : EXIT_USAGE;
     case 't':
@@ -275,7 +287,8 @@ static int take_option(struct request *request, int c, char **argv)
 /* What asks something of esubmit itself, not of the job. */
 static bool only_typed(int c)
 {
-    return c == 'w' || c == 'P' || c == 'p' || c == OPTION_DRY_RUN || c == 'h' || c == 'V';
+    return c == 'w' || c == 'P' || c == 'p' || c == OPTION_DRY_RUN || c == OPTION_PTY || c == OPTION_KEEP ||
+           c == OPTION_DETACH || c == 'h' || c == 'V';
 }
 
 static int take_options(struct request *request, int argc, char **argv, bool typed)
@@ -398,7 +411,9 @@ static int take_all(struct request *request, const struct request *typed, int ar
     struct script *script = &request->script;
     int result = -1;
 
-    if (strcmp(command[0], "-") == 0)
+    if (strcmp(command[0], "-") == 0 && typed->pty.asked)
+        result = usage_error("--pty: standard input would be the script and what is typed; give the script as a file");
+    else if (strcmp(command[0], "-") == 0)
         result = script_read_input(script);
     else
         result = script_read_file(script, typed->dir, command[0]);
@@ -410,6 +425,8 @@ static int take_all(struct request *request, const struct request *typed, int ar
         result = take_nprocs(request, nprocs, typed);
     if (result < 0)
         result = check_limits(&request->submission);
+    if (result < 0)
+        result = pty_take(&request->pty, &request->submission, &request->environment);
     if (result < 0 && request->lines && strcmp(request->lines, "-") == 0 && strcmp(command[0], "-") == 0)
         result = usage_error("--array-file -: standard input is the script; name a file of lines");
     if (result < 0 && request->lines)

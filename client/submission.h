@@ -7,8 +7,9 @@
 #include "client/environment.h"
 #include "client/machine.h"
 #include "client/notices.h"
-#include "lib/options/options.h"
+#include "client/pty.h"
 #include "client/script.h"
+#include "lib/options/options.h"
 #include "libelmer/elmer.h"
 
 /* Of esubmit, and of the lines of a script. */
@@ -28,6 +29,7 @@ struct request {
     struct array_file array_file;
     struct machine machine;
     bool wait, dry_run;
+    struct pty_option pty;
 };
 
 /* Options win that come later: those of the script's lines in their order, then those of the command line. Returns -1,

@@ -32,7 +32,7 @@ _elmer_list() { # WORD..: the last part of a list with commas
 
 _elmer_argument() { # of a command, no option
     case $command in
-    ekill) _elmer_reply "$(_elmer_jobs -r)" ;;
+    ekill | eattach) _elmer_reply "$(_elmer_jobs -r)" ;;
     ecancel | ehold | erelease | etop) _elmer_reply "$(_elmer_jobs -q)" ;;
     equery | ewait | etail | eretry) _elmer_reply "$(_elmer_jobs)" ;;
     eadmin)
@@ -71,4 +71,4 @@ _elmer() {
 }
 
 complete -F _elmer -o filenames esubmit
-complete -F _elmer equery ekill ecancel ewait ehold erelease etop etail eretry erun eadmin esim elmer rsd
+complete -F _elmer equery ekill ecancel ewait ehold erelease etop etail eretry eattach erun eadmin esim elmer rsd

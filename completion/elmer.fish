@@ -18,11 +18,12 @@ function __elmer_hosts
     timeout 2 equery --hosts --json 2>/dev/null </dev/null | grep -oE '"host": *"[^"]*"' | sed -E 's/.*"([^"]*)"$/\1/' | sort -u
 end
 
-for command in esubmit equery ekill ecancel ewait ehold erelease etop etail eretry erun eadmin esim elmer rsd
+for command in esubmit equery ekill ecancel ewait ehold erelease etop etail eretry eattach erun eadmin esim elmer rsd
     complete -c $command -n 'string match -q -- "-*" (commandline -ct)' -f -a '(__elmer_options)'
     complete -c $command -n 'contains -- (commandline -opc)[-1] --hosts --host' -x -a '(__elmer_hosts)'
 end
 complete -c ekill -f -a '(__elmer_jobs -r)'
+complete -c eattach -f -a '(__elmer_jobs -r)'
 for command in ecancel ehold erelease etop
     complete -c $command -f -a '(__elmer_jobs -q)'
 end

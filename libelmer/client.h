@@ -59,6 +59,13 @@ struct client_reached {
 };
 int client_reach(struct elmer *elmer, uint64_t job, const char *host, uint16_t gone, int timeout_ms,
                  struct client_reached *reached, struct elmer_error *error);
+/* The same for what holds the terminal of a running job; host (256 bytes): where that is. ELMER_WRONG_STATE: the job
+ * does not run now, or not yet. */
+int client_reach_terminal(struct elmer *elmer, uint64_t job, int timeout_ms, struct client_reached *reached, char *host,
+                          struct elmer_error *error);
+/* The environment of a job with a terminal, which says so there, for who signs it: *environment is to be freed. Returns
+ * an enum elmer_result. */
+int client_terminal(const struct elmer_submission *submission, const char ***environment, struct elmer_error *error);
 /* What was asked for when the job was submitted, without environment, token and ticket: a message to be ended by
  * wire_message_fini() in any case. Returns an enum elmer_result. */
 int client_asked(struct elmer *elmer, uint64_t job, int timeout_ms, struct wire_message *asked,

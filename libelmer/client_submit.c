@@ -14,6 +14,7 @@
 #include "lib/job/fields.h"
 #include "lib/job/lines.h"
 #include "lib/job/tasks.h"
+#include "lib/job/terminal.h"
 #include "libelmer/client.h"
 
 enum { NAME_MAX_BYTES = 64, PATH_MAX_BYTES = 4095, ARGS_MAX = 4096, NPROCS_MAX = 1000000 };
@@ -24,6 +25,7 @@ struct made {
     char token[33];
     char host[256];
     char name[NAME_MAX_BYTES + 1];
+    const char **environment; /* of a job with a terminal */
 };
 
 struct answer {
@@ -255,7 +257,8 @@ static int set_files(struct wire_submit *submit, const struct elmer_submission *
 {
     int result = ELMER_OK;
 
-    submit->output = s->output  ? s->output
+    submit->output = s->output                                               ? s->output
+                     : s->terminal && strcmp(s->terminal, TERMINAL_PTY) == 0 ? "/dev/null"
                      : s->tasks ? (s->each ? "elmer-%A.%a.%r.out" : "elmer-%A.%a.out")
                      : s->each  ? "elmer-%j.%r.out"
                                 : "elmer-%j.out";
@@ -311,6 +314,8 @@ static int fill(struct wire_submit *submit, const struct elmer_submission *s, st
         result = check_tasks(s->tasks, error);
     if (result == ELMER_OK && s->lines)
         result = check_lines(s, error);
+    if (result == ELMER_OK && s->terminal)
+        result = client_terminal(s, &made->environment, error);
     if (result == ELMER_OK)
         result = set_dir(submit, s->dir, made, error);
     if (result == ELMER_OK)
@@ -322,7 +327,8 @@ static int fill(struct wire_submit *submit, const struct elmer_submission *s, st
     if (result != ELMER_OK)
         return result;
     submit->command = strs(s->command);
-    submit->environment = strs(s->environment);
+    submit->environment = strs(made->environment ? made->environment : s->environment);
+    submit->terminal = s->terminal ? s->terminal : "";
     submit->hosts = strs(s->hosts);
     submit->after = strs(s->after);
     submit->tasks = s->tasks ? s->tasks : "";
@@ -382,6 +388,7 @@ static int ask(struct elmer *elmer, enum wire_type type, const struct elmer_subm
     if (result == ELMER_OK)
         result = client_call(elmer, &request, call, timeout_ms, error);
     free(made.dir);
+    free(made.environment);
     return result;
 }
 

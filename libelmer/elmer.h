@@ -81,6 +81,7 @@ struct elmer_submission {
     const char *mail_at;                 /* for people: at what its notices send mail, like "end,fail"; NULL: at nothing */
     const char *notify;                  /* the same: what one of them runs when it has ended; NULL: nothing */
     const char *lines;                   /* of an array: a line of text for each task, {} is that and {1} {2} its columns; NULL: none */
+    const char *terminal;                /* "pty": its command has a terminal (eattach(1)); "keep": which stays while nobody looks; NULL: none */
     uint64_t memory_bytes;               /* of memory for each processor, which its host must have left; 0: none is asked for */
     uint32_t per_host;                   /* processors of one host that it gets at most; 0: any number */
     /* end of what is from job.def */
@@ -177,6 +178,7 @@ struct elmer_job {
     const char *notify;                  /* as submitted; "": none */
     const char *polls;                   /* ranks that poll while they wait, like "0-3,5"; "": none is known */
     const char *line;                    /* of a task of an array with lines: its own; "": none */
+    const char *terminal;                /* as submitted; "": none */
     uint64_t memory_bytes;               /* as submitted, for each processor; 0: none */
     uint32_t per_host;                   /* as submitted; 0: any number */
     /* end of what is from job.def */

@@ -155,6 +155,8 @@ static int begin_tickets(const struct rsd_config *config, struct rsd_tickets *ti
                                  .host = config->name,
                                  .hosts = config->vouch,
                                  .users = config->vouch_users,
+                                 .deny_users = config->deny_users,
+                                 .deny_groups = config->deny_groups,
                                  .uid = config->ticket_uid,
                                  .gid = config->ticket_gid};
     struct err why = ERR_INIT;

@@ -86,6 +86,8 @@ static void tell_up(struct host *host, const struct wire_host_hello *hello, bool
     if (link_minor(host->peer->link) >= WIRE_MEMORY_MINOR && hello->memory_bytes)
         event.u.up.offers |= OFFERS_MEMORY;
     event.u.up.memory_bytes = hello->memory_bytes < MEMORY_MAX_BYTES ? hello->memory_bytes : MEMORY_MAX_BYTES;
+    if (link_minor(host->peer->link) >= WIRE_TERMINAL_MINOR)
+        event.u.up.offers |= OFFERS_TERMINALS;
     event.u.up.no_lease = link_minor(host->peer->link) < WIRE_LEASE_MINOR;
     engine_event(host->hosts->room.engine, &event);
     free(holdings);

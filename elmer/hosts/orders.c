@@ -111,6 +111,10 @@ static void send_open(int host, const struct engine_job *job, const struct core_
         refuse_open(hosts, host, state, "do its part for -m", WIRE_MEMORY_MINOR);
         return;
     }
+    if (*job_submit(job)->terminal && is_older(hosts, host, WIRE_TERMINAL_MINOR)) {
+        refuse_open(hosts, host, state, "give a job's command a terminal", WIRE_TERMINAL_MINOR);
+        return;
+    }
     if (needs_limits(job_submit(job)) && is_older(hosts, host, WIRE_LIMIT_MINOR)) {
         refuse_open(hosts, host, state, "do its part for --cpu-time and --signal", WIRE_LIMIT_MINOR);
         return;

@@ -7,6 +7,10 @@
  * again: the host says what it said then. So a courier may be long dead, which only who cannot reach it knows; he asks
  * again and names the port that is gone.
  *
+ * The terminal of a job (rsd/courier/holder.c) is told of in the same way: what holds it is the first process of the
+ * command, which is started with the job, once, and prints its port too. After a restart elmer asks for that start
+ * again, and the host says what it said then.
+ *
  * Invariants: only the host of a courier is heard about it, and of its last number only. Who waits is answered once, by
  * WAIT_MS at the latest. Their ends mean nothing to the job, and are acknowledged at once. */
 #include "config.h"
@@ -30,6 +34,7 @@ enum courier_state { COURIER_NONE, COURIER_ASKED, COURIER_READY };
 struct courier {
     struct launch *launch;
     int place;
+    bool terminal; /* it is what holds the job's terminal */
     enum courier_state state;
     uint32_t generation;
     uint16_t port, gone; /* gone: nobody listens there any more */
@@ -102,6 +107,10 @@ static void start(struct courier *c)
     static const char *argv[] = {JOB_COURIER};
     struct launch *l = c->launch;
     struct arena memory = {0};
+    if (c->terminal) {
+        launch_rank(l, 0);
+        return;
+    }
     struct launch_process p = {.number =
                                    (uint32_t)JOB_COURIERS + c->generation * (uint32_t)l->nhosts + (uint32_t)c->place,
                                .role = "command",
@@ -143,7 +152,7 @@ static void on_line(struct courier *c, const char *line)
     if (c->state != COURIER_ASKED)
         return;
     if (!str_to_u64(line, &port) || port == 0 || port > UINT16_MAX) {
-        fail(c, "it has said something else than where it listens");
+        fail(c, c->terminal && *line ? line : "it has said something else than where it listens");
     } else if (port == c->gone) { /* what the host said before elmer was restarted, and is not true any more */
         forget(c);
         ask(c);
@@ -195,34 +204,58 @@ bool couriers_message(struct launches *launches, int host, const struct wire_mes
 
 void couriers_host_up(struct launch *l, int place)
 {
-    if (l->couriers && l->couriers[place].state == COURIER_ASKED)
-        start(&l->couriers[place]);
+    for (int i = 0; l->couriers && i <= l->nhosts; i++)
+        if (l->couriers[i].place == place && l->couriers[i].state == COURIER_ASKED)
+            start(&l->couriers[i]);
 }
 
 void couriers_end(struct launch *l)
 {
-    for (int place = 0; l->couriers && place < l->nhosts; place++)
-        answer_all(&l->couriers[place], "the job is ending");
+    for (int i = 0; l->couriers && i <= l->nhosts; i++)
+        answer_all(&l->couriers[i], "the job is ending");
     l->couriers = NULL;
 }
 
 /* ---- who asks ---- */
 
+/* Behind those of all places is what holds the terminal. */
 static struct courier *courier_at(struct launch *l, int place)
 {
     if (!l->couriers) {
-        l->couriers = arena_array(&l->memory, (size_t)l->nhosts, sizeof(*l->couriers));
-        for (int i = 0; i < l->nhosts; i++)
+        l->couriers = arena_array(&l->memory, (size_t)l->nhosts + 1, sizeof(*l->couriers));
+        for (int i = 0; i <= l->nhosts; i++)
             l->couriers[i] = (struct courier){.launch = l, .place = i, .deadline.fire = on_deadline};
+        l->couriers[l->nhosts].terminal = true;
+        l->couriers[l->nhosts].place = launch_place(l, l->processors[0].host);
     }
     return &l->couriers[place];
+}
+
+static bool runs(const struct launch *l)
+{
+    return l && (l->state == LAUNCH_COMMAND || l->state == LAUNCH_LAUNCHED);
+}
+
+static const char *answer_or_wait(struct courier *c, uint64_t number)
+{
+    if (c->state == COURIER_READY) {
+        answer_one(c, number, NULL);
+        return NULL;
+    }
+    if (!wait_for(c, number))
+        return "too many processes wait for its courier";
+    if (c->state == COURIER_NONE)
+        ask(c);
+    else if (!c->deadline.slot)
+        deadline_set(c->launch->launches->room.deadlines, &c->deadline, engine_now_ms() + WAIT_MS);
+    return NULL;
 }
 
 const char *launches_reach(struct launches *launches, uint64_t job, int host, uint16_t gone, uint64_t number)
 {
     struct launch *l = map_get(&launches->by_job, job);
     int place = l ? launch_place(l, host) : -1;
-    if (!l || (l->state != LAUNCH_COMMAND && l->state != LAUNCH_LAUNCHED))
+    if (!runs(l))
         return "the job does not run now";
     if (place < 0)
         return "it is no host of this job";
@@ -233,17 +266,22 @@ const char *launches_reach(struct launches *launches, uint64_t job, int host, ui
         forget(c);
     if (c->generation >= GENERATIONS)
         return "its courier has ended too often: what ends it?";
-    if (c->state == COURIER_READY) {
-        answer_one(c, number, NULL);
-        return NULL;
-    }
-    if (!wait_for(c, number))
-        return "too many processes wait for its courier";
+    return answer_or_wait(c, number);
+}
+
+/* It may say it before somebody asks. */
+void couriers_terminal_line(struct launch *l, const char *line)
+{
+    struct courier *c = courier_at(l, l->nhosts);
     if (c->state == COURIER_NONE)
-        ask(c);
-    else if (!c->deadline.slot)
-        deadline_set(launches->room.deadlines, &c->deadline, engine_now_ms() + WAIT_MS);
-    return NULL;
+        move(c, COURIER_ASKED);
+    on_line(c, line);
+}
+
+const char *launches_reach_terminal(struct launches *launches, uint64_t job, uint64_t number)
+{
+    struct launch *l = map_get(&launches->by_job, job);
+    return runs(l) ? answer_or_wait(courier_at(l, l->nhosts), number) : "the job does not run now";
 }
 
 void launches_connect(struct launches *launches, launches_on_reached on_reached, void *data)

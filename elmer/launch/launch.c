@@ -171,7 +171,9 @@ static void on_start_failed(struct launch *l, int host, const struct wire_start_
 
 static void on_line(struct launch *l, const struct wire_line *line)
 {
-    if (line->process >= l->nprocs && l->launcher->line)
+    if (line->process == 0 && *job_submit(l->job)->terminal)
+        couriers_terminal_line(l, line->line);
+    else if (line->process >= l->nprocs && l->launcher->line)
         l->launcher->line(l, line->process - l->nprocs, line->line);
 }
 

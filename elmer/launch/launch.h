@@ -40,6 +40,9 @@ void launches_connect(struct launches *launches, launches_on_reached on_reached,
  * nothing is known. NULL: on_reached comes with the number, once, perhaps at once; else why it does not. */
 const char *launches_reach(struct launches *launches, uint64_t job, int host, uint16_t gone, uint64_t number);
 
+/* The same for what holds the terminal of a job that has one. */
+const char *launches_reach_terminal(struct launches *launches, uint64_t job, uint64_t number);
+
 /* The host has linked again: what it has not confirmed is sent again. */
 void launches_host_up(struct launches *launches, int host);
 

@@ -49,7 +49,7 @@ struct launch {
     uint32_t nstarted, nexited;
     struct event last_exit; /* HELD: for the core */
     struct deadline deadline;
-    struct courier *couriers; /* [nhosts]; NULL: nobody has asked for one */
+    struct courier *couriers; /* [nhosts + 1]; NULL: nobody has asked for one, nor is there a terminal */
     struct launch *next_dead;
 };
 
@@ -139,6 +139,8 @@ void launch_send(struct launch *l, int place, const struct wire_message *message
 /* It was about a courier. */
 bool couriers_message(struct launches *launches, int host, const struct wire_message *message);
 void couriers_host_up(struct launch *l, int place);
+/* What holds the job's terminal has said where it listens, or why not. */
+void couriers_terminal_line(struct launch *l, const char *line);
 /* Who waits is told. */
 void couriers_end(struct launch *l);
 
@@ -151,7 +153,7 @@ const char *launch_address(const struct launch *l, int place);
 void launch_start(struct launch *l, const struct launch_process *p, struct arena *memory);
 /* The output files of a rank; false: the launch has failed. */
 bool launch_files(struct launch *l, uint32_t rank, struct arena *memory, const char **output, const char **errors);
-/* Send the start of a rank. */
+/* Send the start of a rank; of one that has been started, to be told again what it has said. */
 void launch_rank(struct launch *l, uint32_t rank);
 
 #endif

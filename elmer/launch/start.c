@@ -99,14 +99,15 @@ bool launch_files(struct launch *l, uint32_t rank, struct arena *memory, const c
 
 void launch_rank(struct launch *l, uint32_t rank)
 {
-    assert(rank < l->ranks && l->state == LAUNCH_COMMAND);
+    assert(rank < l->ranks && (l->state == LAUNCH_COMMAND || l->state == LAUNCH_LAUNCHED));
     struct arena memory = {0};
     struct launch_process p = {.number = rank,
                                .role = "command",
                                .place = launch_place(l, l->processors[rank].host),
                                .rank = rank,
                                .cpu = l->launcher->cpu(l, rank),
-                               .argv = job_submit(l->job)->command};
+                               .argv = job_submit(l->job)->command,
+                               .capture = rank == 0 && *job_submit(l->job)->terminal};
     if (launch_files(l, rank, &memory, &p.output, &p.errors))
         launch_start(l, &p, &memory);
     arena_fini(&memory);

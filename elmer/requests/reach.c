@@ -1,5 +1,6 @@
-/* reach.c - the message reach: a process of a job asks where the courier of one of its hosts listens. What it gets is
- * an address; that it may have something started there says its pass, to the courier. */
+/* reach.c - the message reach: a process of a job asks where the courier of one of its hosts listens, or a process of
+ * its user where its terminal is. What it gets is an address; that it may have something started there, or see that
+ * terminal, says its pass, to the courier or what holds the terminal. */
 #include "config.h"
 
 #include <inttypes.h>
@@ -9,9 +10,13 @@
 
 static void fail(struct request *request, const char *failure)
 {
-    const char *host = request->message.u.reach.host;
-    request_error(request, WIRE_CODE_UNAVAILABLE, "nothing of job %" PRIu64 " can be started on %s: %s", request->job,
-                  host, failure);
+    const struct wire_reach *reach = &request->message.u.reach;
+    if (reach->terminal)
+        request_error(request, WIRE_CODE_UNAVAILABLE, "the terminal of job %" PRIu64 " cannot be reached: %s",
+                      request->job, failure);
+    else
+        request_error(request, WIRE_CODE_UNAVAILABLE, "nothing of job %" PRIu64 " can be started on %s: %s",
+                      request->job, reach->host, failure);
 }
 
 static void on_reached(uint64_t number, const struct launches_reached *reached, void *data)
@@ -25,6 +30,7 @@ static void on_reached(uint64_t number, const struct launches_reached *reached, 
     message.u.reached.attempt = reached->attempt;
     message.u.reached.address = here ? "" : reached->address;
     message.u.reached.port = reached->port;
+    message.u.reached.host = name;
     if (reached->failure) {
         fail(request, reached->failure);
     } else if (!here && !*reached->address) {
@@ -33,6 +39,22 @@ static void on_reached(uint64_t number, const struct launches_reached *reached, 
         request_send(request, &message);
         request_end(request);
     }
+}
+
+static void reach_terminal(struct request *request, const struct engine_job *job)
+{
+    const char *refusal;
+    if (!*job_submit(job)->terminal) {
+        request_error(request, WIRE_CODE_REFUSED,
+                      "job %" PRIu64 " has no terminal: it was submitted without --pty; etail shows its output",
+                      request->job);
+        return;
+    }
+    request->holder = HOLDER_CORE;
+    refusal = launches_reach_terminal(request->requests->launches, request->job, request->number);
+    if (refusal)
+        request_error(request, WIRE_CODE_WRONG_STATE, "the terminal of job %" PRIu64 " cannot be seen: %s",
+                      request->job, refusal);
 }
 
 void reach_begin(struct request *request)
@@ -46,8 +68,12 @@ void reach_begin(struct request *request)
         return;
     }
     if (job->uid != request->uid) {
-        request_error(request, WIRE_CODE_NOT_PERMITTED,
-                      "job %" PRIu64 " belongs to %s: only its own processes may do this", request->job, job->user);
+        request_error(request, WIRE_CODE_NOT_PERMITTED, "job %" PRIu64 " belongs to %s: %s", request->job, job->user,
+                      reach->terminal ? "only he may see its terminal" : "only its own processes may do this");
+        return;
+    }
+    if (reach->terminal) {
+        reach_terminal(request, job);
         return;
     }
     request->holder = HOLDER_CORE;

@@ -223,6 +223,7 @@ static const char *needs_of(const struct wire_submit *submit, enum launcher_kind
     const char *needs = launcher_needs(launcher);
     return needs                  ? needs
            : submit->memory_bytes ? "an rsd that says what memory it has (1.10)"
+           : *submit->terminal    ? "an rsd that knows terminals (1.10)"
            : *submit->lines       ? "an rsd that knows lines of tasks (1.9)"
            : *submit->tasks       ? "an rsd that knows arrays (1.8)"
                                   : "";
@@ -356,6 +357,8 @@ static void submit_new(struct request *request)
     event.u.submit.nhosts = (int)names.count;
     after_fill(request, &event, after);
     event.u.submit.needs = launcher_needs(launcher) ? 1u << launcher : 0;
+    if (*submit->terminal)
+        event.u.submit.needs |= OFFERS_TERMINALS;
     fill_tasks(submit, &event);
     if (submit->memory_bytes)
         event.u.submit.needs |= OFFERS_MEMORY;

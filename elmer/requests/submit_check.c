@@ -10,8 +10,10 @@
 #include "elmer/launch/launch.h"
 #include "elmer/requests/view.h"
 #include "lib/base/str.h"
+#include "lib/base/variable.h"
 #include "lib/job/lines.h"
 #include "lib/job/tasks.h"
+#include "lib/job/terminal.h"
 
 enum { START_COST = 500 << 10, SUBMIT_COST = 720 << 10 };
 
@@ -98,6 +100,25 @@ static int check_tasks(const struct wire_submit *submit, struct err *err)
     return *submit->lines ? check_lines(submit, *submit->tasks ? tasks.count : 0, err) : 0;
 }
 
+/* The variable is what the hosts go by, because it is signed. */
+static int check_terminal(const struct wire_submit *submit, struct err *err)
+{
+    const char *value = NULL;
+    for (size_t i = 0; i < submit->environment.count && !value; i++)
+        value = variable_value(submit->environment.items[i], TERMINAL_VARIABLE);
+    if (!*submit->terminal && !value)
+        return 0;
+    if (!value || strcmp(value, submit->terminal))
+        return err_set(err, -1, "the variable %s is Elmer's own: ask for a terminal with --pty", TERMINAL_VARIABLE);
+    if (!terminal_is_known(submit->terminal))
+        return err_set(err, -1, "this elmer knows no terminal of the kind \"%.16s\"", submit->terminal);
+    if (submit->each || *submit->tasks || submit->notice)
+        return err_set(err, -1, "a terminal is for one command, not for %s",
+                       submit->each ? "one on each processor" : "tasks of an array or a notice");
+    return submit->requeue ? err_set(err, -1, "what was typed into a terminal cannot be run again: leave out --requeue")
+                           : 0;
+}
+
 int submit_check(const struct requests_settings *settings, const struct wire_submit *submit, struct err *err)
 {
     if (!submit->nprocs)
@@ -127,6 +148,8 @@ int submit_check(const struct requests_settings *settings, const struct wire_sub
         result = check_limits(submit, err);
     if (!result)
         result = check_tasks(submit, err);
+    if (!result)
+        result = check_terminal(submit, err);
     if (!result)
         result = after_check(&submit->after, err);
     if (!result)

@@ -78,7 +78,7 @@ static const char *const migrations[STORE_SCHEMA] = {
     NULL,
     /* line: of a task of an array with lines, which has all of them in its submission */
     NULL,
-    /* submissions may ask for memory */
+    /* submissions may ask for memory, and for a terminal */
     NULL,
 };
 

@@ -62,6 +62,14 @@ int run_desk_ask_pass(struct run_desk *desk, const uint8_t public_key[SEAL_KEY_B
     return ask(desk, &message, err);
 }
 
+int run_desk_ask_look(struct run_desk *desk, uint64_t job, const uint8_t public_key[SEAL_KEY_BYTES], struct err *err)
+{
+    char key[2 * SEAL_KEY_BYTES + 1];
+    struct wire_message message = {.type = WIRE_pass_look, .id = 1, .u.pass_look = {.job = job, .key = key}};
+    ticket_hex(public_key, SEAL_KEY_BYTES, key);
+    return ask(desk, &message, err);
+}
+
 int run_desk_ask_check(struct run_desk *desk, const char *pass, struct err *err)
 {
     struct wire_message message = {.type = WIRE_pass_check, .id = 1, .u.pass_check.pass = pass};

@@ -13,6 +13,8 @@ struct run_desk {
 };
 /* 0, or negative with a sentence: nobody answers there (-ENOENT, -ECONNREFUSED: rsd does not run just now). */
 int run_desk_ask_pass(struct run_desk *desk, const uint8_t public_key[SEAL_KEY_BYTES], struct err *err);
+/* A pass to see the terminal of this job with. */
+int run_desk_ask_look(struct run_desk *desk, uint64_t job, const uint8_t public_key[SEAL_KEY_BYTES], struct err *err);
 int run_desk_ask_check(struct run_desk *desk, const char *pass, struct err *err);
 /* Something has come: 1, with the pass in pass (PASS_TEXT_MAX + 1 bytes, NULL: none was asked for); 0: not all yet;
  * -EACCES: refused; another one: nobody answers. The question ends unless it is 0. */

@@ -3,6 +3,7 @@
 
 #include "lib/run/link.h"
 
+#include <arpa/inet.h>
 #include <assert.h>
 #include <errno.h>
 #include <netinet/in.h>
@@ -270,6 +271,22 @@ static void watch(int fd)
     (void)setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &count, sizeof(count));
     (void)setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &silent, sizeof(silent));
     (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+}
+
+int run_link_connect(const char *address, uint16_t port)
+{
+    struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons(port)};
+    int fd, result;
+    if (inet_pton(AF_INET, *address ? address : "127.0.0.1", &to.sin_addr) != 1)
+        return -EINVAL;
+    fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (fd < 0)
+        return -errno;
+    if (connect(fd, (struct sockaddr *)&to, sizeof(to)) == 0 || errno == EINPROGRESS)
+        return fd;
+    result = -errno;
+    close(fd);
+    return result;
 }
 
 void run_link_init(struct run_link *link, int fd, bool dialler, const struct seal_key *key, const char *pass)

@@ -1,4 +1,5 @@
-/* link.h - a connection between two processes of a job: erun and a courier (rsd/courier).
+/* link.h - a connection between two processes of a job: erun and a courier (rsd/courier); or between who looks at a
+ * job's terminal (eattach) and what holds that (rsd/courier/holder.c).
  *
  * CONNECTING (of who dials) -> SHOWING: each sends its pass and waits for the other's -> CHECKING: the owner has that
  * looked at -> OPEN: frames, sealed. DEAD: the text says why; of a link that was OPEN all frames have been handed out.
@@ -37,7 +38,12 @@ enum run_type {
     RUN_SIGNAL,    /* erun: its number, for all */
     RUN_SIZE,      /* erun: rows and columns of the terminal */
     RUN_EXIT,      /* courier: exit status, signal; there is no more of its output */
-    RUN_REFUSED    /* courier: a sentence; and the end */
+    RUN_REFUSED,   /* courier: a sentence; and the end */
+    /* of a terminal, beside RUN_OUT, RUN_IN, RUN_IN_END, RUN_TAKEN, RUN_SIZE, RUN_EXIT and RUN_REFUSED, whose rank is 0
+     */
+    RUN_LOOK,    /* eattach, once, first: struct run_look, see look.h */
+    RUN_LOOKING, /* holder: struct run_looking; then the output */
+    RUN_LEAVE    /* eattach: it goes because its user wants to */
 };
 enum { RUN_WINDOW = 256 << 10, RUN_PIECE = 32 << 10 }; /* bytes of a stream that are underway; in one frame */
 
@@ -62,6 +68,8 @@ struct run_link {
     char text[300];
 };
 
+/* A socket that connects there, or -errno; address: of IPv4, "": this host. */
+int run_link_connect(const char *address, uint16_t port);
 /* fd is taken over: connected, or connecting; key and pass are copied. */
 void run_link_init(struct run_link *link, int fd, bool dialler, const struct seal_key *key, const char *pass);
 void run_link_fini(struct run_link *link);

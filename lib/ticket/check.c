@@ -7,6 +7,7 @@
 
 #include "lib/base/variable.h"
 #include "lib/job/lines.h"
+#include "lib/job/terminal.h"
 #include "lib/job/variables.h"
 #include "lib/ticket/helpers.h"
 #include "lib/ticket/ticket.h"
@@ -194,6 +195,15 @@ static bool same(const uint8_t *a, const uint8_t *b)
     return memcmp(a, b, TICKET_DIGEST_BYTES) == 0;
 }
 
+/* Then what holds it has a pipe in the place of the output, and says there where it listens. */
+static bool has_terminal(const struct ticket_start *start)
+{
+    for (size_t i = 0; i < start->environment.count; i++)
+        if (variable_value(start->environment.items[i], TERMINAL_VARIABLE))
+            return start->process == 0;
+    return false;
+}
+
 static enum ticket_refusal check_command(const struct ticket *t, const struct ticket_start *start,
                                          const struct ticket *asked)
 {
@@ -201,7 +211,8 @@ static enum ticket_refusal check_command(const struct ticket *t, const struct ti
         return TICKET_NO_SUCH_RANK;
     if (!same(t->command, asked->command))
         return TICKET_OTHER_COMMAND;
-    return start->capture || !files_fit(t, start, start->process) ? TICKET_OTHER_OUTPUT : TICKET_GOOD;
+    return start->capture != has_terminal(start) || !files_fit(t, start, start->process) ? TICKET_OTHER_OUTPUT
+                                                                                         : TICKET_GOOD;
 }
 
 /* What stands ready on a host for the job's own processes (rsd/courier): the host's own program, which starts nothing

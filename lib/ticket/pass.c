@@ -10,12 +10,12 @@
 #include "lib/ticket/bytes.h"
 #include "lib/ticket/keys.h"
 
-static const char head[] = "elmer pass 1\n";
+static const char head[] = "elmer pass 1\n", head_looks[sizeof(head)] = "elmer look 1\n";
 
 static size_t signed_bytes(const struct pass *pass, uint8_t *out)
 {
     struct bytes_writer w = {out, 0};
-    bytes_put(&w, head, sizeof(head) - 1);
+    bytes_put(&w, pass->looks ? head_looks : head, sizeof(head) - 1);
     bytes_put_text(&w, pass->host, TICKET_HOST_MAX);
     bytes_put_number(&w, pass->job, 8);
     bytes_put_number(&w, pass->attempt, 4);
@@ -50,7 +50,8 @@ bool pass_decode(const char *text, struct pass *pass)
     *pass = (struct pass){.job = 0};
     if (length > PASS_TEXT_MAX || length % 2 || !ticket_unhex(text, bytes, length / 2))
         return false;
-    bytes_get_head(&r, head);
+    pass->looks = r.left >= sizeof(head) && memcmp(r.at, head_looks, sizeof(head) - 1) == 0;
+    bytes_get_head(&r, pass->looks ? head_looks : head);
     bytes_get_text(&r, pass->host, TICKET_HOST_MAX);
     pass->job = bytes_get_number(&r, 8);
     pass->attempt = (uint32_t)bytes_get_number(&r, 4);
@@ -60,7 +61,8 @@ bool pass_decode(const char *text, struct pass *pass)
     bytes_get(&r, pass->key, sizeof(pass->key));
     bytes_get(&r, pass->certificate, sizeof(pass->certificate));
     bytes_get(&r, pass->signature, sizeof(pass->signature));
-    return !r.bad && r.left == 0 && str_valid_hostname(pass->host) && *pass->user && pass->job > 0;
+    return !r.bad && r.left == 0 && str_valid_hostname(pass->host) && *pass->user && pass->job > 0 &&
+           (!pass->looks || pass->attempt == 0);
 }
 
 enum ticket_refusal pass_check_chain(const struct pass *pass, struct ticket_trust *trust)
@@ -76,10 +78,20 @@ enum ticket_refusal pass_check_chain(const struct pass *pass, struct ticket_trus
                                                                                                 : TICKET_FORGED;
 }
 
+static bool same_user(const struct pass *pass, const struct pass *own)
+{
+    return pass->uid == own->uid && strcmp(pass->user, own->user) == 0;
+}
+
 bool pass_is_of_job(const struct pass *pass, const struct pass *own)
 {
-    return pass->job == own->job && pass->attempt == own->attempt && pass->uid == own->uid &&
-           strcmp(pass->user, own->user) == 0;
+    return !pass->looks && !own->looks && pass->job == own->job && pass->attempt == own->attempt &&
+           same_user(pass, own);
+}
+
+bool pass_may_look(const struct pass *pass, const struct pass *process)
+{
+    return pass->looks && !process->looks && pass->job == process->job && same_user(pass, process);
 }
 
 /* ---- the group ---- */

@@ -6,11 +6,14 @@
  * nothing to who repeats it. Which job it is says the group, never the process. No clock counts: the key dies with its
  * process.
  *
+ * Who wants to see the terminal of a job (eattach) is no process of it. He has a pass of another kind: it says who he
+ * is, by the kernel's word, and which job he means. It is good for that terminal alone, if the job is his.
+ *
  * As bytes, in hexadecimal in messages; numbers and texts as in a ticket (ticket.h):
  *
- *   "elmer pass 1\n"     so that what is signed is nothing else
+ *   "elmer pass 1\n"     so that what is signed is nothing else; "elmer look 1\n": of who wants to see its terminal
  *   host                 that has signed
- *   job       8 bytes, attempt 4 bytes
+ *   job       8 bytes, attempt 4 bytes; 0: of who wants to see its terminal
  *   uid       4 bytes    and user
  *   public   32 bytes    of the process, X25519
  *   key, certificate, signature  as in a ticket */
@@ -26,6 +29,7 @@ enum {
 };
 
 struct pass {
+    bool looks; /* of who wants to see the terminal of the job; else of a process of it */
     char host[TICKET_HOST_MAX + 1];
     uint64_t job;
     uint32_t attempt, uid;
@@ -45,9 +49,11 @@ bool pass_decode(const char *text, struct pass *pass);
 /* From its signature to the CA, or to this host: TICKET_GOOD, TICKET_OTHER_CLUSTER, TICKET_FORGED. */
 enum ticket_refusal pass_check_chain(const struct pass *pass, struct ticket_trust *trust);
 
-/* It is of a process of the same job, attempt and user. A user is his uid and his name: `vouch_users` of a host knows
- * names, so a host that is believed about one user could sign his name beside the uid of another. */
+/* It is of a process of the same job, attempt and user, as own is. A user is his uid and his name: `vouch_users` of a
+ * host knows names, so a host that is believed about one user could sign his name beside the uid of another. */
 bool pass_is_of_job(const struct pass *pass, const struct pass *own);
+/* Of the user of this process of a job, who wants to see the terminal of that job. */
+bool pass_may_look(const struct pass *pass, const struct pass *process);
 
 /* The job whose processes are in a group of that path: ".../JOB.ATTEMPT/job". False: it has no such name. Whether the
  * group is one of Elmer's is for the caller to see: anybody may make one with that name. */

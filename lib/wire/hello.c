@@ -67,7 +67,7 @@ static const char *option_of(const char *field)
         {"warning_signal", "signal"}, {"warning_ms", "signal"},
         {"keep_never", "if-never"},   {"tasks", "array"},
         {"lines", "array-file"},      {"memory_bytes", "memory"},
-        {"per_host", "per-host"},
+        {"per_host", "per-host"},     {"terminal", "pty"},
     };
 
     for (size_t i = 0; i < sizeof(options) / sizeof(options[0]); i++)

@@ -10,17 +10,18 @@
 
 enum { WIRE_MAJOR = 1, WIRE_MINOR = 10, WIRE_MAX_FRAME = 1 << 20, WIRE_MAX_DEPTH = 8 };
 
-enum { WIRE_MEMORY_MINOR = 10 };  /* an rsd of this one limits the memory of jobs that have asked for some */
-enum { WIRE_WARRANT_MINOR = 10 }; /* an elmer of this one takes what administrators sign elsewhere */
-enum { WIRE_WAITS_MINOR = 9 };    /* an rsd and a supervisor of this one know how processes wait */
-enum { WIRE_LINES_MINOR = 9 };    /* an rsd of this one knows lines of tasks */
-enum { WIRE_READ_MINOR = 8 };     /* an rsd and a supervisor of this one read output for its owner */
-enum { WIRE_ARRAY_MINOR = 8 };    /* an rsd of this one knows tasks of arrays */
-enum { WIRE_ADDRESS_MINOR = 7 };  /* a host of this one knows that Elmer sets ELMER_ADDRESS */
-enum { WIRE_LIMIT_MINOR = 6 };    /* an rsd of this one says what CPU time jobs use, and can signal them */
-enum { WIRE_TICKET_MINOR = 5 };   /* without hello, on the socket for tickets: see lib/ticket */
-enum { WIRE_AGE_MINOR = 3 };      /* an rsd of this one says how old a report is */
-enum { WIRE_LEASE_MINOR = 2 };    /* an rsd of this one can hold a lease */
+enum { WIRE_TERMINAL_MINOR = 10 }; /* an rsd of this one gives a job's command a terminal */
+enum { WIRE_MEMORY_MINOR = 10 };   /* an rsd of this one limits the memory of jobs that have asked for some */
+enum { WIRE_WARRANT_MINOR = 10 };  /* an elmer of this one takes what administrators sign elsewhere */
+enum { WIRE_WAITS_MINOR = 9 };     /* an rsd and a supervisor of this one know how processes wait */
+enum { WIRE_LINES_MINOR = 9 };     /* an rsd of this one knows lines of tasks */
+enum { WIRE_READ_MINOR = 8 };      /* an rsd and a supervisor of this one read output for its owner */
+enum { WIRE_ARRAY_MINOR = 8 };     /* an rsd of this one knows tasks of arrays */
+enum { WIRE_ADDRESS_MINOR = 7 };   /* a host of this one knows that Elmer sets ELMER_ADDRESS */
+enum { WIRE_LIMIT_MINOR = 6 };     /* an rsd of this one says what CPU time jobs use, and can signal them */
+enum { WIRE_TICKET_MINOR = 5 };    /* without hello, on the socket for tickets: see lib/ticket */
+enum { WIRE_AGE_MINOR = 3 };       /* an rsd of this one says how old a report is */
+enum { WIRE_LEASE_MINOR = 2 };     /* an rsd of this one can hold a lease */
 
 enum wire_sender {
     WIRE_FROM_CLIENT = 1,

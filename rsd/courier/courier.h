@@ -51,6 +51,20 @@ struct courier {
     cpu_set_t cpus;      /* that the job has here */
 };
 
+/* ---- begin.c ---- */
+
+/* Its pass, its port, which is said in one line, and what children get. 0, or -errno with a sentence. */
+int courier_begin(struct courier *courier, int *listener, struct err *err);
+/* Who has started us reads one line on standard output, which is closed then. */
+bool courier_say(const char *line);
+/* Its environment without one variable; items is to be freed, NULL: no memory. */
+struct run_strings courier_environment(const char *without);
+
+/* ---- holder.c ---- */
+
+/* Start the command in a terminal and be there for who looks at it: its exit status, or it dies as the command did. */
+int hold_terminal(char **argv);
+
 /* ---- child.c ---- */
 
 struct birth {

@@ -5,14 +5,14 @@
  * listens at, and ends with the job. Who may have something started is told by a pass (lib/ticket/pass.h). It holds
  * nothing between two connections; one that is ended takes its eruns with it, and what these have started.
  *
+ * With --terminal it is the holder of a job's terminal (holder.c), which is another program in the same file.
+ *
  * Signals to all of the job, SIGTERM at its end or warnings, are not for it: its children get them themselves. After
  * SIGTERM it takes no connection any more and ends with the last one.
  */
 #include "config.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <netinet/in.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,7 +25,7 @@
 #include "lib/base/clock.h"
 #include "rsd/courier/courier.h"
 
-enum { FIXED_FDS = 2, BACKLOG = 1024, DESK_MS = 9000, DESK_AGAIN_MS = 100, TURN_MS = 60000 };
+enum { FIXED_FDS = 2, TURN_MS = 60000 };
 
 static struct courier courier;
 static struct session *sessions[SESSIONS];
@@ -34,56 +34,6 @@ static int listener = -1, signal_fd = -1;
 static bool quitting;
 
 /* ---- begin ---- */
-
-static int die(const char *what)
-{
-    fprintf(stderr, "elmer-courier: %s: %s\n", what, strerror(errno));
-    return 1;
-}
-
-/* rsd may be starting again just now. */
-static bool get_pass(void)
-{
-    int64_t deadline = mono_ms(mono_now()) + DESK_MS;
-    struct err err = ERR_INIT;
-    if (!seal_key_make(&courier.key))
-        return false;
-    for (;;) {
-        struct run_desk desk;
-        int result = run_desk_ask_pass(&desk, courier.key.public_key, &err);
-        if (result == 0)
-            result = run_desk_wait(&desk, courier.text, deadline, &err);
-        if (result == 0)
-            return pass_decode(courier.text, &courier.pass);
-        if (result == -EACCES || mono_ms(mono_now()) + DESK_AGAIN_MS >= deadline)
-            return false;
-        poll(NULL, 0, DESK_AGAIN_MS);
-    }
-}
-
-/* By both protocols, or by IPv4 alone where there is no IPv6. */
-static int listen_anywhere(uint16_t *port)
-{
-    const int off = 0;
-    struct sockaddr_in6 six = {.sin6_family = AF_INET6, .sin6_addr = IN6ADDR_ANY_INIT};
-    struct sockaddr_in four = {.sin_family = AF_INET};
-    socklen_t length = sizeof(six);
-    int fd = socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    if (fd >= 0 && (setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof(off)) < 0 ||
-                    bind(fd, (struct sockaddr *)&six, sizeof(six)) < 0)) {
-        close(fd);
-        fd = -1;
-    }
-    if (fd < 0) {
-        fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-        if (fd < 0 || bind(fd, (struct sockaddr *)&four, sizeof(four)) < 0)
-            return -1;
-    }
-    if (listen(fd, BACKLOG) < 0 || getsockname(fd, (struct sockaddr *)&six, &length) < 0)
-        return -1;
-    *port = ntohs(six.sin6_port); /* where it is in both */
-    return fd;
-}
 
 static int open_signals(void)
 {
@@ -97,25 +47,6 @@ static int open_signals(void)
     sigaddset(&set, SIGTERM);
     sigprocmask(SIG_BLOCK, &set, NULL);
     return signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
-}
-
-static void take_files(void)
-{
-    struct rlimit limit;
-    if (getrlimit(RLIMIT_NOFILE, &courier.files) < 0)
-        return;
-    limit = courier.files;
-    limit.rlim_cur = limit.rlim_max;
-    (void)setrlimit(RLIMIT_NOFILE, &limit);
-}
-
-/* Who has started us reads one line. */
-static bool say_port(uint16_t port)
-{
-    char line[16];
-    int length = snprintf(line, sizeof(line), "%u\n", (unsigned)port), null = open("/dev/null", O_RDWR | O_CLOEXEC);
-    bool said = write(STDOUT_FILENO, line, (size_t)length) == length;
-    return said && null >= 0 && dup2(null, STDOUT_FILENO) >= 0;
 }
 
 /* ---- life ---- */
@@ -226,23 +157,19 @@ int main(int argc, char **argv)
 {
     struct pollfd *fds = NULL;
     size_t room = 0;
-    uint16_t port = 0;
-    (void)argv;
+    struct err err = ERR_INIT;
+    if (argc > 2 && strcmp(argv[1], "--terminal") == 0)
+        return hold_terminal(argv + 2);
     if (argc != 1) {
-        fprintf(stderr, "usage: elmer-courier: Elmer starts it for a job whose processes use erun\n");
+        fprintf(stderr, "usage: elmer-courier [--terminal COMMAND [ARG...]]: Elmer starts it for a job whose processes "
+                        "use erun, or that has a terminal\n");
         return 2;
     }
-    take_files();
     signal_fd = open_signals();
-    if (signal_fd < 0 || sched_getaffinity(0, sizeof(courier.cpus), &courier.cpus) < 0)
-        return die("signals, processors");
-    if (!get_pass())
-        return die("no pass from elmer-tickets");
-    listener = listen_anywhere(&port);
-    if (listener < 0)
-        return die("listen");
-    if (!say_port(port))
-        return die("standard output");
+    if (signal_fd < 0 || courier_begin(&courier, &listener, &err) < 0) {
+        fprintf(stderr, "elmer-courier: %s\n", signal_fd < 0 ? strerror(errno) : err.text);
+        return 1;
+    }
     while (turn(&fds, &room)) {
     }
     free(fds);

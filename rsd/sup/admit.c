@@ -18,7 +18,7 @@ static int missing(int code)
     return code == 0 || code == ENOENT || code == ESRCH || code == EBADF || code == EPERM ? -ENOENT : -code;
 }
 
-static int uid_of(const char *name, id_t *id)
+int uid_here(const char *name, id_t *id)
 {
     const struct passwd *entry;
     errno = 0;
@@ -29,7 +29,7 @@ static int uid_of(const char *name, id_t *id)
     return 0;
 }
 
-static int gid_of(const char *name, id_t *id)
+int gid_here(const char *name, id_t *id)
 {
     const struct group *entry;
     errno = 0;
@@ -124,7 +124,7 @@ int admit_judge(const struct user *user, const struct admit_lists *lists, struct
 int admit(const struct user *user, bool rt, struct err *err)
 {
     const char *program = getenv("ELMER_ACCOUNT"); /* our environment is rsd's */
-    const struct admit_lists lists = {getenv("ELMER_DENY_USERS"), getenv("ELMER_DENY_GROUPS"), uid_of, gid_of};
+    const struct admit_lists lists = {getenv("ELMER_DENY_USERS"), getenv("ELMER_DENY_GROUPS"), uid_here, gid_here};
     int result = admit_judge(user, &lists, err);
     return result == 0 && program ? account_ask(program, user, rt, ACCOUNT_MS, err) : result;
 }

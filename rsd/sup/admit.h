@@ -19,6 +19,9 @@ struct admit_lists {
         *groups; /* names with a space between, NULL: none. Those that this host does not have are skipped */
     admit_lookup uid_of, gid_of;
 };
+/* By the user database of this host. */
+int uid_here(const char *name, id_t *id);
+int gid_here(const char *name, id_t *id);
 /* 0; -EPERM: he is one of them, or in one, err says which; another one: it cannot be found out, err says why. */
 int admit_judge(const struct user *user, const struct admit_lists *lists, struct err *err);
 

@@ -2,11 +2,11 @@
 
 #include "rsd/sup/arguments.h"
 
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "lib/job/lines.h"
+#include "lib/job/variables.h"
 
 enum { BYTES_MAX = 4 << 20 }; /* beyond what execve(2) takes */
 
@@ -57,10 +57,11 @@ static size_t put(const char *text, const struct task *task, char *to)
     return length;
 }
 
-char **arguments_make(const struct wire_strs *given, const char *index, const char *line)
+char **arguments_make(const struct wire_strs *given, bool terminal, const char *index, const char *line)
 {
+    static char holder[] = ELMER_LIBEXECDIR "/" JOB_COURIER, option[] = "--terminal";
     struct task task;
-    size_t size = (given->count + 1) * sizeof(char *);
+    size_t before = terminal ? 2 : 0, size = (before + given->count + 1) * sizeof(char *);
     char **arguments, *text;
     task_init(&task, index, line);
     for (size_t i = 0; i < given->count; i++) {
@@ -69,9 +70,13 @@ char **arguments_make(const struct wire_strs *given, const char *index, const ch
             return NULL;
     }
     arguments = calloc(1, size);
-    text = arguments ? (char *)&arguments[given->count + 1] : NULL;
+    text = arguments ? (char *)&arguments[before + given->count + 1] : NULL;
+    if (arguments && terminal) {
+        arguments[0] = holder;
+        arguments[1] = option;
+    }
     for (size_t i = 0; arguments && i < given->count; i++) {
-        arguments[i] = text;
+        arguments[before + i] = text;
         text += put(given->items[i], &task, text) + 1;
     }
     return arguments;

@@ -22,6 +22,7 @@
 #include "lib/base/moves.h"
 #include "lib/base/str.h"
 #include "lib/job/lines.h"
+#include "lib/job/terminal.h"
 #include "lib/job/variables.h"
 #include "rsd/root/cpus.h"
 #include "rsd/root/group.h"
@@ -173,6 +174,14 @@ static bool resets(const struct sup *sup, const struct process *process)
     return process->role != ROLE_COMMAND && order_is_raised(process_rank(sup, process));
 }
 
+/* Its command has a terminal: the courier, which is the user's process as the command would be, holds that and starts
+ * the command in it. */
+static bool has_terminal(const struct process *process, const struct wire_start *start)
+{
+    return process->role == ROLE_COMMAND && process->number < JOB_COURIERS && start->capture &&
+           environment_value(&start->environment, TERMINAL_VARIABLE);
+}
+
 static int give_birth(struct sup *sup, struct process *process, const struct wire_start *start)
 {
     char hostfile[160];
@@ -181,7 +190,7 @@ static int give_birth(struct sup *sup, struct process *process, const struct wir
     bool command = process->role == ROLE_COMMAND;
     const char *index = command ? environment_value(&start->environment, "ELMER_ARRAY_INDEX") : NULL,
                *line = command ? environment_value(&start->environment, LINE_VARIABLE) : NULL;
-    char **argv = arguments_make(&start->argv, index, line), **environment;
+    char **argv = arguments_make(&start->argv, has_terminal(process, start), index, line), **environment;
     int pidfd = -1, result = birth_open(&birth, start, process->role);
     snprintf(hostfile, sizeof(hostfile), "%s/hostfile", sup->tmpdir);
     bool placed = cpus_from_list(start->cpus.items, start->cpus.count, &cpus);

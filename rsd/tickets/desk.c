@@ -1,8 +1,8 @@
 /* desk.c - the process that signs, with the socket RUNDIR/ticket.sock.
  *
  * A user connects, sends a submission as he will send it to elmer, gets the message ticket or error, and may send the
- * next. A process of a job asks for its pass, and whether another's is good (passes.c). An administrator has signed
- * what he asks of elmer. Who he is says the kernel.
+ * next. A process of a job asks for its pass, who wants to see a terminal for his, and both whether another's is good
+ * (passes.c). An administrator has signed what he asks of elmer. Who he is says the kernel.
  * Connections are bounded, for each user and in all; they end after ANSWER_MS without an answer, IDLE_MS after one, and
  * earlier when another needs the place. A user who wants more tickets than he could use waits for them: the numbers of
  * a key are shared by all users, and what hosts remember of them ends a million back.
@@ -127,10 +127,10 @@ static void drop(struct client *client)
 
 static enum wire_type answer_to(enum wire_type request)
 {
-    return request == WIRE_pass_ask      ? WIRE_pass
-           : request == WIRE_pass_check  ? WIRE_done
-           : request == WIRE_warrant_ask ? WIRE_warrant
-                                         : WIRE_ticket;
+    return request == WIRE_pass_ask || request == WIRE_pass_look ? WIRE_pass
+           : request == WIRE_pass_check                          ? WIRE_done
+           : request == WIRE_warrant_ask                         ? WIRE_warrant
+                                                                 : WIRE_ticket;
 }
 
 /* result: 0, with what was asked for; otherwise with a sentence, as desk_sign(). */
@@ -159,8 +159,11 @@ static void serve_pass(struct desk *desk, struct client *client, const struct us
     const struct desk_asker asker = {client->channel.fd, client->pid, client->uid, user->name};
     char text[PASS_TEXT_MAX + 1] = "";
     struct err err = ERR_INIT;
+    const struct wire_pass_look *look = &client->request.u.pass_look;
     int result = client->request.type == WIRE_pass_ask
                      ? desk_pass(desk->keys, &asker, client->request.u.pass_ask.key, text, &err)
+                 : client->request.type == WIRE_pass_look
+                     ? desk_pass_to_look(desk->keys, &asker, look->job, look->key, text, &err)
                      : desk_pass_check(desk->keys, &desk->believes, client->request.u.pass_check.pass, &err);
     answer(client, result, result == 0 ? text : err.text);
 }
@@ -199,7 +202,8 @@ static void serve(struct desk *desk, struct client *client, int64_t now)
 
 static bool is_request(enum wire_type type)
 {
-    return type == WIRE_submit || type == WIRE_pass_ask || type == WIRE_pass_check || type == WIRE_warrant_ask;
+    return type == WIRE_submit || type == WIRE_pass_ask || type == WIRE_pass_look || type == WIRE_pass_check ||
+           type == WIRE_warrant_ask;
 }
 
 /* A request at a time: who sends the next one before he has the answer is put out. */

@@ -10,6 +10,7 @@
 /* Whom this host believes of what others have signed, see struct ticket_serve. */
 struct desk_believes {
     const char *hosts, *users;
+    const char *deny_users, *deny_groups; /* who has nothing here by another host's word; "": nobody */
 };
 /* A process of its own, in SCHED_OTHER, which serves the listening socket until its parent dies. keys: the parent wipes
  * its copy of the secret then. Its pid or -errno. */
@@ -33,6 +34,9 @@ struct desk_asker {
  * out has PASS_TEXT_MAX + 1 bytes. */
 int desk_pass(const struct ticket_keys *keys, const struct desk_asker *asker, const char *public_key, char *out,
               struct err *err);
+/* The pass for a process of this user, to see the terminal of the job with, whoever's that is. The same. */
+int desk_pass_to_look(const struct ticket_keys *keys, const struct desk_asker *asker, uint64_t job,
+                      const char *public_key, char *out, struct err *err);
 /* Whether a pass is good here: 0, or -EINVAL with a sentence. */
 int desk_pass_check(struct ticket_keys *keys, const struct desk_believes *believes, const char *text, struct err *err);
 /* What the user asks of elmer, signed with its challenge (lib/ticket/warrant.h). As desk_pass(); out has

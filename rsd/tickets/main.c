@@ -26,9 +26,9 @@
 #include "rsd/tickets/record.h"
 
 /* What was used is read before anybody is served; the recorder is made when the secret is the desk's alone. */
-static int start_both(struct judge *judge, struct ticket_keys *keys, struct err *err)
+static int start_both(struct judge *judge, struct ticket_keys *keys, char **denied, struct err *err)
 {
-    const struct desk_believes believes = {judge->hosts, judge->users};
+    const struct desk_believes believes = {judge->hosts, judge->users, denied[0], denied[1]};
     int used = openat(keys->dir, "used", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC), code;
     if (used < 0)
         return err_set(err, -errno, "cannot open %s: %s", "used", strerror(errno));
@@ -42,13 +42,13 @@ static int start_both(struct judge *judge, struct ticket_keys *keys, struct err 
     return code;
 }
 
-static int begin(struct judge *judge, const char *dir, const char *host, struct err *err)
+static int begin(struct judge *judge, const char *dir, const char *host, char **denied, struct err *err)
 {
     int result = ticket_keys_open(judge->keys, dir, host, err);
     if (result < 0)
         return result;
     judge->window = ticket_window_create();
-    result = judge->window ? start_both(judge, judge->keys, err) : err_set(err, -ENOMEM, "out of memory");
+    result = judge->window ? start_both(judge, judge->keys, denied, err) : err_set(err, -ENOMEM, "out of memory");
     ticket_keys_trust(judge->keys, &judge->trust);
     return result < 0 ? result : 0;
 }
@@ -82,7 +82,7 @@ static int serve(char **args)
     struct err err = ERR_INIT;
     limits_of_daemon(&given);
     signal(SIGCHLD, on_child_end);
-    ready.code = begin(&judge, args[0], args[1], &err);
+    ready.code = begin(&judge, args[0], args[1], args + 4, &err);
     ready.certified = judge.trust.has_authority;
     snprintf(ready.text, sizeof(ready.text), "%.*s", (int)sizeof(ready.text) - 1, err.text);
     close(TICKET_FD_SECOND);
@@ -98,11 +98,11 @@ int main(int argc, char **argv)
     log_open("rsd", LOG_LEVEL_INFO);
     signal(SIGPIPE, SIG_IGN);
     confine_it(CONFINE_NETWORK);
-    if (argc == 6 && strcmp(argv[1], "serve") == 0)
+    if (argc == 8 && strcmp(argv[1], "serve") == 0)
         return serve(argv + 2);
     if (argc == 5 && strcmp(argv[1], "key") == 0)
         return certify(argv[2], argv[3], argv[4]);
-    fprintf(stderr, "usage: elmer-tickets serve DIRECTORY HOST HOSTS USERS\n"
+    fprintf(stderr, "usage: elmer-tickets serve DIRECTORY HOST HOSTS USERS DENIED-USERS DENIED-GROUPS\n"
                     "       elmer-tickets key DIRECTORY HOST HASH\nrsd and eadmin start it.\n");
     return 2;
 }

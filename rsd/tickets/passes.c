@@ -1,4 +1,5 @@
-/* passes.c - passes for the processes of jobs (lib/ticket/pass.h): made, and looked at for who was shown one.
+/* passes.c - passes for the processes of jobs, and for who wants to see a job's terminal (lib/ticket/pass.h): made, and
+ * looked at for who was shown one.
  *
  * Which job a process belongs to says the kernel, by its control group. A user can make groups of any name where he is
  * given some, so the group must be one whose list of processes belongs to the user of supervisors, whom nobody else is.
@@ -10,6 +11,7 @@
 #include <poll.h>
 #include <pwd.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -19,6 +21,8 @@
 #include "lib/ticket/pass.h"
 #include "rsd/root/group.h"
 #include "rsd/root/own_user.h"
+#include "rsd/sup/admit.h"
+#include "rsd/sup/user.h"
 #include "rsd/tickets/desk.h"
 
 #ifndef SO_PEERPIDFD /* from Linux 6.5 on, and then without a race */
@@ -78,6 +82,18 @@ static int find_job(int socket, pid_t pid, struct pass *pass, struct err *err)
     return result < 0 ? -EINVAL : 0;
 }
 
+static int give(const struct ticket_keys *keys, const struct desk_asker *asker, struct pass *pass, char *out,
+                struct err *err)
+{
+    snprintf(pass->host, sizeof(pass->host), "%s", keys->host);
+    snprintf(pass->user, sizeof(pass->user), "%s", asker->user);
+    memcpy(pass->certificate, keys->certificate, sizeof(pass->certificate));
+    if (!pass_sign(pass, keys->key, keys->secret))
+        return err_set(err, -EIO, "the signature cannot be made");
+    pass_encode(pass, out);
+    return 0;
+}
+
 int desk_pass(const struct ticket_keys *keys, const struct desk_asker *asker, const char *public_key, char *out,
               struct err *err)
 {
@@ -86,15 +102,32 @@ int desk_pass(const struct ticket_keys *keys, const struct desk_asker *asker, co
     if (!ticket_unhex(public_key, pass.public_key, sizeof(pass.public_key)))
         return err_set(err, -EINVAL, "its key is none");
     result = find_job(asker->socket, asker->pid, &pass, err);
-    if (result < 0)
-        return result;
-    snprintf(pass.host, sizeof(pass.host), "%s", keys->host);
-    snprintf(pass.user, sizeof(pass.user), "%s", asker->user);
-    memcpy(pass.certificate, keys->certificate, sizeof(pass.certificate));
-    if (!pass_sign(&pass, keys->key, keys->secret))
-        return err_set(err, -EIO, "the signature cannot be made");
-    pass_encode(&pass, out);
-    return 0;
+    return result < 0 ? result : give(keys, asker, &pass, out, err);
+}
+
+int desk_pass_to_look(const struct ticket_keys *keys, const struct desk_asker *asker, uint64_t job,
+                      const char *public_key, char *out, struct err *err)
+{
+    struct pass pass = {.looks = true, .job = job, .uid = asker->uid};
+    if (job == 0 || !ticket_unhex(public_key, pass.public_key, sizeof(pass.public_key)))
+        return err_set(err, -EINVAL, "its key is none, or no job is named");
+    return give(keys, asker, &pass, out, err);
+}
+
+/* Who may run nothing here that another host says is his sees no terminal here by its word either: a job of his that he
+ * has submitted here would else be open to whoever holds that host. */
+static int judge_stranger(const struct desk_believes *believes, const struct pass *pass, struct err *err)
+{
+    const struct admit_lists lists = {believes->deny_users, believes->deny_groups, uid_here, gid_here};
+    struct user user = {.uid = 0};
+    int result = user_lookup(&user, pass->user, (uid_t)pass->uid, err);
+    if (result == 0)
+        result = admit_judge(&user, &lists, err);
+    free(user.groups);
+    free(user.name);
+    free(user.home);
+    free(user.shell);
+    return result < 0 ? -EINVAL : 0;
 }
 
 int desk_pass_check(struct ticket_keys *keys, const struct desk_believes *believes, const char *text, struct err *err)
@@ -110,8 +143,8 @@ int desk_pass_check(struct ticket_keys *keys, const struct desk_believes *believ
         !(ticket_is_among(believes->hosts, pass.host) && ticket_is_among(believes->users, pass.user)))
         why = TICKET_NOT_VOUCHED;
     if (why == TICKET_GOOD)
-        return 0;
-    return err_set(err, -EINVAL, "%s does not believe the pass of a process of job %llu on %s (%s)%s", keys->host,
+        return pass.looks && strcmp(pass.host, keys->host) != 0 ? judge_stranger(believes, &pass, err) : 0;
+    return err_set(err, -EINVAL, "%s does not believe the pass for job %llu of a process on %s (%s)%s", keys->host,
                    (unsigned long long)pass.job, pass.host[0] ? pass.host : "a host", ticket_refusal_name(why),
                    why == TICKET_OTHER_CLUSTER ? ": one of the two has no certified ticket key; rsd --join again"
                    : why == TICKET_NOT_VOUCHED ? ": see vouch and vouch_users in rsd.conf there"

@@ -394,7 +394,7 @@ static void test_json(void **data)
         "\"usage\":[{\"host\":\"ws1\",\"cpu_seconds\":2.25,\"memory_peak_bytes\":1048576},{\"host\":"
         "\"ws2\",\"cpu_seconds\":null,\"memory_peak_bytes\":null}],"
         "\"level_seconds\":[1.5,0.0],\"polls\":null,\"notice\":false,\"mail_at\":null,\"notify\":null,"
-        "\"begin_notice\":null,\"end_notice\":null,\"line\":null,\"memory_bytes\":0,\"per_host\":0},"
+        "\"begin_notice\":null,\"end_notice\":null,\"line\":null,\"terminal\":null,\"memory_bytes\":0,\"per_host\":0},"
         "{\"id\":6,\"attempt\":0,\"name\":\"x\\\"y\",\"user\":\"alice\",\"uid\":2001,\"state\":"
         "\"queued\",\"level\":null,\"nprocs\":3,\"hosts\":[],\"processors\":[],"
         "\"command\":[\"./prog\",\"-x\",\"a "
@@ -406,7 +406,7 @@ static void test_json(void **data)
         "\"exit_status\":null,"
         "\"signal\":null,\"reason_code\":null,\"reason\":null,\"ahead\":0,\"usage\":[],\"level_seconds\":[],"
         "\"polls\":null,\"notice\":false,\"mail_at\":null,\"notify\":null,\"begin_notice\":null,\"end_notice\":null,"
-        "\"line\":null,\"memory_bytes\":0,\"per_host\":0}]}\n");
+        "\"line\":null,\"terminal\":null,\"memory_bytes\":0,\"per_host\":0}]}\n");
     check_schema(w, TOP_SRCDIR);
 }
 

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "client/common.h"
+#include "client/look.h"
 #include "lib/base/str.h"
 #include "libelmer/elmer.h"
 #include "libelmer/elmer_reg.h"
@@ -176,6 +177,13 @@ void wait_catch_signals(uint64_t job)
 int wait_for_job(struct elmer *elmer, uint64_t job)
 {
     (void)elmer;
+    return (int)job;
+}
+
+int look_at(struct elmer *elmer, uint64_t job, const struct look_options *options)
+{
+    (void)elmer;
+    (void)options;
     return (int)job;
 }
 

@@ -177,6 +177,8 @@ static void start_tickets(const struct rig *rig, struct rsd_config *config, stru
                                                               .host = config->name,
                                                               .hosts = rig->vouch ? rig->vouch : "all",
                                                               .users = rig->vouch_users ? rig->vouch_users : "all",
+                                                              .deny_users = "",
+                                                              .deny_groups = "",
                                                               .uid = RIG_TICKET_UID,
                                                               .gid = RIG_TICKET_UID,
                                                               .grants = pair[1]},

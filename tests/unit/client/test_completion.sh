@@ -31,7 +31,7 @@ program_of() {
     *) echo "client/${1%.*}" ;;
     esac
 }
-pages='esubmit.1 equery.1 ekill.1 ecancel.1 ewait.1 ehold.1 erelease.1 etop.1 etail.1 eretry.1 erun.1 esim.1 elmer.8 rsd.8 elmer-signer.8'
+pages='esubmit.1 equery.1 ekill.1 ecancel.1 ewait.1 ehold.1 erelease.1 etop.1 etail.1 eretry.1 eattach.1 erun.1 esim.1 elmer.8 rsd.8 elmer-signer.8'
 for page in $pages eadmin.8; do
     is "options of $page are those of --help" "$(of_page "$page")" "$(of_help "$(program_of "$page")")"
 done
@@ -54,7 +54,7 @@ is 'getopt is called by the table alone' "$(cd "$src" && grep -rlE --include='*.
 
 # ---- bash ----
 mkdir "$dir/bin"
-for command in esubmit ekill ecancel ewait ehold erelease etop etail eretry erun eadmin; do printf '#!/bin/sh\nexec "%s/client/%s" "$@"\n' "$PWD" $command >"$dir/bin/$command"; done
+for command in esubmit ekill ecancel ewait ehold erelease etop etail eretry eattach erun eadmin; do printf '#!/bin/sh\nexec "%s/client/%s" "$@"\n' "$PWD" $command >"$dir/bin/$command"; done
 cat >"$dir/bin/equery" <<'SCRIPT'
 #!/bin/sh
 case "$*" in
@@ -74,7 +74,7 @@ completes() { # WORD..: the last one is being typed
     _elmer "$1" "${!#}" "${COMP_WORDS[COMP_CWORD - 1]}" 2>/dev/null
     echo "${COMPREPLY[*]}"
 }
-for command in esubmit ekill ecancel ewait etail eretry erun eadmin; do
+for command in esubmit ekill ecancel ewait etail eretry eattach erun eadmin; do
     is "$command --: all long options of --help" "$(completes $command -- | tr ' ' '\n' | sed 's/^--//' | grep -vxE 'help|version' | sort -u)" "$(of_help "client/$command")"
 done
 for program in esim/esim elmer/elmer rsd/rsd; do
@@ -83,6 +83,7 @@ for program in esim/esim elmer/elmer rsd/rsd; do
 done
 is 'a short one has its long one' "$(completes esubmit -J)" '-J'
 is 'ekill: jobs that run' "$(completes ekill '')" '11 12'
+is 'eattach: jobs that run' "$(completes eattach '')" '11 12'
 is 'ekill: further ids' "$(completes ekill 11 1)" '11 12'
 is 'ecancel: jobs that wait' "$(completes ecancel '')" '21'
 is 'eretry: all' "$(completes eretry '')" '11 12 21'

@@ -253,6 +253,7 @@ void make_job(const char *hosts, const char *const *environment, size_t count)
                                                      .errors = "",
                                                      .submit_host = "ws2",
                                                      .umask = 18,
+                                                     .terminal = "",
                                                      .environment = {(const char **)environment, count}};
     f.state = (struct core_job){
         .id = 7, .attempt = 1, .nprocs = (uint32_t)strlen(hosts), .state = JOB_STARTING, .processors = f.processors};

@@ -237,13 +237,113 @@ static void test_bounds(void **state)
     assert_string_equal(launches_reach(f.launches, 7, 1, 0, 1), "its courier has ended too often: what ends it?");
 }
 
+/* ---- terminals ---- */
+
+#define TERMINAL_START "ws1: start 0 command sim -v cpus 0 1 > elmer-7.out captured\n"
+
+/* A job on ws1 whose command has a terminal. */
+static int terminal_job(void **state)
+{
+    setup(state);
+    launches_connect(f.launches, on_reached, answers);
+    *answers = 0;
+    nanswers = 0;
+    f.facts[1].address = "10.0.0.1";
+    make_job("11", NULL, 0);
+    f.job.submission.u.submit.terminal = "keep";
+    begin();
+    expect(TERMINAL_START);
+    return 0;
+}
+
+static void ask_terminal(uint64_t number)
+{
+    const char *refusal = launches_reach_terminal(f.launches, 7, number);
+    if (refusal)
+        fail_msg("refused: %s", refusal);
+}
+
+static void test_terminal(void **state)
+{
+    (void)state;
+    ask_terminal(1); /* it waits until it is said */
+    answered("");
+    expect(TERMINAL_START);
+    say(1, WIRE_started, 0, NULL);
+    expect("LAUNCHED\n");
+    say(0, WIRE_line, 0, "40009"); /* of another host */
+    answered("");
+    say(1, WIRE_line, 0, "40001");
+    answered("1 ws1 10.0.0.1:40001 of 1\n");
+    ask_terminal(2);
+    answered("2 ws1 10.0.0.1:40001 of 1\n");
+    say(1, WIRE_line, 0, "40001"); /* said again */
+    ask_terminal(3);
+    answered("3 ws1 10.0.0.1:40001 of 1\n");
+    ask(1, 0, 4); /* a courier is something else */
+    expect("ws1: start 1073741824 command elmer-courier cpus 0 1 captured\n");
+    end();
+    answered("4 ws1 the job is ending\n");
+    assert_string_equal(launches_reach_terminal(f.launches, 7, 5), "the job does not run now");
+}
+
+/* Nobody has asked before it is there. */
+static void test_terminal_first(void **state)
+{
+    (void)state;
+    say(1, WIRE_started, 0, NULL);
+    expect("LAUNCHED\n");
+    say(1, WIRE_line, 0, "40001");
+    ask_terminal(1);
+    answered("1 ws1 10.0.0.1:40001 of 1\n");
+}
+
+static void test_terminal_fails(void **state)
+{
+    (void)state;
+    say(1, WIRE_started, 0, NULL);
+    expect("LAUNCHED\n");
+    ask_terminal(1);
+    expect(TERMINAL_START); /* it may have said it to an elmer of before */
+    say(1, WIRE_line, 0, "elmer-tickets of this host\tdoes not answer");
+    answered("1 ws1 elmer-tickets of this host\\x09does not answer\n");
+}
+
+/* elmer has forgotten where it is, and asks for the start that was, which the host answers with what it has said. */
+static void test_terminal_after_a_restart(void **state)
+{
+    (void)state;
+    say(1, WIRE_started, 0, NULL);
+    say(1, WIRE_line, 0, "40001");
+    restart();
+    launches_connect(f.launches, on_reached, answers);
+    *f.log = 0;
+    ask_terminal(1);
+    expect(TERMINAL_START);
+    say(1, WIRE_started, 0, NULL);
+    say(1, WIRE_line, 0, "40001");
+    answered("1 ws1 10.0.0.1:40001 of 1\n");
+}
+
 int main(void)
 {
-#define CASE(name) cmocka_unit_test_setup_teardown(name, job, teardown)
+#define CASE(name)     cmocka_unit_test_setup_teardown(name, job, teardown)
+#define TERMINAL(name) cmocka_unit_test_setup_teardown(name, terminal_job, teardown)
     const struct CMUnitTest tests[] = {
-        CASE(test_first_and_next), CASE(test_who_may_not), CASE(test_failures),       CASE(test_its_end),
-        CASE(test_gone),           CASE(test_restart),     CASE(test_time_and_links), CASE(test_the_end_of_the_job),
-        CASE(test_lies),           CASE(test_bounds),
+        CASE(test_first_and_next),
+        CASE(test_who_may_not),
+        CASE(test_failures),
+        CASE(test_its_end),
+        CASE(test_gone),
+        CASE(test_restart),
+        CASE(test_time_and_links),
+        CASE(test_the_end_of_the_job),
+        CASE(test_lies),
+        CASE(test_bounds),
+        TERMINAL(test_terminal),
+        TERMINAL(test_terminal_first),
+        TERMINAL(test_terminal_fails),
+        TERMINAL(test_terminal_after_a_restart),
     };
     return cmocka_run_group_tests_name("courier", tests, NULL, NULL);
 }

@@ -103,14 +103,50 @@ static void test_others(void **state)
     assert_int_equal(fake_launch.asked, 0);
 }
 
+static void test_terminal(void **state)
+{
+    static const uint32_t others[] = {BOB, CAROL, ROOT};
+    struct wire_message message = {.type = WIRE_reach, .id = 3, .u.reach = {.job = 7, .host = "", .terminal = true}};
+    struct launches_reached reached = there(WS2);
+    struct engine_job *job = engine_job(NULL, 7);
+    int link = bed_client(ALICE);
+    (void)state;
+    job->submission.u.submit.terminal = "";
+    say(link, &message);
+    assert_string_equal(
+        heard_error(link, "job 7 has no terminal: it was submitted without --pty; etail shows its output"),
+        WIRE_CODE_REFUSED);
+    job->submission.u.submit.terminal = "keep";
+    fake_launch.refusal = "the job does not run now";
+    say(link, &message);
+    assert_string_equal(heard_error(link, "the terminal of job 7 cannot be seen: the job does not run now"),
+                        WIRE_CODE_WRONG_STATE);
+    fake_launch.refusal = NULL;
+    say(link, &message);
+    assert_int_equal(fake_launch.host, -2);
+    fake_launch.on_reached(fake_launch.number, &reached, fake_launch.data);
+    const struct wire_message *answer = heard(link, WIRE_reached);
+    assert_string_equal(answer->u.reached.host, "ws2");
+    assert_int_equal(answer->u.reached.port, 40001);
+    say(link, &message);
+    reached.failure = "the job is ending";
+    fake_launch.on_reached(fake_launch.number, &reached, fake_launch.data);
+    assert_string_equal(heard_error(link, "the terminal of job 7 cannot be reached: the job is ending"),
+                        WIRE_CODE_UNAVAILABLE);
+    for (size_t i = 0; i < 3; i++) { /* nor do administrators see it */
+        link = bed_client(others[i]);
+        say(link, &message);
+        fake_work_run();
+        assert_string_equal(heard_error(link, "job 7 belongs to alice: only he may see its terminal"),
+                            WIRE_CODE_NOT_PERMITTED);
+    }
+}
+
 int main(void)
 {
 #define CASE(name) cmocka_unit_test_setup_teardown(name, setup, bed_teardown)
     const struct CMUnitTest tests[] = {
-        CASE(test_reached),
-        CASE(test_addresses),
-        CASE(test_failures),
-        CASE(test_others),
+        CASE(test_terminal), CASE(test_reached), CASE(test_addresses), CASE(test_failures), CASE(test_others),
     };
     return cmocka_run_group_tests_name("reach", tests, NULL, NULL);
 }

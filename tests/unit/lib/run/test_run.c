@@ -16,6 +16,7 @@
 
 #include "lib/run/added.h"
 #include "lib/run/link.h"
+#include "lib/run/look.h"
 #include "lib/run/pack.h"
 #include "lib/ticket/keys.h"
 
@@ -343,9 +344,72 @@ static void test_added(void **state)
     assert_int_equal(run_added_next(&at, &name), 0);
 }
 
+/* ---- terminals ---- */
+
+static void test_look(void **state)
+{
+    const struct run_look look = {UINT64_MAX - 5, 0x123456789abcdef0, 40, 132};
+    const struct run_looking looking = {7, 1ULL << 40, 3, 100, 99};
+    struct run_look look_back;
+    struct run_looking back;
+    uint8_t bytes[64];
+    (void)state;
+    run_look_pack(&look, bytes);
+    for (size_t size = 0; size <= sizeof(bytes); size++)
+        assert_int_equal(run_look_unpack(bytes, size, &look_back), size == RUN_LOOK_BYTES);
+    assert_true(run_look_unpack(bytes, RUN_LOOK_BYTES, &look_back));
+    assert_true(look_back.session == look.session && look_back.seen == look.seen);
+    assert_true(look_back.rows == 40 && look_back.columns == 132);
+    run_looking_pack(&looking, bytes);
+    for (size_t size = 0; size <= sizeof(bytes); size++)
+        assert_int_equal(run_looking_unpack(bytes, size, &back), size == RUN_LOOKING_BYTES);
+    assert_true(run_looking_unpack(bytes, RUN_LOOKING_BYTES, &back));
+    assert_true(back.session == 7 && back.from == 1ULL << 40 && back.lost == 3 && back.came == 100 && back.went == 99);
+    bytes[39] = 101; /* more has gone on than has come */
+    assert_false(run_looking_unpack(bytes, RUN_LOOKING_BYTES, &back));
+}
+
+/* A pass of somebody who looks is none of a process of the job, and the other way round. */
+static void test_passes_to_look(void **state)
+{
+    struct pass process = {.host = "ws1", .job = 7, .attempt = 2, .uid = 1000, .user = "alice"}, other = process, back;
+    struct pass look = {.looks = true, .host = "ws2", .job = 7, .uid = 1000, .user = "alice"};
+    uint8_t key[TICKET_KEY_BYTES], secret[TICKET_KEY_BYTES];
+    struct ticket_trust trust = {.has_authority = false};
+    char text[PASS_TEXT_MAX + 1], turned[PASS_TEXT_MAX + 1];
+    (void)state;
+    assert_true(ticket_key_create(secret, key));
+    memcpy(trust.own, key, sizeof(key));
+    snprintf(trust.own_host, sizeof(trust.own_host), "ws2");
+    assert_true(pass_sign(&look, key, secret) && pass_sign(&process, key, secret));
+    pass_encode(&look, text);
+    assert_true(pass_decode(text, &back) && back.looks && back.job == 7 && back.attempt == 0);
+    assert_int_equal(pass_check_chain(&back, &trust), TICKET_GOOD);
+    back.looks = false; /* the signature is for what it is */
+    back.attempt = 2;
+    assert_int_equal(pass_check_chain(&back, &trust), TICKET_FORGED);
+    look.attempt = 2; /* none has an attempt */
+    pass_encode(&look, turned);
+    assert_false(pass_decode(turned, &back));
+    look.attempt = 0;
+    assert_true(pass_may_look(&look, &process));
+    assert_false(pass_may_look(&process, &look) || pass_may_look(&look, &look) || pass_may_look(&process, &process));
+    assert_false(pass_is_of_job(&look, &process) || pass_is_of_job(&process, &look) || pass_is_of_job(&look, &look));
+    other.job = 8;
+    assert_false(pass_may_look(&look, &other));
+    other = process;
+    other.uid = 1001;
+    assert_false(pass_may_look(&look, &other));
+    other = process;
+    snprintf(other.user, sizeof(other.user), "bob");
+    assert_false(pass_may_look(&look, &other));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_look),
+        cmocka_unit_test(test_passes_to_look),
         cmocka_unit_test(test_seals),
         cmocka_unit_test(test_seals_that_do_not_hold),
         cmocka_unit_test(test_frames),

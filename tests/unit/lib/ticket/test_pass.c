@@ -148,6 +148,41 @@ static void a_courier_is_nothing_else(void **state)
     assert_int_equal(ticket_check_start(&t, &start), TICKET_OTHER_ENVIRONMENT);
 }
 
+/* A command has a terminal if it was signed so, and only then a pipe in the place of its output. */
+static void a_terminal_is_signed(void **state)
+{
+    static const char *const given[] = {"PATH=/usr/bin", "ELMER_TERMINAL=keep"}, *const command[] = {"bash"};
+    static struct ticket t = {.nprocs = 4, .name = "s"};
+    const struct ticket_start good = {.job = 12,
+                                      .role = TICKET_COMMAND,
+                                      .argv = {command, 1},
+                                      .environment = {given, 2},
+                                      .dir = "/home/a",
+                                      .output = "elmer-12.out",
+                                      .errors = "elmer-12.out",
+                                      .umask = 022,
+                                      .capture = true};
+    struct ticket_start start = good;
+    (void)state;
+    assert_true(ticket_digest(&t, (struct ticket_list){command, 1}, (struct ticket_list){given, 2}, "/home/a", 022));
+    assert_int_equal(ticket_check_start(&t, &start), TICKET_GOOD);
+    start.capture = false; /* elmer would have its output go elsewhere */
+    assert_int_equal(ticket_check_start(&t, &start), TICKET_OTHER_OUTPUT);
+    start = good;
+    start.output = "/home/a/.profile";
+    assert_int_equal(ticket_check_start(&t, &start), TICKET_OTHER_OUTPUT);
+    start = good;
+    start.environment = (struct ticket_list){given, 1};
+    assert_int_equal(ticket_check_start(&t, &start), TICKET_OTHER_OUTPUT);
+    start.capture = false;
+    assert_int_equal(ticket_check_start(&t, &start), TICKET_OTHER_ENVIRONMENT);
+    assert_true(ticket_digest(&t, (struct ticket_list){command, 1}, (struct ticket_list){given, 1}, "/home/a", 022));
+    assert_int_equal(ticket_check_start(&t, &start), TICKET_GOOD); /* one without */
+    start.environment = (struct ticket_list){given, 2};
+    start.capture = true;
+    assert_int_equal(ticket_check_start(&t, &start), TICKET_OTHER_ENVIRONMENT);
+}
+
 static void test_groups(void **state)
 {
     static const char *const none[] = {"/",
@@ -206,9 +241,10 @@ static void test_same_job(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_there_and_back),       cmocka_unit_test(test_every_byte_counts),
-        cmocka_unit_test(test_what_is_none),         cmocka_unit_test(test_groups),
-        cmocka_unit_test(a_courier_is_nothing_else), cmocka_unit_test(test_same_job),
+        cmocka_unit_test(test_there_and_back), cmocka_unit_test(test_every_byte_counts),
+        cmocka_unit_test(test_what_is_none),   cmocka_unit_test(a_terminal_is_signed),
+        cmocka_unit_test(test_groups),         cmocka_unit_test(a_courier_is_nothing_else),
+        cmocka_unit_test(test_same_job),
     };
     return cmocka_run_group_tests_name("pass", tests, NULL, NULL);
 }

@@ -62,7 +62,7 @@ static int setup(void **state)
     assert_int_equal(ticket_keys_open(&keys, dir, "ws1", &err), 0);
     listen_at(dir);
     desk_keys = keys;
-    desk = desk_start(&keys, &(struct desk_believes){"all", "all"}, listener);
+    desk = desk_start(&keys, &(struct desk_believes){"all", "all", "", ""}, listener);
     assert_true(desk > 0);
     ticket_keys_close(&keys);
     return 0;
@@ -237,7 +237,7 @@ static void passes_are_looked_at(void **state)
     assert_int_equal(ask(&question, text), WIRE_done);
     pass_text[strlen(pass_text) - 1] ^= 1;
     assert_int_equal(ask(&question, text), WIRE_error);
-    assert_true(strstr(text, "ws1 does not believe the pass of a process of job 7 on ws1 (forged)") ||
+    assert_true(strstr(text, "ws1 does not believe the pass for job 7 of a process on ws1 (forged)") ||
                 strstr(text, "(garbled)"));
     assert_true(ticket_key_create(stranger_secret, stranger) && pass_sign(&pass, stranger, stranger_secret));
     pass_encode(&pass, pass_text);
@@ -246,6 +246,38 @@ static void passes_are_looked_at(void **state)
     snprintf(pass_text, sizeof(pass_text), "00");
     assert_int_equal(ask(&question, text), WIRE_error);
     assert_true(strstr(text, "(garbled)"));
+}
+
+static int connect_in_silence(void);
+
+/* For whoever asks, about a job of which the desk knows nothing: whose it is, is seen by what holds the terminal. */
+static void passes_to_look(void **state)
+{
+    struct wire_message question = {.type = WIRE_pass_look, .id = 1, .u.pass_look = {.job = 7}};
+    char key[2 * PASS_KEY_BYTES + 1], text[PASS_TEXT_MAX + 1];
+    uint8_t bytes[PASS_KEY_BYTES] = {1, 2, 3};
+    struct pass pass;
+    struct wire_message answer;
+    struct channel channel;
+    (void)state;
+    ticket_hex(bytes, sizeof(bytes), key);
+    question.u.pass_look.key = key;
+    assert_int_equal(channel_init(&channel, connect_in_silence(), WIRE_FROM_ROOT, 1 << 16), 0);
+    channel.minor = WIRE_TICKET_MINOR;
+    assert_int_equal(channel_send_all(&channel, &question, mono_ms(mono_now()) + WAIT_MS, NULL), 0);
+    assert_int_equal(channel_receive(&channel, &answer, mono_ms(mono_now()) + WAIT_MS, NULL), 1);
+    assert_int_equal(answer.type, WIRE_pass);
+    assert_true(pass_decode(answer.u.pass.pass, &pass));
+    wire_message_fini(&answer);
+    channel_fini(&channel);
+    assert_true(pass.looks && pass.job == 7 && pass.attempt == 0 && pass.uid == getuid());
+    assert_string_equal(pass.host, "ws1");
+    assert_memory_equal(pass.public_key, bytes, sizeof(bytes));
+    question.u.pass_look.job = 0;
+    assert_int_equal(ask(&question, text), WIRE_error);
+    question.u.pass_look.job = 7;
+    question.u.pass_look.key = "abc";
+    assert_int_equal(ask(&question, text), WIRE_error);
 }
 
 /* ---- warrants ---- */
@@ -427,6 +459,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_flood_is_not_kept, setup, teardown),
         cmocka_unit_test_setup_teardown(what_cannot_be_signed_goes_without, setup, teardown),
         cmocka_unit_test_setup_teardown(no_pass_outside_of_jobs, setup, teardown),
+        cmocka_unit_test_setup_teardown(passes_to_look, setup, teardown),
         cmocka_unit_test_setup_teardown(passes_are_looked_at, setup, teardown),
         cmocka_unit_test_setup_teardown(warrants_say_who_and_what, setup, teardown),
         cmocka_unit_test_setup_teardown(busy_is_not_none, setup, teardown),

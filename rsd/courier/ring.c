@@ -1,0 +1,62 @@
+#include "config.h"
+
+#include "rsd/courier/ring.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+bool ring_init(struct ring *ring, size_t capacity)
+{
+    *ring = (struct ring){.bytes = malloc(capacity), .capacity = capacity};
+    return ring->bytes != NULL;
+}
+
+void ring_fini(struct ring *ring)
+{
+    free(ring->bytes);
+    ring->bytes = NULL;
+}
+
+/* Not over the end of the memory. */
+static size_t up_to_edge(const struct ring *ring, uint64_t place, size_t size)
+{
+    size_t left = ring->capacity - (size_t)(place % ring->capacity);
+    return size < left ? size : left;
+}
+
+void ring_put(struct ring *ring, const void *bytes, size_t size)
+{
+    const uint8_t *from = bytes;
+    if (size > ring->capacity) { /* the rest would be written over at once */
+        from += size - ring->capacity;
+        ring->end += size - ring->capacity;
+        size = ring->capacity;
+    }
+    while (size > 0) {
+        size_t piece = up_to_edge(ring, ring->end, size);
+        memcpy(ring->bytes + ring->end % ring->capacity, from, piece);
+        ring->end += piece;
+        from += piece;
+        size -= piece;
+    }
+    if (ring->end - ring->begin > ring->capacity)
+        ring->begin = ring->end - ring->capacity;
+}
+
+const uint8_t *ring_at(const struct ring *ring, uint64_t place, size_t *size)
+{
+    assert(place >= ring->begin && place <= ring->end);
+    *size = up_to_edge(ring, place, (size_t)(ring->end - place));
+    return ring->bytes + place % ring->capacity;
+}
+
+uint64_t ring_lost(const struct ring *ring)
+{
+    return ring->begin > ring->seen ? ring->begin - ring->seen : 0;
+}
+
+uint64_t ring_unseen(const struct ring *ring)
+{
+    return ring->seen + ring_lost(ring);
+}

@@ -1,0 +1,28 @@
+/* ring.h - what a terminal has printed, the last of it, with what somebody has seen of it. Places are counted from the
+ * first byte that it has ever printed. */
+#ifndef RSD_COURIER_RING_H
+#define RSD_COURIER_RING_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct ring {
+    uint8_t *bytes;
+    size_t capacity;
+    uint64_t begin, end; /* what is kept */
+    uint64_t seen;       /* somebody has written all before to where it can be read; <= end */
+};
+
+bool ring_init(struct ring *ring, size_t capacity);
+void ring_fini(struct ring *ring);
+/* The oldest bytes make room, also those that nobody has seen. */
+void ring_put(struct ring *ring, const void *bytes, size_t size);
+/* begin <= place <= end. Bytes from there on: *size of them, 0 at the end, perhaps not all that there are. */
+const uint8_t *ring_at(const struct ring *ring, uint64_t place, size_t *size);
+/* Nobody has seen them, and nobody can any more. */
+uint64_t ring_lost(const struct ring *ring);
+/* Where what nobody has seen, and is kept, begins. */
+uint64_t ring_unseen(const struct ring *ring);
+
+#endif

@@ -1,0 +1,212 @@
+#include "config.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "lib/base/clock.h"
+#include "lib/ticket/keys.h"
+#include "lib/wire/channel.h"
+#include "tests/daemon/terminal_lab.h"
+#include "tests/unit/peer.h"
+#include "tests/unit/scratch.h"
+
+/* ---- in place of elmer-tickets ---- */
+
+static void make_pass(const struct claim *claim, const uint8_t *public_key, char *text)
+{
+    static uint8_t key[TICKET_KEY_BYTES], secret[TICKET_KEY_BYTES];
+    static bool made;
+    struct pass pass = {
+        .looks = !claim->is_process, .job = claim->job, .attempt = claim->is_process ? 1 : 0, .uid = claim->uid};
+    if (!made)
+        assert_true(ticket_key_create(secret, key));
+    made = true;
+    snprintf(pass.host, sizeof(pass.host), "%s", LAB_HOST);
+    snprintf(pass.user, sizeof(pass.user), "%s", claim->user);
+    memcpy(pass.public_key, public_key, sizeof(pass.public_key));
+    assert_true(pass_sign(&pass, key, secret));
+    pass_encode(&pass, text);
+}
+
+static void answer(const char *dir, struct channel *channel, const struct wire_message *request)
+{
+    struct wire_message message = {.type = WIRE_pass, .id = request->id};
+    struct claim claim = LAB_CLAIM;
+    uint8_t key[SEAL_KEY_BYTES];
+    char text[PASS_TEXT_MAX + 1], deny[100];
+    snprintf(deny, sizeof(deny), "%s/deny", dir);
+    claim.is_process = request->type == WIRE_pass_ask;
+    if (request->type == WIRE_pass_look)
+        claim.job = request->u.pass_look.job;
+    if (request->type == WIRE_pass_ask || request->type == WIRE_pass_look) {
+        const char *hex = claim.is_process ? request->u.pass_ask.key : request->u.pass_look.key;
+        assert_true(ticket_unhex(hex, key, sizeof(key)));
+        make_pass(&claim, key, text);
+        message.u.pass.pass = text;
+    } else if (request->type == WIRE_pass_check && access(deny, F_OK) < 0) {
+        message.type = WIRE_done;
+        message.u.done.text = "";
+    } else {
+        message.type = WIRE_error;
+        message.u.error.code = WIRE_CODE_REFUSED;
+        message.u.error.text = "not believed here";
+    }
+    (void)channel_send_all(channel, &message, mono_ms(mono_now()) + 5000, NULL);
+}
+
+static _Noreturn void serve_one(const char *dir, int fd)
+{
+    struct channel channel;
+    struct wire_message request;
+    if (channel_init(&channel, fd, WIRE_FROM_CLIENT, 1 << 20) < 0)
+        _exit(1);
+    channel.minor = WIRE_TICKET_MINOR;
+    while (channel_receive(&channel, &request, mono_ms(mono_now()) + 5000, NULL) > 0) {
+        answer(dir, &channel, &request);
+        wire_message_fini(&request);
+    }
+    _exit(0);
+}
+
+static _Noreturn void serve(const char *dir, int listener)
+{
+    (void)signal(SIGCHLD, SIG_IGN);
+    (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+    for (;;) {
+        struct pollfd wait = {.fd = listener, .events = POLLIN};
+        int fd;
+        (void)poll(&wait, 1, -1);
+        fd = accept(listener, NULL, NULL);
+        if (fd >= 0 && fork() == 0)
+            serve_one(dir, fd);
+        if (fd >= 0)
+            close(fd);
+    }
+}
+
+void terminal_desk_up(struct terminal_lab *lab, const char *dir)
+{
+    char path[108];
+    int listener;
+    snprintf(lab->dir, sizeof(lab->dir), "%s", dir);
+    snprintf(path, sizeof(path), "%s/ticket.sock", dir);
+    listener = peer_listen(path);
+    lab->desk = fork();
+    assert_true(lab->desk >= 0);
+    if (lab->desk == 0)
+        serve(lab->dir, listener);
+    close(listener);
+    snprintf(path, sizeof(path), "%s/elmer.sock", dir);
+    setenv("ELMER_SOCKET", path, 1);
+}
+
+void terminal_desk_down(struct terminal_lab *lab)
+{
+    char path[108];
+    kill(lab->desk, SIGKILL);
+    waitpid(lab->desk, NULL, 0);
+    snprintf(path, sizeof(path), "%s/ticket.sock", lab->dir);
+    unlink(path);
+}
+
+/* ---- the holder ---- */
+
+static _Noreturn void hold(const struct terminal_lab *lab, const char *mode, const char *const *argv, int out)
+{
+    const char *words[16] = {"elmer-courier", "--terminal"};
+    char path[108];
+    int unseen;
+    for (size_t i = 0; i < 12 && argv[i]; i++)
+        words[2 + i] = argv[i];
+    snprintf(path, sizeof(path), "%s/unseen", lab->dir);
+    unseen = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+    setenv("ELMER_TERMINAL", mode, 1);
+    setenv("PS1", "ready> ", 1);
+    setenv("TERM", "dumb", 1);
+    if (dup2(out, 1) < 0 || dup2(unseen, 2) < 0)
+        _exit(99);
+    execv("./elmer-courier", (char **)(uintptr_t)words);
+    _exit(99);
+}
+
+void terminal_up(struct terminal_lab *lab, const char *mode, const char *const *argv)
+{
+    char dir[64] = "/tmp/terminal.XXXXXX", line[32] = "";
+    int fds[2];
+    *lab = (struct terminal_lab){.desk = 0};
+    assert_non_null(scratch_dir(dir));
+    terminal_desk_up(lab, dir);
+    assert_int_equal(pipe2(fds, O_CLOEXEC), 0);
+    lab->holder = fork();
+    assert_true(lab->holder >= 0);
+    if (lab->holder == 0)
+        hold(lab, mode, argv, fds[1]);
+    close(fds[1]);
+    for (size_t used = 0; used < sizeof(line) - 1;) {
+        ssize_t got = read(fds[0], line + used, sizeof(line) - 1 - used);
+        if (got <= 0)
+            break; /* it has said it, and closed */
+        used += (size_t)got;
+    }
+    close(fds[0]);
+    lab->port = (uint16_t)strtoul(line, NULL, 10);
+    assert_true(lab->port > 0);
+}
+
+int terminal_end(struct terminal_lab *lab)
+{
+    int64_t deadline = mono_ms(mono_now()) + LAB_WAIT_MS;
+    int status = 0;
+    pid_t pid = 0;
+    while (mono_ms(mono_now()) < deadline && (pid = waitpid(lab->holder, &status, WNOHANG)) == 0)
+        poll(NULL, 0, 2);
+    assert_int_equal(pid, lab->holder);
+    lab->holder = 0;
+    return status;
+}
+
+void terminal_down(struct terminal_lab *lab)
+{
+    if (lab->holder > 0) {
+        kill(lab->holder, SIGKILL);
+        waitpid(lab->holder, NULL, 0);
+    }
+    terminal_desk_down(lab);
+}
+
+/* ---- who looks ---- */
+
+bool terminal_connect(struct terminal_lab *lab, const struct claim *claim, struct run_link *link)
+{
+    int64_t deadline = mono_ms(mono_now()) + LAB_WAIT_MS;
+    char text[PASS_TEXT_MAX + 1];
+    struct seal_key key;
+    int fd = run_link_connect("", lab->port);
+    assert_true(fd >= 0);
+    assert_true(seal_key_make(&key));
+    make_pass(claim, key.public_key, text);
+    run_link_init(link, fd, true, &key, text);
+    while (link->state != RUN_OPEN && link->state != RUN_DEAD && mono_ms(mono_now()) < deadline) {
+        struct pollfd poller = {.fd = link->fd, .events = run_link_events(link)};
+        (void)poll(&poller, 1, 10);
+        run_link_step(link, poller.revents);
+        if (link->state == RUN_CHECKING)
+            run_link_accept(link);
+    }
+    return link->state == RUN_OPEN;
+}

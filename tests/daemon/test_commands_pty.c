@@ -1,0 +1,431 @@
+/* test_commands_pty.c - esubmit --pty and eattach as processes at a terminal: with the real holder of the job's
+ * terminal, and an elmer that the test plays. What is shown and typed, the way out, and how one's own terminal is left.
+ */
+#include "config.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <fcntl.h>
+#include <poll.h>
+#include <pty.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/wait.h>
+#include <termios.h>
+#include <unistd.h>
+
+#include "lib/base/clock.h"
+#include "lib/job/terminal.h"
+#include "tests/daemon/commands_lab.h"
+#include "tests/daemon/terminal_lab.h"
+#include "tests/unit/peer.h"
+
+static const char *const shell[] = {"/bin/bash", "--norc", "--noprofile", "-i", NULL};
+
+static struct terminal_lab lab;
+static struct at { /* who sits there */
+    pid_t pid;
+    int master;
+    struct termios before;
+    char text[1 << 16];
+    size_t size;
+} at;
+
+/* ---- a command at a terminal ---- */
+
+static void sit(const char *const *words)
+{
+    struct winsize size = {.ws_row = 40, .ws_col = 132};
+    char path[256];
+    (void)snprintf(path, sizeof(path), "client/%s", words[0]);
+    at.size = 0;
+    at.text[0] = 0;
+    at.pid = forkpty(&at.master, NULL, NULL, &size);
+    assert_true(at.pid >= 0);
+    if (at.pid == 0) {
+        execv(path, (char **)(uintptr_t)words);
+        _exit(99);
+    }
+    assert_int_equal(tcgetattr(at.master, &at.before), 0);
+    (void)fcntl(at.master, F_SETFL, O_NONBLOCK);
+}
+#define SIT(...) sit((const char *const[]){__VA_ARGS__, NULL})
+
+static void read_some(int timeout)
+{
+    struct pollfd fd = {.fd = at.master, .events = POLLIN};
+    ssize_t got = poll(&fd, 1, timeout) > 0 ? read(at.master, at.text + at.size, sizeof(at.text) - 1 - at.size) : 0;
+    if (got > 0)
+        at.size += (size_t)got;
+    at.text[at.size] = 0;
+}
+
+static void until_shown(const char *text)
+{
+    int64_t deadline = mono_ms(mono_now()) + LAB_WAIT_MS;
+    while (!strstr(at.text, text) && mono_ms(mono_now()) < deadline)
+        read_some(20);
+    if (!strstr(at.text, text))
+        fail_msg("not shown: %s; shown: %s", text, at.text);
+}
+
+static void type(const char *text)
+{
+    at.size = 0;
+    at.text[0] = 0;
+    assert_int_equal(write(at.master, text, strlen(text)), strlen(text));
+}
+
+/* The prompt is awaited before the next is typed. */
+static void line(const char *text, const char *expected)
+{
+    char typed[200];
+    (void)snprintf(typed, sizeof(typed), "%s\r", text);
+    type(typed);
+    until_shown(expected);
+    until_shown("ready> ");
+}
+
+static bool same_modes(void)
+{
+    struct termios now;
+    assert_int_equal(tcgetattr(at.master, &now), 0);
+    return now.c_lflag == at.before.c_lflag && now.c_iflag == at.before.c_iflag && now.c_oflag == at.before.c_oflag;
+}
+
+/* The exit status, 128+n for a signal; its terminal is as it was. */
+static int get_up(void)
+{
+    int64_t deadline = mono_ms(mono_now()) + LAB_WAIT_MS;
+    int status = 0;
+    pid_t pid = 0;
+    bool modes;
+    while (mono_ms(mono_now()) < deadline && (pid = waitpid(at.pid, &status, WNOHANG)) == 0)
+        read_some(5);
+    if (pid != at.pid)
+        fail_msg("it does not end; shown: %s", at.text);
+    at.pid = 0;
+    read_some(0);
+    modes = same_modes();
+    close(at.master);
+    assert_true(modes);
+    return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+}
+
+/* ---- elmer ---- */
+
+static struct wire_job_view view(const char *state, const char *terminal)
+{
+    struct wire_job_view view = view_of(LAB_JOB, "bash", state);
+    view.terminal = terminal;
+    return view;
+}
+
+static void answer_query(struct world *w, struct wire_job_view shown)
+{
+    struct wire_message query = peer_expect(&w->elmer, WIRE_query);
+    answer_jobs(w, query.id, &shown, 1, false);
+    wire_message_fini(&query);
+}
+
+static void answer_reach(struct world *w)
+{
+    struct wire_message reach = peer_expect(&w->elmer, WIRE_reach);
+    struct wire_message reached = {.type = WIRE_reached,
+                                   .id = reach.id,
+                                   .u.reached = {.attempt = 1, .address = "", .port = lab.port, .host = LAB_HOST}};
+    assert_int_equal(reach.u.reach.job, LAB_JOB);
+    assert_true(reach.u.reach.terminal);
+    peer_send(&w->elmer, &reached);
+    wire_message_fini(&reach);
+}
+
+static void refuse_reach(struct world *w, const char *code)
+{
+    struct wire_message reach = peer_expect(&w->elmer, WIRE_reach);
+    struct wire_message error = {.type = WIRE_error, .id = reach.id, .u.error = {.code = code, .text = "not so"}};
+    peer_send(&w->elmer, &error);
+    wire_message_fini(&reach);
+}
+
+static void answer_wait(struct world *w, int exit_status)
+{
+    struct wire_message wait = peer_expect(&w->elmer, WIRE_wait);
+    struct wire_job_view done = done_view(LAB_JOB, exit_status, -1, "exited", "");
+    answer_jobs(w, wait.id, &done, 1, false);
+    wire_message_fini(&wait);
+}
+
+static void begin(const char *mode, const char *const *argv)
+{
+    terminal_up(&lab, mode, argv);
+}
+
+/* eattach, up to the prompt. */
+static void attach(struct world *w)
+{
+    char path[128];
+    (void)snprintf(path, sizeof(path), "%s/elmer.sock", lab.dir);
+    if (w->listening >= 0)
+        close(w->listening);
+    unlink(path);
+    w->listening = peer_listen(path);
+    SIT("eattach", "7");
+    accept_command(w);
+    answer_query(w, view("running", TERMINAL_KEEP));
+    answer_reach(w);
+}
+
+/* ---- tests ---- */
+
+static void test_esubmit(void **data)
+{
+    struct world *w = *data;
+    struct wire_message submit;
+    struct wire_job_view waits = view("queued", TERMINAL_PTY);
+    char path[128];
+    bool found = false;
+    begin(TERMINAL_PTY, shell);
+    (void)snprintf(path, sizeof(path), "%s/elmer.sock", lab.dir);
+    close(w->listening);
+    w->listening = peer_listen(path);
+    setenv("TERM", "vt100", 1);
+    SIT("esubmit", "--pty", "4", "/bin/sh");
+    accept_command(w);
+    submit = peer_expect(&w->elmer, WIRE_submit);
+    assert_string_equal(submit.u.submit.terminal, TERMINAL_PTY);
+    assert_string_equal(submit.u.submit.output, "/dev/null");
+    for (size_t i = 0; i < submit.u.submit.environment.count; i++)
+        found = found || strcmp(submit.u.submit.environment.items[i], TERMINAL_VARIABLE "=pty") == 0;
+    assert_true(found);
+    {
+        struct wire_message answer = {
+            .type = WIRE_submitted,
+            .id = submit.id,
+            .u.submitted = {.job = LAB_JOB, .state = "queued", .level = -1, .reason = "waits"}};
+        peer_send(&w->elmer, &answer);
+    }
+    wire_message_fini(&submit);
+    refuse_reach(w, WIRE_CODE_WRONG_STATE);
+    waits.reason = "not enough processors";
+    answer_query(w, waits);
+    until_shown("job 7 waits: not enough processors");
+    answer_reach(w);
+    until_shown("ready> ");
+    assert_false(same_modes());
+    line("stty size", "40 132");
+    {
+        struct winsize size = {.ws_row = 50, .ws_col = 100};
+        assert_int_equal(ioctl(at.master, TIOCSWINSZ, &size), 0);
+        assert_int_equal(kill(at.pid, SIGWINCH), 0);
+    }
+    line("until [ \"$(stty size)\" = '50 100' ]; do :; done; echo $((6*7))", "\n42\r\n");
+    type("sh -c 'echo begun; exec sleep 1000'\r");
+    until_shown("\nbegun\r\n");
+    type("\003");
+    until_shown("ready> ");
+    type("exit 7\r");
+    answer_wait(w, 7);
+    assert_int_equal(get_up(), 7);
+    (void)terminal_end(&lab);
+    terminal_down(&lab);
+}
+
+static void test_leave_and_come_back(void **data)
+{
+    struct world *w = *data;
+    begin(TERMINAL_KEEP, shell);
+    attach(w);
+    until_shown("ready> ");
+    line("x=41", "ready> ");
+    type("~?");
+    until_shown("~. leaves");
+    type("\r~.");
+    until_shown("job 7 goes on: eattach 7");
+    assert_int_equal(get_up(), 0);
+    attach(w);
+    line("echo $((x+1))", "\n42\r\n");
+    assert_int_equal(kill(at.pid, SIGTERM), 0);
+    assert_int_equal(get_up(), 128 + SIGTERM);
+    attach(w);
+    line("echo $((x+2))", "\n43\r\n");
+    assert_int_equal(kill(at.pid, SIGKILL), 0); /* then its terminal stays as it is */
+    waitpid(at.pid, NULL, 0);
+    close(at.master);
+    attach(w);
+    line("echo $((x+3))", "\n44\r\n");
+    type("exit 5\r");
+    answer_wait(w, 5);
+    assert_int_equal(get_up(), 5);
+    (void)terminal_end(&lab);
+    terminal_down(&lab);
+}
+
+/* Stopped and going on, its terminal is the shell's meanwhile. */
+static void test_stopped(void **data)
+{
+    struct world *w = *data;
+    int status;
+    begin(TERMINAL_KEEP, shell);
+    attach(w);
+    until_shown("ready> ");
+    assert_int_equal(kill(at.pid, SIGTSTP), 0);
+    assert_int_equal(waitpid(at.pid, &status, WUNTRACED), at.pid);
+    assert_true(WIFSTOPPED(status) && same_modes());
+    assert_int_equal(kill(at.pid, SIGCONT), 0);
+    line("echo $((6*7))", "\n42\r\n");
+    assert_false(same_modes());
+    type("exit\r");
+    answer_wait(w, 0);
+    assert_int_equal(get_up(), 0);
+    terminal_down(&lab);
+}
+
+/* The holder's process is stopped for a moment: what is typed comes when it goes on. Then it is gone, and elmer says
+ * how the job has ended. */
+static void test_gone(void **data)
+{
+    struct world *w = *data;
+    struct wire_job_view killed = done_view(LAB_JOB, -1, SIGKILL, "exited", "");
+    struct wire_message wait;
+    begin(TERMINAL_KEEP, shell);
+    attach(w);
+    until_shown("ready> ");
+    assert_int_equal(kill(lab.holder, SIGSTOP), 0);
+    type("echo $((6*7))\r");
+    assert_int_equal(kill(lab.holder, SIGCONT), 0);
+    until_shown("\n42\r\n");
+    assert_int_equal(kill(lab.holder, SIGKILL), 0);
+    (void)terminal_end(&lab);
+    until_shown("the connection to ws1 is lost");
+    refuse_reach(w, WIRE_CODE_WRONG_STATE);
+    answer_query(w, killed);
+    wait = peer_expect(&w->elmer, WIRE_wait);
+    answer_jobs(w, wait.id, &killed, 1, false);
+    wire_message_fini(&wait);
+    assert_int_equal(get_up(), 128 + SIGKILL);
+    terminal_down(&lab);
+}
+
+/* This host does not believe that of the job: nothing is typed at it. */
+static void test_not_believed(void **data)
+{
+    struct world *w = *data;
+    char path[128];
+    int fd;
+    begin(TERMINAL_KEEP, shell);
+    (void)snprintf(path, sizeof(path), "%s/deny", lab.dir);
+    fd = open(path, O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
+    assert_true(fd >= 0);
+    close(fd);
+    attach(w);
+    for (int i = 1; i < 20; i++)
+        answer_reach(w);
+    until_shown("the terminal of job 7 cannot be seen");
+    assert_int_equal(get_up(), 6);
+    terminal_down(&lab);
+}
+
+static void test_refused(void **data)
+{
+    static const struct {
+        const char *state, *terminal, *says;
+        bool hidden;
+        int code;
+    } table[] = {
+        {"running", "", "job 7 has no terminal", false, 1},
+        {"running", "", "job 7 belongs to alice", true, 5},
+        {"done", TERMINAL_KEEP, "job 7 has ended", false, 3},
+    };
+    struct world *w = *data;
+    for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
+        struct wire_job_view shown = view(table[i].state, table[i].terminal);
+        shown.hidden = table[i].hidden;
+        RUN(w, "eattach", "7");
+        accept_command(w);
+        answer_query(w, shown);
+        assert_int_equal(finish(w), table[i].code);
+        assert_non_null(strstr(w->stderr_text, table[i].says));
+    }
+    RUN(w, "eattach", "7", "8");
+    assert_int_equal(finish(w), 2);
+    RUN(w, "eattach");
+    assert_int_equal(finish(w), 2);
+}
+
+static void test_options(void **data)
+{
+    static const char *const wrong[][6] = {
+        {"esubmit", "--keep", "true"},
+        {"esubmit", "--pty", "--each", "2", "true"},
+        {"esubmit", "--pty", "-a", "1-3", "true"},
+        {"esubmit", "--pty", "--requeue", "true"},
+        {"esubmit", "--detach", "--pty", "true"},
+        {"esubmit", "--pty", "-"},
+    };
+    struct world *w = *data;
+    for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+        run(w, wrong[i]);
+        assert_int_equal(finish(w), 2);
+        assert_non_null(strstr(w->stderr_text, wrong[i][1]));
+    }
+}
+
+/* Only its id. */
+static void test_detach(void **data)
+{
+    struct world *w = *data;
+    struct wire_message submit;
+    RUN(w, "esubmit", "--pty", "--keep", "--detach", "2", "/bin/sh");
+    accept_command(w);
+    submit = peer_expect(&w->elmer, WIRE_submit);
+    assert_string_equal(submit.u.submit.terminal, TERMINAL_KEEP);
+    answer_submitted(w, submit.id, "starting", 0, 0, "");
+    wire_message_fini(&submit);
+    assert_int_equal(finish(w), 0);
+    assert_string_equal(w->stdout_text, "42\n");
+}
+
+/* Interrupted while the job waits: it is taken back. */
+static void test_taken_back(void **data)
+{
+    struct world *w = *data;
+    struct wire_message submit, cancel, done = {.type = WIRE_done, .u.done = {.text = ""}};
+    struct wire_job_view waits = view_of(42, "sh", "queued");
+    waits.terminal = TERMINAL_PTY;
+    RUN(w, "esubmit", "--pty", "2", "/bin/sh");
+    accept_command(w);
+    submit = peer_expect(&w->elmer, WIRE_submit);
+    answer_submitted(w, submit.id, "queued", -1, 3, "");
+    wire_message_fini(&submit);
+    refuse_reach(w, WIRE_CODE_WRONG_STATE);
+    assert_int_equal(kill(w->pid, SIGINT), 0);
+    answer_query(w, waits);
+    cancel = peer_expect(&w->elmer, WIRE_cancel);
+    assert_int_equal(cancel.u.cancel.job, 42);
+    done.id = cancel.id;
+    peer_send(&w->elmer, &done);
+    wire_message_fini(&cancel);
+    assert_int_equal(finish(w), 128 + SIGINT);
+    assert_non_null(strstr(w->stderr_text, "job 42 is taken back"));
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+    const struct CMUnitTest tests[] = {
+        TEST(test_esubmit),      TEST(test_leave_and_come_back),
+        TEST(test_stopped),      TEST(test_gone),
+        TEST(test_not_believed), TEST(test_refused),
+        TEST(test_options),      TEST(test_detach),
+        TEST(test_taken_back),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
