@@ -1,0 +1,276 @@
+/* test_start.c - what a ticket lets hosts open and start: every other wish has a name. */
+#include "config.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/unit/lib/ticket/submission.h"
+
+/* ---- what is opened ---- */
+
+static void a_job_is_opened_as_it_was_asked_for(void **state)
+{
+    struct cluster c;
+    static struct ticket t;
+    (void)state;
+    cluster_init(&c);
+    make(&c, &t, false);
+    assert_why(ticket_check_open(&t, 1000, "alice", false, 4, 0), TICKET_GOOD);
+    assert_why(ticket_check_open(&t, 1001, "alice", false, 4, 0), TICKET_OTHER_USER);
+    assert_why(ticket_check_open(&t, 1000, "carol", false, 4, 0), TICKET_OTHER_USER);
+    assert_why(ticket_check_open(&t, 1000, "alice", true, 4, 0), TICKET_OTHER_LAUNCHER);
+    assert_why(ticket_check_open(&t, 1000, "alice", false, 5, 0), TICKET_TOO_MANY_PROCESSORS);
+    assert_why(ticket_check_open(&t, 1000, "alice", false, 4, 1), TICKET_OTHER_MEMORY);
+}
+
+/* One that asks for memory is another ticket than one that does not, which has the bytes that it always had. */
+static void memory_is_part_of_it(void **state)
+{
+    struct cluster c;
+    static struct ticket t, again;
+    static char without[TICKET_TEXT_MAX + 1], text[TICKET_TEXT_MAX + 1];
+    (void)state;
+    cluster_init(&c);
+    make(&c, &t, false);
+    ticket_encode(&t, without);
+    t.memory_bytes = (uint64_t)4 << 30;
+    assert_true(ticket_sign(&t, c.secret));
+    ticket_encode(&t, text);
+    assert_int_equal(strlen(text), strlen(without) + 16);
+    assert_why(ticket_decode(text, &again), TICKET_GOOD);
+    assert_true(again.memory_bytes == (uint64_t)4 << 30);
+    assert_why(ticket_check_chain(&again, &c.trust), TICKET_GOOD);
+    assert_why(ticket_check_open(&again, 1000, "alice", false, 4, (uint64_t)4 << 30), TICKET_GOOD);
+    assert_why(ticket_check_open(&again, 1000, "alice", false, 4, (uint64_t)8 << 30), TICKET_OTHER_MEMORY);
+    assert_why(ticket_check_open(&again, 1000, "alice", false, 4, 0), TICKET_OTHER_MEMORY);
+    again.memory_bytes = 0; /* taken out on the way: the signature does not hold */
+    assert_why(ticket_check_chain(&again, &c.trust), TICKET_FORGED);
+}
+
+/* ---- what is started ---- */
+
+static void a_command_is_started_as_it_was_asked_for(void **state)
+{
+    struct cluster c;
+    static struct ticket t;
+    struct ticket_start start = start_of();
+    (void)state;
+    cluster_init(&c);
+    make(&c, &t, false);
+    assert_why(ticket_check_start(&t, &start), TICKET_GOOD);
+    t.each = false; /* then there is one process, */
+    assert_why(ticket_check_start(&t, &start), TICKET_NO_SUCH_RANK);
+    start.process = 0; /* with files of its own */
+    assert_why(ticket_check_start(&t, &start), TICKET_OTHER_OUTPUT);
+    start.output = start.errors = "s-12.0.out";
+    assert_why(ticket_check_start(&t, &start), TICKET_GOOD);
+}
+
+static void another_argument_is_refused(void **state)
+{
+    static const char *const other[] = {"sim", "-n", "101"}, *const joined[] = {"sim", "-n100"};
+    struct cluster c;
+    static struct ticket t;
+    struct ticket_start start = start_of();
+    (void)state;
+    cluster_init(&c);
+    make(&c, &t, false);
+    start.argv = LIST(other);
+    assert_why(ticket_check_start(&t, &start), TICKET_OTHER_COMMAND);
+    start.argv = LIST(joined);
+    assert_why(ticket_check_start(&t, &start), TICKET_OTHER_COMMAND);
+    start.argv.count = 0;
+    assert_why(ticket_check_start(&t, &start), TICKET_OTHER_COMMAND);
+}
+
+/* `more` stands before, or in the place of, what is there. */
+static enum ticket_refusal with_variable(const struct ticket *t, const char *more, bool instead)
+{
+    const char *all[16] = {more};
+    struct ticket_start start = start_of();
+    size_t count = 1;
+    for (size_t i = instead; i < start.environment.count; i++)
+        all[count++] = start.environment.items[i];
+    start.environment = (struct ticket_list){all, count};
+    return ticket_check_start(t, &start);
+}
+
+static void another_environment_is_refused(void **state)
+{
+    static const char *const forbidden[] = {"LD_PRELOAD=/tmp/evil.so", "PATH=/tmp",    "BASH_ENV=/tmp/x", "",
+                                            "PVM_PATH=/tmp",           "ELMER_HOST=x", "ELMER_RANK",      "HOME=/tmp"};
+    struct cluster c;
+    static struct ticket t;
+    (void)state;
+    cluster_init(&c);
+    make(&c, &t, false);
+    for (size_t i = 0; i < sizeof(forbidden) / sizeof(forbidden[0]); i++) {
+        assert_why(with_variable(&t, forbidden[i], false), TICKET_OTHER_ENVIRONMENT);
+        assert_why(with_variable(&t, forbidden[i], true), TICKET_OTHER_ENVIRONMENT);
+    }
+    assert_why(with_variable(&t, "PVM_RSH=/bin/false", false), TICKET_OTHER_ENVIRONMENT); /* no PVM job */
+}
+
+static void what_elmer_adds_has_values_of_its_own(void **state)
+{
+    static const char *const good[] = {"ELMER_HOSTFILE=/x",  "ELMER_JOB_NAME=s",
+                                       "PVM_RSH=/bin/false", "PVM_WD=/home/a",
+                                       "PVMDLOGMAX=100",     "PVMSOCK=/run/elmer-rsd/jobs/12.1/pvmtmp.0",
+                                       "PVM_TMP=/x"};
+    static const char *const bad[] = {"ELMER_JOB_NAME=t",
+                                      "ELMER_JOB_ID=$(id)",
+                                      "ELMER_RANK=",
+                                      "PVM_RSH=/tmp/evil",
+                                      "PVM_RSH=",
+                                      "PVM_WD=/tmp",
+                                      "PVMDLOGMAX=x",
+                                      "PVMSOCK=/tmp/pvmtmp.0",
+                                      "PVMSOCK=0a000001:1234",
+                                      "PVMSOCK=/run/elmer-rsd/jobs/12.1/../12.2/pvmtmp.0",
+                                      "PVMSOCK=/run/elmer-rsd/jobs/12.10/pvmtmp.0",
+                                      "PVM_HOSTER=/tmp/evil",
+                                      "PVM_RM=/tmp/evil",
+                                      "PVM_VMID=x"};
+    struct cluster c;
+    static struct ticket t;
+    (void)state;
+    cluster_init(&c);
+    make(&c, &t, true);
+    for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++)
+        assert_why(with_variable(&t, good[i], false), TICKET_GOOD);
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+        assert_why(with_variable(&t, bad[i], false), TICKET_ADDED_VARIABLE);
+}
+
+static void another_place_or_file_is_refused(void **state)
+{
+    struct cluster c;
+    static struct ticket t;
+    struct ticket_start start = start_of();
+    (void)state;
+    cluster_init(&c);
+    make(&c, &t, false);
+    start.umask = 0;
+    assert_why(ticket_check_start(&t, &start), TICKET_OTHER_PLACE);
+    start = start_of();
+    start.dir = "/tmp";
+    assert_why(ticket_check_start(&t, &start), TICKET_OTHER_PLACE);
+    start = start_of();
+    start.output = "/home/a/.profile";
+    assert_why(ticket_check_start(&t, &start), TICKET_OTHER_OUTPUT);
+    start = start_of();
+    start.errors = "s-12.2.out";
+    assert_why(ticket_check_start(&t, &start), TICKET_OTHER_OUTPUT);
+    start = start_of();
+    start.output = "s-12.1.out2";
+    assert_why(ticket_check_start(&t, &start), TICKET_OTHER_OUTPUT);
+    start = start_of();
+    start.truncate = true;
+    assert_why(ticket_check_start(&t, &start), TICKET_OTHER_OUTPUT);
+    start = start_of();
+    start.capture = true;
+    assert_why(ticket_check_start(&t, &start), TICKET_OTHER_OUTPUT);
+}
+
+static void a_rank_that_was_not_asked_for_is_refused(void **state)
+{
+    struct cluster c;
+    static struct ticket t;
+    struct ticket_start start = start_of();
+    (void)state;
+    cluster_init(&c);
+    make(&c, &t, false);
+    start.process = 4;
+    assert_why(ticket_check_start(&t, &start), TICKET_NO_SUCH_RANK);
+    start.process = UINT32_MAX;
+    assert_why(ticket_check_start(&t, &start), TICKET_NO_SUCH_RANK);
+}
+
+/* ---- helpers ---- */
+
+static enum ticket_refusal daemon_with(const struct ticket *t, struct ticket_list argv)
+{
+    struct ticket_start start = start_of();
+    start.role = TICKET_DAEMON;
+    start.process = 4;
+    start.argv = argv;
+    start.output = start.errors = "";
+    start.capture = true;
+    return ticket_check_start(t, &start);
+}
+
+static void daemons_are_those_of_a_virtual_machine(void **state)
+{
+    static const char *const master[] = {"pvmd", "-nws1"}, *const address[] = {"pvmd", "-n10.0.0.1"},
+                             *const slave[] = {"pvmd",          "-s",   "-d0x0", "-nws2",         "1",
+                                               "0a4d0001:c198", "4080", "2",     "0a4d0002:0000", "-f"},
+                             *const hostfile[] = {"pvmd", "-nws1", "/tmp/hosts"}, *const named[] = {"pvmd", "hosts"},
+                             *const hexfile[] = {"pvmd", "-nws1", "cafe"}, *const alone[] = {"pvmd"},
+                             *const option[] = {"pvmd", "-x"};
+    struct cluster c;
+    static struct ticket t, plain;
+    (void)state;
+    cluster_init(&c);
+    make(&c, &t, true);
+    make(&c, &plain, false);
+    assert_why(daemon_with(&t, LIST(master)), TICKET_GOOD);
+    assert_why(daemon_with(&t, LIST(address)), TICKET_GOOD);
+    assert_why(daemon_with(&t, LIST(slave)), TICKET_GOOD);
+    assert_why(daemon_with(&plain, LIST(master)), TICKET_OTHER_HELPER);
+    assert_why(daemon_with(&t, LIST(hostfile)), TICKET_OTHER_HELPER);
+    assert_why(daemon_with(&t, LIST(named)), TICKET_OTHER_HELPER);
+    assert_why(daemon_with(&t, LIST(hexfile)), TICKET_OTHER_HELPER);
+    assert_why(daemon_with(&t, LIST(alone)), TICKET_OTHER_HELPER);
+    assert_why(daemon_with(&t, LIST(option)), TICKET_OTHER_HELPER);
+}
+
+static void the_agent_works_where_the_job_does(void **state)
+{
+    static const char *const good[] = {"agent", "--wd", "/home/a", "ws2", "ws3=10.0.0.3"},
+                             *const elsewhere[] = {"agent", "--wd", "/tmp", "ws2"},
+                             *const option[] = {"agent", "--wd", "/home/a", "--x"};
+    struct cluster c;
+    static struct ticket t;
+    struct ticket_start start = start_of();
+    (void)state;
+    cluster_init(&c);
+    make(&c, &t, true);
+    start.role = TICKET_AGENT;
+    start.process = 5;
+    start.output = start.errors = "s-12.0.out";
+    start.argv = LIST(good);
+    assert_why(ticket_check_start(&t, &start), TICKET_GOOD);
+    start.process = 3;
+    assert_why(ticket_check_start(&t, &start), TICKET_OTHER_HELPER);
+    start.process = 5;
+    start.argv = LIST(elsewhere);
+    assert_why(ticket_check_start(&t, &start), TICKET_OTHER_HELPER);
+    start.argv = LIST(option);
+    assert_why(ticket_check_start(&t, &start), TICKET_OTHER_HELPER);
+    start.argv = LIST(good);
+    start.output = "/home/a/.profile";
+    assert_why(ticket_check_start(&t, &start), TICKET_OTHER_HELPER);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_job_is_opened_as_it_was_asked_for),
+        cmocka_unit_test(memory_is_part_of_it),
+        cmocka_unit_test(a_command_is_started_as_it_was_asked_for),
+        cmocka_unit_test(another_argument_is_refused),
+        cmocka_unit_test(another_environment_is_refused),
+        cmocka_unit_test(what_elmer_adds_has_values_of_its_own),
+        cmocka_unit_test(another_place_or_file_is_refused),
+        cmocka_unit_test(a_rank_that_was_not_asked_for_is_refused),
+        cmocka_unit_test(daemons_are_those_of_a_virtual_machine),
+        cmocka_unit_test(the_agent_works_where_the_job_does),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
