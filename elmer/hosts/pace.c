@@ -101,6 +101,8 @@ void hosts_pace_go_on(struct deadline *deadline)
         if (!hosts->paced)
             hosts->last_paced = &hosts->paced;
         send_waiting(host);
+        if (is_linked(host)) /* who waits for this host: what the kernel takes at once has no on_room() of its link */
+            hosts->callbacks.on_room(host->index, hosts->data);
     }
     if (hosts->paced)
         go_on_soon(hosts);

@@ -25,7 +25,8 @@ struct link_callbacks {
     void (*on_message)(struct link *link, struct wire_message *message, void *data);
     /* The link is gone, why in text (logged by the owner, once). Last callback; the link is freed after it. */
     void (*on_close)(struct link *link, const char *text, void *data);
-    /* At most LINK_LITTLE is unsent of what there was; may be NULL, and comes more often than one needs. */
+    /* Something was unsent, and of that at most LINK_LITTLE is left; may be NULL, and comes more often than one needs.
+     * Not after what the kernel has taken at once. */
     void (*on_room)(struct link *link, void *data);
 };
 
