@@ -15,7 +15,7 @@ enum {
     BEGINNING = 480 /* of a lost frame */
 };
 
-static size_t header_length(const uint8_t *header)
+size_t wire_frame_length(const uint8_t *header)
 {
     return (size_t)header[0] << 24 | (size_t)header[1] << 16 | (size_t)header[2] << 8 | header[3];
 }
@@ -69,8 +69,8 @@ static ptrdiff_t cut_short(struct frame_reader *reader, const uint8_t *bytes, si
 
     if (!reader->may_lose || reader->lost || reader->size >= reader->header)
         return -1;
-    while (at + WIRE_FRAME_HEADER + header_length(reader->data + at) != reader->header)
-        at += WIRE_FRAME_HEADER + header_length(reader->data + at);
+    while (at + WIRE_FRAME_HEADER + wire_frame_length(reader->data + at) != reader->header)
+        at += WIRE_FRAME_HEADER + wire_frame_length(reader->data + at);
     if (part > 0)
         memcpy(reader->data + reader->size, bytes, part);
     reader->size += part;
@@ -116,7 +116,7 @@ int frame_reader_push(struct frame_reader *reader, const uint8_t *bytes, size_t 
         bytes += part;
         size -= part;
         if (reader->size == reader->header + WIRE_FRAME_HEADER) {
-            size_t length = header_length(reader->data + reader->header);
+            size_t length = wire_frame_length(reader->data + reader->header);
 
             if (length == 0 || length > reader->max)
                 return -EMSGSIZE;
@@ -139,7 +139,7 @@ int frame_reader_next(struct frame_reader *reader, const char **json, size_t *si
     }
     if (left < WIRE_FRAME_HEADER)
         return 0;
-    length = header_length(reader->data + reader->begin);
+    length = wire_frame_length(reader->data + reader->begin);
     if (left - WIRE_FRAME_HEADER < length)
         return 0;
     *json = (const char *)reader->data + reader->begin + WIRE_FRAME_HEADER;

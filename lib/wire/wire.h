@@ -137,6 +137,7 @@ int wire_encode(const struct wire_message *message, unsigned minor, char **json,
 /* The same with the 4-byte big-endian length in front; *size with it. */
 enum { WIRE_FRAME_HEADER = 4 };
 void wire_frame_header(uint8_t *header, size_t size);
+size_t wire_frame_length(const uint8_t *header); /* without it */
 int wire_encode_frame(const struct wire_message *message, unsigned minor, uint8_t **frame, size_t *size,
                       struct err *err);
 /* What the message asks for was not known in that minor, and encoding would leave it out: -EPROTONOSUPPORT and the

@@ -41,11 +41,15 @@ enum {
     USER_MS = 60000,
     OUT_MAX = 64 << 10
 };
+/* A request of a megabyte is one with a line for each task. Of so large ones only these are read at a time, the others
+ * stay with the kernel: a small one takes 96 KiB here, with the message and the answer, a large one 2 MiB. */
+enum { SMALL_BYTES = 32 << 10, LARGE = 32, LARGE_OF_A_USER = 8 };
 enum { TICKETS_AT_ONCE = 100000, TICKETS_PER_SECOND = 10 };
 
 struct client {
     bool here, answered, last; /* answered: to be written yet; last: he has closed his side */
     bool idle;                 /* nothing of his is underway */
+    bool large, waits;         /* his request is; it is not read yet, because others' are */
     struct channel channel;
     uint32_t uid;
     pid_t pid;
@@ -206,18 +210,61 @@ static bool is_request(enum wire_type type)
            type == WIRE_warrant_ask;
 }
 
+/* As far as that has come. */
+static bool announces_large(const struct client *client)
+{
+    const struct frame_reader *in = &client->channel.in;
+    size_t had = in->size < WIRE_FRAME_HEADER ? in->size : WIRE_FRAME_HEADER, size = WIRE_FRAME_HEADER - had;
+    uint8_t header[WIRE_FRAME_HEADER];
+    if (had > 0)
+        memcpy(header, in->data, had);
+    if (size > 0 && recv(client->channel.fd, header + had, size, MSG_PEEK | MSG_DONTWAIT) != (ssize_t)size)
+        return false;
+    return wire_frame_length(header) > SMALL_BYTES - WIRE_FRAME_HEADER;
+}
+
+static bool may_be_large(const struct desk *desk, const struct client *client)
+{
+    int all = 0, of_user = 0;
+    for (size_t i = 0; i < desk->top; i++) {
+        all += desk->clients[i].large;
+        of_user += desk->clients[i].large && desk->clients[i].uid == client->uid;
+    }
+    return client->large || (all < LARGE && of_user < LARGE_OF_A_USER);
+}
+
+/* Those that wait are asked again in each turn, and put out when their time is over. */
+static bool may_be_read(const struct desk *desk, struct client *client)
+{
+    bool large = client->large || announces_large(client);
+    client->waits = large && !may_be_large(desk, client);
+    client->large = large && !client->waits;
+    return !client->waits;
+}
+
 /* A request at a time: who sends the next one before he has the answer is put out. */
 static void hear(struct desk *desk, struct client *client, int64_t now)
 {
     struct err err = ERR_INIT;
-    int filled = channel_fill(&client->channel, &err), got = channel_next(&client->channel, &client->request, &err);
     const struct frame_reader *in = &client->channel.in;
+    int filled, got;
+    if (!may_be_read(desk, client))
+        return;
+    filled = channel_fill(&client->channel, &err);
+    if (in->capacity > SMALL_BYTES && !may_be_large(desk, client)) { /* its header came in the meantime */
+        client->channel.dead = true;
+        return;
+    }
+    client->large = client->large || in->capacity > SMALL_BYTES;
+    got = channel_next(&client->channel, &client->request, &err);
     client->idle = got <= 0;
     client->last = filled < 0;
     if (got > 0 && (!is_request(client->request.type) || in->begin < in->size))
         got = -EPROTO;
-    if (got > 0)
+    if (got > 0) {
+        frame_reader_fini(&client->channel.in); /* it may wait for its turn, and the message has all of it */
         serve(desk, client, now);
+    }
     if (got < 0 || (client->last && !client->answered))
         client->channel.dead = true;
 }
@@ -247,7 +294,7 @@ static struct client *idle_one(struct desk *desk, int64_t uid)
 static void rest(struct client *client, int64_t now)
 {
     wire_message_fini(&client->request);
-    client->answered = false;
+    client->answered = client->large = false;
     client->idle = true;
     client->end_ms = now + IDLE_MS;
     client->channel.dead = client->channel.dead || client->last;
@@ -308,10 +355,11 @@ static void turn(struct desk *desk)
     for (size_t i = 0; i < top; i++) {
         const struct client *client = &desk->clients[i];
         bool writes = client->here && channel_wants_write(&client->channel);
-        fds[i] = (struct pollfd){.fd = client->here && !client->asked ? client->channel.fd : -1,
+        const bool pauses = client->asked || client->waits;
+        fds[i] = (struct pollfd){.fd = client->here && !pauses ? client->channel.fd : -1,
                                  .events = client->answered ? writes ? POLLOUT : 0 : POLLIN};
-        if (client->here && (client->asked || timeout < 0))
-            timeout = client->asked ? 100 : 1000;
+        if (client->here && (pauses || timeout < 0))
+            timeout = pauses ? 100 : 1000;
     }
     if (poll(fds, top + 1, timeout) < 0)
         return;
@@ -324,7 +372,7 @@ static void turn(struct desk *desk)
             channel_flush(&client->channel);
         if (client->answered && (fds[i].revents & (POLLHUP | POLLERR)))
             client->channel.dead = true;
-        else if (!client->answered && fds[i].revents)
+        else if (!client->answered && (fds[i].revents || client->waits))
             hear(desk, client, now);
         else if (client->asked)
             serve(desk, client, now);

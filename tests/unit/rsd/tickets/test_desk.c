@@ -389,6 +389,40 @@ static void a_flood_is_not_kept(void **state)
     client_desk_close(&user);
 }
 
+/* Of many large requests at once, each without its last byte: the kernel keeps what is not read. */
+static void many_floods_are_not_kept(void **state)
+{
+    enum { CONNECTIONS = 256, BYTES = 1 << 20 };
+    struct client_desk user = {.beside = named};
+    static int fds[CONNECTIONS];
+    char *frame = calloc(1, BYTES + WIRE_FRAME_HEADER);
+    int64_t until = mono_ms(mono_now()) + 2000;
+    long before = desk_pages(), most = 0;
+    size_t sent[CONNECTIONS] = {0};
+    uint64_t number;
+    (void)state;
+    assert_non_null(frame);
+    wire_frame_header((uint8_t *)frame, BYTES);
+    for (size_t i = 0; i < CONNECTIONS; i++)
+        fds[i] = connect_in_silence();
+    while (mono_ms(mono_now()) < until) { /* as much as it takes */
+        for (size_t i = 0; i < CONNECTIONS; i++) {
+            size_t left = BYTES + WIRE_FRAME_HEADER - 1 - sent[i];
+            ssize_t n = send(fds[i], frame + sent[i], left, MSG_DONTWAIT | MSG_NOSIGNAL);
+            sent[i] += n > 0 ? (size_t)n : 0;
+        }
+        most = desk_pages() > most ? desk_pages() : most;
+    }
+    print_message("256 connections: %ld KiB at most\n", (most - before) * sysconf(_SC_PAGESIZE) / 1024);
+    assert_true(most > before + (4 << 20) / sysconf(_SC_PAGESIZE)); /* it did read */
+    assert_true(most < before + (24 << 20) / sysconf(_SC_PAGESIZE));
+    assert_int_equal(submit(&user, WAIT_MS, &number), ELMER_OK);
+    for (size_t i = 0; i < CONNECTIONS; i++)
+        close(fds[i]);
+    client_desk_close(&user);
+    free(frame);
+}
+
 static void end_desk(void)
 {
     kill(desk, SIGKILL);
@@ -457,6 +491,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(threads_keep_their_places, setup, teardown),
         cmocka_unit_test_setup_teardown(silence_holds_nobody_up, setup, teardown),
         cmocka_unit_test_setup_teardown(a_flood_is_not_kept, setup, teardown),
+        cmocka_unit_test_setup_teardown(many_floods_are_not_kept, setup, teardown),
         cmocka_unit_test_setup_teardown(what_cannot_be_signed_goes_without, setup, teardown),
         cmocka_unit_test_setup_teardown(no_pass_outside_of_jobs, setup, teardown),
         cmocka_unit_test_setup_teardown(passes_to_look, setup, teardown),
