@@ -19,10 +19,10 @@ enum {
 int controllers_settle(int dir);
 /* Hand those of wanted that there are down to the groups below dir, never at the price that nothing can be born there.
  * Returns all that are handed down now. */
+unsigned controllers_hand_down(int dir, unsigned wanted);
 /* To the groups below one that was made just now, in which nobody can be: at once, where the other looks at each step.
  */
 void controllers_hand_down_new(int dir, unsigned wanted);
-unsigned controllers_hand_down(int dir, unsigned wanted);
 void controllers_take_back(int dir, unsigned which);
 /* Those that are not among these, each with what follows from it. Returns how many. */
 size_t controllers_lacking(unsigned controllers, const char *lacks[CONTROLLER_COUNT]);

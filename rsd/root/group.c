@@ -280,6 +280,11 @@ bool group_populated(const struct cgroup *group)
     return events_say(group, "populated 1");
 }
 
+bool group_is_empty(const struct cgroup *group)
+{
+    return events_say(group, "populated 0");
+}
+
 bool group_frozen(const struct cgroup *group)
 {
     return events_say(group, "frozen 1");

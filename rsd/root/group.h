@@ -61,8 +61,10 @@ int group_pids_add(struct group_pids *pids, pid_t pid);
 void group_pids_sort(struct group_pids *pids);
 bool group_pids_have(const struct group_pids *pids, pid_t pid); /* sorted */
 void group_pids_fini(struct group_pids *pids);
-/* false also when the group is gone. */
+/* Both read events_fd, and what it had to tell by POLLPRI is told then. Both false when the group is gone, or cannot be
+ * read. */
 bool group_populated(const struct cgroup *group);
+bool group_is_empty(const struct cgroup *group);
 /* cgroup.kill; kernels before 5.14: SIGKILL to each process in it now, so repeat until it is empty. */
 int group_kill(const struct cgroup *group);
 int group_freeze(const struct cgroup *group, bool frozen);

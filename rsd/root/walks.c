@@ -160,10 +160,11 @@ static void pass_done(struct root_job *job, int result)
     walk->due_ms = now + SETTLE_MS;
 }
 
-/* As a job is that is being opened: nobody is there to be walked, which is said faster than who is. */
+/* As a job is that is being opened: nobody is there to be walked, which is said faster than who is. Not of one that
+ * ends: whoever reads events_fd takes the wake-up that tells of its end. */
 static bool is_empty(const struct root_job *job)
 {
-    return job->group.events_fd >= 0 && !group_populated(&job->group);
+    return (job->state == JOB_OPENING || job->state == JOB_OPEN) && group_is_empty(&job->group);
 }
 
 static void step(struct root *root, struct root_job *job)

@@ -173,6 +173,11 @@ bool group_populated(const struct cgroup *group)
     return group->events_fd >= 0 && *populated_of(group->job_fd);
 }
 
+bool group_is_empty(const struct cgroup *group)
+{
+    return group->events_fd >= 0 && !*populated_of(group->job_fd) && !world_fails();
+}
+
 int group_kill(const struct cgroup *group)
 {
     if (world_fails())

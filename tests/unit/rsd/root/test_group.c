@@ -110,6 +110,7 @@ static void test_group_files(void **state)
     put("5.1/job/cgroup.procs", "12\n4194303\n0\n7\n");
     assert_int_equal(group_open(dir, "5.1", false, &group, &err), 0);
     assert_true(group_populated(&group));
+    assert_false(group_is_empty(&group));
     assert_false(group_frozen(&group));
     assert_int_equal(group_pids(group.job_fd, &pids), 0);
     assert_int_equal(pids.count, 3); /* 0 is a process of another PID namespace */
@@ -129,6 +130,7 @@ static void test_group_files(void **state)
     assert_int_equal(peak, 4096);
     put("5.1/job/cgroup.events", "populated 0\nfrozen 1\n");
     assert_false(group_populated(&group));
+    assert_true(group_is_empty(&group));
     assert_true(group_frozen(&group));
     group_pids_fini(&pids);
     group_close(&group);
