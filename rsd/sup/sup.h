@@ -155,8 +155,12 @@ int lease_timeout(const struct sup *sup, int timeout); /* of poll(2), shortened 
 bool lease_over(const struct sup *sup);
 void lease_kill(struct sup *sup); /* returns when no process of the job is left */
 
-/* supervisor.c */
+/* tell.c */
 void sup_tell(struct sup *sup, const struct wire_message *message); /* to the root half, or kept for the next one */
+void sup_tell_kept(struct sup *sup);
+void sup_tell_adopted(struct sup *sup);
+void sup_flush(struct sup *sup); /* what a turn has told; a root half that cannot be told is left */
+void sup_disconnect(struct sup *sup);
 
 /* child.c: from fork to exec */
 enum child_stage {

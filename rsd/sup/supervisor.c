@@ -49,65 +49,6 @@ enum {
 /* Each end or stop of a process of the job, and of its orphans, wakes us: as many as a user likes. */
 static const struct pace_limit reap_limit = {32, 20};
 
-/* ---- to the root half ---- */
-
-static void keep(struct sup *sup, const struct wire_message *message)
-{
-    struct err err = ERR_INIT;
-    char *json;
-    size_t size;
-    if (sup->pending_count == SUP_MAX_PENDING || wire_encode(message, WIRE_MINOR, &json, &size, &err) < 0)
-        return;
-    sup->pending[sup->pending_count++] = json;
-}
-
-static void disconnect(struct sup *sup)
-{
-    if (sup->connected)
-        channel_fini(&sup->root);
-    sup->connected = false;
-}
-
-void sup_tell(struct sup *sup, const struct wire_message *message)
-{
-    struct err err = ERR_INIT;
-    if (sup->connected && channel_send(&sup->root, message, &err) < 0)
-        log_warning("job=%llu: cannot tell rsd %s: %s", (unsigned long long)sup->job, wire_type_name(message->type),
-                    err.text);
-    else if (!sup->connected)
-        keep(sup, message);
-}
-
-static void tell_kept(struct sup *sup)
-{
-    assert(sup->connected); /* or they would be kept again while they are told */
-    for (size_t i = 0; i < sup->pending_count; i++) {
-        struct wire_message message;
-        if (wire_decode(sup->pending[i], strlen(sup->pending[i]), WIRE_MINOR, &message, NULL) == 0) {
-            sup_tell(sup, &message);
-            wire_message_fini(&message);
-        }
-        free(sup->pending[i]);
-    }
-    sup->pending_count = 0;
-}
-
-static void tell_adopted(struct sup *sup)
-{
-    struct wire_message message = {.type = WIRE_adopted};
-    uint64_t helpers[64];
-    message.u.adopted.job = sup->job;
-    message.u.adopted.attempt = sup->attempt;
-    message.u.adopted.uid = sup->user.uid;
-    message.u.adopted.helpers.items = helpers;
-    for (size_t i = 0; i < sup->count; i++) {
-        const struct process *process = sup->processes[i];
-        if (process->role != ROLE_COMMAND && process->state == PROCESS_RUNNING && message.u.adopted.helpers.count < 64)
-            helpers[message.u.adopted.helpers.count++] = (uint64_t)process->pid;
-    }
-    sup_tell(sup, &message);
-}
-
 /* ---- from the root half ---- */
 
 static int begin(struct sup *sup, const struct wire_begin *begin, struct err *err)
@@ -130,7 +71,7 @@ static void hear_begin(struct sup *sup, const struct wire_message *message)
         return;
     if (begin(sup, &message->u.begin, &err) == 0) {
         sup->begun = true;
-        tell_adopted(sup);
+        sup_tell_adopted(sup);
         reader_offer(sup);
         return;
     }
@@ -142,10 +83,10 @@ static void hear_begin(struct sup *sup, const struct wire_message *message)
 
 static void hear_adopt(struct sup *sup)
 {
-    tell_adopted(sup);
+    sup_tell_adopted(sup);
     reader_offer(sup);
     process_tell_ends(sup);
-    tell_kept(sup);
+    sup_tell_kept(sup);
 }
 
 static void hear_rank(struct sup *sup, const struct wire_rank *rank)
@@ -216,7 +157,7 @@ static void root_read(struct sup *sup)
         return;
     if (filled != -EPIPE)
         log_warning("job=%llu: lost rsd: %s", (unsigned long long)sup->job, err.text);
-    disconnect(sup);
+    sup_disconnect(sup);
 }
 
 /* What a turn of the loop has to say goes out at its end: rsd wakes up once. */
@@ -238,7 +179,7 @@ static void root_accept(struct sup *sup)
         close(fd);
         return;
     }
-    disconnect(sup);
+    sup_disconnect(sup);
     if (channel_init(&sup->root, fd, WIRE_FROM_ROOT, ROOT_OUT_MAX) < 0)
         close(fd);
     else
@@ -342,10 +283,11 @@ static bool turn(struct sup *sup, struct pollfd *fds)
             root_read(sup);
     }
     if (sup->connected && sup->root.dead)
-        disconnect(sup);
+        sup_disconnect(sup);
     if (sup->quit || !lease_over(sup))
         return !sup->quit;
-    disconnect(sup); /* what the job's processes die of is not told */
+    sup_flush(sup);
+    sup_disconnect(sup); /* what the job's processes die of from here on is not told */
     lease_kill(sup);
     return false;
 }
@@ -389,7 +331,7 @@ static bool take_leave(struct sup *sup)
         if (fd.revents & (POLLIN | POLLHUP | POLLERR))
             root_read(sup);
         if (sup->connected && sup->root.dead)
-            disconnect(sup);
+            sup_disconnect(sup);
     }
     sup->quit = sup->may_end;
     return sup->may_end;
@@ -405,7 +347,7 @@ static void fini(struct sup *sup)
     reader_fini(sup);
     user_fini(&sup->user);
     waits_fini(&sup->waits);
-    disconnect(sup);
+    sup_disconnect(sup);
 }
 
 static int loop(struct sup *sup)
@@ -422,7 +364,7 @@ static int loop(struct sup *sup)
             fds = more;
             capacity = need * 2;
         }
-        (void)channel_flush(&sup->root); /* if it is dead, the turn sees that */
+        sup_flush(sup);
         on = turn(sup, fds) || (sup->quit && sup->begun && !take_leave(sup));
     }
     free(fds);
