@@ -204,9 +204,11 @@ static void test_ended_by_a_signal(void **data)
         part = {.type = WIRE_output_part, .u.output_part = {.offset = 2, .size = 4, .data = "620a"}};
 
     view.output = "100%%";
-    signal(SIGPIPE, SIG_DFL); /* in the command, which inherits it */
     for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++) {
+        void (*before)(int) = signal(ends[i], SIG_DFL); /* the command inherits it; nohup ignores SIGHUP */
+        signal(SIGPIPE, SIG_DFL);
         RUN(w, "etail", "-n", "all", "5");
+        signal(ends[i], before);
         signal(SIGPIPE, SIG_IGN);
         accept_command(w);
         answer_query(w, &view);
@@ -218,9 +220,7 @@ static void test_ended_by_a_signal(void **data)
         peer_send(&w->elmer, &part);
         expect_kill(w);
         assert_int_equal(finish(w), 128 + ends[i]);
-        signal(SIGPIPE, SIG_DFL);
     }
-    signal(SIGPIPE, SIG_IGN);
 }
 
 static void test_ended_while_the_helper_waits(void **data)
