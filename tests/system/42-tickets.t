@@ -27,7 +27,7 @@ on 1 sh -c 'cat >/home/other' <"$tmp/other"
 restart_with 'network = /home/hostile-net'
 wait_for 20 'the hostile network half has asked for everything' finished_cases all
 for case in 'without a ticket:missing' "for a user who did not submit:other-user" "with another's uid:other-user" 'cut short:garbled' \
-    'one digit changed:forged' 'as another kind of job:other-launcher' 'on more processors:too-many-processors' \
+    'one digit changed:forged' 'as another kind of job:other-launcher' 'on more processors:too-many-processors' 'with memory that was not asked for:other-memory' \
     'changed argument:other-command' 'LD_PRELOAD:other-environment' 'a variable less:other-environment' \
     'other value of a variable of ours:added-variable' 'other directory:other-place' 'other umask:other-place' \
     'other output:other-output' 'a rank more:no-such-rank' "a virtual machine's daemon:other-helper" \

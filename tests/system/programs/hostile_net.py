@@ -55,12 +55,13 @@ def ask(s, text, *ends):
             return got
 
 
-def open_job(s, job, ticket, attempt=1, uid=None, user='alice', pvm='false', cpus=None):
+def open_job(s, job, ticket, attempt=1, uid=None, user='alice', pvm='false', cpus=None, memory=0):
     global number
     number += 1
     got = ask(s, '{"type":"open","id":%d,"job":%d,"attempt":%d,"generation":0,"uid":%d,"user":"%s","cpus":[%s],"pvm":%s,'
-              '"lease_ms":0,"submit_host":"ws2","ticket":"%s"}' % (number, job, attempt, alice if uid is None else uid, user, cpus or processor,
-                                                                   pvm, ticket), 'opened', 'open_failed')
+              '"lease_ms":0,"submit_host":"ws2","ticket":"%s","memory_bytes":%d}' %
+              (number, job, attempt, alice if uid is None else uid, user, cpus or processor, pvm, ticket, memory),
+              'opened', 'open_failed')
     return field(got, 'text') if field(got, 'type') == 'open_failed' else 'opened'
 
 
@@ -123,6 +124,7 @@ def everything(s, ticket):
     say('one digit changed', open_job(s, 1, changed))
     say('as another kind of job', open_job(s, 1, ticket, pvm='true'))
     say('on more processors', open_job(s, 1, ticket, cpus=processor + ',' + processor))
+    say('with memory that was not asked for', open_job(s, 1, ticket, memory=1 << 30))
     say('opened', open_job(s, 1, ticket))
     say('changed argument', start(s, 1, command='["/bin/sh","-c","echo evil >>ran"]'))
     say('LD_PRELOAD', start(s, 1, environment=GIVEN + ['LD_PRELOAD=/tmp/evil.so']))
