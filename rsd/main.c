@@ -157,6 +157,7 @@ static int begin_tickets(const struct rsd_config *config, struct rsd_tickets *ti
                                  .users = config->vouch_users,
                                  .deny_users = config->deny_users,
                                  .deny_groups = config->deny_groups,
+                                 .required = config->tickets_required,
                                  .uid = config->ticket_uid,
                                  .gid = config->ticket_gid};
     struct err why = ERR_INIT;

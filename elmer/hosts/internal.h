@@ -98,7 +98,8 @@ struct hosts {
     char listens_on[ADDRESS_TEXT]; /* numeric, or "*:PORT"; "": nowhere */
     struct deadline listen_again;
     unsigned looks;
-    uv_work_t look_up; /* fills the next three, which nobody reads meanwhile */
+    uv_work_t look_up; /* reads the next two and fills the three after them, which nobody else touches meanwhile */
+    char looks_for[300], keeps[ADDRESS_TEXT];
     int looked_up;
     char found[ADDRESS_TEXT];
     struct err look_err;

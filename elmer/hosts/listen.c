@@ -101,7 +101,7 @@ static void look_up(uv_work_t *work)
 {
     struct hosts *hosts = work->data;
     hosts->look_err = (struct err)ERR_INIT;
-    hosts->looked_up = address_resolve(hosts->settings->listen, hosts->found, &hosts->look_err);
+    hosts->looked_up = address_resolve(hosts->looks_for, hosts->keeps, hosts->found, &hosts->look_err);
 }
 
 static void looked_up(uv_work_t *work, int status)
@@ -149,6 +149,9 @@ static void on_again(struct deadline *deadline)
         return;
     }
     hosts->look_up.data = hosts;
+    snprintf(hosts->looks_for, sizeof(hosts->looks_for), "%s", hosts->settings->listen);
+    snprintf(hosts->keeps, sizeof(hosts->keeps), "%s",
+             hosts->tcp_listener && address_is_here(hosts->listens_on) ? hosts->listens_on : "");
     int result = uv_queue_work(hosts->room.loop, &hosts->look_up, look_up, looked_up);
     assert(!result);
 }
@@ -162,7 +165,7 @@ int hosts_listen(struct hosts *hosts, struct err *err)
     hosts->listen_again.fire = on_again;
     int result = hosts->settings->listen ? hosts_make_tls(hosts, &why) : 0;
     if (!result && hosts->settings->listen)
-        result = address_resolve(hosts->settings->listen, hosts->found, &why);
+        result = address_resolve(hosts->settings->listen, "", hosts->found, &why);
     if (!result && hosts->settings->listen)
         result = listen_at(hosts, hosts->found, &why);
     if (!result) {

@@ -345,8 +345,10 @@ static struct client *find_relayed(struct clients *clients, int host, bool queue
 {
     struct map *map = &clients->relayed[host];
     struct client *client = map_get(map, relay->client);
-    if (client && client->uid == relay->uid && !strcmp(client->user, relay->user))
+    if (client && client->uid == relay->uid && !strcmp(client->user, relay->user)) {
+        client->may_vouch = clients->requests->settings->hosts[host].admin; /* a reload may have taken that back */
         return client;
+    }
     if (client)
         drop_relayed(map_remove(map, relay->client));
     if (!user_valid(relay->user) || map->count >= MAX_RELAYED) {

@@ -35,11 +35,13 @@ void verb_sign(const struct request *request, enum event_type event, char text[C
 
 static bool may(struct request *request, const struct engine_job *job)
 {
+    char text[700];
     if (request->admin || job->uid == request->uid)
         return true;
     request_error(request, WIRE_CODE_NOT_PERMITTED,
-                  "job %" PRIu64 " belongs to %s: only its owner, and administrators (group %s), may do this",
-                  request->job, job->user, request->requests->settings->admin_group);
+                  "job %" PRIu64 " belongs to %s: only its owner, and administrators (group %s), may do this%s",
+                  request->job, job->user, request->requests->settings->admin_group,
+                  request_how_to_rule(request, text, sizeof(text)));
     return false;
 }
 

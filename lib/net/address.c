@@ -139,8 +139,15 @@ static bool is_loopback(const struct sockaddr *address)
 }
 
 /* The address of a name that other hosts reach: Debian gives a host's own name 127.0.1.1. */
-static const struct addrinfo *choose(const struct addrinfo *list, bool any_will_do)
+static const struct addrinfo *choose(const struct addrinfo *list, const char *keep, bool any_will_do)
 {
+    char name[INET6_ADDRSTRLEN];
+
+    for (const struct addrinfo *one = list; *keep && one; one = one->ai_next) {
+        address_name(one->ai_addr, name, sizeof(name));
+        if (strcmp(name, keep) == 0)
+            return one;
+    }
     if (any_will_do)
         return list;
     while (list && is_loopback(list->ai_addr))
@@ -148,9 +155,9 @@ static const struct addrinfo *choose(const struct addrinfo *list, bool any_will_
     return list;
 }
 
-/* flags: AI_NUMERICHOST, or 0 for a name; the first one fails without a word. */
-static int find(const char *text, const char *host, const char *port, int flags, struct sockaddr_storage *found,
-                socklen_t *size, struct err *err)
+/* flags: AI_NUMERICHOST, or 0 for a name; the first one fails without a word. keep: see address_resolve(). */
+static int find(const char *text, const char *host, const char *port, int flags, const char *keep,
+                struct sockaddr_storage *found, socklen_t *size, struct err *err)
 {
     struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE | AI_NUMERICSERV | flags};
     struct addrinfo *list;
@@ -161,7 +168,7 @@ static int find(const char *text, const char *host, const char *port, int flags,
         return err_set(err, -EINVAL, "cannot find the address of %s: %s", text, gai_strerror(code));
     if (code != 0)
         return -EINVAL;
-    chosen = choose(list, flags != 0 || strcmp(host, "localhost") == 0);
+    chosen = choose(list, keep, flags != 0 || strcmp(host, "localhost") == 0);
     if (chosen) {
         memcpy(found, chosen->ai_addr, chosen->ai_addrlen);
         *size = chosen->ai_addrlen;
@@ -181,10 +188,10 @@ static int bind_all(const char *text, const char *port, int *fd, struct err *err
     struct sockaddr_storage all;
     socklen_t size;
 
-    if (find(text, "::", port, AI_NUMERICHOST, &all, &size, NULL) == 0 &&
+    if (find(text, "::", port, AI_NUMERICHOST, "", &all, &size, NULL) == 0 &&
         bind_tcp(text, (struct sockaddr *)&all, size, fd, NULL) == 0)
         return 0;
-    if (find(text, "0.0.0.0", port, AI_NUMERICHOST, &all, &size, NULL) != 0) /* no IPv6 on this host */
+    if (find(text, "0.0.0.0", port, AI_NUMERICHOST, "", &all, &size, NULL) != 0) /* no IPv6 on this host */
         return err_set(err, -EINVAL, "%s: cannot listen there", text);
     return bind_tcp(text, (struct sockaddr *)&all, size, fd, err);
 }
@@ -203,15 +210,15 @@ int address_bind(const char *text, unsigned mode, int *fd, struct err *err)
     if (strcmp(address.host, "*") == 0)
         return bind_all(text, address.port, fd, err);
     /* A name: asked when a daemon starts and nobody waits for it yet; the resolver has its own bound. */
-    result = find(text, address.host, address.port, AI_NUMERICHOST, &found, &size, NULL);
+    result = find(text, address.host, address.port, AI_NUMERICHOST, "", &found, &size, NULL);
     if (result == -EINVAL)
-        result = find(text, address.host, address.port, 0, &found, &size, err);
+        result = find(text, address.host, address.port, 0, "", &found, &size, err);
     return result == 0 ? bind_tcp(text, (struct sockaddr *)&found, size, fd, err) : result;
 }
 
-int address_resolve(const char *text, char out[ADDRESS_TEXT], struct err *err)
+int address_resolve(const char *text, const char *keep, char out[ADDRESS_TEXT], struct err *err)
 {
-    struct address address;
+    struct address address, kept = {.host = ""};
     struct sockaddr_storage found;
     socklen_t size;
     char name[INET6_ADDRSTRLEN];
@@ -220,11 +227,12 @@ int address_resolve(const char *text, char out[ADDRESS_TEXT], struct err *err)
     if (result != 0)
         return result;
     if (address.path || strcmp(address.host, "*") == 0 ||
-        find(text, address.host, address.port, AI_NUMERICHOST, &found, &size, NULL) == 0) {
+        find(text, address.host, address.port, AI_NUMERICHOST, "", &found, &size, NULL) == 0) {
         (void)snprintf(out, ADDRESS_TEXT, "%s", text);
         return 0;
     }
-    result = find(text, address.host, address.port, 0, &found, &size, err);
+    (void)address_parse(keep, &kept, NULL);
+    result = find(text, address.host, address.port, 0, kept.host, &found, &size, err);
     if (result != 0)
         return result;
     address_name((struct sockaddr *)&found, name, sizeof(name));
@@ -240,7 +248,7 @@ bool address_is_here(const char *text)
     int result, fd;
 
     if (address_parse(text, &address, NULL) != 0 || address.path || strcmp(address.host, "*") == 0 ||
-        find(text, address.host, "0", AI_NUMERICHOST, &found, &size, NULL) != 0)
+        find(text, address.host, "0", AI_NUMERICHOST, "", &found, &size, NULL) != 0)
         return true;
     result = bind_tcp(text, (struct sockaddr *)&found, size, &fd, NULL);
     if (result == 0)

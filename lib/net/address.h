@@ -22,9 +22,10 @@ int address_parse(const char *text, struct address *address, struct err *err);
  * is replaced, a live one is -EADDRINUSE. A name is resolved here and then, and must stand for an address that other
  * hosts reach (or be localhost). */
 int address_bind(const char *text, unsigned mode, int *fd, struct err *err);
-/* What address_bind() would take the text for now, as numbers; a path, * and numbers stay what they are. It asks the
- * name service, so a daemon that serves others calls it in a worker. */
-int address_resolve(const char *text, char out[ADDRESS_TEXT], struct err *err);
+/* What address_bind() would take the text for now, as numbers; a path, * and numbers stay what they are. Of several
+ * that a name stands for it is keep, if that is one of them; "": the first. It asks the name service, so a daemon that
+ * serves others calls it in a worker. */
+int address_resolve(const char *text, const char *keep, char out[ADDRESS_TEXT], struct err *err);
 /* Has this host the numeric address now? True of what is none. Asks nobody. */
 bool address_is_here(const char *text);
 /* The numeric host of a socket address, "" if it is not an internet address. */

@@ -22,8 +22,16 @@ static void wait_at_most(int fd, int ms)
 
 int ticket_program_serve(const struct ticket_serve *serve, int listener, pid_t *pid, bool *certified, struct err *err)
 {
-    const char *const args[] = {"elmer-tickets", "serve",           serve->dir,         serve->host, serve->hosts,
-                                serve->users,    serve->deny_users, serve->deny_groups, NULL};
+    const char *const args[] = {"elmer-tickets",
+                                "serve",
+                                serve->dir,
+                                serve->host,
+                                serve->hosts,
+                                serve->users,
+                                serve->deny_users,
+                                serve->deny_groups,
+                                serve->required ? "require" : "accept",
+                                NULL};
     struct ticket_ready ready = {.code = 0};
     int pair[2], result;
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)

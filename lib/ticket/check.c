@@ -101,7 +101,8 @@ static bool value_is_ours(const char *entry, const struct ticket *t, const struc
         return strcmp(value, t->name) == 0;
     if ((value = variable_value(entry, "ELMER_SUBMIT_DIR")))
         return strcmp(value, start->dir) == 0;
-    if (variable_value(entry, TASKS_VARIABLE) || variable_value(entry, LINES_VARIABLE))
+    if (variable_value(entry, TASKS_VARIABLE) || variable_value(entry, LINES_VARIABLE) ||
+        variable_value(entry, MEMORY_VARIABLE))
         return false;
     if (variable_value(entry, LINE_VARIABLE))
         return t->has_lines; /* see has_line() */

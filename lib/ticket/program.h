@@ -30,6 +30,7 @@ struct ticket_serve {
     const char *path, *dir, *host;
     const char *hosts, *users; /* that hosts are believed, and about whom, beside this one: see ticket_is_among() */
     const char *deny_users, *deny_groups; /* names with a blank between: who sees no terminal here from another host */
+    bool required; /* nothing runs here without a ticket: only then a process tells for certain who its user is */
     uid_t uid;
     gid_t gid;
     int grants; /* where to say what may be opened; -1: nowhere */

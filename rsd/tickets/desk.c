@@ -176,7 +176,11 @@ static void serve_warrant(const struct desk *desk, struct client *client, const 
 {
     char text[WARRANT_TEXT_MAX + 1];
     struct err err = ERR_INIT;
-    int result = desk_warrant(desk->keys, &client->request.u.warrant_ask, client->uid, user->name, text, &err);
+    int result = desk->believes.required
+                     ? desk_warrant(desk->keys, &client->request.u.warrant_ask, client->uid, user->name, text, &err)
+                     : err_set(&err, -EINVAL,
+                               "this host runs jobs that no user has signed, so who asks here is not certain: write "
+                               "tickets = require in its rsd.conf, or do it on the queue host");
     answer(client, result, result == 0 ? text : err.text);
 }
 
@@ -223,18 +227,41 @@ static bool announces_large(const struct client *client)
     return wire_frame_length(header) > SMALL_BYTES - WIRE_FRAME_HEADER;
 }
 
-static bool may_be_large(const struct desk *desk, const struct client *client)
+static int large_of(const struct desk *desk, int64_t uid)
 {
-    int all = 0, of_user = 0;
+    int count = 0;
+    for (size_t i = 0; i < desk->top; i++)
+        count += desk->clients[i].large && (uid < 0 || desk->clients[i].uid == uid);
+    return count;
+}
+
+/* Of the users who have more than this one: what of theirs has not come whole, for the longest time. */
+static struct client *large_to_drop(struct desk *desk, int more_than)
+{
+    struct client *found = NULL;
     for (size_t i = 0; i < desk->top; i++) {
-        all += desk->clients[i].large;
-        of_user += desk->clients[i].large && desk->clients[i].uid == client->uid;
+        struct client *client = &desk->clients[i];
+        if (client->large && client->idle && (!found || client->end_ms < found->end_ms) &&
+            large_of(desk, client->uid) > more_than + 1)
+            found = client;
     }
-    return client->large || (all < LARGE && of_user < LARGE_OF_A_USER);
+    return found;
+}
+
+/* Who has few is not kept out by those who have many and do not go on. */
+static bool may_be_large(struct desk *desk, const struct client *client)
+{
+    int of_user = large_of(desk, client->uid);
+    struct client *other;
+    if (client->large || of_user >= LARGE_OF_A_USER)
+        return client->large;
+    if (large_of(desk, -1) >= LARGE && (other = large_to_drop(desk, of_user)))
+        drop(other);
+    return large_of(desk, -1) < LARGE;
 }
 
 /* Those that wait are asked again in each turn, and put out when their time is over. */
-static bool may_be_read(const struct desk *desk, struct client *client)
+static bool may_be_read(struct desk *desk, struct client *client)
 {
     bool large = client->large || announces_large(client);
     client->waits = large && !may_be_large(desk, client);

@@ -11,6 +11,7 @@
 struct desk_believes {
     const char *hosts, *users;
     const char *deny_users, *deny_groups; /* who has nothing here by another host's word; "": nobody */
+    bool required;                        /* else the network half may have made whoever asks */
 };
 /* A process of its own, in SCHED_OTHER, which serves the listening socket until its parent dies. keys: the parent wipes
  * its copy of the secret then. Its pid or -errno. */

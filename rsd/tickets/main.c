@@ -28,7 +28,8 @@
 /* What was used is read before anybody is served; the recorder is made when the secret is the desk's alone. */
 static int start_both(struct judge *judge, struct ticket_keys *keys, char **denied, struct err *err)
 {
-    const struct desk_believes believes = {judge->hosts, judge->users, denied[0], denied[1]};
+    const struct desk_believes believes = {judge->hosts, judge->users, denied[0], denied[1],
+                                           strcmp(denied[2], "require") == 0};
     int used = openat(keys->dir, "used", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC), code;
     if (used < 0)
         return err_set(err, -errno, "cannot open %s: %s", "used", strerror(errno));
@@ -98,11 +99,11 @@ int main(int argc, char **argv)
     log_open("rsd", LOG_LEVEL_INFO);
     signal(SIGPIPE, SIG_IGN);
     confine_it(CONFINE_NETWORK);
-    if (argc == 8 && strcmp(argv[1], "serve") == 0)
+    if (argc == 9 && strcmp(argv[1], "serve") == 0)
         return serve(argv + 2);
     if (argc == 5 && strcmp(argv[1], "key") == 0)
         return certify(argv[2], argv[3], argv[4]);
-    fprintf(stderr, "usage: elmer-tickets serve DIRECTORY HOST HOSTS USERS DENIED-USERS DENIED-GROUPS\n"
+    fprintf(stderr, "usage: elmer-tickets serve DIRECTORY HOST HOSTS USERS DENIED-USERS DENIED-GROUPS require|accept\n"
                     "       elmer-tickets key DIRECTORY HOST HASH\nrsd and eadmin start it.\n");
     return 2;
 }

@@ -179,6 +179,7 @@ static void start_tickets(const struct rig *rig, struct rsd_config *config, stru
                                                               .users = rig->vouch_users ? rig->vouch_users : "all",
                                                               .deny_users = "",
                                                               .deny_groups = "",
+                                                              .required = rig->tickets_required,
                                                               .uid = RIG_TICKET_UID,
                                                               .gid = RIG_TICKET_UID,
                                                               .grants = pair[1]},

@@ -295,16 +295,21 @@ static void addresses_of_names(void **state)
     struct err err = ERR_INIT;
 
     (void)state;
-    assert_int_equal(address_resolve("localhost:7110", text, &err), 0);
+    assert_int_equal(address_resolve("localhost:7110", "", text, &err), 0);
     assert_true(strcmp(text, "127.0.0.1:7110") == 0 || strcmp(text, "[::1]:7110") == 0);
-    assert_int_equal(address_resolve("192.0.2.1:7110", text, &err), 0);
+    assert_int_equal(address_resolve("localhost:7110", "127.0.0.1:7110", text, &err),
+                     0); /* where it also stands for ::1 */
+    assert_string_equal(text, "127.0.0.1:7110");
+    assert_int_equal(address_resolve("localhost:7110", "192.0.2.1:7110", text, &err), 0); /* none of its own */
+    assert_string_not_equal(text, "192.0.2.1:7110");
+    assert_int_equal(address_resolve("192.0.2.1:7110", "", text, &err), 0);
     assert_string_equal(text, "192.0.2.1:7110");
-    assert_int_equal(address_resolve("*:7110", text, &err), 0);
+    assert_int_equal(address_resolve("*:7110", "", text, &err), 0);
     assert_string_equal(text, "*:7110");
-    assert_int_equal(address_resolve("no-such-host.invalid:7110", text, &err), -EINVAL);
+    assert_int_equal(address_resolve("no-such-host.invalid:7110", "", text, &err), -EINVAL);
     assert_non_null(strstr(err.text, "cannot find the address of no-such-host.invalid:7110"));
     err_clear(&err);
-    assert_int_equal(address_resolve("nothing", text, &err), -EINVAL);
+    assert_int_equal(address_resolve("nothing", "", text, &err), -EINVAL);
     assert_true(address_is_here("127.0.0.1:7110"));
     assert_true(address_is_here("*:7110"));
     assert_false(address_is_here("192.0.2.1:7110"));

@@ -148,6 +148,19 @@ static void what_elmer_adds_has_values_of_its_own(void **state)
         assert_why(with_variable(&t, bad[i], false), TICKET_ADDED_VARIABLE);
 }
 
+/* Also of a job without helpers, whose other variables of ours are not looked at. */
+static void what_a_submission_has_for_itself_no_process_gets(void **state)
+{
+    static const char *const bad[] = {"ELMER_ARRAY_TASKS=1-3", "ELMER_ARRAY_LINES=a", "ELMER_MEMORY_BYTES=1;evil"};
+    struct cluster c;
+    static struct ticket t;
+    (void)state;
+    cluster_init(&c);
+    make(&c, &t, false);
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+        assert_why(with_variable(&t, bad[i], false), TICKET_ADDED_VARIABLE);
+}
+
 static void another_place_or_file_is_refused(void **state)
 {
     struct cluster c;
@@ -267,6 +280,7 @@ int main(void)
         cmocka_unit_test(another_argument_is_refused),
         cmocka_unit_test(another_environment_is_refused),
         cmocka_unit_test(what_elmer_adds_has_values_of_its_own),
+        cmocka_unit_test(what_a_submission_has_for_itself_no_process_gets),
         cmocka_unit_test(another_place_or_file_is_refused),
         cmocka_unit_test(a_rank_that_was_not_asked_for_is_refused),
         cmocka_unit_test(daemons_are_those_of_a_virtual_machine),
