@@ -71,6 +71,21 @@ static void test_signed(void **state)
     assert_string_equal(fake_engine.decision.from, "ws1");
 }
 
+/* A client that is there already, after a reload of the configuration. */
+static void test_host_taken_out(void **state)
+{
+    const struct event *event;
+    (void)state;
+    bed_relay_signed(WS1, 1, CAROL, "carol", &kill7);
+    event = fake_event(EVENT_KILL);
+    assert_true(event->u.by.admin);
+    bed_answer(event, ANSWER_OK, 7);
+    (void)bed_relayed(WS1, 1);
+    bed.hosts[WS1].admin = false;
+    bed_relay(WS1, 1, CAROL, "carol", &(struct wire_message){.type = WIRE_challenge_ask, .id = 9});
+    is_refused("there is nothing to sign");
+}
+
 static struct wire_message as_before(void)
 {
     struct wire_message again = {.type = WIRE_decide, .id = 3};
@@ -223,8 +238,9 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, bed_teardown)
     const struct CMUnitTest tests[] = {
-        TEST(test_unsigned), TEST(test_signed),       TEST(test_replayed),       TEST(test_each_check),
-        TEST(test_late),     TEST(test_no_challenge), TEST(test_other_messages), TEST(test_reads),
+        TEST(test_unsigned),     TEST(test_signed),         TEST(test_host_taken_out),
+        TEST(test_replayed),     TEST(test_each_check),     TEST(test_late),
+        TEST(test_no_challenge), TEST(test_other_messages), TEST(test_reads),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
