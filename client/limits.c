@@ -10,11 +10,11 @@
 #include "client/common.h"
 #include "lib/base/bytes.h"
 #include "lib/base/str.h"
+#include "lib/job/job.def"
 
 enum {
     MAX_S = 366 * 86400,
     DIGITS_MAX = 8,
-    MEMORY_MIN = 1 << 20,
     MESH_SIDE_MAX = 65536,
     POLL_SLEEP_MAX_US = 10000 /* of yield/wait.h */
 };
@@ -56,7 +56,7 @@ bool limit_time(const char *option, const char *text, uint64_t *ms)
 
 bool limit_memory(const char *option, const char *text, uint64_t *bytes)
 {
-    if (bytes_parse(text, bytes) && *bytes >= MEMORY_MIN)
+    if (bytes_parse(text, bytes) && *bytes >= MEMORY_MIN_BYTES)
         return true;
     usage_error(
         "%s %s: want memory for each processor like 500M or 4G, a whole number with M, G or T, from 1M to 1024T",

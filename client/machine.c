@@ -74,6 +74,10 @@ static int read_hosts(struct machine *machine)
                 usage_error("-p %s: there are more than %d hosts", machine->file, HOSTS_MAX);
         }
     }
+    if (good && ferror(file)) {
+        say("-p %s: %m", machine->file);
+        good = false;
+    }
     if (file)
         fclose(file);
     if (fclose(text) != 0)

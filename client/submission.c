@@ -454,6 +454,10 @@ static int take_machine(struct request *request, int argc, char **argv)
 {
     int result = take_options(request, argc, argv, true);
 
+    if (result < 0 && (request->pty.asked || request->pty.keep || request->pty.detach || request->lines ||
+                       request->submission.mesh_rows))
+        return usage_error("-P, -p: a virtual machine without a command has neither --pty (nor --keep, --detach) nor "
+                           "--array-file nor --mesh");
     if (result < 0)
         result = machine_complete(&request->machine, &request->submission, &argv[optind]);
     return result < 0 ? take_environment(request) : result;

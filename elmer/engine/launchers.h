@@ -19,8 +19,14 @@ const char *launcher_needs(enum launcher_kind kind);
 
 /* Launchers that a host can run, as a set of bits. */
 /* Beside the bits of launchers: it knows tasks of arrays, and lines of these; what memory it has for jobs; it gives
- * commands terminals. */
-enum { OFFERS_ARRAYS = 1 << 30, OFFERS_LINES = 1 << 29, OFFERS_MEMORY = 1 << 28, OFFERS_TERMINALS = 1 << 27 };
+ * commands terminals; it has what holds a virtual machine that has no command. */
+enum {
+    OFFERS_ARRAYS = 1 << 30,
+    OFFERS_LINES = 1 << 29,
+    OFFERS_MEMORY = 1 << 28,
+    OFFERS_TERMINALS = 1 << 27,
+    OFFERS_MACHINES = 1 << 26
+};
 uint32_t launchers_of_host(const struct wire_host_hello *hello);
 static inline bool launchers_have(uint32_t set, enum launcher_kind kind)
 {

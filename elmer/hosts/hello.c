@@ -88,6 +88,8 @@ static void tell_up(struct host *host, const struct wire_host_hello *hello, bool
     event.u.up.memory_bytes = hello->memory_bytes < MEMORY_MAX_BYTES ? hello->memory_bytes : MEMORY_MAX_BYTES;
     if (link_minor(host->peer->link) >= WIRE_TERMINAL_MINOR)
         event.u.up.offers |= OFFERS_TERMINALS;
+    if (link_minor(host->peer->link) >= WIRE_MACHINE_MINOR)
+        event.u.up.offers |= OFFERS_MACHINES;
     event.u.up.no_lease = link_minor(host->peer->link) < WIRE_LEASE_MINOR;
     engine_event(host->hosts->room.engine, &event);
     free(holdings);

@@ -76,8 +76,12 @@ static void on_struck(struct host *host, const struct wire_memory_struck *struck
         there += job->processors[i].host == host->index;
     if (!there || !job->memory_bytes)
         return;
+    if (struck->bytes < MEMORY_MIN_BYTES) /* a kernel of before 5.19 does not say */
+        snprintf(used, sizeof(used), "more");
+    else
+        bytes_text(used, struck->bytes);
     snprintf(text, sizeof(text), "its processes there used %s, and %s was asked for (%" PRIu64 " processor%s, %s each)",
-             bytes_text(used, struck->bytes), bytes_text(limit, there * job->memory_bytes), there, there > 1 ? "s" : "",
+             used, bytes_text(limit, there * job->memory_bytes), there, there > 1 ? "s" : "",
              bytes_text(each, job->memory_bytes));
     on_failed(host, EVENT_ABORT, struck->job, struck->attempt, REASON_MEMORY_LIMIT, text);
 }

@@ -173,7 +173,8 @@ static bool refuse_demand(struct request *request, uint64_t nprocs, const struct
     uint64_t memory_bytes = event->u.submit.memory_bytes, most = reach->cpus;
     const char *whose = event->u.submit.hosts ? "the hosts of --hosts" : "the cluster";
     char asked[BYTES_TEXT], has[BYTES_TEXT];
-    if (nprocs > reach->cpus_there + (uint64_t)reach->unknown * CORE_MAX_CPUS || reach->most_memory_host < 0)
+    if (nprocs > reach->cpus_there + (uint64_t)reach->unknown * CORE_MAX_CPUS || reach->most_memory_host < 0 ||
+        nprocs <= most + (uint64_t)reach->unknown * CORE_MAX_CPUS) /* it has another reason: its shape */
         return false;
     bytes_text(asked, memory_bytes);
     bytes_text(has, reach->most_memory_bytes);
@@ -221,12 +222,13 @@ static void explain_size(struct request *request, uint64_t nprocs, const struct 
 static const char *needs_of(const struct wire_submit *submit, enum launcher_kind launcher)
 {
     const char *needs = launcher_needs(launcher);
-    return needs                  ? needs
-           : submit->memory_bytes ? "an rsd that says what memory it has (1.10)"
-           : *submit->terminal    ? "an rsd that knows terminals (1.10)"
-           : *submit->lines       ? "an rsd that knows lines of tasks (1.9)"
-           : *submit->tasks       ? "an rsd that knows arrays (1.8)"
-                                  : "";
+    return submit_is_machine(submit) ? "PVM and an rsd that knows machines without a command (1.10)"
+           : needs                   ? needs
+           : submit->memory_bytes    ? "an rsd that says what memory it has (1.10)"
+           : *submit->terminal       ? "an rsd that knows terminals (1.10)"
+           : *submit->lines          ? "an rsd that knows lines of tasks (1.9)"
+           : *submit->tasks          ? "an rsd that knows arrays (1.8)"
+                                     : "";
 }
 
 /* ---- a submission that is only tried ---- */
@@ -362,6 +364,8 @@ static void submit_new(struct request *request)
     fill_tasks(submit, &event);
     if (submit->memory_bytes)
         event.u.submit.needs |= OFFERS_MEMORY;
+    if (submit_is_machine(submit))
+        event.u.submit.needs |= OFFERS_MACHINES;
     if (request->type == WIRE_rehearse) {
         rehearse(request, &event);
         free(hosts);

@@ -128,6 +128,9 @@ int submit_check(const struct requests_settings *settings, const struct wire_sub
                        "%" PRIu64 " processors are asked for, and the configuration allows %" PRId64
                        " for a job (max_nprocs)",
                        submit->nprocs, settings->max_nprocs);
+    if (submit->memory_bytes && submit->memory_bytes < MEMORY_MIN_BYTES)
+        return err_set(err, -1, "%" PRIu64 " bytes of memory for each processor are asked for: at least %d are needed",
+                       submit->memory_bytes, MEMORY_MIN_BYTES);
     if (!submit->command.count || !*submit->command.items[0])
         return err_set(err, -1, "there is no command: name a program");
     if (*submit->dir != '/')

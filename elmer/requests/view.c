@@ -1,5 +1,6 @@
 #include "config.h"
 
+#include "elmer/requests/internal.h"
 #include "elmer/requests/view.h"
 
 #include <inttypes.h>
@@ -15,8 +16,7 @@ enum { LOST_SHOWN = 3, AFTER_SHOWN = 3 };
 
 /* ---- reasons ---- */
 
-/* It has no command but one that waits for the end (esubmit -P). */
-static bool is_machine(const struct wire_submit *submit)
+bool submit_is_machine(const struct wire_submit *submit)
 {
     const char *command = submit->command.count == 1 ? submit->command.items[0] : "", *slash = strrchr(command, '/');
     return slash && !strcmp(slash, strrchr(JOB_MACHINE, '/'));
@@ -25,7 +25,7 @@ static bool is_machine(const struct wire_submit *submit)
 static const char *exit_text(const struct record *r, char *text, size_t size)
 {
     char rank[40] = "";
-    if (r->submit && is_machine(r->submit) && !r->signal && !r->exit_status)
+    if (r->submit && submit_is_machine(r->submit) && !r->signal && !r->exit_status)
         return "its virtual machine was halted";
     if (r->submit && r->submit->each && r->failed_rank != UINT32_MAX)
         snprintf(rank, sizeof(rank), " in rank %" PRIu32, r->failed_rank);
@@ -148,7 +148,10 @@ static const char *common_reason(const struct record *r, char *text, size_t size
     case REASON_AT_LIMIT:
         return "its user has as many jobs running as he may (user_running): it keeps its place";
     case REASON_TOO_FEW_UP:
-        return r->submit->memory_bytes
+        return r->submit->per_host ? "asks for more processors, with so few of one host, than are up and not drained "
+                                     "now (or than --hosts "
+                                     "leaves): it waits for them"
+               : r->submit->memory_bytes
                    ? "asks for more processors with so much memory than are up and not drained now (or "
                      "than --hosts leaves): it waits for them"
                    : "asks for more processors than are up and not drained now (or than --hosts "

@@ -14,7 +14,7 @@
 #include <sys/inotify.h>
 #include <unistd.h>
 
-enum { EXIT_HALTED = 0, EXIT_NO_MACHINE = 2, LOOK_MS = 60000, LOOK_BLIND_MS = 1000 };
+enum { EXIT_HALTED = 0, EXIT_NO_MACHINE = 2, LOOK_MS = 60000, LOOK_BLIND_MS = 100 };
 
 /* Told of all that is removed beside the socket; -1: it has to be looked for. */
 static int watch(const char *socket)

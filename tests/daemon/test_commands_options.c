@@ -182,6 +182,11 @@ static void test_machine(void **data)
     REFUSED(w, "is no number of processors", "esubmit", "-P", "pvm");
     REFUSED(w, "neither --each nor --array nor --requeue", "esubmit", "-P", "4", "--each");
     REFUSED(w, "neither --each nor --array nor --requeue", "esubmit", "-P", "4", "-a", "1-4");
+    REFUSED(w, "neither --pty", "esubmit", "-P", "4", "--pty");
+    REFUSED(w, "neither --pty", "esubmit", "-P", "4", "--keep");
+    REFUSED(w, "neither --pty", "esubmit", "-P", "4", "--mesh", "2x2");
+    REFUSED(w, "neither --pty", "esubmit", "-P", "4", "--array-file", path);
+    REFUSED(w, "Is a directory", "esubmit", "-p", w->dir);
     REFUSED(w, "both name hosts", "esubmit", "-p", path, "--hosts", "ws1");
     REFUSED(w, "No such file", "esubmit", "-p", "/nowhere/hosts");
     assert_true(scratch_put(w->dir, "hosts", "# none\n"));
