@@ -319,6 +319,8 @@ static int timeout_of(const struct look *look)
 {
     int64_t left = look->next_ms - now_ms();
 
+    if (look->linked && run_link_over(&look->link)) /* noticed in sending: poll(2) says nothing of it */
+        return 0;
     if (look->state == LOOK_SHOWN)
         return -1;
     return left < 0 ? 0 : left > INT_MAX ? INT_MAX : (int)left;
@@ -343,7 +345,7 @@ static void turn(struct look *look, int signal_fd)
         write_output(look);
     if (fds[FD_IN].revents && look->state != LOOK_ENDED)
         read_input(look);
-    if (fds[FD_LINK].revents && look->linked)
+    if (look->linked && look->state != LOOK_ENDED && (fds[FD_LINK].revents || run_link_over(&look->link)))
         step_link(look, fds[FD_LINK].revents);
     if (look->state == LOOK_FINDING && now_ms() >= look->next_ms)
         look_find(look);

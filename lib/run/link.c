@@ -48,10 +48,23 @@ static void end(struct run_link *link, const char *why)
         run_link_kill(link, "%s", why);
         return;
     }
-    if (!link->ended)
+    if (!link->ended && !link->broken)
         snprintf(link->text, sizeof(link->text), "%s", why);
     link->ended = true;
     link->out_begin = link->out_size = 0;
+}
+
+/* The other side may have said why before it ended, or that all is done. It learns of it, too. */
+static void cannot_send(struct run_link *link, const char *why)
+{
+    if (link->state != RUN_OPEN) {
+        run_link_kill(link, "%s", why);
+        return;
+    }
+    snprintf(link->text, sizeof(link->text), "%s", why);
+    link->broken = true;
+    link->out_begin = link->out_size = 0;
+    (void)shutdown(link->fd, SHUT_RDWR); /* what has come can still be read */
 }
 
 static bool grow(uint8_t **bytes, size_t *capacity, size_t need)
@@ -101,7 +114,7 @@ static void flush(struct run_link *link)
         if (sent < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))
             return;
         if (sent < 0)
-            end(link, strerror(errno));
+            cannot_send(link, strerror(errno));
         else
             link->out_begin += (size_t)sent;
     }
@@ -124,7 +137,7 @@ void run_link_send(struct run_link *link, enum run_type type, uint32_t rank, con
 {
     size_t plain = HEADER + size, sealed = plain + SEAL_TAG_BYTES;
     uint8_t *at;
-    if (link->state == RUN_DEAD || link->ended)
+    if (link->state == RUN_DEAD || link->broken || link->ended)
         return;
     assert(link->state == RUN_OPEN && size <= RUN_FRAME_MAX - HEADER);
     at = room(link, LENGTH + sealed);
@@ -246,7 +259,7 @@ static void fill(struct run_link *link)
             return;
         }
         got = recv(link->fd, link->in + link->in_size, READ_BYTES, MSG_DONTWAIT);
-        if (got < 0 && (errno == EAGAIN || errno == EINTR))
+        if (got < 0 && (errno == EINTR || (errno == EAGAIN && !link->broken)))
             return;
         if (got <= 0) {
             end(link, got < 0 ? strerror(errno) : "the other side has ended");
@@ -319,6 +332,11 @@ short run_link_events(const struct run_link *link)
     if (link->state == RUN_CONNECTING)
         return POLLOUT;
     return (short)((link->state == RUN_CHECKING ? 0 : POLLIN) | (run_link_waiting(link) > 0 ? POLLOUT : 0));
+}
+
+bool run_link_over(const struct run_link *link)
+{
+    return link->state == RUN_DEAD || link->ended;
 }
 
 static void connected(struct run_link *link)

@@ -7,8 +7,9 @@
  * bytes, the high one first) and so many bytes: in the clear the words "elmer run 1\n" and the pass, then sealed
  * frames: a type (1 byte), a rank (4 bytes), data.
  *
- * Nothing here waits: the owner polls fd for run_link_events() and calls run_link_step(). How much it may send is the
- * business of its windows; who queues RUN_OUT_MAX bytes that the other does not take has a dead link. */
+ * Nothing here waits: the owner polls fd for run_link_events() and calls run_link_step(); also, without waiting, when
+ * run_link_over(). How much it may send is the business of its windows; who queues RUN_OUT_MAX bytes that the other
+ * does not take has a dead link. */
 #ifndef LIB_RUN_LINK_H
 #define LIB_RUN_LINK_H
 
@@ -64,7 +65,8 @@ struct run_link {
     struct seal seal_out, seal_in;
     uint8_t *out, *in, *plain;
     size_t out_begin, out_size, out_capacity, in_size, in_capacity, plain_capacity, used /* by the frame handed out */;
-    bool ended; /* nothing more comes, but what has come is still handed out */
+    bool broken; /* nothing can be sent any more, but what the other side has said before is still read */
+    bool ended;  /* nothing more comes, but what has come is still handed out */
     char text[300];
 };
 
@@ -74,6 +76,8 @@ int run_link_connect(const char *address, uint16_t port);
 void run_link_init(struct run_link *link, int fd, bool dialler, const struct seal_key *key, const char *pass);
 void run_link_fini(struct run_link *link);
 short run_link_events(const struct run_link *link);
+/* It has ended, or will when what has come is handed out; poll(2) says nothing of that. */
+bool run_link_over(const struct run_link *link);
 /* What poll(2) has found. */
 void run_link_step(struct run_link *link, short revents);
 /* CHECKING: its pass is good, and of whom the owner wants to talk to. */
