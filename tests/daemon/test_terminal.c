@@ -250,74 +250,6 @@ static void test_lost_input(void **state)
     leave(&seat);
 }
 
-/* It goes to the job's output file. */
-static void test_unseen_at_the_end(void **state)
-{
-    char path[128], text[200] = "";
-    int status, fd;
-    (void)state;
-    terminal_up(&lab, TERMINAL_KEEP, (const char *const[]){"/bin/sh", "-c", "echo last words; exit 4", NULL});
-    status = end_of_holder();
-    assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 4);
-    snprintf(path, sizeof(path), "%s/unseen", lab.dir);
-    fd = open(path, O_RDONLY | O_CLOEXEC);
-    assert_true(fd >= 0 && read(fd, text, sizeof(text) - 1) > 0);
-    close(fd);
-    assert_string_equal(text, "last words\r\n");
-}
-
-/* ---- who goes ---- */
-
-static void test_leave(void **state)
-{
-    struct seat seat;
-    int status;
-    (void)state;
-    terminal_up(&lab, TERMINAL_PTY,
-                (const char *const[]){"/bin/sh", "-c", "trap 'exit 9' HUP; echo on; while :; do read x; done", NULL});
-    look(&seat);
-    UNTIL(&seat, shows(&seat, "on\r\n"));
-    run_link_send(&seat.link, RUN_LEAVE, 0, NULL, 0);
-    status = end_of_holder();
-    assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 9);
-    leave(&seat);
-}
-
-static void test_leave_what_stays(void **state)
-{
-    struct seat seat;
-    (void)state;
-    terminal_up(&lab, TERMINAL_KEEP, shell);
-    look(&seat);
-    UNTIL(&seat, shows(&seat, "ready> "));
-    command(&seat, "x=41", "ready> ");
-    run_link_send(&seat.link, RUN_LEAVE, 0, NULL, 0);
-    UNTIL(&seat, seat.link.state == RUN_DEAD);
-    leave(&seat);
-    look(&seat);
-    command(&seat, "echo $((x+1))", "\n42\r\n");
-    leave(&seat);
-}
-
-/* TERM, as at the end of a job: a shell that ignores it gets HUP. */
-static void test_stop(void **state)
-{
-    struct seat seat;
-    int status;
-    (void)state;
-    terminal_up(&lab, TERMINAL_KEEP, shell);
-    look(&seat);
-    UNTIL(&seat, shows(&seat, "ready> "));
-    assert_int_equal(kill(lab.holder, SIGUSR1), 0); /* as ekill --signal: not for it */
-    assert_int_equal(kill(lab.holder, SIGHUP), 0);
-    command(&seat, "echo $((2*21))", "\n42\r\n");
-    assert_int_equal(kill(lab.holder, SIGTERM), 0);
-    UNTIL(&seat, seat.exited);
-    status = end_of_holder();
-    assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGHUP);
-    leave(&seat);
-}
-
 /* ---- who may look ---- */
 
 static void is_not_shown(const struct claim *claim)
@@ -415,10 +347,6 @@ int main(void)
         cmocka_unit_test_teardown(test_more_than_is_kept, teardown),
         cmocka_unit_test_teardown(test_lost_connections, teardown),
         cmocka_unit_test_teardown(test_lost_input, teardown),
-        cmocka_unit_test_teardown(test_unseen_at_the_end, teardown),
-        cmocka_unit_test_teardown(test_leave, teardown),
-        cmocka_unit_test_teardown(test_leave_what_stays, teardown),
-        cmocka_unit_test_teardown(test_stop, teardown),
         cmocka_unit_test_teardown(test_strangers, teardown),
         cmocka_unit_test_teardown(test_takes_it, teardown),
         cmocka_unit_test_teardown(test_bounds, teardown),
