@@ -115,7 +115,7 @@ wait "$seat"
 like 'ends it, and she is told' "$(last)" 'status (129|137|143) modes same'
 wait_for 10 'it has ended' over "$id"
 ok 'and nothing is left' until_ok 10 nothing_left "$id"
-id=$(as alice 1 esubmit --pty --keep --detach -o /home/alice/unseen --hosts ws2 1 sh -c 'echo last words; exit 4' 2>/dev/null)
+id=$(as alice 1 esubmit --pty --keep --detach -o /home/alice/unseen -e /home/alice/unseen.errors --hosts ws2 1 sh -c 'echo last words; exit 4' 2>/dev/null)
 wait_for 10 'one that nobody has looked at ends' over "$id"
 is 'what nobody has seen is in its output file' "$(as alice 2 cat unseen | tr -d '\r')" 'last words'
 sit alice 1 24x80 end -- eattach "$id"
