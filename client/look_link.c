@@ -21,7 +21,15 @@
 #include "lib/run/desk.h"
 #include "libelmer/client.h"
 
-enum { REACH_MS = 5000, BACK_MS = 1500, DESK_MS = 2000, DIAL_MS = 10000, PAUSE_MIN_MS = 20, PAUSE_MAX_MS = 1000 };
+enum {
+    REACH_MS = 12000 /* elmer waits 10 s for the host */,
+    SLOW_MS = 5000,
+    BACK_MS = 1500,
+    DESK_MS = 2000,
+    DIAL_MS = 10000,
+    PAUSE_MIN_MS = 20,
+    PAUSE_MAX_MS = 1000
+};
 enum { FAILURES_MAX = 20 };
 
 static int64_t now_ms(void)
@@ -65,6 +73,41 @@ static void give_up(struct look *look, const char *why)
     look_end(look, EXIT_ELMER);
 }
 
+void look_take_back(struct look *look)
+{
+    struct elmer_error error = {{0}};
+
+    if (!look->options.own || look->options.keep || look->session != 0)
+        return;
+    if (elmer_cancel(look->elmer, look->job, ANSWER_MS, NULL, &error) == ELMER_OK ||
+        elmer_kill(look->elmer, look->job, ANSWER_MS, NULL, &error) == ELMER_OK)
+        say("job %llu is taken back", (unsigned long long)look->job);
+    else
+        say("job %llu cannot be taken back: %s", (unsigned long long)look->job, error.text);
+}
+
+/* For people, once, and kept: what said it may end before it is told. */
+static void note_why(struct look *look, const char *why)
+{
+    snprintf(look->why, sizeof(look->why), "%s", why);
+    if (look->session != 0 || look->told_why)
+        return;
+    look->told_why = true;
+    say("the terminal of job %llu cannot be seen yet (%s): trying again", (unsigned long long)look->job, look->why);
+}
+
+static void lose_first(struct look *look)
+{
+    if (++look->failures < FAILURES_MAX) {
+        try_again(look);
+        return;
+    }
+    look_close(look);
+    say("the terminal of job %llu cannot be seen: %s", (unsigned long long)look->job, look->why);
+    look_take_back(look);
+    look_end(look, EXIT_UNAVAILABLE);
+}
+
 void look_lose(struct look *look, const char *why)
 {
     if (look->exited) { /* all was said */
@@ -72,22 +115,31 @@ void look_lose(struct look *look, const char *why)
         look->wait_status = true;
         return;
     }
-    if (look->session == 0 && ++look->failures >= FAILURES_MAX) {
-        look_close(look);
-        say("the terminal of job %llu cannot be seen: %s", (unsigned long long)look->job, why);
-        look_end(look, EXIT_UNAVAILABLE);
+    note_why(look, why);
+    if (look->session == 0) {
+        lose_first(look);
         return;
     }
-    if (look->session != 0 && look->lost_ms == 0) {
+    if (look->lost_ms == 0) {
         look->lost_ms = now_ms();
         look->pause_ms = 0;
-        screen_note("the connection to %s is lost (%s): trying again for %d seconds; ~. leaves", look->host, why,
+        screen_note("the connection to %s is lost (%s): trying again for %d seconds; ~. leaves", look->host, look->why,
                     TERMINAL_GRACE_MS / 1000);
     }
-    if (look->session != 0 && now_ms() - look->lost_ms > TERMINAL_GRACE_MS)
-        give_up(look, why);
+    if (now_ms() - look->lost_ms > TERMINAL_GRACE_MS)
+        give_up(look, look->why);
     else
         try_again(look);
+}
+
+void look_late(struct look *look, const char *why)
+{
+    if (look->session != 0) {
+        look_lose(look, why);
+        return;
+    }
+    note_why(look, why);
+    try_again(look);
 }
 
 /* ---- where it is ---- */
@@ -109,8 +161,13 @@ static void wait_for_it(struct look *look)
     int result = elmer_query(look->elmer, false, false, &look->job, 1, REACH_MS, &jobs, &error);
 
     if (result == ELMER_OK && jobs->count == 1 && elmer_job_ended(&jobs->items[0])) {
+        if (look->session == 0 && look->why[0])
+            say("the terminal of job %llu was not seen: %s", (unsigned long long)look->job, look->why);
         look_end(look, 0);
         look->wait_status = true;
+    } else if (result == ELMER_OK && jobs->count == 1 && look->session != 0 &&
+               now_ms() - look->lost_ms > TERMINAL_GRACE_MS) {
+        give_up(look, "the job does not run now");
     } else if (result == ELMER_OK && jobs->count == 1) {
         tell_waiting(look, &jobs->items[0]);
         try_again(look);
@@ -161,6 +218,7 @@ static void dial(struct look *look)
 void look_find(struct look *look)
 {
     struct elmer_error error = {{0}};
+    int64_t begun = now_ms();
     int result = client_reach_terminal(look->elmer, look->job, look->session ? BACK_MS : REACH_MS, look->reached,
                                        look->host, &error);
 
@@ -176,6 +234,8 @@ void look_find(struct look *look)
     case ELMER_UNAVAILABLE:
         if (look->session != 0 && look->reached->port != 0)
             dial(look); /* it has not moved */
+        else if (result == ELMER_UNAVAILABLE && now_ms() - begun >= SLOW_MS)
+            look_late(look, error.text); /* its host has not answered elmer */
         else
             look_lose(look, error.text);
         return;

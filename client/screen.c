@@ -38,7 +38,7 @@ static void on_fault(int number)
 void screen_raw(void)
 {
     static bool prepared;
-    static const int faults[] = {SIGABRT, SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGSYS};
+    static const int faults[] = {SIGABRT, SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGSYS, SIGTRAP, SIGXFSZ};
 
     if (is_raw || !isatty(STDIN_FILENO) || tcgetattr(STDIN_FILENO, &before) < 0)
         return;
@@ -79,7 +79,8 @@ void screen_stop(void)
 
 int screen_signals(void)
 {
-    static const int numbers[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGWINCH, SIGTSTP, SIGCONT};
+    static const int numbers[] = {SIGINT,  SIGTERM, SIGHUP,    SIGQUIT, SIGWINCH, SIGTSTP, SIGCONT, SIGUSR1,
+                                  SIGUSR2, SIGALRM, SIGVTALRM, SIGPROF, SIGXCPU,  SIGIO,   SIGPWR};
     sigset_t set;
 
     (void)signal(SIGPIPE, SIG_IGN); /* what cannot be written is an error of write(2) */
@@ -93,6 +94,14 @@ int screen_signals(void)
     }
     sigprocmask(SIG_BLOCK, &set, NULL);
     return signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
+}
+
+void screen_signals_end(void)
+{
+    sigset_t none;
+
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
 void screen_size(uint32_t *rows, uint32_t *columns)

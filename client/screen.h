@@ -8,6 +8,8 @@
 /* From now on signals come by the descriptor that is returned (signalfd(2)), those to stop and to go on too; -1: errno.
  * What is ignored stays so. */
 int screen_signals(void);
+/* They do what they do to other programs again. */
+void screen_signals_end(void);
 /* If standard input is a terminal. */
 void screen_raw(void);
 void screen_back(void);

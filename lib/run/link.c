@@ -286,6 +286,31 @@ static void watch(int fd)
     (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
 }
 
+bool run_link_over(const struct run_link *link)
+{
+    return link->state == RUN_DEAD || link->ended;
+}
+
+void run_link_patient(struct run_link *link)
+{
+    const int none = 0;
+    link->patient = true;
+    (void)setsockopt(link->fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &none, sizeof(none));
+}
+
+/* TCP_USER_TIMEOUT would also end the connection of one who is there and does not read; and what is underway keeps the
+ * kernel from asking with nothing in hand, as SO_KEEPALIVE does. One question about room that is not answered yet is
+ * none, for they become rare. */
+void run_link_watch(struct run_link *link)
+{
+    struct tcp_info info = {0};
+    socklen_t size = sizeof(info);
+    if (!link->patient || run_link_over(link) || getsockopt(link->fd, IPPROTO_TCP, TCP_INFO, &info, &size) < 0)
+        return;
+    if ((info.tcpi_retransmits > 0 || info.tcpi_probes > 1) && info.tcpi_last_ack_recv > RUN_SILENT_MS)
+        run_link_kill(link, "%s", strerror(ETIMEDOUT));
+}
+
 int run_link_connect(const char *address, uint16_t port)
 {
     struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons(port)};
@@ -332,11 +357,6 @@ short run_link_events(const struct run_link *link)
     if (link->state == RUN_CONNECTING)
         return POLLOUT;
     return (short)((link->state == RUN_CHECKING ? 0 : POLLIN) | (run_link_waiting(link) > 0 ? POLLOUT : 0));
-}
-
-bool run_link_over(const struct run_link *link)
-{
-    return link->state == RUN_DEAD || link->ended;
 }
 
 static void connected(struct run_link *link)

@@ -281,6 +281,7 @@ static void show(struct holder *h, struct run_link *link, const struct run_look 
         refuse(&h->viewer);
     h->viewer = *link;
     h->viewed = true;
+    run_link_patient(&h->viewer);
     if (look->session == 0) {
         typed_begin(&h->typed);
         h->session++;
@@ -367,6 +368,8 @@ static int timeout_of(const struct holder *h, int64_t now)
 {
     int64_t next = now + TURN_MS, lookers = lookers_next_ms(&h->lookers);
     next = h->life.deadline_ms < next ? h->life.deadline_ms : next;
+    if (h->viewed && (h->sent > h->taken || run_link_waiting(&h->viewer) > 0) && now + RUN_WATCH_MS < next)
+        next = now + RUN_WATCH_MS;
     if (h->life.deadline_ms != INT64_MAX && now + LATE_MS < next) /* time without a CPU is noticed */
         next = now + LATE_MS;
     next = lookers < next ? lookers : next;
@@ -404,6 +407,8 @@ static void turn(struct holder *h)
         write_input(h);
     if (fds[FD_INPUT].revents & POLLHUP && !h->exited) /* nobody has it open, and it takes no more */
         h->silent_until_ms = now + AGAIN_MS;
+    if (h->viewed)
+        run_link_watch(&h->viewer);
     if (h->viewed && (fds[FD_VIEWER].revents || is_over(h)))
         step_viewer(h, fds[FD_VIEWER].revents, now);
     lookers_step(&h->lookers, fds + FD_LOOKERS, now);

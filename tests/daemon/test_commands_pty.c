@@ -256,6 +256,10 @@ static void test_leave_and_come_back(void **data)
     assert_int_equal(get_up(), 128 + SIGTERM);
     attach(w);
     line("echo $((x+2))", "\n43\r\n");
+    assert_int_equal(kill(at.pid, SIGUSR1), 0); /* one that nobody expects */
+    assert_int_equal(get_up(), 128 + SIGUSR1);
+    attach(w);
+    line("echo $((x+2))", "\n43\r\n");
     assert_int_equal(kill(at.pid, SIGKILL), 0); /* then its terminal stays as it is */
     waitpid(at.pid, NULL, 0);
     close(at.master);
@@ -265,6 +269,26 @@ static void test_leave_and_come_back(void **data)
     answer_wait(w, 5);
     assert_int_equal(get_up(), 5);
     (void)terminal_end(&lab);
+    terminal_down(&lab);
+}
+
+/* Nobody reads what it writes, and it is asked to end. */
+static void test_nobody_reads(void **data)
+{
+    struct world *w = *data;
+    int64_t deadline;
+    int status = 0;
+    pid_t pid = 0;
+    begin(TERMINAL_KEEP, (const char *const[]){"/bin/sh", "-c", "seq 1 100000; exec sleep 1000", NULL});
+    attach(w);
+    until_shown("1\r\n2\r\n");
+    poll(NULL, 0, 300);
+    assert_int_equal(kill(at.pid, SIGTERM), 0);
+    for (deadline = mono_ms(mono_now()) + 5000; pid == 0 && mono_ms(mono_now()) < deadline; poll(NULL, 0, 5))
+        pid = waitpid(at.pid, &status, WNOHANG);
+    assert_int_equal(pid, at.pid);
+    assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 128 + SIGTERM && same_modes());
+    close(at.master);
     terminal_down(&lab);
 }
 
@@ -417,6 +441,48 @@ static void test_taken_back(void **data)
     assert_non_null(strstr(w->stderr_text, "job 42 is taken back"));
 }
 
+/* With --keep it stays, and how to see it is said. */
+static void test_kept(void **data)
+{
+    struct world *w = *data;
+    struct wire_message submit;
+    struct wire_job_view waits = view_of(42, "sh", "queued");
+    waits.terminal = TERMINAL_KEEP;
+    RUN(w, "esubmit", "--pty", "--keep", "2", "/bin/sh");
+    accept_command(w);
+    submit = peer_expect(&w->elmer, WIRE_submit);
+    answer_submitted(w, submit.id, "queued", -1, 3, "");
+    wire_message_fini(&submit);
+    refuse_reach(w, WIRE_CODE_WRONG_STATE);
+    assert_int_equal(kill(w->pid, SIGINT), 0);
+    answer_query(w, waits);
+    assert_int_equal(finish(w), 128 + SIGINT);
+    assert_non_null(strstr(w->stderr_text, "job 42 stays: eattach 42 shows its terminal"));
+}
+
+/* It ends before it was seen: why that was is not forgotten. */
+static void test_never_seen(void **data)
+{
+    struct world *w = *data;
+    struct wire_job_view running, done = done_view(42, 1, -1, "exited", "");
+    struct wire_message wait;
+    RUN(w, "eattach", "42");
+    accept_command(w);
+    running = view_of(42, "sh", "running");
+    running.terminal = TERMINAL_KEEP;
+    answer_query(w, running);
+    refuse_reach(w, WIRE_CODE_UNAVAILABLE);
+    refuse_reach(w, WIRE_CODE_UNAVAILABLE);
+    refuse_reach(w, WIRE_CODE_WRONG_STATE);
+    answer_query(w, done);
+    wait = peer_expect(&w->elmer, WIRE_wait);
+    answer_jobs(w, wait.id, &done, 1, false);
+    wire_message_fini(&wait);
+    assert_int_equal(finish(w), 1);
+    assert_non_null(strstr(w->stderr_text, "the terminal of job 42 cannot be seen yet (not so): trying again"));
+    assert_non_null(strstr(w->stderr_text, "the terminal of job 42 was not seen: not so"));
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
@@ -425,7 +491,8 @@ int main(void)
         TEST(test_stopped),      TEST(test_gone),
         TEST(test_not_believed), TEST(test_refused),
         TEST(test_options),      TEST(test_detach),
-        TEST(test_taken_back),
+        TEST(test_taken_back),   TEST(test_nobody_reads),
+        TEST(test_kept),         TEST(test_never_seen),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
