@@ -252,7 +252,7 @@ static void test_lost_input(void **state)
 
 /* ---- who may look ---- */
 
-static void is_not_shown(const struct claim *claim)
+static void is_not_shown(const struct claim *claim, const char *why)
 {
     struct seat seat = {.shown = false};
     if (terminal_connect(&lab, claim, &seat.link))
@@ -260,6 +260,7 @@ static void is_not_shown(const struct claim *claim)
     UNTIL(&seat, seat.link.state == RUN_DEAD);
     assert_false(seat.shown);
     assert_int_equal(seat.size, 0);
+    assert_string_equal(seat.refused, why);
     leave(&seat);
 }
 
@@ -279,9 +280,9 @@ static void test_strangers(void **state)
     look(&seat);
     UNTIL(&seat, shows(&seat, "ready> "));
     for (size_t i = 0; i < sizeof(claims) / sizeof(claims[0]); i++)
-        is_not_shown(&claims[i]);
+        is_not_shown(&claims[i], "you may not look at this terminal");
     assert_true(scratch_put(lab.dir, "deny", ""));
-    is_not_shown(&mine);
+    is_not_shown(&mine, "not believed here");
     snprintf(path, sizeof(path), "%s/deny", lab.dir);
     unlink(path);
     command(&seat, "echo $((6*7))", "\n42\r\n"); /* who looks has noticed nothing */
