@@ -9,6 +9,7 @@
 #include "config.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -26,6 +27,8 @@ enum {
     SLOW_MS = 5000,
     BACK_MS = 1500,
     DESK_MS = 2000,
+    DESK_AGAIN_MS = 100,
+    NO_JOB = INT32_MAX, /* for a pass that is thrown away */
     DIAL_MS = 10000,
     PAUSE_MIN_MS = 20,
     PAUSE_MAX_MS = 1000
@@ -181,15 +184,34 @@ static void wait_for_it(struct look *look)
         elmer_jobs_free(jobs);
 }
 
-static int get_pass(const struct look *look, struct seal_key *key, char *pass, struct err *err)
+static int get_pass(uint64_t job, struct seal_key *key, char *pass, struct err *err)
 {
     struct run_desk desk;
     int result;
 
     if (!seal_key_make(key))
         return err_set(err, -EIO, "a key cannot be made");
-    result = run_desk_ask_look(&desk, look->job, key->public_key, err);
+    result = run_desk_ask_look(&desk, job, key->public_key, err);
     return result < 0 ? result : run_desk_wait(&desk, pass, now_ms() + DESK_MS, err);
+}
+
+bool look_possible(bool keep)
+{
+    char pass[PASS_TEXT_MAX + 1];
+    struct seal_key key;
+    struct err err = ERR_INIT;
+    int64_t until = now_ms() + DESK_MS;
+    int result;
+
+    while ((result = get_pass(NO_JOB, &key, pass, &err)) < 0 && result != -EACCES && now_ms() < until) {
+        err = (struct err)ERR_INIT;
+        poll(NULL, 0, DESK_AGAIN_MS); /* rsd may be starting again just now */
+    }
+    explicit_bzero(&key, sizeof(key));
+    if (result < 0)
+        say("a terminal cannot be looked at from here: %s; %s", err.text,
+            keep ? "submit with --detach, and eattach from another host" : "submit from a host that has tickets");
+    return result >= 0;
 }
 
 static void dial(struct look *look)
@@ -199,7 +221,7 @@ static void dial(struct look *look)
     struct err err = ERR_INIT;
     int fd;
 
-    if (get_pass(look, &key, pass, &err) < 0) {
+    if (get_pass(look->job, &key, pass, &err) < 0) {
         look_lose(look, err.text);
         return;
     }
