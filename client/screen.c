@@ -18,11 +18,11 @@
 static struct termios before, raw;
 static volatile sig_atomic_t is_raw;
 
-/* What a signal handler may do. */
+/* What a signal handler may do. Not TCSADRAIN: nobody may read what is still to come. */
 void screen_back(void)
 {
     if (is_raw)
-        (void)tcsetattr(STDIN_FILENO, TCSADRAIN, &before);
+        (void)tcsetattr(STDIN_FILENO, TCSANOW, &before);
     is_raw = 0;
 }
 

@@ -9,7 +9,9 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include <arpa/inet.h>
 #include <fcntl.h>
+#include <netinet/in.h>
 #include <poll.h>
 #include <pty.h>
 #include <signal.h>
@@ -17,6 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <termios.h>
 #include <unistd.h>
@@ -26,6 +29,7 @@
 #include "tests/daemon/commands_lab.h"
 #include "tests/daemon/terminal_lab.h"
 #include "tests/unit/peer.h"
+#include "tests/unit/scratch.h"
 
 static const char *const shell[] = {"/bin/bash", "--norc", "--noprofile", "-i", NULL};
 
@@ -34,8 +38,9 @@ static struct at { /* who sits there */
     pid_t pid;
     int master;
     struct termios before;
-    char text[1 << 16];
+    char text[1 << 19];
     size_t size;
+    const char *errors; /* where its standard error goes; NULL: there, too */
 } at;
 
 /* ---- a command at a terminal ---- */
@@ -50,6 +55,8 @@ static void sit(const char *const *words)
     at.pid = forkpty(&at.master, NULL, NULL, &size);
     assert_true(at.pid >= 0);
     if (at.pid == 0) {
+        if (at.errors)
+            (void)dup2(open(at.errors, O_WRONLY | O_CREAT | O_CLOEXEC, 0600), 2);
         execv(path, (char **)(uintptr_t)words);
         _exit(99);
     }
@@ -292,6 +299,122 @@ static void test_nobody_reads(void **data)
     terminal_down(&lab);
 }
 
+/* ---- a connection that is cut ---- */
+
+static bool there_is(const char *name)
+{
+    char path[128];
+    (void)snprintf(path, sizeof(path), "%s/%s", lab.dir, name);
+    return access(path, F_OK) == 0;
+}
+
+static void put(const char *name)
+{
+    assert_true(scratch_put(lab.dir, name, ""));
+}
+
+static void take(const char *name)
+{
+    char path[128];
+    (void)snprintf(path, sizeof(path), "%s/%s", lab.dir, name);
+    assert_int_equal(unlink(path), 0);
+}
+
+/* One connection, until DIR/cut is there. While DIR/hold is, nothing but the first frame of the holder goes on, and
+ * DIR/held says that there is more. */
+static void pass_on(int client, int holder)
+{
+    static char bytes[1 << 16];
+    size_t first = 0; /* bytes of that frame that have gone on */
+    while (!there_is("cut")) {
+        struct pollfd fds[] = {{.fd = client, .events = POLLIN}, {.fd = holder, .events = POLLIN}};
+        ssize_t got;
+        (void)poll(fds, 2, 5);
+        if (fds[0].revents &&
+            ((got = read(client, bytes, sizeof(bytes))) <= 0 || write(holder, bytes, (size_t)got) != got))
+            break;
+        if (!fds[1].revents)
+            continue;
+        if (first > 0 && there_is("hold")) {
+            (void)scratch_put(lab.dir, "held", "");
+            poll(NULL, 0, 5);
+            continue;
+        }
+        if ((got = read(holder, bytes, sizeof(bytes))) <= 0 || write(client, bytes, (size_t)got) != got)
+            break;
+        first += (size_t)got;
+    }
+}
+
+/* In the place of the holder's port. */
+static pid_t proxy_up(void)
+{
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t length = sizeof(address);
+    uint16_t port = lab.port;
+    int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    pid_t pid;
+    assert_true(bind(listener, (struct sockaddr *)&address, length) == 0 && listen(listener, 5) == 0);
+    assert_int_equal(getsockname(listener, (struct sockaddr *)&address, &length), 0);
+    lab.port = ntohs(address.sin_port);
+    address.sin_port = htons(port);
+    pid = fork();
+    assert_true(pid >= 0);
+    while (pid == 0) {
+        int client = accept(listener, NULL, NULL), holder = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+        if (client < 0 || connect(holder, (struct sockaddr *)&address, sizeof(address)) < 0)
+            _exit(1);
+        pass_on(client, holder);
+        close(client);
+        close(holder);
+    }
+    close(listener);
+    return pid;
+}
+
+static void until_there_is(const char *name)
+{
+    int64_t deadline = mono_ms(mono_now()) + LAB_WAIT_MS;
+    while (!there_is(name) && mono_ms(mono_now()) < deadline)
+        poll(NULL, 0, 5);
+    assert_true(there_is(name));
+}
+
+/* Its terminal is read late, and the connection comes back meanwhile. */
+static void test_late_reader(void **data)
+{
+    enum { LINES = 50000 };
+    static char expected[1 << 19], errors[128];
+    struct world *w = *data;
+    size_t size = 0;
+    pid_t proxy;
+    for (unsigned i = 1; i <= LINES; i++)
+        size += (size_t)snprintf(expected + size, sizeof(expected) - size, "%u\r\n", i);
+    begin(TERMINAL_KEEP, (const char *const[]){"/bin/sh", "-c", "seq 1 50000; exec sleep 1000", NULL});
+    proxy = proxy_up();
+    (void)snprintf(errors, sizeof(errors), "%s/errors", lab.dir);
+    at.errors = errors;
+    attach(w);
+    until_shown("1\r\n2\r\n");
+    poll(NULL, 0, 300); /* it has what its terminal does not take */
+    put("hold");
+    put("cut");
+    answer_reach(w);
+    take("cut");
+    until_there_is("held"); /* it has asked for what comes next, and is not answered */
+    for (int i = 0; i < 20; i++)
+        read_some(20);
+    take("hold");
+    until_shown("\n50000\r\n");
+    assert_string_equal(at.text, expected);
+    at.errors = NULL;
+    kill(at.pid, SIGTERM);
+    assert_int_equal(get_up(), 128 + SIGTERM);
+    kill(proxy, SIGKILL);
+    waitpid(proxy, NULL, 0);
+    terminal_down(&lab);
+}
+
 /* Stopped and going on, its terminal is the shell's meanwhile. */
 static void test_stopped(void **data)
 {
@@ -361,8 +484,10 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
     const struct CMUnitTest tests[] = {
-        TEST(test_esubmit), TEST(test_leave_and_come_back), TEST(test_nobody_reads), TEST(test_stopped),
-        TEST(test_gone),    TEST(test_not_believed),
+        TEST(test_esubmit),      TEST(test_leave_and_come_back),
+        TEST(test_nobody_reads), TEST(test_late_reader),
+        TEST(test_stopped),      TEST(test_gone),
+        TEST(test_not_believed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
