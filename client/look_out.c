@@ -3,13 +3,11 @@
 #include "config.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <poll.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/signalfd.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "client/common.h"
@@ -18,15 +16,10 @@
 
 enum { TELL_BYTES = 32 << 10, SIGNALLED = 128 };
 
-/* Not O_NONBLOCK for the descriptor that we have: who has given it to us, or has it too, does not expect that. What is
- * no terminal or pipe is left as it is: a file never waits, and has its place in the one description. */
 void look_out_open(struct look *look)
 {
-    struct stat file;
-    int fd = -1;
+    int fd = screen_open_again(STDOUT_FILENO);
 
-    if (fstat(STDOUT_FILENO, &file) == 0 && (S_ISCHR(file.st_mode) || S_ISFIFO(file.st_mode)))
-        fd = open("/proc/self/fd/1", O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
     look->out_fd = fd >= 0 ? fd : STDOUT_FILENO;
 }
 

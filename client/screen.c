@@ -3,6 +3,7 @@
 #include "client/screen.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -10,6 +11,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/signalfd.h>
+#include <sys/stat.h>
 #include <termios.h>
 #include <unistd.h>
 
@@ -117,6 +119,27 @@ void screen_size(uint32_t *rows, uint32_t *columns)
         }
 }
 
+int screen_open_again(int fd)
+{
+    char path[64];
+    struct stat file;
+
+    if (fstat(fd, &file) < 0 || !(S_ISCHR(file.st_mode) || S_ISFIFO(file.st_mode)))
+        return -1;
+    snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+    return open(path, O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+}
+
+/* Who reads nothing there has no note, and goes on hearing signals and ~. */
+static void note_between(const char *text)
+{
+    int fd = screen_open_again(STDERR_FILENO);
+
+    dprintf(fd >= 0 ? fd : STDERR_FILENO, "\r\n[%s]\r\n", text);
+    if (fd >= 0)
+        close(fd);
+}
+
 void screen_note(const char *format, ...)
 {
     char *text = NULL, *clean;
@@ -128,7 +151,7 @@ void screen_note(const char *format, ...)
     va_end(args);
     clean = printable(must(text));
     if (is_raw)
-        fprintf(stderr, "\r\n[%s]\r\n", clean);
+        note_between(clean);
     else
         say("%s", clean);
     free(clean);

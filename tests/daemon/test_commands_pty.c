@@ -9,9 +9,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include <arpa/inet.h>
 #include <fcntl.h>
-#include <netinet/in.h>
 #include <poll.h>
 #include <pty.h>
 #include <signal.h>
@@ -19,7 +17,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
-#include <sys/socket.h>
 #include <sys/wait.h>
 #include <termios.h>
 #include <unistd.h>
@@ -175,8 +172,7 @@ static void begin(const char *mode, const char *const *argv)
     terminal_up(&lab, mode, argv);
 }
 
-/* eattach, up to the prompt. */
-static void attach(struct world *w)
+static void listen_there(struct world *w)
 {
     char path[128];
     (void)snprintf(path, sizeof(path), "%s/elmer.sock", lab.dir);
@@ -184,6 +180,12 @@ static void attach(struct world *w)
         close(w->listening);
     unlink(path);
     w->listening = peer_listen(path);
+}
+
+/* eattach, up to the prompt. */
+static void attach(struct world *w)
+{
+    listen_there(w);
     SIT("eattach", "7");
     accept_command(w);
     answer_query(w, view("running", TERMINAL_KEEP));
@@ -192,33 +194,38 @@ static void attach(struct world *w)
 
 /* ---- tests ---- */
 
+/* esubmit --pty, up to what it submits. */
+static void submit_at(struct world *w, struct wire_message *submit)
+{
+    listen_there(w);
+    SIT("esubmit", "--pty", "4", "/bin/sh");
+    accept_command(w);
+    *submit = peer_expect(&w->elmer, WIRE_submit);
+}
+
+static void answer_submitted_as(struct world *w, uint64_t id)
+{
+    struct wire_message answer = {.type = WIRE_submitted,
+                                  .id = id,
+                                  .u.submitted = {.job = LAB_JOB, .state = "queued", .level = -1, .reason = "waits"}};
+    peer_send(&w->elmer, &answer);
+}
+
 static void test_esubmit(void **data)
 {
     struct world *w = *data;
     struct wire_message submit;
     struct wire_job_view waits = view("queued", TERMINAL_PTY);
-    char path[128];
     bool found = false;
     begin(TERMINAL_PTY, shell);
-    (void)snprintf(path, sizeof(path), "%s/elmer.sock", lab.dir);
-    close(w->listening);
-    w->listening = peer_listen(path);
     setenv("TERM", "vt100", 1);
-    SIT("esubmit", "--pty", "4", "/bin/sh");
-    accept_command(w);
-    submit = peer_expect(&w->elmer, WIRE_submit);
+    submit_at(w, &submit);
     assert_string_equal(submit.u.submit.terminal, TERMINAL_PTY);
     assert_string_equal(submit.u.submit.output, "/dev/null");
     for (size_t i = 0; i < submit.u.submit.environment.count; i++)
         found = found || strcmp(submit.u.submit.environment.items[i], TERMINAL_VARIABLE "=pty") == 0;
     assert_true(found);
-    {
-        struct wire_message answer = {
-            .type = WIRE_submitted,
-            .id = submit.id,
-            .u.submitted = {.job = LAB_JOB, .state = "queued", .level = -1, .reason = "waits"}};
-        peer_send(&w->elmer, &answer);
-    }
+    answer_submitted_as(w, submit.id);
     wire_message_fini(&submit);
     refuse_reach(w, WIRE_CODE_WRONG_STATE);
     waits.reason = "not enough processors";
@@ -301,13 +308,6 @@ static void test_nobody_reads(void **data)
 
 /* ---- a connection that is cut ---- */
 
-static bool there_is(const char *name)
-{
-    char path[128];
-    (void)snprintf(path, sizeof(path), "%s/%s", lab.dir, name);
-    return access(path, F_OK) == 0;
-}
-
 static void put(const char *name)
 {
     assert_true(scratch_put(lab.dir, name, ""));
@@ -320,64 +320,12 @@ static void take(const char *name)
     assert_int_equal(unlink(path), 0);
 }
 
-/* One connection, until DIR/cut is there. While DIR/hold is, nothing but the first frame of the holder goes on, and
- * DIR/held says that there is more. */
-static void pass_on(int client, int holder)
-{
-    static char bytes[1 << 16];
-    size_t first = 0; /* bytes of that frame that have gone on */
-    while (!there_is("cut")) {
-        struct pollfd fds[] = {{.fd = client, .events = POLLIN}, {.fd = holder, .events = POLLIN}};
-        ssize_t got;
-        (void)poll(fds, 2, 5);
-        if (fds[0].revents &&
-            ((got = read(client, bytes, sizeof(bytes))) <= 0 || write(holder, bytes, (size_t)got) != got))
-            break;
-        if (!fds[1].revents)
-            continue;
-        if (first > 0 && there_is("hold")) {
-            (void)scratch_put(lab.dir, "held", "");
-            poll(NULL, 0, 5);
-            continue;
-        }
-        if ((got = read(holder, bytes, sizeof(bytes))) <= 0 || write(client, bytes, (size_t)got) != got)
-            break;
-        first += (size_t)got;
-    }
-}
-
-/* In the place of the holder's port. */
-static pid_t proxy_up(void)
-{
-    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    socklen_t length = sizeof(address);
-    uint16_t port = lab.port;
-    int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    pid_t pid;
-    assert_true(bind(listener, (struct sockaddr *)&address, length) == 0 && listen(listener, 5) == 0);
-    assert_int_equal(getsockname(listener, (struct sockaddr *)&address, &length), 0);
-    lab.port = ntohs(address.sin_port);
-    address.sin_port = htons(port);
-    pid = fork();
-    assert_true(pid >= 0);
-    while (pid == 0) {
-        int client = accept(listener, NULL, NULL), holder = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-        if (client < 0 || connect(holder, (struct sockaddr *)&address, sizeof(address)) < 0)
-            _exit(1);
-        pass_on(client, holder);
-        close(client);
-        close(holder);
-    }
-    close(listener);
-    return pid;
-}
-
 static void until_there_is(const char *name)
 {
     int64_t deadline = mono_ms(mono_now()) + LAB_WAIT_MS;
-    while (!there_is(name) && mono_ms(mono_now()) < deadline)
+    while (!terminal_has(&lab, name) && mono_ms(mono_now()) < deadline)
         poll(NULL, 0, 5);
-    assert_true(there_is(name));
+    assert_true(terminal_has(&lab, name));
 }
 
 /* Its terminal is read late, and the connection comes back meanwhile. */
@@ -391,7 +339,7 @@ static void test_late_reader(void **data)
     for (unsigned i = 1; i <= LINES; i++)
         size += (size_t)snprintf(expected + size, sizeof(expected) - size, "%u\r\n", i);
     begin(TERMINAL_KEEP, (const char *const[]){"/bin/sh", "-c", "seq 1 50000; exec sleep 1000", NULL});
-    proxy = proxy_up();
+    proxy = terminal_proxy_up(&lab);
     (void)snprintf(errors, sizeof(errors), "%s/errors", lab.dir);
     at.errors = errors;
     attach(w);
@@ -461,21 +409,24 @@ static void test_gone(void **data)
     terminal_down(&lab);
 }
 
-/* This host does not believe that of the job: nothing is typed at it. */
+/* This host does not believe that of the job: nothing is typed at it, and what nobody can look at is taken back. */
 static void test_not_believed(void **data)
 {
     struct world *w = *data;
-    char path[128];
-    int fd;
-    begin(TERMINAL_KEEP, shell);
-    (void)snprintf(path, sizeof(path), "%s/deny", lab.dir);
-    fd = open(path, O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
-    assert_true(fd >= 0);
-    close(fd);
-    attach(w);
-    for (int i = 1; i < 20; i++)
+    struct wire_message submit, cancel, done = {.type = WIRE_done, .u.done = {.text = ""}};
+    begin(TERMINAL_PTY, shell);
+    put("deny");
+    submit_at(w, &submit);
+    answer_submitted_as(w, submit.id);
+    wire_message_fini(&submit);
+    for (int i = 0; i < 20; i++)
         answer_reach(w);
-    until_shown("the terminal of job 7 cannot be seen");
+    until_shown("the terminal of job 7 cannot be seen: not believed here");
+    cancel = peer_expect(&w->elmer, WIRE_cancel);
+    done.id = cancel.id;
+    peer_send(&w->elmer, &done);
+    wire_message_fini(&cancel);
+    until_shown("job 7 is taken back");
     assert_int_equal(get_up(), 6);
     terminal_down(&lab);
 }
