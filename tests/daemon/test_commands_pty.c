@@ -20,6 +20,7 @@
 #include <sys/wait.h>
 #include <termios.h>
 #include <unistd.h>
+#include <utmp.h>
 
 #include "lib/base/clock.h"
 #include "lib/job/terminal.h"
@@ -46,18 +47,23 @@ static void sit(const char *const *words)
 {
     struct winsize size = {.ws_row = 40, .ws_col = 132};
     char path[256];
+    int slave;
     (void)snprintf(path, sizeof(path), "client/%s", words[0]);
     at.size = 0;
     at.text[0] = 0;
-    at.pid = forkpty(&at.master, NULL, NULL, &size);
+    assert_int_equal(openpty(&at.master, &slave, NULL, NULL, &size), 0);
+    assert_int_equal(tcgetattr(at.master, &at.before), 0);
+    at.pid = fork();
     assert_true(at.pid >= 0);
     if (at.pid == 0) {
+        if (close(at.master) < 0 || login_tty(slave) < 0)
+            _exit(99);
         if (at.errors)
             (void)dup2(open(at.errors, O_WRONLY | O_CREAT | O_CLOEXEC, 0600), 2);
         execv(path, (char **)(uintptr_t)words);
         _exit(99);
     }
-    assert_int_equal(tcgetattr(at.master, &at.before), 0);
+    close(slave);
     (void)fcntl(at.master, F_SETFL, O_NONBLOCK);
 }
 #define SIT(...) sit((const char *const[]){__VA_ARGS__, NULL})
