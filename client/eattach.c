@@ -7,6 +7,7 @@
 #include "client/common.h"
 #include "client/look.h"
 #include "lib/job/terminal.h"
+#include "libelmer/client.h"
 
 static const struct option_row options[] = {
     {'a', "all", NULL, "first show all that is kept, also what was seen before"},
@@ -40,6 +41,10 @@ static int check(struct elmer *elmer, uint64_t id, struct look_options *look)
     } else if (jobs->items[0].hidden) {
         say("job %llu belongs to %s: only he may see its terminal", number, jobs->items[0].user);
         code = EXIT_PERMISSION;
+    } else if (client_minor(elmer) < WIRE_TERMINAL_MINOR) {
+        say("elmer, or rsd of this host, is of version 1.%u and knows no terminals: that takes 1.%d",
+            client_minor(elmer), WIRE_TERMINAL_MINOR);
+        code = EXIT_REFUSED;
     } else if (!*jobs->items[0].terminal) {
         say("job %llu has no terminal: it was submitted without --pty; etail %llu shows its output", number, number);
         code = EXIT_REFUSED;

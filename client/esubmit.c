@@ -170,6 +170,10 @@ static int submit(const struct request *request)
 
     if (!elmer)
         return EXIT_REFUSED;
+    if (request->pty.asked && !request->pty.detach && !look_possible(request->pty.keep)) {
+        elmer_close(elmer);
+        return EXIT_UNAVAILABLE;
+    }
     result = elmer_submit(elmer, &request->submission, ANSWER_MS, &answer, &error);
     if (result != ELMER_OK) {
         code = say_result(result, &error);

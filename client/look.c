@@ -3,7 +3,8 @@
  * FINDING -> DIALLING -> ASKED -> SHOWN (look_link.c has the way there) -> its command has ended: the job's status is
  * ours. A connection that is lost leads from SHOWN to FINDING, and the session goes on where it was: both sides count
  * output and input, so what was underway is said again and nothing twice. Meanwhile what is typed is kept, up to a
- * window. ~. leaves at any time. Who is ended by a signal leaves, too: a terminal that is not kept ends with him.
+ * window. ~. leaves whenever input is read, which is until 128 KiB wait for the other side. Who is ended by a signal
+ * leaves, too: a terminal that is not kept ends with him.
  *
  * One thread, one poll(2). What asks elmer or elmer-tickets waits for them, for seconds at most. */
 #include "config.h"
@@ -28,53 +29,11 @@
 #include "libelmer/client.h"
 
 enum { FD_SIGNALS, FD_OUT, FD_IN, FD_LINK, FDS };
-enum { TELL_BYTES = 32 << 10, FLUSH_MS = 1000, TYPED = 4096 };
+enum { FLUSH_MS = 1000, TYPED = 4096 };
 
 static int64_t now_ms(void)
 {
     return mono_ms(mono_now());
-}
-
-/* ---- output ---- */
-
-static void hear_output(struct look *look, const struct run_frame *frame)
-{
-    if (frame->size > RUN_WINDOW - look->out_size) {
-        run_link_kill(&look->link, "it sends more than there is room for");
-        return;
-    }
-    if (frame->size > RUN_WINDOW - look->out_begin - look->out_size) {
-        memmove(look->out, look->out + look->out_begin, look->out_size);
-        look->out_begin = 0;
-    }
-    memcpy(look->out + look->out_begin + look->out_size, frame->data, frame->size);
-    look->out_size += frame->size;
-    look->received += frame->size;
-}
-
-/* A descriptor that is ready takes PIPE_BUF bytes without waiting, whatever it is. */
-static void write_output(struct look *look)
-{
-    size_t size = look->out_size < PIPE_BUF ? look->out_size : PIPE_BUF;
-    ssize_t written = write(STDOUT_FILENO, look->out + look->out_begin, size);
-
-    if (written < 0 && (errno == EINTR || errno == EAGAIN))
-        return;
-    if (written < 0) {
-        screen_back();
-        say("standard output cannot be written: %s", strerror(errno));
-        look_end(look, EXIT_REFUSED);
-        return;
-    }
-    look->out_begin += (size_t)written;
-    look->out_size -= (size_t)written;
-    look->written += (uint64_t)written;
-    if (look->out_size == 0)
-        look->out_begin = 0;
-    if (look->state != LOOK_SHOWN || (look->out_size > 0 && look->written - look->acknowledged < TELL_BYTES))
-        return;
-    run_link_send_number(&look->link, RUN_TAKEN, RUN_OUT, (uint32_t)(look->written - look->acknowledged));
-    look->acknowledged = look->written;
 }
 
 /* ---- input ---- */
@@ -118,14 +77,25 @@ static void leave(struct look *look)
     screen_back();
 }
 
-static void leave_by_hand(struct look *look)
+/* It stays. */
+static void tell_where(const struct look *look)
 {
     unsigned long long id = look->job;
 
-    leave(look);
-    look_end(look, EXIT_DONE);
-    if (look->options.keep)
+    if (look->session != 0)
         say("job %llu goes on: eattach %llu shows its terminal again", id, id);
+    else
+        say("job %llu stays: eattach %llu shows its terminal, ekill %llu ends it", id, id, id);
+}
+
+static void leave_by_hand(struct look *look)
+{
+    leave(look);
+    look->out_size = 0; /* nor is the rest shown */
+    look_end(look, EXIT_DONE);
+    screen_signals_end();
+    if (look->options.keep)
+        tell_where(look);
     else
         look->wait_status = true; /* it ends now */
 }
@@ -190,6 +160,7 @@ static void hear_looking(struct look *look, const struct run_frame *frame)
         return;
     }
     look->state = LOOK_SHOWN;
+    run_link_patient(&look->link);
     look->session = looking.session;
     look->received = look->written = look->acknowledged = looking.from;
     look->out_begin = look->out_size = 0;
@@ -224,7 +195,7 @@ static void hear_refused(struct look *look, const struct run_frame *frame)
     look_close(look);
     screen_back();
     say("%s", text);
-    look_end(look, EXIT_REFUSED);
+    look_end(look, look->session != 0 ? EXIT_REFUSED : EXIT_PERMISSION);
 }
 
 static void hear(struct look *look, const struct run_frame *frame)
@@ -234,7 +205,7 @@ static void hear(struct look *look, const struct run_frame *frame)
         hear_looking(look, frame);
         break;
     case RUN_OUT:
-        hear_output(look, frame);
+        look_out_hear(look, frame);
         break;
     case RUN_TAKEN:
         hear_taken(look, frame);
@@ -267,20 +238,6 @@ static void step_link(struct look *look, short revents)
 
 /* ---- signals ---- */
 
-/* Nobody would look at what we have submitted ourselves. */
-static void take_back(struct look *look)
-{
-    struct elmer_error error = {{0}};
-
-    if (!look->options.own || look->options.keep || look->session != 0)
-        return;
-    if (elmer_cancel(look->elmer, look->job, ANSWER_MS, NULL, &error) == ELMER_OK ||
-        elmer_kill(look->elmer, look->job, ANSWER_MS, NULL, &error) == ELMER_OK)
-        say("job %llu is taken back", (unsigned long long)look->job);
-    else
-        say("job %llu cannot be taken back: %s", (unsigned long long)look->job, error.text);
-}
-
 static void hear_signal(struct look *look, int number)
 {
     uint32_t rows, columns;
@@ -296,8 +253,11 @@ static void hear_signal(struct look *look, int number)
         break;
     default:
         leave(look);
-        take_back(look);
+        look_take_back(look);
         look_end(look, 128 + number);
+        screen_signals_end();
+        if (look->options.keep && look->session == 0)
+            tell_where(look);
         return;
     }
     screen_size(&rows, &columns); /* it may have changed while we were stopped */
@@ -319,18 +279,21 @@ static int timeout_of(const struct look *look)
 {
     int64_t left = look->next_ms - now_ms();
 
+    if (look->linked && run_link_over(&look->link)) /* noticed in sending: poll(2) says nothing of it */
+        return 0;
     if (look->state == LOOK_SHOWN)
-        return -1;
+        return look->in_size > 0 || run_link_waiting(&look->link) > 0 ? RUN_WATCH_MS : -1;
     return left < 0 ? 0 : left > INT_MAX ? INT_MAX : (int)left;
 }
 
 static void turn(struct look *look, int signal_fd)
 {
     bool reads = look->session != 0 && !look->in_end && room(look) > 0;
+    bool writes = look->out_size > 0 && look->state != LOOK_ASKED; /* it is said up to where we have written */
     short events = look->linked ? run_link_events(&look->link) : 0;
     struct pollfd fds[FDS] = {
         [FD_SIGNALS] = {.fd = signal_fd, .events = POLLIN},
-        [FD_OUT] = {.fd = look->out_size > 0 ? STDOUT_FILENO : -1, .events = POLLOUT},
+        [FD_OUT] = {.fd = writes ? look->out_fd : -1, .events = POLLOUT},
         [FD_IN] = {.fd = reads ? STDIN_FILENO : -1, .events = POLLIN},
         [FD_LINK] = {.fd = events ? look->link.fd : -1, .events = events},
     };
@@ -340,30 +303,29 @@ static void turn(struct look *look, int signal_fd)
     if (fds[FD_SIGNALS].revents)
         hear_signals(look, signal_fd);
     if (fds[FD_OUT].revents && look->state != LOOK_ENDED)
-        write_output(look);
+        look_out_write(look);
     if (fds[FD_IN].revents && look->state != LOOK_ENDED)
         read_input(look);
-    if (fds[FD_LINK].revents && look->linked)
+    if (look->linked)
+        run_link_watch(&look->link);
+    if (look->linked && look->state != LOOK_ENDED && (fds[FD_LINK].revents || run_link_over(&look->link)))
         step_link(look, fds[FD_LINK].revents);
     if (look->state == LOOK_FINDING && now_ms() >= look->next_ms)
         look_find(look);
     else if ((look->state == LOOK_DIALLING || look->state == LOOK_ASKED) && now_ms() >= look->next_ms)
-        look_lose(look, "it does not answer");
+        look_late(look, "what holds it does not answer");
 }
 
 /* What has come is written, and the job has ended. */
-static int finish(struct look *look)
+static int finish(struct look *look, int signal_fd)
 {
-    sigset_t none;
-
-    while (look->wait_status && look->out_size > 0 && look->code == 0)
-        write_output(look);
+    if (look->wait_status)
+        look_out_rest(look, signal_fd);
     look_close(look);
     screen_back();
     if (!look->wait_status || look->code != 0)
         return look->code;
-    sigemptyset(&none);
-    sigprocmask(SIG_SETMASK, &none, NULL);
+    screen_signals_end();
     if (look->options.own)
         wait_catch_signals(look->job);
     return wait_for_job(look->elmer, look->job);
@@ -381,9 +343,11 @@ int look_at(struct elmer *elmer, uint64_t job, const struct look_options *option
     }
     look.out = must(malloc(RUN_WINDOW));
     look.in = must(malloc(RUN_WINDOW));
+    look_out_open(&look);
     while (look.state != LOOK_ENDED)
         turn(&look, signal_fd);
-    result = finish(&look);
+    result = finish(&look, signal_fd);
+    look_out_close(&look);
     free(look.out);
     free(look.in);
     close(signal_fd);

@@ -23,12 +23,15 @@ struct look {
     int pause_ms;
     unsigned failures; /* in a row, before the first that was good */
     bool told;         /* that the job waits */
+    bool told_why;     /* that its terminal cannot be seen yet */
+    char why[300];     /* the last reason */
     /* where it is */
     struct client_reached *reached;
     char host[256];
     struct run_link link;
     bool linked;
     /* output, counted as in run_looking */
+    int out_fd;
     uint64_t session, received, written, acknowledged;
     uint8_t *out; /* [RUN_WINDOW] */
     size_t out_begin, out_size;
@@ -40,6 +43,16 @@ struct look {
     struct escape escape;
 };
 
+/* ---- look_out.c ---- */
+
+/* Where it goes: standard output, in a way that does not wait for who does not read that. */
+void look_out_open(struct look *look);
+void look_out_close(const struct look *look);
+void look_out_hear(struct look *look, const struct run_frame *frame);
+void look_out_write(struct look *look);
+/* ENDED: what has come is written, until a signal, which is our code then, or ~. ends that. */
+void look_out_rest(struct look *look, int signal_fd);
+
 /* ---- look_link.c ---- */
 
 /* FINDING: one try to find it and to begin a connection. */
@@ -48,6 +61,10 @@ void look_find(struct look *look);
 void look_dial_step(struct look *look, short revents);
 /* The connection is gone, or was none. why: for people. */
 void look_lose(struct look *look, const char *why);
+/* The other side has not answered in time: it may be behind a job that spins. */
+void look_late(struct look *look, const char *why);
+/* Nobody would look at what we have submitted ourselves. */
+void look_take_back(struct look *look);
 void look_end(struct look *look, int code);
 void look_close(struct look *look);
 

@@ -9,6 +9,7 @@
 #include "config.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -21,7 +22,17 @@
 #include "lib/run/desk.h"
 #include "libelmer/client.h"
 
-enum { REACH_MS = 5000, BACK_MS = 1500, DESK_MS = 2000, DIAL_MS = 10000, PAUSE_MIN_MS = 20, PAUSE_MAX_MS = 1000 };
+enum {
+    REACH_MS = 12000 /* elmer waits 10 s for the host */,
+    SLOW_MS = 5000,
+    BACK_MS = 1500,
+    DESK_MS = 2000,
+    DESK_AGAIN_MS = 100,
+    NO_JOB = INT32_MAX, /* for a pass that is thrown away */
+    DIAL_MS = 10000,
+    PAUSE_MIN_MS = 20,
+    PAUSE_MAX_MS = 1000
+};
 enum { FAILURES_MAX = 20 };
 
 static int64_t now_ms(void)
@@ -65,6 +76,41 @@ static void give_up(struct look *look, const char *why)
     look_end(look, EXIT_ELMER);
 }
 
+void look_take_back(struct look *look)
+{
+    struct elmer_error error = {{0}};
+
+    if (!look->options.own || look->options.keep || look->session != 0)
+        return;
+    if (elmer_cancel(look->elmer, look->job, ANSWER_MS, NULL, &error) == ELMER_OK ||
+        elmer_kill(look->elmer, look->job, ANSWER_MS, NULL, &error) == ELMER_OK)
+        say("job %llu is taken back", (unsigned long long)look->job);
+    else
+        say("job %llu cannot be taken back: %s", (unsigned long long)look->job, error.text);
+}
+
+/* For people, once, and kept: what said it may end before it is told. */
+static void note_why(struct look *look, const char *why)
+{
+    snprintf(look->why, sizeof(look->why), "%s", why);
+    if (look->session != 0 || look->told_why)
+        return;
+    look->told_why = true;
+    say("the terminal of job %llu cannot be seen yet (%s): trying again", (unsigned long long)look->job, look->why);
+}
+
+static void lose_first(struct look *look)
+{
+    if (++look->failures < FAILURES_MAX) {
+        try_again(look);
+        return;
+    }
+    look_close(look);
+    say("the terminal of job %llu cannot be seen: %s", (unsigned long long)look->job, look->why);
+    look_take_back(look);
+    look_end(look, EXIT_UNAVAILABLE);
+}
+
 void look_lose(struct look *look, const char *why)
 {
     if (look->exited) { /* all was said */
@@ -72,22 +118,31 @@ void look_lose(struct look *look, const char *why)
         look->wait_status = true;
         return;
     }
-    if (look->session == 0 && ++look->failures >= FAILURES_MAX) {
-        look_close(look);
-        say("the terminal of job %llu cannot be seen: %s", (unsigned long long)look->job, why);
-        look_end(look, EXIT_UNAVAILABLE);
+    note_why(look, why);
+    if (look->session == 0) {
+        lose_first(look);
         return;
     }
-    if (look->session != 0 && look->lost_ms == 0) {
+    if (look->lost_ms == 0) {
         look->lost_ms = now_ms();
         look->pause_ms = 0;
-        screen_note("the connection to %s is lost (%s): trying again for %d seconds; ~. leaves", look->host, why,
+        screen_note("the connection to %s is lost (%s): trying again for %d seconds; ~. leaves", look->host, look->why,
                     TERMINAL_GRACE_MS / 1000);
     }
-    if (look->session != 0 && now_ms() - look->lost_ms > TERMINAL_GRACE_MS)
-        give_up(look, why);
+    if (now_ms() - look->lost_ms > TERMINAL_GRACE_MS)
+        give_up(look, look->why);
     else
         try_again(look);
+}
+
+void look_late(struct look *look, const char *why)
+{
+    if (look->session != 0) {
+        look_lose(look, why);
+        return;
+    }
+    note_why(look, why);
+    try_again(look);
 }
 
 /* ---- where it is ---- */
@@ -109,8 +164,13 @@ static void wait_for_it(struct look *look)
     int result = elmer_query(look->elmer, false, false, &look->job, 1, REACH_MS, &jobs, &error);
 
     if (result == ELMER_OK && jobs->count == 1 && elmer_job_ended(&jobs->items[0])) {
+        if (look->session == 0 && look->why[0])
+            say("the terminal of job %llu was not seen: %s", (unsigned long long)look->job, look->why);
         look_end(look, 0);
         look->wait_status = true;
+    } else if (result == ELMER_OK && jobs->count == 1 && look->session != 0 &&
+               now_ms() - look->lost_ms > TERMINAL_GRACE_MS) {
+        give_up(look, "the job does not run now");
     } else if (result == ELMER_OK && jobs->count == 1) {
         tell_waiting(look, &jobs->items[0]);
         try_again(look);
@@ -124,15 +184,34 @@ static void wait_for_it(struct look *look)
         elmer_jobs_free(jobs);
 }
 
-static int get_pass(const struct look *look, struct seal_key *key, char *pass, struct err *err)
+static int get_pass(uint64_t job, struct seal_key *key, char *pass, struct err *err)
 {
     struct run_desk desk;
     int result;
 
     if (!seal_key_make(key))
         return err_set(err, -EIO, "a key cannot be made");
-    result = run_desk_ask_look(&desk, look->job, key->public_key, err);
+    result = run_desk_ask_look(&desk, job, key->public_key, err);
     return result < 0 ? result : run_desk_wait(&desk, pass, now_ms() + DESK_MS, err);
+}
+
+bool look_possible(bool keep)
+{
+    char pass[PASS_TEXT_MAX + 1];
+    struct seal_key key;
+    struct err err = ERR_INIT;
+    int64_t until = now_ms() + DESK_MS;
+    int result;
+
+    while ((result = get_pass(NO_JOB, &key, pass, &err)) < 0 && result != -EACCES && now_ms() < until) {
+        err = (struct err)ERR_INIT;
+        poll(NULL, 0, DESK_AGAIN_MS); /* rsd may be starting again just now */
+    }
+    explicit_bzero(&key, sizeof(key));
+    if (result < 0)
+        say("a terminal cannot be looked at from here: %s; %s", err.text,
+            keep ? "submit with --detach, and eattach from another host" : "submit from a host that has tickets");
+    return result >= 0;
 }
 
 static void dial(struct look *look)
@@ -142,7 +221,7 @@ static void dial(struct look *look)
     struct err err = ERR_INIT;
     int fd;
 
-    if (get_pass(look, &key, pass, &err) < 0) {
+    if (get_pass(look->job, &key, pass, &err) < 0) {
         look_lose(look, err.text);
         return;
     }
@@ -161,6 +240,7 @@ static void dial(struct look *look)
 void look_find(struct look *look)
 {
     struct elmer_error error = {{0}};
+    int64_t begun = now_ms();
     int result = client_reach_terminal(look->elmer, look->job, look->session ? BACK_MS : REACH_MS, look->reached,
                                        look->host, &error);
 
@@ -176,6 +256,8 @@ void look_find(struct look *look)
     case ELMER_UNAVAILABLE:
         if (look->session != 0 && look->reached->port != 0)
             dial(look); /* it has not moved */
+        else if (result == ELMER_UNAVAILABLE && now_ms() - begun >= SLOW_MS)
+            look_late(look, error.text); /* its host has not answered elmer */
         else
             look_lose(look, error.text);
         return;

@@ -2,6 +2,7 @@
 
 #include "client/pty.h"
 
+#include <signal.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -33,6 +34,9 @@ int pty_take(const struct pty_option *option, struct elmer_submission *submissio
         return usage_error("--pty: a terminal is for one command, not for the tasks of an array");
     if (submission->requeue)
         return usage_error("--pty: what was typed cannot be run again; leave out --requeue");
+    if (submission->warning_signal == SIGTERM)
+        return usage_error(
+            "--pty: --signal TERM would end the terminal at once, as the end of the job does; give another");
     if (option->detach && !option->keep)
         return usage_error("--detach: nobody would look at the terminal, and it would end; give --keep, too");
     submission->terminal = option->keep ? TERMINAL_KEEP : TERMINAL_PTY;

@@ -3,6 +3,7 @@
 #include "client/screen.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -10,6 +11,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/signalfd.h>
+#include <sys/stat.h>
 #include <termios.h>
 #include <unistd.h>
 
@@ -18,11 +20,11 @@
 static struct termios before, raw;
 static volatile sig_atomic_t is_raw;
 
-/* What a signal handler may do. */
+/* What a signal handler may do. Not TCSADRAIN: nobody may read what is still to come. */
 void screen_back(void)
 {
     if (is_raw)
-        (void)tcsetattr(STDIN_FILENO, TCSADRAIN, &before);
+        (void)tcsetattr(STDIN_FILENO, TCSANOW, &before);
     is_raw = 0;
 }
 
@@ -38,7 +40,7 @@ static void on_fault(int number)
 void screen_raw(void)
 {
     static bool prepared;
-    static const int faults[] = {SIGABRT, SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGSYS};
+    static const int faults[] = {SIGABRT, SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGSYS, SIGTRAP, SIGXFSZ};
 
     if (is_raw || !isatty(STDIN_FILENO) || tcgetattr(STDIN_FILENO, &before) < 0)
         return;
@@ -79,7 +81,8 @@ void screen_stop(void)
 
 int screen_signals(void)
 {
-    static const int numbers[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGWINCH, SIGTSTP, SIGCONT};
+    static const int numbers[] = {SIGINT,  SIGTERM, SIGHUP,    SIGQUIT, SIGWINCH, SIGTSTP, SIGCONT, SIGUSR1,
+                                  SIGUSR2, SIGALRM, SIGVTALRM, SIGPROF, SIGXCPU,  SIGIO,   SIGPWR};
     sigset_t set;
 
     (void)signal(SIGPIPE, SIG_IGN); /* what cannot be written is an error of write(2) */
@@ -95,6 +98,14 @@ int screen_signals(void)
     return signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
 }
 
+void screen_signals_end(void)
+{
+    sigset_t none;
+
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, NULL);
+}
+
 void screen_size(uint32_t *rows, uint32_t *columns)
 {
     struct winsize size;
@@ -108,6 +119,27 @@ void screen_size(uint32_t *rows, uint32_t *columns)
         }
 }
 
+int screen_open_again(int fd)
+{
+    char path[64];
+    struct stat file;
+
+    if (fstat(fd, &file) < 0 || !(S_ISCHR(file.st_mode) || S_ISFIFO(file.st_mode)))
+        return -1;
+    snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+    return open(path, O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+}
+
+/* Who reads nothing there has no note, and goes on hearing signals and ~. */
+static void note_between(const char *text)
+{
+    int fd = screen_open_again(STDERR_FILENO);
+
+    dprintf(fd >= 0 ? fd : STDERR_FILENO, "\r\n[%s]\r\n", text);
+    if (fd >= 0)
+        close(fd);
+}
+
 void screen_note(const char *format, ...)
 {
     char *text = NULL, *clean;
@@ -119,7 +151,7 @@ void screen_note(const char *format, ...)
     va_end(args);
     clean = printable(must(text));
     if (is_raw)
-        fprintf(stderr, "\r\n[%s]\r\n", clean);
+        note_between(clean);
     else
         say("%s", clean);
     free(clean);

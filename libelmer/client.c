@@ -351,6 +351,11 @@ static int try_signed(struct elmer *e, struct wire_message *request, struct clie
     return result;
 }
 
+unsigned client_minor(const struct elmer *elmer)
+{
+    return elmer->channel.minor;
+}
+
 int client_call(struct elmer *e, struct wire_message *request, struct client_call *call, int timeout_ms,
                 struct elmer_error *error)
 {

@@ -29,6 +29,8 @@ struct client_call {
 /* Send and wait for the answer, connecting as often as needed. Fills in request->id. Returns an enum elmer_result. */
 int client_call(struct elmer *elmer, struct wire_message *request, struct client_call *call, int timeout_ms,
                 struct elmer_error *error);
+/* What both ends of the last connection know. */
+unsigned client_minor(const struct elmer *elmer);
 /* What elmer said of each of the jobs, in their order; NULL of a list of lines. */
 const struct wire_job_view *const *client_views(const struct elmer_jobs *jobs);
 /* The connection to where the local rsd signs; it closes it when it needs the place. */

@@ -9,7 +9,8 @@
  *
  * The terminal of a job (rsd/courier/holder.c) is told of in the same way: what holds it is the first process of the
  * command, which is started with the job, once, and prints its port too. After a restart elmer asks for that start
- * again, and the host says what it said then.
+ * again, and the host says what it said then. Nothing is asked for when the command has ended, also while the launch
+ * goes on (HELD).
  *
  * Invariants: only the host of a courier is heard about it, and of its last number only. Who waits is answered once, by
  * WAIT_MS at the latest. Their ends mean nothing to the job, and are acknowledged at once. */
@@ -81,6 +82,8 @@ static void answer_all(struct courier *c, const char *failure)
 static void on_deadline(struct deadline *deadline)
 {
     struct courier *c = CONTAINER_OF(deadline, struct courier, deadline);
+    if (c->terminal && c->state == COURIER_ASKED)
+        move(c, COURIER_NONE); /* the next who asks has the host asked again */
     answer_all(c, "the host has not started it in time: is it behind a job that spins, or cut off?");
 }
 
@@ -202,9 +205,14 @@ bool couriers_message(struct launches *launches, int host, const struct wire_mes
     return true;
 }
 
+static bool runs(const struct launch *l)
+{
+    return l && (l->state == LAUNCH_COMMAND || l->state == LAUNCH_LAUNCHED);
+}
+
 void couriers_host_up(struct launch *l, int place)
 {
-    for (int i = 0; l->couriers && i <= l->nhosts; i++)
+    for (int i = 0; runs(l) && l->couriers && i <= l->nhosts; i++)
         if (l->couriers[i].place == place && l->couriers[i].state == COURIER_ASKED)
             start(&l->couriers[i]);
 }
@@ -229,11 +237,6 @@ static struct courier *courier_at(struct launch *l, int place)
         l->couriers[l->nhosts].place = launch_place(l, l->processors[0].host);
     }
     return &l->couriers[place];
-}
-
-static bool runs(const struct launch *l)
-{
-    return l && (l->state == LAUNCH_COMMAND || l->state == LAUNCH_LAUNCHED);
 }
 
 static const char *answer_or_wait(struct courier *c, uint64_t number)
@@ -276,6 +279,12 @@ void couriers_terminal_line(struct launch *l, const char *line)
     if (c->state == COURIER_NONE)
         move(c, COURIER_ASKED);
     on_line(c, line);
+}
+
+void couriers_terminal_exited(struct launch *l)
+{
+    if (l->couriers)
+        on_exited(&l->couriers[l->nhosts]);
 }
 
 const char *launches_reach_terminal(struct launches *launches, uint64_t job, uint64_t number)

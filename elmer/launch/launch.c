@@ -218,6 +218,8 @@ static void on_rank_exited(struct launch *l, int host, const struct wire_exited 
         l->exited[rank] = true;
         l->nexited++;
     }
+    if (rank == 0)
+        couriers_terminal_exited(l);
     if (!hold(l, &event))
         engine_event(l->launches->room.engine, &event);
 }

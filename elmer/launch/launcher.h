@@ -141,6 +141,8 @@ bool couriers_message(struct launches *launches, int host, const struct wire_mes
 void couriers_host_up(struct launch *l, int place);
 /* What holds the job's terminal has said where it listens, or why not. */
 void couriers_terminal_line(struct launch *l, const char *line);
+/* ... has ended, and its command with it. */
+void couriers_terminal_exited(struct launch *l);
 /* Who waits is told. */
 void couriers_end(struct launch *l);
 

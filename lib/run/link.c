@@ -48,10 +48,23 @@ static void end(struct run_link *link, const char *why)
         run_link_kill(link, "%s", why);
         return;
     }
-    if (!link->ended)
+    if (!link->ended && !link->broken)
         snprintf(link->text, sizeof(link->text), "%s", why);
     link->ended = true;
     link->out_begin = link->out_size = 0;
+}
+
+/* The other side may have said why before it ended, or that all is done. It learns of it, too. */
+static void cannot_send(struct run_link *link, const char *why)
+{
+    if (link->state != RUN_OPEN) {
+        run_link_kill(link, "%s", why);
+        return;
+    }
+    snprintf(link->text, sizeof(link->text), "%s", why);
+    link->broken = true;
+    link->out_begin = link->out_size = 0;
+    (void)shutdown(link->fd, SHUT_RDWR); /* what has come can still be read */
 }
 
 static bool grow(uint8_t **bytes, size_t *capacity, size_t need)
@@ -101,7 +114,7 @@ static void flush(struct run_link *link)
         if (sent < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))
             return;
         if (sent < 0)
-            end(link, strerror(errno));
+            cannot_send(link, strerror(errno));
         else
             link->out_begin += (size_t)sent;
     }
@@ -124,7 +137,7 @@ void run_link_send(struct run_link *link, enum run_type type, uint32_t rank, con
 {
     size_t plain = HEADER + size, sealed = plain + SEAL_TAG_BYTES;
     uint8_t *at;
-    if (link->state == RUN_DEAD || link->ended)
+    if (link->state == RUN_DEAD || link->broken || link->ended)
         return;
     assert(link->state == RUN_OPEN && size <= RUN_FRAME_MAX - HEADER);
     at = room(link, LENGTH + sealed);
@@ -246,7 +259,7 @@ static void fill(struct run_link *link)
             return;
         }
         got = recv(link->fd, link->in + link->in_size, READ_BYTES, MSG_DONTWAIT);
-        if (got < 0 && (errno == EAGAIN || errno == EINTR))
+        if (got < 0 && (errno == EINTR || (errno == EAGAIN && !link->broken)))
             return;
         if (got <= 0) {
             end(link, got < 0 ? strerror(errno) : "the other side has ended");
@@ -271,6 +284,31 @@ static void watch(int fd)
     (void)setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &count, sizeof(count));
     (void)setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &silent, sizeof(silent));
     (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+}
+
+bool run_link_over(const struct run_link *link)
+{
+    return link->state == RUN_DEAD || link->ended;
+}
+
+void run_link_patient(struct run_link *link)
+{
+    const int none = 0;
+    link->patient = true;
+    (void)setsockopt(link->fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &none, sizeof(none));
+}
+
+/* TCP_USER_TIMEOUT would also end the connection of one who is there and does not read; and what is underway keeps the
+ * kernel from asking with nothing in hand, as SO_KEEPALIVE does. One question about room that is not answered yet is
+ * none, for they become rare. */
+void run_link_watch(struct run_link *link)
+{
+    struct tcp_info info = {0};
+    socklen_t size = sizeof(info);
+    if (!link->patient || run_link_over(link) || getsockopt(link->fd, IPPROTO_TCP, TCP_INFO, &info, &size) < 0)
+        return;
+    if ((info.tcpi_retransmits > 0 || info.tcpi_probes > 1) && info.tcpi_last_ack_recv > RUN_SILENT_MS)
+        run_link_kill(link, "%s", strerror(ETIMEDOUT));
 }
 
 int run_link_connect(const char *address, uint16_t port)

@@ -7,8 +7,9 @@
  * bytes, the high one first) and so many bytes: in the clear the words "elmer run 1\n" and the pass, then sealed
  * frames: a type (1 byte), a rank (4 bytes), data.
  *
- * Nothing here waits: the owner polls fd for run_link_events() and calls run_link_step(). How much it may send is the
- * business of its windows; who queues RUN_OUT_MAX bytes that the other does not take has a dead link. */
+ * Nothing here waits: the owner polls fd for run_link_events() and calls run_link_step(); also, without waiting, when
+ * run_link_over(). How much it may send is the business of its windows; who queues RUN_OUT_MAX bytes that the other
+ * does not take has a dead link. */
 #ifndef LIB_RUN_LINK_H
 #define LIB_RUN_LINK_H
 
@@ -20,7 +21,8 @@ enum {
     RUN_FRAME_MAX = 4 << 20, /* what is to be started, with its environment */
     RUN_HELLO_MAX = 2048,
     RUN_OUT_MAX = 8 << 20,
-    RUN_SILENT_MS = 12000 /* as long the kernel of the other host may say nothing */
+    RUN_SILENT_MS = 12000, /* as long the kernel of the other host may say nothing */
+    RUN_WATCH_MS = 2000
 };
 
 enum run_state { RUN_CONNECTING, RUN_SHOWING, RUN_CHECKING, RUN_OPEN, RUN_DEAD };
@@ -64,7 +66,9 @@ struct run_link {
     struct seal seal_out, seal_in;
     uint8_t *out, *in, *plain;
     size_t out_begin, out_size, out_capacity, in_size, in_capacity, plain_capacity, used /* by the frame handed out */;
-    bool ended; /* nothing more comes, but what has come is still handed out */
+    bool patient; /* see run_link_patient() */
+    bool broken;  /* nothing can be sent any more, but what the other side has said before is still read */
+    bool ended;   /* nothing more comes, but what has come is still handed out */
     char text[300];
 };
 
@@ -74,6 +78,12 @@ int run_link_connect(const char *address, uint16_t port);
 void run_link_init(struct run_link *link, int fd, bool dialler, const struct seal_key *key, const char *pass);
 void run_link_fini(struct run_link *link);
 short run_link_events(const struct run_link *link);
+/* Whoever does not read is waited for, as long as the kernel of his host answers: he may be stopped. The owner calls
+ * run_link_watch(), every RUN_WATCH_MS while something is underway, which ends the link of a host that is silent. */
+void run_link_patient(struct run_link *link);
+void run_link_watch(struct run_link *link);
+/* It has ended, or will when what has come is handed out; poll(2) says nothing of that. */
+bool run_link_over(const struct run_link *link);
 /* What poll(2) has found. */
 void run_link_step(struct run_link *link, short revents);
 /* CHECKING: its pass is good, and of whom the owner wants to talk to. */

@@ -35,7 +35,7 @@
 #include "rsd/courier/typed.h"
 
 enum { FD_LISTEN, FD_SIGNALS, FD_VIEWER, FD_OUTPUT, FD_INPUT, FD_LOOKERS, FDS = FD_LOOKERS + LOOKERS_FDS };
-enum { ROWS = 24, COLUMNS = 80, AGAIN_MS = 50, TURN_MS = 60000, SIGNAL_BASE = 128 };
+enum { ROWS = 24, COLUMNS = 80, AGAIN_MS = 50, TURN_MS = 60000, LATE_MS = 1000, SIGNAL_BASE = 128, REST = 128 << 10 };
 
 struct holder {
     struct courier courier;
@@ -48,14 +48,14 @@ struct holder {
     int listener, signal_fd;
     struct winsize size;
     bool started, exited, drained, told_exit;
-    int status;              /* of waitpid(2) */
+    size_t rest; /* exited: so much is read yet, which is more than a terminal holds; others may print for ever */
+    int status;  /* of waitpid(2) */
     int64_t silent_until_ms; /* nobody has the terminal open: it is read again then */
     /* who looks */
     struct run_link viewer;
     bool viewed;
     uint64_t session, sent, taken; /* output: up to where it was sent, and he has it */
     struct typed typed;
-    bool input_end; /* there is no more of it; the terminal has not been told */
 };
 
 /* ---- the command ---- */
@@ -72,6 +72,7 @@ static void exited(struct holder *h, int status, int64_t now)
 {
     h->exited = true;
     h->status = status;
+    h->rest = REST;
     life_exited(&h->life, now);
 }
 
@@ -156,6 +157,8 @@ static void read_output(struct holder *h, int64_t now)
     if (got > 0) {
         ring_put(&h->ring, piece, (size_t)got);
         push(h);
+        h->rest -= (size_t)got < h->rest ? (size_t)got : h->rest;
+        h->drained = h->exited && h->rest == 0;
         return;
     }
     h->drained = h->exited;
@@ -165,31 +168,17 @@ static void read_output(struct holder *h, int64_t now)
 
 /* ---- its input ---- */
 
-/* Gone on to the terminal, or nobody reads it any more. */
-static void take_input(struct holder *h, size_t size)
-{
-    size_t own = typed_take(&h->typed, size);
-    if (own > 0 && h->viewed)
-        run_link_send_number(&h->viewer, RUN_TAKEN, RUN_IN, (uint32_t)own);
-}
-
+/* When its terminal is closed nobody reads it any more. */
 static void write_input(struct holder *h)
 {
-    static const char end = 4;
-    size_t size;
-    const uint8_t *bytes = typed_at(&h->typed, &size);
-    ssize_t written = (ssize_t)size;
-    if (h->started && h->input < 0 && size > 0)
-        take_input(h, size);
-    if (h->input < 0)
-        return;
-    if (size > 0)
-        written = write(h->input, bytes, size);
-    if (written > 0)
-        take_input(h, (size_t)written);
+    size_t size, own = 0;
     (void)typed_at(&h->typed, &size);
-    if (h->input_end && size == 0 && write(h->input, &end, 1) == 1)
-        h->input_end = false;
+    if (h->input >= 0)
+        own = typed_write(&h->typed, h->input);
+    else if (h->started && size > 0)
+        own = typed_take(&h->typed, size);
+    if (own > 0 && h->viewed)
+        run_link_send_number(&h->viewer, RUN_TAKEN, RUN_IN, (uint32_t)own);
 }
 
 static void hear_input(struct holder *h, const struct run_frame *frame)
@@ -239,7 +228,7 @@ static void hear(struct holder *h, const struct run_frame *frame, int64_t now)
         hear_input(h, frame);
         break;
     case RUN_IN_END:
-        h->input_end = true;
+        typed_end(&h->typed);
         write_input(h);
         break;
     case RUN_TAKEN:
@@ -278,19 +267,6 @@ static void refuse(struct run_link *link)
     run_link_fini(link);
 }
 
-/* Where the output begins for him: what a lost connection has swallowed comes again. */
-static uint64_t place_of(const struct holder *h, const struct run_look *look, uint64_t *lost)
-{
-    uint64_t from = look->seen < h->ring.seen ? h->ring.seen : look->seen;
-    *lost = ring_lost(&h->ring);
-    if (look->seen == RUN_LOOK_ALL)
-        return h->ring.begin;
-    if (look->seen == RUN_LOOK_UNSEEN || from > h->ring.end)
-        return ring_unseen(&h->ring);
-    *lost = from < h->ring.begin ? h->ring.begin - from : 0;
-    return from + *lost;
-}
-
 static void show(struct holder *h, struct run_link *link, const struct run_look *look, int64_t now)
 {
     struct run_looking looking;
@@ -305,13 +281,13 @@ static void show(struct holder *h, struct run_link *link, const struct run_look 
         refuse(&h->viewer);
     h->viewer = *link;
     h->viewed = true;
+    run_link_patient(&h->viewer);
     if (look->session == 0) {
         typed_begin(&h->typed);
-        h->input_end = false;
         h->session++;
     }
     looking = (struct run_looking){.session = h->session, .came = h->typed.came, .went = h->typed.went};
-    looking.from = place_of(h, look, &looking.lost);
+    looking.from = ring_from(&h->ring, look, &looking.lost);
     h->sent = h->taken = looking.from;
     if (h->ring.seen < h->ring.begin || h->ring.seen < looking.from)
         h->ring.seen = looking.from; /* he is told what was lost */
@@ -346,20 +322,6 @@ static void finish(struct holder *h)
         life_told(&h->life);
 }
 
-/* Not for ever: a file that cannot be written, or a FIFO that nobody reads, ends with the job. */
-static void save_unseen(const struct holder *h)
-{
-    uint64_t at = ring_unseen(&h->ring);
-    while (at < h->ring.end) {
-        size_t size;
-        const uint8_t *bytes = ring_at(&h->ring, at, &size);
-        ssize_t written = write(STDERR_FILENO, bytes, size);
-        if (written <= 0)
-            return;
-        at += (uint64_t)written;
-    }
-}
-
 static int end_as(const struct holder *h)
 {
     const struct rlimit none = {0, 0};
@@ -387,7 +349,7 @@ static void hear_signals(struct holder *h, int64_t now)
     pid_t pid;
     while (read(h->signal_fd, &info, sizeof(info)) == (ssize_t)sizeof(info))
         if (info.ssi_signo == SIGTERM)
-            do_it(h, life_stop(&h->life, now), now);
+            do_it(h, life_stop(&h->life), now);
     while ((pid = waitpid(-1, &status, WNOHANG)) > 0)
         if (pid == h->child.pid && !h->exited) {
             h->child.reaped = true;
@@ -396,10 +358,20 @@ static void hear_signals(struct holder *h, int64_t now)
         }
 }
 
+/* It was noticed in sending: poll(2) says nothing of it. */
+static bool is_over(const struct holder *h)
+{
+    return h->viewed && run_link_over(&h->viewer);
+}
+
 static int timeout_of(const struct holder *h, int64_t now)
 {
     int64_t next = now + TURN_MS, lookers = lookers_next_ms(&h->lookers);
     next = h->life.deadline_ms < next ? h->life.deadline_ms : next;
+    if (h->viewed && (h->sent > h->taken || run_link_waiting(&h->viewer) > 0) && now + RUN_WATCH_MS < next)
+        next = now + RUN_WATCH_MS;
+    if (h->life.deadline_ms != INT64_MAX && now + LATE_MS < next) /* time without a CPU is noticed */
+        next = now + LATE_MS;
     next = lookers < next ? lookers : next;
     if (h->child.out >= 0 && h->silent_until_ms > now && h->silent_until_ms < next)
         next = h->silent_until_ms;
@@ -411,25 +383,33 @@ static void turn(struct holder *h)
     struct pollfd fds[FDS];
     struct run_link link;
     struct run_look look;
-    int64_t now = mono_ms(mono_now());
+    int64_t now = mono_ms(mono_now()), due;
     short events = h->viewed ? run_link_events(&h->viewer) : 0;
-    bool reads = may_read(h, now) && !h->drained, writes = h->input >= 0 && (typed_waits(&h->typed) || h->input_end);
+    bool reads = may_read(h, now) && !h->drained,
+         writes = h->input >= 0 && !h->exited && now >= h->silent_until_ms && typed_waits(&h->typed);
     fds[FD_LISTEN] = (struct pollfd){.fd = h->listener, .events = POLLIN};
     fds[FD_SIGNALS] = (struct pollfd){.fd = h->signal_fd, .events = POLLIN};
     fds[FD_VIEWER] = (struct pollfd){.fd = events ? h->viewer.fd : -1, .events = events};
     fds[FD_OUTPUT] = (struct pollfd){.fd = reads ? h->child.out : -1, .events = POLLIN};
     fds[FD_INPUT] = (struct pollfd){.fd = writes ? h->input : -1, .events = POLLOUT};
     lookers_fds(&h->lookers, fds + FD_LOOKERS);
-    if (poll(fds, FDS, reads && h->exited ? 0 : timeout_of(h, now)) < 0)
+    due = (reads && h->exited) || is_over(h) ? now : now + timeout_of(h, now);
+    if (poll(fds, FDS, (int)(due - now)) < 0)
         return;
     now = mono_ms(mono_now());
+    if (now > due + LATE_MS)
+        life_starved(&h->life, now - due);
     if (fds[FD_SIGNALS].revents)
         hear_signals(h, now);
     if (fds[FD_OUTPUT].revents || (reads && h->exited))
         read_output(h, now);
     if (fds[FD_INPUT].revents)
         write_input(h);
-    if (fds[FD_VIEWER].revents && h->viewed)
+    if (fds[FD_INPUT].revents & POLLHUP && !h->exited) /* nobody has it open, and it takes no more */
+        h->silent_until_ms = now + AGAIN_MS;
+    if (h->viewed)
+        run_link_watch(&h->viewer);
+    if (h->viewed && (fds[FD_VIEWER].revents || is_over(h)))
         step_viewer(h, fds[FD_VIEWER].revents, now);
     lookers_step(&h->lookers, fds + FD_LOOKERS, now);
     while (lookers_next(&h->lookers, &link, &look)) {
@@ -494,6 +474,6 @@ int hold_terminal(char **argv)
         turn(&h);
     part(&h);
     lookers_fini(&h.lookers);
-    save_unseen(&h);
+    ring_save(&h.ring, STDERR_FILENO);
     return end_as(&h);
 }

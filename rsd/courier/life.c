@@ -45,9 +45,9 @@ enum life_do life_looked(struct life *life, int64_t now)
     return LIFE_NOTHING;
 }
 
-static enum life_do hang_up(struct life *life, int64_t now)
+static enum life_do hang_up(struct life *life, int64_t kill_ms)
 {
-    move(life, LIFE_HUNG, now + LIFE_HANG_MS);
+    move(life, LIFE_HUNG, kill_ms);
     return LIFE_HANG_UP;
 }
 
@@ -66,16 +66,17 @@ enum life_do life_left(struct life *life, int64_t now)
 {
     life->shown = false;
     if (life->state == LIFE_RUNS && !life->keep)
-        return hang_up(life, now);
+        return hang_up(life, now + LIFE_HANG_MS);
     if (life->state == LIFE_LAST)
         life->deadline_ms = now;
     return LIFE_NOTHING;
 }
 
-enum life_do life_stop(struct life *life, int64_t now)
+/* KILL comes from the supervisor, when the grace that the administrator gives is over. */
+enum life_do life_stop(struct life *life)
 {
     if (life->state == LIFE_RUNS)
-        return hang_up(life, now);
+        return hang_up(life, INT64_MAX);
     if (life->state == LIFE_WAITS)
         move(life, LIFE_OVER, INT64_MAX);
     return LIFE_NOTHING;
@@ -100,6 +101,12 @@ void life_told(struct life *life)
     move(life, LIFE_OVER, INT64_MAX);
 }
 
+void life_starved(struct life *life, int64_t ms)
+{
+    if (life->state != LIFE_HUNG && life->deadline_ms != INT64_MAX)
+        life->deadline_ms += ms;
+}
+
 enum life_do life_time(struct life *life, int64_t now)
 {
     assert(now >= life->deadline_ms);
@@ -109,7 +116,7 @@ enum life_do life_time(struct life *life, int64_t now)
         move(life, LIFE_OVER, INT64_MAX);
         return LIFE_NOTHING;
     case LIFE_RUNS:
-        return hang_up(life, now);
+        return hang_up(life, now + LIFE_HANG_MS);
     case LIFE_HUNG:
         life->deadline_ms = INT64_MAX;
         return LIFE_KILL;

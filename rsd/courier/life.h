@@ -2,8 +2,9 @@
  * Pure: what is to be done is the answer. holder.c does it.
  *
  * WAITS (its command begins with the first who looks, with the size of his terminal) -> RUNS (with keep at once) ->
- * HUNG (its command has got HUP: who looked has gone for good, or the job is to end; KILL after LIFE_HANG_MS) -> LAST
- * (its command has ended: what it has printed last is shown) -> OVER. Who looks may come and go in each but the last.
+ * HUNG (its command has got HUP: who looked has gone for good, and KILL comes after LIFE_HANG_MS; or the job is to end,
+ * and its supervisor says when) -> LAST (its command has ended: what it has printed last is shown) -> OVER. Who looks
+ * may come and go in each but the last.
  */
 #ifndef RSD_COURIER_LIFE_H
 #define RSD_COURIER_LIFE_H
@@ -38,13 +39,15 @@ enum life_do life_lost(struct life *life, int64_t now);
 /* He goes because he wants to. */
 enum life_do life_left(struct life *life, int64_t now);
 /* The job is to end. */
-enum life_do life_stop(struct life *life, int64_t now);
+enum life_do life_stop(struct life *life);
 /* The command has ended. */
 void life_exited(struct life *life, int64_t now);
 /* He has taken something. */
 void life_taken(struct life *life, int64_t now);
 /* LAST: who looks has had all of it, or there was nothing to show and nobody to show it to. */
 void life_told(struct life *life);
+/* For so long this process has got no CPU, as behind a job that spins: nobody could come meanwhile. */
+void life_starved(struct life *life, int64_t ms);
 /* deadline_ms is over. */
 enum life_do life_time(struct life *life, int64_t now);
 

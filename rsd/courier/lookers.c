@@ -6,6 +6,7 @@
 #include "rsd/courier/lookers.h"
 
 #include <errno.h>
+#include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -62,11 +63,21 @@ void lookers_fds(const struct lookers *lookers, struct pollfd *fds)
     }
 }
 
+/* He is told why, sealed with the key that he has shown, whoever he is. What may be otherwise in a moment is not said
+ * so: he tries again. */
+static void refuse(struct looker *looker, const char *why)
+{
+    run_link_accept(&looker->link);
+    if (looker->link.state == RUN_OPEN)
+        run_link_send(&looker->link, RUN_REFUSED, 0, why, strlen(why));
+    run_link_kill(&looker->link, "%s", why);
+}
+
 static void check(struct looker *looker, const struct courier *courier)
 {
     struct err err = ERR_INIT;
     if (!pass_may_look(&looker->link.peer, &courier->pass))
-        run_link_kill(&looker->link, "he may not look at this terminal");
+        refuse(looker, "you may not look at this terminal");
     else if (run_desk_ask_check(&looker->desk, looker->link.other, &err) < 0)
         run_link_kill(&looker->link, "%s", err.text);
 }
@@ -77,6 +88,8 @@ static void hear_desk(struct looker *looker)
     int result = run_desk_read(&looker->desk, NULL, &err);
     if (result > 0)
         run_link_accept(&looker->link);
+    else if (result == -EACCES)
+        refuse(looker, err.text);
     else if (result < 0)
         run_link_kill(&looker->link, "%s", err.text);
 }

@@ -5,6 +5,7 @@
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 bool ring_init(struct ring *ring, size_t capacity)
 {
@@ -59,4 +60,31 @@ uint64_t ring_lost(const struct ring *ring)
 uint64_t ring_unseen(const struct ring *ring)
 {
     return ring->seen + ring_lost(ring);
+}
+
+uint64_t ring_from(const struct ring *ring, const struct run_look *look, uint64_t *lost)
+{
+    uint64_t from = look->seen;
+    *lost = ring_lost(ring);
+    if (look->seen == RUN_LOOK_ALL)
+        return ring->begin;
+    if (look->seen == RUN_LOOK_UNSEEN || look->seen > ring->end)
+        return ring_unseen(ring);
+    if (look->session == 0 && from < ring->seen)
+        from = ring->seen;
+    *lost = from < ring->begin ? ring->begin - from : 0;
+    return from + *lost;
+}
+
+void ring_save(const struct ring *ring, int fd)
+{
+    uint64_t at = ring_unseen(ring);
+    while (at < ring->end) {
+        size_t size;
+        const uint8_t *bytes = ring_at(ring, at, &size);
+        ssize_t written = write(fd, bytes, size);
+        if (written <= 0)
+            return;
+        at += (uint64_t)written;
+    }
 }

@@ -7,6 +7,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "lib/run/look.h"
+
 struct ring {
     uint8_t *bytes;
     size_t capacity;
@@ -24,5 +26,11 @@ const uint8_t *ring_at(const struct ring *ring, uint64_t place, size_t *size);
 uint64_t ring_lost(const struct ring *ring);
 /* Where what nobody has seen, and is kept, begins. */
 uint64_t ring_unseen(const struct ring *ring);
+/* Where the output begins for who looks: what a lost connection of his session has swallowed comes again. *lost: bytes
+ * before that which he would see if they were kept. */
+uint64_t ring_from(const struct ring *ring, const struct run_look *look, uint64_t *lost);
+/* What nobody has seen goes there. Not for ever: a file that cannot be written, or a FIFO that nobody reads, ends it.
+ */
+void ring_save(const struct ring *ring, int fd);
 
 #endif

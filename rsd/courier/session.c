@@ -373,6 +373,7 @@ bool session_over(const struct session *session)
 
 int64_t session_next_ms(const struct session *session)
 {
+    bool over = !session->ending && run_link_over(&session->link); /* noticed in sending */
     bool waits = session->ending ? !session->killed : session->link.state != RUN_OPEN;
-    return waits ? session->deadline_ms : INT64_MAX;
+    return over ? 0 : waits ? session->deadline_ms : INT64_MAX;
 }

@@ -13,15 +13,23 @@ struct typed {
     size_t begin, end;
     size_t of_before;    /* bytes of it that came in an earlier session */
     uint64_t came, went; /* in this session; went: the terminal has taken it */
+    bool ended;          /* this session has said that there is no more of it */
+    bool end_waits;      /* the terminal has not been told */
+    int ends;            /* so many characters of that are to be typed yet */
+    uint8_t last;        /* what the terminal has taken last */
 };
 
 bool typed_init(struct typed *typed);
 void typed_fini(struct typed *typed);
 /* A new session. What an earlier one has typed and nobody has read stays, but for the oldest beyond a window. */
 void typed_begin(struct typed *typed);
-/* False: there is no room for so much. */
+/* False: there is no room for so much, or it has ended. */
 bool typed_put(struct typed *typed, const void *bytes, size_t size);
-bool typed_waits(const struct typed *typed);
+/* There is no more of it; said again by who has come back, it is not typed again. */
+void typed_end(struct typed *typed);
+bool typed_waits(const struct typed *typed); /* for the terminal */
+/* To the terminal whose master that is, as much as it takes now. Returns how many bytes of this session that are. */
+size_t typed_write(struct typed *typed, int fd);
 /* What waits: *size bytes. */
 const uint8_t *typed_at(const struct typed *typed, size_t *size);
 /* So many of them have gone on. Returns how many of these are of this session. */

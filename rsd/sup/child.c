@@ -320,7 +320,8 @@ void child_explain(const struct child_report *report, const struct wire_start *s
                    size_t size)
 {
     const char *why = strerror(report->error);
-    switch ((enum child_stage)report->stage) {
+    bool one = start->capture; /* of a terminal: output and errors are one file */
+    switch (one && report->stage == STAGE_ERRORS ? STAGE_OUTPUT : (enum child_stage)report->stage) {
     case STAGE_DIR:
         snprintf(text, size,
                  "directory %s cannot be entered by %s: %s; it must be on every host, or choose another with -D",

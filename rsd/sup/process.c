@@ -175,7 +175,8 @@ static bool resets(const struct sup *sup, const struct process *process)
 }
 
 /* Its command has a terminal: the courier, which is the user's process as the command would be, holds that and starts
- * the command in it. */
+ * the command in it. What nobody has seen of it goes to the output file by its standard error, for its output is a pipe
+ * to us. */
 static bool has_terminal(const struct process *process, const struct wire_start *start)
 {
     return process->role == ROLE_COMMAND && process->number < JOB_COURIERS && start->capture &&
@@ -187,10 +188,10 @@ static int give_birth(struct sup *sup, struct process *process, const struct wir
     char hostfile[160];
     cpu_set_t cpus;
     struct birth birth;
-    bool command = process->role == ROLE_COMMAND;
+    bool command = process->role == ROLE_COMMAND, terminal = has_terminal(process, start);
     const char *index = command ? environment_value(&start->environment, "ELMER_ARRAY_INDEX") : NULL,
                *line = command ? environment_value(&start->environment, LINE_VARIABLE) : NULL;
-    char **argv = arguments_make(&start->argv, has_terminal(process, start), index, line), **environment;
+    char **argv = arguments_make(&start->argv, terminal, index, line), **environment;
     int pidfd = -1, result = birth_open(&birth, start, process->role);
     snprintf(hostfile, sizeof(hostfile), "%s/hostfile", sup->tmpdir);
     bool placed = cpus_from_list(start->cpus.items, start->cpus.count, &cpus);
@@ -206,7 +207,7 @@ static int give_birth(struct sup *sup, struct process *process, const struct wir
                                   .environment = environment,
                                   .dir = start->dir,
                                   .output = start->output,
-                                  .errors = start->errors,
+                                  .errors = terminal ? start->output : start->errors,
                                   .hosts = environment_value(&start->environment, "ELMER_HOSTS"),
                                   .hostfile = hostfile,
                                   .truncate = start->truncate,

@@ -6,8 +6,10 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <netinet/in.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -209,4 +211,65 @@ bool terminal_connect(struct terminal_lab *lab, const struct claim *claim, struc
             run_link_accept(link);
     }
     return link->state == RUN_OPEN;
+}
+
+/* ---- a connection that is cut ---- */
+
+bool terminal_has(const struct terminal_lab *lab, const char *name)
+{
+    char path[128];
+    (void)snprintf(path, sizeof(path), "%s/%s", lab->dir, name);
+    return access(path, F_OK) == 0;
+}
+
+/* One connection. */
+static void pass_on(const struct terminal_lab *lab, int client, int holder)
+{
+    static char bytes[1 << 16];
+    size_t first = 0; /* bytes of that frame that have gone on */
+    while (!terminal_has(lab, "cut")) {
+        struct pollfd fds[] = {{.fd = client, .events = POLLIN}, {.fd = holder, .events = POLLIN}};
+        ssize_t got;
+        (void)poll(fds, 2, 5);
+        if (fds[0].revents &&
+            ((got = read(client, bytes, sizeof(bytes))) <= 0 || write(holder, bytes, (size_t)got) != got))
+            break;
+        if (!fds[1].revents)
+            continue;
+        if (first > 0 && terminal_has(lab, "hold")) {
+            (void)scratch_put(lab->dir, "held", "");
+            poll(NULL, 0, 5);
+            continue;
+        }
+        if ((got = read(holder, bytes, sizeof(bytes))) <= 0 || write(client, bytes, (size_t)got) != got)
+            break;
+        first += (size_t)got;
+    }
+}
+
+pid_t terminal_proxy_up(struct terminal_lab *lab)
+{
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t length = sizeof(address);
+    uint16_t port = lab->port;
+    int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    pid_t pid;
+    assert_true(bind(listener, (struct sockaddr *)&address, length) == 0 && listen(listener, 5) == 0);
+    assert_int_equal(getsockname(listener, (struct sockaddr *)&address, &length), 0);
+    lab->port = ntohs(address.sin_port);
+    address.sin_port = htons(port);
+    pid = fork();
+    assert_true(pid >= 0);
+    if (pid == 0)
+        (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+    while (pid == 0) {
+        int client = accept(listener, NULL, NULL), holder = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+        if (client < 0 || connect(holder, (struct sockaddr *)&address, sizeof(address)) < 0)
+            _exit(1);
+        pass_on(lab, client, holder);
+        close(client);
+        close(holder);
+    }
+    close(listener);
+    return pid;
 }

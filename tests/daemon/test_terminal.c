@@ -250,77 +250,9 @@ static void test_lost_input(void **state)
     leave(&seat);
 }
 
-/* It goes to the job's output file. */
-static void test_unseen_at_the_end(void **state)
-{
-    char path[128], text[200] = "";
-    int status, fd;
-    (void)state;
-    terminal_up(&lab, TERMINAL_KEEP, (const char *const[]){"/bin/sh", "-c", "echo last words; exit 4", NULL});
-    status = end_of_holder();
-    assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 4);
-    snprintf(path, sizeof(path), "%s/unseen", lab.dir);
-    fd = open(path, O_RDONLY | O_CLOEXEC);
-    assert_true(fd >= 0 && read(fd, text, sizeof(text) - 1) > 0);
-    close(fd);
-    assert_string_equal(text, "last words\r\n");
-}
-
-/* ---- who goes ---- */
-
-static void test_leave(void **state)
-{
-    struct seat seat;
-    int status;
-    (void)state;
-    terminal_up(&lab, TERMINAL_PTY,
-                (const char *const[]){"/bin/sh", "-c", "trap 'exit 9' HUP; echo on; while :; do read x; done", NULL});
-    look(&seat);
-    UNTIL(&seat, shows(&seat, "on\r\n"));
-    run_link_send(&seat.link, RUN_LEAVE, 0, NULL, 0);
-    status = end_of_holder();
-    assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 9);
-    leave(&seat);
-}
-
-static void test_leave_what_stays(void **state)
-{
-    struct seat seat;
-    (void)state;
-    terminal_up(&lab, TERMINAL_KEEP, shell);
-    look(&seat);
-    UNTIL(&seat, shows(&seat, "ready> "));
-    command(&seat, "x=41", "ready> ");
-    run_link_send(&seat.link, RUN_LEAVE, 0, NULL, 0);
-    UNTIL(&seat, seat.link.state == RUN_DEAD);
-    leave(&seat);
-    look(&seat);
-    command(&seat, "echo $((x+1))", "\n42\r\n");
-    leave(&seat);
-}
-
-/* TERM, as at the end of a job: a shell that ignores it gets HUP. */
-static void test_stop(void **state)
-{
-    struct seat seat;
-    int status;
-    (void)state;
-    terminal_up(&lab, TERMINAL_KEEP, shell);
-    look(&seat);
-    UNTIL(&seat, shows(&seat, "ready> "));
-    assert_int_equal(kill(lab.holder, SIGUSR1), 0); /* as ekill --signal: not for it */
-    assert_int_equal(kill(lab.holder, SIGHUP), 0);
-    command(&seat, "echo $((2*21))", "\n42\r\n");
-    assert_int_equal(kill(lab.holder, SIGTERM), 0);
-    UNTIL(&seat, seat.exited);
-    status = end_of_holder();
-    assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGHUP);
-    leave(&seat);
-}
-
 /* ---- who may look ---- */
 
-static void is_not_shown(const struct claim *claim)
+static void is_not_shown(const struct claim *claim, const char *why)
 {
     struct seat seat = {.shown = false};
     if (terminal_connect(&lab, claim, &seat.link))
@@ -328,6 +260,7 @@ static void is_not_shown(const struct claim *claim)
     UNTIL(&seat, seat.link.state == RUN_DEAD);
     assert_false(seat.shown);
     assert_int_equal(seat.size, 0);
+    assert_string_equal(seat.refused, why);
     leave(&seat);
 }
 
@@ -347,9 +280,9 @@ static void test_strangers(void **state)
     look(&seat);
     UNTIL(&seat, shows(&seat, "ready> "));
     for (size_t i = 0; i < sizeof(claims) / sizeof(claims[0]); i++)
-        is_not_shown(&claims[i]);
+        is_not_shown(&claims[i], "you may not look at this terminal");
     assert_true(scratch_put(lab.dir, "deny", ""));
-    is_not_shown(&mine);
+    is_not_shown(&mine, "not believed here");
     snprintf(path, sizeof(path), "%s/deny", lab.dir);
     unlink(path);
     command(&seat, "echo $((6*7))", "\n42\r\n"); /* who looks has noticed nothing */
@@ -415,10 +348,6 @@ int main(void)
         cmocka_unit_test_teardown(test_more_than_is_kept, teardown),
         cmocka_unit_test_teardown(test_lost_connections, teardown),
         cmocka_unit_test_teardown(test_lost_input, teardown),
-        cmocka_unit_test_teardown(test_unseen_at_the_end, teardown),
-        cmocka_unit_test_teardown(test_leave, teardown),
-        cmocka_unit_test_teardown(test_leave_what_stays, teardown),
-        cmocka_unit_test_teardown(test_stop, teardown),
         cmocka_unit_test_teardown(test_strangers, teardown),
         cmocka_unit_test_teardown(test_takes_it, teardown),
         cmocka_unit_test_teardown(test_bounds, teardown),

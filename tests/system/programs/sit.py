@@ -36,12 +36,14 @@ class Seat:
         self.shown = b''
         self.all = b''
         self.status = None
+        begins, begin = os.pipe()
         self.pid, self.fd = pty.fork()
         if self.pid == 0:
+            os.read(begins, 1)  # the terminal has its size, and is known as it is
             os.execvp(command[0], command)
-        self.before = None
         self.size(size)
         self.before = self.modes()
+        os.write(begin, b'.')
 
     def size(self, size):
         rows, columns = (int(number) for number in size.split('x'))
@@ -114,11 +116,12 @@ def main():
         failed = f' failed at {why}'
     for _ in range(20):
         seat.read()
-    same = seat.modes() == seat.before
+    modes = seat.modes()
+    same = modes == seat.before
     if not seat.ended():
         os.kill(seat.pid, signal.SIGKILL)
     sys.stdout.buffer.write(seat.all)
-    print(f'\nstatus {seat.status} modes {"same" if same else "changed"}{failed}')
+    print(f'\nstatus {seat.status} modes {"same" if same else f"changed from {seat.before} to {modes}"}{failed}')
 
 
 main()

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "lib/job/variables.h"
-#include "tests/unit/elmer/launch/launch_fixture.h"
+#include "tests/unit/elmer/launch/pvm_steps.h"
 
 enum { FIRST = JOB_COURIERS, WAITING_MAX = 4096 };
 static char answers[2000]; /* "NUMBER HOST ADDRESS:PORT" or "NUMBER HOST FAILURE", line by line */
@@ -325,6 +325,47 @@ static void test_terminal_after_a_restart(void **state)
     answered("1 ws1 10.0.0.1:40001 of 1\n");
 }
 
+/* A host that has not said where it is: who asks later has it asked again. */
+static void test_terminal_in_time(void **state)
+{
+    (void)state;
+    say(1, WIRE_started, 0, NULL);
+    expect("LAUNCHED\n");
+    ask_terminal(1);
+    expect(TERMINAL_START);
+    fake_time_pass(10001);
+    answered("1 ws1 the host has not started it in time: is it behind a job that spins, or cut off?\n");
+    launches_host_up(f.launches, 1); /* nobody asks */
+    expect("");
+    ask_terminal(2);
+    expect(TERMINAL_START);
+    say(1, WIRE_line, 0, "40001");
+    answered("2 ws1 10.0.0.1:40001 of 1\n");
+}
+
+/* It says that the command has started and ended, never where its terminal is, and links again while the launch has
+ * something to finish. */
+static void test_terminal_of_a_liar(void **state)
+{
+    (void)state;
+    launches_connect(f.launches, on_reached, answers);
+    *answers = 0;
+    to_running();
+    SUBMISSION.terminal = "keep";
+    ask_terminal(1);
+    expect("ws0: start 0 command sim -v cpus 0 > elmer-7.out captured\n");
+    say_exited(0, COMMAND, "command", 5, 0);
+    expect("ws0: pvm_finish\n");
+    answered("1 ws0 it has ended\n");
+    launches_host_up(f.launches, 0);
+    expect("");
+    say(0, WIRE_line, COMMAND, "40001");
+    launches_host_up(f.launches, 0);
+    expect("");
+    assert_string_equal(launches_reach_terminal(f.launches, 7, 2), "the job does not run now");
+    answered("");
+}
+
 int main(void)
 {
 #define CASE(name)     cmocka_unit_test_setup_teardown(name, job, teardown)
@@ -344,6 +385,8 @@ int main(void)
         TERMINAL(test_terminal_first),
         TERMINAL(test_terminal_fails),
         TERMINAL(test_terminal_after_a_restart),
+        TERMINAL(test_terminal_in_time),
+        cmocka_unit_test_setup_teardown(test_terminal_of_a_liar, setup, teardown),
     };
     return cmocka_run_group_tests_name("courier", tests, NULL, NULL);
 }

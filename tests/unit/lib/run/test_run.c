@@ -201,6 +201,31 @@ static void test_the_end_loses_nothing(void **state)
     close_pair(&p);
 }
 
+/* Also where it is noticed because something is to be sent: what the other side has said before is heard, and then the
+ * end. */
+static void test_an_end_within_a_send(void **state)
+{
+    struct run_frame frame;
+    struct pair p;
+    (void)state;
+    open_pair(&p);
+    run_link_send_numbers(&p.listener, RUN_EXIT, 0, 3, 0);
+    run_link_fini(&p.listener);
+    run_link_send_number(&p.dialler, RUN_TAKEN, RUN_OUT, 1);
+    assert_int_equal(run_link_waiting(&p.dialler), 0);
+    assert_int_equal(run_link_next(&p.dialler, &frame), 0);
+    assert_true(run_link_over(&p.dialler) || run_link_events(&p.dialler) & POLLIN); /* its owner comes to it again */
+    step(&p.dialler);
+    assert_int_equal(run_link_next(&p.dialler, &frame), 1);
+    assert_int_equal(frame.type, RUN_EXIT);
+    run_link_send_number(&p.dialler, RUN_TAKEN, RUN_OUT, 1);
+    step(&p.dialler);
+    assert_int_equal(run_link_next(&p.dialler, &frame), 0);
+    assert_true(run_link_over(&p.dialler));
+    assert_string_equal(p.dialler.text, "Broken pipe");
+    close_pair(&p);
+}
+
 static void test_strangers(void **state)
 {
     static const char *const said[] = {"GET / HTTP/1.0\r\n\r\n", "\0\0\0\1x", "\0\0\1\0elmer run 1\nwhat is no pass",
@@ -211,7 +236,7 @@ static void test_strangers(void **state)
         char bytes[400] = "";
         int fds[2];
         make_pair(&p, fds);
-        memcpy(bytes, said[i], i == 0 || i == 2 ? 22 : 5);
+        memcpy(bytes, said[i], i == 0 ? 18 : i == 2 ? 22 : 5);
         assert_int_equal(send(fds[0], bytes, sizeof(bytes), 0), sizeof(bytes));
         for (int k = 0; k < 5; k++)
             step(&p.listener);
@@ -414,6 +439,7 @@ int main(void)
         cmocka_unit_test(test_seals_that_do_not_hold),
         cmocka_unit_test(test_frames),
         cmocka_unit_test(test_the_end_loses_nothing),
+        cmocka_unit_test(test_an_end_within_a_send),
         cmocka_unit_test(test_strangers),
         cmocka_unit_test(test_a_reflection_is_no_peer),
         cmocka_unit_test(test_changed_on_the_way),

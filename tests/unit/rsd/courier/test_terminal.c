@@ -7,8 +7,12 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include <poll.h>
+#include <pty.h>
 #include <stdlib.h>
 #include <string.h>
+#include <termios.h>
+#include <unistd.h>
 
 #include "lib/job/terminal.h"
 #include "lib/run/link.h"
@@ -73,6 +77,46 @@ static void test_unseen(void **state)
     ring_fini(&ring);
 }
 
+/* Where it begins for who looks, or comes back. */
+static void test_from(void **state)
+{
+    struct ring ring = {.begin = 100, .end = 200, .seen = 150};
+    uint64_t lost;
+    (void)state;
+    assert_int_equal(ring_from(&ring, &(struct run_look){.seen = RUN_LOOK_ALL}, &lost), 100);
+    assert_int_equal(lost, 0);
+    assert_int_equal(ring_from(&ring, &(struct run_look){.seen = RUN_LOOK_UNSEEN}, &lost), 150);
+    /* he looks at all of it, and is not yet where another one has been */
+    assert_int_equal(ring_from(&ring, &(struct run_look){.session = 3, .seen = 120}, &lost), 120);
+    assert_int_equal(lost, 0);
+    assert_int_equal(ring_from(&ring, &(struct run_look){.session = 3, .seen = 90}, &lost), 100);
+    assert_int_equal(lost, 10);
+    assert_int_equal(ring_from(&ring, &(struct run_look){.session = 3, .seen = 170}, &lost), 170);
+    assert_int_equal(ring_from(&ring, &(struct run_look){.session = 3, .seen = 201}, &lost), 150);
+    ring.seen = 60;
+    assert_int_equal(ring_from(&ring, &(struct run_look){.seen = RUN_LOOK_UNSEEN}, &lost), 100);
+    assert_int_equal(lost, 40);
+}
+
+static void test_saved(void **state)
+{
+    struct ring ring;
+    char text[20] = "";
+    int fds[2];
+    (void)state;
+    assert_true(ring_init(&ring, 10));
+    ring_put(&ring, "0123456789abc", 13);
+    ring.seen = 5;
+    assert_int_equal(pipe(fds), 0);
+    ring_save(&ring, fds[1]);
+    assert_int_equal(read(fds[0], text, sizeof(text)), 8);
+    assert_string_equal(text, "56789abc");
+    close(fds[0]);
+    ring_save(&ring, -1); /* it cannot be written */
+    close(fds[1]);
+    ring_fini(&ring);
+}
+
 /* ---- what was typed ---- */
 
 static void test_typed(void **state)
@@ -108,6 +152,74 @@ static void test_typed(void **state)
     assert_int_equal(typed_take(&typed, RUN_WINDOW), 0);
     assert_false(typed_waits(&typed));
     typed_fini(&typed);
+}
+
+struct tty {
+    int master, slave;
+    struct typed typed;
+};
+
+static void open_tty(struct tty *t)
+{
+    assert_int_equal(openpty(&t->master, &t->slave, NULL, NULL, NULL), 0);
+    assert_true(typed_init(&t->typed));
+}
+
+static void close_tty(struct tty *t)
+{
+    close(t->master);
+    close(t->slave);
+    typed_fini(&t->typed);
+}
+
+static void reads(struct tty *t, const char *expected)
+{
+    char text[100] = "";
+    struct pollfd fd = {.fd = t->slave, .events = POLLIN};
+    assert_int_equal(poll(&fd, 1, 5000), 1);
+    assert_int_equal(read(t->slave, text, sizeof(text) - 1), strlen(expected));
+    assert_string_equal(text, expected);
+}
+
+static bool has_more(const struct tty *t)
+{
+    struct pollfd fd = {.fd = t->slave, .events = POLLIN};
+    return poll(&fd, 1, 0) > 0;
+}
+
+/* An end is an end also behind half a line; who comes back says it again. */
+static void test_typed_end(void **state)
+{
+    struct termios raw;
+    struct tty t;
+    (void)state;
+    open_tty(&t);
+    assert_true(typed_put(&t.typed, "half", 4));
+    typed_end(&t.typed);
+    assert_true(typed_waits(&t.typed));
+    assert_int_equal(typed_write(&t.typed, t.master), 4);
+    assert_false(typed_waits(&t.typed));
+    reads(&t, "half");
+    reads(&t, "");
+    typed_end(&t.typed);
+    assert_false(typed_waits(&t.typed));
+    assert_false(typed_put(&t.typed, "x", 1)); /* behind the end */
+    typed_begin(&t.typed);
+    assert_true(typed_put(&t.typed, "line\r", 5));
+    typed_end(&t.typed);
+    assert_int_equal(typed_write(&t.typed, t.master), 5);
+    reads(&t, "line\n");
+    reads(&t, "");
+    assert_false(has_more(&t)); /* one end, not two */
+    typed_begin(&t.typed);
+    assert_int_equal(tcgetattr(t.slave, &raw), 0);
+    cfmakeraw(&raw);
+    assert_int_equal(tcsetattr(t.slave, TCSANOW, &raw), 0);
+    assert_true(typed_put(&t.typed, "half", 4));
+    typed_end(&t.typed);
+    assert_int_equal(typed_write(&t.typed, t.master), 4);
+    reads(&t, "half\004"); /* then it is a key like others */
+    close_tty(&t);
 }
 
 /* ---- its life ---- */
@@ -174,13 +286,14 @@ static void test_stop(void **state)
     struct life life;
     (void)state;
     (void)life_begin(&life, false, NOW);
-    assert_int_equal(life_stop(&life, NOW), LIFE_NOTHING);
+    assert_int_equal(life_stop(&life), LIFE_NOTHING);
     assert_int_equal(life.state, LIFE_OVER);
     life = shown(true);
-    assert_int_equal(life_stop(&life, NOW), LIFE_HANG_UP);
-    assert_int_equal(life_stop(&life, NOW), LIFE_NOTHING); /* once */
+    assert_int_equal(life_stop(&life), LIFE_HANG_UP);
+    assert_true(life.deadline_ms == INT64_MAX);       /* KILL is its supervisor's business */
+    assert_int_equal(life_stop(&life), LIFE_NOTHING); /* once */
     life_exited(&life, NOW);
-    assert_int_equal(life_stop(&life, NOW), LIFE_NOTHING);
+    assert_int_equal(life_stop(&life), LIFE_NOTHING);
     assert_int_equal(life.state, LIFE_LAST);
 }
 
@@ -215,12 +328,32 @@ static void test_last(void **state)
     assert_false(life.returns); /* nobody is waited for */
 }
 
+/* While it gets no CPU nobody can come, which is no fault of his. */
+static void test_starved(void **state)
+{
+    struct life life;
+    (void)state;
+    (void)life_begin(&life, false, NOW);
+    life_starved(&life, 5000);
+    assert_int_equal(life.deadline_ms, NOW + TERMINAL_GRACE_MS + 5000);
+    life = shown(false);
+    life_starved(&life, 5000);
+    assert_true(life.deadline_ms == INT64_MAX);
+    (void)life_lost(&life, NOW);
+    life_starved(&life, 5000);
+    assert_int_equal(life.deadline_ms, NOW + TERMINAL_GRACE_MS + 5000);
+    (void)life_time(&life, life.deadline_ms);
+    life_starved(&life, 5000); /* what is to end is not given more */
+    assert_int_equal(life.deadline_ms, NOW + TERMINAL_GRACE_MS + 5000 + LIFE_HANG_MS);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_ring),         cmocka_unit_test(test_unseen), cmocka_unit_test(test_typed),
-        cmocka_unit_test(test_nobody_comes), cmocka_unit_test(test_grace),  cmocka_unit_test(test_leaves),
-        cmocka_unit_test(test_stop),         cmocka_unit_test(test_last),
+        cmocka_unit_test(test_ring),         cmocka_unit_test(test_unseen),    cmocka_unit_test(test_typed),
+        cmocka_unit_test(test_nobody_comes), cmocka_unit_test(test_grace),     cmocka_unit_test(test_leaves),
+        cmocka_unit_test(test_stop),         cmocka_unit_test(test_last),      cmocka_unit_test(test_from),
+        cmocka_unit_test(test_saved),        cmocka_unit_test(test_typed_end), cmocka_unit_test(test_starved),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
