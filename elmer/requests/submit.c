@@ -222,7 +222,7 @@ static void explain_size(struct request *request, uint64_t nprocs, const struct 
 static const char *needs_of(const struct wire_submit *submit, enum launcher_kind launcher)
 {
     const char *needs = launcher_needs(launcher);
-    return submit_is_machine(submit) ? "PVM and an rsd that knows machines without a command (1.10)"
+    return submit_is_machine(submit) ? "an rsd that knows virtual machines without a command (1.10)"
            : needs                   ? needs
            : submit->memory_bytes    ? "an rsd that says what memory it has (1.10)"
            : *submit->terminal       ? "an rsd that knows terminals (1.10)"

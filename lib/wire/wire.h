@@ -11,7 +11,7 @@
 enum { WIRE_MAJOR = 1, WIRE_MINOR = 10, WIRE_MAX_FRAME = 1 << 20, WIRE_MAX_DEPTH = 8 };
 
 enum { WIRE_TERMINAL_MINOR = 10 }; /* an rsd of this one gives a job's command a terminal */
-enum { WIRE_MACHINE_MINOR = 10 };  /* an rsd of this one has elmer-machine, if it has PVM */
+enum { WIRE_MACHINE_MINOR = 10 };  /* an rsd of this one has what holds a virtual machine without a command */
 enum { WIRE_MEMORY_MINOR = 10 };   /* an rsd of this one limits the memory of jobs that have asked for some */
 enum { WIRE_WARRANT_MINOR = 10 };  /* an elmer of this one takes what administrators sign elsewhere */
 enum { WIRE_WAITS_MINOR = 9 };     /* an rsd and a supervisor of this one know how processes wait */

@@ -50,7 +50,8 @@ class Link:
         self.s.sendall(frame(type="hello", id=0, program="hostile", major=1, minor=MINOR, capabilities=[]))
         self.wait("hello")
         self.s.sendall(frame(type="host_hello", id=1, host=host, boot="hostile", cpus=[0], generation=0, holdings=[],
-                             mode="none", mode_reason="", address="", name_loopback=False, pvm=False, lacks=[]))
+                             mode="none", mode_reason="", address="", name_loopback=False, pvm=False, lacks=[],
+                             memory_bytes=0, limits_memory=False))
         self.wait("host_welcome")
         self.client = 0
 
