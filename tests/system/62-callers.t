@@ -148,12 +148,22 @@ for drained in true false; do
     like "the word of the queue host's rsd makes nobody an administrator: $drained" "$(call carol 1 $rsd send '{"type":"drain","id":1,"host":"ws2","drained":'$drained'}')" '^error not-permitted only administrators .*ELMER_SOCKET=/run/elmer/elmer.sock'
     like "nor that of a host of admin_hosts alone: $drained" "$(call carol 2 $rsd send '{"type":"drain","id":1,"host":"ws2","drained":'$drained'}')" '^error not-permitted only administrators .*only the rsd of ws2 says so: it has to be signed there'
 done
+like 'where jobs run that nobody has signed nothing is signed for an administrator either' "$(as carol 2 eadmin drain ws2 2>&1; echo $?)" 'write tickets = require in its rsd.conf.*5$'
+tickets_of_ws2() { # WORD
+    on 2 sed -i "s/^tickets = .*/tickets = $1/" /etc/elmer/rsd.conf
+    on 2 systemctl restart rsd
+    wait_for 20 "ws2 is linked, tickets = $1" ws2_is_up
+}
+ws2_is_up() { on 1 eadmin hosts --json | python3 -c 'import json, sys
+sys.exit(["up"] != [h["state"] for h in json.load(sys.stdin)["hosts"] if h["host"] == "ws2"])'; }
+tickets_of_ws2 require
 for verb in drain resume; do
     ok "what an administrator has signed there counts: $verb" as carol 2 eadmin $verb ws2
 done
 like 'a running job cannot be held, and that is said' "$(call carol 1 $own send '{"type":"hold","id":1,"job":'"$secret"'}')" '^error wrong-state job [0-9]+ is running: it cannot be held'
 ok 'an administrator may kill it' as carol 2 ekill "$secret"
 wait_for 10 'and it ends' over "$secret"
+tickets_of_ws2 accept
 
 # To be somebody else.
 submission='"token":"T","nprocs":1,"each":false,"pvm":false,"name":"x","command":["sh","-c","echo $ELMER_SUBMIT_HOST"],"dir":"/home/bob","output":"from","errors":"","environment":[],"hosts":[],"umask":18,"submit_host":"ws9"'
