@@ -55,18 +55,24 @@ char *printable(const char *text)
     return str_printable(out, size, text, length);
 }
 
-static void say_line(const char *hint, const char *format, va_list args)
+char *printable_format(const char *format, va_list args)
 {
-    char *text = NULL, *clean, *place;
+    char *text = NULL, *clean;
 
     if (vasprintf(&text, format, args) < 0)
         text = NULL;
     clean = printable(must(text));
-    place = printable(where ? where : "");
+    free(text);
+    return clean;
+}
+
+static void say_line(const char *hint, const char *format, va_list args)
+{
+    char *clean = printable_format(format, args), *place = printable(where ? where : "");
+
     fprintf(stderr, "%s: %s%s%s%s\n", self->name, place, *place ? ": " : "", clean, hint);
     free(place);
     free(clean);
-    free(text);
 }
 
 void say_where(const char *place)

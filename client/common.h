@@ -2,6 +2,7 @@
 #ifndef CLIENT_COMMON_H
 #define CLIENT_COMMON_H
 
+#include <stdarg.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -42,6 +43,7 @@ bool waiting_was_said(void);
 bool parse_id(const char *text, uint64_t *id);
 /* malloc'd copy without control characters; ends the program when out of memory, as the next ones. */
 char *printable(const char *text);
+char *printable_format(const char *format, va_list args) __attribute__((format(printf, 1, 0)));
 void *must(void *memory);
 /* Flush stdout; EXIT_REFUSED (and said why) if what was printed did not arrive, else code. */
 int finish_output(int code);

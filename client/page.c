@@ -18,17 +18,14 @@ enum { LABEL_WIDTH = 10, RANKS_SHOWN = 16, HOSTS_SHOWN = 64 };
 static void put(FILE *out, const char *label, const char *format, ...) __attribute__((format(printf, 3, 4)));
 static void put(FILE *out, const char *label, const char *format, ...)
 {
-    char *text = NULL, *clean;
     va_list args;
+    char *clean;
 
     va_start(args, format);
-    if (vasprintf(&text, format, args) < 0)
-        text = NULL;
+    clean = printable_format(format, args);
     va_end(args);
-    clean = printable(must(text));
     fprintf(out, "  %-*s  %s\n", LABEL_WIDTH, label, clean);
     free(clean);
-    free(text);
 }
 
 static bool is_queued(const struct elmer_job *job)

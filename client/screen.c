@@ -142,18 +142,15 @@ static void note_between(const char *text)
 
 void screen_note(const char *format, ...)
 {
-    char *text = NULL, *clean;
     va_list args;
+    char *clean;
 
     va_start(args, format);
-    if (vasprintf(&text, format, args) < 0)
-        text = NULL;
+    clean = printable_format(format, args);
     va_end(args);
-    clean = printable(must(text));
     if (is_raw)
         note_between(clean);
     else
         say("%s", clean);
     free(clean);
-    free(text);
 }
