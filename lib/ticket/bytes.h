@@ -20,6 +20,8 @@ struct bytes_reader {
     size_t left;
     bool bad; /* there was less, or a text that is none: what is read from then on is nothing */
 };
+/* The hexadecimal text, for reading; bytes has room for max. What is longer or no such text is bad. */
+struct bytes_reader bytes_of_text(const char *text, uint8_t *bytes, size_t max);
 void bytes_get(struct bytes_reader *r, void *out, size_t size);
 uint64_t bytes_get_number(struct bytes_reader *r, unsigned bytes);
 void bytes_get_text(struct bytes_reader *r, char *out, size_t max); /* out has max + 1 */

@@ -45,12 +45,9 @@ void pass_encode(const struct pass *pass, char *out)
 bool pass_decode(const char *text, struct pass *pass)
 {
     uint8_t bytes[PASS_BYTES_MAX];
-    size_t length = strnlen(text, PASS_TEXT_MAX + 1);
-    struct bytes_reader r = {bytes, length / 2, false};
+    struct bytes_reader r = bytes_of_text(text, bytes, sizeof(bytes));
     *pass = (struct pass){.job = 0};
-    if (length > PASS_TEXT_MAX || length % 2 || !ticket_unhex(text, bytes, length / 2))
-        return false;
-    pass->looks = r.left >= sizeof(head) && memcmp(r.at, head_looks, sizeof(head) - 1) == 0;
+    pass->looks = r.left >= sizeof(head) - 1 && memcmp(r.at, head_looks, sizeof(head) - 1) == 0;
     bytes_get_head(&r, pass->looks ? head_looks : head);
     bytes_get_text(&r, pass->host, TICKET_HOST_MAX);
     pass->job = bytes_get_number(&r, 8);

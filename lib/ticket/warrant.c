@@ -44,11 +44,8 @@ void warrant_encode(const struct warrant *warrant, char *out)
 bool warrant_decode(const char *text, struct warrant *warrant)
 {
     uint8_t bytes[WARRANT_BYTES_MAX];
-    size_t length = strnlen(text, WARRANT_TEXT_MAX + 1);
-    struct bytes_reader r = {bytes, length / 2, false};
+    struct bytes_reader r = bytes_of_text(text, bytes, sizeof(bytes));
     *warrant = (struct warrant){.uid = 0};
-    if (length > WARRANT_TEXT_MAX || length % 2 || !ticket_unhex(text, bytes, length / 2))
-        return false;
     bytes_get_head(&r, head);
     bytes_get_text(&r, warrant->host, TICKET_HOST_MAX);
     bytes_get(&r, warrant->challenge, sizeof(warrant->challenge));
