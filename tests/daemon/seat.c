@@ -15,6 +15,14 @@
 #include "tests/daemon/seat.h"
 
 struct terminal_lab lab;
+const char *const seat_shell[] = {"/bin/bash", "--norc", "--noprofile", "-i", NULL};
+
+int seat_teardown(void **state)
+{
+    (void)state;
+    terminal_down(&lab);
+    return 0;
+}
 
 int64_t soon(void)
 {

@@ -15,6 +15,8 @@ struct seat {
     size_t size, room;
 };
 extern struct terminal_lab lab;
+extern const char *const seat_shell[];
+int seat_teardown(void **state); /* of the lab */
 
 int64_t soon(void);
 void turn(struct seat *seat);

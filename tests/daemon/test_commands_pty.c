@@ -25,6 +25,7 @@
 #include "lib/base/clock.h"
 #include "lib/job/terminal.h"
 #include "tests/daemon/commands_lab.h"
+#include "tests/daemon/terminal_elmer.h"
 #include "tests/daemon/terminal_lab.h"
 #include "tests/unit/peer.h"
 #include "tests/unit/scratch.h"
@@ -131,20 +132,6 @@ static int get_up(void)
 
 /* ---- elmer ---- */
 
-static struct wire_job_view view(const char *state, const char *terminal)
-{
-    struct wire_job_view view = view_of(LAB_JOB, "bash", state);
-    view.terminal = terminal;
-    return view;
-}
-
-static void answer_query(struct world *w, struct wire_job_view shown)
-{
-    struct wire_message query = peer_expect(&w->elmer, WIRE_query);
-    answer_jobs(w, query.id, &shown, 1, false);
-    wire_message_fini(&query);
-}
-
 static void answer_reach(struct world *w)
 {
     struct wire_message reach = peer_expect(&w->elmer, WIRE_reach);
@@ -154,14 +141,6 @@ static void answer_reach(struct world *w)
     assert_int_equal(reach.u.reach.job, LAB_JOB);
     assert_true(reach.u.reach.terminal);
     peer_send(&w->elmer, &reached);
-    wire_message_fini(&reach);
-}
-
-static void refuse_reach(struct world *w, const char *code)
-{
-    struct wire_message reach = peer_expect(&w->elmer, WIRE_reach);
-    struct wire_message error = {.type = WIRE_error, .id = reach.id, .u.error = {.code = code, .text = "not so"}};
-    peer_send(&w->elmer, &error);
     wire_message_fini(&reach);
 }
 
@@ -194,7 +173,7 @@ static void attach(struct world *w)
     listen_there(w);
     SIT("eattach", "7");
     accept_command(w);
-    answer_query(w, view("running", TERMINAL_KEEP));
+    terminal_answer_query(w, terminal_view("running", TERMINAL_KEEP));
     answer_reach(w);
 }
 
@@ -221,7 +200,7 @@ static void test_esubmit(void **data)
 {
     struct world *w = *data;
     struct wire_message submit;
-    struct wire_job_view waits = view("queued", TERMINAL_PTY);
+    struct wire_job_view waits = terminal_view("queued", TERMINAL_PTY);
     bool found = false;
     begin(TERMINAL_PTY, shell);
     setenv("TERM", "vt100", 1);
@@ -233,9 +212,9 @@ static void test_esubmit(void **data)
     assert_true(found);
     answer_submitted_as(w, submit.id);
     wire_message_fini(&submit);
-    refuse_reach(w, WIRE_CODE_WRONG_STATE);
+    terminal_refuse_reach(w, WIRE_CODE_WRONG_STATE);
     waits.reason = "not enough processors";
-    answer_query(w, waits);
+    terminal_answer_query(w, waits);
     until_shown("job 7 waits: not enough processors");
     answer_reach(w);
     until_shown("ready> ");
@@ -406,8 +385,8 @@ static void test_gone(void **data)
     assert_int_equal(kill(lab.holder, SIGKILL), 0);
     (void)terminal_end(&lab);
     until_shown("the connection to ws1 is lost");
-    refuse_reach(w, WIRE_CODE_WRONG_STATE);
-    answer_query(w, killed);
+    terminal_refuse_reach(w, WIRE_CODE_WRONG_STATE);
+    terminal_answer_query(w, killed);
     wait = peer_expect(&w->elmer, WIRE_wait);
     answer_jobs(w, wait.id, &killed, 1, false);
     wire_message_fini(&wait);

@@ -13,32 +13,11 @@
 
 #include "lib/job/terminal.h"
 #include "tests/daemon/commands_lab.h"
+#include "tests/daemon/terminal_elmer.h"
 #include "tests/daemon/terminal_lab.h"
 #include "tests/unit/peer.h"
 
 static struct terminal_lab lab;
-
-static struct wire_job_view view(const char *state, const char *terminal)
-{
-    struct wire_job_view view = view_of(LAB_JOB, "bash", state);
-    view.terminal = terminal;
-    return view;
-}
-
-static void answer_query(struct world *w, struct wire_job_view shown)
-{
-    struct wire_message query = peer_expect(&w->elmer, WIRE_query);
-    answer_jobs(w, query.id, &shown, 1, false);
-    wire_message_fini(&query);
-}
-
-static void refuse_reach(struct world *w, const char *code)
-{
-    struct wire_message reach = peer_expect(&w->elmer, WIRE_reach);
-    struct wire_message error = {.type = WIRE_error, .id = reach.id, .u.error = {.code = code, .text = "not so"}};
-    peer_send(&w->elmer, &error);
-    wire_message_fini(&reach);
-}
 
 static void test_refused(void **data)
 {
@@ -53,17 +32,17 @@ static void test_refused(void **data)
     };
     struct world *w = *data;
     for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
-        struct wire_job_view shown = view(table[i].state, table[i].terminal);
+        struct wire_job_view shown = terminal_view(table[i].state, table[i].terminal);
         shown.hidden = table[i].hidden;
         RUN(w, "eattach", "7");
         accept_command(w);
-        answer_query(w, shown);
+        terminal_answer_query(w, shown);
         assert_int_equal(finish(w), table[i].code);
         assert_non_null(strstr(w->stderr_text, table[i].says));
     }
     RUN(w, "eattach", "7"); /* by way of an rsd or elmer of before, which knows none */
     accept_command_of_minor(w, 9);
-    answer_query(w, view("running", ""));
+    terminal_answer_query(w, terminal_view("running", ""));
     assert_int_equal(finish(w), 1);
     assert_non_null(strstr(w->stderr_text, "is of version 1.9 and knows no terminals: that takes 1.10"));
     RUN(w, "eattach", "7", "8");
@@ -124,9 +103,9 @@ static void test_taken_back(void **data)
     submit = peer_expect(&w->elmer, WIRE_submit);
     answer_submitted(w, submit.id, "queued", -1, 3, "");
     wire_message_fini(&submit);
-    refuse_reach(w, WIRE_CODE_WRONG_STATE);
+    terminal_refuse_reach(w, WIRE_CODE_WRONG_STATE);
     assert_int_equal(kill(w->pid, SIGINT), 0);
-    answer_query(w, waits);
+    terminal_answer_query(w, waits);
     cancel = peer_expect(&w->elmer, WIRE_cancel);
     assert_int_equal(cancel.u.cancel.job, 42);
     done.id = cancel.id;
@@ -150,9 +129,9 @@ static void test_kept(void **data)
     submit = peer_expect(&w->elmer, WIRE_submit);
     answer_submitted(w, submit.id, "queued", -1, 3, "");
     wire_message_fini(&submit);
-    refuse_reach(w, WIRE_CODE_WRONG_STATE);
+    terminal_refuse_reach(w, WIRE_CODE_WRONG_STATE);
     assert_int_equal(kill(w->pid, SIGINT), 0);
-    answer_query(w, waits);
+    terminal_answer_query(w, waits);
     assert_int_equal(finish(w), 128 + SIGINT);
     assert_non_null(strstr(w->stderr_text, "job 42 stays: eattach 42 shows its terminal"));
     terminal_desk_down(&lab);
@@ -168,11 +147,11 @@ static void test_never_seen(void **data)
     accept_command(w);
     running = view_of(42, "sh", "running");
     running.terminal = TERMINAL_KEEP;
-    answer_query(w, running);
-    refuse_reach(w, WIRE_CODE_UNAVAILABLE);
-    refuse_reach(w, WIRE_CODE_UNAVAILABLE);
-    refuse_reach(w, WIRE_CODE_WRONG_STATE);
-    answer_query(w, done);
+    terminal_answer_query(w, running);
+    terminal_refuse_reach(w, WIRE_CODE_UNAVAILABLE);
+    terminal_refuse_reach(w, WIRE_CODE_UNAVAILABLE);
+    terminal_refuse_reach(w, WIRE_CODE_WRONG_STATE);
+    terminal_answer_query(w, done);
     wait = peer_expect(&w->elmer, WIRE_wait);
     answer_jobs(w, wait.id, &done, 1, false);
     wire_message_fini(&wait);

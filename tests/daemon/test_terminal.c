@@ -22,20 +22,6 @@
 #include "tests/daemon/seat.h"
 #include "tests/unit/scratch.h"
 
-static const char *const shell[] = {"/bin/bash", "--norc", "--noprofile", "-i", NULL};
-
-static int end_of_holder(void)
-{
-    return terminal_end(&lab);
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    terminal_down(&lab);
-    return 0;
-}
-
 /* ---- a session ---- */
 
 static void test_session(void **state)
@@ -43,7 +29,7 @@ static void test_session(void **state)
     struct seat seat;
     int status;
     (void)state;
-    terminal_up(&lab, TERMINAL_PTY, shell);
+    terminal_up(&lab, TERMINAL_PTY, seat_shell);
     look(&seat);
     UNTIL(&seat, shows(&seat, "ready> "));
     command(&seat, "echo $((6*7))", "\n42\r\n");
@@ -56,7 +42,7 @@ static void test_session(void **state)
     UNTIL(&seat, seat.exited);
     assert_int_equal(seat.status, 7);
     assert_int_equal(seat.signal, 0);
-    status = end_of_holder();
+    status = terminal_end(&lab);
     assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 7);
     leave(&seat);
 }
@@ -66,7 +52,7 @@ static void test_job_control(void **state)
     struct seat seat;
     int status;
     (void)state;
-    terminal_up(&lab, TERMINAL_PTY, shell);
+    terminal_up(&lab, TERMINAL_PTY, seat_shell);
     look(&seat);
     UNTIL(&seat, shows(&seat, "ready> "));
     forget(&seat);
@@ -90,7 +76,7 @@ static void test_job_control(void **state)
     type(&seat, "kill -9 $$\r");
     UNTIL(&seat, seat.exited);
     assert_int_equal(seat.signal, SIGKILL);
-    status = end_of_holder();
+    status = terminal_end(&lab);
     assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
     leave(&seat);
 }
@@ -106,7 +92,7 @@ static void test_no_such_command(void **state)
     UNTIL(&seat, seat.exited);
     assert_true(shows(&seat, "elmer: command not found: no-such-command\r\n"));
     assert_int_equal(seat.status, 127);
-    status = end_of_holder();
+    status = terminal_end(&lab);
     assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 127);
     leave(&seat);
 }
@@ -160,7 +146,7 @@ static void test_while_nobody_looks(void **state)
     type(&seat, "\r");
     UNTIL(&seat, seat.exited);
     leave(&seat);
-    status = end_of_holder();
+    status = terminal_end(&lab);
     assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 3);
     free(expected);
 }
@@ -276,7 +262,7 @@ static void test_strangers(void **state)
     struct seat seat;
     char path[128];
     (void)state;
-    terminal_up(&lab, TERMINAL_KEEP, shell);
+    terminal_up(&lab, TERMINAL_KEEP, seat_shell);
     look(&seat);
     UNTIL(&seat, shows(&seat, "ready> "));
     for (size_t i = 0; i < sizeof(claims) / sizeof(claims[0]); i++)
@@ -296,7 +282,7 @@ static void test_takes_it(void **state)
     struct claim claim = LAB_CLAIM;
     uint64_t session;
     (void)state;
-    terminal_up(&lab, TERMINAL_KEEP, shell);
+    terminal_up(&lab, TERMINAL_KEEP, seat_shell);
     look(&first);
     UNTIL(&first, shows(&first, "ready> "));
     session = first.looking.session;
@@ -341,16 +327,16 @@ static void test_bounds(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_teardown(test_session, teardown),
-        cmocka_unit_test_teardown(test_job_control, teardown),
-        cmocka_unit_test_teardown(test_no_such_command, teardown),
-        cmocka_unit_test_teardown(test_while_nobody_looks, teardown),
-        cmocka_unit_test_teardown(test_more_than_is_kept, teardown),
-        cmocka_unit_test_teardown(test_lost_connections, teardown),
-        cmocka_unit_test_teardown(test_lost_input, teardown),
-        cmocka_unit_test_teardown(test_strangers, teardown),
-        cmocka_unit_test_teardown(test_takes_it, teardown),
-        cmocka_unit_test_teardown(test_bounds, teardown),
+        cmocka_unit_test_teardown(test_session, seat_teardown),
+        cmocka_unit_test_teardown(test_job_control, seat_teardown),
+        cmocka_unit_test_teardown(test_no_such_command, seat_teardown),
+        cmocka_unit_test_teardown(test_while_nobody_looks, seat_teardown),
+        cmocka_unit_test_teardown(test_more_than_is_kept, seat_teardown),
+        cmocka_unit_test_teardown(test_lost_connections, seat_teardown),
+        cmocka_unit_test_teardown(test_lost_input, seat_teardown),
+        cmocka_unit_test_teardown(test_strangers, seat_teardown),
+        cmocka_unit_test_teardown(test_takes_it, seat_teardown),
+        cmocka_unit_test_teardown(test_bounds, seat_teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -21,20 +21,6 @@
 #include "lib/job/terminal.h"
 #include "tests/daemon/seat.h"
 
-static const char *const shell[] = {"/bin/bash", "--norc", "--noprofile", "-i", NULL};
-
-static int end_of_holder(void)
-{
-    return terminal_end(&lab);
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    terminal_down(&lab);
-    return 0;
-}
-
 /* ---- input, and the command ---- */
 
 /* It ends also behind half a line, and once: who comes back says it again. */
@@ -73,7 +59,7 @@ static void test_the_end_has_an_end(void **state)
     look(&seat);
     UNTIL(&seat, seat.exited);
     assert_int_equal(seat.status, 6);
-    status = end_of_holder();
+    status = terminal_end(&lab);
     assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 6);
     leave(&seat);
 }
@@ -137,7 +123,7 @@ static void test_unseen_at_the_end(void **state)
     int status, fd;
     (void)state;
     terminal_up(&lab, TERMINAL_KEEP, (const char *const[]){"/bin/sh", "-c", "echo last words; exit 4", NULL});
-    status = end_of_holder();
+    status = terminal_end(&lab);
     assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 4);
     snprintf(path, sizeof(path), "%s/unseen", lab.dir);
     fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -158,7 +144,7 @@ static void test_leave(void **state)
     look(&seat);
     UNTIL(&seat, shows(&seat, "on\r\n"));
     run_link_send(&seat.link, RUN_LEAVE, 0, NULL, 0);
-    status = end_of_holder();
+    status = terminal_end(&lab);
     assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 9);
     leave(&seat);
 }
@@ -167,7 +153,7 @@ static void test_leave_what_stays(void **state)
 {
     struct seat seat;
     (void)state;
-    terminal_up(&lab, TERMINAL_KEEP, shell);
+    terminal_up(&lab, TERMINAL_KEEP, seat_shell);
     look(&seat);
     UNTIL(&seat, shows(&seat, "ready> "));
     command(&seat, "x=41", "ready> ");
@@ -185,7 +171,7 @@ static void test_stop(void **state)
     struct seat seat;
     int status;
     (void)state;
-    terminal_up(&lab, TERMINAL_KEEP, shell);
+    terminal_up(&lab, TERMINAL_KEEP, seat_shell);
     look(&seat);
     UNTIL(&seat, shows(&seat, "ready> "));
     assert_int_equal(kill(lab.holder, SIGUSR1), 0); /* as ekill --signal: not for it */
@@ -193,7 +179,7 @@ static void test_stop(void **state)
     command(&seat, "echo $((2*21))", "\n42\r\n");
     assert_int_equal(kill(lab.holder, SIGTERM), 0);
     UNTIL(&seat, seat.exited);
-    status = end_of_holder();
+    status = terminal_end(&lab);
     assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGHUP);
     leave(&seat);
 }
@@ -201,13 +187,13 @@ static void test_stop(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_teardown(test_end_of_input, teardown),
-        cmocka_unit_test_teardown(test_the_end_has_an_end, teardown),
-        cmocka_unit_test_teardown(test_closed_terminal, teardown),
-        cmocka_unit_test_teardown(test_unseen_at_the_end, teardown),
-        cmocka_unit_test_teardown(test_leave, teardown),
-        cmocka_unit_test_teardown(test_leave_what_stays, teardown),
-        cmocka_unit_test_teardown(test_stop, teardown),
+        cmocka_unit_test_teardown(test_end_of_input, seat_teardown),
+        cmocka_unit_test_teardown(test_the_end_has_an_end, seat_teardown),
+        cmocka_unit_test_teardown(test_closed_terminal, seat_teardown),
+        cmocka_unit_test_teardown(test_unseen_at_the_end, seat_teardown),
+        cmocka_unit_test_teardown(test_leave, seat_teardown),
+        cmocka_unit_test_teardown(test_leave_what_stays, seat_teardown),
+        cmocka_unit_test_teardown(test_stop, seat_teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -43,6 +43,8 @@ void bed_hello(int link, const struct greeting *greeting);
 /* Both; the welcome has been heard, EVENT_HOST_UP has been seen, and the log is empty. */
 int bed_up(const struct greeting *greeting);
 int bed_ws1_up(void);
+/* Job 7, attempt 2, with two processors of ws1 and one of ws2, as the engine knows it. */
+struct fake_job *job_on_both(void);
 void bed_pong(int link);
 const char *bed_state_of(int host); /* as hosts_view() shows it */
 

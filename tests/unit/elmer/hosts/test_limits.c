@@ -37,16 +37,6 @@ static void test_not_kept(void **state)
     assert_string_equal(warned, "");
 }
 
-static struct fake_job *job_on_both(void)
-{
-    static struct core_processor processors[] = {{WS1, 0}, {WS1, 1}, {WS2, 0}};
-    struct fake_job *job = fake_engine_add_job(7, 5, JOB_STARTING);
-    job->state.attempt = 2;
-    job->state.nprocs = 3;
-    job->state.processors = processors;
-    return job;
-}
-
 static void open_there(int host, struct fake_job *job)
 {
     fake_engine.orders.open(host, &job->job, &job->state, 33, fake_engine.orders_data);

@@ -56,16 +56,6 @@ static void test_orders(void **state)
     heard_nothing();
 }
 
-static struct fake_job *job_on_both(void)
-{
-    static struct core_processor processors[] = {{WS1, 0}, {WS1, 1}, {WS2, 0}};
-    struct fake_job *job = fake_engine_add_job(7, 5, JOB_STARTING);
-    job->state.attempt = 2;
-    job->state.nprocs = 3;
-    job->state.processors = processors;
-    return job;
-}
-
 static void test_open(void **state)
 {
     (void)state;

@@ -101,6 +101,12 @@ static enum ticket_refusal with_variable(const struct ticket *t, const char *mor
     return ticket_check_start(t, &start);
 }
 
+static void all_give(const struct ticket *t, struct ticket_list more, enum ticket_refusal why)
+{
+    for (size_t i = 0; i < more.count; i++)
+        assert_why(with_variable(t, more.items[i], false), why);
+}
+
 static void another_environment_is_refused(void **state)
 {
     static const char *const forbidden[] = {"LD_PRELOAD=/tmp/evil.so", "PATH=/tmp",    "BASH_ENV=/tmp/x", "",
@@ -142,10 +148,8 @@ static void what_elmer_adds_has_values_of_its_own(void **state)
     (void)state;
     cluster_init(&c);
     make(&c, &t, true);
-    for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++)
-        assert_why(with_variable(&t, good[i], false), TICKET_GOOD);
-    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
-        assert_why(with_variable(&t, bad[i], false), TICKET_ADDED_VARIABLE);
+    all_give(&t, LIST(good), TICKET_GOOD);
+    all_give(&t, LIST(bad), TICKET_ADDED_VARIABLE);
 }
 
 /* Also of a job without helpers, whose other variables of ours are not looked at. */
@@ -157,8 +161,7 @@ static void what_a_submission_has_for_itself_no_process_gets(void **state)
     (void)state;
     cluster_init(&c);
     make(&c, &t, false);
-    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
-        assert_why(with_variable(&t, bad[i], false), TICKET_ADDED_VARIABLE);
+    all_give(&t, LIST(bad), TICKET_ADDED_VARIABLE);
 }
 
 static void another_place_or_file_is_refused(void **state)
