@@ -4,6 +4,7 @@
 #include "elmer/requests/internal.h"
 
 #include <inttypes.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -112,9 +113,14 @@ static int check_terminal(const struct wire_submit *submit, struct err *err)
         return err_set(err, -1, "the variable %s is Elmer's own: ask for a terminal with --pty", TERMINAL_VARIABLE);
     if (!terminal_is_known(submit->terminal))
         return err_set(err, -1, "this elmer knows no terminal of the kind \"%.16s\"", submit->terminal);
-    if (submit->each || *submit->tasks || submit->notice)
+    if (submit->each || *submit->tasks || submit->notice || submit_is_machine(submit))
         return err_set(err, -1, "a terminal is for one command, not for %s",
-                       submit->each ? "one on each processor" : "tasks of an array or a notice");
+                       submit->each                ? "one on each processor"
+                       : submit_is_machine(submit) ? "a virtual machine without a command"
+                                                   : "tasks of an array or a notice");
+    if (submit->warning_signal == SIGTERM)
+        return err_set(err, -1,
+                       "the signal TERM would end a terminal at once, as the end of the job does: give another");
     return submit->requeue ? err_set(err, -1, "what was typed into a terminal cannot be run again: leave out --requeue")
                            : 0;
 }

@@ -6,9 +6,12 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
+#include <signal.h>
 #include <string.h>
 
 #include "elmer/engine/launchers.h"
+#include "lib/job/terminal.h"
+#include "lib/job/variables.h"
 #include "tests/unit/elmer/requests/bed.h"
 
 static int alice;
@@ -114,6 +117,8 @@ static void refused(const struct wire_message *message, const char *words)
 static void test_checks(void **state)
 {
     static const char *nothing[] = {""}, *bad_environment[] = {"A=1", "B"}, *bad_name[] = {"A B=1"};
+    static const char *terminal[] = {TERMINAL_VARIABLE "=" TERMINAL_PTY}, *holds[] = {JOB_MACHINE};
+    const struct wire_strs machine = {holds, 1};
     struct wire_message m;
     (void)state;
 #define WRONG(words, ...)                                                                                              \
@@ -136,6 +141,17 @@ static void test_checks(void **state)
     WRONG("the file name for error output contains an unknown pattern", m.u.submit.errors = "%q");
     WRONG("\"B\" is not of the form NAME=VALUE", m.u.submit.environment = (struct wire_strs){bad_environment, 2});
     WRONG("is not of the form", m.u.submit.environment = (struct wire_strs){bad_name, 1});
+    WRONG("1048575 bytes of memory for each processor are asked for: at least",
+          m.u.submit.memory_bytes = (1 << 20) - 1);
+#define TERMINAL(kind) m.u.submit.terminal = (kind), m.u.submit.environment = (struct wire_strs){terminal, 1}
+    WRONG("ask for a terminal with --pty", m.u.submit.terminal = TERMINAL_PTY);
+    WRONG("ask for a terminal with --pty", m.u.submit.environment = (struct wire_strs){terminal, 1});
+    WRONG("ask for a terminal with --pty", TERMINAL(TERMINAL_KEEP));
+    WRONG("is for one command, not for one on each", TERMINAL(TERMINAL_PTY), m.u.submit.each = true);
+    WRONG("is for one command, not for a virtual machine", TERMINAL(TERMINAL_PTY), m.u.submit.command = machine);
+    WRONG("the signal TERM would end a terminal", TERMINAL(TERMINAL_PTY), m.u.submit.time_limit_ms = 9000,
+          m.u.submit.warning_ms = 1000, m.u.submit.warning_signal = SIGTERM);
+    WRONG("leave out --requeue", TERMINAL(TERMINAL_PTY), m.u.submit.requeue = true);
 }
 
 static void test_too_large(void **state)
