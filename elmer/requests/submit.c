@@ -165,6 +165,13 @@ static bool refuse_mesh(struct request *request, uint64_t nprocs, const struct e
     return true;
 }
 
+/* Hosts that were never up may have as many as any. */
+static uint64_t reach_most(const struct core_reach *reach, uint32_t per_host)
+{
+    return reach->cpus +
+           (uint64_t)reach->unknown * (per_host && per_host < CORE_MAX_CPUS ? per_host : (uint32_t)CORE_MAX_CPUS);
+}
+
 /* There would be enough processors, but not with so much memory, or not with so few of one host. */
 static bool refuse_demand(struct request *request, uint64_t nprocs, const struct event *event,
                           const struct core_reach *reach)
@@ -174,7 +181,7 @@ static bool refuse_demand(struct request *request, uint64_t nprocs, const struct
     const char *whose = event->u.submit.hosts ? "the hosts of --hosts" : "the cluster";
     char asked[BYTES_TEXT], has[BYTES_TEXT];
     if (nprocs > reach->cpus_there + (uint64_t)reach->unknown * CORE_MAX_CPUS || reach->most_memory_host < 0 ||
-        nprocs <= most + (uint64_t)reach->unknown * CORE_MAX_CPUS) /* it has another reason: its shape */
+        nprocs <= reach_most(reach, event->u.submit.per_host)) /* it has another reason: its shape */
         return false;
     bytes_text(asked, memory_bytes);
     bytes_text(has, reach->most_memory_bytes);
@@ -210,13 +217,13 @@ static void explain_size(struct request *request, uint64_t nprocs, const struct 
                event->u.submit.needs, &demand, &reach);
     if ((demand.memory_bytes || demand.per_host) && refuse_demand(request, nprocs, event, &reach))
         return;
-    if (refuse_mesh(request, nprocs, event, reach.cpus + (uint64_t)reach.unknown * CORE_MAX_CPUS))
+    if (refuse_mesh(request, nprocs, event, reach_most(&reach, demand.per_host)))
         return;
     request_error(request, WIRE_CODE_REFUSED,
                   "%" PRIu64 " processors are asked for, and %s%s%s%s only %" PRIu64 ": ask for fewer%s", nprocs,
                   named ? "the hosts of --hosts have" : "the cluster has", reach.lacking ? ", with " : "",
-                  reach.lacking ? needs : "", reach.lacking ? "," : "",
-                  reach.cpus + (uint64_t)reach.unknown * CORE_MAX_CPUS, named ? ", or name more hosts" : "");
+                  reach.lacking ? needs : "", reach.lacking ? "," : "", reach_most(&reach, demand.per_host),
+                  named ? ", or name more hosts" : "");
 }
 
 static const char *needs_of(const struct wire_submit *submit, enum launcher_kind launcher)

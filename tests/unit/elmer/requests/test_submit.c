@@ -226,6 +226,9 @@ static void test_hosts_of_it(void **state)
     NOT_THERE("4 processors are asked for, at most 1 of each host, and of the cluster that is 3: ask for fewer, or for "
               "more of each host");
     assert_int_equal(event->u.submit.per_host, 1);
+    m.u.submit.nprocs = 10; /* hosts that were never up give one, too */
+    fake_engine.reach = (struct core_reach){.cpus = 3, .unknown = 2, .cpus_there = 6, .most_memory_host = WS1};
+    NOT_THERE("10 processors are asked for, at most 1 of each host");
     m = bed_submission("t1");
     m.u.submit.nprocs = 15;
     m.u.submit.mesh_rows = 5;
@@ -238,7 +241,9 @@ static void test_hosts_of_it(void **state)
     heard_error(alice, "its rows do not divide");
     m.u.submit.mesh_rows = 5;
     fake_engine.cube = 32;
-    fake_engine.reach = (struct core_reach){.cpus = 16};
+    m.u.submit.memory_bytes = (uint64_t)1 << 30; /* there is enough of that */
+    fake_engine.reach = (struct core_reach){
+        .cpus = 16, .cpus_there = 16, .most_memory_bytes = (uint64_t)1 << 32, .most_memory_host = WS1};
     NOT_THERE("needs a cube of 32 hosts, and there is none among the hosts of the cluster: ask for another shape");
     assert_int_equal(event->u.submit.mesh_rows, 5);
     fake_engine.cube = 0;
