@@ -235,13 +235,14 @@ static int large_of(const struct desk *desk, int64_t uid)
     return count;
 }
 
-/* Of the users who have more than this one: what of theirs has not come whole, for the longest time. */
+/* Of the users who have more than this one: what of theirs has not come whole, or waits for its turn because he has had
+ * too many, for the longest time. */
 static struct client *large_to_drop(struct desk *desk, int more_than)
 {
     struct client *found = NULL;
     for (size_t i = 0; i < desk->top; i++) {
         struct client *client = &desk->clients[i];
-        if (client->large && client->idle && (!found || client->end_ms < found->end_ms) &&
+        if (client->large && (client->idle || client->asked) && (!found || client->end_ms < found->end_ms) &&
             large_of(desk, client->uid) > more_than + 1)
             found = client;
     }
