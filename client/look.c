@@ -195,6 +195,9 @@ static void hear_refused(struct look *look, const struct run_frame *frame)
     look_close(look);
     screen_back();
     say("%s", text);
+    look_take_back(look);
+    if (look->options.own && look->options.keep && look->session == 0)
+        tell_where(look);
     look_end(look, look->session != 0 ? EXIT_REFUSED : EXIT_PERMISSION);
 }
 
@@ -282,7 +285,7 @@ static int timeout_of(const struct look *look)
     if (look->linked && run_link_over(&look->link)) /* noticed in sending: poll(2) says nothing of it */
         return 0;
     if (look->state == LOOK_SHOWN)
-        return look->in_size > 0 || run_link_waiting(&look->link) > 0 ? RUN_WATCH_MS : -1;
+        return run_link_underway(&look->link) ? RUN_WATCH_MS : -1;
     return left < 0 ? 0 : left > INT_MAX ? INT_MAX : (int)left;
 }
 
@@ -312,6 +315,8 @@ static void turn(struct look *look, int signal_fd)
         step_link(look, fds[FD_LINK].revents);
     if (look->state == LOOK_FINDING && now_ms() >= look->next_ms)
         look_find(look);
+    else if (look->state == LOOK_DIALLING && look->link.state == RUN_CONNECTING && now_ms() >= look->next_ms)
+        look_unanswered(look); /* a kernel answers, also behind a job that spins */
     else if ((look->state == LOOK_DIALLING || look->state == LOOK_ASKED) && now_ms() >= look->next_ms)
         look_late(look, "what holds it does not answer");
 }

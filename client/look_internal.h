@@ -63,6 +63,8 @@ void look_dial_step(struct look *look, short revents);
 void look_lose(struct look *look, const char *why);
 /* The other side has not answered in time: it may be behind a job that spins. */
 void look_late(struct look *look, const char *why);
+/* Not even the kernel of the other side has. */
+void look_unanswered(struct look *look);
 /* Nobody would look at what we have submitted ourselves. */
 void look_take_back(struct look *look);
 void look_end(struct look *look, int code);

@@ -145,6 +145,15 @@ void look_late(struct look *look, const char *why)
     try_again(look);
 }
 
+void look_unanswered(struct look *look)
+{
+    char why[400];
+
+    snprintf(why, sizeof(why), "%s does not answer on port %u of TCP: is there a firewall, or is it down?", look->host,
+             (unsigned)look->reached->port);
+    look_lose(look, why);
+}
+
 /* ---- where it is ---- */
 
 static void tell_waiting(struct look *look, const struct elmer_job *job)
@@ -263,6 +272,7 @@ void look_find(struct look *look)
         return;
     default:
         look_end(look, say_result(result, &error));
+        look_take_back(look);
         return;
     }
 }

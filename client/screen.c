@@ -53,7 +53,7 @@ void screen_raw(void)
     raw = before;
     cfmakeraw(&raw);
     is_raw = 1; /* a signal between the two sets what is set */
-    if (tcsetattr(STDIN_FILENO, TCSADRAIN, &raw) < 0)
+    if (tcsetattr(STDIN_FILENO, TCSANOW, &raw) < 0)
         is_raw = 0;
 }
 
@@ -66,7 +66,7 @@ bool screen_is_raw(void)
 void screen_again(void)
 {
     if (is_raw)
-        (void)tcsetattr(STDIN_FILENO, TCSADRAIN, &raw);
+        (void)tcsetattr(STDIN_FILENO, TCSANOW, &raw);
 }
 
 void screen_stop(void)

@@ -311,6 +311,16 @@ void run_link_watch(struct run_link *link)
         run_link_kill(link, "%s", strerror(ETIMEDOUT));
 }
 
+bool run_link_underway(const struct run_link *link)
+{
+    struct tcp_info info = {0};
+    socklen_t size = sizeof(info);
+    if (run_link_waiting(link) > 0)
+        return true;
+    return link->patient && !run_link_over(link) && getsockopt(link->fd, IPPROTO_TCP, TCP_INFO, &info, &size) == 0 &&
+           info.tcpi_unacked > 0;
+}
+
 int run_link_connect(const char *address, uint16_t port)
 {
     struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons(port)};

@@ -79,9 +79,11 @@ void run_link_init(struct run_link *link, int fd, bool dialler, const struct sea
 void run_link_fini(struct run_link *link);
 short run_link_events(const struct run_link *link);
 /* Whoever does not read is waited for, as long as the kernel of his host answers: he may be stopped. The owner calls
- * run_link_watch(), every RUN_WATCH_MS while something is underway, which ends the link of a host that is silent. */
+ * run_link_watch(), every RUN_WATCH_MS while run_link_underway(), which ends the link of a host that is silent. */
 void run_link_patient(struct run_link *link);
 void run_link_watch(struct run_link *link);
+/* Something of ours is not known to have come there. */
+bool run_link_underway(const struct run_link *link);
 /* It has ended, or will when what has come is handed out; poll(2) says nothing of that. */
 bool run_link_over(const struct run_link *link);
 /* What poll(2) has found. */

@@ -368,7 +368,7 @@ static int timeout_of(const struct holder *h, int64_t now)
 {
     int64_t next = now + TURN_MS, lookers = lookers_next_ms(&h->lookers);
     next = h->life.deadline_ms < next ? h->life.deadline_ms : next;
-    if (h->viewed && (h->sent > h->taken || run_link_waiting(&h->viewer) > 0) && now + RUN_WATCH_MS < next)
+    if (h->viewed && now + RUN_WATCH_MS < next && run_link_underway(&h->viewer))
         next = now + RUN_WATCH_MS;
     if (h->life.deadline_ms != INT64_MAX && now + LATE_MS < next) /* time without a CPU is noticed */
         next = now + LATE_MS;

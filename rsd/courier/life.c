@@ -38,7 +38,7 @@ enum life_do life_looked(struct life *life, int64_t now)
         move(life, LIFE_RUNS, INT64_MAX);
         return LIFE_START;
     }
-    if (life->state == LIFE_RUNS)
+    if (life->state == LIFE_RUNS || life->stopped)
         life->deadline_ms = INT64_MAX;
     if (life->state == LIFE_LAST)
         life->deadline_ms = now + LIFE_LAST_MS;
@@ -54,7 +54,7 @@ static enum life_do hang_up(struct life *life, int64_t kill_ms)
 enum life_do life_lost(struct life *life, int64_t now)
 {
     life->shown = false;
-    if (life->state == LIFE_RUNS)
+    if (life->state == LIFE_RUNS || life->stopped)
         life->deadline_ms = life->keep ? INT64_MAX : now + TERMINAL_GRACE_MS;
     life->returns = life->state == LIFE_LAST;
     if (life->returns)
@@ -67,16 +67,21 @@ enum life_do life_left(struct life *life, int64_t now)
     life->shown = false;
     if (life->state == LIFE_RUNS && !life->keep)
         return hang_up(life, now + LIFE_HANG_MS);
+    if (life->stopped && !life->keep)
+        life->deadline_ms = now + LIFE_HANG_MS;
     if (life->state == LIFE_LAST)
         life->deadline_ms = now;
     return LIFE_NOTHING;
 }
 
-/* KILL comes from the supervisor, when the grace that the administrator gives is over. */
+/* KILL comes from the supervisor, when the grace that the administrator gives is over. Or nobody wants an end: TERM is
+ * a signal that the user may send as well. */
 enum life_do life_stop(struct life *life)
 {
-    if (life->state == LIFE_RUNS)
-        return hang_up(life, INT64_MAX);
+    if (life->state == LIFE_RUNS) {
+        life->stopped = true;
+        return hang_up(life, life->shown || life->keep ? INT64_MAX : life->deadline_ms);
+    }
     if (life->state == LIFE_WAITS)
         move(life, LIFE_OVER, INT64_MAX);
     return LIFE_NOTHING;
@@ -86,6 +91,7 @@ enum life_do life_stop(struct life *life)
 void life_exited(struct life *life, int64_t now)
 {
     life->returns = !life->shown && life->state == LIFE_RUNS && life->deadline_ms != INT64_MAX;
+    life->stopped = false;
     move(life, LIFE_LAST, life->returns ? life->deadline_ms : now + LIFE_LAST_MS);
 }
 

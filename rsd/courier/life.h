@@ -26,8 +26,9 @@ enum {
 
 struct life {
     enum life_state state;
-    bool keep, shown;    /* shown: somebody looks */
-    bool returns;        /* LAST: who has looked may come back for the rest */
+    bool keep, shown; /* shown: somebody looks */
+    bool returns;     /* LAST: who has looked may come back for the rest */
+    bool stopped;     /* HUNG: by TERM, which may not have been the end: its command may go on, while somebody looks */
     int64_t deadline_ms; /* of life_time(); INT64_MAX: none */
 };
 

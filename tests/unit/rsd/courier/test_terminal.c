@@ -295,6 +295,19 @@ static void test_stop(void **state)
     life_exited(&life, NOW);
     assert_int_equal(life_stop(&life), LIFE_NOTHING);
     assert_int_equal(life.state, LIFE_LAST);
+    life = shown(false); /* TERM that was no end, and a command that goes on: it ends with who looks, as any */
+    assert_int_equal(life_stop(&life), LIFE_HANG_UP);
+    (void)life_lost(&life, NOW);
+    assert_int_equal(life.deadline_ms, NOW + TERMINAL_GRACE_MS);
+    (void)life_looked(&life, NOW + 1);
+    assert_true(life.deadline_ms == INT64_MAX);
+    (void)life_left(&life, NOW + 2);
+    assert_int_equal(life.deadline_ms, NOW + 2 + LIFE_HANG_MS);
+    assert_int_equal(life_time(&life, life.deadline_ms), LIFE_KILL);
+    life = shown(false); /* and nobody looks then */
+    (void)life_lost(&life, NOW);
+    assert_int_equal(life_stop(&life), LIFE_HANG_UP);
+    assert_int_equal(life.deadline_ms, NOW + TERMINAL_GRACE_MS);
 }
 
 static void test_last(void **state)
