@@ -34,6 +34,8 @@ struct sql_rows {
 };
 /* All of them or none; commits: how many there are then. */
 int sql_write(struct sql_writer *writer, const struct sql_rows *rows, uint64_t commits, struct err *err);
+/* Before anything waits for it: zeros behind what the log has, up to so many pages. */
+int sql_lengthen_log(sqlite3 *db, int pages, struct err *err);
 /* Pages in the log after the last commit. */
 int sql_log_pages(const struct sql_writer *writer);
 /* Put what is in the log into the store, as far as nobody reads it; waits for no reader. cut: and if that was all of

@@ -184,6 +184,14 @@ static void shrink_log(struct store *s)
         log_debug("the log of the store is not shorter: %s", err.text); /* it is tried again with the next batch */
 }
 
+/* Not where there is little room, and not that of what failed: writing says so. */
+static void lengthen_log(struct store *s)
+{
+    struct err err = ERR_INIT;
+    if (store_file_log_pages(s->path) == STORE_LOG_PAGES && sql_lengthen_log(s->db, STORE_LOG_PAGES, &err))
+        log_debug("the log of the store is not longer: %s", err.text);
+}
+
 /* One bite; the next one comes when what waits has been written. */
 static void trim_history(struct store *s)
 {
@@ -265,6 +273,7 @@ void store_writer(void *data)
     uint64_t number;
     struct pace pace = {0};
     bool trim, full = false;
+    lengthen_log(s);
     while ((number = take(s, &batch, &pace, &trim)) != 0 || trim) {
         struct err err = ERR_INIT;
         if (trim) {
