@@ -348,13 +348,16 @@ int outside_damaged_log(struct world *world, void *data)
         return 1;
     world_stop_elmer(world, SIGKILL);
     struct copy good = read_all(log), bad = read_all(log);
-    CHECK(good.size > 8 * 4096, "the log has %zu bytes", good.size);
+    size_t used = good.size; /* behind that it has been lengthened */
+    while (used > 0 && good.data[used - 1] == 0)
+        used--;
+    CHECK(used > 8 * 4096, "the log has %zu bytes", used);
     struct copy store = read_all(WORLD_STORE);
-    memset(bad.data + bad.size / 2, '!', 100);
+    memset(bad.data + used / 2, '!', 100);
     if (damage == LOG_GONE)
         CHECK(unlink(log) == 0, "the log");
     else
-        write_all(log, bad.data, damage == LOG_CUT ? bad.size / 2 : bad.size);
+        write_all(log, bad.data, damage == LOG_CUT ? used / 2 : bad.size);
     if (refuses(world, "changes are missing"))
         return 1;
     int fd = open(log, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
