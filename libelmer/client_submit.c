@@ -31,8 +31,6 @@ struct made {
 struct answer {
     struct elmer_submitted submitted; /* first: what the caller sees */
     struct wire_message message;
-    struct elmer *elmer;
-    struct wire_message ticket; /* until the call is over */
 };
 
 static size_t list_count(const char *const *list)
@@ -392,26 +390,13 @@ static int ask(struct elmer *elmer, enum wire_type type, const struct elmer_subm
     return result;
 }
 
-/* What is asked for while there is no rsd yet gets its ticket when there is one. */
-static int sign(struct wire_message *request, int64_t deadline_ms, void *data, struct elmer_error *error)
-{
-    struct answer *answer = data;
-
-    return client_ticket(client_desk(answer->elmer), request, deadline_ms, &answer->ticket, error);
-}
-
 int elmer_submit(struct elmer *elmer, const struct elmer_submission *submission, int timeout_ms,
                  struct elmer_submitted **submitted, struct elmer_error *error)
 {
     struct answer *answer = calloc(1, sizeof(*answer));
-    struct client_call call = {.take = take_submitted, .prepare = sign, .data = answer};
-    int result;
+    struct client_call call = {.take = take_submitted, .signs = true, .data = answer};
+    int result = ask(elmer, WIRE_submit, submission, &call, timeout_ms, error);
 
-    if (answer)
-        answer->elmer = elmer;
-    result = ask(elmer, WIRE_submit, submission, &call, timeout_ms, error);
-    if (answer)
-        wire_message_fini(&answer->ticket);
     *submitted = NULL;
     if (result != ELMER_OK)
         elmer_submitted_free(answer ? &answer->submitted : NULL);
