@@ -62,6 +62,8 @@ void elmer_close(struct elmer *elmer)
 {
     if (!elmer)
         return;
+    while (elmer->calls)
+        elmer_call_free(elmer->calls);
     client_link_end(elmer);
     client_desk_close(&elmer->desk);
     if (elmer->epoll >= 0)

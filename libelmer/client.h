@@ -162,6 +162,18 @@ void *client_call_answer(struct elmer_call *call, void (*free_answer)(void *answ
 
 /* ---- what is asked ---- */
 
+/* client_jobs.c: lists as they come; what create makes is a struct elmer_jobs when it is presented (0, -ENOMEM). */
+struct client_filter {
+    bool running, queued, any, latest_first, lines;
+};
+void *client_jobs_create(struct client_filter filter);
+void client_jobs_free(void *jobs);
+int client_jobs_take(struct wire_message *answer, void *jobs);
+void client_jobs_restart(void *jobs);
+int client_jobs_present(void *jobs);
+/* From now on whole jobs are taken; whether it was lines before. */
+bool client_jobs_whole(void *jobs);
+
 /* What elmer said of each of the jobs, in their order; NULL of a list of lines. */
 const struct wire_job_view *const *client_views(const struct elmer_jobs *jobs);
 /* Where the courier of a running job on that host listens; it is started if there is none. gone: not at this port any

@@ -93,3 +93,24 @@ void client_watch_all(struct elmer *e)
     e->unwatched = !client_watch_set(&e->watch, e->epoll, e->channel.fd, link_events(e)) |
                    !client_watch_set(&e->desk.watch, e->epoll, e->desk.channel.fd, client_desk_events(&e->desk));
 }
+
+int elmer_fd(struct elmer *elmer)
+{
+    if (elmer->epoll < 0)
+        elmer->epoll = epoll_create1(EPOLL_CLOEXEC);
+    client_watch_all(elmer);
+    return elmer->epoll;
+}
+
+int elmer_timeout_ms(const struct elmer *elmer)
+{
+    int left = elmer->ended ? 0 : until_step(elmer);
+
+    return elmer->unwatched && (left < 0 || left > BLIND_MS) ? BLIND_MS : left;
+}
+
+void elmer_step(struct elmer *elmer)
+{
+    wait_and_step(elmer, 0);
+    client_watch_all(elmer);
+}

@@ -371,38 +371,61 @@ void elmer_submitted_free(struct elmer_submitted *submitted)
     free(answer);
 }
 
-/* type: submit, or rehearse, which has the same fields. */
-static int ask(struct elmer *elmer, enum wire_type type, const struct elmer_submission *submission,
-               struct client_call *call, int timeout_ms, struct elmer_error *error)
+static void free_submitted(void *submitted)
 {
-    struct wire_message request = {.type = type};
-    struct made made = {0};
-    int result;
+    elmer_submitted_free(submitted);
+}
 
-    static_assert(sizeof(struct wire_submit) == sizeof(struct wire_rehearse), "both have JOB_SUBMIT_FIELDS");
-    if (!call->data)
-        return client_error(error, ELMER_FAILED, "out of memory");
-    result = fill(&request.u.submit, submission, &made, error);
-    if (result == ELMER_OK)
-        result = client_call(elmer, &request, call, timeout_ms, error);
-    free(made.dir);
-    free(made.environment);
+/* With *made, which is to be freed when the request is not needed any more. */
+static int make(struct elmer *elmer, const struct elmer_submission *submission, struct made *made,
+                struct elmer_call **call, struct elmer_error *error)
+{
+    struct wire_message request = {.type = WIRE_submit};
+    struct answer *answer = calloc(1, sizeof(*answer));
+    const struct client_call signs = {.take = take_submitted, .signs = true, .data = answer};
+    int result = fill(&request.u.submit, submission, made, error);
+
+    *call = NULL;
+    if (result != ELMER_OK)
+        free(answer);
+    else
+        *call = client_call_create(elmer, &request, &signs, answer, free_submitted);
     return result;
 }
 
 int elmer_submit(struct elmer *elmer, const struct elmer_submission *submission, int timeout_ms,
                  struct elmer_submitted **submitted, struct elmer_error *error)
 {
-    struct answer *answer = calloc(1, sizeof(*answer));
-    struct client_call call = {.take = take_submitted, .signs = true, .data = answer};
-    int result = ask(elmer, WIRE_submit, submission, &call, timeout_ms, error);
+    struct made made = {0};
+    struct elmer_call *call;
+    int result = make(elmer, submission, &made, &call, error);
 
     *submitted = NULL;
-    if (result != ELMER_OK)
-        elmer_submitted_free(answer ? &answer->submitted : NULL);
-    else
-        *submitted = &answer->submitted;
+    if (result == ELMER_OK)
+        result = client_call_run(call, timeout_ms, (void **)submitted, error);
+    free(made.dir);
+    free(made.environment);
     return result;
+}
+
+int elmer_submit_begin(struct elmer *elmer, const struct elmer_submission *submission, int timeout_ms,
+                       struct elmer_call **call, struct elmer_error *error)
+{
+    struct made made = {0};
+    struct elmer_call *filled;
+    int result = make(elmer, submission, &made, &filled, error);
+
+    *call = NULL;
+    if (result == ELMER_OK)
+        result = client_call_begin(filled, timeout_ms, call, error);
+    free(made.dir);
+    free(made.environment);
+    return result;
+}
+
+struct elmer_submitted *elmer_call_submitted(struct elmer_call *call)
+{
+    return client_call_answer(call, free_submitted);
 }
 
 /* ---- only to try ---- */
@@ -453,8 +476,17 @@ int elmer_rehearse(struct elmer *elmer, const struct elmer_submission *submissio
 {
     struct rehearsal *answer = calloc(1, sizeof(*answer));
     struct client_call call = {.take = take_rehearsed, .data = answer};
-    int result = ask(elmer, WIRE_rehearse, submission, &call, timeout_ms, error);
+    struct wire_message request = {.type = WIRE_rehearse};
+    struct made made = {0};
+    int result;
 
+    static_assert(sizeof(struct wire_submit) == sizeof(struct wire_rehearse), "both have JOB_SUBMIT_FIELDS");
+    result =
+        answer ? fill(&request.u.submit, submission, &made, error) : client_error(error, ELMER_FAILED, "out of memory");
+    if (result == ELMER_OK)
+        result = client_call(elmer, &request, &call, timeout_ms, error);
+    free(made.dir);
+    free(made.environment);
     *rehearsed = NULL;
     if (result != ELMER_OK)
         elmer_rehearsed_free(answer ? &answer->rehearsed : NULL);

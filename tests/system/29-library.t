@@ -15,6 +15,12 @@ on 1 sh -c 'cat >/home/example && chmod 755 /home/example' <"$tmp/example"
 is 'and says how its job has ended' "$(as alice 1 /home/example)" 'done, exit status 3'
 is 'each function has its page' "$(on 1 sh -c 'cd /usr/share/man/man3 && ls elmer_close.3* elmer_jobs_json.3* elmer_top.3* elmer_hosts.3* | wc -l')" 4
 
+# ---- in an event loop ----
+out=$(as alice 1 /usr/libexec/elmer/examples/loop sleep 1)
+is 'three jobs in a loop of its own: all end well' $? 0
+is 'it says of each how it has ended' "$(grep -c 'is done, exit status 0$' <<<"$out")" 3
+like 'and its clock goes on ticking meanwhile' "$out" '([4-9]|[1-9][0-9]+) ticks meanwhile$'
+
 # ---- from Python ----
 script=/usr/libexec/elmer/examples/elmer.py
 out=$(as alice 2 "$script" sh -c 'exit 7')
