@@ -90,15 +90,25 @@ int elmer_list_begin(struct elmer *elmer, bool running, bool queued, int timeout
     return client_call_begin(list(elmer, running, queued), timeout_ms, call, error);
 }
 
-int elmer_history(struct elmer *elmer, const char *user, size_t count, int timeout_ms, struct elmer_jobs **jobs,
-                  struct elmer_error *error)
+static struct elmer_call *history(struct elmer *elmer, const char *user, size_t count)
 {
     const struct wire_message request = {
         .type = WIRE_history,
         .u.history = {.user = user ? user : "", .count = count > UINT32_MAX ? UINT32_MAX : count}};
 
-    return client_call_run(make(elmer, &request, (struct client_filter){.any = true, .latest_first = true}), timeout_ms,
-                           (void **)jobs, error);
+    return make(elmer, &request, (struct client_filter){.any = true, .latest_first = true});
+}
+
+int elmer_history(struct elmer *elmer, const char *user, size_t count, int timeout_ms, struct elmer_jobs **jobs,
+                  struct elmer_error *error)
+{
+    return client_call_run(history(elmer, user, count), timeout_ms, (void **)jobs, error);
+}
+
+int elmer_history_begin(struct elmer *elmer, const char *user, size_t count, int timeout_ms, struct elmer_call **call,
+                        struct elmer_error *error)
+{
+    return client_call_begin(history(elmer, user, count), timeout_ms, call, error);
 }
 
 /* Elmer answers before the call is over: there must be time for the answer to come. */

@@ -213,3 +213,15 @@ BEGIN(kill, TRACE_KILLED)
 BEGIN(hold, TRACE_NONE)
 BEGIN(release, TRACE_STARTED)
 BEGIN(top, TRACE_STARTED)
+
+int elmer_signal_begin(struct elmer *elmer, uint64_t job, int number, int timeout_ms, struct elmer_call **call,
+                       struct elmer_error *error)
+{
+    const struct wire_message request = {.type = WIRE_signal_job,
+                                         .u.signal_job = {.job = job, .number = (uint64_t)number}};
+
+    *call = NULL;
+    if (number < 1 || number > 64)
+        return client_error(error, ELMER_USAGE, "%d is no signal", number);
+    return client_call_begin(make(elmer, &request, job, TRACE_NONE), timeout_ms, call, error);
+}

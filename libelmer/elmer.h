@@ -293,6 +293,12 @@ int elmer_query_begin(struct elmer *elmer, bool running, bool queued, const uint
                       struct elmer_call **call, struct elmer_error *error);
 int elmer_list_begin(struct elmer *elmer, bool running, bool queued, int timeout_ms, struct elmer_call **call,
                      struct elmer_error *error);
+int elmer_history_begin(struct elmer *elmer, const char *user, size_t count, int timeout_ms, struct elmer_call **call,
+                        struct elmer_error *error);
+int elmer_read_output_begin(struct elmer *elmer, uint64_t job, uint32_t rank, bool errors, int64_t offset,
+                            int timeout_ms, struct elmer_call **call, struct elmer_error *error);
+int elmer_signal_begin(struct elmer *elmer, uint64_t job, int number, int timeout_ms, struct elmer_call **call,
+                       struct elmer_error *error);
 /* Also for one job. At most 48 of these are outstanding; elmer answers after a minute at most. */
 int elmer_wait_any_begin(struct elmer *elmer, const uint64_t *ids, size_t nids, int timeout_ms,
                          struct elmer_call **call, struct elmer_error *error);
@@ -315,7 +321,8 @@ int elmer_call_result(const struct elmer_call *call, struct elmer_error *error);
  * this kind. */
 struct elmer_submitted *elmer_call_submitted(struct elmer_call *call);
 struct elmer_jobs *elmer_call_jobs(struct elmer_call *call);
-/* elmer's answer for people to cancel, kill, hold, release and top; "": none. It lives as long as the call. */
+struct elmer_part *elmer_call_part(struct elmer_call *call);
+/* elmer's answer for people to cancel, kill, hold, release, top and signal; "": none. It lives as long as the call. */
 const char *elmer_call_text(const struct elmer_call *call);
 /* A pointer of the caller's; NULL at first. */
 void elmer_call_set_data(struct elmer_call *call, void *data);
