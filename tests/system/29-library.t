@@ -26,6 +26,9 @@ script=/usr/libexec/elmer/examples/elmer.py
 out=$(as alice 2 "$script" sh -c 'exit 7')
 is 'its exit status is that of the job' $? 7
 like 'it names the job and its end' "$out" $'^job ([0-9]+)\njob [0-9]+ is done, exit status 7$'
+out=$(as alice 2 "$script" -a sh -c 'sleep 1; exit 5' 2>&1)
+is 'in the loop of asyncio too' $? 5
+like 'which goes on meanwhile' "$out" $'^job ([0-9]+)\n[.]{3,}\njob [0-9]+ is done, exit status 5$'
 out=$(as alice 2 "$script" -n 2 -o /home/alice/out sh -c 'echo $ELMER_NPROCS; kill -9 $$')
 like 'a signal too' "$out" 'is done, signal 9$'
 id=$(sed -n '1s/job //p' <<<"$out")
