@@ -49,6 +49,10 @@ def strings(words):
     return (ctypes.c_char_p * (len(words) + 1))(*[os.fsencode(word) for word in words], None)
 
 
+class Options(ctypes.Structure):
+    _fields_ = [("socket", ctypes.c_char_p), ("patience_ms", ctypes.c_int), ("on_wait", ctypes.c_void_p), ("data", ctypes.c_void_p)]
+
+
 class Elmer:
     def __init__(self):
         known = structs(os.environ.get("ELMER_HEADER", "/usr/include/elmer.h"))
@@ -57,7 +61,9 @@ class Elmer:
         self.library = ctypes.CDLL("libelmer.so.1", use_errno=True)
         self.handle = ctypes.c_void_p()
         self.library.elmer_next_ended.restype = self.library.elmer_call_jobs.restype = ctypes.c_void_p
-        self.check(self.library.elmer_open(None, ctypes.byref(self.handle), ctypes.byref(self.error)))
+        socket = os.environ.get("ELMER_SOCKET")  # as for the commands
+        options = Options(socket=os.fsencode(socket) if socket else None)
+        self.check(self.library.elmer_open(ctypes.byref(options), ctypes.byref(self.handle), ctypes.byref(self.error)))
 
     def check(self, result):
         if result != OK:
