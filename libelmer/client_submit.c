@@ -365,9 +365,8 @@ void elmer_submitted_free(struct elmer_submitted *submitted)
 {
     struct answer *answer = (struct answer *)submitted;
 
-    if (!answer)
-        return;
-    wire_message_fini(&answer->message);
+    if (answer)
+        wire_message_fini(&answer->message);
     free(answer);
 }
 
@@ -376,51 +375,48 @@ static void free_submitted(void *submitted)
     elmer_submitted_free(submitted);
 }
 
-/* With *made, which is to be freed when the request is not needed any more. */
-static int make(struct elmer *elmer, const struct elmer_submission *submission, struct made *made,
-                struct elmer_call **call, struct elmer_error *error)
+/* type: submit or rehearse. The call is begun where *begun is wanted, else waited for. */
+static int ask(struct elmer *elmer, enum wire_type type, const struct elmer_submission *submission,
+               const struct client_call *call, void (*free_answer)(void *answer), int timeout_ms, void **answer,
+               struct elmer_call **begun, struct elmer_error *error)
 {
-    struct wire_message request = {.type = WIRE_submit};
-    struct answer *answer = calloc(1, sizeof(*answer));
-    const struct client_call signs = {.take = take_submitted, .signs = true, .data = answer};
-    int result = fill(&request.u.submit, submission, made, error);
+    struct wire_message request = {.type = type};
+    struct made made = {0};
+    int result = fill(&request.u.submit, submission, &made, error);
 
-    *call = NULL;
-    if (result != ELMER_OK)
-        free(answer);
-    else
-        *call = client_call_create(elmer, &request, &signs, answer, free_submitted);
+    static_assert(sizeof(struct wire_submit) == sizeof(struct wire_rehearse), "both have JOB_SUBMIT_FIELDS");
+    if (result != ELMER_OK) {
+        free(call->data);
+    } else {
+        struct elmer_call *filled = client_call_create(elmer, &request, call, call->data, free_answer);
+        result = begun ? client_call_begin(filled, timeout_ms, begun, error)
+                       : client_call_run(filled, timeout_ms, answer, error);
+    }
+    free(made.dir);
+    free(made.environment);
     return result;
+}
+
+static int submit(struct elmer *elmer, const struct elmer_submission *submission, int timeout_ms, void **answer,
+                  struct elmer_call **begun, struct elmer_error *error)
+{
+    const struct client_call call = {.take = take_submitted, .signs = true, .data = calloc(1, sizeof(struct answer))};
+
+    return ask(elmer, WIRE_submit, submission, &call, free_submitted, timeout_ms, answer, begun, error);
 }
 
 int elmer_submit(struct elmer *elmer, const struct elmer_submission *submission, int timeout_ms,
                  struct elmer_submitted **submitted, struct elmer_error *error)
 {
-    struct made made = {0};
-    struct elmer_call *call;
-    int result = make(elmer, submission, &made, &call, error);
-
     *submitted = NULL;
-    if (result == ELMER_OK)
-        result = client_call_run(call, timeout_ms, (void **)submitted, error);
-    free(made.dir);
-    free(made.environment);
-    return result;
+    return submit(elmer, submission, timeout_ms, (void **)submitted, NULL, error);
 }
 
 int elmer_submit_begin(struct elmer *elmer, const struct elmer_submission *submission, int timeout_ms,
                        struct elmer_call **call, struct elmer_error *error)
 {
-    struct made made = {0};
-    struct elmer_call *filled;
-    int result = make(elmer, submission, &made, &filled, error);
-
     *call = NULL;
-    if (result == ELMER_OK)
-        result = client_call_begin(filled, timeout_ms, call, error);
-    free(made.dir);
-    free(made.environment);
-    return result;
+    return submit(elmer, submission, timeout_ms, NULL, call, error);
 }
 
 struct elmer_submitted *elmer_call_submitted(struct elmer_call *call)
@@ -465,32 +461,39 @@ void elmer_rehearsed_free(struct elmer_rehearsed *rehearsed)
 {
     struct rehearsal *answer = (struct rehearsal *)rehearsed;
 
-    if (!answer)
-        return;
-    wire_message_fini(&answer->message);
+    if (answer)
+        wire_message_fini(&answer->message);
     free(answer);
+}
+
+static void free_rehearsed(void *rehearsed)
+{
+    elmer_rehearsed_free(rehearsed);
+}
+
+static int rehearse(struct elmer *elmer, const struct elmer_submission *submission, int timeout_ms, void **answer,
+                    struct elmer_call **begun, struct elmer_error *error)
+{
+    const struct client_call call = {.take = take_rehearsed, .data = calloc(1, sizeof(struct rehearsal))};
+
+    return ask(elmer, WIRE_rehearse, submission, &call, free_rehearsed, timeout_ms, answer, begun, error);
 }
 
 int elmer_rehearse(struct elmer *elmer, const struct elmer_submission *submission, int timeout_ms,
                    struct elmer_rehearsed **rehearsed, struct elmer_error *error)
 {
-    struct rehearsal *answer = calloc(1, sizeof(*answer));
-    struct client_call call = {.take = take_rehearsed, .data = answer};
-    struct wire_message request = {.type = WIRE_rehearse};
-    struct made made = {0};
-    int result;
-
-    static_assert(sizeof(struct wire_submit) == sizeof(struct wire_rehearse), "both have JOB_SUBMIT_FIELDS");
-    result =
-        answer ? fill(&request.u.submit, submission, &made, error) : client_error(error, ELMER_FAILED, "out of memory");
-    if (result == ELMER_OK)
-        result = client_call(elmer, &request, &call, timeout_ms, error);
-    free(made.dir);
-    free(made.environment);
     *rehearsed = NULL;
-    if (result != ELMER_OK)
-        elmer_rehearsed_free(answer ? &answer->rehearsed : NULL);
-    else
-        *rehearsed = &answer->rehearsed;
-    return result;
+    return rehearse(elmer, submission, timeout_ms, (void **)rehearsed, NULL, error);
+}
+
+int elmer_rehearse_begin(struct elmer *elmer, const struct elmer_submission *submission, int timeout_ms,
+                         struct elmer_call **call, struct elmer_error *error)
+{
+    *call = NULL;
+    return rehearse(elmer, submission, timeout_ms, NULL, call, error);
+}
+
+struct elmer_rehearsed *elmer_call_rehearsed(struct elmer_call *call)
+{
+    return client_call_answer(call, free_rehearsed);
 }

@@ -289,6 +289,8 @@ struct elmer_call *elmer_next_ended(struct elmer *elmer);
  * else it is NULL, nothing was begun, and error says why: ELMER_USAGE, ELMER_REFUSED, ELMER_FAILED. */
 int elmer_submit_begin(struct elmer *elmer, const struct elmer_submission *submission, int timeout_ms,
                        struct elmer_call **call, struct elmer_error *error);
+int elmer_rehearse_begin(struct elmer *elmer, const struct elmer_submission *submission, int timeout_ms,
+                         struct elmer_call **call, struct elmer_error *error);
 int elmer_query_begin(struct elmer *elmer, bool running, bool queued, const uint64_t *ids, size_t nids, int timeout_ms,
                       struct elmer_call **call, struct elmer_error *error);
 int elmer_list_begin(struct elmer *elmer, bool running, bool queued, int timeout_ms, struct elmer_call **call,
@@ -320,6 +322,7 @@ int elmer_call_result(const struct elmer_call *call, struct elmer_error *error);
 /* The answer of a call that has ended with ELMER_OK, once; it is the caller's to free, as above. NULL: it has none of
  * this kind. */
 struct elmer_submitted *elmer_call_submitted(struct elmer_call *call);
+struct elmer_rehearsed *elmer_call_rehearsed(struct elmer_call *call);
 struct elmer_jobs *elmer_call_jobs(struct elmer_call *call);
 struct elmer_part *elmer_call_part(struct elmer_call *call);
 /* elmer's answer for people to cancel, kill, hold, release, top and signal; "": none. It lives as long as the call. */

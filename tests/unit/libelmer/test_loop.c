@@ -150,6 +150,44 @@ static void silence_ends_in_time(void **state)
     elmer_close(elmer); /* frees the call */
 }
 
+/* It reads nothing of a request that is larger than what the kernel keeps, then all of it. */
+static void reads_slowly(void **state)
+{
+    enum { BYTES = 600 << 10 };
+    static char large[BYTES];
+    const char *command[] = {"true", NULL}, *environment[] = {large, NULL};
+    const struct elmer_submission job = {
+        .nprocs = 1, .command = command, .dir = "/d", .umask = 022, .environment = environment};
+    struct elmer_call *call;
+    struct channel channel;
+    struct wire_message asked;
+    struct err err = ERR_INIT;
+    int result;
+    (void)state;
+    memset(large, 'x', sizeof(large) - 1);
+    memcpy(large, "A=", 2);
+    assert_int_equal(elmer_submit_begin(elmer, &job, CALL_MS, &call, NULL), ELMER_OK);
+    peer_accept(listener, &channel, WIRE_FROM_CLIENT);
+    assert_true(is_ready(CALL_MS));
+    step();
+    step();
+    assert_false(is_ready(0)); /* the kernel has no room */
+    while ((result = channel_next(&channel, &asked, &err)) == 0) {
+        struct pollfd pollfd = {.fd = channel.fd, .events = POLLIN};
+        assert_int_equal(poll(&pollfd, 1, CALL_MS), 1);
+        assert_int_equal(channel_fill(&channel, &err), 0);
+        step();
+    }
+    assert_int_equal(result, 1);
+    assert_int_equal(asked.type, WIRE_submit);
+    answer(&channel, &asked, 3);
+    assert_ptr_equal(next_ended(), call);
+    assert_int_equal(elmer_call_result(call, NULL), ELMER_OK);
+    wire_message_fini(&asked);
+    channel_fini(&channel);
+    elmer_close(elmer);
+}
+
 /* The desk accepts, and signs nothing. */
 static void desk_that_hangs(void **state)
 {
@@ -211,6 +249,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(lost_and_sent_again, setup, teardown),
         cmocka_unit_test_setup_teardown(silence_ends_in_time, setup, teardown),
+        cmocka_unit_test_setup_teardown(reads_slowly, setup, teardown),
         cmocka_unit_test_setup_teardown(desk_that_hangs, setup, teardown),
         cmocka_unit_test_setup_teardown(many_on_one_connection, setup, teardown),
     };
