@@ -244,6 +244,84 @@ static void many_on_one_connection(void **state)
     channel_fini(&channel);
 }
 
+/* Closed while it waits for the hello, for the answer, and for the next try; what it has is freed (ASan sees it). */
+static void closed_in_each_state(void **state)
+{
+    const struct elmer_options options = {.socket = path};
+    (void)state;
+    for (int at = 0; at < 3; at++) {
+        struct channel channel;
+        if (at > 0)
+            assert_int_equal(elmer_open(&options, &elmer, NULL), ELMER_OK);
+        assert_true(elmer_fd(elmer) >= 0);
+        begin_submit(CALL_MS);
+        if (at > 0) {
+            peer_accept(listener, &channel, WIRE_FROM_CLIENT);
+            assert_true(is_ready(CALL_MS));
+            step();
+            peer_expect_gone(&channel, WIRE_submit);
+            assert_false(is_ready(0));
+            if (at == 2) {
+                channel_fini(&channel);
+                step();
+                assert_in_range(elmer_timeout_ms(elmer), 0, 50);
+            }
+        } else {
+            close(peer_accept_fd(listener)); /* whose end nobody has read yet */
+        }
+        elmer_close(elmer);
+        if (at == 1) {
+            peer_expect_end(&channel);
+            channel_fini(&channel);
+        }
+    }
+}
+
+/* The answer to a kill is lost; the second finds that there is nothing to kill: the job is asked for, and was killed.
+ */
+static void done_by_the_first_try(void **state)
+{
+    struct wire_message again, query;
+    struct wire_message wrong = {.type = WIRE_error,
+                                 .u.error = {.code = WIRE_CODE_WRONG_STATE, .text = "job 7 has ended"}};
+    struct wire_job_view view = {
+        .job = 7, .name = "", .user = "", .state = "done", .dir = "", .reason_code = "killed", .reason = ""};
+    struct wire_message jobs = {.type = WIRE_jobs};
+    struct elmer_call *call;
+    struct channel channel;
+    (void)state;
+    jobs.u.jobs.jobs.items = &view;
+    jobs.u.jobs.jobs.count = 1;
+    assert_int_equal(elmer_kill_begin(elmer, 7, NULL, CALL_MS, &call, NULL), ELMER_OK);
+    for (int try = 0; try < 2; try++) {
+        peer_accept(listener, &channel, WIRE_FROM_CLIENT);
+        assert_true(is_ready(CALL_MS));
+        step();
+        again = peer_expect(&channel, WIRE_kill);
+        if (try == 0) {
+            wire_message_fini(&again);
+            channel_fini(&channel);
+            step();
+            assert_false(is_ready(elmer_timeout_ms(elmer))); /* the pause */
+            step();
+        }
+    }
+    wrong.id = again.id;
+    peer_send(&channel, &wrong);
+    assert_true(is_ready(CALL_MS));
+    step();
+    assert_null(elmer_next_ended(elmer));
+    query = peer_expect(&channel, WIRE_query);
+    jobs.id = query.id;
+    peer_send(&channel, &jobs);
+    assert_ptr_equal(next_ended(), call);
+    assert_int_equal(elmer_call_result(call, NULL), ELMER_OK);
+    wire_message_fini(&again);
+    wire_message_fini(&query);
+    channel_fini(&channel);
+    elmer_close(elmer);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -251,6 +329,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(silence_ends_in_time, setup, teardown),
         cmocka_unit_test_setup_teardown(reads_slowly, setup, teardown),
         cmocka_unit_test_setup_teardown(desk_that_hangs, setup, teardown),
+        cmocka_unit_test_setup_teardown(closed_in_each_state, setup, teardown),
+        cmocka_unit_test_setup_teardown(done_by_the_first_try, setup, teardown),
         cmocka_unit_test_setup_teardown(many_on_one_connection, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
