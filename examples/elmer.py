@@ -1,12 +1,15 @@
 #!/usr/bin/python3
 """elmer.py - submit a job and wait for it, from Python, by the C library.
 
-elmer.py [-n NPROCS] [-o FILE] COMMAND [ARG..]   prints the job's id and how it ended; its exit status is the job's
+elmer.py [-a] [-n NPROCS] [-o FILE] COMMAND [ARG..]   prints the job's id and how it ended; its exit status is the job's
+
+-a waits in the event loop of asyncio, without a thread, and prints a dot each 200 ms meanwhile.
 
 Needs libelmer and its header (Debian: libelmer1, libelmer-dev): the members of the structs are read from the header, so that
 they are those of the library that is installed. ELMER_HEADER names another one.
 """
 import argparse
+import asyncio
 import ctypes
 import os
 import re
@@ -46,6 +49,10 @@ def strings(words):
     return (ctypes.c_char_p * (len(words) + 1))(*[os.fsencode(word) for word in words], None)
 
 
+class Options(ctypes.Structure):
+    _fields_ = [("socket", ctypes.c_char_p), ("patience_ms", ctypes.c_int), ("on_wait", ctypes.c_void_p), ("data", ctypes.c_void_p)]
+
+
 class Elmer:
     def __init__(self):
         known = structs(os.environ.get("ELMER_HEADER", "/usr/include/elmer.h"))
@@ -53,7 +60,10 @@ class Elmer:
         self.error = known["elmer_error"]()
         self.library = ctypes.CDLL("libelmer.so.1", use_errno=True)
         self.handle = ctypes.c_void_p()
-        self.check(self.library.elmer_open(None, ctypes.byref(self.handle), ctypes.byref(self.error)))
+        self.library.elmer_next_ended.restype = self.library.elmer_call_jobs.restype = ctypes.c_void_p
+        socket = os.environ.get("ELMER_SOCKET")  # as for the commands
+        options = Options(socket=os.fsencode(socket) if socket else None)
+        self.check(self.library.elmer_open(ctypes.byref(options), ctypes.byref(self.handle), ctypes.byref(self.error)))
 
     def check(self, result):
         if result != OK:
@@ -76,19 +86,71 @@ class Elmer:
         while True:
             jobs = ctypes.POINTER(ctypes.c_void_p)()  # struct elmer_jobs begins with the jobs
             self.check(self.library.elmer_wait(self.handle, ctypes.c_uint64(job), ASK_MS, ctypes.byref(jobs), ctypes.byref(self.error)))
-            item = self.job.from_address(jobs[0])
-            ended = item.state in (b"done", b"cancelled")
-            result = item.state.decode(), item.exit_status, item.signal
-            self.library.elmer_jobs_free(jobs)
-            if ended:
+            result = self.end_of(jobs)
+            if result:
                 return result
+
+    def end_of(self, jobs):
+        """(state, exit status, signal), or None before its end. Frees the answer."""
+        item = self.job.from_address(jobs[0])
+        ended = item.state in (b"done", b"cancelled")
+        result = item.state.decode(), item.exit_status, item.signal
+        self.library.elmer_jobs_free(jobs)
+        return result if ended else None
+
+    async def wait_in_loop(self, job):
+        """The same in the loop of asyncio."""
+        while True:
+            call = ctypes.c_void_p()
+            self.check(self.library.elmer_wait_any_begin(self.handle, ctypes.byref(ctypes.c_uint64(job)), ctypes.c_size_t(1), ASK_MS,
+                                                         ctypes.byref(call), ctypes.byref(self.error)))
+            await self.until_ended(call)
+            try:
+                self.check(self.library.elmer_call_result(call, ctypes.byref(self.error)))
+                jobs = ctypes.cast(self.library.elmer_call_jobs(call), ctypes.POINTER(ctypes.c_void_p))
+            finally:
+                self.library.elmer_call_free(call)
+            result = self.end_of(jobs)
+            if result:
+                return result
+
+    async def until_ended(self, call):
+        loop, ready, timer = asyncio.get_running_loop(), asyncio.Event(), None
+        descriptor = self.library.elmer_fd(self.handle)
+        loop.add_reader(descriptor, ready.set)
+        try:
+            while self.library.elmer_next_ended(self.handle) != call.value:  # there is one at a time
+                timeout = self.library.elmer_timeout_ms(self.handle)
+                timer = loop.call_later(timeout / 1000, ready.set) if timeout >= 0 else None
+                await ready.wait()
+                ready.clear()
+                if timer:
+                    timer.cancel()
+                self.library.elmer_step(self.handle)
+        finally:
+            loop.remove_reader(descriptor)
 
     def close(self):
         self.library.elmer_close(self.handle)
 
 
+async def wait_and_tick(elmer, job):
+    async def tick():
+        while True:
+            await asyncio.sleep(0.2)
+            print(".", end="", file=sys.stderr, flush=True)
+
+    ticking = asyncio.create_task(tick())
+    try:
+        return await elmer.wait_in_loop(job)
+    finally:
+        ticking.cancel()
+        print(file=sys.stderr)
+
+
 def main():
-    parser = argparse.ArgumentParser(usage="%(prog)s [-n NPROCS] [-o FILE] COMMAND [ARG..]")
+    parser = argparse.ArgumentParser(usage="%(prog)s [-a] [-n NPROCS] [-o FILE] COMMAND [ARG..]")
+    parser.add_argument("-a", action="store_true")
     parser.add_argument("-n", type=int, default=1, metavar="NPROCS")
     parser.add_argument("-o", metavar="FILE")
     parser.add_argument("command", nargs=argparse.REMAINDER, metavar="COMMAND")
@@ -99,7 +161,7 @@ def main():
         elmer = Elmer()
         job = elmer.submit(options.command, options.n, options.o)
         print(f"job {job}", flush=True)
-        state, status, signal = elmer.wait(job)
+        state, status, signal = asyncio.run(wait_and_tick(elmer, job)) if options.a else elmer.wait(job)
         elmer.close()
     except (OSError, RuntimeError) as error:
         print(f"elmer.py: {error}", file=sys.stderr)

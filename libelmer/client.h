@@ -1,4 +1,4 @@
-/* client.h - inside the client library: the connection and one request with its answers. */
+/* client.h - inside the client library: the connection, one request with its answers, and who signs it. */
 #ifndef LIBELMER_CLIENT_H
 #define LIBELMER_CLIENT_H
 
@@ -6,52 +6,176 @@
 #include "lib/wire/channel.h"
 #include "lib/wire/wire.h"
 
+/* ---- client_ticket.c: the local rsd signs ---- */
+
+/* A question to it, and what has become of it. */
+enum client_signing_state { SIGNING_NONE, SIGNING_TURN, SIGNING_PAUSE, SIGNING_ANSWER, SIGNING_DONE };
+struct client_signing {
+    /* client_ticket.c's own */
+    enum client_signing_state state;
+    const struct wire_message *question;
+    bool is_submission;
+    int64_t begun_ms, deadline_ms, pause_until_ms; /* monotonic, as all times here */
+    bool kept;                                     /* by a connection that was there already */
+    struct client_signing *next;
+    /* SIGNING_DONE: */
+    int result; /* 1: answered; 0: nobody signs here; negative: not now */
+    struct wire_message answer;
+    struct wire_message asks; /* a warrant's question */
+    char *json;               /* ... and what it is about */
+};
+/* A descriptor in an epoll(7) set. It is taken out before it is closed: a child of fork(2) may hold it open. */
+struct client_watch {
+    bool on;
+    int epoll, fd;
+    short events;
+};
+/* events as poll(2) has them; 0: it is not watched, not even for its end. False: the kernel does not take it. */
+bool client_watch_set(struct client_watch *watch, int epoll, int fd, short events);
+void client_watch_end(struct client_watch *watch);
+
+/* The connection to where it signs, which it closes when it needs the place; and who waits for it, the first is asked
+ * now. */
+struct client_desk {
+    const char *beside; /* the socket that the caller of elmer_open() has named; NULL: none */
+    struct channel channel;
+    bool connected;
+    struct client_signing *first;
+    struct client_watch watch;
+};
+void client_desk_close(struct client_desk *desk);
+/* Go on as far as it goes without blocking. readable: there may be something to read. */
+void client_desk_step(struct client_desk *desk, bool readable);
+/* For poll(2): what is waited for on desk->channel.fd, 0: nothing; and until when (monotonic ms, INT64_MAX: for ever).
+ */
+short client_desk_events(const struct client_desk *desk);
+int64_t client_desk_until_ms(const struct client_desk *desk);
+/* Have the submission signed by the deadline; it stays the caller's, who calls client_desk_step() until the signing is
+ * SIGNING_DONE. Then client_ticket_take(): the submission gets its ticket, which lives as long as the signing. Where
+ * nobody signs it goes without, and so does one that cannot be signed as it is: elmer says what is wrong with it.
+ * Returns ELMER_OK, or ELMER_UNAVAILABLE: not now. */
+void client_ticket_begin(struct client_desk *desk, struct client_signing *signing, const struct wire_message *submit,
+                         int64_t deadline_ms);
+int client_ticket_take(struct client_signing *signing, struct wire_message *submit, struct elmer_error *error);
+/* The same for a decision, which elmer has refused as it stands (-> not-permitted), with elmer's challenge. take: the
+ * message decide, whose texts live as long as the signing. Both return ELMER_OK; else with a text why not. */
+int client_warrant_begin(struct client_desk *desk, struct client_signing *signing, const struct wire_message *request,
+                         unsigned minor, const char *challenge, int64_t deadline_ms, struct elmer_error *error);
+int client_warrant_take(struct client_signing *signing, unsigned minor, struct wire_message *decide,
+                        struct elmer_error *error);
+/* Give it up in any state, and free what it has. The caller's memory may go. */
+void client_signing_drop(struct client_desk *desk, struct client_signing *signing);
+
+/* ---- client_call.c: a request ---- */
+
+struct client_call;
 /* Called for each answer with the request's id that is not an error. Returns 1 if more are to come, 0 after the last,
  * -ENOMEM, -EPROTO. May move the message away (memory = NULL). */
 typedef int (*client_take)(struct wire_message *answer, void *data);
 /* The connection broke: forget what was taken, all of it comes again. */
 typedef void (*client_restart)(void *data);
-/* Add what is only known now to a request that is to be sent, by the deadline (monotonic ms). Returns an enum
- * elmer_result. */
-typedef int (*client_prepare)(struct wire_message *request, int64_t deadline_ms, void *data, struct elmer_error *error);
+/* It has ended so (an enum elmer_result). Returns what the call ends with, or CLIENT_ASK: call->request is another one
+ * now, which is asked by the same deadline. */
+typedef int (*client_then)(struct client_call *call, int result);
+enum { CLIENT_ASK = -100 };
+
+/* CONNECT: as soon as there is a connection; TICKET, WARRANT: the local rsd signs; TURN: until it can be written; SEND:
+ * not all of it is; ANSWER: the answers; PAUSE: before the next try. */
+enum client_state {
+    CLIENT_IDLE,
+    CLIENT_CONNECT,
+    CLIENT_TICKET,
+    CLIENT_TURN,
+    CLIENT_SEND,
+    CLIENT_ANSWER,
+    CLIENT_WARRANT,
+    CLIENT_PAUSE,
+    CLIENT_DONE,
+    CLIENT_STATE_COUNT
+};
+/* What is asked of elmer: the request; for its challenge; the request, signed with that. */
+enum client_step { CLIENT_REQUEST, CLIENT_CHALLENGE, CLIENT_DECIDE };
+enum { CLIENT_CHALLENGE_TEXT = 65 }; /* as in messages.def, with the NUL */
 
 struct client_call {
     client_take take;
     client_restart restart; /* may be NULL */
-    client_prepare prepare; /* may be NULL; once, as soon as there is a connection */
-    bool prepared;
+    client_then then;       /* may be NULL */
+    bool signs;             /* a submission, for which a ticket is asked; once, as soon as there is a connection */
     void *data;
     bool repeated; /* out: the request was sent more than once */
     bool too_old;  /* out, with ELMER_FAILED: somebody on the way to elmer, or elmer itself, does not know this request
                       yet */
+    /* client_call.c's own */
+    struct wire_message *request;
+    struct elmer_error *error; /* may be NULL */
+    enum client_state state;
+    int result;                                                     /* of CLIENT_DONE */
+    void (*on_done)(struct elmer *elmer, struct client_call *call); /* may be NULL */
+    enum client_step step;
+    bool is_signed, told, chosen;
+    int64_t deadline_ms, missing_since_ms, pause_until_ms;
+    int pause_ms;
+    uint64_t id;
+    unsigned link; /* whose number the challenge is from */
+    char challenge[CLIENT_CHALLENGE_TEXT];
+    struct client_signing signing;
+    struct wire_message decide;
+    struct client_call *next; /* of those that are not done */
 };
 
 /* Send and wait for the answer, connecting as often as needed. Fills in request->id. Returns an enum elmer_result. */
 int client_call(struct elmer *elmer, struct wire_message *request, struct client_call *call, int timeout_ms,
                 struct elmer_error *error);
+/* The same without blocking: request, call and error stay where they are until the call is CLIENT_DONE, or dropped. */
+void client_begin(struct elmer *elmer, struct wire_message *request, struct client_call *call, int timeout_ms,
+                  struct elmer_error *error);
+/* Free what it has, in any state; an answer that still comes is thrown away. */
+void client_drop(struct elmer *elmer, struct client_call *call);
 /* What both ends of the last connection know. */
 unsigned client_minor(const struct elmer *elmer);
+
+/* ---- client_calls.c: a request of the public functions, with its answer ---- */
+
+struct elmer_call {
+    struct client_call call; /* first */
+    struct elmer *elmer;
+    struct wire_message request;
+    void *answer; /* call.data, until the caller takes it */
+    void (*free_answer)(void *answer);
+    struct elmer_error *text; /* in the answer: of a call that brings a sentence; NULL */
+    struct elmer_error error;
+    void *data;                       /* the caller's */
+    bool waits;                       /* for the end of a job: its answer may take a minute */
+    struct elmer_call *next, **place; /* all of its elmer that do not block */
+    struct elmer_call *next_ended;
+};
+/* It takes the answer over; NULL when out of memory (an answer of NULL is that, too), and then has freed it. */
+struct elmer_call *client_call_create(struct elmer *elmer, const struct wire_message *request,
+                                      const struct client_call *call, void *answer, void (*free_answer)(void *answer));
+/* Both end what client_call_create() has made: run and return its result, with the answer in *answer if that is
+ * ELMER_OK (else NULL); or begin it. NULL: out of memory. */
+int client_call_run(struct elmer_call *call, int timeout_ms, void **answer, struct elmer_error *error);
+int client_call_begin(struct elmer_call *call, int timeout_ms, struct elmer_call **begun, struct elmer_error *error);
+/* The answer of a call that has ended well and has one of this kind; NULL otherwise. */
+void *client_call_answer(struct elmer_call *call, void (*free_answer)(void *answer));
+
+/* ---- what is asked ---- */
+
+/* client_jobs.c: lists as they come; what create makes is a struct elmer_jobs when it is presented (0, -ENOMEM). */
+struct client_filter {
+    bool running, queued, any, latest_first, lines;
+};
+void *client_jobs_create(struct client_filter filter);
+void client_jobs_free(void *jobs);
+int client_jobs_take(struct wire_message *answer, void *jobs);
+void client_jobs_restart(void *jobs);
+int client_jobs_present(void *jobs);
+/* From now on whole jobs are taken; whether it was lines before. */
+bool client_jobs_whole(void *jobs);
+
 /* What elmer said of each of the jobs, in their order; NULL of a list of lines. */
 const struct wire_job_view *const *client_views(const struct elmer_jobs *jobs);
-/* The connection to where the local rsd signs; it closes it when it needs the place. */
-struct client_desk {
-    const char *beside; /* the socket that the caller of elmer_open() has named; NULL: none */
-    struct channel channel;
-    bool connected;
-};
-struct client_desk *client_desk(struct elmer *elmer);
-void client_desk_close(struct client_desk *desk);
-/* Ask the local rsd to sign the submission: it gets its ticket, which lives as long as answer. Where nobody signs it
- * goes without, and so does one that cannot be signed as it is: elmer says what is wrong with it. Returns ELMER_OK, or
- * ELMER_UNAVAILABLE: not now. deadline_ms is monotonic. */
-int client_ticket(struct client_desk *desk, struct wire_message *submit, int64_t deadline_ms,
-                  struct wire_message *answer, struct elmer_error *error);
-/* A decision, which elmer has refused as it stands (-> not-permitted), signed by the local rsd with elmer's challenge:
- * the message decide, whose texts live as long as answer and *json, the caller's. ELMER_OK; else with a text why not.
- */
-int client_warrant(struct client_desk *desk, const struct wire_message *request, unsigned minor, const char *challenge,
-                   int64_t deadline_ms, struct wire_message *decide, struct wire_message *answer, char **json,
-                   struct elmer_error *error);
 /* Where the courier of a running job on that host listens; it is started if there is none. gone: not at this port any
  * more, 0: nothing is known. address: "" on this host. Returns an enum elmer_result. */
 struct client_reached {

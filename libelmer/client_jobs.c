@@ -73,11 +73,6 @@ static int take_jobs(struct wire_message *answer, void *data)
     return answers->lines ? grown[answers->nmessages - 1].u.lines.more : grown[answers->nmessages - 1].u.jobs.more;
 }
 
-static void restart_jobs(void *data)
-{
-    answers_clear(data);
-}
-
 /* An array that lives as long as the answers; NULL when out of memory. */
 static void *keep(struct answers *answers, size_t count, size_t size)
 {
@@ -296,107 +291,50 @@ static int present_lines(struct answers *answers)
     return 0;
 }
 
-enum { TOO_OLD = -1 }; /* beside the values of enum elmer_result, of a request for lines */
-
-static int ask(struct elmer *elmer, struct wire_message *request, const struct answers *filter, int timeout_ms,
-               struct elmer_jobs **jobs, struct elmer_error *error)
+void *client_jobs_create(struct client_filter filter)
 {
     struct answers *answers = calloc(1, sizeof(*answers));
-    struct client_call call = {.take = take_jobs, .restart = restart_jobs, .data = answers};
-    int result;
 
-    *jobs = NULL;
-    if (!answers)
-        return client_error(error, ELMER_FAILED, "out of memory");
-    *answers = *filter;
-    result = client_call(elmer, request, &call, timeout_ms, error);
-    if (result == ELMER_OK && (answers->lines ? present_lines(answers) : present(answers)) < 0)
-        result = client_error(error, ELMER_FAILED, "out of memory");
-    if (result != ELMER_OK) {
-        elmer_jobs_free(&answers->jobs);
-        return call.too_old && filter->lines ? TOO_OLD : result;
+    if (answers) {
+        answers->running = filter.running;
+        answers->queued = filter.queued;
+        answers->any = filter.any;
+        answers->latest_first = filter.latest_first;
+        answers->lines = filter.lines;
     }
-    *jobs = &answers->jobs;
-    return ELMER_OK;
+    return answers;
 }
 
-int elmer_query(struct elmer *elmer, bool running, bool queued, const uint64_t *ids, size_t nids, int timeout_ms,
-                struct elmer_jobs **jobs, struct elmer_error *error)
+void client_jobs_free(void *jobs)
 {
-    struct answers filter = {.running = running, .queued = queued, .any = nids > 0 && !running && !queued};
-    struct wire_message request = {.type = WIRE_query,
-                                   .u.query = {.running = running || filter.any, .queued = queued || filter.any}};
-
-    request.u.query.jobs.items = (uint64_t *)(uintptr_t)ids; /* read only */
-    request.u.query.jobs.count = nids;
-    return ask(elmer, &request, &filter, timeout_ms, jobs, error);
+    elmer_jobs_free(jobs);
 }
 
-int elmer_list(struct elmer *elmer, bool running, bool queued, int timeout_ms, struct elmer_jobs **jobs,
-               struct elmer_error *error)
+int client_jobs_take(struct wire_message *answer, void *jobs)
 {
-    struct answers filter = {.lines = true};
-    struct wire_message request = {.type = WIRE_query_lines, .u.query_lines = {.running = running, .queued = queued}};
-    int result = ask(elmer, &request, &filter, timeout_ms, jobs, error);
-
-    return result == TOO_OLD ? elmer_query(elmer, running, queued, NULL, 0, timeout_ms, jobs, error) : result;
+    return take_jobs(answer, jobs);
 }
 
-int elmer_history(struct elmer *elmer, const char *user, size_t count, int timeout_ms, struct elmer_jobs **jobs,
-                  struct elmer_error *error)
+void client_jobs_restart(void *jobs)
 {
-    struct answers filter = {.any = true, .latest_first = true};
-    struct wire_message request = {
-        .type = WIRE_history,
-        .u.history = {.user = user ? user : "", .count = count > UINT32_MAX ? UINT32_MAX : count}};
-
-    return ask(elmer, &request, &filter, timeout_ms, jobs, error);
+    answers_clear(jobs);
 }
 
-/* Elmer answers before the call is over: there must be time for the answer to come. */
-static uint64_t answer_within(int timeout_ms)
+int client_jobs_present(void *jobs)
 {
-    int margin = 2000 + timeout_ms / 4;
+    struct answers *answers = jobs;
 
-    if (margin > timeout_ms)
-        margin = timeout_ms;
-    return (uint64_t)(timeout_ms - margin > 60000 ? 60000 : timeout_ms - margin);
+    return answers->lines ? present_lines(answers) : present(answers);
 }
 
-static int ask_for_end(struct elmer *elmer, struct wire_message *request, uint64_t job, int timeout_ms,
-                       struct elmer_jobs **jobs, struct elmer_error *error)
+bool client_jobs_whole(void *jobs)
 {
-    struct answers filter = {.any = true};
-    int result = ask(elmer, request, &filter, timeout_ms, jobs, error);
+    struct answers *answers = jobs;
+    bool lines = answers->lines;
 
-    if (result == ELMER_OK && *jobs && (*jobs)->count != 1) {
-        elmer_jobs_free(*jobs);
-        *jobs = NULL;
-        return client_error(error, ELMER_NO_SUCH_JOB, "there is no job %llu", (unsigned long long)job);
-    }
-    return result;
-}
-
-int elmer_wait(struct elmer *elmer, uint64_t job, int timeout_ms, struct elmer_jobs **jobs, struct elmer_error *error)
-{
-    struct wire_message request = {.type = WIRE_wait, .u.wait = {.job = job, .timeout_ms = answer_within(timeout_ms)}};
-
-    return ask_for_end(elmer, &request, job, timeout_ms, jobs, error);
-}
-
-int elmer_wait_any(struct elmer *elmer, const uint64_t *ids, size_t nids, int timeout_ms, struct elmer_jobs **jobs,
-                   struct elmer_error *error)
-{
-    struct wire_message request = {.type = WIRE_wait_any, .u.wait_any.timeout_ms = answer_within(timeout_ms)};
-
-    *jobs = NULL;
-    if (nids == 1) /* which every elmer understands */
-        return elmer_wait(elmer, ids[0], timeout_ms, jobs, error);
-    if (nids < 1 || nids > 256)
-        return client_error(error, ELMER_USAGE, "one can wait for the first of 1 to 256 jobs, not of %zu", nids);
-    request.u.wait_any.jobs.items = (uint64_t *)(uintptr_t)ids; /* read only */
-    request.u.wait_any.jobs.count = nids;
-    return ask_for_end(elmer, &request, ids[0], timeout_ms, jobs, error);
+    answers_clear(answers);
+    answers->lines = false;
+    return lines;
 }
 
 bool elmer_job_ended(const struct elmer_job *job)

@@ -43,21 +43,62 @@ static int take_part(struct wire_message *answer, void *data)
     return 0;
 }
 
+struct output {
+    struct read *read; /* NULL: it has not come */
+};
+
+static int take_output(struct wire_message *answer, void *data)
+{
+    struct output *output = data;
+
+    return take_part(answer, &output->read);
+}
+
+static void free_output(void *data)
+{
+    struct output *output = data;
+
+    free(output->read);
+    free(output);
+}
+
+static struct elmer_call *make(struct elmer *elmer, uint64_t job, uint32_t rank, bool errors, int64_t offset)
+{
+    const struct wire_message request = {
+        .type = WIRE_read_output, .u.read_output = {.job = job, .rank = rank, .errors = errors, .offset = offset}};
+    struct output *output = calloc(1, sizeof(*output));
+    const struct client_call call = {.take = take_output, .data = output};
+
+    return client_call_create(elmer, &request, &call, output, free_output);
+}
+
+static struct elmer_part *part_of(struct output *output)
+{
+    struct read *read = output ? output->read : NULL;
+
+    free(output);
+    return read ? &read->part : NULL;
+}
+
 int elmer_read_output(struct elmer *elmer, uint64_t job, uint32_t rank, bool errors, int64_t offset, int timeout_ms,
                       struct elmer_part **part, struct elmer_error *error)
 {
-    struct wire_message request = {.type = WIRE_read_output,
-                                   .u.read_output = {.job = job, .rank = rank, .errors = errors, .offset = offset}};
-    struct read *read = NULL;
-    struct client_call call = {.take = take_part, .data = &read};
-    int result = client_call(elmer, &request, &call, timeout_ms, error);
+    void *output;
+    int result = client_call_run(make(elmer, job, rank, errors, offset), timeout_ms, &output, error);
 
-    *part = NULL;
-    if (result == ELMER_OK)
-        *part = &read->part;
-    else
-        free(read);
+    *part = part_of(output);
     return result;
+}
+
+int elmer_read_output_begin(struct elmer *elmer, uint64_t job, uint32_t rank, bool errors, int64_t offset,
+                            int timeout_ms, struct elmer_call **call, struct elmer_error *error)
+{
+    return client_call_begin(make(elmer, job, rank, errors, offset), timeout_ms, call, error);
+}
+
+struct elmer_part *elmer_call_part(struct elmer_call *call)
+{
+    return part_of(client_call_answer(call, free_output));
 }
 
 void elmer_part_free(struct elmer_part *part)

@@ -31,8 +31,6 @@ struct made {
 struct answer {
     struct elmer_submitted submitted; /* first: what the caller sees */
     struct wire_message message;
-    struct elmer *elmer;
-    struct wire_message ticket; /* until the call is over */
 };
 
 static size_t list_count(const char *const *list)
@@ -367,57 +365,63 @@ void elmer_submitted_free(struct elmer_submitted *submitted)
 {
     struct answer *answer = (struct answer *)submitted;
 
-    if (!answer)
-        return;
-    wire_message_fini(&answer->message);
+    if (answer)
+        wire_message_fini(&answer->message);
     free(answer);
 }
 
-/* type: submit, or rehearse, which has the same fields. */
+static void free_submitted(void *submitted)
+{
+    elmer_submitted_free(submitted);
+}
+
+/* type: submit or rehearse. The call is begun where *begun is wanted, else waited for. */
 static int ask(struct elmer *elmer, enum wire_type type, const struct elmer_submission *submission,
-               struct client_call *call, int timeout_ms, struct elmer_error *error)
+               const struct client_call *call, void (*free_answer)(void *answer), int timeout_ms, void **answer,
+               struct elmer_call **begun, struct elmer_error *error)
 {
     struct wire_message request = {.type = type};
     struct made made = {0};
-    int result;
+    int result = fill(&request.u.submit, submission, &made, error);
 
     static_assert(sizeof(struct wire_submit) == sizeof(struct wire_rehearse), "both have JOB_SUBMIT_FIELDS");
-    if (!call->data)
-        return client_error(error, ELMER_FAILED, "out of memory");
-    result = fill(&request.u.submit, submission, &made, error);
-    if (result == ELMER_OK)
-        result = client_call(elmer, &request, call, timeout_ms, error);
+    if (result != ELMER_OK) {
+        free(call->data);
+    } else {
+        struct elmer_call *filled = client_call_create(elmer, &request, call, call->data, free_answer);
+        result = begun ? client_call_begin(filled, timeout_ms, begun, error)
+                       : client_call_run(filled, timeout_ms, answer, error);
+    }
     free(made.dir);
     free(made.environment);
     return result;
 }
 
-/* What is asked for while there is no rsd yet gets its ticket when there is one. */
-static int sign(struct wire_message *request, int64_t deadline_ms, void *data, struct elmer_error *error)
+static int submit(struct elmer *elmer, const struct elmer_submission *submission, int timeout_ms, void **answer,
+                  struct elmer_call **begun, struct elmer_error *error)
 {
-    struct answer *answer = data;
+    const struct client_call call = {.take = take_submitted, .signs = true, .data = calloc(1, sizeof(struct answer))};
 
-    return client_ticket(client_desk(answer->elmer), request, deadline_ms, &answer->ticket, error);
+    return ask(elmer, WIRE_submit, submission, &call, free_submitted, timeout_ms, answer, begun, error);
 }
 
 int elmer_submit(struct elmer *elmer, const struct elmer_submission *submission, int timeout_ms,
                  struct elmer_submitted **submitted, struct elmer_error *error)
 {
-    struct answer *answer = calloc(1, sizeof(*answer));
-    struct client_call call = {.take = take_submitted, .prepare = sign, .data = answer};
-    int result;
-
-    if (answer)
-        answer->elmer = elmer;
-    result = ask(elmer, WIRE_submit, submission, &call, timeout_ms, error);
-    if (answer)
-        wire_message_fini(&answer->ticket);
     *submitted = NULL;
-    if (result != ELMER_OK)
-        elmer_submitted_free(answer ? &answer->submitted : NULL);
-    else
-        *submitted = &answer->submitted;
-    return result;
+    return submit(elmer, submission, timeout_ms, (void **)submitted, NULL, error);
+}
+
+int elmer_submit_begin(struct elmer *elmer, const struct elmer_submission *submission, int timeout_ms,
+                       struct elmer_call **call, struct elmer_error *error)
+{
+    *call = NULL;
+    return submit(elmer, submission, timeout_ms, NULL, call, error);
+}
+
+struct elmer_submitted *elmer_call_submitted(struct elmer_call *call)
+{
+    return client_call_answer(call, free_submitted);
 }
 
 /* ---- only to try ---- */
@@ -457,23 +461,39 @@ void elmer_rehearsed_free(struct elmer_rehearsed *rehearsed)
 {
     struct rehearsal *answer = (struct rehearsal *)rehearsed;
 
-    if (!answer)
-        return;
-    wire_message_fini(&answer->message);
+    if (answer)
+        wire_message_fini(&answer->message);
     free(answer);
+}
+
+static void free_rehearsed(void *rehearsed)
+{
+    elmer_rehearsed_free(rehearsed);
+}
+
+static int rehearse(struct elmer *elmer, const struct elmer_submission *submission, int timeout_ms, void **answer,
+                    struct elmer_call **begun, struct elmer_error *error)
+{
+    const struct client_call call = {.take = take_rehearsed, .data = calloc(1, sizeof(struct rehearsal))};
+
+    return ask(elmer, WIRE_rehearse, submission, &call, free_rehearsed, timeout_ms, answer, begun, error);
 }
 
 int elmer_rehearse(struct elmer *elmer, const struct elmer_submission *submission, int timeout_ms,
                    struct elmer_rehearsed **rehearsed, struct elmer_error *error)
 {
-    struct rehearsal *answer = calloc(1, sizeof(*answer));
-    struct client_call call = {.take = take_rehearsed, .data = answer};
-    int result = ask(elmer, WIRE_rehearse, submission, &call, timeout_ms, error);
-
     *rehearsed = NULL;
-    if (result != ELMER_OK)
-        elmer_rehearsed_free(answer ? &answer->rehearsed : NULL);
-    else
-        *rehearsed = &answer->rehearsed;
-    return result;
+    return rehearse(elmer, submission, timeout_ms, (void **)rehearsed, NULL, error);
+}
+
+int elmer_rehearse_begin(struct elmer *elmer, const struct elmer_submission *submission, int timeout_ms,
+                         struct elmer_call **call, struct elmer_error *error)
+{
+    *call = NULL;
+    return rehearse(elmer, submission, timeout_ms, NULL, call, error);
+}
+
+struct elmer_rehearsed *elmer_call_rehearsed(struct elmer_call *call)
+{
+    return client_call_answer(call, free_rehearsed);
 }

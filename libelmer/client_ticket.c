@@ -1,4 +1,9 @@
-/* client_ticket.c - the ticket of a submission, from the local rsd (rsd/ticket/desk.c).
+/* client_ticket.c - the ticket of a submission, from the local rsd (rsd/ticket/desk.c), and what administrators decide.
+ *
+ * A question waits for its turn (TURN: the connection is used for one at a time), is written, and gets its answer
+ * (ANSWER). Where nobody listens, or the connection ends, it is dialled again after a PAUSE; at once if the connection
+ * was one that had been kept: it may have been closed while it was not used. A hang of the other side ends with the
+ * deadline; so does the wait for a turn.
  *
  * A host without rsd, or with one from before there were tickets, has none: then the submission goes without, and the
  * hosts that run it decide. Where somebody signs it does not go without because he is busy: it would be refused there.
@@ -6,6 +11,7 @@
  */
 #include "config.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <poll.h>
@@ -111,8 +117,10 @@ static bool from_before(const struct client_desk *desk)
 
 void client_desk_close(struct client_desk *desk)
 {
-    if (desk->connected)
+    if (desk->connected) {
+        client_watch_end(&desk->watch);
         channel_fini(&desk->channel);
+    }
     desk->connected = false;
 }
 
@@ -165,68 +173,178 @@ static bool for_desk(const struct wire_message *submit, struct asked *asked)
     return true;
 }
 
-/* 1: answered, with a ticket or not; 0: nobody signs here; negative: not now. */
-static int ask(struct client_desk *desk, const struct wire_message *submit, int64_t deadline_ms,
-               struct wire_message *answer)
+/* ---- one question after the other ---- */
+
+static int64_t now_ms(void)
+{
+    return mono_ms(mono_now());
+}
+
+static void end_first(struct client_desk *desk, int result)
+{
+    struct client_signing *signing = desk->first;
+
+    desk->first = signing->next;
+    signing->next = NULL;
+    signing->result = result;
+    signing->state = SIGNING_DONE;
+}
+
+/* It was not answered: result says why. */
+static void failed(struct client_desk *desk, int result)
+{
+    struct client_signing *signing = desk->first;
+    int64_t now = now_ms(), asked_ms = now - signing->begun_ms, left_ms = signing->deadline_ms - signing->begun_ms;
+    bool again = signing->kept;
+
+    signing->kept = false;
+    client_desk_close(desk);
+    if (signing->is_submission && result == -ENOENT && (asked_ms >= earlier(left_ms, BOOT_MS) || !comes_soon(desk)))
+        end_first(desk, 0);
+    else if (signing->is_submission && result != -EAGAIN && asked_ms >= DEAF_MS && from_before(desk))
+        end_first(desk, 0);
+    else if (now >= signing->deadline_ms || (!signing->is_submission && !again))
+        end_first(desk, result);
+    else {
+        signing->state = SIGNING_PAUSE;
+        signing->pause_until_ms = again ? now : now + DIAL_AGAIN_MS;
+    }
+}
+
+static int say(struct client_desk *desk, const struct client_signing *signing)
 {
     struct asked asked;
-    bool sent;
-    int result = desk->connected ? 0 : dial(desk);
+    bool said;
 
-    if (result < 0)
-        return result == -ENOENT && !comes_soon(desk) ? 0 : result;
-    sent = for_desk(submit, &asked) && channel_send_all(&desk->channel, &asked.message, deadline_ms, NULL) == 0;
+    if (!signing->is_submission)
+        return channel_send(&desk->channel, signing->question, NULL);
+    said = for_desk(signing->question, &asked) && channel_send(&desk->channel, &asked.message, NULL) == 0;
     asked_fini(&asked);
-    if (sent && channel_receive(&desk->channel, answer, deadline_ms, NULL) == 1)
-        return 1;
-    client_desk_close(desk);
-    return -EAGAIN;
+    return said ? 0 : -EAGAIN;
 }
 
-/* 0: answered; negative: not. */
-static int ask_to_sign(struct client_desk *desk, const struct wire_message *question, int64_t deadline_ms,
-                       struct wire_message *answer)
+static void ask(struct client_desk *desk)
 {
+    struct client_signing *signing = desk->first;
     int result = desk->connected ? 0 : dial(desk);
 
+    if (result == 0 && say(desk, signing) < 0)
+        result = signing->is_submission ? -EAGAIN : -EPIPE;
     if (result < 0)
-        return result;
-    if (channel_send_all(&desk->channel, question, deadline_ms, NULL) == 0 &&
-        channel_receive(&desk->channel, answer, deadline_ms, NULL) == 1)
-        return 0;
-    client_desk_close(desk);
-    return -EPIPE;
+        failed(desk, result);
+    else
+        signing->state = SIGNING_ANSWER;
 }
 
-int client_warrant(struct client_desk *desk, const struct wire_message *request, unsigned minor, const char *challenge,
-                   int64_t deadline_ms, struct wire_message *decide, struct wire_message *answer, char **json,
-                   struct elmer_error *error)
+/* Whether that was the end of the wait. */
+static bool hear(struct client_desk *desk, bool readable)
 {
-    struct wire_message question = {.type = WIRE_warrant_ask, .u.warrant_ask.challenge = challenge};
-    int64_t most = mono_ms(mono_now()) + TICKET_MS;
-    bool kept = desk->connected;
-    struct err err = ERR_INIT;
-    size_t size;
-    int result;
+    struct client_signing *signing = desk->first;
+    int result = channel_flush(&desk->channel), got;
 
-    if (wire_encode(request, minor, json, &size, &err) != 0)
-        return client_error(error, ELMER_FAILED, "%s", err.text);
-    question.u.warrant_ask.request = *json;
-    if (deadline_ms > most)
-        deadline_ms = most;
-    result = ask_to_sign(desk, &question, deadline_ms, answer);
-    if (result < 0 && kept) /* it had been closed while it was not used */
-        result = ask_to_sign(desk, &question, deadline_ms, answer);
-    if (result < 0)
-        return client_error(error, ELMER_NOT_PERMITTED,
-                            "rsd of this host does not sign it (%s): it is from before protocol 1.10, or does not run",
-                            strerror(-result));
-    if (answer->type != WIRE_warrant)
-        return client_error(error, ELMER_NOT_PERMITTED, "%s",
-                            answer->type == WIRE_error ? answer->u.error.text : "rsd has answered something else");
-    *decide = (struct wire_message){
-        .type = WIRE_decide, .u.decide = {.request = *json, .minor = minor, .warrant = answer->u.warrant.warrant}};
-    return ELMER_OK;
+    if (result == 0 && readable)
+        result = channel_fill(&desk->channel, NULL);
+    got = channel_next(&desk->channel, &signing->answer, NULL);
+    if (got == 1)
+        end_first(desk, 1);
+    else if (result < 0 || got < 0 || now_ms() >= signing->deadline_ms)
+        failed(desk, signing->is_submission ? -EAGAIN : -EPIPE);
+    return signing->state != SIGNING_ANSWER;
+}
+
+/* Whose turn does not come in time. */
+static void end_late(struct client_desk *desk)
+{
+    int64_t now = now_ms();
+
+    for (struct client_signing **at = &desk->first; *at;) {
+        struct client_signing *signing = *at;
+
+        if (signing->state != SIGNING_TURN || now < signing->deadline_ms || at == &desk->first) {
+            at = &signing->next;
+            continue;
+        }
+        *at = signing->next;
+        signing->next = NULL;
+        signing->result = -EAGAIN;
+        signing->state = SIGNING_DONE;
+    }
+}
+
+void client_desk_step(struct client_desk *desk, bool readable)
+{
+    struct client_signing *signing;
+
+    end_late(desk);
+    while ((signing = desk->first)) {
+        if (signing->state == SIGNING_TURN) {
+            signing->begun_ms = now_ms();
+            signing->deadline_ms = earlier(signing->deadline_ms, signing->begun_ms + TICKET_MS);
+            signing->kept = desk->connected;
+            ask(desk);
+        } else if (signing->state == SIGNING_PAUSE && now_ms() >= signing->pause_until_ms) {
+            ask(desk);
+        } else if (signing->state != SIGNING_ANSWER || !hear(desk, readable)) {
+            return;
+        }
+        readable = false; /* it was read, or belongs to a connection that is not there any more */
+    }
+}
+
+short client_desk_events(const struct client_desk *desk)
+{
+    if (!desk->first || desk->first->state != SIGNING_ANSWER)
+        return 0;
+    return (short)(POLLIN | (channel_wants_write(&desk->channel) ? POLLOUT : 0));
+}
+
+int64_t client_desk_until_ms(const struct client_desk *desk)
+{
+    int64_t until = INT64_MAX;
+
+    for (const struct client_signing *signing = desk->first; signing; signing = signing->next)
+        until = earlier(until, signing->state == SIGNING_PAUSE ? signing->pause_until_ms : signing->deadline_ms);
+    return until;
+}
+
+static void begin(struct client_desk *desk, struct client_signing *signing, int64_t deadline_ms)
+{
+    struct client_signing **at = &desk->first;
+
+    while (*at)
+        at = &(*at)->next;
+    signing->deadline_ms = deadline_ms;
+    signing->state = SIGNING_TURN;
+    signing->answer = (struct wire_message){.type = WIRE_pong};
+    signing->next = NULL;
+    *at = signing;
+    client_desk_step(desk, false);
+}
+
+void client_signing_drop(struct client_desk *desk, struct client_signing *signing)
+{
+    struct client_signing **at = &desk->first;
+
+    while (*at && *at != signing)
+        at = &(*at)->next;
+    if (*at) {
+        *at = signing->next;
+        if (signing->state == SIGNING_ANSWER) /* which comes for nobody, or has been written in part */
+            client_desk_close(desk);
+    }
+    wire_message_fini(&signing->answer);
+    free(signing->json);
+    *signing = (struct client_signing){.state = SIGNING_NONE};
+}
+
+/* ---- submissions ---- */
+
+void client_ticket_begin(struct client_desk *desk, struct client_signing *signing, const struct wire_message *submit,
+                         int64_t deadline_ms)
+{
+    assert(signing->state == SIGNING_NONE);
+    *signing = (struct client_signing){.question = submit, .is_submission = true};
+    begin(desk, signing, deadline_ms);
 }
 
 static int not_now(int result, struct elmer_error *error)
@@ -239,31 +357,54 @@ static int not_now(int result, struct elmer_error *error)
                               "its rsd does not run well; try again later");
 }
 
-int client_ticket(struct client_desk *desk, struct wire_message *submit, int64_t deadline_ms,
-                  struct wire_message *answer, struct elmer_error *error)
+int client_ticket_take(struct client_signing *signing, struct wire_message *submit, struct elmer_error *error)
 {
-    int64_t begun = mono_ms(mono_now()), most = begun + TICKET_MS;
-    bool kept = desk->connected;
-    int result;
+    const struct wire_message *answer = &signing->answer;
 
-    if (deadline_ms > most)
-        deadline_ms = most;
-    *answer = (struct wire_message){.type = WIRE_pong};
-    while ((result = ask(desk, submit, deadline_ms, answer)) < 0) {
-        int64_t now = mono_ms(mono_now());
-        bool absent =
-            result == -ENOENT && now - begun >= (deadline_ms < begun + BOOT_MS ? deadline_ms - begun : BOOT_MS);
-        if (absent || (result != -EAGAIN && now - begun >= DEAF_MS && from_before(desk)))
-            return ELMER_OK;
-        if (now >= deadline_ms)
-            return not_now(result, error);
-        if (!kept)
-            poll(NULL, 0, DIAL_AGAIN_MS);
-        kept = false; /* it had been closed while it was not used */
-    }
-    if (result == 1 && answer->type == WIRE_ticket)
+    assert(signing->state == SIGNING_DONE);
+    if (signing->result < 0)
+        return not_now(signing->result, error);
+    if (signing->result == 1 && answer->type == WIRE_ticket)
         submit->u.submit.ticket = answer->u.ticket.ticket;
-    if (result == 1 && answer->type == WIRE_error && strcmp(answer->u.error.code, WIRE_CODE_UNAVAILABLE) == 0)
+    if (signing->result == 1 && answer->type == WIRE_error && strcmp(answer->u.error.code, WIRE_CODE_UNAVAILABLE) == 0)
         return client_error(error, ELMER_UNAVAILABLE, "it cannot be signed now: %s", answer->u.error.text);
+    return ELMER_OK;
+}
+
+/* ---- decisions of administrators ---- */
+
+int client_warrant_begin(struct client_desk *desk, struct client_signing *signing, const struct wire_message *request,
+                         unsigned minor, const char *challenge, int64_t deadline_ms, struct elmer_error *error)
+{
+    struct err err = ERR_INIT;
+    size_t size;
+
+    assert(signing->state == SIGNING_NONE);
+    *signing = (struct client_signing){.state = SIGNING_NONE};
+    if (wire_encode(request, minor, &signing->json, &size, &err) != 0)
+        return client_error(error, ELMER_FAILED, "%s", err.text);
+    signing->asks = (struct wire_message){.type = WIRE_warrant_ask,
+                                          .u.warrant_ask = {.challenge = challenge, .request = signing->json}};
+    signing->question = &signing->asks;
+    begin(desk, signing, deadline_ms);
+    return ELMER_OK;
+}
+
+int client_warrant_take(struct client_signing *signing, unsigned minor, struct wire_message *decide,
+                        struct elmer_error *error)
+{
+    const struct wire_message *answer = &signing->answer;
+
+    assert(signing->state == SIGNING_DONE);
+    if (signing->result < 0)
+        return client_error(error, ELMER_NOT_PERMITTED,
+                            "rsd of this host does not sign it (%s): it is from before protocol 1.10, or does not run",
+                            strerror(-signing->result));
+    if (answer->type != WIRE_warrant)
+        return client_error(error, ELMER_NOT_PERMITTED, "%s",
+                            answer->type == WIRE_error ? answer->u.error.text : "rsd has answered something else");
+    *decide = (struct wire_message){
+        .type = WIRE_decide,
+        .u.decide = {.request = signing->json, .minor = minor, .warrant = answer->u.warrant.warrant}};
     return ELMER_OK;
 }

@@ -1,9 +1,9 @@
 /* elmer.h - submit, query, cancel, kill and wait for jobs of Elmer from a program.
  *
- * Calls block, but never beyond their timeout. They print nothing, end nothing, and install no signal handlers. A call
- * whose connection breaks connects and asks again while time remains; a submission that is sent twice makes one job,
- * because it carries a token. Strings are UTF-8. One struct elmer belongs to one thread at a time. Link with
- * `pkg-config --libs elmer`.
+ * Calls block, but never beyond their timeout; those that end in _begin do not block at all. They print nothing, end
+ * nothing, and install no signal handlers. A call whose connection breaks connects and asks again while time remains; a
+ * submission that is sent twice makes one job, because it carries a token. Strings are UTF-8. One struct elmer belongs
+ * to one thread at a time. Link with `pkg-config --libs elmer`.
  */
 #ifndef LIBELMER_ELMER_H
 #define LIBELMER_ELMER_H
@@ -265,6 +265,74 @@ int elmer_release_tasks(struct elmer *elmer, uint64_t array, const char *tasks, 
                         struct elmer_error *text, struct elmer_error *error);
 int elmer_top_tasks(struct elmer *elmer, uint64_t array, const char *tasks, int timeout_ms, struct elmer_error *text,
                     struct elmer_error *error);
+
+/* ---- in a program with an event loop of its own ----
+ *
+ * A call is begun, which never blocks, and ends in some elmer_step(); many may be outstanding. Their connections,
+ * repetitions, deadlines and results are those of the functions above. The loop waits until elmer_fd() is readable, or
+ * elmer_timeout_ms() is over, calls elmer_step(), and takes what elmer_next_ended() gives until that is NULL. on_wait()
+ * of the options comes from these functions, too, and calls none of the library. */
+struct elmer_call;
+
+/* A descriptor for poll(2), epoll(7) and the like: readable when there is something for elmer_step() to do. The same
+ * until elmer_close(), which closes it; nothing else is done with it. -1: errno says why. */
+int elmer_fd(struct elmer *elmer);
+/* Milliseconds after which elmer_step() is to be called even so; -1: never. Ask again after each begin, each step and
+ * each elmer_call_free(). */
+int elmer_timeout_ms(const struct elmer *elmer);
+/* Do what there is to do, without blocking. What fails is in the calls that it ends. May be called at any time. */
+void elmer_step(struct elmer *elmer);
+/* A call that has ended, each once, in the order of their ends; NULL: none has. */
+struct elmer_call *elmer_next_ended(struct elmer *elmer);
+
+/* Begin what the function without _begin does. The arguments may go when this returns. ELMER_OK: *call is to be freed;
+ * else it is NULL, nothing was begun, and error says why: ELMER_USAGE, ELMER_REFUSED, ELMER_FAILED. */
+int elmer_submit_begin(struct elmer *elmer, const struct elmer_submission *submission, int timeout_ms,
+                       struct elmer_call **call, struct elmer_error *error);
+int elmer_rehearse_begin(struct elmer *elmer, const struct elmer_submission *submission, int timeout_ms,
+                         struct elmer_call **call, struct elmer_error *error);
+int elmer_query_begin(struct elmer *elmer, bool running, bool queued, const uint64_t *ids, size_t nids, int timeout_ms,
+                      struct elmer_call **call, struct elmer_error *error);
+int elmer_list_begin(struct elmer *elmer, bool running, bool queued, int timeout_ms, struct elmer_call **call,
+                     struct elmer_error *error);
+int elmer_history_begin(struct elmer *elmer, const char *user, size_t count, int timeout_ms, struct elmer_call **call,
+                        struct elmer_error *error);
+int elmer_read_output_begin(struct elmer *elmer, uint64_t job, uint32_t rank, bool errors, int64_t offset,
+                            int timeout_ms, struct elmer_call **call, struct elmer_error *error);
+int elmer_signal_begin(struct elmer *elmer, uint64_t job, int number, int timeout_ms, struct elmer_call **call,
+                       struct elmer_error *error);
+/* Also for one job. At most 48 of these are outstanding; elmer answers after a minute at most. */
+int elmer_wait_any_begin(struct elmer *elmer, const uint64_t *ids, size_t nids, int timeout_ms,
+                         struct elmer_call **call, struct elmer_error *error);
+/* tasks: of an array; NULL: the job, or all its tasks. */
+int elmer_cancel_begin(struct elmer *elmer, uint64_t job, const char *tasks, int timeout_ms, struct elmer_call **call,
+                       struct elmer_error *error);
+int elmer_kill_begin(struct elmer *elmer, uint64_t job, const char *tasks, int timeout_ms, struct elmer_call **call,
+                     struct elmer_error *error);
+int elmer_hold_begin(struct elmer *elmer, uint64_t job, const char *tasks, int timeout_ms, struct elmer_call **call,
+                     struct elmer_error *error);
+int elmer_release_begin(struct elmer *elmer, uint64_t job, const char *tasks, int timeout_ms, struct elmer_call **call,
+                        struct elmer_error *error);
+int elmer_top_begin(struct elmer *elmer, uint64_t job, const char *tasks, int timeout_ms, struct elmer_call **call,
+                    struct elmer_error *error);
+
+/* What the call has ended with, an enum elmer_result, and the sentence for people if that is not ELMER_OK; -1: it has
+ * not ended yet. */
+int elmer_call_result(const struct elmer_call *call, struct elmer_error *error);
+/* The answer of a call that has ended with ELMER_OK, once; it is the caller's to free, as above. NULL: it has none of
+ * this kind. */
+struct elmer_submitted *elmer_call_submitted(struct elmer_call *call);
+struct elmer_rehearsed *elmer_call_rehearsed(struct elmer_call *call);
+struct elmer_jobs *elmer_call_jobs(struct elmer_call *call);
+struct elmer_part *elmer_call_part(struct elmer_call *call);
+/* elmer's answer for people to cancel, kill, hold, release, top and signal; "": none. It lives as long as the call. */
+const char *elmer_call_text(const struct elmer_call *call);
+/* A pointer of the caller's; NULL at first. */
+void elmer_call_set_data(struct elmer_call *call, void *data);
+void *elmer_call_data(const struct elmer_call *call);
+/* Ended or not: one that has not is given up, and whether its request is carried out is not known. NULL is none.
+ * elmer_close() frees all calls that are left. */
+void elmer_call_free(struct elmer_call *call);
 
 #ifdef __cplusplus
 }

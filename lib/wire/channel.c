@@ -269,23 +269,38 @@ static int hello_answer(struct channel *channel, const struct wire_message *mess
     return 0;
 }
 
-int channel_hello(struct channel *channel, const char *program, int64_t deadline_ms, struct err *err)
+void channel_hello_say(struct channel *channel, const char *program)
 {
     struct wire_message message;
     struct err ignored = ERR_INIT;
-    int result;
 
     wire_hello_fill(&message, program);
-    /* A peer that refuses may have closed already; its reason can still be read. */
-    (void)channel_send_all(channel, &message, deadline_ms, &ignored);
+    (void)channel_send(channel, &message, &ignored); /* a peer that refuses may have closed: its reason can be read */
+}
+
+int channel_hello_take(struct channel *channel, const struct wire_message *message, struct err *err)
+{
+    int result = hello_answer(channel, message, err);
+
+    if (result < 0)
+        channel->dead = true;
+    return result;
+}
+
+int channel_hello(struct channel *channel, const char *program, int64_t deadline_ms, struct err *err)
+{
+    struct wire_message message;
+    int result;
+
+    channel_hello_say(channel, program);
     result = channel_receive(channel, &message, deadline_ms, err);
     if (result == 0)
         result = err_set(err, -ETIMEDOUT, "the other side did not answer in time");
-    if (result == 1) {
-        result = hello_answer(channel, &message, err);
-        wire_message_fini(&message);
-    }
-    if (result < 0)
+    if (result < 0) {
         channel->dead = true;
+        return result;
+    }
+    result = channel_hello_take(channel, &message, err);
+    wire_message_fini(&message);
     return result;
 }

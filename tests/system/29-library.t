@@ -15,11 +15,20 @@ on 1 sh -c 'cat >/home/example && chmod 755 /home/example' <"$tmp/example"
 is 'and says how its job has ended' "$(as alice 1 /home/example)" 'done, exit status 3'
 is 'each function has its page' "$(on 1 sh -c 'cd /usr/share/man/man3 && ls elmer_close.3* elmer_jobs_json.3* elmer_top.3* elmer_hosts.3* | wc -l')" 4
 
+# ---- in an event loop ----
+out=$(as alice 1 /usr/libexec/elmer/examples/loop sleep 1)
+is 'three jobs in a loop of its own: all end well' $? 0
+is 'it says of each how it has ended' "$(grep -c 'is done, exit status 0$' <<<"$out")" 3
+like 'and its clock goes on ticking meanwhile' "$out" '([4-9]|[1-9][0-9]+) ticks meanwhile$'
+
 # ---- from Python ----
 script=/usr/libexec/elmer/examples/elmer.py
 out=$(as alice 2 "$script" sh -c 'exit 7')
 is 'its exit status is that of the job' $? 7
 like 'it names the job and its end' "$out" $'^job ([0-9]+)\njob [0-9]+ is done, exit status 7$'
+out=$(as alice 2 "$script" -a sh -c 'sleep 1; exit 5' 2>&1)
+is 'in the loop of asyncio too' $? 5
+like 'which goes on meanwhile' "$out" $'^job ([0-9]+)\n[.]{3,}\njob [0-9]+ is done, exit status 5$'
 out=$(as alice 2 "$script" -n 2 -o /home/alice/out sh -c 'echo $ELMER_NPROCS; kill -9 $$')
 like 'a signal too' "$out" 'is done, signal 9$'
 id=$(sed -n '1s/job //p' <<<"$out")

@@ -6,6 +6,7 @@
 #include <cmocka.h>
 
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -96,21 +97,36 @@ struct wire_message submission(void)
                                               .ticket = ""}};
 }
 
+void until_signed(struct client_desk *user, const struct client_signing *signing)
+{
+    while (signing->state != SIGNING_DONE) {
+        struct pollfd pollfd = {.fd = client_desk_events(user) ? user->channel.fd : -1,
+                                .events = client_desk_events(user)};
+        int64_t left = client_desk_until_ms(user) - mono_ms(mono_now());
+        int ready = poll(&pollfd, 1, left > 0 ? (int)left : 0);
+        client_desk_step(user, ready > 0);
+    }
+}
+
 /* What became of it; the number of its ticket goes into *number. */
 int submit(struct client_desk *user, int timeout_ms, uint64_t *number)
 {
     int64_t deadline = mono_ms(mono_now()) + timeout_ms;
-    struct wire_message answer, m = submission();
+    struct client_signing signing = {.state = SIGNING_NONE};
+    struct wire_message m = submission();
     struct ticket ticket;
-    int result = client_ticket(user, &m, deadline, &answer, NULL);
+    int result;
+    client_ticket_begin(user, &signing, &m, deadline);
+    until_signed(user, &signing);
+    result = client_ticket_take(&signing, &m, NULL);
     if (number && result == ELMER_OK) {
-        assert_int_equal(answer.type, WIRE_ticket);
+        assert_int_equal(signing.answer.type, WIRE_ticket);
         assert_int_equal(ticket_decode(m.u.submit.ticket, &ticket), TICKET_GOOD);
         *number = ticket.counter;
     } else if (result == ELMER_OK) {
         assert_string_equal(m.u.submit.ticket, "");
     }
-    wire_message_fini(&answer);
+    client_signing_drop(user, &signing);
     return result;
 }
 

@@ -22,6 +22,7 @@ extern bool accepts;                 /* jobs without a ticket: for setup() */
 int setup(void **state);
 int teardown(void **state);
 struct wire_message submission(void);
+void until_signed(struct client_desk *user, const struct client_signing *signing);
 int submit(struct client_desk *user, int timeout_ms, uint64_t *number);
 /* A question over a connection of its own: the type of the answer, and its text. */
 int ask(const struct wire_message *question, char text[400]);

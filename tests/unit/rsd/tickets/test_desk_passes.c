@@ -114,8 +114,9 @@ static void certify_key(void)
 /* Who asks is who the kernel says, and what is signed is what he asks, with elmer's challenge. */
 static void warrants_say_who_and_what(void **state)
 {
-    char challenge[2 * WARRANT_CHALLENGE_BYTES + 1], text[400], *json = NULL;
-    struct wire_message kill7 = {.type = WIRE_kill, .u.kill = {.job = 7}}, decide, answer = {.type = WIRE_pong};
+    char challenge[2 * WARRANT_CHALLENGE_BYTES + 1], text[400];
+    struct wire_message kill7 = {.type = WIRE_kill, .u.kill = {.job = 7}}, decide;
+    struct client_signing signing = {.state = SIGNING_NONE};
     struct wire_message question = {.type = WIRE_warrant_ask, .id = 1};
     struct client_desk user = {.beside = named};
     struct elmer_error error = {{0}};
@@ -132,17 +133,18 @@ static void warrants_say_who_and_what(void **state)
     question.u.warrant_ask.challenge = "abc";
     assert_int_equal(ask(&question, text), WIRE_error);
     assert_string_equal(text, "elmer's challenge is none");
-    assert_int_equal(client_warrant(&user, &kill7, WIRE_MINOR, challenge, mono_ms(mono_now()) + WAIT_MS, &decide,
-                                    &answer, &json, &error),
-                     ELMER_OK);
+    assert_int_equal(
+        client_warrant_begin(&user, &signing, &kill7, WIRE_MINOR, challenge, mono_ms(mono_now()) + WAIT_MS, &error),
+        ELMER_OK);
+    until_signed(&user, &signing);
+    assert_int_equal(client_warrant_take(&signing, WIRE_MINOR, &decide, &error), ELMER_OK);
     assert_true(warrant_decode(decide.u.decide.warrant, &warrant));
     assert_string_equal(warrant.host, "ws1");
     assert_int_equal(warrant.uid, getuid());
     assert_int_equal(warrant.challenge[0], 0xaa);
     assert_true(ticket_digest_text(decide.u.decide.request, digest));
     assert_memory_equal(digest, warrant.request, sizeof(digest));
-    wire_message_fini(&answer);
-    free(json);
+    client_signing_drop(&user, &signing);
     client_desk_close(&user);
 }
 

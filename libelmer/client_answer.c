@@ -1,0 +1,86 @@
+/* client_answer.c - what elmer says to a call. */
+#include "config.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "libelmer/client_internal.h"
+
+static int result_of_code(const char *code)
+{
+    static const struct {
+        const char *code;
+        int result;
+    } table[] = {
+        {WIRE_CODE_REFUSED, ELMER_REFUSED},         {WIRE_CODE_USAGE, ELMER_USAGE},
+        {WIRE_CODE_NO_SUCH_JOB, ELMER_NO_SUCH_JOB}, {WIRE_CODE_WRONG_STATE, ELMER_WRONG_STATE},
+        {WIRE_CODE_UNREACHABLE, NOT_LINKED},        {WIRE_CODE_NOT_PERMITTED, ELMER_NOT_PERMITTED},
+        {WIRE_CODE_UNAVAILABLE, ELMER_UNAVAILABLE}, {WIRE_CODE_VERSION, TOO_OLD},
+    };
+
+    for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++)
+        if (strcmp(table[i].code, code) == 0)
+            return table[i].result;
+    return ELMER_FAILED;
+}
+
+static int take_challenge(struct wire_message *answer, struct client_call *c)
+{
+    if (answer->type != WIRE_challenge)
+        return -EPROTO;
+    snprintf(c->challenge, sizeof(c->challenge), "%s", answer->u.challenge.challenge);
+    return 0;
+}
+
+static void take_answer(struct elmer *e, struct client_call *c, struct wire_message *message)
+{
+    int result;
+
+    if (message->type == WIRE_error) {
+        result = result_of_code(message->u.error.code);
+        if (c->step != CLIENT_CHALLENGE || result == NOT_LINKED)
+            client_error(c->error, 0, "%s", message->u.error.text);
+        client_call_tried(e, c, result, false);
+        return;
+    }
+    result = c->step == CLIENT_CHALLENGE ? take_challenge(message, c) : c->take(message, c->data);
+    if (result > 0)
+        return;
+    if (result == 0) {
+        client_call_tried(e, c, ELMER_OK, false);
+        return;
+    }
+    if (c->step != CLIENT_CHALLENGE) {
+        if (result == -ENOMEM)
+            client_error(c->error, 0, "out of memory");
+        else
+            client_error(c->error, 0, "unexpected answer (%s) from %s; use programs of one release",
+                         wire_type_name(message->type), e->sockets[e->at]);
+    }
+    client_call_tried(e, c, ELMER_FAILED, false);
+}
+
+static bool more_follows(const struct wire_message *message)
+{
+    return (message->type == WIRE_jobs && message->u.jobs.more) ||
+           (message->type == WIRE_lines && message->u.lines.more);
+}
+
+void client_calls_take(struct elmer *e, struct wire_message *message)
+{
+    struct client_call *c = e->first;
+
+    if (message->type == WIRE_error && message->id == 0) { /* about the connection */
+        for (; c; c = c->next)
+            c->chosen = client_call_on_link(c) || c->state == CLIENT_TURN;
+        client_calls_tell(e, result_of_code(message->u.error.code), message->u.error.text);
+        return;
+    }
+    while (c && !(client_call_on_link(c) && c->id == message->id))
+        c = c->next;
+    if (c)
+        take_answer(e, c, message);
+    else if (e->given_up > 0 && message->id > 0 && !more_follows(message))
+        e->given_up--;
+}

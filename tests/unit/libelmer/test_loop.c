@@ -1,0 +1,337 @@
+/* test_loop.c - the functions for a foreign event loop, and an elmer that the test plays. */
+#include "config.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "lib/base/clock.h"
+#include "libelmer/elmer.h"
+#include "tests/unit/peer.h"
+#include "tests/unit/scratch.h"
+
+enum { CALL_MS = 10000, AT_ONCE_MS = 1000 };
+
+static char path[100], desk_path[100];
+static int listener;
+static struct elmer *elmer;
+
+static int setup(void **state)
+{
+    char dir[64] = "/tmp/test_loop.XXXXXX";
+    struct elmer_options options = {.socket = path};
+    (void)state;
+    assert_non_null(scratch_dir(dir));
+    snprintf(path, sizeof(path), "%s/elmer.sock", dir);
+    snprintf(desk_path, sizeof(desk_path), "%s/ticket.sock", dir);
+    listener = peer_listen(path);
+    assert_int_equal(elmer_open(&options, &elmer, NULL), ELMER_OK);
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    close(listener);
+    return 0;
+}
+
+static struct elmer_call *begin_submit(int timeout_ms)
+{
+    static const char *command[] = {"true", NULL};
+    const struct elmer_submission job = {.nprocs = 1, .command = command, .dir = "/d", .umask = 022};
+    int64_t before = mono_ms(mono_now());
+    struct elmer_call *call;
+    struct elmer_error error;
+    if (elmer_submit_begin(elmer, &job, timeout_ms, &call, &error) != ELMER_OK)
+        fail_msg("%s", error.text);
+    assert_true(mono_ms(mono_now()) - before < AT_ONCE_MS);
+    return call;
+}
+
+/* Whether the descriptor says that there is something to do. */
+static bool is_ready(int timeout_ms)
+{
+    struct pollfd pollfd = {.fd = elmer_fd(elmer), .events = POLLIN};
+    assert_true(pollfd.fd >= 0);
+    return poll(&pollfd, 1, timeout_ms) == 1;
+}
+
+static void step(void)
+{
+    int64_t before = mono_ms(mono_now());
+    elmer_step(elmer);
+    assert_true(mono_ms(mono_now()) - before < AT_ONCE_MS);
+}
+
+/* As a loop does it. */
+static struct elmer_call *next_ended(void)
+{
+    int64_t end = peer_soon();
+    struct elmer_call *call;
+    while (!(call = elmer_next_ended(elmer))) {
+        assert_true(mono_ms(mono_now()) < end);
+        is_ready(elmer_timeout_ms(elmer));
+        step();
+    }
+    return call;
+}
+
+static void answer(struct channel *channel, const struct wire_message *asked, uint64_t job)
+{
+    struct wire_message submitted = {.type = WIRE_submitted, .id = asked->id};
+    submitted.u.submitted.job = job;
+    submitted.u.submitted.state = "queued";
+    submitted.u.submitted.reason = "";
+    peer_send(channel, &submitted);
+}
+
+/* The connection breaks before the answer: the same token comes again, and one job is made. */
+static void lost_and_sent_again(void **state)
+{
+    struct elmer_call *call = begin_submit(CALL_MS);
+    struct channel channel;
+    struct wire_message first, again;
+    struct elmer_submitted *submitted;
+    (void)state;
+    peer_accept(listener, &channel, WIRE_FROM_CLIENT);
+    assert_true(is_ready(CALL_MS));
+    step();
+    first = peer_expect(&channel, WIRE_submit);
+    channel_fini(&channel);
+    assert_true(is_ready(CALL_MS));
+    step();
+    assert_int_equal(elmer_call_result(call, NULL), -1);
+    assert_in_range(elmer_timeout_ms(elmer), 0, 50); /* the pause */
+    assert_false(is_ready(0));
+    while (is_ready(elmer_timeout_ms(elmer)), step(), elmer_timeout_ms(elmer) <= 50)
+        assert_null(elmer_next_ended(elmer));
+    peer_accept(listener, &channel, WIRE_FROM_CLIENT);
+    assert_true(is_ready(CALL_MS));
+    step();
+    again = peer_expect(&channel, WIRE_submit);
+    assert_string_equal(again.u.submit.token, first.u.submit.token);
+    answer(&channel, &again, 42);
+    assert_ptr_equal(next_ended(), call);
+    assert_null(elmer_next_ended(elmer));
+    assert_int_equal(elmer_call_result(call, NULL), ELMER_OK);
+    submitted = elmer_call_submitted(call);
+    assert_int_equal(submitted->job, 42);
+    assert_null(elmer_call_submitted(call));
+    assert_null(elmer_call_jobs(call));
+    assert_int_equal(elmer_timeout_ms(elmer), -1);
+    elmer_submitted_free(submitted);
+    elmer_call_free(call);
+    wire_message_fini(&first);
+    wire_message_fini(&again);
+    channel_fini(&channel);
+    elmer_close(elmer);
+}
+
+/* It accepts, and says nothing: the deadline strikes, and not before. */
+static void silence_ends_in_time(void **state)
+{
+    struct elmer_call *call = begin_submit(300);
+    int64_t begun = mono_ms(mono_now());
+    struct elmer_error error;
+    (void)state;
+    assert_false(is_ready(0));
+    assert_in_range(elmer_timeout_ms(elmer), 1, 300);
+    assert_ptr_equal(next_ended(), call);
+    assert_in_range(mono_ms(mono_now()) - begun, 290, 300 + AT_ONCE_MS);
+    assert_int_equal(elmer_call_result(call, &error), ELMER_UNREACHABLE);
+    assert_non_null(strstr(error.text, "accepts connections but does not answer"));
+    elmer_close(elmer); /* frees the call */
+}
+
+/* It reads nothing of a request that is larger than what the kernel keeps, then all of it. */
+static void reads_slowly(void **state)
+{
+    enum { BYTES = 600 << 10 };
+    static char large[BYTES];
+    const char *command[] = {"true", NULL}, *environment[] = {large, NULL};
+    const struct elmer_submission job = {
+        .nprocs = 1, .command = command, .dir = "/d", .umask = 022, .environment = environment};
+    struct elmer_call *call;
+    struct channel channel;
+    struct wire_message asked;
+    struct err err = ERR_INIT;
+    int result;
+    (void)state;
+    memset(large, 'x', sizeof(large) - 1);
+    memcpy(large, "A=", 2);
+    assert_int_equal(elmer_submit_begin(elmer, &job, CALL_MS, &call, NULL), ELMER_OK);
+    peer_accept(listener, &channel, WIRE_FROM_CLIENT);
+    assert_true(is_ready(CALL_MS));
+    step();
+    step();
+    assert_false(is_ready(0)); /* the kernel has no room */
+    while ((result = channel_next(&channel, &asked, &err)) == 0) {
+        struct pollfd pollfd = {.fd = channel.fd, .events = POLLIN};
+        assert_int_equal(poll(&pollfd, 1, CALL_MS), 1);
+        assert_int_equal(channel_fill(&channel, &err), 0);
+        step();
+    }
+    assert_int_equal(result, 1);
+    assert_int_equal(asked.type, WIRE_submit);
+    answer(&channel, &asked, 3);
+    assert_ptr_equal(next_ended(), call);
+    assert_int_equal(elmer_call_result(call, NULL), ELMER_OK);
+    wire_message_fini(&asked);
+    channel_fini(&channel);
+    elmer_close(elmer);
+}
+
+/* The desk accepts, and signs nothing. */
+static void desk_that_hangs(void **state)
+{
+    int desk = peer_listen(desk_path);
+    struct elmer_call *call = begin_submit(300);
+    struct channel channel;
+    struct elmer_error error;
+    (void)state;
+    peer_accept(listener, &channel, WIRE_FROM_CLIENT);
+    assert_ptr_equal(next_ended(), call);
+    assert_int_equal(elmer_call_result(call, &error), ELMER_UNAVAILABLE);
+    assert_non_null(strstr(error.text, "nobody had the time to sign"));
+    elmer_call_free(call);
+    begin_submit(CALL_MS);
+    elmer_close(elmer); /* while it is at the desk */
+    channel_fini(&channel);
+    close(desk);
+}
+
+/* Several at once, on one connection; answered in any order; one is given up, and its answer disturbs nobody. */
+static void many_on_one_connection(void **state)
+{
+    struct elmer_call *calls[3], *killed;
+    struct wire_message asked[3], kill;
+    struct wire_message done = {.type = WIRE_done, .u.done.text = "on its way"};
+    struct channel channel;
+    (void)state;
+    for (int i = 0; i < 3; i++)
+        calls[i] = begin_submit(CALL_MS);
+    assert_int_equal(elmer_kill_begin(elmer, 7, NULL, CALL_MS, &killed, NULL), ELMER_OK);
+    elmer_call_set_data(killed, &done);
+    peer_accept(listener, &channel, WIRE_FROM_CLIENT);
+    assert_true(is_ready(CALL_MS));
+    step();
+    for (int i = 0; i < 3; i++)
+        asked[i] = peer_expect(&channel, WIRE_submit);
+    kill = peer_expect(&channel, WIRE_kill);
+    assert_int_equal(kill.u.kill.job, 7);
+    elmer_call_free(calls[1]);
+    for (int i = 2; i >= 0; i--)
+        answer(&channel, &asked[i], (uint64_t)i + 1);
+    done.id = kill.id;
+    peer_send(&channel, &done);
+    assert_ptr_equal(next_ended(), calls[2]);
+    assert_ptr_equal(next_ended(), calls[0]);
+    assert_ptr_equal(next_ended(), killed);
+    assert_string_equal(elmer_call_text(killed), "on its way");
+    assert_ptr_equal(elmer_call_data(killed), &done);
+    assert_int_equal(elmer_timeout_ms(elmer), -1);
+    elmer_close(elmer);
+    for (int i = 0; i < 3; i++)
+        wire_message_fini(&asked[i]);
+    wire_message_fini(&kill);
+    channel_fini(&channel);
+}
+
+/* Closed while it waits for the hello, for the answer, and for the next try; what it has is freed (ASan sees it). */
+static void closed_in_each_state(void **state)
+{
+    const struct elmer_options options = {.socket = path};
+    (void)state;
+    for (int at = 0; at < 3; at++) {
+        struct channel channel;
+        if (at > 0)
+            assert_int_equal(elmer_open(&options, &elmer, NULL), ELMER_OK);
+        assert_true(elmer_fd(elmer) >= 0);
+        begin_submit(CALL_MS);
+        if (at > 0) {
+            peer_accept(listener, &channel, WIRE_FROM_CLIENT);
+            assert_true(is_ready(CALL_MS));
+            step();
+            peer_expect_gone(&channel, WIRE_submit);
+            assert_false(is_ready(0));
+            if (at == 2) {
+                channel_fini(&channel);
+                step();
+                assert_in_range(elmer_timeout_ms(elmer), 0, 50);
+            }
+        } else {
+            close(peer_accept_fd(listener)); /* whose end nobody has read yet */
+        }
+        elmer_close(elmer);
+        if (at == 1) {
+            peer_expect_end(&channel);
+            channel_fini(&channel);
+        }
+    }
+}
+
+/* The answer to a kill is lost; the second finds that there is nothing to kill: the job is asked for, and was killed.
+ */
+static void done_by_the_first_try(void **state)
+{
+    struct wire_message again, query;
+    struct wire_message wrong = {.type = WIRE_error,
+                                 .u.error = {.code = WIRE_CODE_WRONG_STATE, .text = "job 7 has ended"}};
+    struct wire_job_view view = {
+        .job = 7, .name = "", .user = "", .state = "done", .dir = "", .reason_code = "killed", .reason = ""};
+    struct wire_message jobs = {.type = WIRE_jobs};
+    struct elmer_call *call;
+    struct channel channel;
+    (void)state;
+    jobs.u.jobs.jobs.items = &view;
+    jobs.u.jobs.jobs.count = 1;
+    assert_int_equal(elmer_kill_begin(elmer, 7, NULL, CALL_MS, &call, NULL), ELMER_OK);
+    for (int try = 0; try < 2; try++) {
+        peer_accept(listener, &channel, WIRE_FROM_CLIENT);
+        assert_true(is_ready(CALL_MS));
+        step();
+        again = peer_expect(&channel, WIRE_kill);
+        if (try == 0) {
+            wire_message_fini(&again);
+            channel_fini(&channel);
+            step();
+            assert_false(is_ready(elmer_timeout_ms(elmer))); /* the pause */
+            step();
+        }
+    }
+    wrong.id = again.id;
+    peer_send(&channel, &wrong);
+    assert_true(is_ready(CALL_MS));
+    step();
+    assert_null(elmer_next_ended(elmer));
+    query = peer_expect(&channel, WIRE_query);
+    jobs.id = query.id;
+    peer_send(&channel, &jobs);
+    assert_ptr_equal(next_ended(), call);
+    assert_int_equal(elmer_call_result(call, NULL), ELMER_OK);
+    wire_message_fini(&again);
+    wire_message_fini(&query);
+    channel_fini(&channel);
+    elmer_close(elmer);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(lost_and_sent_again, setup, teardown),
+        cmocka_unit_test_setup_teardown(silence_ends_in_time, setup, teardown),
+        cmocka_unit_test_setup_teardown(reads_slowly, setup, teardown),
+        cmocka_unit_test_setup_teardown(desk_that_hangs, setup, teardown),
+        cmocka_unit_test_setup_teardown(closed_in_each_state, setup, teardown),
+        cmocka_unit_test_setup_teardown(done_by_the_first_try, setup, teardown),
+        cmocka_unit_test_setup_teardown(many_on_one_connection, setup, teardown),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
