@@ -32,7 +32,7 @@ void sup_flush(struct sup *sup)
     int result = sup->connected ? channel_flush(&sup->root) : 0;
     if (result == 0)
         return;
-    log_warning("job=%llu: cannot tell rsd all: %s", (unsigned long long)sup->job, strerror(-result));
+    log_warning("job=%llu: cannot tell rsd %s: %s", (unsigned long long)sup->job, "what waits", strerror(-result));
     sup_disconnect(sup);
 }
 
