@@ -64,7 +64,9 @@ static void take_answer(struct elmer *e, struct client_call *c, struct wire_mess
 static bool more_follows(const struct wire_message *message)
 {
     return (message->type == WIRE_jobs && message->u.jobs.more) ||
-           (message->type == WIRE_lines && message->u.lines.more);
+           (message->type == WIRE_lines && message->u.lines.more) ||
+           (message->type == WIRE_explained && message->u.explained.more) ||
+           (message->type == WIRE_hosts && message->u.hosts.more) || (message->type == WIRE_log && message->u.log.more);
 }
 
 void client_calls_take(struct elmer *e, struct wire_message *message)

@@ -31,8 +31,8 @@ enum {
     PAUSE_MIN_MS = 50,
     PAUSE_MAX_MS = 1000,
     TELL_MS = 500,
-    AT_ONCE = 64, /* rsd refuses more, see rsd/net/outstanding.h */
-    GIVEN_UP_MAX = AT_ONCE / 2
+    AT_ONCE = 64,     /* rsd refuses more, see rsd/net/outstanding.h */
+    GIVEN_UP_MAX = 16 /* client_calls.c leaves as many places to what is no wait */
 };
 
 #define TO(state) (1U << CLIENT_##state)
@@ -251,17 +251,37 @@ void client_calls_written(struct elmer *e)
             move(e, c, CLIENT_ANSWER);
 }
 
+/* What would be done twice, or be told as failed, is answered first: that is soon. */
+static bool may_repeat_all(const struct elmer *e)
+{
+    const struct client_call *c = e->first;
+
+    while (c && !(c->state == CLIENT_ANSWER && may_be_signed(c->request->type)))
+        c = c->next;
+    return !c;
+}
+
 static bool has_place(struct elmer *e)
 {
     if (channel_wants_write(&e->channel))
         return false;
     if (e->on_link + e->given_up < AT_ONCE)
         return true;
-    if (e->given_up >= GIVEN_UP_MAX) { /* elmer drops them with the connection */
+    if (e->given_up >= GIVEN_UP_MAX && may_repeat_all(e)) { /* elmer drops them with the connection */
         client_link_end(e);
         client_calls_lost(e, TRY_AGAIN, "elmer is busy with answers that this program has given up");
     }
     return false;
+}
+
+/* elmer keeps one challenge for a connection. */
+static bool is_challenged(const struct elmer *e, const struct client_call *but)
+{
+    const struct client_call *c = e->first;
+
+    while (c && (c == but || !(c->step == CLIENT_DECIDE || (c->step == CLIENT_CHALLENGE && c->state != CLIENT_TURN))))
+        c = c->next;
+    return c;
 }
 
 static bool say(struct elmer *e, struct client_call *c)
@@ -273,10 +293,17 @@ static bool say(struct elmer *e, struct client_call *c)
     struct err err = ERR_INIT;
     int result;
 
+    if (c->step == CLIENT_DECIDE && (e->link != LINK_OPEN || e->link_number != c->link)) { /* whose challenge it was */
+        client_error(c->error, 0, "elmer is not reachable: the connection broke while the request was signed");
+        retry(e, c, false);
+        return true;
+    }
     if (e->link != LINK_OPEN) {
         move(e, c, CLIENT_CONNECT);
         return true;
     }
+    if (c->step == CLIENT_CHALLENGE && is_challenged(e, c))
+        return false;
     if (!has_place(e))
         return c->state != CLIENT_TURN;
     message->id = c->id = ++e->next_id;
@@ -399,6 +426,7 @@ void client_calls_step(struct elmer *e)
     struct client_call *c = e->first;
     int64_t now = now_ms();
 
+    e->again = false;
     while (c) { /* what is done to one may end others, or let them go on */
         if (advance(e, c))
             c = e->first;
@@ -408,6 +436,7 @@ void client_calls_step(struct elmer *e)
     for (c = e->first; c;) {
         if (is_bound(c) && now >= c->deadline_ms) {
             end_late(e, c);
+            e->again = true;
             c = e->first;
         } else {
             c = c->next;
@@ -419,6 +448,8 @@ int64_t client_calls_until_ms(const struct elmer *e)
 {
     int64_t until = e->link == LINK_HELLO ? e->hello_deadline_ms : INT64_MAX;
 
+    if (e->again && e->first)
+        return 0;
     for (const struct client_call *c = e->first; c; c = c->next) {
         if (c->state == CLIENT_PAUSE)
             until = earlier(until, c->pause_until_ms);
@@ -452,6 +483,7 @@ void client_drop(struct elmer *e, struct client_call *c)
     client_signing_drop(&e->desk, &c->signing);
     if (e->link == LINK_HELLO || e->given_up > 0)
         release_link(e);
+    e->again = true;
 }
 
 int client_call(struct elmer *elmer, struct wire_message *request, struct client_call *call, int timeout_ms,

@@ -31,6 +31,7 @@ struct elmer {
     /* what is asked, the oldest first */
     struct client_call *first;
     uint64_t next_id;
+    bool again;        /* a call has ended, which may let others go on, since they were looked at */
     unsigned on_link;  /* calls in SEND and ANSWER */
     unsigned given_up; /* ... and answers that still come for calls that have gone */
     struct client_desk desk;

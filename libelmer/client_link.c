@@ -170,8 +170,16 @@ void client_link_step(struct elmer *e, bool readable)
 {
     if (e->link == LINK_NONE)
         return;
-    if (channel_wants_write(&e->channel) && channel_flush(&e->channel) == 0 && !channel_wants_write(&e->channel))
-        client_calls_written(e);
+    if (channel_wants_write(&e->channel)) {
+        int flushed = channel_flush(&e->channel);
+
+        if (flushed < 0 && flushed != -EPIPE && flushed != -ECONNRESET) { /* of those the reason can be read */
+            client_link_lose(e, strerror(-flushed));
+            return;
+        }
+        if (flushed == 0 && !channel_wants_write(&e->channel))
+            client_calls_written(e);
+    }
     read_all(e, readable);
     if (e->link == LINK_HELLO && mono_ms(mono_now()) >= e->hello_deadline_ms) {
         struct elmer_error text;

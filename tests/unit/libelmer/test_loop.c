@@ -9,6 +9,7 @@
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "lib/base/clock.h"
@@ -207,6 +208,40 @@ static void desk_that_hangs(void **state)
     close(desk);
 }
 
+static bool is_called(int socket)
+{
+    struct pollfd pollfd = {.fd = socket, .events = POLLIN};
+    return poll(&pollfd, 1, 0) == 1;
+}
+
+/* The first at the desk is given up: the loop is told that there is something to do, and the next one is asked for. */
+static void next_at_the_desk(void **state)
+{
+    int desk = peer_listen(desk_path), taken;
+    struct elmer_call *call = begin_submit(CALL_MS);
+    struct channel channel;
+    int64_t end = peer_soon();
+    (void)state;
+    begin_submit(CALL_MS);
+    peer_accept(listener, &channel, WIRE_FROM_CLIENT);
+    while (!is_called(desk)) {
+        assert_true(mono_ms(mono_now()) < end);
+        is_ready(10);
+        step();
+    }
+    taken = accept(desk, NULL, NULL);
+    assert_true(taken >= 0);
+    elmer_call_free(call);
+    assert_int_equal(elmer_timeout_ms(elmer), 0);
+    step();
+    assert_true(is_called(desk));
+    assert_int_not_equal(elmer_timeout_ms(elmer), 0);
+    elmer_close(elmer);
+    channel_fini(&channel);
+    close(taken);
+    close(desk);
+}
+
 /* Several at once, on one connection; answered in any order; one is given up, and its answer disturbs nobody. */
 static void many_on_one_connection(void **state)
 {
@@ -322,6 +357,47 @@ static void done_by_the_first_try(void **state)
     elmer_close(elmer);
 }
 
+/* Two decisions that are to be signed: elmer gives a connection one challenge at a time. */
+static void one_challenge_at_a_time(void **state)
+{
+    struct elmer_call *calls[2];
+    struct channel channel;
+    struct wire_message asked[2], refused = {.type = WIRE_error};
+    refused.u.error.code = WIRE_CODE_NOT_PERMITTED;
+    refused.u.error.text = "not yours";
+    (void)state;
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(elmer_kill_begin(elmer, (uint64_t)i + 7, NULL, CALL_MS, &calls[i], NULL), ELMER_OK);
+    peer_accept(listener, &channel, WIRE_FROM_CLIENT);
+    assert_true(is_ready(CALL_MS));
+    step();
+    for (int i = 0; i < 2; i++) {
+        asked[i] = peer_expect(&channel, WIRE_kill);
+        refused.id = asked[i].id;
+        peer_send(&channel, &refused);
+    }
+    for (int i = 0; i < 2; i++) { /* each has its answer before the next one asks */
+        struct wire_message challenge, more = {0};
+        struct err err = ERR_INIT;
+        assert_true(is_ready(CALL_MS));
+        step();
+        challenge = peer_expect(&channel, WIRE_challenge_ask);
+        step();
+        assert_false(is_called(channel.fd));
+        assert_int_equal(channel_next(&channel, &more, &err), 0);
+        refused.id = challenge.id;
+        peer_send(&channel, &refused);
+        wire_message_fini(&challenge);
+    }
+    for (int i = 0; i < 2; i++) {
+        assert_ptr_equal(next_ended(), calls[i]);
+        assert_int_equal(elmer_call_result(calls[i], NULL), ELMER_NOT_PERMITTED);
+        wire_message_fini(&asked[i]);
+    }
+    elmer_close(elmer);
+    channel_fini(&channel);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -329,9 +405,11 @@ int main(void)
         cmocka_unit_test_setup_teardown(silence_ends_in_time, setup, teardown),
         cmocka_unit_test_setup_teardown(reads_slowly, setup, teardown),
         cmocka_unit_test_setup_teardown(desk_that_hangs, setup, teardown),
+        cmocka_unit_test_setup_teardown(next_at_the_desk, setup, teardown),
         cmocka_unit_test_setup_teardown(closed_in_each_state, setup, teardown),
         cmocka_unit_test_setup_teardown(done_by_the_first_try, setup, teardown),
         cmocka_unit_test_setup_teardown(many_on_one_connection, setup, teardown),
+        cmocka_unit_test_setup_teardown(one_challenge_at_a_time, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
