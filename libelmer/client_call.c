@@ -153,7 +153,7 @@ static void retry(struct elmer *e, struct client_call *c, bool sent)
         client_signing_drop(&e->desk, &c->signing);
     c->step = CLIENT_REQUEST;
     c->pause_until_ms = now + c->pause_ms;
-    c->pause_ms = (int)earlier(c->pause_ms * 2, PAUSE_MAX_MS);
+    c->pause_ms = (int)earlier((int64_t)c->pause_ms * 2, PAUSE_MAX_MS);
     move(e, c, CLIENT_PAUSE);
     if (!c->told && e->on_wait && now - c->missing_since_ms >= TELL_MS) {
         c->told = true;
