@@ -199,10 +199,10 @@ static void failed(struct client_desk *desk, int result)
 
     signing->kept = false;
     client_desk_close(desk);
-    if (signing->is_submission && result == -ENOENT && (asked_ms >= earlier(left_ms, BOOT_MS) || !comes_soon(desk)))
-        end_first(desk, 0);
-    else if (signing->is_submission && result != -EAGAIN && asked_ms >= DEAF_MS && from_before(desk))
-        end_first(desk, 0);
+    if (signing->is_submission &&
+        ((result == -ENOENT && (asked_ms >= earlier(left_ms, BOOT_MS) || !comes_soon(desk))) ||
+         (result != -EAGAIN && asked_ms >= DEAF_MS && from_before(desk))))
+        end_first(desk, 0); /* nobody signs here */
     else if (now >= signing->deadline_ms || (!signing->is_submission && !again))
         end_first(desk, result);
     else {
