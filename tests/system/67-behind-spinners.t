@@ -41,9 +41,6 @@ ours_ns() { awk '/^usage_usec/ { printf "%.0f", $2 * 1000 }' "$("$lab" path grou
 period=$(cat /sys/fs/cgroup/cpu/cpu.rt_period_us 2>/dev/null || cat /proc/sys/kernel/sched_rt_period_us)
 
 # ---- in pieces of 5 ms, set for the machine as rsd does on a host of its own ----
-# A commit of the file system's journal would write what others have left as well: 1.5 GB made one of nine take 1.2 s. The log of the
-# store needs none.
-dd if=/dev/zero of="$tmp/others" bs=1M count=1500 status=none
 coproc KEEPS { exec chrt -f 59 python3 "$top/bench/kernel_keeps.py" 5 100; }
 # shellcheck disable=SC2153 # set by coproc
 keeps_in=${KEEPS[1]} keeps_pid=$KEEPS_PID
