@@ -182,15 +182,22 @@ static void ask_for_warrant(struct elmer *e, struct client_call *c)
         finish(e, c, result);
 }
 
+/* A challenge is good on the connection that it came by. */
+static bool has_lost_challenge(struct elmer *e, struct client_call *c)
+{
+    if (e->link == LINK_OPEN && e->link_number == c->link)
+        return false;
+    client_error(c->error, 0, "elmer is not reachable: the connection broke while the request was signed");
+    retry(e, c, false);
+    return true;
+}
+
 static void use_warrant(struct elmer *e, struct client_call *c)
 {
     int result;
 
-    if (e->link != LINK_OPEN || e->link_number != c->link) { /* whose challenge it was */
-        client_error(c->error, 0, "elmer is not reachable: the connection broke while the request was signed");
-        retry(e, c, false);
+    if (has_lost_challenge(e, c))
         return;
-    }
     result = client_warrant_take(&c->signing, e->channel.minor, &c->decide, c->error);
     if (result != ELMER_OK) {
         finish(e, c, result);
@@ -293,11 +300,8 @@ static bool say(struct elmer *e, struct client_call *c)
     struct err err = ERR_INIT;
     int result;
 
-    if (c->step == CLIENT_DECIDE && (e->link != LINK_OPEN || e->link_number != c->link)) { /* whose challenge it was */
-        client_error(c->error, 0, "elmer is not reachable: the connection broke while the request was signed");
-        retry(e, c, false);
+    if (c->step == CLIENT_DECIDE && has_lost_challenge(e, c))
         return true;
-    }
     if (e->link != LINK_OPEN) {
         move(e, c, CLIENT_CONNECT);
         return true;
