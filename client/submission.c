@@ -33,10 +33,12 @@ const struct option_row submission_options[] = {
     {OPTION_ARRAY_FILE, "array-file", "FILE[%N]",
      "an array of jobs, one for each line of FILE (-: standard input), N at a\n"
      "time. {} is the line, {1} {2} .. are its columns (ELMER_ARRAY_LINE)"},
-    {'o', "output", "FILE", "standard output (default: elmer-%j.out, with --each\nelmer-%j.%r.out)"},
+    {'o', "output", "FILE",
+     "standard output (default: elmer-%j.out, with --each\nelmer-%j.%r.out, of a task elmer-%A.%a.out)"},
     {'e', "error", "FILE",
      "standard error (default: the same file as standard output)\n"
-     "in FILE: %j job id, %u user, %x job name, %r rank, %% percent sign"},
+     "in FILE: %j job id, %u user, %x job name, %r rank, %A array, %a index,\n"
+     "%% percent sign"},
     {'D', "dir", "DIR", "working directory (default: the current one)"},
     {'v', "variable", "VAR[=VALUE]",
      "pass on a variable, or set it; may be repeated\n(without -v: PATH LANG LANGUAGE LC_* TZ)"},
