@@ -37,8 +37,8 @@ static const char *processors_text(const struct core_host_why *why, struct arena
     if (!out)
         return "";
     if (why->full) {
-        fprintf(out, "%" PRIu32 " of %" PRIu32 " processor%s full: jobs on all %d level%s", why->full, why->cpus,
-                plural(why->cpus), why->levels, plural((uint32_t)why->levels));
+        fprintf(out, "%" PRIu32 " of %" PRIu32 " processor%s full: jobs on ", why->full, why->cpus, plural(why->cpus));
+        fprintf(out, why->levels == 1 ? "the only level" : "all %d levels", why->levels);
         between = "; ";
     }
     if (why->busy > why->foreign) {

@@ -30,7 +30,7 @@ last=$(submit bob 4 sleep 1)
 as alice 2 equery --why "$next" >"$tmp/why"
 like 'the first says what it waits for' "$(cat "$tmp/why")" "^Job $next is queued: waits for 2 processors: of 2 that it may use, 2 full"
 like 'a host that it may not use' "$(cat "$tmp/why")" 'ws1 +0/2 +not-allowed +the job may not use it'
-like 'a host without room' "$(cat "$tmp/why")" 'ws2 +0/2 +full +2 of 2 processors full: jobs on all 1 level'
+like 'a host without room' "$(cat "$tmp/why")" 'ws2 +0/2 +full +2 of 2 processors full: jobs on the only level'
 like 'and what would help' "$(cat "$tmp/why")" '  ws2: a job there has to end'
 like 'one behind it is told about the first' "$(as bob 2 equery --why "$last")" "The first of those ahead that waits for processors is job $next: waits for 2 proc"
 like 'one that runs does not wait' "$(as bob 1 equery --why "$id")" "^Job $id does not wait: it is running at level 0\\.\$"

@@ -49,6 +49,15 @@ static void test_hosts(void **state)
     assert_string_equal(e->hosts.items[WS2].help, "");
 }
 
+static void test_only_level(void **state)
+{
+    (void)state;
+    queued(7, REASON_TOO_FEW_UP, 0);
+    fake_engine.why[WS1] = (struct core_host_why){.bar = CORE_BAR_FULL, .cpus = 2, .full = 2, .levels = 1};
+    const struct wire_explained *e = explained(bed_client(ALICE), 7);
+    assert_string_equal(e->hosts.items[WS1].text, "2 of 2 processors full: jobs on the only level");
+}
+
 /* With figures; and a host that would not hold it to what it asks for is named as one. */
 static void test_memory(void **state)
 {
@@ -124,6 +133,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_hosts, bed_setup, bed_teardown),
+        cmocka_unit_test_setup_teardown(test_only_level, bed_setup, bed_teardown),
         cmocka_unit_test_setup_teardown(test_memory, bed_setup, bed_teardown),
         cmocka_unit_test_setup_teardown(test_behind_another, bed_setup, bed_teardown),
         cmocka_unit_test_setup_teardown(test_running, bed_setup, bed_teardown),
