@@ -1,6 +1,7 @@
 /* esubmit.c - submit a job. */
 #include "config.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,6 +10,7 @@
 #include "client/look.h"
 #include "client/submission.h"
 #include "client/wait.h"
+#include "lib/job/tasks.h"
 
 static const struct command command = {
     "esubmit",
@@ -33,13 +35,19 @@ static bool is_waiting(const char *state)
 }
 
 /* For people; the id for programs is on stdout. */
-static void tell(const struct elmer_submitted *answer)
+static void tell(const struct request *request, const struct elmer_submitted *answer)
 {
-    char *text = NULL, *clean;
+    char *text = NULL, *clean, why[TASKS_WHY];
+    const char *tasks = request->submission.tasks;
+    struct tasks array;
     size_t size;
     FILE *out = must(open_memstream(&text, &size));
 
-    fprintf(out, "job %llu ", (unsigned long long)answer->job);
+    if (tasks && tasks_parse(tasks, true, &array, why) == 0)
+        fprintf(out, "array %llu (%" PRIu32 " task%s) ", (unsigned long long)answer->job, array.count,
+                array.count == 1 ? "" : "s");
+    else
+        fprintf(out, "job %llu ", (unsigned long long)answer->job);
     if (is_waiting(answer->state)) {
         fprintf(out, "%s: %lu ahead", answer->state, (unsigned long)answer->ahead);
         if (answer->reason[0])
@@ -184,7 +192,7 @@ static int submit(const struct request *request)
     if (request->pty.asked && !request->pty.detach) {
         struct look_options look = {.keep = request->pty.keep, .own = true};
 
-        tell(answer);
+        tell(request, answer);
         code = look_at(elmer, answer->job, &look);
         elmer_submitted_free(answer);
         elmer_close(elmer);
@@ -194,7 +202,7 @@ static int submit(const struct request *request)
         wait_catch_signals(answer->job);
     printf("%llu\n", (unsigned long long)answer->job);
     code = finish_output(code < 0 ? EXIT_DONE : code);
-    tell(answer);
+    tell(request, answer);
     tell_idle(stderr, request, answer->nhosts ? answer->hosts[0] : "", answer->nhosts > 1);
     if (request->machine.asked)
         machine_tell(elmer, answer);

@@ -52,11 +52,12 @@ void wait_catch_signals(uint64_t job)
 static void say_reason(const struct elmer_job *job)
 {
     unsigned long long id = job->id;
+    const char *what = job->ntasks > 0 ? "array" : "job";
 
     if (strcmp(job->state, "cancelled") == 0)
-        say("job %llu was cancelled%s%s", id, job->reason[0] ? ": " : "", job->reason);
+        say("%s %llu was cancelled%s%s", what, id, job->reason[0] ? ": " : "", job->reason);
     else
-        say("job %llu has ended (%s)%s%s", id, job->reason_code[0] ? job->reason_code : "no reason known",
+        say("%s %llu has ended (%s)%s%s", what, id, job->reason_code[0] ? job->reason_code : "no reason known",
             job->reason[0] ? ": " : "", job->reason);
 }
 

@@ -49,8 +49,8 @@ static const char *waiting_text(const struct record *r, char *text, size_t size)
     out = r->refused ? fmemopen(text, size, "w") : NULL;
     if (!out)
         return "waits for processors";
-    fprintf(out, "waits for %" PRIu64 " processor%s: of %" PRIu32 " that it may use", r->submit->nprocs,
-            r->submit->nprocs > 1 ? "s" : "", s->up);
+    fprintf(out, "%swaits for %" PRIu64 " processor%s: of %" PRIu32 " that it may use",
+            r->next_task ? "the next task " : "", r->submit->nprocs, r->submit->nprocs > 1 ? "s" : "", s->up);
     if (s->full)
         fprintf(out, ", %" PRIu32 " full", s->full);
     if (s->beyond)
@@ -126,6 +126,19 @@ static const char *own_reason(const struct record *r, char *text, size_t size)
     return r->reason == REASON_NEVER && r->nafter ? never_text(r, text, size) : NULL;
 }
 
+static const char *task_limit_text(const struct record *r, char *text, size_t size)
+{
+    struct tasks tasks;
+    char why[TASKS_WHY];
+    if (tasks_parse(r->submit->tasks, true, &tasks, why))
+        return "as many tasks of the array run as may at a time";
+    snprintf(text, size,
+             "%" PRIu32 " task%s of the array run%s at a time (%%%" PRIu32 "): the next starts when %s ends",
+             tasks.limit, tasks.limit == 1 ? "" : "s", tasks.limit == 1 ? "s" : "", tasks.limit,
+             tasks.limit == 1 ? "it" : "one");
+    return text;
+}
+
 static const char *failed_text(const struct record *r, char *text, size_t size)
 {
     struct tasks tasks;
@@ -187,7 +200,7 @@ static const char *common_reason(const struct record *r, char *text, size_t size
     case REASON_MEMORY_LIMIT:
         return "its processes on a host needed more memory than was asked for (-m)";
     case REASON_TASK_LIMIT:
-        return "as many of its array's tasks run as may at a time (% behind the tasks): it keeps its place";
+        return task_limit_text(r, text, size);
     case REASON_TASKS_FAILED:
         return failed_text(r, text, size);
     case REASON_NONE:

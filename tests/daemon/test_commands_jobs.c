@@ -38,6 +38,13 @@ static void test_after(void **data)
     wire_message_fini(&message);
     assert_int_equal(finish(w), 0);
     assert_string_equal(w->stderr_text, "job 42 queued: 3 ahead; waits for 41 to end well\n");
+    RUN(w, "esubmit", "-a", "1-9:2%2", "x", "{}");
+    accept_command(w);
+    message = peer_expect(&w->elmer, WIRE_submit);
+    answer_submitted(w, message.id, "queued", -1, 0, "2 tasks of the array run at a time");
+    wire_message_fini(&message);
+    assert_int_equal(finish(w), 0);
+    assert_string_equal(w->stderr_text, "array 42 (5 tasks) queued: 0 ahead; 2 tasks of the array run at a time\n");
     RUN(w, "esubmit", "--after", "ok:41", "--if-never", "cancel", "1", "x");
     accept_command(w);
     message = peer_expect(&w->elmer, WIRE_submit);

@@ -237,6 +237,7 @@ static void the_head_knows_who_refuses_it(void **state)
     r.reason = REASON_WAITING;
     r.refused = true;
     r.ahead = 0;
+    r.next_task = 0;
     r.text = "";
     submit.nprocs = 4;
     submit.notice = false;
@@ -254,6 +255,33 @@ static void the_head_knows_who_refuses_it(void **state)
     r.survey = (struct core_survey){.up = 2, .full = 2, .allocator = ALLOCATOR_PACK};
     assert_string_equal(view_reason(&r, text, sizeof(text)),
                         "waits for 1 processor: of 2 that it may use, 2 full (allocator pack)");
+}
+
+/* Some of its tasks run, and what waits is the next one. */
+static void an_array_tells_of_its_next_task(void **state)
+{
+    struct wire_submit submit = {.nprocs = 1, .tasks = "1-200%4", .name = "x"};
+    struct record r = {.submit = &submit,
+                       .user = "alice",
+                       .text = "",
+                       .state = JOB_QUEUED,
+                       .reason = REASON_TASK_LIMIT,
+                       .ntasks = 200};
+    char text[VIEW_TEXT];
+    (void)state;
+    assert_string_equal(view_reason(&r, text, sizeof(text)),
+                        "4 tasks of the array run at a time (%4): the next starts when one ends");
+    submit.tasks = "1-200%1";
+    assert_string_equal(view_reason(&r, text, sizeof(text)),
+                        "1 task of the array runs at a time (%1): the next starts when it ends");
+    r.reason = REASON_WAITING;
+    r.refused = true;
+    r.survey = (struct core_survey){.up = 2, .full = 2, .allocator = ALLOCATOR_PACK};
+    assert_string_equal(view_reason(&r, text, sizeof(text)),
+                        "waits for 1 processor: of 2 that it may use, 2 full (allocator pack)");
+    r.next_task = 4;
+    assert_string_equal(view_reason(&r, text, sizeof(text)),
+                        "the next task waits for 1 processor: of 2 that it may use, 2 full (allocator pack)");
 }
 
 /* The list of the queue has numbers of processors only, so the shape stands before the reason. */
@@ -311,6 +339,7 @@ int main(void)
         cmocka_unit_test(a_line_shows_the_same),
         cmocka_unit_test(json_has_each_field),
         cmocka_unit_test(the_head_knows_who_refuses_it),
+        cmocka_unit_test(an_array_tells_of_its_next_task),
         cmocka_unit_test(a_queued_mesh_has_its_shape),
         cmocka_unit_test(a_machine_was_halted),
     };
