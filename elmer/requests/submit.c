@@ -379,11 +379,12 @@ static void submit_new(struct request *request)
         return;
     }
     uint64_t number = request->number, nprocs = submit->nprocs;
+    const char *needs = needs_of(submit, launcher); /* engine_submit() takes the message */
     request->job = core_next_id(engine_core(engine));
     request->holder = HOLDER_CORE;
     if (!engine_submit(engine, &event, request->client->user, &request->message)) {
         assert(request->number == number);
-        explain_size(request, nprocs, &event, needs_of(submit, launcher));
+        explain_size(request, nprocs, &event, needs);
     } /* else the request may be gone already */
     free(hosts);
 }

@@ -45,7 +45,7 @@ static bool may(struct request *request, const struct engine_job *job)
     return false;
 }
 
-/* How many of its hosts get it; -1: refused. Those that have no link now do not. */
+/* How many of its hosts get it; 0 or less: refused, and the request is gone. Those that have no link now do not. */
 static int send_signal(struct request *request, const struct engine_job *job, int number, int *away)
 {
     int sent = engine_signal(request->requests->room.engine, job->id, number, away);
@@ -81,13 +81,13 @@ void signal_begin(struct request *request)
     }
     struct decision decision;
     decide_begin(request, "signalled", &decision);
-    int sent = send_signal(request, job, (int)signal->number, &away);
     snprintf(decision.text, sizeof(decision.text), "signal %" PRIu64, signal->number);
-    if (sent > 0)
-        engine_note(engine, &decision);
-    if (sent > 0 && away)
+    if (send_signal(request, job, (int)signal->number, &away) <= 0)
+        return;
+    engine_note(engine, &decision);
+    if (away)
         request_done(request, "signal %" PRIu64 " is sent to job %" PRIu64 ", but not to %d of its hosts: no link",
                      signal->number, job->id, away);
-    else if (sent > 0)
+    else
         request_done(request, "signal %" PRIu64 " is sent to job %" PRIu64, signal->number, job->id);
 }
