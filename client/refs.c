@@ -31,6 +31,8 @@ bool ref_parse(const char *text, struct ref *ref)
     if (strcmp(ref->tasks, "*") == 0 || tasks_parse(ref->tasks, false, &tasks, why) == 0)
         return true;
     usage_error("%s: %s", text, why);
+    free(ref->tasks);
+    ref->tasks = NULL;
     return false;
 }
 

@@ -330,8 +330,11 @@ int main(int argc, char **argv)
     if (!all || fputs("[rsd]\n", all) < 0)
         return 1;
     rsd_config_default(&config);
-    if (rsd_config_read(&config, given ? given : ELMER_SYSCONFDIR "/rsd.conf", !given, &watch, &err) < 0)
+    if (rsd_config_read(&config, given ? given : ELMER_SYSCONFDIR "/rsd.conf", !given, &watch, &err) < 0) {
+        fclose(all);
+        free(text);
         return EXIT_CONFIG;
+    }
     if (geteuid() != 0) {
         log_error("rsd must be started by root, because it starts processes of all users: systemctl start rsd");
         return 1;
@@ -340,6 +343,7 @@ int main(int argc, char **argv)
     if (fclose(all) != 0)
         return 1;
     int result = run(&config, text, &err);
+    free(text);
     if (result < 0) {
         log_error("%s", err.text);
         return result == -EPERM ? EXIT_CONFIG : 1;
