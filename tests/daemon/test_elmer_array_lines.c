@@ -41,6 +41,7 @@ static unsigned digit(char c)
 static void check_proof(const char *ticket, unsigned number, const char *line)
 {
     uint8_t proof[TREE_PROOF_MAX][TREE_DIGEST_BYTES], root[TREE_DIGEST_BYTES], made[TREE_DIGEST_BYTES];
+    uint8_t *bytes = &proof[0][0];
     struct tree *tree = tree_create(lines);
     char head[40];
     size_t size;
@@ -50,7 +51,7 @@ static void check_proof(const char *ticket, unsigned number, const char *line)
     size = strlen(ticket) / 2;
     assert_in_range(size, TREE_DIGEST_BYTES, sizeof(proof));
     for (size_t i = 0; i < size; i++)
-        proof[0][i] = (uint8_t)(digit(ticket[2 * i]) << 4 | digit(ticket[2 * i + 1]));
+        bytes[i] = (uint8_t)(digit(ticket[2 * i]) << 4 | digit(ticket[2 * i + 1]));
     tree_root(tree, root);
     assert_true(tree_root_of(line, strlen(line), number - 1, tree_count(tree),
                              (const uint8_t(*)[TREE_DIGEST_BYTES])proof, size / TREE_DIGEST_BYTES, made));

@@ -66,6 +66,7 @@ static void test_copy(void **state)
     assert_true(next_allocation >= 2000000);
     assert_string_equal(bed->found[0]->user, "alice");
     assert_int_equal(bed->found[0]->attempt, 1);
+    drop_found(bed);
 }
 
 static uint64_t next_after(struct bed *bed, int64_t made_ms, int64_t now_ms)
